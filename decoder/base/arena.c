@@ -1,0 +1,205 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks double from 4 KiB to 1 MiB; a larger piece gets a block of its own. */
+enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16 };
+
+struct block {
+	struct block *next;
+	size_t size; /* of data */
+	size_t used;
+	_Alignas(ALIGN) unsigned char data[];
+};
+
+struct tw_arena {
+	struct block *head;
+	size_t taken;
+	size_t max;
+	size_t next_size;
+};
+
+static _Atomic uint64_t mem_count;
+static _Atomic uint64_t mem_fail_at;
+
+void tw_mem_fail_at(uint64_t n)
+{
+	atomic_store(&mem_count, 0);
+	atomic_store(&mem_fail_at, n);
+}
+
+uint64_t tw_mem_count(void)
+{
+	return atomic_load(&mem_count);
+}
+
+static bool refused(void)
+{
+	uint64_t at = atomic_load_explicit(&mem_fail_at, memory_order_relaxed);
+
+	if (at == 0)
+		return false;
+	return atomic_fetch_add(&mem_count, 1) + 1 >= at;
+}
+
+void *tw_mem_alloc(size_t n, size_t size)
+{
+	size_t total;
+
+	if (refused() || __builtin_mul_overflow(n, size, &total))
+		return NULL;
+	return malloc(total ? total : 1);
+}
+
+void *tw_mem_zalloc(size_t n, size_t size)
+{
+	if (refused())
+		return NULL;
+	return calloc(n ? n : 1, size ? size : 1);
+}
+
+void *tw_mem_resize(void *p, size_t n, size_t size)
+{
+	size_t total;
+
+	if (refused() || __builtin_mul_overflow(n, size, &total))
+		return NULL;
+	return realloc(p, total ? total : 1);
+}
+
+void tw_mem_free(void *p)
+{
+	free(p);
+}
+
+struct tw_arena *tw_arena_new(size_t max_bytes)
+{
+	struct tw_arena *a = tw_mem_zalloc(1, sizeof *a);
+
+	if (!a)
+		return NULL;
+	a->max = max_bytes;
+	a->next_size = FIRST_BLOCK;
+	return a;
+}
+
+struct tw_arena *tw_arena_free(struct tw_arena *a)
+{
+	if (!a)
+		return NULL;
+	while (a->head) {
+		struct block *b = a->head;
+
+		a->head = b->next;
+		tw_mem_free(b);
+	}
+	tw_mem_free(a);
+	return NULL;
+}
+
+static struct block *add_block(struct tw_arena *a, size_t need)
+{
+	size_t size = need > a->next_size ? need : a->next_size;
+	struct block *b;
+
+	if (size > a->max - a->taken)
+		size = need; /* near the limit: only what is needed */
+	if (size > SIZE_MAX - sizeof *b || size > a->max - a->taken)
+		return NULL;
+	b = tw_mem_alloc(1, sizeof *b + size);
+	if (!b)
+		return NULL;
+	b->size = size;
+	b->used = 0;
+	b->next = a->head;
+	a->head = b;
+	a->taken += size;
+	if (a->next_size < LAST_BLOCK)
+		a->next_size *= 2;
+	return b;
+}
+
+void *tw_arena_alloc(struct tw_arena *a, size_t n, size_t size)
+{
+	struct block *b = a->head;
+	size_t total;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &total) || total > SIZE_MAX - ALIGN)
+		return NULL;
+	total = (total + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	if (!b || b->size - b->used < total) {
+		b = add_block(a, total);
+		if (!b)
+			return NULL;
+	}
+	p = b->data + b->used;
+	b->used += total;
+	return p;
+}
+
+void *tw_arena_zalloc(struct tw_arena *a, size_t n, size_t size)
+{
+	void *p = tw_arena_alloc(a, n, size);
+
+	if (p)
+		memset(p, 0, n * size);
+	return p;
+}
+
+char *tw_arena_str(struct tw_arena *a, struct tw_str s)
+{
+	char *p = s.len < SIZE_MAX ? tw_arena_alloc(a, s.len + 1, 1) : NULL;
+
+	if (!p)
+		return NULL;
+	if (s.len)
+		memcpy(p, s.ptr, s.len);
+	p[s.len] = '\0';
+	return p;
+}
+
+char *tw_arena_printf(struct tw_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	va_list again;
+	char *p = NULL;
+	int len;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len >= 0)
+		p = tw_arena_alloc(a, (size_t)len + 1, 1);
+	if (p)
+		(void)vsnprintf(p, (size_t)len + 1, fmt, again);
+	va_end(again);
+	return p;
+}
+
+size_t tw_arena_bytes(const struct tw_arena *a)
+{
+	return a->taken;
+}
+
+void tw_arena_reset(struct tw_arena *a)
+{
+	struct block *keep = a->head;
+
+	if (!keep)
+		return;
+	while (keep->next) {
+		struct block *b = keep->next;
+
+		keep->next = b->next;
+		a->taken -= b->size;
+		tw_mem_free(b);
+	}
+	keep->used = 0;
+}

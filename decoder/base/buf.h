@@ -1,0 +1,87 @@
+/*
+ * buf.h - a growing byte buffer that cannot be made without a maximum.
+ *
+ * Appends return TW_OK, TW_TOO_LARGE (past max) or TW_NOMEM, and the state is
+ * sticky: after a failure every later append gives the same status and changes
+ * nothing, so a writer may check once at the end (tw_buf_status).
+ * Readers of little-endian integers and varints stand here too.
+ * Thread: one at a time.
+ */
+#ifndef TW_BUF_H
+#define TW_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct tw_buf {
+	uint8_t *data;
+	size_t len;
+	size_t cap;
+	size_t max;
+	enum tw_status status;
+};
+
+void tw_buf_init(struct tw_buf *b, size_t max_bytes);
+void tw_buf_done(struct tw_buf *b);  /* frees; the buffer may be init-ed again */
+void tw_buf_clear(struct tw_buf *b); /* length 0, memory kept, status OK */
+
+enum tw_status tw_buf_status(const struct tw_buf *b);
+
+/* Makes room for n more bytes; data may move. */
+enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n);
+enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n);
+enum tw_status tw_buf_add_str(struct tw_buf *b, struct tw_str s);
+enum tw_status tw_buf_add_u8(struct tw_buf *b, uint8_t v);
+enum tw_status tw_buf_add_u32le(struct tw_buf *b, uint32_t v);
+enum tw_status tw_buf_add_u64le(struct tw_buf *b, uint64_t v);
+enum tw_status tw_buf_add_varint(struct tw_buf *b, uint64_t v); /* unsigned LEB128, ≤ 10 bytes */
+enum tw_status tw_buf_printf(struct tw_buf *b, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+
+static inline uint32_t tw_u32le(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t tw_u64le(const uint8_t *p)
+{
+	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
+}
+
+/* Writes v at p (room for 10 bytes) and returns the byte after it. */
+static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* Reads a varint at *p, not past end, and moves *p behind it.  False on a cut or overlong one. */
+static inline bool tw_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
+{
+	const uint8_t *q = *p;
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; q < end && shift < 64; shift += 7) {
+		uint8_t byte = *q++;
+
+		if (shift == 63 && byte > 1)
+			return false;
+		v |= (uint64_t)(byte & 0x7F) << shift;
+		if (byte < 0x80) {
+			*p = q;
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * err.h - how every fallible function says what went wrong.
+ *
+ * A function that can fail returns enum tw_status and takes struct tw_err * as
+ * its last parameter.  The place that detects an error fills the record with
+ * tw_fail; places above pass the status on unchanged.  The record is never
+ * touched on success, and NULL is accepted when only the status matters.
+ * Thread: any; a record belongs to one caller.
+ */
+#ifndef TW_ERR_H
+#define TW_ERR_H
+
+#include <stdint.h>
+
+/* name, word used in JSON answers, HTTP status */
+#define TW_STATUS_MAP(X)                                                                           \
+	X(OK, "ok", 200)                                                                           \
+	X(BAD_REQUEST, "bad_request", 400)                                                         \
+	X(NO_TOKEN, "no_token", 401)                                                               \
+	X(DENIED, "denied", 403)                                                                   \
+	X(NOT_FOUND, "not_found", 404)                                                             \
+	X(NO_METHOD, "method_not_allowed", 405)                                                    \
+	X(CONFLICT, "conflict", 409)                                                               \
+	X(NO_LENGTH, "length_required", 411)                                                       \
+	X(TOO_LARGE, "too_large", 413)                                                             \
+	X(UNSUPPORTED, "unsupported", 415)                                                         \
+	X(CORRUPT, "malformed", 422)                                                               \
+	X(RATE, "too_many_requests", 429)                                                          \
+	X(BUG, "internal", 500)                                                                    \
+	X(IO, "storage", 500)                                                                      \
+	X(BUSY, "busy", 503)                                                                       \
+	X(NOMEM, "out_of_memory", 503)                                                             \
+	X(DEADLINE, "deadline", 504)                                                               \
+	X(FULL, "disk_full", 507)
+
+enum tw_status {
+#define X(name, word, http) TW_##name,
+	TW_STATUS_MAP(X)
+#undef X
+};
+
+struct tw_err {
+	enum tw_status code;
+	uint64_t offset; /* bytes into the decompressed input; UINT64_MAX: no place */
+	char msg[200];   /* one line, safe to show to whoever sent the input */
+};
+
+#define TW_NO_OFFSET UINT64_MAX
+#define TW_MUST_USE  __attribute__((warn_unused_result))
+
+/* Fills *err (when not NULL) and returns code, so that `return tw_fail(...)` reads
+ * as one act.  Control characters and invalid UTF-8 in the text become '?'. */
+enum tw_status tw_fail(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
+        ...) __attribute__((format(printf, 4, 5)));
+
+/* The JSON word ("malformed") and the HTTP code (422) of a status. */
+const char *tw_status_word(enum tw_status code);
+int tw_status_http(enum tw_status code);
+
+/* The status whose word this is; TW_BUG when there is none. */
+enum tw_status tw_status_of_word(const char *word);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * str.h - borrowed strings, and the few things done to them.
+ *
+ * A tw_str is a view: valid until the call that handed it over returns.  Who
+ * keeps it copies it (tw_arena_str).  Bytes may be anything, NUL and invalid
+ * UTF-8 included; tw_utf8_clean makes them fit for JSON and SQL text.
+ * Thread: any.
+ */
+#ifndef TW_STR_H
+#define TW_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct tw_str {
+	const char *ptr;
+	size_t len;
+};
+
+#define TW_STR(literal) ((struct tw_str){(literal), sizeof(literal) - 1})
+
+static inline struct tw_str tw_str_of(const char *cstr)
+{
+	return (struct tw_str){cstr, cstr ? strlen(cstr) : 0};
+}
+
+static inline bool tw_str_eq(struct tw_str a, struct tw_str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* Length in bytes (1..4) of the valid UTF-8 character at p, 0 when there is none. */
+size_t tw_utf8_len(const char *p, size_t len);
+
+/* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8: bad bytes and NUL become
+ * U+FFFD, cut at a character boundary when too long.  Returns the length. */
+size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s);
+
+/* Reads a decimal number that fills all of s and is at most max. */
+bool tw_str_u64(struct tw_str s, uint64_t max, uint64_t *ret);
+
+/* Cuts the piece before the first `sep` off *s and returns it; all of *s when there is none. */
+struct tw_str tw_str_split(struct tw_str *s, char sep);
+
+/* s without blanks, tabs, CR and LF at both ends. */
+struct tw_str tw_str_trim(struct tw_str s);
+
+#endif

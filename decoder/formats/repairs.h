@@ -1,0 +1,35 @@
+/*
+ * repairs.h - the names under which damage is counted (repairs.def).
+ *
+ * A trace with a readable part is a trace (I2): what was lost or mended on the
+ * way is counted here by name, with the offset of the first case, and shown
+ * beside the trace.  Names are part of the API: they are added, never renamed.
+ */
+#ifndef TW_REPAIRS_H
+#define TW_REPAIRS_H
+
+#include <stdint.h>
+
+enum tw_repair_kind { TW_REPAIR_NOTE, TW_REPAIR_REPAIR, TW_REPAIR_LOSS };
+
+enum tw_repair {
+#define REPAIR(name, kind, meaning) TW_REPAIR_##name,
+#include "formats/repairs.def"
+#undef REPAIR
+	TW_REPAIR_COUNT
+};
+
+struct tw_repair_info {
+	const char *name;
+	enum tw_repair_kind kind;
+	const char *kind_word; /* "note", "repair", "loss" */
+	const char *meaning;
+};
+
+/* Never NULL; `what` must be below TW_REPAIR_COUNT. */
+const struct tw_repair_info *tw_repair_info(enum tw_repair what);
+
+/* TW_REPAIR_COUNT when the name is unknown. */
+enum tw_repair tw_repair_of_name(const char *name);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * sink.h - what every format says, and to whom.
+ *
+ * A format turns bytes into events and tells them to a sink in file order,
+ * unsorted, unpaired, with method ids that may be named later or never (I6).
+ * The receiver copies what it keeps (I5).  The product's sink is the trace
+ * builder (trace/builder.h); tests have others, `tracewell decode` prints.
+ *
+ * Times are nanoseconds on the trace's own clock, whose zero is given by
+ * tw_sink_ops.clock.  Thread: one decode job, one thread.
+ */
+#ifndef TW_SINK_H
+#define TW_SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "formats/repairs.h"
+
+struct tw_sink;
+
+/* How a thread id was written.  LOW15: only its low 15 bits are known (btrace 2.0); the builder
+ * finds the full one among the threads it hears of. */
+enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15 };
+
+enum tw_ev_kind {
+	TW_EV_SLICE, /* a finished call: ts_ns, dur_ns */
+	TW_EV_BEGIN, /* sym entered at ts_ns */
+	TW_EV_END    /* sym (0: whatever is open) left at ts_ns */
+};
+
+struct tw_event {
+	int64_t ts_ns;
+	int64_t dur_ns;  /* SLICE */
+	int64_t cpu_ns;  /* SLICE: CPU time; -1 when the trace has none */
+	uint64_t offset; /* of the record in the decoded input, for the repair report */
+	uint32_t track;  /* from tw_sink_ops.track */
+	uint32_t sym;    /* from tw_sink_ops.method or .name; 0 is none */
+	enum tw_ev_kind kind;
+};
+
+struct tw_clock {
+	uint32_t pid;         /* process that wrote the trace, 0 unknown */
+	int64_t mono_base_ns; /* CLOCK_MONOTONIC at event time 0; -1 unknown */
+	int64_t boot_base_ns; /* CLOCK_BOOTTIME at event time 0; -1 unknown */
+	int64_t session_ns;   /* event time at which this recording began; 0 when it is the zero */
+};
+
+struct tw_sink_ops {
+	/* Handle (≥ 1) of a thread's track; the same arguments give the same handle. 0: at a
+	 * limit, drop the event. */
+	uint32_t (*track)(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind);
+	/* Handle (≥ 1) of a method that a mapping will name. */
+	uint32_t (*method)(struct tw_sink *s, uint64_t method_id);
+	/* Handle (≥ 1) of a name that stands in the trace itself. */
+	uint32_t (*name)(struct tw_sink *s, struct tw_str name);
+	/* A batch of events, in file order. */
+	enum tw_status (*events)(
+	        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err);
+	/* pid 0: the trace's own process.  First name wins. */
+	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
+	void (*clock)(struct tw_sink *s, const struct tw_clock *clock);
+	/* n records at offset were repaired or lost in the way that is named. */
+	void (*repair)(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n);
+};
+
+/* First member of a real sink. */
+struct tw_sink {
+	const struct tw_sink_ops *ops;
+};
+
+#endif

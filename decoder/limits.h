@@ -1,0 +1,27 @@
+/*
+ * limits.h - every bound of a decode job, in one record.
+ *
+ * Constructors take it whole; tw_limits_default fills in the documented
+ * defaults.  The server overrides single fields from its configuration.
+ */
+#ifndef TW_LIMITS_H
+#define TW_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tw_limits {
+	uint64_t max_decoded_bytes; /* after decompression */
+	uint32_t max_ratio;         /* decoded : compressed, checked past 1 MiB decoded */
+	uint32_t max_nesting;       /* compressions inside each other */
+	uint64_t max_slices;
+	uint32_t max_depth; /* deeper calls are left out and counted */
+	uint32_t max_threads;
+	uint32_t max_methods;    /* distinct methods and names of one trace */
+	uint32_t max_name_bytes; /* longer names are cut and counted */
+	uint64_t max_memory_bytes;
+};
+
+struct tw_limits tw_limits_default(void);
+
+#endif

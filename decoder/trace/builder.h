@@ -1,0 +1,103 @@
+/*
+ * builder.h - the sink of the product: events of any format become one trace.
+ *
+ * Per thread the builder keeps finished calls in the order of their ends and
+ * nests them in one pass: a record with begin s takes every finished subtree on
+ * top of the stack whose begin ≥ s as its children (ties nest right, linear
+ * time).  Where a thread's records are out of that order they are sorted first,
+ * which is counted.  BEGIN/END pairs are closed into the same records.
+ * tw_builder_write then walks each thread in pre-order once, and hands columns,
+ * trees, mip levels, totals and the repair report to a trace writer.
+ *
+ * Memory: ≤ 40 bytes per record + 64 MiB; limits come with the constructor.
+ * Thread: one decode job.
+ */
+#ifndef TW_BUILDER_H
+#define TW_BUILDER_H
+
+#include "formats/format.h"
+#include "trace/calltree.h"
+#include "trace/columns.h"
+
+struct tw_builder;
+
+struct tw_builder *tw_builder_new(const struct tw_limits *limits);
+struct tw_builder *tw_builder_free(struct tw_builder *b);
+struct tw_sink *tw_builder_sink(struct tw_builder *b);
+
+struct tw_trace_info { /* of a whole trace; strings are borrowed */
+	uint32_t pid;
+	int64_t mono_base_ns, boot_base_ns; /* clock readings at trace time 0; -1 unknown */
+	int64_t start_ns, end_ns;           /* first begin, last end, trace time */
+	uint64_t slices;
+	uint32_t threads, methods, max_depth;
+	bool has_cpu;
+};
+
+struct tw_thread_info {
+	uint32_t thread_id; /* 1.. within the trace: main first, then by falling slice count */
+	uint32_t pid;
+	uint64_t tid;
+	struct tw_str name; /* "" when no list named it */
+	bool is_main;
+	uint64_t slices, roots;
+	uint32_t max_depth;       /* 1 is a root alone; 0 no slices */
+	int64_t start_ns, end_ns; /* of its slices */
+	int64_t busy_ns;          /* sum of the durations of its roots */
+};
+
+struct tw_method_info {
+	bool has_id;
+	uint64_t id;        /* has_id: named by the build's mapping */
+	struct tw_str name; /* else: as it stood in the trace */
+	uint64_t count;
+	int64_t total_ns; /* wall, a call inside a call of the same method counted once */
+	int64_t sum_ns;   /* wall of all calls, recursion counted each time */
+	int64_t self_ns;
+	int64_t max_ns;
+	int64_t cpu_ns; /* -1 unknown */
+};
+
+struct tw_chunk_info {
+	uint32_t thread_id;
+	uint32_t level;   /* 0: every slice; n: mip level n */
+	int64_t start_ns; /* begin of its first slice */
+	int64_t end_ns;   /* latest end among its slices */
+	uint32_t slices, open;
+	int64_t min_dur_ns; /* mip levels: shorter slices are merged; 0 at level 0 */
+};
+
+struct tw_repair_count {
+	enum tw_repair what;
+	uint64_t count;
+	uint64_t first_offset; /* TW_NO_OFFSET: no place */
+};
+
+/* Who receives the finished trace, in this order: info, methods (index 0, 1, ...), then per
+ * thread: thread, its chunks (level 0 in time order, then mip levels), its tree; repairs last.
+ * Payloads are not yet compressed. */
+struct tw_trace_out;
+struct tw_trace_out_ops {
+	enum tw_status (*info)(
+	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
+	enum tw_status (*method)(
+	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
+	enum tw_status (*thread)(
+	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
+	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
+	        const uint8_t *payload, size_t len, struct tw_err *);
+	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id, uint32_t nodes,
+	        const uint8_t *payload, size_t len, struct tw_err *);
+	enum tw_status (*repair)(
+	        struct tw_trace_out *, const struct tw_repair_count *, struct tw_err *);
+};
+struct tw_trace_out { /* first member of a real one */
+	const struct tw_trace_out_ops *ops;
+};
+
+/* Closes open calls, restores thread ids, sorts where needed, and writes the trace out.  May be
+ * called once.  TW_CORRUPT when not one slice was read. */
+enum tw_status tw_builder_write(
+        struct tw_builder *b, struct tw_trace_out *out, struct tw_err *err) TW_MUST_USE;
+
+#endif

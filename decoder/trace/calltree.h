@@ -1,0 +1,53 @@
+/*
+ * calltree.h - a thread's merged call tree, and its stored form.
+ *
+ * Calls with the same path of methods are one node.  Node 0 is the thread
+ * itself (no method); nodes are in pre-order, siblings by falling total time.
+ * sum of self_ns over all nodes = sum of the durations of the thread's roots.
+ * Stored form: schema/columns.md, section "Call tree".
+ */
+#ifndef TW_CALLTREE_H
+#define TW_CALLTREE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "trace/columns.h"
+
+#define TW_NO_METHOD UINT32_MAX
+
+struct tw_tree_node {
+	uint32_t parent;  /* index; of node 0: 0 */
+	uint32_t method;  /* index into the trace's method table; TW_NO_METHOD for node 0 */
+	uint32_t subtree; /* nodes below and including this one: the next sibling is at + subtree */
+	uint32_t depth;   /* node 0 has 0 */
+	uint64_t count;   /* calls */
+	int64_t total_ns;
+	int64_t self_ns;
+	int64_t cpu_ns; /* -1: not known */
+	int64_t max_ns; /* longest single call */
+};
+
+struct tw_tree {
+	struct tw_tree_node *nodes; /* in the arena */
+	uint32_t n;
+};
+
+/* Grows a tree from slices in pre-order; used by the writer for whole threads and by queries for
+ * time ranges (clip before adding). */
+struct tw_tree_builder;
+struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes);
+struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
+/* Slices of one thread in pre-order; depth may not jump by more than one.  tw_tree_builder_cut
+ * starts anew at depth 0 (another thread merged into the same tree). */
+enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
+void tw_tree_builder_cut(struct tw_tree_builder *b);
+enum tw_status tw_tree_builder_finish(
+        struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret);
+
+enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out);
+/* Any bytes are safe: TW_CORRUPT. */
+enum tw_status tw_tree_decode(const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

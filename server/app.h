@@ -1,0 +1,18 @@
+/*
+ * app.h - the parts of a running server, handed to every route.
+ */
+#ifndef TW_APP_H
+#define TW_APP_H
+
+#include "config.h"
+
+struct tw_app {
+	const struct tw_config *config;
+	struct tw_catalogue *catalogue; /* catalogue.h */
+	struct tw_blobs *blobs;         /* blob.h */
+	struct tw_jobs *jobs;           /* jobs.h */
+	struct tw_symbols *symbols;     /* symbols.h: open mappings by build */
+	struct tw_metrics *metrics;     /* metrics.h */
+};
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * blob.h - bytes on disk by content: uploads and mappings.
+ *
+ * data/spool/<ulid> while it arrives, data/blobs/ab/cd/<sha256> after commit:
+ * file fsynced, renamed, folder fsynced (I1).  What a crash leaves in spool/ is
+ * removed at start (I9).  Nothing here looks at the content.
+ * Thread: a writer belongs to one request; the rest may be called by any.
+ */
+#ifndef TW_BLOB_H
+#define TW_BLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { TW_SHA256_HEX = 65 }; /* 64 characters and NUL */
+
+struct tw_blobs;
+struct tw_blob_writer;
+
+/* Makes the folders under data_dir when they are missing.  Accepting stops (TW_FULL) when less
+ * than min_free_percent of the disk would stay free. */
+enum tw_status tw_blobs_open(const char *data_dir, unsigned min_free_percent, struct tw_blobs **ret,
+        struct tw_err *err) TW_MUST_USE;
+struct tw_blobs *tw_blobs_close(struct tw_blobs *b);
+
+enum tw_status tw_blob_begin(struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret,
+        struct tw_err *err) TW_MUST_USE;
+/* TW_TOO_LARGE past max_bytes, TW_FULL when the disk is. */
+enum tw_status tw_blob_write(
+        struct tw_blob_writer *w, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
+/* Makes it durable under its content's name; equal content is stored once.  Frees w on success;
+ * on failure w stays the caller's to discard. */
+enum tw_status tw_blob_commit(struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX],
+        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
+struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w); /* NULL is fine; returns NULL */
+
+enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd,
+        struct tw_err *err) TW_MUST_USE; /* O_RDONLY | O_CLOEXEC */
+enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err);
+
+/* Path of a trace file: traces/ab/cd/<id>.db, from the id's last characters; folders are made. */
+enum tw_status tw_trace_path(
+        struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * config.h - every setting, its default, and where it may come from.
+ *
+ * One table (config.def): flag --name, environment TRACEWELL_NAME, line
+ * `name = value` of the file named by --config; the flag wins, then the
+ * environment, then the file.
+ */
+#ifndef TW_CONFIG_H
+#define TW_CONFIG_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "limits.h"
+
+struct tw_config {
+	const char *data_dir;
+	const char *listen;      /* "127.0.0.1:8080"; port 0 picks one, told in the log */
+	bool behind_proxy;       /* allows another address than loopback: a proxy does TLS */
+	const char *public_url;  /* "" : from the request's Host */
+	const char *perfetto_ui; /* https://ui.perfetto.dev */
+	const char *log_level;   /* debug, info, warn, error */
+	uint64_t max_body_bytes;
+	uint64_t max_mapping_bytes; /* decoded text */
+	unsigned max_in_flight;     /* uploads at once */
+	unsigned connections, connection_timeout_s;
+	unsigned http_threads, query_threads, decode_workers;
+	uint64_t worker_memory_bytes;
+	unsigned worker_cpu_s, worker_wall_s, worker_tries;
+	unsigned min_free_percent;
+	unsigned flame_nodes, query_deadline_ms;
+	unsigned shutdown_s;
+	struct tw_limits limits; /* of a decode */
+};
+
+/* args: the flags after the subcommand; values live in the arena. Unknown flags and bad values
+ * are TW_BAD_REQUEST with a sentence. */
+enum tw_status tw_config_load(struct tw_arena *a, int argc, char **argv, struct tw_config *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* Prints every setting with default and meaning (for --help). */
+void tw_config_help(void);
+
+#endif

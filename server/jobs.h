@@ -1,0 +1,33 @@
+/*
+ * jobs.h - the queue's running side: claim, child, result, retry.
+ *
+ * A dispatcher thread claims queued rows and starts one limited child process
+ * per job, at most config.decode_workers at once.  A child that crashes, loops
+ * or eats memory costs its own trace: it is killed at its limits, the job is
+ * retried up to config.worker_tries, then the trace is failed with the reason
+ * (I7).  Input that is simply bad fails at once.
+ * Thread: start and stop by the owner; wake and run_map by any.
+ */
+#ifndef TW_JOBS_H
+#define TW_JOBS_H
+
+#include "app.h"
+#include "base/err.h"
+#include "symbols/method_map.h"
+
+struct tw_jobs;
+
+/* Recovers what a dead server left, sweeps data/ (I9), then starts dispatching. */
+enum tw_status tw_jobs_start(
+        struct tw_app *app, struct tw_jobs **ret, struct tw_err *err) TW_MUST_USE;
+/* Stops claiming, waits for running children up to the drain time, then kills them; their jobs are
+ * queued again. */
+struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s);
+void tw_jobs_wake(struct tw_jobs *j); /* a row was queued */
+
+/* Compiles mapping text (blob source_sha256) into an image blob in a limited child; waits for it.
+ * Call on the query pool, not on an event loop. */
+enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *source_sha256,
+        char ret_image_sha256[65], struct tw_map_stats *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

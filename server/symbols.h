@@ -1,0 +1,27 @@
+/*
+ * symbols.h - the method mappings of builds, open for look-up.
+ *
+ * A mapping is compiled once (symbols/method_map.h), stored as a blob, mapped
+ * into memory when a request needs it and kept while used recently.  Names are
+ * looked up when read, so a mapping that comes late names old traces (I8).
+ * Thread: any.
+ */
+#ifndef TW_SYMBOLS_H
+#define TW_SYMBOLS_H
+
+#include "blob.h"
+#include "symbols/method_map.h"
+
+struct tw_symbols;
+struct tw_symbols_ref;
+
+struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open);
+struct tw_symbols *tw_symbols_free(struct tw_symbols *s);
+
+/* image_sha256 "" gives an empty ref whose map is NULL.  tw_symbols_release is owed. */
+enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
+        struct tw_symbols_ref **ret, struct tw_err *err) TW_MUST_USE;
+void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r);
+const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r); /* NULL: no mapping */
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * trace_file.h - one decoded trace as an SQLite file: written once, then read.
+ *
+ * The writer is a tw_trace_out for the builder; what it makes is visible only
+ * after tw_trace_writer_commit (fsync of file; the caller renames and fsyncs the
+ * folder).  Readers open it immutable and check its schema version.
+ * Schema: schema/trace/0001_init.sql.  Only trace_file*.c and trace_sql.c know SQLite here.
+ * Thread: a writer or a reader belongs to one thread at a time; any number of
+ * readers of one file.
+ */
+#ifndef TW_TRACE_FILE_H
+#define TW_TRACE_FILE_H
+
+#include "trace/builder.h"
+
+struct tw_trace_writer;
+
+/* Creates path (must not exist).  `facts` are stored beside the trace: format name, input bytes. */
+struct tw_trace_facts {
+	const char *format; /* "btrace2" */
+	uint64_t input_bytes, decoded_bytes;
+	uint32_t decoder_version;
+};
+enum tw_status tw_trace_writer_new(
+        const char *path, struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
+enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
+        struct tw_err *err) TW_MUST_USE;
+/* Closes; without commit the file is removed. NULL is fine, returns NULL. */
+struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
+
+struct tw_trace_file;
+
+enum tw_status tw_trace_file_open(
+        const char *path, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
+
+/* All borrowed until close. */
+const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f);
+const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f);
+const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n);
+const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
+/* Loaded at the first call. */
+enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
+        uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+struct tw_chunk_row {
+	uint32_t chunk_id;
+	struct tw_chunk_info info;
+	uint32_t stored_bytes; /* zstd */
+};
+/* The chunk directory of a thread: level 0 in time order, then mip levels in order. */
+enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Appends the stored zstd frame of one chunk to *out. TW_NOT_FOUND: no such chunk. */
+enum tw_status tw_trace_file_chunk_raw(struct tw_trace_file *f, uint32_t chunk_id,
+        struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+/* Decodes one chunk into *c. */
+enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
+        struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
+        struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,92 @@
+/* Unit tests of decoder/base: arena, buffer, strings, error record. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+static void test_arena_keeps_its_limit(void **state)
+{
+	struct tw_arena *a = tw_arena_new(10000);
+	volatile size_t huge = SIZE_MAX; /* hidden from the compiler, which would refuse it */
+
+	(void)state;
+	assert_non_null(tw_arena_alloc(a, 1, 9000));
+	assert_null(tw_arena_alloc(a, 1, 9000));
+	assert_non_null(tw_arena_alloc(a, 1, 16));
+	tw_arena_reset(a);
+	assert_null(tw_arena_alloc(a, huge, 2));
+	tw_arena_free(a);
+}
+
+static void test_buf_status_is_sticky(void **state)
+{
+	struct tw_buf b;
+
+	(void)state;
+	tw_buf_init(&b, 4);
+	assert_int_equal(tw_buf_add(&b, "abc", 3), TW_OK);
+	assert_int_equal(tw_buf_add(&b, "de", 2), TW_TOO_LARGE);
+	assert_int_equal(tw_buf_add(&b, "f", 1), TW_TOO_LARGE);
+	assert_int_equal(b.len, 3);
+	tw_buf_done(&b);
+}
+
+static void test_varint_round_trip(void **state)
+{
+	static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		uint8_t p[10];
+		const uint8_t *q = p;
+		uint8_t *end = tw_put_varint(p, values[i]);
+		uint64_t v = 0;
+
+		assert_true(tw_get_varint(&q, end, &v));
+		assert_true(v == values[i] && q == end);
+		q = p;
+		assert_false(tw_get_varint(&q, end - 1, &v) && q == end);
+	}
+}
+
+static void test_utf8_clean_replaces_bad_bytes(void **state)
+{
+	char out[16];
+
+	(void)state;
+	assert_int_equal(tw_utf8_clean(out, sizeof out, (struct tw_str){"a\xff\0b", 4}), 8);
+	assert_string_equal(out, "a\xEF\xBF\xBD\xEF\xBF\xBD"
+	                         "b");
+	assert_int_equal(tw_utf8_clean(out, 4, TW_STR("\xC3\xA9\xC3\xA9")), 2);
+}
+
+static void test_fail_makes_one_line(void **state)
+{
+	struct tw_err err;
+
+	(void)state;
+	assert_int_equal(tw_fail(&err, TW_CORRUPT, 7, "bad\n%s", "\x01"), TW_CORRUPT);
+	assert_string_equal(err.msg, "bad??");
+	assert_int_equal(tw_status_http(TW_CORRUPT), 422);
+	assert_int_equal(tw_status_of_word("malformed"), TW_CORRUPT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_arena_keeps_its_limit),
+	        cmocka_unit_test(test_buf_status_is_sticky),
+	        cmocka_unit_test(test_varint_round_trip),
+	        cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
+	        cmocka_unit_test(test_fail_makes_one_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
