@@ -1,0 +1,342 @@
+/*
+ * unzip.c - compression found by content, undone within limits.
+ *
+ * Stages form a chain, outermost first: stage 0 takes the wire bytes.  Each
+ * stage collects up to SNIFF bytes, decides what they are, and from then on
+ * passes, inflates or decompresses into the next stage.  The stage that finds
+ * no compression hands its bytes to the caller, so plain input is copied only
+ * for its first few bytes.  Limits are judged where bytes leave the chain.
+ */
+#include "base/unzip.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ZLIB_CONST
+#include <zlib.h>
+/* the custom allocator, so that memory is counted and can be failed in tests */
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+#include "base/buf.h"
+
+enum {
+	SNIFF = 4,
+	OUT_BYTES = 128 << 10,
+	MAX_STAGES = 8,
+	WINDOW_LOG_MAX = 27, /* 128 MiB, the most that zstd's own tools accept unasked */
+	RATIO_FLOOR = 1 << 20
+};
+
+enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_ZSTD, KIND_ZLIB };
+
+struct stage {
+	enum kind kind;
+	bool gzip;     /* KIND_ZLIB: members follow each other */
+	bool in_frame; /* inside a frame or member: the end would be too early */
+	uint8_t head[SNIFF];
+	unsigned n_head;
+	ZSTD_DStream *zstd;
+	z_stream zlib;
+	uint8_t *out;
+};
+
+struct tw_unzip {
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	tw_bytes_fn out;
+	void *arg;
+	struct stage stages[MAX_STAGES];
+	uint64_t in_bytes, out_bytes;
+	bool damaged;
+	char kinds[64];
+};
+
+static void *zstd_alloc(void *arg, size_t size)
+{
+	(void)arg;
+	return tw_mem_alloc(1, size);
+}
+
+static void zstd_release(void *arg, void *p)
+{
+	(void)arg;
+	tw_mem_free(p);
+}
+
+static voidpf zlib_alloc(voidpf arg, uInt n, uInt size)
+{
+	(void)arg;
+	return tw_mem_alloc(n, size);
+}
+
+struct tw_unzip *tw_unzip_new(
+        struct tw_arena *a, const struct tw_limits *limits, tw_bytes_fn out, void *arg)
+{
+	struct tw_unzip *z = tw_arena_zalloc(a, 1, sizeof *z);
+
+	if (!z)
+		return NULL;
+	z->arena = a;
+	z->limits = *limits;
+	z->out = out;
+	z->arg = arg;
+	return z;
+}
+
+struct tw_unzip *tw_unzip_free(struct tw_unzip *z)
+{
+	if (!z)
+		return NULL;
+	for (unsigned i = 0; i < MAX_STAGES; i++) {
+		if (z->stages[i].zstd)
+			(void)ZSTD_freeDStream(z->stages[i].zstd);
+		if (z->stages[i].kind == KIND_ZLIB)
+			(void)inflateEnd(&z->stages[i].zlib);
+	}
+	return NULL;
+}
+
+static bool is_zstd(const uint8_t *p)
+{
+	uint32_t magic = tw_u32le(p);
+
+	return magic == ZSTD_MAGICNUMBER ||
+	       (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
+}
+
+static bool is_zlib(const uint8_t *p)
+{
+	/* 32 KiB deflate window, header checksum right, no preset dictionary */
+	return p[0] == 0x78 && ((unsigned)p[0] << 8 | p[1]) % 31 == 0 && !(p[1] & 0x20);
+}
+
+static enum kind recognise(const struct stage *s)
+{
+	if (s->n_head < SNIFF)
+		return KIND_PLAIN;
+	if (is_zstd(s->head))
+		return KIND_ZSTD;
+	if (s->head[0] == 0x1F && s->head[1] == 0x8B && s->head[2] == 8)
+		return KIND_ZLIB;
+	return is_zlib(s->head) ? KIND_ZLIB : KIND_PLAIN;
+}
+
+static void note_kind(struct tw_unzip *z, const char *name)
+{
+	size_t len = strlen(z->kinds);
+
+	(void)snprintf(z->kinds + len, sizeof z->kinds - len, "%s%s", len ? "," : "", name);
+}
+
+static enum tw_status start_zstd(struct tw_unzip *z, struct stage *s, struct tw_err *err)
+{
+	ZSTD_customMem mem = {zstd_alloc, zstd_release, NULL};
+
+	s->zstd = ZSTD_createDStream_advanced(mem);
+	if (!s->zstd)
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+	(void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	note_kind(z, "zstd");
+	return TW_OK;
+}
+
+static enum tw_status start_zlib(struct tw_unzip *z, struct stage *s, struct tw_err *err)
+{
+	s->gzip = s->head[0] == 0x1F;
+	s->zlib = (z_stream){.zalloc = zlib_alloc, .zfree = zstd_release};
+	if (inflateInit2(&s->zlib, s->gzip ? 15 + 16 : 15) != Z_OK) {
+		s->kind = KIND_PLAIN;
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+	}
+	note_kind(z, s->gzip ? "gzip" : "zlib");
+	return TW_OK;
+}
+
+static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err *err)
+{
+	struct stage *s = &z->stages[at];
+	enum kind kind = recognise(s);
+
+	if (kind != KIND_PLAIN && (at >= z->limits.max_nesting || at + 1 >= MAX_STAGES))
+		return tw_fail(err, TW_TOO_LARGE, 0, "compressed more than %u times over",
+		        (unsigned)z->limits.max_nesting);
+	s->kind = kind;
+	if (kind == KIND_PLAIN)
+		return TW_OK;
+	s->out = tw_arena_alloc(z->arena, OUT_BYTES, 1);
+	if (!s->out) {
+		s->kind = KIND_UNKNOWN;
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+	}
+	return kind == KIND_ZSTD ? start_zstd(z, s, err) : start_zlib(z, s, err);
+}
+
+static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	if (n > z->limits.max_decoded_bytes - z->out_bytes)
+		return tw_fail(err, TW_TOO_LARGE, z->limits.max_decoded_bytes,
+		        "larger than %llu bytes when decompressed",
+		        (unsigned long long)z->limits.max_decoded_bytes);
+	z->out_bytes += n;
+	if (z->out_bytes > RATIO_FLOOR && z->out_bytes / z->limits.max_ratio > z->in_bytes)
+		return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
+		        "decompresses to more than %u times its size",
+		        (unsigned)z->limits.max_ratio);
+	return n ? z->out(z->arg, p, n, err) : TW_OK;
+}
+
+static enum tw_status push_stage(
+        struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err);
+
+static enum tw_status push_zstd(
+        struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct stage *s = &z->stages[at];
+	ZSTD_inBuffer in = {p, n, 0};
+	bool more = n > 0;
+
+	while (more && !z->damaged) {
+		ZSTD_outBuffer out = {s->out, OUT_BYTES, 0};
+		size_t left = ZSTD_decompressStream(s->zstd, &out, &in);
+		enum tw_status st;
+
+		if (ZSTD_isError(left)) {
+			z->damaged = true;
+			break;
+		}
+		s->in_frame = left != 0;
+		st = push_stage(z, at + 1, s->out, out.pos, err);
+		if (st != TW_OK)
+			return st;
+		/* a full output buffer may hide more; input that is gone and room left does not */
+		more = in.pos < in.size || out.pos == out.size;
+	}
+	return TW_OK;
+}
+
+static bool next_member(struct stage *s)
+{
+	return s->gzip && inflateReset(&s->zlib) == Z_OK;
+}
+
+static enum tw_status push_zlib(
+        struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct stage *s = &z->stages[at];
+	bool more = n > 0;
+
+	while (more && !z->damaged) {
+		size_t piece = n < OUT_BYTES ? n : OUT_BYTES;
+		enum tw_status st;
+		int rc;
+
+		s->zlib.next_in = (z_const Bytef *)(uintptr_t)p;
+		s->zlib.avail_in = (uInt)piece;
+		s->zlib.next_out = s->out;
+		s->zlib.avail_out = OUT_BYTES;
+		rc = inflate(&s->zlib, Z_NO_FLUSH);
+		p += piece - s->zlib.avail_in;
+		n -= piece - s->zlib.avail_in;
+		st = push_stage(z, at + 1, s->out, OUT_BYTES - s->zlib.avail_out, err);
+		if (st != TW_OK)
+			return st;
+		s->in_frame = rc != Z_STREAM_END;
+		more = n > 0 || s->zlib.avail_out == 0;
+		if (rc == Z_STREAM_END && (n == 0 || !next_member(s)))
+			more = false; /* bytes behind a zlib stream are no part of it */
+		else if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
+			z->damaged = true;
+		else if (rc == Z_STREAM_END)
+			s->in_frame = true;
+	}
+	return TW_OK;
+}
+
+static enum tw_status push_known(
+        struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	switch (z->stages[at].kind) {
+	case KIND_ZSTD:
+		return push_zstd(z, at, p, n, err);
+	case KIND_ZLIB:
+		return push_zlib(z, at, p, n, err);
+	case KIND_UNKNOWN:
+	case KIND_PLAIN:
+	default:
+		return deliver(z, p, n, err);
+	}
+}
+
+static enum tw_status push_stage(
+        struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct stage *s = &z->stages[at];
+	enum tw_status st;
+
+	if (s->kind == KIND_UNKNOWN) {
+		while (s->n_head < SNIFF && n > 0) {
+			s->head[s->n_head++] = *p++;
+			n--;
+		}
+		if (s->n_head < SNIFF)
+			return TW_OK;
+		st = start_stage(z, at, err);
+		if (st == TW_OK)
+			st = push_known(z, at, s->head, SNIFF, err);
+		if (st != TW_OK)
+			return st;
+	}
+	return n ? push_known(z, at, p, n, err) : TW_OK;
+}
+
+enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	/* Small steps, so that the ratio is judged against what really went in. */
+	while (n > 0 && !z->damaged) {
+		size_t piece = n < OUT_BYTES ? n : OUT_BYTES;
+		enum tw_status st;
+
+		z->in_bytes += piece;
+		st = push_stage(z, 0, p, piece, err);
+		if (st != TW_OK)
+			return st;
+		p += piece;
+		n -= piece;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struct tw_err *err)
+{
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+
+	for (unsigned at = 0; at < MAX_STAGES; at++) {
+		struct stage *s = &z->stages[at];
+		enum tw_status st;
+
+		if (s->kind == KIND_PLAIN)
+			break;
+		if (s->kind == KIND_UNKNOWN) { /* fewer bytes than a magic: plain */
+			s->kind = KIND_PLAIN;
+			st = deliver(z, s->head, s->n_head, err);
+			if (st != TW_OK)
+				return st;
+			break;
+		}
+		if (s->in_frame)
+			end = TW_UNZIP_CUT;
+	}
+	*ret = z->damaged ? TW_UNZIP_DAMAGED : end;
+	return TW_OK;
+}
+
+const char *tw_unzip_kinds(const struct tw_unzip *z)
+{
+	return z->kinds;
+}
+
+uint64_t tw_unzip_bytes(const struct tw_unzip *z)
+{
+	return z->out_bytes;
+}

@@ -1,0 +1,184 @@
+/*
+ * decoder.c - the chain: unzip, then the format that fits, then the sink.
+ *
+ * The first TW_PROBE_BYTES decoded bytes are held back until the format is
+ * known (or the input ends), then pushed with the rest, so that recognition
+ * does not depend on how the input was cut (I3).
+ */
+#include "decoder.h"
+
+#include <string.h>
+
+#include "base/unzip.h"
+
+struct tw_decoder {
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_sink *sink;
+	const char *part;
+	const struct tw_format *format;
+	void *state;
+	struct tw_unzip *unzip;
+	bool started;
+	uint8_t head[TW_PROBE_BYTES];
+	size_t n_head;
+	struct tw_err failed; /* sticky; code TW_OK while all is well */
+};
+
+static enum tw_status decoded(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
+
+struct tw_decoder *tw_decoder_new(struct tw_arena *a, const struct tw_limits *limits,
+        const struct tw_format *forced, const char *part, struct tw_sink *sink)
+{
+	struct tw_decoder *d = tw_arena_zalloc(a, 1, sizeof *d);
+
+	if (!d)
+		return NULL;
+	d->arena = a;
+	d->limits = *limits;
+	d->sink = sink;
+	d->part = part;
+	d->format = forced;
+	d->unzip = tw_unzip_new(a, limits, decoded, d);
+	return d->unzip ? d : NULL;
+}
+
+struct tw_decoder *tw_decoder_free(struct tw_decoder *d)
+{
+	if (d)
+		d->unzip = tw_unzip_free(d->unzip);
+	return NULL;
+}
+
+static bool wanted(const struct tw_decoder *d, const struct tw_format *f)
+{
+	return f && (!d->part || strcmp(d->part, f->part) == 0);
+}
+
+static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
+{
+	if (!d->format) {
+		const struct tw_format *f = tw_format_probe(d->head, d->n_head);
+
+		if (f && !wanted(d, f))
+			return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
+			        f->title, d->part);
+		d->format = f;
+	}
+	if (!d->format)
+		return tw_fail(
+		        err, TW_UNSUPPORTED, 0, "not a trace in any format that is known here");
+	d->state = tw_arena_zalloc(d->arena, 1, d->format->state_size);
+	if (!d->state)
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+	d->started = true;
+	return d->format->start(d->state, d->arena, &d->limits, d->sink, err);
+}
+
+static enum tw_status push_head(struct tw_decoder *d, struct tw_err *err)
+{
+	enum tw_status st = start_format(d, err);
+
+	if (st == TW_OK)
+		st = d->format->push(d->state, d->head, d->n_head, err);
+	return st;
+}
+
+static enum tw_status decoded(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct tw_decoder *d = arg;
+	enum tw_status st;
+	size_t take;
+
+	if (!d->started) {
+		take = sizeof d->head - d->n_head;
+		if (take > n)
+			take = n;
+		memcpy(d->head + d->n_head, p, take);
+		d->n_head += take;
+		p += take;
+		n -= take;
+		if (d->n_head < sizeof d->head)
+			return TW_OK;
+		st = push_head(d, err);
+		if (st != TW_OK)
+			return st;
+	}
+	return n ? d->format->push(d->state, p, n, err) : TW_OK;
+}
+
+static enum tw_status keep_failure(
+        struct tw_decoder *d, enum tw_status st, const struct tw_err *why, struct tw_err *err)
+{
+	if (st != TW_OK) {
+		d->failed = *why;
+		if (err)
+			*err = *why;
+	}
+	return st;
+}
+
+static enum tw_status failed_before(const struct tw_decoder *d, struct tw_err *err)
+{
+	if (d->failed.code != TW_OK && err)
+		*err = d->failed;
+	return d->failed.code;
+}
+
+enum tw_status tw_decoder_push(struct tw_decoder *d, const void *p, size_t n, struct tw_err *err)
+{
+	struct tw_err why = {0};
+	enum tw_status st = failed_before(d, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_unzip_push(d->unzip, p, n, &why);
+	return keep_failure(d, st, &why, err);
+}
+
+static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
+{
+	enum tw_unzip_end end;
+	enum tw_status st = tw_unzip_finish(d->unzip, &end, err);
+	uint64_t at = tw_unzip_bytes(d->unzip);
+
+	if (st != TW_OK)
+		return st;
+	if (at == 0 && end == TW_UNZIP_COMPLETE)
+		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty");
+	if (at == 0)
+		return tw_fail(err, TW_CORRUPT, 0,
+		        "the compressed data is damaged or cut "
+		        "before its first byte");
+	if (!d->started) {
+		st = push_head(d, err);
+		if (st != TW_OK)
+			return st;
+	}
+	if (end == TW_UNZIP_DAMAGED)
+		d->sink->ops->repair(d->sink, TW_REPAIR_input_corrupt, at, 1);
+	else if (end == TW_UNZIP_CUT)
+		d->sink->ops->repair(d->sink, TW_REPAIR_input_truncated, at, 1);
+	return d->format->finish(d->state, end != TW_UNZIP_COMPLETE, err);
+}
+
+enum tw_status tw_decoder_finish(struct tw_decoder *d, struct tw_err *err)
+{
+	struct tw_err why = {0};
+	enum tw_status st = failed_before(d, err);
+
+	if (st != TW_OK)
+		return st;
+	st = finish(d, &why);
+	return keep_failure(d, st, &why, err);
+}
+
+const struct tw_format *tw_decoder_format(const struct tw_decoder *d)
+{
+	return d->started ? d->format : NULL;
+}
+
+uint64_t tw_decoder_bytes(const struct tw_decoder *d)
+{
+	return tw_unzip_bytes(d->unzip);
+}

@@ -1,0 +1,384 @@
+/*
+ * btrace2.c - btrace 2.0's packed method trace, rhea-atrace.bin, version 5.
+ *
+ * All integers little-endian.  Header, 32 bytes:
+ *    0 u32 version = 5     4 u32 pid (tid of the thread that started tracing, in full)
+ *    8 u64 CLOCK_BOOTTIME  16 u64 CLOCK_MONOTONIC at first init: the zero of all records
+ *   24 u64 CLOCK_MONOTONIC at the start of this recording (later starts rewrite it)
+ * Record, 16 bytes, written when a call ends; two u64 a, b:
+ *   start = a >> 19 (45 bits, ns since header[16])
+ *   dur   = (a & 0x7FFFF) << 26 | b >> 38 (45 bits, ns)
+ *   tid   = b >> 23 & 0x7FFF (low 15 bits)      method = b & 0x7FFFFF
+ * No count, checksum or end mark.  Learned from bytedance/btrace v2.0.0.
+ *
+ * Begins wrap at 45 bits and may be negative; the end is always inside the
+ * recording, so the end decides: it is the value modulo 2^45 that lies in
+ * [session - 1 s, session - 1 s + 2^45), and begin = end - dur.  A begin before
+ * the recording is cut to its start.
+ *
+ * The file is a reused mmap: unused slots are zero or hold records of an
+ * earlier recording.  b == 0 is an empty slot.  An end at or before the
+ * recording's start is stale.  Ends grow through the file, but for a thread
+ * that was held between reading the clock and taking its slot, so:
+ *   - an end more than FAR_AHEAD_NS past the largest so far waits for the next
+ *     record; if that does not agree, the lone record's time is impossible;
+ *   - ends more than LATE_NS behind the largest so far wait too; TAIL_RUN of
+ *     them in a row are the tail of an older recording and end the reading,
+ *     fewer were merely late.
+ * A file of at least MIN_FILE_BYTES whose slots are all used up to the very last
+ * is one that the phone filled: buffer_overrun.
+ */
+#include "formats/format.h"
+
+#include <string.h>
+
+enum {
+	HEADER = 32,
+	RECORD = 16,
+	VERSION = 5,
+	BATCH = 512,
+	TAIL_RUN = 16,
+	MIN_FILE_BYTES = 2000000,
+	METHOD_CACHE = 8192, /* power of two */
+	TIDS = 1 << 15
+};
+
+#define MOD45        ((int64_t)1 << 45)
+#define LATE_NS      ((int64_t)1000000000)
+#define FAR_AHEAD_NS ((int64_t)60 * 1000000000)
+#define MAX_CLOCK_NS ((uint64_t)1 << 62)
+
+struct record {
+	int64_t start_ns, end_ns;
+	uint64_t offset;
+	uint32_t tid, method;
+};
+
+struct btrace2 {
+	struct tw_sink *sink;
+	uint64_t offset; /* of the next input byte */
+	uint8_t carry[HEADER];
+	unsigned n_carry;
+	bool have_header, tail_found;
+	uint32_t pid;
+	int64_t session_ns; /* start of the recording, relative to header[16] */
+	int64_t max_end_ns;
+	uint64_t records;           /* told to the sink */
+	uint64_t zeros, first_zero; /* run of empty slots that is not yet told */
+	struct record ahead;        /* held back: far ahead */
+	bool has_ahead;
+	struct record late[TAIL_RUN];
+	unsigned n_late;
+	unsigned n_batch;
+	struct tw_event batch[BATCH];
+	uint32_t tracks[TIDS]; /* sink handle + 1 by tid; 0 not asked yet */
+	struct {
+		uint32_t id_plus_1, sym;
+	} methods[METHOD_CACHE];
+};
+
+static int probe(const uint8_t *head, size_t len)
+{
+	uint32_t version = len >= 4 ? tw_u32le(head) : 0;
+	uint32_t pid = len >= 8 ? tw_u32le(head + 4) : 0;
+
+	if (version == 0 || version > 32)
+		return 0;
+	if (len < HEADER)
+		return version == VERSION ? 20 : 0;
+	if (pid == 0 || pid >= 1u << 22)
+		return 0;
+	if (tw_u64le(head + 8) >= MAX_CLOCK_NS || tw_u64le(head + 16) >= MAX_CLOCK_NS)
+		return 0;
+	return version == VERSION ? 90 : 60;
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct btrace2 *s = state;
+
+	(void)a, (void)limits, (void)err;
+	s->sink = sink;
+	return TW_OK;
+}
+
+static void repair(struct btrace2 *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	s->sink->ops->repair(s->sink, what, offset, n);
+}
+
+static enum tw_status read_header(struct btrace2 *s, struct tw_err *err)
+{
+	const uint8_t *p = s->carry;
+	uint32_t version = tw_u32le(p);
+	uint64_t boot = tw_u64le(p + 8);
+	uint64_t mono = tw_u64le(p + 16);
+	uint64_t session = tw_u64le(p + 24);
+
+	if (version != VERSION)
+		return tw_fail(err, TW_UNSUPPORTED, 0,
+		        "btrace 2.0 trace of version %u; this server reads version %d", version,
+		        VERSION);
+	s->pid = tw_u32le(p + 4);
+	/* A session start outside the first 2^45 ns of the clock is nonsense: take the base. */
+	if (session > mono && session - mono < (uint64_t)MOD45)
+		s->session_ns = (int64_t)(session - mono);
+	s->max_end_ns = s->session_ns;
+	s->have_header = true;
+	s->n_carry = 0;
+	s->sink->ops->clock(
+	        s->sink, &(struct tw_clock){
+	                         .pid = s->pid,
+	                         .mono_base_ns = mono < MAX_CLOCK_NS ? (int64_t)mono : -1,
+	                         .boot_base_ns = boot < MAX_CLOCK_NS ? (int64_t)boot : -1,
+	                         .session_ns = s->session_ns,
+	                 });
+	return TW_OK;
+}
+
+static enum tw_status flush(struct btrace2 *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (s->n_batch)
+		st = s->sink->ops->events(s->sink, s->batch, s->n_batch, err);
+	s->n_batch = 0;
+	return st;
+}
+
+static uint32_t track_of(struct btrace2 *s, uint32_t tid)
+{
+	if (!s->tracks[tid])
+		s->tracks[tid] = s->sink->ops->track(s->sink, s->pid, tid, TW_TID_LOW15) + 1;
+	return s->tracks[tid] - 1;
+}
+
+static uint32_t method_of(struct btrace2 *s, uint32_t id)
+{
+	uint32_t slot = id & (METHOD_CACHE - 1);
+
+	if (s->methods[slot].id_plus_1 != id + 1) {
+		s->methods[slot].id_plus_1 = id + 1;
+		s->methods[slot].sym = s->sink->ops->method(s->sink, id);
+	}
+	return s->methods[slot].sym;
+}
+
+/* A record that is believed: cut to the recording and handed on. */
+static enum tw_status tell(struct btrace2 *s, const struct record *r, struct tw_err *err)
+{
+	int64_t begin = r->start_ns;
+	struct tw_event *ev = &s->batch[s->n_batch];
+
+	if (r->end_ns > s->max_end_ns)
+		s->max_end_ns = r->end_ns;
+	if (begin < s->session_ns) {
+		repair(s, TW_REPAIR_begin_clamped, r->offset, 1);
+		begin = s->session_ns;
+	}
+	ev->kind = TW_EV_SLICE;
+	ev->ts_ns = begin;
+	ev->dur_ns = r->end_ns - begin;
+	ev->cpu_ns = -1;
+	ev->offset = r->offset;
+	ev->track = track_of(s, r->tid);
+	ev->sym = method_of(s, r->method);
+	s->records++;
+	if (ev->track == 0 || ev->sym == 0)
+		return TW_OK; /* at a limit, which the sink counts */
+	return ++s->n_batch == BATCH ? flush(s, err) : TW_OK;
+}
+
+static enum tw_status tell_late(struct btrace2 *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (unsigned i = 0; i < s->n_late && st == TW_OK; i++)
+		st = tell(s, &s->late[i], err);
+	s->n_late = 0;
+	return st;
+}
+
+static void drop_tail(struct btrace2 *s)
+{
+	repair(s, TW_REPAIR_stale_tail, s->late[0].offset, s->n_late);
+	s->n_late = 0;
+	s->tail_found = true;
+}
+
+/* The record after one that was far ahead tells whether that one can be true. */
+static enum tw_status settle_ahead(struct btrace2 *s, int64_t next_end_ns, struct tw_err *err)
+{
+	s->has_ahead = false;
+	if (next_end_ns >= s->ahead.end_ns - LATE_NS)
+		return tell(s, &s->ahead, err);
+	repair(s, TW_REPAIR_impossible_time, s->ahead.offset, 1);
+	return TW_OK;
+}
+
+static enum tw_status accept(struct btrace2 *s, const struct record *r, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (s->has_ahead)
+		st = settle_ahead(s, r->end_ns, err);
+	if (st != TW_OK)
+		return st;
+	if (r->end_ns > s->max_end_ns + FAR_AHEAD_NS) {
+		s->ahead = *r;
+		s->has_ahead = true;
+		return TW_OK;
+	}
+	if (r->end_ns < s->max_end_ns - LATE_NS) {
+		s->late[s->n_late++] = *r;
+		if (s->n_late == TAIL_RUN)
+			drop_tail(s);
+		return TW_OK;
+	}
+	if (s->n_late)
+		st = tell_late(s, err);
+	return st == TW_OK ? tell(s, r, err) : st;
+}
+
+static void empty_slots(struct btrace2 *s)
+{
+	if (s->zeros)
+		repair(s, TW_REPAIR_empty_slot, s->first_zero, s->zeros);
+	s->zeros = 0;
+}
+
+static enum tw_status read_record(
+        struct btrace2 *s, const uint8_t *p, uint64_t offset, struct tw_err *err)
+{
+	uint64_t a = tw_u64le(p);
+	uint64_t b = tw_u64le(p + 8);
+	int64_t lowest = s->session_ns - LATE_NS;
+	int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
+	int64_t end = (int64_t)(a >> 19) + dur;
+	struct record r;
+
+	if (b == 0) {
+		if (s->zeros++ == 0)
+			s->first_zero = offset;
+		return TW_OK;
+	}
+	empty_slots(s);
+	if (s->tail_found) {
+		repair(s, TW_REPAIR_stale_tail, offset, 1);
+		return TW_OK;
+	}
+	if (end < lowest || end - lowest >= MOD45) {
+		end = lowest + (int64_t)((uint64_t)(end - lowest) & (uint64_t)(MOD45 - 1));
+		repair(s, TW_REPAIR_time_wrapped, offset, 1);
+	}
+	if (end <= s->session_ns && s->session_ns > 0) {
+		repair(s, TW_REPAIR_stale_record, offset, 1);
+		return TW_OK;
+	}
+	if (end < 0) {
+		repair(s, TW_REPAIR_impossible_time, offset, 1);
+		return TW_OK;
+	}
+	r = (struct record){.start_ns = end - dur,
+	        .end_ns = end,
+	        .offset = offset,
+	        .tid = (uint32_t)(b >> 23) & 0x7FFF,
+	        .method = (uint32_t)b & 0x7FFFFF};
+	return accept(s, &r, err);
+}
+
+/* Completes `want` carried bytes from the input; false while they are not all there. */
+static bool carry(struct btrace2 *s, const uint8_t **p, size_t *n, unsigned want)
+{
+	size_t take = want - s->n_carry;
+
+	if (take > *n)
+		take = *n;
+	memcpy(s->carry + s->n_carry, *p, take);
+	s->n_carry += (unsigned)take;
+	s->offset += take;
+	*p += take;
+	*n -= take;
+	return s->n_carry == want;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct btrace2 *s = state;
+	enum tw_status st = TW_OK;
+
+	if (!s->have_header) {
+		if (!carry(s, &p, &n, HEADER))
+			return TW_OK;
+		st = read_header(s, err);
+	}
+	if (st == TW_OK && s->n_carry) {
+		if (!carry(s, &p, &n, RECORD))
+			return TW_OK;
+		s->n_carry = 0;
+		st = read_record(s, s->carry, s->offset - RECORD, err);
+	}
+	while (st == TW_OK && n >= RECORD) {
+		st = read_record(s, p, s->offset, err);
+		p += RECORD;
+		n -= RECORD;
+		s->offset += RECORD;
+	}
+	if (st == TW_OK && n)
+		(void)carry(s, &p, &n, RECORD);
+	return st;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+static void report_end(struct btrace2 *s, bool cut)
+{
+	if (s->zeros)
+		repair(s, TW_REPAIR_zero_tail, s->first_zero, s->zeros);
+	if (s->n_carry && !all_zero(s->carry, s->n_carry) && !cut)
+		repair(s, TW_REPAIR_input_truncated, s->offset - s->n_carry, 1);
+	/* One unused slot at the very end is what is left of a buffer that was filled. */
+	if (!cut && s->zeros == 1 && s->offset >= MIN_FILE_BYTES)
+		repair(s, TW_REPAIR_buffer_overrun, s->first_zero, 1);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct btrace2 *s = state;
+	enum tw_status st = TW_OK;
+
+	if (!s->have_header)
+		return tw_fail(err, TW_CORRUPT, s->offset,
+		        "the btrace 2.0 header is %u bytes, here are %u", (unsigned)HEADER,
+		        s->n_carry);
+	if (s->has_ahead) /* nothing contradicts it */
+		st = settle_ahead(s, s->ahead.end_ns, err);
+	if (s->n_late)
+		drop_tail(s);
+	if (st == TW_OK)
+		st = flush(s, err);
+	if (st != TW_OK)
+		return st;
+	report_end(s, cut);
+	if (s->records == 0)
+		return tw_fail(err, TW_CORRUPT, HEADER, "no readable record");
+	return TW_OK;
+}
+
+const struct tw_format tw_format_btrace2 = {
+        .name = "btrace2",
+        .title = "btrace 2.0 method trace (rhea-atrace.bin)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct btrace2),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
