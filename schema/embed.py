@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """Turns files into one C source: embed.py OUT.c SYMBOL FILE...
+or a whole folder: embed.py OUT.c SYMBOL --folder FOLDER
 
 The source defines `const struct tw_embedded SYMBOL[]`, one element a file in the
 order given (name = the file's base name, bytes with a NUL behind them), ended by
 an element whose name is NULL.  struct tw_embedded is in server/embedded.h.
+
+Of a folder all files are taken, by names relative to it, and each that shrinks a
+second time as NAME.gz; a folder that is missing gives an empty list.  The source
+is only written anew when it would change, so that nothing else is rebuilt.
 """
+import gzip
 import os
 import sys
 
@@ -16,19 +22,48 @@ def literal(data):
     return '\n'.join(lines)
 
 
-def main():
-    out, symbol, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
-    with open(out, 'w', encoding='ascii') as c:
-        c.write('#include "embedded.h"\n')
-        for i, path in enumerate(paths):
+def files_of(paths):
+    for path in paths:
+        with open(path, 'rb') as f:
+            yield os.path.basename(path), f.read()
+
+
+def folder_of(top):
+    for folder, folders, names in os.walk(top):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
             with open(path, 'rb') as f:
                 data = f.read()
-            c.write('static const unsigned char file_%d[] = {\n%s0};\n' % (i, literal(data)))
-        c.write('extern const struct tw_embedded %s[];\n' % symbol)
-        c.write('const struct tw_embedded %s[] = {\n' % symbol)
-        for i, path in enumerate(paths):
-            c.write('{"%s", file_%d, sizeof file_%d - 1},\n' % (os.path.basename(path), i, i))
-        c.write('{0}};\n')
+            packed = gzip.compress(data, 9, mtime=0)
+            yield os.path.relpath(path, top), data
+            if len(packed) < len(data):
+                yield os.path.relpath(path, top) + '.gz', packed
+
+
+def source(symbol, entries):
+    parts = ['#include "embedded.h"\n']
+    rows = []
+    for i, (name, data) in enumerate(entries):
+        parts.append('static const unsigned char file_%d[] = {\n%s0};\n' % (i, literal(data)))
+        rows.append('{"%s", file_%d, sizeof file_%d - 1},\n' % (name, i, i))
+    parts.append('extern const struct tw_embedded %s[];\n' % symbol)
+    parts.append('const struct tw_embedded %s[] = {\n%s{0}};\n' % (symbol, ''.join(rows)))
+    return ''.join(parts)
+
+
+def main():
+    out, symbol, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
+    if paths[:1] == ['--folder']:
+        text = source(symbol, folder_of(paths[1]))
+    else:
+        text = source(symbol, files_of(paths))
+    if os.path.exists(out):
+        with open(out, encoding='ascii') as f:
+            if f.read() == text:
+                return
+    with open(out, 'w', encoding='ascii') as f:
+        f.write(text)
 
 
 main()

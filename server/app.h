@@ -4,6 +4,10 @@
 #ifndef TW_APP_H
 #define TW_APP_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "config.h"
 
 struct tw_app {
@@ -13,6 +17,10 @@ struct tw_app {
 	struct tw_jobs *jobs;           /* jobs.h */
 	struct tw_symbols *symbols;     /* symbols.h: open mappings by build */
 	struct tw_metrics *metrics;     /* metrics.h */
+	/* Held for reading from a blob's commit until its row is written, for writing while blobs
+	 * without a row are deleted: equal content has one file. */
+	pthread_rwlock_t blob_use;
+	_Atomic bool stopping;          /* readiness is red: the server is being stopped */
 };
 
 #endif

@@ -8,6 +8,8 @@
 #ifndef TW_CONFIG_H
 #define TW_CONFIG_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "limits.h"
@@ -19,6 +21,7 @@ struct tw_config {
 	const char *public_url;  /* "" : from the request's Host */
 	const char *perfetto_ui; /* https://ui.perfetto.dev */
 	const char *log_level;   /* debug, info, warn, error */
+	const char *log_format;  /* logfmt, json */
 	uint64_t max_body_bytes;
 	uint64_t max_mapping_bytes; /* decoded text */
 	unsigned max_in_flight;     /* uploads at once */
@@ -36,6 +39,9 @@ struct tw_config {
  * are TW_BAD_REQUEST with a sentence. */
 enum tw_status tw_config_load(struct tw_arena *a, int argc, char **argv, struct tw_config *ret,
         struct tw_err *err) TW_MUST_USE;
+/* "127.0.0.1:8080", "[::1]:0", "localhost:80" into host (without brackets) and port. */
+bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port);
+
 /* Prints every setting with default and meaning (for --help). */
 void tw_config_help(void);
 

@@ -29,7 +29,11 @@ struct tw_route {
 	const char *path;    /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
 	                      * {*} takes the rest */
 	enum tw_scope scope; /* what the caller must hold (auth.h) */
+	bool ingest_too;     /* a READ route that a project's ingest key may call as well */
 	bool slow;           /* `end` runs on the query pool, not on an event loop */
+	bool knows_caller;   /* a PUBLIC route that answers by who asks */
+	bool quiet;          /* logged only at debug when all went well: health checks */
+	bool upload;         /* counts against config.max_in_flight until its reply is made */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(
@@ -47,9 +51,14 @@ const char *tw_req_method(const struct tw_req *r);
 const char *tw_req_url(const struct tw_req *r); /* path without query */
 const char *tw_req_path(
         const struct tw_req *r, const char *name); /* template piece, decoded; NULL */
-const char *tw_req_query(const struct tw_req *r, const char *name);  /* first value, NULL absent */
+const char *tw_req_query(const struct tw_req *r, const char *name); /* first value, NULL absent */
+/* Calls fn for each query pair in order until one fails. */
+enum tw_status tw_req_each_query(const struct tw_req *r,
+        enum tw_status (*fn)(void *arg, const char *name, const char *value, struct tw_err *err),
+        void *arg, struct tw_err *err) TW_MUST_USE;
 const char *tw_req_header(const struct tw_req *r, const char *name); /* NULL absent */
 uint64_t tw_req_content_length(const struct tw_req *r); /* UINT64_MAX: not told (chunked) */
+const char *tw_req_id(const struct tw_req *r);          /* as in the log and X-Request-Id */
 void tw_req_set_state(struct tw_req *r, void *state);
 void *tw_req_state(const struct tw_req *r);
 /* Milliseconds left until the query deadline; 0 when it has passed. */
@@ -59,9 +68,22 @@ uint64_t tw_req_ms_left(const struct tw_req *r);
 enum tw_status tw_req_query_i64(const struct tw_req *r, const char *name, int64_t dflt, int64_t min,
         int64_t max, int64_t *ret, struct tw_err *err) TW_MUST_USE;
 
+/* Flags: absent gives dflt; 1, true, 0 or false, anything else is TW_BAD_REQUEST. */
+enum tw_status tw_req_query_bool(const struct tw_req *r, const char *name, bool dflt, bool *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* Would the client take this Content-Encoding ("zstd", "gzip")? */
+bool tw_req_accepts(const struct tw_req *r, const char *coding);
+
 /* Replies; one per request.  Headers set before count for whichever reply follows. */
+/* The value is copied; control characters are refused (the header is left out).  A reply that was
+ * given a Content-Encoding this way is sent as it is. */
 void tw_req_set_header(struct tw_req *r, const char *name, const char *value);
-/* Takes the reference to json, also on failure. */
+/* Sets ETag (the quotes are added here); when If-None-Match has it, replies 304 and says true: the
+ * route then returns TW_OK at once. */
+bool tw_req_reply_unchanged(struct tw_req *r, const char *etag);
+/* No body: 204, or what `http` says. */
+enum tw_status tw_req_reply_empty(struct tw_req *r, int http, struct tw_err *err);
+/* Takes the reference to json, also on failure; json NULL is TW_NOMEM (a json_pack that failed). */
 enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struct tw_err *err);
 /* Takes buf's memory on success. `type` is the Content-Type; compressed when worth it and
  * `compressible`. */
@@ -82,7 +104,18 @@ struct tw_stream_ops {
 enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
         const struct tw_stream_ops *ops, void *arg, struct tw_err *err);
 
-/* The routes of each area, in one list (routes.c). */
+/* All routes in the order they are tried (routes.c joins the areas of routes.def).  Each area is
+ * `const struct tw_route tw_routes_<area>[]` in its api_*.c, ended by an element without method. */
 const struct tw_route *tw_routes(size_t *ret_n);
+
+/* The server itself.  Listens and answers from then on; app outlives it. */
+struct tw_http;
+enum tw_status tw_http_start(
+        struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+unsigned tw_http_port(const struct tw_http *h); /* the one in use when config said 0 */
+/* Takes no new connection and waits until no request is under way, at most seconds. */
+void tw_http_drain(struct tw_http *h, unsigned seconds);
+/* Ends what is left and frees.  NULL is fine; returns NULL. */
+struct tw_http *tw_http_stop(struct tw_http *h);
 
 #endif

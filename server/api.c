@@ -1,0 +1,150 @@
+#include "api.h"
+
+#include <string.h>
+
+#include "app.h"
+#include "blob.h"
+#include "log.h"
+
+uint64_t tw_api_small_body(const struct tw_app *app)
+{
+	(void)app;
+	return TW_MAX_SMALL_BODY;
+}
+
+struct collected {
+	char *text;
+	size_t len;
+};
+
+enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err)
+{
+	struct collected *c = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *c);
+
+	if (c)
+		c->text = tw_arena_alloc(tw_req_arena(r), TW_MAX_SMALL_BODY, 1);
+	if (!c || !c->text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	tw_req_set_state(r, c);
+	return TW_OK;
+}
+
+enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
+{
+	struct collected *c = tw_req_state(r);
+
+	if (n > TW_MAX_SMALL_BODY - c->len)
+		return tw_fail(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY, "the body is too large");
+	memcpy(c->text + c->len, p, n);
+	c->len += n;
+	return TW_OK;
+}
+
+enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err)
+{
+	const struct collected *c = tw_req_state(r);
+
+	return tw_api_parse_object((struct tw_str){c->text, c->len}, "the body", ret, err);
+}
+
+enum tw_status tw_api_parse_object(
+        struct tw_str text, const char *what, json_t **ret, struct tw_err *err)
+{
+	json_error_t why;
+	json_t *json = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
+
+	if (!json)
+		return tw_fail(err, TW_BAD_REQUEST, why.position < 0 ? 0 : (uint64_t)why.position,
+		        "%s is not JSON: %s", what, why.text);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return tw_fail(err, TW_BAD_REQUEST, 0, "%s must be a JSON object", what);
+	}
+	*ret = json;
+	return TW_OK;
+}
+
+enum tw_status tw_api_check_text(const char *name, const char *value, struct tw_err *err)
+{
+	size_t len = strlen(value);
+
+	if (len > TW_MAX_TEXT)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is longer than %d bytes",
+		        name, TW_MAX_TEXT);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)value[i] < ' ' || value[i] == 0x7f)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "%s holds a control character at byte %zu", name, i);
+	return TW_OK;
+}
+
+enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err)
+{
+	const char *id = tw_req_path(r, "id");
+
+	if (!id || strlen(id) != TW_ID_BYTES - 1 ||
+	        strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != TW_ID_BYTES - 1)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+	*ret = id;
+	return TW_OK;
+}
+
+static json_t *labels_of(const char *text)
+{
+	json_t *labels = *text ? json_loads(text, 0, NULL) : json_object();
+
+	return labels ? labels : json_object();
+}
+
+static json_t *meta_of(const struct tw_trace_meta *m)
+{
+	return json_pack("{ss ss ss ss ss ss ss ss ss sI ss sI ss ss so}", "app", m->app,
+	        "version_name", m->version_name, "version_code", m->version_code, "build_id",
+	        m->build_id, "mapping_id", m->mapping_id, "device", m->device, "os", m->os, "abi",
+	        m->abi, "process", m->process, "pid", (json_int_t)m->pid, "scenario", m->scenario,
+	        "started_ms", (json_int_t)m->started_ms, "session_id", m->session_id, "uuid",
+	        m->uuid, "labels", labels_of(m->labels));
+}
+
+static json_t *summary_of(const struct tw_trace_row *row)
+{
+	const struct tw_trace_summary *s = &row->summary;
+
+	if (row->state != TW_TRACE_READY)
+		return json_null();
+	return json_pack("{sI sI sI sI sI sI sI sI ss sI sI sI}", "slices", (json_int_t)s->slices,
+	        "threads", (json_int_t)s->threads, "methods", (json_int_t)s->methods, "max_depth",
+	        (json_int_t)s->max_depth, "duration_ns", (json_int_t)s->duration_ns, "input_bytes",
+	        (json_int_t)s->input_bytes, "decoded_bytes", (json_int_t)s->decoded_bytes,
+	        "file_bytes", (json_int_t)s->file_bytes, "format", s->format, "decoder_version",
+	        (json_int_t)s->decoder_version, "losses", (json_int_t)s->losses, "repairs",
+	        (json_int_t)s->repairs);
+}
+
+static json_t *error_of(const struct tw_trace_row *row)
+{
+	if (row->state != TW_TRACE_FAILED)
+		return json_null();
+	return json_pack("{ss ss so}", "status", tw_status_word(row->error.code), "message",
+	        row->error.msg, "offset",
+	        row->error.offset == TW_NO_OFFSET ? json_null()
+	                                          : json_integer((json_int_t)row->error.offset));
+}
+
+json_t *tw_api_trace(const struct tw_trace_row *row)
+{
+	return json_pack("{ss ss so sI sI sI sI so so sn}", "id", row->id, "state",
+	        tw_trace_state_word(row->state), "error", error_of(row), "created_ms",
+	        (json_int_t)row->created_ms, "ready_ms", (json_int_t)row->ready_ms, "tries",
+	        (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes, "meta",
+	        meta_of(&row->meta), "summary", summary_of(row), "report");
+}
+
+void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
+{
+	struct tw_err err;
+
+	for (size_t i = 0; i < n; i++)
+		if (tw_blob_delete(app->blobs, blobs[i], &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "blob_left", blobs[i], &err);
+}

@@ -1,0 +1,39 @@
+/*
+ * api.h - what several api_*.c share: small JSON bodies, JSON of rows, limits of texts.
+ */
+#ifndef TW_API_H
+#define TW_API_H
+
+#include <jansson.h>
+
+#include "catalogue.h"
+#include "http.h"
+
+enum { TW_MAX_TEXT = 512, TW_MAX_SMALL_BODY = 64 << 10 };
+
+/* For routes that take a small JSON object: use these as max_body, begin and body, then
+ * tw_api_json in `end`; everything lives in the request's arena. */
+uint64_t tw_api_small_body(const struct tw_app *app);
+enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err);
+/* The object that was sent; json_decref is owed. TW_BAD_REQUEST with the offset. */
+enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err) TW_MUST_USE;
+/* The same for any text; `what` names it in refusals. */
+enum tw_status tw_api_parse_object(
+        struct tw_str text, const char *what, json_t **ret, struct tw_err *err) TW_MUST_USE;
+
+/* A text that may be stored and shown: at most TW_MAX_TEXT bytes, no control characters. */
+enum tw_status tw_api_check_text(
+        const char *name, const char *value, struct tw_err *err) TW_MUST_USE;
+
+/* The id in the path, or TW_NOT_FOUND when it cannot be one. */
+enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err) TW_MUST_USE;
+
+/* TRACE of the API without report and clock bases (NULL: no memory). */
+json_t *tw_api_trace(const struct tw_trace_row *row);
+
+/* Deletes blobs that no row refers to any more.  Failures are logged: the next start's sweep
+ * finds them. */
+void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n);
+
+#endif

@@ -1,0 +1,352 @@
+/*
+ * api_ingest.c - traces come in: raw or as a form, straight to the spool, judged early.
+ *
+ * Each part's first HEAD_BYTES are kept aside and shown to the decoder before
+ * the rest is taken, so that what no format knows is refused while it arrives.
+ * After that nothing is looked at: a damaged trace with a readable part is a
+ * trace (I2), and reading is the worker's business.  The answer comes when the
+ * parts and the row are on disk (I1).
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api.h"
+#include "app.h"
+#include "blob.h"
+#include "decoder.h"
+#include "http_form.h"
+#include "jobs.h"
+#include "upload_meta.h"
+
+enum { HEAD_BYTES = 64 << 10, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
+
+struct part {
+	const char *name;
+	const struct tw_format *forced;
+	struct tw_blob_writer *writer; /* NULL until its first byte, and after commit */
+	uint8_t *head;
+	size_t head_len;
+	bool judged;
+	uint64_t bytes;
+	char sha256[TW_SHA256_HEX];
+};
+
+enum { PART_TRACE, PART_THREADS, N_PARTS };
+
+struct upload {
+	struct tw_req *req;
+	struct tw_form *form; /* NULL: the body is the trace */
+	struct part parts[N_PARTS];
+	struct part *now; /* NULL: the meta part */
+	bool in_meta, has_meta;
+	char *meta_text;
+	size_t meta_len;
+	struct tw_trace_meta meta;
+	const char *idempotency;
+};
+
+static uint64_t max_upload(const struct tw_app *app)
+{
+	return app->config->max_body_bytes;
+}
+
+/* --- parts --- */
+
+static enum tw_status judge_head(struct upload *u, struct part *p, bool whole, struct tw_err *err)
+{
+	const struct tw_format *found;
+
+	p->judged = true;
+	return tw_decoder_preflight(p->head, p->head_len, whole, p->forced,
+	        &tw_req_app(u->req)->config->limits, &found, err);
+}
+
+static enum tw_status part_write(
+        struct upload *u, struct part *p, const void *data, size_t n, struct tw_err *err)
+{
+	size_t room = HEAD_BYTES - p->head_len;
+	size_t keep = n < room ? n : room;
+	enum tw_status st;
+
+	p->bytes += n;
+	memcpy(p->head + p->head_len, data, keep);
+	p->head_len += keep;
+	if (!p->judged && p->head_len == HEAD_BYTES) {
+		st = judge_head(u, p, false, err);
+		if (st != TW_OK)
+			return st;
+	}
+	return tw_blob_write(p->writer, data, n, err);
+}
+
+static enum tw_status part_begin(
+        struct upload *u, struct part *p, const char *name, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(u->req);
+
+	if (p->name)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part %s comes twice", name);
+	p->name = name;
+	p->head = tw_arena_alloc(tw_req_arena(u->req), HEAD_BYTES, 1);
+	if (!p->head)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return tw_blob_begin(app->blobs, app->config->max_body_bytes, &p->writer, err);
+}
+
+static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_err *err)
+{
+	if (p->bytes == 0)
+		return tw_fail(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
+	return p->judged ? TW_OK : judge_head(u, p, true, err);
+}
+
+static enum tw_status part_commit(struct part *p, struct tw_err *err)
+{
+	uint64_t bytes;
+	enum tw_status st = tw_blob_commit(p->writer, p->sha256, &bytes, err);
+
+	if (st == TW_OK)
+		p->writer = NULL;
+	return st;
+}
+
+/* --- the form --- */
+
+static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
+{
+	struct upload *u = arg;
+
+	u->in_meta = strcmp(name, "meta") == 0;
+	u->now = NULL;
+	if (u->in_meta && u->has_meta)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part meta comes twice");
+	if (u->in_meta) {
+		u->has_meta = true;
+		u->meta_text = tw_arena_alloc(tw_req_arena(u->req), TW_MAX_SMALL_BODY, 1);
+		return u->meta_text ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	if (strcmp(name, "trace") == 0)
+		u->now = &u->parts[PART_TRACE];
+	else if (strcmp(name, "threads") == 0)
+		u->now = &u->parts[PART_THREADS];
+	else
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "part %s is not known; there are meta, trace and threads", name);
+	return part_begin(u, u->now, u->now == &u->parts[PART_TRACE] ? "trace" : "threads", err);
+}
+
+static enum tw_status form_data(void *arg, const void *p, size_t n, struct tw_err *err)
+{
+	struct upload *u = arg;
+
+	if (u->now)
+		return part_write(u, u->now, p, n, err);
+	if (n > TW_MAX_SMALL_BODY - u->meta_len)
+		return tw_fail(err, TW_TOO_LARGE, TW_MAX_SMALL_BODY,
+		        "part meta is longer than %d bytes", TW_MAX_SMALL_BODY);
+	memcpy(u->meta_text + u->meta_len, p, n);
+	u->meta_len += n;
+	return TW_OK;
+}
+
+static const struct tw_form_ops form_ops = {form_part, form_data};
+
+/* --- headers --- */
+
+/* The content is recognised by itself; the header is only held to what can be recognised. */
+static enum tw_status check_encoding(const struct tw_req *r, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(tw_req_header(r, "Content-Encoding"));
+
+	while (rest.len) {
+		struct tw_str one = tw_str_trim(tw_str_split(&rest, ','));
+		bool known = (one.len == 4 && (strncasecmp(one.ptr, "zstd", 4) == 0 ||
+		                                      strncasecmp(one.ptr, "gzip", 4) == 0)) ||
+		             (one.len == 6 && strncasecmp(one.ptr, "x-gzip", 6) == 0) ||
+		             (one.len == 8 && strncasecmp(one.ptr, "identity", 8) == 0);
+
+		if (!known)
+			return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+			        "Content-Encoding may be zstd, gzip or identity");
+	}
+	return TW_OK;
+}
+
+static enum tw_status read_idempotency(struct upload *u, struct tw_err *err)
+{
+	const char *key = tw_req_header(u->req, "Idempotency-Key");
+
+	u->idempotency = key ? key : "";
+	if (strlen(u->idempotency) > MAX_IDEMPOTENCY)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "Idempotency-Key is longer than %d bytes", MAX_IDEMPOTENCY);
+	for (const char *p = u->idempotency; *p; p++)
+		if (*p < ' ' || *p > '~')
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "Idempotency-Key must be printable ASCII");
+	return TW_OK;
+}
+
+static enum tw_status read_query_pair(
+        void *arg, const char *name, const char *value, struct tw_err *err)
+{
+	struct upload *u = arg;
+
+	if (strcmp(name, "project") == 0)
+		return TW_OK;
+	if (strcmp(name, "format") != 0)
+		return tw_upload_meta_text(tw_req_arena(u->req), name, value, &u->meta, err);
+	if (*value == '\0')
+		return TW_OK;
+	u->parts[PART_TRACE].forced = tw_format_by_name(tw_str_of(value));
+	if (!u->parts[PART_TRACE].forced)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "format %.64s is not known", value);
+	return TW_OK;
+}
+
+static enum tw_status begin_body(struct upload *u, struct tw_err *err)
+{
+	if (tw_req_content_length(u->req) == 0)
+		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send a trace file");
+	if (tw_form_is(u->req))
+		return tw_form_new(u->req, &form_ops, u, &u->form, err);
+	u->now = &u->parts[PART_TRACE];
+	return part_begin(u, u->now, "trace", err);
+}
+
+static enum tw_status begin_upload(struct tw_req *r, struct tw_err *err)
+{
+	struct upload *u = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *u);
+	enum tw_status st;
+
+	if (!u)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	u->req = r;
+	u->meta = tw_upload_meta_none();
+	u->parts[PART_THREADS].forced = tw_format_by_name(TW_STR("threads"));
+	tw_req_set_state(r, u);
+	st = check_encoding(r, err);
+	if (st == TW_OK)
+		st = read_idempotency(u, err);
+	if (st == TW_OK)
+		st = tw_req_each_query(r, read_query_pair, u, err);
+	return st == TW_OK ? begin_body(u, err) : st;
+}
+
+static enum tw_status upload_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
+{
+	struct upload *u = tw_req_state(r);
+
+	return u->form ? tw_form_push(u->form, p, n, err) : part_write(u, u->now, p, n, err);
+}
+
+static void abort_upload(struct tw_req *r)
+{
+	struct upload *u = tw_req_state(r);
+
+	if (!u)
+		return;
+	u->form = tw_form_free(u->form);
+	for (size_t i = 0; i < N_PARTS; i++)
+		u->parts[i].writer = tw_blob_discard(u->parts[i].writer);
+}
+
+/* --- the end: all there, all durable, one row --- */
+
+static enum tw_status read_meta_part(struct upload *u, struct tw_err *err)
+{
+	json_t *json;
+	enum tw_status st;
+
+	if (!u->has_meta)
+		return TW_OK;
+	st = tw_api_parse_object(
+	        (struct tw_str){u->meta_text, u->meta_len}, "part meta", &json, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_upload_meta_json(tw_req_arena(u->req), json, &u->meta, err);
+	json_decref(json);
+	return st;
+}
+
+static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
+{
+	enum tw_status st = u->form ? tw_form_finish(u->form, err) : TW_OK;
+
+	if (st == TW_OK && u->parts[PART_TRACE].bytes == 0)
+		st = tw_fail(err, TW_BAD_REQUEST, 0,
+		        u->form ? "the form has no part named trace, or it is empty"
+		                : "the body is empty: send a trace file");
+	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
+		if (u->parts[i].name)
+			st = part_finish(u, &u->parts[i], err);
+	return st == TW_OK ? read_meta_part(u, err) : st;
+}
+
+/* Called with blob_use held for reading. */
+static enum tw_status record(
+        struct upload *u, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+{
+	struct tw_part rows[N_PARTS];
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++) {
+		struct part *p = &u->parts[i];
+
+		if (!p->name)
+			continue;
+		st = part_commit(p, err);
+		rows[n++] = (struct tw_part){.part = p->name,
+		        .sha256 = p->sha256,
+		        .format = p->forced ? p->forced->name : "",
+		        .bytes = p->bytes};
+	}
+	if (st != TW_OK)
+		return st;
+	return tw_catalogue_trace_add(tw_req_app(u->req)->catalogue, tw_req_caller(u->req),
+	        u->idempotency, &u->meta, rows, n, ret_id, ret_new, err);
+}
+
+static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
+{
+	struct upload *u = tw_req_state(r);
+	struct tw_app *app = tw_req_app(r);
+	char id[TW_ID_BYTES];
+	char url[MAX_URL];
+	bool is_new;
+	enum tw_status st = finish_parts(u, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)pthread_rwlock_rdlock(&app->blob_use);
+	st = record(u, id, &is_new, err);
+	(void)pthread_rwlock_unlock(&app->blob_use);
+	if (st != TW_OK)
+		return st;
+	if (is_new)
+		tw_jobs_wake(app->jobs);
+	u->form = tw_form_free(u->form);
+	(void)snprintf(url, sizeof url, "/api/v1/traces/%s", id);
+	tw_req_set_header(r, "Location", url);
+	return tw_req_reply_json(r, is_new ? 202 : 200,
+	        json_pack("{ss ss ss}", "id", id, "state", "queued", "url", url), err);
+}
+
+const struct tw_route tw_routes_ingest[] = {
+        {.method = "POST",
+                .path = "/api/v1/traces",
+                .scope = TW_SCOPE_INGEST,
+                .slow = true,
+                .upload = true,
+                .max_body = max_upload,
+                .begin = begin_upload,
+                .body = upload_body,
+                .end = end_upload,
+                .abort = abort_upload,
+                .summary = "Uploads a trace"},
+        {0},
+};

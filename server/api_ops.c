@@ -1,0 +1,151 @@
+/* Health, readiness, metrics, and the API's own description. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "catalogue.h"
+#include "embedded.h"
+#include "http.h"
+#include "metrics.h"
+
+enum { MAX_METRICS = 4 << 20 };
+
+extern const struct tw_embedded tw_openapi_files[];
+
+static enum tw_status healthz(struct tw_req *r, struct tw_err *err)
+{
+	return tw_req_reply_json(r, 200, json_pack("{ss}", "status", "ok"), err);
+}
+
+/* Free share of the disk below data/, 0 when it cannot be told. */
+static unsigned free_percent(const struct tw_app *app)
+{
+	struct statvfs fs;
+
+	if (statvfs(app->config->data_dir, &fs) != 0 || fs.f_blocks == 0)
+		return 0;
+	return (unsigned)((double)fs.f_bavail * 100 / (double)fs.f_blocks);
+}
+
+static json_t *check(bool ok, const char *message)
+{
+	return json_pack("{sb ss}", "ok", ok, "message", ok ? "" : message);
+}
+
+static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	struct tw_err why = {.msg = ""};
+	bool catalogue = tw_catalogue_ping(app->catalogue, &why) == TW_OK;
+	bool disk = free_percent(app) >= app->config->min_free_percent;
+	bool jobs = app->jobs != NULL;
+	bool running = !app->stopping;
+	bool ready = catalogue && disk && jobs && running;
+	json_t *checks = json_pack("{so so so so}", "catalogue",
+	        check(catalogue, "the catalogue cannot be written"), "disk",
+	        check(disk, "less of the disk is free than min-free: uploads are refused"), "jobs",
+	        check(jobs, "no decode queue is running"), "running",
+	        check(running, "the server is being stopped"));
+
+	return tw_req_reply_json(r, ready ? 200 : 503,
+	        json_pack("{ss so}", "status", ready ? "ready" : "not_ready", "checks", checks),
+	        err);
+}
+
+static uint64_t resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	char line[128] = "";
+	struct tw_str rest;
+	uint64_t pages = 0;
+
+	if (!f)
+		return 0;
+	if (fgets(line, sizeof line, f)) {
+		rest = tw_str_of(line);
+		(void)tw_str_split(&rest, ' ');
+		if (!tw_str_u64(tw_str_split(&rest, ' '), UINT32_MAX, &pages))
+			pages = 0;
+	}
+	(void)fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
+{
+	tw_buf_printf(out, "# TYPE %s gauge\n%s %" PRIu64 "\n", name, name, value);
+}
+
+static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	struct tw_queue_stats queue;
+	struct tw_buf out;
+	enum tw_status st;
+
+	st = tw_catalogue_queue_stats(app->catalogue, &queue, err);
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&out, MAX_METRICS);
+	tw_buf_printf(&out, "# TYPE tracewell_info gauge\ntracewell_info{version=\"%s\"} 1\n",
+	        TW_VERSION);
+	tw_metrics_write(app->metrics, &out);
+	write_gauge(&out, "tracewell_queue_traces", queue.queued);
+	write_gauge(&out, "tracewell_decoding_traces", queue.decoding);
+	tw_buf_printf(&out,
+	        "# TYPE tracewell_queue_oldest_seconds gauge\n"
+	        "tracewell_queue_oldest_seconds %.3f\n",
+	        (double)queue.oldest_ms / 1000);
+	write_gauge(&out, "tracewell_disk_free_percent", free_percent(app));
+	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());
+	st = tw_req_reply_buf(r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status openapi(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_buf out;
+	enum tw_status st;
+
+	if (tw_req_reply_unchanged(r, TW_VERSION))
+		return TW_OK;
+	tw_buf_init(&out, tw_openapi_files[0].len);
+	(void)tw_buf_add(&out, tw_openapi_files[0].data, tw_openapi_files[0].len);
+	st = tw_req_reply_buf(r, 200, "application/json", true, &out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+const struct tw_route tw_routes_ops[] = {
+        {.method = "GET",
+                .path = "/healthz",
+                .scope = TW_SCOPE_PUBLIC,
+                .quiet = true,
+                .end = healthz,
+                .summary = "The process answers"},
+        {.method = "GET",
+                .path = "/readyz",
+                .scope = TW_SCOPE_PUBLIC,
+                .quiet = true,
+                .slow = true,
+                .end = readyz,
+                .summary = "It can take uploads: catalogue, disk, queue"},
+        {.method = "GET",
+                .path = "/metrics",
+                .scope = TW_SCOPE_PUBLIC,
+                .quiet = true,
+                .slow = true,
+                .end = metrics,
+                .summary = "Counters in Prometheus' text form"},
+        {.method = "GET",
+                .path = "/api/v1/openapi.json",
+                .scope = TW_SCOPE_PUBLIC,
+                .slow = true,
+                .end = openapi,
+                .summary = "This API's description"},
+        {0},
+};

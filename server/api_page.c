@@ -1,0 +1,133 @@
+/*
+ * api_page.c - the page: files of web/dist, compiled into the binary.
+ *
+ * Names under assets/ carry a hash of their content and never change; the page
+ * itself is asked for anew each time.  Each file that shrinks is there a second
+ * time as <name>.gz, made by the build.
+ */
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "embedded.h"
+#include "http.h"
+
+enum { MAX_NAME = 256, ETAG = 17 };
+
+extern const struct tw_embedded tw_page_files[];
+
+static const struct tw_embedded *find(const char *name)
+{
+	for (const struct tw_embedded *f = tw_page_files; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
+static const char *type_of(const char *name)
+{
+	static const struct {
+		const char *suffix, *type;
+	} types[] = {
+	        {".html", "text/html; charset=utf-8"},
+	        {".js", "text/javascript; charset=utf-8"},
+	        {".css", "text/css; charset=utf-8"},
+	        {".svg", "image/svg+xml"},
+	        {".png", "image/png"},
+	        {".ico", "image/x-icon"},
+	        {".json", "application/json"},
+	        {".map", "application/json"},
+	        {".wasm", "application/wasm"},
+	        {".woff2", "font/woff2"},
+	        {".txt", "text/plain; charset=utf-8"},
+	        {".webmanifest", "application/manifest+json"},
+	};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++)
+		if (strcmp(dot, types[i].suffix) == 0)
+			return types[i].type;
+	return "application/octet-stream";
+}
+
+static void hash_of(const struct tw_embedded *f, char out[ETAG])
+{
+	uint8_t hash[32];
+
+	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, f->data, f->len, hash);
+	for (size_t i = 0; i < (ETAG - 1) / 2; i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static enum tw_status send_file(struct tw_req *r, const struct tw_embedded *f, struct tw_err *err)
+{
+	bool forever = strncmp(f->name, "assets/", 7) == 0;
+	const struct tw_embedded *gz;
+	char name[MAX_NAME];
+	char etag[ETAG];
+
+	if (forever) {
+		tw_req_set_header(r, "Cache-Control", "public, max-age=31536000, immutable");
+	} else {
+		hash_of(f, etag);
+		tw_req_set_header(r, "Cache-Control", "no-cache");
+		if (tw_req_reply_unchanged(r, etag))
+			return TW_OK;
+	}
+	(void)snprintf(name, sizeof name, "%s.gz", f->name);
+	gz = find(name);
+	if (gz)
+		tw_req_set_header(r, "Vary", "Accept-Encoding");
+	if (gz && tw_req_accepts(r, "gzip")) {
+		tw_req_set_header(r, "Content-Encoding", "gzip");
+		return tw_req_reply_static(r, 200, type_of(f->name), gz->data, gz->len, err);
+	}
+	return tw_req_reply_static(r, 200, type_of(f->name), f->data, f->len, err);
+}
+
+/* Built without npm: say so where people look. */
+static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
+{
+	static const char page[] =
+	        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>tracewell</title>"
+	        "<h1>The page was not built</h1><p>This server answers its API, but its page is "
+	        "missing: "
+	        "run <code>npm ci &amp;&amp; npm run build</code> in <code>web/</code> and build "
+	        "the "
+	        "server again, or use <code>./deploy/run</code>, which does both.";
+
+	return tw_req_reply_static(r, 200, "text/html; charset=utf-8", page, sizeof page - 1, err);
+}
+
+/* The page's own addresses: no dot in the last piece, and not the API's. */
+static bool is_view(const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	return strncmp(path, "api/", 4) != 0 && strcmp(path, "api") != 0 &&
+	       strncmp(path, "assets/", 7) != 0 && !strchr(last ? last : path, '.');
+}
+
+static enum tw_status page(struct tw_req *r, struct tw_err *err)
+{
+	const char *path = tw_req_path(r, "*");
+	const struct tw_embedded *f = path && *path ? find(path) : NULL;
+
+	if (!path)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (f)
+		return send_file(r, f, err);
+	if (!is_view(path))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+	f = find("index.html");
+	return f ? send_file(r, f, err) : not_built(r, err);
+}
+
+const struct tw_route tw_routes_page[] = {
+        {.method = "GET",
+                .path = "/{*}",
+                .scope = TW_SCOPE_PUBLIC,
+                .end = page,
+                .summary = "The page and its files"},
+        {0},
+};

@@ -1,0 +1,331 @@
+/*
+ * cli_push.c - `tracewell push`: uploads files, or the trace files of folders.
+ *
+ * The Idempotency-Key is a hash of the file and of what is said about it: the
+ * same push twice, or one that was cut and repeated, is one trace.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli.h"
+#include "push_client.h"
+
+enum {
+	MAX_META = 64,
+	MAX_QUERY = 12 << 10,
+	MAX_PATH_BYTES = 4096,
+	MAX_FOLDERS = 16,
+	ARENA = 64 << 20,
+	HASH_STEP = 64 << 10,
+	FIRST_POLL_MS = 100,
+	MAX_POLL_MS = 2000
+};
+
+static const char synopsis[] = "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
+                               "K=V]... [--mapping FILE]\n"
+                               "       [--threads FILE] [--wait] FILE|FOLDER...";
+
+struct push {
+	struct tw_arena *arena;
+	struct tw_push_client *client;
+	const char *server, *key, *build_id, *scenario, *mapping, *threads;
+	const char *meta[MAX_META];
+	size_t n_meta;
+	bool wait;
+	struct tw_buf query; /* "?build_id=...", NUL-terminated */
+	unsigned sent, failed;
+};
+
+static void failed(struct push *p, const char *path, const struct tw_err *err)
+{
+	p->failed++;
+	(void)fprintf(stderr, "tracewell push: %s: %s\n", path, err->msg);
+}
+
+static enum tw_status make_query(struct push *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (p->build_id)
+		st = tw_push_client_query(p->client, &p->query, "build_id", p->build_id, err);
+	if (st == TW_OK && p->scenario)
+		st = tw_push_client_query(p->client, &p->query, "scenario", p->scenario, err);
+	for (size_t i = 0; i < p->n_meta && st == TW_OK; i++) {
+		struct tw_str value = tw_str_of(p->meta[i]);
+		char *name = tw_arena_str(p->arena, tw_str_split(&value, '='));
+
+		if (!name || value.ptr == p->meta[i] + strlen(name))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "--meta %s is not NAME=VALUE", p->meta[i]);
+		st = tw_push_client_query(p->client, &p->query, name, value.ptr, err);
+	}
+	if (st == TW_OK && tw_buf_add(&p->query, "", 1) != TW_OK)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "the query is too long");
+	return st;
+}
+
+static enum tw_status hash_file(gnutls_hash_hd_t hash, const char *path, struct tw_err *err)
+{
+	static char piece[HASH_STEP];
+	FILE *f = fopen(path, "re");
+	size_t n;
+	bool bad;
+
+	if (!f)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it: %s", strerror(errno));
+	while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+		(void)gnutls_hash(hash, piece, n);
+	bad = ferror(f) != 0;
+	(void)fclose(f);
+	return bad ? tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot read it") : TW_OK;
+}
+
+static enum tw_status idempotency_key(
+        const struct push *p, const char *path, char out[72], struct tw_err *err)
+{
+	gnutls_hash_hd_t hash;
+	uint8_t sum[32];
+	enum tw_status st;
+
+	if (gnutls_hash_init(&hash, GNUTLS_DIG_SHA256) != 0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	(void)gnutls_hash(hash, p->query.data, p->query.len);
+	st = hash_file(hash, path, err);
+	if (st == TW_OK && p->threads)
+		st = hash_file(hash, p->threads, err);
+	gnutls_hash_deinit(hash, sum);
+	(void)snprintf(out, 72, "push-");
+	for (size_t i = 0; i < sizeof sum; i++)
+		(void)snprintf(out + 5 + 2 * i, 3, "%02x", sum[i]);
+	return st;
+}
+
+/* Until the trace is ready or failed. */
+static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *err)
+{
+	char path[128];
+	int64_t ms = FIRST_POLL_MS;
+
+	(void)snprintf(path, sizeof path, "/api/v1/traces/%.32s", id);
+	for (;;) {
+		const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+		json_t *trace;
+		const char *state;
+		enum tw_status st = tw_push_client_send(p->client,
+		        &(struct tw_push_request){.method = "GET", .path = path}, &trace, err);
+
+		if (st != TW_OK)
+			return st;
+		state = json_string_value(json_object_get(trace, "state"));
+		if (!state || strcmp(state, "failed") == 0) {
+			const json_t *why = json_object_get(trace, "error");
+			const char *text = json_string_value(json_object_get(why, "message"));
+
+			st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "trace %s failed: %s", id,
+			        text ? text : "no reason given");
+			json_decref(trace);
+			return st;
+		}
+		if (strcmp(state, "ready") == 0) {
+			json_decref(trace);
+			return TW_OK;
+		}
+		json_decref(trace);
+		(void)nanosleep(&pause, NULL);
+		ms = ms * 2 < MAX_POLL_MS ? ms * 2 : MAX_POLL_MS;
+	}
+}
+
+static enum tw_status send_trace(struct push *p, const char *path, struct tw_err *err)
+{
+	char key[72];
+	const char *id;
+	char *url = tw_arena_printf(p->arena, "/api/v1/traces%s", (const char *)p->query.data);
+	json_t *answer;
+	enum tw_status st = url ? idempotency_key(p, path, key, err)
+	                        : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+
+	if (st != TW_OK)
+		return st;
+	st = tw_push_client_send(p->client,
+	        &(struct tw_push_request){.method = "POST",
+	                .path = url,
+	                .file = path,
+	                .threads = p->threads,
+	                .idempotency = key},
+	        &answer, err);
+	if (st != TW_OK)
+		return st;
+	id = json_string_value(json_object_get(answer, "id"));
+	if (id) {
+		p->sent++;
+		(void)printf("%s\n", id);
+		(void)fflush(stdout);
+		st = p->wait ? wait_for(p, id, err) : TW_OK;
+	} else {
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no id: is this tracewell?");
+	}
+	json_decref(answer);
+	return st;
+}
+
+static enum tw_status send_mapping(struct push *p, struct tw_err *err)
+{
+	struct tw_buf path;
+	json_t *answer;
+	enum tw_status st;
+
+	tw_buf_init(&path, MAX_QUERY);
+	st = tw_push_client_query(p->client, &path, "b", p->build_id, err);
+	if (st == TW_OK && tw_buf_add(&path, "", 1) != TW_OK)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (st == TW_OK) {
+		const char *escaped = (const char *)path.data + strlen("?b=");
+		char *url = tw_arena_printf(p->arena, "/api/v1/builds/%s/methods", escaped);
+
+		st = tw_push_client_send(p->client,
+		        &(struct tw_push_request){
+		                .method = "PUT", .path = url ? url : "", .file = p->mapping},
+		        &answer, err);
+	}
+	tw_buf_done(&path);
+	if (st != TW_OK)
+		return st;
+	(void)fprintf(stderr, "mapping of %s: %lld methods\n", p->build_id,
+	        (long long)json_integer_value(json_object_get(answer, "entries")));
+	json_decref(answer);
+	return TW_OK;
+}
+
+/* --- files and folders --- */
+
+static bool ends_with(const char *s, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return len >= n && memcmp(s + len - n, suffix, n) == 0;
+}
+
+/* What btrace and Android name their traces; lists and mappings lie beside them. */
+static bool is_trace_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (name[0] == '.')
+		return false;
+	if (ends_with(name, len, ".zst"))
+		len -= 4;
+	else if (ends_with(name, len, ".gz"))
+		len -= 3;
+	return ends_with(name, len, ".bin") || ends_with(name, len, ".trace");
+}
+
+static int keep_visible(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static void push_path(struct push *p, const char *path, unsigned depth);
+
+static void push_folder(struct push *p, const char *path, unsigned depth)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, keep_visible, alphasort);
+
+	if (n < 0) {
+		failed(p, path, &(struct tw_err){.msg = "cannot read the folder"});
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		char *inner = tw_arena_printf(p->arena, "%s/%s", path, entries[i]->d_name);
+		struct stat st;
+
+		if (inner && lstat(inner, &st) == 0 &&
+		        (S_ISDIR(st.st_mode) ||
+		                (S_ISREG(st.st_mode) && is_trace_name(entries[i]->d_name))))
+			push_path(p, inner, depth + 1);
+		tw_mem_free(entries[i]);
+	}
+	tw_mem_free(entries);
+}
+
+static void push_path(struct push *p, const char *path, unsigned depth)
+{
+	struct stat st;
+	struct tw_err err = {.msg = "folders too deep"};
+
+	if (stat(path, &st) != 0) {
+		tw_fail(&err, TW_IO, TW_NO_OFFSET, "%s", strerror(errno));
+		failed(p, path, &err);
+	} else if (S_ISDIR(st.st_mode) && depth < MAX_FOLDERS) {
+		push_folder(p, path, depth);
+	} else if (S_ISDIR(st.st_mode) || send_trace(p, path, &err) != TW_OK) {
+		failed(p, path, &err);
+	}
+}
+
+static int push_all(struct push *p, int n, char **paths)
+{
+	struct tw_err err;
+	enum tw_status st =
+	        tw_push_client_new(p->server, p->key, isatty(STDERR_FILENO) == 1, &p->client, &err);
+
+	if (st == TW_OK)
+		st = make_query(p, &err);
+	if (st == TW_OK && p->mapping)
+		st = send_mapping(p, &err);
+	if (st != TW_OK)
+		return tw_cli_failed("push", &err);
+	for (int i = 0; i < n; i++)
+		push_path(p, paths[i], 0);
+	if (p->sent + p->failed == 0 && n > 0) {
+		(void)fputs(
+		        "tracewell push: no trace file there (*.bin, *.trace, also .zst and .gz)\n",
+		        stderr);
+		return TW_EXIT_FAILED;
+	}
+	return p->failed ? TW_EXIT_FAILED : TW_EXIT_OK;
+}
+
+int tw_cli_push(int argc, char **argv)
+{
+	struct push p = {0};
+	const struct tw_flag flags[] = {
+	        {"server", .value = &p.server},
+	        {"key", .value = &p.key},
+	        {"build-id", .value = &p.build_id},
+	        {"scenario", .value = &p.scenario},
+	        {"mapping", .value = &p.mapping},
+	        {"threads", .value = &p.threads},
+	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta},
+	        {"wait", .on = &p.wait},
+	};
+	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	int code;
+
+	if (n < 0)
+		return TW_EXIT_USAGE;
+	if (!p.key)
+		p.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
+	if (!p.server || !p.key || (n == 0 && !p.mapping) || (p.mapping && !p.build_id)) {
+		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	p.arena = tw_arena_new(ARENA);
+	tw_buf_init(&p.query, MAX_QUERY);
+	code = p.arena ? push_all(&p, n, argv + 1) : TW_EXIT_FAILED;
+	tw_buf_done(&p.query);
+	p.client = tw_push_client_free(p.client);
+	p.arena = tw_arena_free(p.arena);
+	return code;
+}

@@ -1,0 +1,334 @@
+/*
+ * config.c - settings from flags, environment and file, by one table (config.def).
+ *
+ * Each setting is looked for in that order and the first that has it wins; the
+ * value is then judged the same way wherever it came from, and the sentence of
+ * a refusal says where that was.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kind { STR, BOOL, COUNT, BYTES };
+
+struct setting {
+	enum kind kind;
+	size_t at; /* offset in struct tw_config */
+	const char *flag, *dflt;
+	uint64_t min, max; /* of the number, or of the text's length */
+	const char *meaning;
+};
+
+static const struct setting settings[] = {
+#define SETTING(kind, field, flag, dflt, min, max, meaning)                                        \
+	{kind, offsetof(struct tw_config, field), flag, dflt, min, max, meaning},
+#include "config.def"
+#undef SETTING
+};
+
+enum { N_SETTINGS = sizeof settings / sizeof *settings, MAX_FILE = 64 << 10, MAX_ENV = 64 };
+
+struct source { /* one found value and what to call its place in a refusal */
+	const char *value;
+	const char *place;
+};
+
+struct loading {
+	struct tw_arena *arena;
+	struct source flags[N_SETTINGS];
+	struct source lines[N_SETTINGS]; /* of the file */
+	const char *file;
+};
+
+static size_t setting_of(struct tw_str name)
+{
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		const char *flag = settings[i].flag;
+		size_t at = 0;
+
+		while (at < name.len && flag[at] &&
+		        (flag[at] == name.ptr[at] || (flag[at] == '-' && name.ptr[at] == '_')))
+			at++;
+		if (at == name.len && !flag[at])
+			return i;
+	}
+	return N_SETTINGS;
+}
+
+/* --name value, --name=value; a BOOL may stand alone. */
+static enum tw_status read_flag(
+        struct loading *l, int argc, char **argv, int *at, struct tw_err *err)
+{
+	const char *arg = argv[*at];
+	struct tw_str name = tw_str_of(arg);
+	struct tw_str key;
+	const char *value = NULL;
+	size_t i;
+
+	if (name.len < 3 || strncmp(arg, "--", 2) != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "unexpected argument %s", arg);
+	name = tw_str_of(arg + 2);
+	key = tw_str_split(&name, '=');
+	if (arg[2 + key.len] == '=')
+		value = name.ptr;
+	i = setting_of(key);
+	if (i == N_SETTINGS && !tw_str_eq(key, TW_STR("config")))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "unknown flag %s", arg);
+	if (!value && i < N_SETTINGS && settings[i].kind == BOOL)
+		value = "true";
+	if (!value && *at + 1 < argc)
+		value = argv[++*at];
+	if (!value)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s needs a value", arg);
+	if (i == N_SETTINGS)
+		l->file = value;
+	else
+		l->flags[i] = (struct source){value, "flag"};
+	return TW_OK;
+}
+
+static enum tw_status read_line(
+        struct loading *l, struct tw_str line, unsigned number, struct tw_err *err)
+{
+	struct tw_str value = tw_str_trim(line);
+	struct tw_str name;
+	size_t i;
+
+	if (value.len == 0 || value.ptr[0] == '#')
+		return TW_OK;
+	name = tw_str_trim(tw_str_split(&value, '='));
+	value = tw_str_trim(value);
+	i = setting_of(name);
+	if (i == N_SETTINGS)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s line %u: unknown setting %.*s", l->file, number,
+		        (int)(name.len < 64 ? name.len : 64), name.ptr);
+	l->lines[i].value = tw_arena_str(l->arena, value);
+	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u", l->file, number);
+	return l->lines[i].value && l->lines[i].place
+	               ? TW_OK
+	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+}
+
+static enum tw_status read_all(
+        const char *path, char *out, size_t cap, size_t *ret, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0 && len < cap) {
+		n = read(fd, out + len, cap - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0)
+		return TW_IO;
+	if (len == cap)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "%s is too long for a configuration", path);
+	*ret = len;
+	return TW_OK;
+}
+
+static enum tw_status read_file(struct loading *l, struct tw_err *err)
+{
+	char *text = tw_arena_alloc(l->arena, MAX_FILE, 1);
+	size_t len = 0;
+	enum tw_status st;
+	struct tw_str rest;
+
+	if (!text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = read_all(l->file, text, MAX_FILE, &len, err);
+	rest = (struct tw_str){text, len};
+	for (unsigned number = 1; st == TW_OK && rest.len; number++)
+		st = read_line(l, tw_str_split(&rest, '\n'), number, err);
+	return st;
+}
+
+static const char *environment(const char *flag)
+{
+	char name[MAX_ENV] = "TRACEWELL_";
+	size_t at = strlen(name);
+
+	for (; *flag && at < sizeof name - 1; flag++)
+		name[at++] = *flag == '-' ? '_' : (char)(*flag >= 'a' ? *flag - 'a' + 'A' : *flag);
+	name[at] = '\0';
+	return getenv(name);
+}
+
+static bool parse_bytes(struct tw_str s, uint64_t *ret)
+{
+	unsigned shift = 0;
+	uint64_t n;
+
+	if (s.len) {
+		static const char suffixes[] = "KMGT";
+		const char *at = strchr(suffixes, s.ptr[s.len - 1] & ~0x20);
+
+		if (at && *at && s.ptr[s.len - 1] > '9') {
+			shift = 10 * (unsigned)(at - suffixes + 1);
+			s.len--;
+		}
+	}
+	if (!tw_str_u64(s, UINT64_MAX >> shift, &n))
+		return false;
+	*ret = n << shift;
+	return true;
+}
+
+static bool parse_bool(struct tw_str s, bool *ret)
+{
+	*ret = tw_str_eq(s, TW_STR("true")) || tw_str_eq(s, TW_STR("1")) ||
+	       tw_str_eq(s, TW_STR("yes"));
+	return *ret || tw_str_eq(s, TW_STR("false")) || tw_str_eq(s, TW_STR("0")) ||
+	       tw_str_eq(s, TW_STR("no"));
+}
+
+/* Writes the value into its field; false when it is not one. */
+static bool store(const struct setting *s, const char *value, struct tw_config *c)
+{
+	void *field = (char *)c + s->at;
+	struct tw_str text = tw_str_of(value);
+	uint64_t n = text.len;
+
+	if (s->kind == BOOL)
+		return parse_bool(text, field);
+	if (s->kind == BYTES && !parse_bytes(text, &n))
+		return false;
+	if (s->kind == COUNT && !tw_str_u64(text, UINT32_MAX, &n))
+		return false;
+	if (n < s->min || n > s->max)
+		return false;
+	if (s->kind == STR)
+		*(const char **)field = value;
+	else if (s->kind == BYTES)
+		*(uint64_t *)field = n;
+	else
+		*(unsigned *)field = (unsigned)n;
+	return true;
+}
+
+static enum tw_status settle(
+        const struct loading *l, size_t i, struct tw_config *c, struct tw_err *err)
+{
+	struct source from = l->flags[i];
+
+	if (!from.value)
+		from = (struct source){environment(settings[i].flag), "environment"};
+	if (!from.value)
+		from = l->lines[i];
+	if (!from.value)
+		from = (struct source){settings[i].dflt, "default"};
+	if (store(&settings[i], from.value, c))
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s: %.60s is no value of %s (%s)",
+	        from.place, from.value, settings[i].flag, settings[i].meaning);
+}
+
+bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port)
+{
+	const char *colon = strrchr(listen, ':');
+	size_t len = colon ? (size_t)(colon - listen) : 0;
+	uint64_t port;
+
+	if (!colon || !tw_str_u64(tw_str_of(colon + 1), 65535, &port))
+		return false;
+	if (len >= 2 && listen[0] == '[' && listen[len - 1] == ']') {
+		listen++;
+		len -= 2;
+	}
+	if (len == 0 || len >= cap)
+		return false;
+	memcpy(host, listen, len);
+	host[len] = '\0';
+	*ret_port = (uint16_t)port;
+	return true;
+}
+
+static bool is_loopback(const char *host)
+{
+	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+	       strcmp(host, "localhost") == 0;
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+static enum tw_status judge(struct tw_config *c, struct tw_err *err)
+{
+	static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+	static const char *const formats[] = {"logfmt", "json", NULL};
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	char host[128];
+	uint16_t port;
+
+	if (!tw_listen_split(c->listen, host, sizeof host, &port))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "listen: %s is not ADDRESS:PORT or [ADDRESS]:PORT", c->listen);
+	if (!is_loopback(host) && !c->behind_proxy)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s is reached from other machines without TLS: put a proxy in front and "
+		        "say "
+		        "--behind-proxy",
+		        c->listen);
+	if (!is_one_of(c->log_level, levels))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "log-level: %s is none of debug, info, "
+		        "warn, error",
+		        c->log_level);
+	if (!is_one_of(c->log_format, formats))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "log-format: %s is neither logfmt nor "
+		        "json",
+		        c->log_format);
+	if (c->query_threads == 0)
+		c->query_threads = cores > 1 ? (unsigned)cores : 2;
+	if (c->decode_workers == 0)
+		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
+	c->limits.max_memory_bytes = c->worker_memory_bytes;
+	return TW_OK;
+}
+
+enum tw_status tw_config_load(
+        struct tw_arena *a, int argc, char **argv, struct tw_config *ret, struct tw_err *err)
+{
+	struct loading l = {.arena = a, .file = getenv("TRACEWELL_CONFIG")};
+	struct tw_config c = {.limits = tw_limits_default()};
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < argc; i++)
+		st = read_flag(&l, argc, argv, &i, err);
+	if (st == TW_OK && l.file && *l.file)
+		st = read_file(&l, err);
+	for (size_t i = 0; st == TW_OK && i < N_SETTINGS; i++)
+		st = settle(&l, i, &c, err);
+	if (st == TW_OK)
+		st = judge(&c, err);
+	if (st == TW_OK)
+		*ret = c;
+	return st;
+}
+
+void tw_config_help(void)
+{
+	printf("Each setting is a flag --name, an environment variable TRACEWELL_NAME, or a line\n"
+	       "`name = value` of the file given by --config; the first of these wins.\n\n");
+	for (size_t i = 0; i < N_SETTINGS; i++)
+		printf("  --%-20s %s (default %s)\n", settings[i].flag, settings[i].meaning,
+		        settings[i].dflt[0] ? settings[i].dflt : "empty");
+}

@@ -1,0 +1,35 @@
+/*
+ * http_encode.h - which Content-Encoding a client takes, and making it.
+ *
+ * Thread: a stream one at a time.
+ */
+#ifndef TW_HTTP_ENCODE_H
+#define TW_HTTP_ENCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
+
+/* "identity", "gzip", "zstd". */
+const char *tw_coding_word(enum tw_coding c);
+
+/* The coding of an Accept-Encoding header (NULL: none) with the highest weight; zstd before gzip
+ * before identity where weights are equal.  Parts that do not parse are passed over. */
+enum tw_coding tw_coding_choose(const char *accept);
+/* Is this one acceptable at all (weight above 0, by name or by *)? */
+bool tw_coding_accepted(const char *accept, enum tw_coding c);
+
+struct tw_encoder;
+/* NULL when memory is short. */
+struct tw_encoder *tw_encoder_new(enum tw_coding c);
+struct tw_encoder *tw_encoder_free(struct tw_encoder *e);
+/* Takes all of p; appends what is ready to *out.  `end`: there is no more. */
+enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bool end,
+        struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * http_form.c - libmicrohttpd's post processor behind an interface of our own.
+ *
+ * The processor tells a part's bytes with their offset; offset 0 or another name
+ * is where the next part begins.
+ */
+#include "http_form.h"
+
+#include <microhttpd.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http_int.h"
+
+enum { WINDOW = 32 << 10, MAX_NAME = 64 };
+
+struct tw_form {
+	struct MHD_PostProcessor *pp;
+	const struct tw_form_ops *ops;
+	void *arg;
+	char name[MAX_NAME];
+	bool in_part;
+	uint64_t part_bytes, total;
+	enum tw_status status;
+	struct tw_err err;
+};
+
+static enum tw_status enter_part(struct tw_form *f, const char *key)
+{
+	size_t len = key ? strlen(key) : 0;
+
+	if (len == 0 || len >= sizeof f->name)
+		return tw_fail(&f->err, TW_BAD_REQUEST, f->total, "a part of the form has %s name",
+		        len ? "too long a" : "no");
+	memcpy(f->name, key, len + 1);
+	f->in_part = true;
+	f->part_bytes = 0;
+	return f->ops->part(f->arg, f->name, &f->err);
+}
+
+static enum MHD_Result on_piece(void *cls, enum MHD_ValueKind kind, const char *key,
+        const char *filename, const char *content_type, const char *transfer_encoding,
+        const char *data, uint64_t off, size_t n)
+{
+	struct tw_form *f = cls;
+	bool same =
+	        f->in_part && key && strcmp(key, f->name) == 0 && (off > 0 || f->part_bytes == 0);
+
+	(void)kind;
+	(void)filename;
+	(void)content_type;
+	(void)transfer_encoding;
+	if (!same)
+		f->status = enter_part(f, key);
+	if (f->status == TW_OK && n)
+		f->status = f->ops->data(f->arg, data, n, &f->err);
+	f->part_bytes += n;
+	return f->status == TW_OK ? MHD_YES : MHD_NO;
+}
+
+bool tw_form_is(const struct tw_req *r)
+{
+	static const char type[] = "multipart/form-data";
+	const char *given = tw_req_header(r, "Content-Type");
+
+	return given && strncasecmp(given, type, sizeof type - 1) == 0;
+}
+
+enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops, void *arg,
+        struct tw_form **ret, struct tw_err *err)
+{
+	struct tw_form *f = tw_mem_zalloc(1, sizeof *f);
+
+	if (!f)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	f->ops = ops;
+	f->arg = arg;
+	f->pp = MHD_create_post_processor(r->connection, WINDOW, on_piece, f);
+	if (!f->pp) {
+		tw_mem_free(f);
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "Content-Type multipart/form-data needs a boundary");
+	}
+	*ret = f;
+	return TW_OK;
+}
+
+static enum tw_status tell(struct tw_form *f, struct tw_err *err)
+{
+	if (f->status != TW_OK && err)
+		*err = f->err;
+	return f->status;
+}
+
+enum tw_status tw_form_push(struct tw_form *f, const void *p, size_t n, struct tw_err *err)
+{
+	if (f->status == TW_OK && MHD_post_process(f->pp, p, n) != MHD_YES && f->status == TW_OK)
+		f->status = tw_fail(&f->err, TW_BAD_REQUEST, f->total,
+		        "the multipart body breaks its form near here");
+	f->total += n;
+	return tell(f, err);
+}
+
+enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
+{
+	struct MHD_PostProcessor *pp = f->pp;
+
+	f->pp = NULL;
+	if (MHD_destroy_post_processor(pp) != MHD_YES && f->status == TW_OK)
+		f->status = tw_fail(&f->err, TW_BAD_REQUEST, f->total,
+		        "the multipart body ends before its closing boundary");
+	return tell(f, err);
+}
+
+struct tw_form *tw_form_free(struct tw_form *f)
+{
+	if (f && f->pp)
+		(void)MHD_destroy_post_processor(f->pp);
+	tw_mem_free(f);
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/*
+ * http_path.h - request targets: safe decoding, path templates, query pairs.
+ *
+ * The target is cut at / before it is decoded, so that %2f stays inside its
+ * piece; NUL, broken escapes and invalid UTF-8 are refused everywhere.
+ */
+#ifndef TW_HTTP_PATH_H
+#define TW_HTTP_PATH_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { TW_MAX_PIECES = 12, TW_MAX_PAIRS = 64 };
+
+struct tw_pair {
+	const char *name, *value;
+};
+
+struct tw_target {
+	const char *path; /* as sent, without query */
+	const char *pieces[TW_MAX_PIECES];
+	size_t n_pieces;
+	struct tw_pair pairs[TW_MAX_PAIRS]; /* of the query */
+	size_t n_pairs;
+};
+
+/* Texts live in the arena.  TW_BAD_REQUEST with a sentence. */
+enum tw_status tw_target_parse(
+        struct tw_arena *a, const char *raw, struct tw_target *ret, struct tw_err *err) TW_MUST_USE;
+/* Does the path fit "/api/v1/traces/{id}/flame"?  {*} as the last piece takes any rest. */
+bool tw_target_matches(const struct tw_target *t, const char *template);
+/* What stands for {name}; for "*" the rest, joined by / in the arena.  NULL: no such piece. */
+const char *tw_target_piece(
+        const struct tw_target *t, const char *template, const char *name, struct tw_arena *a);
+
+#endif

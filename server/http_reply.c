@@ -1,0 +1,376 @@
+/*
+ * http_reply.c - replies: common headers, compression, errors as JSON, streams.
+ *
+ * A stream's bytes are made on the query pool, never on an event loop: when the
+ * ready ones are sent, the connection is suspended, a task makes the next, and
+ * the connection goes on.  The first bytes are made before the status line, so
+ * that an early error is still a proper answer.
+ */
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http_int.h"
+#include "log.h"
+
+enum { WORTH_COMPRESSING = 860, STREAM_READ = 64 << 10, STREAM_READY = 128 << 10, MAX_ETAG = 200 };
+static const size_t max_reply = (size_t)1 << 30;
+
+/* The page opens windows of the Perfetto UI and talks to them: same-origin alone would cut that. */
+static const struct tw_pair security[] = {
+        {"Content-Security-Policy",
+                "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: "
+                "blob:; "
+                "worker-src 'self' blob:; connect-src 'self'; object-src 'none'; "
+                "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Opener-Policy", "same-origin-allow-popups"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+};
+
+static bool is_header_value(const char *value)
+{
+	for (; *value; value++)
+		if ((unsigned char)*value < ' ' || *value == 0x7f)
+			return false;
+	return true;
+}
+
+void tw_req_set_header(struct tw_req *r, const char *name, const char *value)
+{
+	const char *copy = is_header_value(value) ? tw_arena_str(r->arena, tw_str_of(value)) : NULL;
+	size_t at = 0;
+
+	if (!copy)
+		return;
+	while (at < r->n_headers && strcasecmp(r->headers[at].name, name) != 0)
+		at++;
+	if (at == TW_MAX_HEADERS)
+		return;
+	r->headers[at].name = tw_arena_str(r->arena, tw_str_of(name));
+	r->headers[at].value = copy;
+	if (r->headers[at].name && at == r->n_headers)
+		r->n_headers++;
+	if (strcasecmp(name, "Content-Encoding") == 0)
+		r->own_encoding = true;
+}
+
+static const char *header_set(const struct tw_req *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_headers; i++)
+		if (strcasecmp(r->headers[i].name, name) == 0)
+			return r->headers[i].value;
+	return NULL;
+}
+
+static void add(struct MHD_Response *response, const char *name, const char *value)
+{
+	(void)MHD_add_response_header(response, name, value);
+}
+
+/* Makes `response` the reply; the reference is the request's from here. */
+static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_coding coding,
+        struct MHD_Response *response, struct tw_err *err)
+{
+	if (!response)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	for (size_t i = 0; i < sizeof security / sizeof *security; i++)
+		add(response, security[i].name, security[i].value);
+	add(response, "X-Request-Id", r->id);
+	if (type)
+		add(response, "Content-Type", type);
+	if (coding != TW_CODING_IDENTITY)
+		add(response, "Content-Encoding", tw_coding_word(coding));
+	if (!header_set(r, "Cache-Control"))
+		add(response, "Cache-Control",
+		        header_set(r, "ETag") ? "private, no-cache" : "no-store");
+	for (size_t i = 0; i < r->n_headers; i++)
+		add(response, r->headers[i].name, r->headers[i].value);
+	if (r->response)
+		MHD_destroy_response(r->response);
+	r->response = response;
+	r->http_code = http;
+	return TW_OK;
+}
+
+static enum tw_coding choose(struct tw_req *r, bool compressible)
+{
+	if (r->own_encoding || compressible)
+		tw_req_set_header(r, "Vary", "Accept-Encoding");
+	if (r->own_encoding || !compressible)
+		return TW_CODING_IDENTITY;
+	return tw_coding_choose(tw_req_header(r, "Accept-Encoding"));
+}
+
+static enum tw_status encode_all(
+        enum tw_coding coding, const struct tw_buf *in, struct tw_buf *ret, struct tw_err *err)
+{
+	struct tw_encoder *e = tw_encoder_new(coding);
+	enum tw_status st;
+
+	if (!e)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for compression");
+	tw_buf_init(ret, max_reply);
+	st = tw_encoder_push(e, in->data, in->len, true, ret, err);
+	(void)tw_encoder_free(e);
+	if (st != TW_OK)
+		tw_buf_done(ret);
+	return st;
+}
+
+enum tw_status tw_req_reply_buf(struct tw_req *r, int http, const char *type, bool compressible,
+        struct tw_buf *buf, struct tw_err *err)
+{
+	enum tw_coding coding = choose(r, compressible && buf->len >= WORTH_COMPRESSING);
+	struct tw_buf encoded = *buf;
+	struct MHD_Response *response;
+	enum tw_status st = tw_buf_status(buf);
+
+	if (st != TW_OK)
+		return tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
+	if (coding != TW_CODING_IDENTITY)
+		st = encode_all(coding, buf, &encoded, err);
+	if (st != TW_OK)
+		return st;
+	response = MHD_create_response_from_buffer_with_free_callback(
+	        encoded.len, encoded.data, tw_mem_free);
+	if (!response && coding != TW_CODING_IDENTITY)
+		tw_buf_done(&encoded);
+	if (!response)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	tw_metrics_bytes_out(r->http->app->metrics, encoded.len);
+	if (coding != TW_CODING_IDENTITY)
+		tw_buf_done(buf);
+	tw_buf_init(buf, buf->max); /* its memory is the response's now */
+	return use(r, http, type, coding, response, err);
+}
+
+static int put_json(const char *p, size_t n, void *arg)
+{
+	return tw_buf_add(arg, p, n) == TW_OK ? 0 : -1;
+}
+
+enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struct tw_err *err)
+{
+	struct tw_buf text;
+	enum tw_status st;
+
+	tw_buf_init(&text, max_reply);
+	if (!json || json_dump_callback(json, put_json, &text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for the answer");
+	else
+		st = tw_req_reply_buf(r, http, "application/json", true, &text, err);
+	json_decref(json);
+	tw_buf_done(&text);
+	return st;
+}
+
+enum tw_status tw_req_reply_static(
+        struct tw_req *r, int http, const char *type, const void *p, size_t len, struct tw_err *err)
+{
+	void *bytes;
+
+	(void)choose(r, false);
+	memcpy(&bytes, &p, sizeof bytes); /* the library takes a non-const pointer and only reads */
+	tw_metrics_bytes_out(r->http->app->metrics, len);
+	return use(r, http, type, TW_CODING_IDENTITY,
+	        MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_PERSISTENT), err);
+}
+
+enum tw_status tw_req_reply_empty(struct tw_req *r, int http, struct tw_err *err)
+{
+	return use(r, http, NULL, TW_CODING_IDENTITY,
+	        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT), err);
+}
+
+bool tw_req_reply_unchanged(struct tw_req *r, const char *etag)
+{
+	const char *given = tw_req_header(r, "If-None-Match");
+	char quoted[MAX_ETAG + 3];
+	struct tw_str rest = tw_str_of(given);
+	int len = snprintf(quoted, sizeof quoted, "\"%s\"", etag);
+
+	if (len < 0 || (size_t)len >= sizeof quoted)
+		return false;
+	tw_req_set_header(r, "ETag", quoted);
+	while (rest.len) {
+		struct tw_str one = tw_str_trim(tw_str_split(&rest, ','));
+
+		if (one.len > 2 && one.ptr[0] == 'W' && one.ptr[1] == '/')
+			one = (struct tw_str){one.ptr + 2, one.len - 2};
+		if (tw_str_eq(one, tw_str_of(quoted)) || tw_str_eq(one, TW_STR("*")))
+			return tw_req_reply_empty(r, MHD_HTTP_NOT_MODIFIED, NULL) == TW_OK;
+	}
+	return false;
+}
+
+/* --- streams --- */
+
+struct stream {
+	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_http *http;
+	struct MHD_Connection *connection;
+	const struct tw_stream_ops *ops;
+	void *arg;
+	struct tw_encoder *encoder;
+	uint8_t *raw; /* STREAM_READ bytes */
+	struct tw_buf ready;
+	size_t sent; /* of ready */
+	bool ended, failed;
+	char id[TW_REQ_ID];
+};
+
+static void free_stream(void *cls)
+{
+	struct stream *s = cls;
+
+	if (s->ops->free)
+		s->ops->free(s->arg);
+	(void)tw_encoder_free(s->encoder);
+	tw_mem_free(s->raw);
+	tw_buf_done(&s->ready);
+	tw_mem_free(s);
+}
+
+/* Makes the next bytes ready, at least one unless the stream ends. */
+static enum tw_status fill(struct stream *s, struct tw_err *err)
+{
+	tw_buf_clear(&s->ready);
+	s->sent = 0;
+	while (!s->ended && s->ready.len < STREAM_READY) {
+		size_t n = 0;
+		enum tw_status st = s->ops->read(s->arg, s->raw, STREAM_READ, &n, err);
+
+		if (st == TW_OK)
+			st = tw_encoder_push(s->encoder, s->raw, n, n == 0, &s->ready, err);
+		if (st != TW_OK)
+			return st;
+		s->ended = n == 0;
+	}
+	return TW_OK;
+}
+
+static void run_fill(struct tw_pool_task *task, bool stopping)
+{
+	struct stream *s = (struct stream *)task;
+	struct tw_err err;
+
+	if (stopping) {
+		tw_buf_clear(&s->ready);
+		s->sent = 0;
+		s->failed = true;
+	} else if (fill(s, &err) != TW_OK) {
+		s->failed = true;
+		tw_log_err(TW_LOG_WARN, "stream_cut", s->id, &err);
+	}
+	(void)MHD_resume_connection(s->connection);
+}
+
+static ssize_t pull(void *cls, uint64_t pos, char *out, size_t max)
+{
+	struct stream *s = cls;
+	size_t n = s->ready.len - s->sent;
+
+	(void)pos;
+	if (s->failed)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (n) {
+		n = n < max ? n : max;
+		memcpy(out, s->ready.data + s->sent, n);
+		s->sent += n;
+		tw_metrics_bytes_out(s->http->app->metrics, n);
+		return (ssize_t)n;
+	}
+	if (s->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	MHD_suspend_connection(s->connection);
+	if (!tw_pool_submit(s->http->pool, &s->task))
+		run_fill(&s->task, true);
+	return 0;
+}
+
+static struct stream *new_stream(
+        struct tw_req *r, enum tw_coding coding, const struct tw_stream_ops *ops, void *arg)
+{
+	struct stream *s = tw_mem_zalloc(1, sizeof *s);
+
+	if (!s) {
+		if (ops->free)
+			ops->free(arg);
+		return NULL;
+	}
+	*s = (struct stream){.task.run = run_fill,
+	        .http = r->http,
+	        .connection = r->connection,
+	        .ops = ops,
+	        .arg = arg};
+	memcpy(s->id, r->id, sizeof s->id);
+	tw_buf_init(&s->ready, max_reply);
+	s->encoder = tw_encoder_new(coding);
+	s->raw = tw_mem_alloc(STREAM_READ, 1);
+	if (s->encoder && s->raw)
+		return s;
+	free_stream(s);
+	return NULL;
+}
+
+enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type, bool compressible,
+        const struct tw_stream_ops *ops, void *arg, struct tw_err *err)
+{
+	enum tw_coding coding = choose(r, compressible);
+	struct stream *s = new_stream(r, coding, ops, arg);
+	struct MHD_Response *response;
+	enum tw_status st;
+
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = fill(s, err);
+	if (st != TW_OK) {
+		free_stream(s);
+		return st;
+	}
+	response = MHD_create_response_from_callback(
+	        MHD_SIZE_UNKNOWN, STREAM_READ, pull, s, free_stream);
+	if (!response)
+		free_stream(s);
+	return use(r, http, type, coding, response, err);
+}
+
+/* --- errors --- */
+
+/* What the disk or a bug says is for the log; the client gets the id to ask for it by. */
+static const char *public_message(const struct tw_req *r, char *out, size_t cap)
+{
+	if (r->err.code != TW_IO && r->err.code != TW_BUG)
+		return r->err.msg;
+	(void)snprintf(out, cap, "the server failed; its log tells more under request %s", r->id);
+	return out;
+}
+
+void tw_reply_error(struct tw_req *r)
+{
+	static const char last_resort[] = "{\"error\":{\"status\":\"out_of_memory\",\"message\":"
+	                                  "\"out of memory\",\"offset\":null}}";
+	char text[128];
+	struct tw_err err;
+	json_t *offset;
+	json_t *json;
+
+	if (r->refused == TW_BUSY || r->refused == TW_RATE || r->refused == TW_NOMEM)
+		tw_req_set_header(r, "Retry-After", "1");
+	if (r->refused == TW_FULL)
+		tw_req_set_header(r, "Retry-After", "60");
+	if (r->refused == TW_NO_TOKEN)
+		tw_req_set_header(r, "WWW-Authenticate", "Bearer realm=\"tracewell\"");
+	r->own_encoding = false;
+	offset = r->err.offset == TW_NO_OFFSET ? json_null()
+	                                       : json_integer((json_int_t)r->err.offset);
+	json = json_pack("{s{sssssO}}", "error", "status", tw_status_word(r->refused), "message",
+	        public_message(r, text, sizeof text), "offset", offset);
+	json_decref(offset);
+	if (tw_req_reply_json(r, tw_status_http(r->refused), json, &err) != TW_OK)
+		(void)tw_req_reply_static(
+		        r, 503, "application/json", last_resort, sizeof last_resort - 1, &err);
+}

@@ -1,0 +1,150 @@
+#include "log.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+enum { MAX_LINE = 4096, MAX_VALUE = 1024 };
+
+static const char *const level_words[] = {"debug", "info", "warn", "error"};
+static _Atomic int threshold = TW_LOG_INFO; /* the one global of the server */
+static _Atomic bool as_json;
+
+bool tw_log_setup(const char *level, const char *format)
+{
+	bool json = strcmp(format, "json") == 0;
+
+	if (!json && strcmp(format, "logfmt") != 0)
+		return false;
+	for (int i = TW_LOG_DEBUG; i <= TW_LOG_ERROR; i++)
+		if (strcmp(level, level_words[i]) == 0) {
+			threshold = i;
+			as_json = json;
+			return true;
+		}
+	return false;
+}
+
+struct line {
+	char text[MAX_LINE];
+	size_t len;
+	bool json;
+};
+
+static void put(struct line *l, const char *p, size_t n)
+{
+	size_t room = sizeof l->text - 3 - l->len; /* the closing brace and newline always fit */
+
+	if (n > room)
+		return; /* whole or not at all: a cut escape would spoil the line */
+	memcpy(l->text + l->len, p, n);
+	l->len += n;
+}
+
+static void put_str(struct line *l, const char *s)
+{
+	put(l, s, strlen(s));
+}
+
+static bool is_plain(const char *s)
+{
+	if (!*s)
+		return false;
+	for (; *s; s++)
+		if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == '\\' || *s == 0x7f)
+			return false;
+	return true;
+}
+
+/* As a JSON string, which is also how logfmt quotes. */
+static void put_quoted(struct line *l, const char *s)
+{
+	char clean[MAX_VALUE];
+	size_t n = tw_utf8_clean(clean, sizeof clean, tw_str_of(s));
+
+	put(l, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)clean[i];
+		char escape[8];
+
+		if (c == '"' || c == '\\') {
+			put(l, (const char[]){'\\', (char)c}, 2);
+		} else if (c < 0x20 || c == 0x7f) {
+			(void)snprintf(escape, sizeof escape, "\\u%04x", c);
+			put_str(l, escape);
+		} else {
+			put(l, clean + i, 1);
+		}
+	}
+	put(l, "\"", 1);
+}
+
+static void put_text(struct line *l, const char *key, const char *value)
+{
+	put_str(l, l->json ? (l->len > 1 ? ",\"" : "\"") : (l->len ? " " : ""));
+	put_str(l, key);
+	put_str(l, l->json ? "\":" : "=");
+	if (!l->json && is_plain(value) && strlen(value) < MAX_VALUE)
+		put_str(l, value);
+	else
+		put_quoted(l, value);
+}
+
+static void put_number(struct line *l, const char *key, int64_t value)
+{
+	char text[64];
+
+	(void)snprintf(
+	        text, sizeof text, l->json ? ",\"%s\":%lld" : " %s=%lld", key, (long long)value);
+	put_str(l, text);
+}
+
+static void put_time(struct line *l)
+{
+	char text[48];
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(text + n, sizeof text - n, ".%03ldZ", now.tv_nsec / 1000000);
+	put_text(l, "time", text);
+}
+
+void tw_log_fields(
+        enum tw_log_level level, const char *event, const struct tw_log_field *fields, size_t n)
+{
+	struct line l = {.json = as_json};
+	ssize_t done;
+
+	if ((int)level < threshold)
+		return;
+	if (l.json)
+		put(&l, "{", 1);
+	put_time(&l);
+	put_text(&l, "level", level_words[level]);
+	put_text(&l, "event", event);
+	for (size_t i = 0; i < n; i++)
+		if (fields[i].text)
+			put_text(&l, fields[i].key, fields[i].text);
+		else
+			put_number(&l, fields[i].key, fields[i].number);
+	if (l.json)
+		l.text[l.len++] = '}';
+	l.text[l.len++] = '\n';
+	done = write(STDERR_FILENO, l.text, l.len); /* a log that cannot be written has no reader */
+	(void)done;
+}
+
+void tw_log_err(
+        enum tw_log_level level, const char *event, const char *what, const struct tw_err *err)
+{
+	tw_log(level, event, tw_log_text("what", what),
+	        tw_log_text("status", tw_status_word(err->code)), tw_log_text("message", err->msg));
+}

@@ -1,0 +1,48 @@
+/* tracewell: one binary, subcommands by table (cli.def). */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *synopsis, *summary;
+} commands[] = {
+#define COMMAND(name, synopsis, summary) {#name, tw_cli_##name, synopsis, summary},
+#include "cli.def"
+#undef COMMAND
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static int help(FILE *to)
+{
+	(void)fprintf(to,
+	        "tracewell %s: method traces of Android apps, received, decoded and shown\n\n",
+	        TW_VERSION);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (*commands[i].summary)
+			(void)fprintf(to, "  tracewell %s\n      %s\n", commands[i].synopsis,
+			        commands[i].summary);
+	(void)fprintf(to, "  tracewell version\n  tracewell help\n");
+	return to == stdout ? TW_EXIT_OK : TW_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
+		(void)puts("tracewell " TW_VERSION);
+		return TW_EXIT_OK;
+	}
+	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0)
+		return help(stdout);
+	if (*name)
+		(void)fprintf(stderr, "tracewell: unknown command %s\n\n", name);
+	return help(stderr);
+}

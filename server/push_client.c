@@ -1,0 +1,338 @@
+#include "push_client.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum {
+	TRIES = 7,
+	FIRST_WAIT_MS = 500,
+	MAX_WAIT_MS = 30000,
+	CONNECT_S = 15,
+	STALL_BYTES_PER_S = 64,
+	STALL_S = 60,
+	MAX_ANSWER = 1 << 20,
+	MAX_URL = 16 << 10
+};
+
+struct tw_push_client {
+	CURL *curl;
+	char *server;
+	char *authorization;
+	bool progress;
+};
+
+struct tw_push_client *tw_push_client_free(struct tw_push_client *c)
+{
+	if (!c)
+		return NULL;
+	curl_easy_cleanup(c->curl);
+	tw_mem_free(c->server);
+	tw_mem_free(c->authorization);
+	tw_mem_free(c);
+	curl_global_cleanup();
+	return NULL;
+}
+
+static char *text_of(const char *a, const char *b)
+{
+	size_t len = strlen(a) + strlen(b) + 1;
+	char *p = tw_mem_alloc(len, 1);
+
+	if (p)
+		(void)snprintf(p, len, "%s%s", a, b);
+	return p;
+}
+
+enum tw_status tw_push_client_new(const char *server, const char *key, bool progress,
+        struct tw_push_client **ret, struct tw_err *err)
+{
+	struct tw_push_client *c = tw_mem_zalloc(1, sizeof *c);
+	size_t len = strlen(server);
+
+	if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
+		tw_mem_free(c);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	c->curl = curl_easy_init();
+	c->server = text_of(server, "");
+	c->authorization = text_of("Authorization: Bearer ", key);
+	c->progress = progress;
+	if (!c->curl || !c->server || !c->authorization) {
+		(void)tw_push_client_free(c);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	if (len && server[len - 1] == '/')
+		c->server[len - 1] = '\0';
+	*ret = c;
+	return TW_OK;
+}
+
+enum tw_status tw_push_client_query(struct tw_push_client *c, struct tw_buf *out, const char *name,
+        const char *value, struct tw_err *err)
+{
+	char *escaped = curl_easy_escape(c->curl, value, 0);
+	enum tw_status st = TW_NOMEM;
+
+	if (escaped)
+		st = tw_buf_printf(out, "%s%s=%s", out->len ? "&" : "?", name, escaped);
+	curl_free(escaped);
+	return st == TW_OK ? TW_OK : tw_fail(err, st, TW_NO_OFFSET, "the query is too long");
+}
+
+/* --- callbacks --- */
+
+static size_t on_answer(char *p, size_t size, size_t n, void *arg)
+{
+	return tw_buf_add(arg, p, size * n) == TW_OK ? size * n : 0;
+}
+
+static size_t on_read(char *p, size_t size, size_t n, void *arg)
+{
+	return fread(p, size, n, arg);
+}
+
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+	return fseeko(arg, (off_t)offset, origin) == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+static int on_progress(
+        void *arg, curl_off_t down_total, curl_off_t down, curl_off_t total, curl_off_t done)
+{
+	(void)down_total;
+	(void)down;
+	if (total > 0)
+		(void)fprintf(stderr, "\r%s %3d%% of %.1f MB ", (const char *)arg,
+		        (int)(done * 100 / total), (double)total / 1e6);
+	return 0;
+}
+
+/* --- one try --- */
+
+struct attempt {
+	struct tw_push_client *client;
+	const struct tw_push_request *request;
+	FILE *file;
+	curl_mime *form;
+	struct curl_slist *headers;
+	struct tw_buf answer;
+	long http;
+	curl_off_t retry_after_s;
+};
+
+static enum tw_status add_header(struct attempt *a, const char *text, struct tw_err *err)
+{
+	struct curl_slist *longer = curl_slist_append(a->headers, text);
+
+	if (!longer)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	a->headers = longer;
+	return TW_OK;
+}
+
+static enum tw_status add_headers(struct attempt *a, struct tw_err *err)
+{
+	char text[320];
+	enum tw_status st = add_header(a, a->client->authorization, err);
+
+	if (st == TW_OK && a->file)
+		st = add_header(a, "Content-Type: application/octet-stream", err);
+	if (st == TW_OK && a->request->idempotency) {
+		(void)snprintf(text, sizeof text, "Idempotency-Key: %s", a->request->idempotency);
+		st = add_header(a, text, err);
+	}
+	return st;
+}
+
+static enum tw_status set_file(struct attempt *a, struct tw_err *err)
+{
+	CURL *curl = a->client->curl;
+	struct stat st;
+
+	a->file = fopen(a->request->file, "re");
+	if (!a->file || fstat(fileno(a->file), &st) != 0 || !S_ISREG(st.st_mode))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s: %s",
+		        a->request->file, a->file ? "no regular file" : strerror(errno));
+	curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+	curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)st.st_size);
+	curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
+	curl_easy_setopt(curl, CURLOPT_READDATA, a->file);
+	curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_seek);
+	curl_easy_setopt(curl, CURLOPT_SEEKDATA, a->file);
+	return TW_OK;
+}
+
+static bool add_part(curl_mime *form, const char *name, const char *path)
+{
+	curl_mimepart *part = curl_mime_addpart(form);
+
+	return part && curl_mime_name(part, name) == CURLE_OK &&
+	       curl_mime_filedata(part, path) == CURLE_OK;
+}
+
+static enum tw_status set_form(struct attempt *a, struct tw_err *err)
+{
+	a->form = curl_mime_init(a->client->curl);
+	if (!a->form || !add_part(a->form, "trace", a->request->file) ||
+	        !add_part(a->form, "threads", a->request->threads))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s or %s",
+		        a->request->file, a->request->threads);
+	curl_easy_setopt(a->client->curl, CURLOPT_MIMEPOST, a->form);
+	return TW_OK;
+}
+
+static enum tw_status prepare(struct attempt *a, const char *url, struct tw_err *err)
+{
+	CURL *curl = a->client->curl;
+	enum tw_status st = TW_OK;
+
+	curl_easy_reset(curl);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_S);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
+	curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_answer);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &a->answer);
+	if (a->request->file)
+		st = a->request->threads ? set_form(a, err) : set_file(a, err);
+	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, a->request->method);
+	if (st == TW_OK)
+		st = add_headers(a, err);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, a->headers);
+	if (a->client->progress && a->request->file) {
+		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, a->request->file);
+	}
+	return st;
+}
+
+static enum tw_status refusal(const struct attempt *a, struct tw_err *err)
+{
+	json_t *json = json_loadb((const char *)a->answer.data, a->answer.len, 0, NULL);
+	const json_t *e = json_object_get(json, "error");
+	const char *word = json_string_value(json_object_get(e, "status"));
+	const char *message = json_string_value(json_object_get(e, "message"));
+	enum tw_status code = word ? tw_status_of_word(word) : TW_IO;
+
+	tw_fail(err, code, TW_NO_OFFSET, "the server answers %ld: %s", a->http,
+	        message ? message : "no reason given");
+	json_decref(json);
+	return code;
+}
+
+static enum tw_status read_answer(const struct attempt *a, json_t **ret, struct tw_err *err)
+{
+	json_t *json;
+
+	if (a->http < 200 || a->http > 299)
+		return refusal(a, err);
+	json = json_loadb((const char *)a->answer.data, a->answer.len, 0, NULL);
+	if (!json)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "the answer is not JSON: is this tracewell?");
+	*ret = json;
+	return TW_OK;
+}
+
+static bool may_repeat(CURLcode code, long http)
+{
+	if (code != CURLE_OK)
+		return code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL &&
+		       code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_WRITE_ERROR;
+	return http == 429 || (http >= 500 && http != 501 && http != 507);
+}
+
+static void attempt_done(struct attempt *a)
+{
+	curl_mime_free(a->form);
+	curl_slist_free_all(a->headers);
+	if (a->file)
+		(void)fclose(a->file);
+	tw_buf_done(&a->answer);
+	if (a->client->progress && a->request->file)
+		(void)fputs("\r\033[K", stderr);
+}
+
+/* TW_OK, or why not; *ret_again with the seconds the server asked for when it may pass. */
+static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_request *request,
+        json_t **ret, bool *ret_again, struct tw_err *err)
+{
+	struct attempt a = {.client = c, .request = request};
+	char url[MAX_URL];
+	CURLcode code;
+	enum tw_status st;
+
+	*ret_again = false;
+	tw_buf_init(&a.answer, MAX_ANSWER);
+	(void)snprintf(url, sizeof url, "%s%s", c->server, request->path);
+	st = prepare(&a, url, err);
+	if (st == TW_OK) {
+		code = curl_easy_perform(c->curl);
+		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a.http);
+		*ret_again = may_repeat(code, a.http);
+		/* a refusal may come while the body is still being sent: the answer counts */
+		st = code == CURLE_OK || (a.http >= 400 && a.answer.len)
+		             ? read_answer(&a, ret, err)
+		             : tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", c->server,
+		                       curl_easy_strerror(code));
+		if (code != CURLE_OK && a.http >= 400 && a.http < 500 && a.answer.len)
+			*ret_again = false;
+	}
+	attempt_done(&a);
+	return st;
+}
+
+static void sleep_ms(int64_t ms)
+{
+	const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* Half to one and a half of the doubled wait, never less than the server asked for. */
+static int64_t wait_ms(CURL *curl, unsigned tries)
+{
+	int64_t ms = (int64_t)FIRST_WAIT_MS << tries;
+	curl_off_t asked_s = 0;
+	uint32_t dice = 0;
+
+	if (ms > MAX_WAIT_MS)
+		ms = MAX_WAIT_MS;
+	if (getrandom(&dice, sizeof dice, GRND_NONBLOCK) < 0)
+		dice = (uint32_t)time(NULL);
+	ms = ms / 2 + (int64_t)(dice % (uint32_t)ms);
+	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &asked_s) == CURLE_OK && asked_s > 0)
+		ms += (asked_s < 120 ? asked_s : 120) * 1000;
+	return ms;
+}
+
+enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
+        json_t **ret, struct tw_err *err)
+{
+	enum tw_status st = TW_BUG;
+	bool again = true;
+
+	for (unsigned tries = 0; again && tries < TRIES; tries++) {
+		if (tries) {
+			int64_t ms = wait_ms(c->curl, tries - 1);
+
+			(void)fprintf(stderr, "tracewell push: %s; trying again in %.1f s\n",
+			        err->msg, (double)ms / 1000);
+			sleep_ms(ms);
+		}
+		st = try_once(c, request, ret, &again, err);
+	}
+	return st;
+}

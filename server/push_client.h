@@ -1,0 +1,41 @@
+/*
+ * push_client.h - a tracewell server seen from outside, for `tracewell push`.
+ *
+ * Requests are repeated when the network or the server fails for a while
+ * (no answer, 429, 5xx), with growing waits, jitter, and Retry-After obeyed.
+ * Thread: one.
+ */
+#ifndef TW_PUSH_CLIENT_H
+#define TW_PUSH_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct tw_push_client;
+
+/* `progress`: shows how far each upload is on stderr. */
+enum tw_status tw_push_client_new(const char *server, const char *key, bool progress,
+        struct tw_push_client **ret, struct tw_err *err) TW_MUST_USE;
+/* NULL is fine; returns NULL. */
+struct tw_push_client *tw_push_client_free(struct tw_push_client *c);
+
+struct tw_push_request {
+	const char *method;
+	const char *path;        /* with query, already escaped */
+	const char *file;        /* body, or part `trace` when threads is not NULL; NULL none */
+	const char *threads;     /* file of part `threads`, or NULL */
+	const char *idempotency; /* NULL: none */
+};
+/* The answer's JSON object; json_decref is owed.  A refusal is the status and the sentence of the
+ * server, a transport failure TW_IO. */
+enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
+        json_t **ret, struct tw_err *err) TW_MUST_USE;
+
+/* Appends name=value, escaped, to a query. */
+struct tw_buf;
+enum tw_status tw_push_client_query(struct tw_push_client *c, struct tw_buf *out, const char *name,
+        const char *value, struct tw_err *err) TW_MUST_USE;
+
+#endif

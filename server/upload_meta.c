@@ -1,0 +1,197 @@
+#include "upload_meta.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api.h"
+
+static const int64_t max_time_ms = INT64_C(253402300799999); /* the end of year 9999 */
+
+static const struct {
+	const char *name;
+	size_t at;
+} texts[] = {
+#define TEXT(name)                                                                                 \
+	{                                                                                          \
+#name, offsetof(struct tw_trace_meta, name)                                        \
+	}
+        TEXT(app),
+        TEXT(version_name),
+        TEXT(version_code),
+        TEXT(build_id),
+        TEXT(mapping_id),
+        TEXT(device),
+        TEXT(os),
+        TEXT(abi),
+        TEXT(process),
+        TEXT(scenario),
+        TEXT(session_id),
+        TEXT(uuid),
+#undef TEXT
+};
+
+enum { N_TEXTS = sizeof texts / sizeof *texts };
+
+struct tw_trace_meta tw_upload_meta_none(void)
+{
+	struct tw_trace_meta m = {.labels = ""};
+
+	for (size_t i = 0; i < N_TEXTS; i++)
+		*(const char **)((char *)&m + texts[i].at) = "";
+	return m;
+}
+
+static const char **text_of(struct tw_trace_meta *m, const char *name)
+{
+	for (size_t i = 0; i < N_TEXTS; i++)
+		if (strcmp(texts[i].name, name) == 0)
+			return (const char **)((char *)m + texts[i].at);
+	return NULL;
+}
+
+static enum tw_status unknown(const char *name, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "%.64s is no metadata of a trace; put your own into labels", name);
+}
+
+static enum tw_status set_number(
+        const char *name, uint64_t n, bool ok, struct tw_trace_meta *m, struct tw_err *err)
+{
+	bool is_pid = strcmp(name, "pid") == 0;
+	uint64_t max = is_pid ? UINT32_MAX : (uint64_t)max_time_ms;
+
+	if (!ok || n > max)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s must be a whole number from 0 to %" PRIu64, name, max);
+	if (is_pid)
+		m->pid = (uint32_t)n;
+	else
+		m->started_ms = (int64_t)n;
+	return TW_OK;
+}
+
+static bool is_number_name(const char *name)
+{
+	return strcmp(name, "pid") == 0 || strcmp(name, "started_at") == 0;
+}
+
+static enum tw_status set_labels(
+        struct tw_arena *a, const json_t *labels, struct tw_trace_meta *m, struct tw_err *err)
+{
+	const char *key;
+	json_t *value;
+	char *text = NULL;
+	size_t len;
+	enum tw_status st = TW_OK;
+	void *iter;
+
+	if (!json_is_object(labels) || json_object_size(labels) > TW_MAX_LABELS)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "labels must be a JSON object of at most %d members", TW_MAX_LABELS);
+	for (iter = json_object_iter((json_t *)(uintptr_t)labels); iter && st == TW_OK;
+	        iter = json_object_iter_next((json_t *)(uintptr_t)labels, iter)) {
+		key = json_object_iter_key(iter);
+		value = json_object_iter_value(iter);
+		st = tw_api_check_text("a label's name", key, err);
+		if (st == TW_OK && json_is_string(value))
+			st = tw_api_check_text("a label", json_string_value(value), err);
+		else if (st == TW_OK && !json_is_number(value) && !json_is_boolean(value))
+			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "label %.64s must be a text, a number or a flag", key);
+	}
+	if (st != TW_OK)
+		return st;
+	len = json_dumpb(labels, NULL, 0, JSON_COMPACT);
+	if (len > TW_MAX_LABELS_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "labels are longer than %d bytes",
+		        TW_MAX_LABELS_BYTES);
+	text = tw_arena_alloc(a, len + 1, 1);
+	if (!text || json_dumpb(labels, text, len, JSON_COMPACT) != len)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	text[len] = '\0';
+	m->labels = text;
+	return TW_OK;
+}
+
+static enum tw_status set_text(struct tw_arena *a, const char *name, const char *value,
+        struct tw_trace_meta *m, struct tw_err *err)
+{
+	const char **field = text_of(m, name);
+	enum tw_status st;
+	char *copy;
+
+	if (!field)
+		return unknown(name, err);
+	st = tw_api_check_text(name, value, err);
+	if (st != TW_OK)
+		return st;
+	copy = tw_arena_str(a, tw_str_of(value));
+	if (!copy)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	*field = copy;
+	return TW_OK;
+}
+
+enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const char *value,
+        struct tw_trace_meta *m, struct tw_err *err)
+{
+	enum tw_status st;
+	json_t *labels;
+	uint64_t n = 0;
+
+	if (is_number_name(name) && *value == '\0')
+		return TW_OK;
+	if (is_number_name(name)) {
+		bool ok = tw_str_u64(tw_str_of(value), UINT64_MAX, &n);
+
+		return set_number(name, n, ok, m, err);
+	}
+	if (strcmp(name, "labels") != 0)
+		return set_text(a, name, value, m, err);
+	if (*value == '\0')
+		return TW_OK;
+	st = tw_api_parse_object(tw_str_of(value), "labels", &labels, err);
+	if (st != TW_OK)
+		return st;
+	st = set_labels(a, labels, m, err);
+	json_decref(labels);
+	return st;
+}
+
+static enum tw_status set_member(struct tw_arena *a, const char *name, const json_t *value,
+        struct tw_trace_meta *m, struct tw_err *err)
+{
+	json_int_t n = json_integer_value(value);
+
+	if (json_is_null(value))
+		return TW_OK;
+	if (is_number_name(name))
+		return set_number(name, (uint64_t)n, json_is_integer(value) && n >= 0, m, err);
+	if (strcmp(name, "labels") == 0)
+		return set_labels(a, value, m, err);
+	if (!text_of(m, name))
+		return unknown(name, err);
+	if (json_is_string(value))
+		return set_text(a, name, json_string_value(value), m, err);
+	if (json_is_integer(value)) { /* version_code is a number in many a client */
+		char *text = tw_arena_printf(a, "%" JSON_INTEGER_FORMAT, n);
+
+		return text ? set_text(a, name, text, m, err)
+		            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be a text", name);
+}
+
+enum tw_status tw_upload_meta_json(
+        struct tw_arena *a, const json_t *object, struct tw_trace_meta *m, struct tw_err *err)
+{
+	json_t *o = (json_t *)(uintptr_t)object;
+	enum tw_status st = TW_OK;
+
+	for (void *iter = json_object_iter(o); iter && st == TW_OK;
+	        iter = json_object_iter_next(o, iter))
+		st = set_member(
+		        a, json_object_iter_key(iter), json_object_iter_value(iter), m, err);
+	return st;
+}

@@ -1,0 +1,28 @@
+/*
+ * upload_meta.h - what an uploader says of a trace, read from query and `meta` part and judged.
+ *
+ * Texts are at most TW_MAX_TEXT bytes of UTF-8 without control characters;
+ * names that are not known are refused, since a typing error would lose what
+ * was meant: own facts belong into labels.
+ * Thread: the request's.
+ */
+#ifndef TW_UPLOAD_META_H
+#define TW_UPLOAD_META_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "catalogue.h"
+
+enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
+
+/* All fields "". */
+struct tw_trace_meta tw_upload_meta_none(void);
+/* One value as text, as in a query.  TW_BAD_REQUEST with the reason. */
+enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const char *value,
+        struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
+/* The JSON object of the `meta` part: texts, numbers, and labels as an object. */
+enum tw_status tw_upload_meta_json(struct tw_arena *a, const json_t *object,
+        struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
+
+#endif
