@@ -71,7 +71,7 @@ struct btrace2 {
 	unsigned n_late;
 	unsigned n_batch;
 	struct tw_event batch[BATCH];
-	uint32_t tracks[TIDS]; /* sink handle + 1 by tid; 0 not asked yet */
+	uint32_t tracks[TIDS]; /* sink handle by tid; 0 not given yet */
 	struct {
 		uint32_t id_plus_1, sym;
 	} methods[METHOD_CACHE];
@@ -147,11 +147,12 @@ static enum tw_status flush(struct btrace2 *s, struct tw_err *err)
 	return st;
 }
 
+/* Refusals at a limit are not remembered, so that the sink counts each. */
 static uint32_t track_of(struct btrace2 *s, uint32_t tid)
 {
 	if (!s->tracks[tid])
-		s->tracks[tid] = s->sink->ops->track(s->sink, s->pid, tid, TW_TID_LOW15) + 1;
-	return s->tracks[tid] - 1;
+		s->tracks[tid] = s->sink->ops->track(s->sink, s->pid, tid, TW_TID_LOW15);
+	return s->tracks[tid];
 }
 
 static uint32_t method_of(struct btrace2 *s, uint32_t id)
@@ -159,8 +160,12 @@ static uint32_t method_of(struct btrace2 *s, uint32_t id)
 	uint32_t slot = id & (METHOD_CACHE - 1);
 
 	if (s->methods[slot].id_plus_1 != id + 1) {
+		uint32_t sym = s->sink->ops->method(s->sink, id);
+
+		if (!sym)
+			return 0;
 		s->methods[slot].id_plus_1 = id + 1;
-		s->methods[slot].sym = s->sink->ops->method(s->sink, id);
+		s->methods[slot].sym = sym;
 	}
 	return s->methods[slot].sym;
 }

@@ -73,23 +73,23 @@ struct tw_repair_count {
 	uint64_t first_offset; /* TW_NO_OFFSET: no place */
 };
 
-/* Who receives the finished trace, in this order: info, methods (index 0, 1, ...), then per
- * thread: thread, its chunks (level 0 in time order, then mip levels), its tree; repairs last.
- * Payloads are not yet compressed. */
+/* Who receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and
+ * mip levels, each level in time order), its tree, then the thread itself; after all threads the
+ * methods (index 0, 1, ...), the repairs and last the info.  Payloads are not yet compressed. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
-	enum tw_status (*info)(
-	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
-	enum tw_status (*method)(
-	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
-	enum tw_status (*thread)(
-	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
 	        const uint8_t *payload, size_t len, struct tw_err *);
 	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id, uint32_t nodes,
 	        const uint8_t *payload, size_t len, struct tw_err *);
+	enum tw_status (*thread)(
+	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
+	enum tw_status (*method)(
+	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
 	enum tw_status (*repair)(
 	        struct tw_trace_out *, const struct tw_repair_count *, struct tw_err *);
+	enum tw_status (*info)(
+	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
 };
 struct tw_trace_out { /* first member of a real one */
 	const struct tw_trace_out_ops *ops;

@@ -1,0 +1,368 @@
+/*
+ * builder.c - the sink of the product: keeps finished calls per track.
+ *
+ * A record is 24 bytes (32 with CPU time) in an array per track that doubles;
+ * the system moves pages rather than bytes when large arrays grow, and pages
+ * not yet touched cost nothing, so the peak stays near the size of what is in
+ * them.  Writing adds 4 bytes a record for the largest track.
+ */
+#include "trace/builder_internal.h"
+
+#include <string.h>
+
+enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
+
+static struct tw_builder *builder_of(struct tw_sink *s)
+{
+	return (struct tw_builder *)(void *)s;
+}
+
+void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	struct tw_repair_count *r = &b->repairs[what];
+
+	if (r->count == 0)
+		r->first_offset = offset;
+	r->count += n;
+}
+
+bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t want = *cap ? *cap * 2 : 16;
+	void *q;
+
+	if (n < *cap)
+		return true;
+	if (want < *cap)
+		return false;
+	q = tw_mem_resize(*p, want, size);
+	if (!q)
+		return false;
+	*p = q;
+	*cap = want;
+	return true;
+}
+
+static void sink_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	tw_builder_repair(builder_of(s), what, offset, n);
+}
+
+static void sink_clock(struct tw_sink *s, const struct tw_clock *clock)
+{
+	builder_of(s)->clock = *clock;
+}
+
+static uint32_t *track_slot(
+        const struct tw_builder *b, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	uint32_t mask = b->n_track_slots - 1;
+	uint64_t h = (tid ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 62) * 0x9E3779B97F4A7C15u;
+	uint32_t at = (uint32_t)(h >> 32) & mask;
+
+	while (b->track_slots[at]) {
+		const struct track *t = &b->tracks[b->track_slots[at] - 1];
+
+		if (t->tid == tid && t->pid == pid && t->kind == kind)
+			break;
+		at = (at + 1) & mask;
+	}
+	return &b->track_slots[at];
+}
+
+static uint32_t sink_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	struct tw_builder *b = builder_of(s);
+	uint32_t *slot = track_slot(b, pid, tid, kind);
+
+	if (*slot)
+		return *slot;
+	if (b->n_tracks >= b->limits.max_threads) {
+		tw_builder_repair(b, TW_REPAIR_thread_limit, TW_NO_OFFSET, 1);
+		return 0;
+	}
+	if (!tw_builder_grow((void **)&b->tracks, b->n_tracks, &b->cap_tracks, sizeof *b->tracks)) {
+		b->status = TW_NOMEM;
+		return 0;
+	}
+	b->tracks[b->n_tracks] =
+	        (struct track){.pid = pid, .tid = tid, .kind = kind, .last_end_ns = INT64_MIN};
+	return *slot = ++b->n_tracks;
+}
+
+static uint32_t add_symbol(struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
+{
+	if (b->n_symbols >= b->limits.max_methods) {
+		tw_builder_repair(b, TW_REPAIR_slice_limit, TW_NO_OFFSET, 1);
+		return 0;
+	}
+	if (!tw_builder_grow(
+	            (void **)&b->symbols, b->n_symbols, &b->cap_symbols, sizeof *b->symbols)) {
+		b->status = TW_NOMEM;
+		return 0;
+	}
+	b->symbols[b->n_symbols] = (struct symbol){.has_id = has_id, .id = id, .name = name};
+	return ++b->n_symbols;
+}
+
+static uint64_t hash_of(bool has_id, uint64_t id, struct tw_str name)
+{
+	uint64_t h = 0xCBF29CE484222325u;
+
+	if (has_id)
+		return (id ^ id >> 29) * 0x9E3779B97F4A7C15u;
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 0x100000001B3u;
+	return h * 0x9E3779B97F4A7C15u;
+}
+
+static uint32_t *slot_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
+{
+	uint32_t mask = b->cap_hashed - 1;
+	uint32_t at = (uint32_t)(hash_of(has_id, id, name) >> 32) & mask;
+
+	while (b->hashed[at]) {
+		const struct symbol *s = &b->symbols[b->hashed[at] - 1];
+
+		if (s->has_id == has_id && s->id == id && tw_str_eq(s->name, name))
+			break;
+		at = (at + 1) & mask;
+	}
+	return &b->hashed[at];
+}
+
+static bool widen_hash(struct tw_builder *b)
+{
+	uint32_t cap = b->cap_hashed ? b->cap_hashed * 2 : 1024;
+	uint32_t *old = b->hashed;
+	uint32_t old_cap = b->cap_hashed;
+	uint32_t *fresh;
+
+	if (b->n_hashed < b->cap_hashed / 2)
+		return true;
+	fresh = tw_mem_zalloc(cap, sizeof *fresh);
+	if (!fresh)
+		return false;
+	b->hashed = fresh;
+	b->cap_hashed = cap;
+	for (uint32_t i = 0; i < old_cap; i++) {
+		const struct symbol *s = old[i] ? &b->symbols[old[i] - 1] : NULL;
+
+		if (s)
+			*slot_of(b, s->has_id, s->id, s->name) = old[i];
+	}
+	tw_mem_free(old);
+	return true;
+}
+
+static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
+{
+	uint32_t *slot;
+	char *copy = NULL;
+
+	if (!widen_hash(b)) {
+		b->status = TW_NOMEM;
+		return 0;
+	}
+	slot = slot_of(b, has_id, id, name);
+	if (*slot)
+		return *slot;
+	if (!has_id) {
+		copy = tw_arena_str(b->arena, name);
+		if (!copy) {
+			b->status = TW_NOMEM;
+			return 0;
+		}
+	}
+	*slot = add_symbol(b, has_id, id, (struct tw_str){copy, name.len});
+	b->n_hashed += *slot != 0;
+	return *slot;
+}
+
+static uint32_t sink_method(struct tw_sink *s, uint64_t id)
+{
+	struct tw_builder *b = builder_of(s);
+
+	if (id >= DIRECT_IDS)
+		return find_symbol(b, true, id, (struct tw_str){0});
+	if (!b->direct[id])
+		b->direct[id] = add_symbol(b, true, id, (struct tw_str){0});
+	return b->direct[id];
+}
+
+static uint32_t sink_name(struct tw_sink *s, struct tw_str name)
+{
+	struct tw_builder *b = builder_of(s);
+
+	if (name.len > b->limits.max_name_bytes) {
+		tw_builder_repair(b, TW_REPAIR_name_cut, TW_NO_OFFSET, 1);
+		name.len = b->limits.max_name_bytes;
+	}
+	return find_symbol(b, false, 0, name);
+}
+
+static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
+{
+	struct tw_builder *b = builder_of(s);
+	char *copy;
+
+	if (b->n_names >= b->limits.max_threads) {
+		tw_builder_repair(b, TW_REPAIR_thread_limit, TW_NO_OFFSET, 1);
+		return;
+	}
+	for (uint32_t i = 0; i < b->n_names; i++)
+		if (b->names[i].tid == tid && b->names[i].pid == pid)
+			return;
+	if (name.len > b->limits.max_name_bytes)
+		name.len = b->limits.max_name_bytes;
+	copy = tw_arena_str(b->arena, name);
+	if (!copy ||
+	        !tw_builder_grow((void **)&b->names, b->n_names, &b->cap_names, sizeof *b->names)) {
+		b->status = TW_NOMEM;
+		return;
+	}
+	b->names[b->n_names++] = (struct thread_name){pid, tid, {copy, name.len}};
+}
+
+static bool reserve_record(struct track *t)
+{
+	uint64_t cap = t->cap ? t->cap * 2 : 64;
+	struct record *records;
+
+	if (t->n < t->cap)
+		return true;
+	records = tw_mem_resize(t->records, cap, sizeof *records);
+	if (!records)
+		return false;
+	t->records = records;
+	if (t->cpu_ns) {
+		int64_t *cpu = tw_mem_resize(t->cpu_ns, cap, sizeof *cpu);
+
+		if (!cpu)
+			return false;
+		t->cpu_ns = cpu;
+	}
+	t->cap = cap;
+	return true;
+}
+
+/* The first record with CPU time: those before it have none. */
+static bool start_cpu(struct track *t)
+{
+	t->cpu_ns = tw_mem_alloc(t->cap, sizeof *t->cpu_ns);
+	for (uint64_t i = 0; t->cpu_ns && i < t->n; i++)
+		t->cpu_ns[i] = -1;
+	return t->cpu_ns != NULL;
+}
+
+enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	int64_t end = ev->ts_ns + ev->dur_ns;
+
+	if (b->slices >= b->limits.max_slices) {
+		tw_builder_repair(b, TW_REPAIR_slice_limit, ev->offset, 1);
+		return TW_OK;
+	}
+	if (!reserve_record(t) || (ev->cpu_ns >= 0 && !t->cpu_ns && !start_cpu(t)))
+		return b->status = TW_NOMEM;
+	if (end < t->last_end_ns)
+		t->unordered = true;
+	else
+		t->last_end_ns = end;
+	if (t->cpu_ns)
+		t->cpu_ns[t->n] = ev->cpu_ns;
+	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym, 0};
+	b->slices++;
+	b->symbols[ev->sym - 1].count++;
+	if (end > b->last_ns)
+		b->last_ns = end;
+	return TW_OK;
+}
+
+static bool sane(const struct tw_builder *b, const struct tw_event *ev)
+{
+	const int64_t most = INT64_C(1) << 61;
+
+	if (ev->track == 0 || ev->track > b->n_tracks || ev->sym > b->n_symbols)
+		return false;
+	return ev->ts_ns >= 0 && ev->ts_ns <= most && ev->dur_ns >= 0 && ev->dur_ns <= most;
+}
+
+static enum tw_status sink_events(
+        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+
+	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
+		struct track *t;
+
+		if (!sane(b, &ev[i]) || (ev[i].kind != TW_EV_END && ev[i].sym == 0)) {
+			tw_builder_repair(b, TW_REPAIR_impossible_time, ev[i].offset, 1);
+			continue;
+		}
+		t = &b->tracks[ev[i].track - 1];
+		if (ev[i].kind == TW_EV_SLICE)
+			b->status = tw_builder_record(b, t, &ev[i]);
+		else if (ev[i].kind == TW_EV_BEGIN)
+			b->status = tw_builder_begin(b, t, &ev[i]);
+		else
+			b->status = tw_builder_end(b, t, &ev[i]);
+	}
+	if (b->status != TW_OK)
+		return tw_fail(err, b->status, TW_NO_OFFSET,
+		        "the trace needs more memory than "
+		        "a decode may use");
+	return TW_OK;
+}
+
+static const struct tw_sink_ops ops = {
+        .track = sink_track,
+        .method = sink_method,
+        .name = sink_name,
+        .events = sink_events,
+        .thread_name = sink_thread_name,
+        .clock = sink_clock,
+        .repair = sink_repair,
+};
+
+struct tw_builder *tw_builder_new(const struct tw_limits *limits)
+{
+	struct tw_builder *b = tw_mem_zalloc(1, sizeof *b);
+
+	if (!b)
+		return NULL;
+	b->sink.ops = &ops;
+	b->limits = *limits;
+	b->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
+	b->arena = tw_arena_new(limits->max_memory_bytes / ARENA_SHARE);
+	b->direct = tw_mem_zalloc(DIRECT_IDS, sizeof *b->direct);
+	for (b->n_track_slots = 64; b->n_track_slots < limits->max_threads * 2;)
+		b->n_track_slots *= 2;
+	b->track_slots = tw_mem_zalloc(b->n_track_slots, sizeof *b->track_slots);
+	return b->arena && b->direct && b->track_slots ? b : tw_builder_free(b);
+}
+
+struct tw_builder *tw_builder_free(struct tw_builder *b)
+{
+	if (!b)
+		return NULL;
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
+		tw_mem_free(b->tracks[i].records);
+		tw_mem_free(b->tracks[i].cpu_ns);
+		tw_mem_free(b->tracks[i].open);
+	}
+	tw_mem_free(b->tracks);
+	tw_mem_free(b->track_slots);
+	tw_mem_free(b->symbols);
+	tw_mem_free(b->direct);
+	tw_mem_free(b->hashed);
+	tw_mem_free(b->names);
+	tw_arena_free(b->arena);
+	tw_mem_free(b);
+	return NULL;
+}
+
+struct tw_sink *tw_builder_sink(struct tw_builder *b)
+{
+	return &b->sink;
+}

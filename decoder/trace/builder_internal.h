@@ -1,0 +1,133 @@
+/*
+ * builder_internal.h - what the files of the builder share; nobody else includes it.
+ *
+ * builder.c       the sink: tracks, symbols, events, limits, repair counts
+ * builder_pair.c  BEGIN/END pairs become finished calls
+ * builder_nest.c  a track's records become slices in pre-order
+ * builder_mip.c   zoomed-out levels
+ * builder_write.c one walk per thread: chunks, mip levels, tree, totals
+ */
+#ifndef TW_BUILDER_INTERNAL_H
+#define TW_BUILDER_INTERNAL_H
+
+#include "trace/builder.h"
+
+/* A finished call as it is kept: 24 bytes. */
+struct record {
+	int64_t start_ns;
+	int64_t dur_ns;
+	uint32_t sym;
+	uint32_t size; /* of its subtree in post-order; when sorted: its depth */
+};
+
+struct open_call { /* a BEGIN without its END yet */
+	int64_t start_ns;
+	uint64_t offset;
+	uint32_t sym;
+};
+
+struct track {
+	uint32_t pid;
+	uint64_t tid;
+	enum tw_tid_kind kind;
+	struct record *records;
+	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
+	uint64_t n, cap;
+	int64_t last_end_ns;
+	bool unordered; /* ends were not rising: sort before nesting */
+	struct open_call *open;
+	uint32_t n_open, cap_open;
+};
+
+struct symbol {
+	bool has_id;
+	uint64_t id;
+	struct tw_str name;
+	uint64_t count;
+	uint32_t index; /* in the trace's method table, set when writing */
+};
+
+struct thread_name {
+	uint32_t pid;
+	uint64_t tid;
+	struct tw_str name;
+};
+
+struct tw_builder {
+	struct tw_sink sink; /* first */
+	struct tw_limits limits;
+	struct tw_arena *arena; /* names */
+	struct tw_clock clock;
+	struct track *tracks; /* handle - 1 */
+	uint32_t n_tracks, cap_tracks;
+	uint32_t *track_slots;  /* handle by hash of pid, tid, kind; 0 free */
+	uint32_t n_track_slots; /* power of two, over twice limits.max_threads */
+	struct symbol *symbols; /* handle - 1 */
+	uint32_t n_symbols, cap_symbols;
+	uint32_t *direct; /* symbol handle by method id below DIRECT_IDS */
+	uint32_t *hashed; /* symbol handle by hash of a larger id or a name; 0 free */
+	uint32_t n_hashed, cap_hashed;
+	struct thread_name *names;
+	uint32_t n_names, cap_names;
+	uint64_t slices;
+	int64_t last_ns; /* latest time of any event */
+	struct tw_repair_count repairs[TW_REPAIR_COUNT];
+	enum tw_status status; /* sticky: memory ran out */
+};
+
+/* builder.c */
+void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
+enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+/* Doubles *p (elements of size bytes) when *cap is used up. */
+bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
+
+/* builder_pair.c */
+enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+/* Closes what is still open, at the latest time of the trace. */
+enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
+
+/* builder_nest.c: slices of a track in pre-order, one after another. */
+struct nest {
+	struct track *track;
+	uint32_t *order; /* pre-order position to record; NULL when the records are sorted */
+	uint64_t at;
+	uint64_t *ends; /* pre-order positions at which the open slices' subtrees end */
+	uint32_t depth, cap_ends;
+	bool failed; /* memory ran out */
+};
+enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
+/* The next slice (method is the symbol's table index); false at the end or when it failed. */
+bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret);
+void tw_nest_close(struct nest *n);
+
+/* builder_mip.c */
+struct chunker { /* collects slices of one level into chunks */
+	struct tw_chunk_info info;
+	struct tw_slice *batch;        /* TW_CHUNK_SLICES */
+	struct tw_slice *stack, *open; /* limits.max_depth each: now, and at the chunk's start */
+	uint32_t depth;
+	struct tw_buf *payload;
+	struct tw_trace_out *out;
+};
+enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
+        struct tw_buf *payload, struct tw_trace_out *out);
+void tw_chunker_done(struct chunker *c);
+void tw_chunker_start(struct chunker *c, uint32_t thread_id, uint32_t level, int64_t min_dur_ns);
+enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err);
+enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err);
+
+enum { TW_MIP_LEVELS = 6 };
+struct mip {
+	struct chunker chunker;
+	int64_t threshold_ns;
+	bool running;        /* a run of short siblings is being merged */
+	struct tw_slice run; /* its span, depth, count so far and the method of its longest */
+	int64_t longest_ns;
+};
+/* Thresholds of a track's levels by the spread of its durations; returns how many. */
+uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]);
+enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err);
+enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err);
+
+#endif

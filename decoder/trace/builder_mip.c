@@ -1,0 +1,160 @@
+/*
+ * builder_mip.c - chunks of one level, and the zoomed-out levels.
+ *
+ * A mip level shows a thread as it looks from afar: slices at least as long as
+ * the level's threshold are kept, and a run of shorter siblings that stand
+ * closer together than the threshold becomes one slice with their common span,
+ * the method of the longest, and the number of slices it stands for (those
+ * below them included).  Parents are never shorter than their children, so what
+ * is kept is always a forest, in the same pre-order and the same columns.
+ */
+#include "trace/builder_internal.h"
+
+#include <string.h>
+
+enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 16, NEXT_SHARE = 8, BITS = 63 };
+
+enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
+        struct tw_buf *payload, struct tw_trace_out *out)
+{
+	size_t levels = (size_t)limits->max_depth + 1;
+
+	*c = (struct chunker){.payload = payload, .out = out};
+	c->batch = tw_mem_alloc(TW_CHUNK_SLICES, sizeof *c->batch);
+	c->stack = tw_mem_alloc(levels, sizeof *c->stack);
+	c->open = tw_mem_alloc(levels, sizeof *c->open);
+	return c->batch && c->stack && c->open ? TW_OK : TW_NOMEM;
+}
+
+void tw_chunker_done(struct chunker *c)
+{
+	tw_mem_free(c->batch);
+	tw_mem_free(c->stack);
+	tw_mem_free(c->open);
+	*c = (struct chunker){0};
+}
+
+void tw_chunker_start(struct chunker *c, uint32_t thread_id, uint32_t level, int64_t min_dur_ns)
+{
+	c->depth = 0;
+	c->info = (struct tw_chunk_info){
+	        .thread_id = thread_id, .level = level, .min_dur_ns = min_dur_ns};
+}
+
+enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (c->info.slices == 0)
+		return TW_OK;
+	tw_buf_clear(c->payload);
+	st = tw_chunk_encode(c->open, c->info.open, c->batch, c->info.slices, c->payload);
+	if (st != TW_OK)
+		return tw_fail(err, st, TW_NO_OFFSET, "no memory to write a chunk");
+	st = c->out->ops->chunk(c->out, &c->info, c->payload->data, c->payload->len, err);
+	c->info.slices = 0;
+	return st;
+}
+
+enum tw_status tw_chunker_add(struct chunker *c, const struct tw_slice *s, struct tw_err *err)
+{
+	int64_t end = s->start_ns + s->dur_ns;
+
+	c->depth = s->depth;
+	if (c->info.slices == 0) {
+		memcpy(c->open, c->stack, c->depth * sizeof *c->open);
+		c->info.open = c->depth;
+		c->info.start_ns = s->start_ns;
+		c->info.end_ns = end;
+	}
+	if (end > c->info.end_ns)
+		c->info.end_ns = end;
+	c->batch[c->info.slices++] = *s;
+	c->stack[c->depth++] = *s;
+	return c->info.slices == TW_CHUNK_SLICES ? tw_chunker_flush(c, err) : TW_OK;
+}
+
+uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS])
+{
+	uint64_t counts[BITS + 1] = {0};
+	uint64_t allowed = t->n / FIRST_SHARE;
+	uint64_t longer = 0;
+	uint32_t levels = 0;
+	int bit = BITS;
+	int cuts[TW_MIP_LEVELS];
+
+	if (t->n <= MIP_FROM)
+		return 0;
+	for (uint64_t i = 0; i < t->n; i++)
+		counts[64 - __builtin_clzll((uint64_t)t->records[i].dur_ns | 1)]++;
+	while (levels < TW_MIP_LEVELS) {
+		longer = 0;
+		for (bit = BITS; bit > 0 && longer + counts[bit] <= allowed; bit--)
+			longer += counts[bit];
+		if (levels == 0 || bit != cuts[levels - 1]) {
+			cuts[levels] = bit;
+			thresholds_ns[levels++] = (int64_t)1 << bit;
+		}
+		if (allowed <= MIP_STOP)
+			break;
+		allowed /= NEXT_SHARE;
+	}
+	return levels;
+}
+
+static enum tw_status flush_run(struct mip *m, struct tw_err *err)
+{
+	if (!m->running)
+		return TW_OK;
+	m->running = false;
+	return tw_chunker_add(&m->chunker, &m->run, err);
+}
+
+static void extend_run(struct mip *m, const struct tw_slice *s)
+{
+	m->run.dur_ns = s->start_ns + s->dur_ns - m->run.start_ns;
+	m->run.merged++;
+	if (s->cpu_ns > 0)
+		m->run.cpu_ns += s->cpu_ns;
+	if (s->dur_ns > m->longest_ns) {
+		m->longest_ns = s->dur_ns;
+		m->run.method = s->method;
+	}
+}
+
+static void start_run(struct mip *m, const struct tw_slice *s)
+{
+	m->running = true;
+	m->run = *s;
+	m->run.merged = 1;
+	m->longest_ns = s->dur_ns;
+}
+
+enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (m->running && s->depth > m->run.depth) { /* below a short one: shorter still */
+		m->run.merged++;
+		return TW_OK;
+	}
+	if (m->running && s->depth == m->run.depth && s->dur_ns < m->threshold_ns &&
+	        s->start_ns - (m->run.start_ns + m->run.dur_ns) < m->threshold_ns) {
+		extend_run(m, s);
+		return TW_OK;
+	}
+	st = flush_run(m, err);
+	if (st != TW_OK)
+		return st;
+	if (s->dur_ns >= m->threshold_ns)
+		return tw_chunker_add(&m->chunker, s, err);
+	start_run(m, s);
+	return TW_OK;
+}
+
+enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err)
+{
+	enum tw_status st = flush_run(m, err);
+
+	return st == TW_OK ? tw_chunker_flush(&m->chunker, err) : st;
+}

@@ -1,0 +1,242 @@
+/*
+ * builder_nest.c - a track's records become slices in pre-order.
+ *
+ * Records in the order of their ends are a post-order: the subtree of a record
+ * is a run of records that ends with it.  One pass with a stack of finished
+ * subtrees finds the runs' lengths:
+ *
+ *      records   a b C d E          C = {a b C}, E = {a b C d E}
+ *      stack     a | a b | C | C d | E
+ *
+ * Read backwards, a post-order is a pre-order with the children right to left,
+ * so a second pass backwards gives each record its place in the forward
+ * pre-order.  Where the ends are not rising, or two records overlap without
+ * nesting, the track is sorted by begin (outer first) and overlaps are cut.
+ */
+#include "trace/builder_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Fills record.size; false when two records overlap without one holding the other. */
+static bool measure_subtrees(struct track *t, uint32_t *stack)
+{
+	uint32_t n_stack = 0;
+
+	for (uint64_t i = 0; i < t->n; i++) {
+		struct record *r = &t->records[i];
+
+		r->size = 1;
+		while (n_stack && t->records[stack[n_stack - 1]].start_ns >= r->start_ns)
+			r->size += t->records[stack[--n_stack]].size;
+		if (n_stack) {
+			const struct record *left = &t->records[stack[n_stack - 1]];
+
+			if (left->start_ns + left->dur_ns > r->start_ns)
+				return false;
+		}
+		stack[n_stack++] = (uint32_t)i;
+	}
+	return true;
+}
+
+/* Backwards over the post-order: `ends` holds, per level, the pre-order position at which the
+ * next child to the left must end. */
+static void order_forward(const struct track *t, uint32_t *order, uint32_t *ends, uint32_t *starts)
+{
+	uint32_t depth = 0;
+
+	ends[0] = (uint32_t)t->n;
+	starts[0] = 0;
+	for (uint64_t i = t->n; i-- > 0;) {
+		uint32_t size = t->records[i].size;
+		uint32_t at;
+
+		while (ends[depth] == starts[depth])
+			depth--; /* all children of this level are placed */
+		at = ends[depth] - size;
+		order[at] = (uint32_t)i;
+		ends[depth] = at;
+		if (size > 1) {
+			depth++;
+			starts[depth] = at + 1;
+			ends[depth] = at + size;
+		}
+	}
+}
+
+struct keyed { /* a record while it is sorted */
+	struct record r;
+	int64_t cpu_ns;
+	uint64_t index;
+};
+
+static int outer_first(const void *pa, const void *pb)
+{
+	const struct keyed *a = pa;
+	const struct keyed *b = pb;
+
+	if (a->r.start_ns != b->r.start_ns)
+		return a->r.start_ns < b->r.start_ns ? -1 : 1;
+	if (a->r.dur_ns != b->r.dur_ns)
+		return a->r.dur_ns > b->r.dur_ns ? -1 : 1;
+	return a->index > b->index ? -1 : a->index < b->index;
+}
+
+static bool sort_records(struct track *t)
+{
+	struct keyed *k = tw_mem_alloc(t->n, sizeof *k);
+
+	if (!k)
+		return false;
+	for (uint64_t i = 0; i < t->n; i++)
+		k[i] = (struct keyed){t->records[i], t->cpu_ns ? t->cpu_ns[i] : -1, i};
+	qsort(k, t->n, sizeof *k, outer_first);
+	for (uint64_t i = 0; i < t->n; i++) {
+		t->records[i] = k[i].r;
+		if (t->cpu_ns)
+			t->cpu_ns[i] = k[i].cpu_ns;
+	}
+	tw_mem_free(k);
+	return true;
+}
+
+/* On sorted records: gives each its depth (in record.size) and cuts what reaches past its parent.
+ */
+static void nest_sorted(struct tw_builder *b, struct track *t, uint32_t *stack)
+{
+	uint32_t depth = 0;
+
+	for (uint64_t i = 0; i < t->n; i++) {
+		struct record *r = &t->records[i];
+		int64_t end = 0;
+
+		while (depth) {
+			const struct record *top = &t->records[stack[depth - 1]];
+
+			end = top->start_ns + top->dur_ns;
+			if (end > r->start_ns || (r->dur_ns == 0 && end == r->start_ns &&
+			                                 top->start_ns == r->start_ns))
+				break;
+			depth--;
+		}
+		if (depth && r->start_ns + r->dur_ns > end) {
+			tw_builder_repair(b, TW_REPAIR_overlap_clipped, TW_NO_OFFSET, 1);
+			r->dur_ns = end - r->start_ns;
+		}
+		r->size = depth;
+		stack[depth++] = (uint32_t)i;
+	}
+}
+
+static enum tw_status open_sorted(
+        struct nest *n, struct tw_builder *b, struct track *t, uint32_t *stack)
+{
+	(void)n;
+	tw_builder_repair(b, TW_REPAIR_order_restored, TW_NO_OFFSET, t->n);
+	if (!sort_records(t))
+		return TW_NOMEM;
+	nest_sorted(b, t, stack);
+	return TW_OK;
+}
+
+static uint32_t deepest(const struct track *t)
+{
+	uint32_t left = 0; /* how many levels the longest chain can have: a run shrinks by ≥ 1 */
+
+	for (uint64_t i = 0; i < t->n; i++)
+		if (t->records[i].size > left)
+			left = t->records[i].size;
+	return left + 1;
+}
+
+static enum tw_status open_post_order(struct nest *n, struct track *t)
+{
+	uint32_t levels = deepest(t) + 1;
+	uint32_t *ends = tw_mem_alloc(levels, 2 * sizeof *ends);
+
+	n->order = tw_mem_alloc(t->n, sizeof *n->order);
+	if (!ends || !n->order) {
+		tw_mem_free(ends);
+		return TW_NOMEM;
+	}
+	order_forward(t, n->order, ends, ends + levels);
+	tw_mem_free(ends);
+	return TW_OK;
+}
+
+enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
+{
+	uint32_t *stack;
+	enum tw_status st;
+
+	*n = (struct nest){.track = t};
+	if (t->n == 0)
+		return TW_OK;
+	if (t->n >= UINT32_MAX)
+		return TW_TOO_LARGE;
+	stack = tw_mem_alloc(t->n, sizeof *stack);
+	if (!stack)
+		return TW_NOMEM;
+	if (t->unordered || !measure_subtrees(t, stack)) {
+		t->unordered = true;
+		st = open_sorted(n, b, t, stack);
+		tw_mem_free(stack);
+	} else {
+		tw_mem_free(stack);
+		st = open_post_order(n, t);
+	}
+	return st;
+}
+
+static bool push_end(struct nest *n, uint64_t end)
+{
+	if (n->depth == n->cap_ends) {
+		uint32_t cap = n->cap_ends ? n->cap_ends * 2 : 256;
+		uint64_t *p = tw_mem_resize(n->ends, cap, sizeof *p);
+
+		if (!p)
+			return false;
+		n->ends = p;
+		n->cap_ends = cap;
+	}
+	n->ends[n->depth++] = end;
+	return true;
+}
+
+bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret)
+{
+	const struct track *t = n->track;
+	const struct record *r;
+	uint64_t i;
+
+	if (n->at >= t->n)
+		return false;
+	i = n->order ? n->order[n->at] : n->at;
+	r = &t->records[i];
+	if (n->order) {
+		while (n->depth && n->ends[n->depth - 1] <= n->at)
+			n->depth--;
+		ret->depth = n->depth;
+		if (r->size > 1 && !push_end(n, n->at + r->size)) {
+			n->failed = true;
+			return false;
+		}
+	} else {
+		ret->depth = r->size;
+	}
+	ret->start_ns = r->start_ns;
+	ret->dur_ns = r->dur_ns;
+	ret->cpu_ns = t->cpu_ns ? t->cpu_ns[i] : -1;
+	ret->method = b->symbols[r->sym - 1].index;
+	ret->merged = 0;
+	n->at++;
+	return true;
+}
+
+void tw_nest_close(struct nest *n)
+{
+	tw_mem_free(n->order);
+	tw_mem_free(n->ends);
+	*n = (struct nest){0};
+}

@@ -1,0 +1,65 @@
+/*
+ * builder_pair.c - BEGIN and END events become finished calls.
+ *
+ * An END without a symbol closes what is on top.  One with a symbol closes the
+ * nearest open call of it, and what was open above it ends there too; when none
+ * is open the END is an exit without an enter.
+ */
+#include "trace/builder_internal.h"
+
+enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	if (!tw_builder_grow((void **)&t->open, t->n_open, &t->cap_open, sizeof *t->open))
+		return TW_NOMEM;
+	t->open[t->n_open++] = (struct open_call){ev->ts_ns, ev->offset, ev->sym};
+	if (ev->ts_ns > b->last_ns)
+		b->last_ns = ev->ts_ns;
+	return TW_OK;
+}
+
+static enum tw_status close_top(
+        struct tw_builder *b, struct track *t, int64_t end_ns, int64_t cpu_ns)
+{
+	const struct open_call *o = &t->open[--t->n_open];
+	struct tw_event ev = {
+	        .kind = TW_EV_SLICE,
+	        .ts_ns = o->start_ns,
+	        .dur_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
+	        .cpu_ns = cpu_ns,
+	        .offset = o->offset,
+	        .sym = o->sym,
+	};
+
+	return tw_builder_record(b, t, &ev);
+}
+
+static enum tw_status close_early(struct tw_builder *b, struct track *t, int64_t end_ns)
+{
+	tw_builder_repair(b, TW_REPAIR_enter_without_exit, t->open[t->n_open - 1].offset, 1);
+	return close_top(b, t, end_ns, -1);
+}
+
+enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	uint32_t at = t->n_open;
+	enum tw_status st = TW_OK;
+
+	while (at > 0 && ev->sym != 0 && t->open[at - 1].sym != ev->sym)
+		at--;
+	if (at == 0) {
+		tw_builder_repair(b, TW_REPAIR_exit_without_enter, ev->offset, 1);
+		return TW_OK;
+	}
+	while (st == TW_OK && t->n_open > at)
+		st = close_early(b, t, ev->ts_ns);
+	return st == TW_OK ? close_top(b, t, ev->ts_ns, ev->cpu_ns) : st;
+}
+
+enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && t->n_open)
+		st = close_early(b, t, b->last_ns);
+	return st;
+}

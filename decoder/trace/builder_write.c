@@ -1,0 +1,433 @@
+/*
+ * builder_write.c - the finished trace, handed over piece by piece.
+ *
+ * Threads are put in order, 15-bit thread ids completed, methods numbered by
+ * falling count.  Then each thread is walked once in pre-order; the same walk
+ * fills level-0 chunks, mip levels, the call tree and the methods' totals.
+ */
+#include "trace/builder_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A call that is open while a thread is walked. */
+struct frame {
+	int64_t children_ns;
+	int64_t dur_ns;
+	uint32_t method;
+};
+
+struct writer {
+	struct tw_builder *b;
+	struct tw_trace_out *out;
+	struct tw_trace_info info;
+	struct tw_method_info *methods; /* by table index */
+	uint32_t *active;               /* open calls of the method on this thread */
+	struct frame *frames;           /* limits.max_depth */
+	uint32_t depth;
+	struct tw_buf payload;
+	struct chunker chunker;
+	struct mip mips[TW_MIP_LEVELS];
+	uint32_t n_mips, n_mips_ready;
+	struct tw_tree_builder *tree;
+	struct tw_thread_info thread;
+	uint32_t *order; /* of tracks */
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to write the trace");
+}
+
+/* --- thread ids and their order --- */
+
+static bool low_bits_agree(uint64_t full, uint64_t low)
+{
+	return (full & 0x7FFF) == low;
+}
+
+/* The one full id that fits, or the low bits when none or several do. */
+static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
+{
+	uint64_t found = 0;
+	uint32_t fits = 0;
+
+	if (b->clock.pid && low_bits_agree(b->clock.pid, t->tid))
+		return b->clock.pid;
+	for (uint32_t i = 0; i < b->n_names; i++) {
+		if (!low_bits_agree(b->names[i].tid, t->tid))
+			continue;
+		if (b->names[i].tid == t->tid)
+			return t->tid;
+		found = b->names[i].tid;
+		fits++;
+	}
+	if (fits > 1)
+		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, TW_NO_OFFSET, t->n);
+	return fits == 1 ? found : t->tid;
+}
+
+static void complete_tids(struct tw_builder *b)
+{
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
+		struct track *t = &b->tracks[i];
+		uint64_t tid = t->kind == TW_TID_LOW15 ? complete_tid(b, t) : t->tid;
+
+		if (tid != t->tid)
+			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, TW_NO_OFFSET, t->n);
+		t->tid = tid;
+	}
+}
+
+static bool is_main(const struct track *t)
+{
+	return t->pid && t->tid == t->pid;
+}
+
+struct rank {
+	uint64_t n;
+	uint32_t main, at;
+};
+
+static int main_then_larger(const void *pa, const void *pb)
+{
+	const struct rank *a = pa;
+	const struct rank *b = pb;
+
+	if (a->main != b->main)
+		return a->main ? -1 : 1;
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return a->at < b->at ? -1 : 1;
+}
+
+static bool order_tracks(struct writer *w)
+{
+	uint32_t n = w->b->n_tracks;
+	struct rank *r = tw_mem_alloc(n, sizeof *r);
+
+	w->order = tw_mem_alloc(n, sizeof *w->order);
+	for (uint32_t i = 0; r && w->order && i < n; i++)
+		r[i] = (struct rank){w->b->tracks[i].n, is_main(&w->b->tracks[i]), i};
+	if (r && w->order) {
+		qsort(r, n, sizeof *r, main_then_larger);
+		for (uint32_t i = 0; i < n; i++)
+			w->order[i] = r[i].at;
+	}
+	tw_mem_free(r);
+	return r && w->order;
+}
+
+static struct tw_str name_of(const struct tw_builder *b, const struct track *t)
+{
+	for (uint32_t i = 0; i < b->n_names; i++)
+		if (b->names[i].tid == t->tid &&
+		        (b->names[i].pid == 0 || b->names[i].pid == t->pid))
+			return b->names[i].name;
+	return TW_STR("");
+}
+
+/* --- methods --- */
+
+static int falling_count(const void *pa, const void *pb)
+{
+	const struct rank *a = pa;
+	const struct rank *b = pb;
+
+	if (a->n != b->n)
+		return a->n > b->n ? -1 : 1;
+	return a->at < b->at ? -1 : 1;
+}
+
+static bool number_methods(struct writer *w)
+{
+	struct tw_builder *b = w->b;
+	struct rank *r = tw_mem_alloc(b->n_symbols, sizeof *r);
+
+	w->methods = tw_mem_zalloc(b->n_symbols, sizeof *w->methods);
+	w->active = tw_mem_zalloc(b->n_symbols, sizeof *w->active);
+	if (!r || !w->methods || !w->active) {
+		tw_mem_free(r);
+		return false;
+	}
+	for (uint32_t i = 0; i < b->n_symbols; i++)
+		r[i] = (struct rank){b->symbols[i].count, 0, i};
+	qsort(r, b->n_symbols, sizeof *r, falling_count);
+	for (uint32_t i = 0; i < b->n_symbols; i++) {
+		struct symbol *s = &b->symbols[r[i].at];
+
+		s->index = i;
+		w->methods[i] = (struct tw_method_info){
+		        .has_id = s->has_id, .id = s->id, .name = s->name, .cpu_ns = -1};
+	}
+	tw_mem_free(r);
+	return true;
+}
+
+static void leave(struct writer *w)
+{
+	const struct frame *f = &w->frames[--w->depth];
+
+	w->methods[f->method].self_ns += f->dur_ns - f->children_ns;
+	w->active[f->method]--;
+}
+
+static void enter(struct writer *w, const struct tw_slice *s)
+{
+	struct tw_method_info *m = &w->methods[s->method];
+
+	while (w->depth > s->depth)
+		leave(w);
+	if (w->depth)
+		w->frames[w->depth - 1].children_ns += s->dur_ns;
+	m->count++;
+	m->sum_ns += s->dur_ns;
+	if (w->active[s->method]++ == 0)
+		m->total_ns += s->dur_ns;
+	if (s->dur_ns > m->max_ns)
+		m->max_ns = s->dur_ns;
+	if (s->cpu_ns >= 0)
+		m->cpu_ns = (m->cpu_ns < 0 ? 0 : m->cpu_ns) + s->cpu_ns;
+	w->frames[w->depth++] = (struct frame){0, s->dur_ns, s->method};
+}
+
+/* --- one thread --- */
+
+static void count_slice(struct tw_thread_info *t, const struct tw_slice *s)
+{
+	int64_t end = s->start_ns + s->dur_ns;
+
+	if (t->slices++ == 0)
+		t->start_ns = s->start_ns;
+	if (end > t->end_ns)
+		t->end_ns = end;
+	if (s->depth + 1 > t->max_depth)
+		t->max_depth = s->depth + 1;
+	if (s->depth == 0) {
+		t->roots++;
+		t->busy_ns += s->dur_ns;
+	}
+}
+
+static enum tw_status add_slice(struct writer *w, const struct tw_slice *s, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (s->depth >= w->b->limits.max_depth) {
+		tw_builder_repair(w->b, TW_REPAIR_depth_clipped, TW_NO_OFFSET, 1);
+		return TW_OK;
+	}
+	count_slice(&w->thread, s);
+	enter(w, s);
+	st = tw_tree_builder_add(w->tree, s, 1);
+	if (st != TW_OK)
+		return no_memory(err);
+	st = tw_chunker_add(&w->chunker, s, err);
+	for (uint32_t i = 0; st == TW_OK && i < w->n_mips; i++)
+		st = tw_mip_add(&w->mips[i], s, err);
+	return st;
+}
+
+static enum tw_status start_mips(struct writer *w, const struct track *t)
+{
+	int64_t thresholds[TW_MIP_LEVELS];
+
+	w->n_mips = tw_mip_plan(t, thresholds);
+	for (uint32_t i = 0; i < w->n_mips; i++) {
+		struct mip *m = &w->mips[i];
+
+		if (i >= w->n_mips_ready) {
+			enum tw_status st =
+			        tw_chunker_init(&m->chunker, &w->b->limits, &w->payload, w->out);
+
+			w->n_mips_ready++;
+			if (st != TW_OK)
+				return st;
+		}
+		m->threshold_ns = thresholds[i];
+		m->running = false;
+		tw_chunker_start(&m->chunker, w->thread.thread_id, i + 1, thresholds[i]);
+	}
+	return TW_OK;
+}
+
+static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
+{
+	struct nest nest;
+	struct tw_slice s;
+	enum tw_status st = tw_nest_open(&nest, w->b, t);
+
+	if (st != TW_OK) {
+		tw_nest_close(&nest);
+		return tw_fail(err, st, TW_NO_OFFSET, "a thread's calls do not fit in memory");
+	}
+	while (st == TW_OK && tw_nest_next(&nest, w->b, &s))
+		st = add_slice(w, &s, err);
+	if (st == TW_OK && nest.failed)
+		st = no_memory(err);
+	tw_nest_close(&nest);
+	while (w->depth)
+		leave(w);
+	if (st == TW_OK)
+		st = tw_chunker_flush(&w->chunker, err);
+	for (uint32_t i = 0; st == TW_OK && i < w->n_mips; i++)
+		st = tw_mip_finish(&w->mips[i], err);
+	return st;
+}
+
+static enum tw_status write_tree(struct writer *w, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(w->b->limits.max_memory_bytes);
+	struct tw_tree tree;
+	enum tw_status st = a ? tw_tree_builder_finish(w->tree, a, &tree) : TW_NOMEM;
+
+	tw_buf_clear(&w->payload);
+	if (st == TW_OK)
+		st = tw_tree_encode(&tree, &w->payload);
+	if (st == TW_OK)
+		st = w->out->ops->tree(
+		        w->out, w->thread.thread_id, tree.n, w->payload.data, w->payload.len, err);
+	else
+		st = no_memory(err);
+	tw_arena_free(a);
+	return st;
+}
+
+static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
+{
+	if (t->slices) {
+		if (info->slices == 0 || t->start_ns < info->start_ns)
+			info->start_ns = t->start_ns;
+		if (t->end_ns > info->end_ns)
+			info->end_ns = t->end_ns;
+	}
+	info->slices += t->slices;
+	info->threads++;
+	if (t->max_depth > info->max_depth)
+		info->max_depth = t->max_depth;
+}
+
+static void free_records(struct track *t)
+{
+	tw_mem_free(t->records);
+	tw_mem_free(t->cpu_ns);
+	t->records = NULL;
+	t->cpu_ns = NULL;
+	t->n = 0;
+}
+
+static enum tw_status write_thread(
+        struct writer *w, struct track *t, uint32_t thread_id, struct tw_err *err)
+{
+	enum tw_status st;
+
+	w->thread = (struct tw_thread_info){
+	        .thread_id = thread_id,
+	        .pid = t->pid,
+	        .tid = t->tid,
+	        .name = name_of(w->b, t),
+	        .is_main = is_main(t),
+	};
+	w->info.has_cpu |= t->cpu_ns != NULL;
+	w->tree = tw_tree_builder_new(UINT32_MAX);
+	tw_chunker_start(&w->chunker, thread_id, 0, 0);
+	st = w->tree ? start_mips(w, t) : TW_NOMEM;
+	if (st != TW_OK)
+		return no_memory(err);
+	st = walk(w, t, err);
+	free_records(t); /* the next thread can have its memory */
+	if (st == TW_OK)
+		st = write_tree(w, err);
+	w->tree = tw_tree_builder_free(w->tree);
+	if (st == TW_OK)
+		st = w->out->ops->thread(w->out, &w->thread, err);
+	sum_up(&w->info, &w->thread);
+	return st;
+}
+
+/* --- the whole --- */
+
+static enum tw_status write_threads(struct writer *w, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < w->b->n_tracks; i++)
+		st = write_thread(w, &w->b->tracks[w->order[i]], i + 1, err);
+	return st;
+}
+
+static enum tw_status write_rest(struct writer *w, struct tw_err *err)
+{
+	const struct tw_trace_out_ops *ops = w->out->ops;
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < w->b->n_symbols; i++)
+		st = ops->method(w->out, &w->methods[i], err);
+	for (int i = 0; st == TW_OK && i < TW_REPAIR_COUNT; i++) {
+		w->b->repairs[i].what = (enum tw_repair)i;
+		if (w->b->repairs[i].count)
+			st = ops->repair(w->out, &w->b->repairs[i], err);
+	}
+	w->info.pid = w->b->clock.pid;
+	w->info.mono_base_ns = w->b->clock.mono_base_ns;
+	w->info.boot_base_ns = w->b->clock.boot_base_ns;
+	w->info.methods = w->b->n_symbols;
+	return st == TW_OK ? ops->info(w->out, &w->info, err) : st;
+}
+
+static void free_writer(struct writer *w)
+{
+	tw_chunker_done(&w->chunker);
+	for (uint32_t i = 0; i < w->n_mips_ready; i++)
+		tw_chunker_done(&w->mips[i].chunker);
+	tw_tree_builder_free(w->tree);
+	tw_buf_done(&w->payload);
+	tw_mem_free(w->methods);
+	tw_mem_free(w->active);
+	tw_mem_free(w->frames);
+	tw_mem_free(w->order);
+	tw_mem_free(w);
+}
+
+static bool prepare(struct writer *w)
+{
+	tw_buf_init(&w->payload, SIZE_MAX / 2);
+	w->frames = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->frames);
+	return w->frames &&
+	       tw_chunker_init(&w->chunker, &w->b->limits, &w->payload, w->out) == TW_OK &&
+	       order_tracks(w) && number_methods(w);
+}
+
+static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
+{
+	enum tw_status st = b->status;
+
+	for (uint32_t i = 0; st == TW_OK && i < b->n_tracks; i++)
+		st = tw_builder_close_open(b, &b->tracks[i]);
+	if (st != TW_OK)
+		return tw_fail(
+		        err, st, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
+	if (b->slices == 0)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "not one call could be read");
+	return TW_OK;
+}
+
+enum tw_status tw_builder_write(struct tw_builder *b, struct tw_trace_out *out, struct tw_err *err)
+{
+	enum tw_status st = close_all(b, err);
+	struct writer *w;
+
+	if (st != TW_OK)
+		return st;
+	w = tw_mem_zalloc(1, sizeof *w);
+	if (!w)
+		return no_memory(err);
+	w->b = b;
+	w->out = out;
+	complete_tids(b);
+	st = prepare(w) ? write_threads(w, err) : no_memory(err);
+	if (st == TW_OK)
+		st = write_rest(w, err);
+	free_writer(w);
+	return st;
+}

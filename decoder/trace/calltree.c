@@ -1,0 +1,290 @@
+/*
+ * calltree.c - growing a merged call tree from slices, and putting it in order.
+ *
+ * While it grows, a node is found by (parent, method) in an open-addressing
+ * hash; the path of the open slices is a stack of nodes.  Finishing sorts the
+ * children of each node by falling total time and lays the nodes out in
+ * pre-order.  The stored form is in calltree_store.c.
+ */
+#include "trace/calltree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct grown {
+	uint32_t parent, method;
+	uint32_t last_child; /* most calls repeat the child before; 0 is none */
+	uint64_t count;
+	int64_t total_ns, children_ns, cpu_ns, max_ns;
+};
+
+struct tw_tree_builder {
+	uint64_t max_nodes;
+	struct grown *nodes;
+	uint32_t n, cap;
+	uint32_t *slots;  /* node index by hash; 0 is free, for node 0 is never looked up */
+	uint32_t n_slots; /* power of two, at least twice n */
+	uint32_t *path;   /* node of the open slice at each depth */
+	uint32_t depth, cap_path;
+	enum tw_status status;
+};
+
+struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
+{
+	struct tw_tree_builder *b = tw_mem_zalloc(1, sizeof *b);
+
+	if (!b)
+		return NULL;
+	b->max_nodes = max_nodes < UINT32_MAX / 4 ? max_nodes : UINT32_MAX / 4;
+	b->cap = 256;
+	b->n_slots = 1024;
+	b->cap_path = 64;
+	b->nodes = tw_mem_alloc(b->cap, sizeof *b->nodes);
+	b->slots = tw_mem_zalloc(b->n_slots, sizeof *b->slots);
+	b->path = tw_mem_alloc(b->cap_path, sizeof *b->path);
+	if (!b->nodes || !b->slots || !b->path)
+		return tw_tree_builder_free(b);
+	b->nodes[0] = (struct grown){.method = TW_NO_METHOD};
+	b->n = 1;
+	return b;
+}
+
+struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
+{
+	if (!b)
+		return NULL;
+	tw_mem_free(b->nodes);
+	tw_mem_free(b->slots);
+	tw_mem_free(b->path);
+	tw_mem_free(b);
+	return NULL;
+}
+
+static uint32_t hash(uint32_t parent, uint32_t method)
+{
+	uint64_t h = ((uint64_t)parent << 32 | method) * 0x9E3779B97F4A7C15u;
+
+	return (uint32_t)(h >> 32);
+}
+
+static bool rehash(struct tw_tree_builder *b)
+{
+	uint32_t n_slots = b->n_slots * 2;
+	uint32_t *slots = tw_mem_zalloc(n_slots, sizeof *slots);
+
+	if (!slots)
+		return false;
+	for (uint32_t i = 1; i < b->n; i++) {
+		uint32_t at = hash(b->nodes[i].parent, b->nodes[i].method) & (n_slots - 1);
+
+		while (slots[at])
+			at = (at + 1) & (n_slots - 1);
+		slots[at] = i;
+	}
+	tw_mem_free(b->slots);
+	b->slots = slots;
+	b->n_slots = n_slots;
+	return true;
+}
+
+static bool make_room(struct tw_tree_builder *b)
+{
+	if (b->n == b->cap) {
+		struct grown *p = tw_mem_resize(b->nodes, (size_t)b->cap * 2, sizeof *p);
+
+		if (!p)
+			return false;
+		b->nodes = p;
+		b->cap *= 2;
+	}
+	return b->n < b->n_slots / 2 || rehash(b);
+}
+
+/* The child of `parent` for the method, made when new; 0 on failure, which is kept in status. */
+static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
+{
+	uint32_t last = b->nodes[parent].last_child;
+	uint32_t at = hash(parent, method) & (b->n_slots - 1);
+
+	if (last && b->nodes[last].method == method)
+		return last;
+	while (b->slots[at]) {
+		const struct grown *g = &b->nodes[b->slots[at]];
+
+		if (g->parent == parent && g->method == method)
+			return b->nodes[parent].last_child = b->slots[at];
+		at = (at + 1) & (b->n_slots - 1);
+	}
+	if (b->n >= b->max_nodes)
+		b->status = TW_TOO_LARGE;
+	else if (!make_room(b))
+		b->status = TW_NOMEM;
+	if (b->status != TW_OK)
+		return 0;
+	at = hash(parent, method) & (b->n_slots - 1); /* the table may have grown */
+	while (b->slots[at])
+		at = (at + 1) & (b->n_slots - 1);
+	b->nodes[b->n] = (struct grown){.parent = parent, .method = method};
+	b->slots[at] = b->n;
+	b->nodes[parent].last_child = b->n;
+	return b->n++;
+}
+
+static bool reserve_path(struct tw_tree_builder *b)
+{
+	uint32_t *p;
+
+	if (b->depth < b->cap_path)
+		return true;
+	p = tw_mem_resize(b->path, (size_t)b->cap_path * 2, sizeof *p);
+	if (!p)
+		return false;
+	b->path = p;
+	b->cap_path *= 2;
+	return true;
+}
+
+static enum tw_status add_one(struct tw_tree_builder *b, const struct tw_slice *s)
+{
+	uint32_t parent;
+	uint32_t node;
+	struct grown *g;
+
+	if (s->depth > b->depth)
+		return b->status = TW_BUG;
+	b->depth = s->depth;
+	if (!reserve_path(b))
+		return b->status = TW_NOMEM;
+	parent = b->depth ? b->path[b->depth - 1] : 0;
+	node = child_of(b, parent, s->method);
+	if (node == 0)
+		return b->status;
+	g = &b->nodes[node];
+	g->count++;
+	g->total_ns += s->dur_ns;
+	if (s->cpu_ns > 0)
+		g->cpu_ns += s->cpu_ns;
+	if (s->dur_ns > g->max_ns)
+		g->max_ns = s->dur_ns;
+	b->nodes[parent].children_ns += s->dur_ns;
+	b->path[b->depth++] = node;
+	return TW_OK;
+}
+
+enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
+{
+	for (size_t i = 0; i < n && b->status == TW_OK; i++)
+		(void)add_one(b, &s[i]);
+	return b->status;
+}
+
+void tw_tree_builder_cut(struct tw_tree_builder *b)
+{
+	b->depth = 0;
+}
+
+/* Children of all nodes, gathered per parent: those of node i are kids[first[i] .. first[i + 1]).
+ */
+struct kids {
+	uint32_t *first;
+	struct kid {
+		int64_t total_ns;
+		uint32_t node, method;
+	} * list;
+};
+
+static int by_falling_total(const void *pa, const void *pb)
+{
+	const struct kid *a = pa;
+	const struct kid *b = pb;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return a->method < b->method ? -1 : a->method > b->method;
+}
+
+static bool gather(const struct tw_tree_builder *b, struct kids *k)
+{
+	k->first = tw_mem_zalloc((size_t)b->n + 2, sizeof *k->first);
+	k->list = tw_mem_alloc(b->n, sizeof *k->list);
+	if (!k->first || !k->list)
+		return false;
+	for (uint32_t i = 1; i < b->n; i++)
+		k->first[b->nodes[i].parent + 2]++;
+	for (uint32_t i = 2; i < b->n + 2; i++)
+		k->first[i] += k->first[i - 1];
+	for (uint32_t i = 1; i < b->n; i++) {
+		const struct grown *g = &b->nodes[i];
+
+		k->list[k->first[g->parent + 1]++] = (struct kid){g->total_ns, i, g->method};
+	}
+	for (uint32_t i = 0; i < b->n; i++)
+		qsort(k->list + k->first[i], k->first[i + 1] - k->first[i], sizeof *k->list,
+		        by_falling_total);
+	return true;
+}
+
+static void place(struct tw_tree_node *out, const struct grown *g, uint32_t parent, uint32_t depth)
+{
+	*out = (struct tw_tree_node){
+	        .parent = parent,
+	        .method = g->method,
+	        .subtree = 1,
+	        .depth = depth,
+	        .count = g->count,
+	        .total_ns = g->total_ns,
+	        .self_ns = g->total_ns - g->children_ns,
+	        .cpu_ns = g->cpu_ns ? g->cpu_ns : -1,
+	        .max_ns = g->max_ns,
+	};
+}
+
+/* `todo` is the stack of kids still to visit, with the placed parent of each. */
+static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struct tw_tree_node *out,
+        uint32_t (*todo)[2])
+{
+	uint32_t n_todo = 0;
+	uint32_t n = 0;
+
+	todo[n_todo][0] = 0;
+	todo[n_todo++][1] = 0;
+	while (n_todo) {
+		uint32_t node = todo[--n_todo][0];
+		uint32_t parent = todo[n_todo][1];
+		uint32_t at = n++;
+
+		place(&out[at], &b->nodes[node], parent, at ? out[parent].depth + 1 : 0);
+		for (uint32_t i = k->first[node + 1]; i-- > k->first[node];) {
+			todo[n_todo][0] = k->list[i].node;
+			todo[n_todo++][1] = at;
+		}
+	}
+	while (--n > 0)
+		out[out[n].parent].subtree += out[n].subtree;
+}
+
+enum tw_status tw_tree_builder_finish(
+        struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret)
+{
+	struct kids k = {0};
+	uint32_t(*todo)[2] = NULL;
+	struct tw_tree_node *nodes = NULL;
+	bool enough;
+
+	if (b->status != TW_OK)
+		return b->status;
+	b->nodes[0].total_ns = b->nodes[0].children_ns;
+	enough = gather(b, &k);
+	if (enough)
+		todo = tw_mem_alloc(b->n, sizeof *todo);
+	if (todo)
+		nodes = tw_arena_alloc(a, b->n, sizeof *nodes);
+	if (nodes) {
+		lay_out(b, &k, nodes, todo);
+		*ret = (struct tw_tree){nodes, b->n};
+	}
+	tw_mem_free(k.first);
+	tw_mem_free(k.list);
+	tw_mem_free(todo);
+	return nodes ? TW_OK : TW_NOMEM;
+}

@@ -1,0 +1,371 @@
+/*
+ * columns.c - the bytes of a chunk (columns.h, schema/columns.md).
+ *
+ * Encoding walks the slices once with a stack of those that are open; each
+ * column grows in a buffer of its own size bound, so that no byte is checked
+ * twice.  Decoding walks the same stack and trusts nothing.
+ */
+#include "trace/columns.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+
+enum column { COL_OPEN, COL_STEP, COL_GAP, COL_LEAF, COL_TAIL, COL_METHOD, COL_CPU, COL_MERGED };
+enum { COLUMNS = 8, MAGIC = 0x31435754 /* "TWC1" */, FLAG_CPU = 1, FLAG_MERGED = 2 };
+enum { VARINT_MAX = 10 };
+
+/* An open slice while walking: where its next child's gap counts from. */
+struct level {
+	int64_t end_ns;
+	int64_t cursor_ns; /* end of its last child, or its start */
+	uint32_t index;    /* in the chunk; OUTSIDE for the open stack */
+	bool has_child;
+};
+
+#define OUTSIDE UINT32_MAX
+
+struct encoder {
+	uint8_t *base[COLUMNS];
+	uint8_t *at[COLUMNS];
+	struct level *stack;
+	size_t depth; /* of the stack */
+};
+
+static void put(struct encoder *e, enum column c, uint64_t v)
+{
+	e->at[c] = tw_put_varint(e->at[c], v);
+}
+
+static void close_top(struct encoder *e)
+{
+	const struct level *top = &e->stack[--e->depth];
+
+	if (top->index == OUTSIDE)
+		return;
+	if (top->has_child)
+		put(e, COL_TAIL, (uint64_t)(top->end_ns - top->cursor_ns));
+	else
+		put(e, COL_LEAF, (uint64_t)(top->end_ns - top->cursor_ns));
+}
+
+static void encode_open(
+        struct encoder *e, const struct tw_slice *open, size_t n_open, int64_t start_ns)
+{
+	for (size_t i = 0; i < n_open; i++) {
+		put(e, COL_OPEN, (uint64_t)(start_ns - open[i].start_ns));
+		put(e, COL_OPEN, (uint64_t)open[i].dur_ns);
+		put(e, COL_OPEN, open[i].method);
+		e->stack[++e->depth - 1] =
+		        (struct level){open[i].start_ns + open[i].dur_ns, start_ns, OUTSIDE, false};
+	}
+}
+
+static void encode_slice(
+        struct encoder *e, const struct tw_slice *s, uint32_t index, int64_t *root_cursor)
+{
+	int64_t *cursor;
+
+	put(e, COL_STEP, e->depth - s->depth);
+	while (e->depth > s->depth)
+		close_top(e);
+	cursor = e->depth ? &e->stack[e->depth - 1].cursor_ns : root_cursor;
+	put(e, COL_GAP, (uint64_t)(s->start_ns - *cursor));
+	put(e, COL_METHOD, s->method);
+	*cursor = s->start_ns + s->dur_ns;
+	if (e->depth)
+		e->stack[e->depth - 1].has_child = true;
+	e->stack[e->depth++] = (struct level){s->start_ns + s->dur_ns, s->start_ns, index, false};
+}
+
+static uint32_t flags_of(const struct tw_slice *slices, size_t n)
+{
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (slices[i].cpu_ns >= 0)
+			flags |= FLAG_CPU;
+		if (slices[i].merged)
+			flags |= FLAG_MERGED;
+	}
+	return flags;
+}
+
+static size_t max_depth(const struct tw_slice *slices, size_t n)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (slices[i].depth > most)
+			most = slices[i].depth;
+	return most + 1;
+}
+
+static enum tw_status emit(
+        const struct encoder *e, size_t n, size_t n_open, uint32_t flags, struct tw_buf *out)
+{
+	(void)tw_buf_add_u32le(out, MAGIC);
+	(void)tw_buf_add_u32le(out, (uint32_t)n);
+	(void)tw_buf_add_u32le(out, (uint32_t)n_open);
+	(void)tw_buf_add_u32le(out, flags);
+	for (int c = 0; c < COLUMNS; c++)
+		(void)tw_buf_add_u32le(out, (uint32_t)(e->at[c] - e->base[c]));
+	for (int c = 0; c < COLUMNS; c++)
+		(void)tw_buf_add(out, e->base[c], (size_t)(e->at[c] - e->base[c]));
+	return tw_buf_status(out);
+}
+
+/* One block for the stack and all columns, each as large as it can get. */
+static void *lay_out(struct encoder *e, const struct tw_slice *slices, size_t n, size_t n_open)
+{
+	size_t levels = max_depth(slices, n) + n_open;
+	size_t open_bytes = n_open * 3 * VARINT_MAX;
+	size_t bytes = levels * sizeof(struct level) + open_bytes + 7 * n * VARINT_MAX;
+	uint8_t *p = tw_mem_alloc(1, bytes);
+
+	if (!p)
+		return NULL;
+	e->stack = (struct level *)(void *)p;
+	p += levels * sizeof(struct level);
+	for (int c = 0; c < COLUMNS; c++) {
+		e->base[c] = e->at[c] = p;
+		p += c == COL_OPEN ? open_bytes : n * VARINT_MAX;
+	}
+	return e->stack;
+}
+
+enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
+        const struct tw_slice *slices, size_t n, struct tw_buf *out)
+{
+	struct encoder e = {0};
+	uint32_t flags = flags_of(slices, n);
+	int64_t start_ns = n ? slices[0].start_ns : 0;
+	int64_t root_cursor = start_ns;
+	enum tw_status st;
+	void *block;
+
+	if (n == 0 || n > TW_CHUNK_SLICES || slices[0].depth != n_open)
+		return TW_BUG;
+	block = lay_out(&e, slices, n, n_open);
+	if (!block)
+		return TW_NOMEM;
+	encode_open(&e, open, n_open, start_ns);
+	for (size_t i = 0; i < n; i++) {
+		encode_slice(&e, &slices[i], (uint32_t)i, &root_cursor);
+		if (flags & FLAG_CPU)
+			put(&e, COL_CPU, slices[i].cpu_ns < 0 ? 0 : (uint64_t)slices[i].cpu_ns);
+		if (flags & FLAG_MERGED)
+			put(&e, COL_MERGED, slices[i].merged);
+	}
+	while (e.depth)
+		close_top(&e);
+	st = emit(&e, n, n_open, flags, out);
+	tw_mem_free(block);
+	return st;
+}
+
+void tw_chunk_init(struct tw_chunk *c)
+{
+	*c = (struct tw_chunk){0};
+}
+
+void tw_chunk_done(struct tw_chunk *c)
+{
+	tw_mem_free(c->open);
+	tw_mem_free(c->slices);
+	tw_chunk_init(c);
+}
+
+struct decoder {
+	const uint8_t *at[COLUMNS];
+	const uint8_t *end[COLUMNS];
+	struct level *stack;
+	size_t depth, cap;
+	struct tw_chunk *chunk;
+	uint32_t flags;
+	bool bad;
+};
+
+static uint64_t take(struct decoder *d, enum column c, uint64_t max)
+{
+	uint64_t v = 0;
+
+	if (!tw_get_varint(&d->at[c], d->end[c], &v) || v > max) {
+		d->bad = true;
+		return 0;
+	}
+	return v;
+}
+
+/* Times stay below 2^62, so that sums of two never overflow. */
+#define TIME_MAX ((int64_t)1 << 62)
+
+static int64_t later(struct decoder *d, int64_t from, uint64_t by)
+{
+	if (by > (uint64_t)(TIME_MAX - from)) {
+		d->bad = true;
+		return from;
+	}
+	return from + (int64_t)by;
+}
+
+static void decode_close(struct decoder *d)
+{
+	struct level *top = &d->stack[--d->depth];
+	struct tw_slice *s;
+	enum column c;
+
+	if (top->index == OUTSIDE)
+		return;
+	s = &d->chunk->slices[top->index];
+	c = top->has_child ? COL_TAIL : COL_LEAF;
+	top->end_ns = later(d, top->cursor_ns, take(d, c, (uint64_t)TIME_MAX));
+	s->dur_ns = top->end_ns - s->start_ns;
+	if (d->depth)
+		d->stack[d->depth - 1].cursor_ns = top->end_ns;
+}
+
+static bool reserve_stack(struct decoder *d)
+{
+	size_t cap = d->cap ? d->cap * 2 : 256;
+	struct level *p;
+
+	if (d->depth < d->cap)
+		return true;
+	p = tw_mem_resize(d->stack, cap, sizeof *p);
+	if (!p)
+		return false;
+	d->stack = p;
+	d->cap = cap;
+	return true;
+}
+
+static bool push_level(struct decoder *d, struct level l)
+{
+	if (!reserve_stack(d))
+		return false;
+	d->stack[d->depth++] = l;
+	return true;
+}
+
+static bool decode_open(struct decoder *d, int64_t start_ns)
+{
+	for (size_t i = 0; i < d->chunk->n_open && !d->bad; i++) {
+		struct tw_slice *s = &d->chunk->open[i];
+		uint64_t back = take(d, COL_OPEN, (uint64_t)start_ns);
+		uint64_t dur = take(d, COL_OPEN, (uint64_t)TIME_MAX);
+
+		*s = (struct tw_slice){.start_ns = start_ns - (int64_t)back,
+		        .cpu_ns = -1,
+		        .method = (uint32_t)take(d, COL_OPEN, UINT32_MAX),
+		        .depth = (uint32_t)i};
+		s->dur_ns = later(d, s->start_ns, dur) - s->start_ns;
+		if (!push_level(d, (struct level){0, start_ns, OUTSIDE, false}))
+			return false;
+	}
+	return true;
+}
+
+/* Closes what the step says, places the slice after its previous sibling.  Siblings of roots at
+ * the chunk's outermost level count from *root_cursor. */
+static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor)
+{
+	struct tw_slice *s = &d->chunk->slices[index];
+	uint64_t step = take(d, COL_STEP, d->depth);
+	int64_t *cursor;
+
+	while (step-- && !d->bad) {
+		decode_close(d);
+		if (d->depth == 0)
+			*root_cursor =
+			        d->stack[0].index == OUTSIDE ? *root_cursor : d->stack[0].end_ns;
+	}
+	cursor = d->depth ? &d->stack[d->depth - 1].cursor_ns : root_cursor;
+	s->start_ns = later(d, *cursor, take(d, COL_GAP, (uint64_t)TIME_MAX));
+	s->method = (uint32_t)take(d, COL_METHOD, UINT32_MAX);
+	s->depth = (uint32_t)d->depth;
+	s->cpu_ns = d->flags & FLAG_CPU ? (int64_t)take(d, COL_CPU, (uint64_t)TIME_MAX) : -1;
+	s->merged = d->flags & FLAG_MERGED ? (uint32_t)take(d, COL_MERGED, UINT32_MAX) : 0;
+	if (d->depth)
+		d->stack[d->depth - 1].has_child = true;
+	return push_level(d, (struct level){0, s->start_ns, index, false});
+}
+
+static enum tw_status read_header(
+        struct decoder *d, struct tw_chunk *c, const uint8_t *p, size_t len, struct tw_err *err)
+{
+	const uint8_t *at = p + TW_CHUNK_HEADER_BYTES;
+	uint64_t left = len < TW_CHUNK_HEADER_BYTES ? 0 : len - TW_CHUNK_HEADER_BYTES;
+
+	if (len < TW_CHUNK_HEADER_BYTES || tw_u32le(p) != MAGIC)
+		return tw_fail(err, TW_CORRUPT, 0, "not a chunk of slices");
+	c->n = tw_u32le(p + 4);
+	c->n_open = tw_u32le(p + 8);
+	d->flags = tw_u32le(p + 12);
+	for (int i = 0; i < COLUMNS; i++) {
+		uint32_t bytes = tw_u32le(p + 16 + 4 * i);
+
+		if (bytes > left)
+			return tw_fail(err, TW_CORRUPT, 0, "a chunk's columns do not fit it");
+		d->at[i] = at;
+		d->end[i] = at += bytes;
+		left -= bytes;
+	}
+	/* an open slice takes at least three bytes, a slice one in each of its columns */
+	if (c->n == 0 || c->n > TW_CHUNK_SLICES ||
+	        c->n_open > (size_t)(d->end[COL_OPEN] - d->at[COL_OPEN]) / 3 ||
+	        c->n > (size_t)(d->end[COL_GAP] - d->at[COL_GAP]))
+		return tw_fail(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
+	return TW_OK;
+}
+
+static bool grow(struct tw_slice **p, size_t *cap, size_t want)
+{
+	struct tw_slice *q;
+
+	if (want <= *cap)
+		return true;
+	q = tw_mem_resize(*p, want, sizeof *q);
+	if (!q)
+		return false;
+	*p = q;
+	*cap = want;
+	return true;
+}
+
+static bool walk(struct decoder *d, int64_t start_ns)
+{
+	int64_t root_cursor = start_ns;
+
+	if (!decode_open(d, start_ns))
+		return false;
+	for (uint32_t i = 0; i < d->chunk->n && !d->bad; i++)
+		if (!decode_slice(d, i, &root_cursor))
+			return false;
+	while (d->depth && !d->bad)
+		decode_close(d);
+	return true;
+}
+
+enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_t len,
+        int64_t start_ns, struct tw_err *err)
+{
+	struct decoder d = {.chunk = c};
+	enum tw_status st = read_header(&d, c, payload, len, err);
+	bool enough;
+
+	if (st == TW_OK && (start_ns < 0 || start_ns > TIME_MAX))
+		st = tw_fail(err, TW_CORRUPT, 0, "a chunk's start is out of range");
+	if (st != TW_OK) {
+		c->n = c->n_open = 0;
+		return st;
+	}
+	enough = grow(&c->open, &c->cap_open, c->n_open) && grow(&c->slices, &c->cap, c->n) &&
+	         walk(&d, start_ns);
+	tw_mem_free(d.stack);
+	if (enough && !d.bad)
+		return TW_OK;
+	c->n = c->n_open = 0;
+	return enough ? tw_fail(err, TW_CORRUPT, 0, "a chunk's columns are damaged")
+	              : tw_fail(err, TW_NOMEM, 0, "no memory for a chunk");
+}
