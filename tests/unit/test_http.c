@@ -1,0 +1,665 @@
+/*
+ * Unit tests of server/http*.c over real sockets: a routes table and callers of our own, raw bytes
+ * in, raw bytes out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "app.h"
+#include "http.h"
+#include "http_form.h"
+#include "log.h"
+#include "metrics.h"
+
+enum { MAX_REPLY = 8 << 20, LIMIT = 100000 };
+
+/* --- callers: "Bearer good" may all, anything else nothing --- */
+
+enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
+        struct tw_caller *ret, struct tw_err *err)
+{
+	(void)c;
+	if (!shown->authorization)
+		return TW_OK;
+	if (strcmp(shown->authorization, "Bearer good") != 0)
+		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "unknown key");
+	*ret = (struct tw_caller){.scope = TW_SCOPE_ADMIN, .project_id = "P"};
+	return TW_OK;
+}
+
+enum tw_status tw_auth_allows(
+        const struct tw_caller *caller, enum tw_scope needed, bool ingest_too, struct tw_err *err)
+{
+	(void)ingest_too;
+	if (needed == TW_SCOPE_PUBLIC || caller->scope == TW_SCOPE_ADMIN)
+		return TW_OK;
+	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "send a key");
+}
+
+/* --- routes --- */
+
+static _Atomic int aborted;
+static _Atomic int ended;
+
+static uint64_t limit_of(const struct tw_app *app)
+{
+	(void)app;
+	return LIMIT;
+}
+
+struct sum {
+	uint64_t bytes, sum;
+};
+
+static enum tw_status sum_begin(struct tw_req *r, struct tw_err *err)
+{
+	(void)err;
+	tw_req_set_state(r, tw_arena_zalloc(tw_req_arena(r), 1, sizeof(struct sum)));
+	return TW_OK;
+}
+
+static enum tw_status sum_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
+{
+	struct sum *s = tw_req_state(r);
+
+	for (size_t i = 0; i < n; i++)
+		s->sum += ((const uint8_t *)p)[i];
+	s->bytes += n;
+	if (memchr(p, '!', n))
+		return tw_fail(err, TW_CORRUPT, s->bytes, "an exclamation mark");
+	return TW_OK;
+}
+
+static enum tw_status sum_end(struct tw_req *r, struct tw_err *err)
+{
+	const struct sum *s = tw_req_state(r);
+
+	ended++;
+	return tw_req_reply_json(r, 200,
+	        json_pack("{sI sI}", "bytes", (json_int_t)s->bytes, "sum", (json_int_t)s->sum), err);
+}
+
+static void sum_abort(struct tw_req *r)
+{
+	(void)r;
+	aborted++;
+}
+
+static enum tw_status echo(struct tw_req *r, struct tw_err *err)
+{
+	const char *q = tw_req_query(r, "q");
+
+	return tw_req_reply_json(r, 200,
+	        json_pack("{ss ss}", "id", tw_req_path(r, "id"), "q", q ? q : ""), err);
+}
+
+static enum tw_status big(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_buf b;
+	enum tw_status st;
+
+	if (tw_req_reply_unchanged(r, "v1"))
+		return TW_OK;
+	tw_buf_init(&b, 1 << 20);
+	for (int i = 0; i < 5000; i++)
+		tw_buf_printf(&b, "line %d\n", i);
+	st = tw_req_reply_buf(r, 200, "text/plain", true, &b, err);
+	tw_buf_done(&b);
+	return st;
+}
+
+struct counting {
+	unsigned at, end;
+	bool fails;
+};
+
+static enum tw_status count_read(void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	struct counting *c = arg;
+	size_t n = 0;
+
+	while (c->at < c->end && n + 8 <= cap)
+		n += (size_t)snprintf((char *)out + n, cap - n, "%06u\n", c->at++);
+	if (c->at >= c->end && c->fails)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the disk went");
+	*ret_n = n;
+	return TW_OK;
+}
+
+static void count_free(void *arg)
+{
+	free(arg);
+}
+
+static enum tw_status stream(struct tw_req *r, struct tw_err *err)
+{
+	static const struct tw_stream_ops ops = {count_read, count_free};
+	struct counting *c = calloc(1, sizeof *c);
+	int64_t end;
+
+	if (tw_req_query_i64(r, "n", 100000, 0, 10000000, &end, err) != TW_OK ||
+	        tw_req_query_bool(r, "fail", false, &c->fails, err) != TW_OK) {
+		free(c);
+		return err->code;
+	}
+	c->end = (unsigned)end;
+	return tw_req_reply_stream(r, 200, "text/plain", true, &ops, c, err);
+}
+
+static enum tw_status silent(struct tw_req *r, struct tw_err *err)
+{
+	(void)r;
+	(void)err;
+	return TW_OK;
+}
+
+static const struct tw_route routes[] = {
+        {.method = "POST", .path = "/sum", .scope = TW_SCOPE_INGEST, .upload = true, .max_body = limit_of,
+                .begin = sum_begin, .body = sum_body, .end = sum_end, .abort = sum_abort},
+        {.method = "POST", .path = "/slow", .scope = TW_SCOPE_INGEST, .slow = true,
+                .max_body = limit_of, .begin = sum_begin, .body = sum_body, .end = sum_end,
+                .abort = sum_abort},
+        {.method = "GET", .path = "/echo/{id}", .scope = TW_SCOPE_PUBLIC, .end = echo},
+        {.method = "GET", .path = "/big", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = big},
+        {.method = "GET", .path = "/stream", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = stream},
+        {.method = "GET", .path = "/silent", .scope = TW_SCOPE_PUBLIC, .end = silent},
+};
+
+const struct tw_route *tw_routes(size_t *ret_n)
+{
+	*ret_n = sizeof routes / sizeof *routes;
+	return routes;
+}
+
+/* --- a server and a client of raw bytes --- */
+
+struct fixture {
+	struct tw_config config;
+	struct tw_app app;
+	struct tw_http *http;
+	char reply[MAX_REPLY + 1];
+	size_t len;
+};
+
+static int start(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	struct tw_err err;
+
+	f->config = (struct tw_config){.listen = "127.0.0.1:0", .max_in_flight = 2, .connections = 64,
+	        .connection_timeout_s = 2, .http_threads = 2, .query_threads = 2,
+	        .query_deadline_ms = 1000};
+	f->app.config = &f->config;
+	f->app.metrics = tw_metrics_new(routes, sizeof routes / sizeof *routes);
+	(void)tw_log_setup("error", "logfmt");
+	*state = f;
+	return tw_http_start(&f->app, &f->http, &err) == TW_OK ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+	struct fixture *f = *state;
+
+	tw_http_drain(f->http, 5);
+	f->http = tw_http_stop(f->http);
+	tw_metrics_free(f->app.metrics);
+	free(f);
+	return 0;
+}
+
+static int dial(const struct fixture *f)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)tw_http_port(f->http)),
+	        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+	return fd;
+}
+
+static void say(int fd, const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len) {
+		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return; /* the server may have hung up already: what it said counts */
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+/* All the server says until it closes, or for half a second of silence. */
+static const char *hear(struct fixture *f, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	f->len = 0;
+	while (f->len < MAX_REPLY && poll(&p, 1, 500) == 1) {
+		ssize_t n = recv(fd, f->reply + f->len, MAX_REPLY - f->len, 0);
+
+		if (n <= 0)
+			break;
+		f->len += (size_t)n;
+	}
+	f->reply[f->len] = '\0';
+	close(fd);
+	return f->reply;
+}
+
+static const char *ask(struct fixture *f, const char *text)
+{
+	int fd = dial(f);
+
+	say(fd, text);
+	return hear(f, fd);
+}
+
+#define HOST "Host: x\r\nConnection: close\r\n"
+#define assert_has(text, piece)                                                                    \
+	do {                                                                                       \
+		if (!strstr((text), (piece)))                                                      \
+			fail_msg("no %s in: %.400s", (piece), (text));                             \
+	} while (0)
+
+static const char *body_of(const struct fixture *f, size_t *ret_len)
+{
+	const char *at = strstr(f->reply, "\r\n\r\n");
+
+	assert_non_null(at);
+	*ret_len = f->len - (size_t)(at + 4 - f->reply);
+	return at + 4;
+}
+
+/* Undoes chunked coding in place; false when the last chunk is missing. */
+static bool dechunk(char *p, size_t *len)
+{
+	char *from = p;
+	char *to = p;
+	char *end = p + *len;
+
+	while (from < end) {
+		char *after;
+		size_t n = strtoul(from, &after, 16);
+
+		from = after + 2;
+		if (n == 0) {
+			*len = (size_t)(to - p);
+			return true;
+		}
+		if (from + n + 2 > end)
+			return false;
+		memmove(to, from, n);
+		to += n;
+		from += n + 2;
+	}
+	return false;
+}
+
+/* --- tests --- */
+
+static void test_paths_and_queries(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_has(ask(f, "GET /echo/a%2Fb%20c?q=1%2B1+x HTTP/1.1\r\n" HOST "\r\n"),
+	        "{\"id\":\"a/b c\",\"q\":\"1+1 x\"}");
+	assert_has(ask(f, "GET /echo/a%00b HTTP/1.1\r\n" HOST "\r\n"), "400 Bad Request");
+	assert_has(ask(f, "GET /echo/a?q=%ff HTTP/1.1\r\n" HOST "\r\n"), "400 Bad Request");
+	assert_has(ask(f, "GET /echo/a?q=%2 HTTP/1.1\r\n" HOST "\r\n"), "400 Bad Request");
+	assert_has(ask(f, "GET /echo/ HTTP/1.1\r\n" HOST "\r\n"), "404 Not Found");
+	assert_has(ask(f, "GET /echo/a/ HTTP/1.1\r\n" HOST "\r\n"), "404 Not Found");
+	assert_has(ask(f, "GET /echo/../sum HTTP/1.1\r\n" HOST "\r\n"), "404 Not Found");
+}
+
+static void test_methods(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = ask(f, "OPTIONS /sum HTTP/1.1\r\n" HOST "\r\n");
+
+	assert_has(text, "405 Method Not Allowed");
+	assert_has(text, "Allow: POST\r\n");
+	assert_has(ask(f, "DELETE /big HTTP/1.1\r\n" HOST "\r\n"), "Allow: GET, HEAD\r\n");
+	text = ask(f, "HEAD /echo/a HTTP/1.1\r\n" HOST "\r\n");
+	assert_has(text, "200 OK");
+	assert_has(text, "Content-Length: 17");
+	assert_null(strchr(text, '{'));
+	assert_has(ask(f, "GET /nowhere HTTP/1.1\r\n" HOST "\r\n"), "\"status\":\"not_found\"");
+}
+
+static void test_every_reply_is_guarded(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const targets[] = {"/echo/a", "/nowhere", "/sum", "/big"};
+
+	for (size_t i = 0; i < 4; i++) {
+		char text[128];
+
+		(void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n" HOST "\r\n", targets[i]);
+		(void)ask(f, text);
+		assert_has(f->reply, "Content-Security-Policy: default-src 'self'");
+		assert_has(f->reply, "X-Content-Type-Options: nosniff");
+		assert_has(f->reply, "Referrer-Policy: no-referrer");
+		assert_has(f->reply, "Cross-Origin-Opener-Policy: same-origin-allow-popups");
+		assert_has(f->reply, "X-Request-Id: ");
+	}
+}
+
+static void test_callers(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = ask(f, "POST /sum HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
+
+	assert_has(text, "401 Unauthorized");
+	assert_has(text, "WWW-Authenticate: Bearer");
+	assert_has(ask(f, "POST /sum HTTP/1.1\r\n" HOST
+	                  "Authorization: Bearer bad\r\nContent-Length: 3\r\n\r\nabc"),
+	        "\"status\":\"no_token\"");
+}
+
+#define GOOD HOST "Authorization: Bearer good\r\n"
+
+static void test_bodies(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int slow = 0; slow < 2; slow++) {
+		char text[512];
+		const char *target = slow ? "/slow" : "/sum";
+
+		(void)snprintf(text, sizeof text,
+		        "POST %s HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc", target);
+		assert_has(ask(f, text), "{\"bytes\":3,\"sum\":294}");
+		(void)snprintf(text, sizeof text,
+		        "POST %s HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n"
+		        "0\r\n\r\n",
+		        target);
+		assert_has(ask(f, text), "{\"bytes\":3,\"sum\":294}");
+		(void)snprintf(text, sizeof text,
+		        "POST %s HTTP/1.1\r\n" GOOD "Content-Length: 4\r\n\r\nab!c", target);
+		assert_has(ask(f, text), "\"status\":\"malformed\",\"message\":\"an exclamation mark\"");
+	}
+	assert_has(ask(f, "GET /echo/a HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"),
+	        "413 ");
+}
+
+/* A declared 5 GiB is answered before a byte of it is sent. */
+static void test_declared_too_large(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 5368709120\r\n\r\n");
+
+	assert_has(text, "HTTP/1.1 413 ");
+	assert_has(text, "\"status\":\"too_large\"");
+	assert_has(text, "100000 bytes");
+	text = ask(f, "POST /sum HTTP/1.1\r\n" GOOD
+	              "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n");
+	assert_has(text, "HTTP/1.1 413 ");
+	assert_null(strstr(text, "100 Continue"));
+}
+
+static void send_chunks(int fd, size_t chunks)
+{
+	static char chunk[10000 + 16];
+
+	(void)snprintf(chunk, sizeof chunk, "2710\r\n");
+	memset(chunk + 6, 'a', 10000);
+	memcpy(chunk + 10006, "\r\n", 3);
+	for (size_t i = 0; i < chunks; i++)
+		say(fd, chunk);
+}
+
+static void test_chunked_over_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	int before = aborted;
+	int fd = dial(f);
+
+	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
+	send_chunks(fd, 10); /* at the limit */
+	say(fd, "0\r\n\r\n");
+	assert_has(hear(f, fd), "{\"bytes\":100000,");
+	fd = dial(f);
+	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
+	send_chunks(fd, 10);
+	say(fd, "1\r\na\r\n0\r\n\r\n"); /* one more */
+	assert_has(hear(f, fd), "HTTP/1.1 413 ");
+	assert_int_equal(aborted, before + 1);
+	fd = dial(f);
+	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n");
+	send_chunks(fd, 400); /* far beyond: cut */
+	assert_int_equal(strlen(hear(f, fd)), 0);
+	assert_int_equal(aborted, before + 2);
+}
+
+static void wait_for(_Atomic int *n, int want)
+{
+	const struct timespec step = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 400 && *n != want; i++)
+		(void)nanosleep(&step, NULL);
+	assert_int_equal(*n, want);
+}
+
+static void test_client_gone_half_way(void **state)
+{
+	struct fixture *f = *state;
+	int before = aborted;
+	int fd = dial(f);
+
+	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 1000\r\n\r\nhalf");
+	(void)usleep(50000);
+	close(fd);
+	wait_for(&aborted, before + 1);
+	/* a client that falls silent is let go after the timeout */
+	fd = dial(f);
+	say(fd, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 1000\r\n\r\nhalf");
+	wait_for(&aborted, before + 2);
+	close(fd);
+}
+
+/* A client that has shut its sending side down still gets its answer. */
+static void test_half_closed_client(void **state)
+{
+	struct fixture *f = *state;
+	int fd = dial(f);
+
+	say(fd, "POST /slow HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc");
+	(void)shutdown(fd, SHUT_WR);
+	assert_has(hear(f, fd), "{\"bytes\":3,\"sum\":294}");
+}
+
+static void test_uploads_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	int before = aborted;
+	int fds[2];
+	const char *text;
+
+	for (int i = 0; i < 2; i++) {
+		fds[i] = dial(f);
+		say(fds[i], "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 1000\r\n\r\nhalf");
+	}
+	(void)usleep(100000);
+	text = ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc");
+	assert_has(text, "503 Service Unavailable");
+	assert_has(text, "Retry-After: ");
+	close(fds[0]);
+	close(fds[1]);
+	wait_for(&aborted, before + 2);
+	assert_has(ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc"), "200 OK");
+}
+
+static void test_compressed_replies(void **state)
+{
+	struct fixture *f = *state;
+	static uint8_t plain[1 << 20];
+	const char *text;
+	size_t plain_len;
+	size_t len;
+	z_stream z = {0};
+
+	text = ask(f, "GET /big HTTP/1.1\r\n" HOST "\r\n");
+	assert_null(strstr(text, "Content-Encoding"));
+	assert_has(text, "Vary: Accept-Encoding");
+	text = body_of(f, &plain_len);
+	assert_has(text, "line 4999\n");
+
+	text = ask(f, "GET /big HTTP/1.1\r\n" HOST "Accept-Encoding: gzip, zstd\r\n\r\n");
+	assert_has(text, "Content-Encoding: zstd");
+	text = body_of(f, &len);
+	assert_int_equal(ZSTD_decompress(plain, sizeof plain, text, len), plain_len);
+
+	text = ask(f, "GET /big HTTP/1.1\r\n" HOST "Accept-Encoding: gzip, zstd;q=0\r\n\r\n");
+	assert_has(text, "Content-Encoding: gzip");
+	text = body_of(f, &len);
+	assert_int_equal(inflateInit2(&z, 31), Z_OK);
+	z.next_in = (Bytef *)(uintptr_t)text;
+	z.avail_in = (uInt)len;
+	z.next_out = plain;
+	z.avail_out = sizeof plain;
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(z.total_out, plain_len);
+	inflateEnd(&z);
+
+	text = ask(f, "GET /echo/a HTTP/1.1\r\n" HOST "Accept-Encoding: zstd\r\n\r\n");
+	assert_null(strstr(text, "Content-Encoding")); /* not worth it */
+}
+
+static void test_etags(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_has(ask(f, "GET /big HTTP/1.1\r\n" HOST "\r\n"), "ETag: \"v1\"");
+	assert_has(ask(f, "GET /big HTTP/1.1\r\n" HOST "If-None-Match: \"v0\", W/\"v1\"\r\n\r\n"),
+	        "304 Not Modified");
+	assert_has(ask(f, "GET /big HTTP/1.1\r\n" HOST "If-None-Match: \"v0\"\r\n\r\n"), "200 OK");
+}
+
+static void test_streams(void **state)
+{
+	struct fixture *f = *state;
+	static char plain[1 << 20];
+	const char *text;
+	char *body;
+	size_t len;
+
+	text = ask(f, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+	assert_has(text, "Transfer-Encoding: chunked");
+	body = f->reply + (body_of(f, &len) - f->reply);
+	assert_true(dechunk(body, &len));
+	assert_int_equal(len, 700000);
+	assert_memory_equal(body, "000000\n000001\n", 14);
+	assert_memory_equal(body + 699993, "099999\n", 7);
+
+	text = ask(f, "GET /stream HTTP/1.1\r\n" HOST "Accept-Encoding: zstd\r\n\r\n");
+	assert_has(text, "Content-Encoding: zstd");
+	body = f->reply + (body_of(f, &len) - f->reply);
+	assert_true(dechunk(body, &len));
+	{
+		ZSTD_DCtx *d = ZSTD_createDCtx();
+		ZSTD_inBuffer in = {body, len, 0};
+		ZSTD_outBuffer out = {plain, sizeof plain, 0};
+
+		assert_int_equal(ZSTD_decompressStream(d, &out, &in), 0);
+		assert_int_equal(out.pos, 700000);
+		ZSTD_freeDCtx(d);
+	}
+	assert_has(ask(f, "GET /stream?n=x HTTP/1.1\r\n" HOST "\r\n"), "400 Bad Request");
+	assert_has(ask(f, "GET /stream?n=0 HTTP/1.1\r\n" HOST "\r\n"), "200 OK");
+}
+
+/* An error before the first byte is an answer; later it cuts the stream so that it is seen. */
+static void test_streams_that_fail(void **state)
+{
+	struct fixture *f = *state;
+	const char *text = ask(f, "GET /stream?n=10&fail=1 HTTP/1.1\r\n" HOST "\r\n");
+	char *body;
+	size_t len;
+
+	assert_has(text, "500 Internal Server Error");
+	assert_null(strstr(text, "the disk went")); /* for the log only */
+	assert_has(ask(f, "GET /stream?n=200000&fail=1 HTTP/1.1\r\n" HOST "\r\n"), "200 OK");
+	body = f->reply + (body_of(f, &len) - f->reply);
+	assert_false(dechunk(body, &len));
+}
+
+static void test_no_answer_is_a_bug_told(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_has(ask(f, "GET /silent HTTP/1.1\r\n" HOST "\r\n"), "\"status\":\"internal\"");
+}
+
+static void test_nothing_stays_open(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_buf b;
+
+	(void)ask(f, "BROKEN\r\n\r\n");
+	(void)ask(f, "GET /echo/a HTTP/1.1\r\n\r\n"); /* no Host */
+	(void)ask(f, "GET /echo/a HTTP/1.1\r\nContent-Length: x\r\n" HOST "\r\n");
+	(void)usleep(100000);
+	tw_buf_init(&b, 1 << 20);
+	tw_metrics_write(f->app.metrics, &b);
+	assert_int_equal(tw_buf_add(&b, "", 1), TW_OK);
+	assert_has((const char *)b.data, "tracewell_requests_open 0\n");
+	assert_has((const char *)b.data, "tracewell_uploads_open 0\n");
+	assert_has((const char *)b.data, "tracewell_request_seconds_bucket{method=\"GET\",route=\"/big\",");
+	tw_buf_done(&b);
+}
+
+static void test_keep_alive_after_refusal(void **state)
+{
+	struct fixture *f = *state;
+	int fd = dial(f);
+
+	say(fd, "POST /sum HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+	        "GET /echo/z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	(void)hear(f, fd);
+	assert_has(f->reply, "401 Unauthorized");
+	assert_has(f->reply, "\"id\":\"z\"");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_paths_and_queries),
+	        cmocka_unit_test(test_methods),
+	        cmocka_unit_test(test_every_reply_is_guarded),
+	        cmocka_unit_test(test_callers),
+	        cmocka_unit_test(test_bodies),
+	        cmocka_unit_test(test_declared_too_large),
+	        cmocka_unit_test(test_chunked_over_the_limit),
+	        cmocka_unit_test(test_client_gone_half_way),
+	        cmocka_unit_test(test_half_closed_client),
+	        cmocka_unit_test(test_uploads_are_bounded),
+	        cmocka_unit_test(test_compressed_replies),
+	        cmocka_unit_test(test_etags),
+	        cmocka_unit_test(test_streams),
+	        cmocka_unit_test(test_streams_that_fail),
+	        cmocka_unit_test(test_no_answer_is_a_bug_told),
+	        cmocka_unit_test(test_keep_alive_after_refusal),
+	        cmocka_unit_test(test_nothing_stays_open),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,332 @@
+/* Unit tests of what the server judges texts by: settings, Accept-Encoding, targets, cookies,
+ * metadata, flags. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "auth.h"
+#include "cli.h"
+#include "config.h"
+#include "http_encode.h"
+#include "http_path.h"
+#include "upload_meta.h"
+
+static enum tw_status load(struct tw_arena *a, struct tw_config *c, struct tw_err *err, ...)
+{
+	char *argv[16];
+	int argc = 0;
+	va_list ap;
+
+	va_start(ap, err);
+	while ((argv[argc] = va_arg(ap, char *)))
+		argc++;
+	va_end(ap);
+	return tw_config_load(a, argc, argv, c, err);
+}
+
+static void test_config_defaults(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_config c;
+	struct tw_err err;
+
+	(void)state;
+	assert_int_equal(load(a, &c, &err, NULL), TW_OK);
+	assert_string_equal(c.listen, "127.0.0.1:8080");
+	assert_true(c.max_body_bytes == (uint64_t)256 << 20);
+	assert_true(c.limits.max_decoded_bytes == (uint64_t)4 << 30);
+	assert_int_equal(c.limits.max_ratio, 200);
+	assert_true(c.limits.max_memory_bytes == c.worker_memory_bytes);
+	assert_true(c.query_threads > 0 && c.decode_workers > 0);
+	tw_arena_free(a);
+}
+
+static void test_config_order(void **state)
+{
+	char path[] = "/tmp/tw-config-XXXXXX";
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_config c;
+	struct tw_err err;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(dprintf(fd, "# ours\n\n max-body = 1M \nmax_in_flight=7\nworker-cpu = 9\n") > 0);
+	close(fd);
+	assert_int_equal(setenv("TRACEWELL_MAX_IN_FLIGHT", "8", 1), 0);
+	assert_int_equal(setenv("TRACEWELL_WORKER_CPU", "10", 1), 0);
+	assert_int_equal(load(a, &c, &err, "--config", path, "--worker-cpu=11", NULL), TW_OK);
+	assert_int_equal(c.max_body_bytes, 1 << 20);
+	assert_int_equal(c.max_in_flight, 8);
+	assert_int_equal(c.worker_cpu_s, 11);
+	(void)unsetenv("TRACEWELL_MAX_IN_FLIGHT");
+	(void)unsetenv("TRACEWELL_WORKER_CPU");
+	(void)unlink(path);
+	assert_int_equal(load(a, &c, &err, "--config", path, NULL), TW_IO);
+	tw_arena_free(a);
+}
+
+static void test_config_refusals(void **state)
+{
+	static const char *const bad[][2] = {
+	        {"--no-such", "1"},
+	        {"--max-body", "12Q"},
+	        {"--max-body", "99999999999999999999"},
+	        {"--max-body", "1023"},
+	        {"--min-free", "100"},
+	        {"--worker-tries", "-1"},
+	        {"--worker-tries", ""},
+	        {"--listen", "127.0.0.1"},
+	        {"--listen", "0.0.0.0:8080"},
+	        {"--listen", "[::]:8080"},
+	        {"--listen", "127.0.0.1:65536"},
+	        {"--log-level", "loud"},
+	        {"--log-format", "xml"},
+	        {"--behind-proxy=maybe", NULL},
+	        {"stray", NULL},
+	        {"--data", NULL},
+	};
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_config c;
+	struct tw_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		enum tw_status st = load(a, &c, &err, bad[i][0], bad[i][1], NULL);
+
+		if (st != TW_BAD_REQUEST)
+			fail_msg("%s %s was taken", bad[i][0], bad[i][1] ? bad[i][1] : "");
+	}
+	assert_int_equal(load(a, &c, &err, "--listen", "0.0.0.0:80", "--behind-proxy", NULL), TW_OK);
+	assert_int_equal(load(a, &c, &err, "--listen", "[::1]:0", "--max-body", "1024", NULL), TW_OK);
+	assert_int_equal(load(a, &c, &err, "--min-free", "99", "--max-body", "16G", NULL), TW_OK);
+	tw_arena_free(a);
+}
+
+static void test_listen_split(void **state)
+{
+	char host[16];
+	uint16_t port;
+
+	(void)state;
+	assert_true(tw_listen_split("[::1]:65535", host, sizeof host, &port));
+	assert_string_equal(host, "::1");
+	assert_int_equal(port, 65535);
+	assert_false(tw_listen_split(":80", host, sizeof host, &port));
+	assert_true(tw_listen_split("abcdefghijklmno:1", host, sizeof host, &port));
+	assert_false(tw_listen_split("abcdefghijklmnop:1", host, sizeof host, &port));
+}
+
+static void test_accept_encoding(void **state)
+{
+	static const struct {
+		const char *accept;
+		enum tw_coding want;
+	} cases[] = {
+	        {NULL, TW_CODING_IDENTITY},
+	        {"", TW_CODING_IDENTITY},
+	        {"gzip, deflate, br", TW_CODING_GZIP},
+	        {"gzip, zstd", TW_CODING_ZSTD},
+	        {"GZIP;q=1.0, zstd;q=0.5", TW_CODING_GZIP},
+	        {"zstd ; q=0.001, gzip;q=0", TW_CODING_ZSTD},
+	        {"zstd;q=0, gzip;q=0", TW_CODING_IDENTITY},
+	        {"*", TW_CODING_ZSTD},
+	        {"*;q=0.1, zstd;q=0", TW_CODING_GZIP},
+	        {"identity", TW_CODING_IDENTITY},
+	        {"identity;q=0.5, gzip;q=0.4", TW_CODING_IDENTITY},
+	        {"zstd;q=1.5", TW_CODING_IDENTITY},
+	        {"zstd;q=0.1234", TW_CODING_IDENTITY},
+	        {"zstd;q=", TW_CODING_IDENTITY},
+	        {"zstd;x=1", TW_CODING_IDENTITY},
+	        {",,,;;gzip", TW_CODING_IDENTITY},
+	        {"gzipzstd", TW_CODING_IDENTITY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (tw_coding_choose(cases[i].accept) != cases[i].want)
+			fail_msg("%s gives %s", cases[i].accept ? cases[i].accept : "nothing",
+			        tw_coding_word(tw_coding_choose(cases[i].accept)));
+	assert_true(tw_coding_accepted(NULL, TW_CODING_IDENTITY));
+	assert_false(tw_coding_accepted("identity;q=0", TW_CODING_IDENTITY));
+	assert_false(tw_coding_accepted("*;q=0", TW_CODING_IDENTITY));
+	assert_true(tw_coding_accepted("zstd;q=0.1, gzip", TW_CODING_ZSTD));
+}
+
+static void test_targets(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_target t;
+	struct tw_err err;
+	char many[1024] = "/x?";
+	size_t at = strlen(many);
+
+	(void)state;
+	assert_int_equal(tw_target_parse(a, "/api/v1/traces/A/flame?a=1&a=2&&b&=c", &t, &err), TW_OK);
+	assert_true(tw_target_matches(&t, "/api/v1/traces/{id}/flame"));
+	assert_false(tw_target_matches(&t, "/api/v1/traces/{id}"));
+	assert_false(tw_target_matches(&t, "/api/v1/traces/{id}/flame/{x}"));
+	assert_true(tw_target_matches(&t, "/api/{*}"));
+	assert_true(tw_target_matches(&t, "/{*}"));
+	assert_string_equal(tw_target_piece(&t, "/api/v1/traces/{id}/flame", "id", a), "A");
+	assert_string_equal(tw_target_piece(&t, "/api/{*}", "*", a), "v1/traces/A/flame");
+	assert_null(tw_target_piece(&t, "/api/v1/traces/{id}/flame", "no", a));
+	assert_int_equal(t.n_pairs, 3);
+	assert_string_equal(t.pairs[2].value, "");
+	assert_int_equal(tw_target_parse(a, "/", &t, &err), TW_OK);
+	assert_true(tw_target_matches(&t, "/"));
+	assert_true(tw_target_matches(&t, "/{*}"));
+	assert_string_equal(tw_target_piece(&t, "/{*}", "*", a), "");
+	assert_int_equal(tw_target_parse(a, "*", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/a%", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/a%4", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/a%g0", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/a%00", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/a?b=%c3", &t, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_target_parse(a, "/1/2/3/4/5/6/7/8/9/10/11/12", &t, &err), TW_OK);
+	assert_int_equal(tw_target_parse(a, "/1/2/3/4/5/6/7/8/9/10/11/12/13", &t, &err), TW_NOT_FOUND);
+	for (int i = 0; i < TW_MAX_PAIRS; i++)
+		at += (size_t)snprintf(many + at, sizeof many - at, "a=1&");
+	assert_int_equal(tw_target_parse(a, many, &t, &err), TW_OK);
+	(void)snprintf(many + at, sizeof many - at, "a=1");
+	assert_int_equal(tw_target_parse(a, many, &t, &err), TW_BAD_REQUEST);
+	tw_arena_free(a);
+}
+
+static void test_cookies(void **state)
+{
+	char out[8];
+
+	(void)state;
+	assert_true(tw_auth_cookie("a=1; tw_session=xyz; b=2", "tw_session", out, sizeof out));
+	assert_string_equal(out, "xyz");
+	assert_true(tw_auth_cookie("tw_session=\"q\"", "tw_session", out, sizeof out));
+	assert_string_equal(out, "q");
+	assert_false(tw_auth_cookie("xtw_session=1", "tw_session", out, sizeof out));
+	assert_false(tw_auth_cookie("tw_session=", "tw_session", out, sizeof out));
+	assert_true(tw_auth_cookie("tw_session=1234567", "tw_session", out, sizeof out));
+	assert_false(tw_auth_cookie("tw_session=12345678", "tw_session", out, sizeof out));
+	assert_false(tw_auth_cookie(NULL, "tw_session", out, sizeof out));
+}
+
+static void test_metadata_as_text(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_trace_meta m = tw_upload_meta_none();
+	struct tw_err err;
+	char longest[TW_MAX_TEXT + 2];
+
+	(void)state;
+	memset(longest, 'x', sizeof longest);
+	longest[TW_MAX_TEXT] = '\0';
+	assert_int_equal(tw_upload_meta_text(a, "app", longest, &m, &err), TW_OK);
+	longest[TW_MAX_TEXT] = 'x';
+	longest[TW_MAX_TEXT + 1] = '\0';
+	assert_int_equal(tw_upload_meta_text(a, "app", longest, &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "device", "a\nb", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "device", "<img onerror>", &m, &err), TW_OK);
+	assert_string_equal(m.device, "<img onerror>");
+	assert_int_equal(tw_upload_meta_text(a, "buildid", "1", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "pid", "4294967295", &m, &err), TW_OK);
+	assert_true(m.pid == UINT32_MAX);
+	assert_int_equal(tw_upload_meta_text(a, "pid", "4294967296", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "pid", "-1", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "started_at", "253402300799999", &m, &err), TW_OK);
+	assert_int_equal(tw_upload_meta_text(a, "started_at", "253402300800000", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "labels", "{\"k\":\"v\",\"n\":1}", &m, &err), TW_OK);
+	assert_string_equal(m.labels, "{\"k\":\"v\",\"n\":1}");
+	assert_int_equal(tw_upload_meta_text(a, "labels", "[1]", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "labels", "{\"k\":{}}", &m, &err), TW_BAD_REQUEST);
+	assert_int_equal(tw_upload_meta_text(a, "labels", "{\"k\":\"a\\u0001\"}", &m, &err), TW_BAD_REQUEST);
+	tw_arena_free(a);
+}
+
+static void test_metadata_as_json(void **state)
+{
+	static const struct {
+		const char *text;
+		enum tw_status want;
+	} cases[] = {
+	        {"{\"app\":\"a\",\"version_code\":42,\"pid\":7,\"labels\":{}}", TW_OK},
+	        {"{\"app\":null}", TW_OK},
+	        {"{\"pid\":\"7\"}", TW_BAD_REQUEST},
+	        {"{\"pid\":7.5}", TW_BAD_REQUEST},
+	        {"{\"pid\":-7}", TW_BAD_REQUEST},
+	        {"{\"app\":[]}", TW_BAD_REQUEST},
+	        {"{\"nonsense\":1}", TW_BAD_REQUEST},
+	        {"{\"labels\":\"x\"}", TW_BAD_REQUEST},
+	};
+	struct tw_arena *a = tw_arena_new(1 << 20);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct tw_trace_meta m = tw_upload_meta_none();
+		json_t *json = json_loads(cases[i].text, 0, NULL);
+		struct tw_err err;
+
+		assert_non_null(json);
+		if (tw_upload_meta_json(a, json, &m, &err) != cases[i].want)
+			fail_msg("%s", cases[i].text);
+		if (i == 0)
+			assert_string_equal(m.version_code, "42");
+		json_decref(json);
+	}
+	tw_arena_free(a);
+}
+
+static void test_flags(void **state)
+{
+	char *argv[] = {"x", "one", "--name", "N", "--on", "--list=a", "two", "--list", "b", "--", "--x",
+	        NULL};
+	char *unknown[] = {"x", "--nope", NULL};
+	char *lacking[] = {"x", "--name", NULL};
+	char *often[] = {"x", "--list", "1", "--list", "2", "--list", "3", NULL};
+	const char *name = NULL;
+	const char *list[2];
+	size_t n = 0;
+	bool on = false;
+	const struct tw_flag flags[] = {
+	        {"name", .value = &name},
+	        {"on", .on = &on},
+	        {"list", .list = list, .max = 2, .n = &n},
+	};
+
+	(void)state;
+	assert_int_equal(tw_cli_flags("x", flags, 3, 11, argv), 3);
+	assert_string_equal(argv[1], "one");
+	assert_string_equal(argv[2], "two");
+	assert_string_equal(argv[3], "--x");
+	assert_string_equal(name, "N");
+	assert_true(on);
+	assert_int_equal(n, 2);
+	assert_string_equal(list[1], "b");
+	assert_int_equal(tw_cli_flags("x", flags, 3, 2, unknown), -1);
+	assert_int_equal(tw_cli_flags("x", flags, 3, 2, lacking), -1);
+	n = 0;
+	assert_int_equal(tw_cli_flags("x", flags, 3, 7, often), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_config_defaults),
+	        cmocka_unit_test(test_config_order),
+	        cmocka_unit_test(test_config_refusals),
+	        cmocka_unit_test(test_listen_split),
+	        cmocka_unit_test(test_accept_encoding),
+	        cmocka_unit_test(test_targets),
+	        cmocka_unit_test(test_cookies),
+	        cmocka_unit_test(test_metadata_as_text),
+	        cmocka_unit_test(test_metadata_as_json),
+	        cmocka_unit_test(test_flags),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
