@@ -20,7 +20,7 @@ struct tw_app {
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */
 	pthread_rwlock_t blob_use;
-	_Atomic bool stopping;          /* readiness is red: the server is being stopped */
+	_Atomic bool stopping; /* readiness is red: the server is being stopped */
 };
 
 #endif

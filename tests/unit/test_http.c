@@ -91,7 +91,8 @@ static enum tw_status sum_end(struct tw_req *r, struct tw_err *err)
 
 	ended++;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{sI sI}", "bytes", (json_int_t)s->bytes, "sum", (json_int_t)s->sum), err);
+	        json_pack("{sI sI}", "bytes", (json_int_t)s->bytes, "sum", (json_int_t)s->sum),
+	        err);
 }
 
 static void sum_abort(struct tw_req *r)
@@ -104,8 +105,8 @@ static enum tw_status echo(struct tw_req *r, struct tw_err *err)
 {
 	const char *q = tw_req_query(r, "q");
 
-	return tw_req_reply_json(r, 200,
-	        json_pack("{ss ss}", "id", tw_req_path(r, "id"), "q", q ? q : ""), err);
+	return tw_req_reply_json(
+	        r, 200, json_pack("{ss ss}", "id", tw_req_path(r, "id"), "q", q ? q : ""), err);
 }
 
 static enum tw_status big(struct tw_req *r, struct tw_err *err)
@@ -128,7 +129,8 @@ struct counting {
 	bool fails;
 };
 
-static enum tw_status count_read(void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+static enum tw_status count_read(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
 	struct counting *c = arg;
 	size_t n = 0;
@@ -169,10 +171,23 @@ static enum tw_status silent(struct tw_req *r, struct tw_err *err)
 }
 
 static const struct tw_route routes[] = {
-        {.method = "POST", .path = "/sum", .scope = TW_SCOPE_INGEST, .upload = true, .max_body = limit_of,
-                .begin = sum_begin, .body = sum_body, .end = sum_end, .abort = sum_abort},
-        {.method = "POST", .path = "/slow", .scope = TW_SCOPE_INGEST, .slow = true,
-                .max_body = limit_of, .begin = sum_begin, .body = sum_body, .end = sum_end,
+        {.method = "POST",
+                .path = "/sum",
+                .scope = TW_SCOPE_INGEST,
+                .upload = true,
+                .max_body = limit_of,
+                .begin = sum_begin,
+                .body = sum_body,
+                .end = sum_end,
+                .abort = sum_abort},
+        {.method = "POST",
+                .path = "/slow",
+                .scope = TW_SCOPE_INGEST,
+                .slow = true,
+                .max_body = limit_of,
+                .begin = sum_begin,
+                .body = sum_body,
+                .end = sum_end,
                 .abort = sum_abort},
         {.method = "GET", .path = "/echo/{id}", .scope = TW_SCOPE_PUBLIC, .end = echo},
         {.method = "GET", .path = "/big", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = big},
@@ -201,8 +216,12 @@ static int start(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 	struct tw_err err;
 
-	f->config = (struct tw_config){.listen = "127.0.0.1:0", .max_in_flight = 2, .connections = 64,
-	        .connection_timeout_s = 2, .http_threads = 2, .query_threads = 2,
+	f->config = (struct tw_config){.listen = "127.0.0.1:0",
+	        .max_in_flight = 2,
+	        .connections = 64,
+	        .connection_timeout_s = 2,
+	        .http_threads = 2,
+	        .query_threads = 2,
 	        .query_deadline_ms = 1000};
 	f->app.config = &f->config;
 	f->app.metrics = tw_metrics_new(routes, sizeof routes / sizeof *routes);
@@ -224,7 +243,8 @@ static int stop(void **state)
 
 static int dial(const struct fixture *f)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)tw_http_port(f->http)),
+	struct sockaddr_in to = {.sin_family = AF_INET,
+	        .sin_port = htons((uint16_t)tw_http_port(f->http)),
 	        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -389,23 +409,25 @@ static void test_bodies(void **state)
 		        "POST %s HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc", target);
 		assert_has(ask(f, text), "{\"bytes\":3,\"sum\":294}");
 		(void)snprintf(text, sizeof text,
-		        "POST %s HTTP/1.1\r\n" GOOD "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n"
+		        "POST %s HTTP/1.1\r\n" GOOD
+		        "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n"
 		        "0\r\n\r\n",
 		        target);
 		assert_has(ask(f, text), "{\"bytes\":3,\"sum\":294}");
 		(void)snprintf(text, sizeof text,
 		        "POST %s HTTP/1.1\r\n" GOOD "Content-Length: 4\r\n\r\nab!c", target);
-		assert_has(ask(f, text), "\"status\":\"malformed\",\"message\":\"an exclamation mark\"");
+		assert_has(ask(f, text),
+		        "\"status\":\"malformed\",\"message\":\"an exclamation mark\"");
 	}
-	assert_has(ask(f, "GET /echo/a HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"),
-	        "413 ");
+	assert_has(ask(f, "GET /echo/a HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx"), "413 ");
 }
 
 /* A declared 5 GiB is answered before a byte of it is sent. */
 static void test_declared_too_large(void **state)
 {
 	struct fixture *f = *state;
-	const char *text = ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 5368709120\r\n\r\n");
+	const char *text =
+	        ask(f, "POST /sum HTTP/1.1\r\n" GOOD "Content-Length: 5368709120\r\n\r\n");
 
 	assert_has(text, "HTTP/1.1 413 ");
 	assert_has(text, "\"status\":\"too_large\"");
@@ -623,7 +645,8 @@ static void test_nothing_stays_open(void **state)
 	assert_int_equal(tw_buf_add(&b, "", 1), TW_OK);
 	assert_has((const char *)b.data, "tracewell_requests_open 0\n");
 	assert_has((const char *)b.data, "tracewell_uploads_open 0\n");
-	assert_has((const char *)b.data, "tracewell_request_seconds_bucket{method=\"GET\",route=\"/big\",");
+	assert_has((const char *)b.data,
+	        "tracewell_request_seconds_bucket{method=\"GET\",route=\"/big\",");
 	tw_buf_done(&b);
 }
 
