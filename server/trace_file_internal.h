@@ -1,0 +1,20 @@
+/*
+ * trace_file_internal.h - what writing and reading trace files share.
+ */
+#ifndef TW_TRACE_FILE_INTERNAL_H
+#define TW_TRACE_FILE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "trace_file.h"
+
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 1 };
+/* A frame never decodes to more than this: a chunk of 65,536 slices with every column at its
+ * longest, or a call tree of 64 M nodes. */
+enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
+#define TW_TREE_MAX_BYTES ((uint64_t)1 << 30)
+
+/* TW_FULL, TW_NOMEM, TW_CORRUPT or TW_IO, with SQLite's words. */
+enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err);
+
+#endif

@@ -1,0 +1,513 @@
+/*
+ * trace_file_read.c - one trace file, opened for questions.
+ *
+ * The file never changes, so it is opened immutable: no locks, no journal, no
+ * -wal beside it.  Its content may still be damaged; every number from it is
+ * checked before it sizes or indexes anything, and frames carry checksums.
+ */
+#include "trace_file_internal.h"
+
+#include <string.h>
+#include <zstd.h>
+
+struct tw_trace_file {
+	sqlite3 *db;
+	sqlite3_stmt *chunk_data; /* one chunk's blob */
+	sqlite3_stmt *directory;  /* a thread's chunks */
+	ZSTD_DCtx *zstd;
+	struct tw_buf payload;
+	struct tw_arena *arena; /* strings and tables that live until close */
+	struct tw_trace_info info;
+	struct tw_trace_facts facts;
+	struct tw_thread_info *threads;
+	uint32_t n_threads;
+	struct tw_repair_count *repairs;
+	uint32_t n_repairs;
+	struct tw_method_info *methods;
+	uint32_t n_methods;
+};
+
+/* Method and thread tables of the largest trace, with names. */
+#define ARENA_MAX_BYTES ((size_t)1 << 30)
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
+}
+
+static enum tw_status damaged(const char *what, struct tw_err *err)
+{
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (%s)", what);
+}
+
+/* A file: URI of the path, with everything but plain characters escaped. */
+static char *uri_of(struct tw_arena *a, const char *path)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *uri = tw_arena_alloc(a, strlen(path) * 3 + sizeof "file:?immutable=1", 1);
+	char *at = uri;
+
+	if (!uri)
+		return NULL;
+	memcpy(at, "file:", 5);
+	at += 5;
+	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		             (*p >= '0' && *p <= '9') || strchr("/._-", *p);
+
+		if (plain) {
+			*at++ = (char)*p;
+		} else {
+			*at++ = '%';
+			*at++ = hex[*p >> 4];
+			*at++ = hex[*p & 15];
+		}
+	}
+	memcpy(at, "?immutable=1", sizeof "?immutable=1");
+	return uri;
+}
+
+static struct tw_str text_at(sqlite3_stmt *s, int col)
+{
+	const char *p = (const char *)sqlite3_column_text(s, col);
+
+	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
+}
+
+static bool keep_text(struct tw_trace_file *f, sqlite3_stmt *s, int col, struct tw_str *ret)
+{
+	struct tw_str t = text_at(s, col);
+	char *copy = tw_arena_str(f->arena, t);
+
+	*ret = (struct tw_str){copy, t.len};
+	return copy != NULL;
+}
+
+static sqlite3_stmt *prepare(struct tw_trace_file *f, const char *sql)
+{
+	sqlite3_stmt *s = NULL;
+
+	return sqlite3_prepare_v2(f->db, sql, -1, &s, NULL) == SQLITE_OK ? s : NULL;
+}
+
+/* Rows of `sql`, each told to `row`, which returns false when memory is short. */
+static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
+        bool (*row)(struct tw_trace_file *, sqlite3_stmt *), struct tw_err *err)
+{
+	sqlite3_stmt *s = prepare(f, sql);
+	enum tw_status st = TW_OK;
+	int rc = SQLITE_ERROR;
+
+	if (!s)
+		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		if (!row(f, s))
+			st = no_memory(err);
+	if (st == TW_OK && rc != SQLITE_DONE)
+		st = tw_trace_sql_fail(f->db, "reading a trace file", err);
+	(void)sqlite3_finalize(s);
+	return st;
+}
+
+static bool meta_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	struct tw_trace_info *i = &f->info;
+	const char *key = text_at(s, 0).ptr;
+	int64_t v = sqlite3_column_int64(s, 1);
+	struct tw_str text;
+
+	if (strcmp(key, "pid") == 0)
+		i->pid = (uint32_t)v;
+	else if (strcmp(key, "mono_base_ns") == 0)
+		i->mono_base_ns = v;
+	else if (strcmp(key, "boot_base_ns") == 0)
+		i->boot_base_ns = v;
+	else if (strcmp(key, "start_ns") == 0)
+		i->start_ns = v;
+	else if (strcmp(key, "end_ns") == 0)
+		i->end_ns = v;
+	else if (strcmp(key, "slices") == 0)
+		i->slices = (uint64_t)v;
+	else if (strcmp(key, "threads") == 0)
+		i->threads = (uint32_t)v;
+	else if (strcmp(key, "methods") == 0)
+		i->methods = (uint32_t)v;
+	else if (strcmp(key, "max_depth") == 0)
+		i->max_depth = (uint32_t)v;
+	else if (strcmp(key, "has_cpu") == 0)
+		i->has_cpu = v != 0;
+	else if (strcmp(key, "input_bytes") == 0)
+		f->facts.input_bytes = (uint64_t)v;
+	else if (strcmp(key, "decoded_bytes") == 0)
+		f->facts.decoded_bytes = (uint64_t)v;
+	else if (strcmp(key, "decoder_version") == 0)
+		f->facts.decoder_version = (uint32_t)v;
+	else if (strcmp(key, "format") == 0) {
+		if (!keep_text(f, s, 1, &text))
+			return false;
+		f->facts.format = text.ptr;
+	}
+	return true;
+}
+
+static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	struct tw_thread_info *t = &f->threads[f->n_threads];
+
+	*t = (struct tw_thread_info){
+	        .thread_id = (uint32_t)sqlite3_column_int64(s, 0),
+	        .pid = (uint32_t)sqlite3_column_int64(s, 1),
+	        .tid = (uint64_t)sqlite3_column_int64(s, 2),
+	        .is_main = sqlite3_column_int(s, 4) != 0,
+	        .slices = (uint64_t)sqlite3_column_int64(s, 5),
+	        .roots = (uint64_t)sqlite3_column_int64(s, 6),
+	        .max_depth = (uint32_t)sqlite3_column_int64(s, 7),
+	        .start_ns = sqlite3_column_int64(s, 8),
+	        .end_ns = sqlite3_column_int64(s, 9),
+	        .busy_ns = sqlite3_column_int64(s, 10),
+	};
+	f->n_threads++;
+	return keep_text(f, s, 3, &t->name);
+}
+
+static bool repair_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	enum tw_repair what = tw_repair_of_name(text_at(s, 0).ptr);
+	bool no_place = sqlite3_column_type(s, 2) == SQLITE_NULL;
+
+	if (what == TW_REPAIR_COUNT || f->n_repairs == TW_REPAIR_COUNT)
+		return true; /* written by a newer decoder */
+	f->repairs[f->n_repairs++] = (struct tw_repair_count){
+	        .what = what,
+	        .count = (uint64_t)sqlite3_column_int64(s, 1),
+	        .first_offset = no_place ? TW_NO_OFFSET : (uint64_t)sqlite3_column_int64(s, 2),
+	};
+	return true;
+}
+
+static bool method_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	struct tw_method_info *m = &f->methods[f->n_methods];
+
+	*m = (struct tw_method_info){
+	        .has_id = sqlite3_column_type(s, 0) != SQLITE_NULL,
+	        .id = (uint64_t)sqlite3_column_int64(s, 0),
+	        .name = TW_STR(""),
+	        .count = (uint64_t)sqlite3_column_int64(s, 2),
+	        .total_ns = sqlite3_column_int64(s, 3),
+	        .sum_ns = sqlite3_column_int64(s, 4),
+	        .self_ns = sqlite3_column_int64(s, 5),
+	        .max_ns = sqlite3_column_int64(s, 6),
+	        .cpu_ns = sqlite3_column_int64(s, 7),
+	};
+	f->n_methods++;
+	return m->has_id || keep_text(f, s, 1, &m->name);
+}
+
+static enum tw_status one_number(
+        struct tw_trace_file *f, const char *sql, int64_t *ret, struct tw_err *err)
+{
+	sqlite3_stmt *s = prepare(f, sql);
+	bool got = s && sqlite3_step(s) == SQLITE_ROW;
+
+	if (got)
+		*ret = sqlite3_column_int64(s, 0);
+	(void)sqlite3_finalize(s);
+	return got ? TW_OK : tw_trace_sql_fail(f->db, "opening a trace file", err);
+}
+
+static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
+{
+	int64_t id = 0;
+	int64_t version = 0;
+	enum tw_status st = one_number(f, "PRAGMA application_id", &id, err);
+
+	if (st == TW_OK)
+		st = one_number(f, "PRAGMA user_version", &version, err);
+	if (st == TW_OK && id != TW_TRACE_APPLICATION_ID)
+		st = tw_fail(err, TW_UNSUPPORTED, 0, "not a tracewell trace file");
+	if (st == TW_OK && (version < 1 || version > TW_TRACE_SCHEMA_VERSION))
+		st = tw_fail(err, TW_UNSUPPORTED, 0,
+		        "trace file of schema %lld; this program reads up to %d",
+		        (long long)version, TW_TRACE_SCHEMA_VERSION);
+	return st;
+}
+
+static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
+{
+	int64_t threads = 0;
+	enum tw_status st = one_number(f, "SELECT count(*) FROM trace_thread", &threads, err);
+
+	if (st != TW_OK)
+		return st;
+	f->threads = tw_arena_alloc(f->arena, (size_t)threads, sizeof *f->threads);
+	f->repairs = tw_arena_alloc(f->arena, TW_REPAIR_COUNT, sizeof *f->repairs);
+	if (!f->threads || !f->repairs)
+		return no_memory(err);
+	f->facts.format = "";
+	st = each_row(f, "SELECT key, value FROM trace_meta", meta_row, err);
+	if (st == TW_OK)
+		st = each_row(f, "SELECT * FROM trace_thread ORDER BY thread_id", thread_row, err);
+	if (st == TW_OK)
+		st = each_row(f, "SELECT name, count, first_offset FROM trace_repair ORDER BY name",
+		        repair_row, err);
+	return st;
+}
+
+static enum tw_status open_db(struct tw_trace_file *f, const char *path, struct tw_err *err)
+{
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+	                  SQLITE_OPEN_PRIVATECACHE;
+	char *uri = uri_of(f->arena, path);
+	enum tw_status st;
+
+	if (!uri)
+		return no_memory(err);
+	if (sqlite3_open_v2(uri, &f->db, flags, NULL) != SQLITE_OK)
+		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+	(void)sqlite3_exec(f->db,
+	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
+	        NULL, NULL, NULL);
+	st = check_kind(f, err);
+	if (st != TW_OK)
+		return st;
+	f->chunk_data = prepare(f, "SELECT data FROM trace_chunk WHERE chunk_id=?");
+	f->directory =
+	        prepare(f, "SELECT chunk_id, level, start_ns, end_ns, slices, open, min_dur_ns,"
+	                   " length(data) FROM trace_chunk WHERE thread_id=?"
+	                   " ORDER BY level, chunk_id");
+	if (!f->chunk_data || !f->directory)
+		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+	return load(f, err);
+}
+
+enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
+{
+	struct tw_trace_file *f = tw_mem_zalloc(1, sizeof *f);
+	enum tw_status st;
+
+	if (!f)
+		return no_memory(err);
+	tw_buf_init(&f->payload, SIZE_MAX / 2);
+	f->arena = tw_arena_new(ARENA_MAX_BYTES);
+	f->zstd = ZSTD_createDCtx();
+	st = f->arena && f->zstd ? open_db(f, path, err) : no_memory(err);
+	if (st == TW_OK)
+		*ret = f;
+	else
+		tw_trace_file_close(f);
+	return st;
+}
+
+struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
+{
+	if (!f)
+		return NULL;
+	(void)sqlite3_finalize(f->chunk_data);
+	(void)sqlite3_finalize(f->directory);
+	(void)sqlite3_close(f->db);
+	(void)ZSTD_freeDCtx(f->zstd);
+	tw_buf_done(&f->payload);
+	tw_arena_free(f->arena);
+	tw_mem_free(f);
+	return NULL;
+}
+
+const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f)
+{
+	return &f->info;
+}
+
+const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f)
+{
+	return &f->facts;
+}
+
+const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n)
+{
+	*ret_n = f->n_threads;
+	return f->threads;
+}
+
+const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n)
+{
+	*ret_n = f->n_repairs;
+	return f->repairs;
+}
+
+enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
+        uint32_t *ret_n, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (!f->methods) {
+		st = one_number(f, "SELECT count(*) FROM trace_method", &n, err);
+		if (st != TW_OK)
+			return st;
+		f->methods = tw_arena_alloc(f->arena, (size_t)n, sizeof *f->methods);
+		if (!f->methods)
+			return no_memory(err);
+		f->n_methods = 0;
+		st = each_row(f,
+		        "SELECT id, name, count, total_ns, sum_ns, self_ns, max_ns, cpu_ns"
+		        " FROM trace_method ORDER BY method",
+		        method_row, err);
+	}
+	if (st != TW_OK) {
+		f->methods = NULL;
+		return st;
+	}
+	*ret = f->methods;
+	*ret_n = f->n_methods;
+	return TW_OK;
+}
+
+static bool directory_row(sqlite3_stmt *s, uint32_t thread_id, struct tw_chunk_row *r)
+{
+	int64_t slices = sqlite3_column_int64(s, 4);
+	int64_t start = sqlite3_column_int64(s, 2);
+
+	*r = (struct tw_chunk_row){
+	        .chunk_id = (uint32_t)sqlite3_column_int64(s, 0),
+	        .info = {.thread_id = thread_id,
+	                .level = (uint32_t)sqlite3_column_int64(s, 1),
+	                .start_ns = start,
+	                .end_ns = sqlite3_column_int64(s, 3),
+	                .slices = (uint32_t)slices,
+	                .open = (uint32_t)sqlite3_column_int64(s, 5),
+	                .min_dur_ns = sqlite3_column_int64(s, 6)},
+	        .stored_bytes = (uint32_t)sqlite3_column_int64(s, 7),
+	};
+	return slices > 0 && slices <= TW_CHUNK_SLICES && start >= 0 && r->info.end_ns >= start;
+}
+
+/* Reads the directory into rows, which doubles in the arena as it grows. */
+static enum tw_status read_directory(struct tw_trace_file *f, uint32_t thread_id,
+        struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
+{
+	struct tw_chunk_row *rows = NULL;
+	uint32_t n = 0;
+	uint32_t cap = 0;
+	int rc;
+
+	(void)sqlite3_bind_int64(f->directory, 1, thread_id);
+	while ((rc = sqlite3_step(f->directory)) == SQLITE_ROW) {
+		if (n == cap) {
+			struct tw_chunk_row *more;
+
+			cap = cap ? cap * 2 : 64;
+			more = tw_arena_alloc(f->arena, cap, sizeof *more);
+			if (!more)
+				return no_memory(err);
+			if (n)
+				memcpy(more, rows, n * sizeof *rows);
+			rows = more;
+		}
+		if (!directory_row(f->directory, thread_id, &rows[n++]))
+			return damaged("chunk directory", err);
+	}
+	if (rc != SQLITE_DONE)
+		return tw_trace_sql_fail(f->db, "reading a trace file", err);
+	*ret = rows;
+	*ret_n = n;
+	return TW_OK;
+}
+
+enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
+{
+	struct tw_chunk_row *rows = NULL;
+	enum tw_status st = read_directory(f, thread_id, &rows, ret_n, err);
+
+	(void)sqlite3_reset(f->directory);
+	if (st == TW_OK)
+		*ret = rows;
+	return st;
+}
+
+/* Decompresses a frame into f->payload; the frame must say how large it becomes. */
+static enum tw_status decompress(struct tw_trace_file *f, const void *frame, size_t len,
+        uint64_t max_bytes, struct tw_err *err)
+{
+	unsigned long long size = ZSTD_getFrameContentSize(frame, len);
+	size_t n;
+
+	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_bytes)
+		return damaged("frame", err);
+	tw_buf_clear(&f->payload);
+	if (tw_buf_reserve(&f->payload, (size_t)size) != TW_OK)
+		return no_memory(err);
+	n = ZSTD_decompressDCtx(f->zstd, f->payload.data, (size_t)size, frame, len);
+	if (ZSTD_isError(n) || n != size)
+		return damaged("frame", err);
+	f->payload.len = n;
+	return TW_OK;
+}
+
+static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, struct tw_err *err)
+{
+	int rc;
+
+	(void)sqlite3_bind_int64(f->chunk_data, 1, chunk_id);
+	rc = sqlite3_step(f->chunk_data);
+	if (rc == SQLITE_ROW)
+		return TW_OK;
+	if (rc == SQLITE_DONE)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such chunk");
+	return tw_trace_sql_fail(f->db, "reading a trace file", err);
+}
+
+enum tw_status tw_trace_file_chunk_raw(
+        struct tw_trace_file *f, uint32_t chunk_id, struct tw_buf *out, struct tw_err *err)
+{
+	enum tw_status st = find_chunk(f, chunk_id, err);
+
+	if (st == TW_OK) {
+		const void *blob = sqlite3_column_blob(f->chunk_data, 0);
+		size_t len = (size_t)sqlite3_column_bytes(f->chunk_data, 0);
+
+		if (tw_buf_add(out, blob, len) != TW_OK)
+			st = no_memory(err);
+	}
+	(void)sqlite3_reset(f->chunk_data);
+	return st;
+}
+
+enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
+        struct tw_chunk *c, struct tw_err *err)
+{
+	enum tw_status st = find_chunk(f, row->chunk_id, err);
+
+	if (st == TW_OK)
+		st = decompress(f, sqlite3_column_blob(f->chunk_data, 0),
+		        (size_t)sqlite3_column_bytes(f->chunk_data, 0), TW_CHUNK_MAX_BYTES, err);
+	(void)sqlite3_reset(f->chunk_data);
+	if (st != TW_OK)
+		return st;
+	return tw_chunk_decode(c, f->payload.data, f->payload.len, row->info.start_ns, err);
+}
+
+enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
+        struct tw_tree *ret, struct tw_err *err)
+{
+	sqlite3_stmt *s = prepare(f, "SELECT data FROM trace_tree WHERE thread_id=?");
+	enum tw_status st = TW_OK;
+	int rc;
+
+	if (!s)
+		return tw_trace_sql_fail(f->db, "reading a trace file", err);
+	(void)sqlite3_bind_int64(s, 1, thread_id);
+	rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW)
+		st = decompress(f, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0),
+		        TW_TREE_MAX_BYTES, err);
+	else if (rc == SQLITE_DONE)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such thread");
+	else
+		st = tw_trace_sql_fail(f->db, "reading a trace file", err);
+	(void)sqlite3_finalize(s);
+	if (st != TW_OK)
+		return st;
+	return tw_tree_decode(f->payload.data, f->payload.len, a, ret, err);
+}

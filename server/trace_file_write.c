@@ -1,0 +1,362 @@
+/*
+ * trace_file_write.c - the trace builder's output as an SQLite file.
+ *
+ * Nobody reads the file before it is renamed, and a failed one is thrown away:
+ * so no journal, no locks and no syncs while it grows, one transaction, and one
+ * fsync at the end.
+ */
+#include "trace_file_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "embedded.h"
+
+extern const struct tw_embedded tw_trace_schema[];
+
+/* -1 costs 0.1 byte per slice against 3 and takes a third of its time. */
+enum { ZSTD_LEVEL = 1 };
+
+enum insert { INSERT_META, INSERT_THREAD, INSERT_METHOD, INSERT_CHUNK, INSERT_TREE, INSERT_REPAIR };
+static const char *const inserts[] = {
+        [INSERT_META] = "INSERT INTO trace_meta VALUES(?,?)",
+        [INSERT_THREAD] = "INSERT INTO trace_thread VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+        [INSERT_METHOD] = "INSERT INTO trace_method VALUES(?,?,?,?,?,?,?,?,?)",
+        [INSERT_CHUNK] = "INSERT INTO trace_chunk VALUES(?,?,?,?,?,?,?,?,?)",
+        [INSERT_TREE] = "INSERT INTO trace_tree VALUES(?,?,?)",
+        [INSERT_REPAIR] = "INSERT INTO trace_repair VALUES(?,?,?)",
+};
+enum { INSERTS = sizeof inserts / sizeof *inserts };
+
+struct tw_trace_writer {
+	struct tw_trace_out out; /* first */
+	sqlite3 *db;
+	sqlite3_stmt *stmts[INSERTS];
+	ZSTD_CCtx *zstd;
+	struct tw_buf frame;
+	char *path;
+	uint32_t methods, chunks;
+	bool committed;
+};
+
+enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err)
+{
+	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
+	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
+
+	if (rc == SQLITE_FULL)
+		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "the disk is full (%s)", doing);
+	if (rc == SQLITE_NOMEM)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory (%s)", doing);
+	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "%s: %s", doing, why);
+	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", doing, why);
+}
+
+static struct tw_trace_writer *writer_of(struct tw_trace_out *o)
+{
+	return (struct tw_trace_writer *)(void *)o;
+}
+
+static enum tw_status run(struct tw_trace_writer *w, enum insert which, struct tw_err *err)
+{
+	sqlite3_stmt *s = w->stmts[which];
+	int rc = sqlite3_step(s);
+
+	(void)sqlite3_reset(s);
+	if (rc != SQLITE_DONE)
+		return tw_trace_sql_fail(w->db, "writing a trace file", err);
+	return TW_OK;
+}
+
+static void bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
+{
+	size_t cap = text.len * 3 + 1;
+
+	tw_buf_clear(clean);
+	if (tw_buf_reserve(clean, cap) != TW_OK) {
+		(void)sqlite3_bind_text(s, at, "", 0, SQLITE_STATIC);
+		return;
+	}
+	clean->len = tw_utf8_clean((char *)clean->data, cap, text);
+	(void)sqlite3_bind_text(
+	        s, at, (const char *)clean->data, (int)clean->len, SQLITE_TRANSIENT);
+}
+
+static void bind_ints(sqlite3_stmt *s, int at, const int64_t *values, int n)
+{
+	for (int i = 0; i < n; i++)
+		(void)sqlite3_bind_int64(s, at + i, values[i]);
+}
+
+static enum tw_status compress(
+        struct tw_trace_writer *w, const uint8_t *p, size_t len, struct tw_err *err)
+{
+	size_t bound = ZSTD_compressBound(len);
+	size_t n;
+
+	tw_buf_clear(&w->frame);
+	if (tw_buf_reserve(&w->frame, bound) != TW_OK)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
+	n = ZSTD_compress2(w->zstd, w->frame.data, bound, p, len);
+	if (ZSTD_isError(n))
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(n));
+	w->frame.len = n;
+	return TW_OK;
+}
+
+static enum tw_status out_chunk(struct tw_trace_out *o, const struct tw_chunk_info *c,
+        const uint8_t *payload, size_t len, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_CHUNK];
+	const int64_t v[] = {++w->chunks, c->thread_id, c->level, c->start_ns, c->end_ns, c->slices,
+	        c->open, c->min_dur_ns};
+	enum tw_status st = compress(w, payload, len, err);
+
+	if (st != TW_OK)
+		return st;
+	bind_ints(s, 1, v, 8);
+	(void)sqlite3_bind_blob64(s, 9, w->frame.data, w->frame.len, SQLITE_STATIC);
+	return run(w, INSERT_CHUNK, err);
+}
+
+static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, uint32_t nodes,
+        const uint8_t *payload, size_t len, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_TREE];
+	const int64_t v[] = {thread_id, nodes};
+	enum tw_status st = compress(w, payload, len, err);
+
+	if (st != TW_OK)
+		return st;
+	bind_ints(s, 1, v, 2);
+	(void)sqlite3_bind_blob64(s, 3, w->frame.data, w->frame.len, SQLITE_STATIC);
+	return run(w, INSERT_TREE, err);
+}
+
+static enum tw_status out_thread(
+        struct tw_trace_out *o, const struct tw_thread_info *t, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_THREAD];
+	const int64_t before[] = {t->thread_id, t->pid, (int64_t)t->tid};
+	const int64_t after[] = {t->is_main, (int64_t)t->slices, (int64_t)t->roots, t->max_depth,
+	        t->start_ns, t->end_ns, t->busy_ns};
+
+	bind_ints(s, 1, before, 3);
+	bind_text(s, 4, t->name, &w->frame);
+	bind_ints(s, 5, after, 7);
+	return run(w, INSERT_THREAD, err);
+}
+
+static enum tw_status out_method(
+        struct tw_trace_out *o, const struct tw_method_info *m, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_METHOD];
+	const int64_t v[] = {
+	        (int64_t)m->count, m->total_ns, m->sum_ns, m->self_ns, m->max_ns, m->cpu_ns};
+
+	(void)sqlite3_bind_int64(s, 1, w->methods++);
+	if (m->has_id) {
+		(void)sqlite3_bind_int64(s, 2, (int64_t)m->id);
+		(void)sqlite3_bind_null(s, 3);
+	} else {
+		(void)sqlite3_bind_null(s, 2);
+		bind_text(s, 3, m->name, &w->frame);
+	}
+	bind_ints(s, 4, v, 6);
+	return run(w, INSERT_METHOD, err);
+}
+
+static enum tw_status out_repair(
+        struct tw_trace_out *o, const struct tw_repair_count *r, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_REPAIR];
+
+	(void)sqlite3_bind_text(s, 1, tw_repair_info(r->what)->name, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(s, 2, (int64_t)r->count);
+	if (r->first_offset == TW_NO_OFFSET)
+		(void)sqlite3_bind_null(s, 3);
+	else
+		(void)sqlite3_bind_int64(s, 3, (int64_t)r->first_offset);
+	return run(w, INSERT_REPAIR, err);
+}
+
+static enum tw_status meta(
+        struct tw_trace_writer *w, const char *key, int64_t value, struct tw_err *err)
+{
+	sqlite3_stmt *s = w->stmts[INSERT_META];
+
+	(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(s, 2, value);
+	return run(w, INSERT_META, err);
+}
+
+static enum tw_status out_info(
+        struct tw_trace_out *o, const struct tw_trace_info *i, struct tw_err *err)
+{
+	const struct {
+		const char *key;
+		int64_t value;
+	} rows[] = {
+	        {"pid", i->pid},
+	        {"mono_base_ns", i->mono_base_ns},
+	        {"boot_base_ns", i->boot_base_ns},
+	        {"start_ns", i->start_ns},
+	        {"end_ns", i->end_ns},
+	        {"slices", (int64_t)i->slices},
+	        {"threads", i->threads},
+	        {"methods", i->methods},
+	        {"max_depth", i->max_depth},
+	        {"has_cpu", i->has_cpu},
+	};
+	enum tw_status st = TW_OK;
+
+	for (size_t k = 0; st == TW_OK && k < sizeof rows / sizeof *rows; k++)
+		st = meta(writer_of(o), rows[k].key, rows[k].value, err);
+	return st;
+}
+
+static const struct tw_trace_out_ops ops = {
+        .chunk = out_chunk,
+        .tree = out_tree,
+        .thread = out_thread,
+        .method = out_method,
+        .repair = out_repair,
+        .info = out_info,
+};
+
+static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
+{
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE |
+	                  SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE;
+	char pragmas[256];
+
+	if (sqlite3_open_v2(w->path, &w->db, flags, NULL) != SQLITE_OK)
+		return tw_trace_sql_fail(w->db, "creating a trace file", err);
+	(void)sqlite3_snprintf(sizeof pragmas, pragmas,
+	        "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+	        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4096;"
+	        "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
+	        TW_TRACE_APPLICATION_ID, TW_TRACE_SCHEMA_VERSION);
+	if (sqlite3_exec(w->db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
+	        sqlite3_exec(w->db, (const char *)tw_trace_schema[0].data, NULL, NULL, NULL) !=
+	                SQLITE_OK)
+		return tw_trace_sql_fail(w->db, "creating a trace file", err);
+	for (int i = 0; i < INSERTS; i++)
+		if (sqlite3_prepare_v2(w->db, inserts[i], -1, &w->stmts[i], NULL) != SQLITE_OK)
+			return tw_trace_sql_fail(w->db, "creating a trace file", err);
+	return TW_OK;
+}
+
+enum tw_status tw_trace_writer_new(
+        const char *path, struct tw_trace_writer **ret, struct tw_err *err)
+{
+	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
+	enum tw_status st;
+
+	if (!w)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+	w->out.ops = &ops;
+	tw_buf_init(&w->frame, SIZE_MAX / 2);
+	w->zstd = ZSTD_createCCtx();
+	w->path = tw_mem_alloc(strlen(path) + 1, 1);
+	if (!w->zstd || !w->path) {
+		tw_mem_free(w->path);
+		w->path = NULL; /* nothing was created that could be removed */
+		tw_trace_writer_free(w);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+	}
+	memcpy(w->path, path, strlen(path) + 1);
+	(void)ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	(void)ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+	st = create(w, err);
+	if (st != TW_OK)
+		tw_trace_writer_free(w);
+	else
+		*ret = w;
+	return st;
+}
+
+struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w)
+{
+	return &w->out;
+}
+
+static void close_db(struct tw_trace_writer *w)
+{
+	for (int i = 0; i < INSERTS; i++) {
+		(void)sqlite3_finalize(w->stmts[i]);
+		w->stmts[i] = NULL;
+	}
+	(void)sqlite3_close(w->db);
+	w->db = NULL;
+}
+
+static enum tw_status sync_file(const char *path, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool synced = fd >= 0 && fsync(fd) == 0;
+	int why = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (!synced)
+		return tw_fail(err, why == ENOSPC || why == EDQUOT ? TW_FULL : TW_IO, TW_NO_OFFSET,
+		        "a trace file could not be made durable (errno %d)", why);
+	return TW_OK;
+}
+
+static enum tw_status write_facts(
+        struct tw_trace_writer *w, const struct tw_trace_facts *facts, struct tw_err *err)
+{
+	sqlite3_stmt *s = w->stmts[INSERT_META];
+	enum tw_status st;
+
+	(void)sqlite3_bind_text(s, 1, "format", -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(s, 2, facts->format, -1, SQLITE_TRANSIENT);
+	st = run(w, INSERT_META, err);
+	if (st == TW_OK)
+		st = meta(w, "input_bytes", (int64_t)facts->input_bytes, err);
+	if (st == TW_OK)
+		st = meta(w, "decoded_bytes", (int64_t)facts->decoded_bytes, err);
+	if (st == TW_OK)
+		st = meta(w, "decoder_version", facts->decoder_version, err);
+	return st;
+}
+
+enum tw_status tw_trace_writer_commit(
+        struct tw_trace_writer *w, const struct tw_trace_facts *facts, struct tw_err *err)
+{
+	enum tw_status st = write_facts(w, facts, err);
+
+	if (st != TW_OK)
+		return st;
+	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
+	close_db(w);
+	st = sync_file(w->path, err);
+	w->committed = st == TW_OK;
+	return st;
+}
+
+struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
+{
+	if (!w)
+		return NULL;
+	close_db(w);
+	if (!w->committed && w->path)
+		(void)unlink(w->path);
+	(void)ZSTD_freeCCtx(w->zstd);
+	tw_buf_done(&w->frame);
+	tw_mem_free(w->path);
+	tw_mem_free(w);
+	return NULL;
+}

@@ -1,0 +1,163 @@
+/*
+ * bench_decode.c - upload file to trace file, as a worker does it.
+ *
+ * Prints records/s, bytes per slice and peak memory per record, with the time
+ * of decompressing the same file alone (libzstd, same process) beside it, so
+ * that the ratio means something on any machine.
+ *
+ *   bench_decode FILE.zst [TIMES]
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "decoder.h"
+#include "trace/builder.h"
+#include "trace_file.h"
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void die(const char *what, const struct tw_err *err)
+{
+	(void)fprintf(stderr, "bench_decode: %s: %s\n", what, err ? err->msg : "");
+	exit(1);
+}
+
+static uint8_t *slurp(const char *path, size_t *ret_len)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *p;
+	size_t at = 0;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		die(path, NULL);
+	p = tw_mem_alloc((size_t)st.st_size, 1);
+	while (p && at < (size_t)st.st_size) {
+		ssize_t n = read(fd, p + at, (size_t)st.st_size - at);
+
+		if (n <= 0)
+			die(path, NULL);
+		at += (size_t)n;
+	}
+	(void)close(fd);
+	*ret_len = at;
+	return p;
+}
+
+/* Decompresses in pieces, as the worker must, and throws the result away. */
+static double plain_zstd(const uint8_t *p, size_t len)
+{
+	ZSTD_DCtx *z = ZSTD_createDCtx();
+	size_t cap = ZSTD_DStreamOutSize();
+	uint8_t *out = tw_mem_alloc(cap, 1);
+	ZSTD_inBuffer in = {p, len, 0};
+	double t = seconds();
+
+	while (in.pos < in.size) {
+		ZSTD_outBuffer o = {out, cap, 0};
+
+		if (ZSTD_isError(ZSTD_decompressStream(z, &o, &in)))
+			return -1;
+	}
+	t = seconds() - t;
+	tw_mem_free(out);
+	(void)ZSTD_freeDCtx(z);
+	return t;
+}
+
+struct steps {
+	double push, write, commit;
+	uint64_t slices, bytes;
+};
+
+static void decode_once(const uint8_t *p, size_t len, const char *path, struct steps *ret)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
+	struct tw_builder *b = tw_builder_new(&limits);
+	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, NULL, tw_builder_sink(b));
+	struct tw_trace_writer *w = NULL;
+	struct tw_trace_facts facts = {"btrace2", len, 0, TW_DECODER_VERSION};
+	struct tw_trace_file *f = NULL;
+	struct tw_err err;
+	struct stat st;
+	double t0 = seconds();
+	double t1;
+	double t2;
+
+	if (tw_decoder_push(d, p, len, &err) || tw_decoder_finish(d, &err))
+		die("decoding", &err);
+	facts.decoded_bytes = tw_decoder_bytes(d);
+	t1 = seconds();
+	(void)unlink(path);
+	if (tw_trace_writer_new(path, &w, &err) ||
+	        tw_builder_write(b, tw_trace_writer_out(w), &err))
+		die("writing", &err);
+	t2 = seconds();
+	if (tw_trace_writer_commit(w, &facts, &err))
+		die("committing", &err);
+	*ret = (struct steps){t1 - t0, t2 - t1, seconds() - t2, 0, 0};
+	tw_trace_writer_free(w);
+	tw_decoder_free(d);
+	tw_builder_free(b);
+	tw_arena_free(a);
+	if (stat(path, &st) != 0 || tw_trace_file_open(path, &f, &err))
+		die("opening", &err);
+	ret->bytes = (uint64_t)st.st_size;
+	ret->slices = tw_trace_file_info(f)->slices;
+	tw_trace_file_close(f);
+}
+
+int main(int argc, char **argv)
+{
+	int times = argc > 2 ? argv[2][0] - '0' : 3;
+	char path[64];
+	struct steps best = {0};
+	struct rusage ru;
+	double zstd_s = 1e9;
+	double best_s = 1e9;
+	size_t len = 0;
+	uint8_t *p;
+
+	if (argc < 2)
+		return 2;
+	p = slurp(argv[1], &len);
+	(void)snprintf(path, sizeof path, "/tmp/bench_decode-%d.db", (int)getpid());
+	for (int i = 0; i < times; i++) {
+		struct steps s;
+		double z = plain_zstd(p, len);
+
+		decode_once(p, len, path, &s);
+		if (z < zstd_s)
+			zstd_s = z;
+		if (s.push + s.write + s.commit < best_s) {
+			best_s = s.push + s.write + s.commit;
+			best = s;
+		}
+	}
+	(void)unlink(path);
+	(void)getrusage(RUSAGE_SELF, &ru);
+	(void)printf("slices %llu  records/s %.2f M  push %.3f s  write %.3f s  commit %.3f s\n",
+	        (unsigned long long)best.slices, (double)best.slices / best_s / 1e6, best.push,
+	        best.write, best.commit);
+	(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
+	(void)printf("trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
+	(void)printf("peak memory %.1f MiB, %.1f B per record past 64 MiB and the input\n",
+	        (double)ru.ru_maxrss / 1024,
+	        ((double)ru.ru_maxrss * 1024 - (double)len - (64 << 20)) / (double)best.slices);
+	tw_mem_free(p);
+	return 0;
+}
