@@ -1,0 +1,271 @@
+/*
+ * api.test.mjs - callers and what they may, lists, deletion, health, and the server's own life.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, sleep, startServer, tracewell, until } from './server.mjs';
+
+test('a key reaches its own project and nothing else', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(sampleTrace(), { query: { build_id: 'b1' } });
+	await s.put('/api/v1/builds/b1/methods', sampleMapping);
+	const other = { read: s.key('read', 'other'), ingest: s.key('ingest', 'other') };
+	const at = `/api/v1/traces/${trace.id}`;
+
+	for (const target of [at, `${at}/threads`, `${at}/names`, `${at}/methods`, `${at}/flame`, `${at}/slices?thread=4000`, `${at}/slices/0`, `${at}/search?q=a`, `${at}/perfetto`, `${at}/raw/trace`, '/api/v1/builds/b1'])
+		assert.equal((await s.get(target, { key: other.read })).status, 404, target);
+	assert.equal((await s.get(at, { key: other.ingest })).status, 404);
+	assert.equal((await s.ask('DELETE', at, { key: other.read })).status, 404);
+	assert.deepEqual((await s.get('/api/v1/traces', { key: other.read })).json, { traces: [], total: 0, cursor: null });
+	assert.deepEqual((await s.get('/api/v1/builds', { key: other.read })).json.builds, []);
+	assert.deepEqual((await s.get('/api/v1/facets?column=app', { key: other.read })).json.values, []);
+	assert.equal((await s.get('/api/v1/projects', { key: other.read })).json.projects.length, 1);
+
+	await t.test('the same idempotency key in two projects is two traces', async () => {
+		const headers = { 'Idempotency-Key': 'same' };
+		const a = await s.post('/api/v1/traces', sampleTrace(9), { headers });
+		const b = await s.post('/api/v1/traces', sampleTrace(9), { headers, key: other.ingest });
+		assert.equal(a.status, 202);
+		assert.equal(b.status, 202);
+		assert.notEqual(a.json.id, b.json.id);
+	});
+	await t.test('scopes', async () => {
+		assert.equal((await s.get(at, { key: s.ingest })).status, 200);
+		assert.equal((await s.get(`${at}/threads`, { key: s.ingest })).status, 403);
+		assert.equal((await s.get('/api/v1/traces', { key: s.ingest })).status, 403);
+		assert.equal((await s.ask('DELETE', at, { key: s.ingest })).status, 403);
+		assert.equal((await s.put('/api/v1/builds/b1/methods', sampleMapping, { key: s.read })).status, 403);
+		assert.equal((await s.get('/api/v1/keys')).status, 403);
+		assert.equal((await s.get('/api/v1/traces', { key: null })).status, 401);
+	});
+	await t.test('a revoked key is nobody', async () => {
+		const key = s.key('read', 'gone');
+		const row = tracewell('key', 'list', '--data', s.data, '--project', 'gone').split('\t');
+		assert.equal((await s.get('/api/v1/traces', { key })).status, 200);
+		tracewell('key', 'revoke', '--data', s.data, '--project', 'gone', row[0]);
+		assert.equal((await s.get('/api/v1/traces', { key })).status, 401);
+		assert.match(tracewell('key', 'list', '--data', s.data, '--project', 'gone'), /revoked/);
+	});
+});
+
+test('sessions', async (t) => {
+	const s = await startServer(t);
+	const project = (await s.get('/api/v1/projects')).json.projects[0];
+	const signIn = (token) => s.ask('POST', '/api/v1/session', { key: null, body: JSON.stringify({ token }) });
+	const link = tracewell('link', 'create', '--data', s.data, '--url', 'https://t.example/');
+	assert.match(link, /^https:\/\/t\.example\/signin#twl_[\w-]{43}$/);
+
+	const nobody = await s.get('/api/v1/session', { key: null });
+	assert.equal(nobody.json.signed_in, false);
+	assert.deepEqual(nobody.json.projects, []);
+
+	const answer = await signIn(link.split('#')[1]);
+	assert.equal(answer.status, 204, answer.text);
+	const given = answer.headers.get('set-cookie');
+	assert.match(given, /HttpOnly/);
+	assert.match(given, /SameSite=Strict/);
+	const cookie = given.split(';')[0];
+	const as = (headers) => ({ key: null, headers: { Cookie: cookie, ...headers } });
+	const change = { 'X-Tracewell': '1' };
+
+	await t.test('a link is used once', async () => assert.equal((await signIn(link.split('#')[1])).status, 401));
+	await t.test('an admin sees the projects', async () => {
+		const { json } = await s.get('/api/v1/session', as());
+		assert.equal(json.scope, 'admin');
+		assert.equal(json.projects.length, 1);
+		assert.deepEqual(json.project, project);
+		assert.equal((await s.get(`/api/v1/traces?project=${project.id}`, as())).status, 200);
+		assert.equal((await s.get('/api/v1/traces?project=01ARZ3NDEKTSV4RRFFQ69G5FAV', as())).status, 404);
+	});
+	await t.test('changes by cookie need the guard header', async () => {
+		const body = JSON.stringify({ name: 'k', scope: 'ingest' });
+		assert.equal((await s.ask('POST', '/api/v1/keys', { ...as(), body })).status, 403);
+		const made = await s.ask('POST', '/api/v1/keys', { ...as(change), body });
+		assert.equal(made.status, 201);
+		assert.equal((await s.post('/api/v1/traces', sampleTrace(), { key: made.json.key })).status, 202);
+		const { keys } = (await s.get('/api/v1/keys', as())).json;
+		assert.ok(keys.some((k) => k.id === made.json.id && k.scope === 'ingest' && k.revoked_ms === 0));
+		assert.ok(!JSON.stringify(keys).includes(made.json.key), 'secrets are not listed');
+		assert.equal((await s.ask('DELETE', `/api/v1/keys/${made.json.id}`, as(change))).status, 204);
+		assert.equal((await s.post('/api/v1/traces', sampleTrace(), { key: made.json.key })).status, 401);
+		for (const bad of ['{}', '[]', 'x', '{"scope":"admin"}', '{"scope":"read","name":5}', '{"scope":"read","name":"a\\u0000"}'])
+			assert.equal((await s.ask('POST', '/api/v1/keys', { ...as(change), body: bad })).status, 400, bad);
+	});
+	await t.test('a read token signs in for its project', async () => {
+		const token = await signIn(s.read);
+		assert.equal(token.status, 204);
+		const headers = { Cookie: token.headers.get('set-cookie').split(';')[0] };
+		const { json } = await s.get('/api/v1/session', { key: null, headers });
+		assert.equal(json.scope, 'read');
+		assert.equal((await s.get('/api/v1/keys', { key: null, headers })).status, 403);
+		assert.equal((await signIn(s.ingest)).status, 401);
+	});
+	await t.test('signing out ends it', async () => {
+		assert.equal((await s.ask('DELETE', '/api/v1/session', as(change))).status, 204);
+		assert.equal((await s.get('/api/v1/traces', as())).status, 401);
+	});
+	await t.test('no secret in the log', () => {
+		for (const secret of [s.read, s.ingest, cookie.split('=')[1], link.split('#')[1]]) assert.ok(!s.log.includes(secret));
+	});
+});
+
+test('lists, pages, filters and deletion', async (t) => {
+	const s = await startServer(t);
+	const ids = [];
+	for (let i = 0; i < 7; i++) {
+		const query = { app: i % 2 ? 'odd' : 'even', scenario: 'page', device: `d${i}` };
+		ids.push((await s.trace(sampleTrace(10 + i), { query })).id);
+	}
+	const list = async (query) => (await s.get('/api/v1/traces', { query })).json;
+
+	await t.test('pages hold each trace once', async () => {
+		const seen = [];
+		let cursor = '';
+		do {
+			const page = await list({ limit: '3', ...(cursor ? { cursor } : {}) });
+			assert.equal(page.total, 7);
+			seen.push(...page.traces.map((x) => x.id));
+			cursor = page.cursor;
+		} while (cursor);
+		assert.deepEqual(seen, [...ids].reverse());
+	});
+	await t.test('sorting and filters', async () => {
+		const sizes = (await list({ sort: 'slices', order: 'asc' })).traces.map((x) => x.summary.slices);
+		assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
+		assert.equal((await list({ app: 'odd' })).total, 3);
+		assert.equal((await list({ q: 'd3' })).total, 1);
+		assert.equal((await list({ state: 'failed' })).total, 0);
+		assert.equal((await list({ app: "x' OR '1'='1" })).total, 0);
+		assert.deepEqual((await s.get('/api/v1/facets?column=app')).json.values, [{ value: 'even', count: 4 }, { value: 'odd', count: 3 }]);
+		for (const bad of ['sort=x', 'order=up', 'limit=0', 'limit=501', 'state=x', 'since=x', 'cursor=nonsense'])
+			assert.equal((await s.get(`/api/v1/traces?${bad}`)).status, 400, bad);
+		assert.equal((await s.get('/api/v1/facets?column=key_id')).status, 400);
+	});
+	await t.test('deletion takes row, trace file and blobs', async () => {
+		const count = (folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
+		const [blobs, files] = [count('blobs'), count('traces')];
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids[0]}`)).status, 204);
+		assert.equal((await s.get(`/api/v1/traces/${ids[0]}`)).status, 404);
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids[0]}`)).status, 404);
+		assert.equal(count('blobs'), blobs - 1);
+		assert.equal(count('traces'), files - 1);
+		for (const bad of ['x', '..%2f..', '%2e%2e', "'", ids[1].toLowerCase()]) assert.equal((await s.get(`/api/v1/traces/${bad}`)).status, 404, bad);
+	});
+});
+
+test('health, metrics and the page', async (t) => {
+	const s = await startServer(t);
+	assert.deepEqual((await s.get('/healthz', { key: null })).json, { status: 'ok' });
+	assert.equal((await s.get('/readyz', { key: null })).json.status, 'ready');
+	await s.trace(sampleTrace());
+	await t.test('metrics are in Prometheus form', async () => {
+		const { text, headers } = await s.get('/metrics', { key: null });
+		assert.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+		const seen = new Set();
+		let current = '';
+		for (const line of text.trim().split('\n')) {
+			const type = /^# TYPE (\w+) /.exec(line);
+			if (type) {
+				assert.ok(!seen.has(type[1]), `${type[1]} comes twice`);
+				seen.add((current = type[1]));
+			} else {
+				assert.match(line, /^\w+(\{(\w+="[^"]*",?)*\})? [-+.\de]+$/);
+				assert.ok(line.startsWith(current), `${line} under ${current}`);
+			}
+		}
+		assert.match(text, /tracewell_requests_total\{method="POST",route="\/api\/v1\/traces",status="202"\} 1\n/);
+		assert.match(text, /tracewell_queue_traces 0\n/);
+		assert.match(text, /tracewell_decodes_total\{format="btrace2",outcome="ready"\} 1\n/);
+	});
+	await t.test('page addresses give the page, files their type', async () => {
+		for (const target of ['/', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '/signin', '/builds']) {
+			const answer = await s.get(target, { key: null });
+			assert.equal(answer.status, 200);
+			assert.match(answer.headers.get('content-type'), /^text\/html/);
+			assert.match(answer.headers.get('content-security-policy'), /default-src 'self'.*frame-ancestors 'none'/);
+		}
+		for (const target of ['/no.js', '/assets/no', '/api/v1/no', '/api', '/.git/config', '/..%2f..%2fetc%2fpasswd'])
+			assert.equal((await s.get(target, { key: null })).status, 404, target);
+	});
+	await t.test('answers are compressed as asked', async () => {
+		const gzip = await s.get('/api/v1/openapi.json', { key: null, headers: { 'Accept-Encoding': 'gzip' } });
+		assert.equal(gzip.headers.get('content-encoding'), 'gzip');
+		assert.equal(gzip.headers.get('vary'), 'Accept-Encoding');
+		const socket = await s.socket('GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: gzip;q=0.5, zstd\r\n\r\n');
+		assert.match(await socket.answer, /Content-Encoding: zstd/);
+	});
+	await t.test('idle memory', async () => {
+		const mib = s.resident();
+		t.diagnostic(`resident after one trace: ${mib.toFixed(1)} MiB`);
+		assert.ok(mib <= 40, `${mib} MiB`);
+	});
+});
+
+test('the command line', async (t) => {
+	const fails = (...args) => {
+		try {
+			tracewell(...args);
+		} catch (e) {
+			return e;
+		}
+		return assert.fail(`${args.join(' ')} went through`);
+	};
+	assert.match(tracewell('version'), /^tracewell \d+\.\d+\.\d+$/);
+	assert.match(tracewell('help'), /tracewell serve/);
+	assert.match(tracewell('serve', '--help'), /--max-body/);
+	assert.equal(fails('nonsense').status, 2);
+	assert.equal(fails('serve', '--no-such-flag', '1').status, 2);
+	assert.match(fails('serve', '--listen', '0.0.0.0:0').stderr, /behind-proxy/);
+	assert.equal(fails('key', 'create', '--project', 'p').status, 1);
+	assert.equal(fails('key', 'create', '--scope', 'read').status, 2);
+	assert.equal(fails('key', 'create', '--project', 'a\nb', '--scope', 'read').status, 2);
+	assert.ok(fs.existsSync(binary()));
+
+	await t.test('IPv6', async (t6) => {
+		const s = await startServer(t6, { args: ['--listen', '[::1]:0'] }).catch(() => null);
+		if (!s) return t6.skip('no IPv6 here');
+		assert.equal((await fetch(`http://[::1]:${s.port}/healthz`)).status, 200);
+	});
+	await t.test('a port in use is told', async (tp) => {
+		const s = await startServer(tp);
+		const e = fails('serve', '--data', s.data + '-2', '--listen', `127.0.0.1:${s.port}`);
+		fs.rmSync(s.data + '-2', { recursive: true, force: true });
+		assert.equal(e.status, 1);
+		assert.match(e.stderr, /Address already in use/);
+	});
+});
+
+test('a stop is graceful', async (t) => {
+	const s = await startServer(t);
+	const body = sampleTrace(40);
+	const socket = await s.socket(
+		`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${s.ingest}\r\nContent-Length: ${body.length}\r\n\r\n`,
+	);
+	socket.write(body.subarray(0, 100));
+	await until(() => (s.spool().length === 1 ? true : undefined), 'an upload under way', 5);
+	s.child.kill('SIGTERM');
+	await sleep(200);
+	assert.equal(s.exited, false, 'it waits for the upload');
+	socket.write(body.subarray(100));
+	assert.match(await socket.answer, /^HTTP\/1\.1 202 /);
+	assert.deepEqual(await s.ended, { code: 0, signal: null });
+	assert.match(s.log, /event=stopped/);
+	await s.start();
+	await until(async () => ((await s.get('/api/v1/traces?state=ready')).json.total === 1 ? true : undefined), 'decoded after the restart');
+});
+
+test('replies to keep', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(sampleTrace());
+	const raw = await s.get(`/api/v1/traces/${trace.id}/raw/trace`);
+	assert.deepEqual(raw.bytes, sampleTrace());
+	const packed = zlib.gzipSync(sampleTrace(12));
+	const second = await s.trace(packed);
+	assert.deepEqual((await s.get(`/api/v1/traces/${second.id}/raw/trace`)).bytes, packed);
+	assert.equal((await s.get(`/api/v1/traces/${trace.id}/raw/threads`)).status, 404);
+});

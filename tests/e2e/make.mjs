@@ -1,0 +1,73 @@
+/*
+ * make.mjs - small inputs for the tests: btrace 2.0 files, zstd frames, multipart bodies.
+ */
+
+const BASE = 1_000_000_000_000n;
+
+/* rhea-atrace.bin, version 5: records are [tid, method, start_ns, dur_ns], children first. */
+export function btrace(records, { version = 5, pid = 4000 } = {}) {
+	const out = Buffer.alloc(32 + 16 * records.length);
+	out.writeUInt32LE(version, 0);
+	out.writeUInt32LE(pid, 4);
+	out.writeBigUInt64LE(BASE + 5_000_000_000n, 8);
+	out.writeBigUInt64LE(BASE, 16);
+	out.writeBigUInt64LE(BASE, 24);
+	records.forEach(([tid, method, start, dur], i) => {
+		const s = BigInt.asUintN(45, BigInt(start));
+		const d = BigInt.asUintN(45, BigInt(dur));
+		out.writeBigUInt64LE((s << 19n) | (d >> 26n), 32 + 16 * i);
+		out.writeBigUInt64LE(((d & 0x3ffffffn) << 38n) | (BigInt(tid & 0x7fff) << 23n) | BigInt(method), 40 + 16 * i);
+	});
+	return out;
+}
+
+/* `calls` calls of methods 1..9 two deep on the main thread: 3 records each. */
+export function sampleTrace(calls = 50, pid = 4000) {
+	const records = [];
+	for (let i = 0; i < calls; i++) {
+		const at = 1_000_000 + i * 10_000;
+		records.push([pid, 2 + (i % 4), at + 1000, 2000], [pid, 6, at + 4000, 3000], [pid, 1, at, 9000]);
+	}
+	return btrace(records, { pid });
+}
+
+export const sampleMapping = [
+	'# 11111111-2222-3333-4444-555555555555',
+	...Array.from({ length: 9 }, (_, i) => `${i + 1},1,com.example.app.Class${i} method${i + 1} ()V`),
+	'',
+].join('\n');
+
+function block(type, size, last) {
+	const head = Buffer.alloc(3);
+	head.writeUIntLE((last ? 1 : 0) | (type << 1) | (size << 3), 0, 3);
+	return head;
+}
+
+/* A valid zstd frame of stored blocks, and of runs of one byte: pieces are Buffers or {byte, n}. */
+export function zstd(...pieces) {
+	const out = [Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58])]; /* 2 MiB window */
+	for (const piece of pieces) {
+		const n = Buffer.isBuffer(piece) ? piece.length : piece.n;
+		for (let at = 0; at < n; at += 131072) {
+			const size = Math.min(131072, n - at);
+			if (Buffer.isBuffer(piece)) out.push(block(0, size, false), piece.subarray(at, at + size));
+			else out.push(block(1, size, false), Buffer.from([piece.byte]));
+		}
+	}
+	out.push(block(0, 0, true));
+	return Buffer.concat(out);
+}
+
+/* A multipart/form-data body of [name, content] pairs. */
+export function form(...parts) {
+	const boundary = 'e2e-boundary-7c1f';
+	const out = [];
+	for (const [name, content] of parts)
+		out.push(
+			Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"; filename="${name}"\r\n\r\n`),
+			Buffer.from(content),
+			Buffer.from('\r\n'),
+		);
+	out.push(Buffer.from(`--${boundary}--\r\n`));
+	return { body: Buffer.concat(out), headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` } };
+}

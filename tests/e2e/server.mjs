@@ -1,0 +1,184 @@
+/*
+ * server.mjs - a real tracewell on a free port with a fresh data folder, for the tests beside it.
+ *
+ *   const s = await startServer(t, { args: ['--max-body', '64K'] });   // ends with the test t
+ *   const r = await s.post('/api/v1/traces', body, { query: { build_id: 'b1' } });
+ *
+ * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+
+export function binary() {
+	if (process.env.TRACEWELL) return path.resolve(process.env.TRACEWELL);
+	const built = fs
+		.readdirSync(root)
+		.map((name) => path.join(root, name, 'server', 'tracewell'))
+		.filter((file) => fs.existsSync(file))
+		.sort((a, b) => fs.statSync(b).mtimeMs - fs.statSync(a).mtimeMs);
+	if (!built.length) throw new Error('no built tracewell: set TRACEWELL or run meson and ninja');
+	return built[0];
+}
+
+/* Runs a subcommand; stdout trimmed. */
+export function tracewell(...args) {
+	return execFileSync(binary(), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+}
+
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/* Asks again until the answer is not undefined. */
+export async function until(ask, what, seconds = 30) {
+	const end = Date.now() + seconds * 1000;
+	while (Date.now() < end) {
+		const answer = await ask();
+		if (answer !== undefined) return answer;
+		await sleep(40);
+	}
+	throw new Error(`${what}: not within ${seconds} s`);
+}
+
+export class Server {
+	constructor(data, args, env) {
+		this.data = data;
+		this.args = args;
+		this.env = env;
+		this.log = '';
+	}
+
+	async start() {
+		this.exited = false;
+		this.child = spawn(
+			binary(),
+			['serve', '--data', this.data, '--listen', '127.0.0.1:0', ...this.args],
+			{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.env } },
+		);
+		this.ended = new Promise((done) =>
+			this.child.once('exit', (code, signal) => {
+				this.exited = true;
+				done({ code, signal });
+			}),
+		);
+		const start = this.log.length;
+		const hear = (text) => (this.log += text);
+		this.child.stdout.setEncoding('utf8').on('data', hear);
+		this.child.stderr.setEncoding('utf8').on('data', hear);
+		this.port = await until(
+			() => {
+				if (this.exited) throw new Error('the server ended: ' + this.log.slice(-500));
+				const said = /event=listening url=http:\/\/[^ ]*:(\d+)/.exec(this.log.slice(start));
+				return said ? Number(said[1]) : undefined;
+			},
+			'a listening server',
+			20,
+		);
+		this.url = `http://127.0.0.1:${this.port}`;
+	}
+
+	key(scope, project = 'test') {
+		return tracewell('key', 'create', '--data', this.data, '--project', project, '--scope', scope);
+	}
+
+	get ingest() {
+		return (this.ingestKey ??= this.key('ingest'));
+	}
+
+	get read() {
+		return (this.readKey ??= this.key('read'));
+	}
+
+	/* Any request; `key` null sends none. The answer's body is in .bytes, .text and .json. */
+	async ask(method, target, { key = this.read, body, query, headers = {} } = {}) {
+		const search = query ? '?' + new URLSearchParams(query) : '';
+		const answer = await fetch(this.url + target + search, {
+			method,
+			body,
+			duplex: 'half',
+			headers: { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...headers },
+		});
+		const bytes = Buffer.from(await answer.arrayBuffer());
+		const text = bytes.toString('utf8');
+		const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json');
+		return { status: answer.status, headers: answer.headers, bytes, text, json: isJson ? JSON.parse(text) : undefined };
+	}
+
+	get(target, options) {
+		return this.ask('GET', target, options);
+	}
+
+	post(target, body, options = {}) {
+		return this.ask('POST', target, { key: this.ingest, body, ...options });
+	}
+
+	put(target, body, options = {}) {
+		return this.ask('PUT', target, { key: this.ingest, body, ...options });
+	}
+
+	/* Uploads and waits until ready or failed; the TRACE. */
+	async trace(body, options) {
+		const answer = await this.post('/api/v1/traces', body, options);
+		if (answer.status > 202) throw new Error(`upload: ${answer.status} ${answer.text}`);
+		return this.decoded(answer.json.id);
+	}
+
+	async decoded(id) {
+		return until(async () => {
+			const { json } = await this.get(`/api/v1/traces/${id}`);
+			return json.state === 'ready' || json.state === 'failed' ? json : undefined;
+		}, `trace ${id} decoded`);
+	}
+
+	async total() {
+		return (await this.get('/api/v1/traces')).json.total;
+	}
+
+	/* Names of what lies in the spool: uploads under way, or left. */
+	spool() {
+		const folder = path.join(this.data, 'spool');
+		return fs.existsSync(folder) ? fs.readdirSync(folder) : [];
+	}
+
+	/* A socket for what no well-behaved client sends; .answer is all it ever says. */
+	async socket(text = '') {
+		const socket = net.connect(this.port, '127.0.0.1');
+		await new Promise((done, fail) => socket.once('connect', done).once('error', fail));
+		socket.on('error', () => {});
+		socket.answer = new Promise((done) => {
+			let all = '';
+			socket.setEncoding('latin1').on('data', (piece) => (all += piece));
+			socket.once('close', () => done(all));
+		});
+		if (text) socket.write(text);
+		return socket;
+	}
+
+	async stop(signal = 'SIGTERM') {
+		if (this.exited) return this.ended;
+		this.child.kill(signal);
+		return this.ended;
+	}
+
+	/* Resident memory in MiB. */
+	resident() {
+		const status = fs.readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+		return Number(/VmRSS:\s+(\d+) kB/.exec(status)[1]) / 1024;
+	}
+}
+
+/* `t`: the test or suite context whose end stops it and removes its data. */
+export async function startServer(t, { args = [], env = {}, data } = {}) {
+	const folder = data ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-e2e-'));
+	const server = new Server(folder, args, env);
+	await server.start();
+	t.after(async () => {
+		await server.stop();
+		if (!data) fs.rmSync(folder, { recursive: true, force: true });
+	});
+	return server;
+}
