@@ -197,6 +197,9 @@ enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err) TW_MUST_USE;
 /* At start: whatever a dead server had claimed is queued again. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+/* A trace whose file is gone or damaged is decoded again from its raw parts. */
+enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,
+	const char *trace_id, struct tw_err *err) TW_MUST_USE;
 struct tw_queue_stats {
 	uint64_t queued, decoding;
 	int64_t oldest_ms; /* age of the oldest queued */

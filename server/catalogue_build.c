@@ -1,0 +1,192 @@
+/*
+ * catalogue_build.c - builds and the mappings that name their methods.
+ */
+#include "catalogue_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BUILD_COLUMNS                                                                              \
+	"build_id,map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"   \
+	"traces,app,version_name,created_ms"
+
+enum { LIMIT_MAX = 500 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_build_row *r)
+{
+	*r = (struct tw_build_row){
+	        .build_id = tw_cat_text(q, 0, a),
+	        .map_sha256 = tw_cat_text(q, 1, a),
+	        .source_sha256 = tw_cat_text(q, 2, a),
+	        .map_version = tw_cat_text(q, 3, a),
+	        .entries = (uint64_t)tw_cat_int(q, 4),
+	        .malformed = (uint64_t)tw_cat_int(q, 5),
+	        .duplicates = (uint64_t)tw_cat_int(q, 6),
+	        .updated_ms = tw_cat_int(q, 7),
+	        .traces = (uint64_t)tw_cat_int(q, 8),
+	        .app = tw_cat_text(q, 9, a),
+	        .version_name = tw_cat_text(q, 10, a),
+	};
+	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
+	       r->version_name;
+}
+
+static enum tw_status get(sqlite3 *db, const char *project_id, const char *build_id,
+        struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT " BUILD_COLUMNS " FROM build WHERE project_id=? AND build_id=?", "tt",
+	        project_id, build_id);
+
+	if (st != TW_OK)
+		return st;
+	*ret_found = tw_cat_row(&q);
+	if (*ret_found && !read_row(&q, a, ret))
+		st = no_memory(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status put(
+        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
+{
+	int64_t now = tw_cat_now_ms();
+
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT INTO build(project_id,build_id,created_ms,map_sha256,source_sha256,"
+	        "map_version,entries,malformed,duplicates,updated_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
+	        " ON CONFLICT DO UPDATE SET map_sha256=excluded.map_sha256,"
+	        " source_sha256=excluded.source_sha256, map_version=excluded.map_version,"
+	        " entries=excluded.entries, malformed=excluded.malformed,"
+	        " duplicates=excluded.duplicates, updated_ms=excluded.updated_ms",
+	        "ttitttiiii", project_id, r->build_id, now, r->map_sha256, r->source_sha256,
+	        r->map_version, (int64_t)r->entries, (int64_t)r->malformed, (int64_t)r->duplicates,
+	        now);
+}
+
+enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
+        const struct tw_build_row *row, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_build_row before = {.map_sha256 = "", .source_sha256 = ""};
+	bool found = false;
+	const char *old[2];
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = get(c->writer, project_id, row->build_id, a, &before, &found, err);
+	if (st == TW_OK)
+		st = put(c->writer, project_id, row, err);
+	old[0] = before.map_sha256;
+	old[1] = before.source_sha256;
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(c->writer, old, 2, a, ret_blobs, ret_n, err);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_build_row *ret, struct tw_err *err)
+{
+	struct tw_build_row row;
+	bool found = false;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = get(db, project_id, build_id, a, &row, &found, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK && !found)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "no trace and no mapping was sent for this build");
+	if (st == TW_OK)
+		*ret = row;
+	return st;
+}
+
+/* Cursor: "<created>.<build id>". */
+static enum tw_status after_cursor(
+        const char *cursor, int64_t *ret_created, const char **ret_id, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(cursor);
+	struct tw_str created = tw_str_split(&rest, '.');
+	uint64_t number = 0;
+
+	*ret_created = INT64_MAX;
+	*ret_id = "";
+	if (!cursor[0])
+		return TW_OK;
+	if (!tw_str_u64(created, INT64_MAX, &number))
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "cursor is not one that a list gave");
+	*ret_created = (int64_t)number;
+	*ret_id = rest.ptr; /* the rest of a NUL-terminated string */
+	return TW_OK;
+}
+
+struct page {
+	struct tw_build_row *rows;
+	size_t n, limit;
+	const char *cursor;
+	int64_t last_created;
+};
+
+static enum tw_status list(sqlite3 *db, const char *project_id, const char *cursor,
+        struct tw_arena *a, struct page *p, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	int64_t created;
+	const char *id;
+	enum tw_status st = after_cursor(cursor, &created, &id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, /* build_by_age */
+		        "SELECT " BUILD_COLUMNS " FROM build WHERE project_id=? AND"
+		        " (created_ms, build_id) < (?, ?) ORDER BY created_ms DESC, build_id DESC"
+		        " LIMIT ?",
+		        "titi", project_id, created, id, (int64_t)p->limit + 1);
+	if (st != TW_OK)
+		return st;
+	p->cursor = "";
+	while (st == TW_OK && tw_cat_row(&q)) {
+		if (p->n == p->limit) {
+			p->cursor = tw_arena_printf(a, "%lld.%s", (long long)p->last_created,
+			        p->rows[p->n - 1].build_id);
+			st = p->cursor ? TW_OK : no_memory(err);
+			break;
+		}
+		st = read_row(&q, a, &p->rows[p->n++]) ? TW_OK : no_memory(err);
+		p->last_created = tw_cat_int(&q, 11);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_id, uint32_t limit,
+        const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
+        const char **ret_cursor, struct tw_err *err)
+{
+	struct page p = {.limit = limit && limit < LIMIT_MAX ? limit : LIMIT_MAX};
+	sqlite3 *db;
+	enum tw_status st;
+
+	p.rows = tw_arena_alloc(a, p.limit, sizeof *p.rows);
+	if (!p.rows)
+		return no_memory(err);
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = list(db, project_id, cursor ? cursor : "", a, &p, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK) {
+		*ret = p.rows;
+		*ret_n = p.n;
+		*ret_cursor = p.cursor;
+	}
+	return st;
+}

@@ -1,0 +1,71 @@
+#include "ulid.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <pthread.h>
+#include <string.h>
+
+static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t last_ms;
+static uint8_t random_part[10];
+
+/* False when all 80 bits were used up within the millisecond. */
+static bool count_up(void)
+{
+	for (int i = 9; i >= 0; i--)
+		if (++random_part[i])
+			return true;
+	return false;
+}
+
+static bool next_bits(int64_t now_ms, uint8_t bits[16])
+{
+	bool ok = true;
+
+	(void)pthread_mutex_lock(&lock);
+	if (now_ms <= last_ms && last_ms - now_ms < 1000) {
+		ok = count_up();
+	} else {
+		last_ms = now_ms;
+		ok = gnutls_rnd(GNUTLS_RND_NONCE, random_part, sizeof random_part) == 0;
+		random_part[0] &= 0x7F; /* room to count up */
+	}
+	for (int i = 0; i < 6; i++)
+		bits[i] = (uint8_t)((uint64_t)last_ms >> (40 - 8 * i));
+	memcpy(bits + 6, random_part, sizeof random_part);
+	(void)pthread_mutex_unlock(&lock);
+	return ok;
+}
+
+enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err *err)
+{
+	uint8_t bits[16];
+	unsigned acc = 0;
+	int n_acc = 2; /* 128 bits are 26 characters of 5 with two zero bits in front */
+	int at = 0;
+
+	if (!next_bits(now_ms, bits))
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the system gives no random numbers");
+	for (int i = 0; i < 16; i++) {
+		acc = (acc << 8 | bits[i]) & 0xFFF;
+		n_acc += 8;
+		while (n_acc >= 5) {
+			n_acc -= 5;
+			ret[at++] = alphabet[acc >> n_acc & 31];
+		}
+	}
+	ret[at] = '\0';
+	return TW_OK;
+}
+
+bool tw_ulid_valid(const char *id)
+{
+	if (strlen(id) != TW_ID_BYTES - 1 || id[0] > '7')
+		return false;
+	for (const char *p = id; *p; p++)
+		if (!strchr(alphabet, *p))
+			return false;
+	return true;
+}

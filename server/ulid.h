@@ -1,0 +1,20 @@
+/*
+ * ulid.h - identifiers that sort by time: 48 bits of milliseconds, 80 random bits, 26 characters
+ * of Crockford's base 32.
+ *
+ * Within one millisecond of one process the random part counts up, so ids made
+ * one after another also sort one after another.  Thread: any.
+ */
+#ifndef TW_ULID_H
+#define TW_ULID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "auth.h"
+#include "base/err.h"
+
+enum tw_status tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+bool tw_ulid_valid(const char *id);
+
+#endif
