@@ -30,42 +30,49 @@ static bool set(const struct tw_flag *f, const char *value)
 	return true;
 }
 
+/* The flag at argv[0]; how many arguments it took, or -1. */
+static int take_flag(
+        const char *synopsis, const struct tw_flag *flags, size_t n_flags, int left, char **argv)
+{
+	const char *arg = argv[0];
+	const char *equals = strchr(arg, '=');
+	size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
+	const struct tw_flag *f =
+	        strncmp(arg, "--", 2) == 0 ? find(flags, n_flags, arg + 2, len - 2) : NULL;
+
+	if (!f || (f->on && equals))
+		return usage(synopsis, arg, " is not known here");
+	if (f->on) {
+		*f->on = true;
+		return 1;
+	}
+	if (!equals && left < 2)
+		return usage(synopsis, arg, " needs a value");
+	if (!set(f, equals ? equals + 1 : argv[1]))
+		return usage(synopsis, arg, " comes too often");
+	return equals ? 1 : 2;
+}
+
 int tw_cli_flags(
         const char *synopsis, const struct tw_flag *flags, size_t n_flags, int argc, char **argv)
 {
 	int kept = 1;
 	bool only_arguments = false;
 
-	for (int i = 1; i < argc; i++) {
-		char *arg = argv[i];
-		const char *equals = strchr(arg, '=');
-		const struct tw_flag *f;
-
-		if (only_arguments || arg[0] != '-' || arg[1] == '\0') {
-			argv[kept++] = arg;
-			continue;
-		}
-		only_arguments = strcmp(arg, "--") == 0;
-		if (only_arguments)
-			continue;
-		if (strcmp(arg, "--help") == 0) {
+	for (int i = 1, took; i < argc; i += took) {
+		took = 1;
+		if (only_arguments || argv[i][0] != '-' || argv[i][1] == '\0') {
+			argv[kept++] = argv[i];
+		} else if (strcmp(argv[i], "--") == 0) {
+			only_arguments = true;
+		} else if (strcmp(argv[i], "--help") == 0) {
 			(void)printf("usage: tracewell %s\n", synopsis);
 			return -1;
+		} else {
+			took = take_flag(synopsis, flags, n_flags, argc - i, argv + i);
+			if (took < 0)
+				return -1;
 		}
-		f = strncmp(arg, "--", 2) != 0
-		            ? NULL
-		            : find(flags, n_flags, arg + 2,
-		                      equals ? (size_t)(equals - arg) - 2 : strlen(arg) - 2);
-		if (!f || (f->on && equals))
-			return usage(synopsis, arg, " is not known here");
-		if (f->on) {
-			*f->on = true;
-			continue;
-		}
-		if (!equals && i + 1 == argc)
-			return usage(synopsis, arg, " needs a value");
-		if (!set(f, equals ? equals + 1 : argv[++i]))
-			return usage(synopsis, arg, " comes too often");
 	}
 	return kept - 1;
 }
