@@ -33,6 +33,9 @@ static const struct setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof *settings, MAX_FILE = 64 << 10, MAX_ENV = 64 };
 
+/* Some of them wait for the disk at any time. */
+enum { MIN_QUERY_THREADS = 4 };
+
 struct source { /* one found value and what to call its place in a refusal */
 	const char *value;
 	const char *place;
@@ -297,7 +300,7 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 		        "json",
 		        c->log_format);
 	if (c->query_threads == 0)
-		c->query_threads = cores > 1 ? (unsigned)cores : 2;
+		c->query_threads = cores > MIN_QUERY_THREADS ? (unsigned)cores : MIN_QUERY_THREADS;
 	if (c->decode_workers == 0)
 		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
 	c->limits.max_memory_bytes = c->worker_memory_bytes;

@@ -21,6 +21,7 @@
 #include <zstd.h>
 
 #include "app.h"
+#include "base/arena.h"
 #include "http.h"
 #include "http_form.h"
 #include "log.h"
@@ -650,6 +651,34 @@ static void test_nothing_stays_open(void **state)
 	tw_buf_done(&b);
 }
 
+/* Each allocation in turn fails, and all after it: an answer, a told failure or a closed
+ * connection, never a crash, a leak or a request that stays open. */
+static void test_memory_that_fails(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const requests[] = {
+	        "GET /big HTTP/1.1\r\n" HOST "Accept-Encoding: zstd\r\n\r\n",
+	        "GET /stream?n=30000 HTTP/1.1\r\n" HOST "Accept-Encoding: gzip\r\n\r\n",
+	        "POST /slow HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc",
+	};
+
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+		bool whole = false;
+
+		for (uint64_t n = 1; !whole; n++) {
+			assert_true(n < 200);
+			tw_mem_fail_at(n);
+			(void)ask(f, requests[i]);
+			whole = tw_mem_count() < n;
+			tw_mem_fail_at(0);
+			if (f->len)
+				assert_memory_equal(f->reply, "HTTP/1.1 ", 9);
+			if (whole)
+				assert_has(f->reply, " 200 OK");
+		}
+	}
+}
+
 static void test_keep_alive_after_refusal(void **state)
 {
 	struct fixture *f = *state;
@@ -681,6 +710,7 @@ int main(void)
 	        cmocka_unit_test(test_streams_that_fail),
 	        cmocka_unit_test(test_no_answer_is_a_bug_told),
 	        cmocka_unit_test(test_keep_alive_after_refusal),
+	        cmocka_unit_test(test_memory_that_fails),
 	        cmocka_unit_test(test_nothing_stays_open),
 	};
 
