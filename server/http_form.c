@@ -109,6 +109,8 @@ enum tw_status tw_form_finish(struct tw_form *f, struct tw_err *err)
 	if (MHD_destroy_post_processor(pp) != MHD_YES && f->status == TW_OK)
 		f->status = tw_fail(&f->err, TW_BAD_REQUEST, f->total,
 		        "the multipart body ends before its closing boundary");
+	if (f->status == TW_OK && !f->in_part) /* the processor skips what precedes a first part */
+		f->status = tw_fail(&f->err, TW_BAD_REQUEST, 0, "the multipart body has no part");
 	return tell(f, err);
 }
 

@@ -1,0 +1,49 @@
+/*
+ * http_fixture.h - the HTTP layer alone on a free port, and a client of raw bytes, for unit tests.
+ *
+ * The test brings tw_routes; callers are the fixture's: "Bearer good" may all, nobody what is
+ * public, anyone else nothing.
+ */
+#ifndef TW_HTTP_FIXTURE_H
+#define TW_HTTP_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "app.h"
+#include "http.h"
+
+enum { MAX_REPLY = 8 << 20 };
+
+struct fixture {
+	struct tw_config config;
+	struct tw_app app;
+	struct tw_http *http;
+	char reply[MAX_REPLY + 1]; /* the last one heard */
+	size_t len;
+};
+
+/* Group setup and teardown of cmocka; *state is the fixture. */
+int fixture_start(void **state);
+int fixture_stop(void **state);
+
+int dial(const struct fixture *f);
+void say(int fd, const char *text);
+/* All the server says until it closes, or for half a second of silence; closes fd. */
+const char *hear(struct fixture *f, int fd);
+const char *ask(struct fixture *f, const char *text);
+
+#define HOST "Host: x\r\nConnection: close\r\n"
+#define assert_has(text, piece)                                                                    \
+	do {                                                                                       \
+		if (!strstr((text), (piece)))                                                      \
+			fail_msg("no %s in: %.1400s", (piece), (text));                            \
+	} while (0)
+#define GOOD HOST "Authorization: Bearer good\r\n"
+
+#endif
