@@ -1,0 +1,178 @@
+/*
+ * symbols.c - a small set of mapping images in memory, found by content.
+ *
+ * An image never changes, so a reference stays right while its blob is deleted
+ * or a newer mapping takes over: the pages live until the last release.  Beyond
+ * keep_open the ones longest unused go.
+ */
+#include "symbols.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct tw_symbols_ref {
+	struct tw_symbols_ref *next;
+	char sha256[TW_SHA256_HEX];
+	void *data;
+	size_t len;
+	struct tw_map map;
+	unsigned users;
+	uint64_t last_use;
+};
+
+struct tw_symbols {
+	struct tw_blobs *blobs;
+	pthread_mutex_t lock;
+	struct tw_symbols_ref *refs;
+	struct tw_symbols_ref none; /* for traces without a mapping */
+	unsigned n, keep_open;
+	uint64_t uses; /* a clock for last_use */
+};
+
+struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open)
+{
+	struct tw_symbols *s = tw_mem_zalloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->blobs = blobs;
+	s->keep_open = keep_open;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+static void drop(struct tw_symbols_ref *r)
+{
+	if (r->data)
+		(void)munmap(r->data, r->len);
+	tw_mem_free(r);
+}
+
+struct tw_symbols *tw_symbols_free(struct tw_symbols *s)
+{
+	if (!s)
+		return NULL;
+	while (s->refs) {
+		struct tw_symbols_ref *r = s->refs;
+
+		s->refs = r->next;
+		drop(r);
+	}
+	(void)pthread_mutex_destroy(&s->lock);
+	tw_mem_free(s);
+	return NULL;
+}
+
+static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *err)
+{
+	struct stat st;
+	void *data;
+
+	if (fstat(fd, &st) != 0 || st.st_size <= 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "mapping image %s is empty", r->sha256);
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "cannot map %s: %s", r->sha256, strerror(errno));
+	r->data = data;
+	r->len = (size_t)st.st_size;
+	return tw_map_open(r->data, r->len, &r->map, err);
+}
+
+/* Opens an image and puts it first in the list. */
+static enum tw_status open_image(struct tw_symbols *s, const char *sha256, struct tw_err *err)
+{
+	struct tw_symbols_ref *r = tw_mem_zalloc(1, sizeof *r);
+	enum tw_status st;
+	int fd = -1;
+
+	if (!r)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	memcpy(r->sha256, sha256, sizeof r->sha256);
+	st = tw_blob_open(s->blobs, sha256, &fd, err);
+	if (st == TW_OK) {
+		st = map_file(fd, r, err);
+		(void)close(fd);
+	}
+	if (st != TW_OK) {
+		drop(r);
+		return st;
+	}
+	r->next = s->refs;
+	s->refs = r;
+	s->n++;
+	return TW_OK;
+}
+
+/* Lets go of the longest unused images beyond keep_open.  Called with the lock held. */
+static void trim(struct tw_symbols *s)
+{
+	while (s->n > s->keep_open) {
+		struct tw_symbols_ref **oldest = NULL;
+		struct tw_symbols_ref *gone;
+
+		for (struct tw_symbols_ref **at = &s->refs; *at; at = &(*at)->next)
+			if ((*at)->users == 0 && (!oldest || (*at)->last_use < (*oldest)->last_use))
+				oldest = at;
+		if (!oldest)
+			return;
+		gone = *oldest;
+		*oldest = gone->next;
+		drop(gone);
+		s->n--;
+	}
+}
+
+static struct tw_symbols_ref *find(struct tw_symbols *s, const char *sha256)
+{
+	struct tw_symbols_ref *r = s->refs;
+
+	while (r && strcmp(r->sha256, sha256) != 0)
+		r = r->next;
+	return r;
+}
+
+enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
+        struct tw_symbols_ref **ret, struct tw_err *err)
+{
+	struct tw_symbols_ref *r = &s->none;
+	enum tw_status st = TW_OK;
+
+	if (*image_sha256 && strlen(image_sha256) != TW_SHA256_HEX - 1)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "%.80s is no content hash", image_sha256);
+	(void)pthread_mutex_lock(&s->lock);
+	if (*image_sha256) {
+		r = find(s, image_sha256);
+		if (!r) {
+			st = open_image(s, image_sha256, err);
+			r = s->refs;
+		}
+	}
+	if (st == TW_OK && r) {
+		r->users++;
+		r->last_use = ++s->uses;
+		trim(s);
+		*ret = r;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return st;
+}
+
+void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r)
+{
+	if (!r)
+		return;
+	(void)pthread_mutex_lock(&s->lock);
+	r->users--;
+	trim(s);
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r)
+{
+	return r && r->data ? &r->map : NULL;
+}
