@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 
-enum { TW_SHA256_HEX = 65 }; /* 64 characters and NUL */
+enum { TW_SHA256_HEX = 65 /* 64 characters and NUL */, TW_ID_CHARS = 26 };
 
 struct tw_blobs;
 struct tw_blob_writer;
@@ -44,5 +44,18 @@ enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_
 /* Path of a trace file: traces/ab/cd/<id>.db, from the id's last characters; folders are made. */
 enum tw_status tw_trace_path(
         struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err);
+
+/* Moves a finished trace file to its place and makes the move durable. */
+enum tw_status tw_trace_publish(struct tw_blobs *b, const char *tmp_path, const char *trace_id,
+        struct tw_err *err) TW_MUST_USE;
+
+/* Path of a file of that name in spool/, which the next start empties. */
+void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
+
+/* TW_FULL when the disk's floor is reached. */
+enum tw_status tw_blobs_check_room(const struct tw_blobs *b, struct tw_err *err);
+
+/* The data folder. */
+const char *tw_blobs_dir(const struct tw_blobs *b);
 
 #endif

@@ -199,7 +199,7 @@ enum tw_status tw_catalogue_job_retry(
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* A trace whose file is gone or damaged is decoded again from its raw parts. */
 enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,
-	const char *trace_id, struct tw_err *err) TW_MUST_USE;
+        const char *trace_id, struct tw_err *err) TW_MUST_USE;
 struct tw_queue_stats {
 	uint64_t queued, decoding;
 	int64_t oldest_ms; /* age of the oldest queued */

@@ -176,8 +176,8 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,
-	const char *trace_id, struct tw_err *err)
+enum tw_status tw_catalogue_trace_requeue(
+        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int64_t now = tw_cat_now_ms();
 	enum tw_status st = tw_cat_begin(c, err);
@@ -185,13 +185,13 @@ enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *pr
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, NULL, err,
-		"INSERT INTO job(project_id,trace_id,due_ms,queued_ms) SELECT project_id, trace_id,"
-		" ?3, ?3 FROM trace WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
-		"tti", project_id, trace_id, now);
+	        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms) SELECT project_id, trace_id,"
+	        " ?3, ?3 FROM trace WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
+	        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
-			"UPDATE trace SET state=0, tries=0 WHERE project_id=? AND trace_id=?", "tt",
-			project_id, trace_id);
+		        "UPDATE trace SET state=0, tries=0 WHERE project_id=? AND trace_id=?", "tt",
+		        project_id, trace_id);
 	return tw_cat_end(c, st, err);
 }
 

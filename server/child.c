@@ -1,0 +1,282 @@
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "log.h"
+
+enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 4 };
+
+int64_t tw_monotonic_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static enum tw_status fail_errno(const char *doing, struct tw_err *err)
+{
+	char text[96];
+	int why = errno;
+
+	return tw_fail(err, why == EMFILE || why == ENFILE || why == EAGAIN ? TW_BUSY : TW_IO,
+	        TW_NO_OFFSET, "%s: %s", doing, strerror_r(why, text, sizeof text));
+}
+
+/* The task as a file at its beginning; -1 on failure. */
+static int task_fd(const json_t *task)
+{
+	char *text = json_dumps(task, JSON_COMPACT);
+	int fd = text ? memfd_create("task", MFD_CLOEXEC) : -1;
+	size_t len = text ? strlen(text) : 0;
+
+	if (fd >= 0 && (write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET) != 0)) {
+		(void)close(fd);
+		fd = -1;
+	}
+	free(text);
+	return fd;
+}
+
+/* Descriptors for the child, moved out of the way of the numbers they will get. */
+struct wires {
+	int fds[FIRST_INPUT + TW_CHILD_INPUTS];
+	size_t n;
+};
+
+static bool wire(struct wires *w, int fd)
+{
+	int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD) : -1;
+
+	if (high >= 0)
+		w->fds[w->n++] = high;
+	return high >= 0;
+}
+
+static void unwire(struct wires *w)
+{
+	while (w->n)
+		(void)close(w->fds[--w->n]);
+}
+
+/* What a sanitizer or a test's fault library needs; nothing else of the server's environment. */
+static void child_environment(char *env[8])
+{
+	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
+	        "LD_PRELOAD=", "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT="};
+	extern char **environ;
+	size_t n = 0;
+
+	for (char **e = environ; *e && n < 7; e++)
+		for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+			if (strncmp(*e, kept[i], strlen(kept[i])) == 0 && n < 7)
+				env[n++] = *e;
+	env[n] = NULL;
+}
+
+static int spawn_wired(const struct wires *w, pid_t *ret_pid)
+{
+	char name[] = "tracewell";
+	char command[] = "worker";
+	char *argv[] = {name, command, NULL};
+	char *env[8];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	sigset_t defaults;
+	int rc;
+
+	child_environment(env);
+	(void)sigemptyset(&none);
+	(void)sigfillset(&defaults);
+	(void)posix_spawn_file_actions_init(&actions);
+	for (size_t i = 0; i < w->n; i++)
+		(void)posix_spawn_file_actions_adddup2(&actions, w->fds[i], (int)i);
+	(void)posix_spawnattr_init(&attr);
+	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setsigdefault(&attr, &defaults);
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	rc = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attr, argv, env);
+	(void)posix_spawnattr_destroy(&attr);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return rc;
+}
+
+static enum tw_status start_wired(
+        struct tw_child *c, struct wires *w, const int *inputs, size_t n_inputs, struct tw_err *err)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int answer[2] = {-1, -1};
+	bool ready = wire(w, null) && pipe2(answer, O_CLOEXEC) == 0 && wire(w, answer[1]) &&
+	             wire(w, c->complaints_fd) && wire(w, c->answer_fd);
+	int rc;
+
+	(void)close(c->answer_fd); /* the task, wired by now */
+	c->answer_fd = answer[0];
+	for (size_t i = 0; ready && i < n_inputs; i++)
+		ready = wire(w, inputs[i]);
+	rc = ready ? spawn_wired(w, &c->pid) : errno;
+	if (null >= 0)
+		(void)close(null);
+	if (answer[1] >= 0)
+		(void)close(answer[1]);
+	if (rc == 0)
+		return TW_OK;
+	errno = rc;
+	return fail_errno("starting a decoder", err);
+}
+
+static void close_all(struct tw_child *c)
+{
+	int *fds[] = {&c->answer_fd, &c->complaints_fd, &c->pidfd};
+
+	for (size_t i = 0; i < 3; i++) {
+		if (*fds[i] >= 0)
+			(void)close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+enum tw_status tw_child_start(struct tw_child *c, const json_t *task, const int *inputs,
+        size_t n_inputs, unsigned wall_s, struct tw_err *err)
+{
+	struct wires w = {.n = 0};
+	enum tw_status st;
+
+	if (n_inputs > TW_CHILD_INPUTS)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many inputs");
+	*c = (struct tw_child){.pid = -1, .pidfd = -1};
+	c->answer_fd = task_fd(task);
+	c->complaints_fd = memfd_create("complaints", MFD_CLOEXEC);
+	if (c->answer_fd < 0 || c->complaints_fd < 0)
+		st = fail_errno("starting a decoder", err);
+	else
+		st = start_wired(c, &w, inputs, n_inputs, err);
+	unwire(&w);
+	if (st != TW_OK) {
+		close_all(c);
+		return st;
+	}
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (c->pidfd < 0) {
+		st = fail_errno("watching a decoder", err);
+		tw_child_kill(c);
+		(void)waitpid(c->pid, NULL, 0);
+		close_all(c);
+		return st;
+	}
+	c->deadline_ms = tw_monotonic_ms() + (int64_t)wall_s * 1000;
+	return TW_OK;
+}
+
+void tw_child_kill(struct tw_child *c)
+{
+	(void)kill(c->pid, SIGKILL);
+}
+
+void tw_child_wait(struct tw_child *c)
+{
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+
+	for (;;) {
+		int64_t left = c->deadline_ms - tw_monotonic_ms();
+		int rc = c->killed ? poll(&p, 1, -1)
+		                   : poll(&p, 1,
+		                             left < 0           ? 0
+		                             : left > INT32_MAX ? INT32_MAX
+		                                                : (int)left);
+
+		if (rc > 0)
+			return;
+		if (rc == 0 && !c->killed) {
+			c->killed = true;
+			tw_child_kill(c);
+		}
+	}
+}
+
+static enum tw_status read_answer(int fd, struct tw_buf *out)
+{
+	uint8_t piece[4096];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof piece)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || tw_buf_add(out, piece, (size_t)n) != TW_OK)
+			return TW_IO;
+	}
+	return TW_OK;
+}
+
+static void log_complaints(int fd)
+{
+	char text[COMPLAINTS_SHOWN + 1];
+	ssize_t n = pread(fd, text, COMPLAINTS_SHOWN, 0);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	tw_log(TW_LOG_WARN, "decoder_said", tw_log_text("text", text));
+}
+
+static enum tw_status explain(const struct tw_child *c, int status, struct tw_err *err)
+{
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (c->killed)
+		return tw_fail(
+		        err, TW_DEADLINE, TW_NO_OFFSET, "decoding took too long and was stopped");
+	if (sig == SIGXCPU || sig == SIGKILL)
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		        "decoding used more CPU time or memory than it may and was stopped (signal "
+		        "%d)",
+		        sig);
+	if (sig == SIGXFSZ)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "the decoded trace is larger than a trace file may be");
+	if (sig)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder crashed (signal %d)", sig);
+	return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder ended without an answer (exit %d)",
+	        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+enum tw_status tw_child_collect(
+        struct tw_child *c, json_t **ret, bool *ret_crashed, struct tw_err *err)
+{
+	struct tw_buf answer;
+	json_t *json = NULL;
+	int status = 0;
+	enum tw_status st = TW_OK;
+
+	tw_buf_init(&answer, ANSWER_MAX_BYTES);
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (read_answer(c->answer_fd, &answer) == TW_OK && WIFEXITED(status) &&
+	        WEXITSTATUS(status) == 0)
+		json = json_loadb((const char *)answer.data, answer.len, 0, NULL);
+	log_complaints(c->complaints_fd);
+	*ret_crashed = !json_is_object(json);
+	if (*ret_crashed) {
+		json_decref(json);
+		st = explain(c, status, err);
+	} else {
+		*ret = json;
+	}
+	close_all(c);
+	tw_buf_done(&answer);
+	return st;
+}

@@ -1,0 +1,13 @@
+#include "crash_point.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tw_crash_point(const char *step)
+{
+	const char *at = getenv("TRACEWELL_CRASH_AT");
+
+	if (at && strcmp(at, step) == 0)
+		(void)raise(SIGKILL);
+}

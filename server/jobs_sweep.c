@@ -1,0 +1,191 @@
+/*
+ * jobs_sweep.c - the data folder and the catalogue agree again after a crash.
+ *
+ * A file without a row is removed: it was never accepted, or its deletion was
+ * cut short.  Uploads go on meanwhile; blob_use is held for writing around each
+ * removal, because an upload's blob exists for a moment before its row does.
+ */
+#include "jobs_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+#include "log.h"
+
+enum { PATH_BYTES = 1500, DEPTH = 3, PAGE = 500 };
+
+enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	struct dirent *e;
+	DIR *d;
+
+	tw_spool_path(b, ".", path, sizeof path);
+	d = opendir(path);
+	if (!d)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "spool/ cannot be read (errno %d)", errno);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	(void)closedir(d);
+	return TW_OK;
+}
+
+enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
+{
+	uint8_t piece[65536];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st = TW_OK;
+	ssize_t n = 0;
+
+	while (fd >= 0 && st == TW_OK && (n = read(fd, piece, sizeof piece)) > 0)
+		st = tw_blob_write(w, piece, (size_t)n, err);
+	if (fd < 0 || n < 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%s cannot be read (errno %d)", path, errno);
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
+struct sweep {
+	struct tw_app *app;
+	const _Atomic bool *stop;
+	/* Is this file name known to the catalogue? */
+	enum tw_status (*known)(struct tw_app *, const char *name, bool *ret, struct tw_err *);
+	uint64_t removed;
+};
+
+static enum tw_status blob_known(
+        struct tw_app *app, const char *name, bool *ret, struct tw_err *err)
+{
+	return tw_catalogue_has_blob(app->catalogue, name, ret, err);
+}
+
+static enum tw_status trace_known(
+        struct tw_app *app, const char *name, bool *ret, struct tw_err *err)
+{
+	char id[64];
+	size_t len = strlen(name);
+
+	*ret = false;
+	if (len != TW_ID_CHARS + 3 || strcmp(name + TW_ID_CHARS, ".db") != 0)
+		return TW_OK; /* nothing of ours */
+	(void)snprintf(id, sizeof id, "%.26s", name);
+	return tw_catalogue_has_trace(app->catalogue, id, ret, err);
+}
+
+static void sweep_file(struct sweep *s, int dir, const char *name)
+{
+	bool known = true;
+	struct tw_err err;
+	enum tw_status st = s->known(s->app, name, &known, &err);
+
+	if (st == TW_OK && known)
+		return;
+	(void)pthread_rwlock_wrlock(&s->app->blob_use);
+	st = s->known(s->app, name, &known, &err); /* its row may have come meanwhile */
+	if (st == TW_OK && !known && unlinkat(dir, name, 0) == 0)
+		s->removed++;
+	(void)pthread_rwlock_unlock(&s->app->blob_use);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "sweep", name, &err);
+}
+
+static void sweep_level(struct sweep *s, const char *path, int level)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && !atomic_load(s->stop) && (e = readdir(d))) {
+		char below[PATH_BYTES];
+
+		if (e->d_name[0] == '.')
+			continue;
+		if (level == DEPTH) {
+			sweep_file(s, dirfd(d), e->d_name);
+			continue;
+		}
+		if (snprintf(below, sizeof below, "%s/%s", path, e->d_name) < (int)sizeof below)
+			sweep_level(s, below, level + 1);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static void sweep_folder(struct sweep *s, const char *name)
+{
+	char path[PATH_BYTES];
+
+	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(s->app->blobs), name);
+	sweep_level(s, path, 1);
+}
+
+static void requeue_missing(
+        struct tw_app *app, const char *project_id, const struct tw_trace_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char path[PATH_BYTES];
+		struct tw_err err;
+
+		if (tw_trace_path(app->blobs, rows[i].id, path, sizeof path, NULL) != TW_OK ||
+		        access(path, F_OK) == 0)
+			continue;
+		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
+		        tw_log_text("then", "decoding it again"));
+		if (tw_catalogue_trace_requeue(app->catalogue, project_id, rows[i].id, &err) !=
+		        TW_OK)
+			tw_log_err(TW_LOG_ERROR, "requeue", rows[i].id, &err);
+	}
+}
+
+static void check_project(struct tw_app *app, const char *project_id, const _Atomic bool *stop)
+{
+	struct tw_trace_filter f = {.state = "ready", .limit = PAGE, .cursor = ""};
+	char cursor[128] = "";
+
+	do {
+		struct tw_arena *a = tw_arena_new((size_t)64 << 20);
+		struct tw_trace_row *rows = NULL;
+		const char *next = "";
+		uint64_t total;
+		size_t n = 0;
+
+		f.cursor = cursor;
+		if (!a || tw_catalogue_traces(app->catalogue, project_id, &f, a, &rows, &n, &next,
+		                  &total, NULL) != TW_OK)
+			n = 0;
+		requeue_missing(app, project_id, rows, n);
+		(void)snprintf(cursor, sizeof cursor, "%s", n ? next : "");
+		tw_arena_free(a);
+	} while (cursor[0] && !atomic_load(stop));
+}
+
+static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
+{
+	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
+	struct tw_project_row *projects = NULL;
+	size_t n = 0;
+
+	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
+		for (size_t i = 0; i < n && !atomic_load(stop); i++)
+			check_project(app, projects[i].id, stop);
+	tw_arena_free(a);
+}
+
+void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
+{
+	struct sweep blobs = {app, stop, blob_known, 0};
+	struct sweep traces = {app, stop, trace_known, 0};
+
+	sweep_folder(&blobs, "blobs");
+	sweep_folder(&traces, "traces");
+	check_trace_files(app, stop);
+	if (blobs.removed || traces.removed)
+		tw_log(TW_LOG_INFO, "swept", tw_log_number("blobs", (int64_t)blobs.removed),
+		        tw_log_number("traces", (int64_t)traces.removed));
+}
