@@ -99,13 +99,16 @@ static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 	return tw_req_reply_static(r, 200, "text/html; charset=utf-8", page, sizeof page - 1, err);
 }
 
-/* The page's own addresses: no dot in the last piece, and not the API's. */
+/* The page's own addresses, by their first piece: web/ keeps to these. */
 static bool is_view(const char *path)
 {
-	const char *last = strrchr(path, '/');
+	static const char *const views[] = {"", "traces", "builds", "keys", "signin"};
+	size_t len = strcspn(path, "/");
 
-	return strncmp(path, "api/", 4) != 0 && strcmp(path, "api") != 0 &&
-	       strncmp(path, "assets/", 7) != 0 && !strchr(last ? last : path, '.');
+	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+		if (strlen(views[i]) == len && memcmp(views[i], path, len) == 0)
+			return true;
+	return false;
 }
 
 static enum tw_status page(struct tw_req *r, struct tw_err *err)
