@@ -3,6 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
@@ -221,9 +222,12 @@ test('the command line', async (t) => {
 	assert.equal(fails('nonsense').status, 2);
 	assert.equal(fails('serve', '--no-such-flag', '1').status, 2);
 	assert.match(fails('serve', '--listen', '0.0.0.0:0').stderr, /behind-proxy/);
-	assert.equal(fails('key', 'create', '--project', 'p').status, 1);
-	assert.equal(fails('key', 'create', '--scope', 'read').status, 2);
-	assert.equal(fails('key', 'create', '--project', 'a\nb', '--scope', 'read').status, 2);
+	const data = ['--data', path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-cli-')), 'new')];
+	t.after(() => fs.rmSync(path.dirname(data[1]), { recursive: true }));
+	assert.equal(fails('key', 'create', ...data, '--project', 'p').status, 1);
+	assert.equal(fails('key', 'create', ...data, '--scope', 'read').status, 2);
+	assert.equal(fails('key', 'create', ...data, '--project', 'a\nb', '--scope', 'read').status, 2);
+	assert.match(tracewell('key', 'create', ...data, '--project', 'p', '--scope', 'read'), /^twr_[\w-]{43}$/);
 	assert.ok(fs.existsSync(binary()));
 
 	await t.test('IPv6', async (t6) => {
