@@ -331,14 +331,20 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
 	return MHD_YES;
 }
 
+/* The library must have noticed that it is done with reading before the connection is suspended:
+ * else it reads again on resuming, and drops a client that has closed its sending side.  So the
+ * first call behind the body only asks for a second one, which comes at once. */
 static enum MHD_Result on_end(struct tw_req *r)
 {
-	if (r->refused == TW_OK && r->route->slow) {
+	if (r->refused == TW_OK && r->route->slow && r->phase == TW_PHASE_BODY) {
+		r->phase = TW_PHASE_LAST;
+		return MHD_YES;
+	}
+	if (r->phase == TW_PHASE_LAST) {
 		r->phase = TW_PHASE_POOLED;
 		MHD_suspend_connection(r->connection);
-		if (tw_pool_submit(r->http->pool, &r->task))
-			return MHD_YES;
-		run_pooled(&r->task, true);
+		if (!tw_pool_submit(r->http->pool, &r->task))
+			run_pooled(&r->task, true);
 		return MHD_YES;
 	}
 	if (r->refused == TW_OK)

@@ -4,7 +4,7 @@
  * Life of a request, one arrow a callback of libmicrohttpd:
  *
  *   NEW ──headers──▶ BODY ──pieces──▶ BODY ──end──▶ DONE ──reply queued──▶ freed
- *    │ refused           │ refused: the rest        └▶ POOLED (suspended) ──resumed──▶ DONE
+ *    │ refused           │ refused: the rest        └▶ LAST ─▶ POOLED (suspended) ──resumed──▶ DONE
  *    └──────▶ DONE       ▼ is swallowed within limits
  */
 #ifndef TW_HTTP_INT_H
@@ -35,7 +35,7 @@ struct tw_http {
 	_Atomic uint64_t ids;
 };
 
-enum tw_phase { TW_PHASE_NEW, TW_PHASE_BODY, TW_PHASE_POOLED, TW_PHASE_DONE };
+enum tw_phase { TW_PHASE_NEW, TW_PHASE_BODY, TW_PHASE_LAST, TW_PHASE_POOLED, TW_PHASE_DONE };
 
 enum { TW_MAX_HEADERS = 12, TW_REQ_ID = 17 };
 

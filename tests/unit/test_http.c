@@ -59,6 +59,12 @@ static enum tw_status sum_end(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
+static enum tw_status slow_end(struct tw_req *r, struct tw_err *err)
+{
+	(void)usleep(20000);
+	return sum_end(r, err);
+}
+
 static void sum_abort(struct tw_req *r)
 {
 	(void)r;
@@ -151,7 +157,7 @@ static const struct tw_route routes[] = {
                 .max_body = limit_of,
                 .begin = sum_begin,
                 .body = sum_body,
-                .end = sum_end,
+                .end = slow_end,
                 .abort = sum_abort},
         {.method = "GET", .path = "/echo/{id}", .scope = TW_SCOPE_PUBLIC, .end = echo},
         {.method = "GET", .path = "/big", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = big},
@@ -361,15 +367,20 @@ static void test_client_gone_half_way(void **state)
 	close(fd);
 }
 
-/* A client that has shut its sending side down still gets its answer. */
+/* A client that shuts its sending side down, with the last byte or while it waits, is answered. */
 static void test_half_closed_client(void **state)
 {
 	struct fixture *f = *state;
-	int fd = dial(f);
 
-	say(fd, "POST /slow HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc");
-	(void)shutdown(fd, SHUT_WR);
-	assert_has(hear(f, fd), "{\"bytes\":3,\"sum\":294}");
+	for (unsigned delay_us = 0; delay_us < 20000; delay_us += 2500) {
+		int fd = dial(f);
+
+		say(fd, "POST /slow HTTP/1.1\r\n" GOOD "Content-Length: 3\r\n\r\nabc");
+		if (delay_us)
+			(void)usleep(delay_us);
+		(void)shutdown(fd, SHUT_WR);
+		assert_has(hear(f, fd), "{\"bytes\":3,\"sum\":294}");
+	}
 }
 
 static void test_uploads_are_bounded(void **state)
