@@ -144,37 +144,64 @@ static bool reserve_path(struct tw_tree_builder *b)
 	return true;
 }
 
-static enum tw_status add_one(struct tw_tree_builder *b, const struct tw_slice *s)
+/* The node at `depth` below what is open, entered; 0 on failure. */
+static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method)
 {
-	uint32_t parent;
 	uint32_t node;
-	struct grown *g;
 
-	if (s->depth > b->depth)
-		return b->status = TW_BUG;
-	b->depth = s->depth;
-	if (!reserve_path(b))
-		return b->status = TW_NOMEM;
-	parent = b->depth ? b->path[b->depth - 1] : 0;
-	node = child_of(b, parent, s->method);
-	if (node == 0)
-		return b->status;
-	g = &b->nodes[node];
-	g->count++;
-	g->total_ns += s->dur_ns;
-	if (s->cpu_ns > 0)
-		g->cpu_ns += s->cpu_ns;
-	if (s->dur_ns > g->max_ns)
-		g->max_ns = s->dur_ns;
-	b->nodes[parent].children_ns += s->dur_ns;
-	b->path[b->depth++] = node;
-	return TW_OK;
+	if (depth > b->depth) {
+		b->status = TW_BUG;
+		return 0;
+	}
+	b->depth = depth;
+	if (!reserve_path(b)) {
+		b->status = TW_NOMEM;
+		return 0;
+	}
+	node = child_of(b, depth ? b->path[depth - 1] : 0, method);
+	if (node)
+		b->path[b->depth++] = node;
+	return node;
+}
+
+static void add_to(struct tw_tree_builder *b, uint32_t node, const struct tw_tree_node *n)
+{
+	struct grown *g = &b->nodes[node];
+
+	g->count += n->count;
+	g->total_ns += n->total_ns;
+	if (n->cpu_ns > 0)
+		g->cpu_ns += n->cpu_ns;
+	if (n->max_ns > g->max_ns)
+		g->max_ns = n->max_ns;
+	b->nodes[g->parent].children_ns += n->total_ns;
 }
 
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
 {
-	for (size_t i = 0; i < n && b->status == TW_OK; i++)
-		(void)add_one(b, &s[i]);
+	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
+		const struct tw_tree_node one = {.count = 1,
+		        .total_ns = s[i].dur_ns,
+		        .cpu_ns = s[i].cpu_ns,
+		        .max_ns = s[i].dur_ns};
+		uint32_t node = enter(b, s[i].depth, s[i].method);
+
+		if (node)
+			add_to(b, node, &one);
+	}
+	return b->status;
+}
+
+enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t)
+{
+	tw_tree_builder_cut(b);
+	for (uint32_t i = 1; i < t->n && b->status == TW_OK; i++) {
+		uint32_t node = enter(b, t->nodes[i].depth - 1, t->nodes[i].method);
+
+		if (node)
+			add_to(b, node, &t->nodes[i]);
+	}
+	tw_tree_builder_cut(b);
 	return b->status;
 }
 

@@ -42,6 +42,8 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
  * starts anew at depth 0 (another thread merged into the same tree). */
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
 void tw_tree_builder_cut(struct tw_tree_builder *b);
+/* All nodes of t below its node 0, as if their calls had been added. */
+enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t);
 enum tw_status tw_tree_builder_finish(
         struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret);
 

@@ -1,0 +1,350 @@
+/*
+ * api_view.c - threads, names, slices and raw parts of one trace.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "api.h"
+#include "json_write.h"
+#include "view.h"
+
+#define BODY_MAX ((size_t)512 << 20)
+
+static enum tw_status reply(struct tw_req *r, struct tw_buf *out, struct tw_err *err)
+{
+	enum tw_status st = tw_buf_status(out);
+
+	if (st != TW_OK)
+		st = tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
+	else
+		st = tw_req_reply_buf(r, 200, "application/json", true, out, err);
+	tw_buf_done(out);
+	return st;
+}
+
+static enum tw_status put_thread(const struct tw_view *v, const struct tw_thread_info *t,
+        struct tw_json *j, struct tw_err *err)
+{
+	uint8_t strip[TW_ACTIVITY_CELLS] = {0};
+	enum tw_status st = t->slices ? tw_query_activity(v->file, t, strip, err) : TW_OK;
+
+	if (st != TW_OK)
+		return st;
+	tw_json_open(j, '{');
+	tw_json_key_int(j, "thread_id", t->thread_id);
+	tw_json_key_int(j, "tid", (int64_t)t->tid);
+	tw_json_key_int(j, "pid", t->pid);
+	tw_json_key_str(j, "name", t->name);
+	tw_json_key_bool(j, "is_main", t->is_main);
+	tw_json_key_int(j, "slices", (int64_t)t->slices);
+	tw_json_key_int(j, "roots", (int64_t)t->roots);
+	tw_json_key_int(j, "max_depth", t->max_depth);
+	tw_json_key_int(j, "start_ns", t->start_ns);
+	tw_json_key_int(j, "end_ns", t->end_ns);
+	tw_json_key_int(j, "busy_ns", t->busy_ns);
+	tw_json_key(j, "activity");
+	tw_json_open(j, '[');
+	for (int i = 0; i < TW_ACTIVITY_CELLS; i++)
+		tw_json_int(j, strip[i]);
+	tw_json_close(j, ']');
+	tw_json_close(j, '}');
+	return TW_OK;
+}
+
+static enum tw_status threads(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_thread_info *t;
+	struct tw_buf out;
+	struct tw_json j = tw_json_to(&out);
+	struct tw_view v;
+	uint32_t n;
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_view_unchanged(&v)) {
+		tw_view_close(&v);
+		return TW_OK;
+	}
+	t = tw_trace_file_threads(v.file, &n);
+	tw_buf_init(&out, BODY_MAX);
+	tw_json_open(&j, '{');
+	tw_json_key(&j, "threads");
+	tw_json_open(&j, '[');
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		st = put_thread(&v, &t[i], &j, err);
+	tw_json_close(&j, ']');
+	tw_json_close(&j, '}');
+	tw_view_close(&v);
+	if (st == TW_OK)
+		return reply(r, &out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+static void put_names(const struct tw_view *v, struct tw_json *j, char *resolved, char *buf)
+{
+	tw_json_key(j, "names");
+	tw_json_open(j, '[');
+	for (uint32_t i = 0; i < v->n_methods; i++) {
+		bool known;
+
+		tw_json_str(j, tw_view_name(v, i, buf, &known));
+		resolved[i] = known ? '1' : '0';
+	}
+	tw_json_close(j, ']');
+	tw_json_key_str(j, "resolved", (struct tw_str){resolved, v->n_methods});
+}
+
+static enum tw_status names(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_buf out;
+	struct tw_json j = tw_json_to(&out);
+	struct tw_view v;
+	char *resolved;
+	char *buf;
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_view_unchanged(&v)) {
+		tw_view_close(&v);
+		return TW_OK;
+	}
+	resolved = tw_arena_alloc(tw_req_arena(r), v.n_methods + 1, 1);
+	buf = tw_arena_alloc(tw_req_arena(r), TW_NAME_BYTES, 1);
+	tw_buf_init(&out, BODY_MAX);
+	if (resolved && buf) {
+		tw_json_open(&j, '{');
+		put_names(&v, &j, resolved, buf);
+		tw_json_close(&j, '}');
+	}
+	tw_view_close(&v);
+	if (resolved && buf)
+		return reply(r, &out, err);
+	tw_buf_done(&out);
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the names");
+}
+
+/* --- slices --- */
+
+static enum tw_status find_thread(
+        const struct tw_view *v, const struct tw_thread_info **ret, struct tw_err *err)
+{
+	int64_t tid = 0;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
+	enum tw_status st = tw_req_query_i64(v->req, "thread", -1, 0, INT64_MAX, &tid, err);
+
+	if (st != TW_OK)
+		return st;
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].tid == (uint64_t)tid) {
+			*ret = &t[i];
+			return TW_OK;
+		}
+	if (tid < 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "thread=TID is needed");
+	return tw_fail(
+	        err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no thread %lld", (long long)tid);
+}
+
+static void put_chunk(struct tw_json *j, const struct tw_chunk_row *c)
+{
+	tw_json_open(j, '{');
+	tw_json_key_int(j, "chunk", c->chunk_id);
+	tw_json_key_int(j, "level", c->info.level);
+	tw_json_key_int(j, "start_ns", c->info.start_ns);
+	tw_json_key_int(j, "end_ns", c->info.end_ns);
+	tw_json_key_int(j, "slices", c->info.slices);
+	tw_json_key_int(j, "open", c->info.open);
+	tw_json_key_int(j, "bytes", c->stored_bytes);
+	tw_json_key_int(j, "min_dur_ns", c->info.min_dur_ns);
+	tw_json_close(j, '}');
+}
+
+static enum tw_status directory(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_thread_info *t = NULL;
+	const struct tw_chunk_row *rows = NULL;
+	struct tw_buf out;
+	struct tw_json j = tw_json_to(&out);
+	struct tw_view v;
+	uint32_t n = 0;
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	st = find_thread(&v, &t, err);
+	if (st == TW_OK && t)
+		st = tw_trace_file_chunks(v.file, t->thread_id, &rows, &n, err);
+	tw_buf_init(&out, BODY_MAX);
+	if (st == TW_OK && t) {
+		tw_json_open(&j, '{');
+		tw_json_key_int(&j, "thread_id", t->thread_id);
+		tw_json_key_int(&j, "tid", (int64_t)t->tid);
+		tw_json_key_int(&j, "slices", (int64_t)t->slices);
+		tw_json_key_int(&j, "start_ns", t->start_ns);
+		tw_json_key_int(&j, "end_ns", t->end_ns);
+		tw_json_key_int(&j, "max_depth", t->max_depth);
+		tw_json_key(&j, "chunks");
+		tw_json_open(&j, '[');
+		for (uint32_t i = 0; i < n; i++)
+			put_chunk(&j, &rows[i]);
+		tw_json_close(&j, ']');
+		tw_json_close(&j, '}');
+	}
+	tw_view_close(&v);
+	return st == TW_OK ? reply(r, &out, err) : st;
+}
+
+/* The stored frame as it is where the client takes zstd, else what is in it. */
+static enum tw_status reply_frame(struct tw_req *r, struct tw_buf *frame, struct tw_err *err)
+{
+	static const char type[] = "application/x-tracewell-columns";
+	unsigned long long size = ZSTD_getFrameContentSize(frame->data, frame->len);
+	struct tw_buf plain;
+	enum tw_status st;
+	size_t n;
+
+	if (tw_req_accepts(r, "zstd")) {
+		tw_req_set_header(r, "Content-Encoding", "zstd");
+		tw_req_set_header(r, "Vary", "Accept-Encoding");
+		return tw_req_reply_buf(r, 200, type, false, frame, err);
+	}
+	tw_buf_init(&plain, (size_t)16 << 20);
+	if (size > plain.max || tw_buf_reserve(&plain, (size_t)size) != TW_OK)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the chunk is damaged");
+	n = ZSTD_decompress(plain.data, (size_t)size, frame->data, frame->len);
+	plain.len = ZSTD_isError(n) ? 0 : n;
+	st = n == size ? tw_req_reply_buf(r, 200, type, true, &plain, err)
+	               : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the chunk is damaged");
+	tw_buf_done(&plain);
+	return st;
+}
+
+static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
+{
+	uint64_t id = 0;
+	struct tw_buf frame;
+	struct tw_view v;
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&frame, (size_t)64 << 20);
+	if (!tw_str_u64(tw_str_of(tw_req_path(r, "chunk")), UINT32_MAX, &id))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such chunk");
+	if (st == TW_OK)
+		st = tw_trace_file_chunk_raw(v.file, (uint32_t)id, &frame, err);
+	tw_view_close(&v);
+	if (st == TW_OK) {
+		tw_req_set_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+		st = reply_frame(r, &frame, err);
+	}
+	tw_buf_done(&frame);
+	return st;
+}
+
+/* --- raw parts --- */
+
+static enum tw_status read_some(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	ssize_t n = read(*(int *)arg, out, cap);
+
+	if (n < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the content cannot be read");
+	*ret_n = (size_t)n;
+	return TW_OK;
+}
+
+static void close_fd(void *arg)
+{
+	(void)close(*(int *)arg);
+	tw_mem_free(arg);
+}
+
+static const struct tw_stream_ops file_stream = {read_some, close_fd};
+
+static enum tw_status stream_blob(struct tw_req *r, const struct tw_part *p, struct tw_err *err)
+{
+	int *fd = tw_mem_alloc(1, sizeof *fd);
+	char disposition[128];
+	enum tw_status st;
+
+	if (!fd)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_blob_open(tw_req_app(r)->blobs, p->sha256, fd, err);
+	if (st != TW_OK) {
+		tw_mem_free(fd);
+		return st;
+	}
+	(void)snprintf(disposition, sizeof disposition, "attachment; filename=\"%s-%s\"",
+	        tw_req_path(r, "id"), p->part);
+	tw_req_set_header(r, "Content-Disposition", disposition);
+	return tw_req_reply_stream(
+	        r, 200, "application/octet-stream", false, &file_stream, fd, err);
+}
+
+static enum tw_status raw(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	const char *project = tw_req_caller(r)->project_id;
+	struct tw_part *parts = NULL;
+	struct tw_trace_row row;
+	size_t n = 0;
+	const char *id;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_trace_get(
+		        app->catalogue, project, id, tw_req_arena(r), &row, err);
+	if (st == TW_OK)
+		st = tw_catalogue_trace_parts(
+		        app->catalogue, project, id, tw_req_arena(r), &parts, &n, err);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
+			return stream_blob(r, &parts[i], err);
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no such part");
+}
+
+const struct tw_route tw_routes_view[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/threads",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = threads,
+                .summary = "the threads of a trace"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/names",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = names,
+                .summary = "names of the trace's methods, by index"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/slices",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = directory,
+                .summary = "which chunks hold a thread's slices"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/slices/{chunk}",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = chunk,
+                .summary = "slices of one chunk, as columns"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/raw/{part}",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = raw,
+                .summary = "a part as it was uploaded"},
+        {0},
+};

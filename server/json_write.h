@@ -1,0 +1,49 @@
+/*
+ * json_write.h - JSON straight into a buffer, for answers with thousands of nodes.
+ *
+ * Commas are put by themselves; strings are made valid UTF-8 and escaped.  The
+ * buffer's sticky status tells at the end whether all fitted.
+ */
+#ifndef TW_JSON_WRITE_H
+#define TW_JSON_WRITE_H
+
+#include "base/buf.h"
+
+struct tw_json {
+	struct tw_buf *out;
+	bool comma; /* something stands before in this object or array */
+};
+
+static inline struct tw_json tw_json_to(struct tw_buf *out)
+{
+	return (struct tw_json){out, false};
+}
+
+void tw_json_open(struct tw_json *j, char bracket);   /* '{' or '[' */
+void tw_json_close(struct tw_json *j, char bracket);  /* '}' or ']' */
+void tw_json_key(struct tw_json *j, const char *key); /* a plain constant */
+void tw_json_int(struct tw_json *j, int64_t v);
+void tw_json_bool(struct tw_json *j, bool v);
+void tw_json_null(struct tw_json *j);
+void tw_json_str(struct tw_json *j, struct tw_str s);
+void tw_json_double(struct tw_json *j, double v); /* finite, six digits after the point */
+
+static inline void tw_json_key_int(struct tw_json *j, const char *key, int64_t v)
+{
+	tw_json_key(j, key);
+	tw_json_int(j, v);
+}
+
+static inline void tw_json_key_str(struct tw_json *j, const char *key, struct tw_str s)
+{
+	tw_json_key(j, key);
+	tw_json_str(j, s);
+}
+
+static inline void tw_json_key_bool(struct tw_json *j, const char *key, bool v)
+{
+	tw_json_key(j, key);
+	tw_json_bool(j, v);
+}
+
+#endif

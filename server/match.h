@@ -1,0 +1,22 @@
+/*
+ * match.h - does a name contain this, or match this expression?
+ *
+ * Plain text is found without regard to case (ASCII).  Expressions are PCRE2
+ * with limits on steps and memory, so that no expression takes a query's time.
+ * Thread: one at a time.
+ */
+#ifndef TW_MATCH_H
+#define TW_MATCH_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct tw_match;
+
+/* TW_BAD_REQUEST when the text is too long or is no expression, with the offset in it. */
+enum tw_status tw_match_new(
+        const char *text, bool regex, struct tw_match **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_match *tw_match_free(struct tw_match *m);
+bool tw_match_has(const struct tw_match *m, struct tw_str name);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * query.h - questions about one trace: what is selected, and by when.
+ *
+ * Queries read a trace file and give trees and tables of method indexes; names
+ * come later.  They know neither HTTP nor SQL.  All memory is in the arena that
+ * is passed.  A query that reaches its deadline stops and says partial.
+ * Thread: one query, one thread.
+ */
+#ifndef TW_QUERY_H
+#define TW_QUERY_H
+
+#include "trace_file.h"
+
+struct tw_selection {
+	bool all_threads;
+	const uint64_t *tids; /* unless all_threads */
+	size_t n_tids;
+	bool ranged; /* only [from_ns, to_ns) of trace time */
+	int64_t from_ns, to_ns;
+};
+
+/* Asked now and then; true: time is up. */
+struct tw_deadline {
+	bool (*passed)(void *arg);
+	void *arg;
+};
+
+static inline bool tw_deadline_passed(const struct tw_deadline *d)
+{
+	return d && d->passed && d->passed(d->arg);
+}
+
+/* The merged call tree of the selection, top down.  In a range, durations are cut to it and
+ * count is the number of calls that overlap it.  TW_NOT_FOUND when a tid is not in the trace. */
+enum tw_status tw_query_tree(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_tree *ret,
+        bool *ret_partial, struct tw_err *err) TW_MUST_USE;
+
+/* Is the thread part of the selection? */
+bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
+enum tw_status tw_selection_check(
+        const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err);
+
+/* Calls `each` with slices of one thread that overlap [from_ns, to_ns), in pre-order and uncut,
+ * those open at from_ns first; it returns false to stop. */
+typedef bool (*tw_slices_fn)(void *arg, const struct tw_slice *s, size_t n);
+enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
+        int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+
+/* --- flame graphs (query_flame.c, query_bottom_up.c) --- */
+
+enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
+enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT };
+
+struct tw_flame_node {
+	uint32_t parent; /* index; node 0: 0 */
+	uint32_t method; /* TW_NO_METHOD: node 0 of a whole view, or the rest */
+	uint32_t depth;
+	uint32_t others;     /* nodes that this one stands for; 0: a real node */
+	int64_t value, self; /* ns or calls; value = self + values of the children, always */
+	uint64_t count;
+	int64_t max_ns;
+};
+
+struct tw_flame {
+	struct tw_flame_node *nodes; /* pre-order, siblings by falling value, the rest last */
+	uint32_t n;
+	uint64_t total_nodes; /* in the view below its root, before cutting */
+	bool partial;
+};
+
+struct tw_flame_query {
+	enum tw_flame_view view;
+	enum tw_flame_metric metric;
+	const uint32_t *root; /* methods from the top of the view to the node to start at */
+	size_t n_root;
+	uint32_t max_nodes; /* real nodes kept */
+};
+
+/* TW_NOT_FOUND when the root path leads nowhere. */
+enum tw_status tw_query_flame(const struct tw_tree *t, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_query_bottom_up(const struct tw_tree *t, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- methods (query_methods.c) --- */
+
+/* Totals per method index of a selection's tree: rows for all n_methods, count 0 where unused. */
+enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, struct tw_arena *a,
+        struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
+
+enum { TW_ACTIVITY_CELLS = 128 };
+/* For each 1/128 of the trace's time, the share (0..255) of it in which the thread had a call open;
+ * from its coarsest level. */
+enum tw_status tw_query_activity(struct tw_trace_file *f, const struct tw_thread_info *t,
+        uint8_t ret[TW_ACTIVITY_CELLS], struct tw_err *err) TW_MUST_USE;
+
+#endif

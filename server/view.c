@@ -1,0 +1,291 @@
+#include "view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "blob.h"
+#include "log.h"
+
+enum { PATH_BYTES = 1500, TIDS_MAX = 4096 };
+
+static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *err)
+{
+	if (row->state == TW_TRACE_FAILED)
+		return tw_fail(err, TW_CONFLICT, row->error.offset,
+		        "this trace could not be decoded: %.150s", row->error.msg);
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "this trace is still being decoded (%s); ask again in a moment",
+	        tw_trace_state_word(row->state));
+}
+
+/* The mapping of the trace's build; mapping_id wins when it names a build of its own. */
+static enum tw_status find_mapping(struct tw_view *v, const char *build_id, struct tw_err *err)
+{
+	struct tw_build_row build;
+	enum tw_status st;
+
+	if (v->map_sha256[0] || !build_id[0])
+		return TW_OK;
+	st = tw_catalogue_build_get(tw_req_app(v->req)->catalogue, v->row.project_id, build_id,
+	        tw_req_arena(v->req), &build, err);
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	if (st == TW_OK)
+		(void)snprintf(v->map_sha256, sizeof v->map_sha256, "%s", build.map_sha256);
+	return st;
+}
+
+static enum tw_status open_mapping(struct tw_view *v, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(v->req);
+	struct tw_err why;
+	enum tw_status st = find_mapping(v, v->row.meta.mapping_id, err);
+
+	if (st == TW_OK)
+		st = find_mapping(v, v->row.meta.build_id, err);
+	if (st != TW_OK)
+		return st;
+	/* A damaged mapping costs the names, not the trace. */
+	if (tw_symbols_acquire(app->symbols, v->map_sha256, &v->symbols, &why) != TW_OK) {
+		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", v->row.meta.build_id, &why);
+		v->map_sha256[0] = '\0';
+		return TW_OK;
+	}
+	v->map = tw_symbols_map(v->symbols);
+	return TW_OK;
+}
+
+static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	enum tw_status st =
+	        tw_trace_path(tw_req_app(v->req)->blobs, v->row.id, path, sizeof path, err);
+
+	if (st == TW_OK)
+		st = tw_trace_file_open(path, &v->file, err);
+	if (st == TW_OK)
+		st = tw_trace_file_methods(v->file, &v->methods, &v->n_methods, err);
+	return st;
+}
+
+static enum tw_status open_row(struct tw_req *r, struct tw_view *v, struct tw_err *err)
+{
+	enum tw_status st;
+
+	v->req = r;
+	if (v->row.state != TW_TRACE_READY)
+		return not_ready(&v->row, err);
+	st = open_mapping(v, err);
+	if (st == TW_OK)
+		st = open_file(v, err);
+	if (st != TW_OK)
+		tw_view_close(v);
+	return st;
+}
+
+enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err)
+{
+	struct tw_view v = {.req = r};
+	const char *id;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		        id, tw_req_arena(r), &v.row, err);
+	if (st == TW_OK)
+		st = open_row(r, &v, err);
+	if (st == TW_OK)
+		*ret = v;
+	return st;
+}
+
+void tw_view_close(struct tw_view *v)
+{
+	v->file = tw_trace_file_close(v->file);
+	if (v->symbols)
+		tw_symbols_release(tw_req_app(v->req)->symbols, v->symbols);
+	v->symbols = NULL;
+	v->map = NULL;
+}
+
+struct tw_str tw_view_name(
+        const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known)
+{
+	const struct tw_method_info *m = method < v->n_methods ? &v->methods[method] : NULL;
+	bool known = true;
+	struct tw_str name;
+
+	if (!m)
+		name = TW_STR("");
+	else if (!m->has_id)
+		name = m->name;
+	else {
+		known = tw_map_display(v->map, m->id, buf, TW_NAME_BYTES);
+		name = tw_str_of(buf);
+	}
+	if (ret_known)
+		*ret_known = known;
+	return name;
+}
+
+static enum tw_status read_tids(
+        const struct tw_view *v, const char *text, struct tw_selection *s, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text);
+	uint64_t *tids = tw_arena_alloc(tw_req_arena(v->req), TIDS_MAX, sizeof *tids);
+
+	if (!tids)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	while (rest.len && s->n_tids < TIDS_MAX)
+		if (!tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[s->n_tids++]))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "thread is `all` or thread ids with commas between them");
+	s->tids = tids;
+	return TW_OK;
+}
+
+enum tw_status tw_view_selection(
+        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+{
+	const char *thread = tw_req_query(v->req, "thread");
+	struct tw_selection s = {.from_ns = 0};
+	enum tw_status st = TW_OK;
+
+	if (!thread || !thread[0] || strcmp(thread, "all") == 0)
+		s.all_threads = true;
+	else
+		st = read_tids(v, thread, &s, err);
+	s.ranged = tw_req_query(v->req, "from") || tw_req_query(v->req, "to");
+	if (st == TW_OK)
+		st = tw_req_query_i64(v->req, "from", 0, 0, INT64_C(1) << 61, &s.from_ns, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(
+		        v->req, "to", INT64_C(1) << 61, 0, INT64_C(1) << 61, &s.to_ns, err);
+	if (st == TW_OK && s.ranged && s.from_ns >= s.to_ns)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "from must be less than to");
+	if (st == TW_OK)
+		st = tw_selection_check(v->file, &s, err);
+	if (st == TW_OK)
+		*ret = s;
+	return st;
+}
+
+static bool time_is_up(void *arg)
+{
+	return tw_req_ms_left(arg) == 0;
+}
+
+struct tw_deadline tw_view_deadline(const struct tw_view *v)
+{
+	return (struct tw_deadline){time_is_up, v->req};
+}
+
+/* The URL tells the query apart, so trace, decoder and mapping are what the answer depends on. */
+bool tw_view_unchanged(const struct tw_view *v)
+{
+	char tag[96];
+
+	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s", v->row.id, v->row.summary.decoder_version,
+	        v->map_sha256);
+	return tw_req_reply_unchanged(v->req, tag);
+}
+
+/* --- report --- */
+
+struct share {
+	uint64_t ids, resolved, slices, resolved_slices;
+};
+
+static struct share count_names(const struct tw_view *v)
+{
+	struct share s = {0};
+	struct tw_method_name name;
+
+	for (uint32_t i = 0; i < v->n_methods; i++) {
+		const struct tw_method_info *m = &v->methods[i];
+		bool known = !m->has_id || (v->map && tw_map_find(v->map, m->id, &name));
+
+		s.ids++;
+		s.slices += m->count;
+		s.resolved += known;
+		s.resolved_slices += known ? m->count : 0;
+	}
+	return s;
+}
+
+static json_t *warning(const struct tw_view *v, const struct share *s)
+{
+	const char *build = v->row.meta.build_id;
+
+	if (s->resolved_slices * 2 >= s->slices)
+		return json_null();
+	if (!build[0])
+		return json_string(
+		        "Method names are missing: the upload named no build. Send traces with "
+		        "build_id=... and upload the build's methodMapping.txt with PUT "
+		        "/api/v1/builds/{build_id}/methods.");
+	if (!v->map)
+		return json_sprintf(
+		        "Method names are missing: no mapping was uploaded for build %s. "
+		        "Send its methodMapping.txt with PUT /api/v1/builds/%s/methods; "
+		        "this trace will then show names without being sent again.",
+		        build, build);
+	return json_sprintf(
+	        "Only %llu of %llu method ids are in the mapping of build %s: it is "
+	        "probably the mapping of another build. Send the right methodMapping.txt "
+	        "with PUT /api/v1/builds/%s/methods.",
+	        (unsigned long long)s->resolved, (unsigned long long)s->ids, build, build);
+}
+
+static json_t *names_json(const struct tw_view *v)
+{
+	struct share s = count_names(v);
+
+	return json_pack("{sb ss sI sI sI sI so}", "mapping", v->map != NULL, "build_id",
+	        v->row.meta.build_id, "ids", (json_int_t)s.ids, "resolved", (json_int_t)s.resolved,
+	        "slices", (json_int_t)s.slices, "resolved_slices", (json_int_t)s.resolved_slices,
+	        "warning", warning(v, &s));
+}
+
+static json_t *repairs_json(const struct tw_view *v)
+{
+	uint32_t n;
+	const struct tw_repair_count *r = tw_trace_file_repairs(v->file, &n);
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_repair_info *info = tw_repair_info(r[i].what);
+
+		(void)json_array_append_new(list,
+		        json_pack("{ss ss sI so ss}", "name", info->name, "kind", info->kind_word,
+		                "count", (json_int_t)r[i].count, "first_offset",
+		                r[i].first_offset == TW_NO_OFFSET
+		                        ? json_null()
+		                        : json_integer((json_int_t)r[i].first_offset),
+		                "meaning", info->meaning));
+	}
+	return list;
+}
+
+enum tw_status tw_view_report(
+        struct tw_req *r, const struct tw_trace_row *row, json_t *json, struct tw_err *err)
+{
+	struct tw_view v = {.req = r, .row = *row};
+	const struct tw_trace_info *i;
+	enum tw_status st = open_row(r, &v, err);
+	json_t *report;
+
+	if (st != TW_OK)
+		return st;
+	i = tw_trace_file_info(v.file);
+	report = json_pack("{so so}", "repairs", repairs_json(&v), "names", names_json(&v));
+	if (!report || json_object_set_new(json, "report", report) != 0 ||
+	        json_object_set_new(json, "start_ns", json_integer(i->start_ns)) != 0 ||
+	        json_object_set_new(json, "end_ns", json_integer(i->end_ns)) != 0 ||
+	        json_object_set_new(json, "mono_base_ns", json_integer(i->mono_base_ns)) != 0 ||
+	        json_object_set_new(json, "boot_base_ns", json_integer(i->boot_base_ns)) != 0)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the report");
+	tw_view_close(&v);
+	return st;
+}
