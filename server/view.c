@@ -148,7 +148,8 @@ static enum tw_status read_tids(
 enum tw_status tw_view_selection(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
-	const char *thread = tw_req_query(v->req, "thread");
+	const char *one = tw_req_query(v->req, "thread");
+	const char *thread = one ? one : tw_req_query(v->req, "threads");
 	struct tw_selection s = {.from_ns = 0};
 	enum tw_status st = TW_OK;
 

@@ -32,7 +32,7 @@ enum { TW_NAME_BYTES = 16384 };
 struct tw_str tw_view_name(
         const struct tw_view *v, uint32_t method, char buf[TW_NAME_BYTES], bool *ret_known);
 
-/* thread=, from=, to= of a request.  tids live in the request's arena. */
+/* thread= (or threads=), from=, to= of a request.  tids live in the request's arena. */
 enum tw_status tw_view_selection(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 struct tw_deadline tw_view_deadline(const struct tw_view *v);

@@ -1,0 +1,40 @@
+/*
+ * export_cursor.h - the begins and ends of one thread in time order, a chunk at a time.
+ *
+ * At equal times ends come before begins, inner ends before outer ones, outer
+ * begins before inner ones.  Calls deeper than max_depth are left out with both
+ * their ends and counted.  Memory: one decoded chunk and the open stack.
+ */
+#ifndef TW_EXPORT_CURSOR_H
+#define TW_EXPORT_CURSOR_H
+
+#include "trace_file.h"
+
+struct tw_edge {
+	int64_t ts_ns;
+	uint32_t method;
+	bool begin;
+};
+
+struct tw_cursor {
+	struct tw_trace_file *file;
+	const struct tw_chunk_row *rows; /* level 0 */
+	uint32_t n_rows, row;
+	struct tw_chunk chunk;
+	size_t at;     /* in chunk */
+	int64_t *ends; /* of the open calls, max_depth of them */
+	uint32_t depth, max_depth;
+	uint64_t clipped;
+	bool done;
+	int64_t next_ns; /* of the next edge; INT64_MAX when done */
+};
+
+/* tw_cursor_close is owed, also on failure. */
+enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
+        uint32_t max_depth, struct tw_err *err) TW_MUST_USE;
+/* The next edge; c->done must be false. */
+enum tw_status tw_cursor_next(
+        struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err) TW_MUST_USE;
+void tw_cursor_close(struct tw_cursor *c);
+
+#endif
