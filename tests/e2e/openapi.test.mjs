@@ -59,7 +59,8 @@ test('description, routes and answers agree', async (t) => {
 	agrees(doc, validate, '/api/v1/session', 'post', signed);
 	const cookie = { Cookie: signed.headers.get('set-cookie').split(';')[0], 'X-Tracewell': '1' };
 
-	const good = { id: trace.id, build_id: 'b1', chunk: '0', part: 'trace' };
+	const { chunks } = (await s.get(`/api/v1/traces/${trace.id}/slices?thread=4000`)).json;
+	const good = { id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace' };
 	const query = { column: 'app', q: 'a', thread: '4000' };
 	const bodies = {
 		upload_trace: sampleTrace(7),
