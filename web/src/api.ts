@@ -1,0 +1,109 @@
+// The server's API, as types and calls.
+
+export interface Summary {
+	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number;
+	input_bytes: number; decoded_bytes: number; file_bytes: number; format: string;
+	decoder_version: number; losses: number; repairs: number;
+}
+export interface Meta {
+	app: string; version_name: string; version_code: string; build_id: string; mapping_id: string;
+	device: string; os: string; abi: string; process: string; pid: number; scenario: string;
+	started_ms: number; session_id: string; uuid: string; labels: Record<string, unknown>;
+}
+export interface Repair { name: string; kind: 'note' | 'repair' | 'loss'; count: number; first_offset: number | null; meaning: string }
+export interface Names {
+	mapping: boolean; build_id: string; ids: number; resolved: number; slices: number;
+	resolved_slices: number; warning: string | null;
+}
+export interface ApiError { status: string; message: string; offset: number | null }
+export interface Trace {
+	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed'; error: ApiError | null;
+	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
+	summary: Summary | null; report: { repairs: Repair[]; names: Names } | null;
+	start_ns?: number; end_ns?: number;
+}
+export interface Thread {
+	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
+	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; activity: number[];
+}
+export interface Method {
+	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
+	self_ns: number; max_ns: number; resolved: boolean;
+}
+export interface Flame {
+	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
+	count: number[]; method: number[]; other: number[]; total_nodes: number; shown_nodes: number; partial: boolean;
+}
+export interface Build {
+	build_id: string; mapping: boolean; entries: number; malformed: number; duplicates: number;
+	map_version: string; updated_ms: number; traces: number; app: string; version_name: string;
+}
+export interface Session {
+	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
+	projects: { id: string; name: string }[]; version: string; perfetto_ui: string;
+}
+
+/** An answer that is not a 2xx, or none at all (status 0). */
+export class Refusal extends Error {
+	constructor(public status: number, message: string, public offset: number | null = null) {
+		super(message);
+	}
+}
+
+let project = '';
+export function useProject(id: string): void {
+	project = id;
+}
+export function currentProject(): string {
+	return project;
+}
+
+type Params = Record<string, string | number | boolean | null | undefined>;
+
+export function url(path: string, params: Params = {}): string {
+	const q = new URLSearchParams();
+	for (const [k, v] of Object.entries(params)) if (v !== null && v !== undefined && v !== '') q.set(k, String(v));
+	if (project) q.set('project', project);
+	const s = q.toString();
+	return s ? `${path}?${s}` : path;
+}
+
+export async function call(path: string, init: RequestInit = {}): Promise<Response> {
+	const headers = new Headers(init.headers);
+	if (init.method && init.method !== 'GET') headers.set('X-Tracewell', '1');
+	let r: Response;
+	try {
+		r = await fetch(path, { ...init, headers });
+	} catch (why) {
+		if ((why as Error).name === 'AbortError') throw why;
+		throw new Refusal(0, 'The server does not answer. Is it still running?');
+	}
+	if (r.ok) return r;
+	const body = await r.json().catch(() => null);
+	throw new Refusal(r.status, body?.error?.message ?? `The server answered ${r.status}.`, body?.error?.offset ?? null);
+}
+
+export async function get<T>(path: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
+	return (await call(url(path, params), { signal })).json() as Promise<T>;
+}
+
+const trace = (id: string) => `/api/v1/traces/${encodeURIComponent(id)}`;
+
+export const api = {
+	session: () => get<Session>('/api/v1/session'),
+	signIn: (token: string) => call('/api/v1/session', {
+		method: 'POST', body: JSON.stringify({ token }), headers: { 'Content-Type': 'application/json' } }),
+	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
+	traces: (p: Params, s?: AbortSignal) =>
+		get<{ traces: Trace[]; total: number; cursor: string | null }>('/api/v1/traces', p, s),
+	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
+	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
+	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),
+	threads: (id: string) => get<{ threads: Thread[] }>(`${trace(id)}/threads`),
+	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
+	methods: (id: string, p: Params, s?: AbortSignal) =>
+		get<{ methods: Method[]; total: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
+	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s),
+	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
+	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),
+};

@@ -1,0 +1,45 @@
+// Builds: which have a mapping, how many traces wait for one, and how to send it.
+import { useEffect } from 'preact/hooks';
+import { api } from './api';
+import { count, when } from './format';
+import { Busy, Command, Failure, useLoad } from './parts';
+import { set, text } from './route';
+
+export function BuildsPage() {
+	const cursor = text('cursor');
+	const page = useLoad(cursor, () => api.builds(cursor));
+	const v = page.value;
+	useEffect(() => {
+		document.title = 'Builds · tracewell';
+	}, []);
+	return (
+		<main>
+			<h1>Builds</h1>
+			<p>A trace holds numbers where a build's <code>methodMapping.txt</code> holds names. Send the
+				mapping of each build once, before or after its traces:</p>
+			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command>
+			{page.error && <Failure error={page.error} retry={page.again} />}
+			{!v && page.busy && <Busy what="Loading builds" />}
+			{v && v.builds.length === 0 && <div class="notice"><strong>No build is known yet.</strong>
+				<p>One appears here with its first trace or mapping.</p></div>}
+			{v && v.builds.length > 0 && (
+				<div class="scroll"><table>
+					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Version</th>
+						<th scope="col">Mapping</th><th scope="col" class="num">Methods</th>
+						<th scope="col" class="num">Traces</th><th scope="col" class="num">Mapping sent</th></tr></thead>
+					<tbody>{v.builds.map((b) => (
+						<tr key={b.build_id}>
+							<td><a href={`/?build_id=${encodeURIComponent(b.build_id)}`}>{b.build_id}</a></td>
+							<td>{b.app}</td><td>{b.version_name}</td>
+							<td><span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? 'present' : 'missing'}</span>
+								{b.malformed > 0 && <span class="quiet"> {count(b.malformed)} lines unreadable</span>}
+								{b.duplicates > 0 && <span class="quiet"> {count(b.duplicates)} ids twice</span>}</td>
+							<td class="num">{b.mapping ? count(b.entries) : ''}</td>
+							<td class="num">{count(b.traces)}</td>
+							<td class="num">{b.updated_ms ? when(b.updated_ms) : ''}</td>
+						</tr>))}</tbody>
+				</table></div>)}
+			<div class="row pages">{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}</div>
+		</main>
+	);
+}

@@ -1,0 +1,61 @@
+// Numbers as people read them.
+
+const UNITS: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+
+/** 1234567 → "1.23 ms". */
+export function duration(ns: number): string {
+	if (ns === 0) return '0';
+	const [size, unit] = UNITS.find(([s]) => Math.abs(ns) >= s) ?? UNITS[3];
+	const v = ns / size;
+	return `${trim(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2)} ${unit}`;
+}
+
+function trim(v: number, digits: number): string {
+	return v.toFixed(digits).replace(/\.0+$/, '').replace(/(\.\d*[1-9])0+$/, '$1');
+}
+
+const plain = new Intl.NumberFormat('en');
+
+export function count(n: number): string {
+	return plain.format(n);
+}
+
+export function bytes(n: number): string {
+	if (n < 1024) return `${n} B`;
+	const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+	let v = n;
+	let u = -1;
+	while (v >= 1024 && u < 3) {
+		v /= 1024;
+		u++;
+	}
+	return `${trim(v, v >= 100 ? 0 : 1)} ${units[u]}`;
+}
+
+export function percent(share: number): string {
+	const p = share * 100;
+	if (p === 0) return '0 %';
+	return p < 0.1 ? '<0.1 %' : `${trim(p, p < 10 ? 1 : 0)} %`;
+}
+
+/** Unix ms → "2026-11-21 05:40". */
+export function when(ms: number): string {
+	const d = new Date(ms);
+	const two = (n: number) => String(n).padStart(2, '0');
+	return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}`;
+}
+
+/** A step of 1, 2 or 5 times a power of ten that gives about `ticks` marks over span. */
+export function tickStep(span: number, ticks: number): number {
+	const raw = span / Math.max(1, ticks);
+	const power = 10 ** Math.floor(Math.log10(raw));
+	const lead = raw / power;
+	return Math.max(1, (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10) * power);
+}
+
+/** "com.example.app.Feed$Adapter.bind" → ["com.example.app.", "Feed$Adapter.bind"]. */
+export function splitName(name: string): [string, string] {
+	const method = name.lastIndexOf('.');
+	const cls = name.lastIndexOf('.', method - 1);
+	return cls < 0 ? ['', name] : [name.slice(0, cls + 1), name.slice(cls + 1)];
+}

@@ -1,0 +1,94 @@
+// The frame: who is signed in, which page, light or dark.
+import { signal } from '@preact/signals';
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { api, Refusal, useProject, type Session } from './api';
+import { BuildsPage } from './builds';
+import { ListPage } from './list';
+import { Busy, Failure } from './parts';
+import { follow, go, path, set, text } from './route';
+import { SignIn } from './signin';
+import { dark, toggle } from './theme';
+import { TracePage } from './trace';
+
+const session = signal<Session | null>(null);
+const failed = signal<Error | null>(null);
+
+async function load(): Promise<void> {
+	try {
+		const s = await api.session();
+		useProject(text('project') || s.project?.id || '');
+		session.value = s;
+		failed.value = null;
+	} catch (why) {
+		failed.value = why as Error;
+	}
+}
+
+function pickProject(id: string): void {
+	useProject(id);
+	set({ project: id }, true);
+	void load();
+}
+
+function Head({ s }: { s: Session | null }) {
+	const out = async () => {
+		await api.signOut().catch((why: Error) => {
+			if (!(why instanceof Refusal)) throw why;
+		});
+		session.value = null;
+		await load();
+		go('/signin');
+	};
+	const here = (p: string) => (path.value === p ? 'page' : undefined);
+	return (
+		<header class="top">
+			<a class="brand" href="/"><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
+			{s?.signed_in && <nav aria-label="Pages">
+				<a href="/" aria-current={here('/')}>Traces</a>
+				<a href="/builds" aria-current={here('/builds')}>Builds</a>
+			</nav>}
+			<span class="grow" />
+			{s?.signed_in && s.projects.length > 1 && (
+				<label class="inline">Project
+					<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
+						{s.projects.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
+					</select>
+				</label>)}
+			{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
+			<button class="small" onClick={toggle} aria-label={dark.value ? 'Use light colours' : 'Use dark colours'}>
+				{dark.value ? 'Light' : 'Dark'}
+			</button>
+			{s?.signed_in && <button class="small" onClick={out}>Sign out</button>}
+		</header>
+	);
+}
+
+function Page({ s }: { s: Session }) {
+	const p = path.value;
+	const trace = /^\/traces\/([0-9A-Z]{26})$/.exec(p);
+	if (p === '/signin') return <SignIn done={load} />;
+	if (!s.signed_in) return <SignIn done={load} />;
+	if (trace) return <TracePage key={trace[1]} id={trace[1]} perfettoUi={s.perfetto_ui} />;
+	if (p === '/builds') return <BuildsPage />;
+	if (p === '/' || p === '/traces') return <ListPage key={s.project?.id} />;
+	return <main><Failure error={new Refusal(404, 'This address leads nowhere.')} /></main>;
+}
+
+function App() {
+	useEffect(() => {
+		document.addEventListener('click', follow);
+		void load();
+		return () => document.removeEventListener('click', follow);
+	}, []);
+	const s = session.value;
+	return (
+		<>
+			<Head s={s} />
+			{failed.value ? <main><Failure error={failed.value} retry={load} /></main>
+				: s ? <Page s={s} /> : <main><Busy what="Asking the server who you are" /></main>}
+		</>
+	);
+}
+
+render(<App />, document.getElementById('app')!);

@@ -1,0 +1,26 @@
+// What the page and its worker say to each other.
+import type { Label, Look, View } from './paint';
+
+export interface Hit {
+	method: number;
+	start: number;
+	end: number;
+	depth: number;
+	merged: number;
+}
+
+export type ToWorker =
+	| { kind: 'load'; id: number; trace: string; project: string; tid: number }
+	| { kind: 'look'; look: Look }
+	| { kind: 'paint'; id: number; view: View; buffer: ArrayBuffer }
+	| { kind: 'hit'; id: number; row: number; time: number }
+	| { kind: 'visible'; id: number; from: number; to: number }
+	| { kind: 'next'; id: number; after: number; row: number; forward: boolean };
+
+export type FromWorker =
+	| { kind: 'progress'; id: number; loaded: number; total: number; slices: number; complete: boolean; rows: number }
+	| { kind: 'failed'; id: number; message: string }
+	| { kind: 'painted'; id: number; view: View; buffer: ArrayBuffer; labels: Label[] }
+	| { kind: 'hit'; id: number; hit: Hit | null }
+	| { kind: 'visible'; id: number; calls: Hit[] }
+	| { kind: 'next'; id: number; hit: Hit | null };

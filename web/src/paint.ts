@@ -1,0 +1,70 @@
+// Rows into a pixel buffer: work is rows × pixels, however many slices there are.
+import { firstEndingAfter, gallop, type Rows } from './rows';
+
+export interface View {
+	from: number;      // ns at the left edge
+	to: number;
+	width: number;     // device pixels
+	height: number;
+	top: number;       // device pixels scrolled past
+	rowHeight: number; // device pixels, one of them the gap
+}
+
+export interface Label {
+	x: number;
+	y: number;
+	w: number;
+	method: number;
+	merged: number;
+}
+
+export interface Look {
+	palette: Uint32Array; // pixel by method
+	matches: Uint8Array | null; // search: 1 lights up, the rest fades
+	background: number;
+	highlight: number;
+	faded: number;
+}
+
+const LABEL_MIN = 28;
+const LABELS_MAX = 1500;
+
+function colorFor(look: Look, method: number): number {
+	if (look.matches) return look.matches[method] ? look.highlight : look.faded;
+	return look.palette[method] ?? look.faded;
+}
+
+/** Fills one row of the buffer between x0 and x1 (exclusive), leaving the last line as a gap. */
+function fill(px: Uint32Array, v: View, y: number, x0: number, x1: number, color: number): void {
+	const last = Math.min(v.height, y + v.rowHeight - 1);
+	for (let line = Math.max(0, y); line < last; line++) px.fill(color, line * v.width + x0, line * v.width + x1);
+}
+
+function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number, labels: Label[]): void {
+	const y = row * v.rowHeight - v.top;
+	const hi = rows.first[row + 1];
+	const scale = v.width / (v.to - v.from);
+	let k = firstEndingAfter(rows.end, rows.first[row], hi, v.from);
+	while (k < hi && rows.start[k] < v.to) {
+		const left = (rows.start[k] - v.from) * scale;
+		const right = (rows.end[k] - v.from) * scale;
+		const x0 = Math.max(0, Math.floor(left));
+		let x1 = Math.min(v.width, Math.floor(right));
+		if (x0 >= v.width) break;
+		if (x1 - x0 > 2) x1--; // a gap between neighbours that can spare it
+		if (x1 <= x0) x1 = x0 + 1;
+		fill(px, v, y, x0, x1, colorFor(look, rows.method[k]));
+		if (x1 - x0 > LABEL_MIN && labels.length < LABELS_MAX)
+			labels.push({ x: x0, y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
+		k = right - left >= 1 ? k + 1 : gallop(rows.end, k, hi, v.from + x1 / scale);
+	}
+}
+
+export function paint(px: Uint32Array, rows: Rows, v: View, look: Look): Label[] {
+	const labels: Label[] = [];
+	px.fill(look.background);
+	const first = Math.max(0, Math.floor(v.top / v.rowHeight));
+	const last = Math.min(rows.depth, Math.ceil((v.top + v.height) / v.rowHeight));
+	for (let row = first; row < last; row++) paintRow(px, rows, v, look, row, labels);
+	return labels;
+}

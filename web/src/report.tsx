@@ -1,0 +1,49 @@
+// What the trace is, and what was lost or mended on the way.
+import type { Trace } from './api';
+import { bytes, count, duration, when } from './format';
+import { Command } from './parts';
+
+export function Facts({ t }: { t: Trace }) {
+	const m = t.meta;
+	const s = t.summary;
+	const facts: [string, string][] = [
+		['Version', m.version_name], ['Build', m.build_id], ['Scenario', m.scenario], ['Device', [m.device, m.os].filter(Boolean).join(', ')],
+		['Process', m.process], ['Duration', s ? duration(s.duration_ns) : ''], ['Calls', s ? count(s.slices) : ''],
+		['Threads', s ? count(s.threads) : ''], ['Methods', s ? count(s.methods) : ''], ['Depth', s ? count(s.max_depth) : ''],
+		['Upload', bytes(t.upload_bytes)], ['Stored', s ? bytes(s.file_bytes) : ''], ['Arrived', when(t.created_ms)],
+	];
+	return <dl class="facts">{facts.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
+}
+
+export function NamesWarning({ t }: { t: Trace }) {
+	const n = t.report?.names;
+	if (!n?.warning) return null;
+	return (
+		<div class="notice warn" role="alert">
+			<strong>{n.mapping ? 'Most method names are missing.' : 'Method names are missing.'}</strong>
+			<p>{n.warning}</p>
+			{n.build_id && <Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(n.build_id)}/methods`}</Command>}
+		</div>
+	);
+}
+
+export function Repairs({ t }: { t: Trace }) {
+	const list = t.report?.repairs ?? [];
+	const n = t.report?.names;
+	const losses = list.filter((r) => r.kind === 'loss').length;
+	return (
+		<details class="panel" open={losses > 0}>
+			<summary><h2>Decode report</h2>
+				<span class="quiet">{list.length === 0 ? 'nothing was lost or repaired' : `${list.length} ${list.length === 1 ? 'finding' : 'findings'}`}
+					{n ? `, ${count(n.resolved)} of ${count(n.ids)} method ids named` : ''}</span></summary>
+			{list.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">What</th><th scope="col">Kind</th><th scope="col" class="num">Cases</th>
+					<th scope="col" class="num">First at byte</th><th scope="col">Meaning</th></tr></thead>
+				<tbody>{list.map((r) => (
+					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{r.kind}</span></td>
+						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
+						<td>{r.meaning}</td></tr>))}</tbody>
+			</table></div>}
+		</details>
+	);
+}

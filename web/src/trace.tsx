@@ -1,0 +1,187 @@
+// One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { api, type Thread, type Trace } from './api';
+import { Chart } from './chart';
+import { count, duration } from './format';
+import { FlamePanel } from './flame';
+import { Keys } from './keys';
+import { MethodsPanel } from './methods';
+import { Busy, Failure, Panel, useLoad } from './parts';
+import { openInPerfetto } from './perfetto';
+import { Facts, NamesWarning, Repairs } from './report';
+import { number, set, text } from './route';
+import { Strip } from './strip';
+
+const POLL_MS = 1000;
+
+function title(t: Trace): string {
+	return [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
+}
+
+function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick: (t: Thread) => void }) {
+	const [all, more] = useState(false);
+	const shown = all ? list : list.slice(0, Math.max(12, list.indexOf(chosen) + 1));
+	return (
+		<Panel title="Threads" aside={<span class="quiet">{count(list.length)}</span>}>
+			<ul class="threads">
+				{shown.map((t) => (
+					<li key={t.thread_id}>
+						<button aria-pressed={t === chosen} onClick={() => pick(t)}>
+							<span class="name">{t.name || `thread ${t.tid}`}{t.is_main && <em>main</em>}</span>
+							<span class="quiet num">{t.tid}</span>
+							<Strip activity={t.activity} />
+							<span class="num">{duration(t.busy_ns)}</span>
+							<span class="quiet num">{count(t.slices)} calls</span>
+						</button>
+					</li>))}
+			</ul>
+			{shown.length < list.length && <button class="small" onClick={() => more(true)}>Show all {count(list.length)}</button>}
+		</Panel>
+	);
+}
+
+function SearchBar({ names, matches, thread, onStep }: {
+	names: string[]; matches: Uint8Array | null; thread: Thread; onStep: (forward: boolean) => void;
+}) {
+	const find = text('find');
+	const input = useRef<HTMLInputElement>(null);
+	const methods = matches ? matches.reduce((n, v) => n + v, 0) : 0;
+	useEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			if (e.key !== '/' || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
+			e.preventDefault();
+			input.current?.focus();
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	}, []);
+	return (
+		<div class="row search" role="search">
+			<label class="inline">Find a method
+				<input ref={input} type="search" value={find} placeholder="name, or /expression/" onInput={(e) => set({ find: e.currentTarget.value })}
+					onKeyDown={(e) => {
+						if (e.key === 'Enter') onStep(!e.shiftKey);
+						if (e.key === 'Escape') set({ find: null });
+					}} /></label>
+			{find && <output>{matches ? `${count(methods)} of ${count(names.length)} methods` : 'not an expression'}</output>}
+			{find && methods > 0 && <>
+				<button class="small" onClick={() => onStep(false)} aria-label="Previous call that matches">Previous</button>
+				<button class="small" onClick={() => onStep(true)} aria-label="Next call that matches">Next</button>
+				<span class="quiet">in {thread.name || thread.tid}</span>
+			</>}
+		</div>
+	);
+}
+
+/** 1 for each method whose name fits; null: no search, or no expression. */
+export function matching(names: string[], find: string): Uint8Array | null {
+	if (!find) return null;
+	const regex = /^\/(.+)\/$/.exec(find);
+	try {
+		const test = regex ? new RegExp(regex[1], 'i') : null;
+		const low = find.toLowerCase();
+		return Uint8Array.from(names, (n) => ((test ? test.test(n) : n.toLowerCase().includes(low)) ? 1 : 0));
+	} catch {
+		return null;
+	}
+}
+
+function Perfetto({ t, ui }: { t: Trace; ui: string }) {
+	const [what, say] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	const open = () => {
+		fail(null);
+		openInPerfetto(ui, api.perfettoUrl(t.id), title(t), location.origin + '/traces/' + t.id, say)
+			.then(() => say(''), (why: Error) => { say(''); fail(why); });
+	};
+	return <>
+		<button onClick={open} disabled={what !== ''}>{what || 'Open in the Perfetto UI'}</button>
+		<a class="button" href={api.perfettoUrl(t.id)} download>Download .perfetto-trace</a>
+		{error && <Failure error={error} />}
+	</>;
+}
+
+function Ready({ t, perfettoUi }: { t: Trace; perfettoUi: string }) {
+	const threads = useLoad(t.id, () => api.threads(t.id));
+	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
+	const names = useLoad(t.id + turn, () => api.names(t.id));
+	const [step, go] = useState({ turn: 0, forward: true });
+	const find = text('find');
+	const list = threads.value?.threads ?? [];
+	const busy = useMemo(() => list.filter((x) => x.slices > 0), [threads.value]);
+	const tid = number('thread');
+	const thread = busy.find((x) => x.tid === tid) ?? busy[0];
+	const all = names.value?.names ?? [];
+	const matches = useMemo(() => matching(all, find), [names.value, find]);
+	const start = t.start_ns ?? 0;
+	const end = t.end_ns ?? 1;
+	const from = number('from') ?? thread?.start_ns ?? start;
+	const to = number('to') ?? thread?.end_ns ?? end;
+	const a = number('a');
+	const b = number('b');
+	const selection: [number, number] | null = a !== null && b !== null && b > a ? [a, b] : null;
+
+	if (threads.error) return <Failure error={threads.error} retry={threads.again} />;
+	if (names.error) return <Failure error={names.error} retry={names.again} />;
+	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
+	if (!thread) return <div class="notice"><strong>This trace holds no calls.</strong></div>;
+	const one = String(thread.tid);
+	return <>
+		<Threads list={busy} chosen={thread} pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null }, true)} />
+		<SearchBar names={all} matches={matches} thread={thread} onStep={(forward) => go({ turn: step.turn + 1, forward })} />
+		<Panel title={thread.name || `thread ${thread.tid}`} aside={<>
+			{selection && <button class="small" onClick={() => set({ a: null, b: null })}>Clear the selection</button>}
+			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span></>}>
+			<Chart trace={t.id} thread={thread} start={start} end={end} from={from} to={Math.max(to, from + 1)} names={all} matches={matches}
+				selection={selection} step={step}
+				onView={(f, l) => set({ from: Math.max(0, Math.round(f)), to: Math.max(1, Math.round(l)) })}
+				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null }, true)} />
+		</Panel>
+		<FlamePanel id={t.id} thread={one} range={selection} names={all} matches={matches} mappingTurn={turn} />
+		<MethodsPanel id={t.id} thread={one} range={selection} mappingTurn={turn}
+			busyNs={selection ? Math.min(thread.busy_ns, selection[1] - selection[0]) : thread.busy_ns} onFind={(n) => set({ find: n })} />
+		<Repairs t={t} />
+		<Keys />
+		<div hidden data-ui={perfettoUi} />
+	</>;
+}
+
+export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }) {
+	const load = useLoad(id, (s) => api.trace(id, s));
+	const t = load.value;
+	const waiting = t && (t.state === 'queued' || t.state === 'decoding');
+	useEffect(() => {
+		document.title = t ? `${title(t)} · tracewell` : 'Trace · tracewell';
+	}, [t]);
+	useEffect(() => {
+		if (!waiting || load.busy) return;
+		const timer = setTimeout(load.again, POLL_MS);
+		return () => clearTimeout(timer);
+	}, [waiting, load.busy]);
+	// a mapping may arrive while the page is open: look again when it is looked at again
+	useEffect(() => {
+		const back = () => document.visibilityState === 'visible' && load.again();
+		document.addEventListener('visibilitychange', back);
+		return () => document.removeEventListener('visibilitychange', back);
+	}, []);
+
+	if (load.error) return <main><Failure error={load.error} retry={load.again} /></main>;
+	if (!t) return <main><Busy what="Opening the trace" /></main>;
+	return (
+		<main class="wide">
+			<div class="row head">
+				<h1>{title(t)}</h1>
+				<span class={`state ${t.state}`}>{t.state}</span>
+				<span class="grow" />
+				{t.state === 'ready' && <Perfetto t={t} ui={perfettoUi} />}
+			</div>
+			<Facts t={t} />
+			<NamesWarning t={t} />
+			{waiting && <Busy what={t.state === 'queued' ? 'Waiting to be decoded' : 'Being decoded'} />}
+			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
+				<p>{t.error?.message}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
+				<p><a class="button" href={`/api/v1/traces/${t.id}/raw/trace`} download>Download what was uploaded</a></p></div>}
+			{t.state === 'ready' && <Ready t={t} perfettoUi={perfettoUi} />}
+		</main>
+	);
+}
