@@ -216,8 +216,11 @@ static void drop_tail(struct btrace2 *s)
 static enum tw_status settle_ahead(struct btrace2 *s, int64_t next_end_ns, struct tw_err *err)
 {
 	s->has_ahead = false;
-	if (next_end_ns >= s->ahead.end_ns - LATE_NS)
-		return tell(s, &s->ahead, err);
+	if (next_end_ns >= s->ahead.end_ns - LATE_NS) {
+		enum tw_status st = tell_late(s, err); /* they stand before it in the file */
+
+		return st == TW_OK ? tell(s, &s->ahead, err) : st;
+	}
 	repair(s, TW_REPAIR_impossible_time, s->ahead.offset, 1);
 	return TW_OK;
 }

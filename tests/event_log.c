@@ -1,0 +1,199 @@
+/* event_log.c - the remembering sink; see event_log.h. */
+#include "event_log.h"
+
+#include <string.h>
+
+static struct event_log *log_of(struct tw_sink *s)
+{
+	return (struct event_log *)(void *)s;
+}
+
+static uint32_t log_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	(void)s, (void)pid, (void)kind;
+	return (uint32_t)tid + 1;
+}
+
+static uint32_t log_method(struct tw_sink *s, uint64_t id)
+{
+	(void)s;
+	return (uint32_t)id + 1;
+}
+
+static uint32_t log_name(struct tw_sink *s, struct tw_str name)
+{
+	(void)s;
+	return (uint32_t)name.len + 1;
+}
+
+static enum tw_status log_events(
+        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
+{
+	struct event_log *log = log_of(s);
+
+	if (log->n + n > log->cap) {
+		size_t cap = (log->n + n) * 2;
+		struct tw_event *p = tw_mem_resize(log->events, cap, sizeof *p);
+
+		if (!p)
+			return tw_fail(err, TW_NOMEM, 0, "no memory for the log");
+		log->events = p;
+		log->cap = cap;
+	}
+	memcpy(log->events + log->n, ev, n * sizeof *ev);
+	log->n += n;
+	return TW_OK;
+}
+
+static void log_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
+{
+	struct event_log *log = log_of(s);
+
+	(void)pid;
+	(void)tw_buf_printf(&log->names, "%llu ", (unsigned long long)tid);
+	(void)tw_buf_add_str(&log->names, name);
+	(void)tw_buf_add_u8(&log->names, '\n');
+}
+
+static void log_clock(struct tw_sink *s, const struct tw_clock *clock)
+{
+	log_of(s)->clock = *clock;
+}
+
+static void log_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	struct event_log *log = log_of(s);
+
+	if (log->counts[what] == 0)
+		log->offsets[what] = offset;
+	log->counts[what] += n;
+}
+
+static const struct tw_sink_ops ops = {
+        .track = log_track,
+        .method = log_method,
+        .name = log_name,
+        .events = log_events,
+        .thread_name = log_thread,
+        .clock = log_clock,
+        .repair = log_repair,
+};
+
+uint64_t test_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545F4914F6CDD1Du;
+}
+
+static size_t piece(uint64_t seed, uint64_t *state, size_t left)
+{
+	uint64_t r;
+	size_t n;
+
+	if (seed == 0)
+		return left;
+	if (seed == 1)
+		return 1;
+	r = test_random(state);
+	n = (r >> 8) % ((r & 3) == 0 ? 7 : (r & 3) == 1 ? 40 : 5000) + 1;
+	return n < left ? n : left;
+}
+
+void event_log_run(
+        struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l)
+{
+	struct tw_limits limits = l ? *l : tw_limits_default();
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+	struct tw_decoder *d;
+
+	*log = (struct event_log){.sink = {&ops}};
+	tw_buf_init(&log->names, 16 << 20);
+	d = a ? tw_decoder_new(a, &limits, NULL, NULL, &log->sink) : NULL;
+	log->status = d ? TW_OK : TW_NOMEM;
+	for (size_t at = 0; log->status == TW_OK && at < n;) {
+		size_t step = piece(seed, &state, n - at);
+
+		log->status = tw_decoder_push(d, (const uint8_t *)p + at, step, &log->err);
+		at += step;
+	}
+	if (log->status == TW_OK)
+		log->status = tw_decoder_finish(d, &log->err);
+	if (d) {
+		log->format = tw_decoder_format(d);
+		log->bytes = tw_decoder_bytes(d);
+	}
+	tw_decoder_free(d);
+	tw_arena_free(a);
+}
+
+void event_log_done(struct event_log *log)
+{
+	tw_mem_free(log->events);
+	tw_buf_done(&log->names);
+}
+
+static bool same_event(const struct tw_event *a, const struct tw_event *b)
+{
+	return a->ts_ns == b->ts_ns && a->dur_ns == b->dur_ns && a->cpu_ns == b->cpu_ns &&
+	       a->offset == b->offset && a->track == b->track && a->sym == b->sym &&
+	       a->kind == b->kind;
+}
+
+static bool same_clock(const struct tw_clock *a, const struct tw_clock *b)
+{
+	return a->pid == b->pid && a->mono_base_ns == b->mono_base_ns &&
+	       a->boot_base_ns == b->boot_base_ns && a->session_ns == b->session_ns;
+}
+
+const char *event_log_differs(const struct event_log *a, const struct event_log *b)
+{
+	if (a->status != b->status)
+		return "status";
+	if (a->status != TW_OK &&
+	        (a->err.offset != b->err.offset || strcmp(a->err.msg, b->err.msg)))
+		return "error";
+	if (a->format != b->format)
+		return "format";
+	if (a->n != b->n)
+		return "number of events";
+	for (size_t i = 0; i < a->n; i++)
+		if (!same_event(&a->events[i], &b->events[i]))
+			return "event";
+	for (int i = 0; i < TW_REPAIR_COUNT; i++)
+		if (a->counts[i] != b->counts[i] ||
+		        (a->counts[i] && a->offsets[i] != b->offsets[i]))
+			return tw_repair_info((enum tw_repair)i)->name;
+	if (!same_clock(&a->clock, &b->clock))
+		return "clock";
+	if (a->names.len != b->names.len ||
+	        (a->names.len && memcmp(a->names.data, b->names.data, a->names.len) != 0))
+		return "thread names";
+	return NULL;
+}
+
+uint64_t event_log_repairs(const struct event_log *log)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < TW_REPAIR_COUNT; i++)
+		sum += log->counts[i];
+	return sum;
+}
+
+void btrace2_header(struct tw_buf *b, uint32_t pid, uint64_t boot, uint64_t mono, uint64_t session)
+{
+	(void)tw_buf_add_u32le(b, 5);
+	(void)tw_buf_add_u32le(b, pid);
+	(void)tw_buf_add_u64le(b, boot);
+	(void)tw_buf_add_u64le(b, mono);
+	(void)tw_buf_add_u64le(b, session);
+}
+
+void btrace2_record(struct tw_buf *b, uint64_t start, uint64_t dur, uint64_t tid, uint64_t mid)
+{
+	(void)tw_buf_add_u64le(b, start << 19 | dur >> 26);
+	(void)tw_buf_add_u64le(b, (dur & 0x3FFFFFF) << 38 | tid << 23 | mid);
+}
