@@ -64,12 +64,19 @@ function drawRuler(g: CanvasRenderingContext2D, p: ChartProps, width: number, in
 	g.globalAlpha = 0.75;
 	g.textBaseline = 'middle';
 	g.font = '11px system-ui, sans-serif';
-	for (let t = Math.ceil((p.from - p.start) / step) * step; t <= p.to - p.start; t += step) {
+	const first = Math.ceil((p.from - p.start) / step) * step;
+	const near = step < first / 200; // far in: the first mark in full, the others from there
+	for (let t = first, i = 0; t <= p.to - p.start; t += step, i++) {
 		const x = ((t + p.start - p.from) / span) * width;
 		g.fillRect(x, RULER - 6, 1, 6);
-		g.fillText(duration(t), x + 4, RULER / 2);
+		g.fillText(near && i > 0 ? `+${duration(t - first)}` : near ? exact(t, step) : duration(t), x + 4, RULER / 2);
 	}
 	g.globalAlpha = 1;
+}
+
+/** Seconds with as many digits as the step needs. */
+function exact(ns: number, step: number): string {
+	return `${(ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))))} s`;
 }
 
 function drawLabels(g: CanvasRenderingContext2D, labels: Label[], names: string[], dpr: number, faded: boolean, ink: string): void {

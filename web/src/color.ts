@@ -7,10 +7,10 @@ export function hash(text: string): number {
 	return h >>> 0;
 }
 
-/** The first three pieces of a package: who owns the code. */
-export function owner(name: string): string {
+/** The package of "a.b.Class.method": "a.b". */
+export function packageOf(name: string): string {
 	const pieces = name.split('.');
-	return pieces.slice(0, Math.min(3, Math.max(1, pieces.length - 2))).join('.');
+	return pieces.slice(0, Math.max(1, pieces.length - 2)).join('.');
 }
 
 function channel(h: number, s: number, l: number, shift: number): number {
@@ -27,7 +27,7 @@ export function pixel(h: number, s: number, l: number): number {
 export function colorOf(name: string, dark: boolean): number {
 	const cls = name.slice(0, Math.max(0, name.lastIndexOf('.')));
 	// 24 hues a step apart are told from each other; more are not
-	const hue = (hash(owner(name)) % 24) * 15;
+	const hue = (hash(packageOf(name)) % 24) * 15;
 	const step = ((hash(cls) >>> 8) % 5) - 2;
 	return dark ? pixel(hue, 0.42, 0.42 + step * 0.025) : pixel(hue, 0.62, 0.76 + step * 0.025);
 }

@@ -10,7 +10,7 @@ const COLUMNS: [string, string, (m: Method) => string][] = [
 	['total_ns', 'Total', (m) => duration(m.total_ns)],
 	['max_ns', 'Longest', (m) => duration(m.max_ns)],
 ];
-const STEP = 50;
+const STEP = 25;
 
 export function MethodsPanel({ id, thread, range, busyNs, mappingTurn, onFind }: {
 	id: string; thread: string; range: [number, number] | null; busyNs: number; mappingTurn: number; onFind: (name: string) => void;

@@ -56,7 +56,7 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 		fill(px, v, y, x0, x1, colorFor(look, rows.method[k]));
 		if (x1 - x0 > LABEL_MIN && labels.length < LABELS_MAX)
 			labels.push({ x: x0, y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
-		k = right - left >= 1 ? k + 1 : gallop(rows.end, k, hi, v.from + x1 / scale);
+		k = right - left >= 1 ? k + 1 : gallop(rows.end, k + 1, hi, v.from + x1 / scale);
 	}
 }
 

@@ -53,6 +53,7 @@ export function firstEndingAfter(end: Float64Array, lo: number, hi: number, t: n
 export function gallop(end: Float64Array, at: number, hi: number, t: number): number {
 	let step = 1;
 	let lo = at;
+	if (at >= hi || end[at] > t) return at;
 	while (lo + step < hi && end[lo + step] <= t) {
 		lo += step;
 		step *= 2;

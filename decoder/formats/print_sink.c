@@ -1,0 +1,220 @@
+#include "formats/print_sink.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 256, FIRST_CAP = 256 };
+
+struct label { /* of a track or a method */
+	uint64_t id;
+	const char *name; /* NULL: only the id */
+};
+
+struct labels {
+	struct label *list;
+	uint32_t n, cap;
+};
+
+struct tw_print_sink {
+	struct tw_sink sink; /* first */
+	struct tw_arena *arena;
+	tw_text_fn out;
+	tw_resolve_fn resolve;
+	void *arg;
+	struct labels tracks, symbols;
+	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
+	enum tw_status status;
+};
+
+static struct tw_print_sink *sink_of(struct tw_sink *s)
+{
+	return (struct tw_print_sink *)(void *)s;
+}
+
+static void put(struct tw_print_sink *p, const char *line, int n)
+{
+	if (p->status == TW_OK && n > 0)
+		p->status = p->out(p->arg, line, (size_t)n);
+}
+
+/* One line, one field. */
+static void clean(char out[NAME_BYTES], struct tw_str name)
+{
+	(void)tw_utf8_clean(out, NAME_BYTES, name);
+	for (char *c = out; *c; c++)
+		if ((unsigned char)*c < 0x20)
+			*c = ' ';
+}
+
+static uint32_t add(struct tw_print_sink *p, struct labels *l, uint64_t id, const char *name)
+{
+	if (l->n == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : FIRST_CAP;
+		struct label *list = tw_arena_alloc(p->arena, cap, sizeof *list);
+
+		if (!list) {
+			p->status = TW_NOMEM;
+			return 0;
+		}
+		if (l->n)
+			memcpy(list, l->list, l->n * sizeof *list);
+		l->list = list;
+		l->cap = cap;
+	}
+	l->list[l->n] = (struct label){id, name};
+	return ++l->n;
+}
+
+static uint32_t print_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	struct tw_print_sink *p = sink_of(s);
+
+	(void)pid, (void)kind;
+	for (uint32_t i = 0; i < p->tracks.n; i++)
+		if (p->tracks.list[i].id == tid)
+			return i + 1;
+	return add(p, &p->tracks, tid, NULL);
+}
+
+static uint32_t print_method(struct tw_sink *s, uint64_t id)
+{
+	return add(sink_of(s), &sink_of(s)->symbols, id, NULL);
+}
+
+static uint32_t print_name(struct tw_sink *s, struct tw_str name)
+{
+	struct tw_print_sink *p = sink_of(s);
+	char buf[NAME_BYTES];
+	char *copy;
+
+	clean(buf, name);
+	copy = tw_arena_str(p->arena, tw_str_of(buf));
+	if (!copy)
+		p->status = TW_NOMEM;
+	return copy ? add(p, &p->symbols, 0, copy) : 0;
+}
+
+static void name_of(struct tw_print_sink *p, uint32_t sym, char buf[NAME_BYTES])
+{
+	const struct label *l = sym && sym <= p->symbols.n ? &p->symbols.list[sym - 1] : NULL;
+	char raw[NAME_BYTES];
+
+	if (!l)
+		(void)snprintf(buf, NAME_BYTES, "-");
+	else if (l->name)
+		(void)snprintf(buf, NAME_BYTES, "%s", l->name);
+	else if (p->resolve) {
+		p->resolve(p->arg, l->id, raw, sizeof raw);
+		clean(buf, tw_str_of(raw));
+	} else
+		(void)snprintf(buf, NAME_BYTES, "#%llu", (unsigned long long)l->id);
+}
+
+static void print_event(struct tw_print_sink *p, const struct tw_event *e)
+{
+	uint64_t tid = e->track && e->track <= p->tracks.n ? p->tracks.list[e->track - 1].id : 0;
+	char name[NAME_BYTES];
+	char line[LINE_BYTES];
+	int n;
+
+	name_of(p, e->sym, name);
+	if (e->kind == TW_EV_SLICE)
+		n = snprintf(line, sizeof line, "slice\t%llu\t%lld\t%lld\t%s\n",
+		        (unsigned long long)tid, (long long)e->ts_ns, (long long)e->dur_ns, name);
+	else
+		n = snprintf(line, sizeof line, "%s\t%llu\t%lld\t%s\n",
+		        e->kind == TW_EV_BEGIN ? "begin" : "end", (unsigned long long)tid,
+		        (long long)e->ts_ns, name);
+	put(p, line, n);
+}
+
+static enum tw_status print_events(
+        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
+{
+	struct tw_print_sink *p = sink_of(s);
+
+	for (size_t i = 0; i < n && p->status == TW_OK; i++)
+		print_event(p, &ev[i]);
+	if (p->status != TW_OK)
+		return tw_fail(err, p->status, TW_NO_OFFSET, "the events could not be written");
+	return TW_OK;
+}
+
+static void print_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
+{
+	char buf[NAME_BYTES];
+	char line[LINE_BYTES];
+
+	(void)pid;
+	clean(buf, name);
+	put(sink_of(s), line,
+	        snprintf(line, sizeof line, "thread\t%llu\t%s\n", (unsigned long long)tid, buf));
+}
+
+static void print_clock(struct tw_sink *s, const struct tw_clock *c)
+{
+	char line[LINE_BYTES];
+
+	put(sink_of(s), line,
+	        snprintf(line, sizeof line, "clock\t%u\t%lld\t%lld\t%lld\n", c->pid,
+	                (long long)c->mono_base_ns, (long long)c->boot_base_ns,
+	                (long long)c->session_ns));
+}
+
+static void print_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	struct tw_print_sink *p = sink_of(s);
+
+	if (p->counts[what] == 0)
+		p->offsets[what] = offset;
+	p->counts[what] += n;
+}
+
+static const struct tw_sink_ops ops = {
+        .track = print_track,
+        .method = print_method,
+        .name = print_name,
+        .events = print_events,
+        .thread_name = print_thread,
+        .clock = print_clock,
+        .repair = print_repair,
+};
+
+struct tw_print_sink *tw_print_sink_new(
+        struct tw_arena *a, tw_text_fn out, tw_resolve_fn resolve, void *arg)
+{
+	struct tw_print_sink *p = tw_arena_zalloc(a, 1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->sink.ops = &ops;
+	p->arena = a;
+	p->out = out;
+	p->resolve = resolve;
+	p->arg = arg;
+	return p;
+}
+
+struct tw_sink *tw_print_sink_of(struct tw_print_sink *p)
+{
+	return &p->sink;
+}
+
+enum tw_status tw_print_sink_end(struct tw_print_sink *p)
+{
+	for (int i = 0; i < TW_REPAIR_COUNT; i++) {
+		char line[LINE_BYTES];
+		char place[24] = "-";
+
+		if (p->counts[i] == 0)
+			continue;
+		if (p->offsets[i] != TW_NO_OFFSET)
+			(void)snprintf(
+			        place, sizeof place, "%llu", (unsigned long long)p->offsets[i]);
+		put(p, line,
+		        snprintf(line, sizeof line, "repair\t%s\t%llu\t%s\n",
+		                tw_repair_info((enum tw_repair)i)->name,
+		                (unsigned long long)p->counts[i], place));
+	}
+	return p->status;
+}

@@ -1,0 +1,29 @@
+/*
+ * print_sink.h - a sink that writes what it is told as text: one event a line, tab between fields.
+ *
+ *   slice   TID  TS_NS  DUR_NS  NAME      begin/end  TID  TS_NS  NAME
+ *   thread  TID  NAME                     clock      PID  MONO_NS  BOOT_NS  SESSION_NS
+ *   repair  NAME  COUNT  OFFSET           (all of them at the end, tw_print_sink_end)
+ * NAME of a method that is known by number only is "#<id>" or what `resolve` makes of it.  Names
+ * are made valid UTF-8 without tabs and line ends.  The debugging tool, and what golden files hold.
+ */
+#ifndef TW_PRINT_SINK_H
+#define TW_PRINT_SINK_H
+
+#include "base/arena.h"
+#include "formats/sink.h"
+
+struct tw_print_sink;
+
+typedef enum tw_status (*tw_text_fn)(void *arg, const char *p, size_t n);
+/* Puts the name of a method id into buf (NUL-terminated). */
+typedef void (*tw_resolve_fn)(void *arg, uint64_t id, char *buf, size_t cap);
+
+/* resolve may be NULL. */
+struct tw_print_sink *tw_print_sink_new(
+        struct tw_arena *a, tw_text_fn out, tw_resolve_fn resolve, void *arg);
+struct tw_sink *tw_print_sink_of(struct tw_print_sink *p);
+/* Writes the repairs; TW_NOMEM or what `out` failed with. */
+enum tw_status tw_print_sink_end(struct tw_print_sink *p);
+
+#endif

@@ -1,0 +1,74 @@
+/* `tracewell decode`: the events of an upload as text. */
+#include <stdio.h>
+
+#include "cli.h"
+#include "formats/print_sink.h"
+#include "local_trace.h"
+
+static const char synopsis[] = "decode FILE [--mapping M] [--threads T]";
+
+struct output {
+	const struct tw_map *map;
+};
+
+static enum tw_status write_text(void *arg, const char *p, size_t n)
+{
+	(void)arg;
+	return fwrite(p, 1, n, stdout) == n ? TW_OK : TW_IO;
+}
+
+static void resolve(void *arg, uint64_t id, char *buf, size_t cap)
+{
+	(void)tw_map_display(((const struct output *)arg)->map, id, buf, cap);
+}
+
+static enum tw_status print(
+        const char *file, const char *threads, struct output *o, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
+	struct tw_print_sink *p =
+	        a ? tw_print_sink_new(a, write_text, o->map ? resolve : NULL, o) : NULL;
+	struct tw_trace_facts facts;
+	enum tw_status st = TW_OK;
+
+	if (!p)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK && threads)
+		st = tw_local_decode(threads, "threads", tw_print_sink_of(p), &facts, err);
+	if (st == TW_OK)
+		st = tw_local_decode(file, NULL, tw_print_sink_of(p), &facts, err);
+	if (p && (tw_print_sink_end(p) != TW_OK || fflush(stdout) != 0) && st == TW_OK)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+	tw_arena_free(a);
+	return st;
+}
+
+int tw_cli_decode(int argc, char **argv)
+{
+	const char *mapping = NULL;
+	const char *threads = NULL;
+	const struct tw_flag flags[] = {
+	        {.name = "mapping", .value = &mapping}, {.name = "threads", .value = &threads}};
+	struct output o = {0};
+	struct tw_buf image;
+	struct tw_map map;
+	struct tw_err err;
+	enum tw_status st = TW_OK;
+	int n = tw_cli_flags(synopsis, flags, 2, argc, argv);
+
+	if (n != 1) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	tw_buf_init(&image, SIZE_MAX / 2);
+	if (mapping)
+		st = tw_local_map(mapping, &image, &map, &err);
+	if (st == TW_OK) {
+		o.map = mapping ? &map : NULL;
+		st = print(argv[1], threads, &o, &err);
+	}
+	tw_buf_done(&image);
+	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("decode", &err);
+}

@@ -1,0 +1,305 @@
+/* `tracewell sql`: questions to one trace, a file or one of a server's. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blob.h"
+#include "catalogue.h"
+#include "cli.h"
+#include "json_write.h"
+#include "local_trace.h"
+#include "trace_sql.h"
+#include "ulid.h"
+
+static const char synopsis[] =
+        "sql FILE-OR-ID [--data DIR] [--mapping M] [--format table|csv|json] 'SELECT ...'";
+
+enum { PATH_BYTES = 1500 };
+
+struct printer {
+	const char *const *names; /* json; copies live in the statement */
+	struct tw_buf line;
+	bool first;
+};
+
+/* --- table: tab separated, csv, json --- */
+
+static enum tw_status put_line(struct printer *p)
+{
+	bool ok = tw_buf_status(&p->line) == TW_OK &&
+	          fwrite(p->line.data, 1, p->line.len, stdout) == p->line.len;
+
+	tw_buf_clear(&p->line);
+	return ok ? TW_OK : TW_IO;
+}
+
+static void put_plain(struct printer *p, const struct tw_sql_value *v)
+{
+	if (v->type == TW_SQL_INT)
+		(void)tw_buf_printf(&p->line, "%lld", (long long)v->number);
+	else if (v->type == TW_SQL_REAL)
+		(void)tw_buf_printf(&p->line, "%.15g", v->real);
+	else if (v->type == TW_SQL_TEXT || v->type == TW_SQL_BLOB)
+		for (size_t i = 0; i < v->text.len; i++)
+			(void)tw_buf_add_u8(&p->line, (unsigned char)v->text.ptr[i] < 0x20
+			                                      ? ' '
+			                                      : (uint8_t)v->text.ptr[i]);
+}
+
+static enum tw_status table_head(void *arg, const char *const *names, int n)
+{
+	struct printer *p = arg;
+
+	for (int i = 0; i < n; i++)
+		(void)tw_buf_printf(&p->line, "%s%s", i ? "\t" : "", names[i]);
+	(void)tw_buf_add_u8(&p->line, '\n');
+	return put_line(p);
+}
+
+static enum tw_status table_row(void *arg, const struct tw_sql_value *v, int n)
+{
+	struct printer *p = arg;
+
+	for (int i = 0; i < n; i++) {
+		if (i)
+			(void)tw_buf_add_u8(&p->line, '\t');
+		put_plain(p, &v[i]);
+	}
+	(void)tw_buf_add_u8(&p->line, '\n');
+	return put_line(p);
+}
+
+static void put_quoted(struct printer *p, struct tw_str s)
+{
+	(void)tw_buf_add_u8(&p->line, '"');
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] == '"')
+			(void)tw_buf_add_u8(&p->line, '"');
+		(void)tw_buf_add_u8(&p->line, (uint8_t)s.ptr[i]);
+	}
+	(void)tw_buf_add_u8(&p->line, '"');
+}
+
+static enum tw_status csv_head(void *arg, const char *const *names, int n)
+{
+	struct printer *p = arg;
+
+	for (int i = 0; i < n; i++) {
+		if (i)
+			(void)tw_buf_add_u8(&p->line, ',');
+		put_quoted(p, tw_str_of(names[i]));
+	}
+	(void)tw_buf_add(&p->line, "\r\n", 2);
+	return put_line(p);
+}
+
+static enum tw_status csv_row(void *arg, const struct tw_sql_value *v, int n)
+{
+	struct printer *p = arg;
+
+	for (int i = 0; i < n; i++) {
+		if (i)
+			(void)tw_buf_add_u8(&p->line, ',');
+		if (v[i].type == TW_SQL_TEXT || v[i].type == TW_SQL_BLOB)
+			put_quoted(p, v[i].text);
+		else
+			put_plain(p, &v[i]);
+	}
+	(void)tw_buf_add(&p->line, "\r\n", 2);
+	return put_line(p);
+}
+
+static enum tw_status json_head(void *arg, const char *const *names, int n)
+{
+	(void)n;
+	((struct printer *)arg)->names = names;
+	return TW_OK;
+}
+
+static enum tw_status json_row(void *arg, const struct tw_sql_value *v, int n)
+{
+	struct printer *p = arg;
+	struct tw_json j = tw_json_to(&p->line);
+
+	(void)tw_buf_printf(&p->line, p->first ? "[" : ",\n");
+	p->first = false;
+	tw_json_open(&j, '{');
+	for (int i = 0; i < n; i++) {
+		tw_json_key(&j, p->names[i]);
+		if (v[i].type == TW_SQL_INT)
+			tw_json_int(&j, v[i].number);
+		else if (v[i].type == TW_SQL_REAL)
+			tw_json_double(&j, v[i].real);
+		else if (v[i].type == TW_SQL_NULL)
+			tw_json_null(&j);
+		else
+			tw_json_str(&j, v[i].text);
+	}
+	tw_json_close(&j, '}');
+	return put_line(p);
+}
+
+static enum tw_status run(struct tw_trace_file *f, const struct tw_map *map, const char *format,
+        const char *sql, struct tw_err *err)
+{
+	struct printer p = {.first = true};
+	struct tw_sql_out out = {table_head, table_row, &p};
+	struct tw_trace_sql *s = NULL;
+	bool json = strcmp(format, "json") == 0;
+	enum tw_status st;
+
+	if (strcmp(format, "csv") == 0)
+		out = (struct tw_sql_out){csv_head, csv_row, &p};
+	else if (json)
+		out = (struct tw_sql_out){json_head, json_row, &p};
+	else if (strcmp(format, "table") != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--format is table, csv or json");
+	tw_buf_init(&p.line, SIZE_MAX / 2);
+	st = tw_trace_sql_open(f, map, &s, err);
+	if (st == TW_OK)
+		st = tw_trace_sql_run(s, sql, &out, err);
+	if (st == TW_OK && json)
+		(void)fputs(p.first ? "[]\n" : "]\n", stdout);
+	tw_trace_sql_close(s);
+	tw_buf_done(&p.line);
+	if (fflush(stdout) != 0 && st == TW_OK)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+	return st;
+}
+
+/* --- a server's trace: its file, and the mapping of its build --- */
+
+struct stored {
+	char path[PATH_BYTES];
+	char map_sha256[TW_SHA256_HEX];
+};
+
+static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const char *project,
+        const char *id, struct stored *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_trace_row row;
+	struct tw_build_row build;
+	enum tw_status st = a ? tw_catalogue_trace_get(c, project, id, a, &row, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK && row.state != TW_TRACE_READY)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "this trace is %s",
+		        tw_trace_state_word(row.state));
+	if (st == TW_OK)
+		st = tw_trace_path(b, id, ret->path, sizeof ret->path, err);
+	if (st == TW_OK && row.meta.build_id[0] &&
+	        tw_catalogue_build_get(c, project, row.meta.build_id, a, &build, NULL) == TW_OK)
+		(void)snprintf(ret->map_sha256, sizeof ret->map_sha256, "%s", build.map_sha256);
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status find_stored(struct tw_catalogue *c, struct tw_blobs *b, const char *id,
+        struct stored *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_project_row *projects = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status found = TW_NOT_FOUND;
+
+	for (size_t i = 0; st == TW_OK && found == TW_NOT_FOUND && i < n; i++)
+		found = find_in(c, b, projects[i].id, id, ret, err);
+	if (st == TW_OK && found == TW_NOT_FOUND)
+		found = tw_fail(
+		        err, TW_NOT_FOUND, TW_NO_OFFSET, "no trace %.40s in this data folder", id);
+	tw_arena_free(a);
+	return st == TW_OK ? found : st;
+}
+
+static enum tw_status read_image(
+        struct tw_blobs *b, const char *sha256, struct tw_buf *out, struct tw_err *err)
+{
+	uint8_t piece[65536];
+	int fd = -1;
+	ssize_t n;
+	enum tw_status st = tw_blob_open(b, sha256, &fd, err);
+
+	if (st != TW_OK)
+		return st;
+	while ((n = read(fd, piece, sizeof piece)) > 0)
+		(void)tw_buf_add(out, piece, (size_t)n);
+	(void)close(fd);
+	if (n < 0 || tw_buf_status(out) != TW_OK)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the mapping cannot be read");
+	return TW_OK;
+}
+
+static enum tw_status open_stored(const char *data, const char *id, struct tw_trace_file **ret,
+        struct tw_buf *image, struct tw_err *err)
+{
+	struct tw_catalogue *c = NULL;
+	struct tw_blobs *b = NULL;
+	struct stored found = {.path = ""};
+	char path[PATH_BYTES];
+	enum tw_status st = tw_blobs_open(data, 0, &b, err);
+
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", data);
+	if (st == TW_OK)
+		st = tw_catalogue_open(path, &c, err);
+	if (st == TW_OK)
+		st = find_stored(c, b, id, &found, err);
+	if (st == TW_OK)
+		st = tw_trace_file_open(found.path, ret, err);
+	if (st == TW_OK && found.map_sha256[0])
+		st = read_image(b, found.map_sha256, image, err);
+	tw_catalogue_close(c);
+	tw_blobs_close(b);
+	return st;
+}
+
+struct request {
+	const char *what, *sql, *data, *mapping, *format;
+};
+
+static enum tw_status answer(const struct request *r, struct tw_err *err)
+{
+	struct tw_trace_file *f = NULL;
+	struct tw_buf image;
+	struct tw_map map;
+	enum tw_status st;
+
+	tw_buf_init(&image, SIZE_MAX / 2);
+	if (tw_ulid_valid(r->what) && access(r->what, F_OK) != 0)
+		st = open_stored(r->data, r->what, &f, &image, err);
+	else
+		st = tw_local_open(r->what, NULL, &f, err);
+	if (st == TW_OK && r->mapping) {
+		tw_buf_clear(&image);
+		st = tw_local_map(r->mapping, &image, &map, err);
+	} else if (st == TW_OK && image.len) {
+		st = tw_map_open(image.data, image.len, &map, err);
+	}
+	if (st == TW_OK)
+		st = run(f, image.len ? &map : NULL, r->format, r->sql, err);
+	tw_trace_file_close(f);
+	tw_buf_done(&image);
+	return st;
+}
+
+int tw_cli_sql(int argc, char **argv)
+{
+	struct request r = {.data = "./data", .format = "table"};
+	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
+	        {.name = "mapping", .value = &r.mapping}, {.name = "format", .value = &r.format}};
+	struct tw_err err;
+	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
+
+	if (n != 2) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	r.what = argv[1];
+	r.sql = argv[2];
+	return answer(&r, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("sql", &err);
+}

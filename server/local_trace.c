@@ -1,0 +1,180 @@
+#include "local_trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unzip.h"
+
+enum { READ_BYTES = 256 << 10, PATH_BYTES = 512, MAP_ENTRIES = 16 << 20 };
+
+static enum tw_status fail_errno(const char *path, struct tw_err *err)
+{
+	char text[96];
+	int why = errno;
+
+	return tw_fail(err, why == ENOENT ? TW_NOT_FOUND : TW_IO, TW_NO_OFFSET, "%.120s: %s", path,
+	        strerror_r(why, text, sizeof text));
+}
+
+enum tw_status tw_local_read(const char *path,
+        enum tw_status (*push)(void *arg, const uint8_t *p, size_t n, struct tw_err *err),
+        void *arg, uint64_t *ret_bytes, struct tw_err *err)
+{
+	int fd = strcmp(path, "-") == 0 ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *piece = tw_mem_alloc(READ_BYTES, 1);
+	enum tw_status st = TW_OK;
+	ssize_t n = 1;
+
+	*ret_bytes = 0;
+	if (fd < 0 || !piece)
+		st = fd < 0 ? fail_errno(path, err)
+		            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read");
+	while (st == TW_OK && n > 0) {
+		n = read(fd, piece, READ_BYTES);
+		if (n < 0)
+			st = fail_errno(path, err);
+		else if (n > 0)
+			st = push(arg, piece, (size_t)n, err);
+		*ret_bytes += n > 0 ? (uint64_t)n : 0;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	tw_mem_free(piece);
+	return st;
+}
+
+static enum tw_status push_decoder(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_decoder_push(arg, p, n, err);
+}
+
+enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
+        struct tw_trace_facts *ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
+	struct tw_decoder *d = a ? tw_decoder_new(a, &limits, NULL, part, sink) : NULL;
+	uint64_t bytes = 0;
+	enum tw_status st;
+
+	if (!d)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+	else
+		st = tw_local_read(path, push_decoder, d, &bytes, err);
+	if (st == TW_OK)
+		st = tw_decoder_finish(d, err);
+	if (st == TW_OK)
+		*ret = (struct tw_trace_facts){.format = tw_decoder_format(d)->name,
+		        .input_bytes = bytes,
+		        .decoded_bytes = tw_decoder_bytes(d),
+		        .decoder_version = TW_DECODER_VERSION};
+	tw_decoder_free(d);
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unzip_push(arg, p, n, err);
+}
+
+static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_map_writer_push(arg, p, n, err);
+}
+
+enum tw_status tw_local_map(
+        const char *path, struct tw_buf *image, struct tw_map *ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
+	struct tw_map_writer *w = tw_map_writer_new(limits.max_decoded_bytes, MAP_ENTRIES);
+	struct tw_unzip *z = a && w ? tw_unzip_new(a, &limits, push_map, w) : NULL;
+	struct tw_map_stats stats;
+	enum tw_unzip_end end;
+	uint64_t bytes = 0;
+	enum tw_status st = z ? tw_local_read(path, push_unzip, z, &bytes, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &end, err);
+	if (st == TW_OK)
+		st = tw_map_writer_finish(w, image, &stats, err);
+	if (st == TW_OK)
+		st = tw_map_open(image->data, image->len, ret, err);
+	tw_unzip_free(z);
+	tw_map_writer_free(w);
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status write_trace(struct tw_builder *b, const char *path,
+        const struct tw_trace_facts *facts, struct tw_err *err)
+{
+	struct tw_trace_writer *w = NULL;
+	enum tw_status st = tw_trace_writer_new(path, &w, err);
+
+	if (st == TW_OK)
+		st = tw_builder_write(b, tw_trace_writer_out(w), err);
+	if (st == TW_OK)
+		st = tw_trace_writer_commit(w, facts, err);
+	tw_trace_writer_free(w);
+	return st;
+}
+
+static enum tw_status decode_to(
+        const char *path, const char *threads, const char *out, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&limits);
+	struct tw_trace_facts facts = {.format = ""};
+	enum tw_status st = TW_OK;
+
+	if (!b)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+	if (threads)
+		st = tw_local_decode(threads, "threads", tw_builder_sink(b), &facts, err);
+	if (st == TW_OK)
+		st = tw_local_decode(path, "trace", tw_builder_sink(b), &facts, err);
+	if (st == TW_OK)
+		st = write_trace(b, out, &facts, err);
+	tw_builder_free(b);
+	return st;
+}
+
+static bool is_database(const char *path)
+{
+	char head[16] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return n == (ssize_t)sizeof head && memcmp(head, "SQLite format 3", 16) == 0;
+}
+
+enum tw_status tw_local_open(
+        const char *path, const char *threads, struct tw_trace_file **ret, struct tw_err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	char dir[PATH_BYTES];
+	char file[PATH_BYTES + 16];
+	enum tw_status st;
+
+	if (is_database(path))
+		return tw_trace_file_open(path, ret, err);
+	(void)snprintf(dir, sizeof dir, "%.400s/tracewell-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return fail_errno(dir, err);
+	(void)snprintf(file, sizeof file, "%s/trace.db", dir);
+	st = decode_to(path, threads, file, err);
+	if (st == TW_OK)
+		st = tw_trace_file_open(file, ret, err);
+	(void)unlink(file); /* stays readable until it is closed */
+	(void)rmdir(dir);
+	return st;
+}

@@ -1,0 +1,167 @@
+#include "trace_sql_internal.h"
+
+#include <string.h>
+
+static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.180s",
+	        s->db ? sqlite3_errmsg(s->db) : "out of memory");
+}
+
+int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret)
+{
+	struct tw_sql_table *t = tw_mem_zalloc(1, sizeof *t);
+	int rc = t ? sqlite3_declare_vtab(db, schema) : SQLITE_NOMEM;
+
+	if (rc != SQLITE_OK) {
+		tw_mem_free(t);
+		return rc;
+	}
+	t->sql = s;
+	*ret = &t->base;
+	return SQLITE_OK;
+}
+
+int tw_sql_disconnect(sqlite3_vtab *t)
+{
+	tw_mem_free(t);
+	return SQLITE_OK;
+}
+
+void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out)
+{
+	char buf[TW_SQL_NAME_BYTES];
+	const struct tw_method_info *m = method < s->n_methods ? &s->methods[method] : NULL;
+
+	if (!m)
+		sqlite3_result_null(out);
+	else if (!m->has_id)
+		sqlite3_result_text(out, m->name.ptr, (int)m->name.len, SQLITE_TRANSIENT);
+	else {
+		(void)tw_map_display(s->map, m->id, buf, sizeof buf);
+		sqlite3_result_text(out, buf, -1, SQLITE_TRANSIENT);
+	}
+}
+
+int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err)
+{
+	sqlite3_free(t->zErrMsg);
+	t->zErrMsg = sqlite3_mprintf("%s", err->msg);
+	return SQLITE_ERROR;
+}
+
+static bool add_tables(struct tw_trace_sql *s)
+{
+	return sqlite3_create_module(s->db, "slice", &tw_sql_slice, s) == SQLITE_OK &&
+	       sqlite3_create_module(s->db, "thread", &tw_sql_thread, s) == SQLITE_OK &&
+	       sqlite3_create_module(s->db, "method", &tw_sql_method, s) == SQLITE_OK &&
+	       sqlite3_create_module(s->db, "call_tree", &tw_sql_call_tree, s) == SQLITE_OK;
+}
+
+enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_map *map,
+        struct tw_trace_sql **ret, struct tw_err *err)
+{
+	struct tw_trace_sql *s = tw_mem_zalloc(1, sizeof *s);
+	enum tw_status st;
+
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	s->file = file;
+	s->map = map;
+	st = tw_trace_file_methods(file, &s->methods, &s->n_methods, err);
+	if (st == TW_OK &&
+	        (sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+	                 NULL) != SQLITE_OK ||
+	                !add_tables(s)))
+		st = fail(s, err);
+	if (st == TW_OK) {
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+		(void)sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
+		*ret = s;
+	} else {
+		tw_trace_sql_close(s);
+	}
+	return st;
+}
+
+struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s)
+{
+	if (!s)
+		return NULL;
+	(void)sqlite3_close(s->db);
+	tw_mem_free(s);
+	return NULL;
+}
+
+static void read_value(sqlite3_stmt *q, int col, struct tw_sql_value *v)
+{
+	*v = (struct tw_sql_value){.type = TW_SQL_NULL};
+	switch (sqlite3_column_type(q, col)) {
+	case SQLITE_INTEGER:
+		v->type = TW_SQL_INT;
+		v->number = sqlite3_column_int64(q, col);
+		break;
+	case SQLITE_FLOAT:
+		v->type = TW_SQL_REAL;
+		v->real = sqlite3_column_double(q, col);
+		break;
+	case SQLITE_TEXT:
+		v->type = TW_SQL_TEXT;
+		v->text.ptr = (const char *)sqlite3_column_text(q, col);
+		v->text.len = (size_t)sqlite3_column_bytes(q, col);
+		break;
+	case SQLITE_BLOB:
+		v->type = TW_SQL_BLOB;
+		v->text.ptr = sqlite3_column_blob(q, col);
+		v->text.len = (size_t)sqlite3_column_bytes(q, col);
+		break;
+	default:
+		break;
+	}
+}
+
+enum { COLUMNS_MAX = 256 };
+
+static enum tw_status step_all(
+        struct tw_trace_sql *s, sqlite3_stmt *q, const struct tw_sql_out *out, struct tw_err *err)
+{
+	struct tw_sql_value values[COLUMNS_MAX];
+	const char *names[COLUMNS_MAX];
+	int n = sqlite3_column_count(q);
+	enum tw_status st;
+	int rc;
+
+	if (n > COLUMNS_MAX)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "more than %d columns", COLUMNS_MAX);
+	for (int i = 0; i < n; i++)
+		names[i] = sqlite3_column_name(q, i);
+	st = out->head(out->arg, names, n);
+	while (st == TW_OK && (rc = sqlite3_step(q)) != SQLITE_DONE) {
+		if (rc != SQLITE_ROW)
+			return fail(s, err);
+		for (int i = 0; i < n; i++)
+			read_value(q, i, &values[i]);
+		st = out->row(out->arg, values, n);
+	}
+	return st == TW_OK ? st : tw_fail(err, st, TW_NO_OFFSET, "the result cannot be written");
+}
+
+enum tw_status tw_trace_sql_run(
+        struct tw_trace_sql *s, const char *sql, const struct tw_sql_out *out, struct tw_err *err)
+{
+	sqlite3_stmt *q = NULL;
+	const char *rest = NULL;
+	enum tw_status st;
+
+	if (sqlite3_prepare_v2(s->db, sql, -1, &q, &rest) != SQLITE_OK)
+		return fail(s, err);
+	if (!q)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no statement");
+	while (*rest == ' ' || *rest == '\n' || *rest == ';' || *rest == '\t')
+		rest++;
+	st = *rest ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "one statement at a time")
+	           : step_all(s, q, out, err);
+	(void)sqlite3_finalize(q);
+	return st;
+}

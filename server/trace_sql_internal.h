@@ -1,0 +1,36 @@
+/*
+ * trace_sql_internal.h - between the connection (trace_sql.c), the small tables
+ * (trace_sql_tables.c) and slices (trace_sql_slice.c).
+ */
+#ifndef TW_TRACE_SQL_INTERNAL_H
+#define TW_TRACE_SQL_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "trace_sql.h"
+
+enum { TW_SQL_NAME_BYTES = 16384 };
+
+struct tw_trace_sql {
+	sqlite3 *db;
+	struct tw_trace_file *file;
+	const struct tw_map *map;
+	const struct tw_method_info *methods;
+	uint32_t n_methods;
+};
+
+struct tw_sql_table {      /* what each virtual table's connection holds */
+	sqlite3_vtab base; /* first */
+	struct tw_trace_sql *sql;
+};
+
+/* xConnect of every table: declares `schema`. */
+int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret);
+int tw_sql_disconnect(sqlite3_vtab *t);
+void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out);
+/* Puts the reason where SQLite looks for it. */
+int tw_sql_error(sqlite3_vtab *t, const struct tw_err *err);
+
+extern const sqlite3_module tw_sql_slice, tw_sql_thread, tw_sql_method, tw_sql_call_tree;
+
+#endif
