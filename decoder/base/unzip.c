@@ -25,6 +25,7 @@ enum {
 	OUT_BYTES = 128 << 10,
 	MAX_STAGES = 8,
 	WINDOW_LOG_MAX = 27, /* 128 MiB, the most that zstd's own tools accept unasked */
+	BLOCK_HEADER = 3,    /* of zstd */
 	RATIO_FLOOR = 1 << 20
 };
 
@@ -37,6 +38,8 @@ struct stage {
 	uint8_t head[SNIFF];
 	unsigned n_head;
 	ZSTD_DStream *zstd;
+	size_t in_header; /* bytes of the zstd frame so far */
+	size_t zstd_left; /* zstd's advice on how much to feed next; 0 between frames */
 	z_stream zlib;
 	uint8_t *out;
 };
@@ -189,6 +192,37 @@ static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, st
 static enum tw_status push_stage(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err);
 
+/*
+ * What zstd may be given in one call, so that damage costs no more than the block it is in, however
+ * the input was cut.  A call that fails takes back what it had already put out: one block at most
+ * per call, then.  And a frame that is seen whole is decoded in one pass, which gives nothing of a
+ * damaged one: header bytes go one by one.
+ */
+static size_t zstd_portion(const struct stage *s)
+{
+	bool before_block = s->zstd_left && ZSTD_nextInputType(s->zstd) == ZSTDnit_block;
+
+	if (s->in_header < ZSTD_FRAMEHEADERSIZE_MAX)
+		return 1;
+	/* the advice counts the next block's header in */
+	return before_block && s->zstd_left > BLOCK_HEADER ? s->zstd_left - BLOCK_HEADER
+	                                                   : s->zstd_left;
+}
+
+static bool zstd_step(struct stage *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in, size_t n)
+{
+	size_t from = in->pos;
+	size_t portion = zstd_portion(s);
+
+	in->size = portion < n - from ? from + portion : n;
+	s->zstd_left = ZSTD_decompressStream(s->zstd, out, in);
+	if (ZSTD_isError(s->zstd_left))
+		return false;
+	s->in_frame = s->zstd_left != 0;
+	s->in_header = s->in_frame ? s->in_header + in->pos - from : 0;
+	return true;
+}
+
 static enum tw_status push_zstd(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -198,19 +232,17 @@ static enum tw_status push_zstd(
 
 	while (more && !z->damaged) {
 		ZSTD_outBuffer out = {s->out, OUT_BYTES, 0};
-		size_t left = ZSTD_decompressStream(s->zstd, &out, &in);
 		enum tw_status st;
 
-		if (ZSTD_isError(left)) {
+		if (!zstd_step(s, &out, &in, n)) {
 			z->damaged = true;
 			break;
 		}
-		s->in_frame = left != 0;
 		st = push_stage(z, at + 1, s->out, out.pos, err);
 		if (st != TW_OK)
 			return st;
 		/* a full output buffer may hide more; input that is gone and room left does not */
-		more = in.pos < in.size || out.pos == out.size;
+		more = in.pos < n || out.pos == out.size;
 	}
 	return TW_OK;
 }

@@ -1,0 +1,406 @@
+/* Unit tests of decoder/base/unzip: kinds, nesting, members and frames, cuts, damage, limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "../event_log.h"
+#include "base/unzip.h"
+
+enum { ROOM = 8 << 20 };
+
+struct unzipped {
+	enum tw_status status;
+	enum tw_unzip_end end;
+	struct tw_err err;
+	struct tw_buf out;
+	char kinds[64];
+	uint64_t bytes;
+};
+
+static enum tw_status keep(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	(void)err;
+	return tw_buf_add(arg, p, n);
+}
+
+/* Pushes in pieces of step bytes (0: all at once). */
+static struct unzipped unzip(const struct tw_buf *in, size_t step, const struct tw_limits *l)
+{
+	struct tw_limits limits = l ? *l : tw_limits_default();
+	struct tw_arena *a = tw_arena_new(32 << 20);
+	struct unzipped u = {.status = TW_NOMEM};
+	struct tw_unzip *z;
+
+	tw_buf_init(&u.out, 64 << 20);
+	z = a ? tw_unzip_new(a, &limits, keep, &u.out) : NULL;
+	if (z)
+		u.status = TW_OK;
+	for (size_t at = 0; u.status == TW_OK && at < in->len;) {
+		size_t n = step && step < in->len - at ? step : in->len - at;
+
+		u.status = tw_unzip_push(z, in->data + at, n, &u.err);
+		at += n;
+	}
+	if (u.status == TW_OK)
+		u.status = tw_unzip_finish(z, &u.end, &u.err);
+	if (z) {
+		memcpy(u.kinds, tw_unzip_kinds(z), strlen(tw_unzip_kinds(z)) + 1);
+		u.bytes = tw_unzip_bytes(z);
+	}
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	return u;
+}
+
+static void add_zstd(struct tw_buf *out, const void *p, size_t n, int checksum)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	size_t room = ZSTD_compressBound(n);
+
+	assert_int_equal(tw_buf_reserve(out, room), TW_OK);
+	assert_false(ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, checksum)));
+	room = ZSTD_compress2(c, out->data + out->len, room, p, n);
+	assert_false(ZSTD_isError(room));
+	out->len += room;
+	(void)ZSTD_freeCCtx(c);
+}
+
+/* window_bits: 15 zlib, 31 gzip */
+static void add_zlib(struct tw_buf *out, const void *p, size_t n, int window_bits)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n};
+
+	assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, window_bits, 8, 0), Z_OK);
+	assert_int_equal(tw_buf_reserve(out, deflateBound(&z, (uLong)n)), TW_OK);
+	z.next_out = out->data + out->len;
+	z.avail_out = (uInt)deflateBound(&z, (uLong)n);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	out->len += z.total_out;
+	assert_int_equal(deflateEnd(&z), Z_OK);
+}
+
+/* Half compressible bytes, the same each time. */
+static void fill(struct tw_buf *b, size_t n)
+{
+	uint64_t state = 7;
+
+	tw_buf_init(b, ROOM);
+	while (b->len < n)
+		(void)tw_buf_add_u8(b, (uint8_t)(test_random(&state) >> 60));
+}
+
+static void gives(struct tw_buf *in, const struct tw_buf *want, size_t n, const char *kinds,
+        enum tw_unzip_end end)
+{
+	static const size_t steps[] = {0, 1, 3, 4, 5, 17, 1000, 131072, 131073};
+
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct unzipped u = unzip(in, steps[i], NULL);
+
+		assert_int_equal(u.status, TW_OK);
+		assert_int_equal(u.end, end);
+		assert_string_equal(u.kinds, kinds);
+		assert_int_equal(u.out.len, n);
+		assert_int_equal(u.bytes, n);
+		if (n)
+			assert_memory_equal(u.out.data, want->data, n);
+		tw_buf_done(&u.out);
+	}
+	tw_buf_done(in);
+}
+
+static void test_kinds(void **state)
+{
+	struct tw_buf plain, in, outer;
+
+	(void)state;
+	fill(&plain, 300000);
+	fill(&in, 300000);
+	gives(&in, &plain, plain.len, "", TW_UNZIP_COMPLETE);
+	for (size_t n = 0; n < 6; n++) { /* shorter than a magic */
+		fill(&in, n);
+		gives(&in, &plain, n, "", TW_UNZIP_COMPLETE);
+	}
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 1);
+	gives(&in, &plain, plain.len, "zstd", TW_UNZIP_COMPLETE);
+	tw_buf_init(&in, ROOM);
+	add_zlib(&in, plain.data, plain.len, 15 + 16);
+	gives(&in, &plain, plain.len, "gzip", TW_UNZIP_COMPLETE);
+	tw_buf_init(&in, ROOM);
+	add_zlib(&in, plain.data, plain.len, 15);
+	gives(&in, &plain, plain.len, "zlib", TW_UNZIP_COMPLETE);
+
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 1);
+	tw_buf_init(&outer, ROOM);
+	add_zlib(&outer, in.data, in.len, 15 + 16);
+	tw_buf_done(&in);
+	gives(&outer, &plain, plain.len, "gzip,zstd", TW_UNZIP_COMPLETE);
+	tw_buf_done(&plain);
+}
+
+/* Frames and members that follow each other are one stream, cut between them or not. */
+static void test_members(void **state)
+{
+	struct tw_buf plain, in;
+
+	(void)state;
+	fill(&plain, 300000);
+	for (int kind = 0; kind < 2; kind++) {
+		size_t at = 0;
+
+		tw_buf_init(&in, ROOM);
+		for (size_t n = 1; at < plain.len; n = n * 7 + 1) {
+			size_t take = n < plain.len - at ? n : plain.len - at;
+
+			if (kind)
+				add_zlib(&in, plain.data + at, take, 15 + 16);
+			else
+				add_zstd(&in, plain.data + at, take, 1);
+			at += take;
+		}
+		gives(&in, &plain, plain.len, kind ? "gzip" : "zstd", TW_UNZIP_COMPLETE);
+	}
+	/* a skippable frame before and between */
+	tw_buf_init(&in, ROOM);
+	(void)tw_buf_add(&in, "\x50\x2a\x4d\x18\x03\0\0\0abc", 11);
+	add_zstd(&in, plain.data, 1000, 1);
+	(void)tw_buf_add(&in, "\x5f\x2a\x4d\x18\0\0\0\0", 8);
+	add_zstd(&in, plain.data + 1000, 1000, 1);
+	gives(&in, &plain, 2000, "zstd", TW_UNZIP_COMPLETE);
+	tw_buf_done(&plain);
+}
+
+/* What was cut off is missing and nothing else; every cut is told. */
+static void test_cut(void **state)
+{
+	struct tw_buf plain, whole;
+
+	(void)state;
+	fill(&plain, 3000);
+	for (int kind = 0; kind < 3; kind++) {
+		tw_buf_init(&whole, ROOM);
+		if (kind)
+			add_zlib(&whole, plain.data, plain.len, kind == 1 ? 15 : 31);
+		else
+			add_zstd(&whole, plain.data, plain.len, 1);
+		for (size_t n = 4; n < whole.len; n++) {
+			struct tw_buf part = {.data = whole.data, .len = n};
+			struct unzipped a = unzip(&part, 0, NULL);
+			struct unzipped b = unzip(&part, 1, NULL);
+
+			assert_int_equal(a.status, TW_OK);
+			assert_int_equal(a.end, TW_UNZIP_CUT);
+			assert_int_equal(b.end, TW_UNZIP_CUT);
+			assert_int_equal(a.out.len, b.out.len);
+			assert_in_range(a.out.len, 0, plain.len);
+			if (a.out.len)
+				assert_memory_equal(a.out.data, plain.data, a.out.len);
+			tw_buf_done(&a.out);
+			tw_buf_done(&b.out);
+		}
+		tw_buf_done(&whole);
+	}
+	tw_buf_done(&plain);
+}
+
+/* Every byte damaged in turn: the same whatever the cut, and never an error. */
+static void test_damage(void **state)
+{
+	static const size_t steps[] = {0, 1, 4, 7, 100};
+	struct tw_buf plain, whole;
+	size_t damaged = 0;
+
+	(void)state;
+	fill(&plain, 600);
+	for (int kind = 0; kind < 3; kind++) {
+		tw_buf_init(&whole, ROOM);
+		for (int i = 0; i < 2; i++) {
+			if (kind)
+				add_zlib(&whole, plain.data, plain.len, kind == 1 ? 15 : 31);
+			else
+				add_zstd(&whole, plain.data, plain.len, 1);
+		}
+		for (size_t at = 4; at < whole.len; at++) {
+			struct unzipped first;
+
+			whole.data[at] ^= 0x55;
+			first = unzip(&whole, 0, NULL);
+			assert_int_equal(first.status, TW_OK);
+			damaged += first.end == TW_UNZIP_DAMAGED;
+			for (size_t i = 1; i < sizeof steps / sizeof *steps; i++) {
+				struct unzipped u = unzip(&whole, steps[i], NULL);
+
+				assert_int_equal(u.status, TW_OK);
+				assert_int_equal(u.end, first.end);
+				assert_int_equal(u.out.len, first.out.len);
+				if (u.out.len)
+					assert_memory_equal(u.out.data, first.out.data, u.out.len);
+				tw_buf_done(&u.out);
+			}
+			tw_buf_done(&first.out);
+			whole.data[at] ^= 0x55;
+		}
+		tw_buf_done(&whole);
+	}
+	assert_in_range(damaged, 1000, 4000);
+	tw_buf_done(&plain);
+}
+
+static void ends(
+        const struct tw_buf *in, const struct tw_limits *l, enum tw_status st, const char *words)
+{
+	struct unzipped u = unzip(in, 0, l);
+
+	assert_int_equal(u.status, st);
+	if (st != TW_OK)
+		assert_non_null(strstr(u.err.msg, words));
+	tw_buf_done(&u.out);
+}
+
+static void test_size_limit(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_buf plain, in;
+
+	(void)state;
+	fill(&plain, 5000);
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 0);
+	for (int packed = 0; packed < 2; packed++) {
+		const struct tw_buf *b = packed ? &in : &plain;
+
+		l.max_decoded_bytes = plain.len;
+		ends(b, &l, TW_OK, "");
+		l.max_decoded_bytes = plain.len - 1;
+		ends(b, &l, TW_TOO_LARGE, "larger than 4999 bytes");
+	}
+	tw_buf_done(&in);
+	tw_buf_done(&plain);
+}
+
+static void test_ratio_limit(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_buf zeros, in;
+
+	(void)state;
+	tw_buf_init(&zeros, ROOM);
+	assert_int_equal(tw_buf_reserve(&zeros, 3 << 20), TW_OK);
+	memset(zeros.data, 0, 3 << 20);
+	zeros.len = 1 << 20; /* up to a MiB nobody asks */
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, zeros.data, zeros.len, 0);
+	ends(&in, &l, TW_OK, "");
+	tw_buf_clear(&in);
+	zeros.len = 3 << 20;
+	add_zstd(&in, zeros.data, zeros.len, 0);
+	ends(&in, &l, TW_TOO_LARGE, "more than 200 times");
+	tw_buf_clear(&in);
+	add_zlib(&in, zeros.data, zeros.len, 31);
+	ends(&in, &l, TW_TOO_LARGE, "more than 200 times");
+	l.max_ratio = 2000;
+	ends(&in, &l, TW_OK, "");
+	tw_buf_done(&in);
+	tw_buf_done(&zeros);
+}
+
+static void test_nesting_limit(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_buf plain, in;
+
+	(void)state;
+	fill(&plain, 100);
+	tw_buf_init(&in, ROOM);
+	(void)tw_buf_add(&in, plain.data, plain.len);
+	for (unsigned depth = 1; depth < 12; depth++) {
+		struct tw_buf outer;
+
+		tw_buf_init(&outer, ROOM);
+		add_zstd(&outer, in.data, in.len, 0);
+		tw_buf_done(&in);
+		in = outer;
+		l.max_nesting = 3;
+		ends(&in, &l, depth <= 3 ? TW_OK : TW_TOO_LARGE, "more than 3 times");
+		l.max_nesting = 1000; /* the chain has an end of its own */
+		ends(&in, &l, depth <= 7 ? TW_OK : TW_TOO_LARGE, "times over");
+	}
+	tw_buf_done(&in);
+	tw_buf_done(&plain);
+}
+
+/* A window larger than the chain will hold is damage, not 2 GiB of memory. */
+static void test_window(void **state)
+{
+	/* frame header: no single segment, window descriptor 0xA0 = 1 GiB; then an empty raw block
+	 */
+	static uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xA0, 0x01, 0x00, 0x00};
+	struct tw_buf in = {.data = frame, .len = sizeof frame};
+	struct unzipped u = unzip(&in, 0, NULL);
+
+	(void)state;
+	assert_int_equal(u.status, TW_OK);
+	assert_int_equal(u.end, TW_UNZIP_DAMAGED);
+	tw_buf_done(&u.out);
+}
+
+/* The n-th allocation fails: a status, no leak, and in the end success. */
+static void test_no_memory(void **state)
+{
+	struct tw_buf plain, in;
+	bool done = false;
+
+	(void)state;
+	fill(&plain, 1000);
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 0);
+	{
+		struct tw_buf outer;
+
+		tw_buf_init(&outer, ROOM);
+		add_zlib(&outer, in.data, in.len, 31);
+		tw_buf_done(&in);
+		in = outer;
+	}
+	for (uint64_t n = 1; !done; n++) {
+		struct unzipped u;
+
+		tw_mem_fail_at(n);
+		u = unzip(&in, 0, NULL);
+		done = tw_mem_count() < n;
+		tw_mem_fail_at(0);
+		if (done)
+			assert_int_equal(u.status, TW_OK);
+		else if (u.status != TW_NOMEM) /* zstd says that as damage */
+			assert_int_equal(u.status == TW_OK ? u.end : 99, TW_UNZIP_DAMAGED);
+		tw_buf_done(&u.out);
+		assert_in_range(n, 1, 100);
+	}
+	tw_buf_done(&in);
+	tw_buf_done(&plain);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_kinds),
+	        cmocka_unit_test(test_members),
+	        cmocka_unit_test(test_cut),
+	        cmocka_unit_test(test_damage),
+	        cmocka_unit_test(test_size_limit),
+	        cmocka_unit_test(test_ratio_limit),
+	        cmocka_unit_test(test_nesting_limit),
+	        cmocka_unit_test(test_window),
+	        cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
