@@ -19,11 +19,11 @@
 
 #include "blob.h"
 #include "catalogue.h"
+#include "child.h"
 #include "crash_point.h"
 #include "jobs_internal.h"
 #include "log.h"
 #include "metrics.h"
-#include "child.h"
 
 enum { PATH_BYTES = 1500, POLL_MS = 1000, LEASE_SLACK_MS = 60000, WORKERS_MAX = 64 };
 
@@ -365,6 +365,16 @@ static void *dispatch(void *arg)
 	return NULL;
 }
 
+static unsigned workers(const struct tw_config *c)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned n = c->decode_workers ? c->decode_workers
+	             : processors > 0  ? (unsigned)processors
+	                               : 1;
+
+	return n < WORKERS_MAX ? n : WORKERS_MAX;
+}
+
 enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw_err *err)
 {
 	struct tw_jobs *j;
@@ -378,9 +388,7 @@ enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw
 	if (!j)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	j->app = app;
-	j->n_slots = app->config->decode_workers;
-	if (j->n_slots == 0 || j->n_slots > WORKERS_MAX)
-		j->n_slots = j->n_slots ? WORKERS_MAX : 1;
+	j->n_slots = workers(app->config);
 	(void)snprintf(j->owner, sizeof j->owner, "pid-%d", (int)getpid());
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {

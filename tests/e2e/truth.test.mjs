@@ -1,0 +1,157 @@
+/*
+ * The simulated phone's own calls = what the trace file, the flame graph and the Perfetto file say.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { binary, startServer, tracewell, until } from './server.mjs';
+
+const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
+
+function simulate(dir, ...args) {
+	execFileSync(sim, ['--out', dir, ...args.map(String)]);
+	return JSON.parse(fs.readFileSync(path.join(dir, 'truth.json'), 'utf8'));
+}
+
+/* A folder that goes with the test. */
+function scratch(t) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-sim-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	return dir;
+}
+
+async function json(s, target) {
+	const answer = await s.get(target);
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+}
+
+const file = (dir, name) => path.join(dir, name);
+
+function push(s, dir, build, extra = []) {
+	return tracewell('push', '--server', s.url, '--key', s.ingest, '--build-id', build, '--scenario', 'cold_start',
+		'--threads', file(dir, 'threads.txt'), '--wait', ...extra, file(dir, 'rhea-atrace.bin'));
+}
+
+/* Every sum of a node and its children, all the way down. */
+function checkFlame(node) {
+	let sum = node.self;
+	for (const c of node.children) sum += checkFlame(c);
+	assert.equal(sum, node.value, `value of ${node.name}`);
+	return node.value;
+}
+
+async function checkAgainst(s, id, truth) {
+	const { threads } = await json(s, `/api/v1/traces/${id}/threads`);
+	const got = Object.fromEntries(threads.filter((t) => t.slices).map((t) =>
+		[t.tid, { name: t.name, slices: t.slices, roots: t.roots, max_depth: t.max_depth }]));
+	assert.deepEqual(got, truth.threads);
+	const { methods, total } = await json(s, `/api/v1/traces/${id}/methods?limit=10000`);
+	assert.equal(total, Object.keys(truth.methods).length);
+	for (const m of methods) {
+		const { count, sum_ns, self_ns, max_ns } = m;
+		assert.deepEqual({ count, sum_ns, self_ns, max_ns }, truth.methods[m.name], m.name);
+	}
+	const selfSum = Object.values(truth.methods).reduce((n, m) => n + m.self_ns, 0);
+	for (const view of ['top_down', 'bottom_up']) {
+		const flame = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}`);
+		assert.equal(checkFlame(flame), selfSum, view);
+		const cut = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=40`);
+		assert.equal(checkFlame(cut), selfSum, `${view}, cut`);
+	}
+}
+
+const cases = [
+	['plain', ['--seed', 1]],
+	['thread ids over 32,767', ['--seed', 2, '--big-tids']],
+	['deep', ['--seed', 3, '--depth', 900, '--records', 9000]],
+	['one thread', ['--seed', 4, '--threads', 1]],
+	['many threads', ['--seed', 5, '--threads', 40, '--records', 60000]],
+	['zeros and an older recording behind', ['--seed', 6, '--zero-tail', '--stale-tail']],
+	['begins that wrap', ['--seed', 7, '--wrapped']],
+];
+
+test('what the phone did is what is shown', async (t) => {
+	const s = await startServer(t);
+	for (const [what, args] of cases)
+		await t.test(what, async () => {
+			const dir = scratch(t);
+			const truth = simulate(dir, ...args);
+			const id = push(s, dir, what.replaceAll(/\W/g, '-'), ['--mapping', file(dir, 'methodMapping.txt')]);
+			await checkAgainst(s, id, truth);
+		});
+});
+
+test('a mapping that comes later names what is there already', async (t) => {
+	const s = await startServer(t);
+	const dir = scratch(t);
+	const truth = simulate(dir, '--seed', 11);
+	const id = push(s, dir, 'late');
+	const before = await json(s, `/api/v1/traces/${id}`);
+	assert.match(before.report.names.warning, /PUT \/api\/v1\/builds\/late\/methods/);
+	const unnamed = await json(s, `/api/v1/traces/${id}/methods?limit=5`);
+	assert.match(unnamed.methods[0].name, /^unknown:\d+$/);
+	const r = await fetch(`${s.url}/api/v1/builds/late/methods`, {
+		method: 'PUT', headers: { Authorization: `Bearer ${s.ingest}` }, body: fs.readFileSync(file(dir, 'methodMapping.txt')) });
+	assert.equal(r.status, 200);
+	await checkAgainst(s, id, truth);
+	assert.equal((await json(s, `/api/v1/traces/${id}`)).report.names.warning, null);
+});
+
+test('another build numbers its methods anew', async (t) => {
+	const s = await startServer(t);
+	for (const build of [1, 2]) {
+		const dir = scratch(t);
+		const truth = simulate(dir, '--seed', 21, '--build', build);
+		const id = push(s, dir, `b${build}`, ['--mapping', file(dir, 'methodMapping.txt')]);
+		await checkAgainst(s, id, truth);
+	}
+});
+
+/* Kill -9 at every step between the first byte and ready; the next start goes on where it ended. */
+const steps = ['spool_created', 'spool_written', 'spool_synced', 'blob_renamed', 'job_claimed', 'child_done',
+	'trace_renamed', 'row_ready'];
+for (const step of steps)
+	test(`killed at ${step}`, async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_CRASH_AT: step } });
+		const dir = scratch(t);
+		simulate(dir, '--seed', 31, '--records', 3000);
+		const answer = await fetch(`${s.url}/api/v1/traces?build_id=b`, { method: 'POST',
+			headers: { Authorization: `Bearer ${s.ingest}` }, body: fs.readFileSync(file(dir, 'rhea-atrace.bin')) })
+			.then((r) => r.json(), () => null);
+		assert.equal((await s.ended).signal, 'SIGKILL');
+		s.env = {};
+		await s.start();
+		const list = await until(async () => {
+			const l = await json(s, '/api/v1/traces');
+			return l.traces.every((x) => x.state === 'ready') ? l : undefined;
+		}, 'all decoded');
+		if (answer) assert.deepEqual(list.traces.map((x) => x.id), [answer.id], 'accepted, so it is there');
+		assert.ok(list.total <= 1);
+		await until(async () => (fs.readdirSync(path.join(s.data, 'spool')).length === 0 ? true : undefined), 'an empty spool');
+		const left = (folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true })
+			.filter((e) => e.isFile()).length;
+		await until(async () => (left('blobs') === list.total && left('traces') === list.total ? true : undefined),
+			`as many files as rows (${left('blobs')} blobs, ${left('traces')} traces, ${list.total} rows)`);
+	});
+
+test('a child that crashes, loops or eats memory costs its own trace', async (t) => {
+	for (const [how, limit] of [['crash', []], ['loop', ['--worker-cpu', '1', '--worker-wall', '20']], ['eat', []],
+		['sleep', ['--worker-wall', '1']]])
+		await t.test(how, async (t2) => {
+			const s = await startServer(t2, { args: ['--worker-tries', '1', ...limit], env: { TRACEWELL_WORKER_FAULT: how } });
+			const dir = scratch(t);
+			simulate(dir, '--seed', 41, '--records', 2000);
+			const { id } = await fetch(`${s.url}/api/v1/traces`, { method: 'POST',
+				headers: { Authorization: `Bearer ${s.ingest}` }, body: fs.readFileSync(file(dir, 'rhea-atrace.bin')) }).then((r) => r.json());
+			const failed = await until(async () => {
+				const x = await json(s, `/api/v1/traces/${id}`);
+				return x.state === 'failed' ? x : undefined;
+			}, 'a failed trace');
+			assert.ok(failed.error.message.length > 10, failed.error.message);
+			assert.equal((await fetch(`${s.url}/healthz`)).status, 200);
+		});
+});
