@@ -18,21 +18,6 @@ static int64_t upper(const struct tw_tree_node *nodes, uint32_t i, uint32_t prev
 	return prev_sibling ? nodes[prev_sibling].total_ns : nodes[nodes[i].parent].total_ns;
 }
 
-static void encode_node(
-        const struct tw_tree *t, uint32_t i, uint32_t prev_sibling, struct tw_buf cols[COLUMNS])
-{
-	const struct tw_tree_node *n = &t->nodes[i];
-
-	(void)tw_buf_add_varint(&cols[COL_STEP], t->nodes[i - 1].depth + 1 - n->depth);
-	(void)tw_buf_add_varint(&cols[COL_METHOD], n->method);
-	(void)tw_buf_add_varint(&cols[COL_COUNT], n->count);
-	(void)tw_buf_add_varint(
-	        &cols[COL_TOTAL], (uint64_t)(upper(t->nodes, i, prev_sibling) - n->total_ns));
-	if (n->count > 1)
-		(void)tw_buf_add_varint(&cols[COL_MAX], (uint64_t)(n->total_ns - n->max_ns));
-	(void)tw_buf_add_varint(&cols[COL_CPU], (uint64_t)(n->cpu_ns + 1));
-}
-
 /* The node before i under the same parent, 0 when i is a first child. */
 static uint32_t sibling_before(const struct tw_tree_node *nodes, uint32_t i)
 {
@@ -41,6 +26,21 @@ static uint32_t sibling_before(const struct tw_tree_node *nodes, uint32_t i)
 	while (nodes[at].depth > nodes[i].depth)
 		at = nodes[at].parent;
 	return nodes[at].depth == nodes[i].depth ? at : 0;
+}
+
+static void encode_node(const struct tw_tree *t, uint32_t i, bool cpu, struct tw_buf cols[COLUMNS])
+{
+	const struct tw_tree_node *n = &t->nodes[i];
+	int64_t most = upper(t->nodes, i, sibling_before(t->nodes, i));
+
+	(void)tw_buf_add_varint(&cols[COL_STEP], t->nodes[i - 1].depth + 1 - n->depth);
+	(void)tw_buf_add_varint(&cols[COL_METHOD], n->method);
+	(void)tw_buf_add_varint(&cols[COL_COUNT], n->count);
+	(void)tw_buf_add_varint(&cols[COL_TOTAL], (uint64_t)(most - n->total_ns));
+	if (n->count > 1)
+		(void)tw_buf_add_varint(&cols[COL_MAX], (uint64_t)(n->total_ns - n->max_ns));
+	if (cpu)
+		(void)tw_buf_add_varint(&cols[COL_CPU], (uint64_t)(n->cpu_ns + 1));
 }
 
 static bool has_cpu(const struct tw_tree *t)
@@ -54,14 +54,13 @@ static bool has_cpu(const struct tw_tree *t)
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 {
 	struct tw_buf cols[COLUMNS];
+	bool cpu = has_cpu(t);
 	enum tw_status st = TW_OK;
 
 	for (int c = 0; c < COLUMNS; c++)
 		tw_buf_init(&cols[c], SIZE_MAX / 2);
 	for (uint32_t i = 1; i < t->n; i++)
-		encode_node(t, i, sibling_before(t->nodes, i), cols);
-	if (!has_cpu(t))
-		tw_buf_clear(&cols[COL_CPU]);
+		encode_node(t, i, cpu, cols);
 	(void)tw_buf_add_u32le(out, MAGIC);
 	(void)tw_buf_add_u32le(out, t->n);
 	(void)tw_buf_add_u64le(out, (uint64_t)t->nodes[0].total_ns);

@@ -1,0 +1,532 @@
+/* Unit tests of decoder/trace: what the builder writes is what a naive model says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../event_log.h"
+#include "../trace_model.h"
+
+/* Builds the model's trace.  The log is owed to trace_log_done. */
+static struct trace_log build(
+        const struct model *m, enum model_form form, const struct tw_limits *limits)
+{
+	struct tw_limits l = limits ? *limits : tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct trace_log log;
+	struct tw_err err = {0};
+
+	trace_log_init(&log);
+	assert_non_null(b);
+	assert_int_equal(model_tell(m, tw_builder_sink(b), form, &err), TW_OK);
+	assert_int_equal(tw_builder_write(b, &log.out, &err), TW_OK);
+	assert_null(tw_builder_free(b));
+	return log;
+}
+
+static void same_slices(struct trace_log *log, const struct model *m)
+{
+	size_t at = 0;
+
+	for (uint32_t t = 0; t < m->threads; t++) {
+		const struct tw_thread_info *info = trace_log_thread(log, MODEL_PID + t);
+		size_t n;
+		struct tw_slice *s;
+
+		assert_non_null(info);
+		s = trace_log_slices(log, info->thread_id, 0, &n);
+		assert_int_equal(n, info->slices);
+		for (size_t i = 0; i < n; i++, at++) {
+			const struct model_slice *want = &m->slices[at];
+
+			assert_int_equal(want->tid, info->tid);
+			assert_int_equal(s[i].start_ns, want->start_ns);
+			assert_int_equal(s[i].dur_ns, want->dur_ns);
+			assert_int_equal(s[i].depth, want->depth);
+			assert_int_equal(log->methods[s[i].method].id, want->method_id);
+			assert_int_equal(s[i].cpu_ns, -1);
+			assert_int_equal(s[i].merged, 0);
+		}
+	}
+	assert_int_equal(at, m->n);
+	assert_int_equal(log->info.slices, m->n);
+}
+
+/* Totals per method and thread, from the model alone. */
+static void same_totals(const struct trace_log *log, const struct model *m)
+{
+	struct tw_method_info want[MODEL_METHODS] = {0};
+	int64_t busy = 0, all_self = 0, all_busy = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct model_slice *s = &m->slices[i];
+		struct tw_method_info *w = &want[s->method_id];
+		bool inside = false;
+
+		for (int64_t p = s->parent; p >= 0; p = m->slices[p].parent)
+			inside |= m->slices[p].method_id == s->method_id;
+		w->count++;
+		w->sum_ns += s->dur_ns;
+		w->self_ns += s->dur_ns;
+		w->total_ns += inside ? 0 : s->dur_ns;
+		if (s->dur_ns > w->max_ns)
+			w->max_ns = s->dur_ns;
+		if (s->parent >= 0)
+			want[m->slices[s->parent].method_id].self_ns -= s->dur_ns;
+		else
+			busy += s->dur_ns;
+	}
+	for (size_t i = 0; i < log->n_methods; i++) {
+		const struct tw_method_info *g = &log->methods[i];
+		const struct tw_method_info *w = &want[g->id];
+
+		assert_true(g->has_id);
+		assert_int_equal(g->count, w->count);
+		assert_int_equal(g->sum_ns, w->sum_ns);
+		assert_int_equal(g->total_ns, w->total_ns);
+		assert_int_equal(g->self_ns, w->self_ns);
+		assert_int_equal(g->max_ns, w->max_ns);
+		assert_int_equal(g->cpu_ns, -1);
+		assert_true(i == 0 || g->count <= log->methods[i - 1].count);
+		all_self += g->self_ns;
+	}
+	for (size_t i = 0; i < log->n_threads; i++)
+		all_busy += log->threads[i].busy_ns;
+	assert_int_equal(all_busy, busy);
+	assert_int_equal(all_self, busy);
+}
+
+/* --- call trees --- */
+
+/* Adds one call of the model to a naive tree: nodes by linear search, no order. */
+static uint32_t naive_child(struct tw_tree *t, uint32_t parent, uint32_t method)
+{
+	for (uint32_t i = 1; i < t->n; i++)
+		if (t->nodes[i].parent == parent && t->nodes[i].method == method)
+			return i;
+	t->nodes[t->n] = (struct tw_tree_node){
+	        .parent = parent, .method = method, .depth = t->nodes[parent].depth + 1};
+	return t->n++;
+}
+
+static struct tw_tree naive_tree(struct tw_arena *a, const struct model *m, uint64_t tid)
+{
+	struct tw_tree t = {tw_arena_zalloc(a, m->n + 1, sizeof *t.nodes), 1};
+	uint32_t *node = tw_arena_zalloc(a, m->n, sizeof *node);
+
+	t.nodes[0].method = TW_NO_METHOD;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct model_slice *s = &m->slices[i];
+		uint32_t up = s->parent < 0 ? 0 : node[s->parent];
+		struct tw_tree_node *at;
+
+		if (s->tid != tid)
+			continue;
+		node[i] = naive_child(&t, up, s->method_id);
+		at = &t.nodes[node[i]];
+		at->count++;
+		at->total_ns += s->dur_ns;
+		at->self_ns += s->dur_ns;
+		t.nodes[up].self_ns -= up ? s->dur_ns : 0;
+		if (s->dur_ns > at->max_ns)
+			at->max_ns = s->dur_ns;
+	}
+	return t;
+}
+
+static void same_tree(const struct trace_log *log, const struct tw_tree *got, struct tw_tree *want)
+{
+	uint32_t *match = tw_arena_zalloc(log->arena, got->n, sizeof *match);
+
+	assert_int_equal(got->n, want->n);
+	assert_int_equal(got->nodes[0].method, TW_NO_METHOD);
+	assert_int_equal(got->nodes[0].subtree, got->n);
+	for (uint32_t i = 1; i < got->n; i++) {
+		const struct tw_tree_node *g = &got->nodes[i];
+		const struct tw_tree_node *w;
+		uint32_t next = i + g->subtree;
+
+		assert_true(g->parent < i);
+		match[i] =
+		        naive_child(want, match[g->parent], (uint32_t)log->methods[g->method].id);
+		assert_int_equal(want->n, got->n); /* none was added */
+		w = &want->nodes[match[i]];
+		assert_int_equal(g->depth, w->depth);
+		assert_int_equal(g->count, w->count);
+		assert_int_equal(g->total_ns, w->total_ns);
+		assert_int_equal(g->self_ns, w->self_ns);
+		assert_int_equal(g->max_ns, w->max_ns);
+		assert_int_equal(g->cpu_ns, -1);
+		if (next < got->n && got->nodes[next].parent == g->parent)
+			assert_true(got->nodes[next].total_ns <= g->total_ns);
+	}
+}
+
+static void same_trees(const struct trace_log *log, const struct model *m)
+{
+	for (size_t i = 0; i < log->n_threads; i++) {
+		struct tw_tree want = naive_tree(log->arena, m, log->threads[i].tid);
+		struct tw_tree again;
+		struct tw_buf bytes;
+
+		same_tree(log, &log->trees[i], &want);
+		tw_buf_init(&bytes, 1 << 24);
+		assert_int_equal(tw_tree_encode(&log->trees[i], &bytes), TW_OK);
+		assert_int_equal(
+		        tw_tree_decode(bytes.data, bytes.len, log->arena, &again, NULL), TW_OK);
+		assert_int_equal(again.n, log->trees[i].n);
+		assert_memory_equal(
+		        again.nodes, log->trees[i].nodes, again.n * sizeof *again.nodes);
+		for (size_t cut = 0; cut < bytes.len; cut += 1 + cut / 8)
+			assert_int_equal(tw_tree_decode(bytes.data, cut, log->arena, &again, NULL),
+			        TW_CORRUPT);
+		tw_buf_done(&bytes);
+	}
+}
+
+static void test_model(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct model_shape shape = {
+		        seed * 77, (uint32_t)(1 + seed % 5), (uint32_t)(seed * 60), 40, false};
+		struct model m;
+
+		model_make(&m, &shape);
+		for (int form = MODEL_RECORDS; form <= MODEL_PAIRS; form++) {
+			struct trace_log log = build(&m, (enum model_form)form, NULL);
+
+			same_slices(&log, &m);
+			same_totals(&log, &m);
+			same_trees(&log, &m);
+			assert_int_equal(log.info.pid, MODEL_PID);
+			assert_int_equal(log.info.threads, m.threads);
+			assert_true(log.threads[0].is_main);
+			for (int r = 0; r < TW_REPAIR_COUNT; r++)
+				assert_int_equal(log.repairs[r], 0);
+			trace_log_done(&log);
+		}
+		model_done(&m);
+	}
+}
+
+static void test_shuffled(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct model_shape shape = {seed * 31, 3, (uint32_t)(seed * 50), 40, true};
+		struct model m;
+		struct trace_log log;
+
+		model_make(&m, &shape);
+		log = build(&m, MODEL_SHUFFLED, NULL);
+		same_slices(&log, &m);
+		same_totals(&log, &m);
+		same_trees(&log, &m);
+		assert_in_range(log.repairs[TW_REPAIR_order_restored], 1, m.n);
+		assert_int_equal(log.repairs[TW_REPAIR_overlap_clipped], 0);
+		trace_log_done(&log);
+		model_done(&m);
+	}
+}
+
+/* --- by hand --- */
+
+struct by_hand {
+	struct tw_builder *b;
+	struct tw_sink *s;
+	struct trace_log log;
+};
+
+static void begin(struct by_hand *h, const struct tw_limits *limits)
+{
+	struct tw_limits l = limits ? *limits : tw_limits_default();
+
+	h->b = tw_builder_new(&l);
+	assert_non_null(h->b);
+	h->s = tw_builder_sink(h->b);
+	trace_log_init(&h->log);
+}
+
+static void tell(
+        struct by_hand *h, enum tw_ev_kind kind, uint64_t tid, int64_t ts, int64_t dur, uint64_t id)
+{
+	struct tw_event ev = {.kind = kind, .ts_ns = ts, .dur_ns = dur, .cpu_ns = -1};
+
+	ev.track = h->s->ops->track(h->s, 1, tid, TW_TID_FULL);
+	ev.sym = id ? h->s->ops->method(h->s, id) : 0;
+	assert_int_equal(h->s->ops->events(h->s, &ev, 1, NULL), TW_OK);
+}
+
+static enum tw_status written(struct by_hand *h)
+{
+	enum tw_status st = tw_builder_write(h->b, &h->log.out, NULL);
+
+	h->b = tw_builder_free(h->b);
+	return st;
+}
+
+static void test_overlap(void **state)
+{
+	struct by_hand h;
+	struct tw_slice *s;
+	size_t n;
+
+	(void)state;
+	begin(&h, NULL);
+	tell(&h, TW_EV_SLICE, 7, 0, 10, 1);
+	tell(&h, TW_EV_SLICE, 7, 5, 10, 2); /* reaches past its parent */
+	tell(&h, TW_EV_SLICE, 7, 20, 5, 3);
+	assert_int_equal(written(&h), TW_OK);
+	s = trace_log_slices(&h.log, 1, 0, &n);
+	assert_int_equal(n, 3);
+	assert_int_equal(s[0].dur_ns, 10);
+	assert_int_equal(s[1].start_ns, 5);
+	assert_int_equal(s[1].dur_ns, 5);
+	assert_int_equal(s[1].depth, 1);
+	assert_int_equal(s[2].depth, 0);
+	assert_int_equal(h.log.repairs[TW_REPAIR_overlap_clipped], 1);
+	assert_int_equal(h.log.threads[0].busy_ns, 15);
+	trace_log_done(&h.log);
+}
+
+static void test_depth_limit(void **state)
+{
+	(void)state;
+	for (int deep = 4; deep < 9; deep++) {
+		struct tw_limits l = tw_limits_default();
+		struct by_hand h;
+		int clipped = deep > 5 ? deep - 5 : 0;
+
+		l.max_depth = 5;
+		begin(&h, &l);
+		for (int i = deep; i > 0; i--)
+			tell(&h, TW_EV_SLICE, 7, 0, 100 - i, (uint64_t)i);
+		assert_int_equal(written(&h), TW_OK);
+		assert_int_equal(h.log.info.slices, deep - clipped);
+		assert_int_equal(h.log.info.max_depth, deep - clipped);
+		assert_int_equal(h.log.repairs[TW_REPAIR_depth_clipped], clipped);
+		trace_log_done(&h.log);
+	}
+}
+
+static void test_limits(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct by_hand h;
+
+	(void)state;
+	l.max_slices = 3;
+	l.max_threads = 2;
+	begin(&h, &l);
+	assert_int_not_equal(h.s->ops->track(h.s, 1, 1, TW_TID_FULL), 0);
+	assert_int_not_equal(h.s->ops->track(h.s, 1, 2, TW_TID_FULL), 0);
+	assert_int_equal(h.s->ops->track(h.s, 1, 3, TW_TID_FULL), 0);
+	assert_int_not_equal(h.s->ops->track(h.s, 1, 2, TW_TID_FULL), 0);
+	for (int i = 0; i < 5; i++)
+		tell(&h, TW_EV_SLICE, 1, i, 1, 9);
+	assert_int_equal(written(&h), TW_OK);
+	assert_int_equal(h.log.info.slices, 3);
+	assert_int_equal(h.log.repairs[TW_REPAIR_slice_limit], 2);
+	assert_int_equal(h.log.repairs[TW_REPAIR_thread_limit], 1);
+	trace_log_done(&h.log);
+}
+
+static void test_pairs_mended(void **state)
+{
+	struct by_hand h;
+	struct tw_slice *s;
+	size_t n;
+
+	(void)state;
+	begin(&h, NULL);
+	tell(&h, TW_EV_END, 7, 1, 0, 5); /* never entered */
+	tell(&h, TW_EV_BEGIN, 7, 2, 0, 1);
+	tell(&h, TW_EV_BEGIN, 7, 3, 0, 2);
+	tell(&h, TW_EV_BEGIN, 7, 4, 0, 3);
+	tell(&h, TW_EV_END, 7, 6, 0, 2);  /* 3 ends with it */
+	tell(&h, TW_EV_END, 7, 7, 0, 99); /* not open */
+	tell(&h, TW_EV_BEGIN, 7, 9, 0, 4);
+	tell(&h, TW_EV_SLICE, 8, 0, 50, 6);
+	assert_int_equal(written(&h), TW_OK); /* 4 and 1 end with the trace */
+	assert_int_equal(h.log.repairs[TW_REPAIR_exit_without_enter], 2);
+	assert_int_equal(h.log.repairs[TW_REPAIR_enter_without_exit], 3);
+	s = trace_log_slices(&h.log, trace_log_thread(&h.log, 7)->thread_id, 0, &n);
+	assert_int_equal(n, 4);
+	assert_int_equal(s[0].dur_ns, 48);
+	assert_int_equal(s[1].dur_ns, 3);
+	assert_int_equal(s[2].dur_ns, 2);
+	assert_int_equal(s[3].dur_ns, 41);
+	trace_log_done(&h.log);
+}
+
+static void test_tids(void **state)
+{
+	static const struct {
+		uint64_t low, full;
+		const char *name;
+	} rows[] = {{7232, 40000, "main"}, {4464, 70000, "late"}, {1000, 1000, ""},
+	        {500, 500, "exact"}, {77, 77, ""}};
+	struct by_hand h;
+
+	(void)state;
+	begin(&h, NULL);
+	h.s->ops->clock(h.s, &(struct tw_clock){.pid = 40000});
+	h.s->ops->thread_name(h.s, 0, 40000, TW_STR("main"));
+	h.s->ops->thread_name(h.s, 0, 70000, TW_STR("late"));
+	h.s->ops->thread_name(h.s, 0, 1000 + 32768, TW_STR("one"));
+	h.s->ops->thread_name(h.s, 0, 1000 + 65536, TW_STR("other"));
+	h.s->ops->thread_name(h.s, 0, 500 + 32768, TW_STR("no"));
+	h.s->ops->thread_name(h.s, 0, 500, TW_STR("exact"));
+	h.s->ops->thread_name(h.s, 0, 500, TW_STR("second")); /* the first wins */
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tw_event ev = {.kind = TW_EV_SLICE, .ts_ns = 5, .dur_ns = 5, .cpu_ns = -1};
+
+		ev.track = h.s->ops->track(h.s, 40000, rows[i].low, TW_TID_LOW15);
+		ev.sym = h.s->ops->method(h.s, 3);
+		assert_int_equal(h.s->ops->events(h.s, &ev, 1, NULL), TW_OK);
+	}
+	assert_int_equal(written(&h), TW_OK);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct tw_thread_info *t = trace_log_thread(&h.log, rows[i].full);
+
+		assert_non_null(t);
+		assert_true(tw_str_eq(t->name, tw_str_of(rows[i].name)));
+		assert_int_equal(t->is_main, rows[i].full == 40000);
+	}
+	assert_int_equal(h.log.repairs[TW_REPAIR_thread_id_truncated], 2);
+	assert_int_equal(h.log.repairs[TW_REPAIR_thread_id_ambiguous], 1);
+	trace_log_done(&h.log);
+}
+
+static void test_impossible(void **state)
+{
+	struct by_hand h;
+
+	(void)state;
+	begin(&h, NULL);
+	tell(&h, TW_EV_SLICE, 7, -1, 5, 1);
+	tell(&h, TW_EV_SLICE, 7, 5, -1, 1);
+	tell(&h, TW_EV_SLICE, 7, INT64_MAX, INT64_MAX, 1);
+	tell(&h, TW_EV_SLICE, 7, 5, 5, 0);
+	assert_int_equal(written(&h), TW_CORRUPT);
+	assert_int_equal(h.log.n_threads, 0);
+	trace_log_done(&h.log);
+}
+
+/* --- large threads: chunks and mip levels --- */
+
+static void is_forest(const struct tw_slice *s, size_t n)
+{
+	int64_t ends[64];
+	uint32_t depth = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t end = s[i].start_ns + s[i].dur_ns;
+
+		assert_true(s[i].depth <= depth && s[i].depth < 64);
+		assert_true(i == 0 || s[i].start_ns >= s[i - 1].start_ns);
+		if (s[i].depth < depth) /* behind its left neighbour */
+			assert_true(ends[s[i].depth] <= s[i].start_ns);
+		if (s[i].depth)
+			assert_true(end <= ends[s[i].depth - 1]);
+		ends[s[i].depth] = end;
+		depth = s[i].depth + 1;
+	}
+}
+
+static void check_level(struct trace_log *log, uint32_t level, int64_t min_dur, size_t slices)
+{
+	size_t n, stands_for = 0;
+	struct tw_slice *s = trace_log_slices(log, 1, level, &n);
+
+	is_forest(s, n);
+	for (size_t i = 0; i < n; i++) {
+		stands_for += s[i].merged ? s[i].merged : 1;
+		assert_true(s[i].merged || s[i].dur_ns >= min_dur);
+	}
+	assert_int_equal(stands_for, slices);
+}
+
+static bool same_slice(const struct tw_slice *a, const struct tw_slice *b)
+{
+	return a->start_ns == b->start_ns && a->dur_ns == b->dur_ns && a->method == b->method &&
+	       a->depth == b->depth;
+}
+
+static void check_opens(const struct trace_log *log)
+{
+	const struct tw_slice *stack[64] = {0};
+
+	for (size_t i = 0; i < log->n_chunks; i++) {
+		const struct trace_log_chunk *c = &log->chunks[i];
+		int64_t latest = INT64_MIN;
+
+		if (c->info.level)
+			continue;
+		for (uint32_t k = 0; k < c->info.open; k++)
+			assert_true(same_slice(&c->open[k], stack[k]));
+		for (uint32_t k = 0; k < c->info.slices; k++) {
+			int64_t end = c->slices[k].start_ns + c->slices[k].dur_ns;
+
+			stack[c->slices[k].depth] = &c->slices[k];
+			latest = end > latest ? end : latest;
+		}
+		assert_int_equal(c->info.start_ns, c->slices[0].start_ns);
+		assert_int_equal(c->info.end_ns, latest);
+	}
+}
+
+static void test_large(void **state)
+{
+	static const uint32_t sizes[] = {65535, 65536, 65537, 300000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct model_shape shape = {5 + i, 1, sizes[i], 60, false};
+		struct model m;
+		struct trace_log log;
+		uint32_t levels = 0;
+		int64_t last_min = INT64_MAX;
+
+		model_make(&m, &shape);
+		assert_int_equal(m.n, sizes[i]);
+		log = build(&m, MODEL_RECORDS, NULL);
+		same_slices(&log, &m);
+		check_opens(&log);
+		for (size_t k = 0; k < log.n_chunks; k++) {
+			const struct tw_chunk_info *info = &log.chunks[k].info;
+
+			assert_in_range(info->slices, 1, TW_CHUNK_SLICES);
+			if (info->level > levels) {
+				levels = info->level;
+				check_level(&log, levels, info->min_dur_ns, m.n);
+				last_min = info->min_dur_ns;
+			}
+		}
+		assert_int_equal(levels > 0, sizes[i] > 65536);
+		assert_true(last_min > 0);
+		trace_log_done(&log);
+		model_done(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_model),
+	        cmocka_unit_test(test_shuffled),
+	        cmocka_unit_test(test_overlap),
+	        cmocka_unit_test(test_depth_limit),
+	        cmocka_unit_test(test_limits),
+	        cmocka_unit_test(test_pairs_mended),
+	        cmocka_unit_test(test_tids),
+	        cmocka_unit_test(test_impossible),
+	        cmocka_unit_test(test_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
