@@ -63,7 +63,9 @@ struct tw_flame_node {
 };
 
 struct tw_flame {
-	struct tw_flame_node *nodes; /* pre-order, siblings by falling value, the rest last */
+	/* Pre-order, siblings by falling value (top down: by falling time, whatever the metric, so
+	 * that both look alike), the rest last. */
+	struct tw_flame_node *nodes;
 	uint32_t n;
 	uint64_t total_nodes; /* in the view below its root, before cutting */
 	bool partial;

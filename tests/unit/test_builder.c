@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../event_log.h"
-#include "../trace_model.h"
+#include "../naive_tree.h"
 
 /* Builds the model's trace.  The log is owed to trace_log_done. */
 static struct trace_log build(
@@ -101,78 +101,14 @@ static void same_totals(const struct trace_log *log, const struct model *m)
 
 /* --- call trees --- */
 
-/* Adds one call of the model to a naive tree: nodes by linear search, no order. */
-static uint32_t naive_child(struct tw_tree *t, uint32_t parent, uint32_t method)
-{
-	for (uint32_t i = 1; i < t->n; i++)
-		if (t->nodes[i].parent == parent && t->nodes[i].method == method)
-			return i;
-	t->nodes[t->n] = (struct tw_tree_node){
-	        .parent = parent, .method = method, .depth = t->nodes[parent].depth + 1};
-	return t->n++;
-}
-
-static struct tw_tree naive_tree(struct tw_arena *a, const struct model *m, uint64_t tid)
-{
-	struct tw_tree t = {tw_arena_zalloc(a, m->n + 1, sizeof *t.nodes), 1};
-	uint32_t *node = tw_arena_zalloc(a, m->n, sizeof *node);
-
-	t.nodes[0].method = TW_NO_METHOD;
-	for (size_t i = 0; i < m->n; i++) {
-		const struct model_slice *s = &m->slices[i];
-		uint32_t up = s->parent < 0 ? 0 : node[s->parent];
-		struct tw_tree_node *at;
-
-		if (s->tid != tid)
-			continue;
-		node[i] = naive_child(&t, up, s->method_id);
-		at = &t.nodes[node[i]];
-		at->count++;
-		at->total_ns += s->dur_ns;
-		at->self_ns += s->dur_ns;
-		t.nodes[up].self_ns -= up ? s->dur_ns : 0;
-		if (s->dur_ns > at->max_ns)
-			at->max_ns = s->dur_ns;
-	}
-	return t;
-}
-
-static void same_tree(const struct trace_log *log, const struct tw_tree *got, struct tw_tree *want)
-{
-	uint32_t *match = tw_arena_zalloc(log->arena, got->n, sizeof *match);
-
-	assert_int_equal(got->n, want->n);
-	assert_int_equal(got->nodes[0].method, TW_NO_METHOD);
-	assert_int_equal(got->nodes[0].subtree, got->n);
-	for (uint32_t i = 1; i < got->n; i++) {
-		const struct tw_tree_node *g = &got->nodes[i];
-		const struct tw_tree_node *w;
-		uint32_t next = i + g->subtree;
-
-		assert_true(g->parent < i);
-		match[i] =
-		        naive_child(want, match[g->parent], (uint32_t)log->methods[g->method].id);
-		assert_int_equal(want->n, got->n); /* none was added */
-		w = &want->nodes[match[i]];
-		assert_int_equal(g->depth, w->depth);
-		assert_int_equal(g->count, w->count);
-		assert_int_equal(g->total_ns, w->total_ns);
-		assert_int_equal(g->self_ns, w->self_ns);
-		assert_int_equal(g->max_ns, w->max_ns);
-		assert_int_equal(g->cpu_ns, -1);
-		if (next < got->n && got->nodes[next].parent == g->parent)
-			assert_true(got->nodes[next].total_ns <= g->total_ns);
-	}
-}
-
 static void same_trees(const struct trace_log *log, const struct model *m)
 {
 	for (size_t i = 0; i < log->n_threads; i++) {
-		struct tw_tree want = naive_tree(log->arena, m, log->threads[i].tid);
+		struct tw_tree want = naive_tree(log->arena, m, log->threads[i].tid, 0, INT64_MAX);
 		struct tw_tree again;
 		struct tw_buf bytes;
 
-		same_tree(log, &log->trees[i], &want);
+		assert_null(naive_differs(&log->trees[i], &want, log->methods, log->arena));
 		tw_buf_init(&bytes, 1 << 24);
 		assert_int_equal(tw_tree_encode(&log->trees[i], &bytes), TW_OK);
 		assert_int_equal(
