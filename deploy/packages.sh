@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# packages.sh - what is installed from Debian, and how; sourced by deploy/run and tests/run.
+
+BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config python3
+	libmicrohttpd-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev
+	libgnutls28-dev libcurl4-gnutls-dev libpcre2-dev zlib1g-dev)
+NODE_PACKAGES=(nodejs npm)
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		echo "Packages must be installed, and this is neither root nor is there sudo. As root:" >&2
+		echo "  $*" >&2
+		return 1
+	fi
+}
+
+is_installed() {
+	dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null | grep -q '^ii'
+}
+
+# install_missing PACKAGE...: asks apt only when something is missing.
+install_missing() {
+	local missing=() p
+	for p in "$@"; do
+		is_installed "$p" || missing+=("$p")
+	done
+	[ ${#missing[@]} = 0 ] && return 0
+	echo "Installing: ${missing[*]}" >&2
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >&2
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# Node from anywhere will do, as long as it is new enough for the page's build.
+install_node() {
+	if command -v node >/dev/null && command -v npm >/dev/null &&
+		[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ]; then
+		return 0
+	fi
+	install_missing "${NODE_PACKAGES[@]}"
+}
+
+# npm_install FOLDER: what its lock file names, when that changed.
+npm_install() {
+	[ -d "$1/node_modules" ] && [ "$1/node_modules" -nt "$1/package-lock.json" ] && return 0
+	(cd "$1" && npm ci --no-fund --no-audit --loglevel=error >&2)
+	touch "$1/node_modules"
+}
+
+# build_page: web/dist, when a source is newer than it.
+build_page() {
+	local made=web/dist/index.html
+	if [ -f "$made" ] && [ -z "$(find web/src web/build.mjs web/package-lock.json -newer "$made" -print -quit)" ]; then
+		return 0
+	fi
+	npm_install web
+	(cd web && npm run --silent build >&2)
+}
