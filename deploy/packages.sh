@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # packages.sh - what is installed from Debian, and how; sourced by deploy/run and tests/run.
+# shellcheck disable=SC2034  # used by the scripts that source this
 
 BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config python3
 	libmicrohttpd-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev

@@ -109,43 +109,55 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 	return st;
 }
 
-static bool meta_row(struct tw_trace_file *f, sqlite3_stmt *s)
+/* Where a number of trace_meta goes; unknown keys are a newer writer's. */
+static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 {
 	struct tw_trace_info *i = &f->info;
+	const struct {
+		const char *key;
+		int64_t *wide;
+		uint64_t *count;
+		uint32_t *narrow;
+	} places[] = {
+	        {"mono_base_ns", .wide = &i->mono_base_ns},
+	        {"boot_base_ns", .wide = &i->boot_base_ns},
+	        {"start_ns", .wide = &i->start_ns},
+	        {"end_ns", .wide = &i->end_ns},
+	        {"slices", .count = &i->slices},
+	        {"input_bytes", .count = &f->facts.input_bytes},
+	        {"decoded_bytes", .count = &f->facts.decoded_bytes},
+	        {"pid", .narrow = &i->pid},
+	        {"threads", .narrow = &i->threads},
+	        {"methods", .narrow = &i->methods},
+	        {"max_depth", .narrow = &i->max_depth},
+	        {"decoder_version", .narrow = &f->facts.decoder_version},
+	};
+
+	for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+		if (strcmp(places[k].key, key) != 0)
+			continue;
+		if (places[k].wide)
+			*places[k].wide = v;
+		else if (places[k].count)
+			*places[k].count = (uint64_t)v;
+		else
+			*places[k].narrow = (uint32_t)v;
+	}
+}
+
+static bool meta_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
 	const char *key = text_at(s, 0).ptr;
-	int64_t v = sqlite3_column_int64(s, 1);
 	struct tw_str text;
 
-	if (strcmp(key, "pid") == 0)
-		i->pid = (uint32_t)v;
-	else if (strcmp(key, "mono_base_ns") == 0)
-		i->mono_base_ns = v;
-	else if (strcmp(key, "boot_base_ns") == 0)
-		i->boot_base_ns = v;
-	else if (strcmp(key, "start_ns") == 0)
-		i->start_ns = v;
-	else if (strcmp(key, "end_ns") == 0)
-		i->end_ns = v;
-	else if (strcmp(key, "slices") == 0)
-		i->slices = (uint64_t)v;
-	else if (strcmp(key, "threads") == 0)
-		i->threads = (uint32_t)v;
-	else if (strcmp(key, "methods") == 0)
-		i->methods = (uint32_t)v;
-	else if (strcmp(key, "max_depth") == 0)
-		i->max_depth = (uint32_t)v;
-	else if (strcmp(key, "has_cpu") == 0)
-		i->has_cpu = v != 0;
-	else if (strcmp(key, "input_bytes") == 0)
-		f->facts.input_bytes = (uint64_t)v;
-	else if (strcmp(key, "decoded_bytes") == 0)
-		f->facts.decoded_bytes = (uint64_t)v;
-	else if (strcmp(key, "decoder_version") == 0)
-		f->facts.decoder_version = (uint32_t)v;
-	else if (strcmp(key, "format") == 0) {
+	if (strcmp(key, "format") == 0) {
 		if (!keep_text(f, s, 1, &text))
 			return false;
 		f->facts.format = text.ptr;
+	} else if (strcmp(key, "has_cpu") == 0) {
+		f->info.has_cpu = sqlite3_column_int64(s, 1) != 0;
+	} else {
+		set_meta(f, key, sqlite3_column_int64(s, 1));
 	}
 	return true;
 }

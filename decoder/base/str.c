@@ -1,40 +1,42 @@
 #include "base/str.h"
 
-static size_t continuation(const unsigned char *p, size_t len, size_t want)
+/* First bytes and what may follow them (RFC 3629): overlong forms, surrogates and what lies past
+ * U+10FFFF are shut out by the bounds of the second byte. */
+static const struct {
+	unsigned char first, last, second_low, second_high;
+	unsigned len;
+} forms[] = {
+        {0x00, 0x7F, 0, 0, 1},
+        {0xC2, 0xDF, 0x80, 0xBF, 2},
+        {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3},
+        {0xED, 0xED, 0x80, 0x9F, 3},
+        {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4},
+        {0xF1, 0xF3, 0x80, 0xBF, 4},
+        {0xF4, 0xF4, 0x80, 0x8F, 4},
+};
+
+static bool follows(const unsigned char *p, unsigned form)
 {
-	if (len < want)
-		return 0;
-	for (size_t i = 1; i < want; i++)
+	if (forms[form].len > 1 &&
+	        (p[1] < forms[form].second_low || p[1] > forms[form].second_high))
+		return false;
+	for (unsigned i = 2; i < forms[form].len; i++)
 		if ((p[i] & 0xC0) != 0x80)
-			return 0;
-	return want;
+			return false;
+	return true;
 }
 
 size_t tw_utf8_len(const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
-	if (len == 0)
-		return 0;
-	if (p[0] < 0x80)
+	if (len && p[0] < 0x80)
 		return 1;
-	if (p[0] >= 0xC2 && p[0] <= 0xDF)
-		return continuation(p, len, 2);
-	if (p[0] >= 0xE0 && p[0] <= 0xEF) {
-		if (continuation(p, len, 3) == 0)
-			return 0;
-		/* overlong forms and UTF-16 surrogates */
-		if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F))
-			return 0;
-		return 3;
-	}
-	if (p[0] >= 0xF0 && p[0] <= 0xF4) {
-		if (continuation(p, len, 4) == 0)
-			return 0;
-		if ((p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
-			return 0;
-		return 4;
-	}
+	for (unsigned i = 1; len && i < sizeof forms / sizeof *forms; i++)
+		if (p[0] >= forms[i].first && p[0] <= forms[i].last)
+			return len >= forms[i].len && follows(p, i) ? forms[i].len : 0;
 	return 0;
 }
 

@@ -220,8 +220,8 @@ static void run_thread(struct run *run)
 {
 	while (run->budget > 0 && !run->failed) {
 		/* a third of the calls belong to the first root: the start-up */
-		run->root_budget = run->thread->roots == 0 ? run->budget / 3
-							    : 20 + below(&run->r, 500);
+		run->root_budget =
+		        run->thread->roots == 0 ? run->budget / 3 : 20 + below(&run->r, 500);
 		run->now += spread(&run->r, run->thread->roots % 3 ? 400000 : 9000000, 1.0);
 		enter(run);
 		run->budget--;

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeChunk, DamagedChunk } from '../src/columns';
+import { boxAt, boxesOf, pathOf } from '../src/flamelayout';
+import { count, duration, percent, splitName, tickStep } from '../src/format';
+import { paint, type View } from '../src/paint';
+import { gallop, sliceAt, toRows } from '../src/rows';
+
+function varint(v: number): number[] {
+	const out: number[] = [];
+	while (v >= 128) {
+		out.push((v % 128) | 128);
+		v = Math.floor(v / 128);
+	}
+	return [...out, v];
+}
+
+function chunk(n: number, open: number, cols: number[][]): Uint8Array {
+	const bytes = cols.map((c) => c.flatMap(varint));
+	const p = new Uint8Array(48 + bytes.reduce((s, b) => s + b.length, 0));
+	const v = new DataView(p.buffer);
+	v.setUint32(0, 0x31435754, true);
+	v.setUint32(4, n, true);
+	v.setUint32(8, open, true);
+	let at = 48;
+	bytes.forEach((b, i) => {
+		v.setUint32(16 + 4 * i, b.length, true);
+		p.set(b, at);
+		at += b.length;
+	});
+	return p;
+}
+
+// a(0..100) { b(10..30) c(30..60) { d(40..50) } } e(200..201)
+const sample = () => chunk(5, 0, [[], [0, 0, 1, 0, 3], [0, 10, 0, 10, 100], [20, 10, 1], [10, 40], [0, 1, 2, 3, 4], [], []]);
+
+test('a chunk decodes as schema/columns.md says', () => {
+	const s = decodeChunk(sample(), 1000);
+	assert.deepEqual([...s.start], [1000, 1010, 1030, 1040, 1200]);
+	assert.deepEqual([...s.dur], [100, 20, 30, 10, 1]);
+	assert.deepEqual([...s.depth], [0, 1, 1, 2, 0]);
+	assert.deepEqual([...s.method], [0, 1, 2, 3, 4]);
+});
+
+test('a chunk that begins inside open calls places its slices by the chunk', () => {
+	const s = decodeChunk(chunk(2, 2, [[50, 500, 7, 20, 300, 8], [0, 2], [0, 5], [4, 9], [], [1, 2], [], []]), 1000);
+	assert.deepEqual([...s.start], [1000, 1005]);
+	assert.deepEqual([...s.depth], [2, 1]);
+	assert.deepEqual([...s.dur], [4, 9]);
+});
+
+test('a cut chunk is told, not shown', () => {
+	const whole = sample();
+	for (let n = 0; n < whole.length; n++) assert.throws(() => decodeChunk(whole.slice(0, n), 0), DamagedChunk, `cut at ${n}`);
+});
+
+test('rows hold each depth in time order and find slices', () => {
+	const rows = toRows([decodeChunk(sample(), 0)]);
+	assert.equal(rows.depth, 3);
+	assert.deepEqual([...rows.first], [0, 2, 4, 5]);
+	assert.equal(rows.method[sliceAt(rows, 1, 35)], 2);
+	assert.equal(sliceAt(rows, 0, 150), -1);
+	assert.equal(sliceAt(rows, 9, 1), -1);
+});
+
+test('galloping finds what a walk finds', () => {
+	const end = Float64Array.from({ length: 1000 }, (_, i) => i * 3 + (i % 3));
+	for (const t of [-1, 0, 5, 500, 2997, 5000])
+		for (const at of [0, 1, 17, 999]) {
+			let walk = at;
+			while (walk < 1000 && end[walk] <= t) walk++;
+			assert.equal(gallop(end, at, 1000, t), walk, `from ${at} to ${t}`);
+		}
+});
+
+test('painting ends and marks what is shorter than a pixel', () => {
+	const n = 50000;
+	const s = { n, start: Float64Array.from({ length: n }, (_, i) => i * 2), dur: new Float64Array(n).fill(1),
+		method: new Uint32Array(n), depth: new Uint16Array(n), merged: null };
+	const v: View = { from: 0, to: n * 2, width: 100, height: 10, top: 0, rowHeight: 10 };
+	const px = new Uint32Array(1000);
+	paint(px, toRows([s]), v, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	assert.ok(px.slice(0, 100).every((p) => p === 7), 'a dense row is full');
+	assert.equal(px[9 * 100], 1, 'the gap between rows stays');
+});
+
+test('flame boxes lie under their parents', () => {
+	const f = { names: ['t', 'a', 'b'], name: [0, 1, 2, 2], parent: [0, 0, 1, 0], value: [100, 60, 30, 40], self: [0, 30, 30, 40],
+		count: [0, 1, 1, 1], method: [-1, 5, 6, 6], other: [0, 0, 0, 0], total_nodes: 3, shown_nodes: 3, partial: false };
+	const b = boxesOf(f);
+	assert.deepEqual([...b.x0], [0, 0, 0, 0.6]);
+	assert.equal(boxAt(b, 1, 0.7), 3);
+	assert.equal(boxAt(b, 2, 0.5), -1);
+	assert.deepEqual(pathOf(f, 2), [5, 6]);
+});
+
+test('numbers read well', () => {
+	assert.equal(duration(1234567), '1.23 ms');
+	assert.equal(duration(0), '0');
+	assert.equal(duration(100e6), '100 ms');
+	assert.equal(count(1234567), '1,234,567');
+	assert.equal(percent(0.0004), '<0.1 %');
+	assert.deepEqual(splitName('a.b.C.m'), ['a.b.', 'C.m']);
+	assert.equal(tickStep(1000, 10), 100);
+});
