@@ -271,7 +271,7 @@ static bool decode_open(struct decoder *d, int64_t start_ns)
 static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor)
 {
 	struct tw_slice *s = &d->chunk->slices[index];
-	uint64_t step = take(d, COL_STEP, d->depth);
+	uint64_t step = take(d, COL_STEP, index ? d->depth : 0); /* the first stands at its start */
 	int64_t *cursor;
 
 	while (step-- && !d->bad) {
@@ -281,7 +281,7 @@ static bool decode_slice(struct decoder *d, uint32_t index, int64_t *root_cursor
 			        d->stack[0].index == OUTSIDE ? *root_cursor : d->stack[0].end_ns;
 	}
 	cursor = d->depth ? &d->stack[d->depth - 1].cursor_ns : root_cursor;
-	s->start_ns = later(d, *cursor, take(d, COL_GAP, (uint64_t)TIME_MAX));
+	s->start_ns = later(d, *cursor, take(d, COL_GAP, index ? (uint64_t)TIME_MAX : 0));
 	s->method = (uint32_t)take(d, COL_METHOD, UINT32_MAX);
 	s->depth = (uint32_t)d->depth;
 	s->cpu_ns = d->flags & FLAG_CPU ? (int64_t)take(d, COL_CPU, (uint64_t)TIME_MAX) : -1;

@@ -1,0 +1,18 @@
+/* fuzz.h - the entry of a fuzz target, as libFuzzer and regress.c call it. */
+#ifndef TW_FUZZ_H
+#define TW_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Findings are crashes: a sentence and the end. */
+#define FUZZ_CHECK(what)                                                                           \
+	do {                                                                                       \
+		if (!(what))                                                                       \
+			abort();                                                                   \
+	} while (0)
+
+#endif

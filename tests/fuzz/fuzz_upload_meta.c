@@ -1,0 +1,20 @@
+/* The meta part of an upload: any JSON is taken or refused, and what is taken fits its limits. */
+#include "fuzz.h"
+#include "upload_meta.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tw_arena *a = tw_arena_new(4 << 20);
+	json_t *object = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+	struct tw_trace_meta m = tw_upload_meta_none();
+	struct tw_err err = {0};
+
+	if (a && object && json_is_object(object)) {
+		enum tw_status st = tw_upload_meta_json(a, object, &m, &err);
+
+		FUZZ_CHECK(st == TW_OK || err.msg[0]);
+	}
+	json_decref(object);
+	tw_arena_free(a);
+	return 0;
+}
