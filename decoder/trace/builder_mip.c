@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 16, NEXT_SHARE = 8, BITS = 63 };
+enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8, BITS = 63 };
 
 enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
         struct tw_buf *payload, struct tw_trace_out *out)
