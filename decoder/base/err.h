@@ -51,7 +51,7 @@ struct tw_err {
 /* Fills *err (when not NULL) and returns code, so that `return tw_fail(...)` reads
  * as one act.  Control characters and invalid UTF-8 in the text become '?'. */
 enum tw_status tw_fail(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
-        ...) __attribute__((format(printf, 4, 5)));
+        ...) __attribute__((format(printf, 4, 5), nonnull(4)));
 
 /* The JSON word ("malformed") and the HTTP code (422) of a status. */
 const char *tw_status_word(enum tw_status code);
