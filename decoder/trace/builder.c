@@ -354,6 +354,7 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 	tw_mem_free(b->tracks);
 	tw_mem_free(b->track_slots);
 	tw_mem_free(b->symbols);
+	tw_mem_free(b->indexes);
 	tw_mem_free(b->direct);
 	tw_mem_free(b->hashed);
 	tw_mem_free(b->names);

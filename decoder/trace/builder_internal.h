@@ -44,7 +44,6 @@ struct symbol {
 	uint64_t id;
 	struct tw_str name;
 	uint64_t count;
-	uint32_t index; /* in the trace's method table, set when writing */
 };
 
 struct thread_name {
@@ -64,8 +63,9 @@ struct tw_builder {
 	uint32_t n_track_slots; /* power of two, over twice limits.max_threads */
 	struct symbol *symbols; /* handle - 1 */
 	uint32_t n_symbols, cap_symbols;
-	uint32_t *direct; /* symbol handle by method id below DIRECT_IDS */
-	uint32_t *hashed; /* symbol handle by hash of a larger id or a name; 0 free */
+	uint32_t *indexes; /* in the trace's method table, by symbol - 1; set when writing */
+	uint32_t *direct;  /* symbol handle by method id below DIRECT_IDS */
+	uint32_t *hashed;  /* symbol handle by hash of a larger id or a name; 0 free */
 	uint32_t n_hashed, cap_hashed;
 	struct thread_name *names;
 	uint32_t n_names, cap_names;

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AHEAD = 16 };
+
 /* Fills record.size; false when two records overlap without one holding the other. */
 static bool measure_subtrees(struct track *t, uint32_t *stack)
 {
@@ -213,6 +215,9 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 	if (n->at >= t->n)
 		return false;
 	i = n->order ? n->order[n->at] : n->at;
+	/* pre-order jumps about in the records: the next ones are asked for early */
+	if (n->order && n->at + AHEAD < t->n)
+		__builtin_prefetch(&t->records[n->order[n->at + AHEAD]]);
 	r = &t->records[i];
 	if (n->order) {
 		while (n->depth && n->ends[n->depth - 1] <= n->at)
@@ -228,7 +233,7 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 	ret->start_ns = r->start_ns;
 	ret->dur_ns = r->dur_ns;
 	ret->cpu_ns = t->cpu_ns ? t->cpu_ns[i] : -1;
-	ret->method = b->symbols[r->sym - 1].index;
+	ret->method = b->indexes[r->sym - 1];
 	ret->merged = 0;
 	n->at++;
 	return true;

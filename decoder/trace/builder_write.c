@@ -146,7 +146,8 @@ static bool number_methods(struct writer *w)
 
 	w->methods = tw_mem_zalloc(b->n_symbols, sizeof *w->methods);
 	w->active = tw_mem_zalloc(b->n_symbols, sizeof *w->active);
-	if (!r || !w->methods || !w->active) {
+	b->indexes = tw_mem_alloc(b->n_symbols, sizeof *b->indexes);
+	if (!r || !w->methods || !w->active || !b->indexes) {
 		tw_mem_free(r);
 		return false;
 	}
@@ -156,7 +157,7 @@ static bool number_methods(struct writer *w)
 	for (uint32_t i = 0; i < b->n_symbols; i++) {
 		struct symbol *s = &b->symbols[r[i].at];
 
-		s->index = i;
+		w->b->indexes[r[i].at] = i;
 		w->methods[i] = (struct tw_method_info){
 		        .has_id = s->has_id, .id = s->id, .name = s->name, .cpu_ns = -1};
 	}

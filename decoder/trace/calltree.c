@@ -15,7 +15,7 @@ struct grown {
 	uint32_t parent, method;
 	uint32_t last_child; /* most calls repeat the child before; 0 is none */
 	uint64_t count;
-	int64_t total_ns, children_ns, cpu_ns, max_ns;
+	int64_t total_ns, cpu_ns, max_ns;
 };
 
 struct tw_tree_builder {
@@ -164,32 +164,32 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	return node;
 }
 
-static void add_to(struct tw_tree_builder *b, uint32_t node, const struct tw_tree_node *n)
+enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
 {
-	struct grown *g = &b->nodes[node];
+	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
+		uint32_t node = enter(b, s[i].depth, s[i].method);
+		struct grown *g = &b->nodes[node];
 
+		if (node == 0)
+			break;
+		g->count++;
+		g->total_ns += s[i].dur_ns;
+		if (s[i].cpu_ns > 0)
+			g->cpu_ns += s[i].cpu_ns;
+		if (s[i].dur_ns > g->max_ns)
+			g->max_ns = s[i].dur_ns;
+	}
+	return b->status;
+}
+
+static void add_to(struct grown *g, const struct tw_tree_node *n)
+{
 	g->count += n->count;
 	g->total_ns += n->total_ns;
 	if (n->cpu_ns > 0)
 		g->cpu_ns += n->cpu_ns;
 	if (n->max_ns > g->max_ns)
 		g->max_ns = n->max_ns;
-	b->nodes[g->parent].children_ns += n->total_ns;
-}
-
-enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
-{
-	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
-		const struct tw_tree_node one = {.count = 1,
-		        .total_ns = s[i].dur_ns,
-		        .cpu_ns = s[i].cpu_ns,
-		        .max_ns = s[i].dur_ns};
-		uint32_t node = enter(b, s[i].depth, s[i].method);
-
-		if (node)
-			add_to(b, node, &one);
-	}
-	return b->status;
 }
 
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t)
@@ -199,7 +199,7 @@ enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct 
 		uint32_t node = enter(b, t->nodes[i].depth - 1, t->nodes[i].method);
 
 		if (node)
-			add_to(b, node, &t->nodes[i]);
+			add_to(&b->nodes[node], &t->nodes[i]);
 	}
 	tw_tree_builder_cut(b);
 	return b->status;
@@ -260,7 +260,7 @@ static void place(struct tw_tree_node *out, const struct grown *g, uint32_t pare
 	        .depth = depth,
 	        .count = g->count,
 	        .total_ns = g->total_ns,
-	        .self_ns = g->total_ns - g->children_ns,
+	        .self_ns = g->total_ns,
 	        .cpu_ns = g->cpu_ns ? g->cpu_ns : -1,
 	        .max_ns = g->max_ns,
 	};
@@ -286,8 +286,10 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 			todo[n_todo++][1] = at;
 		}
 	}
-	while (--n > 0)
+	while (--n > 0) {
 		out[out[n].parent].subtree += out[n].subtree;
+		out[out[n].parent].self_ns -= out[n].total_ns;
+	}
 }
 
 enum tw_status tw_tree_builder_finish(
@@ -300,7 +302,10 @@ enum tw_status tw_tree_builder_finish(
 
 	if (b->status != TW_OK)
 		return b->status;
-	b->nodes[0].total_ns = b->nodes[0].children_ns;
+	b->nodes[0].total_ns = 0;
+	for (uint32_t i = 1; i < b->n; i++)
+		if (b->nodes[i].parent == 0)
+			b->nodes[0].total_ns += b->nodes[i].total_ns;
 	enough = gather(b, &k);
 	if (enough)
 		todo = tw_mem_alloc(b->n, sizeof *todo);
