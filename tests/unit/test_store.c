@@ -1,0 +1,379 @@
+/* Unit tests of the catalogue and the blob store: one upload once, pages, filters, deletion,
+ * projects apart, and every allocation failing in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "blob.h"
+#include "catalogue.h"
+#include "upload_meta.h"
+
+struct store {
+	char dir[64];
+	struct tw_catalogue *c;
+	struct tw_arena *arena;
+	struct tw_caller caller;
+};
+
+static const char sha_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char sha_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+static void caller_of(struct tw_catalogue *c, const char *project, struct tw_caller *ret)
+{
+	bool is_new;
+
+	*ret = (struct tw_caller){.scope = TW_SCOPE_INGEST};
+	assert_int_equal(tw_catalogue_project(c, project, ret->project_id, &is_new, NULL), TW_OK);
+}
+
+static void open_store(struct store *s)
+{
+	char path[100];
+
+	memcpy(s->dir, "/tmp/tw-store-XXXXXX", sizeof "/tmp/tw-store-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", s->dir);
+	assert_int_equal(tw_catalogue_open(path, &s->c, NULL), TW_OK);
+	s->arena = tw_arena_new(64 << 20);
+	caller_of(s->c, "one", &s->caller);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static void close_store(struct store *s)
+{
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static enum tw_status add(struct tw_catalogue *c, const struct tw_caller *who, const char *key,
+        const char *app, const char *sha, char ret_id[TW_ID_BYTES], bool *ret_new)
+{
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	const struct tw_part part = {"trace", sha, "", 1000};
+
+	meta.app = app;
+	meta.device = "Pixel";
+	return tw_catalogue_trace_add(c, who, key, &meta, &part, 1, ret_id, ret_new, NULL);
+}
+
+/* --- one upload, once (I10) --- */
+
+enum { RACERS = 8, ROUNDS = 20 };
+
+struct racer {
+	pthread_t thread;
+	struct store *s;
+	pthread_barrier_t *start;
+	char ids[ROUNDS][TW_ID_BYTES];
+	unsigned made, failed;
+};
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		char key[16];
+		bool is_new = false;
+
+		(void)snprintf(key, sizeof key, "key-%d", i);
+		(void)pthread_barrier_wait(r->start);
+		if (add(r->s->c, &r->s->caller, key, "app", sha_a, r->ids[i], &is_new) != TW_OK)
+			r->failed++;
+		r->made += is_new;
+	}
+	return NULL;
+}
+
+static void test_idempotency_race(void **state)
+{
+	static struct racer racers[RACERS];
+	pthread_barrier_t start;
+	struct store s;
+	unsigned made = 0;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(pthread_barrier_init(&start, NULL, RACERS), 0);
+	for (int i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.s = &s, .start = &start};
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+	}
+	for (int i = 0; i < RACERS; i++) {
+		assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+		assert_int_equal(racers[i].failed, 0);
+		made += racers[i].made;
+		assert_memory_equal(racers[i].ids, racers[0].ids, sizeof racers[0].ids);
+	}
+	assert_int_equal(made, ROUNDS);
+	(void)pthread_barrier_destroy(&start);
+	close_store(&s);
+}
+
+static void test_idempotency(void **state)
+{
+	char first[TW_ID_BYTES], again[TW_ID_BYTES];
+	struct tw_caller other;
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	caller_of(s.c, "two", &other);
+	assert_int_equal(add(s.c, &s.caller, "k", "app", sha_a, first, &is_new), TW_OK);
+	assert_true(is_new);
+	assert_int_equal(add(s.c, &s.caller, "k", "app", sha_a, again, &is_new), TW_OK);
+	assert_false(is_new);
+	assert_string_equal(first, again);
+	assert_int_equal(add(s.c, &s.caller, "k", "app", sha_b, again, &is_new), TW_CONFLICT);
+	assert_int_equal(add(s.c, &other, "k", "app", sha_b, again, &is_new), TW_OK);
+	assert_true(is_new); /* keys of another project are other keys */
+	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, again, &is_new), TW_OK);
+	assert_true(is_new); /* neither key nor uuid: nothing says that it is the same */
+	close_store(&s);
+}
+
+/* --- pages, filters, projects --- */
+
+static size_t walk_pages(struct store *s, struct tw_trace_filter f, uint64_t *ret_total)
+{
+	struct tw_trace_row *rows;
+	char seen[64][TW_ID_BYTES];
+	const char *cursor = "";
+	size_t n, all = 0;
+
+	do {
+		f.cursor = cursor;
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, ret_total, NULL),
+		        TW_OK);
+		assert_true(n <= f.limit && all + n <= 64);
+		for (size_t i = 0; i < n; i++) {
+			for (size_t k = 0; k < all; k++)
+				assert_string_not_equal(seen[k], rows[i].id);
+			memcpy(seen[all++], rows[i].id, TW_ID_BYTES);
+		}
+	} while (cursor[0]);
+	return all;
+}
+
+static void test_pages(void **state)
+{
+	char id[TW_ID_BYTES];
+	struct tw_caller other;
+	struct store s;
+	uint64_t total;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	caller_of(s.c, "two", &other);
+	for (int i = 0; i < 23; i++) {
+		const char *app = i % 3 ? "many" : "f'ew; --%_";
+
+		assert_int_equal(add(s.c, &s.caller, "", app, sha_a, id, &is_new), TW_OK);
+		assert_int_equal(add(s.c, &other, "", "other", sha_a, id, &is_new), TW_OK);
+	}
+	for (int sort = TW_SORT_CREATED; sort <= TW_SORT_BYTES; sort++)
+		for (int up = 0; up < 2; up++)
+			for (uint32_t limit = 1; limit < 30; limit += 5) {
+				struct tw_trace_filter f = {.sort = (enum tw_trace_sort)sort,
+				        .ascending = up,
+				        .limit = limit};
+
+				assert_int_equal(walk_pages(&s, f, &total), 23);
+				assert_int_equal(total, 23);
+			}
+	assert_int_equal(
+	        walk_pages(&s, (struct tw_trace_filter){.app = "many", .limit = 4}, &total), 15);
+	assert_int_equal(
+	        walk_pages(&s, (struct tw_trace_filter){.app = "f'ew; --%_", .limit = 4}, &total),
+	        8);
+	assert_int_equal(
+	        walk_pages(&s, (struct tw_trace_filter){.text = "'ew; --%_", .limit = 4}, &total),
+	        8);
+	assert_int_equal(/* % is a letter here, not a pattern */
+	        walk_pages(&s, (struct tw_trace_filter){.text = "m%y", .limit = 4}, &total), 0);
+	assert_int_equal(
+	        walk_pages(&s, (struct tw_trace_filter){.state = "ready", .limit = 4}, &total), 0);
+	assert_int_equal(
+	        walk_pages(&s, (struct tw_trace_filter){.state = "queued", .limit = 9}, &total),
+	        23);
+	close_store(&s);
+}
+
+static void test_projects_apart(void **state)
+{
+	char id[TW_ID_BYTES];
+	struct tw_caller other;
+	struct tw_trace_row row;
+	struct tw_part *parts;
+	struct tw_queue_stats queue;
+	const char **blobs;
+	struct store s;
+	size_t n;
+	bool flag;
+
+	(void)state;
+	open_store(&s);
+	caller_of(s.c, "two", &other);
+	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, id, &flag), TW_OK);
+	assert_int_equal(tw_catalogue_trace_get(s.c, other.project_id, id, s.arena, &row, NULL),
+	        TW_NOT_FOUND);
+	assert_int_equal(
+	        tw_catalogue_trace_parts(s.c, other.project_id, id, s.arena, &parts, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(
+	        tw_catalogue_trace_delete(s.c, other.project_id, id, s.arena, &blobs, &n, NULL),
+	        TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_trace_requeue(s.c, other.project_id, id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_stats(s.c, &queue, NULL), TW_OK);
+	assert_int_equal(queue.queued, 1); /* its own job and no other */
+	assert_int_equal(
+	        tw_catalogue_trace_get(s.c, s.caller.project_id, id, s.arena, &row, NULL), TW_OK);
+	assert_string_equal(row.meta.app, "app");
+	close_store(&s);
+}
+
+/* A blob goes with the last trace of any project that holds it. */
+static void test_shared_blob(void **state)
+{
+	char ids[2][TW_ID_BYTES];
+	struct tw_caller other;
+	const char **blobs;
+	struct store s;
+	size_t n;
+	bool flag;
+
+	(void)state;
+	open_store(&s);
+	caller_of(s.c, "two", &other);
+	assert_int_equal(add(s.c, &s.caller, "", "app", sha_a, ids[0], &flag), TW_OK);
+	assert_int_equal(add(s.c, &other, "", "app", sha_a, ids[1], &flag), TW_OK);
+	assert_int_equal(tw_catalogue_trace_delete(
+	                         s.c, s.caller.project_id, ids[0], s.arena, &blobs, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(tw_catalogue_has_blob(s.c, sha_a, &flag, NULL), TW_OK);
+	assert_true(flag);
+	assert_int_equal(
+	        tw_catalogue_trace_delete(s.c, other.project_id, ids[1], s.arena, &blobs, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(blobs[0], sha_a);
+	assert_int_equal(tw_catalogue_has_blob(s.c, sha_a, &flag, NULL), TW_OK);
+	assert_false(flag);
+	close_store(&s);
+}
+
+/* --- blobs --- */
+
+static enum tw_status put_blob(struct tw_blobs *b, const char *text, char sha[TW_SHA256_HEX])
+{
+	struct tw_blob_writer *w = NULL;
+	uint64_t bytes;
+	enum tw_status st = tw_blob_begin(b, 10, &w, NULL);
+
+	if (st == TW_OK)
+		st = tw_blob_write(w, text, strlen(text), NULL);
+	if (st == TW_OK)
+		st = tw_blob_commit(w, sha, &bytes, NULL);
+	if (st != TW_OK)
+		tw_blob_discard(w);
+	return st;
+}
+
+static void test_blobs(void **state)
+{
+	static const char abc[] =
+	        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+	char sha[TW_SHA256_HEX];
+	struct tw_blobs *b;
+	struct store s;
+	char back[8];
+	int fd;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(tw_blobs_open(s.dir, 0, &b, NULL), TW_OK);
+	for (int i = 0; i < 2; i++) { /* equal content is one blob */
+		assert_int_equal(put_blob(b, "abc", sha), TW_OK);
+		assert_string_equal(sha, abc);
+	}
+	assert_int_equal(tw_blob_open(b, abc, &fd, NULL), TW_OK);
+	assert_int_equal(read(fd, back, sizeof back), 3);
+	assert_memory_equal(back, "abc", 3);
+	(void)close(fd);
+	assert_int_equal(put_blob(b, "0123456789", sha), TW_OK);
+	assert_int_equal(put_blob(b, "0123456789+", sha), TW_TOO_LARGE);
+	assert_int_equal(tw_blob_delete(b, abc, NULL), TW_OK);
+	assert_int_equal(tw_blob_open(b, abc, &fd, NULL), TW_NOT_FOUND);
+	assert_null(tw_blobs_close(b));
+	close_store(&s);
+}
+
+/* Whichever allocation fails, an upload is in the catalogue once or not at all, and the next try
+ * goes through. */
+static void test_no_memory(void **state)
+{
+	struct tw_trace_filter f = {.limit = 50};
+	char id[TW_ID_BYTES];
+	struct store s;
+	uint64_t total;
+	bool flag, finished = false;
+
+	(void)state;
+	open_store(&s);
+	for (uint64_t n = 1; !finished; n++) {
+		struct tw_trace_row *rows;
+		const char *cursor;
+		size_t n_rows;
+		enum tw_status st;
+
+		tw_mem_fail_at(n);
+		st = add(s.c, &s.caller, "key", "app", sha_a, id, &flag);
+		if (st == TW_OK) {
+			tw_arena_reset(s.arena);
+			st = tw_catalogue_traces(s.c, s.caller.project_id, &f, s.arena, &rows,
+			        &n_rows, &cursor, &total, NULL);
+		}
+		finished = tw_mem_count() < n;
+		tw_mem_fail_at(0);
+		assert_true(st == TW_OK || (!finished && st == TW_NOMEM));
+		assert_in_range(n, 1, 1000);
+	}
+	assert_int_equal(walk_pages(&s, f, &total), 1);
+	close_store(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_idempotency_race),
+	        cmocka_unit_test(test_idempotency),
+	        cmocka_unit_test(test_pages),
+	        cmocka_unit_test(test_projects_apart),
+	        cmocka_unit_test(test_shared_blob),
+	        cmocka_unit_test(test_blobs),
+	        cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
