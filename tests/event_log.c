@@ -148,6 +148,20 @@ static bool same_clock(const struct tw_clock *a, const struct tw_clock *b)
 	       a->boot_base_ns == b->boot_base_ns && a->session_ns == b->session_ns;
 }
 
+static const char *repairs_differ(const struct event_log *a, const struct event_log *b)
+{
+	for (int i = 0; i < TW_REPAIR_COUNT; i++)
+		if (a->counts[i] != b->counts[i] ||
+		        (a->counts[i] && a->offsets[i] != b->offsets[i]))
+			return tw_repair_info((enum tw_repair)i)->name;
+	return NULL;
+}
+
+static bool same_bytes(const struct tw_buf *a, const struct tw_buf *b)
+{
+	return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
 const char *event_log_differs(const struct event_log *a, const struct event_log *b)
 {
 	if (a->status != b->status)
@@ -162,16 +176,9 @@ const char *event_log_differs(const struct event_log *a, const struct event_log 
 	for (size_t i = 0; i < a->n; i++)
 		if (!same_event(&a->events[i], &b->events[i]))
 			return "event";
-	for (int i = 0; i < TW_REPAIR_COUNT; i++)
-		if (a->counts[i] != b->counts[i] ||
-		        (a->counts[i] && a->offsets[i] != b->offsets[i]))
-			return tw_repair_info((enum tw_repair)i)->name;
 	if (!same_clock(&a->clock, &b->clock))
 		return "clock";
-	if (a->names.len != b->names.len ||
-	        (a->names.len && memcmp(a->names.data, b->names.data, a->names.len) != 0))
-		return "thread names";
-	return NULL;
+	return same_bytes(&a->names, &b->names) ? repairs_differ(a, b) : "thread names";
 }
 
 uint64_t event_log_repairs(const struct event_log *log)

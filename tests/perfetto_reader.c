@@ -219,42 +219,56 @@ static void read_defaults(struct seq *s, struct tw_str m)
 	s->default_track = get(get(m, 11).bytes, 11).value;
 }
 
-/* Defaults, names and clocks come before what the packet says, as in trace_processor. */
-static void read_packet(struct reader *r, struct tw_str m)
+/* Defaults, names and clocks, which come before what the packet says, as in trace_processor. */
+static void read_state(struct reader *r, struct seq *s, struct tw_str m)
 {
-	struct seq *s = seq_of(r, get(m, 10).value);
-	struct field stamp = get(m, 8);
-	uint64_t clock = get(m, 58).value;
-	struct field part;
+	struct field part = get(m, 59);
 
-	if (s && get(m, 13).value & CLEARED) {
+	if (get(m, 13).value & CLEARED) {
 		s->cleared = true;
 		if (s->names)
 			memset(s->names, 0, MAX_NAMES * sizeof *s->names);
 	}
-	part = get(m, 59);
-	if (s && part.number)
+	if (part.number)
 		read_defaults(s, part.bytes);
 	part = get(m, 12);
-	if (part.number && s && s->cleared)
+	if (part.number && s->cleared)
 		read_names(r, s, part.bytes);
 	else if (part.number)
 		r->out->no_state++;
 	part = get(m, 6);
-	if (s && part.number)
-		read_snapshot(s, part.bytes);
-	if (s && stamp.number && (clock ? clock : s->default_clock) == OWN_CLOCK)
-		s->now_ns += (int64_t)stamp.value;
-	part = get(m, 60);
 	if (part.number)
-		read_descriptor(r, part.bytes);
-	part = get(m, 11);
-	if (!part.number)
-		return;
-	if (!s || !stamp.number || !s->has_clock || s->default_clock != OWN_CLOCK)
+		read_snapshot(s, part.bytes);
+}
+
+/* False when the packet's time is not on the sequence's own clock. */
+static bool read_time(struct seq *s, struct tw_str m)
+{
+	struct field stamp = get(m, 8);
+	uint64_t clock = get(m, 58).value;
+
+	if (!stamp.number || (clock ? clock : s->default_clock) != OWN_CLOCK)
+		return false;
+	s->now_ns += (int64_t)stamp.value;
+	return s->has_clock;
+}
+
+static void read_packet(struct reader *r, struct tw_str m)
+{
+	struct seq *s = seq_of(r, get(m, 10).value);
+	struct field track = get(m, 60);
+	struct field event = get(m, 11);
+	bool timed;
+
+	if (s)
+		read_state(r, s, m);
+	timed = s && read_time(s, m);
+	if (track.number)
+		read_descriptor(r, track.bytes);
+	if (event.number && timed)
+		read_event(r, s, event.bytes, s->now_ns);
+	else if (event.number)
 		r->out->no_clock++;
-	else
-		read_event(r, s, part.bytes, s->now_ns);
 }
 
 bool perfetto_read(struct perfetto_trace *t, struct tw_str bytes, struct tw_arena *a)

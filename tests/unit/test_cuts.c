@@ -1,0 +1,130 @@
+/* Property: however an upload arrives, the same is told of it (I3).  Random recordings, sound and
+ * damaged, plain and compressed, run whole and in random pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <zstd.h>
+
+#include "../event_log.h"
+
+static uint64_t pick(uint64_t *state, uint64_t below)
+{
+	return (test_random(state) >> 16) % below;
+}
+
+/* Mostly in order; now and then late, far ahead, empty or nonsense. */
+static void draw_record(struct tw_buf *b, uint64_t *state, uint64_t *now)
+{
+	uint64_t start = *now += pick(state, 5000);
+
+	switch (pick(state, 300)) {
+	case 0:
+		btrace2_record(b, 0, 0, 0, 0);
+		return;
+	case 1:
+		btrace2_record(b, test_random(state) >> 8, test_random(state) >> 20, 7, 7);
+		return;
+	case 2:
+		start += 70u * 1000000000u;
+		break;
+	case 3:
+		start /= 2;
+		break;
+	case 4:
+		*now += 2u * 1000000000u;
+		break;
+	default:
+		break;
+	}
+	btrace2_record(
+	        b, start, pick(state, 9000) + 1, 30000 + pick(state, 9), pick(state, 99) + 1);
+}
+
+static void draw_file(struct tw_buf *b, uint64_t *state)
+{
+	uint64_t now = pick(state, 1000000);
+	uint64_t records = pick(state, 1500);
+
+	tw_buf_init(b, 1 << 20);
+	btrace2_header(b, 30000, 9000000, 8000000, 8000000 + pick(state, 2) * now);
+	for (uint64_t i = 0; i < records; i++)
+		draw_record(b, state, &now);
+	for (uint64_t i = pick(state, 40); i > 0; i--)
+		(void)tw_buf_add_u8(b, pick(state, 3) ? 0 : (uint8_t)pick(state, 256));
+}
+
+/* Two frames, so that the second may come whole in one push. */
+static void compress(struct tw_buf *b)
+{
+	size_t half = b->len / 2;
+	struct tw_buf out;
+
+	tw_buf_init(&out, 1 << 20);
+	for (int i = 0; i < 2; i++) {
+		size_t room = ZSTD_compressBound(b->len);
+		size_t n;
+
+		assert_int_equal(tw_buf_reserve(&out, room), TW_OK);
+		n = ZSTD_compress(out.data + out.len, room, b->data + (i ? half : 0),
+		        i ? b->len - half : half, 1);
+		assert_false(ZSTD_isError(n));
+		out.len += n;
+	}
+	tw_buf_done(b);
+	*b = out;
+}
+
+static void damage(struct tw_buf *b, uint64_t *state)
+{
+	for (uint64_t i = pick(state, 4); i > 0; i--)
+		b->data[pick(state, b->len)] ^= (uint8_t)(1 + pick(state, 255));
+	if (pick(state, 4) == 0)
+		b->len = pick(state, b->len) + 1;
+}
+
+static void test_any_cut(void **state)
+{
+	uint64_t told = 0, mended = 0, random = 2026;
+
+	(void)state;
+	for (int round = 0; round < 400; round++) {
+		struct event_log whole, pieces;
+		struct tw_buf b;
+
+		draw_file(&b, &random);
+		if (round % 3 == 0)
+			compress(&b);
+		if (round % 2)
+			damage(&b, &random);
+		event_log_run(&whole, b.data, b.len, 0, NULL);
+		for (uint64_t seed = 1; seed < 4; seed++) {
+			const char *why;
+
+			event_log_run(&pieces, b.data, b.len,
+			        seed + (uint64_t)round * 4 * (seed > 1), NULL);
+			why = event_log_differs(&whole, &pieces);
+			if (why)
+				fail_msg("round %d, seed %d: %s", round, (int)seed, why);
+			event_log_done(&pieces);
+		}
+		told += whole.n;
+		mended += event_log_repairs(&whole);
+		event_log_done(&whole);
+		tw_buf_done(&b);
+	}
+	/* the inputs did say something, and were damaged */
+	assert_in_range(told, 50000, 400 * 1500);
+	assert_in_range(mended, 1000, UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_any_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
