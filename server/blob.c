@@ -2,8 +2,8 @@
  * blob.c - uploads on disk by content.
  *
  * What makes an upload survive power loss (I1): its bytes are fsynced in
- * spool/, renamed into its folder under blobs/, and that folder is fsynced; a
- * folder made on the way is fsynced into its parent.  The row comes after.  A
+ * spool/, renamed into its folder under blobs/, and that folder is fsynced; the
+ * 256 folders are made and synced at start.  The row comes after.  A
  * blob that exists already was made durable by whoever made it, but perhaps not
  * yet: its folder is fsynced again before it is built upon.
  */
@@ -24,7 +24,7 @@
 #include "base/arena.h"
 #include "crash_point.h"
 
-enum { PATH_BYTES = 1400, CHECK_EVERY_BYTES = 16 << 20 };
+enum { PATH_BYTES = 1400, CHECK_EVERY_BYTES = 16 << 20, BLOB_DIRS = 256 };
 
 struct tw_blobs {
 	unsigned min_free_percent;
@@ -89,6 +89,23 @@ static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_e
 	return make_dir(path, err);
 }
 
+/* All folders of blobs/ at once, so that no upload waits for one to be made durable. */
+static enum tw_status make_blob_dirs(struct tw_blobs *b, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	bool made = false;
+
+	for (unsigned i = 0; i < BLOB_DIRS; i++) {
+		(void)snprintf(path, sizeof path, "%s/blobs/%02x", b->dir, i);
+		if (mkdir(path, 0700) == 0)
+			made = true;
+		else if (errno != EEXIST)
+			return fail_errno("mkdir", path, err);
+	}
+	(void)snprintf(path, sizeof path, "%s/blobs", b->dir);
+	return made ? sync_dir(path, err) : TW_OK;
+}
+
 enum tw_status tw_blobs_open(
         const char *data_dir, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
 {
@@ -109,6 +126,8 @@ enum tw_status tw_blobs_open(
 		st = make_sub(b, "spool", err);
 	if (st == TW_OK)
 		st = make_sub(b, "blobs", err);
+	if (st == TW_OK)
+		st = make_blob_dirs(b, err);
 	if (st == TW_OK)
 		st = make_sub(b, "traces", err);
 	if (st == TW_OK)
@@ -250,12 +269,12 @@ static bool is_sha256(const char *s)
 
 static void blob_dir(const struct tw_blobs *b, const char *sha, char *out, size_t cap)
 {
-	(void)snprintf(out, cap, "%s/blobs/%.2s/%.2s", b->dir, sha, sha + 2);
+	(void)snprintf(out, cap, "%s/blobs/%.2s", b->dir, sha);
 }
 
 static void blob_path(const struct tw_blobs *b, const char *sha, char *out, size_t cap)
 {
-	(void)snprintf(out, cap, "%s/blobs/%.2s/%.2s/%s", b->dir, sha, sha + 2, sha);
+	(void)snprintf(out, cap, "%s/blobs/%.2s/%s", b->dir, sha, sha);
 }
 
 /* base/ab and base/ab/cd */
@@ -276,13 +295,9 @@ static enum tw_status place(struct tw_blob_writer *w, const char *sha, struct tw
 {
 	char dir[PATH_BYTES];
 	char path[PATH_BYTES];
-	enum tw_status st;
 
 	blob_dir(w->blobs, sha, dir, sizeof dir);
 	blob_path(w->blobs, sha, path, sizeof path);
-	st = make_shards(dir, err);
-	if (st != TW_OK)
-		return st;
 	/* Renaming over an equal blob changes nothing that can be seen, and leaves one that is
 	 * known to be synced. */
 	if (rename(w->path, path) != 0)

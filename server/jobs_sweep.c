@@ -17,7 +17,7 @@
 #include "catalogue.h"
 #include "log.h"
 
-enum { PATH_BYTES = 1500, DEPTH = 3, PAGE = 500 };
+enum { PATH_BYTES = 1500, PAGE = 500 };
 
 enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
 {
@@ -96,7 +96,7 @@ static void sweep_file(struct sweep *s, int dir, const char *name)
 		tw_log_err(TW_LOG_WARN, "sweep", name, &err);
 }
 
-static void sweep_level(struct sweep *s, const char *path, int level)
+static void sweep_level(struct sweep *s, const char *path, int levels)
 {
 	DIR *d = opendir(path);
 	struct dirent *e;
@@ -106,23 +106,24 @@ static void sweep_level(struct sweep *s, const char *path, int level)
 
 		if (e->d_name[0] == '.')
 			continue;
-		if (level == DEPTH) {
+		if (levels == 0) {
 			sweep_file(s, dirfd(d), e->d_name);
 			continue;
 		}
 		if (snprintf(below, sizeof below, "%s/%s", path, e->d_name) < (int)sizeof below)
-			sweep_level(s, below, level + 1);
+			sweep_level(s, below, levels - 1);
 	}
 	if (d)
 		(void)closedir(d);
 }
 
-static void sweep_folder(struct sweep *s, const char *name)
+/* Files lie `levels` folders below. */
+static void sweep_folder(struct sweep *s, const char *name, int levels)
 {
 	char path[PATH_BYTES];
 
 	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(s->app->blobs), name);
-	sweep_level(s, path, 1);
+	sweep_level(s, path, levels);
 }
 
 static void requeue_missing(
@@ -182,8 +183,8 @@ void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
 	struct sweep blobs = {app, stop, blob_known, 0};
 	struct sweep traces = {app, stop, trace_known, 0};
 
-	sweep_folder(&blobs, "blobs");
-	sweep_folder(&traces, "traces");
+	sweep_folder(&blobs, "blobs", 1);
+	sweep_folder(&traces, "traces", 2);
 	check_trace_files(app, stop);
 	if (blobs.removed || traces.removed)
 		tw_log(TW_LOG_INFO, "swept", tw_log_number("blobs", (int64_t)blobs.removed),

@@ -1,0 +1,168 @@
+/*
+ * bench_view.c - what the server computes for a trace that is there: flame graphs and Perfetto.
+ *
+ * Each figure stands beside a plain scan: decoding every chunk of the trace once.
+ *
+ *   bench_view UPLOAD
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <zstd.h>
+
+#include "export_perfetto.h"
+#include "local_trace.h"
+#include "query.h"
+
+enum { TIMES = 5, PIECE_BYTES = 256 << 10 };
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void check(enum tw_status st, const struct tw_err *err)
+{
+	if (st == TW_OK)
+		return;
+	(void)fprintf(stderr, "bench_view: %s\n", err->msg);
+	exit(1);
+}
+
+static double scan(struct tw_trace_file *f)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	struct tw_chunk c;
+	struct tw_err err;
+	double start = seconds();
+
+	tw_chunk_init(&c);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_chunk_row *rows;
+		uint32_t n_rows;
+
+		check(tw_trace_file_chunks(f, t[i].thread_id, &rows, &n_rows, &err), &err);
+		for (uint32_t k = 0; k < n_rows && rows[k].info.level == 0; k++)
+			check(tw_trace_file_chunk(f, &rows[k], &c, &err), &err);
+	}
+	tw_chunk_done(&c);
+	return seconds() - start;
+}
+
+static double flame(
+        struct tw_trace_file *f, const struct tw_selection *sel, enum tw_flame_view view)
+{
+	const struct tw_flame_query q = {.view = view, .max_nodes = 20000};
+	struct tw_arena *a = tw_arena_new((size_t)2 << 30);
+	struct tw_flame out;
+	struct tw_tree tree;
+	struct tw_err err;
+	bool partial;
+	double start = seconds();
+
+	check(tw_query_tree(f, sel, NULL, a, &tree, &partial, &err), &err);
+	if (view == TW_BOTTOM_UP)
+		check(tw_query_bottom_up(&tree, &q, NULL, a, &out, &err), &err);
+	else
+		check(tw_query_flame(&tree, &q, NULL, a, &out, &err), &err);
+	start = seconds() - start;
+	tw_arena_free(a);
+	return start;
+}
+
+struct exported {
+	double first_s, all_s;
+	uint64_t bytes, zstd_bytes;
+};
+
+static void export(struct tw_trace_file *f, bool compress, struct exported *ret)
+{
+	const struct tw_selection all = {.all_threads = true};
+	const struct tw_perfetto_facts facts = {.trace_id = "bench"};
+	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
+	uint8_t *packed = tw_mem_alloc(PIECE_BYTES, 2);
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	struct tw_perfetto *x = NULL;
+	struct tw_err err;
+	size_t n = 1;
+	double start = seconds();
+
+	*ret = (struct exported){0};
+	(void)ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 3);
+	check(tw_perfetto_open(f, NULL, &all, &facts, &x, &err), &err);
+	while (n > 0) {
+		check(tw_perfetto_read(x, piece, PIECE_BYTES, &n, &err), &err);
+		if (ret->bytes == 0)
+			ret->first_s = seconds() - start;
+		ret->bytes += n;
+		if (compress) {
+			ZSTD_inBuffer in = {piece, n, 0};
+			ZSTD_outBuffer out = {packed, 2 * PIECE_BYTES, 0};
+
+			(void)ZSTD_compressStream2(z, &out, &in, n ? ZSTD_e_continue : ZSTD_e_end);
+			ret->zstd_bytes += out.pos;
+		}
+	}
+	ret->all_s = seconds() - start;
+	tw_perfetto_close(x);
+	(void)ZSTD_freeCCtx(z);
+	tw_mem_free(piece);
+	tw_mem_free(packed);
+}
+
+static double best(double a, double b)
+{
+	return a == 0 || b < a ? b : a;
+}
+
+int main(int argc, char **argv)
+{
+	struct tw_trace_file *f = NULL;
+	struct tw_selection all = {.all_threads = true};
+	struct tw_selection range = {.all_threads = true, .ranged = true};
+	struct exported x = {0};
+	struct exported packed = {0};
+	double s = 0;
+	double top = 0;
+	double bottom = 0;
+	double part = 0;
+	double perfetto = 0;
+	struct tw_err err;
+	uint64_t slices;
+
+	if (argc != 2)
+		return 2;
+	check(tw_local_open(argv[1], NULL, &f, &err), &err);
+	slices = tw_trace_file_info(f)->slices;
+	range.from_ns = tw_trace_file_info(f)->start_ns;
+	range.to_ns = tw_trace_file_info(f)->end_ns;
+	range.from_ns += (range.to_ns - range.from_ns) / 4;
+	for (int i = 0; i < TIMES; i++) {
+		s = best(s, scan(f));
+		top = best(top, flame(f, &all, TW_TOP_DOWN));
+		bottom = best(bottom, flame(f, &all, TW_BOTTOM_UP));
+		part = best(part, flame(f, &range, TW_TOP_DOWN));
+		export(f, false, &x);
+		perfetto = best(perfetto, x.all_s);
+	}
+	export(f, true, &packed);
+	(void)printf("slices %llu, plain scan of all chunks %.1f ms (%.1f M slices/s)\n",
+	        (unsigned long long)slices, s * 1e3, (double)slices / s / 1e6);
+	(void)printf("flame, whole trace, all threads, top-down  %.1f ms = %.2f x the scan\n",
+	        top * 1e3, top / s);
+	(void)printf("flame, whole trace, all threads, bottom-up %.1f ms = %.2f x\n", bottom * 1e3,
+	        bottom / s);
+	(void)printf("flame, three quarters of the time          %.1f ms = %.2f x\n", part * 1e3,
+	        part / s);
+	(void)printf(
+	        "perfetto %.2f M slices/s = %.2f x the scan's time, first bytes after %.1f ms\n",
+	        (double)slices / perfetto / 1e6, perfetto / s, x.first_s * 1e3);
+	(void)printf("perfetto %.2f B per slice, zstd -3 %.2f B\n",
+	        (double)x.bytes / (double)slices, (double)packed.zstd_bytes / (double)slices);
+	tw_trace_file_close(f);
+	return 0;
+}
