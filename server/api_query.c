@@ -21,7 +21,8 @@ struct query {
 	struct tw_deadline deadline;
 	struct tw_buf out;
 	struct tw_json j;
-	char *name; /* TW_NAME_BYTES */
+	char *name;           /* TW_NAME_BYTES */
+	struct tw_str *names; /* of methods met before; ptr NULL: not yet */
 };
 
 static enum tw_status query_open(struct tw_req *r, struct query *q, struct tw_err *err)
@@ -35,8 +36,9 @@ static enum tw_status query_open(struct tw_req *r, struct query *q, struct tw_er
 	q->deadline = tw_view_deadline(&q->v);
 	q->arena = tw_arena_new(ARENA_MAX);
 	q->name = q->arena ? tw_arena_alloc(q->arena, TW_NAME_BYTES, 1) : NULL;
-	return q->name ? tw_view_selection(&q->v, &q->sel, err)
-	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	q->names = q->name ? tw_arena_zalloc(q->arena, q->v.n_methods + 1, sizeof *q->names) : NULL;
+	return q->names ? tw_view_selection(&q->v, &q->sel, err)
+	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 }
 
 static void query_close(struct query *q)
@@ -136,6 +138,23 @@ static enum tw_status read_flame_query(
 	return read_root(q, ret, err);
 }
 
+/* A flame graph names the same methods again and again: each is looked up once. */
+static struct tw_str method_name(const struct query *q, uint32_t method)
+{
+	struct tw_str name;
+	char *copy;
+
+	if (method >= q->v.n_methods)
+		return TW_STR("");
+	if (q->names[method].ptr)
+		return q->names[method];
+	name = tw_view_name(&q->v, method, q->name, NULL);
+	copy = tw_arena_str(q->arena, name);
+	if (!copy)
+		return name;
+	return q->names[method] = (struct tw_str){copy, name.len};
+}
+
 static struct tw_str root_name(const struct query *q)
 {
 	const struct tw_thread_info *only = NULL;
@@ -160,7 +179,7 @@ static struct tw_str node_name(const struct query *q, const struct tw_flame_node
 		return TW_STR("(other)");
 	if (n->method == TW_NO_METHOD)
 		return root_name(q);
-	return tw_view_name(&q->v, n->method, q->name, NULL);
+	return method_name(q, n->method);
 }
 
 static void put_node(struct query *q, const struct tw_flame_node *n)

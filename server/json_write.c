@@ -29,8 +29,7 @@ void tw_json_close(struct tw_json *j, char bracket)
 
 void tw_json_key(struct tw_json *j, const char *key)
 {
-	begin_value(j);
-	put(j, "\"", 1);
+	put(j, ",\"" + !j->comma, 1 + j->comma);
 	put(j, key, strlen(key));
 	put(j, "\":", 2);
 	j->comma = false;
@@ -70,11 +69,20 @@ void tw_json_double(struct tw_json *j, double v)
 	(void)tw_buf_printf(j->out, "%.6f", v);
 }
 
-static bool is_plain(const char *p, size_t left)
+/* Bytes from p on that need no escape: nearly always all of them. */
+static size_t plain_run(const char *p, size_t left)
 {
-	unsigned char c = (unsigned char)*p;
+	size_t n = 0;
 
-	return c >= 0x20 && c != '"' && c != '\\' && c != 0x7F && tw_utf8_len(p, left) > 0;
+	while (n < left) {
+		unsigned char c = (unsigned char)p[n];
+		size_t len = c < 0x80 ? 1 : tw_utf8_len(p + n, left - n);
+
+		if (c < 0x20 || c == '"' || c == '\\' || c == 0x7F || len == 0)
+			break;
+		n += len;
+	}
+	return n;
 }
 
 static void put_escaped(struct tw_json *j, unsigned char c)
@@ -98,12 +106,10 @@ void tw_json_str(struct tw_json *j, struct tw_str s)
 	begin_value(j);
 	put(j, "\"", 1);
 	while (at < s.len) {
-		size_t run = at;
+		size_t run = plain_run(s.ptr + at, s.len - at);
 
-		while (run < s.len && is_plain(s.ptr + run, s.len - run))
-			run += tw_utf8_len(s.ptr + run, s.len - run);
-		put(j, s.ptr + at, run - at);
-		at = run;
+		put(j, s.ptr + at, run);
+		at += run;
 		if (at < s.len)
 			put_escaped(j, (unsigned char)s.ptr[at++]);
 	}

@@ -51,7 +51,7 @@ enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n)
 	return TW_OK;
 }
 
-enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n)
+enum tw_status tw_buf_grow_add(struct tw_buf *b, const void *p, size_t n)
 {
 	enum tw_status st = tw_buf_reserve(b, n);
 

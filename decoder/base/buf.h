@@ -33,7 +33,15 @@ enum tw_status tw_buf_status(const struct tw_buf *b);
 
 /* Makes room for n more bytes; data may move. */
 enum tw_status tw_buf_reserve(struct tw_buf *b, size_t n);
-enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n);
+enum tw_status tw_buf_grow_add(struct tw_buf *b, const void *p, size_t n); /* what tw_buf_add is */
+static inline enum tw_status tw_buf_add(struct tw_buf *b, const void *p, size_t n)
+{
+	if (b->status != TW_OK || n == 0 || n > b->cap - b->len)
+		return tw_buf_grow_add(b, p, n);
+	memcpy(b->data + b->len, p, n);
+	b->len += n;
+	return TW_OK;
+}
 enum tw_status tw_buf_add_str(struct tw_buf *b, struct tw_str s);
 enum tw_status tw_buf_add_u8(struct tw_buf *b, uint8_t v);
 enum tw_status tw_buf_add_u32le(struct tw_buf *b, uint32_t v);
