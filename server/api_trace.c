@@ -7,10 +7,7 @@
 #include "app.h"
 #include "blob.h"
 #include "log.h"
-#if __has_include("view.h")
 #include "view.h"
-#define HAVE_VIEW 1
-#endif
 
 enum { MAX_PATH_BYTES = 1200 };
 
@@ -145,7 +142,6 @@ static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	json = tw_api_trace(&row);
-#ifdef HAVE_VIEW
 	if (row.state == TW_TRACE_READY) {
 		st = tw_view_report(r, &row, json, err);
 		if (st != TW_OK) {
@@ -153,7 +149,6 @@ static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 			return st;
 		}
 	}
-#endif
 	return tw_req_reply_json(r, 200, json, err);
 }
 
