@@ -26,7 +26,8 @@ enum {
 	MAX_STAGES = 8,
 	WINDOW_LOG_MAX = 27, /* 128 MiB, the most that zstd's own tools accept unasked */
 	BLOCK_HEADER = 3,    /* of zstd */
-	RATIO_FLOOR = 1 << 20
+	RATIO_FLOOR = 1 << 20,
+	JUDGE_BYTES = 128 << 10
 };
 
 enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_ZSTD, KIND_ZLIB };
@@ -175,22 +176,43 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	return kind == KIND_ZSTD ? start_zstd(z, s, err) : start_zlib(z, s, err);
 }
 
+/* Judged where the output crosses a multiple of JUDGE_BYTES, against what stage 0 has consumed by
+ * then: neither depends on how the input was cut. */
+static bool too_dense(const struct tw_unzip *z, uint64_t before)
+{
+	return z->out_bytes > RATIO_FLOOR && before / JUDGE_BYTES != z->out_bytes / JUDGE_BYTES &&
+	       z->out_bytes / z->limits.max_ratio > z->in_bytes;
+}
+
 static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	if (n > z->limits.max_decoded_bytes - z->out_bytes)
-		return tw_fail(err, TW_TOO_LARGE, z->limits.max_decoded_bytes,
-		        "larger than %llu bytes when decompressed",
-		        (unsigned long long)z->limits.max_decoded_bytes);
-	z->out_bytes += n;
-	if (z->out_bytes > RATIO_FLOOR && z->out_bytes / z->limits.max_ratio > z->in_bytes)
+	uint64_t before = z->out_bytes;
+	uint64_t room = z->limits.max_decoded_bytes - before;
+	size_t fits = n < room ? n : (size_t)room;
+	enum tw_status st;
+
+	z->out_bytes += fits;
+	if (too_dense(z, before))
 		return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
 		        "decompresses to more than %u times its size",
 		        (unsigned)z->limits.max_ratio);
-	return n ? z->out(z->arg, p, n, err) : TW_OK;
+	st = fits ? z->out(z->arg, p, fits, err) : TW_OK;
+	if (st == TW_OK && fits < n)
+		return tw_fail(err, TW_TOO_LARGE, z->limits.max_decoded_bytes,
+		        "larger than %llu bytes when decompressed",
+		        (unsigned long long)z->limits.max_decoded_bytes);
+	return st;
 }
 
 static enum tw_status push_stage(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err);
+
+/* Bytes as they came over the wire, counted when they are used. */
+static void consume(struct tw_unzip *z, unsigned at, size_t n)
+{
+	if (at == 0)
+		z->in_bytes += n;
+}
 
 /*
  * What zstd may be given in one call, so that damage costs no more than the block it is in, however
@@ -234,10 +256,13 @@ static enum tw_status push_zstd(
 		ZSTD_outBuffer out = {s->out, OUT_BYTES, 0};
 		enum tw_status st;
 
+		size_t from = in.pos;
+
 		if (!zstd_step(s, &out, &in, n)) {
 			z->damaged = true;
 			break;
 		}
+		consume(z, at, in.pos - from);
 		st = push_stage(z, at + 1, s->out, out.pos, err);
 		if (st != TW_OK)
 			return st;
@@ -270,6 +295,7 @@ static enum tw_status push_zlib(
 		rc = inflate(&s->zlib, Z_NO_FLUSH);
 		p += piece - s->zlib.avail_in;
 		n -= piece - s->zlib.avail_in;
+		consume(z, at, piece - s->zlib.avail_in);
 		st = push_stage(z, at + 1, s->out, OUT_BYTES - s->zlib.avail_out, err);
 		if (st != TW_OK)
 			return st;
@@ -296,6 +322,7 @@ static enum tw_status push_known(
 	case KIND_UNKNOWN:
 	case KIND_PLAIN:
 	default:
+		consume(z, at, n);
 		return deliver(z, p, n, err);
 	}
 }
@@ -324,12 +351,10 @@ static enum tw_status push_stage(
 
 enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	/* Small steps, so that the ratio is judged against what really went in. */
 	while (n > 0 && !z->damaged) {
 		size_t piece = n < OUT_BYTES ? n : OUT_BYTES;
 		enum tw_status st;
 
-		z->in_bytes += piece;
 		st = push_stage(z, 0, p, piece, err);
 		if (st != TW_OK)
 			return st;

@@ -25,8 +25,13 @@
  *   - ends more than LATE_NS behind the largest so far wait too; TAIL_RUN of
  *     them in a row are the tail of an older recording and end the reading,
  *     fewer were merely late.
- * A file of at least MIN_FILE_BYTES whose slots are all used up to the very last
- * is one that the phone filled: buffer_overrun.
+ * A whole buffer file has a size that people set, a multiple of SIZE_STEP and at
+ * least MIN_FILE_BYTES.  When all its slots but the last are used, the phone
+ * filled it and dropped what came after: buffer_overrun.  Uploads that end where
+ * the records end say nothing about it.
+ *
+ * A lone record far ahead is believed when nothing follows it, so what is read
+ * of a prefix may hold one last event that the whole does not.
  */
 #include "formats/format.h"
 
@@ -39,6 +44,7 @@ enum {
 	BATCH = 512,
 	TAIL_RUN = 16,
 	MIN_FILE_BYTES = 2000000,
+	SIZE_STEP = 1000000,
 	METHOD_CACHE = 8192, /* power of two */
 	TIDS = 1 << 15
 };
@@ -346,14 +352,23 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
+/* The phone writes slots while `next + 16 < size`: of a buffer that was filled the last is left. */
+static bool was_filled(const struct btrace2 *s)
+{
+	uint64_t size = s->offset;
+	uint64_t capacity = size >= MIN_FILE_BYTES ? (size - 49) / RECORD + 1 : 0;
+
+	return capacity && size % SIZE_STEP == 0 && s->zeros &&
+	       s->first_zero >= HEADER + capacity * RECORD;
+}
+
 static void report_end(struct btrace2 *s, bool cut)
 {
 	if (s->zeros)
 		repair(s, TW_REPAIR_zero_tail, s->first_zero, s->zeros);
 	if (s->n_carry && !all_zero(s->carry, s->n_carry) && !cut)
 		repair(s, TW_REPAIR_input_truncated, s->offset - s->n_carry, 1);
-	/* One unused slot at the very end is what is left of a buffer that was filled. */
-	if (!cut && s->zeros == 1 && s->offset >= MIN_FILE_BYTES)
+	if (!cut && was_filled(s))
 		repair(s, TW_REPAIR_buffer_overrun, s->first_zero, 1);
 }
 

@@ -321,6 +321,23 @@ static void test_overrun(void **state)
 	}
 }
 
+/* An upload that merely ends in one unused slot says nothing about the phone's buffer. */
+static void test_no_overrun(void **state)
+{
+	struct tw_buf b;
+	struct event_log log;
+
+	(void)state;
+	start(&b, MONO);
+	while (b.len < 3200000)
+		btrace2_record(&b, b.len, 10, 7, 1);
+	btrace2_record(&b, 0, 0, 0, 0);
+	log = run(&b);
+	assert_int_equal(log.status, TW_OK);
+	is_repair(&log, TW_REPAIR_buffer_overrun, 0, 0);
+	event_log_done(&log);
+}
+
 static void test_cut_tail(void **state)
 {
 	(void)state;
@@ -503,6 +520,7 @@ int main(void)
 	        cmocka_unit_test(test_lone_time),
 	        cmocka_unit_test(test_file_order),
 	        cmocka_unit_test(test_overrun),
+	        cmocka_unit_test(test_no_overrun),
 	        cmocka_unit_test(test_cut_tail),
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_threads),

@@ -388,6 +388,37 @@ static void test_no_memory(void **state)
 	tw_buf_done(&plain);
 }
 
+/* A dense frame and a thin one behind it: the verdict is the same however they arrive. */
+static void test_ratio_does_not_depend_on_cuts(void **state)
+{
+	enum { DENSE = 3 << 20, THIN = 66000 };
+	static const size_t steps[] = {0, 64, 1000, 65536, 131072};
+	uint8_t *plain = tw_mem_zalloc(DENSE, 1);
+	struct tw_buf in;
+	size_t n;
+
+	(void)state;
+	assert_non_null(plain);
+	tw_buf_init(&in, ROOM);
+	assert_int_equal(tw_buf_reserve(&in, 1 << 20), TW_OK);
+	in.len = ZSTD_compress(in.data, in.cap, plain, DENSE, 3);
+	for (size_t i = 0; i < THIN; i++) /* hardly compressible */
+		plain[i] = (uint8_t)(i * 2654435761u >> 13 ^ i * 40503u >> 5);
+	n = ZSTD_compress(in.data + in.len, in.cap - in.len, plain, THIN, 1);
+	assert_false(ZSTD_isError(n));
+	in.len += n;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		struct unzipped u = unzip(&in, steps[i], NULL);
+
+		assert_int_equal(u.status, TW_TOO_LARGE);
+		assert_true(u.err.offset == (1 << 20) + (128 << 10));
+		assert_true(u.out.len == 1 << 20);
+		tw_buf_done(&u.out);
+	}
+	tw_buf_done(&in);
+	tw_mem_free(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +428,7 @@ int main(void)
 	        cmocka_unit_test(test_damage),
 	        cmocka_unit_test(test_size_limit),
 	        cmocka_unit_test(test_ratio_limit),
+	        cmocka_unit_test(test_ratio_does_not_depend_on_cuts),
 	        cmocka_unit_test(test_nesting_limit),
 	        cmocka_unit_test(test_window),
 	        cmocka_unit_test(test_no_memory),
