@@ -20,11 +20,11 @@ struct tw_trace_file {
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
 	struct tw_thread_info *threads;
-	uint32_t n_threads;
+	uint32_t n_threads, cap_threads;
 	struct tw_repair_count *repairs;
 	uint32_t n_repairs;
 	struct tw_method_info *methods;
-	uint32_t n_methods;
+	uint32_t n_methods, cap_methods;
 };
 
 /* Method and thread tables of the largest trace, with names. */
@@ -166,6 +166,8 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 {
 	struct tw_thread_info *t = &f->threads[f->n_threads];
 
+	if (f->n_threads == f->cap_threads)
+		return true; /* more rows than were counted: a damaged file */
 	*t = (struct tw_thread_info){
 	        .thread_id = (uint32_t)sqlite3_column_int64(s, 0),
 	        .pid = (uint32_t)sqlite3_column_int64(s, 1),
@@ -201,6 +203,8 @@ static bool method_row(struct tw_trace_file *f, sqlite3_stmt *s)
 {
 	struct tw_method_info *m = &f->methods[f->n_methods];
 
+	if (f->n_methods == f->cap_methods)
+		return true;
 	*m = (struct tw_method_info){
 	        .has_id = sqlite3_column_type(s, 0) != SQLITE_NULL,
 	        .id = (uint64_t)sqlite3_column_int64(s, 0),
@@ -232,6 +236,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 {
 	int64_t id = 0;
 	int64_t version = 0;
+	int64_t odd = 0;
 	enum tw_status st = one_number(f, "PRAGMA application_id", &id, err);
 
 	if (st == TW_OK)
@@ -242,6 +247,14 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		st = tw_fail(err, TW_UNSUPPORTED, 0,
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
+	/* A view or a virtual table in place of a table could answer anything, for ever. */
+	if (st == TW_OK)
+		st = one_number(f,
+		        "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table','index')"
+		        " OR (type='table' AND rootpage=0)",
+		        &odd, err);
+	if (st == TW_OK && odd)
+		st = damaged("schema", err);
 	return st;
 }
 
@@ -256,6 +269,7 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 	f->repairs = tw_arena_alloc(f->arena, TW_REPAIR_COUNT, sizeof *f->repairs);
 	if (!f->threads || !f->repairs)
 		return no_memory(err);
+	f->cap_threads = (uint32_t)threads;
 	f->facts.format = "";
 	st = each_row(f, "SELECT key, value FROM trace_meta", meta_row, err);
 	if (st == TW_OK)
@@ -361,6 +375,7 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 		if (!f->methods)
 			return no_memory(err);
 		f->n_methods = 0;
+		f->cap_methods = (uint32_t)n;
 		st = each_row(f,
 		        "SELECT id, name, count, total_ns, sum_ns, self_ns, max_ns, cpu_ns"
 		        " FROM trace_method ORDER BY method",

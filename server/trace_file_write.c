@@ -39,7 +39,7 @@ struct tw_trace_writer {
 	struct tw_buf frame;
 	char *path;
 	uint32_t methods, chunks;
-	bool committed;
+	bool created, committed;
 };
 
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err)
@@ -235,10 +235,16 @@ static const struct tw_trace_out_ops ops = {
 
 static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE |
-	                  SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE;
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE;
 	char pragmas[256];
 
+	int fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+		        TW_NO_OFFSET, "a trace file cannot be created (errno %d)", errno);
+	w->created = true;
+	(void)close(fd);
 	if (sqlite3_open_v2(w->path, &w->db, flags, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	(void)sqlite3_snprintf(sizeof pragmas, pragmas,
@@ -352,7 +358,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	if (!w)
 		return NULL;
 	close_db(w);
-	if (!w->committed && w->path)
+	if (w->created && !w->committed)
 		(void)unlink(w->path);
 	(void)ZSTD_freeCCtx(w->zstd);
 	tw_buf_done(&w->frame);
