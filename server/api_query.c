@@ -120,6 +120,7 @@ static enum tw_status read_flame_query(
 	unsigned metric = 0;
 	unsigned format = 0;
 	int64_t max_nodes = 0;
+	int64_t skip = 0;
 	enum tw_status st = one_of(r, "view", views, &view, err);
 
 	if (st == TW_OK)
@@ -129,11 +130,14 @@ static enum tw_status read_flame_query(
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "max_nodes", tw_req_app(r)->config->flame_nodes, 1,
 		        NODES_MAX, &max_nodes, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "skip", 0, 0, UINT32_MAX, &skip, err);
 	if (st != TW_OK)
 		return st;
 	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)view,
 	        .metric = (enum tw_flame_metric)metric,
-	        .max_nodes = (uint32_t)max_nodes};
+	        .max_nodes = (uint32_t)max_nodes,
+	        .skip = (uint32_t)skip};
 	*ret_columns = format == 1;
 	return read_root(q, ret, err);
 }
@@ -459,6 +463,7 @@ static enum tw_status answer_methods(struct query *q, struct tw_err *err)
 	unsigned order = 0;
 	int64_t limit = 0;
 	int64_t offset = 0;
+	int64_t busy_ns = 0; /* self times add up to the time in which calls were open */
 	bool partial = false;
 	enum tw_status st = one_of(r, "sort", sorts, &by, err);
 
@@ -476,6 +481,8 @@ static enum tw_status answer_methods(struct query *q, struct tw_err *err)
 		return st;
 	if (n)
 		qsort(list, n, sizeof *list, order ? rising : falling);
+	for (uint32_t i = 0; i < q->v.n_methods; i++)
+		busy_ns += rows[i].self_ns;
 	tw_json_open(&q->j, '{');
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');
@@ -483,6 +490,7 @@ static enum tw_status answer_methods(struct query *q, struct tw_err *err)
 		put_method(q, &rows[list[i].method], list[i].method);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total", n);
+	tw_json_key_int(&q->j, "busy_ns", busy_ns);
 	tw_json_key_bool(&q->j, "partial", partial);
 	tw_json_close(&q->j, '}');
 	return TW_OK;

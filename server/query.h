@@ -67,7 +67,7 @@ struct tw_flame {
 	 * that both look alike), the rest last. */
 	struct tw_flame_node *nodes;
 	uint32_t n;
-	uint64_t total_nodes; /* in the view below its root, before cutting */
+	uint64_t total_nodes; /* below the root before cutting; bottom up those that were met */
 	bool partial;
 };
 
@@ -77,6 +77,10 @@ struct tw_flame_query {
 	const uint32_t *root; /* methods from the top of the view to the node to start at */
 	size_t n_root;
 	uint32_t max_nodes; /* real nodes kept */
+	/* Leaves out the root's `skip` heaviest children and makes the root stand for the others,
+	 * as the rest of a graph that showed these `skip` does; so nothing stays hidden in a rest.
+	 * Not fewer than are there: TW_NOT_FOUND. */
+	uint32_t skip;
 };
 
 /* TW_NOT_FOUND when the root path leads nowhere. */

@@ -64,9 +64,13 @@ static int by_value(const void *pa, const void *pb)
 	return a->node.method < b->node.method ? -1 : a->node.method > b->node.method;
 }
 
+/* Of equal ones the first: what is opened of a node's children is a prefix of them. */
 static bool heavier(const struct grower *g, uint32_t a, uint32_t b)
 {
-	return g->nodes[a].node.value > g->nodes[b].node.value;
+	int64_t va = g->nodes[a].node.value;
+	int64_t vb = g->nodes[b].node.value;
+
+	return va > vb || (va == vb && a < b);
 }
 
 static void heap_push(struct grower *g, uint32_t node)
@@ -231,6 +235,30 @@ static enum tw_status go_to_root(
 	return TW_OK;
 }
 
+/* The root becomes the rest that its children from `skip` on are. */
+static enum tw_status skip_children(
+        struct grower *g, uint32_t root, uint32_t skip, struct tw_err *err)
+{
+	struct grown *r = &g->nodes[root];
+
+	if (skip == 0)
+		return TW_OK;
+	if (skip >= r->n_children)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "skip: the root has %u children",
+		        r->n_children);
+	r->first_child += skip;
+	r->n_children -= skip;
+	r->node = (struct tw_flame_node){
+	        .method = TW_NO_METHOD, .depth = r->node.depth, .others = r->n_children};
+	g->n_heap = 0;
+	for (uint32_t i = r->first_child; i < r->first_child + r->n_children; i++) {
+		r->node.value += g->nodes[i].node.value;
+		r->node.count += g->nodes[i].node.count;
+		heap_push(g, i);
+	}
+	return TW_OK;
+}
+
 static enum tw_status grow(
         struct grower *g, uint32_t max_nodes, bool *ret_partial, struct tw_err *err)
 {
@@ -352,13 +380,17 @@ enum tw_status tw_query_bottom_up(const struct tw_tree *t, const struct tw_flame
 		return no_memory(err);
 	st = go_to_root(&g, q, &root, err);
 	if (st == TW_OK)
+		st = skip_children(&g, root, q->skip, err);
+	if (st == TW_OK)
 		st = grow(&g, q->max_nodes, &partial, err);
 	if (st != TW_OK)
 		return st;
 	l.base_depth = g.nodes[root].node.depth;
 	if (!lay_out(&l, root, a))
 		return no_memory(err);
-	*ret = (struct tw_flame){
-	        .nodes = l.out, .n = l.n, .total_nodes = g.n - 1, .partial = partial};
+	*ret = (struct tw_flame){.nodes = l.out,
+	        .n = l.n,
+	        .total_nodes = g.n - g.nodes[root].first_child,
+	        .partial = partial};
 	return TW_OK;
 }

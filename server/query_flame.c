@@ -98,6 +98,16 @@ struct cut {
 	uint32_t equal;
 };
 
+static bool cut_keeps(struct cut *c, int64_t value)
+{
+	if (value > c->threshold)
+		return true;
+	if (value < c->threshold || c->equal == 0)
+		return false;
+	c->equal--;
+	return true;
+}
+
 static bool find_cut(const int64_t *value, uint32_t first, uint32_t n, uint32_t max_nodes,
         struct tw_arena *a, struct cut *ret)
 {
@@ -118,6 +128,37 @@ static bool find_cut(const int64_t *value, uint32_t first, uint32_t n, uint32_t 
 	return true;
 }
 
+/* Marks the subtrees of the root's `skip` heaviest children with a weight of -1, which no node
+ * has; by the same order in which they were kept when the rest was asked for. */
+static enum tw_status skip_children(const struct tw_tree *t, uint32_t root, uint32_t skip,
+        struct tw_arena *a, struct weights *w, struct tw_err *err)
+{
+	uint32_t end = root + t->nodes[root].subtree;
+	int64_t *values;
+	uint32_t n = 0;
+	struct cut cut;
+
+	if (skip == 0)
+		return TW_OK;
+	values = tw_arena_alloc(a, t->nodes[root].subtree, sizeof *values);
+	if (!values)
+		return no_memory(err);
+	for (uint32_t i = root + 1; i < end; i += t->nodes[i].subtree)
+		values[n++] = w->value[i];
+	if (skip >= n)
+		return tw_fail(
+		        err, TW_NOT_FOUND, TW_NO_OFFSET, "skip: the root has %u children", n);
+	if (!find_cut(values, 0, n, skip, a, &cut))
+		return no_memory(err);
+	for (uint32_t i = root + 1; i < end; i += t->nodes[i].subtree) {
+		if (!cut_keeps(&cut, w->value[i]))
+			continue;
+		for (uint32_t k = i; k < i + t->nodes[i].subtree; k++)
+			w->value[k] = -1;
+	}
+	return TW_OK;
+}
+
 struct cutter {
 	const struct tw_tree *tree;
 	struct weights w;
@@ -130,16 +171,6 @@ struct cutter {
 	} * open;
 	uint32_t depth;
 };
-
-static bool keeps(struct cutter *c, uint32_t node)
-{
-	if (c->w.value[node] > c->cut.threshold)
-		return true;
-	if (c->w.value[node] < c->cut.threshold || c->cut.equal == 0)
-		return false;
-	c->cut.equal--;
-	return true;
-}
 
 static void close_one(struct cutter *c)
 {
@@ -191,7 +222,9 @@ static void walk(struct cutter *c, uint32_t root)
 	while (at < end) {
 		while (c->open[c->depth - 1].end <= at)
 			close_one(c);
-		if (keeps(c, at)) {
+		if (c->w.value[at] < 0) {
+			at += c->tree->nodes[at].subtree;
+		} else if (cut_keeps(&c->cut, c->w.value[at])) {
 			open_one(c, at++);
 		} else {
 			leave_out(c, at);
@@ -200,6 +233,23 @@ static void walk(struct cutter *c, uint32_t root)
 	}
 	while (c->depth)
 		close_one(c);
+}
+
+/* The root as the rest that it stands for: `below` nodes. */
+static void make_rest(struct cutter *c, uint32_t root, uint32_t below)
+{
+	const struct tw_tree *t = c->tree;
+	struct tw_flame_node rest = {.method = TW_NO_METHOD, .others = below};
+
+	for (uint32_t i = root + 1; i < root + t->nodes[root].subtree; i += t->nodes[i].subtree) {
+		if (c->w.value[i] < 0)
+			continue;
+		rest.value += c->w.value[i];
+		rest.count += t->nodes[i].count;
+		if (t->nodes[i].max_ns > rest.max_ns)
+			rest.max_ns = t->nodes[i].max_ns;
+	}
+	c->out[0] = rest;
 }
 
 static uint32_t height(const struct tw_tree *t, uint32_t root)
@@ -218,15 +268,20 @@ enum tw_status tw_query_flame(const struct tw_tree *t, const struct tw_flame_que
 {
 	struct cutter c = {.tree = t};
 	uint32_t root = 0;
-	uint32_t below;
+	uint32_t below = 0;
 	enum tw_status st = find_root(t, q, &root, err);
 
 	(void)deadline; /* linear in the tree, which was bounded when it was made */
 	if (st != TW_OK)
 		return st;
-	below = t->nodes[root].subtree - 1;
-	if (!weigh(t, q->metric, a, &c.w) ||
-	        !find_cut(c.w.value, root + 1, below, q->max_nodes, a, &c.cut))
+	if (!weigh(t, q->metric, a, &c.w))
+		return no_memory(err);
+	st = skip_children(t, root, q->skip, a, &c.w, err);
+	if (st != TW_OK)
+		return st;
+	for (uint32_t i = root + 1; i < root + t->nodes[root].subtree; i++)
+		below += c.w.value[i] >= 0;
+	if (!find_cut(c.w.value, root + 1, t->nodes[root].subtree - 1, q->max_nodes, a, &c.cut))
 		return no_memory(err);
 	/* a rest per kept node at most */
 	c.cap = 2 * ((below < q->max_nodes ? below : q->max_nodes) + 1);
@@ -235,6 +290,8 @@ enum tw_status tw_query_flame(const struct tw_tree *t, const struct tw_flame_que
 	if (!c.out || !c.open)
 		return no_memory(err);
 	walk(&c, root);
+	if (q->skip)
+		make_rest(&c, root, below);
 	*ret = (struct tw_flame){.nodes = c.out, .n = c.n, .total_nodes = below};
 	return TW_OK;
 }

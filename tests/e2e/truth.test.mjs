@@ -44,12 +44,28 @@ function checkFlame(node) {
 	return node.value;
 }
 
+/* What an answer hides in (other) is shown by asking for the rest, down to the last. */
+async function checkRests(s, id, view, want) {
+	const seen = [];
+	for (let skip = 0, more = true; more; skip = seen.length) {
+		const part = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=7&skip=${skip}`);
+		checkFlame(part);
+		assert.equal(part.other === undefined, skip === 0);
+		const shown = part.children.filter((c) => c.other === undefined);
+		more = shown.length < part.children.length;
+		seen.push(...shown.map((c) => [c.name, c.value]));
+		assert.ok(shown.length > 0, 'something is shown each time');
+	}
+	assert.deepEqual(Object.fromEntries(seen), Object.fromEntries(want));
+	assert.equal(seen.length, want.length);
+}
+
 async function checkAgainst(s, id, truth) {
 	const { threads } = await json(s, `/api/v1/traces/${id}/threads`);
 	const got = Object.fromEntries(threads.filter((t) => t.slices).map((t) =>
 		[t.tid, { name: t.name, slices: t.slices, roots: t.roots, max_depth: t.max_depth }]));
 	assert.deepEqual(got, truth.threads);
-	const { methods, total } = await json(s, `/api/v1/traces/${id}/methods?limit=10000`);
+	const { methods, total, busy_ns } = await json(s, `/api/v1/traces/${id}/methods?limit=10000`);
 	assert.equal(total, Object.keys(truth.methods).length);
 	for (const m of methods) {
 		const { count, sum_ns, self_ns, max_ns } = m;
@@ -61,7 +77,12 @@ async function checkAgainst(s, id, truth) {
 		assert.equal(checkFlame(flame), selfSum, view);
 		const cut = await json(s, `/api/v1/traces/${id}/flame?thread=all&view=${view}&max_nodes=40`);
 		assert.equal(checkFlame(cut), selfSum, `${view}, cut`);
+		await checkRests(s, id, view, view === 'top_down' ? flame.children.map((c) => [c.name, c.value])
+			: Object.entries(truth.methods).map(([name, m]) => [name, m.self_ns]).filter(([, v]) => v > 0));
 	}
+	assert.equal(busy_ns, selfSum);
+	const none = await json(s, `/api/v1/traces/${id}/methods?q=no_such_method`);
+	assert.deepEqual(none, { methods: [], total: 0, busy_ns: selfSum, partial: false });
 }
 
 const cases = [

@@ -293,6 +293,67 @@ static void check_bottom_up(struct world *w, const struct tw_tree *t)
 	}
 }
 
+/* Rest after rest, until nothing is left: every child of the root is shown once, none is lost. */
+static void check_rests(
+        struct world *w, const struct tw_tree *t, flame_fn ask, struct tw_flame_query q)
+{
+	uint8_t *met = tw_arena_zalloc(w->arena, w->f.n_methods, 1);
+	int64_t left = 0;
+	struct tw_flame f;
+
+	for (bool more = true; more;) {
+		uint32_t before = q.skip;
+
+		assert_int_equal(ask(t, &q, NULL, w->arena, &f, NULL), TW_OK);
+		check_shape(w, &f, q.max_nodes, false);
+		if (before == 0)
+			left = f.nodes[0].value - f.nodes[0].self;
+		else
+			assert_int_equal(f.nodes[0].self, 0);
+		assert_int_equal(f.nodes[0].others != 0, before != 0);
+		assert_int_equal(f.nodes[0].value - f.nodes[0].self, left);
+		more = false;
+		for (uint32_t i = 1; i < f.n; i++) {
+			if (f.nodes[i].depth != 1)
+				continue;
+			more |= f.nodes[i].others != 0;
+			if (f.nodes[i].others)
+				continue;
+			assert_int_equal(met[f.nodes[i].method]++, 0);
+			left -= f.nodes[i].value;
+			q.skip++;
+		}
+		assert_true(q.skip > before);
+	}
+	assert_int_equal(left, 0);
+	assert_int_equal(ask(t, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
+}
+
+static void test_rests(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct world w;
+		struct tw_tree t;
+
+		open_world(&w, seed * 5, (uint32_t)seed * 40);
+		t = whole_tree(&w);
+		for (uint32_t max_nodes = 1; max_nodes < 100; max_nodes = max_nodes * 3 + 1)
+			for (int metric = TW_METRIC_WALL; metric <= TW_METRIC_COUNT; metric++) {
+				uint32_t top = t.nodes[1].method;
+				struct tw_flame_query q = {.metric = (enum tw_flame_metric)metric,
+				        .max_nodes = max_nodes};
+
+				check_rests(&w, &t, tw_query_flame, q);
+				check_rests(&w, &t, tw_query_bottom_up, q);
+				q.root = &top;
+				q.n_root = t.nodes[1].subtree > 1;
+				check_rests(&w, &t, tw_query_flame, q);
+			}
+		close_world(&w);
+	}
+}
+
 static void test_flame(void **state)
 {
 	(void)state;
@@ -419,6 +480,7 @@ int main(void)
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_selection),
 	        cmocka_unit_test(test_flame),
+	        cmocka_unit_test(test_rests),
 	        cmocka_unit_test(test_methods),
 	        cmocka_unit_test(test_activity),
 	        cmocka_unit_test(test_json),
