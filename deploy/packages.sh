@@ -2,7 +2,7 @@
 # packages.sh - what is installed from Debian, and how; sourced by deploy/run and tests/run.
 # shellcheck disable=SC2034  # used by the scripts that source this
 
-BUILD_PACKAGES=(gcc libc6-dev meson ninja-build pkg-config python3
+BUILD_PACKAGES=(ca-certificates curl gcc libc6-dev meson ninja-build pkg-config python3
 	libmicrohttpd-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev
 	libgnutls28-dev libcurl4-gnutls-dev libpcre2-dev zlib1g-dev)
 NODE_PACKAGES=(nodejs npm)
