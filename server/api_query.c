@@ -437,7 +437,7 @@ static enum tw_status rank(struct query *q, const struct tw_method_info *rows, u
 			name = tw_view_name(&q->v, i, q->name, NULL);
 		if (text && text[0] && !tw_match_has(match, name))
 			continue;
-		list[n].method = i;
+		list[n].method = i; /* NOLINT(clang-analyzer-core.NullDereference) st tells */
 		list[n].key = sort_key(&rows[i], by);
 		list[n].name = by == BY_NAME ? tw_arena_str(q->arena, name) : NULL;
 		if (by == BY_NAME && !list[n].name)

@@ -255,7 +255,7 @@ static void hex_of(const uint8_t hash[32], char ret[TW_SHA256_HEX])
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (int i = 0; i < 32; i++) {
+	for (size_t i = 0; i < 32; i++) {
 		ret[2 * i] = digits[hash[i] >> 4];
 		ret[2 * i + 1] = digits[hash[i] & 15];
 	}

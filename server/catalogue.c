@@ -354,7 +354,7 @@ enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_
 enum tw_status tw_catalogue_has_blob(
         struct tw_catalogue *c, const char *sha256, bool *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	sqlite3 *db = NULL;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -368,7 +368,7 @@ enum tw_status tw_catalogue_has_trace(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	sqlite3 *db = NULL;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -77,7 +77,6 @@ static void child_environment(char *env[8])
 {
 	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
 	        "LD_PRELOAD=", "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT="};
-	extern char **environ;
 	size_t n = 0;
 
 	for (char **e = environ; *e && n < 7; e++)

@@ -11,7 +11,7 @@
 #include "catalogue.h"
 #include "cli.h"
 
-enum { MAX_PATH_BYTES = 1200, LIST_BYTES = 16 << 20, MAX_TEXT = 512 };
+enum { MAX_PATH_BYTES = 1200, LIST_BYTES = 16 << 20, MAX_TEXT = 512, MAX_LINK_HOURS = 24 * 365 };
 
 static const char key_synopsis[] =
         "key create --data DIR --project NAME --scope ingest|read [--name N]\n"
@@ -172,7 +172,7 @@ int tw_cli_link(int argc, char **argv)
 	if (n < 0)
 		return TW_EXIT_USAGE;
 	if (n != 1 || strcmp(argv[1], "create") != 0 ||
-	        !tw_str_u64(tw_str_of(hours), 24 * 365, &life_h))
+	        !tw_str_u64(tw_str_of(hours), MAX_LINK_HOURS, &life_h))
 		return wrong_usage(link_synopsis);
 	st = open_catalogue(data, &c, &err);
 	if (st == TW_OK)

@@ -237,6 +237,7 @@ static int keep_visible(const struct dirent *e)
 
 static void push_path(struct push *p, const char *path, unsigned depth);
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as MAX_FOLDERS allows */
 static void push_folder(struct push *p, const char *path, unsigned depth)
 {
 	struct dirent **entries;
@@ -259,6 +260,7 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 	tw_mem_free(entries);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as MAX_FOLDERS allows */
 static void push_path(struct push *p, const char *path, unsigned depth)
 {
 	struct stat st;

@@ -180,7 +180,7 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
         const char *id, struct stored *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_trace_row row;
+	struct tw_trace_row row = {.meta.build_id = ""};
 	struct tw_build_row build;
 	enum tw_status st = a ? tw_catalogue_trace_get(c, project, id, a, &row, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -164,7 +165,7 @@ static const char *environment(const char *flag)
 	size_t at = strlen(name);
 
 	for (; *flag && at < sizeof name - 1; flag++)
-		name[at++] = *flag == '-' ? '_' : (char)(*flag >= 'a' ? *flag - 'a' + 'A' : *flag);
+		name[at++] = (char)(*flag == '-' ? '_' : toupper((unsigned char)*flag));
 	name[at] = '\0';
 	return getenv(name);
 }

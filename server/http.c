@@ -398,7 +398,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	(void)atomic_fetch_sub(&h->requests, 1);
 }
 
-static void on_library_message(void *cls, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 2, 0)))
+on_library_message(void *cls, const char *fmt, va_list ap)
 {
 	char text[256];
 
@@ -489,13 +490,15 @@ enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw
 
 unsigned tw_http_port(const struct tw_http *h)
 {
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = {0};
 	socklen_t len = sizeof at;
 
 	if (getsockname(h->listen_fd, (struct sockaddr *)&at, &len) != 0)
 		return 0;
 	if (at.ss_family == AF_INET6)
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) filled by getsockname */
 		return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
 	return ntohs(((struct sockaddr_in *)&at)->sin_port);
 }
 

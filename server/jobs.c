@@ -52,7 +52,7 @@ static json_t *limits_json(const struct tw_config *c)
 {
 	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "memory_bytes",
 	        (json_int_t)c->worker_memory_bytes, "cpu_s", (json_int_t)c->worker_cpu_s,
-	        "file_bytes", (json_int_t)((uint64_t)8 << 30), "decoded_bytes",
+	        "file_bytes", (json_int_t)8 << 30, "decoded_bytes",
 	        (json_int_t)c->limits.max_decoded_bytes, "ratio", (json_int_t)c->limits.max_ratio,
 	        "slices", (json_int_t)c->limits.max_slices, "depth",
 	        (json_int_t)c->limits.max_depth, "threads", (json_int_t)c->limits.max_threads,

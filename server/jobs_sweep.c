@@ -96,6 +96,7 @@ static void sweep_file(struct sweep *s, int dir, const char *name)
 		tw_log_err(TW_LOG_WARN, "sweep", name, &err);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as many as levels says */
 static void sweep_level(struct sweep *s, const char *path, int levels)
 {
 	DIR *d = opendir(path);

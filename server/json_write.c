@@ -29,7 +29,7 @@ void tw_json_close(struct tw_json *j, char bracket)
 
 void tw_json_key(struct tw_json *j, const char *key)
 {
-	put(j, ",\"" + !j->comma, 1 + j->comma);
+	put(j, &",\""[!j->comma], 1 + j->comma);
 	put(j, key, strlen(key));
 	put(j, "\":", 2);
 	j->comma = false;

@@ -21,6 +21,7 @@ static once_flag joined = ONCE_FLAG_INIT;
 
 static void join(void)
 {
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression) an array of pointers */
 	for (size_t i = 0; i < sizeof areas / sizeof *areas; i++)
 		for (const struct tw_route *r = areas[i]; r->method; r++) {
 			assert(n_all < MAX_ROUTES);

@@ -49,7 +49,7 @@ static char *uri_of(struct tw_arena *a, const char *path)
 
 	if (!uri)
 		return NULL;
-	memcpy(at, "file:", 5);
+	memcpy(at, "file:", 5); /* NOLINT(bugprone-not-null-terminated-result) goes on below */
 	at += 5;
 	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
 		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
@@ -140,7 +140,7 @@ static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 			*places[k].wide = v;
 		else if (places[k].count)
 			*places[k].count = (uint64_t)v;
-		else
+		else if (places[k].narrow)
 			*places[k].narrow = (uint32_t)v;
 	}
 }

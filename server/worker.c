@@ -52,7 +52,7 @@ static const char *text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-static bool cap(int resource, uint64_t most)
+static bool cap(__rlimit_resource_t resource, uint64_t most)
 {
 	struct rlimit r = {most, most};
 

@@ -31,8 +31,8 @@ static inline bool tw_str_eq(struct tw_str a, struct tw_str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* Length in bytes (1..4) of the valid UTF-8 character at p, 0 when there is none. */
-size_t tw_utf8_len(const char *p, size_t len);
+/* Length in bytes (1..4) of the valid UTF-8 character at s, 0 when there is none. */
+size_t tw_utf8_len(const char *s, size_t len);
 
 /* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8: bad bytes and NUL become
  * U+FFFD, cut at a character boundary when too long.  Returns the length. */

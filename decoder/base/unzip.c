@@ -245,6 +245,7 @@ static bool zstd_step(struct stage *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in, s
 	return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
 static enum tw_status push_zstd(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -277,6 +278,7 @@ static bool next_member(struct stage *s)
 	return s->gzip && inflateReset(&s->zlib) == Z_OK;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
 static enum tw_status push_zlib(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -311,6 +313,7 @@ static enum tw_status push_zlib(
 	return TW_OK;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
 static enum tw_status push_known(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -327,6 +330,7 @@ static enum tw_status push_known(
 	}
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
 static enum tw_status push_stage(
         struct tw_unzip *z, unsigned at, const uint8_t *p, size_t n, struct tw_err *err)
 {

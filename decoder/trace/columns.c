@@ -302,7 +302,7 @@ static enum tw_status read_header(
 	c->n = tw_u32le(p + 4);
 	c->n_open = tw_u32le(p + 8);
 	d->flags = tw_u32le(p + 12);
-	for (int i = 0; i < COLUMNS; i++) {
+	for (size_t i = 0; i < COLUMNS; i++) {
 		uint32_t bytes = tw_u32le(p + 16 + 4 * i);
 
 		if (bytes > left)
