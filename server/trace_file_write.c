@@ -11,9 +11,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "embedded.h"
+#include "trace_file_frames.h"
 
 extern const struct tw_embedded tw_trace_schema[];
 
@@ -35,8 +35,10 @@ struct tw_trace_writer {
 	struct tw_trace_out out; /* first */
 	sqlite3 *db;
 	sqlite3_stmt *stmts[INSERTS];
-	ZSTD_CCtx *zstd;
-	struct tw_buf frame;
+	struct tw_frames *frames;
+	struct tw_thread_info *threads; /* not yet in the file */
+	uint32_t n_threads, cap_threads;
+	struct tw_buf clean; /* text made valid */
 	char *path;
 	uint32_t methods, chunks;
 	bool created, committed;
@@ -92,66 +94,90 @@ static void bind_ints(sqlite3_stmt *s, int at, const int64_t *values, int n)
 		(void)sqlite3_bind_int64(s, at + i, values[i]);
 }
 
-static enum tw_status compress(
-        struct tw_trace_writer *w, const uint8_t *p, size_t len, struct tw_err *err)
+static enum tw_status insert_chunk(struct tw_trace_writer *w, const struct tw_chunk_info *c,
+        const uint8_t *frame, size_t len, struct tw_err *err)
 {
-	size_t bound = ZSTD_compressBound(len);
-	size_t n;
+	sqlite3_stmt *s = w->stmts[INSERT_CHUNK];
+	const int64_t v[] = {++w->chunks, c->thread_id, c->level, c->start_ns, c->end_ns, c->slices,
+	        c->open, c->min_dur_ns};
 
-	tw_buf_clear(&w->frame);
-	if (tw_buf_reserve(&w->frame, bound) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
-	n = ZSTD_compress2(w->zstd, w->frame.data, bound, p, len);
-	if (ZSTD_isError(n))
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(n));
-	w->frame.len = n;
-	return TW_OK;
+	bind_ints(s, 1, v, 8);
+	(void)sqlite3_bind_blob64(s, 9, frame, len, SQLITE_STATIC);
+	return run(w, INSERT_CHUNK, err);
+}
+
+static enum tw_status insert_frame(void *arg, const struct tw_frame_info *info,
+        const uint8_t *frame, size_t len, struct tw_err *err)
+{
+	struct tw_trace_writer *w = arg;
+	sqlite3_stmt *s = w->stmts[INSERT_TREE];
+	const int64_t v[] = {info->chunk.thread_id, info->nodes};
+
+	if (!info->is_tree)
+		return insert_chunk(w, &info->chunk, frame, len, err);
+	bind_ints(s, 1, v, 2);
+	(void)sqlite3_bind_blob64(s, 3, frame, len, SQLITE_STATIC);
+	return run(w, INSERT_TREE, err);
 }
 
 static enum tw_status out_chunk(struct tw_trace_out *o, const struct tw_chunk_info *c,
         const uint8_t *payload, size_t len, struct tw_err *err)
 {
-	struct tw_trace_writer *w = writer_of(o);
-	sqlite3_stmt *s = w->stmts[INSERT_CHUNK];
-	const int64_t v[] = {++w->chunks, c->thread_id, c->level, c->start_ns, c->end_ns, c->slices,
-	        c->open, c->min_dur_ns};
-	enum tw_status st = compress(w, payload, len, err);
+	struct tw_frame_info info = {.chunk = *c};
 
-	if (st != TW_OK)
-		return st;
-	bind_ints(s, 1, v, 8);
-	(void)sqlite3_bind_blob64(s, 9, w->frame.data, w->frame.len, SQLITE_STATIC);
-	return run(w, INSERT_CHUNK, err);
+	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 
 static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, uint32_t nodes,
         const uint8_t *payload, size_t len, struct tw_err *err)
 {
-	struct tw_trace_writer *w = writer_of(o);
-	sqlite3_stmt *s = w->stmts[INSERT_TREE];
-	const int64_t v[] = {thread_id, nodes};
-	enum tw_status st = compress(w, payload, len, err);
+	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = nodes};
 
-	if (st != TW_OK)
-		return st;
-	bind_ints(s, 1, v, 2);
-	(void)sqlite3_bind_blob64(s, 3, w->frame.data, w->frame.len, SQLITE_STATIC);
-	return run(w, INSERT_TREE, err);
+	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
 }
 
+/* Until all frames are stored the database is the other thread's: threads wait here. */
 static enum tw_status out_thread(
         struct tw_trace_out *o, const struct tw_thread_info *t, struct tw_err *err)
 {
 	struct tw_trace_writer *w = writer_of(o);
+
+	if (w->n_threads == w->cap_threads) {
+		uint32_t cap = w->cap_threads ? w->cap_threads * 2 : 16;
+		struct tw_thread_info *p = tw_mem_resize(w->threads, cap, sizeof *p);
+
+		if (!p)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the threads");
+		w->threads = p;
+		w->cap_threads = cap;
+	}
+	w->threads[w->n_threads++] = *t;
+	return TW_OK;
+}
+
+static enum tw_status insert_thread(
+        struct tw_trace_writer *w, const struct tw_thread_info *t, struct tw_err *err)
+{
 	sqlite3_stmt *s = w->stmts[INSERT_THREAD];
 	const int64_t before[] = {t->thread_id, t->pid, (int64_t)t->tid};
 	const int64_t after[] = {t->is_main, (int64_t)t->slices, (int64_t)t->roots, t->max_depth,
 	        t->start_ns, t->end_ns, t->busy_ns};
 
 	bind_ints(s, 1, before, 3);
-	bind_text(s, 4, t->name, &w->frame);
+	bind_text(s, 4, t->name, &w->clean);
 	bind_ints(s, 5, after, 7);
 	return run(w, INSERT_THREAD, err);
+}
+
+/* After it the database is this thread's. */
+static enum tw_status settle_threads(struct tw_trace_writer *w, struct tw_err *err)
+{
+	enum tw_status st = tw_frames_finish(w->frames, err);
+
+	for (uint32_t i = 0; st == TW_OK && i < w->n_threads; i++)
+		st = insert_thread(w, &w->threads[i], err);
+	w->n_threads = 0;
+	return st;
 }
 
 static enum tw_status out_method(
@@ -161,14 +187,17 @@ static enum tw_status out_method(
 	sqlite3_stmt *s = w->stmts[INSERT_METHOD];
 	const int64_t v[] = {
 	        (int64_t)m->count, m->total_ns, m->sum_ns, m->self_ns, m->max_ns, m->cpu_ns};
+	enum tw_status st = settle_threads(w, err);
 
+	if (st != TW_OK)
+		return st;
 	(void)sqlite3_bind_int64(s, 1, w->methods++);
 	if (m->has_id) {
 		(void)sqlite3_bind_int64(s, 2, (int64_t)m->id);
 		(void)sqlite3_bind_null(s, 3);
 	} else {
 		(void)sqlite3_bind_null(s, 2);
-		bind_text(s, 3, m->name, &w->frame);
+		bind_text(s, 3, m->name, &w->clean);
 	}
 	bind_ints(s, 4, v, 6);
 	return run(w, INSERT_METHOD, err);
@@ -271,18 +300,16 @@ enum tw_status tw_trace_writer_new(
 	if (!w)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
 	w->out.ops = &ops;
-	tw_buf_init(&w->frame, SIZE_MAX / 2);
-	w->zstd = ZSTD_createCCtx();
+	tw_buf_init(&w->clean, SIZE_MAX / 2);
+	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
 	w->path = tw_mem_alloc(strlen(path) + 1, 1);
-	if (!w->zstd || !w->path) {
+	if (!w->frames || !w->path) {
 		tw_mem_free(w->path);
 		w->path = NULL; /* nothing was created that could be removed */
 		tw_trace_writer_free(w);
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
 	}
 	memcpy(w->path, path, strlen(path) + 1);
-	(void)ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-	(void)ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
 	st = create(w, err);
 	if (st != TW_OK)
 		tw_trace_writer_free(w);
@@ -341,8 +368,10 @@ static enum tw_status write_facts(
 enum tw_status tw_trace_writer_commit(
         struct tw_trace_writer *w, const struct tw_trace_facts *facts, struct tw_err *err)
 {
-	enum tw_status st = write_facts(w, facts, err);
+	enum tw_status st = settle_threads(w, err);
 
+	if (st == TW_OK)
+		st = write_facts(w, facts, err);
 	if (st != TW_OK)
 		return st;
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
@@ -357,11 +386,12 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 {
 	if (!w)
 		return NULL;
+	tw_frames_free(w->frames);
 	close_db(w);
 	if (w->created && !w->committed)
 		(void)unlink(w->path);
-	(void)ZSTD_freeCCtx(w->zstd);
-	tw_buf_done(&w->frame);
+	tw_mem_free(w->threads);
+	tw_buf_done(&w->clean);
 	tw_mem_free(w->path);
 	tw_mem_free(w);
 	return NULL;

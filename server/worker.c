@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -404,6 +405,8 @@ int tw_worker_main(void)
 		return 64; /* started by hand */
 	}
 	(void)umask(077);
+	/* one heap for both threads: the limit counts what a second would reserve */
+	(void)mallopt(M_ARENA_MAX, 1);
 	st = limit_self(json_object_get(task, "limits"), &err);
 	tw_crash_point("child_started");
 	misbehave();

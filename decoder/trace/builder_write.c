@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A longer thread may have more call paths: a node takes about as much as this many records. */
+enum { TREE_SHARE = 16 };
+
 /* A call that is open while a thread is walked. */
 struct frame {
 	int64_t children_ns;
@@ -282,6 +285,9 @@ static enum tw_status write_tree(struct writer *w, struct tw_err *err)
 	struct tw_tree tree;
 	enum tw_status st = a ? tw_tree_builder_finish(w->tree, a, &tree) : TW_NOMEM;
 
+	if (tw_tree_builder_clipped(w->tree))
+		tw_builder_repair(w->b, TW_REPAIR_call_tree_full, TW_NO_OFFSET,
+		        tw_tree_builder_clipped(w->tree));
 	tw_buf_clear(&w->payload);
 	if (st == TW_OK)
 		st = tw_tree_encode(&tree, &w->payload);
@@ -330,7 +336,7 @@ static enum tw_status write_thread(
 	        .is_main = is_main(t),
 	};
 	w->info.has_cpu |= t->cpu_ns != NULL;
-	w->tree = tw_tree_builder_new(UINT32_MAX);
+	w->tree = tw_tree_builder_new(w->b->limits.max_tree_nodes + t->n / TREE_SHARE);
 	tw_chunker_start(&w->chunker, thread_id, 0, 0);
 	st = w->tree ? start_mips(w, t) : TW_NOMEM;
 	if (st != TW_OK)

@@ -4,7 +4,8 @@
  * While it grows, a node is found by (parent, method) in an open-addressing
  * hash; the path of the open slices is a stack of nodes.  Finishing sorts the
  * children of each node by falling total time and lays the nodes out in
- * pre-order.  The stored form is in calltree_store.c.
+ * pre-order.  A full tree takes no new nodes: a call that finds none is part of
+ * its caller's self time, and is counted.  The stored form is in calltree_store.c.
  */
 #include "trace/calltree.h"
 
@@ -14,18 +15,25 @@
 struct grown {
 	uint32_t parent, method;
 	uint32_t last_child; /* most calls repeat the child before; 0 is none */
+	uint32_t last_method;
 	uint64_t count;
 	int64_t total_ns, cpu_ns, max_ns;
+};
+
+struct slot {          /* the method too, so that most wrong nodes need not be looked at */
+	uint32_t node; /* 0 is free, for node 0 is never looked up */
+	uint32_t method;
 };
 
 struct tw_tree_builder {
 	uint64_t max_nodes;
 	struct grown *nodes;
 	uint32_t n, cap;
-	uint32_t *slots;  /* node index by hash; 0 is free, for node 0 is never looked up */
-	uint32_t n_slots; /* power of two, at least twice n */
-	uint32_t *path;   /* node of the open slice at each depth */
+	struct slot *slots; /* node by hash of parent and method */
+	uint32_t n_slots;   /* power of two, at least twice n */
+	uint32_t *path;     /* node of the open slice at each depth */
 	uint32_t depth, cap_path;
+	uint64_t clipped; /* slices without a node */
 	enum tw_status status;
 };
 
@@ -60,30 +68,33 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 	return NULL;
 }
 
-static uint32_t hash(uint32_t parent, uint32_t method)
+/* Where the child stands, or would. */
+static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
 	uint64_t h = ((uint64_t)parent << 32 | method) * 0x9E3779B97F4A7C15u;
+	uint32_t at = (uint32_t)(h >> 32) & (b->n_slots - 1);
+	struct slot *s;
 
-	return (uint32_t)(h >> 32);
+	for (s = &b->slots[at]; s->node; s = &b->slots[at]) {
+		if (s->method == method && b->nodes[s->node].parent == parent)
+			break;
+		at = (at + 1) & (b->n_slots - 1);
+	}
+	return s;
 }
 
 static bool rehash(struct tw_tree_builder *b)
 {
-	uint32_t n_slots = b->n_slots * 2;
-	uint32_t *slots = tw_mem_zalloc(n_slots, sizeof *slots);
+	struct slot *slots = tw_mem_zalloc((size_t)b->n_slots * 2, sizeof *slots);
 
 	if (!slots)
 		return false;
-	for (uint32_t i = 1; i < b->n; i++) {
-		uint32_t at = hash(b->nodes[i].parent, b->nodes[i].method) & (n_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n_slots - 1);
-		slots[at] = i;
-	}
 	tw_mem_free(b->slots);
 	b->slots = slots;
-	b->n_slots = n_slots;
+	b->n_slots *= 2;
+	for (uint32_t i = 1; i < b->n; i++)
+		*slot_of(b, b->nodes[i].parent, b->nodes[i].method) =
+		        (struct slot){i, b->nodes[i].method};
 	return true;
 }
 
@@ -100,34 +111,34 @@ static bool make_room(struct tw_tree_builder *b)
 	return b->n < b->n_slots / 2 || rehash(b);
 }
 
-/* The child of `parent` for the method, made when new; 0 on failure, which is kept in status. */
+static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t node, uint32_t method)
+{
+	b->nodes[parent].last_child = node;
+	b->nodes[parent].last_method = method;
+	return node;
+}
+
+/* The child of `parent` for the method, made when new; 0 at the limit, or on failure, which is
+ * kept in status. */
 static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
-	uint32_t last = b->nodes[parent].last_child;
-	uint32_t at = hash(parent, method) & (b->n_slots - 1);
+	const struct grown *p = &b->nodes[parent];
+	struct slot *slot;
 
-	if (last && b->nodes[last].method == method)
-		return last;
-	while (b->slots[at]) {
-		const struct grown *g = &b->nodes[b->slots[at]];
-
-		if (g->parent == parent && g->method == method)
-			return b->nodes[parent].last_child = b->slots[at];
-		at = (at + 1) & (b->n_slots - 1);
-	}
+	if (p->last_child && p->last_method == method)
+		return p->last_child;
+	slot = slot_of(b, parent, method);
+	if (slot->node)
+		return remember(b, parent, slot->node, method);
 	if (b->n >= b->max_nodes)
-		b->status = TW_TOO_LARGE;
-	else if (!make_room(b))
-		b->status = TW_NOMEM;
-	if (b->status != TW_OK)
 		return 0;
-	at = hash(parent, method) & (b->n_slots - 1); /* the table may have grown */
-	while (b->slots[at])
-		at = (at + 1) & (b->n_slots - 1);
+	if (!make_room(b)) {
+		b->status = TW_NOMEM;
+		return 0;
+	}
 	b->nodes[b->n] = (struct grown){.parent = parent, .method = method};
-	b->slots[at] = b->n;
-	b->nodes[parent].last_child = b->n;
-	return b->n++;
+	*slot_of(b, parent, method) = (struct slot){b->n, method}; /* the table may have grown */
+	return remember(b, parent, b->n++, method);
 }
 
 static bool reserve_path(struct tw_tree_builder *b)
@@ -144,15 +155,17 @@ static bool reserve_path(struct tw_tree_builder *b)
 	return true;
 }
 
-/* The node at `depth` below what is open, entered; 0 on failure. */
+/* The node at `depth` below what is open, entered; 0 when the tree is full, or on failure. */
 static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method)
 {
 	uint32_t node;
 
-	if (depth > b->depth) {
+	if (depth > b->depth && b->clipped == 0) {
 		b->status = TW_BUG;
 		return 0;
 	}
+	if (depth > b->depth) /* below one that found no room */
+		return 0;
 	b->depth = depth;
 	if (!reserve_path(b)) {
 		b->status = TW_NOMEM;
@@ -170,8 +183,10 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 		uint32_t node = enter(b, s[i].depth, s[i].method);
 		struct grown *g = &b->nodes[node];
 
-		if (node == 0)
-			break;
+		if (node == 0) {
+			b->clipped++;
+			continue;
+		}
 		g->count++;
 		g->total_ns += s[i].dur_ns;
 		if (s[i].cpu_ns > 0)
@@ -200,9 +215,16 @@ enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct 
 
 		if (node)
 			add_to(&b->nodes[node], &t->nodes[i]);
+		else
+			b->clipped += t->nodes[i].count;
 	}
 	tw_tree_builder_cut(b);
 	return b->status;
+}
+
+uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b)
+{
+	return b->clipped;
 }
 
 void tw_tree_builder_cut(struct tw_tree_builder *b)
@@ -302,6 +324,8 @@ enum tw_status tw_tree_builder_finish(
 
 	if (b->status != TW_OK)
 		return b->status;
+	tw_mem_free(b->slots); /* nothing more is looked up, and the arrays below need room */
+	b->slots = NULL;
 	b->nodes[0].total_ns = 0;
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[i].parent == 0)

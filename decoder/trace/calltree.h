@@ -35,6 +35,8 @@ struct tw_tree {
 
 /* Grows a tree from slices in pre-order; used by the writer for whole threads and by queries for
  * time ranges (clip before adding). */
+/* A tree of max_nodes takes no new paths: what is called on them stays in the self time of the
+ * deepest node there is. */
 struct tw_tree_builder;
 struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes);
 struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
@@ -44,6 +46,8 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 void tw_tree_builder_cut(struct tw_tree_builder *b);
 /* All nodes of t below its node 0, as if their calls had been added. */
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t);
+/* Calls that found no room. */
+uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b);
 enum tw_status tw_tree_builder_finish(
         struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret);
 

@@ -2,7 +2,7 @@
  * columns.c - the bytes of a chunk (columns.h, schema/columns.md).
  *
  * Encoding walks the slices once with a stack of those that are open; each
- * column grows in a buffer of its own size bound, so that no byte is checked
+ * column grows in a place of its own size bound, so that no byte is checked
  * twice.  Decoding walks the same stack and trusts nothing.
  */
 #include "trace/columns.h"
@@ -13,7 +13,7 @@
 
 enum column { COL_OPEN, COL_STEP, COL_GAP, COL_LEAF, COL_TAIL, COL_METHOD, COL_CPU, COL_MERGED };
 enum { COLUMNS = 8, MAGIC = 0x31435754 /* "TWC1" */, FLAG_CPU = 1, FLAG_MERGED = 2 };
-enum { VARINT_MAX = 10 };
+enum { VARINT_MAX = 10, HEADER_BYTES = 16 + 4 * COLUMNS };
 
 /* An open slice while walking: where its next child's gap counts from. */
 struct level {
@@ -101,37 +101,42 @@ static size_t max_depth(const struct tw_slice *slices, size_t n)
 	return most + 1;
 }
 
-static enum tw_status emit(
+/* Columns stand where the longest values would put them: moved together, behind the header. */
+static void close_up(
         const struct encoder *e, size_t n, size_t n_open, uint32_t flags, struct tw_buf *out)
 {
+	uint8_t *to = out->data + out->len + HEADER_BYTES;
+
 	(void)tw_buf_add_u32le(out, MAGIC);
 	(void)tw_buf_add_u32le(out, (uint32_t)n);
 	(void)tw_buf_add_u32le(out, (uint32_t)n_open);
 	(void)tw_buf_add_u32le(out, flags);
-	for (int c = 0; c < COLUMNS; c++)
-		(void)tw_buf_add_u32le(out, (uint32_t)(e->at[c] - e->base[c]));
-	for (int c = 0; c < COLUMNS; c++)
-		(void)tw_buf_add(out, e->base[c], (size_t)(e->at[c] - e->base[c]));
-	return tw_buf_status(out);
+	for (int c = 0; c < COLUMNS; c++) {
+		size_t bytes = (size_t)(e->at[c] - e->base[c]);
+
+		(void)tw_buf_add_u32le(out, (uint32_t)bytes);
+		memmove(to, e->base[c], bytes);
+		to += bytes;
+	}
+	out->len = (size_t)(to - out->data);
 }
 
-/* One block for the stack and all columns, each as large as it can get. */
-static void *lay_out(struct encoder *e, const struct tw_slice *slices, size_t n, size_t n_open)
+/* Room for the worst case at the end of `out`, which a caller with many chunks uses again. */
+static enum tw_status lay_out(struct encoder *e, size_t n, size_t n_open, struct tw_buf *out)
 {
-	size_t levels = max_depth(slices, n) + n_open;
 	size_t open_bytes = n_open * 3 * VARINT_MAX;
-	size_t bytes = levels * sizeof(struct level) + open_bytes + 7 * n * VARINT_MAX;
-	uint8_t *p = tw_mem_alloc(1, bytes);
+	enum tw_status st =
+	        tw_buf_reserve(out, HEADER_BYTES + open_bytes + (COLUMNS - 1) * n * VARINT_MAX);
+	uint8_t *p;
 
-	if (!p)
-		return NULL;
-	e->stack = (struct level *)(void *)p;
-	p += levels * sizeof(struct level);
+	if (st != TW_OK)
+		return st;
+	p = out->data + out->len + HEADER_BYTES;
 	for (int c = 0; c < COLUMNS; c++) {
 		e->base[c] = e->at[c] = p;
 		p += c == COL_OPEN ? open_bytes : n * VARINT_MAX;
 	}
-	return e->stack;
+	return TW_OK;
 }
 
 enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
@@ -141,13 +146,13 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 	uint32_t flags = flags_of(slices, n);
 	int64_t start_ns = n ? slices[0].start_ns : 0;
 	int64_t root_cursor = start_ns;
-	enum tw_status st;
-	void *block;
 
 	if (n == 0 || n > TW_CHUNK_SLICES || slices[0].depth != n_open)
 		return TW_BUG;
-	block = lay_out(&e, slices, n, n_open);
-	if (!block)
+	if (lay_out(&e, n, n_open, out) != TW_OK)
+		return tw_buf_status(out);
+	e.stack = tw_mem_alloc(max_depth(slices, n) + n_open, sizeof *e.stack);
+	if (!e.stack)
 		return TW_NOMEM;
 	encode_open(&e, open, n_open, start_ns);
 	for (size_t i = 0; i < n; i++) {
@@ -159,9 +164,9 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 	}
 	while (e.depth)
 		close_top(&e);
-	st = emit(&e, n, n_open, flags, out);
-	tw_mem_free(block);
-	return st;
+	close_up(&e, n, n_open, flags, out);
+	tw_mem_free(e.stack);
+	return TW_OK;
 }
 
 void tw_chunk_init(struct tw_chunk *c)

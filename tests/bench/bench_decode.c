@@ -8,6 +8,7 @@
  *   bench_decode FILE.zst [TIMES]
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
+	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
 	p = slurp(argv[1], &len);
 	(void)snprintf(path, sizeof path, "/tmp/bench_decode-%d.db", (int)getpid());
 	for (int i = 0; i < times; i++) {
