@@ -11,6 +11,7 @@ struct tw_limits tw_limits_default(void)
 	        .max_threads = 4096,
 	        .max_methods = 4 << 20,
 	        .max_name_bytes = 4096,
+	        .max_notes = 1 << 20,
 	        .max_tree_nodes = 512 << 10,
 	        .max_memory_bytes = (uint64_t)1536 << 20,
 	};

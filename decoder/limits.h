@@ -19,8 +19,8 @@ struct tw_limits {
 	uint32_t max_threads;
 	uint32_t max_methods;    /* distinct methods and names of one trace */
 	uint32_t max_name_bytes; /* longer names are cut and counted */
-	uint32_t
-	        max_tree_nodes; /* of one thread's call tree; past it paths are counted, not kept */
+	uint32_t max_notes;      /* marks, states, counters of one trace */
+	uint32_t max_tree_nodes; /* of one thread's call tree; more paths are only counted */
 	uint64_t max_memory_bytes;
 };
 

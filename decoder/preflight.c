@@ -5,58 +5,9 @@
  * here is what a worker would refuse, with the same words and offset.
  */
 #include "decoder.h"
+#include "formats/null_sink.h"
 
 enum { PREFLIGHT_MEMORY = 160 << 20 /* a zstd window of 128 MiB and the chain */ };
-
-static uint32_t null_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
-{
-	(void)s, (void)pid, (void)tid, (void)kind;
-	return 1;
-}
-
-static uint32_t null_method(struct tw_sink *s, uint64_t id)
-{
-	(void)s, (void)id;
-	return 1;
-}
-
-static uint32_t null_name(struct tw_sink *s, struct tw_str name)
-{
-	(void)s, (void)name;
-	return 1;
-}
-
-static enum tw_status null_events(
-        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
-{
-	(void)s, (void)ev, (void)n, (void)err;
-	return TW_OK;
-}
-
-static void null_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
-{
-	(void)s, (void)pid, (void)tid, (void)name;
-}
-
-static void null_clock(struct tw_sink *s, const struct tw_clock *clock)
-{
-	(void)s, (void)clock;
-}
-
-static void null_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
-{
-	(void)s, (void)what, (void)offset, (void)n;
-}
-
-static const struct tw_sink_ops null_ops = {
-        .track = null_track,
-        .method = null_method,
-        .name = null_name,
-        .events = null_events,
-        .thread_name = null_thread,
-        .clock = null_clock,
-        .repair = null_repair,
-};
 
 static enum tw_status look(struct tw_decoder *d, const void *head, size_t n, bool whole,
         const struct tw_format **ret_format, struct tw_err *err)
@@ -78,7 +29,7 @@ enum tw_status tw_decoder_preflight(const void *head, size_t n, bool whole,
         const struct tw_format *forced, const struct tw_limits *limits,
         const struct tw_format **ret_format, struct tw_err *err)
 {
-	struct tw_sink sink = {&null_ops};
+	struct tw_sink sink = tw_null_sink();
 	struct tw_arena *a = tw_arena_new(PREFLIGHT_MEMORY);
 	struct tw_decoder *d = a ? tw_decoder_new(a, limits, forced, NULL, &sink) : NULL;
 	enum tw_status st;

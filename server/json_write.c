@@ -63,6 +63,12 @@ void tw_json_null(struct tw_json *j)
 	put(j, "null", 4);
 }
 
+void tw_json_raw(struct tw_json *j, struct tw_str json)
+{
+	begin_value(j);
+	put(j, json.ptr, json.len);
+}
+
 void tw_json_double(struct tw_json *j, double v)
 {
 	begin_value(j);

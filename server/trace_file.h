@@ -61,4 +61,25 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
 
+/* --- notes and documents (trace_file_notes.c) --- */
+
+struct tw_note_query {
+	enum tw_note_kind kind; /* TW_NOTE_COUNT: any */
+	uint32_t thread_id;     /* 0: any */
+	int64_t from_ns, to_ns; /* what touches [from, to) */
+	uint64_t after;         /* an id that was told before; 0 from the start */
+	uint32_t limit;
+};
+/* false stops; texts are valid during the call. */
+typedef bool (*tw_note_fn)(void *arg, uint64_t id, const struct tw_note_row *note);
+typedef bool (*tw_document_fn)(void *arg, struct tw_str kind, struct tw_str json);
+
+/* By time. */
+enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note_query *q,
+        tw_note_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_file_note_counts(
+        struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_file_documents(
+        struct tw_trace_file *f, tw_document_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -8,7 +8,7 @@
 
 #include "trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 1 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
 /* A frame never decodes to more than this: a chunk of 65,536 slices with every column at its
  * longest, or a call tree of 64 M nodes. */
 enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
@@ -16,5 +16,9 @@ enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
 
 /* TW_FULL, TW_NOMEM, TW_CORRUPT or TW_IO, with SQLite's words. */
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err);
+
+sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
+/* Files of schema 1 have none. */
+bool tw_trace_file_has_notes(const struct tw_trace_file *f);
 
 #endif

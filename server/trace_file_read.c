@@ -16,6 +16,7 @@ struct tw_trace_file {
 	sqlite3_stmt *directory;  /* a thread's chunks */
 	ZSTD_DCtx *zstd;
 	struct tw_buf payload;
+	bool has_notes;
 	struct tw_arena *arena; /* strings and tables that live until close */
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
@@ -179,6 +180,8 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	        .start_ns = sqlite3_column_int64(s, 8),
 	        .end_ns = sqlite3_column_int64(s, 9),
 	        .busy_ns = sqlite3_column_int64(s, 10),
+	        .source = tw_source_of_word(text_at(s, 11).ptr),
+	        .interval_ns = sqlite3_column_int64(s, 12),
 	};
 	f->n_threads++;
 	return keep_text(f, s, 3, &t->name);
@@ -247,6 +250,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		st = tw_fail(err, TW_UNSUPPORTED, 0,
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
+	f->has_notes = version >= 2;
 	/* A view or a virtual table in place of a table could answer anything, for ever. */
 	if (st == TW_OK)
 		st = one_number(f,
@@ -337,6 +341,16 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 	tw_arena_free(f->arena);
 	tw_mem_free(f);
 	return NULL;
+}
+
+sqlite3 *tw_trace_file_db(struct tw_trace_file *f)
+{
+	return f->db;
+}
+
+bool tw_trace_file_has_notes(const struct tw_trace_file *f)
+{
+	return f->has_notes;
 }
 
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f)

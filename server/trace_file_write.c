@@ -20,13 +20,24 @@ extern const struct tw_embedded tw_trace_schema[];
 /* -1 costs 0.1 byte per slice against 3 and takes a third of its time. */
 enum { ZSTD_LEVEL = 1 };
 
-enum insert { INSERT_META, INSERT_THREAD, INSERT_METHOD, INSERT_CHUNK, INSERT_TREE, INSERT_REPAIR };
+enum insert {
+	INSERT_META,
+	INSERT_THREAD,
+	INSERT_METHOD,
+	INSERT_CHUNK,
+	INSERT_TREE,
+	INSERT_NOTE,
+	INSERT_DOCUMENT,
+	INSERT_REPAIR
+};
 static const char *const inserts[] = {
         [INSERT_META] = "INSERT INTO trace_meta VALUES(?,?)",
-        [INSERT_THREAD] = "INSERT INTO trace_thread VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+        [INSERT_THREAD] = "INSERT INTO trace_thread VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [INSERT_METHOD] = "INSERT INTO trace_method VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_CHUNK] = "INSERT INTO trace_chunk VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_TREE] = "INSERT INTO trace_tree VALUES(?,?,?)",
+        [INSERT_NOTE] = "INSERT INTO trace_note VALUES(NULL,?,?,?,?,?,?,?)",
+        [INSERT_DOCUMENT] = "INSERT INTO trace_document VALUES(NULL,?,?)",
         [INSERT_REPAIR] = "INSERT INTO trace_repair VALUES(?,?,?)",
 };
 enum { INSERTS = sizeof inserts / sizeof *inserts };
@@ -166,6 +177,8 @@ static enum tw_status insert_thread(
 	bind_ints(s, 1, before, 3);
 	bind_text(s, 4, t->name, &w->clean);
 	bind_ints(s, 5, after, 7);
+	(void)sqlite3_bind_text(s, 12, tw_source_word(t->source), -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int64(s, 13, t->interval_ns);
 	return run(w, INSERT_THREAD, err);
 }
 
@@ -201,6 +214,43 @@ static enum tw_status out_method(
 	}
 	bind_ints(s, 4, v, 6);
 	return run(w, INSERT_METHOD, err);
+}
+
+static enum tw_status out_note(
+        struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_NOTE];
+	enum tw_status st = settle_threads(w, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)sqlite3_clear_bindings(s);
+	(void)sqlite3_bind_text(s, 1, tw_note_info(n->kind)->name, -1, SQLITE_STATIC);
+	if (n->thread_id)
+		(void)sqlite3_bind_int64(s, 2, n->thread_id);
+	(void)sqlite3_bind_int64(s, 3, n->ts_ns);
+	if (n->dur_ns >= 0)
+		(void)sqlite3_bind_int64(s, 4, n->dur_ns);
+	(void)sqlite3_bind_int64(s, 5, n->value);
+	bind_text(s, 6, n->text, &w->clean);
+	if (n->detail.len)
+		bind_text(s, 7, n->detail, &w->clean);
+	return run(w, INSERT_NOTE, err);
+}
+
+static enum tw_status out_document(
+        struct tw_trace_out *o, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	struct tw_trace_writer *w = writer_of(o);
+	sqlite3_stmt *s = w->stmts[INSERT_DOCUMENT];
+	enum tw_status st = settle_threads(w, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
+	bind_text(s, 2, json, &w->clean);
+	return run(w, INSERT_DOCUMENT, err);
 }
 
 static enum tw_status out_repair(
@@ -246,7 +296,7 @@ static enum tw_status out_info(
 	        {"max_depth", i->max_depth},
 	        {"has_cpu", i->has_cpu},
 	};
-	enum tw_status st = TW_OK;
+	enum tw_status st = settle_threads(writer_of(o), err);
 
 	for (size_t k = 0; st == TW_OK && k < sizeof rows / sizeof *rows; k++)
 		st = meta(writer_of(o), rows[k].key, rows[k].value, err);
@@ -258,6 +308,8 @@ static const struct tw_trace_out_ops ops = {
         .tree = out_tree,
         .thread = out_thread,
         .method = out_method,
+        .note = out_note,
+        .document = out_document,
         .repair = out_repair,
         .info = out_info,
 };

@@ -22,8 +22,12 @@ static uint32_t log_method(struct tw_sink *s, uint64_t id)
 
 static uint32_t log_name(struct tw_sink *s, struct tw_str name)
 {
+	uint32_t h = 2166136261u;
+
 	(void)s;
-	return (uint32_t)name.len + 1;
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
+	return h | 1;
 }
 
 static enum tw_status log_events(
@@ -69,6 +73,40 @@ static void log_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, 
 	log->counts[what] += n;
 }
 
+static void log_source(
+        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
+{
+	(void)tw_buf_printf(&log_of(s)->names, "source %u %s %lld\n", track, tw_source_word(source),
+	        (long long)interval_ns);
+}
+
+static enum tw_status log_note(struct tw_sink *s, const struct tw_note *n, struct tw_err *err)
+{
+	struct tw_buf *b = &log_of(s)->names;
+
+	(void)err;
+	(void)tw_buf_printf(b, "note %s %u %lld %lld %lld %llu ", tw_note_info(n->kind)->name,
+	        n->track, (long long)n->ts_ns, (long long)n->dur_ns, (long long)n->value,
+	        (unsigned long long)n->offset);
+	(void)tw_buf_add_str(b, n->text);
+	(void)tw_buf_add_u8(b, ' ');
+	(void)tw_buf_add_str(b, n->detail);
+	(void)tw_buf_add_u8(b, '\n');
+	return TW_OK;
+}
+
+static enum tw_status log_document(
+        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	struct tw_buf *b = &log_of(s)->names;
+
+	(void)err;
+	(void)tw_buf_printf(b, "document %s ", kind);
+	(void)tw_buf_add_str(b, json);
+	(void)tw_buf_add_u8(b, '\n');
+	return TW_OK;
+}
+
 static const struct tw_sink_ops ops = {
         .track = log_track,
         .method = log_method,
@@ -76,6 +114,9 @@ static const struct tw_sink_ops ops = {
         .events = log_events,
         .thread_name = log_thread,
         .clock = log_clock,
+        .source = log_source,
+        .note = log_note,
+        .document = log_document,
         .repair = log_repair,
 };
 

@@ -1,8 +1,8 @@
 /*
  * event_log.h - a sink that remembers all it is told, for tests.
  *
- * A track's handle is its tid + 1 and a method's its id + 1, so that events can
- * be read as they are.  Runs the decoder chain over bytes cut as a seed says,
+ * A track's handle is its tid + 1, a method's its id + 1 and a name's its hash, so that
+ * events can be read as they are.  Runs the decoder chain over bytes cut as a seed says,
  * and compares what two runs gave.  Makes btrace 2.0 files too.
  */
 #ifndef TW_EVENT_LOG_H
@@ -19,7 +19,7 @@ struct event_log {
 	struct tw_clock clock;
 	uint64_t counts[TW_REPAIR_COUNT];
 	uint64_t offsets[TW_REPAIR_COUNT]; /* of the first case */
-	struct tw_buf names;               /* "tid name\n" for each thread told */
+	struct tw_buf names; /* lines: "tid name" for each thread told, notes, documents */
 	/* of the run */
 	enum tw_status status;
 	struct tw_err err;

@@ -234,6 +234,22 @@ static enum tw_status log_method(
 	return TW_OK;
 }
 
+static enum tw_status log_note(
+        struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
+{
+	(void)n, (void)err;
+	((struct trace_log *)(void *)o)->notes++;
+	return TW_OK;
+}
+
+static enum tw_status log_document(
+        struct tw_trace_out *o, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	(void)kind, (void)json, (void)err;
+	((struct trace_log *)(void *)o)->documents++;
+	return TW_OK;
+}
+
 static enum tw_status log_repair(
         struct tw_trace_out *out, const struct tw_repair_count *r, struct tw_err *err)
 {
@@ -252,8 +268,8 @@ static enum tw_status log_info(
 
 void trace_log_init(struct trace_log *log)
 {
-	static const struct tw_trace_out_ops ops = {
-	        log_chunk, log_tree, log_thread, log_method, log_repair, log_info};
+	static const struct tw_trace_out_ops ops = {log_chunk, log_tree, log_thread, log_method,
+	        log_note, log_document, log_repair, log_info};
 
 	*log = (struct trace_log){.out = {&ops}, .arena = tw_arena_new((size_t)1 << 30)};
 }

@@ -61,6 +61,7 @@ struct trace_log {
 	struct tw_method_info *methods;
 	size_t n_methods;
 	struct tw_trace_info info;
+	size_t notes, documents;
 	uint64_t repairs[TW_REPAIR_COUNT];
 	struct tw_arena *arena;
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 256, FIRST_CAP = 256 };
+enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
 
 struct label { /* of a track or a method */
 	uint64_t id;
@@ -110,21 +110,30 @@ static void name_of(struct tw_print_sink *p, uint32_t sym, char buf[NAME_BYTES])
 		(void)snprintf(buf, NAME_BYTES, "#%llu", (unsigned long long)l->id);
 }
 
+static uint64_t tid_of(const struct tw_print_sink *p, uint32_t track)
+{
+	return track && track <= p->tracks.n ? p->tracks.list[track - 1].id : 0;
+}
+
 static void print_event(struct tw_print_sink *p, const struct tw_event *e)
 {
-	uint64_t tid = e->track && e->track <= p->tracks.n ? p->tracks.list[e->track - 1].id : 0;
+	uint64_t tid = tid_of(p, e->track);
 	char name[NAME_BYTES];
 	char line[LINE_BYTES];
+	char cpu[32] = "";
 	int n;
 
 	name_of(p, e->sym, name);
+	if (e->cpu_ns >= 0)
+		(void)snprintf(cpu, sizeof cpu, "\tcpu %lld", (long long)e->cpu_ns);
 	if (e->kind == TW_EV_SLICE)
-		n = snprintf(line, sizeof line, "slice\t%llu\t%lld\t%lld\t%s\n",
-		        (unsigned long long)tid, (long long)e->ts_ns, (long long)e->dur_ns, name);
+		n = snprintf(line, sizeof line, "slice\t%llu\t%lld\t%lld\t%s%s\n",
+		        (unsigned long long)tid, (long long)e->ts_ns, (long long)e->dur_ns, name,
+		        cpu);
 	else
-		n = snprintf(line, sizeof line, "%s\t%llu\t%lld\t%s\n",
+		n = snprintf(line, sizeof line, "%s\t%llu\t%lld\t%s%s\n",
 		        e->kind == TW_EV_BEGIN ? "begin" : "end", (unsigned long long)tid,
-		        (long long)e->ts_ns, name);
+		        (long long)e->ts_ns, name, cpu);
 	put(p, line, n);
 }
 
@@ -170,6 +179,54 @@ static void print_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset
 	p->counts[what] += n;
 }
 
+static void print_source(
+        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
+{
+	struct tw_print_sink *p = sink_of(s);
+	char line[LINE_BYTES];
+
+	put(p, line,
+	        snprintf(line, sizeof line, "source\t%llu\t%s\t%lld\n",
+	                (unsigned long long)tid_of(p, track), tw_source_word(source),
+	                (long long)interval_ns));
+}
+
+static enum tw_status outcome(const struct tw_print_sink *p, struct tw_err *err)
+{
+	if (p->status == TW_OK)
+		return TW_OK;
+	return tw_fail(err, p->status, TW_NO_OFFSET, "the events could not be written");
+}
+
+static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, struct tw_err *err)
+{
+	struct tw_print_sink *p = sink_of(s);
+	char text[NAME_BYTES];
+	char detail[NAME_BYTES];
+	char line[LINE_BYTES + 2 * NAME_BYTES];
+
+	clean(text, n->text);
+	clean(detail, n->detail);
+	put(p, line,
+	        snprintf(line, sizeof line, "note\t%llu\t%lld\t%lld\t%s\t%lld\t%s\t%s\n",
+	                (unsigned long long)tid_of(p, n->track), (long long)n->ts_ns,
+	                (long long)n->dur_ns, tw_note_info(n->kind)->name, (long long)n->value,
+	                text, detail));
+	return outcome(p, err);
+}
+
+static enum tw_status print_document(
+        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	struct tw_print_sink *p = sink_of(s);
+	char line[LINE_BYTES];
+
+	put(p, line, snprintf(line, sizeof line, "document\t%s\t", kind));
+	put(p, json.ptr, (int)json.len);
+	put(p, "\n", 1);
+	return outcome(p, err);
+}
+
 static const struct tw_sink_ops ops = {
         .track = print_track,
         .method = print_method,
@@ -177,6 +234,9 @@ static const struct tw_sink_ops ops = {
         .events = print_events,
         .thread_name = print_thread,
         .clock = print_clock,
+        .source = print_source,
+        .note = print_note,
+        .document = print_document,
         .repair = print_repair,
 };
 

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "formats/notes.h"
 #include "formats/repairs.h"
 
 struct tw_sink;
@@ -31,10 +32,24 @@ enum tw_ev_kind {
 	TW_EV_END    /* sym (0: whatever is open) left at ts_ns */
 };
 
+/* Where the calls of a track come from.  Said so that nobody takes a count of samples for a count
+ * of calls. */
+enum tw_source {
+	TW_SOURCE_CALLS,   /* every call was seen */
+	TW_SOURCE_SAMPLES, /* stacks at intervals: a slice is a frame that stood in all samples of
+	                      it */
+	TW_SOURCE_COUNTS   /* only how often: durations are numbers of calls */
+};
+
+const char *tw_source_word(enum tw_source source);  /* "calls", "samples", "counts" */
+enum tw_source tw_source_of_word(const char *word); /* CALLS when unknown */
+
 struct tw_event {
 	int64_t ts_ns;
-	int64_t dur_ns;  /* SLICE */
-	int64_t cpu_ns;  /* SLICE: CPU time; -1 when the trace has none */
+	int64_t dur_ns; /* SLICE */
+	/* SLICE: CPU time.  BEGIN, END: what the thread's CPU clock said.  -1: the trace has none
+	 */
+	int64_t cpu_ns;
 	uint64_t offset; /* of the record in the decoded input, for the repair report */
 	uint32_t track;  /* from tw_sink_ops.track */
 	uint32_t sym;    /* from tw_sink_ops.method or .name; 0 is none */
@@ -62,6 +77,14 @@ struct tw_sink_ops {
 	/* pid 0: the trace's own process.  First name wins. */
 	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
 	void (*clock)(struct tw_sink *s, const struct tw_clock *clock);
+	/* interval_ns: usual distance of samples, 0 unknown. A track not described has calls. */
+	void (*source)(
+	        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns);
+	enum tw_status (*note)(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
+	/* A finding that is no event, as a JSON text: "anr" is the threads, locks and verdict of a
+	 * dump.  Several of a kind keep their order. */
+	enum tw_status (*document)(
+	        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
 	/* n records at offset were repaired or lost in the way that is named. */
 	void (*repair)(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n);
 };

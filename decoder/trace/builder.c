@@ -315,6 +315,17 @@ static enum tw_status sink_events(
 	return TW_OK;
 }
 
+static void sink_source(
+        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
+{
+	struct tw_builder *b = builder_of(s);
+
+	if (track == 0 || track > b->n_tracks)
+		return;
+	b->tracks[track - 1].source = source;
+	b->tracks[track - 1].interval_ns = interval_ns > 0 ? interval_ns : 0;
+}
+
 static const struct tw_sink_ops ops = {
         .track = sink_track,
         .method = sink_method,
@@ -322,6 +333,9 @@ static const struct tw_sink_ops ops = {
         .events = sink_events,
         .thread_name = sink_thread_name,
         .clock = sink_clock,
+        .source = sink_source,
+        .note = tw_builder_note,
+        .document = tw_builder_document,
         .repair = sink_repair,
 };
 
@@ -358,6 +372,7 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 	tw_mem_free(b->direct);
 	tw_mem_free(b->hashed);
 	tw_mem_free(b->names);
+	tw_builder_free_notes(b);
 	tw_arena_free(b->arena);
 	tw_mem_free(b);
 	return NULL;

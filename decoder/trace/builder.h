@@ -40,6 +40,8 @@ struct tw_thread_info {
 	uint64_t tid;
 	struct tw_str name; /* "" when no list named it */
 	bool is_main;
+	enum tw_source source;
+	int64_t interval_ns; /* of samples, 0 unknown */
 	uint64_t slices, roots;
 	uint32_t max_depth;       /* 1 is a root alone; 0 no slices */
 	int64_t start_ns, end_ns; /* of its slices */
@@ -73,9 +75,17 @@ struct tw_repair_count {
 	uint64_t first_offset; /* TW_NO_OFFSET: no place */
 };
 
+struct tw_note_row {
+	enum tw_note_kind kind;
+	uint32_t thread_id; /* 0: of the whole trace */
+	int64_t ts_ns, dur_ns, value;
+	struct tw_str text, detail;
+};
+
 /* Who receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and
  * mip levels, each level in time order), its tree, then the thread itself; after all threads the
- * methods (index 0, 1, ...), the repairs and last the info.  Payloads are not yet compressed. */
+ * methods (index 0, 1, ...), the notes by rising time, the documents, the repairs and last the
+ * info.  Payloads are not yet compressed. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
@@ -86,6 +96,9 @@ struct tw_trace_out_ops {
 	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
 	enum tw_status (*method)(
 	        struct tw_trace_out *, const struct tw_method_info *, struct tw_err *);
+	enum tw_status (*note)(struct tw_trace_out *, const struct tw_note_row *, struct tw_err *);
+	enum tw_status (*document)(
+	        struct tw_trace_out *, const char *kind, struct tw_str json, struct tw_err *);
 	enum tw_status (*repair)(
 	        struct tw_trace_out *, const struct tw_repair_count *, struct tw_err *);
 	enum tw_status (*info)(
@@ -96,7 +109,8 @@ struct tw_trace_out { /* first member of a real one */
 };
 
 /* Closes open calls, restores thread ids, sorts where needed, and writes the trace out.  May be
- * called once.  TW_CORRUPT when not one slice was read. */
+ * called once.  TW_CORRUPT when nothing was read: no slice,
+ * no note, no document. */
 enum tw_status tw_builder_write(
         struct tw_builder *b, struct tw_trace_out *out, struct tw_err *err) TW_MUST_USE;
 

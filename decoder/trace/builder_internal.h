@@ -2,6 +2,7 @@
  * builder_internal.h - what the files of the builder share; nobody else includes it.
  *
  * builder.c       the sink: tracks, symbols, events, limits, repair counts
+ * builder_note.c  notes and documents
  * builder_pair.c  BEGIN/END pairs become finished calls
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
@@ -22,6 +23,7 @@ struct record {
 
 struct open_call { /* a BEGIN without its END yet */
 	int64_t start_ns;
+	int64_t cpu_ns; /* the thread's CPU clock, -1 none */
 	uint64_t offset;
 	uint32_t sym;
 };
@@ -34,6 +36,8 @@ struct track {
 	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
 	uint64_t n, cap;
 	int64_t last_end_ns;
+	enum tw_source source;
+	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
 	struct open_call *open;
 	uint32_t n_open, cap_open;
@@ -50,6 +54,19 @@ struct thread_name {
 	uint32_t pid;
 	uint64_t tid;
 	struct tw_str name;
+};
+
+struct note { /* as it is kept: text and detail are in the arena */
+	int64_t ts_ns, dur_ns, value;
+	const char *text, *detail;
+	uint32_t text_bytes, detail_bytes;
+	uint32_t track, seq;
+	enum tw_note_kind kind;
+};
+
+struct document {
+	const char *kind;
+	struct tw_str json;
 };
 
 struct tw_builder {
@@ -69,6 +86,12 @@ struct tw_builder {
 	uint32_t n_hashed, cap_hashed;
 	struct thread_name *names;
 	uint32_t n_names, cap_names;
+	struct note *notes;
+	uint32_t n_notes, cap_notes;
+	const char **texts; /* of notes, by hash: most are said again and again; NULL free */
+	uint32_t n_texts, cap_texts;
+	struct document *documents;
+	uint32_t n_documents, cap_documents;
 	uint64_t slices;
 	int64_t last_ns; /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
@@ -80,6 +103,15 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
 /* Doubles *p (elements of size bytes) when *cap is used up. */
 bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
+
+/* builder_note.c */
+enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);
+enum tw_status tw_builder_document(
+        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err);
+/* By time; thread_ids by track - 1. */
+enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
+        struct tw_trace_out *out, struct tw_err *err);
+void tw_builder_free_notes(struct tw_builder *b);
 
 /* builder_pair.c */
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);

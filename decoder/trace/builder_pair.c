@@ -11,12 +11,13 @@ enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const str
 {
 	if (!tw_builder_grow((void **)&t->open, t->n_open, &t->cap_open, sizeof *t->open))
 		return TW_NOMEM;
-	t->open[t->n_open++] = (struct open_call){ev->ts_ns, ev->offset, ev->sym};
+	t->open[t->n_open++] = (struct open_call){ev->ts_ns, ev->cpu_ns, ev->offset, ev->sym};
 	if (ev->ts_ns > b->last_ns)
 		b->last_ns = ev->ts_ns;
 	return TW_OK;
 }
 
+/* cpu_ns: what the thread's CPU clock said at the end, -1 unknown. */
 static enum tw_status close_top(
         struct tw_builder *b, struct track *t, int64_t end_ns, int64_t cpu_ns)
 {
@@ -25,7 +26,7 @@ static enum tw_status close_top(
 	        .kind = TW_EV_SLICE,
 	        .ts_ns = o->start_ns,
 	        .dur_ns = end_ns > o->start_ns ? end_ns - o->start_ns : 0,
-	        .cpu_ns = cpu_ns,
+	        .cpu_ns = o->cpu_ns >= 0 && cpu_ns >= o->cpu_ns ? cpu_ns - o->cpu_ns : -1,
 	        .offset = o->offset,
 	        .sym = o->sym,
 	};
@@ -33,10 +34,11 @@ static enum tw_status close_top(
 	return tw_builder_record(b, t, &ev);
 }
 
-static enum tw_status close_early(struct tw_builder *b, struct track *t, int64_t end_ns)
+static enum tw_status close_early(
+        struct tw_builder *b, struct track *t, int64_t end_ns, int64_t cpu_ns)
 {
 	tw_builder_repair(b, TW_REPAIR_enter_without_exit, t->open[t->n_open - 1].offset, 1);
-	return close_top(b, t, end_ns, -1);
+	return close_top(b, t, end_ns, cpu_ns);
 }
 
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev)
@@ -51,7 +53,7 @@ enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struc
 		return TW_OK;
 	}
 	while (st == TW_OK && t->n_open > at)
-		st = close_early(b, t, ev->ts_ns);
+		st = close_early(b, t, ev->ts_ns, ev->cpu_ns);
 	return st == TW_OK ? close_top(b, t, ev->ts_ns, ev->cpu_ns) : st;
 }
 
@@ -60,6 +62,6 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t)
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && t->n_open)
-		st = close_early(b, t, b->last_ns);
+		st = close_early(b, t, b->last_ns, -1);
 	return st;
 }

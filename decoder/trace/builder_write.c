@@ -334,6 +334,8 @@ static enum tw_status write_thread(
 	        .tid = t->tid,
 	        .name = name_of(w->b, t),
 	        .is_main = is_main(t),
+	        .source = t->source,
+	        .interval_ns = t->interval_ns,
 	};
 	w->info.has_cpu |= t->cpu_ns != NULL;
 	w->tree = tw_tree_builder_new(w->b->limits.max_tree_nodes + t->n / TREE_SHARE);
@@ -363,6 +365,20 @@ static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 	return st;
 }
 
+static enum tw_status write_notes(struct writer *w, struct tw_err *err)
+{
+	uint32_t *thread_ids = tw_mem_alloc(w->b->n_tracks, sizeof *thread_ids);
+	enum tw_status st;
+
+	if (!thread_ids)
+		return no_memory(err);
+	for (uint32_t i = 0; i < w->b->n_tracks; i++)
+		thread_ids[w->order[i]] = i + 1;
+	st = tw_builder_write_notes(w->b, thread_ids, w->out, err);
+	tw_mem_free(thread_ids);
+	return st;
+}
+
 static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 {
 	const struct tw_trace_out_ops *ops = w->out->ops;
@@ -370,6 +386,8 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 
 	for (uint32_t i = 0; st == TW_OK && i < w->b->n_symbols; i++)
 		st = ops->method(w->out, &w->methods[i], err);
+	if (st == TW_OK)
+		st = write_notes(w, err);
 	for (int i = 0; st == TW_OK && i < TW_REPAIR_COUNT; i++) {
 		w->b->repairs[i].what = (enum tw_repair)i;
 		if (w->b->repairs[i].count)
@@ -414,7 +432,7 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 	if (st != TW_OK)
 		return tw_fail(
 		        err, st, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
-	if (b->slices == 0)
+	if (b->slices == 0 && b->n_notes == 0 && b->n_documents == 0)
 		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "not one call could be read");
 	return TW_OK;
 }

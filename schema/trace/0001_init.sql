@@ -1,4 +1,4 @@
--- One decoded trace (application_id 'TWTR', user_version 1).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 2).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
 
@@ -19,7 +19,9 @@ CREATE TABLE trace_thread (
 	max_depth INTEGER NOT NULL,
 	start_ns INTEGER NOT NULL,
 	end_ns INTEGER NOT NULL,
-	busy_ns INTEGER NOT NULL       -- sum of the durations of its roots
+	busy_ns INTEGER NOT NULL,      -- sum of the durations of its roots
+	source TEXT NOT NULL,          -- calls: each was seen; samples: stacks at intervals; counts: no times
+	interval_ns INTEGER NOT NULL   -- of samples; 0 unknown
 ) STRICT;
 
 CREATE TABLE trace_method ( -- the trace's own numbering, most frequent first
@@ -50,6 +52,23 @@ CREATE TABLE trace_tree ( -- merged call tree of a thread, zstd; layout in schem
 	thread_id INTEGER PRIMARY KEY,
 	nodes INTEGER NOT NULL,
 	data BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE trace_note ( -- counters, states, waits, marks by time (decoder/formats/notes.def)
+	note_id INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL,
+	thread_id INTEGER,          -- NULL: of the whole trace
+	ts_ns INTEGER NOT NULL,
+	dur_ns INTEGER,             -- NULL: a moment
+	value INTEGER NOT NULL,     -- what it is says notes.def
+	text TEXT NOT NULL,
+	detail TEXT                 -- a JSON object with more
+) STRICT;
+
+CREATE TABLE trace_document ( -- findings that are no events, as JSON: kind 'anr', ...
+	document_id INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL,
+	json TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE trace_repair ( -- what was lost or mended, by name (decoder/formats/repairs.def)

@@ -35,6 +35,20 @@ static enum tw_status drop_method(
 	return TW_OK;
 }
 
+static enum tw_status drop_note(
+        struct tw_trace_out *o, const struct tw_note_row *n, struct tw_err *err)
+{
+	(void)o, (void)n, (void)err;
+	return TW_OK;
+}
+
+static enum tw_status drop_document(
+        struct tw_trace_out *o, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	(void)o, (void)kind, (void)json, (void)err;
+	return TW_OK;
+}
+
 static enum tw_status drop_repair(
         struct tw_trace_out *out, const struct tw_repair_count *r, struct tw_err *err)
 {
@@ -51,8 +65,8 @@ static enum tw_status drop_info(
 
 static enum tw_status build_dropping(const struct model *m, enum model_form form)
 {
-	static const struct tw_trace_out_ops ops = {
-	        drop_chunk, drop_tree, drop_thread, drop_method, drop_repair, drop_info};
+	static const struct tw_trace_out_ops ops = {drop_chunk, drop_tree, drop_thread, drop_method,
+	        drop_note, drop_document, drop_repair, drop_info};
 	struct tw_trace_out out = {&ops};
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);

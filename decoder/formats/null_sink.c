@@ -1,0 +1,78 @@
+#include "formats/null_sink.h"
+
+static uint32_t null_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
+{
+	(void)s, (void)pid, (void)tid, (void)kind;
+	return 1;
+}
+
+static uint32_t null_method(struct tw_sink *s, uint64_t id)
+{
+	(void)s, (void)id;
+	return 1;
+}
+
+static uint32_t null_name(struct tw_sink *s, struct tw_str name)
+{
+	(void)s, (void)name;
+	return 1;
+}
+
+static enum tw_status null_events(
+        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
+{
+	(void)s, (void)ev, (void)n, (void)err;
+	return TW_OK;
+}
+
+static void null_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
+{
+	(void)s, (void)pid, (void)tid, (void)name;
+}
+
+static void null_clock(struct tw_sink *s, const struct tw_clock *clock)
+{
+	(void)s, (void)clock;
+}
+
+static void null_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	(void)s, (void)what, (void)offset, (void)n;
+}
+
+static void null_source(
+        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns)
+{
+	(void)s, (void)track, (void)source, (void)interval_ns;
+}
+
+static enum tw_status null_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err)
+{
+	(void)s, (void)note, (void)err;
+	return TW_OK;
+}
+
+static enum tw_status null_document(
+        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	(void)s, (void)kind, (void)json, (void)err;
+	return TW_OK;
+}
+
+static const struct tw_sink_ops null_ops = {
+        .track = null_track,
+        .method = null_method,
+        .name = null_name,
+        .events = null_events,
+        .thread_name = null_thread,
+        .clock = null_clock,
+        .source = null_source,
+        .note = null_note,
+        .document = null_document,
+        .repair = null_repair,
+};
+
+struct tw_sink tw_null_sink(void)
+{
+	return (struct tw_sink){&null_ops};
+}

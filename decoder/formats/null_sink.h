@@ -1,0 +1,11 @@
+/*
+ * null_sink.h - a sink that keeps nothing, for looking at an input without decoding it.
+ */
+#ifndef TW_NULL_SINK_H
+#define TW_NULL_SINK_H
+
+#include "formats/sink.h"
+
+struct tw_sink tw_null_sink(void);
+
+#endif

@@ -1,0 +1,220 @@
+#include "formats/stacks.h"
+
+#include <string.h>
+
+enum { BATCH = 256, GAP_INTERVALS = 4 };
+
+struct stack { /* of a track, as its last sample left it */
+	uint32_t track;
+	uint32_t *syms;
+	uint32_t n, cap;
+	int64_t last_ns;
+};
+
+struct tw_stacks {
+	struct tw_arena *arena;
+	struct tw_sink *sink;
+	int64_t interval_ns;
+	uint32_t max_depth;
+	struct stack *stacks;
+	uint32_t n, cap;
+	uint32_t *slots; /* index + 1 by hash of the track; 0 free */
+	uint32_t n_slots;
+	struct tw_event batch[BATCH];
+	unsigned n_batch;
+};
+
+struct tw_stacks *tw_stacks_new(struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, int64_t interval_ns)
+{
+	struct tw_stacks *s = tw_arena_zalloc(a, 1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->arena = a;
+	s->sink = sink;
+	s->interval_ns = interval_ns;
+	s->max_depth = limits->max_depth;
+	return s;
+}
+
+static enum tw_status flush(struct tw_stacks *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (s->n_batch)
+		st = s->sink->ops->events(s->sink, s->batch, s->n_batch, err);
+	s->n_batch = 0;
+	return st;
+}
+
+static enum tw_status tell(struct tw_stacks *s, const struct tw_event *ev, struct tw_err *err)
+{
+	s->batch[s->n_batch++] = *ev;
+	return s->n_batch == BATCH ? flush(s, err) : TW_OK;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the stacks of a trace");
+}
+
+static uint32_t *slot_of(const struct tw_stacks *s, uint32_t track)
+{
+	uint32_t at = (track * 0x9E3779B1u) & (s->n_slots - 1);
+
+	while (s->slots[at] && s->stacks[s->slots[at] - 1].track != track)
+		at = (at + 1) & (s->n_slots - 1);
+	return &s->slots[at];
+}
+
+static bool widen(struct tw_stacks *s)
+{
+	uint32_t cap = s->cap ? s->cap * 2 : 64;
+	struct stack *stacks = tw_arena_alloc(s->arena, cap, sizeof *stacks);
+	uint32_t *slots = tw_arena_zalloc(s->arena, cap, 2 * sizeof *slots);
+
+	if (!stacks || !slots)
+		return false;
+	if (s->n)
+		memcpy(stacks, s->stacks, s->n * sizeof *stacks);
+	s->stacks = stacks;
+	s->slots = slots;
+	s->cap = cap;
+	s->n_slots = cap * 2;
+	for (uint32_t i = 0; i < s->n; i++)
+		*slot_of(s, stacks[i].track) = i + 1;
+	return true;
+}
+
+/* Valid until the next call; NULL: no memory.  A new one is described to the sink. */
+static struct stack *stack_of(struct tw_stacks *s, uint32_t track)
+{
+	uint32_t *slot;
+
+	if (s->n == s->cap && !widen(s))
+		return NULL;
+	slot = slot_of(s, track);
+	if (!*slot) {
+		s->stacks[s->n++] = (struct stack){.track = track, .last_ns = INT64_MIN};
+		*slot = s->n;
+		s->sink->ops->source(s->sink, track, TW_SOURCE_SAMPLES, s->interval_ns);
+	}
+	return &s->stacks[*slot - 1];
+}
+
+static bool reserve(struct tw_stacks *s, struct stack *k, uint32_t n)
+{
+	uint32_t cap = k->cap ? k->cap * 2 : 64;
+	uint32_t *syms;
+
+	if (n <= k->cap)
+		return true;
+	while (cap < n)
+		cap *= 2;
+	syms = tw_arena_alloc(s->arena, cap, sizeof *syms);
+	if (!syms)
+		return false;
+	if (k->n)
+		memcpy(syms, k->syms, k->n * sizeof *syms);
+	k->syms = syms;
+	k->cap = cap;
+	return true;
+}
+
+/* Ends what lies above the first `keep` frames. */
+static enum tw_status leave(struct tw_stacks *s, struct stack *k, uint32_t keep, int64_t at_ns,
+        uint64_t offset, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && k->n > keep) {
+		const struct tw_event ev = {.kind = TW_EV_END,
+		        .ts_ns = at_ns,
+		        .cpu_ns = -1,
+		        .offset = offset,
+		        .track = k->track,
+		        .sym = k->syms[--k->n]};
+
+		st = tell(s, &ev, err);
+	}
+	return st;
+}
+
+static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct tw_sample *sample,
+        uint32_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = k->n; st == TW_OK && i < n; i++) {
+		const struct tw_event ev = {.kind = TW_EV_BEGIN,
+		        .ts_ns = sample->ts_ns,
+		        .cpu_ns = -1,
+		        .offset = sample->offset,
+		        .track = k->track,
+		        .sym = sample->syms[i]};
+
+		k->syms[k->n++] = sample->syms[i];
+		st = tell(s, &ev, err);
+	}
+	return st;
+}
+
+/* What was open ends here when the next sample comes too late to say that it went on. */
+static bool after_gap(const struct tw_stacks *s, const struct stack *k, int64_t ts_ns)
+{
+	return s->interval_ns > 0 && k->n && (ts_ns - k->last_ns) / GAP_INTERVALS > s->interval_ns;
+}
+
+static uint32_t common(const struct stack *k, const uint32_t *syms, uint32_t n)
+{
+	uint32_t same = 0;
+
+	while (same < k->n && same < n && k->syms[same] == syms[same])
+		same++;
+	return same;
+}
+
+static uint32_t within_depth(struct tw_stacks *s, const struct tw_sample *sample)
+{
+	if (sample->n <= s->max_depth)
+		return (uint32_t)sample->n;
+	s->sink->ops->repair(
+	        s->sink, TW_REPAIR_depth_clipped, sample->offset, sample->n - s->max_depth);
+	return s->max_depth;
+}
+
+enum tw_status tw_stacks_add(
+        struct tw_stacks *s, const struct tw_sample *sample, struct tw_err *err)
+{
+	struct stack *k = stack_of(s, sample->track);
+	uint32_t n = within_depth(s, sample);
+	enum tw_status st = TW_OK;
+
+	if (!k || !reserve(s, k, n))
+		return no_memory(err);
+	if (sample->ts_ns < k->last_ns || sample->ts_ns < 0) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_impossible_time, sample->offset, 1);
+		return TW_OK;
+	}
+	if (after_gap(s, k, sample->ts_ns)) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);
+		st = leave(s, k, 0, k->last_ns + s->interval_ns, sample->offset, err);
+	}
+	if (st == TW_OK)
+		st = leave(s, k, common(k, sample->syms, n), sample->ts_ns, sample->offset, err);
+	k->last_ns = sample->ts_ns;
+	return st == TW_OK ? enter(s, k, sample, n, err) : st;
+}
+
+enum tw_status tw_stacks_finish(struct tw_stacks *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < s->n; i++) {
+		struct stack *k = &s->stacks[i];
+
+		st = leave(s, k, 0, k->last_ns + s->interval_ns, TW_NO_OFFSET, err);
+	}
+	return st == TW_OK ? flush(s, err) : st;
+}

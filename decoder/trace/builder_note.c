@@ -1,0 +1,196 @@
+/*
+ * builder_note.c - notes and documents, kept until the trace is written.
+ *
+ * Texts of notes are kept once each; details are rarely the same.  Both count
+ * against the share of memory that names have.
+ */
+#include "trace/builder_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_TEXTS = 256, MAX_DOCUMENTS = 1024, DETAIL_MAX_BYTES = 64 << 10 };
+
+static struct tw_builder *builder_of(struct tw_sink *s)
+{
+	return (struct tw_builder *)(void *)s;
+}
+
+static uint32_t hash(struct tw_str s)
+{
+	uint64_t h = 0xCBF29CE484222325u;
+
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
+	return (uint32_t)(h >> 32 ^ h);
+}
+
+static const char **text_slot(const struct tw_builder *b, struct tw_str text)
+{
+	uint32_t at = hash(text) & (b->cap_texts - 1);
+
+	while (b->texts[at] && !tw_str_eq(tw_str_of(b->texts[at]), text))
+		at = (at + 1) & (b->cap_texts - 1);
+	return &b->texts[at];
+}
+
+static bool widen_texts(struct tw_builder *b)
+{
+	uint32_t old_cap = b->cap_texts;
+	const char **old = b->texts;
+	uint32_t cap = old_cap ? old_cap * 2 : FIRST_TEXTS;
+	const char **fresh;
+
+	if (b->n_texts < old_cap / 2)
+		return true;
+	fresh = tw_mem_zalloc(cap, sizeof *fresh);
+	if (!fresh)
+		return false;
+	b->texts = fresh;
+	b->cap_texts = cap;
+	for (uint32_t i = 0; i < old_cap; i++)
+		if (old[i])
+			*text_slot(b, tw_str_of(old[i])) = old[i];
+	tw_mem_free(old);
+	return true;
+}
+
+/* NULL: no memory.  A NUL ends a text: nothing after it is kept. */
+static const char *keep_text(struct tw_builder *b, struct tw_str *text)
+{
+	const char *nul = text->len ? memchr(text->ptr, 0, text->len) : NULL;
+	const char **slot;
+
+	if (nul)
+		text->len = (size_t)(nul - text->ptr);
+	if (text->len > b->limits.max_name_bytes)
+		text->len = b->limits.max_name_bytes;
+	if (!widen_texts(b))
+		return NULL;
+	slot = text_slot(b, *text);
+	if (!*slot) {
+		*slot = tw_arena_str(b->arena, *text);
+		b->n_texts += *slot != NULL;
+	}
+	return *slot;
+}
+
+static enum tw_status no_memory(struct tw_builder *b, struct tw_err *err)
+{
+	b->status = TW_NOMEM;
+	return tw_fail(
+	        err, TW_NOMEM, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
+}
+
+static bool sane(const struct tw_builder *b, const struct tw_note *n)
+{
+	const int64_t most = INT64_C(1) << 61;
+
+	return n->track <= b->n_tracks && n->ts_ns >= 0 && n->ts_ns <= most && n->dur_ns >= -1 &&
+	       n->dur_ns <= most && n->detail.len <= DETAIL_MAX_BYTES;
+}
+
+static int64_t end_of(const struct tw_note *n)
+{
+	return n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
+}
+
+enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+	struct tw_str text = note->text;
+	const char *kept;
+	const char *detail = "";
+
+	if (b->n_notes >= b->limits.max_notes) {
+		tw_builder_repair(b, TW_REPAIR_note_limit, note->offset, 1);
+		return TW_OK;
+	}
+	if (!sane(b, note)) {
+		tw_builder_repair(b, TW_REPAIR_impossible_time, note->offset, 1);
+		return TW_OK;
+	}
+	kept = keep_text(b, &text);
+	if (note->detail.len)
+		detail = tw_arena_str(b->arena, note->detail);
+	if (!kept || !detail ||
+	        !tw_builder_grow((void **)&b->notes, b->n_notes, &b->cap_notes, sizeof *b->notes))
+		return no_memory(b, err);
+	b->notes[b->n_notes] = (struct note){
+	        .ts_ns = note->ts_ns,
+	        .dur_ns = note->dur_ns,
+	        .value = note->value,
+	        .text = kept,
+	        .detail = detail,
+	        .text_bytes = (uint32_t)text.len,
+	        .detail_bytes = (uint32_t)note->detail.len,
+	        .track = note->track,
+	        .seq = b->n_notes,
+	        .kind = note->kind,
+	};
+	b->n_notes++;
+	if (end_of(note) > b->last_ns)
+		b->last_ns = end_of(note);
+	return TW_OK;
+}
+
+enum tw_status tw_builder_document(
+        struct tw_sink *s, const char *kind, struct tw_str json, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+	char *copy;
+
+	if (b->n_documents >= MAX_DOCUMENTS) {
+		tw_builder_repair(b, TW_REPAIR_note_limit, TW_NO_OFFSET, 1);
+		return TW_OK;
+	}
+	copy = tw_arena_str(b->arena, json);
+	if (!copy || !tw_builder_grow((void **)&b->documents, b->n_documents, &b->cap_documents,
+	                     sizeof *b->documents))
+		return no_memory(b, err);
+	b->documents[b->n_documents++] = (struct document){kind, {copy, json.len}};
+	return TW_OK;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct note *a = pa;
+	const struct note *b = pb;
+
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
+        struct tw_trace_out *out, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (b->n_notes)
+		qsort(b->notes, b->n_notes, sizeof *b->notes, by_time);
+	for (uint32_t i = 0; st == TW_OK && i < b->n_notes; i++) {
+		const struct note *n = &b->notes[i];
+		const struct tw_note_row row = {
+		        .kind = n->kind,
+		        .thread_id = n->track ? thread_ids[n->track - 1] : 0,
+		        .ts_ns = n->ts_ns,
+		        .dur_ns = n->dur_ns,
+		        .value = n->value,
+		        .text = {n->text, n->text_bytes},
+		        .detail = {n->detail, n->detail_bytes},
+		};
+
+		st = out->ops->note(out, &row, err);
+	}
+	for (uint32_t i = 0; st == TW_OK && i < b->n_documents; i++)
+		st = out->ops->document(out, b->documents[i].kind, b->documents[i].json, err);
+	return st;
+}
+
+void tw_builder_free_notes(struct tw_builder *b)
+{
+	tw_mem_free(b->notes);
+	tw_mem_free(b->texts);
+	tw_mem_free(b->documents);
+}

@@ -1,0 +1,241 @@
+/*
+ * api_note.c - what a trace says beside its calls: notes by time, and documents.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "api.h"
+#include "json_write.h"
+#include "view.h"
+
+#define BODY_MAX ((size_t)512 << 20)
+
+enum { NOTES_MAX = 100000, NOTES_DEFAULT = 10000 };
+
+struct answer {
+	const struct tw_view *v;
+	struct tw_buf out;
+	struct tw_json j;
+	const struct tw_thread_info *threads;
+	uint32_t n_threads;
+	struct tw_str kind; /* of documents; "" all */
+	uint64_t n, last;
+};
+
+/* Valid JSON stands as it is: what a damaged file says is left out. */
+static void put_json(struct tw_json *j, struct tw_str text)
+{
+	json_t *o = text.len ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
+
+	if (o)
+		tw_json_raw(j, text);
+	else
+		tw_json_null(j);
+	json_decref(o);
+}
+
+static void put_tid(struct answer *a, uint32_t thread_id)
+{
+	tw_json_key(&a->j, "tid");
+	if (thread_id && thread_id <= a->n_threads)
+		tw_json_int(&a->j, (int64_t)a->threads[thread_id - 1].tid);
+	else
+		tw_json_null(&a->j);
+}
+
+static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct answer *a = arg;
+
+	tw_json_open(&a->j, '{');
+	tw_json_key_int(&a->j, "id", (int64_t)id);
+	tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(n->kind)->name));
+	put_tid(a, n->thread_id);
+	tw_json_key_int(&a->j, "ts_ns", n->ts_ns);
+	tw_json_key(&a->j, "dur_ns");
+	if (n->dur_ns >= 0)
+		tw_json_int(&a->j, n->dur_ns);
+	else
+		tw_json_null(&a->j);
+	tw_json_key_int(&a->j, "value", n->value);
+	tw_json_key_str(&a->j, "text", n->text);
+	tw_json_key(&a->j, "detail");
+	put_json(&a->j, n->detail);
+	tw_json_close(&a->j, '}');
+	a->n++;
+	a->last = id;
+	return tw_buf_status(&a->out) == TW_OK;
+}
+
+static enum tw_status find_thread(
+        const struct answer *a, uint32_t *ret_thread_id, struct tw_err *err)
+{
+	const char *text = tw_req_query(a->v->req, "thread");
+	int64_t tid = 0;
+	enum tw_status st;
+
+	*ret_thread_id = 0;
+	if (!text || !text[0] || strcmp(text, "all") == 0)
+		return TW_OK;
+	st = tw_req_query_i64(a->v->req, "thread", 0, 0, INT64_MAX, &tid, err);
+	for (uint32_t i = 0; st == TW_OK && i < a->n_threads; i++)
+		if (a->threads[i].tid == (uint64_t)tid) {
+			*ret_thread_id = a->threads[i].thread_id;
+			return TW_OK;
+		}
+	return st != TW_OK ? st
+	                   : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no thread %s",
+	                             text);
+}
+
+static enum tw_status read_query(
+        const struct answer *a, struct tw_note_query *q, struct tw_err *err)
+{
+	const struct tw_req *r = a->v->req;
+	const char *kind = tw_req_query(r, "kind");
+	const int64_t most = INT64_C(1) << 61;
+	int64_t after = 0;
+	int64_t limit = 0;
+	enum tw_status st;
+
+	*q = (struct tw_note_query){.kind = TW_NOTE_COUNT};
+	if (kind && kind[0]) {
+		q->kind = tw_note_of_name(kind);
+		if (q->kind == TW_NOTE_COUNT)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "there is no kind of note %.64s", kind);
+	}
+	st = find_thread(a, &q->thread_id, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "from", 0, 0, most, &q->from_ns, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "to", most, 0, most, &q->to_ns, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "after", 0, 0, INT64_MAX, &after, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "limit", NOTES_DEFAULT, 1, NOTES_MAX, &limit, err);
+	q->after = (uint64_t)after;
+	q->limit = (uint32_t)limit;
+	return st;
+}
+
+static enum tw_status put_kinds(struct answer *a, struct tw_err *err)
+{
+	uint64_t counts[TW_NOTE_COUNT];
+	enum tw_status st = tw_trace_file_note_counts(a->v->file, counts, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_key(&a->j, "kinds");
+	tw_json_open(&a->j, '{');
+	for (int i = 0; i < TW_NOTE_COUNT; i++)
+		if (counts[i])
+			tw_json_key_int(&a->j, tw_note_info((enum tw_note_kind)i)->name,
+			        (int64_t)counts[i]);
+	tw_json_close(&a->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
+{
+	struct tw_note_query q;
+	enum tw_status st = read_query(a, &q, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_open(&a->j, '{');
+	tw_json_key(&a->j, "notes");
+	tw_json_open(&a->j, '[');
+	st = tw_trace_file_notes(a->v->file, &q, put_note, a, err);
+	tw_json_close(&a->j, ']');
+	if (st == TW_OK)
+		st = put_kinds(a, err);
+	tw_json_key(&a->j, "next");
+	if (a->n == q.limit)
+		tw_json_int(&a->j, (int64_t)a->last);
+	else
+		tw_json_null(&a->j);
+	tw_json_close(&a->j, '}');
+	return st;
+}
+
+static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
+{
+	struct answer *a = arg;
+
+	if (a->kind.len && !tw_str_eq(a->kind, kind))
+		return true;
+	tw_json_open(&a->j, '{');
+	tw_json_key_str(&a->j, "kind", kind);
+	tw_json_key(&a->j, "content");
+	put_json(&a->j, json);
+	tw_json_close(&a->j, '}');
+	return tw_buf_status(&a->out) == TW_OK;
+}
+
+static enum tw_status answer_documents(struct answer *a, struct tw_err *err)
+{
+	const char *kind = tw_req_query(a->v->req, "kind");
+	enum tw_status st;
+
+	a->kind = tw_str_of(kind ? kind : "");
+	tw_json_open(&a->j, '{');
+	tw_json_key(&a->j, "documents");
+	tw_json_open(&a->j, '[');
+	st = tw_trace_file_documents(a->v->file, put_document, a, err);
+	tw_json_close(&a->j, ']');
+	tw_json_close(&a->j, '}');
+	return st;
+}
+
+static enum tw_status run(struct tw_req *r,
+        enum tw_status (*answer)(struct answer *, struct tw_err *), struct tw_err *err)
+{
+	struct tw_view v;
+	struct answer a = {.v = &v};
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_view_unchanged(&v)) {
+		tw_view_close(&v);
+		return TW_OK;
+	}
+	a.threads = tw_trace_file_threads(v.file, &a.n_threads);
+	tw_buf_init(&a.out, BODY_MAX);
+	a.j = tw_json_to(&a.out);
+	st = answer(&a, err);
+	tw_view_close(&v);
+	if (st == TW_OK && tw_buf_status(&a.out) != TW_OK)
+		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
+	if (st == TW_OK)
+		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);
+	tw_buf_done(&a.out);
+	return st;
+}
+
+static enum tw_status notes(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_notes, err);
+}
+
+static enum tw_status documents(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_documents, err);
+}
+
+const struct tw_route tw_routes_note[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/notes",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = notes,
+                .summary = "counters, states, waits and marks by time"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/documents",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = documents,
+                .summary = "findings that are no events, such as an ANR's threads and locks"},
+        {0},
+};

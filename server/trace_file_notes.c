@@ -1,0 +1,128 @@
+/*
+ * trace_file_notes.c - notes and documents of a trace file.  Files of schema 1 have none.
+ */
+#include "trace_file_internal.h"
+
+static struct tw_str text_at(sqlite3_stmt *s, int col)
+{
+	const char *p = (const char *)sqlite3_column_text(s, col);
+
+	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
+}
+
+static enum tw_status prepare(
+        struct tw_trace_file *f, const char *sql, sqlite3_stmt **ret, struct tw_err *err)
+{
+	if (sqlite3_prepare_v2(tw_trace_file_db(f), sql, -1, ret, NULL) == SQLITE_OK)
+		return TW_OK;
+	return tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err);
+}
+
+static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
+{
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+		return TW_OK;
+	return tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err);
+}
+
+static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
+{
+	(void)sqlite3_bind_int64(s, 1, (int64_t)q->after);
+	(void)sqlite3_bind_int64(s, 2, q->from_ns);
+	(void)sqlite3_bind_int64(s, 3, q->to_ns);
+	if (q->kind != TW_NOTE_COUNT)
+		(void)sqlite3_bind_text(s, 4, tw_note_info(q->kind)->name, -1, SQLITE_STATIC);
+	if (q->thread_id)
+		(void)sqlite3_bind_int64(s, 5, q->thread_id);
+	(void)sqlite3_bind_int64(s, 6, q->limit);
+}
+
+static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
+{
+	enum tw_note_kind kind = tw_note_of_name(text_at(s, 1).ptr);
+	const struct tw_note_row row = {
+	        .kind = kind,
+	        .thread_id = (uint32_t)sqlite3_column_int64(s, 2),
+	        .ts_ns = sqlite3_column_int64(s, 3),
+	        .dur_ns =
+	                sqlite3_column_type(s, 4) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 4),
+	        .value = sqlite3_column_int64(s, 5),
+	        .text = text_at(s, 6),
+	        .detail = text_at(s, 7),
+	};
+
+	if (kind == TW_NOTE_COUNT)
+		return true; /* written by a newer decoder */
+	return each(arg, (uint64_t)sqlite3_column_int64(s, 0), &row);
+}
+
+enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note_query *q,
+        tw_note_fn each, void *arg, struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	enum tw_status st;
+	int rc = SQLITE_DONE;
+
+	if (!tw_trace_file_has_notes(f))
+		return TW_OK;
+	st = prepare(f,
+	        "SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail"
+	        " FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"
+	        " AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5)"
+	        " ORDER BY note_id LIMIT ?6",
+	        &s, err);
+	if (st != TW_OK)
+		return st;
+	bind_query(s, q);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+		if (!pass_on(s, each, arg))
+			break;
+	st = ended(f, rc, err);
+	(void)sqlite3_finalize(s);
+	return st;
+}
+
+enum tw_status tw_trace_file_note_counts(
+        struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	enum tw_status st;
+	int rc;
+
+	for (int i = 0; i < TW_NOTE_COUNT; i++)
+		ret[i] = 0;
+	if (!tw_trace_file_has_notes(f))
+		return TW_OK;
+	st = prepare(f, "SELECT kind, count(*) FROM trace_note GROUP BY kind", &s, err);
+	if (st != TW_OK)
+		return st;
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		enum tw_note_kind kind = tw_note_of_name(text_at(s, 0).ptr);
+
+		if (kind != TW_NOTE_COUNT)
+			ret[kind] = (uint64_t)sqlite3_column_int64(s, 1);
+	}
+	st = ended(f, rc, err);
+	(void)sqlite3_finalize(s);
+	return st;
+}
+
+enum tw_status tw_trace_file_documents(
+        struct tw_trace_file *f, tw_document_fn each, void *arg, struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	enum tw_status st;
+	int rc;
+
+	if (!tw_trace_file_has_notes(f))
+		return TW_OK;
+	st = prepare(f, "SELECT kind, json FROM trace_document ORDER BY document_id", &s, err);
+	if (st != TW_OK)
+		return st;
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+		if (!each(arg, text_at(s, 0), text_at(s, 1)))
+			break;
+	st = ended(f, rc, err);
+	(void)sqlite3_finalize(s);
+	return st;
+}
