@@ -131,8 +131,7 @@ test('the wheel zooms, the address holds the view, a reload keeps it', async (t)
 	}
 	await page.waitForFunction((b) => document.querySelector('.under .quiet').textContent !== b, before);
 	const zoomed = await page.locator('.under .quiet').first().innerText();
-	const at = new URL(page.url());
-	assert.ok(at.searchParams.get('from') && at.searchParams.get('to'));
+	await page.waitForURL(/from=\d+&to=\d+/);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
 	assert.equal(await page.locator('.under .quiet').first().innerText(), zoomed);

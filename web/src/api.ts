@@ -102,7 +102,7 @@ export const api = {
 	threads: (id: string) => get<{ threads: Thread[] }>(`${trace(id)}/threads`),
 	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
 	methods: (id: string, p: Params, s?: AbortSignal) =>
-		get<{ methods: Method[]; total: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
+		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
 	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s),
 	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),

@@ -3,18 +3,17 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Thread } from './api';
 import { currentProject } from './api';
 import { palette } from './color';
-import { count, duration, tickStep } from './format';
-import type { FromWorker, Hit, ToWorker } from './messages';
+import { drawLabels, drawRuler, drawSelection, ROW, RULER } from './chartdraw';
+import { count, duration } from './format';
+import type { About, FromWorker, Hit, ToWorker } from './messages';
 import { Minimap } from './minimap';
 import type { Label, View } from './paint';
 import { Busy, Failure, useWidth } from './parts';
 import { cssPixel, dark } from './theme';
-import { Tip } from './tip';
+import { CallTip } from './tip';
 
 declare const WORKER_URL: string;
 
-const ROW = 18;
-const RULER = 22;
 const HEIGHT = 380;
 
 export interface ChartProps {
@@ -30,6 +29,9 @@ export interface ChartProps {
 	onView: (from: number, to: number) => void;
 	onSelect: (range: [number, number] | null) => void;
 	step: { turn: number; forward: boolean };
+	row: number; // the first that is shown
+	onRow: (row: number) => void;
+	onFound: (calls: number | null) => void;
 }
 
 interface Progress {
@@ -37,7 +39,6 @@ interface Progress {
 	total: number;
 	slices: number;
 	complete: boolean;
-	rows: number;
 }
 
 /** The worker of this chart, and its answers by kind. */
@@ -50,54 +51,9 @@ function useWorker(p: ChartProps, on: (m: FromWorker) => void) {
 		worker.onmessage = (e) => hear.current(e.data as FromWorker);
 		return () => worker.terminate();
 	}, []);
-	useEffect(() => {
-		say({ kind: 'load', id: p.thread.thread_id, trace: p.trace, project: currentProject(), tid: p.thread.tid });
-	}, [p.thread.thread_id]);
-	return say;
-}
-
-function drawRuler(g: CanvasRenderingContext2D, p: ChartProps, width: number, ink: string): void {
-	const span = p.to - p.from;
-	const step = tickStep(span, width / 110);
-	g.fillStyle = ink;
-	g.strokeStyle = ink;
-	g.globalAlpha = 0.75;
-	g.textBaseline = 'middle';
-	g.font = '11px system-ui, sans-serif';
-	const first = Math.ceil((p.from - p.start) / step) * step;
-	const near = step < first / 200; // far in: the first mark in full, the others from there
-	for (let t = first, i = 0; t <= p.to - p.start; t += step, i++) {
-		const x = ((t + p.start - p.from) / span) * width;
-		g.fillRect(x, RULER - 6, 1, 6);
-		g.fillText(near && i > 0 ? `+${duration(t - first)}` : near ? exact(t, step) : duration(t), x + 4, RULER / 2);
-	}
-	g.globalAlpha = 1;
-}
-
-/** Seconds with as many digits as the step needs. */
-function exact(ns: number, step: number): string {
-	return `${(ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))))} s`;
-}
-
-function drawLabels(g: CanvasRenderingContext2D, labels: Label[], names: string[], dpr: number, faded: boolean, ink: string): void {
-	g.font = '11px system-ui, sans-serif';
-	g.textBaseline = 'middle';
-	g.fillStyle = ink;
-	g.globalAlpha = faded ? 0.65 : 1;
-	for (const l of labels) {
-		const name = l.merged > 1 ? `${count(l.merged)} short calls` : short(names[l.method] ?? '');
-		const room = Math.floor((l.w / dpr - 6) / 6.1);
-		if (room < 2) continue;
-		const text = name.length > room ? name.slice(0, room - 1) + '…' : name;
-		g.fillText(text, l.x / dpr + 4, RULER + l.y / dpr + (ROW - 1) / 2 + 0.5);
-	}
-	g.globalAlpha = 1;
-}
-
-function short(name: string): string {
-	const method = name.lastIndexOf('.');
-	const cls = name.lastIndexOf('.', method - 1);
-	return name.slice(cls + 1);
+	const load = () => say({ kind: 'load', id: p.thread.thread_id, trace: p.trace, project: currentProject(), tid: p.thread.tid });
+	useEffect(load, [p.thread.thread_id]);
+	return { say, load };
 }
 
 export function Chart(p: ChartProps) {
@@ -108,10 +64,11 @@ export function Chart(p: ChartProps) {
 	const dirty = useRef(false);
 	const last = useRef<{ view: View; labels: Label[]; image: ImageData } | null>(null);
 	const drag = useRef<{ x: number; y: number; from: number; to: number; top: number; select: boolean; moved: boolean } | null>(null);
-	const [top, scroll] = useState(0);
+	const [top, putTop] = useState(p.row * ROW);
 	const [progress, report] = useState<Progress | null>(null);
 	const [error, fail] = useState<string | null>(null);
-	const [hit, point] = useState<{ hit: Hit; x: number; y: number } | null>(null);
+	const [hit, point] = useState<{ hit: Hit; about: About } | null>(null);
+	const [at, follow] = useState<[number, number]>([0, 0]); // the pointer, in the window
 	const [rows, list] = useState<Hit[] | null>(null);
 	const [picking, pick] = useState<[number, number] | null>(null);
 	const asked = useRef(0);
@@ -122,26 +79,32 @@ export function Chart(p: ChartProps) {
 	const state = useRef({ ...p, top, width, height });
 	state.current = { ...p, top: Math.min(top, maxTop), width, height };
 
-	const say = useWorker(p, (m) => {
+	const { say, load } = useWorker(p, (m) => {
 		if (m.kind === 'progress' && m.id === state.current.thread.thread_id) {
 			report(m);
 			repaint();
 		} else if (m.kind === 'failed' && m.id === state.current.thread.thread_id) fail(m.message);
 		else if (m.kind === 'painted') painted(m);
-		else if (m.kind === 'hit' && m.id === asked.current) point((h) => (m.hit && h ? { ...h, hit: m.hit } : m.hit ? { hit: m.hit, x: mouse.current[0], y: mouse.current[1] } : null));
+		else if (m.kind === 'hit' && m.id === asked.current) point(m.hit && { hit: m.hit, about: m.about });
+		else if (m.kind === 'found') p.onFound(m.calls);
 		else if (m.kind === 'visible') list(m.calls);
 		else if (m.kind === 'next' && m.hit) showHit(m.hit);
 	});
 
-	const mouse = useRef<[number, number]>([0, 0]);
 	const found = useRef<Hit | null>(null);
+
+	function scroll(to: number): void {
+		const px = Math.max(0, Math.min(maxTop, to));
+		putTop(px);
+		p.onRow(Math.round(px / ROW));
+	}
 
 	function showHit(h: Hit): void {
 		found.current = h;
 		const span = Math.max((h.end - h.start) * 4, 1000);
 		const middle = (h.start + h.end) / 2;
 		move(middle - span / 2, middle + span / 2);
-		scroll(Math.max(0, Math.min(maxTop, h.depth * ROW - height / 2)));
+		scroll(h.depth * ROW - height / 2);
 	}
 
 	function move(from: number, to: number): void {
@@ -191,20 +154,14 @@ export function Chart(p: ChartProps) {
 		g.clearRect(0, 0, canvas.current!.width, canvas.current!.height);
 		g.putImageData(l.image, 0, RULER * dpr);
 		g.setTransform(dpr, 0, 0, dpr, 0, 0);
-		drawRuler(g, state.current, state.current.width, style.getPropertyValue('--ink'));
-		drawLabels(g, l.labels, state.current.names, dpr, state.current.matches !== null, style.getPropertyValue('--flame-ink'));
-		drawSelection(g);
-	}
-
-	function drawSelection(g: CanvasRenderingContext2D): void {
+		const color = (name: string) => style.getPropertyValue(name);
 		const s = state.current;
+		const [plain, lit, faded] = [color('--flame-ink'), color('--hit-ink'), color('--faded-ink')];
+		drawRuler(g, s.from, s.to, s.start, s.width, color('--quiet'));
+		drawLabels(g, l.labels, s.names, dpr, (m) => (!s.matches ? plain : s.matches[m] ? lit : faded));
 		const range = picking ?? s.selection;
-		if (!range) return;
-		const at = (t: number) => ((t - s.from) / (s.to - s.from)) * s.width;
-		const [a, b] = [at(Math.min(...range)), at(Math.max(...range))];
-		g.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--select');
-		g.fillRect(0, RULER, Math.max(0, a), s.height);
-		g.fillRect(b, RULER, Math.max(0, s.width - b), s.height);
+		const x = (t: number) => ((t - s.from) / (s.to - s.from)) * s.width;
+		if (range) drawSelection(g, x(Math.min(...range)), x(Math.max(...range)), s.width, s.height, color('--select'), color('--accent'));
 	}
 
 	useEffect(() => {
@@ -213,19 +170,22 @@ export function Chart(p: ChartProps) {
 		repaint();
 	}, [p.names, p.matches, dark.value]);
 	useEffect(repaint, [p.from, p.to, top, width, height]);
+	useEffect(() => {
+		if (Math.round(top / ROW) !== p.row) putTop(Math.min(maxTop, p.row * ROW));
+	}, [p.row]);
 	useEffect(draw, [p.selection, picking]);
 	useEffect(() => {
 		fail(null);
 		report(null);
 		list(null);
-		scroll(0);
 		found.current = null;
 	}, [p.thread.thread_id]);
 	useEffect(() => {
 		if (p.step.turn === 0) return;
 		const s = state.current;
 		const f = found.current;
-		say({ kind: 'next', id: 0, after: f ? f.start : p.step.forward ? s.from : s.to, row: f ? f.depth : -1, forward: p.step.forward });
+		const after = f ? { start: f.start, row: f.depth, index: f.index } : { start: p.step.forward ? s.from : s.to, row: -1, index: -1 };
+		say({ kind: 'next', id: 0, after, forward: p.step.forward });
 	}, [p.step.turn]);
 
 	const timeAt = (x: number) => state.current.from + (x / state.current.width) * (state.current.to - state.current.from);
@@ -233,7 +193,7 @@ export function Chart(p: ChartProps) {
 	const onWheel = (e: WheelEvent) => {
 		e.preventDefault();
 		const s = state.current;
-		if (e.shiftKey && !e.ctrlKey) scroll(Math.max(0, Math.min(maxTop, s.top + e.deltaY)));
+		if (e.shiftKey && !e.ctrlKey) scroll(s.top + e.deltaY);
 		else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
 			const d = (e.deltaX / s.width) * (s.to - s.from);
 			move(s.from + d, s.to + d);
@@ -253,10 +213,9 @@ export function Chart(p: ChartProps) {
 	};
 	const onMove = (e: PointerEvent) => {
 		const d = drag.current;
-		mouse.current = [e.offsetX, e.offsetY];
 		if (!d) {
 			asked.current++;
-			point((h) => (h ? { ...h, x: e.offsetX, y: e.offsetY } : h));
+			follow([e.clientX, e.clientY]);
 			if (e.offsetY < RULER) point(null);
 			else say({ kind: 'hit', id: asked.current, row: Math.floor((e.offsetY - RULER + state.current.top) / ROW), time: timeAt(e.offsetX) });
 			return;
@@ -267,7 +226,7 @@ export function Chart(p: ChartProps) {
 		else {
 			const shift = ((d.x - e.offsetX) / width) * (d.to - d.from);
 			move(d.from + shift, d.to + shift);
-			scroll(Math.max(0, Math.min(maxTop, d.top + d.y - e.offsetY)));
+			scroll(d.top + d.y - e.offsetY);
 		}
 	};
 	const onUp = (e: PointerEvent) => {
@@ -291,7 +250,7 @@ export function Chart(p: ChartProps) {
 			w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.2), d: () => pan(0.2),
 			'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => move(s.start, s.end),
 			ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
-			ArrowDown: () => scroll(Math.min(maxTop, s.top + 3 * ROW)), ArrowUp: () => scroll(Math.max(0, s.top - 3 * ROW)),
+			ArrowDown: () => scroll(s.top + 3 * ROW), ArrowUp: () => scroll(s.top - 3 * ROW),
 			Escape: () => p.onSelect(null),
 			Enter: () => s.selection && move(s.selection[0], s.selection[1]),
 		};
@@ -311,9 +270,9 @@ export function Chart(p: ChartProps) {
 					aria-label={`Calls of ${p.thread.name || p.thread.tid} over time, ${count(p.thread.slices)} in all. The table of visible calls below holds the same.`}
 					onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onDblClick={onDouble}
 					onPointerLeave={() => !drag.current && (asked.current++, point(null))} onKeyDown={onKey} />
-				{hit && !drag.current && <Tip hit={hit.hit} name={p.names[hit.hit.method] ?? ''} start={p.start} x={hit.x} y={hit.y} width={width} />}
+				{hit && !drag.current && <CallTip hit={hit.hit} about={hit.about} name={p.names[hit.hit.method] ?? ''} start={p.start} x={at[0]} y={at[1]} />}
 			</div>
-			{error && <Failure error={new Error(error)} />}
+			{error && <Failure error={new Error(error)} retry={() => { fail(null); load(); }} />}
 			<div class="row under">
 				{busy && !error && <Busy what={progress ? `Loading calls, ${Math.round((100 * progress.loaded) / Math.max(1, progress.total))} %` : 'Loading calls'} />}
 				{!busy && <span class="quiet" data-ready="1">{count(progress.slices)} calls, {duration(p.to - p.from)} in view</span>}
@@ -339,7 +298,8 @@ function VisibleCalls({ calls, names, start }: { calls: Hit[]; names: string[]; 
 					<th scope="col" class="num">Depth</th><th scope="col">Method</th></tr></thead>
 				<tbody>{calls.map((c, i) => (
 					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
-						<td class="num">{c.depth}</td><td class="mono">{names[c.method]}</td></tr>))}</tbody>
+						<td class="num">{c.depth}</td>
+						<td class="mono name">{c.merged > 1 ? `${count(c.merged)} short calls, the longest ${names[c.method]}` : names[c.method]}</td></tr>))}</tbody>
 			</table>
 		</div>
 	);

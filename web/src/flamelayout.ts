@@ -50,3 +50,55 @@ export function pathOf(f: Flame, node: number): number[] {
 	for (let i = node; i > 0; i = f.parent[i]) if (f.method[i] >= 0) path.unshift(f.method[i]);
 	return path;
 }
+
+/** Where a key leads from a node: parent, first (heaviest) child, siblings; the node itself when there is none. */
+export function walk(f: Flame, b: Boxes, node: number, key: string): number {
+	if (key === 'ArrowUp') return f.parent[node];
+	if (key === 'ArrowDown') return node + 1 < b.n && f.parent[node + 1] === node ? node + 1 : node;
+	if (key === 'Home') return 0;
+	const row = b.byRow[b.depth[node]];
+	const other = row[row.indexOf(node) + (key === 'ArrowLeft' ? -1 : 1)];
+	return other !== undefined && node !== 0 && f.parent[other] === f.parent[node] ? other : node;
+}
+
+/** The direct children of node 0, in the order of the answer. */
+export function childrenOf(f: Flame): number[] {
+	const out: number[] = [];
+	for (let i = 1; i < f.parent.length; i++) if (f.parent[i] === 0) out.push(i);
+	return out;
+}
+
+/** A question about a flame graph: methods from the view's top, and how many of the heaviest
+ *  children are left out. */
+export interface Place {
+	path: number[];
+	skip: number;
+}
+
+/** Where a node leads when it is opened, `at` being where the graph was asked for: the node as the
+ *  root, or for a rest its parent without the children that are shown. */
+export function placeOf(f: Flame, at: Place, node: number): Place {
+	const path = [...at.path, ...pathOf(f, node)];
+	if (f.other[node] === 0 || node === 0) return { path, skip: 0 };
+	const parent = f.parent[node];
+	let shown = 0;
+	for (let i = parent + 1; i < f.parent.length; i++) if (f.parent[i] === parent && !f.other[i]) shown++;
+	return { path, skip: (parent === 0 ? at.skip : 0) + shown };
+}
+
+/** One step back: from a rest to what it is the rest of, else to the caller above. */
+export function above(at: Place): Place {
+	return at.skip ? { path: at.path, skip: 0 } : { path: at.path.slice(0, -1), skip: 0 };
+}
+
+/** Without the children that are wide enough to be seen; null when none is narrower, or all are. */
+export function narrow(f: Flame, at: Place, width: number): { place: Place; nodes: number } | null {
+	let wide = 0;
+	let nodes = 0;
+	for (const i of childrenOf(f)) {
+		if (f.other[i]) nodes += f.other[i];
+		else if ((f.value[i] / (f.value[0] || 1)) * width >= 1) wide++;
+		else nodes++;
+	}
+	return wide && nodes ? { place: { path: at.path, skip: at.skip + wide }, nodes } : null;
+}

@@ -1,8 +1,9 @@
 // The table of methods: what the canvases show, as numbers.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Method } from './api';
 import { count, duration, percent, splitName } from './format';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
+import { number, set, text } from './route';
 
 const COLUMNS: [string, string, (m: Method) => string][] = [
 	['count', 'Calls', (m) => count(m.count)],
@@ -11,47 +12,82 @@ const COLUMNS: [string, string, (m: Method) => string][] = [
 	['max_ns', 'Longest', (m) => duration(m.max_ns)],
 ];
 const STEP = 25;
+const ROWS_MAX = 10000;
+const TYPING_MS = 200;
 
-export function MethodsPanel({ id, thread, range, busyNs, mappingTurn, onFind }: {
-	id: string; thread: string; range: [number, number] | null; busyNs: number; mappingTurn: number; onFind: (name: string) => void;
+function Sorted({ by, label }: { by: string; label: string }) {
+	const now = text('sort') || 'self_ns';
+	const usual = by === 'name' ? 'asc' : 'desc';
+	const order = now === by ? text('order') || usual : '';
+	const pick = () => {
+		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
+		set({ sort: by === 'self_ns' ? null : by, order: to === usual ? null : to });
+	};
+	return (
+		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+			<button class="plain" onClick={pick}>{label}<span class="arrow" aria-hidden="true">{order ? (order === 'asc' ? '↑' : '↓') : ''}</span></button>
+		</th>
+	);
+}
+
+function Filter() {
+	const value = text('filter');
+	const [typed, put] = useState(value);
+	const timer = useRef(0);
+	useEffect(() => put(value), [value]);
+	const change = (v: string) => {
+		put(v);
+		clearTimeout(timer.current);
+		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
+	};
+	return <label class="inline">Filter
+		<input type="search" value={typed} placeholder="part of a name" onInput={(e) => change(e.currentTarget.value)} /></label>;
+}
+
+function Row({ m, busy, onFind }: { m: Method; busy: number; onFind: (name: string) => void }) {
+	const share = m.self_ns / (busy || 1);
+	const [pkg, rest] = splitName(m.name);
+	return (
+		<tr>
+			<td class="mono name"><button class="plain" title="Show where it runs" onClick={() => onFind(m.name)}>
+				<span class="quiet">{pkg}</span>{rest}</button></td>
+			{COLUMNS.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
+			<td class="num share"><span class="bar" style={{ width: `${Math.min(100, share * 100)}%` }} /><span>{percent(share)}</span></td>
+		</tr>
+	);
+}
+
+export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: {
+	id: string; thread: string; range: [number, number] | null; mappingTurn: number; scope: preact.ComponentChild; onFind: (name: string) => void;
 }) {
-	const [sort, order] = useState<[string, string]>(['self_ns', 'desc']);
-	const [q, filter] = useState('');
-	const [limit, more] = useState(STEP);
-	const params = { thread, from: range?.[0], to: range?.[1], sort: sort[0], order: sort[1], q, limit };
+	const sort = text('sort') || 'self_ns';
+	const order = text('order') || (sort === 'name' ? 'asc' : 'desc');
+	const q = text('filter');
+	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
+	const params = { thread, from: range?.[0], to: range?.[1], sort, order, q, limit };
 	const page = useLoad(JSON.stringify(params) + mappingTurn, (s) => api.methods(id, params, s));
 	const v = page.value;
 	const tsv = () => ['method\tcalls\tself_ns\ttotal_ns\tlongest_ns',
 		...(v?.methods ?? []).map((m) => [m.name, m.count, m.self_ns, m.total_ns, m.max_ns].join('\t'))].join('\n');
 	return (
-		<Panel title="Methods" aside={<>
-			<label class="inline">Filter <input type="search" value={q} onInput={(e) => { filter(e.currentTarget.value); more(STEP); }} /></label>
-			{v && <Copy text={tsv()} label="Copy as TSV" />}
-		</>}>
+		<Panel title="Methods" aside={<>{scope}<Filter />{v && v.methods.length > 0 && <Copy text={tsv()} label="Copy as TSV" />}</>}>
 			{page.error && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what="Adding up" />}
-			{v && <div class={`scroll ${page.busy ? 'stale' : ''}`}>
+			{v && v.total === 0 && <p class="quiet">{q ? 'No method that was called here has this in its name.' : 'No call in this part.'}</p>}
+			{v && v.total > 0 && <div class={`scroll ${page.busy ? 'stale' : ''}`}>
 				<table class="methods">
 					<thead><tr>
-						<th scope="col" aria-sort={sort[0] === 'name' ? (sort[1] === 'asc' ? 'ascending' : 'descending') : 'none'}>
-							<button class="plain" onClick={() => order(['name', sort[0] === 'name' && sort[1] === 'asc' ? 'desc' : 'asc'])}>Method</button></th>
-						{COLUMNS.map(([key, label]) => (
-							<th key={key} scope="col" class="num" aria-sort={sort[0] === key ? (sort[1] === 'asc' ? 'ascending' : 'descending') : 'none'}>
-								<button class="plain" onClick={() => order([key, sort[0] === key && sort[1] === 'desc' ? 'asc' : 'desc'])}>
-									{label}{sort[0] === key ? (sort[1] === 'asc' ? ' ↑' : ' ↓') : ''}</button></th>))}
+						<Sorted by="name" label="Method" />
+						{COLUMNS.map(([key, label]) => <Sorted key={key} by={key} label={label} />)}
 						<th scope="col" class="num">Self share</th>
 					</tr></thead>
-					<tbody>{v.methods.map((m) => (
-						<tr key={m.method}>
-							<td class="mono name"><button class="plain" title="Show where it runs" onClick={() => onFind(m.name)}>
-								<span class="quiet">{splitName(m.name)[0]}</span>{splitName(m.name)[1]}</button></td>
-							{COLUMNS.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
-							<td class="num share"><span class="bar" style={{ width: `${Math.min(100, (100 * m.self_ns) / (busyNs || 1))}%` }} />{percent(m.self_ns / (busyNs || 1))}</td>
-						</tr>))}</tbody>
+					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} busy={v.busy_ns} onFind={onFind} />)}</tbody>
 				</table>
 			</div>}
-			{v && <div class="row under"><span class="quiet">{count(Math.min(limit, v.methods.length))} of {count(v.total)} methods{v.partial ? ', not complete: the time for this query ran out' : ''}</span>
-				{v.methods.length < v.total && <button class="small" onClick={() => more(limit * 4)}>Show more</button>}</div>}
+			{v && v.total > 0 && <div class="row under">
+				<span class="quiet">{count(v.methods.length)} of {count(v.total)} methods; shares are of {duration(v.busy_ns)} busy time{v.partial ? '; not complete: the time for this query ran out' : ''}</span>
+				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>Show more</button>}
+			</div>}
 		</Panel>
 	);
 }

@@ -1,38 +1,62 @@
 // Handing a trace to the Perfetto UI: open its window, wait for PONG, post the bytes.
+import { call } from './api';
 
 const PING_MS = 100;
 const WAIT_MS = 30000;
 
-function answered(w: Window, origin: string): Promise<void> {
+/** The browser would not open the window. */
+export class Blocked extends Error {
+	constructor() {
+		super('This browser blocked the window of the Perfetto UI. Allow pop-ups for this page and try again, or download the file and open it there yourself.');
+	}
+}
+
+/** Ends with the first PONG; fails when the window is closed, or nothing answers for long. */
+function answered(w: Window, origin: string, stop: AbortController): Promise<void> {
 	return new Promise((resolve, reject) => {
-		const timer = setInterval(() => w.postMessage('PING', origin), PING_MS);
 		const end = (done: () => void) => {
 			clearInterval(timer);
 			clearTimeout(limit);
 			removeEventListener('message', hear);
 			done();
 		};
+		const fail = (message: string) => end(() => {
+			stop.abort();
+			reject(new Error(message));
+		});
+		const timer = setInterval(() => {
+			if (w.closed) fail('The window of the Perfetto UI was closed before it had the trace.');
+			else w.postMessage('PING', origin);
+		}, PING_MS);
 		const hear = (e: MessageEvent) => {
 			if (e.source === w && e.origin === origin && e.data === 'PONG') end(resolve);
 		};
-		const limit = setTimeout(
-			() => end(() => reject(new Error(`The Perfetto UI at ${origin} did not answer. Can this browser reach it?`))), WAIT_MS);
+		const limit = setTimeout(() => fail(`The Perfetto UI at ${origin} did not answer. Can this browser reach it?`), WAIT_MS);
 		addEventListener('message', hear);
 	});
 }
 
+export interface Handover {
+	ui: string;
+	file: string;      // where the bytes come from
+	title: string;
+	permalink: string; // back to this view
+}
+
 /** Must be called from a click, or the browser blocks the window. */
-export async function openInPerfetto(ui: string, from: string, title: string, permalink: string,
-	on: (what: string) => void): Promise<void> {
-	const origin = new URL(ui).origin;
-	const w = window.open(ui);
-	if (!w) throw new Error('The browser blocked the window. Allow pop-ups for this page and try again.');
+export async function openInPerfetto(h: Handover, on: (what: string) => void): Promise<void> {
+	const origin = new URL(h.ui).origin;
+	const w = window.open(h.ui);
+	if (!w) throw new Blocked();
+	const stop = new AbortController();
 	on('Making the Perfetto file');
-	const [buffer] = await Promise.all([fetch(from).then((r) => {
-		if (!r.ok) throw new Error(`The server answered ${r.status} when asked for the Perfetto file.`);
-		return r.arrayBuffer();
-	}), answered(w, origin)]);
+	const there = answered(w, origin, stop);
+	const bytes = call(h.file, { signal: stop.signal }).then((r) => r.arrayBuffer());
+	bytes.catch(() => {}); // told by `there` when the window was closed
+	await Promise.race([there, bytes]);
+	const [buffer] = await Promise.all([bytes, there]);
+	if (w.closed) throw new Error('The window of the Perfetto UI was closed before it had the trace.');
 	on('Handing it over');
-	w.postMessage({ perfetto: { buffer, title, url: permalink, fileName: `${title.replace(/[^\w.-]+/g, '_')}.perfetto-trace`, localOnly: true } },
-		origin, [buffer]);
+	w.postMessage({ perfetto: { buffer, title: h.title, url: h.permalink,
+		fileName: `${h.title.replace(/[^\w.-]+/g, '_')}.perfetto-trace`, localOnly: true } }, origin, [buffer]);
 }

@@ -1,17 +1,39 @@
-// The address is the state: path and query as signals, written back without reloading.
+// The address is the state: path and query as signals.  Steps for the back button are written at
+// once; the rest, which may change with every turn of a wheel, a moment later: browsers limit how
+// often a page may write its address.
 import { signal } from '@preact/signals';
+
+const WRITE_MS = 250;
 
 export const path = signal(location.pathname);
 export const query = signal(new URLSearchParams(location.search));
 
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function address(): string {
+	const s = query.value.toString();
+	return path.value + (s ? '?' + s : '');
+}
+
+/** Writes what waits to be written. */
+export function flush(): void {
+	clearTimeout(timer);
+	timer = undefined;
+	if (address() !== location.pathname + location.search) history.replaceState(history.state, '', address());
+}
+
 function read(): void {
+	clearTimeout(timer);
+	timer = undefined;
 	path.value = location.pathname;
 	query.value = new URLSearchParams(location.search);
 }
 
 addEventListener('popstate', read);
+addEventListener('pagehide', flush);
 
 export function go(to: string): void {
+	flush();
 	history.pushState(null, '', to);
 	read();
 	scrollTo(0, 0);
@@ -19,17 +41,21 @@ export function go(to: string): void {
 
 /** Changes some of the query; null or '' removes. `push` makes a step for the back button. */
 export function set(changes: Record<string, string | number | null>, push = false): void {
-	const q = new URLSearchParams(location.search);
+	const before = address();
+	const q = new URLSearchParams(query.value);
 	for (const [k, v] of Object.entries(changes)) {
 		if (v === null || v === '') q.delete(k);
 		else q.set(k, String(v));
 	}
 	const s = q.toString();
-	const to = location.pathname + (s ? '?' + s : '');
-	if (to === location.pathname + location.search) return;
-	if (push) history.pushState(null, '', to);
-	else history.replaceState(null, '', to);
-	read();
+	const to = path.value + (s ? '?' + s : '');
+	if (to === before) return;
+	if (push) {
+		flush();
+		history.pushState(null, '', to);
+	}
+	query.value = q;
+	if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
 export function text(name: string): string {
@@ -38,7 +64,7 @@ export function text(name: string): string {
 
 export function number(name: string): number | null {
 	const v = query.value.get(name);
-	return v !== null && /^\d+$/.test(v) ? Number(v) : null;
+	return v !== null && /^\d{1,16}$/.test(v) ? Number(v) : null;
 }
 
 /** A click that stays on the page, unless the browser is asked for a tab of its own. */

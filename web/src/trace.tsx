@@ -1,15 +1,16 @@
 // One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, type Thread, type Trace } from './api';
+import { api, currentProject, type Thread, type Trace } from './api';
 import { Chart } from './chart';
 import { count, duration } from './format';
 import { FlamePanel } from './flame';
 import { Keys } from './keys';
+import { matching } from './matching';
 import { MethodsPanel } from './methods';
-import { Busy, Failure, Panel, useLoad } from './parts';
-import { openInPerfetto } from './perfetto';
+import { Busy, Choice, Failure, Panel, useLoad } from './parts';
+import { Blocked, openInPerfetto } from './perfetto';
 import { Facts, NamesWarning, Repairs } from './report';
-import { number, set, text } from './route';
+import { flush, number, set, text } from './route';
 import { Strip } from './strip';
 
 const POLL_MS = 1000;
@@ -40,8 +41,8 @@ function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick:
 	);
 }
 
-function SearchBar({ names, matches, thread, onStep }: {
-	names: string[]; matches: Uint8Array | null; thread: Thread; onStep: (forward: boolean) => void;
+function SearchBar({ names, matches, thread, calls, onStep }: {
+	names: string[]; matches: Uint8Array | null; thread: Thread; calls: number | null; onStep: (forward: boolean) => void;
 }) {
 	const find = text('find');
 	const input = useRef<HTMLInputElement>(null);
@@ -63,27 +64,22 @@ function SearchBar({ names, matches, thread, onStep }: {
 						if (e.key === 'Enter') onStep(!e.shiftKey);
 						if (e.key === 'Escape') set({ find: null });
 					}} /></label>
-			{find && <output>{matches ? `${count(methods)} of ${count(names.length)} methods` : 'not an expression'}</output>}
-			{find && methods > 0 && <>
+			{find && <output>{!matches ? 'not an expression' : `${count(methods)} of ${count(names.length)} methods`
+				+ (methods > 0 && calls !== null ? `, ${calls === 0 ? 'no call' : `${count(calls)} ${calls === 1 ? 'call' : 'calls'}`} in ${thread.name || thread.tid}` : '')}</output>}
+			{find && methods > 0 && calls !== 0 && <>
 				<button class="small" onClick={() => onStep(false)} aria-label="Previous call that matches">Previous</button>
 				<button class="small" onClick={() => onStep(true)} aria-label="Next call that matches">Next</button>
-				<span class="quiet">in {thread.name || thread.tid}</span>
 			</>}
 		</div>
 	);
 }
 
-/** 1 for each method whose name fits; null: no search, or no expression. */
-export function matching(names: string[], find: string): Uint8Array | null {
-	if (!find) return null;
-	const regex = /^\/(.+)\/$/.exec(find);
-	try {
-		const test = regex ? new RegExp(regex[1], 'i') : null;
-		const low = find.toLowerCase();
-		return Uint8Array.from(names, (n) => ((test ? test.test(n) : n.toLowerCase().includes(low)) ? 1 : 0));
-	} catch {
-		return null;
-	}
+/** The address of this view, with the project even where it is the only one here. */
+function permalink(): string {
+	flush();
+	const at = new URL(location.href);
+	if (currentProject()) at.searchParams.set('project', currentProject());
+	return at.href;
 }
 
 function Perfetto({ t, ui }: { t: Trace; ui: string }) {
@@ -91,21 +87,26 @@ function Perfetto({ t, ui }: { t: Trace; ui: string }) {
 	const [error, fail] = useState<Error | null>(null);
 	const open = () => {
 		fail(null);
-		openInPerfetto(ui, api.perfettoUrl(t.id), title(t), location.origin + '/traces/' + t.id, say)
-			.then(() => say(''), (why: Error) => { say(''); fail(why); });
+		openInPerfetto({ ui, file: api.perfettoUrl(t.id), title: title(t), permalink: permalink() }, say)
+			.catch(fail).finally(() => say(''));
 	};
 	return <>
 		<button onClick={open} disabled={what !== ''}>{what || 'Open in the Perfetto UI'}</button>
 		<a class="button" href={api.perfettoUrl(t.id)} download>Download .perfetto-trace</a>
-		{error && <Failure error={error} />}
+		{error && <div class="notice bad whole" role="alert">
+			<strong>{error instanceof Blocked ? 'The window was blocked.' : 'The Perfetto UI did not get the trace.'}</strong>
+			<p>{error.message}</p>
+			<p class="row"><button onClick={open}>Try again</button><button onClick={() => fail(null)}>Dismiss</button></p>
+		</div>}
 	</>;
 }
 
-function Ready({ t, perfettoUi }: { t: Trace; perfettoUi: string }) {
+function Ready({ t }: { t: Trace }) {
 	const threads = useLoad(t.id, () => api.threads(t.id));
 	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
 	const names = useLoad(t.id + turn, () => api.names(t.id));
 	const [step, go] = useState({ turn: 0, forward: true });
+	const [calls, found] = useState<number | null>(null);
 	const find = text('find');
 	const list = threads.value?.threads ?? [];
 	const busy = useMemo(() => list.filter((x) => x.slices > 0), [threads.value]);
@@ -125,24 +126,27 @@ function Ready({ t, perfettoUi }: { t: Trace; perfettoUi: string }) {
 	if (names.error) return <Failure error={names.error} retry={names.again} />;
 	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
 	if (!thread) return <div class="notice"><strong>This trace holds no calls.</strong></div>;
-	const one = String(thread.tid);
+	const everyone = text('threads') === 'all';
+	const chosen = everyone ? 'all' : String(thread.tid);
+	const scope = busy.length > 1 && <Choice label="Threads" value={everyone ? 'all' : 'one'}
+		options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
+		onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
 	return <>
-		<Threads list={busy} chosen={thread} pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null }, true)} />
-		<SearchBar names={all} matches={matches} thread={thread} onStep={(forward) => go({ turn: step.turn + 1, forward })} />
+		<Threads list={busy} chosen={thread} pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null, skip: null, row: null }, true)} />
+		<SearchBar names={all} matches={matches} thread={thread} calls={calls} onStep={(forward) => go({ turn: step.turn + 1, forward })} />
 		<Panel title={thread.name || `thread ${thread.tid}`} aside={<>
-			{selection && <button class="small" onClick={() => set({ a: null, b: null })}>Clear the selection</button>}
+			{selection && <button class="small" onClick={() => set({ a: null, b: null, root: null, skip: null })}>Clear the selection</button>}
 			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span></>}>
 			<Chart trace={t.id} thread={thread} start={start} end={end} from={from} to={Math.max(to, from + 1)} names={all} matches={matches}
-				selection={selection} step={step}
+				selection={selection} step={step} onFound={found}
+				row={number('row') ?? 0} onRow={(r) => set({ row: r || null })}
 				onView={(f, l) => set({ from: Math.max(0, Math.round(f)), to: Math.max(1, Math.round(l)) })}
-				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null }, true)} />
+				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null, skip: null }, true)} />
 		</Panel>
-		<FlamePanel id={t.id} thread={one} range={selection} names={all} matches={matches} mappingTurn={turn} />
-		<MethodsPanel id={t.id} thread={one} range={selection} mappingTurn={turn}
-			busyNs={selection ? Math.min(thread.busy_ns, selection[1] - selection[0]) : thread.busy_ns} onFind={(n) => set({ find: n })} />
+		<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} />
+		<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} onFind={(n) => set({ find: n })} />
 		<Repairs t={t} />
 		<Keys />
-		<div hidden data-ui={perfettoUi} />
 	</>;
 }
 
@@ -181,7 +185,7 @@ export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
 				<p>{t.error?.message}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
 				<p><a class="button" href={`/api/v1/traces/${t.id}/raw/trace`} download>Download what was uploaded</a></p></div>}
-			{t.state === 'ready' && <Ready t={t} perfettoUi={perfettoUi} />}
+			{t.state === 'ready' && <Ready t={t} />}
 		</main>
 	);
 }

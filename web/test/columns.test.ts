@@ -1,35 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeChunk, DamagedChunk } from '../src/columns';
-import { boxAt, boxesOf, pathOf } from '../src/flamelayout';
 import { count, duration, percent, splitName, tickStep } from '../src/format';
 import { paint, type View } from '../src/paint';
 import { gallop, sliceAt, toRows } from '../src/rows';
-
-function varint(v: number): number[] {
-	const out: number[] = [];
-	while (v >= 128) {
-		out.push((v % 128) | 128);
-		v = Math.floor(v / 128);
-	}
-	return [...out, v];
-}
-
-function chunk(n: number, open: number, cols: number[][]): Uint8Array {
-	const bytes = cols.map((c) => c.flatMap(varint));
-	const p = new Uint8Array(48 + bytes.reduce((s, b) => s + b.length, 0));
-	const v = new DataView(p.buffer);
-	v.setUint32(0, 0x31435754, true);
-	v.setUint32(4, n, true);
-	v.setUint32(8, open, true);
-	let at = 48;
-	bytes.forEach((b, i) => {
-		v.setUint32(16 + 4 * i, b.length, true);
-		p.set(b, at);
-		at += b.length;
-	});
-	return p;
-}
+import { chunk } from './chunk';
 
 // a(0..100) { b(10..30) c(30..60) { d(40..50) } } e(200..201)
 const sample = () => chunk(5, 0, [[], [0, 0, 1, 0, 3], [0, 10, 0, 10, 100], [20, 10, 1], [10, 40], [0, 1, 2, 3, 4], [], []]);
@@ -82,16 +57,6 @@ test('painting ends and marks what is shorter than a pixel', () => {
 	paint(px, toRows([s]), v, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
 	assert.ok(px.slice(0, 100).every((p) => p === 7), 'a dense row is full');
 	assert.equal(px[9 * 100], 1, 'the gap between rows stays');
-});
-
-test('flame boxes lie under their parents', () => {
-	const f = { names: ['t', 'a', 'b'], name: [0, 1, 2, 2], parent: [0, 0, 1, 0], value: [100, 60, 30, 40], self: [0, 30, 30, 40],
-		count: [0, 1, 1, 1], method: [-1, 5, 6, 6], other: [0, 0, 0, 0], total_nodes: 3, shown_nodes: 3, partial: false };
-	const b = boxesOf(f);
-	assert.deepEqual([...b.x0], [0, 0, 0, 0.6]);
-	assert.equal(boxAt(b, 1, 0.7), 3);
-	assert.equal(boxAt(b, 2, 0.5), -1);
-	assert.deepEqual(pathOf(f, 2), [5, 6]);
 });
 
 test('numbers read well', () => {

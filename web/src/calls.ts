@@ -1,0 +1,155 @@
+// Questions about the calls of a thread: the longest in view, the next that a search lights up,
+// what one call spends itself, and the totals of its method.
+import type { Slices } from './columns';
+import type { Hit, Place } from './messages';
+import { firstEndingAfter, type Rows } from './rows';
+
+export function hitOf(r: Rows, k: number, depth: number): Hit {
+	return { method: r.method[k], start: r.start[k], end: r.end[k], depth, merged: r.merged ? r.merged[k] : 0, index: k };
+}
+
+/** Of all that is offered the `max` longest, as a heap with the shortest on top. */
+class Longest {
+	private heap: number[] = [];
+
+	constructor(private r: Rows, private max: number) {}
+
+	private length(k: number): number {
+		return this.r.end[k] - this.r.start[k];
+	}
+
+	offer(k: number): void {
+		const h = this.heap;
+		if (h.length === this.max) {
+			if (this.length(k) <= this.length(h[0])) return;
+			h[0] = k;
+			this.sink();
+			return;
+		}
+		let i = h.push(k) - 1;
+		for (let up = (i - 1) >> 1; i > 0 && this.length(h[up]) > this.length(h[i]); i = up, up = (i - 1) >> 1)
+			[h[i], h[up]] = [h[up], h[i]];
+	}
+
+	private sink(): void {
+		const h = this.heap;
+		for (let i = 0; ;) {
+			let least = i;
+			for (const c of [2 * i + 1, 2 * i + 2])
+				if (c < h.length && this.length(h[c]) < this.length(h[least])) least = c;
+			if (least === i) return;
+			[h[i], h[least]] = [h[least], h[i]];
+			i = least;
+		}
+	}
+
+	taken(): number[] {
+		return this.heap;
+	}
+}
+
+/** The row of a slice: rows lie one behind the other. */
+function rowOf(r: Rows, k: number): number {
+	let lo = 0;
+	let hi = r.depth;
+	while (lo + 1 < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (r.first[mid] <= k) lo = mid;
+		else hi = mid;
+	}
+	return lo;
+}
+
+/** The `max` longest calls between two times, in time order. */
+export function visible(r: Rows, from: number, to: number, max: number): Hit[] {
+	const longest = new Longest(r, max);
+	for (let row = 0; row < r.depth; row++) {
+		const hi = r.first[row + 1];
+		for (let k = firstEndingAfter(r.end, r.first[row], hi, from); k < hi && r.start[k] < to; k++) longest.offer(k);
+	}
+	return longest.taken().map((k) => hitOf(r, k, rowOf(r, k))).sort((a, b) => a.start - b.start || a.depth - b.depth);
+}
+
+/** The first slice of [lo, hi) that begins at t or later. */
+function firstFrom(start: Float64Array, lo: number, hi: number, t: number): number {
+	while (lo < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (start[mid] < t) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo;
+}
+
+/** Where a row is entered when looking for what lies behind (or before) a place in the order of
+ *  begin, then row, then index. */
+function enter(r: Rows, row: number, at: Place, forward: boolean): number {
+	const [lo, hi] = [r.first[row], r.first[row + 1]];
+	let k = firstFrom(r.start, lo, hi, at.start);
+	if (row < at.row) while (k < hi && r.start[k] === at.start) k++;
+	else if (row === at.row) while (k < hi && r.start[k] === at.start && k <= at.index) k++;
+	if (forward) return k;
+	k--;
+	while (k >= lo && r.start[k] === at.start && row === at.row && k >= at.index) k--;
+	return k;
+}
+
+function step(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): Hit | null {
+	let best: Hit | null = null;
+	for (let row = 0; row < r.depth; row++) {
+		const [lo, hi] = [r.first[row], r.first[row + 1]];
+		const beaten = (k: number) => best && (forward ? r.start[k] >= best.start : r.start[k] < best.start);
+		let k = enter(r, row, at, forward);
+		while (k >= lo && k < hi && !beaten(k) && !wanted[r.method[k]]) k += forward ? 1 : -1;
+		if (k >= lo && k < hi && !beaten(k)) best = hitOf(r, k, row);
+	}
+	return best;
+}
+
+/** The call after (or before) a place that the search lights up; behind the last comes the first. */
+export function next(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): Hit | null {
+	const edge: Place = { start: forward ? -Infinity : Infinity, row: -1, index: -1 };
+	return step(r, wanted, at, forward) ?? step(r, wanted, edge, forward);
+}
+
+/** How many calls the search lights up. */
+export function found(r: Rows, wanted: Uint8Array): number {
+	let n = 0;
+	for (let k = 0; k < r.n; k++) if (wanted[r.method[k]]) n += r.merged ? Math.max(1, r.merged[k]) : 1;
+	return n;
+}
+
+/** A call's time less that of the calls it makes. */
+export function selfOf(r: Rows, k: number, row: number): number {
+	let self = r.end[k] - r.start[k];
+	if (row + 1 >= r.depth) return self;
+	const hi = r.first[row + 2];
+	// calls of no length at its edges weigh nothing, whosever they are
+	for (let c = firstEndingAfter(r.end, r.first[row + 1], hi, r.start[k]); c < hi && r.end[c] <= r.end[k]; c++)
+		self -= r.end[c] - r.start[c];
+	return self;
+}
+
+/** Calls and self time by method. */
+export interface Totals {
+	count: Uint32Array;
+	self: Float64Array;
+	busy: number; // time with a call open
+}
+
+/** Adds up the chunks of the finest level, in their order. */
+export function totalsOf(chunks: Slices[]): Totals {
+	let methods = 0;
+	for (const c of chunks) for (let i = 0; i < c.n; i++) if (c.method[i] >= methods) methods = c.method[i] + 1;
+	const t: Totals = { count: new Uint32Array(methods), self: new Float64Array(methods), busy: 0 };
+	const open: number[] = []; // method by depth
+	for (const c of chunks)
+		for (let i = 0; i < c.n; i++) {
+			const m = c.method[i];
+			t.count[m]++;
+			t.self[m] += c.dur[i];
+			if (c.depth[i] > 0) t.self[open[c.depth[i] - 1]] -= c.dur[i];
+			else t.busy += c.dur[i];
+			open[c.depth[i]] = m;
+		}
+	return t;
+}

@@ -1,0 +1,27 @@
+// Text on boxes: as much of it as fits.
+
+export const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+const widths = new Map<string, number>(); // by character; labels repeat few of them
+
+function width(g: CanvasRenderingContext2D, char: string): number {
+	let w = widths.get(char);
+	if (w === undefined) {
+		w = g.measureText(char).width;
+		widths.set(char, w);
+	}
+	return w;
+}
+
+/** The text, or its begin with an ellipsis, or '' when not even three letters fit. */
+export function fit(g: CanvasRenderingContext2D, text: string, room: number): string {
+	const dots = width(g, '…');
+	let w = 0;
+	let keep = 0; // characters that fit together with the dots
+	for (let i = 0; i < text.length; i++) {
+		w += width(g, text[i]);
+		if (w + dots <= room) keep = i + 1;
+		if (w > room) return keep < 3 ? '' : text.slice(0, keep) + '…';
+	}
+	return text;
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { found, next, selfOf, totalsOf, visible } from '../src/calls';
+import type { Slices } from '../src/columns';
+import type { Hit } from '../src/messages';
+import { toRows } from '../src/rows';
+
+/** Calls as [start, dur, method, depth], in pre-order. */
+function slices(calls: [number, number, number, number][]): Slices {
+	return { n: calls.length, start: Float64Array.from(calls, (c) => c[0]), dur: Float64Array.from(calls, (c) => c[1]),
+		method: Uint32Array.from(calls, (c) => c[2]), depth: Uint16Array.from(calls, (c) => c[3]), merged: null };
+}
+
+/** A small generator of its own, the same on every run. */
+function random(seed: number): () => number {
+	let s = seed;
+	return () => {
+		s = (Math.imul(s, 1664525) + 1013904223) >>> 0;
+		return s / 2 ** 32;
+	};
+}
+
+/** Nested calls with ties, and some of no length. */
+function forest(seed: number): [number, number, number, number][] {
+	const r = random(seed);
+	const out: [number, number, number, number][] = [];
+	const fill = (from: number, to: number, depth: number) => {
+		for (let t = from; t <= to && out.length < 400;) {
+			const start = t + Math.floor(r() * 6);
+			const dur = r() < 0.2 ? 0 : Math.floor(r() * (depth ? 12 : 60));
+			if (start + dur > to) return;
+			out.push([start, dur, Math.floor(r() * 9), depth]);
+			if (depth < 5 && r() < 0.6) fill(start, start + dur, depth + 1);
+			t = start + dur + (r() < 0.5 ? 0 : 1);
+			if (dur === 0 && r() < 0.5) t++;
+		}
+	};
+	fill(0, 3000, 0);
+	return out;
+}
+
+test('what is visible is the longest, wherever in its row it stands', () => {
+	// 500 short calls, then one long one, all in one row
+	const many = slices([...Array.from({ length: 500 }, (_, i) => [i * 2, 1, 0, 0] as [number, number, number, number]), [2000, 900, 7, 0]]);
+	const rows = toRows([many]);
+	const calls = visible(rows, 0, 5000, 200);
+	assert.equal(calls.length, 200);
+	assert.equal(calls[199].method, 7, 'the longest is there, though it is the last of its row');
+	assert.ok(calls.every((c, i) => i === 0 || c.start >= calls[i - 1].start), 'in time order');
+});
+
+test('what is visible agrees with sorting everything', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const all = forest(seed);
+		const rows = toRows([slices(all)]);
+		for (const [from, to, max] of [[0, 3000, 1], [0, 3000, 50], [100, 160, 5], [700, 701, 200]]) {
+			const want = all.filter(([s, d]) => s < to && s + d > from).map((c) => c[1]).sort((a, b) => b - a).slice(0, max);
+			const got = visible(rows, from, to, max).map((c) => c.end - c.start).sort((a, b) => b - a);
+			assert.deepEqual(got, want, `seed ${seed}, ${from} to ${to}`);
+		}
+	}
+});
+
+test('stepping through a search meets every call once, and begins again behind the last', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const all = forest(seed);
+		const rows = toRows([slices(all)]);
+		const wanted = Uint8Array.from({ length: 9 }, (_, m) => (m === 3 || m === 5 ? 1 : 0));
+		const n = all.filter((c) => wanted[c[2]]).length;
+		assert.equal(found(rows, wanted), n);
+		for (const forward of [true, false]) {
+			const met: Hit[] = [];
+			let at = { start: forward ? -1 : 1e9, row: -1, index: -1 };
+			for (let i = 0; i < n; i++) {
+				const h = next(rows, wanted, at, forward);
+				assert.ok(h && wanted[h.method] === 1);
+				met.push(h);
+				at = { start: h.start, row: h.depth, index: h.index };
+			}
+			assert.equal(new Set(met.map((h) => h.index)).size, n, `seed ${seed}: each once`);
+			assert.ok(met.every((h, i) => i === 0 || (forward ? h.start >= met[i - 1].start : h.start <= met[i - 1].start)));
+			assert.equal(next(rows, wanted, at, forward)?.index, met[0].index, 'round to the first');
+		}
+	}
+});
+
+test('a search that fits nothing leads nowhere', () => {
+	const rows = toRows([slices(forest(1))]);
+	assert.equal(next(rows, new Uint8Array(9), { start: 0, row: -1, index: -1 }, true), null);
+	assert.equal(found(rows, new Uint8Array(9)), 0);
+});
+
+test('self times are what the calls below leave, one by one and by method', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const all = forest(seed);
+		const self = all.map((c) => c[1]);
+		const open: number[] = [];
+		all.forEach((c, i) => {
+			if (c[3] > 0) self[open[c[3] - 1]] -= c[1];
+			open[c[3]] = i;
+		});
+		const rows = toRows([slices(all)]);
+		const byRow = all.map((c, i) => [c[3], i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+		byRow.forEach(([row, i], k) => assert.equal(selfOf(rows, k, row), self[i], `seed ${seed}, call ${i}`));
+		const half = all.length >> 1;
+		const t = totalsOf([slices(all.slice(0, half)), slices(all.slice(half))]);
+		for (let m = 0; m < 9; m++) {
+			assert.equal(t.count[m] ?? 0, all.filter((c) => c[2] === m).length);
+			assert.equal(t.self[m] ?? 0, all.reduce((n, c, i) => n + (c[2] === m ? self[i] : 0), 0));
+		}
+		assert.equal(t.busy, all.reduce((n, c) => n + (c[3] === 0 ? c[1] : 0), 0));
+	}
+});

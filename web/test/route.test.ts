@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+
+// as much of a browser as an address needs
+const heard: Record<string, () => void> = {};
+let steps: string[] = [];
+let writes = 0;
+const put = (to: string) => {
+	const u = new URL(to, 'http://here');
+	Object.assign(globalThis.location, { pathname: u.pathname, search: u.search });
+};
+Object.assign(globalThis, {
+	location: { pathname: '/', search: '', origin: 'http://here' },
+	addEventListener: (name: string, f: () => void) => (heard[name] = f),
+	scrollTo: () => {},
+	history: {
+		state: null,
+		pushState: (_: unknown, __: string, to: string) => { steps.push(to); put(to); },
+		replaceState: (_: unknown, __: string, to: string) => { steps[steps.length - 1] = to; put(to); writes++; },
+	},
+});
+const { flush, go, number, path, set, text } = await import('../src/route');
+const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
+
+beforeEach(() => {
+	steps = ['/traces/T'];
+	put('/traces/T');
+	heard.popstate();
+	writes = 0;
+});
+
+test('changes are seen at once and written a moment later, many as one', async () => {
+	for (let i = 1; i <= 500; i++) set({ from: i, to: i + 10 });
+	assert.equal(number('from'), 500);
+	assert.equal(writes, 0);
+	await wait(320);
+	assert.equal(writes, 1);
+	assert.deepEqual(steps, ['/traces/T?from=500&to=510']);
+});
+
+test('a step for the back button keeps the view it leaves', () => {
+	set({ from: 1, to: 2 });
+	set({ root: '3.4' }, true);
+	assert.deepEqual(steps, ['/traces/T?from=1&to=2', '/traces/T?from=1&to=2&root=3.4']);
+	set({ root: '3.4' }, true);
+	assert.equal(steps.length, 2, 'the same again is no step');
+	set({ from: 7 });
+	go('/builds');
+	assert.deepEqual(steps.slice(1), ['/traces/T?from=7&to=2&root=3.4', '/builds']);
+	assert.equal(path.value, '/builds');
+	assert.equal(text('root'), '');
+});
+
+test('going back drops what was not written yet', async () => {
+	set({ from: 5 });
+	put('/traces/T?from=1');
+	heard.popstate();
+	await wait(320);
+	assert.equal(number('from'), 1);
+	assert.equal(writes, 0);
+});
+
+test('leaving the page writes what waits', () => {
+	set({ find: 'a b&c' });
+	heard.pagehide();
+	assert.deepEqual(steps, ['/traces/T?find=a+b%26c']);
+	flush();
+	assert.equal(writes, 1, 'once');
+});
+
+test('what is no number is none', () => {
+	for (const [v, want] of [['12', 12], ['-1', null], ['1e3', null], ['', null], ['9'.repeat(17), null]] as const) {
+		set({ from: v });
+		assert.equal(number('from'), want, v);
+	}
+	set({ from: null });
+	assert.equal(text('from'), '');
+	assert.equal(number('from'), null);
+});
