@@ -1,0 +1,242 @@
+/*
+ * The chunk encoder's exact bytes: what it makes of the calls in tests/golden/columns/NAME.txt is
+ * NAME.hex, which the page's decoder is held to as well (web/test/golden.test.ts), and the example
+ * of schema/columns.md.  TW_REWRITE=1 writes the .hex files anew, to be reviewed as a diff.
+ *
+ * A line of NAME.txt is `start NS`, `open START DUR METHOD` or
+ * `DEPTH START DUR METHOD CPU MERGED`, CPU `-` where it is not known.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "trace/columns.h"
+
+enum { SLICES_MAX = 1000, TEXT_MAX = 1 << 16 };
+
+struct golden {
+	int64_t start_ns;
+	struct tw_slice open[SLICES_MAX], slices[SLICES_MAX];
+	size_t n_open, n;
+};
+
+static char *path_of(char *buf, size_t size, const char *name)
+{
+	const char *root = getenv("TW_SOURCE_ROOT");
+
+	(void)snprintf(buf, size, "%s/%s", root ? root : ".", name);
+	return buf;
+}
+
+/* The whole file, NUL-terminated. */
+static char *read_text(const char *name)
+{
+	static char text[TEXT_MAX];
+	char path[1024];
+	FILE *f = fopen(path_of(path, sizeof path, name), "re");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, sizeof text - 1, f);
+	assert_true(feof(f));
+	(void)fclose(f);
+	text[n] = 0;
+	return text;
+}
+
+static int64_t number(struct tw_str *line)
+{
+	struct tw_str word = tw_str_split(line, ' ');
+	uint64_t v = 0;
+
+	if (tw_str_eq(word, TW_STR("-")))
+		return -1;
+	assert_true(tw_str_u64(word, INT64_MAX, &v));
+	return (int64_t)v;
+}
+
+static void read_line(struct golden *g, struct tw_str line)
+{
+	struct tw_str rest = line;
+	struct tw_str first = tw_str_split(&rest, ' ');
+	struct tw_slice s = {.cpu_ns = -1};
+
+	if (tw_str_eq(first, TW_STR("start"))) {
+		g->start_ns = number(&rest);
+		return;
+	}
+	assert_in_range(g->n + g->n_open, 0, SLICES_MAX - 1);
+	if (tw_str_eq(first, TW_STR("open"))) {
+		s.depth = (uint32_t)g->n_open;
+		s.start_ns = number(&rest);
+		s.dur_ns = number(&rest);
+		s.method = (uint32_t)number(&rest);
+		g->open[g->n_open++] = s;
+		return;
+	}
+	s.depth = (uint32_t)number(&line);
+	s.start_ns = number(&line);
+	s.dur_ns = number(&line);
+	s.method = (uint32_t)number(&line);
+	s.cpu_ns = number(&line);
+	s.merged = (uint32_t)number(&line);
+	g->slices[g->n++] = s;
+}
+
+static void read_golden(struct golden *g, const char *name)
+{
+	struct tw_str text = tw_str_of(read_text(name));
+
+	*g = (struct golden){0};
+	while (text.len) {
+		struct tw_str line = tw_str_split(&text, '\n');
+
+		if (line.len)
+			read_line(g, line);
+	}
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Bytes as two digits with one or two spaces between; the rest of a line is a comment. */
+static size_t read_hex(struct tw_str text, uint8_t *out, size_t cap)
+{
+	size_t n = 0;
+
+	while (text.len) {
+		struct tw_str line = tw_str_split(&text, '\n');
+		size_t gap = 0;
+
+		for (size_t i = 0; i + 1 < line.len && gap < 3;) {
+			int high = hex_digit(line.ptr[i]);
+			int low = hex_digit(line.ptr[i + 1]);
+
+			if (line.ptr[i] == ' ') {
+				gap++;
+				i++;
+				continue;
+			}
+			assert_true(high >= 0 && low >= 0 && n < cap);
+			out[n++] = (uint8_t)(high << 4 | low);
+			gap = 0;
+			i += 2;
+		}
+	}
+	return n;
+}
+
+static void write_hex(const char *name, const struct tw_buf *b)
+{
+	char path[1024];
+	FILE *f = fopen(path_of(path, sizeof path, name), "we");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < b->len; i++)
+		(void)fprintf(
+		        f, "%02x%s", b->data[i], i % 16 == 15 || i + 1 == b->len ? "\n" : " ");
+	(void)fclose(f);
+}
+
+static void encode(const struct golden *g, struct tw_buf *out)
+{
+	tw_buf_init(out, 1 << 20);
+	assert_int_equal(tw_chunk_encode(g->open, g->n_open, g->slices, g->n, out), TW_OK);
+}
+
+static void check_decoded(const struct golden *g, const struct tw_buf *b)
+{
+	struct tw_chunk c;
+
+	tw_chunk_init(&c);
+	assert_int_equal(tw_chunk_decode(&c, b->data, b->len, g->start_ns, NULL), TW_OK);
+	assert_int_equal(c.n_open, g->n_open);
+	assert_int_equal(c.n, g->n);
+	for (size_t i = 0; i < c.n; i++) {
+		assert_int_equal(c.slices[i].start_ns, g->slices[i].start_ns);
+		assert_int_equal(c.slices[i].dur_ns, g->slices[i].dur_ns);
+		assert_int_equal(c.slices[i].depth, g->slices[i].depth);
+		assert_int_equal(c.slices[i].method, g->slices[i].method);
+		assert_int_equal(c.slices[i].cpu_ns, g->slices[i].cpu_ns);
+		assert_int_equal(c.slices[i].merged, g->slices[i].merged);
+	}
+	for (size_t i = 0; i < c.n_open; i++) {
+		assert_int_equal(c.open[i].start_ns, g->open[i].start_ns);
+		assert_int_equal(c.open[i].dur_ns, g->open[i].dur_ns);
+		assert_int_equal(c.open[i].method, g->open[i].method);
+	}
+	tw_chunk_done(&c);
+}
+
+static void check_golden(const char *text, const char *hex)
+{
+	static struct golden g;
+	static uint8_t want[TEXT_MAX];
+	struct tw_buf b;
+	size_t n;
+
+	read_golden(&g, text);
+	encode(&g, &b);
+	if (getenv("TW_REWRITE"))
+		write_hex(hex, &b);
+	n = read_hex(tw_str_of(read_text(hex)), want, sizeof want);
+	assert_int_equal(b.len, n);
+	assert_memory_equal(b.data, want, n);
+	check_decoded(&g, &b);
+	tw_buf_done(&b);
+}
+
+static void test_bytes(void **state)
+{
+	(void)state;
+	check_golden("tests/golden/columns/example.txt", "tests/golden/columns/example.hex");
+	check_golden("tests/golden/columns/open.txt", "tests/golden/columns/open.hex");
+	check_golden("tests/golden/columns/merged.txt", "tests/golden/columns/merged.hex");
+	check_golden("tests/golden/columns/nested.txt", "tests/golden/columns/nested.hex");
+}
+
+/* The document's example is what the encoder makes, and what the decoder reads. */
+static void test_document(void **state)
+{
+	static const char begin[] = "```\n54 57 43 31";
+	static struct golden g;
+	uint8_t want[256];
+	char *at = strstr(read_text("schema/columns.md"), begin);
+	char *end;
+	struct tw_buf b;
+	size_t n;
+
+	(void)state;
+	assert_non_null(at);
+	at += 4;
+	end = strstr(at, "\n```");
+	assert_non_null(end);
+	n = read_hex((struct tw_str){at, (size_t)(end - at)}, want, sizeof want);
+	read_golden(&g, "tests/golden/columns/example.txt");
+	encode(&g, &b);
+	assert_int_equal(b.len, n);
+	assert_memory_equal(b.data, want, n);
+	check_decoded(&g, &b);
+	tw_buf_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_bytes),
+	        cmocka_unit_test(test_document),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
