@@ -8,43 +8,50 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { binary, startServer, tracewell } from './server.mjs';
+import { btrace } from './make.mjs';
+import { launch, signIn, unreadable } from './browser.mjs';
+import { binary, startServer, tracewell, until } from './server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 const shots = process.env.SCREENSHOTS;
 const HOSTILE = '<img src=x onerror=alert(1)>';
+const WRITTEN_MS = 400; // by then the address holds the view
 let server, browser, dir, truth, id, ui, uiUrl, handed;
+let mute = false; // the stand-in for the Perfetto UI does not answer
 const ending = [];
 
 /* Stands in for the Perfetto UI: answers PING, keeps what it is given. */
 function fakeUi() {
 	const page = `<!doctype html><script>
 		addEventListener('message', (e) => {
+			const p = e.data.perfetto;
 			if (e.data === 'PING') e.source.postMessage('PONG', '*');
-			else if (e.data.perfetto) fetch('/got?title=' + encodeURIComponent(e.data.perfetto.title), { method: 'POST', body: e.data.perfetto.buffer });
+			else if (p) fetch('/got?' + new URLSearchParams({ title: p.title, url: p.url }), { method: 'POST', body: p.buffer });
 		});</script>`;
 	return http.createServer((req, res) => {
-		if (req.method !== 'POST') return res.setHeader('content-type', 'text/html').end(page);
+		if (req.method !== 'POST') return res.setHeader('content-type', 'text/html').end(mute ? 'nothing here' : page);
 		const pieces = [];
 		req.on('data', (p) => pieces.push(p)).on('end', () => {
-			handed = { title: new URL(req.url, 'http://x').searchParams.get('title'), bytes: Buffer.concat(pieces) };
+			handed = { ...Object.fromEntries(new URL(req.url, 'http://x').searchParams), bytes: Buffer.concat(pieces) };
 			res.end();
 		});
 	});
 }
 
-async function open(target = '/', scheme = 'light', width = 1280) {
-	const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } });
+/* A page that notes what must not happen. */
+async function watched(scheme = 'light', width = 1280, height = 900) {
+	const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height } });
 	const page = await context.newPage();
 	page.problems = [];
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
 	page.on('request', (r) => { if (!r.url().startsWith(server.url) && !r.url().startsWith(uiUrl)) page.problems.push('left the origin: ' + r.url()); });
-	await page.goto(server.url + '/');
-	await page.fill('input[type=password]', server.read);
-	await page.click('button.primary');
-	await page.waitForSelector('h1:has-text("Traces")');
+	return page;
+}
+
+async function open(target = '/', scheme = 'light', width = 1280) {
+	const page = await watched(scheme, width);
+	await signIn(page, server);
 	if (target !== '/') await page.goto(server.url + target);
 	return page;
 }
@@ -79,8 +86,7 @@ before(async () => {
 	id = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'web', '--scenario', 'cold_start',
 		'--meta', 'app=com.acme.shop', '--meta', 'version_name=8.3.1', '--threads', path.join(dir, 'threads.txt'),
 		'--mapping', path.join(dir, 'hostile.txt'), '--wait', path.join(dir, 'rhea-atrace.bin'));
-	browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu',
-		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
+	browser = await launch();
 });
 
 after(async () => {
@@ -131,7 +137,8 @@ test('the wheel zooms, the address holds the view, a reload keeps it', async (t)
 	}
 	await page.waitForFunction((b) => document.querySelector('.under .quiet').textContent !== b, before);
 	const zoomed = await page.locator('.under .quiet').first().innerText();
-	await page.waitForURL(/from=\d+&to=\d+/);
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.match(page.url(), /from=\d+&to=\d+/);
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
 	assert.equal(await page.locator('.under .quiet').first().innerText(), zoomed);
@@ -151,27 +158,128 @@ test('keys zoom and fit', async (t) => {
 	await done(page, t);
 });
 
-test('the pointer shows name and wall time', async (t) => {
+test('the pointer shows name, wall, self, share and count of a call', async (t) => {
 	const page = await openTrace();
+	await page.click('text=Visible calls as a table');
+	const row = page.locator('.short tbody tr').first();
 	const box = await page.locator('.chart canvas').boundingBox();
-	await page.mouse.move(box.x + 40, box.y + 30);
-	for (let x = 60; x < box.width && (await page.locator('.tip').count()) === 0; x += 25) {
+	for (let x = 10; x < box.width && (await page.locator('.tip').count()) === 0; x += 15) {
 		await page.mouse.move(box.x + x, box.y + 30);
 		await page.waitForTimeout(30);
 	}
+	assert.equal(await row.count(), 1);
 	const tip = await page.locator('.tip').innerText();
-	assert.match(tip, /wall/);
+	const of = (what) => new RegExp(`^${what}\\s+(.+)$`, 'm').exec(tip)?.[1] ?? assert.fail(`${what} in ${tip}`);
+	const name = tip.split('\n')[0];
+	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&limit=10000`)).json;
+	const m = methods.find((x) => x.name === name);
+	assert.ok(m, `${name} is a method of the thread`);
+	assert.equal(Number(of('count').split(' ')[0].replaceAll(',', '')), m.count);
+	assert.match(of('wall'), /\d (s|ms|µs|ns)$/);
+	assert.match(of('self'), /^0$|\d (s|ms|µs|ns)$/);
+	assert.match(of('share'), /% of the thread's busy time/);
 	await done(page, t);
 });
 
-test('a search counts, and steps to calls', async (t) => {
+test('dragging moves the view, and so does the minimap', async (t) => {
 	const page = await openTrace();
-	await page.fill('.search input', 'okhttp3');
-	const want = (await page.evaluate(async (i) => (await (await fetch(`/api/v1/traces/${i}/names`)).json()).names.filter((n) => n.includes('okhttp3')).length, id));
-	await page.waitForSelector(`output:has-text("${want} of")`);
-	const url = page.url();
-	await page.click('text=Next');
-	await page.waitForFunction((u) => location.href !== u, url);
+	const view = () => {
+		const q = new URL(page.url()).searchParams;
+		return [Number(q.get('from')), Number(q.get('to'))];
+	};
+	const box = await page.locator('.chart canvas').boundingBox();
+	await page.mouse.move(box.x + box.width / 2, box.y + 60);
+	await page.mouse.wheel(0, -600);
+	await page.waitForTimeout(WRITTEN_MS);
+	const [from, to] = view();
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width / 4, box.y + 60, { steps: 8 });
+	await page.mouse.up();
+	await page.waitForTimeout(WRITTEN_MS);
+	const [panned, pannedTo] = view();
+	assert.ok(Math.abs(panned - from - (to - from) / 4) < (to - from) * 0.01, 'a quarter of the view later');
+	assert.ok(Math.abs(pannedTo - panned - (to - from)) <= 2, 'as much in view as before');
+	const strip = await page.locator('.minimap').boundingBox();
+	await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(strip.x + strip.width * 0.25, strip.y + 10, { steps: 4 });
+	await page.mouse.up();
+	await page.waitForTimeout(WRITTEN_MS);
+	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+	const [a, b] = view();
+	const middle = trace.start_ns + (trace.end_ns - trace.start_ns) * 0.25;
+	assert.ok(Math.abs((a + b) / 2 - middle) < (trace.end_ns - trace.start_ns) * 0.01, 'where the minimap was let go');
+	await done(page, t);
+});
+
+test('the address is written rarely, however much the wheel turns', async (t) => {
+	const page = await openTrace();
+	await page.evaluate(() => {
+		window.writes = 0;
+		const real = history.replaceState.bind(history);
+		history.replaceState = (...a) => { window.writes++; real(...a); };
+	});
+	await page.evaluate(async () => {
+		const c = document.querySelector('.chart canvas');
+		for (let i = 0; i < 200; i++) {
+			c.dispatchEvent(new WheelEvent('wheel', { deltaY: i % 2 ? 40 : -60, bubbles: true, cancelable: true }));
+			await new Promise((done) => setTimeout(done, 5));
+		}
+	});
+	await page.waitForTimeout(WRITTEN_MS);
+	const writes = await page.evaluate(() => window.writes);
+	assert.ok(writes > 0 && writes < 30, `${writes} writes`);
+	await done(page, t);
+});
+
+test('scroll, order and filter are in the address, and kept by a reload', async (t) => {
+	const page = await openTrace();
+	const box = await page.locator('.chart canvas').boundingBox();
+	await page.mouse.move(box.x + 300, box.y + 100);
+	await page.keyboard.down('Shift');
+	await page.mouse.wheel(0, 90);
+	await page.keyboard.up('Shift');
+	await page.fill('.panel[aria-label=Methods] input[type=search]', 'okhttp');
+	await page.click('.methods >> text=Calls');
+	await page.waitForSelector('th[aria-sort=descending]:has-text("Calls")');
+	await page.waitForFunction(() => [...document.querySelectorAll('.methods tbody .name')].every((e) => e.textContent.includes('okhttp')));
+	await page.waitForTimeout(WRITTEN_MS);
+	const q = new URL(page.url()).searchParams;
+	assert.deepEqual([q.get('sort'), q.get('filter'), q.get('row')], ['count', 'okhttp', '5']);
+	const rows = await page.locator('.methods tbody').innerText();
+	await page.reload();
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('th[aria-sort=descending]:has-text("Calls")');
+	assert.equal(await page.locator('.methods tbody').innerText(), rows);
+	assert.equal(await page.inputValue('.panel[aria-label=Methods] input[type=search]'), 'okhttp');
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.equal(new URL(page.url()).searchParams.get('row'), '5');
+	await done(page, t);
+});
+
+test('a search counts, steps to each call and begins again', async (t) => {
+	const page = await openTrace();
+	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&limit=10000`)).json;
+	const rare = methods.find((m) => m.count === 3 && methods.filter((x) => x.name.includes(m.name)).length === 1);
+	await page.fill('.search input', rare.name);
+	await page.waitForSelector('output:has-text("3 calls in")');
+	const { names } = (await server.get(`/api/v1/traces/${id}/names`)).json;
+	assert.match(await page.locator('output').innerText(), new RegExp(`^1 of ${names.length.toLocaleString('en')} methods`));
+	const met = [];
+	for (let i = 0; i < 4; i++) {
+		await page.click('text=Next');
+		await page.waitForTimeout(WRITTEN_MS);
+		met.push(page.url());
+	}
+	assert.equal(new Set(met.slice(0, 3)).size, 3, 'three calls');
+	assert.equal(met[3], met[0], 'and round');
+	await page.click('text=Previous');
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.equal(page.url(), met[2]);
+	await page.fill('.search input', '/(/');
+	await page.waitForSelector('output:has-text("not an expression")');
 	await done(page, t);
 });
 
@@ -189,6 +297,11 @@ test('a selected range re-computes the flame graph and the table', async (t) => 
 	await page.waitForFunction((w) => document.querySelector('.methods tbody tr')?.innerText !== w, whole);
 	const q = new URL(page.url()).searchParams;
 	assert.ok(Number(q.get('b')) > Number(q.get('a')));
+	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&from=${q.get('a')}&to=${q.get('b')}&limit=10000`)).json;
+	const busy = methods.reduce((n, m) => n + m.self_ns, 0);
+	const share = (100 * methods[0].self_ns) / busy;
+	await page.waitForFunction((want) => Math.abs(parseFloat(document.querySelector('.methods .share').textContent) - want) <= 0.6, share);
 	await page.click('text=Clear the selection');
 	await page.waitForFunction((w) => document.querySelector('.methods tbody tr')?.innerText === w, whole);
 	await done(page, t);
@@ -208,12 +321,45 @@ test('the flame graph goes into a node and comes back', async (t) => {
 	await done(page, t);
 });
 
-test('the Perfetto UI is handed the file', async (t) => {
-	const page = await openTrace();
+test('the Perfetto UI is handed the file, and the way back to this view', async (t) => {
+	const page = await openTrace('?find=okhttp3');
+	const canvas = page.locator('.chart canvas');
+	await canvas.focus();
+	await page.keyboard.press('w');
 	await page.click('text=Open in the Perfetto UI');
-	for (let i = 0; i < 100 && !handed; i++) await page.waitForTimeout(50);
+	await until(async () => handed, 'the file');
 	assert.equal(handed.title, 'com.acme.shop 8.3.1 cold_start');
 	assert.equal(handed.bytes[0], 0x0a);
+	const back = new URL(handed.url);
+	assert.equal(back.pathname, `/traces/${id}`);
+	const project = (await page.evaluate(async () => (await (await fetch('/api/v1/session')).json()).project.id));
+	assert.equal(back.searchParams.get('project'), project);
+	assert.equal(back.searchParams.get('find'), 'okhttp3');
+	assert.ok(Number(back.searchParams.get('to')) > Number(back.searchParams.get('from')));
+	await done(page, t);
+});
+
+test('a window of the Perfetto UI that is closed is noticed at once', async (t) => {
+	mute = true;
+	t.after(() => (mute = false));
+	const page = await openTrace();
+	const popup = page.waitForEvent('popup');
+	await page.click('text=Open in the Perfetto UI');
+	await page.waitForSelector('text=Making the Perfetto file');
+	await (await popup).close();
+	await page.waitForSelector('[role=alert] >> text=was closed before it had the trace', { timeout: 2000 });
+	await page.waitForSelector('button:enabled:has-text("Open in the Perfetto UI")');
+	await done(page, t);
+});
+
+test('a blocked window is explained, and the way around it', async (t) => {
+	const page = await openTrace();
+	await page.evaluate(() => (window.open = () => null)); // what a browser that blocks answers
+	await page.click('text=Open in the Perfetto UI');
+	await page.waitForSelector('[role=alert] >> text=Allow pop-ups for this page');
+	assert.equal(await page.locator('a[download]:has-text("Download .perfetto-trace")').count(), 1);
+	await page.click('text=Dismiss');
+	assert.equal(await page.locator('[role=alert]').count(), 0);
 	await done(page, t);
 });
 
@@ -229,38 +375,231 @@ test('a mapping that comes late gives its names to the open page', async (t) => 
 	await done(page, t);
 });
 
+test('a second click while the answer is under way goes where it looks', async (t) => {
+	const page = await openTrace();
+	await page.waitForSelector('[data-flame]');
+	await page.route('**/flame?*', async (route) => {
+		await new Promise((done) => setTimeout(done, 400));
+		await route.continue();
+	});
+	await page.locator('.flame canvas').dblclick({ position: { x: 30, y: 28 } });
+	await page.waitForSelector('.crumbs');
+	await page.waitForSelector('[data-flame]');
+	assert.match(new URL(page.url()).searchParams.get('root'), /^\d+$/, 'one step, not two');
+	assert.equal(await page.locator('[role=alert]').count(), 0);
+	await done(page, t);
+});
+
+test('nothing stays hidden in (other), top-down and bottom-up', async (t) => {
+	const small = await startServer(t, { args: ['--flame-nodes', '9'] });
+	const records = Array.from({ length: 60 }, (_, i) => [[4000, 100, 1e6 + i * 1e5, 500 + i], [4000, 1 + i, 1e6 + i * 1e5, 9000 + 7 * i]]).flat();
+	const trace = (await small.trace(btrace(records))).id;
+	for (const view of ['top_down', 'bottom_up']) {
+		const page = await browser.newPage();
+		await signIn(page, small);
+		const whole = (await small.get(`/api/v1/traces/${trace}/flame?thread=all&view=${view}&max_nodes=200000`)).json;
+		await page.goto(`${small.url}/traces/${trace}?threads=all&view=${view}`);
+		await page.waitForSelector('[data-flame]');
+		await page.click('text=Children as a table');
+		const panel = page.locator('.panel[aria-label="Merged flame graph"]');
+		const seen = new Set();
+		for (let turn = 0; turn < 80; turn++) {
+			const names = await panel.locator('tbody .name').allInnerTexts();
+			names.filter((n) => !/ smaller nodes$/.test(n)).forEach((n) => seen.add(n));
+			const rest = panel.locator('tbody button:has-text("smaller nodes")');
+			if ((await rest.count()) === 0) break;
+			const before = page.url();
+			await rest.click();
+			await page.waitForFunction((b) => location.href !== b, before);
+			await page.waitForSelector('[data-flame]');
+		}
+		const want = new Set(whole.children.filter((c) => !c.other).map((c) => c.name));
+		assert.deepEqual([...want].filter((n) => !seen.has(n)), [], view);
+		await page.click('.crumbs >> text=Top');
+		await page.waitForSelector('.crumbs', { state: 'detached' });
+		await page.close();
+	}
+});
+
+test('the arrows walk the merged graph, Enter opens, Escape goes up', async (t) => {
+	const page = await openTrace();
+	await page.waitForSelector('[data-flame]');
+	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const flame = (await server.get(`/api/v1/traces/${id}/flame?thread=${tid}`)).json;
+	const at = (name) => page.waitForFunction((n) => document.querySelector('.keyed .mono')?.textContent === n, name);
+	await page.locator('.flame canvas').focus();
+	await page.keyboard.press('Home');
+	await at(flame.name);
+	await page.keyboard.press('ArrowDown');
+	await at(flame.children[0].name);
+	await page.keyboard.press('ArrowRight');
+	await at(flame.children[1].name);
+	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press('ArrowDown');
+	await at(flame.children[0].children[0].name);
+	await page.keyboard.press('ArrowUp');
+	await at(flame.children[0].name);
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('.crumbs');
+	assert.equal(new URL(page.url()).searchParams.get('root'), String(flame.children[0].method));
+	await page.waitForSelector('[data-flame]');
+	await page.keyboard.press('Escape');
+	await page.waitForSelector('.crumbs', { state: 'detached' });
+	await at(flame.children[0].name);
+	await done(page, t);
+});
+
+test('graph and table can be of all threads', async (t) => {
+	const page = await openTrace();
+	await page.locator('.panel[aria-label=Methods] >> text=All threads').click();
+	await page.waitForSelector(`text=of ${Object.keys(truth.methods).length.toLocaleString('en')} methods;`);
+	const first = page.locator('.methods tbody tr').first();
+	const top = Object.values(truth.methods).sort((a, b) => b.self_ns - a.self_ns)[0];
+	assert.ok((await first.innerText()).includes(top.count.toLocaleString('en')));
+	await page.reload();
+	await page.waitForSelector('.panel[aria-label="Merged flame graph"] [aria-pressed=true]:has-text("All threads")');
+	await done(page, t);
+});
+
+test('a chunk that fails in passing is asked for again, one that stays away is told', async (t) => {
+	const page = await open('/builds');
+	let failures = 2;
+	let stays = false;
+	await page.route(/\/slices\/\d+/, (route) => {
+		if (stays) return route.fulfill({ status: 404, json: { error: { status: 'not_found', message: 'gone with the wind' } } });
+		return failures-- > 0 ? route.fulfill({ status: 503, body: '' }) : route.continue();
+	});
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	assert.ok(failures < 0);
+	stays = true;
+	await page.locator('.threads button').nth(1).click();
+	await page.waitForSelector('text=gone with the wind');
+	stays = false;
+	await page.click('text=Try again');
+	await page.waitForSelector('[data-ready]');
+	await done(page, t);
+});
+
+test('another thread stops the load of the one before', async (t) => {
+	const page = await open('/builds');
+	const stopped = [];
+	page.on('requestfailed', (r) => stopped.push(r.url()));
+	let held;
+	await page.route(/\/slices\/\d+/, (route) => (held ? route.continue() : (held = route))); // the first never comes
+	await page.goto(`${server.url}/traces/${id}`);
+	await until(async () => held, 'the first chunk');
+	await page.locator('.threads button').nth(1).click();
+	await page.waitForSelector('[data-ready]');
+	await until(async () => stopped.find((u) => u === held.request().url()), 'the request ended', 5);
+	await done(page, t);
+});
+
 test('what went wrong is told', async (t) => {
 	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
 	await page.waitForSelector('text=There is nothing here.');
+	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);
+	await page.waitForSelector('text=This path does not occur here.');
+	await page.click('text=Show the whole graph');
+	await page.waitForSelector('[data-flame]');
+	await done(page, t);
+});
+
+test('a trace is deleted after being asked, and only then', async (t) => {
+	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
+	const page = await open('/?build_id=short-lived');
+	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click('text=Keep');
+	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 200);
+	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click('text=Delete for good');
+	await page.waitForSelector('text=No trace fits these filters');
+	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 404);
+	await done(page, t);
+});
+
+test('a sign-in link signs in once, and leaves no trace in the address', async (t) => {
+	const link = tracewell('link', 'create', '--data', server.data, '--url', server.url);
+	const page = await watched();
+	await page.goto(link);
+	await page.waitForSelector('h1:has-text("Traces")');
+	assert.ok(!page.url().includes('#'));
+	await page.click('text=Sign out');
+	await page.waitForSelector('h1:has-text("Sign in")');
+	await page.goto('about:blank');
+	await page.goto(link);
+	await page.waitForSelector('[role=alert]');
+	assert.equal(await page.locator('h1').innerText(), 'Sign in');
 	await done(page, t);
 });
 
 test('a trace that could not be decoded says why', async (t) => {
-	// a header and nothing but an impossible end
-	const bad = Buffer.alloc(64);
-	bad.writeUInt32LE(5, 0);
-	bad.writeUInt32LE(4711, 4);
-	bad.writeBigUInt64LE(1000n, 8);
-	bad.writeBigUInt64LE(1000n, 16);
-	bad.writeBigUInt64LE(1000n, 24);
-	const up = await server.post('/api/v1/traces', bad);
-	if (up.status === 202) {
-		const page = await open(`/traces/${up.json.id}`);
+	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	assert.equal(up.status, 202);
+	await broken.decoded(up.json.id);
+	for (const scheme of ['light', 'dark']) {
+		const page = await browser.newPage({ colorScheme: scheme, viewport: { width: 1280, height: 800 } });
+		await signIn(page, broken);
+		await page.goto(`${broken.url}/traces/${up.json.id}`);
 		await page.waitForSelector('text=This trace could not be decoded.');
-		await done(page, t);
-	} else {
-		assert.equal(up.status, 422);
-		assert.match(up.json.error.message, /no readable record/);
+		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
+		assert.ok((await page.locator('[role=alert]').innerText()).includes(error.message));
+		assert.deepEqual(await unreadable(page), []);
+		const file = page.waitForEvent('download');
+		await page.click('text=Download what was uploaded');
+		assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
+		await page.close();
 	}
 });
 
-for (const scheme of ['light', 'dark'])
-	test(`every page in ${scheme}`, async (t) => {
-		for (const width of [1280, 1920]) {
-			const page = await open('/builds', scheme, width);
-			await page.waitForSelector('table');
-			assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
-			assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing sticks out');
-			await done(page, t);
-		}
+test('the check of what is readable finds what is not', async (t) => {
+	const page = await open('/builds');
+	await page.waitForSelector('table');
+	assert.deepEqual(await unreadable(page), []);
+	await page.evaluate(() => {
+		const style = (what, css) => Object.assign(document.querySelector(what).style, css);
+		style('h1', { color: '#bbb', background: '#ccc' });
+		style('td a', { display: 'block', width: '12px', overflow: 'hidden', whiteSpace: 'nowrap' });
+		style('p', { width: '3000px' });
 	});
+	const found = (await unreadable(page)).join('\n');
+	assert.match(found, /contrast 1\.\d+: Builds/);
+	assert.match(found, /cut off/);
+	assert.match(found, /sticks out: P/);
+	await done(page, t);
+});
+
+for (const scheme of ['light', 'dark'])
+	for (const width of [1280, 1920])
+		test(`every page can be read in ${scheme} at ${width}`, async (t) => {
+			const page = await open('/', scheme, width);
+			const look = async (what) => {
+				assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), scheme);
+				assert.deepEqual(await unreadable(page), [], what);
+				if (shots) await page.screenshot({ path: path.join(shots, `${what}-${scheme}-${width}.png`), fullPage: true });
+			};
+			await page.waitForSelector('td');
+			await look('list');
+			await page.goto(`${server.url}/?q=nothing+like+it`);
+			await page.waitForSelector('text=No trace fits these filters');
+			await look('none');
+			await page.goto(`${server.url}/builds`);
+			await page.waitForSelector('td');
+			await look('builds');
+			const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+			const span = trace.end_ns - trace.start_ns;
+			await page.goto(`${server.url}/traces/${id}?find=okhttp3&a=${trace.start_ns + Math.floor(span / 4)}&b=${trace.start_ns + Math.floor(span / 2)}`);
+			await page.waitForSelector('[data-ready]');
+			await page.waitForSelector('[data-flame]');
+			await page.waitForSelector('.methods tbody tr');
+			await page.click('text=Visible calls as a table');
+			await page.click('text=Children as a table');
+			await page.click('summary');
+			await look('trace');
+			await page.keyboard.press('?');
+			await page.waitForSelector('dialog[open]');
+			await look('keys');
+			await done(page, t);
+		});

@@ -1,5 +1,5 @@
 // What the page itself draws over the painted calls: ruler, labels, the selection.
-import { count, duration, tickStep } from './format';
+import { count, tick, tickStep } from './format';
 import { fit, FONT } from './label';
 import type { Label } from './paint';
 
@@ -22,7 +22,7 @@ export function drawRuler(g: CanvasRenderingContext2D, from: number, to: number,
 	const near = step < first / 200;
 	for (let t = first, i = 0; t <= to - start; t += step, i++) {
 		const x = ((t + start - from) / span) * width;
-		const text = near && i > 0 ? `+${duration(t - first)}` : near ? exact(t, step) : duration(t);
+		const text = near && i > 0 ? `+${tick(t - first)}` : near ? exact(t, step) : tick(t);
 		g.fillRect(x, RULER - 6, 1, 6);
 		if (x + 4 + g.measureText(text).width <= width) g.fillText(text, x + 4, RULER / 2);
 	}

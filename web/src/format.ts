@@ -2,12 +2,22 @@
 
 const UNITS: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
-/** 1234567 → "1.23 ms". */
-export function duration(ns: number): string {
-	if (ns === 0) return '0';
+function scaled(ns: number): [string, string] {
 	const [size, unit] = UNITS.find(([s]) => Math.abs(ns) >= s) ?? UNITS[3];
 	const v = ns / size;
-	return `${trim(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2)} ${unit}`;
+	const digits = size === 1 || Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2;
+	return [v.toFixed(digits), unit];
+}
+
+/** 1234567 → "1.23 ms"; three digits, so that columns line up. */
+export function duration(ns: number): string {
+	return ns === 0 ? '0' : scaled(ns).join(' ');
+}
+
+/** 20000000 → "20 ms": round times as they are. */
+export function tick(ns: number): string {
+	const [v, unit] = scaled(ns);
+	return ns === 0 ? '0' : `${v.includes('.') ? v.replace(/\.?0+$/, '') : v} ${unit}`;
 }
 
 function trim(v: number, digits: number): string {
@@ -35,7 +45,7 @@ export function bytes(n: number): string {
 export function percent(share: number): string {
 	const p = share * 100;
 	if (p === 0) return '0 %';
-	return p < 0.1 ? '<0.1 %' : `${trim(p, p < 10 ? 1 : 0)} %`;
+	return p < 0.1 ? '<0.1 %' : `${p.toFixed(p < 9.95 ? 1 : 0)} %`;
 }
 
 /** Unix ms → "2026-11-21 05:40". */

@@ -1,6 +1,6 @@
 // The address is the state: path and query as signals.  Steps for the back button are written at
-// once; the rest, which may change with every turn of a wheel, a moment later: browsers limit how
-// often a page may write its address.
+// once; the rest, which may change with every turn of a wheel, a few times a second: browsers limit
+// how often a page may write its address.
 import { signal } from '@preact/signals';
 
 const WRITE_MS = 250;
@@ -9,6 +9,7 @@ export const path = signal(location.pathname);
 export const query = signal(new URLSearchParams(location.search));
 
 let timer: ReturnType<typeof setTimeout> | undefined;
+let written = -Infinity; // when, by performance.now()
 
 function address(): string {
 	const s = query.value.toString();
@@ -19,6 +20,7 @@ function address(): string {
 export function flush(): void {
 	clearTimeout(timer);
 	timer = undefined;
+	written = performance.now();
 	if (address() !== location.pathname + location.search) history.replaceState(history.state, '', address());
 }
 
@@ -55,7 +57,8 @@ export function set(changes: Record<string, string | number | null>, push = fals
 		history.pushState(null, '', to);
 	}
 	query.value = q;
-	if (!push) timer ??= setTimeout(flush, WRITE_MS);
+	if (!push && performance.now() - written >= WRITE_MS) flush();
+	else if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
 export function text(name: string): string {

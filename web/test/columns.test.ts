@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeChunk, DamagedChunk } from '../src/columns';
-import { count, duration, percent, splitName, tickStep } from '../src/format';
+import { count, duration, percent, splitName, tick, tickStep } from '../src/format';
 import { paint, type View } from '../src/paint';
 import { gallop, sliceAt, toRows } from '../src/rows';
 import { chunk } from './chunk';
@@ -62,6 +62,14 @@ test('painting ends and marks what is shorter than a pixel', () => {
 test('numbers read well', () => {
 	assert.equal(duration(1234567), '1.23 ms');
 	assert.equal(duration(0), '0');
+	assert.equal(duration(25e6), '25.0 ms');
+	assert.equal(duration(7), '7 ns');
+	assert.equal(tick(25e6), '25 ms');
+	assert.equal(tick(1.5e6), '1.5 ms');
+	assert.equal(tick(200e6), '200 ms');
+	assert.equal(tick(0), '0');
+	assert.equal(percent(0.02), '2.0 %');
+	assert.equal(percent(0.0999), '10 %');
 	assert.equal(duration(100e6), '100 ms');
 	assert.equal(count(1234567), '1,234,567');
 	assert.equal(percent(0.0004), '<0.1 %');
