@@ -1,0 +1,179 @@
+/*
+ * The n-th disk operation of upload, decode and mapping fails, for every n until none is reached:
+ * an answer of 2xx means that the upload is there and becomes ready; any other, that sending it
+ * again is enough; and after a restart nothing half-made lies anywhere.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { Server, binary, sleep, until } from './server.mjs';
+
+const library = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
+const ERRNO = { EIO: 5n, ENOSPC: 28n };
+const MOST = 1000;
+const LANES = 4;
+/* What an upload or a mapping does before its answer, and nobody else. */
+const OF_AN_UPLOAD = /^(\w+ \/spool\/(up|map)-|rename \/blobs\/|fsync \/blobs\/|mkdir \/blobs\/)/;
+const HEAD = 192; /* of the control file, up to the folder */
+
+/* The control file of fault.c. */
+class Faults {
+	constructor(folder, data) {
+		this.library = path.join(folder, 'fault.so');
+		fs.copyFileSync(library, this.library);
+		this.fd = fs.openSync(this.library + '.ctl', 'w+');
+		const all = Buffer.alloc(HEAD + 512);
+		all.write(data, HEAD);
+		fs.writeSync(this.fd, all, 0, all.length, 0);
+	}
+
+	/* Calls from..to fail, counted from now on. */
+	arm(from, to, error) {
+		const fields = Buffer.alloc(HEAD);
+		[0n, 0n, BigInt(to), 0n, ERRNO[error]].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
+		fs.writeSync(this.fd, fields, 0, HEAD, 0);
+		fields.writeBigUInt64LE(BigInt(from), 0);
+		fs.writeSync(this.fd, fields, 0, 8, 8);
+	}
+
+	/* None fail any more; how many did, and what the first was. */
+	disarm() {
+		const fields = Buffer.alloc(HEAD);
+		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);
+		fs.readSync(this.fd, fields, 0, HEAD, 0);
+		return { hits: Number(fields.readBigUInt64LE(24)), what: fields.toString('latin1', 40, HEAD).replace(/\0.*/s, '') };
+	}
+}
+
+const files = (folder) => fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+	.filter((e) => e.isFile()).length;
+
+class Run {
+	constructor(server, faults) {
+		this.s = server;
+		this.faults = faults;
+		this.accepted = new Set();
+		this.rounds = 0;
+		this.mapped = null; /* version that was answered with 2xx last */
+		this.maybe = new Set(); /* versions answered with an error since */
+	}
+
+	upload(n) {
+		return this.s.post('/api/v1/traces?build_id=b', sampleTrace(20, 5000 + n),
+			{ headers: { 'Idempotency-Key': `round-${n}` } }).catch(() => null);
+	}
+
+	/* What was accepted is decoded, without anybody's help. */
+	async becomesReady(id, seconds) {
+		await until(async () => {
+			const { status, json } = await this.s.get(`/api/v1/traces/${id}`).catch(() => ({}));
+			if (status === 200) assert.notEqual(json.state, 'failed', JSON.stringify(json.error));
+			return status === 200 && json.state === 'ready' ? true : undefined;
+		}, `trace ${id} ready`, seconds);
+	}
+
+	async faulty(n) {
+		const version = `version-${n}`;
+		const sent = await this.upload(n);
+		const map = await this.s.put('/api/v1/builds/b/methods', `# ${version}\n${sampleMapping}`).catch(() => null);
+		for (const answer of [sent, map])
+			if (answer && answer.status >= 300) assert.ok(answer.json?.error?.message, 'an error is told: ' + answer.text);
+		if (map?.status === 200) {
+			this.mapped = version;
+			this.maybe.clear();
+		} else this.maybe.add(version);
+		if (sent && sent.status < 300) this.accepted.add(sent.json.id);
+		const errors = [sent, map].filter((a) => !a || a.status >= 300).length;
+		return { id: sent && sent.status < 300 ? sent.json.id : undefined, errors };
+	}
+
+	/* Everything is as it should be once more. */
+	async settled(n) {
+		const again = await this.upload(n);
+		assert.ok(again && again.status < 300, 'sent again: ' + again?.text);
+		this.rounds++;
+		this.accepted.add(again.json.id);
+		await this.becomesReady(again.json.id, 20);
+		assert.equal(this.accepted.size, this.rounds, 'an upload sent twice is one trace');
+		const { json } = await this.s.get('/api/v1/traces?limit=500');
+		assert.equal(json.total, this.rounds);
+		for (const t of json.traces) {
+			assert.ok(this.accepted.has(t.id));
+			assert.equal(t.state, 'ready', JSON.stringify(t));
+			assert.equal(t.summary.slices, 60);
+		}
+		const build = (await this.s.get('/api/v1/builds')).json.builds.find((b) => b.build_id === 'b');
+		if (build.mapping) assert.ok(build.map_version === this.mapped || this.maybe.has(build.map_version), build.map_version);
+		else assert.equal(this.mapped, null);
+		const blobs = this.rounds + (build.mapping ? 2 : 0);
+		const { data } = this.s;
+		await until(async () => (files(path.join(data, 'spool')) === 0 && files(path.join(data, 'blobs')) === blobs &&
+			files(path.join(data, 'traces')) === this.rounds ? true : undefined), `no leftovers after round ${n}`, 10)
+			.catch((e) => {
+				throw new Error(`${e.message}: ${files(path.join(data, 'spool'))} in the spool, ` +
+					`${files(path.join(data, 'blobs'))} blobs for ${blobs}, ${files(path.join(data, 'traces'))} traces for ${this.rounds}`);
+			});
+	}
+
+	async restart() {
+		assert.ok(!this.s.exited, 'the server lives: ' + this.s.log.slice(-600));
+		await this.s.stop();
+		this.s.log = '';
+		await this.s.start();
+	}
+}
+
+async function start(t) {
+	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-fault-'));
+	const data = path.join(folder, 'data');
+	const faults = new Faults(folder, data);
+	const s = new Server(data, ['--shutdown', '5', '--min-free', '0'], { LD_PRELOAD: faults.library });
+	await s.start();
+	t.after(async () => {
+		await s.stop();
+		fs.rmSync(folder, { recursive: true, force: true });
+	});
+	assert.ok(s.read && s.ingest);
+	return new Run(s, faults);
+}
+
+/* Operations first, first + step, ... until one is not reached.  `last` says up to which it fails. */
+async function failEach(t, { error, first, step, last }, met) {
+	const run = await start(t);
+	for (let n = first; ; n += step) {
+		assert.ok(n < MOST, 'an end');
+		run.faults.arm(n, last(n), error);
+		const { id, errors } = await run.faulty(n);
+		if (id && last(n) === n) await run.becomesReady(id, 20);
+		else if (id) await sleep(100);
+		const { hits, what } = run.faults.disarm();
+		try {
+			if (OF_AN_UPLOAD.test(what)) assert.ok(errors > 0, 'accepted although it was not written');
+			await run.restart();
+			await run.settled(n);
+		} catch (e) {
+			e.message = `operation ${n} (${what}, ${error}): ${e.message}`;
+			throw e;
+		}
+		if (hits === 0) return;
+		const kind = what.split(' ')[0];
+		met.set(kind, (met.get(kind) ?? 0) + 1);
+	}
+}
+
+/* Lanes wait for the disk and for retries side by side. */
+describe('disk operations fail', { skip: !fs.existsSync(library) && `no ${library}`, concurrency: 5 }, () => {
+	const met = new Map();
+	for (let lane = 1; lane <= LANES; lane++)
+		test(`each once, from ${lane} in steps of ${LANES}`, (t) =>
+			failEach(t, { error: 'EIO', first: lane, step: LANES, last: (n) => n }, met));
+	test('the disk is full from one on', (t) =>
+		failEach(t, { error: 'ENOSPC', first: 1, step: 4, last: () => 0xffffffff }, new Map()));
+	after(() => {
+		for (const kind of ['write', 'pwrite', 'fsync', 'fdatasync', 'rename', 'open', 'mkdir'])
+			assert.ok(met.has(kind), `${kind} was made to fail: ${[...met]}`);
+	});
+});
