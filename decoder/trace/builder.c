@@ -1,16 +1,19 @@
 /*
  * builder.c - the sink of the product: keeps finished calls per track.
  *
- * A record is 24 bytes (32 with CPU time) in an array per track that doubles;
+ * A record is 24 bytes (32 with CPU time) in an array per track that grows;
  * the system moves pages rather than bytes when large arrays grow, and pages
  * not yet touched cost nothing, so the peak stays near the size of what is in
- * them.  Writing adds 4 bytes a record for the largest track.
+ * them.  Writing adds 8 bytes a record for the largest track, 12 where it is
+ * out of order.  What no longer fits is counted, and the trace keeps the rest.
  */
 #include "trace/builder_internal.h"
 
 #include <string.h>
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
+/* Of the memory 9/16 may hold records: at their most, writing takes a third of that again. */
+enum { RECORD_SHARE = 9, RECORD_SHARE_OF = 16, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
 
 static struct tw_builder *builder_of(struct tw_sink *s)
 {
@@ -85,8 +88,11 @@ static uint32_t sink_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum t
 		b->status = TW_NOMEM;
 		return 0;
 	}
-	b->tracks[b->n_tracks] =
-	        (struct track){.pid = pid, .tid = tid, .kind = kind, .last_end_ns = INT64_MIN};
+	b->tracks[b->n_tracks] = (struct track){.pid = pid,
+	        .tid = tid,
+	        .kind = kind,
+	        .last_end_ns = INT64_MIN,
+	        .unordered_offset = TW_NO_OFFSET};
 	return *slot = ++b->n_tracks;
 }
 
@@ -224,14 +230,24 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	b->names[b->n_names++] = (struct thread_name){pid, tid, {copy, name.len}};
 }
 
-static bool reserve_record(struct track *t)
+/* More records for the track: twice as many, and a quarter more of what is large, as far as the
+ * share of memory reaches that leaves room for writing. */
+static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 {
-	uint64_t cap = t->cap ? t->cap * 2 : 64;
-	struct record *records;
+	uint64_t share = b->limits.max_memory_bytes / RECORD_SHARE_OF * RECORD_SHARE;
+	uint64_t size = sizeof(struct record) + (t->cpu_ns ? sizeof *t->cpu_ns : 0);
+	uint64_t left = share > b->record_bytes ? (share - b->record_bytes) / size : 0;
+	uint64_t more = t->cap * size > LARGE_BYTES ? t->cap / 4 : t->cap;
 
-	if (t->n < t->cap)
-		return true;
-	records = tw_mem_resize(t->records, cap, sizeof *records);
+	if (more < FIRST_RECORDS)
+		more = FIRST_RECORDS;
+	return t->cap + (more < left ? more : left);
+}
+
+static bool resize_records(struct track *t, uint64_t cap)
+{
+	struct record *records = tw_mem_resize(t->records, cap, sizeof *records);
+
 	if (!records)
 		return false;
 	t->records = records;
@@ -242,33 +258,67 @@ static bool reserve_record(struct track *t)
 			return false;
 		t->cpu_ns = cpu;
 	}
+	return true;
+}
+
+/* False with b->status set when memory ran out; false alone when the share is used up. */
+static bool reserve_record(struct tw_builder *b, struct track *t)
+{
+	uint64_t cap;
+
+	if (t->n < t->cap)
+		return true;
+	cap = next_cap(b, t);
+	if (cap == t->cap)
+		return false;
+	if (!resize_records(t, cap)) {
+		b->status = TW_NOMEM;
+		return false;
+	}
+	b->record_bytes +=
+	        (cap - t->cap) * (sizeof *t->records + (t->cpu_ns ? sizeof *t->cpu_ns : 0));
 	t->cap = cap;
 	return true;
 }
 
 /* The first record with CPU time: those before it have none. */
-static bool start_cpu(struct track *t)
+static bool start_cpu(struct tw_builder *b, struct track *t)
 {
 	t->cpu_ns = tw_mem_alloc(t->cap, sizeof *t->cpu_ns);
-	for (uint64_t i = 0; t->cpu_ns && i < t->n; i++)
+	if (!t->cpu_ns) {
+		b->status = TW_NOMEM;
+		return false;
+	}
+	b->record_bytes += t->cap * sizeof *t->cpu_ns;
+	for (uint64_t i = 0; i < t->n; i++)
 		t->cpu_ns[i] = -1;
-	return t->cpu_ns != NULL;
+	return true;
+}
+
+static void note_order(struct track *t, int64_t end_ns, uint64_t offset)
+{
+	if (t->n == 0)
+		t->first_offset = offset;
+	if (end_ns >= t->last_end_ns) {
+		t->last_end_ns = end_ns;
+	} else if (!t->unordered) {
+		t->unordered = true;
+		t->unordered_offset = offset;
+	}
 }
 
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
 	int64_t end = ev->ts_ns + ev->dur_ns;
 
-	if (b->slices >= b->limits.max_slices) {
-		tw_builder_repair(b, TW_REPAIR_slice_limit, ev->offset, 1);
-		return TW_OK;
+	if (b->slices >= b->limits.max_slices || !reserve_record(b, t)) {
+		if (b->status == TW_OK)
+			tw_builder_repair(b, TW_REPAIR_slice_limit, ev->offset, 1);
+		return b->status;
 	}
-	if (!reserve_record(t) || (ev->cpu_ns >= 0 && !t->cpu_ns && !start_cpu(t)))
-		return b->status = TW_NOMEM;
-	if (end < t->last_end_ns)
-		t->unordered = true;
-	else
-		t->last_end_ns = end;
+	if (ev->cpu_ns >= 0 && !t->cpu_ns && !start_cpu(b, t))
+		return b->status;
+	note_order(t, end, ev->offset);
 	if (t->cpu_ns)
 		t->cpu_ns[t->n] = ev->cpu_ns;
 	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym, 0};

@@ -18,7 +18,7 @@ struct record {
 	int64_t start_ns;
 	int64_t dur_ns;
 	uint32_t sym;
-	uint32_t size; /* of its subtree in post-order; when sorted: its depth */
+	uint32_t size; /* of its subtree in post-order; where that fails: its depth */
 };
 
 struct open_call { /* a BEGIN without its END yet */
@@ -36,6 +36,7 @@ struct track {
 	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
 	uint64_t n, cap;
 	int64_t last_end_ns;
+	uint64_t first_offset, unordered_offset; /* of its first record; of the first out of order */
 	enum tw_source source;
 	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
@@ -93,6 +94,7 @@ struct tw_builder {
 	struct document *documents;
 	uint32_t n_documents, cap_documents;
 	uint64_t slices;
+	uint64_t record_bytes; /* in use by all tracks */
 	int64_t last_ns; /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
 	enum tw_status status; /* sticky: memory ran out */
@@ -122,7 +124,8 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 /* builder_nest.c: slices of a track in pre-order, one after another. */
 struct nest {
 	struct track *track;
-	uint32_t *order; /* pre-order position to record; NULL when the records are sorted */
+	uint32_t *order; /* pre-order position to record */
+	bool sorted;     /* record.size is the depth */
 	uint64_t at;
 	uint64_t *ends; /* pre-order positions at which the open slices' subtrees end */
 	uint32_t depth, cap_ends;

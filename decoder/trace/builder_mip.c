@@ -114,8 +114,8 @@ static void extend_run(struct mip *m, const struct tw_slice *s)
 {
 	m->run.dur_ns = s->start_ns + s->dur_ns - m->run.start_ns;
 	m->run.merged++;
-	if (s->cpu_ns > 0)
-		m->run.cpu_ns += s->cpu_ns;
+	if (s->cpu_ns >= 0)
+		m->run.cpu_ns = (m->run.cpu_ns < 0 ? 0 : m->run.cpu_ns) + s->cpu_ns;
 	if (s->dur_ns > m->longest_ns) {
 		m->longest_ns = s->dur_ns;
 		m->run.method = s->method;

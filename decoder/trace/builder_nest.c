@@ -67,50 +67,29 @@ static void order_forward(const struct track *t, uint32_t *order, uint32_t *ends
 	}
 }
 
-struct keyed { /* a record while it is sorted */
-	struct record r;
-	int64_t cpu_ns;
-	uint64_t index;
-};
-
-static int outer_first(const void *pa, const void *pb)
+static int outer_first(const void *pa, const void *pb, void *records)
 {
-	const struct keyed *a = pa;
-	const struct keyed *b = pb;
+	const struct record *all = records;
+	uint32_t i = *(const uint32_t *)pa;
+	uint32_t k = *(const uint32_t *)pb;
+	const struct record *a = &all[i];
+	const struct record *b = &all[k];
 
-	if (a->r.start_ns != b->r.start_ns)
-		return a->r.start_ns < b->r.start_ns ? -1 : 1;
-	if (a->r.dur_ns != b->r.dur_ns)
-		return a->r.dur_ns > b->r.dur_ns ? -1 : 1;
-	return a->index > b->index ? -1 : a->index < b->index;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns > b->dur_ns ? -1 : 1;
+	return i > k ? -1 : i < k; /* of equal ones the later ended last: it is the outer */
 }
 
-static bool sort_records(struct track *t)
-{
-	struct keyed *k = tw_mem_alloc(t->n, sizeof *k);
-
-	if (!k)
-		return false;
-	for (uint64_t i = 0; i < t->n; i++)
-		k[i] = (struct keyed){t->records[i], t->cpu_ns ? t->cpu_ns[i] : -1, i};
-	qsort(k, t->n, sizeof *k, outer_first);
-	for (uint64_t i = 0; i < t->n; i++) {
-		t->records[i] = k[i].r;
-		if (t->cpu_ns)
-			t->cpu_ns[i] = k[i].cpu_ns;
-	}
-	tw_mem_free(k);
-	return true;
-}
-
-/* On sorted records: gives each its depth (in record.size) and cuts what reaches past its parent.
- */
-static void nest_sorted(struct tw_builder *b, struct track *t, uint32_t *stack)
+/* In sorted order: gives each its depth (in record.size) and cuts what reaches past its parent. */
+static void nest_sorted(
+        struct tw_builder *b, struct track *t, const uint32_t *order, uint32_t *stack)
 {
 	uint32_t depth = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		struct record *r = &t->records[i];
+		struct record *r = &t->records[order[i]];
 		int64_t end = 0;
 
 		while (depth) {
@@ -127,18 +106,23 @@ static void nest_sorted(struct tw_builder *b, struct track *t, uint32_t *stack)
 			r->dur_ns = end - r->start_ns;
 		}
 		r->size = depth;
-		stack[depth++] = (uint32_t)i;
+		stack[depth++] = order[i];
 	}
 }
 
+/* The records stay where they are: eight bytes each are sorted for them at most. */
 static enum tw_status open_sorted(
         struct nest *n, struct tw_builder *b, struct track *t, uint32_t *stack)
 {
-	(void)n;
-	tw_builder_repair(b, TW_REPAIR_order_restored, TW_NO_OFFSET, t->n);
-	if (!sort_records(t))
+	tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
+	n->order = tw_mem_alloc(t->n, sizeof *n->order);
+	if (!n->order)
 		return TW_NOMEM;
-	nest_sorted(b, t, stack);
+	for (uint64_t i = 0; i < t->n; i++)
+		n->order[i] = (uint32_t)i;
+	qsort_r(n->order, t->n, sizeof *n->order, outer_first, t->records);
+	nest_sorted(b, t, n->order, stack);
+	n->sorted = true;
 	return TW_OK;
 }
 
@@ -214,12 +198,12 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 
 	if (n->at >= t->n)
 		return false;
-	i = n->order ? n->order[n->at] : n->at;
+	i = n->order[n->at];
 	/* pre-order jumps about in the records: the next ones are asked for early */
-	if (n->order && n->at + AHEAD < t->n)
+	if (n->at + AHEAD < t->n)
 		__builtin_prefetch(&t->records[n->order[n->at + AHEAD]]);
 	r = &t->records[i];
-	if (n->order) {
+	if (!n->sorted) {
 		while (n->depth && n->ends[n->depth - 1] <= n->at)
 			n->depth--;
 		ret->depth = n->depth;

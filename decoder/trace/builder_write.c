@@ -49,25 +49,34 @@ static bool low_bits_agree(uint64_t full, uint64_t low)
 	return (full & 0x7FFF) == low;
 }
 
-/* The one full id that fits, or the low bits when none or several do. */
+struct fit { /* full ids with the low bits of a track */
+	uint64_t found;
+	uint32_t n;
+};
+
+static void count_fit(struct fit *f, uint64_t full, uint64_t low)
+{
+	if (!low_bits_agree(full, low) || (f->n && f->found == full))
+		return;
+	f->found = full;
+	f->n++;
+}
+
+/* The one full id that fits.  Of several the main thread's, which has most calls nearly always,
+ * else the low bits as they are. */
 static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
 {
-	uint64_t found = 0;
-	uint32_t fits = 0;
+	struct fit f = {0};
 
+	if (b->clock.pid)
+		count_fit(&f, b->clock.pid, t->tid);
+	for (uint32_t i = 0; i < b->n_names; i++)
+		count_fit(&f, b->names[i].tid, t->tid);
+	if (f.n > 1)
+		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, t->first_offset, t->n);
 	if (b->clock.pid && low_bits_agree(b->clock.pid, t->tid))
 		return b->clock.pid;
-	for (uint32_t i = 0; i < b->n_names; i++) {
-		if (!low_bits_agree(b->names[i].tid, t->tid))
-			continue;
-		if (b->names[i].tid == t->tid)
-			return t->tid;
-		found = b->names[i].tid;
-		fits++;
-	}
-	if (fits > 1)
-		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, TW_NO_OFFSET, t->n);
-	return fits == 1 ? found : t->tid;
+	return f.n == 1 ? f.found : t->tid;
 }
 
 static void complete_tids(struct tw_builder *b)
@@ -77,7 +86,7 @@ static void complete_tids(struct tw_builder *b)
 		uint64_t tid = t->kind == TW_TID_LOW15 ? complete_tid(b, t) : t->tid;
 
 		if (tid != t->tid)
-			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, TW_NO_OFFSET, t->n);
+			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, t->first_offset, t->n);
 		t->tid = tid;
 	}
 }

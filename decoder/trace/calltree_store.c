@@ -175,6 +175,8 @@ enum tw_status tw_tree_decode(
 	        .cpu_ns = -1};
 	for (uint32_t i = 1; i < n && !r.bad; i++)
 		decode_node(&r, nodes, i);
+	for (int c = 0; c < COLUMNS; c++)
+		r.bad = r.bad || r.at[c] != r.end[c];
 	if (r.bad || !derive(nodes, n))
 		return tw_fail(err, TW_CORRUPT, 0, "a call tree is damaged");
 	*ret = (struct tw_tree){nodes, n};

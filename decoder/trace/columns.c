@@ -338,6 +338,15 @@ static bool grow(struct tw_slice **p, size_t *cap, size_t want)
 	return true;
 }
 
+/* Bytes that nobody read were not written by an encoder. */
+static bool all_read(const struct decoder *d)
+{
+	for (int i = 0; i < COLUMNS; i++)
+		if (d->at[i] != d->end[i])
+			return false;
+	return true;
+}
+
 static bool walk(struct decoder *d, int64_t start_ns)
 {
 	int64_t root_cursor = start_ns;
@@ -349,6 +358,7 @@ static bool walk(struct decoder *d, int64_t start_ns)
 			return false;
 	while (d->depth && !d->bad)
 		decode_close(d);
+	d->bad = d->bad || !all_read(d);
 	return true;
 }
 

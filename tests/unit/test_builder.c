@@ -249,6 +249,51 @@ static void test_depth_limit(void **state)
 	}
 }
 
+/* Records have a share of the memory: what comes after is counted, and the trace keeps the rest. */
+static void test_memory_share(void **state)
+{
+	const int all = 200000;
+	struct tw_limits l = tw_limits_default();
+	struct by_hand h;
+
+	(void)state;
+	l.max_memory_bytes = 4 << 20;
+	begin(&h, &l);
+	for (int i = 0; i < all; i++)
+		tell(&h, TW_EV_SLICE, 7, i * 10, 5, 1);
+	assert_int_equal(written(&h), TW_OK);
+	assert_in_range(h.log.info.slices, (4 << 20) / 2 / 24, (4 << 20) * 9 / 16 / 24);
+	assert_int_equal(h.log.repairs[TW_REPAIR_slice_limit], all - (int)h.log.info.slices);
+	trace_log_done(&h.log);
+}
+
+/* Paths beyond a full tree are their caller's own time. */
+static void test_full_tree(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	const struct tw_tree *t;
+	struct by_hand h;
+	int64_t self = 0;
+
+	(void)state;
+	l.max_tree_nodes = 50; /* the thread itself and 49 paths, and one for each 16 records */
+	begin(&h, &l);
+	for (int i = 0; i < 100; i++) {
+		tell(&h, TW_EV_SLICE, 7, i * 10 + 1, 4, 1000 + (uint64_t)i);
+		tell(&h, TW_EV_SLICE, 7, i * 10 + 1, 6, 2000 + (uint64_t)i);
+	}
+	tell(&h, TW_EV_SLICE, 7, 0, 1000, 1);
+	assert_int_equal(written(&h), TW_OK);
+	t = &h.log.trees[0];
+	assert_int_equal(t->n, 50 + 201 / 16);
+	assert_int_equal(h.log.repairs[TW_REPAIR_call_tree_full], 202 - t->n);
+	for (uint32_t i = 0; i < t->n; i++)
+		self += t->nodes[i].self_ns;
+	assert_int_equal(self, 1000);
+	assert_int_equal(h.log.info.slices, 201);
+	trace_log_done(&h.log);
+}
+
 static void test_limits(void **state)
 {
 	struct tw_limits l = tw_limits_default();
@@ -306,6 +351,7 @@ static void test_tids(void **state)
 		const char *name;
 	} rows[] = {{7232, 40000, "main"}, {4464, 70000, "late"}, {1000, 1000, ""},
 	        {500, 500, "exact"}, {77, 77, ""}};
+	const uint64_t like_main = 40000 + 32768;
 	struct by_hand h;
 
 	(void)state;
@@ -318,6 +364,7 @@ static void test_tids(void **state)
 	h.s->ops->thread_name(h.s, 0, 500 + 32768, TW_STR("no"));
 	h.s->ops->thread_name(h.s, 0, 500, TW_STR("exact"));
 	h.s->ops->thread_name(h.s, 0, 500, TW_STR("second")); /* the first wins */
+	h.s->ops->thread_name(h.s, 0, like_main, TW_STR("rival"));
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct tw_event ev = {.kind = TW_EV_SLICE, .ts_ns = 5, .dur_ns = 5, .cpu_ns = -1};
 
@@ -334,7 +381,7 @@ static void test_tids(void **state)
 		assert_int_equal(t->is_main, rows[i].full == 40000);
 	}
 	assert_int_equal(h.log.repairs[TW_REPAIR_thread_id_truncated], 2);
-	assert_int_equal(h.log.repairs[TW_REPAIR_thread_id_ambiguous], 1);
+	assert_int_equal(h.log.repairs[TW_REPAIR_thread_id_ambiguous], 3);
 	trace_log_done(&h.log);
 }
 
@@ -457,6 +504,8 @@ int main(void)
 	        cmocka_unit_test(test_shuffled),
 	        cmocka_unit_test(test_overlap),
 	        cmocka_unit_test(test_depth_limit),
+	        cmocka_unit_test(test_memory_share),
+	        cmocka_unit_test(test_full_tree),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_pairs_mended),
 	        cmocka_unit_test(test_tids),
