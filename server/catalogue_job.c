@@ -171,8 +171,10 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 	        "claimed=1",
 	        "");
 	if (st == TW_OK)
-		st = tw_cat_exec(
-		        c->writer, NULL, err, "UPDATE trace SET state=0 WHERE state=1", "");
+		st = tw_cat_exec(c->writer, NULL, err, /* those being decoded have a job */
+		        "UPDATE trace SET state=0 WHERE state=1 AND (project_id, trace_id) IN"
+		        " (SELECT project_id, trace_id FROM job)",
+		        "");
 	return tw_cat_end(c, st, err);
 }
 

@@ -1,0 +1,339 @@
+/*
+ * How SQLite goes about the catalogue's statements: every statement that a session over all its
+ * functions runs is explained, and none may walk through a table that grows with traces.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue.h"
+#include "upload_meta.h"
+
+enum { MAX_STATEMENTS = 256, MAX_SQL = 2048 };
+
+static char statements[MAX_STATEMENTS][MAX_SQL];
+static size_t n_statements;
+
+static int on_statement(unsigned kind, void *arg, void *statement, void *unused)
+{
+	const char *sql = sqlite3_sql(statement);
+
+	(void)kind, (void)arg, (void)unused;
+	for (size_t i = 0; sql && i < n_statements; i++)
+		if (strcmp(statements[i], sql) == 0)
+			return 0;
+	if (sql && n_statements < MAX_STATEMENTS && strlen(sql) < MAX_SQL)
+		(void)snprintf(statements[n_statements++], MAX_SQL, "%s", sql);
+	return 0;
+}
+
+/* Called for every connection that is opened from now on. */
+static int watch(sqlite3 *db, const char **message, const struct sqlite3_api_routines *api)
+{
+	(void)message, (void)api;
+	return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, on_statement, NULL);
+}
+
+struct session {
+	char dir[64], path[100];
+	struct tw_catalogue *c;
+	struct tw_arena *arena;
+	struct tw_caller caller;
+};
+
+static void use_keys(struct session *s)
+{
+	const uint8_t hash[32] = {1}, link[32] = {2}, cookie[32] = {3};
+	struct tw_caller found;
+	struct tw_key_row *keys;
+	struct tw_project_row *projects;
+	char id[TW_ID_BYTES];
+	size_t n;
+	bool is_new;
+
+	assert_int_equal(
+	        tw_catalogue_project(s->c, "p", s->caller.project_id, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_projects(s->c, s->arena, &projects, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_key_add(
+	                         s->c, s->caller.project_id, TW_SCOPE_INGEST, "k", hash, id, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_key_find(s->c, hash, &found, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_keys(s->c, s->caller.project_id, s->arena, &keys, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_key_revoke(s->c, s->caller.project_id, id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_link_add(s->c, link, INT64_MAX, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_link_use(s->c, link, cookie, INT64_MAX, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_find(s->c, cookie, "", &found, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_end(s->c, cookie, NULL), TW_OK);
+}
+
+static void upload(struct session *s, const char *key, const char *uuid, char ret_id[TW_ID_BYTES])
+{
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	const struct tw_part part = {"trace", "aa", "", 1000};
+	bool is_new;
+
+	meta.device = "Pixel";
+	meta.uuid = uuid;
+	meta.build_id = "b";
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(tw_catalogue_trace_add(s->c, &s->caller, key, &meta, &part, 1,
+		                         ret_id, &is_new, NULL),
+		        TW_OK);
+	assert_false(is_new);
+}
+
+static void use_jobs(struct session *s)
+{
+	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
+	const struct tw_err why = {.code = TW_CORRUPT, .msg = "no"};
+	struct tw_queue_stats stats;
+	struct tw_job_row job;
+
+	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_failed(s->c, &job, &why, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_trace_requeue(s->c, job.project_id, job.trace_id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_queue_stats(s->c, &stats, NULL), TW_OK);
+}
+
+static void list(struct session *s, struct tw_trace_filter f)
+{
+	struct tw_trace_row *rows;
+	const char *cursor = "";
+	uint64_t total;
+	size_t n;
+
+	f.limit = 1;
+	for (int pages = 0; pages < 2; pages++) {
+		f.cursor = cursor;
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, &total, NULL),
+		        TW_OK);
+	}
+}
+
+static void use_lists(struct session *s)
+{
+	static const char *const columns[] = {
+	        "app", "version_name", "build_id", "device", "os", "scenario", "state", "process"};
+	struct tw_facet *facets;
+	size_t n;
+
+	for (int sort = TW_SORT_CREATED; sort <= TW_SORT_BYTES; sort++)
+		for (int ascending = 0; ascending < 2; ascending++)
+			list(s, (struct tw_trace_filter){
+			                .sort = (enum tw_trace_sort)sort, .ascending = ascending});
+	list(s, (struct tw_trace_filter){.app = "a", .device = "Pixel", .state = "ready"});
+	list(s, (struct tw_trace_filter){.build_id = "b", .os = "o", .process = "p"});
+	list(s, (struct tw_trace_filter){.text = "x", .since_ms = 1, .until_ms = INT64_MAX});
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		assert_int_equal(tw_catalogue_facets(s->c, s->caller.project_id, columns[i],
+		                         s->arena, &facets, &n, NULL),
+		        TW_OK);
+}
+
+static void use_builds(struct session *s)
+{
+	const struct tw_build_row row = {"b", "mm", "ss", "1", .entries = 1};
+	struct tw_build_row found, *builds;
+	const char **blobs;
+	const char *cursor = "";
+	size_t n;
+
+	assert_int_equal(tw_catalogue_build_set(
+	                         s->c, s->caller.project_id, &row, s->arena, &blobs, &n, NULL),
+	        TW_OK);
+	assert_int_equal(
+	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &found, NULL),
+	        TW_OK);
+	for (int pages = 0; pages < 2; pages++)
+		assert_int_equal(tw_catalogue_builds(s->c, s->caller.project_id, 1, cursor,
+		                         s->arena, &builds, &n, &cursor, NULL),
+		        TW_OK);
+}
+
+static void use_traces(struct session *s, const char *id)
+{
+	struct tw_trace_row row;
+	struct tw_part *parts;
+	const char **blobs;
+	size_t n;
+	bool there;
+
+	assert_int_equal(
+	        tw_catalogue_trace_get(s->c, s->caller.project_id, id, s->arena, &row, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_trace_parts(
+	                         s->c, s->caller.project_id, id, s->arena, &parts, &n, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_has_blob(s->c, "aa", &there, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_has_trace(s->c, id, &there, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_delete(
+	                         s->c, s->caller.project_id, id, s->arena, &blobs, &n, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_ping(s->c, NULL), TW_OK);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	static struct session s;
+	char one[TW_ID_BYTES], two[TW_ID_BYTES];
+	int (*entry)(sqlite3 *, const char **, const struct sqlite3_api_routines *) = watch;
+	void (*any)(void);
+
+	memcpy(&any, &entry, sizeof any);
+	memcpy(s.dir, "/tmp/tw-plan-XXXXXX", sizeof "/tmp/tw-plan-XXXXXX");
+	assert_non_null(mkdtemp(s.dir));
+	(void)snprintf(s.path, sizeof s.path, "%s/catalogue.db", s.dir);
+	assert_int_equal(sqlite3_auto_extension(any), SQLITE_OK);
+	assert_int_equal(tw_catalogue_open(s.path, &s.c, NULL), TW_OK);
+	s.caller.scope = TW_SCOPE_INGEST;
+	s.arena = tw_arena_new(64 << 20);
+	n_statements = 0; /* not the migrations */
+	use_keys(&s);
+	upload(&s, "key", "", one);
+	upload(&s, "", "uuid", two);
+	use_jobs(&s);
+	use_lists(&s);
+	use_builds(&s);
+	use_traces(&s, one);
+	(void)sqlite3_cancel_auto_extension(any);
+	*state = &s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct session *s = *state;
+
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+/* --- judging --- */
+
+/* Tables that stay small: jobs are those not decoded yet, the others a handful per person. */
+static bool may_be_scanned(const char *step)
+{
+	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
+	        "SCAN job", "SCAN (", "SCAN CONSTANT", "SCAN 2 CONSTANT"};
+
+	for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+		if (strncmp(step, small[i], strlen(small[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Steps of the plan that walk a whole table, or with `sorts` that sort; told and counted. */
+static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
+{
+	char explain[MAX_SQL + 32];
+	sqlite3_stmt *q = NULL;
+	unsigned bad = 0;
+
+	(void)snprintf(explain, sizeof explain, "EXPLAIN QUERY PLAN %s", sql);
+	assert_int_equal(sqlite3_prepare_v2(db, explain, -1, &q, NULL), SQLITE_OK);
+	while (sqlite3_step(q) == SQLITE_ROW) {
+		const char *step = (const char *)sqlite3_column_text(q, 3);
+		bool scan = strncmp(step, "SCAN ", 5) == 0 && !may_be_scanned(step);
+		bool sort = sorts && strstr(step, "USE TEMP B-TREE");
+
+		if (scan || sort) {
+			print_message("%s\n  in %s\n", step, sql);
+			bad++;
+		}
+	}
+	(void)sqlite3_finalize(q);
+	return bad;
+}
+
+static void test_nothing_is_scanned(void **state)
+{
+	struct session *s = *state;
+	sqlite3 *db = NULL;
+	unsigned bad = 0, explained = 0;
+
+	assert_int_equal(sqlite3_open(s->path, &db), SQLITE_OK);
+	for (size_t i = 0; i < n_statements; i++) {
+		const char *sql = statements[i];
+
+		if (strncmp(sql, "SELECT", 6) != 0 && strncmp(sql, "UPDATE", 6) != 0 &&
+		        strncmp(sql, "DELETE", 6) != 0 && strncmp(sql, "INSERT", 6) != 0)
+			continue;
+		bad += judge(db, sql, false);
+		explained++;
+	}
+	(void)sqlite3_close(db);
+	assert_int_equal(bad, 0);
+	assert_in_range(explained, 50, MAX_STATEMENTS - 1);
+}
+
+/* A page of an unfiltered list is read in the order of an index, from where the last one ended. */
+static void test_pages_are_not_sorted(void **state)
+{
+	struct session *s = *state;
+	sqlite3 *db = NULL;
+	unsigned bad = 0, pages = 0;
+
+	assert_int_equal(sqlite3_open(s->path, &db), SQLITE_OK);
+	for (size_t i = 0; i < n_statements; i++) {
+		const char *where = strstr(statements[i], "FROM trace WHERE project_id=? ORDER BY");
+		const char *next = strstr(statements[i], "FROM trace WHERE project_id=? AND (");
+		const char *builds = strstr(statements[i], "FROM build WHERE project_id=?");
+
+		if (!where && !next && !(builds && strstr(statements[i], "LIMIT")))
+			continue;
+		bad += judge(db, statements[i], true);
+		pages++;
+	}
+	(void)sqlite3_close(db);
+	assert_int_equal(bad, 0);
+	assert_in_range(pages, 8, 64);
+}
+
+/* What a scan looks like, so that the two tests above can fail. */
+static void test_a_scan_is_seen(void **state)
+{
+	struct session *s = *state;
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(s->path, &db), SQLITE_OK);
+	assert_int_equal(judge(db, "SELECT 1 FROM trace WHERE os='x'", false), 1);
+	assert_int_equal(judge(db, "SELECT 1 FROM part WHERE bytes=1", false), 1);
+	assert_int_equal(judge(db, "SELECT 1 FROM trace WHERE project_id='' ORDER BY os", true), 1);
+	(void)sqlite3_close(db);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_nothing_is_scanned),
+	        cmocka_unit_test(test_pages_are_not_sorted),
+	        cmocka_unit_test(test_a_scan_is_seen),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
