@@ -36,7 +36,8 @@ struct track {
 	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
 	uint64_t n, cap;
 	int64_t last_end_ns;
-	uint64_t first_offset, unordered_offset; /* of its first record; of the first out of order */
+	uint64_t first_offset,
+	        unordered_offset; /* of its first record; of the first out of order */
 	enum tw_source source;
 	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
@@ -95,7 +96,7 @@ struct tw_builder {
 	uint32_t n_documents, cap_documents;
 	uint64_t slices;
 	uint64_t record_bytes; /* in use by all tracks */
-	int64_t last_ns; /* latest time of any event */
+	int64_t last_ns;       /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
 	enum tw_status status; /* sticky: memory ran out */
 };
