@@ -30,6 +30,15 @@ static uint32_t log_name(struct tw_sink *s, struct tw_str name)
 	return h | 1;
 }
 
+static void log_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
+{
+	struct tw_buf *b = &log_of(s)->names;
+
+	(void)tw_buf_printf(b, "method %llu ", (unsigned long long)id);
+	(void)tw_buf_add_str(b, name);
+	(void)tw_buf_add_u8(b, '\n');
+}
+
 static enum tw_status log_events(
         struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
 {
@@ -111,6 +120,7 @@ static const struct tw_sink_ops ops = {
         .track = log_track,
         .method = log_method,
         .name = log_name,
+        .method_name = log_method_name,
         .events = log_events,
         .thread_name = log_thread,
         .clock = log_clock,

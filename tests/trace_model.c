@@ -230,7 +230,8 @@ static enum tw_status log_method(
 	(void)err;
 	if (!grow((void **)&log->methods, log->n_methods, sizeof *log->methods))
 		return TW_NOMEM;
-	log->methods[log->n_methods++] = *m;
+	log->methods[log->n_methods] = *m;
+	log->methods[log->n_methods++].name.ptr = tw_arena_str(log->arena, m->name);
 	return TW_OK;
 }
 

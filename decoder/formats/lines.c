@@ -6,11 +6,11 @@ bool tw_lines_init(
         struct tw_lines *l, struct tw_arena *a, size_t max_bytes, tw_line_fn each, void *arg)
 {
 	*l = (struct tw_lines){.each = each, .arg = arg, .max_bytes = max_bytes};
-	l->held = tw_arena_alloc(a, max_bytes, 1);
+	l->held = tw_arena_alloc(a, max_bytes + 1, 1);
 	return l->held != NULL;
 }
 
-/* `text` is at most max_bytes and a "\r" long. */
+/* Only the end of a line tells whether a "\r" just past max_bytes belongs to it. */
 static enum tw_status tell(struct tw_lines *l, struct tw_str text, bool ended, struct tw_err *err)
 {
 	struct tw_line line = {text, l->start, l->too_long, ended};
@@ -28,7 +28,7 @@ static enum tw_status tell(struct tw_lines *l, struct tw_str text, bool ended, s
 
 static void hold(struct tw_lines *l, const uint8_t *p, size_t n)
 {
-	size_t room = l->max_bytes - l->n_held;
+	size_t room = l->max_bytes + 1 - l->n_held;
 	size_t take = n < room ? n : room;
 
 	if (take)

@@ -18,6 +18,11 @@ static uint32_t null_name(struct tw_sink *s, struct tw_str name)
 	return 1;
 }
 
+static void null_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
+{
+	(void)s, (void)id, (void)name;
+}
+
 static enum tw_status null_events(
         struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
 {
@@ -63,6 +68,7 @@ static const struct tw_sink_ops null_ops = {
         .track = null_track,
         .method = null_method,
         .name = null_name,
+        .method_name = null_method_name,
         .events = null_events,
         .thread_name = null_thread,
         .clock = null_clock,

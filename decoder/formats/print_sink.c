@@ -94,6 +94,16 @@ static uint32_t print_name(struct tw_sink *s, struct tw_str name)
 	return copy ? add(p, &p->symbols, 0, copy) : 0;
 }
 
+static void print_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
+{
+	char buf[NAME_BYTES];
+	char line[LINE_BYTES];
+
+	clean(buf, name);
+	put(sink_of(s), line,
+	        snprintf(line, sizeof line, "method\t%llu\t%s\n", (unsigned long long)id, buf));
+}
+
 static void name_of(struct tw_print_sink *p, uint32_t sym, char buf[NAME_BYTES])
 {
 	const struct label *l = sym && sym <= p->symbols.n ? &p->symbols.list[sym - 1] : NULL;
@@ -231,6 +241,7 @@ static const struct tw_sink_ops ops = {
         .track = print_track,
         .method = print_method,
         .name = print_name,
+        .method_name = print_method_name,
         .events = print_events,
         .thread_name = print_thread,
         .clock = print_clock,

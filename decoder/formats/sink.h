@@ -71,6 +71,9 @@ struct tw_sink_ops {
 	uint32_t (*method)(struct tw_sink *s, uint64_t method_id);
 	/* Handle (≥ 1) of a name that stands in the trace itself. */
 	uint32_t (*name)(struct tw_sink *s, struct tw_str name);
+	/* The trace itself names a method id, before or after its use; the first name wins, also
+	 * over the build's mapping. */
+	void (*method_name)(struct tw_sink *s, uint64_t method_id, struct tw_str name);
 	/* A batch of events, in file order. */
 	enum tw_status (*events)(
 	        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err);

@@ -4,6 +4,8 @@
 
 enum { BATCH = 256, GAP_INTERVALS = 4 };
 
+#define MAX_TIME_NS ((int64_t)1 << 61)
+
 struct stack { /* of a track, as its last sample left it */
 	uint32_t track;
 	uint32_t *syms;
@@ -33,7 +35,7 @@ struct tw_stacks *tw_stacks_new(struct tw_arena *a, const struct tw_limits *limi
 		return NULL;
 	s->arena = a;
 	s->sink = sink;
-	s->interval_ns = interval_ns;
+	s->interval_ns = interval_ns > 0 && interval_ns < MAX_TIME_NS ? interval_ns : 0;
 	s->max_depth = limits->max_depth;
 	return s;
 }
@@ -50,6 +52,8 @@ static enum tw_status flush(struct tw_stacks *s, struct tw_err *err)
 
 static enum tw_status tell(struct tw_stacks *s, const struct tw_event *ev, struct tw_err *err)
 {
+	if (ev->sym == 0) /* a frame at a limit of the sink: it keeps its place and is not told */
+		return TW_OK;
 	s->batch[s->n_batch++] = *ev;
 	return s->n_batch == BATCH ? flush(s, err) : TW_OK;
 }
@@ -188,15 +192,18 @@ enum tw_status tw_stacks_add(
         struct tw_stacks *s, const struct tw_sample *sample, struct tw_err *err)
 {
 	struct stack *k = stack_of(s, sample->track);
-	uint32_t n = within_depth(s, sample);
 	enum tw_status st = TW_OK;
+	uint32_t n;
 
-	if (!k || !reserve(s, k, n))
+	if (!k)
 		return no_memory(err);
-	if (sample->ts_ns < k->last_ns || sample->ts_ns < 0) {
+	if (sample->ts_ns < k->last_ns || sample->ts_ns < 0 || sample->ts_ns > MAX_TIME_NS) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_impossible_time, sample->offset, 1);
 		return TW_OK;
 	}
+	n = within_depth(s, sample);
+	if (!reserve(s, k, n))
+		return no_memory(err);
 	if (after_gap(s, k, sample->ts_ns)) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);
 		st = leave(s, k, 0, k->last_ns + s->interval_ns, sample->offset, err);

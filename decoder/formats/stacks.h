@@ -26,7 +26,7 @@ struct tw_sample {
 	uint32_t track; /* a handle of the sink, not 0 */
 	int64_t ts_ns;
 	uint64_t offset;
-	const uint32_t *syms; /* outermost first */
+	const uint32_t *syms; /* outermost first; 0: a frame that the sink did not take */
 	size_t n;             /* 0: the thread was seen without a stack */
 };
 

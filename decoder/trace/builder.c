@@ -130,7 +130,7 @@ static uint32_t *slot_of(const struct tw_builder *b, bool has_id, uint64_t id, s
 	while (b->hashed[at]) {
 		const struct symbol *s = &b->symbols[b->hashed[at] - 1];
 
-		if (s->has_id == has_id && s->id == id && tw_str_eq(s->name, name))
+		if (s->has_id == has_id && s->id == id && (has_id || tw_str_eq(s->name, name)))
 			break;
 		at = (at + 1) & mask;
 	}
@@ -205,6 +205,25 @@ static uint32_t sink_name(struct tw_sink *s, struct tw_str name)
 		name.len = b->limits.max_name_bytes;
 	}
 	return find_symbol(b, false, 0, name);
+}
+
+static void sink_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
+{
+	struct tw_builder *b = builder_of(s);
+	uint32_t sym = sink_method(s, id);
+	char *copy;
+
+	if (sym == 0 || b->symbols[sym - 1].name.ptr)
+		return;
+	if (name.len > b->limits.max_name_bytes) {
+		tw_builder_repair(b, TW_REPAIR_name_cut, TW_NO_OFFSET, 1);
+		name.len = b->limits.max_name_bytes;
+	}
+	copy = tw_arena_str(b->arena, name);
+	if (copy)
+		b->symbols[sym - 1].name = (struct tw_str){copy, name.len};
+	else
+		b->status = TW_NOMEM;
 }
 
 static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
@@ -380,6 +399,7 @@ static const struct tw_sink_ops ops = {
         .track = sink_track,
         .method = sink_method,
         .name = sink_name,
+        .method_name = sink_method_name,
         .events = sink_events,
         .thread_name = sink_thread_name,
         .clock = sink_clock,

@@ -48,7 +48,7 @@ struct track {
 struct symbol {
 	bool has_id;
 	uint64_t id;
-	struct tw_str name;
+	struct tw_str name; /* has_id: NULL, or what the trace itself calls it */
 	uint64_t count;
 };
 

@@ -25,6 +25,7 @@ struct writer {
 	struct tw_trace_out *out;
 	struct tw_trace_info info;
 	struct tw_method_info *methods; /* by table index */
+	uint32_t n_methods;             /* those with a call; names that nothing used stay out */
 	uint32_t *active;               /* open calls of the method on this thread */
 	struct frame *frames;           /* limits.max_depth */
 	uint32_t depth;
@@ -170,8 +171,11 @@ static bool number_methods(struct writer *w)
 		struct symbol *s = &b->symbols[r[i].at];
 
 		w->b->indexes[r[i].at] = i;
-		w->methods[i] = (struct tw_method_info){
-		        .has_id = s->has_id, .id = s->id, .name = s->name, .cpu_ns = -1};
+		w->n_methods += s->count > 0;
+		w->methods[i] = (struct tw_method_info){.has_id = s->has_id && !s->name.ptr,
+		        .id = s->id,
+		        .name = s->name,
+		        .cpu_ns = -1};
 	}
 	tw_mem_free(r);
 	return true;
@@ -393,7 +397,7 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 	const struct tw_trace_out_ops *ops = w->out->ops;
 	enum tw_status st = TW_OK;
 
-	for (uint32_t i = 0; st == TW_OK && i < w->b->n_symbols; i++)
+	for (uint32_t i = 0; st == TW_OK && i < w->n_methods; i++)
 		st = ops->method(w->out, &w->methods[i], err);
 	if (st == TW_OK)
 		st = write_notes(w, err);
@@ -405,7 +409,7 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 	w->info.pid = w->b->clock.pid;
 	w->info.mono_base_ns = w->b->clock.mono_base_ns;
 	w->info.boot_base_ns = w->b->clock.boot_base_ns;
-	w->info.methods = w->b->n_symbols;
+	w->info.methods = w->n_methods;
 	return st == TW_OK ? ops->info(w->out, &w->info, err) : st;
 }
 

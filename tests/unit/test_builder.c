@@ -385,6 +385,37 @@ static void test_tids(void **state)
 	trace_log_done(&h.log);
 }
 
+/* The trace's own names: told before or after the use, the first stays, unused ones are left out;
+ * ids in the direct table and beyond it. */
+static void test_method_names(void **state)
+{
+	static const uint64_t ids[] = {7, (uint64_t)1 << 47, 8};
+	const struct tw_sink_ops *ops;
+	struct by_hand h;
+
+	(void)state;
+	begin(&h, NULL);
+	ops = h.s->ops;
+	ops->method_name(h.s, 7, TW_STR("early"));
+	ops->method_name(h.s, 99, TW_STR("never called"));
+	for (size_t i = 0; i < 3; i++)
+		tell(&h, TW_EV_SLICE, 5, (int64_t)(100 * i), 10, ids[i]);
+	ops->method_name(h.s, ids[1], TW_STR("late"));
+	ops->method_name(h.s, ids[1], TW_STR("later"));
+	tell(&h, TW_EV_SLICE, 5, 300, 10, ids[1]);
+	assert_int_equal(written(&h), TW_OK);
+	assert_int_equal(h.log.info.methods, 3);
+	assert_int_equal(h.log.n_methods, 3);
+	assert_false(h.log.methods[0].has_id);
+	assert_true(tw_str_eq(h.log.methods[0].name, TW_STR("late")));
+	assert_int_equal(h.log.methods[0].count, 2);
+	assert_false(h.log.methods[1].has_id);
+	assert_true(tw_str_eq(h.log.methods[1].name, TW_STR("early")));
+	assert_true(h.log.methods[2].has_id);
+	assert_int_equal(h.log.methods[2].id, 8);
+	trace_log_done(&h.log);
+}
+
 static void test_impossible(void **state)
 {
 	struct by_hand h;
@@ -509,6 +540,7 @@ int main(void)
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_pairs_mended),
 	        cmocka_unit_test(test_tids),
+	        cmocka_unit_test(test_method_names),
 	        cmocka_unit_test(test_impossible),
 	        cmocka_unit_test(test_large),
 	};
