@@ -14,7 +14,8 @@
  * Begins wrap at 45 bits and may be negative; the end is always inside the
  * recording, so the end decides: it is the value modulo 2^45 that lies in
  * [session - 1 s, session - 1 s + 2^45), and begin = end - dur.  A begin before
- * the recording is cut to its start.
+ * the recording is cut to its start.  No recording lasts for hours: an end in the
+ * later half of that span is one from before the recording.
  *
  * The file is a reused mmap: unused slots are zero or hold records of an
  * earlier recording.  b == 0 is an empty slot.  An end at or before the
@@ -27,8 +28,8 @@
  *     fewer were merely late.
  * A whole buffer file has a size that people set, a multiple of SIZE_STEP and at
  * least MIN_FILE_BYTES.  When all its slots but the last are used, the phone
- * filled it and dropped what came after: buffer_overrun.  Uploads that end where
- * the records end say nothing about it.
+ * filled it and dropped what came after: buffer_overrun, when the last is live.  Uploads that end
+ * where the records end say nothing about it.
  *
  * A lone record far ahead is believed when nothing follows it, so what is read
  * of a prefix may hold one last event that the whole does not.
@@ -53,6 +54,8 @@ enum {
 #define LATE_NS      ((int64_t)1000000000)
 #define FAR_AHEAD_NS ((int64_t)60 * 1000000000)
 #define MAX_CLOCK_NS ((uint64_t)1 << 62)
+/* A process that lived for two years. */
+#define MAX_SESSION_NS ((uint64_t)1 << 56)
 
 struct record {
 	int64_t start_ns, end_ns;
@@ -66,6 +69,7 @@ struct btrace2 {
 	uint8_t carry[HEADER];
 	unsigned n_carry;
 	bool have_header, tail_found;
+	bool last_stale; /* the last used slot is an earlier recording's */
 	uint32_t pid;
 	int64_t session_ns; /* start of the recording, relative to header[16] */
 	int64_t max_end_ns;
@@ -127,8 +131,7 @@ static enum tw_status read_header(struct btrace2 *s, struct tw_err *err)
 		        "btrace 2.0 trace of version %u; this server reads version %d", version,
 		        VERSION);
 	s->pid = tw_u32le(p + 4);
-	/* A session start outside the first 2^45 ns of the clock is nonsense: take the base. */
-	if (session > mono && session - mono < (uint64_t)MOD45)
+	if (session > mono && session - mono < MAX_SESSION_NS) /* else it is nonsense: the base */
 		s->session_ns = (int64_t)(session - mono);
 	s->max_end_ns = s->session_ns;
 	s->have_header = true;
@@ -262,6 +265,13 @@ static void empty_slots(struct btrace2 *s)
 	s->zeros = 0;
 }
 
+/* The time that agrees with `end` in its low 45 bits and lies in [lowest, lowest + 2^45). */
+static int64_t unwrap(int64_t end, int64_t lowest, bool *ret_wrapped)
+{
+	*ret_wrapped = end < lowest || end - lowest >= MOD45;
+	return lowest + (int64_t)((uint64_t)(end - lowest) & (uint64_t)(MOD45 - 1));
+}
+
 static enum tw_status read_record(
         struct btrace2 *s, const uint8_t *p, uint64_t offset, struct tw_err *err)
 {
@@ -271,6 +281,7 @@ static enum tw_status read_record(
 	int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
 	int64_t end = (int64_t)(a >> 19) + dur;
 	struct record r;
+	bool wrapped;
 
 	if (b == 0) {
 		if (s->zeros++ == 0)
@@ -282,14 +293,14 @@ static enum tw_status read_record(
 		repair(s, TW_REPAIR_stale_tail, offset, 1);
 		return TW_OK;
 	}
-	if (end < lowest || end - lowest >= MOD45) {
-		end = lowest + (int64_t)((uint64_t)(end - lowest) & (uint64_t)(MOD45 - 1));
-		repair(s, TW_REPAIR_time_wrapped, offset, 1);
-	}
-	if (end <= s->session_ns && s->session_ns > 0) {
+	end = unwrap(end, lowest, &wrapped);
+	s->last_stale = s->session_ns > 0 && (end <= s->session_ns || end - lowest >= MOD45 / 2);
+	if (s->last_stale) {
 		repair(s, TW_REPAIR_stale_record, offset, 1);
 		return TW_OK;
 	}
+	if (wrapped)
+		repair(s, TW_REPAIR_time_wrapped, offset, 1);
 	if (end < 0) {
 		repair(s, TW_REPAIR_impossible_time, offset, 1);
 		return TW_OK;
@@ -352,13 +363,14 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The phone writes slots while `next + 16 < size`: of a buffer that was filled the last is left. */
+/* The phone writes slots while `next + 16 < size`: of a buffer that was filled the last is left.
+ * Where the last used slots are an earlier recording's, it was that one which filled it. */
 static bool was_filled(const struct btrace2 *s)
 {
 	uint64_t size = s->offset;
 	uint64_t capacity = size >= MIN_FILE_BYTES ? (size - 49) / RECORD + 1 : 0;
 
-	return capacity && size % SIZE_STEP == 0 && s->zeros &&
+	return capacity && size % SIZE_STEP == 0 && s->zeros && !s->tail_found && !s->last_stale &&
 	       s->first_zero >= HEADER + capacity * RECORD;
 }
 

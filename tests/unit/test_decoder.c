@@ -145,8 +145,17 @@ static void test_unwrap(void **state)
 	btrace2_record(&b, 0, (uint64_t)far % MOD45 + 2000, 7, 3);
 	log = run(&b);
 	assert_int_equal(log.n, 3);
-	/* a session start 2^45 or more from the base is nonsense: the base is taken */
+	assert_int_equal(log.clock.session_ns, far);
+	is_event(&log, 0, far + 10, 500);
+	is_event(&log, 1, far, 900);
+	is_event(&log, 2, far, 2000);
+	event_log_done(&log);
+
+	start(&b, MONO + ((uint64_t)1 << 57)); /* nonsense: the base is taken */
+	btrace2_record(&b, 10, 500, 7, 1);
+	log = run(&b);
 	assert_int_equal(log.clock.session_ns, 0);
+	is_event(&log, 0, 10, 500);
 	event_log_done(&log);
 
 	start(&b, MONO + MOD45 - 40 * (uint64_t)SECOND);
@@ -317,6 +326,29 @@ static void test_overrun(void **state)
 		is_repair(&log, TW_REPAIR_buffer_overrun, zeros == 1, 2000000 - 16);
 		is_repair(
 		        &log, TW_REPAIR_zero_tail, (uint64_t)zeros, 2000000 - 16 * (uint64_t)zeros);
+		event_log_done(&log);
+	}
+}
+
+/* A short recording in a file that an earlier one had filled. */
+static void test_old_overrun(void **state)
+{
+	(void)state;
+	for (int stale = 0; stale < 2; stale++) { /* before the start; or behind the live ones */
+		const uint64_t live = 400 * (uint64_t)SECOND;
+		struct tw_buf b;
+		struct event_log log;
+
+		start(&b, MONO + (stale ? 0 : live));
+		while (b.len < 1000000)
+			btrace2_record(&b, live + b.len, 10, 7, 1);
+		while (b.len < 2000000 - 16)
+			btrace2_record(&b, b.len, 10, 7, 1);
+		btrace2_record(&b, 0, 0, 0, 0);
+		log = run(&b);
+		assert_int_equal(log.status, TW_OK);
+		assert_true(log.counts[TW_REPAIR_stale_record] || log.counts[TW_REPAIR_stale_tail]);
+		is_repair(&log, TW_REPAIR_buffer_overrun, 0, 0);
 		event_log_done(&log);
 	}
 }
@@ -521,6 +553,7 @@ int main(void)
 	        cmocka_unit_test(test_file_order),
 	        cmocka_unit_test(test_overrun),
 	        cmocka_unit_test(test_no_overrun),
+	        cmocka_unit_test(test_old_overrun),
 	        cmocka_unit_test(test_cut_tail),
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_threads),
