@@ -50,17 +50,12 @@ struct tw_decoder *tw_decoder_free(struct tw_decoder *d)
 	return NULL;
 }
 
-static bool wanted(const struct tw_decoder *d, const struct tw_format *f)
-{
-	return f && (!d->part || strcmp(d->part, f->part) == 0);
-}
-
 static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
 {
 	if (!d->format) {
 		const struct tw_format *f = tw_format_probe(d->head, d->n_head);
 
-		if (f && !wanted(d, f))
+		if (f && !tw_format_fits(f, d->part))
 			return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 			        f->title, d->part);
 		d->format = f;

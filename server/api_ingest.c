@@ -25,6 +25,7 @@ enum { HEAD_BYTES = 64 << 10, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
 struct part {
 	const char *name;
 	const struct tw_format *forced;
+	bool side;
 	struct tw_blob_writer *writer; /* NULL until its first byte, and after commit */
 	uint8_t *head;
 	size_t head_len;
@@ -33,7 +34,21 @@ struct part {
 	char sha256[TW_SHA256_HEX];
 };
 
-enum { PART_TRACE, PART_THREADS, N_PARTS };
+enum { PART_TRACE, N_PARTS = 4 };
+
+/* What a form may hold beside meta. */
+static const struct {
+	const char *name;
+	const char *format; /* the only one it may be; NULL: any that fits the part */
+	/* A phone may be cut off while it writes this: damage is kept and told in the trace's
+	 * report, emptiness is as if it had not been sent. */
+	bool side;
+} part_kinds[N_PARTS] = {
+        [PART_TRACE] = {"trace", NULL, false},
+        {"threads", "threads", false},
+        {"atrace", NULL, true},
+        {"binder", "binder", true},
+};
 
 struct upload {
 	struct tw_req *req;
@@ -57,10 +72,15 @@ static uint64_t max_upload(const struct tw_app *app)
 static enum tw_status judge_head(struct upload *u, struct part *p, bool whole, struct tw_err *err)
 {
 	const struct tw_format *found;
+	enum tw_status st;
 
 	p->judged = true;
-	return tw_decoder_preflight(p->head, p->head_len, whole, p->forced,
+	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced,
 	        &tw_req_app(u->req)->config->limits, &found, err);
+	if (st == TW_OK && !tw_format_fits(found, p->name))
+		return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
+		        found->title, p->name);
+	return st == TW_CORRUPT && p->side ? TW_OK : st;
 }
 
 static enum tw_status part_write(
@@ -81,14 +101,18 @@ static enum tw_status part_write(
 	return tw_blob_write(p->writer, data, n, err);
 }
 
-static enum tw_status part_begin(
-        struct upload *u, struct part *p, const char *name, struct tw_err *err)
+static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(u->req);
+	struct part *p = &u->parts[kind];
 
 	if (p->name)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part %s comes twice", name);
-	p->name = name;
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "part %s comes twice", p->name);
+	u->now = p;
+	p->name = part_kinds[kind].name;
+	p->side = part_kinds[kind].side;
+	if (part_kinds[kind].format)
+		p->forced = tw_format_by_name(tw_str_of(part_kinds[kind].format));
 	p->head = tw_arena_alloc(tw_req_arena(u->req), HEAD_BYTES, 1);
 	if (!p->head)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
@@ -97,6 +121,11 @@ static enum tw_status part_begin(
 
 static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_err *err)
 {
+	if (p->bytes == 0 && p->side) {
+		p->writer = tw_blob_discard(p->writer);
+		p->name = NULL;
+		return TW_OK;
+	}
 	if (p->bytes == 0)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
 	return p->judged ? TW_OK : judge_head(u, p, true, err);
@@ -127,14 +156,11 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 		u->meta_text = tw_arena_alloc(tw_req_arena(u->req), TW_MAX_SMALL_BODY, 1);
 		return u->meta_text ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	}
-	if (strcmp(name, "trace") == 0)
-		u->now = &u->parts[PART_TRACE];
-	else if (strcmp(name, "threads") == 0)
-		u->now = &u->parts[PART_THREADS];
-	else
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "part %s is not known; there are meta, trace and threads", name);
-	return part_begin(u, u->now, u->now == &u->parts[PART_TRACE] ? "trace" : "threads", err);
+	for (size_t i = 0; i < N_PARTS; i++)
+		if (strcmp(name, part_kinds[i].name) == 0)
+			return part_begin(u, i, err);
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "part %s is not known; there are meta, trace, threads, atrace and binder", name);
 }
 
 static enum tw_status form_data(void *arg, const void *p, size_t n, struct tw_err *err)
@@ -213,8 +239,7 @@ static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send a trace file");
 	if (tw_form_is(u->req))
 		return tw_form_new(u->req, &form_ops, u, &u->form, err);
-	u->now = &u->parts[PART_TRACE];
-	return part_begin(u, u->now, "trace", err);
+	return part_begin(u, PART_TRACE, err);
 }
 
 static enum tw_status begin_upload(struct tw_req *r, struct tw_err *err)
@@ -226,7 +251,6 @@ static enum tw_status begin_upload(struct tw_req *r, struct tw_err *err)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	u->req = r;
 	u->meta = tw_upload_meta_none();
-	u->parts[PART_THREADS].forced = tw_format_by_name(TW_STR("threads"));
 	tw_req_set_state(r, u);
 	st = check_encoding(r, err);
 	if (st == TW_OK)

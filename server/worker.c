@@ -179,28 +179,42 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	return st;
 }
 
-/* A thread list that cannot be read costs the names, not the trace. */
+/* Parts that only name things come first, so that the names are there when they are needed; then
+ * the trace, whose clock the others are put on. */
+static int turn_of(const char *part)
+{
+	if (strcmp(part, "threads") == 0 || strcmp(part, "binder") == 0)
+		return 0;
+	return strcmp(part, "trace") == 0 ? 1 : 2;
+}
+
+/* A side file that cannot be read costs what it says, not the trace. */
+static void decode_side(struct job *j, const json_t *part, int fd, struct tw_err *err)
+{
+	struct tw_sink *sink = tw_builder_sink(j->builder);
+
+	if (decode_part(j, part, fd, err) != TW_OK)
+		sink->ops->repair(sink, TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
+}
+
 static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw_err *err)
 {
 	size_t n = json_array_size(parts);
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; i < n && i < PARTS_MAX; i++) {
-		const json_t *p = json_array_get(parts, i);
+	for (int turn = 0; turn <= 2; turn++)
+		for (size_t i = 0; st == TW_OK && i < n && i < PARTS_MAX; i++) {
+			const json_t *p = json_array_get(parts, i);
 
-		if (strcmp(text(p, "part"), "trace") == 0)
-			continue;
-		if (decode_part(j, p, FIRST_INPUT + (int)i, err) != TW_OK)
-			tw_builder_sink(j->builder)
-			        ->ops->repair(tw_builder_sink(j->builder),
-			                TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
-	}
-	for (size_t i = 0; st == TW_OK && i < n && i < PARTS_MAX; i++) {
-		const json_t *p = json_array_get(parts, i);
-
-		if (strcmp(text(p, "part"), "trace") == 0)
-			st = decode_part(j, p, FIRST_INPUT + (int)i, err);
-	}
+			if (turn_of(text(p, "part")) != turn)
+				continue;
+			if (turn == 2)
+				tw_builder_next_input(j->builder);
+			if (turn == 1)
+				st = decode_part(j, p, FIRST_INPUT + (int)i, err);
+			else
+				decode_side(j, p, FIRST_INPUT + (int)i, err);
+		}
 	return st;
 }
 

@@ -68,6 +68,30 @@ static void log_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_
 	(void)tw_buf_add_u8(&log->names, '\n');
 }
 
+static void log_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
+{
+	(void)tw_buf_printf(&log_of(s)->names, "process %llu %u\n", (unsigned long long)tid, pid);
+}
+
+static void log_transaction(
+        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name)
+{
+	struct tw_buf *b = &log_of(s)->names;
+
+	(void)tw_buf_add_str(b, interface);
+	(void)tw_buf_printf(b, " transaction %llu ", (unsigned long long)code);
+	(void)tw_buf_add_str(b, name);
+	(void)tw_buf_add_u8(b, '\n');
+}
+
+/* One code is known, so that renaming shows. */
+static struct tw_str log_transaction_name(struct tw_sink *s, struct tw_str interface, uint64_t code)
+{
+	(void)s;
+	return tw_str_eq(interface, TW_STR("a.b.IKnown")) && code == 7 ? TW_STR("TRANSACTION_known")
+	                                                               : TW_STR("");
+}
+
 static void log_clock(struct tw_sink *s, const struct tw_clock *clock)
 {
 	log_of(s)->clock = *clock;
@@ -123,6 +147,9 @@ static const struct tw_sink_ops ops = {
         .method_name = log_method_name,
         .events = log_events,
         .thread_name = log_thread,
+        .thread_process = log_process,
+        .transaction = log_transaction,
+        .transaction_name = log_transaction_name,
         .clock = log_clock,
         .source = log_source,
         .note = log_note,
@@ -196,7 +223,8 @@ static bool same_event(const struct tw_event *a, const struct tw_event *b)
 static bool same_clock(const struct tw_clock *a, const struct tw_clock *b)
 {
 	return a->pid == b->pid && a->mono_base_ns == b->mono_base_ns &&
-	       a->boot_base_ns == b->boot_base_ns && a->session_ns == b->session_ns;
+	       a->boot_base_ns == b->boot_base_ns && a->session_ns == b->session_ns &&
+	       a->some_base_ns == b->some_base_ns;
 }
 
 static const char *repairs_differ(const struct event_log *a, const struct event_log *b)

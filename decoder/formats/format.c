@@ -43,3 +43,13 @@ const struct tw_format *tw_format_probe(const uint8_t *head, size_t len)
 	}
 	return best;
 }
+
+bool tw_format_fits(const struct tw_format *f, const char *part)
+{
+	struct tw_str rest = tw_str_of(f->part);
+
+	while (part && rest.len)
+		if (tw_str_eq(tw_str_split(&rest, ' '), tw_str_of(part)))
+			return true;
+	return part == NULL;
+}

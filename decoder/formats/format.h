@@ -25,7 +25,8 @@ enum { TW_PROBE_BYTES = 4096 };
 struct tw_format {
 	const char *name;  /* "btrace2": the word in format=, in answers and in tests/golden/ */
 	const char *title; /* for people */
-	const char *part;  /* the multipart part it belongs in: "trace", "threads" */
+	/* The multipart parts it belongs in, with a blank between: "trace", "trace atrace" */
+	const char *part;
 	/* How sure (0 no ... 100 certain) these first bytes, ≤ TW_PROBE_BYTES of the decoded
 	 * input, are this format.  An old or newer version of it counts: push then refuses it
 	 * with words. */
@@ -42,6 +43,8 @@ struct tw_format {
 /* All registered formats, in the order of formats.def. */
 const struct tw_format *const *tw_formats(size_t *ret_n);
 const struct tw_format *tw_format_by_name(struct tw_str name); /* NULL: unknown */
+/* May it come as this part?  NULL asks for any. */
+bool tw_format_fits(const struct tw_format *f, const char *part);
 /* The format with the highest probe score; NULL when all say 0. */
 const struct tw_format *tw_format_probe(const uint8_t *head, size_t len);
 

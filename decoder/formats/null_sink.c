@@ -35,6 +35,24 @@ static void null_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw
 	(void)s, (void)pid, (void)tid, (void)name;
 }
 
+static void null_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
+{
+	(void)s, (void)tid, (void)pid;
+}
+
+static void null_transaction(
+        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name)
+{
+	(void)s, (void)interface, (void)code, (void)name;
+}
+
+static struct tw_str null_transaction_name(
+        struct tw_sink *s, struct tw_str interface, uint64_t code)
+{
+	(void)s, (void)interface, (void)code;
+	return TW_STR("");
+}
+
 static void null_clock(struct tw_sink *s, const struct tw_clock *clock)
 {
 	(void)s, (void)clock;
@@ -71,6 +89,9 @@ static const struct tw_sink_ops null_ops = {
         .method_name = null_method_name,
         .events = null_events,
         .thread_name = null_thread,
+        .thread_process = null_process,
+        .transaction = null_transaction,
+        .transaction_name = null_transaction_name,
         .clock = null_clock,
         .source = null_source,
         .note = null_note,

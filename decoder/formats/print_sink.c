@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/codes.h"
+
 enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
 
 struct label { /* of a track or a method */
@@ -22,6 +24,7 @@ struct tw_print_sink {
 	tw_resolve_fn resolve;
 	void *arg;
 	struct labels tracks, symbols;
+	struct tw_codes codes;
 	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
 	enum tw_status status;
 };
@@ -170,14 +173,48 @@ static void print_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct t
 	        snprintf(line, sizeof line, "thread\t%llu\t%s\n", (unsigned long long)tid, buf));
 }
 
+static void print_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
+{
+	char line[LINE_BYTES];
+
+	put(sink_of(s), line,
+	        snprintf(line, sizeof line, "process\t%llu\t%u\n", (unsigned long long)tid, pid));
+}
+
+static void print_transaction(
+        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name)
+{
+	struct tw_print_sink *p = sink_of(s);
+	char line[LINE_BYTES + NAME_BYTES];
+	char where[NAME_BYTES];
+	char what[NAME_BYTES];
+
+	clean(where, interface);
+	clean(what, name);
+	put(p, line,
+	        snprintf(line, sizeof line, "transaction\t%s\t%llu\t%s\n", where,
+	                (unsigned long long)code, what));
+	if (!tw_codes_add(&p->codes, p->arena, interface, code, name))
+		p->status = TW_NOMEM;
+}
+
+static struct tw_str print_transaction_name(
+        struct tw_sink *s, struct tw_str interface, uint64_t code)
+{
+	return tw_codes_name(&sink_of(s)->codes, interface, code);
+}
+
 static void print_clock(struct tw_sink *s, const struct tw_clock *c)
 {
 	char line[LINE_BYTES];
 
 	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "clock\t%u\t%lld\t%lld\t%lld\n", c->pid,
+	        snprintf(line, sizeof line, "clock\t%u\t%lld\t%lld\t%lld%s", c->pid,
 	                (long long)c->mono_base_ns, (long long)c->boot_base_ns,
-	                (long long)c->session_ns));
+	                (long long)c->session_ns, c->some_base_ns ? "" : "\n"));
+	if (c->some_base_ns)
+		put(sink_of(s), line,
+		        snprintf(line, sizeof line, "\t%lld\n", (long long)c->some_base_ns));
 }
 
 static void print_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
@@ -244,6 +281,9 @@ static const struct tw_sink_ops ops = {
         .method_name = print_method_name,
         .events = print_events,
         .thread_name = print_thread,
+        .thread_process = print_process,
+        .transaction = print_transaction,
+        .transaction_name = print_transaction_name,
         .clock = print_clock,
         .source = print_source,
         .note = print_note,

@@ -61,6 +61,9 @@ struct tw_clock {
 	int64_t mono_base_ns; /* CLOCK_MONOTONIC at event time 0; -1 unknown */
 	int64_t boot_base_ns; /* CLOCK_BOOTTIME at event time 0; -1 unknown */
 	int64_t session_ns;   /* event time at which this recording began; 0 when it is the zero */
+	/* Reading at event time 0 of a clock that is one of the two, it is not known which; 0 none
+	 */
+	int64_t some_base_ns;
 };
 
 struct tw_sink_ops {
@@ -79,6 +82,15 @@ struct tw_sink_ops {
 	        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err);
 	/* pid 0: the trace's own process.  First name wins. */
 	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
+	/* A thread of which only the id was known when its track was asked for (pid 0) is one of
+	 * this process.  The first word counts. */
+	void (*thread_process)(struct tw_sink *s, uint64_t tid, uint32_t pid);
+	/* What a code of a binder interface is called; the last word counts. */
+	void (*transaction)(
+	        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name);
+	/* That name, valid as long as the sink; "" when nobody told it yet. */
+	struct tw_str (*transaction_name)(
+	        struct tw_sink *s, struct tw_str interface, uint64_t code);
 	void (*clock)(struct tw_sink *s, const struct tw_clock *clock);
 	/* interval_ns: usual distance of samples, 0 unknown. A track not described has calls. */
 	void (*source)(

@@ -53,7 +53,7 @@ static void sink_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset,
 
 static void sink_clock(struct tw_sink *s, const struct tw_clock *clock)
 {
-	builder_of(s)->clock = *clock;
+	tw_builder_clock(builder_of(s), clock);
 }
 
 static uint32_t *track_slot(
@@ -357,31 +357,69 @@ static bool sane(const struct tw_builder *b, const struct tw_event *ev)
 	return ev->ts_ns >= 0 && ev->ts_ns <= most && ev->dur_ns >= 0 && ev->dur_ns <= most;
 }
 
+static void take_event(struct tw_builder *b, const struct tw_event *ev)
+{
+	struct track *t;
+
+	if (!sane(b, ev) || (ev->kind != TW_EV_END && ev->sym == 0)) {
+		tw_builder_repair(b, TW_REPAIR_impossible_time, ev->offset, 1);
+		return;
+	}
+	t = &b->tracks[ev->track - 1];
+	if (ev->kind == TW_EV_SLICE)
+		b->status = tw_builder_record(b, t, ev);
+	else if (ev->kind == TW_EV_BEGIN)
+		b->status = tw_builder_begin(b, t, ev);
+	else
+		b->status = tw_builder_end(b, t, ev);
+}
+
+static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
+{
+	struct tw_event moved = *ev;
+	int64_t none = 0;
+
+	if (tw_builder_place(
+	            b, &moved.ts_ns, ev->kind == TW_EV_SLICE ? &moved.dur_ns : &none, ev->offset))
+		take_event(b, &moved);
+}
+
 static enum tw_status sink_events(
         struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
 {
 	struct tw_builder *b = builder_of(s);
+	bool moved = tw_builder_is_moved(b);
 
-	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
-		struct track *t;
-
-		if (!sane(b, &ev[i]) || (ev[i].kind != TW_EV_END && ev[i].sym == 0)) {
-			tw_builder_repair(b, TW_REPAIR_impossible_time, ev[i].offset, 1);
-			continue;
-		}
-		t = &b->tracks[ev[i].track - 1];
-		if (ev[i].kind == TW_EV_SLICE)
-			b->status = tw_builder_record(b, t, &ev[i]);
-		else if (ev[i].kind == TW_EV_BEGIN)
-			b->status = tw_builder_begin(b, t, &ev[i]);
+	for (size_t i = 0; i < n && b->status == TW_OK; i++)
+		if (moved)
+			take_moved_event(b, &ev[i]);
 		else
-			b->status = tw_builder_end(b, t, &ev[i]);
-	}
+			take_event(b, &ev[i]);
 	if (b->status != TW_OK)
 		return tw_fail(err, b->status, TW_NO_OFFSET,
 		        "the trace needs more memory than "
 		        "a decode may use");
 	return TW_OK;
+}
+
+static void sink_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
+{
+	tw_builder_process(builder_of(s), tid, pid);
+}
+
+static void sink_transaction(
+        struct tw_sink *s, struct tw_str interface, uint64_t code, struct tw_str name)
+{
+	struct tw_builder *b = builder_of(s);
+
+	if (!tw_codes_add(&b->codes, b->arena, interface, code, name))
+		b->status = TW_NOMEM;
+}
+
+static struct tw_str sink_transaction_name(
+        struct tw_sink *s, struct tw_str interface, uint64_t code)
+{
+	return tw_codes_name(&builder_of(s)->codes, interface, code);
 }
 
 static void sink_source(
@@ -402,6 +440,9 @@ static const struct tw_sink_ops ops = {
         .method_name = sink_method_name,
         .events = sink_events,
         .thread_name = sink_thread_name,
+        .thread_process = sink_process,
+        .transaction = sink_transaction,
+        .transaction_name = sink_transaction_name,
         .clock = sink_clock,
         .source = sink_source,
         .note = tw_builder_note,
@@ -442,6 +483,7 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 	tw_mem_free(b->direct);
 	tw_mem_free(b->hashed);
 	tw_mem_free(b->names);
+	tw_mem_free(b->processes);
 	tw_builder_free_notes(b);
 	tw_arena_free(b->arena);
 	tw_mem_free(b);

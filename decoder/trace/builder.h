@@ -25,6 +25,10 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits);
 struct tw_builder *tw_builder_free(struct tw_builder *b);
 struct tw_sink *tw_builder_sink(struct tw_builder *b);
 
+/* What is told from now on comes from another input of the same trace, with a clock of its own: its
+ * times are moved to the clock of the first input by what both said of MONOTONIC and BOOTTIME. */
+void tw_builder_next_input(struct tw_builder *b);
+
 struct tw_trace_info { /* of a whole trace; strings are borrowed */
 	uint32_t pid;
 	int64_t mono_base_ns, boot_base_ns; /* clock readings at trace time 0; -1 unknown */

@@ -3,6 +3,7 @@
  *
  * builder.c       the sink: tracks, symbols, events, limits, repair counts
  * builder_note.c  notes and documents
+ * builder_merge.c several inputs: clocks, ids and tracks that are one thread's
  * builder_pair.c  BEGIN/END pairs become finished calls
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
@@ -11,6 +12,7 @@
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
 
+#include "formats/codes.h"
 #include "trace/builder.h"
 
 /* A finished call as it is kept: 24 bytes. */
@@ -43,6 +45,7 @@ struct track {
 	bool unordered; /* ends were not rising: sort before nesting */
 	struct open_call *open;
 	uint32_t n_open, cap_open;
+	uint32_t merged_into; /* handle of the track that has its records now; 0 none */
 };
 
 struct symbol {
@@ -56,6 +59,11 @@ struct thread_name {
 	uint32_t pid;
 	uint64_t tid;
 	struct tw_str name;
+};
+
+struct thread_process {
+	uint64_t tid;
+	uint32_t pid;
 };
 
 struct note { /* as it is kept: text and detail are in the arena */
@@ -88,12 +96,19 @@ struct tw_builder {
 	uint32_t n_hashed, cap_hashed;
 	struct thread_name *names;
 	uint32_t n_names, cap_names;
+	struct thread_process *processes;
+	uint32_t n_processes, cap_processes;
+	struct tw_codes codes;
 	struct note *notes;
 	uint32_t n_notes, cap_notes;
 	const char **texts; /* of notes, by hash: most are said again and again; NULL free */
 	uint32_t n_texts, cap_texts;
 	struct document *documents;
 	uint32_t n_documents, cap_documents;
+	uint32_t input;   /* 0: the first, whose clock is the trace's */
+	int64_t shift_ns; /* of this input's times */
+	bool placed;      /* its clock was told */
+	bool unplaced;    /* and has nothing to do with the trace's */
 	uint64_t slices;
 	uint64_t record_bytes; /* in use by all tracks */
 	int64_t last_ns;       /* latest time of any event */
@@ -115,6 +130,18 @@ enum tw_status tw_builder_document(
 enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thread_ids,
         struct tw_trace_out *out, struct tw_err *err);
 void tw_builder_free_notes(struct tw_builder *b);
+
+/* builder_merge.c */
+void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock);
+void tw_builder_process(struct tw_builder *b, uint64_t tid, uint32_t pid);
+/* Moves a time of this input to the trace's clock.  False: it has no place there. */
+bool tw_builder_place(struct tw_builder *b, int64_t *ts_ns, int64_t *dur_ns, uint64_t offset);
+static inline bool tw_builder_is_moved(const struct tw_builder *b)
+{
+	return b->shift_ns != 0 || b->unplaced;
+}
+/* Completes ids and processes; of tracks that are one thread's the first keeps all records. */
+enum tw_status tw_builder_join_tracks(struct tw_builder *b);
 
 /* builder_pair.c */
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);

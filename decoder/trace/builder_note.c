@@ -95,9 +95,9 @@ static int64_t end_of(const struct tw_note *n)
 	return n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
 }
 
-enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err)
+static enum tw_status keep_note(
+        struct tw_builder *b, const struct tw_note *note, struct tw_err *err)
 {
-	struct tw_builder *b = builder_of(s);
 	struct tw_str text = note->text;
 	const char *kept;
 	const char *detail = "";
@@ -132,6 +132,19 @@ enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, st
 	if (end_of(note) > b->last_ns)
 		b->last_ns = end_of(note);
 	return TW_OK;
+}
+
+enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+	struct tw_note moved;
+
+	if (!tw_builder_is_moved(b))
+		return keep_note(b, note, err);
+	moved = *note;
+	if (!tw_builder_place(b, &moved.ts_ns, &moved.dur_ns, note->offset))
+		return TW_OK;
+	return keep_note(b, &moved, err);
 }
 
 enum tw_status tw_builder_document(

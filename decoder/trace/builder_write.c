@@ -1,7 +1,7 @@
 /*
  * builder_write.c - the finished trace, handed over piece by piece.
  *
- * Threads are put in order, 15-bit thread ids completed, methods numbered by
+ * Tracks are joined (builder_merge.c), threads put in order, methods numbered by
  * falling count.  Then each thread is walked once in pre-order; the same walk
  * fills level-0 chunks, mip levels, the call tree and the methods' totals.
  */
@@ -35,7 +35,8 @@ struct writer {
 	uint32_t n_mips, n_mips_ready;
 	struct tw_tree_builder *tree;
 	struct tw_thread_info thread;
-	uint32_t *order; /* of tracks */
+	uint32_t *order; /* of tracks that have threads of their own */
+	uint32_t n_order;
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -43,58 +44,17 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to write the trace");
 }
 
-/* --- thread ids and their order --- */
-
-static bool low_bits_agree(uint64_t full, uint64_t low)
-{
-	return (full & 0x7FFF) == low;
-}
-
-struct fit { /* full ids with the low bits of a track */
-	uint64_t found;
-	uint32_t n;
-};
-
-static void count_fit(struct fit *f, uint64_t full, uint64_t low)
-{
-	if (!low_bits_agree(full, low) || (f->n && f->found == full))
-		return;
-	f->found = full;
-	f->n++;
-}
-
-/* The one full id that fits.  Of several the main thread's, which has most calls nearly always,
- * else the low bits as they are. */
-static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
-{
-	struct fit f = {0};
-
-	if (b->clock.pid)
-		count_fit(&f, b->clock.pid, t->tid);
-	for (uint32_t i = 0; i < b->n_names; i++)
-		count_fit(&f, b->names[i].tid, t->tid);
-	if (f.n > 1)
-		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, t->first_offset, t->n);
-	if (b->clock.pid && low_bits_agree(b->clock.pid, t->tid))
-		return b->clock.pid;
-	return f.n == 1 ? f.found : t->tid;
-}
-
-static void complete_tids(struct tw_builder *b)
-{
-	for (uint32_t i = 0; i < b->n_tracks; i++) {
-		struct track *t = &b->tracks[i];
-		uint64_t tid = t->kind == TW_TID_LOW15 ? complete_tid(b, t) : t->tid;
-
-		if (tid != t->tid)
-			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, t->first_offset, t->n);
-		t->tid = tid;
-	}
-}
+/* --- the order of threads --- */
 
 static bool is_main(const struct track *t)
 {
 	return t->pid && t->tid == t->pid;
+}
+
+/* The main thread of the traced process; of a trace of many processes any that has calls. */
+static bool comes_first(const struct tw_builder *b, const struct track *t)
+{
+	return is_main(t) && (b->clock.pid == t->pid || (b->clock.pid == 0 && t->n));
 }
 
 struct rank {
@@ -120,11 +80,15 @@ static bool order_tracks(struct writer *w)
 	struct rank *r = tw_mem_alloc(n, sizeof *r);
 
 	w->order = tw_mem_alloc(n, sizeof *w->order);
-	for (uint32_t i = 0; r && w->order && i < n; i++)
-		r[i] = (struct rank){w->b->tracks[i].n, is_main(&w->b->tracks[i]), i};
+	for (uint32_t i = 0; r && w->order && i < n; i++) {
+		const struct track *t = &w->b->tracks[i];
+
+		if (!t->merged_into)
+			r[w->n_order++] = (struct rank){t->n, comes_first(w->b, t), i};
+	}
 	if (r && w->order) {
-		qsort(r, n, sizeof *r, main_then_larger);
-		for (uint32_t i = 0; i < n; i++)
+		qsort(r, w->n_order, sizeof *r, main_then_larger);
+		for (uint32_t i = 0; i < w->n_order; i++)
 			w->order[i] = r[i].at;
 	}
 	tw_mem_free(r);
@@ -373,7 +337,7 @@ static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (uint32_t i = 0; st == TW_OK && i < w->b->n_tracks; i++)
+	for (uint32_t i = 0; st == TW_OK && i < w->n_order; i++)
 		st = write_thread(w, &w->b->tracks[w->order[i]], i + 1, err);
 	return st;
 }
@@ -385,8 +349,11 @@ static enum tw_status write_notes(struct writer *w, struct tw_err *err)
 
 	if (!thread_ids)
 		return no_memory(err);
-	for (uint32_t i = 0; i < w->b->n_tracks; i++)
+	for (uint32_t i = 0; i < w->n_order; i++)
 		thread_ids[w->order[i]] = i + 1;
+	for (uint32_t i = 0; i < w->b->n_tracks; i++)
+		if (w->b->tracks[i].merged_into)
+			thread_ids[i] = thread_ids[w->b->tracks[i].merged_into - 1];
 	st = tw_builder_write_notes(w->b, thread_ids, w->out, err);
 	tw_mem_free(thread_ids);
 	return st;
@@ -442,6 +409,8 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 
 	for (uint32_t i = 0; st == TW_OK && i < b->n_tracks; i++)
 		st = tw_builder_close_open(b, &b->tracks[i]);
+	if (st == TW_OK)
+		st = tw_builder_join_tracks(b);
 	if (st != TW_OK)
 		return tw_fail(
 		        err, st, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
@@ -462,7 +431,6 @@ enum tw_status tw_builder_write(struct tw_builder *b, struct tw_trace_out *out, 
 		return no_memory(err);
 	w->b = b;
 	w->out = out;
-	complete_tids(b);
 	st = prepare(w) ? write_threads(w, err) : no_memory(err);
 	if (st == TW_OK)
 		st = write_rest(w, err);

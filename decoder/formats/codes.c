@@ -1,0 +1,78 @@
+#include "formats/codes.h"
+
+#include <string.h>
+
+enum { FIRST_CAP = 256 };
+
+static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint64_t code)
+{
+	uint32_t mask = c->cap * 2 - 1;
+	uint64_t h = 0xCBF29CE484222325u ^ code;
+	uint32_t at;
+
+	for (size_t i = 0; i < interface.len; i++)
+		h = (h ^ (unsigned char)interface.ptr[i]) * 0x100000001B3u;
+	at = (uint32_t)(h * 0x9E3779B97F4A7C15u >> 32) & mask;
+	while (c->slots[at]) {
+		const struct tw_code *k = &c->list[c->slots[at] - 1];
+
+		if (k->code == code && tw_str_eq(k->interface, interface))
+			break;
+		at = (at + 1) & mask;
+	}
+	return &c->slots[at];
+}
+
+/* Room for one more.  What is outgrown stays in the arena: in all as much again. */
+static bool widen(struct tw_codes *c, struct tw_arena *a)
+{
+	struct tw_codes wide = {.n = c->n, .cap = c->cap ? c->cap * 2 : FIRST_CAP};
+
+	if (c->n < c->cap)
+		return true;
+	wide.list = tw_arena_alloc(a, wide.cap, sizeof *wide.list);
+	wide.slots = tw_arena_zalloc(a, (size_t)wide.cap * 2, sizeof *wide.slots);
+	if (!wide.list || !wide.slots)
+		return false;
+	if (c->n)
+		memcpy(wide.list, c->list, c->n * sizeof *c->list);
+	for (uint32_t i = 0; i < c->n; i++)
+		*slot_of(&wide, wide.list[i].interface, wide.list[i].code) = i + 1;
+	*c = wide;
+	return true;
+}
+
+static bool keep(struct tw_arena *a, struct tw_str *s)
+{
+	s->ptr = tw_arena_str(a, *s);
+	return s->ptr != NULL;
+}
+
+bool tw_codes_add(struct tw_codes *c, struct tw_arena *a, struct tw_str interface, uint64_t code,
+        struct tw_str name)
+{
+	struct tw_code fresh = {interface, name, code};
+	uint32_t *slot;
+
+	if (c->n >= TW_CODES_MAX)
+		return true;
+	if (!widen(c, a) || !keep(a, &fresh.name))
+		return false;
+	slot = slot_of(c, interface, code);
+	if (*slot) {
+		c->list[*slot - 1].name = fresh.name;
+		return true;
+	}
+	if (!keep(a, &fresh.interface))
+		return false;
+	c->list[c->n] = fresh;
+	*slot = ++c->n;
+	return true;
+}
+
+struct tw_str tw_codes_name(const struct tw_codes *c, struct tw_str interface, uint64_t code)
+{
+	uint32_t at = c->n ? *slot_of(c, interface, code) : 0;
+
+	return at ? c->list[at - 1].name : TW_STR("");
+}

@@ -1,0 +1,33 @@
+/*
+ * codes.h - what the codes of binder interfaces are called.
+ *
+ * A recording tells "interface:code"; a table that comes beside it tells the
+ * method.  Kept by sinks that answer tw_sink_ops.transaction_name.
+ */
+#ifndef TW_CODES_H
+#define TW_CODES_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+enum { TW_CODES_MAX = 1 << 17 };
+
+struct tw_code {
+	struct tw_str interface, name;
+	uint64_t code;
+};
+
+struct tw_codes { /* zeroed is empty; all memory is the arena's */
+	struct tw_code *list;
+	uint32_t *slots; /* index + 1 by hash; 0 free */
+	uint32_t n, cap;
+};
+
+/* The last word counts.  Past TW_CODES_MAX nothing is added.  False: no memory. */
+bool tw_codes_add(struct tw_codes *c, struct tw_arena *a, struct tw_str interface, uint64_t code,
+        struct tw_str name);
+/* "" when it is not known. */
+struct tw_str tw_codes_name(const struct tw_codes *c, struct tw_str interface, uint64_t code);
+
+#endif

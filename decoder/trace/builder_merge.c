@@ -1,0 +1,326 @@
+/*
+ * builder_merge.c - several inputs become one trace.
+ *
+ * Side files have clocks of their own: the first input's clock is the trace's,
+ * and what a later one tells is moved by the difference of their readings.
+ * Times of a side file that lie before the trace's zero are cut to it.
+ *
+ * The same thread may have been told in several ways: with 15 bits of its id by
+ * one file and in full by another, or without its process.  When all is told,
+ * ids and processes are completed and such tracks become one: two orders of
+ * ends are merged to one, in which the usual nesting finds who holds whom.
+ * Tracks of different sources (calls, samples) stay apart.
+ */
+#include "trace/builder_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FARTHEST_NS ((int64_t)24 * 3600 * 1000000000)
+
+/* --- clocks --- */
+
+void tw_builder_next_input(struct tw_builder *b)
+{
+	b->input++;
+	b->shift_ns = 0;
+	b->placed = false;
+	b->unplaced = false;
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Of the readings that are known, the difference from `reading` to the nearest. */
+static bool nearest(int64_t reading, const int64_t *bases, unsigned n, int64_t *ret_shift_ns)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (bases[i] <= 0)
+			continue;
+		if (!found || distance(reading, bases[i]) < distance(*ret_shift_ns, 0))
+			*ret_shift_ns = reading - bases[i];
+		found = true;
+	}
+	return found;
+}
+
+static bool shift_between(
+        const struct tw_clock *first, const struct tw_clock *side, int64_t *ret_shift_ns)
+{
+	const int64_t of_first[] = {first->mono_base_ns, first->boot_base_ns, first->some_base_ns};
+	const int64_t of_side[] = {side->mono_base_ns, side->boot_base_ns, side->some_base_ns};
+
+	for (unsigned i = 0; i < 2; i++)
+		if (of_first[i] >= 0 && of_side[i] >= 0) {
+			*ret_shift_ns = of_side[i] - of_first[i];
+			return true;
+		}
+	if (side->some_base_ns > 0)
+		return nearest(side->some_base_ns, of_first, 3, ret_shift_ns);
+	if (first->some_base_ns > 0 && nearest(first->some_base_ns, of_side, 2, ret_shift_ns)) {
+		*ret_shift_ns = -*ret_shift_ns;
+		return true;
+	}
+	return false;
+}
+
+void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock)
+{
+	if (b->input == 0) {
+		b->clock = *clock;
+		return;
+	}
+	if (b->placed)
+		return; /* what was told already cannot be moved again */
+	b->placed = true;
+	b->unplaced = !shift_between(&b->clock, clock, &b->shift_ns) ||
+	              distance(b->shift_ns, 0) > FARTHEST_NS;
+	if (b->unplaced)
+		b->shift_ns = 0;
+}
+
+bool tw_builder_place(struct tw_builder *b, int64_t *ts_ns, int64_t *dur_ns, uint64_t offset)
+{
+	int64_t begin;
+	int64_t end;
+
+	if (b->unplaced) {
+		tw_builder_repair(b, TW_REPAIR_side_clock_unknown, offset, 1);
+		return false;
+	}
+	if (b->shift_ns == 0 || *ts_ns < 0 || *ts_ns > INT64_MAX / 4)
+		return true;
+	begin = *ts_ns + b->shift_ns;
+	if (begin < 0) {
+		end = *dur_ns > 0 && *dur_ns < INT64_MAX / 4 ? begin + *dur_ns : begin;
+		if (*dur_ns > 0)
+			*dur_ns = end > 0 ? end : 0;
+		tw_builder_repair(b, TW_REPAIR_begin_clamped, offset, 1);
+		begin = 0;
+	}
+	*ts_ns = begin;
+	return true;
+}
+
+/* --- processes and ids --- */
+
+void tw_builder_process(struct tw_builder *b, uint64_t tid, uint32_t pid)
+{
+	if (b->n_processes >= b->limits.max_threads)
+		return;
+	if (!tw_builder_grow((void **)&b->processes, b->n_processes, &b->cap_processes,
+	            sizeof *b->processes)) {
+		b->status = TW_NOMEM;
+		return;
+	}
+	b->processes[b->n_processes++] = (struct thread_process){tid, pid};
+}
+
+static void complete_pid(const struct tw_builder *b, struct track *t)
+{
+	for (uint32_t i = 0; t->pid == 0 && i < b->n_processes; i++)
+		if (b->processes[i].tid == t->tid)
+			t->pid = b->processes[i].pid;
+}
+
+struct fit { /* full ids with the low bits of a track */
+	uint64_t found;
+	uint32_t n;
+};
+
+static bool low_bits_agree(uint64_t full, uint64_t low)
+{
+	return (full & 0x7FFF) == low;
+}
+
+static void count_fit(struct fit *f, uint64_t full, uint64_t low)
+{
+	if (!low_bits_agree(full, low) || (f->n && f->found == full))
+		return;
+	f->found = full;
+	f->n++;
+}
+
+/* The one full id that fits, among those of the thread list and of the files that tell ids in
+ * full.  Of several the main thread's, which has most calls nearly always, else the low bits as
+ * they are. */
+static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
+{
+	struct fit f = {0};
+
+	if (b->clock.pid)
+		count_fit(&f, b->clock.pid, t->tid);
+	for (uint32_t i = 0; i < b->n_names; i++)
+		if (b->names[i].pid == 0 || b->names[i].pid == t->pid)
+			count_fit(&f, b->names[i].tid, t->tid);
+	for (uint32_t i = 0; i < b->n_tracks; i++)
+		if (b->tracks[i].kind == TW_TID_FULL && b->tracks[i].pid == t->pid)
+			count_fit(&f, b->tracks[i].tid, t->tid);
+	if (f.n > 1)
+		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, t->first_offset, t->n);
+	if (b->clock.pid && low_bits_agree(b->clock.pid, t->tid))
+		return b->clock.pid;
+	return f.n == 1 ? f.found : t->tid;
+}
+
+static void complete_ids(struct tw_builder *b)
+{
+	for (uint32_t i = 0; i < b->n_tracks; i++)
+		complete_pid(b, &b->tracks[i]);
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
+		struct track *t = &b->tracks[i];
+		uint64_t tid = t->kind == TW_TID_LOW15 ? complete_tid(b, t) : t->tid;
+
+		if (tid != t->tid)
+			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, t->first_offset, t->n);
+		t->tid = tid;
+	}
+}
+
+/* --- tracks of one thread --- */
+
+/* By end; of those that end together the inner one first. */
+static bool goes_first(const struct record *a, const struct record *b)
+{
+	int64_t a_end = a->start_ns + a->dur_ns;
+	int64_t b_end = b->start_ns + b->dur_ns;
+
+	return a_end != b_end ? a_end < b_end : a->start_ns >= b->start_ns;
+}
+
+static void copy_record(struct track *to, const struct track *from, uint64_t at)
+{
+	to->records[to->n] = from->records[at];
+	if (to->cpu_ns)
+		to->cpu_ns[to->n] = from->cpu_ns ? from->cpu_ns[at] : -1;
+	to->n++;
+}
+
+static void interleave(struct track *to, const struct track *a, const struct track *b)
+{
+	bool by_end = !a->unordered && !b->unordered;
+	uint64_t i = 0;
+	uint64_t j = 0;
+
+	while (i < a->n && j < b->n)
+		if (!by_end || goes_first(&a->records[i], &b->records[j]))
+			copy_record(to, a, i++);
+		else
+			copy_record(to, b, j++);
+	while (i < a->n)
+		copy_record(to, a, i++);
+	while (j < b->n)
+		copy_record(to, b, j++);
+	to->unordered = !by_end;
+}
+
+static void empty(struct track *t)
+{
+	tw_mem_free(t->records);
+	tw_mem_free(t->cpu_ns);
+	t->records = NULL;
+	t->cpu_ns = NULL;
+	t->n = t->cap = 0;
+}
+
+static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
+{
+	struct track *t = &b->tracks[into];
+	struct track *side = &b->tracks[from];
+	struct track both = *t;
+
+	side->merged_into = into + 1;
+	if (t->pid == 0)
+		both.pid = t->pid = side->pid;
+	if (side->n == 0)
+		return TW_OK;
+	both.n = 0;
+	both.cap = t->n + side->n;
+	both.records = tw_mem_alloc(both.cap, sizeof *both.records);
+	both.cpu_ns =
+	        t->cpu_ns || side->cpu_ns ? tw_mem_alloc(both.cap, sizeof *both.cpu_ns) : NULL;
+	if (!both.records || (!both.cpu_ns && (t->cpu_ns || side->cpu_ns))) {
+		empty(&both);
+		return b->status = TW_NOMEM;
+	}
+	/* ties: what a side file tells is the inner one */
+	interleave(&both, side, t);
+	if (side->last_end_ns > both.last_end_ns)
+		both.last_end_ns = side->last_end_ns;
+	if (t->n == 0) {
+		both.source = side->source;
+		both.interval_ns = side->interval_ns;
+	}
+	empty(side);
+	empty(t);
+	*t = both;
+	return TW_OK;
+}
+
+struct same { /* tracks in an order in which those of one thread are neighbours */
+	uint64_t tid;
+	uint32_t pid, at;
+};
+
+static int by_thread(const void *pa, const void *pb)
+{
+	const struct same *a = pa;
+	const struct same *b = pb;
+
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid > b->pid ? -1 : 1; /* an unknown process last */
+	return a->at < b->at ? -1 : 1;
+}
+
+static bool one_thread(const struct track *a, const struct track *b)
+{
+	return a->tid == b->tid && (a->pid == b->pid || b->pid == 0) &&
+	       (a->source == b->source || a->n == 0 || b->n == 0);
+}
+
+static enum tw_status join_same(struct tw_builder *b, const struct same *list)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; i < b->n_tracks; i++) {
+		uint32_t into = list[i].at;
+
+		if (b->tracks[into].merged_into)
+			continue;
+		for (uint32_t k = i + 1; st == TW_OK && k < b->n_tracks; k++) {
+			uint32_t from = list[k].at;
+
+			if (b->tracks[from].tid != b->tracks[into].tid)
+				break;
+			if (!b->tracks[from].merged_into &&
+			        one_thread(&b->tracks[into], &b->tracks[from]))
+				st = join(b, into, from);
+		}
+	}
+	return st;
+}
+
+enum tw_status tw_builder_join_tracks(struct tw_builder *b)
+{
+	struct same *list;
+	enum tw_status st;
+
+	complete_ids(b);
+	if (b->n_tracks < 2)
+		return TW_OK;
+	list = tw_mem_alloc(b->n_tracks, sizeof *list);
+	if (!list)
+		return TW_NOMEM;
+	for (uint32_t i = 0; i < b->n_tracks; i++)
+		list[i] = (struct same){b->tracks[i].tid, b->tracks[i].pid, i};
+	qsort(list, b->n_tracks, sizeof *list, by_thread);
+	st = join_same(b, list);
+	tw_mem_free(list);
+	return st;
+}
