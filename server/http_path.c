@@ -74,8 +74,11 @@ static enum tw_status parse_pieces(
 		if (!t->pieces[t->n_pieces])
 			return refuse(nomem, "the path", err);
 		t->n_pieces++;
-		if (more && path.len == 0 && t->n_pieces < TW_MAX_PIECES)
-			t->pieces[t->n_pieces++] = ""; /* a / at the end is another path */
+		if (!more || path.len)
+			continue;
+		if (t->n_pieces == TW_MAX_PIECES)
+			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+		t->pieces[t->n_pieces++] = ""; /* a / at the end is another path */
 	}
 	return TW_OK;
 }
