@@ -11,6 +11,8 @@ import { binary, startServer, tracewell, until } from './server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
 
+const perfettoTruth = path.join(path.dirname(sim), 'tracewell-perfetto-truth');
+
 function simulate(dir, ...args) {
 	execFileSync(sim, ['--out', dir, ...args.map(String)]);
 	return JSON.parse(fs.readFileSync(path.join(dir, 'truth.json'), 'utf8'));
@@ -85,6 +87,25 @@ async function checkAgainst(s, id, truth) {
 	assert.deepEqual(none, { methods: [], total: 0, busy_ns: selfSum, partial: false });
 }
 
+/* The Perfetto file, read back; its importer takes 512 levels, so deeper calls are not in it. */
+async function checkPerfetto(s, dir, id, truth) {
+	const answer = await s.get(`/api/v1/traces/${id}/perfetto`);
+	assert.equal(answer.status, 200);
+	fs.writeFileSync(file(dir, 'out.perfetto-trace'), answer.bytes);
+	const got = JSON.parse(execFileSync(perfettoTruth, [file(dir, 'out.perfetto-trace')], { maxBuffer: 1 << 28 }).toString());
+	assert.equal(got.errors, 0);
+	const depth = Math.max(...Object.values(truth.threads).map((t) => t.max_depth));
+	if (depth > 512) {
+		assert.equal(Math.max(...Object.values(got.threads).map((t) => t.max_depth)), 512);
+		return;
+	}
+	const names = Object.values(truth.threads).map((t) => t.name);
+	for (const name of names) assert.ok(got.thread_names.includes(name), `a track named ${name}`);
+	for (const t of Object.values(truth.threads)) delete t.name;
+	assert.deepEqual(got.threads, truth.threads);
+	assert.deepEqual(got.methods, truth.methods);
+}
+
 const cases = [
 	['plain', ['--seed', 1]],
 	['thread ids over 32,767', ['--seed', 2, '--big-tids']],
@@ -103,6 +124,7 @@ test('what the phone did is what is shown', async (t) => {
 			const truth = simulate(dir, ...args);
 			const id = push(s, dir, what.replaceAll(/\W/g, '-'), ['--mapping', file(dir, 'methodMapping.txt')]);
 			await checkAgainst(s, id, truth);
+			await checkPerfetto(s, dir, id, truth);
 		});
 });
 
