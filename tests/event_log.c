@@ -213,7 +213,7 @@ void event_log_done(struct event_log *log)
 	tw_buf_done(&log->names);
 }
 
-static bool same_event(const struct tw_event *a, const struct tw_event *b)
+bool event_log_same(const struct tw_event *a, const struct tw_event *b)
 {
 	return a->ts_ns == b->ts_ns && a->dur_ns == b->dur_ns && a->cpu_ns == b->cpu_ns &&
 	       a->offset == b->offset && a->track == b->track && a->sym == b->sym &&
@@ -253,7 +253,7 @@ const char *event_log_differs(const struct event_log *a, const struct event_log 
 	if (a->n != b->n)
 		return "number of events";
 	for (size_t i = 0; i < a->n; i++)
-		if (!same_event(&a->events[i], &b->events[i]))
+		if (!event_log_same(&a->events[i], &b->events[i]))
 			return "event";
 	if (!same_clock(&a->clock, &b->clock))
 		return "clock";

@@ -36,6 +36,8 @@ void event_log_done(struct event_log *log);
 /* NULL when both runs gave the same, else what differs. */
 const char *event_log_differs(const struct event_log *a, const struct event_log *b);
 
+bool event_log_same(const struct tw_event *a, const struct tw_event *b);
+
 /* The sum of all repair counts. */
 uint64_t event_log_repairs(const struct event_log *log);
 
