@@ -119,7 +119,7 @@ test('lists, pages, filters and deletion', async (t) => {
 	const s = await startServer(t);
 	const ids = [];
 	for (let i = 0; i < 7; i++) {
-		const query = { app: i % 2 ? 'odd' : 'even', scenario: 'page', device: `d${i}` };
+		const query = { app: i % 2 ? 'odd' : 'even', scenario: 'page', device: `device-${i}` };
 		ids.push((await s.trace(sampleTrace(10 + i), { query })).id);
 	}
 	const list = async (query) => (await s.get('/api/v1/traces', { query })).json;
@@ -139,7 +139,7 @@ test('lists, pages, filters and deletion', async (t) => {
 		const sizes = (await list({ sort: 'slices', order: 'asc' })).traces.map((x) => x.summary.slices);
 		assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
 		assert.equal((await list({ app: 'odd' })).total, 3);
-		assert.equal((await list({ q: 'd3' })).total, 1);
+		assert.equal((await list({ q: 'ice-3' })).total, 1);
 		assert.equal((await list({ state: 'failed' })).total, 0);
 		assert.equal((await list({ app: "x' OR '1'='1" })).total, 0);
 		assert.deepEqual((await s.get('/api/v1/facets?column=app')).json.values, [{ value: 'even', count: 4 }, { value: 'odd', count: 3 }]);
