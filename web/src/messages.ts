@@ -36,7 +36,7 @@ export type ToWorker =
 export type FromWorker =
 	| { kind: 'progress'; id: number; loaded: number; total: number; slices: number; complete: boolean }
 	| { kind: 'failed'; id: number; message: string }
-	| { kind: 'painted'; id: number; view: View; buffer: ArrayBuffer; labels: Label[] }
+	| { kind: 'painted'; id: number; view: View; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
 	| { kind: 'found'; calls: number | null }
 	| { kind: 'visible'; id: number; calls: Hit[] }

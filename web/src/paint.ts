@@ -34,16 +34,14 @@ function colorFor(look: Look, method: number): number {
 	return look.palette[method] ?? look.faded;
 }
 
-/** Fills one row of the buffer between x0 and x1 (exclusive), leaving the last line as a gap. */
-function fill(px: Uint32Array, v: View, y: number, x0: number, x1: number, color: number): void {
-	const last = Math.min(v.height, y + v.rowHeight - 1);
-	for (let line = Math.max(0, y); line < last; line++) px.fill(color, line * v.width + x0, line * v.width + x1);
-}
-
+/** Draws the calls of a row on its first line that is in view, and the others like it but the last: a gap. */
 function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number, labels: Label[]): void {
 	const y = row * v.rowHeight - v.top;
+	const line = Math.max(0, y) * v.width;
+	const lines = Math.min(v.height, y + v.rowHeight - 1) - Math.max(0, y);
 	const hi = rows.first[row + 1];
 	const scale = v.width / (v.to - v.from);
+	if (lines <= 0) return;
 	let k = firstEndingAfter(rows.end, rows.first[row], hi, v.from);
 	while (k < hi && rows.start[k] < v.to) {
 		const left = (rows.start[k] - v.from) * scale;
@@ -53,11 +51,14 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 		if (x0 >= v.width) break;
 		if (x1 - x0 > 2) x1--; // a gap between neighbours that can spare it
 		if (x1 <= x0) x1 = x0 + 1;
-		fill(px, v, y, x0, x1, colorFor(look, rows.method[k]));
+		const color = colorFor(look, rows.method[k]);
+		if (x1 - x0 === 1) px[line + x0] = color;
+		else px.fill(color, line + x0, line + x1);
 		if (x1 - x0 > LABEL_MIN && labels.length < LABELS_MAX)
 			labels.push({ x: x0, y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
 		k = right - left >= 1 ? k + 1 : gallop(rows.end, k + 1, hi, v.from + x1 / scale);
 	}
+	for (let i = 1; i < lines; i++) px.copyWithin(line + i * v.width, line, line + v.width);
 }
 
 export function paint(px: Uint32Array, rows: Rows, v: View, look: Look): Label[] {

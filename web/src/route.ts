@@ -1,7 +1,7 @@
 // The address is the state: path and query as signals.  Steps for the back button are written at
 // once; the rest, which may change with every turn of a wheel, a few times a second: browsers limit
 // how often a page may write its address.
-import { signal } from '@preact/signals';
+import { computed, signal, type ReadonlySignal } from '@preact/signals';
 
 const WRITE_MS = 250;
 
@@ -61,13 +61,21 @@ export function set(changes: Record<string, string | number | null>, push = fals
 	else if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
+const named = new Map<string, ReadonlySignal<string>>();
+
+/** One value of the query; who reads it is drawn anew when this one changes, not with any other. */
 export function text(name: string): string {
-	return query.value.get(name) ?? '';
+	let one = named.get(name);
+	if (!one) {
+		one = computed(() => query.value.get(name) ?? '');
+		named.set(name, one);
+	}
+	return one.value;
 }
 
 export function number(name: string): number | null {
-	const v = query.value.get(name);
-	return v !== null && /^\d{1,16}$/.test(v) ? Number(v) : null;
+	const v = text(name);
+	return /^\d{1,16}$/.test(v) ? Number(v) : null;
 }
 
 /** A click that stays on the page, unless the browser is asked for a tab of its own. */

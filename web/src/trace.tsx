@@ -108,11 +108,10 @@ function Ready({ t }: { t: Trace }) {
 	const [step, go] = useState({ turn: 0, forward: true });
 	const [calls, found] = useState<number | null>(null);
 	const find = text('find');
-	const list = threads.value?.threads ?? [];
-	const busy = useMemo(() => list.filter((x) => x.slices > 0), [threads.value]);
+	const busy = useMemo(() => (threads.value?.threads ?? []).filter((x) => x.slices > 0), [threads.value]);
 	const tid = number('thread');
 	const thread = busy.find((x) => x.tid === tid) ?? busy[0];
-	const all = names.value?.names ?? [];
+	const all = useMemo(() => names.value?.names ?? [], [names.value]);
 	const matches = useMemo(() => matching(all, find), [names.value, find]);
 	const start = t.start_ns ?? 0;
 	const end = t.end_ns ?? 1;
@@ -120,20 +119,32 @@ function Ready({ t }: { t: Trace }) {
 	const to = number('to') ?? thread?.end_ns ?? end;
 	const a = number('a');
 	const b = number('b');
-	const selection: [number, number] | null = a !== null && b !== null && b > a ? [a, b] : null;
+	const selection = useMemo<[number, number] | null>(() => (a !== null && b !== null && b > a ? [a, b] : null), [a, b]);
+	const everyone = text('threads') === 'all';
+	// panels that do not follow the view are not drawn anew while it moves
+	const threadsPanel = useMemo(() => thread && <Threads list={busy} chosen={thread}
+		pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null, skip: null, row: null }, true)} />, [busy, thread]);
+	const search = useMemo(() => thread && <SearchBar names={all} matches={matches} thread={thread} calls={calls}
+		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [all, matches, thread, calls]);
+	const totals = useMemo(() => {
+		if (!thread) return null;
+		const chosen = everyone ? 'all' : String(thread.tid);
+		const scope = busy.length > 1 && <Choice label="Threads" value={everyone ? 'all' : 'one'}
+			options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
+			onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
+		return <>
+			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} />
+			<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} onFind={(n) => set({ find: n })} />
+		</>;
+	}, [t.id, thread, busy, everyone, selection, all, matches, turn]);
 
 	if (threads.error) return <Failure error={threads.error} retry={threads.again} />;
 	if (names.error) return <Failure error={names.error} retry={names.again} />;
 	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
 	if (!thread) return <div class="notice"><strong>This trace holds no calls.</strong></div>;
-	const everyone = text('threads') === 'all';
-	const chosen = everyone ? 'all' : String(thread.tid);
-	const scope = busy.length > 1 && <Choice label="Threads" value={everyone ? 'all' : 'one'}
-		options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
-		onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
 	return <>
-		<Threads list={busy} chosen={thread} pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null, skip: null, row: null }, true)} />
-		<SearchBar names={all} matches={matches} thread={thread} calls={calls} onStep={(forward) => go({ turn: step.turn + 1, forward })} />
+		{threadsPanel}
+		{search}
 		<Panel title={thread.name || `thread ${thread.tid}`} aside={<>
 			{selection && <button class="small" onClick={() => set({ a: null, b: null, root: null, skip: null })}>Clear the selection</button>}
 			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span></>}>
@@ -143,8 +154,7 @@ function Ready({ t }: { t: Trace }) {
 				onView={(f, l) => set({ from: Math.max(0, Math.round(f)), to: Math.max(1, Math.round(l)) })}
 				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null, skip: null }, true)} />
 		</Panel>
-		<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} />
-		<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} onFind={(n) => set({ find: n })} />
+		{totals}
 		<Repairs t={t} />
 		<Keys />
 	</>;

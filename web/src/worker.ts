@@ -88,7 +88,7 @@ self.onmessage = (e: MessageEvent<ToWorker>) => {
 		const px = new Uint32Array(m.buffer);
 		const labels = rows && look ? paint(px, rows, m.view, look) : [];
 		if (!rows || !look) px.fill(look?.background ?? 0);
-		say({ kind: 'painted', id: m.id, view: m.view, buffer: m.buffer, labels }, [m.buffer]);
+		say({ kind: 'painted', id: m.id, view: m.view, buffer: m.buffer, labels, calls: rows?.n ?? 0 }, [m.buffer]);
 		break;
 	}
 	case 'hit': {

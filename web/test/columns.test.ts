@@ -57,6 +57,11 @@ test('painting ends and marks what is shorter than a pixel', () => {
 	paint(px, toRows([s]), v, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
 	assert.ok(px.slice(0, 100).every((p) => p === 7), 'a dense row is full');
 	assert.equal(px[9 * 100], 1, 'the gap between rows stays');
+	assert.ok(px.slice(0, 900).every((p) => p === 7), 'every line of the row but the last');
+	paint(px, toRows([s]), { ...v, top: 4 }, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	assert.deepEqual([px[0], px[499], px[500]], [7, 7, 1], 'a row that is scrolled half out shows its rest');
+	paint(px, toRows([s]), { ...v, top: 9 }, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	assert.ok(px.every((p) => p === 1), 'nothing but its gap is left');
 });
 
 test('numbers read well', () => {
