@@ -14,7 +14,7 @@ import { CallTip } from './tip';
 
 declare const WORKER_URL: string;
 
-const HEIGHT = 380;
+const ROWS = 21; // in view at most
 const PAINTED = 'tracewell-painted'; // for measuring from outside
 
 export interface ChartProps {
@@ -75,7 +75,7 @@ export function Chart(p: ChartProps) {
 	const asked = useRef(0);
 	const dpr = Math.max(1, Math.round(devicePixelRatio || 1));
 	const depth = p.thread.max_depth;
-	const height = Math.min(HEIGHT, Math.max(4, depth) * ROW + 2);
+	const height = Math.min(ROWS, Math.max(4, depth)) * ROW;
 	const maxTop = Math.max(0, depth * ROW - height);
 	const state = useRef({ ...p, top, width, height });
 	state.current = { ...p, top: Math.min(top, maxTop), width, height };

@@ -13,35 +13,21 @@ export function packageOf(name: string): string {
 	return pieces.slice(0, Math.max(1, pieces.length - 2)).join('.');
 }
 
-function channel(h: number, s: number, l: number, shift: number): number {
-	const k = (shift + h / 30) % 12;
-	const a = s * Math.min(l, 1 - l);
-	return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-}
-
-/** 0xAABBGGRR, as a little-endian pixel. */
-export function pixel(h: number, s: number, l: number): number {
-	return (0xff000000 | (channel(h, s, l, 4) << 16) | (channel(h, s, l, 8) << 8) | channel(h, s, l, 0)) >>> 0;
-}
-
-function luminance(p: number): number {
-	const [r, g, b] = [p & 255, (p >> 8) & 255, (p >> 16) & 255].map((v) => {
-		const c = v / 255;
-		return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-	});
-	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/** The pixel of a hue that is as light as asked. */
-function equallyLight(h: number, s: number, want: number): number {
-	let lo = 0;
-	let hi = 1;
-	for (let i = 0; i < 12; i++) {
-		const mid = (lo + hi) / 2;
-		if (luminance(pixel(h, s, mid)) < want) lo = mid;
-		else hi = mid;
-	}
-	return pixel(h, s, (lo + hi) / 2);
+/** 0xAABBGGRR, as a little-endian pixel, of a colour in Oklch: lightness, chroma, hue in degrees. */
+function pixel(l: number, c: number, h: number): number {
+	const a = c * Math.cos((h * Math.PI) / 180);
+	const b = c * Math.sin((h * Math.PI) / 180);
+	const x = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+	const y = (l - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+	const z = (l - 0.0894841775 * a - 1.291485548 * b) ** 3;
+	const channel = (v: number) => {
+		const e = v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055;
+		return Math.round(255 * Math.min(1, Math.max(0, e)));
+	};
+	const red = channel(4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z);
+	const green = channel(-1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z);
+	const blue = channel(-0.0041960863 * x - 0.7034186147 * y + 1.707614701 * z);
+	return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 const HUES = 24; // a step apart they are told from each other; more are not
@@ -54,7 +40,7 @@ export function colorOf(name: string, dark: boolean): number {
 	const key = (hue * 5 + step) * 2 + Number(dark);
 	let p = made.get(key);
 	if (p === undefined) {
-		p = dark ? equallyLight(hue * (360 / HUES), 0.5, 0.08 + step * 0.017) : equallyLight(hue * (360 / HUES), 0.62, 0.48 + step * 0.045);
+		p = dark ? pixel(0.4 + step * 0.022, 0.085, hue * (360 / HUES)) : pixel(0.79 + step * 0.025, 0.085, hue * (360 / HUES));
 		made.set(key, p);
 	}
 	return p;

@@ -38,7 +38,7 @@ function SearchBox() {
 		timer.current = window.setTimeout(() => set({ q: v, cursor: null }), 250);
 	};
 	return <label class="inline grow">Search
-		<input type="search" value={value} placeholder="app, version, device, build, id"
+		<input type="search" value={value} placeholder="app, device, build, id"
 			onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
@@ -128,13 +128,13 @@ export function ListPage() {
 		<main>
 			<div class="row head">
 				<h1>Traces</h1>
-				{v && <span class="quiet">{count(v.total)} {filtered ? 'match' : 'in this project'}</span>}
+				{v && v.total > 0 && <span class="quiet">{count(v.total)} {filtered ? 'match' : 'in this project'}</span>}
 			</div>
-			<div class="row filters" role="search">
+			{(filtered || !v || v.total > 0) && <div class="row filters" role="search">
 				{FILTERS.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
 				<SearchBox />
 				{filtered && <button class="small" onClick={() => set(Object.fromEntries(names.map((n) => [n, null])))}>Clear</button>}
-			</div>
+			</div>}
 			{page.error && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what="Loading traces" />}
 			{v && v.total === 0 && (filtered

@@ -40,7 +40,7 @@ function Head({ s }: { s: Session | null }) {
 		await load();
 		go('/signin');
 	};
-	const here = (p: string) => (path.value === p ? 'page' : undefined);
+	const here = (p: string) => (path.value === p ? 'page' : p === '/' && path.value.startsWith('/traces') ? 'true' : undefined);
 	return (
 		<header class="top">
 			<a class="brand" href="/"><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>

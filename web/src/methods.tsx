@@ -23,9 +23,10 @@ function Sorted({ by, label }: { by: string; label: string }) {
 		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
 		set({ sort: by === 'self_ns' ? null : by, order: to === usual ? null : to });
 	};
+	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
 	return (
 		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
-			<button class="plain" onClick={pick}>{label}<span class="arrow" aria-hidden="true">{order ? (order === 'asc' ? '↑' : '↓') : ''}</span></button>
+			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
 		</th>
 	);
 }
@@ -44,15 +45,15 @@ function Filter() {
 		<input type="search" value={typed} placeholder="part of a name" onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
-function Row({ m, busy, onFind }: { m: Method; busy: number; onFind: (name: string) => void }) {
+function Row({ m, busy, most, onFind }: { m: Method; busy: number; most: number; onFind: (name: string) => void }) {
 	const share = m.self_ns / (busy || 1);
 	const [pkg, rest] = splitName(m.name);
 	return (
 		<tr>
-			<td class="mono name"><button class="plain" title="Show where it runs" onClick={() => onFind(m.name)}>
+			<td class="mono name"><button class="plain" title={`Show where it runs${m.id === null ? '' : `; method id ${m.id}`}`} onClick={() => onFind(m.name)}>
 				<span class="quiet">{pkg}</span>{rest}</button></td>
 			{COLUMNS.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
-			<td class="num share"><span class="bar" style={{ width: `${Math.min(100, share * 100)}%` }} /><span>{percent(share)}</span></td>
+			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(share)}</span></td>
 		</tr>
 	);
 }
@@ -81,7 +82,7 @@ export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: 
 						{COLUMNS.map(([key, label]) => <Sorted key={key} by={key} label={label} />)}
 						<th scope="col" class="num">Self share</th>
 					</tr></thead>
-					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} busy={v.busy_ns} onFind={onFind} />)}</tbody>
+					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} busy={v.busy_ns} most={Math.max(1, ...v.methods.map((x) => x.self_ns))} onFind={onFind} />)}</tbody>
 				</table>
 			</div>}
 			{v && v.total > 0 && <div class="row under">

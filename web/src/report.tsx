@@ -18,10 +18,12 @@ export function Facts({ t }: { t: Trace }) {
 export function NamesWarning({ t }: { t: Trace }) {
 	const n = t.report?.names;
 	if (!n?.warning) return null;
+	const [what, ...rest] = n.warning.split(': '); // what is wrong: why, and what to do
+	const why = rest.join(': ');
 	return (
 		<div class="notice warn" role="alert">
-			<strong>{n.mapping ? 'Most method names are missing.' : 'Method names are missing.'}</strong>
-			<p>{n.warning}</p>
+			<strong>{what}.</strong>
+			{why.length > 0 && <p>{why.charAt(0).toUpperCase() + why.slice(1)}</p>}
 			{n.build_id && <Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(n.build_id)}/methods`}</Command>}
 		</div>
 	);

@@ -19,6 +19,10 @@ function title(t: Trace): string {
 	return [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
 }
 
+function sentence(text: string): string {
+	return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick: (t: Thread) => void }) {
 	const [all, more] = useState(false);
 	const shown = all ? list : list.slice(0, Math.max(12, list.indexOf(chosen) + 1));
@@ -31,7 +35,7 @@ function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick:
 							<span class="name">{t.name || `thread ${t.tid}`}{t.is_main && <em>main</em>}</span>
 							<span class="quiet num">{t.tid}</span>
 							<Strip activity={t.activity} />
-							<span class="num">{duration(t.busy_ns)}</span>
+							<span class="num">{duration(t.busy_ns)} busy</span>
 							<span class="quiet num">{count(t.slices)} calls</span>
 						</button>
 					</li>))}
@@ -193,7 +197,8 @@ export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }
 			<NamesWarning t={t} />
 			{waiting && <Busy what={t.state === 'queued' ? 'Waiting to be decoded' : 'Being decoded'} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
-				<p>{t.error?.message}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
+				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
+				<p class="quiet">{t.tries > 1 ? `It was tried ${count(t.tries)} times. ` : ''}The upload is kept as it came, so that it can be looked into.</p>
 				<p><a class="button" href={`/api/v1/traces/${t.id}/raw/trace`} download>Download what was uploaded</a></p></div>}
 			{t.state === 'ready' && <Ready t={t} />}
 		</main>
