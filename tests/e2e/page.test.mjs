@@ -533,6 +533,25 @@ test('a sign-in link signs in once, and leaves no trace in the address', async (
 	await done(page, t);
 });
 
+test('links and reloads stay in the project that was picked', async (t) => {
+	const key = server.key('ingest', 'other');
+	const there = tracewell('push', '--server', server.url, '--key', key, '--meta', 'app=com.acme.other', '--wait', path.join(dir, 'rhea-atrace.bin'));
+	const page = await watched();
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.selectOption('header select', { label: 'other' });
+	await page.click('td a:has-text("com.acme.other")');
+	await page.waitForSelector('[data-ready]');
+	await page.reload();
+	await page.waitForSelector('[data-ready]');
+	assert.equal(new URL(page.url()).pathname, `/traces/${there}`);
+	assert.equal(await page.locator('header select option:checked').innerText(), 'other');
+	await page.click('nav >> text=Traces');
+	await page.waitForSelector('td a:has-text("com.acme.other")');
+	await page.selectOption('header select', { label: 'test' });
+	await page.waitForSelector('td a:has-text("com.acme.shop")');
+	await done(page, t);
+});
+
 test('a trace that could not be decoded says why', async (t) => {
 	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
 	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
@@ -544,7 +563,7 @@ test('a trace that could not be decoded says why', async (t) => {
 		await page.goto(`${broken.url}/traces/${up.json.id}`);
 		await page.waitForSelector('text=This trace could not be decoded.');
 		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
-		assert.ok((await page.locator('[role=alert]').innerText()).includes(error.message));
+		assert.ok((await page.locator('[role=alert]').innerText()).toLowerCase().includes(error.message.toLowerCase()));
 		assert.deepEqual(await unreadable(page), []);
 		const file = page.waitForEvent('download');
 		await page.click('text=Download what was uploaded');

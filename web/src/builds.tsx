@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { api } from './api';
 import { count, when } from './format';
 import { Busy, Command, Failure, useLoad } from './parts';
-import { set, text } from './route';
+import { link, set, text } from './route';
 
 export function BuildsPage() {
 	const cursor = text('cursor');
@@ -14,7 +14,7 @@ export function BuildsPage() {
 	}, []);
 	return (
 		<main>
-			<h1>Builds</h1>
+			<div class="row head"><h1>Builds</h1></div>
 			<p>A trace holds numbers where a build's <code>methodMapping.txt</code> holds names. Send the
 				mapping of each build once, before or after its traces:</p>
 			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command>
@@ -29,7 +29,7 @@ export function BuildsPage() {
 						<th scope="col" class="num">Traces</th><th scope="col" class="num">Mapping sent</th></tr></thead>
 					<tbody>{v.builds.map((b) => (
 						<tr key={b.build_id}>
-							<td><a href={`/?build_id=${encodeURIComponent(b.build_id)}`}>{b.build_id}</a></td>
+							<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
 							<td>{b.app}</td><td>{b.version_name}</td>
 							<td><span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? 'present' : 'missing'}</span>
 								{b.malformed > 0 && <span class="quiet"> {count(b.malformed)} lines unreadable</span>}

@@ -40,7 +40,7 @@ export function colorOf(name: string, dark: boolean): number {
 	const key = (hue * 5 + step) * 2 + Number(dark);
 	let p = made.get(key);
 	if (p === undefined) {
-		p = dark ? pixel(0.4 + step * 0.022, 0.085, hue * (360 / HUES)) : pixel(0.79 + step * 0.025, 0.085, hue * (360 / HUES));
+		p = dark ? pixel(0.4 + step * 0.022, 0.085, hue * (360 / HUES)) : pixel(0.78 + step * 0.023, 0.072, hue * (360 / HUES));
 		made.set(key, p);
 	}
 	return p;

@@ -7,6 +7,8 @@ const KEYS: [string, string][] = [
 	['/', 'find a method'], ['Enter, Shift+Enter in the search', 'next, previous call that matches'],
 	['wheel', 'zoom at the pointer'], ['drag', 'move'], ['Shift+drag, or drag on the ruler', 'select a time range'],
 	['Shift+wheel', 'scroll rows'], ['double click', 'zoom to the call'],
+	['↑ ↓ ← → in the merged graph', 'parent, child, siblings'], ['Enter in the merged graph', 'open the node, or what is smaller'],
+	['Esc, Backspace in the merged graph', 'back up'],
 ];
 
 export function Keys() {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Trace } from './api';
 import { bytes, count, duration, when } from './format';
 import { Busy, Command, Failure, useLoad } from './parts';
-import { set, text } from './route';
+import { link, set, text } from './route';
 
 const FILTERS: [string, string][] = [
 	['app', 'App'], ['version_name', 'Version'], ['scenario', 'Scenario'], ['device', 'Device'], ['state', 'State'],
@@ -71,7 +71,7 @@ function Row({ t, removed }: { t: Trace; removed: () => void }) {
 	const m = t.meta;
 	return (
 		<tr>
-			<td><a href={`/traces/${t.id}`}>{m.app || t.id}</a>{m.process && m.process !== m.app ? <span class="quiet"> {m.process}</span> : null}</td>
+			<td><a href={link(`/traces/${t.id}`)}>{m.app || t.id}</a>{m.process && m.process !== m.app ? <span class="quiet"> {m.process}</span> : null}</td>
 			<td>{m.version_name}</td>
 			<td>{m.scenario}</td>
 			<td>{m.device}{m.os ? <span class="quiet"> {m.os}</span> : null}</td>

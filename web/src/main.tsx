@@ -6,7 +6,7 @@ import { api, Refusal, useProject, type Session } from './api';
 import { BuildsPage } from './builds';
 import { ListPage } from './list';
 import { Busy, Failure } from './parts';
-import { follow, go, path, set, text } from './route';
+import { follow, go, link, path, text } from './route';
 import { SignIn } from './signin';
 import { dark, toggle } from './theme';
 import { TracePage } from './trace';
@@ -16,8 +16,9 @@ const failed = signal<Error | null>(null);
 
 async function load(): Promise<void> {
 	try {
+		useProject(text('project'));
 		const s = await api.session();
-		useProject(text('project') || s.project?.id || '');
+		useProject(s.project?.id ?? '');
 		session.value = s;
 		failed.value = null;
 	} catch (why) {
@@ -25,9 +26,10 @@ async function load(): Promise<void> {
 	}
 }
 
+/** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	set({ project: id }, true);
+	go(`${path.value === '/builds' ? '/builds' : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -43,10 +45,10 @@ function Head({ s }: { s: Session | null }) {
 	const here = (p: string) => (path.value === p ? 'page' : p === '/' && path.value.startsWith('/traces') ? 'true' : undefined);
 	return (
 		<header class="top">
-			<a class="brand" href="/"><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
+			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <nav aria-label="Pages">
-				<a href="/" aria-current={here('/')}>Traces</a>
-				<a href="/builds" aria-current={here('/builds')}>Builds</a>
+				<a href={link('/')} aria-current={here('/')}>Traces</a>
+				<a href={link('/builds')} aria-current={here('/builds')}>Builds</a>
 			</nav>}
 			<span class="grow" />
 			{s?.signed_in && s.projects.length > 1 && (

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from './api';
+import { link } from './route';
 
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
 	const status = error instanceof Refusal ? error.status : 0;
@@ -12,7 +13,7 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
 			<p>{error.message}{offset !== null ? ` (at byte ${offset})` : ''}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">Sign in</a>}
-				{status === 404 && <a class="button" href="/">All traces</a>}
+				{status === 404 && <a class="button" href={link('/')}>All traces</a>}
 				{retry && <button onClick={retry}>Try again</button>}
 			</p>
 		</div>

@@ -78,6 +78,12 @@ export function number(name: string): number | null {
 	return /^\d{1,16}$/.test(v) ? Number(v) : null;
 }
 
+/** An address of this page in the project that the address names: links lead to where they were shown. */
+export function link(to: string): string {
+	const project = text('project');
+	return project ? `${to}${to.includes('?') ? '&' : '?'}project=${encodeURIComponent(project)}` : to;
+}
+
 /** A click that stays on the page, unless the browser is asked for a tab of its own. */
 export function follow(e: MouseEvent): void {
 	const a = (e.target as Element).closest('a');
