@@ -80,6 +80,19 @@ bool tw_str_u64(struct tw_str s, uint64_t max, uint64_t *ret)
 	return true;
 }
 
+bool tw_str_i64(struct tw_str s, int64_t *ret)
+{
+	bool negative = s.len && s.ptr[0] == '-';
+	uint64_t v;
+
+	if (negative)
+		s = (struct tw_str){s.ptr + 1, s.len - 1};
+	if (!tw_str_u64(s, (uint64_t)INT64_MAX + negative, &v))
+		return false;
+	*ret = negative ? (int64_t)(0 - v) : (int64_t)v;
+	return true;
+}
+
 struct tw_str tw_str_split(struct tw_str *s, char sep)
 {
 	const char *at = s->len ? memchr(s->ptr, sep, s->len) : NULL;

@@ -41,6 +41,9 @@ size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s);
 /* Reads a decimal number that fills all of s and is at most max. */
 bool tw_str_u64(struct tw_str s, uint64_t max, uint64_t *ret);
 
+/* Reads a decimal number, with or without a '-', that fills all of s and fits. */
+bool tw_str_i64(struct tw_str s, int64_t *ret);
+
 /* Cuts the piece before the first `sep` off *s and returns it; all of *s when there is none. */
 struct tw_str tw_str_split(struct tw_str *s, char sep);
 

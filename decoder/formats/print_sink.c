@@ -1,5 +1,6 @@
 #include "formats/print_sink.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct label { /* of a track or a method */
 struct labels {
 	struct label *list;
 	uint32_t n, cap;
+	uint32_t *slots; /* index + 1 by hash, twice as many as cap */
 };
 
 struct tw_print_sink {
@@ -49,52 +51,87 @@ static void clean(char out[NAME_BYTES], struct tw_str name)
 			*c = ' ';
 }
 
-static uint32_t add(struct tw_print_sink *p, struct labels *l, uint64_t id, const char *name)
+static uint32_t hash(uint64_t id, const char *name)
 {
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : FIRST_CAP;
-		struct label *list = tw_arena_alloc(p->arena, cap, sizeof *list);
+	uint64_t h = id;
 
-		if (!list) {
+	for (; name && *name; name++)
+		h = (h ^ (unsigned char)*name) * 0x100000001B3u;
+	h *= 0x9E3779B97F4A7C15u;
+	return (uint32_t)(h >> 32);
+}
+
+static uint32_t *slot_of(const struct labels *l, uint64_t id, const char *name)
+{
+	uint32_t mask = 2 * l->cap - 1;
+	uint32_t at = hash(id, name) & mask;
+
+	for (; l->slots[at]; at = (at + 1) & mask) {
+		const struct label *old = &l->list[l->slots[at] - 1];
+
+		if (old->id == id && !old->name == !name && (!name || !strcmp(old->name, name)))
+			break;
+	}
+	return &l->slots[at];
+}
+
+static bool widen(struct tw_print_sink *p, struct labels *l)
+{
+	uint32_t cap = l->cap ? l->cap * 2 : FIRST_CAP;
+	struct label *list = tw_arena_alloc(p->arena, cap, sizeof *list);
+	uint32_t *slots = tw_arena_zalloc(p->arena, cap, 2 * sizeof *slots);
+
+	if (!list || !slots)
+		return false;
+	if (l->n)
+		memcpy(list, l->list, l->n * sizeof *list);
+	*l = (struct labels){list, l->n, cap, slots};
+	for (uint32_t i = 0; i < l->n; i++)
+		*slot_of(l, list[i].id, list[i].name) = i + 1;
+	return true;
+}
+
+/* The label's number from 1; 0: no memory.  name is copied. */
+static uint32_t label_of(struct tw_print_sink *p, struct labels *l, uint64_t id, const char *name)
+{
+	const char *copy = NULL;
+	uint32_t *slot;
+
+	if (l->n == l->cap && !widen(p, l)) {
+		p->status = TW_NOMEM;
+		return 0;
+	}
+	slot = slot_of(l, id, name);
+	if (*slot)
+		return *slot;
+	if (name) {
+		copy = tw_arena_str(p->arena, tw_str_of(name));
+		if (!copy) {
 			p->status = TW_NOMEM;
 			return 0;
 		}
-		if (l->n)
-			memcpy(list, l->list, l->n * sizeof *list);
-		l->list = list;
-		l->cap = cap;
 	}
-	l->list[l->n] = (struct label){id, name};
-	return ++l->n;
+	l->list[l->n] = (struct label){id, copy};
+	return *slot = ++l->n;
 }
 
 static uint32_t print_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {
-	struct tw_print_sink *p = sink_of(s);
-
 	(void)pid, (void)kind;
-	for (uint32_t i = 0; i < p->tracks.n; i++)
-		if (p->tracks.list[i].id == tid)
-			return i + 1;
-	return add(p, &p->tracks, tid, NULL);
+	return label_of(sink_of(s), &sink_of(s)->tracks, tid, NULL);
 }
 
 static uint32_t print_method(struct tw_sink *s, uint64_t id)
 {
-	return add(sink_of(s), &sink_of(s)->symbols, id, NULL);
+	return label_of(sink_of(s), &sink_of(s)->symbols, id, NULL);
 }
 
 static uint32_t print_name(struct tw_sink *s, struct tw_str name)
 {
-	struct tw_print_sink *p = sink_of(s);
 	char buf[NAME_BYTES];
-	char *copy;
 
 	clean(buf, name);
-	copy = tw_arena_str(p->arena, tw_str_of(buf));
-	if (!copy)
-		p->status = TW_NOMEM;
-	return copy ? add(p, &p->symbols, 0, copy) : 0;
+	return label_of(sink_of(s), &sink_of(s)->symbols, 0, buf);
 }
 
 static void print_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)

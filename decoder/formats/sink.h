@@ -70,9 +70,10 @@ struct tw_sink_ops {
 	/* Handle (≥ 1) of a thread's track; the same arguments give the same handle. 0: at a
 	 * limit, drop the event. */
 	uint32_t (*track)(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind);
-	/* Handle (≥ 1) of a method that a mapping will name. */
+	/* Handle (≥ 1) of a method that a mapping will name; the same id gives the same handle. */
 	uint32_t (*method)(struct tw_sink *s, uint64_t method_id);
-	/* Handle (≥ 1) of a name that stands in the trace itself. */
+	/* Handle (≥ 1) of a name that stands in the trace itself; the same name gives the same
+	 * handle. */
 	uint32_t (*name)(struct tw_sink *s, struct tw_str name);
 	/* The trace itself names a method id, before or after its use; the first name wins, also
 	 * over the build's mapping. */

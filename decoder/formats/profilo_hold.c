@@ -1,0 +1,463 @@
+#include "formats/profilo_hold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/stacks.h"
+
+enum {
+	MAX_MARKS = 4 << 20,
+	MAX_FRAMES = 16 << 20,
+	FIRST = 256,
+	SAMPLE_FRAMES = 4096, /* more of one sample are cut */
+	MEDIAN_OF = 4096      /* distances between samples that tell their interval */
+};
+
+struct mark {
+	int64_t begin_ns, end_ns;
+	uint64_t offset;
+	uint32_t thread; /* index */
+	uint32_t below;  /* the mark that was open before it */
+	uint32_t text;   /* index + 1; 0: none told yet */
+	uint16_t kind, fallback;
+};
+
+struct sample {
+	int64_t ts_ns;
+	uint64_t offset;
+	uint32_t tid, thread;
+	uint32_t first, n; /* in frames */
+	uint32_t seq;
+};
+
+struct thread {
+	uint32_t tid;
+	uint32_t open; /* innermost mark, TW_PROFILO_NO_MARK none */
+	bool sampled;
+};
+
+struct list { /* grows by doubling, in the arena */
+	void *items;
+	uint32_t n, cap;
+};
+
+struct tw_profilo_hold {
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_sink *sink;
+	struct list threads, marks, closed /* marks in the order they ended */, samples, frames,
+	        texts;
+	uint32_t *thread_slots, *text_slots; /* index + 1 by hash */
+	uint32_t n_thread_slots, n_text_slots;
+	struct tw_str fallbacks[64];
+	uint32_t n_fallbacks;
+	uint32_t syms[SAMPLE_FRAMES];
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what a Profilo log holds");
+}
+
+/* Room for one more; NULL: no memory. */
+static void *more(struct tw_profilo_hold *h, struct list *l, size_t size)
+{
+	uint32_t cap = l->cap ? l->cap * 2 : FIRST;
+	void *items;
+
+	if (l->n == l->cap) {
+		items = tw_arena_alloc(h->arena, cap, size);
+		if (!items)
+			return NULL;
+		if (l->n)
+			memcpy(items, l->items, l->n * size);
+		l->items = items;
+		l->cap = cap;
+	}
+	return (char *)l->items + (size_t)l->n++ * size;
+}
+
+static struct thread *thread_at(const struct tw_profilo_hold *h, uint32_t i)
+{
+	return (struct thread *)h->threads.items + i;
+}
+
+static struct mark *mark_at(const struct tw_profilo_hold *h, uint32_t i)
+{
+	return (struct mark *)h->marks.items + i;
+}
+
+static struct tw_str *text_at(const struct tw_profilo_hold *h, uint32_t i)
+{
+	return (struct tw_str *)h->texts.items + i;
+}
+
+struct tw_profilo_hold *tw_profilo_hold_new(
+        struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
+{
+	struct tw_profilo_hold *h = tw_arena_zalloc(a, 1, sizeof *h);
+
+	if (!h)
+		return NULL;
+	h->arena = a;
+	h->limits = *limits;
+	h->sink = sink;
+	for (h->n_thread_slots = 64; h->n_thread_slots / 2 < limits->max_threads;)
+		h->n_thread_slots *= 2;
+	h->thread_slots = tw_arena_zalloc(a, h->n_thread_slots, sizeof *h->thread_slots);
+	return h->thread_slots ? h : NULL;
+}
+
+/* *ret NULL: at the limit, which is counted. */
+static enum tw_status thread_of(struct tw_profilo_hold *h, uint32_t tid, uint64_t offset,
+        struct thread **ret, struct tw_err *err)
+{
+	uint32_t at = tid * 0x9E3779B1u & (h->n_thread_slots - 1);
+	struct thread *t;
+
+	for (; h->thread_slots[at]; at = (at + 1) & (h->n_thread_slots - 1)) {
+		*ret = thread_at(h, h->thread_slots[at] - 1);
+		if ((*ret)->tid == tid)
+			return TW_OK;
+	}
+	*ret = NULL;
+	if (h->threads.n >= h->limits.max_threads) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_thread_limit, offset, 1);
+		return TW_OK;
+	}
+	t = more(h, &h->threads, sizeof *t);
+	if (!t)
+		return no_memory(err);
+	*t = (struct thread){tid, TW_PROFILO_NO_MARK, false};
+	h->thread_slots[at] = h->threads.n;
+	*ret = t;
+	return TW_OK;
+}
+
+static uint32_t number_of(const struct tw_profilo_hold *h, const struct thread *t)
+{
+	return (uint32_t)(t - (struct thread *)h->threads.items);
+}
+
+/* --- frames --- */
+
+enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, uint32_t tid, int64_t ts_ns,
+        uint64_t frame, uint64_t offset, struct tw_err *err)
+{
+	struct sample *s =
+	        h->samples.n ? (struct sample *)h->samples.items + h->samples.n - 1 : NULL;
+	struct thread *t;
+	uint64_t *f;
+
+	if (h->frames.n >= MAX_FRAMES || h->frames.n >= h->limits.max_slices) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_slice_limit, offset, 1);
+		return TW_OK;
+	}
+	if (!s || s->tid != tid || s->ts_ns != ts_ns) {
+		enum tw_status st = thread_of(h, tid, offset, &t, err);
+
+		if (st != TW_OK || !t)
+			return st;
+		t->sampled = true;
+		s = more(h, &h->samples, sizeof *s);
+		if (!s)
+			return no_memory(err);
+		*s = (struct sample){
+		        ts_ns, offset, tid, number_of(h, t), h->frames.n, 0, h->samples.n - 1};
+	}
+	f = more(h, &h->frames, sizeof *f);
+	if (!f)
+		return no_memory(err);
+	*f = frame;
+	s->n++;
+	return TW_OK;
+}
+
+/* --- marks --- */
+
+static uint16_t fallback_of(struct tw_profilo_hold *h, struct tw_str name)
+{
+	for (uint32_t i = 0; i < h->n_fallbacks; i++)
+		if (tw_str_eq(h->fallbacks[i], name))
+			return (uint16_t)i;
+	if (h->n_fallbacks < sizeof h->fallbacks / sizeof *h->fallbacks) {
+		const char *copy = tw_arena_str(h->arena, name);
+
+		if (copy) {
+			h->fallbacks[h->n_fallbacks] = (struct tw_str){copy, name.len};
+			return (uint16_t)h->n_fallbacks++;
+		}
+	}
+	return 0; /* more types than there are: the first's name */
+}
+
+enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
+        uint32_t *ret, struct tw_err *err)
+{
+	enum tw_status st;
+	struct thread *t;
+	struct mark *m;
+
+	if (h->marks.n >= MAX_MARKS || h->marks.n >= h->limits.max_slices) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_slice_limit, mark->offset, 1);
+		*ret = TW_PROFILO_NO_MARK;
+		return TW_OK;
+	}
+	st = thread_of(h, mark->tid, mark->offset, &t, err);
+	if (st != TW_OK || !t) {
+		*ret = TW_PROFILO_NO_MARK;
+		return st;
+	}
+	m = more(h, &h->marks, sizeof *m);
+	if (!m)
+		return no_memory(err);
+	*m = (struct mark){.begin_ns = mark->ts_ns,
+	        .end_ns = -1,
+	        .offset = mark->offset,
+	        .thread = number_of(h, t),
+	        .below = t->open,
+	        .kind = (uint16_t)mark->kind,
+	        .fallback = fallback_of(h, mark->name)};
+	*ret = t->open = h->marks.n - 1;
+	return TW_OK;
+}
+
+static enum tw_status close_mark(
+        struct tw_profilo_hold *h, struct thread *t, int64_t end_ns, struct tw_err *err)
+{
+	struct mark *m = mark_at(h, t->open);
+	uint32_t *closed = more(h, &h->closed, sizeof *closed);
+
+	if (!closed)
+		return no_memory(err);
+	*closed = t->open;
+	m->end_ns = end_ns > m->begin_ns ? end_ns : m->begin_ns;
+	t->open = m->below;
+	return TW_OK;
+}
+
+enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
+        uint32_t *ret, struct tw_err *err)
+{
+	struct thread *t;
+	enum tw_status st = thread_of(h, mark->tid, mark->offset, &t, err);
+
+	*ret = TW_PROFILO_NO_MARK;
+	if (st != TW_OK || !t)
+		return st;
+	if (t->open == TW_PROFILO_NO_MARK) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_exit_without_enter, mark->offset, 1);
+		return TW_OK;
+	}
+	*ret = t->open;
+	return close_mark(h, t, mark->ts_ns, err);
+}
+
+/* --- names --- */
+
+static uint32_t hash(struct tw_str s)
+{
+	uint32_t v = 2166136261u;
+
+	for (size_t i = 0; i < s.len; i++)
+		v = (v ^ (unsigned char)s.ptr[i]) * 16777619u;
+	return v ^ v >> 15;
+}
+
+static uint32_t *text_slot(const struct tw_profilo_hold *h, struct tw_str s)
+{
+	uint32_t at = hash(s) & (h->n_text_slots - 1);
+
+	while (h->text_slots[at] && !tw_str_eq(*text_at(h, h->text_slots[at] - 1), s))
+		at = (at + 1) & (h->n_text_slots - 1);
+	return &h->text_slots[at];
+}
+
+static bool widen_texts(struct tw_profilo_hold *h)
+{
+	uint32_t n = h->n_text_slots ? h->n_text_slots * 2 : 4 * FIRST;
+	uint32_t *slots;
+
+	if (h->texts.n < h->n_text_slots / 2)
+		return true;
+	slots = tw_arena_zalloc(h->arena, n, sizeof *slots);
+	if (!slots)
+		return false;
+	h->text_slots = slots;
+	h->n_text_slots = n;
+	for (uint32_t i = 0; i < h->texts.n; i++)
+		*text_slot(h, *text_at(h, i)) = i + 1;
+	return true;
+}
+
+enum tw_status tw_profilo_hold_name(
+        struct tw_profilo_hold *h, uint32_t mark, struct tw_str name, struct tw_err *err)
+{
+	struct mark *m = mark_at(h, mark);
+	uint32_t *slot;
+	struct tw_str *t;
+	char *copy;
+
+	if (m->text)
+		return TW_OK;
+	if (name.len > h->limits.max_name_bytes) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_name_cut, m->offset, 1);
+		name.len = h->limits.max_name_bytes;
+	}
+	if (!widen_texts(h))
+		return no_memory(err);
+	slot = text_slot(h, name);
+	if (!*slot) {
+		copy = tw_arena_str(h->arena, name);
+		t = copy ? more(h, &h->texts, sizeof *t) : NULL;
+		if (!t)
+			return no_memory(err);
+		*t = (struct tw_str){copy, name.len};
+		*slot = h->texts.n;
+	}
+	m->text = *slot;
+	return TW_OK;
+}
+
+static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark *m)
+{
+	if (m->text)
+		return *text_at(h, m->text - 1);
+	return m->fallback < h->n_fallbacks ? h->fallbacks[m->fallback] : TW_STR("?");
+}
+
+/* --- telling --- */
+
+static int by_thread_and_time(const void *pa, const void *pb)
+{
+	const struct sample *a = pa;
+	const struct sample *b = pb;
+
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+static int rising(const void *pa, const void *pb)
+{
+	int64_t a = *(const int64_t *)pa;
+	int64_t b = *(const int64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The log does not say it: the median distance of a thread's samples. */
+static bool interval_of(const struct tw_profilo_hold *h, int64_t *ret)
+{
+	const struct sample *s = h->samples.items;
+	int64_t *gaps = tw_arena_alloc(h->arena, MEDIAN_OF, sizeof *gaps);
+	uint32_t n = 0;
+
+	if (!gaps)
+		return false;
+	for (uint32_t i = 1; i < h->samples.n && n < MEDIAN_OF; i++)
+		if (s[i].thread == s[i - 1].thread && s[i].ts_ns > s[i - 1].ts_ns)
+			gaps[n++] = s[i].ts_ns - s[i - 1].ts_ns;
+	if (n)
+		qsort(gaps, n, sizeof *gaps, rising);
+	*ret = n ? gaps[n / 2] : 0;
+	return true;
+}
+
+/* Of one sample, or of several that are one: another thread wrote in between. */
+static uint32_t gather(struct tw_profilo_hold *h, const struct sample *s, uint32_t at)
+{
+	const uint64_t *frames = (const uint64_t *)h->frames.items + s->first;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (at == SAMPLE_FRAMES) {
+			h->sink->ops->repair(h->sink, TW_REPAIR_depth_clipped, s->offset, s->n - i);
+			break;
+		}
+		h->syms[at++] = h->sink->ops->method(h->sink, frames[i]);
+	}
+	return at;
+}
+
+static bool same_sample(const struct sample *a, const struct sample *b)
+{
+	return a->thread == b->thread && a->ts_ns == b->ts_ns;
+}
+
+static enum tw_status tell_samples(struct tw_profilo_hold *h, uint32_t pid, struct tw_err *err)
+{
+	struct sample *s = h->samples.items;
+	struct tw_stacks *stacks = NULL;
+	int64_t interval_ns;
+	enum tw_status st = TW_OK;
+
+	if (h->samples.n == 0)
+		return TW_OK;
+	qsort(s, h->samples.n, sizeof *s, by_thread_and_time);
+	if (interval_of(h, &interval_ns))
+		stacks = tw_stacks_new(h->arena, &h->limits, h->sink, interval_ns);
+	if (!stacks)
+		return no_memory(err);
+	for (uint32_t i = 0; st == TW_OK && i < h->samples.n;) {
+		struct tw_sample sample = {.ts_ns = s[i].ts_ns, .offset = s[i].offset};
+		uint32_t first = i;
+		uint32_t n = 0;
+
+		while (i < h->samples.n && same_sample(&s[first], &s[i]))
+			n = gather(h, &s[i++], n);
+		sample.track = h->sink->ops->track(h->sink, pid, s[first].tid, TW_TID_FULL);
+		sample.syms = h->syms;
+		sample.n = n;
+		if (sample.track)
+			st = tw_stacks_add(stacks, &sample, err);
+	}
+	return st == TW_OK ? tw_stacks_finish(stacks, err) : st;
+}
+
+static enum tw_status tell_mark(
+        struct tw_profilo_hold *h, const struct mark *m, uint32_t pid, struct tw_err *err)
+{
+	const struct thread *t = thread_at(h, m->thread);
+	uint32_t track = h->sink->ops->track(h->sink, pid, t->tid, TW_TID_FULL);
+	const struct tw_note note = {.kind = (enum tw_note_kind)m->kind,
+	        .track = track,
+	        .ts_ns = m->begin_ns,
+	        .dur_ns = m->end_ns - m->begin_ns,
+	        .value = m->kind == TW_NOTE_section ? 0 : -1,
+	        .offset = m->offset,
+	        .text = name_of(h, m)};
+	struct tw_event ev = {.kind = TW_EV_SLICE,
+	        .ts_ns = m->begin_ns,
+	        .dur_ns = m->end_ns - m->begin_ns,
+	        .cpu_ns = -1,
+	        .offset = m->offset,
+	        .track = track};
+
+	if (track == 0)
+		return TW_OK;
+	if (t->sampled)
+		return h->sink->ops->note(h->sink, &note, err);
+	ev.sym = h->sink->ops->name(h->sink, name_of(h, m));
+	return ev.sym ? h->sink->ops->events(h->sink, &ev, 1, err) : TW_OK;
+}
+
+enum tw_status tw_profilo_hold_tell(
+        struct tw_profilo_hold *h, uint32_t pid, int64_t end_ns, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < h->threads.n; i++) {
+		struct thread *t = thread_at(h, i);
+
+		while (st == TW_OK && t->open != TW_PROFILO_NO_MARK) {
+			h->sink->ops->repair(h->sink, TW_REPAIR_enter_without_exit,
+			        mark_at(h, t->open)->offset, 1);
+			st = close_mark(h, t, end_ns, err);
+		}
+	}
+	for (uint32_t i = 0; st == TW_OK && i < h->closed.n; i++)
+		st = tell_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
+	return st == TW_OK ? tell_samples(h, pid, err) : st;
+}

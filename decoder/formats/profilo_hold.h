@@ -1,0 +1,52 @@
+/*
+ * profilo_hold.h - what of a Profilo log must wait for its end.
+ *
+ * The name of a mark stands behind it, stack samples are written in batches that
+ * overlap in time, and whether a thread has samples shows late; so marks and
+ * frames are kept (40 and 8 bytes each, of a bounded number) and told together:
+ * samples as sampled calls; marks as calls on threads that have no samples, as
+ * notes on those that have.
+ */
+#ifndef TW_PROFILO_HOLD_H
+#define TW_PROFILO_HOLD_H
+
+#include "base/arena.h"
+#include "formats/notes.h"
+#include "formats/sink.h"
+#include "limits.h"
+
+struct tw_profilo_hold;
+
+#define TW_PROFILO_NO_MARK UINT32_MAX
+
+/* NULL: no memory. */
+struct tw_profilo_hold *tw_profilo_hold_new(
+        struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink);
+
+/* One frame of a sample, outermost first; frames with the same thread and time are a sample. */
+enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, uint32_t tid, int64_t ts_ns,
+        uint64_t frame, uint64_t offset, struct tw_err *err) TW_MUST_USE;
+
+struct tw_profilo_mark {
+	uint32_t tid;
+	int64_t ts_ns;
+	uint64_t offset;
+	enum tw_note_kind kind; /* as what it is told where it cannot be a call */
+	struct tw_str name;     /* when nothing names it; borrowed */
+};
+
+/* *ret is the mark that begins, or the one of its thread that ends here, for tw_profilo_hold_name;
+ * TW_PROFILO_NO_MARK at a limit or when none is open, which is counted. */
+enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
+        uint32_t *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
+        uint32_t *ret, struct tw_err *err) TW_MUST_USE;
+/* The first name wins. */
+enum tw_status tw_profilo_hold_name(struct tw_profilo_hold *h, uint32_t mark, struct tw_str name,
+        struct tw_err *err) TW_MUST_USE;
+
+/* All of it to the sink; marks that are open end at end_ns. */
+enum tw_status tw_profilo_hold_tell(
+        struct tw_profilo_hold *h, uint32_t pid, int64_t end_ns, struct tw_err *err) TW_MUST_USE;
+
+#endif
