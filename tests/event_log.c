@@ -1,6 +1,8 @@
 /* event_log.c - the remembering sink; see event_log.h. */
 #include "event_log.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct event_log *log_of(struct tw_sink *s)
@@ -14,20 +16,30 @@ static uint32_t log_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw
 	return (uint32_t)tid + 1;
 }
 
+uint32_t event_log_method(uint64_t id)
+{
+	return id < UINT32_MAX ? (uint32_t)id + 1 : (uint32_t)(id * 0x9E3779B97F4A7C15u >> 32) | 1;
+}
+
 static uint32_t log_method(struct tw_sink *s, uint64_t id)
 {
 	(void)s;
-	return (uint32_t)id + 1;
+	return event_log_method(id);
+}
+
+uint32_t event_log_name(struct tw_str name)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < name.len; i++)
+		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
+	return h | 1;
 }
 
 static uint32_t log_name(struct tw_sink *s, struct tw_str name)
 {
-	uint32_t h = 2166136261u;
-
 	(void)s;
-	for (size_t i = 0; i < name.len; i++)
-		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
-	return h | 1;
+	return event_log_name(name);
 }
 
 static void log_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
@@ -211,6 +223,53 @@ void event_log_done(struct event_log *log)
 {
 	tw_mem_free(log->events);
 	tw_buf_done(&log->names);
+}
+
+void event_log_run_cut(
+        struct event_log *log, const void *p, size_t n, const struct tw_limits *limits)
+{
+	event_log_run(log, p, n, 0, limits);
+	for (uint64_t seed = 1; seed < 6; seed++) {
+		struct event_log other;
+		const char *differs;
+
+		event_log_run(&other, p, n, seed, limits);
+		differs = event_log_differs(log, &other);
+		if (differs) {
+			(void)fprintf(stderr, "seed %llu: %s differs\n", (unsigned long long)seed,
+			        differs);
+			abort();
+		}
+		event_log_done(&other);
+	}
+}
+
+const char *event_log_run_starved(const void *p, size_t n)
+{
+	for (uint64_t at = 1; at < 10000; at++) {
+		struct event_log log;
+		enum tw_status st;
+		bool all;
+
+		tw_mem_fail_at(at);
+		event_log_run(&log, p, n, 0, NULL);
+		all = tw_mem_count() < at;
+		tw_mem_fail_at(0);
+		st = log.status;
+		event_log_done(&log);
+		if (all)
+			return st == TW_OK ? NULL : "a run with all its memory failed";
+		if (st != TW_NOMEM && st != TW_OK)
+			return "a failed allocation was told as something else";
+	}
+	return "there is no end of allocations";
+}
+
+const char *event_log_text(struct event_log *log)
+{
+	if (log->names.len == 0 || log->names.data[log->names.len - 1])
+		(void)tw_buf_add_u8(&log->names, 0);
+	return (const char *)log->names.data;
 }
 
 bool event_log_same(const struct tw_event *a, const struct tw_event *b)

@@ -1,9 +1,9 @@
 /*
  * event_log.h - a sink that remembers all it is told, for tests.
  *
- * A track's handle is its tid + 1, a method's its id + 1 and a name's its hash, so that
- * events can be read as they are.  Runs the decoder chain over bytes cut as a seed says,
- * and compares what two runs gave.  Makes btrace 2.0 files too.
+ * A track's handle is its tid + 1, a method's its id + 1 (a hash of a large one) and a name's its
+ * hash, so that events can be read as they are.  Runs the decoder chain over bytes cut as a seed
+ * says, and compares what two runs gave.  Makes btrace 2.0 files too.
  */
 #ifndef TW_EVENT_LOG_H
 #define TW_EVENT_LOG_H
@@ -32,6 +32,22 @@ struct event_log {
 void event_log_run(
         struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l);
 void event_log_done(struct event_log *log);
+
+/* The handles this sink gives. */
+uint32_t event_log_method(uint64_t id);
+uint32_t event_log_name(struct tw_str name);
+
+/* Runs p whole, byte by byte and in random pieces; aborts when they differ.  The log is of the
+ * first run. */
+void event_log_run_cut(
+        struct event_log *log, const void *p, size_t n, const struct tw_limits *limits);
+
+/* Fails allocation 1, 2, ... of a run until one run needs no more: each must give TW_NOMEM, or
+ * TW_OK when it was the log's own.  NULL, or what went wrong. */
+const char *event_log_run_starved(const void *p, size_t n);
+
+/* All that was told beside events, as text. */
+const char *event_log_text(struct event_log *log);
 
 /* NULL when both runs gave the same, else what differs. */
 const char *event_log_differs(const struct event_log *a, const struct event_log *b);

@@ -78,9 +78,31 @@ static void test_fail_makes_one_line(void **state)
 	assert_int_equal(tw_status_of_word("malformed"), TW_CORRUPT);
 }
 
+static void test_i64(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		int64_t value;
+	} rows[] = {{"0", true, 0}, {"-0", true, 0}, {"-1", true, -1},
+	        {"9223372036854775807", true, INT64_MAX}, {"9223372036854775808", false, 0},
+	        {"-9223372036854775808", true, INT64_MIN}, {"-9223372036854775809", false, 0},
+	        {"", false, 0}, {"-", false, 0}, {"--1", false, 0}, {"+1", false, 0},
+	        {"1 ", false, 0}, {"1-", false, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		int64_t v = 77;
+
+		assert_int_equal(tw_str_i64(tw_str_of(rows[i].text), &v), rows[i].ok);
+		assert_int_equal(v, rows[i].ok ? rows[i].value : 77);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_i64),
 	        cmocka_unit_test(test_arena_keeps_its_limit),
 	        cmocka_unit_test(test_buf_status_is_sticky),
 	        cmocka_unit_test(test_varint_round_trip),

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Writes the golden inputs of the formats with sampled stacks: tests/golden/<format>/<case>/input.
+Deterministic: the same bytes every time.  `expected` is made by tests/golden/check --rewrite and reviewed."""
+import json
+import os
+import random
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+METHODS = ['android.app.ActivityThread.main', 'com.example.shop.Cart.update', 'com.example.shop.Cart.total',
+           'com.example.net.Client.call', 'com.example.net.Socket.read', 'com.example.json.Reader.next',
+           'com.example.ui.List.bind', 'com.example.ui.Image.decode', 'java.util.HashMap.get']
+
+
+def walk(seed, n, deepest=7):
+    """n stacks (method numbers, outermost first), each a small change of the one before."""
+    r, stack = random.Random(seed), [0]
+    for _ in range(n):
+        if r.random() < 0.3:
+            del stack[r.randrange(1, len(stack) + 1):]
+        while len(stack) < deepest and r.random() < 0.5:
+            stack.append(r.randrange(1, len(METHODS)))
+        yield list(stack)
+
+
+def write(fmt, case, data):
+    folder = os.path.join(HERE, '../golden', fmt, case)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, 'input'), 'wb') as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+
+
+class Profilo:
+    """Difference coding with the wraps a device has."""
+
+    def __init__(self):
+        self.text = 'dt\nver|3\nid|AbCdEfGhIjK\nprec|6\npid|23725\narch|arm64\n\n'
+        self.last, self.id = [0] * 6, 0
+
+    def entry(self, kind, us, tid, call=0, match=0, extra=0):
+        self.id += 1
+        now = [self.id, us, tid, call, match, extra]
+        by = []
+        for i, (a, b) in enumerate(zip(now, self.last)):
+            bits = 64 if i in (1, 5) else 32
+            by.append((a - b + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+        self.last = now
+        self.text += '|'.join([str(by[0]), kind] + [str(v) for v in by[1:]]) + '\n'
+        return self.id
+
+    def string(self, kind, parent, text):
+        self.id += 1
+        self.text += '%d|%s|%d|%s\n' % (self.id, kind, parent, text)
+        return self.id
+
+    def name(self, entry, text):
+        self.string('STRING_VALUE', self.string('STRING_KEY', entry, '__name'), text)
+
+
+def profilo():
+    p = Profilo()
+    p.entry('TRACE_START', 1000, 23725, match=1, extra=7)
+    p.name(p.entry('MARK_PUSH', 1010, 23725), 'inflate | layout')
+    p.entry('MARK_POP', 1050, 23725)
+    for f in (5, 6):
+        p.entry('STACK_FRAME', 1060, 23738, extra=f << 32 | 9)
+    p.string('STRING_NAME', p.entry('JAVA_FRAME_NAME', 1061, 23738, extra=5 << 32 | 9), 'a.B.run')
+    p.entry('COUNTER', 1062, 23738, call=9240581, extra=30)
+    write('profilo', 'minimal', p.text)
+    write('profilo', 'truncated', p.text[:-9])
+    lines = p.text.split('\n')
+    lines[9] = lines[9].replace('|', '?')
+    lines.insert(12, 'x|MARK_PUSH|y')
+    write('profilo', 'garbage', '\n'.join(lines))
+    p, r = Profilo(), random.Random(7)
+    p.entry('TRACE_START', 50204738439, 23725, match=1, extra=7460043096821407771)
+    p.string('STRING_VALUE', p.string('STRING_KEY', p.entry('PROCESS_LIST', 50204738440, 23743), 'processes'),
+             'com.example.shop(23725)')
+    us = 50204738441
+    for i, (a, b) in enumerate(zip(walk(1, 90), walk(2, 90))):
+        us += r.randrange(4000, 6000)
+        p.name(p.entry('MARK_PUSH', us, 23739), 'frame %d' % (i % 5))
+        p.name(p.entry('MARK_PUSH', us + 100, 23725), 'traversal')
+        for m in a:
+            p.entry('STACK_FRAME', us + 200, 23725, extra=m << 32 | 3)
+        for m in b:
+            p.entry('STACK_FRAME', us - (9000 if i % 9 == 8 else 150), 23738, extra=m << 32 | 3)
+        p.entry('COUNTER', us + 300, 23745, call=9240593, extra=1000 + 10 * i)
+        p.entry('MARK_POP', us + 900, 23725)
+        p.entry('MARK_POP', us + 2000, 23739)
+    for m, name in enumerate(METHODS):
+        p.string('STRING_NAME', p.entry('JAVA_FRAME_NAME', us, 23745, extra=m << 32 | 3), name)
+    for tid, name in ((23725, 'main'), (23738, 'busy-thread'), (23739, 'RenderThread')):
+        p.string('STRING_VALUE', p.string('STRING_KEY', p.entry('TRACE_THREAD_NAME', us, tid), str(tid)), name)
+    p.entry('TRACE_END', us + 5000, 23725)
+    write('profilo', 'realistic', p.text)
+
+
+if __name__ == '__main__':
+    profilo()
