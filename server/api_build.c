@@ -1,5 +1,5 @@
 /*
- * api_build.c - builds and their method mappings.
+ * api_build.c - builds and their mappings: method ids to names, and R8's.
  *
  * A mapping is stored as it came, compiled by a limited child process into an
  * image for look-ups, and only then named by a row: whatever goes wrong before
@@ -15,13 +15,15 @@
 
 struct mapping {
 	const char *build_id;
+	bool retrace; /* R8's, not the method mapping */
 	struct tw_blob_writer *writer;
 	uint64_t bytes;
+	json_t *summary; /* of the child that compiled it */
 };
 
-static json_t *mapping_place(uint64_t offset)
+static const char *file_of(const struct mapping *m)
 {
-	return offset == TW_NO_OFFSET ? json_null() : json_integer((json_int_t)offset);
+	return m->retrace ? "R8's or ProGuard's mapping.txt" : "methodMapping.txt";
 }
 
 static uint64_t max_mapping(const struct tw_app *app)
@@ -39,7 +41,7 @@ static enum tw_status build_id_of(struct tw_req *r, const char **ret, struct tw_
 	return st;
 }
 
-static enum tw_status begin_mapping(struct tw_req *r, struct tw_err *err)
+static enum tw_status begin(struct tw_req *r, bool retrace, struct tw_err *err)
 {
 	struct tw_app *app = tw_req_app(r);
 	struct mapping *m = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *m);
@@ -48,11 +50,22 @@ static enum tw_status begin_mapping(struct tw_req *r, struct tw_err *err)
 	if (!m)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	tw_req_set_state(r, m);
+	m->retrace = retrace;
 	st = build_id_of(r, &m->build_id, err);
 	if (st == TW_OK && tw_req_content_length(r) == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send methodMapping.txt");
+		st = tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	return st == TW_OK ? tw_blob_begin(app->blobs, app->config->max_body_bytes, &m->writer, err)
 	                   : st;
+}
+
+static enum tw_status begin_mapping(struct tw_req *r, struct tw_err *err)
+{
+	return begin(r, false, err);
+}
+
+static enum tw_status begin_retrace(struct tw_req *r, struct tw_err *err)
+{
+	return begin(r, true, err);
 }
 
 static enum tw_status mapping_body(struct tw_req *r, const void *p, size_t n, struct tw_err *err)
@@ -71,9 +84,54 @@ static void abort_mapping(struct tw_req *r)
 		m->writer = tw_blob_discard(m->writer);
 }
 
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+static uint64_t number_of(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static enum tw_status record(struct tw_req *r, const char *source, const char *image,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	const struct mapping *m = tw_req_state(r);
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project_id = tw_req_caller(r)->project_id;
+	const json_t *s = m->summary;
+	const struct tw_build_row row = {
+	        .build_id = m->build_id,
+	        .map_sha256 = image,
+	        .source_sha256 = source,
+	        .map_version = text_of(s, "version"),
+	        .entries = number_of(s, "entries"),
+	        .malformed = number_of(s, "malformed"),
+	        .duplicates = number_of(s, "duplicates"),
+	        .app = "",
+	        .version_name = "",
+	        .retrace = {.sha256 = image,
+	                .source_sha256 = source,
+	                .id = text_of(s, "id"),
+	                .classes = number_of(s, "classes"),
+	                .methods = number_of(s, "methods"),
+	                .malformed = number_of(s, "malformed")},
+	};
+
+	if (m->retrace)
+		return tw_catalogue_build_set_retrace(
+		        c, project_id, &row, tw_req_arena(r), ret_unused, err);
+	return tw_catalogue_build_set(c, project_id, &row, tw_req_arena(r), ret_unused, err);
+}
+
 /* Called with blob_use held for reading. */
-static enum tw_status compile_and_record(struct tw_req *r, struct tw_map_stats *ret_stats,
-        const char ***ret_unused, size_t *ret_n, struct tw_err *err)
+static enum tw_status compile_and_record(
+        struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
 	struct tw_app *app = tw_req_app(r);
@@ -85,75 +143,80 @@ static enum tw_status compile_and_record(struct tw_req *r, struct tw_map_stats *
 	if (st != TW_OK)
 		return st;
 	m->writer = NULL;
-	st = tw_jobs_run_map(app->jobs, source, image, ret_stats, err);
-	if (st != TW_OK)
-		return st;
-	return tw_catalogue_build_set(app->catalogue, tw_req_caller(r)->project_id,
-	        &(struct tw_build_row){
-	                .build_id = m->build_id,
-	                .map_sha256 = image,
-	                .source_sha256 = source,
-	                .map_version = ret_stats->version,
-	                .entries = ret_stats->entries,
-	                .malformed = ret_stats->malformed,
-	                .duplicates = ret_stats->duplicates,
-	                .app = "",
-	                .version_name = "",
-	        },
-	        tw_req_arena(r), ret_unused, ret_n, err);
+	st = tw_jobs_run_map(
+	        app->jobs, m->retrace ? "retrace" : "map", source, image, &m->summary, err);
+	return st == TW_OK ? record(r, source, image, ret_unused, err) : st;
 }
 
 /* Between the row and this another upload may have named the same content again: ask anew. */
-static void drop_unused(struct tw_app *app, const char *const *blobs, size_t n)
+static void drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 {
 	(void)pthread_rwlock_wrlock(&app->blob_use);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < blobs->n; i++) {
+		const char *sha256 = blobs->sha256[i];
 		bool used = true;
 
-		if (tw_catalogue_has_blob(app->catalogue, blobs[i], &used, NULL) == TW_OK && !used)
-			tw_api_drop_blobs(app, &blobs[i], 1);
+		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
+			tw_api_drop_blobs(app, &sha256, 1);
 	}
 	(void)pthread_rwlock_unlock(&app->blob_use);
+}
+
+/* What the child counted, with the build and how many traces it names now. */
+static enum tw_status reply_counts(
+        struct tw_req *r, const struct tw_build_row *row, struct tw_err *err)
+{
+	const struct mapping *m = tw_req_state(r);
+	json_t *o = json_copy(m->summary);
+	json_int_t at = json_integer_value(json_object_get(o, "first_malformed"));
+
+	(void)json_object_del(o, "lines");
+	(void)json_object_set_new(o, "first_malformed", at < 0 ? json_null() : json_integer(at));
+	(void)json_object_set_new(o, "build_id", json_string(m->build_id));
+	if (json_object_set_new(o, "traces", json_integer((json_int_t)row->traces)) != 0) {
+		json_decref(o);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	return tw_req_reply_json(r, 200, o, err);
 }
 
 static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 {
 	struct mapping *m = tw_req_state(r);
 	struct tw_app *app = tw_req_app(r);
-	struct tw_map_stats stats;
 	struct tw_build_row row;
-	const char **unused = NULL;
-	size_t n_unused = 0;
+	struct tw_blob_list unused = {NULL, 0};
 	enum tw_status st;
 
 	if (m->bytes == 0)
-		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send methodMapping.txt");
+		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	(void)pthread_rwlock_rdlock(&app->blob_use);
-	st = compile_and_record(r, &stats, &unused, &n_unused, err);
+	st = compile_and_record(r, &unused, err);
 	(void)pthread_rwlock_unlock(&app->blob_use);
-	if (st != TW_OK)
-		return st;
-	drop_unused(app, unused, n_unused);
-	st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id, m->build_id,
-	        tw_req_arena(r), &row, err);
-	if (st != TW_OK)
-		return st;
-	return tw_req_reply_json(r, 200,
-	        json_pack("{ss sI sI sI so ss sI}", "build_id", m->build_id, "entries",
-	                (json_int_t)stats.entries, "duplicates", (json_int_t)stats.duplicates,
-	                "malformed", (json_int_t)stats.malformed, "first_malformed",
-	                mapping_place(stats.first_malformed), "version", stats.version, "traces",
-	                (json_int_t)row.traces),
-	        err);
+	if (st == TW_OK) {
+		drop_unused(app, &unused);
+		st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id,
+		        m->build_id, tw_req_arena(r), &row, err);
+	}
+	if (st == TW_OK)
+		st = reply_counts(r, &row, err);
+	json_decref(m->summary);
+	m->summary = NULL;
+	return st;
 }
 
 static json_t *build_json(const struct tw_build_row *b)
 {
-	return json_pack("{ss sb sI sI sI ss sI sI ss ss}", "build_id", b->build_id, "mapping",
-	        *b->map_sha256 != '\0', "entries", (json_int_t)b->entries, "malformed",
-	        (json_int_t)b->malformed, "duplicates", (json_int_t)b->duplicates, "map_version",
-	        b->map_version, "updated_ms", (json_int_t)b->updated_ms, "traces",
-	        (json_int_t)b->traces, "app", b->app, "version_name", b->version_name);
+	const struct tw_build_retrace *t = &b->retrace;
+
+	return json_pack("{ss sb sI sI sI ss sI sI ss ss s{sb ss sI sI sI sI}}", "build_id",
+	        b->build_id, "mapping", *b->map_sha256 != '\0', "entries", (json_int_t)b->entries,
+	        "malformed", (json_int_t)b->malformed, "duplicates", (json_int_t)b->duplicates,
+	        "map_version", b->map_version, "updated_ms", (json_int_t)b->updated_ms, "traces",
+	        (json_int_t)b->traces, "app", b->app, "version_name", b->version_name, "retrace",
+	        "mapping", *t->sha256 != '\0', "id", t->id, "classes", (json_int_t)t->classes,
+	        "methods", (json_int_t)t->methods, "malformed", (json_int_t)t->malformed,
+	        "updated_ms", (json_int_t)t->updated_ms);
 }
 
 static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
@@ -205,6 +268,17 @@ const struct tw_route tw_routes_build[] = {
                 .end = end_mapping,
                 .abort = abort_mapping,
                 .summary = "Sets the method mapping of a build"},
+        {.method = "PUT",
+                .path = "/api/v1/builds/{build_id}/retrace",
+                .scope = TW_SCOPE_INGEST,
+                .slow = true,
+                .upload = true,
+                .max_body = max_mapping,
+                .begin = begin_retrace,
+                .body = mapping_body,
+                .end = end_mapping,
+                .abort = abort_mapping,
+                .summary = "Sets R8's or ProGuard's mapping of a build"},
         {.method = "GET",
                 .path = "/api/v1/builds",
                 .scope = TW_SCOPE_READ,

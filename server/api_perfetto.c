@@ -11,7 +11,7 @@
 struct download { /* what must live until the last byte is out */
 	struct tw_app *app;
 	struct tw_trace_file *file;
-	struct tw_symbols_ref *symbols;
+	struct tw_symbols_ref *map, *retrace;
 	struct tw_perfetto *perfetto;
 };
 
@@ -29,8 +29,10 @@ static void download_free(void *arg)
 
 	tw_perfetto_close(d->perfetto);
 	tw_trace_file_close(d->file);
-	if (d->symbols)
-		tw_symbols_release(d->app->symbols, d->symbols);
+	if (d->app) {
+		tw_symbols_release(d->app->symbols, d->map);
+		tw_symbols_release(d->app->symbols, d->retrace);
+	}
 	tw_mem_free(d);
 }
 
@@ -70,14 +72,15 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	enum tw_status st = tw_view_selection(v, &sel, err);
 
 	if (st == TW_OK)
-		st = tw_perfetto_open(v->file, v->map, &sel, &facts, &d->perfetto, err);
+		st = tw_perfetto_open(v->file, &v->names, &sel, &facts, &d->perfetto, err);
 	if (st != TW_OK)
 		return st;
 	d->app = tw_req_app(v->req);
 	d->file = v->file; /* moves into the download */
-	d->symbols = v->symbols;
+	d->map = v->map_ref;
+	d->retrace = v->retrace_ref;
 	v->file = NULL;
-	v->symbols = NULL;
+	v->map_ref = v->retrace_ref = NULL;
 	return TW_OK;
 }
 

@@ -316,12 +316,14 @@ const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *
 static enum tw_status referred(sqlite3 *db, const char *sha256, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st =
-	        tw_cat_query(&q, db, err, /* part_by_content, build_by_map, build_by_source */
-	                "SELECT 1 FROM part WHERE sha256=?1 UNION ALL"
-	                " SELECT 1 FROM build WHERE map_sha256=?1 AND map_sha256<>'' UNION ALL"
-	                " SELECT 1 FROM build WHERE source_sha256=?1 AND source_sha256<>'' LIMIT 1",
-	                "t", sha256);
+	enum tw_status st = tw_cat_query(&q, db, err, /* part_by_content, build_by_* */
+	        "SELECT 1 FROM part WHERE sha256=?1 UNION ALL"
+	        " SELECT 1 FROM build WHERE map_sha256=?1 AND map_sha256<>'' UNION ALL"
+	        " SELECT 1 FROM build WHERE source_sha256=?1 AND source_sha256<>'' UNION ALL"
+	        " SELECT 1 FROM build WHERE retrace_sha256=?1 AND retrace_sha256<>''"
+	        " UNION ALL SELECT 1 FROM build WHERE retrace_source_sha256=?1"
+	        " AND retrace_source_sha256<>'' LIMIT 1",
+	        "t", sha256);
 
 	if (st != TW_OK)
 		return st;

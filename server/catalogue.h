@@ -155,6 +155,19 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
 
 /* --- builds and mappings (catalogue_build.c) --- */
 
+struct tw_blob_list { /* content hashes */
+	const char **sha256;
+	size_t n;
+};
+
+struct tw_build_retrace {
+	const char *sha256;        /* compiled image, "" none yet */
+	const char *source_sha256; /* text as uploaded */
+	const char *id;            /* pg_map_id, "" none */
+	uint64_t classes, methods, malformed;
+	int64_t updated_ms; /* 0 none yet */
+};
+
 struct tw_build_row {
 	const char *build_id;
 	const char *map_sha256;    /* compiled image, "" none yet */
@@ -164,10 +177,15 @@ struct tw_build_row {
 	int64_t updated_ms;             /* of the mapping, 0 none yet */
 	uint64_t traces;                /* that name this build */
 	const char *app, *version_name; /* of its latest trace */
+	struct tw_build_retrace retrace;
 };
-/* Sets or replaces; the blobs that fell out of use come back as in trace_delete. */
+/* Set or replace the one mapping or the other (the row's other fields are not looked at); the blobs
+ * that fell out of use come back as in trace_delete. */
 enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_build_set_retrace(struct tw_catalogue *c, const char *project_id,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND when no mapping was sent for it. */
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,

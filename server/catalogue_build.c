@@ -8,7 +8,8 @@
 
 #define BUILD_COLUMNS                                                                              \
 	"build_id,map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"   \
-	"traces,app,version_name,created_ms"
+	"traces,app,version_name,created_ms,retrace_sha256,retrace_source_sha256,retrace_id,"      \
+	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms"
 
 enum { LIMIT_MAX = 500 };
 
@@ -31,9 +32,16 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	        .traces = (uint64_t)tw_cat_int(q, 8),
 	        .app = tw_cat_text(q, 9, a),
 	        .version_name = tw_cat_text(q, 10, a),
+	        .retrace = {.sha256 = tw_cat_text(q, 12, a),
+	                .source_sha256 = tw_cat_text(q, 13, a),
+	                .id = tw_cat_text(q, 14, a),
+	                .classes = (uint64_t)tw_cat_int(q, 15),
+	                .methods = (uint64_t)tw_cat_int(q, 16),
+	                .malformed = (uint64_t)tw_cat_int(q, 17),
+	                .updated_ms = tw_cat_int(q, 18)},
 	};
 	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
-	       r->version_name;
+	       r->version_name && r->retrace.sha256 && r->retrace.source_sha256 && r->retrace.id;
 }
 
 static enum tw_status get(sqlite3 *db, const char *project_id, const char *build_id,
@@ -69,25 +77,84 @@ static enum tw_status put(
 	        now);
 }
 
-enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
-        struct tw_err *err)
+static enum tw_status put_retrace(
+        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
 {
-	struct tw_build_row before = {.map_sha256 = "", .source_sha256 = ""};
+	const struct tw_build_retrace *t = &r->retrace;
+	int64_t now = tw_cat_now_ms();
+
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT INTO build(project_id,build_id,created_ms,retrace_sha256,"
+	        "retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"
+	        "retrace_malformed,retrace_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
+	        " ON CONFLICT DO UPDATE SET retrace_sha256=excluded.retrace_sha256,"
+	        " retrace_source_sha256=excluded.retrace_source_sha256,"
+	        " retrace_id=excluded.retrace_id, retrace_classes=excluded.retrace_classes,"
+	        " retrace_methods=excluded.retrace_methods,"
+	        " retrace_malformed=excluded.retrace_malformed, retrace_ms=excluded.retrace_ms",
+	        "ttitttiiii", project_id, r->build_id, now, t->sha256, t->source_sha256, t->id,
+	        (int64_t)t->classes, (int64_t)t->methods, (int64_t)t->malformed, now);
+}
+
+typedef enum tw_status (*put_fn)(
+        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err);
+
+struct change {
+	const char *project_id;
+	const struct tw_build_row *row;
+	put_fn put;
+	struct tw_arena *arena;
+	const char **unused; /* blobs that fell out of use */
+	size_t n_unused;
+};
+
+/* All four blobs of the row before are looked at: those still in use are not told. */
+static enum tw_status replace(struct tw_catalogue *c, struct change *ch, struct tw_err *err)
+{
+	struct tw_build_row before = {.map_sha256 = "",
+	        .source_sha256 = "",
+	        .retrace = {.sha256 = "", .source_sha256 = ""}};
 	bool found = false;
-	const char *old[2];
+	const char *old[4];
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = get(c->writer, project_id, row->build_id, a, &before, &found, err);
+	st = get(c->writer, ch->project_id, ch->row->build_id, ch->arena, &before, &found, err);
 	if (st == TW_OK)
-		st = put(c->writer, project_id, row, err);
+		st = ch->put(c->writer, ch->project_id, ch->row, err);
 	old[0] = before.map_sha256;
 	old[1] = before.source_sha256;
+	old[2] = before.retrace.sha256;
+	old[3] = before.retrace.source_sha256;
 	if (st == TW_OK)
-		st = tw_cat_unused_blobs(c->writer, old, 2, a, ret_blobs, ret_n, err);
+		st = tw_cat_unused_blobs(
+		        c->writer, old, 4, ch->arena, &ch->unused, &ch->n_unused, err);
 	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	struct change ch = {project_id, row, put, a, NULL, 0};
+	enum tw_status st = replace(c, &ch, err);
+
+	if (st == TW_OK)
+		*ret_unused = (struct tw_blob_list){ch.unused, ch.n_unused};
+	return st;
+}
+
+enum tw_status tw_catalogue_build_set_retrace(struct tw_catalogue *c, const char *project_id,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	struct change ch = {project_id, row, put_retrace, a, NULL, 0};
+	enum tw_status st = replace(c, &ch, err);
+
+	if (st == TW_OK)
+		*ret_unused = (struct tw_blob_list){ch.unused, ch.n_unused};
+	return st;
 }
 
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,

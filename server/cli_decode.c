@@ -5,10 +5,10 @@
 #include "formats/print_sink.h"
 #include "local_trace.h"
 
-static const char synopsis[] = "decode FILE [--mapping M] [--threads T]";
+static const char synopsis[] = "decode FILE [--mapping M] [--retrace R] [--threads T]";
 
 struct output {
-	const struct tw_map *map;
+	const struct tw_names *names; /* NULL: ids as they are */
 };
 
 static enum tw_status write_text(void *arg, const char *p, size_t n)
@@ -19,7 +19,8 @@ static enum tw_status write_text(void *arg, const char *p, size_t n)
 
 static void resolve(void *arg, uint64_t id, char *buf, size_t cap)
 {
-	(void)tw_map_display(((const struct output *)arg)->map, id, buf, cap);
+	(void)tw_names_display(((const struct output *)arg)->names,
+	        &(struct tw_named){.has_id = true, .id = id}, buf, cap);
 }
 
 static enum tw_status print(
@@ -28,7 +29,7 @@ static enum tw_status print(
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
 	struct tw_print_sink *p =
-	        a ? tw_print_sink_new(a, write_text, o->map ? resolve : NULL, o) : NULL;
+	        a ? tw_print_sink_new(a, write_text, o->names ? resolve : NULL, o) : NULL;
 	struct tw_trace_facts facts;
 	enum tw_status st = TW_OK;
 
@@ -47,28 +48,27 @@ static enum tw_status print(
 int tw_cli_decode(int argc, char **argv)
 {
 	const char *mapping = NULL;
+	const char *retrace = NULL;
 	const char *threads = NULL;
-	const struct tw_flag flags[] = {
-	        {.name = "mapping", .value = &mapping}, {.name = "threads", .value = &threads}};
+	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
+	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads}};
+	struct tw_local_names names;
 	struct output o = {0};
-	struct tw_buf image;
-	struct tw_map map;
 	struct tw_err err;
-	enum tw_status st = TW_OK;
-	int n = tw_cli_flags(synopsis, flags, 2, argc, argv);
+	enum tw_status st;
+	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
 
 	if (n != 1) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	tw_buf_init(&image, SIZE_MAX / 2);
-	if (mapping)
-		st = tw_local_map(mapping, &image, &map, &err);
+	tw_local_names_init(&names);
+	st = tw_local_names_read(&names, mapping, retrace, &err);
 	if (st == TW_OK) {
-		o.map = mapping ? &map : NULL;
+		o.names = mapping ? &names.names : NULL;
 		st = print(argv[1], threads, &o, &err);
 	}
-	tw_buf_done(&image);
+	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("decode", &err);
 }

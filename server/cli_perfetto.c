@@ -9,7 +9,7 @@
 #include "export_perfetto.h"
 #include "local_trace.h"
 
-static const char synopsis[] = "perfetto FILE [--mapping M] [--threads T] -o OUT";
+static const char synopsis[] = "perfetto FILE [--mapping M] [--retrace R] [--threads T] -o OUT";
 
 enum { PIECE_BYTES = 256 << 10 };
 
@@ -45,8 +45,8 @@ static enum tw_status copy_out(struct tw_perfetto *x, int fd, struct tw_err *err
 	return st;
 }
 
-static enum tw_status export(
-        struct tw_trace_file *f, const struct tw_map *map, const char *out, struct tw_err *err) {
+static enum tw_status export(struct tw_trace_file *f, const struct tw_names *names, const char *out,
+        struct tw_err *err) {
 	const struct tw_selection all = {.all_threads = true};
 	const struct tw_perfetto_facts facts = {.trace_id = out};
 	bool to_stdout = strcmp(out, "-") == 0;
@@ -56,7 +56,7 @@ static enum tw_status export(
 
 	if (fd < 0) return tw_fail(
 	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", out, errno);
-	st = tw_perfetto_open(f, map, &all, &facts, &x, err);
+	st = tw_perfetto_open(f, names, &all, &facts, &x, err);
 	if (st == TW_OK) st = copy_out(x, fd, err);
 	tw_perfetto_close(x);
 	if (close(fd) != 0 && st == TW_OK)
@@ -78,32 +78,32 @@ static void long_flags(int argc, char **argv)
 int tw_cli_perfetto(int argc, char **argv)
 {
 	const char *mapping = NULL;
+	const char *retrace = NULL;
 	const char *threads = NULL;
 	const char *out = NULL;
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
-	        {.name = "threads", .value = &threads}, {.name = "output", .value = &out}};
+	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
+	        {.name = "output", .value = &out}};
 	struct tw_trace_file *f = NULL;
-	struct tw_buf image;
-	struct tw_map map;
+	struct tw_local_names names;
 	struct tw_err err;
-	enum tw_status st = TW_OK;
+	enum tw_status st;
 	int n;
 
 	long_flags(argc, argv);
-	n = tw_cli_flags(synopsis, flags, 3, argc, argv);
+	n = tw_cli_flags(synopsis, flags, 4, argc, argv);
 	if (n != 1 || !out) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	tw_buf_init(&image, SIZE_MAX / 2);
-	if (mapping)
-		st = tw_local_map(mapping, &image, &map, &err);
+	tw_local_names_init(&names);
+	st = tw_local_names_read(&names, mapping, retrace, &err);
 	if (st == TW_OK)
 		st = tw_local_open(argv[1], threads, &f, &err);
 	if (st == TW_OK)
-		st = export(f, mapping ? &map : NULL, out, &err);
+		st = export(f, &names.names, out, &err);
 	tw_trace_file_close(f);
-	tw_buf_done(&image);
+	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("perfetto", &err);
 }

@@ -13,8 +13,8 @@
 #include "trace_sql.h"
 #include "ulid.h"
 
-static const char synopsis[] =
-        "sql FILE-OR-ID [--data DIR] [--mapping M] [--format table|csv|json] 'SELECT ...'";
+static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] [--format "
+                               "table|csv|json] 'SELECT ...'";
 
 enum { PATH_BYTES = 1500 };
 
@@ -141,7 +141,7 @@ static enum tw_status json_row(void *arg, const struct tw_sql_value *v, int n)
 	return put_line(p);
 }
 
-static enum tw_status run(struct tw_trace_file *f, const struct tw_map *map, const char *format,
+static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names, const char *format,
         const char *sql, struct tw_err *err)
 {
 	struct printer p = {.first = true};
@@ -157,7 +157,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_map *map, con
 	else if (strcmp(format, "table") != 0)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--format is table, csv or json");
 	tw_buf_init(&p.line, SIZE_MAX / 2);
-	st = tw_trace_sql_open(f, map, &s, err);
+	st = tw_trace_sql_open(f, names, &s, err);
 	if (st == TW_OK)
 		st = tw_trace_sql_run(s, sql, &out, err);
 	if (st == TW_OK && json)
@@ -173,7 +173,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_map *map, con
 
 struct stored {
 	char path[PATH_BYTES];
-	char map_sha256[TW_SHA256_HEX];
+	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" none */
 };
 
 static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const char *project,
@@ -191,8 +191,11 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
 	if (st == TW_OK)
 		st = tw_trace_path(b, id, ret->path, sizeof ret->path, err);
 	if (st == TW_OK && row.meta.build_id[0] &&
-	        tw_catalogue_build_get(c, project, row.meta.build_id, a, &build, NULL) == TW_OK)
+	        tw_catalogue_build_get(c, project, row.meta.build_id, a, &build, NULL) == TW_OK) {
 		(void)snprintf(ret->map_sha256, sizeof ret->map_sha256, "%s", build.map_sha256);
+		(void)snprintf(ret->retrace_sha256, sizeof ret->retrace_sha256, "%s",
+		        build.retrace.sha256);
+	}
 	tw_arena_free(a);
 	return st;
 }
@@ -235,7 +238,7 @@ static enum tw_status read_image(
 }
 
 static enum tw_status open_stored(const char *data, const char *id, struct tw_trace_file **ret,
-        struct tw_buf *image, struct tw_err *err)
+        struct tw_local_names *names, struct tw_err *err)
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
@@ -251,38 +254,37 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 	if (st == TW_OK)
 		st = tw_trace_file_open(found.path, ret, err);
 	if (st == TW_OK && found.map_sha256[0])
-		st = read_image(b, found.map_sha256, image, err);
+		st = read_image(b, found.map_sha256, &names->images[0], err);
+	if (st == TW_OK && found.retrace_sha256[0])
+		st = read_image(b, found.retrace_sha256, &names->images[1], err);
+	if (st == TW_OK)
+		st = tw_local_names_open(names, err);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
 	return st;
 }
 
 struct request {
-	const char *what, *sql, *data, *mapping, *format;
+	const char *what, *sql, *data, *mapping, *retrace, *format;
 };
 
 static enum tw_status answer(const struct request *r, struct tw_err *err)
 {
 	struct tw_trace_file *f = NULL;
-	struct tw_buf image;
-	struct tw_map map;
+	struct tw_local_names names;
 	enum tw_status st;
 
-	tw_buf_init(&image, SIZE_MAX / 2);
+	tw_local_names_init(&names);
 	if (tw_ulid_valid(r->what) && access(r->what, F_OK) != 0)
-		st = open_stored(r->data, r->what, &f, &image, err);
+		st = open_stored(r->data, r->what, &f, &names, err);
 	else
 		st = tw_local_open(r->what, NULL, &f, err);
-	if (st == TW_OK && r->mapping) {
-		tw_buf_clear(&image);
-		st = tw_local_map(r->mapping, &image, &map, err);
-	} else if (st == TW_OK && image.len) {
-		st = tw_map_open(image.data, image.len, &map, err);
-	}
 	if (st == TW_OK)
-		st = run(f, image.len ? &map : NULL, r->format, r->sql, err);
+		st = tw_local_names_read(&names, r->mapping, r->retrace, err);
+	if (st == TW_OK)
+		st = run(f, &names.names, r->format, r->sql, err);
 	tw_trace_file_close(f);
-	tw_buf_done(&image);
+	tw_local_names_done(&names);
 	return st;
 }
 
@@ -290,9 +292,10 @@ int tw_cli_sql(int argc, char **argv)
 {
 	struct request r = {.data = "./data", .format = "table"};
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
-	        {.name = "mapping", .value = &r.mapping}, {.name = "format", .value = &r.format}};
+	        {.name = "mapping", .value = &r.mapping}, {.name = "retrace", .value = &r.retrace},
+	        {.name = "format", .value = &r.format}};
 	struct tw_err err;
-	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
 
 	if (n != 2) {
 		if (n >= 0)

@@ -33,7 +33,7 @@ struct lane { /* one thread on its way out */
 
 struct tw_perfetto {
 	struct tw_trace_file *file;
-	const struct tw_map *map;
+	struct tw_names names;
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
 	struct lane *lanes;
@@ -285,10 +285,8 @@ static struct tw_str name_of(struct tw_perfetto *x, uint32_t method)
 {
 	const struct tw_method_info *m = &x->methods[method];
 
-	if (m->has_id)
-		(void)tw_map_display(x->map, m->id, x->name, NAME_MAX_BYTES);
-	else
-		(void)tw_utf8_clean(x->name, NAME_MAX_BYTES, m->name);
+	(void)tw_names_display(
+	        &x->names, &(struct tw_named){m->has_id, m->id, m->name}, x->name, NAME_MAX_BYTES);
 	return tw_str_of(x->name);
 }
 
@@ -527,7 +525,7 @@ static bool make_lanes(struct tw_perfetto *x, const struct tw_selection *sel)
 	return true;
 }
 
-enum tw_status tw_perfetto_open(struct tw_trace_file *file, const struct tw_map *map,
+enum tw_status tw_perfetto_open(struct tw_trace_file *file, const struct tw_names *names,
         const struct tw_selection *threads, const struct tw_perfetto_facts *facts,
         struct tw_perfetto **ret, struct tw_err *err)
 {
@@ -540,7 +538,7 @@ enum tw_status tw_perfetto_open(struct tw_trace_file *file, const struct tw_map 
 	if (!x)
 		return no_memory(err);
 	x->file = file;
-	x->map = map;
+	x->names = names ? *names : (struct tw_names){NULL, NULL};
 	tw_buf_init(&x->piece, COLD_MAX_BYTES);
 	x->arena = tw_arena_new(COLD_MAX_BYTES);
 	x->name = x->arena ? tw_arena_alloc(x->arena, NAME_MAX_BYTES, 1) : NULL;

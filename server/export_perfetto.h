@@ -13,7 +13,7 @@
 #define TW_EXPORT_PERFETTO_H
 
 #include "query.h"
-#include "symbols/method_map.h"
+#include "symbols/names.h"
 
 struct tw_perfetto;
 
@@ -22,7 +22,7 @@ struct tw_perfetto_facts { /* shown on Perfetto's overview page; "" left out */
 };
 
 /* file and map (may be NULL) must outlive it.  Strings of facts are copied. */
-enum tw_status tw_perfetto_open(struct tw_trace_file *file, const struct tw_map *map,
+enum tw_status tw_perfetto_open(struct tw_trace_file *file, const struct tw_names *names,
         const struct tw_selection *threads, const struct tw_perfetto_facts *facts,
         struct tw_perfetto **ret, struct tw_err *err) TW_MUST_USE;
 /* Fills up to cap bytes (cap ≥ 1); *ret_n 0: that was all. */

@@ -439,23 +439,8 @@ static enum tw_status store_image(
 	return st;
 }
 
-static void stats_of(const json_t *o, struct tw_map_stats *ret)
-{
-	json_int_t at = json_integer_value(json_object_get(o, "first_malformed"));
-	const char *version = json_string_value(json_object_get(o, "version"));
-
-	*ret = (struct tw_map_stats){
-	        .lines = count_of(o, "lines"),
-	        .entries = count_of(o, "entries"),
-	        .duplicates = count_of(o, "duplicates"),
-	        .malformed = count_of(o, "malformed"),
-	        .first_malformed = at < 0 ? TW_NO_OFFSET : (uint64_t)at,
-	};
-	(void)snprintf(ret->version, sizeof ret->version, "%s", version ? version : "");
-}
-
-static enum tw_status run_child(
-        struct tw_jobs *j, int input, const char *out, json_t **ret, struct tw_err *err)
+static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, const char *out,
+        json_t **ret, struct tw_err *err)
 {
 	const struct tw_config *c = j->app->config;
 	json_t *limits = limits_json(c);
@@ -467,7 +452,7 @@ static enum tw_status run_child(
 	if (limits)
 		(void)json_object_set_new(
 		        limits, "decoded_bytes", json_integer((json_int_t)c->max_mapping_bytes));
-	task = json_pack("{s:s,s:s,s:o}", "kind", "map", "out", out, "limits", limits);
+	task = json_pack("{s:s,s:s,s:o}", "kind", kind, "out", out, "limits", limits);
 	if (!task)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
 	st = tw_child_start(&child, task, &input, 1, c->worker_wall_s, err);
@@ -487,8 +472,8 @@ static enum tw_status run_child(
 	return st;
 }
 
-enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *source_sha256,
-        char ret_image_sha256[65], struct tw_map_stats *ret, struct tw_err *err)
+enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *kind, const char *source_sha256,
+        char ret_image_sha256[65], json_t **ret_summary, struct tw_err *err)
 {
 	char name[96];
 	char out[PATH_BYTES];
@@ -501,12 +486,12 @@ enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *source_sha256,
 	(void)snprintf(name, sizeof name, "map-%d-%llu", (int)getpid(),
 	        (unsigned long long)atomic_fetch_add(&j->serial, 1));
 	tw_spool_path(j->app->blobs, name, out, sizeof out);
-	st = run_child(j, input, out, &answer, err);
+	st = run_child(j, kind, input, out, &answer, err);
 	(void)close(input);
 	if (st == TW_OK)
 		st = store_image(j->app, out, ret_image_sha256, err);
 	if (st == TW_OK)
-		stats_of(json_object_get(answer, "summary"), ret);
+		*ret_summary = json_incref(json_object_get(answer, "summary"));
 	(void)unlink(out);
 	json_decref(answer);
 	return st;

@@ -12,8 +12,9 @@
 #define TW_JOBS_H
 
 #include "app.h"
+#include <jansson.h>
+
 #include "base/err.h"
-#include "symbols/method_map.h"
 
 struct tw_jobs;
 
@@ -26,8 +27,10 @@ struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s);
 void tw_jobs_wake(struct tw_jobs *j); /* a row was queued */
 
 /* Compiles mapping text (blob source_sha256) into an image blob in a limited child; waits for it.
+ * kind: "map" (methodMapping.txt) or "retrace" (R8's mapping.txt).  *ret_summary, owed to
+ * json_decref, is what the child counted: worker.c, map_answer and retrace_answer.
  * Call on the query pool, not on an event loop. */
-enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *source_sha256,
-        char ret_image_sha256[65], struct tw_map_stats *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *kind, const char *source_sha256,
+        char ret_image_sha256[65], json_t **ret_summary, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -87,14 +87,17 @@ static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_
 	return tw_map_writer_push(arg, p, n, err);
 }
 
-enum tw_status tw_local_map(
-        const char *path, struct tw_buf *image, struct tw_map *ret, struct tw_err *err)
+static enum tw_status push_retrace(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_retrace_writer_push(arg, p, n, err);
+}
+
+static enum tw_status read_text(
+        const char *path, tw_bytes_fn push, void *writer, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	struct tw_map_writer *w = tw_map_writer_new(limits.max_decoded_bytes, MAP_ENTRIES);
-	struct tw_unzip *z = a && w ? tw_unzip_new(a, &limits, push_map, w) : NULL;
-	struct tw_map_stats stats;
+	struct tw_unzip *z = a && writer ? tw_unzip_new(a, &limits, push, writer) : NULL;
 	enum tw_unzip_end end;
 	uint64_t bytes = 0;
 	enum tw_status st = z ? tw_local_read(path, push_unzip, z, &bytes, err)
@@ -102,14 +105,77 @@ enum tw_status tw_local_map(
 
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
-	if (st == TW_OK)
-		st = tw_map_writer_finish(w, image, &stats, err);
-	if (st == TW_OK)
-		st = tw_map_open(image->data, image->len, ret, err);
 	tw_unzip_free(z);
-	tw_map_writer_free(w);
 	tw_arena_free(a);
 	return st;
+}
+
+static enum tw_status compile_map(const char *path, struct tw_buf *image, struct tw_err *err)
+{
+	struct tw_map_writer *w =
+	        tw_map_writer_new(tw_limits_default().max_decoded_bytes, MAP_ENTRIES);
+	struct tw_map_stats stats;
+	enum tw_status st = read_text(path, push_map, w, err);
+
+	if (st == TW_OK)
+		st = tw_map_writer_finish(w, image, &stats, err);
+	tw_map_writer_free(w);
+	return st;
+}
+
+static enum tw_status compile_retrace(const char *path, struct tw_buf *image, struct tw_err *err)
+{
+	struct tw_retrace_writer *w = tw_retrace_writer_new(tw_limits_default().max_decoded_bytes);
+	struct tw_retrace_stats stats;
+	enum tw_status st = read_text(path, push_retrace, w, err);
+
+	if (st == TW_OK)
+		st = tw_retrace_writer_finish(w, image, &stats, err);
+	tw_retrace_writer_free(w);
+	return st;
+}
+
+void tw_local_names_init(struct tw_local_names *n)
+{
+	*n = (struct tw_local_names){0};
+	tw_buf_init(&n->images[0], SIZE_MAX / 2);
+	tw_buf_init(&n->images[1], SIZE_MAX / 2);
+}
+
+void tw_local_names_done(struct tw_local_names *n)
+{
+	tw_buf_done(&n->images[0]);
+	tw_buf_done(&n->images[1]);
+}
+
+enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err)
+{
+	const struct tw_buf *map = &n->images[0];
+	const struct tw_buf *retrace = &n->images[1];
+	enum tw_status st = TW_OK;
+
+	if (map->len)
+		st = tw_map_open(map->data, map->len, &n->map, err);
+	if (st == TW_OK && retrace->len)
+		st = tw_retrace_open(retrace->data, retrace->len, &n->retrace, err);
+	n->names = (struct tw_names){map->len ? &n->map : NULL, retrace->len ? &n->retrace : NULL};
+	return st;
+}
+
+enum tw_status tw_local_names_read(
+        struct tw_local_names *n, const char *mapping, const char *retrace, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (mapping) {
+		tw_buf_clear(&n->images[0]);
+		st = compile_map(mapping, &n->images[0], err);
+	}
+	if (st == TW_OK && retrace) {
+		tw_buf_clear(&n->images[1]);
+		st = compile_retrace(retrace, &n->images[1], err);
+	}
+	return st == TW_OK ? tw_local_names_open(n, err) : st;
 }
 
 static enum tw_status write_trace(struct tw_builder *b, const char *path,

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "decoder.h"
-#include "symbols/method_map.h"
+#include "symbols/names.h"
 #include "trace_file.h"
 
 /* Pushes a file through `push` piece by piece; "-" is standard input. */
@@ -19,9 +19,20 @@ enum tw_status tw_local_read(const char *path,
 enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
         struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
 
-/* A mapping's text, compressed or not, to an image in *image (owned by the caller). */
-enum tw_status tw_local_map(
-        const char *path, struct tw_buf *image, struct tw_map *ret, struct tw_err *err) TW_MUST_USE;
+/* The mappings named on a command line, compiled. */
+struct tw_local_names {
+	struct tw_buf images[2];
+	struct tw_map map;
+	struct tw_retrace retrace;
+	struct tw_names names; /* points into this: it must not be moved */
+};
+void tw_local_names_init(struct tw_local_names *n);
+void tw_local_names_done(struct tw_local_names *n);
+/* methodMapping.txt and R8's mapping.txt, compressed or not; each path may be NULL. */
+enum tw_status tw_local_names_read(struct tw_local_names *n, const char *mapping,
+        const char *retrace, struct tw_err *err) TW_MUST_USE;
+/* The same from images that were compiled before: images[0] and [1], empty where there is none. */
+enum tw_status tw_local_names_open(struct tw_local_names *n, struct tw_err *err) TW_MUST_USE;
 
 /* Opens a trace file, or decodes an upload into one that is gone when it is closed.  threads may
  * be NULL. */

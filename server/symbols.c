@@ -19,7 +19,9 @@ struct tw_symbols_ref {
 	char sha256[TW_SHA256_HEX];
 	void *data;
 	size_t len;
-	struct tw_map map;
+	struct tw_map map; /* the one or the other, by what the image is */
+	struct tw_retrace retrace;
+	bool is_retrace;
 	unsigned users;
 	uint64_t last_use;
 };
@@ -80,7 +82,8 @@ static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *
 		        err, TW_IO, TW_NO_OFFSET, "cannot map %s: %s", r->sha256, strerror(errno));
 	r->data = data;
 	r->len = (size_t)st.st_size;
-	return tw_map_open(r->data, r->len, &r->map, err);
+	r->is_retrace = tw_retrace_open(r->data, r->len, &r->retrace, NULL) == TW_OK;
+	return r->is_retrace ? TW_OK : tw_map_open(r->data, r->len, &r->map, err);
 }
 
 /* Opens an image and puts it first in the list. */
@@ -174,5 +177,10 @@ void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r)
 
 const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r)
 {
-	return r && r->data ? &r->map : NULL;
+	return r && r->data && !r->is_retrace ? &r->map : NULL;
+}
+
+const struct tw_retrace *tw_symbols_retrace(const struct tw_symbols_ref *r)
+{
+	return r && r->is_retrace ? &r->retrace : NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * symbols.h - the method mappings of builds, open for look-up.
+ * symbols.h - the mappings of builds, open for look-up.
  *
- * A mapping is compiled once (symbols/method_map.h), stored as a blob, mapped
+ * A mapping is compiled once (symbols/names.h), stored as a blob, mapped
  * into memory when a request needs it and kept while used recently.  Names are
  * looked up when read, so a mapping that comes late names old traces (I8).
  * Thread: any.
@@ -10,7 +10,7 @@
 #define TW_SYMBOLS_H
 
 #include "blob.h"
-#include "symbols/method_map.h"
+#include "symbols/names.h"
 
 struct tw_symbols;
 struct tw_symbols_ref;
@@ -22,6 +22,8 @@ struct tw_symbols *tw_symbols_free(struct tw_symbols *s);
 enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
         struct tw_symbols_ref **ret, struct tw_err *err) TW_MUST_USE;
 void tw_symbols_release(struct tw_symbols *s, struct tw_symbols_ref *r);
-const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r); /* NULL: no mapping */
+/* NULL: no mapping, or one of the other kind. */
+const struct tw_map *tw_symbols_map(const struct tw_symbols_ref *r);
+const struct tw_retrace *tw_symbols_retrace(const struct tw_symbols_ref *r);
 
 #endif

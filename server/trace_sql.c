@@ -35,10 +35,10 @@ void tw_sql_name(struct tw_trace_sql *s, uint32_t method, sqlite3_context *out)
 
 	if (!m)
 		sqlite3_result_null(out);
-	else if (!m->has_id)
-		sqlite3_result_text(out, m->name.ptr, (int)m->name.len, SQLITE_TRANSIENT);
 	else {
-		(void)tw_map_display(s->map, m->id, buf, sizeof buf);
+		const struct tw_named what = {m->has_id, m->id, m->name};
+
+		(void)tw_names_display(&s->names, &what, buf, sizeof buf);
 		sqlite3_result_text(out, buf, -1, SQLITE_TRANSIENT);
 	}
 }
@@ -58,7 +58,7 @@ static bool add_tables(struct tw_trace_sql *s)
 	       sqlite3_create_module(s->db, "call_tree", &tw_sql_call_tree, s) == SQLITE_OK;
 }
 
-enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_map *map,
+enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_names *names,
         struct tw_trace_sql **ret, struct tw_err *err)
 {
 	struct tw_trace_sql *s = tw_mem_zalloc(1, sizeof *s);
@@ -67,7 +67,7 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_map
 	if (!s)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	s->file = file;
-	s->map = map;
+	s->names = names ? *names : (struct tw_names){NULL, NULL};
 	st = tw_trace_file_methods(file, &s->methods, &s->n_methods, err);
 	if (st == TW_OK &&
 	        (sqlite3_open_v2(":memory:", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "symbols/method_map.h"
+#include "symbols/names.h"
 #include "trace_file.h"
 
 struct tw_trace_sql;
@@ -30,8 +30,8 @@ struct tw_sql_value { /* valid during the row's callback */
 	struct tw_str text;
 };
 
-/* file and map (may be NULL) must outlive it. */
-enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_map *map,
+/* file and what names (may be NULL) point to must outlive it. */
+enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_names *names,
         struct tw_trace_sql **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_sql *tw_trace_sql_close(struct tw_trace_sql *s);
 

@@ -14,7 +14,7 @@ enum { TW_SQL_NAME_BYTES = 16384 };
 struct tw_trace_sql {
 	sqlite3 *db;
 	struct tw_trace_file *file;
-	const struct tw_map *map;
+	struct tw_names names;
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
 };

@@ -19,40 +19,51 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 	        tw_trace_state_word(row->state));
 }
 
-/* The mapping of the trace's build; mapping_id wins when it names a build of its own. */
-static enum tw_status find_mapping(struct tw_view *v, const char *build_id, struct tw_err *err)
+/* The mappings of the trace's build; mapping_id wins when it names a build of its own. */
+static enum tw_status find_mappings(struct tw_view *v, const char *build_id, struct tw_err *err)
 {
 	struct tw_build_row build;
 	enum tw_status st;
 
-	if (v->map_sha256[0] || !build_id[0])
+	if ((v->map_sha256[0] && v->retrace_sha256[0]) || !build_id[0])
 		return TW_OK;
 	st = tw_catalogue_build_get(tw_req_app(v->req)->catalogue, v->row.project_id, build_id,
 	        tw_req_arena(v->req), &build, err);
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
-	if (st == TW_OK)
+	if (st == TW_OK && !v->map_sha256[0])
 		(void)snprintf(v->map_sha256, sizeof v->map_sha256, "%s", build.map_sha256);
+	if (st == TW_OK && !v->retrace_sha256[0])
+		(void)snprintf(
+		        v->retrace_sha256, sizeof v->retrace_sha256, "%s", build.retrace.sha256);
 	return st;
 }
 
-static enum tw_status open_mapping(struct tw_view *v, struct tw_err *err)
+/* A damaged mapping costs the names, not the trace. */
+static struct tw_symbols_ref *acquire(struct tw_view *v, char sha256[TW_SHA256_HEX])
 {
-	struct tw_app *app = tw_req_app(v->req);
+	struct tw_symbols_ref *ref = NULL;
 	struct tw_err why;
-	enum tw_status st = find_mapping(v, v->row.meta.mapping_id, err);
+
+	if (tw_symbols_acquire(tw_req_app(v->req)->symbols, sha256, &ref, &why) == TW_OK)
+		return ref;
+	tw_log_err(TW_LOG_ERROR, "mapping_unreadable", v->row.meta.build_id, &why);
+	sha256[0] = '\0';
+	return NULL;
+}
+
+static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
+{
+	enum tw_status st = find_mappings(v, v->row.meta.mapping_id, err);
 
 	if (st == TW_OK)
-		st = find_mapping(v, v->row.meta.build_id, err);
+		st = find_mappings(v, v->row.meta.build_id, err);
 	if (st != TW_OK)
 		return st;
-	/* A damaged mapping costs the names, not the trace. */
-	if (tw_symbols_acquire(app->symbols, v->map_sha256, &v->symbols, &why) != TW_OK) {
-		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", v->row.meta.build_id, &why);
-		v->map_sha256[0] = '\0';
-		return TW_OK;
-	}
-	v->map = tw_symbols_map(v->symbols);
+	v->map_ref = acquire(v, v->map_sha256);
+	v->retrace_ref = acquire(v, v->retrace_sha256);
+	v->names =
+	        (struct tw_names){tw_symbols_map(v->map_ref), tw_symbols_retrace(v->retrace_ref)};
 	return TW_OK;
 }
 
@@ -76,7 +87,7 @@ static enum tw_status open_row(struct tw_req *r, struct tw_view *v, struct tw_er
 	v->req = r;
 	if (v->row.state != TW_TRACE_READY)
 		return not_ready(&v->row, err);
-	st = open_mapping(v, err);
+	st = open_mappings(v, err);
 	if (st == TW_OK)
 		st = open_file(v, err);
 	if (st != TW_OK)
@@ -103,10 +114,10 @@ enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err
 void tw_view_close(struct tw_view *v)
 {
 	v->file = tw_trace_file_close(v->file);
-	if (v->symbols)
-		tw_symbols_release(tw_req_app(v->req)->symbols, v->symbols);
-	v->symbols = NULL;
-	v->map = NULL;
+	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
+	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);
+	v->map_ref = v->retrace_ref = NULL;
+	v->names = (struct tw_names){NULL, NULL};
 }
 
 struct tw_str tw_view_name(
@@ -118,10 +129,12 @@ struct tw_str tw_view_name(
 
 	if (!m)
 		name = TW_STR("");
-	else if (!m->has_id)
+	else if (!m->has_id && !v->names.retrace)
 		name = m->name;
 	else {
-		known = tw_map_display(v->map, m->id, buf, TW_NAME_BYTES);
+		const struct tw_named what = {m->has_id, m->id, m->name};
+
+		known = tw_names_display(&v->names, &what, buf, TW_NAME_BYTES);
 		name = tw_str_of(buf);
 	}
 	if (ret_known)
@@ -185,10 +198,10 @@ struct tw_deadline tw_view_deadline(const struct tw_view *v)
 /* The URL tells the query apart, so trace, decoder and mapping are what the answer depends on. */
 bool tw_view_unchanged(const struct tw_view *v)
 {
-	char tag[96];
+	char tag[128];
 
-	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s", v->row.id, v->row.summary.decoder_version,
-	        v->map_sha256);
+	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s-%.16s", v->row.id,
+	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256);
 	return tw_req_reply_unchanged(v->req, tag);
 }
 
@@ -205,7 +218,8 @@ static struct share count_names(const struct tw_view *v)
 
 	for (uint32_t i = 0; i < v->n_methods; i++) {
 		const struct tw_method_info *m = &v->methods[i];
-		bool known = !m->has_id || (v->map && tw_map_find(v->map, m->id, &name));
+		bool known =
+		        !m->has_id || (v->names.map && tw_map_find(v->names.map, m->id, &name));
 
 		s.ids++;
 		s.slices += m->count;
@@ -226,7 +240,7 @@ static json_t *warning(const struct tw_view *v, const struct share *s)
 		        "Method names are missing: the upload named no build. Send traces with "
 		        "build_id=... and upload the build's methodMapping.txt with PUT "
 		        "/api/v1/builds/{build_id}/methods.");
-	if (!v->map)
+	if (!v->names.map)
 		return json_sprintf(
 		        "Method names are missing: no mapping was uploaded for build %s. "
 		        "Send its methodMapping.txt with PUT /api/v1/builds/%s/methods; "
@@ -243,10 +257,11 @@ static json_t *names_json(const struct tw_view *v)
 {
 	struct share s = count_names(v);
 
-	return json_pack("{sb ss sI sI sI sI so}", "mapping", v->map != NULL, "build_id",
-	        v->row.meta.build_id, "ids", (json_int_t)s.ids, "resolved", (json_int_t)s.resolved,
-	        "slices", (json_int_t)s.slices, "resolved_slices", (json_int_t)s.resolved_slices,
-	        "warning", warning(v, &s));
+	return json_pack("{sb sb ss sI sI sI sI so}", "mapping", v->names.map != NULL, "retrace",
+	        v->names.retrace != NULL, "build_id", v->row.meta.build_id, "ids",
+	        (json_int_t)s.ids, "resolved", (json_int_t)s.resolved, "slices",
+	        (json_int_t)s.slices, "resolved_slices", (json_int_t)s.resolved_slices, "warning",
+	        warning(v, &s));
 }
 
 static json_t *repairs_json(const struct tw_view *v)

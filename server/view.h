@@ -14,11 +14,11 @@ struct tw_view {
 	struct tw_req *req;
 	struct tw_trace_row row;
 	struct tw_trace_file *file;
-	struct tw_symbols_ref *symbols;
-	const struct tw_map *map; /* NULL: no mapping for its build */
+	struct tw_symbols_ref *map_ref, *retrace_ref;
+	struct tw_names names; /* what there is of its build's mappings */
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
-	char map_sha256[TW_SHA256_HEX]; /* "" without a mapping */
+	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" without a mapping */
 };
 
 /* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a sentence when it is not

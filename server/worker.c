@@ -23,6 +23,7 @@
 #include "crash_point.h"
 #include "decoder.h"
 #include "symbols/method_map.h"
+#include "symbols/retrace.h"
 #include "trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, FIRST_INPUT = 4, READ_BYTES = 256 << 10, FD_LIMIT = 48 };
@@ -298,9 +299,16 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 
 /* --- mappings --- */
 
+typedef enum tw_status (*push_fn)(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
+
 static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	return tw_map_writer_push(arg, p, n, err);
+}
+
+static enum tw_status push_retrace(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_retrace_writer_push(arg, p, n, err);
 }
 
 static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
@@ -329,10 +337,10 @@ static enum tw_status write_file(const char *path, const struct tw_buf *b, struc
 }
 
 static enum tw_status read_map(
-        struct tw_map_writer *w, const struct tw_limits *limits, struct tw_err *err)
+        push_fn push, void *writer, const struct tw_limits *limits, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(limits->max_memory_bytes);
-	struct tw_unzip *z = a ? tw_unzip_new(a, limits, push_map, w) : NULL;
+	struct tw_unzip *z = a ? tw_unzip_new(a, limits, push, writer) : NULL;
 	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
 	uint64_t bytes = 0;
 	enum tw_status st;
@@ -371,7 +379,7 @@ static enum tw_status run_map(const json_t *task, json_t **ret, struct tw_err *e
 	enum tw_status st;
 
 	tw_buf_init(&image, limits.max_decoded_bytes);
-	st = w ? read_map(w, &limits, err)
+	st = w ? read_map(push_map, w, &limits, err)
 	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
 	if (st == TW_OK)
 		st = tw_map_writer_finish(w, &image, &stats, err);
@@ -383,6 +391,40 @@ static enum tw_status run_map(const json_t *task, json_t **ret, struct tw_err *e
 			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
 	}
 	tw_map_writer_free(w);
+	tw_buf_done(&image);
+	return st;
+}
+
+static json_t *retrace_answer(const struct tw_retrace_stats *s)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:s}", "classes", (json_int_t)s->classes, "methods",
+	        (json_int_t)s->methods, "malformed", (json_int_t)s->malformed, "first_malformed",
+	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
+	                                           : (json_int_t)s->first_malformed,
+	        "id", s->id);
+}
+
+static enum tw_status run_retrace(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct tw_limits limits = decode_limits(json_object_get(task, "limits"));
+	struct tw_retrace_writer *w = tw_retrace_writer_new(limits.max_decoded_bytes);
+	struct tw_retrace_stats stats;
+	struct tw_buf image;
+	enum tw_status st;
+
+	tw_buf_init(&image, limits.max_memory_bytes);
+	st = w ? read_map(push_retrace, w, &limits, err)
+	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	if (st == TW_OK)
+		st = tw_retrace_writer_finish(w, &image, &stats, err);
+	if (st == TW_OK)
+		st = write_file(text(task, "out"), &image, err);
+	if (st == TW_OK) {
+		*ret = retrace_answer(&stats);
+		if (!*ret)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+	}
+	tw_retrace_writer_free(w);
 	tw_buf_done(&image);
 	return st;
 }
@@ -426,6 +468,8 @@ int tw_worker_main(void)
 	misbehave();
 	if (st == TW_OK && strcmp(text(task, "kind"), "map") == 0)
 		st = run_map(task, &summary, &err);
+	else if (st == TW_OK && strcmp(text(task, "kind"), "retrace") == 0)
+		st = run_retrace(task, &summary, &err);
 	else if (st == TW_OK)
 		st = run_trace(task, &summary, &err);
 	told = answer(st, summary, &err);

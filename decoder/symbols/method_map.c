@@ -1,12 +1,6 @@
 /*
  * method_map.c - mapping text to image, and look-ups in the image.
  *
- * Image behind the 64-byte header: one record an id, sorted by id,
- *    0 u32 id          4 u32 access flags
- *    8 u32 class       12 u32 method      16 u32 descriptor   (offsets into the strings)
- *   20 u16 class bytes 22 u16 method bytes
- * then the strings; a descriptor ends with NUL, the others are told their length.
- *
  * A class's name is stored once for a run of its methods, which is how builds
  * write them.  Lines longer than MAX_LINE or with a NUL inside are malformed:
  * no compiler makes them, binaries do.
@@ -28,6 +22,7 @@ struct tw_map_writer {
 	uint32_t max_entries;
 	struct tw_map_stats stats;
 	bool has_version, overlong;
+	bool saw_nul, saw_retrace; /* what a file is that is no method mapping */
 	uint64_t line_offset;
 	uint32_t class_at, class_len; /* of the record before, in strings */
 	size_t line_len;
@@ -119,8 +114,19 @@ static void put_entry(struct tw_map_writer *w, const struct entry *e)
 	tw_buf_add_u32le(&w->records, (uint32_t)(e->class_name.len | e->method.len << 16));
 }
 
-static void malformed(struct tw_map_writer *w)
+/* "a.B -> c:" */
+static bool like_retrace(struct tw_str line)
 {
+	for (size_t i = 0; i + 4 < line.len; i++)
+		if (memcmp(line.ptr + i, " -> ", 4) == 0)
+			return true;
+	return false;
+}
+
+static void malformed(struct tw_map_writer *w, struct tw_str line)
+{
+	w->saw_nul = w->saw_nul || (line.len && memchr(line.ptr, 0, line.len));
+	w->saw_retrace = w->saw_retrace || like_retrace(line);
 	w->stats.lines++;
 	w->stats.malformed++;
 	if (w->stats.first_malformed == TW_NO_OFFSET)
@@ -135,11 +141,11 @@ static void take_line(struct tw_map_writer *w, struct tw_str line)
 		line = (struct tw_str){line.ptr + 3, line.len - 3};
 	/* NOLINTNEXTLINE(bugprone-branch-clone) e is read only once it is parsed */
 	if (w->overlong || (line.len && memchr(line.ptr, '\0', line.len))) {
-		malformed(w);
+		malformed(w, line);
 	} else if (line.len && line.ptr[0] == '#') {
 		note_version(w, (struct tw_str){line.ptr + 1, line.len - 1});
 	} else if (line.len && !parse(line, &e)) {
-		malformed(w);
+		malformed(w, line);
 	} else if (line.len) {
 		w->stats.lines++;
 		put_entry(w, &e);
@@ -276,6 +282,15 @@ static enum tw_status sort_and_write(
 	return TW_OK;
 }
 
+static const char *guess(const struct tw_map_writer *w)
+{
+	if (w->saw_nul)
+		return "it is a binary file, not methodMapping.txt";
+	if (w->saw_retrace)
+		return "it looks like R8's mapping.txt, which belongs to .../retrace";
+	return "is this methodMapping.txt?";
+}
+
 enum tw_status tw_map_writer_finish(
         struct tw_map_writer *w, struct tw_buf *out, struct tw_map_stats *ret, struct tw_err *err)
 {
@@ -286,8 +301,7 @@ enum tw_status tw_map_writer_finish(
 	if (st == TW_OK && w->records.len == 0)
 		st = tw_fail(err, TW_CORRUPT,
 		        w->stats.first_malformed == TW_NO_OFFSET ? 0 : w->stats.first_malformed,
-		        "not one line of it is `<id>,<flags>,<class> <method>`: is this "
-		        "methodMapping.txt?");
+		        "not one line of it is `<id>,<flags>,<class> <method>`: %s", guess(w));
 	if (st == TW_OK)
 		st = sort_and_write(w, out, err);
 	if (st == TW_OK)

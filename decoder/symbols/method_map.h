@@ -10,11 +10,13 @@
  * stored as a file and mapped by readers; tw_map looks names up in such an
  * image without copying or allocating.
  *
- * Image, little-endian: 64-byte header (magic "TWMAP1\0\0", u32 entries, u32
- * reserved, u64 string_bytes, u64 source lines, u64 malformed lines, u64 duplicate ids, 16-byte
- * zero), then `entries` records of 24 bytes sorted by id (u32 id, u32 access
- * flags, u32 class offset, u32 method offset, u32 descriptor offset, u16 class
- * length ... see method_map.c), then the strings.
+ * Image, little-endian.  Header, 64 bytes: magic "TWMAP1\0\0", u32 entries, u32 zero, u64 bytes of
+ * the strings, u64 lines, u64 malformed lines, u64 duplicate ids, 16 zero bytes.  Then `entries`
+ * records of 24 bytes, sorted by id:
+ *    0 u32 id          4 u32 access flags
+ *    8 u32 class      12 u32 method      16 u32 descriptor   (offsets into the strings)
+ *   20 u16 class bytes 22 u16 method bytes
+ * then the strings; a descriptor ends with NUL, the others are told their length.
  * Thread: a writer one at a time; a map any.
  */
 #ifndef TW_METHOD_MAP_H

@@ -250,6 +250,31 @@ test('mappings', async (t) => {
 	await t.test('another kind of file', async () => {
 		isRefused(await s.put(url, '<!doctype html><title>Sign in</title>'), 422);
 	});
+	await t.test('R8\'s mapping names what the method mapping says, and names in the trace', async () => {
+		const trace = await s.trace(sampleTrace(), { query: { build_id: 'r8' } });
+		const names = async () => (await s.get(`/api/v1/traces/${trace.id}/methods?limit=100`)).json.methods.map((m) => m.name);
+		const obfuscated = '# 1\n1,1,a.b c (La/b;)V\n2,1,a.b c (I)V\n3,1,x.Y z ()V\n4,1,a.b d ()V\n';
+		const r8 = '# pg_map_id: 0123456789abcdef\ncom.shop.Cart -> a.b:\n    1:3:void add(com.shop.Cart):4:6 -> c\n    4:9:void find(int):7:12 -> c\n'
+			+ '    void one():1 -> d\n    void two(int):2 -> d\n';
+		assert.equal((await s.put('/api/v1/builds/r8/methods', obfuscated)).status, 200);
+		assert.ok((await names()).includes('a.b.c'));
+		const answer = await s.put('/api/v1/builds/r8/retrace', zlib.gzipSync(r8));
+		assert.equal(answer.status, 200, answer.text);
+		assert.equal(answer.json.id, '0123456789abcdef');
+		assert.equal(answer.json.methods, 4);
+		const late = await names();
+		for (const name of ['com.shop.Cart.add', 'com.shop.Cart.find', 'x.Y.z', 'com.shop.Cart.one']) assert.ok(late.includes(name), `${name} in ${late}`);
+		assert.equal((await s.get('/api/v1/builds/r8')).json.retrace.mapping, true);
+		assert.equal((await s.get(`/api/v1/traces/${trace.id}`)).json.report.names.retrace, true);
+	});
+	await t.test('the one kind sent as the other', async () => {
+		const wrong = await s.put(url, 'com.shop.Cart -> a.b:\n    void add() -> c\n');
+		isRefused(wrong, 422);
+		assert.match(wrong.json.error.message, /retrace/);
+		const other = await s.put('/api/v1/builds/b%2F1/retrace', sampleMapping);
+		isRefused(other, 422);
+		assert.match(other.json.error.message, /methods/);
+	});
 	await t.test('the earlier mapping stays in use after a refusal', async () => {
 		assert.equal((await s.get('/api/v1/builds/b%2F1')).json.entries, 9);
 		assert.deepEqual(s.spool(), []);

@@ -65,6 +65,7 @@ test('description, routes and answers agree', async (t) => {
 	const bodies = {
 		upload_trace: sampleTrace(7),
 		set_mapping: sampleMapping,
+		set_retrace: 'a.B -> c:\n    void m() -> d\n',
 		sign_in: JSON.stringify({ token: 'no such token' }),
 		make_key: JSON.stringify({ name: 'n', scope: 'ingest' }),
 	};

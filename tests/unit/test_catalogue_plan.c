@@ -149,14 +149,18 @@ static void use_lists(struct session *s)
 
 static void use_builds(struct session *s)
 {
-	const struct tw_build_row row = {"b", "mm", "ss", "1", .entries = 1};
+	const struct tw_build_row row = {
+	        "b", "mm", "ss", "1", .entries = 1, .retrace = {"rr", "tt", "id"}};
 	struct tw_build_row found, *builds;
-	const char **blobs;
+	struct tw_blob_list unused;
 	const char *cursor = "";
 	size_t n;
 
-	assert_int_equal(tw_catalogue_build_set(
-	                         s->c, s->caller.project_id, &row, s->arena, &blobs, &n, NULL),
+	assert_int_equal(
+	        tw_catalogue_build_set(s->c, s->caller.project_id, &row, s->arena, &unused, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_build_set_retrace(
+	                         s->c, s->caller.project_id, &row, s->arena, &unused, NULL),
 	        TW_OK);
 	assert_int_equal(
 	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &found, NULL),

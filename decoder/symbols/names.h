@@ -1,0 +1,30 @@
+/*
+ * names.h - what a method of a trace is called, by all mappings of its build.
+ *
+ * A method id is named by the method mapping (method_map.h).  What that says, or
+ * what stood in the trace itself, may be obfuscated: then R8's mapping
+ * (retrace.h) tells the original.  Either may be missing, or come later (I8).
+ * Thread: any.
+ */
+#ifndef TW_NAMES_H
+#define TW_NAMES_H
+
+#include "symbols/method_map.h"
+#include "symbols/retrace.h"
+
+struct tw_names { /* borrowed; each may be NULL */
+	const struct tw_map *map;
+	const struct tw_retrace *retrace;
+};
+
+struct tw_named { /* a method as the trace has it */
+	bool has_id;
+	uint64_t id; /* has_id */
+	struct tw_str
+	        name; /* else: "pkg.Class.method", or anything; a descriptor may follow at '(' */
+};
+
+/* Valid UTF-8, cut to cap.  False for an id without a mapping line, which is "unknown:<id>". */
+bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,481 @@
+/*
+ * retrace_write.c - mapping text to image.
+ *
+ * The text is kept whole, and the image ends with it: records are offsets, so a
+ * mapping of a hundred thousand members is compiled in one pass and a sort.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "symbols/retrace.h"
+#include "symbols/retrace_image.h"
+
+/* No compiler makes longer lines, or lines with a NUL: binaries do. */
+enum { MAX_LINE = 64 << 10 };
+
+struct slice { /* of the text */
+	uint32_t at, len;
+};
+
+struct class_line {
+	struct slice obf, orig;
+	uint32_t first, n; /* members, in the order of the file until they are sorted */
+	uint32_t flags;
+};
+
+struct member_line {
+	struct slice obf, name, class_name, args, type, residual;
+	uint32_t s, e, os, oe;
+	uint32_t flags, seq;
+};
+
+struct tw_retrace_writer {
+	struct tw_buf text;
+	struct class_line *classes;
+	struct member_line *members;
+	uint32_t n_classes, cap_classes, n_members, cap_members;
+	bool last_is_member; /* what a JSON comment belongs to */
+	bool failed;         /* memory ran out */
+	struct tw_retrace_stats stats;
+};
+
+struct tw_retrace_writer *tw_retrace_writer_new(uint64_t max_bytes)
+{
+	struct tw_retrace_writer *w = tw_mem_zalloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	tw_buf_init(&w->text, max_bytes < UINT32_MAX ? (size_t)max_bytes : UINT32_MAX);
+	w->stats.first_malformed = TW_NO_OFFSET;
+	return w;
+}
+
+struct tw_retrace_writer *tw_retrace_writer_free(struct tw_retrace_writer *w)
+{
+	if (!w)
+		return NULL;
+	tw_buf_done(&w->text);
+	tw_mem_free(w->classes);
+	tw_mem_free(w->members);
+	tw_mem_free(w);
+	return NULL;
+}
+
+enum tw_status tw_retrace_writer_push(
+        struct tw_retrace_writer *w, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_buf_add(&w->text, p, n);
+
+	if (st == TW_TOO_LARGE)
+		return tw_fail(err, st, w->text.max, "the mapping is longer than %llu bytes",
+		        (unsigned long long)w->text.max);
+	return st == TW_OK ? TW_OK : tw_fail(err, st, TW_NO_OFFSET, "no memory for a mapping");
+}
+
+/* --- lines --- */
+
+static struct slice slice_of(const struct tw_retrace_writer *w, struct tw_str s)
+{
+	return (struct slice){
+	        s.len ? (uint32_t)((const uint8_t *)s.ptr - w->text.data) : 0, (uint32_t)s.len};
+}
+
+/* Splits at the first `what`; false when there is none. */
+static bool cut_at(
+        struct tw_str s, struct tw_str what, struct tw_str *ret_before, struct tw_str *ret_after)
+{
+	for (size_t i = 0; i + what.len <= s.len; i++)
+		if (memcmp(s.ptr + i, what.ptr, what.len) == 0) {
+			*ret_before = (struct tw_str){s.ptr, i};
+			*ret_after = (struct tw_str){s.ptr + i + what.len, s.len - i - what.len};
+			return true;
+		}
+	return false;
+}
+
+static bool take_number(struct tw_str *s, uint32_t *ret)
+{
+	size_t digits = 0;
+	uint64_t v = 0;
+
+	while (digits < s->len && s->ptr[digits] >= '0' && s->ptr[digits] <= '9')
+		digits++;
+	if (!tw_str_u64((struct tw_str){s->ptr, digits}, UINT32_MAX, &v))
+		return false;
+	*ret = (uint32_t)v;
+	s->ptr += digits;
+	s->len -= digits;
+	return true;
+}
+
+static bool take_char(struct tw_str *s, char c)
+{
+	if (s->len == 0 || s->ptr[0] != c)
+		return false;
+	s->ptr++;
+	s->len--;
+	return true;
+}
+
+static void order(uint32_t *a, uint32_t *b)
+{
+	if (*a > *b) {
+		uint32_t swap = *a;
+
+		*a = *b;
+		*b = swap;
+	}
+}
+
+/* `[s:e:]` */
+static bool take_range(struct tw_str *s, struct member_line *m)
+{
+	struct tw_str rest = *s;
+
+	if (!take_number(&rest, &m->s))
+		return true;
+	if (!take_char(&rest, ':') || !take_number(&rest, &m->e) || !take_char(&rest, ':'))
+		return false;
+	order(&m->s, &m->e);
+	m->flags |= RETRACE_RANGE;
+	*s = rest;
+	return true;
+}
+
+/* `[:os[:oe]]`; without it a range keeps its lines. */
+static bool take_original_lines(struct tw_str s, struct member_line *m)
+{
+	if (s.len == 0) {
+		m->os = m->s;
+		m->oe = m->e;
+		return true;
+	}
+	if (!take_char(&s, ':') || !take_number(&s, &m->os))
+		return false;
+	m->oe = m->os;
+	if (s.len && (!take_char(&s, ':') || !take_number(&s, &m->oe)))
+		return false;
+	order(&m->os, &m->oe);
+	return s.len == 0;
+}
+
+static void split_name(struct tw_str full, struct tw_str *ret_class, struct tw_str *ret_name)
+{
+	size_t dot = full.len;
+
+	while (dot > 0 && full.ptr[dot - 1] != '.')
+		dot--;
+	*ret_name = (struct tw_str){full.ptr + dot, full.len - dot};
+	*ret_class = (struct tw_str){full.ptr, dot ? dot - 1 : 0};
+}
+
+/* A member line without its blanks in front. *ret_field: a field, which is of no use here. */
+static bool parse_member(const struct tw_retrace_writer *w, struct tw_str line,
+        struct member_line *ret, bool *ret_field)
+{
+	struct tw_str left;
+	struct tw_str obf;
+	struct tw_str type;
+	struct tw_str full;
+	struct tw_str args;
+	struct tw_str lines;
+	struct tw_str name;
+	struct tw_str class_name;
+
+	*ret = (struct member_line){0};
+	if (!cut_at(line, TW_STR(" -> "), &left, &obf) || obf.len == 0 || !take_range(&left, ret))
+		return false;
+	if (!cut_at(left, TW_STR(" "), &type, &left) || type.len == 0)
+		return false;
+	*ret_field = !cut_at(left, TW_STR("("), &full, &args);
+	if (*ret_field)
+		return left.len > 0;
+	if (!cut_at(args, TW_STR(")"), &args, &lines) || !take_original_lines(lines, ret))
+		return false;
+	split_name(full, &class_name, &name);
+	ret->obf = slice_of(w, obf);
+	ret->name = slice_of(w, name);
+	ret->class_name = slice_of(w, class_name);
+	ret->args = slice_of(w, args);
+	ret->type = slice_of(w, type);
+	return name.len > 0;
+}
+
+static void *grow(void *p, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t want = *cap ? *cap * 2 : 256;
+	void *q;
+
+	if (n < *cap)
+		return p;
+	q = want > *cap ? tw_mem_resize(p, want, size) : NULL;
+	if (q)
+		*cap = want;
+	return q;
+}
+
+static void malformed(struct tw_retrace_writer *w, struct tw_str line)
+{
+	if (w->stats.malformed++ == 0)
+		w->stats.first_malformed = (uint64_t)((const uint8_t *)line.ptr - w->text.data);
+}
+
+static void take_class(struct tw_retrace_writer *w, struct tw_str line)
+{
+	struct tw_str orig;
+	struct tw_str obf;
+	struct class_line *more;
+
+	if (!cut_at(line, TW_STR(" -> "), &orig, &obf) || orig.len == 0 || obf.len < 2 ||
+	        obf.ptr[obf.len - 1] != ':') {
+		malformed(w, line);
+		return;
+	}
+	more = grow(w->classes, w->n_classes, &w->cap_classes, sizeof *w->classes);
+	if (!more) {
+		w->failed = true;
+		return;
+	}
+	obf.len--;
+	w->classes = more;
+	w->classes[w->n_classes++] = (struct class_line){
+	        .obf = slice_of(w, obf), .orig = slice_of(w, orig), .first = w->n_members};
+	w->last_is_member = false;
+}
+
+static void take_member(struct tw_retrace_writer *w, struct tw_str line)
+{
+	struct class_line *c = w->n_classes ? &w->classes[w->n_classes - 1] : NULL;
+	struct member_line *more;
+	struct member_line m;
+	bool field = false;
+
+	if (!c || !parse_member(w, line, &m, &field)) {
+		malformed(w, line);
+		return;
+	}
+	w->last_is_member = !field;
+	if (field)
+		return;
+	more = grow(w->members, w->n_members, &w->cap_members, sizeof *w->members);
+	if (!more) {
+		w->failed = true;
+		return;
+	}
+	w->members = more;
+	m.seq = c->n++;
+	w->members[w->n_members++] = m;
+}
+
+/* --- comments --- */
+
+static void take_residual(struct tw_retrace_writer *w, struct tw_str line, const char *signature)
+{
+	struct member_line *m = &w->members[w->n_members - 1];
+	struct tw_str before;
+	struct tw_str after;
+	struct tw_str what = tw_str_of(signature);
+
+	if (what.len && cut_at(line, what, &before, &after))
+		m->residual = slice_of(w, (struct tw_str){before.ptr + before.len, what.len});
+}
+
+static void take_json(struct tw_retrace_writer *w, struct tw_str line)
+{
+	json_t *o = json_loadb(line.ptr, line.len, 0, NULL);
+	const char *id = json_string_value(json_object_get(o, "id"));
+	const char *signature = json_string_value(json_object_get(o, "signature"));
+	uint32_t *flags = w->last_is_member ? &w->members[w->n_members - 1].flags
+	                  : w->n_classes    ? &w->classes[w->n_classes - 1].flags
+	                                    : NULL;
+
+	if (id && flags && strcmp(id, "com.android.tools.r8.synthesized") == 0)
+		*flags |= RETRACE_SYNTHESIZED;
+	if (id && flags && strcmp(id, "com.android.tools.r8.outline") == 0)
+		*flags |= RETRACE_OUTLINE;
+	if (id && signature && w->last_is_member &&
+	        strcmp(id, "com.android.tools.r8.residualsignature") == 0)
+		take_residual(w, line, signature);
+	json_decref(o);
+}
+
+static void take_comment(struct tw_retrace_writer *w, struct tw_str text)
+{
+	struct tw_str key;
+	struct tw_str value;
+
+	text = tw_str_trim(text);
+	if (text.len && text.ptr[0] == '{') {
+		take_json(w, text);
+	} else if (cut_at(text, TW_STR(":"), &key, &value) && tw_str_eq(key, TW_STR("pg_map_id"))) {
+		(void)tw_utf8_clean(w->stats.id, sizeof w->stats.id, tw_str_trim(value));
+	}
+}
+
+static void take_line(struct tw_retrace_writer *w, struct tw_str line)
+{
+	struct tw_str text = tw_str_trim(line);
+
+	if (text.len == 0)
+		return;
+	if (text.len > MAX_LINE || memchr(text.ptr, 0, text.len))
+		malformed(w, text);
+	else if (text.ptr[0] == '#')
+		take_comment(w, (struct tw_str){text.ptr + 1, text.len - 1});
+	else if (text.ptr == line.ptr)
+		take_class(w, text);
+	else
+		take_member(w, text);
+}
+
+/* --- image --- */
+
+static int compare(const uint8_t *text, struct slice a, struct slice b)
+{
+	uint32_t n = a.len < b.len ? a.len : b.len;
+	int c = n ? memcmp(text + a.at, text + b.at, n) : 0;
+
+	return c ? c : a.len < b.len ? -1 : a.len > b.len;
+}
+
+/* Of a class that comes twice the first wins. */
+static int by_obf_class(const void *pa, const void *pb, void *text)
+{
+	const struct class_line *a = pa;
+	const struct class_line *b = pb;
+	int c = compare(text, a->obf, b->obf);
+
+	return c ? c : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int by_obf_member(const void *pa, const void *pb, void *text)
+{
+	const struct member_line *a = pa;
+	const struct member_line *b = pb;
+	int c = compare(text, a->obf, b->obf);
+
+	return c ? c : a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* Of members of one name that follow each other with one range, each was inlined into the next. */
+static void note_inlining(struct tw_retrace_writer *w, const struct class_line *c)
+{
+	for (uint32_t i = 1; i < c->n; i++) {
+		struct member_line *before = &w->members[c->first + i - 1];
+		const struct member_line *m = &w->members[c->first + i];
+
+		if ((before->flags & m->flags & RETRACE_RANGE) && before->s == m->s &&
+		        before->e == m->e && compare(w->text.data, before->obf, m->obf) == 0)
+			before->flags |= RETRACE_INLINED;
+	}
+}
+
+static void put_slice(struct tw_buf *out, struct slice s)
+{
+	(void)tw_buf_add_u32le(out, s.at);
+	(void)tw_buf_add_u32le(out, s.len);
+}
+
+static void put_member(struct tw_buf *out, const struct member_line *m)
+{
+	const uint32_t most = (1u << 24) - 1;
+
+	put_slice(out, m->obf);
+	put_slice(out, m->name);
+	put_slice(out, m->class_name);
+	put_slice(out, m->args);
+	put_slice(out, m->type);
+	(void)tw_buf_add_u32le(out, m->s);
+	(void)tw_buf_add_u32le(out, m->e);
+	(void)tw_buf_add_u32le(out, m->os);
+	(void)tw_buf_add_u32le(out, m->oe);
+	(void)tw_buf_add_u32le(out, m->residual.at);
+	(void)tw_buf_add_u32le(
+	        out, (m->residual.len < most ? m->residual.len : 0) | m->flags << 24);
+}
+
+static void write_image(const struct tw_retrace_writer *w, struct tw_buf *out)
+{
+	static const uint8_t zero[32];
+
+	(void)tw_buf_add(out, retrace_magic, sizeof retrace_magic);
+	(void)tw_buf_add_u32le(out, w->n_classes);
+	(void)tw_buf_add_u32le(out, w->n_members);
+	(void)tw_buf_add_u64le(out, w->text.len);
+	(void)tw_buf_add_u64le(out, w->stats.malformed);
+	(void)tw_buf_add(out, zero, sizeof zero);
+	for (uint32_t i = 0; i < w->n_classes; i++) {
+		const struct class_line *c = &w->classes[i];
+
+		put_slice(out, c->obf);
+		put_slice(out, c->orig);
+		(void)tw_buf_add_u32le(out, c->first);
+		(void)tw_buf_add_u32le(out, c->n);
+		(void)tw_buf_add_u32le(out, c->flags);
+		(void)tw_buf_add_u32le(out, 0);
+	}
+	for (uint32_t i = 0; i < w->n_members; i++)
+		put_member(out, &w->members[i]);
+	(void)tw_buf_add(out, w->text.data, w->text.len);
+}
+
+static void parse(struct tw_retrace_writer *w)
+{
+	struct tw_str rest = {(const char *)w->text.data, w->text.len};
+
+	if (rest.len >= 3 && memcmp(rest.ptr, "\xEF\xBB\xBF", 3) == 0)
+		rest = (struct tw_str){rest.ptr + 3, rest.len - 3};
+	while (rest.len && !w->failed)
+		take_line(w, tw_str_split(&rest, '\n'));
+	w->stats.classes = w->n_classes;
+	w->stats.methods = w->n_members;
+}
+
+static const char *guess(const struct tw_retrace_writer *w)
+{
+	struct tw_str rest = {(const char *)w->text.data, w->text.len};
+
+	if (rest.len && memchr(rest.ptr, 0, rest.len))
+		return "it is a binary file";
+	while (rest.len) {
+		struct tw_str line = tw_str_split(&rest, '\n');
+		uint64_t id;
+
+		if (line.len && line.ptr[0] != '#')
+			return tw_str_u64(tw_str_split(&line, ','), UINT32_MAX, &id)
+			               ? "it looks like methodMapping.txt, which belongs to "
+			                 ".../methods"
+			               : "is this R8's or ProGuard's mapping.txt?";
+	}
+	return "it is empty";
+}
+
+enum tw_status tw_retrace_writer_finish(struct tw_retrace_writer *w, struct tw_buf *out,
+        struct tw_retrace_stats *ret, struct tw_err *err)
+{
+	parse(w);
+	if (w->failed)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a mapping");
+	if (w->n_classes == 0 || w->n_members == 0)
+		return tw_fail(err, TW_CORRUPT,
+		        w->stats.first_malformed == TW_NO_OFFSET ? 0 : w->stats.first_malformed,
+		        "no class with a method (`a.B -> c:`, `    void m() -> d`) is in it: %s",
+		        guess(w));
+	for (uint32_t i = 0; i < w->n_classes; i++) {
+		const struct class_line *c = &w->classes[i];
+
+		if (c->n)
+			qsort_r(w->members + c->first, c->n, sizeof *w->members, by_obf_member,
+			        w->text.data);
+		note_inlining(w, c);
+	}
+	qsort_r(w->classes, w->n_classes, sizeof *w->classes, by_obf_class, w->text.data);
+	write_image(w, out);
+	if (tw_buf_status(out) != TW_OK)
+		return tw_fail(
+		        err, tw_buf_status(out), TW_NO_OFFSET, "the mapping's image is too large");
+	*ret = w->stats;
+	return TW_OK;
+}

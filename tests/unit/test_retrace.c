@@ -1,0 +1,393 @@
+/* R8's mapping.txt: worked cases, real mappings, cuts, damage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/arena.h"
+#include "symbols/retrace.h"
+#include "symbols/retrace_image.h"
+
+enum { CAP = 64 };
+
+struct mapping {
+	struct tw_buf image;
+	struct tw_retrace_stats stats;
+	struct tw_retrace r;
+};
+
+static enum tw_status compile(
+        struct mapping *m, const void *text, size_t len, size_t piece, struct tw_err *err)
+{
+	struct tw_retrace_writer *w = tw_retrace_writer_new(64 << 20);
+	enum tw_status st = w ? TW_OK : TW_NOMEM;
+
+	*m = (struct mapping){0};
+	tw_buf_init(&m->image, 256 << 20);
+	for (size_t at = 0; st == TW_OK && at < len; at += piece)
+		st = tw_retrace_writer_push(
+		        w, (const uint8_t *)text + at, len - at < piece ? len - at : piece, err);
+	if (st == TW_OK)
+		st = tw_retrace_writer_finish(w, &m->image, &m->stats, err);
+	tw_retrace_writer_free(w);
+	if (st == TW_OK)
+		st = tw_retrace_open(m->image.data, m->image.len, &m->r, err);
+	if (st != TW_OK)
+		tw_buf_done(&m->image);
+	return st;
+}
+
+static struct mapping made(const char *text)
+{
+	struct mapping m;
+
+	assert_int_equal(compile(&m, text, strlen(text), 7, NULL), TW_OK);
+	return m;
+}
+
+/* Frames as "class.method:line", "/" between those inlined, " or " between alternatives. */
+static void frames(const struct mapping *m, const char *method, uint32_t line, const char *want)
+{
+	struct tw_retraced f[CAP];
+	char got[1024] = "";
+	size_t n = tw_retrace_frame(&m->r, TW_STR("a.a"), tw_str_of(method), line, f, CAP);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = strlen(got);
+		const char *before = !i                                         ? ""
+		                     : f[i].alternative == f[i - 1].alternative ? "/"
+		                                                                : " or ";
+
+		(void)snprintf(got + at, sizeof got - at, "%s%.*s.%.*s:%u", before,
+		        (int)f[i].class_name.len, f[i].class_name.ptr, (int)f[i].method.len,
+		        f[i].method.ptr, f[i].line);
+	}
+	assert_string_equal(got, want);
+}
+
+static void test_frames(void **state)
+{
+	static const struct {
+		const char *members, *method;
+		uint32_t line;
+		const char *want;
+	} rows[] = {
+	        {"    1:10:void qux():27:27 -> a\n    11:15:void qux():42 -> a\n", "a", 8,
+	                "o.C.qux:27"},
+	        {"    1:10:void qux():27:27 -> a\n    11:15:void qux():42 -> a\n", "a", 13,
+	                "o.C.qux:42"},
+	        {"    1337:1400:void foo.bar.Baz.quux():113:113 -> b\n"
+	         "    1337:1400:void quuz():72 -> b\n",
+	                "b", 1399, "foo.bar.Baz.quux:113/o.C.quuz:72"},
+	        {"    1:3:void m2():11:13 -> a\n    4:4:void m2():10:10 -> a\n", "a", 27, ""},
+	        {"    1:3:void m2():11:13 -> a\n    4:4:void m2():10:10 -> a\n", "a", 2,
+	                "o.C.m2:12"},
+	        {"    1:3:void m2():11:13 -> a\n    4:4:void m2():10:10 -> a\n", "a", 0,
+	                "o.C.m2:0"},
+	        {"    void m1(java.lang.String):42:44 -> a\n", "a", 1,
+	                "o.C.m1:42 or o.C.m1:43 or o.C.m1:44"},
+	        {"    0:0:void m1():42:42 -> a\n    0:0:void main():28 -> a\n", "a", 0,
+	                "o.C.m1:42/o.C.main:28"},
+	        {"    0:0:void m1():42:44 -> a\n    0:0:void main():28 -> a\n", "a", 0,
+	                "o.C.m1:0/o.C.main:0"},
+	        {"    void o1():7 -> o\n    void o2(java.lang.String):11 -> o\n", "o", 0,
+	                "o.C.o1:0 or o.C.o2:0"},
+	        {"    void one():7 -> o\n", "o", 0, "o.C.one:7"},
+	        {"    void one() -> o\n", "o", 9, "o.C.one:9"},
+	        {"    5:3:void main(java.lang.String[]) -> main\n", "main", 3, "o.C.main:3"},
+	        {"    2:5:void main(java.lang.String[]):5:2 -> main\n", "main", 3, "o.C.main:3"},
+	        {"    10:10:void some.in1(int):10:10 -> z\n    10:10:void foo(int):10 -> z\n"
+	         "    11:12:void foo(int):11:12 -> z\n"
+	         "    10:10:void some.in2(int,int):20:20 -> z\n"
+	         "    10:10:void foo(int,int):42 -> z\n",
+	                "z", 10, "some.in1:10/o.C.foo:10 or some.in2:20/o.C.foo:42"},
+	        {"    void a() -> b\n", "c", 3, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[1024];
+		struct mapping m;
+
+		(void)snprintf(text, sizeof text, "o.C -> a.a:\n%s", rows[i].members);
+		m = made(text);
+		frames(&m, rows[i].method, rows[i].line, rows[i].want);
+		tw_buf_done(&m.image);
+	}
+}
+
+static const char methods_text[] =
+        "# compiler: R8\n# pg_map_id: 1a2b3c\n"
+        "com.shop.Cart -> a.a:\n"
+        "# {\"id\":\"sourceFile\",\"fileName\":\"Cart.kt\"}\n"
+        "    int total -> a\n"
+        "    1:4:void add(com.shop.Item):10:13 -> a\n"
+        "    5:8:void add(com.shop.Item,int[][]):20:23 -> a\n"
+        "    9:12:com.shop.Item find(java.lang.String) -> a\n"
+        "    1:2:void com.shop.Util.check(int):7:8 -> b\n"
+        "    1:2:void pay():30 -> b\n"
+        "    void lambda$pay$0() -> c\n"
+        "      # {\"id\":\"com.android.tools.r8.synthesized\"}\n"
+        "    void x(java.lang.Object) -> d\n"
+        "      # {\"id\":\"com.android.tools.r8.residualsignature\",\"signature\":\"(I)V\"}\n"
+        "    void y(java.lang.String) -> d\n"
+        "      # {\"id\":\"com.android.tools.r8.residualsignature\",\"signature\":\"(J)V\"}\n"
+        "    void com.shop.Moved.gone() -> e\n"
+        "com.shop.Item -> a.b:\n"
+        "    void <init>() -> <init>\n";
+
+static void shown(const struct mapping *m, const char *class_name, const char *method,
+        const char *descriptor, bool known, const char *want)
+{
+	char out[256];
+
+	assert_int_equal(tw_retrace_display(&m->r, tw_str_of(class_name), tw_str_of(method),
+	                         tw_str_of(descriptor), out, sizeof out),
+	        known);
+	assert_string_equal(out, want);
+}
+
+static void test_methods(void **state)
+{
+	struct mapping m = made(methods_text);
+	struct tw_retraced list[CAP];
+
+	(void)state;
+	assert_int_equal(m.stats.classes, 2);
+	assert_int_equal(m.stats.methods, 10);
+	assert_int_equal(m.stats.malformed, 0);
+	assert_string_equal(m.stats.id, "1a2b3c");
+	/* alternatives are joined, overloads are one name, a descriptor decides */
+	shown(&m, "a.a", "a", "", true, "com.shop.Cart.add | com.shop.Cart.find");
+	shown(&m, "a.a", "a", "(La/b;)V", true, "com.shop.Cart.add");
+	shown(&m, "a.a", "a", "(La/b;[[I)V", true, "com.shop.Cart.add");
+	shown(&m, "a.a", "a", "(Ljava/lang/String;)La/b;", true, "com.shop.Cart.find");
+	shown(&m, "a.a", "a", "(J)V", true, "com.shop.Cart.add | com.shop.Cart.find");
+	/* what was inlined is not the method; a member of another class is that class's */
+	shown(&m, "a.a", "b", "", true, "com.shop.Cart.pay");
+	shown(&m, "a.a", "e", "", true, "com.shop.Moved.gone");
+	/* the residual signature is what the file has, whatever the original's types were */
+	shown(&m, "a.a", "d", "(I)V", true, "com.shop.Cart.x");
+	shown(&m, "a.a", "d", "(J)V", true, "com.shop.Cart.y");
+	shown(&m, "a.a", "d", "", true, "com.shop.Cart.x | com.shop.Cart.y");
+	/* kept members keep their names; unknown classes keep everything */
+	shown(&m, "a.a", "onCreate", "", true, "com.shop.Cart.onCreate");
+	shown(&m, "a.b", "<init>", "()V", true, "com.shop.Item.<init>");
+	shown(&m, "a.b$c", "a", "", false, "a.b$c.a");
+	shown(&m, "android.os.Looper", "loop", "", false, "android.os.Looper.loop");
+	assert_int_equal(
+	        tw_retrace_method(&m.r, TW_STR("a.a"), TW_STR("c"), TW_STR(""), list, CAP), 1);
+	assert_true(list[0].synthesized);
+	assert_int_equal(
+	        tw_retrace_method(&m.r, TW_STR("a.a"), TW_STR("a"), TW_STR(""), list, CAP), 3);
+	assert_int_equal(
+	        tw_retrace_method(&m.r, TW_STR("a.a"), TW_STR("a"), TW_STR(""), list, 2), 2);
+	tw_buf_done(&m.image);
+}
+
+static void test_cuts(void **state)
+{
+	struct mapping whole;
+	size_t len = strlen(methods_text);
+
+	(void)state;
+	assert_int_equal(compile(&whole, methods_text, len, len, NULL), TW_OK);
+	for (size_t piece = 1; piece < 40; piece++) {
+		struct mapping m;
+
+		assert_int_equal(compile(&m, methods_text, len, piece, NULL), TW_OK);
+		assert_int_equal(m.image.len, whole.image.len);
+		assert_memory_equal(m.image.data, whole.image.data, m.image.len);
+		tw_buf_done(&m.image);
+	}
+	tw_buf_done(&whole.image);
+}
+
+static void test_refusals(void **state)
+{
+	static const char *const texts[] = {"", "1,2,a.B c ()V\n", "a.B -> c:\n",
+	        "    void m() -> d\n",
+	        "\x7f"
+	        "ELF\n",
+	        "a.B -> c:\n    int x -> y\n"};
+	struct tw_err err;
+	struct mapping m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		assert_int_equal(compile(&m, texts[i], strlen(texts[i]), 100, &err), TW_CORRUPT);
+	m = made("nonsense\na.B -> c:\n    what is this\n    void m() -> d\n  1:void x() -> e\n");
+	assert_int_equal(m.stats.malformed, 3);
+	assert_int_equal(m.stats.first_malformed, 0);
+	assert_int_equal(m.stats.methods, 1);
+	tw_buf_done(&m.image);
+}
+
+/* Any image: answers or not, but stays inside it. */
+static void test_damaged_image(void **state)
+{
+	struct mapping m = made(methods_text);
+	uint8_t *copy = tw_mem_alloc(m.image.len, 1);
+
+	(void)state;
+	assert_non_null(copy);
+	for (size_t i = 0; i < m.image.len; i++) {
+		struct tw_retrace r;
+		char out[256];
+		struct tw_retraced f[CAP];
+
+		memcpy(copy, m.image.data, m.image.len);
+		copy[i] ^= 0xFF;
+		if (tw_retrace_open(copy, m.image.len, &r, NULL) != TW_OK)
+			continue;
+		(void)tw_retrace_display(
+		        &r, TW_STR("a.a"), TW_STR("a"), TW_STR("(La/b;)V"), out, sizeof out);
+		(void)tw_retrace_frame(&r, TW_STR("a.a"), TW_STR("b"), 1, f, CAP);
+		(void)tw_retrace_frame(&r, TW_STR("a.a"), TW_STR("a"), 0, f, CAP);
+	}
+	for (size_t len = 0; len < m.image.len; len += 13) {
+		struct tw_retrace r;
+
+		assert_int_equal(tw_retrace_open(m.image.data, len, &r, NULL), TW_CORRUPT);
+	}
+	tw_mem_free(copy);
+	tw_buf_done(&m.image);
+}
+
+static void test_no_memory(void **state)
+{
+	enum tw_status st = TW_NOMEM;
+	int n = 0;
+
+	(void)state;
+	while (st != TW_OK && ++n < 100) {
+		struct mapping m;
+
+		tw_mem_fail_at((uint64_t)n);
+		st = compile(&m, methods_text, strlen(methods_text), 50, NULL);
+		tw_mem_fail_at(0);
+		assert_true(st == TW_OK || st == TW_NOMEM);
+		if (st == TW_OK)
+			tw_buf_done(&m.image);
+	}
+	assert_in_range(n, 4, 99);
+}
+
+/* --- real mappings, where they are --- */
+
+static char *sample(const char *name, size_t *ret_len)
+{
+	const char *root = getenv("TW_SOURCE_ROOT");
+	char path[512];
+	FILE *f;
+	char *packed;
+	char *text;
+	size_t n;
+
+	(void)snprintf(
+	        path, sizeof path, "%s/../shared/samples/mapping/%s", root ? root : ".", name);
+	f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	packed = tw_mem_alloc(1 << 20, 1);
+	text = tw_mem_alloc(8 << 20, 1);
+	assert_true(packed && text);
+	n = fread(packed, 1, 1 << 20, f);
+	(void)fclose(f);
+	n = ZSTD_decompress(text, 8 << 20, packed, n);
+	assert_false(ZSTD_isError(n));
+	tw_mem_free(packed);
+	*ret_len = n;
+	return text;
+}
+
+struct pairs {
+	unsigned unique, overloads, ambiguous;
+};
+
+static struct tw_str at(const struct tw_retrace *r, const uint8_t *p)
+{
+	return (struct tw_str){r->text + tw_u32le(p), tw_u32le(p + 4)};
+}
+
+/* Every pair of class and obfuscated method, asked for without a descriptor. */
+static struct pairs count_pairs(const struct tw_retrace *r)
+{
+	struct pairs p = {0};
+
+	for (uint32_t c = 0; c < r->classes; c++) {
+		const uint8_t *k = r->class_records + (size_t)c * RETRACE_CLASS;
+		struct tw_str before = {0};
+
+		for (uint32_t i = 0; i < tw_u32le(k + 20); i++) {
+			struct tw_str obf =
+			        at(r, r->member_records +
+			                        (size_t)(tw_u32le(k + 16) + i) * RETRACE_MEMBER);
+			struct tw_retraced list[CAP];
+			bool one_name = true;
+			size_t n;
+
+			if (before.ptr && tw_str_eq(obf, before))
+				continue;
+			before = obf;
+			n = tw_retrace_method(r, at(r, k), obf, TW_STR(""), list, CAP);
+			assert_int_not_equal(n, 0);
+			for (size_t j = 1; j < n; j++)
+				one_name = one_name && tw_str_eq(list[j].method, list[0].method) &&
+				           tw_str_eq(list[j].class_name, list[0].class_name);
+			p.unique += n == 1;
+			p.overloads += n > 1 && one_name;
+			p.ambiguous += n > 1 && !one_name;
+		}
+	}
+	return p;
+}
+
+static void test_samples(void **state)
+{
+	static const struct {
+		const char *name;
+		struct pairs want;
+	} rows[] = {
+	        {"mapping-r8.txt.zst", {4714, 274, 932}}, {"mapping.txt.zst", {3002, 141, 505}}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		size_t len = 0;
+		char *text = sample(rows[i].name, &len);
+		struct mapping m;
+		struct pairs got;
+
+		if (!text)
+			skip();
+		assert_int_equal(compile(&m, text, len, 65536, NULL), TW_OK);
+		assert_int_equal(m.stats.malformed, 0);
+		got = count_pairs(&m.r);
+		assert_int_equal(got.unique, rows[i].want.unique);
+		assert_int_equal(got.overloads, rows[i].want.overloads);
+		assert_int_equal(got.ambiguous, rows[i].want.ambiguous);
+		tw_buf_done(&m.image);
+		tw_mem_free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_frames),
+	        cmocka_unit_test(test_methods),
+	        cmocka_unit_test(test_cuts),
+	        cmocka_unit_test(test_refusals),
+	        cmocka_unit_test(test_damaged_image),
+	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
