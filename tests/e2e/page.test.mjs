@@ -549,6 +549,10 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await page.waitForSelector('td a:has-text("com.acme.other")');
 	await page.selectOption('header select', { label: 'test' });
 	await page.waitForSelector('td a:has-text("com.acme.shop")');
+	await page.goto(`${server.url}/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
+	await page.waitForSelector('text=There is no such project.');
+	await page.click('text=Show what is here');
+	await page.waitForSelector('td a');
 	await done(page, t);
 });
 

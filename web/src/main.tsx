@@ -26,6 +26,20 @@ async function load(): Promise<void> {
 	}
 }
 
+function isForeign(why: Error): boolean {
+	return why instanceof Refusal && why.status === 404 && text('project') !== '';
+}
+
+function Foreign() {
+	return (
+		<div class="notice bad" role="alert">
+			<strong>There is no such project.</strong>
+			<p>The address names a project that is not here, or not yours to see.</p>
+			<p><a class="button" href="/" target="_self">Show what is here</a></p>
+		</div>
+	);
+}
+
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
@@ -87,7 +101,7 @@ function App() {
 	return (
 		<>
 			<Head s={s} />
-			{failed.value ? <main><Failure error={failed.value} retry={load} /></main>
+			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
 				: s ? <Page s={s} /> : <main><Busy what="Asking the server who you are" /></main>}
 		</>
 	);
