@@ -41,14 +41,14 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 	});
 }
 
-/** Asks again when the reason may pass. */
+/** Asks again when the reason may pass; a TypeError is how fetch tells of a connection that broke. */
 export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, waitMs = WAIT_MS): Promise<T> {
 	for (let i = 1; ; i++) {
 		signal.throwIfAborted();
 		try {
 			return await ask();
 		} catch (why) {
-			if (!(why instanceof Passing) || i === TRIES) throw why;
+			if (!(why instanceof Passing || why instanceof TypeError) || i === TRIES) throw why;
 		}
 		await pause(waitMs * 2 ** (i - 1), signal);
 	}
