@@ -1,0 +1,528 @@
+/*
+ * anr.c - ANR reports: what an application's threads did while it did not respond.
+ *
+ * The text that Android writes on SIGQUIT (Dalvik to 15; several processes, native
+ * and not attached threads, waiting channels), with what system_server puts before
+ * it; the Play console's and Crashlytics' form of it; and the stacks that watchdogs
+ * inside an application write, once or at intervals (ANRWatchDog, Watchdog of
+ * system_server, BlockCanary).  Learned from AOSP's art/runtime/thread*.cc and
+ * monitor.cc and from real dumps.
+ *
+ *   [Subject, memory, CPU use] { "----- pid N at DATE -----" facts thread* "----- end N -----" }
+ *   { exception head, "Caused by: ..._Thread: NAME", "NAME thread stack trace:" or a time, frames }
+ *
+ * Lines become a bounded model (anr_model.h), whatever their order.  At the end the
+ * locks are followed (anr_locks.h), a verdict is found (anr_judge.h) and all is told
+ * (anr_report.h): a document "anr", and each stack as a sample of its thread.
+ * A cut dump keeps what it had.  Nothing here is time: a dump is one moment.
+ */
+#include "formats/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/anr_model.h"
+#include "formats/anr_report.h"
+#include "formats/lines.h"
+
+enum { LINE_MAX_BYTES = 1 << 16, MAX_CHANNELS = 1 << 15, LOOK_BACK = 64 };
+
+struct channel { /* a "sysTid=" line, joined with its thread at the end */
+	uint64_t sys_tid;
+	uint32_t dump, text;
+};
+
+struct anr {
+	struct tw_lines lines;
+	struct tw_anr model;
+	struct tw_arena *arena;
+	int64_t log_ns; /* what logcat wrote before the last line, -1 */
+	struct channel *channels;
+	uint32_t n_channels, cap_channels;
+	uint32_t channel_dump;
+	bool open;       /* the last thread takes frames */
+	bool bare;       /* also those without "at" */
+	bool in_process; /* between "----- pid" and "----- end" */
+	bool in_channels;
+	bool placeholder;   /* the last dump is one thread that was only announced */
+	bool has_first;     /* the last dump has a thread of tid 1 */
+	bool channels_only; /* the threads of the last dump stand in its waiting channels alone */
+};
+
+/* --- recognition --- */
+
+static const int scores[TW_ANR_KINDS] = {
+        [TW_ANR_PROCESS] = 95,
+        [TW_ANR_CHANNELS] = 95,
+        [TW_ANR_DUMPING] = 95,
+        [TW_ANR_THREADS] = 95,
+        [TW_ANR_THREAD] = 85,
+        [TW_ANR_STACK_OF] = 70,
+};
+
+static int score_of(const struct tw_anr_line *l)
+{
+	if (l->kind == TW_ANR_EXCEPTION)
+		return l->number ? 85 : 0;
+	if (l->kind == TW_ANR_CAUSE)
+		return l->name.len ? 85 : 0;
+	if (l->kind != TW_ANR_FACT)
+		return scores[l->kind];
+	if (l->fact == TW_ANR_FACT_what || l->fact == TW_ANR_FACT_watchdog)
+		return 85;
+	return l->fact == TW_ANR_FACT_subject ? 60 : 0;
+}
+
+static int probe(const uint8_t *head, size_t len)
+{
+	struct tw_str rest = {(const char *)head, len};
+	bool moment = false;
+	int best = 0;
+
+	if (memchr(head, 0, len))
+		return 0;
+	while (rest.len && best < 95) {
+		struct tw_anr_line l = tw_anr_line_parse(tw_str_split(&rest, '\n'));
+		int score = score_of(&l);
+
+		if (moment && l.kind == TW_ANR_BARE_AT)
+			score = 60;
+		moment = l.kind == TW_ANR_MOMENT || (moment && l.kind == TW_ANR_BLANK);
+		if (score > best)
+			best = score;
+	}
+	return best;
+}
+
+/* --- lines to the model --- */
+
+static struct tw_anr_thread *last_thread(struct anr *s)
+{
+	return &s->model.threads[s->model.n_threads - 1];
+}
+
+static bool new_dump(struct anr *s, uint64_t pid, int64_t at_ns, uint64_t offset)
+{
+	s->open = s->bare = s->in_channels = s->has_first = s->placeholder = false;
+	s->channels_only = false;
+	return tw_anr_add_dump(&s->model, pid, at_ns, offset);
+}
+
+static void add_thread(struct anr *s, const struct tw_anr_line *l, uint64_t offset)
+{
+	s->open = tw_anr_add_thread(&s->model, l, offset);
+	s->has_first = s->has_first || l->tid == 1;
+	s->in_channels = false;
+}
+
+/* A thread that was announced and got no frame was none. */
+static void drop_placeholder(struct anr *s)
+{
+	struct tw_anr *m = &s->model;
+
+	if (s->placeholder && m->n_threads && last_thread(s)->n_frames == 0) {
+		m->n_threads--;
+		m->n_dumps--;
+	}
+	s->placeholder = s->open = false;
+}
+
+/* A look at one thread, by a watchdog. */
+static void new_look(struct anr *s, struct tw_str name, int64_t at_ns, bool bare, uint64_t offset)
+{
+	struct tw_anr_line l = {.name = name, .attached = true};
+
+	drop_placeholder(s);
+	if (!new_dump(s, 0, at_ns, offset))
+		return;
+	add_thread(s, &l, offset);
+	s->placeholder = s->open;
+	s->bare = bare;
+}
+
+static void on_process(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	drop_placeholder(s);
+	s->in_process = true;
+	if (new_dump(s, l->pid, l->at_ns, line->offset))
+		s->model.dumps[s->model.n_dumps - 1].process = true;
+}
+
+static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+	uint32_t look = m->n_dumps < LOOK_BACK ? m->n_dumps : LOOK_BACK;
+
+	drop_placeholder(s);
+	s->in_process = true;
+	for (uint32_t i = 1; i <= look; i++)
+		if (m->dumps[m->n_dumps - i].pid == l->pid) {
+			s->channel_dump = m->n_dumps - i;
+			s->in_channels = true;
+			return;
+		}
+	if (new_dump(s, l->pid, l->at_ns, line->offset)) {
+		m->dumps[m->n_dumps - 1].process = true;
+		s->channel_dump = m->n_dumps - 1;
+		s->in_channels = s->channels_only = true;
+	}
+}
+
+static bool room_for_channel(struct anr *s)
+{
+	uint32_t want = s->cap_channels ? s->cap_channels * 2 : LOOK_BACK;
+	struct channel *list;
+
+	if (s->n_channels < s->cap_channels)
+		return true;
+	if (s->n_channels >= MAX_CHANNELS)
+		return false;
+	list = tw_arena_alloc(s->arena, want, sizeof *list);
+	if (!list) {
+		s->model.no_memory = true;
+		return false;
+	}
+	if (s->n_channels)
+		memcpy(list, s->channels, s->n_channels * sizeof *list);
+	s->channels = list;
+	s->cap_channels = want;
+	return true;
+}
+
+static void on_channel(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+
+	if (!s->in_channels || !room_for_channel(s))
+		return;
+	if (s->channels_only && s->channel_dump == m->n_dumps - 1)
+		(void)tw_anr_add_thread(
+		        m, &(struct tw_anr_line){.sys_tid = l->sys_tid}, line->offset);
+	s->channels[s->n_channels++] = (struct channel){
+	        l->sys_tid, s->channel_dump, tw_anr_text(m, l->text, line->offset)};
+}
+
+static void on_fact(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+	bool of_file = tw_anr_fact_of_file(l->fact) || m->n_dumps == 0;
+	uint32_t *fact = of_file ? &m->facts[l->fact] : &m->dumps[m->n_dumps - 1].facts[l->fact];
+
+	if (!of_file && s->in_channels)
+		fact = &m->dumps[s->channel_dump].facts[l->fact];
+	if (!*fact)
+		*fact = tw_anr_text(m, l->text, line->offset);
+}
+
+static void on_thread(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	drop_placeholder(s);
+	if (s->model.n_dumps == 0 || (l->tid == 1 && s->has_first && !s->in_process))
+		if (!new_dump(s, 0, s->log_ns, line->offset))
+			return;
+	s->bare = false;
+	add_thread(s, l, line->offset);
+}
+
+static void on_ids(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)line;
+	last_thread(s)->sys_tid = l->sys_tid;
+	last_thread(s)->nice = l->nice;
+}
+
+static void on_times(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr_thread *t = last_thread(s);
+
+	(void)line;
+	t->sched_state = l->text.len ? l->text.ptr[0] : 0;
+	t->run_ns = l->run_ns;
+	t->queue_ns = l->queue_ns;
+	t->user_ticks = l->user_ticks;
+	t->kernel_ticks = l->kernel_ticks;
+}
+
+/* A last line that the input cut short would give a name that nobody has. */
+static bool is_cut(const struct tw_line *line)
+{
+	return !line->ended && line->text.len && line->text.ptr[line->text.len - 1] != ')';
+}
+
+static void on_frame(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	if (is_cut(line))
+		return;
+	if (l->kind != TW_ANR_BARE_AT || s->bare)
+		(void)tw_anr_add_frame(&s->model, l, line->offset);
+}
+
+static void on_lock(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	if (last_thread(s)->n_frames)
+		(void)tw_anr_add_lock(&s->model, l, line->offset);
+}
+
+/* ART prints a frame that repeats itself three times, and then that it was repeated as often as
+ * there are more of them, less one. */
+static void on_repeated(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	const struct tw_anr *m = &s->model;
+	uint32_t n = last_thread(s)->n_frames;
+	const struct tw_anr_frame *f = m->frames + m->n_frames;
+	bool three = n >= 3 && f[-2].name == f[-1].name && f[-3].name == f[-1].name;
+
+	if (n)
+		(void)tw_anr_repeat_frame(&s->model,
+		        l->number < UINT32_MAX ? l->number + three : UINT32_MAX, line->offset);
+}
+
+static void on_blank(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)l, (void)line;
+	s->open = last_thread(s)->n_frames == 0;
+}
+
+static void on_exception(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+
+	if (s->in_process)
+		return;
+	if (!l->number) {
+		s->open = false; /* frames of something else */
+		return;
+	}
+	if (!m->facts[TW_ANR_FACT_reason])
+		m->facts[TW_ANR_FACT_reason] =
+		        tw_anr_text(m, l->text.len ? l->text : line->text, line->offset);
+	new_look(s, TW_STR("main"), s->log_ns, false, line->offset);
+}
+
+static void on_cause(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+	struct tw_anr_line thread = {.name = l->name, .text = l->text, .attached = true};
+
+	if (s->in_process)
+		return;
+	if (l->name.len == 0) {
+		s->open = false;
+		return;
+	}
+	if (m->n_dumps == 0) {
+		new_look(s, l->name, s->log_ns, false, line->offset);
+	} else if (s->placeholder && last_thread(s)->n_frames == 0) {
+		last_thread(s)->name = tw_anr_text(m, l->name, line->offset);
+		s->open = true;
+	} else {
+		s->placeholder = false;
+		add_thread(s, &thread, line->offset);
+		return;
+	}
+	if (s->open)
+		last_thread(s)->state = tw_anr_text(m, l->text, line->offset);
+}
+
+static bool has_thread(const struct anr *s, struct tw_str name)
+{
+	const struct tw_anr *m = &s->model;
+	const struct tw_anr_dump *d = &m->dumps[m->n_dumps - 1];
+
+	for (uint32_t i = 0; i < d->n_threads && i < LOOK_BACK; i++)
+		if (tw_str_eq(tw_anr_str(m, m->threads[d->thread + i].name), name))
+			return true;
+	return d->n_threads >= LOOK_BACK;
+}
+
+static void on_stack_of(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr_line thread = {.name = l->name, .attached = true};
+
+	if (s->in_process)
+		return;
+	if (s->model.n_dumps == 0 || has_thread(s, l->name)) {
+		new_look(s, l->name, s->log_ns, true, line->offset);
+		return;
+	}
+	s->placeholder = false;
+	add_thread(s, &thread, line->offset);
+	s->bare = true;
+}
+
+static void on_load(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	struct tw_anr *m = &s->model;
+
+	if (m->facts[TW_ANR_FACT_cpu] && m->n_loads < TW_ANR_MAX_LOADS)
+		m->loads[m->n_loads++] = tw_anr_text(m, l->text, line->offset);
+}
+
+static void on_end(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)l, (void)line;
+	s->open = s->in_process = s->in_channels = false;
+}
+
+static void on_dumping(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)line;
+	s->model.dumping_pid = l->pid;
+}
+
+static void on_moment(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	if (!s->in_process)
+		new_look(s, TW_STR("main"), l->at_ns, true, line->offset);
+}
+
+static void on_other(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)l;
+	if (s->open && line->text.len && line->text.ptr[0] == ' ')
+		s->model.sink->ops->repair(
+		        s->model.sink, TW_REPAIR_line_malformed, line->offset, 1);
+}
+
+typedef void (*handler)(struct anr *, const struct tw_anr_line *, const struct tw_line *);
+
+static const handler heads[TW_ANR_KINDS] = {
+        [TW_ANR_OTHER] = on_other,
+        [TW_ANR_PROCESS] = on_process,
+        [TW_ANR_CHANNELS] = on_channels,
+        [TW_ANR_END] = on_end,
+        [TW_ANR_DUMPING] = on_dumping,
+        [TW_ANR_FACT] = on_fact,
+        [TW_ANR_LOAD] = on_load,
+        [TW_ANR_THREAD] = on_thread,
+        [TW_ANR_CHANNEL] = on_channel,
+        [TW_ANR_EXCEPTION] = on_exception,
+        [TW_ANR_CAUSE] = on_cause,
+        [TW_ANR_STACK_OF] = on_stack_of,
+        [TW_ANR_MOMENT] = on_moment,
+};
+
+/* Of a thread that takes lines. */
+static const handler stack_lines[TW_ANR_KINDS] = {
+        [TW_ANR_BLANK] = on_blank,
+        [TW_ANR_IDS] = on_ids,
+        [TW_ANR_TIMES] = on_times,
+        [TW_ANR_AT] = on_frame,
+        [TW_ANR_BARE_AT] = on_frame,
+        [TW_ANR_NATIVE] = on_frame,
+        [TW_ANR_KERNEL] = on_frame,
+        [TW_ANR_LOCK] = on_lock,
+        [TW_ANR_REPEATED] = on_repeated,
+};
+
+static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)
+{
+	struct anr *s = arg;
+	struct tw_anr_line l = tw_anr_line_parse(line->text);
+
+	if (l.at_ns >= 0 && l.kind != TW_ANR_PROCESS && l.kind != TW_ANR_CHANNELS)
+		s->log_ns = l.at_ns;
+	if (heads[l.kind])
+		heads[l.kind](s, &l, line);
+	else if (s->open && stack_lines[l.kind])
+		stack_lines[l.kind](s, &l, line);
+	if (s->model.no_memory)
+		return tw_fail(err, TW_NOMEM, line->offset, "no memory for the threads of a dump");
+	return TW_OK;
+}
+
+/* --- the end --- */
+
+static int by_thread(const void *pa, const void *pb)
+{
+	const struct channel *a = pa;
+	const struct channel *b = pb;
+
+	if (a->dump != b->dump)
+		return a->dump < b->dump ? -1 : 1;
+	return a->sys_tid < b->sys_tid ? -1 : a->sys_tid > b->sys_tid;
+}
+
+static uint32_t channel_of(const struct anr *s, uint32_t dump, uint64_t sys_tid)
+{
+	const struct channel wanted = {sys_tid, dump, 0};
+	uint32_t low = 0;
+	uint32_t high = s->n_channels;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (by_thread(&s->channels[mid], &wanted) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == s->n_channels || by_thread(&s->channels[low], &wanted) != 0)
+		return 0;
+	return s->channels[low].text;
+}
+
+static void join_channels(struct anr *s)
+{
+	struct tw_anr *m = &s->model;
+
+	if (s->n_channels)
+		qsort(s->channels, s->n_channels, sizeof *s->channels, by_thread);
+	for (uint32_t d = 0; d < m->n_dumps; d++)
+		for (uint32_t i = 0; i < m->dumps[d].n_threads; i++) {
+			struct tw_anr_thread *t = &m->threads[m->dumps[d].thread + i];
+
+			t->channel = t->sys_tid ? channel_of(s, d, t->sys_tid) : 0;
+		}
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct anr *s = state;
+
+	s->arena = a;
+	s->log_ns = -1;
+	if (!tw_lines_init(&s->lines, a, LINE_MAX_BYTES, each_line, s) ||
+	        !tw_anr_init(&s->model, a, limits, sink))
+		return tw_fail(err, TW_NOMEM, 0, "no memory to read a dump");
+	return TW_OK;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct anr *s = state;
+
+	return tw_lines_push(&s->lines, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct anr *s = state;
+	struct tw_anr *m = &s->model;
+	enum tw_status st = tw_lines_finish(&s->lines, err);
+
+	if (st != TW_OK)
+		return st;
+	drop_placeholder(s);
+	join_channels(s);
+	if (m->n_threads == 0 && s->n_channels == 0 && !m->facts[TW_ANR_FACT_subject] &&
+	        !m->facts[TW_ANR_FACT_reason] && !m->facts[TW_ANR_FACT_what])
+		return tw_fail(err, TW_CORRUPT, 0,
+		        "an ANR report without a thread, a waiting channel or a reason that can be "
+		        "read");
+	if (s->in_process && !cut)
+		m->sink->ops->repair(m->sink, TW_REPAIR_input_truncated, s->lines.offset, 1);
+	return tw_anr_tell(m, err);
+}
+
+const struct tw_format tw_format_anr = {
+        .name = "anr",
+        .title = "ANR report",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct anr),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};

@@ -1,0 +1,533 @@
+#include "formats/anr_judge.h"
+
+#include <string.h>
+
+#include "formats/anr_scan.h"
+
+enum { NAME_BYTES = 160 };
+
+static const char *const end_words[TW_ANR_ENDS] = {
+        [TW_ANR_NO_STACK] = "no_stack",
+        [TW_ANR_IDLE] = "idle",
+        [TW_ANR_RUNS] = "running",
+        [TW_ANR_CALLS_NATIVE] = "native",
+        [TW_ANR_IO] = "io",
+        [TW_ANR_BINDER] = "binder",
+        [TW_ANR_SLEEPS] = "sleeping",
+        [TW_ANR_WAITS] = "waiting",
+        [TW_ANR_GC] = "gc",
+        [TW_ANR_LOCK_UNKNOWN] = "lock_unknown",
+        [TW_ANR_HOLDER_GONE] = "holder_gone",
+        [TW_ANR_DEADLOCK] = "deadlock",
+        [TW_ANR_POSSIBLE_DEADLOCK] = "possible_deadlock",
+};
+
+/* What a thread does, to stand before the name of a method; "" needs none. */
+static const char *const phrases[TW_ANR_ENDS] = {
+        [TW_ANR_NO_STACK] = "has no stack in the dump",
+        [TW_ANR_IDLE] = "waits for its next message",
+        [TW_ANR_RUNS] = "runs ",
+        [TW_ANR_CALLS_NATIVE] = "runs ",
+        [TW_ANR_IO] = "runs ",
+        [TW_ANR_BINDER] = "waits for another process in ",
+        [TW_ANR_SLEEPS] = "sleeps in ",
+        [TW_ANR_WAITS] = "waits in ",
+        [TW_ANR_GC] = "waits for the garbage collector in ",
+        [TW_ANR_LOCK_UNKNOWN] = "waits for a lock whose holder is not seen, in ",
+};
+
+const char *tw_anr_end_word(enum tw_anr_end end)
+{
+	return end_words[end];
+}
+
+struct judge {
+	const struct tw_anr *m;
+	const struct tw_anr_dump *d;
+	struct tw_anr_finding *f;
+	const struct tw_anr_thread *threads; /* of the dump */
+	int64_t waited_ms;                   /* -1: not known of this dump */
+	bool no_memory;
+};
+
+/* --- pieces of the sentence --- */
+
+static const char *text(struct judge *j, char *s)
+{
+	if (!s)
+		j->no_memory = true;
+	return s ? s : "";
+}
+
+/* Not more than fits a sentence, whole characters. */
+static struct tw_str clip(struct tw_str s)
+{
+	if (s.len <= NAME_BYTES)
+		return s;
+	s.len = NAME_BYTES;
+	while (s.len && ((unsigned char)s.ptr[s.len] & 0xC0) == 0x80)
+		s.len--;
+	return s;
+}
+
+/* "Class.method" of "a.b.Class.method", "Lock" of "a.b.Lock". */
+static struct tw_str last_parts(struct tw_str name, unsigned parts)
+{
+	size_t at = name.len;
+
+	while (at && parts) {
+		at--;
+		parts -= name.ptr[at] == '.';
+	}
+	name = tw_anr_from(name, parts ? 0 : at + 1);
+	return clip(name);
+}
+
+#define ARG(s) (int)(s).len, (s).ptr
+
+static const char *thread_word(struct judge *j, uint32_t i)
+{
+	const struct tw_anr_thread *t = &j->threads[i];
+	struct tw_str name = clip(tw_anr_str(j->m, t->name));
+
+	if (i == j->f->main)
+		return "main";
+	if (name.len == 0)
+		return text(j, tw_arena_printf(j->m->arena, "thread %llu",
+		                       (unsigned long long)(t->tid ? t->tid : t->sys_tid)));
+	return text(j, tw_arena_printf(j->m->arena, "%.*s", ARG(name)));
+}
+
+static const char *frame_word(struct judge *j, const struct tw_anr_thread *t)
+{
+	const struct tw_anr *m = j->m;
+	uint32_t telling = tw_anr_telling_frame(m, t);
+	uint32_t app = tw_anr_app_frame(m, t);
+	struct tw_str name, caller;
+
+	if (telling == TW_ANR_NO_INDEX)
+		return "";
+	name = tw_anr_str(m, m->frames[telling].name);
+	if (m->frames[telling].kind == TW_ANR_JAVA)
+		name = last_parts(name, 2);
+	name = clip(name);
+	if (app == TW_ANR_NO_INDEX || app == telling)
+		return text(j, tw_arena_printf(m->arena, "%.*s", ARG(name)));
+	caller = last_parts(tw_anr_str(m, m->frames[app].name), 2);
+	return text(j, tw_arena_printf(m->arena, "%.*s for %.*s", ARG(name), ARG(caller)));
+}
+
+static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end end)
+{
+	const char *frame = frame_word(j, &j->threads[thread]);
+	bool needs_frame = phrases[end][strlen(phrases[end]) - 1] == ' ';
+
+	return text(
+	        j, tw_arena_printf(j->m->arena, "%s%s", phrases[end], needs_frame ? frame : ""));
+}
+
+static const char *lock_words(struct judge *j, uint32_t thread)
+{
+	int32_t at = j->f->graph.edges[thread].lock;
+	const struct tw_anr *m = j->m;
+	struct tw_str type;
+	bool of_class;
+
+	if (at < 0 || j->threads[thread].n_locks == 0)
+		return "a lock";
+	type = tw_anr_str(m, m->locks[j->threads[0].lock + (uint32_t)at].type);
+	of_class = tw_anr_eat(&type, "java.lang.Class<");
+	if (of_class && type.len && type.ptr[type.len - 1] == '>')
+		type.len--;
+	type = last_parts(type, 1);
+	if (type.len == 0)
+		return "a lock";
+	return text(j, tw_arena_printf(m->arena, "%s of %.*s",
+	                       of_class ? "the class lock" : "a lock", ARG(type)));
+}
+
+/* "5 s", "1.5 s", "20 ms"; "" when unknown. */
+static const char *duration(struct judge *j)
+{
+	int64_t ms = j->waited_ms;
+
+	if (ms < 0)
+		return "";
+	if (ms < 1000)
+		return text(j, tw_arena_printf(j->m->arena, " %lld ms", (long long)ms));
+	if (ms % 1000 < 50 || ms >= 100000)
+		return text(j, tw_arena_printf(j->m->arena, " %lld s", (long long)(ms / 1000)));
+	return text(j, tw_arena_printf(j->m->arena, " %lld.%lld s", (long long)(ms / 1000),
+	                       (long long)(ms % 1000 / 100)));
+}
+
+/* --- the sentence --- */
+
+static const char *without_chain(struct judge *j)
+{
+	const char *waited = duration(j);
+	const char *does = doing_words(j, j->f->main, j->f->end);
+
+	if (j->f->end == TW_ANR_IDLE)
+		return "main was idle when the dump was taken: what kept it busy was over by then";
+	if (j->f->end == TW_ANR_NO_STACK)
+		return "the report has no stack of the main thread";
+	if (*waited && j->f->end != TW_ANR_LOCK_UNKNOWN)
+		return text(j, tw_arena_printf(j->m->arena, "main did not respond for%s: it %s",
+		                       waited, does));
+	return text(j, tw_arena_printf(j->m->arena, "main %s", does));
+}
+
+/* What the holder that main waits for does, and so on to the end. */
+static const char *rest_of_chain(struct judge *j)
+{
+	const struct tw_anr_finding *f = j->f;
+	uint32_t holder = f->chain[1];
+	uint32_t last = f->chain[f->n_chain - 1];
+
+	if (f->n_chain == 2)
+		return doing_words(j, holder, f->end);
+	if (f->n_chain > 3)
+		return text(j,
+		        tw_arena_printf(j->m->arena, "waits for %s; %u threads further on, %s %s",
+		                lock_words(j, holder), f->n_chain - 2, thread_word(j, last),
+		                doing_words(j, last, f->end)));
+	return text(j,
+	        tw_arena_printf(j->m->arena, "waits for %s held by %s, which %s",
+	                lock_words(j, holder), thread_word(j, last), doing_words(j, last, f->end)));
+}
+
+static const char *gone_words(struct judge *j)
+{
+	const struct tw_anr_finding *f = j->f;
+	uint32_t last = f->chain[f->n_chain - 1];
+	const struct tw_anr_lock *l =
+	        &j->m->locks[j->threads[0].lock + (uint32_t)f->graph.edges[last].lock];
+
+	return text(j, tw_arena_printf(j->m->arena,
+	                       "%s waits%s for %s held by thread %llu, which the dump does not "
+	                       "have",
+	                       thread_word(j, last), last == f->main ? duration(j) : "",
+	                       lock_words(j, last), (unsigned long long)l->holder));
+}
+
+static const char *deadlock_words(struct judge *j)
+{
+	const struct tw_anr_finding *f = j->f;
+	const struct tw_anr_graph *g = &f->graph;
+	uint32_t cycle = g->cycle_of[f->culprit];
+	uint32_t holder = f->chain[1];
+	uint32_t next = (uint32_t)g->edges[holder].to;
+	const char *head = f->end == TW_ANR_DEADLOCK ? "deadlock" : "possible deadlock";
+	const char *tail = "";
+
+	if (g->cycles[cycle - 1].n > 2)
+		tail = text(j, tw_arena_printf(j->m->arena, ", in a ring of %u threads",
+		                       g->cycles[cycle - 1].n));
+	return text(j, tw_arena_printf(j->m->arena,
+	                       "%s: main waits%s for %s held by %s, which waits for %s held by "
+	                       "%s%s",
+	                       head, duration(j), lock_words(j, f->main), thread_word(j, holder),
+	                       lock_words(j, holder), thread_word(j, next), tail));
+}
+
+static const char *sentence(struct judge *j)
+{
+	const struct tw_anr_finding *f = j->f;
+
+	if (f->main == TW_ANR_NO_INDEX)
+		return "the report has no stack of the main thread";
+	if (f->end == TW_ANR_HOLDER_GONE)
+		return gone_words(j);
+	if (f->n_chain < 2)
+		return without_chain(j);
+	if (f->end == TW_ANR_DEADLOCK || f->end == TW_ANR_POSSIBLE_DEADLOCK)
+		return deadlock_words(j);
+	return text(j, tw_arena_printf(j->m->arena, "main waits%s for %s held by %s, which %s",
+	                       duration(j), lock_words(j, f->main), thread_word(j, f->chain[1]),
+	                       rest_of_chain(j)));
+}
+
+/* --- one dump --- */
+
+static uint32_t main_of(const struct tw_anr *m, const struct tw_anr_dump *d)
+{
+	uint32_t first = TW_ANR_NO_INDEX;
+	uint32_t named = TW_ANR_NO_INDEX;
+
+	for (uint32_t i = 0; i < d->n_threads; i++) {
+		const struct tw_anr_thread *t = &m->threads[d->thread + i];
+
+		if (d->pid && t->sys_tid == d->pid)
+			return i;
+		if (t->tid == 1 && first == TW_ANR_NO_INDEX)
+			first = i;
+		if (named == TW_ANR_NO_INDEX && tw_str_eq(tw_anr_str(m, t->name), TW_STR("main")))
+			named = i;
+	}
+	return first != TW_ANR_NO_INDEX ? first : named;
+}
+
+static void follow(struct judge *j)
+{
+	struct tw_anr_finding *f = j->f;
+	const struct tw_anr_graph *g = &f->graph;
+	uint32_t last, cycle;
+
+	f->n_chain = tw_anr_chain(g, f->main, f->chain, TW_ANR_CHAIN_MAX);
+	f->culprit = g->ends[f->main];
+	cycle = g->cycle_of[f->culprit];
+	last = f->culprit;
+	if (cycle)
+		f->end = g->cycles[cycle - 1].certain ? TW_ANR_DEADLOCK : TW_ANR_POSSIBLE_DEADLOCK;
+	else if (g->edges[last].to == TW_ANR_GONE)
+		f->end = TW_ANR_HOLDER_GONE;
+	else
+		f->end = tw_anr_doing(
+		        j->m, &j->threads[last], g->edges[last].lock >= 0, last == f->main);
+}
+
+/* Hash of who is to blame: in a deadlock all of the ring, in any order. */
+static uint64_t cluster_of(const struct judge *j)
+{
+	const struct tw_anr_finding *f = j->f;
+	const struct tw_anr_graph *g = &f->graph;
+	uint32_t cycle = g->cycle_of[f->culprit];
+	uint64_t h = 0;
+
+	if (!cycle)
+		return tw_anr_stack_hash(j->m, &j->threads[f->culprit]) * 31 + f->end;
+	for (uint32_t i = 0, at = f->culprit; i < g->cycles[cycle - 1].n; i++) {
+		h += tw_anr_stack_hash(j->m, &j->threads[at]);
+		at = (uint32_t)g->edges[at].to;
+	}
+	return h * 31 + f->end;
+}
+
+/* Classes of the locks that main waits for, in the order of the chain. */
+static uint64_t add_locks(const struct judge *j, uint64_t h)
+{
+	const struct tw_anr_finding *f = j->f;
+
+	for (uint32_t i = 0; i < f->n_chain; i++) {
+		int32_t lock = f->graph.edges[f->chain[i]].lock;
+		struct tw_str type = {"", 0};
+
+		if (lock >= 0)
+			type = tw_anr_str(
+			        j->m, j->m->locks[j->threads[0].lock + (uint32_t)lock].type);
+		for (size_t k = 0; k < type.len; k++)
+			h = (h ^ (unsigned char)type.ptr[k]) * 0x100000001B3u;
+	}
+	return h;
+}
+
+static bool draw(struct judge *j)
+{
+	const struct tw_anr *m = j->m;
+	uint32_t n = j->d->n_threads;
+	struct tw_anr_node *nodes = tw_arena_alloc(m->arena, (size_t)n + 1, sizeof *nodes);
+	uint32_t first = n ? j->threads[0].lock : 0;
+	uint32_t n_locks = 0;
+
+	if (!nodes)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		nodes[i] = (struct tw_anr_node){
+		        j->threads[i].tid, tw_anr_blocked(tw_anr_str(m, j->threads[i].state))};
+		n_locks += j->threads[i].n_locks;
+	}
+	return tw_anr_graph(
+	        m->arena, nodes, n, n_locks ? m->locks + first : NULL, n_locks, &j->f->graph);
+}
+
+static bool judge_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summary *s)
+{
+	struct tw_anr_finding *f = &s->findings[dump];
+	struct judge j = {.m = m, .d = &m->dumps[dump], .f = f, .waited_ms = -1};
+
+	j.threads = m->threads + j.d->thread;
+	if (dump == s->blamed)
+		j.waited_ms = s->waited_ms;
+	if (!draw(&j))
+		return false;
+	if (f->main != TW_ANR_NO_INDEX) {
+		f->main_frame = tw_anr_app_frame(m, &j.threads[f->main]);
+		follow(&j);
+		f->cluster = add_locks(&j, cluster_of(&j));
+	}
+	f->verdict = sentence(&j);
+	return !j.no_memory;
+}
+
+/* --- the report --- */
+
+static const struct {
+	const char *word, *kind;
+} kinds[] = {
+        {"Input dispatching timed out", "input"},
+        {"keyDispatchingTimedOut", "input"},
+        {"Broadcast of", "broadcast"},
+        {"did not then call Service.startForeground", "foreground_service"},
+        {"startForegroundService", "foreground_service"},
+        {"xecuting service", "service"},
+        {"ontentProvider", "provider"},
+        {"onStartJob", "job"},
+        {"onStopJob", "job"},
+        {"WATCHDOG", "watchdog"},
+        {"Blocked in", "watchdog"},
+        {"Application Not Responding", "watchdog"},
+        {"ANR detected", "watchdog"},
+};
+
+static const char *kind_of(struct tw_str reason)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (tw_anr_find(reason, kinds[i].word) < reason.len)
+			return kinds[i].kind;
+	return "unknown";
+}
+
+/* "Waited 5008ms", "for at least 5000 ms", "head age: 5523.1ms" */
+static int64_t waited_of(struct tw_str reason)
+{
+	static const char *const words[] = {"aited ", "at least ", "head age: "};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t at = tw_anr_find(reason, words[i]);
+		struct tw_str rest = tw_anr_from(reason, at);
+		uint64_t ms, part;
+
+		if (!tw_anr_eat(&rest, words[i]) || !tw_anr_eat_number(&rest, &ms) ||
+		        ms > INT32_MAX)
+			continue;
+		if (tw_anr_eat(&rest, "."))
+			(void)tw_anr_eat_number(&rest, &part);
+		rest = tw_anr_skip_blanks(rest);
+		if (tw_anr_eat(&rest, "ms"))
+			return (int64_t)ms;
+	}
+	return -1;
+}
+
+static void read_reason(const struct tw_anr *m, struct tw_anr_summary *s)
+{
+	static const enum tw_anr_fact tries[] = {
+	        TW_ANR_FACT_subject, TW_ANR_FACT_reason, TW_ANR_FACT_watchdog, TW_ANR_FACT_what};
+	struct tw_str reason = {"", 0};
+
+	for (size_t i = 0; reason.len == 0 && i < sizeof tries / sizeof *tries; i++)
+		reason = tw_anr_str(m, m->facts[tries[i]]);
+	s->reason = reason;
+	s->kind = kind_of(reason);
+	s->waited_ms = waited_of(reason);
+}
+
+/* The dump that the report is about: of the process that was asked for, else the first with a
+ * main thread, else the first with threads. */
+static uint32_t blamed(const struct tw_anr *m, const struct tw_anr_summary *s)
+{
+	uint32_t with_main = TW_ANR_NO_INDEX;
+	uint32_t with_threads = TW_ANR_NO_INDEX;
+
+	for (uint32_t i = 0; i < m->n_dumps; i++) {
+		bool has_main = s->findings[i].main != TW_ANR_NO_INDEX;
+
+		if (m->dumping_pid && m->dumps[i].pid == m->dumping_pid && has_main)
+			return i;
+		if (has_main && with_main == TW_ANR_NO_INDEX)
+			with_main = i;
+		if (m->dumps[i].n_threads && with_threads == TW_ANR_NO_INDEX)
+			with_threads = i;
+	}
+	return with_main != TW_ANR_NO_INDEX ? with_main : with_threads;
+}
+
+static uint32_t look_frame(const struct tw_anr *m, const struct tw_anr_summary *s, uint32_t dump)
+{
+	const struct tw_anr_finding *f = &s->findings[dump];
+
+	if (m->dumps[dump].process || f->main == TW_ANR_NO_INDEX)
+		return TW_ANR_NO_INDEX;
+	if (f->main_frame != TW_ANR_NO_INDEX)
+		return f->main_frame;
+	return tw_anr_telling_frame(m, &m->threads[m->dumps[dump].thread + f->main]);
+}
+
+/* Of looks at intervals: the frame that main stood in most often. */
+static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_t span_ns)
+{
+	uint32_t *counts = tw_arena_zalloc(m->arena, m->n_texts, sizeof *counts);
+	uint32_t best = 0;
+	uint32_t n = 0;
+	struct tw_str name;
+
+	if (!counts)
+		return false;
+	for (uint32_t i = 0; i < m->n_dumps; i++) {
+		uint32_t frame = look_frame(m, s, i);
+
+		if (frame == TW_ANR_NO_INDEX)
+			continue;
+		n++;
+		if (++counts[m->frames[frame].name] > counts[best]) {
+			best = m->frames[frame].name;
+			s->blamed = i;
+		}
+	}
+	if (n < 2 || best == 0)
+		return true;
+	s->looks = true;
+	name = last_parts(tw_anr_str(m, best), 2);
+	s->end = s->findings[s->blamed].end;
+	s->cluster = s->findings[s->blamed].cluster;
+	s->verdict = tw_arena_printf(
+	        m->arena, "main stood in %.*s in %u of %u samples", ARG(name), counts[best], n);
+	if (s->verdict && span_ns >= 100000000)
+		s->verdict = tw_arena_printf(m->arena, "%s over %lld.%lld s", s->verdict,
+		        (long long)(span_ns / 1000000000), (long long)(span_ns / 100000000 % 10));
+	return s->verdict != NULL;
+}
+
+static int64_t span_of(const struct tw_anr *m)
+{
+	int64_t first = -1;
+	int64_t last = -1;
+
+	for (uint32_t i = 0; i < m->n_dumps; i++) {
+		if (first < 0)
+			first = m->dumps[i].at_ns;
+		if (m->dumps[i].at_ns > last)
+			last = m->dumps[i].at_ns;
+	}
+	return first >= 0 ? last - first : 0;
+}
+
+bool tw_anr_judge(const struct tw_anr *m, struct tw_anr_summary *ret)
+{
+	struct tw_anr_summary s = {.blamed = TW_ANR_NO_INDEX, .kind = "unknown"};
+
+	s.findings = tw_arena_alloc(m->arena, (size_t)m->n_dumps + 1, sizeof *s.findings);
+	if (!s.findings)
+		return false;
+	read_reason(m, &s);
+	for (uint32_t i = 0; i < m->n_dumps; i++)
+		s.findings[i] = (struct tw_anr_finding){.main = main_of(m, &m->dumps[i]),
+		        .culprit = TW_ANR_NO_INDEX,
+		        .main_frame = TW_ANR_NO_INDEX};
+	s.blamed = blamed(m, &s);
+	for (uint32_t i = 0; i < m->n_dumps; i++)
+		if (!judge_dump(m, i, &s))
+			return false;
+	s.verdict = "the report has no stack of the main thread";
+	if (s.blamed != TW_ANR_NO_INDEX) {
+		s.verdict = s.findings[s.blamed].verdict;
+		s.end = s.findings[s.blamed].end;
+		s.cluster = s.findings[s.blamed].cluster;
+		if (m->n_dumps > 1 && !m->dumps[s.blamed].process &&
+		        !judge_looks(m, &s, span_of(m)))
+			return false;
+	}
+	*ret = s;
+	return true;
+}

@@ -1,0 +1,232 @@
+/*
+ * anr_stack.c - what one stack of an ANR report says: whose frames they are, what the
+ * thread does, and a hash that stays when lines and addresses move.
+ */
+#include "formats/anr_judge.h"
+#include "formats/anr_scan.h"
+
+enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };
+
+/* Packages of the platform and of the libraries that come with nearly every application. */
+static const char *const platform[] = {"java.", "javax.", "android.", "androidx.", "com.android.",
+        "dalvik.", "sun.", "jdk.", "libcore.", "kotlin.", "kotlinx.", "com.google.android.",
+        "org.apache.harmony.", "org.json.", "org.xmlpull.", "com.github.anrwatchdog."};
+
+/* How a thread waits, which says nothing of what for. */
+static const char *const plumbing[] = {"java.lang.Object.wait", "java.lang.Thread.sleep",
+        "java.lang.Thread.parkFor", "java.lang.Thread.join", "sun.misc.Unsafe.park",
+        "jdk.internal.misc.Unsafe.park", "java.util.concurrent.", "libcore.io.",
+        "android.system.Os.", "android.os.BinderProxy.transact", "java.lang.Daemons"};
+
+static const char *const input_output[] = {"libcore.io.", "java.io.", "java.nio.", "sun.nio.",
+        "java.net.", "android.system.Os.", "android.database.sqlite.", "java.util.zip.",
+        "android.app.SharedPreferencesImpl", "com.android.okhttp."};
+
+static bool begins(struct tw_str name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (tw_anr_eat(&name, list[i]))
+			return true;
+	return false;
+}
+
+#define BEGINS(name, list) begins(name, list, sizeof(list) / sizeof *(list))
+
+static bool is_native_method(struct tw_str name)
+{
+	size_t dot = tw_anr_find_last(name, ".");
+	struct tw_str method = tw_anr_from(name, dot == name.len ? dot : dot + 1);
+
+	return tw_anr_eat(&method, "native") && method.len && method.ptr[0] >= 'A' &&
+	       method.ptr[0] <= 'Z';
+}
+
+static struct tw_str name_of(const struct tw_anr *m, uint32_t frame)
+{
+	return tw_anr_str(m, m->frames[frame].name);
+}
+
+uint32_t tw_anr_app_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
+{
+	for (uint32_t i = t->frame; i < t->frame + t->n_frames; i++)
+		if (m->frames[i].kind == TW_ANR_JAVA && !BEGINS(name_of(m, i), platform))
+			return i;
+	return TW_ANR_NO_INDEX;
+}
+
+static uint32_t top_java(const struct tw_anr *m, const struct tw_anr_thread *t)
+{
+	for (uint32_t i = t->frame; i < t->frame + t->n_frames; i++)
+		if (m->frames[i].kind == TW_ANR_JAVA)
+			return i;
+	return TW_ANR_NO_INDEX;
+}
+
+uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
+{
+	uint32_t top = top_java(m, t);
+
+	for (uint32_t i = t->frame; i < t->frame + t->n_frames; i++) {
+		struct tw_str name = name_of(m, i);
+
+		if (m->frames[i].kind == TW_ANR_JAVA && !BEGINS(name, plumbing) &&
+		        !is_native_method(name))
+			return i;
+	}
+	if (top != TW_ANR_NO_INDEX)
+		return top;
+	return t->n_frames ? t->frame : TW_ANR_NO_INDEX;
+}
+
+/* --- states --- */
+
+/* Small letters alone: "TimedWaiting", "TIMED_WAITING" and "timed waiting" are one. */
+static size_t fold(struct tw_str state, char *out, size_t cap)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < state.len && n + 1 < cap; i++) {
+		char c = state.ptr[i];
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		if (c >= 'a' && c <= 'z')
+			out[n++] = c;
+	}
+	out[n] = '\0';
+	return n;
+}
+
+static const struct {
+	const char *state;
+	enum tw_anr_end end;
+} states[] = {
+        /* the first that the folded state begins with */
+        {"blocked", TW_ANR_LOCK_UNKNOWN},
+        {"monitor", TW_ANR_LOCK_UNKNOWN},
+        {"waitingforlockinflation", TW_ANR_LOCK_UNKNOWN},
+        {"sleeping", TW_ANR_SLEEPS},
+        {"waitingforgc", TW_ANR_GC},
+        {"waitingperforminggc", TW_ANR_GC},
+        {"waitingweakgc", TW_ANR_GC},
+        {"timedwait", TW_ANR_WAITS},
+        {"wait", TW_ANR_WAITS},
+        {"native", TW_ANR_CALLS_NATIVE},
+        {"vmwait", TW_ANR_CALLS_NATIVE},
+};
+
+static enum tw_anr_end state_end(struct tw_str state)
+{
+	char folded[40];
+	struct tw_str s = {folded, fold(state, folded, sizeof folded)};
+
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		struct tw_str rest = s;
+
+		if (tw_anr_eat(&rest, states[i].state))
+			return states[i].end;
+	}
+	return TW_ANR_RUNS;
+}
+
+bool tw_anr_blocked(struct tw_str state)
+{
+	return state_end(state) == TW_ANR_LOCK_UNKNOWN;
+}
+
+static bool calls(const struct tw_anr *m, const struct tw_anr_thread *t, const char *what)
+{
+	for (uint32_t i = 0; i < t->n_frames && i < LOOK_FRAMES; i++)
+		if (tw_anr_find(name_of(m, t->frame + i), what) < name_of(m, t->frame + i).len)
+			return true;
+	return false;
+}
+
+static bool waits_for_message(
+        const struct tw_anr *m, const struct tw_anr_thread *t, struct tw_str top)
+{
+	if (top.len == 0)
+		return calls(m, t, "Looper::pollOnce");
+	return tw_anr_eat(&top, "android.os.MessageQueue.nativePollOnce") ||
+	       tw_anr_eat(&top, "android.os.MessageQueue.next");
+}
+
+/* By the method at the top, where the state does not tell. */
+static enum tw_anr_end by_method(enum tw_anr_end end, struct tw_str top)
+{
+	struct tw_str rest = top;
+
+	if (end == TW_ANR_SLEEPS || tw_anr_eat(&rest, "java.lang.Thread.sleep"))
+		return TW_ANR_SLEEPS;
+	if (BEGINS(top, input_output))
+		return TW_ANR_IO;
+	if (tw_anr_find(top, "Unsafe.park") < top.len || tw_anr_eat(&rest, "java.lang.Object.wait"))
+		return TW_ANR_WAITS;
+	return end;
+}
+
+enum tw_anr_end tw_anr_doing(
+        const struct tw_anr *m, const struct tw_anr_thread *t, bool wants_lock, bool is_main)
+{
+	enum tw_anr_end end = state_end(tw_anr_str(m, t->state));
+	uint32_t top = top_java(m, t);
+	struct tw_str name = top == TW_ANR_NO_INDEX ? TW_STR("") : name_of(m, top);
+
+	if (wants_lock)
+		return TW_ANR_LOCK_UNKNOWN;
+	if (t->n_frames == 0)
+		return TW_ANR_NO_STACK;
+	if (is_main && waits_for_message(m, t, name))
+		return TW_ANR_IDLE;
+	if (end == TW_ANR_LOCK_UNKNOWN || end == TW_ANR_GC)
+		return end;
+	if (calls(m, t, "BinderProxy.transact") || calls(m, t, "IPCThreadState::transact"))
+		return TW_ANR_BINDER;
+	return by_method(end, name);
+}
+
+/* --- clusters --- */
+
+static uint64_t add_byte(uint64_t h, char c)
+{
+	return (h ^ (unsigned char)c) * 0x100000001B3u;
+}
+
+/* Names that compilers number ("lambda$onCreate$0", "Main$2", "$$Lambda$14", "$r8$lambda$HASH",
+ * "libx.so+0x12") are hashed without what changes from build to build. */
+static uint64_t add_name(uint64_t h, struct tw_str name)
+{
+	size_t end = tw_anr_find(name, "$r8$lambda$");
+	bool numbered = false;
+
+	if (end < name.len)
+		name.len = end + 10;
+	name.len = tw_anr_find(name, "+0x");
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.ptr[i];
+
+		if (c == '$' || c == '.')
+			numbered = c == '$';
+		if (!(numbered && c >= '0' && c <= '9'))
+			h = add_byte(h, c);
+	}
+	return add_byte(h, '\n');
+}
+
+uint64_t tw_anr_stack_hash(const struct tw_anr *m, const struct tw_anr_thread *t)
+{
+	uint32_t app = tw_anr_app_frame(m, t);
+	uint64_t h = 0xCBF29CE484222325u;
+	unsigned n = 0;
+
+	for (uint32_t i = t->frame; i < t->frame + t->n_frames && n < HASHED_FRAMES; i++) {
+		struct tw_str name = name_of(m, i);
+
+		if (app != TW_ANR_NO_INDEX &&
+		        (m->frames[i].kind != TW_ANR_JAVA || BEGINS(name, platform)))
+			continue;
+		h = add_name(h, name);
+		n++;
+	}
+	return h;
+}

@@ -1,0 +1,316 @@
+/* ANR reports of all kinds, whole: what the document says of them, above all the verdict. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "anr_fixture.h"
+
+static void says(const char *text, const char *verdict, const char *end)
+{
+	struct anr_report r = anr_read_text(text);
+
+	assert_string_equal(anr_word(r.doc, "verdict"), verdict);
+	assert_string_equal(anr_word(r.doc, "end"), end);
+	anr_done(&r);
+}
+
+/* --- verdicts --- */
+
+static void test_verdict_of_a_holder(void **state)
+{
+	(void)state;
+	says("Subject: Input dispatching timed out (Waited 5003ms for x)\n" ANR_MAIN_WANTS
+	     "\"DB-writer\" prio=5 tid=2 Native\n"
+	     "  at android.database.sqlite.SQLiteConnection.nativeExecute(Native method)\n"
+	     "  at android.database.sqlite.SQLiteSession.execute(SQLiteSession.java:6)\n"
+	     "  - locked <0x01> (a a.b.Store)\n",
+	        "main waits 5 s for a lock of Store held by DB-writer, which runs "
+	        "SQLiteSession.execute",
+	        "io");
+	says(ANR_MAIN_WANTS
+	        "\"w\" prio=5 tid=2 Sleeping\n  at java.lang.Thread.sleep(Native method)\n"
+	        "  at a.b.Work.nap(Work.java:1)\n",
+	        "main waits for a lock of Store held by w, which sleeps in Work.nap", "sleeping");
+	says(ANR_MAIN_WANTS "\"w\" prio=5 tid=2 Native\n"
+	                    "  at android.os.BinderProxy.transactNative(Native method)\n"
+	                    "  at android.os.BinderProxy.transact(BinderProxy.java:5)\n"
+	                    "  at android.app.IActivityManager$Stub$Proxy.x(I.java:1)\n"
+	                    "  at a.b.Work.ask(Work.java:1)\n",
+	        "main waits for a lock of Store held by w, which waits for another process in "
+	        "IActivityManager$Stub$Proxy.x for Work.ask",
+	        "binder");
+	says(ANR_MAIN_WANTS,
+	        "main waits for a lock of Store held by thread 2, which the dump does not have",
+	        "holder_gone");
+}
+
+static void test_verdict_of_a_chain(void **state)
+{
+	(void)state;
+	says(ANR_MAIN_WANTS
+	        "\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"
+	        "  - waiting to lock <0x02> (a java.lang.Class<a.b.Two>) held by thread 3\n\n"
+	        "\"c\" prio=5 tid=3 Runnable\n  at a.b.C.c(C.java:1)\n",
+	        "main waits for a lock of Store held by b, which waits for the class lock of Two "
+	        "held "
+	        "by c, which runs C.c",
+	        "running");
+	says(ANR_MAIN_WANTS
+	        "\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"
+	        "  - waiting to lock <0x02> (a a.b.Two) held by thread 3\n\n"
+	        "\"c\" prio=5 tid=3 Blocked\n  at a.b.C.c(C.java:1)\n"
+	        "  - waiting to lock <0x03> (a a.b.Three) held by thread 4\n\n"
+	        "\"d\" prio=5 tid=4 Waiting\n  at java.lang.Object.wait(Native method)\n"
+	        "  at a.b.D.d(D.java:1)\n",
+	        "main waits for a lock of Store held by b, which waits for a lock of Two; 2 "
+	        "threads "
+	        "further on, d waits in D.d",
+	        "waiting");
+}
+
+static void test_verdict_of_a_deadlock(void **state)
+{
+	static const char text[] =
+	        ANR_MAIN_WANTS "\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"
+	                       "  - waiting to lock <0x02> (a a.b.Two) held by thread 1\n"
+	                       "  - locked <0x01> (a a.b.Store)\n";
+	struct anr_report r = anr_read_text(text);
+	json_t *cycle = json_array_get(json_object_get(anr_process(&r, 0), "cycles"), 0);
+	json_t *second = json_array_get(json_object_get(cycle, "threads"), 1);
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "verdict"),
+	        "deadlock: main waits for a lock of Store held by b, which waits for a lock of Two "
+	        "held by main");
+	assert_true(json_is_true(json_object_get(cycle, "certain")));
+	assert_int_equal(anr_number(cycle, "size"), 2);
+	assert_int_equal(anr_number(second, "thread"), 1);
+	assert_string_equal(anr_word(json_object_get(second, "wants"), "type"), "a.b.Two");
+	assert_string_equal(anr_word(json_object_get(second, "frame"), "name"), "a.b.B.b");
+	assert_int_equal(anr_count(anr_process(&r, 0), "chain"), 2);
+	anr_done(&r);
+	says("\"main\" prio=5 tid=1 Runnable\n  at a.b.Screen.draw(Screen.java:1)\n"
+	     "  - waiting to lock <0x01> (a a.b.Store) held by thread 2\n\n"
+	     "\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"
+	     "  - waiting to lock <0x02> (a a.b.Two) held by thread 1\n",
+	        "possible deadlock: main waits for a lock of Store held by b, which waits for a "
+	        "lock "
+	        "of Two held by main",
+	        "possible_deadlock");
+}
+
+static void test_verdict_of_main_alone(void **state)
+{
+	(void)state;
+	says("\"main\" prio=5 tid=1 Native\n"
+	     "  at android.os.MessageQueue.nativePollOnce(Native method)\n"
+	     "  at android.os.MessageQueue.next(MessageQueue.java:335)\n",
+	        "main was idle when the dump was taken: what kept it busy was over by then",
+	        "idle");
+	says("Reason: executing service a.b/.S, waited 20005ms\n"
+	     "\"main\" prio=5 tid=1 Runnable\n  at a.b.Work.sum(Work.java:1)\n",
+	        "main did not respond for 20 s: it runs Work.sum", "running");
+	says("\"main\" prio=5 tid=1 Waiting\n  at sun.misc.Unsafe.park(Native method)\n"
+	     "  at java.util.concurrent.locks.LockSupport.park(LockSupport.java:1)\n"
+	     "  at a.b.Work.get(Work.java:1)\n",
+	        "main waits in Work.get", "waiting");
+	says("\"main\" prio=5 tid=1 Blocked\n  at a.b.Work.get(Work.java:1)\n"
+	     "  - waiting to lock an unknown object\n",
+	        "main waits for a lock whose holder is not seen, in Work.get", "lock_unknown");
+	says("\"main\" prio=5 tid=1 WaitingForGcToComplete\n  at a.b.Work.get(Work.java:1)\n",
+	        "main waits for the garbage collector in Work.get", "gc");
+	says("Subject: x\n", "the report has no stack of the main thread", "no_stack");
+	says("\"other\" prio=5 tid=4 Native\n  at a.b.Work.get(Work.java:1)\n",
+	        "the report has no stack of the main thread", "no_stack");
+}
+
+/* --- forms of reports --- */
+
+static void test_dalvik(void **state)
+{
+	static const char text[] =
+	        "----- pid 701 at 2013-01-02 03:04:05 -----\nCmd line: a.b\n\nDALVIK THREADS:\n"
+	        "(mutexes: tll=0 tsl=0 tscl=0 ghl=0 hwl=0 hwll=0)\n\n"
+	        "\"main\" prio=5 tid=1 MONITOR\n"
+	        "  | group=\"main\" sCount=1 dsCount=0 obj=0x4001f1a8 self=0xce60\n"
+	        "  | sysTid=701 nice=0 sched=0/0 cgrp=apps handle=-1216532416\n"
+	        "  | schedstat=( 12 34 5 )\n"
+	        "  at a.b.Main.go(Main.java:~43)\n"
+	        "  - waiting to lock <0x41b5> (a a.b.L) held by tid=12 (Thread-112)\n"
+	        "  at dalvik.system.NativeStart.main(Native Method)\n\n"
+	        "\"Thread-112\" prio=5 tid=12 TIMED_WAIT\n"
+	        "  | sysTid=712 nice=0 sched=0/0 cgrp=apps handle=-1216532410\n"
+	        "  #00  pc 00020418  /system/lib/libc.so (__ioctl+8)\n"
+	        "  at java.lang.VMThread.sleep(Native Method)\n"
+	        "  at java.lang.Thread.sleep(Thread.java:1031)\n"
+	        "  at a.b.T.run(T.java:9)\n"
+	        "  - locked <0x41b5> (a a.b.L)\n\n----- end 701 -----\n";
+	struct anr_report r = anr_read_text(text);
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "end"), "waiting");
+	assert_string_equal(anr_word(anr_thread(&r, 0), "state"), "MONITOR");
+	assert_int_equal(anr_number(json_object_get(anr_thread(&r, 0), "wants"), "holder"), 1);
+	assert_int_equal(anr_number(anr_thread(&r, 0), "queue_ns"), 34);
+	assert_int_equal(anr_count(anr_thread(&r, 1), "frames"), 4);
+	assert_int_equal(event_log_repairs(&r.log), 0);
+	anr_done(&r);
+}
+
+static void test_play_console(void **state)
+{
+	static const char text[] =
+	        "Input dispatching timed out (Waited 5000ms)\n\n"
+	        "\"main\" tid=1 Blocked\n"
+	        "  #00  pc 0x00000000000a7ff8  /apex/lib64/bionic/libc.so (syscall+32)\n"
+	        "  at a.b.Main.go (Main.java:43)\n"
+	        "  - waiting to lock <0x0b> (a a.b.L) held by thread 12\n"
+	        "  at android.os.Handler.handleCallback (Handler.java:958)\n\n"
+	        "\"worker\" tid=12 Waiting\n"
+	        "  at java.lang.Object.wait (Native method)\n"
+	        "  at a.b.T.run (T.java:9)\n";
+	struct anr_report r = anr_read_text(text);
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "verdict"),
+	        "main waits for a lock of L held by worker, which waits in T.run");
+	assert_int_equal(anr_number(anr_thread(&r, 0), "track"), 1);
+	assert_int_equal(anr_number(anr_thread(&r, 1), "track"), 12);
+	anr_done(&r);
+}
+
+static void test_crashlytics(void **state)
+{
+	struct anr_report r =
+	        anr_read_text("# Crashlytics - Stack trace\n# Platform: android\n\n"
+	                      "main (native):tid=1 systid=31211 \n"
+	                      "#00 pc 0xc4188 libc.so (__epoll_pwait + 8) (BuildId: ab)\n"
+	                      "at android.os.MessageQueue.nativePollOnce(Native method)\n\n"
+	                      "Thread-4 (timed waiting):tid=25 systid=31300\n"
+	                      "at java.lang.Thread.sleep(Native method)\n");
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "end"), "idle");
+	assert_string_equal(anr_word(anr_thread(&r, 1), "name"), "Thread-4");
+	assert_int_equal(anr_number(anr_thread(&r, 1), "sys_tid"), 31300);
+	anr_done(&r);
+}
+
+static void test_anr_watchdog(void **state)
+{
+	static const char text[] =
+	        "com.github.anrwatchdog.ANRError: Application Not Responding for at least 5000 "
+	        "ms.\n"
+	        "Caused by: com.github.anrwatchdog.ANRError$$$_Thread: main (state = BLOCKED)\n"
+	        "\tat a.b.Main.go(Main.java:43)\n"
+	        "\tat android.os.Looper.loop(Looper.java:1)\n"
+	        "Caused by: com.github.anrwatchdog.ANRError$$$_Thread: Thread-5 (state = "
+	        "RUNNABLE)\n"
+	        "\tat a.b.T.run(T.java:9)\n"
+	        "\t... 3 more\n";
+	struct anr_report r = anr_read_text(text);
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "kind"), "watchdog");
+	assert_int_equal(anr_number(r.doc, "waited_ms"), 5000);
+	assert_int_equal(anr_count(r.doc, "processes"), 1);
+	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 2);
+	assert_string_equal(anr_word(anr_thread(&r, 0), "state"), "BLOCKED");
+	assert_string_equal(anr_word(anr_thread(&r, 1), "name"), "Thread-5");
+	anr_done(&r);
+}
+
+static void test_system_watchdog(void **state)
+{
+	struct anr_report r = anr_read_text(
+	        "05-27 15:09:02.105  1000  1001 W Watchdog: *** WATCHDOG KILLING SYSTEM PROCESS: "
+	        "Blocked in handler on main thread (main)\n"
+	        "05-27 15:09:02.105  1000  1001 W Watchdog: main thread stack trace:\n"
+	        "05-27 15:09:02.105  1000  1001 W Watchdog:     at a.b.Main.go(Main.java:43)\n"
+	        "05-27 15:09:02.105  1000  1001 W Watchdog: *** GOODBYE!\n");
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "kind"), "watchdog");
+	assert_string_equal(anr_word(anr_process(&r, 0), "verdict"), "main runs Main.go");
+	anr_done(&r);
+}
+
+#define LOOK(time, frame)                                                                          \
+	"stack = 01-12 10:10:" time "\r\n\r\n" frame "\r\na.b.Main.go(Main.java:1)\r\n\r\n"
+
+static void test_looks_at_intervals(void **state)
+{
+	struct anr_report r = anr_read_text(LOOK("10.000", "a.b.Io.read(Io.java:1)") LOOK(
+	        "10.300", "a.b.Io.read(Io.java:2)") LOOK("10.600", "a.b.Draw.it(Draw.java:1)")
+	                LOOK("10.900", "a.b.Io.read(Io.java:2)"));
+
+	(void)state;
+	assert_string_equal(
+	        anr_word(r.doc, "verdict"), "main stood in Io.read in 3 of 4 samples over 0.9 s");
+	assert_true(json_is_true(json_object_get(r.doc, "sampled")));
+	assert_int_equal(anr_count(r.doc, "processes"), 4);
+	assert_int_equal(anr_number(anr_process(&r, 3), "at_ns"), 900000000);
+	assert_non_null(strstr((const char *)r.log.names.data, "source 2 samples 300000000\n"));
+	/* go once over all; read, it, read: the first two samples of read are one call */
+	assert_int_equal(r.log.n, 8);
+	assert_int_equal(r.log.events[r.log.n - 1].ts_ns, 1200000000);
+	anr_done(&r);
+}
+
+static void test_waiting_channels_only(void **state)
+{
+	struct anr_report r =
+	        anr_read_text("----- Waiting Channels: pid 7 at 2023-01-01 00:00:00 -----\n"
+	                      "Cmd line: a.b\n\nsysTid=7     futex_wait\nsysTid=9     0\n\n"
+	                      "----- end 7 -----\n");
+
+	(void)state;
+	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 2);
+	assert_string_equal(anr_word(anr_thread(&r, 0), "channel"), "futex_wait");
+	assert_string_equal(anr_word(r.doc, "end"), "no_stack");
+	assert_int_equal(r.log.n, 0);
+	anr_done(&r);
+}
+
+#define DUMP(pid, time, frame)                                                                     \
+	"----- pid " pid " at 2024-01-01 00:00:" time " -----\n\"main\" prio=5 tid=1 Runnable\n"   \
+	"  | sysTid=" pid " nice=0 cgrp=x\n  at " frame "(X.java:1)\n\n----- end " pid " -----\n"
+
+static void test_several_processes(void **state)
+{
+	struct anr_report r = anr_read_text("----- dumping pid: 20 at 5\n" DUMP("10", "01", "a.A.a")
+	                DUMP("20", "02", "b.B.b") DUMP("10", "03.5", "c.C.c"));
+
+	(void)state;
+	assert_int_equal(anr_count(r.doc, "processes"), 3);
+	assert_int_equal(anr_number(r.doc, "blamed"), 1);
+	assert_string_equal(anr_word(r.doc, "verdict"), "main runs B.b");
+	assert_int_equal(anr_number(anr_process(&r, 2), "at_ns"), 2500000000);
+	assert_int_equal(r.log.clock.pid, 20);
+	assert_int_equal(r.log.counts[TW_REPAIR_input_truncated], 0);
+	anr_done(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_verdict_of_a_holder),
+	        cmocka_unit_test(test_verdict_of_a_chain),
+	        cmocka_unit_test(test_verdict_of_a_deadlock),
+	        cmocka_unit_test(test_verdict_of_main_alone),
+	        cmocka_unit_test(test_dalvik),
+	        cmocka_unit_test(test_play_console),
+	        cmocka_unit_test(test_crashlytics),
+	        cmocka_unit_test(test_anr_watchdog),
+	        cmocka_unit_test(test_system_watchdog),
+	        cmocka_unit_test(test_looks_at_intervals),
+	        cmocka_unit_test(test_waiting_channels_only),
+	        cmocka_unit_test(test_several_processes),
+	};
+
+	return cmocka_run_group_tests_name("anr", tests, NULL, NULL);
+}
