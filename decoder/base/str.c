@@ -93,6 +93,33 @@ bool tw_str_i64(struct tw_str s, int64_t *ret)
 	return true;
 }
 
+size_t tw_str_find(struct tw_str s, struct tw_str what)
+{
+	size_t at = 0;
+
+	while (s.len - at >= what.len) {
+		const char *p = memchr(s.ptr + at, what.ptr[0], s.len - at - what.len + 1);
+
+		if (!p)
+			break;
+		at = (size_t)(p - s.ptr);
+		if (memcmp(p, what.ptr, what.len) == 0)
+			return at;
+		at++;
+	}
+	return s.len;
+}
+
+size_t tw_str_find_last(struct tw_str s, struct tw_str what)
+{
+	size_t at = s.len < what.len ? 0 : s.len - what.len + 1;
+
+	while (at-- > 0)
+		if (s.ptr[at] == what.ptr[0] && memcmp(s.ptr + at, what.ptr, what.len) == 0)
+			return at;
+	return s.len;
+}
+
 struct tw_str tw_str_split(struct tw_str *s, char sep)
 {
 	const char *at = s->len ? memchr(s->ptr, sep, s->len) : NULL;

@@ -44,6 +44,21 @@ bool tw_str_u64(struct tw_str s, uint64_t max, uint64_t *ret);
 /* Reads a decimal number, with or without a '-', that fills all of s and fits. */
 bool tw_str_i64(struct tw_str s, int64_t *ret);
 
+static inline bool tw_str_starts(struct tw_str s, struct tw_str prefix)
+{
+	return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+/* s without its first n bytes, n ≤ s.len. */
+static inline struct tw_str tw_str_from(struct tw_str s, size_t n)
+{
+	return (struct tw_str){s.ptr + n, s.len - n};
+}
+
+/* Where `what` (not empty) stands in s for the first or the last time; s.len when it does not. */
+size_t tw_str_find(struct tw_str s, struct tw_str what);
+size_t tw_str_find_last(struct tw_str s, struct tw_str what);
+
 /* Cuts the piece before the first `sep` off *s and returns it; all of *s when there is none. */
 struct tw_str tw_str_split(struct tw_str *s, char sep);
 

@@ -1,0 +1,458 @@
+/* ftrace.c - event lines to markers, states and counters. */
+#include "formats/ftrace.h"
+
+#include <string.h>
+
+#include "formats/detail.h"
+
+#define SECOND_NS ((int64_t)1000000000)
+
+bool tw_ftrace_init(struct tw_ftrace *f, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink)
+{
+	f->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
+	return tw_marks_init(&f->marks, a, limits, sink);
+}
+
+static void repair(struct tw_ftrace *f, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	f->marks.sink->ops->repair(f->marks.sink, what, offset, n);
+}
+
+static enum tw_status malformed(struct tw_ftrace *f, uint64_t offset)
+{
+	repair(f, TW_REPAIR_line_malformed, offset, 1);
+	return TW_OK;
+}
+
+struct line_event { /* an event in its trace */
+	struct tw_ftrace_event e;
+	struct tw_tid *by; /* NULL: at the limit of threads */
+	int64_t ts_ns;
+	uint64_t offset;
+};
+
+/* --- arguments --- */
+
+/* The word behind the last `key`, which begins with a blank, to the next blank. */
+static bool word(struct tw_str args, struct tw_str key, struct tw_str *ret)
+{
+	size_t at = tw_str_find_last(args, key);
+	struct tw_str rest;
+
+	if (at == args.len)
+		return false;
+	rest = tw_str_from(args, at + key.len);
+	*ret = tw_str_split(&rest, ' ');
+	return true;
+}
+
+static bool word_number(struct tw_str args, struct tw_str key, uint64_t *ret)
+{
+	struct tw_str w;
+
+	return word(args, key, &w) && tw_str_u64(w, INT64_MAX, ret);
+}
+
+/* "COMM KEY...": a name may hold blanks and equal signs, so it reaches to the last key. */
+static struct tw_str comm(struct tw_str args, struct tw_str key)
+{
+	return (struct tw_str){args.ptr, tw_str_find_last(args, key)};
+}
+
+static struct tw_tid *named_thread(
+        struct tw_ftrace *f, uint64_t tid, struct tw_str name, uint64_t offset)
+{
+	struct tw_tid *k = tw_tids_get(&f->marks.tids, tid, offset);
+
+	if (k && !tw_str_eq(name, TW_STR("<...>")))
+		tw_tids_name(&f->marks.tids, k, name);
+	return k;
+}
+
+/* --- events --- */
+
+static struct tw_sched_event sched_event(const struct line_event *l)
+{
+	return (struct tw_sched_event){l->ts_ns, l->offset, (int32_t)l->e.cpu};
+}
+
+/* prev_comm=A prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=B next_pid=2 next_prio=120 */
+static enum tw_status read_switch(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	static const struct tw_str arrow = {" ==> next_comm=", sizeof " ==> next_comm=" - 1};
+	static const struct tw_str lead = {"prev_comm=", sizeof "prev_comm=" - 1};
+	const struct tw_str prev_key = TW_STR(" prev_pid=");
+	const struct tw_str next_key = TW_STR(" next_pid=");
+	const struct tw_sched_event ev = sched_event(l);
+	size_t at = tw_str_find_last(l->e.args, arrow);
+	struct tw_str left = {l->e.args.ptr, at};
+	struct tw_str right;
+	struct tw_str state;
+	uint64_t prev;
+	uint64_t next;
+
+	if (at == l->e.args.len || !tw_str_starts(left, lead))
+		return malformed(f, l->offset);
+	left = tw_str_from(left, lead.len);
+	right = tw_str_from(l->e.args, at + arrow.len);
+	if (!word_number(left, prev_key, &prev) || !word(left, TW_STR(" prev_state="), &state) ||
+	        !word_number(right, next_key, &next))
+		return malformed(f, l->offset);
+	return tw_sched_switch(&f->marks, &ev,
+	        named_thread(f, prev, comm(left, prev_key), l->offset), state,
+	        named_thread(f, next, comm(right, next_key), l->offset), err);
+}
+
+/* comm=B pid=2 prio=120 [success=1] target_cpu=001 */
+static enum tw_status read_wake(struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	static const struct tw_str lead = {"comm=", sizeof "comm=" - 1};
+	const struct tw_str key = TW_STR(" pid=");
+	const struct tw_sched_event ev = sched_event(l);
+	struct tw_str args = l->e.args;
+	uint64_t success;
+	uint64_t tid;
+
+	if (!tw_str_starts(args, lead))
+		return malformed(f, l->offset);
+	args = tw_str_from(args, lead.len);
+	if (!word_number(args, key, &tid))
+		return malformed(f, l->offset);
+	if (word_number(args, TW_STR(" success="), &success) && success == 0)
+		return TW_OK;
+	return tw_sched_wake(&f->marks, &ev, l->by,
+	        named_thread(f, tid, comm(args, key), l->offset), comm(args, key), err);
+}
+
+/* pid=2 iowait=1 caller=fn+0x1/0x2 */
+static enum tw_status read_blocked(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	struct tw_str args = l->e.args;
+	struct tw_str caller = TW_STR("");
+	struct tw_str first;
+	struct tw_tid *k;
+	uint64_t iowait;
+	uint64_t tid;
+
+	(void)err;
+	if (!tw_str_starts(args, TW_STR("pid=")))
+		return malformed(f, l->offset);
+	(void)word(args, TW_STR(" caller="), &caller);
+	if (!word_number(args, TW_STR(" iowait="), &iowait))
+		return malformed(f, l->offset);
+	args = tw_str_from(args, 4);
+	first = tw_str_split(&args, ' ');
+	if (!tw_str_u64(first, UINT32_MAX, &tid))
+		return malformed(f, l->offset);
+	k = tw_tids_get(&f->marks.tids, tid, l->offset);
+	if (k && k->state != TW_RUN_RUNNING && k->state != TW_RUN_RUNNABLE)
+		tw_sched_blocked(k, iowait != 0, caller);
+	return TW_OK;
+}
+
+static enum tw_status tell_counter(struct tw_ftrace *f, const struct line_event *l,
+        struct tw_str what, uint64_t value, struct tw_err *err)
+{
+	return tw_marks_note(&f->marks,
+	        &(struct tw_note){.kind = TW_NOTE_counter,
+	                .ts_ns = l->ts_ns,
+	                .dur_ns = -1,
+	                .value = (int64_t)value,
+	                .offset = l->offset,
+	                .text = what},
+	        err);
+}
+
+static struct tw_str of_cpu(char *buf, uint64_t cpu, const char *what)
+{
+	char digits[20];
+	size_t n = sizeof digits;
+	size_t at = 0;
+
+	do
+		digits[--n] = (char)('0' + cpu % 10);
+	while ((cpu /= 10) && n);
+	memcpy(buf, "cpu", 3);
+	memcpy(buf + 3, digits + n, sizeof digits - n);
+	at = 3 + sizeof digits - n;
+	memcpy(buf + at, what, strlen(what));
+	return (struct tw_str){buf, at + strlen(what)};
+}
+
+/* state=KHZ cpu_id=0 */
+static enum tw_status read_frequency(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	char name[64];
+	struct tw_str rest = l->e.args;
+	struct tw_str state = tw_str_split(&rest, ' ');
+	uint64_t khz;
+	uint64_t cpu;
+
+	if (!tw_str_starts(state, TW_STR("state=")) ||
+	        !tw_str_u64(tw_str_from(state, 6), INT64_MAX, &khz) ||
+	        !word_number(l->e.args, TW_STR(" cpu_id="), &cpu))
+		return malformed(f, l->offset);
+	return tell_counter(f, l, of_cpu(name, cpu, " frequency (kHz)"), khz, err);
+}
+
+/* min=KHZ max=KHZ cpu_id=0, or min_freq= and max_freq= */
+static enum tw_status read_limits(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	char name[64];
+	uint64_t cpu;
+	uint64_t khz;
+
+	if (!word_number(l->e.args, TW_STR(" cpu_id="), &cpu) ||
+	        (!word_number(l->e.args, TW_STR(" max="), &khz) &&
+	                !word_number(l->e.args, TW_STR(" max_freq="), &khz)))
+		return malformed(f, l->offset);
+	return tell_counter(f, l, of_cpu(name, cpu, " highest frequency (kHz)"), khz, err);
+}
+
+/* NAME state=V cpu_id=0 */
+static enum tw_status read_clock_rate(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	uint64_t value;
+	struct tw_str name = comm(l->e.args, TW_STR(" state="));
+
+	if (name.len == 0 || !word_number(l->e.args, TW_STR(" state="), &value))
+		return malformed(f, l->offset);
+	return tell_counter(f, l, name, value, err);
+}
+
+/* --- markers --- */
+
+/* "S" or "S.FRACTION" seconds; at most nine digits of it count. */
+static bool seconds(struct tw_str s, int64_t *ret_ns)
+{
+	struct tw_str rest = s;
+	struct tw_str whole = tw_str_split(&rest, '.');
+	uint64_t v;
+	uint64_t f = 0;
+
+	if (!tw_str_u64(whole, (uint64_t)1 << 33, &v))
+		return false;
+	if (rest.len > 9)
+		rest.len = 9;
+	if (rest.len && !tw_str_u64(rest, UINT64_MAX, &f))
+		return false;
+	for (size_t i = rest.len; i < 9; i++)
+		f *= 10;
+	*ret_ns = (int64_t)v * SECOND_NS + (int64_t)f;
+	return true;
+}
+
+static void tell_clock(struct tw_ftrace *f)
+{
+	f->clock_told = true;
+	f->marks.sink->ops->clock(f->marks.sink, &f->clock);
+}
+
+/* "trace_event_clock_sync: parent_ts=S" tells CLOCK_MONOTONIC at the line, 0: the same clock;
+ * "realtime_ts=MS" the wall clock. */
+static enum tw_status read_sync(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_str what, struct tw_err *err)
+{
+	struct tw_detail d;
+	int64_t parent_ns;
+	uint64_t realtime_ms;
+
+	d.len = 0;
+	if (tw_str_starts(what, TW_STR("parent_ts=")) &&
+	        seconds(tw_str_from(what, 10), &parent_ns)) {
+		f->clock.mono_base_ns =
+		        parent_ns ? f->zero_ns + parent_ns - l->e.time_ns : f->zero_ns;
+		if (f->clock.mono_base_ns < 0)
+			f->clock.mono_base_ns = -1;
+		tell_clock(f);
+		return TW_OK;
+	}
+	if (tw_str_starts(what, TW_STR("realtime_ts=")) &&
+	        tw_str_u64(tw_str_from(what, 12), INT64_MAX, &realtime_ms))
+		tw_detail_int(&d, "realtime_ms", (int64_t)realtime_ms);
+	return tw_marks_note(&f->marks,
+	        &(struct tw_note){.kind = TW_NOTE_instant,
+	                .ts_ns = l->ts_ns,
+	                .dur_ns = -1,
+	                .offset = l->offset,
+	                .text = TW_STR("clock_sync"),
+	                .detail = tw_detail_text(&d)},
+	        err);
+}
+
+/* A print may begin with the caller's address or function. */
+static struct tw_str without_caller(struct tw_str text)
+{
+	size_t at;
+
+	if (tw_str_starts(text, TW_STR("tracing_mark_write: ")))
+		return tw_str_from(text, sizeof "tracing_mark_write: " - 1);
+	at = tw_str_starts(text, TW_STR("0x")) ? tw_str_find(text, TW_STR(": ")) : text.len;
+	return at < text.len && at < 32 ? tw_str_from(text, at + 2) : text;
+}
+
+static enum tw_status read_mark(struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+{
+	static const struct tw_str sync = {
+	        "trace_event_clock_sync: ", sizeof "trace_event_clock_sync: " - 1};
+	struct tw_mark mark = {l->ts_ns, l->offset, l->by, without_caller(l->e.args)};
+
+	if (tw_str_starts(mark.text, sync))
+		return read_sync(f, l, tw_str_from(mark.text, sync.len), err);
+	return l->by ? tw_marks_tell(&f->marks, &mark, err) : TW_OK;
+}
+
+static const struct handler {
+	struct tw_str name;
+	enum tw_status (*read)(struct tw_ftrace *f, const struct line_event *l, struct tw_err *err);
+} handlers[] = {
+#define H(name, read)                                                                              \
+	{                                                                                          \
+		{name, sizeof(name) - 1}, read                                                     \
+	}
+        H("tracing_mark_write", read_mark),
+        H("sched_switch", read_switch),
+        H("sched_waking", read_wake),
+        H("sched_wakeup", read_wake),
+        H("sched_wakeup_new", read_wake),
+        H("sched_blocked_reason", read_blocked),
+        H("cpu_frequency", read_frequency),
+        H("cpu_frequency_limits", read_limits),
+        H("clock_set_rate", read_clock_rate),
+        H("print", read_mark),
+        H("0", read_mark),
+#undef H
+};
+
+/* --- lines --- */
+
+static void set_zero(struct tw_ftrace *f, int64_t first_ns)
+{
+	int64_t second = first_ns / SECOND_NS;
+
+	f->zero_ns = second > 0 ? (second - 1) * SECOND_NS : 0;
+	f->have_zero = true;
+	f->clock.some_base_ns = f->zero_ns;
+}
+
+static enum tw_status read_event(struct tw_ftrace *f, struct line_event *l, struct tw_err *err)
+{
+	if (!f->have_zero)
+		set_zero(f, l->e.time_ns);
+	l->ts_ns = l->e.time_ns - f->zero_ns;
+	f->events++;
+	if (l->ts_ns < 0) {
+		repair(f, TW_REPAIR_impossible_time, l->offset, 1);
+		return TW_OK;
+	}
+	l->by = tw_tids_get(&f->marks.tids, l->e.tid, l->offset);
+	if (l->by) {
+		tw_tids_process(&f->marks.tids, l->by, l->e.tgid);
+		(void)named_thread(f, l->e.tid, l->e.task, l->offset);
+	}
+	/* a clock line tells more than the first event does, so it may come first */
+	if (!f->clock_told && tw_str_find(l->e.args, TW_STR("parent_ts=")) == l->e.args.len)
+		tell_clock(f);
+	for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
+		if (tw_str_eq(handlers[i].name, l->e.name))
+			return handlers[i].read(f, l, err);
+	return TW_OK;
+}
+
+/* "# entries-in-buffer/entries-written: A/B": B - A were overwritten before they were read. */
+static void read_comment(struct tw_ftrace *f, const struct tw_line *line)
+{
+	static const struct tw_str key = {"entries-in-buffer/entries-written: ",
+	        sizeof "entries-in-buffer/entries-written: " - 1};
+	size_t at = tw_str_find(line->text, key);
+	struct tw_str rest;
+	struct tw_str kept;
+	uint64_t a;
+	uint64_t b;
+
+	if (at == line->text.len)
+		return;
+	rest = tw_str_from(line->text, at + key.len);
+	kept = tw_str_split(&rest, '/');
+	if (tw_str_u64(kept, UINT64_MAX, &a) &&
+	        tw_str_u64(tw_str_split(&rest, ' '), UINT64_MAX, &b) && a < b)
+		repair(f, TW_REPAIR_buffer_overrun, line->offset, b - a);
+}
+
+/* "CPU:3 [LOST 12 EVENTS]" */
+static bool read_lost(struct tw_ftrace *f, const struct tw_line *line)
+{
+	struct tw_str text = tw_str_trim(line->text);
+	size_t at = tw_str_find(text, TW_STR("[LOST "));
+	struct tw_str rest;
+	uint64_t n;
+
+	if (at == text.len || !tw_str_starts(text, TW_STR("CPU:")))
+		return false;
+	rest = tw_str_from(text, at + 6);
+	if (!tw_str_u64(tw_str_split(&rest, ' '), UINT64_MAX, &n) || n == 0)
+		n = 1;
+	repair(f, TW_REPAIR_buffer_overrun, line->offset, n);
+	return true;
+}
+
+/* "/proc/PID/task/TID", with or without the beginning, in a listing behind the events. */
+static bool read_listing(struct tw_ftrace *f, const struct tw_line *line)
+{
+	struct tw_str text = tw_str_trim(line->text);
+	struct tw_str pid;
+	struct tw_tid *k;
+	uint64_t p;
+	uint64_t t;
+
+	if (tw_str_starts(text, TW_STR("/proc/")))
+		text = tw_str_from(text, 6);
+	pid = tw_str_split(&text, '/');
+	if (!tw_str_u64(pid, UINT32_MAX, &p) || !tw_str_starts(text, TW_STR("task/")) ||
+	        !tw_str_u64(tw_str_from(text, 5), UINT32_MAX, &t))
+		return false;
+	k = tw_tids_get(&f->marks.tids, t, line->offset);
+	if (k)
+		tw_tids_process(&f->marks.tids, k, (uint32_t)p);
+	return true;
+}
+
+enum tw_status tw_ftrace_line(struct tw_ftrace *f, const struct tw_line *line, struct tw_err *err)
+{
+	struct line_event l = {.offset = line->offset};
+	struct tw_str text = line->text;
+	struct tw_str bare;
+
+	/* cut out of a page of 2012, where each line ends with the three characters \n\ */
+	if (text.len >= 3 && memcmp(text.ptr + text.len - 3, "\\n\\", 3) == 0)
+		text.len -= 3;
+	if (text.len == 0)
+		return TW_OK;
+	if (text.ptr[0] != '#' && !line->too_long && tw_ftrace_parse(text, &l.e))
+		return read_event(f, &l, err);
+	bare = tw_str_trim(text);
+	if (bare.len == 0)
+		return TW_OK;
+	if (bare.ptr[0] == '#') {
+		read_comment(f, line);
+		return TW_OK;
+	}
+	if (read_lost(f, line) || read_listing(f, line))
+		return TW_OK;
+	return malformed(f, line->offset);
+}
+
+enum tw_status tw_ftrace_finish(struct tw_ftrace *f, struct tw_err *err)
+{
+	enum tw_status st = tw_marks_finish(&f->marks, err);
+
+	if (f->have_zero && !f->clock_told)
+		tell_clock(f);
+	return st == TW_OK ? tw_sched_finish(&f->marks, err) : st;
+}

@@ -1,0 +1,404 @@
+#include "formats/marks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/facts.h"
+
+enum { FACT_TEXT_BYTES = 512, OPEN_FACTS_MAX = 2048, RENAMED_BYTES = 2048 };
+
+/* A fact whose section is still open: the section's name is gone by its end. */
+struct tw_open_fact {
+	struct tw_open_fact *outer; /* of the thread, or the next free one */
+	struct tw_note note;
+	uint32_t depth;
+	char text[FACT_TEXT_BYTES];
+	char detail[TW_DETAIL_BYTES];
+};
+
+bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink)
+{
+	m->sink = sink;
+	m->arena = a;
+	m->spans.arena = a;
+	m->max_name = limits->max_name_bytes;
+	m->renamed = tw_arena_alloc(a, RENAMED_BYTES, 1);
+	return m->renamed && tw_tids_init(&m->tids, a, limits, sink);
+}
+
+static void repair(struct tw_marks *m, enum tw_repair what, uint64_t offset)
+{
+	m->sink->ops->repair(m->sink, what, offset, 1);
+}
+
+static enum tw_status malformed(struct tw_marks *m, const struct tw_mark *mark)
+{
+	repair(m, TW_REPAIR_line_malformed, mark->offset);
+	return TW_OK;
+}
+
+static enum tw_status flush(struct tw_marks *m, struct tw_err *err)
+{
+	unsigned n = m->n_batch;
+
+	m->n_batch = 0;
+	return n ? m->sink->ops->events(m->sink, m->batch, n, err) : TW_OK;
+}
+
+enum tw_status tw_marks_event(struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
+{
+	m->told++;
+	if (ev->track == 0 || (ev->sym == 0 && ev->kind != TW_EV_END))
+		return TW_OK; /* at a limit, which the sink counts */
+	m->batch[m->n_batch++] = *ev;
+	return m->n_batch == TW_MARKS_BATCH ? flush(m, err) : TW_OK;
+}
+
+enum tw_status tw_marks_note(struct tw_marks *m, const struct tw_note *note, struct tw_err *err)
+{
+	m->told++;
+	return m->sink->ops->note(m->sink, note, err);
+}
+
+/* --- facts --- */
+
+/* NULL: too many are open, or no memory; the section is told all the same. */
+static struct tw_open_fact *take_fact(struct tw_marks *m)
+{
+	struct tw_open_fact *f = m->free_facts;
+
+	if (f) {
+		m->free_facts = f->outer;
+		return f;
+	}
+	if (m->n_facts >= OPEN_FACTS_MAX)
+		return NULL;
+	m->n_facts++;
+	return tw_arena_alloc(m->arena, 1, sizeof *f);
+}
+
+static struct tw_str keep(char *room, size_t cap, struct tw_str s)
+{
+	size_t n = s.len < cap ? s.len : cap;
+
+	if (n)
+		memcpy(room, s.ptr, n);
+	return (struct tw_str){room, n};
+}
+
+static enum tw_status tell_fact(
+        struct tw_marks *m, const struct tw_mark *mark, struct tw_str name, struct tw_err *err)
+{
+	struct tw_fact fact;
+	struct tw_note note;
+	struct tw_open_fact *f;
+
+	if (!tw_fact_of(name, &fact))
+		return TW_OK;
+	note = (struct tw_note){.kind = fact.kind,
+	        .track = tw_tids_track(&m->tids, mark->by),
+	        .ts_ns = mark->ts_ns,
+	        .dur_ns = -1,
+	        .value = fact.value,
+	        .offset = mark->offset,
+	        .text = fact.text,
+	        .detail = fact.detail};
+	if (fact.moment)
+		return tw_marks_note(m, &note, err);
+	f = take_fact(m);
+	if (!f) {
+		repair(m, TW_REPAIR_note_limit, mark->offset);
+		return TW_OK;
+	}
+	note.text = keep(f->text, sizeof f->text, fact.text);
+	note.detail = keep(f->detail, sizeof f->detail, fact.detail);
+	f->note = note;
+	f->depth = mark->by->depth;
+	f->outer = mark->by->facts;
+	mark->by->facts = f;
+	return TW_OK;
+}
+
+static enum tw_status end_fact(
+        struct tw_marks *m, struct tw_tid *by, int64_t end_ns, struct tw_err *err)
+{
+	struct tw_open_fact *f = by->facts;
+
+	by->facts = f->outer;
+	f->outer = m->free_facts;
+	m->free_facts = f;
+	f->note.dur_ns = end_ns > f->note.ts_ns ? end_ns - f->note.ts_ns : 0;
+	return tw_marks_note(m, &f->note, err);
+}
+
+/* --- sections --- */
+
+/* A binder call whose code has a name gets it; the others are written the same way, as unknown. */
+static struct tw_str with_binder_name(struct tw_marks *m, struct tw_str name)
+{
+	struct tw_str head;
+	struct tw_str interface;
+	struct tw_str called;
+	uint64_t code;
+	int n;
+
+	if (!tw_fact_binder_draft(name, &head, &interface, &code))
+		return name;
+	called = m->sink->ops->transaction_name(m->sink, interface, code);
+	if (called.len == 0)
+		called = TW_STR("unknown");
+	n = snprintf(m->renamed, RENAMED_BYTES, "%.*sbinder transact[%.*s:%.*s|%u]", (int)head.len,
+	        head.ptr, (int)interface.len, interface.ptr, (int)called.len, called.ptr,
+	        (unsigned)code);
+	return n > 0 && n < RENAMED_BYTES ? (struct tw_str){m->renamed, (size_t)n} : name;
+}
+
+static enum tw_status begin_section(
+        struct tw_marks *m, const struct tw_mark *mark, struct tw_str name, struct tw_err *err)
+{
+	struct tw_event ev = {
+	        .kind = TW_EV_BEGIN, .ts_ns = mark->ts_ns, .cpu_ns = -1, .offset = mark->offset};
+	enum tw_status st;
+
+	name = with_binder_name(m, name);
+	ev.track = tw_tids_track(&m->tids, mark->by);
+	ev.sym = m->sink->ops->name(m->sink, name.len ? name : TW_STR("[empty slice name]"));
+	if (!ev.track || !ev.sym || mark->by->hidden) {
+		mark->by->hidden++;
+		return TW_OK;
+	}
+	mark->by->depth++;
+	st = tell_fact(m, mark, name, err);
+	return st == TW_OK ? tw_marks_event(m, &ev, err) : st;
+}
+
+static enum tw_status end_section(
+        struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err)
+{
+	struct tw_event ev = {
+	        .kind = TW_EV_END, .ts_ns = mark->ts_ns, .cpu_ns = -1, .offset = mark->offset};
+	struct tw_tid *by = mark->by;
+	enum tw_status st = TW_OK;
+
+	if (by->hidden) {
+		by->hidden--;
+		return TW_OK;
+	}
+	if (by->depth == 0) {
+		repair(m, TW_REPAIR_exit_without_enter, mark->offset);
+		return TW_OK;
+	}
+	if (by->facts && by->facts->depth == by->depth)
+		st = end_fact(m, by, mark->ts_ns, err);
+	by->depth--;
+	ev.track = by->track;
+	return st == TW_OK ? tw_marks_event(m, &ev, err) : st;
+}
+
+/* --- spans --- */
+
+static enum tw_status tell_span(
+        struct tw_marks *m, const struct tw_span *s, int64_t end_ns, struct tw_err *err)
+{
+	struct tw_detail d;
+	struct tw_note note = {.kind = TW_NOTE_async,
+	        .track = s->sink_track,
+	        .ts_ns = s->start_ns,
+	        .dur_ns = end_ns > s->start_ns ? end_ns - s->start_ns : 0,
+	        .value = s->key.cookie,
+	        .offset = s->offset,
+	        .text = s->key.name};
+
+	d.len = 0;
+	tw_detail_int(&d, "pid", s->key.pid);
+	tw_detail_str(&d, "track", s->key.track);
+	note.detail = tw_detail_text(&d);
+	return tw_marks_note(m, &note, err);
+}
+
+static enum tw_status begin_span(struct tw_marks *m, const struct tw_mark *mark,
+        const struct tw_span_key *key, struct tw_err *err)
+{
+	struct tw_span at = {.start_ns = mark->ts_ns, .offset = mark->offset};
+	enum tw_span_outcome outcome;
+
+	at.sink_track = tw_tids_track(&m->tids, mark->by);
+	outcome = tw_spans_begin(&m->spans, key, &at);
+	if (outcome == TW_SPAN_NO_MEMORY)
+		return tw_fail(err, TW_NOMEM, mark->offset, "no memory for open spans");
+	if (outcome == TW_SPAN_FULL)
+		repair(m, TW_REPAIR_note_limit, mark->offset);
+	m->told++;
+	return TW_OK;
+}
+
+static enum tw_status end_span(struct tw_marks *m, const struct tw_mark *mark,
+        const struct tw_span_key *key, struct tw_err *err)
+{
+	bool more;
+	const struct tw_span *s = tw_spans_end(&m->spans, key, &more);
+
+	if (!s) {
+		repair(m, TW_REPAIR_exit_without_enter, mark->offset);
+		return TW_OK;
+	}
+	return more ? TW_OK : tell_span(m, s, mark->ts_ns, err);
+}
+
+/* --- the grammar --- */
+
+/* Fields end at a bar or a NUL. */
+static struct tw_str field(struct tw_str *rest)
+{
+	size_t n = 0;
+	struct tw_str f = *rest;
+
+	while (n < f.len && f.ptr[n] != '|' && f.ptr[n] != '\0')
+		n++;
+	*rest = tw_str_from(f, n < f.len ? n + 1 : n);
+	f.len = n;
+	return f;
+}
+
+static enum tw_status moment(struct tw_marks *m, const struct tw_mark *mark, struct tw_str text,
+        struct tw_str detail, struct tw_err *err)
+{
+	return tw_marks_note(m,
+	        &(struct tw_note){.kind = TW_NOTE_instant,
+	                .track = tw_tids_track(&m->tids, mark->by),
+	                .ts_ns = mark->ts_ns,
+	                .dur_ns = -1,
+	                .offset = mark->offset,
+	                .text = text,
+	                .detail = detail},
+	        err);
+}
+
+static enum tw_status counter(struct tw_marks *m, const struct tw_mark *mark,
+        const struct tw_span_key *key, struct tw_err *err)
+{
+	struct tw_detail d;
+
+	d.len = 0;
+	if (key->pid)
+		tw_detail_int(&d, "pid", key->pid);
+	return tw_marks_note(m,
+	        &(struct tw_note){.kind = TW_NOTE_counter,
+	                .ts_ns = mark->ts_ns,
+	                .dur_ns = -1,
+	                .value = key->cookie,
+	                .offset = mark->offset,
+	                .text = key->name,
+	                .detail = tw_detail_text(&d)},
+	        err);
+}
+
+/* "NAME|NUMBER" */
+static bool name_and_number(struct tw_str rest, struct tw_span_key *key)
+{
+	key->name = field(&rest);
+	return key->name.len && tw_str_i64(field(&rest), &key->cookie);
+}
+
+/* G: "TRACK|NAME|COOKIE"; H: that, or "TRACK|COOKIE" */
+static bool on_track(struct tw_str rest, bool end, struct tw_span_key *key)
+{
+	struct tw_str cookie;
+
+	key->track = field(&rest);
+	key->name = field(&rest);
+	cookie = field(&rest);
+	if (end && cookie.len == 0)
+		cookie = key->name;
+	return key->track.len && (end || key->name.len) && tw_str_i64(cookie, &key->cookie);
+}
+
+static enum tw_status track_moment(
+        struct tw_marks *m, const struct tw_mark *mark, struct tw_str rest, struct tw_err *err)
+{
+	struct tw_str track = field(&rest);
+	struct tw_str name = field(&rest);
+	struct tw_detail d;
+
+	if (track.len == 0 || name.len == 0)
+		return malformed(m, mark);
+	d.len = 0;
+	tw_detail_str(&d, "track", track);
+	return moment(m, mark, name, tw_detail_text(&d), err);
+}
+
+/* Of `pid`, "PHASE|PID|" cut off. */
+static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark, uint32_t pid,
+        struct tw_str rest, struct tw_err *err)
+{
+	struct tw_span_key key = {.pid = pid};
+	char phase = mark->text.ptr[0];
+
+	switch (phase) {
+	case 'B':
+		tw_tids_process(&m->tids, mark->by, pid);
+		return begin_section(m, mark, rest, err);
+	case 'S':
+	case 'F':
+		if (!name_and_number(rest, &key))
+			return malformed(m, mark);
+		return phase == 'S' ? begin_span(m, mark, &key, err) : end_span(m, mark, &key, err);
+	case 'G':
+	case 'H':
+		if (!on_track(rest, phase == 'H', &key))
+			return malformed(m, mark);
+		return phase == 'G' ? begin_span(m, mark, &key, err) : end_span(m, mark, &key, err);
+	case 'C':
+		return name_and_number(rest, &key) ? counter(m, mark, &key, err)
+		                                   : malformed(m, mark);
+	case 'I':
+		rest = field(&rest);
+		return rest.len ? moment(m, mark, rest, TW_STR(""), err) : malformed(m, mark);
+	default:
+		return track_moment(m, mark, rest, err);
+	}
+}
+
+enum tw_status tw_marks_tell(struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err)
+{
+	struct tw_mark clean = *mark;
+	struct tw_str rest;
+	struct tw_str phase;
+	uint64_t pid;
+
+	while (clean.text.len && (clean.text.ptr[clean.text.len - 1] == '\n' ||
+	                                 clean.text.ptr[clean.text.len - 1] == '\0'))
+		clean.text.len--;
+	if (mark->ts_ns > m->last_ns)
+		m->last_ns = mark->ts_ns;
+	rest = clean.text;
+	phase = field(&rest);
+	if (phase.len != 1 || !strchr("BESFCINGH", phase.ptr[0]))
+		return clean.text.len ? moment(m, &clean, clean.text, TW_STR(""), err)
+		                      : malformed(m, &clean);
+	if (phase.ptr[0] == 'E') {
+		if (tw_str_u64(field(&rest), UINT32_MAX, &pid))
+			tw_tids_process(&m->tids, mark->by, (uint32_t)pid);
+		return end_section(m, &clean, err);
+	}
+	if (!tw_str_u64(field(&rest), UINT32_MAX, &pid))
+		return malformed(m, &clean);
+	return tell_phase(m, &clean, (uint32_t)pid, rest, err);
+}
+
+enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err)
+{
+	enum tw_status st = flush(m, err);
+	const struct tw_span *s;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < m->tids.n; i++)
+		while (st == TW_OK && m->tids.list[i].facts)
+			st = end_fact(m, &m->tids.list[i], m->last_ns, err);
+	while (st == TW_OK && (s = tw_spans_next_open(&m->spans, &at))) {
+		repair(m, TW_REPAIR_enter_without_exit, s->offset);
+		st = tell_span(m, s, m->last_ns, err);
+	}
+	return st;
+}

@@ -1,0 +1,58 @@
+/*
+ * marks.h - marker messages of Android's tracing, as apps and the system write them.
+ *
+ *   B|PID|NAME  E|PID  E|  E           a section of the writing thread
+ *   S|PID|NAME|COOKIE  F|...           a span, begun and ended on any thread
+ *   G|PID|TRACK|NAME|COOKIE  H|...     the same on a track
+ *   C|PID|NAME|VALUE                   a counter of a process
+ *   I|PID|NAME  N|PID|TRACK|NAME       a moment of the thread, of a track
+ *   anything else                      a moment, as it stands
+ *
+ * Sections go to the sink as BEGIN and END.  Only ends of sections that were
+ * begun are told: another input may have calls open on the same thread.
+ * What the names say (facts.h), spans, counters and moments become notes.
+ */
+#ifndef TW_MARKS_H
+#define TW_MARKS_H
+
+#include "formats/spans.h"
+#include "formats/tids.h"
+
+enum { TW_MARKS_BATCH = 256 };
+
+struct tw_marks {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_tids tids;
+	struct tw_spans spans;
+	struct tw_open_fact *free_facts;
+	uint32_t n_facts, max_name;
+	int64_t last_ns; /* latest time so far */
+	uint64_t told;   /* events and notes */
+	unsigned n_batch;
+	struct tw_event batch[TW_MARKS_BATCH];
+	char *renamed; /* a section's name with the name of its binder call */
+};
+
+struct tw_mark {
+	int64_t ts_ns;
+	uint64_t offset;
+	struct tw_tid *by; /* the thread that wrote it */
+	struct tw_str text;
+};
+
+/* False: no memory. */
+bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink);
+enum tw_status tw_marks_tell(
+        struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
+/* A note; counts it. */
+enum tw_status tw_marks_note(
+        struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;
+/* An event, in batches. */
+enum tw_status tw_marks_event(
+        struct tw_marks *m, const struct tw_event *ev, struct tw_err *err) TW_MUST_USE;
+/* Spans and facts that are open last until the latest time. */
+enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * sched.h - scheduler events to states of threads.
+ *
+ * A thread runs from the switch to it to the switch away from it; what it was
+ * switched away in (runnable, sleeping, blocked ...) lasts until somebody wakes
+ * it, then it is runnable until it runs.  A state whose beginning was not seen
+ * is not told.  The idle thread (id 0) has no states.
+ */
+#ifndef TW_SCHED_H
+#define TW_SCHED_H
+
+#include "formats/marks.h"
+
+struct tw_sched_event {
+	int64_t ts_ns;
+	uint64_t offset;
+	int32_t cpu;
+};
+
+/* prev or next may be NULL: not known here. */
+enum tw_status tw_sched_switch(struct tw_marks *m, const struct tw_sched_event *ev,
+        struct tw_tid *prev, struct tw_str prev_state, struct tw_tid *next,
+        struct tw_err *err) TW_MUST_USE;
+/* `by` woke `woken`. */
+enum tw_status tw_sched_wake(struct tw_marks *m, const struct tw_sched_event *ev, struct tw_tid *by,
+        struct tw_tid *woken, struct tw_str woken_name, struct tw_err *err) TW_MUST_USE;
+/* What `k` is blocked in, where the kernel tells it: iowait 0 or 1, a function. */
+void tw_sched_blocked(struct tw_tid *k, int32_t iowait, struct tw_str caller);
+/* States that still last, last until the latest time. */
+enum tw_status tw_sched_finish(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+
+#endif

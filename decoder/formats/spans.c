@@ -1,0 +1,145 @@
+#include "formats/spans.h"
+
+#include <string.h>
+
+enum { CHAINS = 1 << 14, NAME_SLOTS = 1 << 15 };
+
+static uint32_t hash_str(uint32_t h, struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint32_t *chain_of(const struct tw_spans *s, const struct tw_span_key *k)
+{
+	uint32_t h = hash_str(2166136261u ^ k->pid, k->track.len ? k->track : k->name);
+
+	h = (h ^ (uint32_t)k->cookie) * 2654435769u;
+	return &s->chains[h >> 18];
+}
+
+static bool same(const struct tw_span_key *a, const struct tw_span_key *b)
+{
+	if (a->pid != b->pid || a->cookie != b->cookie || !tw_str_eq(a->track, b->track))
+		return false;
+	return a->track.len || tw_str_eq(a->name, b->name);
+}
+
+static bool prepare(struct tw_spans *s)
+{
+	if (s->list)
+		return true;
+	s->chains = tw_arena_zalloc(s->arena, CHAINS, sizeof *s->chains);
+	s->names = tw_arena_zalloc(s->arena, NAME_SLOTS, sizeof *s->names);
+	if (s->chains && s->names)
+		s->list = tw_arena_alloc(s->arena, TW_SPANS_MAX, sizeof *s->list);
+	return s->list != NULL;
+}
+
+/* Points *name at the kept copy. */
+static enum tw_span_outcome keep(struct tw_spans *s, struct tw_str *name)
+{
+	uint32_t at = hash_str(2166136261u, *name) & (NAME_SLOTS - 1);
+
+	while (s->names[at]) {
+		if (strlen(s->names[at]) == name->len &&
+		        (name->len == 0 || memcmp(s->names[at], name->ptr, name->len) == 0)) {
+			name->ptr = s->names[at];
+			return TW_SPAN_OK;
+		}
+		at = (at + 1) & (NAME_SLOTS - 1);
+	}
+	if (s->n_names >= NAME_SLOTS / 2 || name->len > TW_SPAN_NAMES_MAX_BYTES - s->name_bytes)
+		return TW_SPAN_FULL;
+	s->names[at] = tw_arena_str(s->arena, *name);
+	if (!s->names[at])
+		return TW_SPAN_NO_MEMORY;
+	s->n_names++;
+	s->name_bytes += name->len;
+	name->ptr = s->names[at];
+	return TW_SPAN_OK;
+}
+
+static uint32_t take_slot(struct tw_spans *s)
+{
+	uint32_t at = s->free_list;
+
+	if (at)
+		s->free_list = s->list[at - 1].next;
+	else if (s->used < TW_SPANS_MAX)
+		at = ++s->used;
+	return at;
+}
+
+static uint32_t find(const struct tw_spans *s, const struct tw_span_key *key)
+{
+	uint32_t at = *chain_of(s, key);
+
+	while (at && !same(&s->list[at - 1].key, key))
+		at = s->list[at - 1].next;
+	return at;
+}
+
+enum tw_span_outcome tw_spans_begin(
+        struct tw_spans *s, const struct tw_span_key *key, const struct tw_span *at)
+{
+	struct tw_span_key kept = *key;
+	enum tw_span_outcome outcome;
+	uint32_t *chain;
+	uint32_t found;
+
+	if (!prepare(s))
+		return TW_SPAN_NO_MEMORY;
+	found = key->track.len ? 0 : find(s, key);
+	if (found) {
+		s->list[found - 1].begins++;
+		return TW_SPAN_OK;
+	}
+	outcome = keep(s, &kept.name);
+	if (outcome == TW_SPAN_OK)
+		outcome = keep(s, &kept.track);
+	if (outcome != TW_SPAN_OK)
+		return outcome;
+	found = take_slot(s);
+	if (!found)
+		return TW_SPAN_FULL;
+	chain = chain_of(s, &kept);
+	s->list[found - 1] = *at;
+	s->list[found - 1].key = kept;
+	s->list[found - 1].begins = 1;
+	s->list[found - 1].open = true;
+	s->list[found - 1].next = *chain;
+	*chain = found;
+	return TW_SPAN_OK;
+}
+
+const struct tw_span *tw_spans_end(
+        struct tw_spans *s, const struct tw_span_key *key, bool *ret_more)
+{
+	uint32_t at = s->list ? find(s, key) : 0;
+	struct tw_span *span = at ? &s->list[at - 1] : NULL;
+	uint32_t *link;
+
+	if (!span)
+		return NULL;
+	*ret_more = --span->begins > 0;
+	if (*ret_more)
+		return span;
+	link = chain_of(s, key);
+	while (*link != at)
+		link = &s->list[*link - 1].next;
+	*link = span->next;
+	span->next = s->free_list;
+	span->open = false;
+	s->free_list = at;
+	return span;
+}
+
+const struct tw_span *tw_spans_next_open(const struct tw_spans *s, uint32_t *at)
+{
+	while (*at < s->used)
+		if (s->list[(*at)++].open)
+			return &s->list[*at - 1];
+	return NULL;
+}

@@ -1,0 +1,57 @@
+#include "formats/tids.h"
+
+bool tw_tids_init(
+        struct tw_tids *t, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
+{
+	*t = (struct tw_tids){.sink = sink, .max = limits->max_threads, .n_slots = 64};
+	while (t->n_slots < t->max * 2)
+		t->n_slots *= 2;
+	t->list = tw_arena_alloc(a, t->max, sizeof *t->list);
+	t->slots = tw_arena_zalloc(a, t->n_slots, sizeof *t->slots);
+	return t->list && t->slots;
+}
+
+struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset)
+{
+	uint32_t mask = t->n_slots - 1;
+	uint32_t at = (uint32_t)(tid * 0x9E3779B97F4A7C15u >> 32) & mask;
+
+	while (t->slots[at]) {
+		struct tw_tid *k = &t->list[t->slots[at] - 1];
+
+		if (k->tid == tid)
+			return k;
+		at = (at + 1) & mask;
+	}
+	if (t->n >= t->max) {
+		t->sink->ops->repair(t->sink, TW_REPAIR_thread_limit, offset, 1);
+		return NULL;
+	}
+	t->list[t->n] = (struct tw_tid){.tid = tid, .cpu = -1, .iowait = -1};
+	t->slots[at] = ++t->n;
+	return &t->list[t->n - 1];
+}
+
+uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k)
+{
+	if (!k->track)
+		k->track = t->sink->ops->track(t->sink, k->pid, k->tid, TW_TID_FULL);
+	return k->track;
+}
+
+void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid)
+{
+	if (k->pid || !pid || !k->tid)
+		return;
+	k->pid = pid;
+	if (k->track)
+		t->sink->ops->thread_process(t->sink, k->tid, pid);
+}
+
+void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name)
+{
+	if (k->named || name.len == 0 || !k->tid)
+		return;
+	k->named = true;
+	t->sink->ops->thread_name(t->sink, k->pid, k->tid, name);
+}
