@@ -50,6 +50,11 @@ enum tw_status tw_buf_add_varint(struct tw_buf *b, uint64_t v); /* unsigned LEB1
 enum tw_status tw_buf_printf(struct tw_buf *b, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 
+static inline uint16_t tw_u16le(const uint8_t *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
 static inline uint32_t tw_u32le(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -86,6 +91,29 @@ static inline bool tw_get_varint(const uint8_t **p, const uint8_t *end, uint64_t
 		if (byte < 0x80) {
 			*p = q;
 			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Reads a signed LEB128 (sign in bit 6 of the last byte; not zigzag), else as tw_get_varint. */
+static inline bool tw_get_sleb(const uint8_t **p, const uint8_t *end, int64_t *ret)
+{
+	const uint8_t *q = *p;
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; q < end && shift < 64; shift += 7) {
+		uint8_t byte = *q++;
+
+		if (shift == 63 && byte != 0 && byte != 0x7F)
+			return false;
+		v |= (uint64_t)(byte & 0x7F) << shift;
+		if (byte < 0x80) {
+			if ((byte & 0x40) && shift < 57)
+				v |= UINT64_MAX << (shift + 7);
+			*p = q;
+			*ret = (int64_t)v;
 			return true;
 		}
 	}

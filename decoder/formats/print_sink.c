@@ -182,8 +182,10 @@ static void print_event(struct tw_print_sink *p, const struct tw_event *e)
 		        cpu);
 	else
 		n = snprintf(line, sizeof line, "%s\t%llu\t%lld\t%s%s\n",
-		        e->kind == TW_EV_BEGIN ? "begin" : "end", (unsigned long long)tid,
-		        (long long)e->ts_ns, name, cpu);
+		        e->kind == TW_EV_BEGIN     ? "begin"
+		        : e->kind == TW_EV_END_ALL ? "end_all"
+		                                   : "end",
+		        (unsigned long long)tid, (long long)e->ts_ns, name, cpu);
 	put(p, line, n);
 }
 

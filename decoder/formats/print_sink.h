@@ -1,7 +1,7 @@
 /*
  * print_sink.h - a sink that writes what it is told as text: one event a line, tab between fields.
  *
- *   slice   TID  TS_NS  DUR_NS  NAME      begin/end  TID  TS_NS  NAME
+ *   slice   TID  TS_NS  DUR_NS  NAME      begin/end/end_all  TID  TS_NS  NAME
  *   thread  TID  NAME                     clock      PID  MONO_NS  BOOT_NS  SESSION_NS
  *   method  ID  NAME                      named by the trace itself
  *   repair  NAME  COUNT  OFFSET           (all of them at the end, tw_print_sink_end)

@@ -22,14 +22,19 @@
 
 struct tw_sink;
 
-/* How a thread id was written.  LOW15: only its low 15 bits are known (btrace 2.0); the builder
- * finds the full one among the threads it hears of. */
-enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15 };
+/* How a thread id was written.  LOW15, LOW16: only its low 15 (btrace 2.0) or 16 bits (ART) are
+ * known; the builder finds the full one among the threads it hears of. */
+enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15, TW_TID_LOW16 };
 
 enum tw_ev_kind {
 	TW_EV_SLICE, /* a finished call: ts_ns, dur_ns */
 	TW_EV_BEGIN, /* sym entered at ts_ns */
-	TW_EV_END    /* sym (0: whatever is open) left at ts_ns */
+	TW_EV_END,   /* sym (0: whatever is open) left at ts_ns */
+	/* As END, of a recording of all calls: when nothing is open, sym was entered before the
+	 * recording began.  It takes the track's calls so far as its own and begins dur_ns
+	 * (the trace's unit of time) before the first of them, or before its end. */
+	TW_EV_END_EARLIER,
+	TW_EV_END_ALL /* what is open on the track is over at ts_ns: its recording ended there */
 };
 
 /* Where the calls of a track come from.  Said so that nobody takes a count of samples for a count
@@ -46,9 +51,9 @@ enum tw_source tw_source_of_word(const char *word); /* CALLS when unknown */
 
 struct tw_event {
 	int64_t ts_ns;
-	int64_t dur_ns; /* SLICE */
-	/* SLICE: CPU time.  BEGIN, END: what the thread's CPU clock said.  -1: the trace has none
-	 */
+	int64_t dur_ns; /* SLICE; END_EARLIER */
+	/* SLICE: CPU time.  BEGIN, END...: what the thread's CPU clock said.  -1: the trace has
+	 * none */
 	int64_t cpu_ns;
 	uint64_t offset; /* of the record in the decoded input, for the repair report */
 	uint32_t track;  /* from tw_sink_ops.track */
@@ -68,7 +73,7 @@ struct tw_clock {
 
 struct tw_sink_ops {
 	/* Handle (≥ 1) of a thread's track; the same arguments give the same handle. 0: at a
-	 * limit, drop the event. */
+	 * limit, drop the event.  pid 0: the trace's own process. */
 	uint32_t (*track)(struct tw_sink *s, uint32_t pid, uint64_t tid, enum tw_tid_kind kind);
 	/* Handle (≥ 1) of a method that a mapping will name; the same id gives the same handle. */
 	uint32_t (*method)(struct tw_sink *s, uint64_t method_id);

@@ -340,6 +340,8 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 	note_order(t, end, ev->offset);
 	if (t->cpu_ns)
 		t->cpu_ns[t->n] = ev->cpu_ns;
+	if (t->n == 0 || ev->ts_ns < t->first_ns)
+		t->first_ns = ev->ts_ns;
 	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym, 0};
 	b->slices++;
 	b->symbols[ev->sym - 1].count++;
@@ -361,7 +363,7 @@ static void take_event(struct tw_builder *b, const struct tw_event *ev)
 {
 	struct track *t;
 
-	if (!sane(b, ev) || (ev->kind != TW_EV_END && ev->sym == 0)) {
+	if (!sane(b, ev) || (ev->kind <= TW_EV_BEGIN && ev->sym == 0)) {
 		tw_builder_repair(b, TW_REPAIR_impossible_time, ev->offset, 1);
 		return;
 	}

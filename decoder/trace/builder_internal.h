@@ -37,7 +37,7 @@ struct track {
 	struct record *records;
 	int64_t *cpu_ns; /* beside records; NULL when no record has CPU time */
 	uint64_t n, cap;
-	int64_t last_end_ns;
+	int64_t first_ns, last_end_ns;
 	uint64_t first_offset,
 	        unordered_offset; /* of its first record; of the first out of order */
 	enum tw_source source;

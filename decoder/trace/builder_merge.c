@@ -132,14 +132,14 @@ struct fit { /* full ids with the low bits of a track */
 	uint32_t n;
 };
 
-static bool low_bits_agree(uint64_t full, uint64_t low)
+static bool low_bits_agree(const struct track *t, uint64_t full)
 {
-	return (full & 0x7FFF) == low;
+	return (full & (t->kind == TW_TID_LOW15 ? 0x7FFF : 0xFFFF)) == t->tid;
 }
 
-static void count_fit(struct fit *f, uint64_t full, uint64_t low)
+static void count_fit(struct fit *f, uint64_t full, const struct track *t)
 {
-	if (!low_bits_agree(full, low) || (f->n && f->found == full))
+	if (!low_bits_agree(t, full) || (f->n && f->found == full))
 		return;
 	f->found = full;
 	f->n++;
@@ -153,18 +153,47 @@ static uint64_t complete_tid(struct tw_builder *b, const struct track *t)
 	struct fit f = {0};
 
 	if (b->clock.pid)
-		count_fit(&f, b->clock.pid, t->tid);
+		count_fit(&f, b->clock.pid, t);
 	for (uint32_t i = 0; i < b->n_names; i++)
 		if (b->names[i].pid == 0 || b->names[i].pid == t->pid)
-			count_fit(&f, b->names[i].tid, t->tid);
+			count_fit(&f, b->names[i].tid, t);
 	for (uint32_t i = 0; i < b->n_tracks; i++)
 		if (b->tracks[i].kind == TW_TID_FULL && b->tracks[i].pid == t->pid)
-			count_fit(&f, b->tracks[i].tid, t->tid);
+			count_fit(&f, b->tracks[i].tid, t);
 	if (f.n > 1)
 		tw_builder_repair(b, TW_REPAIR_thread_id_ambiguous, t->first_offset, t->n);
-	if (b->clock.pid && low_bits_agree(b->clock.pid, t->tid))
+	if (b->clock.pid && low_bits_agree(t, b->clock.pid))
 		return b->clock.pid;
 	return f.n == 1 ? f.found : t->tid;
+}
+
+static struct thread_name *listed(struct tw_builder *b, uint64_t tid)
+{
+	for (uint32_t i = 0; i < b->n_names; i++)
+		if (b->names[i].tid == tid)
+			return &b->names[i];
+	return NULL;
+}
+
+/* Newer ART numbers its threads from 1 and lists them so: 16 bits are all there is.  Only of the
+ * main thread it is known what its id is: the process'. */
+static uint64_t complete_low16(struct tw_builder *b, const struct track *t)
+{
+	struct thread_name *name = listed(b, t->tid);
+
+	if (!name)
+		return complete_tid(b, t);
+	if (!b->clock.pid || !tw_str_eq(name->name, TW_STR("main")) || listed(b, b->clock.pid))
+		return t->tid;
+	name->tid = b->clock.pid;
+	return b->clock.pid;
+}
+
+static uint64_t full_tid(struct tw_builder *b, const struct track *t)
+{
+	if (t->kind == TW_TID_LOW15)
+		return complete_tid(b, t);
+	return t->kind == TW_TID_LOW16 ? complete_low16(b, t) : t->tid;
 }
 
 static void complete_ids(struct tw_builder *b)
@@ -173,7 +202,7 @@ static void complete_ids(struct tw_builder *b)
 		complete_pid(b, &b->tracks[i]);
 	for (uint32_t i = 0; i < b->n_tracks; i++) {
 		struct track *t = &b->tracks[i];
-		uint64_t tid = t->kind == TW_TID_LOW15 ? complete_tid(b, t) : t->tid;
+		uint64_t tid = full_tid(b, t);
 
 		if (tid != t->tid)
 			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, t->first_offset, t->n);

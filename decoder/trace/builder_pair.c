@@ -3,7 +3,8 @@
  *
  * An END without a symbol closes what is on top.  One with a symbol closes the
  * nearest open call of it, and what was open above it ends there too; when none
- * is open the END is an exit without an enter.
+ * is open the END is an exit without an enter.  Of a recording of all calls, an
+ * END while nothing is open tells of a call that was running when it began.
  */
 #include "trace/builder_internal.h"
 
@@ -41,11 +42,40 @@ static enum tw_status close_early(
 	return close_top(b, t, end_ns, cpu_ns);
 }
 
+/* A call from before the recording, around all that the track has so far. */
+static enum tw_status adopt(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	struct tw_event call = *ev;
+
+	call.kind = TW_EV_SLICE;
+	call.ts_ns = (t->n && t->first_ns < ev->ts_ns ? t->first_ns : ev->ts_ns) - ev->dur_ns;
+	if (call.ts_ns < 0)
+		call.ts_ns = 0;
+	call.dur_ns = ev->ts_ns - call.ts_ns;
+	if (call.cpu_ns > call.dur_ns) /* its clock began before the recording */
+		call.cpu_ns = call.dur_ns;
+	tw_builder_repair(b, TW_REPAIR_begin_clamped, ev->offset, 1);
+	return tw_builder_record(b, t, &call);
+}
+
+static enum tw_status close_all(struct tw_builder *b, struct track *t, const struct tw_event *ev)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && t->n_open)
+		st = close_early(b, t, ev->ts_ns, ev->cpu_ns);
+	return st;
+}
+
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
 	uint32_t at = t->n_open;
 	enum tw_status st = TW_OK;
 
+	if (ev->kind == TW_EV_END_ALL)
+		return close_all(b, t, ev);
+	if (ev->kind == TW_EV_END_EARLIER && t->n_open == 0 && ev->sym != 0)
+		return adopt(b, t, ev);
 	while (at > 0 && ev->sym != 0 && t->open[at - 1].sym != ev->sym)
 		at--;
 	if (at == 0) {
