@@ -1,0 +1,191 @@
+/*
+ * art_internal.h - what the files of the ART format share; nobody else includes it.
+ *
+ * art.c         recognition, the push machine, start and finish
+ * art_text.c    header and summary text: keys, thread list, method list
+ * art_table.c   threads and methods met so far; a record becomes an event
+ * art_record.c  records and streaming items of versions 1, 2 and 3
+ * art_packet.c  packets of versions 4 and 5 and of dumps; blocks of records
+ */
+#ifndef TW_ART_INTERNAL_H
+#define TW_ART_INTERNAL_H
+
+#include "formats/format.h"
+
+enum {
+	TW_ART_BATCH = 512,
+	TW_ART_CACHE = 4096, /* of methods, power of two */
+	TW_ART_GAPS = 500,   /* looked at to tell samples from calls */
+	TW_ART_HEADER = 32,  /* of the binary part */
+	TW_ART_KEYS = 64,    /* of the header text */
+	TW_ART_BLOCK_MAX = 16 << 20
+};
+
+#define TW_ART_TIME_MAX ((uint64_t)1 << 60)
+
+enum tw_art_state {
+	TW_ART_TEXT,    /* lines up to *end */
+	TW_ART_LEAD,    /* the 32 bytes that begin with SLOW */
+	TW_ART_SKIP,    /* the rest of a longer header */
+	TW_ART_RECORDS, /* version 1 to 3, a file */
+	TW_ART_ITEMS,   /* version 1 to 3, streaming */
+	TW_ART_PACKETS, /* version 4 and 5, dumps */
+	TW_ART_CALLS,   /* records of a block that does not say how long it is */
+	TW_ART_DONE,    /* after the end */
+	TW_ART_LOST     /* damaged: the rest cannot be read */
+};
+
+enum tw_art_clock {
+	TW_ART_CLOCK_UNKNOWN,
+	TW_ART_CLOCK_CPU,
+	TW_ART_CLOCK_WALL, /* "global" too */
+	TW_ART_CLOCK_DUAL
+};
+
+/* How the records of a block are written; see art_packet.c. */
+enum tw_art_form {
+	TW_ART_FORM_UNKNOWN,
+	TW_ART_FORM_B,
+	TW_ART_FORM_C,
+	TW_ART_FORM_LONG_RUNNING,
+	TW_ART_FORM_COUNTS
+};
+
+enum { TW_ART_ENTER, TW_ART_EXIT, TW_ART_UNROLL, TW_ART_NO_ACTION };
+
+struct tw_art_thread {
+	uint32_t tid, track;         /* track 0: not given yet */
+	bool seen;                   /* has an event */
+	uint32_t raw_wall, raw_cpu;  /* the last 32-bit readings, microseconds */
+	int64_t high_wall, high_cpu; /* what their wraps add */
+	int64_t last_ns, last_cpu_ns;
+	uint64_t value, wall, cpu; /* form B: where the last block ended */
+	uint32_t flushed;          /* its records since the last flush began */
+	int64_t calls;             /* COUNTS: the time */
+};
+
+struct tw_art_method {
+	struct tw_art_method *next; /* in the order they were met */
+	uint64_t id;
+	uint64_t offset;    /* of its first use */
+	uint32_t sym;       /* 0: not used yet */
+	struct tw_str name; /* ptr NULL: not named yet */
+};
+
+struct tw_art_key {
+	const char *key, *value;
+};
+
+/* A record, whatever its layout. */
+struct tw_art_call {
+	unsigned action;
+	bool named;      /* an exit may not tell its method */
+	uint64_t method; /* id */
+	int64_t ts_ns, cpu_ns;
+	uint64_t offset;
+};
+
+struct tw_art {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	enum tw_art_state state;
+	bool started, no_memory;
+	uint64_t offset; /* of the next byte that no step has taken */
+	/* the beginning of an item that is not yet whole */
+	uint8_t *hold;
+	size_t n_hold, cap_hold, want;
+	bool long_line; /* the rest of a line that is too long is passed over */
+	uint64_t skip;  /* SKIP: bytes left */
+
+	/* text */
+	char section; /* of the line: v, k, t, m; 0 another */
+	bool has_text, text_ended, trailer, overflow;
+	enum tw_art_clock clock;
+	uint64_t clock_offset;
+	uint32_t pid, told_pid; /* of the process; 0 not known */
+	struct tw_art_key keys[TW_ART_KEYS];
+	unsigned n_keys;
+
+	/* binary */
+	bool has_lead, streaming;
+	unsigned version; /* 1 to 6 */
+	size_t record_bytes;
+	uint64_t start_ns; /* CLOCK_MONOTONIC; 0 not known */
+	int64_t unit_ns;
+	enum tw_art_form form;
+	uint64_t ticks_per_s;
+	struct tw_art_thread *calls_thread; /* CALLS */
+	uint32_t calls_left;
+	uint64_t calls_value;
+
+	/* tables */
+	struct tw_art_thread **threads; /* by hash; NULL free */
+	uint32_t n_threads, n_thread_slots;
+	struct tw_art_thread *last_thread;
+	struct tw_art_method **methods; /* by hash; NULL free */
+	uint32_t n_methods, n_method_slots, n_named;
+	struct tw_art_method *first_method, **last_method;
+	struct tw_art_method *cache[TW_ART_CACHE];
+
+	uint64_t events;
+	bool unrolled; /* no sampler tells of exceptions */
+	unsigned n_gaps, n_looked;
+	int64_t gaps[TW_ART_GAPS];
+	unsigned n_batch;
+	struct tw_event batch[TW_ART_BATCH];
+};
+
+/* art.c */
+void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset);
+/* What follows cannot be read any more. */
+void tw_art_lose(struct tw_art *s, uint64_t offset);
+
+/* A step takes whole items at the front of p[0..n) and says how many bytes; 0: it needs s->want
+ * bytes to go on.  p stands at s->offset. */
+typedef enum tw_status (*tw_art_step)(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+
+/* art_text.c */
+enum tw_status tw_art_text_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+/* A method line; without its id tw_art_text_method: class, method, signature, file, line with tabs
+ * between them. */
+enum tw_status tw_art_text_method_line(
+        struct tw_art *s, struct tw_str line, uint64_t offset, struct tw_err *err);
+enum tw_status tw_art_text_method(
+        struct tw_art *s, uint64_t id, struct tw_str line, uint64_t offset, struct tw_err *err);
+void tw_art_text_thread(struct tw_art *s, uint32_t tid, struct tw_str name, uint64_t offset);
+/* What the text said, as a document. */
+enum tw_status tw_art_text_tell(struct tw_art *s, struct tw_err *err);
+
+/* art_table.c */
+bool tw_art_table_init(struct tw_art *s);
+/* NULL: at the limit (told), or no memory (s->no_memory). */
+struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset);
+bool tw_art_knows(const struct tw_art *s, uint64_t method); /* has it a name? */
+enum tw_status tw_art_name_method(
+        struct tw_art *s, uint64_t id, struct tw_str name, uint64_t offset, struct tw_err *err);
+enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
+        const struct tw_art_call *call, struct tw_err *err);
+enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
+enum tw_status tw_art_no_memory(struct tw_err *err);
+
+/* art_record.c */
+enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err);
+enum tw_status tw_art_record_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+enum tw_status tw_art_item_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+
+/* art_packet.c */
+void tw_art_packet_lead(struct tw_art *s, const uint8_t *p);
+enum tw_status tw_art_packet_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+enum tw_status tw_art_calls_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+/* The input ended inside the packet p: what is there of its records. */
+enum tw_status tw_art_packet_cut(struct tw_art *s, const uint8_t *p, size_t n, struct tw_err *err);
+bool tw_art_packet_probe(const uint8_t *p, size_t n); /* a dump that no header leads */
+
+#endif

@@ -1,0 +1,184 @@
+/*
+ * art_record.c - records of versions 1, 2 and 3, in a file or a stream.
+ *
+ * Header, 32 bytes: SLOW, u16 version (| 0xF0 streaming), u16 offset of the first record, u64 start
+ * in microseconds (CLOCK_MONOTONIC; Dalvik: time of day), u16 record size of version 3.
+ *
+ *   version   record
+ *      1      u8  thread, u32 method | action, u32 time          9 bytes
+ *      2      u16 thread, u32 method | action, u32 time          10, wall or thread CPU by `clock`
+ *      3      u16 thread, u32 method | action, u32 CPU, u32 wall  14, or as the header says
+ * Times are microseconds and wrap at 2^32; action: 0 enter, 1 exit, 2 left by an exception.
+ *
+ * A stream is records, whose thread is never 0, and items that begin with a u16 0 and an operation:
+ * 1 method {u16 len, line}, 2 thread {u16 id, u16 len, name}, 3 summary {u32 len, text}; the
+ * summary is last.
+ */
+#include "formats/art_internal.h"
+
+enum { SIZE_V1 = 9, SIZE_V2 = 10, SIZE_V3 = 14 };
+enum { OP_METHOD = 1, OP_THREAD = 2, OP_SUMMARY = 3 };
+
+#define WRAP_MICROS ((int64_t)1 << 32)
+
+static size_t record_size(const struct tw_art *s, unsigned written)
+{
+	if (s->version == 1)
+		return SIZE_V1;
+	if (s->version == 2)
+		return s->streaming && written ? written : SIZE_V2;
+	return written ? written : SIZE_V3;
+}
+
+enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err)
+{
+	unsigned first = tw_u16le(p + 6);
+	uint64_t start_us = tw_u64le(p + 8);
+
+	s->record_bytes = record_size(s, tw_u16le(p + 16));
+	if (first < TW_ART_HEADER)
+		return tw_fail(err, TW_CORRUPT, s->offset + 6,
+		        "the first ART record would be at byte %u of the header", first);
+	if (s->record_bytes < (s->version == 3 ? SIZE_V3 : s->version == 2 ? SIZE_V2 : SIZE_V1))
+		return tw_fail(err, TW_CORRUPT, s->offset + 16,
+		        "ART records of %zu bytes do not hold what version %u says",
+		        s->record_bytes, s->version);
+	if (start_us < TW_ART_TIME_MAX / 1000)
+		s->start_ns = start_us * 1000;
+	if (s->clock == TW_ART_CLOCK_UNKNOWN) {
+		if (s->version == 3)
+			s->clock = TW_ART_CLOCK_DUAL;
+		else /* a stream's text comes last */
+			s->clock = s->has_text ? TW_ART_CLOCK_CPU : TW_ART_CLOCK_WALL;
+	}
+	s->skip = first - TW_ART_HEADER;
+	s->state = s->skip ? TW_ART_SKIP : s->streaming ? TW_ART_ITEMS : TW_ART_RECORDS;
+	return TW_OK;
+}
+
+/* A reading that fell by more than half of its range has wrapped. */
+static int64_t unwrap(
+        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset)
+{
+	if (now<*last && * last - now> UINT32_MAX / 2) {
+		*high += WRAP_MICROS;
+		tw_art_repair(s, TW_REPAIR_time_wrapped, offset);
+	}
+	*last = now;
+	return (*high + now) * 1000;
+}
+
+static void read_times(
+        struct tw_art *s, struct tw_art_thread *t, const uint8_t *times, struct tw_art_call *call)
+{
+	bool dual = s->version == 3 && s->clock == TW_ART_CLOCK_DUAL;
+	bool cpu = dual || s->clock == TW_ART_CLOCK_CPU;
+
+	if (cpu)
+		call->cpu_ns = unwrap(s, tw_u32le(times), &t->raw_cpu, &t->high_cpu, call->offset);
+	if (dual || !cpu)
+		call->ts_ns = unwrap(s, tw_u32le(times + (dual ? 4 : 0)), &t->raw_wall,
+		        &t->high_wall, call->offset);
+	else
+		call->ts_ns = call->cpu_ns;
+}
+
+static enum tw_status read_record(
+        struct tw_art *s, const uint8_t *p, uint64_t offset, struct tw_err *err)
+{
+	size_t id_bytes = s->version == 1 ? 1 : 2;
+	uint32_t word = tw_u32le(p + id_bytes);
+	struct tw_art_call call = {.action = word & 3,
+	        .named = true,
+	        .method = word & ~(uint32_t)3,
+	        .cpu_ns = -1,
+	        .offset = offset};
+	struct tw_art_thread *t;
+
+	if (call.action == TW_ART_NO_ACTION) {
+		tw_art_repair(s, TW_REPAIR_record_malformed, offset);
+		return TW_OK;
+	}
+	t = tw_art_thread_of(s, id_bytes == 1 ? p[0] : tw_u16le(p), offset);
+	if (!t)
+		return TW_OK;
+	read_times(s, t, p + id_bytes + 4, &call);
+	return tw_art_event(s, t, &call, err);
+}
+
+enum tw_status tw_art_record_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	size_t at = 0;
+
+	s->want = s->record_bytes;
+	for (; st == TW_OK && n - at >= s->record_bytes; at += s->record_bytes)
+		st = read_record(s, p + at, s->offset + at, err);
+	*ret_used = at;
+	return st;
+}
+
+/* --- streams --- */
+
+static struct tw_str text_at(const uint8_t *p, size_t len)
+{
+	return (struct tw_str){(const char *)p, len};
+}
+
+static enum tw_status method_item(
+        struct tw_art *s, const uint8_t *p, size_t len, struct tw_err *err)
+{
+	struct tw_str line = text_at(p, len);
+
+	if (len && line.ptr[len - 1] == '\n')
+		line.len--;
+	return tw_art_text_method_line(s, line, s->offset, err);
+}
+
+/* An item of operation p[2]; 0 used: s->want bytes are needed. */
+static enum tw_status one_item(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	size_t head = n < 3 ? 3 : p[2] == OP_METHOD ? 5 : 7;
+
+	s->want = head;
+	if (n >= 3 && (p[2] < OP_METHOD || p[2] > OP_SUMMARY)) {
+		tw_art_lose(s, s->offset);
+		*ret_used = 3;
+		return TW_OK;
+	}
+	if (n < head)
+		return TW_OK;
+	if (p[2] == OP_SUMMARY) {
+		s->state = TW_ART_TEXT;
+		*ret_used = head;
+		return TW_OK;
+	}
+	s->want = head + tw_u16le(p + head - 2);
+	if (n < s->want)
+		return TW_OK;
+	*ret_used = s->want;
+	if (p[2] == OP_METHOD)
+		return method_item(s, p + head, s->want - head, err);
+	tw_art_text_thread(s, tw_u16le(p + 3), text_at(p + head, s->want - head), s->offset);
+	return TW_OK;
+}
+
+enum tw_status tw_art_item_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	size_t at = 0;
+
+	s->want = 2;
+	if (n < 2)
+		return TW_OK;
+	if (tw_u16le(p) == 0)
+		return one_item(s, p, n, ret_used, err);
+	s->want = s->record_bytes;
+	for (; st == TW_OK && n - at >= s->record_bytes && tw_u16le(p + at); at += s->record_bytes)
+		st = read_record(s, p + at, s->offset + at, err);
+	*ret_used = at;
+	return st;
+}

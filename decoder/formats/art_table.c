@@ -1,0 +1,356 @@
+/*
+ * art_table.c - threads and methods of an ART trace, and how a record becomes an event.
+ *
+ * Methods are told to the sink by number and named when the trace names them, before or after
+ * their use.  What is used and never named is called by its number at the end, so that no mapping
+ * of a build, whose numbers mean something else, names it.
+ *
+ * The sampling mode is not marked in the file: its writer turns differences of stacks into enters
+ * and exits, so the times of a thread stand a sampling interval apart, and nothing is left by an
+ * exception.  The shortest fifth of the first gaps tells (as Firefox' profiler does it).
+ */
+#include "formats/art_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5 };
+
+#define SAMPLED_FROM_NS 100000
+
+enum tw_status tw_art_no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the tables of an ART trace");
+}
+
+bool tw_art_table_init(struct tw_art *s)
+{
+	s->n_thread_slots = 16;
+	while (s->n_thread_slots < s->limits.max_threads * (uint64_t)2 &&
+	        s->n_thread_slots < UINT32_C(1) << 31)
+		s->n_thread_slots *= 2;
+	s->threads = tw_arena_zalloc(s->arena, s->n_thread_slots, sizeof(void *));
+	s->n_method_slots = FIRST_SLOTS;
+	s->methods = tw_arena_zalloc(s->arena, s->n_method_slots, sizeof(void *));
+	return s->threads && s->methods;
+}
+
+static uint32_t hash_of(uint64_t id)
+{
+	return (uint32_t)((id ^ id >> 29) * 0x9E3779B97F4A7C15u >> 32);
+}
+
+/* --- threads --- */
+
+static struct tw_art_thread *add_thread(
+        struct tw_art *s, struct tw_art_thread **slot, uint32_t tid, uint64_t offset)
+{
+	struct tw_art_thread *t;
+
+	if (s->n_threads >= s->limits.max_threads) {
+		tw_art_repair(s, TW_REPAIR_thread_limit, offset);
+		return NULL;
+	}
+	t = tw_arena_zalloc(s->arena, 1, sizeof *t);
+	if (!t) {
+		s->no_memory = true;
+		return NULL;
+	}
+	t->tid = tid;
+	s->n_threads++;
+	return *slot = t;
+}
+
+struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset)
+{
+	uint32_t mask = s->n_thread_slots - 1;
+	uint32_t at = hash_of(tid) & mask;
+
+	if (s->last_thread && s->last_thread->tid == tid)
+		return s->last_thread;
+	while (s->threads[at] && s->threads[at]->tid != tid)
+		at = (at + 1) & mask;
+	if (!s->threads[at] && !add_thread(s, &s->threads[at], tid, offset))
+		return NULL;
+	return s->last_thread = s->threads[at];
+}
+
+/* --- methods --- */
+
+static struct tw_art_method **method_slot(const struct tw_art *s, uint64_t id)
+{
+	uint32_t mask = s->n_method_slots - 1;
+	uint32_t at = hash_of(id) & mask;
+
+	while (s->methods[at] && s->methods[at]->id != id)
+		at = (at + 1) & mask;
+	return &s->methods[at];
+}
+
+static bool widen_methods(struct tw_art *s)
+{
+	struct tw_art_method **fresh;
+
+	if (s->n_methods < s->n_method_slots / 2)
+		return true;
+	fresh = tw_arena_zalloc(s->arena, s->n_method_slots, 2 * sizeof(void *));
+	if (!fresh)
+		return false;
+	s->methods = fresh;
+	s->n_method_slots *= 2;
+	for (struct tw_art_method *m = s->first_method; m; m = m->next)
+		*method_slot(s, m->id) = m;
+	return true;
+}
+
+/* NULL: at the limit (told), or no memory. */
+static struct tw_art_method *method_of(struct tw_art *s, uint64_t id, uint64_t offset)
+{
+	struct tw_art_method **slot = method_slot(s, id);
+	struct tw_art_method *m;
+
+	if (*slot)
+		return *slot;
+	if (s->n_methods >= s->limits.max_methods) {
+		tw_art_repair(s, TW_REPAIR_slice_limit, offset);
+		return NULL;
+	}
+	m = widen_methods(s) ? tw_arena_zalloc(s->arena, 1, sizeof *m) : NULL;
+	if (!m) {
+		s->no_memory = true;
+		return NULL;
+	}
+	m->id = id;
+	*method_slot(s, id) = m;
+	*s->last_method = m;
+	s->last_method = &m->next;
+	s->n_methods++;
+	return m;
+}
+
+bool tw_art_knows(const struct tw_art *s, uint64_t method)
+{
+	const struct tw_art_method *m = *method_slot(s, method);
+
+	return m && m->name.ptr;
+}
+
+enum tw_status tw_art_name_method(
+        struct tw_art *s, uint64_t id, struct tw_str name, uint64_t offset, struct tw_err *err)
+{
+	struct tw_art_method *m = method_of(s, id, offset);
+
+	if (!m)
+		return s->no_memory ? tw_art_no_memory(err) : TW_OK;
+	if (m->name.ptr)
+		return TW_OK;
+	if (name.len > s->limits.max_name_bytes) {
+		tw_art_repair(s, TW_REPAIR_name_cut, offset);
+		name.len = s->limits.max_name_bytes;
+	}
+	m->name = name;
+	s->n_named++;
+	if (m->sym)
+		s->sink->ops->method_name(s->sink, id, name);
+	return TW_OK;
+}
+
+/* A method's first use: the sink hears of those only that are used. */
+static uint32_t first_use(struct tw_art *s, struct tw_art_method *m, uint64_t offset)
+{
+	m->sym = s->sink->ops->method(s->sink, m->id);
+	m->offset = offset;
+	if (m->sym && m->name.ptr)
+		s->sink->ops->method_name(s->sink, m->id, m->name);
+	return m->sym;
+}
+
+/* --- events --- */
+
+static enum tw_status flush(struct tw_art *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (s->n_batch)
+		st = s->sink->ops->events(s->sink, s->batch, s->n_batch, err);
+	s->n_batch = 0;
+	return st;
+}
+
+static uint32_t track_of(struct tw_art *s, struct tw_art_thread *t)
+{
+	enum tw_tid_kind kind = s->version == 2 || s->version == 3 ? TW_TID_LOW16 : TW_TID_FULL;
+
+	if (!t->track) {
+		t->track = s->sink->ops->track(s->sink, 0, t->tid, kind);
+		if (t->track && s->form == TW_ART_FORM_COUNTS)
+			s->sink->ops->source(s->sink, t->track, TW_SOURCE_COUNTS, 0);
+	}
+	return t->track;
+}
+
+static struct tw_art_method *cached(struct tw_art *s, uint64_t id, uint64_t offset)
+{
+	struct tw_art_method **at = &s->cache[id >> 2 & (TW_ART_CACHE - 1)];
+
+	if (!*at || (*at)->id != id) {
+		struct tw_art_method *m = method_of(s, id, offset);
+
+		if (!m)
+			return NULL;
+		*at = m;
+	}
+	return *at;
+}
+
+static void look_for_interval(
+        struct tw_art *s, const struct tw_art_thread *t, const struct tw_art_call *call)
+{
+	s->unrolled |= call->action == TW_ART_UNROLL;
+	s->n_looked++;
+	if (t->seen && call->ts_ns > t->last_ns)
+		s->gaps[s->n_gaps++] = call->ts_ns - t->last_ns;
+}
+
+/* Times of a thread do not fall. */
+static void clamp(struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call)
+{
+	if (t->seen && (call->ts_ns < t->last_ns ||
+	                       (call->cpu_ns >= 0 && call->cpu_ns < t->last_cpu_ns))) {
+		tw_art_repair(s, TW_REPAIR_time_fell, call->offset);
+		if (call->ts_ns < t->last_ns)
+			call->ts_ns = t->last_ns;
+		if (call->cpu_ns >= 0 && call->cpu_ns < t->last_cpu_ns)
+			call->cpu_ns = t->last_cpu_ns;
+	}
+	t->seen = true;
+	t->last_ns = call->ts_ns;
+	if (call->cpu_ns >= 0)
+		t->last_cpu_ns = call->cpu_ns;
+}
+
+static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
+        const struct tw_art_method *m, struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_unroll,
+	        .track = ev->track,
+	        .ts_ns = ev->ts_ns,
+	        .dur_ns = -1,
+	        .offset = ev->offset,
+	        .text = m ? m->name : (struct tw_str){0},
+	        .detail = TW_STR("")};
+
+	if (!note.text.ptr)
+		note.text = TW_STR("");
+	return s->sink->ops->note(s->sink, &note, err);
+}
+
+enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
+        const struct tw_art_call *told, struct tw_err *err)
+{
+	struct tw_art_call call = *told;
+	struct tw_art_method *m = NULL;
+	struct tw_event *ev = &s->batch[s->n_batch];
+
+	if (call.named) {
+		m = cached(s, call.method, call.offset);
+		if (!m || (!m->sym && !first_use(s, m, call.offset)))
+			return s->no_memory ? tw_art_no_memory(err) : TW_OK;
+	}
+	if (s->n_looked < TW_ART_GAPS)
+		look_for_interval(s, t, &call);
+	clamp(s, t, &call);
+	*ev = (struct tw_event){
+	        .kind = call.action == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER,
+	        .ts_ns = call.ts_ns,
+	        .dur_ns = call.action == TW_ART_ENTER ? 0 : s->unit_ns,
+	        .cpu_ns = call.cpu_ns,
+	        .offset = call.offset,
+	        .track = t->track ? t->track : track_of(s, t),
+	        .sym = m ? m->sym : 0,
+	};
+	s->events++;
+	if (ev->track == 0)
+		return TW_OK; /* at a limit, which the sink counts */
+	if (call.action == TW_ART_UNROLL) {
+		enum tw_status st = note_unroll(s, ev, m, err);
+
+		if (st != TW_OK)
+			return st;
+	}
+	return ++s->n_batch == TW_ART_BATCH ? flush(s, err) : TW_OK;
+}
+
+/* --- the end --- */
+
+static int rising(const void *pa, const void *pb)
+{
+	const int64_t *a = pa;
+	const int64_t *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Of samples; 0: every call was seen. */
+static int64_t interval_of(struct tw_art *s)
+{
+	unsigned n = s->n_gaps / GAPS_FIFTH;
+	int64_t sum = 0;
+
+	if (s->n_gaps < GAPS_ENOUGH || s->unrolled || s->form == TW_ART_FORM_COUNTS)
+		return 0;
+	qsort(s->gaps, s->n_gaps, sizeof *s->gaps, rising);
+	for (unsigned i = 0; i < n; i++)
+		sum += s->gaps[i] / n;
+	return sum >= SAMPLED_FROM_NS ? sum : 0;
+}
+
+static enum tw_status end_thread(
+        struct tw_art *s, const struct tw_art_thread *t, struct tw_err *err)
+{
+	/* Its own last time where threads have clocks of their own or were lost one by one. */
+	bool alone = s->overflow || s->clock == TW_ART_CLOCK_CPU || s->form == TW_ART_FORM_COUNTS;
+
+	if (!alone || !t->track)
+		return TW_OK;
+	s->batch[s->n_batch] = (struct tw_event){.kind = TW_EV_END_ALL,
+	        .ts_ns = t->last_ns,
+	        .cpu_ns = t->last_cpu_ns,
+	        .offset = s->offset,
+	        .track = t->track};
+	return ++s->n_batch == TW_ART_BATCH ? flush(s, err) : TW_OK;
+}
+
+static void name_by_number(struct tw_art *s, const struct tw_art_method *m)
+{
+	char name[32];
+	int n = snprintf(name, sizeof name, "<unknown 0x%llx>", (unsigned long long)m->id);
+
+	tw_art_repair(s, TW_REPAIR_method_unnamed, m->offset);
+	s->sink->ops->method_name(s->sink, m->id, (struct tw_str){name, (size_t)n});
+}
+
+enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err)
+{
+	int64_t interval_ns = interval_of(s);
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < s->n_thread_slots; i++) {
+		const struct tw_art_thread *t = s->threads[i];
+
+		if (!t)
+			continue;
+		st = end_thread(s, t, err);
+		if (t->track && s->pid)
+			s->sink->ops->thread_process(s->sink, t->tid, s->pid);
+		if (t->track && interval_ns)
+			s->sink->ops->source(s->sink, t->track, TW_SOURCE_SAMPLES, interval_ns);
+	}
+	if (st == TW_OK)
+		st = flush(s, err);
+	for (const struct tw_art_method *m = s->first_method; m; m = m->next)
+		if (m->sym && !m->name.ptr)
+			name_by_number(s, m);
+	return st;
+}
