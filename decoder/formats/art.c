@@ -109,7 +109,7 @@ static enum tw_status lead_step(
 	if (s->version <= 3)
 		st = tw_art_record_lead(s, p, err);
 	else
-		tw_art_packet_lead(s, p);
+		st = tw_art_packet_lead(s, p, err);
 	if (st == TW_OK && s->version != 6)
 		tell_clock(s);
 	return st;

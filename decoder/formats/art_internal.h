@@ -179,7 +179,7 @@ enum tw_status tw_art_item_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 
 /* art_packet.c */
-void tw_art_packet_lead(struct tw_art *s, const uint8_t *p);
+enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err);
 enum tw_status tw_art_packet_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 enum tw_status tw_art_calls_step(

@@ -27,6 +27,9 @@
 #include <string.h>
 
 enum { THREAD = 0, METHOD = 1, RECORDS = 2, SUMMARY = 3 };
+#define NS_PER_S        ((uint64_t)1000000000)
+#define TICKS_PER_S_MAX (10 * NS_PER_S) /* more does not fit the sums of to_ns */
+
 enum { ENTRIES_HEAD = 12, DUMP_HEAD = 17, LEB_MAX = 10, COUNT_BITS = 0xFFFF, WRONG = 1000 };
 
 struct record {
@@ -44,7 +47,7 @@ struct cursor {
 	uint64_t value, method, wall, cpu; /* so far */
 };
 
-void tw_art_packet_lead(struct tw_art *s, const uint8_t *p)
+enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err)
 {
 	uint64_t start_ns = tw_u64le(p + 6);
 
@@ -52,10 +55,15 @@ void tw_art_packet_lead(struct tw_art *s, const uint8_t *p)
 	s->unit_ns = 1;
 	s->clock = s->version == 5 ? TW_ART_CLOCK_DUAL : TW_ART_CLOCK_WALL;
 	s->state = TW_ART_PACKETS;
-	if (s->version != 6 && (tw_u64le(p + 14) || tw_u64le(p + 22))) {
-		s->form = TW_ART_FORM_C;
-		s->ticks_per_s = tw_u64le(p + 22);
-	}
+	if (s->version == 6 || (!tw_u64le(p + 14) && !tw_u64le(p + 22)))
+		return TW_OK;
+	s->form = TW_ART_FORM_C;
+	s->ticks_per_s = tw_u64le(p + 22);
+	if (s->ticks_per_s > TICKS_PER_S_MAX)
+		return tw_fail(err, TW_CORRUPT, s->offset + 22,
+		        "the clock of the ART trace would have %llu ticks a second",
+		        (unsigned long long)s->ticks_per_s);
+	return TW_OK;
 }
 
 /* --- records of a block --- */
@@ -80,12 +88,13 @@ static bool next_b(struct cursor *c, struct record *r)
 
 static uint64_t to_ns(const struct cursor *c, uint64_t ticks)
 {
-	__extension__ unsigned __int128 ns = ticks;
+	uint64_t rate = c->ticks_per_s;
 
-	if (c->ticks_per_s == 0)
+	if (rate == 0)
 		return ticks;
-	ns = ns * 1000000000 / c->ticks_per_s;
-	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+	if (ticks / rate > TW_ART_TIME_MAX / NS_PER_S)
+		return UINT64_MAX;
+	return ticks / rate * NS_PER_S + ticks % rate * NS_PER_S / rate;
 }
 
 static bool next_timed(struct cursor *c, struct record *r)
