@@ -336,8 +336,10 @@ static enum tw_status tell(
 	if (tw_str_eq(type, TW_STR("COUNTER")))
 		return tell_counter(s, ts_ns, offset, err);
 	if (is_frame(type))
-		return tw_profilo_hold_frame(
-		        s->hold, (uint32_t)s->now[2], ts_ns, (uint64_t)s->now[5], offset, err);
+		return tw_profilo_hold_frame(s->hold,
+		        &(struct tw_profilo_frame){
+		                s->pid, (uint32_t)s->now[2], ts_ns, (uint64_t)s->now[5], offset},
+		        err);
 	if (is_mark(type, &what, &begins))
 		return tell_mark(s, what, begins, ts_ns, offset, err);
 	if (ends_with(type, TW_STR("_FRAME_NAME")))

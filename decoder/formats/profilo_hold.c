@@ -1,17 +1,10 @@
 #include "formats/profilo_hold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "formats/stacks.h"
+#include "formats/samples.h"
 
-enum {
-	MAX_MARKS = 4 << 20,
-	MAX_FRAMES = 16 << 20,
-	FIRST = 256,
-	SAMPLE_FRAMES = 4096, /* more of one sample are cut */
-	MEDIAN_OF = 4096      /* distances between samples that tell their interval */
-};
+enum { MAX_MARKS = 4 << 20, FIRST = 256 };
 
 struct mark {
 	int64_t begin_ns, end_ns;
@@ -20,14 +13,6 @@ struct mark {
 	uint32_t below;  /* the mark that was open before it */
 	uint32_t text;   /* index + 1; 0: none told yet */
 	uint16_t kind, fallback;
-};
-
-struct sample {
-	int64_t ts_ns;
-	uint64_t offset;
-	uint32_t tid, thread;
-	uint32_t first, n; /* in frames */
-	uint32_t seq;
 };
 
 struct thread {
@@ -45,13 +30,13 @@ struct tw_profilo_hold {
 	struct tw_arena *arena;
 	struct tw_limits limits;
 	struct tw_sink *sink;
-	struct list threads, marks, closed /* marks in the order they ended */, samples, frames,
-	        texts;
+	struct list threads, marks, texts;
+	struct list closed; /* marks in the order they ended */
+	struct tw_samples *samples;
 	uint32_t *thread_slots, *text_slots; /* index + 1 by hash */
 	uint32_t n_thread_slots, n_text_slots;
 	struct tw_str fallbacks[64];
 	uint32_t n_fallbacks;
-	uint32_t syms[SAMPLE_FRAMES];
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -105,7 +90,8 @@ struct tw_profilo_hold *tw_profilo_hold_new(
 	for (h->n_thread_slots = 64; h->n_thread_slots / 2 < limits->max_threads;)
 		h->n_thread_slots *= 2;
 	h->thread_slots = tw_arena_zalloc(a, h->n_thread_slots, sizeof *h->thread_slots);
-	return h->thread_slots ? h : NULL;
+	h->samples = tw_samples_new(a, limits, sink);
+	return h->thread_slots && h->samples ? h : NULL;
 }
 
 /* *ret NULL: at the limit, which is counted. */
@@ -141,36 +127,26 @@ static uint32_t number_of(const struct tw_profilo_hold *h, const struct thread *
 
 /* --- frames --- */
 
-enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, uint32_t tid, int64_t ts_ns,
-        uint64_t frame, uint64_t offset, struct tw_err *err)
+enum tw_status tw_profilo_hold_frame(
+        struct tw_profilo_hold *h, const struct tw_profilo_frame *f, struct tw_err *err)
 {
-	struct sample *s =
-	        h->samples.n ? (struct sample *)h->samples.items + h->samples.n - 1 : NULL;
+	uint32_t track = h->sink->ops->track(h->sink, f->pid, f->tid, TW_TID_FULL);
+	const struct tw_sample_piece piece = {.track = track,
+	        .ts_ns = f->ts_ns,
+	        .offset = f->offset,
+	        .first = tw_samples_frames(h->samples),
+	        .n = 1,
+	        .joins = true};
 	struct thread *t;
-	uint64_t *f;
+	enum tw_status st = thread_of(h, f->tid, f->offset, &t, err);
 
-	if (h->frames.n >= MAX_FRAMES || h->frames.n >= h->limits.max_slices) {
-		h->sink->ops->repair(h->sink, TW_REPAIR_slice_limit, offset, 1);
-		return TW_OK;
-	}
-	if (!s || s->tid != tid || s->ts_ns != ts_ns) {
-		enum tw_status st = thread_of(h, tid, offset, &t, err);
-
-		if (st != TW_OK || !t)
-			return st;
-		t->sampled = true;
-		s = more(h, &h->samples, sizeof *s);
-		if (!s)
-			return no_memory(err);
-		*s = (struct sample){
-		        ts_ns, offset, tid, number_of(h, t), h->frames.n, 0, h->samples.n - 1};
-	}
-	f = more(h, &h->frames, sizeof *f);
-	if (!f)
-		return no_memory(err);
-	*f = frame;
-	s->n++;
-	return TW_OK;
+	if (st != TW_OK || !t || track == 0)
+		return st;
+	t->sampled = true;
+	st = tw_samples_frame(h->samples, h->sink->ops->method(h->sink, f->method), f->offset, err);
+	if (st != TW_OK || tw_samples_frames(h->samples) == piece.first)
+		return st; /* at the limit: a sample without its frames would end others */
+	return tw_samples_add(h->samples, &piece, err);
 }
 
 /* --- marks --- */
@@ -328,94 +304,6 @@ static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark 
 
 /* --- telling --- */
 
-static int by_thread_and_time(const void *pa, const void *pb)
-{
-	const struct sample *a = pa;
-	const struct sample *b = pb;
-
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
-
-static int rising(const void *pa, const void *pb)
-{
-	int64_t a = *(const int64_t *)pa;
-	int64_t b = *(const int64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
-/* The log does not say it: the median distance of a thread's samples. */
-static bool interval_of(const struct tw_profilo_hold *h, int64_t *ret)
-{
-	const struct sample *s = h->samples.items;
-	int64_t *gaps = tw_arena_alloc(h->arena, MEDIAN_OF, sizeof *gaps);
-	uint32_t n = 0;
-
-	if (!gaps)
-		return false;
-	for (uint32_t i = 1; i < h->samples.n && n < MEDIAN_OF; i++)
-		if (s[i].thread == s[i - 1].thread && s[i].ts_ns > s[i - 1].ts_ns)
-			gaps[n++] = s[i].ts_ns - s[i - 1].ts_ns;
-	if (n)
-		qsort(gaps, n, sizeof *gaps, rising);
-	*ret = n ? gaps[n / 2] : 0;
-	return true;
-}
-
-/* Of one sample, or of several that are one: another thread wrote in between. */
-static uint32_t gather(struct tw_profilo_hold *h, const struct sample *s, uint32_t at)
-{
-	const uint64_t *frames = (const uint64_t *)h->frames.items + s->first;
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (at == SAMPLE_FRAMES) {
-			h->sink->ops->repair(h->sink, TW_REPAIR_depth_clipped, s->offset, s->n - i);
-			break;
-		}
-		h->syms[at++] = h->sink->ops->method(h->sink, frames[i]);
-	}
-	return at;
-}
-
-static bool same_sample(const struct sample *a, const struct sample *b)
-{
-	return a->thread == b->thread && a->ts_ns == b->ts_ns;
-}
-
-static enum tw_status tell_samples(struct tw_profilo_hold *h, uint32_t pid, struct tw_err *err)
-{
-	struct sample *s = h->samples.items;
-	struct tw_stacks *stacks = NULL;
-	int64_t interval_ns;
-	enum tw_status st = TW_OK;
-
-	if (h->samples.n == 0)
-		return TW_OK;
-	qsort(s, h->samples.n, sizeof *s, by_thread_and_time);
-	if (interval_of(h, &interval_ns))
-		stacks = tw_stacks_new(h->arena, &h->limits, h->sink, interval_ns);
-	if (!stacks)
-		return no_memory(err);
-	for (uint32_t i = 0; st == TW_OK && i < h->samples.n;) {
-		struct tw_sample sample = {.ts_ns = s[i].ts_ns, .offset = s[i].offset};
-		uint32_t first = i;
-		uint32_t n = 0;
-
-		while (i < h->samples.n && same_sample(&s[first], &s[i]))
-			n = gather(h, &s[i++], n);
-		sample.track = h->sink->ops->track(h->sink, pid, s[first].tid, TW_TID_FULL);
-		sample.syms = h->syms;
-		sample.n = n;
-		if (sample.track)
-			st = tw_stacks_add(stacks, &sample, err);
-	}
-	return st == TW_OK ? tw_stacks_finish(stacks, err) : st;
-}
-
 static enum tw_status tell_mark(
         struct tw_profilo_hold *h, const struct mark *m, uint32_t pid, struct tw_err *err)
 {
@@ -459,5 +347,5 @@ enum tw_status tw_profilo_hold_tell(
 	}
 	for (uint32_t i = 0; st == TW_OK && i < h->closed.n; i++)
 		st = tell_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
-	return st == TW_OK ? tell_samples(h, pid, err) : st;
+	return st == TW_OK ? tw_samples_tell(h->samples, 0, err) : st;
 }

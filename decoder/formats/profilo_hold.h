@@ -2,8 +2,8 @@
  * profilo_hold.h - what of a Profilo log must wait for its end.
  *
  * The name of a mark stands behind it, stack samples are written in batches that
- * overlap in time, and whether a thread has samples shows late; so marks and
- * frames are kept (40 and 8 bytes each, of a bounded number) and told together:
+ * overlap in time, and whether a thread has samples shows late; so marks are
+ * kept (40 bytes each, of a bounded number) beside samples.h and told together:
  * samples as sampled calls; marks as calls on threads that have no samples, as
  * notes on those that have.
  */
@@ -23,9 +23,15 @@ struct tw_profilo_hold;
 struct tw_profilo_hold *tw_profilo_hold_new(
         struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink);
 
+struct tw_profilo_frame {
+	uint32_t pid, tid;
+	int64_t ts_ns;
+	uint64_t method, offset;
+};
+
 /* One frame of a sample, outermost first; frames with the same thread and time are a sample. */
-enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, uint32_t tid, int64_t ts_ns,
-        uint64_t frame, uint64_t offset, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, const struct tw_profilo_frame *f,
+        struct tw_err *err) TW_MUST_USE;
 
 struct tw_profilo_mark {
 	uint32_t tid;

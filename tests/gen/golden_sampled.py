@@ -2,6 +2,7 @@
 """Writes the golden inputs of the formats with sampled stacks: tests/golden/<format>/<case>/input.
 Deterministic: the same bytes every time.  `expected` is made by tests/golden/check --rewrite and reviewed."""
 import json
+import json
 import os
 import random
 
@@ -95,5 +96,44 @@ def profilo():
     write('profilo', 'realistic', p.text)
 
 
+def frame(name):
+    module, function = name.rsplit('.', 1)
+    return {'module': module, 'function': function, 'in_app': name.startswith('com.example')}
+
+
+def cases(fmt, minimal, realistic, cut, damage):
+    """truncated: the minimal text without its last `cut` bytes; garbage: minimal with a piece replaced."""
+    write(fmt, 'minimal', minimal)
+    write(fmt, 'realistic', realistic)
+    write(fmt, 'truncated', minimal[:-cut])
+    assert damage[0] in minimal
+    write(fmt, 'garbage', minimal.replace(*damage))
+
+
+def sentry():
+    small = {'version': '1', 'platform': 'android', 'profile': {
+        'frames': [frame(m) for m in METHODS[:3]], 'stacks': [[1, 0], [2, 0], [0]],
+        'samples': [{'elapsed_since_start_ns': str(t), 'stack_id': i, 'thread_id': '1'}
+                    for t, i in ((0, 0), (10, 1), (20, 2))],
+        'thread_metadata': {'1': {'name': 'main'}}}}
+    big = {'version': '2', 'profiler_id': '71bba98d90b545c39f2ae73f702d7ef4', 'chunk_id': 'c1', 'platform': 'android',
+           'release': 'com.example.shop@8.3.1', 'debug_meta': {'images': []},
+           'measurements': {'cpu_usage': {'unit': 'percent', 'values': [
+               {'timestamp': 1753439655.1 + i / 2, 'value': 12.5 + i} for i in range(6)]}},
+           'profile': {'frames': [frame(m) for m in METHODS], 'stacks': [], 'samples': [],
+                       'thread_metadata': {'1': {'name': 'main'}, '57': {'name': 'http-nio-8080'}}}}
+    r, seen = random.Random(3), {}
+    for i, stacks in enumerate(zip(walk(3, 150), walk(4, 150))):
+        for tid, stack in zip(('1', '57'), stacks):
+            key = tuple(reversed(stack))
+            if key not in seen:
+                seen[key] = len(seen)
+                big['profile']['stacks'].append(list(key))
+            big['profile']['samples'].append({'timestamp': round(1753439655.0 + i * 0.0099 + r.random() / 1000, 6),
+                                              'stack_id': seen[key], 'thread_id': tid})
+    cases('sentry', json.dumps(small), json.dumps(big), 60, ('"stack_id": 1', '"stack_id": 77'))
+
+
 if __name__ == '__main__':
     profilo()
+    sentry()

@@ -1,0 +1,27 @@
+/*
+ * json_stacks.h - the table of stacks that JSON profiles have: arrays of indexes into their
+ * frames, leaf first.
+ */
+#ifndef TW_JSON_STACKS_H
+#define TW_JSON_STACKS_H
+
+#include "formats/json_text.h"
+#include "formats/samples.h"
+
+struct tw_json_stacks {
+	struct tw_json_stack {
+		uint32_t first, n; /* frames of samples.h */
+		bool bad;          /* names a frame that is not there */
+	} * list;
+	size_t n;
+};
+
+/* syms[i] is the handle of frame i.  stacks that are no array are none. */
+enum tw_status tw_json_stacks_read(struct tw_json_stacks *ret, struct tw_arena *a,
+        struct tw_samples *samples, const json_t *stacks, const uint32_t *syms, size_t n_syms,
+        struct tw_err *err) TW_MUST_USE;
+
+/* NULL: no such stack, or a bad one. */
+const struct tw_json_stack *tw_json_stacks_at(const struct tw_json_stacks *s, const json_t *index);
+
+#endif

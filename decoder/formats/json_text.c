@@ -1,0 +1,289 @@
+#include "formats/json_text.h"
+
+#include <string.h>
+
+enum { FIRST_BYTES = 64 << 10, DEPTH = 2048 /* jansson's own */, TRIES = 8 };
+
+void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
+        const char *what, size_t max_bytes)
+{
+	*t = (struct tw_json_text){.arena = a,
+	        .sink = sink,
+	        .what = what,
+	        .max_bytes = max_bytes ? max_bytes : TW_JSON_MAX_BYTES};
+}
+
+enum tw_status tw_json_text_push(
+        struct tw_json_text *t, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	size_t cap = t->cap ? t->cap : FIRST_BYTES;
+
+	if (n > t->max_bytes - t->len)
+		return tw_fail(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
+		        t->what, t->max_bytes);
+	while (cap < t->len + n + DEPTH) /* room to close what is open */
+		cap *= 2;
+	if (cap != t->cap) {
+		char *data = tw_arena_alloc(t->arena, cap, 1);
+
+		if (!data)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a %s", t->what);
+		if (t->len)
+			memcpy(data, t->data, t->len);
+		t->data = data;
+		t->cap = cap;
+	}
+	memcpy(t->data + t->len, p, n);
+	t->len += n;
+	return TW_OK;
+}
+
+/* --- the whole text --- */
+
+static void make_utf8(struct tw_json_text *t)
+{
+	for (size_t i = 0; i < t->len;) {
+		size_t n =
+		        (unsigned char)t->data[i] < 0x80 ? 1 : tw_utf8_len(t->data + i, t->len - i);
+
+		if (n == 0) {
+			t->sink->ops->repair(t->sink, TW_REPAIR_text_not_utf8, i, 1);
+			t->data[i] = '?';
+			n = 1;
+		}
+		i += n;
+	}
+	t->clean = true;
+}
+
+struct tw_json_scan { /* of brackets, outside strings */
+	size_t values;
+	size_t safe; /* the text up to here, with `depth` brackets closed, is whole */
+	unsigned depth, safe_depth;
+	bool in_string, escaped, too_deep, closed;
+	char open[DEPTH]; /* what closes each */
+};
+
+static void scan_byte(struct tw_json_scan *s, char c, size_t at)
+{
+	if (s->in_string) {
+		s->in_string = s->escaped || c != '"';
+		s->escaped = !s->escaped && c == '\\';
+		return;
+	}
+	if (c == '"') {
+		s->in_string = true;
+	} else if (c == '{' || c == '[') {
+		s->values++;
+		if (s->depth == DEPTH) {
+			s->too_deep = true;
+			return;
+		}
+		s->open[s->depth++] = c == '{' ? '}' : ']';
+		s->safe = at + 1;
+		s->safe_depth = s->depth;
+	} else if ((c == '}' || c == ']') && s->depth) {
+		s->depth--;
+		s->safe = at + 1;
+		s->safe_depth = s->depth;
+		s->closed = s->depth == 0;
+	} else if (c == ',' && s->depth) {
+		s->values++;
+		s->safe = at;
+		s->safe_depth = s->depth;
+	}
+}
+
+/* One document, up to `end` bytes of it. */
+static void scan(struct tw_json_scan *s, const char *p, size_t end)
+{
+	s->values = s->safe = 0;
+	s->depth = s->safe_depth = 0;
+	s->in_string = s->escaped = s->too_deep = s->closed = false;
+	for (size_t i = 0; i < end && !s->too_deep && !s->closed; i++)
+		scan_byte(s, p[i], i);
+}
+
+/* What is whole before `end`, closed; NULL when that is nothing. */
+static json_t *read_whole_part(struct tw_json_text *t, size_t end)
+{
+	struct tw_json_scan *s = t->scan;
+	char *p = t->data + t->at;
+
+	for (unsigned i = 0; i < TRIES && end; i++) {
+		char saved[DEPTH];
+		json_error_t why;
+		json_t *root;
+
+		scan(s, p, end);
+		if (s->safe == 0)
+			return NULL;
+		memcpy(saved, p + s->safe, s->safe_depth);
+		for (unsigned k = 0; k < s->safe_depth; k++)
+			p[s->safe + k] = s->open[s->safe_depth - 1 - k];
+		root = json_loadb(p, s->safe + s->safe_depth, JSON_ALLOW_NUL, &why);
+		memcpy(p + s->safe, saved, s->safe_depth);
+		if (root)
+			return root;
+		end = s->safe - 1; /* the comma itself was what is wrong */
+	}
+	return NULL;
+}
+
+/* After a broken document the next begins with a '{' that begins a line. */
+static void resync(struct tw_json_text *t, size_t from)
+{
+	while (from < t->len) {
+		const char *line = memchr(t->data + from, '\n', t->len - from);
+
+		if (!line)
+			break;
+		from = (size_t)(line - t->data) + 1;
+		if (from < t->len && t->data[from] == '{') {
+			t->at = from;
+			return;
+		}
+	}
+	t->at = t->len;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
+}
+
+static void skip_blanks(struct tw_json_text *t)
+{
+	if (t->at == 0 && t->len >= 3 && memcmp(t->data, "\xEF\xBB\xBF", 3) == 0)
+		t->at = 3;
+	while (t->at < t->len && is_blank(t->data[t->at]))
+		t->at++;
+}
+
+static enum tw_status mend(
+        struct tw_json_text *t, const json_error_t *why, bool cut, json_t **ret, struct tw_err *err)
+{
+	size_t begin = t->at;
+	size_t end = why->position > 0 ? (size_t)why->position : 0;
+	bool at_end;
+
+	if (end > t->len - begin)
+		end = t->len - begin;
+	at_end = begin + end == t->len;
+	*ret = read_whole_part(t, end);
+	if (*ret && !(at_end && cut))
+		t->sink->ops->repair(t->sink,
+		        at_end ? TW_REPAIR_input_truncated : TW_REPAIR_input_corrupt, begin + end,
+		        1);
+	resync(t, begin + end);
+	if (*ret)
+		return TW_OK;
+	return tw_fail(err,
+	        json_error_code(why) == json_error_out_of_memory ? TW_NOMEM : TW_CORRUPT,
+	        begin + end, "a %s without one whole value: %s", t->what, why->text);
+}
+
+enum tw_status tw_json_text_next(
+        struct tw_json_text *t, bool cut, json_t **ret, uint64_t *ret_offset, struct tw_err *err)
+{
+	json_error_t why;
+	size_t begin;
+
+	if (!t->scan)
+		t->scan = tw_arena_alloc(t->arena, 1, sizeof *t->scan);
+	if (!t->scan)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a %s", t->what);
+	if (!t->clean)
+		make_utf8(t);
+	skip_blanks(t);
+	begin = t->at;
+	*ret_offset = begin;
+	*ret = NULL;
+	if (begin == t->len)
+		return TW_OK;
+	scan(t->scan, t->data + begin, t->len - begin);
+	if (t->scan->values > TW_JSON_MAX_VALUES)
+		return tw_fail(err, TW_TOO_LARGE, begin, "a %s of more than %d values", t->what,
+		        TW_JSON_MAX_VALUES);
+	*ret = json_loadb(
+	        t->data + begin, t->len - begin, JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &why);
+	if (!*ret)
+		return mend(t, &why, cut, ret, err);
+	t->at = begin + (size_t)why.position;
+	return TW_OK;
+}
+
+/* --- the head --- */
+
+bool tw_json_head(const uint8_t *head, size_t len)
+{
+	size_t i = len >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+
+	while (i < len && is_blank((char)head[i]))
+		i++;
+	return i < len && (head[i] == '{' || head[i] == '[');
+}
+
+/* Where a string that begins behind its quote at `at` ends; len when it does not. */
+static size_t string_end(const uint8_t *p, size_t len, size_t at)
+{
+	while (at < len && p[at] != '"')
+		at += p[at] == '\\' ? 2 : 1;
+	return at < len ? at : len;
+}
+
+bool tw_json_head_has(const uint8_t *head, size_t len, unsigned depth, const char *key)
+{
+	unsigned now = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		size_t begin = i + 1;
+
+		if (head[i] == '{' || head[i] == '[')
+			now++;
+		else if (head[i] == '}' || head[i] == ']')
+			now -= now > 0;
+		if (head[i] != '"')
+			continue;
+		i = string_end(head, len, begin);
+		if (now != depth || i - begin != strlen(key) ||
+		        memcmp(head + begin, key, i - begin) != 0)
+			continue;
+		for (size_t k = i + 1; k < len && (is_blank((char)head[k]) || head[k] == ':'); k++)
+			if (head[k] == ':')
+				return true;
+	}
+	return false;
+}
+
+/* --- values --- */
+
+bool tw_json_i64(const json_t *v, int64_t *ret)
+{
+	const double most = 9.2e18;
+	double d;
+
+	if (json_is_integer(v)) {
+		*ret = json_integer_value(v);
+		return true;
+	}
+	if (json_is_real(v)) {
+		d = json_real_value(v);
+		if (!(d >= -most && d <= most))
+			return false;
+		*ret = (int64_t)d;
+		return true;
+	}
+	if (!json_is_string(v))
+		return false;
+	return tw_str_i64((struct tw_str){json_string_value(v), json_string_length(v)}, ret);
+}
+
+struct tw_str tw_json_word(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_string(v))
+		return TW_STR("");
+	return (struct tw_str){json_string_value(v), json_string_length(v)};
+}

@@ -1,0 +1,214 @@
+#include "formats/samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/stacks.h"
+
+enum {
+	MAX_SAMPLES = 8 << 20,
+	MAX_FRAMES = 32 << 20,
+	FIRST = 256,
+	JOINED_FRAMES = 4096, /* more of one sample are cut */
+	MEDIAN_OF = 4096      /* distances that tell the interval */
+};
+
+struct kept {
+	struct tw_sample_piece p;
+	uint32_t seq;
+};
+
+struct tw_samples {
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_sink *sink;
+	struct kept *list;
+	uint32_t n, cap;
+	uint32_t *frames;
+	uint32_t n_frames, cap_frames;
+	uint32_t joined[JOINED_FRAMES];
+};
+
+struct tw_samples *tw_samples_new(
+        struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
+{
+	struct tw_samples *s = tw_arena_zalloc(a, 1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->arena = a;
+	s->limits = *limits;
+	s->sink = sink;
+	return s;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the samples of a trace");
+}
+
+static bool grow(struct tw_samples *s, void **items, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t want = *cap ? *cap * 2 : FIRST;
+	void *fresh;
+
+	if (n < *cap)
+		return true;
+	fresh = tw_arena_alloc(s->arena, want, size);
+	if (!fresh)
+		return false;
+	if (n)
+		memcpy(fresh, *items, n * size);
+	*items = fresh;
+	*cap = want;
+	return true;
+}
+
+static bool at_limit(struct tw_samples *s, uint32_t n, uint32_t most, uint64_t offset)
+{
+	if (n < most && n < s->limits.max_slices)
+		return false;
+	s->sink->ops->repair(s->sink, TW_REPAIR_slice_limit, offset, 1);
+	return true;
+}
+
+enum tw_status tw_samples_frame(
+        struct tw_samples *s, uint32_t sym, uint64_t offset, struct tw_err *err)
+{
+	if (at_limit(s, s->n_frames, MAX_FRAMES, offset))
+		return TW_OK;
+	if (!grow(s, (void **)&s->frames, s->n_frames, &s->cap_frames, sizeof *s->frames))
+		return no_memory(err);
+	s->frames[s->n_frames++] = sym;
+	return TW_OK;
+}
+
+uint32_t tw_samples_frames(const struct tw_samples *s)
+{
+	return s->n_frames;
+}
+
+uint32_t tw_samples_count(const struct tw_samples *s)
+{
+	return s->n;
+}
+
+static bool one_sample(const struct tw_sample_piece *a, const struct tw_sample_piece *b)
+{
+	return a->joins && b->joins && a->track == b->track && a->ts_ns == b->ts_ns;
+}
+
+enum tw_status tw_samples_add(
+        struct tw_samples *s, const struct tw_sample_piece *piece, struct tw_err *err)
+{
+	struct tw_sample_piece *last = s->n ? &s->list[s->n - 1].p : NULL;
+	struct tw_sample_piece p = *piece;
+
+	if (p.first > s->n_frames)
+		p.first = s->n_frames;
+	if (p.n > s->n_frames - p.first)
+		p.n = s->n_frames - p.first;
+	if (last && one_sample(last, &p) && last->first + last->n == p.first) {
+		last->n += p.n;
+		return TW_OK;
+	}
+	if (at_limit(s, s->n, MAX_SAMPLES, p.offset))
+		return TW_OK;
+	if (!grow(s, (void **)&s->list, s->n, &s->cap, sizeof *s->list))
+		return no_memory(err);
+	s->list[s->n] = (struct kept){p, s->n};
+	s->n++;
+	return TW_OK;
+}
+
+static int by_track_and_time(const void *pa, const void *pb)
+{
+	const struct kept *a = pa;
+	const struct kept *b = pb;
+
+	if (a->p.track != b->p.track)
+		return a->p.track < b->p.track ? -1 : 1;
+	if (a->p.ts_ns != b->p.ts_ns)
+		return a->p.ts_ns < b->p.ts_ns ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+static int rising(const void *pa, const void *pb)
+{
+	const int64_t *a = pa;
+	const int64_t *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* The list is sorted. */
+static bool find_interval(const struct tw_samples *s, int64_t *ret)
+{
+	int64_t *gaps = tw_arena_alloc(s->arena, MEDIAN_OF, sizeof *gaps);
+	uint32_t n = 0;
+
+	if (!gaps)
+		return false;
+	for (uint32_t i = 1; i < s->n && n < MEDIAN_OF; i++) {
+		const struct tw_sample_piece *a = &s->list[i - 1].p;
+		const struct tw_sample_piece *b = &s->list[i].p;
+
+		if (a->track == b->track && a->ts_ns >= 0 && b->ts_ns > a->ts_ns)
+			gaps[n++] = b->ts_ns - a->ts_ns;
+	}
+	if (n)
+		qsort(gaps, n, sizeof *gaps, rising);
+	*ret = n ? gaps[n / 2] : 0;
+	return true;
+}
+
+/* The frames of the sample whose first piece is list[i]; *i becomes the next sample's. */
+static const uint32_t *gather(struct tw_samples *s, uint32_t *i, size_t *ret_n)
+{
+	const struct tw_sample_piece *first = &s->list[*i].p;
+	size_t n = 0;
+
+	if (*i + 1 == s->n || !one_sample(first, &s->list[*i + 1].p)) {
+		*ret_n = first->n;
+		(*i)++;
+		return s->frames + first->first;
+	}
+	do {
+		const struct tw_sample_piece *p = &s->list[*i].p;
+		size_t room = JOINED_FRAMES - n;
+		size_t take = p->n < room ? p->n : room;
+
+		if (take)
+			memcpy(s->joined + n, s->frames + p->first, take * sizeof *s->joined);
+		if (take < p->n)
+			s->sink->ops->repair(
+			        s->sink, TW_REPAIR_depth_clipped, p->offset, p->n - take);
+		n += take;
+	} while (++*i < s->n && one_sample(first, &s->list[*i].p));
+	*ret_n = n;
+	return s->joined;
+}
+
+enum tw_status tw_samples_tell(struct tw_samples *s, int64_t interval_ns, struct tw_err *err)
+{
+	struct tw_stacks *stacks;
+	enum tw_status st = TW_OK;
+
+	if (s->n == 0)
+		return TW_OK;
+	qsort(s->list, s->n, sizeof *s->list, by_track_and_time);
+	if (interval_ns <= 0 && !find_interval(s, &interval_ns))
+		return no_memory(err);
+	stacks = tw_stacks_new(s->arena, &s->limits, s->sink, interval_ns);
+	if (!stacks)
+		return no_memory(err);
+	for (uint32_t i = 0; st == TW_OK && i < s->n;) {
+		const struct tw_sample_piece *p = &s->list[i].p;
+		struct tw_sample sample = {
+		        .track = p->track, .ts_ns = p->ts_ns, .offset = p->offset};
+
+		sample.syms = gather(s, &i, &sample.n);
+		st = tw_stacks_add(stacks, &sample, err);
+	}
+	return st == TW_OK ? tw_stacks_finish(stacks, err) : st;
+}

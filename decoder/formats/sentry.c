@@ -1,0 +1,509 @@
+/*
+ * sentry.c - profiles as Sentry's SDKs and its profiling service write them, JSON.
+ *
+ * Sample format, versions 1 and 2 (also the `profile` object alone, and several documents one
+ * after another, a line each): profile.frames[], profile.stacks[][] of frame indexes leaf first,
+ * profile.samples[] of stack_id, thread_id and a time: v1 elapsed_since_start_ns, v2 timestamp in
+ * seconds since 1970; profile.thread_metadata names threads.  Sorted by thread and time; equal
+ * outer frames of two samples go on (stacks.h); zero is v1's start, v2's first sample.  Sentry's
+ * own pages take the last sample for an end only; here it lasts an interval.
+ *
+ * Legacy Android (no version): profile.events[] of action Enter, Exit or Unwind, thread_id,
+ * method_id and time {Monotonic {wall, cpu}} or {Global} of secs and nanos since the start;
+ * profile.methods[] names the ids.  It comes from the runtime's sampling, so its calls are samples.
+ *
+ * Beside: transactions become spans, measurements counters (whole parts of their values).
+ * Numbers may come as strings, `profile` as a string that holds JSON.  Lost: line numbers, inlined
+ * frames of legacy methods, queues, device facts.  Learned from getsentry/vroom and sentry-java.
+ */
+#include <string.h>
+
+#include "formats/format.h"
+#include "formats/json_stacks.h"
+
+enum { NAME_BYTES = 2048, EVENTS = 256 };
+
+#define SECOND_NS   ((int64_t)1000000000)
+#define MAX_SECONDS ((int64_t)1 << 30)
+
+struct sentry {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_json_text text;
+	struct tw_samples *samples;
+	bool has_zero; /* zero_s is set: of the first document with seconds since 1970 */
+	double zero_s;
+	uint64_t read;       /* samples and events */
+	uint32_t *described; /* tracks of legacy events */
+	uint32_t n_described;
+	struct tw_event batch[EVENTS];
+	unsigned n_batch;
+};
+
+/* --- recognition --- */
+
+static int probe(const uint8_t *head, size_t len)
+{
+	static const struct {
+		unsigned depth;
+		const char *key;
+		int sure;
+	} keys[] = {{1, "sampled_profile", 90}, {1, "profiler_id", 85}, {1, "profile_id", 75},
+	        {1, "chunk_id", 85}, {2, "thread_metadata", 85}, {1, "thread_metadata", 80},
+	        {3, "stack_id", 85}, {4, "stack_id", 85}, {1, "android_api_level", 70},
+	        {4, "method_id", 80}, {1, "debug_meta", 60}, {1, "transaction", 55}};
+	int best = 0;
+
+	if (!tw_json_head(head, len))
+		return 0;
+	if (!tw_json_head_has(head, len, 1, "profile") &&
+	        !tw_json_head_has(head, len, 1, "samples") &&
+	        !tw_json_head_has(head, len, 1, "frames") &&
+	        !tw_json_head_has(head, len, 1, "sampled_profile") &&
+	        !tw_json_head_has(head, len, 1, "platform"))
+		return 0;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (keys[i].sure > best && tw_json_head_has(head, len, keys[i].depth, keys[i].key))
+			best = keys[i].sure;
+	return best;
+}
+
+/* --- names --- */
+
+static void repair(struct sentry *s, enum tw_repair what)
+{
+	s->sink->ops->repair(s->sink, what, TW_NO_OFFSET, 1);
+}
+
+/* "a.b", or the one that there is. */
+static struct tw_str joined(char buf[NAME_BYTES], struct tw_str a, struct tw_str b)
+{
+	size_t n = a.len < NAME_BYTES / 2 ? a.len : NAME_BYTES / 2;
+	size_t m = b.len < NAME_BYTES / 2 - 1 ? b.len : NAME_BYTES / 2 - 1;
+
+	if (a.len == 0 || b.len == 0)
+		return a.len ? a : b;
+	memcpy(buf, a.ptr, n);
+	buf[n] = '.';
+	memcpy(buf + n + 1, b.ptr, m);
+	return (struct tw_str){buf, n + 1 + m};
+}
+
+static uint32_t frame_sym(struct sentry *s, const json_t *frame)
+{
+	static const char *const instead[] = {"instruction_addr", "filename", "package"};
+	struct tw_str name = tw_json_word(frame, "function");
+	char buf[NAME_BYTES];
+
+	if (name.len)
+		name = joined(buf, tw_json_word(frame, "module"), name);
+	for (size_t i = 0; name.len == 0 && i < sizeof instead / sizeof *instead; i++)
+		name = tw_json_word(frame, instead[i]);
+	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Sentry profile");
+}
+
+/* Thread ids are numbers that may be written as strings; other words get their hash. */
+static uint64_t tid_of_word(struct tw_str word)
+{
+	uint64_t h = 2166136261u;
+	uint64_t tid;
+
+	if (tw_str_u64(word, UINT32_MAX, &tid))
+		return tid;
+	for (size_t i = 0; i < word.len; i++)
+		h = (uint32_t)((h ^ (unsigned char)word.ptr[i]) * 16777619u);
+	return h;
+}
+
+static uint64_t tid_of(const json_t *v)
+{
+	int64_t tid;
+
+	if (json_is_string(v))
+		return tid_of_word((struct tw_str){json_string_value(v), json_string_length(v)});
+	return tw_json_i64(v, &tid) && tid > 0 ? (uint64_t)tid : 0;
+}
+
+static void name_threads(struct sentry *s, json_t *metadata)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(metadata, key, v)
+	{
+		struct tw_str name = tw_json_word(v, "name");
+
+		if (name.len)
+			s->sink->ops->thread_name(s->sink, 0, tid_of_word(tw_str_of(key)), name);
+	}
+}
+
+/* --- sample format --- */
+
+static bool seconds(const json_t *v, double *ret)
+{
+	int64_t whole;
+
+	if (json_is_number(v))
+		*ret = json_number_value(v);
+	else if (tw_json_i64(v, &whole))
+		*ret = (double)whole;
+	else
+		return false;
+	return *ret >= 0 && *ret < 1e11;
+}
+
+/* Of a sample or a measured value.  Seconds since 1970 are told from s->zero_s. */
+static bool time_of(const struct sentry *s, const json_t *o, int64_t *ret_ns)
+{
+	double at;
+
+	if (tw_json_i64(json_object_get(o, "elapsed_since_start_ns"), ret_ns) ||
+	        tw_json_i64(json_object_get(o, "relative_timestamp_ns"), ret_ns))
+		return *ret_ns >= 0;
+	if (seconds(json_object_get(o, "timestamp_ms"), &at))
+		at /= 1000;
+	else if (!seconds(json_object_get(o, "timestamp"), &at))
+		return false;
+	at = (at - s->zero_s) * 1e9 + 0.5;
+	*ret_ns = at < 0 || at > 1e18 ? -1 : (int64_t)at;
+	return *ret_ns >= 0;
+}
+
+static void find_zero(struct sentry *s, const json_t *samples)
+{
+	bool found = false;
+
+	for (size_t i = 0; !s->has_zero && i < json_array_size(samples); i++) {
+		const json_t *o = json_array_get(samples, i);
+		double at;
+
+		if (seconds(json_object_get(o, "timestamp_ms"), &at))
+			at /= 1000;
+		else if (!seconds(json_object_get(o, "timestamp"), &at))
+			continue;
+		if (!found || at < s->zero_s)
+			s->zero_s = at;
+		found = true;
+	}
+	s->has_zero = s->has_zero || found;
+}
+
+static enum tw_status read_samples(struct sentry *s, const json_t *samples,
+        const struct tw_json_stacks *stacks, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < json_array_size(samples); i++) {
+		const json_t *o = json_array_get(samples, i);
+		const json_t *thread = json_object_get(o, "thread_id");
+		const struct tw_json_stack *stack =
+		        tw_json_stacks_at(stacks, json_object_get(o, "stack_id"));
+		struct tw_sample_piece p = {.offset = TW_NO_OFFSET};
+
+		if (!stack || !thread || !time_of(s, o, &p.ts_ns)) {
+			repair(s, TW_REPAIR_record_malformed);
+			continue;
+		}
+		p.first = stack->first;
+		p.n = stack->n;
+		p.track = s->sink->ops->track(s->sink, 0, tid_of(thread), TW_TID_FULL);
+		s->read++;
+		if (p.track)
+			st = tw_samples_add(s->samples, &p, err);
+	}
+	return st;
+}
+
+static enum tw_status read_profile(struct sentry *s, const json_t *profile, struct tw_err *err)
+{
+	const json_t *frames = json_object_get(profile, "frames");
+	const json_t *samples = json_object_get(profile, "samples");
+	size_t n = json_array_size(frames);
+	uint32_t *syms = tw_arena_alloc(s->arena, n, sizeof *syms);
+	struct tw_json_stacks stacks;
+	enum tw_status st;
+
+	if (!syms)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		syms[i] = frame_sym(s, json_array_get(frames, i));
+	find_zero(s, samples);
+	st = tw_json_stacks_read(
+	        &stacks, s->arena, s->samples, json_object_get(profile, "stacks"), syms, n, err);
+	if (st == TW_OK)
+		st = read_samples(s, samples, &stacks, err);
+	name_threads(s, json_object_get(profile, "thread_metadata"));
+	return st;
+}
+
+/* --- legacy Android --- */
+
+static enum tw_status flush(struct sentry *s, struct tw_err *err)
+{
+	unsigned n = s->n_batch;
+
+	s->n_batch = 0;
+	return n ? s->sink->ops->events(s->sink, s->batch, n, err) : TW_OK;
+}
+
+/* {"secs":1,"nanos":5}; absent members are 0.  False: there is none, or it cannot be. */
+static bool duration(const json_t *o, int64_t *ret_ns)
+{
+	int64_t secs = 0;
+	int64_t nanos = 0;
+
+	if (!json_is_object(o))
+		return false;
+	(void)tw_json_i64(json_object_get(o, "secs"), &secs);
+	(void)tw_json_i64(json_object_get(o, "nanos"), &nanos);
+	*ret_ns = secs * (secs >= 0 && secs < MAX_SECONDS ? SECOND_NS : 0) + nanos;
+	return secs >= 0 && secs < MAX_SECONDS && nanos >= 0 && nanos < SECOND_NS;
+}
+
+static const json_t *either(const json_t *o, const char *a, const char *b)
+{
+	const json_t *v = json_object_get(o, a);
+
+	return v ? v : json_object_get(o, b);
+}
+
+static bool event_times(const json_t *time, struct tw_event *ev)
+{
+	const json_t *both = either(time, "Monotonic", "monotonic");
+	const json_t *wall =
+	        both ? json_object_get(both, "wall") : either(time, "global", "Global");
+
+	ev->cpu_ns = -1;
+	if (!duration(json_object_get(both, "cpu"), &ev->cpu_ns))
+		ev->cpu_ns = -1;
+	if (duration(wall, &ev->ts_ns))
+		return true;
+	ev->ts_ns = ev->cpu_ns; /* the clock was the thread's own */
+	return ev->ts_ns >= 0;
+}
+
+static enum tw_status describe(struct sentry *s, uint32_t track, struct tw_err *err)
+{
+	for (uint32_t i = 0; i < s->n_described; i++)
+		if (s->described[i] == track)
+			return TW_OK;
+	if (!s->described)
+		s->described =
+		        tw_arena_alloc(s->arena, s->limits.max_threads, sizeof *s->described);
+	if (!s->described)
+		return no_memory(err);
+	if (s->n_described < s->limits.max_threads)
+		s->described[s->n_described++] = track;
+	s->sink->ops->source(s->sink, track, TW_SOURCE_SAMPLES, 0);
+	return TW_OK;
+}
+
+static enum tw_status read_event(struct sentry *s, const json_t *o, struct tw_err *err)
+{
+	struct tw_str action = tw_json_word(o, "action");
+	struct tw_event *ev = &s->batch[s->n_batch];
+	int64_t method = 0;
+	enum tw_status st;
+
+	*ev = (struct tw_event){.offset = TW_NO_OFFSET};
+	(void)tw_json_i64(json_object_get(o, "method_id"), &method);
+	if (action.len == 0 || !event_times(json_object_get(o, "time"), ev)) {
+		repair(s, TW_REPAIR_record_malformed);
+		return TW_OK;
+	}
+	ev->kind = tw_str_eq(action, TW_STR("Enter")) ? TW_EV_BEGIN : TW_EV_END;
+	ev->sym = s->sink->ops->method(s->sink, (uint64_t)method);
+	ev->track = s->sink->ops->track(
+	        s->sink, 0, tid_of(json_object_get(o, "thread_id")), TW_TID_FULL);
+	s->read++;
+	if (ev->track == 0 || ev->sym == 0)
+		return TW_OK;
+	st = describe(s, ev->track, err);
+	s->n_batch++;
+	return st == TW_OK && s->n_batch == EVENTS ? flush(s, err) : st;
+}
+
+static enum tw_status read_legacy(struct sentry *s, const json_t *profile, struct tw_err *err)
+{
+	const json_t *methods = json_object_get(profile, "methods");
+	const json_t *threads = json_object_get(profile, "threads");
+	const json_t *events = json_object_get(profile, "events");
+	enum tw_status st = TW_OK;
+	char buf[NAME_BYTES];
+
+	for (size_t i = 0; i < json_array_size(methods); i++) {
+		const json_t *m = json_array_get(methods, i);
+		int64_t id = 0;
+
+		(void)tw_json_i64(json_object_get(m, "id"), &id);
+		s->sink->ops->method_name(s->sink, (uint64_t)id,
+		        joined(buf, tw_json_word(m, "class_name"), tw_json_word(m, "name")));
+	}
+	for (size_t i = 0; i < json_array_size(threads); i++) {
+		const json_t *t = json_array_get(threads, i);
+
+		s->sink->ops->thread_name(
+		        s->sink, 0, tid_of(json_object_get(t, "id")), tw_json_word(t, "name"));
+	}
+	for (size_t i = 0; st == TW_OK && i < json_array_size(events); i++)
+		st = read_event(s, json_array_get(events, i), err);
+	return st == TW_OK ? flush(s, err) : st;
+}
+
+/* --- beside the stacks --- */
+
+static enum tw_status note_transaction(struct sentry *s, const json_t *t, struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_async, .offset = TW_NO_OFFSET};
+	int64_t end;
+
+	note.text = tw_json_word(t, "name");
+	if (note.text.len == 0 || !tw_json_i64(json_object_get(t, "relative_end_ns"), &end))
+		return TW_OK;
+	(void)tw_json_i64(json_object_get(t, "relative_start_ns"), &note.ts_ns);
+	if (note.ts_ns < 0 || end < note.ts_ns)
+		return TW_OK;
+	note.dur_ns = end - note.ts_ns;
+	return s->sink->ops->note(s->sink, &note, err);
+}
+
+static enum tw_status note_measurement(
+        struct sentry *s, const char *name, const json_t *m, struct tw_err *err)
+{
+	const json_t *values = json_object_get(m, "values");
+	enum tw_status st = TW_OK;
+	char buf[NAME_BYTES];
+
+	for (size_t i = 0; st == TW_OK && i < json_array_size(values); i++) {
+		const json_t *v = json_array_get(values, i);
+		struct tw_note note = {
+		        .kind = TW_NOTE_counter, .dur_ns = -1, .offset = TW_NO_OFFSET};
+
+		note.text = joined(buf, tw_str_of(name), tw_json_word(m, "unit"));
+		if (time_of(s, v, &note.ts_ns) &&
+		        tw_json_i64(json_object_get(v, "value"), &note.value))
+			st = s->sink->ops->note(s->sink, &note, err);
+		else
+			repair(s, TW_REPAIR_record_malformed);
+	}
+	return st;
+}
+
+static enum tw_status note_rest(struct sentry *s, const json_t *root, struct tw_err *err)
+{
+	const json_t *transactions = json_object_get(root, "transactions");
+	json_t *measurements = json_object_get(root, "measurements");
+	enum tw_status st = TW_OK;
+	const char *name;
+	json_t *m;
+
+	for (size_t i = 0; st == TW_OK && i < json_array_size(transactions); i++)
+		st = note_transaction(s, json_array_get(transactions, i), err);
+	json_object_foreach(measurements, name, m) if (st == TW_OK) st =
+	        note_measurement(s, name, m, err);
+	return st;
+}
+
+/* --- documents --- */
+
+static enum tw_status read_object(
+        struct sentry *s, const json_t *root, const json_t *profile, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (json_is_array(json_object_get(profile, "events")))
+		st = read_legacy(s, profile, err);
+	else if (json_is_array(json_object_get(profile, "samples")))
+		st = read_profile(s, profile, err);
+	else if (json_is_string(json_object_get(root, "sampled_profile")))
+		return tw_fail(err, TW_UNSUPPORTED, 0,
+		        "Sentry's envelope around an ART trace: send what its sampled_profile "
+		        "holds, base64-decoded, as the trace");
+	return st == TW_OK ? note_rest(s, root, err) : st;
+}
+
+static enum tw_status read_document(struct sentry *s, const json_t *root, struct tw_err *err)
+{
+	const json_t *profile = json_object_get(root, "profile");
+	json_error_t why;
+	json_t *inner;
+	enum tw_status st;
+
+	if (!json_is_string(profile))
+		return read_object(s, root, profile ? profile : root, err);
+	inner = json_loadb(
+	        json_string_value(profile), json_string_length(profile), JSON_ALLOW_NUL, &why);
+	if (!inner) {
+		repair(s, TW_REPAIR_record_malformed);
+		return TW_OK;
+	}
+	st = read_object(s, root, inner, err);
+	json_decref(inner);
+	return st;
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct sentry *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->limits = *limits;
+	s->samples = tw_samples_new(a, limits, sink);
+	tw_json_text_init(&s->text, a, sink, "Sentry profile", 0);
+	return s->samples ? TW_OK : no_memory(err);
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct sentry *s = state;
+
+	return tw_json_text_push(&s->text, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct sentry *s = state;
+	enum tw_status st = TW_OK;
+	json_t *root = NULL;
+	uint64_t offset;
+
+	do {
+		json_decref(root);
+		root = NULL;
+		st = tw_json_text_next(&s->text, cut, &root, &offset, err);
+		if (st == TW_CORRUPT && s->read) { /* what came before it stays */
+			s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, offset, 1);
+			st = TW_OK;
+			break;
+		}
+		if (st == TW_OK && root)
+			st = read_document(s, root, err);
+	} while (st == TW_OK && root);
+	json_decref(root);
+	if (st == TW_OK)
+		st = tw_samples_tell(s->samples, 0, err);
+	if (st == TW_OK && s->read == 0)
+		return tw_fail(err, TW_CORRUPT, 0,
+		        "not one sample with a time and a stack in this Sentry profile");
+	return st;
+}
+
+const struct tw_format tw_format_sentry = {
+        .name = "sentry",
+        .title = "Sentry profile (JSON)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct sentry),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
