@@ -36,9 +36,9 @@ static enum tw_status print(
 	if (!p)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st == TW_OK && threads)
-		st = tw_local_decode(threads, "threads", tw_print_sink_of(p), &facts, err);
+		st = tw_local_decode(threads, "threads", tw_print_sink_of(p), NULL, &facts, err);
 	if (st == TW_OK)
-		st = tw_local_decode(file, NULL, tw_print_sink_of(p), &facts, err);
+		st = tw_local_decode(file, NULL, tw_print_sink_of(p), NULL, &facts, err);
 	if (p && (tw_print_sink_end(p) != TW_OK || fflush(stdout) != 0) && st == TW_OK)
 		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
 	tw_arena_free(a);

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/unzip.h"
+#include "bundle.h"
 
-enum { READ_BYTES = 256 << 10, PATH_BYTES = 512, MAP_ENTRIES = 16 << 20 };
+enum { READ_BYTES = 256 << 10, PATH_BYTES = 512, MAP_ENTRIES = 16 << 20, BUNDLE_HEAD = 64 << 10 };
 
 static enum tw_status fail_errno(const char *path, struct tw_err *err)
 {
@@ -52,19 +53,15 @@ static enum tw_status push_decoder(void *arg, const uint8_t *p, size_t n, struct
 	return tw_decoder_push(arg, p, n, err);
 }
 
-enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
-        struct tw_trace_facts *ret, struct tw_err *err)
+static enum tw_status decode_file(const char *path, const char *part, struct tw_arena *a,
+        struct tw_sink *sink, struct tw_trace_facts *ret, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
-	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	struct tw_decoder *d = a ? tw_decoder_new(a, &limits, NULL, part, sink) : NULL;
+	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, part, sink);
 	uint64_t bytes = 0;
-	enum tw_status st;
+	enum tw_status st = d ? tw_local_read(path, push_decoder, d, &bytes, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 
-	if (!d)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
-	else
-		st = tw_local_read(path, push_decoder, d, &bytes, err);
 	if (st == TW_OK)
 		st = tw_decoder_finish(d, err);
 	if (st == TW_OK)
@@ -73,6 +70,73 @@ enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sin
 		        .decoded_bytes = tw_decoder_bytes(d),
 		        .decoder_version = TW_DECODER_VERSION};
 	tw_decoder_free(d);
+	return st;
+}
+
+struct bundle_file {
+	const char *path;
+	struct tw_builder *builder; /* NULL: the sink is another's */
+	uint64_t bytes;
+};
+
+static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
+{
+	struct bundle_file *f = arg;
+
+	return tw_local_read(f->path, push, to, &f->bytes, err);
+}
+
+static void next_of_bundle(void *arg)
+{
+	const struct bundle_file *f = arg;
+
+	if (f->builder)
+		tw_builder_next_input(f->builder);
+}
+
+static enum tw_status decode_bundle(struct bundle_file *f, struct tw_arena *a, struct tw_sink *sink,
+        struct tw_trace_facts *ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	const struct tw_bundle_task task = {feed_bundle, next_of_bundle, f, a, &limits, sink};
+	const struct tw_format *format = NULL;
+	uint64_t bytes = 0;
+	enum tw_status st = tw_bundle_decode(&task, &format, &bytes, err);
+
+	if (st == TW_OK)
+		*ret = (struct tw_trace_facts){.format = format->name,
+		        .input_bytes = f->bytes,
+		        .decoded_bytes = bytes,
+		        .decoder_version = TW_DECODER_VERSION};
+	return st;
+}
+
+/* Standard input cannot be read twice: it is never a bundle. */
+static bool is_bundle(const char *path)
+{
+	static uint8_t head[BUNDLE_HEAD];
+	struct tw_limits limits = tw_limits_default();
+	int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return n > 0 && tw_bundle_is(head, (size_t)n, &limits);
+}
+
+enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
+        struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(tw_limits_default().max_memory_bytes);
+	struct bundle_file f = {path, builder, 0};
+	enum tw_status st;
+
+	if (!a)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+	else if ((!part || strcmp(part, "trace") == 0) && is_bundle(path))
+		st = decode_bundle(&f, a, sink, ret, err);
+	else
+		st = decode_file(path, part, a, sink, ret, err);
 	tw_arena_free(a);
 	return st;
 }
@@ -203,9 +267,9 @@ static enum tw_status decode_to(
 	if (!b)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 	if (threads)
-		st = tw_local_decode(threads, "threads", tw_builder_sink(b), &facts, err);
+		st = tw_local_decode(threads, "threads", tw_builder_sink(b), b, &facts, err);
 	if (st == TW_OK)
-		st = tw_local_decode(path, "trace", tw_builder_sink(b), &facts, err);
+		st = tw_local_decode(path, "trace", tw_builder_sink(b), b, &facts, err);
 	if (st == TW_OK)
 		st = write_trace(b, out, &facts, err);
 	tw_builder_free(b);

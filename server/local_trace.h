@@ -15,9 +15,10 @@ enum tw_status tw_local_read(const char *path,
         enum tw_status (*push)(void *arg, const uint8_t *p, size_t n, struct tw_err *err),
         void *arg, uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
-/* Feeds a file to a sink as part `part` ("trace", "threads"). */
+/* Feeds a file to a sink as part `part` ("trace", "threads"; NULL any); an archive of a recording's
+ * files as all of them.  builder: whose sink it is, NULL when it is not one. */
 enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sink *sink,
-        struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
+        struct tw_builder *builder, struct tw_trace_facts *ret, struct tw_err *err) TW_MUST_USE;
 
 /* The mappings named on a command line, compiled. */
 struct tw_local_names {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/unzip.h"
+#include "bundle.h"
 #include "crash_point.h"
 #include "decoder.h"
 #include "symbols/method_map.h"
@@ -27,7 +28,7 @@
 #include "trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, FIRST_INPUT = 4, READ_BYTES = 256 << 10, FD_LIMIT = 48 };
-enum { PARTS_MAX = 16 };
+enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* the sanitizers reserve terabytes of addresses */
@@ -180,6 +181,50 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	return st;
 }
 
+struct bundle_input {
+	struct job *job;
+	int fd;
+	uint64_t bytes; /* of the archive, each time it is read */
+};
+
+static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
+{
+	struct bundle_input *in = arg;
+
+	if (lseek(in->fd, 0, SEEK_SET) != 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "an input cannot be read again");
+	return each_piece(in->fd, &in->bytes, push, to, err);
+}
+
+static void next_of_bundle(void *arg)
+{
+	tw_builder_next_input(((struct bundle_input *)arg)->job->builder);
+}
+
+static enum tw_status decode_bundle(struct job *j, int fd, struct tw_err *err)
+{
+	struct bundle_input in = {j, fd, 0};
+	const struct tw_bundle_task task = {feed_bundle, next_of_bundle, &in, j->arena, &j->limits,
+	        tw_builder_sink(j->builder)};
+	const struct tw_format *format = NULL;
+	uint64_t bytes = 0;
+	enum tw_status st = tw_bundle_decode(&task, &format, &bytes, err);
+
+	j->facts.input_bytes += in.bytes;
+	j->facts.decoded_bytes += bytes;
+	if (st == TW_OK)
+		j->facts.format = format->name;
+	return st;
+}
+
+static bool is_bundle(const struct job *j, int fd)
+{
+	static uint8_t head[BUNDLE_HEAD];
+	ssize_t n = pread(fd, head, sizeof head, 0);
+
+	return n > 0 && tw_bundle_is(head, (size_t)n, &j->limits);
+}
+
 /* Parts that only name things come first, so that the names are there when they are needed; then
  * the trace, whose clock the others are put on. */
 static int turn_of(const char *part)
@@ -211,7 +256,9 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 				continue;
 			if (turn == 2)
 				tw_builder_next_input(j->builder);
-			if (turn == 1)
+			if (turn == 1 && is_bundle(j, FIRST_INPUT + (int)i))
+				st = decode_bundle(j, FIRST_INPUT + (int)i, err);
+			else if (turn == 1)
 				st = decode_part(j, p, FIRST_INPUT + (int)i, err);
 			else
 				decode_side(j, p, FIRST_INPUT + (int)i, err);

@@ -1,0 +1,260 @@
+#include "bundle.h"
+
+#include <string.h>
+
+#include "base/unpack.h"
+#include "formats/null_sink.h"
+
+enum { MAX_FILES = 256, LOOK_BYTES = 64 << 10 };
+
+enum role { ROLE_NONE, ROLE_NAMES, ROLE_TRACE, ROLE_SIDE, ROLE_LAST = ROLE_SIDE };
+
+struct file {
+	const struct tw_format *format; /* NULL: nothing knows it */
+	uint64_t bytes;
+	enum role role;
+};
+
+struct walk {
+	const struct tw_bundle_task *task;
+	struct file files[MAX_FILES];
+	uint32_t n, now; /* files seen; the one that comes by */
+	enum role turn;  /* ROLE_NONE: only looking */
+	struct tw_arena *scratch;
+	struct tw_sink nothing;
+	struct tw_decoder *decoder; /* of the file that comes by; NULL when it is not wanted */
+	struct tw_unpack *unpack;
+	uint64_t looked, bytes;
+	bool whole;
+};
+
+/* --- one file --- */
+
+static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
+{
+	const struct tw_bundle_task *t = w->task;
+
+	if (w->turn == ROLE_NONE)
+		return tw_decoder_new(w->scratch, t->limits, NULL, NULL, &w->nothing);
+	return tw_decoder_new(t->arena, t->limits, f->format, NULL, t->sink);
+}
+
+static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
+{
+	struct walk *w = arg;
+
+	(void)name; /* content decides */
+	w->now = index;
+	w->looked = 0;
+	if (index >= MAX_FILES)
+		return TW_OK;
+	if (w->turn == ROLE_NONE)
+		w->files[w->n++] = (struct file){0};
+	else if (w->files[index].role != w->turn)
+		return TW_OK;
+	if (w->turn == ROLE_SIDE && w->task->next_input)
+		w->task->next_input(w->task->arg);
+	w->decoder = decoder_for(w, &w->files[index]);
+	return w->decoder ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+}
+
+/* What its first bytes look like; what is wrong with it shows when it is decoded. */
+static void recognise(struct walk *w)
+{
+	struct file *f = &w->files[w->now];
+	enum tw_status st = tw_decoder_finish(w->decoder, NULL);
+
+	(void)st;
+	f->format = tw_decoder_format(w->decoder);
+	w->decoder = tw_decoder_free(w->decoder);
+	tw_arena_reset(w->scratch);
+}
+
+static enum tw_status look(struct walk *w, const uint8_t *p, size_t n)
+{
+	size_t room = LOOK_BYTES - (size_t)w->looked;
+	size_t take = n < room ? n : room;
+
+	if (tw_decoder_push(w->decoder, p, take, NULL) != TW_OK)
+		take = LOOK_BYTES - (size_t)w->looked;
+	w->looked += take;
+	if (w->looked == LOOK_BYTES)
+		recognise(w);
+	return TW_OK;
+}
+
+/* Damage to a file beside the trace costs that file. */
+static enum tw_status settle(struct walk *w, enum tw_status st)
+{
+	struct tw_sink *s = w->task->sink;
+
+	if (st == TW_OK || w->turn == ROLE_TRACE || st == TW_NOMEM)
+		return st;
+	s->ops->repair(s, TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
+	w->decoder = tw_decoder_free(w->decoder);
+	return TW_OK;
+}
+
+static enum tw_status data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct walk *w = arg;
+
+	if (w->now < MAX_FILES)
+		w->files[w->now].bytes += w->turn == ROLE_NONE ? n : 0;
+	if (!w->decoder)
+		return TW_OK;
+	if (w->turn == ROLE_NONE)
+		return look(w, p, n);
+	return settle(w, tw_decoder_push(w->decoder, p, n, err));
+}
+
+static enum tw_status end(void *arg, bool cut, struct tw_err *err)
+{
+	struct walk *w = arg;
+	struct tw_sink *s = w->task->sink;
+	enum tw_status st;
+
+	if (!w->decoder)
+		return TW_OK;
+	if (w->turn == ROLE_NONE) {
+		recognise(w);
+		return TW_OK;
+	}
+	if (cut)
+		s->ops->repair(s, TW_REPAIR_input_truncated, TW_NO_OFFSET, 1);
+	st = settle(w, tw_decoder_finish(w->decoder, err));
+	if (w->decoder)
+		w->bytes += tw_decoder_bytes(w->decoder);
+	w->decoder = tw_decoder_free(w->decoder);
+	return st;
+}
+
+/* --- passes over the archive --- */
+
+static enum tw_status push_unpack(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unpack_push(arg, p, n, err);
+}
+
+static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unzip_push(arg, p, n, err);
+}
+
+static enum tw_status pass(struct walk *w, enum role turn, struct tw_err *err)
+{
+	static const struct tw_unpack_ops ops = {begin, data, end};
+	const struct tw_bundle_task *t = w->task;
+	struct tw_unpack *u = tw_unpack_new(t->arena, t->limits, &ops, w);
+	struct tw_unzip *z = u ? tw_unzip_new(t->arena, t->limits, push_unpack, u) : NULL;
+	enum tw_unzip_end how;
+	enum tw_status st = z ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+
+	w->turn = turn;
+	if (st == TW_OK)
+		st = t->feed(t->arg, push_unzip, z, err);
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &how, err);
+	if (st == TW_OK)
+		st = tw_unpack_finish(u, &w->whole, err);
+	w->decoder = tw_decoder_free(w->decoder);
+	tw_unzip_free(z);
+	tw_unpack_free(u);
+	return st;
+}
+
+/* How well a file does as the trace that the others go beside. */
+static int rank(const struct file *f)
+{
+	if (!f->format || !tw_format_fits(f->format, "trace") ||
+	        strcmp(f->format->name, "bundle") == 0)
+		return 0;
+	return tw_format_fits(f->format, "atrace") ? 1 : 2; /* text may stand beside records */
+}
+
+static struct file *choose(struct walk *w)
+{
+	struct file *best = NULL;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct file *f = &w->files[i];
+
+		if (rank(f) && (!best || rank(f) > rank(best) ||
+		                       (rank(f) == rank(best) && f->bytes > best->bytes)))
+			best = f;
+	}
+	return best;
+}
+
+static enum role role_of(const struct file *f)
+{
+	if (!f->format)
+		return ROLE_NONE;
+	if (tw_format_fits(f->format, "threads") || tw_format_fits(f->format, "binder"))
+		return ROLE_NAMES;
+	return tw_format_fits(f->format, "atrace") ? ROLE_SIDE : ROLE_NONE;
+}
+
+static void give_roles(struct walk *w, struct file *trace)
+{
+	struct tw_sink *s = w->task->sink;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct file *f = &w->files[i];
+
+		f->role = f == trace ? ROLE_TRACE : role_of(f);
+		if (f->role == ROLE_NONE)
+			s->ops->repair(s, TW_REPAIR_entry_skipped, TW_NO_OFFSET, 1);
+	}
+	if (!w->whole)
+		s->ops->repair(s, TW_REPAIR_input_truncated, TW_NO_OFFSET, 1);
+}
+
+static enum tw_status decode(struct walk *w, const struct tw_format **ret, struct tw_err *err)
+{
+	enum tw_status st = pass(w, ROLE_NONE, err);
+	struct file *trace = st == TW_OK ? choose(w) : NULL;
+
+	if (st != TW_OK)
+		return st;
+	if (!trace)
+		return tw_fail(err, TW_UNSUPPORTED, 0,
+		        "none of the %u files in this archive is a trace in a format that is known "
+		        "here",
+		        w->n);
+	give_roles(w, trace);
+	for (int turn = ROLE_NAMES; st == TW_OK && turn <= ROLE_LAST; turn++)
+		st = pass(w, (enum role)turn, err);
+	*ret = trace->format;
+	return st;
+}
+
+enum tw_status tw_bundle_decode(const struct tw_bundle_task *task,
+        const struct tw_format **ret_format, uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct walk *w = tw_arena_zalloc(task->arena, 1, sizeof *w);
+	const struct tw_format *format = NULL;
+	enum tw_status st;
+
+	if (!w)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+	w->task = task;
+	w->nothing = tw_null_sink();
+	w->scratch = tw_arena_new(task->limits->max_memory_bytes);
+	st = w->scratch ? decode(w, &format, err)
+	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+	tw_arena_free(w->scratch);
+	if (st == TW_OK) {
+		*ret_format = format;
+		*ret_bytes = w->bytes;
+	}
+	return st;
+}
+
+bool tw_bundle_is(const void *head, size_t n, const struct tw_limits *limits)
+{
+	const struct tw_format *f = NULL;
+
+	return tw_decoder_preflight(head, n, false, NULL, limits, &f, NULL) == TW_OK && f &&
+	       strcmp(f->name, "bundle") == 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * bundle.h - an archive of a recording's files becomes one trace.
+ *
+ * The archive is read several times from its start: once to see what its files
+ * are, by content; then files that name things, then the trace, then what goes
+ * beside it, whatever their order in the archive.  Files that nothing knows are
+ * counted (entry_skipped).
+ * Thread: one decode job.
+ */
+#ifndef TW_BUNDLE_H
+#define TW_BUNDLE_H
+
+#include "base/unzip.h"
+#include "decoder.h"
+
+struct tw_bundle_task {
+	/* Gives the whole input to `push`, from its start, each time it is asked. */
+	enum tw_status (*feed)(void *arg, tw_bytes_fn push, void *to, struct tw_err *err);
+	/* Another input with a clock of its own begins; may be NULL. */
+	void (*next_input)(void *arg);
+	void *arg;
+	struct tw_arena *arena;
+	const struct tw_limits *limits;
+	struct tw_sink *sink;
+};
+
+/* Is an upload with these first bytes (as they came, perhaps compressed) a bundle? */
+bool tw_bundle_is(const void *head, size_t n, const struct tw_limits *limits);
+
+/* *ret_format is the format of the trace in it, *ret_bytes how large its files are.
+ * TW_UNSUPPORTED when no file in it is a trace. */
+enum tw_status tw_bundle_decode(const struct tw_bundle_task *task,
+        const struct tw_format **ret_format, uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
+
+#endif
