@@ -46,6 +46,7 @@ struct anr {
 	bool in_channels;
 	bool placeholder;   /* the last dump is one thread that was only announced */
 	bool has_first;     /* the last dump has a thread of tid 1 */
+	bool lost;          /* there was no room for the dump that the lines belong to */
 	bool channels_only; /* the threads of the last dump stand in its waiting channels alone */
 };
 
@@ -105,12 +106,13 @@ static bool new_dump(struct anr *s, uint64_t pid, int64_t at_ns, uint64_t offset
 {
 	s->open = s->bare = s->in_channels = s->has_first = s->placeholder = false;
 	s->channels_only = false;
-	return tw_anr_add_dump(&s->model, pid, at_ns, offset);
+	s->lost = !tw_anr_add_dump(&s->model, pid, at_ns, offset);
+	return !s->lost;
 }
 
 static void add_thread(struct anr *s, const struct tw_anr_line *l, uint64_t offset)
 {
-	s->open = tw_anr_add_thread(&s->model, l, offset);
+	s->open = !s->lost && tw_anr_add_thread(&s->model, l, offset);
 	s->has_first = s->has_first || l->tid == 1;
 	s->in_channels = false;
 }
@@ -151,11 +153,10 @@ static void on_process(struct anr *s, const struct tw_anr_line *l, const struct 
 static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	struct tw_anr *m = &s->model;
-	uint32_t look = m->n_dumps < LOOK_BACK ? m->n_dumps : LOOK_BACK;
 
 	drop_placeholder(s);
 	s->in_process = true;
-	for (uint32_t i = 1; i <= look; i++)
+	for (uint32_t i = 1; i <= m->n_dumps && i <= LOOK_BACK; i++)
 		if (m->dumps[m->n_dumps - i].pid == l->pid) {
 			s->channel_dump = m->n_dumps - i;
 			s->in_channels = true;
@@ -208,6 +209,8 @@ static void on_fact(struct anr *s, const struct tw_anr_line *l, const struct tw_
 	bool of_file = tw_anr_fact_of_file(l->fact) || m->n_dumps == 0;
 	uint32_t *fact = of_file ? &m->facts[l->fact] : &m->dumps[m->n_dumps - 1].facts[l->fact];
 
+	if (s->lost)
+		return;
 	if (!of_file && s->in_channels)
 		fact = &m->dumps[s->channel_dump].facts[l->fact];
 	if (!*fact)
@@ -236,7 +239,8 @@ static void on_times(struct anr *s, const struct tw_anr_line *l, const struct tw
 	struct tw_anr_thread *t = last_thread(s);
 
 	(void)line;
-	t->sched_state = l->text.len ? l->text.ptr[0] : 0;
+	if (l->text.len)
+		t->sched_state = l->text.ptr[0];
 	t->run_ns = l->run_ns;
 	t->queue_ns = l->queue_ns;
 	t->user_ticks = l->user_ticks;

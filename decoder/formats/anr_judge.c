@@ -34,6 +34,9 @@ static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_WAITS] = "waits in ",
         [TW_ANR_GC] = "waits for the garbage collector in ",
         [TW_ANR_LOCK_UNKNOWN] = "waits for a lock whose holder is not seen, in ",
+        [TW_ANR_HOLDER_GONE] = "waits for a lock in ",
+        [TW_ANR_DEADLOCK] = "waits for a lock in ",
+        [TW_ANR_POSSIBLE_DEADLOCK] = "waits for a lock in ",
 };
 
 const char *tw_anr_end_word(enum tw_anr_end end)
@@ -52,7 +55,7 @@ struct judge {
 
 /* --- pieces of the sentence --- */
 
-static const char *text(struct judge *j, char *s)
+static const char *text(struct judge *j, const char *s)
 {
 	if (!s)
 		j->no_memory = true;
@@ -346,7 +349,7 @@ static bool judge_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summ
 	struct tw_anr_finding *f = &s->findings[dump];
 	struct judge j = {.m = m, .d = &m->dumps[dump], .f = f, .waited_ms = -1};
 
-	j.threads = m->threads + j.d->thread;
+	j.threads = j.d->n_threads ? m->threads + j.d->thread : NULL;
 	if (dump == s->blamed)
 		j.waited_ms = s->waited_ms;
 	if (!draw(&j))

@@ -30,7 +30,8 @@ enum tw_anr_end {
 
 const char *tw_anr_end_word(enum tw_anr_end end); /* "deadlock", "io", ... */
 
-enum { TW_ANR_CHAIN_MAX = 64, TW_ANR_NO_INDEX = UINT32_MAX };
+enum { TW_ANR_CHAIN_MAX = 64 };
+#define TW_ANR_NO_INDEX UINT32_MAX
 
 struct tw_anr_finding {         /* threads count from the first of the dump */
 	uint32_t main, culprit; /* TW_ANR_NO_INDEX: none */

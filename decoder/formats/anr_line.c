@@ -40,13 +40,17 @@ bool tw_anr_fact_of_file(enum tw_anr_fact fact)
 
 /* --- what logcat puts before a line --- */
 
+static bool is_level(char c)
+{
+	return c && strchr("VDIWEFA", c);
+}
+
 /* "E/Tag( 12): " or "I/art: " */
 static bool eat_brief(struct tw_str *s)
 {
 	size_t end = tw_anr_find(*s, ": ");
 
-	if (s->len < 4 || !memchr("VDIWEFA", s->ptr[0], 7) || s->ptr[1] != '/' || end == s->len ||
-	        end > 64)
+	if (s->len < 4 || !is_level(s->ptr[0]) || s->ptr[1] != '/' || end == s->len || end > 64)
 		return false;
 	if (memchr(s->ptr, '(', end) && s->ptr[end - 1] != ')')
 		return false;
@@ -68,7 +72,7 @@ static bool eat_thread_time(struct tw_str *s)
 		return false;
 	rest = tw_anr_skip_blanks(rest);
 	end = tw_anr_find(rest, ":");
-	if (end < 2 || end == rest.len || !memchr("VDIWEFA", rest.ptr[0], 7) || rest.ptr[1] != ' ')
+	if (end < 2 || end == rest.len || !is_level(rest.ptr[0]) || rest.ptr[1] != ' ')
 		return false;
 	*s = tw_anr_from(rest, end + 1);
 	(void)tw_anr_eat(s, " ");

@@ -138,7 +138,7 @@ uint32_t tw_anr_text(struct tw_anr *m, struct tw_str s, uint64_t offset)
 	if (slot && *slot)
 		return *slot;
 	if (m->n_texts >= TW_ANR_MAX_TEXTS || m->text_bytes + s.len > TW_ANR_MAX_TEXT_BYTES) {
-		m->sink->ops->repair(m->sink, TW_REPAIR_note_limit, offset, 1);
+		m->sink->ops->repair(m->sink, TW_REPAIR_name_limit, offset, 1);
 		return 0;
 	}
 	if (!slot)

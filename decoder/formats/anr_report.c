@@ -199,7 +199,7 @@ static void put_wants(struct report *r, json_t *o, uint32_t thread)
 static void put_held(struct report *r, json_t *o, const struct tw_anr_thread *t)
 {
 	enum { HELD_MAX = 64 };
-	const struct tw_anr_lock *l = &r->m->locks[t->lock];
+	const struct tw_anr_lock *l = t->n_locks ? &r->m->locks[t->lock] : NULL;
 	json_t *list = json_array();
 	uint64_t seen[HELD_MAX];
 	unsigned n = 0;
@@ -374,7 +374,8 @@ static json_t *dump_json(struct report *r, uint32_t dump, int64_t at_ns)
 
 	r->d = &r->m->dumps[dump];
 	r->f = &r->s->findings[dump];
-	r->locks = r->d->n_threads ? r->m->locks + r->m->threads[r->d->thread].lock : NULL;
+	r->locks = r->d->n_threads && r->m->locks ? r->m->locks + r->m->threads[r->d->thread].lock
+	                                          : NULL;
 	put(r, o, "pid", r->d->pid ? number(r->d->pid) : json_null());
 	put(r, o, "at_ns", json_integer(at_ns));
 	put(r, o, "facts", facts_json(r, r->d->facts));

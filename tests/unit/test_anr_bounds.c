@@ -101,6 +101,40 @@ static void test_hostile_names_stay_text(void **state)
 	anr_done(&r);
 }
 
+/* An announced thread that got no frame was the only dump when the channels came. */
+static void test_channels_after_an_empty_stack(void **state)
+{
+	struct anr_report r =
+	        anr_read_text("a.b.ANRError: ANR\n"
+	                      "----- Waiting Channels: pid 7 at 2023-01-01 00:00:00 -----\n"
+	                      "sysTid=7  futex_wait\n----- end 7 -----\n");
+
+	(void)state;
+	assert_int_equal(anr_count(r.doc, "processes"), 1);
+	assert_string_equal(anr_word(anr_thread(&r, 0), "channel"), "futex_wait");
+	anr_done(&r);
+}
+
+static void test_more_dumps_than_the_limit(void **state)
+{
+	struct tw_buf b;
+	struct anr_report r;
+
+	(void)state;
+	tw_buf_init(&b, 1 << 20);
+	for (int i = 1; i <= 4097; i++)
+		(void)tw_buf_printf(&b,
+		        "----- pid %d at -----\n\"main\" prio=5 tid=1 Native\n"
+		        "  at a.A.a(A.java:1)\n\n----- end 1 -----\n",
+		        i);
+	r = anr_read((const char *)b.data, b.len, NULL);
+	assert_int_equal(anr_count(r.doc, "processes"), 4096);
+	assert_int_equal(anr_count(anr_process(&r, 4095), "threads"), 1);
+	assert_int_equal(r.log.counts[TW_REPAIR_note_limit], 1);
+	anr_done(&r);
+	tw_buf_done(&b);
+}
+
 static void test_refused(void **state)
 {
 	struct anr_report r = anr_read("DALVIK THREADS (3):\nnothing\n", 28, NULL);
@@ -340,6 +374,8 @@ int main(void)
 	        cmocka_unit_test(test_a_cut_dump_keeps_what_it_had),
 	        cmocka_unit_test(test_clusters),
 	        cmocka_unit_test(test_hostile_names_stay_text),
+	        cmocka_unit_test(test_channels_after_an_empty_stack),
+	        cmocka_unit_test(test_more_dumps_than_the_limit),
 	        cmocka_unit_test(test_refused),
 	        cmocka_unit_test(test_cuts),
 	        cmocka_unit_test(test_limits),
