@@ -133,6 +133,171 @@ second line of the print
 """
 
 
+RHEA_MINIMAL = """\
+512|TRACE_START|987654321000123|28069|2147483647|2|1
+123456.790000001 28069: B|28069|outer
+123456.790000002 28069: B|28069|Class:method[a|b, c: d]
+123456.790000004 28069: E|28069
+123456.790000005 28069: E|28069
+517|TRACE_END|987654322000123|28069|2147483647|2|1
+"""
+
+# main thread only, a bare E, names that are facts, an E without a B; the file ends in a line
+RHEA_TRUNCATED = """\
+512|TRACE_START|5000000123|9|2147483647|2|1
+.900000000: B|9|Looper.loop
+1.000000000: B|9|<rhea-draft>binder transact[a.b.IUnknown:5]
+1.000000100: E
+1.000000200: B|9|Object#wait(obj:0x1f3a, timeout:250)
+1.250000200: E|9
+1.300000000: E|9
+1.300000001: E|9
+1.400000000: B|9|DefineClass Lcom/acme/A;
+1.4000000"""
+
+RHEA_GARBAGE = """\
+9|TRACE_START|1|7|2147483647|2|1
+2.000000001 8: B|7|x
+2.000001 8: B|7|six digits are another version
+2.00000000 8: B|7|eight digits
+2.000000002 8 B|7|no colon
+2.000000002 8: S|7|async is not kept by the phone|1
+2.000000003 8: B|seven|x
+2.000000004 8: E|7|with a name|TRACE_END|
+2.000000005 8: E
+0.100000000 8: B|7|long before
+what is this
+"""
+
+
+def rhea_text(calls):
+    """An application's sections as btrace 2.0's hooks and the system write them."""
+    rnd = random.Random(7)
+    out = ['512|TRACE_START|4012000000123|21010|2147483647|2|1\n']
+    t = 4000 * 10**9 + 123456789
+
+    def put(tid, text, step=None):
+        nonlocal t
+        t += step if step is not None else 500 + rnd.randrange(4000)
+        out.append('%d.%09d %d: %s\n' % (t // 10**9, t % 10**9, tid, text))
+    facts = ['write:/data/user/0/com.acme.shop/files/cart.db-wal,size:4096', 'open:/data/app/base.apk', 'io:sync',
+             'pread:/data/app/base.apk,size:512,offset:8192', 'DefineClass Lcom/acme/shop/Cart;', 'Thread#sleep',
+             'VerifyClass com.acme.shop.Cart', 'Object#wait(obj:0x2f81, timeout:0)', 'Object#notifyAll(obj:0x2f81)',
+             'Unsafe#park(obj:0x5d1, time:0)', 'Unsafe#unpark(obj:0x5d1)', 'pthread_create tid=21077',
+             '<rhea-draft>binder transact[android.content.pm.IPackageManager:5]',
+             'draw TextView(item_row.xml@0x7f0a0012)', 'draw the rest', 'Lock contention on intern table lock (owner tid: 21055)',
+             'monitor contention with owner DB writer (2) (21055) at void com.acme.db.Store.put(int)(Store.java:88) waiters=0 '
+             'blocking from void com.acme.ui.Row.bind()(Row.java:12)', 'Explicit concurrent copying GC', 'Choreographer#doFrame']
+    for n in range(calls):
+        tid = 21010 if n % 3 else 21034
+        put(tid, 'B|21010|' + facts[n % len(facts)])
+        if n % 4 == 0:
+            put(tid, 'B|21010|Row:bind[%d]' % n)
+            put(tid, 'E|21010' if n % 8 else 'E')
+        put(tid, 'E|21010')
+    out.append('%d|TRACE_END|4013000000123|21010|2147483647|2|1\n' % (512 + len(out)))
+    return ''.join(out)
+
+
+RHEA1_MINIMAL = """\
+512|TRACE_START|1306401857000000|10|2147483647|2|1
+1306401.857369 10: B|10|monotonic_time: 232073.280777
+1306401.857370 10: B|10|B:Application:onCreate
+1306401.857380 10: B|10|VerifyClass com.acme.A
+1306401.857390 10: E|10
+1306401.857400 10: B|10|E:Application:onCreate
+600|TRACE_END|1306401858000000|10|2147483647|2|1
+"""
+
+RHEA1_TRUNCATED = """\
+512|TRACE_START|1306401857000000|10|2147483647|2|1
+1306401.857370: B|10|B:17
+1306401.857380: B|10|B:18
+1306401.857390: E|10
+1306401.857400: B|10|E:"""
+
+RHEA1_GARBAGE = """\
+1306401.857370 10: B|10|E:X
+1306401.857371 10: B|10|B:
+1306401.857372 10: B|10|T:Y
+1306401.857373 10: E|10
+1306401.857374 10: B|10|monotonic_time: soon
+1306401.857375 10: B|10|B:A
+nonsense
+1306401.857376 10: B|10|E:B
+"""
+
+
+def rhea1_text():
+    """Calls, exceptions and recursion of two threads; what each should give is told in test_rhea1.c."""
+    rnd = random.Random(5)
+    out = ['512|TRACE_START|1306401857000000|16667|2147483647|2|1\n']
+    t = 1306401857369
+
+    def put(tid, text):
+        nonlocal t
+        t += 1 + rnd.randrange(300)
+        out.append('%d.%06d %d: %s\n' % (t // 10**6, t % 10**6, tid, text))
+
+    def call(tid, name, depth):
+        put(tid, 'B|16667|B:' + name)
+        for i in range(depth):
+            call(tid, '%s.%d' % (name, i), depth - 1)
+        how = rnd.randrange(12)
+        if how == 0:
+            put(tid, 'B|16667|T:' + name)      # thrown and left
+        elif how == 1:
+            pass                                # left by what a callee threw
+        elif how == 2:
+            put(tid, 'B|16667|T:' + name)      # thrown and caught
+            put(tid, 'B|16667|E:' + name)
+        else:
+            if how == 3:
+                put(tid, 'B|16667|read:/proc/self/stat,size:1024')
+                put(tid, 'E|16667')
+            put(tid, 'B|16667|E:' + name)
+    put(16667, 'B|16667|monotonic_time: 232073.280777')
+    for n in range(6):
+        call(16667 if n % 2 else 16690, 'Page%d:open' % n, 3)
+    out.append('900|TRACE_END|1306402857000000|16667|2147483647|2|1\n')
+    return ''.join(out)
+
+
+BINDER_TXT = """\
+#android.os.IHintManager
+TRANSACTION_createHintSession:1
+TRANSACTION_getHintSessionPreferredRate:2
+#android.content.pm.IPackageManager
+TRANSACTION_getPackageInfo:5
+"""
+
+BINDER_GARBAGE = """\
+#android.os.IHintManager
+TRANSACTION_a:1
+TRANSACTION_b:2
+TRANSACTION_c:3
+FIRST_CALL_TRANSACTION:1
+
+TRANSACTION_b
+TRANSACTION_c:-1
+TRANSACTION_d:4294967296
+:4
+#no such thing
+#
+TRANSACTION_e:1
+"""
+
+
+def binder_text():
+    out = []
+    for n in range(20):
+        out.append('#android.%s.IService%d\n' % ('os' if n % 2 else 'view', n))
+        for code in range(1, n + 2):
+            out.append('TRANSACTION_call%d:%d\n' % (code, code))
+    out.append('LAST_CALL_TRANSACTION:16777215\n')
+    return ''.join(out)
+
+
 def write(folder, fmt, case, data):
     path = os.path.join(folder, fmt, case)
     os.makedirs(path, exist_ok=True)
@@ -147,6 +312,18 @@ def main():
     packed = zlib.compress(kernel_text(6).encode(), 9)
     write(folder, 'atrace', 'truncated', b'capturing trace... done\nTRACE:\n' + packed[:len(packed) * 3 // 4])
     write(folder, 'atrace', 'garbage', ATRACE_GARBAGE)
+    write(folder, 'rhea_atrace', 'minimal', RHEA_MINIMAL)
+    write(folder, 'rhea_atrace', 'realistic', rhea_text(190))
+    write(folder, 'rhea_atrace', 'truncated', RHEA_TRUNCATED)
+    write(folder, 'rhea_atrace', 'garbage', RHEA_GARBAGE)
+    write(folder, 'rhea1', 'minimal', RHEA1_MINIMAL)
+    write(folder, 'rhea1', 'realistic', rhea1_text())
+    write(folder, 'rhea1', 'truncated', RHEA1_TRUNCATED)
+    write(folder, 'rhea1', 'garbage', RHEA1_GARBAGE)
+    write(folder, 'binder', 'minimal', BINDER_TXT)
+    write(folder, 'binder', 'realistic', binder_text())
+    write(folder, 'binder', 'truncated', BINDER_TXT[:-3])
+    write(folder, 'binder', 'garbage', BINDER_GARBAGE)
 
 
 main()

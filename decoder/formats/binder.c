@@ -1,0 +1,140 @@
+/*
+ * binder.c - btrace 2.0's binder.txt: what the codes of binder calls are called.
+ *
+ *   #android.os.IHintManager            an interface
+ *   TRANSACTION_createHintSession:1     its static numbers, of whatever name
+ *
+ * Written when a recording stops, and sometimes fetched before it is complete:
+ * a last line without its end is not believed.  Of several names of a code the
+ * last counts, as in btrace's own tool.
+ */
+#include <string.h>
+
+#include "formats/format.h"
+#include "formats/lines.h"
+
+enum { LINE_MAX_BYTES = 1024 };
+
+struct binder {
+	struct tw_sink *sink;
+	struct tw_lines lines;
+	char interface[LINE_MAX_BYTES];
+	size_t n_interface;
+	bool in_interface; /* codes belong to it */
+	uint64_t interfaces;
+};
+
+static bool is_name(struct tw_str s, bool dots)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+
+		if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '$' &&
+		        !(dots && c == '.'))
+			return false;
+	}
+	return s.len > 0;
+}
+
+static bool is_interface(struct tw_str line)
+{
+	return line.len > 1 && line.ptr[0] == '#' && is_name(tw_str_from(line, 1), true);
+}
+
+static bool parse_code(struct tw_str line, struct tw_str *ret_name, uint64_t *ret_code)
+{
+	struct tw_str rest = line;
+
+	*ret_name = tw_str_split(&rest, ':');
+	return is_name(*ret_name, false) && tw_str_u64(rest, UINT32_MAX, ret_code);
+}
+
+static int probe(const uint8_t *head, size_t len)
+{
+	struct tw_str rest = {(const char *)head, len};
+	struct tw_str name;
+	uint64_t code;
+	unsigned interfaces = 0;
+	unsigned codes = 0;
+
+	while (rest.len && codes < 4) {
+		bool last = !memchr(rest.ptr, '\n', rest.len);
+		struct tw_str line = tw_str_trim(tw_str_split(&rest, '\n'));
+
+		if (line.len == 0 || (last && interfaces))
+			continue; /* it may be cut */
+		if (is_interface(line) && memchr(line.ptr, '.', line.len))
+			interfaces++;
+		else if (interfaces && parse_code(line, &name, &code))
+			codes++;
+		else
+			return 0;
+	}
+	return codes ? 85 : interfaces ? 30 : 0;
+}
+
+static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw_err *err)
+{
+	struct binder *s = arg;
+	struct tw_str name;
+	uint64_t code;
+
+	(void)err;
+	if (line->text.len == 0)
+		return TW_OK;
+	if (!line->ended) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, line->offset, 1);
+	} else if (!line->too_long && is_interface(line->text)) {
+		s->n_interface = line->text.len - 1;
+		memcpy(s->interface, line->text.ptr + 1, s->n_interface);
+		s->in_interface = true;
+		s->interfaces++;
+	} else if (!line->too_long && s->in_interface && parse_code(line->text, &name, &code)) {
+		s->sink->ops->transaction(
+		        s->sink, (struct tw_str){s->interface, s->n_interface}, code, name);
+	} else {
+		s->in_interface = s->in_interface && line->text.ptr[0] != '#';
+		s->sink->ops->repair(s->sink, TW_REPAIR_line_malformed, line->offset, 1);
+	}
+	return TW_OK;
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct binder *s = state;
+
+	(void)limits;
+	s->sink = sink;
+	if (!tw_lines_init(&s->lines, a, LINE_MAX_BYTES, read_line, s))
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+	return TW_OK;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_lines_push(&((struct binder *)state)->lines, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct binder *s = state;
+	enum tw_status st = tw_lines_finish(&s->lines, err);
+
+	(void)cut;
+	if (st == TW_OK && s->interfaces == 0)
+		st = tw_fail(err, TW_CORRUPT, 0, "not one line names a binder interface");
+	return st;
+}
+
+const struct tw_format tw_format_binder = {
+        .name = "binder",
+        .title = "names of binder calls (binder.txt)",
+        .part = "binder",
+        .probe = probe,
+        .state_size = sizeof(struct binder),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};

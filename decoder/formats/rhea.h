@@ -1,0 +1,46 @@
+/*
+ * rhea.h - the text that btrace writes of intercepted atrace messages, 1.0 and 2.0.
+ *
+ *   <n>|TRACE_START|<boottime ns>|<pid>|2147483647|2|1       first line
+ *   <seconds>.<fraction> <tid>: B|<pid>|<name>               all threads
+ *   <seconds>.<fraction>: E|<pid>                            main thread only: no tid
+ *   <n>|TRACE_END|<boottime ns>|<pid>|2147483647|2|1         when it ended cleanly
+ *
+ * 2.0 writes nine digits of CLOCK_MONOTONIC, 1.0 six of CLOCK_BOOTTIME.  Old
+ * Android writes a bare "E".  Learned from bytedance/btrace v1.0.2 and v2.0.0.
+ */
+#ifndef TW_RHEA_H
+#define TW_RHEA_H
+
+#include "formats/lines.h"
+#include "formats/marks.h"
+
+struct tw_rhea;
+typedef enum tw_status (*tw_rhea_mark_fn)(
+        struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err);
+
+struct tw_rhea { /* first member of a format's state */
+	struct tw_marks marks;
+	struct tw_lines lines;
+	struct tw_clock clock;
+	tw_rhea_mark_fn each; /* a mark: tw_rhea_mark, or what does more */
+	unsigned digits;      /* of a fraction */
+	bool have_zero, ended;
+	int64_t zero_ns;
+	uint32_t pid; /* 0 until it was said */
+	uint64_t events;
+};
+
+/* How sure are these bytes the text with this many digits? */
+int tw_rhea_probe(const uint8_t *head, size_t len, unsigned digits);
+enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err) TW_MUST_USE;
+/* Tells it to the sink as it is. */
+enum tw_status tw_rhea_mark(
+        struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
+/* Reads the last line.  Fails when there was no event at all. */
+enum tw_status tw_rhea_end(struct tw_rhea *r, struct tw_err *err) TW_MUST_USE;
+/* What is still open, and a missing end mark.  `cut`: as for a format's finish. */
+enum tw_status tw_rhea_finish(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
+
+#endif
