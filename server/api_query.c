@@ -369,7 +369,7 @@ static int rising(const void *pa, const void *pb)
 static int64_t sort_key(const struct tw_method_info *m, unsigned by)
 {
 	const int64_t keys[] = {
-	        m->self_ns, m->total_ns, m->sum_ns, (int64_t)m->count, m->max_ns, 0};
+	        m->self_ns, m->total_ns, m->sum_ns, (int64_t)m->count, m->max_ns, 0, m->cpu_ns};
 
 	return keys[by];
 }
@@ -413,6 +413,11 @@ static void put_method(struct query *q, const struct tw_method_info *row, uint32
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
+	tw_json_key(&q->j, "cpu_ns");
+	if (row->cpu_ns >= 0)
+		tw_json_int(&q->j, row->cpu_ns);
+	else
+		tw_json_null(&q->j);
 	tw_json_key_bool(&q->j, "resolved", known);
 	tw_json_close(&q->j, '}');
 }
@@ -453,7 +458,7 @@ static enum tw_status rank(struct query *q, const struct tw_method_info *rows, u
 static enum tw_status answer_methods(struct query *q, struct tw_err *err)
 {
 	static const char *const sorts[] = {
-	        "self_ns", "total_ns", "sum_ns", "count", "max_ns", "name", NULL};
+	        "self_ns", "total_ns", "sum_ns", "count", "max_ns", "name", "cpu_ns", NULL};
 	static const char *const orders[] = {"desc", "asc", NULL};
 	const struct tw_req *r = q->v.req;
 	const struct tw_method_info *rows = NULL;

@@ -23,6 +23,10 @@ enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, str
 		if (n->method >= n_methods)
 			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
 		m = &rows[n->method];
+		if (m->count == 0)
+			m->cpu_ns = -1;
+		if (n->cpu_ns >= 0)
+			m->cpu_ns = (m->cpu_ns < 0 ? 0 : m->cpu_ns) + n->cpu_ns;
 		m->count += n->count;
 		m->sum_ns += n->total_ns;
 		m->self_ns += n->self_ns;

@@ -135,6 +135,9 @@ static bool add_clipped(void *arg, const struct tw_slice *s, size_t n)
 		struct tw_slice cut = s[i];
 		int64_t end = cut.start_ns + cut.dur_ns;
 
+		/* nobody knows what part of its CPU time lies in the range */
+		if (end > g->sel->to_ns || cut.start_ns < g->sel->from_ns)
+			cut.cpu_ns = -1;
 		if (end > g->sel->to_ns)
 			end = g->sel->to_ns;
 		if (cut.start_ns < g->sel->from_ns)

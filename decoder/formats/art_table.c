@@ -253,6 +253,7 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 	struct tw_art_method *m = NULL;
 	struct tw_event *ev = &s->batch[s->n_batch];
 
+	s->events++; /* one that was readable, whatever the limits say to it */
 	if (call.named) {
 		m = cached(s, call.method, call.offset);
 		if (!m || (!m->sym && !first_use(s, m, call.offset)))
@@ -270,7 +271,6 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 	        .track = t->track ? t->track : track_of(s, t),
 	        .sym = m ? m->sym : 0,
 	};
-	s->events++;
 	if (ev->track == 0)
 		return TW_OK; /* at a limit, which the sink counts */
 	if (call.action == TW_ART_UNROLL) {

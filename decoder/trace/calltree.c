@@ -17,7 +17,8 @@ struct grown {
 	uint32_t last_child; /* most calls repeat the child before; 0 is none */
 	uint32_t last_method;
 	uint64_t count;
-	int64_t total_ns, cpu_ns, max_ns;
+	int64_t total_ns, max_ns;
+	int64_t cpu_plus_1; /* 0: not known */
 };
 
 struct slot {          /* the method too, so that most wrong nodes need not be looked at */
@@ -177,6 +178,12 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	return node;
 }
 
+static void add_cpu(struct grown *g, int64_t cpu_ns)
+{
+	if (cpu_ns >= 0)
+		g->cpu_plus_1 = (g->cpu_plus_1 ? g->cpu_plus_1 : 1) + cpu_ns;
+}
+
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
 {
 	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
@@ -189,8 +196,7 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 		}
 		g->count++;
 		g->total_ns += s[i].dur_ns;
-		if (s[i].cpu_ns > 0)
-			g->cpu_ns += s[i].cpu_ns;
+		add_cpu(g, s[i].cpu_ns);
 		if (s[i].dur_ns > g->max_ns)
 			g->max_ns = s[i].dur_ns;
 	}
@@ -201,8 +207,7 @@ static void add_to(struct grown *g, const struct tw_tree_node *n)
 {
 	g->count += n->count;
 	g->total_ns += n->total_ns;
-	if (n->cpu_ns > 0)
-		g->cpu_ns += n->cpu_ns;
+	add_cpu(g, n->cpu_ns);
 	if (n->max_ns > g->max_ns)
 		g->max_ns = n->max_ns;
 }
@@ -283,7 +288,7 @@ static void place(struct tw_tree_node *out, const struct grown *g, uint32_t pare
 	        .count = g->count,
 	        .total_ns = g->total_ns,
 	        .self_ns = g->total_ns,
-	        .cpu_ns = g->cpu_ns ? g->cpu_ns : -1,
+	        .cpu_ns = g->cpu_plus_1 - 1,
 	        .max_ns = g->max_ns,
 	};
 }

@@ -28,7 +28,7 @@ export interface Thread {
 }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
-	self_ns: number; max_ns: number; resolved: boolean;
+	self_ns: number; max_ns: number; cpu_ns: number | null; resolved: boolean;
 }
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];

@@ -11,6 +11,8 @@ const COLUMNS: [string, string, (m: Method) => string][] = [
 	['total_ns', 'Total', (m) => duration(m.total_ns)],
 	['max_ns', 'Longest', (m) => duration(m.max_ns)],
 ];
+// In recordings that have a CPU clock: what a method did not wait.
+const CPU: typeof COLUMNS = [['cpu_ns', 'CPU', (m) => m.cpu_ns === null ? '' : duration(m.cpu_ns)]];
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
@@ -45,14 +47,14 @@ function Filter() {
 		<input type="search" value={typed} placeholder="part of a name" onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
-function Row({ m, busy, most, onFind }: { m: Method; busy: number; most: number; onFind: (name: string) => void }) {
+function Row({ m, columns, busy, most, onFind }: { m: Method; columns: typeof COLUMNS; busy: number; most: number; onFind: (name: string) => void }) {
 	const share = m.self_ns / (busy || 1);
 	const [pkg, rest] = splitName(m.name);
 	return (
 		<tr>
 			<td class="mono name"><button class="plain" title={`Show where it runs${m.id === null ? '' : `; method id ${m.id}`}`} onClick={() => onFind(m.name)}>
 				<span class="quiet">{pkg}</span>{rest}</button></td>
-			{COLUMNS.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
+			{columns.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
 			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(share)}</span></td>
 		</tr>
 	);
@@ -68,8 +70,9 @@ export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: 
 	const params = { thread, from: range?.[0], to: range?.[1], sort, order, q, limit };
 	const page = useLoad(JSON.stringify(params) + mappingTurn, (s) => api.methods(id, params, s));
 	const v = page.value;
-	const tsv = () => ['method\tcalls\tself_ns\ttotal_ns\tlongest_ns',
-		...(v?.methods ?? []).map((m) => [m.name, m.count, m.self_ns, m.total_ns, m.max_ns].join('\t'))].join('\n');
+	const columns = v?.methods.some((m) => m.cpu_ns !== null) ? [...COLUMNS, ...CPU] : COLUMNS;
+	const tsv = () => ['method\tcalls\tself_ns\ttotal_ns\tlongest_ns\tcpu_ns',
+		...(v?.methods ?? []).map((m) => [m.name, m.count, m.self_ns, m.total_ns, m.max_ns, m.cpu_ns ?? ''].join('\t'))].join('\n');
 	return (
 		<Panel title="Methods" aside={<>{scope}<Filter />{v && v.methods.length > 0 && <Copy text={tsv()} label="Copy as TSV" />}</>}>
 			{page.error && <Failure error={page.error} retry={page.again} />}
@@ -79,10 +82,10 @@ export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: 
 				<table class="methods">
 					<thead><tr>
 						<Sorted by="name" label="Method" />
-						{COLUMNS.map(([key, label]) => <Sorted key={key} by={key} label={label} />)}
+						{columns.map(([key, label]) => <Sorted key={key} by={key} label={label} />)}
 						<th scope="col" class="num">Self share</th>
 					</tr></thead>
-					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} busy={v.busy_ns} most={Math.max(1, ...v.methods.map((x) => x.self_ns))} onFind={onFind} />)}</tbody>
+					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} columns={columns} busy={v.busy_ns} most={Math.max(1, ...v.methods.map((x) => x.self_ns))} onFind={onFind} />)}</tbody>
 				</table>
 			</div>}
 			{v && v.total > 0 && <div class="row under">

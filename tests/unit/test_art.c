@@ -1,0 +1,447 @@
+/* ART traces of version 1 to 3, files and streams: every field, what is mended, what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "art_fixture.h"
+
+/* --- versions 1 to 3 --- */
+
+static void test_v1_words(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	/* basic-api10.trace and basic.trace: the published bytes */
+	tw_buf_init(&b, 1 << 16);
+	art_text(&b, "*version\n1\nclock=thread-cpu\n*threads\n8\tAsyncTask #1\n*methods\n*end\n");
+	art_bytes(&b, "534c4f57 0100 2000 89b3eb2324e70400 00000000000000000000000000000000");
+	art_bytes(&b, "08 3048b3b6 01000000  08 3148b3b6 06000000  08 ed67b9b6 07000000");
+	art_run_done(&log, &b);
+	assert_int_equal(log.n, 4);
+	art_check(&log, 0, TW_EV_BEGIN, 0xb6b34830, 1000, 1000);
+	art_check(&log, 1, TW_EV_END_EARLIER, 0xb6b34830, 6000, 6000);
+	art_check(&log, 2, TW_EV_END_EARLIER, 0xb6b967ec, 7000, 7000);
+	art_check(&log, 3, TW_EV_END_ALL, UNNAMED, 7000, 7000);
+	assert_int_equal(log.clock.mono_base_ns, -1); /* the time of day */
+	assert_int_equal(log.counts[TW_REPAIR_cpu_clock_only], 1);
+	assert_int_equal(log.counts[TW_REPAIR_method_unnamed], 2);
+	assert_true(art_told(&log, "method 3065202736 <unknown 0xb6b34830>"));
+	event_log_done(&log);
+	tw_buf_init(&b, 1 << 16);
+	art_lead(&b, 3, 5, 14); /* the text was lost */
+	art_bytes(&b, "0b00 69587f62 03000000 e6000000  c072 04000000 00000000 945b0500");
+	art_run_done(&log, &b);
+	assert_int_equal(log.n, 2);
+	art_check(&log, 0, TW_EV_END_EARLIER, 0x627f5868, 230000, 3000);
+	assert_int_equal(log.events[0].dur_ns, 1000);
+	art_check(&log, 1, TW_EV_BEGIN, 4, 351124000, 0);
+	assert_int_equal(log.events[1].track, 29376 + 1);
+	assert_int_equal(log.clock.mono_base_ns, 5000);
+	event_log_done(&log);
+}
+
+static void test_text(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	art_header(&b, 3, "data-file-overflow=true\nclock=dual\nvm=art\npid=77\nodd line\nx=y=z\n");
+	art_record3(&b, 1, 0, 10, 20);
+	art_record3(&b, 1, 4, 30, 40);
+	art_record3(&b, 1, 8, 30, 40);
+	art_record3(&b, 4471, 12, 1, 2);
+	art_record3(&b, 1, 8 | 3, 31, 41);
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 6);
+	art_check(&log, 0, TW_EV_BEGIN, 0, 20000, 10000);
+	/* what is open ends with its thread: the rest of each was lost by itself */
+	assert_int_equal(log.events[4].kind, TW_EV_END_ALL);
+	assert_int_equal(log.events[5].kind, TW_EV_END_ALL);
+	assert_true(art_told(&log, "method 0 com.a.B.zero"));
+	assert_true(art_told(&log, "method 4 com.a.B.four"));
+	assert_true(art_told(&log, "method 8 java.lang.String.eight"));
+	assert_true(art_told(&log, "method 12 <unknown 0xc>"));
+	assert_true(art_told(&log, "1 main\n"));
+	assert_true(art_told(&log, "70007 late one\n"));
+	assert_true(
+	        art_told(&log, "document art {\"clock\":\"dual\",\"data-file-overflow\":\"true\","
+	                       "\"layout\":\"v1\",\"odd line\":\"\",\"pid\":\"77\",\"version\":"
+	                       "\"3\",\"vm\":\"art\",\"x\":\"y=z\"}"));
+	assert_int_equal(log.clock.pid, 77);
+	assert_int_equal(log.counts[TW_REPAIR_buffer_overrun], 1);
+	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 1);
+	event_log_done(&log);
+}
+
+static void test_method_lines(void **state)
+{
+	static const struct {
+		const char *line, *name;
+	} rows[] = {
+	        {"0x4\tcom.a.B\tm\t(I)V\tB.java", "com.a.B.m"},
+	        {"0x4\tcom.a.B\tm\t(I)V", "com.a.B.m"},
+	        {"4\tcom/a/B\t<init>\t()V\tB.java\t12", "com.a.B.<init>"},
+	        {"0X4\tcom.a.B\tm", "com.a.B.m"},
+	        {"0x4\tcom.a.B", "com.a.B"},
+	        {"0x4\tcom.a.B\tB.java\t12", "com.a.B"},
+	        {"0x00000004\tLcom/a/B;\tm\t()V\t", "com.a.B.m"},
+	        {"0x4\tint[]\tcl\xC3\xB6ne$1-x\t()V", "int[].cl\xC3\xB6ne$1-x"},
+	        {"0x4\ta\tb\tc\td\te\tf", "a.b"},
+	};
+	static const char *const bad[] = {
+	        "0x\ta\tb", "zz\ta\tb", "0x11112222333344445\ta\tb", "4", "0x`4\ta\tb", "0x4\t\t"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct event_log log;
+		struct tw_buf b;
+		char want[100];
+
+		tw_buf_init(&b, 1 << 16);
+		(void)tw_buf_printf(
+		        &b, "*version\n2\nclock=wall\n*methods\n%s\n*end\n", rows[i].line);
+		art_lead(&b, 2, 1, 0);
+		art_record2(&b, 1, 4, 5);
+		art_run_done(&log, &b);
+		(void)snprintf(want, sizeof want, "method 4 %s\n", rows[i].name);
+		if (!art_told(&log, want))
+			fail_msg("%s is not %s", rows[i].line, rows[i].name);
+		assert_int_equal(event_log_repairs(&log), 0);
+		event_log_done(&log);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct event_log log;
+		struct tw_buf b;
+
+		tw_buf_init(&b, 1 << 16);
+		(void)tw_buf_printf(&b, "*version\n2\n*methods\n%s\n*end\n", bad[i]);
+		art_run_done(&log, &b);
+		if (log.counts[TW_REPAIR_line_malformed] != 1)
+			fail_msg("%s was taken", bad[i]);
+		event_log_done(&log);
+	}
+}
+
+static void test_line_limit(void **state)
+{
+	(void)state;
+	for (size_t extra = 0; extra < 3; extra++) { /* at the limit, and past it */
+		struct event_log log;
+		struct tw_buf b;
+		size_t fill = 65536 - strlen("0x4\ta\t") + extra;
+
+		tw_buf_init(&b, 1 << 20);
+		art_text(&b, "*version\n2\n*methods\n0x4\ta\t");
+		for (size_t i = 0; i < fill; i++)
+			(void)tw_buf_add_u8(&b, 'x');
+		art_text(&b, "\n*end\n");
+		art_lead(&b, 2, 1, 0);
+		art_record2(&b, 1, 4, 5);
+		art_run_done(&log, &b);
+		assert_int_equal(log.n, 2); /* no clock= is thread CPU */
+		assert_int_equal(log.counts[TW_REPAIR_line_malformed], extra > 0);
+		assert_int_equal(log.counts[TW_REPAIR_name_cut], extra == 0);
+		event_log_done(&log);
+	}
+}
+
+static void test_clocks(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	art_header(&b, 2, "clock=wall\n");
+	art_record2(&b, 1, 0, 4294967290u);
+	art_record2(&b, 2, 4, 7);
+	art_record2(&b, 1, 1, 10); /* wrapped */
+	art_record2(&b, 2, 5, 5);  /* fell */
+	art_run_done(&log, &b);
+	assert_int_equal(log.n, 4);
+	art_check(&log, 0, TW_EV_BEGIN, 0, 4294967290000, -1);
+	art_check(&log, 2, TW_EV_END_EARLIER, 0, 4294967306000, -1);
+	art_check(&log, 3, TW_EV_END_EARLIER, 4, 7000, -1);
+	assert_int_equal(log.counts[TW_REPAIR_time_wrapped], 1);
+	assert_int_equal(log.counts[TW_REPAIR_time_fell], 1);
+	event_log_done(&log);
+	art_header(&b, 3, "clock=wall\n"); /* two places, one clock: the first is it */
+	art_record3(&b, 1, 0, 10, 20);
+	art_run_done(&log, &b);
+	art_check(&log, 0, TW_EV_BEGIN, 0, 10000, -1);
+	event_log_done(&log);
+	art_header(&b, 2, "");
+	art_record2(&b, 1, 0, 10);
+	art_run_done(&log, &b);
+	art_check(&log, 0, TW_EV_BEGIN, 0, 10000, 10000);
+	event_log_done(&log);
+}
+
+static void test_header_fields(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	/* a longer header and longer records than are known */
+	tw_buf_init(&b, 1 << 16);
+	art_bytes(
+	        &b, "534c4f57 0300 2300 0100000000000000 1000 0000000000000000000000000000 aabbcc");
+	art_bytes(&b,
+	        "0100 04000000 01000000 02000000 ffff  0100 05000000 02000000 03000000 ffff 0a");
+	art_run_done(&log, &b);
+	assert_int_equal(log.n, 2);
+	art_check(&log, 1, TW_EV_END_EARLIER, 4, 3000, 2000);
+	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 0); /* a stray line end */
+	event_log_done(&log);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *hex;
+		enum tw_status status;
+		uint64_t offset;
+	} rows[] = {
+	        {"534c4f57 f100 2000", TW_UNSUPPORTED, 4},
+	        {"534c4f57 0700 2000", TW_UNSUPPORTED, 4},
+	        {"534c4f57 f700 2000", TW_UNSUPPORTED, 4},
+	        {"534c4f57 0600 2000", TW_UNSUPPORTED, 4},
+	        {"534c4f57 0200 1f00", TW_CORRUPT, 6},
+	        {"534c4f57 0300 2000 0100000000000000 0d00", TW_CORRUPT, 16},
+	        {"534c4f57 0400 0000 0000000000000000 0000 0000 0000 ff00000000ff", TW_CORRUPT, 22},
+	};
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		tw_buf_init(&b, 1 << 16);
+		art_bytes(&b, rows[i].hex);
+		while (b.len < 32)
+			(void)tw_buf_add_u8(&b, 0);
+		art_run_done(&log, &b);
+		assert_int_equal(log.status, rows[i].status);
+		assert_int_equal(log.err.offset, rows[i].offset);
+		event_log_done(&log);
+	}
+	/* text that ends early, records that are none, development builds */
+	tw_buf_init(&b, 1 << 16);
+	art_text(&b, "*version\n3\nclock=dual\n*threads\n1\tmain\n");
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_CORRUPT);
+	event_log_done(&log);
+	tw_buf_init(&b, 1 << 16);
+	art_text(&b, "*version\n3\n*end\nnot the records that were promised here\n");
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_CORRUPT);
+	assert_int_equal(log.err.offset, 16);
+	event_log_done(&log);
+	tw_buf_init(&b, 1 << 16);
+	art_text(&b, "*version\n5\n*end\n");
+	art_lead(&b, 5, 1, 0);
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_UNSUPPORTED);
+	event_log_done(&log);
+}
+
+static void test_empty(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	tw_buf_init(&b, 1 << 16);
+	art_text(&b, "*version\n2\n*end\n");
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_OK); /* a header and nothing else is a trace */
+	assert_int_equal(log.n, 0);
+	assert_true(art_told(&log, "document art {\"layout\":\"header only\",\"version\":\"2\"}"));
+	event_log_done(&log);
+	tw_buf_init(&b, 1 << 16);
+	art_lead(&b, 0xF3, 1, 14);
+	art_run_done(&log, &b);
+	assert_int_equal(log.status, TW_CORRUPT);
+	event_log_done(&log);
+}
+
+/* --- streams --- */
+
+static void stream_start(struct tw_buf *b)
+{
+	tw_buf_init(b, 1 << 16);
+	art_lead(b, 0xF2, 123456789, 10);
+	art_bytes(b, "0000 02 0100 0400 6d61696e");
+	art_bytes(b, "0000 01 1100");
+	art_text(b, "0\tcom.a.B\tm\t()V\n");
+	(void)tw_buf_add_u8(b, '\t');
+	art_record2(b, 1, 0, 1);
+	art_bytes(
+	        b, "0100 06000000 b0040000"); /* thread 1, id 4, left by an exception at 1200 us */
+}
+
+static void test_stream(void **state)
+{
+	static const char end[] = "*version\n2\nclock=wall\npid=9\n*threads\n1\tmain\n2\tother\n"
+	                          "*methods\n0x4\tcom.a.B\tn\t()V\tB.java\n*end\n";
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	stream_start(&b);
+	art_run(&log, &b); /* no summary */
+	assert_int_equal(log.n, 2);
+	art_check(&log, 0, TW_EV_BEGIN, 0, 1000, -1);
+	art_check(&log, 1, TW_EV_END_EARLIER, 4, 1200000, -1);
+	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
+	assert_int_equal(log.counts[TW_REPAIR_method_unnamed], 1);
+	event_log_done(&log);
+	art_bytes(&b, "0000 03");
+	art_u32(&b, (uint32_t)strlen(end));
+	art_text(&b, end);
+	art_run(&log, &b);
+	assert_int_equal(log.n, 2);
+	assert_int_equal(event_log_repairs(&log), 0);
+	assert_true(art_told(&log, "method 4 com.a.B.n\n")); /* late, and heals */
+	assert_true(art_told(&log, "2 other\n"));
+	assert_true(art_told(&log, "process 1 9"));
+	assert_int_equal(log.clock.pid, 9);
+	event_log_done(&log);
+	art_text(&b, "\n\nmore");
+	art_run_done(&log, &b);
+	assert_int_equal(log.counts[TW_REPAIR_trailing_data], 1);
+	event_log_done(&log);
+	stream_start(&b);
+	art_bytes(&b, "0000 04 0000");
+	art_record2(&b, 1, 0, 9);
+	art_run_done(&log, &b); /* an operation that is none ends the reading */
+	assert_int_equal(log.n, 2);
+	assert_int_equal(log.counts[TW_REPAIR_input_corrupt], 1);
+	event_log_done(&log);
+}
+
+/* --- sampling --- */
+
+static void test_sampling(void **state)
+{
+	(void)state;
+	for (int unrolled = 0; unrolled < 2; unrolled++) {
+		struct event_log log;
+		struct tw_buf b;
+
+		art_header(&b, 2, "clock=wall\n");
+		for (unsigned i = 0; i < 30; i++) {
+			art_record2(&b, 1, 4, 1000 * i + i % 7);
+			art_record2(&b, 1, 8, 1000 * i + i % 7);
+			art_record2(&b, 1, i == 20 && unrolled ? 8 | 2 : 8 | 1,
+			        1000 * (i + 1) + (i + 1) % 7);
+			art_record2(&b, 1, 5, 1000 * (i + 1) + (i + 1) % 7);
+		}
+		art_run_done(&log, &b);
+		assert_int_equal(log.n, 120);
+		assert_int_equal(art_told(&log, "source 2 samples"), !unrolled);
+		event_log_done(&log);
+	}
+}
+
+static void test_adoption(void **state)
+{
+	struct trace_log log;
+	struct tw_buf b;
+
+	(void)state;
+	art_header(&b, 3, "clock=dual\npid=77\n");
+	art_record3(&b, 1, 0, 10, 100);
+	art_record3(&b, 1, 1, 20, 110);
+	art_record3(&b, 1, 5, 30, 130);  /* was running when it began: takes the call before it */
+	art_record3(&b, 1, 9, 40, 140);  /* and this takes both */
+	art_record3(&b, 4471, 9, 7, 50); /* nothing before it: a unit of time */
+	art_record3(&b, 1, 0, 50, 150);
+	art_record3(&b, 1, 5, 55, 155); /* not open, while another is: left out */
+	art_record3(&b, 1, 1, 60, 160);
+	assert_int_equal(art_build(&b, &log), TW_OK);
+	tw_buf_done(&b);
+	assert_int_equal(log.info.slices, 5);
+	assert_int_equal(log.info.max_depth, 3);
+	assert_int_equal(log.repairs[TW_REPAIR_begin_clamped], 3);
+	assert_int_equal(log.repairs[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.repairs[TW_REPAIR_overlap_clipped], 0);
+	assert_int_equal(art_method_named(&log, "com.a.B.four")->sum_ns, 31000);
+	assert_int_equal(art_method_named(&log, "com.a.B.zero")->cpu_ns, 20000);
+	assert_int_equal(art_method_named(&log, "java.lang.String.eight")->sum_ns, 43000);
+	/* thread 1 is called main, so it is the process'; 4471 is what 16 bits leave of 70007 */
+	assert_non_null(trace_log_thread(&log, 77));
+	assert_true(trace_log_thread(&log, 77)->is_main);
+	assert_non_null(trace_log_thread(&log, 70007));
+	assert_int_equal(trace_log_thread(&log, 70007)->pid, 77);
+	trace_log_done(&log);
+}
+
+static void test_limits(void **state)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct event_log log;
+	struct tw_buf b;
+
+	(void)state;
+	for (unsigned most = 2; most < 4; most++) {
+		limits.max_threads = most;
+		limits.max_methods = 4096;
+		art_header(&b, 2, "clock=wall\n");
+		for (unsigned tid = 1; tid < 4; tid++)
+			art_record2(&b, tid, 0, tid);
+		event_log_run(&log, b.data, b.len, 0, &limits);
+		assert_int_equal(log.n, most);
+		assert_int_equal(log.counts[TW_REPAIR_thread_limit], 3 - most);
+		event_log_done(&log);
+		limits.max_methods = most + 2; /* three have names */
+		for (uint32_t id = 12; id < 20; id += 4)
+			art_record2(&b, 1, id, id);
+		event_log_run(&log, b.data, b.len, 0, &limits);
+		assert_int_equal(log.n, most + most - 1);
+		assert_int_equal(log.counts[TW_REPAIR_slice_limit], 3 - most);
+		event_log_done(&log);
+		tw_buf_done(&b);
+	}
+}
+
+static void test_no_memory(void **state)
+{
+	struct tw_buf b;
+
+	(void)state;
+	art_header(&b, 2, "clock=wall\nvm=art\n");
+	for (unsigned i = 0; i < 500; i++)
+		art_record2(&b, 1 + i % 9, 4 * (i % 50), i);
+	art_fail_each(&b);
+	tw_buf_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_v1_words),
+	        cmocka_unit_test(test_text),
+	        cmocka_unit_test(test_method_lines),
+	        cmocka_unit_test(test_line_limit),
+	        cmocka_unit_test(test_clocks),
+	        cmocka_unit_test(test_header_fields),
+	        cmocka_unit_test(test_refused),
+	        cmocka_unit_test(test_empty),
+	        cmocka_unit_test(test_stream),
+	        cmocka_unit_test(test_sampling),
+	        cmocka_unit_test(test_adoption),
+	        cmocka_unit_test(test_limits),
+	        cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
