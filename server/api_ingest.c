@@ -47,7 +47,7 @@ static const struct {
         [PART_TRACE] = {"trace", NULL, false},
         {"threads", "threads", false},
         {"atrace", NULL, true},
-        {"binder", "binder", true},
+        {"binder", NULL, true},
 };
 
 struct upload {

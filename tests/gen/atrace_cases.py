@@ -298,6 +298,46 @@ def binder_text():
     return ''.join(out)
 
 
+PAGE = '<!DOCTYPE html>\n<html>\n<head><title>Android System Trace</title>\n<script>\n"use strict";if(1>0){}\n</script>\n' \
+       '</head>\n<body>\n%s</body>\n</html>\n'
+
+
+def page_2012(text):
+    lines = ''.join(l.replace('\\', '\\\\').replace('"', '\\"') + '\\n\\\n' for l in text.splitlines())
+    return PAGE % ('  <script>\n  var linuxPerfData = "\\\n' + lines + '         \\n";\n  </script>\n')
+
+
+PS = """\
+PROCESS DUMP
+USER           PID  PPID     VSZ    RSS WCHAN            PC S NAME                       COMM
+u0_a123      21010   812 5123456 123456 SyS_epoll_wait   0 S com.acme.shop              .acme.shop
+root             2     0       0      0 kthreadd         0 S [kthreadd]                 kthreadd
+a row that is none
+USER           PID   TID CMD
+u0_a123      21010 21055 disk - [1] (w)
+u0_a123      21010 21099 idle-worker
+CGROUP DUMP
+1:cpu:/
+"""
+
+
+def section(text):
+    return '  <script class="trace-data" type="application/text">\n%s  </script>\n' % text
+
+
+def page_2014(text):
+    return PAGE % (section(PS) + section(text) + section('{"traceEvents":[{"name":"x<y"}]}\n'))
+
+
+def viewer(data):
+    return PAGE % ('<script id="viewer-data" type="application/json">\n%s\n</script>\n' %
+                   base64.encodebytes(data).decode())
+
+
+def zipped(text):
+    return gzip.compress(text.encode(), 9, mtime=0)
+
+
 def write(folder, fmt, case, data):
     path = os.path.join(folder, fmt, case)
     os.makedirs(path, exist_ok=True)
@@ -312,6 +352,11 @@ def main():
     packed = zlib.compress(kernel_text(6).encode(), 9)
     write(folder, 'atrace', 'truncated', b'capturing trace... done\nTRACE:\n' + packed[:len(packed) * 3 // 4])
     write(folder, 'atrace', 'garbage', ATRACE_GARBAGE)
+    write(folder, 'systrace', 'minimal', page_2012(ATRACE_MINIMAL.replace('outer', 'a "quoted\\\\ name')))
+    write(folder, 'systrace', 'realistic', page_2014(kernel_text(4)))
+    write(folder, 'systrace', 'zipped', viewer(zipped(kernel_text(2))))
+    write(folder, 'systrace', 'truncated', viewer(zipped(kernel_text(3)))[:2300])
+    write(folder, 'systrace', 'garbage', viewer(zipped('{"traceEvents":[]}')))
     write(folder, 'rhea_atrace', 'minimal', RHEA_MINIMAL)
     write(folder, 'rhea_atrace', 'realistic', rhea_text(190))
     write(folder, 'rhea_atrace', 'truncated', RHEA_TRUNCATED)
