@@ -13,7 +13,6 @@
  * Offsets are of the page, inside base64 of what it holds.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "formats/format.h"
 #include "formats/ftrace.h"
@@ -59,6 +58,20 @@ static bool has(struct tw_str s, const char *what)
 	return tw_str_find(s, tw_str_of(what)) < s.len;
 }
 
+/* In letters of either size; `what` is in small ones. */
+static bool begins(struct tw_str s, struct tw_str what)
+{
+	for (size_t i = 0; i < what.len; i++) {
+		char c = i < s.len ? s.ptr[i] : '\0';
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		if (c != what.ptr[i])
+			return false;
+	}
+	return true;
+}
+
 static int probe(const uint8_t *head, size_t len)
 {
 	struct tw_str s = {(const char *)head, len};
@@ -66,8 +79,7 @@ static int probe(const uint8_t *head, size_t len)
 	if (tw_str_starts(s, TW_STR("\xEF\xBB\xBF")))
 		s = tw_str_from(s, 3);
 	s = tw_str_trim(s);
-	if (s.len < 5 || (strncasecmp(s.ptr, "<html", 5) != 0 &&
-	                         (s.len < 14 || strncasecmp(s.ptr, "<!doctype html", 14) != 0)))
+	if (!begins(s, TW_STR("<html")) && !begins(s, TW_STR("<!doctype html")))
 		return 0;
 	return has(s, "linuxPerfData") || has(s, "\"trace-data\"") ? 90 : 60;
 }
@@ -80,8 +92,7 @@ static void leave_section(struct systrace *s)
 	s->n_token = 0;
 }
 
-/* Blanks between them; fewer than `most` when the row has fewer.  The last piece is one word too.
- */
+/* The first words of a row, at most `most`; returns how many there are. */
 static unsigned words(struct tw_str row, struct tw_str *piece, unsigned most)
 {
 	unsigned n = 0;
@@ -129,7 +140,9 @@ static enum tw_status read_process(
 		return TW_OK;
 	}
 	if (!s->long_rows) {
-		name_thread(s, (uint32_t)pid, tid, w[3]);
+		/* the name reaches to the end of the row */
+		w[3].len = (size_t)(line->text.ptr + line->text.len - w[3].ptr);
+		name_thread(s, (uint32_t)pid, tid, tw_str_trim(w[3]));
 		return TW_OK;
 	}
 	name_thread(s, (uint32_t)pid, pid, w[8]);
@@ -322,7 +335,7 @@ static void end_token(struct systrace *s, bool tag)
 		start_lines(s, ESCAPED, s->offset);
 		return;
 	}
-	if (!tag || t.len < 7 || strncasecmp(t.ptr, "<script", 7) != 0)
+	if (!tag || !begins(t, TW_STR("<script")))
 		return;
 	s->viewer = has(t, "\"viewer-data\"");
 	if (s->viewer || has(t, "\"trace-data\"")) {

@@ -116,7 +116,7 @@ test('text traces', async (t) => {
 	});
 
 	await t.test('kernel text, packed kernel text and RheaTrace 1.0 stand alone', async () => {
-		for (const [format, name] of [['atrace', 'realistic'], ['atrace', 'truncated'], ['rhea1', 'realistic'], ['rhea_atrace', 'realistic']]) {
+		for (const [format, name] of [['atrace', 'realistic'], ['atrace', 'truncated'], ['systrace', 'realistic'], ['rhea1', 'realistic'], ['rhea_atrace', 'realistic']]) {
 			const trace = await s.trace(golden(format, name), {});
 			assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
 			assert.equal(trace.summary.format, format);

@@ -355,7 +355,7 @@ def main():
     write(folder, 'systrace', 'minimal', page_2012(ATRACE_MINIMAL.replace('outer', 'a "quoted\\\\ name')))
     write(folder, 'systrace', 'realistic', page_2014(kernel_text(4)))
     write(folder, 'systrace', 'zipped', viewer(zipped(kernel_text(2))))
-    write(folder, 'systrace', 'truncated', viewer(zipped(kernel_text(3)))[:2300])
+    write(folder, 'systrace', 'truncated', viewer(zipped(kernel_text(3)))[:1300])
     write(folder, 'systrace', 'garbage', viewer(zipped('{"traceEvents":[]}')))
     write(folder, 'rhea_atrace', 'minimal', RHEA_MINIMAL)
     write(folder, 'rhea_atrace', 'realistic', rhea_text(190))
