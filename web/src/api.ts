@@ -104,6 +104,8 @@ export const api = {
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
 	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s),
+	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
+		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),

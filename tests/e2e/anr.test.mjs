@@ -1,0 +1,75 @@
+/*
+ * ANR reports through the real server: the document, threads as samples, notes, refusals.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+import { root, startServer } from './server.mjs';
+
+const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden/anr', name, 'input'));
+
+test('a dump becomes a trace with its document, samples and notes', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(zlib.gzipSync(golden('realistic')), { query: { scenario: 'anr' } });
+	assert.equal(trace.state, 'ready');
+	assert.equal(trace.summary.format, 'anr');
+	assert.equal(trace.summary.threads, 10);
+	assert.deepEqual(trace.report.repairs.map((r) => r.name), []);
+
+	const { documents } = (await s.get(`/api/v1/traces/${trace.id}/documents?kind=anr`)).json;
+	assert.equal(documents.length, 1);
+	const doc = documents[0].content;
+	assert.equal(doc.verdict, 'main waits 5 s for a lock of Cart held by DB-writer, which runs SQLiteConnection.execute for OrderDao.insert');
+	assert.equal(doc.kind, 'input');
+	assert.match(doc.cluster, /^[0-9a-f]{16}$/);
+	const [shop, flinger] = doc.processes;
+	assert.deepEqual(shop.chain.map((step) => shop.threads[step.thread].name), ['main', 'DB-writer']);
+	assert.equal(shop.chain[0].taken_in.name, 'com.example.shop.OrderDao.insert');
+	assert.deepEqual(shop.cycles.map((c) => c.threads.map((m) => shop.threads[m.thread].name)), [['say "hi"', 'crossing']]);
+	assert.equal(shop.threads.find((x) => x.name === 'DB-writer').channel, 'jbd2_log_wait_commit');
+	assert.equal(flinger.facts.command, '/system/bin/surfaceflinger');
+	assert.equal((await s.get(`/api/v1/traces/${trace.id}/documents?kind=other`)).json.documents.length, 0);
+
+	const { threads } = (await s.get(`/api/v1/traces/${trace.id}/threads`)).json;
+	assert.equal(threads[0].name, 'main');
+	assert.ok(threads[0].is_main);
+	assert.equal(threads.find((x) => x.name === 'deep').slices, 8);
+	const flame = (await s.get(`/api/v1/traces/${trace.id}/flame?thread=${threads[0].tid}&view=top_down&metric=wall`)).json;
+	assert.equal(flame.children[0].name, 'com.android.internal.os.ZygoteInit.main');
+	const { notes } = (await s.get(`/api/v1/traces/${trace.id}/notes`)).json;
+	assert.deepEqual(notes.filter((n) => n.kind === 'contention').map((n) => n.text).sort(),
+		['com.example.shop.Cart', 'com.example.shop.Left', 'com.example.shop.Right']);
+	assert.match(notes.find((n) => n.kind === 'anr').text, /^Input dispatching timed out/);
+	assert.equal(notes.find((n) => n.kind === 'anr').value, 5008);
+});
+
+test('a cut dump keeps what it had, and says so', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(golden('truncated'));
+	assert.equal(trace.state, 'ready');
+	assert.deepEqual(trace.report.repairs.map((r) => r.name), ['input_truncated']);
+});
+
+test('what holds no thread is refused with words', async (t) => {
+	const s = await startServer(t);
+	const answer = await s.post('/api/v1/traces', golden('garbage'));
+	assert.equal(answer.status, 422);
+	assert.match(answer.json.error.message, /without a thread, a waiting channel or a reason/);
+});
+
+test('a dump of 40 MB stays within the limits of a decode', async (t) => {
+	const s = await startServer(t, { args: ['--worker-memory', '256M'] });
+	const blocks = [];
+	for (let i = 1; i <= 12000; i++) {
+		const frames = Array.from({ length: 70 }, (_, k) => `  at pkg${k}.Class${i % 977}.method${k}(File.java:${i + k})\n`).join('');
+		blocks.push(`"thread ${i}" prio=5 tid=${i} Blocked\n${frames}  - waiting to lock <0x${i.toString(16)}> (a T${i}) held by thread ${i + 1}\n\n`);
+	}
+	const trace = await s.trace(Buffer.from('----- pid 1 at 2024-01-01 00:00:00 -----\n' + blocks.join('') + '----- end 1 -----\n'));
+	assert.equal(trace.state, 'ready', trace.error?.message);
+	assert.equal(trace.summary.threads, 4096);
+	const { content } = (await s.get(`/api/v1/traces/${trace.id}/documents?kind=anr`)).json.documents[0];
+	assert.equal(content.processes[0].threads_left_out, 12000 - 4096);
+	assert.equal(content.processes[0].chain.length, 64);
+});

@@ -1,0 +1,84 @@
+// The document "anr" of a trace, and questions about it.
+
+export interface AnrFrame {
+	name: string; where?: string; kind?: 'native' | 'kernel';
+	locks?: { how: 'locked' | 'wants' | 'waits' | 'sleeps'; id: string; type?: string }[];
+}
+export interface AnrLock { id: string; type?: string }
+export interface AnrWish extends AnrLock { holder_tid?: number; holder: number | null; told: boolean }
+export interface AnrThread {
+	name: string; track: number; tid?: number; sys_tid?: number; state: string; priority?: number; nice?: number;
+	daemon?: boolean; attached?: boolean; victims?: number; channel?: string; sched_state?: string;
+	run_ns?: number; queue_ns?: number; wants?: AnrWish; held: AnrLock[]; top: AnrFrame | null;
+	frames: AnrFrame[]; more_frames?: number;
+}
+export interface AnrStep {
+	thread: number; does: string; frame: AnrFrame | null; app_frame: AnrFrame | null; wants?: AnrWish; taken_in?: AnrFrame | null;
+}
+export interface AnrProcess {
+	pid: number | null; at_ns: number; facts: Record<string, string>; verdict: string; end: string; cluster: string;
+	main: number | null; culprit: number | null; main_frame: AnrFrame | null; chain: AnrStep[];
+	cycles: { certain: boolean; size: number; threads: AnrStep[] }[]; threads: AnrThread[]; threads_left_out: number;
+}
+export interface Anr {
+	version: number; verdict: string; end: string; kind: string; cluster: string; waited_ms: number | null; reason: string;
+	sampled: boolean; blamed: number | null; facts: Record<string, string>; loads: string[]; processes: AnrProcess[];
+}
+
+/** What a thread does, to be followed by the name of a method. */
+const DOES: Record<string, string> = {
+	blocked: 'waits in', idle: 'waits for its next message in', running: 'runs', native: 'runs', io: 'reads or writes in',
+	binder: 'waits for another process in', sleeping: 'sleeps in', waiting: 'waits in', gc: 'waits for the garbage collector in',
+	lock_unknown: 'waits for a lock in', no_stack: 'has no stack',
+};
+
+export function does(step: AnrStep): string {
+	return DOES[step.does] ?? 'is in';
+}
+
+export function threadName(t: AnrThread | undefined): string {
+	if (!t) return 'a thread that is not here';
+	return t.name || `thread ${t.tid ?? t.sys_tid ?? t.track}`;
+}
+
+/** "a.b.Store" → "a lock of a.b.Store", "java.lang.Class<a.B>" → "the class lock of a.B". */
+export function lockName(lock: AnrLock): string {
+	const cls = /^java\.lang\.Class<(.*)>$/.exec(lock.type ?? '');
+	if (cls) return `the class lock of ${cls[1]}`;
+	return lock.type ? `a lock of ${lock.type}` : 'a lock of an unknown class';
+}
+
+export function frameText(f: AnrFrame): string {
+	return f.where ? `${f.name} (${f.where})` : f.name;
+}
+
+/** Indexes of the threads in the order in which a reader wants them: main, its chain, deadlocks, who waits for a lock, who
+ *  others wait for, the rest as in the dump. */
+export function order(p: AnrProcess): number[] {
+	const rank = new Map<number, number>();
+	const put = (i: number, r: number) => rank.set(i, Math.min(r, rank.get(i) ?? r));
+	if (p.main !== null) put(p.main, 0);
+	p.chain.forEach((s) => put(s.thread, 1));
+	p.cycles.forEach((c) => c.threads.forEach((s) => put(s.thread, 2)));
+	p.threads.forEach((t, i) => put(i, t.wants ? 3 : t.victims ? 4 : t.held.length ? 5 : 6));
+	return p.threads.map((_, i) => i).sort((a, b) => rank.get(a)! - rank.get(b)! || a - b);
+}
+
+/** True when each word is somewhere in what the table shows of the thread, or in its stack. */
+export function shows(t: AnrThread, filter: string): boolean {
+	const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+	if (words.length === 0) return true;
+	const text = [threadName(t), t.state, t.tid, t.sys_tid, t.wants?.type, t.wants?.id, t.channel,
+		...t.held.flatMap((l) => [l.type, l.id]), ...t.frames.map((f) => f.name)].join('\n').toLowerCase();
+	return words.every((w) => text.includes(w));
+}
+
+/** A stack as text, as a dump has it: to be copied. */
+export function stackText(t: AnrThread): string {
+	const head = `"${threadName(t)}" ${t.tid ? `tid=${t.tid} ` : ''}${t.state}`;
+	const lines = t.frames.flatMap((f) => [`  at ${f.name}${f.where ? `(${f.where})` : ''}`,
+		...(f.locks ?? []).map((l) => `  - ${HOW[l.how]} <${l.id}>${l.type ? ` (a ${l.type})` : ''}`)]);
+	return [head, ...lines].join('\n');
+}
+
+export const HOW: Record<string, string> = { locked: 'locked', wants: 'waiting to lock', waits: 'waiting on', sleeps: 'sleeping on' };
