@@ -273,12 +273,15 @@ static void on_repeated(struct anr *s, const struct tw_anr_line *l, const struct
 {
 	const struct tw_anr *m = &s->model;
 	uint32_t n = last_thread(s)->n_frames;
-	const struct tw_anr_frame *f = m->frames + m->n_frames;
-	bool three = n >= 3 && f[-2].name == f[-1].name && f[-3].name == f[-1].name;
+	const struct tw_anr_frame *last;
+	bool three;
 
-	if (n)
-		(void)tw_anr_repeat_frame(&s->model,
-		        l->number < UINT32_MAX ? l->number + three : UINT32_MAX, line->offset);
+	if (n == 0)
+		return;
+	last = &m->frames[m->n_frames - 1];
+	three = n >= 3 && last[-1].name == last->name && last[-2].name == last->name;
+	(void)tw_anr_repeat_frame(
+	        &s->model, l->number < UINT32_MAX ? l->number + three : UINT32_MAX, line->offset);
 }
 
 static void on_blank(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)

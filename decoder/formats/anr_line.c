@@ -138,8 +138,8 @@ static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
 		struct tw_str word = tw_anr_eat_word(&rest);
 
 		known = head_word(l, word) || known;
-		if (l->starting || (word.len && word.ptr[word.len - 1] == ')'))
-			break;
+		if (l->starting || !l->attached)
+			break; /* what follows are the rest of the words in brackets */
 	}
 	if (l->tid == 0)
 		l->attached = false;
@@ -224,8 +224,8 @@ static struct tw_str without_distance(struct tw_str s)
 		return s;
 	s.len = n;
 	s = tw_str_trim(s);
-	if (s.ptr[s.len - 1] != '+')
-		return (struct tw_str){s.ptr, s.len};
+	if (s.len == 0 || s.ptr[s.len - 1] != '+')
+		return s;
 	s.len--;
 	return tw_str_trim(s);
 }

@@ -58,6 +58,7 @@ static void test_threads(void **state)
 	assert_false(parse("\"binder:1_3\" prio=5 (not attached)").attached);
 	assert_int_equal(parse("\"binder:1_3\" prio=5 (not attached)").kind, TW_ANR_THREAD);
 	assert_int_equal(parse("main (native):tid=1 systid=31211").sys_tid, 31211);
+	is(parse("\"binder:1_3\" prio=5 (not attached)").text, "");
 	assert_int_equal(parse("\"key\": \"value\"").kind, TW_ANR_OTHER);
 	assert_int_equal(parse("\"").kind, TW_ANR_OTHER);
 	assert_int_equal(parse("\"main\"").kind, TW_ANR_OTHER);
@@ -127,6 +128,7 @@ static void test_native_frames(void **state)
 	is_frame("    #00 pc 0000  /lib/libx.so (deleted) (g+1)", TW_ANR_NATIVE, "g", "libx.so");
 	is_frame("  native: #01 pc 1d840  /system/lib64/libsqlite.so (?\?\?) (BuildId: 5)",
 	        TW_ANR_NATIVE, "", "libsqlite.so");
+	is_frame("  #00 pc 1 /x.so ( 12)", TW_ANR_NATIVE, "", "x.so");
 	is_frame("  native: #01 pc 1d840  ???", TW_ANR_NATIVE, "", "???");
 	is_frame("  kernel: futex_wait+0x90/0xa4", TW_ANR_KERNEL, "futex_wait", "");
 	assert_int_equal(parse("  native: #01 pc 1d840  /a.so").number, 0x1d840);
