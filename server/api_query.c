@@ -316,18 +316,18 @@ static enum tw_status answer_flame(struct query *q, struct tw_err *err)
 {
 	struct tw_flame_query fq;
 	struct tw_flame f;
-	struct tw_tree tree;
+	struct tw_forest forest;
 	bool columns;
 	bool partial = false;
 	enum tw_status st = read_flame_query(q, &fq, &columns, err);
 
 	if (st == TW_OK)
-		st = tw_query_tree(
-		        q->v.file, &q->sel, &q->deadline, q->arena, &tree, &partial, err);
+		st = tw_query_forest(
+		        q->v.file, &q->sel, &q->deadline, q->arena, &forest, &partial, err);
 	if (st == TW_OK && fq.view == TW_BOTTOM_UP)
-		st = tw_query_bottom_up(&tree, &fq, &q->deadline, q->arena, &f, err);
+		st = tw_query_bottom_up(&forest, &fq, &q->deadline, q->arena, &f, err);
 	else if (st == TW_OK)
-		st = tw_query_flame(&tree, &fq, &q->deadline, q->arena, &f, err);
+		st = tw_query_flame(&forest, &fq, &q->deadline, q->arena, &f, err);
 	if (st != TW_OK)
 		return st;
 	if (columns)
@@ -379,7 +379,7 @@ static enum tw_status method_rows(
         struct query *q, const struct tw_method_info **ret, bool *ret_partial, struct tw_err *err)
 {
 	struct tw_method_info *rows = NULL;
-	struct tw_tree tree;
+	struct tw_forest forest;
 	enum tw_status st;
 
 	*ret_partial = false;
@@ -387,9 +387,9 @@ static enum tw_status method_rows(
 		*ret = q->v.methods;
 		return TW_OK;
 	}
-	st = tw_query_tree(q->v.file, &q->sel, &q->deadline, q->arena, &tree, ret_partial, err);
+	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, ret_partial, err);
 	if (st == TW_OK)
-		st = tw_query_methods(&tree, q->v.n_methods, q->arena, &rows, err);
+		st = tw_query_methods(&forest, q->v.n_methods, q->arena, &rows, err);
 	*ret = rows;
 	return st;
 }

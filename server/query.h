@@ -36,6 +36,16 @@ enum tw_status tw_query_tree(struct tw_trace_file *f, const struct tw_selection 
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_tree *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
+struct tw_forest { /* call trees of one or more threads */
+	const struct tw_tree *trees;
+	uint32_t n;
+};
+
+/* The call trees of the selection, unmerged: as they are stored, or one of a range. */
+enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
+        bool *ret_partial, struct tw_err *err) TW_MUST_USE;
+
 /* Is the thread part of the selection? */
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
@@ -47,7 +57,7 @@ typedef bool (*tw_slices_fn)(void *arg, const struct tw_slice *s, size_t n);
 enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
         int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 
-/* --- flame graphs (query_flame.c, query_bottom_up.c) --- */
+/* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
 enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT };
@@ -67,7 +77,9 @@ struct tw_flame {
 	 * that both look alike), the rest last. */
 	struct tw_flame_node *nodes;
 	uint32_t n;
-	uint64_t total_nodes; /* below the root before cutting; bottom up those that were met */
+	/* Below the root before cutting.  Top down those of all threads' trees; bottom up those
+	 * that were met. */
+	uint64_t total_nodes;
 	bool partial;
 };
 
@@ -84,17 +96,17 @@ struct tw_flame_query {
 };
 
 /* TW_NOT_FOUND when the root path leads nowhere. */
-enum tw_status tw_query_flame(const struct tw_tree *t, const struct tw_flame_query *q,
+enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_query_bottom_up(const struct tw_tree *t, const struct tw_flame_query *q,
+enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- methods (query_methods.c) --- */
 
 /* Totals per method index of a selection's tree: rows for all n_methods, count 0 where unused. */
-enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, struct tw_arena *a,
+enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ACTIVITY_CELLS = 128 };

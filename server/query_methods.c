@@ -5,15 +5,12 @@
 
 #include <string.h>
 
-enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, struct tw_arena *a,
-        struct tw_method_info **ret, struct tw_err *err)
+/* Adds one thread's calls; `active` are the methods that are open at a node, none at the end. */
+static bool add_tree(
+        const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active)
 {
-	struct tw_method_info *rows = tw_arena_zalloc(a, n_methods, sizeof *rows);
-	uint32_t *active = tw_arena_zalloc(a, n_methods, sizeof *active);
 	uint32_t at = 0; /* the open node; its ancestors are open too */
 
-	if (!rows || !active)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a table of methods");
 	for (uint32_t i = 1; i < t->n; i++) {
 		const struct tw_tree_node *n = &t->nodes[i];
 		struct tw_method_info *m;
@@ -21,7 +18,7 @@ enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, str
 		for (; at != n->parent; at = t->nodes[at].parent)
 			active[t->nodes[at].method]--;
 		if (n->method >= n_methods)
-			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
+			return false;
 		m = &rows[n->method];
 		if (m->count == 0)
 			m->cpu_ns = -1;
@@ -36,6 +33,22 @@ enum tw_status tw_query_methods(const struct tw_tree *t, uint32_t n_methods, str
 			m->max_ns = n->max_ns;
 		at = i;
 	}
+	for (; at; at = t->nodes[at].parent)
+		active[t->nodes[at].method]--;
+	return true;
+}
+
+enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
+        struct tw_method_info **ret, struct tw_err *err)
+{
+	struct tw_method_info *rows = tw_arena_zalloc(a, n_methods, sizeof *rows);
+	uint32_t *active = tw_arena_zalloc(a, n_methods, sizeof *active);
+
+	if (!rows || !active)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a table of methods");
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!add_tree(&f->trees[i], n_methods, rows, active))
+			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
 	*ret = rows;
 	return TW_OK;
 }

@@ -227,3 +227,41 @@ enum tw_status tw_query_tree(struct tw_trace_file *f, const struct tw_selection 
 	*ret_partial = g.partial;
 	return st;
 }
+
+static enum tw_status stored_trees(struct tw_trace_file *f, const struct tw_selection *sel,
+        struct tw_arena *a, struct tw_forest *ret, struct tw_err *err)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	struct tw_tree *trees = tw_arena_alloc(a, n ? n : 1, sizeof *trees);
+	enum tw_status st = TW_OK;
+	uint32_t k = 0;
+
+	if (!trees)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for call trees");
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		if (t[i].slices && tw_selection_has(sel, &t[i]))
+			st = tw_trace_file_tree(f, t[i].thread_id, a, &trees[k++], err);
+	*ret = (struct tw_forest){trees, k};
+	return st;
+}
+
+enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
+        bool *ret_partial, struct tw_err *err)
+{
+	struct tw_tree *one;
+	enum tw_status st = tw_selection_check(f, sel, err);
+
+	*ret_partial = false;
+	if (st != TW_OK)
+		return st;
+	if (!sel->ranged)
+		return stored_trees(f, sel, a, ret, err);
+	one = tw_arena_alloc(a, 1, sizeof *one);
+	if (!one)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
+	st = tw_query_tree(f, sel, deadline, a, one, ret_partial, err);
+	*ret = (struct tw_forest){one, 1};
+	return st;
+}

@@ -179,7 +179,7 @@ static void test_selection(void **state)
 
 /* --- flame graphs --- */
 
-typedef enum tw_status (*flame_fn)(const struct tw_tree *, const struct tw_flame_query *,
+typedef enum tw_status (*flame_fn)(const struct tw_forest *, const struct tw_flame_query *,
         const struct tw_deadline *, struct tw_arena *, struct tw_flame *, struct tw_err *);
 
 /* value = self + children, siblings fall, the rest comes last, no more nodes than asked for. */
@@ -217,7 +217,8 @@ static void check_all(struct world *w, const struct tw_tree *t, flame_fn ask, in
 	for (q.max_nodes = 1; q.max_nodes < 4000; q.max_nodes = q.max_nodes * 3 + 1) {
 		struct tw_flame f;
 
-		assert_int_equal(ask(t, &q, NULL, w->arena, &f, NULL), TW_OK);
+		assert_int_equal(
+		        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 		check_shape(w, &f, q.max_nodes,
 		        ask == tw_query_bottom_up || q.metric == TW_METRIC_WALL);
 		assert_int_equal(f.nodes[0].value, whole);
@@ -230,7 +231,8 @@ static void check_top_down(struct world *w, const struct tw_tree *t)
 	struct tw_flame f;
 	uint32_t path[2];
 
-	assert_int_equal(tw_query_flame(t, &q, NULL, w->arena, &f, NULL), TW_OK);
+	assert_int_equal(
+	        tw_query_flame(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 	assert_int_equal(f.n, t->n);
 	assert_int_equal(f.total_nodes, t->n - 1);
 	for (uint32_t i = 0; i < f.n; i++) {
@@ -249,8 +251,11 @@ static void check_top_down(struct world *w, const struct tw_tree *t)
 		check_all(w, t, tw_query_flame, t->nodes[i].total_ns, q);
 	}
 	path[0] = path[1] = w->f.n_methods;
-	assert_int_equal(tw_query_flame(t, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
-	assert_int_equal(tw_query_bottom_up(t, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_query_flame(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL),
+	        TW_NOT_FOUND);
+	assert_int_equal(
+	        tw_query_bottom_up(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL),
+	        TW_NOT_FOUND);
 }
 
 /* What a bottom-up node must be worth: the self times of all call-tree nodes whose way up begins
@@ -280,7 +285,8 @@ static void check_bottom_up(struct world *w, const struct tw_tree *t)
 	struct tw_flame_query q = {.view = TW_BOTTOM_UP, .max_nodes = 2000};
 	struct tw_flame f;
 
-	assert_int_equal(tw_query_bottom_up(t, &q, NULL, w->arena, &f, NULL), TW_OK);
+	assert_int_equal(
+	        tw_query_bottom_up(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 	for (uint32_t i = 1; i < f.n; i++)
 		if (!f.nodes[i].others)
 			assert_int_equal(f.nodes[i].value, worth(t, &f, i));
@@ -304,7 +310,8 @@ static void check_rests(
 	for (bool more = true; more;) {
 		uint32_t before = q.skip;
 
-		assert_int_equal(ask(t, &q, NULL, w->arena, &f, NULL), TW_OK);
+		assert_int_equal(
+		        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_OK);
 		check_shape(w, &f, q.max_nodes, false);
 		if (before == 0)
 			left = f.nodes[0].value - f.nodes[0].self;
@@ -326,7 +333,55 @@ static void check_rests(
 		assert_true(q.skip > before);
 	}
 	assert_int_equal(left, 0);
-	assert_int_equal(ask(t, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
+	assert_int_equal(
+	        ask(&(struct tw_forest){t, 1}, &q, NULL, w->arena, &f, NULL), TW_NOT_FOUND);
+}
+
+/* Threads kept apart answer as their merged tree does, node for node. */
+static void check_forest(struct world *w, const struct tw_tree *merged, enum tw_flame_metric metric)
+{
+	const struct tw_selection all = {.all_threads = true};
+	const flame_fn fns[] = {tw_query_flame, tw_query_bottom_up};
+	struct tw_forest forest;
+	bool partial;
+
+	assert_int_equal(
+	        tw_query_forest(w->f.file, &all, NULL, w->arena, &forest, &partial, NULL), TW_OK);
+	assert_true(forest.n > 1);
+	for (int k = 0; k < 2; k++)
+		for (uint32_t max = 1; max < 4000; max = max * 4 + 1) {
+			struct tw_flame_query q = {.metric = metric, .max_nodes = max};
+			struct tw_flame one, many;
+
+			assert_int_equal(fns[k](&(struct tw_forest){merged, 1}, &q, NULL, w->arena,
+			                         &one, NULL),
+			        TW_OK);
+			assert_int_equal(fns[k](&forest, &q, NULL, w->arena, &many, NULL), TW_OK);
+			assert_int_equal(one.n, many.n);
+			for (uint32_t i = 0; i < one.n; i++) {
+				struct tw_flame_node a = one.nodes[i];
+				struct tw_flame_node b = many.nodes[i];
+
+				assert_int_equal(a.others != 0, b.others != 0);
+				a.others = b.others = 0; /* counted in all trees */
+				assert_memory_equal(&a, &b, sizeof a);
+			}
+		}
+}
+
+static void test_forest(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct world w;
+		struct tw_tree t;
+
+		open_world(&w, seed * 11, (uint32_t)seed * 50);
+		t = whole_tree(&w);
+		check_forest(&w, &t, TW_METRIC_WALL);
+		check_forest(&w, &t, TW_METRIC_COUNT);
+		close_world(&w);
+	}
 }
 
 static void test_rests(void **state)
@@ -386,7 +441,9 @@ static void test_methods(void **state)
 	(void)state;
 	open_world(&w, 21, 3000);
 	t = whole_tree(&w);
-	assert_int_equal(tw_query_methods(&t, w.f.n_methods, w.arena, &rows, NULL), TW_OK);
+	assert_int_equal(
+	        tw_query_methods(&(struct tw_forest){&t, 1}, w.f.n_methods, w.arena, &rows, NULL),
+	        TW_OK);
 	for (uint32_t i = 0; i < w.f.n_methods; i++) { /* as the builder counted call by call */
 		assert_int_equal(rows[i].count, w.f.methods[i].count);
 		assert_int_equal(rows[i].sum_ns, w.f.methods[i].sum_ns);
@@ -394,7 +451,9 @@ static void test_methods(void **state)
 		assert_int_equal(rows[i].self_ns, w.f.methods[i].self_ns);
 		assert_int_equal(rows[i].max_ns, w.f.methods[i].max_ns);
 	}
-	assert_int_equal(tw_query_methods(&t, w.f.n_methods - 1, w.arena, &rows, NULL), TW_CORRUPT);
+	assert_int_equal(tw_query_methods(&(struct tw_forest){&t, 1}, w.f.n_methods - 1, w.arena,
+	                         &rows, NULL),
+	        TW_CORRUPT);
 	close_world(&w);
 }
 
@@ -480,6 +539,7 @@ int main(void)
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_selection),
 	        cmocka_unit_test(test_flame),
+	        cmocka_unit_test(test_forest),
 	        cmocka_unit_test(test_rests),
 	        cmocka_unit_test(test_methods),
 	        cmocka_unit_test(test_activity),
