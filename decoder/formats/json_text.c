@@ -183,8 +183,8 @@ static enum tw_status mend(
 	        begin + end, "a %s without one whole value: %s", t->what, why->text);
 }
 
-enum tw_status tw_json_text_next(
-        struct tw_json_text *t, bool cut, json_t **ret, uint64_t *ret_offset, struct tw_err *err)
+/* *ret NULL when there is no more. */
+static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struct tw_err *err)
 {
 	json_error_t why;
 	size_t begin;
@@ -197,7 +197,6 @@ enum tw_status tw_json_text_next(
 		make_utf8(t);
 	skip_blanks(t);
 	begin = t->at;
-	*ret_offset = begin;
 	*ret = NULL;
 	if (begin == t->len)
 		return TW_OK;
@@ -211,6 +210,29 @@ enum tw_status tw_json_text_next(
 		return mend(t, &why, cut, ret, err);
 	t->at = begin + (size_t)why.position;
 	return TW_OK;
+}
+
+enum tw_status tw_json_text_each(
+        struct tw_json_text *t, bool cut, tw_json_fn each, void *arg, struct tw_err *err)
+{
+	enum tw_status st;
+	json_t *root;
+
+	for (size_t n = 0;; n++) {
+		size_t begin = t->at;
+
+		st = next(t, cut, &root, err);
+		if (st == TW_CORRUPT && n) {
+			t->sink->ops->repair(t->sink, TW_REPAIR_record_malformed, begin, 1);
+			continue;
+		}
+		if (st != TW_OK || !root)
+			return st;
+		st = each(arg, root, err);
+		json_decref(root);
+		if (st != TW_OK)
+			return st;
+	}
 }
 
 /* --- the head --- */

@@ -41,11 +41,13 @@ void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sin
 /* TW_TOO_LARGE past the bound, TW_NOMEM. */
 enum tw_status tw_json_text_push(
         struct tw_json_text *t, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
-/* The next document, json_decref is owed; *ret NULL when there is no more.  `cut`: the input is
+typedef enum tw_status (*tw_json_fn)(void *arg, json_t *root, struct tw_err *err);
+
+/* Calls `each` with one document after another; they are freed behind it.  `cut`: the input is
  * known to end early, which was counted already.  TW_CORRUPT when the first has not one whole
- * value; *ret_offset is where the document begins. */
-enum tw_status tw_json_text_next(struct tw_json_text *t, bool cut, json_t **ret,
-        uint64_t *ret_offset, struct tw_err *err) TW_MUST_USE;
+ * value; a later one like that is counted. */
+enum tw_status tw_json_text_each(struct tw_json_text *t, bool cut, tw_json_fn each, void *arg,
+        struct tw_err *err) TW_MUST_USE;
 
 /* Is there an object key of this name, at this depth (1: of the outermost object or of the
  * objects in an outermost array's first level counted as 2), in the first bytes of a text? */

@@ -204,8 +204,11 @@ enum tw_status tw_samples_tell(struct tw_samples *s, int64_t interval_ns, struct
 		return no_memory(err);
 	for (uint32_t i = 0; st == TW_OK && i < s->n;) {
 		const struct tw_sample_piece *p = &s->list[i].p;
-		struct tw_sample sample = {
-		        .track = p->track, .ts_ns = p->ts_ns, .offset = p->offset};
+		struct tw_sample sample = {.track = p->track,
+		        .ts_ns = p->ts_ns,
+		        .offset = p->offset,
+		        .has_cpu = p->has_cpu,
+		        .cpu_ns = p->cpu_ns};
 
 		sample.syms = gather(s, &i, &sample.n);
 		st = tw_stacks_add(stacks, &sample, err);

@@ -3,7 +3,7 @@
  *
  * Logs and JSON files tell samples by batches, by thread or not at all in the
  * order of their times, and several samples share one stack.  Frames are kept in
- * one list and samples as pieces of it (4 and 40 bytes, of a bounded number),
+ * one list and samples as pieces of it (4 and 64 bytes, of a bounded number),
  * sorted by thread and time, and told as calls (stacks.h).
  */
 #ifndef TW_SAMPLES_H
@@ -33,7 +33,9 @@ struct tw_sample_piece {
 	int64_t ts_ns;
 	uint64_t offset;
 	uint32_t first, n; /* frames; past the end of the list there are none */
-	bool joins;        /* with other pieces of its track and time it is one sample */
+	bool has_cpu;
+	int64_t cpu_ns; /* has_cpu: what the thread's CPU clock said */
+	bool joins;     /* with other pieces of its track and time it is one sample */
 };
 
 enum tw_status tw_samples_add(

@@ -429,8 +429,9 @@ static enum tw_status read_object(
 	return st == TW_OK ? note_rest(s, root, err) : st;
 }
 
-static enum tw_status read_document(struct sentry *s, const json_t *root, struct tw_err *err)
+static enum tw_status read_document(void *arg, json_t *root, struct tw_err *err)
 {
+	struct sentry *s = arg;
 	const json_t *profile = json_object_get(root, "profile");
 	json_error_t why;
 	json_t *inner;
@@ -472,23 +473,8 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct sentry *s = state;
-	enum tw_status st = TW_OK;
-	json_t *root = NULL;
-	uint64_t offset;
+	enum tw_status st = tw_json_text_each(&s->text, cut, read_document, s, err);
 
-	do {
-		json_decref(root);
-		root = NULL;
-		st = tw_json_text_next(&s->text, cut, &root, &offset, err);
-		if (st == TW_CORRUPT && s->read) { /* what came before it stays */
-			s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, offset, 1);
-			st = TW_OK;
-			break;
-		}
-		if (st == TW_OK && root)
-			st = read_document(s, root, err);
-	} while (st == TW_OK && root);
-	json_decref(root);
 	if (st == TW_OK)
 		st = tw_samples_tell(s->samples, 0, err);
 	if (st == TW_OK && s->read == 0)

@@ -11,6 +11,7 @@ struct stack { /* of a track, as its last sample left it */
 	uint32_t *syms;
 	uint32_t n, cap;
 	int64_t last_ns;
+	int64_t cpu_ns; /* of the last sample, -1 unknown */
 };
 
 struct tw_stacks {
@@ -100,7 +101,8 @@ static struct stack *stack_of(struct tw_stacks *s, uint32_t track)
 		return NULL;
 	slot = slot_of(s, track);
 	if (!*slot) {
-		s->stacks[s->n++] = (struct stack){.track = track, .last_ns = INT64_MIN};
+		s->stacks[s->n++] =
+		        (struct stack){.track = track, .last_ns = INT64_MIN, .cpu_ns = -1};
 		*slot = s->n;
 		s->sink->ops->source(s->sink, track, TW_SOURCE_SAMPLES, s->interval_ns);
 	}
@@ -135,7 +137,7 @@ static enum tw_status leave(struct tw_stacks *s, struct stack *k, uint32_t keep,
 	while (st == TW_OK && k->n > keep) {
 		const struct tw_event ev = {.kind = TW_EV_END,
 		        .ts_ns = at_ns,
-		        .cpu_ns = -1,
+		        .cpu_ns = k->cpu_ns,
 		        .offset = offset,
 		        .track = k->track,
 		        .sym = k->syms[--k->n]};
@@ -153,7 +155,7 @@ static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct t
 	for (uint32_t i = k->n; st == TW_OK && i < n; i++) {
 		const struct tw_event ev = {.kind = TW_EV_BEGIN,
 		        .ts_ns = sample->ts_ns,
-		        .cpu_ns = -1,
+		        .cpu_ns = k->cpu_ns,
 		        .offset = sample->offset,
 		        .track = k->track,
 		        .sym = sample->syms[i]};
@@ -208,6 +210,7 @@ enum tw_status tw_stacks_add(
 		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);
 		st = leave(s, k, 0, k->last_ns + s->interval_ns, sample->offset, err);
 	}
+	k->cpu_ns = sample->has_cpu && sample->cpu_ns >= 0 ? sample->cpu_ns : -1;
 	if (st == TW_OK)
 		st = leave(s, k, common(k, sample->syms, n), sample->ts_ns, sample->offset, err);
 	k->last_ns = sample->ts_ns;

@@ -12,6 +12,8 @@
 #ifndef TW_STACKS_H
 #define TW_STACKS_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "formats/sink.h"
 #include "limits.h"
@@ -28,6 +30,8 @@ struct tw_sample {
 	uint64_t offset;
 	const uint32_t *syms; /* outermost first; 0: a frame that the sink did not take */
 	size_t n;             /* 0: the thread was seen without a stack */
+	bool has_cpu;
+	int64_t cpu_ns; /* has_cpu: what the thread's CPU clock said */
 };
 
 /* Samples of a track come in the order of their times; one that is earlier than the one before it

@@ -134,6 +134,43 @@ def sentry():
     cases('sentry', json.dumps(small), json.dumps(big), 60, ('"stack_id": 1', '"stack_id": 77'))
 
 
+def java_samples():
+    small = {'format': 'java-stacks/1', 'pid': 4711, 'clock': 'elapsed_realtime', 'start_ns': 987654321000,
+             'interval_ms': 20, 'frames': ['a.B.main(B.java:12)', {'c': 'a.C', 'm': 'run'}],
+             'stacks': [[1, 0], [0], []], 'threads': {'1': {'name': 'main', 'sys_tid': 4711}},
+             'samples': [[0, 1, 0, 1000], [20000000, 1, 1, 9000], [40000000, 1, 2]]}
+    big = dict(small, frames=[m + '(Unknown Source)' for m in METHODS], stacks=[], samples=[],
+               threads={'1': {'name': 'main', 'sys_tid': 4711}, '2': {'name': 'worker', 'sys_tid': 4720}})
+    for i, stacks in enumerate(zip(walk(5, 200), walk(6, 200))):
+        for thread, stack in zip((1, 2), stacks):
+            big['samples'].append([i * 20000000 + (2000000000 if i > 150 else 0), thread, len(big['stacks'])])
+            big['stacks'].append(stack[::-1])
+    cases('java_samples', json.dumps(small), json.dumps(big), 20, ('20000000, 1, 1', '"x", 1, 1'))
+
+
+def matrix():
+    def issue(time, stack, **more):
+        cost = max(int(line.split(',')[3]) for line in stack.split())
+        return dict({'machine': 'HIGH', 'cpu_app': 0.1, 'mem': 5820000000, 'mem_free': 1200000, 'detail': 'NORMAL',
+                     'cost': cost, 'scene': 'com.example.shop.MainActivity', 'stack': stack, 'stackKey': '2|',
+                     'tag': 'Trace_EvilMethod', 'process': 'com.example.shop', 'time': time}, **more)
+
+    small = issue(1700000000800, '0,1048574,1,800\n1,2,1,500\n2,3,4,450\n1,5,1,200\n')
+    r, big = random.Random(8), []
+    for i in range(12):
+        stack, cost, depth = ['0,1048574,1,%d' % 1500], 1500, 0
+        for _ in range(25):
+            depth = r.randrange(1, depth + 2) if depth else 1
+            stack.append('%d,%d,%d,%d' % (depth, r.randrange(1, 90), r.choice([1, 1, 1, 3]), 5 * r.randrange(1, 40)))
+        big.append(issue(1700000000000 + 9000 * i, '\n'.join(stack) + '\n'))
+    big.append(issue(1700000200000, '0,1048574,1,6000\n1,8,1,3000000000000', detail='ANR', isProcessForeground=True,
+                     threadStack='at com.example.db.Store.lock(Store.java:1)\nat a.B.main(B.java:2)\n'))
+    big.append({'tag': 'Trace_FPS', 'scene': 'Main', 'fps': 58.7, 'time': 1700000300000, 'dropLevel': {'HIGH': 3}})
+    cases('matrix', json.dumps(small), '\n'.join(json.dumps(i) for i in big), 60, ('1,2,1,500', '1,two,1,500'))
+
+
 if __name__ == '__main__':
     profilo()
     sentry()
+    java_samples()
+    matrix()

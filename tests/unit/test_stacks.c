@@ -104,6 +104,32 @@ static void test_middle(void **state)
 	done(&r);
 }
 
+/* Calls carry what the CPU clock said at the samples that begin and end them. */
+static void test_cpu(void **state)
+{
+	static const int64_t want[] = {5, 9, 9, -1, 30, 30};
+	struct tw_sample s = {.track = TRACK, .n = 1, .has_cpu = true, .cpu_ns = 5};
+	uint32_t sym = 1;
+	struct run r;
+
+	(void)state;
+	begin(&r, 1 * MS, 0);
+	s.syms = &sym;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(tw_stacks_add(r.stacks, &s, NULL), TW_OK);
+		s.ts_ns += MS;
+		s.cpu_ns = i == 0 ? 9 : 30;
+		s.has_cpu = i != 1;
+		s.n = i != 1;
+		sym = i == 2 ? 1 : 2;
+	}
+	assert_int_equal(tw_stacks_finish(r.stacks, NULL), TW_OK);
+	assert_int_equal(r.log.n, 6);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(r.log.events[i].cpu_ns, want[i]);
+	done(&r);
+}
+
 static void test_gap(void **state)
 {
 	struct run r;
@@ -257,6 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_difference),
 	        cmocka_unit_test(test_middle),
+	        cmocka_unit_test(test_cpu),
 	        cmocka_unit_test(test_gap),
 	        cmocka_unit_test(test_tracks),
 	        cmocka_unit_test(test_bad_times),

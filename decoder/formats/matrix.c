@@ -1,0 +1,435 @@
+/*
+ * matrix.c - issues of Tencent Matrix's trace canary: JSON objects, an array of them, or one a
+ * line.
+ *
+ * tag Trace_EvilMethod, detail NORMAL, ANR, LAG, STARTUP, ...: `stack` is text, a line a call,
+ *   depth,methodId,count,cost
+ * pre-order, depth 0 outermost, cost in ms; at most about 30 lines are left of what the phone saw,
+ * so a depth may jump, then the parent is the nearest line above with a smaller depth.  Equal
+ * neighbours were added up: `count` calls of `cost` ms in all.  Ids are named by the build's
+ * methodMapping.txt.  Learned from Tencent/matrix.
+ *
+ * What is shown: each line one slice as long as its cost, children side by side from their
+ * parent's begin (order is known, times are not).  The phone's clock moves every 5 ms, and calls
+ * that took less or did not fit are missing: so the thread is marked as samples at 5 ms and not as
+ * calls, lest the number of slices be read as a number of calls.  What was added up is told as a
+ * note with the number of calls.  A cost longer than what is left of its parent is cut (costs of
+ * calls that never ended are absurd in real reports), one longer than an hour too.
+ *
+ * threadStack (lines `at a.b.C.m(C.java:1)`, top first) is one sample at the issue's time.  Other
+ * members stand in the note of the issue.  Trace_StartUp, Trace_FPS and the like: their numbers as
+ * counters.
+ */
+#include <string.h>
+
+#include "formats/format.h"
+#include "formats/json_text.h"
+#include "formats/samples.h"
+
+enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };
+
+#define MS_NS       ((int64_t)1000000)
+#define INTERVAL_NS (5 * MS_NS)
+#define HOUR_NS     (3600 * 1000 * MS_NS)
+#define MAX_MS      ((int64_t)1 << 42)
+
+struct matrix {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_json_text text;
+	struct tw_samples *samples; /* of threadStack */
+	uint32_t track;
+	bool described, has_zero;
+	int64_t zero_ms; /* wall time at which the first issue began */
+	int64_t end_ns;  /* of what was told so far */
+	uint64_t read;
+};
+
+struct open_line {
+	int64_t depth, next_ns, end_ns; /* its next child begins; it ends */
+};
+
+struct lines {
+	struct open_line open[MAX_OPEN];
+	unsigned n;
+	int64_t next_ns; /* the next outermost line begins */
+};
+
+static int probe(const uint8_t *head, size_t len)
+{
+	if (!tw_json_head(head, len))
+		return 0;
+	if (memmem(head, len, "\"Trace_", 7))
+		return 95;
+	for (unsigned depth = 1; depth <= 2; depth++) {
+		if (tw_json_head_has(head, len, depth, "stackKey"))
+			return 90;
+		if (tw_json_head_has(head, len, depth, "machine") &&
+		        tw_json_head_has(head, len, depth, "cpu_app"))
+			return 85;
+	}
+	return 0;
+}
+
+static void repair(struct matrix *s, enum tw_repair what)
+{
+	s->sink->ops->repair(s->sink, what, TW_NO_OFFSET, 1);
+}
+
+static bool have_track(struct matrix *s)
+{
+	if (!s->track)
+		s->track = s->sink->ops->track(s->sink, 0, MAIN, TW_TID_FULL);
+	if (s->track && !s->described) {
+		s->sink->ops->source(s->sink, s->track, TW_SOURCE_SAMPLES, INTERVAL_NS);
+		s->sink->ops->thread_name(s->sink, 0, MAIN, TW_STR("main"));
+		s->described = true;
+	}
+	return s->track != 0;
+}
+
+/* --- the stack --- */
+
+struct call {
+	int64_t depth, method, count, cost_ms;
+};
+
+static bool read_line(struct tw_str line, struct call *ret)
+{
+	int64_t *const fields[] = {&ret->depth, &ret->method, &ret->count, &ret->cost_ms};
+
+	for (size_t i = 0; i < 4; i++)
+		if (!tw_str_i64(tw_str_trim(tw_str_split(&line, ',')), fields[i]))
+			return false;
+	return line.len == 0 && ret->depth >= 0 && ret->method >= 0 && ret->method <= INT32_MAX &&
+	       ret->count >= 0 && ret->cost_ms >= 0;
+}
+
+/* Where the line lies, within its parent. */
+static int64_t place(struct matrix *s, struct lines *l, const struct call *c, int64_t *ret_begin)
+{
+	struct open_line *parent;
+	int64_t dur = c->cost_ms < HOUR_NS / MS_NS ? c->cost_ms * MS_NS : HOUR_NS;
+	bool capped = c->cost_ms > HOUR_NS / MS_NS;
+
+	while (l->n && l->open[l->n - 1].depth >= c->depth)
+		l->n--;
+	parent = l->n ? &l->open[l->n - 1] : NULL;
+	*ret_begin = parent ? parent->next_ns : l->next_ns;
+	if (parent && dur > parent->end_ns - *ret_begin) {
+		dur = parent->end_ns - *ret_begin;
+		capped = true;
+	}
+	if (capped)
+		repair(s, TW_REPAIR_cost_capped);
+	*(parent ? &parent->next_ns : &l->next_ns) = *ret_begin + dur;
+	return dur;
+}
+
+static enum tw_status tell_call(
+        struct matrix *s, struct lines *l, const struct call *c, struct tw_err *err)
+{
+	int64_t begin;
+	int64_t dur = place(s, l, c, &begin);
+	const struct tw_event ev = {.kind = TW_EV_SLICE,
+	        .ts_ns = begin,
+	        .dur_ns = dur,
+	        .cpu_ns = -1,
+	        .offset = TW_NO_OFFSET,
+	        .track = s->track,
+	        .sym = s->sink->ops->method(s->sink, (uint64_t)c->method)};
+	const struct tw_note note = {.kind = TW_NOTE_merged,
+	        .track = s->track,
+	        .ts_ns = begin,
+	        .dur_ns = dur,
+	        .value = c->count,
+	        .offset = TW_NO_OFFSET};
+	enum tw_status st = TW_OK;
+
+	s->read++;
+	if (l->n == MAX_OPEN) {
+		repair(s, TW_REPAIR_depth_clipped);
+		return TW_OK;
+	}
+	l->open[l->n++] = (struct open_line){c->depth, begin, begin + dur};
+	if (ev.sym)
+		st = s->sink->ops->events(s->sink, &ev, 1, err);
+	if (st == TW_OK && c->count > 1)
+		st = s->sink->ops->note(s->sink, &note, err);
+	return st;
+}
+
+static enum tw_status read_stack(
+        struct matrix *s, struct tw_str stack, int64_t at_ns, struct tw_err *err)
+{
+	struct lines *l = tw_arena_zalloc(s->arena, 1, sizeof *l);
+	enum tw_status st = TW_OK;
+	struct call c;
+
+	if (!l)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+	l->next_ns = at_ns;
+	while (st == TW_OK && stack.len) {
+		struct tw_str line = tw_str_trim(tw_str_split(&stack, '\n'));
+
+		if (line.len == 0)
+			continue;
+		if (read_line(line, &c))
+			st = tell_call(s, l, &c, err);
+		else
+			repair(s, TW_REPAIR_line_malformed);
+	}
+	if (l->next_ns > s->end_ns)
+		s->end_ns = l->next_ns;
+	return st;
+}
+
+/* --- threadStack --- */
+
+/* `at a.b.C.m(C.java:1)` or without the `at` */
+static bool frame_of(struct tw_str line, struct tw_str *ret)
+{
+	line = tw_str_trim(line);
+	if (line.len > 3 && memcmp(line.ptr, "at ", 3) == 0)
+		line = (struct tw_str){line.ptr + 3, line.len - 3};
+	*ret = tw_str_trim(tw_str_split(&line, '('));
+	return ret->len && line.len && memchr(ret->ptr, '.', ret->len);
+}
+
+static enum tw_status add_frames(struct matrix *s, struct tw_str text, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && text.len) { /* from the last line on: outermost first */
+		size_t at = text.len;
+		struct tw_str frame;
+
+		while (at && text.ptr[at - 1] != '\n')
+			at--;
+		if (frame_of((struct tw_str){text.ptr + at, text.len - at}, &frame))
+			st = tw_samples_frame(
+			        s->samples, s->sink->ops->name(s->sink, frame), TW_NO_OFFSET, err);
+		text.len = at ? at - 1 : 0;
+	}
+	return st;
+}
+
+static enum tw_status read_thread_stack(
+        struct matrix *s, struct tw_str text, int64_t at_ns, struct tw_err *err)
+{
+	struct tw_sample_piece p = {.track = s->track,
+	        .ts_ns = at_ns,
+	        .offset = TW_NO_OFFSET,
+	        .first = tw_samples_frames(s->samples)};
+	enum tw_status st = add_frames(s, text, err);
+
+	p.n = tw_samples_frames(s->samples) - p.first;
+	if (st != TW_OK || p.n == 0)
+		return st;
+	s->read++;
+	if (at_ns + INTERVAL_NS > s->end_ns)
+		s->end_ns = at_ns + INTERVAL_NS;
+	return tw_samples_add(s->samples, &p, err);
+}
+
+/* --- issues --- */
+
+static bool begins_with(struct tw_str s, const char *begin)
+{
+	return s.len >= strlen(begin) && memcmp(s.ptr, begin, strlen(begin)) == 0;
+}
+
+static enum tw_note_kind kind_of(struct tw_str detail)
+{
+	return tw_str_eq(detail, TW_STR("ANR")) || begins_with(detail, "SIGNAL_ANR")
+	               ? TW_NOTE_anr
+	               : TW_NOTE_message;
+}
+
+/* The issue itself, with all it says but its stack. */
+static enum tw_status note_issue(
+        struct matrix *s, const json_t *issue, int64_t at_ns, int64_t cost_ms, struct tw_err *err)
+{
+	struct tw_str detail = tw_json_word(issue, "detail");
+	struct tw_str scene = tw_json_word(issue, "scene");
+	struct tw_note note = {.kind = kind_of(detail),
+	        .track = s->track,
+	        .ts_ns = at_ns,
+	        .dur_ns = cost_ms * MS_NS,
+	        .value = cost_ms,
+	        .offset = TW_NO_OFFSET,
+	        .text = scene.len ? scene : detail};
+	json_t *rest = json_deep_copy(issue);
+	char *text = tw_arena_alloc(s->arena, DETAIL_BYTES, 1);
+	enum tw_status st;
+
+	if (!rest || !text) {
+		json_decref(rest);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+	}
+	(void)json_object_del(rest, "stack");
+	note.detail = (struct tw_str){
+	        text, json_dumpb(rest, text, DETAIL_BYTES, JSON_COMPACT | JSON_SORT_KEYS)};
+	if (note.detail.len > DETAIL_BYTES) { /* its stack is told as a sample beside */
+		(void)json_object_del(rest, "threadStack");
+		note.detail.len =
+		        json_dumpb(rest, text, DETAIL_BYTES, JSON_COMPACT | JSON_SORT_KEYS);
+	}
+	if (note.detail.len > DETAIL_BYTES)
+		note.detail.len = 0;
+	st = s->sink->ops->note(s->sink, &note, err);
+	json_decref(rest);
+	return st;
+}
+
+/* Issues lie one after another, as far apart as their times say when they can be true. */
+static int64_t begin_of(struct matrix *s, const json_t *issue, int64_t cost_ms)
+{
+	int64_t time_ms;
+	int64_t at_ns;
+
+	if (!tw_json_i64(json_object_get(issue, "time"), &time_ms) || time_ms < cost_ms ||
+	        time_ms > MAX_MS)
+		return s->end_ns;
+	if (!s->has_zero)
+		s->zero_ms = time_ms - cost_ms;
+	s->has_zero = true;
+	at_ns = (time_ms - cost_ms - s->zero_ms) * MS_NS;
+	return at_ns > s->end_ns ? at_ns : s->end_ns;
+}
+
+static enum tw_status read_evil_method(struct matrix *s, const json_t *issue, struct tw_err *err)
+{
+	struct tw_str stack = tw_json_word(issue, "stack");
+	struct tw_str thread_stack = tw_json_word(issue, "threadStack");
+	int64_t cost_ms = 0;
+	int64_t at_ns;
+	enum tw_status st;
+
+	if (!have_track(s))
+		return TW_OK;
+	if (!tw_json_i64(json_object_get(issue, "cost"), &cost_ms) || cost_ms < 0)
+		cost_ms = 0;
+	if (cost_ms > HOUR_NS / MS_NS) {
+		repair(s, TW_REPAIR_cost_capped);
+		cost_ms = HOUR_NS / MS_NS;
+	}
+	at_ns = begin_of(s, issue, cost_ms);
+	st = note_issue(s, issue, at_ns, cost_ms, err);
+	if (st == TW_OK)
+		st = read_stack(s, stack, at_ns, err);
+	if (at_ns + cost_ms * MS_NS > s->end_ns)
+		s->end_ns = at_ns + cost_ms * MS_NS;
+	if (st == TW_OK)
+		st = read_thread_stack(s, thread_stack, s->end_ns, err);
+	s->read++;
+	return st;
+}
+
+/* Numbers of the issue, and of objects in it, as counters. */
+static enum tw_status note_numbers(
+        struct matrix *s, json_t *issue, const char *of, int64_t at_ns, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(issue, key, v)
+	{
+		struct tw_note note = {.kind = TW_NOTE_counter,
+		        .ts_ns = at_ns,
+		        .dur_ns = -1,
+		        .offset = TW_NO_OFFSET};
+		char *name = *of ? tw_arena_printf(s->arena, "%s.%s", of, key) : NULL;
+
+		note.text = tw_str_of(name ? name : key);
+		if (st == TW_OK && json_is_number(v) && strcmp(key, "time") != 0 &&
+		        tw_json_i64(v, &note.value)) {
+			st = s->sink->ops->note(s->sink, &note, err);
+			s->read++;
+		}
+	}
+	return st;
+}
+
+static enum tw_status read_numbers(struct matrix *s, json_t *issue, struct tw_err *err)
+{
+	int64_t at_ns = begin_of(s, issue, 0);
+	enum tw_status st = note_numbers(s, issue, "", at_ns, err);
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(issue, key, v) if (st == TW_OK && json_is_object(v)) st =
+	        note_numbers(s, v, key, at_ns, err);
+	s->end_ns = at_ns;
+	return st;
+}
+
+static enum tw_status read_issue(struct matrix *s, json_t *issue, struct tw_err *err)
+{
+	struct tw_str tag = tw_json_word(issue, "tag");
+
+	if (tw_str_eq(tag, TW_STR("Trace_EvilMethod")) || json_object_get(issue, "stack") ||
+	        json_object_get(issue, "threadStack"))
+		return read_evil_method(s, issue, err);
+	if (begins_with(tag, "Trace_"))
+		return read_numbers(s, issue, err);
+	repair(s, TW_REPAIR_record_malformed);
+	return TW_OK;
+}
+
+/* --- the format --- */
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct matrix *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->samples = tw_samples_new(a, limits, sink);
+	tw_json_text_init(&s->text, a, sink, "Matrix issue", 0);
+	return s->samples ? TW_OK
+	                  : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct matrix *s = state;
+
+	return tw_json_text_push(&s->text, p, n, err);
+}
+
+static enum tw_status read_one(void *arg, json_t *root, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!json_is_array(root))
+		return read_issue(arg, root, err);
+	for (size_t i = 0; st == TW_OK && i < json_array_size(root); i++)
+		st = read_issue(arg, json_array_get(root, i), err);
+	return st;
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct matrix *s = state;
+	enum tw_status st = tw_json_text_each(&s->text, cut, read_one, s, err);
+
+	if (st == TW_OK && tw_samples_count(s->samples))
+		st = tw_samples_tell(s->samples, INTERVAL_NS, err);
+	if (st == TW_OK && s->read == 0)
+		return tw_fail(err, TW_CORRUPT, 0, "not one Matrix issue with a tag or a stack");
+	return st;
+}
+
+const struct tw_format tw_format_matrix = {
+        .name = "matrix",
+        .title = "Matrix trace canary issue (JSON)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct matrix),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
