@@ -46,7 +46,9 @@ struct matrix {
 };
 
 struct open_line {
-	int64_t depth, next_ns, end_ns; /* its next child begins; it ends */
+	int64_t depth, begin_ns, end_ns;
+	int64_t next_ns; /* its next child begins */
+	uint32_t sym;
 };
 
 struct lines {
@@ -105,58 +107,69 @@ static bool read_line(struct tw_str line, struct call *ret)
 	       ret->count >= 0 && ret->cost_ms >= 0;
 }
 
-/* Where the line lies, within its parent. */
-static int64_t place(struct matrix *s, struct lines *l, const struct call *c, int64_t *ret_begin)
+/* Tells the lines that stand at this depth or deeper: calls are told as they end. */
+static enum tw_status close_lines(
+        struct matrix *s, struct lines *l, int64_t depth, struct tw_err *err)
 {
-	struct open_line *parent;
-	int64_t dur = c->cost_ms < HOUR_NS / MS_NS ? c->cost_ms * MS_NS : HOUR_NS;
-	bool capped = c->cost_ms > HOUR_NS / MS_NS;
+	enum tw_status st = TW_OK;
 
-	while (l->n && l->open[l->n - 1].depth >= c->depth)
-		l->n--;
-	parent = l->n ? &l->open[l->n - 1] : NULL;
-	*ret_begin = parent ? parent->next_ns : l->next_ns;
-	if (parent && dur > parent->end_ns - *ret_begin) {
-		dur = parent->end_ns - *ret_begin;
+	while (st == TW_OK && l->n && l->open[l->n - 1].depth >= depth) {
+		const struct open_line *o = &l->open[--l->n];
+		const struct tw_event ev = {.kind = TW_EV_SLICE,
+		        .ts_ns = o->begin_ns,
+		        .dur_ns = o->end_ns - o->begin_ns,
+		        .cpu_ns = -1,
+		        .offset = TW_NO_OFFSET,
+		        .track = s->track,
+		        .sym = o->sym};
+
+		if (ev.sym)
+			st = s->sink->ops->events(s->sink, &ev, 1, err);
+	}
+	return st;
+}
+
+/* Where the line lies, behind its siblings and within its parent. */
+static void place(struct matrix *s, struct lines *l, const struct call *c, struct open_line *ret)
+{
+	struct open_line *parent = l->n ? &l->open[l->n - 1] : NULL;
+	bool capped = c->cost_ms > HOUR_NS / MS_NS;
+	int64_t dur = capped ? HOUR_NS : c->cost_ms * MS_NS;
+	int64_t begin = parent ? parent->next_ns : l->next_ns;
+
+	if (parent && dur > parent->end_ns - begin) {
+		dur = parent->end_ns - begin;
 		capped = true;
 	}
 	if (capped)
 		repair(s, TW_REPAIR_cost_capped);
-	*(parent ? &parent->next_ns : &l->next_ns) = *ret_begin + dur;
-	return dur;
+	*(parent ? &parent->next_ns : &l->next_ns) = begin + dur;
+	*ret = (struct open_line){c->depth, begin, begin + dur, begin, 0};
 }
 
 static enum tw_status tell_call(
         struct matrix *s, struct lines *l, const struct call *c, struct tw_err *err)
 {
-	int64_t begin;
-	int64_t dur = place(s, l, c, &begin);
-	const struct tw_event ev = {.kind = TW_EV_SLICE,
-	        .ts_ns = begin,
-	        .dur_ns = dur,
-	        .cpu_ns = -1,
-	        .offset = TW_NO_OFFSET,
+	enum tw_status st = close_lines(s, l, c->depth, err);
+	struct tw_note note = {.kind = TW_NOTE_merged,
 	        .track = s->track,
-	        .sym = s->sink->ops->method(s->sink, (uint64_t)c->method)};
-	const struct tw_note note = {.kind = TW_NOTE_merged,
-	        .track = s->track,
-	        .ts_ns = begin,
-	        .dur_ns = dur,
 	        .value = c->count,
 	        .offset = TW_NO_OFFSET};
-	enum tw_status st = TW_OK;
+	struct open_line line;
 
 	s->read++;
-	if (l->n == MAX_OPEN) {
+	if (st == TW_OK && l->n == MAX_OPEN) {
 		repair(s, TW_REPAIR_depth_clipped);
 		return TW_OK;
 	}
-	l->open[l->n++] = (struct open_line){c->depth, begin, begin + dur};
-	if (ev.sym)
-		st = s->sink->ops->events(s->sink, &ev, 1, err);
-	if (st == TW_OK && c->count > 1)
-		st = s->sink->ops->note(s->sink, &note, err);
-	return st;
+	if (st != TW_OK)
+		return st;
+	place(s, l, c, &line);
+	line.sym = s->sink->ops->method(s->sink, (uint64_t)c->method);
+	l->open[l->n++] = line;
+	note.ts_ns = line.begin_ns;
+	note.dur_ns = line.end_ns - line.begin_ns;
+	return c->count > 1 ? s->sink->ops->note(s->sink, &note, err) : TW_OK;
 }
 
 static enum tw_status read_stack(
@@ -179,6 +192,8 @@ static enum tw_status read_stack(
 		else
 			repair(s, TW_REPAIR_line_malformed);
 	}
+	if (st == TW_OK)
+		st = close_lines(s, l, 0, err);
 	if (l->next_ns > s->end_ns)
 		s->end_ns = l->next_ns;
 	return st;
@@ -269,11 +284,12 @@ static enum tw_status note_issue(
 	}
 	(void)json_object_del(rest, "stack");
 	note.detail = (struct tw_str){
-	        text, json_dumpb(rest, text, DETAIL_BYTES, JSON_COMPACT | JSON_SORT_KEYS)};
+	        text, json_dumpb(rest, text, DETAIL_BYTES,
+	                      JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15))};
 	if (note.detail.len > DETAIL_BYTES) { /* its stack is told as a sample beside */
 		(void)json_object_del(rest, "threadStack");
-		note.detail.len =
-		        json_dumpb(rest, text, DETAIL_BYTES, JSON_COMPACT | JSON_SORT_KEYS);
+		note.detail.len = json_dumpb(rest, text, DETAIL_BYTES,
+		        JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
 	}
 	if (note.detail.len > DETAIL_BYTES)
 		note.detail.len = 0;
