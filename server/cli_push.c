@@ -25,20 +25,26 @@ enum {
 	MAX_QUERY = 12 << 10,
 	MAX_PATH_BYTES = 4096,
 	MAX_FOLDERS = 16,
+	MAX_PARTS = 8,
 	ARENA = 64 << 20,
 	HASH_STEP = 64 << 10,
 	FIRST_POLL_MS = 100,
 	MAX_POLL_MS = 2000
 };
 
-static const char synopsis[] = "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
-                               "K=V]... [--mapping FILE]\n"
-                               "       [--threads FILE] [--wait] FILE|FOLDER...";
+static const char synopsis[] =
+        "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
+        "K=V]... [--mapping FILE]\n"
+        "       [--retrace FILE] [--threads FILE] [--part NAME=FILE]... [--wait] FILE|FOLDER...";
 
 struct push {
 	struct tw_arena *arena;
 	struct tw_push_client *client;
-	const char *server, *key, *build_id, *scenario, *mapping, *threads;
+	const char *server, *key, *build_id, *scenario, *mapping, *retrace, *threads;
+	const char *part[MAX_PARTS]; /* NAME=FILE */
+	size_t n_part;
+	struct tw_push_part parts[MAX_PARTS + 1];
+	size_t n_parts;
 	const char *meta[MAX_META];
 	size_t n_meta;
 	bool wait;
@@ -101,8 +107,8 @@ static enum tw_status idempotency_key(
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	(void)gnutls_hash(hash, p->query.data, p->query.len);
 	st = hash_file(hash, path, err);
-	if (st == TW_OK && p->threads)
-		st = hash_file(hash, p->threads, err);
+	for (size_t i = 0; st == TW_OK && i < p->n_parts; i++)
+		st = hash_file(hash, p->parts[i].file, err);
 	gnutls_hash_deinit(hash, sum);
 	(void)snprintf(out, 72, "push-");
 	for (size_t i = 0; i < sizeof sum; i++)
@@ -161,7 +167,8 @@ static enum tw_status send_trace(struct push *p, const char *path, struct tw_err
 	        &(struct tw_push_request){.method = "POST",
 	                .path = url,
 	                .file = path,
-	                .threads = p->threads,
+	                .parts = p->parts,
+	                .n_parts = p->n_parts,
 	                .idempotency = key},
 	        &answer, err);
 	if (st != TW_OK)
@@ -179,7 +186,8 @@ static enum tw_status send_trace(struct push *p, const char *path, struct tw_err
 	return st;
 }
 
-static enum tw_status send_mapping(struct push *p, struct tw_err *err)
+static enum tw_status send_mapping(
+        struct push *p, const char *kind, const char *file, struct tw_err *err)
 {
 	struct tw_buf path;
 	json_t *answer;
@@ -191,18 +199,20 @@ static enum tw_status send_mapping(struct push *p, struct tw_err *err)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	if (st == TW_OK) {
 		const char *escaped = (const char *)path.data + strlen("?b=");
-		char *url = tw_arena_printf(p->arena, "/api/v1/builds/%s/methods", escaped);
+		char *url = tw_arena_printf(p->arena, "/api/v1/builds/%s/%s", escaped, kind);
 
 		st = tw_push_client_send(p->client,
 		        &(struct tw_push_request){
-		                .method = "PUT", .path = url ? url : "", .file = p->mapping},
+		                .method = "PUT", .path = url ? url : "", .file = file},
 		        &answer, err);
 	}
 	tw_buf_done(&path);
 	if (st != TW_OK)
 		return st;
-	(void)fprintf(stderr, "mapping of %s: %lld methods\n", p->build_id,
-	        (long long)json_integer_value(json_object_get(answer, "entries")));
+	(void)fprintf(stderr, "%s of %s: %lld methods\n",
+	        strcmp(kind, "methods") == 0 ? "mapping" : "R8 mapping", p->build_id,
+	        (long long)json_integer_value(json_object_get(
+	                answer, strcmp(kind, "methods") == 0 ? "entries" : "methods")));
 	json_decref(answer);
 	return TW_OK;
 }
@@ -216,9 +226,11 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
 	return len >= n && memcmp(s + len - n, suffix, n) == 0;
 }
 
-/* What btrace and Android name their traces; lists and mappings lie beside them. */
+/* What traces are named; lists, texts and mappings lie beside them. */
 static bool is_trace_name(const char *name)
 {
+	static const char *const suffixes[] = {".bin", ".trace", ".perfetto-trace", ".pftrace",
+	        ".zip", ".tar", ".tgz", ".systrace.html"};
 	size_t len = strlen(name);
 
 	if (name[0] == '.')
@@ -227,7 +239,10 @@ static bool is_trace_name(const char *name)
 		len -= 4;
 	else if (ends_with(name, len, ".gz"))
 		len -= 3;
-	return ends_with(name, len, ".bin") || ends_with(name, len, ".trace");
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (ends_with(name, len, suffixes[i]))
+			return true;
+	return false;
 }
 
 static int keep_visible(const struct dirent *e)
@@ -276,6 +291,22 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 	}
 }
 
+static enum tw_status name_parts(struct push *p, struct tw_err *err)
+{
+	if (p->threads)
+		p->parts[p->n_parts++] = (struct tw_push_part){"threads", p->threads};
+	for (size_t i = 0; i < p->n_part; i++) {
+		struct tw_str file = tw_str_of(p->part[i]);
+		char *name = tw_arena_str(p->arena, tw_str_split(&file, '='));
+
+		if (!name || file.len == 0)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "--part %s is not NAME=FILE", p->part[i]);
+		p->parts[p->n_parts++] = (struct tw_push_part){name, file.ptr};
+	}
+	return TW_OK;
+}
+
 static int push_all(struct push *p, int n, char **paths)
 {
 	struct tw_err err;
@@ -284,15 +315,21 @@ static int push_all(struct push *p, int n, char **paths)
 
 	if (st == TW_OK)
 		st = make_query(p, &err);
+	if (st == TW_OK)
+		st = name_parts(p, &err);
 	if (st == TW_OK && p->mapping)
-		st = send_mapping(p, &err);
+		st = send_mapping(p, "methods", p->mapping, &err);
+	if (st == TW_OK && p->retrace)
+		st = send_mapping(p, "retrace", p->retrace, &err);
 	if (st != TW_OK)
 		return tw_cli_failed("push", &err);
 	for (int i = 0; i < n; i++)
 		push_path(p, paths[i], 0);
 	if (p->sent + p->failed == 0 && n > 0) {
-		(void)fputs(
-		        "tracewell push: no trace file there (*.bin, *.trace, also .zst and .gz)\n",
+		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
+		            "*.perfetto-trace, *.zip, *.tar, also "
+		            ".zst and .gz); files that are named one by one are sent whatever "
+		            "their names\n",
 		        stderr);
 		return TW_EXIT_FAILED;
 	}
@@ -308,7 +345,9 @@ int tw_cli_push(int argc, char **argv)
 	        {"build-id", .value = &p.build_id},
 	        {"scenario", .value = &p.scenario},
 	        {"mapping", .value = &p.mapping},
+	        {"retrace", .value = &p.retrace},
 	        {"threads", .value = &p.threads},
+	        {"part", .list = p.part, .max = MAX_PARTS, .n = &p.n_part},
 	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta},
 	        {"wait", .on = &p.wait},
 	};
@@ -319,7 +358,8 @@ int tw_cli_push(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (!p.key)
 		p.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (!p.server || !p.key || (n == 0 && !p.mapping) || (p.mapping && !p.build_id)) {
+	if (!p.server || !p.key || (n == 0 && !p.mapping && !p.retrace) ||
+	        ((p.mapping || p.retrace) && !p.build_id)) {
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}

@@ -180,11 +180,15 @@ static bool add_part(curl_mime *form, const char *name, const char *path)
 
 static enum tw_status set_form(struct attempt *a, struct tw_err *err)
 {
+	const struct tw_push_request *r = a->request;
+
 	a->form = curl_mime_init(a->client->curl);
-	if (!a->form || !add_part(a->form, "trace", a->request->file) ||
-	        !add_part(a->form, "threads", a->request->threads))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s or %s",
-		        a->request->file, a->request->threads);
+	if (!a->form || !add_part(a->form, "trace", r->file))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s", r->file);
+	for (size_t i = 0; i < r->n_parts; i++)
+		if (!add_part(a->form, r->parts[i].name, r->parts[i].file))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "cannot read %s",
+			        r->parts[i].file);
 	curl_easy_setopt(a->client->curl, CURLOPT_MIMEPOST, a->form);
 	return TW_OK;
 }
@@ -205,7 +209,7 @@ static enum tw_status prepare(struct attempt *a, const char *url, struct tw_err 
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_answer);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &a->answer);
 	if (a->request->file)
-		st = a->request->threads ? set_form(a, err) : set_file(a, err);
+		st = a->request->n_parts ? set_form(a, err) : set_file(a, err);
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, a->request->method);
 	if (st == TW_OK)
 		st = add_headers(a, err);

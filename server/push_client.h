@@ -21,11 +21,16 @@ enum tw_status tw_push_client_new(const char *server, const char *key, bool prog
 /* NULL is fine; returns NULL. */
 struct tw_push_client *tw_push_client_free(struct tw_push_client *c);
 
+struct tw_push_part { /* of a form, beside the trace */
+	const char *name, *file;
+};
+
 struct tw_push_request {
 	const char *method;
-	const char *path;        /* with query, already escaped */
-	const char *file;        /* body, or part `trace` when threads is not NULL; NULL none */
-	const char *threads;     /* file of part `threads`, or NULL */
+	const char *path; /* with query, already escaped */
+	const char *file; /* body, or part `trace` when there are other parts; NULL none */
+	const struct tw_push_part *parts;
+	size_t n_parts;
 	const char *idempotency; /* NULL: none */
 };
 /* The answer's JSON object; json_decref is owed.  A refusal is the status and the sentence of the

@@ -37,6 +37,7 @@ export interface Flame {
 export interface Build {
 	build_id: string; mapping: boolean; entries: number; malformed: number; duplicates: number;
 	map_version: string; updated_ms: number; traces: number; app: string; version_name: string;
+	retrace: { mapping: boolean; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
 }
 export interface Session {
 	signed_in: boolean; scope: string; project: { id: string; name: string } | null;

@@ -16,8 +16,9 @@ export function BuildsPage() {
 		<main>
 			<div class="row head"><h1>Builds</h1></div>
 			<p>A trace holds numbers where a build's <code>methodMapping.txt</code> holds names. Send the
-				mapping of each build once, before or after its traces:</p>
-			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command>
+				mapping of each build once, before or after its traces; and R8's <code>mapping.txt</code> where
+				the app is obfuscated:</p>
+			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods\ncurl -T mapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/retrace`}</Command>
 			{page.error && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what="Loading builds" />}
 			{v && v.builds.length === 0 && <div class="notice"><strong>No build is known yet.</strong>
@@ -26,6 +27,7 @@ export function BuildsPage() {
 				<div class="scroll"><table>
 					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Version</th>
 						<th scope="col">Mapping</th><th scope="col" class="num">Methods</th>
+						<th scope="col">R8 mapping</th>
 						<th scope="col" class="num">Traces</th><th scope="col" class="num">Mapping sent</th></tr></thead>
 					<tbody>{v.builds.map((b) => (
 						<tr key={b.build_id}>
@@ -35,6 +37,8 @@ export function BuildsPage() {
 								{b.malformed > 0 && <span class="quiet"> {count(b.malformed)} lines unreadable</span>}
 								{b.duplicates > 0 && <span class="quiet"> {count(b.duplicates)} ids twice</span>}</td>
 							<td class="num">{b.mapping ? count(b.entries) : ''}</td>
+							<td>{b.retrace.mapping ? <><span class="state ready">present</span> <span class="quiet">{count(b.retrace.classes)} classes</span></> : <span class="quiet">none</span>}
+								{b.retrace.malformed > 0 && <span class="quiet"> {count(b.retrace.malformed)} lines unreadable</span>}</td>
 							<td class="num">{count(b.traces)}</td>
 							<td class="num">{b.updated_ms ? when(b.updated_ms) : ''}</td>
 						</tr>))}</tbody>

@@ -1,0 +1,122 @@
+/* `tracewell push` against the real server, and against networks that fail. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, startServer } from './server.mjs';
+
+/* Not synchronous: what it talks to may live in this process. */
+function push(...args) {
+	return new Promise((done) => {
+		const child = spawn(binary(), ['push', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+		const out = { stdout: '', stderr: '' };
+		for (const stream of ['stdout', 'stderr']) child[stream].on('data', (d) => (out[stream] += d));
+		child.on('close', (code) => done({ code, ...out, ids: out.stdout.trim().split('\n').filter(Boolean) }));
+	});
+}
+
+function folder(t, files) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-push-'));
+	t.after(() => fs.rmSync(dir, { recursive: true }));
+	for (const [name, bytes] of Object.entries(files)) {
+		fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true });
+		fs.writeFileSync(path.join(dir, name), bytes);
+	}
+	return (name) => path.join(dir, name);
+}
+
+/* Hands requests on; `spoil` may answer in the server's place, or break the connection. */
+function proxy(t, target, spoil) {
+	let n = 0;
+	const server = http.createServer((req, res) => {
+		if (spoil(n++, req, res)) return;
+		const onward = http.request(target + req.url, { method: req.method, headers: req.headers }, (answer) => {
+			res.writeHead(answer.statusCode, answer.headers);
+			answer.pipe(res);
+		});
+		onward.on('error', () => res.destroy());
+		req.pipe(onward);
+	});
+	t.after(() => server.close());
+	return new Promise((done) => server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`)));
+}
+
+test('push', async (t) => {
+	const s = await startServer(t);
+	const at = folder(t, {
+		'a.bin': sampleTrace(), 'deep/er/b.bin': sampleTrace(20), 'threads.txt': '4000,the main one\n',
+		'map.txt': sampleMapping, 'r8.txt': 'com.shop.Cart -> com.example.app.Class0:\n    void pay() -> method1\n', 'notes.md': 'no trace',
+	});
+	const to = ['--server', s.url, '--key', s.ingest];
+
+	await t.test('a trace with its parts and mappings; the same again is the same trace', async () => {
+		const args = [...to, '--build-id', 'p1', '--mapping', at('map.txt'), '--retrace', at('r8.txt'), '--part', `threads=${at('threads.txt')}`,
+			'--meta', 'device=phone', '--wait', at('a.bin')];
+		const first = await push(...args);
+		assert.equal(first.code, 0, first.stderr);
+		assert.equal(first.ids.length, 1);
+		assert.match(first.stderr, /mapping of p1: 9 methods/);
+		assert.match(first.stderr, /R8 mapping of p1: 1 methods/);
+		const { json } = await s.get(`/api/v1/traces/${first.ids[0]}/methods?limit=100`);
+		assert.ok(json.methods.some((m) => m.name === 'com.shop.Cart.pay'), JSON.stringify(json.methods.map((m) => m.name)));
+		assert.equal((await s.get(`/api/v1/traces/${first.ids[0]}/threads`)).json.threads[0].name, 'the main one');
+		assert.deepEqual((await push(...args)).ids, first.ids);
+	});
+	await t.test('a folder: its traces, however deep, and nothing else', async () => {
+		const got = await push(...to, at('.'));
+		assert.equal(got.code, 0, got.stderr);
+		assert.equal(got.ids.length, 2);
+		const none = await push(...to, path.dirname(at('notes.md')) + '/deep/er/none');
+		assert.notEqual(none.code, 0);
+	});
+	await t.test('refusals are told in words, and not tried again', async () => {
+		const bad = await push('--server', s.url, '--key', 'twi_nonsense', at('a.bin'));
+		assert.notEqual(bad.code, 0);
+		assert.doesNotMatch(bad.stderr, /trying again/);
+		assert.match(bad.stderr, /401/);
+		const odd = await push(...to, at('notes.md'));
+		assert.notEqual(odd.code, 0);
+		assert.match(odd.stderr, /415|not a trace/);
+		assert.equal((await push(...to, '--part', 'nonsense', at('a.bin'))).code !== 0, true);
+	});
+	await t.test('a busy server and a broken connection are tried again', async () => {
+		let bytes = 0;
+		const url = await proxy(t, s.url, (n, req, res) => {
+			if (n === 0) {
+				req.resume();
+				res.writeHead(503, { 'Content-Type': 'application/json' }).end('{"error":{"status":"busy","message":"later","offset":null}}');
+				return true;
+			}
+			if (n === 1) {
+				req.on('data', (d) => { bytes += d.length; req.socket.destroy(); });
+				return true;
+			}
+			return false;
+		});
+		const got = await push('--server', url, '--key', s.ingest, '--wait', at('deep/er/b.bin'));
+		assert.equal(got.code, 0, got.stderr);
+		assert.equal(got.stderr.match(/trying again/g).length, 2, got.stderr);
+		assert.ok(bytes > 0);
+	});
+	await t.test('an answer that was lost on the way makes no second trace', async () => {
+		const before = (await s.get('/api/v1/traces')).json.total;
+		const url = await proxy(t, s.url, (n, req, res) => {
+			if (n > 0) return false;
+			const onward = http.request(s.url + req.url, { method: req.method, headers: req.headers }, (answer) => {
+				answer.resume();
+				answer.on('end', () => res.destroy());
+			});
+			req.pipe(onward);
+			return true;
+		});
+		const file = folder(t, { 'c.bin': sampleTrace(33) })('c.bin');
+		const got = await push('--server', url, '--key', s.ingest, file);
+		assert.equal(got.code, 0, got.stderr);
+		assert.equal(got.ids.length, 1);
+		assert.equal((await s.get('/api/v1/traces')).json.total, before + 1);
+	});
+});
