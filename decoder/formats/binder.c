@@ -57,6 +57,7 @@ static int probe(const uint8_t *head, size_t len)
 	uint64_t code;
 	unsigned interfaces = 0;
 	unsigned codes = 0;
+	unsigned strange = 0;
 
 	while (rest.len && codes < 4) {
 		bool last = !memchr(rest.ptr, '\n', rest.len);
@@ -66,12 +67,16 @@ static int probe(const uint8_t *head, size_t len)
 			continue; /* it may be cut */
 		if (is_interface(line) && memchr(line.ptr, '.', line.len))
 			interfaces++;
-		else if (interfaces && parse_code(line, &name, &code))
+		else if (interfaces == 0)
+			return 0;
+		else if (parse_code(line, &name, &code))
 			codes++;
 		else
-			return 0;
+			strange++;
 	}
-	return codes ? 85 : interfaces ? 30 : 0;
+	if (codes <= strange)
+		return codes || strange || !interfaces ? 0 : 30;
+	return strange ? 40 : 85;
 }
 
 static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw_err *err)

@@ -76,7 +76,13 @@ static void method_and_source(
 	        &f->room, source_key, (struct tw_str){where.ptr + open + 1, where.len - open - 2});
 }
 
-/* "NAME (TID)": the name may hold parentheses itself, so the first that hold a number count. */
+static bool ends_owner(struct tw_str s)
+{
+	return s.len == 0 || tw_str_starts(s, TW_STR(" at ")) ||
+	       tw_str_starts(s, TW_STR(" waiters=")) || tw_str_starts(s, TW_STR(" blocking from "));
+}
+
+/* "NAME (TID)": the name may hold parentheses itself, so what follows them must fit. */
 static bool owner(struct tw_fact *f, struct tw_str *s)
 {
 	struct tw_str rest = *s;
@@ -86,7 +92,8 @@ static bool owner(struct tw_fact *f, struct tw_str *s)
 		struct tw_str name = {s->ptr, (size_t)(piece.ptr + piece.len - s->ptr)};
 		struct tw_str after = rest;
 
-		if (!skip_number(&after, &f->value) || !skip(&after, TW_STR(")")))
+		if (!skip_number(&after, &f->value) || !skip(&after, TW_STR(")")) ||
+		        !ends_owner(after))
 			continue;
 		tw_detail_str(&f->room, "owner", name);
 		*s = after;

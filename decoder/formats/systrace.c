@@ -447,10 +447,10 @@ static enum tw_status end_section(struct systrace *s, bool cut, struct tw_err *e
 {
 	if (s->part == OUTSIDE)
 		return TW_OK;
-	if (!cut)
-		repair(s, TW_REPAIR_input_truncated, s->offset);
 	if (s->part == BASE64)
 		return end_base64(s, err);
+	if (!cut)
+		repair(s, TW_REPAIR_input_truncated, s->offset);
 	return s->part == LINES || s->part == ESCAPED ? tw_lines_finish(&s->lines, err) : TW_OK;
 }
 
