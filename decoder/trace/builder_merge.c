@@ -204,7 +204,7 @@ static void complete_ids(struct tw_builder *b)
 		struct track *t = &b->tracks[i];
 		uint64_t tid = full_tid(b, t);
 
-		if (tid != t->tid)
+		if (tid != t->tid && low_bits_agree(t, tid))
 			tw_builder_repair(b, TW_REPAIR_thread_id_truncated, t->first_offset, t->n);
 		t->tid = tid;
 	}
