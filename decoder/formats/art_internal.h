@@ -164,8 +164,11 @@ bool tw_art_table_init(struct tw_art *s);
 /* NULL: at the limit (told), or no memory (s->no_memory). */
 struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset);
 bool tw_art_knows(const struct tw_art *s, uint64_t method); /* has it a name? */
-enum tw_status tw_art_name_method(
-        struct tw_art *s, uint64_t id, struct tw_str name, uint64_t offset, struct tw_err *err);
+/* The method, when it has no name yet; else, and at the limit (told), NULL. */
+struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t offset);
+/* The name is kept as it is: in the arena. */
+void tw_art_name_method(
+        struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset);
 enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
         const struct tw_art_call *call, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);

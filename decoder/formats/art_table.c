@@ -136,15 +136,16 @@ bool tw_art_knows(const struct tw_art *s, uint64_t method)
 	return m && m->name.ptr;
 }
 
-enum tw_status tw_art_name_method(
-        struct tw_art *s, uint64_t id, struct tw_str name, uint64_t offset, struct tw_err *err)
+struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t offset)
 {
 	struct tw_art_method *m = method_of(s, id, offset);
 
-	if (!m)
-		return s->no_memory ? tw_art_no_memory(err) : TW_OK;
-	if (m->name.ptr)
-		return TW_OK;
+	return m && !m->name.ptr ? m : NULL;
+}
+
+void tw_art_name_method(
+        struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset)
+{
 	if (name.len > s->limits.max_name_bytes) {
 		tw_art_repair(s, TW_REPAIR_name_cut, offset);
 		name.len = s->limits.max_name_bytes;
@@ -152,8 +153,7 @@ enum tw_status tw_art_name_method(
 	m->name = name;
 	s->n_named++;
 	if (m->sym)
-		s->sink->ops->method_name(s->sink, id, name);
-	return TW_OK;
+		s->sink->ops->method_name(s->sink, m->id, name);
 }
 
 /* A method's first use: the sink hears of those only that are used. */

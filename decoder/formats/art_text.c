@@ -63,12 +63,13 @@ enum tw_status tw_art_text_method(
 	struct tw_str class_name = plain_class(f.at[0]);
 	struct tw_str method = has_method(&f) ? f.at[1] : (struct tw_str){0};
 	size_t len = class_name.len + (method.len ? 1 + method.len : 0);
+	struct tw_art_method *m = len ? tw_art_unnamed(s, id, offset) : NULL;
 	char *name;
 
-	if (len == 0) {
+	if (len == 0)
 		tw_art_repair(s, TW_REPAIR_line_malformed, offset);
-		return TW_OK;
-	}
+	if (!m)
+		return s->no_memory ? tw_art_no_memory(err) : TW_OK;
 	name = tw_arena_alloc(s->arena, len, 1);
 	if (!name)
 		return tw_art_no_memory(err);
@@ -78,7 +79,8 @@ enum tw_status tw_art_text_method(
 		name[class_name.len] = '.';
 		memcpy(name + class_name.len + 1, method.ptr, method.len);
 	}
-	return tw_art_name_method(s, id, (struct tw_str){name, len}, offset, err);
+	tw_art_name_method(s, m, (struct tw_str){name, len}, offset);
+	return TW_OK;
 }
 
 void tw_art_text_thread(struct tw_art *s, uint32_t tid, struct tw_str name, uint64_t offset)

@@ -38,6 +38,40 @@ static void test_buf_status_is_sticky(void **state)
 	tw_buf_done(&b);
 }
 
+static void test_sleb(void **state)
+{
+	static const struct {
+		uint8_t bytes[11];
+		size_t n;
+		int64_t value;
+		bool good;
+	} rows[] = {
+	        {{0}, 1, 0, true},
+	        {{0x3f}, 1, 63, true},
+	        {{0x40}, 1, -64, true},
+	        {{0x7f}, 1, -1, true},
+	        {{0xc0, 0}, 2, 64, true},
+	        {{0x80, 0x7f}, 2, -128, true},
+	        {{0xb8, 0xc1, 0xca, 0x89, 0x07}, 5, 0x7132a0b8, true},
+	        {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0}, 10, INT64_MAX, true},
+	        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}, 10, INT64_MIN, true},
+	        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1}, 10, 0, false},
+	        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0}, 11, 0, false},
+	        {{0x80}, 1, 0, false},
+	        {{0}, 0, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const uint8_t *at = rows[i].bytes;
+		int64_t value = 77;
+
+		assert_int_equal(tw_get_sleb(&at, at + rows[i].n, &value), rows[i].good);
+		assert_true(value == (rows[i].good ? rows[i].value : 77));
+		assert_int_equal(at - rows[i].bytes, rows[i].good ? rows[i].n : 0);
+	}
+}
+
 static void test_varint_round_trip(void **state)
 {
 	static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT64_MAX};
@@ -105,6 +139,7 @@ int main(void)
 	        cmocka_unit_test(test_i64),
 	        cmocka_unit_test(test_arena_keeps_its_limit),
 	        cmocka_unit_test(test_buf_status_is_sticky),
+	        cmocka_unit_test(test_sleb),
 	        cmocka_unit_test(test_varint_round_trip),
 	        cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
 	        cmocka_unit_test(test_fail_makes_one_line),
