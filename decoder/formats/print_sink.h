@@ -3,7 +3,11 @@
  *
  *   slice   TID  TS_NS  DUR_NS  NAME      begin/end/end_all  TID  TS_NS  NAME
  *   thread  TID  NAME                     clock      PID  MONO_NS  BOOT_NS  SESSION_NS
+ *                                         [SOME_NS], a clock not known which
  *   method  ID  NAME                      named by the trace itself
+ *   note    TID  TS_NS  DUR_NS  KIND  VALUE  TEXT  DETAIL
+ *   process TID  PID                      of a thread that was told without
+ *   transaction  INTERFACE  CODE  NAME
  *   repair  NAME  COUNT  OFFSET           (all of them at the end, tw_print_sink_end)
  * NAME of a method that is known by number only is "#<id>" or what `resolve` makes of it.  Names
  * are made valid UTF-8 without tabs and line ends.  The debugging tool, and what golden files hold.

@@ -3,7 +3,9 @@
  * the same form, kernel text and RheaTrace 1.0 stand alone; damage beside a trace costs only itself.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
@@ -88,6 +90,20 @@ test('text traces', async (t) => {
 		}
 		assert.deepEqual(answers[1], answers[0]);
 		assert.deepEqual(answers[2], answers[0]);
+	});
+
+	await t.test('an archive of the same files is the same trace', async (t) => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-atrace-'));
+		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const files = { 'rhea-atrace.gz': zlib.gzipSync(sections), 'rhea-atrace.bin': methods, 'binder.txt': binder };
+		for (const [name, bytes] of Object.entries(files)) fs.writeFileSync(path.join(dir, name), bytes);
+		const form3 = form(['trace', methods], ['atrace', sections], ['binder', binder]);
+		const one = await s.trace(form3.body, { headers: form3.headers });
+		const two = await s.trace(execFileSync('tar', ['-cz', '-C', dir, ...Object.keys(files)]));
+		assert.equal(two.state, 'ready', JSON.stringify(two.error));
+		assert.equal(two.summary.format, 'btrace2');
+		assert.deepEqual(await flame(s, two.id, PID), await flame(s, one.id, PID));
+		assert.deepEqual(await notes(s, two.id), await notes(s, one.id));
 	});
 
 	await t.test('damage in a side file costs the side file', async () => {
