@@ -1,0 +1,186 @@
+/*
+ * anr_json.c - ANR events of monitoring services, JSON, as Measure's SDK and server write them.
+ *
+ *   { "exceptions": [ { "type", "message", "frames": [ FRAME ] } ],
+ *     "threads": [ { "name", "frames": [ FRAME ] } ], "foreground": true }
+ *   [ { "type": "anr", "exception_types": [ ".." ], "exception_frames": [ [ FRAME ] ],
+ *       "thread_frames": [ [ FRAME ] ] } ]
+ *   FRAME: { "class_name", "method_name", "file_name", "line_num" }, top first; line -2 is native
+ *
+ * The first exception is the stack of the main thread.  One event is one look; several, in an
+ * array or one after another, are looks at intervals.  What is read becomes the same model as a
+ * dump's (anr_model.h): there are no states and no locks in it.  Threads have no ids: they are
+ * numbered in their order.  Learned from measure-sh/measure.
+ */
+#include <stdio.h>
+
+#include "formats/anr_model.h"
+#include "formats/anr_report.h"
+#include "formats/format.h"
+#include "formats/json_text.h"
+
+enum { NAME_BYTES = 4096, PLACE_BYTES = 512 };
+
+struct anr_json {
+	struct tw_json_text text;
+	struct tw_anr model;
+};
+
+static int probe(const uint8_t *head, size_t len)
+{
+	bool one = tw_json_head_has(head, len, 1, "exceptions");
+	bool several = tw_json_head_has(head, len, 2, "exceptions");
+	bool stored = tw_json_head_has(head, len, 2, "exception_frames");
+
+	if (!tw_json_head(head, len))
+		return 0;
+	if ((one || stored) && tw_json_head_has(head, len, 5, "class_name"))
+		return 85;
+	return several && tw_json_head_has(head, len, 6, "class_name") ? 85 : 0;
+}
+
+static struct tw_str printed(const char *buf, int n, size_t cap)
+{
+	return (struct tw_str){buf, n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1};
+}
+
+static void add_frame(struct anr_json *s, const json_t *frame, uint64_t offset)
+{
+	struct tw_str cls = tw_json_word(frame, "class_name");
+	struct tw_str method = tw_json_word(frame, "method_name");
+	struct tw_str file = tw_json_word(frame, "file_name");
+	struct tw_anr_line l = {.kind = TW_ANR_AT};
+	char name[NAME_BYTES];
+	char place[PLACE_BYTES];
+	int64_t line = 0;
+
+	if (cls.len + method.len == 0)
+		return;
+	l.name = printed(name,
+	        snprintf(name, sizeof name, "%.*s%s%.*s", (int)cls.len, cls.ptr,
+	                cls.len && method.len ? "." : "", (int)method.len, method.ptr),
+	        sizeof name);
+	(void)tw_json_i64(json_object_get(frame, "line_num"), &line);
+	if (line == -2)
+		l.text = TW_STR("Native method");
+	else if (line > 0 && file.len)
+		l.text = printed(place,
+		        snprintf(place, sizeof place, "%.*s:%lld", (int)file.len, file.ptr,
+		                (long long)line),
+		        sizeof place);
+	else
+		l.text = file;
+	(void)tw_anr_add_frame(&s->model, &l, offset);
+}
+
+static void add_thread(
+        struct anr_json *s, struct tw_str name, uint64_t tid, const json_t *frames, uint64_t offset)
+{
+	struct tw_anr_line l = {.name = name, .tid = tid, .attached = true};
+
+	if (!tw_anr_add_thread(&s->model, &l, offset))
+		return;
+	for (size_t i = 0; i < json_array_size(frames); i++)
+		add_frame(s, json_array_get(frames, i), offset);
+}
+
+static void add_reason(struct anr_json *s, const json_t *event, uint64_t offset)
+{
+	const json_t *first = json_array_get(json_object_get(event, "exceptions"), 0);
+	const json_t *type = json_array_get(json_object_get(event, "exception_types"), 0);
+	uint32_t *reason = &s->model.facts[TW_ANR_FACT_reason];
+	struct tw_str text = tw_json_word(first, "message");
+
+	if (text.len == 0)
+		text = tw_json_word(first, "type");
+	if (text.len == 0 && json_is_string(type))
+		text = (struct tw_str){json_string_value(type), json_string_length(type)};
+	if (!*reason)
+		*reason = tw_anr_text(&s->model, text, offset);
+}
+
+static void read_event(struct anr_json *s, const json_t *event, uint64_t offset)
+{
+	const json_t *first = json_array_get(json_object_get(event, "exceptions"), 0);
+	const json_t *main_frames = json_object_get(first, "frames");
+	const json_t *threads = json_object_get(event, "threads");
+	const json_t *stacks = json_object_get(event, "thread_frames");
+
+	if (!main_frames)
+		main_frames = json_array_get(json_object_get(event, "exception_frames"), 0);
+	if (json_array_size(main_frames) + json_array_size(threads) + json_array_size(stacks) == 0)
+		return;
+	if (!tw_anr_add_dump(&s->model, 0, -1, offset))
+		return;
+	add_reason(s, event, offset);
+	if (main_frames)
+		add_thread(s, TW_STR("main"), 1, main_frames, offset);
+	for (size_t i = 0; i < json_array_size(threads); i++) {
+		const json_t *t = json_array_get(threads, i);
+
+		add_thread(s, tw_json_word(t, "name"), i + 2, json_object_get(t, "frames"), offset);
+	}
+	for (size_t i = 0; i < json_array_size(stacks); i++)
+		add_thread(s, TW_STR(""), i + 2, json_array_get(stacks, i), offset);
+}
+
+static void read_document(struct anr_json *s, const json_t *doc, uint64_t offset)
+{
+	if (json_is_object(doc))
+		read_event(s, doc, offset);
+	for (size_t i = 0; i < json_array_size(doc); i++)
+		read_event(s, json_array_get(doc, i), offset);
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct anr_json *s = state;
+
+	tw_json_text_init(&s->text, a, sink, "ANR event", 0);
+	if (!tw_anr_init(&s->model, a, limits, sink))
+		return tw_fail(err, TW_NOMEM, 0, "no memory to read an ANR event");
+	return TW_OK;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct anr_json *s = state;
+
+	return tw_json_text_push(&s->text, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct anr_json *s = state;
+	uint64_t offset = 0;
+	json_t *doc;
+
+	for (;;) {
+		enum tw_status st = tw_json_text_next(&s->text, cut, &doc, &offset, err);
+
+		if (st != TW_OK)
+			return st;
+		if (!doc)
+			break;
+		read_document(s, doc, offset);
+		json_decref(doc);
+		if (s->model.no_memory)
+			return tw_fail(
+			        err, TW_NOMEM, offset, "no memory for the threads of an event");
+	}
+	if (s->model.n_frames == 0)
+		return tw_fail(err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
+	return tw_anr_tell(&s->model, err);
+}
+
+const struct tw_format tw_format_anr_json = {
+        .name = "anr_json",
+        .title = "ANR event (JSON)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct anr_json),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
