@@ -44,7 +44,7 @@ static struct tw_str printed(const char *buf, int n, size_t cap)
 	return (struct tw_str){buf, n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1};
 }
 
-static void add_frame(struct anr_json *s, const json_t *frame, uint64_t offset)
+static void add_frame(struct anr_json *s, const json_t *frame)
 {
 	struct tw_str cls = tw_json_word(frame, "class_name");
 	struct tw_str method = tw_json_word(frame, "method_name");
@@ -70,21 +70,20 @@ static void add_frame(struct anr_json *s, const json_t *frame, uint64_t offset)
 		        sizeof place);
 	else
 		l.text = file;
-	(void)tw_anr_add_frame(&s->model, &l, offset);
+	(void)tw_anr_add_frame(&s->model, &l, TW_NO_OFFSET);
 }
 
-static void add_thread(
-        struct anr_json *s, struct tw_str name, uint64_t tid, const json_t *frames, uint64_t offset)
+static void add_thread(struct anr_json *s, struct tw_str name, uint64_t tid, const json_t *frames)
 {
 	struct tw_anr_line l = {.name = name, .tid = tid, .attached = true};
 
-	if (!tw_anr_add_thread(&s->model, &l, offset))
+	if (!tw_anr_add_thread(&s->model, &l, TW_NO_OFFSET))
 		return;
 	for (size_t i = 0; i < json_array_size(frames); i++)
-		add_frame(s, json_array_get(frames, i), offset);
+		add_frame(s, json_array_get(frames, i));
 }
 
-static void add_reason(struct anr_json *s, const json_t *event, uint64_t offset)
+static void add_reason(struct anr_json *s, const json_t *event)
 {
 	const json_t *first = json_array_get(json_object_get(event, "exceptions"), 0);
 	const json_t *type = json_array_get(json_object_get(event, "exception_types"), 0);
@@ -96,10 +95,10 @@ static void add_reason(struct anr_json *s, const json_t *event, uint64_t offset)
 	if (text.len == 0 && json_is_string(type))
 		text = (struct tw_str){json_string_value(type), json_string_length(type)};
 	if (!*reason)
-		*reason = tw_anr_text(&s->model, text, offset);
+		*reason = tw_anr_text(&s->model, text, TW_NO_OFFSET);
 }
 
-static void read_event(struct anr_json *s, const json_t *event, uint64_t offset)
+static void read_event(struct anr_json *s, const json_t *event)
 {
 	const json_t *first = json_array_get(json_object_get(event, "exceptions"), 0);
 	const json_t *main_frames = json_object_get(first, "frames");
@@ -110,26 +109,32 @@ static void read_event(struct anr_json *s, const json_t *event, uint64_t offset)
 		main_frames = json_array_get(json_object_get(event, "exception_frames"), 0);
 	if (json_array_size(main_frames) + json_array_size(threads) + json_array_size(stacks) == 0)
 		return;
-	if (!tw_anr_add_dump(&s->model, 0, -1, offset))
+	if (!tw_anr_add_dump(&s->model, 0, -1, TW_NO_OFFSET))
 		return;
-	add_reason(s, event, offset);
+	add_reason(s, event);
 	if (main_frames)
-		add_thread(s, TW_STR("main"), 1, main_frames, offset);
+		add_thread(s, TW_STR("main"), 1, main_frames);
 	for (size_t i = 0; i < json_array_size(threads); i++) {
 		const json_t *t = json_array_get(threads, i);
 
-		add_thread(s, tw_json_word(t, "name"), i + 2, json_object_get(t, "frames"), offset);
+		add_thread(s, tw_json_word(t, "name"), i + 2, json_object_get(t, "frames"));
 	}
 	for (size_t i = 0; i < json_array_size(stacks); i++)
-		add_thread(s, TW_STR(""), i + 2, json_array_get(stacks, i), offset);
+		add_thread(s, TW_STR(""), i + 2, json_array_get(stacks, i));
 }
 
-static void read_document(struct anr_json *s, const json_t *doc, uint64_t offset)
+static enum tw_status read_document(void *state, json_t *doc, struct tw_err *err)
 {
+	struct anr_json *s = state;
+
 	if (json_is_object(doc))
-		read_event(s, doc, offset);
+		read_event(s, doc);
 	for (size_t i = 0; i < json_array_size(doc); i++)
-		read_event(s, json_array_get(doc, i), offset);
+		read_event(s, json_array_get(doc, i));
+	if (s->model.no_memory)
+		return tw_fail(
+		        err, TW_NOMEM, TW_NO_OFFSET, "no memory for the threads of an event");
+	return TW_OK;
 }
 
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
@@ -153,25 +158,11 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct anr_json *s = state;
-	uint64_t offset = 0;
-	json_t *doc;
+	enum tw_status st = tw_json_text_each(&s->text, cut, read_document, s, err);
 
-	for (;;) {
-		enum tw_status st = tw_json_text_next(&s->text, cut, &doc, &offset, err);
-
-		if (st != TW_OK)
-			return st;
-		if (!doc)
-			break;
-		read_document(s, doc, offset);
-		json_decref(doc);
-		if (s->model.no_memory)
-			return tw_fail(
-			        err, TW_NOMEM, offset, "no memory for the threads of an event");
-	}
-	if (s->model.n_frames == 0)
+	if (st == TW_OK && s->model.n_frames == 0)
 		return tw_fail(err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
-	return tw_anr_tell(&s->model, err);
+	return st == TW_OK ? tw_anr_tell(&s->model, err) : st;
 }
 
 const struct tw_format tw_format_anr_json = {
