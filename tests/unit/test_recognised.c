@@ -1,0 +1,98 @@
+/* Every golden input, and every real file beside the source tree, is recognised by its first bytes
+ * as what it is and as nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event_log.h"
+
+enum { HEAD_BYTES = 256 << 10, PATH_BYTES = 4096 };
+
+static uint8_t head[HEAD_BYTES];
+
+/* "": no such file; "none": nobody knows it. */
+static const char *recognise(const char *folder, const char *name)
+{
+	const char *root = getenv("TW_SOURCE_ROOT");
+	struct tw_limits limits = tw_limits_default();
+	const struct tw_format *found = NULL;
+	char path[PATH_BYTES];
+	size_t n;
+	FILE *f;
+
+	(void)snprintf(path, sizeof path, "%s/%s/%s", root ? root : ".", folder, name);
+	f = fopen(path, "rbe");
+	if (!f)
+		return "";
+	n = fread(head, 1, sizeof head, f);
+	(void)fclose(f);
+	if (tw_decoder_preflight(head, n, false, NULL, &limits, &found, NULL) != TW_OK)
+		return "none";
+	return found->name;
+}
+
+static void test_golden(void **state)
+{
+	static const char *const cases[] = {"minimal", "realistic", "truncated"};
+	size_t n_formats;
+	const struct tw_format *const *formats = tw_formats(&n_formats);
+
+	(void)state;
+	for (size_t i = 0; i < n_formats; i++)
+		for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+			char name[256];
+			const char *as;
+
+			(void)snprintf(
+			        name, sizeof name, "%s/%s/input", formats[i]->name, cases[k]);
+			as = recognise("tests/golden", name);
+			if (strcmp(as, formats[i]->name) != 0)
+				fail_msg("%s is taken for %s", name, *as ? as : "nothing");
+		}
+}
+
+static void test_samples(void **state)
+{
+	static const struct {
+		const char *name, *format;
+	} files[] = {{"systrace/android_systrace.txt", "atrace"},
+	        {"systrace/atrace_data", "atrace"},
+	        {"systrace/compressed_atrace_data.txt", "atrace"},
+	        {"systrace/decompressed_atrace_data.txt", "atrace"},
+	        {"systrace/trivial_systrace.html", "systrace"},
+	        {"btrace2/javac-single/rhea-atrace.bin.zst", "btrace2"},
+	        {"btrace2/javac-single/threads.txt", "threads"}, {"anr/thread_dump.txt", "anr"},
+	        {"anr/anr_stacktrace_one.txt", "anr"},
+	        {"profilo/override-main-23725-2018-1-16T12-52-49-GeHZavrJSAb.log", "profilo"},
+	        {"mapping/mapping_basic.txt", "none"}, {"README.md", "none"}};
+	unsigned there = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const char *as = recognise("../shared/samples", files[i].name);
+
+		there += *as != '\0';
+		if (*as && strcmp(as, files[i].format) != 0)
+			fail_msg("%s is taken for %s", files[i].name, as);
+	}
+	if (!there) {
+		print_message("no real files there\n");
+		skip();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_golden),
+	        cmocka_unit_test(test_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
