@@ -34,7 +34,7 @@ struct part {
 	char sha256[TW_SHA256_HEX];
 };
 
-enum { PART_TRACE, N_PARTS = 4 };
+enum { PART_TRACE, N_PARTS = 5 };
 
 /* What a form may hold beside meta. */
 static const struct {
@@ -48,6 +48,7 @@ static const struct {
         {"threads", "threads", false},
         {"atrace", NULL, true},
         {"binder", NULL, true},
+        {"names", NULL, true},
 };
 
 struct upload {
@@ -160,7 +161,8 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 		if (strcmp(name, part_kinds[i].name) == 0)
 			return part_begin(u, i, err);
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "part %s is not known; there are meta, trace, threads, atrace and binder", name);
+	        "part %s is not known; there are meta, trace, threads, atrace, binder and names",
+	        name);
 }
 
 static enum tw_status form_data(void *arg, const void *p, size_t n, struct tw_err *err)

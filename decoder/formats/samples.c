@@ -121,6 +121,13 @@ enum tw_status tw_samples_add(
 	return TW_OK;
 }
 
+void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (__builtin_sub_overflow(s->list[i].p.ts_ns, by_ns, &s->list[i].p.ts_ns))
+			s->list[i].p.ts_ns = -1;
+}
+
 static int by_track_and_time(const void *pa, const void *pb)
 {
 	const struct kept *a = pa;
@@ -207,6 +214,7 @@ enum tw_status tw_samples_tell(struct tw_samples *s, int64_t interval_ns, struct
 		struct tw_sample sample = {.track = p->track,
 		        .ts_ns = p->ts_ns,
 		        .offset = p->offset,
+		        .went_on = p->went_on,
 		        .has_cpu = p->has_cpu,
 		        .cpu_ns = p->cpu_ns};
 

@@ -33,6 +33,7 @@ struct tw_sample_piece {
 	int64_t ts_ns;
 	uint64_t offset;
 	uint32_t first, n; /* frames; past the end of the list there are none */
+	bool went_on;      /* see struct tw_sample */
 	bool has_cpu;
 	int64_t cpu_ns; /* has_cpu: what the thread's CPU clock said */
 	bool joins;     /* with other pieces of its track and time it is one sample */
@@ -41,6 +42,9 @@ struct tw_sample_piece {
 enum tw_status tw_samples_add(
         struct tw_samples *s, const struct tw_sample_piece *piece, struct tw_err *err) TW_MUST_USE;
 uint32_t tw_samples_count(const struct tw_samples *s);
+
+/* Moves the zero of all that were added by so much. */
+void tw_samples_move_zero(struct tw_samples *s, int64_t by_ns);
 
 /* Tells all of them, once.  interval_ns 0: the median distance of a thread's samples. */
 enum tw_status tw_samples_tell(

@@ -206,7 +206,7 @@ enum tw_status tw_stacks_add(
 	n = within_depth(s, sample);
 	if (!reserve(s, k, n))
 		return no_memory(err);
-	if (after_gap(s, k, sample->ts_ns)) {
+	if (!sample->went_on && after_gap(s, k, sample->ts_ns)) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);
 		st = leave(s, k, 0, k->last_ns + s->interval_ns, sample->offset, err);
 	}

@@ -30,6 +30,7 @@ struct tw_sample {
 	uint64_t offset;
 	const uint32_t *syms; /* outermost first; 0: a frame that the sink did not take */
 	size_t n;             /* 0: the thread was seen without a stack */
+	bool went_on; /* it is known that the stack of the sample before stood until now: no gap */
 	bool has_cpu;
 	int64_t cpu_ns; /* has_cpu: what the thread's CPU clock said */
 };

@@ -5,6 +5,7 @@ import json
 import json
 import os
 import random
+import struct
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 METHODS = ['android.app.ActivityThread.main', 'com.example.shop.Cart.update', 'com.example.shop.Cart.total',
@@ -169,7 +170,59 @@ def matrix():
     cases('matrix', json.dumps(small), '\n'.join(json.dumps(i) for i in big), 60, ('1,2,1,500', '1,two,1,500'))
 
 
+BASE = 0x70A1B2C300
+
+
+def sampling(records, version=5, extra=b'{"processId":28069}'):
+    """records: (type, tid, begin, end, cpu, objects, bytes, switches, stack of methods outermost first)"""
+    data = struct.pack('<IIIQIi', 0x01020304, 0, version, 987654400, len(records), len(extra)) + extra
+    for kind, tid, begin, end, cpu, objects, size, switches, stack in records:
+        data += struct.pack('<HHIQQQQ', kind, tid, 7, begin, end, cpu, cpu if end else 0)
+        data += struct.pack('<QQIIIII', objects, size, 0, switches, 0, len(stack), len(stack))
+        data += b''.join(struct.pack('<Q', BASE + 16 * m) for m in reversed(stack))
+    return data
+
+
+def btrace3():
+    zero = 987654321000123
+    small = [(9, 28069, zero, 0, 5000000, 10, 4096, 1, [0, 1]),
+             (9, 28069, zero + 1000000, 0, 5900000, 14, 4352, 1, [0, 1]),
+             (8, 28069, zero + 2000000, zero + 9000000, 6000000, 14, 4352, 2, [0, 2]),
+             (23, 9065, zero + 2000000, zero + 8900000, 300000, 1, 64, 0, [3])]
+    data = sampling(small)
+    write('btrace3', 'minimal', data)
+    write('btrace3', 'truncated', data[:-30])
+    write('btrace3', 'garbage', data.replace(struct.pack('<HHI', 23, 9065, 7), struct.pack('<HHI', 999, 9065, 7)))
+    r, records = random.Random(9), []
+    for tid, seed in ((28069, 10), (9065, 11)):
+        at, cpu, objects, size, switches = zero, 0, 0, 0, 0
+        for stack in walk(seed, 200):
+            kind = r.choice([9, 9, 9, 9, 10, 10, 6, 2, 11])
+            span = r.randrange(1, 40) * 500000 if kind in (2, 6, 11) else 0
+            objects, size, switches = objects + r.randrange(40), size + r.randrange(4000), switches + (span > 0)
+            records.append((kind, tid, at, at + span if span else 0, cpu, objects, size, switches, stack))
+            at += span + r.randrange(1000000, 1300000)
+            cpu += r.randrange(600000, 1000000)
+    records.sort(key=lambda x: x[3] or x[2])
+    write('btrace3', 'realistic', sampling(records))
+
+    def names(pairs, threads, count=None):
+        data = struct.pack('<QII', 0, 1, len(pairs) if count is None else count)
+        for pointer, name in pairs:
+            data += struct.pack('<QH', pointer, len(name)) + name.encode()
+        return data + b''.join(struct.pack('<HB', tid, len(n)) + n.encode() for tid, n in threads)
+
+    full = names([(BASE + 16 * i, 'void %s(int, java.lang.String)' % m) for i, m in enumerate(METHODS)] +
+                 [(BASE + 4096, '')], [(28069, 'com.example.shop\n'[-15:]), (9065, 'OkHttp Dispatch\n')])
+    two = names([(BASE, 'void a.B.main(int)'), (BASE + 16, 'void a.B.c()')], [(28069, 'main\n')])
+    write('btrace3_names', 'minimal', two)
+    write('btrace3_names', 'realistic', full)
+    write('btrace3_names', 'truncated', two[:50])
+    write('btrace3_names', 'garbage', two + bytes(range(7)))
+
+
 if __name__ == '__main__':
+    btrace3()
     profilo()
     sentry()
     java_samples()

@@ -143,6 +143,20 @@ static void test_gap(void **state)
 	assert_int_equal(r.log.counts[TW_REPAIR_sample_gap], 1);
 	assert_int_equal(r.log.offsets[TW_REPAIR_sample_gap], 90 * MS);
 	done(&r);
+	begin(&r, 10 * MS, 0); /* nor where it is known what was in between */
+	for (int i = 0; i < 2; i++) {
+		const uint32_t sym = 'm';
+		const struct tw_sample s = {.track = TRACK,
+		        .ts_ns = i * 900 * (int64_t)MS,
+		        .syms = &sym,
+		        .n = 1,
+		        .went_on = true};
+
+		assert_int_equal(tw_stacks_add(r.stacks, &s, NULL), TW_OK);
+	}
+	is_told(&r, TRACK, "+m0 -m910 ");
+	assert_int_equal(event_log_repairs(&r.log), 0);
+	done(&r);
 	begin(&r, 0, 0); /* without an interval there are no gaps, and the last has no length */
 	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 90000 * (int64_t)MS, "m"), TW_OK);

@@ -1,0 +1,599 @@
+/*
+ * btrace3.c - btrace 3.0's stack samples, the file `sampling`, versions 3 to 5.
+ *
+ * All integers little-endian.  Header, 28 bytes:
+ *    0 u32 0x01020304   4 u32 data type, 0   8 u32 version
+ *   12 u64 CLOCK_BOOTTIME of the dump, ms   20 u32 records (not trusted)
+ *   24 i32 length of the JSON that follows: {"processId":N}, perhaps "startTime" (boottime ms)
+ * Record:
+ *    0 u16 type   2 u16 low 16 bits of the tid   4 u32 message id
+ *    8 u64 begin, boottime ns   16 u64 end, 0: a moment   24 u64 thread CPU ns at begin   32 at end
+ *   [u64 argument, type 15]  [v4: u64 objects, u64 bytes that the thread allocated so far]
+ *   [v5: u32 major faults, voluntary, involuntary context switches so far]
+ *   u32 saved depth, u32 actual depth, then saved u64 method pointers, leaf first
+ * Pointers are named by the file `sampling-mapping` (btrace3_names.c).  No count or mark says where
+ * a record begins: after one that cannot be, nothing more is read.  Learned from
+ * bytedance/btrace 3.0.
+ *
+ * Each record is a sample at its begin, and one with an end another at its end, between which the
+ * stack stood.  Types 17, 22 and 23 (a thread let main go on) hold main's wait in their begin: they
+ * are samples at their end, and wake-ups.  A record whose depths differ has no usable stack.  Time
+ * 0 is the earliest sample: records come in the order of a ring, so all is kept to the end.
+ * What a thread allocated, its faults and switches since its sample before are told with each
+ * sample as a note; waits as notes with their length.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "formats/format.h"
+#include "formats/samples.h"
+
+enum {
+	HEADER = 28,
+	VERSION_MIN = 3,
+	VERSION_MAX = 5,
+	MAX_EXTRA = 64 << 10,
+	MAX_SAVED = 1024,
+	MAX_TYPE = 63,
+	COMMON = 40,       /* of a record, before what differs */
+	CARRY = MAX_EXTRA, /* what can be put together before it is read */
+	TIDS = 1 << 16,
+	FIRST_FACTS = 256,
+	DETAIL_BYTES = 160
+};
+
+enum type {
+	T_BINDER = 2,
+	T_WAIT = 6,
+	T_PARK = 7,
+	T_MONITOR = 8,
+	T_GC = 11,
+	T_MUTEX = 12,
+	T_ARGUMENT = 15,
+	T_UNPARK = 17,
+	T_LOAD_LIBRARY = 20,
+	T_NOTIFY = 22,
+	T_UNLOCK = 23
+};
+
+#define MAGIC       0x01020304u
+#define MAX_TIME_NS ((uint64_t)1 << 61)
+
+struct totals { /* of a thread, so far */
+	uint64_t objects, bytes;
+	uint32_t faults, switches, forced;
+};
+
+struct record {
+	uint64_t offset;
+	unsigned type;
+	uint32_t tid, saved, actual;
+	int64_t begin_ns, end_ns, cpu_begin_ns, cpu_end_ns;
+	struct totals totals;
+};
+
+struct fact { /* a note that waits for time 0 */
+	int64_t ts_ns, dur_ns;
+	uint64_t offset;
+	uint32_t track;
+	uint32_t type;
+	struct totals totals;
+};
+
+enum state { IN_HEADER, IN_EXTRA, IN_TYPE, IN_FIXED, IN_STACK, LOST };
+
+struct btrace3 {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_samples *samples;
+	enum state state;
+	uint64_t offset, record_offset;
+	uint32_t version, pid, n_carry, want;
+	int64_t start_ns; /* of the recording, 0 unknown */
+	int64_t first_ns; /* of all samples */
+	struct fact *facts;
+	uint32_t n_facts, cap_facts;
+	uint32_t tracks[TIDS];
+	uint32_t monitor_sym, gc_sym;
+	struct record now;
+	uint8_t carry[CARRY];
+};
+
+static const char *type_name(unsigned type)
+{
+	static const char *const names[] = {[2] = "binder",
+	        "jank message",
+	        "custom",
+	        "trace stack",
+	        "wait",
+	        "park",
+	        "monitor",
+	        "allocation",
+	        "JNI",
+	        "GC",
+	        "mutex",
+	        "vsync",
+	        "draw frame",
+	        "argument",
+	        "flush",
+	        "unpark",
+	        "scene",
+	        "GC internal",
+	        "load library",
+	        "poll",
+	        "notify",
+	        "unlock"};
+	const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
+
+	return name ? name : "sample";
+}
+
+static int probe(const uint8_t *head, size_t len)
+{
+	if (len < 12 || tw_u32le(head) != MAGIC || tw_u32le(head + 4) > 64)
+		return 0;
+	return tw_u32le(head + 8) <= 64 ? 95 : 0;
+}
+
+static void repair(struct btrace3 *s, enum tw_repair what, uint64_t offset)
+{
+	s->sink->ops->repair(s->sink, what, offset, 1);
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for btrace 3.0 samples");
+}
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct btrace3 *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->limits = *limits;
+	s->want = HEADER;
+	s->first_ns = INT64_MAX;
+	s->samples = tw_samples_new(a, limits, sink);
+	return s->samples ? TW_OK : no_memory(err);
+}
+
+/* --- header --- */
+
+static void expect(struct btrace3 *s, enum state state, uint32_t want)
+{
+	s->state = state;
+	s->want = want;
+}
+
+static void expect_record(struct btrace3 *s)
+{
+	s->n_carry = 0;
+	s->record_offset = s->offset;
+	expect(s, IN_TYPE, 2);
+}
+
+static enum tw_status read_header(struct btrace3 *s, struct tw_err *err)
+{
+	uint32_t type = tw_u32le(s->carry + 4);
+	uint32_t extra = tw_u32le(s->carry + 24);
+
+	s->version = tw_u32le(s->carry + 8);
+	if (type != 0)
+		return tw_fail(err, TW_UNSUPPORTED, 4,
+		        "btrace 3.0 data of type %u; this server reads type 0, sampling", type);
+	if (s->version < VERSION_MIN || s->version > VERSION_MAX)
+		return tw_fail(err, TW_UNSUPPORTED, 8,
+		        "btrace 3.0 samples of version %u; this server reads versions %d to %d",
+		        s->version, VERSION_MIN, VERSION_MAX);
+	if (extra > MAX_EXTRA)
+		return tw_fail(err, TW_CORRUPT, 24, "a btrace 3.0 header of %u bytes", extra);
+	s->n_carry = 0;
+	if (extra)
+		expect(s, IN_EXTRA, extra);
+	else
+		expect_record(s);
+	return TW_OK;
+}
+
+static void read_extra(struct btrace3 *s)
+{
+	json_error_t why;
+	json_t *o = json_loadb((const char *)s->carry, s->n_carry, 0, &why);
+	json_int_t pid = json_integer_value(json_object_get(o, "processId"));
+	json_int_t start_ms = json_integer_value(json_object_get(o, "startTime"));
+
+	if (!o)
+		repair(s, TW_REPAIR_record_malformed, HEADER);
+	if (pid > 0 && pid <= INT32_MAX)
+		s->pid = (uint32_t)pid;
+	if (start_ms > 0 && start_ms < (json_int_t)(MAX_TIME_NS / 1000000))
+		s->start_ns = start_ms * 1000000;
+	json_decref(o);
+	expect_record(s);
+}
+
+/* --- records --- */
+
+static uint32_t fixed_bytes(const struct btrace3 *s, unsigned type)
+{
+	return COMMON + 8u + (type == T_ARGUMENT ? 8u : 0) + (s->version >= 4 ? 16u : 0) +
+	       (s->version >= 5 ? 12u : 0);
+}
+
+static void lose(struct btrace3 *s)
+{
+	repair(s, TW_REPAIR_input_corrupt, s->record_offset);
+	s->n_carry = 0;
+	s->state = LOST;
+}
+
+static void read_type(struct btrace3 *s)
+{
+	unsigned type = s->carry[0] | (unsigned)s->carry[1] << 8;
+
+	if (type == 0 || type > MAX_TYPE)
+		lose(s);
+	else
+		expect(s, IN_FIXED, fixed_bytes(s, type));
+}
+
+static void read_totals(const struct btrace3 *s, const uint8_t *p, struct totals *ret)
+{
+	*ret = (struct totals){0};
+	if (s->version >= 4) {
+		ret->objects = tw_u64le(p);
+		ret->bytes = tw_u64le(p + 8);
+		p += 16;
+	}
+	if (s->version >= 5) {
+		ret->faults = tw_u32le(p);
+		ret->switches = tw_u32le(p + 4);
+		ret->forced = tw_u32le(p + 8);
+	}
+}
+
+static int64_t clock_of(const uint8_t *p)
+{
+	uint64_t ns = tw_u64le(p);
+
+	return ns <= MAX_TIME_NS ? (int64_t)ns : -1;
+}
+
+static void read_fixed(struct btrace3 *s)
+{
+	const uint8_t *p = s->carry;
+	struct record *r = &s->now;
+	unsigned type = p[0] | (unsigned)p[1] << 8;
+	uint32_t fixed = fixed_bytes(s, type);
+
+	*r = (struct record){.offset = s->record_offset,
+	        .type = type,
+	        .tid = p[2] | (uint32_t)p[3] << 8,
+	        .begin_ns = clock_of(p + 8),
+	        .end_ns = clock_of(p + 16),
+	        .cpu_begin_ns = clock_of(p + 24),
+	        .cpu_end_ns = clock_of(p + 32),
+	        .saved = tw_u32le(p + fixed - 8),
+	        .actual = tw_u32le(p + fixed - 4)};
+	read_totals(s, p + COMMON + (type == T_ARGUMENT ? 8 : 0), &r->totals);
+	if (r->saved > MAX_SAVED) {
+		lose(s);
+		return;
+	}
+	s->n_carry = 0;
+	expect(s, IN_STACK, r->saved * 8);
+}
+
+static uint32_t track_of(struct btrace3 *s, uint32_t tid)
+{
+	uint32_t full = tid == (s->pid & (TIDS - 1)) ? s->pid : tid;
+
+	if (!s->tracks[tid])
+		s->tracks[tid] = s->sink->ops->track(s->sink, s->pid, full, TW_TID_FULL);
+	return s->tracks[tid];
+}
+
+static bool is_release(unsigned type)
+{
+	return type == T_UNPARK || type == T_NOTIFY || type == T_UNLOCK;
+}
+
+/* What the device's own stacks do not show of where the thread waits. */
+static uint32_t leaf_of(struct btrace3 *s, unsigned type)
+{
+	if (type == T_MONITOR && !s->monitor_sym)
+		s->monitor_sym = s->sink->ops->name(s->sink, TW_STR("Monitor.Lock"));
+	if (type == T_GC && !s->gc_sym)
+		s->gc_sym = s->sink->ops->name(s->sink, TW_STR("Heap.WaitForGcToCompleteLocked"));
+	return type == T_MONITOR ? s->monitor_sym : type == T_GC ? s->gc_sym : 0;
+}
+
+static enum tw_status add_frames(struct btrace3 *s, const struct record *r, struct tw_err *err)
+{
+	uint32_t leaf = leaf_of(s, r->type);
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = r->saved; st == TW_OK && i-- > 0;)
+		st = tw_samples_frame(s->samples,
+		        s->sink->ops->method(s->sink, tw_u64le(s->carry + (size_t)i * 8)),
+		        r->offset, err);
+	if (st == TW_OK && leaf)
+		st = tw_samples_frame(s->samples, leaf, r->offset, err);
+	return st;
+}
+
+static enum tw_status keep_fact(struct btrace3 *s, const struct fact *f, struct tw_err *err)
+{
+	if (s->n_facts >= s->limits.max_notes) {
+		repair(s, TW_REPAIR_note_limit, f->offset);
+		return TW_OK;
+	}
+	if (s->n_facts == s->cap_facts) {
+		uint32_t cap = s->cap_facts ? s->cap_facts * 2 : FIRST_FACTS;
+		struct fact *facts = tw_arena_alloc(s->arena, cap, sizeof *facts);
+
+		if (!facts)
+			return no_memory(err);
+		if (s->n_facts)
+			memcpy(facts, s->facts, s->n_facts * sizeof *facts);
+		s->facts = facts;
+		s->cap_facts = cap;
+	}
+	s->facts[s->n_facts++] = *f;
+	return TW_OK;
+}
+
+static enum tw_status add_samples(
+        struct btrace3 *s, const struct record *r, uint32_t track, struct tw_err *err)
+{
+	struct tw_sample_piece p = {.track = track,
+	        .ts_ns = r->begin_ns,
+	        .offset = r->offset,
+	        .first = tw_samples_frames(s->samples),
+	        .has_cpu = r->cpu_begin_ns > 0,
+	        .cpu_ns = r->cpu_begin_ns};
+	uint32_t want = r->saved + (leaf_of(s, r->type) != 0);
+	enum tw_status st = add_frames(s, r, err);
+
+	p.n = tw_samples_frames(s->samples) - p.first;
+	if (st != TW_OK || p.n < want)
+		return st; /* at a limit, which was counted */
+	st = tw_samples_add(s->samples, &p, err);
+	if (st != TW_OK || r->end_ns <= r->begin_ns)
+		return st;
+	p.ts_ns = r->end_ns;
+	p.went_on = true;
+	p.has_cpu = r->cpu_end_ns > 0;
+	p.cpu_ns = r->cpu_end_ns;
+	return tw_samples_add(s->samples, &p, err);
+}
+
+static enum tw_status read_stack(struct btrace3 *s, struct tw_err *err)
+{
+	struct record r = s->now;
+	uint32_t track;
+	enum tw_status st;
+
+	if (is_release(r.type) && r.end_ns > 0) {
+		r.begin_ns = r.end_ns;
+		r.cpu_begin_ns = r.cpu_end_ns;
+	}
+	if (r.begin_ns <= 0 || r.end_ns < 0 || (r.end_ns && r.end_ns < r.begin_ns)) {
+		repair(s, TW_REPAIR_impossible_time, r.offset);
+		return TW_OK;
+	}
+	if (r.saved == 0 || r.saved != r.actual) {
+		repair(s, TW_REPAIR_sample_failed, r.offset);
+		return TW_OK;
+	}
+	if (r.begin_ns < s->start_ns && r.end_ns > s->start_ns) {
+		repair(s, TW_REPAIR_begin_clamped, r.offset);
+		r.begin_ns = s->start_ns;
+	}
+	track = track_of(s, r.tid);
+	if (!track)
+		return TW_OK;
+	if (r.begin_ns < s->first_ns)
+		s->first_ns = r.begin_ns;
+	st = add_samples(s, &r, track, err);
+	if (st != TW_OK)
+		return st;
+	return keep_fact(s,
+	        &(struct fact){r.begin_ns, r.end_ns > r.begin_ns ? r.end_ns - r.begin_ns : -1,
+	                r.offset, track, r.type, r.totals},
+	        err);
+}
+
+static enum tw_status read_piece(struct btrace3 *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	switch (s->state) {
+	case IN_HEADER:
+		return read_header(s, err);
+	case IN_EXTRA:
+		read_extra(s);
+		break;
+	case IN_TYPE:
+		read_type(s);
+		break;
+	case IN_FIXED:
+		read_fixed(s);
+		break;
+	case IN_STACK:
+		st = read_stack(s, err);
+		expect_record(s);
+		break;
+	case LOST:
+		break;
+	}
+	return st;
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct btrace3 *s = state;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && s->state != LOST) {
+		size_t take = s->want - s->n_carry;
+
+		if (take > n)
+			take = n;
+		if (take)
+			memcpy(s->carry + s->n_carry, p, take);
+		s->n_carry += (uint32_t)take;
+		s->offset += take;
+		p += take;
+		n -= take;
+		if (s->n_carry < s->want)
+			break;
+		st = read_piece(s, err);
+	}
+	return st;
+}
+
+/* --- notes --- */
+
+static enum tw_note_kind kind_of(unsigned type)
+{
+	switch (type) {
+	case T_BINDER:
+		return TW_NOTE_binder;
+	case T_WAIT:
+		return TW_NOTE_wait;
+	case T_PARK:
+		return TW_NOTE_park;
+	case T_MONITOR:
+	case T_MUTEX:
+		return TW_NOTE_contention;
+	case T_GC:
+		return TW_NOTE_gc;
+	case T_LOAD_LIBRARY:
+		return TW_NOTE_section;
+	default:
+		return TW_NOTE_sample;
+	}
+}
+
+static int by_track_and_time(const void *pa, const void *pb)
+{
+	const struct fact *a = pa;
+	const struct fact *b = pb;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* What happened on the thread since its sample before, as JSON without what is 0. */
+static void detail_of(const struct totals *now, const struct totals *before, struct tw_buf *out)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} parts[] = {{"objects", since(now->objects, before->objects)},
+	        {"major_faults", since(now->faults, before->faults)},
+	        {"switches", since(now->switches, before->switches)},
+	        {"forced_switches", since(now->forced, before->forced)}};
+
+	tw_buf_clear(out);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (parts[i].n)
+			(void)tw_buf_printf(out, "%s\"%s\":%llu", out->len ? "," : "{",
+			        parts[i].name, (unsigned long long)parts[i].n);
+	if (out->len)
+		(void)tw_buf_add_u8(out, '}');
+}
+
+static enum tw_status tell_fact(struct btrace3 *s, const struct fact *f,
+        const struct totals *before, struct tw_buf *detail, struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_sample,
+	        .track = f->track,
+	        .ts_ns = f->ts_ns - s->first_ns,
+	        .dur_ns = -1,
+	        .value = (int64_t)(since(f->totals.bytes, before->bytes) & INT64_MAX),
+	        .offset = f->offset,
+	        .text = tw_str_of(type_name(f->type))};
+	enum tw_status st;
+
+	detail_of(&f->totals, before, detail);
+	if (tw_buf_status(detail) != TW_OK)
+		return no_memory(err);
+	note.detail = (struct tw_str){(const char *)detail->data, detail->len};
+	st = s->sink->ops->note(s->sink, &note, err);
+	note.detail = TW_STR("");
+	note.value = -1;
+	if (st == TW_OK && is_release(f->type)) {
+		note.kind = TW_NOTE_wakeup;
+		note.value = s->pid;
+		note.text = TW_STR("main");
+		st = s->sink->ops->note(s->sink, &note, err);
+	} else if (st == TW_OK && f->dur_ns >= 0 && kind_of(f->type) != TW_NOTE_sample) {
+		note.kind = kind_of(f->type);
+		note.dur_ns = f->dur_ns;
+		st = s->sink->ops->note(s->sink, &note, err);
+	}
+	return st;
+}
+
+static enum tw_status tell_facts(struct btrace3 *s, struct tw_err *err)
+{
+	struct tw_buf detail;
+	enum tw_status st = TW_OK;
+
+	if (s->n_facts)
+		qsort(s->facts, s->n_facts, sizeof *s->facts, by_track_and_time);
+	tw_buf_init(&detail, DETAIL_BYTES);
+	for (uint32_t i = 0; st == TW_OK && i < s->n_facts; i++) {
+		bool first = i == 0 || s->facts[i - 1].track != s->facts[i].track;
+
+		st = tell_fact(s, &s->facts[i],
+		        first ? &s->facts[i].totals : &s->facts[i - 1].totals, &detail, err);
+	}
+	tw_buf_done(&detail);
+	return st;
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct btrace3 *s = state;
+	enum tw_status st;
+
+	if (s->state == IN_HEADER || s->state == IN_EXTRA)
+		return tw_fail(err, TW_CORRUPT, s->offset,
+		        "the file ends within the header of btrace 3.0 samples");
+	if (s->state != LOST && s->offset > s->record_offset && !cut)
+		repair(s, TW_REPAIR_input_truncated, s->record_offset);
+	if (tw_samples_count(s->samples) == 0)
+		return tw_fail(err, TW_CORRUPT, HEADER, "no readable sample");
+	s->sink->ops->clock(s->sink,
+	        &(struct tw_clock){.pid = s->pid, .mono_base_ns = -1, .boot_base_ns = s->first_ns});
+	tw_samples_move_zero(s->samples, s->first_ns);
+	st = tw_samples_tell(s->samples, 0, err);
+	return st == TW_OK ? tell_facts(s, err) : st;
+}
+
+const struct tw_format tw_format_btrace3 = {
+        .name = "btrace3",
+        .title = "btrace 3.0 stack samples (sampling)",
+        .part = "trace",
+        .probe = probe,
+        .state_size = sizeof(struct btrace3),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};
