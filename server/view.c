@@ -130,7 +130,7 @@ struct tw_str tw_view_name(
 	if (!m)
 		name = TW_STR("");
 	else if (!m->has_id && !v->names.retrace)
-		name = m->name;
+		name = tw_names_plain(m->name);
 	else {
 		const struct tw_named what = {m->has_id, m->id, m->name};
 

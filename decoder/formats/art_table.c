@@ -233,16 +233,15 @@ static void clamp(struct tw_art *s, struct tw_art_thread *t, struct tw_art_call 
 static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
         const struct tw_art_method *m, struct tw_err *err)
 {
+	struct tw_str name = m && m->name.ptr ? m->name : TW_STR("");
 	struct tw_note note = {.kind = TW_NOTE_unroll,
 	        .track = ev->track,
 	        .ts_ns = ev->ts_ns,
 	        .dur_ns = -1,
 	        .offset = ev->offset,
-	        .text = m ? m->name : (struct tw_str){0},
+	        .text = tw_str_split(&name, '('), /* without its signature */
 	        .detail = TW_STR("")};
 
-	if (!note.text.ptr)
-		note.text = TW_STR("");
 	return s->sink->ops->note(s->sink, &note, err);
 }
 

@@ -9,8 +9,9 @@
  * signature (it begins with a parenthesis) they are as above and end early, without one the
  * method's name is missing.  Class names come with dots, with slashes (Dalvik) or as descriptors.
  *
- * A method is shown as class.method, as mappings show theirs; signature, file and line are left
- * out.  Everything else the text says is kept as a document.
+ * A method's name is class.method and the signature, by which R8's mapping of a build tells methods
+ * of one obfuscated name apart; file and line are left out.  Everything else the text says is kept
+ * as a document.
  */
 #include "formats/art_internal.h"
 
@@ -49,6 +50,13 @@ static bool has_method(const struct fields *f)
 	return f->n >= 3 && f->at[2].len && f->at[2].ptr[0] == '(';
 }
 
+static struct tw_str signature_of(const struct fields *f)
+{
+	if (f->n < 3 || f->at[2].len == 0 || f->at[2].ptr[0] != '(')
+		return (struct tw_str){0};
+	return f->at[2];
+}
+
 static struct tw_str plain_class(struct tw_str name)
 {
 	if (name.len > 2 && name.ptr[0] == 'L' && name.ptr[name.len - 1] == ';')
@@ -62,7 +70,8 @@ enum tw_status tw_art_text_method(
 	struct fields f = split_fields(line);
 	struct tw_str class_name = plain_class(f.at[0]);
 	struct tw_str method = has_method(&f) ? f.at[1] : (struct tw_str){0};
-	size_t len = class_name.len + (method.len ? 1 + method.len : 0);
+	struct tw_str signature = method.len ? signature_of(&f) : (struct tw_str){0};
+	size_t len = class_name.len + (method.len ? 1 + method.len + signature.len : 0);
 	struct tw_art_method *m = len ? tw_art_unnamed(s, id, offset) : NULL;
 	char *name;
 
@@ -78,6 +87,8 @@ enum tw_status tw_art_text_method(
 	if (method.len) {
 		name[class_name.len] = '.';
 		memcpy(name + class_name.len + 1, method.ptr, method.len);
+		if (signature.len)
+			memcpy(name + len - signature.len, signature.ptr, signature.len);
 	}
 	tw_art_name_method(s, m, (struct tw_str){name, len}, offset);
 	return TW_OK;

@@ -30,6 +30,38 @@ static bool split(struct tw_str full, struct tw_str *ret_class, struct tw_str *r
 	return true;
 }
 
+/* Moves *at behind one type of a descriptor. */
+static bool skip_type(struct tw_str s, size_t *at)
+{
+	static const char primitives[] = "BCDFIJSZV";
+
+	while (*at < s.len && s.ptr[*at] == '[')
+		++*at;
+	if (*at >= s.len)
+		return false;
+	if (s.ptr[*at] == 'L')
+		while (*at < s.len && s.ptr[*at] != ';')
+			++*at;
+	else if (!memchr(primitives, s.ptr[*at], sizeof primitives - 1))
+		return false;
+	return ++*at <= s.len;
+}
+
+struct tw_str tw_names_plain(struct tw_str name)
+{
+	const char *open = name.len ? memchr(name.ptr, '(', name.len) : NULL;
+	size_t len = open ? (size_t)(open - name.ptr) : 0;
+	size_t at = len + 1;
+
+	if (len == 0)
+		return name;
+	while (at < name.len && name.ptr[at] != ')')
+		if (!skip_type(name, &at))
+			return name;
+	at++;
+	return skip_type(name, &at) && at == name.len ? (struct tw_str){name.ptr, len} : name;
+}
+
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
 {
 	struct tw_str class_name;
@@ -40,6 +72,6 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 		return display_id(n, what->id, out, cap);
 	if (!n->retrace || !split(what->name, &class_name, &method, &descriptor) ||
 	        !tw_retrace_display(n->retrace, class_name, method, descriptor, out, cap))
-		(void)tw_utf8_clean(out, cap, what->name);
+		(void)tw_utf8_clean(out, cap, tw_names_plain(what->name));
 	return true;
 }

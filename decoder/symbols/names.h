@@ -24,6 +24,9 @@ struct tw_named { /* a method as the trace has it */
 	        name; /* else: "pkg.Class.method", or anything; a descriptor may follow at '(' */
 };
 
+/* A name without the descriptor behind it: as mappings show theirs.  A view of it. */
+struct tw_str tw_names_plain(struct tw_str name);
+
 /* Valid UTF-8, cut to cap.  False for an id without a mapping line, which is "unknown:<id>". */
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);
 

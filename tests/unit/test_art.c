@@ -87,14 +87,14 @@ static void test_method_lines(void **state)
 	static const struct {
 		const char *line, *name;
 	} rows[] = {
-	        {"0x4\tcom.a.B\tm\t(I)V\tB.java", "com.a.B.m"},
-	        {"0x4\tcom.a.B\tm\t(I)V", "com.a.B.m"},
-	        {"4\tcom/a/B\t<init>\t()V\tB.java\t12", "com.a.B.<init>"},
+	        {"0x4\tcom.a.B\tm\t(I)V\tB.java", "com.a.B.m(I)V"},
+	        {"0x4\tcom.a.B\tm\t(I)V", "com.a.B.m(I)V"},
+	        {"4\tcom/a/B\t<init>\t()V\tB.java\t12", "com.a.B.<init>()V"},
 	        {"0X4\tcom.a.B\tm", "com.a.B.m"},
 	        {"0x4\tcom.a.B", "com.a.B"},
 	        {"0x4\tcom.a.B\tB.java\t12", "com.a.B"},
-	        {"0x00000004\tLcom/a/B;\tm\t()V\t", "com.a.B.m"},
-	        {"0x4\tint[]\tcl\xC3\xB6ne$1-x\t()V", "int[].cl\xC3\xB6ne$1-x"},
+	        {"0x00000004\tLcom/a/B;\tm\t()V\t", "com.a.B.m()V"},
+	        {"0x4\tint[]\tcl\xC3\xB6ne$1-x\t()V", "int[].cl\xC3\xB6ne$1-x()V"},
 	        {"0x4\ta\tb\tc\td\te\tf", "a.b"},
 	};
 	static const char *const bad[] = {
@@ -310,7 +310,7 @@ static void test_stream(void **state)
 	art_run(&log, &b);
 	assert_int_equal(log.n, 2);
 	assert_int_equal(event_log_repairs(&log), 0);
-	assert_true(art_told(&log, "method 4 com.a.B.n\n")); /* late, and heals */
+	assert_true(art_told(&log, "method 4 com.a.B.n()V\n")); /* late, and heals */
 	assert_true(art_told(&log, "2 other\n"));
 	assert_true(art_told(&log, "process 1 9"));
 	assert_int_equal(log.clock.pid, 9);
@@ -374,9 +374,9 @@ static void test_adoption(void **state)
 	assert_int_equal(log.repairs[TW_REPAIR_begin_clamped], 3);
 	assert_int_equal(log.repairs[TW_REPAIR_exit_without_enter], 1);
 	assert_int_equal(log.repairs[TW_REPAIR_overlap_clipped], 0);
-	assert_int_equal(art_method_named(&log, "com.a.B.four")->sum_ns, 31000);
-	assert_int_equal(art_method_named(&log, "com.a.B.zero")->cpu_ns, 20000);
-	assert_int_equal(art_method_named(&log, "java.lang.String.eight")->sum_ns, 43000);
+	assert_int_equal(art_method_named(&log, "com.a.B.four(I)V")->sum_ns, 31000);
+	assert_int_equal(art_method_named(&log, "com.a.B.zero()V")->cpu_ns, 20000);
+	assert_int_equal(art_method_named(&log, "java.lang.String.eight()V")->sum_ns, 43000);
 	/* thread 1 is called main, so it is the process'; 4471 is what 16 bits leave of 70007 */
 	assert_non_null(trace_log_thread(&log, 77));
 	assert_true(trace_log_thread(&log, 77)->is_main);

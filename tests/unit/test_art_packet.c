@@ -292,9 +292,9 @@ static void test_counted(void **state)
 	tw_buf_done(&b);
 	assert_int_equal(log.info.slices, 3);
 	assert_int_equal(log.threads[0].source, TW_SOURCE_COUNTS);
-	assert_int_equal(art_method_named(&log, "com.example.Main.run")->sum_ns, 3);
-	assert_int_equal(art_method_named(&log, "com.example.Main.run")->self_ns, 1);
-	assert_int_equal(art_method_named(&log, "com.example.Main.step")->count, 2);
+	assert_int_equal(art_method_named(&log, "com.example.Main.run()V")->sum_ns, 3);
+	assert_int_equal(art_method_named(&log, "com.example.Main.run()V")->self_ns, 1);
+	assert_int_equal(art_method_named(&log, "com.example.Main.step(I)V")->count, 2);
 	trace_log_done(&log);
 }
 

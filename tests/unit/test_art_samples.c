@@ -124,7 +124,7 @@ static void check_event(const struct event_log *log, size_t i, const json_t *wan
 	assert_int_equal(
 	        log->events[i].ts_ns, json_integer_value(json_object_get(want, "wall_ns")));
 	assert_int_equal(log->events[i].cpu_ns, dual ? cpu_ns : -1);
-	(void)snprintf(line, sizeof line, "method %u %s\n", log->events[i].sym - 1,
+	(void)snprintf(line, sizeof line, "method %u %s(", log->events[i].sym - 1,
 	        json_string_value(json_object_get(want, "class_method")));
 	assert_true(art_told(log, line));
 }

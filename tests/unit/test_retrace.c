@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "base/arena.h"
+#include "symbols/names.h"
 #include "symbols/retrace.h"
 #include "symbols/retrace_image.h"
 
@@ -377,10 +378,43 @@ static void test_samples(void **state)
 	}
 }
 
+/* Without a mapping a name is shown without the descriptor that is kept for one. */
+static void test_plain_names(void **state)
+{
+	static const struct {
+		const char *name, *plain;
+	} rows[] = {
+	        {"a.b.C.m(I)V", "a.b.C.m"},
+	        {"a.b.C.<init>(Ljava/lang/String;[[J)Lx/Y;", "a.b.C.<init>"},
+	        {"a.b.C.m()[Z", "a.b.C.m"},
+	        {"a.b.C.m", "a.b.C.m"},
+	        {"a.b.C.m(I)", "a.b.C.m(I)"},
+	        {"a.b.C.m(I", "a.b.C.m(I"},
+	        {"a.b.C.m(I)VV", "a.b.C.m(I)VV"},
+	        {"a.b.C.m(Lx)V", "a.b.C.m(Lx)V"},
+	        {"a.b.C.m([)V", "a.b.C.m([)V"},
+	        {"draw (frame 3)", "draw (frame 3)"},
+	        {"(I)V", "(I)V"},
+	        {"", ""},
+	};
+	const struct tw_names none = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct tw_named what = {.name = tw_str_of(rows[i].name)};
+		char shown[64];
+
+		assert_true(tw_str_eq(tw_names_plain(what.name), tw_str_of(rows[i].plain)));
+		assert_true(tw_names_display(&none, &what, shown, sizeof shown));
+		assert_string_equal(shown, rows[i].plain);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_frames),
+	        cmocka_unit_test(test_plain_names),
 	        cmocka_unit_test(test_methods),
 	        cmocka_unit_test(test_cuts),
 	        cmocka_unit_test(test_refusals),
