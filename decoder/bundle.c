@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/unpack.h"
+#include "formats/aside_sink.h"
 #include "formats/null_sink.h"
 
 enum { MAX_FILES = 256, LOOK_BYTES = 64 << 10 };
@@ -34,9 +35,13 @@ static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
 {
 	const struct tw_bundle_task *t = w->task;
 
+	struct tw_sink *sink = t->sink;
+
 	if (w->turn == ROLE_NONE)
 		return tw_decoder_new(w->scratch, t->limits, NULL, NULL, &w->nothing);
-	return tw_decoder_new(t->arena, t->limits, f->format, NULL, t->sink);
+	if (w->turn == ROLE_SIDE && tw_format_fits(f->format, "anr"))
+		sink = tw_aside_sink_new(t->arena, sink);
+	return sink ? tw_decoder_new(t->arena, t->limits, f->format, NULL, sink) : NULL;
 }
 
 static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
@@ -53,7 +58,7 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 	else if (w->files[index].role != w->turn)
 		return TW_OK;
 	if (w->turn == ROLE_SIDE && w->task->next_input)
-		w->task->next_input(w->task->arg);
+		w->task->next_input(w->task->arg, w->files[index].format);
 	w->decoder = decoder_for(w, &w->files[index]);
 	return w->decoder ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 }
@@ -169,7 +174,8 @@ static int rank(const struct file *f)
 	if (!f->format || !tw_format_fits(f->format, "trace") ||
 	        strcmp(f->format->name, "bundle") == 0)
 		return 0;
-	return tw_format_fits(f->format, "atrace") ? 1 : 2; /* text may stand beside records */
+	/* what may stand beside a trace is one only where there is no other */
+	return tw_format_fits(f->format, "atrace") || tw_format_fits(f->format, "anr") ? 1 : 2;
 }
 
 static struct file *choose(struct walk *w)
@@ -192,7 +198,8 @@ static enum role role_of(const struct file *f)
 		return ROLE_NONE;
 	if (tw_format_fits(f->format, "threads") || tw_format_fits(f->format, "binder"))
 		return ROLE_NAMES;
-	return tw_format_fits(f->format, "atrace") ? ROLE_SIDE : ROLE_NONE;
+	return tw_format_fits(f->format, "atrace") || tw_format_fits(f->format, "anr") ? ROLE_SIDE
+	                                                                               : ROLE_NONE;
 }
 
 static void give_roles(struct walk *w, struct file *trace)

@@ -17,7 +17,7 @@ struct tw_bundle_task {
 	/* Gives the whole input to `push`, from its start, each time it is asked. */
 	enum tw_status (*feed)(void *arg, tw_bytes_fn push, void *to, struct tw_err *err);
 	/* Another input with a clock of its own begins; may be NULL. */
-	void (*next_input)(void *arg);
+	void (*next_input)(void *arg, const struct tw_format *format);
 	void *arg;
 	struct tw_arena *arena;
 	const struct tw_limits *limits;

@@ -34,7 +34,7 @@ struct part {
 	char sha256[TW_SHA256_HEX];
 };
 
-enum { PART_TRACE, N_PARTS = 5 };
+enum { PART_TRACE, N_PARTS = 6 };
 
 /* What a form may hold beside meta. */
 static const struct {
@@ -49,6 +49,7 @@ static const struct {
         {"atrace", NULL, true},
         {"binder", NULL, true},
         {"names", NULL, true},
+        {"anr", NULL, true},
 };
 
 struct upload {

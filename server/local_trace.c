@@ -86,11 +86,13 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 	return tw_local_read(f->path, push, to, &f->bytes, err);
 }
 
-static void next_of_bundle(void *arg)
+static void next_of_bundle(void *arg, const struct tw_format *format)
 {
 	const struct bundle_file *f = arg;
 
-	if (f->builder)
+	if (f->builder && tw_format_fits(format, "anr"))
+		tw_builder_next_input_at_end(f->builder);
+	else if (f->builder)
 		tw_builder_next_input(f->builder);
 }
 

@@ -23,6 +23,7 @@
 #include "bundle.h"
 #include "crash_point.h"
 #include "decoder.h"
+#include "formats/aside_sink.h"
 #include "symbols/method_map.h"
 #include "symbols/retrace.h"
 #include "trace_file.h"
@@ -163,11 +164,14 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	const char *forced = text(part, "format");
 	const char *name = text(part, "part");
 	const struct tw_format *format = forced[0] ? tw_format_by_name(tw_str_of(forced)) : NULL;
-	struct tw_decoder *d =
-	        tw_decoder_new(j->arena, &j->limits, format, name, tw_builder_sink(j->builder));
+	struct tw_sink *sink = tw_builder_sink(j->builder);
+	struct tw_decoder *d;
 	uint64_t bytes = 0;
 	enum tw_status st;
 
+	if (strcmp(name, "anr") == 0) /* beside a trace its stacks are no calls */
+		sink = tw_aside_sink_new(j->arena, sink);
+	d = sink ? tw_decoder_new(j->arena, &j->limits, format, name, sink) : NULL;
 	if (!d)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 	st = each_piece(fd, &bytes, push_decoder, d, err);
@@ -179,6 +183,15 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 		j->facts.format = tw_decoder_format(d)->name;
 	tw_decoder_free(d);
 	return st;
+}
+
+/* An ANR report was written when the application had hung for a while: at the trace's end. */
+static void next_input(struct job *j, bool is_anr)
+{
+	if (is_anr)
+		tw_builder_next_input_at_end(j->builder);
+	else
+		tw_builder_next_input(j->builder);
 }
 
 struct bundle_input {
@@ -196,9 +209,9 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 	return each_piece(in->fd, &in->bytes, push, to, err);
 }
 
-static void next_of_bundle(void *arg)
+static void next_of_bundle(void *arg, const struct tw_format *format)
 {
-	tw_builder_next_input(((struct bundle_input *)arg)->job->builder);
+	next_input(((struct bundle_input *)arg)->job, tw_format_fits(format, "anr"));
 }
 
 static enum tw_status decode_bundle(struct job *j, int fd, struct tw_err *err)
@@ -255,7 +268,7 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 			if (turn_of(text(p, "part")) != turn)
 				continue;
 			if (turn == 2)
-				tw_builder_next_input(j->builder);
+				next_input(j, strcmp(text(p, "part"), "anr") == 0);
 			if (turn == 1 && is_bundle(j, FIRST_INPUT + (int)i))
 				st = decode_bundle(j, FIRST_INPUT + (int)i, err);
 			else if (turn == 1)

@@ -526,7 +526,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 const struct tw_format tw_format_anr = {
         .name = "anr",
         .title = "ANR report",
-        .part = "trace",
+        .part = "trace anr",
         .probe = probe,
         .state_size = sizeof(struct anr),
         .start = start,

@@ -28,6 +28,8 @@ struct tw_sink *tw_builder_sink(struct tw_builder *b);
 /* What is told from now on comes from another input of the same trace, with a clock of its own: its
  * times are moved to the clock of the first input by what both said of MONOTONIC and BOOTTIME. */
 void tw_builder_next_input(struct tw_builder *b);
+/* The same for a report without a clock, of what was when the trace ended: it stands at its end. */
+void tw_builder_next_input_at_end(struct tw_builder *b);
 
 struct tw_trace_info { /* of a whole trace; strings are borrowed */
 	uint32_t pid;

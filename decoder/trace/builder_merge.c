@@ -28,6 +28,13 @@ void tw_builder_next_input(struct tw_builder *b)
 	b->unplaced = false;
 }
 
+void tw_builder_next_input_at_end(struct tw_builder *b)
+{
+	tw_builder_next_input(b);
+	b->shift_ns = b->last_ns;
+	b->placed = true;
+}
+
 static int64_t distance(int64_t a, int64_t b)
 {
 	return a > b ? a - b : b - a;

@@ -282,8 +282,9 @@ static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err 
 	return push(to, in->bytes->data, in->bytes->len, err);
 }
 
-static void next_input(void *arg)
+static void next_input(void *arg, const struct tw_format *format)
 {
+	(void)format;
 	((struct input *)arg)->inputs++;
 }
 

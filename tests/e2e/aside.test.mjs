@@ -1,0 +1,53 @@
+/* An ANR report beside the trace of the same seconds: both show, and its stacks are no calls. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sampleTrace } from './make.mjs';
+import { startServer } from './server.mjs';
+
+const report = `----- pid 4000 at 2026-01-02 03:04:05 -----
+Cmd line: com.shop
+DALVIK THREADS (2):
+"main" prio=5 tid=1 Blocked
+  | group="main" sCount=1 dsCount=0 obj=0x1 self=0x2
+  | sysTid=4000 nice=-10 cgrp=default sched=0/0 handle=0x3
+  at com.shop.Cart.total(Cart.java:10)
+  - waiting to lock <0x0a> (a com.shop.Db) held by thread 7
+  at android.os.Looper.loop(Looper.java:1)
+
+"writer" prio=5 tid=7 Runnable
+  | sysTid=4007 nice=0 cgrp=default sched=0/0 handle=0x4
+  at com.shop.Db.write(Db.java:3)
+  - locked <0x0a> (a com.shop.Db)
+
+----- end 4000 -----
+`;
+
+function form(parts) {
+	const body = new FormData();
+	for (const [name, bytes] of Object.entries(parts)) body.append(name, new Blob([bytes]), name);
+	return body;
+}
+
+test('an ANR report beside a trace', async (t) => {
+	const s = await startServer(t);
+	const send = async (parts) => {
+		const answer = await fetch(`${s.url}/api/v1/traces`, { method: 'POST', headers: { Authorization: `Bearer ${s.ingest}` }, body: form(parts) });
+		assert.equal(answer.status, 202, await answer.clone().text());
+		return s.decoded((await answer.json()).id);
+	};
+	const alone = await s.trace(sampleTrace());
+	const both = await send({ trace: sampleTrace(), anr: report });
+	assert.equal(both.state, 'ready', JSON.stringify(both.error));
+	assert.equal(both.summary.format, 'btrace2');
+	assert.equal(both.summary.slices, alone.summary.slices, 'its stacks are no calls');
+	const { documents } = (await s.get(`/api/v1/traces/${both.id}/documents?kind=anr`)).json;
+	assert.equal(documents.length, 1);
+	assert.match(JSON.stringify(documents[0].content), /writer/);
+	const { kinds } = (await s.get(`/api/v1/traces/${both.id}/notes`)).json;
+	assert.equal(kinds.contention, 1, JSON.stringify(kinds));
+	const { notes } = (await s.get(`/api/v1/traces/${both.id}/notes?kind=anr`)).json;
+	assert.equal(notes[0].tid, 4000);
+	assert.equal(notes[0].ts_ns, both.end_ns, 'it was written at the end');
+	const flame = (await s.get(`/api/v1/traces/${both.id}/flame?thread=4000`)).json;
+	assert.ok(!JSON.stringify(flame).includes('Looper'));
+});
