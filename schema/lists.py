@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes schema/repairs.md and schema/notes.md from the lists that the decoder is built from, so that
+people and other programs need not read C.  --check: says whether they are up to date."""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FORMATS = os.path.join(HERE, '..', 'decoder', 'formats')
+KINDS = {'NOTE': 'note', 'REPAIR': 'repair', 'LOSS': 'loss'}
+
+
+def entries(name, pattern):
+    with open(os.path.join(FORMATS, name), encoding='utf-8') as f:
+        return re.findall(pattern, f.read(), re.M | re.S)
+
+
+def text(s):
+    return re.sub(r'"\s+"', '', s).replace('\\"', '"').replace('|', '\\|')
+
+
+def repairs():
+    out = ['# What a decode reports', '',
+           'Counted by these names in `report.repairs` of a trace, each with the offset of its first case in the',
+           'decoded input. A *note* lost nothing, a *repair* mended a value, a *loss* means that something is missing.',
+           'Names are part of the API: they are added, never renamed. Made by `schema/lists.py` from',
+           '`decoder/formats/repairs.def`.', '', '| name | kind | meaning |', '|---|---|---|']
+    for name, kind, meaning in entries('repairs.def', r'^REPAIR\((\w+), (\w+),\s*"(.*?)"\)'):
+        out.append('| `%s` | %s | %s |' % (name, KINDS[kind], text(meaning)))
+    return '\n'.join(out) + '\n'
+
+
+def notes():
+    out = ['# What a trace says beside its calls', '',
+           'Kinds of notes, answered by `/api/v1/traces/{id}/notes` and stored in `trace_note`. Made by',
+           '`schema/lists.py` from `decoder/formats/notes.def`.', '',
+           '| kind | meaning | `value` | `text` |', '|---|---|---|---|']
+    for name, value, what, meaning in entries(
+            'notes.def', r'^NOTE\((\w+),\s*"(.*?)",\s*"(.*?)",\s*"(.*?)"\)'):
+        out.append('| `%s` | %s | %s | %s |' % (name, text(meaning), text(value), text(what)))
+    return '\n'.join(out) + '\n'
+
+
+def main():
+    stale = 0
+    for name, make in (('repairs.md', repairs), ('notes.md', notes)):
+        path = os.path.join(HERE, name)
+        want = make()
+        have = open(path, encoding='utf-8').read() if os.path.exists(path) else ''
+        if '--check' not in sys.argv:
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write(want)
+        elif have != want:
+            print('schema/%s is not what schema/lists.py makes' % name)
+            stale = 1
+    return stale
+
+
+sys.exit(main())
