@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "anr_names.h"
 #include "api.h"
 #include "json_write.h"
 #include "view.h"
@@ -19,6 +20,7 @@ struct answer {
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
 	struct tw_str kind; /* of documents; "" all */
+	bool no_memory;     /* for one of them */
 	uint64_t n, last;
 };
 
@@ -162,9 +164,15 @@ static enum tw_status answer_notes(struct answer *a, struct tw_err *err)
 static bool put_document(void *arg, struct tw_str kind, struct tw_str json)
 {
 	struct answer *a = arg;
+	const struct tw_retrace *retrace = a->v->names.retrace;
 
 	if (a->kind.len && !tw_str_eq(a->kind, kind))
 		return true;
+	if (retrace && tw_str_eq(kind, TW_STR("anr")))
+		json = tw_anr_named(tw_req_arena(a->v->req), json, retrace);
+	a->no_memory = a->no_memory || !json.ptr;
+	if (a->no_memory)
+		return false;
 	tw_json_open(&a->j, '{');
 	tw_json_key_str(&a->j, "kind", kind);
 	tw_json_key(&a->j, "content");
@@ -183,6 +191,9 @@ static enum tw_status answer_documents(struct answer *a, struct tw_err *err)
 	tw_json_key(&a->j, "documents");
 	tw_json_open(&a->j, '[');
 	st = tw_trace_file_documents(a->v->file, put_document, a, err);
+	if (st == TW_OK && a->no_memory)
+		st = tw_fail(
+		        err, TW_NOMEM, TW_NO_OFFSET, "no memory to name what the document says");
 	tw_json_close(&a->j, ']');
 	tw_json_close(&a->j, '}');
 	return st;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/anr_scan.h"
+#include "formats/anr_words.h"
 
 enum { NAME_BYTES = 160 };
 
@@ -73,20 +74,9 @@ static struct tw_str clip(struct tw_str s)
 	return s;
 }
 
-/* "Class.method" of "a.b.Class.method", "Lock" of "a.b.Lock". */
-static struct tw_str last_parts(struct tw_str name, unsigned parts)
-{
-	size_t at = name.len;
-
-	while (at && parts) {
-		at--;
-		parts -= name.ptr[at] == '.';
-	}
-	name = tw_anr_from(name, parts ? 0 : at + 1);
-	return clip(name);
-}
-
 #define ARG(s) (int)(s).len, (s).ptr
+#define METHOD TW_ANR_MARK_METHOD "%.*s" TW_ANR_MARK_END
+#define CLASS  TW_ANR_MARK_CLASS "%.*s" TW_ANR_MARK_END
 
 static const char *thread_word(struct judge *j, uint32_t i)
 {
@@ -106,18 +96,17 @@ static const char *frame_word(struct judge *j, const struct tw_anr_thread *t)
 	const struct tw_anr *m = j->m;
 	uint32_t telling = tw_anr_telling_frame(m, t);
 	uint32_t app = tw_anr_app_frame(m, t);
-	struct tw_str name, caller;
+	struct tw_str name;
 
 	if (telling == TW_ANR_NO_INDEX)
 		return "";
 	name = tw_anr_str(m, m->frames[telling].name);
-	if (m->frames[telling].kind == TW_ANR_JAVA)
-		name = last_parts(name, 2);
-	name = clip(name);
+	if (m->frames[telling].kind != TW_ANR_JAVA)
+		return text(j, tw_arena_printf(m->arena, "%.*s", ARG(clip(name))));
 	if (app == TW_ANR_NO_INDEX || app == telling)
-		return text(j, tw_arena_printf(m->arena, "%.*s", ARG(name)));
-	caller = last_parts(tw_anr_str(m, m->frames[app].name), 2);
-	return text(j, tw_arena_printf(m->arena, "%.*s for %.*s", ARG(name), ARG(caller)));
+		return text(j, tw_arena_printf(m->arena, METHOD, ARG(name)));
+	return text(j, tw_arena_printf(m->arena, METHOD " for " METHOD, ARG(name),
+	                       ARG(tw_anr_str(m, m->frames[app].name))));
 }
 
 static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end end)
@@ -142,10 +131,9 @@ static const char *lock_words(struct judge *j, uint32_t thread)
 	of_class = tw_anr_eat(&type, "java.lang.Class<");
 	if (of_class && type.len && type.ptr[type.len - 1] == '>')
 		type.len--;
-	type = last_parts(type, 1);
 	if (type.len == 0)
 		return "a lock";
-	return text(j, tw_arena_printf(m->arena, "%s of %.*s",
+	return text(j, tw_arena_printf(m->arena, "%s of " CLASS,
 	                       of_class ? "the class lock" : "a lock", ARG(type)));
 }
 
@@ -465,7 +453,6 @@ static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_
 	uint32_t *counts = tw_arena_zalloc(m->arena, m->n_texts, sizeof *counts);
 	uint32_t best = 0;
 	uint32_t n = 0;
-	struct tw_str name;
 
 	if (!counts)
 		return false;
@@ -483,11 +470,10 @@ static bool judge_looks(const struct tw_anr *m, struct tw_anr_summary *s, int64_
 	if (n < 2 || best == 0)
 		return true;
 	s->looks = true;
-	name = last_parts(tw_anr_str(m, best), 2);
 	s->end = s->findings[s->blamed].end;
 	s->cluster = s->findings[s->blamed].cluster;
-	s->verdict = tw_arena_printf(
-	        m->arena, "main stood in %.*s in %u of %u samples", ARG(name), counts[best], n);
+	s->verdict = tw_arena_printf(m->arena, "main stood in " METHOD " in %u of %u samples",
+	        ARG(tw_anr_str(m, best)), counts[best], n);
 	if (s->verdict && span_ns >= 100000000)
 		s->verdict = tw_arena_printf(m->arena, "%s over %lld.%lld s", s->verdict,
 		        (long long)(span_ns / 1000000000), (long long)(span_ns / 100000000 % 10));

@@ -40,7 +40,7 @@ struct tw_anr_finding {         /* threads count from the first of the dump */
 	uint32_t n_chain;
 	uint32_t main_frame; /* the topmost one of main that is the application's own */
 	enum tw_anr_end end;
-	const char *verdict;
+	const char *verdict; /* with marks: anr_words.h */
 	uint64_t cluster;
 };
 
@@ -52,7 +52,7 @@ struct tw_anr_summary {                  /* of the whole report */
 	const char *kind;                /* "input", "broadcast", "service", ... "unknown" */
 	struct tw_str reason;
 	enum tw_anr_end end;
-	const char *verdict;
+	const char *verdict; /* with marks */
 	uint64_t cluster;
 };
 

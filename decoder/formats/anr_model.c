@@ -121,6 +121,17 @@ static uint32_t new_text(struct tw_anr *m, struct tw_str s)
 	return m->n_texts++;
 }
 
+/* Valid UTF-8 without control characters. */
+static struct tw_str cleaned(struct tw_anr *m, struct tw_str s)
+{
+	size_t n = tw_utf8_clean(m->scratch, m->limits.max_name_bytes + 1, s);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)m->scratch[i] < 0x20)
+			m->scratch[i] = ' ';
+	return (struct tw_str){m->scratch, n};
+}
+
 uint32_t tw_anr_text(struct tw_anr *m, struct tw_str s, uint64_t offset)
 {
 	uint32_t *slot;
@@ -130,8 +141,7 @@ uint32_t tw_anr_text(struct tw_anr *m, struct tw_str s, uint64_t offset)
 		s.len = m->limits.max_name_bytes;
 	}
 	if (s.len && !is_plain(s))
-		s = (struct tw_str){
-		        m->scratch, tw_utf8_clean(m->scratch, m->limits.max_name_bytes + 1, s)};
+		s = cleaned(m, s);
 	if (s.len == 0 || !widen_slots(m))
 		return 0;
 	slot = slot_of(m, s);

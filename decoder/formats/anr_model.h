@@ -4,7 +4,8 @@
  * A dump is one look at one process: a file has one per process, or, from a
  * watchdog that looks again and again, one per look.  Threads, frames and lock
  * lines lie in file order in one array each; what is left out past a bound is
- * counted.  Texts are kept once each, as valid UTF-8.
+ * counted.  Texts are kept once each, as valid UTF-8 without
+ * control characters.
  * All memory is the job's arena: at most about 56 MiB, whatever the input.
  */
 #ifndef TW_ANR_MODEL_H

@@ -6,6 +6,7 @@
  * missing.  Keys stand in the order in which a reader wants them.
  */
 #include "formats/anr_report.h"
+#include "formats/anr_words.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -73,6 +74,30 @@ static void put_number(struct report *r, json_t *o, const char *key, uint64_t v)
 static json_t *index_or_null(uint32_t i)
 {
 	return i == TW_ANR_NO_INDEX ? json_null() : json_integer(i);
+}
+
+/* As it is shown, and in pieces for who has a mapping. */
+static void put_verdict(struct report *r, json_t *o, const char *marked)
+{
+	const char *plain = tw_anr_plain(r->m->arena, marked);
+	struct tw_str rest = tw_str_of(marked);
+	json_t *parts = json_array();
+	enum tw_anr_part kind;
+	struct tw_str part;
+
+	put(r, o, "verdict", plain ? json_string(plain) : NULL);
+	while (tw_anr_next_part(&rest, &part, &kind)) {
+		json_t *named;
+
+		if (kind == TW_ANR_PART_TEXT) {
+			add(r, parts, str(part));
+			continue;
+		}
+		named = json_object();
+		put(r, named, kind == TW_ANR_PART_CLASS ? "class" : "method", str(part));
+		add(r, parts, named);
+	}
+	put(r, o, "verdict_parts", parts);
 }
 
 static json_t *hash_text(uint64_t h)
@@ -379,7 +404,7 @@ static json_t *dump_json(struct report *r, uint32_t dump, int64_t at_ns)
 	put(r, o, "pid", r->d->pid ? number(r->d->pid) : json_null());
 	put(r, o, "at_ns", json_integer(at_ns));
 	put(r, o, "facts", facts_json(r, r->d->facts));
-	put(r, o, "verdict", json_string(r->f->verdict));
+	put_verdict(r, o, r->f->verdict);
 	put(r, o, "end", json_string(tw_anr_end_word(r->f->end)));
 	put(r, o, "cluster", hash_text(r->f->cluster));
 	put(r, o, "main", index_or_null(r->f->main));
@@ -397,7 +422,7 @@ static void put_head(struct report *r, json_t *o)
 	json_t *loads = json_array();
 
 	put(r, o, "version", json_integer(VERSION));
-	put(r, o, "verdict", json_string(s->verdict));
+	put_verdict(r, o, s->verdict);
 	put(r, o, "end", json_string(tw_anr_end_word(s->end)));
 	put(r, o, "kind", json_string(s->kind));
 	put(r, o, "cluster", hash_text(s->cluster));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "formats/anr_report.h"
+#include "formats/anr_words.h"
 #include "formats/stacks.h"
 
 #define DAY_NS       INT64_C(86400000000000)
@@ -186,7 +187,9 @@ static enum tw_status tell_reason(struct teller *t, struct tw_err *err)
 	        .kind = TW_NOTE_anr, .dur_ns = -1, .value = t->s.waited_ms, .text = t->s.reason};
 
 	if (note.text.len == 0)
-		note.text = tw_str_of(t->s.verdict);
+		note.text = tw_str_of(tw_anr_plain(t->m->arena, t->s.verdict));
+	if (!note.text.ptr)
+		return no_memory(err);
 	if (blamed != TW_ANR_NO_INDEX) {
 		const struct tw_anr_dump *d = &t->m->dumps[blamed];
 		const struct tw_anr_finding *f = &t->s.findings[blamed];

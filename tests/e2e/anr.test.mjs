@@ -45,6 +45,22 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.equal(notes.find((n) => n.kind === 'anr').value, 5008);
 });
 
+test('an R8 mapping that comes later names frames, locks and the verdict', async (t) => {
+	const s = await startServer(t);
+	const dump = '"main" prio=5 tid=1 Blocked\n  at a.b.c(SourceFile:1)\n  - waiting to lock <0x01> (a a.d) held by thread 2\n\n'
+		+ '"w" prio=5 tid=2 Runnable\n  at a.d.e(SourceFile:3)\n  - locked <0x01> (a a.d)\n';
+	const { id } = await s.trace(dump, { query: { build_id: 'b1' } });
+	const read = async () => (await s.get(`/api/v1/traces/${id}/documents?kind=anr`)).json.documents[0].content;
+	assert.equal((await read()).verdict, 'main waits for a lock of d held by w, which runs d.e');
+	const put = await s.put('/api/v1/builds/b1/retrace', 'com.shop.Cart -> a.b:\n    void total() -> c\ncom.shop.Store -> a.d:\n    void load() -> e\n');
+	assert.equal(put.status, 200, put.text);
+	const doc = await read();
+	assert.equal(doc.verdict, 'main waits for a lock of Store held by w, which runs Store.load');
+	assert.equal(doc.processes[0].verdict, doc.verdict);
+	assert.equal(doc.processes[0].threads[0].wants.type, 'com.shop.Store');
+	assert.deepEqual(doc.processes[0].threads.map((x) => x.frames[0].name), ['com.shop.Cart.total', 'com.shop.Store.load']);
+});
+
 test('a cut dump keeps what it had, and says so', async (t) => {
 	const s = await startServer(t);
 	const trace = await s.trace(golden('truncated'));

@@ -9,6 +9,7 @@
 
 #include "formats/anr_line.h"
 #include "formats/anr_scan.h"
+#include "formats/anr_words.h"
 
 static struct tw_anr_line parse(const char *line)
 {
@@ -281,6 +282,40 @@ static void test_scan(void **state)
 	assert_false(tw_anr_number_after(TW_STR("a=1"), "b=", &v));
 }
 
+static void test_words(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_str rest = TW_STR("in \x01"
+	                            "a.B.c\x03\x02"
+	                            "a.B\x03.");
+	enum tw_anr_part kind;
+	struct tw_str part;
+
+	(void)state;
+	assert_string_equal(tw_anr_plain(a, rest.ptr), "in B.cB.");
+	assert_string_equal(tw_anr_plain(a, ""), "");
+	assert_string_equal(tw_anr_plain(a, "\x01"
+	                                    "nodot"),
+	        "nodot");
+	assert_true(tw_anr_next_part(&rest, &part, &kind));
+	assert_int_equal(kind, TW_ANR_PART_TEXT);
+	is(part, "in ");
+	assert_true(tw_anr_next_part(&rest, &part, &kind));
+	assert_int_equal(kind, TW_ANR_PART_METHOD);
+	is(part, "a.B.c");
+	assert_true(tw_anr_next_part(&rest, &part, &kind));
+	assert_int_equal(kind, TW_ANR_PART_CLASS);
+	is(part, "a.B");
+	assert_true(tw_anr_next_part(&rest, &part, &kind));
+	is(part, ".");
+	assert_false(tw_anr_next_part(&rest, &part, &kind));
+	is(tw_anr_short(TW_STR("a.b.C.d"), TW_ANR_PART_METHOD), "C.d");
+	is(tw_anr_short(TW_STR("C.d"), TW_ANR_PART_METHOD), "C.d");
+	is(tw_anr_short(TW_STR("a.b.C"), TW_ANR_PART_CLASS), "C");
+	is(tw_anr_short(TW_STR("a.b.C"), TW_ANR_PART_TEXT), "a.b.C");
+	tw_arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +328,7 @@ int main(void)
 	        cmocka_unit_test(test_watchdogs),
 	        cmocka_unit_test(test_dates),
 	        cmocka_unit_test(test_scan),
+	        cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("anr_line", tests, NULL, NULL);

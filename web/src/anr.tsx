@@ -167,9 +167,9 @@ function Report({ doc }: { doc: Anr }) {
 	);
 }
 
-/** Nothing for a trace that has no ANR report. */
-export function AnrPanel({ id }: { id: string }) {
-	const load = useLoad(id, (s) => api.documents<Anr>(id, 'anr', s));
+/** Nothing for a trace that has no ANR report.  names changes when a mapping came. */
+export function AnrPanel({ id, names }: { id: string; names: string }) {
+	const load = useLoad(id + names, (s) => api.documents<Anr>(id, 'anr', s));
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	return <>{load.value?.documents.map((d, i) => <Report key={i} doc={d.content} />)}</>;
 }

@@ -201,7 +201,7 @@ export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }
 				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
 				<p class="quiet">{t.tries > 1 ? `It was tried ${count(t.tries)} times. ` : ''}The upload is kept as it came, so that it can be looked into.</p>
 				<p><a class="button" href={api.rawUrl(t.id)} download>Download what was uploaded</a></p></div>}
-			{t.state === 'ready' && <AnrPanel id={t.id} />}
+			{t.state === 'ready' && <AnrPanel id={t.id} names={JSON.stringify(t.report?.names)} />}
 			{t.state === 'ready' && <Ready t={t} />}
 		</main>
 	);
