@@ -25,6 +25,7 @@ export interface Trace {
 export interface Thread {
 	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
 	roots: number; max_depth: number; start_ns: number; end_ns: number; busy_ns: number; activity: number[];
+	source: 'calls' | 'samples' | 'counts'; interval_ns: number;
 }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;

@@ -10,6 +10,7 @@ import { Minimap } from './minimap';
 import type { Label, View } from './paint';
 import { Busy, Failure, useWidth } from './parts';
 import { cssPixel, dark } from './theme';
+import { many, wordsOf } from './source';
 import { CallTip } from './tip';
 
 declare const WORKER_URL: string;
@@ -263,21 +264,22 @@ export function Chart(p: ChartProps) {
 	};
 
 	const busy = progress === null || !progress.complete;
+	const words = wordsOf([p.thread]);
 	return (
 		<div class="chart">
 			<Minimap thread={p.thread} start={p.start} end={p.end} from={p.from} to={p.to} selection={p.selection} onView={move} />
 			<div ref={box} class="canvasbox">
 				<canvas ref={canvas} width={width * dpr} height={(height + RULER) * dpr} tabIndex={0} role="img"
 					style={{ width: `${width}px`, height: `${height + RULER}px` }}
-					aria-label={`Calls of ${p.thread.name || p.thread.tid} over time, ${count(p.thread.slices)} in all. The table of visible calls below holds the same.`}
+					aria-label={`Calls of ${p.thread.name || p.thread.tid} over time, ${many(p.thread.slices, words)} in all. The table of visible calls below holds the same.`}
 					onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onDblClick={onDouble}
 					onPointerLeave={() => !drag.current && (asked.current++, point(null))} onKeyDown={onKey} />
-				{hit && !drag.current && <CallTip hit={hit.hit} about={hit.about} name={p.names[hit.hit.method] ?? ''} start={p.start} x={at[0]} y={at[1]} />}
+				{hit && !drag.current && <CallTip words={words} hit={hit.hit} about={hit.about} name={p.names[hit.hit.method] ?? ''} start={p.start} x={at[0]} y={at[1]} />}
 			</div>
 			{error && <Failure error={new Error(error)} retry={() => { fail(null); load(); }} />}
 			<div class="row under">
 				{busy && !error && <Busy what={progress ? `Loading calls, ${Math.round((100 * progress.loaded) / Math.max(1, progress.total))} %` : 'Loading calls'} />}
-				{!busy && <span class="quiet" data-ready="1">{count(progress.slices)} calls, {duration(p.to - p.from)} in view</span>}
+				{!busy && <span class="quiet" data-ready="1">{many(progress.slices, words)}, {duration(p.to - p.from)} in view</span>}
 				{p.selection && <span class="quiet">{duration(p.selection[1] - p.selection[0])} selected</span>}
 				<span class="grow" />
 				<button class="small" onClick={() => move(p.start, p.end)}>Whole thread</button>

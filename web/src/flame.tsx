@@ -9,6 +9,7 @@ import { Busy, Choice, Failure, Panel, useLoad, useWidth } from './parts';
 import { number, set, text } from './route';
 import { dark } from './theme';
 import { Tip } from './tip';
+import { many, type Words } from './source';
 
 const LISTED = 50;
 
@@ -20,23 +21,24 @@ interface Props {
 	matches: Uint8Array | null;
 	mappingTurn: number;
 	scope: preact.ComponentChild;
+	words: Words;
 }
 
-function numbers(f: Flame, node: number, counts: boolean): [string, string][] {
+function numbers(f: Flame, node: number, counts: boolean, w: Words): [string, string][] {
 	const show = (v: number) => (counts ? count(v) : duration(v));
 	return [
-		[counts ? 'calls with all below' : 'wall', show(f.value[node])],
-		[counts ? 'own calls' : 'self', show(f.self[node])],
-		['count', `${count(f.count[node])} ${f.count[node] === 1 ? 'call' : 'calls'}`],
+		[counts ? `${w.many} with all below` : 'wall', show(f.value[node])],
+		[counts ? `own ${w.many}` : 'self', show(f.self[node])],
+		['count', many(f.count[node], w)],
 		['share', `${percent(f.value[node] / (f.value[0] || 1))} of this graph`],
 	];
 }
 
-function FlameTip({ f, node, x, y, counts }: { f: Flame; node: number; x: number; y: number; counts: boolean }) {
+function FlameTip({ f, node, x, y, counts, words }: { f: Flame; node: number; x: number; y: number; counts: boolean; words: Words }) {
 	return (
 		<Tip x={x} y={y} name={f.other[node] ? `${count(f.other[node])} smaller` : f.names[f.name[node]]}>
 			{f.other[node] > 0 && node > 0 && <div>A click shows them.</div>}
-			<dl>{numbers(f, node, counts).map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
+			<dl>{numbers(f, node, counts, words).map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
 		</Tip>
 	);
 }
@@ -58,16 +60,16 @@ function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) 
 }
 
 /** The children of the root as a table: all that the canvas shows of them, and what it cannot. */
-function Children({ f, counts, open }: { f: Flame; counts: boolean; open: (node: number) => void }) {
+function Children({ f, counts, words, open }: { f: Flame; counts: boolean; words: Words; open: (node: number) => void }) {
 	const [max, more] = useState(LISTED);
 	const all = childrenOf(f);
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
 				<thead><tr><th scope="col">Directly below {labelOf(f, 0)}</th><th scope="col" class="num">{counts ? 'With all below' : 'Wall'}</th>
-					<th scope="col" class="num">{counts ? 'Own calls' : 'Self'}</th><th scope="col" class="num">Calls</th><th scope="col" class="num">Share</th></tr></thead>
+					<th scope="col" class="num">{counts ? `Own ${words.many}` : 'Self'}</th><th scope="col" class="num" title={words.hint}>{words.head}</th><th scope="col" class="num">Share</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
-					const [wall, self] = numbers(f, i, counts);
+					const [wall, self] = numbers(f, i, counts, words);
 					return (
 						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
 							{f.other[i] ? `${count(f.other[i])} smaller nodes` : <><span class="quiet">{splitName(f.names[f.name[i]])[0]}</span>{labelOf(f, i)}</>}</button></td>
@@ -100,8 +102,8 @@ function nodeOf(a: Answer, left: Place | null): number {
 	return childrenOf(a.f).find((i) => a.f.method[i] === left.path[left.path.length - 1]) ?? 0;
 }
 
-function Graph({ a, counts, matches, open, up, came }: {
-	a: Answer; counts: boolean; matches: Uint8Array | null; open: (node: number) => void; up: () => void; came: Place | null;
+function Graph({ a, counts, words, matches, open, up, came }: {
+	a: Answer; counts: boolean; words: Words; matches: Uint8Array | null; open: (node: number) => void; up: () => void; came: Place | null;
 }) {
 	const { f, boxes } = a;
 	const [box, width] = useWidth<HTMLDivElement>();
@@ -152,9 +154,9 @@ function Graph({ a, counts, matches, open, up, came }: {
 					point(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
 				}} />
 		</div>
-		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} counts={counts} />}
+		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} counts={counts} words={words} />}
 		<p class="keyed" role="status">{keyed >= 0 && <><span class="mono">{f.other[keyed] ? labelOf(f, keyed) : f.names[f.name[keyed]]}</span>{' '}
-			<span class="quiet">{numbers(f, keyed, counts).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
+			<span class="quiet">{numbers(f, keyed, counts, words).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
 	</>;
 }
 
@@ -186,7 +188,7 @@ export function FlamePanel(p: Props) {
 			{p.scope}
 			<Choice label="Direction" value={view} options={[['top_down', 'Top-down'], ['bottom_up', 'Bottom-up']]}
 				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null })} />
-			<Choice label="Metric" value={metric} options={[['wall', 'Wall'], ['count', 'Calls']]}
+			<Choice label="Metric" value={metric} options={[['wall', 'Wall'], ['count', p.words.head]]}
 				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null })} />
 		</>}>
 			<Crumbs at={at} names={p.names} go={go} />
@@ -198,7 +200,7 @@ export function FlamePanel(p: Props) {
 			<div ref={box} />
 			{a && !flame.error && <div class={flame.busy ? 'stale' : ''} data-flame={flame.busy ? undefined : '1'}>
 				{a.f.value[0] === 0 ? <p class="quiet">No call in this part.</p>
-					: <Graph a={a} counts={metric === 'count'} matches={p.matches} open={open} up={up} came={came.current} />}
+					: <Graph a={a} counts={metric === 'count'} words={p.words} matches={p.matches} open={open} up={up} came={came.current} />}
 			</div>}
 			{a && !flame.error && <div class="row under">
 				<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? `of ${view === 'bottom_up' ? 'at least ' : ''}${count(a.f.total_nodes)} ` : ''}nodes{a.f.partial ? ', not complete: the time for this query ran out' : ''}</span>
@@ -206,7 +208,7 @@ export function FlamePanel(p: Props) {
 				{thin && <button class="small" onClick={() => go(thin.place)}>Show the {count(thin.nodes)} too narrow to see</button>}
 				<button class="small" aria-expanded={listed} onClick={() => list(!listed)}>{listed ? 'Hide the table' : 'Children as a table'}</button>
 			</div>}
-			{a && !flame.error && listed && <Children key={JSON.stringify(a.at)} f={a.f} counts={metric === 'count'} open={open} />}
+			{a && !flame.error && listed && <Children key={JSON.stringify(a.at)} f={a.f} counts={metric === 'count'} words={p.words} open={open} />}
 		</Panel>
 	);
 }

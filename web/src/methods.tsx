@@ -4,6 +4,7 @@ import { api, type Method } from './api';
 import { count, duration, percent, splitName } from './format';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
+import type { Words } from './source';
 
 const COLUMNS: [string, string, (m: Method) => string][] = [
 	['count', 'Calls', (m) => count(m.count)],
@@ -17,7 +18,7 @@ const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
 
-function Sorted({ by, label }: { by: string; label: string }) {
+function Sorted({ by, label, hint }: { by: string; label: string; hint?: string }) {
 	const now = text('sort') || 'self_ns';
 	const usual = by === 'name' ? 'asc' : 'desc';
 	const order = now === by ? text('order') || usual : '';
@@ -27,7 +28,7 @@ function Sorted({ by, label }: { by: string; label: string }) {
 	};
 	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
 	return (
-		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+		<th scope="col" class={by === 'name' ? '' : 'num'} title={hint} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
 			<button class="plain" onClick={pick}>{by !== 'name' && arrow}{label}{by === 'name' && arrow}</button>
 		</th>
 	);
@@ -60,8 +61,8 @@ function Row({ m, columns, busy, most, onFind }: { m: Method; columns: typeof CO
 	);
 }
 
-export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: {
-	id: string; thread: string; range: [number, number] | null; mappingTurn: number; scope: preact.ComponentChild; onFind: (name: string) => void;
+export function MethodsPanel({ id, thread, range, mappingTurn, scope, words, onFind }: {
+	id: string; thread: string; range: [number, number] | null; mappingTurn: number; scope: preact.ComponentChild; words: Words; onFind: (name: string) => void;
 }) {
 	const sort = text('sort') || 'self_ns';
 	const order = text('order') || (sort === 'name' ? 'asc' : 'desc');
@@ -71,7 +72,7 @@ export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: 
 	const page = useLoad(JSON.stringify(params) + mappingTurn, (s) => api.methods(id, params, s));
 	const v = page.value;
 	const columns = v?.methods.some((m) => m.cpu_ns !== null) ? [...COLUMNS, ...CPU] : COLUMNS;
-	const tsv = () => ['method\tcalls\tself_ns\ttotal_ns\tlongest_ns\tcpu_ns',
+	const tsv = () => [`method\t${words.many.replace(/ /g, '_')}\tself_ns\ttotal_ns\tlongest_ns\tcpu_ns`,
 		...(v?.methods ?? []).map((m) => [m.name, m.count, m.self_ns, m.total_ns, m.max_ns, m.cpu_ns ?? ''].join('\t'))].join('\n');
 	return (
 		<Panel title="Methods" aside={<>{scope}<Filter />{v && v.methods.length > 0 && <Copy text={tsv()} label="Copy as TSV" />}</>}>
@@ -82,7 +83,7 @@ export function MethodsPanel({ id, thread, range, mappingTurn, scope, onFind }: 
 				<table class="methods">
 					<thead><tr>
 						<Sorted by="name" label="Method" />
-						{columns.map(([key, label]) => <Sorted key={key} by={key} label={label} />)}
+						{columns.map(([key, label]) => <Sorted key={key} by={key} label={key === 'count' ? words.head : label} hint={key === 'count' ? words.hint : undefined} />)}
 						<th scope="col" class="num">Self share</th>
 					</tr></thead>
 					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} columns={columns} busy={v.busy_ns} most={Math.max(1, ...v.methods.map((x) => x.self_ns))} onFind={onFind} />)}</tbody>

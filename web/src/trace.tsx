@@ -12,6 +12,7 @@ import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { Blocked, openInPerfetto } from './perfetto';
 import { Facts, NamesWarning, Repairs } from './report';
 import { flush, number, set, text } from './route';
+import { many, mark, wordsOf } from './source';
 import { Strip } from './strip';
 
 const POLL_MS = 1000;
@@ -33,11 +34,11 @@ function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick:
 				{shown.map((t) => (
 					<li key={t.thread_id}>
 						<button aria-pressed={t === chosen} onClick={() => pick(t)}>
-							<span class="name">{t.name || `thread ${t.tid}`}{t.is_main && <em>main</em>}</span>
+							<span class="name">{t.name || `thread ${t.tid}`}{t.is_main && <em>main</em>}{mark(t) && <em title={`${mark(t)}. ${wordsOf([t]).hint}`}>{t.source}</em>}</span>
 							<span class="quiet num">{t.tid}</span>
 							<Strip activity={t.activity} />
 							<span class="num">{duration(t.busy_ns)} busy</span>
-							<span class="quiet num">{count(t.slices)} calls</span>
+							<span class="quiet num">{many(t.slices, wordsOf([t]))}</span>
 						</button>
 					</li>))}
 			</ul>
@@ -70,7 +71,7 @@ function SearchBar({ names, matches, thread, calls, onStep }: {
 						if (e.key === 'Escape') set({ find: null });
 					}} /></label>
 			{find && <output>{!matches ? 'not an expression' : `${count(methods)} of ${count(names.length)} methods`
-				+ (methods > 0 && calls !== null ? `, ${calls === 0 ? 'no call' : `${count(calls)} ${calls === 1 ? 'call' : 'calls'}`} in ${thread.name || thread.tid}` : '')}</output>}
+				+ (methods > 0 && calls !== null ? `, ${calls === 0 ? `no ${wordsOf([thread]).one}` : many(calls, wordsOf([thread]))} in ${thread.name || thread.tid}` : '')}</output>}
 			{find && methods > 0 && calls !== 0 && <>
 				<button class="small" onClick={() => onStep(false)} aria-label="Previous call that matches">Previous</button>
 				<button class="small" onClick={() => onStep(true)} aria-label="Next call that matches">Next</button>
@@ -134,12 +135,13 @@ function Ready({ t }: { t: Trace }) {
 	const totals = useMemo(() => {
 		if (!thread) return null;
 		const chosen = everyone ? 'all' : String(thread.tid);
+		const words = wordsOf(everyone ? busy : [thread]);
 		const scope = busy.length > 1 && <Choice label="Threads" value={everyone ? 'all' : 'one'}
 			options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
 			onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
 		return <>
-			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} />
-			<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} onFind={(n) => set({ find: n })} />
+			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} words={words} />
+			<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} words={words} onFind={(n) => set({ find: n })} />
 		</>;
 	}, [t.id, thread, busy, everyone, selection, all, matches, turn]);
 
@@ -151,6 +153,7 @@ function Ready({ t }: { t: Trace }) {
 		{threadsPanel}
 		{search}
 		<Panel title={thread.name || `thread ${thread.tid}`} aside={<>
+			{mark(thread) && <em class="mark" title={wordsOf([thread]).hint}>{mark(thread)}</em>}
 			{selection && <button class="small" onClick={() => set({ a: null, b: null, root: null, skip: null })}>Clear the selection</button>}
 			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span></>}>
 			<Chart trace={t.id} thread={thread} start={start} end={end} from={from} to={Math.max(to, from + 1)} names={all} matches={matches}

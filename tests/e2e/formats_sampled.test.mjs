@@ -1,0 +1,101 @@
+/*
+ * Sampled stacks of every origin, pushed to a real server: threads say that they are samples, names
+ * are there or come with the build's mapping, notes and reports too.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { form } from './make.mjs';
+import { root, startServer } from './server.mjs';
+
+const golden = (format, name = 'realistic') => fs.readFileSync(path.join(root, 'tests/golden', format, name, 'input'));
+
+async function json(s, target) {
+	const answer = await s.get(target);
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+}
+
+async function look(s, trace) {
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const at = `/api/v1/traces/${trace.id}`;
+	return {
+		format: trace.summary.format,
+		threads: (await json(s, `${at}/threads`)).threads,
+		names: (await json(s, `${at}/methods?limit=1000&thread=all`)).methods.map((m) => m.name),
+		notes: (await json(s, `${at}/notes?limit=1000`)).notes,
+		repairs: trace.report.repairs.map((r) => r.name),
+	};
+}
+
+test('sampled stacks', async (t) => {
+	const s = await startServer(t);
+
+	await t.test('Profilo: samples, marks as calls on other threads, counters', async () => {
+		const v = await look(s, await s.trace(golden('profilo')));
+		assert.equal(v.format, 'profilo');
+		assert.deepEqual(Object.fromEntries(v.threads.map((x) => [x.name, x.source])),
+			{ main: 'samples', 'busy-thread': 'samples', RenderThread: 'calls' });
+		assert.ok(v.threads.find((x) => x.name === 'main').interval_ns > 0);
+		assert.ok(v.names.includes('com.example.shop.Cart.total'));
+		assert.ok(v.names.includes('frame 3'));
+		assert.ok(v.notes.some((n) => n.kind === 'section' && n.text === 'traversal'));
+		assert.ok(v.notes.some((n) => n.kind === 'counter' && n.text === 'allocations'));
+	});
+
+	await t.test('Sentry', async () => {
+		const v = await look(s, await s.trace(golden('sentry')));
+		assert.equal(v.format, 'sentry');
+		assert.deepEqual(v.threads.map((x) => [x.name, x.source]).sort(), [['http-nio-8080', 'samples'], ['main', 'samples']]);
+		assert.ok(v.names.includes('com.example.net.Socket.read'));
+		assert.deepEqual(v.repairs, []);
+	});
+
+	await t.test('Java stacks, and what a gap is', async () => {
+		const v = await look(s, await s.trace(golden('java_samples')));
+		assert.equal(v.format, 'java_samples');
+		assert.ok(v.threads.every((x) => x.source === 'samples' && x.interval_ns === 20e6));
+		assert.deepEqual(v.repairs, ['sample_gap']);
+	});
+
+	await t.test('Matrix: ids named by its mapping, that comes later', async () => {
+		const trace = await s.trace(golden('matrix', 'minimal'), { query: { build_id: 'm1' } });
+		let v = await look(s, trace);
+		assert.equal(v.format, 'matrix');
+		assert.equal(v.threads[0].source, 'samples');
+		assert.ok(v.names.includes('unknown:1048574'));
+		const map = '2,1,com.a.B run ()V\n3,257,com.a.B read\n5,1,com.a.C<init> x ()V\n' +
+			'1048574,1,android.os.Handler dispatchMessage (Landroid.os.Message;)V\n';
+		assert.equal((await s.put('/api/v1/builds/m1/methods', map)).status, 200);
+		v = await look(s, trace);
+		assert.ok(v.names.includes('android.os.Handler.dispatchMessage'));
+		assert.ok(v.names.includes('com.a.B.read'));
+		assert.ok(v.notes.some((n) => n.kind === 'merged' && n.value === 4));
+	});
+
+	await t.test('btrace 3.0 with its names in a part', async () => {
+		const { body, headers } = form(['trace', golden('btrace3')], ['names', golden('btrace3_names')]);
+		const v = await look(s, await s.trace(body, { headers }));
+		assert.equal(v.format, 'btrace3');
+		assert.ok(v.names.includes('com.example.shop.Cart.update'), v.names.join());
+		assert.ok(!v.names.some((n) => n.startsWith('unknown:')));
+		assert.ok(v.threads.every((x) => x.source === 'samples'));
+		assert.ok(v.threads.find((x) => x.name === 'com.example.shop' || x.is_main).is_main);
+		assert.ok(v.notes.some((n) => n.kind === 'wait' && n.dur_ns > 0));
+		assert.ok(v.notes.some((n) => n.kind === 'sample' && n.value > 0));
+	});
+
+	await t.test('refusals say what to do', async () => {
+		for (const [body, words] of [
+			['{"platform":"android","sampled_profile":"QUJD"}', /base64-decoded/],
+			['{"format":"java-stacks/7"}', /java-stacks\/1/],
+			['dt\nver|9\nprec|6\n\n', /version 9/],
+			[Buffer.concat([Buffer.from([4, 3, 2, 1, 0, 0, 0, 0, 9, 0, 0, 0]), Buffer.alloc(40)]), /versions 3 to 5/],
+		]) {
+			const answer = await s.post('/api/v1/traces', body);
+			assert.equal(answer.status, 415, answer.text);
+			assert.match(answer.json.error.message, words);
+		}
+	});
+});
