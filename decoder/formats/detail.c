@@ -27,7 +27,8 @@ static size_t escape(char *out, char c)
 	out[1] = c;
 	if (u >= 0x20)
 		return 2;
-	memcpy(out + 1, "u00", 3);
+	out[1] = 'u';
+	out[2] = out[3] = '0';
 	out[4] = hex[u >> 4];
 	out[5] = hex[u & 15];
 	return 6;

@@ -67,6 +67,8 @@ static void method_and_source(
 {
 	size_t open = tw_str_find_last(where, TW_STR("("));
 
+	if (where.len == 0)
+		return;
 	if (open == where.len || where.ptr[where.len - 1] != ')') {
 		tw_detail_str(&f->room, method_key, where);
 		return;

@@ -1,9 +1,12 @@
 /* ftrace.c - event lines to markers, states and counters. */
 #include "formats/ftrace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/detail.h"
+
+enum { CPU_NAME_BYTES = 64 };
 
 #define SECOND_NS ((int64_t)1000000000)
 
@@ -166,27 +169,18 @@ static enum tw_status tell_counter(struct tw_ftrace *f, const struct line_event 
 	        err);
 }
 
-static struct tw_str of_cpu(char *buf, uint64_t cpu, const char *what)
+static struct tw_str of_cpu(char buf[CPU_NAME_BYTES], uint64_t cpu, const char *what)
 {
-	char digits[20];
-	size_t n = sizeof digits;
-	size_t at = 0;
+	int n = snprintf(buf, CPU_NAME_BYTES, "cpu%llu %s", (unsigned long long)cpu, what);
 
-	do
-		digits[--n] = (char)('0' + cpu % 10);
-	while ((cpu /= 10) && n);
-	memcpy(buf, "cpu", 3);
-	memcpy(buf + 3, digits + n, sizeof digits - n);
-	at = 3 + sizeof digits - n;
-	memcpy(buf + at, what, strlen(what));
-	return (struct tw_str){buf, at + strlen(what)};
+	return (struct tw_str){buf, n > 0 ? (size_t)n : 0};
 }
 
 /* state=KHZ cpu_id=0 */
 static enum tw_status read_frequency(
         struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
 {
-	char name[64];
+	char name[CPU_NAME_BYTES];
 	struct tw_str rest = l->e.args;
 	struct tw_str state = tw_str_split(&rest, ' ');
 	uint64_t khz;
@@ -196,14 +190,14 @@ static enum tw_status read_frequency(
 	        !tw_str_u64(tw_str_from(state, 6), INT64_MAX, &khz) ||
 	        !word_number(l->e.args, TW_STR(" cpu_id="), &cpu))
 		return malformed(f, l->offset);
-	return tell_counter(f, l, of_cpu(name, cpu, " frequency (kHz)"), khz, err);
+	return tell_counter(f, l, of_cpu(name, cpu, "frequency (kHz)"), khz, err);
 }
 
 /* min=KHZ max=KHZ cpu_id=0, or min_freq= and max_freq= */
 static enum tw_status read_limits(
         struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
 {
-	char name[64];
+	char name[CPU_NAME_BYTES];
 	uint64_t cpu;
 	uint64_t khz;
 
@@ -211,7 +205,7 @@ static enum tw_status read_limits(
 	        (!word_number(l->e.args, TW_STR(" max="), &khz) &&
 	                !word_number(l->e.args, TW_STR(" max_freq="), &khz)))
 		return malformed(f, l->offset);
-	return tell_counter(f, l, of_cpu(name, cpu, " highest frequency (kHz)"), khz, err);
+	return tell_counter(f, l, of_cpu(name, cpu, "highest frequency (kHz)"), khz, err);
 }
 
 /* NAME state=V cpu_id=0 */

@@ -16,7 +16,9 @@ static bool is_digit(char c)
 
 static char now(const struct cursor *c)
 {
-	return c->p < c->end ? *c->p : '\0';
+	if (c->p < c->end)
+		return *c->p;
+	return '\0';
 }
 
 static bool skip(struct cursor *c, char what)

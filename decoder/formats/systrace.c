@@ -61,8 +61,10 @@ static bool has(struct tw_str s, const char *what)
 /* In letters of either size; `what` is in small ones. */
 static bool begins(struct tw_str s, struct tw_str what)
 {
+	if (s.len < what.len)
+		return false;
 	for (size_t i = 0; i < what.len; i++) {
-		char c = i < s.len ? s.ptr[i] : '\0';
+		char c = s.ptr[i];
 
 		if (c >= 'A' && c <= 'Z')
 			c = (char)(c - 'A' + 'a');
