@@ -168,6 +168,12 @@ static enum tw_status pass(struct walk *w, enum role turn, struct tw_err *err)
 	return st;
 }
 
+static bool is_side(const struct tw_format *f)
+{
+	return tw_format_fits(f, "atrace") || tw_format_fits(f, "anr") ||
+	       tw_format_fits(f, "system");
+}
+
 /* How well a file does as the trace that the others go beside. */
 static int rank(const struct file *f)
 {
@@ -175,7 +181,7 @@ static int rank(const struct file *f)
 	        strcmp(f->format->name, "bundle") == 0)
 		return 0;
 	/* what may stand beside a trace is one only where there is no other */
-	return tw_format_fits(f->format, "atrace") || tw_format_fits(f->format, "anr") ? 1 : 2;
+	return is_side(f->format) ? 1 : 2;
 }
 
 static struct file *choose(struct walk *w)
@@ -198,8 +204,7 @@ static enum role role_of(const struct file *f)
 		return ROLE_NONE;
 	if (tw_format_fits(f->format, "threads") || tw_format_fits(f->format, "binder"))
 		return ROLE_NAMES;
-	return tw_format_fits(f->format, "atrace") || tw_format_fits(f->format, "anr") ? ROLE_SIDE
-	                                                                               : ROLE_NONE;
+	return is_side(f->format) ? ROLE_SIDE : ROLE_NONE;
 }
 
 static void give_roles(struct walk *w, struct file *trace)

@@ -34,7 +34,7 @@ struct part {
 	char sha256[TW_SHA256_HEX];
 };
 
-enum { PART_TRACE, N_PARTS = 6 };
+enum { PART_TRACE, N_PARTS = 7 };
 
 /* What a form may hold beside meta. */
 static const struct {
@@ -50,6 +50,7 @@ static const struct {
         {"binder", NULL, true},
         {"names", NULL, true},
         {"anr", NULL, true},
+        {"system", NULL, true},
 };
 
 struct upload {
@@ -162,7 +163,8 @@ static enum tw_status form_part(void *arg, const char *name, struct tw_err *err)
 		if (strcmp(name, part_kinds[i].name) == 0)
 			return part_begin(u, i, err);
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "part %s is not known; there are meta, trace, threads, atrace, binder and names",
+	        "part %s is not known; there are meta, trace, threads, atrace, binder, names, anr "
+	        "and system",
 	        name);
 }
 

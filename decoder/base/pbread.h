@@ -1,0 +1,63 @@
+/*
+ * pbread.h - a reader of protobuf's wire format.
+ *
+ * One pass over the fields of a message that lies whole in memory.  Nothing is
+ * copied or kept: a field is a number or a view of its bytes, and a message
+ * inside it gets a reader of its own.  A message that is damaged gives the
+ * fields before the damage; tw_pb_bad tells it.  Field numbers repeat or are
+ * missing as the writer pleased.
+ * Thread: one at a time.
+ */
+#ifndef TW_PBREAD_H
+#define TW_PBREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum tw_pb_type { TW_PB_VARINT = 0, TW_PB_FIXED64 = 1, TW_PB_BYTES = 2, TW_PB_FIXED32 = 5 };
+
+struct tw_pb {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+struct tw_pb_field {
+	uint32_t number;
+	enum tw_pb_type type;
+	uint64_t value; /* VARINT, FIXED64, FIXED32; 0 for BYTES */
+	const uint8_t *bytes;
+	size_t len; /* BYTES; 0 for the others */
+};
+
+static inline struct tw_pb tw_pb_of(const uint8_t *p, size_t n)
+{
+	return (struct tw_pb){p, n ? p + n : p, false};
+}
+
+/* The message, or the packed numbers, in a field; nothing when it holds no bytes. */
+static inline struct tw_pb tw_pb_in(const struct tw_pb_field *f)
+{
+	return tw_pb_of(f->bytes, f->len);
+}
+
+static inline struct tw_str tw_pb_str(const struct tw_pb_field *f)
+{
+	return (struct tw_str){(const char *)f->bytes, f->len};
+}
+
+/* The next field; false at the end or at damage, also when asked again. */
+bool tw_pb_next(struct tw_pb *r, struct tw_pb_field *ret);
+/* The next of packed varints; false at the end or at damage. */
+bool tw_pb_number(struct tw_pb *r, uint64_t *ret);
+/* Are all fields of this message whole?  Does not look into them. */
+bool tw_pb_whole(const uint8_t *p, size_t n);
+
+static inline bool tw_pb_bad(const struct tw_pb *r)
+{
+	return r->bad;
+}
+
+#endif

@@ -1,0 +1,569 @@
+/*
+ * perfetto.c - Perfetto's traces: those of the device, of Android's ProfilingManager, of ours.
+ *
+ * Packets (perfetto_packets.h) each belong to a sequence, which has names by number, defaults and
+ * clocks of its own until it clears its state.  Read are clock snapshots, processes and threads,
+ * the kernel's scheduler events and marks (perfetto_ftrace.h), track events (perfetto_tracks.h)
+ * and stack samples (perfetto_stacks.h), in packets that are compressed too.  Fields and packets
+ * that are not known here are skipped: a newer recorder writes more.
+ *
+ * A packet that is damaged costs itself.  After one that the recorder had to drop, the sequence's
+ * packets that need what it told are left out until it clears its state.
+ */
+#include "base/unzip.h"
+#include "formats/format.h"
+#include "formats/perfetto_event.h"
+#include "formats/perfetto_ftrace.h"
+#include "formats/perfetto_packets.h"
+#include "formats/perfetto_sequences.h"
+#include "formats/perfetto_stacks.h"
+
+enum { STATE_CLEARED = 1, NEEDS_STATE = 2, UNPACK_BYTES = 4 << 20 };
+
+struct perfetto {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_limits limits;
+	struct tw_perfetto_packets packets, inner;
+	uint64_t inner_offset; /* of the compressed packet */
+	uint64_t unpacked;
+	bool inside;
+	struct tw_perfetto_clocks clocks;
+	struct tw_perfetto_intern texts;
+	struct tw_marks marks;
+	struct tw_perfetto_tracks tracks;
+	struct tw_perfetto_ftrace ftrace;
+	struct tw_perfetto_stacks stacks;
+	struct tw_perfetto_sequences sequences;
+	uint64_t n_packets;
+};
+
+struct packet {
+	uint64_t offset, time;
+	uint32_t clock, sequence, flags;
+	bool has_time, dropped, first;
+	uint64_t machine;
+	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+};
+
+static void repair(struct perfetto *s, enum tw_repair what, uint64_t offset)
+{
+	s->sink->ops->repair(s->sink, what, offset, 1);
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a Perfetto trace");
+}
+
+static int probe(const uint8_t *head, size_t len)
+{
+	return tw_perfetto_packets_begin(head, len) ? 85 : 0;
+}
+
+/* --- packets --- */
+
+static bool is_payload(uint32_t field)
+{
+	switch (field) {
+	case 1:   /* ftrace_events */
+	case 2:   /* process_tree */
+	case 11:  /* track_event */
+	case 43:  /* process_descriptor */
+	case 44:  /* thread_descriptor */
+	case 50:  /* compressed_packets */
+	case 54:  /* streaming_profile_packet */
+	case 60:  /* track_descriptor */
+	case 66:  /* perf_sample */
+	case 133: /* zstd_compressed_packets */
+	case 135: /* stack_sample */
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_number(struct packet *p, const struct tw_pb_field *f)
+{
+	switch (f->number) {
+	case 8:
+		p->time = f->value;
+		p->has_time = true;
+		break;
+	case 10:
+		p->sequence = (uint32_t)f->value;
+		break;
+	case 13:
+		p->flags |= (uint32_t)f->value;
+		break;
+	case 41:
+		p->flags |= f->value ? STATE_CLEARED : 0;
+		break;
+	case 42:
+		p->dropped = f->value != 0;
+		break;
+	case 58:
+		p->clock = (uint32_t)f->value;
+		break;
+	case 87:
+		p->first = f->value != 0;
+		break;
+	case 98:
+		p->machine = f->value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* False: damaged. */
+static bool read_packet(struct tw_pb message, struct packet *p)
+{
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f)) {
+		if (f.type != TW_PB_BYTES)
+			read_number(p, &f);
+		else if (f.number == 59)
+			p->defaults = f;
+		else if (f.number == 12)
+			p->interned = f;
+		else if (f.number == 6)
+			p->snapshot = f;
+		else if (is_payload(f.number))
+			p->payload = f;
+	}
+	return !tw_pb_bad(&message);
+}
+
+static void read_defaults(struct perfetto *s, struct tw_perfetto_sequence *q, struct tw_pb message)
+{
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f)) {
+		struct tw_pb event = tw_pb_in(&f);
+		struct tw_pb_field g;
+
+		if (f.number == 58)
+			q->clock = (uint32_t)f.value;
+		else if (f.number == 12 && f.type == TW_PB_BYTES)
+			tw_perfetto_stacks_defaults(&s->stacks, tw_pb_in(&f));
+		while (f.number == 11 && tw_pb_next(&event, &g))
+			if (g.number == 11) {
+				q->track = g.value;
+				q->has_track = true;
+			}
+	}
+}
+
+/* What the packet says of its sequence, before anything else of it counts. */
+static enum tw_status turn_sequence(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (p->dropped && q->seen && !p->first)
+		repair(s, TW_REPAIR_packet_dropped, p->offset);
+	if (p->flags & STATE_CLEARED) {
+		q->scope.generation++;
+		q->lost = false;
+		q->clock = 0;
+		q->has_track = false;
+	} else if (p->dropped && q->seen) {
+		q->lost = true;
+	}
+	q->seen = true;
+	if (p->defaults.number)
+		read_defaults(s, q, tw_pb_in(&p->defaults));
+	if (p->interned.number && !q->lost)
+		st = tw_perfetto_stacks_intern(
+		        &s->stacks, tw_pb_in(&p->interned), q->scope, p->offset, err);
+	if (st == TW_OK && p->snapshot.number)
+		st = tw_perfetto_clocks_snapshot(
+		        &s->clocks, tw_pb_in(&p->snapshot), q->id ? q->own : NULL, err);
+	return st;
+}
+
+/* --- times --- */
+
+static bool to_event_time(
+        struct perfetto *s, uint32_t clock, int64_t reading_ns, uint64_t offset, int64_t *ret_ns)
+{
+	if (!tw_perfetto_clocks_convert(&s->clocks, clock, reading_ns, ret_ns)) {
+		repair(s, TW_REPAIR_clock_unknown, offset);
+		return false;
+	}
+	if (s->clocks.trace_clock == 0)
+		s->clocks.trace_clock = clock;
+	*ret_ns = tw_perfetto_clocks_event(&s->clocks, *ret_ns, offset);
+	return true;
+}
+
+/* Differences add up over all packets of the sequence, read or not. */
+static bool time_of(
+        struct perfetto *s, struct tw_perfetto_sequence *q, const struct packet *p, int64_t *ret_ns)
+{
+	uint32_t clock = p->clock ? p->clock : q->clock;
+
+	if (!p->has_time)
+		return false;
+	if (clock == 0)
+		clock = s->clocks.trace_clock ? s->clocks.trace_clock : TW_PERFETTO_BOOTTIME;
+	if (clock < 64 || clock > 127)
+		return p->time <= INT64_MAX &&
+		       to_event_time(s, clock, (int64_t)p->time, p->offset, ret_ns);
+	if (!tw_perfetto_clocks_own(q->own, clock, p->time, ret_ns)) {
+		repair(s, TW_REPAIR_clock_unknown, p->offset);
+		return false;
+	}
+	*ret_ns = tw_perfetto_clocks_event(&s->clocks, *ret_ns, p->offset);
+	return true;
+}
+
+/* --- track events --- */
+
+/* Sequences of old have times of their own, in microseconds of MONOTONIC. */
+static bool event_time(struct perfetto *s, struct tw_perfetto_sequence *q, const struct packet *p,
+        const struct tw_perfetto_track_event *e, bool has_time, int64_t *ret_ns)
+{
+	int64_t us = e->absolute_us;
+
+	if (has_time)
+		return true;
+	if (p->has_time || !q->tid || (!e->has_delta && !e->has_absolute))
+		return false;
+	if (e->has_delta) {
+		if (__builtin_add_overflow(q->now_us, e->delta_us, &us))
+			return false;
+		q->now_us = us;
+	}
+	return !__builtin_mul_overflow(us, (int64_t)1000, &us) &&
+	       to_event_time(s, TW_PERFETTO_MONOTONIC, us, p->offset, ret_ns);
+}
+
+static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_track_event *e, uint64_t offset, uint32_t *ret, struct tw_err *err)
+{
+	uint64_t known;
+
+	*ret = 0;
+	if (e->name.len)
+		return tw_perfetto_intern_text(&s->texts, e->name, offset, ret) ? TW_OK
+		                                                                : no_memory(err);
+	if (e->name_iid == 0)
+		return TW_OK;
+	if (tw_perfetto_intern_get(
+	            &s->texts, q->scope, TW_PERFETTO_EVENT_NAME, e->name_iid, &known)) {
+		*ret = (uint32_t)known;
+		return TW_OK;
+	}
+	repair(s, TW_REPAIR_method_unnamed, offset);
+	return tw_perfetto_intern_text(&s->texts, TW_STR("[unknown]"), offset, ret)
+	               ? TW_OK
+	               : no_memory(err);
+}
+
+static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_track_event *e, uint64_t offset, struct tw_perfetto_track **ret,
+        struct tw_err *err)
+{
+	uint64_t uuid = e->has_track ? e->track : q->track;
+	bool of_thread = !e->has_track && !q->has_track && q->tid;
+
+	if (!e->has_track && !q->has_track)
+		uuid = of_thread ? (uint64_t)q->pid << 32 | q->tid : 0;
+	return tw_perfetto_tracks_get(&s->tracks, uuid, of_thread, offset, ret, err);
+}
+
+static int64_t span_ns(int64_t us)
+{
+	return us >= 0 && us < INT64_MAX / 8000 ? us * 1000 : 0;
+}
+
+static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k,
+        const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
+        struct tw_err *err)
+{
+	switch (e->type) {
+	case TW_PERFETTO_BEGIN:
+		return tw_perfetto_tracks_begin(&s->tracks, k, ev, err);
+	case TW_PERFETTO_END:
+		return tw_perfetto_tracks_end(&s->tracks, k, ev, err);
+	case TW_PERFETTO_INSTANT:
+		return tw_perfetto_tracks_instant(&s->tracks, k, ev, err);
+	case TW_PERFETTO_COUNTER:
+		return tw_perfetto_tracks_count(&s->tracks, k, ev, e->value, err);
+	case TW_PERFETTO_SPAN:
+		return tw_perfetto_tracks_span(&s->tracks, k, ev, span_ns(e->dur_us), err);
+	case TW_PERFETTO_OTHER:
+		break;
+	}
+	return TW_OK;
+}
+
+static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+{
+	const struct tw_perfetto_track_event e = tw_perfetto_event_read(tw_pb_in(&p->payload));
+	struct tw_perfetto_event ev = {.offset = p->offset};
+	struct tw_perfetto_track *k;
+	enum tw_status st;
+
+	if (!event_time(s, q, p, &e, has_time, &ts_ns)) {
+		if (!p->has_time)
+			repair(s, TW_REPAIR_record_malformed, p->offset);
+		return TW_OK;
+	}
+	ev.ts_ns = ts_ns;
+	st = name_of(s, q, &e, p->offset, &ev.name, err);
+	if (st == TW_OK)
+		st = track_of(s, q, &e, p->offset, &k, err);
+	if (st != TW_OK || !k)
+		return st;
+	return tell_event(s, k, &e, &ev, err);
+}
+
+/* --- other packets --- */
+
+static enum tw_status take_thread(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, struct tw_err *err)
+{
+	struct tw_pb message = tw_pb_in(&p->payload);
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 6)
+			q->now_us = (int64_t)f.value;
+	return tw_perfetto_tracks_thread(
+	        &s->tracks, tw_pb_in(&p->payload), p->offset, &q->pid, &q->tid, err);
+}
+
+/* StreamingProfilePacket: stacks of the sequence's thread, and the times between them. */
+static enum tw_status take_profile(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, struct tw_err *err)
+{
+	struct tw_pb stacks = tw_pb_in(&p->payload);
+	struct tw_pb deltas = tw_pb_in(&p->payload);
+	struct tw_perfetto_when when = {.scope = q->scope, .offset = p->offset};
+	struct tw_pb_field f;
+	struct tw_pb_field d;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_pb_next(&stacks, &f)) {
+		int64_t ns;
+
+		if (f.number != 1)
+			continue;
+		d.number = 0;
+		while (d.number != 2 && tw_pb_next(&deltas, &d))
+			;
+		if (d.number != 2 || __builtin_add_overflow(q->now_us, (int64_t)d.value, &ns)) {
+			repair(s, TW_REPAIR_record_malformed, p->offset);
+			break;
+		}
+		q->now_us = ns;
+		if (__builtin_mul_overflow(ns, (int64_t)1000, &ns) ||
+		        !to_event_time(s, TW_PERFETTO_MONOTONIC, ns, p->offset, &when.ts_ns))
+			continue;
+		st = tw_perfetto_stacks_add(&s->stacks, q->pid, q->tid, f.value, &when, err);
+	}
+	return st;
+}
+
+static enum tw_status push_inner(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct perfetto *s = arg;
+
+	return tw_perfetto_packets_push(&s->inner, p, n, err);
+}
+
+static enum tw_status unpack(struct perfetto *s, const struct packet *p, struct tw_err *err)
+{
+	struct tw_limits limits = s->limits;
+	struct tw_arena *a = tw_arena_new(UNPACK_BYTES);
+	struct tw_unzip *z = NULL;
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	enum tw_status st;
+
+	limits.max_decoded_bytes -= s->unpacked;
+	if (a)
+		z = tw_unzip_new(a, &limits, push_inner, s);
+	s->inner_offset = p->offset;
+	s->inside = true;
+	st = z ? tw_unzip_push(z, p->payload.bytes, p->payload.len, err) : no_memory(err);
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &end, err);
+	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
+		repair(s, TW_REPAIR_record_malformed, p->offset);
+	if (st == TW_OK)
+		st = tw_perfetto_packets_finish(&s->inner, err);
+	if (z)
+		s->unpacked += tw_unzip_bytes(z);
+	s->inside = false;
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	return st;
+}
+
+/* A time that the payload needs and that cannot be told has been counted. */
+static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+{
+	const struct tw_perfetto_when when = {q->scope, ts_ns, p->offset};
+	struct tw_pb message = tw_pb_in(&p->payload);
+
+	switch (p->payload.number) {
+	case 11:
+		return take_track_event(s, q, p, has_time, ts_ns, err);
+	case 54:
+		return take_profile(s, q, p, err);
+	case 66:
+		return has_time ? tw_perfetto_stacks_perf(&s->stacks, message, &when, err) : TW_OK;
+	case 135:
+		return has_time ? tw_perfetto_stacks_sample(&s->stacks, message, &when, err)
+		                : TW_OK;
+	default:
+		return TW_OK;
+	}
+}
+
+static enum tw_status take_payload(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+{
+	struct tw_pb message = tw_pb_in(&p->payload);
+	uint32_t pid;
+
+	switch (p->payload.number) {
+	case 1:
+		return tw_perfetto_ftrace_bundle(&s->ftrace, message, p->offset, err);
+	case 2:
+		return tw_perfetto_tracks_tree(&s->tracks, message, p->offset, err);
+	case 43:
+		return tw_perfetto_tracks_process(&s->tracks, message, p->offset, &pid, err);
+	case 44:
+		return take_thread(s, q, p, err);
+	case 60:
+		return tw_perfetto_tracks_describe(&s->tracks, message, p->offset, err);
+	case 50:
+	case 133:
+		if (s->inside) {
+			repair(s, TW_REPAIR_record_malformed, p->offset);
+			return TW_OK;
+		}
+		return unpack(s, p, err);
+	default:
+		return take_timed(s, q, p, has_time, ts_ns, err);
+	}
+}
+
+static enum tw_status take_packet(struct perfetto *s, const struct packet *p, struct tw_err *err)
+{
+	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&s->sequences, p->sequence);
+	int64_t ts_ns = 0;
+	bool has_time;
+	enum tw_status st;
+
+	if (!q)
+		return no_memory(err);
+	st = turn_sequence(s, q, p, err);
+	if (st != TW_OK)
+		return st;
+	if (q->lost && p->flags & NEEDS_STATE) {
+		repair(s, TW_REPAIR_state_lost, p->offset);
+		return TW_OK;
+	}
+	if (p->snapshot.number || (!p->payload.number && p->clock == 0 && q->clock == 0))
+		return p->payload.number ? take_payload(s, q, p, false, 0, err) : TW_OK;
+	has_time = time_of(s, q, p, &ts_ns);
+	if (!s->clocks.told && s->clocks.have_zero)
+		tw_perfetto_clocks_tell(&s->clocks, 0);
+	return take_payload(s, q, p, has_time, ts_ns, err);
+}
+
+static enum tw_status each_packet(
+        void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err)
+{
+	struct perfetto *s = arg;
+	struct packet p = {.offset = piece->offset};
+
+	if (!read_packet(tw_pb_of(piece->p, piece->n), &p)) {
+		repair(s, TW_REPAIR_record_malformed, piece->offset);
+		*ret_damaged = true;
+		return TW_OK;
+	}
+	s->n_packets++;
+	if (p.machine) {
+		repair(s, TW_REPAIR_other_machine, piece->offset);
+		return TW_OK;
+	}
+	return take_packet(s, &p, err);
+}
+
+/* --- the format --- */
+
+static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
+        struct tw_sink *sink, struct tw_err *err)
+{
+	struct perfetto *s = state;
+
+	s->sink = sink;
+	s->arena = a;
+	s->limits = *limits;
+	tw_perfetto_packets_init(&s->packets, a, sink, each_packet, s);
+	tw_perfetto_packets_init(&s->inner, a, sink, each_packet, s);
+	s->inner.inside = &s->inner_offset;
+	s->clocks = (struct tw_perfetto_clocks){.arena = a, .sink = sink};
+	s->sequences.arena = a;
+	tw_perfetto_intern_init(&s->texts, a, limits, sink);
+	if (!tw_marks_init(&s->marks, a, limits, sink))
+		return no_memory(err);
+	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
+	s->ftrace = (struct tw_perfetto_ftrace){.arena = a,
+	        .marks = &s->marks,
+	        .texts = &s->texts,
+	        .clocks = &s->clocks,
+	        .tracks = &s->tracks};
+	s->stacks = (struct tw_perfetto_stacks){
+	        .sink = sink, .marks = &s->marks, .texts = &s->texts, .tracks = &s->tracks};
+	s->stacks.samples = tw_samples_new(a, limits, sink);
+	return s->stacks.samples ? TW_OK : no_memory(err);
+}
+
+static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct perfetto *s = state;
+
+	return tw_perfetto_packets_push(&s->packets, p, n, err);
+}
+
+static enum tw_status finish(void *state, bool cut, struct tw_err *err)
+{
+	struct perfetto *s = state;
+	enum tw_status st = tw_perfetto_packets_finish(&s->packets, err);
+
+	(void)cut;
+	if (st != TW_OK)
+		return st;
+	if (s->n_packets == 0)
+		return tw_fail(
+		        err, TW_CORRUPT, 0, "not one readable packet in this Perfetto trace");
+	if (s->clocks.have_zero)
+		tw_perfetto_clocks_tell(&s->clocks, s->tracks.many_pids ? 0 : s->tracks.pid);
+	st = tw_perfetto_ftrace_finish(&s->ftrace, err);
+	if (st == TW_OK)
+		st = tw_perfetto_tracks_finish(&s->tracks, err);
+	if (st == TW_OK)
+		st = tw_marks_finish(&s->marks, err);
+	return st == TW_OK ? tw_samples_tell(s->stacks.samples, s->stacks.interval_ns, err) : st;
+}
+
+const struct tw_format tw_format_perfetto = {
+        .name = "perfetto",
+        .title = "Perfetto trace",
+        .part = "trace system",
+        .probe = probe,
+        .state_size = sizeof(struct perfetto),
+        .start = start,
+        .push = push,
+        .finish = finish,
+};

@@ -1,0 +1,68 @@
+/*
+ * perfetto_clocks.h - many clocks to one: the times of a Perfetto trace.
+ *
+ * Snapshots tell what several clocks said at one moment.  All times are put on
+ * the trace's clock (BOOTTIME where there is one) by the latest snapshot before
+ * them, and counted from a zero a minute before the first reading, as packets of
+ * several buffers are not in the order of time.  Clocks 64 to 127 belong to a
+ * sequence and may be told as differences.
+ */
+#ifndef TW_PERFETTO_CLOCKS_H
+#define TW_PERFETTO_CLOCKS_H
+
+#include "base/arena.h"
+#include "base/pbread.h"
+#include "formats/sink.h"
+
+enum {
+	TW_PERFETTO_REALTIME = 1,
+	TW_PERFETTO_MONOTONIC = 3,
+	TW_PERFETTO_MONOTONIC_RAW = 5,
+	TW_PERFETTO_BOOTTIME = 6,
+	TW_PERFETTO_CLOCKS_MAX = 32,
+	TW_PERFETTO_OWN_CLOCKS = 4
+};
+
+struct tw_perfetto_pair { /* what two clocks said at one moment */
+	int64_t from_ns, to_ns;
+};
+
+struct tw_perfetto_clock {
+	uint32_t id;
+	struct tw_perfetto_pair *pairs; /* by rising from_ns; to the trace's clock */
+	uint32_t n, cap, last;
+};
+
+struct tw_perfetto_own_clock { /* of a sequence; id 0: none */
+	uint32_t id;
+	bool incremental;
+	uint64_t unit_ns;
+	int64_t now, base; /* in its units: the last told; at the snapshot */
+	int64_t base_ns;   /* on the trace's clock */
+};
+
+struct tw_perfetto_clocks {
+	struct tw_arena *arena;
+	struct tw_sink *sink;
+	uint32_t trace_clock; /* 0: not known yet */
+	struct tw_perfetto_clock clocks[TW_PERFETTO_CLOCKS_MAX];
+	uint32_t n_clocks;
+	bool have_zero, told;
+	int64_t zero_ns, first_ns; /* on the trace's clock */
+};
+
+/* A ClockSnapshot; own: of the packet's sequence, NULL without one. */
+enum tw_status tw_perfetto_clocks_snapshot(struct tw_perfetto_clocks *c, struct tw_pb message,
+        struct tw_perfetto_own_clock *own, struct tw_err *err) TW_MUST_USE;
+/* A reading to a time of the trace's clock.  False: nothing relates the two. */
+bool tw_perfetto_clocks_convert(
+        const struct tw_perfetto_clocks *c, uint32_t id, int64_t reading_ns, int64_t *ret_ns);
+/* A packet's reading of one of its sequence's clocks, which it moves on. */
+bool tw_perfetto_clocks_own(
+        struct tw_perfetto_own_clock *own, uint32_t id, uint64_t reading, int64_t *ret_ns);
+/* A time of the trace's clock to a time of events; the first makes the zero. */
+int64_t tw_perfetto_clocks_event(struct tw_perfetto_clocks *c, int64_t trace_ns, uint64_t offset);
+/* Tells the sink what zero is, as far as it is known by now. */
+void tw_perfetto_clocks_tell(struct tw_perfetto_clocks *c, uint32_t pid);
+
+#endif

@@ -1,0 +1,491 @@
+#include "formats/perfetto_ftrace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_EVENTS = 4 << 20, FIRST_EVENTS = 1024, CLONE_THREAD = 0x10000 };
+
+enum kind { PRINT, SWITCH, WAKE, BLOCKED, CREATED };
+
+struct tw_perfetto_ftrace_event {
+	int64_t ts_ns;
+	uint64_t offset;
+	uint32_t order; /* of arrival */
+	uint32_t tid;   /* who wrote it; SWITCH: who leaves the CPU, UINT32_MAX unknown */
+	uint32_t other; /* SWITCH: who comes; WAKE: who is woken; CREATED: the new thread */
+	uint32_t text;  /* PRINT: the mark; else the name of `other` */
+	uint16_t cpu;
+	uint8_t kind;
+	char state; /* SWITCH: the kernel's letter; BLOCKED: 1 when it waits for a disk;
+	             * CREATED: 1 for a thread of the same process */
+};
+
+#define UNKNOWN_TID UINT32_MAX
+
+struct bundle {
+	uint32_t cpu;
+	uint32_t clock; /* a Perfetto clock id; 0: none that is known */
+	int64_t shift_ns;
+	uint64_t offset;
+	bool lost;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the kernel's events");
+}
+
+static void repair(struct tw_perfetto_ftrace *t, enum tw_repair what, uint64_t offset)
+{
+	t->marks->sink->ops->repair(t->marks->sink, what, offset, 1);
+}
+
+static uint32_t thread_id(uint64_t value)
+{
+	return value < UNKNOWN_TID ? (uint32_t)value : UNKNOWN_TID;
+}
+
+/* --- keeping --- */
+
+static bool widen(struct tw_perfetto_ftrace *t)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : FIRST_EVENTS;
+	struct tw_perfetto_ftrace_event *list = tw_arena_alloc(t->arena, cap, sizeof *list);
+
+	if (!list)
+		return false;
+	if (t->n)
+		memcpy(list, t->list, t->n * sizeof *list);
+	t->list = list;
+	t->cap = cap;
+	return true;
+}
+
+/* ts_ns of ev is as the bundle's clock told it. */
+static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
+        const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
+{
+	int64_t ns;
+
+	if (__builtin_add_overflow(ev->ts_ns, b->shift_ns, &ns) ||
+	        !tw_perfetto_clocks_convert(t->clocks, b->clock, ns, &ns)) {
+		repair(t, TW_REPAIR_clock_unknown, b->offset);
+		return TW_OK;
+	}
+	if (t->n == MAX_EVENTS) {
+		repair(t, TW_REPAIR_note_limit, b->offset);
+		return TW_OK;
+	}
+	if (t->n == t->cap && !widen(t))
+		return no_memory(err);
+	t->list[t->n] = *ev;
+	t->list[t->n].ts_ns = tw_perfetto_clocks_event(t->clocks, ns, b->offset);
+	t->list[t->n].offset = b->offset;
+	t->list[t->n].cpu = (uint16_t)b->cpu;
+	t->list[t->n].order = t->n;
+	t->n++;
+	return TW_OK;
+}
+
+/* --- events --- */
+
+/* The bit that the kernel sets for a state that a thread was switched away in. */
+static char state_letter(uint64_t bits)
+{
+	static const char letters[] = "SDTtXZPI";
+
+	for (unsigned i = 0; letters[i]; i++)
+		if (bits >> i & 1)
+			return letters[i];
+	return 'R';
+}
+
+struct fields { /* the small numbers and one text of an event, by field number */
+	uint64_t number[8];
+	struct tw_str text[8];
+};
+
+static struct fields read_fields(struct tw_pb message)
+{
+	struct fields all = {0};
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f)) {
+		if (f.number >= 8)
+			continue;
+		if (f.type == TW_PB_BYTES)
+			all.text[f.number] = tw_pb_str(&f);
+		else
+			all.number[f.number] = f.value;
+	}
+	return all;
+}
+
+/* Marks of applications end in a line feed. */
+static struct tw_str mark_text(struct tw_str s)
+{
+	while (s.len && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\0'))
+		s.len--;
+	return s;
+}
+
+/* Fills *ev from the message of field `number`; false: an event that is left out. */
+static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto_ftrace_event *ev,
+        struct tw_str *ret_text)
+{
+	struct fields f = read_fields(message);
+
+	switch (number) {
+	case 3:
+		ev->kind = PRINT;
+		*ret_text = mark_text(f.text[2]);
+		return ret_text->len > 0;
+	case 4:
+		ev->kind = SWITCH;
+		ev->tid = thread_id(f.number[2]);
+		ev->state = state_letter(f.number[4]);
+		ev->other = thread_id(f.number[6]);
+		*ret_text = f.text[5];
+		return true;
+	case 17:
+	case 20:
+	case 114:
+		ev->kind = WAKE;
+		ev->other = thread_id(f.number[2]);
+		*ret_text = f.text[1];
+		return true;
+	case 18:
+		ev->kind = BLOCKED;
+		ev->other = thread_id(f.number[1]);
+		ev->state = f.number[3] != 0;
+		return true;
+	case 235:
+		ev->kind = CREATED;
+		ev->other = thread_id(f.number[1]);
+		ev->state = (f.number[3] & CLONE_THREAD) != 0;
+		*ret_text = f.text[2];
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_told(uint32_t number)
+{
+	return number == 3 || number == 4 || number == 17 || number == 18 || number == 20 ||
+	       number == 114 || number == 235;
+}
+
+static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bundle *b,
+        struct tw_pb message, struct tw_err *err)
+{
+	struct tw_perfetto_ftrace_event ev = {0};
+	struct tw_pb_field f;
+	struct tw_pb_field what = {0};
+	struct tw_str text = {0};
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 1)
+			ev.ts_ns = (int64_t)f.value;
+		else if (f.number == 2)
+			ev.tid = thread_id(f.value);
+		else if (is_told(f.number) && f.type == TW_PB_BYTES)
+			what = f;
+	if (tw_pb_bad(&message)) {
+		repair(t, TW_REPAIR_record_malformed, b->offset);
+		return TW_OK;
+	}
+	if (!what.number || !read_event(what.number, tw_pb_in(&what), &ev, &text))
+		return TW_OK;
+	if (text.len && !tw_perfetto_intern_text(t->texts, text, b->offset, &ev.text))
+		return no_memory(err);
+	if (ev.kind == SWITCH)
+		t->running[b->cpu] = (uint64_t)ev.other + 1;
+	return keep(t, b, &ev, err);
+}
+
+/* --- compact events: a column for each field --- */
+
+enum { MAX_NAMES = 4096 };
+
+struct compact {
+	struct tw_pb switch_ts, state, next, next_name;
+	struct tw_pb waking_ts, woken, woken_name;
+	uint32_t *names; /* by index: a text's number */
+	uint32_t n_names;
+};
+
+static bool read_names(
+        struct tw_perfetto_ftrace *t, struct tw_pb message, uint64_t offset, struct compact *c)
+{
+	struct tw_pb_field f;
+	uint32_t n = 0;
+	struct tw_pb again = message;
+
+	while (tw_pb_next(&again, &f))
+		n += f.number == 5;
+	if (n > MAX_NAMES)
+		n = MAX_NAMES;
+	c->names = n ? tw_arena_alloc(t->arena, n, sizeof *c->names) : NULL;
+	if (n && !c->names)
+		return false;
+	while (c->n_names < n && tw_pb_next(&message, &f))
+		if (f.number == 5 && !tw_perfetto_intern_text(t->texts, tw_pb_str(&f), offset,
+		                             &c->names[c->n_names++]))
+			return false;
+	return true;
+}
+
+static void read_columns(struct tw_pb message, struct compact *c)
+{
+	struct tw_pb *const columns[] = {[1] = &c->switch_ts,
+	        [2] = &c->state,
+	        [3] = &c->next,
+	        [6] = &c->next_name,
+	        [7] = &c->waking_ts,
+	        [8] = &c->woken,
+	        [11] = &c->woken_name};
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.type == TW_PB_BYTES && f.number < sizeof columns / sizeof *columns &&
+		        columns[f.number])
+			*columns[f.number] = tw_pb_in(&f);
+}
+
+static uint32_t name_at(const struct compact *c, uint64_t index)
+{
+	return index < c->n_names ? c->names[index] : 0;
+}
+
+static enum tw_status take_switches(
+        struct tw_perfetto_ftrace *t, const struct bundle *b, struct compact *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	uint64_t now = 0;
+	uint64_t delta;
+	uint64_t state;
+	uint64_t next;
+	uint64_t name;
+
+	while (st == TW_OK && tw_pb_number(&c->switch_ts, &delta)) {
+		struct tw_perfetto_ftrace_event ev = {.kind = SWITCH};
+		uint64_t *running = &t->running[b->cpu];
+
+		if (!tw_pb_number(&c->state, &state) || !tw_pb_number(&c->next, &next) ||
+		        !tw_pb_number(&c->next_name, &name)) {
+			repair(t, TW_REPAIR_record_malformed, b->offset);
+			break;
+		}
+		now += delta;
+		ev.ts_ns = (int64_t)now;
+		ev.tid = *running ? (uint32_t)(*running - 1) : UNKNOWN_TID;
+		ev.state = state_letter(state);
+		ev.other = thread_id(next);
+		ev.text = name_at(c, name);
+		*running = (uint64_t)ev.other + 1;
+		st = keep(t, b, &ev, err);
+	}
+	return st;
+}
+
+static enum tw_status take_wakings(
+        struct tw_perfetto_ftrace *t, const struct bundle *b, struct compact *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	uint64_t now = 0;
+	uint64_t delta;
+	uint64_t woken;
+	uint64_t name;
+
+	while (st == TW_OK && tw_pb_number(&c->waking_ts, &delta)) {
+		/* who woke it is not told: whoever ran there */
+		struct tw_perfetto_ftrace_event ev = {.kind = WAKE, .tid = UNKNOWN_TID};
+
+		if (!tw_pb_number(&c->woken, &woken) || !tw_pb_number(&c->woken_name, &name)) {
+			repair(t, TW_REPAIR_record_malformed, b->offset);
+			break;
+		}
+		now += delta;
+		ev.ts_ns = (int64_t)now;
+		ev.other = thread_id(woken);
+		ev.text = name_at(c, name);
+		st = keep(t, b, &ev, err);
+	}
+	return st;
+}
+
+static enum tw_status take_compact(struct tw_perfetto_ftrace *t, const struct bundle *b,
+        struct tw_pb message, struct tw_err *err)
+{
+	struct compact c = {0};
+	enum tw_status st;
+
+	if (!read_names(t, message, b->offset, &c))
+		return no_memory(err);
+	read_columns(message, &c);
+	st = take_switches(t, b, &c, err);
+	return st == TW_OK ? take_wakings(t, b, &c, err) : st;
+}
+
+/* --- bundles --- */
+
+/* The clock of a bundle: BOOTTIME, or one that the bundle itself relates to it. */
+static void read_clock(struct bundle *b, uint64_t kind, uint64_t reading, uint64_t boot)
+{
+	b->clock = TW_PERFETTO_BOOTTIME;
+	if (kind != 0 && reading && boot && reading <= INT64_MAX && boot <= INT64_MAX)
+		b->shift_ns = (int64_t)boot - (int64_t)reading;
+	else if (kind == 4)
+		b->clock = TW_PERFETTO_MONOTONIC_RAW;
+	else if (kind != 0)
+		b->clock = 0;
+}
+
+static struct bundle read_bundle(struct tw_pb message, uint64_t offset)
+{
+	struct bundle b = {.offset = offset};
+	struct tw_pb_field f;
+	uint64_t number[8] = {0};
+
+	while (tw_pb_next(&message, &f))
+		if (f.number < 8 && f.type == TW_PB_VARINT)
+			number[f.number] = f.value;
+	b.cpu = number[1] < TW_PERFETTO_CPUS ? (uint32_t)number[1] : TW_PERFETTO_CPUS - 1;
+	b.lost = number[3] != 0;
+	read_clock(&b, number[5], number[6], number[7]);
+	return b;
+}
+
+enum tw_status tw_perfetto_ftrace_bundle(
+        struct tw_perfetto_ftrace *t, struct tw_pb message, uint64_t offset, struct tw_err *err)
+{
+	struct bundle b = read_bundle(message, offset);
+	struct tw_pb_field f;
+	enum tw_status st = TW_OK;
+
+	if (b.lost) {
+		repair(t, TW_REPAIR_kernel_overrun, offset);
+		t->running[b.cpu] = 0;
+	}
+	while (st == TW_OK && tw_pb_next(&message, &f)) {
+		if (f.type != TW_PB_BYTES)
+			continue;
+		if (f.number == 2)
+			st = take_event(t, &b, tw_pb_in(&f), err);
+		else if (f.number == 4)
+			st = take_compact(t, &b, tw_pb_in(&f), err);
+	}
+	if (tw_pb_bad(&message))
+		repair(t, TW_REPAIR_record_malformed, offset);
+	return st;
+}
+
+/* --- telling --- */
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct tw_perfetto_ftrace_event *a = pa;
+	const struct tw_perfetto_ftrace_event *b = pb;
+
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* NULL: the idle thread, or one that is not known. */
+static struct tw_tid *thread_of(struct tw_perfetto_ftrace *t, uint32_t tid, uint64_t offset)
+{
+	struct tw_tid *k;
+
+	if (tid == 0 || tid == UNKNOWN_TID)
+		return NULL;
+	k = tw_tids_get(&t->marks->tids, tid, offset);
+	if (k)
+		tw_perfetto_tracks_known(t->tracks, k);
+	return k;
+}
+
+static enum tw_status tell_created(struct tw_perfetto_ftrace *t,
+        const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
+{
+	struct tw_tid *by = thread_of(t, ev->tid, ev->offset);
+	struct tw_tid *created = thread_of(t, ev->other, ev->offset);
+	struct tw_note note = {.kind = TW_NOTE_thread_created,
+	        .ts_ns = ev->ts_ns,
+	        .dur_ns = -1,
+	        .value = ev->other,
+	        .offset = ev->offset,
+	        .text = name};
+
+	if (by && created && ev->state)
+		tw_tids_process(&t->marks->tids, created, by->pid);
+	if (!by)
+		return TW_OK;
+	note.track = tw_tids_track(&t->marks->tids, by);
+	return note.track ? tw_marks_note(t->marks, &note, err) : TW_OK;
+}
+
+static enum tw_status tell_switch(struct tw_perfetto_ftrace *t,
+        const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
+{
+	const struct tw_sched_event at = {ev->ts_ns, ev->offset, ev->cpu};
+	struct tw_tid *prev = thread_of(t, ev->tid, ev->offset);
+	struct tw_tid *next = thread_of(t, ev->other, ev->offset);
+
+	t->running[ev->cpu] = (uint64_t)ev->other + 1;
+	if (next)
+		tw_tids_name(&t->marks->tids, next, name);
+	return tw_sched_switch(t->marks, &at, prev, (struct tw_str){&ev->state, 1}, next, err);
+}
+
+static enum tw_status tell_wake(struct tw_perfetto_ftrace *t,
+        const struct tw_perfetto_ftrace_event *ev, struct tw_str name, struct tw_err *err)
+{
+	const struct tw_sched_event at = {ev->ts_ns, ev->offset, ev->cpu};
+	uint64_t running = t->running[ev->cpu];
+	uint32_t by = ev->tid == UNKNOWN_TID && running ? (uint32_t)(running - 1) : ev->tid;
+	struct tw_tid *woken = thread_of(t, ev->other, ev->offset);
+
+	if (woken)
+		tw_tids_name(&t->marks->tids, woken, name);
+	return tw_sched_wake(t->marks, &at, thread_of(t, by, ev->offset), woken, name, err);
+}
+
+static enum tw_status tell(
+        struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
+{
+	struct tw_str text = tw_perfetto_intern_str(t->texts, ev->text);
+	struct tw_mark mark = {.ts_ns = ev->ts_ns, .offset = ev->offset, .text = text};
+	struct tw_tid *k;
+
+	switch ((enum kind)ev->kind) {
+	case PRINT:
+		mark.by = thread_of(t, ev->tid, ev->offset);
+		return mark.by ? tw_marks_tell(t->marks, &mark, err) : TW_OK;
+	case SWITCH:
+		return tell_switch(t, ev, text, err);
+	case WAKE:
+		return tell_wake(t, ev, text, err);
+	case BLOCKED:
+		k = thread_of(t, ev->other, ev->offset);
+		if (k)
+			tw_sched_blocked(k, ev->state, TW_STR(""));
+		return TW_OK;
+	case CREATED:
+		return tell_created(t, ev, text, err);
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_perfetto_ftrace_finish(struct tw_perfetto_ftrace *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (t->n)
+		qsort(t->list, t->n, sizeof *t->list, by_time);
+	memset(t->running, 0, sizeof t->running);
+	for (uint32_t i = 0; st == TW_OK && i < t->n; i++)
+		st = tell(t, &t->list[i], err);
+	return st == TW_OK ? tw_sched_finish(t->marks, err) : st;
+}

@@ -1,0 +1,39 @@
+/*
+ * perfetto_ftrace.h - the kernel's events in a Perfetto trace.
+ *
+ * The kernel has a buffer for each CPU, and bundles hold what was read from one:
+ * a thread that moves between CPUs is told of out of order.  So events are kept
+ * (40 bytes each, of a bounded number) and told by time at the end: switches and
+ * wakeups to sched.h, marks of apps to marks.h.
+ */
+#ifndef TW_PERFETTO_FTRACE_H
+#define TW_PERFETTO_FTRACE_H
+
+#include "formats/perfetto_clocks.h"
+#include "formats/perfetto_tracks.h"
+#include "formats/sched.h"
+
+enum { TW_PERFETTO_CPUS = 1024 };
+
+struct tw_perfetto_ftrace_event;
+
+struct tw_perfetto_ftrace {
+	struct tw_arena *arena;
+	struct tw_marks *marks;
+	struct tw_perfetto_intern *texts;
+	struct tw_perfetto_clocks *clocks;
+	struct tw_perfetto_tracks *tracks;
+	struct tw_perfetto_ftrace_event *list;
+	uint32_t n, cap;
+	/* thread on each CPU by its last switch, + 1; 0 unknown */
+	uint64_t running[TW_PERFETTO_CPUS];
+};
+
+/* A FtraceEventBundle. */
+enum tw_status tw_perfetto_ftrace_bundle(struct tw_perfetto_ftrace *t, struct tw_pb message,
+        uint64_t offset, struct tw_err *err) TW_MUST_USE;
+/* Tells all events, once. */
+enum tw_status tw_perfetto_ftrace_finish(
+        struct tw_perfetto_ftrace *t, struct tw_err *err) TW_MUST_USE;
+
+#endif

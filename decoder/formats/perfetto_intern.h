@@ -1,0 +1,74 @@
+/*
+ * perfetto_intern.h - numbers for texts and stacks, as Perfetto's sequences have them.
+ *
+ * A sequence names a text, a frame, a stack once and then only by its number,
+ * until it clears its state: a cleared sequence gets a new generation, in which
+ * older numbers mean nothing.  Texts themselves are kept once each for the whole
+ * trace, as they come again with every generation.
+ */
+#ifndef TW_PERFETTO_INTERN_H
+#define TW_PERFETTO_INTERN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "formats/sink.h"
+#include "limits.h"
+
+enum tw_perfetto_kind {
+	TW_PERFETTO_EVENT_NAME, /* a text's number, as of the next three */
+	TW_PERFETTO_FUNCTION,
+	TW_PERFETTO_PATH,
+	TW_PERFETTO_MAPPING,
+	TW_PERFETTO_FRAME, /* a symbol of the sink */
+	TW_PERFETTO_STACK, /* its first frame << 32 | how many */
+	TW_PERFETTO_TASK,  /* pid << 32 | tid */
+	/* of the whole trace, by process or thread id: */
+	TW_PERFETTO_PROCESS,     /* a text's number */
+	TW_PERFETTO_THREAD,      /* pid << 32 | a text's number */
+	TW_PERFETTO_SAMPLE_TRACK /* a handle of the sink */
+};
+
+struct tw_perfetto_scope { /* whose numbers */
+	uint32_t sequence, generation;
+};
+
+struct tw_perfetto_text {
+	const char *ptr;
+	uint32_t len;
+	uint32_t sym; /* at the sink; 0 not asked for yet */
+};
+
+struct tw_perfetto_number;
+
+struct tw_perfetto_intern {
+	struct tw_arena *arena;
+	struct tw_sink *sink;
+	struct tw_perfetto_number *numbers; /* by hash */
+	uint32_t n_numbers, cap_numbers;
+	struct tw_perfetto_text *texts; /* number - 1 */
+	uint32_t *slots;                /* number by hash; 0 free */
+	uint32_t n_texts, cap_texts;
+	uint64_t bytes, max_bytes;
+	uint32_t max_name;
+};
+
+void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
+        const struct tw_limits *limits, struct tw_sink *sink);
+
+/* The number (≥ 1) of a text; 0 at the limit, which is counted.  False: no memory. */
+bool tw_perfetto_intern_text(
+        struct tw_perfetto_intern *t, struct tw_str text, uint64_t offset, uint32_t *ret);
+/* A text by its number; "" for 0. */
+struct tw_str tw_perfetto_intern_str(const struct tw_perfetto_intern *t, uint32_t number);
+/* Its symbol at the sink; 0 for 0 and at the sink's limit. */
+uint32_t tw_perfetto_intern_sym(struct tw_perfetto_intern *t, uint32_t number);
+
+/* Says what a number means; the last word counts.  False: no memory. */
+bool tw_perfetto_intern_set(struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
+        enum tw_perfetto_kind kind, uint64_t iid, uint64_t value);
+/* What it means.  False: nobody said. */
+bool tw_perfetto_intern_get(const struct tw_perfetto_intern *t, struct tw_perfetto_scope scope,
+        enum tw_perfetto_kind kind, uint64_t iid, uint64_t *ret);
+
+#endif

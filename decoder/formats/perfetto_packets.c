@@ -1,0 +1,388 @@
+/*
+ * perfetto_packets.c - framing, and finding it again.
+ *
+ * Looking for a packet works on a window of fixed size, of which the first half
+ * is tried: two packets that follow each other and whose fields have the types
+ * that theirs have, and the beginning of a third or the input's end.  As the
+ * window is full or the input over when it is judged, cuts make no difference.
+ *
+ * A packet whose fields are damaged may have a wrong length and hold others: its
+ * bytes are looked through again.  What is to be read again stands in a queue; a
+ * packet that begins there and ends in what comes later is held, like any that is
+ * cut, and by then the queue is used up and can take its place.
+ */
+#include "formats/perfetto_packets.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+enum {
+	WINDOW_BYTES = 256 << 10,
+	FIRST_BYTES = 4096,
+	MAX_FIELDS = 64, /* of one packet that is looked for */
+	MAX_FIELD = 1023,
+	MIN_CUT_HEAD = 16,
+	PACKET_TAG = 0x0A
+};
+
+void tw_perfetto_packets_init(struct tw_perfetto_packets *s, struct tw_arena *a,
+        struct tw_sink *sink, tw_perfetto_packet_fn each, void *arg)
+{
+	*s = (struct tw_perfetto_packets){.each = each, .arg = arg, .arena = a, .sink = sink};
+}
+
+static uint64_t place(const struct tw_perfetto_packets *s, uint64_t offset)
+{
+	return s->inside ? *s->inside : offset;
+}
+
+static void repair(struct tw_perfetto_packets *s, enum tw_repair what, uint64_t offset)
+{
+	s->sink->ops->repair(s->sink, what, place(s, offset), 1);
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a packet");
+}
+
+/* --- what a packet looks like --- */
+
+/* Fields of a packet that are numbers; all others hold bytes. */
+static bool is_number(uint32_t field)
+{
+	static const uint8_t numbers[] = {3, 8, 10, 13, 41, 42, 58, 79, 87, 98};
+
+	for (size_t i = 0; i < sizeof numbers; i++)
+		if (numbers[i] == field)
+			return true;
+	return false;
+}
+
+static bool fits(const struct tw_pb_field *f)
+{
+	if (f->number > MAX_FIELD)
+		return false;
+	return f->type == (is_number(f->number) ? TW_PB_VARINT : TW_PB_BYTES);
+}
+
+/* Is this a packet?  cut: its end is not here. */
+static bool is_packet(const uint8_t *p, size_t n, bool cut)
+{
+	struct tw_pb r = tw_pb_of(p, n);
+	struct tw_pb_field f;
+	unsigned fields = 0;
+
+	while (tw_pb_next(&r, &f))
+		if (!fits(&f) || ++fields > MAX_FIELDS)
+			return false;
+	return cut || (fields && !tw_pb_bad(&r));
+}
+
+/* "\n", length: the packet's bytes, or as many as are here; false when this is none. */
+static bool open_packet(
+        const uint8_t *p, size_t n, const uint8_t **ret, size_t *ret_n, bool *ret_cut)
+{
+	const uint8_t *at = p + 1;
+	uint64_t length;
+
+	if (n < 2 || p[0] != PACKET_TAG || !tw_get_varint(&at, p + n, &length) ||
+	        length > TW_PERFETTO_PACKET_MAX)
+		return false;
+	*ret = at;
+	*ret_cut = length > (uint64_t)(p + n - at);
+	*ret_n = *ret_cut ? (size_t)(p + n - at) : (size_t)length;
+	return true;
+}
+
+/* Do two packets follow each other here?  last: nothing comes behind these bytes. */
+static bool is_chain(const uint8_t *p, size_t n, bool last)
+{
+	const uint8_t *end = p + n;
+
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *body;
+		size_t len;
+		bool cut;
+
+		if (!open_packet(p, (size_t)(end - p), &body, &len, &cut) || cut || len == 0 ||
+		        !is_packet(body, len, false))
+			return false;
+		p = body + len;
+		if (p == end)
+			return last;
+	}
+	return *p == PACKET_TAG;
+}
+
+/* Fields that recorders begin a packet with, and those that make long packets. */
+static bool is_first(uint64_t field, enum tw_pb_type type)
+{
+	static const uint8_t fields[] = {1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 37, 45,
+	        47, 50, 54, 56, 58, 59, 60, 66, 69, 79, 87, 89, 133, 135};
+
+	for (size_t i = 0; i < sizeof fields; i++)
+		if (fields[i] == field)
+			return type == (is_number(fields[i]) ? TW_PB_VARINT : TW_PB_BYTES);
+	return false;
+}
+
+/* The cut end of a first packet says something only by its first field. */
+bool tw_perfetto_packets_begin(const uint8_t *p, size_t n)
+{
+	const uint8_t *body;
+	const uint8_t *end = p + n;
+	unsigned whole = 0;
+	size_t len;
+	bool cut = false;
+	uint64_t tag = 0;
+
+	while (p < end && !cut && whole < 4) {
+		if (!open_packet(p, (size_t)(end - p), &body, &len, &cut))
+			return whole > 1 || (whole && end - p < 6 && *p == PACKET_TAG);
+		if (len && !is_packet(body, len, cut))
+			return whole > 1;
+		whole += !cut && len;
+		p = body + len;
+	}
+	if (whole)
+		return true;
+	return cut && n >= MIN_CUT_HEAD && tw_get_varint(&body, end, &tag) &&
+	       is_first(tag >> 3, (enum tw_pb_type)(tag & 7));
+}
+
+/* --- framing --- */
+
+static bool append(struct tw_arena *a, uint8_t **p, size_t len, size_t *cap, size_t more)
+{
+	size_t want = *cap ? *cap : FIRST_BYTES;
+	uint8_t *q;
+
+	if (more <= *cap - len)
+		return true;
+	while (want - len < more)
+		want *= 2; /* at most twice the longest packet */
+	q = tw_arena_alloc(a, want, 1);
+	if (!q)
+		return false;
+	if (len)
+		memcpy(q, *p, len);
+	*p = q;
+	*cap = want;
+	return true;
+}
+
+static bool hold(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
+{
+	if (!append(s->arena, &s->held, s->n_held, &s->cap_held, n))
+		return false;
+	memcpy(s->held + s->n_held, p, n);
+	s->n_held += n;
+	return true;
+}
+
+static bool enqueue(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
+{
+	if (s->at_queue)
+		memmove(s->queue, s->queue + s->at_queue, s->n_queue - s->at_queue);
+	s->n_queue -= s->at_queue;
+	s->at_queue = 0;
+	if (!append(s->arena, &s->queue, s->n_queue, &s->cap_queue, n))
+		return false;
+	memcpy(s->queue + s->n_queue, p, n);
+	s->n_queue += n;
+	return true;
+}
+
+/* What is held is to be read again.  The queue is used up. */
+static void read_again(struct tw_perfetto_packets *s)
+{
+	uint8_t *queue = s->queue;
+	size_t cap = s->cap_queue;
+
+	s->queue = s->held;
+	s->n_queue = s->n_held;
+	s->cap_queue = s->cap_held;
+	s->at_queue = 0;
+	s->held = queue;
+	s->cap_held = cap;
+	s->n_held = 0;
+	s->offset -= s->n_queue;
+	s->state = TW_PERFETTO_LOST;
+}
+
+/* *ret_used is how many bytes of the input the packet took: none when they are to be read again. */
+static enum tw_status hand_on(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
+        size_t *ret_used, struct tw_err *err)
+{
+	const struct tw_perfetto_piece piece = {p, n, place(s, s->start)};
+	bool damaged = false;
+	enum tw_status st = n ? s->each(s->arg, &piece, &damaged, err) : TW_OK;
+
+	s->state = damaged ? TW_PERFETTO_LOST : TW_PERFETTO_TAG;
+	if (damaged && s->n_held)
+		read_again(s);
+	else if (damaged)
+		*ret_used = 0;
+	s->n_held = 0;
+	return st;
+}
+
+static enum tw_status read_body(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
+        size_t *ret_used, struct tw_err *err)
+{
+	size_t want = (size_t)s->length - s->n_held;
+	size_t take = n < want ? n : want;
+
+	*ret_used = take;
+	if (s->n_held == 0 && take == want)
+		return hand_on(s, p, take, ret_used, err);
+	if (take && !hold(s, p, take))
+		return no_memory(err);
+	return take == want ? hand_on(s, s->held, s->n_held, ret_used, err) : TW_OK;
+}
+
+static void lose(struct tw_perfetto_packets *s, enum tw_repair what)
+{
+	repair(s, what, s->start);
+	s->state = TW_PERFETTO_LOST;
+}
+
+/* One byte of the length. */
+static void read_length(struct tw_perfetto_packets *s, uint8_t byte)
+{
+	s->length |= (uint64_t)(byte & 0x7F) << s->shift;
+	s->shift += 7;
+	if (byte < 0x80) {
+		s->state = TW_PERFETTO_BODY;
+		if (s->length > TW_PERFETTO_PACKET_MAX)
+			lose(s, TW_REPAIR_record_too_large);
+	} else if (s->shift > 28) {
+		lose(s, TW_REPAIR_framing_lost);
+	}
+}
+
+/* Reads on until the bytes are used up or the chain is lost. */
+static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
+        size_t *ret_used, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	size_t at = 0;
+
+	while (st == TW_OK && s->state != TW_PERFETTO_LOST &&
+	        (at < n || (s->state == TW_PERFETTO_BODY && s->length == 0))) {
+		size_t used = 1;
+
+		if (s->state == TW_PERFETTO_LENGTH) {
+			read_length(s, p[at]);
+		} else if (s->state == TW_PERFETTO_BODY) {
+			st = read_body(s, p + at, n - at, &used, err);
+		} else {
+			s->start = s->offset;
+			s->length = s->shift = 0;
+			s->state = TW_PERFETTO_LENGTH;
+			if (p[at] != PACKET_TAG) {
+				lose(s, TW_REPAIR_framing_lost);
+				used = 0;
+			}
+		}
+		at += used;
+		s->offset += used;
+	}
+	*ret_used = at;
+	return st;
+}
+
+/* --- finding the chain again --- */
+
+static size_t queued(const struct tw_perfetto_packets *s)
+{
+	return s->n_queue - s->at_queue;
+}
+
+static void skip(struct tw_perfetto_packets *s, size_t n)
+{
+	s->at_queue += n;
+	s->offset += n;
+}
+
+/* The window is full, or it is all that is left. */
+static void search(struct tw_perfetto_packets *s)
+{
+	bool last = queued(s) < WINDOW_BYTES;
+	size_t n = last ? queued(s) : WINDOW_BYTES;
+	size_t tried = last ? n : WINDOW_BYTES / 2;
+	const uint8_t *p = s->queue + s->at_queue;
+	size_t at = 0;
+
+	while (at < tried && !is_chain(p + at, n - at, last))
+		at++;
+	skip(s, at);
+	if (at < tried)
+		s->state = TW_PERFETTO_TAG;
+}
+
+/* Reads what is queued, as far as it goes without more.  over: no more will come. */
+static enum tw_status read_queue(struct tw_perfetto_packets *s, bool over, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && queued(s)) {
+		size_t used = 0;
+
+		if (s->state != TW_PERFETTO_LOST) {
+			st = frame(s, s->queue + s->at_queue, queued(s), &used, err);
+			s->at_queue += used;
+		} else if (queued(s) >= WINDOW_BYTES || over) {
+			search(s);
+		} else {
+			break;
+		}
+	}
+	return st;
+}
+
+enum tw_status tw_perfetto_packets_push(
+        struct tw_perfetto_packets *s, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && n) {
+		size_t used = 0;
+
+		if (s->state == TW_PERFETTO_LOST) {
+			size_t room = WINDOW_BYTES - queued(s);
+
+			used = n < room ? n : room;
+			if (!enqueue(s, p, used))
+				return no_memory(err);
+		} else {
+			st = frame(s, p, n, &used, err);
+		}
+		p += used;
+		n -= used;
+		if (st == TW_OK)
+			st = read_queue(s, false, err);
+	}
+	return st;
+}
+
+enum tw_status tw_perfetto_packets_finish(struct tw_perfetto_packets *s, struct tw_err *err)
+{
+	enum tw_status st = read_queue(s, true, err);
+
+	/* a packet that is cut may be one of a wrong length, and hold others */
+	while (st == TW_OK && s->state == TW_PERFETTO_BODY) {
+		repair(s, TW_REPAIR_input_truncated, s->start);
+		if (s->n_held == 0)
+			break;
+		read_again(s);
+		st = read_queue(s, true, err);
+	}
+	if (s->state == TW_PERFETTO_LENGTH)
+		repair(s, TW_REPAIR_input_truncated, s->start);
+	s->state = TW_PERFETTO_TAG;
+	s->n_held = s->n_queue = s->at_queue = 0;
+	return st;
+}

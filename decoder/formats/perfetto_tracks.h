@@ -1,0 +1,93 @@
+/*
+ * perfetto_tracks.h - Perfetto's tracks and what happens on them.
+ *
+ * A track is a thread, a process, a counter or anything with a name, below
+ * another or on its own.  Begins and ends are paired here, on each track by
+ * itself: what stands on a thread's track or on one below it is a call of that
+ * thread, all other spans are notes.
+ */
+#ifndef TW_PERFETTO_TRACKS_H
+#define TW_PERFETTO_TRACKS_H
+
+#include "base/pbread.h"
+#include "formats/marks.h"
+#include "formats/perfetto_intern.h"
+
+struct tw_perfetto_open { /* a span that has begun */
+	int64_t start_ns;
+	uint64_t offset;
+	uint32_t name; /* a text's number */
+};
+
+struct tw_perfetto_track {
+	uint64_t uuid, parent; /* parent 0: none */
+	bool of_thread_id;     /* uuid is pid << 32 | tid: a thread without a track of its own */
+	bool described, incremental;
+	struct tw_tid *thread; /* NULL: not a thread's, as far as it is known */
+	uint32_t pid, name;
+	int64_t multiplier, sum; /* of a counter */
+	struct tw_perfetto_open *open;
+	uint32_t n_open, cap_open, hidden; /* hidden: begun below the greatest depth */
+};
+
+struct tw_perfetto_tracks {
+	struct tw_arena *arena;
+	struct tw_marks *marks;
+	struct tw_perfetto_intern *texts;
+	struct tw_perfetto_track **list;
+	uint32_t *slots; /* index + 1 by hash; 0 free */
+	uint32_t n, cap, max_depth;
+	uint32_t pid; /* of the one process that has calls; 0 none yet */
+	bool many_pids;
+};
+
+struct tw_perfetto_event {
+	int64_t ts_ns;
+	uint64_t offset;
+	uint32_t name; /* a text's number; 0: none was given */
+};
+
+void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
+        const struct tw_limits *limits, struct tw_marks *marks, struct tw_perfetto_intern *texts);
+
+/* A TrackDescriptor.  A later one of the same track adds to the first. */
+enum tw_status tw_perfetto_tracks_describe(struct tw_perfetto_tracks *t, struct tw_pb message,
+        uint64_t offset, struct tw_err *err) TW_MUST_USE;
+/* A ThreadDescriptor or ProcessDescriptor; ret_* are 0 when it does not tell them. */
+enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw_pb message,
+        uint64_t offset, uint32_t *ret_pid, uint64_t *ret_tid, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_perfetto_tracks_process(struct tw_perfetto_tracks *t, struct tw_pb message,
+        uint64_t offset, uint32_t *ret_pid, struct tw_err *err) TW_MUST_USE;
+/* Its name, told as a note the first time. */
+enum tw_status tw_perfetto_tracks_name_process(struct tw_perfetto_tracks *t, uint32_t pid,
+        struct tw_str name, uint64_t offset, struct tw_err *err) TW_MUST_USE;
+
+/* A ProcessTree: kept, and used for the threads of which there is more. */
+enum tw_status tw_perfetto_tracks_tree(struct tw_perfetto_tracks *t, struct tw_pb message,
+        uint64_t offset, struct tw_err *err) TW_MUST_USE;
+/* Gives a thread the process and the name that the tree has for it. */
+void tw_perfetto_tracks_known(struct tw_perfetto_tracks *t, struct tw_tid *k);
+
+/* The track of a uuid, or of a thread; *ret NULL: too many. */
+enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uuid,
+        bool of_thread_id, uint64_t offset, struct tw_perfetto_track **ret,
+        struct tw_err *err) TW_MUST_USE;
+
+enum tw_status tw_perfetto_tracks_begin(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+        const struct tw_perfetto_event *ev, struct tw_err *err) TW_MUST_USE;
+/* Of the innermost span, or of the innermost with that name. */
+enum tw_status tw_perfetto_tracks_end(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+        const struct tw_perfetto_event *ev, struct tw_err *err) TW_MUST_USE;
+/* A span with both ends. */
+enum tw_status tw_perfetto_tracks_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+        const struct tw_perfetto_event *ev, int64_t dur_ns, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+        const struct tw_perfetto_event *ev, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
+        const struct tw_perfetto_event *ev, int64_t value, struct tw_err *err) TW_MUST_USE;
+
+/* What is open lasts until the latest time; threads without a name get their process's. */
+enum tw_status tw_perfetto_tracks_finish(
+        struct tw_perfetto_tracks *t, struct tw_err *err) TW_MUST_USE;
+
+#endif

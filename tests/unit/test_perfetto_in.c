@@ -1,0 +1,501 @@
+/* Unit tests of reading Perfetto traces: the wire, the chain of packets, and every rule of the
+ * format.  Inputs of whole traces are those of tests/golden/perfetto and the fuzz corpus
+ * (tests/gen/perfetto_cases.py). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event_log.h"
+#include "base/pbread.h"
+#include "formats/perfetto_packets.h"
+
+#define BASE ((uint64_t)100000000000)
+
+/* --- a writer --- */
+
+static void put_num(struct tw_buf *b, uint32_t field, uint64_t v)
+{
+	(void)tw_buf_add_varint(b, (uint64_t)field << 3);
+	(void)tw_buf_add_varint(b, v);
+}
+
+static void put_bytes(struct tw_buf *b, uint32_t field, const void *p, size_t n)
+{
+	(void)tw_buf_add_varint(b, (uint64_t)field << 3 | 2);
+	(void)tw_buf_add_varint(b, n);
+	(void)tw_buf_add(b, p, n);
+}
+
+static void put_str(struct tw_buf *b, uint32_t field, const char *s)
+{
+	put_bytes(b, field, s, strlen(s));
+}
+
+/* Puts what is in m as a message and empties m. */
+static void put_sub(struct tw_buf *b, uint32_t field, struct tw_buf *m)
+{
+	put_bytes(b, field, m->data, m->len);
+	tw_buf_clear(m);
+}
+
+struct writer {
+	struct tw_buf out, packet, message, inner;
+};
+
+static void begin(struct writer *w)
+{
+	tw_buf_init(&w->out, 64 << 20);
+	tw_buf_init(&w->packet, 64 << 20);
+	tw_buf_init(&w->message, 64 << 20);
+	tw_buf_init(&w->inner, 64 << 20);
+}
+
+static void done(struct writer *w)
+{
+	tw_buf_done(&w->out);
+	tw_buf_done(&w->packet);
+	tw_buf_done(&w->message);
+	tw_buf_done(&w->inner);
+}
+
+static void packet(struct writer *w)
+{
+	put_sub(&w->out, 1, &w->packet);
+}
+
+static void clock_at(struct writer *w, uint64_t id, uint64_t ns)
+{
+	put_num(&w->inner, 1, id);
+	put_num(&w->inner, 2, ns);
+	put_sub(&w->message, 1, &w->inner);
+}
+
+static void snapshot(struct writer *w, uint64_t boot, uint64_t mono)
+{
+	if (boot)
+		clock_at(w, 6, boot);
+	clock_at(w, 3, mono);
+	put_sub(&w->packet, 6, &w->message);
+	packet(w);
+}
+
+static void thread_track(struct writer *w, uint64_t uuid, uint64_t pid, uint64_t tid)
+{
+	put_num(&w->inner, 1, pid);
+	put_num(&w->inner, 2, tid);
+	put_str(&w->inner, 5, "t");
+	put_num(&w->message, 1, uuid);
+	put_sub(&w->message, 4, &w->inner);
+	put_num(&w->packet, 10, 1);
+	put_sub(&w->packet, 60, &w->message);
+	packet(w);
+}
+
+/* name NULL: none */
+static void event(struct writer *w, uint64_t ns, uint64_t clock, uint64_t type, const char *name)
+{
+	put_num(&w->message, 9, type);
+	put_num(&w->message, 11, 7);
+	if (name)
+		put_str(&w->message, 23, name);
+	put_num(&w->packet, 8, ns);
+	if (clock)
+		put_num(&w->packet, 58, clock);
+	put_num(&w->packet, 10, 1);
+	put_sub(&w->packet, 11, &w->message);
+	packet(w);
+}
+
+/* --- the wire --- */
+
+static void test_fields(void **state)
+{
+	static const uint8_t bytes[] = {0x08, 0x96, 0x01, 0x11, 1, 2, 3, 4, 5, 6, 7, 8, 0x1A, 3,
+	        'a', 'b', 'c', 0x25, 1, 0, 0, 0, 0xF8, 0xFF, 0xFF, 0xFF, 0x0F, 0x00};
+	struct tw_pb r = tw_pb_of(bytes, sizeof bytes);
+	struct tw_pb_field f;
+
+	(void)state;
+	assert_true(tw_pb_next(&r, &f));
+	assert_int_equal(f.number, 1);
+	assert_int_equal(f.type, TW_PB_VARINT);
+	assert_int_equal(f.value, 150);
+	assert_true(tw_pb_next(&r, &f));
+	assert_int_equal(f.type, TW_PB_FIXED64);
+	assert_int_equal(f.value, 0x0807060504030201);
+	assert_true(tw_pb_next(&r, &f));
+	assert_true(tw_str_eq(tw_pb_str(&f), TW_STR("abc")));
+	assert_true(tw_pb_next(&r, &f));
+	assert_int_equal(f.type, TW_PB_FIXED32);
+	assert_int_equal(f.value, 1);
+	assert_true(tw_pb_next(&r, &f));
+	assert_int_equal(f.number, (1 << 29) - 1);
+	assert_false(tw_pb_next(&r, &f));
+	assert_false(tw_pb_bad(&r));
+	assert_true(tw_pb_whole(bytes, sizeof bytes));
+	assert_true(tw_pb_whole(NULL, 0));
+	/* cut anywhere inside a field it is damaged, and stays so */
+	for (size_t n = 0; n < sizeof bytes; n++) {
+		bool between = n == 0 || n == 3 || n == 12 || n == 17 || n == 22;
+
+		assert_int_equal(tw_pb_whole(bytes, n), between);
+		r = tw_pb_of(bytes, n);
+		while (tw_pb_next(&r, &f))
+			;
+		assert_false(tw_pb_next(&r, &f));
+		assert_int_equal(tw_pb_bad(&r), !between);
+	}
+}
+
+static void test_bad_fields(void **state)
+{
+	static const struct {
+		uint8_t bytes[12];
+		size_t n;
+	} bad[] = {{{0x00, 1}, 2}, {{0x0B}, 1}, {{0x0C}, 1}, {{0x0E, 1}, 2}, {{0x0F, 1}, 2},
+	        {{0x0A, 2, 1}, 3}, {{0x80, 0x80, 0x80, 0x80, 0x10, 1}, 6},
+	        {{0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02}, 11},
+	        {{0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01}, 11}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(tw_pb_whole(bad[i].bytes, bad[i].n));
+}
+
+static void test_packed(void **state)
+{
+	static const uint8_t bytes[] = {0x01, 0x80, 0x01, 0x80};
+	struct tw_pb r = tw_pb_of(bytes, sizeof bytes);
+	uint64_t v;
+
+	(void)state;
+	assert_true(tw_pb_number(&r, &v));
+	assert_int_equal(v, 1);
+	assert_true(tw_pb_number(&r, &v));
+	assert_int_equal(v, 128);
+	assert_false(tw_pb_number(&r, &v));
+	assert_true(tw_pb_bad(&r));
+	r = tw_pb_of(bytes, 1);
+	assert_true(tw_pb_number(&r, &v));
+	assert_false(tw_pb_number(&r, &v));
+	assert_false(tw_pb_bad(&r));
+}
+
+/* --- whole traces --- */
+
+static void *read_file(const char *name, size_t *ret_n)
+{
+	char path[512];
+	FILE *f;
+	void *p = malloc(1 << 20);
+
+	(void)snprintf(path, sizeof path, "%s/tests/%s", getenv("TW_SOURCE_ROOT"), name);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	assert_non_null(p);
+	*ret_n = fread(p, 1, 1 << 20, f);
+	(void)fclose(f);
+	return p;
+}
+
+static const char *const inputs[] = {"golden/perfetto/minimal/input",
+        "golden/perfetto/realistic/input", "golden/perfetto/truncated/input",
+        "golden/perfetto/garbage/input", "fuzz/corpus/decoder/perfetto_events",
+        "fuzz/corpus/decoder/perfetto_ftrace", "fuzz/corpus/decoder/perfetto_samples"};
+enum { INPUTS = sizeof inputs / sizeof *inputs };
+
+/* A trace that ends anywhere keeps what it had. */
+static void test_every_length(void **state)
+{
+	size_t n;
+	uint8_t *p = read_file("golden/perfetto/realistic/input", &n);
+
+	(void)state;
+	for (size_t end = 0; end <= n; end++) {
+		struct event_log log;
+
+		event_log_run(&log, p, end, 0, NULL);
+		if (end > 60) {
+			assert_int_equal(log.status, TW_OK);
+			assert_string_equal(log.format->name, "perfetto");
+			assert_true(log.counts[TW_REPAIR_input_truncated] <= 1);
+			assert_int_equal(log.counts[TW_REPAIR_framing_lost], 0);
+		}
+		event_log_done(&log);
+	}
+	free(p);
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INPUTS; i++) {
+		struct event_log log;
+		size_t n;
+		void *p = read_file(inputs[i], &n);
+
+		event_log_run_cut(&log, p, n, NULL);
+		assert_int_equal(log.status, TW_OK);
+		event_log_done(&log);
+		free(p);
+	}
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < INPUTS; i++) {
+		size_t n;
+		void *p = read_file(inputs[i], &n);
+
+		assert_null(event_log_run_starved(p, n));
+		free(p);
+	}
+}
+
+/* One byte that is wrong costs at most what stands around it. */
+static void test_damage(void **state)
+{
+	struct writer w;
+	struct event_log log;
+	uint64_t random = 5;
+
+	(void)state;
+	begin(&w);
+	snapshot(&w, BASE, BASE);
+	thread_track(&w, 7, 10, 11);
+	for (uint64_t i = 0; i < 2000; i++) {
+		event(&w, BASE + i * 10, 0, 1, "a.B.c");
+		event(&w, BASE + i * 10 + 5, 0, 2, NULL);
+	}
+	for (int round = 0; round < 40; round++) {
+		size_t at = 4200 + test_random(&random) % (w.out.len - 8000);
+		uint8_t old = w.out.data[at];
+
+		w.out.data[at] = (uint8_t)test_random(&random);
+		event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+		assert_int_equal(log.status, TW_OK);
+		assert_true(log.n >= 1900);
+		event_log_done(&log);
+		w.out.data[at] = old;
+	}
+	done(&w);
+}
+
+static void test_lost_and_found(void **state)
+{
+	static const uint8_t rubbish[] = {0xFF, 0x0A, 0x02, 0x00, 0x0A, 0x0A};
+	struct writer w;
+	struct event_log log;
+	size_t at;
+
+	(void)state;
+	begin(&w);
+	snapshot(&w, BASE, BASE);
+	thread_track(&w, 7, 10, 11);
+	event(&w, BASE, 0, 1, "first");
+	event(&w, BASE + 1, 0, 2, NULL);
+	at = w.out.len;
+	for (int i = 0; i < 150000; i++) /* more than several windows */
+		(void)tw_buf_add(&w.out, rubbish, sizeof rubbish);
+	event(&w, BASE + 2, 0, 1, "second");
+	event(&w, BASE + 3, 0, 2, NULL);
+	event_log_run(&log, w.out.data, w.out.len, 0, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 2);
+	assert_int_equal(log.counts[TW_REPAIR_framing_lost], 1);
+	assert_int_equal(log.offsets[TW_REPAIR_framing_lost], at);
+	event_log_done(&log);
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	event_log_done(&log);
+	done(&w);
+}
+
+static void test_largest_packet(void **state)
+{
+	(void)state;
+	for (size_t over = 0; over < 2; over++) {
+		struct writer w;
+		struct event_log log;
+		char *big = calloc(1, TW_PERFETTO_PACKET_MAX);
+		size_t head = 2 + 4; /* the tag of field 900, a length of 4 bytes */
+
+		begin(&w);
+		snapshot(&w, BASE, BASE);
+		thread_track(&w, 7, 10, 11);
+		put_bytes(&w.packet, 900, big, TW_PERFETTO_PACKET_MAX - head + over);
+		assert_int_equal(w.packet.len, TW_PERFETTO_PACKET_MAX + over);
+		packet(&w);
+		event(&w, BASE + 2, 0, 1, "behind");
+		event(&w, BASE + 3, 0, 2, NULL);
+		event_log_run(&log, w.out.data, w.out.len, 0, NULL);
+		assert_int_equal(log.status, TW_OK);
+		assert_int_equal(log.n, 1);
+		assert_int_equal(log.counts[TW_REPAIR_record_too_large], over);
+		event_log_done(&log);
+		done(&w);
+		free(big);
+	}
+}
+
+/* --- clocks --- */
+
+static void test_clocks(void **state)
+{
+	struct writer w;
+	struct event_log log;
+
+	(void)state;
+	begin(&w);
+	snapshot(&w, BASE, BASE - 1000); /* 1000 ns of sleep so far */
+	thread_track(&w, 7, 10, 11);
+	event(&w, BASE - 1000 + 10, 3, 1, "mono");
+	event(&w, BASE + 20, 0, 2, NULL);
+	snapshot(&w, BASE + 10000, BASE + 10000 - 3000); /* it slept again */
+	event(&w, BASE + 10000 - 3000 + 5, 3, 1, "later");
+	event(&w, BASE + 10000 + 7, 6, 2, NULL);
+	event(&w, BASE, 99, 3, "of a clock of a sequence that has none");
+	event(&w, BASE, 2, 3, "of a clock that nothing relates");
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 2);
+	assert_int_equal(log.events[0].dur_ns, 10);
+	assert_int_equal(log.events[1].dur_ns, 2);
+	assert_int_equal(log.events[1].ts_ns - log.events[0].ts_ns, 9995);
+	assert_int_equal(log.clock.boot_base_ns - log.clock.mono_base_ns, 1000);
+	assert_int_equal(log.clock.boot_base_ns + log.clock.session_ns, BASE);
+	assert_int_equal(log.counts[TW_REPAIR_clock_unknown], 2);
+	event_log_done(&log);
+	done(&w);
+}
+
+/* Packets of several buffers are not in the order of time. */
+static void test_before_the_first(void **state)
+{
+	struct writer w;
+	struct event_log log;
+	const uint64_t minute = 60000000000;
+
+	(void)state;
+	begin(&w);
+	snapshot(&w, BASE, BASE);
+	thread_track(&w, 7, 10, 11);
+	event(&w, BASE - minute, 0, 3, "at the limit");
+	event(&w, BASE - minute - 1, 0, 3, "past it");
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.counts[TW_REPAIR_begin_clamped], 1);
+	event_log_done(&log);
+	done(&w);
+}
+
+static void test_no_snapshot(void **state)
+{
+	struct writer w;
+	struct event_log log;
+
+	(void)state;
+	begin(&w);
+	thread_track(&w, 7, 10, 11);
+	event(&w, 500, 3, 1, "x");
+	event(&w, 700, 3, 2, NULL);
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 1);
+	assert_int_equal(log.events[0].ts_ns, 500);
+	assert_int_equal(log.clock.mono_base_ns, 0);
+	assert_int_equal(log.clock.boot_base_ns, -1);
+	event_log_done(&log);
+	done(&w);
+}
+
+/* --- depth --- */
+
+static void test_depth(void **state)
+{
+	const struct tw_limits standard = tw_limits_default();
+
+	(void)state;
+	for (uint32_t over = 0; over < 2; over++) {
+		struct tw_limits limits = standard;
+		struct writer w;
+		struct event_log log;
+
+		limits.max_depth = 8;
+		begin(&w);
+		snapshot(&w, BASE, BASE);
+		thread_track(&w, 7, 10, 11);
+		for (uint64_t i = 0; i < 8 + over; i++)
+			event(&w, BASE + i, 0, 1, "f");
+		for (uint64_t i = 0; i < 8 + over; i++)
+			event(&w, BASE + 100 + i, 0, 2, NULL);
+		event_log_run_cut(&log, w.out.data, w.out.len, &limits);
+		assert_int_equal(log.n, 8);
+		assert_int_equal(log.counts[TW_REPAIR_depth_clipped], over);
+		assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 0);
+		assert_int_equal(log.events[0].dur_ns, 100 + over - 7); /* the innermost kept */
+		event_log_done(&log);
+		done(&w);
+	}
+}
+
+/* --- recognising --- */
+
+static void test_probe(void **state)
+{
+	static const char *const texts[] = {"\n", "\n\n\n", "\nB|1|x\n", "\n{\"a\":1}\n",
+	        "\n----- pid 12 at 2024-01-01 -----\nCmd line: a.b\n", "", "\n0"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		assert_false(
+		        tw_perfetto_packets_begin((const uint8_t *)texts[i], strlen(texts[i])));
+	for (size_t i = 0; i < INPUTS; i++) {
+		size_t n;
+		uint8_t *p = read_file(inputs[i], &n);
+
+		assert_true(tw_perfetto_packets_begin(p, n < 4096 ? n : 4096));
+		free(p);
+	}
+}
+
+static void test_nothing_readable(void **state)
+{
+	/* begins like a packet and never ends */
+	static const uint8_t bytes[24] = {0x0A, 0x40, 0x40, 0x01, 0x50, 0x01, 0x5A, 0x30};
+	struct event_log log;
+
+	(void)state;
+	event_log_run_cut(&log, bytes, sizeof bytes, NULL);
+	assert_int_equal(log.status, TW_CORRUPT);
+	event_log_done(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_fields),
+	        cmocka_unit_test(test_bad_fields),
+	        cmocka_unit_test(test_packed),
+	        cmocka_unit_test(test_every_length),
+	        cmocka_unit_test(test_cuts),
+	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_damage),
+	        cmocka_unit_test(test_lost_and_found),
+	        cmocka_unit_test(test_largest_packet),
+	        cmocka_unit_test(test_clocks),
+	        cmocka_unit_test(test_before_the_first),
+	        cmocka_unit_test(test_no_snapshot),
+	        cmocka_unit_test(test_depth),
+	        cmocka_unit_test(test_probe),
+	        cmocka_unit_test(test_nothing_readable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
