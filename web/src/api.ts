@@ -40,6 +40,10 @@ export interface Build {
 	map_version: string; updated_ms: number; traces: number; app: string; version_name: string;
 	retrace: { mapping: boolean; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
 }
+export interface Note {
+	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string;
+	detail: Record<string, unknown> | null;
+}
 export interface Session {
 	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string;
@@ -108,6 +112,8 @@ export const api = {
 	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s),
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
+	notes: (id: string, p: Params, s?: AbortSignal) =>
+		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
 	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),

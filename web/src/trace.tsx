@@ -8,6 +8,7 @@ import { FlamePanel } from './flame';
 import { Keys } from './keys';
 import { matching } from './matching';
 import { MethodsPanel } from './methods';
+import { NotesPanel } from './notes';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { Blocked, openInPerfetto } from './perfetto';
 import { Facts, NamesWarning, Repairs } from './report';
@@ -148,7 +149,8 @@ function Ready({ t }: { t: Trace }) {
 	if (threads.error) return <Failure error={threads.error} retry={threads.again} />;
 	if (names.error) return <Failure error={names.error} retry={names.again} />;
 	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
-	if (!thread) return <div class="notice"><strong>This trace holds no calls.</strong></div>;
+	const notes = <NotesPanel id={t.id} threads={threads.value.threads} end={end} />;
+	if (!thread) return <><div class="notice"><strong>This trace holds no calls.</strong></div>{notes}<Repairs t={t} /></>;
 	return <>
 		{threadsPanel}
 		{search}
@@ -163,6 +165,7 @@ function Ready({ t }: { t: Trace }) {
 				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null, skip: null }, true)} />
 		</Panel>
 		{totals}
+		{notes}
 		<Repairs t={t} />
 		<Keys />
 	</>;

@@ -1,0 +1,33 @@
+// What kinds of notes are called, and in which order kinds and notes are shown.
+import type { Note } from './api';
+
+const TITLES: Record<string, string> = {
+	instant: 'Marks', async: 'Spans', counter: 'Counters', state: 'Thread states', wakeup: 'Wake-ups', contention: 'Lock waits', wait: 'Object.wait',
+	notify: 'notify', park: 'Parked', unpark: 'Unparked', thread_created: 'Thread starts', gc: 'Collections', class_load: 'Class loading', io: 'File access',
+	binder: 'Binder calls', render: 'Rendering', message: 'Messages', anr: 'ANR', sample: 'Samples', merged: 'Merged calls', section: 'Sections',
+	process: 'Processes', unroll: 'Left by exceptions',
+};
+
+/** What people look for first comes first. */
+const FIRST = ['anr', 'contention', 'io', 'gc', 'binder', 'wait', 'park', 'message', 'render', 'class_load'];
+
+export function kindTitle(kind: string): string {
+	return TITLES[kind] ?? kind.replaceAll('_', ' ');
+}
+
+export function kindsInOrder(kinds: Record<string, number>): string[] {
+	const rank = (k: string) => (FIRST.includes(k) ? FIRST.indexOf(k) : FIRST.length);
+	return Object.keys(kinds).sort((a, b) => rank(a) - rank(b) || kinds[b] - kinds[a] || (a < b ? -1 : 1));
+}
+
+/** Longest first where they last, else by time. */
+export function inOrder(notes: Note[]): Note[] {
+	return notes.some((n) => (n.dur_ns ?? 0) > 0) ? [...notes].sort((a, b) => (b.dur_ns ?? -1) - (a.dur_ns ?? -1) || a.ts_ns - b.ts_ns) : notes;
+}
+
+/** A stretch of time that shows the note with what is around it. */
+export function around(n: Note, end: number): [number, number] {
+	const span = Math.max((n.dur_ns ?? 0) * 3, 1e6);
+	const from = Math.max(0, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);
+	return [Math.round(from), Math.round(Math.max(from + 1, Math.min(end, from + span)))];
+}

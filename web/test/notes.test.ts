@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Note } from '../src/api';
+import { around, inOrder, kindsInOrder, kindTitle } from '../src/notekinds';
+
+const note = (id: number, ts_ns: number, dur_ns: number | null): Note => ({ id, kind: 'gc', tid: 1, ts_ns, dur_ns, value: 0, text: '', detail: null });
+
+test('kinds: what is looked for first, then the most', () => {
+	assert.deepEqual(kindsInOrder({ state: 900, counter: 5, gc: 2, contention: 1, zebra: 900 }), ['contention', 'gc', 'state', 'zebra', 'counter']);
+	assert.equal(kindTitle('contention'), 'Lock waits');
+	assert.equal(kindTitle('some_new_kind'), 'some new kind');
+});
+
+test('longest first where they last, by time where they are moments', () => {
+	assert.deepEqual(inOrder([note(1, 5, 10), note(2, 6, null), note(3, 7, 30), note(4, 1, 10)]).map((n) => n.id), [3, 4, 1, 2]);
+	assert.deepEqual(inOrder([note(1, 5, null), note(2, 6, null)]).map((n) => n.id), [1, 2]);
+});
+
+test('a view around a note holds it whole and stays in the trace', () => {
+	for (const n of [note(1, 0, 0), note(2, 5e9, 2e9), note(3, 9.9e9, null)]) {
+		const [from, to] = around(n, 1e10);
+		assert.ok(from >= 0 && from <= n.ts_ns && to >= n.ts_ns + (n.dur_ns ?? 0) && to <= 1e10 && to > from, `${from} ${to}`);
+	}
+});
