@@ -7,7 +7,7 @@ import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { set, text } from './route';
 
 const LOAD = 2000;
-const ROWS = 50;
+const ROWS = 15;
 
 function says(v: unknown): string {
 	return typeof v === 'string' ? v : JSON.stringify(v);
@@ -21,7 +21,8 @@ function Detail({ n, named }: { n: Note; named: (tid: number) => string }) {
 	return <span class="quiet">{parts.join(', ')}</span>;
 }
 
-export function NotesPanel({ id, threads, end }: { id: string; threads: Thread[]; end: number }) {
+/** Times are shown as the chart shows them, from `start` on. */
+export function NotesPanel({ id, threads, start, end }: { id: string; threads: Thread[]; start: number; end: number }) {
 	const a = text('a');
 	const b = text('b');
 	const chosen = text('note');
@@ -52,7 +53,7 @@ export function NotesPanel({ id, threads, end }: { id: string; threads: Thread[]
 						<th scope="col">What</th><th scope="col">More</th></tr></thead>
 					<tbody>{list.slice(0, rows).map((n) => (
 						<tr key={n.id}>
-							<td class="num"><button class="small" title="Show this in the chart" onClick={() => show(n)}>{duration(n.ts_ns)}</button></td>
+							<td class="num"><button class="small" title="Show this in the chart" onClick={() => show(n)}>{duration(n.ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
 							<td>{n.tid === null ? <span class="quiet">the trace</span> : named(n.tid)}</td>
 							<td class="mono">{n.text}</td>
@@ -60,7 +61,7 @@ export function NotesPanel({ id, threads, end }: { id: string; threads: Thread[]
 						</tr>))}</tbody>
 				</table></div>)}
 			<p class="row">
-				{list.length > rows && <button class="small" onClick={() => more(rows + 4 * ROWS)}>Show more</button>}
+				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>Show more</button>}
 				{load.value?.next && <span class="quiet">The first {count(LOAD)} of {count(first.value!.kinds[kind])}{a && b ? ' in the selected time' : ''}; select a stretch of time to see others.</span>}
 			</p>
 		</Panel>
