@@ -131,6 +131,31 @@ enum tw_status tw_decoder_push(struct tw_decoder *d, const void *p, size_t n, st
 	return keep_failure(d, st, &why, err);
 }
 
+/* What the format carried.  That holds no further one: there is an end to it. */
+static enum tw_status decode_inner(struct tw_decoder *d, struct tw_err *err)
+{
+	struct tw_str bytes = d->format->inner(d->state);
+	const uint8_t *p = (const uint8_t *)bytes.ptr;
+	const struct tw_format *f;
+	enum tw_status st;
+	void *state;
+
+	if (bytes.len == 0)
+		return TW_OK;
+	f = tw_format_probe(p, bytes.len < TW_PROBE_BYTES ? bytes.len : TW_PROBE_BYTES);
+	if (!f || f->inner || !tw_format_fits(f, d->part))
+		return tw_fail(err, TW_UNSUPPORTED, 0,
+		        "what this %s carries is not a trace in any format that is known here",
+		        d->format->title);
+	state = tw_arena_zalloc(d->arena, 1, f->state_size);
+	if (!state)
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+	st = f->start(state, d->arena, &d->limits, d->sink, err);
+	if (st == TW_OK)
+		st = f->push(state, p, bytes.len, err);
+	return st == TW_OK ? f->finish(state, false, err) : st;
+}
+
 static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
 {
 	enum tw_unzip_end end;
@@ -154,7 +179,8 @@ static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
 		d->sink->ops->repair(d->sink, TW_REPAIR_input_corrupt, at, 1);
 	else if (end == TW_UNZIP_CUT)
 		d->sink->ops->repair(d->sink, TW_REPAIR_input_truncated, at, 1);
-	return d->format->finish(d->state, end != TW_UNZIP_COMPLETE, err);
+	st = d->format->finish(d->state, end != TW_UNZIP_COMPLETE, err);
+	return st == TW_OK && d->format->inner ? decode_inner(d, err) : st;
 }
 
 enum tw_status tw_decoder_finish(struct tw_decoder *d, struct tw_err *err)

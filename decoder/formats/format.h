@@ -38,6 +38,10 @@ struct tw_format {
 	enum tw_status (*push)(void *state, const uint8_t *p, size_t n, struct tw_err *err);
 	/* The input ended.  `cut`: its compression ended early or was damaged. */
 	enum tw_status (*finish)(void *state, bool cut, struct tw_err *err);
+	/* After a finish that went well: bytes of another format that this one carried, in the
+	 * arena; they are recognised and decoded into the same sink, their offsets counted anew.
+	 * NULL: it never carries any; empty: there were none. */
+	struct tw_str (*inner)(const void *state);
 };
 
 /* All registered formats, in the order of formats.def. */

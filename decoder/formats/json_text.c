@@ -216,7 +216,7 @@ enum tw_status tw_json_text_each(
         struct tw_json_text *t, bool cut, tw_json_fn each, void *arg, struct tw_err *err)
 {
 	enum tw_status st;
-	json_t *root;
+	json_t *root = NULL;
 
 	for (size_t n = 0;; n++) {
 		size_t begin = t->at;

@@ -30,7 +30,7 @@ enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };
 
 #define MS_NS       ((int64_t)1000000)
 #define INTERVAL_NS (5 * MS_NS)
-#define HOUR_NS     (3600 * 1000 * MS_NS)
+#define HOUR_NS     ((int64_t)3600 * 1000 * MS_NS)
 #define MAX_MS      ((int64_t)1 << 42)
 
 struct matrix {

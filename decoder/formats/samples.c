@@ -57,7 +57,7 @@ static bool grow(struct tw_samples *s, void **items, uint32_t n, uint32_t *cap, 
 	fresh = tw_arena_alloc(s->arena, want, size);
 	if (!fresh)
 		return false;
-	if (n)
+	if (n && *items)
 		memcpy(fresh, *items, n * size);
 	*items = fresh;
 	*cap = want;
@@ -114,7 +114,7 @@ enum tw_status tw_samples_add(
 	}
 	if (at_limit(s, s->n, MAX_SAMPLES, p.offset))
 		return TW_OK;
-	if (!grow(s, (void **)&s->list, s->n, &s->cap, sizeof *s->list))
+	if (!grow(s, (void **)&s->list, s->n, &s->cap, sizeof *s->list) || !s->list)
 		return no_memory(err);
 	s->list[s->n] = (struct kept){p, s->n};
 	s->n++;

@@ -12,6 +12,9 @@
  * method_id and time {Monotonic {wall, cpu}} or {Global} of secs and nanos since the start;
  * profile.methods[] names the ids.  It comes from the runtime's sampling, so its calls are samples.
  *
+ * What the Android SDK itself sends, sampled_profile: an ART trace in base64, decoded as such; the
+ * envelope adds transactions and measurements.
+ *
  * Beside: transactions become spans, measurements counters (whole parts of their values).
  * Numbers may come as strings, `profile` as a string that holds JSON.  Lost: line numbers, inlined
  * frames of legacy methods, queues, device facts.  Learned from getsentry/vroom and sentry-java.
@@ -34,6 +37,7 @@ struct sentry {
 	struct tw_samples *samples;
 	bool has_zero; /* zero_s is set: of the first document with seconds since 1970 */
 	double zero_s;
+	struct tw_str inner; /* of sampled_profile */
 	uint64_t read;       /* samples and events */
 	uint32_t *described; /* tracks of legacy events */
 	uint32_t n_described;
@@ -46,13 +50,13 @@ struct sentry {
 static int probe(const uint8_t *head, size_t len)
 {
 	static const struct {
-		unsigned depth;
 		const char *key;
+		unsigned depth;
 		int sure;
-	} keys[] = {{1, "sampled_profile", 90}, {1, "profiler_id", 85}, {1, "profile_id", 75},
-	        {1, "chunk_id", 85}, {2, "thread_metadata", 85}, {1, "thread_metadata", 80},
-	        {3, "stack_id", 85}, {4, "stack_id", 85}, {1, "android_api_level", 70},
-	        {4, "method_id", 80}, {1, "debug_meta", 60}, {1, "transaction", 55}};
+	} keys[] = {{"sampled_profile", 1, 90}, {"profiler_id", 1, 85}, {"profile_id", 1, 75},
+	        {"chunk_id", 1, 85}, {"thread_metadata", 2, 85}, {"thread_metadata", 1, 80},
+	        {"stack_id", 3, 85}, {"stack_id", 4, 85}, {"android_api_level", 1, 70},
+	        {"method_id", 4, 80}, {"debug_meta", 1, 60}, {"transaction", 1, 55}};
 	int best = 0;
 
 	if (!tw_json_head(head, len))
@@ -411,6 +415,62 @@ static enum tw_status note_rest(struct sentry *s, const json_t *root, struct tw_
 	return st;
 }
 
+/* --- the SDK's payload: an ART trace in base64 --- */
+
+static int digit_of(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+/* Line ends are passed over, the padding may be missing; what follows a strange byte is not read.
+ */
+static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw_err *err)
+{
+	uint8_t *out = tw_arena_alloc(s->arena, text.len / 4 + 1, 3);
+	uint32_t bits = 0;
+	unsigned n_bits = 0;
+	size_t len = 0;
+
+	if (!out)
+		return no_memory(err);
+	for (size_t i = 0; i < text.len && text.ptr[i] != '='; i++) {
+		int digit = digit_of(text.ptr[i]);
+
+		if (text.ptr[i] == '\r' || text.ptr[i] == '\n')
+			continue;
+		if (digit < 0) {
+			repair(s, TW_REPAIR_input_corrupt);
+			break;
+		}
+		bits = bits << 6 | (uint32_t)digit;
+		n_bits += 6;
+		if (n_bits >= 8) {
+			n_bits -= 8;
+			out[len++] = (uint8_t)(bits >> n_bits);
+		}
+	}
+	if (s->inner.len) { /* one is decoded */
+		repair(s, TW_REPAIR_record_malformed);
+		return TW_OK;
+	}
+	s->inner = (struct tw_str){(const char *)out, len};
+	s->read += len > 0;
+	return TW_OK;
+}
+
+static struct tw_str inner(const void *state)
+{
+	const struct sentry *s = state;
+
+	return s->inner;
+}
+
 /* --- documents --- */
 
 static enum tw_status read_object(
@@ -423,9 +483,7 @@ static enum tw_status read_object(
 	else if (json_is_array(json_object_get(profile, "samples")))
 		st = read_profile(s, profile, err);
 	else if (json_is_string(json_object_get(root, "sampled_profile")))
-		return tw_fail(err, TW_UNSUPPORTED, 0,
-		        "Sentry's envelope around an ART trace: send what its sampled_profile "
-		        "holds, base64-decoded, as the trace");
+		st = keep_inner(s, tw_json_word(root, "sampled_profile"), err);
 	return st == TW_OK ? note_rest(s, root, err) : st;
 }
 
@@ -492,4 +550,5 @@ const struct tw_format tw_format_sentry = {
         .start = start,
         .push = push,
         .finish = finish,
+        .inner = inner,
 };

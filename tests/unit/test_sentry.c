@@ -211,8 +211,11 @@ static void test_refusals(void **state)
 		const char *words;
 	} rows[] = {
 	        {"{\"platform\":\"android\",\"sampled_profile\":\"QUJD\"}", TW_UNSUPPORTED,
-	                "Sentry's envelope around an ART trace: send what its sampled_profile "
-	                "holds, base64-decoded, as the trace"},
+	                "what this Sentry profile (JSON) carries is not a trace in any format that "
+	                "is "
+	                "known here"},
+	        {"{\"platform\":\"android\",\"sampled_profile\":\"\"}", TW_CORRUPT,
+	                "not one sample with a time and a stack in this Sentry profile"},
 	        {V1(""), TW_CORRUPT,
 	                "not one sample with a time and a stack in this Sentry profile"},
 	        {"{\"profile\":5,\"profiler_id\":1}", TW_CORRUPT,
@@ -227,6 +230,51 @@ static void test_refusals(void **state)
 		assert_string_equal(log.err.msg, rows[i].words);
 		event_log_done(&log);
 	}
+}
+
+/* What the SDK sends: the same events as the ART trace that is in it, with padding or without. */
+static void test_sampled_profile(void **state)
+{
+	static const char digits[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *root = getenv("TW_SOURCE_ROOT");
+	static uint8_t art[8192];
+	struct event_log plain, carried;
+	struct tw_buf text;
+	char path[512];
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	(void)snprintf(path, sizeof path, "%s/tests/golden/art/minimal/input", root ? root : ".");
+	f = fopen(path, "re");
+	assert_non_null(f);
+	n = fread(art, 1, sizeof art - 3, f);
+	assert_int_equal(fclose(f), 0);
+	event_log_run(&plain, art, n, 0, NULL);
+	assert_int_equal(plain.status, TW_OK);
+	assert_in_range(plain.n, 1, 1000);
+	tw_buf_init(&text, 1 << 16);
+	(void)tw_buf_add_str(&text, TW_STR("{\"profile_id\":\"x\",\"sampled_profile\":\""));
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)art[i] << 16 | (uint32_t)art[i + 1] << 8 | art[i + 2];
+		size_t chars = n - i < 3 ? n - i + 1 : 4;
+
+		for (size_t k = 0; k < chars; k++)
+			(void)tw_buf_add_u8(&text, (uint8_t)digits[v >> (18 - 6 * k) & 63]);
+	}
+	(void)tw_buf_add_str(&text, TW_STR("\",\"transactions\":[{\"name\":\"Start\","
+	                                   "\"relative_end_ns\":25}]}"));
+	event_log_run_cut(&carried, text.data, text.len, NULL);
+	assert_int_equal(carried.status, TW_OK);
+	assert_string_equal(carried.format->name, "sentry");
+	assert_int_equal(carried.n, plain.n);
+	for (size_t i = 0; i < plain.n; i++)
+		assert_true(event_log_same(&carried.events[i], &plain.events[i]));
+	assert_non_null(strstr(event_log_text(&carried), "note async 0 0 25 0 "));
+	tw_buf_done(&text);
+	event_log_done(&plain);
+	event_log_done(&carried);
 }
 
 static void test_no_memory(void **state)
@@ -284,6 +332,7 @@ int main(void)
 	        cmocka_unit_test(test_cut_anywhere),
 	        cmocka_unit_test(test_damage),
 	        cmocka_unit_test(test_refusals),
+	        cmocka_unit_test(test_sampled_profile),
 	        cmocka_unit_test(test_no_memory),
 	        cmocka_unit_test(test_sample_file),
 	};
