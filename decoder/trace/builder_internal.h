@@ -136,6 +136,8 @@ void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock);
 void tw_builder_process(struct tw_builder *b, uint64_t tid, uint32_t pid);
 /* Moves a time of this input to the trace's clock.  False: it has no place there. */
 bool tw_builder_place(struct tw_builder *b, int64_t *ts_ns, int64_t *dur_ns, uint64_t offset);
+/* Was a time of this input, or a span, over before the trace's zero? */
+bool tw_builder_is_before(const struct tw_builder *b, int64_t ts_ns, int64_t dur_ns);
 static inline bool tw_builder_is_moved(const struct tw_builder *b)
 {
 	return b->shift_ns != 0 || b->unplaced;

@@ -3,7 +3,8 @@
  *
  * Side files have clocks of their own: the first input's clock is the trace's,
  * and what a later one tells is moved by the difference of their readings.
- * Times of a side file that lie before the trace's zero are cut to it.
+ * Times of a side file that lie before the trace's zero are cut to it; notes that
+ * were over by then are left out.
  *
  * The same thread may have been told in several ways: with 15 bits of its id by
  * one file and in full by another, or without its process.  When all is told,
@@ -88,6 +89,15 @@ void tw_builder_clock(struct tw_builder *b, const struct tw_clock *clock)
 	              distance(b->shift_ns, 0) > FARTHEST_NS;
 	if (b->unplaced)
 		b->shift_ns = 0;
+}
+
+bool tw_builder_is_before(const struct tw_builder *b, int64_t ts_ns, int64_t dur_ns)
+{
+	int64_t end;
+
+	if (b->unplaced || b->shift_ns >= 0 || ts_ns < 0)
+		return false;
+	return !__builtin_add_overflow(ts_ns, dur_ns > 0 ? dur_ns : 0, &end) && end < -b->shift_ns;
 }
 
 bool tw_builder_place(struct tw_builder *b, int64_t *ts_ns, int64_t *dur_ns, uint64_t offset)

@@ -134,14 +134,24 @@ static enum tw_status keep_note(
 	return TW_OK;
 }
 
+/* A process has no place in time. */
+static bool is_timeless(const struct tw_note *note)
+{
+	return note->kind == TW_NOTE_process;
+}
+
 enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err)
 {
 	struct tw_builder *b = builder_of(s);
 	struct tw_note moved;
 
-	if (!tw_builder_is_moved(b))
+	if (!tw_builder_is_moved(b) || is_timeless(note))
 		return keep_note(b, note, err);
 	moved = *note;
+	if (tw_builder_is_before(b, note->ts_ns, note->dur_ns)) {
+		tw_builder_repair(b, TW_REPAIR_before_trace, note->offset, 1);
+		return TW_OK;
+	}
 	if (!tw_builder_place(b, &moved.ts_ns, &moved.dur_ns, note->offset))
 		return TW_OK;
 	return keep_note(b, &moved, err);

@@ -234,6 +234,36 @@ static void test_before_the_zero(void **state)
 	trace_log_done(&log);
 }
 
+/* What was over before the trace's zero is left out; a process has no time. */
+static void test_over_before_the_zero(void **state)
+{
+	static const struct {
+		int64_t ts_ns, dur_ns;
+		bool kept;
+	} notes[] = {{99, -1, false}, {100, -1, true}, {40, 59, false}, {40, 60, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+		struct fixture f = start(&(struct tw_clock){9, MONO_NS, -1, 0, 0});
+		struct tw_note note = {.kind = TW_NOTE_gc,
+		        .ts_ns = notes[i].ts_ns,
+		        .dur_ns = notes[i].dur_ns,
+		        .text = TW_STR("x")};
+		struct tw_note process = {
+		        .kind = TW_NOTE_process, .dur_ns = -1, .text = TW_STR("p")};
+		struct trace_log log;
+
+		tw_builder_next_input(f.b);
+		f.sink->ops->clock(f.sink, &(struct tw_clock){9, MONO_NS - 100, -1, 0, 0});
+		assert_int_equal(f.sink->ops->note(f.sink, &note, NULL), TW_OK);
+		assert_int_equal(f.sink->ops->note(f.sink, &process, NULL), TW_OK);
+		write_out(&f, &log);
+		assert_int_equal(log.notes, 1 + notes[i].kept);
+		assert_int_equal(log.repairs[TW_REPAIR_before_trace], !notes[i].kept);
+		trace_log_done(&log);
+	}
+}
+
 /* --- ids and processes --- */
 
 static void test_process_told_late(void **state)
@@ -336,6 +366,7 @@ int main(void)
 	        cmocka_unit_test(test_sources_stay_apart),
 	        cmocka_unit_test(test_clocks),
 	        cmocka_unit_test(test_before_the_zero),
+	        cmocka_unit_test(test_over_before_the_zero),
 	        cmocka_unit_test(test_process_told_late),
 	        cmocka_unit_test(test_full_id_from_a_side_file),
 	        cmocka_unit_test(test_transactions),

@@ -1,0 +1,114 @@
+/*
+ * formats_perfetto.test.mjs - Perfetto traces over the wire: alone, packed, beside another trace, in an
+ * archive; what this server exports comes back; a damaged one beside a trace costs only itself.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+
+import { btrace, form } from './make.mjs';
+import { root, startServer } from './server.mjs';
+
+const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden/perfetto', name, 'input'));
+const samples = path.join(root, '../shared/samples/merge/javac-and-kernel');
+const notes = async (s, id, query = '') => (await s.get(`/api/v1/traces/${id}/notes?limit=1000${query}`)).json;
+const threads = async (s, id) => (await s.get(`/api/v1/traces/${id}/threads`)).json.threads;
+const repair = (trace, name) => trace.report.repairs.find((r) => r.name === name);
+
+async function flame(s, id, tid) {
+	const { json } = await s.get(`/api/v1/traces/${id}/flame?thread=${tid}`);
+	const lines = [];
+	const walk = (node, depth) => {
+		lines.push(`${'  '.repeat(depth)}${node.name} ${node.value}`);
+		for (const child of node.children ?? []) walk(child, depth + 1);
+	};
+	walk(json, 0);
+	return lines.slice(1);
+}
+
+test('Perfetto traces', async (t) => {
+	const s = await startServer(t);
+
+	await t.test('alone, plain and packed', async () => {
+		for (const pack of [(b) => b, zlib.gzipSync, zlib.deflateSync]) {
+			const trace = await s.trace(pack(golden('realistic')), {});
+			assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+			assert.equal(trace.summary.format, 'perfetto');
+			const list = await threads(s, trace.id);
+			const of = (tid, source) => list.find((x) => x.tid === tid && x.source === source);
+			assert.equal(of(11, 'calls').name, 'worker');
+			assert.equal(of(11, 'calls').pid, 10);
+			assert.equal(of(14, 'samples').interval_ns, 10_000_000);
+			assert.deepEqual(await flame(s, trace.id, 14), ['  com.app.Main.run 40000000', '    com.app.Db.query 30000000', '    libc.so+0x1234 10000000']);
+			/* begun on one CPU, ended on another */
+			assert.deepEqual(await flame(s, trace.id, 13), ['  draw 700']);
+			const { kinds } = await notes(s, trace.id);
+			assert.deepEqual(kinds, { instant: 2, async: 2, counter: 3, state: 10, wakeup: 2, process: 2 });
+			assert.equal(repair(trace, 'kernel_overrun').kind, 'loss');
+		}
+	});
+
+	await t.test('beside a method trace, on its clock', async () => {
+		const PID = 10;
+		const methods = btrace([[PID, 1, 0, 1_000_000], [11, 2, 0, 500_000]], { pid: PID });
+		/* the golden trace begins when BOOTTIME is 100 s and MONOTONIC 95 s; this one a second before */
+		methods.writeBigUInt64LE(99_000_000_000n, 8);
+		methods.writeBigUInt64LE(94_000_000_000n, 16);
+		methods.writeBigUInt64LE(94_000_000_000n, 24);
+		const { body, headers } = form(['system', zlib.gzipSync(golden('realistic'))], ['trace', methods]);
+		const trace = await s.trace(body, { headers });
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		assert.equal(trace.summary.format, 'btrace2');
+		const { notes: list } = await notes(s, trace.id, '&kind=state');
+		const running = list.find((n) => n.tid === 11 && n.text === 'running');
+		assert.equal(running.dur_ns, 1000);
+		assert.equal(running.ts_ns, 1_010_001_000);
+	});
+
+	await t.test('what cannot be read beside a trace costs itself', async () => {
+		const methods = btrace([[10, 1, 0, 1_000_000]], { pid: 10 });
+		const { body, headers } = form(['trace', methods], ['system', golden('minimal').subarray(0, 30)]);
+		const trace = await s.trace(body, { headers });
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		assert.equal(trace.summary.slices, 1);
+		const wrong = form(['trace', methods], ['system', 'words\n'.repeat(3000)]);
+		assert.equal((await s.post('/api/v1/traces', wrong.body, { headers: wrong.headers })).status, 415);
+	});
+
+	await t.test('what is exported comes back', async () => {
+		const calls = [];
+		for (let i = 0; i < 200; i++) calls.push([77, i % 7, i * 1000, 600], [78, i % 5, i * 900, 300]);
+		const first = await s.trace(btrace(calls, { pid: 77 }), {});
+		const answer = await fetch(`${s.url}/api/v1/traces/${first.id}/perfetto`, { headers: { Authorization: `Bearer ${s.readKey}` } });
+		assert.equal(answer.status, 200);
+		const second = await s.trace(Buffer.from(await answer.arrayBuffer()), {});
+		assert.equal(second.summary.format, 'perfetto');
+		assert.deepEqual(second.report.repairs, []);
+		const key = (x) => [x.tid, x.pid, x.is_main, x.slices, x.max_depth, x.busy_ns];
+		assert.deepEqual((await threads(s, second.id)).map(key), (await threads(s, first.id)).map(key));
+		for (const tid of [77, 78])
+			assert.deepEqual((await flame(s, second.id, tid)).sort(), (await flame(s, first.id, tid)).sort());
+	});
+
+	await t.test('the kernel agrees with a real method trace', { skip: !fs.existsSync(samples) && 'no real recordings beside the checkout' }, async () => {
+		const read = (name) => fs.readFileSync(path.join(samples, name));
+		const { body, headers } = form(['trace', read('rhea-atrace.bin.zst')], ['system', read('system.perfetto-trace')], ['threads', read('threads.txt')]);
+		const trace = await s.trace(body, { headers });
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		assert.equal(trace.summary.slices, 331_894);
+		assert.equal(repair(trace, 'before_trace').kind, 'note');
+		assert.equal(trace.summary.losses, 0);
+		const all = await threads(s, trace.id);
+		for (const tid of [29495, 29496, 29497]) {
+			assert.equal(all.filter((x) => x.tid === tid).length, 1, 'one row for a thread');
+			const thread = all.find((x) => x.tid === tid);
+			/* its calls lie where the kernel saw the thread run: at least at both ends */
+			const first = await notes(s, trace.id, `&kind=state&thread=${tid}&from=${thread.start_ns}&to=${thread.start_ns + 1}`);
+			assert.deepEqual(first.notes.map((n) => n.text), ['running']);
+			const last = await notes(s, trace.id, `&kind=state&thread=${tid}&from=${thread.end_ns}&to=${thread.end_ns + 1}`);
+			assert.deepEqual(last.notes.map((n) => n.text), ['running']);
+		}
+	});
+});
