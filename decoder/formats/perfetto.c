@@ -17,6 +17,7 @@
 #include "formats/perfetto_packets.h"
 #include "formats/perfetto_sequences.h"
 #include "formats/perfetto_stacks.h"
+#include "formats/perfetto_stats.h"
 
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2, UNPACK_BYTES = 4 << 20 };
 
@@ -68,6 +69,7 @@ static bool is_payload(uint32_t field)
 	switch (field) {
 	case 1:   /* ftrace_events */
 	case 2:   /* process_tree */
+	case 9:   /* process_stats */
 	case 11:  /* track_event */
 	case 43:  /* process_descriptor */
 	case 44:  /* thread_descriptor */
@@ -413,6 +415,9 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 	struct tw_pb message = tw_pb_in(&p->payload);
 
 	switch (p->payload.number) {
+	case 9:
+		return has_time ? tw_perfetto_stats_tell(&s->marks, message, ts_ns, p->offset, err)
+		                : TW_OK;
 	case 11:
 		return take_track_event(s, q, p, has_time, ts_ns, err);
 	case 54:

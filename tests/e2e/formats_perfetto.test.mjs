@@ -45,7 +45,7 @@ test('Perfetto traces', async (t) => {
 			/* begun on one CPU, ended on another */
 			assert.deepEqual(await flame(s, trace.id, 13), ['  draw 700']);
 			const { kinds } = await notes(s, trace.id);
-			assert.deepEqual(kinds, { instant: 2, async: 2, counter: 3, state: 10, wakeup: 2, process: 2 });
+			assert.deepEqual(kinds, { instant: 2, async: 2, counter: 6, state: 10, wakeup: 2, process: 2 });
 			assert.equal(repair(trace, 'kernel_overrun').kind, 'loss');
 		}
 	});

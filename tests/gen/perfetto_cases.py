@@ -103,6 +103,11 @@ def process_tree():
                                     thread(13, 10, 'RenderThread')))
 
 
+def process_stats():
+    return packet(num(8, BASE + 500), num(10, 5), sub(9, sub(1, num(1, 10), num(2, 900), num(3, 300), num(10, -800)),
+                                                      sub(1, num(1, 30), num(7, 12)), num(2, BASE + 600)))
+
+
 def ftrace():
     ev = lambda t, pid, *what: sub(2, num(1, t), num(2, pid), *what)
     printed = lambda t, pid, text: ev(t, pid, sub(3, num(1, 0), sub(2, text + '\n')))
@@ -150,7 +155,7 @@ def samples():
 
 
 def realistic():
-    return (snapshot() + process_tree() + track_events() + ftrace() + packet(sub(50, zlib.compress(samples(), 9))) +
+    return (snapshot() + process_tree() + process_stats() + track_events() + ftrace() + packet(sub(50, zlib.compress(samples(), 9))) +
             snapshot(BASE + 1_000_000_000, MONO + 1_000_000_000) + packet(sub(900, 'a packet of tomorrow')))
 
 
