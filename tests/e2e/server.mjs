@@ -28,7 +28,7 @@ export function binary() {
 
 /* Runs a subcommand; stdout trimmed. */
 export function tracewell(...args) {
-	return execFileSync(binary(), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+	return execFileSync(binary(), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 }).trim();
 }
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
