@@ -2,7 +2,15 @@
 
 #include <string.h>
 
-enum { CHAINS = 1 << 14, NAME_SLOTS = 1 << 15 };
+/* Ten times as far as chance makes it: names and cookies that were chosen to meet in one place must
+ * not make each look-up slow. */
+enum {
+	CHAINS = 1 << 14,
+	NAME_SLOTS = 1 << 15,
+	LONGEST_CHAIN = 128,
+	LONGEST_RUN = 512,
+	LONGEST_WALK = 1024 /* a span of a track may be open many times */
+};
 
 static uint32_t hash_str(uint32_t h, struct tw_str s)
 {
@@ -41,23 +49,24 @@ static bool prepare(struct tw_spans *s)
 static enum tw_span_outcome keep(struct tw_spans *s, struct tw_str *name)
 {
 	uint32_t at = hash_str(2166136261u, *name) & (NAME_SLOTS - 1);
+	uint32_t run = 0;
 
-	while (s->names[at]) {
-		if (strlen(s->names[at]) == name->len &&
-		        (name->len == 0 || memcmp(s->names[at], name->ptr, name->len) == 0)) {
-			name->ptr = s->names[at];
+	for (; s->names[at].ptr && run < LONGEST_RUN; run++) {
+		if (tw_str_eq(s->names[at], *name)) {
+			*name = s->names[at];
 			return TW_SPAN_OK;
 		}
 		at = (at + 1) & (NAME_SLOTS - 1);
 	}
-	if (s->n_names >= NAME_SLOTS / 2 || name->len > TW_SPAN_NAMES_MAX_BYTES - s->name_bytes)
+	if (run == LONGEST_RUN || s->n_names >= NAME_SLOTS / 2 ||
+	        name->len > TW_SPAN_NAMES_MAX_BYTES - s->name_bytes)
 		return TW_SPAN_FULL;
-	s->names[at] = tw_arena_str(s->arena, *name);
-	if (!s->names[at])
+	name->ptr = tw_arena_str(s->arena, *name);
+	if (!name->ptr)
 		return TW_SPAN_NO_MEMORY;
+	s->names[at] = *name;
 	s->n_names++;
 	s->name_bytes += name->len;
-	name->ptr = s->names[at];
 	return TW_SPAN_OK;
 }
 
@@ -72,13 +81,16 @@ static uint32_t take_slot(struct tw_spans *s)
 	return at;
 }
 
-static uint32_t find(const struct tw_spans *s, const struct tw_span_key *key)
+/* 0: it is not open.  *ret_others: how many spans lie in its chain before it. */
+static uint32_t find(const struct tw_spans *s, const struct tw_span_key *key, uint32_t *ret_others)
 {
 	uint32_t at = *chain_of(s, key);
+	uint32_t others = 0;
 
-	while (at && !same(&s->list[at - 1].key, key))
+	for (; at && others < LONGEST_WALK && !same(&s->list[at - 1].key, key); others++)
 		at = s->list[at - 1].next;
-	return at;
+	*ret_others = others;
+	return others < LONGEST_WALK ? at : 0;
 }
 
 enum tw_span_outcome tw_spans_begin(
@@ -88,14 +100,17 @@ enum tw_span_outcome tw_spans_begin(
 	enum tw_span_outcome outcome;
 	uint32_t *chain;
 	uint32_t found;
+	uint32_t others;
 
 	if (!prepare(s))
 		return TW_SPAN_NO_MEMORY;
-	found = key->track.len ? 0 : find(s, key);
-	if (found) {
+	found = find(s, key, &others);
+	if (found && !key->track.len) {
 		s->list[found - 1].begins++;
 		return TW_SPAN_OK;
 	}
+	if (others >= LONGEST_CHAIN)
+		return TW_SPAN_FULL;
 	outcome = keep(s, &kept.name);
 	if (outcome == TW_SPAN_OK)
 		outcome = keep(s, &kept.track);
@@ -117,7 +132,8 @@ enum tw_span_outcome tw_spans_begin(
 const struct tw_span *tw_spans_end(
         struct tw_spans *s, const struct tw_span_key *key, bool *ret_more)
 {
-	uint32_t at = s->list ? find(s, key) : 0;
+	uint32_t others;
+	uint32_t at = s->list ? find(s, key, &others) : 0;
 	struct tw_span *span = at ? &s->list[at - 1] : NULL;
 	uint32_t *link;
 

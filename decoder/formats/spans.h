@@ -36,7 +36,7 @@ struct tw_spans {
 	struct tw_span *list; /* NULL until the first is begun */
 	uint32_t *chains;
 	uint32_t used, free_list;
-	char **names;
+	struct tw_str *names;
 	uint32_t n_names;
 	size_t name_bytes;
 };

@@ -19,6 +19,7 @@ struct tw_stacks {
 	struct tw_sink *sink;
 	int64_t interval_ns;
 	uint32_t max_depth;
+	uint64_t frames_left; /* that may still be entered */
 	struct stack *stacks;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of the track; 0 free */
@@ -38,6 +39,7 @@ struct tw_stacks *tw_stacks_new(struct tw_arena *a, const struct tw_limits *limi
 	s->sink = sink;
 	s->interval_ns = interval_ns > 0 && interval_ns < MAX_TIME_NS ? interval_ns : 0;
 	s->max_depth = limits->max_depth;
+	s->frames_left = limits->max_slices;
 	return s;
 }
 
@@ -151,8 +153,16 @@ static enum tw_status enter(struct tw_stacks *s, struct stack *k, const struct t
         uint32_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
+	uint32_t from = k->n;
 
-	for (uint32_t i = k->n; st == TW_OK && i < n; i++) {
+	/* a few bytes may name a deep stack, so what a trace cannot hold is not told */
+	if (n - from > s->frames_left) {
+		s->sink->ops->repair(
+		        s->sink, TW_REPAIR_slice_limit, sample->offset, n - from - s->frames_left);
+		n = from + (uint32_t)s->frames_left;
+	}
+	s->frames_left -= n - from;
+	for (uint32_t i = from; st == TW_OK && i < n; i++) {
 		const struct tw_event ev = {.kind = TW_EV_BEGIN,
 		        .ts_ns = sample->ts_ns,
 		        .cpu_ns = k->cpu_ns,

@@ -45,6 +45,7 @@ struct track {
 	bool unordered; /* ends were not rising: sort before nesting */
 	struct open_call *open;
 	uint32_t n_open, cap_open;
+	uint32_t n_hidden;    /* BEGINs above them that were too deep to be kept */
 	uint32_t merged_into; /* handle of the track that has its records now; 0 none */
 };
 

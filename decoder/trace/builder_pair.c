@@ -5,11 +5,22 @@
  * nearest open call of it, and what was open above it ends there too; when none
  * is open the END is an exit without an enter.  Of a recording of all calls, an
  * END while nothing is open tells of a call that was running when it began.
+ *
+ * Two bounds keep a flood of BEGINs, which no phone writes, from costing memory
+ * and time without end: BEGINs past MAX_OPEN are counted alone, far deeper than
+ * what a trace keeps; and the call of an END is looked for LOOK_BACK calls deep.
  */
 #include "trace/builder_internal.h"
 
+enum { MAX_OPEN = 1 << 16, LOOK_BACK = 2048 };
+
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
+	if (t->n_open == MAX_OPEN) {
+		tw_builder_repair(b, TW_REPAIR_depth_clipped, ev->offset, 1);
+		t->n_hidden++;
+		return TW_OK;
+	}
 	if (!tw_builder_grow((void **)&t->open, t->n_open, &t->cap_open, sizeof *t->open))
 		return TW_NOMEM;
 	t->open[t->n_open++] = (struct open_call){ev->ts_ns, ev->cpu_ns, ev->offset, ev->sym};
@@ -62,22 +73,39 @@ static enum tw_status close_all(struct tw_builder *b, struct track *t, const str
 {
 	enum tw_status st = TW_OK;
 
+	t->n_hidden = 0;
 	while (st == TW_OK && t->n_open)
 		st = close_early(b, t, ev->ts_ns, ev->cpu_ns);
 	return st;
 }
 
+/* How many calls stay open below the one that ends, and it; 0: it is not open. */
+static uint32_t find_open(const struct track *t, uint32_t sym)
+{
+	uint32_t last = t->n_open > LOOK_BACK ? t->n_open - LOOK_BACK : 0;
+
+	if (sym == 0)
+		return t->n_open;
+	for (uint32_t at = t->n_open; at > last; at--)
+		if (t->open[at - 1].sym == sym)
+			return at;
+	return 0;
+}
+
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev)
 {
-	uint32_t at = t->n_open;
 	enum tw_status st = TW_OK;
+	uint32_t at;
 
 	if (ev->kind == TW_EV_END_ALL)
 		return close_all(b, t, ev);
 	if (ev->kind == TW_EV_END_EARLIER && t->n_open == 0 && ev->sym != 0)
 		return adopt(b, t, ev);
-	while (at > 0 && ev->sym != 0 && t->open[at - 1].sym != ev->sym)
-		at--;
+	if (t->n_hidden) {
+		t->n_hidden--;
+		return TW_OK;
+	}
+	at = find_open(t, ev->sym);
 	if (at == 0) {
 		tw_builder_repair(b, TW_REPAIR_exit_without_enter, ev->offset, 1);
 		return TW_OK;

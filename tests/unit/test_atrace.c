@@ -433,6 +433,34 @@ static void test_full_of_spans(void **state)
 	tw_arena_free(a);
 }
 
+/* Cookies chosen so that all lie in one chain: it is full early, and looking stays quick. */
+static void test_cookies_that_meet(void **state)
+{
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	struct tw_spans s = {.arena = a};
+	const struct tw_span at = {.start_ns = 1};
+	const uint32_t inverse = 340573321; /* of the factor of the hash, modulo 2^32 */
+	struct tw_span_key key = {.pid = 1, .name = TW_STR("x")};
+	uint32_t hash = (2166136261u ^ key.pid ^ 'x') * 16777619u;
+	uint32_t begun = 0;
+	bool more;
+
+	(void)state;
+	hash ^= hash >> 15;
+	assert_int_equal(inverse * 2654435769u, 1);
+	for (uint32_t i = 0; i < TW_SPANS_MAX; i++) {
+		key.cookie = i * inverse ^ hash;
+		begun += tw_spans_begin(&s, &key, &at) == TW_SPAN_OK;
+	}
+	assert_in_range(begun, 1, 1000);
+	for (uint32_t i = 0; i < TW_SPANS_MAX; i++) {
+		key.cookie = i * inverse ^ hash;
+		begun -= tw_spans_end(&s, &key, &more) != NULL;
+	}
+	assert_int_equal(begun, 0);
+	tw_arena_free(a);
+}
+
 static void test_without_memory(void **state)
 {
 	size_t n = mangle("TRACE:\n", 0,
@@ -464,6 +492,7 @@ int main(void)
 	        cmocka_unit_test(test_packed_damaged),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_full_of_spans),
+	        cmocka_unit_test(test_cookies_that_meet),
 	        cmocka_unit_test(test_without_memory),
 	};
 

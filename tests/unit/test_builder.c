@@ -344,6 +344,37 @@ static void test_pairs_mended(void **state)
 	trace_log_done(&h.log);
 }
 
+/* Calls that begin and never end, and ends of others: neither memory nor time grows with their
+ * product.  What is nested right still pairs, however deep. */
+static void test_flood(void **state)
+{
+	enum { FLOOD = 300000, KEPT = 1 << 16 };
+	struct by_hand h;
+	size_t n;
+
+	(void)state;
+	begin(&h, NULL);
+	tell(&h, TW_EV_BEGIN, 8, 0, 0, 2);
+	tell(&h, TW_EV_END, 8, 1, 0, 2);
+	for (int64_t i = 0; i < KEPT; i++)
+		tell(&h, TW_EV_BEGIN, 7, i, 0, 1);
+	for (int64_t i = 0; i < FLOOD; i++)
+		tell(&h, TW_EV_END, 7, KEPT, 0, 2); /* nowhere open */
+	for (int64_t i = 0; i < FLOOD; i++)
+		tell(&h, TW_EV_BEGIN, 7, KEPT + i, 0, 1); /* too deep to be kept */
+	for (int64_t i = 0; i < FLOOD; i++)
+		tell(&h, TW_EV_END, 7, KEPT + FLOOD + i, 0, 1);
+	tell(&h, TW_EV_END, 7, KEPT + 2 * FLOOD, 0, 1);
+	assert_int_equal(written(&h), TW_OK);
+	assert_int_equal(h.log.repairs[TW_REPAIR_exit_without_enter], FLOOD);
+	assert_int_equal(h.log.repairs[TW_REPAIR_enter_without_exit], KEPT - 1);
+	assert_int_equal(h.log.repairs[TW_REPAIR_depth_clipped],
+	        FLOOD + KEPT - tw_limits_default().max_depth);
+	(void)trace_log_slices(&h.log, trace_log_thread(&h.log, 7)->thread_id, 0, &n);
+	assert_int_equal(n, tw_limits_default().max_depth);
+	trace_log_done(&h.log);
+}
+
 static void test_tids(void **state)
 {
 	static const struct {
@@ -539,6 +570,7 @@ int main(void)
 	        cmocka_unit_test(test_full_tree),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_pairs_mended),
+	        cmocka_unit_test(test_flood),
 	        cmocka_unit_test(test_tids),
 	        cmocka_unit_test(test_method_names),
 	        cmocka_unit_test(test_impossible),

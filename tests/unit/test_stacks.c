@@ -215,6 +215,28 @@ static void test_depth(void **state)
 	done(&r);
 }
 
+/* Few bytes may name a deep stack again and again: what no trace can hold is counted alone. */
+static void test_more_than_a_trace_holds(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct run r;
+
+	(void)state;
+	event_log_run(&r.log, "", 0, 0, NULL);
+	l.max_slices = 4;
+	r.arena = tw_arena_new(16 << 20);
+	r.stacks = tw_stacks_new(r.arena, &l, &r.log.sink, 1 * MS);
+	assert_int_equal(add(&r, TRACK, 0, "ab"), TW_OK);
+	assert_int_equal(add(&r, TRACK, 1 * MS, "acd"), TW_OK);
+	assert_int_equal(event_log_repairs(&r.log), 0);
+	assert_int_equal(add(&r, TRACK, 2 * MS, "ae"), TW_OK);
+	assert_int_equal(add(&r, TRACK + 1, 2 * MS, "xyz"), TW_OK);
+	is_told(&r, TRACK, "+a0 +b0 -b1 +c1 +d1 -d2 -c2 -a3 ");
+	assert_int_equal(r.log.counts[TW_REPAIR_slice_limit], 4);
+	assert_int_equal(r.log.offsets[TW_REPAIR_slice_limit], 2 * MS);
+	done(&r);
+}
+
 /* A frame that the sink refused at a limit keeps its place: its END would close another. */
 static void test_refused_frame(void **state)
 {
@@ -302,6 +324,7 @@ int main(void)
 	        cmocka_unit_test(test_tracks),
 	        cmocka_unit_test(test_bad_times),
 	        cmocka_unit_test(test_depth),
+	        cmocka_unit_test(test_more_than_a_trace_holds),
 	        cmocka_unit_test(test_refused_frame),
 	        cmocka_unit_test(test_deep_and_many),
 	        cmocka_unit_test(test_no_memory),
