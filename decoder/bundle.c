@@ -34,14 +34,18 @@ struct walk {
 static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
 {
 	const struct tw_bundle_task *t = w->task;
-
+	struct tw_limits left = *t->limits;
 	struct tw_sink *sink = t->sink;
+
+	/* files that are compressed in the archive count together */
+	left.max_decoded_bytes -=
+	        w->bytes < left.max_decoded_bytes ? w->bytes : left.max_decoded_bytes;
 
 	if (w->turn == ROLE_NONE)
 		return tw_decoder_new(w->scratch, t->limits, NULL, NULL, &w->nothing);
 	if (w->turn == ROLE_SIDE && tw_format_fits(f->format, "anr"))
 		sink = tw_aside_sink_new(t->arena, sink);
-	return sink ? tw_decoder_new(t->arena, t->limits, f->format, NULL, sink) : NULL;
+	return sink ? tw_decoder_new(t->arena, &left, f->format, NULL, sink) : NULL;
 }
 
 static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
@@ -88,6 +92,13 @@ static enum tw_status look(struct walk *w, const uint8_t *p, size_t n)
 	return TW_OK;
 }
 
+static void close_decoder(struct walk *w)
+{
+	if (w->decoder)
+		w->bytes += tw_decoder_bytes(w->decoder);
+	w->decoder = tw_decoder_free(w->decoder);
+}
+
 /* Damage to a file beside the trace costs that file. */
 static enum tw_status settle(struct walk *w, enum tw_status st)
 {
@@ -96,7 +107,7 @@ static enum tw_status settle(struct walk *w, enum tw_status st)
 	if (st == TW_OK || w->turn == ROLE_TRACE || st == TW_NOMEM)
 		return st;
 	s->ops->repair(s, TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
-	w->decoder = tw_decoder_free(w->decoder);
+	close_decoder(w);
 	return TW_OK;
 }
 
@@ -128,9 +139,7 @@ static enum tw_status end(void *arg, bool cut, struct tw_err *err)
 	if (cut)
 		s->ops->repair(s, TW_REPAIR_input_truncated, TW_NO_OFFSET, 1);
 	st = settle(w, tw_decoder_finish(w->decoder, err));
-	if (w->decoder)
-		w->bytes += tw_decoder_bytes(w->decoder);
-	w->decoder = tw_decoder_free(w->decoder);
+	close_decoder(w);
 	return st;
 }
 

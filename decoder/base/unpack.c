@@ -133,8 +133,8 @@ static enum tw_status end_file(struct tw_unpack *u, bool cut, struct tw_err *err
 static enum tw_status deliver(struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	u->out_bytes += n;
-	if (u->out_bytes > u->limits.max_decoded_bytes)
-		return tw_fail(err, TW_TOO_LARGE, u->out_bytes,
+	if (u->out_bytes > u->limits.max_decoded_bytes) /* the same offset for all cuts */
+		return tw_fail(err, TW_TOO_LARGE, u->limits.max_decoded_bytes,
 		        "the archive's files are larger than %llu bytes",
 		        (unsigned long long)u->limits.max_decoded_bytes);
 	if (u->out_bytes > RATIO_FLOOR && u->out_bytes / u->limits.max_ratio > u->in_bytes)
@@ -205,6 +205,32 @@ static enum tw_status begin_inflate(struct tw_unpack *u, struct tw_err *err)
 	return TW_OK;
 }
 
+/* NULL, or why an entry cannot be read. */
+static const char *unreadable(unsigned flags, unsigned method)
+{
+	if (flags & ZIP_ENCRYPTED)
+		return "encrypted";
+	return method == 0 || method == 8 ? NULL : "compressed by neither deflate nor stored";
+}
+
+/* A file that cannot be read: the first is refused with words, a later one is told as empty, and
+ * passed over where its size is known. */
+static enum tw_status pass_over(
+        struct tw_unpack *u, struct tw_str name, const char *why, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (u->files == 0)
+		return tw_fail(err, TW_UNSUPPORTED, u->in_bytes, "a zip file that is %s", why);
+	st = begin_file(u, name, err);
+	if (st == TW_OK)
+		st = end_file(u, false, err);
+	if (st != TW_OK || u->sizes_follow)
+		return st == TW_OK ? damage(u, err) : st;
+	u->state = STATE_STORED;
+	return u->left ? TW_OK : end_data(u, err);
+}
+
 static enum tw_status zip_entry(struct tw_unpack *u, struct tw_err *err)
 {
 	const uint8_t *h = u->held;
@@ -213,6 +239,7 @@ static enum tw_status zip_entry(struct tw_unpack *u, struct tw_err *err)
 	size_t name_len = tw_u32le(h + 26) & 0xFFFF;
 	struct tw_str name = {(const char *)h + ZIP_HEADER, name_len};
 	bool folder = name_len && name.ptr[name_len - 1] == '/';
+	const char *why = unreadable(flags, method);
 	enum tw_status st = TW_OK;
 
 	u->left = tw_u32le(h + 18);
@@ -220,13 +247,9 @@ static enum tw_status zip_entry(struct tw_unpack *u, struct tw_err *err)
 	u->wide_sizes = false;
 	u->sizes_follow = (flags & ZIP_SIZES_FOLLOW) != 0;
 	read_zip64(u, h + ZIP_HEADER + name_len, u->n_held - ZIP_HEADER - name_len);
-	if (flags & ZIP_ENCRYPTED)
-		return tw_fail(err, TW_UNSUPPORTED, u->in_bytes, "an encrypted zip file");
-	if (method != 0 && method != 8)
-		return tw_fail(err, TW_UNSUPPORTED, u->in_bytes,
-		        "a zip file with compression method %u; deflate and stored are known",
-		        method);
-	if (method == 0 && u->sizes_follow)
+	if (why)
+		return pass_over(u, name, why, err);
+	if (method == 0 && u->sizes_follow && !folder)
 		return damage(u, err); /* where it ends nobody says */
 	if (!folder)
 		st = begin_file(u, name, err);

@@ -211,6 +211,18 @@ static void test_damage(void **state)
 	in.data[1024 + 150] ^= 1; /* its checksum */
 	gives(&in, "0:a=first;?");
 	tw_buf_init(&in, 1 << 20);
+	zip_entry(&in, &(struct entry){"a", "readable", false, false, false});
+	for (int i = 0; i < 2; i++) {
+		size_t at = in.len;
+
+		zip_entry(&in, &(struct entry){"b", "secret", i == 0, false, false});
+		in.data[at + (i ? 8 : 6)] = i ? 12 : 1; /* bzip2; encrypted */
+	}
+	zip_entry(&in, &(struct entry){"folder/", "", false, true, true});
+	zip_entry(&in, &(struct entry){"c", "readable too", true, false, false});
+	zip_end(&in);
+	gives(&in, "0:a=readable;1:b=;2:b=;3:c=readable too;.");
+	tw_buf_init(&in, 1 << 20);
 	zip_entry(&in, &(struct entry){"a", "who knows where this ends", false, true, false});
 	zip_end(&in);
 	gives(&in, "?");
@@ -307,7 +319,8 @@ static void trace_into(struct tw_buf *b, const char *name, uint32_t records)
 	tw_buf_done(&trace);
 }
 
-static enum tw_status decode(const struct tw_buf *in, struct event_log *log, struct input *ret)
+static enum tw_status decode_within(
+        const struct tw_buf *in, uint64_t max_bytes, struct event_log *log, struct input *ret)
 {
 	struct tw_limits l = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(64 << 20);
@@ -316,6 +329,7 @@ static enum tw_status decode(const struct tw_buf *in, struct event_log *log, str
 	uint64_t bytes = 0;
 	enum tw_status st;
 
+	l.max_decoded_bytes = max_bytes;
 	event_log_run(log, "", 0, 0, NULL); /* an empty log, whose sink is used */
 	*ret = (struct input){in, 0, 0};
 	task.sink = &log->sink;
@@ -326,6 +340,46 @@ static enum tw_status decode(const struct tw_buf *in, struct event_log *log, str
 	}
 	tw_arena_free(a);
 	return st;
+}
+
+static enum tw_status decode(const struct tw_buf *in, struct event_log *log, struct input *ret)
+{
+	return decode_within(in, tw_limits_default().max_decoded_bytes, log, ret);
+}
+
+/* Files that are compressed once more than the archive does it: their bytes count together. */
+static void test_bundle_limit(void **state)
+{
+	enum { LINES = 4000 };
+	char lines[LINES + 1] = "";
+	uint8_t packed[LINES];
+	uLongf n = sizeof packed;
+	struct event_log log;
+	struct input how;
+	struct tw_buf in;
+
+	(void)state;
+	for (int i = 0; i < LINES; i += 8)
+		(void)snprintf(lines + i, 9, "%03d,abc\n", i % 889 + 100);
+	assert_int_equal(compress2(packed, &n, (const Bytef *)lines, LINES, 9), Z_OK);
+	tw_buf_init(&in, 1 << 20);
+	trace_into(&in, "trace", 9);
+	for (int i = 0; i < 3; i++) {
+		char room[LINES + 1] = "";
+
+		memset(room, 'x', n);
+		zip_entry(&in, &(struct entry){"threads", room, false, false, false});
+		memcpy(in.data + in.len - n, packed, n);
+	}
+	zip_end(&in);
+	assert_int_equal(decode_within(&in, 3 * LINES + 1000, &log, &how), TW_OK);
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+	/* the names' are read first: the second is too much, and nothing is left for the trace */
+	assert_int_equal(decode_within(&in, 2 * LINES - 1, &log, &how), TW_TOO_LARGE);
+	assert_int_equal(log.counts[TW_REPAIR_side_file_unreadable], 2);
+	event_log_done(&log);
+	tw_buf_done(&in);
 }
 
 static void test_bundle(void **state)
@@ -368,6 +422,7 @@ int main(void)
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_any_bytes),
 	        cmocka_unit_test(test_bundle),
+	        cmocka_unit_test(test_bundle_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
