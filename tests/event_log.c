@@ -1,9 +1,12 @@
 /* event_log.c - the remembering sink; see event_log.h. */
 #include "event_log.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "bundle.h"
 
 static struct event_log *log_of(struct tw_sink *s)
 {
@@ -125,11 +128,25 @@ static void log_source(
 	        (long long)interval_ns);
 }
 
+/* What is told as JSON must be read as JSON, whatever bytes it is made of. */
+static void check_json(struct event_log *log, struct tw_str json)
+{
+	json_t *o = json_loadb(json.ptr, json.len, JSON_REJECT_DUPLICATES, NULL);
+
+	if (!json_is_object(o)) {
+		(void)fprintf(stderr, "no JSON object: %.*s\n", (int)json.len, json.ptr);
+		log->bad_json = true;
+	}
+	json_decref(o);
+}
+
 static enum tw_status log_note(struct tw_sink *s, const struct tw_note *n, struct tw_err *err)
 {
 	struct tw_buf *b = &log_of(s)->names;
 
 	(void)err;
+	if (n->detail.len)
+		check_json(log_of(s), n->detail);
 	(void)tw_buf_printf(b, "note %s %u %lld %lld %lld %llu ", tw_note_info(n->kind)->name,
 	        n->track, (long long)n->ts_ns, (long long)n->dur_ns, (long long)n->value,
 	        (unsigned long long)n->offset);
@@ -146,6 +163,7 @@ static enum tw_status log_document(
 	struct tw_buf *b = &log_of(s)->names;
 
 	(void)err;
+	check_json(log_of(s), json);
 	(void)tw_buf_printf(b, "document %s ", kind);
 	(void)tw_buf_add_str(b, json);
 	(void)tw_buf_add_u8(b, '\n');
@@ -191,6 +209,12 @@ static size_t piece(uint64_t seed, uint64_t *state, size_t left)
 	return n < left ? n : left;
 }
 
+static void open_log(struct event_log *log)
+{
+	*log = (struct event_log){.sink = {&ops}};
+	tw_buf_init(&log->names, 16 << 20);
+}
+
 void event_log_run(
         struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l)
 {
@@ -199,8 +223,7 @@ void event_log_run(
 	uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
 	struct tw_decoder *d;
 
-	*log = (struct event_log){.sink = {&ops}};
-	tw_buf_init(&log->names, 16 << 20);
+	open_log(log);
 	d = a ? tw_decoder_new(a, &limits, NULL, NULL, &log->sink) : NULL;
 	log->status = d ? TW_OK : TW_NOMEM;
 	for (size_t at = 0; log->status == TW_OK && at < n;) {
@@ -217,6 +240,50 @@ void event_log_run(
 	}
 	tw_decoder_free(d);
 	tw_arena_free(a);
+}
+
+struct fed { /* an input that is read again and again */
+	const uint8_t *p;
+	size_t n;
+	uint64_t seed, state;
+	struct event_log *log;
+};
+
+static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
+{
+	struct fed *f = arg;
+	enum tw_status st = TW_OK;
+
+	for (size_t at = 0; st == TW_OK && at < f->n;) {
+		size_t step = piece(f->seed, &f->state, f->n - at);
+
+		st = push(to, f->p + at, step, err);
+		at += step;
+	}
+	return st;
+}
+
+static void log_input(void *arg, const struct tw_format *format)
+{
+	const struct fed *f = arg;
+
+	(void)tw_buf_printf(&f->log->names, "next input %s\n", format->name);
+}
+
+void event_log_run_bundle(
+        struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l)
+{
+	struct tw_limits limits = l ? *l : tw_limits_default();
+	struct fed f = {p, n, seed, seed * 0x9E3779B97F4A7C15u + 1, log};
+	struct tw_bundle_task task = {
+	        .feed = feed, .next_input = log_input, .arg = &f, .limits = &limits};
+
+	open_log(log);
+	task.sink = &log->sink;
+	task.arena = tw_arena_new(256 << 20);
+	log->status = task.arena ? tw_bundle_decode(&task, &log->format, &log->bytes, &log->err)
+	                         : TW_NOMEM;
+	tw_arena_free(task.arena);
 }
 
 void event_log_done(struct event_log *log)
@@ -309,6 +376,8 @@ const char *event_log_differs(const struct event_log *a, const struct event_log 
 		return "error";
 	if (a->format != b->format)
 		return "format";
+	if (a->bad_json || b->bad_json)
+		return "JSON that is none";
 	if (a->n != b->n)
 		return "number of events";
 	for (size_t i = 0; i < a->n; i++)

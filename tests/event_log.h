@@ -19,6 +19,7 @@ struct event_log {
 	struct tw_clock clock;
 	uint64_t counts[TW_REPAIR_COUNT];
 	uint64_t offsets[TW_REPAIR_COUNT]; /* of the first case */
+	bool bad_json;       /* a detail or a document that is no JSON object was told */
 	struct tw_buf names; /* lines: "tid name" for each thread told, notes, documents */
 	/* of the run */
 	enum tw_status status;
@@ -32,6 +33,9 @@ struct event_log {
 void event_log_run(
         struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l);
 void event_log_done(struct event_log *log);
+/* The same of an archive of files. */
+void event_log_run_bundle(
+        struct event_log *log, const void *p, size_t n, uint64_t seed, const struct tw_limits *l);
 
 /* The handles this sink gives. */
 uint32_t event_log_method(uint64_t id);
