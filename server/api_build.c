@@ -12,6 +12,7 @@
 #include "app.h"
 #include "blob.h"
 #include "jobs.h"
+#include "view.h"
 
 struct mapping {
 	const char *build_id;
@@ -244,16 +245,46 @@ static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
+/* How much of its newest trace the build's mappings name; null while it has no ready trace. */
+static json_t *latest_json(struct tw_req *r, const char *build_id)
+{
+	const struct tw_trace_filter filter = {
+	        .build_id = build_id, .state = "ready", .limit = 1, .cursor = ""};
+	struct tw_trace_row *rows = NULL;
+	const char *cursor;
+	uint64_t total;
+	size_t n = 0;
+	json_t *seen = json_object();
+	json_t *latest = json_null();
+	struct tw_err why;
+
+	if (tw_catalogue_traces(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &filter,
+	            tw_req_arena(r), &rows, &n, &cursor, &total, &why) == TW_OK &&
+	        n == 1 && tw_view_report(r, &rows[0], seen, &why) == TW_OK) {
+		latest = json_deep_copy(json_object_get(json_object_get(seen, "report"), "names"));
+		(void)json_object_del(latest, "warning");
+		(void)json_object_del(latest, "build_id");
+		(void)json_object_set_new(latest, "trace_id", json_string(rows[0].id));
+	}
+	json_decref(seen);
+	return latest;
+}
+
 static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_build_row row;
 	const char *id;
 	enum tw_status st = build_id_of(r, &id, err);
+	json_t *o;
 
 	if (st == TW_OK)
 		st = tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
 		        id, tw_req_arena(r), &row, err);
-	return st == TW_OK ? tw_req_reply_json(r, 200, build_json(&row), err) : st;
+	if (st != TW_OK)
+		return st;
+	o = build_json(&row);
+	(void)json_object_set_new(o, "latest", latest_json(r, id));
+	return tw_req_reply_json(r, 200, o, err);
 }
 
 const struct tw_route tw_routes_build[] = {

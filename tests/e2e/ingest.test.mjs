@@ -264,7 +264,11 @@ test('mappings', async (t) => {
 		assert.equal(answer.json.methods, 4);
 		const late = await names();
 		for (const name of ['com.shop.Cart.add', 'com.shop.Cart.find', 'x.Y.z', 'com.shop.Cart.one']) assert.ok(late.includes(name), `${name} in ${late}`);
-		assert.equal((await s.get('/api/v1/builds/r8')).json.retrace.mapping, true);
+		const build = (await s.get('/api/v1/builds/r8')).json;
+		assert.equal(build.retrace.mapping, true);
+		assert.equal(build.latest.trace_id, trace.id);
+		assert.equal(build.latest.ids, 6);
+		assert.equal(build.latest.resolved, 4);
 		assert.equal((await s.get(`/api/v1/traces/${trace.id}`)).json.report.names.retrace, true);
 	});
 	await t.test('the one kind sent as the other', async () => {
