@@ -8,10 +8,9 @@ enum { FIRST_OWN = 64, LAST_OWN = 127, MAX_PAIRS = 1 << 20, MAX_OF_SNAPSHOT = 32
 #define MAX_TIME_NS ((int64_t)1 << 61)
 
 struct reading {
+	uint64_t value, unit_ns;
 	uint32_t id;
-	uint64_t value;
 	bool incremental;
-	uint64_t unit_ns;
 };
 
 static bool is_own(uint32_t id)
@@ -77,20 +76,20 @@ static bool add_pair(struct tw_perfetto_clocks *c, uint32_t id, int64_t from_ns,
 		k = &c->clocks[c->n_clocks++];
 		*k = (struct tw_perfetto_clock){.id = id};
 	}
-	last = k->n ? &k->pairs[k->n - 1] : NULL;
+	last = k->pairs ? &k->pairs[k->n - 1] : NULL; /* never empty once made */
 	/* a clock that was set back keeps its earlier readings; one that goes on as it did needs
 	 * no new pair */
 	if (last && (from_ns <= last->from_ns || to_ns - last->to_ns == from_ns - last->from_ns))
 		return true;
 	if (k->n == MAX_PAIRS)
 		return true;
-	if (k->n == k->cap) {
+	if (!k->pairs || k->n == k->cap) {
 		uint32_t cap = k->cap ? k->cap * 2 : 8;
 		struct tw_perfetto_pair *pairs = tw_arena_alloc(c->arena, cap, sizeof *pairs);
 
 		if (!pairs)
 			return false;
-		if (k->n)
+		if (k->pairs)
 			memcpy(pairs, k->pairs, k->n * sizeof *pairs);
 		k->pairs = pairs;
 		k->cap = cap;

@@ -157,12 +157,12 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 	case 18:
 		ev->kind = BLOCKED;
 		ev->other = thread_id(f.number[1]);
-		ev->state = f.number[3] != 0;
+		ev->state = (char)(f.number[3] != 0);
 		return true;
 	case 235:
 		ev->kind = CREATED;
 		ev->other = thread_id(f.number[1]);
-		ev->state = (f.number[3] & CLONE_THREAD) != 0;
+		ev->state = (char)((f.number[3] & CLONE_THREAD) != 0);
 		*ret_text = f.text[2];
 		return true;
 	default:
@@ -206,7 +206,7 @@ static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bund
 
 /* --- compact events: a column for each field --- */
 
-enum { MAX_NAMES = 4096 };
+enum { MAX_NAMES = 4096, COLUMNS = 12 };
 
 struct compact {
 	struct tw_pb switch_ts, state, next, next_name;
@@ -238,7 +238,7 @@ static bool read_names(
 
 static void read_columns(struct tw_pb message, struct compact *c)
 {
-	struct tw_pb *const columns[] = {[1] = &c->switch_ts,
+	struct tw_pb *const columns[COLUMNS] = {[1] = &c->switch_ts,
 	        [2] = &c->state,
 	        [3] = &c->next,
 	        [6] = &c->next_name,
@@ -248,8 +248,7 @@ static void read_columns(struct tw_pb message, struct compact *c)
 	struct tw_pb_field f;
 
 	while (tw_pb_next(&message, &f))
-		if (f.type == TW_PB_BYTES && f.number < sizeof columns / sizeof *columns &&
-		        columns[f.number])
+		if (f.type == TW_PB_BYTES && f.number < COLUMNS && columns[f.number])
 			*columns[f.number] = tw_pb_in(&f);
 }
 

@@ -33,7 +33,7 @@ static uint32_t *slot_of(const struct tw_perfetto_tracks *t, uint64_t uuid, bool
 	uint32_t at = (uint32_t)((uuid ^ of_thread_id) * 0x9E3779B97F4A7C15u >> 32) & mask;
 
 	while (t->slots[at]) {
-		const struct tw_perfetto_track *k = t->list[t->slots[at] - 1];
+		const struct tw_perfetto_track *k = t->list[t->slots[at] - 1].track;
 
 		if (k->uuid == uuid && k->of_thread_id == of_thread_id)
 			break;
@@ -45,7 +45,7 @@ static uint32_t *slot_of(const struct tw_perfetto_tracks *t, uint64_t uuid, bool
 static bool widen(struct tw_perfetto_tracks *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : FIRST;
-	struct tw_perfetto_track **list = tw_arena_alloc(t->arena, cap, sizeof *list);
+	struct tw_perfetto_entry *list = tw_arena_alloc(t->arena, cap, sizeof *list);
 	uint32_t *slots = tw_arena_zalloc(t->arena, cap, 2 * sizeof *slots);
 
 	if (!list || !slots)
@@ -56,7 +56,7 @@ static bool widen(struct tw_perfetto_tracks *t)
 	t->slots = slots;
 	t->cap = cap;
 	for (uint32_t i = 0; i < t->n; i++)
-		*slot_of(t, list[i]->uuid, list[i]->of_thread_id) = i + 1;
+		*slot_of(t, list[i].track->uuid, list[i].track->of_thread_id) = i + 1;
 	return true;
 }
 
@@ -80,7 +80,7 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 		return no_memory(err);
 	slot = slot_of(t, uuid, of_thread_id);
 	if (*slot) {
-		*ret = t->list[*slot - 1];
+		*ret = t->list[*slot - 1].track;
 		return TW_OK;
 	}
 	if (t->n == MAX_TRACKS) {
@@ -93,7 +93,7 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 	k->uuid = uuid;
 	k->of_thread_id = of_thread_id;
 	k->multiplier = 1;
-	t->list[t->n] = k;
+	t->list[t->n].track = k;
 	*slot = ++t->n;
 	if (of_thread_id)
 		set_thread(t, k, (uint32_t)(uuid >> 32),
@@ -316,7 +316,7 @@ static void inherit(const struct tw_perfetto_tracks *t, struct tw_perfetto_track
 
 		if (!at)
 			return;
-		up = t->list[at - 1];
+		up = t->list[at - 1].track;
 		if (!k->pid)
 			k->pid = up->pid;
 		k->thread = up->thread;
@@ -526,7 +526,7 @@ enum tw_status tw_perfetto_tracks_finish(struct tw_perfetto_tracks *t, struct tw
 	enum tw_status st = TW_OK;
 
 	for (uint32_t i = 0; st == TW_OK && i < t->n; i++) {
-		struct tw_perfetto_track *k = t->list[i];
+		struct tw_perfetto_track *k = t->list[i].track;
 
 		while (st == TW_OK && k->n_open) {
 			const struct tw_perfetto_open *o = &k->open[--k->n_open];

@@ -30,11 +30,15 @@ struct tw_perfetto_track {
 	uint32_t n_open, cap_open, hidden; /* hidden: begun below the greatest depth */
 };
 
+struct tw_perfetto_entry {
+	struct tw_perfetto_track *track;
+};
+
 struct tw_perfetto_tracks {
 	struct tw_arena *arena;
 	struct tw_marks *marks;
 	struct tw_perfetto_intern *texts;
-	struct tw_perfetto_track **list;
+	struct tw_perfetto_entry *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap, max_depth;
 	uint32_t pid; /* of the one process that has calls; 0 none yet */
