@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5 };
 
 #define SAMPLED_FROM_NS 100000
@@ -36,9 +38,9 @@ bool tw_art_table_init(struct tw_art *s)
 	return s->threads && s->methods;
 }
 
-static uint32_t hash_of(uint64_t id)
+static uint32_t hash_of(const struct tw_art *s, uint64_t id)
 {
-	return (uint32_t)((id ^ id >> 29) * 0x9E3779B97F4A7C15u >> 32);
+	return (uint32_t)tw_hash_id(id, s->arena);
 }
 
 /* --- threads --- */
@@ -65,7 +67,8 @@ static struct tw_art_thread *add_thread(
 struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t offset)
 {
 	uint32_t mask = s->n_thread_slots - 1;
-	uint32_t at = hash_of(tid) & mask;
+	/* few, and told in the order in which they lie: without a salt */
+	uint32_t at = (uint32_t)(tid * 0x9E3779B97F4A7C15u >> 32) & mask;
 
 	if (s->last_thread && s->last_thread->tid == tid)
 		return s->last_thread;
@@ -81,7 +84,7 @@ struct tw_art_thread *tw_art_thread_of(struct tw_art *s, uint32_t tid, uint64_t 
 static struct tw_art_method **method_slot(const struct tw_art *s, uint64_t id)
 {
 	uint32_t mask = s->n_method_slots - 1;
-	uint32_t at = hash_of(id) & mask;
+	uint32_t at = hash_of(s, id) & mask;
 
 	while (s->methods[at] && s->methods[at]->id != id)
 		at = (at + 1) & mask;

@@ -62,7 +62,8 @@ bool tw_perfetto_clocks_convert(
 		return false;
 	p = pair_of(k, reading_ns);
 	*ret_ns = p->to_ns + (reading_ns - p->from_ns);
-	return true;
+	/* what comes of it goes into pairs again, so it must not grow */
+	return *ret_ns >= -MAX_TIME_NS && *ret_ns <= MAX_TIME_NS;
 }
 
 static bool add_pair(struct tw_perfetto_clocks *c, uint32_t id, int64_t from_ns, int64_t to_ns)

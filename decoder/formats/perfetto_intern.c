@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { FIRST = 1024, MAX_NUMBERS = 8 << 20, MAX_TEXTS = 4 << 20, TEXT_SHARE = 8, KIND_BITS = 4 };
 
 struct tw_perfetto_number {
@@ -112,9 +114,9 @@ static uint32_t owner_of(struct tw_perfetto_scope scope, enum tw_perfetto_kind k
 static struct tw_perfetto_number *number_of(
         const struct tw_perfetto_intern *t, uint32_t owner, uint64_t iid)
 {
-	uint64_t h = (iid ^ (uint64_t)owner << 40 ^ owner) * 0x9E3779B97F4A7C15u;
+	uint64_t h = tw_hash_id(iid ^ tw_hash_id(owner, t->arena), t->arena);
 	uint32_t mask = t->cap_numbers - 1;
-	uint32_t at = (uint32_t)(h >> 32) & mask;
+	uint32_t at = (uint32_t)h & mask;
 
 	while (t->numbers[at].owner && (t->numbers[at].owner != owner || t->numbers[at].iid != iid))
 		at = (at + 1) & mask;

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
 /* Of the memory 9/16 may hold records: at their most, writing takes a third of that again. */
 enum { RECORD_SHARE = 9, RECORD_SHARE_OF = 16, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
@@ -60,8 +62,8 @@ static uint32_t *track_slot(
         const struct tw_builder *b, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {
 	uint32_t mask = b->n_track_slots - 1;
-	uint64_t h = (tid ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 62) * 0x9E3779B97F4A7C15u;
-	uint32_t at = (uint32_t)(h >> 32) & mask;
+	uint64_t h = tw_hash_id(tid ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 62, b);
+	uint32_t at = (uint32_t)h & mask;
 
 	while (b->track_slots[at]) {
 		const struct track *t = &b->tracks[b->track_slots[at] - 1];
@@ -111,12 +113,12 @@ static uint32_t add_symbol(struct tw_builder *b, bool has_id, uint64_t id, struc
 	return ++b->n_symbols;
 }
 
-static uint64_t hash_of(bool has_id, uint64_t id, struct tw_str name)
+static uint64_t hash_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
 {
 	uint64_t h = 0xCBF29CE484222325u;
 
 	if (has_id)
-		return (id ^ id >> 29) * 0x9E3779B97F4A7C15u;
+		return tw_hash_id(id, b);
 	for (size_t i = 0; i < name.len; i++)
 		h = (h ^ (unsigned char)name.ptr[i]) * 0x100000001B3u;
 	return h * 0x9E3779B97F4A7C15u;
@@ -125,7 +127,7 @@ static uint64_t hash_of(bool has_id, uint64_t id, struct tw_str name)
 static uint32_t *slot_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
 {
 	uint32_t mask = b->cap_hashed - 1;
-	uint32_t at = (uint32_t)(hash_of(has_id, id, name) >> 32) & mask;
+	uint32_t at = (uint32_t)(hash_of(b, has_id, id, name) >> 32) & mask;
 
 	while (b->hashed[at]) {
 		const struct symbol *s = &b->symbols[b->hashed[at] - 1];

@@ -375,6 +375,24 @@ static void test_flood(void **state)
 	trace_log_done(&h.log);
 }
 
+/* Method ids that a multiplication and a shift put into one place of a table, whatever its size. */
+static void test_ids_that_meet(void **state)
+{
+	const uint64_t inverse = 0xF1DE83E19937733D; /* of 0x9E3779B97F4A7C15 modulo 2^64 */
+	struct by_hand h;
+
+	(void)state;
+	begin(&h, NULL);
+	for (uint64_t i = 1; i <= 200000; i++) {
+		uint64_t v = i * inverse;
+
+		assert_true(h.s->ops->method(h.s, v ^ v >> 29 ^ v >> 58) >= i);
+	}
+	tell(&h, TW_EV_SLICE, 7, 0, 5, 1);
+	assert_int_equal(written(&h), TW_OK);
+	trace_log_done(&h.log);
+}
+
 static void test_tids(void **state)
 {
 	static const struct {
@@ -571,6 +589,7 @@ int main(void)
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_pairs_mended),
 	        cmocka_unit_test(test_flood),
+	        cmocka_unit_test(test_ids_that_meet),
 	        cmocka_unit_test(test_tids),
 	        cmocka_unit_test(test_method_names),
 	        cmocka_unit_test(test_impossible),

@@ -375,6 +375,35 @@ static void test_clocks(void **state)
 	done(&w);
 }
 
+/* Snapshots without the trace's clock are placed by the others', whose readings each put the next
+ * one farther off: what comes of it stays within the times that there are. */
+static void test_clocks_far_off(void **state)
+{
+	const uint64_t far = UINT64_C(1) << 61;
+	struct writer w;
+	struct event_log log;
+
+	(void)state;
+	begin(&w);
+	clock_at(&w, 6, BASE);
+	clock_at(&w, 5, 1);
+	snapshot(&w, 0, 1);
+	thread_track(&w, 7, 10, 11);
+	for (uint64_t i = 2; i < 6; i++) {
+		clock_at(&w, i % 2 ? 5 : 3, far);
+		clock_at(&w, i % 2 ? 3 : 5, i);
+		put_sub(&w.packet, 6, &w.message);
+		packet(&w);
+	}
+	event(&w, BASE + 1, 0, 3, "here");
+	event(&w, far, 5, 3, "read off the nearest snapshot");
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+	done(&w);
+}
+
 /* Packets of several buffers are not in the order of time. */
 static void test_before_the_first(void **state)
 {
@@ -490,6 +519,7 @@ int main(void)
 	        cmocka_unit_test(test_lost_and_found),
 	        cmocka_unit_test(test_largest_packet),
 	        cmocka_unit_test(test_clocks),
+	        cmocka_unit_test(test_clocks_far_off),
 	        cmocka_unit_test(test_before_the_first),
 	        cmocka_unit_test(test_no_snapshot),
 	        cmocka_unit_test(test_depth),
