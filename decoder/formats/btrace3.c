@@ -493,9 +493,10 @@ static int by_track_and_time(const void *pa, const void *pb)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
+/* 0 when the counter fell, or rose by more than readers of JSON take. */
 static uint64_t since(uint64_t now, uint64_t before)
 {
-	return now > before ? now - before : 0;
+	return now > before && now - before <= INT64_MAX ? now - before : 0;
 }
 
 /* What happened on the thread since its sample before, as JSON without what is 0. */
@@ -525,7 +526,7 @@ static enum tw_status tell_fact(struct btrace3 *s, const struct fact *f,
 	        .track = f->track,
 	        .ts_ns = f->ts_ns - s->first_ns,
 	        .dur_ns = -1,
-	        .value = (int64_t)(since(f->totals.bytes, before->bytes) & INT64_MAX),
+	        .value = (int64_t)since(f->totals.bytes, before->bytes),
 	        .offset = f->offset,
 	        .text = tw_str_of(type_name(f->type))};
 	enum tw_status st;
