@@ -15,6 +15,11 @@ export function kindTitle(kind: string): string {
 	return TITLES[kind] ?? kind.replaceAll('_', ' ');
 }
 
+/** Every thread of a machine has states: of all together they say little. */
+export function ofOneThread(kind: string): boolean {
+	return kind === 'state' || kind === 'section';
+}
+
 export function kindsInOrder(kinds: Record<string, number>): string[] {
 	const rank = (k: string) => (FIRST.includes(k) ? FIRST.indexOf(k) : FIRST.length);
 	return Object.keys(kinds).sort((a, b) => rank(a) - rank(b) || kinds[b] - kinds[a] || (a < b ? -1 : 1));

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api, type Note, type Thread } from './api';
 import { count, duration } from './format';
-import { around, inOrder, kindsInOrder, kindTitle } from './notekinds';
+import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { set, text } from './route';
 
@@ -21,15 +21,17 @@ function Detail({ n, named }: { n: Note; named: (tid: number) => string }) {
 	return <span class="quiet">{parts.join(', ')}</span>;
 }
 
-/** Times are shown as the chart shows them, from `start` on. */
-export function NotesPanel({ id, threads, start, end }: { id: string; threads: Thread[]; start: number; end: number }) {
+/** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */
+export function NotesPanel({ id, threads, shown, start, end }: { id: string; threads: Thread[]; shown?: Thread; start: number; end: number }) {
 	const a = text('a');
 	const b = text('b');
 	const chosen = text('note');
 	const first = useLoad(id, (s) => api.notes(id, { limit: 1 }, s));
 	const kinds = useMemo(() => kindsInOrder(first.value?.kinds ?? {}), [first.value]);
 	const kind = kinds.includes(chosen) ? chosen : kinds[0] ?? '';
-	const load = useLoad(`${id} ${kind} ${a} ${b}`, (s) => (kind ? api.notes(id, { kind, limit: LOAD, from: a, to: b }, s) : Promise.resolve(null)));
+	const of = shown && ofOneThread(kind) ? shown : null;
+	const load = useLoad(`${id} ${kind} ${of?.tid} ${a} ${b}`,
+		(s) => (kind ? api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s) : Promise.resolve(null)));
 	const [rows, more] = useState(ROWS);
 	const list = useMemo(() => inOrder(load.value?.notes ?? []), [load.value]);
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || `thread ${tid}`;
@@ -46,7 +48,7 @@ export function NotesPanel({ id, threads, start, end }: { id: string; threads: T
 			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
 			{!load.value && load.busy && <Busy what="Loading" />}
-			{load.value && list.length === 0 && <p class="quiet">None in the selected time.</p>}
+			{load.value && list.length === 0 && <p class="quiet">None{of ? ` of ${of.name || `thread ${of.tid}`}` : ''}{a && b ? ' in the selected time' : ''}.</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col">Thread</th>

@@ -149,7 +149,7 @@ function Ready({ t }: { t: Trace }) {
 	if (threads.error) return <Failure error={threads.error} retry={threads.again} />;
 	if (names.error) return <Failure error={names.error} retry={names.again} />;
 	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
-	const notes = <NotesPanel id={t.id} threads={threads.value.threads} start={start} end={end} />;
+	const notes = <NotesPanel id={t.id} threads={threads.value.threads} shown={thread} start={start} end={end} />;
 	if (!thread) return <><div class="notice"><strong>This trace holds no calls.</strong></div>{notes}<Repairs t={t} /></>;
 	return <>
 		{threadsPanel}
