@@ -33,8 +33,10 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 }
 
 /* The first step goes from the whole to the methods themselves. */
+/* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
 static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+/* NOLINTEND(readability-non-const-parameter) */
 {
 	g->expand = callers;
 	*ret = (struct tw_member *)(uintptr_t)members;

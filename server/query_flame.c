@@ -37,8 +37,10 @@ static uint32_t children_of(const struct tw_tree *t, uint32_t at)
 	return n;
 }
 
+/* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
 static bool callees(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+/* NOLINTEND(readability-non-const-parameter) */
 {
 	uint32_t all = 0;
 	uint32_t k = 0;

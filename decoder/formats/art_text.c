@@ -83,7 +83,7 @@ enum tw_status tw_art_text_method(
 	if (!name)
 		return tw_art_no_memory(err);
 	for (size_t i = 0; i < class_name.len; i++)
-		name[i] = class_name.ptr[i] == '/' ? '.' : class_name.ptr[i];
+		name[i] = (char)(class_name.ptr[i] == '/' ? '.' : class_name.ptr[i]);
 	if (method.len) {
 		name[class_name.len] = '.';
 		memcpy(name + class_name.len + 1, method.ptr, method.len);
