@@ -11,7 +11,7 @@ import { after, describe, test } from 'node:test';
 import { sampleMapping, sampleTrace } from './make.mjs';
 import { Server, binary, sleep, until } from './server.mjs';
 
-const library = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
+const built = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
 const ERRNO = { EIO: 5n, ENOSPC: 28n };
 const MOST = 1000;
 const LANES = 4;
@@ -22,9 +22,9 @@ const HEAD = 192; /* of the control file, up to the folder */
 /* The control file of fault.c. */
 class Faults {
 	constructor(folder, data) {
-		this.library = path.join(folder, 'fault.so');
-		fs.copyFileSync(library, this.library);
-		this.fd = fs.openSync(this.library + '.ctl', 'w+');
+		this.shim = path.join(folder, 'fault.so');
+		fs.copyFileSync(built, this.shim);
+		this.fd = fs.openSync(this.shim + '.ctl', 'w+');
 		const all = Buffer.alloc(HEAD + 512);
 		all.write(data, HEAD);
 		fs.writeSync(this.fd, all, 0, all.length, 0);
@@ -130,7 +130,7 @@ async function start(t) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-fault-'));
 	const data = path.join(folder, 'data');
 	const faults = new Faults(folder, data);
-	const s = new Server(data, ['--shutdown', '5', '--min-free', '0'], { LD_PRELOAD: faults.library });
+	const s = new Server(data, ['--shutdown', '5', '--min-free', '0'], { LD_PRELOAD: faults.shim });
 	await s.start();
 	t.after(async () => {
 		await s.stop();
@@ -165,7 +165,7 @@ async function failEach(t, { error, first, step, last }, met) {
 }
 
 /* Lanes wait for the disk and for retries side by side. */
-describe('disk operations fail', { skip: !fs.existsSync(library) && `no ${library}`, concurrency: 5 }, () => {
+describe('disk operations fail', { skip: !fs.existsSync(built) && `no ${built}`, concurrency: 5 }, () => {
 	const met = new Map();
 	for (let lane = 1; lane <= LANES; lane++)
 		test(`each once, from ${lane} in steps of ${LANES}`, (t) =>
