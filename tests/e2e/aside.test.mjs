@@ -1,7 +1,7 @@
 /* An ANR report beside the trace of the same seconds: both show, and its stacks are no calls. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sampleTrace } from './make.mjs';
+import { form, sampleTrace } from './make.mjs';
 import { startServer } from './server.mjs';
 
 const report = `----- pid 4000 at 2026-01-02 03:04:05 -----
@@ -22,21 +22,11 @@ DALVIK THREADS (2):
 ----- end 4000 -----
 `;
 
-function form(parts) {
-	const body = new FormData();
-	for (const [name, bytes] of Object.entries(parts)) body.append(name, new Blob([bytes]), name);
-	return body;
-}
-
 test('an ANR report beside a trace', async (t) => {
 	const s = await startServer(t);
-	const send = async (parts) => {
-		const answer = await fetch(`${s.url}/api/v1/traces`, { method: 'POST', headers: { Authorization: `Bearer ${s.ingest}` }, body: form(parts) });
-		assert.equal(answer.status, 202, await answer.clone().text());
-		return s.decoded((await answer.json()).id);
-	};
 	const alone = await s.trace(sampleTrace());
-	const both = await send({ trace: sampleTrace(), anr: report });
+	const { body, headers } = form(['trace', sampleTrace()], ['anr', report]);
+	const both = await s.trace(body, { headers });
 	assert.equal(both.state, 'ready', JSON.stringify(both.error));
 	assert.equal(both.summary.format, 'btrace2');
 	assert.equal(both.summary.slices, alone.summary.slices, 'its stacks are no calls');

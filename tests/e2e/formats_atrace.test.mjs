@@ -37,17 +37,6 @@ const binder = '#android.os.IThing\nTRANSACTION_other:2\nTRANSACTION_doIt:3\n';
 const notes = async (s, id) => (await s.get(`/api/v1/traces/${id}/notes`)).json.notes;
 const threads = async (s, id) => (await s.get(`/api/v1/traces/${id}/threads`)).json.threads;
 
-async function flame(s, id, tid) {
-	const { json } = await s.get(`/api/v1/traces/${id}/flame?thread=${tid}`);
-	const lines = [];
-	const walk = (node, depth) => {
-		lines.push(`${'  '.repeat(depth)}${node.name} ${node.value}`);
-		for (const child of node.children ?? []) walk(child, depth + 1);
-	};
-	walk(json, 0);
-	return lines.slice(1);
-}
-
 test('text traces', async (t) => {
 	const s = await startServer(t);
 
@@ -57,13 +46,13 @@ test('text traces', async (t) => {
 		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
 		assert.equal(trace.summary.format, 'btrace2');
 		assert.deepEqual((await threads(s, trace.id)).map((x) => [x.tid, x.name, x.slices]), [[PID, 'main', 4], [WORKER, 'worker', 2]]);
-		assert.deepEqual(await flame(s, trace.id, PID), [
+		assert.deepEqual(await s.flameLines(trace.id, PID), [
 			'  unknown:1 1000000',
 			'    unknown:2 800000',
 			'      binder transact[android.os.IThing:TRANSACTION_doIt|3] 100000',
 			`      monitor contention with owner worker (${WORKER}) at void a.B.c()(B.java:5) waiters=0 blocking from void d.E.f()(E.java:6) 50000`,
 		]);
-		assert.deepEqual(await flame(s, trace.id, WORKER), ['  unknown:3 500000', '    open:/data/x 100000']);
+		assert.deepEqual(await s.flameLines(trace.id, WORKER), ['  unknown:3 500000', '    open:/data/x 100000']);
 		const found = Object.fromEntries((await notes(s, trace.id)).map((n) => [n.kind, n]));
 		assert.equal(found.binder.value, 3);
 		assert.equal(found.binder.text, 'android.os.IThing:TRANSACTION_doIt');
@@ -86,7 +75,7 @@ test('text traces', async (t) => {
 			const { body, headers } = form(...order.map((i) => parts[i]));
 			const trace = await s.trace(body, { headers });
 			assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
-			answers.push(await flame(s, trace.id, PID));
+			answers.push(await s.flameLines(trace.id, PID));
 		}
 		assert.deepEqual(answers[1], answers[0]);
 		assert.deepEqual(answers[2], answers[0]);
@@ -102,7 +91,7 @@ test('text traces', async (t) => {
 		const two = await s.trace(execFileSync('tar', ['-cz', '-C', dir, ...Object.keys(files)]));
 		assert.equal(two.state, 'ready', JSON.stringify(two.error));
 		assert.equal(two.summary.format, 'btrace2');
-		assert.deepEqual(await flame(s, two.id, PID), await flame(s, one.id, PID));
+		assert.deepEqual(await s.flameLines(two.id, PID), await s.flameLines(one.id, PID));
 		assert.deepEqual(await notes(s, two.id), await notes(s, one.id));
 	});
 

@@ -17,17 +17,6 @@ const notes = async (s, id, query = '') => (await s.get(`/api/v1/traces/${id}/no
 const threads = async (s, id) => (await s.get(`/api/v1/traces/${id}/threads`)).json.threads;
 const repair = (trace, name) => trace.report.repairs.find((r) => r.name === name);
 
-async function flame(s, id, tid) {
-	const { json } = await s.get(`/api/v1/traces/${id}/flame?thread=${tid}`);
-	const lines = [];
-	const walk = (node, depth) => {
-		lines.push(`${'  '.repeat(depth)}${node.name} ${node.value}`);
-		for (const child of node.children ?? []) walk(child, depth + 1);
-	};
-	walk(json, 0);
-	return lines.slice(1);
-}
-
 test('Perfetto traces', async (t) => {
 	const s = await startServer(t);
 
@@ -41,9 +30,9 @@ test('Perfetto traces', async (t) => {
 			assert.equal(of(11, 'calls').name, 'worker');
 			assert.equal(of(11, 'calls').pid, 10);
 			assert.equal(of(14, 'samples').interval_ns, 10_000_000);
-			assert.deepEqual(await flame(s, trace.id, 14), ['  com.app.Main.run 40000000', '    com.app.Db.query 30000000', '    libc.so+0x1234 10000000']);
+			assert.deepEqual(await s.flameLines(trace.id, 14), ['  com.app.Main.run 40000000', '    com.app.Db.query 30000000', '    libc.so+0x1234 10000000']);
 			/* begun on one CPU, ended on another */
-			assert.deepEqual(await flame(s, trace.id, 13), ['  draw 700']);
+			assert.deepEqual(await s.flameLines(trace.id, 13), ['  draw 700']);
 			const { kinds } = await notes(s, trace.id);
 			assert.deepEqual(kinds, { instant: 2, async: 2, counter: 6, state: 10, wakeup: 2, process: 2 });
 			assert.equal(repair(trace, 'kernel_overrun').kind, 'loss');
@@ -89,7 +78,7 @@ test('Perfetto traces', async (t) => {
 		const key = (x) => [x.tid, x.pid, x.is_main, x.slices, x.max_depth, x.busy_ns];
 		assert.deepEqual((await threads(s, second.id)).map(key), (await threads(s, first.id)).map(key));
 		for (const tid of [77, 78])
-			assert.deepEqual((await flame(s, second.id, tid)).sort(), (await flame(s, first.id, tid)).sort());
+			assert.deepEqual((await s.flameLines(second.id, tid)).sort(), (await s.flameLines(first.id, tid)).sort());
 	});
 
 	await t.test('the kernel agrees with a real method trace', { skip: !fs.existsSync(samples) && 'no real recordings beside the checkout' }, async () => {

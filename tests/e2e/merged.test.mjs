@@ -4,20 +4,16 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { form } from './make.mjs';
 import { root, startServer, tracewell } from './server.mjs';
 
 const folder = path.join(root, '../shared/samples/merge/javac-and-kernel');
 
 test('a recording beside a kernel trace is on one clock with it', { skip: !fs.existsSync(folder) && 'no ../shared/samples' }, async (t) => {
 	const s = await startServer(t);
-	const part = (name) => new Blob([fs.readFileSync(path.join(folder, name))]);
-	const body = new FormData();
-	body.append('trace', part('rhea-atrace.bin.zst'), 'trace');
-	body.append('system', part('system.perfetto-trace'), 'system');
-	body.append('threads', part('threads.txt'), 'threads');
-	const sent = await fetch(`${s.url}/api/v1/traces`, { method: 'POST', headers: { Authorization: `Bearer ${s.ingest}` }, body });
-	assert.equal(sent.status, 202, await sent.clone().text());
-	const trace = await s.decoded((await sent.json()).id);
+	const part = (name) => fs.readFileSync(path.join(folder, name));
+	const { body, headers } = form(['trace', part('rhea-atrace.bin.zst')], ['system', part('system.perfetto-trace')], ['threads', part('threads.txt')]);
+	const trace = await s.trace(body, { headers });
 	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
 	assert.equal(trace.summary.format, 'btrace2');
 

@@ -127,6 +127,18 @@ export class Server {
 		return this.decoded(answer.json.id);
 	}
 
+	/* A thread's flame graph as lines of name and value, two blanks a level, without the thread itself. */
+	async flameLines(id, tid) {
+		const { json } = await this.get(`/api/v1/traces/${id}/flame?thread=${tid}`);
+		const lines = [];
+		const walk = (node, depth) => {
+			lines.push(`${'  '.repeat(depth)}${node.name} ${node.value}`);
+			for (const child of node.children ?? []) walk(child, depth + 1);
+		};
+		walk(json, 0);
+		return lines.slice(1);
+	}
+
 	async decoded(id) {
 		return until(async () => {
 			const { json } = await this.get(`/api/v1/traces/${id}`);
