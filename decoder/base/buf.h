@@ -65,6 +65,20 @@ static inline uint64_t tw_u64le(const uint8_t *p)
 	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
 }
 
+/* Adds to the `have` bytes at `held` what they lack of `want`, as far as the input *p, *n has it,
+ * and moves the input on.  Returns how many were taken. */
+static inline size_t tw_gather(
+        uint8_t *held, size_t have, size_t want, const uint8_t **p, size_t *n)
+{
+	size_t take = want - have < *n ? want - have : *n;
+
+	if (take)
+		memcpy(held + have, *p, take);
+	*p += take;
+	*n -= take;
+	return take;
+}
+
 /* Writes v at p (room for 10 bytes) and returns the byte after it. */
 static inline uint8_t *tw_put_varint(uint8_t *p, uint64_t v)
 {

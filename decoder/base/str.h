@@ -31,6 +31,15 @@ static inline bool tw_str_eq(struct tw_str a, struct tw_str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* By bytes, a shorter one before what it begins: less than, equal to or greater than 0. */
+static inline int tw_str_cmp(struct tw_str a, struct tw_str b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
+
+	return c ? c : a.len < b.len ? -1 : a.len > b.len;
+}
+
 /* Length in bytes (1..4) of the valid UTF-8 character at s, 0 when there is none. */
 size_t tw_utf8_len(const char *s, size_t len);
 

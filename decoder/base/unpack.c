@@ -513,15 +513,10 @@ static void skip_padding(struct tw_unpack *u, const uint8_t **p, size_t *n)
 
 static enum tw_status gather(struct tw_unpack *u, const uint8_t **p, size_t *n, struct tw_err *err)
 {
-	size_t take = u->want - u->n_held;
+	size_t took = tw_gather(u->held, u->n_held, u->want, p, n);
 
-	if (take > *n)
-		take = *n;
-	memcpy(u->held + u->n_held, *p, take);
-	u->n_held += take;
-	u->in_bytes += take;
-	*p += take;
-	*n -= take;
+	u->n_held += took;
+	u->in_bytes += took;
 	return u->n_held == u->want ? step(u, err) : TW_OK;
 }
 

@@ -316,15 +316,10 @@ static enum tw_status read_record(
 /* Completes `want` carried bytes from the input; false while they are not all there. */
 static bool carry(struct btrace2 *s, const uint8_t **p, size_t *n, unsigned want)
 {
-	size_t take = want - s->n_carry;
+	size_t took = tw_gather(s->carry, s->n_carry, want, p, n);
 
-	if (take > *n)
-		take = *n;
-	memcpy(s->carry + s->n_carry, *p, take);
-	s->n_carry += (unsigned)take;
-	s->offset += take;
-	*p += take;
-	*n -= take;
+	s->n_carry += (unsigned)took;
+	s->offset += took;
 	return s->n_carry == want;
 }
 

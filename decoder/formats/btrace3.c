@@ -441,16 +441,10 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && s->state != LOST) {
-		size_t take = s->want - s->n_carry;
+		size_t took = tw_gather(s->carry, s->n_carry, s->want, &p, &n);
 
-		if (take > n)
-			take = n;
-		if (take)
-			memcpy(s->carry + s->n_carry, p, take);
-		s->n_carry += (uint32_t)take;
-		s->offset += take;
-		p += take;
-		n -= take;
+		s->n_carry += (uint32_t)took;
+		s->offset += took;
 		if (s->n_carry < s->want)
 			break;
 		st = read_piece(s, err);

@@ -97,14 +97,6 @@ static struct member member_at(const struct tw_retrace *r, uint32_t i)
 	};
 }
 
-static int compare(struct tw_str a, struct tw_str b)
-{
-	size_t n = a.len < b.len ? a.len : b.len;
-	int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
-
-	return c ? c : a.len < b.len ? -1 : a.len > b.len;
-}
-
 static bool find_class(const struct tw_retrace *r, struct tw_str obf, struct class_record *ret)
 {
 	uint32_t low = 0;
@@ -113,7 +105,7 @@ static bool find_class(const struct tw_retrace *r, struct tw_str obf, struct cla
 	while (low < high) { /* the first that is not less */
 		uint32_t middle = low + (high - low) / 2;
 
-		if (compare(class_at(r, middle).obf, obf) < 0)
+		if (tw_str_cmp(class_at(r, middle).obf, obf) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -145,7 +137,7 @@ static void find_members(const struct tw_retrace *r, const struct class_record *
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (compare(member_at(r, middle).obf, obf) < 0)
+		if (tw_str_cmp(member_at(r, middle).obf, obf) < 0)
 			low = middle + 1;
 		else
 			high = middle;

@@ -334,10 +334,8 @@ static void take_line(struct tw_retrace_writer *w, struct tw_str line)
 
 static int compare(const uint8_t *text, struct slice a, struct slice b)
 {
-	uint32_t n = a.len < b.len ? a.len : b.len;
-	int c = n ? memcmp(text + a.at, text + b.at, n) : 0;
-
-	return c ? c : a.len < b.len ? -1 : a.len > b.len;
+	return tw_str_cmp((struct tw_str){(const char *)text + a.at, a.len},
+	        (struct tw_str){(const char *)text + b.at, b.len});
 }
 
 /* Of a class that comes twice the first wins. */
