@@ -1,46 +1,96 @@
 #include "export_cursor.h"
 
-/* Loads chunks until one has a slice at c->at. */
+/* Loads chunks until one has a slice at c->at.  What was open where the first begins comes first.
+ */
 static enum tw_status load(struct tw_cursor *c, struct tw_err *err)
 {
-	while (c->at >= c->chunk.n && c->row < c->n_rows) {
-		enum tw_status st =
-		        tw_trace_file_chunk(c->file, &c->rows[c->row++], &c->chunk, err);
+	while (c->at >= c->n) {
+		bool first = c->chunk.n == 0;
+		enum tw_status st;
 
-		if (st != TW_OK)
-			return st;
+		if (!c->in_open) {
+			if (c->row >= c->n_rows)
+				return TW_OK;
+			st = tw_trace_file_chunk(c->file, &c->rows[c->row++], &c->chunk, err);
+			if (st != TW_OK)
+				return st;
+		}
+		c->in_open = !c->in_open && first;
+		c->slices = c->in_open ? c->chunk.open : c->chunk.slices;
+		c->n = c->in_open ? c->chunk.n_open : c->chunk.n;
 		c->at = 0;
 	}
 	return TW_OK;
 }
 
-/* Steps over calls that are too deep: their ends never were put on the stack. */
+static bool in_range(const struct tw_cursor *c, const struct tw_slice *s)
+{
+	int64_t end = s->start_ns + s->dur_ns;
+
+	return end > c->from_ns || (s->dur_ns == 0 && end == c->from_ns);
+}
+
+/* Slices come by rising begin: the first behind the range ends it. */
+static void stop_behind(struct tw_cursor *c)
+{
+	if (c->at < c->n && c->slices[c->at].start_ns >= c->to_ns) {
+		c->row = c->n_rows;
+		c->at = c->n;
+	}
+}
+
+/* Steps over calls that are too deep or out of range: their ends never were put on the stack. */
 static enum tw_status settle(struct tw_cursor *c, struct tw_err *err)
 {
 	enum tw_status st = load(c, err);
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) a chunk of n slices has them */
-	while (st == TW_OK && c->at < c->chunk.n && c->chunk.slices[c->at].depth >= c->max_depth) {
-		c->clipped++;
+	stop_behind(c);
+	while (st == TW_OK && c->at < c->n) {
+		const struct tw_slice *s = &c->slices[c->at];
+
+		if (s->depth < c->max_depth && in_range(c, s))
+			break;
+		c->clipped += in_range(c, s);
 		c->at++;
 		st = load(c, err);
+		stop_behind(c);
 	}
-	c->done = c->depth == 0 && c->at >= c->chunk.n;
+	c->done = c->depth == 0 && c->at >= c->n;
 	c->next_ns = INT64_MAX;
-	if (st == TW_OK && c->at < c->chunk.n)
-		c->next_ns = c->chunk.slices[c->at].start_ns;
+	if (st == TW_OK && c->at < c->n)
+		c->next_ns = c->slices[c->at].start_ns;
+	if (c->next_ns < c->from_ns)
+		c->next_ns = c->from_ns;
 	if (c->depth && c->ends[c->depth - 1] < c->next_ns)
 		c->next_ns = c->ends[c->depth - 1];
 	return st;
 }
 
-enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
-        uint32_t max_depth, struct tw_err *err)
+/* The last chunk that begins at or before the range, or the first. */
+static uint32_t first_row(const struct tw_cursor *c)
+{
+	uint32_t low = 0;
+	uint32_t high = c->n_rows;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (c->rows[mid].info.start_ns <= c->from_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f,
+        uint32_t thread_id, uint32_t max_depth, int64_t from_ns, int64_t to_ns, struct tw_err *err)
 {
 	uint32_t n = 0;
 	enum tw_status st;
 
-	*c = (struct tw_cursor){.file = f, .max_depth = max_depth};
+	*c = (struct tw_cursor){
+	        .file = f, .max_depth = max_depth, .from_ns = from_ns, .to_ns = to_ns};
 	tw_chunk_init(&c->chunk);
 	c->ends = tw_mem_alloc(max_depth, sizeof *c->ends);
 	if (!c->ends)
@@ -50,21 +100,31 @@ enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint
 		return st;
 	while (c->n_rows < n && c->rows[c->n_rows].info.level == 0)
 		c->n_rows++;
+	c->row = first_row(c);
 	return settle(c, err);
+}
+
+enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
+        uint32_t max_depth, struct tw_err *err)
+{
+	return tw_cursor_open_range(c, f, thread_id, max_depth, INT64_MIN, INT64_MAX, err);
 }
 
 enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err)
 {
-	bool more = c->at < c->chunk.n;
-	const struct tw_slice *s = more ? &c->chunk.slices[c->at] : NULL;
+	const struct tw_slice *s = c->at < c->n ? &c->slices[c->at] : NULL;
+	int64_t start_ns;
+	int64_t end_ns;
 
 	/* The depth of the next call says how many open ones end before it. */
 	if (!s || c->depth > s->depth) {
 		*ret = (struct tw_edge){.ts_ns = c->ends[--c->depth], .begin = false};
 		return settle(c, err);
 	}
-	*ret = (struct tw_edge){.ts_ns = s->start_ns, .method = s->method, .begin = true};
-	c->ends[c->depth++] = s->start_ns + s->dur_ns;
+	start_ns = s->start_ns > c->from_ns ? s->start_ns : c->from_ns;
+	end_ns = s->start_ns + s->dur_ns;
+	*ret = (struct tw_edge){.ts_ns = start_ns, .method = s->method, .begin = true};
+	c->ends[c->depth++] = end_ns < c->to_ns ? end_ns : c->to_ns;
 	c->at++;
 	return settle(c, err);
 }

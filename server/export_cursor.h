@@ -3,7 +3,8 @@
  *
  * At equal times ends come before begins, inner ends before outer ones, outer
  * begins before inner ones.  Calls deeper than max_depth are left out with both
- * their ends and counted.  Memory: one decoded chunk and the open stack.
+ * their ends and counted.  Of a range, calls that reach into it are told, cut to
+ * it.  Memory: one decoded chunk and the open stack.
  */
 #ifndef TW_EXPORT_CURSOR_H
 #define TW_EXPORT_CURSOR_H
@@ -20,8 +21,11 @@ struct tw_cursor {
 	struct tw_trace_file *file;
 	const struct tw_chunk_row *rows; /* level 0 */
 	uint32_t n_rows, row;
+	int64_t from_ns, to_ns;
 	struct tw_chunk chunk;
-	size_t at;     /* in chunk */
+	const struct tw_slice *slices; /* of the chunk: its open stack first, then its own */
+	size_t n, at;
+	bool in_open;
 	int64_t *ends; /* of the open calls, max_depth of them */
 	uint32_t depth, max_depth;
 	uint64_t clipped;
@@ -32,6 +36,10 @@ struct tw_cursor {
 /* tw_cursor_close is owed, also on failure. */
 enum tw_status tw_cursor_open(struct tw_cursor *c, struct tw_trace_file *f, uint32_t thread_id,
         uint32_t max_depth, struct tw_err *err) TW_MUST_USE;
+/* The same for [from_ns, to_ns) of trace time. */
+enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f,
+        uint32_t thread_id, uint32_t max_depth, int64_t from_ns, int64_t to_ns,
+        struct tw_err *err) TW_MUST_USE;
 /* The next edge; c->done must be false. */
 enum tw_status tw_cursor_next(
         struct tw_cursor *c, struct tw_edge *ret, struct tw_err *err) TW_MUST_USE;
