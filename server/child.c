@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "log.h"
 
-enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 4 };
+enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 5 };
 
 int64_t tw_monotonic_ms(void)
 {
@@ -115,18 +115,18 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 }
 
 static enum tw_status start_wired(
-        struct tw_child *c, struct wires *w, const int *inputs, size_t n_inputs, struct tw_err *err)
+        struct tw_child *c, struct wires *w, const struct tw_child_task *task, struct tw_err *err)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int answer[2] = {-1, -1};
 	bool ready = wire(w, null) && pipe2(answer, O_CLOEXEC) == 0 && wire(w, answer[1]) &&
-	             wire(w, c->complaints_fd) && wire(w, c->answer_fd);
+	             wire(w, c->complaints_fd) && wire(w, c->answer_fd) && wire(w, task->output);
 	int rc;
 
 	(void)close(c->answer_fd); /* the task, wired by now */
 	c->answer_fd = answer[0];
-	for (size_t i = 0; ready && i < n_inputs; i++)
-		ready = wire(w, inputs[i]);
+	for (size_t i = 0; ready && i < task->n_inputs; i++)
+		ready = wire(w, task->inputs[i]);
 	rc = ready ? spawn_wired(w, &c->pid) : errno;
 	if (null >= 0)
 		(void)close(null);
@@ -149,21 +149,21 @@ static void close_all(struct tw_child *c)
 	}
 }
 
-enum tw_status tw_child_start(struct tw_child *c, const json_t *task, const int *inputs,
-        size_t n_inputs, unsigned wall_s, struct tw_err *err)
+enum tw_status tw_child_start(
+        struct tw_child *c, const struct tw_child_task *task, struct tw_err *err)
 {
 	struct wires w = {.n = 0};
 	enum tw_status st;
 
-	if (n_inputs > TW_CHILD_INPUTS)
+	if (task->n_inputs > TW_CHILD_INPUTS)
 		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many inputs");
 	*c = (struct tw_child){.pid = -1, .pidfd = -1};
-	c->answer_fd = task_fd(task);
+	c->answer_fd = task_fd(task->task);
 	c->complaints_fd = memfd_create("complaints", MFD_CLOEXEC);
 	if (c->answer_fd < 0 || c->complaints_fd < 0)
 		st = fail_errno("starting a decoder", err);
 	else
-		st = start_wired(c, &w, inputs, n_inputs, err);
+		st = start_wired(c, &w, task, err);
 	unwire(&w);
 	if (st != TW_OK) {
 		close_all(c);
@@ -177,7 +177,7 @@ enum tw_status tw_child_start(struct tw_child *c, const json_t *task, const int 
 		close_all(c);
 		return st;
 	}
-	c->deadline_ms = tw_monotonic_ms() + (int64_t)wall_s * 1000;
+	c->deadline_ms = tw_monotonic_ms() + (int64_t)task->wall_s * 1000;
 	return TW_OK;
 }
 
@@ -244,6 +244,9 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 		        "decoding used more CPU time or memory than it may and was stopped (signal "
 		        "%d)",
 		        sig);
+	if (sig == SIGSYS)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET,
+		        "the decoder tried what no decoder may do and was stopped");
 	if (sig == SIGXFSZ)
 		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
 		        "the decoded trace is larger than a trace file may be");

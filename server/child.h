@@ -3,8 +3,8 @@
  *
  * The child is this program again (`/proc/self/exe worker`), with exactly these
  * descriptors: 0 /dev/null, 1 the answer, 2 a bounded place for complaints,
- * 3 the task, 4.. the inputs.  Its environment is empty but for what test
- * builds need.  Thread: any; a child belongs to the thread that started it.
+ * 3 the task, 4 the output, 5.. the inputs.  Its environment is empty but for
+ * what test builds need.  Thread: any; a child belongs to the thread that started it.
  */
 #ifndef TW_CHILD_H
 #define TW_CHILD_H
@@ -25,9 +25,17 @@ struct tw_child {
 	bool killed;         /* for its time */
 };
 
-/* Inputs stay the caller's. */
-enum tw_status tw_child_start(struct tw_child *c, const json_t *task, const int *inputs,
-        size_t n_inputs, unsigned wall_s, struct tw_err *err) TW_MUST_USE;
+struct tw_child_task {
+	const json_t *task;
+	int output;        /* an empty file, open for reading and writing */
+	const int *inputs; /* open for reading */
+	size_t n_inputs;
+	unsigned wall_s; /* seconds it may take */
+};
+
+/* The descriptors stay the caller's. */
+enum tw_status tw_child_start(
+        struct tw_child *c, const struct tw_child_task *task, struct tw_err *err) TW_MUST_USE;
 
 /* Waits until it has ended, or its deadline has passed and it was killed; then collects. */
 void tw_child_wait(struct tw_child *c);

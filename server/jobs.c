@@ -9,6 +9,7 @@
 #include "jobs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,13 +51,13 @@ struct tw_jobs {
 
 static json_t *limits_json(const struct tw_config *c)
 {
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "memory_bytes",
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b}", "memory_bytes",
 	        (json_int_t)c->worker_memory_bytes, "cpu_s", (json_int_t)c->worker_cpu_s,
 	        "file_bytes", (json_int_t)8 << 30, "decoded_bytes",
 	        (json_int_t)c->limits.max_decoded_bytes, "ratio", (json_int_t)c->limits.max_ratio,
 	        "slices", (json_int_t)c->limits.max_slices, "depth",
 	        (json_int_t)c->limits.max_depth, "threads", (json_int_t)c->limits.max_threads,
-	        "name_bytes", (json_int_t)c->limits.max_name_bytes);
+	        "name_bytes", (json_int_t)c->limits.max_name_bytes, "jail", c->worker_jail);
 }
 
 /* --- starting a job --- */
@@ -80,16 +81,47 @@ static void close_parts(const int *fds, size_t n)
 			(void)close(fds[i]);
 }
 
-static json_t *trace_task(
-        const struct tw_config *c, const char *out, const struct tw_part *parts, size_t n)
+static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts, size_t n)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(list,
 		        json_pack("{s:s,s:s}", "part", parts[i].part, "format", parts[i].format));
-	return json_pack("{s:s,s:s,s:o,s:o}", "kind", "trace", "out", out, "parts", list, "limits",
-	        limits_json(c));
+	return json_pack("{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", limits_json(c));
+}
+
+/* What a child is to write, made for it: it may open nothing itself. */
+static enum tw_status open_output(const char *path, int *ret, struct tw_err *err)
+{
+	int fd;
+
+	(void)unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+		        TW_NO_OFFSET, "a place for the decoded trace cannot be made (errno %d)",
+		        errno);
+	*ret = fd;
+	return TW_OK;
+}
+
+static enum tw_status start_on(struct tw_jobs *j, struct running *r, const struct tw_part *parts,
+        const int *fds, size_t n, struct tw_err *err)
+{
+	json_t *task = trace_task(j->app->config, parts, n);
+	struct tw_child_task t = {task, -1, fds, n, j->app->config->worker_wall_s};
+	enum tw_status st;
+
+	if (!task)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to start a decoder");
+	st = open_output(r->out, &t.output, err);
+	if (st == TW_OK) {
+		st = tw_child_start(&r->child, &t, err);
+		(void)close(t.output);
+	}
+	json_decref(task);
+	return st;
 }
 
 static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
@@ -98,21 +130,15 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	struct tw_part *parts = NULL;
 	int fds[TW_CHILD_INPUTS];
 	size_t n = 0;
-	json_t *task;
 	enum tw_status st = tw_catalogue_trace_parts(
 	        app->catalogue, r->job.project_id, r->job.trace_id, r->arena, &parts, &n, err);
 
 	if (st != TW_OK)
 		return st;
-	st = open_parts(app, parts, n, fds, err);
 	tw_spool_path(app->blobs, r->job.trace_id, r->out, sizeof r->out);
-	(void)unlink(r->out);
-	task = st == TW_OK ? trace_task(app->config, r->out, parts, n) : NULL;
-	if (st == TW_OK && !task)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to start a decoder");
+	st = open_parts(app, parts, n, fds, err);
 	if (st == TW_OK)
-		st = tw_child_start(&r->child, task, fds, n, app->config->worker_wall_s, err);
-	json_decref(task);
+		st = start_on(j, r, parts, fds, n, err);
 	close_parts(fds, n);
 	return st;
 }
@@ -445,6 +471,7 @@ static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, 
 	const struct tw_config *c = j->app->config;
 	json_t *limits = limits_json(c);
 	json_t *task;
+	struct tw_child_task t = {NULL, -1, &input, 1, c->worker_wall_s};
 	struct tw_child child;
 	bool crashed;
 	enum tw_status st;
@@ -452,10 +479,14 @@ static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, 
 	if (limits)
 		(void)json_object_set_new(
 		        limits, "decoded_bytes", json_integer((json_int_t)c->max_mapping_bytes));
-	task = json_pack("{s:s,s:s,s:o}", "kind", kind, "out", out, "limits", limits);
+	t.task = task = json_pack("{s:s,s:o}", "kind", kind, "limits", limits);
 	if (!task)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
-	st = tw_child_start(&child, task, &input, 1, c->worker_wall_s, err);
+	st = open_output(out, &t.output, err);
+	if (st == TW_OK) {
+		st = tw_child_start(&child, &t, err);
+		(void)close(t.output);
+	}
 	json_decref(task);
 	if (st != TW_OK)
 		return st;

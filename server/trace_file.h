@@ -23,6 +23,10 @@ struct tw_trace_facts {
 };
 enum tw_status tw_trace_writer_new(
         const char *path, struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
+/* The same on a descriptor of an empty file, open for reading and writing, that stays the caller's
+ * and is not removed. */
+enum tw_status tw_trace_writer_on(
+        int fd, struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;
@@ -33,6 +37,9 @@ struct tw_trace_file;
 
 enum tw_status tw_trace_file_open(
         const char *path, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+/* The descriptor stays the caller's and must outlive the reader. */
+enum tw_status tw_trace_file_open_on(
+        int fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 
 /* All borrowed until close. */

@@ -6,6 +6,7 @@
  * checked before it sizes or indexes anything, and frames carry checksums.
  */
 #include "trace_file_internal.h"
+#include "trace_file_vfs.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -284,16 +285,15 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status open_db(struct tw_trace_file *f, const char *path, struct tw_err *err)
+/* `uri` in SQLite's way of opening `vfs`; NULL is its usual one. */
+static enum tw_status open_db(
+        struct tw_trace_file *f, const char *uri, const char *vfs, struct tw_err *err)
 {
 	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
 	                  SQLITE_OPEN_PRIVATECACHE;
-	char *uri = uri_of(f->arena, path);
 	enum tw_status st;
 
-	if (!uri)
-		return no_memory(err);
-	if (sqlite3_open_v2(uri, &f->db, flags, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(uri, &f->db, flags, vfs) != SQLITE_OK)
 		return tw_trace_sql_fail(f->db, "opening a trace file", err);
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
@@ -311,22 +311,43 @@ static enum tw_status open_db(struct tw_trace_file *f, const char *path, struct 
 	return load(f, err);
 }
 
-enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
+static struct tw_trace_file *new_reader(void)
 {
 	struct tw_trace_file *f = tw_mem_zalloc(1, sizeof *f);
-	enum tw_status st;
 
 	if (!f)
-		return no_memory(err);
+		return NULL;
 	tw_buf_init(&f->payload, SIZE_MAX / 2);
 	f->arena = tw_arena_new(ARENA_MAX_BYTES);
 	f->zstd = ZSTD_createDCtx();
-	st = f->arena && f->zstd ? open_db(f, path, err) : no_memory(err);
+	return f->arena && f->zstd ? f : tw_trace_file_close(f);
+}
+
+static enum tw_status opened(struct tw_trace_file *f, enum tw_status st, struct tw_trace_file **ret)
+{
 	if (st == TW_OK)
 		*ret = f;
 	else
 		tw_trace_file_close(f);
 	return st;
+}
+
+enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
+{
+	struct tw_trace_file *f = new_reader();
+	char *uri = f ? uri_of(f->arena, path) : NULL;
+
+	return opened(f, uri ? open_db(f, uri, NULL, err) : no_memory(err), ret);
+}
+
+enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct tw_err *err)
+{
+	struct tw_trace_file *f = new_reader();
+	const char *vfs = tw_trace_vfs();
+	char name[TW_TRACE_VFS_NAME_BYTES];
+
+	tw_trace_vfs_name(fd, name, sizeof name);
+	return opened(f, f && vfs ? open_db(f, name, vfs, err) : no_memory(err), ret);
 }
 
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)

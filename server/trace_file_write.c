@@ -14,6 +14,7 @@
 
 #include "embedded.h"
 #include "trace_file_frames.h"
+#include "trace_file_vfs.h"
 
 extern const struct tw_embedded tw_trace_schema[];
 
@@ -50,9 +51,10 @@ struct tw_trace_writer {
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
 	struct tw_buf clean; /* text made valid */
-	char *path;
+	char *path;          /* of a file that it made itself; NULL on a descriptor of others */
+	int fd;
 	uint32_t methods, chunks;
-	bool created, committed;
+	bool committed;
 };
 
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err)
@@ -316,21 +318,17 @@ static const struct tw_trace_out_ops ops = {
 
 static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE;
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE;
+	const char *vfs = tw_trace_vfs();
+	char name[TW_TRACE_VFS_NAME_BYTES];
 	char pragmas[256];
 
-	int fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-		        TW_NO_OFFSET, "a trace file cannot be created (errno %d)", errno);
-	w->created = true;
-	(void)close(fd);
-	if (sqlite3_open_v2(w->path, &w->db, flags, NULL) != SQLITE_OK)
+	tw_trace_vfs_name(w->fd, name, sizeof name);
+	if (!vfs || sqlite3_open_v2(name, &w->db, flags, vfs) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	(void)sqlite3_snprintf(sizeof pragmas, pragmas,
 	        "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-	        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4096;"
+	        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096;"
 	        "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
 	        TW_TRACE_APPLICATION_ID, TW_TRACE_SCHEMA_VERSION);
 	if (sqlite3_exec(w->db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
@@ -343,8 +341,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_trace_writer_new(
-        const char *path, struct tw_trace_writer **ret, struct tw_err *err)
+enum tw_status tw_trace_writer_on(int fd, struct tw_trace_writer **ret, struct tw_err *err)
 {
 	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
 	enum tw_status st;
@@ -352,21 +349,44 @@ enum tw_status tw_trace_writer_new(
 	if (!w)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
 	w->out.ops = &ops;
+	w->fd = fd;
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	w->path = tw_mem_alloc(strlen(path) + 1, 1);
-	if (!w->frames || !w->path) {
-		tw_mem_free(w->path);
-		w->path = NULL; /* nothing was created that could be removed */
-		tw_trace_writer_free(w);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
-	}
-	memcpy(w->path, path, strlen(path) + 1);
-	st = create(w, err);
+	if (w->frames)
+		st = create(w, err);
+	else
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
 	if (st != TW_OK)
 		tw_trace_writer_free(w);
 	else
 		*ret = w;
+	return st;
+}
+
+enum tw_status tw_trace_writer_new(
+        const char *path, struct tw_trace_writer **ret, struct tw_err *err)
+{
+	char *own = tw_mem_alloc(strlen(path) + 1, 1);
+	int fd = own ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+	enum tw_status st;
+
+	if (!own)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+	if (fd < 0)
+		st = tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+		        TW_NO_OFFSET, "a trace file cannot be created (errno %d)", errno);
+	else
+		st = tw_trace_writer_on(fd, ret, err);
+	if (st == TW_OK) {
+		memcpy(own, path, strlen(path) + 1);
+		(*ret)->path = own;
+		return TW_OK;
+	}
+	tw_mem_free(own);
+	if (fd >= 0) {
+		(void)close(fd);
+		(void)unlink(path);
+	}
 	return st;
 }
 
@@ -385,17 +405,11 @@ static void close_db(struct tw_trace_writer *w)
 	w->db = NULL;
 }
 
-static enum tw_status sync_file(const char *path, struct tw_err *err)
+static enum tw_status sync_file(int fd, struct tw_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool synced = fd >= 0 && fsync(fd) == 0;
-	int why = errno;
-
-	if (fd >= 0)
-		(void)close(fd);
-	if (!synced)
-		return tw_fail(err, why == ENOSPC || why == EDQUOT ? TW_FULL : TW_IO, TW_NO_OFFSET,
-		        "a trace file could not be made durable (errno %d)", why);
+	if (fsync(fd) != 0)
+		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+		        TW_NO_OFFSET, "a trace file could not be made durable (errno %d)", errno);
 	return TW_OK;
 }
 
@@ -429,7 +443,7 @@ enum tw_status tw_trace_writer_commit(
 	if (sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		return tw_trace_sql_fail(w->db, "finishing a trace file", err);
 	close_db(w);
-	st = sync_file(w->path, err);
+	st = sync_file(w->fd, err);
 	w->committed = st == TW_OK;
 	return st;
 }
@@ -440,8 +454,11 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 		return NULL;
 	tw_frames_free(w->frames);
 	close_db(w);
-	if (w->created && !w->committed)
-		(void)unlink(w->path);
+	if (w->path) {
+		(void)close(w->fd);
+		if (!w->committed)
+			(void)unlink(w->path);
+	}
 	tw_mem_free(w->threads);
 	tw_buf_done(&w->clean);
 	tw_mem_free(w->path);

@@ -7,15 +7,12 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,23 +21,13 @@
 #include "crash_point.h"
 #include "decoder.h"
 #include "formats/aside_sink.h"
+#include "jail.h"
 #include "symbols/method_map.h"
 #include "symbols/retrace.h"
 #include "trace_file.h"
 
-enum { ANSWER_FD = 1, TASK_FD = 3, FIRST_INPUT = 4, READ_BYTES = 256 << 10, FD_LIMIT = 48 };
+enum { ANSWER_FD = 1, TASK_FD = 3, OUTPUT_FD = 4, FIRST_INPUT = 5, READ_BYTES = 256 << 10 };
 enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10 };
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* the sanitizers reserve terabytes of addresses */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -56,28 +43,14 @@ static const char *text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-static bool cap(__rlimit_resource_t resource, uint64_t most)
+static enum tw_status lock_in(const json_t *limits, struct tw_err *err)
 {
-	struct rlimit r = {most, most};
+	const struct tw_jail jail = {.memory_bytes = number(limits, "memory_bytes"),
+	        .cpu_s = number(limits, "cpu_s"),
+	        .file_bytes = number(limits, "file_bytes"),
+	        .filter = json_is_true(json_object_get(limits, "jail"))};
 
-	return most == 0 || setrlimit(resource, &r) == 0;
-}
-
-static enum tw_status limit_self(const json_t *limits, struct tw_err *err)
-{
-	bool ok = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	          prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
-	          prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
-
-	ok = ok && cap(RLIMIT_CPU, number(limits, "cpu_s"));
-	ok = ok && cap(RLIMIT_FSIZE, number(limits, "file_bytes"));
-	ok = ok && cap(RLIMIT_NOFILE, FD_LIMIT);
-	ok = ok && setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) == 0;
-	if (!SANITIZED)
-		ok = ok && cap(RLIMIT_AS, number(limits, "memory_bytes"));
-	if (!ok)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder could not limit itself");
-	return TW_OK;
+	return tw_jail_enter(&jail, err);
 }
 
 static struct tw_limits decode_limits(const json_t *o)
@@ -122,6 +95,8 @@ static void misbehave(void)
 	}
 	if (strcmp(how, "sleep") == 0)
 		(void)sleep(3600);
+	if (strcmp(how, "run") == 0)
+		(void)execl("/bin/true", "true", (char *)NULL);
 }
 
 /* Feeds a descriptor to `push`. */
@@ -156,7 +131,6 @@ struct job {
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
-	const char *out;
 };
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
@@ -282,7 +256,7 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_new(j->out, &w, err);
+	enum tw_status st = tw_trace_writer_on(OUTPUT_FD, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);
@@ -310,7 +284,7 @@ static void count_repairs(
 static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = NULL;
-	enum tw_status st = tw_trace_file_open(j->out, &f, err);
+	enum tw_status st = tw_trace_file_open_on(OUTPUT_FD, &f, err);
 	const struct tw_trace_info *i;
 	uint32_t losses = 0;
 	uint32_t repairs = 0;
@@ -320,7 +294,7 @@ static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err
 		return st;
 	i = tw_trace_file_info(f);
 	count_repairs(f, &losses, &repairs);
-	if (stat(j->out, &file) != 0)
+	if (fstat(OUTPUT_FD, &file) != 0)
 		file.st_size = 0;
 	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "slices",
 	        (json_int_t)i->slices, "threads", (json_int_t)i->threads, "methods",
@@ -337,8 +311,7 @@ static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err
 static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	struct job j = {.limits = decode_limits(json_object_get(task, "limits")),
-	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION},
-	        .out = text(task, "out")};
+	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
 	enum tw_status st;
 
 	j.arena = tw_arena_new(j.limits.max_memory_bytes);
@@ -376,23 +349,20 @@ static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct t
 	return tw_unzip_push(arg, p, n, err);
 }
 
-static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
+static enum tw_status write_output(const struct tw_buf *b, struct tw_err *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	size_t at = 0;
 
-	while (fd >= 0 && at < b->len) {
-		ssize_t n = write(fd, b->data + at, b->len - at);
+	while (at < b->len) {
+		ssize_t n = write(OUTPUT_FD, b->data + at, b->len - at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			break;
+			return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+			        TW_NO_OFFSET, "a mapping could not be written (errno %d)", errno);
 		at += (size_t)n;
 	}
-	if (fd < 0 || close(fd) != 0 || at < b->len)
-		return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
-		        "a mapping could not be written (errno %d)", errno);
 	return TW_OK;
 }
 
@@ -444,7 +414,7 @@ static enum tw_status run_map(const json_t *task, json_t **ret, struct tw_err *e
 	if (st == TW_OK)
 		st = tw_map_writer_finish(w, &image, &stats, err);
 	if (st == TW_OK)
-		st = write_file(text(task, "out"), &image, err);
+		st = write_output(&image, err);
 	if (st == TW_OK) {
 		*ret = map_answer(&stats);
 		if (!*ret)
@@ -478,7 +448,7 @@ static enum tw_status run_retrace(const json_t *task, json_t **ret, struct tw_er
 	if (st == TW_OK)
 		st = tw_retrace_writer_finish(w, &image, &stats, err);
 	if (st == TW_OK)
-		st = write_file(text(task, "out"), &image, err);
+		st = write_output(&image, err);
 	if (st == TW_OK) {
 		*ret = retrace_answer(&stats);
 		if (!*ret)
@@ -520,10 +490,9 @@ int tw_worker_main(void)
 		json_decref(task);
 		return 64; /* started by hand */
 	}
-	(void)umask(077);
 	/* one heap for both threads: the limit counts what a second would reserve */
 	(void)mallopt(M_ARENA_MAX, 1);
-	st = limit_self(json_object_get(task, "limits"), &err);
+	st = lock_in(json_object_get(task, "limits"), &err);
 	tw_crash_point("child_started");
 	misbehave();
 	if (st == TW_OK && strcmp(text(task, "kind"), "map") == 0)

@@ -181,9 +181,9 @@ for (const step of steps)
 			`as many files as rows (${left('blobs')} blobs, ${left('traces')} traces, ${list.total} rows)`);
 	});
 
-test('a child that crashes, loops or eats memory costs its own trace', async (t) => {
+test('a child that crashes, loops, eats memory or runs programs costs its own trace', async (t) => {
 	for (const [how, limit] of [['crash', []], ['loop', ['--worker-cpu', '1', '--worker-wall', '20']], ['eat', []],
-		['sleep', ['--worker-wall', '1']]])
+		['sleep', ['--worker-wall', '1']], ['run', []]])
 		await t.test(how, async (t2) => {
 			const s = await startServer(t2, { args: ['--worker-tries', '1', ...limit], env: { TRACEWELL_WORKER_FAULT: how } });
 			const dir = scratch(t);
@@ -194,7 +194,8 @@ test('a child that crashes, loops or eats memory costs its own trace', async (t)
 				const x = await json(s, `/api/v1/traces/${id}`);
 				return x.state === 'failed' ? x : undefined;
 			}, 'a failed trace');
-			assert.ok(failed.error.message.length > 10, failed.error.message);
+			const words = { crash: /crashed/, loop: /CPU time/, eat: /exit 9|memory/, sleep: /too long/, run: /may do/ };
+			assert.match(failed.error.message, words[how]);
 			assert.equal((await fetch(`${s.url}/healthz`)).status, 200);
 		});
 });

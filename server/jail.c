@@ -1,0 +1,186 @@
+/*
+ * jail.c - resource limits, then Landlock, then a list of system calls.
+ *
+ * A call that is on no list is answered with EPERM, so that a C library that
+ * asks for more than it needs goes on without.  What no decoder has any use
+ * for ends the process: its parent says so.  Landlock (kernel 5.13) denies
+ * every path once more where the kernel has it; the filter does not need it.
+ */
+#include "jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FD_LIMIT = 48 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1 /* sanitizers reserve terabytes of addresses and read /proc */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* --- limits --- */
+
+static bool cap(__rlimit_resource_t resource, uint64_t most)
+{
+	struct rlimit r = {most, most};
+
+	return most == 0 || setrlimit(resource, &r) == 0;
+}
+
+static bool limit(const struct tw_jail *jail)
+{
+	const struct rlimit none = {0, 0};
+	bool ok = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	          prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
+	          prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
+
+	ok = ok && cap(RLIMIT_CPU, jail->cpu_s);
+	ok = ok && cap(RLIMIT_FSIZE, jail->file_bytes);
+	ok = ok && cap(RLIMIT_NOFILE, FD_LIMIT);
+	ok = ok && setrlimit(RLIMIT_CORE, &none) == 0;
+	if (!SANITIZED)
+		ok = ok && cap(RLIMIT_AS, jail->memory_bytes);
+	return ok;
+}
+
+/* --- Landlock --- */
+
+/* Every right to the file system that the oldest Landlock knows, with no path that has any. */
+static bool forbid_paths(void)
+{
+	const struct landlock_ruleset_attr all = {
+	        .handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
+	long fd = syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
+	bool done;
+
+	if (fd < 0) /* a kernel without it, or with it turned off */
+		return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM;
+	done = syscall(SYS_landlock_restrict_self, (int)fd, 0) == 0;
+	(void)close((int)fd);
+	return done;
+}
+
+/* --- system calls --- */
+
+static const int allowed[] = {SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(lseek),
+        SCMP_SYS(fstat), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64), SCMP_SYS(ftruncate),
+        SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(close),
+        /* memory */
+        SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
+        /* threads of its own */
+        SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
+        SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(getpid),
+        /* time and chance */
+        SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(nanosleep),
+        SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom), SCMP_SYS(sysinfo),
+        /* its end */
+        SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+        SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group)};
+
+/* Calls that only somebody who has taken the process over would make. */
+static const int deadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
+        SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
+        SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(ptrace),
+        SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(pidfd_getfd),
+        SCMP_SYS(bpf), SCMP_SYS(io_uring_setup), SCMP_SYS(userfaultfd), SCMP_SYS(perf_event_open),
+        SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(mount), SCMP_SYS(unshare), SCMP_SYS(setns),
+        SCMP_SYS(chroot), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(kexec_load),
+        SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(capset)};
+
+static int add_all(scmp_filter_ctx f, uint32_t action, const int *calls, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = seccomp_rule_add(f, action, calls[i], 0);
+	return rc;
+}
+
+static int allow_if(scmp_filter_ctx f, int call, struct scmp_arg_cmp when)
+{
+	return seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &when);
+}
+
+static struct scmp_arg_cmp bits(unsigned arg, uint64_t mask, uint64_t value)
+{
+	return (struct scmp_arg_cmp){arg, SCMP_CMP_MASKED_EQ, mask, value};
+}
+
+static struct scmp_arg_cmp equals(unsigned arg, uint64_t value)
+{
+	return (struct scmp_arg_cmp){arg, SCMP_CMP_EQ, value, 0};
+}
+
+/* Calls that are harmless with some arguments only. */
+static int add_conditional(scmp_filter_ctx f)
+{
+	const uint64_t self = (uint64_t)getpid();
+	int rc = allow_if(f, SCMP_SYS(mmap), bits(2, PROT_EXEC, 0));
+
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(mprotect), bits(2, PROT_EXEC, 0));
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(clone), bits(0, CLONE_THREAD, CLONE_THREAD));
+	if (rc == 0) /* its flags are in memory, where no filter sees them: clone is used instead */
+		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (rc ==
+	        0) /* fstat on newer C libraries; with a path it tells size and times, no content */
+		rc = allow_if(f, SCMP_SYS(newfstatat), bits(3, AT_EMPTY_PATH, AT_EMPTY_PATH));
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFL));
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(prlimit64), equals(2, 0)); /* asks, sets nothing */
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(tgkill), equals(0, self));
+	return rc;
+}
+
+static enum tw_status filter_calls(struct tw_err *err)
+{
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int rc = f ? 0 : -ENOMEM;
+
+	if (rc == 0)
+		rc = add_all(f, SCMP_ACT_ALLOW, allowed, sizeof allowed / sizeof *allowed);
+	if (rc == 0)
+		rc = add_all(f, SCMP_ACT_KILL_PROCESS, deadly, sizeof deadly / sizeof *deadly);
+	if (rc == 0)
+		rc = add_conditional(f);
+	if (rc == 0)
+		rc = seccomp_load(f);
+	if (f)
+		seccomp_release(f);
+	if (rc == 0)
+		return TW_OK;
+	return tw_fail(err, TW_IO, TW_NO_OFFSET,
+	        "the decoder could not lock itself in: this kernel has no system call filter (%d); "
+	        "--worker-jail=false decodes without one",
+	        -rc);
+}
+
+enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
+{
+	if (!limit(jail))
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder could not limit itself");
+	if (!jail->filter || SANITIZED)
+		return TW_OK;
+	if (!forbid_paths())
+		return tw_fail(
+		        err, TW_BUG, TW_NO_OFFSET, "the decoder could not give up its paths");
+	return filter_calls(err);
+}

@@ -1,0 +1,330 @@
+/*
+ * Somebody who has taken over a decoder: each forbidden act, tried from inside the jail by a
+ * process of its own, must fail or end that process; and what decoding needs must go on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jail.h"
+
+enum { MIB = 1 << 20, CANNOT_ENTER = 90, DENIED = 0, DONE = 1 };
+
+static const struct tw_jail jail = {
+        .memory_bytes = 256u * MIB, .cpu_s = 2, .file_bytes = MIB, .filter = true};
+
+static char victim[] = "/tmp/tracewell-jail-XXXXXX"; /* a file outside */
+static int kept_fd = -1;                             /* open when the jail closes */
+
+/* --- acts: true when it could be done --- */
+
+static bool reads_a_file(void)
+{
+	return open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0;
+}
+static bool reads_by_openat2(void)
+{
+	uint64_t how[3] = {O_RDONLY, 0, 0};
+
+	return syscall(SYS_openat2, AT_FDCWD, "/etc/passwd", how, sizeof how) >= 0;
+}
+static bool makes_a_file(void)
+{
+	return open("/tmp/tracewell-jail-made", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0;
+}
+static bool writes_a_file(void)
+{
+	return open(victim, O_WRONLY | O_CLOEXEC) >= 0;
+}
+static bool truncates_a_file(void)
+{
+	return truncate(victim, 0) == 0;
+}
+static bool removes_a_file(void)
+{
+	return unlink(victim) == 0;
+}
+static bool renames_a_file(void)
+{
+	return rename(victim, "/tmp/tracewell-jail-renamed") == 0;
+}
+static bool makes_a_folder(void)
+{
+	return mkdir("/tmp/tracewell-jail-folder", 0700) == 0;
+}
+static bool makes_a_link(void)
+{
+	return symlink("/etc/passwd", "/tmp/tracewell-jail-link") == 0;
+}
+static bool changes_a_mode(void)
+{
+	return chmod(victim, 0777) == 0 || fchmod(kept_fd, 0777) == 0;
+}
+static bool changes_folder(void)
+{
+	return chdir("/") == 0;
+}
+static bool makes_memory_file(void)
+{
+	return syscall(SYS_memfd_create, "x", MFD_CLOEXEC) >= 0;
+}
+static bool runs_a_program(void)
+{
+	char *argv[] = {victim, NULL};
+
+	return execve("/bin/true", argv, NULL) == 0;
+}
+static bool forks(void)
+{
+	return fork() >= 0;
+}
+static bool clones_a_process(void)
+{
+	return syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L) >= 0;
+}
+static bool clones3_a_process(void)
+{
+	uint64_t args[11] = {0};
+
+	return syscall(SYS_clone3, args, sizeof args) >= 0;
+}
+static bool opens_a_socket(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0) >= 0;
+}
+static bool opens_a_local_socket(void)
+{
+	int pair[2];
+
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0;
+}
+static bool kills_its_parent(void)
+{
+	return kill(getppid(), 0) == 0;
+}
+static bool signals_its_parent(void)
+{
+	return syscall(SYS_tgkill, getppid(), getppid(), 0) == 0;
+}
+static bool traces_its_parent(void)
+{
+	return ptrace(PTRACE_ATTACH, getppid(), NULL, NULL) == 0;
+}
+static bool reads_its_parent(void)
+{
+	long pid = getppid();
+
+	return syscall(SYS_process_vm_readv, pid, NULL, 0L, NULL, 0L, 0L) >= 0;
+}
+static bool writes_code(void)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	               0) != MAP_FAILED;
+}
+static bool makes_data_code(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p != MAP_FAILED && mprotect(p, 4096, PROT_READ | PROT_EXEC) == 0;
+}
+static bool raises_a_limit(void)
+{
+	const struct rlimit more = {RLIM_INFINITY, RLIM_INFINITY};
+
+	return setrlimit(RLIMIT_CPU, &more) == 0 || setrlimit(RLIMIT_FSIZE, &more) == 0;
+}
+static bool leaves_its_namespace(void)
+{
+	return unshare(CLONE_NEWUSER) == 0;
+}
+static bool sets_up_a_ring(void)
+{
+	return syscall(SYS_io_uring_setup, 8, NULL) >= 0 || errno == EFAULT;
+}
+static bool loads_bpf(void)
+{
+	return syscall(SYS_bpf, 0, NULL, 0) >= 0 || errno == E2BIG || errno == EFAULT;
+}
+static bool mounts(void)
+{
+	return syscall(SYS_mount, "none", "/mnt", "tmpfs", 0L, NULL) == 0;
+}
+static bool becomes_another(void)
+{
+	return setuid(1) == 0;
+}
+static bool grows_a_file_too_far(void)
+{
+	char byte = 1;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	return pwrite(kept_fd, &byte, 1, (off_t)MIB + 1) == 1;
+}
+static bool takes_more_memory(void)
+{
+	const size_t much = (size_t)512 * MIB;
+	void *p = mmap(NULL, much, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p != MAP_FAILED && munmap(p, much) == 0;
+}
+static bool runs_for_ever(void)
+{
+	volatile uint64_t n = 0;
+
+	for (;;)
+		n++;
+	return true;
+}
+
+#define ACT(name)                                                                                  \
+	{                                                                                          \
+#name, name                                                                        \
+	}
+static const struct {
+	const char *name;
+	bool (*act)(void);
+} acts[] = {ACT(reads_a_file), ACT(reads_by_openat2), ACT(makes_a_file), ACT(writes_a_file),
+        ACT(truncates_a_file), ACT(removes_a_file), ACT(renames_a_file), ACT(makes_a_folder),
+        ACT(makes_a_link), ACT(changes_a_mode), ACT(changes_folder), ACT(makes_memory_file),
+        ACT(runs_a_program), ACT(forks), ACT(clones_a_process), ACT(clones3_a_process),
+        ACT(opens_a_socket), ACT(opens_a_local_socket), ACT(kills_its_parent),
+        ACT(signals_its_parent), ACT(traces_its_parent), ACT(reads_its_parent), ACT(writes_code),
+        ACT(makes_data_code), ACT(raises_a_limit), ACT(leaves_its_namespace), ACT(sets_up_a_ring),
+        ACT(loads_bpf), ACT(mounts), ACT(becomes_another), ACT(grows_a_file_too_far),
+        ACT(takes_more_memory), ACT(runs_for_ever)};
+
+/* --- what decoding needs --- */
+
+static void *fill(void *arg)
+{
+	memset(arg, 7, MIB);
+	return arg;
+}
+
+static bool cannot_decode(void)
+{
+	char *memory = malloc(MIB);
+	char back[2] = "";
+	struct stat st;
+	pthread_t thread;
+	bool ok = memory && pthread_create(&thread, NULL, fill, memory) == 0 &&
+	          pthread_join(thread, NULL) == 0 && memory[MIB - 1] == 7;
+
+	ok = ok && pwrite(kept_fd, "ab", 2, 0) == 2 && pread(kept_fd, back, 2, 0) == 2;
+	ok = ok && back[1] == 'b' && fstat(kept_fd, &st) == 0 && st.st_size == 2;
+	ok = ok && ftruncate(kept_fd, 1) == 0 && fsync(kept_fd) == 0;
+	free(memory);
+	return !ok;
+}
+
+/* Exit code of `act` tried by a process of its own in the jail; 0 also when it was ended for it. */
+static int tried(bool (*act)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (tw_jail_enter(&jail, NULL) != TW_OK)
+			_exit(CANNOT_ENTER);
+		_exit(act() ? DONE : DENIED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status)) {
+		int sig = WTERMSIG(status);
+
+		assert_true(sig == SIGSYS || sig == SIGXCPU || sig == SIGKILL);
+		return DENIED;
+	}
+	return WEXITSTATUS(status);
+}
+
+static void test_forbidden_acts_fail(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+		int got = tried(acts[i].act);
+
+		if (got != DENIED)
+			fail_msg("%s: %s", acts[i].name,
+			        got == DONE ? "could be done" : "the jail could not be entered");
+	}
+	assert_int_equal(access(victim, F_OK), 0);
+}
+
+static void test_decoding_goes_on(void **state)
+{
+	(void)state;
+	assert_int_equal(tried(cannot_decode), 0);
+}
+
+/* Without the jail the harmless ones of the acts do work here: the test can tell. */
+static void test_acts_work_outside(void **state)
+{
+	(void)state;
+	assert_true(reads_a_file());
+	assert_true(makes_memory_file());
+	assert_true(kills_its_parent());
+	assert_true(takes_more_memory());
+}
+
+static int setup(void **state)
+{
+	int fd = mkstemp(victim);
+
+	(void)state;
+	kept_fd = memfd_create("kept", MFD_CLOEXEC);
+	return fd < 0 || close(fd) != 0 || kept_fd < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)close(kept_fd);
+	return unlink(victim);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_acts_work_outside),
+	        cmocka_unit_test(test_forbidden_acts_fail),
+	        cmocka_unit_test(test_decoding_goes_on),
+	};
+
+	if (SANITIZED) {
+		(void)puts("1..0 # SKIP sanitizers need calls that the jail forbids");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
