@@ -1,0 +1,320 @@
+/*
+ * api_lane.c - what the timeline shows beside calls: lanes and sums of notes, and how busy threads
+ * are.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "json_write.h"
+#include "query_notes.h"
+#include "view.h"
+
+#define BODY_MAX  ((size_t)128 << 20)
+#define ARENA_MAX ((size_t)512 << 20)
+enum { CELLS_DEFAULT = 1024, STRIPS_MAX = 1 << 20 };
+
+/* One request: its view, its own memory, its answer. */
+struct answer {
+	struct tw_view v;
+	struct tw_arena *arena;
+	struct tw_selection sel;
+	struct tw_deadline deadline;
+	struct tw_lanes_query q; /* range and cells */
+	struct tw_buf out;
+	struct tw_json j;
+	const struct tw_thread_info *threads;
+	uint32_t n_threads;
+};
+
+static enum tw_status read_range(struct answer *a, struct tw_err *err)
+{
+	const struct tw_trace_info *info = tw_trace_file_info(a->v.file);
+	int64_t cells = 0;
+	enum tw_status st = tw_view_selection(&a->v, &a->sel, err);
+
+	if (st == TW_OK)
+		st = tw_req_query_i64(
+		        a->v.req, "cells", CELLS_DEFAULT, 1, TW_LANE_CELLS_MAX, &cells, err);
+	if (st != TW_OK)
+		return st;
+	a->q = (struct tw_lanes_query){.sel = &a->sel,
+	        .cells = (uint32_t)cells,
+	        .from_ns = a->sel.ranged ? a->sel.from_ns : info->start_ns,
+	        .to_ns = a->sel.ranged ? a->sel.to_ns : info->end_ns};
+	if (a->q.to_ns > info->end_ns)
+		a->q.to_ns = info->end_ns;
+	if (a->q.to_ns <= a->q.from_ns)
+		a->q.to_ns = a->q.from_ns + 1;
+	return TW_OK;
+}
+
+static enum tw_status run(struct tw_req *r, enum tw_status (*put)(struct answer *, struct tw_err *),
+        struct tw_err *err)
+{
+	struct answer a = {0};
+	enum tw_status st = tw_view_open(r, &a.v, err);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_view_unchanged(&a.v)) {
+		tw_view_close(&a.v);
+		return TW_OK;
+	}
+	a.threads = tw_trace_file_threads(a.v.file, &a.n_threads);
+	a.deadline = tw_view_deadline(&a.v);
+	a.arena = tw_arena_new(ARENA_MAX);
+	tw_buf_init(&a.out, BODY_MAX);
+	a.j = tw_json_to(&a.out);
+	st = a.arena ? read_range(&a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK) {
+		tw_json_open(&a.j, '{');
+		st = put(&a, err);
+		tw_json_close(&a.j, '}');
+	}
+	tw_view_close(&a.v);
+	tw_arena_free(a.arena);
+	if (st == TW_OK && tw_buf_status(&a.out) != TW_OK)
+		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
+	if (st == TW_OK)
+		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);
+	tw_buf_done(&a.out);
+	return st;
+}
+
+static void put_range(struct answer *a)
+{
+	tw_json_key_int(&a->j, "from_ns", a->q.from_ns);
+	tw_json_key_int(&a->j, "to_ns", a->q.to_ns);
+}
+
+static void put_tid(struct answer *a, uint32_t thread_id)
+{
+	tw_json_key(&a->j, "tid");
+	if (thread_id && thread_id <= a->n_threads)
+		tw_json_int(&a->j, (int64_t)a->threads[thread_id - 1].tid);
+	else
+		tw_json_null(&a->j);
+}
+
+/* --- lanes --- */
+
+static enum tw_status read_kinds(const struct answer *a, uint64_t *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(a->v.req, "kind");
+	struct tw_str rest = tw_str_of(text ? text : "");
+
+	*ret = 0;
+	while (rest.len) {
+		struct tw_str one = tw_str_split(&rest, ',');
+		char name[32] = "";
+
+		if (one.len < sizeof name)
+			memcpy(name, one.ptr, one.len);
+		if (tw_note_of_name(name) == TW_NOTE_COUNT)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "there is no kind of note %.*s", one.len > 64 ? 64 : (int)one.len,
+			        one.ptr);
+		*ret |= UINT64_C(1) << tw_note_of_name(name);
+	}
+	if (!*ret)
+		*ret = UINT64_MAX;
+	return TW_OK;
+}
+
+enum column { STEP, DUR, TEXT, VALUE, NOTES, LOW, HIGH };
+static const char *const columns[] = {"step_ns", "dur_ns", "text", "value", "notes", "low", "high"};
+
+static int64_t field(const struct tw_lane_run *r, const struct tw_lane_run *before, int64_t from_ns,
+        enum column which)
+{
+	switch (which) {
+	case STEP:
+		return r->ts_ns - (before ? before->ts_ns : from_ns);
+	case DUR:
+		return r->dur_ns;
+	case TEXT:
+		return r->text;
+	case VALUE:
+		return r->value;
+	case NOTES:
+		return r->notes;
+	case LOW:
+		return r->low;
+	case HIGH:
+		return r->high;
+	}
+	return 0;
+}
+
+static void put_lane(struct answer *a, const struct tw_lane *l, const struct tw_str *texts)
+{
+	bool counter = l->kind == TW_NOTE_counter;
+
+	tw_json_open(&a->j, '{');
+	tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(l->kind)->name));
+	put_tid(a, l->thread_id);
+	tw_json_key_str(&a->j, "name", counter ? texts[l->name] : TW_STR(""));
+	for (enum column c = STEP; c <= (counter ? HIGH : NOTES); c++) {
+		tw_json_key(&a->j, columns[c]);
+		tw_json_open(&a->j, '[');
+		for (uint32_t i = 0; i < l->n; i++)
+			tw_json_int(&a->j,
+			        field(&l->runs[i], i ? &l->runs[i - 1] : NULL, a->q.from_ns, c));
+		tw_json_close(&a->j, ']');
+	}
+	tw_json_close(&a->j, '}');
+}
+
+/* Gives the texts that runs have numbers of their own: many were drawn together with others. */
+static enum tw_status put_texts(struct answer *a, const struct tw_lanes *l, struct tw_err *err)
+{
+	uint32_t *number = tw_arena_zalloc(a->arena, (size_t)l->n_texts + 1, sizeof *number);
+	uint32_t n = 0;
+
+	if (!number)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for texts");
+	tw_json_key(&a->j, "texts");
+	tw_json_open(&a->j, '[');
+	for (uint32_t i = 0; i < l->n; i++)
+		for (uint32_t k = 0; k < l->lanes[i].n; k++) {
+			uint32_t *text = &l->lanes[i].runs[k].text;
+
+			if (!number[*text]) {
+				tw_json_str(&a->j, l->texts[*text]);
+				number[*text] = ++n;
+			}
+			*text = number[*text] - 1;
+		}
+	tw_json_close(&a->j, ']');
+	return TW_OK;
+}
+
+static enum tw_status answer_lanes(struct answer *a, struct tw_err *err)
+{
+	struct tw_lanes lanes = {0};
+	enum tw_status st = read_kinds(a, &a->q.kinds, err);
+
+	if (st == TW_OK)
+		st = tw_query_lanes(a->v.file, &a->q, &a->deadline, a->arena, &lanes, err);
+	if (st == TW_OK)
+		st = put_texts(a, &lanes, err);
+	if (st != TW_OK)
+		return st;
+	put_range(a);
+	tw_json_key(&a->j, "lanes");
+	tw_json_open(&a->j, '[');
+	for (uint32_t i = 0; i < lanes.n; i++)
+		put_lane(a, &lanes.lanes[i], lanes.texts);
+	tw_json_close(&a->j, ']');
+	tw_json_key_bool(&a->j, "partial", lanes.partial);
+	return TW_OK;
+}
+
+/* --- sums --- */
+
+static enum tw_status answer_sums(struct answer *a, struct tw_err *err)
+{
+	struct tw_note_sums sums = {0};
+	enum tw_status st =
+	        tw_query_note_sums(a->v.file, &a->sel, &a->deadline, a->arena, &sums, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_key(&a->j, "sums");
+	tw_json_open(&a->j, '[');
+	for (uint32_t i = 0; i < sums.n; i++) {
+		const struct tw_note_sum *s = &sums.sums[i];
+
+		tw_json_open(&a->j, '{');
+		tw_json_key_str(&a->j, "kind", tw_str_of(tw_note_info(s->kind)->name));
+		put_tid(a, s->thread_id);
+		tw_json_key_str(&a->j, "text", s->text);
+		tw_json_key_int(&a->j, "notes", (int64_t)s->notes);
+		tw_json_key_int(&a->j, "dur_ns", s->dur_ns);
+		tw_json_close(&a->j, '}');
+	}
+	tw_json_close(&a->j, ']');
+	tw_json_key_bool(&a->j, "partial", sums.partial);
+	return TW_OK;
+}
+
+/* --- activity --- */
+
+static enum tw_status put_strip(
+        struct answer *a, const struct tw_thread_info *t, struct tw_err *err)
+{
+	uint8_t cells[TW_LANE_CELLS_MAX];
+	enum tw_status st = tw_query_activity_range(a->v.file, t, &a->q, cells, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_open(&a->j, '{');
+	put_tid(a, t->thread_id);
+	tw_json_key(&a->j, "activity");
+	tw_json_open(&a->j, '[');
+	for (uint32_t i = 0; i < a->q.cells; i++)
+		tw_json_int(&a->j, cells[i]);
+	tw_json_close(&a->j, ']');
+	tw_json_close(&a->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status answer_activity(struct answer *a, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	bool partial = false;
+	uint64_t left = STRIPS_MAX;
+
+	put_range(a);
+	tw_json_key_int(&a->j, "cells", a->q.cells);
+	tw_json_key(&a->j, "threads");
+	tw_json_open(&a->j, '[');
+	for (uint32_t i = 0; st == TW_OK && !partial && i < a->n_threads; i++) {
+		if (!a->threads[i].slices || !tw_selection_has(&a->sel, &a->threads[i]))
+			continue;
+		partial = left < a->q.cells || tw_deadline_passed(&a->deadline);
+		if (!partial)
+			st = put_strip(a, &a->threads[i], err);
+		left -= a->q.cells;
+	}
+	tw_json_close(&a->j, ']');
+	tw_json_key_bool(&a->j, "partial", partial);
+	return st;
+}
+
+static enum tw_status lanes(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_lanes, err);
+}
+
+static enum tw_status sums(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_sums, err);
+}
+
+static enum tw_status activity(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_activity, err);
+}
+
+const struct tw_route tw_routes_lane[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/notes/lanes",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = lanes,
+                .summary = "notes by kind and thread, short ones drawn together"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/notes/sums",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = sums,
+                .summary = "how many notes of each kind, and how long they took"},
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/activity",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = activity,
+                .summary = "how busy threads are over time"},
+        {0},
+};

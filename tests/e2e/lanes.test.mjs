@@ -1,0 +1,65 @@
+/*
+ * lanes.test.mjs - what the timeline asks beside calls, over the wire: lanes and sums of notes, activity.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { root, startServer } from './server.mjs';
+
+const golden = fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input'));
+
+/* The notes that runs of one note stand for, as /notes tells them. */
+function unrolled(lanes, l) {
+	let at = lanes.from_ns;
+	return l.step_ns.map((step, i) => {
+		at += step;
+		return { kind: l.kind, tid: l.tid, ts_ns: at, dur_ns: l.dur_ns[i] < 0 ? null : l.dur_ns[i], value: l.value[i], text: lanes.texts[l.text[i]] };
+	});
+}
+
+test('lanes, sums and activity', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(golden, {});
+	const at = `/api/v1/traces/${trace.id}`;
+	const { notes } = (await s.get(`${at}/notes`)).json;
+
+	await t.test('lanes with room for each note tell what /notes tells', async () => {
+		const lanes = (await s.get(`${at}/notes/lanes?cells=4096&kind=state,wakeup&from=${trace.start_ns}&to=${trace.end_ns}`)).json;
+		const told = lanes.lanes.flatMap((l) => unrolled(lanes, l).filter((_, i) => l.notes[i] === 1));
+		assert.equal(lanes.partial, false);
+		assert.ok(told.length > 3);
+		for (const n of told)
+			assert.ok(notes.some((x) => Object.keys(n).every((k) => x[k] === n[k])), JSON.stringify(n));
+		const all = lanes.lanes.flatMap((l) => l.notes).reduce((a, b) => a + b, 0);
+		assert.equal(all, notes.filter((n) => n.kind === 'state' || n.kind === 'wakeup').length);
+	});
+
+	await t.test('one cell is one run a lane', async () => {
+		const { lanes } = (await s.get(`${at}/notes/lanes?cells=1&kind=counter`)).json;
+		assert.ok(lanes.length > 0);
+		for (const l of lanes) assert.deepEqual([l.notes.length, l.high.length, l.name !== ''], [1, 1, true]);
+	});
+
+	await t.test('sums are those of /notes', async () => {
+		const { sums, partial } = (await s.get(`${at}/notes/sums`)).json;
+		assert.equal(partial, false);
+		assert.equal(sums.reduce((n, x) => n + x.notes, 0), notes.length);
+		for (const x of sums.filter((y) => y.kind === 'state')) {
+			const same = notes.filter((n) => n.kind === 'state' && n.tid === x.tid && n.text === x.text);
+			assert.equal(x.dur_ns, same.reduce((n, y) => n + y.dur_ns, 0));
+		}
+	});
+
+	await t.test('activity of the whole trace is that of the thread list', async () => {
+		const { threads } = (await s.get(`${at}/threads`)).json;
+		const { threads: strips } = (await s.get(`${at}/activity?cells=128&from=${trace.start_ns}&to=${trace.end_ns}`)).json;
+		for (const x of strips) assert.deepEqual(x.activity, threads.find((y) => y.tid === x.tid && y.slices > 0).activity);
+	});
+
+	await t.test('what makes no sense is refused', async () => {
+		for (const q of ['notes/lanes?kind=nothing', 'notes/lanes?cells=0', 'notes/lanes?cells=4097', 'notes/lanes?from=5&to=5', 'activity?cells=0', 'notes/sums?from=9&to=2'])
+			assert.equal((await s.get(`${at}/${q}`)).status, 400, q);
+		for (const q of ['notes/lanes', 'notes/sums', 'activity']) assert.equal((await s.get(`${at}/${q}?thread=999999`)).status, 404, q);
+	});
+});
