@@ -24,7 +24,8 @@
 #include "http_int.h"
 #include "log.h"
 
-enum { CONNECTION_MEMORY = 64 << 10, BACKLOG = 511, STACK_BYTES = 512 << 10 };
+/* twice what http_judge.c allows, so that the refusal is ours */
+enum { CONNECTION_MEMORY = 128 << 10, BACKLOG = 511, STACK_BYTES = 512 << 10 };
 static const size_t request_memory = (size_t)512 << 20;
 static const uint64_t linger_bytes = 1 << 20;
 
@@ -279,13 +280,24 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 	r->started_ns = tw_http_now_ns();
 	make_id(h, r->id);
 	r->task.run = run_pooled;
+	r->target_bytes = strlen(raw);
 	r->refused = tw_target_parse(a, raw, &r->target, &r->err);
 	(void)atomic_fetch_add(&h->requests, 1);
 	tw_metrics_requests_open(h->app->metrics, 1);
 	return r;
 }
 
-static enum MHD_Result on_headers(struct tw_req *r, const char *method)
+/* A farewell that came in one packet with the bytes before it is not told by epoll again.  Here the
+ * library may hold more of the body, so the connection is only given less time. */
+static void look_for_farewell(struct tw_req *r)
+{
+	if (r->hurried || r->declared == 0 || !tw_req_client_left(r))
+		return;
+	r->hurried = true;
+	tw_req_hurry(r, true);
+}
+
+static enum MHD_Result on_headers(struct tw_req *r, const char *method, const char *version)
 {
 	enum tw_status st;
 	bool at_once;
@@ -296,7 +308,13 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method)
 	r->deadline_ns = tw_http_now_ns() + r->http->app->config->query_deadline_ms * 1000000ull;
 	read_length(r);
 	r->phase = TW_PHASE_BODY;
+	st = tw_req_judge_headers(r, version, &r->err);
+	if (st != TW_OK) {
+		refuse(r, st);
+		return send_reply(r);
+	}
 	st = begin(r, &r->err);
+	look_for_farewell(r);
 	if (st == TW_OK)
 		return MHD_YES;
 	refuse(r, st);
@@ -311,11 +329,23 @@ static bool is_too_slow(const struct tw_req *r)
 	return s > SLOW_GRACE_S && r->got / s < SLOW_BYTES_PER_S;
 }
 
+/* All that came of a body of known length is in this piece, so a farewell now means a cut. */
+static bool is_cut_off(struct tw_req *r)
+{
+	if (r->declared == UINT64_MAX)
+		look_for_farewell(r);
+	else if (r->got < r->declared)
+		return tw_req_client_left(r);
+	return false;
+}
+
 static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
 {
 	enum tw_status st = TW_OK;
 
 	r->got += n;
+	if (is_cut_off(r))
+		return MHD_NO;
 	if (r->got > r->max_body + linger_bytes || is_too_slow(r))
 		return MHD_NO;
 	if (r->refused != TW_OK)
@@ -336,6 +366,10 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
  * first call behind the body only asks for a second one, which comes at once. */
 static enum MHD_Result on_end(struct tw_req *r)
 {
+	if (r->hurried) {
+		r->hurried = false;
+		tw_req_hurry(r, false);
+	}
 	if (r->refused == TW_OK && r->route->slow && r->phase == TW_PHASE_BODY) {
 		r->phase = TW_PHASE_LAST;
 		return MHD_YES;
@@ -361,11 +395,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	(void)cls;
 	(void)connection;
 	(void)url;
-	(void)version;
 	if (!r)
 		return MHD_NO;
 	if (r->phase == TW_PHASE_NEW)
-		return on_headers(r, method);
+		return on_headers(r, method, version);
 	if (r->phase == TW_PHASE_POOLED)
 		return send_reply(r);
 	if (*data_len == 0)
@@ -454,7 +487,7 @@ static struct MHD_Daemon *start_daemon(struct tw_http *h)
 	        on_completed, h, MHD_OPTION_CONNECTION_LIMIT, c->connections,
 	        MHD_OPTION_CONNECTION_TIMEOUT, c->connection_timeout_s,
 	        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-	        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_THREAD_POOL_SIZE, c->http_threads,
+	        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_THREAD_POOL_SIZE, c->http_threads,
 	        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_END);
 }
 

@@ -1,5 +1,6 @@
 /*
- * http_int.h - what http.c, http_request.c and http_reply.c share; nobody else includes it.
+ * http_int.h - what http.c, http_judge.c, http_request.c and http_reply.c share; nobody else
+ * includes it.
  *
  * Life of a request, one arrow a callback of libmicrohttpd:
  *
@@ -46,6 +47,7 @@ struct tw_req {
 	struct tw_arena *arena;
 	const struct tw_route *route; /* NULL: none matched */
 	struct tw_target target;
+	size_t target_bytes; /* as sent */
 	struct tw_caller caller;
 	const char *method;
 	char id[TW_REQ_ID];
@@ -55,6 +57,7 @@ struct tw_req {
 	bool counted_upload;
 	bool begun;   /* route->begin was called and neither end nor abort finished the request */
 	bool expects; /* Expect: 100-continue: no body byte is on its way yet */
+	bool hurried; /* tw_req_hurry */
 	uint64_t declared; /* Content-Length; UINT64_MAX: chunked */
 	uint64_t got;      /* body bytes */
 	uint64_t max_body;
@@ -68,6 +71,14 @@ struct tw_req {
 };
 
 uint64_t tw_http_now_ns(void);
+
+/* What of the request line and headers is ours to refuse; the reply then closes the connection. */
+enum tw_status tw_req_judge_headers(
+        struct tw_req *r, const char *version, struct tw_err *err) TW_MUST_USE;
+/* Has the client closed its sending side, with nothing left to read? */
+bool tw_req_client_left(const struct tw_req *r);
+/* The connection ends after a second without a byte, or as configured again. */
+void tw_req_hurry(const struct tw_req *r, bool hurry);
 
 /* The reply that tells r->err; never fails but for memory, when there is none. */
 void tw_reply_error(struct tw_req *r);

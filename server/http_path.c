@@ -108,6 +108,14 @@ static enum tw_status parse_pairs(
 	return TW_OK;
 }
 
+static bool has_blanks(const char *raw)
+{
+	for (; *raw; raw++)
+		if ((unsigned char)*raw <= ' ' || *raw == 0x7f)
+			return true;
+	return false;
+}
+
 enum tw_status tw_target_parse(
         struct tw_arena *a, const char *raw, struct tw_target *ret, struct tw_err *err)
 {
@@ -118,6 +126,9 @@ enum tw_status tw_target_parse(
 	*ret = (struct tw_target){.path = tw_arena_str(a, path)};
 	if (!ret->path)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (has_blanks(raw))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the path holds a space or a control character: write it as %%20");
 	st = parse_pieces(a, path, ret, err);
 	return st == TW_OK ? parse_pairs(a, query, ret, err) : st;
 }

@@ -23,9 +23,11 @@
 	X(CONFLICT, "conflict", 409)                                                               \
 	X(NO_LENGTH, "length_required", 411)                                                       \
 	X(TOO_LARGE, "too_large", 413)                                                             \
+	X(LONG_TARGET, "target_too_long", 414)                                                     \
 	X(UNSUPPORTED, "unsupported", 415)                                                         \
 	X(CORRUPT, "malformed", 422)                                                               \
 	X(RATE, "too_many_requests", 429)                                                          \
+	X(LONG_HEADER, "headers_too_large", 431)                                                   \
 	X(BUG, "internal", 500)                                                                    \
 	X(IO, "storage", 500)                                                                      \
 	X(BUSY, "busy", 503)                                                                       \
