@@ -92,7 +92,7 @@ static json_t *summary_of(const struct tw_trace_row *row)
 
 static json_t *error_of(const struct tw_trace_row *row)
 {
-	if (row->state != TW_TRACE_FAILED)
+	if (row->state == TW_TRACE_READY || !row->error.msg[0])
 		return json_null();
 	return json_pack("{ss ss so}", "status", tw_status_word(row->error.code), "message",
 	        row->error.msg, "offset",

@@ -213,7 +213,11 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
         const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err) TW_MUST_USE;
-/* At start: whatever a dead server had claimed is queued again. */
+/* Queued again without counting the try, because the server's own state (a full disk) was in the
+ * way; the trace tells why until it is decoded.  TW_NOT_FOUND: deleted meanwhile. */
+enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
+/* At start: whatever a dead server had claimed is queued again, and nothing waits any longer. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* A trace whose file is gone or damaged is decoded again from its raw parts. */
 enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RETRY_AFTER_MS = 500 };
+enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 static enum tw_status next_job(sqlite3 *db, int64_t now, struct tw_arena *a, struct tw_job_row *ret,
         bool *ret_found, struct tw_err *err)
@@ -159,6 +159,39 @@ enum tw_status tw_catalogue_job_retry(
 	return tw_cat_end(c, st, err);
 }
 
+/* The longer it has been there, the longer it waits: a quarter of its age, a minute at most. */
+static enum tw_status put_off(
+        sqlite3 *db, const struct tw_job_row *job, int64_t now, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_exec(db, &changed, err,
+	        "UPDATE job SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,"
+	        "?6),?5) WHERE project_id=?2 AND trace_id=?3",
+	        "ittiii", (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
+	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS);
+
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace was deleted meanwhile");
+	return st;
+}
+
+enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_err *why, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = put_off(c->writer, job, tw_cat_now_ms(), err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE trace SET state=0, tries=?, error_status=?, error_message=?,"
+		        " error_offset=-1 WHERE project_id=? AND trace_id=?",
+		        "itttt", (int64_t)job->tries - 1, tw_status_word(why->code), why->msg,
+		        job->project_id, job->trace_id);
+	return tw_cat_end(c, st, err);
+}
+
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
@@ -170,6 +203,10 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 	        "UPDATE job SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE "
 	        "claimed=1",
 	        "");
+	if (st == TW_OK) /* what was put off may have been mended meanwhile */
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE job SET due_ms=?1 WHERE claimed=0 AND due_ms>?1", "i",
+		        tw_cat_now_ms());
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* those being decoded have a job */
 		        "UPDATE trace SET state=0 WHERE state=1 AND (project_id, trace_id) IN"
@@ -192,8 +229,9 @@ enum tw_status tw_catalogue_trace_requeue(
 	        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE trace SET state=0, tries=0 WHERE project_id=? AND trace_id=?", "tt",
-		        project_id, trace_id);
+		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
+		        " error_offset=-1 WHERE project_id=? AND trace_id=?",
+		        "tt", project_id, trace_id);
 	return tw_cat_end(c, st, err);
 }
 

@@ -3,8 +3,11 @@
  *
  * One thread.  It polls the wake-up event and the pidfd of each running child;
  * when a child ends, its answer decides: ready (file renamed and synced, then
- * the row), failed (the input is bad), or queued again (the child died, and
- * there are tries left).  Data folder sweeping is in jobs_sweep.c.
+ * the row), failed (the input is bad), queued again (the child died, and there
+ * are tries left), or put off: what the server itself lacks, space above all,
+ * is no fault of the trace, so it costs no try, and nothing is started for a
+ * while.  An end that cannot be written to the catalogue keeps its slot and is
+ * written later.  Mappings are in jobs_map.c, data folder sweeping in jobs_sweep.c.
  */
 #include "jobs.h"
 
@@ -27,9 +30,19 @@
 #include "metrics.h"
 
 enum { PATH_BYTES = 1500, POLL_MS = 1000, LEASE_SLACK_MS = 60000, WORKERS_MAX = 64 };
+enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000 };
+
+enum ending { /* what becomes of a job that did not end ready */
+	ENDING_NONE,
+	ENDING_FAILED,
+	ENDING_RETRY,
+	ENDING_WAIT
+};
 
 struct running { /* a child and its job */
 	bool used;
+	enum ending ending; /* the child is gone, and this not yet in the catalogue */
+	struct tw_err why;  /* of ending */
 	struct tw_child child;
 	struct tw_arena *arena; /* of job */
 	struct tw_job_row job;
@@ -42,23 +55,13 @@ struct tw_jobs {
 	pthread_t thread;
 	int wake_fd;
 	_Atomic bool stop;
-	_Atomic uint64_t serial; /* of map outputs */
+	_Atomic uint64_t serial;     /* of map outputs */
+	int64_t pause_ms, resume_ms; /* the last pause; nothing is started before (monotonic) */
 	unsigned drain_s;
 	unsigned n_slots;
 	struct running slots[WORKERS_MAX];
 	char owner[64];
 };
-
-static json_t *limits_json(const struct tw_config *c)
-{
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b}", "memory_bytes",
-	        (json_int_t)c->worker_memory_bytes, "cpu_s", (json_int_t)c->worker_cpu_s,
-	        "file_bytes", (json_int_t)8 << 30, "decoded_bytes",
-	        (json_int_t)c->limits.max_decoded_bytes, "ratio", (json_int_t)c->limits.max_ratio,
-	        "slices", (json_int_t)c->limits.max_slices, "depth",
-	        (json_int_t)c->limits.max_depth, "threads", (json_int_t)c->limits.max_threads,
-	        "name_bytes", (json_int_t)c->limits.max_name_bytes, "jail", c->worker_jail);
-}
 
 /* --- starting a job --- */
 
@@ -88,22 +91,8 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(list,
 		        json_pack("{s:s,s:s}", "part", parts[i].part, "format", parts[i].format));
-	return json_pack("{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", limits_json(c));
-}
-
-/* What a child is to write, made for it: it may open nothing itself. */
-static enum tw_status open_output(const char *path, int *ret, struct tw_err *err)
-{
-	int fd;
-
-	(void)unlink(path);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-		        TW_NO_OFFSET, "a place for the decoded trace cannot be made (errno %d)",
-		        errno);
-	*ret = fd;
-	return TW_OK;
+	return json_pack(
+	        "{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", tw_jobs_limits(c));
 }
 
 static enum tw_status start_on(struct tw_jobs *j, struct running *r, const struct tw_part *parts,
@@ -115,7 +104,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, const struc
 
 	if (!task)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to start a decoder");
-	st = open_output(r->out, &t.output, err);
+	st = tw_jobs_open_output(r->out, &t.output, err);
 	if (st == TW_OK) {
 		st = tw_child_start(&r->child, &t, err);
 		(void)close(t.output);
@@ -180,17 +169,6 @@ static struct tw_trace_summary summary_of(const json_t *o)
 	};
 }
 
-static void error_of(const json_t *answer, struct tw_err *ret)
-{
-	const json_t *e = json_object_get(answer, "error");
-	const char *word = json_string_value(json_object_get(e, "status"));
-	const char *message = json_string_value(json_object_get(e, "message"));
-	json_int_t offset = json_integer_value(json_object_get(e, "offset"));
-
-	(void)tw_fail(ret, word ? tw_status_of_word(word) : TW_BUG,
-	        offset < 0 ? TW_NO_OFFSET : (uint64_t)offset, "%s", message ? message : "");
-}
-
 static void drop_files(struct tw_jobs *j, const struct running *r)
 {
 	char path[PATH_BYTES];
@@ -222,35 +200,79 @@ static enum tw_status publish(
 	return st;
 }
 
-static bool worth_a_retry(enum tw_status st)
+/* Memory that a child may not have is the trace's doing; what the dispatcher itself lacks is not.
+ */
+static bool is_environment(enum tw_status st, bool told_by_child)
 {
-	return st == TW_IO || st == TW_FULL || st == TW_BUSY || st == TW_NOMEM || st == TW_BUG ||
-	       st == TW_DEADLINE;
+	return st == TW_IO || st == TW_FULL || st == TW_BUSY || (st == TW_NOMEM && !told_by_child);
 }
 
-static void give_up_or_retry(struct tw_jobs *j, struct running *r, const struct tw_err *why)
+static bool worth_a_retry(enum tw_status st)
+{
+	return st == TW_NOMEM || st == TW_BUG || st == TW_DEADLINE;
+}
+
+static void pause_starting(struct tw_jobs *j)
+{
+	int64_t now = tw_monotonic_ms();
+
+	if (now < j->resume_ms)
+		return; /* another child met the same */
+	j->pause_ms = j->pause_ms ? j->pause_ms * 2 : PAUSE_LEAST_MS;
+	if (j->pause_ms > PAUSE_MOST_MS)
+		j->pause_ms = PAUSE_MOST_MS;
+	j->resume_ms = now + j->pause_ms;
+}
+
+static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	struct tw_catalogue *c = j->app->catalogue;
-	struct tw_err err;
-	bool retry = worth_a_retry(why->code) && r->job.tries < j->app->config->worker_tries;
-	enum tw_status st;
 
-	(void)unlink(r->out);
-	if (retry)
-		st = tw_catalogue_job_retry(c, &r->job, &err);
-	else
-		st = tw_catalogue_job_failed(c, &r->job, why, &err);
-	tw_metrics_decode(j->app->metrics, "", retry ? "retry" : tw_status_word(why->code),
-	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
-	tell(r, retry ? "retry" : "failed", why);
-	if (st != TW_OK && st != TW_NOT_FOUND) /* the lease will run out and it is claimed again */
+	if (r->ending == ENDING_WAIT)
+		return tw_catalogue_job_wait(c, &r->job, &r->why, err);
+	if (r->ending == ENDING_RETRY)
+		return tw_catalogue_job_retry(c, &r->job, err);
+	return tw_catalogue_job_failed(c, &r->job, &r->why, err);
+}
+
+/* False: it could not be written, and is to be tried again. */
+static bool settle(struct tw_jobs *j, struct running *r)
+{
+	struct tw_err err;
+	enum tw_status st = write_ending(j, r, &err);
+
+	if (st == TW_NOT_FOUND) /* deleted meanwhile */
+		drop_files(j, r);
+	else if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "job_not_ended", r->job.trace_id, &err);
+	return st == TW_OK || st == TW_NOT_FOUND;
+}
+
+static bool give_up_or_retry(
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child)
+{
+	static const char *const outcomes[] = {"", "failed", "retry", "put_off"};
+
+	r->ending = is_environment(why->code, told_by_child) ? ENDING_WAIT
+	            : worth_a_retry(why->code) && r->job.tries < j->app->config->worker_tries
+	                    ? ENDING_RETRY
+	                    : ENDING_FAILED;
+	r->why = *why;
+	if (r->ending == ENDING_WAIT)
+		pause_starting(j);
+	(void)unlink(r->out);
+	tw_metrics_decode(j->app->metrics, "",
+	        r->ending == ENDING_FAILED ? tw_status_word(why->code) : outcomes[r->ending],
+	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
+	tell(r, outcomes[r->ending], why);
+	return settle(j, r);
 }
 
 static void free_slot(struct running *r)
 {
 	r->arena = tw_arena_free(r->arena);
 	r->used = false;
+	r->ending = ENDING_NONE;
 }
 
 static void finish(struct tw_jobs *j, struct running *r)
@@ -259,18 +281,25 @@ static void finish(struct tw_jobs *j, struct running *r)
 	struct tw_err why = {0};
 	bool crashed = false;
 	enum tw_status st = tw_child_collect(&r->child, &answer, &crashed, &why);
+	bool told_by_child = true;
+	bool ended = true;
 
 	tw_crash_point("child_done");
 	if (st == TW_OK && !json_is_true(json_object_get(answer, "ok"))) {
-		error_of(answer, &why);
+		tw_jobs_child_error(answer, &why);
 		st = why.code;
 	}
-	if (st == TW_OK)
+	if (st == TW_OK) {
+		told_by_child = false;
 		st = publish(j, r, answer, &why);
-	if (st != TW_OK)
-		give_up_or_retry(j, r, &why);
+	}
 	json_decref(answer);
-	free_slot(r);
+	if (st == TW_OK || !is_environment(st, told_by_child))
+		j->pause_ms = 0;
+	if (st != TW_OK)
+		ended = give_up_or_retry(j, r, &why, told_by_child);
+	if (ended)
+		free_slot(r);
 }
 
 /* --- the dispatcher --- */
@@ -310,9 +339,21 @@ static bool start_one(struct tw_jobs *j)
 		r->used = true;
 		return true;
 	}
-	give_up_or_retry(j, r, &err);
-	free_slot(r);
-	return st != TW_BUSY;
+	if (give_up_or_retry(j, r, &err, false))
+		free_slot(r);
+	else
+		r->used = true;
+	return !is_environment(st, false);
+}
+
+static void settle_late(struct tw_jobs *j)
+{
+	for (unsigned i = 0; i < j->n_slots; i++) {
+		struct running *r = &j->slots[i];
+
+		if (r->used && r->ending != ENDING_NONE && settle(j, r))
+			free_slot(r);
+	}
 }
 
 static void check_deadlines(struct tw_jobs *j)
@@ -322,7 +363,8 @@ static void check_deadlines(struct tw_jobs *j)
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 
-		if (r->used && !r->child.killed && now > r->child.deadline_ms) {
+		if (r->used && r->ending == ENDING_NONE && !r->child.killed &&
+		        now > r->child.deadline_ms) {
 			r->child.killed = true;
 			tw_child_kill(&r->child);
 		}
@@ -339,7 +381,7 @@ static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
 
 	fds[0] = (struct pollfd){.fd = j->wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < j->n_slots; i++) {
-		if (!j->slots[i].used)
+		if (!j->slots[i].used || j->slots[i].ending != ENDING_NONE)
 			continue;
 		of[n] = &j->slots[i];
 		fds[n++] = (struct pollfd){.fd = j->slots[i].child.pidfd, .events = POLLIN};
@@ -369,9 +411,11 @@ static void drain(struct tw_jobs *j)
 
 		if (!r->used)
 			continue;
-		tw_child_kill(&r->child);
-		if (tw_child_collect(&r->child, &answer, &crashed, &why) == TW_OK)
-			json_decref(answer);
+		if (r->ending == ENDING_NONE) {
+			tw_child_kill(&r->child);
+			if (tw_child_collect(&r->child, &answer, &crashed, &why) == TW_OK)
+				json_decref(answer);
+		}
 		(void)unlink(r->out);
 		free_slot(r); /* the next start finds the claim and queues it again */
 	}
@@ -383,7 +427,8 @@ static void *dispatch(void *arg)
 
 	tw_jobs_sweep(j->app, &j->stop);
 	while (!atomic_load(&j->stop)) {
-		while (!atomic_load(&j->stop) && start_one(j))
+		settle_late(j);
+		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
 		(void)wait_and_finish(j, POLL_MS);
 	}
@@ -447,83 +492,7 @@ void tw_jobs_wake(struct tw_jobs *j)
 	(void)!write(j->wake_fd, &one, sizeof one);
 }
 
-/* --- mappings --- */
-
-static enum tw_status store_image(
-        struct tw_app *app, const char *path, char ret_sha256[65], struct tw_err *err)
+struct tw_app *tw_jobs_app(const struct tw_jobs *j)
 {
-	struct tw_blob_writer *w = NULL;
-	uint64_t bytes = 0;
-	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
-
-	if (st == TW_OK)
-		st = tw_jobs_copy_file(path, w, err);
-	if (st == TW_OK)
-		st = tw_blob_commit(w, ret_sha256, &bytes, err);
-	if (st != TW_OK)
-		tw_blob_discard(w);
-	return st;
-}
-
-static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, const char *out,
-        json_t **ret, struct tw_err *err)
-{
-	const struct tw_config *c = j->app->config;
-	json_t *limits = limits_json(c);
-	json_t *task;
-	struct tw_child_task t = {NULL, -1, &input, 1, c->worker_wall_s};
-	struct tw_child child;
-	bool crashed;
-	enum tw_status st;
-
-	if (limits)
-		(void)json_object_set_new(
-		        limits, "decoded_bytes", json_integer((json_int_t)c->max_mapping_bytes));
-	t.task = task = json_pack("{s:s,s:o}", "kind", kind, "limits", limits);
-	if (!task)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
-	st = open_output(out, &t.output, err);
-	if (st == TW_OK) {
-		st = tw_child_start(&child, &t, err);
-		(void)close(t.output);
-	}
-	json_decref(task);
-	if (st != TW_OK)
-		return st;
-	tw_child_wait(&child);
-	st = tw_child_collect(&child, ret, &crashed, err);
-	if (st == TW_OK && !json_is_true(json_object_get(*ret, "ok"))) {
-		struct tw_err why;
-
-		error_of(*ret, &why);
-		json_decref(*ret);
-		*ret = NULL;
-		return tw_fail(err, why.code, why.offset, "%s", why.msg);
-	}
-	return st;
-}
-
-enum tw_status tw_jobs_run_map(struct tw_jobs *j, const char *kind, const char *source_sha256,
-        char ret_image_sha256[65], json_t **ret_summary, struct tw_err *err)
-{
-	char name[96];
-	char out[PATH_BYTES];
-	json_t *answer = NULL;
-	int input = -1;
-	enum tw_status st = tw_blob_open(j->app->blobs, source_sha256, &input, err);
-
-	if (st != TW_OK)
-		return st;
-	(void)snprintf(name, sizeof name, "map-%d-%llu", (int)getpid(),
-	        (unsigned long long)atomic_fetch_add(&j->serial, 1));
-	tw_spool_path(j->app->blobs, name, out, sizeof out);
-	st = run_child(j, kind, input, out, &answer, err);
-	(void)close(input);
-	if (st == TW_OK)
-		st = store_image(j->app, out, ret_image_sha256, err);
-	if (st == TW_OK)
-		*ret_summary = json_incref(json_object_get(answer, "summary"));
-	(void)unlink(out);
-	json_decref(answer);
-	return st;
+	return j->app;
 }

@@ -5,7 +5,9 @@
  * per job, at most config.decode_workers at once.  A child that crashes, loops
  * or eats memory costs its own trace: it is killed at its limits, the job is
  * retried up to config.worker_tries, then the trace is failed with the reason
- * (I7).  Input that is simply bad fails at once.
+ * (I7).  Input that is simply bad fails at once.  What the server itself lacks
+ * (space on the disk, processes) costs no try: the trace stays queued, says why,
+ * and is tried again within a minute of the cause's end.
  * Thread: start and stop by the owner; wake and run_map by any.
  */
 #ifndef TW_JOBS_H

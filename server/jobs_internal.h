@@ -1,13 +1,24 @@
 /*
- * jobs_internal.h - between the dispatcher and what keeps the data folder clean.
+ * jobs_internal.h - between the dispatcher, mappings, and what keeps the data folder clean.
  */
 #ifndef TW_JOBS_INTERNAL_H
 #define TW_JOBS_INTERNAL_H
 
+#include <jansson.h>
 #include <stdatomic.h>
 
 #include "app.h"
 #include "blob.h"
+
+struct tw_jobs;
+struct tw_app *tw_jobs_app(const struct tw_jobs *j);
+
+/* The limits of a child, as its task tells them; NULL without memory. */
+json_t *tw_jobs_limits(const struct tw_config *c);
+/* What a child is to write, made anew for it: it may open nothing itself. */
+enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *err) TW_MUST_USE;
+/* The error that a child answered with. */
+void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
 
 /* Removes what a crash left in spool/. */
 enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err);

@@ -59,7 +59,7 @@ struct tw_trace_writer {
 
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err)
 {
-	int rc = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
+	int rc = db ? sqlite3_errcode(db) & 0xFF : SQLITE_NOMEM;
 	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
 
 	if (rc == SQLITE_FULL)
@@ -68,7 +68,19 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory (%s)", doing);
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
 		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "%s: %s", doing, why);
+	/* what the disk has nothing to do with would fail again */
+	if (rc == SQLITE_TOOBIG || rc == SQLITE_CONSTRAINT || rc == SQLITE_MISMATCH ||
+	        rc == SQLITE_MISUSE || rc == SQLITE_RANGE)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "%s: %s", doing, why);
 	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", doing, why);
+}
+
+static enum tw_status fail_errno(int why, const char *what, struct tw_err *err)
+{
+	bool full = why == ENOSPC || why == EDQUOT;
+
+	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "%s: a trace file %s (errno %d)",
+	        full ? "the disk is full" : "the disk failed", what, why);
 }
 
 static struct tw_trace_writer *writer_of(struct tw_trace_out *o)
@@ -408,8 +420,7 @@ static void close_db(struct tw_trace_writer *w)
 static enum tw_status sync_file(int fd, struct tw_err *err)
 {
 	if (fsync(fd) != 0)
-		return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-		        TW_NO_OFFSET, "a trace file could not be made durable (errno %d)", errno);
+		return fail_errno(errno, "could not be made durable", err);
 	return TW_OK;
 }
 

@@ -15,8 +15,8 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 		return tw_fail(err, TW_CONFLICT, row->error.offset,
 		        "this trace could not be decoded: %.150s", row->error.msg);
 	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-	        "this trace is still being decoded (%s); ask again in a moment",
-	        tw_trace_state_word(row->state));
+	        "this trace is still being decoded (%s%s%.120s); ask again in a moment",
+	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
 /* The mappings of the trace's build; mapping_id wins when it names a build of its own. */

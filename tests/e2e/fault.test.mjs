@@ -9,45 +9,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { sampleMapping, sampleTrace } from './make.mjs';
-import { Server, binary, sleep, until } from './server.mjs';
+import { Faults, shim } from './faults.mjs';
+import { Server, sleep, until } from './server.mjs';
 
-const built = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
-const ERRNO = { EIO: 5n, ENOSPC: 28n };
 const MOST = 1000;
 const LANES = 4;
 /* What an upload or a mapping does before its answer, and nobody else. */
 const OF_AN_UPLOAD = /^(\w+ \/spool\/(up|map)-|rename \/blobs\/|fsync \/blobs\/|mkdir \/blobs\/)/;
-const HEAD = 192; /* of the control file, up to the folder */
-
-/* The control file of fault.c. */
-class Faults {
-	constructor(folder, data) {
-		this.shim = path.join(folder, 'fault.so');
-		fs.copyFileSync(built, this.shim);
-		this.fd = fs.openSync(this.shim + '.ctl', 'w+');
-		const all = Buffer.alloc(HEAD + 512);
-		all.write(data, HEAD);
-		fs.writeSync(this.fd, all, 0, all.length, 0);
-	}
-
-	/* Calls from..to fail, counted from now on. */
-	arm(from, to, error) {
-		const fields = Buffer.alloc(HEAD);
-		[0n, 0n, BigInt(to), 0n, ERRNO[error]].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
-		fs.writeSync(this.fd, fields, 0, HEAD, 0);
-		fields.writeBigUInt64LE(BigInt(from), 0);
-		fs.writeSync(this.fd, fields, 0, 8, 8);
-	}
-
-	/* None fail any more; how many did, and what the first was. */
-	disarm() {
-		const fields = Buffer.alloc(HEAD);
-		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);
-		fs.readSync(this.fd, fields, 0, HEAD, 0);
-		return { hits: Number(fields.readBigUInt64LE(24)), what: fields.toString('latin1', 40, HEAD).replace(/\0.*/s, '') };
-	}
-}
-
 const files = (folder) => fs.readdirSync(folder, { recursive: true, withFileTypes: true })
 	.filter((e) => e.isFile()).length;
 
@@ -164,7 +132,7 @@ async function failEach(t, { error, first, step, last }, met) {
 	}
 }
 
-const skip = !fs.existsSync(built) && `no ${built}`;
+const skip = !fs.existsSync(shim) && `no ${shim}`;
 const KINDS = ['write', 'pwrite', 'fsync', 'fdatasync', 'rename', 'open', 'mkdir'];
 const met = new Map();
 

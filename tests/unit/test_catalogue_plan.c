@@ -103,7 +103,12 @@ static void use_jobs(struct session *s)
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
+	assert_int_equal(job.tries, 1); /* waiting cost none */
 	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_failed(s->c, &job, &why, NULL), TW_OK);
 	assert_int_equal(

@@ -1,0 +1,41 @@
+/*
+ * faults.mjs - disk operations of a server and its decoders made to fail, by tests/fault/fault.c:
+ * give it to the server as LD_PRELOAD.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { binary } from './server.mjs';
+
+export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
+const ERRNO = { EIO: 5n, ENOSPC: 28n };
+const HEAD = 192; /* of the control file, up to the folder */
+
+/* The control file of fault.c. Operations on paths that begin with `under` count. */
+export class Faults {
+	constructor(folder, under) {
+		this.shim = path.join(folder, 'fault.so');
+		fs.copyFileSync(shim, this.shim);
+		this.fd = fs.openSync(this.shim + '.ctl', 'w+');
+		const all = Buffer.alloc(HEAD + 512);
+		all.write(under, HEAD);
+		fs.writeSync(this.fd, all, 0, all.length, 0);
+	}
+
+	/* Calls from..to fail, counted from now on. */
+	arm(from, to, error) {
+		const fields = Buffer.alloc(HEAD);
+		[0n, 0n, BigInt(to), 0n, ERRNO[error]].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
+		fs.writeSync(this.fd, fields, 0, HEAD, 0);
+		fields.writeBigUInt64LE(BigInt(from), 0);
+		fs.writeSync(this.fd, fields, 0, 8, 8);
+	}
+
+	/* None fail any more; how many did, and what the first was. */
+	disarm() {
+		const fields = Buffer.alloc(HEAD);
+		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);
+		fs.readSync(this.fd, fields, 0, HEAD, 0);
+		return { hits: Number(fields.readBigUInt64LE(24)), what: fields.toString('latin1', 40, HEAD).replace(/\0.*/s, '') };
+	}
+}

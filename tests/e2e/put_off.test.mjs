@@ -1,0 +1,86 @@
+/*
+ * put_off.test.mjs - what the server lacks is not the trace's fault: while decoders cannot write,
+ * traces stay queued, say why, use up none of their tries, and are decoded when it is over.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { Faults, shim } from './faults.mjs';
+import { sampleTrace } from './make.mjs';
+import { Server, sleep, until } from './server.mjs';
+
+async function start(t) {
+	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-put-off-'));
+	const data = path.join(folder, 'data');
+	/* decoders write spool/<trace id>, and ids begin with the time: 01 until the year 4000 or so */
+	const faults = new Faults(folder, path.join(data, 'spool', '01'));
+	const s = new Server(data, ['--min-free', '0', '--worker-tries', '2'], { LD_PRELOAD: faults.shim });
+	await s.start();
+	t.after(async () => {
+		await s.stop();
+		fs.rmSync(folder, { recursive: true, force: true });
+	});
+	return { s, faults };
+}
+
+const MORE_THAN_ITS_TRIES_MS = 6000; /* it would have failed after 2 tries, a second apart */
+
+describe('decoders that cannot write', { skip: !fs.existsSync(shim) && `no ${shim}`, concurrency: 2 }, () => {
+	for (const [error, status, words] of [['ENOSPC', 'disk_full', /full|space/], ['EIO', 'storage', /./]])
+		test(error, async (t) => {
+			const { s, faults } = await start(t);
+			faults.arm(1, 0xffffffff, error);
+			const ids = [];
+			for (let i = 0; i < 3; i++) ids.push((await s.post('/api/v1/traces', sampleTrace(20, 5000 + i))).json.id);
+			const trace = async (id) => (await s.get(`/api/v1/traces/${id}`)).json;
+
+			const told = await until(async () => {
+				const now = await trace(ids[0]);
+				return now.error ? now : undefined;
+			}, 'the reason', 10);
+			assert.equal(told.error.status, status);
+			assert.match(told.error.message, words);
+			assert.equal(told.error.offset, null);
+			await sleep(MORE_THAN_ITS_TRIES_MS);
+			for (const id of ids) {
+				const now = await trace(id);
+				assert.ok(now.state === 'queued' || now.state === 'decoding', JSON.stringify(now));
+				assert.ok(now.tries <= 1, `tries: ${now.tries}`);
+			}
+			const early = await s.get(`/api/v1/traces/${ids[0]}/flame`);
+			assert.equal(early.status, 409);
+			assert.match(early.json.error.message, words);
+			const starts = s.log.match(/outcome=put_off/g).length;
+			assert.ok(starts >= 3 && starts < 20, `${starts} attempts in ${MORE_THAN_ITS_TRIES_MS} ms`);
+			assert.match((await s.get('/metrics', { key: null })).text, /tracewell_decodes_total\{format="",outcome="put_off"\} \d/);
+
+			/* one that is deleted while it waits is gone */
+			assert.equal((await s.ask('DELETE', `/api/v1/traces/${ids.pop()}`)).status, 204);
+			assert.ok(faults.disarm().hits > 0);
+			for (const id of ids) {
+				const ready = await until(async () => {
+					const now = await trace(id);
+					assert.notEqual(now.state, 'failed', JSON.stringify(now));
+					return now.state === 'ready' ? now : undefined;
+				}, 'ready once it is over', 40);
+				assert.equal(ready.error, null);
+				assert.equal(ready.summary.slices, 60);
+				assert.equal(ready.tries, 1);
+			}
+			assert.deepEqual(s.spool(), []);
+		});
+
+	test('a restart tries at once', async (t) => {
+		const { s, faults } = await start(t);
+		faults.arm(1, 0xffffffff, 'ENOSPC');
+		const { id } = (await s.post('/api/v1/traces', sampleTrace(20))).json;
+		await until(() => (/outcome=put_off/.test(s.log) ? true : undefined), 'a first attempt', 10);
+		await s.stop();
+		faults.disarm();
+		await s.start();
+		assert.equal((await s.decoded(id)).state, 'ready');
+	});
+});
