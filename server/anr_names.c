@@ -3,65 +3,68 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/anr_words.h"
+#include "formats/anr_again.h"
+#include "formats/anr_report.h"
+#include "formats/null_sink.h"
 
-enum { NAME_BYTES = 4096, ORIGINALS = 16, SENTENCE_MAX = 1 << 16 };
+enum { NAME_BYTES = 4096, ORIGINALS = 16 };
+
+#define WORK_BYTES ((size_t)256 << 20)
 
 struct namer {
-	const struct tw_retrace *r;
-	bool failed;
+	const struct tw_retrace *retrace;
+	struct tw_retrace_walk walk; /* down the thread at hand */
+	char type[NAME_BYTES];
 };
 
-static struct tw_str word(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
+struct text {
+	char bytes[NAME_BYTES];
+	size_t len;
+};
 
-	if (!json_is_string(v))
-		return TW_STR("");
-	return (struct tw_str){json_string_value(v), json_string_length(v)};
+static struct tw_str str_of(const struct text *t)
+{
+	return (struct tw_str){t->bytes, t->len};
 }
 
-/* Originals may be any bytes of the mapping's text. */
-static void set(struct namer *n, json_t *o, const char *key, struct tw_str text)
+static void put(struct text *t, struct tw_str s)
 {
-	char clean[NAME_BYTES];
-	size_t len = tw_utf8_clean(clean, sizeof clean, text);
+	size_t room = sizeof t->bytes - t->len;
 
-	if (json_object_set_new(o, key, json_stringn(clean, len)) != 0)
-		n->failed = true;
+	if (s.len > room)
+		s.len = room;
+	if (s.len)
+		memcpy(t->bytes + t->len, s.ptr, s.len);
+	t->len += s.len;
 }
 
 /* --- classes --- */
 
 /* "java.lang.Class<a.b>" names a class within. */
-static void name_class(struct namer *n, json_t *o, const char *key)
+static struct tw_str name_type(void *arg, struct tw_str type)
 {
 	static const struct tw_str head = {"java.lang.Class<", 16};
-	struct tw_str type = word(o, key);
+	struct namer *n = arg;
+	struct tw_str inner = type;
 	struct tw_str original;
-	char text[NAME_BYTES];
-	bool inner = type.len > head.len + 1 && memcmp(type.ptr, head.ptr, head.len) == 0;
 	int len;
 
-	if (inner)
-		type = (struct tw_str){type.ptr + head.len, type.len - head.len - 1};
-	if (type.len == 0 || !tw_retrace_class(n->r, type, &original))
-		return;
-	len = snprintf(text, sizeof text, "%s%.*s%s", inner ? head.ptr : "", (int)original.len,
-	        original.ptr, inner ? ">" : "");
-	if (len > 0 && (size_t)len < sizeof text)
-		set(n, o, key, (struct tw_str){text, (size_t)len});
+	if (type.len > head.len + 1 && memcmp(type.ptr, head.ptr, head.len) == 0)
+		inner = (struct tw_str){type.ptr + head.len, type.len - head.len - 1};
+	if (!tw_retrace_class(n->retrace, inner, &original))
+		return type;
+	if (inner.ptr == type.ptr)
+		return original;
+	len = snprintf(
+	        n->type, sizeof n->type, "%s%.*s>", head.ptr, (int)original.len, original.ptr);
+	if (len < 0 || (size_t)len >= sizeof n->type)
+		return type;
+	return (struct tw_str){n->type, (size_t)len};
 }
 
-static void name_locks(struct namer *n, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++)
-		name_class(n, json_array_get(list, i), "type");
-}
+/* --- frames --- */
 
-/* --- methods --- */
-
-static bool split(struct tw_str name, struct tw_str *ret_class, struct tw_str *ret_method)
+static bool split(struct tw_str name, struct tw_retrace_at *ret)
 {
 	size_t dot = name.len;
 
@@ -69,8 +72,8 @@ static bool split(struct tw_str name, struct tw_str *ret_class, struct tw_str *r
 		dot--;
 	if (dot < 2 || dot == name.len)
 		return false;
-	*ret_class = (struct tw_str){name.ptr, dot - 1};
-	*ret_method = (struct tw_str){name.ptr + dot, name.len - dot};
+	ret->class_name = (struct tw_str){name.ptr, dot - 1};
+	ret->method = (struct tw_str){name.ptr + dot, name.len - dot};
 	return true;
 }
 
@@ -86,143 +89,157 @@ static uint32_t line_of(struct tw_str where)
 	return (uint32_t)line;
 }
 
-/* With a line that leaves one alternative: the method that is really there, the last of those
- * that were inlined into it.  Else all that it may be. */
-static bool original(const struct namer *n, struct tw_str name, uint32_t line, char out[NAME_BYTES])
+static struct text name_of(const struct tw_retraced *f)
+{
+	struct text t = {.len = 0};
+
+	put(&t, f->class_name);
+	put(&t, TW_STR("."));
+	put(&t, f->method);
+	return t;
+}
+
+static struct text place_of(const struct tw_retraced *f)
+{
+	struct tw_retrace_file file = tw_retrace_file(f);
+	struct text t = {.len = 0};
+	char line[16];
+	int len = snprintf(line, sizeof line, ":%u", f->line);
+
+	put(&t, file.name);
+	put(&t, file.extension);
+	if (f->line && len > 0)
+		put(&t, (struct tw_str){line, (size_t)len});
+	return t;
+}
+
+static bool same_name(const struct tw_retraced *a, const struct tw_retraced *b)
+{
+	return tw_str_eq(a->class_name, b->class_name) && tw_str_eq(a->method, b->method);
+}
+
+/* One frame for all that it may be: of each alternative the method that is really there, the last
+ * of those that were inlined into it. */
+static void add_joined(struct tw_anr *m, const struct tw_retraced *f, size_t n, struct tw_str where)
+{
+	const struct tw_retraced *told[ORIGINALS];
+	struct text name = {.len = 0};
+	size_t n_told = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool last = i + 1 == n || f[i + 1].alternative != f[i].alternative;
+		bool before = false;
+
+		for (size_t k = 0; k < n_told; k++)
+			before = before || same_name(told[k], &f[i]);
+		if (!last || before)
+			continue;
+		told[n_told++] = &f[i];
+		if (name.len)
+			put(&name, TW_STR(" | "));
+		put(&name, f[i].class_name);
+		put(&name, TW_STR("."));
+		put(&name, f[i].method);
+	}
+	tw_anr_again_frame(m, str_of(&name), where, false);
+}
+
+static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct text name = name_of(&f[i]);
+		struct text where = place_of(&f[i]);
+
+		tw_anr_again_frame(m, str_of(&name), str_of(&where), i + 1 < n);
+	}
+}
+
+/* Without a line nothing tells what was inlined. */
+static void name_without_line(
+        struct namer *n, struct tw_anr *m, const struct tw_retrace_at *at, struct tw_str where)
 {
 	struct tw_retraced found[ORIGINALS];
-	struct tw_str cls, method;
+	size_t count = tw_retrace_method(
+	        n->retrace, at->class_name, at->method, TW_STR(""), found, ORIGINALS);
+
+	n->walk.outline_line = 0;
+	if (count == 0) {
+		found[0] = (struct tw_retraced){.class_name = at->class_name, .method = at->method};
+		(void)tw_retrace_class(n->retrace, at->class_name, &found[0].class_name);
+		count = 1;
+	}
+	add_joined(m, found, count, where);
+}
+
+static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where)
+{
+	struct namer *n = arg;
+	struct tw_retraced found[ORIGINALS];
+	struct tw_retrace_at at = {.line = line_of(where)};
+	bool outline = false;
 	size_t count;
-	int len;
 
-	if (!split(name, &cls, &method))
-		return false;
-	count = line ? tw_retrace_frame(n->r, cls, method, line, found, ORIGINALS) : 0;
-	if (count == 0 || found[0].alternative != found[count - 1].alternative)
-		return tw_retrace_display(n->r, cls, method, TW_STR(""), out, NAME_BYTES);
-	cls = found[count - 1].class_name;
-	method = found[count - 1].method;
-	len = snprintf(
-	        out, NAME_BYTES, "%.*s.%.*s", (int)cls.len, cls.ptr, (int)method.len, method.ptr);
-	return len > 0 && len < NAME_BYTES;
-}
-
-static void name_frame(struct namer *n, json_t *frame)
-{
-	char out[NAME_BYTES];
-
-	if (!frame || json_object_get(frame, "kind"))
-		return; /* native or the kernel's */
-	name_locks(n, json_object_get(frame, "locks"));
-	if (original(n, word(frame, "name"), line_of(word(frame, "where")), out))
-		set(n, frame, "name", tw_str_of(out));
-}
-
-/* --- the sentence --- */
-
-static void add_part(const struct namer *n, struct tw_buf *b, const json_t *part)
-{
-	struct tw_str cls = word(part, "class");
-	struct tw_str method = word(part, "method");
-	struct tw_str name = cls;
-	char out[NAME_BYTES];
-
-	if (json_is_string(part)) {
-		(void)tw_buf_add_str(
-		        b, (struct tw_str){json_string_value(part), json_string_length(part)});
+	if (!split(name, &at)) {
+		tw_anr_again_frame(m, name, where, false);
 		return;
 	}
-	if (cls.len)
-		(void)tw_retrace_class(n->r, cls, &name);
-	else if (original(n, method, 0, out))
-		name = tw_str_of(out);
-	else
-		name = method;
-	(void)tw_buf_add_str(
-	        b, tw_anr_short(name, cls.len ? TW_ANR_PART_CLASS : TW_ANR_PART_METHOD));
-}
-
-static void name_verdict(struct namer *n, json_t *o)
-{
-	const json_t *parts = json_object_get(o, "verdict_parts");
-	struct tw_buf b;
-
-	if (json_array_size(parts) == 0)
+	if (at.line == 0) {
+		name_without_line(n, m, &at, where);
 		return;
-	tw_buf_init(&b, SENTENCE_MAX);
-	for (size_t i = 0; i < json_array_size(parts); i++)
-		add_part(n, &b, json_array_get(parts, i));
-	if (tw_buf_status(&b) == TW_OK && b.len)
-		set(n, o, "verdict", (struct tw_str){(const char *)b.data, b.len});
-	n->failed = n->failed || tw_buf_status(&b) == TW_NOMEM;
-	tw_buf_done(&b);
-}
-
-/* --- what holds them --- */
-
-static void name_steps(struct namer *n, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *step = json_array_get(list, i);
-
-		name_frame(n, json_object_get(step, "frame"));
-		name_frame(n, json_object_get(step, "app_frame"));
-		name_frame(n, json_object_get(step, "taken_in"));
-		name_class(n, json_object_get(step, "wants"), "type");
 	}
+	count = tw_retrace_next(&n->walk, &at, found, ORIGINALS, &outline);
+	if (count && found[0].alternative == found[count - 1].alternative)
+		add_inlined(m, found, count);
+	else if (count)
+		add_joined(m, found, count, where);
+	else if (!outline)
+		tw_anr_again_frame(m, name, where, false);
 }
 
-static void name_thread(struct namer *n, const json_t *thread)
+static void next_thread(void *arg)
 {
-	const json_t *frames = json_object_get(thread, "frames");
+	struct namer *n = arg;
 
-	name_frame(n, json_object_get(thread, "top"));
-	name_locks(n, json_object_get(thread, "held"));
-	name_class(n, json_object_get(thread, "wants"), "type");
-	for (size_t i = 0; i < json_array_size(frames); i++)
-		name_frame(n, json_array_get(frames, i));
+	n->walk = (struct tw_retrace_walk){.r = n->retrace};
 }
 
-static void name_process(struct namer *n, json_t *process)
+/* --- the document --- */
+
+static struct tw_str written(struct tw_arena *work, const json_t *doc, struct namer *names)
 {
-	const json_t *cycles = json_object_get(process, "cycles");
-	const json_t *threads = json_object_get(process, "threads");
+	const struct tw_anr_namer namer = {names, next_thread, name_frame, name_type};
+	struct tw_limits limits = tw_limits_default();
+	struct tw_sink sink = tw_null_sink();
+	struct tw_str none = {NULL, 0};
+	struct tw_anr_summary summary;
+	struct tw_anr model;
+	int64_t *times;
 
-	name_verdict(n, process);
-	name_frame(n, json_object_get(process, "main_frame"));
-	name_steps(n, json_object_get(process, "chain"));
-	for (size_t i = 0; i < json_array_size(cycles); i++)
-		name_steps(n, json_object_get(json_array_get(cycles, i), "threads"));
-	for (size_t i = 0; i < json_array_size(threads); i++)
-		name_thread(n, json_array_get(threads, i));
-}
-
-bool tw_anr_names(json_t *doc, const struct tw_retrace *retrace)
-{
-	const json_t *processes = json_object_get(doc, "processes");
-	struct namer n = {retrace, false};
-
-	name_verdict(&n, doc);
-	for (size_t i = 0; i < json_array_size(processes); i++)
-		name_process(&n, json_array_get(processes, i));
-	return !n.failed;
+	limits.max_threads = TW_ANR_MAX_THREADS; /* what the decoder kept is not cut again */
+	if (!tw_anr_init(&model, work, &limits, &sink) ||
+	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_judge(&model, &summary))
+		return none;
+	return tw_anr_document(&model, &summary, times);
 }
 
 struct tw_str tw_anr_named(struct tw_arena *a, struct tw_str json, const struct tw_retrace *retrace)
 {
 	json_t *doc = json_loadb(json.ptr, json.len, 0, NULL);
+	struct namer names = {.retrace = retrace};
 	struct tw_str named = {NULL, 0};
-	size_t size;
-	char *out;
+	struct tw_arena *work;
+	char *copy;
 
 	if (!json_is_object(doc)) {
 		json_decref(doc);
 		return json;
 	}
-	size = tw_anr_names(doc, retrace) ? json_dumpb(doc, NULL, 0, JSON_COMPACT) : 0;
-	out = size ? tw_arena_alloc(a, size, 1) : NULL;
-	if (out && json_dumpb(doc, out, size, JSON_COMPACT) == size)
-		named = (struct tw_str){out, size};
+	work = tw_arena_new(WORK_BYTES);
+	if (work)
+		named = written(work, doc, &names);
 	json_decref(doc);
+	copy = named.ptr ? tw_arena_str(a, named) : NULL;
+	named.ptr = copy;
+	tw_arena_free(work);
 	return named;
 }

@@ -1,21 +1,17 @@
 /*
- * anr_names.h - the names in an ANR document, by the mapping of its build.
+ * anr_names.h - an ANR document in original names, by the mapping of its build.
  *
- * A document is kept as it was decoded; what an R8 mapping says of its frames,
- * classes and verdict is put in when it is read, so that a mapping may come late
- * (I8).  Knows neither HTTP nor SQL.  Thread: any; a document belongs to one caller.
+ * A document is kept as it was decoded; what an R8 mapping says is put in when it is
+ * read, so that a mapping may come late (I8).  Frames are given by their original
+ * names and lines, one that others were inlined into as several; then the report is
+ * judged again, so that verdict, chain and cluster are those of the original code.
+ * Knows neither HTTP nor SQL.  Thread: any.
  */
 #ifndef TW_ANR_NAMES_H
 #define TW_ANR_NAMES_H
 
-#include <jansson.h>
-
 #include "base/arena.h"
 #include "symbols/retrace.h"
-
-/* Changes doc in place; members that are not as schema/anr.md says are left alone.  False: no
- * memory. */
-bool tw_anr_names(json_t *doc, const struct tw_retrace *retrace);
 
 /* The JSON text of a document with its names, in the arena; the text itself when it is no JSON
  * object.  ptr NULL: no memory. */

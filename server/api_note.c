@@ -2,11 +2,13 @@
  * api_note.c - what a trace says beside its calls: notes by time, and documents.
  */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "anr_names.h"
 #include "api.h"
 #include "json_write.h"
+#include "note_names.h"
 #include "view.h"
 
 #define BODY_MAX ((size_t)512 << 20)
@@ -36,6 +38,19 @@ static void put_json(struct tw_json *j, struct tw_str text)
 	json_decref(o);
 }
 
+static void put_detail(struct answer *a, struct tw_str text)
+{
+	const struct tw_retrace *retrace = a->v->names.retrace;
+	json_t *o = retrace && text.len ? json_loadb(text.ptr, text.len, 0, NULL) : NULL;
+	char *named = NULL;
+
+	if (json_is_object(o) && tw_note_detail(retrace, o))
+		named = json_dumps(o, JSON_COMPACT);
+	put_json(&a->j, named ? tw_str_of(named) : text);
+	free(named);
+	json_decref(o);
+}
+
 static void put_tid(struct answer *a, uint32_t thread_id)
 {
 	tw_json_key(&a->j, "tid");
@@ -60,9 +75,11 @@ static bool put_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	else
 		tw_json_null(&a->j);
 	tw_json_key_int(&a->j, "value", n->value);
-	tw_json_key_str(&a->j, "text", n->text);
+	tw_json_key_str(&a->j, "text",
+	        a->v->names.retrace ? tw_note_text(a->v->names.retrace, n->kind, n->text)
+	                            : n->text);
 	tw_json_key(&a->j, "detail");
-	put_json(&a->j, n->detail);
+	put_detail(a, n->detail);
 	tw_json_close(&a->j, '}');
 	a->n++;
 	a->last = id;

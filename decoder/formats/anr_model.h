@@ -33,6 +33,7 @@ struct tw_anr_frame {   /* texts are indices, 0 none */
 	uint32_t name;  /* a.B.c, a function, or libx.so+0x12 */
 	uint32_t where; /* B.java:1, libx.so */
 	enum tw_anr_frame_kind kind;
+	bool inlined; /* into the frame below, as a mapping says */
 };
 
 struct tw_anr_thread {
@@ -40,6 +41,7 @@ struct tw_anr_thread {
 	uint64_t tid, sys_tid;         /* 0 unknown; tid is what "held by" names */
 	uint64_t run_ns, queue_ns, user_ticks, kernel_ticks;
 	uint64_t offset;
+	uint64_t track;           /* its id in the trace, 0: by its other ids */
 	uint32_t frame, n_frames; /* first, top first */
 	uint32_t lock, n_locks;   /* first */
 	uint32_t frames_left_out;

@@ -146,6 +146,8 @@ static json_t *frame_json(struct report *r, uint32_t frame)
 	put_text(r, o, "where", f->where);
 	if (f->kind != TW_ANR_JAVA)
 		put(r, o, "kind", json_string(f->kind == TW_ANR_C ? "native" : "kernel"));
+	if (f->inlined)
+		put(r, o, "inlined", json_true());
 	return o;
 }
 
@@ -373,7 +375,7 @@ static bool in_chain(const struct report *r, uint32_t thread)
 	for (uint32_t i = 0; i < r->f->n_chain; i++)
 		if (r->f->chain[i] == thread)
 			return true;
-	return r->f->graph.cycle_of[thread] != 0;
+	return thread == r->f->culprit || r->f->graph.cycle_of[thread] != 0;
 }
 
 static void put_threads(struct report *r, json_t *o)
@@ -403,6 +405,10 @@ static json_t *dump_json(struct report *r, uint32_t dump, int64_t at_ns)
 	                                          : NULL;
 	put(r, o, "pid", r->d->pid ? number(r->d->pid) : json_null());
 	put(r, o, "at_ns", json_integer(at_ns));
+	if (r->d->at_ns >= 0)
+		put(r, o, "dated", json_true());
+	if (!r->d->process)
+		put(r, o, "look", json_true());
 	put(r, o, "facts", facts_json(r, r->d->facts));
 	put_verdict(r, o, r->f->verdict);
 	put(r, o, "end", json_string(tw_anr_end_word(r->f->end)));

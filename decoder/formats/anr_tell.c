@@ -38,6 +38,8 @@ uint64_t tw_anr_track_tid(const struct tw_anr *m, const struct tw_anr_dump *d,
 {
 	const struct tw_anr_thread *t = &m->threads[d->thread + thread];
 
+	if (t->track)
+		return t->track;
 	if (t->sys_tid)
 		return t->sys_tid;
 	if (thread == f->main)

@@ -1,26 +1,14 @@
 /*
- * retrace.c - look-ups in a retrace image.  Nothing in it is trusted: every
- * offset is checked where it is used.
+ * retrace.c - classes, and methods without lines, in a retrace image; frames with
+ * lines are in retrace_frame.c.
  */
 #include "symbols/retrace.h"
 
 #include <string.h>
 
-#include "symbols/retrace_image.h"
+#include "symbols/retrace_read.h"
 
-enum { MAX_ALTERNATIVES = 8, CLASS_BYTES = 1024, MAX_LINES = 16 };
-
-struct member {
-	struct tw_str obf, name, class_name, args, type, residual;
-	uint32_t s, e, os, oe;
-	uint32_t flags;
-};
-
-struct class_record {
-	struct tw_str obf, orig;
-	uint32_t first, n;
-	uint32_t flags;
-};
+enum { MAX_ALTERNATIVES = 8, CLASS_BYTES = 1024 };
 
 enum tw_status tw_retrace_open(
         const void *data, size_t len, struct tw_retrace *ret, struct tw_err *err)
@@ -50,27 +38,27 @@ enum tw_status tw_retrace_open(
 	return TW_OK;
 }
 
-static struct tw_str piece(const struct tw_retrace *r, uint32_t at, uint32_t len)
+static struct tw_str obf_class(const struct tw_retrace *r, uint32_t i)
 {
-	if (at > r->text_len || len > r->text_len - at)
-		return TW_STR("");
-	return (struct tw_str){r->text + at, len};
+	return retrace_piece_at(r, r->class_records + (size_t)i * RETRACE_CLASS);
 }
 
-static struct tw_str piece_at(const struct tw_retrace *r, const uint8_t *p)
+static struct tw_str obf_member(const struct tw_retrace *r, uint32_t i)
 {
-	return piece(r, tw_u32le(p), tw_u32le(p + 4));
+	return retrace_piece_at(r, r->member_records + (size_t)i * RETRACE_MEMBER);
 }
 
-static struct class_record class_at(const struct tw_retrace *r, uint32_t i)
+static struct retrace_class class_at(const struct tw_retrace *r, uint32_t i)
 {
 	const uint8_t *p = r->class_records + (size_t)i * RETRACE_CLASS;
-	struct class_record c = {
-	        .obf = piece_at(r, p),
-	        .orig = piece_at(r, p + 8),
+	uint32_t packed = tw_u32le(p + 24);
+	struct retrace_class c = {
+	        .obf = retrace_piece_at(r, p),
+	        .orig = retrace_piece_at(r, p + 8),
+	        .source = retrace_piece(r, tw_u32le(p + 28), packed >> 8),
 	        .first = tw_u32le(p + 16),
 	        .n = tw_u32le(p + 20),
-	        .flags = tw_u32le(p + 24),
+	        .flags = packed & 0xFF,
 	};
 
 	if (c.first > r->members || c.n > r->members - c.first)
@@ -78,26 +66,7 @@ static struct class_record class_at(const struct tw_retrace *r, uint32_t i)
 	return c;
 }
 
-static struct member member_at(const struct tw_retrace *r, uint32_t i)
-{
-	const uint8_t *p = r->member_records + (size_t)i * RETRACE_MEMBER;
-
-	return (struct member){
-	        .obf = piece_at(r, p),
-	        .name = piece_at(r, p + 8),
-	        .class_name = piece_at(r, p + 16),
-	        .args = piece_at(r, p + 24),
-	        .type = piece_at(r, p + 32),
-	        .s = tw_u32le(p + 40),
-	        .e = tw_u32le(p + 44),
-	        .os = tw_u32le(p + 48),
-	        .oe = tw_u32le(p + 52),
-	        .residual = piece(r, tw_u32le(p + 56), tw_u32le(p + 60) & 0xFFFFFF),
-	        .flags = tw_u32le(p + 60) >> 24,
-	};
-}
-
-static bool find_class(const struct tw_retrace *r, struct tw_str obf, struct class_record *ret)
+bool tw_retrace_find_class(const struct tw_retrace *r, struct tw_str obf, struct retrace_class *ret)
 {
 	uint32_t low = 0;
 	uint32_t high = r->classes;
@@ -105,7 +74,7 @@ static bool find_class(const struct tw_retrace *r, struct tw_str obf, struct cla
 	while (low < high) { /* the first that is not less */
 		uint32_t middle = low + (high - low) / 2;
 
-		if (tw_str_cmp(class_at(r, middle).obf, obf) < 0)
+		if (tw_str_cmp(obf_class(r, middle), obf) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -116,36 +85,47 @@ static bool find_class(const struct tw_retrace *r, struct tw_str obf, struct cla
 	return tw_str_eq(ret->obf, obf);
 }
 
+/* The first member in [low, high) whose name is not less than obf, or is greater. */
+static uint32_t bound(
+        const struct tw_retrace *r, struct retrace_range in, struct tw_str obf, bool greater)
+{
+	while (in.first < in.end) {
+		uint32_t middle = in.first + (in.end - in.first) / 2;
+		int c = tw_str_cmp(obf_member(r, middle), obf);
+
+		if (c < 0 || (greater && c == 0))
+			in.first = middle + 1;
+		else
+			in.end = middle;
+	}
+	return in.first;
+}
+
+struct retrace_range tw_retrace_find_members(
+        const struct tw_retrace *r, const struct retrace_class *c, struct tw_str obf)
+{
+	struct retrace_range all = {c->first, c->first + c->n};
+
+	all.first = bound(r, all, obf, false);
+	all.end = bound(r, all, obf, true);
+	return all;
+}
+
+struct retrace_range tw_retrace_clip(struct retrace_range members)
+{
+	if (members.end - members.first > RETRACE_LOOKED_AT)
+		members.end = members.first + RETRACE_LOOKED_AT;
+	return members;
+}
+
 bool tw_retrace_class(const struct tw_retrace *r, struct tw_str obf, struct tw_str *ret)
 {
-	struct class_record c;
+	struct retrace_class c;
 
-	if (!find_class(r, obf, &c))
+	if (!tw_retrace_find_class(r, obf, &c))
 		return false;
 	*ret = c.orig;
 	return true;
-}
-
-/* The members of a class with this obfuscated name: [*ret_first, *ret_end). */
-static void find_members(const struct tw_retrace *r, const struct class_record *c,
-        struct tw_str obf, uint32_t *ret_first, uint32_t *ret_end)
-{
-	uint32_t low = c->first;
-	uint32_t high = c->first + c->n;
-	uint32_t end = high;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (tw_str_cmp(member_at(r, middle).obf, obf) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_first = low;
-	while (low < end && tw_str_eq(member_at(r, low).obf, obf))
-		low++;
-	*ret_end = low;
 }
 
 /* --- descriptors --- */
@@ -214,7 +194,8 @@ static bool same_type(struct tw_str java, struct tw_str type, size_t arrays)
 }
 
 /* Does the obfuscated JVM descriptor say these original arguments and this type? */
-static bool fits(const struct tw_retrace *r, const struct member *m, struct tw_str descriptor)
+static bool fits(
+        const struct tw_retrace *r, const struct retrace_member *m, struct tw_str descriptor)
 {
 	struct tw_str args = m->args;
 	char buf[CLASS_BYTES];
@@ -238,12 +219,14 @@ static bool fits(const struct tw_retrace *r, const struct member *m, struct tw_s
 
 /* --- methods --- */
 
-static struct tw_retraced retraced(const struct class_record *c, const struct member *m)
+struct tw_retraced tw_retrace_told(const struct retrace_class *c, const struct retrace_member *m)
 {
 	return (struct tw_retraced){
 	        .class_name = m->class_name.len ? m->class_name : c->orig,
 	        .method = m->name,
 	        .args = m->args,
+	        .source = c->source,
+	        .moved = m->class_name.len && !tw_str_eq(m->class_name, c->orig),
 	        .synthesized = ((m->flags | c->flags) & RETRACE_SYNTHESIZED) != 0,
 	};
 }
@@ -254,7 +237,7 @@ static bool same_method(const struct tw_retraced *a, const struct tw_retraced *b
 	       tw_str_eq(a->args, b->args);
 }
 
-static size_t add_different(
+size_t tw_retrace_add_different(
         struct tw_retraced *list, size_t n, size_t cap, const struct tw_retraced *one)
 {
 	for (size_t i = 0; i < n; i++)
@@ -270,8 +253,8 @@ static size_t add_different(
 /* How a member is told from others of its name, the best way first. */
 enum telling { BY_RESIDUAL, BY_TYPES, BY_NAME };
 
-static bool told(const struct tw_retrace *r, const struct member *m, struct tw_str descriptor,
-        enum telling how)
+static bool told(const struct tw_retrace *r, const struct retrace_member *m,
+        struct tw_str descriptor, enum telling how)
 {
 	if (m->flags & RETRACE_INLINED)
 		return false;
@@ -285,186 +268,22 @@ static bool told(const struct tw_retrace *r, const struct member *m, struct tw_s
 size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
         struct tw_str descriptor, struct tw_retraced *ret, size_t cap)
 {
-	struct class_record c;
-	uint32_t first;
-	uint32_t end;
+	struct retrace_class c;
+	struct retrace_range range;
 	size_t n = 0;
 
-	if (!find_class(r, class_name, &c))
+	if (!tw_retrace_find_class(r, class_name, &c))
 		return 0;
-	find_members(r, &c, method, &first, &end);
+	range = tw_retrace_clip(tw_retrace_find_members(r, &c, method));
 	for (int how = descriptor.len ? BY_RESIDUAL : BY_NAME; n == 0 && how <= BY_NAME; how++)
-		for (uint32_t i = first; i < end; i++) {
-			struct member m = member_at(r, i);
-			struct tw_retraced one = retraced(&c, &m);
+		for (uint32_t i = range.first; i < range.end; i++) {
+			struct retrace_member m = retrace_member_at(r, i);
+			struct tw_retraced one = tw_retrace_told(&c, &m);
 
 			if (told(r, &m, descriptor, (enum telling)how))
-				n = add_different(ret, n, cap, &one);
+				n = tw_retrace_add_different(ret, n, cap, &one);
 		}
 	return n;
-}
-
-/* --- frames with lines --- */
-
-struct frames {
-	struct tw_retraced *list;
-	size_t n, cap;
-};
-
-static void add_frame(struct frames *f, const struct class_record *c, const struct member *m,
-        uint32_t line, uint32_t alternative)
-{
-	if (f->n == f->cap)
-		return;
-	f->list[f->n] = retraced(c, m);
-	f->list[f->n].line = line;
-	f->list[f->n++].alternative = alternative;
-}
-
-static bool any_range(const struct tw_retrace *r, uint32_t first, uint32_t end)
-{
-	for (uint32_t i = first; i < end; i++)
-		if (member_at(r, i).e > 0)
-			return true;
-	return false;
-}
-
-static uint32_t original_line(const struct member *m, uint32_t line)
-{
-	if (m->oe == 0 || m->oe == m->os)
-		return m->os;
-	return m->os + (line - m->s);
-}
-
-/* Members whose range covers the line; those of one range that follow each other were inlined. */
-static void frames_in_range(const struct tw_retrace *r, const struct class_record *c,
-        const uint32_t range[2], uint32_t line, struct frames *f)
-{
-	uint32_t alternative = 0;
-	bool inlined = false;
-
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-
-		if (m.e == 0 || line < m.s || line > m.e)
-			continue;
-		if (f->n && !inlined)
-			alternative++;
-		add_frame(f, c, &m, original_line(&m, line), alternative);
-		inlined = (m.flags & RETRACE_INLINED) != 0;
-	}
-}
-
-/* Only members without a range: each is an alternative, and each line of a known span. */
-static void frames_without_range(const struct tw_retrace *r, const struct class_record *c,
-        const uint32_t range[2], uint32_t line, struct frames *f)
-{
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-		uint32_t last = m.oe > m.os && m.oe - m.os < MAX_LINES ? m.oe : m.os;
-
-		if (m.os == 0 && m.oe == 0)
-			add_frame(f, c, &m, (m.flags & RETRACE_RANGE) ? 0 : line, (uint32_t)f->n);
-		for (uint32_t at = m.os; at && at <= last; at++)
-			add_frame(f, c, &m, at, (uint32_t)f->n);
-	}
-}
-
-static bool is_base(const struct member *m)
-{
-	return m->e == 0;
-}
-
-/* `0:0:` members are one inline group; their lines are known when each has a single one. */
-static void frames_of_zero_range(const struct tw_retrace *r, const struct class_record *c,
-        const uint32_t range[2], struct frames *f)
-{
-	bool single = true;
-
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-
-		if (is_base(&m) && (m.flags & RETRACE_RANGE))
-			single = single && m.os == m.oe;
-	}
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-
-		if (is_base(&m) && (m.flags & RETRACE_RANGE))
-			add_frame(f, c, &m, single ? m.os : 0, 0);
-	}
-}
-
-static bool has_zero_range(const struct tw_retrace *r, const uint32_t range[2])
-{
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-
-		if (is_base(&m) && (m.flags & RETRACE_RANGE))
-			return true;
-	}
-	return false;
-}
-
-/* The first run of members with one range, when it is longer than one, is what was inlined. */
-static void frames_of_first_group(const struct tw_retrace *r, const struct class_record *c,
-        const uint32_t range[2], struct frames *f)
-{
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		struct member m = member_at(r, i);
-
-		add_frame(f, c, &m, m.os == m.oe ? m.os : 0, 0);
-		if (!(m.flags & RETRACE_INLINED))
-			return;
-	}
-}
-
-static size_t frame_without_line(const struct tw_retrace *r, const struct class_record *c,
-        const uint32_t range[2], struct frames *f)
-{
-	struct tw_retraced one;
-	struct member m = member_at(r, range[0]);
-	bool ranged = any_range(r, range[0], range[1]);
-
-	if (has_zero_range(r, range)) {
-		frames_of_zero_range(r, c, range, f);
-		return f->n;
-	}
-	if (ranged && (m.flags & RETRACE_INLINED)) {
-		frames_of_first_group(r, c, range, f);
-		return f->n;
-	}
-	for (uint32_t i = range[0]; i < range[1]; i++) {
-		m = member_at(r, i);
-		if (ranged && !is_base(&m) && (m.flags & RETRACE_INLINED))
-			continue;
-		one = retraced(c, &m);
-		one.args = TW_STR("");
-		one.line = range[1] - range[0] == 1 && !(m.flags & RETRACE_RANGE) ? m.os : 0;
-		f->n = add_different(f->list, f->n, f->cap, &one);
-	}
-	return f->n;
-}
-
-size_t tw_retrace_frame(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
-        uint32_t line, struct tw_retraced *ret, size_t cap)
-{
-	struct frames f = {ret, 0, cap};
-	struct class_record c;
-	uint32_t range[2];
-
-	if (!find_class(r, class_name, &c))
-		return 0;
-	find_members(r, &c, method, &range[0], &range[1]);
-	if (range[0] == range[1])
-		return 0;
-	if (line == 0)
-		return frame_without_line(r, &c, range, &f);
-	if (any_range(r, range[0], range[1]))
-		frames_in_range(r, &c, range, line, &f);
-	else
-		frames_without_range(r, &c, range, line, &f);
-	return f.n;
 }
 
 /* --- display --- */

@@ -63,8 +63,10 @@ bool tw_retrace_class(const struct tw_retrace *r, struct tw_str obf, struct tw_s
 struct tw_retraced {
 	struct tw_str class_name, method;
 	struct tw_str args;   /* as in Java, with commas; "" none or unknown */
+	struct tw_str source; /* file of the class it was found in, "" unknown */
 	uint32_t line;        /* 0 unknown */
 	uint32_t alternative; /* frames with the same number were inlined into each other */
+	bool moved;           /* class_name is another one than the class it was found in */
 	bool synthesized;     /* made by the compiler */
 };
 
@@ -78,6 +80,30 @@ size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, s
  * they were inlined into; several alternatives one after another. */
 size_t tw_retrace_frame(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
         uint32_t line, struct tw_retraced *ret, size_t cap);
+
+struct tw_retrace_walk { /* down one stack; zero but for r */
+	const struct tw_retrace *r;
+	struct tw_str outline_class, outline_method;
+	uint32_t outline_line; /* not 0: the frame above was this outline's */
+};
+
+struct tw_retrace_at { /* a frame as the stack has it */
+	struct tw_str class_name, method;
+	uint32_t line; /* 0 unknown */
+};
+
+/* The originals of the next frame of a stack, topmost first, like tw_retrace_frame; what the
+ * compiler made is left out where something else is told, and where no member fits the class is
+ * told with the method and its line as they were.  *ret_outline: the frame is code that
+ * was taken out of the one below: leave it out, its line is carried there. */
+size_t tw_retrace_next(struct tw_retrace_walk *w, const struct tw_retrace_at *at,
+        struct tw_retraced *ret, size_t cap, bool *ret_outline);
+
+/* The source file of a frame, in two pieces: as the mapping says, else by the name of the class. */
+struct tw_retrace_file {
+	struct tw_str name, extension;
+};
+struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f);
 
 /* "pkg.Class.method" as a flame graph shows it: alternatives as `A.foo | B.bar`.  Valid UTF-8, cut
  * to cap.  False when the mapping names neither class nor method: out is the name as it was. */

@@ -6,7 +6,8 @@
  *
  * Class record, 32 bytes:
  *    0 u32 obfuscated   4 u32 its bytes   8 u32 original  12 u32 its bytes   (offsets in the text)
- *   16 u32 first member 20 u32 members   24 u32 flags     28 u32 zero
+ *   16 u32 first member 20 u32 members   24 u32 flags in the low 8 bits, bytes of the source
+ *   file's name above   28 u32 source file's name
  *
  * Member record, 64 bytes:
  *    0 u32 obfuscated   4 u32 its bytes   8 u32 name      12 u32 its bytes
@@ -26,8 +27,9 @@ enum { RETRACE_HEADER = 64, RETRACE_CLASS = 32, RETRACE_MEMBER = 64 };
 enum {
 	RETRACE_SYNTHESIZED = 1,
 	RETRACE_OUTLINE = 2,
-	RETRACE_INLINED = 4, /* the member after it was the one it was inlined into */
-	RETRACE_RANGE = 8    /* the line has s:e */
+	RETRACE_INLINED = 4,  /* the member after it was the one it was inlined into */
+	RETRACE_RANGE = 8,    /* the line has s:e */
+	RETRACE_CALLSITE = 16 /* comments behind the line say where an outline was called */
 };
 
 static const char retrace_magic[8] = "TWRTR1\0";

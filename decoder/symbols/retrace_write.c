@@ -20,8 +20,9 @@ struct slice { /* of the text */
 };
 
 struct class_line {
-	struct slice obf, orig;
+	struct slice obf, orig, source;
 	uint32_t first, n; /* members, in the order of the file until they are sorted */
+	uint32_t seq;
 	uint32_t flags;
 };
 
@@ -240,8 +241,11 @@ static void take_class(struct tw_retrace_writer *w, struct tw_str line)
 	}
 	obf.len--;
 	w->classes = more;
-	w->classes[w->n_classes++] = (struct class_line){
-	        .obf = slice_of(w, obf), .orig = slice_of(w, orig), .first = w->n_members};
+	w->classes[w->n_classes] = (struct class_line){.obf = slice_of(w, obf),
+	        .orig = slice_of(w, orig),
+	        .first = w->n_members,
+	        .seq = w->n_classes};
+	w->n_classes++;
 	w->last_is_member = false;
 }
 
@@ -271,33 +275,49 @@ static void take_member(struct tw_retrace_writer *w, struct tw_str line)
 
 /* --- comments --- */
 
-static void take_residual(struct tw_retrace_writer *w, struct tw_str line, const char *signature)
+/* The string as it stands in the line, when it needs no escapes. */
+static struct slice as_it_stands(
+        const struct tw_retrace_writer *w, struct tw_str line, const char *value)
 {
-	struct member_line *m = &w->members[w->n_members - 1];
+	struct tw_str what = tw_str_of(value ? value : "");
 	struct tw_str before;
 	struct tw_str after;
-	struct tw_str what = tw_str_of(signature);
 
-	if (what.len && cut_at(line, what, &before, &after))
-		m->residual = slice_of(w, (struct tw_str){before.ptr + before.len, what.len});
+	if (what.len == 0 || !cut_at(line, what, &before, &after))
+		return (struct slice){0};
+	return slice_of(w, (struct tw_str){before.ptr + before.len, what.len});
 }
 
+static void take_mark(uint32_t *flags, struct tw_str id)
+{
+	if (tw_str_eq(id, TW_STR("com.android.tools.r8.synthesized")))
+		*flags |= RETRACE_SYNTHESIZED;
+	if (tw_str_eq(id, TW_STR("com.android.tools.r8.outline")))
+		*flags |= RETRACE_OUTLINE;
+	if (tw_str_eq(id, TW_STR("com.android.tools.r8.outlineCallsite")))
+		*flags |= RETRACE_CALLSITE;
+}
+
+/* What it says belongs to the class or the method above it. */
 static void take_json(struct tw_retrace_writer *w, struct tw_str line)
 {
+	struct class_line *c = w->n_classes ? &w->classes[w->n_classes - 1] : NULL;
+	struct member_line *m =
+	        w->last_is_member && w->n_members ? &w->members[w->n_members - 1] : NULL;
 	json_t *o = json_loadb(line.ptr, line.len, 0, NULL);
 	const char *id = json_string_value(json_object_get(o, "id"));
 	const char *signature = json_string_value(json_object_get(o, "signature"));
-	uint32_t *flags = w->last_is_member ? &w->members[w->n_members - 1].flags
-	                  : w->n_classes    ? &w->classes[w->n_classes - 1].flags
-	                                    : NULL;
+	const char *file = json_string_value(json_object_get(o, "fileName"));
+	struct tw_str what = tw_str_of(id ? id : "");
 
-	if (id && flags && strcmp(id, "com.android.tools.r8.synthesized") == 0)
-		*flags |= RETRACE_SYNTHESIZED;
-	if (id && flags && strcmp(id, "com.android.tools.r8.outline") == 0)
-		*flags |= RETRACE_OUTLINE;
-	if (id && signature && w->last_is_member &&
-	        strcmp(id, "com.android.tools.r8.residualsignature") == 0)
-		take_residual(w, line, signature);
+	if (m)
+		take_mark(&m->flags, what);
+	else if (c)
+		take_mark(&c->flags, what);
+	if (m && tw_str_eq(what, TW_STR("com.android.tools.r8.residualsignature")))
+		m->residual = as_it_stands(w, line, signature);
+	if (c && tw_str_eq(what, TW_STR("sourceFile")))
+		c->source = as_it_stands(w, line, file);
 	json_decref(o);
 }
 
@@ -338,14 +358,14 @@ static int compare(const uint8_t *text, struct slice a, struct slice b)
 	        (struct tw_str){(const char *)text + b.at, b.len});
 }
 
-/* Of a class that comes twice the first wins. */
+/* Of a class that comes twice the last wins. */
 static int by_obf_class(const void *pa, const void *pb, void *text)
 {
 	const struct class_line *a = pa;
 	const struct class_line *b = pb;
 	int c = compare(text, a->obf, b->obf);
 
-	return c ? c : a->first < b->first ? -1 : a->first > b->first;
+	return c ? c : a->seq > b->seq ? -1 : a->seq < b->seq;
 }
 
 static int by_obf_member(const void *pa, const void *pb, void *text)
@@ -411,8 +431,9 @@ static void write_image(const struct tw_retrace_writer *w, struct tw_buf *out)
 		put_slice(out, c->orig);
 		(void)tw_buf_add_u32le(out, c->first);
 		(void)tw_buf_add_u32le(out, c->n);
-		(void)tw_buf_add_u32le(out, c->flags);
-		(void)tw_buf_add_u32le(out, 0);
+		(void)tw_buf_add_u32le(
+		        out, c->flags | (c->source.len <= MAX_LINE ? c->source.len << 8 : 0));
+		(void)tw_buf_add_u32le(out, c->source.at);
 	}
 	for (uint32_t i = 0; i < w->n_members; i++)
 		put_member(out, &w->members[i]);

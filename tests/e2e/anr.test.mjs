@@ -45,20 +45,43 @@ test('a dump becomes a trace with its document, samples and notes', async (t) =>
 	assert.equal(notes.find((n) => n.kind === 'anr').value, 5008);
 });
 
-test('an R8 mapping that comes later names frames, locks and the verdict', async (t) => {
+test('an R8 mapping that comes later names frames, locks, notes and the verdict, and makes the cluster the original one', async (t) => {
 	const s = await startServer(t);
-	const dump = '"main" prio=5 tid=1 Blocked\n  at a.b.c(SourceFile:1)\n  - waiting to lock <0x01> (a a.d) held by thread 2\n\n'
-		+ '"w" prio=5 tid=2 Runnable\n  at a.d.e(SourceFile:3)\n  - locked <0x01> (a a.d)\n';
-	const { id } = await s.trace(dump, { query: { build_id: 'b1' } });
-	const read = async () => (await s.get(`/api/v1/traces/${id}/documents?kind=anr`)).json.documents[0].content;
-	assert.equal((await read()).verdict, 'main waits for a lock of d held by w, which runs d.e');
-	const put = await s.put('/api/v1/builds/b1/retrace', 'com.shop.Cart -> a.b:\n    void total() -> c\ncom.shop.Store -> a.d:\n    void load() -> e\n');
+	const dump = (main, wants, writer, holds) => `"main" prio=5 tid=1 Blocked\n${main}  - waiting to lock <0x01> (a ${wants}) held by thread 2\n\n`
+		+ `"w" prio=5 tid=2 Runnable\n${writer}  - locked <0x01> (a ${holds})\n`;
+	const read = async (id) => (await s.get(`/api/v1/traces/${id}/documents?kind=anr`)).json.documents[0].content;
+	const { id } = await s.trace(dump('  at a.b.c(SourceFile:1)\n', 'a.d', '  at a.d.e(SourceFile:3)\n', 'a.d'), { query: { build_id: 'b1' } });
+	const before = await read(id);
+	assert.equal(before.verdict, 'main waits for a lock of d held by w, which runs d.e');
+	const put = await s.put('/api/v1/builds/b1/retrace', 'com.shop.Cart -> a.b:\n    void total() -> c\ncom.shop.Store -> a.d:\n'
+		+ '    3:3:void com.shop.Disk.read():9 -> e\n    3:3:void load():20 -> e\n');
 	assert.equal(put.status, 200, put.text);
-	const doc = await read();
-	assert.equal(doc.verdict, 'main waits for a lock of Store held by w, which runs Store.load');
+	const doc = await read(id);
+	assert.equal(doc.verdict, 'main waits for a lock of Store held by w, which runs Disk.read');
 	assert.equal(doc.processes[0].verdict, doc.verdict);
 	assert.equal(doc.processes[0].threads[0].wants.type, 'com.shop.Store');
-	assert.deepEqual(doc.processes[0].threads.map((x) => x.frames[0].name), ['com.shop.Cart.total', 'com.shop.Store.load']);
+	assert.deepEqual(doc.processes[0].threads.map((x) => x.frames.map((f) => [f.name, f.where, f.inlined ?? false])), [
+		[['com.shop.Cart.total', 'Cart.java:1', false]],
+		[['com.shop.Disk.read', 'Disk.java:9', true], ['com.shop.Store.load', 'Store.java:20', false]]]);
+	const { notes } = (await s.get(`/api/v1/traces/${id}/notes?kind=contention`)).json;
+	assert.deepEqual(notes.map((n) => n.text), ['com.shop.Store']);
+
+	const debug = await s.trace(dump('  at com.shop.Cart.total(Cart.java:1)\n', 'com.shop.Store',
+		'  at com.shop.Disk.read(Disk.java:9)\n  at com.shop.Store.load(Store.java:20)\n', 'com.shop.Store'));
+	assert.equal(doc.cluster, (await read(debug.id)).cluster);
+	assert.notEqual(before.cluster, doc.cluster);
+});
+
+test('what a contended lock tells of methods is named too', async (t) => {
+	const s = await startServer(t);
+	const at = (us, text) => `            main-40    (   40) [000] ...1     1.${String(us).padStart(6, '0')}: tracing_mark_write: ${text}\n`;
+	const { id } = await s.trace('# tracer: nop\n#\n' + at(100, 'B|40|monitor contention with owner w (41) at void a.b.c(a.d)(SourceFile:7) waiters=0 blocking from '
+		+ 'void a.d.e()(SourceFile:3)') + at(900, 'E|40'), { query: { build_id: 'b1' } });
+	const detail = async () => (await s.get(`/api/v1/traces/${id}/notes?kind=contention`)).json.notes[0].detail;
+	assert.equal((await detail()).owner_method, 'void a.b.c(a.d)');
+	await s.put('/api/v1/builds/b1/retrace', 'com.shop.Cart -> a.b:\n    1:9:void total(com.shop.Store):21:29 -> c\ncom.shop.Store -> a.d:\n    void load() -> e\n');
+	const { owner_method, owner_source, method, source } = await detail();
+	assert.deepEqual([owner_method, owner_source, method, source], ['com.shop.Cart.total', 'Cart.java:27', 'com.shop.Store.load', 'Store.java:3']);
 });
 
 test('a cut dump keeps what it had, and says so', async (t) => {

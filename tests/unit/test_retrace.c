@@ -140,6 +140,11 @@ static const char methods_text[] =
         "    void y(java.lang.String) -> d\n"
         "      # {\"id\":\"com.android.tools.r8.residualsignature\",\"signature\":\"(J)V\"}\n"
         "    void com.shop.Moved.gone() -> e\n"
+        "    1:1:void out() -> f\n"
+        "      # {\"id\":\"com.android.tools.r8.outline\"}\n"
+        "    2:3:void call() -> f\n"
+        "      # {\"id\":\"com.android.tools.r8.outlineCallsite\",\"positions\":{\"1\":2},"
+        "\"outline\":\"La/a;f()V\"}\n"
         "com.shop.Item -> a.b:\n"
         "    void <init>() -> <init>\n";
 
@@ -161,7 +166,7 @@ static void test_methods(void **state)
 
 	(void)state;
 	assert_int_equal(m.stats.classes, 2);
-	assert_int_equal(m.stats.methods, 10);
+	assert_int_equal(m.stats.methods, 12);
 	assert_int_equal(m.stats.malformed, 0);
 	assert_string_equal(m.stats.id, "1a2b3c");
 	/* alternatives are joined, overloads are one name, a descriptor decides */
@@ -230,6 +235,22 @@ static void test_refusals(void **state)
 	tw_buf_done(&m.image);
 }
 
+static void damaged_stack(const struct tw_retrace *r)
+{
+	struct tw_retrace_walk walk = {.r = r};
+	struct tw_retraced f[CAP];
+	bool outline;
+
+	for (uint32_t line = 1; line < 4; line++) {
+		size_t n = tw_retrace_next(&walk,
+		        &(struct tw_retrace_at){TW_STR("a.a"), TW_STR("f"), line}, f, CAP,
+		        &outline);
+
+		for (size_t i = 0; i < n; i++)
+			(void)tw_retrace_file(&f[i]);
+	}
+}
+
 /* Any image: answers or not, but stays inside it. */
 static void test_damaged_image(void **state)
 {
@@ -251,6 +272,7 @@ static void test_damaged_image(void **state)
 		        &r, TW_STR("a.a"), TW_STR("a"), TW_STR("(La/b;)V"), out, sizeof out);
 		(void)tw_retrace_frame(&r, TW_STR("a.a"), TW_STR("b"), 1, f, CAP);
 		(void)tw_retrace_frame(&r, TW_STR("a.a"), TW_STR("a"), 0, f, CAP);
+		damaged_stack(&r);
 	}
 	for (size_t len = 0; len < m.image.len; len += 13) {
 		struct tw_retrace r;
@@ -378,6 +400,148 @@ static void test_samples(void **state)
 	}
 }
 
+/* --- stacks --- */
+
+/* "a.b.m:1 a.c.n:2" from the top down, to what they were; inlined frames are joined by '/'. */
+static void stack(const struct mapping *m, const char *frames, const char *want)
+{
+	struct tw_retrace_walk walk = {.r = &m->r};
+	struct tw_str rest = tw_str_of(frames);
+	char got[512] = "";
+
+	while (rest.len) {
+		struct tw_str line = tw_str_split(&rest, ' ');
+		struct tw_str name = tw_str_split(&line, ':');
+		size_t dot = name.len;
+		struct tw_retraced f[CAP];
+		uint64_t number = 0;
+		bool outline;
+		size_t n;
+
+		while (name.ptr[dot - 1] != '.')
+			dot--;
+		assert_true(tw_str_u64(line, UINT32_MAX, &number));
+		n = tw_retrace_next(&walk,
+		        &(struct tw_retrace_at){.class_name = {name.ptr, dot - 1},
+		                .method = {name.ptr + dot, name.len - dot},
+		                .line = (uint32_t)number},
+		        f, CAP, &outline);
+		if (outline)
+			assert_int_equal(n, 0);
+		for (size_t i = 0; i < n; i++) {
+			struct tw_retrace_file file = tw_retrace_file(&f[i]);
+			size_t at = strlen(got);
+
+			(void)snprintf(got + at, sizeof got - at, "%s%.*s(%.*s%.*s:%u)",
+			        !got[0] ? ""
+			        : i     ? "/"
+			                : " ",
+			        (int)f[i].method.len, f[i].method.ptr, (int)file.name.len,
+			        file.name.ptr, (int)file.extension.len, file.extension.ptr,
+			        f[i].line);
+		}
+	}
+	assert_string_equal(got, want);
+}
+
+static void test_stacks(void **state)
+{
+	struct mapping m =
+	        made("outline.Class -> a:\n"
+	             "    1:2:int outline() -> a\n"
+	             "# { \"id\":\"com.android.tools.r8.outline\" }\n"
+	             "some.Class -> b:\n"
+	             "    4:4:int caller(int):98:98 -> s\n"
+	             "    5:5:int caller(int):100:100 -> s\n"
+	             "    27:27:int caller(int):0:0 -> s\n"
+	             "# { \"id\":\"com.android.tools.r8.outlineCallsite\", \"positions\": "
+	             "{ \"1\": 4, \"2\": 5 }, \"outline\":\"La;a()I\"}\n"
+	             "    1:1:void some.HelperKt.help():7 -> t\n"
+	             "    1:1:void work():30 -> t\n"
+	             "    2:2:void lambda():9 -> t\n"
+	             "    2:2:void access$0():31 -> t\n"
+	             "      # {\"id\":\"com.android.tools.r8.synthesized\"}\n"
+	             "    3:3:void some.Other$Inner.far():8 -> t\n"
+	             "    3:3:void work():32 -> t\n"
+	             "some.Kt -> c:\n"
+	             "# {\"id\":\"sourceFile\",\"fileName\":\"Screen.kt\"}\n"
+	             "    1:1:void draw():5 -> a\n"
+	             "    2:2:void some.Far.near():6 -> a\n"
+	             "    2:2:void draw():6 -> a\n"
+	             "some.Made -> d:\n"
+	             "# {\"id\":\"sourceFile\",\"fileName\":\"R8$$SyntheticClass\"}\n"
+	             "    1:1:void run():1 -> a\n");
+
+	(void)state;
+	/* an outline's line says where in its caller the code was */
+	stack(&m, "a.a:1 b.s:27", "caller(Class.java:98)");
+	stack(&m, "a.a:2 b.s:27", "caller(Class.java:100)");
+	stack(&m, "a.a:3 b.s:27", "caller(Class.java:0)");
+	stack(&m, "b.s:4", "caller(Class.java:98)");
+	/* it is carried to one frame only, and only to one that called it */
+	stack(&m, "a.a:1 b.t:1 b.s:27",
+	        "help(Helper.kt:7)/work(Class.java:30) caller(Class.java:0)");
+	/* without a line an outline cannot be told from what it is in */
+	stack(&m, "a.a:0", "outline(Class.java:0)");
+	/* what the compiler made is left out where another frame remains */
+	stack(&m, "b.t:2", "lambda(Class.java:9)");
+	stack(&m, "b.t:3", "far(Other.java:8)/work(Class.java:32)");
+	/* files: as the mapping says, else by the class, with the suffix of the class it is in */
+	stack(&m, "c.a:1 c.a:2", "draw(Screen.kt:5) near(Far.kt:6)/draw(Screen.kt:6)");
+	stack(&m, "d.a:1", "run(Made.java:1)");
+	/* no member fits: the class alone */
+	stack(&m, "d.a:9 d.z:4", "a(Made.java:9) z(Made.java:4)");
+	stack(&m, "x.y:1", "");
+	tw_buf_done(&m.image);
+}
+
+/* A name with more members than are looked at: lines are found in their order, names and types
+ * among the first. */
+static void test_many_members(void **state)
+{
+	enum { MEMBERS = 20000 };
+	struct tw_buf text;
+	struct tw_retraced f[CAP];
+	struct mapping m;
+
+	(void)state;
+	tw_buf_init(&text, 8 << 20);
+	assert_int_equal(tw_buf_add_str(&text, TW_STR("o.C -> a.a:\n")), TW_OK);
+	for (int i = 0; i < MEMBERS; i++) {
+		char line[80];
+		int n = snprintf(line, sizeof line, "    %d:%d:void m%d(t%d):%d -> a\n", 2 * i + 1,
+		        2 * i + 2, i, i, i + 1);
+
+		assert_int_equal(tw_buf_add(&text, line, (size_t)n), TW_OK);
+	}
+	assert_int_equal(compile(&m, (const char *)text.data, text.len, 65536, NULL), TW_OK);
+	for (uint32_t i = 0; i < MEMBERS; i += 777) {
+		assert_int_equal(
+		        tw_retrace_frame(&m.r, TW_STR("a.a"), TW_STR("a"), 2 * i + 2, f, CAP), 1);
+		assert_int_equal(f[0].line, i + 1);
+	}
+	assert_int_equal(
+	        tw_retrace_frame(&m.r, TW_STR("a.a"), TW_STR("a"), 2 * MEMBERS + 1, f, CAP), 0);
+	assert_int_equal(
+	        tw_retrace_method(&m.r, TW_STR("a.a"), TW_STR("a"), TW_STR("(Lt1023;)V"), f, CAP),
+	        1);
+	assert_int_equal(
+	        tw_retrace_method(&m.r, TW_STR("a.a"), TW_STR("a"), TW_STR("(Lt1024;)V"), f, CAP),
+	        CAP);
+	tw_buf_done(&m.image);
+	tw_buf_done(&text);
+}
+
+static void test_a_class_twice(void **state)
+{
+	struct mapping m =
+	        made("o.First -> a.a:\n    void m() -> a\no.Last -> a.a:\n    void n() -> a\n");
+
+	(void)state;
+	shown(&m, "a.a", "a", "", true, "o.Last.n");
+	tw_buf_done(&m.image);
+}
+
 /* Without a mapping a name is shown without the descriptor that is kept for one. */
 static void test_plain_names(void **state)
 {
@@ -416,6 +580,9 @@ int main(void)
 	        cmocka_unit_test(test_frames),
 	        cmocka_unit_test(test_plain_names),
 	        cmocka_unit_test(test_methods),
+	        cmocka_unit_test(test_stacks),
+	        cmocka_unit_test(test_many_members),
+	        cmocka_unit_test(test_a_class_twice),
 	        cmocka_unit_test(test_cuts),
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_damaged_image),

@@ -10,7 +10,7 @@ const ROWS = 40;
 
 function Method({ f }: { f: AnrFrame }) {
 	const [pkg, rest] = f.kind ? ['', f.name] : splitName(f.name);
-	return <span class="mono method"><span class="quiet">{pkg}</span>{rest}{f.where && <span class="quiet"> {f.where}</span>}</span>;
+	return <span class="mono method"><span class="quiet">{pkg}</span>{rest}{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title="The compiler put this method's code into the method below">inlined</em>}</span>;
 }
 
 function Stack({ t }: { t: AnrThread }) {

@@ -1,7 +1,7 @@
 // The document "anr" of a trace, and questions about it.
 
 export interface AnrFrame {
-	name: string; where?: string; kind?: 'native' | 'kernel';
+	name: string; where?: string; kind?: 'native' | 'kernel'; inlined?: true; // into the frame below
 	locks?: { how: 'locked' | 'wants' | 'waits' | 'sleeps'; id: string; type?: string }[];
 }
 export interface AnrLock { id: string; type?: string }

@@ -1,0 +1,96 @@
+#include "note_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 4096, ORIGINALS = 16 };
+
+struct tw_str tw_note_text(
+        const struct tw_retrace *retrace, enum tw_note_kind kind, struct tw_str text)
+{
+	struct tw_str original;
+
+	if (kind != TW_NOTE_contention && kind != TW_NOTE_wait && kind != TW_NOTE_notify &&
+	        kind != TW_NOTE_class_load)
+		return text;
+	return tw_retrace_class(retrace, text, &original) ? original : text;
+}
+
+static struct tw_str word(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_string(v))
+		return TW_STR("");
+	return (struct tw_str){json_string_value(v), json_string_length(v)};
+}
+
+/* "void a.b.c(int, a.d)": class a.b, method c. */
+static bool split(struct tw_str pretty, struct tw_retrace_at *ret)
+{
+	struct tw_str name = tw_str_split(&pretty, '(');
+	size_t begin = name.len;
+	size_t dot;
+
+	while (begin && name.ptr[begin - 1] != ' ')
+		begin--;
+	name = (struct tw_str){name.ptr + begin, name.len - begin};
+	for (dot = name.len; dot && name.ptr[dot - 1] != '.';)
+		dot--;
+	if (dot < 2 || dot == name.len)
+		return false;
+	ret->class_name = (struct tw_str){name.ptr, dot - 1};
+	ret->method = (struct tw_str){name.ptr + dot, name.len - dot};
+	return true;
+}
+
+static bool set(json_t *o, const char *key, const char *text)
+{
+	char clean[NAME_BYTES];
+	size_t len = tw_utf8_clean(clean, sizeof clean, tw_str_of(text));
+
+	return json_object_set_new(o, key, json_stringn(clean, len)) == 0;
+}
+
+/* With a line that leaves one alternative: the method that is really there, the last of those
+ * that were inlined into it.  Else all that it may be. */
+static bool name_method(
+        const struct tw_retrace *retrace, json_t *o, const char *method_key, const char *source_key)
+{
+	struct tw_retrace_walk walk = {.r = retrace};
+	struct tw_retraced found[ORIGINALS];
+	struct tw_retrace_at at = {.line = 0};
+	struct tw_str line = word(o, source_key);
+	char out[NAME_BYTES];
+	bool outline;
+	uint64_t number;
+	size_t n;
+
+	if (!split(word(o, method_key), &at))
+		return true;
+	(void)tw_str_split(&line, ':');
+	if (tw_str_u64(line, UINT32_MAX, &number))
+		at.line = (uint32_t)number;
+	n = at.line ? tw_retrace_next(&walk, &at, found, ORIGINALS, &outline) : 0;
+	if (n && found[0].alternative == found[n - 1].alternative) {
+		const struct tw_retraced *f = &found[n - 1];
+		struct tw_retrace_file file = tw_retrace_file(f);
+
+		(void)snprintf(out, sizeof out, "%.*s.%.*s", (int)f->class_name.len,
+		        f->class_name.ptr, (int)f->method.len, f->method.ptr);
+		if (!set(o, method_key, out))
+			return false;
+		(void)snprintf(out, sizeof out, "%.*s%.*s:%u", (int)file.name.len, file.name.ptr,
+		        (int)file.extension.len, file.extension.ptr, f->line);
+		return set(o, source_key, out);
+	}
+	return !tw_retrace_display(
+	               retrace, at.class_name, at.method, TW_STR(""), out, sizeof out) ||
+	       set(o, method_key, out);
+}
+
+bool tw_note_detail(const struct tw_retrace *retrace, json_t *detail)
+{
+	return name_method(retrace, detail, "owner_method", "owner_source") &&
+	       name_method(retrace, detail, "method", "source");
+}
