@@ -332,13 +332,13 @@ static void set_zero(struct tw_ftrace *f, int64_t first_ns)
 
 	f->zero_ns = second > 0 ? (second - 1) * SECOND_NS : 0;
 	f->have_zero = true;
-	f->clock.some_base_ns = f->zero_ns;
 }
 
 static enum tw_status read_event(struct tw_ftrace *f, struct line_event *l, struct tw_err *err)
 {
 	if (!f->have_zero)
 		set_zero(f, l->e.time_ns);
+	f->clock.some_base_ns = f->zero_ns;
 	l->ts_ns = l->e.time_ns - f->zero_ns;
 	f->events++;
 	if (l->ts_ns < 0) {

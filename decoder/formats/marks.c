@@ -154,14 +154,23 @@ static struct tw_str with_binder_name(struct tw_marks *m, struct tw_str name)
 	return n > 0 && n < RENAMED_BYTES ? (struct tw_str){m->renamed, (size_t)n} : name;
 }
 
-static enum tw_status begin_section(
-        struct tw_marks *m, const struct tw_mark *mark, struct tw_str name, struct tw_err *err)
+static void see(struct tw_marks *m, const struct tw_mark *mark)
 {
-	struct tw_event ev = {
-	        .kind = TW_EV_BEGIN, .ts_ns = mark->ts_ns, .cpu_ns = -1, .offset = mark->offset};
+	if (mark->ts_ns > m->last_ns)
+		m->last_ns = mark->ts_ns;
+}
+
+enum tw_status tw_marks_begin(
+        struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns, struct tw_err *err)
+{
+	struct tw_event ev = {.kind = TW_EV_BEGIN,
+	        .ts_ns = mark->ts_ns,
+	        .cpu_ns = cpu_ns,
+	        .offset = mark->offset};
+	struct tw_str name = with_binder_name(m, mark->text);
 	enum tw_status st;
 
-	name = with_binder_name(m, name);
+	see(m, mark);
 	ev.track = tw_tids_track(&m->tids, mark->by);
 	ev.sym = m->sink->ops->name(m->sink, name.len ? name : TW_STR("[empty slice name]"));
 	if (!ev.track || !ev.sym || mark->by->hidden) {
@@ -173,14 +182,15 @@ static enum tw_status begin_section(
 	return st == TW_OK ? tw_marks_event(m, &ev, err) : st;
 }
 
-static enum tw_status end_section(
-        struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err)
+enum tw_status tw_marks_end(
+        struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns, struct tw_err *err)
 {
 	struct tw_event ev = {
-	        .kind = TW_EV_END, .ts_ns = mark->ts_ns, .cpu_ns = -1, .offset = mark->offset};
+	        .kind = TW_EV_END, .ts_ns = mark->ts_ns, .cpu_ns = cpu_ns, .offset = mark->offset};
 	struct tw_tid *by = mark->by;
 	enum tw_status st = TW_OK;
 
+	see(m, mark);
 	if (by->hidden) {
 		by->hidden--;
 		return TW_OK;
@@ -217,12 +227,13 @@ static enum tw_status tell_span(
 	return tw_marks_note(m, &note, err);
 }
 
-static enum tw_status begin_span(struct tw_marks *m, const struct tw_mark *mark,
+enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mark,
         const struct tw_span_key *key, struct tw_err *err)
 {
 	struct tw_span at = {.start_ns = mark->ts_ns, .offset = mark->offset};
 	enum tw_span_outcome outcome;
 
+	see(m, mark);
 	at.sink_track = tw_tids_track(&m->tids, mark->by);
 	outcome = tw_spans_begin(&m->spans, key, &at);
 	if (outcome == TW_SPAN_NO_MEMORY)
@@ -233,12 +244,13 @@ static enum tw_status begin_span(struct tw_marks *m, const struct tw_mark *mark,
 	return TW_OK;
 }
 
-static enum tw_status end_span(struct tw_marks *m, const struct tw_mark *mark,
+enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
         const struct tw_span_key *key, struct tw_err *err)
 {
 	bool more;
 	const struct tw_span *s = tw_spans_end(&m->spans, key, &more);
 
+	see(m, mark);
 	if (!s) {
 		repair(m, TW_REPAIR_exit_without_enter, mark->offset);
 		return TW_OK;
@@ -332,23 +344,27 @@ static enum tw_status track_moment(
 static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark, uint32_t pid,
         struct tw_str rest, struct tw_err *err)
 {
+	struct tw_mark section = *mark;
 	struct tw_span_key key = {.pid = pid};
 	char phase = mark->text.ptr[0];
 
 	switch (phase) {
 	case 'B':
 		tw_tids_process(&m->tids, mark->by, pid);
-		return begin_section(m, mark, rest, err);
+		section.text = rest;
+		return tw_marks_begin(m, &section, -1, err);
 	case 'S':
 	case 'F':
 		if (!name_and_number(rest, &key))
 			return malformed(m, mark);
-		return phase == 'S' ? begin_span(m, mark, &key, err) : end_span(m, mark, &key, err);
+		return phase == 'S' ? tw_marks_begin_span(m, mark, &key, err)
+		                    : tw_marks_end_span(m, mark, &key, err);
 	case 'G':
 	case 'H':
 		if (!on_track(rest, phase == 'H', &key))
 			return malformed(m, mark);
-		return phase == 'G' ? begin_span(m, mark, &key, err) : end_span(m, mark, &key, err);
+		return phase == 'G' ? tw_marks_begin_span(m, mark, &key, err)
+		                    : tw_marks_end_span(m, mark, &key, err);
 	case 'C':
 		return name_and_number(rest, &key) ? counter(m, mark, &key, err)
 		                                   : malformed(m, mark);
@@ -370,8 +386,7 @@ enum tw_status tw_marks_tell(struct tw_marks *m, const struct tw_mark *mark, str
 	while (clean.text.len && (clean.text.ptr[clean.text.len - 1] == '\n' ||
 	                                 clean.text.ptr[clean.text.len - 1] == '\0'))
 		clean.text.len--;
-	if (mark->ts_ns > m->last_ns)
-		m->last_ns = mark->ts_ns;
+	see(m, mark);
 	rest = clean.text;
 	phase = field(&rest);
 	if (phase.len != 1 || !strchr("BESFCINGH", phase.ptr[0]))
@@ -380,7 +395,7 @@ enum tw_status tw_marks_tell(struct tw_marks *m, const struct tw_mark *mark, str
 	if (phase.ptr[0] == 'E') {
 		if (tw_str_u64(field(&rest), UINT32_MAX, &pid))
 			tw_tids_process(&m->tids, mark->by, (uint32_t)pid);
-		return end_section(m, &clean, err);
+		return tw_marks_end(m, &clean, -1, err);
 	}
 	if (!tw_str_u64(field(&rest), UINT32_MAX, &pid))
 		return malformed(m, &clean);

@@ -46,6 +46,16 @@ bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limit
         struct tw_sink *sink);
 enum tw_status tw_marks_tell(
         struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
+/* The same of formats that have no such messages: a section whose name is the mark's text, with
+ * what the thread's CPU clock said (-1 unknown); a span. */
+enum tw_status tw_marks_begin(struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_marks_end(struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mark,
+        const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
+        const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
 /* A note; counts it. */
 enum tw_status tw_marks_note(
         struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;

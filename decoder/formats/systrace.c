@@ -9,18 +9,18 @@
  *
  * The page is read as a stream: outside of a script only tags and the variable
  * are looked for, so a viewer of any size before the data costs nothing.  All
- * sections are read.  JSON (Chrome's own events) is not, and counted.
+ * sections are read, those of Chrome's own JSON too (chrome_event.h).
  * Offsets are of the page, inside base64 of what it holds.
  */
 #include <string.h>
 
+#include "formats/chrome_event.h"
 #include "formats/format.h"
-#include "formats/ftrace.h"
 #include "formats/inflate.h"
 
 enum { TOKEN_BYTES = 512, SNIFF_BYTES = 4, PIECE_BYTES = 3072, PS_LONG = 10, PS_SHORT = 4 };
 
-enum part { OUTSIDE, SNIFF, LINES, ESCAPED, BASE64, SKIP };
+enum part { OUTSIDE, SNIFF, LINES, ESCAPED, BASE64, JSON };
 enum dump { EVENTS, PROCESSES, OTHER };
 
 struct systrace {
@@ -33,7 +33,9 @@ struct systrace {
 	enum dump dump;
 	bool viewer; /* the section is base64 whatever it begins with */
 	bool long_rows;
-	uint64_t json; /* sections that were left out */
+	struct tw_chrome chrome;
+	uint64_t section; /* where a section of JSON begins */
+	bool coded_json;  /* what is base64 holds JSON */
 	char token[TOKEN_BYTES];
 	size_t n_token;
 	char sniff[SNIFF_BYTES];
@@ -246,6 +248,36 @@ static int value_of(uint8_t c)
 	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
+static void start_json(struct systrace *s, uint64_t offset)
+{
+	s->section = offset;
+	tw_chrome_text_restart(&s->chrome.text, offset);
+}
+
+/* A section of JSON ended; `whole`: its end was seen in the page. */
+static enum tw_status end_json(struct systrace *s, bool whole, struct tw_err *err)
+{
+	struct tw_chrome_text *t = &s->chrome.text;
+
+	if (!t->found && whole)
+		repair(s, TW_REPAIR_section_unknown, s->section);
+	return tw_chrome_text_finish(t, !whole, err);
+}
+
+static enum tw_status push_json(struct systrace *s, uint8_t c, struct tw_err *err)
+{
+	struct tw_chrome_text *t = &s->chrome.text;
+	bool of_string = t->in_string || t->part == TW_CHROME_KEY || t->part == TW_CHROME_STRING;
+	enum tw_status st;
+
+	if (c != '<' || of_string)
+		return tw_chrome_text_push(t, &c, 1, err);
+	st = end_json(s, true, err);
+	leave_section(s);
+	s->token[s->n_token++] = '<';
+	return st;
+}
+
 static enum tw_status plain(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct systrace *s = arg;
@@ -255,12 +287,12 @@ static enum tw_status plain(void *arg, const uint8_t *p, size_t n, struct tw_err
 		n--;
 	}
 	if (!s->piece_known && n && (*p == '{' || *p == '[')) {
-		s->json++;
-		repair(s, TW_REPAIR_section_unknown, s->offset);
-		s->part = SKIP;
+		s->coded_json = true;
+		start_json(s, 0);
 	}
 	s->piece_known |= n > 0;
-	return s->part == SKIP ? TW_OK : tw_lines_push(&s->lines, p, n, err);
+	return s->coded_json ? tw_chrome_text_push(&s->chrome.text, p, n, err)
+	                     : tw_lines_push(&s->lines, p, n, err);
 }
 
 static enum tw_status flush_piece(struct systrace *s, struct tw_err *err)
@@ -283,9 +315,11 @@ static enum tw_status flush_piece(struct systrace *s, struct tw_err *err)
 static enum tw_status end_base64(struct systrace *s, struct tw_err *err)
 {
 	enum tw_status st = flush_piece(s, err);
+	bool cut = s->zip && tw_inflate_state(s->zip) != TW_INFLATE_DONE;
 
 	if (st == TW_OK)
-		st = tw_lines_finish(&s->lines, err);
+		st = s->coded_json ? end_json(s, !cut, err) : tw_lines_finish(&s->lines, err);
+	s->coded_json = false;
 	if (s->zip && tw_inflate_state(s->zip) == TW_INFLATE_DAMAGED)
 		repair(s, TW_REPAIR_input_corrupt, s->offset);
 	else if (s->zip && tw_inflate_state(s->zip) == TW_INFLATE_MORE)
@@ -355,10 +389,9 @@ static enum tw_status push_sniff(struct systrace *s, uint8_t c, struct tw_err *e
 		return TW_OK;
 	s->sniff[s->n_sniff++] = (char)c;
 	if (s->sniff[0] == '{' || s->sniff[0] == '[') {
-		s->json++;
-		repair(s, TW_REPAIR_section_unknown, s->offset - 1);
-		s->part = SKIP;
-		return TW_OK;
+		s->part = JSON;
+		start_json(s, s->offset - 1);
+		return push_json(s, c, err);
 	}
 	if (s->n_sniff < SNIFF_BYTES && c != '\n')
 		return TW_OK;
@@ -383,12 +416,8 @@ static enum tw_status push_byte(struct systrace *s, uint8_t c, struct tw_err *er
 		return push_sniff(s, c, err);
 	case BASE64:
 		return push_base64(s, c, err);
-	case SKIP:
-		if (c == '<') {
-			leave_section(s);
-			s->token[s->n_token++] = '<';
-		}
-		return TW_OK;
+	case JSON:
+		return push_json(s, c, err);
 	case OUTSIDE:
 	case LINES: /* those two go line by line */
 	case ESCAPED:
@@ -440,6 +469,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	s->line = tw_arena_alloc(a, TW_FTRACE_LINE_MAX + 1, 1);
 	if (!s->line || !tw_ftrace_init(&s->trace, a, limits, sink) ||
+	        !tw_chrome_init(&s->chrome, a, &s->trace) ||
 	        !tw_lines_init(&s->lines, a, TW_FTRACE_LINE_MAX, each_line, s))
 		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
 	return TW_OK;
@@ -453,6 +483,8 @@ static enum tw_status end_section(struct systrace *s, bool cut, struct tw_err *e
 		return end_base64(s, err);
 	if (!cut)
 		repair(s, TW_REPAIR_input_truncated, s->offset);
+	if (s->part == JSON)
+		return end_json(s, false, err);
 	return s->part == LINES || s->part == ESCAPED ? tw_lines_finish(&s->lines, err) : TW_OK;
 }
 
@@ -461,15 +493,13 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct systrace *s = state;
 	enum tw_status st = end_section(s, cut, err);
 
+	tw_chrome_finish(&s->chrome);
 	if (st == TW_OK)
 		st = tw_ftrace_finish(&s->trace, err);
-	if (st != TW_OK || s->trace.events)
+	if (st != TW_OK || s->trace.events + s->chrome.events)
 		return st;
-	if (s->json)
-		return tw_fail(err, TW_CORRUPT, s->offset,
-		        "the page holds a trace in Chrome's JSON, which is not read here; send the "
-		        "kernel trace or the Perfetto file it was made from");
-	return tw_fail(err, TW_CORRUPT, s->offset, "the page holds no event of a kernel trace");
+	return tw_fail(err, TW_CORRUPT, s->offset,
+	        "the page holds no event of a kernel trace or of Chrome");
 }
 
 const struct tw_format tw_format_systrace = {

@@ -1,5 +1,7 @@
 #include "formats/tids.h"
 
+#include "base/hash.h"
+
 bool tw_tids_init(
         struct tw_tids *t, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
 {
@@ -11,18 +13,24 @@ bool tw_tids_init(
 	return t->list && t->slots;
 }
 
-struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset)
+/* The slot of a thread, or the free one where it belongs.  any: whatever its process. */
+static uint32_t find(const struct tw_tids *t, uint64_t tid, uint32_t pid, bool any)
 {
 	uint32_t mask = t->n_slots - 1;
-	uint32_t at = (uint32_t)(tid * 0x9E3779B97F4A7C15u >> 32) & mask;
+	uint32_t at = (uint32_t)tw_hash_id(tid ^ (uint64_t)pid << 40, t->list) & mask;
 
 	while (t->slots[at]) {
-		struct tw_tid *k = &t->list[t->slots[at] - 1];
+		const struct tw_tid *k = &t->list[t->slots[at] - 1];
 
-		if (k->tid == tid)
-			return k;
+		if (k->tid == tid && (any || k->pid == pid))
+			break;
 		at = (at + 1) & mask;
 	}
+	return at;
+}
+
+static struct tw_tid *add(struct tw_tids *t, uint32_t at, uint64_t tid, uint64_t offset)
+{
 	if (t->n >= t->max) {
 		t->sink->ops->repair(t->sink, TW_REPAIR_thread_limit, offset, 1);
 		return NULL;
@@ -30,6 +38,29 @@ struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset)
 	t->list[t->n] = (struct tw_tid){.tid = tid, .cpu = -1, .iowait = -1};
 	t->slots[at] = ++t->n;
 	return &t->list[t->n - 1];
+}
+
+struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset)
+{
+	uint32_t at = find(t, tid, 0, true);
+
+	return t->slots[at] ? &t->list[t->slots[at] - 1] : add(t, at, tid, offset);
+}
+
+struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uint64_t offset)
+{
+	uint32_t at = find(t, tid, 0, true);
+	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
+
+	if (!k || (k->pid && k->pid != pid)) {
+		at = find(t, tid, pid, false);
+		k = t->slots[at] ? &t->list[t->slots[at] - 1] : add(t, at, tid, offset);
+	}
+	if (k && !k->pid && !k->track)
+		k->pid = pid;
+	else if (k)
+		tw_tids_process(t, k, pid);
+	return k;
 }
 
 uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k)

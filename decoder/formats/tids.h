@@ -55,6 +55,9 @@ bool tw_tids_init(struct tw_tids *t, struct tw_arena *a, const struct tw_limits 
         struct tw_sink *sink);
 /* The thread with this id; NULL at the limit, which is counted. */
 struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset);
+/* The thread with this id in a process, for traces whose thread ids are only unique in theirs; one
+ * of which no process is known is taken for it. */
+struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uint64_t offset);
 /* Its handle at the sink; 0 at a limit. */
 uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k);
 /* Its process; the first word counts, 0 says nothing. */

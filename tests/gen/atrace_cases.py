@@ -298,6 +298,16 @@ def binder_text():
     return ''.join(out)
 
 
+# what Chrome adds on the kernel's clock, when systrace records both
+CHROME = """{"traceEvents": [
+{"ph": "M", "pid": 21010, "tid": 21034, "name": "thread_name", "args": {"name": "Chrome <compositor>"}},
+{"ph": "X", "pid": 21010, "tid": 21034, "cat": "viz", "name": "DrawFrame", "ts": 4000021000.5, "dur": 250, "tdur": 90},
+{"ph": "b", "pid": 21010, "tid": 21034, "cat": "net", "id": "0x1", "name": "load <a>", "ts": 4000021100},
+{"ph": "X", "pid": 21010, "tid": 21034, "cat": "viz", "name": "DrawFrame", "ts": 21, "dur": 250},
+{"ph": "e", "pid": 21010, "tid": 21034, "cat": "net", "id": "0x1", "name": "load <a>", "ts": 4000022100}
+], "metadata": {"clock-domain": "LINUX_CLOCK_MONOTONIC"}}
+"""
+
 PAGE = '<!DOCTYPE html>\n<html>\n<head><title>Android System Trace</title>\n<script>\n"use strict";if(1>0){}\n</script>\n' \
        '</head>\n<body>\n%s</body>\n</html>\n'
 
@@ -326,7 +336,7 @@ def section(text):
 
 
 def page_2014(text):
-    return PAGE % (section(PS) + section(text) + section('{"traceEvents":[{"name":"x<y"}]}\n'))
+    return PAGE % (section(PS) + section(text) + section(CHROME) + section('{"clocks":"x<y"}\n'))
 
 
 def viewer(data):

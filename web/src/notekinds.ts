@@ -5,7 +5,7 @@ const TITLES: Record<string, string> = {
 	instant: 'Marks', async: 'Spans', counter: 'Counters', state: 'Thread states', wakeup: 'Wake-ups', contention: 'Lock waits', wait: 'Object.wait',
 	notify: 'notify', park: 'Parked', unpark: 'Unparked', thread_created: 'Thread starts', gc: 'Collections', class_load: 'Class loading', io: 'File access',
 	binder: 'Binder calls', render: 'Rendering', message: 'Messages', anr: 'ANR', sample: 'Samples', merged: 'Merged calls', section: 'Sections',
-	process: 'Processes', unroll: 'Left by exceptions',
+	process: 'Processes', unroll: 'Left by exceptions', flow: 'Flows',
 };
 
 /** What people look for first comes first. */

@@ -16,7 +16,7 @@ function says(v: unknown): string {
 function Detail({ n, named }: { n: Note; named: (tid: number) => string }) {
 	const parts = Object.entries(n.detail ?? {}).map(([k, v]) => `${k.replaceAll('_', ' ')}: ${says(v)}`);
 	if (n.kind === 'contention' && n.value > 0) parts.unshift(`held by ${named(n.value)}`);
-	if (n.kind === 'thread_created' || n.kind === 'wakeup') parts.unshift(named(n.value));
+	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) parts.unshift(named(n.value));
 	if (n.kind === 'counter') parts.unshift(count(n.value));
 	return <span class="quiet">{parts.join(', ')}</span>;
 }

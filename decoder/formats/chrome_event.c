@@ -1,0 +1,525 @@
+#include "formats/chrome_event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/detail.h"
+#include "formats/json_text.h"
+
+/* Events are not in the order of their times: so long before the first may one be. */
+#define LEAD_NS ((int64_t)60 * 1000000000)
+#define MAX_US  ((int64_t)1 << 52)
+
+enum { NAME_BYTES = 1024, ID_BITS = 31 };
+
+struct event { /* one, read; strings lie in root */
+	const json_t *root;
+	struct tw_mark mark;
+	uint32_t pid;
+	struct tw_str cat;
+};
+
+static void repair(struct tw_chrome *c, enum tw_repair what, uint64_t offset)
+{
+	struct tw_sink *sink = c->trace->marks.sink;
+
+	sink->ops->repair(sink, what, offset, 1);
+}
+
+static enum tw_status malformed(struct tw_chrome *c, uint64_t offset)
+{
+	repair(c, TW_REPAIR_record_malformed, offset);
+	return TW_OK;
+}
+
+/* --- members --- */
+
+static uint64_t hash(uint64_t h, struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
+	return (h ^ 0xFF) * 0x100000001B3u; /* where one string ends tells too */
+}
+
+/* Microseconds, with a fraction. */
+static bool micros(const json_t *v, int64_t *ret_ns)
+{
+	double d = json_real_value(v);
+	int64_t us;
+
+	if (!json_is_real(v)) {
+		if (!tw_json_i64(v, &us) || us > MAX_US || us < -MAX_US)
+			return false;
+		*ret_ns = us * 1000;
+		return true;
+	}
+	if (!(d >= (double)-MAX_US && d <= (double)MAX_US))
+		return false;
+	us = (int64_t)d;
+	d = (d - (double)us) * 1000;
+	*ret_ns = us * 1000 + (int64_t)(d < 0 ? d - 0.5 : d + 0.5);
+	return true;
+}
+
+static bool hex(struct tw_str s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!tw_str_starts(s, TW_STR("0x")) || s.len == 2 || s.len > 18)
+		return false;
+	for (size_t i = 2; i < s.len; i++) {
+		char c = s.ptr[i];
+		int digit = c >= '0' && c <= '9'                     ? c - '0'
+		            : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+		                                                     : -1;
+
+		if (digit < 0)
+			return false;
+		v = v << 4 | (unsigned)digit;
+	}
+	*ret = v;
+	return true;
+}
+
+/* An id: a number, one in hexadecimal, or any word, which becomes a number. */
+static bool id_of(const json_t *v, int64_t *ret)
+{
+	struct tw_str s = {json_string_value(v), json_string_length(v)};
+	double real = json_real_value(v);
+	uint64_t u;
+
+	if (tw_json_i64(v, ret))
+		return true;
+	if (json_is_real(v)) { /* past 64 bits; close ones are taken for the same */
+		memcpy(&u, &real, sizeof u);
+		*ret = (int64_t)(u >> 1);
+		return true;
+	}
+	if (s.len == 0)
+		return false;
+	if (!hex(s, &u))
+		u = hash(1, s) >> 1;
+	*ret = (int64_t)u;
+	return true;
+}
+
+/* A process or thread: a number up to `max`; what is none gets one behind those of Linux. */
+static uint64_t thread_number(const json_t *v, uint64_t max)
+{
+	int64_t n;
+
+	if (tw_json_i64(v, &n) && n >= 0 && (uint64_t)n <= max)
+		return (uint64_t)n;
+	if (!v || !id_of(v, &n))
+		return 0;
+	return ((uint64_t)n & (((uint64_t)1 << (ID_BITS - 1)) - 1)) | (uint64_t)1 << (ID_BITS - 1);
+}
+
+static struct tw_tid *thread_of(struct tw_chrome *c, struct event *e)
+{
+	const json_t *v = json_object_get(e->root, "tid");
+	uint64_t tid = thread_number(v, ((uint64_t)1 << 53) - 1);
+	struct tw_tid *k = tw_tids_get_in(&c->trace->marks.tids, e->pid, tid, e->mark.offset);
+	struct tw_sink *sink = c->trace->marks.sink;
+	int64_t n;
+
+	if (k && !k->named && json_is_string(v) && !tw_json_i64(v, &n)) {
+		k->named = true;
+		sink->ops->thread_name(sink, e->pid, tid, tw_json_word(e->root, "tid"));
+	}
+	return k;
+}
+
+static void count_process(struct tw_chrome *c, uint32_t pid)
+{
+	if (c->pid == 0)
+		c->pid = pid;
+	else if (pid && pid != c->pid)
+		c->many_pids = true;
+}
+
+/* False: it has none that can be; counted. */
+static bool time_of(struct tw_chrome *c, struct event *e)
+{
+	int64_t ns;
+
+	if (!micros(json_object_get(e->root, "ts"), &ns)) {
+		(void)malformed(c, e->mark.offset);
+		return false;
+	}
+	if (!c->trace->have_zero) {
+		c->trace->have_zero = c->own_zero = true;
+		c->trace->zero_ns = ns > LEAD_NS ? ns - LEAD_NS : 0;
+	}
+	e->mark.ts_ns = ns - c->trace->zero_ns;
+	if (e->mark.ts_ns < 0) {
+		repair(c, c->own_zero ? TW_REPAIR_impossible_time : TW_REPAIR_clock_unknown,
+		        e->mark.offset);
+		return false;
+	}
+	if (c->events == 0)
+		c->first_ns = e->mark.ts_ns;
+	return true;
+}
+
+/* --- flows --- */
+
+static enum tw_status tell_flow(struct tw_chrome *c, const struct event *e, uint64_t id,
+        enum tw_flow_step step, struct tw_err *err)
+{
+	const struct tw_flow_point p = {.id = id,
+	        .ts_ns = e->mark.ts_ns,
+	        .offset = e->mark.offset,
+	        .thread = e->mark.by,
+	        .name = e->mark.text};
+
+	return tw_flows_tell(&c->flows, &p, step, true, err);
+}
+
+static enum tw_status read_flow(
+        struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
+{
+	int64_t id;
+	uint64_t h;
+
+	if (!id_of(json_object_get(e->root, "id"), &id))
+		return malformed(c, e->mark.offset);
+	h = hash(hash((uint64_t)id * 0x9E3779B97F4A7C15u, e->cat), e->mark.text);
+	return tell_flow(c, e, h,
+	        phase == 's'   ? TW_FLOW_BEGIN
+	        : phase == 't' ? TW_FLOW_STEP
+	                       : TW_FLOW_END,
+	        err);
+}
+
+/* An event that says of itself that a flow leaves it, or comes in. */
+static enum tw_status read_bound_flow(
+        struct tw_chrome *c, const struct event *e, struct tw_err *err)
+{
+	bool in = json_is_true(json_object_get(e->root, "flow_in"));
+	bool out = json_is_true(json_object_get(e->root, "flow_out"));
+	int64_t id;
+
+	if ((!in && !out) || !id_of(json_object_get(e->root, "bind_id"), &id))
+		return TW_OK;
+	return tell_flow(c, e, (uint64_t)id,
+	        in && out ? TW_FLOW_STEP
+	        : out     ? TW_FLOW_BEGIN
+	                  : TW_FLOW_END,
+	        err);
+}
+
+/* --- calls --- */
+
+static int64_t cpu_of(const struct event *e, const char *key)
+{
+	int64_t ns;
+
+	return micros(json_object_get(e->root, key), &ns) && ns >= 0 ? ns : -1;
+}
+
+static enum tw_status read_call(struct tw_chrome *c, const struct event *e, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+	struct tw_event ev = {.kind = TW_EV_SLICE,
+	        .ts_ns = e->mark.ts_ns,
+	        .cpu_ns = cpu_of(e, "tdur"),
+	        .offset = e->mark.offset};
+
+	if (!micros(json_object_get(e->root, "dur"), &ev.dur_ns) || ev.dur_ns < 0)
+		ev.dur_ns = 0;
+	if (ev.cpu_ns > ev.dur_ns)
+		ev.cpu_ns = ev.dur_ns;
+	ev.track = tw_tids_track(&m->tids, e->mark.by);
+	ev.sym = m->sink->ops->name(
+	        m->sink, e->mark.text.len ? e->mark.text : TW_STR("[empty slice name]"));
+	if (ev.ts_ns + ev.dur_ns > m->last_ns)
+		m->last_ns = ev.ts_ns + ev.dur_ns;
+	return tw_marks_event(m, &ev, err);
+}
+
+/* --- moments, counters, samples --- */
+
+static enum tw_status tell_moment(
+        struct tw_chrome *c, const struct event *e, enum tw_note_kind kind, struct tw_err *err)
+{
+	struct tw_str scope = tw_json_word(e->root, "s");
+	bool of_thread = scope.len == 0 || scope.ptr[0] == 't';
+	struct tw_note note = {.kind = kind,
+	        .ts_ns = e->mark.ts_ns,
+	        .dur_ns = -1,
+	        .offset = e->mark.offset,
+	        .text = e->mark.text};
+	struct tw_detail d;
+
+	d.len = 0;
+	if (of_thread)
+		note.track = tw_tids_track(&c->trace->marks.tids, e->mark.by);
+	else if (scope.ptr[0] == 'p')
+		tw_detail_int(&d, "pid", e->pid);
+	tw_detail_str(&d, "category", e->cat);
+	note.detail = tw_detail_text(&d);
+	return tw_marks_note(&c->trace->marks, &note, err);
+}
+
+static enum tw_status tell_counter(struct tw_chrome *c, const struct event *e, struct tw_str name,
+        const json_t *value, struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_counter,
+	        .ts_ns = e->mark.ts_ns,
+	        .dur_ns = -1,
+	        .offset = e->mark.offset,
+	        .text = name};
+	char exact[32];
+	struct tw_detail d;
+
+	if (!tw_json_i64(value, &note.value))
+		return malformed(c, e->mark.offset);
+	d.len = 0;
+	if (e->pid)
+		tw_detail_int(&d, "pid", e->pid);
+	if (json_is_real(value) && json_real_value(value) != (double)note.value) {
+		(void)snprintf(exact, sizeof exact, "%.9g", json_real_value(value));
+		tw_detail_str(&d, "exact", tw_str_of(exact));
+	}
+	note.detail = tw_detail_text(&d);
+	return tw_marks_note(&c->trace->marks, &note, err);
+}
+
+/* Each member of args is a series of its own; one that is alone has the counter's name. */
+static enum tw_status read_counter(struct tw_chrome *c, const struct event *e, struct tw_err *err)
+{
+	json_t *args = json_object_get(e->root, "args");
+	struct tw_str id = tw_json_word(e->root, "id");
+	enum tw_status st = TW_OK;
+	const char *key;
+	json_t *v;
+
+	if (!json_is_object(args))
+		return malformed(c, e->mark.offset);
+	json_object_foreach(args, key, v)
+	{
+		char name[NAME_BYTES];
+		bool alone = json_object_size(args) == 1 &&
+		             (strcmp(key, "value") == 0 || tw_str_eq(tw_str_of(key), e->mark.text));
+		int n = snprintf(name, sizeof name, "%.*s%s%.*s%s%s%s", (int)e->mark.text.len,
+		        e->mark.text.ptr, id.len ? "[" : "", (int)id.len, id.ptr, id.len ? "]" : "",
+		        alone ? "" : " ", alone ? "" : key);
+		size_t len = n < (int)sizeof name ? (size_t)n : sizeof name - 1;
+
+		st = tell_counter(c, e, (struct tw_str){name, len}, v, err);
+		if (st != TW_OK)
+			break;
+	}
+	return st;
+}
+
+/* --- spans --- */
+
+static bool key_of(const struct event *e, char phase, struct tw_span_key *ret)
+{
+	const json_t *id2 = json_object_get(e->root, "id2");
+	const json_t *global = json_object_get(id2, "global");
+	const json_t *id = json_object_get(id2, "local");
+
+	*ret = (struct tw_span_key){.pid = global ? 0 : e->pid, .name = e->mark.text};
+	if (phase == 'b' || phase == 'e')
+		ret->track = e->cat.len ? e->cat : TW_STR("async");
+	if (!id)
+		id = json_object_get(e->root, "id");
+	return id_of(global ? global : id, &ret->cookie);
+}
+
+static enum tw_status read_span(
+        struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+	struct tw_span_key key;
+
+	if (!key_of(e, phase, &key))
+		return malformed(c, e->mark.offset);
+	return phase == 'b' || phase == 'S' ? tw_marks_begin_span(m, &e->mark, &key, err)
+	                                    : tw_marks_end_span(m, &e->mark, &key, err);
+}
+
+/* --- names --- */
+
+static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+	struct tw_str name = tw_json_word(json_object_get(e->root, "args"), "name");
+	struct tw_tid *k;
+
+	if (tw_str_eq(e->mark.text, TW_STR("thread_name")) && name.len) {
+		k = thread_of(c, e);
+		if (k && !k->named)
+			m->sink->ops->thread_name(m->sink, e->pid, k->tid, name);
+		if (k)
+			k->named = true;
+		return TW_OK;
+	}
+	if (!tw_str_eq(e->mark.text, TW_STR("process_name")) || name.len == 0)
+		return TW_OK;
+	return tw_marks_note(m,
+	        &(struct tw_note){.kind = TW_NOTE_process,
+	                .dur_ns = -1,
+	                .value = e->pid,
+	                .offset = e->mark.offset,
+	                .text = name},
+	        err);
+}
+
+/* --- one event --- */
+
+/* Of a known thread and time. */
+static enum tw_status read_timed(
+        struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+
+	switch (phase) {
+	case 'B':
+		return tw_marks_begin(m, &e->mark, cpu_of(e, "tts"), err);
+	case 'E':
+		return tw_marks_end(m, &e->mark, cpu_of(e, "tts"), err);
+	case 'X':
+		return read_call(c, e, err);
+	case 'C':
+		return read_counter(c, e, err);
+	case 'b':
+	case 'e':
+	case 'S':
+	case 'F':
+		return read_span(c, e, phase, err);
+	case 's':
+	case 't':
+	case 'f':
+		return read_flow(c, e, phase, err);
+	case 'P':
+		return tell_moment(c, e, TW_NOTE_sample, err);
+	default:
+		return tell_moment(c, e, TW_NOTE_instant, err);
+	}
+}
+
+static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw_err *err)
+{
+	struct tw_str ph = tw_json_word(e->root, "ph");
+	char phase = '\0';
+	enum tw_status st;
+
+	if (ph.len == 1)
+		phase = ph.ptr[0];
+	e->pid = (uint32_t)thread_number(json_object_get(e->root, "pid"), INT32_MAX);
+	e->cat = tw_json_word(e->root, "cat");
+	e->mark.text = tw_json_word(e->root, "name");
+	if (phase && strchr("NODVvc(),", phase))
+		return TW_OK;
+	if (!phase || !strchr("BEXiIRCbenSTpFstfMP", phase))
+		return malformed(c, e->mark.offset);
+	if (phase == 'M')
+		return read_name(c, e, err);
+	if (!time_of(c, e))
+		return TW_OK;
+	c->events++;
+	e->mark.by = thread_of(c, e);
+	if (!e->mark.by)
+		return TW_OK; /* at the limit, which was counted */
+	if (strchr("BX", phase))
+		count_process(c, e->pid);
+	st = read_timed(c, e, phase, err);
+	return st == TW_OK ? read_bound_flow(c, e, err) : st;
+}
+
+/* --- the text --- */
+
+static json_t *parse(struct tw_str text)
+{
+	json_error_t why;
+	json_t *root = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &why);
+
+	/* a number past 64 bits is no reason to lose the event */
+	if (!root && json_error_code(&why) == json_error_numeric_overflow)
+		root = json_loadb(
+		        text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &why);
+	return root;
+}
+
+static void read_metadata(struct tw_chrome *c, const json_t *root)
+{
+	struct tw_str domain = tw_json_word(root, "clock-domain");
+
+	c->monotonic |= tw_str_eq(domain, TW_STR("LINUX_CLOCK_MONOTONIC"));
+}
+
+static enum tw_status read_kernel(
+        struct tw_chrome *c, struct tw_str text, uint64_t offset, struct tw_err *err)
+{
+	if (text.len == 0)
+		return tw_lines_finish(&c->kernel, err);
+	if (c->kernel.n_held == 0 && c->kernel.offset == 0)
+		c->kernel.offset = c->kernel.start = offset;
+	return tw_lines_push(&c->kernel, (const uint8_t *)text.ptr, text.len, err);
+}
+
+static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw_str text,
+        uint64_t offset, struct tw_err *err)
+{
+	struct tw_chrome *c = arg;
+	struct event e = {.mark = {.offset = offset}};
+	enum tw_status st = TW_OK;
+	json_t *root;
+
+	if (what == TW_CHROME_KERNEL)
+		return read_kernel(c, text, offset, err);
+	root = parse(text);
+	if (!root)
+		return malformed(c, offset);
+	e.root = root;
+	if (what == TW_CHROME_METADATA)
+		read_metadata(c, root);
+	else
+		st = read_event(c, &e, err);
+	json_decref(root);
+	return st;
+}
+
+static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)
+{
+	return tw_ftrace_line(((struct tw_chrome *)arg)->trace, line, err);
+}
+
+bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *trace)
+{
+	*c = (struct tw_chrome){.trace = trace, .flows = {.arena = a, .marks = &trace->marks}};
+	return tw_chrome_text_init(&c->text, a, trace->marks.sink, each_piece, c) &&
+	       tw_lines_init(&c->kernel, a, TW_FTRACE_LINE_MAX, each_line, c);
+}
+
+void tw_chrome_finish(struct tw_chrome *c)
+{
+	struct tw_clock *clock = &c->trace->clock;
+
+	if (!c->own_zero)
+		return;
+	clock->session_ns = c->first_ns;
+	if (c->monotonic)
+		clock->mono_base_ns = c->trace->zero_ns;
+	if (c->trace->events == 0 && !c->many_pids)
+		clock->pid = c->pid;
+}
+
+int tw_chrome_probe(const uint8_t *head, size_t len)
+{
+	if (!tw_json_head(head, len))
+		return 0;
+	if (tw_json_head_has(head, len, 1, "traceEvents"))
+		return 95;
+	if (tw_json_head_has(head, len, 2, "ph") &&
+	        (tw_json_head_has(head, len, 2, "pid") || tw_json_head_has(head, len, 2, "ts")))
+		return 90;
+	return tw_json_head_has(head, len, 1, "displayTimeUnit") ||
+	                       tw_json_head_has(head, len, 1, "systemTraceEvents")
+	               ? 70
+	               : 0;
+}

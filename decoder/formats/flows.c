@@ -1,0 +1,127 @@
+#include "formats/flows.h"
+
+#include "base/hash.h"
+#include "formats/detail.h"
+
+enum { CHAINS = 1 << 14 };
+
+struct tw_flow {
+	uint64_t id;
+	int64_t ts_ns;
+	uint64_t offset;
+	uint32_t track; /* of the sink; 0: of no thread */
+	uint32_t next;  /* in its chain or the free list; 0 ends it */
+};
+
+static bool prepare(struct tw_flows *f)
+{
+	if (f->list)
+		return true;
+	f->chains = tw_arena_zalloc(f->arena, CHAINS, sizeof *f->chains);
+	if (f->chains)
+		f->list = tw_arena_alloc(f->arena, TW_FLOWS_MAX, sizeof *f->list);
+	return f->list != NULL;
+}
+
+/* Points at the link that leads to it, or at the chain's end. */
+static uint32_t *find(struct tw_flows *f, uint64_t id)
+{
+	uint32_t *link = &f->chains[tw_hash_id(id, f->list) & (CHAINS - 1)];
+
+	while (*link && f->list[*link - 1].id != id)
+		link = &f->list[*link - 1].next;
+	return link;
+}
+
+static enum tw_status tell(struct tw_flows *f, const struct tw_flow *from,
+        const struct tw_flow_point *to, struct tw_err *err)
+{
+	struct tw_note note = {.kind = TW_NOTE_flow,
+	        .track = from->track,
+	        .ts_ns = from->ts_ns,
+	        .dur_ns = to->ts_ns - from->ts_ns,
+	        .value = to->thread ? (int64_t)to->thread->tid : -1,
+	        .offset = from->offset,
+	        .text = to->name};
+	struct tw_detail d;
+
+	if (note.dur_ns < 0) { /* two clocks of one machine; or the file is not in order */
+		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_time_fell, to->offset, 1);
+		note.dur_ns = 0;
+	}
+	d.len = 0;
+	if (to->thread && to->thread->pid)
+		tw_detail_int(&d, "to_pid", to->thread->pid);
+	note.detail = tw_detail_text(&d);
+	return tw_marks_note(f->marks, &note, err);
+}
+
+static void release(struct tw_flows *f, uint32_t *link)
+{
+	uint32_t at = *link;
+
+	*link = f->list[at - 1].next;
+	f->list[at - 1].next = f->free_list;
+	f->free_list = at;
+}
+
+/* Where the one that *link leads to lies, or a new one; 0: too many are open. */
+static uint32_t reserve(struct tw_flows *f, uint32_t *link)
+{
+	uint32_t at = *link;
+
+	if (at)
+		return at;
+	if (f->free_list) {
+		at = f->free_list;
+		f->free_list = f->list[at - 1].next;
+	} else if (f->used < TW_FLOWS_MAX) {
+		at = ++f->used;
+	} else {
+		return 0;
+	}
+	f->list[at - 1].next = 0;
+	*link = at;
+	return at;
+}
+
+static void open_at(struct tw_flows *f, uint32_t *link, const struct tw_flow_point *p)
+{
+	uint32_t at = reserve(f, link);
+	struct tw_flow *o;
+
+	if (at == 0) {
+		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_note_limit, p->offset, 1);
+		return;
+	}
+	o = &f->list[at - 1];
+	o->id = p->id;
+	o->ts_ns = p->ts_ns;
+	o->offset = p->offset;
+	o->track = p->thread ? tw_tids_track(&f->marks->tids, p->thread) : 0;
+}
+
+enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
+        enum tw_flow_step step, bool strict, struct tw_err *err)
+{
+	uint32_t *link;
+	enum tw_status st = TW_OK;
+
+	if (!prepare(f))
+		return tw_fail(err, TW_NOMEM, p->offset, "no memory for open flows");
+	link = find(f, p->id);
+	f->marks->told++;
+	if (step != TW_FLOW_BEGIN && *link == 0 && strict) {
+		f->marks->sink->ops->repair(
+		        f->marks->sink, TW_REPAIR_exit_without_enter, p->offset, 1);
+		if (step == TW_FLOW_END)
+			return TW_OK;
+	}
+	if (step != TW_FLOW_BEGIN && *link)
+		st = tell(f, &f->list[*link - 1], p, err);
+	if (step != TW_FLOW_END)
+		open_at(f, link, p);
+	else if (*link)
+		release(f, link);
+	return st;
+}

@@ -1,0 +1,348 @@
+/* Unit tests of Chrome's JSON traces: each phase, both containers, what is odd, cut, too long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event_log.h"
+#include "formats/chrome_text.h"
+#include "formats/flows.h"
+
+static struct event_log run(const char *text)
+{
+	struct event_log log;
+
+	event_log_run_cut(&log, text, strlen(text), NULL);
+	if (log.status == TW_OK)
+		assert_string_equal(log.format->name, "chrome");
+	assert_false(log.bad_json);
+	return log;
+}
+
+static bool told(struct event_log *log, const char *what)
+{
+	return strstr(event_log_text(log), what) != NULL;
+}
+
+/* "note KIND TRACK TIME DURATION VALUE", and behind the offset "TEXT DETAIL" */
+static bool noted(struct event_log *log, const char *head, const char *tail)
+{
+	for (const char *at = event_log_text(log); (at = strstr(at, head)); at++) {
+		const char *rest = at + strlen(head);
+
+		rest += *rest == ' ';
+		rest += strspn(rest, "0123456789");
+		if (strncmp(rest + (*rest == ' '), tail, strlen(tail)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void assert_event(const struct event_log *log, size_t at, enum tw_ev_kind kind, int64_t ts,
+        int64_t dur, int64_t cpu)
+{
+	assert_true(at < log->n);
+	assert_int_equal(log->events[at].kind, kind);
+	assert_int_equal(log->events[at].ts_ns, ts);
+	assert_int_equal(log->events[at].dur_ns, dur);
+	assert_int_equal(log->events[at].cpu_ns, cpu);
+}
+
+static void test_calls(void **state)
+{
+	struct event_log log =
+	        run("[{\"ph\":\"X\",\"ts\":1000.25,\"dur\":10.5,\"tdur\":4,\"pid\":3,\"tid\":4,"
+	            "\"name\":\"a\"},"
+	            "{\"ph\":\"B\",\"ts\":1001,\"tts\":7,\"pid\":3,\"tid\":4,\"name\":\"b\"},"
+	            "{\"ph\":\"E\",\"ts\":1002,\"tts\":7.5,\"pid\":3,\"tid\":4},"
+	            "{\"ph\":\"X\",\"ts\":1003,\"dur\":2,\"tdur\":9,\"pid\":3,\"tid\":4,\"name\":"
+	            "\"c\"},"
+	            "{\"ph\":\"X\",\"ts\":1004,\"pid\":3,\"tid\":4}]");
+
+	(void)state;
+	assert_int_equal(log.n, 5);
+	assert_event(&log, 0, TW_EV_SLICE, 1000250, 10500, 4000);
+	assert_event(&log, 1, TW_EV_BEGIN, 1001000, 0, 7000);
+	assert_event(&log, 2, TW_EV_END, 1002000, 0, 7500);
+	assert_event(&log, 3, TW_EV_SLICE, 1003000, 2000, 2000); /* not more than it lasted */
+	assert_event(&log, 4, TW_EV_SLICE, 1004000, 0, -1);
+	assert_int_equal(log.events[4].sym, event_log_name(TW_STR("[empty slice name]")));
+	assert_int_equal(log.events[0].track, 5);
+	assert_int_equal(log.clock.pid, 3);
+	assert_int_equal(log.clock.mono_base_ns, -1);
+	assert_int_equal(event_log_repairs(&log), 0); /* the "]" may be missing, too */
+	event_log_done(&log);
+}
+
+/* The zero lies before the first event, for others may be earlier. */
+static void test_clock(void **state)
+{
+	struct event_log log = run(
+	        "{\"metadata\":{\"clock-domain\":\"LINUX_CLOCK_MONOTONIC\"},\"traceEvents\":["
+	        "{\"ph\":\"X\",\"ts\":100000000,\"dur\":1,\"pid\":3,\"tid\":4,\"name\":\"a\"},"
+	        "{\"ph\":\"X\",\"ts\":40000000,\"dur\":1,\"pid\":9,\"tid\":4,\"name\":\"a\"},"
+	        "{\"ph\":\"X\",\"ts\":39999999,\"dur\":1,\"pid\":9,\"tid\":4,\"name\":\"a\"}]}");
+
+	(void)state;
+	assert_int_equal(log.n, 2);
+	assert_int_equal(log.events[0].ts_ns, INT64_C(60000000000));
+	assert_int_equal(log.events[1].ts_ns, 0);
+	assert_int_equal(log.clock.mono_base_ns, INT64_C(40000000000));
+	assert_int_equal(log.clock.session_ns, INT64_C(60000000000));
+	assert_int_equal(log.clock.pid, 0); /* there are two */
+	assert_int_equal(log.counts[TW_REPAIR_impossible_time], 1);
+	event_log_done(&log);
+}
+
+static void test_moments_and_counters(void **state)
+{
+	struct event_log log = run(
+	        "{\"traceEvents\":["
+	        "{\"ph\":\"i\",\"ts\":1,\"pid\":3,\"tid\":4,\"name\":\"of thread\",\"s\":\"t\"},"
+	        "{\"ph\":\"I\",\"ts\":2,\"pid\":3,\"tid\":4,\"name\":\"of process\",\"s\":\"p\"},"
+	        "{\"ph\":\"i\",\"ts\":3,\"pid\":3,\"tid\":4,\"name\":\"of all\",\"s\":\"g\"},"
+	        "{\"ph\":\"C\",\"ts\":4,\"pid\":3,\"name\":\"n\",\"args\":{\"value\":-7}},"
+	        "{\"ph\":\"C\",\"ts\":5,\"pid\":3,\"name\":\"n\",\"id\":\"0x1\",\"args\":{\"a\":1."
+	        "5,\"b\":\"2\"}},"
+	        "{\"ph\":\"P\",\"ts\":6,\"pid\":3,\"tid\":4,\"name\":\"cpu\"},"
+	        "{\"ph\":\"M\",\"pid\":3,\"tid\":4,\"name\":\"thread_name\",\"args\":{\"name\":"
+	        "\"main\"}},"
+	        "{\"ph\":\"M\",\"pid\":3,\"name\":\"process_name\",\"args\":{\"name\":\"app\"}}]}");
+
+	(void)state;
+	assert_true(noted(&log, "note instant 5 1000 -1 0", "of thread"));
+	assert_true(noted(&log, "note instant 0 2000 -1 0", "of process {\"pid\":3}"));
+	assert_true(noted(&log, "note instant 0 3000 -1 0", "of all"));
+	assert_true(noted(&log, "note counter 0 4000 -1 -7", "n {\"pid\":3}"));
+	assert_true(
+	        noted(&log, "note counter 0 5000 -1 1", "n[0x1] a {\"pid\":3,\"exact\":\"1.5\"}"));
+	assert_true(noted(&log, "note counter 0 5000 -1 2", "n[0x1] b"));
+	assert_true(noted(&log, "note sample 5 6000 -1 0", "cpu"));
+	assert_true(noted(&log, "note process 0 0 -1 3", "app"));
+	assert_true(told(&log, "4 main\n"));
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+}
+
+#define AT(ph, ts, more) "{\"ph\":\"" ph "\",\"ts\":" #ts ",\"pid\":3,\"tid\":4," more "},"
+
+static void test_spans(void **state)
+{
+	struct event_log log = run(
+	        "[" AT("b", 1, "\"cat\":\"c\",\"id\":\"0x10\",\"name\":\"outer\"") AT(
+	                "b", 2, "\"cat\":\"c\",\"id\":16,\"name\":\"inner\"")
+	                AT("b", 3, "\"cat\":\"d\",\"id\":16,\"name\":\"other\"") AT(
+	                        "n", 3, "\"cat\":\"c\",\"id\":16,\"name\":\"step\"") AT("e", 4,
+	                        "\"cat\":\"c\",\"id\":16") AT("e", 9, "\"cat\":\"c\",\"id\":16")
+	                        AT("S", 10, "\"id\":\"word\",\"name\":\"legacy\"")
+	                                AT("F", 12, "\"id\":\"word\",\"name\":\"legacy\"")
+	                                        AT("e", 13, "\"cat\":\"c\",\"id\":16") "]");
+
+	(void)state;
+	assert_true(noted(&log, "note async 5 2000 2000 16", "inner {\"pid\":3,\"track\":\"c\"}"));
+	assert_true(noted(&log, "note async 5 1000 8000 16", "outer {\"pid\":3,\"track\":\"c\"}"));
+	assert_true(noted(&log, "note async 5 10000 2000", ""));
+	assert_true(noted(&log, "note async 5 3000 10000 16", "other")); /* until the latest time */
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], 1);
+	assert_int_equal(event_log_repairs(&log), 2);
+	event_log_done(&log);
+}
+
+static void test_flows(void **state)
+{
+	struct event_log log = run("[" AT("s", 1,
+	        "\"cat\":\"c\",\"id\":1,\"name\":\"f\"") "{\"ph\":\"t\",\"ts\":5,\"pid\":6,\"tid\":"
+	                                                 "7,\"cat\":\"c\",\"id\":1,\"name\":\"f\"},"
+	                                                 "{\"ph\":\"f\",\"ts\":3,\"pid\":3,\"tid\":"
+	                                                 "4,\"cat\":\"c\",\"id\":1,\"name\":\"f\"},"
+	                                                 "{\"ph\":\"f\",\"ts\":6,\"pid\":3,\"tid\":"
+	                                                 "4,\"cat\":\"c\",\"id\":1,\"name\":\"f\"},"
+	                                                 "{\"ph\":\"B\",\"ts\":7,\"pid\":3,\"tid\":"
+	                                                 "4,\"name\":\"out\",\"bind_id\":\"0x5\","
+	                                                 "\"flow_out\":true},"
+	                                                 "{\"ph\":\"X\",\"ts\":8,\"pid\":6,\"tid\":"
+	                                                 "7,\"name\":\"in\",\"bind_id\":\"0x5\","
+	                                                 "\"flow_in\":true}]");
+
+	(void)state;
+	assert_true(noted(&log, "note flow 5 1000 4000 7", "f {\"to_pid\":6}"));
+	assert_true(noted(&log, "note flow 8 5000 0 4", "f {\"to_pid\":3}"));
+	assert_true(noted(&log, "note flow 5 7000 1000 7", "in {\"to_pid\":6}"));
+	assert_int_equal(log.counts[TW_REPAIR_time_fell], 1);
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(event_log_repairs(&log), 2);
+	event_log_done(&log);
+}
+
+/* Thread ids are a process' own, and may be words. */
+static void test_threads(void **state)
+{
+	struct event_log log =
+	        run("[{\"ph\":\"B\",\"ts\":1,\"pid\":1,\"tid\":1,\"name\":\"a\"},"
+	            "{\"ph\":\"E\",\"ts\":2,\"pid\":2,\"tid\":1},"
+	            "{\"ph\":\"E\",\"ts\":3,\"pid\":1,\"tid\":1},"
+	            "{\"ph\":\"X\",\"ts\":3,\"pid\":\"p\",\"tid\":\"render\",\"name\":\"a\"},"
+	            "{\"ph\":\"X\",\"ts\":3,\"pid\":\"p\",\"tid\":\"render\",\"name\":\"a\"},"
+	            "{\"ph\":\"X\",\"ts\":3,\"name\":\"nobody's\"}]");
+
+	(void)state;
+	assert_int_equal(log.n, 5);
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.events[2].track, log.events[3].track);
+	assert_true(log.events[2].track > 1u << 30);
+	assert_int_equal(log.events[4].track, 1);
+	assert_true(told(&log, " render\n"));
+	event_log_done(&log);
+}
+
+static void test_kernel_text(void **state)
+{
+	struct event_log log =
+	        run("{\"systemTraceEvents\":\"# tracer: nop\\n t-12 (10) [000] ...1 5.000001: "
+	            "tracing_mark_write: B|10|\\u0041\\\"\\u00e9\\u20ac\\n\","
+	            "\"traceEvents\":[{\"ph\":\"X\",\"ts\":5000003,\"dur\":1,\"pid\":10,\"tid\":12,"
+	            "\"name\":\"b\"},"
+	            "{\"ph\":\"X\",\"ts\":3,\"dur\":1,\"pid\":10,\"tid\":12,\"name\":\"on another "
+	            "clock\"}]}");
+
+	(void)state;
+	assert_int_equal(log.n, 2);
+	assert_int_equal(log.events[0].sym, event_log_name(TW_STR("A\"\xC3\xA9\xE2\x82\xAC")));
+	assert_int_equal(log.events[1].ts_ns - log.events[0].ts_ns, 2000);
+	assert_int_equal(log.counts[TW_REPAIR_clock_unknown], 1);
+	event_log_done(&log);
+}
+
+static void test_odd_members(void **state)
+{
+	struct event_log log = run(
+	        "\xEF\xBB\xBF { \"a}]\\\"\": [1,{\"traceEvents\":[]},\"]}\"], "
+	        "\"n\":null,\"t\":-1e5,"
+	        "\"a key that is longer than any that is read traceEvents\": 4,"
+	        "\"displayTimeUnit\" : \"ns\" ,\"traceEvents\" : "
+	        "[ {\"ph\":\"X\",\"ts\":1,\"name\":\"}\\\\\"} , 5, {\"ph\":\"X\",\"ts\":} ]} \n x");
+
+	(void)state;
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 1);
+	assert_int_equal(log.events[0].sym, event_log_name(TW_STR("}\\")));
+	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 2);
+	assert_int_equal(log.counts[TW_REPAIR_trailing_data], 1);
+	event_log_done(&log);
+}
+
+/* An event at the bound is read, one past it costs itself. */
+static void test_large_event(void **state)
+{
+	static const char head[] = "{\"ph\":\"X\",\"ts\":1,\"name\":\"a\",\"x\":\"";
+	size_t most = TW_CHROME_EVENT_MAX_BYTES;
+	char *text = malloc(2 * most + 256);
+	struct event_log log;
+
+	(void)state;
+	assert_non_null(text);
+	for (size_t past = 0; past < 2; past++) {
+		size_t n = (size_t)sprintf(text, "[%s", head);
+
+		memset(text + n, 'y', most - strlen(head) - 2 + past);
+		n += most - strlen(head) - 2 + past;
+		n += (size_t)sprintf(text + n, "\"},{\"ph\":\"X\",\"ts\":2,\"name\":\"b\"}");
+		event_log_run(&log, text, n, 0, NULL);
+		assert_int_equal(log.n, 2 - past);
+		assert_int_equal(log.counts[TW_REPAIR_record_too_large], past);
+		event_log_done(&log);
+	}
+	free(text);
+}
+
+static void test_cut(void **state)
+{
+	static const char whole[] = "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"name\":\"a\"},"
+	                            "{\"ph\":\"X\",\"ts\":2,\"name\":\"b\"}],\"x\":1}";
+
+	(void)state;
+	for (size_t n = sizeof whole - 2; n > 50; n--) {
+		struct event_log log;
+
+		event_log_run(&log, whole, n, 0, NULL);
+		assert_int_equal(log.status, TW_OK);
+		assert_int_equal(log.n, 1 + (n >= (size_t)(strstr(whole, "],") - whole)));
+		assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
+		event_log_done(&log);
+	}
+}
+
+static void test_refused(void **state)
+{
+	static const char *const texts[] = {"{\"traceEvents\":[]}", "{\"traceEvents\":{}}",
+	        "{\"traceEvents\":[{\"ph\":\"X\"}]}", "{\"displayTimeUnit\":\"ms\"",
+	        "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\"}]}"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct event_log log = run(texts[i]);
+
+		assert_int_equal(log.status, TW_CORRUPT);
+		assert_non_null(strstr(log.err.msg, "Chrome"));
+		event_log_done(&log);
+	}
+}
+
+/* As many flows as may be open, and one more. */
+static void test_flow_limit(void **state)
+{
+	size_t cap = (size_t)(TW_FLOWS_MAX + 2) * 64;
+	char *text = malloc(cap);
+	size_t n = 0;
+	struct event_log log;
+
+	(void)state;
+	assert_non_null(text);
+	text[n++] = '[';
+	for (unsigned i = 0; i <= TW_FLOWS_MAX; i++)
+		n += (size_t)sprintf(
+		        text + n, "{\"ph\":\"s\",\"ts\":1,\"pid\":3,\"tid\":4,\"id\":%u},", i);
+	event_log_run(&log, text, n, 0, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.counts[TW_REPAIR_note_limit], 1);
+	event_log_done(&log);
+	free(text);
+}
+
+static void test_without_memory(void **state)
+{
+	static const char text[] = "[" AT("X", 1, "\"name\":\"a\"")
+	        AT("s", 1, "\"id\":1,\"name\":\"f\"") AT("b", 1, "\"id\":1,\"name\":\"f\"") "]";
+	const char *wrong = event_log_run_starved(text, sizeof text - 1);
+
+	(void)state;
+	if (wrong)
+		fail_msg("%s", wrong);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_calls),
+	        cmocka_unit_test(test_clock),
+	        cmocka_unit_test(test_moments_and_counters),
+	        cmocka_unit_test(test_spans),
+	        cmocka_unit_test(test_flows),
+	        cmocka_unit_test(test_threads),
+	        cmocka_unit_test(test_kernel_text),
+	        cmocka_unit_test(test_odd_members),
+	        cmocka_unit_test(test_large_event),
+	        cmocka_unit_test(test_cut),
+	        cmocka_unit_test(test_refused),
+	        cmocka_unit_test(test_flow_limit),
+	        cmocka_unit_test(test_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
