@@ -27,39 +27,31 @@ static struct tw_member member_of(
 	};
 }
 
-static uint32_t children_of(const struct tw_tree *t, uint32_t at)
-{
-	uint32_t end = at + t->nodes[at].subtree;
-	uint32_t n = 0;
-
-	for (uint32_t child = at + 1; child < end; child += t->nodes[child].subtree)
-		n++;
-	return n;
-}
-
 /* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
 static bool callees(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 /* NOLINTEND(readability-non-const-parameter) */
 {
-	uint32_t all = 0;
 	uint32_t k = 0;
 
 	(void)ret_self;
-	for (uint32_t i = 0; i < n; i++)
-		all += children_of(&g->forest->trees[members[i].tree], members[i].at);
-	*ret = tw_arena_alloc(g->arena, all ? all : 1, sizeof **ret);
-	if (!*ret)
-		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_tree *t = &g->forest->trees[members[i].tree];
 		uint32_t end = members[i].at + t->nodes[members[i].at].subtree;
 
 		for (uint32_t child = members[i].at + 1; child < end;
-		        child += t->nodes[child].subtree)
-			(*ret)[k++] = member_of(g->forest, g->arg, members[i].tree, child);
+		        child += t->nodes[child].subtree) {
+			if (!tw_grow_room(g, k))
+				return false;
+			g->gathered[k++] = member_of(g->forest, g->arg, members[i].tree, child);
+		}
 	}
-	*ret_n = all;
+	*ret = tw_arena_alloc(g->arena, k ? k : 1, sizeof **ret);
+	if (!*ret)
+		return false;
+	if (k)
+		memcpy(*ret, g->gathered, k * sizeof **ret);
+	*ret_n = k;
 	return true;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SORT_BY_COUNTING = 2000 };
+enum { SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000 };
 
 struct tw_grown {
 	struct tw_flame_node node;
@@ -13,6 +13,16 @@ struct tw_grown {
 	uint32_t n_members;
 	uint32_t first_child, n_children; /* once opened: heaviest first */
 	bool opened;
+};
+
+struct tw_heap_entry { /* with what it is compared by */
+	int64_t value;
+	uint32_t node;
+};
+
+struct tw_group { /* members [first, first + n) of one method */
+	int64_t value;
+	uint32_t method, first, n;
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -51,6 +61,41 @@ static bool reserve_scratch(struct tw_grower *g, uint32_t n)
 	return g->scratch != NULL;
 }
 
+bool tw_grow_room(struct tw_grower *g, uint32_t n)
+{
+	uint32_t cap = n < 32 ? 64 : 2 * n;
+	struct tw_member *more;
+
+	if (n < g->cap_gathered)
+		return true;
+	more = n < UINT32_MAX / 4 ? tw_arena_alloc(g->arena, cap, sizeof *more) : NULL;
+	if (!more)
+		return false;
+	if (n)
+		memcpy(more, g->gathered, n * sizeof *more);
+	g->gathered = more;
+	g->cap_gathered = cap;
+	return true;
+}
+
+/* A few, as nearly always: their places are sorted, and each is moved once. */
+static void sort_few(struct tw_grower *g, struct tw_member *m, uint32_t n)
+{
+	uint64_t keys[SORT_BY_INSERTION];
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = (uint64_t)m[i].method << 32 | i;
+		uint32_t at = i;
+
+		for (; at && keys[at - 1] > key; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+	memcpy(g->scratch, m, n * sizeof *m);
+	for (uint32_t i = 0; i < n; i++)
+		m[i] = g->scratch[(uint32_t)keys[i]];
+}
+
 /* Members come in the order of trees and places: a stable sort by counting keeps that, and takes
  * one pass where a tree's every node is a member. */
 static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
@@ -59,9 +104,15 @@ static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	size_t slots = (size_t)most + 2;
 	uint32_t *starts;
 
-	if (n <= SORT_BY_COUNTING || most / 8 > n) {
+	if (n <= SORT_BY_INSERTION) {
+		if (n > 1 && !reserve_scratch(g, SORT_BY_INSERTION))
+			return false;
 		if (n > 1)
-			qsort(m, n, sizeof *m, by_method);
+			sort_few(g, m, n);
+		return true;
+	}
+	if (n <= SORT_BY_COUNTING || most / 8 > n) {
+		qsort(m, n, sizeof *m, by_method);
 		return true;
 	}
 	starts = tw_mem_zalloc(slots, sizeof *starts);
@@ -82,39 +133,37 @@ static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
 
 static int by_value(const void *pa, const void *pb)
 {
-	const struct tw_grown *a = pa;
-	const struct tw_grown *b = pb;
+	const struct tw_group *a = pa;
+	const struct tw_group *b = pb;
 
-	if (a->node.value != b->node.value)
-		return a->node.value < b->node.value ? 1 : -1;
-	return a->node.method < b->node.method ? -1 : a->node.method > b->node.method;
+	if (a->value != b->value)
+		return a->value < b->value ? 1 : -1;
+	return a->method < b->method ? -1 : a->method > b->method;
 }
 
 /* Of equal ones the one that was found first: so the opened children of a node are always its
  * first. */
-static bool heavier(const struct tw_grower *g, uint32_t a, uint32_t b)
+static bool heavier(struct tw_heap_entry a, struct tw_heap_entry b)
 {
-	int64_t va = g->nodes[a].node.value;
-	int64_t vb = g->nodes[b].node.value;
-
-	return va != vb ? va > vb : a < b;
+	return a.value != b.value ? a.value > b.value : a.node < b.node;
 }
 
 static void heap_push(struct tw_grower *g, uint32_t node)
 {
+	struct tw_heap_entry e = {g->nodes[node].node.value, node};
 	uint32_t at = g->n_heap++;
 
-	while (at && heavier(g, node, g->heap[(at - 1) / 2])) {
+	while (at && heavier(e, g->heap[(at - 1) / 2])) {
 		g->heap[at] = g->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
-	g->heap[at] = node;
+	g->heap[at] = e;
 }
 
 static uint32_t heap_pop(struct tw_grower *g)
 {
-	uint32_t top = g->heap[0];
-	uint32_t last = g->heap[--g->n_heap];
+	uint32_t top = g->heap[0].node;
+	struct tw_heap_entry last = g->heap[--g->n_heap];
 	uint32_t at = 0;
 
 	for (;;) {
@@ -122,9 +171,9 @@ static uint32_t heap_pop(struct tw_grower *g)
 
 		if (child >= g->n_heap)
 			break;
-		if (child + 1 < g->n_heap && heavier(g, g->heap[child + 1], g->heap[child]))
+		if (child + 1 < g->n_heap && heavier(g->heap[child + 1], g->heap[child]))
 			child++;
-		if (!heavier(g, g->heap[child], last))
+		if (!heavier(g->heap[child], last))
 			break;
 		g->heap[at] = g->heap[child];
 		at = child;
@@ -137,7 +186,7 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 {
 	uint32_t cap = g->cap ? g->cap : 1024;
 	struct tw_grown *nodes;
-	uint32_t *heap;
+	struct tw_heap_entry *heap;
 
 	if (g->n + more < g->n || g->n + more > UINT32_MAX / 4)
 		return false;
@@ -171,29 +220,52 @@ static void add_member(struct tw_grown *to, const struct tw_member *m)
 		to->node.max_ns = m->max_ns;
 }
 
-/* Members sorted by method become children of `parent`, one per method, heaviest first. */
+/* Members sorted by method, as groups that fall by value. */
+static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, uint32_t *ret_n)
+{
+	uint32_t k = 0;
+
+	if (n > g->cap_groups) {
+		g->groups = tw_arena_alloc(g->arena, 2 * (size_t)n, sizeof *g->groups);
+		g->cap_groups = g->groups ? 2 * n : 0;
+	}
+	if (n && !g->groups)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (i == 0 || m[i].method != m[i - 1].method)
+			g->groups[k++] = (struct tw_group){.method = m[i].method, .first = i};
+		g->groups[k - 1].n++;
+		g->groups[k - 1].value += m[i].value;
+	}
+	if (k > 1)
+		qsort(g->groups, k, sizeof *g->groups, by_value);
+	*ret_n = k;
+	return true;
+}
+
+static void add_child(
+        struct tw_grower *g, uint32_t parent, const struct tw_group *from, struct tw_member *m)
+{
+	struct tw_grown *k = &g->nodes[g->n++];
+
+	*k = (struct tw_grown){.members = m + from->first,
+	        .node = {.parent = parent,
+	                .method = from->method,
+	                .depth = g->nodes[parent].node.depth + 1}};
+	for (uint32_t i = 0; i < from->n; i++)
+		add_member(k, &m[from->first + i]);
+}
+
+/* Members become children of `parent`, one per method, heaviest first. */
 static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member *m, uint32_t n)
 {
 	uint32_t distinct = 0;
 	uint32_t first = g->n;
 
-	if (!sort_by_method(g, m, n))
+	if (!sort_by_method(g, m, n) || !group(g, m, n, &distinct) || !reserve(g, distinct))
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		distinct += i == 0 || m[i].method != m[i - 1].method;
-	if (!reserve(g, distinct))
-		return false;
-	for (uint32_t i = 0; i < n;) {
-		struct tw_grown *k = &g->nodes[g->n++];
-
-		*k = (struct tw_grown){
-		        .members = m + i, .node = {.parent = parent, .method = m[i].method}};
-		k->node.depth = g->nodes[parent].node.depth + 1;
-		while (i < n && m[i].method == k->node.method)
-			add_member(k, &m[i++]);
-	}
-	if (distinct > 1)
-		qsort(g->nodes + first, distinct, sizeof *g->nodes, by_value);
+	for (uint32_t i = 0; i < distinct; i++)
+		add_child(g, parent, &g->groups[i], m);
 	g->nodes[parent].first_child = first;
 	g->nodes[parent].n_children = distinct;
 	g->nodes[parent].opened = true;
@@ -346,18 +418,21 @@ static void place(struct layout *l, uint32_t node, uint32_t parent_out)
 	const struct tw_grown *from = &l->g->nodes[node];
 	uint32_t shown = opened(l->g, from);
 	uint32_t out = l->n++;
+	bool in_order = true; /* as they are, when they were ordered by the same */
 
 	l->out[out] = from->node;
 	l->out[out].parent = parent_out;
 	l->out[out].depth -= l->base_depth;
 	if (shown < from->n_children)
 		l->todo[l->n_todo++] = (struct todo){.node = node, .out = out, .rest = true};
-	for (uint32_t i = 0; i < shown; i++) {
+	for (uint32_t i = shown; i-- > 0;) {
 		uint32_t child = from->first_child + i;
 
 		l->todo[l->n_todo++] = (struct todo){child, out, l->g->nodes[child].order, false};
+		in_order = in_order && (i + 1 == shown || by_order(&l->todo[l->n_todo - 2],
+		                                                  &l->todo[l->n_todo - 1]) < 0);
 	}
-	if (shown > 1)
+	if (!in_order)
 		qsort(&l->todo[l->n_todo - shown], shown, sizeof *l->todo, by_order);
 }
 

@@ -40,11 +40,18 @@ struct tw_grower {
 	bool knows_total; /* members tell all that is hidden */
 	struct tw_grown *nodes;
 	uint32_t n, cap, shown;
-	uint32_t *heap; /* unopened nodes, heaviest on top */
+	struct tw_heap_entry *heap; /* unopened nodes, heaviest on top */
 	uint32_t n_heap;
+	struct tw_member *gathered; /* for expand: the members found so far */
+	uint32_t cap_gathered;
 	struct tw_member *scratch; /* for sorting */
 	uint32_t cap_scratch;
+	struct tw_group *groups; /* children to be */
+	uint32_t cap_groups;
 };
+
+/* Makes room for one more than n gathered members.  False: no memory. */
+bool tw_grow_room(struct tw_grower *g, uint32_t n);
 
 /* Answers q from the members of the graph's first node. */
 enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,

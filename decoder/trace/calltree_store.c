@@ -76,60 +76,115 @@ enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 	return st == TW_OK ? tw_buf_status(out) : st;
 }
 
+/* --- reading --- */
+
+/* What is open stands as a path, a node for each depth: so the parent and the sibling before are
+ * found without climbing, and a node's size is known when it closes. */
 struct reader {
 	const uint8_t *at[COLUMNS];
 	const uint8_t *end[COLUMNS];
+	struct tw_tree_node *nodes;
+	uint32_t *path;
+	uint32_t depth; /* of the node before */
 	bool cpu;
 	bool bad;
 };
 
-static uint64_t take(struct reader *r, enum column c, uint64_t max)
+/* Long ones, those at the column's end, and damaged ones. */
+static uint64_t take_carefully(const uint8_t **at, const uint8_t *end, bool *bad)
 {
 	uint64_t v = 0;
 
-	if (!tw_get_varint(&r->at[c], r->end[c], &v) || v > max) {
-		r->bad = true;
-		return 0;
-	}
+	*bad |= !tw_get_varint(at, end, &v);
 	return v;
 }
 
-static void decode_node(struct reader *r, struct tw_tree_node *nodes, uint32_t i)
+/* The 7-bit groups of eight bytes, put together. */
+static inline uint64_t join_groups(uint64_t x)
 {
-	struct tw_tree_node *n = &nodes[i];
-	uint32_t before = i - 1;
-	uint64_t step = take(r, COL_STEP, nodes[before].depth);
-	uint32_t prev = 0;
-	int64_t most;
-
-	for (; step; step--) { /* up to the parent, remembering the last child passed */
-		prev = before;
-		before = nodes[before].parent;
-	}
-	*n = (struct tw_tree_node){.parent = before, .subtree = 1};
-	n->depth = nodes[before].depth + 1;
-	n->method = (uint32_t)take(r, COL_METHOD, UINT32_MAX - 1);
-	n->count = take(r, COL_COUNT, UINT64_MAX);
-	most = prev ? nodes[prev].total_ns : nodes[before].total_ns;
-	n->total_ns = most - (int64_t)take(r, COL_TOTAL, (uint64_t)most);
-	n->max_ns = n->total_ns;
-	if (n->count > 1)
-		n->max_ns -= (int64_t)take(r, COL_MAX, (uint64_t)n->total_ns);
-	n->cpu_ns = r->cpu ? (int64_t)take(r, COL_CPU, INT64_MAX) - 1 : -1;
+	x = (x & 0x007F007F007F007Fu) | (x & 0x7F007F007F007F00u) >> 1;
+	x = (x & 0x00003FFF00003FFFu) | (x & 0x3FFF00003FFF0000u) >> 2;
+	return (x & 0x000000000FFFFFFFu) | (x & 0x0FFFFFFF00000000u) >> 4;
 }
 
-/* Self times and subtree sizes follow from the rest. */
-static bool derive(struct tw_tree_node *nodes, uint32_t n)
+/* Without a branch on the length, which is as good as random for times and methods. */
+static inline uint64_t take(struct reader *r, enum column c, uint64_t max)
 {
-	for (uint32_t i = 0; i < n; i++)
-		nodes[i].self_ns = nodes[i].total_ns;
-	for (uint32_t i = n; i-- > 1;) {
-		nodes[nodes[i].parent].subtree += nodes[i].subtree;
-		if (nodes[i].total_ns > nodes[nodes[i].parent].self_ns)
-			return false;
-		nodes[nodes[i].parent].self_ns -= nodes[i].total_ns;
+	const uint8_t *p = r->at[c];
+	bool bad = r->bad;
+	uint64_t bytes = r->end[c] - p >= 8 ? tw_u64le(p) : UINT64_MAX;
+	uint64_t stops = ~bytes & 0x8080808080808080u;
+	uint64_t v;
+
+	if (stops) {
+		unsigned last = (unsigned)__builtin_ctzll(stops); /* top bit of the last byte */
+
+		v = join_groups(bytes & UINT64_MAX >> (63 - last));
+		p += (last + 1) / 8;
+	} else {
+		v = take_carefully(&p, r->end[c], &bad);
 	}
-	return true;
+	r->at[c] = p;
+	r->bad = bad | (v > max);
+	return v;
+}
+
+/* Where one byte nearly always is enough. */
+static inline uint64_t take_small(struct reader *r, enum column c, uint64_t max)
+{
+	const uint8_t *p = r->at[c];
+	bool bad = r->bad;
+	uint64_t v = p < r->end[c] && *p < 0x80 ? *p++ : take_carefully(&p, r->end[c], &bad);
+
+	r->at[c] = p;
+	r->bad = bad | (v > max);
+	return v;
+}
+
+/* What is at `depth` and below ends before node i. */
+static inline void close_nodes(struct reader *r, uint32_t depth, uint32_t i)
+{
+	for (uint32_t d = depth; d <= r->depth; d++)
+		r->nodes[r->path[d]].subtree = i - r->path[d];
+}
+
+static inline void read_node(struct reader *r, uint32_t i)
+{
+	uint64_t step = take_small(r, COL_STEP, r->depth);
+	uint32_t depth = r->depth + 1 - (uint32_t)step;
+	struct tw_tree_node *above;
+	uint64_t most;
+	uint64_t total;
+	uint64_t longest;
+	uint64_t count;
+	uint32_t method;
+
+	if (r->bad)
+		return;
+	above = &r->nodes[r->path[depth - 1]];
+	most = (uint64_t)(step ? r->nodes[r->path[depth]].total_ns : above->total_ns);
+	method = (uint32_t)take(r, COL_METHOD, UINT32_MAX - 1);
+	count = take_small(r, COL_COUNT, UINT64_MAX);
+	total = most - take(r, COL_TOTAL, most);
+	longest = total - (count > 1 ? take(r, COL_MAX, total) : 0);
+	r->bad |= (uint64_t)above->self_ns < total;
+	if (r->bad)
+		return;
+	close_nodes(r, depth, i);
+	r->depth = depth;
+	r->path[depth] = i;
+	above->self_ns -= (int64_t)total;
+	r->nodes[i] = (struct tw_tree_node){
+	        .parent = r->path[depth - 1],
+	        .method = method,
+	        .subtree = 1,
+	        .depth = depth,
+	        .count = count,
+	        .total_ns = (int64_t)total,
+	        .self_ns = (int64_t)total,
+	        .cpu_ns = r->cpu ? (int64_t)(take(r, COL_CPU, INT64_MAX) - 1) : -1,
+	        .max_ns = (int64_t)longest,
+	};
 }
 
 static enum tw_status read_header(
@@ -156,29 +211,38 @@ static enum tw_status read_header(
 	return TW_OK;
 }
 
+static enum tw_status read_nodes(struct reader *r, uint32_t n, int64_t total_ns, struct tw_err *err)
+{
+	r->path[0] = 0;
+	r->nodes[0] = (struct tw_tree_node){
+	        .method = TW_NO_METHOD, .total_ns = total_ns, .self_ns = total_ns, .cpu_ns = -1};
+	for (uint32_t i = 1; i < n && !r->bad; i++)
+		read_node(r, i);
+	for (int c = 0; c < COLUMNS; c++)
+		r->bad = r->bad || r->at[c] != r->end[c];
+	if (r->bad)
+		return tw_fail(err, TW_CORRUPT, 0, "a call tree is damaged");
+	close_nodes(r, 0, n);
+	return TW_OK;
+}
+
 enum tw_status tw_tree_decode(
         const uint8_t *p, size_t len, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
 	struct reader r = {0};
 	uint32_t n = 0;
 	enum tw_status st = read_header(&r, p, len, &n, err);
-	struct tw_tree_node *nodes;
 
 	if (st != TW_OK)
 		return st;
-	nodes = tw_arena_alloc(a, n, sizeof *nodes);
-	if (!nodes)
+	r.nodes = tw_arena_alloc(a, n, sizeof *r.nodes);
+	r.path =
+	        r.nodes ? tw_mem_alloc(n, sizeof *r.path) : NULL; /* touched as far as it is deep */
+	if (!r.path)
 		return tw_fail(err, TW_NOMEM, 0, "no memory for a call tree");
-	nodes[0] = (struct tw_tree_node){.method = TW_NO_METHOD,
-	        .subtree = 1,
-	        .total_ns = (int64_t)tw_u64le(p + 8),
-	        .cpu_ns = -1};
-	for (uint32_t i = 1; i < n && !r.bad; i++)
-		decode_node(&r, nodes, i);
-	for (int c = 0; c < COLUMNS; c++)
-		r.bad = r.bad || r.at[c] != r.end[c];
-	if (r.bad || !derive(nodes, n))
-		return tw_fail(err, TW_CORRUPT, 0, "a call tree is damaged");
-	*ret = (struct tw_tree){nodes, n};
-	return TW_OK;
+	st = read_nodes(&r, n, (int64_t)tw_u64le(p + 8), err);
+	tw_mem_free(r.path);
+	if (st == TW_OK)
+		*ret = (struct tw_tree){r.nodes, n};
+	return st;
 }
