@@ -201,7 +201,7 @@ static void put_node(struct query *q, const struct tw_flame_node *n)
 	}
 }
 
-static void put_totals(struct query *q, const struct tw_flame *f, bool partial)
+static void put_totals(struct query *q, const struct tw_flame *f)
 {
 	uint64_t shown = 0;
 
@@ -209,10 +209,10 @@ static void put_totals(struct query *q, const struct tw_flame *f, bool partial)
 		shown += f->nodes[i].others == 0;
 	tw_json_key_int(&q->j, "total_nodes", (int64_t)f->total_nodes);
 	tw_json_key_int(&q->j, "shown_nodes", (int64_t)shown);
-	tw_json_key_bool(&q->j, "partial", partial || f->partial);
+	tw_json_key_bool(&q->j, "partial", f->partial);
 }
 
-static void put_nested(struct query *q, const struct tw_flame *f, bool partial)
+static void put_nested(struct query *q, const struct tw_flame *f)
 {
 	uint32_t depth = 0;
 
@@ -226,7 +226,7 @@ static void put_nested(struct query *q, const struct tw_flame *f, bool partial)
 		}
 		put_node(q, n);
 		if (i == 0)
-			put_totals(q, f, partial);
+			put_totals(q, f);
 		tw_json_key(&q->j, "children");
 		tw_json_open(&q->j, '[');
 		if (parent) {
@@ -292,8 +292,7 @@ static bool put_name_columns(struct query *q, const struct tw_flame *f)
 	return true;
 }
 
-static enum tw_status put_columns(
-        struct query *q, const struct tw_flame *f, bool partial, struct tw_err *err)
+static enum tw_status put_columns(struct query *q, const struct tw_flame *f, struct tw_err *err)
 {
 	static const char *const keys[] = {"parent", "value", "self", "count", "method", "other"};
 
@@ -307,7 +306,7 @@ static enum tw_status put_columns(
 			tw_json_int(&q->j, field(&f->nodes[i], k));
 		tw_json_close(&q->j, ']');
 	}
-	put_totals(q, f, partial);
+	put_totals(q, f);
 	tw_json_close(&q->j, '}');
 	return TW_OK;
 }
@@ -316,23 +315,16 @@ static enum tw_status answer_flame(struct query *q, struct tw_err *err)
 {
 	struct tw_flame_query fq;
 	struct tw_flame f;
-	struct tw_forest forest;
 	bool columns;
-	bool partial = false;
 	enum tw_status st = read_flame_query(q, &fq, &columns, err);
 
 	if (st == TW_OK)
-		st = tw_query_forest(
-		        q->v.file, &q->sel, &q->deadline, q->arena, &forest, &partial, err);
-	if (st == TW_OK && fq.view == TW_BOTTOM_UP)
-		st = tw_query_bottom_up(&forest, &fq, &q->deadline, q->arena, &f, err);
-	else if (st == TW_OK)
-		st = tw_query_flame(&forest, &fq, &q->deadline, q->arena, &f, err);
+		st = tw_query_graph(q->v.file, &q->sel, &fq, &q->deadline, q->arena, &f, err);
 	if (st != TW_OK)
 		return st;
 	if (columns)
-		return put_columns(q, &f, partial, err);
-	put_nested(q, &f, partial);
+		return put_columns(q, &f, err);
+	put_nested(q, &f);
 	return TW_OK;
 }
 

@@ -70,6 +70,7 @@ struct tw_flame_node {
 	int64_t value, self; /* ns or calls; value = self + values of the children, always */
 	uint64_t count;
 	int64_t max_ns;
+	uint64_t tree_nodes; /* of the call trees, that it and all below it stand for */
 };
 
 struct tw_flame {
@@ -100,6 +101,31 @@ enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_q
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* The graph of a selection: out of the trace's crown where that is enough, else of call trees. */
+enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
+
+/* --- the crown (query_crown.c; schema/columns.md) --- */
+
+/* The heaviest nodes of all threads' merged call trees: what a graph of the whole trace shows, made
+ * once and stored, so that such a graph costs what it shows and not what the trace holds. */
+struct tw_crown {
+	struct tw_tree tree; /* cpu_ns: how many nodes of the threads' trees a node stands for */
+	uint32_t rest;       /* method of nodes that stand for what was left out beside them */
+};
+
+enum { TW_CROWN_NODES = 20000 };
+
+/* With at most max_nodes nodes that are no rest. */
+enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
+        struct tw_arena *a, struct tw_crown *ret, struct tw_err *err) TW_MUST_USE;
+/* Can it answer q just as the trees would that it was made of? */
+bool tw_crown_answers(const struct tw_crown *c, const struct tw_flame_query *q);
+enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw_flame_query *q,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
 

@@ -5,15 +5,36 @@
 
 #include "query_grow.h"
 
+/* What nodes are taken for. */
 struct weights {
 	int64_t **calls; /* per tree and node: its own and all below it; NULL: wall time counts */
+	const struct tw_crown *crown; /* whose tree it is; NULL: threads' trees */
+	uint64_t *stands;             /* of a crown's nodes, with all below them */
 };
+
+static struct tw_member crown_member(const struct weights *w, uint32_t at)
+{
+	const struct tw_tree_node *n = &w->crown->tree.nodes[at];
+
+	return (struct tw_member){
+	        .at = at,
+	        .method = n->method == w->crown->rest ? TW_NO_METHOD : n->method,
+	        .hidden = w->stands[at],
+	        .value = n->total_ns,
+	        .self = n->self_ns,
+	        .order = n->total_ns,
+	        .count = n->count,
+	        .max_ns = n->max_ns,
+	};
+}
 
 static struct tw_member member_of(
         const struct tw_forest *f, const struct weights *w, uint32_t tree, uint32_t at)
 {
 	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
 
+	if (w->crown)
+		return crown_member(w, at);
 	return (struct tw_member){
 	        .tree = tree,
 	        .at = at,
@@ -73,22 +94,47 @@ static bool weigh(const struct tw_forest *f, struct tw_arena *a, struct weights 
 	return w->calls != NULL;
 }
 
-enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_query *q,
-        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
-        struct tw_err *err)
+static enum tw_status grow_down(const struct tw_forest *f, struct weights *w,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err)
 {
-	struct weights w = {NULL};
 	struct tw_grower g = {.forest = f,
 	        .arena = a,
 	        .deadline = deadline,
 	        .expand = callees,
-	        .arg = &w,
+	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
 
-	if (!roots || (q->metric == TW_METRIC_COUNT && !weigh(f, a, &w)))
+	if (!roots || (q->metric == TW_METRIC_COUNT && !weigh(f, a, w)))
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
 	for (uint32_t i = 0; i < f->n; i++)
-		roots[i] = member_of(f, &w, i, 0);
+		roots[i] = member_of(f, w, i, 0);
 	return tw_grow(&g, q, roots, f->n, ret, err);
+}
+
+enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err)
+{
+	struct weights w = {.crown = NULL};
+
+	return grow_down(f, &w, q, deadline, a, ret, err);
+}
+
+enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw_flame_query *q,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
+        struct tw_err *err)
+{
+	const struct tw_tree *t = &c->tree;
+	struct weights w = {.crown = c, .stands = tw_arena_alloc(a, t->n, sizeof *w.stands)};
+	struct tw_forest one = {t, 1};
+
+	if (!w.stands)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+	for (uint32_t i = 0; i < t->n; i++)
+		w.stands[i] = t->nodes[i].cpu_ns > 0 ? (uint64_t)t->nodes[i].cpu_ns : 0;
+	for (uint32_t i = t->n; i-- > 1;)
+		w.stands[t->nodes[i].parent] += w.stands[i];
+	return grow_down(&one, &w, q, deadline, a, ret, err);
 }

@@ -8,7 +8,6 @@ enum { SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000 };
 struct tw_grown {
 	struct tw_flame_node node;
 	int64_t order;
-	uint64_t hidden; /* nodes that are unseen while it is not opened */
 	struct tw_member *members;
 	uint32_t n_members;
 	uint32_t first_child, n_children; /* once opened: heaviest first */
@@ -136,6 +135,8 @@ static int by_value(const void *pa, const void *pb)
 	const struct tw_group *a = pa;
 	const struct tw_group *b = pb;
 
+	if ((a->method == TW_NO_METHOD) != (b->method == TW_NO_METHOD))
+		return a->method == TW_NO_METHOD ? 1 : -1;
 	if (a->value != b->value)
 		return a->value < b->value ? 1 : -1;
 	return a->method < b->method ? -1 : a->method > b->method;
@@ -184,7 +185,7 @@ static uint32_t heap_pop(struct tw_grower *g)
 
 static bool reserve(struct tw_grower *g, uint32_t more)
 {
-	uint32_t cap = g->cap ? g->cap : 1024;
+	uint32_t cap = g->cap ? g->cap : more;
 	struct tw_grown *nodes;
 	struct tw_heap_entry *heap;
 
@@ -215,7 +216,7 @@ static void add_member(struct tw_grown *to, const struct tw_member *m)
 	to->node.self += m->self;
 	to->node.count += m->count;
 	to->order += m->order;
-	to->hidden += m->hidden;
+	to->node.tree_nodes += m->hidden;
 	if (m->max_ns > to->node.max_ns)
 		to->node.max_ns = m->max_ns;
 }
@@ -270,7 +271,8 @@ static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member 
 	g->nodes[parent].n_children = distinct;
 	g->nodes[parent].opened = true;
 	for (uint32_t i = first; i < g->n; i++)
-		heap_push(g, i);
+		if (g->nodes[i].node.method != TW_NO_METHOD)
+			heap_push(g, i);
 	return true;
 }
 
@@ -286,9 +288,22 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 	return add_children(g, node, next, n);
 }
 
-static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n)
+/* Room for about what will be needed at once: memory that is not touched costs nothing, copies do.
+ */
+static uint32_t first_room(const struct tw_grower *g, uint32_t max_nodes)
 {
-	if (!reserve(g, 1))
+	uint64_t most = 1;
+
+	for (uint32_t i = 0; i < g->forest->n; i++)
+		most += g->forest->trees[i].n;
+	if (most > 2 * (uint64_t)max_nodes)
+		most = 2 * (uint64_t)max_nodes;
+	return most < UINT32_MAX / 8 ? (uint32_t)most + 1 : 1;
+}
+
+static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, uint32_t max_nodes)
+{
+	if (!reserve(g, first_room(g, max_nodes)))
 		return false;
 	g->nodes[0] = (struct tw_grown){.members = members, .node = {.method = TW_NO_METHOD}};
 	g->n = 1;
@@ -331,13 +346,14 @@ static struct tw_flame_node rest_of(const struct tw_grower *g, uint32_t from, ui
 	for (uint32_t i = from; i < end; i++) {
 		const struct tw_grown *k = &g->nodes[i];
 
-		hidden += k->hidden ? k->hidden : 1;
+		hidden += k->node.tree_nodes ? k->node.tree_nodes : 1;
 		rest.value += k->node.value;
 		rest.count += k->node.count;
 		if (k->node.max_ns > rest.max_ns)
 			rest.max_ns = k->node.max_ns;
 	}
 	rest.others = hidden < UINT32_MAX ? (uint32_t)hidden : UINT32_MAX;
+	rest.tree_nodes = hidden;
 	return rest;
 }
 
@@ -359,7 +375,8 @@ static enum tw_status skip_children(
 	r->node.depth = depth;
 	g->n_heap = 0;
 	for (uint32_t i = r->first_child; i < r->first_child + r->n_children; i++)
-		heap_push(g, i);
+		if (g->nodes[i].node.method != TW_NO_METHOD)
+			heap_push(g, i);
 	return TW_OK;
 }
 
@@ -478,7 +495,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	uint32_t root = 0;
 	enum tw_status st;
 
-	if (!start(g, members, n))
+	if (!start(g, members, n, q->max_nodes))
 		return no_memory(err);
 	st = go_to_root(g, q, &root, err);
 	if (st == TW_OK)
@@ -487,7 +504,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 		return st;
 	total = rest_of(g, g->nodes[root].first_child,
 	        g->nodes[root].first_child + g->nodes[root].n_children)
-	                .others;
+	                .tree_nodes;
 	st = grow(g, q->max_nodes, &partial, err);
 	if (st != TW_OK)
 		return st;

@@ -15,8 +15,8 @@
 
 struct tw_member { /* a call-tree node that a node of the graph stands for */
 	uint32_t tree, at;
-	uint32_t method;
-	uint32_t hidden; /* nodes that stay unseen while it is not opened; 0: not known, counts once
+	uint32_t method; /* TW_NO_METHOD: a rest, which is never opened and stands last */
+	uint64_t hidden; /* nodes that stay unseen while it is not opened; 0: not known, counts once
 	                  */
 	int64_t value, self;
 	int64_t order; /* siblings fall by it */

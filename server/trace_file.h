@@ -65,6 +65,8 @@ enum tw_status tw_trace_file_chunk_raw(struct tw_trace_file *f, uint32_t chunk_i
 /* Decodes one chunk into *c. */
 enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
+/* TW_CROWN_THREAD_ID: the crown of the trace (query.h).  TW_NOT_FOUND: there is none of that id. */
+enum { TW_CROWN_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -54,7 +54,7 @@ static enum tw_status store(struct tw_frames *f, const struct slot *s, struct tw
 {
 	enum tw_status st = compress(f, &s->payload, err);
 
-	return st == TW_OK ? f->store(f->arg, &s->info, f->frame.data, f->frame.len, err) : st;
+	return st == TW_OK ? f->store(f->arg, &s->info, &s->payload, &f->frame, err) : st;
 }
 
 static void *work(void *arg)

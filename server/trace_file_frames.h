@@ -17,8 +17,9 @@ struct tw_frame_info {
 	uint32_t nodes;             /* is_tree */
 };
 
+/* The payload as it was added, and compressed. */
 typedef enum tw_status (*tw_frame_fn)(void *arg, const struct tw_frame_info *info,
-        const uint8_t *frame, size_t len, struct tw_err *err);
+        const struct tw_buf *payload, const struct tw_buf *frame, struct tw_err *err);
 
 struct tw_frames;
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "embedded.h"
+#include "trace_file_crown.h"
 #include "trace_file_frames.h"
 #include "trace_file_vfs.h"
 
@@ -48,6 +49,7 @@ struct tw_trace_writer {
 	sqlite3 *db;
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
+	struct tw_crown_maker *crown;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
 	struct tw_buf clean; /* text made valid */
@@ -132,16 +134,17 @@ static enum tw_status insert_chunk(struct tw_trace_writer *w, const struct tw_ch
 }
 
 static enum tw_status insert_frame(void *arg, const struct tw_frame_info *info,
-        const uint8_t *frame, size_t len, struct tw_err *err)
+        const struct tw_buf *payload, const struct tw_buf *frame, struct tw_err *err)
 {
 	struct tw_trace_writer *w = arg;
 	sqlite3_stmt *s = w->stmts[INSERT_TREE];
 	const int64_t v[] = {info->chunk.thread_id, info->nodes};
 
 	if (!info->is_tree)
-		return insert_chunk(w, &info->chunk, frame, len, err);
+		return insert_chunk(w, &info->chunk, frame->data, frame->len, err);
+	tw_crown_maker_add(w->crown, payload->data, payload->len);
 	bind_ints(s, 1, v, 2);
-	(void)sqlite3_bind_blob64(s, 3, frame, len, SQLITE_STATIC);
+	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
 	return run(w, INSERT_TREE, err);
 }
 
@@ -364,7 +367,8 @@ enum tw_status tw_trace_writer_on(int fd, struct tw_trace_writer **ret, struct t
 	w->fd = fd;
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	if (w->frames)
+	w->crown = tw_crown_maker_new();
+	if (w->frames && w->crown)
 		st = create(w, err);
 	else
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
@@ -448,6 +452,8 @@ enum tw_status tw_trace_writer_commit(
 	enum tw_status st = settle_threads(w, err);
 
 	if (st == TW_OK)
+		st = tw_crown_maker_store(w->crown, w->db, w->methods, err);
+	if (st == TW_OK)
 		st = write_facts(w, facts, err);
 	if (st != TW_OK)
 		return st;
@@ -464,6 +470,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 	if (!w)
 		return NULL;
 	tw_frames_free(w->frames);
+	tw_crown_maker_free(w->crown);
 	close_db(w);
 	if (w->path) {
 		(void)close(w->fd);

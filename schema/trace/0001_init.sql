@@ -49,7 +49,7 @@ CREATE TABLE trace_chunk ( -- slices as columns, zstd; layout in schema/columns.
 ) STRICT;
 
 CREATE TABLE trace_tree ( -- merged call tree of a thread, zstd; layout in schema/columns.md
-	thread_id INTEGER PRIMARY KEY,
+	thread_id INTEGER PRIMARY KEY, -- 0: the crown, the heaviest nodes of all threads' trees
 	nodes INTEGER NOT NULL,
 	data BLOB NOT NULL
 ) STRICT;

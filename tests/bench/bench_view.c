@@ -59,16 +59,10 @@ static double flame(
 	const struct tw_flame_query q = {.view = view, .max_nodes = 20000};
 	struct tw_arena *a = tw_arena_new((size_t)2 << 30);
 	struct tw_flame out;
-	struct tw_forest forest;
 	struct tw_err err;
-	bool partial;
 	double start = seconds();
 
-	check(tw_query_forest(f, sel, NULL, a, &forest, &partial, &err), &err);
-	if (view == TW_BOTTOM_UP)
-		check(tw_query_bottom_up(&forest, &q, NULL, a, &out, &err), &err);
-	else
-		check(tw_query_flame(&forest, &q, NULL, a, &out, &err), &err);
+	check(tw_query_graph(f, sel, &q, NULL, a, &out, &err), &err);
 	start = seconds() - start;
 	tw_arena_free(a);
 	return start;

@@ -364,6 +364,7 @@ static void check_forest(struct world *w, const struct tw_tree *merged, enum tw_
 
 				assert_int_equal(a.others != 0, b.others != 0);
 				a.others = b.others = 0; /* counted in all trees */
+				a.tree_nodes = b.tree_nodes = 0;
 				assert_memory_equal(&a, &b, sizeof a);
 			}
 		}

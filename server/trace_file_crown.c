@@ -1,0 +1,138 @@
+/*
+ * trace_file_crown.c - the crown of a trace (query.h), made out of its call trees as they are
+ * stored.
+ *
+ * A trace does without one as well, only slower: when it would be about as large
+ * as the trees, or when there is not enough memory to make it, none is stored.
+ */
+#include "trace_file_crown.h"
+
+#include <zstd.h>
+
+#include "query.h"
+#include "trace_file_internal.h"
+
+enum { ZSTD_LEVEL = 3 };
+/* 4.7 M nodes.  A thread's tree takes it when the thread's calls, which are larger, are gone. */
+#define ARENA_MAX_BYTES ((size_t)256 << 20)
+
+struct tw_crown_maker {
+	struct tw_arena *arena; /* NULL: given up */
+	struct tw_tree *trees;
+	uint32_t n, cap;
+	uint64_t nodes;
+};
+
+struct tw_crown_maker *tw_crown_maker_new(void)
+{
+	struct tw_crown_maker *m = tw_mem_zalloc(1, sizeof *m);
+
+	if (m)
+		m->arena = tw_arena_new(ARENA_MAX_BYTES);
+	return m;
+}
+
+static void give_up(struct tw_crown_maker *m)
+{
+	m->arena = tw_arena_free(m->arena);
+	tw_mem_free(m->trees);
+	m->trees = NULL;
+	m->n = m->cap = 0;
+}
+
+struct tw_crown_maker *tw_crown_maker_free(struct tw_crown_maker *m)
+{
+	if (!m)
+		return NULL;
+	give_up(m);
+	tw_mem_free(m);
+	return NULL;
+}
+
+static bool make_room(struct tw_crown_maker *m)
+{
+	uint32_t cap = m->cap ? 2 * m->cap : 16;
+	struct tw_tree *p;
+
+	if (m->n < m->cap)
+		return true;
+	p = tw_mem_resize(m->trees, cap, sizeof *p);
+	if (!p)
+		return false;
+	m->trees = p;
+	m->cap = cap;
+	return true;
+}
+
+void tw_crown_maker_add(struct tw_crown_maker *m, const uint8_t *payload, size_t len)
+{
+	if (!m->arena)
+		return;
+	if (!make_room(m) ||
+	        tw_tree_decode(payload, len, m->arena, &m->trees[m->n], NULL) != TW_OK) {
+		give_up(m);
+		return;
+	}
+	m->nodes += m->trees[m->n++].n;
+}
+
+static enum tw_status insert(
+        sqlite3 *db, const struct tw_tree *t, const struct tw_buf *frame, struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	int rc;
+
+	if (sqlite3_prepare_v2(db, "INSERT INTO trace_tree VALUES(?,?,?)", -1, &s, NULL) !=
+	        SQLITE_OK)
+		return tw_trace_sql_fail(db, "writing a crown", err);
+	(void)sqlite3_bind_int64(s, 1, TW_CROWN_THREAD_ID);
+	(void)sqlite3_bind_int64(s, 2, t->n);
+	(void)sqlite3_bind_blob64(s, 3, frame->data, frame->len, SQLITE_STATIC);
+	rc = sqlite3_step(s);
+	(void)sqlite3_finalize(s);
+	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "writing a crown", err);
+}
+
+static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct tw_err *err)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	struct tw_buf payload;
+	enum tw_status st = z ? TW_OK : TW_NOMEM;
+
+	tw_buf_init(&payload, SIZE_MAX / 2);
+	if (st == TW_OK)
+		st = tw_tree_encode(t, &payload);
+	if (st == TW_OK)
+		st = tw_buf_reserve(frame, ZSTD_compressBound(payload.len));
+	if (st == TW_OK) {
+		(void)ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+		(void)ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
+		frame->len = ZSTD_compress2(z, frame->data, frame->cap, payload.data, payload.len);
+	}
+	if (st == TW_OK && ZSTD_isError(frame->len))
+		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(frame->len));
+	tw_buf_done(&payload);
+	(void)ZSTD_freeCCtx(z);
+	return st;
+}
+
+enum tw_status tw_crown_maker_store(
+        struct tw_crown_maker *m, sqlite3 *db, uint32_t methods, struct tw_err *err)
+{
+	const struct tw_forest forest = {m->trees, m->n};
+	struct tw_crown crown;
+	struct tw_buf frame;
+	enum tw_status st;
+
+	if (!m->arena || m->nodes < UINT64_C(2) * TW_CROWN_NODES)
+		return TW_OK;
+	tw_buf_init(&frame, SIZE_MAX / 2);
+	st = tw_query_crown(&forest, TW_CROWN_NODES, methods, m->arena, &crown, err);
+	if (st == TW_OK)
+		st = pack(&crown.tree, &frame, err);
+	if (st == TW_OK)
+		st = insert(db, &crown.tree, &frame, err);
+	tw_buf_done(&frame);
+	give_up(m);
+	return st == TW_NOMEM ? TW_OK : st;
+}

@@ -1,0 +1,253 @@
+/* Unit tests of the crown: what is grown out of it is what the call trees give, node for node. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../event_log.h"
+#include "../trace_fixture.h"
+#include "query.h"
+
+struct world {
+	struct model model;
+	struct trace_fixture f;
+	struct tw_arena *arena;
+	struct tw_forest forest; /* of all threads */
+};
+
+static const struct tw_selection all = {.all_threads = true};
+
+static void open_world(struct world *w, const struct model_shape *shape)
+{
+	bool partial;
+
+	model_make(&w->model, shape);
+	assert_int_equal(trace_fixture_make(&w->f, &w->model), TW_OK);
+	w->arena = tw_arena_new((size_t)1 << 30);
+	assert_int_equal(
+	        tw_query_forest(w->f.file, &all, NULL, w->arena, &w->forest, &partial, NULL),
+	        TW_OK);
+}
+
+static void close_world(struct world *w)
+{
+	tw_arena_free(w->arena);
+	trace_fixture_done(&w->f);
+	model_done(&w->model);
+}
+
+static void assert_same(const struct tw_flame *got, const struct tw_flame *want)
+{
+	assert_int_equal(got->n, want->n);
+	assert_int_equal(got->total_nodes, want->total_nodes);
+	assert_false(got->partial);
+	for (uint32_t i = 0; i < got->n; i++) {
+		struct tw_flame_node a = got->nodes[i];
+		struct tw_flame_node b = want->nodes[i];
+
+		if (i == 0) /* a crown does not keep how many threads there are */
+			a.tree_nodes = b.tree_nodes;
+		assert_memory_equal(&a, &b, sizeof a);
+	}
+}
+
+static uint32_t nodes_of(const struct tw_forest *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->n; i++)
+		n += f->trees[i].n - 1;
+	return n;
+}
+
+/* Every size of graph up to the crown's own. */
+static void check_sizes(struct world *w, uint32_t crown_nodes)
+{
+	struct tw_flame_query q = {.max_nodes = 1};
+	struct tw_crown crown;
+
+	assert_int_equal(
+	        tw_query_crown(&w->forest, crown_nodes, w->f.n_methods, w->arena, &crown, NULL),
+	        TW_OK);
+	for (; q.max_nodes <= crown_nodes; q.max_nodes++) {
+		struct tw_flame got, want;
+
+		if (!tw_crown_answers(&crown, &q)) {
+			assert_true(nodes_of(&w->forest) > 0 && q.max_nodes > 1);
+			break;
+		}
+		assert_int_equal(
+		        tw_query_flame(&w->forest, &q, NULL, w->arena, &want, NULL), TW_OK);
+		assert_int_equal(
+		        tw_query_flame_of_crown(&crown, &q, NULL, w->arena, &got, NULL), TW_OK);
+		assert_same(&got, &want);
+	}
+	q.max_nodes = crown_nodes + 1;
+	assert_false(tw_crown_answers(&crown, &q));
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		const struct model_shape shape = {seed * 17, 3, (uint32_t)seed * 40, 10, false};
+		struct world w;
+
+		open_world(&w, &shape);
+		check_sizes(&w, 1);
+		check_sizes(&w, 7);
+		check_sizes(&w, 60);
+		check_sizes(&w, 1000); /* more than there are: without a rest */
+		close_world(&w);
+	}
+}
+
+/* Its own form of storing loses nothing of it. */
+static void test_stored_form(void **state)
+{
+	const struct model_shape shape = {5, 3, 400, 10, false};
+	struct tw_crown crown;
+	struct tw_tree again;
+	struct tw_buf bytes;
+	struct world w;
+
+	(void)state;
+	open_world(&w, &shape);
+	assert_int_equal(
+	        tw_query_crown(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	tw_buf_init(&bytes, SIZE_MAX / 2);
+	assert_int_equal(tw_tree_encode(&crown.tree, &bytes), TW_OK);
+	assert_int_equal(tw_tree_decode(bytes.data, bytes.len, w.arena, &again, NULL), TW_OK);
+	assert_int_equal(again.n, crown.tree.n);
+	assert_memory_equal(
+	        again.nodes + 1, crown.tree.nodes + 1, (again.n - 1) * sizeof *again.nodes);
+	tw_buf_done(&bytes);
+	close_world(&w);
+}
+
+static void test_other_questions(void **state)
+{
+	const struct model_shape shape = {3, 2, 200, 10, false};
+	const uint32_t root = 0;
+	const struct tw_flame_query asks[] = {
+	        {.max_nodes = 5, .view = TW_BOTTOM_UP},
+	        {.max_nodes = 5, .metric = TW_METRIC_COUNT},
+	        {.max_nodes = 5, .root = &root, .n_root = 1},
+	        {.max_nodes = 5, .skip = 1},
+	};
+	struct tw_crown crown;
+	struct world w;
+
+	(void)state;
+	open_world(&w, &shape);
+	assert_int_equal(
+	        tw_query_crown(&w.forest, 50, w.f.n_methods, w.arena, &crown, NULL), TW_OK);
+	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+		assert_false(tw_crown_answers(&crown, &asks[i]));
+	close_world(&w);
+}
+
+static void test_memory(void **state)
+{
+	const struct model_shape shape = {9, 3, 300, 10, false};
+	enum tw_status st = TW_NOMEM;
+	struct world w;
+
+	(void)state;
+	open_world(&w, &shape);
+	for (uint64_t n = 1; st != TW_OK; n++) {
+		struct tw_arena *a = tw_arena_new((size_t)1 << 28);
+		struct tw_crown crown;
+
+		tw_mem_fail_at(n);
+		st = tw_query_crown(&w.forest, 50, w.f.n_methods, a, &crown, NULL);
+		tw_mem_fail_at(0);
+		assert_true(st == TW_OK || st == TW_NOMEM);
+		tw_arena_free(a);
+	}
+	close_world(&w);
+}
+
+static bool has_crown(struct world *w, struct tw_tree *ret)
+{
+	return tw_trace_file_tree(w->f.file, TW_CROWN_THREAD_ID, w->arena, ret, NULL) == TW_OK;
+}
+
+/* A large trace's file has one, and graphs of the whole come out of it. */
+static void test_in_a_file(void **state)
+{
+	const struct model_shape large = {1, 3, 60000, 30, false};
+	const struct model_shape small = {1, 3, 4000, 30, false};
+	const uint32_t sizes[] = {1, 100, TW_CROWN_NODES, TW_CROWN_NODES + 1};
+	struct tw_tree crown;
+	struct world w;
+
+	(void)state;
+	open_world(&w, &small);
+	assert_false(has_crown(&w, &crown));
+	close_world(&w);
+	open_world(&w, &large);
+	assert_true(nodes_of(&w.forest) > 2 * TW_CROWN_NODES);
+	assert_true(has_crown(&w, &crown));
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		const struct tw_flame_query q = {.max_nodes = sizes[i]};
+		struct tw_flame got, want;
+
+		assert_int_equal(
+		        tw_query_graph(w.f.file, &all, &q, NULL, w.arena, &got, NULL), TW_OK);
+		assert_int_equal(tw_query_flame(&w.forest, &q, NULL, w.arena, &want, NULL), TW_OK);
+		assert_same(&got, &want);
+	}
+	close_world(&w);
+}
+
+/* What a damaged file may hold in a crown's place is safe to grow from, and ends. */
+static void test_odd_crowns(void **state)
+{
+	struct tw_tree_node nodes[4] = {
+	        {.method = TW_NO_METHOD, .subtree = 4, .total_ns = 10, .self_ns = 10, .cpu_ns = -1},
+	        {.method = 9, .subtree = 2, .depth = 1, .total_ns = 7, .self_ns = 4, .cpu_ns = -1},
+	        {.parent = 1,
+	                .method = 9,
+	                .subtree = 1,
+	                .depth = 2,
+	                .total_ns = 3,
+	                .self_ns = 3,
+	                .cpu_ns = INT64_MAX},
+	        {.method = 9,
+	                .subtree = 1,
+	                .depth = 1,
+	                .total_ns = 3,
+	                .self_ns = 3,
+	                .cpu_ns = INT64_MAX},
+	};
+	const struct tw_crown c = {{nodes, 4}, 9};
+	const struct tw_flame_query q = {.max_nodes = 3};
+	struct tw_arena *a = tw_arena_new(1 << 24);
+	struct tw_flame f;
+
+	(void)state;
+	assert_false(tw_crown_answers(&c, &q)); /* rests alone */
+	assert_int_equal(tw_query_flame_of_crown(&c, &q, NULL, a, &f, NULL), TW_OK);
+	assert_int_equal(f.n, 2);
+	assert_int_equal(f.nodes[1].others, UINT32_MAX);
+	assert_int_equal(f.nodes[1].value, 10);
+	tw_arena_free(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_sizes),
+	        cmocka_unit_test(test_stored_form),
+	        cmocka_unit_test(test_other_questions),
+	        cmocka_unit_test(test_memory),
+	        cmocka_unit_test(test_in_a_file),
+	        cmocka_unit_test(test_odd_crowns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
