@@ -12,6 +12,7 @@
 #include "app.h"
 #include "blob.h"
 #include "jobs.h"
+#include "jobs_names.h"
 #include "view.h"
 
 struct mapping {
@@ -195,6 +196,7 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 	st = compile_and_record(r, &unused, err);
 	(void)pthread_rwlock_unlock(&app->blob_use);
 	if (st == TW_OK) {
+		tw_names_job_wake(app->names);
 		drop_unused(app, &unused);
 		st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id,
 		        m->build_id, tw_req_arena(r), &row, err);
@@ -209,15 +211,20 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 static json_t *build_json(const struct tw_build_row *b)
 {
 	const struct tw_build_retrace *t = &b->retrace;
+	const struct tw_build_names *n = &b->names;
 
-	return json_pack("{ss sb sI sI sI ss sI sI ss ss s{sb ss sI sI sI sI}}", "build_id",
-	        b->build_id, "mapping", *b->map_sha256 != '\0', "entries", (json_int_t)b->entries,
-	        "malformed", (json_int_t)b->malformed, "duplicates", (json_int_t)b->duplicates,
-	        "map_version", b->map_version, "updated_ms", (json_int_t)b->updated_ms, "traces",
-	        (json_int_t)b->traces, "app", b->app, "version_name", b->version_name, "retrace",
-	        "mapping", *t->sha256 != '\0', "id", t->id, "classes", (json_int_t)t->classes,
-	        "methods", (json_int_t)t->methods, "malformed", (json_int_t)t->malformed,
-	        "updated_ms", (json_int_t)t->updated_ms);
+	return json_pack(
+	        "{ss sb sI sI sI ss sI sI ss ss s{sb ss sI sI sI sI} s{sI sI sI sI sI sI}}",
+	        "build_id", b->build_id, "mapping", *b->map_sha256 != '\0', "entries",
+	        (json_int_t)b->entries, "malformed", (json_int_t)b->malformed, "duplicates",
+	        (json_int_t)b->duplicates, "map_version", b->map_version, "updated_ms",
+	        (json_int_t)b->updated_ms, "traces", (json_int_t)b->traces, "app", b->app,
+	        "version_name", b->version_name, "retrace", "mapping", *t->sha256 != '\0', "id",
+	        t->id, "classes", (json_int_t)t->classes, "methods", (json_int_t)t->methods,
+	        "malformed", (json_int_t)t->malformed, "updated_ms", (json_int_t)t->updated_ms,
+	        "names", "traces", (json_int_t)n->traces, "lacking", (json_int_t)n->lacking, "ids",
+	        (json_int_t)n->sum.ids, "resolved", (json_int_t)n->sum.resolved, "slices",
+	        (json_int_t)n->sum.slices, "resolved_slices", (json_int_t)n->sum.resolved_slices);
 }
 
 static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)

@@ -15,6 +15,7 @@ struct tw_app {
 	struct tw_catalogue *catalogue; /* catalogue.h */
 	struct tw_blobs *blobs;         /* blob.h */
 	struct tw_jobs *jobs;           /* jobs.h */
+	struct tw_names_job *names;     /* jobs_names.h */
 	struct tw_symbols *symbols;     /* symbols.h: open mappings by build */
 	struct tw_metrics *metrics;     /* metrics.h */
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs

@@ -168,6 +168,17 @@ struct tw_build_retrace {
 	int64_t updated_ms; /* 0 none yet */
 };
 
+struct tw_name_counts { /* of method ids; what a trace itself names is not counted */
+	uint64_t ids, resolved;
+	uint64_t slices, resolved_slices; /* of methods with ids */
+};
+
+struct tw_build_names { /* of its ready traces, as far as they are counted */
+	uint64_t traces;
+	uint64_t lacking; /* with an id that no mapping names */
+	struct tw_name_counts sum;
+};
+
 struct tw_build_row {
 	const char *build_id;
 	const char *map_sha256;    /* compiled image, "" none yet */
@@ -178,6 +189,7 @@ struct tw_build_row {
 	uint64_t traces;                /* that name this build */
 	const char *app, *version_name; /* of its latest trace */
 	struct tw_build_retrace retrace;
+	struct tw_build_names names;
 };
 /* Set or replace the one mapping or the other (the row's other fields are not looked at); the blobs
  * that fell out of use come back as in trace_delete. */
@@ -195,6 +207,29 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_id, uint32_t limit,
         const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
+
+/* --- how much of its traces the mappings name (catalogue_names.c) --- */
+
+struct tw_named_trace {
+	const char *project_id, *trace_id, *build_id, *mapping_id;
+};
+/* Ready traces whose names are to be counted, at most `limit`. */
+enum tw_status tw_catalogue_names_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
+        struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Nothing when the trace was deleted meanwhile. */
+enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err) TW_MUST_USE;
+/* Marks some traces of a build whose mapping came as uncounted; *ret_more: there may be others. */
+enum tw_status tw_catalogue_names_mark(
+        struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+
+struct tw_mapping_ids { /* compiled images, "" none */
+	char map[65], retrace[65];
+};
+/* What names a trace (`trace_id` is not looked at): of mapping_id when it is a build's with a
+ * mapping, else of build_id. */
+enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_mapping_ids *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- jobs (catalogue_job.c) --- */
 

@@ -9,7 +9,8 @@
 #define BUILD_COLUMNS                                                                              \
 	"build_id,map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"   \
 	"traces,app,version_name,created_ms,retrace_sha256,retrace_source_sha256,retrace_id,"      \
-	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms"
+	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms,names_traces,names_lacking," \
+	"names_ids,names_resolved,names_slices,names_resolved_slices"
 
 enum { LIMIT_MAX = 500 };
 
@@ -39,6 +40,10 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	                .methods = (uint64_t)tw_cat_int(q, 16),
 	                .malformed = (uint64_t)tw_cat_int(q, 17),
 	                .updated_ms = tw_cat_int(q, 18)},
+	        .names = {.traces = (uint64_t)tw_cat_int(q, 19),
+	                .lacking = (uint64_t)tw_cat_int(q, 20),
+	                .sum = {(uint64_t)tw_cat_int(q, 21), (uint64_t)tw_cat_int(q, 22),
+	                        (uint64_t)tw_cat_int(q, 23), (uint64_t)tw_cat_int(q, 24)}},
 	};
 	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
 	       r->version_name && r->retrace.sha256 && r->retrace.source_sha256 && r->retrace.id;
@@ -123,6 +128,8 @@ static enum tw_status replace(struct tw_catalogue *c, struct change *ch, struct 
 	st = get(c->writer, ch->project_id, ch->row->build_id, ch->arena, &before, &found, err);
 	if (st == TW_OK)
 		st = ch->put(c->writer, ch->project_id, ch->row, err);
+	if (st == TW_OK)
+		st = tw_cat_recount(c->writer, ch->project_id, ch->row->build_id, err);
 	old[0] = before.map_sha256;
 	old[1] = before.source_sha256;
 	old[2] = before.retrace.sha256;

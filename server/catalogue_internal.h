@@ -62,6 +62,13 @@ int64_t tw_cat_int(const struct tw_cat_query *q, int col);
 /* A copy in the arena, "" for NULL; NULL when memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
 
+/* Puts the counts of a trace's names into its row and its build's sums; NULL takes them out. */
+enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char *trace_id,
+        const struct tw_name_counts *counts, struct tw_err *err);
+/* The traces of a build are to be counted again: a mapping came. */
+enum tw_status tw_cat_recount(
+        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err);
+
 /* Those of the n contents that nothing refers to any more, copied into the arena. */
 enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err);

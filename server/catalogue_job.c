@@ -228,6 +228,8 @@ enum tw_status tw_catalogue_trace_requeue(
 	        " ?3, ?3 FROM trace WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
 	        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
+		st = tw_cat_set_names(c->writer, project_id, trace_id, NULL, err);
+	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
 		        " error_offset=-1 WHERE project_id=? AND trace_id=?",

@@ -339,10 +339,14 @@ static enum tw_status delete_rows(
         sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, NULL, err,
-	        "UPDATE build SET traces=traces-1 WHERE project_id=?1 AND traces>0 AND build_id="
-	        "(SELECT build_id FROM trace WHERE project_id=?1 AND trace_id=?2)",
-	        "tt", project_id, trace_id);
+	enum tw_status st = tw_cat_set_names(db, project_id, trace_id, NULL, err);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE build SET traces=traces-1 WHERE project_id=?1 AND traces>0 AND "
+		        "build_id="
+		        "(SELECT build_id FROM trace WHERE project_id=?1 AND trace_id=?2)",
+		        "tt", project_id, trace_id);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, &changed, err,

@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "http.h"
 #include "jobs.h"
+#include "jobs_names.h"
 #include "log.h"
 #include "metrics.h"
 #include "symbols.h"
@@ -57,12 +58,14 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
 	if (!app->metrics || !app->symbols)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	return tw_jobs_start(app, &app->jobs, err);
+	st = tw_names_job_start(app, &app->names, err);
+	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
 }
 
 static void close_data(struct tw_app *app)
 {
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
+	app->names = tw_names_job_stop(app->names);
 	app->symbols = tw_symbols_free(app->symbols);
 	app->metrics = tw_metrics_free(app->metrics);
 	app->catalogue = tw_catalogue_close(app->catalogue);

@@ -26,6 +26,7 @@
 #include "child.h"
 #include "crash_point.h"
 #include "jobs_internal.h"
+#include "jobs_names.h"
 #include "log.h"
 #include "metrics.h"
 
@@ -188,6 +189,7 @@ static enum tw_status publish(
 	if (st == TW_OK)
 		st = tw_catalogue_job_done(j->app->catalogue, &r->job, &s, err);
 	tw_crash_point("row_ready");
+	tw_names_job_wake(j->app->names);
 	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
 		drop_files(j, r);
 		return TW_OK;

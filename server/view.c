@@ -19,26 +19,6 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
-/* The mappings of the trace's build; mapping_id wins when it names a build of its own. */
-static enum tw_status find_mappings(struct tw_view *v, const char *build_id, struct tw_err *err)
-{
-	struct tw_build_row build;
-	enum tw_status st;
-
-	if ((v->map_sha256[0] && v->retrace_sha256[0]) || !build_id[0])
-		return TW_OK;
-	st = tw_catalogue_build_get(tw_req_app(v->req)->catalogue, v->row.project_id, build_id,
-	        tw_req_arena(v->req), &build, err);
-	if (st == TW_NOT_FOUND)
-		return TW_OK;
-	if (st == TW_OK && !v->map_sha256[0])
-		(void)snprintf(v->map_sha256, sizeof v->map_sha256, "%s", build.map_sha256);
-	if (st == TW_OK && !v->retrace_sha256[0])
-		(void)snprintf(
-		        v->retrace_sha256, sizeof v->retrace_sha256, "%s", build.retrace.sha256);
-	return st;
-}
-
 /* A damaged mapping costs the names, not the trace. */
 static struct tw_symbols_ref *acquire(struct tw_view *v, char sha256[TW_SHA256_HEX])
 {
@@ -54,12 +34,16 @@ static struct tw_symbols_ref *acquire(struct tw_view *v, char sha256[TW_SHA256_H
 
 static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 {
-	enum tw_status st = find_mappings(v, v->row.meta.mapping_id, err);
+	const struct tw_named_trace of = {
+	        v->row.project_id, v->row.id, v->row.meta.build_id, v->row.meta.mapping_id};
+	struct tw_mapping_ids ids;
+	enum tw_status st = tw_catalogue_mappings(
+	        tw_req_app(v->req)->catalogue, &of, tw_req_arena(v->req), &ids, err);
 
-	if (st == TW_OK)
-		st = find_mappings(v, v->row.meta.build_id, err);
 	if (st != TW_OK)
 		return st;
+	memcpy(v->map_sha256, ids.map, sizeof v->map_sha256);
+	memcpy(v->retrace_sha256, ids.retrace, sizeof v->retrace_sha256);
 	v->map_ref = acquire(v, v->map_sha256);
 	v->retrace_ref = acquire(v, v->retrace_sha256);
 	v->names =

@@ -39,6 +39,7 @@ export interface Build {
 	build_id: string; mapping: boolean; entries: number; malformed: number; duplicates: number;
 	map_version: string; updated_ms: number; traces: number; app: string; version_name: string;
 	retrace: { mapping: boolean; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
+	names: { traces: number; lacking: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
 }
 export interface Note {
 	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string;

@@ -1,9 +1,19 @@
 // Builds: which have a mapping, how many traces wait for one, and how to send it.
 import { useEffect } from 'preact/hooks';
-import { api } from './api';
-import { count, when } from './format';
+import { api, type Build } from './api';
+import { count, percent, when } from './format';
 import { Busy, Command, Failure, useLoad } from './parts';
 import { link, set, text } from './route';
+
+/** How much of the build's traces its mapping names; nothing while no trace with ids is counted. */
+function Named({ n }: { n: Build['names'] }) {
+	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title="The traces bring their names themselves">no ids</span> : null;
+	return (
+		<span title={`${count(n.resolved)} of ${count(n.ids)} method ids, ${count(n.resolved_slices)} of ${count(n.slices)} calls`}>
+			<span class={n.lacking > 0 ? 'loss' : ''}>{percent(n.resolved / n.ids)}</span> <span class="quiet">of ids</span>
+			{n.lacking > 0 && <span class="quiet">, {count(n.lacking)} {n.lacking === 1 ? 'trace lacks' : 'traces lack'} names</span>}</span>
+	);
+}
 
 export function BuildsPage() {
 	const cursor = text('cursor');
@@ -28,7 +38,7 @@ export function BuildsPage() {
 					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Version</th>
 						<th scope="col">Mapping</th><th scope="col" class="num">Methods</th>
 						<th scope="col">R8 mapping</th>
-						<th scope="col" class="num">Traces</th><th scope="col" class="num">Mapping sent</th></tr></thead>
+						<th scope="col" class="num">Traces</th><th scope="col">Named</th><th scope="col" class="num">Mapping sent</th></tr></thead>
 					<tbody>{v.builds.map((b) => (
 						<tr key={b.build_id}>
 							<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
@@ -40,6 +50,7 @@ export function BuildsPage() {
 							<td>{b.retrace.mapping ? <><span class="state ready">present</span> <span class="quiet">{count(b.retrace.classes)} classes</span></> : <span class="quiet">none</span>}
 								{b.retrace.malformed > 0 && <span class="quiet"> {count(b.retrace.malformed)} lines unreadable</span>}</td>
 							<td class="num">{count(b.traces)}</td>
+							<td><Named n={b.names} /></td>
 							<td class="num">{b.updated_ms ? when(b.updated_ms) : ''}</td>
 						</tr>))}</tbody>
 				</table></div>)}

@@ -1,0 +1,287 @@
+/*
+ * catalogue_names.c - how much of its traces the mappings of a build name.
+ *
+ * Each trace's counts are in its row and summed in its build's; whoever changes
+ * the one changes the other in the same transaction.  A mapping that comes only
+ * leaves a row in `recount`: its traces are marked a few at a time, so that no
+ * transaction grows with the number of traces.
+ */
+#include "catalogue_internal.h"
+
+#include <stdio.h>
+
+enum { MARKED_AT_ONCE = 256 };
+
+struct counted { /* of a trace, as the catalogue has it */
+	bool found, named;
+	int64_t ids, resolved, slices, resolved_slices;
+	char build_id[256];
+};
+
+static enum tw_status read_counted(sqlite3 *db, const char *project_id, const char *trace_id,
+        struct counted *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 16);
+	const char *build_id = NULL;
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT build_id, named, names_ids, names_resolved, names_slices,"
+	        " names_resolved_slices FROM trace WHERE project_id=? AND trace_id=?",
+	        "tt", project_id, trace_id);
+	if (st == TW_OK) {
+		ret->found = tw_cat_row(&q);
+		if (ret->found) {
+			build_id = tw_cat_text(&q, 0, a);
+			ret->named = tw_cat_int(&q, 1) != 0;
+			ret->ids = tw_cat_int(&q, 2);
+			ret->resolved = tw_cat_int(&q, 3);
+			ret->slices = tw_cat_int(&q, 4);
+			ret->resolved_slices = tw_cat_int(&q, 5);
+		}
+		st = tw_cat_close_after(&q, st, err);
+	}
+	(void)snprintf(ret->build_id, sizeof ret->build_id, "%s", build_id ? build_id : "");
+	tw_arena_free(a);
+	return st;
+}
+
+enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char *trace_id,
+        const struct tw_name_counts *counts, struct tw_err *err)
+{
+	static const struct tw_name_counts none;
+	const struct tw_name_counts *now = counts ? counts : &none;
+	struct counted old = {0};
+	enum tw_status st = read_counted(db, project_id, trace_id, &old, err);
+	int64_t lacks = counts && now->resolved < now->ids;
+
+	if (st != TW_OK || !old.found)
+		return st;
+	st = tw_cat_exec(db, NULL, err,
+	        "UPDATE build SET names_traces=names_traces+?, names_lacking=names_lacking+?,"
+	        " names_ids=names_ids+?, names_resolved=names_resolved+?,"
+	        " names_slices=names_slices+?, names_resolved_slices=names_resolved_slices+?"
+	        " WHERE project_id=? AND build_id=?",
+	        "iiiiiitt", (int64_t)(counts != NULL) - old.named,
+	        lacks - (old.named && old.resolved < old.ids), (int64_t)now->ids - old.ids,
+	        (int64_t)now->resolved - old.resolved, (int64_t)now->slices - old.slices,
+	        (int64_t)now->resolved_slices - old.resolved_slices, project_id, old.build_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE trace SET named=?, names_ids=?, names_resolved=?, names_slices=?,"
+		        " names_resolved_slices=? WHERE project_id=? AND trace_id=?",
+		        "iiiiitt", (int64_t)(counts != NULL), (int64_t)now->ids,
+		        (int64_t)now->resolved, (int64_t)now->slices, (int64_t)now->resolved_slices,
+		        project_id, trace_id);
+	return st;
+}
+
+enum tw_status tw_cat_recount(
+        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT INTO recount(project_id,build_id) VALUES(?,?)"
+	        " ON CONFLICT DO UPDATE SET after_id=''",
+	        "tt", project_id, build_id);
+}
+
+enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_name_counts *counts, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_set_names(c->writer, project_id, trace_id, counts, err);
+	return tw_cat_end(c, st, err);
+}
+
+static enum tw_status read_todo(sqlite3 *db, uint32_t limit, struct tw_arena *a,
+        struct tw_named_trace *rows, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* trace_uncounted */
+	        "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
+	        " trace_uncounted WHERE project_id>='' AND state=2 AND named<>1 AND build_id<>''"
+	        " LIMIT ?",
+	        "i", (int64_t)limit);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && *ret_n < limit && tw_cat_row(&q)) {
+		struct tw_named_trace *r = &rows[(*ret_n)++];
+
+		*r = (struct tw_named_trace){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
+		        tw_cat_text(&q, 2, a), tw_cat_text(&q, 3, a)};
+		if (!r->project_id || !r->trace_id || !r->build_id || !r->mapping_id)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_names_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
+        struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_named_trace *rows = tw_arena_alloc(a, limit, sizeof *rows);
+	size_t n = 0;
+	sqlite3 *db;
+	enum tw_status st;
+
+	if (!rows)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = read_todo(db, limit, a, rows, &n, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK) {
+		*ret = rows;
+		*ret_n = n;
+	}
+	return st;
+}
+
+/* --- a mapping came --- */
+
+struct recount {
+	bool found;
+	const char *project_id, *build_id, *after_id;
+};
+
+static enum tw_status first_recount(
+        sqlite3 *db, struct tw_arena *a, struct recount *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(
+	        &q, db, err, "SELECT project_id, build_id, after_id FROM recount LIMIT 1", "");
+
+	if (st != TW_OK)
+		return st;
+	ret->found = tw_cat_row(&q);
+	if (ret->found) {
+		ret->project_id = tw_cat_text(&q, 0, a);
+		ret->build_id = tw_cat_text(&q, 1, a);
+		ret->after_id = tw_cat_text(&q, 2, a);
+		if (!ret->project_id || !ret->build_id || !ret->after_id)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* The last of the traces behind after_id that are marked now; "" when there are none. */
+static enum tw_status last_of_batch(sqlite3 *db, struct tw_arena *a, const struct recount *r,
+        const char **ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* trace_by_build, trace_by_mapping */
+	        "SELECT max(trace_id) FROM (SELECT trace_id FROM ("
+	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND build_id=?2"
+	        " AND trace_id>?3 ORDER BY trace_id LIMIT ?4) UNION "
+	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND mapping_id=?2"
+	        " AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4))"
+	        " ORDER BY trace_id LIMIT ?4)",
+	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a) : "";
+	if (!*ret)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status mark(
+        sqlite3 *db, const struct recount *r, const char *last, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
+	        "UPDATE trace SET named=2 WHERE project_id=?1 AND build_id=?2 AND trace_id>?3 AND"
+	        " trace_id<=?4 AND named=1",
+	        "tttt", r->project_id, r->build_id, r->after_id, last);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* trace_by_mapping */
+		        "UPDATE trace SET named=2 WHERE project_id=?1 AND mapping_id=?2 AND"
+		        " mapping_id<>'' AND trace_id>?3 AND trace_id<=?4 AND named=1",
+		        "tttt", r->project_id, r->build_id, r->after_id, last);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE recount SET after_id=?3 WHERE project_id=?1 AND build_id=?2", "ttt",
+		        r->project_id, r->build_id, last);
+	return st;
+}
+
+static enum tw_status mark_some(sqlite3 *db, struct tw_arena *a, bool *ret_more, struct tw_err *err)
+{
+	struct recount r = {false, "", "", ""};
+	const char *last = "";
+	enum tw_status st = first_recount(db, a, &r, err);
+
+	*ret_more = r.found;
+	if (st == TW_OK && r.found)
+		st = last_of_batch(db, a, &r, &last, err);
+	if (st != TW_OK || !r.found)
+		return st;
+	if (last[0])
+		return mark(db, &r, last, err);
+	return tw_cat_exec(db, NULL, err, "DELETE FROM recount WHERE project_id=? AND build_id=?",
+	        "tt", r.project_id, r.build_id);
+}
+
+enum tw_status tw_catalogue_names_mark(
+        struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err)
+{
+	struct recount r = {false, "", "", ""};
+	bool more = false;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = first_recount(db, a, &r, err); /* a look that writes nothing */
+	tw_cat_done(c, db);
+	if (st == TW_OK && r.found) {
+		st = tw_cat_begin(c, err);
+		if (st != TW_OK)
+			return st;
+		st = tw_cat_end(c, mark_some(c->writer, a, &more, err), err);
+	}
+	if (st == TW_OK)
+		*ret_more = more;
+	return st;
+}
+
+/* --- what names a trace --- */
+
+static enum tw_status take_mappings(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, struct tw_arena *a, struct tw_mapping_ids *ids, struct tw_err *err)
+{
+	struct tw_build_row build;
+	enum tw_status st;
+
+	if ((ids->map[0] && ids->retrace[0]) || !build_id[0])
+		return TW_OK;
+	st = tw_catalogue_build_get(c, project_id, build_id, a, &build, err);
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	if (st == TW_OK && !ids->map[0])
+		(void)snprintf(ids->map, sizeof ids->map, "%s", build.map_sha256);
+	if (st == TW_OK && !ids->retrace[0])
+		(void)snprintf(ids->retrace, sizeof ids->retrace, "%s", build.retrace.sha256);
+	return st;
+}
+
+enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_named_trace *of,
+        struct tw_arena *a, struct tw_mapping_ids *ret, struct tw_err *err)
+{
+	struct tw_mapping_ids ids = {"", ""};
+	enum tw_status st = take_mappings(c, of->project_id, of->mapping_id, a, &ids, err);
+
+	if (st == TW_OK)
+		st = take_mappings(c, of->project_id, of->build_id, a, &ids, err);
+	if (st == TW_OK)
+		*ret = ids;
+	return st;
+}
