@@ -14,6 +14,7 @@ struct tw_limits {
 	uint64_t max_decoded_bytes; /* after decompression */
 	uint32_t max_ratio;         /* decoded : compressed, checked past 1 MiB decoded */
 	uint32_t max_nesting;       /* compressions inside each other */
+	uint32_t max_window_log;    /* of zstd, which keeps 2 to that many bytes */
 	uint64_t max_slices;
 	uint32_t max_depth; /* deeper calls are left out and counted */
 	uint32_t max_threads;

@@ -20,7 +20,7 @@
 #include "jobs.h"
 #include "upload_meta.h"
 
-enum { HEAD_BYTES = 64 << 10, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
+enum { HEAD_BYTES = 64 << 10, ORDINARY_WINDOW_LOG = 23, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
 
 struct part {
 	const char *name;
@@ -72,14 +72,34 @@ static uint64_t max_upload(const struct tw_app *app)
 
 /* --- parts --- */
 
+/* A frame of zstd may ask for 128 MiB, which all event loops together may use once; ordinary ones
+ * need no more than 8. */
+static enum tw_status look_at(struct upload *u, const struct part *p, bool whole,
+        const struct tw_format **ret_format, struct tw_err *err)
+{
+	static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;
+	struct tw_limits limits = tw_req_app(u->req)->config->limits;
+	uint32_t most = limits.max_window_log;
+	enum tw_status st;
+
+	limits.max_window_log = most < ORDINARY_WINDOW_LOG ? most : ORDINARY_WINDOW_LOG;
+	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced, &limits, ret_format, err);
+	if (st != TW_TOO_LARGE)
+		return st;
+	limits.max_window_log = most;
+	(void)pthread_mutex_lock(&wide);
+	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced, &limits, ret_format, err);
+	(void)pthread_mutex_unlock(&wide);
+	return st;
+}
+
 static enum tw_status judge_head(struct upload *u, struct part *p, bool whole, struct tw_err *err)
 {
 	const struct tw_format *found;
 	enum tw_status st;
 
 	p->judged = true;
-	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced,
-	        &tw_req_app(u->req)->config->limits, &found, err);
+	st = look_at(u, p, whole, &found, err);
 	if (st == TW_OK && !tw_format_fits(found, p->name))
 		return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);

@@ -2,7 +2,8 @@
  * unpack.c - a state machine over headers, names and data.
  *
  * Each state says how many bytes it wants; short ones are gathered in `held`
- * first, so that cuts change nothing.  Data goes on as it comes.
+ * first, so that cuts change nothing.  Data goes on as it comes, in granules,
+ * since the ratio is judged as it goes.
  */
 #include "base/unpack.h"
 
@@ -12,6 +13,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/granule.h"
 
 enum {
 	ZIP_LOCAL = 0x04034B50,
@@ -45,6 +47,7 @@ struct tw_unpack {
 	const struct tw_unpack_ops *ops;
 	void *arg;
 	enum state state;
+	struct tw_granules granules;
 	uint8_t *held, *out;
 	size_t n_held, want;
 	uint64_t left, padding; /* of stored data; of what follows it */
@@ -98,8 +101,9 @@ struct tw_unpack *tw_unpack_new(struct tw_arena *a, const struct tw_limits *limi
 	u->held = tw_arena_alloc(a, HELD_BYTES, 1);
 	u->out = tw_arena_alloc(a, OUT_BYTES, 1);
 	u->long_name = tw_arena_alloc(a, MAX_NAME, 1);
+	u->granules.held = tw_arena_alloc(a, TW_GRANULE, 1);
 	expect(u, STATE_START, 4);
-	return u->held && u->out && u->long_name ? u : NULL;
+	return u->held && u->out && u->long_name && u->granules.held ? u : NULL;
 }
 
 struct tw_unpack *tw_unpack_free(struct tw_unpack *u)
@@ -520,7 +524,8 @@ static enum tw_status gather(struct tw_unpack *u, const uint8_t **p, size_t *n, 
 	return u->n_held == u->want ? step(u, err) : TW_OK;
 }
 
-enum tw_status tw_unpack_push(struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err)
+static enum tw_status push_piece(
+        struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -537,11 +542,25 @@ enum tw_status tw_unpack_push(struct tw_unpack *u, const uint8_t *p, size_t n, s
 	return st;
 }
 
+enum tw_status tw_unpack_push(struct tw_unpack *u, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	const uint8_t *piece;
+	size_t len;
+
+	while (st == TW_OK && tw_granules_next(&u->granules, &p, &n, &piece, &len))
+		st = push_piece(u, piece, len, err);
+	return st;
+}
+
 enum tw_status tw_unpack_finish(struct tw_unpack *u, bool *ret_whole, struct tw_err *err)
 {
+	enum tw_status st = push_piece(u, u->granules.held, tw_granules_rest(&u->granules), err);
 	/* some writers leave the end's blocks of zeros out */
 	bool between = u->tar && u->state == STATE_TAR_HEADER && u->n_held == 0;
 
+	if (st != TW_OK)
+		return st;
 	*ret_whole = u->state == STATE_DONE || between;
 	return end_file(u, true, err);
 }

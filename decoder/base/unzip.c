@@ -6,6 +6,8 @@
  * passes, inflates or decompresses into the next stage.  The stage that finds
  * no compression hands its bytes to the caller, so plain input is copied only
  * for its first few bytes.  Limits are judged where bytes leave the chain.
+ * Compressed input goes through the chain in granules: how much a library has
+ * read when it has written so much depends on how it is fed.
  */
 #include "base/unzip.h"
 
@@ -17,15 +19,16 @@
 /* the custom allocator, so that memory is counted and can be failed in tests */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/buf.h"
+#include "base/granule.h"
 
 enum {
 	SNIFF = 4,
 	OUT_BYTES = 128 << 10,
 	MAX_STAGES = 8,
-	WINDOW_LOG_MAX = 27, /* 128 MiB, the most that zstd's own tools accept unasked */
-	BLOCK_HEADER = 3,    /* of zstd */
+	BLOCK_HEADER = 3, /* of zstd */
 	RATIO_FLOOR = 1 << 20,
 	JUDGE_BYTES = 128 << 10
 };
@@ -51,6 +54,7 @@ struct tw_unzip {
 	tw_bytes_fn out;
 	void *arg;
 	struct stage stages[MAX_STAGES];
+	struct tw_granules granules; /* of what stage 0 takes, once it is known to be compressed */
 	uint64_t in_bytes, out_bytes;
 	bool damaged;
 	char kinds[64];
@@ -140,7 +144,7 @@ static enum tw_status start_zstd(struct tw_unzip *z, struct stage *s, struct tw_
 	s->zstd = ZSTD_createDStream_advanced(mem);
 	if (!s->zstd)
 		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
-	(void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	(void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, (int)z->limits.max_window_log);
 	note_kind(z, "zstd");
 	return TW_OK;
 }
@@ -169,7 +173,9 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	if (kind == KIND_PLAIN)
 		return TW_OK;
 	s->out = tw_arena_alloc(z->arena, OUT_BYTES, 1);
-	if (!s->out) {
+	if (at == 0)
+		z->granules.held = tw_arena_alloc(z->arena, TW_GRANULE, 1);
+	if (!s->out || !z->granules.held) {
 		s->kind = KIND_UNKNOWN;
 		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
 	}
@@ -177,7 +183,7 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 }
 
 /* Judged where the output crosses a multiple of JUDGE_BYTES, against what stage 0 has consumed by
- * then: neither depends on how the input was cut. */
+ * then: with input in granules, neither depends on how it was cut. */
 static bool too_dense(const struct tw_unzip *z, uint64_t before)
 {
 	return z->out_bytes > RATIO_FLOOR && before / JUDGE_BYTES != z->out_bytes / JUDGE_BYTES &&
@@ -231,18 +237,29 @@ static size_t zstd_portion(const struct stage *s)
 	                                                   : s->zstd_left;
 }
 
-static bool zstd_step(struct stage *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in, size_t n)
+/* TW_TOO_LARGE: the window is.  Damage is noted. */
+static enum tw_status zstd_step(
+        struct tw_unzip *z, struct stage *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in, size_t n)
 {
 	size_t from = in->pos;
 	size_t portion = zstd_portion(s);
 
 	in->size = portion < n - from ? from + portion : n;
 	s->zstd_left = ZSTD_decompressStream(s->zstd, out, in);
+	if (ZSTD_getErrorCode(s->zstd_left) == ZSTD_error_frameParameter_windowTooLarge)
+		return TW_TOO_LARGE;
 	if (ZSTD_isError(s->zstd_left))
-		return false;
+		z->damaged = true;
 	s->in_frame = s->zstd_left != 0;
 	s->in_header = s->in_frame ? s->in_header + in->pos - from : 0;
-	return true;
+	return TW_OK;
+}
+
+static enum tw_status fail_window(const struct tw_unzip *z, struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
+	        "its zstd window is larger than %u MiB: compress it without --long or --ultra",
+	        (1u << z->limits.max_window_log) >> 20);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
@@ -259,10 +276,10 @@ static enum tw_status push_zstd(
 
 		size_t from = in.pos;
 
-		if (!zstd_step(s, &out, &in, n)) {
-			z->damaged = true;
+		if (zstd_step(z, s, &out, &in, n) != TW_OK)
+			return fail_window(z, err);
+		if (z->damaged)
 			break;
-		}
 		consume(z, at, in.pos - from);
 		st = push_stage(z, at + 1, s->out, out.pos, err);
 		if (st != TW_OK)
@@ -353,12 +370,30 @@ static enum tw_status push_stage(
 	return n ? push_known(z, at, p, n, err) : TW_OK;
 }
 
+static enum tw_status push_granules(
+        struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	const uint8_t *piece;
+	size_t len;
+
+	while (st == TW_OK && !z->damaged && tw_granules_next(&z->granules, &p, &n, &piece, &len))
+		st = push_stage(z, 0, piece, len, err);
+	return st;
+}
+
 enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
 {
+	const struct stage *first = &z->stages[0];
+
 	while (n > 0 && !z->damaged) {
-		size_t piece = n < OUT_BYTES ? n : OUT_BYTES;
+		size_t room = first->kind == KIND_UNKNOWN ? SNIFF - first->n_head : OUT_BYTES;
+		size_t piece = n < room ? n : room;
 		enum tw_status st;
 
+		if (first->kind == KIND_ZSTD || first->kind == KIND_ZLIB)
+			return push_granules(z, p, n, err);
+		z->granules.at += piece;
 		st = push_stage(z, 0, p, piece, err);
 		if (st != TW_OK)
 			return st;
@@ -371,10 +406,15 @@ enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, str
 enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struct tw_err *err)
 {
 	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	size_t rest = tw_granules_rest(&z->granules);
+	enum tw_status st = TW_OK;
 
+	if (rest && !z->damaged)
+		st = push_stage(z, 0, z->granules.held, rest, err);
+	if (st != TW_OK)
+		return st;
 	for (unsigned at = 0; at < MAX_STAGES; at++) {
 		struct stage *s = &z->stages[at];
-		enum tw_status st;
 
 		if (s->kind == KIND_PLAIN)
 			break;

@@ -5,7 +5,9 @@
  * zstd and gzip/zlib are recognised by their first bytes, may be nested up to
  * limits.max_nesting, and anything else passes unchanged.  Concatenated zstd
  * frames and gzip members are one stream.  Refuses (TW_TOO_LARGE) past
- * max_decoded_bytes or, beyond 1 MiB decoded, past max_ratio.
+ * max_decoded_bytes or, beyond 1 MiB decoded, past max_ratio; and zstd frames
+ * whose window is past max_window_log.  What was pushed may come out as late as
+ * in tw_unzip_finish.
  * Damage is not an error here: tw_unzip_finish tells it, and everything before
  * it was delivered.
  * Thread: one at a time.

@@ -337,19 +337,28 @@ static void test_nesting_limit(void **state)
 	tw_buf_done(&plain);
 }
 
-/* A window larger than the chain will hold is damage, not 2 GiB of memory. */
+/* A window larger than the chain will hold is refused with words, not 2 GiB of memory. */
 static void test_window(void **state)
 {
-	/* frame header: no single segment, window descriptor 0xA0 = 1 GiB; then an empty raw block
-	 */
-	static uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xA0, 0x01, 0x00, 0x00};
+	/* frame header: no single segment, window descriptor; then an empty raw block */
+	static uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x88, 0x01, 0x00, 0x00};
 	struct tw_buf in = {.data = frame, .len = sizeof frame};
-	struct unzipped u = unzip(&in, 0, NULL);
+	static const struct {
+		uint8_t descriptor; /* exponent above 10, eighths of it */
+		uint32_t log;
+		bool fits;
+	} cases[] = {{0x88, 27, true}, {0x89, 27, false}, {0xA0, 27, false}, {0x68, 23, true},
+	        {0x69, 23, false}, {0x88, 23, false}};
 
 	(void)state;
-	assert_int_equal(u.status, TW_OK);
-	assert_int_equal(u.end, TW_UNZIP_DAMAGED);
-	tw_buf_done(&u.out);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct tw_limits l = tw_limits_default();
+
+		l.max_window_log = cases[i].log;
+		frame[5] = cases[i].descriptor;
+		ends(&in, &l, cases[i].fits ? TW_OK : TW_TOO_LARGE,
+		        cases[i].log == 27 ? "larger than 128 MiB" : "larger than 8 MiB");
+	}
 }
 
 /* The n-th allocation fails: a status, no leak, and in the end success. */
@@ -388,35 +397,71 @@ static void test_no_memory(void **state)
 	tw_buf_done(&plain);
 }
 
-/* A dense frame and a thin one behind it: the verdict is the same however they arrive. */
+/* Dense and thin stretches, so that the verdict falls in the middle: the same for every cut. */
+static void add_dense_and_thin(struct tw_buf *plain)
+{
+	enum { DENSE = 1400 << 10, THIN = 6000 };
+	uint64_t state = 11;
+
+	tw_buf_init(plain, ROOM);
+	for (int k = 0; k < 4; k++) {
+		for (size_t i = 0; i < THIN; i++) /* hardly compressible */
+			(void)tw_buf_add_u8(plain, (uint8_t)(test_random(&state) >> 56));
+		assert_int_equal(tw_buf_reserve(plain, DENSE), TW_OK);
+		memset(plain->data + plain->len, k, DENSE);
+		plain->len += DENSE;
+	}
+}
+
+static void compress_as(unsigned kind, const struct tw_buf *plain, struct tw_buf *ret)
+{
+	struct tw_buf inner;
+
+	tw_buf_init(ret, ROOM);
+	if (kind == 0)
+		add_zstd(ret, plain->data, plain->len, 0);
+	else if (kind == 1)
+		add_zlib(ret, plain->data, plain->len, 31);
+	else {
+		tw_buf_init(&inner, ROOM);
+		add_zstd(&inner, plain->data, plain->len, 0);
+		add_zlib(ret, inner.data, inner.len, kind == 2 ? 31 : 15);
+		tw_buf_done(&inner);
+	}
+}
+
 static void test_ratio_does_not_depend_on_cuts(void **state)
 {
-	enum { DENSE = 3 << 20, THIN = 66000 };
-	static const size_t steps[] = {0, 64, 1000, 65536, 131072};
-	uint8_t *plain = tw_mem_zalloc(DENSE, 1);
-	struct tw_buf in;
-	size_t n;
+	static const size_t steps[] = {1, 3, 64, 1000, 4099, 32767, 32768, 65536, 131072};
+	static const uint32_t ratios[] = {160, 180, 190, 200, 210, 220, 1000};
+	struct tw_buf plain, in;
+	unsigned refused = 0;
 
 	(void)state;
-	assert_non_null(plain);
-	tw_buf_init(&in, ROOM);
-	assert_int_equal(tw_buf_reserve(&in, 1 << 20), TW_OK);
-	in.len = ZSTD_compress(in.data, in.cap, plain, DENSE, 3);
-	for (size_t i = 0; i < THIN; i++) /* hardly compressible */
-		plain[i] = (uint8_t)(i * 2654435761u >> 13 ^ i * 40503u >> 5);
-	n = ZSTD_compress(in.data + in.len, in.cap - in.len, plain, THIN, 1);
-	assert_false(ZSTD_isError(n));
-	in.len += n;
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		struct unzipped u = unzip(&in, steps[i], NULL);
+	add_dense_and_thin(&plain);
+	for (unsigned kind = 0; kind < 4; kind++) {
+		compress_as(kind, &plain, &in);
+		for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
+			struct tw_limits l = tw_limits_default();
+			struct unzipped whole, u;
 
-		assert_int_equal(u.status, TW_TOO_LARGE);
-		assert_true(u.err.offset == (1 << 20) + (128 << 10));
-		assert_true(u.out.len == 1 << 20);
-		tw_buf_done(&u.out);
+			l.max_ratio = ratios[r];
+			whole = unzip(&in, 0, &l);
+			refused += whole.status == TW_TOO_LARGE;
+			for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+				u = unzip(&in, steps[i], &l);
+				assert_int_equal(u.status, whole.status);
+				assert_int_equal(u.out.len, whole.out.len);
+				if (whole.status != TW_OK)
+					assert_true(u.err.offset == whole.err.offset);
+				tw_buf_done(&u.out);
+			}
+			tw_buf_done(&whole.out);
+		}
+		tw_buf_done(&in);
 	}
-	tw_buf_done(&in);
-	tw_mem_free(plain);
+	assert_in_range(refused, 1, 4 * sizeof ratios / sizeof *ratios - 1);
+	tw_buf_done(&plain);
 }
 
 int main(void)
