@@ -169,12 +169,195 @@ static void test_expected(void **state)
 	json_decref(all);
 }
 
+/* --- what ART's own test of its streams expects --- */
+
+enum { MAX_METHODS = 256, MAX_LINES = 2048, STEP_US = 10, CPU_STEP_US = 4 };
+
+struct said { /* one section of it */
+	bool stream, dual;
+	struct tw_str methods[MAX_METHODS]; /* "class name descriptor source" */
+	size_t n_methods;
+	struct said_line {
+		bool main_thread;
+		unsigned action; /* 0 enter, 1 exit, 2 left by an exception */
+		uint32_t method;
+	} lines[MAX_LINES];
+	size_t n;
+};
+
+/* "...>> THREAD CLASS NAME DESCRIPTOR SOURCE", "<<", "<<E" */
+static bool read_said(struct said *s, struct tw_str line)
+{
+	struct said_line *l = &s->lines[s->n];
+	struct tw_str what;
+
+	while (line.len && line.ptr[0] == '.')
+		line = tw_str_from(line, 1);
+	what = tw_str_split(&line, ' ');
+	if (!tw_str_starts(what, TW_STR(">>")) && !tw_str_starts(what, TW_STR("<<")))
+		return false;
+	l->action = what.ptr[0] == '>' ? 0 : what.len == 2 ? 1 : 2;
+	l->main_thread = tw_str_eq(tw_str_split(&line, ' '), TW_STR("main"));
+	for (l->method = 0; l->method < s->n_methods; l->method++)
+		if (tw_str_eq(s->methods[l->method], line))
+			break;
+	if (l->method == s->n_methods)
+		s->methods[s->n_methods++] = line;
+	s->n++;
+	assert_true(s->n < MAX_LINES && s->n_methods < MAX_METHODS);
+	return true;
+}
+
+static void put_method(struct tw_buf *b, const struct said *s, uint32_t k, bool in_stream)
+{
+	struct tw_buf line;
+
+	tw_buf_init(&line, 4096);
+	(void)tw_buf_printf(&line, k ? "%#x\t" : "%u\t", k * 4);
+	for (size_t i = 0; i < s->methods[k].len; i++)
+		(void)tw_buf_add_u8(
+		        &line, s->methods[k].ptr[i] == ' ' ? '\t' : (uint8_t)s->methods[k].ptr[i]);
+	(void)tw_buf_add_u8(&line, '\n');
+	if (in_stream) {
+		art_bytes(b, "0000 01");
+		art_u16(b, (unsigned)line.len);
+	}
+	(void)tw_buf_add_str(b, (struct tw_str){(const char *)line.data, line.len});
+	tw_buf_done(&line);
+}
+
+static void put_text(struct tw_buf *b, const struct said *s)
+{
+	(void)tw_buf_printf(b,
+	        "*version\n%d\nclock=%s\nvm=art\npid=77\n*threads\n1\tmain\n2\tTestThread2246\n"
+	        "*methods\n",
+	        s->dual ? 3 : 2, s->dual ? "dual" : "wall");
+	for (uint32_t k = 0; !s->stream && k < s->n_methods; k++)
+		put_method(b, s, k, false);
+	art_text(b, "*end\n");
+}
+
+static void put_records(struct tw_buf *b, const struct said *s)
+{
+	size_t named = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct said_line *l = &s->lines[i];
+		uint32_t word = l->method * 4 | l->action;
+		uint32_t wall = (uint32_t)i * STEP_US;
+
+		while (s->stream && named <= l->method)
+			put_method(b, s, (uint32_t)named++, true);
+		if (s->dual)
+			art_record3(
+			        b, l->main_thread ? 1 : 2, word, (uint32_t)i * CPU_STEP_US, wall);
+		else
+			art_record2(b, l->main_thread ? 1 : 2, word, wall);
+	}
+}
+
+/* A trace with these calls, in the layout that the section tells. */
+static void put_trace(struct tw_buf *b, const struct said *s)
+{
+	struct tw_buf summary;
+
+	tw_buf_init(b, 1 << 20);
+	if (!s->stream) {
+		put_text(b, s);
+		art_lead(b, s->dual ? 3 : 2, 5000, s->dual ? 14 : 0);
+		put_records(b, s);
+		return;
+	}
+	art_lead(b, s->dual ? 0xF3 : 0xF2, 5000, s->dual ? 14 : 10);
+	put_records(b, s);
+	tw_buf_init(&summary, 1 << 16);
+	put_text(&summary, s);
+	art_bytes(b, "0000 03");
+	art_u32(b, (uint32_t)summary.len);
+	(void)tw_buf_add_str(b, (struct tw_str){(const char *)summary.data, summary.len});
+	tw_buf_done(&summary);
+}
+
+/* "CLASS.NAME(descriptor...": as it is told. */
+static void check_said(const struct event_log *log, const struct said *s, size_t i)
+{
+	const struct said_line *l = &s->lines[i];
+	struct tw_str rest = s->methods[l->method];
+	struct tw_str class_name = tw_str_split(&rest, ' ');
+	struct tw_str name = tw_str_split(&rest, ' ');
+	struct tw_str descriptor = tw_str_split(&rest, ' ');
+	char line[1024];
+
+	assert_int_equal(log->events[i].track, l->main_thread ? 2 : 3);
+	art_check(log, i, l->action ? TW_EV_END_EARLIER : TW_EV_BEGIN, (uint64_t)l->method * 4,
+	        (int64_t)i * STEP_US * 1000, s->dual ? (int64_t)i * CPU_STEP_US * 1000 : -1);
+	(void)snprintf(line, sizeof line, "method %u %.*s.%.*s%.*s\n", l->method * 4,
+	        (int)class_name.len, class_name.ptr, (int)name.len, name.ptr, (int)descriptor.len,
+	        descriptor.ptr);
+	assert_true(art_told(log, line));
+}
+
+static void check_section(const struct said *s)
+{
+	struct event_log log;
+	struct tw_buf b;
+	size_t unrolls = 0;
+	size_t told = 0;
+
+	put_trace(&b, s);
+	art_run(&log, &b);
+	tw_buf_done(&b);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, s->n);
+	assert_int_equal(event_log_repairs(&log), 0);
+	for (size_t i = 0; i < s->n; i++) {
+		check_said(&log, s, i);
+		unrolls += s->lines[i].action == 2;
+	}
+	for (size_t i = 0; i + 12 < log.names.len; i++)
+		told += memcmp(log.names.data + i, "note unroll ", 12) == 0;
+	assert_int_equal(told, unrolls);
+	assert_true(unrolls > 0);
+	event_log_done(&log);
+}
+
+/* Recordings of these calls in all four layouts give back each line, and nothing else. */
+static void test_what_streams_must_contain(void **state)
+{
+	static struct said s;
+	struct tw_buf text;
+	struct tw_str rest;
+	unsigned sections = 0;
+
+	(void)state;
+	if (!read_sample("2246-trace-stream.expected-stdout.txt", &text))
+		skip();
+	rest = (struct tw_str){(const char *)text.data, text.len};
+	while (rest.len) {
+		struct tw_str line = tw_str_split(&rest, '\n');
+
+		if (!tw_str_starts(line, TW_STR("*****"))) {
+			(void)read_said(&s, line);
+			continue;
+		}
+		if (sections++)
+			check_section(&s);
+		s.n = s.n_methods = 0;
+		s.stream = tw_str_find(line, TW_STR("non ")) == line.len;
+		s.dual = tw_str_find(line, TW_STR("dual")) < line.len;
+	}
+	check_section(&s);
+	assert_int_equal(sections, 4);
+	tw_buf_done(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_counts),
 	        cmocka_unit_test(test_stream),
 	        cmocka_unit_test(test_expected),
+	        cmocka_unit_test(test_what_streams_must_contain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
