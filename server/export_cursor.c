@@ -93,7 +93,8 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	        .file = f, .max_depth = max_depth, .from_ns = from_ns, .to_ns = to_ns};
 	tw_chunk_init(&c->chunk);
 	c->ends = tw_mem_alloc(max_depth, sizeof *c->ends);
-	if (!c->ends)
+	c->methods = tw_mem_alloc(max_depth, sizeof *c->methods);
+	if (!c->ends || !c->methods)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
 	st = tw_trace_file_chunks(f, thread_id, &c->rows, &n, err);
 	if (st != TW_OK)
@@ -118,13 +119,15 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 
 	/* The depth of the next call says how many open ones end before it. */
 	if (!s || c->depth > s->depth) {
-		*ret = (struct tw_edge){.ts_ns = c->ends[--c->depth], .begin = false};
+		c->depth--;
+		*ret = (struct tw_edge){.ts_ns = c->ends[c->depth], .method = c->methods[c->depth]};
 		return settle(c, err);
 	}
 	start_ns = s->start_ns > c->from_ns ? s->start_ns : c->from_ns;
 	end_ns = s->start_ns + s->dur_ns;
 	*ret = (struct tw_edge){.ts_ns = start_ns, .method = s->method, .begin = true};
-	c->ends[c->depth++] = end_ns < c->to_ns ? end_ns : c->to_ns;
+	c->ends[c->depth] = end_ns < c->to_ns ? end_ns : c->to_ns;
+	c->methods[c->depth++] = s->method;
 	c->at++;
 	return settle(c, err);
 }
@@ -133,5 +136,7 @@ void tw_cursor_close(struct tw_cursor *c)
 {
 	tw_chunk_done(&c->chunk);
 	tw_mem_free(c->ends);
+	tw_mem_free(c->methods);
 	c->ends = NULL;
+	c->methods = NULL;
 }

@@ -27,6 +27,7 @@ struct tw_cursor {
 	size_t n, at;
 	bool in_open;
 	int64_t *ends; /* of the open calls, max_depth of them */
+	uint32_t *methods;
 	uint32_t depth, max_depth;
 	uint64_t clipped;
 	bool done;

@@ -46,6 +46,12 @@ enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selectio
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
+/* The call tree of one thread, as it is stored, or of the selection's time range.  Its threads do not
+ * count. */
+enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thread_info *t,
+        const struct tw_selection *sel, struct tw_arena *a, struct tw_tree *ret,
+        struct tw_err *err) TW_MUST_USE;
+
 /* Is the thread part of the selection? */
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
@@ -134,6 +140,11 @@ enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw
 /* Totals per method index of a selection's tree: rows for all n_methods, count 0 where unused. */
 enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, struct tw_arena *a,
         struct tw_method_info **ret, struct tw_err *err) TW_MUST_USE;
+
+/* Adds the calls of one more tree to such rows; active holds n_methods zeros.  False: the tree is
+ * damaged. */
+bool tw_query_methods_add(const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows,
+        uint32_t *active);
 
 enum { TW_ACTIVITY_CELLS = 128 };
 /* For each 1/128 of the trace's time, the share (0..255) of it in which the thread had a call open;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Adds one thread's calls; `active` are the methods that are open at a node, none at the end. */
-static bool add_tree(
+bool tw_query_methods_add(
         const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active)
 {
 	uint32_t at = 0; /* the open node; its ancestors are open too */
@@ -47,7 +47,7 @@ enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, s
 	if (!rows || !active)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a table of methods");
 	for (uint32_t i = 0; i < f->n; i++)
-		if (!add_tree(&f->trees[i], n_methods, rows, active))
+		if (!tw_query_methods_add(&f->trees[i], n_methods, rows, active))
 			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
 	*ret = rows;
 	return TW_OK;

@@ -171,6 +171,24 @@ static enum tw_status add_thread(struct tw_trace_file *f, const struct tw_thread
 	return st;
 }
 
+enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thread_info *t,
+        const struct tw_selection *sel, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
+{
+	struct growing g = {.sel = sel};
+	enum tw_status st;
+
+	if (!sel->ranged)
+		return tw_trace_file_tree(f, t->thread_id, a, ret, err);
+	g.tree = tw_tree_builder_new(UINT32_MAX);
+	if (!g.tree)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
+	st = add_thread(f, t, &g, a, err);
+	if (st == TW_OK && tw_tree_builder_finish(g.tree, a, ret) != TW_OK)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
+	tw_tree_builder_free(g.tree);
+	return st;
+}
+
 static const struct tw_thread_info *only_thread(
         const struct tw_trace_file *f, const struct tw_selection *sel)
 {

@@ -1,0 +1,69 @@
+#include "cli_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+enum { PIECE_BYTES = 256 << 10 };
+
+static enum tw_status write_all(int fd, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	while (n > 0) {
+		ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
+			        "the output cannot be written (errno %d)", errno);
+		p += k;
+		n -= (size_t)k;
+	}
+	return TW_OK;
+}
+
+static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw_err *err)
+{
+	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
+	enum tw_status st =
+	        piece ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	size_t n = 1;
+
+	while (st == TW_OK && n > 0) {
+		st = pull(arg, piece, PIECE_BYTES, &n, err);
+		if (st == TW_OK)
+			st = write_all(fd, piece, n, err);
+	}
+	tw_mem_free(piece);
+	return st;
+}
+
+enum tw_status tw_cli_write_out(
+        const char *path, tw_cli_pull_fn pull, void *arg, struct tw_err *err)
+{
+	bool to_stdout = strcmp(path, "-") == 0;
+	int fd = to_stdout ? dup(1) : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	enum tw_status st;
+
+	if (fd < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)",
+		        path, errno);
+	st = copy_out(fd, pull, arg, err);
+	if (close(fd) != 0 && st == TW_OK)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", path);
+	if (st != TW_OK && !to_stdout)
+		(void)unlink(path);
+	return st;
+}
+
+void tw_cli_long_output(int argc, char **argv)
+{
+	static char output[] = "--output";
+
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "-o") == 0)
+			argv[i] = output;
+}

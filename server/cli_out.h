@@ -1,0 +1,24 @@
+/*
+ * cli_out.h - what a subcommand makes, into the file named by -o.
+ */
+#ifndef TW_CLI_OUT_H
+#define TW_CLI_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Fills up to cap bytes; *ret_n 0: that was all. */
+typedef enum tw_status (*tw_cli_pull_fn)(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err);
+
+/* Writes all that pull gives to path, "-" being standard output.  A file is removed again when
+ * anything fails. */
+enum tw_status tw_cli_write_out(
+        const char *path, tw_cli_pull_fn pull, void *arg, struct tw_err *err) TW_MUST_USE;
+
+/* "-o" as people type it becomes "--output". */
+void tw_cli_long_output(int argc, char **argv);
+
+#endif

@@ -1,0 +1,414 @@
+/*
+ * export.c - opening an export, names, and the bytes that leave: as they are, or through gzip.
+ */
+#include "export.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export_format.h"
+
+enum { NAME_MAX_BYTES = 16384, GZIP_LEVEL = 4, GZIP_WINDOW = 15 + 16, MARK_BYTES = 80 };
+#define OUT_MAX_BYTES   ((size_t)96 << 20)
+#define ARENA_MAX_BYTES ((size_t)1 << 30)
+#define NAMES_MAX_BYTES ((size_t)32 << 20) /* kept; beyond that they are looked up again */
+
+static const struct tw_export_format *const formats[] = {
+#define EXPORT(name) &tw_export_##name,
+#include "exports.def"
+#undef EXPORT
+};
+
+enum { FORMATS = sizeof formats / sizeof formats[0] }; /* NOLINT(bugprone-sizeof-expression) */
+
+const struct tw_export_kind *tw_export_kind_at(size_t i)
+{
+	return i < FORMATS ? &formats[i]->kind : NULL;
+}
+
+const struct tw_export_kind *tw_export_kind(const char *name)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strcmp(formats[i]->kind.name, name) == 0)
+			return &formats[i]->kind;
+	return NULL;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+}
+
+/* --- what formats ask for --- */
+
+static struct tw_str display(struct tw_export *x, uint32_t method)
+{
+	const struct tw_method_info *m = &x->methods[method];
+
+	(void)tw_names_display(
+	        &x->names, &(struct tw_named){m->has_id, m->id, m->name}, x->name, NAME_MAX_BYTES);
+	return tw_str_of(x->name);
+}
+
+struct tw_str tw_export_name(struct tw_export *x, uint32_t method)
+{
+	struct tw_str name;
+	char *copy;
+
+	if (method >= x->n_methods)
+		return TW_STR("?");
+	if (x->name_cache[method].ptr)
+		return x->name_cache[method];
+	name = display(x, method);
+	if (x->name_bytes + name.len > NAMES_MAX_BYTES)
+		return name;
+	copy = tw_arena_str(x->arena, name);
+	if (!copy)
+		return name;
+	x->name_bytes += name.len + 1;
+	return x->name_cache[method] = (struct tw_str){copy, name.len};
+}
+
+uint32_t tw_export_number(struct tw_export *x, uint32_t method)
+{
+	if (method >= x->n_methods)
+		method = 0;
+	if (x->numbers[method] == 0) {
+		x->used[x->n_used++] = method;
+		x->numbers[method] = x->n_used;
+	}
+	return x->numbers[method];
+}
+
+const char *tw_export_mark(const struct tw_thread_info *t)
+{
+	if (t->source == TW_SOURCE_SAMPLES)
+		return ", sampled";
+	return t->source == TW_SOURCE_COUNTS ? ", counted" : "";
+}
+
+static struct tw_str thread_name(struct tw_export *x, const struct tw_thread_info *t)
+{
+	char tail[MARK_BYTES];
+	size_t n;
+
+	(void)snprintf(tail, sizeof tail, " (%" PRIu64 "%s)", t->tid, tw_export_mark(t));
+	n = tw_utf8_clean(
+	        x->name, NAME_MAX_BYTES - sizeof tail, t->name.len ? t->name : TW_STR("thread"));
+	(void)snprintf(x->name + n, sizeof tail, "%s", tail);
+	return tw_str_of(x->name);
+}
+
+struct tw_str tw_export_thread_name(struct tw_export *x)
+{
+	return thread_name(x, x->thread);
+}
+
+struct tw_str tw_export_scope(struct tw_export *x)
+{
+	const struct tw_thread_info *only = NULL;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(x->file, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (t[i].slices == 0 || !tw_selection_has(&x->q.sel, &t[i]))
+			continue;
+		if (only)
+			return x->q.sel.all_threads ? TW_STR("all threads")
+			                            : TW_STR("selected threads");
+		only = &t[i];
+	}
+	return only ? thread_name(x, only) : TW_STR("no calls");
+}
+
+struct tw_str tw_export_node_name(struct tw_export *x, uint32_t node)
+{
+	const struct tw_flame_node *n = &x->flame.nodes[node];
+
+	if (n->others)
+		return TW_STR("(other)");
+	return n->method == TW_NO_METHOD ? tw_export_scope(x) : tw_export_name(x, n->method);
+}
+
+int64_t tw_export_from(const struct tw_export *x, const struct tw_thread_info *t)
+{
+	return x->q.sel.ranged && x->q.sel.from_ns > t->start_ns ? x->q.sel.from_ns : t->start_ns;
+}
+
+int64_t tw_export_to(const struct tw_export *x, const struct tw_thread_info *t)
+{
+	return x->q.sel.ranged && x->q.sel.to_ns < t->end_ns ? x->q.sel.to_ns : t->end_ns;
+}
+
+int64_t tw_export_self_cpu(const struct tw_export *x, uint32_t node)
+{
+	const struct tw_tree_node *n = &x->tree.nodes[node];
+	int64_t left = n->cpu_ns;
+
+	if (left < 0)
+		return 0;
+	for (uint32_t c = node + 1; c < node + n->subtree; c += x->tree.nodes[c].subtree)
+		if (x->tree.nodes[c].cpu_ns > 0)
+			left -= x->tree.nodes[c].cpu_ns;
+	return left > 0 ? left : 0;
+}
+
+int64_t tw_export_self(const struct tw_export *x, uint32_t node)
+{
+	if (x->q.metric == TW_EXPORT_COUNT)
+		return (int64_t)x->tree.nodes[node].count;
+	if (x->q.metric == TW_EXPORT_CPU)
+		return tw_export_self_cpu(x, node);
+	return x->tree.nodes[node].self_ns;
+}
+
+void tw_export_decimal(struct tw_buf *out, int64_t v, unsigned digits)
+{
+	char text[32];
+	char *at = text + sizeof text;
+	uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+	for (unsigned i = 0; i < digits || left || i == digits; i++) {
+		if (i == digits && digits)
+			*--at = '.';
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	}
+	if (v < 0)
+		*--at = '-';
+	(void)tw_buf_add(out, at, (size_t)(text + sizeof text - at));
+}
+
+/* --- opening --- */
+
+static const char *clean(struct tw_export *x, const char *text)
+{
+	struct tw_str s = tw_str_of(text ? text : "");
+	char *out = tw_arena_alloc(x->arena, s.len * 3 + 1, 1);
+
+	if (out)
+		(void)tw_utf8_clean(out, s.len * 3 + 1, s);
+	return out;
+}
+
+static bool copy_facts(struct tw_export *x, const struct tw_export_facts *f)
+{
+	const char *from[] = {f->title, f->trace_id, f->process, f->app, f->version_name,
+	        f->build_id, f->device, f->scenario, f->url};
+	struct tw_export_facts *to = &x->facts;
+	const char **at[] = {&to->title, &to->trace_id, &to->process, &to->app, &to->version_name,
+	        &to->build_id, &to->device, &to->scenario, &to->url};
+
+	for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+		*at[i] = clean(x, from[i]);
+		if (!*at[i])
+			return false;
+	}
+	to->started_ms = f->started_ms;
+	return true;
+}
+
+static bool copy_query(struct tw_export *x, const struct tw_export_query *q)
+{
+	size_t n = q->sel.all_threads ? 0 : q->sel.n_tids;
+	uint64_t *tids = tw_arena_alloc(x->arena, n + 1, sizeof *tids);
+
+	x->q = *q;
+	if (tids && n)
+		memcpy(tids, q->sel.tids, n * sizeof *tids);
+	x->q.sel.tids = tids;
+	x->q.sel.n_tids = n;
+	return tids != NULL;
+}
+
+static bool make_tables(struct tw_export *x)
+{
+	size_t n = (size_t)x->n_methods + 1;
+
+	x->numbers = tw_arena_zalloc(x->arena, n, sizeof *x->numbers);
+	x->used = tw_arena_alloc(x->arena, n, sizeof *x->used);
+	x->name_cache = tw_arena_zalloc(x->arena, n, sizeof *x->name_cache);
+	x->name = tw_arena_alloc(x->arena, NAME_MAX_BYTES, 1);
+	x->state = tw_arena_zalloc(x->arena, 1, x->format->state_bytes + 1);
+	return x->numbers && x->used && x->name_cache && x->name && x->state;
+}
+
+static bool place_flame(struct tw_export *x)
+{
+	const struct tw_flame *f = &x->flame;
+	int64_t *next = tw_arena_zalloc(x->arena, (size_t)f->n + 1, sizeof *next);
+
+	x->flame_starts = tw_arena_zalloc(x->arena, (size_t)f->n + 1, sizeof *next);
+	if (!next || !x->flame_starts)
+		return false;
+	for (uint32_t i = 1; i < f->n; i++) {
+		uint32_t parent = f->nodes[i].parent;
+
+		x->flame_starts[i] = next[i] = next[parent];
+		next[parent] += f->nodes[i].value;
+	}
+	return true;
+}
+
+static enum tw_status make_flame(struct tw_export *x, struct tw_err *err)
+{
+	uint32_t nodes = x->q.max_nodes ? x->q.max_nodes : x->format->flame_nodes;
+	struct tw_flame_query q = {.view = x->q.view,
+	        .metric = x->q.metric == TW_EXPORT_COUNT ? TW_METRIC_COUNT : TW_METRIC_WALL,
+	        .max_nodes = nodes};
+	struct tw_forest forest;
+	bool partial;
+	enum tw_status st;
+
+	if (!x->format->flame_nodes)
+		return TW_OK;
+	st = tw_query_forest(x->file, &x->q.sel, NULL, x->arena, &forest, &partial, err);
+	if (st == TW_OK && q.view == TW_BOTTOM_UP)
+		st = tw_query_bottom_up(&forest, &q, NULL, x->arena, &x->flame, err);
+	else if (st == TW_OK)
+		st = tw_query_flame(&forest, &q, NULL, x->arena, &x->flame, err);
+	return st == TW_OK && !place_flame(x) ? no_memory(err) : st;
+}
+
+static enum tw_status start(
+        struct tw_export *x, const struct tw_export_facts *facts, struct tw_err *err)
+{
+	enum tw_status st;
+
+	x->info = tw_trace_file_info(x->file);
+	tw_buf_init(&x->out, OUT_MAX_BYTES);
+	tw_buf_init(&x->packed, OUT_MAX_BYTES);
+	x->j = tw_json_to(&x->out);
+	x->arena = tw_arena_new(ARENA_MAX_BYTES);
+	x->thread_arena = tw_arena_new(ARENA_MAX_BYTES);
+	if (!x->arena || !x->thread_arena)
+		return no_memory(err);
+	st = tw_trace_file_methods(x->file, &x->methods, &x->n_methods, err);
+	if (st != TW_OK)
+		return st;
+	if (!copy_query(x, &x->q) || !copy_facts(x, facts) || !make_tables(x))
+		return no_memory(err);
+	if (x->format->gzip) {
+		if (deflateInit2(&x->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
+		            Z_DEFAULT_STRATEGY) != Z_OK)
+			return no_memory(err);
+		x->z_open = true;
+	}
+	return make_flame(x, err);
+}
+
+static const struct tw_export_format *format_of(const struct tw_export_kind *kind)
+{
+	size_t i = 0;
+
+	while (&formats[i]->kind != kind)
+		i++;
+	return formats[i];
+}
+
+enum tw_status tw_export_open(struct tw_trace_file *file, const struct tw_names *names,
+        const struct tw_export_query *q, const struct tw_export_facts *facts,
+        struct tw_export **ret, struct tw_err *err)
+{
+	const struct tw_export_format *format = format_of(q->kind);
+	struct tw_export *x;
+	enum tw_status st = tw_selection_check(file, &q->sel, err);
+
+	if (st != TW_OK)
+		return st;
+	if (!(format->metrics >> q->metric & 1))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not have this metric",
+		        format->kind.name);
+	x = tw_mem_zalloc(1, sizeof *x);
+	if (!x)
+		return no_memory(err);
+	x->format = format;
+	x->file = file;
+	x->names = names ? *names : (struct tw_names){NULL, NULL};
+	x->q = *q;
+	st = start(x, facts, err);
+	if (st == TW_OK)
+		*ret = x;
+	else
+		tw_export_close(x);
+	return st;
+}
+
+/* --- reading --- */
+
+/* What was written goes through gzip; the last of it ends the stream. */
+static enum tw_status pack(struct tw_export *x, struct tw_err *err)
+{
+	int said = Z_OK;
+
+	tw_buf_clear(&x->packed);
+	x->z.next_in = x->out.data;
+	x->z.avail_in = (unsigned)x->out.len;
+	do {
+		if (tw_buf_reserve(&x->packed, TW_EXPORT_PIECE) != TW_OK)
+			return no_memory(err);
+		x->z.next_out = x->packed.data + x->packed.len;
+		x->z.avail_out = TW_EXPORT_PIECE;
+		said = deflate(&x->z, x->ended ? Z_FINISH : Z_NO_FLUSH);
+		x->packed.len += TW_EXPORT_PIECE - x->z.avail_out;
+	} while (said == Z_OK && (x->z.avail_in > 0 || x->z.avail_out == 0 || x->ended));
+	return TW_OK;
+}
+
+/* Until there is something, or nothing more to come. */
+static enum tw_status make_piece(struct tw_export *x, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	x->taken = 0;
+	tw_buf_clear(&x->packed);
+	tw_buf_clear(&x->out);
+	while (st == TW_OK && !x->ended && x->out.len == 0 && x->packed.len == 0) {
+		st = tw_export_walk(x, err);
+		if (st == TW_OK && tw_buf_status(&x->out) != TW_OK)
+			st = no_memory(err);
+		if (st == TW_OK && x->format->gzip) {
+			st = pack(x, err);
+			tw_buf_clear(&x->out);
+		}
+	}
+	return st;
+}
+
+enum tw_status tw_export_read(
+        struct tw_export *x, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	const struct tw_buf *from = x->format->gzip ? &x->packed : &x->out;
+	size_t n;
+
+	if (x->taken == from->len) {
+		enum tw_status st = make_piece(x, err);
+
+		if (st != TW_OK)
+			return st;
+	}
+	n = from->len - x->taken;
+	if (n > cap)
+		n = cap;
+	if (n)
+		memcpy(out, from->data + x->taken, n);
+	x->taken += n;
+	*ret_n = n;
+	return TW_OK;
+}
+
+struct tw_export *tw_export_close(struct tw_export *x)
+{
+	if (!x)
+		return NULL;
+	tw_export_walk_done(x);
+	if (x->z_open)
+		(void)deflateEnd(&x->z);
+	tw_buf_done(&x->out);
+	tw_buf_done(&x->packed);
+	tw_arena_free(x->arena);
+	tw_arena_free(x->thread_arena);
+	tw_mem_free(x);
+	return NULL;
+}
