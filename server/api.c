@@ -58,6 +58,18 @@ enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err
 	return TW_OK;
 }
 
+const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, const char *suffix)
+{
+	char *name = tw_arena_printf(tw_req_arena(r), "%.80s-%.40s-%s%s", row->meta.app,
+	        row->meta.scenario, row->id, suffix);
+
+	for (char *at = name; at && *at; at++)
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		            (*at >= '0' && *at <= '9') || strchr(".-_", *at)))
+			*at = '_';
+	return name ? name : "trace";
+}
+
 static json_t *labels_of(const char *text)
 {
 	json_t *labels = *text ? json_loads(text, 0, NULL) : json_object();

@@ -29,6 +29,10 @@ enum tw_status tw_api_check_text(
 /* The id in the path, or TW_NOT_FOUND when it cannot be one. */
 enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err) TW_MUST_USE;
 
+/* "app-scenario-id" and the suffix, of characters that every file system and header takes; lives as
+ * long as the request. */
+const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, const char *suffix);
+
 /* TRACE of the API without report and clock bases (NULL: no memory). */
 json_t *tw_api_trace(const struct tw_trace_row *row);
 

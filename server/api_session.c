@@ -161,16 +161,18 @@ static json_t *current_project(json_t *list, const char *id)
 static enum tw_status session(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
+	const struct tw_config *c = tw_req_app(r)->config;
 	json_t *list;
 	enum tw_status st = visible_projects(r, &list, err);
 
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 200,
-	        json_pack("{sb ss so so ss ss}", "signed_in", caller->scope != TW_SCOPE_PUBLIC,
-	                "scope", tw_scope_word(caller->scope), "project",
-	                current_project(list, caller->project_id), "projects", list, "version",
-	                TW_VERSION, "perfetto_ui", tw_req_app(r)->config->perfetto_ui),
+	        json_pack("{sb ss so so ss ss ss ss}", "signed_in",
+	                caller->scope != TW_SCOPE_PUBLIC, "scope", tw_scope_word(caller->scope),
+	                "project", current_project(list, caller->project_id), "projects", list,
+	                "version", TW_VERSION, "perfetto_ui", c->perfetto_ui, "speedscope_ui",
+	                c->speedscope_ui, "firefox_ui", c->firefox_ui),
 	        err);
 }
 

@@ -21,7 +21,8 @@ struct tw_app {
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */
 	pthread_rwlock_t blob_use;
-	_Atomic bool stopping; /* readiness is red: the server is being stopped */
+	uint8_t ticket_key[32]; /* ticket.h */
+	_Atomic bool stopping;  /* readiness is red: the server is being stopped */
 };
 
 #endif

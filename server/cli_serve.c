@@ -21,6 +21,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "symbols.h"
+#include "ticket.h"
 #include "worker.h"
 
 enum { CONFIG_BYTES = 1 << 20, MAX_PATH_BYTES = 1200, MAPPINGS_OPEN = 16 };
@@ -51,6 +52,8 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", c->data_dir);
 	if (st == TW_OK)
 		st = tw_catalogue_open(path, &app->catalogue, err);
+	if (st == TW_OK)
+		st = tw_ticket_key_new(app->ticket_key, err);
 	if (st != TW_OK)
 		return st;
 	routes = tw_routes(&n);

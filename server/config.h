@@ -20,8 +20,10 @@ struct tw_config {
 	bool behind_proxy;       /* allows another address than loopback: a proxy does TLS */
 	const char *public_url;  /* "" : from the request's Host */
 	const char *perfetto_ui; /* https://ui.perfetto.dev */
-	const char *log_level;   /* debug, info, warn, error */
-	const char *log_format;  /* logfmt, json */
+	const char *speedscope_ui, *firefox_ui;
+	unsigned ticket_s;
+	const char *log_level;  /* debug, info, warn, error */
+	const char *log_format; /* logfmt, json */
 	uint64_t max_body_bytes;
 	uint64_t max_mapping_bytes; /* decoded text */
 	unsigned max_in_flight;     /* uploads at once */

@@ -206,6 +206,29 @@ static void run_end(struct tw_req *r)
 		refuse(r, st);
 }
 
+/* Logs and metrics: the target that was meant, the route that was asked. */
+enum tw_status tw_req_forward(
+        struct tw_req *r, const struct tw_caller *as, const char *target, struct tw_err *err)
+{
+	const struct tw_route *asked = r->route;
+	struct tw_target inner = {.path = NULL};
+	enum tw_status st = tw_target_parse(r->arena, target, &inner, err);
+
+	if (st != TW_OK)
+		return st;
+	r->target = inner;
+	r->caller = *as;
+	st = find_route(r, err);
+	if (st == TW_OK)
+		st = tw_auth_allows(as, r->route->scope, r->route->ingest_too, err);
+	if (st == TW_OK && (r->route == asked || r->route->begin))
+		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "this route cannot be gone on to");
+	if (st == TW_OK)
+		st = r->route->end(r, err);
+	r->route = asked;
+	return st;
+}
+
 static void run_pooled(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_req *r = (struct tw_req *)task;

@@ -74,6 +74,11 @@ enum tw_status tw_req_query_bool(const struct tw_req *r, const char *name, bool 
 /* Would the client take this Content-Encoding ("zstd", "gzip")? */
 bool tw_req_accepts(const struct tw_req *r, const char *coding);
 
+/* Goes on as a GET of another target (path and query) for another caller, in the `end` of a slow
+ * route: the target's route replies.  The caller must have been judged; its scope still is. */
+enum tw_status tw_req_forward(struct tw_req *r, const struct tw_caller *as, const char *target,
+        struct tw_err *err) TW_MUST_USE;
+
 /* Replies; one per request.  Headers set before count for whichever reply follows. */
 /* The value is copied; control characters are refused (the header is left out).  A reply that was
  * given a Content-Encoding this way is sent as it is. */

@@ -46,8 +46,8 @@ enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selectio
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
 
-/* The call tree of one thread, as it is stored, or of the selection's time range.  Its threads do not
- * count. */
+/* The call tree of one thread, as it is stored, or of the selection's time range.  Its threads do
+ * not count. */
 enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_selection *sel, struct tw_arena *a, struct tw_tree *ret,
         struct tw_err *err) TW_MUST_USE;
@@ -143,8 +143,8 @@ enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, s
 
 /* Adds the calls of one more tree to such rows; active holds n_methods zeros.  False: the tree is
  * damaged. */
-bool tw_query_methods_add(const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows,
-        uint32_t *active);
+bool tw_query_methods_add(
+        const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active);
 
 enum { TW_ACTIVITY_CELLS = 128 };
 /* For each 1/128 of the trace's time, the share (0..255) of it in which the thread had a call open;

@@ -60,13 +60,15 @@ test('description, routes and answers agree', async (t) => {
 	const cookie = { Cookie: signed.headers.get('set-cookie').split(';')[0], 'X-Tracewell': '1' };
 
 	const { chunks } = (await s.get(`/api/v1/traces/${trace.id}/slices?thread=4000`)).json;
-	const good = { id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace' };
+	const ticket = await s.ask('POST', `/api/v1/traces/${trace.id}/tickets`, { body: '{"kind":"csv"}' });
+	const good = { kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace' };
 	const query = { column: 'app', q: 'a', thread: '4000' };
 	const bodies = {
 		upload_trace: sampleTrace(7),
 		set_mapping: sampleMapping,
 		set_retrace: 'a.B -> c:\n    void m() -> d\n',
 		sign_in: JSON.stringify({ token: 'no such token' }),
+		make_ticket: JSON.stringify({ kind: 'speedscope', query: 'threads=all' }),
 		make_key: JSON.stringify({ name: 'n', scope: 'ingest' }),
 	};
 	const last = ['delete_trace', 'sign_out']; /* they end what others need */

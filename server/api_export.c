@@ -1,0 +1,320 @@
+/*
+ * api_export.c - a trace in other tools' formats, and links by which those tools may fetch it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "api.h"
+#include "app.h"
+#include "export.h"
+#include "ticket.h"
+#include "view.h"
+
+enum { NODES_MAX = 200000, QUERY_MAX = 1024 };
+
+/* --- exports --- */
+
+struct download { /* what must live until the last byte is out */
+	struct tw_app *app;
+	struct tw_trace_file *file;
+	struct tw_symbols_ref *map, *retrace;
+	struct tw_export *made;
+	const struct tw_export_kind *kind;
+};
+
+static enum tw_status read_some(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	struct download *d = arg;
+
+	return tw_export_read(d->made, out, cap, ret_n, err);
+}
+
+static void download_free(void *arg)
+{
+	struct download *d = arg;
+
+	tw_export_close(d->made);
+	tw_trace_file_close(d->file);
+	if (d->app) {
+		tw_symbols_release(d->app->symbols, d->map);
+		tw_symbols_release(d->app->symbols, d->retrace);
+	}
+	tw_mem_free(d);
+}
+
+static const struct tw_stream_ops stream = {read_some, download_free};
+
+static enum tw_status word_of(const struct tw_req *r, const char *name, const char *const *words,
+        unsigned *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, name);
+
+	*ret = 0;
+	for (unsigned i = 0; text && words[i]; i++)
+		if (strcmp(words[i], text) == 0) {
+			*ret = i;
+			return TW_OK;
+		}
+	return text ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %s", name, text)
+	            : TW_OK;
+}
+
+static enum tw_status read_query(
+        const struct tw_view *v, struct tw_export_query *ret, struct tw_err *err)
+{
+	static const char *const metrics[] = {"wall", "count", "cpu", NULL};
+	static const char *const views[] = {"top_down", "bottom_up", NULL};
+	struct tw_export_query q = {.kind = tw_export_kind(tw_req_path(v->req, "kind"))};
+	unsigned metric = 0;
+	unsigned view = 0;
+	int64_t nodes = 0;
+	enum tw_status st;
+
+	if (!q.kind)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such export");
+	st = tw_view_selection(v, &q.sel, err);
+	if (st == TW_OK)
+		st = word_of(v->req, "metric", metrics, &metric, err);
+	if (st == TW_OK)
+		st = word_of(v->req, "view", views, &view, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(v->req, "max_nodes", 0, 0, NODES_MAX, &nodes, err);
+	if (st == TW_OK)
+		st = tw_req_query_bool(v->req, "merged", false, &q.merged, err);
+	q.metric = (enum tw_export_metric)metric;
+	q.view = (enum tw_flame_view)view;
+	q.max_nodes = (uint32_t)nodes;
+	*ret = q;
+	return st;
+}
+
+static const char *title_of(const struct tw_view *v)
+{
+	const struct tw_trace_meta *m = &v->row.meta;
+	const char *title = tw_arena_printf(tw_req_arena(v->req), "%s%s%s%s%s", m->app,
+	        m->version_name[0] ? " " : "", m->version_name, m->scenario[0] ? " " : "",
+	        m->scenario);
+
+	return title && title[0] ? title : v->row.id;
+}
+
+static const char *permalink(const struct tw_view *v)
+{
+	const char *base = tw_req_app(v->req)->config->public_url;
+
+	return base[0] ? tw_arena_printf(tw_req_arena(v->req), "%s/traces/%s", base, v->row.id)
+	               : "";
+}
+
+static enum tw_status open_download(struct tw_view *v, struct download *d, struct tw_err *err)
+{
+	const struct tw_trace_meta *m = &v->row.meta;
+	const struct tw_export_facts facts = {title_of(v), v->row.id, m->process, m->app,
+	        m->version_name, m->build_id, m->device, m->scenario, permalink(v), m->started_ms};
+	struct tw_export_query q;
+	enum tw_status st = read_query(v, &q, err);
+
+	if (st == TW_OK)
+		st = tw_export_open(v->file, &v->names, &q, &facts, &d->made, err);
+	if (st != TW_OK)
+		return st;
+	d->app = tw_req_app(v->req);
+	d->file = v->file; /* moves into the download */
+	d->map = v->map_ref;
+	d->retrace = v->retrace_ref;
+	v->file = NULL;
+	v->map_ref = v->retrace_ref = NULL;
+	d->kind = q.kind;
+	return TW_OK;
+}
+
+static enum tw_status answer(struct tw_req *r, struct tw_err *err)
+{
+	const char *disposition;
+	struct download *d = NULL;
+	struct tw_view v;
+	enum tw_status st = tw_view_open(r, &v, err);
+
+	if (st != TW_OK)
+		return st;
+	d = tw_mem_zalloc(1, sizeof *d);
+	st = d ? open_download(&v, d, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	tw_view_close(&v);
+	if (st != TW_OK) {
+		tw_mem_free(d);
+		return st;
+	}
+	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
+	        tw_api_file_name(r, &v.row, d->kind->suffix));
+	if (disposition)
+		tw_req_set_header(r, "Content-Disposition", disposition);
+	return tw_req_reply_stream(r, 200, d->kind->type, !d->kind->packed, &stream, d, err);
+}
+
+/* --- tickets --- */
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* "perfetto", or a kind of export: the path below the trace, and what its file is called. */
+static const char *path_of_kind(struct tw_req *r, const char *kind, const char **ret_suffix)
+{
+	const struct tw_export_kind *k = tw_export_kind(kind);
+
+	if (strcmp(kind, "perfetto") == 0) {
+		*ret_suffix = ".perfetto-trace";
+		return "perfetto";
+	}
+	if (!k)
+		return NULL;
+	*ret_suffix = k->suffix;
+	return tw_arena_printf(tw_req_arena(r), "export/%s", k->name);
+}
+
+static bool is_query(const char *text)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < n; i++)
+		if (text[i] <= ' ' || text[i] > '~' || text[i] == '#')
+			return false;
+	return n <= QUERY_MAX;
+}
+
+static enum tw_status read_wish(struct tw_req *r, struct tw_ticket *t, const char *id,
+        const char **ret_suffix, struct tw_err *err)
+{
+	const char *kind = NULL;
+	const char *query = "";
+	const char *path = NULL;
+	json_t *body = NULL;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	if (json_unpack(body, "{ss s?s}", "kind", &kind, "query", &query) != 0)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the body is {\"kind\": ..., \"query\": ...}, both texts");
+	if (st == TW_OK && !is_query(query))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "query is what stands behind the ? of the export");
+	if (st == TW_OK) {
+		path = path_of_kind(r, kind, ret_suffix);
+		st = path ? TW_OK
+		          : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no such kind");
+	}
+	if (st == TW_OK) {
+		t->target = tw_arena_printf(tw_req_arena(r), "/api/v1/traces/%s/%s%s%s", id, path,
+		        query[0] ? "?" : "", query);
+		st = t->target ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	json_decref(body);
+	return st;
+}
+
+static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	struct tw_ticket t = {.expires_ms = now_ms() + (int64_t)app->config->ticket_s * 1000};
+	struct tw_trace_row row;
+	const char *suffix = "";
+	const char *text = "";
+	const char *path;
+	const char *id;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	(void)snprintf(t.project_id, sizeof t.project_id, "%s", tw_req_caller(r)->project_id);
+	if (st == TW_OK)
+		st = tw_catalogue_trace_get(
+		        app->catalogue, t.project_id, id, tw_req_arena(r), &row, err);
+	if (st == TW_OK)
+		st = read_wish(r, &t, id, &suffix, err);
+	if (st == TW_OK)
+		st = tw_ticket_seal(app->ticket_key, &t, tw_req_arena(r), &text, err);
+	if (st != TW_OK)
+		return st;
+	path = tw_arena_printf(
+	        tw_req_arena(r), "/api/v1/tickets/%s/%s", text, tw_api_file_name(r, &row, suffix));
+	if (!path)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_req_reply_json(r, 201,
+	        json_pack("{ss ss sI}", "path", path, "base", app->config->public_url, "expires_ms",
+	                (json_int_t)t.expires_ms),
+	        err);
+}
+
+/* Is this the origin of a page at `url`? */
+static bool is_origin_of(const char *origin, const char *url)
+{
+	const char *host = strstr(url, "://");
+	size_t n;
+
+	if (!host)
+		return false;
+	n = (size_t)(host - url) + 3;
+	n += strcspn(url + n, "/?#");
+	return strlen(origin) == n && strncasecmp(origin, url, n) == 0;
+}
+
+/* The UIs that the settings name may read the answer, no other origin.  Nobody may keep it, so it
+ * need not say that it varies. */
+static void allow_origin(struct tw_req *r)
+{
+	const struct tw_config *c = tw_req_app(r)->config;
+	const char *origin = tw_req_header(r, "Origin");
+
+	tw_req_set_header(r, "Cache-Control", "private, no-store");
+	if (origin &&
+	        (is_origin_of(origin, c->perfetto_ui) || is_origin_of(origin, c->speedscope_ui) ||
+	                is_origin_of(origin, c->firefox_ui)))
+		tw_req_set_header(r, "Access-Control-Allow-Origin", origin);
+}
+
+static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_caller as = {.scope = TW_SCOPE_READ};
+	const char *text = tw_req_path(r, "ticket");
+	struct tw_ticket t;
+	enum tw_status st;
+
+	allow_origin(r);
+	st = tw_ticket_open(
+	        tw_req_app(r)->ticket_key, text ? text : "", now_ms(), tw_req_arena(r), &t, err);
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(as.project_id, sizeof as.project_id, "%s", t.project_id);
+	return tw_req_forward(r, &as, t.target, err);
+}
+
+const struct tw_route tw_routes_export[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/export/{kind}",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = answer,
+                .summary = "the trace in another tool's format"},
+        {.method = "POST",
+                .path = "/api/v1/traces/{id}/tickets",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = make_ticket,
+                .summary = "a link that another tool may fetch for some minutes"},
+        {.method = "GET",
+                .path = "/api/v1/tickets/{ticket}/{file}",
+                .scope = TW_SCOPE_PUBLIC,
+                .slow = true,
+                .end = use_ticket,
+                .summary = "what such a link stands for"},
+        {0},
+};
