@@ -114,7 +114,7 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	const struct tw_trace_meta *m = &v->row.meta;
 	const struct tw_export_facts facts = {title_of(v), v->row.id, m->process, m->app,
 	        m->version_name, m->build_id, m->device, m->scenario, permalink(v), m->started_ms};
-	struct tw_export_query q;
+	struct tw_export_query q = {.kind = NULL};
 	enum tw_status st = read_query(v, &q, err);
 
 	if (st == TW_OK)
@@ -141,12 +141,16 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	d = tw_mem_zalloc(1, sizeof *d);
-	st = d ? open_download(&v, d, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (d)
+		st = open_download(&v, d, err);
 	tw_view_close(&v);
+	if (!d)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st != TW_OK) {
 		tw_mem_free(d);
 		return st;
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) st tells */
 	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
 	        tw_api_file_name(r, &v.row, d->kind->suffix));
 	if (disposition)

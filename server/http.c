@@ -240,6 +240,15 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 	(void)MHD_resume_connection(r->connection);
 }
 
+/* A ticket is a secret while it lasts. */
+static const char *loggable_path(const struct tw_req *r)
+{
+	static const char tickets[] = "/api/v1/tickets/";
+	const char *path = r->target.path;
+
+	return path && strncmp(path, tickets, sizeof tickets - 1) == 0 ? tickets : path;
+}
+
 static void log_request(const struct tw_req *r)
 {
 	enum tw_log_level level = r->http_code >= 500 ? TW_LOG_WARN : TW_LOG_INFO;
@@ -248,7 +257,7 @@ static void log_request(const struct tw_req *r)
 	if (r->route && r->route->quiet && r->http_code < 400)
 		level = TW_LOG_DEBUG;
 	tw_log(level, "request", tw_log_text("id", r->id), tw_log_text("method", r->method),
-	        tw_log_text("path", r->target.path), tw_log_number("status", r->http_code),
+	        tw_log_text("path", loggable_path(r)), tw_log_number("status", r->http_code),
 	        tw_log_number("ms", (int64_t)ms), tw_log_number("bytes_in", (int64_t)r->got),
 	        tw_log_text("project", r->caller.project_id),
 	        tw_log_text("error", r->refused != TW_OK ? r->err.msg : ""));
@@ -442,7 +451,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		return;
 	if (r->phase != TW_PHASE_DONE)
 		tw_log(TW_LOG_INFO, "request_cut", tw_log_text("id", r->id),
-		        tw_log_text("method", r->method), tw_log_text("path", r->target.path),
+		        tw_log_text("method", r->method), tw_log_text("path", loggable_path(r)),
 		        tw_log_number("bytes_in", (int64_t)r->got), tw_log_number("how", how));
 	give_up(r);
 	release_upload_slot(r);

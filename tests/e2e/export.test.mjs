@@ -1,0 +1,313 @@
+/*
+ * Exports in other tools' formats, read back: every method has the self time, total and count that
+ * the API's table says, whatever threads and time range were chosen, and whatever it is called.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import Ajv from 'ajv';
+import * as read from './export_readers.mjs';
+import { btrace, sampleMapping, sampleTrace } from './make.mjs';
+import { binary, root, sleep, startServer, tracewell } from './server.mjs';
+
+const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
+const samples = path.join(root, '../shared/samples/btrace2/javac-parallel');
+const KINDS = ['speedscope', 'folded', 'pprof', 'chrome', 'firefox', 'd3', 'csv', 'svg'];
+
+function scratch(t) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-export-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	return dir;
+}
+
+function push(s, dir, ...more) {
+	return tracewell('push', '--server', s.url, '--key', s.ingest, '--build-id', path.basename(dir), '--threads', path.join(dir, 'threads.txt'),
+		'--meta', 'app=com.acme.shop', '--scenario', 'cold_start', '--wait', ...more);
+}
+
+async function exported(s, id, kind, query = '') {
+	const answer = await s.get(`/api/v1/traces/${id}/export/${kind}${query ? `?${query}` : ''}`);
+	assert.equal(answer.status, 200, answer.text.slice(0, 300));
+	return answer;
+}
+
+/* The API's table, by name; null where two methods share a name. */
+async function table(s, id, query = '') {
+	const rows = new Map();
+	for (let offset = 0, total = 1; offset < total; offset += 10000) {
+		const { json } = await s.get(`/api/v1/traces/${id}/methods?limit=10000&offset=${offset}&${query.replace('threads=', 'thread=')}`);
+		total = json.total;
+		for (const m of json.methods)
+			rows.set(m.name, rows.has(m.name) ? null : { self: m.self_ns, total: m.total_ns, count: m.count });
+	}
+	return rows;
+}
+
+/* columns: which of self, total and count the format can say. */
+function same(got, want, columns, what) {
+	let compared = 0;
+	for (const [name, row] of want) {
+		const g = got.get(name) ?? { self: 0, total: 0, count: 0 };
+		if (row === null) continue;
+		for (const c of columns) assert.equal(g[c], row[c], `${what}: ${c} of ${name}`);
+		compared++;
+	}
+	for (const name of got.keys()) assert.ok(want.has(name), `${what}: ${name} is not in the table`);
+	return compared;
+}
+
+async function checkAll(s, id, query, kinds = KINDS) {
+	const want = await table(s, id, query);
+	const text = async (kind, more = '') => (await exported(s, id, kind, [query, more].filter(Boolean).join('&'))).text;
+	const all = ['self', 'total', 'count'];
+	const checks = {
+		speedscope: async () => same(read.speedscope(await text('speedscope')).methods, want, all, 'speedscope'),
+		chrome: async () => same(read.chrome(await text('chrome')).methods, want, all, 'chrome'),
+		firefox: async () => same(read.firefox(await text('firefox')).methods, want, ['self', 'total'], 'firefox'),
+		pprof: async () => same(read.pprof((await exported(s, id, 'pprof', query)).bytes).methods, want, all, 'pprof'),
+		csv: async () => same(read.csv(await text('csv')).methods, want, all, 'csv'),
+		d3: async () => same(read.d3(await text('d3', 'max_nodes=200000')).methods, want, all, 'd3'),
+		folded: async () => {
+			same(read.folded(await text('folded')).methods, want, ['self', 'total'], 'folded');
+			same(read.folded(await text('folded', 'metric=count&merged=1'), { merged: true, count: true }).methods, want, ['count'], 'folded');
+		},
+	};
+	for (const kind of kinds) await checks[kind]?.();
+	return want.size;
+}
+
+test('exports of a simulated phone say what the API says', async (t) => {
+	const s = await startServer(t);
+	const dir = scratch(t);
+	execFileSync(sim, ['--out', dir, '--seed', '5', '--records', '6000']);
+	const id = push(s, dir, '--mapping', path.join(dir, 'methodMapping.txt'), path.join(dir, 'rhea-atrace.bin'));
+	const trace = (await s.get(`/api/v1/traces/${id}`)).json;
+	const threads = (await s.get(`/api/v1/traces/${id}/threads`)).json.threads.filter((x) => x.slices);
+	const span = trace.end_ns - trace.start_ns;
+
+	await t.test('all threads, the whole time', async () => {
+		assert.ok((await checkAll(s, id, '')) > 50);
+	});
+	await t.test('chosen threads', async () => {
+		await checkAll(s, id, `threads=${threads[1].tid}`);
+		await checkAll(s, id, `threads=${threads[0].tid},${threads[2].tid}`);
+		const labels = read.pprof((await exported(s, id, 'pprof', `threads=${threads[1].tid}`)).bytes).labels;
+		assert.deepEqual(labels.map((l) => [l.tid, l.source]), [[threads[1].tid, 'calls']]);
+		assert.ok(labels[0].thread.includes(String(threads[1].tid)) && labels[0].thread.startsWith(threads[1].name));
+	});
+	await t.test('a time range cuts calls at both ends', async () => {
+		const from = trace.start_ns + Math.round(span / 3);
+		const to = trace.start_ns + Math.round(span / 2);
+		await checkAll(s, id, `from=${from}&to=${to}`);
+		await checkAll(s, id, `from=${from}&to=${to}&threads=${threads[0].tid}`);
+		const { file } = read.speedscope((await exported(s, id, 'speedscope', `from=${from}&to=${to}`)).text);
+		assert.ok(file.profiles.every((p) => p.startValue >= from && p.endValue <= to));
+	});
+	await t.test('a range without a call is a file without one', async () => {
+		const q = `from=${trace.end_ns + 10}&to=${trace.end_ns + 20}`;
+		assert.equal(read.speedscope((await exported(s, id, 'speedscope', q)).text).file.profiles.length, 0);
+		assert.equal((await exported(s, id, 'folded', q)).text, '');
+		assert.equal(read.firefox((await exported(s, id, 'firefox', q)).text).file.threads.length, 0);
+		assert.equal(read.pprof((await exported(s, id, 'pprof', q)).bytes).profile.sample.length, 0);
+		assert.equal(read.csv((await exported(s, id, 'csv', q)).text).rows, 0);
+		assert.equal(read.d3((await exported(s, id, 'd3', q)).text).root.value, 0);
+		assert.match((await exported(s, id, 'svg', q)).text, /<\/svg>\s*$/);
+	});
+	await t.test('speedscope: what its own schema allows', async () => {
+		const schema = JSON.parse(fs.readFileSync(path.join(root, 'tests/node_modules/speedscope/dist/release/file-format-schema.json'), 'utf8'));
+		const valid = new Ajv({ strict: false, validateSchema: false }).compile({ ...schema, $schema: undefined });
+		const file = JSON.parse((await exported(s, id, 'speedscope')).text);
+		assert.ok(valid(file), JSON.stringify(valid.errors?.slice(0, 3)));
+		assert.ok(!valid({ ...file, profiles: [{ type: 'other' }] }), 'the schema refuses something');
+	});
+	await t.test('d3 and svg keep their sums when they are cut, both ways up', async () => {
+		const whole = read.d3((await exported(s, id, 'd3')).text).root.value;
+		for (const q of ['max_nodes=20', 'max_nodes=20&view=bottom_up']) assert.equal(read.d3((await exported(s, id, 'd3', q)).text).root.value, whole);
+		const svg = (await exported(s, id, 'svg', 'max_nodes=30')).text;
+		assert.equal((svg.match(/<svg x=/g) ?? []).length, (svg.match(/<rect class="(?:h|other)/g) ?? []).length);
+		assert.ok(svg.includes('(other)') && !/<script|href|url\(|onload/i.test(svg));
+		assert.match((await exported(s, id, 'svg', 'metric=count')).text, /calls<\/text>/);
+	});
+	await t.test('names, types and sizes of what is downloaded', async () => {
+		const types = { speedscope: 'application/json', svg: 'image/svg+xml', csv: 'text/csv; charset=utf-8', pprof: 'application/octet-stream' };
+		for (const [kind, type] of Object.entries(types)) {
+			const { headers } = await exported(s, id, kind);
+			assert.equal(headers.get('content-type'), type);
+			assert.match(headers.get('content-disposition'), new RegExp(`^attachment; filename="com.acme.shop-cold_start-${id}\\.`));
+		}
+		const packed = await s.get(`/api/v1/traces/${id}/export/pprof`, { headers: { 'Accept-Encoding': 'gzip' } });
+		assert.equal(packed.headers.get('content-encoding'), null, 'packed once');
+	});
+	await t.test('what is not there is refused', async () => {
+		const status = async (path) => (await s.get(`/api/v1/traces/${id}/export/${path}`)).status;
+		assert.equal(await status('nothing'), 404);
+		assert.equal(await status('svg?metric=cpu'), 400);
+		assert.equal(await status('pprof?metric=count'), 400);
+		assert.equal(await status('csv?view=sideways'), 400);
+		assert.equal(await status('csv?threads=1'), 404);
+		assert.equal(await status('csv?from=5&to=5'), 400);
+		assert.equal((await s.get(`/api/v1/traces/${id}/export/csv`, { key: s.key('read', 'other') })).status, 404);
+		assert.equal((await s.get(`/api/v1/traces/${id}/export/csv`, { key: null })).status, 401);
+		assert.equal((await s.get(`/api/v1/traces/${id}/export/csv`, { key: s.ingest })).status, 403);
+	});
+	await t.test('the command line makes the same files', async () => {
+		const out = path.join(dir, 'out');
+		for (const kind of KINDS.filter((k) => k !== 'svg' && k !== 'pprof')) {
+			tracewell('export', path.join(dir, 'rhea-atrace.bin'), '--to', kind, '--mapping', path.join(dir, 'methodMapping.txt'),
+				'--threads', path.join(dir, 'threads.txt'), '-o', out, ...(kind === 'd3' ? ['--max-nodes', '200000'] : []));
+			const mine = read[kind](fs.readFileSync(out, 'utf8')).methods;
+			assert.deepEqual(mine, read[kind]((await exported(s, id, kind, kind === 'd3' ? 'max_nodes=200000' : '')).text).methods, kind);
+		}
+		const range = `${trace.start_ns + 1000}..${trace.start_ns + span / 2 | 0}`;
+		tracewell('export', path.join(dir, 'rhea-atrace.bin'), '--to', 'folded', '--thread', String(threads[0].tid), '--range', range, '--metric', 'count', '--merged', '-o', out);
+		assert.ok(read.folded(fs.readFileSync(out, 'utf8'), { merged: true }).methods.size > 0);
+		for (const bad of [['--to', 'none'], ['--to', 'svg', '--metric', 'cpu'], ['--to', 'csv', '--range', '5..4'], ['--to', 'csv', '--thread', 'x']]) {
+			assert.throws(() => tracewell('export', path.join(dir, 'rhea-atrace.bin'), ...bad, '-o', path.join(dir, 'never')));
+			assert.ok(!fs.existsSync(path.join(dir, 'never')));
+		}
+	});
+});
+
+/* What an attacker or a compiler may call a method. */
+const NAMES = ['a"b\\c', '<script>alert(1)</script>', "&amp;'\"]]>", 'Lcom/x;y;z', '=cmd|calc', '-$$Lambda$1', '\u0001\u001b[31m', '\ufffe\uffff',
+	'\u65e5\u672c\u8a9e \ud83d\ude00', 'x'.repeat(5000), '%s%n', '{"a":1}', 'end 42', '\u2028\u2029'];
+
+test('whatever methods are called, the files are whole', async (t) => {
+	const s = await startServer(t);
+	const lines = ['# 11111111-2222-3333-4444-555555555555', ...NAMES.map((n, i) => `${i + 1},1,com.a.B ${n.replaceAll(' ', '\u00a0')} ()V`), ''];
+	const records = NAMES.map((_, i) => [4000, i + 1, 1_000_000 + i * 10_000, 5000 + i]);
+	const trace = await s.trace(btrace([...records, [4000, 99, 900_000, 900_000]]), { query: { build_id: 'evil', app: '"><svg/onload=alert(1)>', scenario: '../../x' } });
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	assert.equal((await s.put('/api/v1/builds/evil/methods', lines.join('\n'))).status, 200);
+	const want = await table(s, trace.id);
+	assert.equal(want.size, NAMES.length + 1);
+	for (const [kind, columns] of Object.entries({ speedscope: ['self', 'total', 'count'], chrome: ['self', 'count'], firefox: ['self'], d3: ['self'], csv: ['self', 'count'] }))
+		same(read[kind]((await exported(s, trace.id, kind)).text).methods, want, columns, kind);
+	same(read.pprof((await exported(s, trace.id, 'pprof')).bytes).methods, want, ['self', 'count'], 'pprof');
+	const plain = new Map([...want].map(([n, r]) => [n.replaceAll(';', ':').replaceAll(/[\0-\x1f\x7f]/g, ' '), r]));
+	same(read.folded((await exported(s, trace.id, 'folded')).text).methods, plain, ['self'], 'folded');
+	const csv = (await exported(s, trace.id, 'csv')).text;
+	assert.ok(!/^"[=+@-]/m.test(csv), 'no formula');
+	const svg = await exported(s, trace.id, 'svg');
+	assert.ok(!svg.text.includes('<script>alert') && svg.text.includes('&lt;script&gt;alert(1)&lt;/script&gt;'));
+	const valid = execFileSync('python3', ['-c', 'import sys, xml.etree.ElementTree as e; print(len(list(e.parse(sys.stdin.buffer).iter())))'], { input: svg.bytes });
+	assert.ok(Number(valid) > NAMES.length);
+	assert.match(svg.headers.get('content-disposition'), /^attachment; filename="[\w.-]+"$/);
+});
+
+test('a name of a megabyte', async (t) => {
+	const s = await startServer(t);
+	const name = 'N'.repeat(1 << 20);
+	const systrace = ['# tracer: nop', '#', ...[['B|77|' + name, 1.0], ['B|77|short', 1.1], ['E|77', 1.2], ['E|77', 1.3]]
+		.map(([what, at]) => `   app-77    (   77) [000] .... ${at.toFixed(6)}: tracing_mark_write: ${what}`), ''].join('\n');
+	const trace = await s.trace(systrace);
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const want = await table(s, trace.id);
+	for (const kind of ['speedscope', 'chrome', 'firefox', 'd3', 'csv', 'folded'])
+		same(read[kind]((await exported(s, trace.id, kind)).text).methods, want, ['self'], kind);
+	same(read.pprof((await exported(s, trace.id, 'pprof')).bytes).methods, want, ['self', 'count'], 'pprof');
+	assert.match((await exported(s, trace.id, 'svg')).text, /<\/svg>\s*$/);
+});
+
+test('sampled threads say so', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(fs.readFileSync(path.join(root, 'tests/golden/profilo/realistic/input')));
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const names = { speedscope: 0, chrome: 0, firefox: 0, folded: 0 };
+	for (const kind of Object.keys(names)) {
+		const { threads } = read[kind]((await exported(s, trace.id, kind)).text);
+		assert.ok(threads.some((n) => /^main \(\d+, sampled\)$/.test(n)), `${kind}: ${threads}`);
+		assert.ok(threads.some((n) => /^RenderThread \(\d+\)$/.test(n)), `${kind}: ${threads}`);
+	}
+	const { labels } = read.pprof((await exported(s, trace.id, 'pprof')).bytes);
+	assert.deepEqual(new Set(labels.map((l) => l.source)), new Set(['sampled', 'calls']));
+	assert.match((await exported(s, trace.id, 'csv')).text, /,"samples"\r\n/);
+	await checkAll(s, trace.id, '');
+});
+
+test('obfuscated names are retraced, late mappings too', async (t) => {
+	const s = await startServer(t);
+	const trace = await s.trace(sampleTrace(), { query: { build_id: 'r1' } });
+	const before = read.csv((await exported(s, trace.id, 'csv')).text);
+	assert.ok([...before.methods.keys()].every((n) => n.startsWith('unknown:')));
+	await s.put('/api/v1/builds/r1/methods', sampleMapping);
+	await s.put('/api/v1/builds/r1/retrace', 'com.acme.Real -> com.example.app.Class0:\n    void start() -> method1\n');
+	for (const kind of ['speedscope', 'chrome', 'firefox', 'd3', 'csv', 'folded'])
+		assert.ok(read[kind]((await exported(s, trace.id, kind)).text).methods.has('com.acme.Real.start'), kind);
+	assert.ok(read.pprof((await exported(s, trace.id, 'pprof')).bytes).methods.has('com.acme.Real.start'));
+});
+
+test('links that other tools may fetch', async (t) => {
+	const s = await startServer(t, { args: ['--ticket', '1', '--perfetto-ui', 'https://ui.example:8443/sub', '--public-url', 'https://traces.example'] });
+	const trace = await s.trace(sampleTrace(), { query: { app: 'a b' } });
+	const make = (body, key = s.read, id = trace.id) => s.ask('POST', `/api/v1/traces/${id}/tickets`, { key, body: JSON.stringify(body) });
+	const fetched = (path, headers = {}) => s.get(path, { key: null, headers });
+
+	const made = await make({ kind: 'csv', query: 'threads=4000' });
+	assert.equal(made.status, 201, made.text);
+	assert.equal(made.json.base, 'https://traces.example');
+	assert.match(made.json.path, /^\/api\/v1\/tickets\/[\w-]+\/a_b--\w+\.methods\.csv$/);
+	const ok = await fetched(made.json.path, { Origin: 'https://ui.example:8443' });
+	assert.equal(ok.status, 200, ok.text);
+	assert.equal(ok.text, (await exported(s, trace.id, 'csv', 'threads=4000')).text);
+	assert.equal(ok.headers.get('access-control-allow-origin'), 'https://ui.example:8443');
+	assert.match(ok.headers.get('cache-control'), /no-store/);
+	for (const Origin of ['https://ui.example', 'https://ui.example:8443.evil.example', 'null', s.url])
+		assert.equal((await fetched(made.json.path, { Origin })).headers.get('access-control-allow-origin'), null, Origin);
+	assert.equal((await fetched(made.json.path, { Origin: 'https://www.speedscope.app' })).headers.get('access-control-allow-origin'), 'https://www.speedscope.app');
+	const perfetto = await make({ kind: 'perfetto' });
+	assert.equal((await fetched(perfetto.json.path)).bytes[0], 0x0a);
+
+	await t.test('no letter of it can be changed', async () => {
+		const [ticket, file] = made.json.path.split('/').slice(-2);
+		for (let i = 0; i < ticket.length; i += 7) {
+			const other = ticket.slice(0, i) + (ticket[i] === 'A' ? 'B' : 'A') + ticket.slice(i + 1);
+			assert.equal((await fetched(`/api/v1/tickets/${other}/${file}`)).status, 401, `letter ${i}`);
+		}
+		for (const bad of ['x', ticket.slice(0, -1), `${ticket}A`, `${ticket}=`, 'A'.repeat(5000)])
+			assert.equal((await fetched(`/api/v1/tickets/${bad}/${file}`)).status, 401, bad.slice(0, 20));
+	});
+	await t.test('a query beside it changes nothing, another method is refused', async () => {
+		assert.equal((await fetched(`${made.json.path}?threads=all&project=x`)).text, ok.text);
+		assert.equal((await s.ask('DELETE', made.json.path, { key: null })).status, 405);
+	});
+	await t.test('it reads no other project and makes no link for one', async () => {
+		assert.equal((await make({ kind: 'csv' }, s.key('read', 'other'))).status, 404);
+		assert.equal((await make({ kind: 'csv' }, s.ingest)).status, 403);
+		assert.equal((await make({ kind: 'csv' }, null)).status, 401);
+	});
+	await t.test('wishes that make no sense', async () => {
+		for (const body of [{}, { kind: 'raw/trace' }, { kind: '../x' }, { kind: 'csv', query: 5 }, { kind: 'csv', query: 'a b' }, { kind: 'csv', query: 'x#y' },
+			{ kind: 'csv', query: 'x'.repeat(1025) }, { kind: 'csv', query: 'a=\n' }])
+			assert.equal((await make(body)).status, 400, JSON.stringify(body).slice(0, 60));
+		const wrong = await make({ kind: 'csv', query: 'threads=nobody' });
+		assert.equal((await fetched(wrong.json.path)).status, 400);
+	});
+	await t.test('it is over after its time, and with its trace', async () => {
+		const other = await make({ kind: 'csv' });
+		await s.ask('DELETE', `/api/v1/traces/${trace.id}`);
+		assert.equal((await fetched(other.json.path)).status, 404);
+		await sleep(1100);
+		const late = await fetched(made.json.path);
+		assert.equal(late.status, 401);
+		assert.match(late.json.error.message, /over/);
+	});
+	assert.ok(!s.log.includes(made.json.path.split('/').at(-2)), 'the log keeps no link');
+});
+
+test('a million calls of a real compiler', { skip: !fs.existsSync(samples) && 'no samples beside the checkout' }, async (t) => {
+	const s = await startServer(t, { args: ['--connection-timeout', '600'] }); // parsing keeps this side silent
+	const dir = scratch(t);
+	execFileSync('zstd', ['-dqf', path.join(samples, 'methodMapping.txt.zst'), '-o', path.join(dir, 'methodMapping.txt')]);
+	fs.copyFileSync(path.join(samples, 'threads.txt'), path.join(dir, 'threads.txt'));
+	const id = push(s, dir, '--mapping', path.join(dir, 'methodMapping.txt'), path.join(samples, 'rhea-atrace.bin.zst'));
+	const trace = (await s.get(`/api/v1/traces/${id}`)).json;
+	await checkAll(s, id, '', ['speedscope', 'pprof', 'csv']);
+	const from = trace.start_ns + Math.round((trace.end_ns - trace.start_ns) * 0.6);
+	const q = `from=${from}&to=${from + Math.round((trace.end_ns - trace.start_ns) * 0.02)}`;
+	await checkAll(s, id, q, ['speedscope', 'chrome', 'firefox', 'pprof', 'csv', 'folded']);
+	assert.ok(s.resident() < 700, `${s.resident()} MiB`);
+});
