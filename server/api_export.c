@@ -134,6 +134,7 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 {
 	const char *disposition;
+	const char *suffix;
 	struct download *d = NULL;
 	struct tw_view v;
 	enum tw_status st = tw_view_open(r, &v, err);
@@ -151,8 +152,9 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 		return st;
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) st tells */
+	suffix = d->kind->suffix;
 	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
-	        tw_api_file_name(r, &v.row, d->kind->suffix));
+	        tw_api_file_name(r, &v.row, suffix));
 	if (disposition)
 		tw_req_set_header(r, "Content-Disposition", disposition);
 	return tw_req_reply_stream(r, 200, d->kind->type, !d->kind->packed, &stream, d, err);
