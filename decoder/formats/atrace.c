@@ -17,7 +17,7 @@
 #include "formats/ftrace.h"
 #include "formats/inflate.h"
 
-enum { PREAMBLE_MAX_BYTES = TW_PROBE_BYTES, FILTER_BYTES = 4096 };
+enum { PREAMBLE_MAX_BYTES = TW_PROBE_BYTES, FILTER_BYTES = 4096, MAX_CRS = 4 };
 
 enum part { PREAMBLE, AFTER_MARK, TEXT, ZLIB };
 
@@ -27,8 +27,7 @@ struct atrace {
 	struct tw_arena *arena;
 	struct tw_limits limits;
 	enum part part;
-	uint64_t preamble; /* bytes of it */
-	bool marked;       /* the line was "TRACE:" */
+	bool marked; /* the line was "TRACE:" */
 	uint64_t mark_offset;
 	struct tw_inflate *zlib;
 	uint8_t head[2]; /* behind the mark */
@@ -36,9 +35,10 @@ struct atrace {
 	unsigned crs, pending; /* "\r" before each "\n" to take out; those not yet passed on */
 };
 
+/* More of them than any shell adds are none of its: one may have gone with the line's end. */
 static bool is_mark(struct tw_str line)
 {
-	while (line.len > sizeof "TRACE:" - 1 && line.ptr[line.len - 1] == '\r')
+	for (int i = 0; i < MAX_CRS && line.len && line.ptr[line.len - 1] == '\r'; i++)
 		line.len--;
 	return tw_str_eq(line, TW_STR("TRACE:"));
 }
@@ -86,7 +86,9 @@ static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw
 
 	if (s->part != PREAMBLE)
 		return tw_ftrace_line(&s->trace, line, err);
-	if (is_mark(line->text)) {
+	if (line->offset > PREAMBLE_MAX_BYTES) {
+		s->part = TEXT;
+	} else if (is_mark(line->text)) {
 		s->marked = true;
 		s->mark_offset = line->offset;
 		return TW_OK;
@@ -119,12 +121,9 @@ static enum tw_status push_preamble(
 
 	*p += take;
 	*n -= take;
-	s->preamble += take;
 	if (s->marked && s->part == PREAMBLE) {
 		s->part = AFTER_MARK;
 		s->crs = (unsigned)(s->lines.offset - s->mark_offset - sizeof "TRACE:");
-	} else if (s->preamble > PREAMBLE_MAX_BYTES && s->part == PREAMBLE) {
-		s->part = TEXT;
 	}
 	return st;
 }
@@ -153,7 +152,7 @@ static enum tw_status push_zlib(struct atrace *s, const uint8_t *p, size_t n, st
 		for (; s->pending && p[i] != '\r'; s->pending--)
 			clean[at++] = '\r';
 		clean[at++] = p[i];
-		if (at > sizeof clean - 8) {
+		if (at + MAX_CRS + 2 > sizeof clean) {
 			st = tw_inflate_push(s->zlib, clean, at, err);
 			at = 0;
 		}

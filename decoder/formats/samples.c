@@ -178,7 +178,7 @@ static const uint32_t *gather(struct tw_samples *s, uint32_t *i, size_t *ret_n)
 	if (*i + 1 == s->n || !one_sample(first, &s->list[*i + 1].p)) {
 		*ret_n = first->n;
 		(*i)++;
-		return s->frames + first->first;
+		return first->n ? s->frames + first->first : NULL;
 	}
 	do {
 		const struct tw_sample_piece *p = &s->list[*i].p;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,8 +12,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Findings are crashes: a sentence and the end. */
 #define FUZZ_CHECK(what)                                                                           \
 	do {                                                                                       \
-		if (!(what))                                                                       \
+		if (!(what)) {                                                                     \
+			(void)fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);   \
 			abort();                                                                   \
+		}                                                                                  \
 	} while (0)
 
 #endif

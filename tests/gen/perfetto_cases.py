@@ -175,11 +175,10 @@ def main():
     for name, make in [('minimal', minimal), ('realistic', realistic), ('truncated', truncated), ('garbage', garbage)]:
         folder = os.path.join(root, 'golden', 'perfetto', name)
         os.makedirs(folder, exist_ok=True)
-        for path in [os.path.join(folder, 'input'), os.path.join(root, 'fuzz/corpus/decoder/perfetto_' + name)]:
-            with open(path, 'wb') as f:
-                f.write(make())
+        with open(os.path.join(folder, 'input'), 'wb') as f:
+            f.write(make())
     for name, make in [('events', track_events), ('ftrace', ftrace), ('samples', samples)]:
-        with open(os.path.join(root, 'fuzz/corpus/decoder/perfetto_' + name), 'wb') as f:
+        with open(os.path.join(root, 'fuzz/corpus/perfetto/' + name), 'wb') as f:
             f.write(snapshot() + make())
 
 

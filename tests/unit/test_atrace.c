@@ -388,6 +388,33 @@ static void test_packed_damaged(void **state)
 	event_log_done(&log);
 }
 
+/* Carriage returns without end are nothing a shell did, and no more are kept than it might add. */
+static void test_packed_returns(void **state)
+{
+	enum { MANY = 6000 };
+	size_t n = (size_t)snprintf(packed, sizeof packed, "TRACE:");
+	struct event_log log;
+
+	(void)state;
+	memset(packed + n, '\r', MANY);
+	n += MANY;
+	packed[n++] = '\n';
+	packed[n++] = 0x78;
+	packed[n++] = (char)0x9C;
+	memset(packed + n, '\r', MANY);
+	n += MANY;
+	packed[n++] = 'x';
+	log = run_packed(n);
+	assert_int_equal(log.status, TW_UNSUPPORTED);
+	event_log_done(&log);
+	n = mangle("TRACE:\r\r\r\r\n", 4, many_lines(), 0);
+	memset(packed + n, '\r', MANY); /* as junk behind the stream */
+	log = run_packed(n + MANY);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 60);
+	event_log_done(&log);
+}
+
 static void test_limits(void **state)
 {
 	struct tw_limits l = tw_limits_default();
@@ -490,6 +517,7 @@ int main(void)
 	        cmocka_unit_test(test_nothing_to_read),
 	        cmocka_unit_test(test_packed),
 	        cmocka_unit_test(test_packed_damaged),
+	        cmocka_unit_test(test_packed_returns),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_full_of_spans),
 	        cmocka_unit_test(test_cookies_that_meet),

@@ -206,8 +206,8 @@ static void *read_file(const char *name, size_t *ret_n)
 
 static const char *const inputs[] = {"golden/perfetto/minimal/input",
         "golden/perfetto/realistic/input", "golden/perfetto/truncated/input",
-        "golden/perfetto/garbage/input", "fuzz/corpus/decoder/perfetto_events",
-        "fuzz/corpus/decoder/perfetto_ftrace", "fuzz/corpus/decoder/perfetto_samples"};
+        "golden/perfetto/garbage/input", "fuzz/corpus/perfetto/events",
+        "fuzz/corpus/perfetto/ftrace", "fuzz/corpus/perfetto/samples"};
 enum { INPUTS = sizeof inputs / sizeof *inputs };
 
 /* A trace that ends anywhere keeps what it had. */
