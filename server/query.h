@@ -66,7 +66,8 @@ enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int6
 /* --- flame graphs (query_flame.c, query_bottom_up.c, query_grow.c) --- */
 
 enum tw_flame_view { TW_TOP_DOWN, TW_BOTTOM_UP };
-enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT };
+/* Waiting is wall time that is no CPU time.  Both count for nothing where no CPU time is known. */
+enum tw_flame_metric { TW_METRIC_WALL, TW_METRIC_COUNT, TW_METRIC_CPU, TW_METRIC_WAITING };
 
 struct tw_flame_node {
 	uint32_t parent; /* index; node 0: 0 */

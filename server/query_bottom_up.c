@@ -7,6 +7,7 @@
  * only known as far as it is grown.
  */
 #include "query_grow.h"
+#include "query_weight.h"
 
 /* One step towards the callers, in place; members at the top of their stack stay as self. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
@@ -32,17 +33,38 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 	return true;
 }
 
-/* The first step goes from the whole to the methods themselves. */
-/* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
+/* The first step goes from the whole to the methods themselves.  Time that is a thread's own, as
+ * reshaping may leave some, has no method. */
 static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
-/* NOLINTEND(readability-non-const-parameter) */
 {
+	struct tw_member *kept = (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	uint32_t k = 0;
+
 	g->expand = callers;
-	*ret = (struct tw_member *)(uintptr_t)members;
-	*ret_n = n;
-	(void)ret_self;
+	for (uint32_t i = 0; i < n; i++)
+		if (members[i].at == 0)
+			*ret_self += members[i].value;
+		else
+			kept[k++] = members[i];
+	*ret = kept;
+	*ret_n = k;
 	return true;
+}
+
+static struct tw_member member_of(
+        const struct tw_forest *f, const struct tw_weights *w, uint32_t tree, uint32_t at)
+{
+	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
+	int64_t own = tw_weight_own(w, f, tree, at);
+
+	return (struct tw_member){.tree = tree,
+	        .at = at,
+	        .method = n->method,
+	        .value = own,
+	        .order = own,
+	        .count = n->count,
+	        .max_ns = n->max_ns};
 }
 
 enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_flame_query *q,
@@ -51,29 +73,23 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 {
 	struct tw_grower g = {
 	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
+	struct tw_weights w;
 	struct tw_member *all;
 	uint64_t most = 1;
 	uint32_t n = 0;
+	enum tw_status st = tw_weigh(f, q->metric, a, &w, err);
 
+	if (st != TW_OK)
+		return st;
 	for (uint32_t k = 0; k < f->n; k++)
 		most += f->trees[k].n;
 	all = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *all) : NULL;
 	if (!all)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
 	for (uint32_t k = 0; k < f->n; k++)
-		for (uint32_t i = 1; i < f->trees[k].n; i++) {
-			const struct tw_tree_node *s = &f->trees[k].nodes[i];
-			int64_t weight =
-			        q->metric == TW_METRIC_WALL ? s->self_ns : (int64_t)s->count;
-
-			/* those without time of their own were called all the same */
-			all[n++] = (struct tw_member){.tree = k,
-			        .at = i,
-			        .method = s->method,
-			        .value = weight,
-			        .order = weight,
-			        .count = s->count,
-			        .max_ns = s->max_ns};
-		}
+		/* those without time of their own were called all the same */
+		for (uint32_t i = 0; i < f->trees[k].n; i++)
+			if (i || tw_weight_own(&w, f, k, 0))
+				all[n++] = member_of(f, &w, k, i);
 	return tw_grow(&g, q, all, n, ret, err);
 }

@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "query_grow.h"
+#include "query_weight.h"
 
 /* What nodes are taken for. */
-struct weights {
-	int64_t **calls; /* per tree and node: its own and all below it; NULL: wall time counts */
+struct taken {
+	struct tw_weights w;
 	const struct tw_crown *crown; /* whose tree it is; NULL: threads' trees */
 	uint64_t *stands;             /* of a crown's nodes, with all below them */
 };
 
-static struct tw_member crown_member(const struct weights *w, uint32_t at)
+static struct tw_member crown_member(const struct taken *w, uint32_t at)
 {
 	const struct tw_tree_node *n = &w->crown->tree.nodes[at];
 
@@ -29,7 +30,7 @@ static struct tw_member crown_member(const struct weights *w, uint32_t at)
 }
 
 static struct tw_member member_of(
-        const struct tw_forest *f, const struct weights *w, uint32_t tree, uint32_t at)
+        const struct tw_forest *f, const struct taken *w, uint32_t tree, uint32_t at)
 {
 	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
 
@@ -40,8 +41,8 @@ static struct tw_member member_of(
 	        .at = at,
 	        .method = n->method,
 	        .hidden = n->subtree,
-	        .value = w->calls ? w->calls[tree][at] : n->total_ns,
-	        .self = w->calls ? (int64_t)n->count : n->self_ns,
+	        .value = tw_weight_all(&w->w, f, tree, at),
+	        .self = tw_weight_own(&w->w, f, tree, at),
 	        .order = n->total_ns,
 	        .count = n->count,
 	        .max_ns = n->max_ns,
@@ -76,25 +77,7 @@ static bool callees(struct tw_grower *g, const struct tw_member *members, uint32
 	return true;
 }
 
-/* Calls add up like time does. */
-static bool weigh(const struct tw_forest *f, struct tw_arena *a, struct weights *w)
-{
-	w->calls = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w->calls);
-	for (uint32_t k = 0; w->calls && k < f->n; k++) {
-		const struct tw_tree *t = &f->trees[k];
-
-		w->calls[k] = tw_arena_alloc(a, t->n, sizeof **w->calls);
-		if (!w->calls[k])
-			return false;
-		for (uint32_t i = 0; i < t->n; i++)
-			w->calls[k][i] = (int64_t)t->nodes[i].count;
-		for (uint32_t i = t->n; i-- > 1;)
-			w->calls[k][t->nodes[i].parent] += w->calls[k][i];
-	}
-	return w->calls != NULL;
-}
-
-static enum tw_status grow_down(const struct tw_forest *f, struct weights *w,
+static enum tw_status grow_down(const struct tw_forest *f, struct taken *w,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err)
 {
@@ -105,8 +88,11 @@ static enum tw_status grow_down(const struct tw_forest *f, struct weights *w,
 	        .arg = w,
 	        .knows_total = true};
 	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
+	enum tw_status st = tw_weigh(f, q->metric, a, &w->w, err);
 
-	if (!roots || (q->metric == TW_METRIC_COUNT && !weigh(f, a, w)))
+	if (st != TW_OK)
+		return st;
+	if (!roots)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
 	for (uint32_t i = 0; i < f->n; i++)
 		roots[i] = member_of(f, w, i, 0);
@@ -117,7 +103,7 @@ enum tw_status tw_query_flame(const struct tw_forest *f, const struct tw_flame_q
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)
 {
-	struct weights w = {.crown = NULL};
+	struct taken w = {.crown = NULL};
 
 	return grow_down(f, &w, q, deadline, a, ret, err);
 }
@@ -127,7 +113,7 @@ enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw
         struct tw_err *err)
 {
 	const struct tw_tree *t = &c->tree;
-	struct weights w = {.crown = c, .stands = tw_arena_alloc(a, t->n, sizeof *w.stands)};
+	struct taken w = {.crown = c, .stands = tw_arena_alloc(a, t->n, sizeof *w.stands)};
 	struct tw_forest one = {t, 1};
 
 	if (!w.stands)

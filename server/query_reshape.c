@@ -1,0 +1,176 @@
+/*
+ * query_reshape.c - one pass over a tree's nodes per step, in place.
+ *
+ * Nodes are in pre-order, and a step only leaves nodes out or hangs them higher
+ * up, so the k-th node that stays is written at or before where it was read.
+ * While steps run, total_ns is stale and cpu_ns is a node's own; both are added
+ * up again at the end.
+ */
+#include "query_reshape.h"
+
+#include <string.h>
+
+#define OUTSIDE UINT32_MAX /* of a focus: above it, or beside */
+
+struct pass {
+	struct tw_tree *tree;
+	const struct tw_reshape *step;
+	uint32_t *map; /* where each node's calls go now */
+	uint32_t n;    /* nodes that stay so far */
+};
+
+/* Its time and that of the callees it hands up is its new caller's. */
+static void merge_into(struct tw_tree_node *to, const struct tw_tree_node *from)
+{
+	to->self_ns += from->self_ns;
+	if (from->cpu_ns > 0 && to->cpu_ns >= 0)
+		to->cpu_ns += from->cpu_ns;
+}
+
+static void keep(struct pass *p, uint32_t at, uint32_t parent)
+{
+	struct tw_tree_node n = p->tree->nodes[at];
+
+	n.parent = parent;
+	n.depth = p->tree->nodes[parent].depth + 1;
+	p->map[at] = p->n;
+	p->tree->nodes[p->n++] = n;
+}
+
+static void hand_up(struct pass *p, uint32_t at, uint32_t parent)
+{
+	const struct tw_tree_node n = p->tree->nodes[at];
+
+	merge_into(&p->tree->nodes[parent], &n);
+	p->map[at] = parent;
+}
+
+/* The next node to look at. */
+static uint32_t take(struct pass *p, uint32_t at)
+{
+	struct tw_tree_node *n = &p->tree->nodes[at];
+	const struct tw_reshape *s = p->step;
+	uint32_t parent = p->map[n->parent];
+	uint32_t next = at + 1;
+	bool meant = s->kind != TW_RESHAPE_RECURSION && tw_reshape_means(s, n->method);
+
+	switch (s->kind) {
+	case TW_RESHAPE_DROP:
+		if (meant)
+			next = at + n->subtree;
+		else
+			keep(p, at, parent);
+		break;
+	case TW_RESHAPE_MERGE:
+		if (meant)
+			hand_up(p, at, parent);
+		else
+			keep(p, at, parent);
+		break;
+	case TW_RESHAPE_COLLAPSE:
+		if (meant)
+			n->method = s->as;
+		if (meant && p->tree->nodes[parent].method == s->as)
+			hand_up(p, at, parent);
+		else
+			keep(p, at, parent);
+		break;
+	case TW_RESHAPE_RECURSION:
+		if (p->tree->nodes[parent].method == n->method)
+			hand_up(p, at, parent);
+		else
+			keep(p, at, parent);
+		break;
+	case TW_RESHAPE_FOCUS:
+		if (parent == OUTSIDE && !meant)
+			p->map[at] = OUTSIDE;
+		else
+			keep(p, at, parent == OUTSIDE ? 0 : parent);
+		break;
+	}
+	return next;
+}
+
+/* subtree tells where the nodes below one end, which a step changes. */
+static void count_subtrees(struct tw_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		t->nodes[i].subtree = 1;
+	for (uint32_t i = t->n; i-- > 1;)
+		t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
+}
+
+static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *s)
+{
+	struct pass p = {t, s, map, 1};
+
+	map[0] = s->kind == TW_RESHAPE_FOCUS ? OUTSIDE : 0;
+	if (s->kind == TW_RESHAPE_FOCUS) {
+		t->nodes[0].self_ns = 0;
+		t->nodes[0].cpu_ns = 0;
+	}
+	for (uint32_t at = 1; at < t->n;)
+		at = take(&p, at);
+	t->n = p.n;
+	count_subtrees(t);
+}
+
+/* A parent comes before its children, whose times are still whole when it gives them up.  The
+ * thread's own is what is handed up to it. */
+static void own_cpu(struct tw_tree *t)
+{
+	t->nodes[0].cpu_ns = 0;
+	for (uint32_t i = 1; i < t->n; i++) {
+		const struct tw_tree_node *n = &t->nodes[i];
+		struct tw_tree_node *parent = &t->nodes[n->parent];
+
+		if (n->cpu_ns > 0 && n->parent && parent->cpu_ns > 0)
+			parent->cpu_ns =
+			        n->cpu_ns < parent->cpu_ns ? parent->cpu_ns - n->cpu_ns : 0;
+	}
+}
+
+static void add_up(struct tw_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		t->nodes[i].total_ns = t->nodes[i].self_ns;
+	for (uint32_t i = t->n; i-- > 1;) {
+		const struct tw_tree_node *n = &t->nodes[i];
+		struct tw_tree_node *parent = &t->nodes[n->parent];
+
+		parent->total_ns += n->total_ns;
+		if (n->cpu_ns > 0 && parent->cpu_ns >= 0)
+			parent->cpu_ns += n->cpu_ns;
+	}
+}
+
+static bool reshape_tree(const struct tw_tree *from, const struct tw_reshape *steps, size_t n,
+        struct tw_arena *a, struct tw_tree *to)
+{
+	uint32_t *map = tw_arena_alloc(a, from->n, sizeof *map);
+
+	to->nodes = tw_arena_alloc(a, from->n, sizeof *to->nodes);
+	to->n = from->n;
+	if (!map || !to->nodes)
+		return false;
+	memcpy(to->nodes, from->nodes, from->n * sizeof *to->nodes);
+	own_cpu(to);
+	for (size_t i = 0; i < n; i++)
+		run_step(to, map, &steps[i]);
+	add_up(to);
+	return true;
+}
+
+enum tw_status tw_query_reshape(const struct tw_forest *f, const struct tw_reshape *steps, size_t n,
+        struct tw_arena *a, struct tw_forest *ret, struct tw_err *err)
+{
+	struct tw_tree *trees = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *trees);
+
+	for (uint32_t i = 0; trees && i < f->n; i++)
+		if (!reshape_tree(&f->trees[i], steps, n, a, &trees[i]))
+			trees = NULL;
+	if (!trees)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to reshape call trees");
+	*ret = (struct tw_forest){trees, f->n};
+	return TW_OK;
+}

@@ -1,0 +1,41 @@
+/*
+ * query_reshape.h - call trees as somebody wants to see them: without these
+ * methods, only below that one, a library as one frame.
+ *
+ * Each step rewrites whole trees, so that a flame graph of what it leaves has
+ * honest sums at any depth and in either direction.  Siblings of one method may
+ * come apart in a reshaped tree; what grows a graph over it joins them again.
+ * Thread: one query.
+ */
+#ifndef TW_QUERY_RESHAPE_H
+#define TW_QUERY_RESHAPE_H
+
+#include "query.h"
+
+enum tw_reshape_kind {
+	TW_RESHAPE_FOCUS,    /* only the outermost calls of the methods, and what they call */
+	TW_RESHAPE_DROP,     /* calls of the methods go, and all they call, with their time */
+	TW_RESHAPE_MERGE,    /* calls of the methods become their callers' own time and callees */
+	TW_RESHAPE_COLLAPSE, /* methods that call each other are one frame, called `as` */
+	TW_RESHAPE_RECURSION /* a method that calls itself is one frame */
+};
+
+enum { TW_RESHAPES_MAX = 32 };
+
+struct tw_reshape {
+	enum tw_reshape_kind kind;
+	const uint8_t *methods; /* one bit a method, lowest first; not of RECURSION */
+	uint32_t n_methods;     /* bits in it; methods beyond are not meant */
+	uint32_t as;            /* of COLLAPSE: a method index that no other has */
+};
+
+static inline bool tw_reshape_means(const struct tw_reshape *r, uint32_t method)
+{
+	return method < r->n_methods && (r->methods[method >> 3] >> (method & 7) & 1);
+}
+
+/* The steps, one after the other, on copies of the trees.  CPU time follows wall time. */
+enum tw_status tw_query_reshape(const struct tw_forest *f, const struct tw_reshape *steps, size_t n,
+        struct tw_arena *a, struct tw_forest *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

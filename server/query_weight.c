@@ -1,0 +1,73 @@
+/*
+ * query_weight.c - calls, CPU time and waiting time of call-tree nodes.
+ *
+ * A call tree tells CPU time with all callees; what is a node's own is left
+ * when theirs is taken away.  Both clocks are read at slightly different
+ * moments, so a difference may come out below nothing: then it is nothing.
+ */
+#include "query_weight.h"
+
+static int64_t at_least_0(int64_t v)
+{
+	return v > 0 ? v : 0;
+}
+
+static void own_calls(const struct tw_tree *t, int64_t *own)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = (int64_t)t->nodes[i].count;
+}
+
+static void own_cpu(const struct tw_tree *t, int64_t *own)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = at_least_0(t->nodes[i].cpu_ns);
+	for (uint32_t i = 1; i < t->n; i++)
+		own[t->nodes[i].parent] -= at_least_0(t->nodes[i].cpu_ns);
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = at_least_0(own[i]);
+}
+
+static void own_waiting(const struct tw_tree *t, int64_t *own)
+{
+	own_cpu(t, own);
+	for (uint32_t i = 0; i < t->n; i++)
+		own[i] = t->nodes[i].cpu_ns < 0 ? 0 : at_least_0(t->nodes[i].self_ns - own[i]);
+}
+
+static void weigh_tree(
+        const struct tw_tree *t, enum tw_flame_metric metric, int64_t *own, int64_t *all)
+{
+	if (metric == TW_METRIC_CPU)
+		own_cpu(t, own);
+	else if (metric == TW_METRIC_WAITING)
+		own_waiting(t, own);
+	else
+		own_calls(t, own);
+	for (uint32_t i = 0; i < t->n; i++)
+		all[i] = own[i];
+	for (uint32_t i = t->n; i-- > 1;)
+		all[t->nodes[i].parent] += all[i];
+}
+
+enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, struct tw_arena *a,
+        struct tw_weights *ret, struct tw_err *err)
+{
+	struct tw_weights w = {NULL, NULL};
+
+	if (metric != TW_METRIC_WALL) {
+		w.own = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.own);
+		w.all = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.all);
+		if (!w.own || !w.all)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+	}
+	for (uint32_t k = 0; w.own && k < f->n; k++) {
+		w.own[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.own);
+		w.all[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.all);
+		if (!w.own[k] || !w.all[k])
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+		weigh_tree(&f->trees[k], metric, w.own[k], w.all[k]);
+	}
+	*ret = w;
+	return TW_OK;
+}

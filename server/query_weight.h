@@ -1,0 +1,32 @@
+/*
+ * query_weight.h - what a flame graph's widths are made of, other than wall time.
+ *
+ * Thread: one query.
+ */
+#ifndef TW_QUERY_WEIGHT_H
+#define TW_QUERY_WEIGHT_H
+
+#include "query.h"
+
+struct tw_weights {
+	int64_t **own; /* per tree and node: the node's own; NULL: wall time counts */
+	int64_t **all; /* and with all below it */
+};
+
+/* A node whose CPU time is not known weighs nothing as CPU or waiting time. */
+enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, struct tw_arena *a,
+        struct tw_weights *ret, struct tw_err *err) TW_MUST_USE;
+
+static inline int64_t tw_weight_own(
+        const struct tw_weights *w, const struct tw_forest *f, uint32_t tree, uint32_t at)
+{
+	return w->own ? w->own[tree][at] : f->trees[tree].nodes[at].self_ns;
+}
+
+static inline int64_t tw_weight_all(
+        const struct tw_weights *w, const struct tw_forest *f, uint32_t tree, uint32_t at)
+{
+	return w->all ? w->all[tree][at] : f->trees[tree].nodes[at].total_ns;
+}
+
+#endif
