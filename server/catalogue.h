@@ -272,4 +272,15 @@ enum tw_status tw_catalogue_has_blob(
 enum tw_status tw_catalogue_has_trace(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 
+/* --- settings of a project (catalogue_setting.c) --- */
+
+#define TW_SETTING_FRAMES "frames" /* frame_rules.h */
+
+/* *ret NULL and time 0: not set.  The time rises with every change. */
+enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
+        const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *project_id,
+        const char *key, const char *value, struct tw_err *err) TW_MUST_USE;
+
 #endif

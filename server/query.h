@@ -91,6 +91,8 @@ struct tw_flame {
 	bool partial;
 };
 
+struct tw_reshape; /* query_reshape.h */
+
 struct tw_flame_query {
 	enum tw_flame_view view;
 	enum tw_flame_metric metric;
@@ -101,6 +103,8 @@ struct tw_flame_query {
 	 * as the rest of a graph that showed these `skip` does; so nothing stays hidden in a rest.
 	 * Not fewer than are there: TW_NOT_FOUND. */
 	uint32_t skip;
+	const struct tw_reshape *steps; /* tw_query_graph takes them before it counts */
+	size_t n_steps;
 };
 
 /* TW_NOT_FOUND when the root path leads nowhere. */

@@ -38,7 +38,8 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
-	struct tw_member *kept = (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	struct tw_member *kept =
+	        (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
 	uint32_t k = 0;
 
 	g->expand = callers;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "query.h"
+#include "query_reshape.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -109,7 +110,7 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 	bool partial = false;
 	enum tw_status st = tw_selection_check(f, sel, err);
 
-	if (st == TW_OK && is_whole(f, sel)) {
+	if (st == TW_OK && is_whole(f, sel) && q->n_steps == 0) {
 		st = from_crown(f, q, deadline, a, ret, err);
 		if (st != TW_NOT_FOUND)
 			return st;
@@ -117,6 +118,11 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 	}
 	if (st == TW_OK)
 		st = tw_query_forest(f, sel, deadline, a, &forest, &partial, err);
+	if (st == TW_OK && q->n_steps) {
+		const struct tw_forest whole = forest;
+
+		st = tw_query_reshape(&whole, q->steps, q->n_steps, a, &forest, err);
+	}
 	if (st == TW_OK && q->view == TW_BOTTOM_UP)
 		st = tw_query_bottom_up(&forest, q, deadline, a, ret, err);
 	else if (st == TW_OK)

@@ -184,8 +184,9 @@ bool tw_view_unchanged(const struct tw_view *v)
 {
 	char tag[128];
 
-	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s-%.16s", v->row.id,
-	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256);
+	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s-%.16s-%llx", v->row.id,
+	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256,
+	        (unsigned long long)v->rules_version);
 	return tw_req_reply_unchanged(v->req, tag);
 }
 

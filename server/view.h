@@ -19,6 +19,7 @@ struct tw_view {
 	const struct tw_method_info *methods;
 	uint32_t n_methods;
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" without a mapping */
+	int64_t rules_version; /* of what else the answer depends on; 0: on nothing */
 };
 
 /* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a sentence when it is not

@@ -69,6 +69,7 @@ test('description, routes and answers agree', async (t) => {
 		set_retrace: 'a.B -> c:\n    void m() -> d\n',
 		sign_in: JSON.stringify({ token: 'no such token' }),
 		make_ticket: JSON.stringify({ kind: 'speedscope', query: 'threads=all' }),
+		set_frames: JSON.stringify({ framework: ['com.vendor'] }),
 		make_key: JSON.stringify({ name: 'n', scope: 'ingest' }),
 	};
 	const last = ['delete_trace', 'sign_out']; /* they end what others need */

@@ -1,0 +1,253 @@
+/*
+ * api_flame.c - flame graphs of one trace, nested and as columns.
+ */
+#include "api.h"
+#include "question.h"
+
+enum { ROOT_MAX = 4096, NODES_MAX = 200000 };
+
+static enum tw_status read_root(
+        const struct tw_question *q, struct tw_flame_query *f, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->v.req, "root");
+	struct tw_str rest = tw_str_of(text ? text : "");
+	uint32_t *path = tw_arena_alloc(q->arena, ROOT_MAX, sizeof *path);
+
+	if (!path)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	while (rest.len) {
+		uint64_t method = 0;
+
+		if (f->n_root == ROOT_MAX ||
+		        !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "root is method indexes with dots between them");
+		path[f->n_root++] = (uint32_t)method;
+	}
+	f->root = path;
+	return TW_OK;
+}
+
+static enum tw_status read_flame_query(const struct tw_question *q, struct tw_flame_query *ret,
+        bool *ret_columns, struct tw_err *err)
+{
+	static const char *const views[] = {"top_down", "bottom_up", NULL};
+	static const char *const metrics[] = {"wall", "count", "cpu", "waiting", NULL};
+	static const char *const formats[] = {"json", "columns", NULL};
+	const struct tw_req *r = q->v.req;
+	unsigned view = 0;
+	unsigned metric = 0;
+	unsigned format = 0;
+	int64_t max_nodes = 0;
+	int64_t skip = 0;
+	enum tw_status st = tw_question_one_of(r, "view", views, &view, err);
+
+	if (st == TW_OK)
+		st = tw_question_one_of(r, "metric", metrics, &metric, err);
+	if (st == TW_OK)
+		st = tw_question_one_of(r, "format", formats, &format, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "max_nodes", tw_req_app(r)->config->flame_nodes, 1,
+		        NODES_MAX, &max_nodes, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "skip", 0, 0, UINT32_MAX, &skip, err);
+	if (st == TW_OK && metric >= TW_METRIC_CPU && !tw_trace_file_info(q->v.file)->has_cpu)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "metric: this trace tells no CPU time of its calls");
+	if (st != TW_OK)
+		return st;
+	*ret = (struct tw_flame_query){.view = (enum tw_flame_view)view,
+	        .metric = (enum tw_flame_metric)metric,
+	        .max_nodes = (uint32_t)max_nodes,
+	        .skip = (uint32_t)skip,
+	        .steps = q->steps,
+	        .n_steps = q->n_steps};
+	*ret_columns = format == 1;
+	return read_root(q, ret, err);
+}
+
+static struct tw_str root_name(const struct tw_question *q)
+{
+	const struct tw_thread_info *only = NULL;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(q->v.file, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (tw_selection_has(&q->sel, &t[i])) {
+			if (only)
+				return q->sel.all_threads ? TW_STR("all threads")
+				                          : TW_STR("selected threads");
+			only = &t[i];
+		}
+	if (only && only->name.len)
+		return only->name;
+	return TW_STR("thread");
+}
+
+static struct tw_str node_name(const struct tw_question *q, const struct tw_flame_node *n)
+{
+	if (n->others)
+		return TW_STR("(other)");
+	if (n->method == TW_NO_METHOD)
+		return root_name(q);
+	return tw_question_name(q, n->method);
+}
+
+static void put_node(struct tw_question *q, const struct tw_flame_node *n)
+{
+	tw_json_open(&q->j, '{');
+	tw_json_key_str(&q->j, "name", node_name(q, n));
+	tw_json_key_int(&q->j, "value", n->value);
+	tw_json_key_int(&q->j, "self", n->self);
+	tw_json_key_int(&q->j, "count", (int64_t)n->count);
+	if (n->others) {
+		tw_json_key_int(&q->j, "other", n->others);
+	} else if (n->method != TW_NO_METHOD) {
+		tw_json_key_int(&q->j, "method", n->method);
+		tw_json_key_int(&q->j, "max_ns", n->max_ns);
+	}
+}
+
+static void put_totals(struct tw_question *q, const struct tw_flame *f)
+{
+	uint64_t shown = 0;
+
+	for (uint32_t i = 1; i < f->n; i++)
+		shown += f->nodes[i].others == 0;
+	tw_json_key_int(&q->j, "total_nodes", (int64_t)f->total_nodes);
+	tw_json_key_int(&q->j, "shown_nodes", (int64_t)shown);
+	tw_json_key_bool(&q->j, "partial", f->partial);
+}
+
+static void put_nested(struct tw_question *q, const struct tw_flame *f)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct tw_flame_node *n = &f->nodes[i];
+		bool parent = i + 1 < f->n && f->nodes[i + 1].depth > n->depth;
+
+		for (; depth > n->depth; depth--) {
+			tw_json_close(&q->j, ']');
+			tw_json_close(&q->j, '}');
+		}
+		put_node(q, n);
+		if (i == 0)
+			put_totals(q, f);
+		tw_json_key(&q->j, "children");
+		tw_json_open(&q->j, '[');
+		if (parent) {
+			depth++;
+		} else {
+			tw_json_close(&q->j, ']');
+			tw_json_close(&q->j, '}');
+		}
+	}
+	for (; depth; depth--) {
+		tw_json_close(&q->j, ']');
+		tw_json_close(&q->j, '}');
+	}
+}
+
+static int64_t field(const struct tw_flame_node *n, int which)
+{
+	switch (which) {
+	case 0:
+		return n->parent;
+	case 1:
+		return n->value;
+	case 2:
+		return n->self;
+	case 3:
+		return (int64_t)n->count;
+	case 4:
+		return n->method == TW_NO_METHOD ? -1 : (int64_t)n->method;
+	default:
+		return n->others;
+	}
+}
+
+/* Names by order of appearance: a method's number in the list, or -1. */
+static bool put_name_columns(struct tw_question *q, const struct tw_flame *f)
+{
+	const uint32_t n_names = q->v.n_methods + TW_RESHAPES_MAX;
+	uint32_t *number = tw_arena_zalloc(q->arena, n_names + 2, sizeof *number);
+	uint32_t *of = tw_arena_alloc(q->arena, f->n, sizeof *of);
+	uint32_t n = 0;
+
+	if (!number || !of)
+		return false;
+	tw_json_key(&q->j, "names");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct tw_flame_node *node = &f->nodes[i];
+		uint32_t slot = node->others                   ? n_names
+		                : node->method == TW_NO_METHOD ? n_names + 1
+		                                               : node->method;
+
+		if (number[slot] == 0) {
+			tw_json_str(&q->j, node_name(q, node));
+			number[slot] = ++n;
+		}
+		of[i] = number[slot] - 1;
+	}
+	tw_json_close(&q->j, ']');
+	tw_json_key(&q->j, "name");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < f->n; i++)
+		tw_json_int(&q->j, of[i]);
+	tw_json_close(&q->j, ']');
+	return true;
+}
+
+static enum tw_status put_columns(
+        struct tw_question *q, const struct tw_flame *f, struct tw_err *err)
+{
+	static const char *const keys[] = {"parent", "value", "self", "count", "method", "other"};
+
+	tw_json_open(&q->j, '{');
+	if (!put_name_columns(q, f))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (int k = 0; k < 6; k++) {
+		tw_json_key(&q->j, keys[k]);
+		tw_json_open(&q->j, '[');
+		for (uint32_t i = 0; i < f->n; i++)
+			tw_json_int(&q->j, field(&f->nodes[i], k));
+		tw_json_close(&q->j, ']');
+	}
+	put_totals(q, f);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status answer_flame(struct tw_question *q, struct tw_err *err)
+{
+	struct tw_flame_query fq;
+	struct tw_flame f;
+	bool columns;
+	enum tw_status st = read_flame_query(q, &fq, &columns, err);
+
+	if (st == TW_OK)
+		st = tw_query_graph(q->v.file, &q->sel, &fq, &q->deadline, q->arena, &f, err);
+	if (st != TW_OK)
+		return st;
+	if (columns)
+		return put_columns(q, &f, err);
+	put_nested(q, &f);
+	return TW_OK;
+}
+
+static enum tw_status flame(struct tw_req *r, struct tw_err *err)
+{
+	return tw_question_run(r, answer_flame, err);
+}
+
+const struct tw_route tw_routes_flame[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/flame",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = flame,
+                .summary = "merged flame graph of threads and a time range"},
+        {0},
+};

@@ -1,0 +1,70 @@
+/* Which methods are the app's own: a project's rules. */
+#include <stdlib.h>
+
+#include "api.h"
+#include "app.h"
+#include "frame_rules.h"
+
+static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t version = 0;
+	json_t *project;
+	json_t *answer;
+	enum tw_status st =
+	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	                TW_SETTING_FRAMES, tw_req_arena(r), &text, &version, err);
+
+	if (st != TW_OK)
+		return st;
+	project = text ? json_loads(text, 0, NULL) : NULL;
+	answer = tw_frame_rules_json(project);
+	json_decref(project);
+	return tw_req_reply_json(r, 200, answer, err);
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const struct tw_frame_rules *rules;
+	enum tw_status st = tw_frame_rules_new(body, tw_req_arena(r), &rules, err);
+	char *text = st == TW_OK ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	if (st == TW_OK && !text)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK)
+		st = tw_catalogue_setting_set(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, TW_SETTING_FRAMES, text, err);
+	free(text);
+	return st;
+}
+
+static enum tw_status put_frames(struct tw_req *r, struct tw_err *err)
+{
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = store(r, body, err);
+	json_decref(body);
+	return st == TW_OK ? get_frames(r, err) : st;
+}
+
+const struct tw_route tw_routes_frames[] = {
+        {.method = "GET",
+                .path = "/api/v1/frames",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = get_frames,
+                .summary = "Which methods are the app's own"},
+        {.method = "PUT",
+                .path = "/api/v1/frames",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_frames,
+                .summary = "Says which methods are the app's own"},
+        {0},
+};

@@ -1,0 +1,57 @@
+/*
+ * question.h - one question about one trace: its view, its memory, its answer.
+ *
+ * What endpoints over call trees share: opening, the selection, the deadline,
+ * names, reshaping (transform=), and the reply.  Thread: one request.
+ */
+#ifndef TW_QUESTION_H
+#define TW_QUESTION_H
+
+#include "json_write.h"
+#include "query_reshape.h"
+#include "view.h"
+
+struct tw_question {
+	struct tw_view v;
+	struct tw_arena *arena;
+	struct tw_selection sel;
+	struct tw_deadline deadline;
+	struct tw_buf out;
+	struct tw_json j;
+	char *name;           /* TW_NAME_BYTES */
+	struct tw_str *names; /* of methods met before; ptr NULL: not yet */
+	struct tw_reshape steps[TW_RESHAPES_MAX];
+	size_t n_steps;
+	struct tw_str
+	        labels[TW_RESHAPES_MAX]; /* frames that steps make: methods from n_methods on */
+	uint32_t n_labels;
+};
+
+/* Opens, lets `answer` write into q->out, replies. */
+enum tw_status tw_question_run(struct tw_req *r,
+        enum tw_status (*answer)(struct tw_question *q, struct tw_err *err),
+        struct tw_err *err) TW_MUST_USE;
+
+/* Which of the words (ended by NULL) the parameter is; the first when it is absent. */
+enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
+        const char *const *words, unsigned *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Each name is looked up once.  Valid while q is. */
+struct tw_str tw_question_name(const struct tw_question *q, uint32_t method);
+
+/* Does transform= ask for anything? */
+static inline bool tw_question_reshapes(const struct tw_question *q)
+{
+	return q->n_steps > 0;
+}
+
+/* *forest as transform= wants it; untouched when it asks for nothing. */
+enum tw_status tw_question_reshape(
+        struct tw_question *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
+
+/* Reads transform= into q->steps (question_reshape.c); *ret_version, left alone when they do not
+ * matter, tells apart what the project's rules were. */
+enum tw_status tw_question_read_steps(
+        struct tw_question *q, int64_t *ret_version, struct tw_err *err) TW_MUST_USE;
+
+#endif

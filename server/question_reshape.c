@@ -1,0 +1,152 @@
+/*
+ * question_reshape.c - what transform= asks for.
+ *
+ * Steps with commas between them, taken in order:
+ *   focus:METHOD  drop:METHOD  merge:METHOD  (METHOD: its index, a frame made by an
+ *   earlier step included)
+ *   library:NAME  all methods whose name begins so as one frame
+ *   recursion     a method that calls itself as one frame
+ *   app           only the app's frames, by the project's rules
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "frame_rules.h"
+#include "question.h"
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static uint8_t *new_set(const struct tw_question *q, struct tw_reshape *step)
+{
+	uint8_t *set;
+
+	step->n_methods = q->v.n_methods + q->n_labels;
+	set = tw_arena_zalloc(q->arena, step->n_methods / 8 + 1, 1);
+	step->methods = set;
+	return set;
+}
+
+static void mean(uint8_t *set, uint32_t method)
+{
+	set[method >> 3] |= (uint8_t)(1u << (method & 7));
+}
+
+static enum tw_status one_method(
+        struct tw_question *q, struct tw_str text, struct tw_reshape *step, struct tw_err *err)
+{
+	uint8_t *set = new_set(q, step);
+	uint64_t method = 0;
+
+	if (!set)
+		return no_memory(err);
+	if (!tw_str_u64(text, UINT32_MAX, &method) || method >= step->n_methods)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "transform: this trace has no method %.*s", (int)(text.len % 100),
+		        text.ptr);
+	mean(set, (uint32_t)method);
+	return TW_OK;
+}
+
+static enum tw_status library(
+        struct tw_question *q, struct tw_str beginning, struct tw_reshape *step, struct tw_err *err)
+{
+	uint8_t *set = new_set(q, step);
+	char label[TW_FRAME_RULE_BYTES + 3];
+	char *copy;
+
+	if (beginning.len == 0 || beginning.len > TW_FRAME_RULE_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "transform: library: takes the beginning of a name, up to %d bytes",
+		        TW_FRAME_RULE_BYTES);
+	(void)snprintf(label, sizeof label, "[%.*s]", (int)beginning.len, beginning.ptr);
+	copy = tw_arena_str(q->arena, tw_str_of(label));
+	if (!set || !copy)
+		return no_memory(err);
+	for (uint32_t i = 0; i < q->v.n_methods; i++)
+		if (tw_frame_begins(tw_view_name(&q->v, i, q->name, NULL), beginning))
+			mean(set, i);
+	step->as = q->v.n_methods + q->n_labels;
+	q->labels[q->n_labels++] = tw_str_of(copy);
+	return TW_OK;
+}
+
+/* The project's rules, from the catalogue. */
+static enum tw_status read_rules(const struct tw_question *q, const struct tw_frame_rules **ret,
+        int64_t *ret_version, struct tw_err *err)
+{
+	const char *text = NULL;
+	json_t *project = NULL;
+	enum tw_status st = tw_catalogue_setting_get(tw_req_app(q->v.req)->catalogue,
+	        q->v.row.project_id, TW_SETTING_FRAMES, q->arena, &text, ret_version, err);
+
+	if (st != TW_OK)
+		return st;
+	project = text ? json_loads(text, 0, NULL) : NULL;
+	st = tw_frame_rules_new(project, q->arena, ret, err);
+	json_decref(project);
+	return st;
+}
+
+static enum tw_status app_only(
+        struct tw_question *q, struct tw_reshape *step, int64_t *ret_version, struct tw_err *err)
+{
+	const struct tw_frame_rules *rules = NULL;
+	uint8_t *set = new_set(q, step);
+	enum tw_status st = set ? read_rules(q, &rules, ret_version, err) : no_memory(err);
+
+	for (uint32_t i = 0; st == TW_OK && i < q->v.n_methods; i++)
+		if (!tw_frame_rules_app(rules, tw_view_name(&q->v, i, q->name, NULL)))
+			mean(set, i);
+	return st;
+}
+
+static enum tw_status read_step(
+        struct tw_question *q, struct tw_str text, int64_t *ret_version, struct tw_err *err)
+{
+	static const struct {
+		const char *word;
+		enum tw_reshape_kind kind;
+	} of_methods[] = {{"focus", TW_RESHAPE_FOCUS}, {"drop", TW_RESHAPE_DROP},
+	        {"merge", TW_RESHAPE_MERGE}};
+	struct tw_reshape *step = &q->steps[q->n_steps];
+	struct tw_str word = tw_str_split(&text, ':');
+
+	if (q->n_steps == TW_RESHAPES_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "transform: at most %d steps",
+		        TW_RESHAPES_MAX);
+	q->n_steps++;
+	for (size_t i = 0; i < sizeof of_methods / sizeof *of_methods; i++)
+		if (tw_str_eq(word, tw_str_of(of_methods[i].word))) {
+			step->kind = of_methods[i].kind;
+			return one_method(q, text, step, err);
+		}
+	if (tw_str_eq(word, TW_STR("library"))) {
+		step->kind = TW_RESHAPE_COLLAPSE;
+		return library(q, text, step, err);
+	}
+	if (tw_str_eq(word, TW_STR("app"))) {
+		step->kind = TW_RESHAPE_MERGE;
+		return app_only(q, step, ret_version, err);
+	}
+	step->kind = TW_RESHAPE_RECURSION;
+	if (tw_str_eq(word, TW_STR("recursion")))
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "transform does not know %.*s: focus, drop, merge, library, recursion, app",
+	        (int)(word.len % 100), word.ptr);
+}
+
+enum tw_status tw_question_read_steps(
+        struct tw_question *q, int64_t *ret_version, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->v.req, "transform");
+	struct tw_str rest = tw_str_of(text ? text : "");
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && rest.len)
+		st = read_step(q, tw_str_split(&rest, ','), ret_version, err);
+	return st;
+}

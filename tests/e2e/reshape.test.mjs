@@ -1,0 +1,174 @@
+/*
+ * Flame graphs and method tables of reshaped calls, against the same steps taken on every path of
+ * the graph as it was; and of CPU and waiting time, which are wall time together.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { binary, root, startServer, tracewell } from './server.mjs';
+
+const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
+const phone = path.join(root, 'tests', 'gen', 'art.py');
+
+function scratch(t) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-reshape-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	return dir;
+}
+
+async function json(s, target) {
+	const answer = await s.get(target);
+	assert.equal(answer.status, 200, answer.text);
+	return answer.json;
+}
+
+/* The flame graph, whole unless fewer nodes are enough. */
+function ask(s, id, query, nodes = 200000) {
+	return json(s, `/api/v1/traces/${id}/flame?thread=all&max_nodes=${nodes}&${query}`);
+}
+
+/* [methods from the top, own weight] of every node that has some. */
+function paths(node, above = [], out = []) {
+	if (node.self) out.push([above, node.self]);
+	for (const c of node.children) paths(c, [...above, c.name], out);
+	return out;
+}
+
+function sums(list) {
+	const out = new Map();
+	for (const [p, self] of list) out.set(p.join(' > '), (out.get(p.join(' > ')) ?? 0) + self);
+	return new Map([...out].sort());
+}
+
+const squeeze = (p, same) => p.filter((m, i) => i === 0 || !same(p[i - 1], m));
+const within = (beginning) => (m) => m === beginning || m.startsWith(beginning + '.');
+const STEPS = {
+	focus: (m) => (p) => (p.includes(m) ? p.slice(p.indexOf(m)) : undefined),
+	drop: (m) => (p) => (p.includes(m) ? undefined : p),
+	merge: (m) => (p) => p.filter((x) => x !== m),
+	recursion: () => (p) => squeeze(p, (a, b) => a === b),
+	library: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
+	app: (own) => (p) => p.filter(own),
+};
+
+function stepped(list, ...steps) {
+	for (const step of steps) list = list.map(([p, self]) => [step(p), self]).filter(([p]) => p);
+	return sums(list);
+}
+
+async function phoneTrace(t, s) {
+	const dir = scratch(t);
+	execFileSync(sim, ['--out', dir, '--seed', '11', '--records', '6000', '--threads', '3', '--depth', '40']);
+	const build = fs.readFileSync(path.join(dir, 'methodMapping.txt'));
+	assert.equal((await s.put('/api/v1/builds/b/methods', build)).status, 200);
+	return tracewell('push', '--server', s.url, '--key', s.ingest, '--build-id', 'b', '--wait',
+		path.join(dir, 'rhea-atrace.bin'));
+}
+
+test('reshaped calls', async (t) => {
+	const s = await startServer(t);
+	const id = await phoneTrace(t, s);
+	const whole = await ask(s, id, '');
+	const list = paths(whole);
+	const { methods } = await json(s, `/api/v1/traces/${id}/methods?sort=total_ns&limit=10000`);
+	const often = methods.filter((m) => list.some(([p]) => p.filter((x) => x === m.name).length > 1));
+	const [a, b] = [often[0] ?? methods[0], methods[Math.min(7, methods.length - 1)]];
+	const wholePackage = a.name.split('.').slice(0, -2).join('.');
+
+	const same = async (transform, want) => {
+		const got = await ask(s, id, `transform=${encodeURIComponent(transform)}`);
+		assert.deepEqual(sums(paths(got)), want, transform);
+		assert.equal(got.value, [...want.values()].reduce((x, y) => x + y, 0));
+		const up = await ask(s, id, `view=bottom_up&transform=${encodeURIComponent(transform)}`, 50);
+		assert.equal(up.value, got.value, 'both directions tell the same whole');
+		const table = await json(s, `/api/v1/traces/${id}/methods?limit=10000&transform=${encodeURIComponent(transform)}`);
+		const own = new Map();
+		for (const [p, self] of paths(got)) if (p.length) own.set(p.at(-1), (own.get(p.at(-1)) ?? 0) + self);
+		assert.deepEqual(Object.fromEntries(table.methods.filter((m) => m.self_ns).map((m) => [m.name, m.self_ns]).sort()),
+			Object.fromEntries([...own].sort()));
+	};
+
+	await t.test('each step', async () => {
+		for (const m of [a, b])
+			for (const kind of ['focus', 'drop', 'merge'])
+				await same(`${kind}:${m.method}`, stepped(list, STEPS[kind](m.name)));
+		await same('recursion', stepped(list, STEPS.recursion()));
+		await same(`library:${wholePackage}`, stepped(list, STEPS.library(wholePackage)));
+	});
+
+	await t.test('steps in order, and the frames they make', async () => {
+		await same(`recursion,focus:${a.method},drop:${b.method}`,
+			stepped(list, STEPS.recursion(), STEPS.focus(a.name), STEPS.drop(b.name)));
+		const { methods: all } = await json(s, `/api/v1/traces/${id}/methods?limit=10000&transform=library:${wholePackage}`);
+		const made = all.find((m) => m.name === `[${wholePackage}]`);
+		assert.ok(made && made.id === null, 'the library is a row of the table');
+		await same(`library:${wholePackage},focus:${made.method}`,
+			stepped(list, STEPS.library(wholePackage), STEPS.focus(made.name)));
+	});
+
+	await t.test('the app\'s own frames, by rules of the project', async () => {
+		const rules = await json(s, '/api/v1/frames');
+		assert.ok(rules.presets.every((p) => p.on && p.title && p.prefixes.length));
+		const foreign = (x) => rules.presets.some((p) => p.prefixes.some((b2) => within(b2)(x) || x.startsWith(b2 + '(')));
+		const before = await s.get(`/api/v1/traces/${id}/flame?transform=app`);
+		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));
+		const set = await s.put('/api/v1/frames', JSON.stringify({ framework: [wholePackage], app: [a.name] }), { key: s.read });
+		assert.equal(set.status, 200, set.text);
+		assert.deepEqual(set.json.framework, [wholePackage]);
+		await same('app', stepped(list, STEPS.app((x) => x === a.name || !(foreign(x) || within(wholePackage)(x)))));
+		const after = await s.get(`/api/v1/traces/${id}/flame?transform=app`);
+		assert.notEqual(after.headers.get('etag'), before.headers.get('etag'), 'an old answer is not taken for the new');
+		for (const bad of ['{"app":"x"}', '{"app":[""]}', '{"app":[7]}', '{"what":[]}', '{', '[]', `{"off":["${'x'.repeat(300)}"]}`]) {
+			const refused = await s.put('/api/v1/frames', bad, { key: s.read });
+			assert.equal(refused.status, 400, bad);
+			assert.ok(refused.json.error.message.length > 10);
+		}
+		assert.equal((await s.put('/api/v1/frames', '{}', { key: s.ingest })).status, 403);
+		await s.put('/api/v1/frames', '{}', { key: s.read });
+		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));
+	});
+
+	await t.test('what no step is', async () => {
+		for (const bad of ['fold:1', 'focus:', 'focus:x', 'focus:999999999', 'library:', `library:${'x'.repeat(400)}`,
+			Array(33).fill('recursion').join(',')]) {
+			const { status, json: answer } = await s.get(`/api/v1/traces/${id}/flame?transform=${bad}`);
+			assert.equal(status, 400, bad);
+			assert.match(answer.error.message, /transform/);
+		}
+		const none = await s.get(`/api/v1/traces/${id}/flame?metric=cpu`);
+		assert.equal(none.status, 400);
+		assert.match(none.json.error.message, /CPU/);
+	});
+});
+
+test('CPU and waiting time', async (t) => {
+	const s = await startServer(t);
+	const dir = scratch(t);
+	const trace = path.join(dir, 'dual.trace');
+	const truth = path.join(dir, 'truth.json');
+	fs.writeFileSync(trace, execFileSync('python3', [phone, 'v1-dual', '--json', truth, '--seed', '5', '--calls', '900', '--threads', '3']));
+	const id = tracewell('push', '--server', s.url, '--key', s.ingest, '--wait', trace);
+	const [wall, cpu, waiting] = await Promise.all(['wall', 'cpu', 'waiting'].map((m) => ask(s, id, `metric=${m}`)));
+	const of = (node) => sums(paths(node));
+	const total = new Map(of(cpu));
+	for (const [p, ns] of of(waiting)) total.set(p, (total.get(p) ?? 0) + ns);
+	assert.ok(cpu.value > 0 && waiting.value > 0);
+	/* calls that the recording ended in have no CPU time of their own */
+	const all = of(wall);
+	const open = [...all].filter(([p, ns]) => total.get(p) !== ns);
+	assert.ok(open.length <= 3 && open.every(([p, ns]) => (total.get(p) ?? 0) < ns), 'a frame works or waits');
+	assert.equal([...total.keys()].filter((p) => !all.has(p)).length, 0);
+	for (const metric of ['cpu', 'waiting']) {
+		const up = await ask(s, id, `metric=${metric}&view=bottom_up`, 50);
+		assert.equal(up.value, metric === 'cpu' ? cpu.value : waiting.value);
+		const merged = await ask(s, id, `metric=${metric}&transform=recursion`);
+		assert.equal(merged.value, up.value, 'steps move time, they lose none');
+	}
+	/* the table tells the same CPU time as the phone does */
+	const { methods } = await json(s, `/api/v1/traces/${id}/methods?limit=10000`);
+	const said = JSON.parse(fs.readFileSync(truth, 'utf8')).methods;
+	for (const m of methods) assert.equal(m.cpu_ns, said[m.name].cpu_ns, m.name);
+});
