@@ -95,8 +95,11 @@ static enum tw_status app_only(
 {
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *set = new_set(q, step);
-	enum tw_status st = set ? read_rules(q, &rules, ret_version, err) : no_memory(err);
+	enum tw_status st;
 
+	if (!set)
+		return no_memory(err);
+	st = read_rules(q, &rules, ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < q->v.n_methods; i++)
 		if (!tw_frame_rules_app(rules, tw_view_name(&q->v, i, q->name, NULL)))
 			mean(set, i);
