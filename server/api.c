@@ -1,5 +1,6 @@
 #include "api.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "app.h"
@@ -128,4 +129,24 @@ void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (tw_blob_delete(app->blobs, blobs[i], &err) != TW_OK)
 			tw_log_err(TW_LOG_WARN, "blob_left", blobs[i], &err);
+}
+
+enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,
+        unsigned *ret, struct tw_err *err)
+{
+	char all[160] = "";
+	size_t len = 0;
+
+	for (unsigned i = 0; words[i]; i++) {
+		const char *before = i == 0 ? "" : words[i + 1] ? ", " : " or ";
+		int n = snprintf(all + len, sizeof all - len, "%s%s", before, words[i]);
+
+		if (strcmp(words[i], text) == 0) {
+			*ret = i;
+			return TW_OK;
+		}
+		if (n > 0 && (size_t)n < sizeof all - len)
+			len += (size_t)n;
+	}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is %s, not %.60s", name, all, text);
 }

@@ -40,4 +40,8 @@ json_t *tw_api_trace(const struct tw_trace_row *row);
  * finds them. */
 void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n);
 
+/* Which of `words` (ended by NULL) the parameter's text is; TW_BAD_REQUEST lists them. */
+enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,
+        unsigned *ret, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -53,13 +53,7 @@ static enum tw_status word_of(const struct tw_req *r, const char *name, const ch
 	const char *text = tw_req_query(r, name);
 
 	*ret = 0;
-	for (unsigned i = 0; text && words[i]; i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	return text ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %s", name, text)
-	            : TW_OK;
+	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
 }
 
 static enum tw_status read_query(

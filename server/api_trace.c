@@ -18,17 +18,6 @@ static const char *query_or_empty(const struct tw_req *r, const char *name)
 	return value ? value : "";
 }
 
-static enum tw_status parse_word(const char *text, const char *const *words, const char *name,
-        unsigned *ret, struct tw_err *err)
-{
-	for (unsigned i = 0; words[i]; i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %s", name, text);
-}
-
 static enum tw_status parse_order(
         const struct tw_req *r, struct tw_trace_filter *f, struct tw_err *err)
 {
@@ -37,12 +26,12 @@ static enum tw_status parse_order(
 	const char *sort = tw_req_query(r, "sort");
 	const char *order = tw_req_query(r, "order");
 	unsigned word = 0;
-	enum tw_status st = sort ? parse_word(sort, sorts, "sort", &word, err) : TW_OK;
+	enum tw_status st = sort ? tw_api_pick("sort", sort, sorts, &word, err) : TW_OK;
 
 	f->sort = (enum tw_trace_sort)word;
 	word = 0;
 	if (st == TW_OK && order)
-		st = parse_word(order, orders, "order", &word, err);
+		st = tw_api_pick("order", order, orders, &word, err);
 	f->ascending = word == 1;
 	return st;
 }
@@ -65,7 +54,7 @@ static enum tw_status parse_filter(
 	};
 	int64_t limit = 50;
 	unsigned state;
-	enum tw_status st = parse_word(f.state, states, "state", &state, err);
+	enum tw_status st = tw_api_pick("state", f.state, states, &state, err);
 
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "limit", 50, 1, 500, &limit, err);
@@ -114,7 +103,7 @@ static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 	json_t *list;
 	size_t n;
 	unsigned which;
-	enum tw_status st = parse_word(column, columns, "column", &which, err);
+	enum tw_status st = tw_api_pick("column", column, columns, &which, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_facets(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,

@@ -85,8 +85,8 @@ static enum tw_status find_route(struct tw_req *r, struct tw_err *err)
 	if (!allow[0])
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
 	tw_req_set_header(r, "Allow", allow);
-	return tw_fail(err, TW_NO_METHOD, TW_NO_OFFSET, "%s is not for this path; %s is", r->method,
-	        allow);
+	return tw_fail(
+	        err, TW_NO_METHOD, TW_NO_OFFSET, "this path takes %s, not %s", allow, r->method);
 }
 
 /* --- begin: all that the headers tell --- */

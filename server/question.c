@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "api.h"
+
 #define BODY_MAX  ((size_t)256 << 20)
 #define ARENA_MAX ((size_t)1 << 30)
 
@@ -65,14 +67,7 @@ enum tw_status tw_question_one_of(const struct tw_req *r, const char *name,
 	const char *text = tw_req_query(r, name);
 
 	*ret = 0;
-	if (!text)
-		return TW_OK;
-	for (unsigned i = 0; words[i]; i++)
-		if (strcmp(words[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %s", name, text);
+	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
 }
 
 struct tw_str tw_question_name(const struct tw_question *q, uint32_t method)

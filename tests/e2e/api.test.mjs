@@ -146,6 +146,10 @@ test('lists, pages, filters and deletion', async (t) => {
 		for (const bad of ['sort=x', 'order=up', 'limit=0', 'limit=501', 'state=x', 'since=x', 'cursor=nonsense'])
 			assert.equal((await s.get(`/api/v1/traces?${bad}`)).status, 400, bad);
 		assert.equal((await s.get('/api/v1/facets?column=key_id')).status, 400);
+		const { error } = (await s.get('/api/v1/traces?order=up')).json;
+		assert.match(error.message, /^order is (desc or asc|asc or desc), not up$/);
+		const put = await s.ask('PUT', '/api/v1/traces');
+		assert.equal(put.json.error.message, 'this path takes POST, GET, HEAD, not PUT');
 	});
 	await t.test('deletion takes row, trace file and blobs', async () => {
 		const count = (folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;

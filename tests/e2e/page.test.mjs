@@ -2,99 +2,13 @@
  * The page in a real browser against the real server: what a person would do by hand.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import http from 'node:http';
-import os from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
+import { signIn, unreadable } from './browser.mjs';
 import { btrace } from './make.mjs';
-import { launch, signIn, unreadable } from './browser.mjs';
-import { binary, startServer, tracewell, until } from './server.mjs';
-
-const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
-const shots = process.env.SCREENSHOTS;
-const HOSTILE = '<img src=x onerror=alert(1)>';
-const WRITTEN_MS = 400; // by then the address holds the view
-let server, browser, dir, truth, id, ui, uiUrl, handed;
-let mute = false; // the stand-in for the Perfetto UI does not answer
-const ending = [];
-
-/* Stands in for the Perfetto UI: answers PING, keeps what it is given. */
-function fakeUi() {
-	const page = `<!doctype html><script>
-		addEventListener('message', (e) => {
-			const p = e.data.perfetto;
-			if (e.data === 'PING') e.source.postMessage('PONG', '*');
-			else if (p) fetch('/got?' + new URLSearchParams({ title: p.title, url: p.url }), { method: 'POST', body: p.buffer });
-		});</script>`;
-	return http.createServer((req, res) => {
-		if (req.method !== 'POST') return res.setHeader('content-type', 'text/html').end(mute ? 'nothing here' : page);
-		const pieces = [];
-		req.on('data', (p) => pieces.push(p)).on('end', () => {
-			handed = { ...Object.fromEntries(new URL(req.url, 'http://x').searchParams), bytes: Buffer.concat(pieces) };
-			res.end();
-		});
-	});
-}
-
-/* A page that notes what must not happen. */
-async function watched(scheme = 'light', width = 1280, height = 900) {
-	const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height } });
-	const page = await context.newPage();
-	page.problems = [];
-	page.on('pageerror', (e) => page.problems.push(e.message));
-	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
-	page.on('request', (r) => { if (!r.url().startsWith(server.url) && !r.url().startsWith(uiUrl)) page.problems.push('left the origin: ' + r.url()); });
-	return page;
-}
-
-async function open(target = '/', scheme = 'light', width = 1280) {
-	const page = await watched(scheme, width);
-	await signIn(page, server);
-	if (target !== '/') await page.goto(server.url + target);
-	return page;
-}
-
-async function openTrace(query = '') {
-	const page = await open(`/traces/${id}${query}`);
-	await page.waitForSelector('[data-ready]');
-	return page;
-}
-
-async function done(page, t) {
-	if (shots) await page.screenshot({ path: path.join(shots, `${t.name.replaceAll(/\W+/g, '-')}.png`), fullPage: true });
-	assert.deepEqual(page.problems, []);
-	await page.context().close();
-}
-
-before(async () => {
-	if (shots) fs.mkdirSync(shots, { recursive: true });
-	dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-page-'));
-	execFileSync(sim, ['--out', dir, '--seed', '77', '--records', '12000']);
-	truth = JSON.parse(fs.readFileSync(path.join(dir, 'truth.json'), 'utf8'));
-	ui = fakeUi();
-	await new Promise((ok) => ui.listen(0, '127.0.0.1', ok));
-	uiUrl = `http://127.0.0.1:${ui.address().port}`;
-	server = await startServer({ after: (f) => ending.push(f) }, { args: ['--perfetto-ui', uiUrl] });
-	// one name is what an attacker would choose
-	const mapping = fs.readFileSync(path.join(dir, 'methodMapping.txt'), 'utf8').split('\n');
-	const first = Object.entries(truth.methods).sort((a, b) => b[1].self_ns - a[1].self_ns)[0][0];
-	const cut = first.lastIndexOf('.');
-	const hostile = mapping.map((l) => l.replace(`${first.slice(0, cut)} ${first.slice(cut + 1)} `, `${first.slice(0, cut)}.${HOSTILE.replaceAll(' ', '\u00a0')} ${first.slice(cut + 1)} `));
-	fs.writeFileSync(path.join(dir, 'hostile.txt'), hostile.join('\n'));
-	id = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'web', '--scenario', 'cold_start',
-		'--meta', 'app=com.acme.shop', '--meta', 'version_name=8.3.1', '--threads', path.join(dir, 'threads.txt'),
-		'--mapping', path.join(dir, 'hostile.txt'), '--wait', path.join(dir, 'rhea-atrace.bin'));
-	browser = await launch();
-});
-
-after(async () => {
-	await browser?.close();
-	for (const f of ending) await f();
-	ui?.close();
-	fs.rmSync(dir, { recursive: true, force: true });
-});
+import { WRITTEN_MS, browser, dir, done, id, open, openTrace, server, shots, truth } from './page.mjs';
+import { startServer, tracewell, until } from './server.mjs';
 
 test('the list shows the trace, filters it and finds it', async (t) => {
 	const page = await open();
@@ -321,48 +235,6 @@ test('the flame graph goes into a node and comes back', async (t) => {
 	await done(page, t);
 });
 
-test('the Perfetto UI is handed the file, and the way back to this view', async (t) => {
-	const page = await openTrace('?find=okhttp3');
-	const canvas = page.locator('.chart canvas');
-	await canvas.focus();
-	await page.keyboard.press('w');
-	await page.click('text=Open in the Perfetto UI');
-	await until(async () => handed, 'the file');
-	assert.equal(handed.title, 'com.acme.shop 8.3.1 cold_start');
-	assert.equal(handed.bytes[0], 0x0a);
-	const back = new URL(handed.url);
-	assert.equal(back.pathname, `/traces/${id}`);
-	const project = (await page.evaluate(async () => (await (await fetch('/api/v1/session')).json()).project.id));
-	assert.equal(back.searchParams.get('project'), project);
-	assert.equal(back.searchParams.get('find'), 'okhttp3');
-	assert.ok(Number(back.searchParams.get('to')) > Number(back.searchParams.get('from')));
-	await done(page, t);
-});
-
-test('a window of the Perfetto UI that is closed is noticed at once', async (t) => {
-	mute = true;
-	t.after(() => (mute = false));
-	const page = await openTrace();
-	const popup = page.waitForEvent('popup');
-	await page.click('text=Open in the Perfetto UI');
-	await page.waitForSelector('text=Making the Perfetto file');
-	await (await popup).close();
-	await page.waitForSelector('[role=alert] >> text=was closed before it had the trace', { timeout: 2000 });
-	await page.waitForSelector('button:enabled:has-text("Open in the Perfetto UI")');
-	await done(page, t);
-});
-
-test('a blocked window is explained, and the way around it', async (t) => {
-	const page = await openTrace();
-	await page.evaluate(() => (window.open = () => null)); // what a browser that blocks answers
-	await page.click('text=Open in the Perfetto UI');
-	await page.waitForSelector('[role=alert] >> text=Allow pop-ups for this page');
-	assert.equal(await page.locator('a[download]:has-text("Download .perfetto-trace")').count(), 1);
-	await page.click('text=Dismiss');
-	assert.equal(await page.locator('[role=alert]').count(), 0);
-	await done(page, t);
-});
-
 test('a mapping that comes late gives its names to the open page', async (t) => {
 	const late = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'late-web', '--wait', path.join(dir, 'rhea-atrace.bin'));
 	const page = await open(`/traces/${late}`);
@@ -493,88 +365,6 @@ test('another thread stops the load of the one before', async (t) => {
 	await page.waitForSelector('[data-ready]');
 	await until(async () => stopped.find((u) => u === held.request().url()), 'the request ended', 5);
 	await done(page, t);
-});
-
-test('what went wrong is told', async (t) => {
-	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
-	await page.waitForSelector('text=There is nothing here.');
-	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);
-	await page.waitForSelector('text=This path does not occur here.');
-	await page.click('text=Show the whole graph');
-	await page.waitForSelector('[data-flame]');
-	await done(page, t);
-});
-
-test('a trace is deleted after being asked, and only then', async (t) => {
-	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
-	const page = await open('/?build_id=short-lived');
-	await page.click(`[aria-label="Delete trace ${extra}"]`);
-	await page.click('text=Keep');
-	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 200);
-	await page.click(`[aria-label="Delete trace ${extra}"]`);
-	await page.click('text=Delete for good');
-	await page.waitForSelector('text=No trace fits these filters');
-	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 404);
-	await done(page, t);
-});
-
-test('a sign-in link signs in once, and leaves no trace in the address', async (t) => {
-	const link = tracewell('link', 'create', '--data', server.data, '--url', server.url);
-	const page = await watched();
-	await page.goto(link);
-	await page.waitForSelector('h1:has-text("Traces")');
-	assert.ok(!page.url().includes('#'));
-	await page.click('text=Sign out');
-	await page.waitForSelector('h1:has-text("Sign in")');
-	await page.goto('about:blank');
-	await page.goto(link);
-	await page.waitForSelector('[role=alert]');
-	assert.equal(await page.locator('h1').innerText(), 'Sign in');
-	await done(page, t);
-});
-
-test('links and reloads stay in the project that was picked', async (t) => {
-	const key = server.key('ingest', 'other');
-	const there = tracewell('push', '--server', server.url, '--key', key, '--meta', 'app=com.acme.other', '--wait', path.join(dir, 'rhea-atrace.bin'));
-	const page = await watched();
-	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.selectOption('header select', { label: 'other' });
-	await page.click('td a:has-text("com.acme.other")');
-	await page.waitForSelector('[data-ready]');
-	await page.reload();
-	await page.waitForSelector('[data-ready]');
-	assert.equal(new URL(page.url()).pathname, `/traces/${there}`);
-	assert.equal(await page.locator('header select option:checked').innerText(), 'other');
-	await page.click('nav >> text=Traces');
-	await page.waitForSelector('td a:has-text("com.acme.other")');
-	await page.selectOption('header select', { label: 'test' });
-	await page.waitForSelector('td a:has-text("com.acme.shop")');
-	await page.goto(`${server.url}/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
-	await page.waitForSelector('text=There is no such project.');
-	await page.click('text=Show what is here');
-	await page.waitForSelector('td a');
-	await done(page, t);
-});
-
-test('a trace that could not be decoded says why', async (t) => {
-	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
-	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
-	assert.equal(up.status, 202);
-	await broken.decoded(up.json.id);
-	for (const scheme of ['light', 'dark']) {
-		const page = await browser.newPage({ colorScheme: scheme, viewport: { width: 1280, height: 800 } });
-		await signIn(page, broken);
-		await page.goto(`${broken.url}/traces/${up.json.id}`);
-		await page.waitForSelector('text=This trace could not be decoded.');
-		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
-		assert.ok((await page.locator('[role=alert]').innerText()).toLowerCase().includes(error.message.toLowerCase()));
-		assert.deepEqual(await unreadable(page), []);
-		const file = page.waitForEvent('download');
-		await page.click('text=Download what was uploaded');
-		assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
-		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
-		await page.close();
-	}
 });
 
 test('the check of what is readable finds what is not', async (t) => {

@@ -1,0 +1,92 @@
+/*
+ * Signing in, projects, deletion, and what the page says when something is wrong.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { signIn, unreadable } from './browser.mjs';
+import { browser, dir, done, id, open, server, shots, watched } from './page.mjs';
+import { startServer, tracewell } from './server.mjs';
+
+test('what went wrong is told', async (t) => {
+	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
+	await page.waitForSelector('text=There is nothing here.');
+	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);
+	await page.waitForSelector('text=This path does not occur here.');
+	await page.click('text=Show the whole graph');
+	await page.waitForSelector('[data-flame]');
+	await done(page, t);
+});
+
+test('a trace is deleted after being asked, and only then', async (t) => {
+	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
+	const page = await open('/?build_id=short-lived');
+	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click('text=Keep');
+	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 200);
+	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click('text=Delete for good');
+	await page.waitForSelector('text=No trace fits these filters');
+	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 404);
+	await done(page, t);
+});
+
+test('a sign-in link signs in once, and leaves no trace in the address', async (t) => {
+	const link = tracewell('link', 'create', '--data', server.data, '--url', server.url);
+	const page = await watched();
+	await page.goto(link);
+	await page.waitForSelector('h1:has-text("Traces")');
+	assert.ok(!page.url().includes('#'));
+	await page.click('text=Sign out');
+	await page.waitForSelector('h1:has-text("Sign in")');
+	await page.goto('about:blank');
+	await page.goto(link);
+	await page.waitForSelector('[role=alert]');
+	assert.equal(await page.locator('h1').innerText(), 'Sign in');
+	await done(page, t);
+});
+
+test('links and reloads stay in the project that was picked', async (t) => {
+	const key = server.key('ingest', 'other');
+	const there = tracewell('push', '--server', server.url, '--key', key, '--meta', 'app=com.acme.other', '--wait', path.join(dir, 'rhea-atrace.bin'));
+	const page = await watched();
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.selectOption('header select', { label: 'other' });
+	await page.click('td a:has-text("com.acme.other")');
+	await page.waitForSelector('[data-ready]');
+	await page.reload();
+	await page.waitForSelector('[data-ready]');
+	assert.equal(new URL(page.url()).pathname, `/traces/${there}`);
+	assert.equal(await page.locator('header select option:checked').innerText(), 'other');
+	await page.click('nav >> text=Traces');
+	await page.waitForSelector('td a:has-text("com.acme.other")');
+	await page.selectOption('header select', { label: 'test' });
+	await page.waitForSelector('td a:has-text("com.acme.shop")');
+	await page.goto(`${server.url}/?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
+	await page.waitForSelector('text=There is no such project.');
+	await page.click('text=Show what is here');
+	await page.waitForSelector('td a');
+	await done(page, t);
+});
+
+test('a trace that could not be decoded says why', async (t) => {
+	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	assert.equal(up.status, 202);
+	await broken.decoded(up.json.id);
+	for (const scheme of ['light', 'dark']) {
+		const page = await browser.newPage({ colorScheme: scheme, viewport: { width: 1280, height: 800 } });
+		await signIn(page, broken);
+		await page.goto(`${broken.url}/traces/${up.json.id}`);
+		await page.waitForSelector('text=This trace could not be decoded.');
+		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
+		assert.ok((await page.locator('[role=alert]').innerText()).toLowerCase().includes(error.message.toLowerCase()));
+		assert.deepEqual(await unreadable(page), []);
+		const file = page.waitForEvent('download');
+		await page.click('text=Download what was uploaded');
+		assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
+		await page.close();
+	}
+});
