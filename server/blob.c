@@ -1,11 +1,13 @@
 /*
  * blob.c - uploads on disk by content.
  *
- * What makes an upload survive power loss (I1): its bytes are fsynced in
- * spool/, renamed into its folder under blobs/, and that folder is fsynced; the
- * 256 folders are made and synced at start.  The row comes after.  A
- * blob that exists already was made durable by whoever made it, but perhaps not
- * yet: its folder is fsynced again before it is built upon.
+ * What makes an upload survive power loss (I1): it is renamed from spool/ into
+ * its folder under blobs/, then the file and the folder are fsynced; the 256
+ * folders are made and synced at start.  The row comes after, and without one a
+ * file counts for nothing.  In this order a journalling file system writes its
+ * journal once: making the file durable takes its name along.  A blob that
+ * exists already may have a row, and so is only ever replaced by one whose bytes
+ * are fsynced before.
  */
 #include "blob.h"
 
@@ -291,19 +293,42 @@ static enum tw_status make_shards(const char *leaf, struct tw_err *err)
 	return st == TW_OK ? make_dir(leaf, err) : st;
 }
 
+static enum tw_status sync_content(const struct tw_blob_writer *w, struct tw_err *err)
+{
+	if (fsync(w->fd) != 0)
+		return fail_errno("fsync", w->path, err);
+	tw_crash_point("content_synced");
+	return TW_OK;
+}
+
+/* Under its content's name, whoever has it already: perhaps not durable yet, so what is there is
+ * not built upon.  File systems that cannot refuse to replace take this way too. */
+static enum tw_status replace(struct tw_blob_writer *w, const char *path, struct tw_err *err)
+{
+	enum tw_status st = sync_content(w, err);
+
+	if (st == TW_OK && rename(w->path, path) != 0)
+		st = fail_errno("rename", path, err);
+	return st;
+}
+
 static enum tw_status place(struct tw_blob_writer *w, const char *sha, struct tw_err *err)
 {
 	char dir[PATH_BYTES];
 	char path[PATH_BYTES];
+	enum tw_status st;
 
 	blob_dir(w->blobs, sha, dir, sizeof dir);
 	blob_path(w->blobs, sha, path, sizeof path);
-	/* Renaming over an equal blob changes nothing that can be seen, and leaves one that is
-	 * known to be synced. */
-	if (rename(w->path, path) != 0)
-		return fail_errno("rename", path, err);
-	tw_crash_point("blob_renamed");
-	return sync_dir(dir, err);
+	if (renameat2(AT_FDCWD, w->path, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
+		tw_crash_point("blob_renamed");
+		st = sync_content(w, err);
+	} else if (errno == EEXIST || errno == EINVAL || errno == ENOSYS) {
+		st = replace(w, path, err);
+	} else {
+		st = fail_errno("rename", path, err);
+	}
+	return st == TW_OK ? sync_dir(dir, err) : st;
 }
 
 static void close_writer(struct tw_blob_writer *w)
@@ -325,9 +350,6 @@ enum tw_status tw_blob_commit(struct tw_blob_writer *w, char ret_sha256[TW_SHA25
 	enum tw_status st;
 
 	tw_crash_point("spool_written");
-	if (fsync(w->fd) != 0)
-		return fail_errno("fsync", w->path, err);
-	tw_crash_point("spool_synced");
 	gnutls_hash_output(w->sha, hash);
 	hex_of(hash, sha);
 	st = place(w, sha, err);

@@ -2,9 +2,9 @@
  * blob.h - bytes on disk by content: uploads and mappings.
  *
  * data/spool/<ulid> while it arrives, data/blobs/ab/<sha256> after commit:
- * file fsynced, renamed, folder fsynced (I1).  What a crash leaves in spool/ is
- * removed at start (I9).  Nothing here looks at the content.
- * Thread: a writer belongs to one request; the rest may be called by any.
+ * renamed, file and folder fsynced (I1).  What a crash leaves in spool/, and
+ * what it leaves in blobs/ without a row, is removed at start (I9).  Nothing here looks at the
+ * content. Thread: a writer belongs to one request; the rest may be called by any.
  */
 #ifndef TW_BLOB_H
 #define TW_BLOB_H

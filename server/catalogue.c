@@ -57,7 +57,8 @@ static enum tw_status connect(struct tw_catalogue *c, int mode, sqlite3 **ret, s
 	(void)sqlite3_busy_timeout(db, BUSY_MS);
 	if (sqlite3_exec(db,
 	            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY",
+	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
+	            "PRAGMA wal_autocheckpoint=4000",
 	            NULL, NULL, NULL) != SQLITE_OK) {
 		st = tw_cat_fail(db, err);
 		(void)sqlite3_close(db);
@@ -121,6 +122,9 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
 	(void)pthread_mutex_init(&c->write_lock, NULL);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
+	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
+	(void)pthread_cond_init(&c->arrivals.changed, NULL);
+	c->arrivals.last = &c->arrivals.first;
 	c->path = tw_mem_alloc(strlen(path) + 1, 1);
 	if (!c->path) {
 		tw_catalogue_close(c);
@@ -146,6 +150,8 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	(void)sqlite3_close(c->writer);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
+	(void)pthread_mutex_destroy(&c->arrivals.lock);
+	(void)pthread_cond_destroy(&c->arrivals.changed);
 	tw_mem_free(c->path);
 	tw_mem_free(c);
 	return NULL;

@@ -14,7 +14,17 @@
 
 #include "catalogue.h"
 
-enum { TW_CATALOGUE_READERS = 8 };
+enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_PARTS = 16 };
+
+struct tw_cat_arrival; /* an upload on its way in; catalogue_arrive.c */
+
+struct tw_cat_queue {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct tw_cat_arrival *first;
+	struct tw_cat_arrival **last; /* where the next one is hung */
+	bool writing;
+};
 
 struct tw_catalogue {
 	char *path;
@@ -23,6 +33,7 @@ struct tw_catalogue {
 	pthread_mutex_t pool_lock;
 	sqlite3 *idle[TW_CATALOGUE_READERS];
 	unsigned n_idle;
+	struct tw_cat_queue arrivals;
 };
 
 int64_t tw_cat_now_ms(void);

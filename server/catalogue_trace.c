@@ -1,18 +1,16 @@
 /*
- * catalogue_trace.c - traces: accepted once, listed, deleted.
+ * catalogue_trace.c - traces: read, listed, deleted; how they come in is catalogue_arrive.c.
  */
 #include "catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "catalogue_row.h"
-#include "ulid.h"
 
 static const char *const state_words[] = {"queued", "decoding", "ready", "failed"};
 
-enum { STATES = sizeof state_words / sizeof *state_words, PARTS_MAX = 16 };
+enum { STATES = sizeof state_words / sizeof *state_words, PARTS_MAX = TW_CATALOGUE_PARTS };
 
 const char *tw_trace_state_word(enum tw_trace_state s)
 {
@@ -22,173 +20,6 @@ const char *tw_trace_state_word(enum tw_trace_state s)
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-}
-
-static const char *text_or_empty(const char *s)
-{
-	return s ? s : "";
-}
-
-/* --- adding --- */
-
-/* "part=sha256 part=sha256": equal for equal uploads. */
-static enum tw_status content_of(const struct tw_part *parts, size_t n, struct tw_buf *out)
-{
-	for (size_t i = 0; i < n; i++)
-		(void)tw_buf_printf(out, "%s%s=%s", i ? " " : "", parts[i].part, parts[i].sha256);
-	(void)tw_buf_add_u8(out, 0);
-	return tw_buf_status(out);
-}
-
-static enum tw_status known_before(struct tw_cat_query *q, const char *content,
-        char ret_id[TW_ID_BYTES], bool *ret_known, struct tw_err *err)
-{
-	bool same = true;
-
-	*ret_known = tw_cat_row(q);
-	if (*ret_known) {
-		(void)snprintf(
-		        ret_id, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q->stmt, 0));
-		same = strcmp((const char *)sqlite3_column_text(q->stmt, 1), content) == 0;
-	}
-	if (!same)
-		return tw_cat_close_after(q,
-		        tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		                "this Idempotency-Key was used for an upload with other content"),
-		        err);
-	return tw_cat_close(q, err);
-}
-
-/* One upload on its way into the catalogue. */
-struct arrival {
-	const struct tw_caller *caller;
-	const char *key, *content;
-	const struct tw_trace_meta *meta;
-	const struct tw_part *parts;
-	size_t n_parts;
-	char id[TW_ID_BYTES];
-	bool known; /* the id is of an earlier upload of the same */
-};
-
-static enum tw_status find_same(sqlite3 *db, struct arrival *up, struct tw_err *err)
-{
-	const struct tw_trace_meta *m = up->meta;
-	struct tw_cat_query q;
-	enum tw_status st;
-
-	if (up->key[0])
-		st = tw_cat_query(&q, db, err, /* trace_once_by_key */
-		        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
-		        " idempotency_key=? AND idempotency_key<>''",
-		        "tt", up->caller->project_id, up->key);
-	else if (text_or_empty(m->device)[0] && text_or_empty(m->uuid)[0])
-		st = tw_cat_query(&q, db, err, /* trace_once_by_content */
-		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
-		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
-		        "tttt", up->caller->project_id, m->device, m->uuid, up->content);
-	else
-		return TW_OK;
-	return st == TW_OK ? known_before(&q, up->content, up->id, &up->known, err) : st;
-}
-
-static enum tw_status insert_trace(
-        sqlite3 *db, const struct arrival *up, uint64_t bytes, int64_t now, struct tw_err *err)
-{
-	const struct tw_trace_meta *m = up->meta;
-
-	return tw_cat_exec(db, NULL, err,
-	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
-	        "created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,"
-	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms)"
-	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	        "tttttiitttttttttttttii", up->caller->project_id, up->id, up->caller->key_id,
-	        up->key, up->content, now, (int64_t)bytes, m->app, m->version_name, m->version_code,
-	        m->build_id, m->mapping_id, m->device, m->os, m->abi, m->process, m->scenario,
-	        m->session_id, m->uuid, m->labels, (int64_t)m->pid, m->started_ms);
-}
-
-static enum tw_status insert_parts(sqlite3 *db, const struct arrival *up, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < up->n_parts; i++) {
-		const struct tw_part *p = &up->parts[i];
-
-		st = tw_cat_exec(db, NULL, err, "INSERT INTO part VALUES(?,?,?,?,?,?)", "ttttti",
-		        up->caller->project_id, up->id, p->part, p->sha256, p->format,
-		        (int64_t)p->bytes);
-	}
-	return st;
-}
-
-static enum tw_status note_build(sqlite3 *db, const char *project_id, const struct tw_trace_meta *m,
-        int64_t now, struct tw_err *err)
-{
-	if (!text_or_empty(m->build_id)[0])
-		return TW_OK;
-	return tw_cat_exec(db, NULL, err,
-	        "INSERT INTO build(project_id,build_id,created_ms,traces,app,version_name)"
-	        " VALUES(?,?,?,1,?,?) ON CONFLICT DO UPDATE SET traces=traces+1, app=excluded.app,"
-	        " version_name=excluded.version_name",
-	        "ttitt", project_id, m->build_id, now, m->app, m->version_name);
-}
-
-static enum tw_status insert_all(sqlite3 *db, const struct arrival *up, struct tw_err *err)
-{
-	int64_t now = tw_cat_now_ms();
-	uint64_t bytes = 0;
-	enum tw_status st;
-
-	for (size_t i = 0; i < up->n_parts; i++)
-		bytes += up->parts[i].bytes;
-	st = insert_trace(db, up, bytes, now, err);
-	if (st == TW_OK)
-		st = insert_parts(db, up, err);
-	if (st == TW_OK)
-		st = note_build(db, up->caller->project_id, up->meta, now, err);
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms) VALUES(?,?,?,?)",
-		        "ttii", up->caller->project_id, up->id, now, now);
-	return st;
-}
-
-enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_caller *caller,
-        const char *idempotency_key, const struct tw_trace_meta *meta, const struct tw_part *parts,
-        size_t n_parts, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
-{
-	struct arrival up = {.caller = caller,
-	        .key = text_or_empty(idempotency_key),
-	        .meta = meta,
-	        .parts = parts,
-	        .n_parts = n_parts};
-	struct tw_buf content;
-	enum tw_status st;
-
-	if (n_parts == 0 || n_parts > PARTS_MAX)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "a trace has 1 to %d parts", PARTS_MAX);
-	tw_buf_init(&content, 4096);
-	st = content_of(parts, n_parts, &content);
-	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
-	else
-		st = no_memory(err);
-	if (st == TW_OK) {
-		up.content = (const char *)content.data;
-		st = find_same(c->writer, &up, err);
-		if (st == TW_OK && !up.known)
-			st = tw_ulid_new(tw_cat_now_ms(), up.id, err);
-		if (st == TW_OK && !up.known)
-			st = insert_all(c->writer, &up, err);
-		st = tw_cat_end(c, st, err);
-	}
-	tw_buf_done(&content);
-	if (st == TW_OK) {
-		memcpy(ret_id, up.id, TW_ID_BYTES);
-		*ret_new = !up.known;
-	}
-	return st;
 }
 
 /* --- reading rows --- */

@@ -155,7 +155,7 @@ test('another build numbers its methods anew', async (t) => {
 });
 
 /* Kill -9 at every step between the first byte and ready; the next start goes on where it ended. */
-const steps = ['spool_created', 'spool_written', 'spool_synced', 'blob_renamed', 'job_claimed', 'child_done',
+const steps = ['spool_created', 'spool_written', 'blob_renamed', 'content_synced', 'row_committed', 'job_claimed', 'child_done',
 	'trace_renamed', 'row_ready'];
 for (const step of steps)
 	test(`killed at ${step}`, async (t) => {

@@ -151,6 +151,12 @@ int rename(const char *from, const char *to)
 	return fails("rename", to) ? -1 : real_rename(from, to);
 }
 
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+	REAL(int, renameat2, int, const char *, int, const char *, unsigned);
+	return fails("rename", to) ? -1 : real_renameat2(from_dir, from, to_dir, to, flags);
+}
+
 int mkdir(const char *path, mode_t mode)
 {
 	REAL(int, mkdir, const char *, mode_t);

@@ -81,7 +81,7 @@ struct racer {
 	struct store *s;
 	pthread_barrier_t *start;
 	char ids[ROUNDS][TW_ID_BYTES];
-	unsigned made, failed;
+	unsigned made, failed, number;
 };
 
 static void *race(void *arg)
@@ -122,6 +122,67 @@ static void test_idempotency_race(void **state)
 		assert_memory_equal(racers[i].ids, racers[0].ids, sizeof racers[0].ids);
 	}
 	assert_int_equal(made, ROUNDS);
+	(void)pthread_barrier_destroy(&start);
+	close_store(&s);
+}
+
+/* Half of them say something else under the same key, and each sends one more that is its own. */
+static void *quarrel(void *arg)
+{
+	struct racer *r = arg;
+	bool odd = (r->number & 1) != 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		enum tw_status st;
+		char key[16], id[TW_ID_BYTES];
+		bool is_new = false;
+
+		(void)snprintf(key, sizeof key, "key-%d", i);
+		(void)pthread_barrier_wait(r->start);
+		st = add(r->s->c, &r->s->caller, key, "app", odd ? sha_b : sha_a, id, &is_new);
+		r->made += is_new;
+		r->failed += st == TW_CONFLICT;
+		if (st != TW_OK && st != TW_CONFLICT)
+			r->made += 1000;
+		if (add(r->s->c, &r->s->caller, "", "app", sha_a, r->ids[i], &is_new) != TW_OK)
+			r->made += 1000;
+	}
+	return NULL;
+}
+
+/* Uploads that come at once share a transaction: one that is refused leaves the others alone. */
+static void test_refused_among_others(void **state)
+{
+	static struct racer racers[RACERS];
+	pthread_barrier_t start;
+	struct tw_trace_filter any = {.limit = 1};
+	struct tw_trace_row *rows;
+	struct store s;
+	const char *cursor = "";
+	uint64_t total;
+	unsigned made = 0;
+	unsigned refused = 0;
+	size_t n;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(pthread_barrier_init(&start, NULL, RACERS), 0);
+	for (unsigned i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.s = &s, .start = &start, .number = i};
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, quarrel, &racers[i]), 0);
+	}
+	for (int i = 0; i < RACERS; i++) {
+		assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+		made += racers[i].made;
+		refused += racers[i].failed;
+	}
+	assert_int_equal(made, ROUNDS);
+	assert_int_equal(refused, ROUNDS * RACERS / 2);
+	any.cursor = cursor;
+	assert_int_equal(tw_catalogue_traces(s.c, s.caller.project_id, &any, s.arena, &rows, &n,
+	                         &cursor, &total, NULL),
+	        TW_OK);
+	assert_int_equal(total, ROUNDS + ROUNDS * RACERS);
 	(void)pthread_barrier_destroy(&start);
 	close_store(&s);
 }
@@ -367,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_idempotency_race),
+	        cmocka_unit_test(test_refused_among_others),
 	        cmocka_unit_test(test_idempotency),
 	        cmocka_unit_test(test_pages),
 	        cmocka_unit_test(test_projects_apart),
