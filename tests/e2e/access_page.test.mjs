@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { signIn, unreadable } from './browser.mjs';
+import { Faults, shim } from './faults.mjs';
 import { browser, dir, done, id, open, server, shots, watched } from './page.mjs';
 import { startServer, tracewell } from './server.mjs';
 
@@ -89,4 +90,26 @@ test('a trace that could not be decoded says why', async (t) => {
 		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
 		await page.close();
 	}
+});
+
+test('a trace that the server cannot decode yet says why', { skip: !fs.existsSync(shim) && `no ${shim}` }, async (t) => {
+	const folder = fs.mkdtempSync(path.join(dir, 'held-up-'));
+	const data = path.join(folder, 'data');
+	const faults = new Faults(folder, path.join(data, 'spool', '01'));
+	const full = await startServer(t, { data, args: ['--min-free', '0'], env: { LD_PRELOAD: faults.shim } });
+	faults.arm(1, 0xffffffff, 'ENOSPC');
+	const { id: held } = (await full.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')))).json;
+	const page = await watched();
+	page.removeAllListeners('request'); // another server than the one that is watched
+	await signIn(page, full);
+	await page.waitForSelector('.state:has-text("queued, held up")');
+	await page.goto(`${full.url}/traces/${held}`);
+	await page.waitForSelector('text=The server could not decode it yet.');
+	assert.match(await page.locator('.notice').innerText(), /disk is full.*tried again/is);
+	assert.deepEqual(await unreadable(page), []);
+	if (shots) await page.screenshot({ path: path.join(shots, 'held-up.png') });
+	faults.disarm();
+	await page.waitForSelector('[data-ready]', { timeout: 40_000 });
+	assert.equal(await page.locator('text=The server could not decode it yet.').count(), 0);
+	await done(page, t);
 });

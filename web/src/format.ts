@@ -69,3 +69,7 @@ export function splitName(name: string): [string, string] {
 	const cls = name.lastIndexOf('.', method - 1);
 	return cls < 0 ? ['', name] : [name.slice(0, cls + 1), name.slice(cls + 1)];
 }
+
+export function sentence(text: string): string {
+	return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -59,7 +59,7 @@ function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
 		<span class={`state ${t.state}`} title={t.error?.message}>
-			{t.state}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
+			{t.state}{t.state === 'queued' && t.error ? ', held up' : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
 		</span>
 	);
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnrPanel } from './anr';
 import { api, currentProject, type Thread, type Trace } from './api';
 import { Chart } from './chart';
-import { count, duration } from './format';
+import { count, duration, sentence } from './format';
 import { FlamePanel } from './flame';
 import { Keys } from './keys';
 import { matching } from './matching';
@@ -15,15 +15,12 @@ import { Facts, NamesWarning, Repairs } from './report';
 import { flush, number, set, text } from './route';
 import { many, mark, wordsOf } from './source';
 import { Strip } from './strip';
+import { Waiting } from './waiting';
 
 const POLL_MS = 1000;
 
 function title(t: Trace): string {
 	return [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
-}
-
-function sentence(text: string): string {
-	return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick: (t: Thread) => void }) {
@@ -202,7 +199,7 @@ export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }
 			</div>
 			<Facts t={t} />
 			<NamesWarning t={t} />
-			{waiting && <Busy what={t.state === 'queued' ? 'Waiting to be decoded' : 'Being decoded'} />}
+			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
 				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
 				<p class="quiet">{t.tries > 1 ? `It was tried ${count(t.tries)} times. ` : ''}The upload is kept as it came, so that it can be looked into.</p>
