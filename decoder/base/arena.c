@@ -200,6 +200,16 @@ void *tw_arena_alloc(struct tw_arena *a, size_t n, size_t size)
 	return p;
 }
 
+bool tw_arena_fits(const struct tw_arena *a, size_t bytes)
+{
+	size_t total;
+
+	if (__builtin_add_overflow(bytes, ALIGN - 1, &total))
+		return false;
+	total &= ~(size_t)(ALIGN - 1);
+	return (a->head && a->head->size - a->head->used >= total) || total <= a->max - a->taken;
+}
+
 void *tw_arena_zalloc(struct tw_arena *a, size_t n, size_t size)
 {
 	void *p = tw_arena_alloc(a, n, size);

@@ -10,6 +10,7 @@
 #ifndef TW_ARENA_H
 #define TW_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,9 @@ char *tw_arena_str(struct tw_arena *a, struct tw_str s);
 /* printf into the arena; NULL at the limit. */
 char *tw_arena_printf(struct tw_arena *a, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
+
+/* Is a piece of so many bytes within the limit?  Memory may be short all the same. */
+bool tw_arena_fits(const struct tw_arena *a, size_t bytes);
 
 /* Bytes taken from the system so far. */
 size_t tw_arena_bytes(const struct tw_arena *a);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PROBES = 32, FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
+#include "base/hash.h"
+
+enum { FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
 
 /* Room for one more of *list within max; false at max and when memory is short. */
 static bool grow(struct tw_anr *m, void **list, uint32_t n, uint32_t *cap, size_t size)
@@ -33,15 +35,6 @@ static bool full(struct tw_anr *m, enum tw_repair what, uint64_t offset)
 
 /* --- texts --- */
 
-static uint64_t hash(struct tw_str s)
-{
-	uint64_t h = 0xCBF29CE484222325u;
-
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
-	return h ^ h >> 32;
-}
-
 static bool is_plain(struct tw_str s)
 {
 	for (size_t i = 0; i < s.len; i++)
@@ -69,18 +62,14 @@ struct tw_str tw_anr_str(const struct tw_anr *m, uint32_t text)
 	return (struct tw_str){m->texts[text].ptr, m->texts[text].len};
 }
 
-/* The slot of s or a free one; NULL after too many others: an input may be made to collide. */
+/* The slot of s or a free one. */
 static uint32_t *slot_of(const struct tw_anr *m, struct tw_str s)
 {
-	uint32_t at = (uint32_t)hash(s) & (m->n_slots - 1);
+	uint32_t at = (uint32_t)tw_hash_str(s, m->arena) & (m->n_slots - 1);
 
-	for (unsigned i = 0; i < MAX_PROBES; i++) {
-		uint32_t *slot = &m->slots[(at + i) & (m->n_slots - 1)];
-
-		if (!*slot || tw_str_eq(tw_anr_str(m, *slot), s))
-			return slot;
-	}
-	return NULL;
+	while (m->slots[at] && !tw_str_eq(tw_anr_str(m, m->slots[at]), s))
+		at = (at + 1) & (m->n_slots - 1);
+	return &m->slots[at];
 }
 
 static bool widen_slots(struct tw_anr *m)
@@ -96,12 +85,8 @@ static bool widen_slots(struct tw_anr *m)
 	}
 	m->slots = slots;
 	m->n_slots *= 2;
-	for (uint32_t i = 1; i < m->n_texts; i++) {
-		uint32_t *slot = slot_of(m, tw_anr_str(m, i));
-
-		if (slot)
-			*slot = i;
-	}
+	for (uint32_t i = 1; i < m->n_texts; i++)
+		*slot_of(m, tw_anr_str(m, i)) = i;
 	return true;
 }
 
@@ -145,14 +130,12 @@ uint32_t tw_anr_text(struct tw_anr *m, struct tw_str s, uint64_t offset)
 	if (s.len == 0 || !widen_slots(m))
 		return 0;
 	slot = slot_of(m, s);
-	if (slot && *slot)
+	if (*slot)
 		return *slot;
 	if (m->n_texts >= TW_ANR_MAX_TEXTS || m->text_bytes + s.len > TW_ANR_MAX_TEXT_BYTES) {
 		m->sink->ops->repair(m->sink, TW_REPAIR_name_limit, offset, 1);
 		return 0;
 	}
-	if (!slot)
-		return new_text(m, s);
 	return *slot = new_text(m, s);
 }
 

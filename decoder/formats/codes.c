@@ -2,17 +2,16 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { FIRST_CAP = 256 };
 
 static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint64_t code)
 {
 	uint32_t mask = c->cap * 2 - 1;
-	uint64_t h = 0xCBF29CE484222325u ^ code;
-	uint32_t at;
+	uint64_t h = tw_hash_str(interface, c->slots);
+	uint32_t at = (uint32_t)tw_hash_id(h ^ code, c->slots) & mask;
 
-	for (size_t i = 0; i < interface.len; i++)
-		h = (h ^ (unsigned char)interface.ptr[i]) * 0x100000001B3u;
-	at = (uint32_t)(h * 0x9E3779B97F4A7C15u >> 32) & mask;
 	while (c->slots[at]) {
 		const struct tw_code *k = &c->list[c->slots[at] - 1];
 

@@ -25,13 +25,9 @@ void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
 
 static uint32_t *slot_of(const struct tw_perfetto_intern *t, struct tw_str s)
 {
-	uint64_t h = 0xCBF29CE484222325u;
 	uint32_t mask = t->cap_texts * 2 - 1;
-	uint32_t at;
+	uint32_t at = (uint32_t)tw_hash_str(s, t->arena) & mask;
 
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
-	at = (uint32_t)(h ^ h >> 32) & mask;
 	while (t->slots[at] && !tw_str_eq(tw_perfetto_intern_str(t, t->slots[at]), s))
 		at = (at + 1) & mask;
 	return &t->slots[at];

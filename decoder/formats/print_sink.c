@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "formats/codes.h"
 
 enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
@@ -51,20 +52,11 @@ static void clean(char out[NAME_BYTES], struct tw_str name)
 			*c = ' ';
 }
 
-static uint32_t hash(uint64_t id, const char *name)
-{
-	uint64_t h = id;
-
-	for (; name && *name; name++)
-		h = (h ^ (unsigned char)*name) * 0x100000001B3u;
-	h *= 0x9E3779B97F4A7C15u;
-	return (uint32_t)(h >> 32);
-}
-
 static uint32_t *slot_of(const struct labels *l, uint64_t id, const char *name)
 {
 	uint32_t mask = 2 * l->cap - 1;
-	uint32_t at = hash(id, name) & mask;
+	uint64_t h = tw_hash_str(tw_str_of(name ? name : ""), l->slots);
+	uint32_t at = (uint32_t)tw_hash_id(h ^ id, l->slots) & mask;
 
 	for (; l->slots[at]; at = (at + 1) & mask) {
 		const struct label *old = &l->list[l->slots[at] - 1];

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "formats/samples.h"
 
 enum { MAX_MARKS = 4 << 20, FIRST = 256 };
@@ -231,18 +232,9 @@ enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_pr
 
 /* --- names --- */
 
-static uint32_t hash(struct tw_str s)
-{
-	uint32_t v = 2166136261u;
-
-	for (size_t i = 0; i < s.len; i++)
-		v = (v ^ (unsigned char)s.ptr[i]) * 16777619u;
-	return v ^ v >> 15;
-}
-
 static uint32_t *text_slot(const struct tw_profilo_hold *h, struct tw_str s)
 {
-	uint32_t at = hash(s) & (h->n_text_slots - 1);
+	uint32_t at = (uint32_t)tw_hash_str(s, h->arena) & (h->n_text_slots - 1);
 
 	while (h->text_slots[at] && !tw_str_eq(*text_at(h, h->text_slots[at] - 1), s))
 		at = (at + 1) & (h->n_text_slots - 1);

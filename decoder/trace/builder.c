@@ -14,6 +14,9 @@
 #include "base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
+/* Of the arena a quarter is for names alone, and the last bytes for the name of all that have none.
+ */
+enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
 /* Of the memory 9/16 may hold records: at their most, writing takes a third of that again. */
 enum { RECORD_SHARE = 9, RECORD_SHARE_OF = 16, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
 
@@ -115,13 +118,7 @@ static uint32_t add_symbol(struct tw_builder *b, bool has_id, uint64_t id, struc
 
 static uint64_t hash_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
 {
-	uint64_t h = 0xCBF29CE484222325u;
-
-	if (has_id)
-		return tw_hash_id(id, b);
-	for (size_t i = 0; i < name.len; i++)
-		h = (h ^ (unsigned char)name.ptr[i]) * 0x100000001B3u;
-	return h * 0x9E3779B97F4A7C15u;
+	return has_id ? tw_hash_id(id, b) : tw_hash_str(name, b);
 }
 
 static uint32_t *slot_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
@@ -163,6 +160,21 @@ static bool widen_hash(struct tw_builder *b)
 	return true;
 }
 
+bool tw_builder_has_room(const struct tw_builder *b, size_t bytes)
+{
+	return tw_arena_fits(
+	        b->arena, b->limits.max_memory_bytes / ARENA_SHARE / NAMES_SHARE + bytes);
+}
+
+/* The last of the arena is for the one name of all that have no room. */
+static bool name_fits(struct tw_builder *b, struct tw_str name)
+{
+	if (tw_arena_fits(b->arena, name.len + LAST_ROOM))
+		return true;
+	tw_builder_repair(b, TW_REPAIR_name_limit, TW_NO_OFFSET, 1);
+	return false;
+}
+
 static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
 {
 	uint32_t *slot;
@@ -175,6 +187,12 @@ static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, stru
 	slot = slot_of(b, has_id, id, name);
 	if (*slot)
 		return *slot;
+	if (!has_id && !name_fits(b, name)) {
+		name = TW_STR("(name left out)");
+		slot = slot_of(b, false, 0, name);
+		if (*slot)
+			return *slot;
+	}
 	if (!has_id) {
 		copy = tw_arena_str(b->arena, name);
 		if (!copy) {
@@ -221,6 +239,8 @@ static void sink_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
 		tw_builder_repair(b, TW_REPAIR_name_cut, TW_NO_OFFSET, 1);
 		name.len = b->limits.max_name_bytes;
 	}
+	if (!name_fits(b, name))
+		return;
 	copy = tw_arena_str(b->arena, name);
 	if (copy)
 		b->symbols[sym - 1].name = (struct tw_str){copy, name.len};
@@ -242,6 +262,8 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 			return;
 	if (name.len > b->limits.max_name_bytes)
 		name.len = b->limits.max_name_bytes;
+	if (!name_fits(b, name))
+		return;
 	copy = tw_arena_str(b->arena, name);
 	if (!copy ||
 	        !tw_builder_grow((void **)&b->names, b->n_names, &b->cap_names, sizeof *b->names)) {
@@ -416,7 +438,9 @@ static void sink_transaction(
 {
 	struct tw_builder *b = builder_of(s);
 
-	if (!tw_codes_add(&b->codes, b->arena, interface, code, name))
+	if (!tw_builder_has_room(b, interface.len + name.len))
+		tw_builder_repair(b, TW_REPAIR_name_limit, TW_NO_OFFSET, 1);
+	else if (!tw_codes_add(&b->codes, b->arena, interface, code, name))
 		b->status = TW_NOMEM;
 }
 

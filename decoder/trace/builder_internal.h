@@ -120,6 +120,8 @@ struct tw_builder {
 /* builder.c */
 void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offset, uint64_t n);
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+/* Is there room in b->arena for what may be left out, so that names still have theirs? */
+bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);
 /* Doubles *p (elements of size bytes) when *cap is used up. */
 bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
 

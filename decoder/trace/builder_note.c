@@ -2,12 +2,15 @@
  * builder_note.c - notes and documents, kept until the trace is written.
  *
  * Texts of notes are kept once each; details are rarely the same.  Both count
- * against the share of memory that names have.
+ * against the share of memory that names have; of what has no room there the rest
+ * of the trace is kept.
  */
 #include "trace/builder_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 enum { FIRST_TEXTS = 256, MAX_DOCUMENTS = 1024, DETAIL_MAX_BYTES = 64 << 10 };
 
@@ -16,18 +19,9 @@ static struct tw_builder *builder_of(struct tw_sink *s)
 	return (struct tw_builder *)(void *)s;
 }
 
-static uint32_t hash(struct tw_str s)
-{
-	uint64_t h = 0xCBF29CE484222325u;
-
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
-	return (uint32_t)(h >> 32 ^ h);
-}
-
 static const char **text_slot(const struct tw_builder *b, struct tw_str text)
 {
-	uint32_t at = hash(text) & (b->cap_texts - 1);
+	uint32_t at = (uint32_t)tw_hash_str(text, b) & (b->cap_texts - 1);
 
 	while (b->texts[at] && !tw_str_eq(tw_str_of(b->texts[at]), text))
 		at = (at + 1) & (b->cap_texts - 1);
@@ -110,6 +104,10 @@ static enum tw_status keep_note(
 		tw_builder_repair(b, TW_REPAIR_impossible_time, note->offset, 1);
 		return TW_OK;
 	}
+	if (!tw_builder_has_room(b, text.len + note->detail.len)) {
+		tw_builder_repair(b, TW_REPAIR_note_limit, note->offset, 1);
+		return TW_OK;
+	}
 	kept = keep_text(b, &text);
 	if (note->detail.len)
 		detail = tw_arena_str(b->arena, note->detail);
@@ -163,7 +161,7 @@ enum tw_status tw_builder_document(
 	struct tw_builder *b = builder_of(s);
 	char *copy;
 
-	if (b->n_documents >= MAX_DOCUMENTS) {
+	if (b->n_documents >= MAX_DOCUMENTS || !tw_builder_has_room(b, json.len)) {
 		tw_builder_repair(b, TW_REPAIR_note_limit, TW_NO_OFFSET, 1);
 		return TW_OK;
 	}

@@ -5,10 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
 
 static void test_arena_keeps_its_limit(void **state)
@@ -133,6 +135,59 @@ static void test_i64(void **state)
 	}
 }
 
+/* Strings that an unsalted FNV-1a puts into one place are spread, and elsewhere for another salt.
+ */
+static void test_salted_strings(void **state)
+{
+	enum { STRINGS = 4096, SLOTS = 4096 };
+	static unsigned used[2][SLOTS];
+	unsigned most = 0, moved = 0, n = 0;
+
+	(void)state;
+	for (unsigned i = 0; n < STRINGS; i++) {
+		char text[40];
+		int len = snprintf(text, sizeof text, "com.example.Class%u", i);
+		struct tw_str s = {text, (size_t)len};
+		uint64_t fnv = 0xCBF29CE484222325u;
+		uint64_t at[2];
+
+		for (size_t k = 0; k < s.len; k++)
+			fnv = (fnv ^ (unsigned char)s.ptr[k]) * 0x100000001B3u;
+		if (fnv & 0xFF)
+			continue;
+		n++;
+		for (int salt = 0; salt < 2; salt++) {
+			at[salt] = tw_hash_str(s, &used[salt]) % SLOTS;
+			if (++used[salt][at[salt]] > most)
+				most = used[salt][at[salt]];
+		}
+		moved += at[0] != at[1];
+		assert_int_equal(tw_hash_str(s, used), tw_hash_str(tw_str_of(text), used));
+	}
+	assert_in_range(most, 3, 12);
+	assert_in_range(moved, STRINGS - 20, STRINGS);
+	/* the length counts: a string does not lie where it does with a NUL behind it */
+	assert_int_not_equal(tw_hash_str((struct tw_str){"a\0", 1}, used),
+	        tw_hash_str((struct tw_str){"a\0", 2}, used));
+	(void)tw_hash_str(TW_STR(""), used);
+}
+
+static void test_arena_fits(void **state)
+{
+	struct tw_arena *a = tw_arena_new(10000);
+	size_t n = 0;
+
+	(void)state;
+	assert_true(tw_arena_fits(a, 10000));
+	assert_false(tw_arena_fits(a, 10001));
+	assert_false(tw_arena_fits(a, SIZE_MAX));
+	for (; tw_arena_fits(a, 100); n++)
+		assert_non_null(tw_arena_alloc(a, 100, 1));
+	assert_null(tw_arena_alloc(a, 100, 1));
+	assert_in_range(n, 80, 10000 / 112);
+	tw_arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +196,8 @@ int main(void)
 	        cmocka_unit_test(test_buf_status_is_sticky),
 	        cmocka_unit_test(test_sleb),
 	        cmocka_unit_test(test_varint_round_trip),
+	        cmocka_unit_test(test_salted_strings),
+	        cmocka_unit_test(test_arena_fits),
 	        cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
 	        cmocka_unit_test(test_fail_makes_one_line),
 	};

@@ -1,4 +1,5 @@
-/* The builder when memory runs out: every allocation in turn fails, and nothing leaks. */
+/* The builder when memory runs out: every allocation in turn fails, and nothing leaks; and when its
+ * share for names is full: what has no room is counted, and the rest is a trace (I2). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,8 @@
 
 #include "../trace_model.h"
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 static enum tw_status drop_chunk(struct tw_trace_out *out, const struct tw_chunk_info *info,
         const uint8_t *payload, size_t len, struct tw_err *err)
@@ -104,10 +107,107 @@ static void test_no_memory(void **state)
 	model_done(&m);
 }
 
+/* --- the share of names is full --- */
+
+enum { ARENA = 256 << 10, SMALL = 4 * ARENA, TRIES = 2000 };
+
+static struct tw_builder *small_builder(void)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b;
+
+	l.max_memory_bytes = SMALL;
+	b = tw_builder_new(&l);
+	assert_non_null(b);
+	return b;
+}
+
+static void note(struct tw_sink *s, int i)
+{
+	char text[300];
+	char detail[300];
+	struct tw_note n = {
+	        .kind = TW_NOTE_instant, .ts_ns = i, .dur_ns = -1, .offset = (uint64_t)i};
+
+	memset(text, 'x', sizeof text);
+	n.text = (struct tw_str){text, (size_t)snprintf(text, sizeof text, "%0200d", i)};
+	n.detail = (struct tw_str){
+	        detail, (size_t)snprintf(detail, sizeof detail, "{\"a\":\"%0200d\"}", i)};
+	assert_int_equal(s->ops->note(s, &n, NULL), TW_OK);
+}
+
+static void slice(struct tw_sink *s, int i)
+{
+	char name[300];
+	struct tw_event ev = {.kind = TW_EV_SLICE, .ts_ns = 10 * i, .dur_ns = 5, .cpu_ns = -1};
+
+	ev.track = s->ops->track(s, 1, 7, TW_TID_FULL);
+	ev.sym = s->ops->name(
+	        s, (struct tw_str){name, (size_t)snprintf(name, sizeof name, "a.b.C.%0200d", i)});
+	assert_int_not_equal(ev.sym, 0);
+	assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+}
+
+/* Notes and documents that fill it are left out; names that come later have their quarter. */
+static void test_notes_fill_it(void **state)
+{
+	static char document[ARENA];
+	struct tw_builder *b = small_builder();
+	struct tw_sink *s = tw_builder_sink(b);
+	struct trace_log log;
+
+	(void)state;
+	trace_log_init(&log);
+	memset(document, ' ', sizeof document);
+	memcpy(document, "{}", 2);
+	assert_int_equal(s->ops->document(s, "d", TW_STR("{}"), NULL), TW_OK);
+	for (int i = 0; i < TRIES; i++)
+		note(s, i);
+	assert_int_equal(
+	        s->ops->document(s, "d", (struct tw_str){document, sizeof document}, NULL), TW_OK);
+	for (int i = 0; i < 100; i++)
+		slice(s, i);
+	s->ops->transaction(s, TW_STR("a.b.IShop"), 1, TW_STR("buy"));
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.documents, 1);
+	assert_in_range(log.notes, ARENA / 2 / 500, ARENA / 400);
+	assert_int_equal(log.repairs[TW_REPAIR_note_limit], TRIES - log.notes + 1);
+	assert_int_equal(log.info.slices, 100);
+	assert_int_equal(log.n_methods, 100);
+	assert_int_equal(log.repairs[TW_REPAIR_name_limit], 1); /* the transaction's */
+	tw_builder_free(b);
+	trace_log_done(&log);
+}
+
+/* Names that fill it: all calls are there, the rest of them under one name. */
+static void test_names_fill_it(void **state)
+{
+	struct tw_builder *b = small_builder();
+	struct tw_sink *s = tw_builder_sink(b);
+	struct trace_log log;
+	char long_name[250];
+
+	(void)state;
+	trace_log_init(&log);
+	for (int i = 0; i < TRIES; i++)
+		slice(s, i);
+	memset(long_name, 'n', sizeof long_name);
+	s->ops->thread_name(s, 1, 7, (struct tw_str){long_name, sizeof long_name});
+	s->ops->method_name(s, 5, (struct tw_str){long_name, sizeof long_name});
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.info.slices, TRIES);
+	assert_in_range(log.n_methods, ARENA / 400, ARENA / 200);
+	assert_int_equal(log.repairs[TW_REPAIR_name_limit], TRIES - (log.n_methods - 1) + 2);
+	tw_builder_free(b);
+	trace_log_done(&log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_notes_fill_it),
+	        cmocka_unit_test(test_names_fill_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
