@@ -1,8 +1,10 @@
 /* An ANR report beside the trace of the same seconds: both show, and its stacks are no calls. */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { form, sampleTrace } from './make.mjs';
-import { startServer } from './server.mjs';
+import { root, startServer } from './server.mjs';
 
 const report = `----- pid 4000 at 2026-01-02 03:04:05 -----
 Cmd line: com.shop
@@ -21,6 +23,20 @@ DALVIK THREADS (2):
 
 ----- end 4000 -----
 `;
+
+/* Stored entries; readers that go forwards need no directory. */
+function zip(files) {
+	const out = [];
+	for (const [name, bytes] of Object.entries(files)) {
+		const head = Buffer.alloc(30);
+		head.writeUInt32LE(0x04034b50, 0);
+		head.writeUInt32LE(bytes.length, 18);
+		head.writeUInt32LE(bytes.length, 22);
+		head.writeUInt16LE(Buffer.byteLength(name), 26);
+		out.push(head, Buffer.from(name), bytes);
+	}
+	return Buffer.concat([...out, Buffer.from([0x50, 0x4b, 1, 2])]);
+}
 
 test('an ANR report beside a trace', async (t) => {
 	const s = await startServer(t);
@@ -41,3 +57,24 @@ test('an ANR report beside a trace', async (t) => {
 	const flame = (await s.get(`/api/v1/traces/${both.id}/flame?thread=4000`)).json;
 	assert.ok(!JSON.stringify(flame).includes('Looper'));
 });
+
+const golden = (name) => fs.readFileSync(path.join(root, 'tests/golden', name, 'realistic/input'));
+
+/* Instrumented or sampled: the report is said to be of the trace's end, in a form or in an archive. */
+for (const format of ['btrace2', 'java_samples'])
+	for (const how of ['form', 'zip'])
+		test(`an ANR dump beside ${format}, by ${how}`, async (t) => {
+			const s = await startServer(t);
+			const alone = await s.trace(golden(format));
+			const { body, headers } = how === 'form' ? form(['trace', golden(format)], ['anr', golden('anr')])
+				: { body: zip({ 'w/anr_2024-01-12.txt': golden('anr'), 'w/capture': golden(format) }), headers: {} };
+			const both = await s.trace(body, { headers });
+			assert.equal(both.state, 'ready', JSON.stringify(both.error));
+			assert.equal(both.summary.format, format);
+			assert.equal(both.summary.slices, alone.summary.slices);
+			const { documents } = (await s.get(`/api/v1/traces/${both.id}/documents?kind=anr`)).json;
+			assert.match(documents[0].content.verdict, /^main waits 5 s for a lock of Cart held by DB-writer/);
+			const { notes } = (await s.get(`/api/v1/traces/${both.id}/notes?kind=anr`)).json;
+			assert.equal(notes[0].ts_ns, both.end_ns, 'at the end of the trace');
+			assert.equal(both.end_ns, alone.end_ns, 'which the report does not move');
+		});
