@@ -1,17 +1,28 @@
 /*
- * api_perfetto.c - a trace as a Perfetto file.
+ * api_perfetto.c - traces as a Perfetto file: one, or several beside each other.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api.h"
+#include "blob.h"
 #include "export_perfetto.h"
 #include "view.h"
 
-struct download { /* what must live until the last byte is out */
-	struct tw_app *app;
+struct opened { /* what must live until the last byte is out */
 	struct tw_trace_file *file;
 	struct tw_symbols_ref *map, *retrace;
+	struct tw_names names;
+	int system_fd;
+};
+
+struct download {
+	struct tw_app *app;
+	struct opened opened[TW_PERFETTO_MAX_SOURCES];
+	struct tw_perfetto_source sources[TW_PERFETTO_MAX_SOURCES];
+	size_t n;
+	struct tw_perfetto_options options;
 	struct tw_perfetto *perfetto;
 };
 
@@ -28,31 +39,75 @@ static void download_free(void *arg)
 	struct download *d = arg;
 
 	tw_perfetto_close(d->perfetto);
-	tw_trace_file_close(d->file);
-	if (d->app) {
-		tw_symbols_release(d->app->symbols, d->map);
-		tw_symbols_release(d->app->symbols, d->retrace);
+	for (size_t i = 0; i < d->n; i++) {
+		struct opened *o = &d->opened[i];
+
+		tw_trace_file_close(o->file);
+		tw_symbols_release(d->app->symbols, o->map);
+		tw_symbols_release(d->app->symbols, o->retrace);
+		if (o->system_fd >= 0)
+			(void)close(o->system_fd);
 	}
 	tw_mem_free(d);
 }
 
 static const struct tw_stream_ops stream = {read_some, download_free};
 
-/* "app-scenario-id.perfetto-trace" of plain characters only. */
-static void file_name(const struct tw_trace_row *row, char *out, size_t cap)
-{
-	size_t at;
+/* --- what is asked for --- */
 
-	(void)snprintf(out, cap, "attachment; filename=\"");
-	at = strlen(out);
-	(void)snprintf(
-	        out + at, cap - at, "%.80s-%.40s-%s", row->meta.app, row->meta.scenario, row->id);
-	for (; out[at]; at++)
-		if (!((out[at] >= 'a' && out[at] <= 'z') || (out[at] >= 'A' && out[at] <= 'Z') ||
-		            (out[at] >= '0' && out[at] <= '9') || strchr(".-_", out[at])))
-			out[at] = '_';
-	(void)snprintf(out + at, cap - at, ".perfetto-trace\"");
+static enum tw_status read_word(const struct tw_req *r, const char *name, const char *const *words,
+        unsigned *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, name);
+
+	*ret = 0;
+	if (!text)
+		return TW_OK;
+	for (unsigned i = 0; words[i]; i++)
+		if (strcmp(words[i], text) == 0) {
+			*ret = i;
+			return TW_OK;
+		}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not know %.60s", name, text);
 }
+
+static enum tw_status read_align(
+        const struct tw_req *r, struct tw_perfetto_options *o, struct tw_err *err)
+{
+	static const char *const words[] = {"", "clock", "start", NULL};
+	const char *text = tw_req_query(r, "align");
+	unsigned word;
+	enum tw_status st;
+
+	if (text && strncmp(text, "slice:", 6) == 0 && text[6]) {
+		o->align = TW_PERFETTO_BY_SLICE;
+		o->slice = text + 6;
+		return TW_OK;
+	}
+	st = read_word(r, "align", words, &word, err);
+	o->align = (enum tw_perfetto_align)word;
+	return st;
+}
+
+static enum tw_status read_options(
+        const struct tw_req *r, struct tw_perfetto_options *ret, struct tw_err *err)
+{
+	static const char *const forms[] = {"perfetto", "tar", NULL};
+	static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
+	unsigned form;
+	unsigned squeeze;
+	enum tw_status st = read_word(r, "format", forms, &form, err);
+
+	if (st == TW_OK)
+		st = read_word(r, "compress", squeezes, &squeeze, err);
+	if (st != TW_OK)
+		return st;
+	*ret = (struct tw_perfetto_options){
+	        .form = (enum tw_perfetto_form)form, .squeeze = (enum tw_perfetto_squeeze)squeeze};
+	return TW_OK;
+}
+
+/* --- opening --- */
 
 static const char *permalink(const struct tw_view *v)
 {
@@ -63,46 +118,204 @@ static const char *permalink(const struct tw_view *v)
 	return tw_arena_printf(tw_req_arena(v->req), "%s/traces/%s", base, v->row.id);
 }
 
-static enum tw_status open_download(struct tw_view *v, struct download *d, struct tw_err *err)
+/* The device's own trace, as it was sent; -1 when there is none or it is not wanted. */
+static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct tw_err *err)
 {
-	const struct tw_trace_meta *m = &v->row.meta;
-	struct tw_perfetto_facts facts = {v->row.id, m->process, m->app, m->version_name,
-	        m->build_id, m->device, m->scenario, permalink(v)};
-	struct tw_selection sel;
-	enum tw_status st = tw_view_selection(v, &sel, err);
+	struct tw_app *app = tw_req_app(v->req);
+	struct tw_part *parts = NULL;
+	size_t n = 0;
+	bool wanted = true;
+	enum tw_status st = tw_req_query_bool(v->req, "system", true, &wanted, err);
 
-	if (st == TW_OK)
-		st = tw_perfetto_open(v->file, &v->names, &sel, &facts, &d->perfetto, err);
-	if (st != TW_OK)
+	*ret_fd = -1;
+	if (st != TW_OK || !wanted)
 		return st;
-	d->app = tw_req_app(v->req);
-	d->file = v->file; /* moves into the download */
-	d->map = v->map_ref;
-	d->retrace = v->retrace_ref;
+	st = tw_catalogue_trace_parts(app->catalogue, v->row.project_id, v->row.id,
+	        tw_req_arena(v->req), &parts, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(parts[i].part, "system") == 0)
+			return tw_blob_open(app->blobs, parts[i].sha256, ret_fd, err);
+	if (st == TW_OK && tw_req_query(v->req, "system"))
+		return tw_fail(
+		        err, TW_NOT_FOUND, TW_NO_OFFSET, "no system trace was sent with this one");
+	return st;
+}
+
+/* The view's file and names move into the download. */
+static void take_view(struct tw_view *v, struct opened *o)
+{
+	o->file = v->file;
+	o->map = v->map_ref;
+	o->retrace = v->retrace_ref;
+	o->names = v->names;
 	v->file = NULL;
 	v->map_ref = v->retrace_ref = NULL;
+}
+
+static enum tw_status add_view(
+        struct download *d, struct tw_view *v, bool alone, struct tw_err *err)
+{
+	struct opened *o = &d->opened[d->n];
+	struct tw_perfetto_source *s = &d->sources[d->n];
+	const struct tw_trace_meta *m = &v->row.meta;
+	enum tw_status st = alone ? tw_view_selection(v, &s->sel, err)
+	                          : tw_view_selection_part(v, &s->sel, err);
+
+	if (st == TW_OK)
+		st = open_system(v, &o->system_fd, err);
+	if (st != TW_OK)
+		return st;
+	take_view(v, o);
+	s->file = o->file;
+	s->names = &o->names;
+	s->system_fd = o->system_fd;
+	s->facts = (struct tw_perfetto_facts){.trace_id = v->row.id,
+	        .process = m->process,
+	        .app = m->app,
+	        .version_name = m->version_name,
+	        .build_id = m->build_id,
+	        .device = m->device,
+	        .scenario = m->scenario,
+	        .url = permalink(v),
+	        .session_id = m->session_id};
+	d->n++;
 	return TW_OK;
+}
+
+/* "app-scenario-id.perfetto-trace" of plain characters only. */
+static void file_name(const char *name, const char *suffix, char *out, size_t cap)
+{
+	size_t at;
+
+	(void)snprintf(out, cap, "attachment; filename=\"");
+	at = strlen(out);
+	(void)snprintf(out + at, cap - at, "%.200s", name);
+	for (; out[at]; at++)
+		if (!((out[at] >= 'a' && out[at] <= 'z') || (out[at] >= 'A' && out[at] <= 'Z') ||
+		            (out[at] >= '0' && out[at] <= '9') || strchr(".-_", out[at])))
+			out[at] = '_';
+	(void)snprintf(out + at, cap - at, "%s\"", suffix);
+}
+
+static enum tw_status reply(
+        struct tw_req *r, struct download *d, const char *name, struct tw_err *err)
+{
+	char disposition[320];
+	bool packed = d->options.squeeze != TW_PERFETTO_AS_IS;
+	enum tw_status st = tw_perfetto_open(d->sources, d->n, &d->options, &d->perfetto, err);
+
+	if (st != TW_OK) {
+		download_free(d);
+		return st;
+	}
+	file_name(name, tw_perfetto_suffix(&d->options), disposition, sizeof disposition);
+	tw_req_set_header(r, "Content-Disposition", disposition);
+	return tw_req_reply_stream(r, 200, "application/octet-stream", !packed, &stream, d, err);
+}
+
+static enum tw_status new_download(struct tw_req *r, struct download **ret, struct tw_err *err)
+{
+	struct download *d = tw_mem_zalloc(1, sizeof *d);
+	enum tw_status st;
+
+	if (!d)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	d->app = tw_req_app(r);
+	st = read_options(r, &d->options, err);
+	if (st == TW_OK)
+		*ret = d;
+	else
+		tw_mem_free(d);
+	return st;
 }
 
 static enum tw_status perfetto(struct tw_req *r, struct tw_err *err)
 {
 	struct download *d = NULL;
-	char disposition[320];
+	const char *name = "trace";
 	struct tw_view v;
-	enum tw_status st = tw_view_open(r, &v, err);
+	enum tw_status st = new_download(r, &d, err);
 
 	if (st != TW_OK)
 		return st;
-	d = tw_mem_zalloc(1, sizeof *d);
-	st = d ? open_download(&v, d, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	tw_view_close(&v);
+	st = tw_view_open(r, &v, err);
+	if (st == TW_OK) {
+		st = add_view(d, &v, true, err);
+		name = tw_arena_printf(tw_req_arena(r), "%.80s-%.40s-%s", v.row.meta.app,
+		        v.row.meta.scenario, v.row.id);
+		tw_view_close(&v);
+	}
 	if (st != TW_OK) {
-		tw_mem_free(d);
+		download_free(d);
 		return st;
 	}
-	file_name(&v.row, disposition, sizeof disposition);
-	tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(r, 200, "application/octet-stream", true, &stream, d, err);
+	return reply(r, d, name ? name : "trace", err);
+}
+
+/* --- several --- */
+
+static enum tw_status add_id(
+        struct tw_req *r, struct download *d, struct tw_str id, struct tw_err *err)
+{
+	const char *text = tw_arena_str(tw_req_arena(r), id);
+	struct tw_view v;
+	enum tw_status st;
+
+	if (!text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (id.len != TW_ID_CHARS)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "ids are trace ids with commas between them");
+	if (d->n == TW_PERFETTO_MAX_SOURCES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "at most %d traces go into one file", TW_PERFETTO_MAX_SOURCES);
+	for (size_t i = 0; i < d->n; i++)
+		if (tw_str_eq(tw_str_of(d->sources[i].facts.trace_id), id))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "trace %.30s is named twice", text);
+	st = tw_view_open_id(r, text, &v, err);
+	if (st != TW_OK)
+		return st;
+	st = add_view(d, &v, false, err);
+	tw_view_close(&v);
+	return st;
+}
+
+/* Threads that are in none of the traces were a mistake. */
+static enum tw_status check_threads(
+        const struct tw_req *r, const struct download *d, struct tw_err *err)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->sources[i].sel.all_threads || d->sources[i].sel.n_tids)
+			return TW_OK;
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "none of the traces has thread %.60s",
+	        tw_req_query(r, tw_req_query(r, "thread") ? "thread" : "threads"));
+}
+
+static enum tw_status merge(struct tw_req *r, struct tw_err *err)
+{
+	const char *ids = tw_req_query(r, "ids");
+	struct tw_str rest = tw_str_of(ids ? ids : "");
+	struct download *d = NULL;
+	const char *name;
+	enum tw_status st = new_download(r, &d, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_align(r, &d->options, err);
+	if (st == TW_OK && !rest.len)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "ids is missing: trace ids with commas between them");
+	while (st == TW_OK && rest.len)
+		st = add_id(r, d, tw_str_split(&rest, ','), err);
+	if (st == TW_OK)
+		st = check_threads(r, d, err);
+	if (st != TW_OK) {
+		download_free(d);
+		return st;
+	}
+	name = tw_arena_printf(tw_req_arena(r), "merge-%zu-%s", d->n, d->sources[0].facts.trace_id);
+	return reply(r, d, name ? name : "merge", err);
 }
 
 const struct tw_route tw_routes_perfetto[] = {
@@ -111,6 +324,12 @@ const struct tw_route tw_routes_perfetto[] = {
                 .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = perfetto,
-                .summary = "the trace as a .perfetto-trace file"},
+                .summary = "the trace as a Perfetto file, with the device's own when it was sent"},
+        {.method = "GET",
+                .path = "/api/v1/merge",
+                .scope = TW_SCOPE_READ,
+                .slow = true,
+                .end = merge,
+                .summary = "several traces as one Perfetto file"},
         {0},
 };

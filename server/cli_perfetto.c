@@ -1,4 +1,4 @@
-/* `tracewell perfetto`: an upload or a trace file to a Perfetto file, without a server. */
+/* `tracewell perfetto`: uploads or trace files to a Perfetto file, without a server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,10 @@
 #include "export_perfetto.h"
 #include "local_trace.h"
 
-static const char synopsis[] = "perfetto FILE [--mapping M] [--retrace R] [--threads T] -o OUT";
+static const char synopsis[] =
+        "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
+        "[--to NS] [--format perfetto|tar] [--compress gzip|zstd|packets] "
+        "[--align clock|start|slice:NAME] -o OUT";
 
 enum { PIECE_BYTES = 256 << 10 };
 
@@ -45,23 +48,122 @@ static enum tw_status copy_out(struct tw_perfetto *x, int fd, struct tw_err *err
 	return st;
 }
 
-static enum tw_status export(struct tw_trace_file *f, const struct tw_names *names, const char *out,
-        struct tw_err *err) {
-	const struct tw_selection all = {.all_threads = true};
-	const struct tw_perfetto_facts facts = {.trace_id = out};
-	bool to_stdout = strcmp(out, "-") == 0;
-	struct tw_perfetto *x = NULL;
+struct task {
+	struct tw_trace_file *files[TW_PERFETTO_MAX_SOURCES];
+	struct tw_perfetto_source sources[TW_PERFETTO_MAX_SOURCES];
+	size_t n;
+	struct tw_perfetto_options options;
+	int system_fd;
+};
+
+static enum tw_status export(const struct task *t, const char *out, struct tw_err *err) {
+	bool to_stdout = strcmp(out, "-") == 0; struct tw_perfetto *x = NULL;
 	int fd = to_stdout ? dup(1) : open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	enum tw_status st;
 
 	if (fd < 0) return tw_fail(
 	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", out, errno);
-	st = tw_perfetto_open(f, names, &all, &facts, &x, err);
+	st = tw_perfetto_open(t->sources, t->n, &t->options, &x, err);
 	if (st == TW_OK) st = copy_out(x, fd, err);
 	tw_perfetto_close(x);
 	if (close(fd) != 0 && st == TW_OK)
 	        st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", out);
 	if (st != TW_OK && !to_stdout)(void) unlink(out);
+	return st;
+}
+
+/* --- flags --- */
+
+struct flags {
+	const char *mapping, *retrace, *threads, *system, *form, *squeeze, *from, *to, *align, *out;
+};
+
+static enum tw_status read_word(const char *text, const char *name, const char *const *words,
+        unsigned *ret, struct tw_err *err)
+{
+	*ret = 0;
+	for (unsigned i = 0; text && words[i]; i++)
+		if (strcmp(words[i], text) == 0) {
+			*ret = i;
+			return TW_OK;
+		}
+	if (text)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--%s does not know %.60s", name, text);
+	return TW_OK;
+}
+
+static enum tw_status read_options(
+        const struct flags *f, struct tw_perfetto_options *ret, struct tw_err *err)
+{
+	static const char *const forms[] = {"perfetto", "tar", NULL};
+	static const char *const squeezes[] = {"none", "gzip", "zstd", "packets", NULL};
+	static const char *const aligns[] = {"", "clock", "start", NULL};
+	bool by_slice = f->align && strncmp(f->align, "slice:", 6) == 0;
+	unsigned form;
+	unsigned squeeze;
+	unsigned align = TW_PERFETTO_BY_SLICE;
+	enum tw_status st = read_word(f->form, "format", forms, &form, err);
+
+	if (st == TW_OK)
+		st = read_word(f->squeeze, "compress", squeezes, &squeeze, err);
+	if (st == TW_OK && !by_slice)
+		st = read_word(f->align, "align", aligns, &align, err);
+	if (st == TW_OK)
+		*ret = (struct tw_perfetto_options){(enum tw_perfetto_form)form,
+		        (enum tw_perfetto_squeeze)squeeze, (enum tw_perfetto_align)align,
+		        by_slice ? f->align + 6 : NULL};
+	return st;
+}
+
+static enum tw_status read_range(
+        const struct flags *f, struct tw_selection *sel, struct tw_err *err)
+{
+	uint64_t from = 0;
+	uint64_t to = INT64_MAX / 2;
+
+	if ((f->from && !tw_str_u64(tw_str_of(f->from), INT64_MAX / 2, &from)) ||
+	        (f->to && !tw_str_u64(tw_str_of(f->to), INT64_MAX / 2, &to)) || from >= to)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--from and --to are nanoseconds of the trace's time, the first below");
+	*sel = (struct tw_selection){.all_threads = true,
+	        .ranged = f->from || f->to,
+	        .from_ns = (int64_t)from,
+	        .to_ns = (int64_t)to};
+	return TW_OK;
+}
+
+static enum tw_status open_system(const struct flags *f, struct task *t, struct tw_err *err)
+{
+	t->system_fd = f->system ? open(f->system, O_RDONLY | O_CLOEXEC) : -1;
+	if (f->system && t->system_fd < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be opened (errno %d)",
+		        f->system, errno);
+	return TW_OK;
+}
+
+static enum tw_status open_files(const struct flags *f, char **files, size_t n,
+        const struct tw_names *names, struct task *t, struct tw_err *err)
+{
+	enum tw_status st = read_options(f, &t->options, err);
+
+	if (st == TW_OK)
+		st = open_system(f, t, err);
+	if (st == TW_OK && n > TW_PERFETTO_MAX_SOURCES)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "at most %d files go into one",
+		        TW_PERFETTO_MAX_SOURCES);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct tw_perfetto_source *s = &t->sources[i];
+
+		st = tw_local_open(files[i], f->threads, &t->files[i], err);
+		if (st == TW_OK)
+			st = read_range(f, &s->sel, err);
+		s->file = t->files[i];
+		s->names = names;
+		s->facts.trace_id = files[i];
+		s->system_fd = i == 0 ? t->system_fd : -1;
+		t->n = i + 1;
+	}
 	return st;
 }
 
@@ -77,33 +179,36 @@ static void long_flags(int argc, char **argv)
 
 int tw_cli_perfetto(int argc, char **argv)
 {
-	const char *mapping = NULL;
-	const char *retrace = NULL;
-	const char *threads = NULL;
-	const char *out = NULL;
-	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
-	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
-	        {.name = "output", .value = &out}};
-	struct tw_trace_file *f = NULL;
+	struct flags f = {0};
+	const struct tw_flag flags[] = {{.name = "mapping", .value = &f.mapping},
+	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
+	        {.name = "system", .value = &f.system}, {.name = "format", .value = &f.form},
+	        {.name = "compress", .value = &f.squeeze}, {.name = "from", .value = &f.from},
+	        {.name = "to", .value = &f.to}, {.name = "align", .value = &f.align},
+	        {.name = "output", .value = &f.out}};
+	struct task t = {.system_fd = -1};
 	struct tw_local_names names;
 	struct tw_err err;
 	enum tw_status st;
 	int n;
 
 	long_flags(argc, argv);
-	n = tw_cli_flags(synopsis, flags, 4, argc, argv);
-	if (n != 1 || !out) {
+	n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	if (n < 1 || !f.out) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
 	tw_local_names_init(&names);
-	st = tw_local_names_read(&names, mapping, retrace, &err);
+	st = tw_local_names_read(&names, f.mapping, f.retrace, &err);
 	if (st == TW_OK)
-		st = tw_local_open(argv[1], threads, &f, &err);
+		st = open_files(&f, argv + 1, (size_t)n, &names.names, &t, &err);
 	if (st == TW_OK)
-		st = export(f, &names.names, out, &err);
-	tw_trace_file_close(f);
+		st = export(&t, f.out, &err);
+	for (size_t i = 0; i < t.n; i++)
+		tw_trace_file_close(t.files[i]);
+	if (t.system_fd >= 0)
+		(void)close(t.system_fd);
 	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("perfetto", &err);
 }

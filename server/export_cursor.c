@@ -126,7 +126,8 @@ enum tw_status tw_cursor_next(struct tw_cursor *c, struct tw_edge *ret, struct t
 	}
 	start_ns = s->start_ns > c->from_ns ? s->start_ns : c->from_ns;
 	end_ns = s->start_ns + s->dur_ns;
-	*ret = (struct tw_edge){.ts_ns = start_ns, .method = s->method, .begin = true};
+	*ret = (struct tw_edge){
+	        .ts_ns = start_ns, .cpu_ns = s->cpu_ns, .method = s->method, .begin = true};
 	c->ends[c->depth] = end_ns < c->to_ns ? end_ns : c->to_ns;
 	c->methods[c->depth++] = s->method;
 	c->at++;

@@ -13,6 +13,7 @@
 
 struct tw_edge {
 	int64_t ts_ns;
+	int64_t cpu_ns; /* begin: of the whole call, -1 unknown */
 	uint32_t method;
 	bool begin;
 };

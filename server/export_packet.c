@@ -48,33 +48,71 @@ uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns)
 	return p;
 }
 
-enum tw_status tw_packet_begin_named(
-        struct tw_buf *out, uint32_t seq, uint64_t delta_ns, uint32_t name_iid, struct tw_str name)
+uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns)
+{
+	uint8_t *start = p;
+
+	p = put_head(p + 2, seq, delta_ns);
+	*p++ = 0x5A;
+	*p++ = (uint8_t)(3 + varint_bytes(cpu_ns));
+	*p++ = 0x48;
+	*p++ = 0x02;
+	*p++ = 0x60;
+	p = tw_put_varint(p, cpu_ns);
+	start[0] = 0x0A;
+	start[1] = (uint8_t)(p - start - 2);
+	return p;
+}
+
+/* The event itself, in `at`; returns its length. */
+static size_t put_event(uint8_t at[32], const struct tw_packet_named *b)
+{
+	uint8_t *p = at + 2;
+
+	*p++ = 0x48;
+	*p++ = 0x01;
+	*p++ = 0x50;
+	p = tw_put_varint(p, b->name_iid);
+	if (b->cpu) {
+		*p++ = 0x60;
+		*p++ = 0;
+	}
+	if (b->flow) {
+		*p++ = 0x81; /* field 48, fixed64: little-endian */
+		*p++ = 0x03;
+		for (unsigned i = 0; i < 8; i++)
+			*p++ = (uint8_t)(b->flow >> 8 * i);
+	}
+	at[0] = 0x5A;
+	at[1] = (uint8_t)(p - at - 2);
+	return (size_t)(p - at);
+}
+
+enum tw_status tw_packet_begin_named(struct tw_buf *out, const struct tw_packet_named *b)
 {
 	uint8_t head[32];
-	uint8_t event[16];
-	size_t n_head = (size_t)(put_head(head, seq, delta_ns) - head);
-	size_t n_event = 3 + varint_bytes(name_iid);
-	size_t named = 1 + varint_bytes(name_iid) + 1 + varint_bytes(name.len) + name.len;
+	uint8_t event[32];
+	size_t n_head = (size_t)(put_head(head, b->seq, b->delta_ns) - head);
+	size_t n_event = put_event(event, b);
+	size_t named = 1 + varint_bytes(b->name_iid) + 1 + varint_bytes(b->name.len) + b->name.len;
 	size_t interned = 1 + varint_bytes(named) + named;
-	size_t body = n_head + 1 + varint_bytes(interned) + interned + 2 + n_event;
+	size_t body = n_head + n_event;
 
+	if (b->name.ptr)
+		body += 1 + varint_bytes(interned) + interned;
 	(void)tw_buf_add_u8(out, 0x0A);
 	(void)tw_buf_add_varint(out, body);
 	(void)tw_buf_add(out, head, n_head);
-	(void)tw_buf_add_u8(out, 0x62);
-	(void)tw_buf_add_varint(out, interned);
-	(void)tw_buf_add_u8(out, 0x12);
-	(void)tw_buf_add_varint(out, named);
-	(void)tw_buf_add_u8(out, 0x08);
-	(void)tw_buf_add_varint(out, name_iid);
-	(void)tw_buf_add_u8(out, 0x12);
-	(void)tw_buf_add_varint(out, name.len);
-	(void)tw_buf_add_str(out, name);
-	event[0] = 0x5A;
-	event[1] = (uint8_t)n_event;
-	event[2] = 0x48;
-	event[3] = 0x01;
-	event[4] = 0x50;
-	return tw_buf_add(out, event, (size_t)(tw_put_varint(event + 5, name_iid) - event));
+	if (b->name.ptr) {
+		(void)tw_buf_add_u8(out, 0x62);
+		(void)tw_buf_add_varint(out, interned);
+		(void)tw_buf_add_u8(out, 0x12);
+		(void)tw_buf_add_varint(out, named);
+		(void)tw_buf_add_u8(out, 0x08);
+		(void)tw_buf_add_varint(out, b->name_iid);
+		(void)tw_buf_add_u8(out, 0x12);
+		(void)tw_buf_add_varint(out, b->name.len);
+		(void)tw_buf_add_str(out, b->name);
+	}
+	return tw_buf_add(out, event, n_event);
 }

@@ -7,6 +7,7 @@
  *      5a LEN                  track_event
  *         48 01 50 iid         SLICE_BEGIN and the number of its name, or
  *         48 02                SLICE_END
+ *         60 cpu               CPU time since the event before, where the trace has it
  *      62 LEN 12 LEN 08 iid 12 LEN name     (first use of a name) interned event name
  *
  * Learned from the public Perfetto protos; sequence defaults give clock and track.
@@ -22,8 +23,16 @@ enum { TW_PACKET_MAX_BYTES = 48 };
 /* Write at p, which has room for TW_PACKET_MAX_BYTES; give the byte after. */
 uint8_t *tw_packet_begin(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint32_t name_iid);
 uint8_t *tw_packet_end(uint8_t *p, uint32_t seq, uint64_t delta_ns);
-/* A begin that also says what the number means. */
-enum tw_status tw_packet_begin_named(
-        struct tw_buf *out, uint32_t seq, uint64_t delta_ns, uint32_t name_iid, struct tw_str name);
+/* The same with the step of a thread's CPU time, for an END. */
+uint8_t *tw_packet_end_cpu(uint8_t *p, uint32_t seq, uint64_t delta_ns, uint64_t cpu_ns);
+
+struct tw_packet_named { /* a begin that also says what its number means, or ends a flow */
+	uint32_t seq, name_iid;
+	uint64_t delta_ns;
+	struct tw_str name; /* ptr NULL: it is known */
+	bool cpu;           /* a CPU time of 0 goes with it */
+	uint64_t flow;      /* that ends here; 0 none */
+};
+enum tw_status tw_packet_begin_named(struct tw_buf *out, const struct tw_packet_named *b);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 2 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 3 };
 /* A frame never decodes to more than this: a chunk of 65,536 slices with every column at its
  * longest, or a call tree of 64 M nodes. */
 enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
@@ -20,5 +20,7 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 /* Files of schema 1 have none. */
 bool tw_trace_file_has_notes(const struct tw_trace_file *f);
+/* Files of schema 1 and 2 do not tell whose notes they are. */
+bool tw_trace_file_has_system(const struct tw_trace_file *f);
 
 #endif

@@ -1,7 +1,14 @@
 /*
- * trace_file_notes.c - notes and documents of a trace file.  Files of schema 1 have none.
+ * trace_file_notes.c - notes and documents of a trace file.  Files of schema 1 have none, those of
+ * schema 2 do not tell which of them the device said.
  */
 #include "trace_file_internal.h"
+
+#define COLUMNS "SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail"
+#define TOUCHING                                                                                   \
+	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
+	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5)"                            \
+	" ORDER BY note_id LIMIT ?6"
 
 static struct tw_str text_at(sqlite3_stmt *s, int col)
 {
@@ -49,6 +56,7 @@ static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
 	        .value = sqlite3_column_int64(s, 5),
 	        .text = text_at(s, 6),
 	        .detail = text_at(s, 7),
+	        .from_system = sqlite3_column_int(s, 8) != 0,
 	};
 
 	if (kind == TW_NOTE_COUNT)
@@ -66,10 +74,7 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 	if (!tw_trace_file_has_notes(f))
 		return TW_OK;
 	st = prepare(f,
-	        "SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail"
-	        " FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"
-	        " AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5)"
-	        " ORDER BY note_id LIMIT ?6",
+	        tw_trace_file_has_system(f) ? COLUMNS ", system" TOUCHING : COLUMNS ", 0" TOUCHING,
 	        &s, err);
 	if (st != TW_OK)
 		return st;

@@ -17,7 +17,7 @@ struct tw_trace_file {
 	sqlite3_stmt *directory;  /* a thread's chunks */
 	ZSTD_DCtx *zstd;
 	struct tw_buf payload;
-	bool has_notes;
+	bool has_notes, has_system;
 	struct tw_arena *arena; /* strings and tables that live until close */
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
@@ -252,6 +252,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
 	f->has_notes = version >= 2;
+	f->has_system = version >= 3;
 	/* A view or a virtual table in place of a table could answer anything, for ever. */
 	if (st == TW_OK)
 		st = one_number(f,
@@ -372,6 +373,11 @@ sqlite3 *tw_trace_file_db(struct tw_trace_file *f)
 bool tw_trace_file_has_notes(const struct tw_trace_file *f)
 {
 	return f->has_notes;
+}
+
+bool tw_trace_file_has_system(const struct tw_trace_file *f)
+{
+	return f->has_system;
 }
 
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f)

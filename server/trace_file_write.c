@@ -38,7 +38,7 @@ static const char *const inserts[] = {
         [INSERT_METHOD] = "INSERT INTO trace_method VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_CHUNK] = "INSERT INTO trace_chunk VALUES(?,?,?,?,?,?,?,?,?)",
         [INSERT_TREE] = "INSERT INTO trace_tree VALUES(?,?,?)",
-        [INSERT_NOTE] = "INSERT INTO trace_note VALUES(NULL,?,?,?,?,?,?,?)",
+        [INSERT_NOTE] = "INSERT INTO trace_note VALUES(NULL,?,?,?,?,?,?,?,?)",
         [INSERT_DOCUMENT] = "INSERT INTO trace_document VALUES(NULL,?,?)",
         [INSERT_REPAIR] = "INSERT INTO trace_repair VALUES(?,?,?)",
 };
@@ -253,6 +253,8 @@ static enum tw_status out_note(
 	bind_text(s, 6, n->text, &w->clean);
 	if (n->detail.len)
 		bind_text(s, 7, n->detail, &w->clean);
+	if (n->from_system)
+		(void)sqlite3_bind_int(s, 8, 1);
 	return run(w, INSERT_NOTE, err);
 }
 

@@ -79,20 +79,26 @@ static enum tw_status open_row(struct tw_req *r, struct tw_view *v, struct tw_er
 	return st;
 }
 
-enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err)
+enum tw_status tw_view_open_id(
+        struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
 	struct tw_view v = {.req = r};
-	const char *id;
-	enum tw_status st = tw_api_trace_id(r, &id, err);
+	enum tw_status st = tw_catalogue_trace_get(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-		        id, tw_req_arena(r), &v.row, err);
 	if (st == TW_OK)
 		st = open_row(r, &v, err);
 	if (st == TW_OK)
 		*ret = v;
 	return st;
+}
+
+enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err)
+{
+	const char *id;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	return st == TW_OK ? tw_view_open_id(r, id, ret, err) : st;
 }
 
 void tw_view_close(struct tw_view *v)
@@ -142,7 +148,7 @@ static enum tw_status read_tids(
 	return TW_OK;
 }
 
-enum tw_status tw_view_selection(
+static enum tw_status read_selection(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
 	const char *one = tw_req_query(v->req, "thread");
@@ -163,10 +169,44 @@ enum tw_status tw_view_selection(
 	if (st == TW_OK && s.ranged && s.from_ns >= s.to_ns)
 		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "from must be less than to");
 	if (st == TW_OK)
+		*ret = s;
+	return st;
+}
+
+enum tw_status tw_view_selection(
+        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+{
+	struct tw_selection s;
+	enum tw_status st = read_selection(v, &s, err);
+
+	if (st == TW_OK)
 		st = tw_selection_check(v->file, &s, err);
 	if (st == TW_OK)
 		*ret = s;
 	return st;
+}
+
+enum tw_status tw_view_selection_part(
+        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
+{
+	struct tw_selection s;
+	enum tw_status st = read_selection(v, &s, err);
+	uint64_t *tids = (uint64_t *)(uintptr_t)s.tids; /* read_tids made it */
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
+	size_t kept = 0;
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < s.n_tids; i++)
+		for (uint32_t k = 0; k < n; k++)
+			if (t[k].tid == tids[i]) {
+				tids[kept++] = tids[i];
+				break;
+			}
+	s.n_tids = kept;
+	*ret = s;
+	return TW_OK;
 }
 
 static bool time_is_up(void *arg)

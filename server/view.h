@@ -25,6 +25,9 @@ struct tw_view {
 /* Opens the trace named in the path.  TW_NOT_FOUND; TW_CONFLICT with a sentence when it is not
  * ready.  tw_view_close is owed on success. */
 enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err *err) TW_MUST_USE;
+/* The same of an id that is known to look like one. */
+enum tw_status tw_view_open_id(
+        struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err) TW_MUST_USE;
 void tw_view_close(struct tw_view *v);
 
 /* The name of a method of the trace, valid UTF-8, in buf when it must be put together; *ret_known
@@ -35,6 +38,9 @@ struct tw_str tw_view_name(
 
 /* thread= (or threads=), from=, to= of a request.  tids live in the request's arena. */
 enum tw_status tw_view_selection(
+        const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
+/* The same of one trace of several: threads that it does not have are left out. */
+enum tw_status tw_view_selection_part(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err) TW_MUST_USE;
 struct tw_deadline tw_view_deadline(const struct tw_view *v);
 

@@ -168,6 +168,13 @@ static void next_input(struct job *j, bool is_anr)
 		tw_builder_next_input(j->builder);
 }
 
+static void next_side(struct job *j, const char *part)
+{
+	next_input(j, strcmp(part, "anr") == 0);
+	if (strcmp(part, "system") == 0)
+		tw_builder_input_is_system(j->builder);
+}
+
 struct bundle_input {
 	struct job *job;
 	int fd;
@@ -242,7 +249,7 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 			if (turn_of(text(p, "part")) != turn)
 				continue;
 			if (turn == 2)
-				next_input(j, strcmp(text(p, "part"), "anr") == 0);
+				next_side(j, text(p, "part"));
 			if (turn == 1 && is_bundle(j, FIRST_INPUT + (int)i))
 				st = decode_bundle(j, FIRST_INPUT + (int)i, err);
 			else if (turn == 1)

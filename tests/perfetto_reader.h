@@ -1,10 +1,12 @@
 /*
  * perfetto_reader.h - reads Perfetto traces as trace_processor does, for tests.
  *
- * Knows what method traces need: packet sequences, the CLEARED state, interned
- * event names, packet defaults, a sequence's own incremental clock, thread
- * tracks and their children, begin and end on one stack per track.  Shares no
- * code or message definition with the exporter.
+ * Knows packet sequences, the CLEARED state, interned event names, packet defaults, clock
+ * snapshots and a sequence's own incremental clock, compressed packets, tracks of threads and
+ * processes and their children, begin and end on one stack per track after sorting by time,
+ * counters, flows, the CPU time of slices, kernel scheduler events, and what the importer drops
+ * when a recorder says that all before is complete.  Shares no code or message definition with the
+ * exporter.
  */
 #ifndef TW_PERFETTO_READER_H
 #define TW_PERFETTO_READER_H
@@ -15,19 +17,45 @@
 #include "base/buf.h"
 
 struct perfetto_slice {
-	int64_t pid, tid;
-	int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end -1: never closed */
+	int64_t pid, tid;         /* tid -1: of a process */
+	int64_t begin_ns, end_ns; /* CLOCK_BOOTTIME; end -1: never closed; equal for an instant */
+	int64_t cpu_ns;           /* -1 not told */
 	uint32_t depth;
-	struct tw_str name; /* borrowed from the input */
+	struct tw_str name;         /* borrowed from the input */
+	struct tw_str track;        /* name of its track, "" the thread's own */
+	uint64_t flow_out, flow_in; /* 0 none */
+	bool instant;
+};
+
+struct perfetto_count {
+	struct tw_str counter;
+	int64_t pid, ts_ns, value;
+};
+
+struct perfetto_run { /* a thread on a CPU */
+	int64_t tid, begin_ns, end_ns;
+};
+
+struct perfetto_packet { /* as it stands in the file, compressed ones unfolded */
+	struct tw_str bytes;
+	uint64_t sequence;
 };
 
 struct perfetto_trace {
-	struct perfetto_slice *slices; /* in the order of their begins in the file */
+	struct perfetto_slice *slices; /* by time */
 	size_t n, cap;
+	struct perfetto_count *counts;
+	size_t n_counts, cap_counts;
+	struct perfetto_run *runs;
+	size_t n_runs, cap_runs;
+	struct perfetto_packet *packets;
+	size_t n_packets, cap_packets;
 	/* what trace_processor would drop or count as an error */
-	unsigned bad_packets, no_state, no_name, no_clock, no_track, backwards, too_deep, unmatched;
+	unsigned bad_packets, no_state, no_name, no_clock, no_track, too_deep, unmatched, too_late;
+	unsigned two_threads;           /* two root tracks for one thread */
 	struct tw_str thread_names[64]; /* by order of descriptors */
 	unsigned n_threads;
+	struct tw_str attributes; /* the message, "" none */
 };
 
 /* bytes must stay while the trace is used; all memory is in the arena.  False on lack of it. */
@@ -35,5 +63,21 @@ bool perfetto_read(struct perfetto_trace *t, struct tw_str bytes, struct tw_aren
 
 /* Sum of all that would be dropped. */
 unsigned perfetto_errors(const struct perfetto_trace *t);
+
+/* A trace attribute; number is used where there is no text.  False: there is none of that key. */
+bool perfetto_attribute(const struct perfetto_trace *t, const char *key, struct tw_str *ret_text,
+        int64_t *ret_number);
+
+/* --- fields, for tests that look closer --- */
+
+struct perfetto_field {
+	uint32_t number;
+	uint64_t value;
+	struct tw_str bytes;
+};
+/* Takes the next field off *m; false at its end or where it is damaged (*bad). */
+bool perfetto_next(struct tw_str *m, struct perfetto_field *f, unsigned *bad);
+/* The last field of this number; zero when there is none. */
+struct perfetto_field perfetto_get(struct tw_str m, uint32_t number);
 
 #endif

@@ -129,7 +129,8 @@ int main(int argc, char **argv)
 	if (!perfetto_read(&p, (struct tw_str){bytes, n}, arena))
 		give_up("out of memory");
 	for (size_t i = 0; i < p.n; i++)
-		add(&p.slices[i]);
+		if (tw_str_starts(p.slices[i].track, TW_STR("methods")))
+			add(&p.slices[i]);
 	print_all(&p);
 	tw_arena_free(arena);
 	return 0;

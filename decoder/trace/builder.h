@@ -30,6 +30,8 @@ struct tw_sink *tw_builder_sink(struct tw_builder *b);
 void tw_builder_next_input(struct tw_builder *b);
 /* The same for a report without a clock, of what was when the trace ended: it stands at its end. */
 void tw_builder_next_input_at_end(struct tw_builder *b);
+/* This input is the device's own trace: its notes say so (tw_note_row). */
+void tw_builder_input_is_system(struct tw_builder *b);
 
 struct tw_trace_info { /* of a whole trace; strings are borrowed */
 	uint32_t pid;
@@ -86,6 +88,7 @@ struct tw_note_row {
 	uint32_t thread_id; /* 0: of the whole trace */
 	int64_t ts_ns, dur_ns, value;
 	struct tw_str text, detail;
+	bool from_system; /* the device's own trace said it, which may stand beside ours */
 };
 
 /* Who receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and

@@ -73,6 +73,7 @@ struct note { /* as it is kept: text and detail are in the arena */
 	uint32_t text_bytes, detail_bytes;
 	uint32_t track, seq;
 	enum tw_note_kind kind;
+	bool from_system;
 };
 
 struct document {
@@ -108,6 +109,7 @@ struct tw_builder {
 	uint32_t n_documents, cap_documents;
 	uint32_t input;   /* 0: the first, whose clock is the trace's */
 	int64_t shift_ns; /* of this input's times */
+	bool of_system;   /* this input is the device's own trace */
 	bool placed;      /* its clock was told */
 	bool unplaced;    /* and has nothing to do with the trace's */
 	uint64_t slices;

@@ -27,6 +27,12 @@ void tw_builder_next_input(struct tw_builder *b)
 	b->shift_ns = 0;
 	b->placed = false;
 	b->unplaced = false;
+	b->of_system = false;
+}
+
+void tw_builder_input_is_system(struct tw_builder *b)
+{
+	b->of_system = true;
 }
 
 void tw_builder_next_input_at_end(struct tw_builder *b)

@@ -125,6 +125,7 @@ static enum tw_status keep_note(
 	        .track = note->track,
 	        .seq = b->n_notes,
 	        .kind = note->kind,
+	        .from_system = b->of_system,
 	};
 	b->n_notes++;
 	if (end_of(note) > b->last_ns)
@@ -200,6 +201,7 @@ enum tw_status tw_builder_write_notes(struct tw_builder *b, const uint32_t *thre
 		        .value = n->value,
 		        .text = {n->text, n->text_bytes},
 		        .detail = {n->detail, n->detail_bytes},
+		        .from_system = n->from_system,
 		};
 
 		st = out->ops->note(out, &row, err);

@@ -1,4 +1,4 @@
--- One decoded trace (application_id 'TWTR', user_version 2).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 3).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
 
@@ -62,7 +62,8 @@ CREATE TABLE trace_note ( -- counters, states, waits, marks by time (decoder/for
 	dur_ns INTEGER,             -- NULL: a moment
 	value INTEGER NOT NULL,     -- what it is says notes.def
 	text TEXT NOT NULL,
-	detail TEXT                 -- a JSON object with more
+	detail TEXT,                -- a JSON object with more
+	system INTEGER              -- 1: the device's own trace said it
 ) STRICT;
 
 CREATE TABLE trace_document ( -- findings that are no events, as JSON: kind 'anr', ...

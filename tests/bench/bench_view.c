@@ -75,8 +75,11 @@ struct exported {
 
 static void export(struct tw_trace_file *f, bool compress, struct exported *ret)
 {
-	const struct tw_selection all = {.all_threads = true};
-	const struct tw_perfetto_facts facts = {.trace_id = "bench"};
+	const struct tw_perfetto_source source = {.file = f,
+	        .sel = {.all_threads = true},
+	        .facts = {.trace_id = "bench"},
+	        .system_fd = -1};
+	const struct tw_perfetto_options plain = {0};
 	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
 	uint8_t *packed = tw_mem_alloc(PIECE_BYTES, 2);
 	ZSTD_CCtx *z = ZSTD_createCCtx();
@@ -87,7 +90,7 @@ static void export(struct tw_trace_file *f, bool compress, struct exported *ret)
 
 	*ret = (struct exported){0};
 	(void)ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 3);
-	check(tw_perfetto_open(f, NULL, &all, &facts, &x, &err), &err);
+	check(tw_perfetto_open(&source, 1, &plain, &x, &err), &err);
 	while (n > 0) {
 		check(tw_perfetto_read(x, piece, PIECE_BYTES, &n, &err), &err);
 		if (ret->bytes == 0)

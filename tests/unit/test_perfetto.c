@@ -14,7 +14,7 @@
 #include "export_packet.h"
 #include "export_perfetto.h"
 
-enum { MONO_BASE = 5000 }; /* of made-up traces */
+enum { MONO_BASE = 5000, BOOT_BASE = 9000 }; /* of made-up traces */
 
 struct exported {
 	struct tw_buf bytes;
@@ -25,12 +25,16 @@ struct exported {
 static void export_with(
         struct exported *e, struct tw_trace_file *file, const struct tw_selection *sel, size_t step)
 {
-	const struct tw_perfetto_facts facts = {"id", "p", "app", "1", "b", "d", "s", "u"};
+	const struct tw_perfetto_source source = {.file = file,
+	        .sel = *sel,
+	        .facts = {"id", "p", "app", "1", "b", "d", "", "u", ""},
+	        .system_fd = -1};
+	const struct tw_perfetto_options plain = {0};
 	struct tw_perfetto *x = NULL;
 	size_t n;
 
 	tw_buf_init(&e->bytes, 256 << 20);
-	assert_int_equal(tw_perfetto_open(file, NULL, sel, &facts, &x, NULL), TW_OK);
+	assert_int_equal(tw_perfetto_open(&source, 1, &plain, &x, NULL), TW_OK);
 	do {
 		assert_int_equal(tw_buf_reserve(&e->bytes, step), TW_OK);
 		assert_int_equal(
@@ -68,8 +72,8 @@ static void same_thread(const struct exported *e, const struct model *m, uint64_
 		got = &e->trace.slices[at++];
 		(void)snprintf(name, sizeof name, "unknown:%u", s->method_id);
 		assert_int_equal(got->pid, MODEL_PID);
-		assert_int_equal(got->begin_ns, s->start_ns + MONO_BASE);
-		assert_int_equal(got->end_ns, s->start_ns + s->dur_ns + MONO_BASE);
+		assert_int_equal(got->begin_ns, s->start_ns + BOOT_BASE);
+		assert_int_equal(got->end_ns, s->start_ns + s->dur_ns + BOOT_BASE);
 		assert_int_equal(got->depth, s->depth);
 		assert_true(tw_str_eq(got->name, tw_str_of(name)));
 	}
@@ -131,7 +135,7 @@ static struct tw_builder *new_builder(void)
 
 	assert_non_null(b);
 	s = tw_builder_sink(b);
-	s->ops->clock(s, &(struct tw_clock){MODEL_PID, MONO_BASE, 9000, 0});
+	s->ops->clock(s, &(struct tw_clock){MODEL_PID, MONO_BASE, BOOT_BASE, 0});
 	return b;
 }
 
@@ -165,8 +169,8 @@ static void test_deep(void **state)
 		assert_int_equal(e.trace.n, kept + 1);
 		for (size_t i = 0; i < kept; i++) {
 			assert_int_equal(e.trace.slices[i].depth, i);
-			assert_int_equal(e.trace.slices[i].begin_ns, (int64_t)i + MONO_BASE);
-			assert_int_equal(e.trace.slices[i].end_ns, 2000 - (int64_t)i + MONO_BASE);
+			assert_int_equal(e.trace.slices[i].begin_ns, (int64_t)i + BOOT_BASE);
+			assert_int_equal(e.trace.slices[i].end_ns, 2000 - (int64_t)i + BOOT_BASE);
 		}
 		assert_int_equal(e.trace.slices[kept].depth, 0);
 		done(&e);
@@ -223,6 +227,8 @@ static void test_golden(void **state)
 	        0x12, 0x09, 0x08, 0x01, 0x12, 0x05, 'a', '.', 'B', '.', 'c', 0x5a, 0x04, 0x48, 0x01,
 	        0x50, 0x01};
 	uint8_t out[TW_PACKET_MAX_BYTES];
+	const struct tw_packet_named first = {
+	        .seq = 1000, .name_iid = 1, .delta_ns = 3000, .name = TW_STR("a.B.c")};
 	struct tw_buf b;
 
 	(void)state;
@@ -233,7 +239,7 @@ static void test_golden(void **state)
 	assert_in_range(tw_packet_begin(out, UINT32_MAX, UINT64_MAX, UINT32_MAX) - out, 1,
 	        TW_PACKET_MAX_BYTES);
 	tw_buf_init(&b, 1000);
-	assert_int_equal(tw_packet_begin_named(&b, 1000, 3000, 1, TW_STR("a.B.c")), TW_OK);
+	assert_int_equal(tw_packet_begin_named(&b, &first), TW_OK);
 	assert_int_equal(b.len, sizeof named);
 	assert_memory_equal(b.data, named, sizeof named);
 	tw_buf_done(&b);

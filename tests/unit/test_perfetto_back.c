@@ -17,13 +17,16 @@
 
 static void export_all(struct tw_trace_file *file, struct tw_buf *out)
 {
-	const struct tw_perfetto_facts facts = {"id", "a.b:c", "a.b", "1", "b", "d", "s", "u"};
-	const struct tw_selection all = {.all_threads = true};
+	const struct tw_perfetto_source source = {.file = file,
+	        .sel = {.all_threads = true},
+	        .facts = {"id", "a.b:c", "a.b", "1", "b", "d", "", "u", ""},
+	        .system_fd = -1};
+	const struct tw_perfetto_options plain = {0};
 	struct tw_perfetto *x = NULL;
 	size_t n;
 
 	tw_buf_init(out, 256 << 20);
-	assert_int_equal(tw_perfetto_open(file, NULL, &all, &facts, &x, NULL), TW_OK);
+	assert_int_equal(tw_perfetto_open(&source, 1, &plain, &x, NULL), TW_OK);
 	do {
 		assert_int_equal(tw_buf_reserve(out, 1 << 16), TW_OK);
 		assert_int_equal(

@@ -1,0 +1,382 @@
+/*
+ * export_calls.c - see the header.
+ *
+ * CPU times: a trace has one per call, and Perfetto wants readings of the thread's clock.  Readings
+ * are made up so that each call's difference is its own: a call begins where the clock stands and
+ * sets it on to its begin plus its time, or further when its callees already did.
+ */
+#include "export_calls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "export_cursor.h"
+#include "export_packet.h"
+
+enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384 };
+
+struct lane { /* one thread on its way out */
+	const struct tw_thread_info *thread;
+	struct tw_cursor cursor;
+	bool open;       /* its cursor */
+	bool introduced; /* its sequence's first packets are out */
+	uint32_t seq;
+	uint32_t place;  /* step of the trace's place */
+	int64_t last_ns; /* of the event before */
+	uint32_t *iids;  /* name number by method, 0 not told yet */
+	uint32_t n_iids;
+	uint64_t flow;      /* that ends at its next call */
+	int64_t cpu_now_ns; /* made-up clock */
+	int64_t *cpu_ends;  /* what it says when the open calls end; NULL: the trace has none */
+	uint32_t depth;
+};
+
+struct tw_calls {
+	struct tw_ours *ours;
+	const struct tw_method_info *methods;
+	uint32_t n_methods;
+	struct lane *lanes;
+	uint32_t n_lanes, n_merged; /* the first n_merged are merged by time, the rest follows */
+	uint32_t *heap;             /* merged lanes that are not done, earliest on top */
+	uint32_t n_heap, next_single;
+	bool begun;
+	char *name; /* NAME_MAX_BYTES */
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+}
+
+/* --- a thread's first packets --- */
+
+/* What its track is called, so that nobody takes samples for calls. */
+static void describe(const struct tw_thread_info *t, char name[64], const char **ret_description)
+{
+	double ms = (double)t->interval_ns / 1e6;
+
+	*ret_description = NULL;
+	(void)snprintf(name, 64, "methods");
+	if (t->source == TW_SOURCE_SAMPLES) {
+		*ret_description = "Stacks were sampled: a slice is a frame that stood in all "
+		                   "samples of it. Calls between two samples are not seen, and "
+		                   "several in a row may look like one.";
+		if (t->interval_ns > 0)
+			(void)snprintf(name, 64, "methods (sampled every %.4g ms)", ms);
+		else
+			(void)snprintf(name, 64, "methods (sampled)");
+	} else if (t->source == TW_SOURCE_COUNTS) {
+		*ret_description = "Lengths are numbers of calls, not times.";
+		(void)snprintf(name, 64, "methods (counts, not times)");
+	}
+}
+
+static enum tw_status introduce(struct tw_calls *c, struct lane *l, struct tw_buf *out)
+{
+	const struct tw_ours *o = c->ours;
+	bool known;
+	const uint64_t thread = tw_ours_thread_uuid(o, l->thread, &known);
+	const uint64_t calls[] = {
+	        tw_track_uuid(o->salt, TW_TRACK_CALLS, o->number, l->thread->thread_id), thread};
+	const uint64_t cpu[] = {
+	        tw_track_uuid(o->salt, TW_TRACK_CPU, o->number, l->thread->thread_id), thread};
+	const char *description;
+	char name[64];
+	struct tw_track_sequence s = {.seq = l->seq, .clock = o->place.clock, .steps = true};
+	enum tw_status st;
+
+	l->last_ns = tw_ours_time(o, &l->place, l->cursor.next_ns);
+	s.base_ns = l->last_ns;
+	s.track = calls[0];
+	s.cpu_counter = l->cpu_ends ? cpu[0] : 0;
+	st = tw_track_put_sequence(out, &s);
+	/* all at the thread's first event: its id may have been another thread's before */
+	if (st == TW_OK)
+		st = tw_ours_put_thread(o, out, l->seq, 0, l->thread);
+	describe(l->thread, name, &description);
+	if (st == TW_OK)
+		st = tw_track_put_child(out, l->seq, 0, calls, name, description);
+	if (st == TW_OK && l->cpu_ends)
+		st = tw_track_put_cpu_counter(out, l->seq, 0, cpu);
+	l->flow = o->flows && l->thread->start_ns >= o->sel.from_ns
+	                  ? o->flows[l->thread->thread_id - 1]
+	                  : 0;
+	l->introduced = true;
+	return st;
+}
+
+/* --- events --- */
+
+static struct tw_str name_of(struct tw_calls *c, uint32_t method)
+{
+	const struct tw_method_info *m = &c->methods[method];
+
+	(void)tw_names_display(&c->ours->names, &(struct tw_named){m->has_id, m->id, m->name},
+	        c->name, NAME_MAX_BYTES);
+	return tw_str_of(c->name);
+}
+
+static void begin_cpu(struct lane *l, int64_t cpu_ns)
+{
+	l->cpu_ends[l->depth++] = l->cpu_now_ns + (cpu_ns > 0 ? cpu_ns : 0);
+}
+
+static uint64_t end_cpu(struct lane *l)
+{
+	int64_t end = l->cpu_ends[--l->depth];
+	int64_t step = end > l->cpu_now_ns ? end - l->cpu_now_ns : 0;
+
+	l->cpu_now_ns += step;
+	return (uint64_t)step;
+}
+
+/* A begin that is more than the number of its name. */
+static enum tw_status put_begin(struct tw_calls *c, struct lane *l, struct tw_buf *out,
+        const struct tw_edge *e, uint64_t delta)
+{
+	struct tw_packet_named b = {
+	        .seq = l->seq, .delta_ns = delta, .cpu = l->cpu_ends != NULL, .flow = l->flow};
+
+	if (e->method < c->n_methods) {
+		if (l->iids[e->method] == 0) {
+			l->iids[e->method] = ++l->n_iids;
+			b.name = name_of(c, e->method);
+		}
+		b.name_iid = l->iids[e->method];
+	}
+	if (b.cpu)
+		begin_cpu(l, e->cpu_ns);
+	l->flow = 0;
+	return tw_packet_begin_named(out, &b);
+}
+
+static enum tw_status put_edge(
+        struct tw_calls *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
+{
+	int64_t now = tw_ours_time(c->ours, &l->place, e->ts_ns);
+	uint64_t delta = now > l->last_ns ? (uint64_t)(now - l->last_ns) : 0;
+	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
+	uint8_t *p;
+
+	if (now > l->last_ns)
+		l->last_ns = now;
+	if (e->begin && (iid == 0 || l->cpu_ends || l->flow))
+		return put_begin(c, l, out, e, delta);
+	if (tw_buf_reserve(out, TW_PACKET_MAX_BYTES) != TW_OK)
+		return tw_buf_status(out);
+	p = out->data + out->len;
+	if (e->begin)
+		p = tw_packet_begin(p, l->seq, delta, iid);
+	else if (l->cpu_ends)
+		p = tw_packet_end_cpu(p, l->seq, delta, end_cpu(l));
+	else
+		p = tw_packet_end(p, l->seq, delta);
+	out->len = (size_t)(p - out->data);
+	return TW_OK;
+}
+
+/* --- lanes --- */
+
+static void close_lane(struct tw_calls *c, struct lane *l)
+{
+	if (l->open)
+		c->ours->clipped += l->cursor.clipped;
+	tw_cursor_close(&l->cursor);
+	tw_mem_free(l->iids);
+	tw_mem_free(l->cpu_ends);
+	l->iids = NULL;
+	l->cpu_ends = NULL;
+	l->open = false;
+}
+
+static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_err *err)
+{
+	const struct tw_ours *o = c->ours;
+
+	l->iids = tw_mem_zalloc(c->n_methods ? c->n_methods : 1, sizeof *l->iids);
+	if (tw_trace_file_info(o->file)->has_cpu)
+		l->cpu_ends = tw_mem_alloc(TW_PERFETTO_MAX_DEPTH, sizeof *l->cpu_ends);
+	if (!l->iids || (tw_trace_file_info(o->file)->has_cpu && !l->cpu_ends))
+		return no_memory(err);
+	l->open = true;
+	return tw_cursor_open_range(&l->cursor, o->file, l->thread->thread_id,
+	        TW_PERFETTO_MAX_DEPTH, o->sel.from_ns, o->sel.to_ns, err);
+}
+
+/* Up to RUN_EVENTS events of one thread. */
+static enum tw_status run(
+        struct tw_calls *c, struct lane *l, struct tw_buf *out, struct tw_err *err)
+{
+	enum tw_status st = l->introduced || l->cursor.done ? TW_OK : introduce(c, l, out);
+
+	if (st != TW_OK)
+		return no_memory(err);
+	for (int i = 0; i < RUN_EVENTS && !l->cursor.done; i++) {
+		struct tw_edge e;
+
+		st = tw_cursor_next(&l->cursor, &e, err);
+		if (st != TW_OK)
+			return st;
+		if (put_edge(c, l, out, &e) != TW_OK)
+			return no_memory(err);
+	}
+	return TW_OK;
+}
+
+static bool earlier(const struct tw_calls *c, uint32_t a, uint32_t b)
+{
+	int64_t ta = c->lanes[a].cursor.next_ns;
+	int64_t tb = c->lanes[b].cursor.next_ns;
+
+	return ta != tb ? ta < tb : a < b;
+}
+
+static void sift_down(struct tw_calls *c)
+{
+	uint32_t lane = c->heap[0];
+	uint32_t at = 0;
+
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+
+		if (child >= c->n_heap)
+			break;
+		if (child + 1 < c->n_heap && earlier(c, c->heap[child + 1], c->heap[child]))
+			child++;
+		if (!earlier(c, c->heap[child], lane))
+			break;
+		c->heap[at] = c->heap[child];
+		at = child;
+	}
+	c->heap[at] = lane;
+}
+
+static void heap_add(struct tw_calls *c, uint32_t lane)
+{
+	uint32_t at = c->n_heap++;
+
+	while (at && earlier(c, lane, c->heap[(at - 1) / 2])) {
+		c->heap[at] = c->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	c->heap[at] = lane;
+}
+
+static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	c->begun = true;
+	for (uint32_t i = 0; i < c->n_lanes; i++)
+		c->lanes[i].seq = c->ours->seqs[i];
+	for (uint32_t i = 0; st == TW_OK && i < c->n_merged; i++) {
+		st = open_lane(c, &c->lanes[i], err);
+		if (st == TW_OK)
+			heap_add(c, i);
+	}
+	c->next_single = c->n_merged;
+	return st;
+}
+
+static enum tw_status step_merged(struct tw_calls *c, struct tw_buf *out, struct tw_err *err)
+{
+	struct lane *l = &c->lanes[c->heap[0]];
+	enum tw_status st = run(c, l, out, err);
+
+	if (l->cursor.done) {
+		close_lane(c, l);
+		c->heap[0] = c->heap[--c->n_heap];
+	}
+	if (c->n_heap)
+		sift_down(c);
+	return st;
+}
+
+static enum tw_status step_single(struct tw_calls *c, struct tw_buf *out, struct tw_err *err)
+{
+	struct lane *l = &c->lanes[c->next_single];
+	enum tw_status st = l->open ? TW_OK : open_lane(c, l, err);
+
+	if (st == TW_OK)
+		st = run(c, l, out, err);
+	if (l->cursor.done) {
+		close_lane(c, l);
+		c->next_single++;
+	}
+	return st;
+}
+
+enum tw_status tw_calls_step(
+        struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err)
+{
+	enum tw_status st = c->begun ? TW_OK : begin(c, err);
+
+	if (st == TW_OK && c->n_heap)
+		st = step_merged(c, out, err);
+	else if (st == TW_OK && c->next_single < c->n_lanes)
+		st = step_single(c, out, err);
+	*ret_done = c->n_heap == 0 && c->next_single >= c->n_lanes;
+	return st;
+}
+
+/* --- opening --- */
+
+static bool make_lanes(struct tw_calls *c, uint64_t merge_bytes)
+{
+	const struct tw_selection *sel = &c->ours->sel;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(c->ours->file, &n);
+	uint64_t bytes = 0;
+
+	c->lanes = tw_mem_zalloc(n ? n : 1, sizeof *c->lanes);
+	c->heap = tw_mem_alloc(n ? n : 1, sizeof *c->heap);
+	c->name = tw_mem_alloc(NAME_MAX_BYTES, 1);
+	if (!c->lanes || !c->heap || !c->name)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t held = t[i].slices < TW_CHUNK_SLICES ? t[i].slices : TW_CHUNK_SLICES;
+
+		if (t[i].slices == 0 || !tw_selection_has(sel, &t[i]) ||
+		        t[i].end_ns < sel->from_ns || t[i].start_ns >= sel->to_ns)
+			continue;
+		bytes += held * sizeof(struct tw_slice) + (uint64_t)c->n_methods * sizeof(uint32_t);
+		c->lanes[c->n_lanes++].thread = &t[i];
+		if (bytes <= merge_bytes)
+			c->n_merged = c->n_lanes;
+	}
+	return true;
+}
+
+enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
+        uint32_t *ret_n, struct tw_err *err)
+{
+	struct tw_calls *c = tw_mem_zalloc(1, sizeof *c);
+	enum tw_status st;
+
+	if (!c)
+		return no_memory(err);
+	c->ours = o;
+	st = tw_trace_file_methods(o->file, &c->methods, &c->n_methods, err);
+	if (st == TW_OK && !make_lanes(c, merge_bytes))
+		st = no_memory(err);
+	if (st != TW_OK) {
+		tw_calls_free(c);
+		return st;
+	}
+	*ret = c;
+	*ret_n = c->n_lanes;
+	return TW_OK;
+}
+
+struct tw_calls *tw_calls_free(struct tw_calls *c)
+{
+	if (!c)
+		return NULL;
+	for (uint32_t i = 0; c->lanes && i < c->n_lanes; i++)
+		close_lane(c, &c->lanes[i]);
+	tw_mem_free(c->lanes);
+	tw_mem_free(c->heap);
+	tw_mem_free(c->name);
+	tw_mem_free(c);
+	return NULL;
+}

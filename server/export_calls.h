@@ -1,0 +1,25 @@
+/*
+ * export_calls.h - the calls of one trace as packets: a sequence per thread, merged in runs.
+ *
+ * Calls stand on a track of their own under the thread, so that nothing of the system's can close
+ * them.  Threads are merged in time order in runs of a few thousand events as far as their decoded
+ * chunks fit the share of memory that is given; the rest follows thread after thread.
+ * Thread: one at a time.
+ */
+#ifndef TW_EXPORT_CALLS_H
+#define TW_EXPORT_CALLS_H
+
+#include "export_ours.h"
+
+struct tw_calls;
+
+/* The threads of o's selection that have calls, in the order of the file; *ret_n of them. */
+enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
+        uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Appends about a run of events; *ret_done: there are no more.  o->seqs must be set by the first
+ * call. */
+enum tw_status tw_calls_step(
+        struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;
+struct tw_calls *tw_calls_free(struct tw_calls *c);
+
+#endif

@@ -1,0 +1,525 @@
+/*
+ * export_plan.c - see the header.
+ *
+ * Processes of one device and session are on one timeline by their clocks.  Others stand beside
+ * the first with ids moved by PID_STEP, which no kernel reaches, and names that say whose they are.
+ */
+#include "export_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export_calls.h"
+#include "export_cursor.h"
+
+enum { ARENA_BYTES = 256 << 20, PID_STEP = 10000000, KEY_BYTES = 64 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+}
+
+/* --- the traces --- */
+
+static bool copy_facts(
+        struct tw_plan *p, const struct tw_perfetto_facts *f, struct tw_perfetto_facts *ret)
+{
+	const char *from[] = {f->trace_id, f->process, f->app, f->version_name, f->build_id,
+	        f->device, f->scenario, f->url, f->session_id};
+	const char **to[] = {&ret->trace_id, &ret->process, &ret->app, &ret->version_name,
+	        &ret->build_id, &ret->device, &ret->scenario, &ret->url, &ret->session_id};
+
+	for (size_t i = 0; i < sizeof from / sizeof *from; i++) {
+		*to[i] = tw_track_text(p->arena, tw_str_of(from[i] ? from[i] : ""));
+		if (!*to[i])
+			return false;
+	}
+	return true;
+}
+
+static bool copy_selection(
+        struct tw_plan *p, const struct tw_selection *from, struct tw_selection *ret)
+{
+	uint64_t *tids = tw_arena_alloc(p->arena, from->n_tids + 1, sizeof *tids);
+
+	if (!tids)
+		return false;
+	if (from->n_tids)
+		memcpy(tids, from->tids, from->n_tids * sizeof *tids);
+	*ret = *from;
+	ret->tids = tids;
+	ret->from_ns = INT64_MIN;
+	ret->to_ns = INT64_MAX;
+	return true;
+}
+
+static bool same_session(const struct tw_ours *a, const struct tw_ours *b)
+{
+	return strcmp(a->facts.device, b->facts.device) == 0 && a->facts.session_id[0] &&
+	       strcmp(a->facts.session_id, b->facts.session_id) == 0;
+}
+
+static void find_machine(struct tw_plan *p, struct tw_ours *o)
+{
+	o->machine = o->number;
+	for (uint32_t i = o->number; i-- > 0;)
+		if (same_session(&p->ours[i], o))
+			o->machine = p->ours[i].machine;
+	o->pid_shift = o->machine * PID_STEP;
+	o->prefix = "";
+}
+
+static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_source *s,
+        struct tw_ours *o, struct tw_err *err)
+{
+	enum tw_status st = tw_selection_check(s->file, &s->sel, err);
+
+	if (st != TW_OK)
+		return st;
+	o->number = (uint32_t)(o - p->ours);
+	o->file = s->file;
+	o->names = s->names ? *s->names : (struct tw_names){NULL, NULL};
+	o->arena = p->arena;
+	if (!copy_facts(p, &s->facts, &o->facts) || !copy_selection(p, &s->sel, &o->sel))
+		return no_memory(err);
+	find_machine(p, o);
+	return TW_OK;
+}
+
+/* Names say whose they are where there is more than one device. */
+static bool label(struct tw_plan *p)
+{
+	bool alone = true;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		alone = alone && p->ours[i].machine == 0;
+	for (uint32_t i = 0; i < p->n && !alone; i++) {
+		struct tw_ours *o = &p->ours[i];
+		const struct tw_perfetto_facts *f = &o->facts;
+
+		o->prefix = tw_arena_printf(p->arena, "%u %.80s%s%.40s: ", o->machine + 1,
+		        f->device, f->device[0] && f->version_name[0] ? " " : "", f->version_name);
+		if (!o->prefix)
+			return false;
+	}
+	return true;
+}
+
+/* --- the device's trace --- */
+
+static int by_thread(const void *pa, const void *pb)
+{
+	const struct tw_system_thread *a = pa;
+	const struct tw_system_thread *b = pb;
+
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+/* Threads and processes of ours that the device's trace may describe too. */
+static enum tw_status list_threads(struct tw_plan *p, uint32_t machine,
+        struct tw_system_thread **ret, size_t *ret_n, struct tw_err *err)
+{
+	size_t most = 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		most += tw_trace_file_info(p->ours[i].file)->threads + (size_t)1;
+	*ret = tw_arena_zalloc(p->arena, most * 2, sizeof **ret);
+	if (!*ret)
+		return no_memory(err);
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct tw_ours *o = &p->ours[i];
+		uint32_t threads;
+		const struct tw_thread_info *t = tw_trace_file_threads(o->file, &threads);
+
+		if (o->machine != machine)
+			continue;
+		(*ret)[n++] = (struct tw_system_thread){.pid = tw_ours_pid(o, NULL)};
+		for (uint32_t k = 0; k < threads && n + 2 <= most * 2; k++) {
+			uint32_t pid = tw_ours_pid(o, &t[k]);
+
+			(*ret)[n++] = (struct tw_system_thread){.pid = pid, .tid = t[k].tid};
+			(*ret)[n++] = (struct tw_system_thread){.pid = pid};
+		}
+	}
+	qsort(*ret, n, sizeof **ret, by_thread);
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || by_thread(&(*ret)[i - 1], &(*ret)[i]) != 0)
+			(*ret)[(*ret_n)++] = (*ret)[i];
+	return TW_OK;
+}
+
+static const char *judge(const struct tw_system *s, const struct tw_place *place)
+{
+	if (s->unusable)
+		return s->unusable;
+	if (place->choice == TW_PLACE_APART)
+		return "its clocks say that it is of another time or another device";
+	return NULL;
+}
+
+/* Joins the device's trace that came with one of ours, when it can be. */
+static enum tw_status try_system(struct tw_plan *p, const struct tw_perfetto_source *src,
+        struct tw_ours *o, struct tw_err *err)
+{
+	struct tw_system_ask ask = {0};
+	struct tw_system *s = NULL;
+	struct stat file;
+	const char *why;
+	enum tw_status st = list_threads(p, o->machine, &ask.threads, &ask.n_threads, err);
+
+	if (st == TW_OK)
+		st = tw_system_scan(src->system_fd, &ask, &s, err);
+	if (st == TW_OK && !s->unusable)
+		st = tw_place_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
+	if (st != TW_OK) {
+		tw_system_free(s);
+		return st;
+	}
+	why = judge(s, &o->place);
+	if (why) {
+		p->left_out = why;
+		tw_system_free(s);
+		return TW_OK;
+	}
+	p->left_out = "";
+	p->system = s;
+	p->system_fd = src->system_fd;
+	p->system_bytes = fstat(src->system_fd, &file) == 0 ? (uint64_t)file.st_size : 0;
+	p->system_of = o->number;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->ours[i].machine == o->machine) {
+			p->ours[i].known = ask.threads;
+			p->ours[i].n_known = ask.n_threads;
+		}
+	return TW_OK;
+}
+
+static enum tw_status find_system(
+        struct tw_plan *p, const struct tw_perfetto_source *sources, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	p->left_out = "";
+	for (uint32_t i = 0; st == TW_OK && i < p->n && !p->system; i++)
+		if (sources[i].system_fd >= 0)
+			st = try_system(p, &sources[i], &p->ours[i], err);
+	return st;
+}
+
+/* --- alignment --- */
+
+static bool is_named(const struct tw_ours *o, const struct tw_method_info *m, const char *name)
+{
+	char shown[4096];
+
+	(void)tw_names_display(
+	        &o->names, &(struct tw_named){m->has_id, m->id, m->name}, shown, sizeof shown);
+	return strcmp(shown, name) == 0;
+}
+
+/* The begin of the first call of the methods that are marked, on one thread. */
+static enum tw_status first_on(const struct tw_ours *o, const struct tw_thread_info *t,
+        const bool *wanted, int64_t *first_ns, struct tw_err *err)
+{
+	struct tw_cursor c;
+	struct tw_edge e;
+	enum tw_status st = tw_cursor_open_range(
+	        &c, o->file, t->thread_id, UINT16_MAX, o->sel.from_ns, o->sel.to_ns, err);
+
+	while (st == TW_OK && !c.done && c.next_ns < *first_ns) {
+		st = tw_cursor_next(&c, &e, err);
+		if (st == TW_OK && e.begin && wanted[e.method] && e.ts_ns < *first_ns)
+			*first_ns = e.ts_ns;
+	}
+	tw_cursor_close(&c);
+	return st;
+}
+
+static enum tw_status first_call(
+        const struct tw_ours *o, const char *name, int64_t *ret_ns, struct tw_err *err)
+{
+	const struct tw_method_info *methods;
+	uint32_t n_methods;
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(o->file, &n);
+	int64_t first = INT64_MAX;
+	enum tw_status st = tw_trace_file_methods(o->file, &methods, &n_methods, err);
+	bool *wanted = st == TW_OK ? tw_mem_zalloc((size_t)n_methods + 1, 1) : NULL;
+	bool any = false;
+
+	if (st != TW_OK)
+		return st;
+	if (!wanted)
+		return no_memory(err);
+	for (uint32_t i = 0; i < n_methods; i++) {
+		wanted[i] = is_named(o, &methods[i], name);
+		any = any || wanted[i];
+	}
+	for (uint32_t i = 0; any && st == TW_OK && i < n; i++)
+		if (t[i].slices && tw_selection_has(&o->sel, &t[i]))
+			st = first_on(o, &t[i], wanted, &first, err);
+	tw_mem_free(wanted);
+	if (st == TW_OK && first == INT64_MAX)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "no call of %.100s is in trace %.40s", name, o->facts.trace_id);
+	*ret_ns = first;
+	return st;
+}
+
+/* What of a trace is put beside the same of the others. */
+static enum tw_status anchor_of(
+        const struct tw_plan *p, const struct tw_ours *o, int64_t *ret_ns, struct tw_err *err)
+{
+	if (p->options.align == TW_PERFETTO_BY_SLICE)
+		return first_call(o, p->options.slice, ret_ns, err);
+	*ret_ns = tw_trace_file_info(o->file)->start_ns;
+	return TW_OK;
+}
+
+/* Without a device's trace: what two of ours say of the same clocks. */
+static bool by_bases(struct tw_plan *p, struct tw_ours *o, enum tw_status *st, struct tw_err *err)
+{
+	const struct tw_trace_info *first = tw_trace_file_info(p->ours[0].file);
+	const struct tw_trace_info *i = tw_trace_file_info(o->file);
+	int64_t zero_ns = p->ours[0].place.steps[0].add_ns; /* of the first, in the file */
+	int64_t from_ns;
+
+	if (i->mono_base_ns >= 0 && first->mono_base_ns >= 0)
+		from_ns = i->mono_base_ns - first->mono_base_ns;
+	else if (i->boot_base_ns >= 0 && first->boot_base_ns >= 0)
+		from_ns = i->boot_base_ns - first->boot_base_ns;
+	else
+		return false;
+	/* BOOTTIME counts sleep, which MONOTONIC does not */
+	if (i->boot_base_ns >= 0 && first->boot_base_ns >= 0)
+		from_ns = i->boot_base_ns - first->boot_base_ns;
+	*st = tw_place_at(i->boot_base_ns >= 0 ? TW_PLACE_BOOTTIME : TW_PLACE_MONOTONIC,
+	        p->ours[0].place.clock, 0, zero_ns + from_ns, p->arena, &o->place, err);
+	return true;
+}
+
+static enum tw_status by_clock(
+        struct tw_plan *p, struct tw_ours *o, bool *ret_shared, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	*ret_shared = true;
+	if (p->system && o->machine == p->ours[p->system_of].machine) {
+		st = tw_place_make(
+		        tw_trace_file_info(o->file), p->system, p->arena, &o->place, err);
+		if (st != TW_OK || o->place.choice == TW_PLACE_MONOTONIC ||
+		        o->place.choice == TW_PLACE_BOOTTIME)
+			return st;
+	}
+	*ret_shared = by_bases(p, o, &st, err);
+	return st;
+}
+
+static enum tw_status place(
+        struct tw_plan *p, struct tw_ours *o, int64_t anchor_file_ns, struct tw_err *err)
+{
+	enum tw_perfetto_align how = p->options.align;
+	bool shared = false;
+	int64_t own_ns = 0;
+	enum tw_status st = TW_OK;
+
+	if (how == TW_PERFETTO_BY_CLOCK ||
+	        (how == TW_PERFETTO_BY_CLOCK_OR_START && o->machine == p->ours[0].machine))
+		st = by_clock(p, o, &shared, err);
+	if (st != TW_OK || shared)
+		return st;
+	st = anchor_of(p, o, &own_ns, err);
+	if (st != TW_OK)
+		return st;
+	return tw_place_at(how == TW_PERFETTO_BY_SLICE ? TW_PLACE_SLICE : TW_PLACE_START,
+	        p->ours[0].place.clock, own_ns, anchor_file_ns, p->arena, &o->place, err);
+}
+
+static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
+{
+	struct tw_ours *first = &p->ours[0];
+	int64_t anchor_ns = 0;
+	uint32_t at = 0;
+	enum tw_status st;
+
+	if (p->system && first->machine == p->ours[p->system_of].machine)
+		st = tw_place_make(
+		        tw_trace_file_info(first->file), p->system, p->arena, &first->place, err);
+	else
+		st = tw_place_make(
+		        tw_trace_file_info(first->file), NULL, p->arena, &first->place, err);
+	if (st == TW_OK && p->n > 1)
+		st = anchor_of(p, first, &anchor_ns, err);
+	anchor_ns = st == TW_OK ? tw_ours_time(first, &at, anchor_ns) : 0;
+	for (uint32_t i = 1; st == TW_OK && i < p->n; i++)
+		st = place(p, &p->ours[i], anchor_ns, err);
+	return st;
+}
+
+/* A range is one of the first trace's time, and of the same time of the others. */
+static void cut_all(struct tw_plan *p, const struct tw_selection *asked)
+{
+	const struct tw_ours *first = &p->ours[0];
+	uint32_t at = 0;
+	int64_t from_ns;
+	int64_t to_ns;
+
+	if (!asked->ranged)
+		return;
+	from_ns = tw_place_time(&first->place, &at, asked->from_ns);
+	to_ns = tw_place_time(&first->place, &at, asked->to_ns);
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct tw_ours *o = &p->ours[i];
+
+		o->sel.from_ns = i ? tw_place_back(&o->place, from_ns) : asked->from_ns;
+		o->sel.to_ns = i ? tw_place_back(&o->place, to_ns) : asked->to_ns;
+	}
+}
+
+/* --- ids --- */
+
+static enum tw_status give_ids(struct tw_plan *p, struct tw_err *err)
+{
+	uint64_t salt = 0x7477656C6C;
+	uint32_t next = 1;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		for (const char *c = p->ours[i].facts.trace_id; *c; c++)
+			salt = tw_track_mix(salt ^ (unsigned char)*c);
+	salt = salt >> 16 | (uint64_t)tw_system_prefix(p->system) << 48;
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct tw_ours *o = &p->ours[i];
+		struct tw_calls *calls = NULL;
+		uint32_t lanes = 0;
+		enum tw_status st = tw_calls_new(o, 0, &calls, &lanes, err);
+
+		if (st != TW_OK)
+			return st;
+		tw_calls_free(calls);
+		o->salt = salt;
+		o->seqs = tw_arena_alloc(p->arena, (size_t)lanes + 1, sizeof *o->seqs);
+		if (!o->seqs)
+			return no_memory(err);
+		/* the busiest threads come first: they get the short ids */
+		for (uint32_t k = 0; k < lanes; k++)
+			o->seqs[k] = tw_system_sequence(p->system, &next);
+		o->side_seq = tw_system_sequence(p->system, &next);
+	}
+	p->tail_seq = tw_system_sequence(p->system, &next);
+	return TW_OK;
+}
+
+enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
+        const struct tw_perfetto_options *options, struct tw_plan **ret, struct tw_err *err)
+{
+	struct tw_plan *p = tw_mem_zalloc(1, sizeof *p);
+	enum tw_status st = TW_OK;
+
+	if (!p)
+		return no_memory(err);
+	p->options = *options;
+	p->system_fd = -1;
+	p->arena = tw_arena_new(ARENA_BYTES);
+	p->ours = p->arena ? tw_arena_zalloc(p->arena, n, sizeof *p->ours) : NULL;
+	p->n = (uint32_t)n;
+	if (!p->ours)
+		st = no_memory(err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = add_source(p, &sources[i], &p->ours[i], err);
+	if (st == TW_OK && !label(p))
+		st = no_memory(err);
+	if (st == TW_OK)
+		st = find_system(p, sources, err);
+	if (st == TW_OK)
+		st = place_all(p, err);
+	if (st == TW_OK) {
+		cut_all(p, &sources[0].sel);
+		st = give_ids(p, err);
+	}
+	if (st == TW_OK)
+		*ret = p;
+	else
+		tw_plan_free(p);
+	return st;
+}
+
+struct tw_plan *tw_plan_free(struct tw_plan *p)
+{
+	if (p) {
+		tw_system_free(p->system);
+		tw_arena_free(p->arena);
+		tw_mem_free(p);
+	}
+	return NULL;
+}
+
+/* --- what the file says of itself --- */
+
+static void tell_place(const struct tw_ours *o, tw_plan_fact_fn each, void *arg, const char *suffix)
+{
+	const struct tw_trace_info *i = tw_trace_file_info(o->file);
+	int64_t base = o->place.choice == TW_PLACE_MONOTONIC ? i->mono_base_ns : i->boot_base_ns;
+	uint32_t at = 0;
+	char key[KEY_BYTES];
+
+	(void)snprintf(key, sizeof key, "clock%s", suffix);
+	each(arg, key, tw_place_word(o->place.choice), 0);
+	(void)snprintf(key, sizeof key, "clock_offset_ns%s", suffix);
+	if (base >= 0)
+		each(arg, key, NULL,
+		        tw_place_time(&o->place, &at, i->start_ns) - i->start_ns - base);
+	(void)snprintf(key, sizeof key, "clock_residual_ns%s", suffix);
+	if (o->place.residual_ns != INT64_MIN)
+		each(arg, key, NULL, o->place.residual_ns);
+}
+
+static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+{
+	const struct {
+		const char *key, *text;
+	} rows[] = {{"tracewell_trace", o->facts.trace_id}, {"tracewell_url", o->facts.url},
+	        {"app", o->facts.app}, {"version_name", o->facts.version_name},
+	        {"build_id", o->facts.build_id}, {"device", o->facts.device},
+	        {"scenario", o->facts.scenario}};
+	char suffix[16] = "";
+	char key[KEY_BYTES];
+
+	if (o->number)
+		(void)snprintf(suffix, sizeof suffix, "_%u", o->number + 1);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		(void)snprintf(key, sizeof key, "%s%s", rows[i].key, suffix);
+		if (rows[i].text[0])
+			each(arg, key, rows[i].text, 0);
+	}
+	tell_place(o, each, arg, suffix);
+	(void)snprintf(key, sizeof key, "slices%s", suffix);
+	each(arg, key, NULL, (int64_t)tw_trace_file_info(o->file)->slices);
+	if (o->sel.ranged) {
+		(void)snprintf(key, sizeof key, "cut_from_ns%s", suffix);
+		each(arg, key, NULL, o->sel.from_ns);
+		(void)snprintf(key, sizeof key, "cut_to_ns%s", suffix);
+		each(arg, key, NULL, o->sel.to_ns);
+	}
+}
+
+void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
+{
+	each(arg, "tracewell_version", TW_VERSION, 0);
+	for (uint32_t i = 0; i < p->n; i++)
+		tell_ours(&p->ours[i], each, arg);
+	if (p->left_out[0])
+		each(arg, "system_trace_left_out", p->left_out, 0);
+	if (!p->system)
+		return;
+	each(arg, "system_trace_packets", NULL, (int64_t)p->system->packets);
+	if (p->system->damages)
+		each(arg, "system_trace_damages", NULL, (int64_t)p->system->damages);
+	if (p->system->cut)
+		each(arg, "system_trace_cut", "its end is missing", 0);
+}

@@ -1,0 +1,200 @@
+/* export_squeeze.c - see the header. */
+#include "export_squeeze.h"
+
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WRAP = 15 + 16 };
+/* Perfetto wants compressed packets to stay below 512 KB. */
+enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
+}
+
+/* --- packets --- */
+
+/* Bytes of the whole packets at the front, up to FOLD_BYTES but at least one. */
+static size_t whole_packets(const struct tw_buf *b)
+{
+	const uint8_t *end = b->data + b->len;
+	const uint8_t *p = b->data;
+	size_t taken = 0;
+
+	while (p < end && *p == 0x0A) {
+		uint64_t n;
+
+		p++;
+		if (!tw_get_varint(&p, end, &n) || n > (uint64_t)(end - p))
+			break;
+		p += n;
+		if (taken && (size_t)(p - b->data) > FOLD_BYTES)
+			break;
+		taken = (size_t)(p - b->data);
+	}
+	return taken ? taken : b->len;
+}
+
+static enum tw_status pack(
+        const uint8_t *p, size_t n, bool zstd, uint8_t *to, size_t cap, size_t *ret_n)
+{
+	uLongf len = cap;
+	size_t got;
+
+	if (!zstd) {
+		if (compress2(to, &len, p, n, GZIP_LEVEL) != Z_OK)
+			return TW_NOMEM;
+		*ret_n = len;
+		return TW_OK;
+	}
+	got = ZSTD_compress(to, cap, p, n, ZSTD_LEVEL);
+	*ret_n = got;
+	return ZSTD_isError(got) ? TW_NOMEM : TW_OK;
+}
+
+enum tw_status tw_squeeze_packets(struct tw_buf *loose, bool zstd, struct tw_buf *out)
+{
+	size_t n = whole_packets(loose);
+	size_t cap = zstd ? ZSTD_compressBound(n) : compressBound(n);
+	uint32_t tag = (uint32_t)(zstd ? FIELD_ZSTD : FIELD_ZLIB) << 3 | 2;
+	uint8_t *packed = tw_mem_alloc(cap, 1);
+	uint8_t head[16];
+	size_t n_head;
+	size_t len = 0;
+
+	if (!packed || pack(loose->data, n, zstd, packed, cap, &len) != TW_OK) {
+		tw_mem_free(packed);
+		return TW_NOMEM;
+	}
+	n_head = (size_t)(tw_put_varint(tw_put_varint(head, tag), len) - head);
+	(void)tw_buf_add_u8(out, 0x0A);
+	(void)tw_buf_add_varint(out, n_head + len);
+	(void)tw_buf_add(out, head, n_head);
+	(void)tw_buf_add(out, packed, len);
+	tw_mem_free(packed);
+	memmove(loose->data, loose->data + n, loose->len - n);
+	loose->len -= n;
+	return tw_buf_status(out);
+}
+
+/* --- the whole file --- */
+
+struct squeeze {
+	struct tw_pull inner;
+	ZSTD_CCtx *zstd;
+	z_stream gzip;
+	bool have_gzip;
+	uint8_t *in;
+	size_t n, at;
+	bool over, flushed; /* inner is; the compressed form is */
+};
+
+static enum tw_status fill(struct squeeze *z, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (z->at < z->n || z->over)
+		return TW_OK;
+	z->at = 0;
+	st = z->inner.read(z->inner.arg, z->in, IN_BYTES, &z->n, err);
+	z->over = st == TW_OK && z->n == 0;
+	return st;
+}
+
+static enum tw_status deflate_some(
+        struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	int rc;
+
+	z->gzip.next_in = z->in + z->at;
+	z->gzip.avail_in = (uInt)(z->n - z->at);
+	z->gzip.next_out = out;
+	z->gzip.avail_out = (uInt)(cap < UINT32_MAX ? cap : UINT32_MAX);
+	*ret_n = z->gzip.avail_out;
+	rc = deflate(&z->gzip, z->over ? Z_FINISH : Z_NO_FLUSH);
+	if (rc == Z_STREAM_ERROR)
+		return no_memory(err);
+	z->at = z->n - z->gzip.avail_in;
+	*ret_n -= z->gzip.avail_out;
+	z->flushed = rc == Z_STREAM_END;
+	return TW_OK;
+}
+
+static enum tw_status zstd_some(
+        struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	ZSTD_inBuffer in = {z->in, z->n, z->at};
+	ZSTD_outBuffer to = {out, cap, 0};
+	size_t left =
+	        ZSTD_compressStream2(z->zstd, &to, &in, z->over ? ZSTD_e_end : ZSTD_e_continue);
+
+	if (ZSTD_isError(left))
+		return no_memory(err);
+	z->at = in.pos;
+	z->flushed = z->over && left == 0;
+	*ret_n = to.pos;
+	return TW_OK;
+}
+
+static enum tw_status read_squeeze(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	struct squeeze *z = arg;
+	enum tw_status st = TW_OK;
+	size_t n = 0;
+
+	while (st == TW_OK && n == 0 && !z->flushed) {
+		st = fill(z, err);
+		if (st == TW_OK && z->zstd)
+			st = zstd_some(z, out, cap, &n, err);
+		else if (st == TW_OK)
+			st = deflate_some(z, out, cap, &n, err);
+	}
+	*ret_n = n;
+	return st;
+}
+
+static void free_squeeze(void *arg)
+{
+	struct squeeze *z = arg;
+
+	z->inner.free(z->inner.arg);
+	(void)ZSTD_freeCCtx(z->zstd);
+	if (z->have_gzip)
+		(void)deflateEnd(&z->gzip);
+	tw_mem_free(z->in);
+	tw_mem_free(z);
+}
+
+static bool start(struct squeeze *z, enum tw_perfetto_squeeze how)
+{
+	if (how == TW_PERFETTO_ZSTD) {
+		z->zstd = ZSTD_createCCtx();
+		return z->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(
+		                          z->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+	}
+	z->have_gzip = deflateInit2(&z->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WRAP, 8,
+	                       Z_DEFAULT_STRATEGY) == Z_OK;
+	return z->have_gzip;
+}
+
+enum tw_status tw_squeeze_open(
+        struct tw_pull inner, enum tw_perfetto_squeeze how, struct tw_pull *ret, struct tw_err *err)
+{
+	struct squeeze *z = tw_mem_zalloc(1, sizeof *z);
+
+	if (!z) {
+		inner.free(inner.arg);
+		return no_memory(err);
+	}
+	z->inner = inner;
+	z->in = tw_mem_alloc(IN_BYTES, 1);
+	if (!z->in || !start(z, how)) {
+		free_squeeze(z);
+		return no_memory(err);
+	}
+	*ret = (struct tw_pull){read_squeeze, free_squeeze, z};
+	return TW_OK;
+}

@@ -1,0 +1,56 @@
+/*
+ * export_system.h - the device's own Perfetto trace: what is in it that another must keep clear of.
+ *
+ * A trace of ours is joined to the device's without touching the latter's packets, so everything
+ * that could clash is looked for first: the ids of its sequences, the ids of its tracks, its
+ * clocks, how its recorder flushed, and whether it is a trace at all.  The file is read forwards
+ * once, in pieces; what is kept is the clock snapshots and a few bytes a sequence.
+ * Thread: one at a time.
+ */
+#ifndef TW_EXPORT_SYSTEM_H
+#define TW_EXPORT_SYSTEM_H
+
+#include "export_system_reader.h"
+
+enum {
+	TW_SYSTEM_SEQUENCES = 1 << 16, /* ids below are told apart */
+	TW_SYSTEM_PREFIXES = 1 << 16
+};
+
+struct tw_system_thread { /* one of ours that the device's trace describes too */
+	uint32_t pid;
+	uint64_t tid;  /* 0: the process is meant */
+	uint64_t uuid; /* of the device's descriptor, 0 none */
+};
+
+struct tw_system {
+	const char *unusable; /* NULL, or why it cannot be joined, in words */
+	struct tw_arena *arena;
+	struct tw_perfetto_clocks clocks; /* all of its snapshots */
+	uint64_t packets, bytes;
+	uint64_t damages; /* places where it could not be read */
+	bool cut;         /* its end is missing */
+	bool flushed;     /* it was written while it was recorded (perfetto.dev: write_into_file) */
+	bool has_zlib, has_zstd;   /* packets that hold packets */
+	int64_t first_ns, last_ns; /* of its packets, on its clock; -1 unknown */
+	uint8_t sequences[TW_SYSTEM_SEQUENCES / 8];
+	uint8_t prefixes[TW_SYSTEM_PREFIXES / 8]; /* first 16 bits of its tracks' and flows' ids */
+};
+
+struct tw_system_ask {
+	struct tw_system_thread *threads; /* by rising tid, then pid; uuid is filled in */
+	size_t n_threads;
+};
+
+/* Reads the file from its beginning; fd stays the caller's.  That it is no trace is no failure
+ * (`unusable`). */
+enum tw_status tw_system_scan(int fd, const struct tw_system_ask *ask, struct tw_system **ret,
+        struct tw_err *err) TW_MUST_USE;
+struct tw_system *tw_system_free(struct tw_system *s);
+
+/* Ids of sequences that it does not have, from *next on, which moves behind it. */
+uint32_t tw_system_sequence(const struct tw_system *s, uint32_t *next);
+/* 16 bits with which none of its tracks' and flows' ids begin; s may be NULL. */
+uint16_t tw_system_prefix(const struct tw_system *s);
+
+#endif

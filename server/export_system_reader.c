@@ -1,0 +1,370 @@
+/*
+ * export_system_reader.c - see the header.
+ *
+ * The times of a bundle of kernel events are those of its events: the packet around them often has
+ * none, or that of its writing.
+ */
+#include "export_system_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEP_BYTES = 64 << 10, ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
+enum { CLEARED = 1, KERNEL_BOOT = 0 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(
+	        err, TW_NOMEM, TW_NO_OFFSET, "no memory to read the device's Perfetto trace");
+}
+
+static void count_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	struct tw_system_reader *r =
+	        (struct tw_system_reader *)(void *)((char *)s -
+	                                            offsetof(struct tw_system_reader, sink));
+
+	(void)offset;
+	r->cut = r->cut || what == TW_REPAIR_input_truncated;
+	r->damages += what == TW_REPAIR_begin_clamped ? 0 : n;
+}
+
+/* --- the fields of a packet --- */
+
+static void read_number(struct tw_system_packet *p, const struct tw_pb_field *f)
+{
+	switch (f->number) {
+	case 8:
+		p->time = f->value;
+		p->has_time = true;
+		break;
+	case 10:
+		p->sequence = (uint32_t)f->value;
+		break;
+	case 13:
+		p->flags |= (uint32_t)f->value;
+		break;
+	case 41:
+		p->flags |= f->value ? CLEARED : 0;
+		break;
+	case 58:
+		p->clock = (uint32_t)f->value;
+		break;
+	case 98:
+		p->of_machine = f->value != 0;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool read_packet(struct tw_system_packet *p)
+{
+	struct tw_pb message = tw_pb_of(p->p, p->n);
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f)) {
+		if (f.type != TW_PB_BYTES)
+			read_number(p, &f);
+		else if (f.number == 59)
+			p->defaults = f;
+		else if (f.number == 12)
+			p->interned = f;
+		else if (f.number == 6)
+			p->snapshot = f;
+		else
+			p->payload = f;
+	}
+	return !tw_pb_bad(&message);
+}
+
+/* --- compressed packets --- */
+
+static enum tw_status push_inner(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct tw_system_reader *r = arg;
+
+	return tw_perfetto_packets_push(&r->inner, p, n, err);
+}
+
+/* Damage in there costs what it damages. */
+static enum tw_status unfold(
+        struct tw_system_reader *r, const struct tw_system_packet *p, struct tw_err *err)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(UNPACK_BYTES);
+	struct tw_unzip *z = a ? tw_unzip_new(a, &limits, push_inner, r) : NULL;
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	enum tw_status st = z ? TW_OK : no_memory(err);
+
+	r->inside = true;
+	if (st == TW_OK)
+		st = tw_unzip_push(z, p->payload.bytes, p->payload.len, err);
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &end, err);
+	if (st == TW_OK)
+		st = tw_perfetto_packets_finish(&r->inner, err);
+	if (z) {
+		r->unfolded += tw_unzip_bytes(z);
+		r->step_bytes += tw_unzip_bytes(z);
+	}
+	r->damages += end != TW_UNZIP_COMPLETE;
+	r->inside = false;
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status each_packet(
+        void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err)
+{
+	struct tw_system_reader *r = arg;
+	struct tw_system_packet p = {.p = piece->p, .n = piece->n, .inside = r->inside};
+	enum tw_status st;
+
+	if (!read_packet(&p)) {
+		r->damages++;
+		*ret_damaged = true;
+		return TW_OK;
+	}
+	st = r->each(r->arg, &p, err);
+	if (st != TW_OK || r->inside)
+		return st;
+	if (p.payload.number == TW_SYSTEM_ZLIB || p.payload.number == TW_SYSTEM_ZSTD)
+		st = unfold(r, &p, err);
+	return st;
+}
+
+/* --- the file --- */
+
+static enum tw_status push_packets(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct tw_system_reader *r = arg;
+
+	r->step_bytes += n;
+	if (r->step_bytes > TW_SYSTEM_PUSH_MAX_BYTES) {
+		r->too_large = true;
+		return tw_fail(err, TW_TOO_LARGE, r->at,
+		        "the device's Perfetto trace unfolds to too much");
+	}
+	return tw_perfetto_packets_push(&r->packets, p, n, err);
+}
+
+enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
+        struct tw_perfetto_clocks *clocks, tw_system_packet_fn each, void *arg, struct tw_err *err)
+{
+	static const struct tw_sink_ops ops = {.repair = count_repair};
+	struct tw_limits limits = tw_limits_default();
+
+	*r = (struct tw_system_reader){
+	        .fd = fd, .clocks = clocks, .each = each, .arg = arg, .sink = {&ops}};
+	r->arena = tw_arena_new(ARENA_BYTES);
+	if (!r->arena)
+		return no_memory(err);
+	r->sequences.arena = r->arena;
+	tw_perfetto_packets_init(&r->packets, r->arena, &r->sink, each_packet, r);
+	tw_perfetto_packets_init(&r->inner, r->arena, &r->sink, each_packet, r);
+	r->inner.inside = &r->inner_offset;
+	r->piece = tw_arena_alloc(r->arena, STEP_BYTES, 1);
+	r->unzip = tw_unzip_new(r->arena, &limits, push_packets, r);
+	return r->piece && r->unzip ? TW_OK : no_memory(err);
+}
+
+static enum tw_status finish(struct tw_system_reader *r, struct tw_err *err)
+{
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	enum tw_status st = tw_unzip_finish(r->unzip, &end, err);
+
+	r->cut = r->cut || end != TW_UNZIP_COMPLETE;
+	if (st == TW_OK)
+		st = tw_perfetto_packets_finish(&r->packets, err);
+	r->done = true;
+	return st;
+}
+
+enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *err)
+{
+	ssize_t n = pread(r->fd, r->piece, STEP_BYTES, (off_t)r->at);
+
+	if (n < 0 && errno == EINTR)
+		return TW_OK;
+	if (n < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "the device's Perfetto trace cannot be read (errno %d)", errno);
+	r->step_bytes = 0;
+	if (n == 0)
+		return finish(r, err);
+	r->at += (uint64_t)n;
+	return tw_unzip_push(r->unzip, r->piece, (size_t)n, err);
+}
+
+void tw_system_reader_close(struct tw_system_reader *r)
+{
+	tw_unzip_free(r->unzip);
+	tw_arena_free(r->arena);
+	r->unzip = NULL;
+	r->arena = NULL;
+}
+
+/* --- times --- */
+
+static void widen(struct tw_system_packet *p, int64_t ns)
+{
+	if (p->first_ns < 0 || ns < p->first_ns)
+		p->first_ns = ns;
+	if (ns > p->last_ns)
+		p->last_ns = ns;
+}
+
+struct bundle {
+	uint64_t clock, clock_ns, boot_ns;
+	struct tw_pb_field first, last, compact; /* events */
+};
+
+static struct bundle read_bundle(struct tw_pb message)
+{
+	struct bundle b = {0};
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 2 && f.type == TW_PB_BYTES) {
+			b.last = f;
+			if (!b.first.number)
+				b.first = f;
+		} else if (f.number == 4 && f.type == TW_PB_BYTES) {
+			b.compact = f;
+		} else if (f.number == 5) {
+			b.clock = f.value;
+		} else if (f.number == 6) {
+			b.clock_ns = f.value;
+		} else if (f.number == 7) {
+			b.boot_ns = f.value;
+		}
+	return b;
+}
+
+/* A kernel time to one of the trace. */
+static bool kernel_time(
+        const struct tw_system_reader *r, const struct bundle *b, uint64_t reading, int64_t *ret_ns)
+{
+	if (b->clock != KERNEL_BOOT) {
+		if (!b->boot_ns)
+			return false;
+		reading = reading - b->clock_ns + b->boot_ns;
+	}
+	return reading <= INT64_MAX && tw_perfetto_clocks_convert(r->clocks, TW_PERFETTO_BOOTTIME,
+	                                       (int64_t)reading, ret_ns);
+}
+
+static void add_kernel_time(const struct tw_system_reader *r, const struct bundle *b,
+        uint64_t reading, struct tw_system_packet *p)
+{
+	int64_t ns;
+
+	if (kernel_time(r, b, reading, &ns))
+		widen(p, ns);
+}
+
+static void add_event(const struct tw_system_reader *r, const struct bundle *b,
+        const struct tw_pb_field *event, struct tw_system_packet *p)
+{
+	struct tw_pb message = tw_pb_in(event);
+	struct tw_pb_field f;
+
+	if (!event->number)
+		return;
+	while (tw_pb_next(&message, &f))
+		if (f.number == 1 && f.type == TW_PB_VARINT) {
+			add_kernel_time(r, b, f.value, p);
+			return;
+		}
+}
+
+/* Columns of differences: switches (1) and wake-ups (7). */
+static void add_compact(
+        const struct tw_system_reader *r, const struct bundle *b, struct tw_system_packet *p)
+{
+	struct tw_pb message = tw_pb_in(&b->compact);
+	struct tw_pb_field f;
+
+	while (b->compact.number && tw_pb_next(&message, &f)) {
+		struct tw_pb numbers = tw_pb_in(&f);
+		uint64_t now = 0;
+		uint64_t delta;
+		bool first = true;
+
+		if ((f.number != 1 && f.number != 7) || f.type != TW_PB_BYTES)
+			continue;
+		while (tw_pb_number(&numbers, &delta)) {
+			now += delta;
+			if (first)
+				add_kernel_time(r, b, now, p);
+			first = false;
+		}
+		if (!first)
+			add_kernel_time(r, b, now, p);
+	}
+}
+
+static void read_defaults(struct tw_perfetto_sequence *q, struct tw_pb message)
+{
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 58)
+			q->clock = (uint32_t)f.value;
+}
+
+/* What the packet's own time says, which moves its sequence's clock on. */
+static void add_packet_time(
+        struct tw_system_reader *r, struct tw_perfetto_sequence *q, struct tw_system_packet *p)
+{
+	uint32_t clock = p->clock ? p->clock : q->clock;
+	int64_t ns;
+
+	if (clock == 0)
+		clock = r->clocks->trace_clock ? r->clocks->trace_clock : TW_PERFETTO_BOOTTIME;
+	if (clock < 64 || clock > 127) {
+		if (p->time <= INT64_MAX &&
+		        tw_perfetto_clocks_convert(r->clocks, clock, (int64_t)p->time, &ns))
+			widen(p, ns);
+		return;
+	}
+	for (unsigned i = 0; i < TW_PERFETTO_OWN_CLOCKS; i++)
+		if (q->own[i].id == clock && q->own[i].incremental)
+			p->moved = &q->own[i];
+	if (tw_perfetto_clocks_own(q->own, clock, p->time, &ns))
+		widen(p, ns);
+}
+
+enum tw_status tw_system_reader_time(
+        struct tw_system_reader *r, struct tw_system_packet *p, struct tw_err *err)
+{
+	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&r->sequences, p->sequence);
+	enum tw_status st = TW_OK;
+	struct bundle b;
+
+	if (!q)
+		return no_memory(err);
+	p->first_ns = p->last_ns = -1;
+	p->index = q->id ? q->scope.sequence : 0;
+	if (p->flags & CLEARED)
+		q->clock = 0;
+	if (p->defaults.number)
+		read_defaults(q, tw_pb_in(&p->defaults));
+	if (p->snapshot.number)
+		st = tw_perfetto_clocks_snapshot(
+		        r->clocks, tw_pb_in(&p->snapshot), q->id ? q->own : NULL, err);
+	if (st != TW_OK || p->of_machine)
+		return st;
+	if (p->payload.number == TW_SYSTEM_FTRACE) {
+		b = read_bundle(tw_pb_in(&p->payload));
+		add_event(r, &b, &b.first, p);
+		add_event(r, &b, &b.last, p);
+		add_compact(r, &b, p);
+	} else if (p->has_time && !p->snapshot.number) {
+		add_packet_time(r, q, p);
+	}
+	return TW_OK;
+}

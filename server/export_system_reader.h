@@ -1,0 +1,73 @@
+/*
+ * export_system_reader.h - the packets of a Perfetto file, one by one, with their times.
+ *
+ * Undoes compression of the whole file and finds packets again behind damage, as the decoder
+ * does.  Packets inside compressed ones are told after the one that holds them.
+ * Thread: one at a time.
+ */
+#ifndef TW_EXPORT_SYSTEM_READER_H
+#define TW_EXPORT_SYSTEM_READER_H
+
+#include "base/unzip.h"
+#include "formats/perfetto_packets.h"
+#include "formats/perfetto_sequences.h"
+
+enum { TW_SYSTEM_PUSH_MAX_BYTES = 32 << 20 }; /* that one piece of the file may unfold to */
+
+/* Numbers of the fields of a packet that are told apart here. */
+enum tw_system_payload {
+	TW_SYSTEM_FTRACE = 1,
+	TW_SYSTEM_PROCESS_TREE = 2,
+	TW_SYSTEM_TRACK_EVENT = 11,
+	TW_SYSTEM_ZLIB = 50,
+	TW_SYSTEM_TRACK = 60,
+	TW_SYSTEM_SERVICE_EVENT = 69,
+	TW_SYSTEM_ZSTD = 133
+};
+
+struct tw_system_packet {
+	const uint8_t *p; /* the message, without its tag and length */
+	size_t n;
+	bool inside; /* of a compressed packet */
+	uint64_t time;
+	uint32_t clock, sequence, flags;
+	bool has_time, of_machine;
+	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+	/* after tw_system_reader_time */
+	int64_t first_ns, last_ns;           /* on the trace's clock; -1 unknown */
+	uint32_t index;                      /* of its sequence, 0 none */
+	struct tw_perfetto_own_clock *moved; /* the clock that this packet's time is a step of */
+};
+
+typedef enum tw_status (*tw_system_packet_fn)(
+        void *arg, struct tw_system_packet *p, struct tw_err *err);
+
+struct tw_system_reader {
+	int fd;
+	uint64_t at; /* in the file */
+	tw_system_packet_fn each;
+	void *arg;
+	struct tw_arena *arena;
+	struct tw_sink sink;
+	struct tw_unzip *unzip;
+	struct tw_perfetto_packets packets, inner;
+	struct tw_perfetto_clocks *clocks;
+	struct tw_perfetto_sequences sequences;
+	uint64_t inner_offset, damages, unfolded, step_bytes;
+	bool inside, cut, done, too_large;
+	uint8_t *piece;
+};
+
+/* clocks outlives it and learns the snapshots.  tw_system_reader_close is owed, also on failure. */
+enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
+        struct tw_perfetto_clocks *clocks, tw_system_packet_fn each, void *arg,
+        struct tw_err *err) TW_MUST_USE;
+/* Tells the packets in the next piece of the file; r->done: there are no more. */
+enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *err) TW_MUST_USE;
+void tw_system_reader_close(struct tw_system_reader *r);
+
+/* Follows the packet's sequence: must be called once for each, in order.  Fills in the times. */
+enum tw_status tw_system_reader_time(
+        struct tw_system_reader *r, struct tw_system_packet *p, struct tw_err *err) TW_MUST_USE;
+
+#endif

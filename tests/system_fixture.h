@@ -1,0 +1,29 @@
+/*
+ * system_fixture.h - a device's own Perfetto trace as recorders write it, made up, for tests.
+ *
+ * Clock snapshots, a process tree, switches of threads and marks in the kernel's bundles, track
+ * events of an SDK with names by number and a clock of steps, what the recorder says of its
+ * flushing.  The device may sleep in the middle.
+ */
+#ifndef TW_SYSTEM_FIXTURE_H
+#define TW_SYSTEM_FIXTURE_H
+
+#include "base/buf.h"
+
+enum { SYSTEM_SEQ_MAX = 9, SYSTEM_WINDOWS = 6 };
+
+struct system_shape {
+	int64_t boot_ns, mono_ns;      /* what the clocks say at its begin */
+	int64_t length_ns;             /* of MONOTONIC */
+	int64_t sleep_at_ns, sleep_ns; /* of MONOTONIC, since the begin; 0 never */
+	uint32_t pid, threads; /* tids pid, pid + 1, ... run all the time, each on its own CPU */
+	bool flushed;          /* written while it was recorded */
+	int folded;            /* field of packets that hold packets: 50, 133; 0 none */
+	bool no_clocks;
+	bool sdk;
+};
+
+/* out is initialised here. */
+void system_make(struct tw_buf *out, const struct system_shape *s);
+
+#endif
