@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "cli_out.h"
 #include "export_perfetto.h"
 #include "local_trace.h"
 
@@ -13,40 +14,6 @@ static const char synopsis[] =
         "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
         "[--to NS] [--format perfetto|tar] [--compress gzip|zstd|packets] "
         "[--align clock|start|slice:NAME] -o OUT";
-
-enum { PIECE_BYTES = 256 << 10 };
-
-static enum tw_status write_all(int fd, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	while (n > 0) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
-			        "the output cannot be written (errno %d)", errno);
-		p += k;
-		n -= (size_t)k;
-	}
-	return TW_OK;
-}
-
-static enum tw_status copy_out(struct tw_perfetto *x, int fd, struct tw_err *err)
-{
-	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
-	enum tw_status st =
-	        piece ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
-	size_t n = 1;
-
-	while (st == TW_OK && n > 0) {
-		st = tw_perfetto_read(x, piece, PIECE_BYTES, &n, err);
-		if (st == TW_OK)
-			st = write_all(fd, piece, n, err);
-	}
-	tw_mem_free(piece);
-	return st;
-}
 
 struct task {
 	struct tw_trace_file *files[TW_PERFETTO_MAX_SOURCES];
@@ -56,19 +23,20 @@ struct task {
 	int system_fd;
 };
 
-static enum tw_status export(const struct task *t, const char *out, struct tw_err *err) {
-	bool to_stdout = strcmp(out, "-") == 0; struct tw_perfetto *x = NULL;
-	int fd = to_stdout ? dup(1) : open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	enum tw_status st;
+static enum tw_status read_some(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	return tw_perfetto_read(arg, out, cap, ret_n, err);
+}
 
-	if (fd < 0) return tw_fail(
-	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", out, errno);
-	st = tw_perfetto_open(t->sources, t->n, &t->options, &x, err);
-	if (st == TW_OK) st = copy_out(x, fd, err);
+static enum tw_status write_file(const struct task *t, const char *out, struct tw_err *err)
+{
+	struct tw_perfetto *x = NULL;
+	enum tw_status st = tw_perfetto_open(t->sources, t->n, &t->options, &x, err);
+
+	if (st == TW_OK)
+		st = tw_cli_write_out(out, read_some, x, err);
 	tw_perfetto_close(x);
-	if (close(fd) != 0 && st == TW_OK)
-	        st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", out);
-	if (st != TW_OK && !to_stdout)(void) unlink(out);
 	return st;
 }
 
@@ -167,16 +135,6 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 	return st;
 }
 
-/* "-o" as people type it becomes "--o". */
-static void long_flags(int argc, char **argv)
-{
-	static char output[] = "--output";
-
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "-o") == 0)
-			argv[i] = output;
-}
-
 int tw_cli_perfetto(int argc, char **argv)
 {
 	struct flags f = {0};
@@ -192,7 +150,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	enum tw_status st;
 	int n;
 
-	long_flags(argc, argv);
+	tw_cli_long_output(argc, argv);
 	n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	if (n < 1 || !f.out) {
 		if (n >= 0)
@@ -204,7 +162,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	if (st == TW_OK)
 		st = open_files(&f, argv + 1, (size_t)n, &names.names, &t, &err);
 	if (st == TW_OK)
-		st = export(&t, f.out, &err);
+		st = write_file(&t, f.out, &err);
 	for (size_t i = 0; i < t.n; i++)
 		tw_trace_file_close(t.files[i]);
 	if (t.system_fd >= 0)

@@ -62,7 +62,7 @@ test('description, routes and answers agree', async (t) => {
 	const { chunks } = (await s.get(`/api/v1/traces/${trace.id}/slices?thread=4000`)).json;
 	const ticket = await s.ask('POST', `/api/v1/traces/${trace.id}/tickets`, { body: '{"kind":"csv"}' });
 	const good = { kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace' };
-	const query = { column: 'app', q: 'a', thread: '4000' };
+	const query = { column: 'app', q: 'a', thread: '4000', ids: trace.id };
 	const bodies = {
 		upload_trace: sampleTrace(7),
 		set_mapping: sampleMapping,
