@@ -67,19 +67,21 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 	return w->decoder ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 }
 
-/* What its first bytes look like; what is wrong with it shows when it is decoded. */
-static void recognise(struct walk *w)
+/* What its first bytes look like; what is wrong with it shows when it is decoded, but what only
+ * wanted memory is not for that unknown. */
+static enum tw_status recognise(struct walk *w, struct tw_err *err)
 {
 	struct file *f = &w->files[w->now];
 	enum tw_status st = tw_decoder_finish(w->decoder, NULL);
 
-	(void)st;
 	f->format = tw_decoder_format(w->decoder);
 	w->decoder = tw_decoder_free(w->decoder);
 	tw_arena_reset(w->scratch);
+	return st == TW_NOMEM ? tw_fail(err, st, TW_NO_OFFSET, "no memory to look into the archive")
+	                      : TW_OK;
 }
 
-static enum tw_status look(struct walk *w, const uint8_t *p, size_t n)
+static enum tw_status look(struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	size_t room = LOOK_BYTES - (size_t)w->looked;
 	size_t take = n < room ? n : room;
@@ -87,9 +89,7 @@ static enum tw_status look(struct walk *w, const uint8_t *p, size_t n)
 	if (tw_decoder_push(w->decoder, p, take, NULL) != TW_OK)
 		take = LOOK_BYTES - (size_t)w->looked;
 	w->looked += take;
-	if (w->looked == LOOK_BYTES)
-		recognise(w);
-	return TW_OK;
+	return w->looked == LOOK_BYTES ? recognise(w, err) : TW_OK;
 }
 
 static void close_decoder(struct walk *w)
@@ -120,7 +120,7 @@ static enum tw_status data(void *arg, const uint8_t *p, size_t n, struct tw_err 
 	if (!w->decoder)
 		return TW_OK;
 	if (w->turn == ROLE_NONE)
-		return look(w, p, n);
+		return look(w, p, n, err);
 	return settle(w, tw_decoder_push(w->decoder, p, n, err));
 }
 
@@ -132,10 +132,8 @@ static enum tw_status end(void *arg, bool cut, struct tw_err *err)
 
 	if (!w->decoder)
 		return TW_OK;
-	if (w->turn == ROLE_NONE) {
-		recognise(w);
-		return TW_OK;
-	}
+	if (w->turn == ROLE_NONE)
+		return recognise(w, err);
 	if (cut)
 		s->ops->repair(s, TW_REPAIR_input_truncated, TW_NO_OFFSET, 1);
 	st = settle(w, tw_decoder_finish(w->decoder, err));

@@ -490,6 +490,8 @@ static enum tw_status deflated(
 		u->zlib.next_out = u->out;
 		u->zlib.avail_out = OUT_BYTES;
 		rc = inflate(&u->zlib, Z_NO_FLUSH);
+		if (rc == Z_MEM_ERROR)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
 		used = give - u->zlib.avail_in;
 		*p += used;
 		*n -= used;

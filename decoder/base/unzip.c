@@ -237,29 +237,33 @@ static size_t zstd_portion(const struct stage *s)
 	                                                   : s->zstd_left;
 }
 
-/* TW_TOO_LARGE: the window is.  Damage is noted. */
-static enum tw_status zstd_step(
-        struct tw_unzip *z, struct stage *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in, size_t n)
+/* What is not the fault of the bytes; damage is noted. */
+static enum tw_status judge_zstd(struct tw_unzip *z, size_t result, struct tw_err *err)
+{
+	ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
+
+	if (code == ZSTD_error_memory_allocation)
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+	if (code == ZSTD_error_frameParameter_windowTooLarge)
+		return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
+		        "its zstd window is larger than %u MiB: compress it without --long or "
+		        "--ultra",
+		        (1u << z->limits.max_window_log) >> 20);
+	z->damaged = code != ZSTD_error_no_error;
+	return TW_OK;
+}
+
+static enum tw_status zstd_step(struct tw_unzip *z, struct stage *s, ZSTD_outBuffer *out,
+        ZSTD_inBuffer *in, size_t n, struct tw_err *err)
 {
 	size_t from = in->pos;
 	size_t portion = zstd_portion(s);
 
 	in->size = portion < n - from ? from + portion : n;
 	s->zstd_left = ZSTD_decompressStream(s->zstd, out, in);
-	if (ZSTD_getErrorCode(s->zstd_left) == ZSTD_error_frameParameter_windowTooLarge)
-		return TW_TOO_LARGE;
-	if (ZSTD_isError(s->zstd_left))
-		z->damaged = true;
 	s->in_frame = s->zstd_left != 0;
 	s->in_header = s->in_frame ? s->in_header + in->pos - from : 0;
-	return TW_OK;
-}
-
-static enum tw_status fail_window(const struct tw_unzip *z, struct tw_err *err)
-{
-	return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
-	        "its zstd window is larger than %u MiB: compress it without --long or --ultra",
-	        (1u << z->limits.max_window_log) >> 20);
+	return judge_zstd(z, s->zstd_left, err);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
@@ -272,14 +276,12 @@ static enum tw_status push_zstd(
 
 	while (more && !z->damaged) {
 		ZSTD_outBuffer out = {s->out, OUT_BYTES, 0};
+		size_t from = in.pos;
 		enum tw_status st;
 
-		size_t from = in.pos;
-
-		if (zstd_step(z, s, &out, &in, n) != TW_OK)
-			return fail_window(z, err);
-		if (z->damaged)
-			break;
+		st = zstd_step(z, s, &out, &in, n, err);
+		if (st != TW_OK || z->damaged)
+			return st;
 		consume(z, at, in.pos - from);
 		st = push_stage(z, at + 1, s->out, out.pos, err);
 		if (st != TW_OK)
@@ -312,6 +314,8 @@ static enum tw_status push_zlib(
 		s->zlib.next_out = s->out;
 		s->zlib.avail_out = OUT_BYTES;
 		rc = inflate(&s->zlib, Z_NO_FLUSH);
+		if (rc == Z_MEM_ERROR)
+			return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
 		p += piece - s->zlib.avail_in;
 		n -= piece - s->zlib.avail_in;
 		consume(z, at, piece - s->zlib.avail_in);

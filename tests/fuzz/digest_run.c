@@ -23,7 +23,14 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-enum { CUT = 1, SMALL = 2, AGAIN = 0xFC, TIMES = 16, MOST_MEMORY = 512 << 20 };
+enum {
+	CUT = 1,
+	SMALL = 2,
+	AGAIN = 0xFC,
+	TIMES = 16,
+	MOST_MEMORY = 512 << 20,
+	USUAL_MEMORY = 16 << 20
+};
 enum { JUDGED_BYTES = 64 << 10, MOST_SECONDS = 1 };
 
 static uint64_t next_random(uint64_t *state)
@@ -119,18 +126,28 @@ static void check_end(const struct digest *d)
 	FUZZ_CHECK(d->err.code == d->status && d->err.msg[0]);
 }
 
-static void run_once(struct digest *d, struct digest_task *t, digest_fn run, unsigned which)
+/* One block that is enough for nearly all runs, so that they cost no calls of the system. */
+static struct tw_arena *lend_arena(unsigned which)
 {
 	static struct tw_arena *arenas[2];
+
+	if (arenas[which] && tw_arena_bytes(arenas[which]) > USUAL_MEMORY)
+		arenas[which] = tw_arena_free(arenas[which]);
+	if (!arenas[which]) {
+		arenas[which] = tw_arena_new(MOST_MEMORY);
+		FUZZ_CHECK(arenas[which] && tw_arena_alloc(arenas[which], 1, USUAL_MEMORY - 64));
+	}
+	tw_arena_reset(arenas[which]);
+	return arenas[which];
+}
+
+static void run_once(struct digest *d, struct digest_task *t, digest_fn run, unsigned which)
+{
 	double began = cpu_seconds();
 
-	if (!arenas[which])
-		arenas[which] = tw_arena_new(MOST_MEMORY);
-	t->a = arenas[which];
-	FUZZ_CHECK(t->a);
+	t->a = lend_arena(which);
 	digest_begin(d, which == 0);
 	run(d, t);
-	tw_arena_reset(t->a);
 	check_end(d);
 	FUZZ_CHECK(t->n > JUDGED_BYTES || cpu_seconds() - began < MOST_SECONDS);
 }
