@@ -256,6 +256,7 @@ static enum tw_status log_repair(
 {
 	(void)err;
 	log_of(out)->repairs[r->what] = r->count;
+	log_of(out)->first_offsets[r->what] = r->first_offset;
 	return TW_OK;
 }
 

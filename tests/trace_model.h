@@ -63,6 +63,7 @@ struct trace_log {
 	struct tw_trace_info info;
 	size_t notes, documents;
 	uint64_t repairs[TW_REPAIR_COUNT];
+	uint64_t first_offsets[TW_REPAIR_COUNT]; /* of repairs that were made */
 	struct tw_arena *arena;
 };
 

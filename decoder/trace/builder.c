@@ -366,7 +366,8 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 		t->cpu_ns[t->n] = ev->cpu_ns;
 	if (t->n == 0 || ev->ts_ns < t->first_ns)
 		t->first_ns = ev->ts_ns;
-	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym, 0};
+	t->records[t->n++] = (struct record){ev->ts_ns, ev->dur_ns, ev->sym,
+	        ev->offset < NO_OFFSET_KEPT ? (uint32_t)ev->offset : NO_OFFSET_KEPT};
 	b->slices++;
 	b->symbols[ev->sym - 1].count++;
 	if (end > b->last_ns)

@@ -20,8 +20,11 @@ struct record {
 	int64_t start_ns;
 	int64_t dur_ns;
 	uint32_t sym;
-	uint32_t size; /* of its subtree in post-order; where that fails: its depth */
+	/* while records come: their offset in the input, NO_OFFSET_KEPT past 4 GiB; then the size
+	 * of its subtree in post-order; where that fails: its depth */
+	uint32_t size;
 };
+#define NO_OFFSET_KEPT UINT32_MAX
 
 struct open_call { /* a BEGIN without its END yet */
 	int64_t start_ns;

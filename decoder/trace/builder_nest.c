@@ -20,13 +20,15 @@
 
 enum { AHEAD = 16 };
 
-/* Fills record.size; false when two records overlap without one holding the other. */
+/* Fills record.size; false when two records overlap without one holding the other: those from the
+ * later of them on still have their offsets, and none before it will be cut. */
 static bool measure_subtrees(struct track *t, uint32_t *stack)
 {
 	uint32_t n_stack = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
 		struct record *r = &t->records[i];
+		uint32_t offset = r->size;
 
 		r->size = 1;
 		while (n_stack && t->records[stack[n_stack - 1]].start_ns >= r->start_ns)
@@ -34,8 +36,10 @@ static bool measure_subtrees(struct track *t, uint32_t *stack)
 		if (n_stack) {
 			const struct record *left = &t->records[stack[n_stack - 1]];
 
-			if (left->start_ns + left->dur_ns > r->start_ns)
+			if (left->start_ns + left->dur_ns > r->start_ns) {
+				r->size = offset;
 				return false;
+			}
 		}
 		stack[n_stack++] = (uint32_t)i;
 	}
@@ -87,6 +91,8 @@ static void nest_sorted(
         struct tw_builder *b, struct track *t, const uint32_t *order, uint32_t *stack)
 {
 	uint32_t depth = 0;
+	uint64_t n_cut = 0;
+	uint32_t first = NO_OFFSET_KEPT;
 
 	for (uint64_t i = 0; i < t->n; i++) {
 		struct record *r = &t->records[order[i]];
@@ -102,12 +108,16 @@ static void nest_sorted(
 			depth--;
 		}
 		if (depth && r->start_ns + r->dur_ns > end) {
-			tw_builder_repair(b, TW_REPAIR_overlap_clipped, TW_NO_OFFSET, 1);
+			n_cut++;
+			first = r->size < first ? r->size : first;
 			r->dur_ns = end - r->start_ns;
 		}
 		r->size = depth;
 		stack[depth++] = order[i];
 	}
+	if (n_cut)
+		tw_builder_repair(b, TW_REPAIR_overlap_clipped,
+		        first == NO_OFFSET_KEPT ? TW_NO_OFFSET : first, n_cut);
 }
 
 /* The records stay where they are: eight bytes each are sorted for them at most. */
