@@ -32,18 +32,7 @@ enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };
 #define INTERVAL_NS (5 * MS_NS)
 #define HOUR_NS     ((int64_t)3600 * 1000 * MS_NS)
 #define MAX_MS      ((int64_t)1 << 42)
-
-struct matrix {
-	struct tw_sink *sink;
-	struct tw_arena *arena;
-	struct tw_json_text text;
-	struct tw_samples *samples; /* of threadStack */
-	uint32_t track;
-	bool described, has_zero;
-	int64_t zero_ms; /* wall time at which the first issue began */
-	int64_t end_ns;  /* of what was told so far */
-	uint64_t read;
-};
+#define LATEST_NS   ((int64_t)1 << 61) /* past it times stand still: sums stay in range */
 
 struct open_line {
 	int64_t depth, begin_ns, end_ns;
@@ -55,6 +44,20 @@ struct lines {
 	struct open_line open[MAX_OPEN];
 	unsigned n;
 	int64_t next_ns; /* the next outermost line begins */
+};
+
+struct matrix {
+	struct tw_sink *sink;
+	struct tw_arena *arena;
+	struct tw_json_text text;
+	struct tw_samples *samples; /* of threadStack */
+	uint32_t track;
+	bool described, has_zero;
+	int64_t zero_ms; /* wall time at which the first issue began */
+	int64_t end_ns;  /* of what was told so far */
+	uint64_t read;
+	struct lines lines;        /* of the issue at hand */
+	char detail[DETAIL_BYTES]; /* of its note */
 };
 
 static int probe(const uint8_t *head, size_t len)
@@ -137,6 +140,9 @@ static void place(struct matrix *s, struct lines *l, const struct call *c, struc
 	int64_t dur = capped ? HOUR_NS : c->cost_ms * MS_NS;
 	int64_t begin = parent ? parent->next_ns : l->next_ns;
 
+	if (begin > LATEST_NS)
+		dur = 0;
+
 	if (parent && dur > parent->end_ns - begin) {
 		dur = parent->end_ns - begin;
 		capped = true;
@@ -175,12 +181,11 @@ static enum tw_status tell_call(
 static enum tw_status read_stack(
         struct matrix *s, struct tw_str stack, int64_t at_ns, struct tw_err *err)
 {
-	struct lines *l = tw_arena_zalloc(s->arena, 1, sizeof *l);
+	struct lines *l = &s->lines;
 	enum tw_status st = TW_OK;
 	struct call c;
 
-	if (!l)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+	l->n = 0;
 	l->next_ns = at_ns;
 	while (st == TW_OK && stack.len) {
 		struct tw_str line = tw_str_trim(tw_str_split(&stack, '\n'));
@@ -275,20 +280,17 @@ static enum tw_status note_issue(
 	        .offset = TW_NO_OFFSET,
 	        .text = scene.len ? scene : detail};
 	json_t *rest = json_deep_copy(issue);
-	char *text = tw_arena_alloc(s->arena, DETAIL_BYTES, 1);
 	enum tw_status st;
 
-	if (!rest || !text) {
-		json_decref(rest);
+	if (!rest)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
-	}
 	(void)json_object_del(rest, "stack");
 	note.detail = (struct tw_str){
-	        text, json_dumpb(rest, text, DETAIL_BYTES,
-	                      JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15))};
+	        s->detail, json_dumpb(rest, s->detail, DETAIL_BYTES,
+	                           JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15))};
 	if (note.detail.len > DETAIL_BYTES) { /* its stack is told as a sample beside */
 		(void)json_object_del(rest, "threadStack");
-		note.detail.len = json_dumpb(rest, text, DETAIL_BYTES,
+		note.detail.len = json_dumpb(rest, s->detail, DETAIL_BYTES,
 		        JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
 	}
 	if (note.detail.len > DETAIL_BYTES)
@@ -304,6 +306,8 @@ static int64_t begin_of(struct matrix *s, const json_t *issue, int64_t cost_ms)
 	int64_t time_ms;
 	int64_t at_ns;
 
+	if (s->end_ns > LATEST_NS)
+		s->end_ns = LATEST_NS;
 	if (!tw_json_i64(json_object_get(issue, "time"), &time_ms) || time_ms < cost_ms ||
 	        time_ms > MAX_MS)
 		return s->end_ns;

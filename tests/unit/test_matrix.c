@@ -200,6 +200,48 @@ static void test_no_memory(void **state)
 	assert_null(event_log_run_starved(text, strlen(text)));
 }
 
+/* Many issues need no more memory than one, and hours upon hours stay in range. */
+static void test_many(void **state)
+{
+	enum { ISSUES = 30000, LINES = 100000 };
+	static const char line[] = "0,1,1,99999999\\n";
+	static const char issue[] = EVIL("\"stack\":\"0,1,1,5\",\"cost\":5") "\n";
+	static const char head[] =
+	        "{\"tag\":\"Trace_EvilMethod\",\"time\":9}\n"
+	        "{\"tag\":\"Trace_EvilMethod\",\"time\":4398046511104,\"stack\":\"";
+	size_t cap = ISSUES * sizeof issue + LINES * sizeof line + 1000;
+	char *text = tw_mem_alloc(cap, 1);
+	struct tw_limits l = tw_limits_default();
+	struct event_log log;
+	size_t len = 0;
+
+	(void)state;
+	assert_non_null(text);
+	l.max_memory_bytes = 256 << 20;
+	for (int i = 0; i < ISSUES; i++, len += sizeof issue - 1)
+		memcpy(text + len, issue, sizeof issue - 1);
+	event_log_run(&log, text, len, 0, &l);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+
+	memcpy(text, head, sizeof head - 1);
+	len = sizeof head - 1;
+	for (int i = 0; i < LINES; i++, len += sizeof line - 1)
+		memcpy(text + len, line, sizeof line - 1);
+	memcpy(text + len, "\"}", 2);
+	event_log_run(&log, text, len + 2, 0, NULL);
+	if (log.status != TW_OK)
+		fail_msg("%s", log.err.msg);
+	assert_int_equal(log.n, LINES);
+	for (size_t i = 0; i < log.n; i++) {
+		assert_int_equal(log.events[i].ts_ns, (4398046511104 - 9) * 1000000);
+		assert_int_equal(log.events[i].dur_ns, 0);
+	}
+	event_log_done(&log);
+	tw_mem_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +253,7 @@ int main(void)
 	        cmocka_unit_test(test_refused),
 	        cmocka_unit_test(test_mapping),
 	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
