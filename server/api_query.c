@@ -35,10 +35,18 @@ static int rising(const void *pa, const void *pb)
 	return -falling(pa, pb);
 }
 
+/* Of all its calls; -1: no CPU time is known. */
+static int64_t waiting_ns(const struct tw_method_info *m)
+{
+	if (m->cpu_ns < 0)
+		return -1;
+	return m->sum_ns > m->cpu_ns ? m->sum_ns - m->cpu_ns : 0;
+}
+
 static int64_t sort_key(const struct tw_method_info *m, unsigned by)
 {
-	const int64_t keys[] = {
-	        m->self_ns, m->total_ns, m->sum_ns, (int64_t)m->count, m->max_ns, 0, m->cpu_ns};
+	const int64_t keys[] = {m->self_ns, m->total_ns, m->sum_ns, (int64_t)m->count, m->max_ns, 0,
+	        m->cpu_ns, waiting_ns(m)};
 
 	return keys[by];
 }
@@ -73,6 +81,16 @@ static struct tw_str name_of(const struct tw_question *q, uint32_t method, bool 
 	                               : tw_question_name(q, method);
 }
 
+/* null: not known. */
+static void put_ns(struct tw_question *q, const char *key, int64_t ns)
+{
+	tw_json_key(&q->j, key);
+	if (ns >= 0)
+		tw_json_int(&q->j, ns);
+	else
+		tw_json_null(&q->j);
+}
+
 static void put_method(struct tw_question *q, const struct tw_method_info *row, uint32_t method)
 {
 	const struct tw_method_info *m = method < q->v.n_methods ? &q->v.methods[method] : NULL;
@@ -92,11 +110,8 @@ static void put_method(struct tw_question *q, const struct tw_method_info *row, 
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
-	tw_json_key(&q->j, "cpu_ns");
-	if (row->cpu_ns >= 0)
-		tw_json_int(&q->j, row->cpu_ns);
-	else
-		tw_json_null(&q->j);
+	put_ns(q, "cpu_ns", row->cpu_ns);
+	put_ns(q, "waiting_ns", waiting_ns(row));
 	tw_json_key_bool(&q->j, "resolved", known);
 	tw_json_close(&q->j, '}');
 }
@@ -138,8 +153,8 @@ static enum tw_status rank(struct tw_question *q, const struct tw_method_info *r
 
 static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
 {
-	static const char *const sorts[] = {
-	        "self_ns", "total_ns", "sum_ns", "count", "max_ns", "name", "cpu_ns", NULL};
+	static const char *const sorts[] = {"self_ns", "total_ns", "sum_ns", "count", "max_ns",
+	        "name", "cpu_ns", "waiting_ns", NULL};
 	static const char *const orders[] = {"desc", "asc", NULL};
 	const struct tw_req *r = q->v.req;
 	const struct tw_method_info *rows = NULL;

@@ -325,7 +325,8 @@ enum tw_status tw_view_report(
 	        json_object_set_new(json, "start_ns", json_integer(i->start_ns)) != 0 ||
 	        json_object_set_new(json, "end_ns", json_integer(i->end_ns)) != 0 ||
 	        json_object_set_new(json, "mono_base_ns", json_integer(i->mono_base_ns)) != 0 ||
-	        json_object_set_new(json, "boot_base_ns", json_integer(i->boot_base_ns)) != 0)
+	        json_object_set_new(json, "boot_base_ns", json_integer(i->boot_base_ns)) != 0 ||
+	        json_object_set_new(json, "has_cpu", json_boolean(i->has_cpu)) != 0)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the report");
 	tw_view_close(&v);
 	return st;

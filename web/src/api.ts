@@ -20,7 +20,7 @@ export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed'; error: ApiError | null;
 	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names } | null;
-	start_ns?: number; end_ns?: number;
+	start_ns?: number; end_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {
 	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
@@ -29,7 +29,7 @@ export interface Thread {
 }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
-	self_ns: number; max_ns: number; cpu_ns: number | null; resolved: boolean;
+	self_ns: number; max_ns: number; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
 }
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];

@@ -11,6 +11,7 @@ export interface Look {
 	matches: Uint8Array | null;
 	dark: boolean;
 	focus: number; // the node the keys are at, or -1
+	flip: boolean; // the root is the lowest row
 }
 
 /** The name as a box shows it. */
@@ -19,12 +20,17 @@ export function labelOf(f: Flame, node: number): string {
 	return node === 0 && f.method[0] < 0 ? f.names[f.name[0]] : splitName(f.names[f.name[node]])[1];
 }
 
-function outline(g: CanvasRenderingContext2D, b: Boxes, node: number, width: number, ink: string): void {
+/** The row on the canvas that a node's depth is. */
+export function rowOf(b: Boxes, depth: number, flip: boolean): number {
+	return flip ? b.rows - 1 - depth : depth;
+}
+
+function outline(g: CanvasRenderingContext2D, b: Boxes, node: number, width: number, ink: string, flip: boolean): void {
 	const x = b.x0[node] * width;
 	const w = Math.max(4, (b.x1[node] - b.x0[node]) * width);
 	g.strokeStyle = ink;
 	g.lineWidth = 2;
-	g.strokeRect(Math.min(Math.max(1, x + 1), width - 3), b.depth[node] * ROW + 1, Math.max(2, w - 3), ROW - 3);
+	g.strokeRect(Math.min(Math.max(1, x + 1), width - 3), rowOf(b, b.depth[node], flip) * ROW + 1, Math.max(2, w - 3), ROW - 3);
 }
 
 export function paintBoxes(g: CanvasRenderingContext2D, f: Flame, b: Boxes, width: number, look: Look): void {
@@ -38,7 +44,7 @@ export function paintBoxes(g: CanvasRenderingContext2D, f: Flame, b: Boxes, widt
 	for (let i = 0; i < b.n; i++) {
 		const x = b.x0[i] * width;
 		const w = (b.x1[i] - b.x0[i]) * width;
-		const row = b.depth[i];
+		const row = rowOf(b, b.depth[i], look.flip);
 		if (x + w < painted[row] || (w < 0.5 && x < painted[row])) continue; // its pixel is taken
 		const m = f.method[i];
 		const plain = f.other[i] > 0 || m < 0;
@@ -52,5 +58,5 @@ export function paintBoxes(g: CanvasRenderingContext2D, f: Flame, b: Boxes, widt
 		g.fillStyle = plain ? otherInk : lit ? hitInk : look.matches ? fadedInk : ink;
 		g.fillText(label, x + 4, row * ROW + (ROW - 1) / 2 + 0.5);
 	}
-	if (look.focus >= 0 && look.focus < b.n) outline(g, b, look.focus, width, color('--ink'));
+	if (look.focus >= 0 && look.focus < b.n) outline(g, b, look.focus, width, color('--ink'), look.flip);
 }

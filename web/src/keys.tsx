@@ -8,7 +8,7 @@ const KEYS: [string, string][] = [
 	['wheel', 'zoom at the pointer'], ['drag', 'move'], ['Shift+drag, or drag on the ruler', 'select a time range'],
 	['Shift+wheel', 'scroll rows'], ['double click', 'zoom to the call'],
 	['↑ ↓ ← → in the merged graph', 'parent, child, siblings'], ['Enter in the merged graph', 'open the node, or what is smaller'],
-	['Esc, Backspace in the merged graph', 'back up'],
+	['Esc, Backspace in the merged graph', 'back up'], ['m or right click in it', 'what can be done with a method'],
 ];
 
 export function Keys() {

@@ -138,7 +138,7 @@ function Ready({ t }: { t: Trace }) {
 			options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
 			onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
 		return <>
-			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} words={words} />
+			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
 			<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} words={words} onFind={(n) => set({ find: n })} />
 		</>;
 	}, [t.id, thread, busy, everyone, selection, all, matches, turn]);

@@ -1,0 +1,48 @@
+// The steps that are taken, as a row of what can be taken back one by one.
+import { useMemo } from 'preact/hooks';
+import { splitName } from './format';
+import { set, text } from './route';
+import { added, describe, format, made, parse, without, type Step } from './steps';
+
+/** The steps of the address, and the names of all methods with the frames that steps make. */
+export function useSteps(names: string[]): { steps: Step[]; named: string[] } {
+	const t = text('t');
+	return useMemo(() => {
+		const steps = parse(t);
+		const frames = made(steps);
+		return { steps, named: frames.length ? [...names, ...frames] : names };
+	}, [t, names]);
+}
+
+/** Changes the steps; paths of the graph as it was lead nowhere in the new one. */
+export function put(steps: Step[]): void {
+	set({ t: format(steps) || null, root: null, skip: null }, true);
+}
+
+export const take = (step: Step) => put(added(parse(text('t')), step));
+
+export function AppSwitch() {
+	const steps = parse(text('t'));
+	const at = steps.findIndex((s) => s.kind === 'app');
+	return (
+		<button class="small" aria-pressed={at >= 0} title="Time in frameworks and libraries is charged to the app's frame that called them. Which these are is set on the Builds page."
+			onClick={() => put(at >= 0 ? steps.filter((s) => s.kind !== 'app') : added(steps, { kind: 'app' }))}>App frames only</button>
+	);
+}
+
+export function StepBar({ names }: { names: string[] }) {
+	const { steps, named } = useSteps(names);
+	if (!steps.length) return null;
+	const short = (m: number) => splitName(named[m] ?? `method ${m}`)[1];
+	return (
+		<nav class="steps" aria-label="Changes to what is shown">
+			{steps.map((s, i) => {
+				const what = describe(s, short);
+				return (
+					<span key={format([s])} class="step" title={describe(s, (m) => named[m] ?? '')}>{what}
+						<button class="plain" aria-label={`Take back: ${what}`} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
+			})}
+			{steps.length > 1 && <button class="small" onClick={() => put([])}>Take all back</button>}
+		</nav>
+	);
+}
