@@ -67,6 +67,12 @@ static uint32_t take(struct pass *p, uint32_t at)
 		else
 			keep(p, at, parent);
 		break;
+	case TW_RESHAPE_FOLD:
+		if (tw_reshape_means(s, p->tree->nodes[parent].method))
+			hand_up(p, at, parent);
+		else
+			keep(p, at, parent);
+		break;
 	case TW_RESHAPE_COLLAPSE:
 		if (meant)
 			n->method = s->as;

@@ -16,6 +16,7 @@ enum tw_reshape_kind {
 	TW_RESHAPE_FOCUS,    /* only the outermost calls of the methods, and what they call */
 	TW_RESHAPE_DROP,     /* calls of the methods go, and all they call, with their time */
 	TW_RESHAPE_MERGE,    /* calls of the methods become their callers' own time and callees */
+	TW_RESHAPE_FOLD,     /* what the methods call, and all below, becomes their own time */
 	TW_RESHAPE_COLLAPSE, /* methods that call each other are one frame, called `as` */
 	TW_RESHAPE_RECURSION /* a method that calls itself is one frame */
 };

@@ -2,8 +2,8 @@
  * question_reshape.c - what transform= asks for.
  *
  * Steps with commas between them, taken in order:
- *   focus:METHOD  drop:METHOD  merge:METHOD  (METHOD: its index, a frame made by an
- *   earlier step included)
+ *   focus:METHOD  drop:METHOD  merge:METHOD  fold:METHOD  (METHOD: its index, a frame
+ *   made by an earlier step included)
  *   library:NAME  all methods whose name begins so as one frame
  *   recursion     a method that calls itself as one frame
  *   app           only the app's frames, by the project's rules
@@ -113,7 +113,7 @@ static enum tw_status read_step(
 		const char *word;
 		enum tw_reshape_kind kind;
 	} of_methods[] = {{"focus", TW_RESHAPE_FOCUS}, {"drop", TW_RESHAPE_DROP},
-	        {"merge", TW_RESHAPE_MERGE}};
+	        {"merge", TW_RESHAPE_MERGE}, {"fold", TW_RESHAPE_FOLD}};
 	struct tw_reshape *step = &q->steps[q->n_steps];
 	struct tw_str word = tw_str_split(&text, ':');
 
@@ -138,7 +138,8 @@ static enum tw_status read_step(
 	if (tw_str_eq(word, TW_STR("recursion")))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "transform does not know %.*s: focus, drop, merge, library, recursion, app",
+	        "transform does not know %.*s: focus, drop, merge, fold, library, "
+	        "recursion, app",
 	        (int)(word.len % 100), word.ptr);
 }
 

@@ -49,6 +49,7 @@ const STEPS = {
 	focus: (m) => (p) => (p.includes(m) ? p.slice(p.indexOf(m)) : undefined),
 	drop: (m) => (p) => (p.includes(m) ? undefined : p),
 	merge: (m) => (p) => p.filter((x) => x !== m),
+	fold: (m) => (p) => (p.includes(m) ? p.slice(0, p.indexOf(m) + 1) : p),
 	recursion: () => (p) => squeeze(p, (a, b) => a === b),
 	library: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
 	app: (own) => (p) => p.filter(own),
@@ -93,7 +94,7 @@ test('reshaped calls', async (t) => {
 
 	await t.test('each step', async () => {
 		for (const m of [a, b])
-			for (const kind of ['focus', 'drop', 'merge'])
+			for (const kind of ['focus', 'drop', 'merge', 'fold'])
 				await same(`${kind}:${m.method}`, stepped(list, STEPS[kind](m.name)));
 		await same('recursion', stepped(list, STEPS.recursion()));
 		await same(`library:${wholePackage}`, stepped(list, STEPS.library(wholePackage)));
@@ -132,7 +133,7 @@ test('reshaped calls', async (t) => {
 	});
 
 	await t.test('what no step is', async () => {
-		for (const bad of ['fold:1', 'focus:', 'focus:x', 'focus:999999999', 'library:', `library:${'x'.repeat(400)}`,
+		for (const bad of ['twist:1', 'focus:', 'focus:x', 'focus:999999999', 'library:', `library:${'x'.repeat(400)}`,
 			Array(33).fill('recursion').join(',')]) {
 			const { status, json: answer } = await s.get(`/api/v1/traces/${id}/flame?transform=${bad}`);
 			assert.equal(status, 400, bad);

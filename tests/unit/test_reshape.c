@@ -106,6 +106,8 @@ static bool step_path(struct path *p, const struct tw_reshape *s)
 		first++;
 	if (s->kind == TW_RESHAPE_DROP)
 		return first == p->n;
+	if (s->kind == TW_RESHAPE_FOLD && first + 1 < p->n)
+		p->n = first + 1;
 	if (s->kind == TW_RESHAPE_FOCUS) {
 		bool there = first < p->n;
 
@@ -249,7 +251,7 @@ static void test_steps_in_order(void **state)
 		for (int k = 0; k < 4; k++) {
 			bits[k][0] = (uint8_t)(1u << state_of(&r) % 8);
 			bits[k][1] = (uint8_t)(state_of(&r) % 32); /* also what steps made */
-			s[k] = (struct tw_reshape){(enum tw_reshape_kind)(state_of(&r) % 5),
+			s[k] = (struct tw_reshape){(enum tw_reshape_kind)(state_of(&r) % 6),
 			        bits[k], METHODS + 4, (uint32_t)(AS + k)};
 			if (s[k].kind == TW_RESHAPE_RECURSION)
 				s[k].methods = NULL;

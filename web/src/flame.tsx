@@ -148,10 +148,10 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 	return (
 		<div class="sandwich">
 			<h3>Callers</h3>
-			<Half p={p} title="Callers" view="bottom_up" at={up} steps={steps} metric={metric} named={named} flip pick={pick} />
+			<Half p={p} title="Callers" view="bottom_up" at={up} steps={[...steps, { kind: 'fold', method }]} metric={metric} named={named} flip pick={pick} />
 			<h3 class="mono">{named[method] ?? `method ${method}`}</h3>
 			<Half p={p} title="Callees" view="top_down" at={down} steps={[...steps, { kind: 'focus', method }]} metric={metric} named={named} flip={false} pick={pick} />
-			<p class="quiet under">A click makes that method the middle. Callers share its own {metric.key === 'count' ? p.words.many : 'time'}; callees show all below it.</p>
+			<p class="quiet under">A click makes that method the middle. Callers share {metric.key === 'count' ? `its ${p.words.many}` : 'its time with all below'}.</p>
 		</div>
 	);
 }

@@ -24,6 +24,7 @@ export function itemsOf({ method, name, stack }: About): Item[] {
 		{ label: 'Only this method', title: 'All its calls, wherever they are', run: () => take({ kind: 'focus', method }) },
 		{ label: 'Without this method', title: 'Its calls and all they called go, with their time', run: () => take({ kind: 'drop', method }) },
 		{ label: 'Merge into its callers', title: 'Its time becomes theirs', run: () => take({ kind: 'merge', method }) },
+		{ label: 'Fold what it calls', title: 'The time of its callees becomes its own', run: () => take({ kind: 'fold', method }) },
 	];
 	if (pkg) items.push({ label: `Show ${pkg} as one frame`, run: () => take({ kind: 'library', name: pkg }) });
 	items.push({ label: 'Show recursion as one frame', run: () => take({ kind: 'recursion' }) });

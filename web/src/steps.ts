@@ -1,7 +1,7 @@
 // Steps that reshape the calls before they are counted, as the address and the server know them:
 // transform=app,focus:12,library:okhttp3 (see the API's description).
 export type Step =
-	| { kind: 'focus' | 'drop' | 'merge'; method: number }
+	| { kind: 'focus' | 'drop' | 'merge' | 'fold'; method: number }
 	| { kind: 'library'; name: string }
 	| { kind: 'recursion' | 'app' };
 
@@ -13,7 +13,7 @@ function parseOne(text: string): Step | null {
 	const rest = at < 0 ? '' : text.slice(at + 1);
 	if (kind === 'recursion' || kind === 'app') return rest ? null : { kind };
 	if (kind === 'library') return rest ? { kind, name: rest } : null;
-	if (kind !== 'focus' && kind !== 'drop' && kind !== 'merge') return null;
+	if (kind !== 'focus' && kind !== 'drop' && kind !== 'merge' && kind !== 'fold') return null;
 	return /^\d{1,9}$/.test(rest) ? { kind, method: Number(rest) } : null;
 }
 
@@ -60,5 +60,6 @@ export function describe(step: Step, nameOf: (method: number) => string): string
 	if (step.kind === 'recursion') return 'recursion as one frame';
 	if (step.kind === 'library') return `${step.name} as one frame`;
 	const name = nameOf((step as { method: number }).method);
-	return step.kind === 'focus' ? `only ${name}` : step.kind === 'drop' ? `without ${name}` : `${name} merged into callers`;
+	return step.kind === 'focus' ? `only ${name}` : step.kind === 'drop' ? `without ${name}`
+		: step.kind === 'fold' ? `${name} without what it calls` : `${name} merged into callers`;
 }
