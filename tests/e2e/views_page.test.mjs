@@ -118,6 +118,31 @@ test('only the app\'s frames, and a library as one frame', async (t) => {
 	await done(page, t);
 });
 
+test('whose code a method is can be said', async (t) => {
+	const page = await openTrace('?threads=all');
+	await page.waitForSelector('[data-flame]');
+	const before = names(await answer(page));
+	const mine = [...before].find((n) => n.startsWith('com.acme.shop.'));
+	const pkg = mine.split('.').slice(0, 3).join('.');
+	await page.goto(`${server.url}/builds`);
+	const panel = page.getByRole('region', { name: 'App frames' });
+	await panel.getByLabel('Kotlin coroutines').uncheck();
+	await panel.getByLabel(/^Also other people/).fill(`${pkg}\n\n`);
+	await panel.getByRole('button', { name: 'Save' }).click();
+	await panel.getByText('Saved.').waitFor();
+	await page.reload();
+	assert.equal(await panel.getByLabel(/^Also other people/).inputValue(), pkg);
+	assert.ok(!(await panel.getByLabel('Kotlin coroutines').isChecked()));
+	await page.goto(`${server.url}/traces/${id}?threads=all&t=app`);
+	assert.ok(![...names(await answer(page))].some((n) => n.startsWith(pkg + '.')));
+	await page.goto(`${server.url}/builds`);
+	await panel.getByLabel(/^Also other people/).fill('x'.repeat(300));
+	await panel.getByRole('button', { name: 'Save' }).click();
+	await panel.getByRole('alert').waitFor();
+	assert.equal((await server.put('/api/v1/frames', '{}', { key: server.read })).status, 200);
+	await done(page, t);
+});
+
 test('the table follows the steps, and its rows have the same menu', async (t) => {
 	const page = await openTrace('?threads=all');
 	const table = graph(page, 'Methods');

@@ -45,6 +45,9 @@ export interface Note {
 	id: number; kind: string; tid: number | null; ts_ns: number; dur_ns: number | null; value: number; text: string;
 	detail: Record<string, unknown> | null;
 }
+export interface Frames {
+	presets: { id: string; title: string; prefixes: string[]; on: boolean }[]; framework: string[]; app: string[];
+}
 export interface Session {
 	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string;
@@ -117,5 +120,8 @@ export const api = {
 		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
 	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
+	frames: () => get<Frames>('/api/v1/frames'),
+	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
+		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),
 };

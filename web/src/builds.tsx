@@ -1,6 +1,7 @@
 // Builds: which have a mapping, how many traces wait for one, and how to send it.
 import { useEffect } from 'preact/hooks';
 import { api, type Build } from './api';
+import { FramesPanel } from './frames';
 import { count, percent, when } from './format';
 import { Busy, Command, Failure, useLoad } from './parts';
 import { link, set, text } from './route';
@@ -55,6 +56,7 @@ export function BuildsPage() {
 						</tr>))}</tbody>
 				</table></div>)}
 			<div class="row pages">{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}</div>
+			{v && <FramesPanel />}
 		</main>
 	);
 }

@@ -1,0 +1,66 @@
+// Whose code a method is: what "App frames only" goes by, for all of the project.
+import { useEffect, useState } from 'preact/hooks';
+import { api, type Frames } from './api';
+import { Busy, Failure, Panel, useLoad } from './parts';
+
+interface Draft {
+	off: string[];
+	framework: string;
+	app: string;
+}
+
+const lines = (s: string) => s.split('\n').map((l) => l.trim()).filter(Boolean);
+const draftOf = (f: Frames): Draft => ({ off: f.presets.filter((p) => !p.on).map((p) => p.id), framework: f.framework.join('\n'), app: f.app.join('\n') });
+
+function List({ label, hint, value, change }: { label: string; hint: string; value: string; change: (v: string) => void }) {
+	return (
+		<label class="list">{label} <span class="quiet">{hint}</span>
+			<textarea rows={4} spellcheck={false} class="mono" value={value} onInput={(e) => change(e.currentTarget.value)} /></label>
+	);
+}
+
+export function FramesPanel() {
+	const load = useLoad('frames', api.frames);
+	const [draft, edit] = useState<Draft | null>(null);
+	const [said, say] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	useEffect(() => {
+		if (load.value) edit(draftOf(load.value));
+	}, [load.value]);
+	if (load.error) return <Failure error={load.error} retry={load.again} />;
+	if (!load.value || !draft) return <Busy what="Loading rules" />;
+	const save = async (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		try {
+			edit(draftOf(await api.setFrames({ off: draft.off, framework: lines(draft.framework), app: lines(draft.app) })));
+			say('Saved.');
+		} catch (why) {
+			fail(why as Error);
+		}
+	};
+	const change = (d: Partial<Draft>) => {
+		say('');
+		edit({ ...draft, ...d });
+	};
+	return (
+		<Panel title="App frames" id="frames">
+			<p>“App frames only” charges time in other people's code to the app's frame that called it. The longest
+				beginning that fits a method's name decides whose it is; what none fits is the app's.</p>
+			<form onSubmit={save}>
+				<fieldset class="presets"><legend>Other people's code</legend>
+					{load.value.presets.map((p) => (
+						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
+							<input type="checkbox" checked={!draft.off.includes(p.id)}
+								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {p.title}</label>))}
+				</fieldset>
+				<div class="lists">
+					<List label="Also other people's" hint="one beginning a line, com.vendor.sdk" value={draft.framework} change={(framework) => change({ framework })} />
+					<List label="The app's all the same" hint="one beginning a line" value={draft.app} change={(app) => change({ app })} />
+				</div>
+				{error && <Failure error={error} />}
+				<div class="row"><button type="submit">Save</button><span role="status" class="quiet">{said}</span></div>
+			</form>
+		</Panel>
+	);
+}
