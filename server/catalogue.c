@@ -57,8 +57,7 @@ static enum tw_status connect(struct tw_catalogue *c, int mode, sqlite3 **ret, s
 	(void)sqlite3_busy_timeout(db, BUSY_MS);
 	if (sqlite3_exec(db,
 	            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
-	            "PRAGMA wal_autocheckpoint=4000",
+	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY",
 	            NULL, NULL, NULL) != SQLITE_OK) {
 		st = tw_cat_fail(db, err);
 		(void)sqlite3_close(db);
