@@ -3,7 +3,8 @@
  * Perfetto, speedscope and others read it.
  *
  * Pairs of B and E rather than complete events: calls of no length keep their
- * nesting, which readers of X events lose.  Times are microseconds with all nine
+ * nesting, which readers of X events lose.  An end repeats its name: speedscope
+ * matches by it.  Times are microseconds with all nine
  * digits of a nanosecond clock.
  */
 #include "export_format.h"
@@ -94,8 +95,7 @@ static void event(struct tw_export *x, uint32_t i)
 	tw_export_decimal(out, (int64_t)x->thread->tid, 0);
 	(void)tw_buf_add(out, ",\"ts\":", 6);
 	tw_export_decimal(out, x->edge.ts_ns, 3);
-	if (x->edge.begin)
-		tw_json_key_str(&x->j, "name", tw_export_name(x, x->edge.method));
+	tw_json_key_str(&x->j, "name", tw_export_name(x, x->edge.method));
 	(void)tw_buf_add(out, "}", 1);
 }
 
@@ -117,7 +117,7 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_chrome = {
-        .kind = {"chrome", ".chrome.json", "application/json", false,
+        .kind = {"chrome", ".trace.json", "application/json", false,
                 "every call as Chrome trace events"},
         .program = program,
         .state_bytes = sizeof(struct process),

@@ -86,6 +86,17 @@ static struct tw_str first_of(struct tw_str s, size_t max)
 	return (struct tw_str){s.ptr, max};
 }
 
+/* "Class.method" of "pkg.Class.method": a box rarely has room for more. */
+static struct tw_str last_two(struct tw_str name)
+{
+	size_t dots = 0;
+
+	for (size_t at = name.len; at-- > 0;)
+		if (name.ptr[at] == '.' && ++dots == 2)
+			return tw_str_from(name, at + 1);
+	return name;
+}
+
 static void put_value(struct tw_export *x, int64_t v)
 {
 	struct tw_buf *out = &x->out;
@@ -197,7 +208,7 @@ static void box(struct tw_export *x, uint32_t i)
 	(void)tw_buf_add_str(out, TW_STR(" width=\"100%\" height=\"100%\" rx=\"1\"/>"));
 	if ((double)n->value >= text_from_share * (double)whole) {
 		(void)tw_buf_add_str(out, TW_STR("<text x=\"3\" y=\"13\">"));
-		put_text(out, first_of(name, TEXT_MAX_BYTES));
+		put_text(out, first_of(last_two(name), TEXT_MAX_BYTES));
 		(void)tw_buf_add_str(out, TW_STR("</text>"));
 	}
 	(void)tw_buf_add_str(out, TW_STR("</svg>\n"));

@@ -95,7 +95,7 @@ export function chrome(text) {
 		if (!calls.has(key)) calls.set(key, new Calls(totals));
 		if (e.ph === 'M') e.name === 'thread_name' && threads.set(key, e.args.name);
 		else if (e.ph === 'B') calls.get(key).begin(e.name, ns(e.ts));
-		else if (e.ph === 'E') calls.get(key).end(ns(e.ts));
+		else if (e.ph === 'E') calls.get(key).end(ns(e.ts), e.name);
 		else assert.fail(`event of phase ${e.ph}`);
 	}
 	for (const c of calls.values()) c.done();

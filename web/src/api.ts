@@ -20,7 +20,7 @@ export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed'; error: ApiError | null;
 	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names } | null;
-	start_ns?: number; end_ns?: number; has_cpu?: boolean;
+	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {
 	thread_id: number; tid: number; pid: number; name: string; is_main: boolean; slices: number;
@@ -50,7 +50,7 @@ export interface Frames {
 }
 export interface Session {
 	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
-	projects: { id: string; name: string }[]; version: string; perfetto_ui: string;
+	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
 }
 
 /** An answer that is not a 2xx, or none at all (status 0). */
@@ -66,6 +66,12 @@ export function useProject(id: string): void {
 }
 export function currentProject(): string {
 	return project;
+}
+
+/** Other tools' pages, by the server's settings. */
+export const tools = { perfetto: '', speedscope: '', firefox: '' };
+export function useTools(s: Session): void {
+	Object.assign(tools, { perfetto: s.perfetto_ui, speedscope: s.speedscope_ui, firefox: s.firefox_ui });
 }
 
 type Params = Record<string, string | number | boolean | null | undefined>;
@@ -119,6 +125,10 @@ export const api = {
 	notes: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
 	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
+	exportUrl: (id: string, kind: string, p: Params) => url(`${trace(id)}/export/${kind}`, p),
+	ticket: async (id: string, kind: string, query: string) =>
+		(await call(url(`${trace(id)}/tickets`), { method: 'POST', body: JSON.stringify({ kind, query }), headers: { 'Content-Type': 'application/json' } }))
+			.json() as Promise<{ path: string; expires_ms: number }>,
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
 	frames: () => get<Frames>('/api/v1/frames'),
 	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>

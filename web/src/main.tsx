@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { api, Refusal, useProject, type Session } from './api';
+import { api, Refusal, useProject, useTools, type Session } from './api';
 import { BuildsPage } from './builds';
 import { ListPage } from './list';
 import { Busy, Failure } from './parts';
@@ -19,6 +19,7 @@ async function load(): Promise<void> {
 		useProject(text('project'));
 		const s = await api.session();
 		useProject(s.project?.id ?? '');
+		useTools(s);
 		session.value = s;
 		failed.value = null;
 	} catch (why) {
@@ -85,7 +86,7 @@ function Page({ s }: { s: Session }) {
 	const trace = /^\/traces\/([0-9A-Z]{26})$/.exec(p);
 	if (p === '/signin') return <SignIn done={load} />;
 	if (!s.signed_in) return <SignIn done={load} />;
-	if (trace) return <TracePage key={trace[1]} id={trace[1]} perfettoUi={s.perfetto_ui} />;
+	if (trace) return <TracePage key={trace[1]} id={trace[1]} />;
 	if (p === '/builds') return <BuildsPage />;
 	if (p === '/' || p === '/traces') return <ListPage key={s.project?.id} />;
 	return <main><Failure error={new Refusal(404, 'This address leads nowhere.')} /></main>;

@@ -37,7 +37,7 @@ function answered(w: Window, origin: string, stop: AbortController): Promise<voi
 }
 
 export interface Handover {
-	ui: string;
+	ui: string;        // its address, with what it is to show
 	file: string;      // where the bytes come from
 	title: string;
 	permalink: string; // back to this view

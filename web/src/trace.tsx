@@ -1,8 +1,9 @@
 // One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnrPanel } from './anr';
-import { api, currentProject, type Thread, type Trace } from './api';
+import { api, type Thread, type Trace } from './api';
 import { Chart } from './chart';
+import { Exports } from './exports';
 import { count, duration, sentence } from './format';
 import { FlamePanel } from './flame';
 import { Keys } from './keys';
@@ -10,9 +11,8 @@ import { matching } from './matching';
 import { MethodsPanel } from './methods';
 import { NotesPanel } from './notes';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
-import { Blocked, openInPerfetto } from './perfetto';
 import { Facts, NamesWarning, Repairs } from './report';
-import { flush, number, set, text } from './route';
+import { number, set, text } from './route';
 import { many, mark, wordsOf } from './source';
 import { Strip } from './strip';
 import { Waiting } from './waiting';
@@ -78,33 +78,6 @@ function SearchBar({ names, matches, thread, calls, onStep }: {
 	);
 }
 
-/** The address of this view, with the project even where it is the only one here. */
-function permalink(): string {
-	flush();
-	const at = new URL(location.href);
-	if (currentProject()) at.searchParams.set('project', currentProject());
-	return at.href;
-}
-
-function Perfetto({ t, ui }: { t: Trace; ui: string }) {
-	const [what, say] = useState('');
-	const [error, fail] = useState<Error | null>(null);
-	const open = () => {
-		fail(null);
-		openInPerfetto({ ui, file: api.perfettoUrl(t.id), title: title(t), permalink: permalink() }, say)
-			.catch(fail).finally(() => say(''));
-	};
-	return <>
-		<button onClick={open} disabled={what !== ''}>{what || 'Open in the Perfetto UI'}</button>
-		<a class="button" href={api.perfettoUrl(t.id)} download>Download .perfetto-trace</a>
-		{error && <div class="notice bad whole" role="alert">
-			<strong>{error instanceof Blocked ? 'The window was blocked.' : 'The Perfetto UI did not get the trace.'}</strong>
-			<p>{error.message}</p>
-			<p class="row"><button onClick={open}>Try again</button><button onClick={() => fail(null)}>Dismiss</button></p>
-		</div>}
-	</>;
-}
-
 function Ready({ t }: { t: Trace }) {
 	const threads = useLoad(t.id, () => api.threads(t.id));
 	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
@@ -168,7 +141,7 @@ function Ready({ t }: { t: Trace }) {
 	</>;
 }
 
-export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }) {
+export function TracePage({ id }: { id: string }) {
 	const load = useLoad(id, (s) => api.trace(id, s));
 	const t = load.value;
 	const waiting = t && (t.state === 'queued' || t.state === 'decoding');
@@ -195,7 +168,7 @@ export function TracePage({ id, perfettoUi }: { id: string; perfettoUi: string }
 				<h1>{title(t)}</h1>
 				<span class={`state ${t.state}`}>{t.state}</span>
 				<span class="grow" />
-				{t.state === 'ready' && <Perfetto t={t} ui={perfettoUi} />}
+				{t.state === 'ready' && <Exports t={t} name={title(t)} />}
 			</div>
 			<Facts t={t} />
 			<NamesWarning t={t} />

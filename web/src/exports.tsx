@@ -1,0 +1,143 @@
+// Opening a trace in other tools, and downloading it in their formats.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, currentProject, tools, type Trace } from './api';
+import { duration } from './format';
+import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
+import { Choice } from './parts';
+import { Blocked, openInPerfetto } from './perfetto';
+import { flush, number } from './route';
+
+const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] = [
+	['speedscope', 'speedscope'],
+	['firefox', 'Firefox Profiler'],
+	['chrome', 'Chrome trace events'],
+	['pprof', 'pprof'],
+	['folded', 'Folded stacks, wall time'],
+	['folded', 'Folded stacks, calls', { metric: 'count' }],
+	['svg', 'Flame graph as SVG'],
+	['d3', 'Flame graph as JSON'],
+	['csv', 'Methods as CSV'],
+];
+
+/** The address of this view, with the project even where it is the only one here. */
+function permalink(): string {
+	flush();
+	const at = new URL(location.href);
+	if (currentProject()) at.searchParams.set('project', currentProject());
+	return at.href;
+}
+
+/** What was selected with Shift+drag, else nothing. */
+function selected(): [number, number] | null {
+	const [a, b] = [number('a'), number('b')];
+	return a !== null && b !== null && b > a ? [a, b] : null;
+}
+
+/** What the chart shows. */
+function shown(): [number, number] | null {
+	const [from, to] = [number('from'), number('to')];
+	return from !== null && to !== null && to > from ? [from, to] : null;
+}
+
+/** A window for an address that is known a moment later; it must not reach back into this page. */
+async function openLater(address: () => Promise<string>): Promise<void> {
+	const w = window.open('', '_blank');
+	if (!w) throw new Blocked();
+	w.opener = null;
+	try {
+		w.location.replace(await address());
+	} catch (why) {
+		w.close();
+		throw why;
+	}
+}
+
+/** An absolute address of a file that another tool may fetch for some minutes. */
+async function ticket(id: string, kind: string, query: Record<string, string>): Promise<string> {
+	return location.origin + (await api.ticket(id, kind, new URLSearchParams(query).toString())).path;
+}
+
+function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () => Promise<void>) => void; close: () => void }) {
+	const box = useRef<HTMLDivElement>(null);
+	const tid = number('thread');
+	const range = selected();
+	const [one, pickOne] = useState(false);
+	const [part, pickPart] = useState(range !== null);
+	const [copied, say] = useState('');
+	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
+	const view = { tid, range: range ?? shown(), bases: t };
+	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
+
+	useEffect(() => {
+		items()[0]?.focus();
+		const outside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && close();
+		addEventListener('pointerdown', outside);
+		return () => removeEventListener('pointerdown', outside);
+	}, []);
+	const key = (e: KeyboardEvent) => {
+		const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+		const all = items();
+		const at = all.indexOf(document.activeElement as HTMLElement);
+		if (step) all[(at + step + all.length) % all.length]?.focus();
+		else if (e.key === 'Home') all[0]?.focus();
+		else if (e.key === 'End') all.at(-1)?.focus();
+		else if (e.key === 'Escape') close();
+		else return;
+		e.preventDefault();
+		e.stopPropagation();
+	};
+	const go = (what: () => Promise<void>) => () => run(what);
+	const copy = async () => {
+		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', {})));
+		say('Copied. It works for some minutes.');
+	};
+	return (
+		<div class="menu" role="dialog" aria-label="Open or download" ref={box} onKeyDown={key}>
+			{(tid !== null || range) && <div class="row">
+				{tid !== null && <Choice label="Threads" value={one ? 'one' : 'all'} options={[['all', 'All threads'], ['one', `Thread ${tid}`]]} onPick={(v) => pickOne(v === 'one')} />}
+				{range && <Choice label="Time" value={part ? 'part' : 'all'} options={[['part', `Selection, ${duration(range[1] - range[0])}`], ['all', 'Whole trace']]} onPick={(v) => pickPart(v === 'part')} />}
+			</div>}
+			<h3>Open in</h3>
+			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? `${name}, thread ${tid}` : name)))}>speedscope</button>
+			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
+			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', {}))))}>Perfetto UI, which fetches it</button>
+			<button class="item" onClick={go(copy)}>Copy a link for the Perfetto UI</button>
+			<output class="quiet">{copied}</output>
+			<h3>Download</h3>
+			{DOWNLOADS.map(([kind, label, more]) =>
+				<a class="item" key={label} download href={api.exportUrl(t.id, kind, scopeQuery(scope, more))}>{label}</a>)}
+		</div>
+	);
+}
+
+export function Exports({ t, name }: { t: Trace; name: string }) {
+	const [what, say] = useState('');
+	const [open, show] = useState(false);
+	const [failed, fail] = useState<{ error: Error; again: () => void } | null>(null);
+	const button = useRef<HTMLButtonElement>(null);
+	const run = (job: () => Promise<void>) => {
+		fail(null);
+		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => say(''));
+	};
+	const perfetto = () => openInPerfetto({
+		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(), bases: t }),
+		file: api.perfettoUrl(t.id), title: name, permalink: permalink(),
+	}, say);
+	const close = () => {
+		show(false);
+		button.current?.focus();
+	};
+	return <>
+		<button onClick={() => run(perfetto)} disabled={what !== ''}>{what || 'Open in the Perfetto UI'}</button>
+		<a class="button" href={api.perfettoUrl(t.id)} download>Download .perfetto-trace</a>
+		<span class="holds-menu">
+			<button ref={button} aria-haspopup="dialog" aria-expanded={open} onClick={() => show(!open)}>Other tools</button>
+			{open && <Menu t={t} name={name} run={run} close={close} />}
+		</span>
+		{failed && <div class="notice bad whole" role="alert">
+			<strong>{failed.error instanceof Blocked ? 'The window was blocked.' : 'The other tool did not get the trace.'}</strong>
+			<p>{failed.error.message}</p>
+			<p class="row"><button onClick={failed.again}>Try again</button><button onClick={() => fail(null)}>Dismiss</button></p>
+		</div>}
+	</>;
+}
