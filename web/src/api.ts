@@ -124,7 +124,7 @@ export const api = {
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
-	perfettoUrl: (id: string) => url(`${trace(id)}/perfetto`),
+	perfettoUrl: (id: string, p: Params = {}) => url(`${trace(id)}/perfetto`, p),
 	exportUrl: (id: string, kind: string, p: Params) => url(`${trace(id)}/export/${kind}`, p),
 	ticket: async (id: string, kind: string, query: string) =>
 		(await call(url(`${trace(id)}/tickets`), { method: 'POST', body: JSON.stringify({ kind, query }), headers: { 'Content-Type': 'application/json' } }))

@@ -88,7 +88,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	};
 	const go = (what: () => Promise<void>) => () => run(what);
 	const copy = async () => {
-		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', {})));
+		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope))));
 		say('Copied. It works for some minutes.');
 	};
 	return (
@@ -100,10 +100,11 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 			<h3>Open in</h3>
 			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? `${name}, thread ${tid}` : name)))}>speedscope</button>
 			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
-			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', {}))))}>Perfetto UI, which fetches it</button>
+			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>Perfetto UI, which fetches it</button>
 			<button class="item" onClick={go(copy)}>Copy a link for the Perfetto UI</button>
 			<output class="quiet">{copied}</output>
 			<h3>Download</h3>
+			<a class="item" download href={api.perfettoUrl(t.id, scopeQuery(scope))}>Perfetto</a>
 			{DOWNLOADS.map(([kind, label, more]) =>
 				<a class="item" key={label} download href={api.exportUrl(t.id, kind, scopeQuery(scope, more))}>{label}</a>)}
 		</div>
