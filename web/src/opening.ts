@@ -18,7 +18,7 @@ export interface PerfettoView {
 /** Start-up commands of the Perfetto UI that pin the tracks of calls. */
 export function pinCalls(tid: number | null): { id: string; args: string[] }[] {
 	// a track's path ends with thread and track; a process may have the number of its main thread
-	const args = tid === null ? ['^methods$'] : [`\\b${tid}\\b[^0-9]*methods$`, 'path'];
+	const args = tid === null ? ['^methods( \\(|$)'] : [`\\b${tid}\\b[^0-9]*methods( \\([^)]*\\))?$`, 'path'];
 	return [{ id: 'dev.perfetto.PinTracksByRegex', args }];
 }
 

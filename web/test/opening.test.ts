@@ -28,6 +28,7 @@ test('one thread is pinned, also where the process has its number', () => {
 	assert.equal(by, 'path');
 	const pins = (path: string) => new RegExp(pattern).test(path);
 	assert.ok(pins('com.acme 4711 > main 4711 > methods') && pins('Processes/com.acme 42/main 4711/methods'));
+	assert.ok(pins('com.acme 42 > main 4711 > methods (sampled every 10 ms)'));
 	assert.ok(!pins('com.acme 4711 > worker-1 4712 > methods') && !pins('com.acme 47 > x 14711 > methods') && !pins('com.acme 4711 > main 4711'));
 });
 
