@@ -2,7 +2,13 @@
 
 #include <string.h>
 
-enum { FIRST_BYTES = 64 << 10, DEPTH = 2048 /* jansson's own */, TRIES = 8 };
+enum {
+	FIRST_BYTES = 64 << 10,
+	DEPTH = 2048, /* jansson's own */
+	TRIES = 8,
+	LONG_STRING = 4096, /* not a name: half of one is worth having */
+	UNICODE_ESCAPE = 6
+};
 
 void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
         const char *what, size_t max_bytes)
@@ -21,7 +27,7 @@ enum tw_status tw_json_text_push(
 	if (n > t->max_bytes - t->len)
 		return tw_fail(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
 		        t->what, t->max_bytes);
-	while (cap < t->len + n + DEPTH) /* room to close what is open */
+	while (cap < t->len + n + DEPTH + 1) /* room to close what is open */
 		cap *= 2;
 	if (cap != t->cap) {
 		char *data = tw_arena_alloc(t->arena, cap, 1);
@@ -58,7 +64,8 @@ static void make_utf8(struct tw_json_text *t)
 
 struct tw_json_scan { /* of brackets, outside strings */
 	size_t values;
-	size_t safe; /* the text up to here, with `depth` brackets closed, is whole */
+	size_t safe;   /* the text up to here, with `depth` brackets closed, is whole */
+	size_t string; /* where the last one began */
 	unsigned depth, safe_depth;
 	bool in_string, escaped, too_deep, closed;
 	char open[DEPTH]; /* what closes each */
@@ -73,6 +80,7 @@ static void scan_byte(struct tw_json_scan *s, char c, size_t at)
 	}
 	if (c == '"') {
 		s->in_string = true;
+		s->string = at;
 	} else if (c == '{' || c == '[') {
 		s->values++;
 		if (s->depth == DEPTH) {
@@ -104,6 +112,30 @@ static void scan(struct tw_json_scan *s, const char *p, size_t end)
 		scan_byte(s, p[i], i);
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
+}
+
+/* A long string that the text ends in, a payload in base64, is taken as far as it came: where it
+ * is cut, 0 when there is none. */
+static size_t cut_string(const struct tw_json_scan *s, const char *p, size_t end)
+{
+	size_t at = s->string;
+
+	if (!s->in_string || end - at < LONG_STRING)
+		return 0;
+	while (at && is_blank(p[at - 1]))
+		at--;
+	if (at == 0 || p[at - 1] != ':')
+		return 0; /* an element of an array is one of many */
+	at = end;
+	for (size_t i = end - UNICODE_ESCAPE; i < end; i++) /* not within an escape */
+		if (p[i] == '\\' && p[i - 1] != '\\')
+			at = i;
+	return at;
+}
+
 /* What is whole before `end`, closed; NULL when that is nothing. */
 static json_t *read_whole_part(struct tw_json_text *t, size_t end)
 {
@@ -111,18 +143,27 @@ static json_t *read_whole_part(struct tw_json_text *t, size_t end)
 	char *p = t->data + t->at;
 
 	for (unsigned i = 0; i < TRIES && end; i++) {
-		char saved[DEPTH];
+		char saved[DEPTH + 1];
+		unsigned depth;
+		size_t stop;
+		size_t at;
 		json_error_t why;
 		json_t *root;
 
 		scan(s, p, end);
 		if (s->safe == 0)
 			return NULL;
-		memcpy(saved, p + s->safe, s->safe_depth);
-		for (unsigned k = 0; k < s->safe_depth; k++)
-			p[s->safe + k] = s->open[s->safe_depth - 1 - k];
-		root = json_loadb(p, s->safe + s->safe_depth, JSON_ALLOW_NUL, &why);
-		memcpy(p + s->safe, saved, s->safe_depth);
+		stop = cut_string(s, p, end);
+		depth = stop ? s->depth : s->safe_depth;
+		at = stop ? stop : s->safe;
+		memcpy(saved, p + at, depth + 1);
+		stop = at;
+		if (s->in_string && at > s->string)
+			p[at++] = '"';
+		for (unsigned k = 0; k < depth; k++)
+			p[at++] = s->open[depth - 1 - k];
+		root = json_loadb(p, at, JSON_ALLOW_NUL, &why);
+		memcpy(p + stop, saved, depth + 1);
 		if (root)
 			return root;
 		end = s->safe - 1; /* the comma itself was what is wrong */
@@ -145,11 +186,6 @@ static void resync(struct tw_json_text *t, size_t from)
 		}
 	}
 	t->at = t->len;
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
 }
 
 static void skip_blanks(struct tw_json_text *t)

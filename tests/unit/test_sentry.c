@@ -232,39 +232,53 @@ static void test_refusals(void **state)
 	}
 }
 
-/* What the SDK sends: the same events as the ART trace that is in it, with padding or without. */
-static void test_sampled_profile(void **state)
+static size_t read_art(const char *name, uint8_t *art, size_t cap)
 {
-	static const char digits[] =
-	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *root = getenv("TW_SOURCE_ROOT");
-	static uint8_t art[8192];
-	struct event_log plain, carried;
-	struct tw_buf text;
 	char path[512];
 	size_t n;
 	FILE *f;
 
-	(void)state;
-	(void)snprintf(path, sizeof path, "%s/tests/golden/art/minimal/input", root ? root : ".");
+	(void)snprintf(path, sizeof path, "%s/tests/golden/art/%s/input", root ? root : ".", name);
 	f = fopen(path, "re");
 	assert_non_null(f);
-	n = fread(art, 1, sizeof art - 3, f);
+	n = fread(art, 1, cap - 3, f);
 	assert_int_equal(fclose(f), 0);
-	event_log_run(&plain, art, n, 0, NULL);
-	assert_int_equal(plain.status, TW_OK);
-	assert_in_range(plain.n, 1, 1000);
-	tw_buf_init(&text, 1 << 16);
-	(void)tw_buf_add_str(&text, TW_STR("{\"profile_id\":\"x\",\"sampled_profile\":\""));
+	return n;
+}
+
+/* What the SDK sends: an ART trace in base64, without padding. */
+static void payload(struct tw_buf *text, const uint8_t *art, size_t n)
+{
+	static const char digits[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	tw_buf_init(text, 1 << 16);
+	(void)tw_buf_add_str(text, TW_STR("{\"profile_id\":\"x\",\"sampled_profile\":\""));
 	for (size_t i = 0; i < n; i += 3) {
 		uint32_t v = (uint32_t)art[i] << 16 | (uint32_t)art[i + 1] << 8 | art[i + 2];
 		size_t chars = n - i < 3 ? n - i + 1 : 4;
 
 		for (size_t k = 0; k < chars; k++)
-			(void)tw_buf_add_u8(&text, (uint8_t)digits[v >> (18 - 6 * k) & 63]);
+			(void)tw_buf_add_u8(text, (uint8_t)digits[v >> (18 - 6 * k) & 63]);
 	}
-	(void)tw_buf_add_str(&text, TW_STR("\",\"transactions\":[{\"name\":\"Start\","
-	                                   "\"relative_end_ns\":25}]}"));
+	(void)tw_buf_add_str(text, TW_STR("\",\"transactions\":[{\"name\":\"Start\","
+	                                  "\"relative_end_ns\":25}]}"));
+}
+
+/* The same events as the ART trace that is in it. */
+static void test_sampled_profile(void **state)
+{
+	static uint8_t art[8192];
+	size_t n = read_art("minimal", art, sizeof art);
+	struct event_log plain, carried;
+	struct tw_buf text;
+
+	(void)state;
+	event_log_run(&plain, art, n, 0, NULL);
+	assert_int_equal(plain.status, TW_OK);
+	assert_in_range(plain.n, 1, 1000);
+	payload(&text, art, n);
 	event_log_run_cut(&carried, text.data, text.len, NULL);
 	assert_int_equal(carried.status, TW_OK);
 	assert_string_equal(carried.format->name, "sentry");
@@ -275,6 +289,32 @@ static void test_sampled_profile(void **state)
 	tw_buf_done(&text);
 	event_log_done(&plain);
 	event_log_done(&carried);
+}
+
+/* An upload that was cut within it keeps the events that came. */
+static void test_cut_sampled_profile(void **state)
+{
+	static uint8_t art[16384];
+	size_t n = read_art("realistic", art, sizeof art);
+	struct tw_buf text;
+
+	(void)state;
+	payload(&text, art, n);
+	for (size_t cut = 200; cut < n; cut += 1111) {
+		size_t left = text.len - cut;
+		struct event_log plain, carried;
+
+		event_log_run(&plain, art,
+		        (left - strlen("{'profile_id':'x','sampled_profile':'")) * 3 / 4, 0, NULL);
+		event_log_run_cut(&carried, text.data, left, NULL);
+		assert_int_equal(carried.status, plain.status);
+		assert_int_equal(carried.n, plain.n);
+		assert_true(carried.n > 0 || carried.status != TW_OK);
+		assert_true(carried.counts[TW_REPAIR_input_truncated] > 0);
+		event_log_done(&plain);
+		event_log_done(&carried);
+	}
+	tw_buf_done(&text);
 }
 
 static void test_no_memory(void **state)
@@ -333,6 +373,7 @@ int main(void)
 	        cmocka_unit_test(test_damage),
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_sampled_profile),
+	        cmocka_unit_test(test_cut_sampled_profile),
 	        cmocka_unit_test(test_no_memory),
 	        cmocka_unit_test(test_sample_file),
 	};
