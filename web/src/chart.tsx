@@ -10,7 +10,7 @@ import { Minimap } from './minimap';
 import type { Label, View } from './paint';
 import { Busy, Failure, useWidth } from './parts';
 import { cssPixel, dark } from './theme';
-import { many, wordsOf } from './source';
+import { many, wordsOf, type Words } from './source';
 import { CallTip } from './tip';
 
 declare const WORKER_URL: string;
@@ -271,39 +271,39 @@ export function Chart(p: ChartProps) {
 			<div ref={box} class="canvasbox">
 				<canvas ref={canvas} width={width * dpr} height={(height + RULER) * dpr} tabIndex={0} role="img"
 					style={{ width: `${width}px`, height: `${height + RULER}px` }}
-					aria-label={`Calls of ${p.thread.name || p.thread.tid} over time, ${many(p.thread.slices, words)} in all. The table of visible calls below holds the same.`}
+					aria-label={`${p.thread.name || p.thread.tid} over time, ${many(p.thread.slices, words)} in all. The table of what is visible below holds the same.`}
 					onPointerDown={onDown} onPointerMove={onMove} onPointerUp={onUp} onDblClick={onDouble}
 					onPointerLeave={() => !drag.current && (asked.current++, point(null))} onKeyDown={onKey} />
 				{hit && !drag.current && <CallTip words={words} hit={hit.hit} about={hit.about} name={p.names[hit.hit.method] ?? ''} start={p.start} x={at[0]} y={at[1]} />}
 			</div>
 			{error && <Failure error={new Error(error)} retry={() => { fail(null); load(); }} />}
 			<div class="row under">
-				{busy && !error && <Busy what={progress ? `Loading calls, ${Math.round((100 * progress.loaded) / Math.max(1, progress.total))} %` : 'Loading calls'} />}
+				{busy && !error && <Busy what={progress ? `Loading ${words.many}, ${Math.round((100 * progress.loaded) / Math.max(1, progress.total))} %` : `Loading ${words.many}`} />}
 				{!busy && <span class="quiet" data-ready="1">{many(progress.slices, words)}, {duration(p.to - p.from)} in view</span>}
 				{p.selection && <span class="quiet">{duration(p.selection[1] - p.selection[0])} selected</span>}
 				<span class="grow" />
 				<button class="small" onClick={() => move(p.start, p.end)}>Whole thread</button>
 				<button class="small" aria-expanded={rows !== null}
 					onClick={() => (rows ? list(null) : say({ kind: 'visible', id: 0, from: p.from, to: p.to }))}>
-					{rows ? 'Hide the table' : 'Visible calls as a table'}
+					{rows ? 'Hide the table' : `Visible ${words.many} as a table`}
 				</button>
 			</div>
-			{rows && <VisibleCalls calls={rows} names={p.names} start={p.start} />}
+			{rows && <VisibleCalls calls={rows} words={words} names={p.names} start={p.start} />}
 		</div>
 	);
 }
 
-function VisibleCalls({ calls, names, start }: { calls: Hit[]; names: string[]; start: number }) {
+function VisibleCalls({ calls, words, names, start }: { calls: Hit[]; words: Words; names: string[]; start: number }) {
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table>
-				<caption class="quiet">The longest calls in view, at most 200, in time order</caption>
+				<caption class="quiet">The longest {words.many} in view, at most 200, in time order</caption>
 				<thead><tr><th scope="col" class="num">Start</th><th scope="col" class="num">Duration</th>
 					<th scope="col" class="num">Depth</th><th scope="col">Method</th></tr></thead>
 				<tbody>{calls.map((c, i) => (
 					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
 						<td class="num">{c.depth}</td>
-						<td class="mono name">{c.merged > 1 ? `${count(c.merged)} short calls, the longest ${names[c.method]}` : names[c.method]}</td></tr>))}</tbody>
+						<td class="mono name">{c.merged > 1 ? `${count(c.merged)} short ones, the longest ${names[c.method]}` : names[c.method]}</td></tr>))}</tbody>
 			</table>
 		</div>
 	);

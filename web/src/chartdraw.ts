@@ -40,7 +40,7 @@ export function drawLabels(g: CanvasRenderingContext2D, labels: Label[], names: 
 	g.font = FONT;
 	g.textBaseline = 'middle';
 	for (const l of labels) {
-		const text = fit(g, l.merged > 1 ? `${count(l.merged)} short calls` : short(names[l.method] ?? ''), l.w / dpr - 8);
+		const text = fit(g, l.merged > 1 ? `${count(l.merged)} short ones` : short(names[l.method] ?? ''), l.w / dpr - 8);
 		if (!text) continue;
 		g.fillStyle = ink(l.method);
 		g.fillText(text, l.x / dpr + 4, RULER + l.y / dpr + (ROW - 1) / 2 + 0.5);

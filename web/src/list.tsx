@@ -145,7 +145,7 @@ export function ListPage() {
 						<thead><tr>
 							<th scope="col">App</th><th scope="col">Version</th><th scope="col">Scenario</th>
 							<th scope="col">Device</th><th scope="col">State</th>
-							<Sorted by="duration">Duration</Sorted><Sorted by="slices">Calls</Sorted>
+							<Sorted by="duration">Duration</Sorted><Sorted by="slices">Calls, samples</Sorted>
 							<Sorted by="bytes">Upload</Sorted><Sorted by="created">Arrived</Sorted>
 							<th scope="col"><span class="hidden">Actions</span></th>
 						</tr></thead>

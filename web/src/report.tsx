@@ -2,13 +2,14 @@
 import type { Trace } from './api';
 import { bytes, count, duration, when } from './format';
 import { Command } from './parts';
+import { headOf } from './source';
 
 export function Facts({ t }: { t: Trace }) {
 	const m = t.meta;
 	const s = t.summary;
 	const facts: [string, string][] = [
 		['Version', m.version_name], ['Build', m.build_id], ['Scenario', m.scenario], ['Device', [m.device, m.os].filter(Boolean).join(', ')],
-		['Process', m.process], ['Duration', s ? duration(s.duration_ns) : ''], ['Calls', s ? count(s.slices) : ''],
+		['Process', m.process], ['Duration', s ? duration(s.duration_ns) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
 		['Threads', s ? count(s.threads) : ''], ['Methods', s ? count(s.methods) : ''], ['Depth', s ? count(s.max_depth) : ''],
 		['Upload', bytes(t.upload_bytes)], ['Stored', s ? bytes(s.file_bytes) : ''], ['Arrived', when(t.created_ms)],
 	];

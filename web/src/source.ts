@@ -28,6 +28,12 @@ export function wordsOf(threads: Thread[]): Words {
 
 export const many = (n: number, w: Words) => `${count(n)} ${n === 1 ? w.one : w.many}`;
 
+// Of these every call was seen; of all others some may have been sampled or only counted.
+const ALL_SEEN = ['btrace2', 'rhea1', 'rhea_atrace', 'atrace', 'systrace', 'chrome'];
+
+/** What the number of a trace's slices counts, as far as its format tells. */
+export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.calls.head : WORDS.mixed.head);
+
 /** What stands beside the name of a thread; '' when every call was seen. */
 export function mark(t: Thread): string {
 	if (t.source === 'counts') return 'counts, no times';

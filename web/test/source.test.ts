@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Thread } from '../src/api';
-import { many, mark, wordsOf } from '../src/source';
+import { headOf, many, mark, wordsOf } from '../src/source';
 
 const thread = (source: Thread['source'], interval_ns = 0) => ({ source, interval_ns }) as Thread;
 
@@ -21,4 +21,10 @@ test('words of one thread and of several', () => {
 	assert.equal(wordsOf([thread('samples')]).head, 'Samples');
 	assert.notEqual(wordsOf([thread('counts')]).hint, '');
 	assert.equal(wordsOf([]).head, 'Calls');
+});
+
+test('the number of a trace is called calls only where each was seen', () => {
+	assert.equal(headOf('btrace2'), 'Calls');
+	for (const format of ['btrace3', 'profilo', 'art', 'anr', 'sentry', 'matrix', 'java_samples', 'perfetto', 'one that is new'])
+		assert.equal(headOf(format), 'Calls, samples');
 });
