@@ -19,14 +19,15 @@
  * stack stood.  Types 17, 22 and 23 (a thread let main go on) hold main's wait in their begin: they
  * are samples at their end, and wake-ups.  A record whose depths differ has no usable stack.  Time
  * 0 is the earliest sample: records come in the order of a ring, so all is kept to the end.
- * What a thread allocated, its faults and switches since its sample before are told with each
- * sample as a note; waits as notes with their length.
+ * What a thread allocated, its faults and switches since its first sample are counters of the
+ * thread, told where they changed but not oftener than every 10 ms, and at its last sample; waits
+ * are notes with their length, frames and scenes moments.
  */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "formats/btrace3_facts.h"
 #include "formats/format.h"
 #include "formats/samples.h"
 
@@ -39,47 +40,18 @@ enum {
 	MAX_TYPE = 63,
 	COMMON = 40,       /* of a record, before what differs */
 	CARRY = MAX_EXTRA, /* what can be put together before it is read */
-	TIDS = 1 << 16,
-	FIRST_FACTS = 256,
-	DETAIL_BYTES = 160
-};
-
-enum type {
-	T_BINDER = 2,
-	T_WAIT = 6,
-	T_PARK = 7,
-	T_MONITOR = 8,
-	T_GC = 11,
-	T_MUTEX = 12,
-	T_ARGUMENT = 15,
-	T_UNPARK = 17,
-	T_LOAD_LIBRARY = 20,
-	T_NOTIFY = 22,
-	T_UNLOCK = 23
+	TIDS = 1 << 16
 };
 
 #define MAGIC       0x01020304u
 #define MAX_TIME_NS ((uint64_t)1 << 61)
-
-struct totals { /* of a thread, so far */
-	uint64_t objects, bytes;
-	uint32_t faults, switches, forced;
-};
 
 struct record {
 	uint64_t offset;
 	unsigned type;
 	uint32_t tid, saved, actual;
 	int64_t begin_ns, end_ns, cpu_begin_ns, cpu_end_ns;
-	struct totals totals;
-};
-
-struct fact { /* a note that waits for time 0 */
-	int64_t ts_ns, dur_ns;
-	uint64_t offset;
-	uint32_t track;
-	uint32_t type;
-	struct totals totals;
+	struct tw_btrace3_totals totals;
 };
 
 enum state { IN_HEADER, IN_EXTRA, IN_TYPE, IN_FIXED, IN_STACK, LOST };
@@ -94,42 +66,12 @@ struct btrace3 {
 	uint32_t version, pid, n_carry, want;
 	int64_t start_ns; /* of the recording, 0 unknown */
 	int64_t first_ns; /* of all samples */
-	struct fact *facts;
-	uint32_t n_facts, cap_facts;
+	struct tw_btrace3_facts facts;
 	uint32_t tracks[TIDS];
 	uint32_t monitor_sym, gc_sym;
 	struct record now;
 	uint8_t carry[CARRY];
 };
-
-static const char *type_name(unsigned type)
-{
-	static const char *const names[] = {[2] = "binder",
-	        "jank message",
-	        "custom",
-	        "trace stack",
-	        "wait",
-	        "park",
-	        "monitor",
-	        "allocation",
-	        "JNI",
-	        "GC",
-	        "mutex",
-	        "vsync",
-	        "draw frame",
-	        "argument",
-	        "flush",
-	        "unpark",
-	        "scene",
-	        "GC internal",
-	        "load library",
-	        "poll",
-	        "notify",
-	        "unlock"};
-	const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
-
-	return name ? name : "sample";
-}
 
 static int probe(const uint8_t *head, size_t len)
 {
@@ -158,6 +100,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	s->want = HEADER;
 	s->first_ns = INT64_MAX;
+	s->facts = (struct tw_btrace3_facts){.arena = a, .sink = sink, .max = limits->max_notes};
 	s->samples = tw_samples_new(a, limits, sink);
 	return s->samples ? TW_OK : no_memory(err);
 }
@@ -221,7 +164,7 @@ static void read_extra(struct btrace3 *s)
 
 static uint32_t fixed_bytes(const struct btrace3 *s, unsigned type)
 {
-	return COMMON + 8u + (type == T_ARGUMENT ? 8u : 0) + (s->version >= 4 ? 16u : 0) +
+	return COMMON + 8u + (type == TW_BTRACE3_ARGUMENT ? 8u : 0) + (s->version >= 4 ? 16u : 0) +
 	       (s->version >= 5 ? 12u : 0);
 }
 
@@ -242,9 +185,9 @@ static void read_type(struct btrace3 *s)
 		expect(s, IN_FIXED, fixed_bytes(s, type));
 }
 
-static void read_totals(const struct btrace3 *s, const uint8_t *p, struct totals *ret)
+static void read_totals(const struct btrace3 *s, const uint8_t *p, struct tw_btrace3_totals *ret)
 {
-	*ret = (struct totals){0};
+	*ret = (struct tw_btrace3_totals){0};
 	if (s->version >= 4) {
 		ret->objects = tw_u64le(p);
 		ret->bytes = tw_u64le(p + 8);
@@ -280,7 +223,7 @@ static void read_fixed(struct btrace3 *s)
 	        .cpu_end_ns = clock_of(p + 32),
 	        .saved = tw_u32le(p + fixed - 8),
 	        .actual = tw_u32le(p + fixed - 4)};
-	read_totals(s, p + COMMON + (type == T_ARGUMENT ? 8 : 0), &r->totals);
+	read_totals(s, p + COMMON + (type == TW_BTRACE3_ARGUMENT ? 8 : 0), &r->totals);
 	if (r->saved > MAX_SAVED) {
 		lose(s);
 		return;
@@ -298,19 +241,14 @@ static uint32_t track_of(struct btrace3 *s, uint32_t tid)
 	return s->tracks[tid];
 }
 
-static bool is_release(unsigned type)
-{
-	return type == T_UNPARK || type == T_NOTIFY || type == T_UNLOCK;
-}
-
 /* What the device's own stacks do not show of where the thread waits. */
 static uint32_t leaf_of(struct btrace3 *s, unsigned type)
 {
-	if (type == T_MONITOR && !s->monitor_sym)
+	if (type == TW_BTRACE3_MONITOR && !s->monitor_sym)
 		s->monitor_sym = s->sink->ops->name(s->sink, TW_STR("Monitor.Lock"));
-	if (type == T_GC && !s->gc_sym)
+	if (type == TW_BTRACE3_GC && !s->gc_sym)
 		s->gc_sym = s->sink->ops->name(s->sink, TW_STR("Heap.WaitForGcToCompleteLocked"));
-	return type == T_MONITOR ? s->monitor_sym : type == T_GC ? s->gc_sym : 0;
+	return type == TW_BTRACE3_MONITOR ? s->monitor_sym : type == TW_BTRACE3_GC ? s->gc_sym : 0;
 }
 
 static enum tw_status add_frames(struct btrace3 *s, const struct record *r, struct tw_err *err)
@@ -325,27 +263,6 @@ static enum tw_status add_frames(struct btrace3 *s, const struct record *r, stru
 	if (st == TW_OK && leaf)
 		st = tw_samples_frame(s->samples, leaf, r->offset, err);
 	return st;
-}
-
-static enum tw_status keep_fact(struct btrace3 *s, const struct fact *f, struct tw_err *err)
-{
-	if (s->n_facts >= s->limits.max_notes) {
-		repair(s, TW_REPAIR_note_limit, f->offset);
-		return TW_OK;
-	}
-	if (s->n_facts == s->cap_facts) {
-		uint32_t cap = s->cap_facts ? s->cap_facts * 2 : FIRST_FACTS;
-		struct fact *facts = tw_arena_alloc(s->arena, cap, sizeof *facts);
-
-		if (!facts)
-			return no_memory(err);
-		if (s->n_facts)
-			memcpy(facts, s->facts, s->n_facts * sizeof *facts);
-		s->facts = facts;
-		s->cap_facts = cap;
-	}
-	s->facts[s->n_facts++] = *f;
-	return TW_OK;
 }
 
 static enum tw_status add_samples(
@@ -379,7 +296,7 @@ static enum tw_status read_stack(struct btrace3 *s, struct tw_err *err)
 	uint32_t track;
 	enum tw_status st;
 
-	if (is_release(r.type) && r.end_ns > 0) {
+	if (tw_btrace3_is_release(r.type) && r.end_ns > 0) {
 		r.begin_ns = r.end_ns;
 		r.cpu_begin_ns = r.cpu_end_ns;
 	}
@@ -403,9 +320,10 @@ static enum tw_status read_stack(struct btrace3 *s, struct tw_err *err)
 	st = add_samples(s, &r, track, err);
 	if (st != TW_OK)
 		return st;
-	return keep_fact(s,
-	        &(struct fact){r.begin_ns, r.end_ns > r.begin_ns ? r.end_ns - r.begin_ns : -1,
-	                r.offset, track, r.type, r.totals},
+	return tw_btrace3_facts_keep(&s->facts,
+	        &(struct tw_btrace3_fact){r.begin_ns,
+	                r.end_ns > r.begin_ns ? r.end_ns - r.begin_ns : -1, r.offset, track, r.type,
+	                r.totals},
 	        err);
 }
 
@@ -452,117 +370,6 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	return st;
 }
 
-/* --- notes --- */
-
-static enum tw_note_kind kind_of(unsigned type)
-{
-	switch (type) {
-	case T_BINDER:
-		return TW_NOTE_binder;
-	case T_WAIT:
-		return TW_NOTE_wait;
-	case T_PARK:
-		return TW_NOTE_park;
-	case T_MONITOR:
-	case T_MUTEX:
-		return TW_NOTE_contention;
-	case T_GC:
-		return TW_NOTE_gc;
-	case T_LOAD_LIBRARY:
-		return TW_NOTE_section;
-	default:
-		return TW_NOTE_sample;
-	}
-}
-
-static int by_track_and_time(const void *pa, const void *pb)
-{
-	const struct fact *a = pa;
-	const struct fact *b = pb;
-
-	if (a->track != b->track)
-		return a->track < b->track ? -1 : 1;
-	if (a->ts_ns != b->ts_ns)
-		return a->ts_ns < b->ts_ns ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
-/* 0 when the counter fell, or rose by more than readers of JSON take. */
-static uint64_t since(uint64_t now, uint64_t before)
-{
-	return now > before && now - before <= INT64_MAX ? now - before : 0;
-}
-
-/* What happened on the thread since its sample before, as JSON without what is 0. */
-static void detail_of(const struct totals *now, const struct totals *before, struct tw_buf *out)
-{
-	const struct {
-		const char *name;
-		uint64_t n;
-	} parts[] = {{"objects", since(now->objects, before->objects)},
-	        {"major_faults", since(now->faults, before->faults)},
-	        {"switches", since(now->switches, before->switches)},
-	        {"forced_switches", since(now->forced, before->forced)}};
-
-	tw_buf_clear(out);
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (parts[i].n)
-			(void)tw_buf_printf(out, "%s\"%s\":%llu", out->len ? "," : "{",
-			        parts[i].name, (unsigned long long)parts[i].n);
-	if (out->len)
-		(void)tw_buf_add_u8(out, '}');
-}
-
-static enum tw_status tell_fact(struct btrace3 *s, const struct fact *f,
-        const struct totals *before, struct tw_buf *detail, struct tw_err *err)
-{
-	struct tw_note note = {.kind = TW_NOTE_sample,
-	        .track = f->track,
-	        .ts_ns = f->ts_ns - s->first_ns,
-	        .dur_ns = -1,
-	        .value = (int64_t)since(f->totals.bytes, before->bytes),
-	        .offset = f->offset,
-	        .text = tw_str_of(type_name(f->type))};
-	enum tw_status st;
-
-	detail_of(&f->totals, before, detail);
-	if (tw_buf_status(detail) != TW_OK)
-		return no_memory(err);
-	note.detail = (struct tw_str){(const char *)detail->data, detail->len};
-	st = s->sink->ops->note(s->sink, &note, err);
-	note.detail = TW_STR("");
-	note.value = -1;
-	if (st == TW_OK && is_release(f->type)) {
-		note.kind = TW_NOTE_wakeup;
-		note.value = s->pid;
-		note.text = TW_STR("main");
-		st = s->sink->ops->note(s->sink, &note, err);
-	} else if (st == TW_OK && f->dur_ns >= 0 && kind_of(f->type) != TW_NOTE_sample) {
-		note.kind = kind_of(f->type);
-		note.dur_ns = f->dur_ns;
-		st = s->sink->ops->note(s->sink, &note, err);
-	}
-	return st;
-}
-
-static enum tw_status tell_facts(struct btrace3 *s, struct tw_err *err)
-{
-	struct tw_buf detail;
-	enum tw_status st = TW_OK;
-
-	if (s->n_facts)
-		qsort(s->facts, s->n_facts, sizeof *s->facts, by_track_and_time);
-	tw_buf_init(&detail, DETAIL_BYTES);
-	for (uint32_t i = 0; st == TW_OK && i < s->n_facts; i++) {
-		bool first = i == 0 || s->facts[i - 1].track != s->facts[i].track;
-
-		st = tell_fact(s, &s->facts[i],
-		        first ? &s->facts[i].totals : &s->facts[i - 1].totals, &detail, err);
-	}
-	tw_buf_done(&detail);
-	return st;
-}
-
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct btrace3 *s = state;
@@ -579,7 +386,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	        &(struct tw_clock){.pid = s->pid, .mono_base_ns = -1, .boot_base_ns = s->first_ns});
 	tw_samples_move_zero(s->samples, s->first_ns);
 	st = tw_samples_tell(s->samples, 0, err);
-	return st == TW_OK ? tell_facts(s, err) : st;
+	return st == TW_OK ? tw_btrace3_facts_tell(&s->facts, s->pid, s->first_ns, err) : st;
 }
 
 const struct tw_format tw_format_btrace3 = {

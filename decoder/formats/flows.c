@@ -9,6 +9,8 @@ struct tw_flow {
 	uint64_t id;
 	int64_t ts_ns;
 	uint64_t offset;
+	int64_t tid; /* -1: of no thread */
+	uint32_t pid;
 	uint32_t track; /* of the sink; 0: of no thread */
 	uint32_t next;  /* in its chain or the free list; 0 ends it */
 };
@@ -33,25 +35,35 @@ static uint32_t *find(struct tw_flows *f, uint64_t id)
 	return link;
 }
 
-static enum tw_status tell(struct tw_flows *f, const struct tw_flow *from,
-        const struct tw_flow_point *to, struct tw_err *err)
+static struct tw_flow point_of(struct tw_flows *f, const struct tw_flow_point *p)
+{
+	return (struct tw_flow){.id = p->id,
+	        .ts_ns = p->ts_ns,
+	        .offset = p->offset,
+	        .tid = p->thread ? (int64_t)p->thread->tid : -1,
+	        .pid = p->thread ? p->thread->pid : 0,
+	        .track = p->thread ? tw_tids_track(&f->marks->tids, p->thread) : 0};
+}
+
+static enum tw_status tell(struct tw_flows *f, const struct tw_flow *from, const struct tw_flow *to,
+        struct tw_str name, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_flow,
 	        .track = from->track,
 	        .ts_ns = from->ts_ns,
 	        .dur_ns = to->ts_ns - from->ts_ns,
-	        .value = to->thread ? (int64_t)to->thread->tid : -1,
+	        .value = to->tid,
 	        .offset = from->offset,
-	        .text = to->name};
+	        .text = name};
 	struct tw_detail d;
 
-	if (note.dur_ns < 0) { /* two clocks of one machine; or the file is not in order */
+	if (note.dur_ns < 0) {
 		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_time_fell, to->offset, 1);
 		note.dur_ns = 0;
 	}
 	d.len = 0;
-	if (to->thread && to->thread->pid)
-		tw_detail_int(&d, "to_pid", to->thread->pid);
+	if (to->pid && to->pid != from->pid)
+		tw_detail_int(&d, "to_pid", to->pid);
 	note.detail = tw_detail_text(&d);
 	return tw_marks_note(f->marks, &note, err);
 }
@@ -85,43 +97,51 @@ static uint32_t reserve(struct tw_flows *f, uint32_t *link)
 	return at;
 }
 
-static void open_at(struct tw_flows *f, uint32_t *link, const struct tw_flow_point *p)
+static void open_at(struct tw_flows *f, uint32_t *link, const struct tw_flow *point)
 {
 	uint32_t at = reserve(f, link);
-	struct tw_flow *o;
+	uint32_t next;
 
 	if (at == 0) {
-		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_note_limit, p->offset, 1);
+		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_note_limit, point->offset, 1);
 		return;
 	}
-	o = &f->list[at - 1];
-	o->id = p->id;
-	o->ts_ns = p->ts_ns;
-	o->offset = p->offset;
-	o->track = p->thread ? tw_tids_track(&f->marks->tids, p->thread) : 0;
+	next = f->list[at - 1].next;
+	f->list[at - 1] = *point;
+	f->list[at - 1].next = next;
+}
+
+/* From the open point to this one, or the other way round where only times tell which was first. */
+static enum tw_status join(struct tw_flows *f, uint32_t open, const struct tw_flow_point *p,
+        const struct tw_flow *point, enum tw_flow_rule rule, struct tw_err *err)
+{
+	const struct tw_flow *other = &f->list[open - 1];
+
+	if (rule == TW_FLOW_BY_TIME && point->ts_ns < other->ts_ns)
+		return tell(f, point, other, TW_STR(""), err);
+	return tell(f, other, point, p->name, err);
 }
 
 enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
-        enum tw_flow_step step, bool strict, struct tw_err *err)
+        enum tw_flow_step step, enum tw_flow_rule rule, struct tw_err *err)
 {
+	struct tw_flow point;
 	uint32_t *link;
 	enum tw_status st = TW_OK;
 
 	if (!prepare(f))
 		return tw_fail(err, TW_NOMEM, p->offset, "no memory for open flows");
+	point = point_of(f, p);
 	link = find(f, p->id);
 	f->marks->told++;
-	if (step != TW_FLOW_BEGIN && *link == 0 && strict) {
+	if (step != TW_FLOW_BEGIN && *link)
+		st = join(f, *link, p, &point, rule, err);
+	else if (step != TW_FLOW_BEGIN && rule == TW_FLOW_BY_STEP)
 		f->marks->sink->ops->repair(
 		        f->marks->sink, TW_REPAIR_exit_without_enter, p->offset, 1);
-		if (step == TW_FLOW_END)
-			return TW_OK;
-	}
-	if (step != TW_FLOW_BEGIN && *link)
-		st = tell(f, &f->list[*link - 1], p, err);
-	if (step != TW_FLOW_END)
-		open_at(f, link, p);
-	else if (*link)
+	if (step == TW_FLOW_END && *link)
 		release(f, link);
+	else if (step != TW_FLOW_END)
+		open_at(f, link, &point);
 	return st;
 }

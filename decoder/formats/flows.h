@@ -4,7 +4,7 @@
  * Ends are found by a number.  Each pair of neighbours becomes one note: from
  * the thread and time where it was handed over until the time it was taken up,
  * with the thread that took it up as its value.
- * Memory: at most TW_FLOWS_MAX open at a time, of 40 bytes.
+ * Memory: at most TW_FLOWS_MAX open at a time, of 48 bytes.
  */
 #ifndef TW_FLOWS_H
 #define TW_FLOWS_H
@@ -33,9 +33,15 @@ struct tw_flows { /* zeroed but for the first two */
 	uint32_t used, free_list;
 };
 
-/* BEGIN starts anew.  A STEP or END that nothing led to is counted as exit_without_enter when
- * `strict`, else it is a beginning. */
+/* What tells which of two points comes first. */
+enum tw_flow_rule {
+	TW_FLOW_BY_STEP, /* the order in the file: a STEP or END that nothing led to is counted as
+	                    exit_without_enter, one that is earlier as time_fell */
+	TW_FLOW_BY_TIME  /* their times, as Perfetto has it: there is no BEGIN */
+};
+
+/* BEGIN starts anew. */
 enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
-        enum tw_flow_step step, bool strict, struct tw_err *err) TW_MUST_USE;
+        enum tw_flow_step step, enum tw_flow_rule rule, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -11,15 +11,17 @@
  * packets that need what it told are left out until it clears its state.
  */
 #include "base/unzip.h"
+#include "formats/flows.h"
 #include "formats/format.h"
 #include "formats/perfetto_event.h"
 #include "formats/perfetto_ftrace.h"
+#include "formats/perfetto_packet.h"
 #include "formats/perfetto_packets.h"
 #include "formats/perfetto_sequences.h"
 #include "formats/perfetto_stacks.h"
 #include "formats/perfetto_stats.h"
 
-enum { STATE_CLEARED = 1, NEEDS_STATE = 2, UNPACK_BYTES = 4 << 20 };
+enum { UNPACK_BYTES = 4 << 20 };
 
 struct perfetto {
 	struct tw_sink *sink;
@@ -33,18 +35,12 @@ struct perfetto {
 	struct tw_perfetto_intern texts;
 	struct tw_marks marks;
 	struct tw_perfetto_tracks tracks;
+	struct tw_flows flows;
 	struct tw_perfetto_ftrace ftrace;
 	struct tw_perfetto_stacks stacks;
 	struct tw_perfetto_sequences sequences;
 	uint64_t n_packets;
-};
-
-struct packet {
-	uint64_t offset, time;
-	uint32_t clock, sequence, flags;
-	bool has_time, dropped, first;
-	uint64_t machine;
-	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+	uint64_t n_profiles; /* of heaps, which are not read */
 };
 
 static void repair(struct perfetto *s, enum tw_repair what, uint64_t offset)
@@ -63,80 +59,6 @@ static int probe(const uint8_t *head, size_t len)
 }
 
 /* --- packets --- */
-
-static bool is_payload(uint32_t field)
-{
-	switch (field) {
-	case 1:   /* ftrace_events */
-	case 2:   /* process_tree */
-	case 9:   /* process_stats */
-	case 11:  /* track_event */
-	case 43:  /* process_descriptor */
-	case 44:  /* thread_descriptor */
-	case 50:  /* compressed_packets */
-	case 54:  /* streaming_profile_packet */
-	case 60:  /* track_descriptor */
-	case 66:  /* perf_sample */
-	case 133: /* zstd_compressed_packets */
-	case 135: /* stack_sample */
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void read_number(struct packet *p, const struct tw_pb_field *f)
-{
-	switch (f->number) {
-	case 8:
-		p->time = f->value;
-		p->has_time = true;
-		break;
-	case 10:
-		p->sequence = (uint32_t)f->value;
-		break;
-	case 13:
-		p->flags |= (uint32_t)f->value;
-		break;
-	case 41:
-		p->flags |= f->value ? STATE_CLEARED : 0;
-		break;
-	case 42:
-		p->dropped = f->value != 0;
-		break;
-	case 58:
-		p->clock = (uint32_t)f->value;
-		break;
-	case 87:
-		p->first = f->value != 0;
-		break;
-	case 98:
-		p->machine = f->value;
-		break;
-	default:
-		break;
-	}
-}
-
-/* False: damaged. */
-static bool read_packet(struct tw_pb message, struct packet *p)
-{
-	struct tw_pb_field f;
-
-	while (tw_pb_next(&message, &f)) {
-		if (f.type != TW_PB_BYTES)
-			read_number(p, &f);
-		else if (f.number == 59)
-			p->defaults = f;
-		else if (f.number == 12)
-			p->interned = f;
-		else if (f.number == 6)
-			p->snapshot = f;
-		else if (is_payload(f.number))
-			p->payload = f;
-	}
-	return !tw_pb_bad(&message);
-}
 
 static void read_defaults(struct perfetto *s, struct tw_perfetto_sequence *q, struct tw_pb message)
 {
@@ -160,13 +82,13 @@ static void read_defaults(struct perfetto *s, struct tw_perfetto_sequence *q, st
 
 /* What the packet says of its sequence, before anything else of it counts. */
 static enum tw_status turn_sequence(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, struct tw_err *err)
+        const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	if (p->dropped && q->seen && !p->first)
 		repair(s, TW_REPAIR_packet_dropped, p->offset);
-	if (p->flags & STATE_CLEARED) {
+	if (p->flags & TW_PERFETTO_STATE_CLEARED) {
 		q->scope.generation++;
 		q->lost = false;
 		q->clock = 0;
@@ -202,8 +124,8 @@ static bool to_event_time(
 }
 
 /* Differences add up over all packets of the sequence, read or not. */
-static bool time_of(
-        struct perfetto *s, struct tw_perfetto_sequence *q, const struct packet *p, int64_t *ret_ns)
+static bool time_of(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_packet *p, int64_t *ret_ns)
 {
 	uint32_t clock = p->clock ? p->clock : q->clock;
 
@@ -225,8 +147,9 @@ static bool time_of(
 /* --- track events --- */
 
 /* Sequences of old have times of their own, in microseconds of MONOTONIC. */
-static bool event_time(struct perfetto *s, struct tw_perfetto_sequence *q, const struct packet *p,
-        const struct tw_perfetto_track_event *e, bool has_time, int64_t *ret_ns)
+static bool event_time(struct perfetto *s, struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_packet *p, const struct tw_perfetto_track_event *e, bool has_time,
+        int64_t *ret_ns)
 {
 	int64_t us = e->absolute_us;
 
@@ -303,8 +226,27 @@ static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k
 	return TW_OK;
 }
 
+/* Which of two events hands on to the other, their times say. */
+static enum tw_status tell_flows(struct perfetto *s, struct tw_perfetto_track *k,
+        const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
+        struct tw_err *err)
+{
+	struct tw_flow_point p = {.ts_ns = ev->ts_ns,
+	        .offset = ev->offset,
+	        .thread = tw_perfetto_tracks_owner(&s->tracks, k),
+	        .name = tw_perfetto_intern_str(&s->texts, ev->name ? ev->name : k->name)};
+	enum tw_status st = TW_OK;
+
+	for (unsigned i = 0; st == TW_OK && i < e->n_flows; i++) {
+		p.id = e->flows[i].id;
+		st = tw_flows_tell(&s->flows, &p, e->flows[i].ends ? TW_FLOW_END : TW_FLOW_STEP,
+		        TW_FLOW_BY_TIME, err);
+	}
+	return st;
+}
+
 static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+        const struct tw_perfetto_packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
 {
 	const struct tw_perfetto_track_event e = tw_perfetto_event_read(tw_pb_in(&p->payload));
 	struct tw_perfetto_event ev = {.offset = p->offset};
@@ -322,13 +264,14 @@ static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_se
 		st = track_of(s, q, &e, p->offset, &k, err);
 	if (st != TW_OK || !k)
 		return st;
-	return tell_event(s, k, &e, &ev, err);
+	st = tell_event(s, k, &e, &ev, err);
+	return st == TW_OK && e.n_flows ? tell_flows(s, k, &e, &ev, err) : st;
 }
 
 /* --- other packets --- */
 
 static enum tw_status take_thread(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, struct tw_err *err)
+        const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	struct tw_pb message = tw_pb_in(&p->payload);
 	struct tw_pb_field f;
@@ -342,7 +285,7 @@ static enum tw_status take_thread(struct perfetto *s, struct tw_perfetto_sequenc
 
 /* StreamingProfilePacket: stacks of the sequence's thread, and the times between them. */
 static enum tw_status take_profile(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, struct tw_err *err)
+        const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	struct tw_pb stacks = tw_pb_in(&p->payload);
 	struct tw_pb deltas = tw_pb_in(&p->payload);
@@ -379,7 +322,8 @@ static enum tw_status push_inner(void *arg, const uint8_t *p, size_t n, struct t
 	return tw_perfetto_packets_push(&s->inner, p, n, err);
 }
 
-static enum tw_status unpack(struct perfetto *s, const struct packet *p, struct tw_err *err)
+static enum tw_status unpack(
+        struct perfetto *s, const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	struct tw_limits limits = s->limits;
 	struct tw_arena *a = tw_arena_new(UNPACK_BYTES);
@@ -409,7 +353,7 @@ static enum tw_status unpack(struct perfetto *s, const struct packet *p, struct 
 
 /* A time that the payload needs and that cannot be told has been counted. */
 static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+        const struct tw_perfetto_packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
 {
 	const struct tw_perfetto_when when = {q->scope, ts_ns, p->offset};
 	struct tw_pb message = tw_pb_in(&p->payload);
@@ -433,7 +377,7 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 }
 
 static enum tw_status take_payload(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
+        const struct tw_perfetto_packet *p, bool has_time, int64_t ts_ns, struct tw_err *err)
 {
 	struct tw_pb message = tw_pb_in(&p->payload);
 	uint32_t pid;
@@ -461,7 +405,8 @@ static enum tw_status take_payload(struct perfetto *s, struct tw_perfetto_sequen
 	}
 }
 
-static enum tw_status take_packet(struct perfetto *s, const struct packet *p, struct tw_err *err)
+static enum tw_status take_packet(
+        struct perfetto *s, const struct tw_perfetto_packet *p, struct tw_err *err)
 {
 	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&s->sequences, p->sequence);
 	int64_t ts_ns = 0;
@@ -473,7 +418,7 @@ static enum tw_status take_packet(struct perfetto *s, const struct packet *p, st
 	st = turn_sequence(s, q, p, err);
 	if (st != TW_OK)
 		return st;
-	if (q->lost && p->flags & NEEDS_STATE) {
+	if (q->lost && p->flags & TW_PERFETTO_NEEDS_STATE) {
 		repair(s, TW_REPAIR_state_lost, p->offset);
 		return TW_OK;
 	}
@@ -489,14 +434,18 @@ static enum tw_status each_packet(
         void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err)
 {
 	struct perfetto *s = arg;
-	struct packet p = {.offset = piece->offset};
+	struct tw_perfetto_packet p = {.offset = piece->offset};
 
-	if (!read_packet(tw_pb_of(piece->p, piece->n), &p)) {
+	if (!tw_perfetto_packet_read(tw_pb_of(piece->p, piece->n), &p)) {
 		repair(s, TW_REPAIR_record_malformed, piece->offset);
 		*ret_damaged = true;
 		return TW_OK;
 	}
 	s->n_packets++;
+	if (p.heap_profile) {
+		s->n_profiles++;
+		repair(s, TW_REPAIR_heap_profile_left_out, piece->offset);
+	}
 	if (p.machine) {
 		repair(s, TW_REPAIR_other_machine, piece->offset);
 		return TW_OK;
@@ -522,6 +471,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
 	if (!tw_marks_init(&s->marks, a, limits, sink))
 		return no_memory(err);
+	s->flows = (struct tw_flows){.arena = a, .marks = &s->marks};
 	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
 	s->ftrace = (struct tw_perfetto_ftrace){.arena = a,
 	        .marks = &s->marks,
@@ -559,6 +509,11 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_perfetto_tracks_finish(&s->tracks, err);
 	if (st == TW_OK)
 		st = tw_marks_finish(&s->marks, err);
+	if (st == TW_OK && s->n_profiles && s->marks.told == 0 &&
+	        tw_samples_count(s->stacks.samples) == 0)
+		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		        "this Perfetto trace holds a heap profile and nothing of time; profiles of "
+		        "memory are not read here, open it in the Perfetto UI");
 	return st == TW_OK ? tw_samples_tell(s->stacks.samples, s->stacks.interval_ns, err) : st;
 }
 

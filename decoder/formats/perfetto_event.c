@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+
 /* LegacyEvent: the phase is a letter. */
 static enum tw_perfetto_event_type type_of(uint64_t phase)
 {
@@ -41,6 +43,30 @@ static int64_t whole(uint64_t bits)
 	return real >= -9.2e18 && real <= 9.2e18 ? (int64_t)real : 0;
 }
 
+static void add_flow(struct tw_perfetto_track_event *e, uint64_t id, bool ends)
+{
+	if (e->n_flows < TW_PERFETTO_EVENT_FLOWS)
+		e->flows[e->n_flows++] = (struct tw_perfetto_flow_id){id, ends};
+}
+
+/* One, or several packed. */
+static void read_flows(const struct tw_pb_field *f, bool fixed, struct tw_perfetto_track_event *e)
+{
+	bool ends = f->number == 48 || f->number == 42;
+	struct tw_pb list = tw_pb_in(f);
+	uint64_t id;
+
+	if (f->type != TW_PB_BYTES) {
+		add_flow(e, f->value, ends);
+		return;
+	}
+	if (!fixed)
+		while (tw_pb_number(&list, &id))
+			add_flow(e, id, ends);
+	for (size_t i = 0; fixed && i + 8 <= f->len; i += 8)
+		add_flow(e, tw_u64le(f->bytes + i), ends);
+}
+
 static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_event *e)
 {
 	switch (f->number) {
@@ -71,6 +97,14 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 		break;
 	case 44:
 		e->value = f->type == TW_PB_FIXED64 ? whole(f->value) : 0;
+		break;
+	case 36: /* numbers of old */
+	case 42:
+		read_flows(f, false, e);
+		break;
+	case 47:
+	case 48:
+		read_flows(f, true, e);
 		break;
 	default:
 		break;

@@ -17,6 +17,8 @@ enum tw_perfetto_event_type {
 	TW_PERFETTO_SPAN /* with dur_us */
 };
 
+enum { TW_PERFETTO_EVENT_FLOWS = 8 }; /* more of one event are left out */
+
 struct tw_perfetto_track_event {
 	enum tw_perfetto_event_type type;
 	bool has_track, has_delta, has_absolute;
@@ -25,6 +27,11 @@ struct tw_perfetto_track_event {
 	int64_t value;            /* COUNTER; a fraction is cut off */
 	int64_t dur_us;
 	int64_t delta_us, absolute_us; /* times of old */
+	unsigned n_flows;
+	struct tw_perfetto_flow_id {
+		uint64_t id;
+		bool ends;
+	} flows[TW_PERFETTO_EVENT_FLOWS];
 };
 
 struct tw_perfetto_track_event tw_perfetto_event_read(struct tw_pb message);

@@ -1,18 +1,21 @@
 #include "formats/perfetto_ftrace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_EVENTS = 4 << 20, FIRST_EVENTS = 1024, CLONE_THREAD = 0x10000 };
 
-enum kind { PRINT, SWITCH, WAKE, BLOCKED, CREATED };
+enum kind { PRINT, SWITCH, WAKE, BLOCKED, CREATED, FREQUENCY };
 
 struct tw_perfetto_ftrace_event {
 	int64_t ts_ns;
 	uint64_t offset;
 	uint32_t order; /* of arrival */
-	uint32_t tid;   /* who wrote it; SWITCH: who leaves the CPU, UINT32_MAX unknown */
-	uint32_t other; /* SWITCH: who comes; WAKE: who is woken; CREATED: the new thread */
+	uint32_t tid;   /* who wrote it; SWITCH: who leaves the CPU, UINT32_MAX unknown;
+	                 * FREQUENCY: kHz */
+	uint32_t other; /* SWITCH: who comes; WAKE: who is woken; CREATED: the new thread;
+	                 * FREQUENCY: the CPU */
 	uint32_t text;  /* PRINT: the mark; else the name of `other` */
 	uint16_t cpu;
 	uint8_t kind;
@@ -147,6 +150,11 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 		ev->other = thread_id(f.number[6]);
 		*ret_text = f.text[5];
 		return true;
+	case 11:
+		ev->kind = FREQUENCY;
+		ev->tid = thread_id(f.number[1]);
+		ev->other = (uint32_t)(f.number[2] & (TW_PERFETTO_CPUS - 1));
+		return true;
 	case 17:
 	case 20:
 	case 114:
@@ -172,8 +180,8 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 
 static bool is_told(uint32_t number)
 {
-	return number == 3 || number == 4 || number == 17 || number == 18 || number == 20 ||
-	       number == 114 || number == 235;
+	return number == 3 || number == 4 || number == 11 || number == 17 || number == 18 ||
+	       number == 20 || number == 114 || number == 235;
 }
 
 static enum tw_status take_event(struct tw_perfetto_ftrace *t, const struct bundle *b,
@@ -451,6 +459,22 @@ static enum tw_status tell_wake(struct tw_perfetto_ftrace *t,
 	return tw_sched_wake(t->marks, &at, thread_of(t, by, ev->offset), woken, name, err);
 }
 
+static enum tw_status tell_frequency(
+        struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
+{
+	char name[40];
+
+	(void)snprintf(name, sizeof name, "cpu%u frequency (kHz)", ev->other);
+	return tw_marks_note(t->marks,
+	        &(struct tw_note){.kind = TW_NOTE_counter,
+	                .ts_ns = ev->ts_ns,
+	                .dur_ns = -1,
+	                .value = ev->tid,
+	                .offset = ev->offset,
+	                .text = tw_str_of(name)},
+	        err);
+}
+
 static enum tw_status tell(
         struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
@@ -473,6 +497,8 @@ static enum tw_status tell(
 		return TW_OK;
 	case CREATED:
 		return tell_created(t, ev, text, err);
+	case FREQUENCY:
+		return tell_frequency(t, ev, err);
 	}
 	return TW_OK;
 }

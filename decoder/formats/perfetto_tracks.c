@@ -325,6 +325,13 @@ static void inherit(const struct tw_perfetto_tracks *t, struct tw_perfetto_track
 	}
 }
 
+struct tw_tid *tw_perfetto_tracks_owner(
+        const struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
+{
+	inherit(t, k);
+	return k->thread;
+}
+
 /* --- events --- */
 
 static void see(struct tw_perfetto_tracks *t, int64_t ts_ns)

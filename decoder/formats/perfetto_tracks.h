@@ -90,6 +90,10 @@ enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct t
 enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
         const struct tw_perfetto_event *ev, int64_t value, struct tw_err *err) TW_MUST_USE;
 
+/* The thread that a track is of, or below; NULL: none, as far as it is known. */
+struct tw_tid *tw_perfetto_tracks_owner(
+        const struct tw_perfetto_tracks *t, struct tw_perfetto_track *k);
+
 /* What is open lasts until the latest time; threads without a name get their process's. */
 enum tw_status tw_perfetto_tracks_finish(
         struct tw_perfetto_tracks *t, struct tw_err *err) TW_MUST_USE;

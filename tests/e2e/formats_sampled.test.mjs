@@ -83,7 +83,7 @@ test('sampled stacks', async (t) => {
 		assert.ok(v.threads.every((x) => x.source === 'samples'));
 		assert.ok(v.threads.find((x) => x.name === 'com.example.shop' || x.is_main).is_main);
 		assert.ok(v.notes.some((n) => n.kind === 'wait' && n.dur_ns > 0));
-		assert.ok(v.notes.some((n) => n.kind === 'sample' && n.value > 0));
+		assert.ok(v.notes.some((n) => n.kind === 'counter' && n.text === 'allocated bytes' && n.value > 0));
 	});
 
 	await t.test('refusals say what to do', async () => {

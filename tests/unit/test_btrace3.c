@@ -125,7 +125,7 @@ static void test_worked_bytes(void **state)
 	assert_int_equal(log.events[1].cpu_ns, 5 * MS);
 	assert_int_equal(log.events[1].offset, 47);
 	assert_int_equal(log.events[1].track, MAIN + 1);
-	assert_non_null(strstr(event_log_text(&log), "note sample 28070 0 -1 0 47 allocation \n"));
+	assert_null(strstr(event_log_text(&log), "note counter ")); /* one sample is no change */
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -157,6 +157,29 @@ static void test_samples(void **state)
 	event_log_done(&log);
 }
 
+/* A counter that changes with each sample is told every 10 ms, and at the end. */
+static void test_totals_are_thinned(void **state)
+{
+	struct event_log log;
+	struct tw_buf b;
+	size_t told = 0;
+
+	(void)state;
+	header(&b, 0, 5, JSON);
+	for (uint64_t i = 0; i < 1000; i++)
+		record(&b, 5,
+		        &(struct rec){
+		                9, 5, 100 + i * MS / 10, 0, 10, 0, 5, 100 + i, 1, 2, 3, 0, {1}});
+	log = run(&b);
+	for (const char *at = event_log_text(&log); (at = strstr(at, "note counter ")); at++)
+		told++;
+	assert_int_equal(told, 11); /* of 99.9 ms: the first change, nine steps, the last sample */
+	assert_non_null(strstr(event_log_text(&log), "note counter 6 99900000 -1 999 "));
+	assert_null(strstr(event_log_text(&log), "note sample "));
+	event_log_done(&log);
+	tw_buf_done(&b);
+}
+
 static void test_totals(void **state)
 {
 	static const struct rec records[] = {
@@ -165,27 +188,24 @@ static void test_totals(void **state)
 	        {9, 5, 102, 0, 12, 0, 7, 164, 1, 6, 4, 0, {1}},
 	        {9, 5, 103, 0, 12, 0, 7, 100, 1, 6, 4, 0, {1}},
 	};
-	static const struct {
-		uint32_t version;
-		const char *note;
-	} rows[] = {{5, "note sample 6 2 -1 64 "}, {4, "note sample 6 2 -1 64 "},
-	        {3, "note sample 6 2 -1 0 "}};
 
 	(void)state;
-	for (size_t k = 0; k < 3; k++) {
+	for (uint32_t version = 5; version >= 3; version--) {
 		struct event_log log;
 		struct tw_buf b;
+		const char *text;
 
-		header(&b, 0, rows[k].version, JSON);
+		header(&b, 0, version, JSON);
 		for (size_t i = 0; i < 4; i++)
-			record(&b, rows[k].version, &records[i]);
+			record(&b, version, &records[i]);
 		log = run(&b);
 		assert_int_equal(log.status, TW_OK);
-		assert_non_null(strstr(event_log_text(&log), rows[k].note));
-		assert_non_null(strstr(event_log_text(&log), "note sample 6 3 -1 0 ")); /* fell */
-		assert_int_equal(k == 0,
-		        strstr(event_log_text(&log), "allocation {\"objects\":2,\"switches\":4,"
-		                                     "\"forced_switches\":1}\n") != NULL);
+		text = event_log_text(&log);
+		assert_int_equal(version >= 4, strstr(text, "note counter 6 2 -1 64 ") != NULL);
+		assert_int_equal(version >= 4, strstr(text, " allocated objects \n") != NULL);
+		assert_int_equal(version == 5, strstr(text, " forced context switches \n") != NULL);
+		assert_null(strstr(text, "note counter 6 3 ")); /* fell */
+		assert_null(strstr(text, "note counter 10 ")); /* the other thread had one sample */
 		assert_int_equal(event_log_repairs(&log), 0);
 		event_log_done(&log);
 	}
@@ -441,6 +461,7 @@ int main(void)
 	        cmocka_unit_test(test_worked_bytes),
 	        cmocka_unit_test(test_samples),
 	        cmocka_unit_test(test_totals),
+	        cmocka_unit_test(test_totals_are_thinned),
 	        cmocka_unit_test(test_release),
 	        cmocka_unit_test(test_argument_and_start),
 	        cmocka_unit_test(test_bad_records),

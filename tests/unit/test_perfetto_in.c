@@ -11,106 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../event_log.h"
 #include "base/pbread.h"
 #include "formats/perfetto_packets.h"
-
-#define BASE ((uint64_t)100000000000)
-
-/* --- a writer --- */
-
-static void put_num(struct tw_buf *b, uint32_t field, uint64_t v)
-{
-	(void)tw_buf_add_varint(b, (uint64_t)field << 3);
-	(void)tw_buf_add_varint(b, v);
-}
-
-static void put_bytes(struct tw_buf *b, uint32_t field, const void *p, size_t n)
-{
-	(void)tw_buf_add_varint(b, (uint64_t)field << 3 | 2);
-	(void)tw_buf_add_varint(b, n);
-	(void)tw_buf_add(b, p, n);
-}
-
-static void put_str(struct tw_buf *b, uint32_t field, const char *s)
-{
-	put_bytes(b, field, s, strlen(s));
-}
-
-/* Puts what is in m as a message and empties m. */
-static void put_sub(struct tw_buf *b, uint32_t field, struct tw_buf *m)
-{
-	put_bytes(b, field, m->data, m->len);
-	tw_buf_clear(m);
-}
-
-struct writer {
-	struct tw_buf out, packet, message, inner;
-};
-
-static void begin(struct writer *w)
-{
-	tw_buf_init(&w->out, 64 << 20);
-	tw_buf_init(&w->packet, 64 << 20);
-	tw_buf_init(&w->message, 64 << 20);
-	tw_buf_init(&w->inner, 64 << 20);
-}
-
-static void done(struct writer *w)
-{
-	tw_buf_done(&w->out);
-	tw_buf_done(&w->packet);
-	tw_buf_done(&w->message);
-	tw_buf_done(&w->inner);
-}
-
-static void packet(struct writer *w)
-{
-	put_sub(&w->out, 1, &w->packet);
-}
-
-static void clock_at(struct writer *w, uint64_t id, uint64_t ns)
-{
-	put_num(&w->inner, 1, id);
-	put_num(&w->inner, 2, ns);
-	put_sub(&w->message, 1, &w->inner);
-}
-
-static void snapshot(struct writer *w, uint64_t boot, uint64_t mono)
-{
-	if (boot)
-		clock_at(w, 6, boot);
-	clock_at(w, 3, mono);
-	put_sub(&w->packet, 6, &w->message);
-	packet(w);
-}
-
-static void thread_track(struct writer *w, uint64_t uuid, uint64_t pid, uint64_t tid)
-{
-	put_num(&w->inner, 1, pid);
-	put_num(&w->inner, 2, tid);
-	put_str(&w->inner, 5, "t");
-	put_num(&w->message, 1, uuid);
-	put_sub(&w->message, 4, &w->inner);
-	put_num(&w->packet, 10, 1);
-	put_sub(&w->packet, 60, &w->message);
-	packet(w);
-}
-
-/* name NULL: none */
-static void event(struct writer *w, uint64_t ns, uint64_t clock, uint64_t type, const char *name)
-{
-	put_num(&w->message, 9, type);
-	put_num(&w->message, 11, 7);
-	if (name)
-		put_str(&w->message, 23, name);
-	put_num(&w->packet, 8, ns);
-	if (clock)
-		put_num(&w->packet, 58, clock);
-	put_num(&w->packet, 10, 1);
-	put_sub(&w->packet, 11, &w->message);
-	packet(w);
-}
+#include "perfetto_fixture.h"
 
 /* --- the wire --- */
 
@@ -262,17 +165,17 @@ static void test_no_memory(void **state)
 /* One byte that is wrong costs at most what stands around it. */
 static void test_damage(void **state)
 {
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 	uint64_t random = 5;
 
 	(void)state;
-	begin(&w);
-	snapshot(&w, BASE, BASE);
-	thread_track(&w, 7, 10, 11);
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	perfetto_thread(&w, 7, 10, 11);
 	for (uint64_t i = 0; i < 2000; i++) {
-		event(&w, BASE + i * 10, 0, 1, "a.B.c");
-		event(&w, BASE + i * 10 + 5, 0, 2, NULL);
+		perfetto_event(&w, BASE + i * 10, 0, 1, "a.B.c");
+		perfetto_event(&w, BASE + i * 10 + 5, 0, 2, NULL);
 	}
 	for (int round = 0; round < 40; round++) {
 		size_t at = 4200 + test_random(&random) % (w.out.len - 8000);
@@ -285,27 +188,27 @@ static void test_damage(void **state)
 		event_log_done(&log);
 		w.out.data[at] = old;
 	}
-	done(&w);
+	perfetto_done(&w);
 }
 
 static void test_lost_and_found(void **state)
 {
 	static const uint8_t rubbish[] = {0xFF, 0x0A, 0x02, 0x00, 0x0A, 0x0A};
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 	size_t at;
 
 	(void)state;
-	begin(&w);
-	snapshot(&w, BASE, BASE);
-	thread_track(&w, 7, 10, 11);
-	event(&w, BASE, 0, 1, "first");
-	event(&w, BASE + 1, 0, 2, NULL);
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	perfetto_thread(&w, 7, 10, 11);
+	perfetto_event(&w, BASE, 0, 1, "first");
+	perfetto_event(&w, BASE + 1, 0, 2, NULL);
 	at = w.out.len;
 	for (int i = 0; i < 150000; i++) /* more than several windows */
 		(void)tw_buf_add(&w.out, rubbish, sizeof rubbish);
-	event(&w, BASE + 2, 0, 1, "second");
-	event(&w, BASE + 3, 0, 2, NULL);
+	perfetto_event(&w, BASE + 2, 0, 1, "second");
+	perfetto_event(&w, BASE + 3, 0, 2, NULL);
 	event_log_run(&log, w.out.data, w.out.len, 0, NULL);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.n, 2);
@@ -314,32 +217,32 @@ static void test_lost_and_found(void **state)
 	event_log_done(&log);
 	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
 	event_log_done(&log);
-	done(&w);
+	perfetto_done(&w);
 }
 
 static void test_largest_packet(void **state)
 {
 	(void)state;
 	for (size_t over = 0; over < 2; over++) {
-		struct writer w;
+		struct perfetto_writer w;
 		struct event_log log;
 		char *big = calloc(1, TW_PERFETTO_PACKET_MAX);
 		size_t head = 2 + 4; /* the tag of field 900, a length of 4 bytes */
 
-		begin(&w);
-		snapshot(&w, BASE, BASE);
-		thread_track(&w, 7, 10, 11);
-		put_bytes(&w.packet, 900, big, TW_PERFETTO_PACKET_MAX - head + over);
+		perfetto_begin(&w);
+		perfetto_snapshot(&w, BASE, BASE);
+		perfetto_thread(&w, 7, 10, 11);
+		perfetto_bytes(&w.packet, 900, big, TW_PERFETTO_PACKET_MAX - head + over);
 		assert_int_equal(w.packet.len, TW_PERFETTO_PACKET_MAX + over);
-		packet(&w);
-		event(&w, BASE + 2, 0, 1, "behind");
-		event(&w, BASE + 3, 0, 2, NULL);
+		perfetto_packet(&w);
+		perfetto_event(&w, BASE + 2, 0, 1, "behind");
+		perfetto_event(&w, BASE + 3, 0, 2, NULL);
 		event_log_run(&log, w.out.data, w.out.len, 0, NULL);
 		assert_int_equal(log.status, TW_OK);
 		assert_int_equal(log.n, 1);
 		assert_int_equal(log.counts[TW_REPAIR_record_too_large], over);
 		event_log_done(&log);
-		done(&w);
+		perfetto_done(&w);
 		free(big);
 	}
 }
@@ -348,20 +251,20 @@ static void test_largest_packet(void **state)
 
 static void test_clocks(void **state)
 {
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 
 	(void)state;
-	begin(&w);
-	snapshot(&w, BASE, BASE - 1000); /* 1000 ns of sleep so far */
-	thread_track(&w, 7, 10, 11);
-	event(&w, BASE - 1000 + 10, 3, 1, "mono");
-	event(&w, BASE + 20, 0, 2, NULL);
-	snapshot(&w, BASE + 10000, BASE + 10000 - 3000); /* it slept again */
-	event(&w, BASE + 10000 - 3000 + 5, 3, 1, "later");
-	event(&w, BASE + 10000 + 7, 6, 2, NULL);
-	event(&w, BASE, 99, 3, "of a clock of a sequence that has none");
-	event(&w, BASE, 2, 3, "of a clock that nothing relates");
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE - 1000); /* 1000 ns of sleep so far */
+	perfetto_thread(&w, 7, 10, 11);
+	perfetto_event(&w, BASE - 1000 + 10, 3, 1, "mono");
+	perfetto_event(&w, BASE + 20, 0, 2, NULL);
+	perfetto_snapshot(&w, BASE + 10000, BASE + 10000 - 3000); /* it slept again */
+	perfetto_event(&w, BASE + 10000 - 3000 + 5, 3, 1, "later");
+	perfetto_event(&w, BASE + 10000 + 7, 6, 2, NULL);
+	perfetto_event(&w, BASE, 99, 3, "of a clock of a sequence that has none");
+	perfetto_event(&w, BASE, 2, 3, "of a clock that nothing relates");
 	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.n, 2);
@@ -372,7 +275,7 @@ static void test_clocks(void **state)
 	assert_int_equal(log.clock.boot_base_ns + log.clock.session_ns, BASE);
 	assert_int_equal(log.counts[TW_REPAIR_clock_unknown], 2);
 	event_log_done(&log);
-	done(&w);
+	perfetto_done(&w);
 }
 
 /* Snapshots without the trace's clock are placed by the others', whose readings each put the next
@@ -380,60 +283,60 @@ static void test_clocks(void **state)
 static void test_clocks_far_off(void **state)
 {
 	const uint64_t far = UINT64_C(1) << 61;
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 
 	(void)state;
-	begin(&w);
-	clock_at(&w, 6, BASE);
-	clock_at(&w, 5, 1);
-	snapshot(&w, 0, 1);
-	thread_track(&w, 7, 10, 11);
+	perfetto_begin(&w);
+	perfetto_clock(&w, 6, BASE);
+	perfetto_clock(&w, 5, 1);
+	perfetto_snapshot(&w, 0, 1);
+	perfetto_thread(&w, 7, 10, 11);
 	for (uint64_t i = 2; i < 6; i++) {
-		clock_at(&w, i % 2 ? 5 : 3, far);
-		clock_at(&w, i % 2 ? 3 : 5, i);
-		put_sub(&w.packet, 6, &w.message);
-		packet(&w);
+		perfetto_clock(&w, i % 2 ? 5 : 3, far);
+		perfetto_clock(&w, i % 2 ? 3 : 5, i);
+		perfetto_sub(&w.packet, 6, &w.message);
+		perfetto_packet(&w);
 	}
-	event(&w, BASE + 1, 0, 3, "here");
-	event(&w, far, 5, 3, "read off the nearest snapshot");
+	perfetto_event(&w, BASE + 1, 0, 3, "here");
+	perfetto_event(&w, far, 5, 3, "read off the nearest snapshot");
 	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
-	done(&w);
+	perfetto_done(&w);
 }
 
 /* Packets of several buffers are not in the order of time. */
 static void test_before_the_first(void **state)
 {
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 	const uint64_t minute = 60000000000;
 
 	(void)state;
-	begin(&w);
-	snapshot(&w, BASE, BASE);
-	thread_track(&w, 7, 10, 11);
-	event(&w, BASE - minute, 0, 3, "at the limit");
-	event(&w, BASE - minute - 1, 0, 3, "past it");
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	perfetto_thread(&w, 7, 10, 11);
+	perfetto_event(&w, BASE - minute, 0, 3, "at the limit");
+	perfetto_event(&w, BASE - minute - 1, 0, 3, "past it");
 	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.counts[TW_REPAIR_begin_clamped], 1);
 	event_log_done(&log);
-	done(&w);
+	perfetto_done(&w);
 }
 
 static void test_no_snapshot(void **state)
 {
-	struct writer w;
+	struct perfetto_writer w;
 	struct event_log log;
 
 	(void)state;
-	begin(&w);
-	thread_track(&w, 7, 10, 11);
-	event(&w, 500, 3, 1, "x");
-	event(&w, 700, 3, 2, NULL);
+	perfetto_begin(&w);
+	perfetto_thread(&w, 7, 10, 11);
+	perfetto_event(&w, 500, 3, 1, "x");
+	perfetto_event(&w, 700, 3, 2, NULL);
 	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
 	assert_int_equal(log.status, TW_OK);
 	assert_int_equal(log.n, 1);
@@ -441,7 +344,7 @@ static void test_no_snapshot(void **state)
 	assert_int_equal(log.clock.mono_base_ns, 0);
 	assert_int_equal(log.clock.boot_base_ns, -1);
 	event_log_done(&log);
-	done(&w);
+	perfetto_done(&w);
 }
 
 /* --- depth --- */
@@ -453,24 +356,24 @@ static void test_depth(void **state)
 	(void)state;
 	for (uint32_t over = 0; over < 2; over++) {
 		struct tw_limits limits = standard;
-		struct writer w;
+		struct perfetto_writer w;
 		struct event_log log;
 
 		limits.max_depth = 8;
-		begin(&w);
-		snapshot(&w, BASE, BASE);
-		thread_track(&w, 7, 10, 11);
+		perfetto_begin(&w);
+		perfetto_snapshot(&w, BASE, BASE);
+		perfetto_thread(&w, 7, 10, 11);
 		for (uint64_t i = 0; i < 8 + over; i++)
-			event(&w, BASE + i, 0, 1, "f");
+			perfetto_event(&w, BASE + i, 0, 1, "f");
 		for (uint64_t i = 0; i < 8 + over; i++)
-			event(&w, BASE + 100 + i, 0, 2, NULL);
+			perfetto_event(&w, BASE + 100 + i, 0, 2, NULL);
 		event_log_run_cut(&log, w.out.data, w.out.len, &limits);
 		assert_int_equal(log.n, 8);
 		assert_int_equal(log.counts[TW_REPAIR_depth_clipped], over);
 		assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 0);
 		assert_int_equal(log.events[0].dur_ns, 100 + over - 7); /* the innermost kept */
 		event_log_done(&log);
-		done(&w);
+		perfetto_done(&w);
 	}
 }
 

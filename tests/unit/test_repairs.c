@@ -248,6 +248,12 @@ static void machine(struct input *in)
 	(void)tw_buf_add_u8(&in->trace, 0);
 }
 
+static void heap(struct input *in)
+{
+	(void)tw_buf_add_str(&in->trace, (struct tw_str){packet, sizeof packet - 1});
+	text(&in->trace, "\x0A\x05\xAA\x02\x02\x08\x01");
+}
+
 /* A kernel trace that has none, in an archive beside a trace. */
 static void tar_entry(struct tw_buf *b, const char *name, const void *data, size_t n)
 {
@@ -336,6 +342,7 @@ static const struct row rows[TW_REPAIR_COUNT] = {
         GOLDEN(kernel_overrun, "perfetto/realistic"),
         GOLDEN(clock_unknown, "perfetto/realistic"),
         MADE(other_machine, machine),
+        MADE(heap_profile_left_out, heap),
 };
 
 /* --- runs --- */

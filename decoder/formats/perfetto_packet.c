@@ -1,0 +1,82 @@
+#include "formats/perfetto_packet.h"
+
+static bool is_payload(uint32_t field)
+{
+	switch (field) {
+	case 1:   /* ftrace_events */
+	case 2:   /* process_tree */
+	case 9:   /* process_stats */
+	case 11:  /* track_event */
+	case 43:  /* process_descriptor */
+	case 44:  /* thread_descriptor */
+	case 50:  /* compressed_packets */
+	case 54:  /* streaming_profile_packet */
+	case 60:  /* track_descriptor */
+	case 66:  /* perf_sample */
+	case 133: /* zstd_compressed_packets */
+	case 135: /* stack_sample */
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_number(struct tw_perfetto_packet *p, const struct tw_pb_field *f)
+{
+	switch (f->number) {
+	case 8:
+		p->time = f->value;
+		p->has_time = true;
+		break;
+	case 10:
+		p->sequence = (uint32_t)f->value;
+		break;
+	case 13:
+		p->flags |= (uint32_t)f->value;
+		break;
+	case 41:
+		p->flags |= f->value ? TW_PERFETTO_STATE_CLEARED : 0;
+		break;
+	case 42:
+		p->dropped = f->value != 0;
+		break;
+	case 58:
+		p->clock = (uint32_t)f->value;
+		break;
+	case 87:
+		p->first = f->value != 0;
+		break;
+	case 98:
+		p->machine = f->value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* profile_packet, of native memory, and heap_graph, of Java objects. */
+static bool is_heap_profile(uint32_t field)
+{
+	return field == 37 || field == 56;
+}
+
+bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p)
+{
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f)) {
+		if (f.type != TW_PB_BYTES)
+			read_number(p, &f);
+		else if (f.number == 59)
+			p->defaults = f;
+		else if (f.number == 12)
+			p->interned = f;
+		else if (f.number == 6)
+			p->snapshot = f;
+		else if (is_payload(f.number))
+			p->payload = f;
+		else
+			p->heap_profile |= is_heap_profile(f.number);
+	}
+	return !tw_pb_bad(&message);
+}

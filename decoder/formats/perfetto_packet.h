@@ -1,0 +1,24 @@
+/*
+ * perfetto_packet.h - the fields of a TracePacket.
+ */
+#ifndef TW_PERFETTO_PACKET_H
+#define TW_PERFETTO_PACKET_H
+
+#include "base/pbread.h"
+
+/* In flags. */
+enum { TW_PERFETTO_STATE_CLEARED = 1, TW_PERFETTO_NEEDS_STATE = 2 };
+
+struct tw_perfetto_packet {
+	uint64_t offset, time;
+	uint32_t clock, sequence, flags;
+	bool has_time, dropped, first;
+	bool heap_profile; /* it holds one, which is not read */
+	uint64_t machine;
+	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+};
+
+/* False: damaged.  offset is left as it is. */
+bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p);
+
+#endif
