@@ -385,6 +385,44 @@ static void test_adoption(void **state)
 	trace_log_done(&log);
 }
 
+/* CPU time stands beside wall time in calls, call tree and methods: what is missing was waited. */
+static void test_both_clocks(void **state)
+{
+	struct trace_log log;
+	struct tw_buf b;
+	const struct tw_slice *calls;
+	const struct tw_tree_node *nodes;
+	size_t n;
+
+	(void)state;
+	art_header(&b, 3, "clock=dual\npid=77\n");
+	art_record3(&b, 1, 0, 10, 100);
+	art_record3(&b, 1, 4, 12, 110);
+	art_record3(&b, 1, 5, 15, 150); /* 40 us, of which it ran 3 */
+	art_record3(&b, 1, 4, 16, 160);
+	art_record3(&b, 1, 5, 21, 170); /* 10 us, of which it ran 5 */
+	art_record3(&b, 1, 1, 30, 200);
+	assert_int_equal(art_build(&b, &log), TW_OK);
+	tw_buf_done(&b);
+	assert_true(log.info.has_cpu);
+	calls = trace_log_slices(&log, log.threads[0].thread_id, 0, &n);
+	assert_int_equal(n, 3);
+	assert_int_equal(calls[0].cpu_ns, 20000);
+	assert_int_equal(calls[0].dur_ns, 100000);
+	assert_int_equal(calls[1].cpu_ns, 3000);
+	assert_int_equal(calls[2].cpu_ns, 5000);
+	nodes = log.trees[0].nodes;
+	assert_int_equal(log.trees[0].n, 3);
+	assert_int_equal(nodes[1].cpu_ns, 20000);
+	assert_int_equal(nodes[1].total_ns, 100000);
+	assert_int_equal(nodes[2].cpu_ns, 3000 + 5000);
+	assert_int_equal(nodes[2].total_ns, 40000 + 10000);
+	assert_int_equal(art_method_named(&log, "com.a.B.zero()V")->cpu_ns, 20000);
+	assert_int_equal(art_method_named(&log, "com.a.B.four(I)V")->cpu_ns, 8000);
+	assert_int_equal(art_method_named(&log, "com.a.B.four(I)V")->sum_ns, 50000);
+	trace_log_done(&log);
+}
+
 static void test_limits(void **state)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -439,6 +477,7 @@ int main(void)
 	        cmocka_unit_test(test_stream),
 	        cmocka_unit_test(test_sampling),
 	        cmocka_unit_test(test_adoption),
+	        cmocka_unit_test(test_both_clocks),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_no_memory),
 	};
