@@ -45,6 +45,9 @@ enum tw_status tw_place_make(const struct tw_trace_info *trace, const struct tw_
 enum tw_status tw_place_at(enum tw_place_choice choice, uint32_t clock, int64_t at_ns,
         int64_t to_ns, struct tw_arena *a, struct tw_place *ret, struct tw_err *err) TW_MUST_USE;
 
+/* NULL when a device's trace goes beside ours, else why not, in words. */
+const char *tw_place_why_not(const struct tw_system *system, const struct tw_place *place);
+
 /* *at is a step to begin at, 0 at first: times that rise are found at once. */
 static inline int64_t tw_place_time(const struct tw_place *p, uint32_t *at, int64_t ts_ns)
 {

@@ -154,15 +154,6 @@ static enum tw_status list_threads(struct tw_plan *p, uint32_t machine,
 	return TW_OK;
 }
 
-static const char *judge(const struct tw_system *s, const struct tw_place *place)
-{
-	if (s->unusable)
-		return s->unusable;
-	if (place->choice == TW_PLACE_APART)
-		return "its clocks say that it is of another time or another device";
-	return NULL;
-}
-
 /* Joins the device's trace that came with one of ours, when it can be. */
 static enum tw_status try_system(struct tw_plan *p, const struct tw_perfetto_source *src,
         struct tw_ours *o, struct tw_err *err)
@@ -181,7 +172,7 @@ static enum tw_status try_system(struct tw_plan *p, const struct tw_perfetto_sou
 		tw_system_free(s);
 		return st;
 	}
-	why = judge(s, &o->place);
+	why = tw_place_why_not(s, &o->place);
 	if (why) {
 		p->left_out = why;
 		tw_system_free(s);

@@ -529,9 +529,8 @@ enum tw_status tw_side_new(struct tw_ours *o, bool beside, struct tw_side **ret,
 	s->beside = beside;
 	s->threads = tw_trace_file_threads(o->file, &s->n_threads);
 	s->scratch = tw_arena_new(4 << 20);
-	s->by_tid = tw_arena_alloc(o->arena, (size_t)s->n_threads + 1, sizeof *s->by_tid);
-	s->shelves =
-	        tw_arena_zalloc(o->arena, ((size_t)s->n_threads + 1) * GROUPS, sizeof *s->shelves);
+	s->by_tid = tw_arena_alloc(o->arena, (size_t)s->n_threads + 1, sizeof(void *));
+	s->shelves = tw_arena_zalloc(o->arena, ((size_t)s->n_threads + 1) * GROUPS, sizeof(void *));
 	s->told = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *s->told);
 	o->flows = tw_arena_zalloc(o->arena, (size_t)s->n_threads + 1, sizeof *o->flows);
 	if (!s->scratch || !s->by_tid || !s->shelves || !s->told || !o->flows) {
@@ -540,7 +539,7 @@ enum tw_status tw_side_new(struct tw_ours *o, bool beside, struct tw_side **ret,
 	}
 	for (uint32_t i = 0; i < s->n_threads; i++)
 		s->by_tid[i] = &s->threads[i];
-	qsort(s->by_tid, s->n_threads, sizeof *s->by_tid, by_tid);
+	qsort(s->by_tid, s->n_threads, sizeof(void *), by_tid);
 	*ret = s;
 	return TW_OK;
 }

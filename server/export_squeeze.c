@@ -122,6 +122,7 @@ static enum tw_status deflate_some(
 	return TW_OK;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) out is written through `to` */
 static enum tw_status zstd_some(
         struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {

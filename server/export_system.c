@@ -142,8 +142,8 @@ enum tw_status tw_system_scan(
         int fd, const struct tw_system_ask *ask, struct tw_system **ret, struct tw_err *err)
 {
 	struct scan c = {.s = tw_mem_zalloc(1, sizeof *c.s), .ask = ask};
-	enum tw_status st = c.s ? TW_OK : TW_NOMEM;
 	struct tw_system *s = c.s;
+	enum tw_status st;
 	bool too_large = false;
 
 	if (!s)

@@ -30,6 +30,8 @@ enum tw_status tw_trace_writer_on(
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;
+/* What the trace's info said; zeros before it was told. */
+const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w);
 /* Closes; without commit the file is removed. NULL is fine, returns NULL. */
 struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w);
 

@@ -56,6 +56,7 @@ struct tw_trace_writer {
 	char *path;          /* of a file that it made itself; NULL on a descriptor of others */
 	int fd;
 	uint32_t methods, chunks;
+	struct tw_trace_info info; /* as it was told */
 	bool committed;
 };
 
@@ -317,9 +318,15 @@ static enum tw_status out_info(
 	};
 	enum tw_status st = settle_threads(writer_of(o), err);
 
+	writer_of(o)->info = *i;
 	for (size_t k = 0; st == TW_OK && k < sizeof rows / sizeof *rows; k++)
 		st = meta(writer_of(o), rows[k].key, rows[k].value, err);
 	return st;
+}
+
+const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w)
+{
+	return &w->info;
 }
 
 static const struct tw_trace_out_ops ops = {

@@ -309,6 +309,26 @@ static json_t *repairs_json(const struct tw_view *v)
 	return list;
 }
 
+static bool keep_system(void *arg, struct tw_str kind, struct tw_str json)
+{
+	json_t **ret = arg;
+
+	if (!tw_str_eq(kind, TW_STR("system")))
+		return true;
+	*ret = json_loadb(json.ptr, json.len, 0, NULL);
+	return false;
+}
+
+/* What became of the device's own trace; null when none was sent. */
+static json_t *system_json(const struct tw_view *v)
+{
+	json_t *system = NULL;
+
+	if (tw_trace_file_documents(v->file, keep_system, &system, NULL) != TW_OK || !system)
+		return json_null();
+	return system;
+}
+
 enum tw_status tw_view_report(
         struct tw_req *r, const struct tw_trace_row *row, json_t *json, struct tw_err *err)
 {
@@ -320,7 +340,8 @@ enum tw_status tw_view_report(
 	if (st != TW_OK)
 		return st;
 	i = tw_trace_file_info(v.file);
-	report = json_pack("{so so}", "repairs", repairs_json(&v), "names", names_json(&v));
+	report = json_pack("{so so so}", "repairs", repairs_json(&v), "names", names_json(&v),
+	        "system", system_json(&v));
 	if (!report || json_object_set_new(json, "report", report) != 0 ||
 	        json_object_set_new(json, "start_ns", json_integer(i->start_ns)) != 0 ||
 	        json_object_set_new(json, "end_ns", json_integer(i->end_ns)) != 0 ||

@@ -20,6 +20,7 @@
 #include "bundle.h"
 #include "crash_point.h"
 #include "decoder.h"
+#include "export_system_report.h"
 #include "formats/aside_sink.h"
 #include "jail.h"
 #include "symbols/method_map.h"
@@ -27,7 +28,7 @@
 #include "trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, OUTPUT_FD = 4, FIRST_INPUT = 5, READ_BYTES = 256 << 10 };
-enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10 };
+enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10, REPORT_BYTES = 4096 };
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -131,6 +132,7 @@ struct job {
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
+	int system_fd; /* the device's own trace beside this one, -1 none */
 };
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
@@ -168,11 +170,13 @@ static void next_input(struct job *j, bool is_anr)
 		tw_builder_next_input(j->builder);
 }
 
-static void next_side(struct job *j, const char *part)
+static void next_side(struct job *j, const char *part, int fd)
 {
 	next_input(j, strcmp(part, "anr") == 0);
-	if (strcmp(part, "system") == 0)
+	if (strcmp(part, "system") == 0) {
 		tw_builder_input_is_system(j->builder);
+		j->system_fd = fd;
+	}
 }
 
 struct bundle_input {
@@ -249,7 +253,7 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 			if (turn_of(text(p, "part")) != turn)
 				continue;
 			if (turn == 2)
-				next_side(j, text(p, "part"));
+				next_side(j, text(p, "part"), FIRST_INPUT + (int)i);
 			if (turn == 1 && is_bundle(j, FIRST_INPUT + (int)i))
 				st = decode_bundle(j, FIRST_INPUT + (int)i, err);
 			else if (turn == 1)
@@ -260,6 +264,25 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 	return st;
 }
 
+/* What an export will make of the device's trace, told where losses and repairs are. */
+static enum tw_status tell_system(
+        const struct job *j, struct tw_trace_writer *w, struct tw_err *err)
+{
+	struct tw_trace_out *out = tw_trace_writer_out(w);
+	struct tw_buf json;
+	enum tw_status st;
+
+	if (j->system_fd < 0)
+		return TW_OK;
+	tw_buf_init(&json, REPORT_BYTES);
+	st = tw_system_report(j->system_fd, tw_trace_writer_info(w), &json, err);
+	if (st == TW_OK)
+		st = out->ops->document(
+		        out, "system", (struct tw_str){(const char *)json.data, json.len}, err);
+	tw_buf_done(&json);
+	return st;
+}
+
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
@@ -267,6 +290,8 @@ static enum tw_status write_trace(struct job *j, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);
+	if (st == TW_OK)
+		st = tell_system(j, w, err);
 	if (st == TW_OK)
 		st = tw_trace_writer_commit(w, &j->facts, err);
 	tw_trace_writer_free(w);
@@ -317,7 +342,8 @@ static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err
 
 static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
 {
-	struct job j = {.limits = decode_limits(json_object_get(task, "limits")),
+	struct job j = {.system_fd = -1,
+	        .limits = decode_limits(json_object_get(task, "limits")),
 	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
 	enum tw_status st;
 

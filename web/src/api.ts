@@ -15,11 +15,15 @@ export interface Names {
 	mapping: boolean; build_id: string; ids: number; resolved: number; slices: number;
 	resolved_slices: number; warning: string | null;
 }
+export interface System {
+	joined: boolean; why_not: string | null; clock?: 'monotonic' | 'boottime' | 'start'; offset_ns?: number;
+	residual_ns?: number; steps?: number; packets: number; damages: number; cut: boolean;
+}
 export interface ApiError { status: string; message: string; offset: number | null }
 export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed'; error: ApiError | null;
 	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
-	summary: Summary | null; report: { repairs: Repair[]; names: Names } | null;
+	summary: Summary | null; report: { repairs: Repair[]; names: Names; system?: System | null } | null;
 	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {

@@ -1,5 +1,5 @@
 // What the trace is, and what was lost or mended on the way.
-import type { Trace } from './api';
+import type { System, Trace } from './api';
 import { bytes, count, duration, when } from './format';
 import { Command } from './parts';
 import { headOf } from './source';
@@ -30,6 +30,17 @@ export function NamesWarning({ t }: { t: Trace }) {
 	);
 }
 
+// How the device's own trace goes with this one: the clock, and how far it was moved.
+export function systemWords(s: System): string {
+	const flaws = [s.damages > 0 ? `${count(s.damages)} damaged places` : '', s.cut ? 'its end is missing' : ''].filter(Boolean);
+	const end = flaws.length > 0 ? ` (${flaws.join(', ')})` : '';
+	if (!s.joined) return `The device's system trace is left out of Perfetto files: ${s.why_not}${end}.`;
+	if (s.clock === 'start')
+		return `The device's system trace shares no clock with this one: in Perfetto files both begin together${end}.`;
+	const steps = (s.steps ?? 1) > 1 ? `, in ${s.steps} stretches of their own offset` : '';
+	return `The device's system trace (${count(s.packets)} packets) is in Perfetto files, placed by ${s.clock!.toUpperCase()}, moved by ${count(s.offset_ns ?? 0)} ns${steps}${end}.`;
+}
+
 export function Repairs({ t }: { t: Trace }) {
 	const list = t.report?.repairs ?? [];
 	const n = t.report?.names;
@@ -39,6 +50,7 @@ export function Repairs({ t }: { t: Trace }) {
 			<summary><h2>Decode report</h2>
 				<span class="quiet">{list.length === 0 ? 'nothing was lost or repaired' : `${list.length} ${list.length === 1 ? 'finding' : 'findings'}`}
 					{n ? `, ${count(n.resolved)} of ${count(n.ids)} method ids named` : ''}</span></summary>
+			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <div class="scroll"><table>
 				<thead><tr><th scope="col">What</th><th scope="col">Kind</th><th scope="col" class="num">Cases</th>
 					<th scope="col" class="num">First at byte</th><th scope="col">Meaning</th></tr></thead>

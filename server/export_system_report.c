@@ -1,0 +1,65 @@
+/* export_system_report.c - see the header. */
+#include "export_system_report.h"
+
+#include "export_place.h"
+#include "json_write.h"
+
+enum { ARENA_BYTES = 64 << 20 };
+
+static void put_place(struct tw_json *j, const struct tw_trace_info *t, const struct tw_place *p)
+{
+	int64_t base = p->choice == TW_PLACE_MONOTONIC ? t->mono_base_ns : t->boot_base_ns;
+	uint32_t at = 0;
+
+	tw_json_key_str(j, "clock", tw_str_of(tw_place_word(p->choice)));
+	if (p->choice != TW_PLACE_START && base >= 0)
+		tw_json_key_int(
+		        j, "offset_ns", tw_place_time(p, &at, t->start_ns) - t->start_ns - base);
+	else if (p->choice == TW_PLACE_START)
+		tw_json_key_int(j, "offset_ns", tw_place_time(p, &at, t->start_ns) - t->start_ns);
+	if (p->residual_ns != INT64_MIN)
+		tw_json_key_int(j, "residual_ns", p->residual_ns);
+	tw_json_key_int(j, "steps", p->n);
+}
+
+static void put_system(struct tw_json *j, const struct tw_system *s)
+{
+	tw_json_key_int(j, "packets", (int64_t)s->packets);
+	tw_json_key_int(j, "damages", (int64_t)s->damages);
+	tw_json_key_bool(j, "cut", s->cut);
+	tw_json_key_bool(j, "written_while_recorded", s->flushed);
+}
+
+enum tw_status tw_system_report(
+        int fd, const struct tw_trace_info *trace, struct tw_buf *out, struct tw_err *err)
+{
+	const struct tw_system_ask nobody = {0};
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_json j = tw_json_to(out);
+	struct tw_system *s = NULL;
+	struct tw_place place = {0};
+	const char *why = NULL;
+	enum tw_status st = a ? tw_system_scan(fd, &nobody, &s, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a report");
+
+	if (st == TW_OK && !s->unusable)
+		st = tw_place_make(trace, s, a, &place, err);
+	if (st == TW_OK) {
+		why = tw_place_why_not(s, &place);
+		tw_json_open(&j, '{');
+		tw_json_key_bool(&j, "joined", !why);
+		tw_json_key(&j, "why_not");
+		if (why)
+			tw_json_str(&j, tw_str_of(why));
+		else
+			tw_json_null(&j);
+		if (!why)
+			put_place(&j, trace, &place);
+		put_system(&j, s);
+		tw_json_close(&j, '}');
+		st = tw_buf_status(out);
+	}
+	tw_system_free(s);
+	tw_arena_free(a);
+	return st;
+}

@@ -1,0 +1,16 @@
+/*
+ * export_system_report.h - what became of the device's own trace beside one of ours, for people.
+ */
+#ifndef TW_EXPORT_SYSTEM_REPORT_H
+#define TW_EXPORT_SYSTEM_REPORT_H
+
+#include "base/buf.h"
+#include "trace/builder.h"
+
+/* Appends a JSON object: whether the two go together and why not, by which clock and with what
+ * offset.  It is what an export would decide.  fd is read from its beginning and stays the
+ * caller's. */
+enum tw_status tw_system_report(int fd, const struct tw_trace_info *trace, struct tw_buf *out,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

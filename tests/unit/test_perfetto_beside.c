@@ -1,0 +1,345 @@
+/* What stands beside calls in Perfetto files: locks and who holds them, started threads, marks,
+ * counters, CPU times, samples; and several traces in one file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../merged_fixture.h"
+
+enum { PID = 100, WAITER = 100, HOLDER = 101, CHILD = 102 };
+
+struct made {
+	struct tw_builder *b;
+	struct tw_sink *s;
+};
+
+static struct made begin(int64_t mono_ns, int64_t boot_ns)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct made m = {.b = tw_builder_new(&limits)};
+
+	assert_non_null(m.b);
+	m.s = tw_builder_sink(m.b);
+	m.s->ops->clock(m.s, &(struct tw_clock){PID, mono_ns, boot_ns, 0});
+	return m;
+}
+
+static void call(
+        struct made *m, uint64_t tid, int64_t ts, int64_t dur, int64_t cpu, const char *name)
+{
+	const struct tw_event e = {.ts_ns = ts,
+	        .dur_ns = dur,
+	        .cpu_ns = cpu,
+	        .track = m->s->ops->track(m->s, PID, tid, TW_TID_FULL),
+	        .sym = m->s->ops->name(m->s, tw_str_of(name)),
+	        .kind = TW_EV_SLICE};
+
+	assert_int_equal(m->s->ops->events(m->s, &e, 1, NULL), TW_OK);
+}
+
+static void note(struct made *m, enum tw_note_kind kind, uint64_t tid, int64_t ts, int64_t dur,
+        int64_t value, const char *text)
+{
+	const struct tw_note n = {.kind = kind,
+	        .track = tid ? m->s->ops->track(m->s, PID, tid, TW_TID_FULL) : 0,
+	        .ts_ns = ts,
+	        .dur_ns = dur,
+	        .value = value,
+	        .text = tw_str_of(text)};
+
+	assert_int_equal(m->s->ops->note(m->s, &n, NULL), TW_OK);
+}
+
+static void finish(struct merged *x, struct made *m)
+{
+	*x = (struct merged){.arena = tw_arena_new((size_t)1 << 30), .fd = -1};
+	assert_int_equal(trace_fixture_write(&x->f, m->b), TW_OK);
+}
+
+static void convert(struct merged *x, const struct tw_perfetto_source *s)
+{
+	const struct tw_perfetto_options plain = {0};
+
+	merged_export(&x->bytes, s, 1, &plain, 333);
+	merged_read(x, &x->trace, &x->bytes);
+	assert_int_equal(perfetto_errors(&x->trace), 0);
+}
+
+static bool has(const struct merged *x, const char *name)
+{
+	for (size_t i = 0; i < x->trace.n; i++)
+		if (tw_str_eq(x->trace.slices[i].name, tw_str_of(name)))
+			return true;
+	return false;
+}
+
+/* The first of that name, which must be there. */
+static const struct perfetto_slice *find(const struct merged *x, const char *name)
+{
+	static const struct perfetto_slice none;
+
+	for (size_t i = 0; i < x->trace.n; i++)
+		if (tw_str_eq(x->trace.slices[i].name, tw_str_of(name)))
+			return &x->trace.slices[i];
+	fail_msg("%s is not there", name);
+	return &none;
+}
+
+static void end(struct merged *x)
+{
+	tw_buf_done(&x->bytes);
+	trace_fixture_done(&x->f);
+	tw_arena_free(x->arena);
+}
+
+static void test_flows(void **state)
+{
+	struct made m = begin(1000, 5000);
+	const struct perfetto_slice *waits, *holds, *starts, *first;
+	struct tw_perfetto_source s;
+	struct merged x;
+
+	(void)state;
+	call(&m, WAITER, 10, 1000, -1, "a.Main.run");
+	call(&m, HOLDER, 20, 900, -1, "a.Db.write");
+	call(&m, CHILD, 400, 10, -1, "a.Task.first");
+	call(&m, CHILD, 500, 10, -1, "a.Task.second");
+	m.s->ops->thread_name(m.s, PID, WAITER, TW_STR("main"));
+	note(&m, TW_NOTE_contention, WAITER, 100, 200, HOLDER, "a.Db");
+	note(&m, TW_NOTE_thread_created, WAITER, 350, -1, CHILD, "task");
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	waits = find(&x, "waits for lock a.Db");
+	holds = find(&x, "holds what main (100) waits for");
+	assert_int_equal(waits->tid, WAITER);
+	assert_int_equal(waits->begin_ns, 5100);
+	assert_int_equal(waits->end_ns, 5300);
+	assert_true(tw_str_eq(waits->track, TW_STR("locks")));
+	assert_int_equal(holds->tid, HOLDER);
+	assert_true(holds->begin_ns > waits->begin_ns); /* which way the arrow goes */
+	assert_int_not_equal(waits->flow_out, 0);
+	assert_int_equal(waits->flow_out, holds->flow_in);
+	starts = find(&x, "starts task (102)");
+	first = find(&x, "a.Task.first");
+	assert_true(starts->instant);
+	assert_int_not_equal(starts->flow_out, waits->flow_out);
+	assert_int_equal(starts->flow_out, first->flow_in);
+	assert_int_equal(find(&x, "a.Task.second")->flow_in, 0);
+	assert_true(tw_str_eq(find(&x, "start")->track, TW_STR("scenario")));
+	assert_int_equal(find(&x, "start")->tid, -1);
+	end(&x);
+}
+
+/* Spans of one thread that overlap without nesting stand on several tracks, as long as they were.
+ */
+static void test_spans(void **state)
+{
+	struct made m = begin(1000, 5000);
+	struct tw_perfetto_source s;
+	struct merged x;
+	char name[32];
+
+	(void)state;
+	call(&m, WAITER, 0, 5000, -1, "a.Main.run");
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(name, sizeof name, "span %d", i);
+		note(&m, TW_NOTE_async, WAITER, 100 + i * 10, 500, i, name);
+	}
+	note(&m, TW_NOTE_anr, 0, 4000, 900, 5000, "Input dispatching timed out");
+	note(&m, TW_NOTE_gc, WAITER, 4000, 20, 0, "young");
+	note(&m, TW_NOTE_state, WAITER, 10, 20, 0, "running"); /* the scheduler's */
+	note(&m, TW_NOTE_io, WAITER, 10, 20, 0, "/a");         /* a call as well */
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	for (int i = 0; i < 4; i++) {
+		(void)snprintf(name, sizeof name, "span %d", i);
+		assert_true(has(&x, name));
+		assert_int_equal(find(&x, name)->begin_ns, 5100 + i * 10);
+		assert_int_equal(find(&x, name)->end_ns, 5600 + i * 10);
+		assert_int_equal(find(&x, name)->depth, 0);
+	}
+	assert_true(tw_str_eq(find(&x, "ANR: Input dispatching timed out")->track, TW_STR("ANR")));
+	assert_int_equal(find(&x, "ANR: Input dispatching timed out")->end_ns, 9900);
+	assert_true(has(&x, "gc: young"));
+	assert_false(has(&x, "running"));
+	assert_false(has(&x, "io: /a"));
+	end(&x);
+}
+
+static void test_counters(void **state)
+{
+	struct made m = begin(1000, 5000);
+	struct tw_perfetto_source s;
+	struct merged x;
+
+	(void)state;
+	call(&m, WAITER, 0, 5000, -1, "a.Main.run");
+	for (int i = 0; i < 100; i++)
+		note(&m, TW_NOTE_counter, WAITER, i * 10, -1, i * i, i % 2 ? "heap" : "frames");
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	assert_int_equal(x.trace.n_counts, 100);
+	for (int i = 0; i < 100; i++) {
+		const struct perfetto_count *c = &x.trace.counts[i];
+
+		assert_true(tw_str_eq(c->counter, tw_str_of(i % 2 ? "heap" : "frames")));
+		assert_int_equal(c->ts_ns, 5000 + i * 10);
+		assert_int_equal(c->value, i * i);
+		assert_int_equal(c->pid, PID);
+	}
+	tw_buf_done(&x.bytes);
+	s.sel.ranged = true;
+	s.sel.from_ns = 200;
+	s.sel.to_ns = 300;
+	convert(&x, &s);
+	assert_int_equal(x.trace.n_counts, 10);
+	end(&x);
+}
+
+/* Each call has the CPU time it was told with, also when callees have more than their caller. */
+static void test_cpu(void **state)
+{
+	struct made m = begin(1000, 5000);
+	struct tw_perfetto_source s;
+	struct merged x;
+
+	(void)state;
+	call(&m, WAITER, 200, 100, 70, "inner");
+	call(&m, WAITER, 320, 10, 9, "inner 2");
+	call(&m, WAITER, 100, 400, 300, "middle");
+	call(&m, WAITER, 0, 1000, 500, "outer");
+	call(&m, WAITER, 2000, 10, 0, "asleep");
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	assert_int_equal(find(&x, "inner")->cpu_ns, 70);
+	assert_int_equal(find(&x, "inner 2")->cpu_ns, 9);
+	assert_int_equal(find(&x, "middle")->cpu_ns, 300);
+	assert_int_equal(find(&x, "outer")->cpu_ns, 500);
+	assert_int_equal(find(&x, "asleep")->cpu_ns, 0);
+	end(&x);
+}
+
+static void test_sampled(void **state)
+{
+	struct made m = begin(1000, 5000);
+	struct tw_perfetto_source s;
+	struct merged x;
+	uint32_t track;
+
+	(void)state;
+	call(&m, WAITER, 0, 100, -1, "a.Main.run");
+	call(&m, HOLDER, 0, 100, -1, "b.Main.run");
+	track = m.s->ops->track(m.s, PID, WAITER, TW_TID_FULL);
+	m.s->ops->source(m.s, track, TW_SOURCE_SAMPLES, 10000000);
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	assert_true(
+	        tw_str_eq(find(&x, "a.Main.run")->track, TW_STR("methods (sampled every 10 ms)")));
+	assert_true(tw_str_eq(find(&x, "b.Main.run")->track, TW_STR("methods")));
+	end(&x);
+}
+
+/* --- several traces --- */
+
+static void make_two(struct merged x[2], int64_t mono_apart, int64_t boot_apart)
+{
+	for (int i = 0; i < 2; i++) {
+		struct made m = begin(1000 + i * mono_apart, 5000 + i * boot_apart);
+
+		call(&m, WAITER, 100, 50, -1, i ? "b.App.start" : "a.App.start");
+		call(&m, WAITER, 400 + i * 77, 50, -1, "common.Page.show");
+		finish(&x[i], &m);
+	}
+}
+
+static void join(struct merged x[2], const struct tw_perfetto_options *o, const char *device,
+        const char *session)
+{
+	struct tw_perfetto_source s[2] = {merged_source(&x[0]), merged_source(&x[1])};
+
+	s[1].facts.trace_id = "02DEF";
+	s[1].facts.device = device;
+	s[1].facts.session_id = session;
+	tw_buf_done(&x->bytes);
+	merged_export(&x->bytes, s, 2, o, 1 << 16);
+	merged_read(x, &x->trace, &x->bytes);
+	assert_int_equal(perfetto_errors(&x->trace), 0);
+}
+
+static void test_one_device(void **state)
+{
+	const struct tw_perfetto_options o = {0};
+	struct merged x[2];
+
+	(void)state;
+	make_two(x, 700, 700);
+	join(x, &o, "d", "s");
+	assert_int_equal(find(x, "a.App.start")->begin_ns, 5100);
+	assert_int_equal(find(x, "b.App.start")->begin_ns, 5800);
+	assert_int_equal(find(x, "b.App.start")->pid, PID);
+	assert_true(merged_says(x, "clock_2", "boottime"));
+	assert_true(merged_says(x, "tracewell_trace_2", "02DEF"));
+	end(&x[0]);
+	x[1].bytes = (struct tw_buf){0};
+	end(&x[1]);
+}
+
+static void test_two_devices(void **state)
+{
+	static const struct {
+		struct tw_perfetto_options o;
+		int64_t second_ns; /* b.App.start in the file */
+		const char *clock;
+	} cases[] = {{{0}, 5100, "start"}, {{.align = TW_PERFETTO_BY_START}, 5100, "start"},
+	        {{.align = TW_PERFETTO_BY_CLOCK}, 5800, "boottime"},
+	        {{.align = TW_PERFETTO_BY_SLICE, .slice = "common.Page.show"}, 5400 - 377,
+	                "slice"}};
+	const struct tw_perfetto_options missing = {
+	        .align = TW_PERFETTO_BY_SLICE, .slice = "a.App.start"};
+	struct tw_perfetto_source s[2];
+	struct tw_perfetto *p = NULL;
+	struct merged x[2];
+
+	(void)state;
+	make_two(x, 700, 700);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		join(x, &cases[i].o, "another", "s");
+		assert_int_equal(find(x, "a.App.start")->begin_ns, 5100);
+		assert_int_equal(find(x, "b.App.start")->begin_ns, cases[i].second_ns);
+		assert_int_equal(find(x, "a.App.start")->pid, PID);
+		assert_int_equal(find(x, "b.App.start")->pid, PID + 10000000);
+		assert_int_equal(find(x, "b.App.start")->tid, WAITER + 10000000);
+		assert_true(merged_says(x, "clock_2", cases[i].clock));
+	}
+	s[0] = merged_source(&x[0]);
+	s[1] = merged_source(&x[1]);
+	assert_int_equal(tw_perfetto_open(s, 2, &missing, &p, NULL), TW_NOT_FOUND);
+	end(&x[0]);
+	x[1].bytes = (struct tw_buf){0};
+	end(&x[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_flows),
+	        cmocka_unit_test(test_spans),
+	        cmocka_unit_test(test_counters),
+	        cmocka_unit_test(test_cpu),
+	        cmocka_unit_test(test_sampled),
+	        cmocka_unit_test(test_one_device),
+	        cmocka_unit_test(test_two_devices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
