@@ -42,13 +42,14 @@ static void call(
 	assert_int_equal(m->s->ops->events(m->s, &e, 1, NULL), TW_OK);
 }
 
-static void note(struct made *m, enum tw_note_kind kind, uint64_t tid, int64_t ts, int64_t dur,
+/* when: begin and length */
+static void note(struct made *m, enum tw_note_kind kind, uint64_t tid, const int64_t when[2],
         int64_t value, const char *text)
 {
 	const struct tw_note n = {.kind = kind,
 	        .track = tid ? m->s->ops->track(m->s, PID, tid, TW_TID_FULL) : 0,
-	        .ts_ns = ts,
-	        .dur_ns = dur,
+	        .ts_ns = when[0],
+	        .dur_ns = when[1],
 	        .value = value,
 	        .text = tw_str_of(text)};
 
@@ -110,8 +111,8 @@ static void test_flows(void **state)
 	call(&m, CHILD, 400, 10, -1, "a.Task.first");
 	call(&m, CHILD, 500, 10, -1, "a.Task.second");
 	m.s->ops->thread_name(m.s, PID, WAITER, TW_STR("main"));
-	note(&m, TW_NOTE_contention, WAITER, 100, 200, HOLDER, "a.Db");
-	note(&m, TW_NOTE_thread_created, WAITER, 350, -1, CHILD, "task");
+	note(&m, TW_NOTE_contention, WAITER, (int64_t[]){100, 200}, HOLDER, "a.Db");
+	note(&m, TW_NOTE_thread_created, WAITER, (int64_t[]){350, -1}, CHILD, "task");
 	finish(&x, &m);
 	s = merged_source(&x);
 	convert(&x, &s);
@@ -149,12 +150,12 @@ static void test_spans(void **state)
 	call(&m, WAITER, 0, 5000, -1, "a.Main.run");
 	for (int i = 0; i < 4; i++) {
 		(void)snprintf(name, sizeof name, "span %d", i);
-		note(&m, TW_NOTE_async, WAITER, 100 + i * 10, 500, i, name);
+		note(&m, TW_NOTE_async, WAITER, (int64_t[]){100 + i * 10, 500}, i, name);
 	}
-	note(&m, TW_NOTE_anr, 0, 4000, 900, 5000, "Input dispatching timed out");
-	note(&m, TW_NOTE_gc, WAITER, 4000, 20, 0, "young");
-	note(&m, TW_NOTE_state, WAITER, 10, 20, 0, "running"); /* the scheduler's */
-	note(&m, TW_NOTE_io, WAITER, 10, 20, 0, "/a");         /* a call as well */
+	note(&m, TW_NOTE_anr, 0, (int64_t[]){4000, 900}, 5000, "Input dispatching timed out");
+	note(&m, TW_NOTE_gc, WAITER, (int64_t[]){4000, 20}, 0, "young");
+	note(&m, TW_NOTE_state, WAITER, (int64_t[]){10, 20}, 0, "running"); /* the scheduler's */
+	note(&m, TW_NOTE_io, WAITER, (int64_t[]){10, 20}, 0, "/a");         /* a call as well */
 	finish(&x, &m);
 	s = merged_source(&x);
 	convert(&x, &s);
@@ -182,7 +183,8 @@ static void test_counters(void **state)
 	(void)state;
 	call(&m, WAITER, 0, 5000, -1, "a.Main.run");
 	for (int i = 0; i < 100; i++)
-		note(&m, TW_NOTE_counter, WAITER, i * 10, -1, i * i, i % 2 ? "heap" : "frames");
+		note(&m, TW_NOTE_counter, WAITER, (int64_t[]){i * 10, -1}, i * i,
+		        i % 2 ? "heap" : "frames");
 	finish(&x, &m);
 	s = merged_source(&x);
 	convert(&x, &s);

@@ -1,0 +1,184 @@
+/* Perfetto files over HTTP: joined to the device's own trace, cut, packed, of several traces, and refused. */
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import zlib from 'node:zlib';
+import { btrace, form, sampleMapping, sampleTrace } from './make.mjs';
+import { startServer } from './server.mjs';
+
+
+function varint(v) {
+	const out = [];
+	for (v = BigInt.asUintN(64, BigInt(v)); v > 127n; v >>= 7n) out.push(Number(v & 127n) | 128);
+	return Buffer.from([...out, Number(v)]);
+}
+const num = (field, v) => Buffer.concat([varint(field << 3), varint(v)]);
+const sub = (field, ...parts) => {
+	const body = Buffer.concat(parts.map((p) => Buffer.from(p)));
+	return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
+};
+
+/* Snapshots at both ends, a process, a thread that runs and is named by its app's own tracing. */
+function systemTrace(mono, { pid = 4000, boot = mono + 5_000_000_000n } = {}) {
+	const snapshot = (t) => sub(1, num(10, 1), sub(6, sub(1, num(1, 6), num(2, boot + t)), sub(1, num(1, 3), num(2, mono + t))));
+	const on = (t, from, to) => sub(2, num(1, boot + t), num(2, from), sub(4, num(2, from), num(4, 1), num(6, to)));
+	const bundle = (at) => sub(1, num(10, 7), sub(1, num(1, 0), on(at, 0, pid), on(at + 90_000n, pid, 0)));
+	const bundles = [];
+	for (let i = 0n; i < 40n; i++) bundles.push(bundle(i * 100_000n));
+	return Buffer.concat([snapshot(0n), sub(1, num(8, boot), num(10, 3), sub(2, sub(1, num(1, pid), sub(3, 'com.example.app')))),
+		...bundles, snapshot(4_000_000n)]);
+}
+
+function packets(bytes) {
+	const list = [];
+	for (let at = 0; at < bytes.length;) {
+		assert.equal(bytes[at], 0x0a);
+		let [n, shift] = [0, 0];
+		do n += (bytes[++at] & 127) * 2 ** shift, shift += 7;
+		while (bytes[at] & 128);
+		at++;
+		list.push(bytes.subarray(at, at + n));
+		at += n;
+	}
+	return list;
+}
+
+/* All packets of one, in order, are among those of the other. */
+function holds(file, system) {
+	const wanted = packets(system);
+	let at = 0;
+	for (const p of packets(file)) if (at < wanted.length && p.equals(wanted[at])) at++;
+	return at === wanted.length;
+}
+
+function members(tar) {
+	const out = {};
+	for (let at = 0; tar[at];) {
+		const name = tar.toString('latin1', at, tar.indexOf(0, at));
+		const n = parseInt(tar.toString('latin1', at + 124, at + 135), 8);
+		out[name] = tar.subarray(at + 512, at + 512 + n);
+		at += 512 + Math.ceil(n / 512) * 512;
+	}
+	return out;
+}
+
+test('Perfetto files', async (t) => {
+	const s = await startServer(t);
+	await s.put('/api/v1/builds/b1/methods', sampleMapping);
+	const upload = (trace, system, query = {}) => {
+		const parts = [['trace', trace], ...(system ? [['system', system]] : [])];
+		const { body, headers } = form(...parts);
+		return s.trace(body, { headers, query: { build_id: 'b1', device: 'a', app: 'com.example.app', ...query } });
+	};
+	const probe = btrace([]).readBigUInt64LE(16);
+	const system = systemTrace(probe);
+	const joined = await upload(sampleTrace(300), system, { session_id: 'one' });
+	const alone = await upload(sampleTrace(200), undefined, { session_id: 'one' });
+	const other = await upload(sampleTrace(100, 5000), undefined, { device: 'b', version_name: '2' });
+	const file = (id, query) => s.get(`/api/v1/traces/${id}/perfetto`, { query });
+	const merge = (ids, query) => s.get('/api/v1/merge', { query: { ids: ids.join(','), ...query } });
+
+	await t.test('hold the device\'s trace, and say so in the report', async () => {
+		assert.equal(joined.state, 'ready', JSON.stringify(joined.error));
+		const { system: told } = joined.report;
+		assert.deepEqual([told.joined, told.why_not, told.clock, told.offset_ns, told.residual_ns], [true, null, 'monotonic', 5_000_000_000, 0]);
+		assert.equal(told.packets, packets(system).length);
+		assert.equal(alone.report.system, null);
+		const whole = await file(joined.id);
+		assert.equal(whole.status, 200);
+		assert.ok(holds(whole.bytes, system));
+		assert.match(whole.headers.get('content-disposition'), /\.perfetto-trace"$/);
+		assert.ok(!holds((await file(joined.id, { system: '0' })).bytes, system));
+		assert.ok(whole.text.includes('com.example.app.Class0.method1'), whole.text.match(/[\w.:]{6,}/g).slice(0, 40).join(' '));
+		assert.equal((await file(alone.id, { system: '1' })).status, 404);
+		assert.equal((await file(alone.id)).status, 200);
+	});
+
+	await t.test('as an archive and compressed', async () => {
+		const plain = (await file(joined.id)).bytes;
+		const tar = await file(joined.id, { format: 'tar' });
+		const m = members(tar.bytes);
+		assert.deepEqual(Object.keys(m), ['perfetto_manifest.json', 'device.perfetto-trace', 'tracewell.perfetto-trace']);
+		assert.ok(m['device.perfetto-trace'].equals(system));
+		const { perfetto_manifest: manifest } = JSON.parse(m['perfetto_manifest.json']);
+		assert.deepEqual(manifest.files, [{ path: 'device.perfetto-trace' }, { path: 'tracewell.perfetto-trace' }]);
+		assert.equal(manifest.attributes.tracewell_trace, joined.id);
+		assert.ok(packets(m['tracewell.perfetto-trace']).length > 900);
+		const gz = await file(joined.id, { compress: 'gzip' });
+		assert.equal(gz.headers.get('content-encoding'), null);
+		assert.ok(zlib.gunzipSync(gz.bytes).equals(plain));
+		assert.match(gz.headers.get('content-disposition'), /\.perfetto-trace\.gz"$/);
+		const folded = (await file(joined.id, { compress: 'packets' })).bytes;
+		assert.ok(folded.length < plain.length / 2 && holds(folded, system));
+		for (const query of [{ format: 'zip' }, { compress: 'lz4' }, { system: 'perhaps' }, { from: '9', to: '9' }, { threads: 'x' }])
+			assert.equal((await file(joined.id, query)).status, 400, JSON.stringify(query));
+		assert.equal((await file(joined.id, { threads: '99' })).status, 404);
+	});
+
+	await t.test('cut to a range', async () => {
+		const [all, cut] = [(await file(joined.id)).bytes, (await file(joined.id, { from: 1_500_000, to: 1_600_000 })).bytes];
+		assert.ok(cut.length * 4 < all.length, `${cut.length} of ${all.length} bytes`);
+		const [few, many] = [cut, all].map((b) => packets(b).filter((p) => packets(system).some((q) => q.equals(p))).length);
+		assert.equal(many, packets(system).length);
+		assert.ok(few >= 4 && few < 8, `${few} packets of the device's`);
+	});
+
+	await t.test('of several traces', async () => {
+		const both = await merge([joined.id, alone.id, other.id]);
+		assert.equal(both.status, 200, both.text.slice(0, 200));
+		assert.ok(holds(both.bytes, system));
+		assert.ok(both.text.includes('2 b 2: ') || both.text.includes('3 b 2: '), 'whose process it is');
+		for (const align of ['clock', 'start', 'slice:com.example.app.Class0.method1'])
+			assert.equal((await merge([joined.id, other.id], { align })).status, 200, align);
+		assert.equal((await merge([joined.id, other.id], { align: 'slice:no.such' })).status, 404);
+		assert.equal((await merge([joined.id, other.id], { align: 'moon' })).status, 400);
+		assert.equal((await merge([joined.id, other.id], { threads: '4000' })).status, 200);
+		assert.equal((await merge([joined.id, other.id], { threads: '7' })).status, 404);
+		assert.equal((await merge([])).status, 400);
+		assert.equal((await merge([joined.id, joined.id])).status, 400);
+		assert.equal((await merge(Array(17).fill(joined.id))).status, 400);
+		assert.equal((await merge([joined.id, '01ARZ3NDEKTSV4RRFFQ69G5FAV'])).status, 404);
+		assert.equal((await merge(['../../etc/passwd'])).status, 400);
+		assert.ok(members((await merge([joined.id, other.id], { format: 'tar' })).bytes)['device.perfetto-trace'].equals(system));
+	});
+
+	await t.test('not of other projects', async () => {
+		const stranger = s.key('read', 'another');
+		for (const path of [`/api/v1/traces/${joined.id}/perfetto`, `/api/v1/merge?ids=${joined.id}`])
+			assert.equal((await s.get(path, { key: stranger })).status, 404);
+		assert.equal((await s.get(`/api/v1/merge?ids=${joined.id}`, { key: null })).status, 401);
+		assert.equal((await s.get(`/api/v1/merge?ids=${joined.id}`, { key: s.ingest })).status, 403);
+	});
+
+	await t.test('of ours alone when the device\'s trace is none, of another time, or cut', async () => {
+		const later = await upload(sampleTrace(31), systemTrace(probe + 3600_000_000_000n));
+		assert.equal(later.report.system.joined, false);
+		assert.match(later.report.system.why_not, /another time or another device/);
+		assert.ok((await file(later.id)).text.includes('another time or another device'));
+		const cut = await upload(sampleTrace(32), system.subarray(0, system.length - 9));
+		assert.deepEqual([cut.report.system.joined, cut.report.system.cut], [true, true]);
+		assert.ok(holds((await file(cut.id)).bytes, Buffer.concat(packets(system).slice(0, -1).map((p) => sub(1, p)))));
+		const { body, headers } = form(['trace', sampleTrace(33)], ['system', Buffer.from('this is no trace at all')]);
+		const none = await s.post('/api/v1/traces', body, { headers });
+		if (none.status < 300) {
+			const trace = await s.decoded(none.json.id);
+			assert.equal(trace.state, 'ready');
+			assert.match(trace.report.system.why_not, /no Perfetto trace/);
+			assert.equal((await file(trace.id)).status, 200);
+		} else {
+			assert.ok(none.status === 415 || none.status === 422, none.text);
+		}
+	});
+
+	await t.test('also when the trace is deleted meanwhile', async () => {
+		const big = await upload(sampleTrace(60_000), system);
+		const whole = (await file(big.id)).bytes;
+		const answer = await fetch(`${s.url}/api/v1/merge?ids=${big.id}`, { headers: { Authorization: `Bearer ${s.read}`, 'Accept-Encoding': 'identity' } });
+		const reader = answer.body.getReader();
+		const got = [Buffer.from((await reader.read()).value)];
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${big.id}`)).status, 204);
+		for (let r = await reader.read(); !r.done; r = await reader.read()) got.push(Buffer.from(r.value));
+		assert.ok(holds(Buffer.concat(got), system));
+		assert.ok(Math.abs(Buffer.concat(got).length - whole.length) < 1000);
+		assert.equal((await file(big.id)).status, 404);
+	});
+});
