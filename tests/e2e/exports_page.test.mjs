@@ -163,9 +163,9 @@ function same(got, want, columns, what, slack = 0) {
 test('speedscope opens it from the menu, and read it right', async (t) => {
 	const page = await open(`?thread=${threads[0].tid}`);
 	await page.click('button:has-text("Other tools")');
-	await page.click(`.menu button:has-text("Thread ${threads[0].tid}")`);
+	await page.click(`.tools button:has-text("Thread ${threads[0].tid}")`);
 	const popup = page.waitForEvent('popup');
-	await page.click('.menu button.item:text-is("speedscope")');
+	await page.click('.tools button.item:text-is("speedscope")');
 	const scope = await popup;
 	const { methods, file } = read.speedscope(await asSpeedscopeReads(scope));
 	assert.equal(file.profiles.length, 1);
@@ -220,11 +220,11 @@ test('the menu works by keys, and its downloads follow the selection', async (t)
 	const want = (await server.get(`/api/v1/traces/${id}/methods?limit=10000&thread=${threads[1].tid}&from=${trace.start_ns + 1000}&to=${trace.start_ns + 500000}`)).json.methods;
 	same(methods, want, { self: 'self_ns', total: 'total_ns', count: 'count' }, 'csv');
 	await page.keyboard.press('Escape');
-	assert.equal(await page.locator('.menu').count(), 0);
+	assert.equal(await page.locator('.tools').count(), 0);
 	assert.match(await focused(), /Other tools/);
 	await button.click();
 	await page.mouse.click(5, 5);
-	assert.equal(await page.locator('.menu').count(), 0, 'a click elsewhere closes it');
+	assert.equal(await page.locator('.tools').count(), 0, 'a click elsewhere closes it');
 	await done(page, t);
 });
 
@@ -232,7 +232,7 @@ test('a blocked window is explained', async (t) => {
 	const page = await open();
 	await page.evaluate(() => (window.open = () => null));
 	await page.click('button:has-text("Other tools")');
-	await page.click('.menu button.item:text-is("speedscope")');
+	await page.click('.tools button.item:text-is("speedscope")');
 	await page.waitForSelector('[role=alert] >> text=Allow pop-ups for this page');
 	await done(page, t);
 });

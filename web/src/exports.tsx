@@ -1,5 +1,5 @@
 // Opening a trace in other tools, and downloading it in their formats.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, currentProject, tools, type Trace } from './api';
 import { duration } from './format';
 import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
@@ -68,6 +68,10 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const view = { tid, range: range ?? shown(), bases: t };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
 
+	// the head wraps: where the button stands at the left, the menu opens to the right
+	useLayoutEffect(() => {
+		box.current?.classList.toggle('rightward', box.current.getBoundingClientRect().left < 0);
+	}, []);
 	useEffect(() => {
 		items()[0]?.focus();
 		const outside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && close();
@@ -92,7 +96,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 		say('Copied. It works for some minutes.');
 	};
 	return (
-		<div class="menu" role="dialog" aria-label="Open or download" ref={box} onKeyDown={key}>
+		<div class="tools" role="dialog" aria-label="Open or download" ref={box} onKeyDown={key}>
 			{(tid !== null || range) && <div class="row">
 				{tid !== null && <Choice label="Threads" value={one ? 'one' : 'all'} options={[['all', 'All threads'], ['one', `Thread ${tid}`]]} onPick={(v) => pickOne(v === 'one')} />}
 				{range && <Choice label="Time" value={part ? 'part' : 'all'} options={[['part', `Selection, ${duration(range[1] - range[0])}`], ['all', 'Whole trace']]} onPick={(v) => pickPart(v === 'part')} />}
