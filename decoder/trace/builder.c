@@ -209,7 +209,7 @@ static uint32_t sink_method(struct tw_sink *s, uint64_t id)
 {
 	struct tw_builder *b = builder_of(s);
 
-	if (id >= DIRECT_IDS)
+	if (id >= b->n_direct)
 		return find_symbol(b, true, id, (struct tw_str){0});
 	if (!b->direct[id])
 		b->direct[id] = add_symbol(b, true, id, (struct tw_str){0});
@@ -489,7 +489,8 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits)
 	b->limits = *limits;
 	b->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
 	b->arena = tw_arena_new(limits->max_memory_bytes / ARENA_SHARE);
-	b->direct = tw_mem_zalloc(DIRECT_IDS, sizeof *b->direct);
+	b->n_direct = limits->max_methods < DIRECT_IDS / 2 ? limits->max_methods * 2 : DIRECT_IDS;
+	b->direct = tw_mem_zalloc(b->n_direct, sizeof *b->direct);
 	for (b->n_track_slots = 64; b->n_track_slots < limits->max_threads * 2;)
 		b->n_track_slots *= 2;
 	b->track_slots = tw_mem_zalloc(b->n_track_slots, sizeof *b->track_slots);

@@ -96,7 +96,8 @@ struct tw_builder {
 	struct symbol *symbols; /* handle - 1 */
 	uint32_t n_symbols, cap_symbols;
 	uint32_t *indexes; /* in the trace's method table, by symbol - 1; set when writing */
-	uint32_t *direct;  /* symbol handle by method id below DIRECT_IDS */
+	uint32_t *direct;  /* symbol handle by method id below n_direct */
+	uint32_t n_direct; /* at most twice as many as a trace may have */
 	uint32_t *hashed;  /* symbol handle by hash of a larger id or a name; 0 free */
 	uint32_t n_hashed, cap_hashed;
 	struct thread_name *names;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
+
 /* A longer thread may have more call paths: a node takes about as much as this many records. */
 enum { TREE_SHARE = 16 };
 
@@ -149,7 +151,9 @@ static void leave(struct writer *w)
 {
 	const struct frame *f = &w->frames[--w->depth];
 
-	w->methods[f->method].self_ns += f->dur_ns - f->children_ns;
+	struct tw_method_info *m = &w->methods[f->method];
+
+	m->self_ns = tw_sum_ns(m->self_ns, f->dur_ns - f->children_ns);
 	w->active[f->method]--;
 }
 
@@ -162,13 +166,13 @@ static void enter(struct writer *w, const struct tw_slice *s)
 	if (w->depth)
 		w->frames[w->depth - 1].children_ns += s->dur_ns;
 	m->count++;
-	m->sum_ns += s->dur_ns;
+	m->sum_ns = tw_sum_ns(m->sum_ns, s->dur_ns);
 	if (w->active[s->method]++ == 0)
-		m->total_ns += s->dur_ns;
+		m->total_ns = tw_sum_ns(m->total_ns, s->dur_ns);
 	if (s->dur_ns > m->max_ns)
 		m->max_ns = s->dur_ns;
 	if (s->cpu_ns >= 0)
-		m->cpu_ns = (m->cpu_ns < 0 ? 0 : m->cpu_ns) + s->cpu_ns;
+		m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, s->cpu_ns);
 	w->frames[w->depth++] = (struct frame){0, s->dur_ns, s->method};
 }
 

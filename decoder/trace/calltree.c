@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
+
 struct grown {
 	uint32_t parent, method;
 	uint32_t last_child; /* most calls repeat the child before; 0 is none */
@@ -181,7 +183,13 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 static void add_cpu(struct grown *g, int64_t cpu_ns)
 {
 	if (cpu_ns >= 0)
-		g->cpu_plus_1 = (g->cpu_plus_1 ? g->cpu_plus_1 : 1) + cpu_ns;
+		g->cpu_plus_1 = tw_sum_ns(g->cpu_plus_1 ? g->cpu_plus_1 : 1, cpu_ns);
+}
+
+/* The deepest node there is for a call of the thread itself is node 0, whose time it remains. */
+static void add_rootless(struct tw_tree_builder *b, int64_t ns)
+{
+	b->nodes[0].total_ns = tw_sum_ns(b->nodes[0].total_ns, ns);
 }
 
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
@@ -192,10 +200,12 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 
 		if (node == 0) {
 			b->clipped++;
+			if (s[i].depth == 0)
+				add_rootless(b, s[i].dur_ns);
 			continue;
 		}
 		g->count++;
-		g->total_ns += s[i].dur_ns;
+		g->total_ns = tw_sum_ns(g->total_ns, s[i].dur_ns);
 		add_cpu(g, s[i].cpu_ns);
 		if (s[i].dur_ns > g->max_ns)
 			g->max_ns = s[i].dur_ns;
@@ -206,7 +216,7 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 static void add_to(struct grown *g, const struct tw_tree_node *n)
 {
 	g->count += n->count;
-	g->total_ns += n->total_ns;
+	g->total_ns = tw_sum_ns(g->total_ns, n->total_ns);
 	add_cpu(g, n->cpu_ns);
 	if (n->max_ns > g->max_ns)
 		g->max_ns = n->max_ns;
@@ -215,13 +225,17 @@ static void add_to(struct grown *g, const struct tw_tree_node *n)
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t)
 {
 	tw_tree_builder_cut(b);
+	add_rootless(b, t->nodes[0].self_ns);
 	for (uint32_t i = 1; i < t->n && b->status == TW_OK; i++) {
 		uint32_t node = enter(b, t->nodes[i].depth - 1, t->nodes[i].method);
 
-		if (node)
+		if (node) {
 			add_to(&b->nodes[node], &t->nodes[i]);
-		else
-			b->clipped += t->nodes[i].count;
+			continue;
+		}
+		b->clipped += t->nodes[i].count;
+		if (t->nodes[i].depth == 1)
+			add_rootless(b, t->nodes[i].total_ns);
 	}
 	tw_tree_builder_cut(b);
 	return b->status;
@@ -314,8 +328,10 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 		}
 	}
 	while (--n > 0) {
-		out[out[n].parent].subtree += out[n].subtree;
-		out[out[n].parent].self_ns -= out[n].total_ns;
+		struct tw_tree_node *parent = &out[out[n].parent];
+
+		parent->subtree += out[n].subtree;
+		parent->self_ns = tw_sum_ns(parent->self_ns, -out[n].total_ns);
 	}
 }
 
@@ -331,10 +347,10 @@ enum tw_status tw_tree_builder_finish(
 		return b->status;
 	tw_mem_free(b->slots); /* nothing more is looked up, and the arrays below need room */
 	b->slots = NULL;
-	b->nodes[0].total_ns = 0;
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[i].parent == 0)
-			b->nodes[0].total_ns += b->nodes[i].total_ns;
+			b->nodes[0].total_ns =
+			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
 	enough = gather(b, &k);
 	if (enough)
 		todo = tw_mem_alloc(b->n, sizeof *todo);

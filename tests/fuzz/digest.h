@@ -48,6 +48,9 @@ struct digest_task {
 };
 typedef void (*digest_fn)(struct digest *d, const struct digest_task *t);
 
+/* Those that the last byte but one of an input asks for. */
+struct tw_limits digest_limits(uint8_t how);
+
 /* Empties it for the next run; what it took once it keeps. */
 void digest_begin(struct digest *d, bool look_closely);
 

@@ -168,8 +168,9 @@ static void compare(struct digest_task *t, digest_fn run, uint64_t seed)
 	}
 }
 
-static struct tw_limits limits_for(bool small)
+struct tw_limits digest_limits(uint8_t how)
 {
+	bool small = how & SMALL;
 	struct tw_limits l = tw_limits_default();
 
 	l.max_window_log = 23;
@@ -194,7 +195,7 @@ void digest_cuts(const uint8_t *p, size_t n, const struct tw_format *format, dig
 	how = p[n - 2];
 	t.n = n - 2;
 	t.cut = how & CUT;
-	t.limits = limits_for(how & SMALL);
+	t.limits = digest_limits(how);
 	compare(&t, run, (uint64_t)p[n - 1] + 1);
 	if ((how & AGAIN) == AGAIN && t.n && t.n * TIMES <= JUDGED_BYTES) {
 		uint8_t *long_one = tw_mem_alloc(t.n, TIMES);

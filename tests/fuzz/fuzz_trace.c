@@ -1,0 +1,93 @@
+/*
+ * An upload becomes a trace: the chain, the builder, and what it hands out read back and held to
+ * what is true of every trace; whole, and cut as the last byte says.
+ */
+#include "digest.h"
+#include "fuzz.h"
+#include "trace_oracle.h"
+
+enum { MOST_METHODS = 20000 }; /* so that a builder is small */
+
+static enum tw_status push(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_decoder_push(arg, p, n, err);
+}
+
+static enum tw_status decode(const struct digest_task *t, struct tw_sink *sink)
+{
+	struct tw_decoder *d = tw_decoder_new(t->a, &t->limits, NULL, NULL, sink);
+	enum tw_status st;
+
+	FUZZ_CHECK(d);
+	st = digest_feed(t, push, d, NULL);
+	if (st == TW_OK)
+		st = tw_decoder_finish(d, NULL);
+	(void)tw_decoder_free(d);
+	return st;
+}
+
+static enum tw_status make(struct digest_task *t, uint64_t seed, struct trace_log *log)
+{
+	struct tw_builder *b = tw_builder_new(&t->limits);
+	enum tw_status st;
+
+	t->seed = seed;
+	t->a = tw_arena_new((size_t)512 << 20);
+	FUZZ_CHECK(b && t->a);
+	st = decode(t, tw_builder_sink(b));
+	trace_log_init(log);
+	if (st == TW_OK)
+		st = tw_builder_write(b, &log->out, NULL);
+	if (st == TW_OK)
+		trace_oracle_check(log, &t->limits);
+	(void)tw_builder_free(b);
+	(void)tw_arena_free(t->a);
+	return st;
+}
+
+static void check_same_slices(struct trace_log *a, struct trace_log *b, uint32_t thread_id)
+{
+	size_t n, n_b;
+	const struct tw_slice *s = trace_log_slices(a, thread_id, 0, &n);
+	const struct tw_slice *s_b = trace_log_slices(b, thread_id, 0, &n_b);
+
+	FUZZ_CHECK(n == n_b);
+	for (size_t i = 0; i < n; i++)
+		FUZZ_CHECK(s[i].start_ns == s_b[i].start_ns && s[i].dur_ns == s_b[i].dur_ns &&
+		           s[i].depth == s_b[i].depth && s[i].method == s_b[i].method &&
+		           s[i].cpu_ns == s_b[i].cpu_ns);
+}
+
+static void check_same(struct trace_log *a, struct trace_log *b)
+{
+	FUZZ_CHECK(a->n_threads == b->n_threads && a->n_methods == b->n_methods);
+	FUZZ_CHECK(a->notes == b->notes && a->documents == b->documents);
+	for (size_t i = 0; i < a->n_threads; i++) {
+		FUZZ_CHECK(a->threads[i].tid == b->threads[i].tid &&
+		           a->threads[i].pid == b->threads[i].pid &&
+		           a->threads[i].is_main == b->threads[i].is_main);
+		check_same_slices(a, b, a->threads[i].thread_id);
+	}
+	for (int i = 0; i < TW_REPAIR_COUNT; i++)
+		FUZZ_CHECK(a->repairs[i] == b->repairs[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct digest_task t = {.p = data, .n = size - 2};
+	struct trace_log whole, pieces;
+	enum tw_status st;
+
+	if (size < 2)
+		return 0;
+	t.limits = digest_limits(data[size - 2]);
+	if (t.limits.max_methods > MOST_METHODS)
+		t.limits.max_methods = MOST_METHODS;
+	st = make(&t, 0, &whole);
+	FUZZ_CHECK(make(&t, (uint64_t)data[size - 1] + 1, &pieces) == st);
+	if (st == TW_OK)
+		check_same(&whole, &pieces);
+	trace_log_done(&whole);
+	trace_log_done(&pieces);
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* Unit tests of the builder's sums at their bounds: full call trees, times out of range. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../trace_model.h"
+
+static void tell(struct tw_builder *b, uint64_t tid, int64_t ts, int64_t dur, uint64_t id)
+{
+	struct tw_sink *s = tw_builder_sink(b);
+	struct tw_event ev = {.kind = TW_EV_SLICE, .ts_ns = ts, .dur_ns = dur, .cpu_ns = -1};
+
+	ev.track = s->ops->track(s, 1, tid, TW_TID_FULL);
+	ev.sym = s->ops->method(s, id);
+	assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+}
+
+/* Frees the builder; the log is owed to trace_log_done. */
+static struct trace_log written(struct tw_builder *b)
+{
+	struct trace_log log;
+
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_null(tw_builder_free(b));
+	return log;
+}
+
+/* Where not even the thread's own calls have room, their time is the thread's. */
+static void test_full_of_roots(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	const struct tw_tree *t;
+	struct tw_builder *b;
+	struct trace_log log;
+	int64_t self = 0;
+
+	(void)state;
+	l.max_tree_nodes = 10;
+	b = tw_builder_new(&l);
+	assert_non_null(b);
+	for (int i = 0; i < 100; i++)
+		tell(b, 7, i * 10, 4, 1000 + (uint64_t)i);
+	log = written(b);
+	t = &log.trees[0];
+	for (uint32_t i = 0; i < t->n; i++)
+		self += t->nodes[i].self_ns;
+	assert_int_equal(self, 400);
+	assert_int_equal(t->nodes[0].total_ns, 400);
+	assert_int_equal(t->nodes[0].self_ns, 4 * log.repairs[TW_REPAIR_call_tree_full]);
+	assert_int_equal(t->n - 1 + log.repairs[TW_REPAIR_call_tree_full], 100);
+	trace_log_done(&log);
+}
+
+/* Sums of the longest calls there can be end where numbers do. */
+static void test_sums_out_of_range(void **state)
+{
+	const int64_t most = INT64_C(1) << 61;
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b;
+	struct trace_log log;
+
+	(void)state;
+	b = tw_builder_new(&l);
+	assert_non_null(b);
+	for (uint64_t tid = 1; tid <= 9; tid++)
+		tell(b, tid, most, most, 1);
+	log = written(b);
+	assert_int_equal(log.methods[0].count, 9);
+	assert_int_equal(log.methods[0].sum_ns, INT64_MAX);
+	assert_int_equal(log.methods[0].total_ns, INT64_MAX);
+	assert_int_equal(log.methods[0].self_ns, INT64_MAX);
+	assert_int_equal(log.methods[0].max_ns, most);
+	trace_log_done(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_full_of_roots),
+	        cmocka_unit_test(test_sums_out_of_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
