@@ -198,6 +198,33 @@ test('whatever methods are called, the files are whole', async (t) => {
 	assert.match(svg.headers.get('content-disposition'), /^attachment; filename="[\w.-]+"$/);
 });
 
+test('random bytes as names: always whole JSON, XML, CSV and protobuf', async (t) => {
+	const s = await startServer(t);
+	let seed = 12345;
+	const random = (n) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
+	const letters = Buffer.from('"\\\'<>&;,=+-@%{}[]$\t\x00\x01\x1b\x7f\x80\xbf\xc0\xe2\xed\xef\xf0\xff\xa0', 'latin1');
+	const name = (i) => Buffer.concat([Buffer.from(`n${i}`), Buffer.from(Array.from({ length: 1 + random(12) }, () => (random(3) ? letters[random(letters.length)] : 33 + random(94))))]);
+	const lines = [Buffer.from('# 11111111-2222-3333-4444-555555555555\n')];
+	const records = [];
+	for (let i = 1; i <= 600; i++) {
+		lines.push(Buffer.from(`${i},1,com.a.B `), name(i), Buffer.from(' ()V\n'));
+		records.push([4000, i, 1_000_000 + i * 1000, 1 + random(900)]);
+	}
+	const trace = await s.trace(btrace(records), { query: { build_id: 'random' } });
+	assert.equal((await s.put('/api/v1/builds/random/methods', Buffer.concat(lines))).status, 200);
+	const want = await table(s, trace.id);
+	assert.equal(want.size, 600);
+	for (const kind of ['speedscope', 'chrome', 'firefox', 'd3']) same(read[kind]((await exported(s, trace.id, kind)).text).methods, want, ['self'], kind);
+	same(read.pprof((await exported(s, trace.id, 'pprof')).bytes).methods, want, ['self'], 'pprof');
+	const { rows, methods } = read.csv((await exported(s, trace.id, 'csv')).text);
+	assert.equal(rows, 600);
+	same(methods, want, ['self', 'count'], 'csv');
+	const lineTotals = read.folded((await exported(s, trace.id, 'folded')).text).methods;
+	assert.equal([...lineTotals.values()].reduce((n, m) => n + m.self, 0), [...want.values()].reduce((n, m) => n + m.self, 0));
+	const svg = (await exported(s, trace.id, 'svg')).bytes;
+	execFileSync('python3', ['-c', 'import sys, xml.etree.ElementTree as e; e.parse(sys.stdin.buffer)'], { input: svg });
+});
+
 test('a name of a megabyte', async (t) => {
 	const s = await startServer(t);
 	const name = 'N'.repeat(1 << 20);
