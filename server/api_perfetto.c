@@ -213,30 +213,32 @@ static enum tw_status reply(
 	return tw_req_reply_stream(r, 200, "application/octet-stream", !packed, &stream, d, err);
 }
 
-static enum tw_status new_download(struct tw_req *r, struct download **ret, struct tw_err *err)
+/* NULL: *ret_st and err tell why. */
+static struct download *new_download(struct tw_req *r, enum tw_status *ret_st, struct tw_err *err)
 {
 	struct download *d = tw_mem_zalloc(1, sizeof *d);
-	enum tw_status st;
 
-	if (!d)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (!d) {
+		*ret_st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return NULL;
+	}
 	d->app = tw_req_app(r);
-	st = read_options(r, &d->options, err);
-	if (st == TW_OK)
-		*ret = d;
-	else
+	*ret_st = read_options(r, &d->options, err);
+	if (*ret_st != TW_OK) {
 		tw_mem_free(d);
-	return st;
+		return NULL;
+	}
+	return d;
 }
 
 static enum tw_status perfetto(struct tw_req *r, struct tw_err *err)
 {
-	struct download *d = NULL;
+	enum tw_status st = TW_OK;
+	struct download *d = new_download(r, &st, err);
 	const char *name = "trace";
 	struct tw_view v;
-	enum tw_status st = new_download(r, &d, err);
 
-	if (st != TW_OK)
+	if (!d)
 		return st;
 	st = tw_view_open(r, &v, err);
 	if (st == TW_OK) {
@@ -296,11 +298,11 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 {
 	const char *ids = tw_req_query(r, "ids");
 	struct tw_str rest = tw_str_of(ids ? ids : "");
-	struct download *d = NULL;
+	enum tw_status st = TW_OK;
+	struct download *d = new_download(r, &st, err);
 	const char *name;
-	enum tw_status st = new_download(r, &d, err);
 
-	if (st != TW_OK)
+	if (!d)
 		return st;
 	st = read_align(r, &d->options, err);
 	if (st == TW_OK && !rest.len)

@@ -139,7 +139,7 @@ enum tw_status tw_place_make(const struct tw_trace_info *t, const struct tw_syst
 {
 	const int64_t mono = t->mono_base_ns;
 	const int64_t boot = t->boot_base_ns;
-	struct tw_place p;
+	struct tw_place p = {0};
 	enum tw_status st;
 
 	if (!s)
@@ -156,7 +156,7 @@ enum tw_status tw_place_make(const struct tw_trace_info *t, const struct tw_syst
 		return tw_place_at(TW_PLACE_START,
 		        s->clocks.trace_clock ? s->clocks.trace_clock : TW_PERFETTO_BOOTTIME,
 		        t->start_ns, s->first_ns >= 0 ? s->first_ns : 0, a, ret, err);
-	if (st != TW_OK)
+	if (st != TW_OK || !p.steps)
 		return st;
 	if (p.choice == TW_PLACE_MONOTONIC)
 		compare(s, t, &p);

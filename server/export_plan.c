@@ -419,8 +419,10 @@ enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
 	p->arena = tw_arena_new(ARENA_BYTES);
 	p->ours = p->arena ? tw_arena_zalloc(p->arena, n, sizeof *p->ours) : NULL;
 	p->n = (uint32_t)n;
-	if (!p->ours)
-		st = no_memory(err);
+	if (!p->ours) {
+		tw_plan_free(p);
+		return no_memory(err);
+	}
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = add_source(p, &sources[i], &p->ours[i], err);
 	if (st == TW_OK && !label(p))

@@ -122,7 +122,7 @@ static enum tw_status deflate_some(
 	return TW_OK;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter) out is written through `to` */
+/* NOLINTBEGIN(readability-non-const-parameter) out is written through `to` */
 static enum tw_status zstd_some(
         struct squeeze *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
@@ -138,6 +138,7 @@ static enum tw_status zstd_some(
 	*ret_n = to.pos;
 	return TW_OK;
 }
+/* NOLINTEND(readability-non-const-parameter) */
 
 static enum tw_status read_squeeze(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)

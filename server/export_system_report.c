@@ -30,35 +30,47 @@ static void put_system(struct tw_json *j, const struct tw_system *s)
 	tw_json_key_bool(j, "written_while_recorded", s->flushed);
 }
 
+static enum tw_status put_report(const struct tw_system *s, const struct tw_trace_info *trace,
+        struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_json j = tw_json_to(out);
+	struct tw_place place = {0};
+	const char *why;
+
+	if (!s->unusable) {
+		enum tw_status st = tw_place_make(trace, s, a, &place, err);
+
+		if (st != TW_OK)
+			return st;
+	}
+	why = tw_place_why_not(s, &place);
+	tw_json_open(&j, '{');
+	tw_json_key_bool(&j, "joined", !why);
+	tw_json_key(&j, "why_not");
+	if (why)
+		tw_json_str(&j, tw_str_of(why));
+	else
+		tw_json_null(&j);
+	if (!why && place.n)
+		put_place(&j, trace, &place);
+	put_system(&j, s);
+	tw_json_close(&j, '}');
+	return tw_buf_status(out);
+}
+
 enum tw_status tw_system_report(
         int fd, const struct tw_trace_info *trace, struct tw_buf *out, struct tw_err *err)
 {
 	const struct tw_system_ask nobody = {0};
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
-	struct tw_json j = tw_json_to(out);
 	struct tw_system *s = NULL;
-	struct tw_place place = {0};
-	const char *why = NULL;
-	enum tw_status st = a ? tw_system_scan(fd, &nobody, &s, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a report");
+	enum tw_status st;
 
-	if (st == TW_OK && !s->unusable)
-		st = tw_place_make(trace, s, a, &place, err);
-	if (st == TW_OK) {
-		why = tw_place_why_not(s, &place);
-		tw_json_open(&j, '{');
-		tw_json_key_bool(&j, "joined", !why);
-		tw_json_key(&j, "why_not");
-		if (why)
-			tw_json_str(&j, tw_str_of(why));
-		else
-			tw_json_null(&j);
-		if (!why)
-			put_place(&j, trace, &place);
-		put_system(&j, s);
-		tw_json_close(&j, '}');
-		st = tw_buf_status(out);
-	}
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a report");
+	st = tw_system_scan(fd, &nobody, &s, err);
+	if (s)
+		st = put_report(s, trace, a, out, err);
 	tw_system_free(s);
 	tw_arena_free(a);
 	return st;

@@ -54,10 +54,8 @@ static enum tw_status put_header(
 	(void)snprintf(h + 136, 12, "%011o", 0U);
 	memset(h + 148, ' ', 8);
 	h[156] = '0';
-	memcpy(h + 257,
-	        "ustar\0"
-	        "00",
-	        8);
+	memcpy(h + 257, "ustar", sizeof "ustar");
+	h[263] = h[264] = '0';
 	for (int i = 0; i < BLOCK; i++)
 		sum += (unsigned char)h[i];
 	(void)snprintf(h + 148, 8, "%06o", sum & 0777777U);
@@ -155,17 +153,23 @@ static enum tw_status read_system(
 static enum tw_status count_ours(struct tar *t, uint64_t *ret, struct tw_err *err)
 {
 	uint8_t *out = tw_mem_alloc(COUNT_BYTES, 1);
-	struct tw_pull ours = {0};
-	enum tw_status st = out ? tw_join_open(t->plan, false, &ours, err) : no_memory(err);
+	struct tw_pull ours;
+	enum tw_status st;
 	size_t n = 1;
 
 	*ret = 0;
+	if (!out)
+		return no_memory(err);
+	st = tw_join_open(t->plan, false, &ours, err);
+	if (st != TW_OK) {
+		tw_mem_free(out);
+		return st;
+	}
 	while (st == TW_OK && n) {
 		st = ours.read(ours.arg, out, COUNT_BYTES, &n, err);
 		*ret += n;
 	}
-	if (ours.free)
-		ours.free(ours.arg);
+	ours.free(ours.arg);
 	tw_mem_free(out);
 	return st;
 }

@@ -502,12 +502,14 @@ static void play_begin(struct reader *r, struct track *t, const struct event *e)
 		out->too_deep++;
 		return;
 	}
-	if (!owner || !room(r, (void **)&out->slices, out->n, &out->cap, sizeof *out->slices)) {
+	/* a track without a parent is nobody's: the trace's own */
+	if ((!owner && t->parent) ||
+	        !room(r, (void **)&out->slices, out->n, &out->cap, sizeof *out->slices)) {
 		out->no_track++;
 		return;
 	}
-	out->slices[out->n] = (struct perfetto_slice){.pid = owner->pid,
-	        .tid = owner->tid,
+	out->slices[out->n] = (struct perfetto_slice){.pid = owner ? owner->pid : -1,
+	        .tid = owner ? owner->tid : -1,
 	        .begin_ns = e->ts_ns,
 	        .end_ns = instant ? e->ts_ns : -1,
 	        .cpu_ns = -1,
