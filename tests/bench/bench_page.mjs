@@ -1,26 +1,40 @@
 /*
- * bench_page.mjs - what the page costs in Chromium with software rendering: from opening a trace to
- * its first calls on the screen and to all of them, and frames while zooming and panning.
+ * bench_page.mjs - what the page costs in Chromium with software rendering, every thread open: from
+ * opening a trace to its first calls on the screen and to all of them, frames while zooming and moving,
+ * a search, memory; and the same of speedscope with the same calls, where it loads them.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/bench_page.mjs FILE [MAPPING [THREADS]]
+ *   TRACEWELL=... node tests/bench/bench_page.mjs --sizes 100000,1700000,5000000 [--no-speedscope]
  *
- * A frame is the time from a wheel event to the browser's next frame after the calls are drawn.
+ * FILE is a btrace 2.0 recording; with --sizes the simulated phone makes one of each size.  A frame is
+ * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is what the
+ * page's process holds beyond that of a page without a trace; CPU is of all the browser's processes and
+ * tells most on a machine that does other things, too.
  */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { launch, signIn } from '../e2e/browser.mjs';
-import { startServer, tracewell } from '../e2e/server.mjs';
+import { binary, startServer, tracewell } from '../e2e/server.mjs';
+import { Speedscope, writeSpeedscope } from './speedscope.mjs';
 
-const FLOORS = { first_ms: 1500, zoom_p95_ms: 60 };
-const RUNS = 5;
-const [file, mapping, threads] = process.argv.slice(2);
+const FLOORS = { first_ms: 700, zoom_p95_ms: 33, bytes: 60 };
+const RUNS = 3;
+const FRAMES = 120;
+const args = process.argv.slice(2);
+const option = (name) => (args.includes(name) ? args.splice(args.indexOf(name), 2)[1] : null);
+const flag = (name) => args.includes(name) && args.splice(args.indexOf(name), 1).length > 0;
+const sizes = option('--sizes');
+const compare = !flag('--no-speedscope');
+const [file, mapping, threads] = args;
 
-if (!file || !fs.existsSync(file)) {
+if (!sizes && (!file || !fs.existsSync(file))) {
 	console.log(`no ${file ?? 'file'}: the page is not measured`);
 	process.exit(0);
 }
 
-/* Marks of the chart: when something was drawn, and how many calls were loaded by then. */
+/* Marks of the timeline: when something was drawn, and how many calls were loaded by then. */
 function watchMarks() {
 	window.painted = [];
 	new PerformanceObserver((list) => {
@@ -39,10 +53,10 @@ async function opening(page, url) {
 	});
 }
 
-/* `turns` wheel events, each after the frame of the one before; ms each. */
+/* Wheel events, each after the frame of the one before; ms each. */
 function frames(page, turns, kind) {
 	return page.evaluate(async ([n, how]) => {
-		const canvas = document.querySelector('.chart canvas');
+		const canvas = document.querySelector('canvas.calls');
 		const box = canvas.getBoundingClientRect();
 		const times = [];
 		for (let i = 0; i < n; i++) {
@@ -59,44 +73,117 @@ function frames(page, turns, kind) {
 	}, [turns, kind]);
 }
 
+/* From typing to the number of calls that match. */
+function search(page, text) {
+	return page.evaluate(async (what) => {
+		const input = document.querySelector('.search input');
+		const start = performance.now();
+		Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, what);
+		input.dispatchEvent(new Event('input', { bubbles: true }));
+		while (!/ in /.test(document.querySelector('.search output')?.textContent ?? '') && performance.now() - start < 20000)
+			await new Promise((done) => requestAnimationFrame(done));
+		return performance.now() - start;
+	}, text);
+}
+
+/* Resident MiB of the processes that draw pages, after a collection. */
+async function resident(browser, page) {
+	const own = await page.context().newCDPSession(page);
+	await own.send('HeapProfiler.collectGarbage');
+	const cdp = await browser.newBrowserCDPSession();
+	const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
+	const of = (pid) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+	return Math.max(...processInfo.filter((p) => p.type === 'renderer').map((p) => of(p.id)));
+}
+
+/* CPU milliseconds of the whole browser so far. */
+async function cpu(browser) {
+	const cdp = await browser.newBrowserCDPSession();
+	const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
+	return processInfo.reduce((n, p) => n + p.cpuTime * 1000, 0);
+}
+
 const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
 
-function line(what, value, floor) {
-	console.log(`${what.padEnd(44)} ${value.toFixed(0).padStart(6)} ms${floor ? `  ${(value / floor).toFixed(2)} x of the floor of ${floor} ms` : ''}`);
+function line(what, value, unit, floor, other) {
+	const beside = other === undefined ? '' : `  speedscope ${typeof other === 'number' ? `${other.toFixed(0)} ${unit}` : other}`;
+	console.log(`${what.padEnd(40)} ${value.toFixed(0).padStart(6)} ${unit.padEnd(4)}${floor ? ` ${(value / floor).toFixed(2)} x of ${floor}` : ''}${beside}`);
 }
 
-async function measure(server, browser) {
-	const args = ['push', '--server', server.url, '--key', server.ingest, '--build-id', 'bench', '--wait'];
-	const id = tracewell(...args, ...(mapping ? ['--mapping', mapping] : []), ...(threads ? ['--threads', threads] : []), file);
-	const list = (await server.get(`/api/v1/traces/${id}/threads`)).json.threads;
-	const largest = list.reduce((a, b) => (b.slices > a.slices ? b : a));
+async function measurePage(server, browser, id) {
+	const list = (await server.get(`/api/v1/traces/${id}/threads`)).json.threads.filter((t) => t.slices > 0);
 	const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
 	await page.addInitScript(watchMarks);
 	await signIn(page, server);
-	const url = `${server.url}/traces/${id}?thread=${largest.tid}`;
+	const empty = await resident(browser, page);
+	const url = `${server.url}/traces/${id}?open=${list.map((t) => t.tid).join(',')}`;
 	const runs = [];
+	const begun = await cpu(browser);
 	for (let i = 0; i < RUNS; i++) runs.push(await opening(page, url));
-	const all = list.reduce((n, t) => n + t.slices, 0);
-	console.log(`${path.basename(file)}: ${all} calls, the thread shown has ${runs[0].calls}`);
-	line('first calls on the screen, first visit', runs[0].first, FLOORS.first_ms);
-	line(`first calls on the screen, median of ${RUNS}`, median(runs.map((r) => r.first)), FLOORS.first_ms);
-	line('every call loaded, first visit', runs[0].complete);
-	line(`every call loaded, median of ${RUNS}`, median(runs.map((r) => r.complete)));
-	for (const kind of ['zoom', 'pan']) {
-		const times = await frames(page, 120, kind);
-		await frames(page, 10, 'zoom'); // into the trace, where there is room to move
-		line(`${kind}: frame, p50`, at(times, 0.5));
-		line(`${kind}: frame, p95`, at(times, 0.95), FLOORS.zoom_p95_ms);
+	const opened = await cpu(browser);
+	const m = { calls: list.reduce((n, t) => n + t.slices, 0), threads: list.length, shown: runs[0].calls, first: runs[0].first,
+		again: median(runs.map((r) => r.first)), complete: median(runs.map((r) => r.complete)) };
+	m.open_cpu = (opened - begun) / RUNS;
+	m.zoom = await frames(page, FRAMES, 'zoom');
+	m.zoom_cpu = ((await cpu(browser)) - opened) / FRAMES;
+	await frames(page, 10, 'zoom'); // into the trace, where there is room to move
+	m.pan = await frames(page, FRAMES, 'pan');
+	m.search = await search(page, 'a');
+	m.mib = (await resident(browser, page)) - empty;
+	await page.context().close();
+	return m;
+}
+
+function tell(name, m, other) {
+	const o = other ?? {};
+	console.log(`${name}: ${m.calls} calls in ${m.threads} threads, all open; ${m.shown} in the page`);
+	line('first calls on the screen, first visit', m.first, 'ms', FLOORS.first_ms, o.first);
+	line(`first calls on the screen, median of ${RUNS}`, m.again, 'ms', FLOORS.first_ms);
+	line(`every call loaded, median of ${RUNS}`, m.complete, 'ms', 0, o.complete);
+	line('CPU of an opening, mean', m.open_cpu, 'ms', 0, o.open_cpu);
+	line('zoom: frame, p50', at(m.zoom, 0.5), 'ms', 0, o.zoom && at(o.zoom, 0.5));
+	line('zoom: frame, p95', at(m.zoom, 0.95), 'ms', FLOORS.zoom_p95_ms, o.zoom && at(o.zoom, 0.95));
+	line('zoom: CPU a frame, mean', m.zoom_cpu, 'ms', 0, o.zoom_cpu);
+	line('pan: frame, p50', at(m.pan, 0.5), 'ms');
+	line('pan: frame, p95', at(m.pan, 0.95), 'ms', FLOORS.zoom_p95_ms);
+	line('search: typing to the count', m.search, 'ms', 0, o.search);
+	line('memory over a page without a trace', m.mib, 'MiB', 0, o.mib);
+	line('memory per call', (m.mib * 1048576) / m.calls, 'B', FLOORS.bytes, o.mib && (o.mib * 1048576) / m.calls);
+	if (o.failed) console.log(`speedscope: ${o.failed}`);
+}
+
+async function measure(server, browser, name, recording, extra) {
+	const push = ['push', '--server', server.url, '--key', server.ingest, '--build-id', name, '--wait', ...extra];
+	const id = tracewell(...push, recording);
+	const m = await measurePage(server, browser, id);
+	let other;
+	if (compare) {
+		const json = path.join(work, `${name}.json`);
+		other = writeSpeedscope(recording, json) ? await speedscope.measure(json, FRAMES, { resident, cpu }) : { failed: 'the recording is packed: not converted' };
+		fs.rmSync(json, { force: true });
 	}
+	tell(name, m, other);
 }
 
 const ending = [];
+const work = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-bench-'));
 const server = await startServer({ after: (f) => ending.push(f) });
 const browser = await launch();
+const speedscope = new Speedscope();
 try {
-	await measure(server, browser);
+	if (file) await measure(server, browser, path.basename(file), file, [...(mapping ? ['--mapping', mapping] : []), ...(threads ? ['--threads', threads] : [])]);
+	const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
+	for (const n of sizes?.split(',') ?? []) {
+		const out = path.join(work, n);
+		fs.mkdirSync(out);
+		execFileSync(sim, ['--out', out, '--seed', '5', '--records', n, '--threads', '6']);
+		await measure(server, browser, `simulated ${n}`, path.join(out, 'rhea-atrace.bin'), ['--mapping', path.join(out, 'methodMapping.txt'), '--threads', path.join(out, 'threads.txt')]);
+		fs.rmSync(out, { recursive: true, force: true });
+	}
 } finally {
 	await browser.close();
+	await speedscope.stop();
 	for (const f of ending) await f();
+	fs.rmSync(work, { recursive: true, force: true });
 }

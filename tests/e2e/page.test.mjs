@@ -23,7 +23,7 @@ test('the list shows the trace, filters it and finds it', async (t) => {
 test('a trace opens with its threads, its calls and real names', async (t) => {
 	const page = await openTrace();
 	assert.equal(await page.locator('.threads li').count(), Object.keys(truth.threads).length);
-	assert.match(await page.locator('.threads [aria-pressed=true]').innerText(), /main/);
+	assert.match(await page.locator('.threads .name[aria-pressed=true]').innerText(), /main/);
 	await page.click('text=Visible calls as a table');
 	await page.waitForSelector('.short td.mono');
 	const names = await page.locator('.short td.mono').allInnerTexts();
@@ -43,7 +43,7 @@ test('names of methods stay text', async (t) => {
 test('the wheel zooms, the address holds the view, a reload keeps it', async (t) => {
 	const page = await openTrace();
 	const before = await page.locator('.under .quiet').first().innerText();
-	const box = await page.locator('.chart canvas').boundingBox();
+	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
 	for (let i = 0; i < 5; i++) {
 		await page.mouse.wheel(0, -300);
@@ -63,7 +63,7 @@ test('keys zoom and fit', async (t) => {
 	const page = await openTrace();
 	const span = () => page.locator('.under .quiet').first().innerText();
 	const whole = await span();
-	await page.locator('.chart canvas').focus();
+	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('w');
 	await page.waitForFunction((b) => document.querySelector('.under .quiet').textContent !== b, whole);
 	await page.keyboard.press('?');
@@ -76,7 +76,7 @@ test('the pointer shows name, wall, self, share and count of a call', async (t) 
 	const page = await openTrace();
 	await page.click('text=Visible calls as a table');
 	const row = page.locator('.short tbody tr').first();
-	const box = await page.locator('.chart canvas').boundingBox();
+	const box = await page.locator('canvas.calls').boundingBox();
 	for (let x = 10; x < box.width && (await page.locator('.tip').count()) === 0; x += 15) {
 		await page.mouse.move(box.x + x, box.y + 30);
 		await page.waitForTimeout(30);
@@ -85,7 +85,7 @@ test('the pointer shows name, wall, self, share and count of a call', async (t) 
 	const tip = await page.locator('.tip').innerText();
 	const of = (what) => new RegExp(`^${what}\\s+(.+)$`, 'm').exec(tip)?.[1] ?? assert.fail(`${what} in ${tip}`);
 	const name = tip.split('\n')[0];
-	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const tid = await page.evaluate(() => document.querySelector('.threads .name[aria-pressed=true] .num').textContent);
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&limit=10000`)).json;
 	const m = methods.find((x) => x.name === name);
 	assert.ok(m, `${name} is a method of the thread`);
@@ -102,7 +102,7 @@ test('dragging moves the view, and so does the minimap', async (t) => {
 		const q = new URL(page.url()).searchParams;
 		return [Number(q.get('from')), Number(q.get('to'))];
 	};
-	const box = await page.locator('.chart canvas').boundingBox();
+	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + box.width / 2, box.y + 60);
 	await page.mouse.wheel(0, -600);
 	await page.waitForTimeout(WRITTEN_MS);
@@ -134,22 +134,24 @@ test('the address is written rarely, however much the wheel turns', async (t) =>
 		const real = history.replaceState.bind(history);
 		history.replaceState = (...a) => { window.writes++; real(...a); };
 	});
-	await page.evaluate(async () => {
-		const c = document.querySelector('.chart canvas');
+	const ms = await page.evaluate(async () => {
+		const c = document.querySelector('canvas.calls');
+		const begun = performance.now();
 		for (let i = 0; i < 200; i++) {
 			c.dispatchEvent(new WheelEvent('wheel', { deltaY: i % 2 ? 40 : -60, bubbles: true, cancelable: true }));
 			await new Promise((done) => setTimeout(done, 5));
 		}
+		return performance.now() - begun;
 	});
 	await page.waitForTimeout(WRITTEN_MS);
 	const writes = await page.evaluate(() => window.writes);
-	assert.ok(writes > 0 && writes < 30, `${writes} writes`);
+	assert.ok(writes > 0 && writes <= ms / 250 + 3, `${writes} writes in ${Math.round(ms)} ms`); // four a second, however slow the machine
 	await done(page, t);
 });
 
 test('scroll, order and filter are in the address, and kept by a reload', async (t) => {
 	const page = await openTrace();
-	const box = await page.locator('.chart canvas').boundingBox();
+	const box = await page.locator('canvas.calls').boundingBox();
 	await page.mouse.move(box.x + 300, box.y + 100);
 	await page.keyboard.down('Shift');
 	await page.mouse.wheel(0, 90);
@@ -160,7 +162,8 @@ test('scroll, order and filter are in the address, and kept by a reload', async 
 	await page.waitForFunction(() => [...document.querySelectorAll('.methods tbody .name')].every((e) => e.textContent.includes('okhttp')));
 	await page.waitForTimeout(WRITTEN_MS);
 	const q = new URL(page.url()).searchParams;
-	assert.deepEqual([q.get('sort'), q.get('filter'), q.get('row')], ['count', 'okhttp', '5']);
+	assert.deepEqual([q.get('sort'), q.get('filter')], ['count', 'okhttp']);
+	assert.match(q.get('open'), /^\d+\.5$/, 'the thread, from its fifth row on');
 	const rows = await page.locator('.methods tbody').innerText();
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
@@ -168,13 +171,13 @@ test('scroll, order and filter are in the address, and kept by a reload', async 
 	assert.equal(await page.locator('.methods tbody').innerText(), rows);
 	assert.equal(await page.inputValue('.panel[aria-label=Methods] input[type=search]'), 'okhttp');
 	await page.waitForTimeout(WRITTEN_MS);
-	assert.equal(new URL(page.url()).searchParams.get('row'), '5');
+	assert.equal(new URL(page.url()).searchParams.get('open'), q.get('open'));
 	await done(page, t);
 });
 
 test('a search counts, steps to each call and begins again', async (t) => {
 	const page = await openTrace();
-	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const tid = await page.evaluate(() => document.querySelector('.threads .name[aria-pressed=true] .num').textContent);
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&limit=10000`)).json;
 	const rare = methods.find((m) => m.count === 3 && methods.filter((x) => x.name.includes(m.name)).length === 1);
 	await page.fill('.search input', rare.name);
@@ -201,7 +204,7 @@ test('a selected range re-computes the flame graph and the table', async (t) => 
 	const page = await openTrace();
 	const first = () => page.locator('.methods tbody tr').first().innerText();
 	const whole = await first();
-	const box = await page.locator('.chart canvas').boundingBox();
+	const box = await page.locator('canvas.calls').boundingBox();
 	await page.keyboard.down('Shift');
 	await page.mouse.move(box.x + box.width * 0.3, box.y + 90);
 	await page.mouse.down();
@@ -211,7 +214,7 @@ test('a selected range re-computes the flame graph and the table', async (t) => 
 	await page.waitForFunction((w) => document.querySelector('.methods tbody tr')?.innerText !== w, whole);
 	const q = new URL(page.url()).searchParams;
 	assert.ok(Number(q.get('b')) > Number(q.get('a')));
-	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const tid = await page.evaluate(() => document.querySelector('.threads .name[aria-pressed=true] .num').textContent);
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&from=${q.get('a')}&to=${q.get('b')}&limit=10000`)).json;
 	const busy = methods.reduce((n, m) => n + m.self_ns, 0);
 	const share = (100 * methods[0].self_ns) / busy;
@@ -296,7 +299,7 @@ test('nothing stays hidden in (other), top-down and bottom-up', async (t) => {
 test('the arrows walk the merged graph, Enter opens, Escape goes up', async (t) => {
 	const page = await openTrace();
 	await page.waitForSelector('[data-flame]');
-	const tid = await page.evaluate(() => document.querySelector('.threads [aria-pressed=true] .num').textContent);
+	const tid = await page.evaluate(() => document.querySelector('.threads .name[aria-pressed=true] .num').textContent);
 	const flame = (await server.get(`/api/v1/traces/${id}/flame?thread=${tid}`)).json;
 	const at = (name) => page.waitForFunction((n) => document.querySelector('.keyed .mono')?.textContent === n, name);
 	await page.locator('.flame canvas').focus();
@@ -345,7 +348,7 @@ test('a chunk that fails in passing is asked for again, one that stays away is t
 	await page.waitForSelector('[data-ready]');
 	assert.ok(failures < 0);
 	stays = true;
-	await page.locator('.threads button').nth(1).click();
+	await page.locator('.threads .name').nth(1).click();
 	await page.waitForSelector('text=gone with the wind');
 	stays = false;
 	await page.click('text=Try again');
@@ -353,7 +356,7 @@ test('a chunk that fails in passing is asked for again, one that stays away is t
 	await done(page, t);
 });
 
-test('another thread stops the load of the one before', async (t) => {
+test('closing a thread stops its load, and others go on', async (t) => {
 	const page = await open('/builds');
 	const stopped = [];
 	page.on('requestfailed', (r) => stopped.push(r.url()));
@@ -361,7 +364,8 @@ test('another thread stops the load of the one before', async (t) => {
 	await page.route(/\/slices\/\d+/, (route) => (held ? route.continue() : (held = route))); // the first never comes
 	await page.goto(`${server.url}/traces/${id}`);
 	await until(async () => held, 'the first chunk');
-	await page.locator('.threads button').nth(1).click();
+	await page.locator('.threads .name').nth(1).click();
+	await page.locator('.threads .fold').nth(0).click();
 	await page.waitForSelector('[data-ready]');
 	await until(async () => stopped.find((u) => u === held.request().url()), 'the request ended', 5);
 	await done(page, t);

@@ -8,7 +8,7 @@ import { until } from './server.mjs';
 
 test('the Perfetto UI is stand.handed the file, and the way back to this view', async (t) => {
 	const page = await openTrace('?find=okhttp3');
-	const canvas = page.locator('.chart canvas');
+	const canvas = page.locator('canvas.calls');
 	await canvas.focus();
 	await page.keyboard.press('w');
 	await page.click('text=Open in the Perfetto UI');

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { api } from './api';
 import { does, HOW, lockName, order, shows, stackText, threadName, type Anr, type AnrFrame, type AnrProcess, type AnrStep, type AnrThread } from './anrdoc';
 import { count, duration, splitName } from './format';
+import { openAlso } from './opened';
 import { Copy, Failure, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
 
@@ -93,7 +94,7 @@ function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
 		</tr>
 		{open && <tr class="opened"><td colSpan={6}>
 			<p class="row"><Copy text={stackText(t)} label="Copy the stack" />
-				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, from: null, to: null, a: null, b: null, root: null, row: null }, true)}>Show in the chart</button>}
+				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>Show in the chart</button>}
 				{t.run_ns !== undefined && <span class="quiet">on a CPU for {duration(t.run_ns)}, waited for one for {duration(t.queue_ns ?? 0)} in all</span>}</p>
 			<Stack t={t} /></td></tr>}
 	</>;

@@ -52,6 +52,14 @@ export interface Note {
 export interface Frames {
 	presets: { id: string; title: string; prefixes: string[]; on: boolean }[]; framework: string[]; app: string[];
 }
+/** Notes of one kind of one thread, by time; short ones drawn together. */
+export interface LaneColumns {
+	kind: string; tid: number | null; name: string; step_ns: number[]; dur_ns: number[]; text: number[]; value: number[];
+	notes: number[]; low?: number[]; high?: number[];
+}
+export interface Lanes { texts: string[]; from_ns: number; to_ns: number; lanes: LaneColumns[]; partial: boolean }
+export interface NoteSum { kind: string; tid: number | null; text: string; notes: number; dur_ns: number }
+export interface Activity { from_ns: number; to_ns: number; cells: number; threads: { tid: number; activity: number[] }[]; partial: boolean }
 export interface Session {
 	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
@@ -128,6 +136,10 @@ export const api = {
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ notes: Note[]; kinds: Record<string, number>; next: number | null }>(`${trace(id)}/notes`, p, s),
+	lanes: (id: string, p: Params, s?: AbortSignal) => get<Lanes>(`${trace(id)}/notes/lanes`, p, s),
+	noteSums: (id: string, p: Params, s?: AbortSignal) =>
+		get<{ sums: NoteSum[]; partial: boolean }>(`${trace(id)}/notes/sums`, p, s),
+	activity: (id: string, p: Params, s?: AbortSignal) => get<Activity>(`${trace(id)}/activity`, p, s),
 	perfettoUrl: (id: string, p: Params = {}) => url(`${trace(id)}/perfetto`, p),
 	exportUrl: (id: string, kind: string, p: Params) => url(`${trace(id)}/export/${kind}`, p),
 	ticket: async (id: string, kind: string, query: string) =>

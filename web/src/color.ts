@@ -14,7 +14,7 @@ export function packageOf(name: string): string {
 }
 
 /** 0xAABBGGRR, as a little-endian pixel, of a colour in Oklch: lightness, chroma, hue in degrees. */
-function pixel(l: number, c: number, h: number): number {
+export function pixel(l: number, c: number, h: number): number {
 	const a = c * Math.cos((h * Math.PI) / 180);
 	const b = c * Math.sin((h * Math.PI) / 180);
 	const x = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;

@@ -11,6 +11,7 @@ export interface Slices {
 	method: Uint32Array;
 	depth: Uint16Array;
 	merged: Uint32Array | null;
+	open: Float64Array; // calls that are open where it begins, outermost first: begin, duration, method
 }
 
 export class DamagedChunk extends Error {}
@@ -51,10 +52,11 @@ export function decodeChunk(p: Uint8Array, startNs: number): Slices {
 	const nOpen = view.getUint32(8, true);
 	const flags = view.getUint32(12, true);
 	const c = columns(p, view);
-	for (let i = 0; i < nOpen * 3; i++) c[OPEN].next();
+	const open = new Float64Array(nOpen * 3);
+	for (let i = 0; i < open.length; i++) open[i] = i % 3 ? c[OPEN].next() : startNs - c[OPEN].next();
 	const out: Slices = {
 		n, start: new Float64Array(n), dur: new Float64Array(n), method: new Uint32Array(n),
-		depth: new Uint16Array(n), merged: flags & 2 ? new Uint32Array(n) : null,
+		depth: new Uint16Array(n), merged: flags & 2 ? new Uint32Array(n) : null, open,
 	};
 	// per level: index in the chunk (-1: open before it), where the next child's gap counts from,
 	// and whether it has a child here

@@ -1,14 +1,19 @@
 // The keys, behind "?".
 import { useEffect, useRef } from 'preact/hooks';
 
-const KEYS: [string, string][] = [
-	['w / s, + / −', 'zoom in, zoom out'], ['a / d, ← / →', 'move earlier, later'], ['↑ / ↓', 'scroll rows'],
-	['0', 'whole thread'], ['Enter', 'zoom to the selection'], ['Esc', 'clear the selection or the search'],
-	['/', 'find a method'], ['Enter, Shift+Enter in the search', 'next, previous call that matches'],
-	['wheel', 'zoom at the pointer'], ['drag', 'move'], ['Shift+drag, or drag on the ruler', 'select a time range'],
-	['Shift+wheel', 'scroll rows'], ['double click', 'zoom to the call'],
-	['↑ ↓ ← → in the merged graph', 'parent, child, siblings'], ['Enter in the merged graph', 'open the node, or what is smaller'],
-	['Esc, Backspace in the merged graph', 'back up'], ['m or right click in it', 'what can be done with a method'],
+const KEYS: [string, [string, string][]][] = [
+	['Timeline', [
+		['w / s, + / −, wheel', 'zoom in, zoom out'], ['a / d, ← / →, drag', 'move earlier, later'], ['0', 'whole trace'],
+		['↑ / ↓, Shift+wheel', 'scroll rows'], ['Page ↑ / ↓', 'scroll threads'], ['double click', 'zoom to the call'],
+		['j / k', 'next, previous thread'], ['o', 'open or close the thread'], ['O', 'close all others'], ['e', 'all its rows, or fewer'],
+		['. / ,', 'next, previous note of the thread'], ['f', 'follow the arrow: lock, start, wake-up; again goes back'],
+	]],
+	['Selection', [
+		['Shift+drag', 'time and threads'], ['drag on the ruler', 'time'], ['v', 'what is in view'], ['Shift+← / →', 'move its end'],
+		['x, Ctrl+click on a name', 'take a thread in, or out'], ['Enter', 'zoom to it'], ['Esc', 'clear it'],
+	]],
+	['Search', [['/', 'find a method'], ['Enter, Shift+Enter', 'next, previous call'], ['Esc', 'clear the search']]],
+	['Merged graph', [['↑ ↓ ← →', 'parent, child, siblings'], ['Enter', 'open the node, or what is smaller'], ['Esc, Backspace', 'back up'], ['m, right click', 'what can be done with a method']]],
 ];
 
 export function Keys() {
@@ -23,7 +28,10 @@ export function Keys() {
 	return (
 		<dialog ref={dialog} aria-label="Keys">
 			<h2>Keys</h2>
-			<dl class="keys">{KEYS.map(([k, what]) => <div key={k}><dt>{k}</dt><dd>{what}</dd></div>)}</dl>
+			<div class="keys">{KEYS.map(([title, keys]) => <section key={title}>
+				<h3>{title}</h3>
+				<dl>{keys.map(([k, what]) => <div key={k}><dt>{k}</dt><dd>{what}</dd></div>)}</dl>
+			</section>)}</div>
 			<form method="dialog"><button autofocus>Close</button></form>
 		</dialog>
 	);

@@ -18,17 +18,56 @@ const AT_ONCE = 6;
 const TRIES = 4;
 const WAIT_MS = 250; // before the second try; twice as long before each further one
 
-export const SLICES_MAX = 8_000_000; // beyond that the finest level that fits is shown
+export const WHOLE_MAX = 5_000_000; // slices that are loaded whole, of all open threads together
+export const PART_MAX = 700_000; // slices of the part that is loaded around the view, beyond that
 
-/** Levels that are loaded, coarsest first; the last is the one to end with. */
-export function plan(chunks: Chunk[]): Chunk[][] {
+/** Chunks by level, coarsest last. */
+export function levelsOf(chunks: Chunk[]): Chunk[][] {
 	const levels: Chunk[][] = [];
 	for (const c of chunks) (levels[c.level] ??= []).push(c);
-	const there = levels.filter((l) => l);
-	const size = (l: Chunk[]) => l.reduce((n, c) => n + c.slices, 0);
-	const fitting = there.filter((l) => size(l) <= SLICES_MAX);
-	if (fitting.length === 0) return there.slice(-1);
-	return fitting.length > 1 ? [fitting[fitting.length - 1], fitting[0]] : fitting;
+	return levels.filter((l) => l);
+}
+
+const sizeOf = (l: Chunk[]) => l.reduce((n, c) => n + c.slices, 0);
+
+/** Levels that are loaded whole, coarsest first, where `room` slices may be: something is seen soon, and
+ *  the last is the one to end with.  Where every call does not fit, the rest comes by part. */
+export function plan(chunks: Chunk[], room = WHOLE_MAX): { whole: Chunk[][]; parts: boolean } {
+	const there = levelsOf(chunks);
+	if (there.length === 0) return { whole: [], parts: false };
+	const coarse = there[there.length - 1];
+	if (sizeOf(there[0]) > room) return { whole: [coarse], parts: there.length > 1 };
+	return { whole: there.length > 1 ? [coarse, there[0]] : [there[0]], parts: false };
+}
+
+export interface Part {
+	level: number;
+	chunks: Chunk[];
+	from: number; // the time that they tell all of
+	to: number;
+}
+
+/** What there is of a level between two times: the last chunk that begins by `from`, and on. */
+function within(level: Chunk[], from: number, to: number): [number, number] {
+	let first = 0;
+	while (first + 1 < level.length && level[first + 1].start_ns <= from) first++;
+	let last = first;
+	while (last + 1 < level.length && level[last + 1].start_ns < to) last++;
+	return [first, last];
+}
+
+/** The finest level of which the view, and as much again around it, is few enough; null: the coarsest. */
+export function partFor(levels: Chunk[][], from: number, to: number): Part | null {
+	const wide = (to - from) / 2;
+	for (const level of levels.slice(0, -1))
+		for (const margin of [wide, 0]) {
+			const [first, last] = within(level, from - margin, to + margin);
+			const chunks = level.slice(first, last + 1);
+			if (sizeOf(chunks) > PART_MAX) continue;
+			return { level: chunks[0].level, chunks, from: first === 0 ? -Infinity : chunks[0].start_ns,
+				to: last + 1 < level.length ? level[last + 1].start_ns : Infinity };
+		}
+	return null;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-// What the page and its worker say to each other.
+// What the page and its worker say to each other.  Threads are told by tid.
 import type { Label, Look, View } from './paint';
 
 export interface Hit {
@@ -25,19 +25,32 @@ export interface About {
 	busy: number | null;
 }
 
+export interface Part extends View {
+	tid: number;
+}
+
+export interface Picture {
+	width: number; // device pixels
+	height: number;
+	from: number;
+	to: number;
+	top: number; // CSS pixels that the list of threads is scrolled
+}
+
 export type ToWorker =
-	| { kind: 'load'; id: number; trace: string; project: string; tid: number }
+	| { kind: 'open'; trace: string; project: string; tids: number[] } // these, and no others
+	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
-	| { kind: 'paint'; id: number; view: View; buffer: ArrayBuffer }
-	| { kind: 'hit'; id: number; row: number; time: number }
-	| { kind: 'visible'; id: number; from: number; to: number }
-	| { kind: 'next'; id: number; after: Place; forward: boolean };
+	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
+	| { kind: 'hit'; id: number; tid: number; row: number; time: number }
+	| { kind: 'visible'; tid: number; from: number; to: number }
+	| { kind: 'next'; tid: number; after: Place; forward: boolean };
 
 export type FromWorker =
-	| { kind: 'progress'; id: number; loaded: number; total: number; slices: number; complete: boolean }
-	| { kind: 'failed'; id: number; message: string }
-	| { kind: 'painted'; id: number; view: View; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
+	| { kind: 'progress'; tid: number; loaded: number; total: number; slices: number; complete: boolean }
+	| { kind: 'failed'; tid: number; message: string }
+	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
-	| { kind: 'found'; calls: number | null }
-	| { kind: 'visible'; id: number; calls: Hit[] }
-	| { kind: 'next'; id: number; hit: Hit | null };
+	| { kind: 'found'; tid: number; calls: number | null }
+	| { kind: 'visible'; calls: Hit[] }
+	| { kind: 'next'; tid: number; hit: Hit | null };

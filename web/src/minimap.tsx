@@ -1,25 +1,28 @@
-// The whole thread in one strip: how busy it is, and which part is in view.
-import { useRef } from 'preact/hooks';
+// The whole trace in one strip: how many threads are busy when, and which part is in view.
+import { useMemo, useRef } from 'preact/hooks';
 import type { Thread } from './api';
+import type { Span } from './axis';
+import { number } from './route';
 import { Strip } from './strip';
+import { together } from './tracks';
 
-export function Minimap({ thread, start, end, from, to, selection, onView }: {
-	thread: Thread; start: number; end: number; from: number; to: number;
-	selection: [number, number] | null; onView: (from: number, to: number) => void;
-}) {
+export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; whole: Span; range: Span | null; onView: (v: Span) => void }) {
 	const box = useRef<HTMLDivElement>(null);
-	const span = Math.max(1, end - start);
-	const share = (t: number) => `${Math.max(0, Math.min(100, ((t - start) / span) * 100))}%`;
+	const activity = useMemo(() => together(threads), [threads]);
+	const from = number('from') ?? whole.from;
+	const to = number('to') ?? whole.to;
+	const span = Math.max(1, whole.to - whole.from);
+	const share = (t: number) => `${Math.max(0, Math.min(100, ((t - whole.from) / span) * 100))}%`;
 	const jump = (e: PointerEvent) => {
 		if (!(e.buttons & 1) || !box.current) return;
 		const r = box.current.getBoundingClientRect();
-		const t = start + ((e.clientX - r.left) / r.width) * span;
-		onView(t - (to - from) / 2, t + (to - from) / 2);
+		const t = whole.from + ((e.clientX - r.left) / r.width) * span;
+		onView({ from: t - (to - from) / 2, to: t + (to - from) / 2 });
 	};
 	return (
 		<div ref={box} class="minimap" onPointerDown={jump} onPointerMove={jump} aria-hidden="true">
-			<Strip activity={thread.activity} />
-			{selection && <div class="sel" style={{ left: share(selection[0]), width: `calc(${share(selection[1])} - ${share(selection[0])})` }} />}
+			<Strip activity={activity} />
+			{range && <div class="sel" style={{ left: share(range.from), width: `calc(${share(range.to)} - ${share(range.from)})` }} />}
 			<div class="shade" style={{ left: 0, width: share(from) }} />
 			<div class="shade" style={{ left: share(to), right: 0 }} />
 			<div class="window" style={{ left: share(from), width: `calc(${share(to)} - ${share(from)})` }} />

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { api, type Note, type Thread } from './api';
 import { count, duration } from './format';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
+import { openAlso } from './opened';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { set, text } from './route';
 
@@ -38,7 +39,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	const show = (n: Note) => {
 		const [from, to] = around(n, end);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
-		set({ ...(has ? { thread: n.tid } : {}), from, to }, true);
+		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to }, true);
 	};
 
 	if (first.error) return <Failure error={first.error} retry={first.again} />;

@@ -1,10 +1,12 @@
 // Rows into a pixel buffer: work is rows × pixels, however many slices there are.
 import { firstEndingAfter, gallop, type Rows } from './rows';
 
+/** One thread's part of a picture. */
 export interface View {
 	from: number;      // ns at the left edge
 	to: number;
-	width: number;     // device pixels
+	width: number;     // device pixels, of the picture too
+	y: number;         // of its first line in the picture
 	height: number;
 	top: number;       // device pixels scrolled past
 	rowHeight: number; // device pixels, one of them the gap
@@ -12,7 +14,7 @@ export interface View {
 
 export interface Label {
 	x: number;
-	y: number;
+	y: number; // in the picture; of a row that is cut off above, where it would begin
 	w: number;
 	method: number;
 	merged: number;
@@ -37,7 +39,7 @@ function colorFor(look: Look, method: number): number {
 /** Draws the calls of a row on its first line that is in view, and the others like it but the last: a gap. */
 function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number, labels: Label[]): void {
 	const y = row * v.rowHeight - v.top;
-	const line = Math.max(0, y) * v.width;
+	const line = (v.y + Math.max(0, y)) * v.width;
 	const lines = Math.min(v.height, y + v.rowHeight - 1) - Math.max(0, y);
 	const hi = rows.first[row + 1];
 	const scale = v.width / (v.to - v.from);
@@ -55,17 +57,15 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 		if (x1 - x0 === 1) px[line + x0] = color;
 		else px.fill(color, line + x0, line + x1);
 		if (x1 - x0 > LABEL_MIN && labels.length < LABELS_MAX)
-			labels.push({ x: x0, y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
+			labels.push({ x: x0, y: v.y + y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
 		k = right - left >= 1 ? k + 1 : gallop(rows.end, k + 1, hi, v.from + x1 / scale);
 	}
 	for (let i = 1; i < lines; i++) px.copyWithin(line + i * v.width, line, line + v.width);
 }
 
-export function paint(px: Uint32Array, rows: Rows, v: View, look: Look): Label[] {
-	const labels: Label[] = [];
-	px.fill(look.background);
+/** Into lines that hold the background. */
+export function paint(px: Uint32Array, rows: Rows, v: View, look: Look, labels: Label[]): void {
 	const first = Math.max(0, Math.floor(v.top / v.rowHeight));
 	const last = Math.min(rows.depth, Math.ceil((v.top + v.height) / v.rowHeight));
 	for (let row = first; row < last; row++) paintRow(px, rows, v, look, row, labels);
-	return labels;
 }

@@ -12,22 +12,33 @@ export interface Rows {
 	merged: Uint32Array | null;
 }
 
-/** One counting sort by depth; pre-order keeps the time order within a row. */
-export function toRows(chunks: Slices[]): Rows {
-	let depth = 0;
-	let n = 0;
-	let merged = false;
-	for (const c of chunks) {
-		n += c.n;
-		merged ||= c.merged !== null;
-		for (let i = 0; i < c.n; i++) if (c.depth[i] >= depth) depth = c.depth[i] + 1;
-	}
+/** How many slices each row holds, as first[r + 1]; `more`: calls open at the first chunk, too. */
+function counts(chunks: Slices[], more: number): Uint32Array {
+	let depth = more;
+	for (const c of chunks) for (let i = 0; i < c.n; i++) if (c.depth[i] >= depth) depth = c.depth[i] + 1;
 	const first = new Uint32Array(depth + 1);
+	for (let r = 0; r < more; r++) first[r + 1]++;
 	for (const c of chunks) for (let i = 0; i < c.n; i++) first[c.depth[i] + 1]++;
 	for (let r = 0; r < depth; r++) first[r + 1] += first[r];
+	return first;
+}
+
+/** One counting sort by depth; pre-order keeps the time order within a row.  `part`: the chunks begin
+ *  amid the thread, so that what is open there belongs to them. */
+export function toRows(chunks: Slices[], part = false): Rows {
+	const open = part && chunks.length > 0 ? chunks[0].open : new Float64Array(0);
+	const first = counts(chunks, open.length / 3);
 	const at = first.slice();
-	const rows: Rows = { n, depth, first, start: new Float64Array(n), end: new Float64Array(n),
+	const n = first[first.length - 1];
+	const merged = chunks.some((c) => c.merged !== null);
+	const rows: Rows = { n, depth: first.length - 1, first, start: new Float64Array(n), end: new Float64Array(n),
 		method: new Uint32Array(n), merged: merged ? new Uint32Array(n) : null };
+	for (let r = 0; r * 3 < open.length; r++) {
+		const k = at[r]++;
+		rows.start[k] = open[3 * r];
+		rows.end[k] = open[3 * r] + open[3 * r + 1];
+		rows.method[k] = open[3 * r + 2];
+	}
 	for (const c of chunks)
 		for (let i = 0; i < c.n; i++) {
 			const k = at[c.depth[i]]++;

@@ -1,10 +1,9 @@
 // One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnrPanel } from './anr';
-import { api, type Thread, type Trace } from './api';
-import { Chart } from './chart';
+import { api, type NoteSum, type Thread, type Trace } from './api';
 import { Exports } from './exports';
-import { count, duration, sentence } from './format';
+import { count, sentence } from './format';
 import { FlamePanel } from './flame';
 import { Keys } from './keys';
 import { matching } from './matching';
@@ -13,36 +12,17 @@ import { NotesPanel } from './notes';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
 import { Facts, NamesWarning, Repairs } from './report';
 import { number, set, text } from './route';
-import { many, mark, wordsOf } from './source';
-import { Strip } from './strip';
+import type { Range } from './scene';
+import { many, wordsOf } from './source';
+import { StatesPanel } from './states';
+import { Timeline } from './timeline';
+import { inOrder } from './tracks';
 import { Waiting } from './waiting';
 
 const POLL_MS = 1000;
 
 function title(t: Trace): string {
 	return [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
-}
-
-function Threads({ list, chosen, pick }: { list: Thread[]; chosen: Thread; pick: (t: Thread) => void }) {
-	const [all, more] = useState(false);
-	const shown = all ? list : list.slice(0, Math.max(12, list.indexOf(chosen) + 1));
-	return (
-		<Panel title="Threads" aside={<span class="quiet">{count(list.length)}</span>}>
-			<ul class="threads">
-				{shown.map((t) => (
-					<li key={t.thread_id}>
-						<button aria-pressed={t === chosen} onClick={() => pick(t)}>
-							<span class="name">{t.name || `thread ${t.tid}`}{t.is_main && <em>main</em>}{mark(t) && <em title={`${mark(t)}. ${wordsOf([t]).hint}`}>{t.source}</em>}</span>
-							<span class="quiet num">{t.tid}</span>
-							<Strip activity={t.activity} />
-							<span class="num">{duration(t.busy_ns)} busy</span>
-							<span class="quiet num">{many(t.slices, wordsOf([t]))}</span>
-						</button>
-					</li>))}
-			</ul>
-			{shown.length < list.length && <button class="small" onClick={() => more(true)}>Show all {count(list.length)}</button>}
-		</Panel>
-	);
 }
 
 function SearchBar({ names, matches, thread, calls, onStep }: {
@@ -78,61 +58,83 @@ function SearchBar({ names, matches, thread, calls, onStep }: {
 	);
 }
 
+/** Numbers with commas. */
+const tidsOf = (list: string) => new Set(list.split(',').filter((v) => /^\d{1,16}$/.test(v)).map(Number));
+
+/** The range that is selected, of which threads: one, some or (null) all. */
+function useRange(thread: Thread | null): { range: Range | null; tids: Set<number> | null } {
+	const a = number('a');
+	const b = number('b');
+	const scope = text('threads');
+	const sel = text('sel');
+	const tids = useMemo(() => (scope === 'all' ? null : scope === 'sel' && sel ? tidsOf(sel) : thread ? new Set([thread.tid]) : null), [scope, sel, thread]);
+	const range = useMemo(() => (a !== null && b !== null && b > a ? { from: a, to: b, tids } : null), [a, b, tids]);
+	return { range, tids };
+}
+
+/** Graph, tables and states of what is selected; not drawn anew while the view moves. */
+function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: {
+	t: Trace; busy: Thread[]; listed: Thread[]; thread: Thread; range: Range | null; tids: Set<number> | null; sums: NoteSum[]; names: string[]; matches: Uint8Array | null;
+}) {
+	const turn = t.report?.names.resolved ?? 0;
+	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
+	const several = text('sel') !== '' && text('sel').includes(',');
+	const words = wordsOf(chosen);
+	const scope = busy.length > 1 && <Choice label="Threads" value={text('threads') || 'one'}
+		options={[['one', thread.name || `thread ${thread.tid}`], ...(several ? [['sel', `${count(tidsOf(text('sel')).size)} threads`] as [string, string]] : []), ['all', 'All threads']]}
+		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
+	const list = !tids ? 'all' : chosen.map((x) => x.tid).join(',');
+	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
+	const states = <StatesPanel id={t.id} threads={listed} tids={tids} range={times} sums={sums} scope={scope} />;
+	if (chosen.length === 0)
+		return <><Panel title="Merged flame graph" aside={scope}><p class="quiet">The selected threads have no calls.</p></Panel>{states}</>;
+	return <>
+		<FlamePanel id={t.id} thread={list} range={times} names={names} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
+		{states}
+		<MethodsPanel id={t.id} thread={list} range={times} mappingTurn={turn} scope={scope} words={words} onFind={(n) => set({ find: n })} />
+	</>;
+}
+
 function Ready({ t }: { t: Trace }) {
 	const threads = useLoad(t.id, () => api.threads(t.id));
+	const sums = useLoad(t.id, (s) => api.noteSums(t.id, {}, s));
 	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
 	const names = useLoad(t.id + turn, () => api.names(t.id));
 	const [step, go] = useState({ turn: 0, forward: true });
 	const [calls, found] = useState<number | null>(null);
 	const find = text('find');
-	const busy = useMemo(() => (threads.value?.threads ?? []).filter((x) => x.slices > 0), [threads.value]);
+	const idle = text('idle') === '1';
+	const all = useMemo(() => inOrder(threads.value?.threads ?? []), [threads.value]);
+	const busy = useMemo(() => all.filter((x) => x.slices > 0), [all]);
+	const listed = idle || busy.length === 0 ? all : busy;
 	const tid = number('thread');
-	const thread = busy.find((x) => x.tid === tid) ?? busy[0];
-	const all = useMemo(() => names.value?.names ?? [], [names.value]);
-	const matches = useMemo(() => matching(all, find), [names.value, find]);
+	const thread = listed.find((x) => x.tid === tid) ?? listed[0] ?? null;
+	const list = useMemo(() => names.value?.names ?? [], [names.value]);
+	const matches = useMemo(() => matching(list, find), [list, find]);
 	const start = t.start_ns ?? 0;
 	const end = t.end_ns ?? 1;
-	const from = number('from') ?? thread?.start_ns ?? start;
-	const to = number('to') ?? thread?.end_ns ?? end;
-	const a = number('a');
-	const b = number('b');
-	const selection = useMemo<[number, number] | null>(() => (a !== null && b !== null && b > a ? [a, b] : null), [a, b]);
-	const everyone = text('threads') === 'all';
-	// panels that do not follow the view are not drawn anew while it moves
-	const threadsPanel = useMemo(() => thread && <Threads list={busy} chosen={thread}
-		pick={(x) => set({ thread: x.tid, from: null, to: null, a: null, b: null, root: null, skip: null, row: null }, true)} />, [busy, thread]);
-	const search = useMemo(() => thread && <SearchBar names={all} matches={matches} thread={thread} calls={calls}
-		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [all, matches, thread, calls]);
-	const totals = useMemo(() => {
-		if (!thread) return null;
-		const chosen = everyone ? 'all' : String(thread.tid);
-		const words = wordsOf(everyone ? busy : [thread]);
-		const scope = busy.length > 1 && <Choice label="Threads" value={everyone ? 'all' : 'one'}
-			options={[['one', thread.name || `thread ${thread.tid}`], ['all', 'All threads']]}
-			onPick={(v) => set({ threads: v === 'all' ? v : null, root: null, skip: null })} />;
-		return <>
-			<FlamePanel id={t.id} thread={chosen} range={selection} names={all} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
-			<MethodsPanel id={t.id} thread={chosen} range={selection} mappingTurn={turn} scope={scope} words={words} onFind={(n) => set({ find: n })} />
-		</>;
-	}, [t.id, thread, busy, everyone, selection, all, matches, turn]);
+	const whole = useMemo(() => ({ from: start, to: Math.max(end, start + 1) }), [start, end]);
+	const { range, tids } = useRange(thread);
+	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} calls={calls}
+		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, calls]);
+	const totals = useMemo(() => thread && sums.value && <Totals t={t} busy={busy} listed={listed} thread={thread} range={range} tids={tids} sums={sums.value.sums} names={list} matches={matches} />,
+		[t, thread, busy, listed, range, tids, sums.value, list, matches]);
 
-	if (threads.error) return <Failure error={threads.error} retry={threads.again} />;
-	if (names.error) return <Failure error={names.error} retry={names.again} />;
-	if (!threads.value || !names.value) return <Busy what="Opening the trace" />;
-	const notes = <NotesPanel id={t.id} threads={threads.value.threads} shown={thread} start={start} end={end} />;
-	if (!thread) return <><div class="notice"><strong>This trace holds no calls.</strong></div>{notes}<Repairs t={t} /></>;
+	const failed = [threads, names, sums].find((l) => l.error);
+	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
+	if (!threads.value || !names.value || !sums.value) return <Busy what="Opening the trace" />;
+	const notes = <NotesPanel id={t.id} threads={all} shown={thread ?? undefined} start={start} end={end} />;
+	const none = busy.length === 0 && <div class="notice"><strong>This trace holds no calls.</strong></div>;
+	if (!thread) return <>{none}{notes}<Repairs t={t} /></>;
 	return <>
-		{threadsPanel}
-		{search}
-		<Panel title={thread.name || `thread ${thread.tid}`} aside={<>
-			{mark(thread) && <em class="mark" title={wordsOf([thread]).hint}>{mark(thread)}</em>}
-			{selection && <button class="small" onClick={() => set({ a: null, b: null, root: null, skip: null })}>Clear the selection</button>}
-			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span></>}>
-			<Chart trace={t.id} thread={thread} start={start} end={end} from={from} to={Math.max(to, from + 1)} names={all} matches={matches}
-				selection={selection} step={step} onFound={found}
-				row={number('row') ?? 0} onRow={(r) => set({ row: r || null })}
-				onView={(f, l) => set({ from: Math.max(0, Math.round(f)), to: Math.max(1, Math.round(l)) })}
-				onSelect={(r) => set({ a: r ? r[0] : null, b: r ? r[1] : null, root: null, skip: null }, true)} />
+		{none}
+		<Panel title="Threads" aside={<>
+			{range && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>Clear the selection</button>}
+			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span>
+			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
+				{count(all.length - busy.length)} without calls</label>}</>}>
+			{search}
+			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} step={step} onFound={found} />
 		</Panel>
 		{totals}
 		{notes}

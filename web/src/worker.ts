@@ -1,107 +1,125 @@
-// Owns the slices of the thread that is shown: fetches and decodes its chunks, paints views of them.
-import { found, hitOf, next, selfOf, totalsOf, visible, type Totals } from './calls';
-import { loadLevel, Passing, persist, plan, type Chunk } from './levels';
+// Owns the slices of the threads that are open: fetches and decodes their chunks, paints views of them.
+import { found, hitOf, next, selfOf, visible } from './calls';
+import { WHOLE_MAX } from './levels';
 import type { About, FromWorker, ToWorker } from './messages';
-import { paint, type Look } from './paint';
-import { sliceAt, toRows, type Rows } from './rows';
+import { paint, type Label, type Look } from './paint';
+import { sliceAt, type Rows } from './rows';
+import { Store } from './store';
 
 const VISIBLE_MAX = 200;
+const NOTHING: About = { self: null, methodCount: null, methodSelf: null, busy: null };
 
-let rows: Rows | null = null;
-let totals: Totals | null = null; // once every call is there, unmerged
+const stores = new Map<number, Store>();
+const promised = new Map<number, number>(); // slices that a store keeps whole
 let look: Look | null = null;
-let loading: AbortController | null = null;
+let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 
 function say(m: FromWorker, transfer: Transferable[] = []): void {
 	(self as unknown as Worker).postMessage(m, transfer);
 }
 
-async function get(path: string, signal: AbortSignal): Promise<Response> {
-	const r = await fetch(path, { signal }).catch((why: Error) => {
-		throw why.name === 'AbortError' ? why : new Passing('The server does not answer. Is it still running?');
+function tellFound(s: Store): void {
+	say({ kind: 'found', tid: s.tid, calls: s.rows && look?.matches ? found(s.rows, look.matches) : null });
+}
+
+/** Takes room for a thread's slices when there is enough. */
+function room(tid: number, slices: number): number {
+	let taken = 0;
+	for (const [other, n] of promised) if (other !== tid) taken += n;
+	const left = WHOLE_MAX - taken;
+	if (slices <= left) promised.set(tid, slices);
+	return left;
+}
+
+function begin(tid: number): void {
+	const base = `/api/v1/traces/${opened!.trace}/slices`;
+	const project = opened!.project ? `project=${encodeURIComponent(opened!.project)}` : '';
+	const store: Store = new Store(base, project, tid, (p) => {
+		say({ kind: 'progress', tid, ...p });
+		if (look?.matches && p.loaded === p.total) tellFound(store);
 	});
-	if (r.ok) return r;
-	const body = await r.json().catch(() => null);
-	const message = body?.error?.message ?? `The server answered ${r.status}.`;
-	throw r.status === 429 || r.status >= 500 ? new Passing(message) : new Error(message);
-}
-
-function tellFound(): void {
-	say({ kind: 'found', calls: rows && look?.matches ? found(rows, look.matches) : null });
-}
-
-async function load(m: Extract<ToWorker, { kind: 'load' }>, signal: AbortSignal): Promise<void> {
-	const base = `/api/v1/traces/${m.trace}/slices`;
-	const project = m.project ? `project=${encodeURIComponent(m.project)}` : '';
-	const directory = await persist(async () => (await get(`${base}?thread=${m.tid}&${project}`, signal)).json(), signal);
-	const levels = plan(directory.chunks as Chunk[]);
-	const total = levels.reduce((n, l) => n + l.length, 0);
-	let before = 0;
-	for (const [i, level] of levels.entries()) {
-		const slices = await loadLevel(level, (c) => `${base}/${c}?${project}`, get, signal, (done) =>
-			say({ kind: 'progress', id: m.id, loaded: before + done, total, slices: 0, complete: false }));
-		signal.throwIfAborted();
-		before += level.length;
-		rows = toRows(slices);
-		totals = rows.merged ? null : totalsOf(slices);
-		say({ kind: 'progress', id: m.id, loaded: before, total, slices: rows.n, complete: i === levels.length - 1 });
-		if (look?.matches) tellFound();
-	}
-	if (levels.length === 0) say({ kind: 'progress', id: m.id, loaded: 0, total: 0, slices: 0, complete: true });
-}
-
-/** Another thread: what is still on its way for the one before is not waited for. */
-function begin(m: Extract<ToWorker, { kind: 'load' }>): void {
-	const abort = new AbortController();
-	loading?.abort();
-	loading = abort;
-	rows = null;
-	totals = null;
-	load(m, abort.signal).catch((why: Error) => {
-		if (abort.signal.aborted) return;
-		abort.abort(); // the other lanes
-		say({ kind: 'failed', id: m.id, message: why.message });
+	stores.set(tid, store);
+	store.load((slices) => room(tid, slices)).catch((why: Error) => {
+		if (store.stopped) return;
+		store.stop(); // the other lanes
+		say({ kind: 'failed', tid, message: why.message });
 	});
 }
 
-function about(r: Rows, k: number, row: number): About {
+function end(tid: number): void {
+	stores.get(tid)?.stop();
+	stores.delete(tid);
+	promised.delete(tid);
+}
+
+/** What is still on its way for threads that were closed is not waited for. */
+function open(m: Extract<ToWorker, { kind: 'open' }>): void {
+	opened = m;
+	for (const tid of [...stores.keys()]) if (!m.tids.includes(tid)) end(tid);
+	for (const tid of m.tids) if (!stores.has(tid)) begin(tid);
+}
+
+function about(s: Store, r: Rows, k: number, row: number): About {
 	const method = r.method[k];
+	const t = r === s.rows ? s.totals : null;
 	return {
 		self: r.merged ? null : selfOf(r, k, row),
-		methodCount: totals ? totals.count[method] : null,
-		methodSelf: totals ? totals.self[method] : null,
-		busy: totals ? totals.busy : null,
+		methodCount: t ? t.count[method] : null,
+		methodSelf: t ? t.self[method] : null,
+		busy: t ? t.busy : null,
 	};
+}
+
+let shown = { from: 0, to: 0 };
+
+function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
+	const px = new Uint32Array(m.buffer);
+	const labels: Label[] = [];
+	let calls = 0;
+	shown = m.picture;
+	px.fill(look?.background ?? 0);
+	for (const part of m.parts) {
+		const rows = stores.get(part.tid)?.view(part.from, part.to);
+		if (rows && look) paint(px, rows, part, look, labels);
+	}
+	for (const s of stores.values()) calls += s.kept;
+	say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels, calls }, [m.buffer]);
 }
 
 self.onmessage = (e: MessageEvent<ToWorker>) => {
 	const m = e.data;
 	switch (m.kind) {
-	case 'load':
-		begin(m);
+	case 'open':
+		open(m);
+		break;
+	case 'again':
+		end(m.tid);
+		begin(m.tid);
 		break;
 	case 'look':
 		look = m.look;
-		tellFound();
+		for (const s of stores.values()) tellFound(s);
 		break;
-	case 'paint': {
-		const px = new Uint32Array(m.buffer);
-		const labels = rows && look ? paint(px, rows, m.view, look) : [];
-		if (!rows || !look) px.fill(look?.background ?? 0);
-		say({ kind: 'painted', id: m.id, view: m.view, buffer: m.buffer, labels, calls: rows?.n ?? 0 }, [m.buffer]);
+	case 'paint':
+		picture(m);
 		break;
-	}
 	case 'hit': {
+		const s = stores.get(m.tid);
+		const rows = s?.view(shown.from, shown.to);
 		const k = rows ? sliceAt(rows, m.row, m.time) : -1;
-		if (rows && k >= 0) say({ kind: 'hit', id: m.id, hit: hitOf(rows, k, m.row), about: about(rows, k, m.row) });
-		else say({ kind: 'hit', id: m.id, hit: null, about: { self: null, methodCount: null, methodSelf: null, busy: null } });
+		if (s && rows && k >= 0) say({ kind: 'hit', id: m.id, hit: hitOf(rows, k, m.row), about: about(s, rows, k, m.row) });
+		else say({ kind: 'hit', id: m.id, hit: null, about: NOTHING });
 		break;
 	}
-	case 'visible':
-		say({ kind: 'visible', id: m.id, calls: rows ? visible(rows, m.from, m.to, VISIBLE_MAX) : [] });
+	case 'visible': {
+		const rows = stores.get(m.tid)?.view(m.from, m.to);
+		say({ kind: 'visible', calls: rows ? visible(rows, m.from, m.to, VISIBLE_MAX) : [] });
 		break;
-	case 'next':
-		say({ kind: 'next', id: m.id, hit: rows && look?.matches ? next(rows, look.matches, m.after, m.forward) : null });
+	}
+	case 'next': {
+		const rows = stores.get(m.tid)?.rows;
+		say({ kind: 'next', tid: m.tid, hit: rows && look?.matches ? next(rows, look.matches, m.after, m.forward) : null });
 		break;
+	}
 	}
 };

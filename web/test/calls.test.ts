@@ -8,7 +8,7 @@ import { toRows } from '../src/rows';
 /** Calls as [start, dur, method, depth], in pre-order. */
 function slices(calls: [number, number, number, number][]): Slices {
 	return { n: calls.length, start: Float64Array.from(calls, (c) => c[0]), dur: Float64Array.from(calls, (c) => c[1]),
-		method: Uint32Array.from(calls, (c) => c[2]), depth: Uint16Array.from(calls, (c) => c[3]), merged: null };
+		method: Uint32Array.from(calls, (c) => c[2]), depth: Uint16Array.from(calls, (c) => c[3]), merged: null, open: new Float64Array(0) };
 }
 
 /** A small generator of its own, the same on every run. */

@@ -51,17 +51,21 @@ test('galloping finds what a walk finds', () => {
 test('painting ends and marks what is shorter than a pixel', () => {
 	const n = 50000;
 	const s = { n, start: Float64Array.from({ length: n }, (_, i) => i * 2), dur: new Float64Array(n).fill(1),
-		method: new Uint32Array(n), depth: new Uint16Array(n), merged: null };
-	const v: View = { from: 0, to: n * 2, width: 100, height: 10, top: 0, rowHeight: 10 };
+		method: new Uint32Array(n), depth: new Uint16Array(n), merged: null, open: new Float64Array(0) };
+	const v: View = { from: 0, to: n * 2, width: 100, y: 0, height: 10, top: 0, rowHeight: 10 };
 	const px = new Uint32Array(1000);
-	paint(px, toRows([s]), v, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	const look = { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 };
+	const draw = (view: View) => paint(px.fill(1), toRows([s]), view, look, []);
+	draw(v);
 	assert.ok(px.slice(0, 100).every((p) => p === 7), 'a dense row is full');
 	assert.equal(px[9 * 100], 1, 'the gap between rows stays');
 	assert.ok(px.slice(0, 900).every((p) => p === 7), 'every line of the row but the last');
-	paint(px, toRows([s]), { ...v, top: 4 }, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	draw({ ...v, top: 4 });
 	assert.deepEqual([px[0], px[499], px[500]], [7, 7, 1], 'a row that is scrolled half out shows its rest');
-	paint(px, toRows([s]), { ...v, top: 9 }, { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 });
+	draw({ ...v, top: 9 });
 	assert.ok(px.every((p) => p === 1), 'nothing but its gap is left');
+	draw({ ...v, y: 3, height: 5 });
+	assert.deepEqual([px[299], px[300], px[799], px[800]], [1, 7, 7, 1], 'only the lines of its part');
 });
 
 test('numbers read well', () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { loadLevel, Passing, persist, plan, SLICES_MAX, type Chunk } from '../src/levels';
+import { levelsOf, loadLevel, partFor, Passing, persist, plan, WHOLE_MAX, type Chunk } from '../src/levels';
 import { chunk } from './chunk';
 
 const c = (n: number, level: number, slices: number): Chunk => ({ chunk: n, level, start_ns: 0, slices });
-const shape = (chunks: Chunk[]) => plan(chunks).map((l) => l.map((x) => x.chunk));
+const shape = (chunks: Chunk[], room?: number) => plan(chunks, room).whole.map((l) => l.map((x) => x.chunk));
 
 test('one level is loaded as it is, of several a coarse one first', () => {
 	assert.deepEqual(shape([]), []);
@@ -12,11 +12,28 @@ test('one level is loaded as it is, of several a coarse one first', () => {
 	assert.deepEqual(shape([c(0, 0, 100), c(1, 0, 100), c(2, 1, 20), c(3, 2, 5)]), [[3], [0, 1]]);
 });
 
-test('what is too much is not loaded: the finest level that fits is the last', () => {
-	assert.deepEqual(shape([c(0, 0, SLICES_MAX), c(1, 1, 9)]), [[1], [0]]);
-	assert.deepEqual(shape([c(0, 0, SLICES_MAX + 1), c(1, 1, 9), c(2, 2, 3)]), [[2], [1]]);
-	assert.deepEqual(shape([c(0, 0, SLICES_MAX + 1), c(1, 2, 9)]), [[1]], 'a level may be missing');
-	assert.deepEqual(shape([c(0, 0, SLICES_MAX + 2), c(1, 1, SLICES_MAX + 1)]), [[1]], 'at least the coarsest');
+test('where every call is too much, the coarsest level is there and the rest comes by part', () => {
+	assert.deepEqual(shape([c(0, 0, WHOLE_MAX), c(1, 1, 9)]), [[1], [0]]);
+	assert.deepEqual(shape([c(0, 0, WHOLE_MAX + 1), c(1, 1, 9), c(2, 2, 3)]), [[2]]);
+	assert.equal(plan([c(0, 0, WHOLE_MAX + 1), c(1, 1, 9)]).parts, true);
+	assert.equal(plan([c(0, 0, WHOLE_MAX), c(1, 1, 9)]).parts, false);
+	assert.deepEqual(shape([c(0, 0, 50), c(1, 1, 9)], 49), [[1]], 'others have the room');
+	assert.deepEqual(shape([c(0, 0, WHOLE_MAX + 1)]), [[0]], 'at least the coarsest');
+});
+
+test('a part is the finest level of which the view is few enough', () => {
+	const at = (n: number, level: number, slices: number, start_ns: number): Chunk => ({ chunk: n, level, slices, start_ns });
+	const fine = Array.from({ length: 100 }, (_, i) => at(i, 0, 65536, i * 1000));
+	const middle = Array.from({ length: 4 }, (_, i) => at(200 + i, 1, 65536, i * 25000));
+	const levels = levelsOf([...fine, ...middle, at(300, 2, 4000, 0)]);
+	const ids = (from: number, to: number) => partFor(levels, from, to)?.chunks.map((x) => x.chunk);
+	assert.deepEqual(ids(50_100, 50_200), [50], 'inside one chunk');
+	assert.deepEqual(ids(50_000, 52_000), [49, 50, 51, 52], 'with as much around it');
+	assert.deepEqual(partFor(levels, 50_100, 50_200), { level: 0, chunks: [fine[50]], from: 50_000, to: 51_000 });
+	assert.deepEqual(ids(0, 8_000), [0, 1, 2, 3, 4, 5, 6, 7], 'only the view, where its surroundings are too much');
+	assert.deepEqual(ids(0, 100_000), [200, 201, 202, 203], 'a coarser level');
+	assert.equal(partFor(levels, 99_900, 99_950)?.to, Infinity);
+	assert.equal(partFor(levelsOf([...fine, at(300, 2, 4000, 0)]), 0, 100_000), null, 'the coarsest is there anyway');
 });
 
 const one = chunk(1, 0, [[], [0], [0], [5], [], [2], [], []]);

@@ -1,0 +1,405 @@
+/*
+ * The timeline of all threads in a real browser, as a person uses it: tracks, several threads open, one
+ * axis, ranges over sets of threads, flows, the keyboard, what the address holds.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, signIn, unreadable } from './browser.mjs';
+import { btrace, form } from './make.mjs';
+import { root, startServer, until } from './server.mjs';
+
+const shots = process.env.SCREENSHOTS;
+const WRITTEN_MS = 400; // by then the address holds the view
+const PID = 21010, WORKER = 21055, LATE = 21077;
+let server, browser, id, deep;
+const ending = [];
+
+/* A second of kernel text: a main thread that waits for a lock of a worker, is woken, starts a thread; a
+ * counter, a collection, a span, a mark. */
+function kernelText() {
+	const rows = [];
+	const at = (us, line) => rows.push([us, line]);
+	const stamp = (us) => (4000 + us / 1e6).toFixed(6);
+	const names = { [PID]: '.acme.shop', [WORKER]: 'disk', [LATE]: 'late', 0: '<idle>' };
+	const mark = (us, tid, text) => at(us, `${names[tid]}-${tid} (${PID}) [000] ...1 ${stamp(us)}: tracing_mark_write: ${text}`);
+	const turn = (us, from, state, to) => at(us, `${names[from]}-${from} (${from ? PID : '-----'}) [000] d..2 ${stamp(us)}: sched_switch: prev_comm=${names[from]} prev_pid=${from} prev_prio=120 prev_state=${state} ==> next_comm=${names[to]} next_pid=${to} next_prio=120`);
+	const wake = (us, by, who) => at(us, `${names[by]}-${by} (${PID}) [000] d..3 ${stamp(us)}: sched_waking: comm=${names[who]} pid=${who} prio=120 target_cpu=000`);
+	turn(0, 0, 'R', PID);
+	mark(10, PID, `B|${PID}|doFrame`);
+	mark(100, PID, `C|${PID}|heap|100`);
+	mark(50_000, PID, `B|${PID}|pthread_create tid=${LATE}`);
+	mark(50_100, PID, `E|${PID}`);
+	mark(100_000, PID, `B|${PID}|monitor contention with owner disk (${WORKER}) at void com.acme.Store.put()(Store.java:88) waiters=0 blocking from int com.acme.Store.size()(Store.java:31)`);
+	turn(100_100, PID, 'S', WORKER);
+	mark(100_200, WORKER, `B|${PID}|write page`);
+	mark(200_000, WORKER, `C|${PID}|heap|400`);
+	mark(250_000, WORKER, `B|${PID}|young concurrent copying GC`);
+	mark(280_000, WORKER, `E|${PID}`);
+	mark(299_000, WORKER, `E|${PID}`);
+	wake(300_000, WORKER, PID);
+	turn(300_500, WORKER, 'S', PID);
+	mark(301_000, PID, `E|${PID}`);
+	mark(400_000, PID, `S|${PID}|checkout|7`);
+	mark(500_000, PID, `C|${PID}|heap|50`);
+	mark(600_000, PID, `I|${PID}|tapped`);
+	turn(610_000, PID, 'S', LATE);
+	mark(620_000, LATE, `B|${PID}|late work`);
+	mark(690_000, LATE, `E|${PID}`);
+	turn(700_000, LATE, 'S', PID);
+	mark(800_000, PID, `F|${PID}|checkout|7`);
+	mark(900_000, PID, `E|${PID}`);
+	turn(1_000_000, PID, 'S', 0);
+	return '# tracer: nop\n#\n' + rows.sort((a, b) => a[0] - b[0]).map((r) => r[1]).join('\n') + '\n';
+}
+
+before(async () => {
+	if (shots) fs.mkdirSync(shots, { recursive: true });
+	server = await startServer({ after: (f) => ending.push(f) });
+	const trace = await server.trace(kernelText(), { query: { app: 'com.acme.shop' } });
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	id = trace.id;
+	// two threads, one of them 900 calls deep
+	const nest = Array.from({ length: 900 }, (_, i) => [PID & 0x7fff, 1 + (i % 9), 1e6 + (899 - i) * 1000, 2e6 + i * 2000]);
+	const flat = Array.from({ length: 40 }, (_, i) => [(PID & 0x7fff) + 1, 3, 1e6 + i * 50_000, 20_000]);
+	const made = await server.trace(btrace([...nest, ...flat], { pid: PID & 0x7fff }), {});
+	assert.equal(made.state, 'ready', JSON.stringify(made.error));
+	deep = made.id;
+	browser = await launch();
+});
+
+after(async () => {
+	await browser?.close();
+	for (const f of ending) await f();
+});
+
+async function open(trace = id, query = '', scheme = 'light', width = 1280) {
+	const page = await (await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } })).newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	page.on('request', (r) => !r.url().startsWith(server.url) && page.problems.push('left the origin: ' + r.url()));
+	await signIn(page, server);
+	await page.goto(`${server.url}/traces/${trace}${query}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForTimeout(500); // lanes are there
+	return page;
+}
+
+async function done(page, t) {
+	if (shots) await page.screenshot({ path: path.join(shots, `timeline-${t.name.replaceAll(/\W+/g, '-').slice(0, 60)}.png`) });
+	assert.deepEqual(page.problems, []);
+	await page.context().close();
+}
+
+const query = (page) => new URL(page.url()).searchParams;
+const heads = (page) => page.locator('.threads .name .text').allInnerTexts();
+const head = (page, name) => page.locator('.threads li', { has: page.locator(`.name .text:text-is("${name}")`) });
+
+/* Where a time of the trace is on the canvas. */
+async function xOf(page, ns) {
+	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+	const box = await page.locator('canvas.calls').boundingBox();
+	const q = query(page);
+	const from = Number(q.get('from') ?? trace.start_ns), to = Number(q.get('to') ?? trace.end_ns);
+	return box.x + ((trace.start_ns + ns - from) / (to - from)) * box.width;
+}
+
+/* The middle of a track of a thread, by its label. */
+async function yOf(page, name, track) {
+	const li = name ? head(page, name) : page.locator('.threads li').first();
+	const box = await (track ? li.locator(`.track:text-is("${track}")`) : li).boundingBox();
+	return box.y + box.height / 2;
+}
+
+async function pixel(page, x, y) {
+	const box = await page.locator('canvas.calls').boundingBox();
+	return page.evaluate(([px, py]) => [...document.querySelector('canvas.calls').getContext('2d').getImageData(px, py, 1, 1).data].slice(0, 3), [Math.round(x - box.x), Math.round(y - box.y)]);
+}
+
+const color = (page, name) => page.evaluate((n) => {
+	const v = getComputedStyle(document.documentElement).getPropertyValue(n).trim();
+	return [1, 3, 5].map((i) => parseInt(v.slice(i, i + 2), 16));
+}, name);
+
+test('threads are listed main first, then by activity, with their tracks', async (t) => {
+	const page = await open();
+	assert.deepEqual(await heads(page), ['.acme.shop', 'disk', 'late']);
+	assert.equal(await page.locator('.threads .name').nth(0).getAttribute('aria-pressed'), null, 'the whole trace is no thread');
+	const tracks = await head(page, '.acme.shop').locator('.track').allInnerTexts();
+	assert.deepEqual(tracks.slice(0, 2), ['States', 'Lock waits']);
+	assert.ok(tracks.includes('Thread starts'), tracks.join());
+	assert.deepEqual((await page.locator('.threads li').first().locator('.track').allInnerTexts()).filter((x) => x !== 'heap'), ['Collections', 'Spans', 'Marks']);
+	await done(page, t);
+});
+
+test('scheduler states are drawn where they were, in their colours', async (t) => {
+	const page = await open();
+	const box = await head(page, '.acme.shop').locator('.track:text-is("States")').boundingBox();
+	const at = async (ms) => pixel(page, await xOf(page, ms * 1e6), box.y + box.height - 1);
+	assert.deepEqual(await at(60), await color(page, '--state-running'));
+	assert.deepEqual(await at(200), await color(page, '--state-sleeping'));
+	const top = await pixel(page, await xOf(page, 200e6), box.y + 1);
+	assert.notDeepEqual(top, await color(page, '--state-sleeping'), 'sleeping is low, too');
+	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
+	await page.goto(`${server.url}/traces/${id}?from=${start_ns + 299e6}&to=${start_ns + 302e6}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForTimeout(600);
+	assert.deepEqual(await at(300.3), await color(page, '--state-runnable'), 'half a millisecond, from near');
+	await done(page, t);
+});
+
+test('several threads are open at once on one axis, and the address holds them', async (t) => {
+	const page = await open();
+	for (const name of ['disk', 'late']) await page.click(`[aria-label="Open ${name}"]`);
+	assert.match(query(page).get('open'), new RegExp(`^${PID},${WORKER},${LATE}$`));
+	await page.waitForFunction(() => document.querySelector('[data-ready]')?.textContent.includes('3 open threads'));
+	const box = await page.locator('canvas.calls').boundingBox();
+	await page.mouse.move(box.x + box.width / 2, box.y + 80);
+	await page.mouse.wheel(0, -300);
+	await page.waitForTimeout(WRITTEN_MS);
+	const url = page.url();
+	const x = await xOf(page, 650e6);
+	const y = (await head(page, 'late').boundingBox()).y + 30;
+	await page.mouse.move(x, y);
+	await page.waitForSelector('.tip:has-text("late work")');
+	await page.reload();
+	await page.waitForSelector('[data-ready]:has-text("3 open threads")');
+	assert.equal(page.url(), url);
+	await page.click('[aria-label="Close disk"]');
+	await page.waitForSelector('[data-ready]:has-text("2 open threads")');
+	await page.goBack();
+	await page.waitForSelector('[data-ready]:has-text("3 open threads")');
+	await done(page, t);
+});
+
+test('the time under the pointer goes through every track', async (t) => {
+	const page = await open();
+	const box = await page.locator('canvas.calls').boundingBox();
+	await page.mouse.move(box.x + 400, box.y + 40);
+	await page.waitForTimeout(100);
+	const lit = await page.evaluate(() => {
+		const c = document.querySelector('canvas.over');
+		const d = c.getContext('2d').getImageData(400, 0, 1, c.height).data;
+		return [...Array(c.height).keys()].filter((y) => d[4 * y + 3] > 0).length / c.height;
+	});
+	assert.ok(lit > 0.9, `${lit} of the height`);
+	await done(page, t);
+});
+
+test('notes tell what they are: a lock wait, a counter, a collection', async (t) => {
+	const page = await open();
+	const tip = async (name, track, ms) => {
+		await page.mouse.move(await xOf(page, ms * 1e6), await yOf(page, name, track));
+		await page.waitForSelector('.tip');
+		return page.locator('.tip').innerText();
+	};
+	assert.match(await tip('.acme.shop', 'Lock waits', 200), /held by\s+disk[^]*|for\s+201 ms/);
+	assert.match(await tip('', 'Collections', 265), /young concurrent copying[^]*30\.0 ms/);
+	const named = (await page.locator('.track:text-is("heap")').count()) > 0;
+	assert.ok(named, 'the counter has a track');
+	const counter = await page.locator('.track:text-is("heap")').first().boundingBox();
+	await page.mouse.move(await xOf(page, 300e6), counter.y + 20);
+	await page.waitForSelector('.tip:has-text("400")');
+	await done(page, t);
+});
+
+test('dragging with Shift over threads selects time and threads, and everything is of just that', async (t) => {
+	const page = await open(id, '?open=none');
+	const [x0, x1] = [await xOf(page, 310e6), await xOf(page, 660e6)];
+	const [y0, y1] = [await yOf(page, 'disk'), await yOf(page, 'late')];
+	await page.keyboard.down('Shift');
+	await page.mouse.move(x0, y0);
+	await page.mouse.down();
+	await page.mouse.move(x1, y1, { steps: 5 });
+	await page.mouse.up();
+	await page.keyboard.up('Shift');
+	await page.waitForSelector('text=of 2 threads');
+	const q = query(page);
+	assert.equal(q.get('sel'), `${WORKER},${LATE}`);
+	const range = `from=${q.get('a')}&to=${q.get('b')}`;
+	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${q.get('sel')}&${range}`)).json;
+	assert.deepEqual(methods.map((m) => m.name), ['late work']);
+	await page.waitForFunction(() => document.querySelectorAll('.methods tbody tr').length >= 1 && document.querySelector('.methods tbody .name').textContent.includes('late work'));
+	await page.waitForSelector('[data-flame]');
+	const lines = page.locator('.panel[aria-label="Thread states"] tbody tr');
+	assert.deepEqual((await lines.locator('th').allInnerTexts()).map((x) => x.split(/\s/)[0]), ['disk', 'late']);
+	const { sums } = (await server.get(`/api/v1/traces/${id}/notes/sums?thread=${LATE}&${range}`)).json;
+	const ran = sums.find((x) => x.text === 'running').dur_ns;
+	assert.ok(Math.abs(ran - 50e6) < 2e6, 'it ran from 610 to 660 ms');
+	assert.ok((await lines.nth(1).innerText()).includes(`${(ran / 1e6).toFixed(1)} ms`));
+	await page.reload();
+	await page.waitForSelector('text=of 2 threads');
+	await page.click('text=Clear the selection');
+	await page.waitForSelector('text=of 2 threads', { state: 'detached' });
+	await done(page, t);
+});
+
+test('a drag on the ruler selects time', async (t) => {
+	const page = await open();
+	const r = await page.locator('canvas.ruler').boundingBox();
+	await page.mouse.move(r.x + 100, r.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(r.x + 300, r.y + 10, { steps: 4 });
+	await page.mouse.up();
+	await page.waitForSelector('text=selected');
+	assert.equal(query(page).get('sel'), null, 'the threads stay as they were');
+	assert.ok(Number(query(page).get('b')) > Number(query(page).get('a')));
+	await done(page, t);
+});
+
+test('a lock wait leads to its holder and back, by key', async (t) => {
+	const page = await open();
+	await page.mouse.move(await xOf(page, 200e6), await yOf(page, '.acme.shop', 'Lock waits'));
+	await page.waitForSelector('.tip:has-text("held by")');
+	await page.waitForTimeout(50);
+	const arrow = await page.evaluate(() => {
+		const c = document.querySelector('canvas.over');
+		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4) if (d[i] > 150 && d[i + 1] < 90 && d[i + 2] > 80 && d[i + 3] > 200) n++;
+		return n;
+	});
+	assert.ok(arrow > 50, `${arrow} pixels of an arrow`);
+	await page.locator('canvas.calls').focus();
+	await page.keyboard.press('f');
+	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("disk")');
+	assert.match(await page.locator('.timeline .keyed').innerText(), /At disk; f goes back/);
+	await page.keyboard.press('f');
+	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text(".acme.shop")');
+	await done(page, t);
+});
+
+test('notes are stepped through by key, and say what they are', async (t) => {
+	const page = await open();
+	await page.locator('canvas.calls').focus();
+	const said = page.locator('.timeline .keyed');
+	await page.keyboard.press('.');
+	await page.waitForFunction(() => /Thread starts/.test(document.querySelector('.timeline .keyed').textContent));
+	assert.match(await said.innerText(), /starts late; f follows/);
+	await page.keyboard.press('.');
+	await page.waitForFunction(() => /Lock waits/.test(document.querySelector('.timeline .keyed').textContent));
+	assert.match(await said.innerText(), /held by disk; f follows/);
+	await page.keyboard.press(',');
+	await page.waitForFunction(() => /Thread starts/.test(document.querySelector('.timeline .keyed').textContent));
+	await page.keyboard.press('f');
+	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("late")');
+	await done(page, t);
+});
+
+test('a thread that runs again was woken by another', async (t) => {
+	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+	const page = await open(id, `?from=${trace.start_ns + 299_000_000}&to=${trace.start_ns + 302_000_000}`);
+	const answer = page.waitForResponse(/kind=wakeup/);
+	await page.mouse.move(await xOf(page, 300_300_000), await yOf(page, '.acme.shop', 'States'));
+	await answer;
+	await page.locator('canvas.calls').focus();
+	await page.waitForTimeout(100);
+	await page.keyboard.press('f');
+	await page.waitForSelector('.threads .name[aria-pressed=true]:has-text("disk")');
+	await done(page, t);
+});
+
+test('everything by keyboard: threads, rows, range, set of threads', async (t) => {
+	const page = await open();
+	await page.locator('canvas.calls').focus();
+	const focused = (name) => page.waitForSelector(`.threads .name[aria-pressed=true]:has-text("${name}")`);
+	await page.keyboard.press('j');
+	await focused('disk');
+	await page.keyboard.press('o');
+	await page.waitForSelector('[aria-label="Close disk"]');
+	await page.keyboard.press('O');
+	await page.waitForSelector('[aria-label="Open .acme.shop"]');
+	await page.keyboard.press('k');
+	await focused('.acme.shop');
+	await page.keyboard.press('w');
+	await page.keyboard.press('v');
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('b'));
+	await page.waitForTimeout(WRITTEN_MS);
+	const q = query(page);
+	assert.ok(Math.abs(Number(q.get('a')) - Number(q.get('from'))) <= 1 && Math.abs(Number(q.get('b')) - Number(q.get('to'))) <= 1);
+	await page.keyboard.press('Shift+ArrowLeft');
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.ok(Number(query(page).get('b')) < Number(q.get('b')), 'its end moves');
+	await page.keyboard.press('j');
+	await focused('disk');
+	await page.keyboard.press('x');
+	await page.keyboard.press('j');
+	await focused('late');
+	await page.keyboard.press('x');
+	await page.waitForSelector('text=of 2 threads');
+	await page.keyboard.press('Escape');
+	await page.waitForSelector('text=of 2 threads', { state: 'detached' });
+	await page.keyboard.press('?');
+	await page.waitForSelector('dialog[open] >> text=follow the arrow');
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('0');
+	await done(page, t);
+});
+
+test('rows are virtual: 900 deep, a few at a time or all', async (t) => {
+	const page = await open(deep);
+	const rows = page.locator('.threads .bottom');
+	assert.equal(await rows.innerText(), 'All 900 rows');
+	const height = () => page.locator('.sheet').evaluate((e) => e.clientHeight);
+	assert.ok((await height()) < 800);
+	await rows.click();
+	await page.waitForFunction(() => document.querySelector('.sheet').clientHeight > 900 * 18);
+	assert.match(query(page).get('open'), /f/);
+	const tall = await page.evaluate(() => Math.max(...[...document.querySelectorAll('.timeline canvas')].map((c) => c.height)));
+	assert.ok(tall < 1000, `the tallest canvas has ${tall} pixels`);
+	await page.locator('canvas.calls').focus();
+	for (let i = 0; i < 6; i++) await page.keyboard.press('PageDown');
+	await page.waitForTimeout(300);
+	const box = await page.locator('canvas.calls').boundingBox();
+	const trace = (await server.get(`/api/v1/traces/${deep}`)).json;
+	const x = box.x + (2e6 / (trace.end_ns - trace.start_ns)) * box.width * 0.5;
+	await page.mouse.move(x, box.y + box.height / 2);
+	await page.waitForSelector('.tip');
+	const depth = Number(/depth\s+(\d+)/.exec(await page.locator('.tip').innerText())[1]);
+	const top = await page.locator('.scroller').evaluate((e) => e.scrollTop);
+	assert.ok(Math.abs(depth - (top + box.height / 2) / 18) < 3, `row ${depth} at ${top}`);
+	await done(page, t);
+});
+
+test('two threads of a real recording with the kernel’s states', { skip: !fs.existsSync(path.join(root, '../shared/samples/merge/javac-and-kernel')) && 'no ../shared/samples' }, async (t) => {
+	const folder = path.join(root, '../shared/samples/merge/javac-and-kernel');
+	const part = (name) => fs.readFileSync(path.join(folder, name));
+	const { body, headers } = form(['trace', part('rhea-atrace.bin.zst')], ['system', part('system.perfetto-trace')], ['threads', part('threads.txt')]);
+	const real = await server.trace(body, { headers });
+	const page = await open(real.id, '?idle=1');
+	const all = (await server.get(`/api/v1/traces/${real.id}/threads`)).json.threads;
+	assert.equal(await page.locator('.threads .name[aria-pressed]').count() > 10, true);
+	assert.ok((await page.locator('.threads li').count()) < all.length, 'heads are virtual');
+	await page.locator('.scroller').evaluate((e) => (e.scrollTop = 3000));
+	await page.waitForTimeout(400);
+	assert.ok((await page.locator('.threads li').count()) < 90);
+	const tid = 29496;
+	const { sums } = (await server.get(`/api/v1/traces/${real.id}/notes/sums?thread=${tid}`)).json;
+	await page.goto(`${server.url}/traces/${real.id}?thread=${tid}&open=29495,${tid}`);
+	await page.waitForSelector('[data-ready]:has-text("2 open threads")');
+	const ran = sums.find((x) => x.text === 'running').dur_ns;
+	await page.waitForFunction((want) => document.querySelector('.states tbody').textContent.includes(want), ran >= 1e9 ? `${(ran / 1e9).toFixed(2)} s` : 'ms');
+	await done(page, t);
+});
+
+for (const scheme of ['light', 'dark'])
+	for (const width of [1280, 1920])
+		test(`the timeline can be read in ${scheme} at ${width}`, async (t) => {
+			const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
+			const page = await open(id, `?open=${PID},${WORKER}&a=${start_ns + 100e6}&b=${start_ns + 400e6}`, scheme, width);
+			assert.deepEqual(await unreadable(page), []);
+			await until(async () => ((await page.locator('.states tbody tr').count()) > 0 ? true : undefined), 'states');
+			await done(page, t);
+		});
+
+test('without calls a trace still shows what it holds, and errors say what to do', async (t) => {
+	const page = await open();
+	await page.route(/notes\/sums/, (r) => r.fulfill({ status: 503, json: { error: { status: 'busy', message: 'the server is busy' } } }));
+	await page.reload();
+	await page.waitForSelector('[role=alert] >> text=the server is busy');
+	await page.unroute(/notes\/sums/);
+	await page.click('text=Try again');
+	await page.waitForSelector('[data-ready]');
+	await done(page, t);
+});

@@ -1,0 +1,53 @@
+// Where a note leads to: who holds the lock that is waited for, which thread was started, who woke one.
+import { api, type Note, type Thread } from './api';
+import type { Lane } from './lanes';
+
+export interface End {
+	tid: number;
+	time: number;
+}
+
+export interface Flow {
+	from: End;
+	to: End;
+	back: number | null; // when what was waited for was let go
+	label: string;
+}
+
+/** One note as it stands in a lane. */
+export interface Spot {
+	lane: Lane;
+	i: number;
+}
+
+/** What the lane itself tells. */
+export function flowOf(s: Spot, threads: Thread[]): Flow | null {
+	const { lane, i } = s;
+	const other = threads.find((t) => t.tid === lane.value[i]);
+	if (lane.tid === null || lane.notes[i] !== 1 || !other || other.tid === lane.tid) return null;
+	const from = { tid: lane.tid, time: lane.ts[i] };
+	if (lane.kind === 'contention')
+		return { from, to: { tid: other.tid, time: lane.ts[i] }, back: lane.ts[i] + lane.dur[i], label: `held by ${other.name || other.tid}` };
+	if (lane.kind === 'thread_created')
+		return { from, to: { tid: other.tid, time: Math.max(lane.ts[i], other.slices > 0 ? other.start_ns : 0) }, back: null, label: `starts ${other.name || other.tid}` };
+	if (lane.kind === 'flow')
+		return { from, to: { tid: other.tid, time: lane.ts[i] + lane.dur[i] }, back: null, label: `taken up by ${other.name || other.tid}` };
+	return null;
+}
+
+/** A thread that becomes runnable or running was woken by the one that says so at that time. */
+export async function wakerOf(id: string, s: Spot, threads: Thread[], signal: AbortSignal): Promise<Flow | null> {
+	const { lane, i } = s;
+	if (lane.kind !== 'state' || lane.tid === null || lane.notes[i] !== 1 || !/^run/.test(lane.text[i])) return null;
+	const at = lane.ts[i];
+	const { notes } = await api.notes(id, { kind: 'wakeup', from: Math.max(0, at - 1000), to: at + 1000, limit: 1000 }, signal);
+	const woke = (n: Note) => n.value === lane.tid && n.tid !== null && n.tid !== lane.tid;
+	const n = notes.filter(woke).sort((a, b) => Math.abs(a.ts_ns - at) - Math.abs(b.ts_ns - at))[0];
+	const by = n && threads.find((t) => t.tid === n.tid);
+	return by ? { from: { tid: by.tid, time: n.ts_ns }, to: { tid: lane.tid, time: at }, back: null, label: `woken by ${by.name || by.tid}` } : null;
+}
+
+/** The end that one is not at. */
+export function otherEnd(f: Flow, tid: number): End {
+	return f.from.tid === tid ? f.to : f.from;
+}

@@ -1,0 +1,183 @@
+// Notes and activity by tiles of time: a view asks for the tiles that it touches, and draws coarser
+// ones until they are there.  A tile of level L is 2^L ns long, counted from the trace's start.
+import { api, type Lanes } from './api';
+import type { Span } from './axis';
+
+const CELLS = 2048; // of a tile; a view is at least half a tile long
+const KEPT = 600; // tiles of threads, least recently used go first
+const SETTLE_MS = 70;
+
+/** Notes of one kind of one thread over a tile. */
+export interface Lane {
+	kind: string;
+	tid: number | null;
+	name: string;
+	tile: Span;
+	n: number;
+	ts: Float64Array;
+	dur: Float64Array; // 0: a moment
+	text: string[];
+	value: number[];
+	notes: number[];
+	low: number[];
+	high: number[];
+}
+
+export interface Strip {
+	tile: Span;
+	cells: Uint8Array;
+}
+
+interface Tile {
+	lanes: Lane[];
+	strip: Strip | null;
+}
+
+/** tid of a thread; '' what concerns every thread. */
+export type Owner = number | '';
+
+interface Place {
+	level: number;
+	index: number;
+}
+
+export function lanesOf(a: Lanes, tile: Span): Lane[] {
+	return a.lanes.map((l) => {
+		const n = l.step_ns.length;
+		const ts = new Float64Array(n);
+		let at = a.from_ns;
+		for (let i = 0; i < n; i++) ts[i] = at += l.step_ns[i];
+		return { kind: l.kind, tid: l.tid, name: l.name, tile, n, ts, dur: Float64Array.from(l.dur_ns, (d) => Math.max(0, d)),
+			text: l.text.map((t) => a.texts[t]), value: l.value, notes: l.notes, low: l.low ?? l.value, high: l.high ?? l.value };
+	});
+}
+
+export class Tiles {
+	private tiles = new Map<string, Tile>();
+	private asked = new Set<string>();
+	private timer: ReturnType<typeof setTimeout> | undefined;
+	private abort = new AbortController();
+	readonly top: number; // level of the tile that is the whole trace
+
+	/** kinds: of notes, of threads and of the whole trace; changed: something came. */
+	constructor(private id: string, private trace: Span, private kinds: { thread: string[]; trace: string[]; counters: boolean },
+		private changed: () => void) {
+		this.top = Math.ceil(Math.log2(Math.max(1024, trace.to - trace.from)));
+	}
+
+	stop(): void {
+		clearTimeout(this.timer);
+		this.abort.abort();
+	}
+
+	private places(view: Span): Place[] {
+		const level = Math.min(this.top, Math.ceil(Math.log2(Math.max(1024, view.to - view.from))));
+		const size = 2 ** level;
+		const last = Math.max(0, Math.floor((this.trace.to - this.trace.from) / size));
+		const index = (t: number) => Math.max(0, Math.min(last, Math.floor((t - this.trace.from) / size)));
+		const list: Place[] = [];
+		for (let i = index(view.from); i <= index(view.to); i++) list.push({ level, index: i });
+		return list;
+	}
+
+	private spanOf(p: Place): Span {
+		const from = this.trace.from + p.index * 2 ** p.level;
+		return { from, to: from + 2 ** p.level };
+	}
+
+	/** Loads, once the view rests, what these owners need for it. */
+	want(view: Span, owners: Owner[]): void {
+		clearTimeout(this.timer);
+		const key = (o: Owner, p: Place) => `${o}/${p.level}/${p.index}`;
+		const jobs = this.places(view).map((p) => ({ p, owners: owners.filter((o) => !this.tiles.has(key(o, p)) && !this.asked.has(key(o, p))) }))
+			.filter((j) => j.owners.length > 0);
+		if (jobs.length === 0) return;
+		this.timer = setTimeout(() => {
+			for (const j of jobs) {
+				for (const o of j.owners) this.asked.add(key(o, j.p));
+				void this.load(j.p, j.owners).catch(() => {}).finally(() => {
+					for (const o of j.owners) this.asked.delete(key(o, j.p));
+				});
+			}
+		}, this.tiles.size === 0 ? 0 : SETTLE_MS);
+	}
+
+	private async load(p: Place, owners: Owner[]): Promise<void> {
+		const tile = this.spanOf(p);
+		const range = { from: tile.from, to: tile.to };
+		const { signal } = this.abort;
+		const tids = owners.filter((o) => o !== '').join(',');
+		const kinds = this.kinds;
+		const trace = [...kinds.trace, ...(kinds.counters ? ['counter'] : [])].join(',');
+		const none = Promise.resolve(null);
+		const [own, all, busy] = await Promise.all([
+			tids && kinds.thread.length > 0 ? api.lanes(this.id, { kind: kinds.thread.join(','), thread: tids, cells: CELLS, ...range }, signal) : none,
+			owners.includes('') && trace ? api.lanes(this.id, { kind: trace, cells: CELLS, ...range }, signal) : none,
+			tids ? api.activity(this.id, { thread: tids, cells: CELLS / 2, ...range }, signal) : none]);
+		const lanes = [...(own ? lanesOf(own, tile) : []), ...(all ? lanesOf(all, tile) : [])];
+		for (const o of owners) {
+			const strip = busy?.threads.find((t) => t.tid === o);
+			this.keep(`${o}/${p.level}/${p.index}`, {
+				lanes: lanes.filter((l) => (o === '' ? kinds.trace.includes(l.kind) || (l.kind === 'counter' && l.tid === null) : l.tid === o && kinds.thread.includes(l.kind))),
+				strip: strip && busy ? { tile: { from: busy.from_ns, to: busy.to_ns }, cells: Uint8Array.from(strip.activity) } : null });
+		}
+		this.changed();
+	}
+
+	private keep(key: string, t: Tile): void {
+		this.tiles.set(key, t);
+		for (const old of this.tiles.keys()) {
+			if (this.tiles.size <= KEPT) break;
+			if (!old.includes(`/${this.top}/`)) this.tiles.delete(old);
+			else this.tiles.set(old, this.tiles.get(old)!);
+		}
+	}
+
+	/** The tile, or the finest above it that is there. */
+	private best(o: Owner, p: Place): Tile | null {
+		for (let { level, index } = p; level <= this.top; level++, index = Math.floor(index / 2)) {
+			const key = `${o}/${level}/${index}`;
+			const t = this.tiles.get(key);
+			if (!t) continue;
+			this.tiles.delete(key);
+			this.tiles.set(key, t); // used last
+			return t;
+		}
+		return null;
+	}
+
+	private touching(view: Span, o: Owner): Tile[] {
+		return [...new Set(this.places(view).flatMap((p) => this.best(o, p) ?? []))];
+	}
+
+	lanes(view: Span, o: Owner, kind: string, name = ''): Lane[] {
+		return this.touching(view, o).flatMap((t) => t.lanes.filter((l) => l.kind === kind && l.name === name));
+	}
+
+	strips(view: Span, tid: number): Strip[] {
+		return this.touching(view, tid).flatMap((t) => t.strip ?? []);
+	}
+}
+
+/** The shortest of a lane's notes at t, or a moment within `reach` of it; -1 none. */
+export function noteAt(l: Lane, t: number, reach: number): number {
+	let best = -1;
+	for (let i = 0; i < l.n && l.ts[i] <= t + reach; i++) {
+		const end = l.ts[i] + Math.max(l.dur[i], reach);
+		if (end < t || l.ts[i] > t + reach) continue;
+		if (best < 0 || l.dur[i] <= l.dur[best]) best = i;
+	}
+	return best;
+}
+
+/** Which value of a counter's lane holds at t; -1 none yet. */
+export function valueAt(l: Lane, t: number): number {
+	let lo = 0;
+	let hi = l.n;
+	while (lo < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (l.ts[mid] <= t) lo = mid + 1;
+		else hi = mid;
+	}
+	return lo - 1;
+}

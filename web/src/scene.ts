@@ -1,0 +1,368 @@
+// What is on the timeline's canvas: the worker paints calls, this paints lanes beside them and draws
+// labels, bands and the selection on top.  Knows nothing of the page around it.
+import type { Thread } from './api';
+import { fitted, timeOf, xOf, type Span } from './axis';
+import { palette } from './color';
+import { drawLabels } from './chartdraw';
+import type { Flow, Spot } from './flows';
+import { fit, FONT } from './label';
+import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, type Surface } from './lanepaint';
+import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from './lanes';
+import type { About, FromWorker, Hit, Part, Picture, ToWorker } from './messages';
+import type { Label } from './paint';
+import { drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSpot, type Ink } from './scenedraw';
+import { STATES } from './statelines';
+import type { Progress } from './store';
+import { cssPixel, dark } from './theme';
+import { groupAt, inView, ROW, trackAt, type Group, type Layout, type Track } from './tracks';
+
+declare const WORKER_URL: string;
+
+const PAINTED = 'tracewell-painted'; // for measuring from outside
+const REACH = 3; // CSS pixels around a moment
+
+export interface Range extends Span {
+	tids: ReadonlySet<number> | null; // null: every thread
+}
+
+export interface SceneInput {
+	threads: Thread[]; // those that are listed
+	layout: Layout;
+	names: string[];
+	matches: Uint8Array | null;
+	focus: number | null;
+	range: Range | null;
+	opened: number[];
+}
+
+export type Hover =
+	| { what: 'call'; tid: number; hit: Hit; about: About }
+	| { what: 'note'; group: Group; track: Track; spot: Spot };
+
+export interface SceneEvents {
+	view(v: Span): void;
+	top(px: number): void;
+	progress(tid: number, p: Progress): void;
+	failed(tid: number, message: string): void;
+	found(tid: number, calls: number | null): void;
+	visible(calls: Hit[]): void;
+	next(tid: number, hit: Hit): void;
+	hover(h: Hover | null): void;
+}
+
+export interface Elements {
+	canvas: HTMLCanvasElement;
+	over: HTMLCanvasElement;
+	ruler: HTMLCanvasElement;
+	list: HTMLElement;
+	scroller: HTMLElement;
+}
+
+export class Scene {
+	view: Span;
+	top = 0;
+	width = 0;
+	height = 0;
+	flow: Flow | null = null;
+	spot: Spot | null = null; // picked by key
+	drag: { from: number; to: number; y0: number; y1: number } | null = null; // a range that is being picked
+	readonly dpr = Math.max(1, Math.round(devicePixelRatio || 1));
+	private input: SceneInput | null = null;
+	private e: Elements | null = null;
+	private worker = new Worker(WORKER_URL, { type: 'module' });
+	private spare: ArrayBuffer[] = [];
+	private waiting = false; // a paint is under way
+	private dirty = false;
+	private last: { picture: Picture; labels: Label[]; image: ImageData } | null = null;
+	private cursor: number | null = null; // time under the pointer
+	private asked = 0;
+	private hovering: { tid: number } | null = null;
+
+	constructor(trace: string, project: string, readonly whole: Span, readonly tiles: Tiles, private on: SceneEvents) {
+		this.view = whole;
+		this.worker.onmessage = (m) => this.hear(m.data as FromWorker);
+		this.opening = (tids) => this.say({ kind: 'open', trace, project, tids });
+	}
+
+	private opening: (tids: number[]) => void;
+
+	attach(e: Elements): void {
+		this.e = e;
+	}
+
+	stop(): void {
+		this.worker.terminate();
+		this.tiles.stop();
+	}
+
+	say(m: ToWorker, transfer: Transferable[] = []): void {
+		this.worker.postMessage(m, transfer);
+	}
+
+	update(input: SceneInput): void {
+		const before = this.input;
+		this.input = input;
+		if (before?.opened.join() !== input.opened.join()) this.opening(input.opened);
+		if (before?.names !== input.names || before.matches !== input.matches) this.look();
+		this.repaint();
+	}
+
+	/** Colours of calls, after the names, the search or the theme changed. */
+	look(): void {
+		const i = this.input;
+		if (!i) return;
+		this.say({ kind: 'look', look: { palette: palette(i.names, dark.value), matches: i.matches, background: cssPixel('--chart'),
+			highlight: cssPixel('--hit'), faded: cssPixel('--faded') } });
+		this.repaint();
+	}
+
+	resize(width: number, height: number): void {
+		if (width === this.width && height === this.height) return;
+		this.width = width;
+		this.height = height;
+		this.repaint();
+	}
+
+	move(to: Span): void {
+		const v = fitted(to, this.whole);
+		if (v.from === this.view.from && v.to === this.view.to) return;
+		this.view = v;
+		this.on.view(v);
+		this.repaint();
+	}
+
+	scroll(px: number): void {
+		if (this.e) this.e.scroller.scrollTop = px; // which comes back as an event
+	}
+
+	scrolled(): void {
+		const px = this.e?.scroller.scrollTop ?? 0;
+		if (px === this.top) return;
+		this.top = px;
+		this.on.top(px);
+		this.repaint();
+	}
+
+	/** The groups that are in view. */
+	private groups(top = this.top): Group[] {
+		const l = this.input?.layout;
+		if (!l) return [];
+		const [a, b] = inView(l, top, top + this.height);
+		return l.groups.slice(a, b);
+	}
+
+	private partOf(g: Group): Part | null {
+		if (!g.calls || !g.thread) return null;
+		const y0 = Math.max(0, g.calls.y - this.top);
+		const y1 = Math.min(this.height, g.calls.y + g.calls.height - this.top);
+		if (y1 <= y0) return null;
+		const hidden = Math.max(0, this.top - g.calls.y) + g.calls.row * ROW;
+		const d = this.dpr;
+		return { tid: g.thread.tid, from: this.view.from, to: this.view.to, width: this.width * d, y: Math.round(y0 * d),
+			height: Math.round(y1 * d) - Math.round(y0 * d), top: Math.round(hidden * d), rowHeight: ROW * d };
+	}
+
+	repaint(): void {
+		this.dirty = true;
+		if (this.waiting || this.width < 10 || this.height < 10 || !this.input) return;
+		this.dirty = false;
+		this.waiting = true;
+		const groups = this.groups();
+		const picture = { width: this.width * this.dpr, height: Math.round(this.height * this.dpr), from: this.view.from, to: this.view.to, top: this.top };
+		const bytes = picture.width * picture.height * 4;
+		this.spare = this.spare.filter((b) => b.byteLength === bytes);
+		const buffer = this.spare.pop() ?? new ArrayBuffer(bytes);
+		this.say({ kind: 'paint', picture, parts: groups.flatMap((g) => this.partOf(g) ?? []), buffer }, [buffer]);
+		const owners: Owner[] = groups.map((g) => g.thread?.tid ?? '');
+		if (!owners.includes('')) owners.push(''); // bands lie over all
+		this.tiles.want(this.view, owners);
+	}
+
+	private hear(m: FromWorker): void {
+		if (m.kind === 'painted') this.painted(m);
+		else if (m.kind === 'progress') {
+			this.on.progress(m.tid, m);
+			this.repaint();
+		} else if (m.kind === 'failed') this.on.failed(m.tid, m.message);
+		else if (m.kind === 'found') this.on.found(m.tid, m.calls);
+		else if (m.kind === 'visible') this.on.visible(m.calls);
+		else if (m.kind === 'next' && m.hit) this.on.next(m.tid, m.hit);
+		else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
+			this.on.hover(m.hit && { what: 'call', tid: this.hovering.tid, hit: m.hit, about: m.about });
+	}
+
+	private painted(m: Extract<FromWorker, { kind: 'painted' }>): void {
+		this.waiting = false;
+		if (this.last && this.last.image.data.byteLength > 0) this.spare.push(this.last.image.data.buffer as ArrayBuffer);
+		const image = new ImageData(new Uint8ClampedArray(m.buffer), m.picture.width, m.picture.height);
+		this.last = { picture: m.picture, labels: m.labels, image };
+		this.paintLanes();
+		this.draw();
+		this.drawOver();
+		if (this.dirty) this.repaint();
+		performance.clearMarks(PAINTED);
+		performance.mark(PAINTED, { detail: m.calls });
+	}
+
+	lanesOf(t: Track, g: Group): Lane[] {
+		return this.tiles.lanes(this.shown(), g.thread ? g.thread.tid : '', t.kind, t.name);
+	}
+
+	private shown(): Span {
+		return this.last?.picture ?? this.view;
+	}
+
+	/** What /threads told stands in for tiles that are not there yet. */
+	private stripsOf(t: Thread): Strip[] {
+		const got = this.tiles.strips(this.shown(), t.tid);
+		return got.length > 0 ? got : [{ tile: this.whole, cells: Uint8Array.from(t.activity) }];
+	}
+
+	private paintLanes(): void {
+		const l = this.last!;
+		const s: Surface = { px: new Uint32Array(l.image.data.buffer), width: l.picture.width, height: l.picture.height, dpr: this.dpr,
+			view: l.picture, top: l.picture.top };
+		const states = new Map(STATES.map((n) => [n, cssPixel(`--state-${n}`)]));
+		const busy = cssPixel('--strip');
+		for (const g of this.groups(l.picture.top)) {
+			if (g.strip && g.thread) paintStrip(s, g.strip, this.stripsOf(g.thread), busy);
+			for (const t of g.tracks) {
+				const lanes = this.lanesOf(t, g);
+				if (t.kind === 'state') paintStates(s, t, lanes, states);
+				else if (t.kind === 'counter') paintCounter(s, t, lanes, rangeOf(lanes), tintOf('counter', dark.value));
+				else paintSpans(s, t, lanes, tintOf(t.kind, dark.value));
+			}
+		}
+	}
+
+	private ink(): Ink {
+		const style = getComputedStyle(document.documentElement);
+		return (name) => style.getPropertyValue(`--${name}`);
+	}
+
+	/** Everything that stands still while the pointer moves. */
+	draw(): void {
+		const l = this.last;
+		const g = this.e?.canvas.getContext('2d');
+		const i = this.input;
+		if (!g || !l || !i || !this.e) return;
+		const ink = this.ink();
+		g.setTransform(1, 0, 0, 1, 0, 0);
+		g.putImageData(l.image, 0, 0);
+		g.setTransform(this.dpr, 0, 0, this.dpr, 0, 0);
+		this.e.list.style.transform = `translateY(${-l.picture.top}px)`;
+		const [plain, lit, faded] = [ink('flame-ink'), ink('hit-ink'), ink('faded-ink')];
+		drawLabels(g, l.labels, i.names, this.dpr, (m) => (!i.matches ? plain : i.matches[m] ? lit : faded));
+		const line = ink('line');
+		for (const group of this.groups(l.picture.top)) {
+			g.fillStyle = line;
+			g.fillRect(0, group.y + group.height - l.picture.top - 1, this.width, 1);
+			for (const t of group.tracks) this.labelTrack(g, group, t, plain);
+		}
+		drawBands(g, l.picture, this.width, this.height, (kind) => this.tiles.lanes(l.picture, '', kind), ink);
+		const range = this.picked();
+		if (range) drawRange(g, range, l.picture, this.width, this.height, this.groups(l.picture.top), l.picture.top, ink);
+		const r = this.e.ruler.getContext('2d');
+		if (r) {
+			r.setTransform(this.dpr, 0, 0, this.dpr, 0, 0);
+			drawRuler(r, l.picture, this.whole.from, this.width, range, ink);
+		}
+	}
+
+	private labelTrack(g: CanvasRenderingContext2D, group: Group, t: Track, plain: string): void {
+		if (t.kind === 'state' || !this.last) return;
+		const { picture } = this.last;
+		const s = { px: new Uint32Array(0), width: this.width, height: this.height, dpr: 1, view: picture, top: picture.top };
+		g.font = FONT;
+		g.textBaseline = 'middle';
+		g.fillStyle = plain;
+		if (t.kind === 'counter') return;
+		for (const l of this.lanesOf(t, group))
+			eachRun(s, l, (i, x0, x1) => {
+				if (x1 - x0 < 28) return;
+				const text = fit(g, l.notes[i] > 1 ? `${l.notes[i]} × ${l.text[i] || t.kind}` : l.text[i] || t.kind, Math.min(x1, this.width) - Math.max(0, x0) - 8);
+				if (text) g.fillText(text, Math.max(0, x0) + 5, t.y - picture.top + t.height / 2 + 0.5);
+			});
+	}
+
+	/** The range that is being picked, or the one that was. */
+	private picked(): Range | null {
+		const d = this.drag;
+		if (!d) return this.input?.range ?? null;
+		return { from: Math.min(d.from, d.to), to: Math.max(d.from, d.to), tids: d.y0 < 0 ? this.input?.range?.tids ?? null : this.between(d.y0, d.y1) };
+	}
+
+	/** Threads whose groups lie between two heights of the list. */
+	between(a: number, b: number): Set<number> {
+		const l = this.input!.layout;
+		const [i, j] = inView(l, Math.min(a, b), Math.max(a, b) + 1);
+		return new Set(l.groups.slice(i, j).flatMap((g) => (g.thread ? [g.thread.tid] : [])));
+	}
+
+	/** What follows the pointer. */
+	drawOver(): void {
+		const g = this.e?.over.getContext('2d');
+		if (!g || !this.input) return;
+		const ink = this.ink();
+		g.setTransform(this.dpr, 0, 0, this.dpr, 0, 0);
+		g.clearRect(0, 0, this.width, this.height);
+		const v = this.shown();
+		if (this.spot) this.drawPicked(g, this.spot, ink);
+		if (this.flow) drawFlow(g, this.flow, v, this.width, (tid) => this.heightOf(tid), ink);
+		if (this.cursor !== null) drawCursor(g, this.cursor, v, this.width, this.height, this.whole.from, ink);
+	}
+
+	private drawPicked(g: CanvasRenderingContext2D, s: Spot, ink: Ink): void {
+		const group = this.input!.layout.groups.find((x) => (x.thread?.tid ?? null) === s.lane.tid || (!x.thread && s.lane.tid !== null && x.tracks.some((t) => t.kind === s.lane.kind)));
+		const t = group?.tracks.find((x) => x.kind === s.lane.kind && x.name === s.lane.name);
+		const y = (t ?? group)?.y;
+		if (y === undefined) return;
+		const v = this.shown();
+		const x0 = xOf(s.lane.ts[s.i], v, this.width);
+		drawSpot(g, x0, Math.max(x0 + 2, xOf(s.lane.ts[s.i] + s.lane.dur[s.i], v, this.width)), y - this.top, t?.height ?? 28, ink);
+	}
+
+	/** Where a thread's arrows begin and end: the first lane, else the middle of a closed group. */
+	private heightOf(tid: number): number | null {
+		const g = this.input?.layout.groups.find((x) => x.thread?.tid === tid);
+		if (!g) return null;
+		const state = g.tracks.find((t) => t.kind === 'state');
+		return (state ? state.y + state.height / 2 : g.y + Math.min(14, g.height / 2)) - this.top;
+	}
+
+	timeAt(x: number): number {
+		return timeOf(x, this.view, this.width);
+	}
+
+	groupAt(y: number): Group | null {
+		return this.input ? groupAt(this.input.layout, y + this.top) : null;
+	}
+
+	/** The pointer is here, in CSS pixels of the canvas; null: gone. */
+	point(at: { x: number; y: number } | null): void {
+		this.asked++;
+		this.hovering = null;
+		this.cursor = at && this.timeAt(at.x);
+		this.drawOver();
+		const group = at && this.groupAt(at.y);
+		if (!at || !group) return this.on.hover(null);
+		const y = at.y + this.top;
+		const track = trackAt(group, y);
+		const spot = track && this.spotAt(group, track, this.timeAt(at.x));
+		if (track) return this.on.hover(spot && { what: 'note', group, track, spot });
+		if (!group.calls || !group.thread || y < group.calls.y) return this.on.hover(null);
+		this.hovering = { tid: group.thread.tid };
+		const row = Math.floor((y - group.calls.y) / ROW) + group.calls.row;
+		this.say({ kind: 'hit', id: this.asked, tid: group.thread.tid, row, time: this.timeAt(at.x) });
+	}
+
+	private spotAt(g: Group, t: Track, time: number): Spot | null {
+		const reach = (REACH * (this.view.to - this.view.from)) / this.width;
+		for (const lane of this.lanesOf(t, g)) {
+			if (time < lane.tile.from || time >= lane.tile.to) continue;
+			const i = t.kind === 'counter' ? valueAt(lane, time) : noteAt(lane, time, reach);
+			if (i >= 0) return { lane, i };
+		}
+		return null;
+	}
+}

@@ -1,0 +1,24 @@
+// Time in each state and wait, by thread: sums of notes as lines of a table.
+import type { NoteSum, Thread } from './api';
+
+export const STATES = ['running', 'runnable', 'blocked', 'sleeping', 'stopped', 'dead'];
+
+/** Kinds that are time of a thread, beside its states. */
+export const WAITS = ['contention', 'wait', 'park', 'io', 'binder', 'gc'];
+
+export interface Line {
+	thread: Thread;
+	states: number[]; // as STATES
+	waits: number[]; // as WAITS
+	known: number; // all states together
+}
+
+export function linesOf(sums: NoteSum[], threads: Thread[]): Line[] {
+	return threads.flatMap((thread) => {
+		const own = sums.filter((s) => s.tid === thread.tid);
+		const states = STATES.map((name) => own.filter((s) => s.kind === 'state' && s.text === name).reduce((n, s) => n + s.dur_ns, 0));
+		const waits = WAITS.map((kind) => own.filter((s) => s.kind === kind).reduce((n, s) => n + s.dur_ns, 0));
+		const known = states.reduce((a, b) => a + b, 0);
+		return known > 0 || waits.some((w) => w > 0) ? [{ thread, states, waits, known }] : [];
+	});
+}

@@ -1,0 +1,61 @@
+// Time in each state, by thread: what the scheduler and the locks say of the selected range.
+import { useMemo } from 'preact/hooks';
+import { api, type NoteSum, type Thread } from './api';
+import { duration, percent } from './format';
+import { kindTitle } from './notekinds';
+import { Busy, Copy, Failure, Panel, useLoad } from './parts';
+import { linesOf, STATES, WAITS, type Line } from './statelines';
+
+function Bar({ line, most }: { line: Line; most: number }) {
+	return <div class="statebar" aria-hidden="true">{line.states.map((v, i) => v > 0 &&
+		<span key={i} style={{ width: `${(100 * v) / most}%`, background: `var(--state-${STATES[i]})` }} />)}</div>;
+}
+
+/** Columns that some thread has something in. */
+const used = (lines: Line[], of: 'states' | 'waits', names: string[]) => names.map((_, i) => i).filter((i) => lines.some((l) => l[of][i] > 0));
+
+function Table({ lines }: { lines: Line[] }) {
+	const states = used(lines, 'states', STATES);
+	const waits = used(lines, 'waits', WAITS);
+	const most = Math.max(1, ...lines.map((l) => l.known));
+	return (
+		<div class="scroll"><table class="states">
+			<thead><tr><th scope="col">Thread</th>{states.length > 0 && <th scope="col" class="wide">Share of the time</th>}
+				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATES[i]}</th>)}
+				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
+			<tbody>{lines.map((l) => (
+				<tr key={l.thread.thread_id}>
+					<th scope="row">{l.thread.name || `thread ${l.thread.tid}`} <span class="quiet num">{l.thread.tid}</span></th>
+					{states.length > 0 && <td><Bar line={l} most={most} /></td>}
+					{states.map((i) => <td key={i} class="num" title={l.known ? percent(l.states[i] / l.known) : ''}>{l.states[i] > 0 ? duration(l.states[i]) : ''}</td>)}
+					{waits.map((i) => <td key={i} class="num">{l.waits[i] > 0 ? duration(l.waits[i]) : ''}</td>)}
+				</tr>))}</tbody>
+		</table></div>
+	);
+}
+
+function tsv(lines: Line[]): string {
+	return [['thread', 'tid', ...STATES.map((s) => `${s}_ns`), ...WAITS.map((w) => `${w}_ns`)].join('\t'),
+		...lines.map((l) => [l.thread.name, l.thread.tid, ...l.states, ...l.waits].join('\t'))].join('\n');
+}
+
+export function StatesPanel({ id, threads, tids, range, sums, scope }: {
+	id: string; threads: Thread[]; tids: Set<number> | null; range: [number, number] | null; sums: NoteSum[]; scope: preact.ComponentChild;
+}) {
+	const there = useMemo(() => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind)), [sums]);
+	const chosen = useMemo(() => (tids ? threads.filter((t) => tids.has(t.tid)) : threads), [threads, tids]);
+	const key = there && range ? JSON.stringify([id, range]) : '';
+	const load = useLoad(key, (s) => (key ? api.noteSums(id, { from: range![0], to: range![1] }, s) : Promise.resolve(null)));
+	const of = range ? load.value?.sums : sums;
+	const lines = useMemo(() => linesOf(of ?? [], chosen), [of, chosen]);
+	if (!there) return null;
+	return (
+		<Panel title="Thread states" aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label="Copy as TSV" />}</>}>
+			{load.error && <Failure error={load.error} retry={load.again} />}
+			{!of && !load.error && <Busy what="Adding up" />}
+			{of && lines.length === 0 && <p class="quiet">The trace says nothing of {chosen.length === 1 ? 'this thread' : 'these threads'} here.</p>}
+			{lines.length > 0 && <div class={load.busy ? 'stale' : ''}><Table lines={lines} /></div>}
+			{load.value?.partial && <p class="quiet">Not complete: the time for this query ran out.</p>}
+		</Panel>
+	);
+}

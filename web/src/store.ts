@@ -1,0 +1,107 @@
+// The slices of one open thread: whole where they fit, else a coarse level and the part in view.
+import { totalsOf, type Totals } from './calls';
+import { levelsOf, loadLevel, Passing, partFor, persist, plan, type Chunk, type Fetch, type Part } from './levels';
+import { toRows, type Rows } from './rows';
+
+const SETTLE_MS = 60; // a view that moves on is not worth loading
+
+export interface Progress {
+	loaded: number;
+	total: number;
+	slices: number;
+	complete: boolean;
+}
+
+export const get: Fetch = async (path, signal) => {
+	const r = await fetch(path, { signal }).catch((why: Error) => {
+		throw why.name === 'AbortError' ? why : new Passing('The server does not answer. Is it still running?');
+	});
+	if (r.ok) return r;
+	const body = await r.json().catch(() => null);
+	const message = body?.error?.message ?? `The server answered ${r.status}.`;
+	throw r.status === 429 || r.status >= 500 ? new Passing(message) : new Error(message);
+};
+
+export class Store {
+	rows: Rows | null = null; // of the whole thread, the finest that is kept
+	totals: Totals | null = null; // once every call is there, unmerged
+	private part: { rows: Rows; of: Part } | null = null;
+	private levels: Chunk[][] = [];
+	private aimed: Part | null = null;
+	private timer: ReturnType<typeof setTimeout> | undefined;
+	private abort = new AbortController();
+	private partial: AbortController | null = null;
+
+	/** base: /api/v1/traces/ID/slices; query: what follows a '?'. */
+	constructor(private base: string, private query: string, readonly tid: number, private on: (p: Progress) => void) {}
+
+	get kept(): number {
+		return (this.rows?.n ?? 0) + (this.part?.rows.n ?? 0);
+	}
+
+	/** Loads; `room` slices may be kept whole. */
+	async load(room: (slices: number) => number): Promise<void> {
+		const { signal } = this.abort;
+		const directory = await persist(async () => (await get(`${this.base}?thread=${this.tid}&${this.query}`, signal)).json(), signal);
+		const chunks = directory.chunks as Chunk[];
+		const { whole, parts } = plan(chunks, room(directory.slices));
+		const total = whole.reduce((n, l) => n + l.length, 0);
+		let before = 0;
+		if (parts) this.levels = levelsOf(chunks);
+		for (const [i, level] of whole.entries()) {
+			const slices = await this.fetch(level, signal, (done) =>
+				this.on({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false }));
+			before += level.length;
+			this.rows = toRows(slices);
+			this.totals = this.rows.merged ? null : totalsOf(slices);
+			this.on({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1 });
+		}
+		if (whole.length === 0) this.on({ loaded: 0, total: 0, slices: 0, complete: true });
+	}
+
+	private fetch(level: Chunk[], signal: AbortSignal, on: (done: number) => void) {
+		return loadLevel(level, (c) => `${this.base}/${c}?${this.query}`, get, signal, on);
+	}
+
+	get stopped(): boolean {
+		return this.abort.signal.aborted;
+	}
+
+	stop(): void {
+		clearTimeout(this.timer);
+		this.abort.abort();
+		this.partial?.abort();
+	}
+
+	/** What is best to show between two times; loads what would be better. */
+	view(from: number, to: number): Rows | null {
+		if (this.levels.length > 0) this.aim(from, to);
+		const p = this.part;
+		return p && p.of.from <= from && p.of.to >= to ? p.rows : this.rows;
+	}
+
+	private aim(from: number, to: number): void {
+		const p = this.part?.of;
+		const want = partFor(this.levels, from, to);
+		if (!want) return;
+		if (p && p.level <= want.level && p.from <= from && p.to >= to) return;
+		if (this.aimed && this.aimed.level === want.level && this.aimed.from <= from && this.aimed.to >= to) return;
+		this.aimed = want;
+		clearTimeout(this.timer);
+		this.timer = setTimeout(() => void this.loadPart(want), SETTLE_MS);
+	}
+
+	private async loadPart(want: Part): Promise<void> {
+		this.partial?.abort();
+		const abort = new AbortController();
+		this.partial = abort;
+		try {
+			const slices = await this.fetch(want.chunks, abort.signal, () => {});
+			abort.signal.throwIfAborted();
+			this.part = { rows: toRows(slices, true), of: want };
+			this.on({ loaded: want.chunks.length, total: want.chunks.length, slices: this.part.rows.n, complete: true });
+		} catch {
+			if (!abort.signal.aborted) this.aimed = null; // asked again with the next view
+		}
+	}
+}

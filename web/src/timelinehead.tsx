@@ -1,0 +1,64 @@
+// The names beside the tracks: one head for each thread, always in step with the canvas.
+import type { ComponentChildren } from 'preact';
+import type { Thread } from './api';
+import { count, duration } from './format';
+import { kindTitle } from './notekinds';
+import { many, mark, wordsOf } from './source';
+import type { Group, Track } from './tracks';
+
+export interface HeadActions {
+	pick(t: Thread, add: boolean): void;
+	toggle(t: Thread): void;
+	full(t: Thread): void;
+	counters(): void;
+	reveal(g: Group): void; // it has the focus
+}
+
+function trackTitle(t: Track): string {
+	return t.kind === 'counter' ? t.name : t.kind === 'state' ? 'States' : kindTitle(t.kind);
+}
+
+function Tracks({ g }: { g: Group }) {
+	return <>{g.tracks.map((t) => (
+		<span key={t.kind + t.name} class={`track ${t.kind === 'state' ? 'thin' : ''}`} style={{ top: `${t.y - g.y}px`, height: `${t.height}px` }} title={trackTitle(t)}>{trackTitle(t)}</span>))}</>;
+}
+
+function Facts({ t, open }: { t: Thread; open: boolean }) {
+	const words = wordsOf([t]);
+	const of = mark(t);
+	const calls = t.slices > 0 ? many(t.slices, words) : 'no calls';
+	return <span class="facts quiet" title={`${duration(t.busy_ns)} busy, ${calls}${of ? `, ${of}` : ''}`}>
+		{open && of && <span><em title={`${of}. ${words.hint}`}>{t.source}</em></span>}
+		{t.slices > 0 && <span>{duration(t.busy_ns)}{open && ' busy'}</span>}
+		{open && <span>{calls}</span>}
+	</span>;
+}
+
+function Item({ g, on, children }: { g: Group; on: HeadActions; children: ComponentChildren }) {
+	return <li style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
+}
+
+export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; picked: boolean; on: HeadActions }) {
+	const t = g.thread;
+	if (!t)
+		return <Item g={g} on={on}>
+			<span class="name plain">Whole trace</span><Tracks g={g} />
+			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>Show {count(g.hidden)} more counters</button>}
+		</Item>;
+	const name = t.name || `thread ${t.tid}`;
+	const foldable = t.slices > 0 || g.tracks.length > 0;
+	return (
+		<Item g={g} on={on}>
+			<button class="fold" aria-expanded={g.open} aria-label={`${g.open ? 'Close' : 'Open'} ${name}`} disabled={!foldable} onClick={() => on.toggle(t)}>
+				<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
+			</button>
+			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={`${name}, thread ${t.tid}`} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
+				<span class="text">{name}</span>{t.is_main && <em>main</em>}<span class="quiet num">{t.tid}</span>
+			</button>
+			{g.open && <Tracks g={g} />}
+			<Facts t={t} open={g.open} />
+			{g.calls && t.max_depth > 20 && <button class="small bottom" aria-pressed={g.calls.rows === t.max_depth} onClick={() => on.full(t)}>
+				{g.calls.rows === t.max_depth ? 'Fewer rows' : `All ${count(t.max_depth)} rows`}</button>}
+		</Item>
+	);
+}

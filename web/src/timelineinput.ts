@@ -1,0 +1,141 @@
+// Pointer, wheel and keys on the timeline's canvas, as what they do.
+import { panned, zoomed } from './axis';
+import type { Scene } from './scene';
+import { ROW, type Group } from './tracks';
+
+const MOVED = 3; // CSS pixels; less is a click
+
+/** What the timeline around the scene does. */
+export interface Actions {
+	rows(g: Group, row: number): void; // of an open thread, the first that is shown
+	select(from: number, to: number, tids: ReadonlySet<number> | null): void; // null: the threads stay as they are
+	clear(): void;
+	zoomTo(what: 'whole' | 'selection'): void;
+	dwell(on: boolean): void; // a drag begins or ends: nothing is shown under the pointer
+	open(): void; // what is under the pointer, a double click
+	focus(step: number): void;
+	toggle(): void;
+	alone(): void;
+	full(): void;
+	add(): void;
+	selectView(): void;
+	extend(share: number): void; // of the view, the selection's end
+	step(forward: boolean): void;
+	follow(): void;
+	down(rows: number): void; // scroll
+}
+
+interface Drag {
+	x: number;
+	y: number;
+	from: number;
+	to: number;
+	top: number;
+	row: number;
+	group: Group | null;
+	select: boolean;
+	moved: boolean;
+}
+
+/** Can a drag or a wheel move the rows of this group? */
+export function rowsHidden(g: Group | null): g is Group & { thread: NonNullable<Group['thread']>; calls: NonNullable<Group['calls']> } {
+	return !!g?.calls && !!g.thread && g.thread.max_depth > g.calls.rows;
+}
+
+function finishDrag(scene: Scene, act: Actions, d: Drag): void {
+	const picked = scene.drag;
+	scene.drag = null;
+	act.dwell(false);
+	if (!d.select) return;
+	if (!d.moved || !picked) {
+		act.clear();
+		return;
+	}
+	const [a, b] = [Math.min(picked.from, picked.to), Math.max(picked.from, picked.to)];
+	act.select(Math.max(0, Math.floor(a)), Math.ceil(b), picked.y0 < 0 ? null : scene.between(picked.y0, picked.y1));
+}
+
+function moveDrag(scene: Scene, act: Actions, d: Drag, x: number, y: number): void {
+	if (d.select) {
+		scene.drag!.to = scene.timeAt(x);
+		scene.drag!.y1 = y + scene.top;
+		scene.draw();
+		return;
+	}
+	const shift = ((d.x - x) / scene.width) * (d.to - d.from);
+	scene.move({ from: d.from + shift, to: d.to + shift });
+	if (rowsHidden(d.group)) act.rows(d.group, d.row + Math.round((d.y - y) / ROW));
+	else scene.scroll(d.top + d.y - y);
+}
+
+/** Drags on the canvas move or, with Shift, select; drags on the ruler select. */
+export function pointerOn(scene: Scene, act: Actions, ruler: boolean) {
+	let drag: Drag | null = null;
+	const down = (e: PointerEvent) => {
+		if (e.button !== 0) return;
+		(e.currentTarget as Element).setPointerCapture(e.pointerId);
+		const select = e.shiftKey || ruler;
+		const group = ruler ? null : scene.groupAt(e.offsetY);
+		drag = { x: e.offsetX, y: e.offsetY, from: scene.view.from, to: scene.view.to, top: scene.top, row: group?.calls?.row ?? 0, group, select, moved: false };
+		const time = scene.timeAt(e.offsetX);
+		if (select) scene.drag = { from: time, to: time, y0: ruler ? -1 : e.offsetY + scene.top, y1: e.offsetY + scene.top };
+		act.dwell(true);
+	};
+	const move = (e: PointerEvent) => {
+		if (!drag) {
+			scene.point(ruler ? null : { x: e.offsetX, y: e.offsetY });
+			return;
+		}
+		drag.moved ||= Math.abs(e.offsetX - drag.x) > MOVED || Math.abs(e.offsetY - drag.y) > MOVED;
+		if (drag.moved) moveDrag(scene, act, drag, e.offsetX, e.offsetY);
+	};
+	const up = () => {
+		const d = drag;
+		drag = null;
+		if (d) finishDrag(scene, act, d);
+	};
+	const leave = () => {
+		if (!drag) scene.point(null);
+	};
+	return { onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: up, onPointerLeave: leave };
+}
+
+/** The wheel zooms, with Shift it scrolls rows, sideways it moves. */
+export function wheelOn(scene: Scene, act: Actions) {
+	let rest = 0; // of a row
+	return (e: WheelEvent) => {
+		e.preventDefault();
+		if (e.shiftKey && !e.ctrlKey) {
+			const g = scene.groupAt(e.offsetY);
+			const d = e.deltaY || e.deltaX;
+			if (!rowsHidden(g)) return scene.scroll(scene.top + d);
+			rest += d / ROW;
+			const rows = Math.trunc(rest);
+			rest -= rows;
+			if (rows) act.rows(g, g.calls.row + rows);
+		} else if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) scene.move(panned(scene.view, e.deltaX / scene.width));
+		else scene.move(zoomed(scene.view, Math.exp(Math.max(-1, Math.min(1, e.deltaY * 0.0025))), e.offsetX / scene.width));
+	};
+}
+
+export function keysOn(scene: Scene, act: Actions) {
+	const zoom = (f: number) => scene.move(zoomed(scene.view, f, 0.5));
+	const pan = (share: number) => scene.move(panned(scene.view, share));
+	const keys: Record<string, () => void> = {
+		w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.2), d: () => pan(0.2),
+		'+': () => zoom(0.7), '=': () => zoom(0.7), '-': () => zoom(1 / 0.7), '0': () => act.zoomTo('whole'),
+		ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), ArrowDown: () => act.down(3), ArrowUp: () => act.down(-3),
+		'Shift ArrowLeft': () => act.extend(-0.02), 'Shift ArrowRight': () => act.extend(0.02),
+		PageDown: () => scene.scroll(scene.top + scene.height * 0.8), PageUp: () => scene.scroll(scene.top - scene.height * 0.8),
+		Escape: () => act.clear(), Enter: () => act.zoomTo('selection'),
+		j: () => act.focus(1), k: () => act.focus(-1), o: () => act.toggle(), O: () => act.alone(), e: () => act.full(),
+		x: () => act.add(), v: () => act.selectView(), '.': () => act.step(true), ',': () => act.step(false), f: () => act.follow(),
+	};
+	return (e: KeyboardEvent) => {
+		if (e.ctrlKey || e.metaKey || e.altKey) return;
+		const does = (e.shiftKey && keys[`Shift ${e.key}`]) || keys[e.key];
+		if (!does) return;
+		e.preventDefault();
+		does();
+	};
+}

@@ -1,0 +1,174 @@
+// What lies where on the timeline: groups from top to bottom, the tracks in them.  Pixels are CSS pixels.
+import type { NoteSum, Thread } from './api';
+import type { OpenSet } from './opened';
+
+export const ROW = 18;
+export const OPEN_ROWS = 20; // of an open thread, unless it is shown in full
+const CLOSED = 30;
+const TITLE = 66; // an open group is at least as high as what its head says
+const SPANS = 16;
+const STATES = 9;
+const COUNTER = 34;
+const COUNTERS_AT_FIRST = 4;
+
+/** Spans of a thread in lanes of their own, in this order. */
+export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
+/** What concerns every thread. */
+export const TRACE_KINDS = ['anr', 'gc', 'async', 'instant'];
+
+export interface Track {
+	kind: string; // of notes
+	name: string; // of a counter
+	tid: number | null;
+	y: number; // in the list
+	height: number;
+}
+
+export interface Group {
+	thread: Thread | null; // null: the whole trace
+	open: boolean;
+	y: number;
+	height: number;
+	tracks: Track[];
+	strip: { y: number; height: number } | null; // activity, while closed
+	calls: { y: number; height: number; row: number; rows: number } | null;
+	hidden: number; // counters that are not shown
+}
+
+export interface Layout {
+	groups: Group[];
+	height: number;
+}
+
+/** Which notes there are. */
+export class Presence {
+	private kinds = new Map<number | null, Set<string>>();
+	readonly counters = new Map<number | null, string[]>();
+	readonly trace: string[]; // kinds of the whole trace's group
+
+	constructor(sums: NoteSum[]) {
+		for (const s of sums) {
+			if (!this.kinds.has(s.tid)) this.kinds.set(s.tid, new Set());
+			this.kinds.get(s.tid)!.add(s.kind);
+			if (s.kind === 'counter') this.counters.set(s.tid, [...(this.counters.get(s.tid) ?? []), s.text]);
+		}
+		this.trace = TRACE_KINDS.filter((k) => sums.some((s) => s.kind === k));
+	}
+
+	has(tid: number | null, kind: string): boolean {
+		return this.kinds.get(tid)?.has(kind) ?? false;
+	}
+
+	/** Kinds that some thread of these has. */
+	of(kinds: string[]): string[] {
+		return kinds.filter((k) => [...this.kinds.values()].some((s) => s.has(k)));
+	}
+}
+
+/** Main first, then who did most; who has no calls last.  A thread that was sampled has a stack all the
+ *  time, waiting or not: what it did shows in how often that changed. */
+export function inOrder(threads: Thread[]): Thread[] {
+	const rank = (t: Thread) => (t.slices === 0 ? 2 : t.is_main ? 0 : 1);
+	const sampled = threads.some((t) => t.source === 'samples');
+	const did = (t: Thread) => (sampled ? t.slices : t.busy_ns);
+	return [...threads].sort((a, b) => rank(a) - rank(b) || did(b) - did(a) || a.tid - b.tid);
+}
+
+function spans(list: string[], tid: number | null, from: number): Track[] {
+	return list.map((kind, i) => ({ kind, name: '', tid, y: from + i * (SPANS + 2), height: SPANS }));
+}
+
+function counters(names: string[], tid: number | null, from: number): Track[] {
+	return names.map((name, i) => ({ kind: 'counter', name, tid, y: from + i * (COUNTER + 3), height: COUNTER }));
+}
+
+function traceGroup(p: Presence, y: number, all: boolean): Group | null {
+	const of = p.counters.get(null) ?? [];
+	const shown = all ? of : of.slice(0, COUNTERS_AT_FIRST);
+	const tracks = spans(p.trace, null, y + 4);
+	const from = y + 4 + tracks.length * (SPANS + 2);
+	tracks.push(...counters(shown, null, from));
+	if (tracks.length === 0) return null;
+	const last = tracks[tracks.length - 1];
+	const bottom = last.y + last.height + 5 + (of.length > COUNTERS_AT_FIRST ? 24 : 0);
+	return { thread: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden: of.length - shown.length };
+}
+
+function closedGroup(thread: Thread, p: Presence, y: number): Group {
+	const states = p.has(thread.tid, 'state');
+	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + 4, height: 6 }] : [];
+	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
+	return { thread, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
+}
+
+function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number; full: boolean }): Group {
+	const tracks: Track[] = [];
+	let at = y + 4;
+	if (p.has(thread.tid, 'state')) {
+		tracks.push({ kind: 'state', name: '', tid: thread.tid, y: at, height: STATES });
+		at += STATES + 3;
+	}
+	const own = spans(SPAN_KINDS.filter((k) => p.has(thread.tid, k)), thread.tid, at);
+	at += own.length * (SPANS + 2);
+	const count = counters(p.counters.get(thread.tid) ?? [], thread.tid, at);
+	at += count.length * (COUNTER + 3);
+	const rows = opened.full ? thread.max_depth : Math.min(thread.max_depth, OPEN_ROWS);
+	const row = Math.max(0, Math.min(opened.row, thread.max_depth - rows));
+	const calls = rows > 0 ? { y: at, height: rows * ROW, row, rows } : null;
+	return { thread, open: true, y, height: Math.max(TITLE, at + rows * ROW + 6 - y), tracks: [...tracks, ...own, ...count], strip: null, calls, hidden: 0 };
+}
+
+/** The groups of these threads, in their order. */
+export function layoutOf(threads: Thread[], open: OpenSet, p: Presence, allCounters: boolean): Layout {
+	const groups: Group[] = [];
+	let y = 0;
+	const first = traceGroup(p, 0, allCounters);
+	if (first) {
+		groups.push(first);
+		y = first.height;
+	}
+	for (const t of threads) {
+		const o = open.get(t.tid);
+		const g = o ? openGroup(t, p, y, o) : closedGroup(t, p, y);
+		groups.push(g);
+		y += g.height;
+	}
+	return { groups, height: y };
+}
+
+/** The groups that reach into [top, bottom): from, to. */
+export function inView(l: Layout, top: number, bottom: number): [number, number] {
+	let lo = 0;
+	let hi = l.groups.length;
+	while (lo < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (l.groups[mid].y + l.groups[mid].height <= top) lo = mid + 1;
+		else hi = mid;
+	}
+	let end = lo;
+	while (end < l.groups.length && l.groups[end].y < bottom) end++;
+	return [lo, end];
+}
+
+export function groupAt(l: Layout, y: number): Group | null {
+	const [i, j] = inView(l, y, y + 1);
+	return i < j ? l.groups[i] : null;
+}
+
+export function trackAt(g: Group, y: number): Track | null {
+	return g.tracks.find((t) => y >= t.y - 1 && y < t.y + t.height + 1) ?? null;
+}
+
+/** Threads whose groups reach into a stretch of the list. */
+export function threadsBetween(l: Layout, a: number, b: number): Thread[] {
+	const [i, j] = inView(l, Math.min(a, b), Math.max(a, b) + 1);
+	return l.groups.slice(i, j).flatMap((g) => (g.thread ? [g.thread] : []));
+}
+
+/** The mean of all threads with calls, raised so that the busiest cell is full. */
+export function together(threads: Thread[]): number[] {
+	const of = threads.filter((t) => t.slices > 0);
+	const sum = (of[0]?.activity ?? []).map((_, i) => of.reduce((n, t) => n + (t.activity[i] ?? 0), 0));
+	const most = Math.max(1, ...sum);
+	return sum.map((v) => Math.round((255 * v) / most));
+}
