@@ -1,7 +1,8 @@
 // What the trace is, and what was lost or mended on the way.
-import type { System, Trace } from './api';
+import type { Trace } from './api';
 import { bytes, count, duration, when } from './format';
 import { Command } from './parts';
+import { systemWords } from './systemwords';
 import { headOf } from './source';
 
 export function Facts({ t }: { t: Trace }) {
@@ -28,17 +29,6 @@ export function NamesWarning({ t }: { t: Trace }) {
 			{n.build_id && <Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(n.build_id)}/methods`}</Command>}
 		</div>
 	);
-}
-
-// How the device's own trace goes with this one: the clock, and how far it was moved.
-export function systemWords(s: System): string {
-	const flaws = [s.damages > 0 ? `${count(s.damages)} damaged places` : '', s.cut ? 'its end is missing' : ''].filter(Boolean);
-	const end = flaws.length > 0 ? ` (${flaws.join(', ')})` : '';
-	if (!s.joined) return `The device's system trace is left out of Perfetto files: ${s.why_not}${end}.`;
-	if (s.clock === 'start')
-		return `The device's system trace shares no clock with this one: in Perfetto files both begin together${end}.`;
-	const steps = (s.steps ?? 1) > 1 ? `, in ${s.steps} stretches of their own offset` : '';
-	return `The device's system trace (${count(s.packets)} packets) is in Perfetto files, placed by ${s.clock!.toUpperCase()}, moved by ${count(s.offset_ns ?? 0)} ns${steps}${end}.`;
 }
 
 export function Repairs({ t }: { t: Trace }) {
