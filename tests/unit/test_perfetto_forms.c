@@ -228,12 +228,12 @@ static void load(int fd, struct tw_buf *out)
 static void test_sample(void **state)
 {
 	const struct tw_perfetto_options o = {0};
-	struct tw_perfetto_source source;
-	struct merged x = {.arena = tw_arena_new((size_t)2 << 30)};
 	struct tw_limits limits = tw_limits_default();
-	struct tw_builder *b = tw_builder_new(&limits);
-	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, "trace", tw_builder_sink(b));
+	struct tw_perfetto_source source;
+	struct merged x = {0};
+	struct tw_builder *b;
+	struct tw_decoder *d;
+	struct tw_arena *a;
 	struct tw_buf upload;
 	size_t all = 0, inside = 0;
 	int fd;
@@ -244,6 +244,12 @@ static void test_sample(void **state)
 		print_message("# no real recordings beside the checkout\n");
 		skip();
 	}
+	x.arena = tw_arena_new((size_t)2 << 30);
+	b = tw_builder_new(&limits);
+	a = tw_arena_new(limits.max_memory_bytes);
+	assert_non_null(b);
+	d = tw_decoder_new(a, &limits, NULL, "trace", tw_builder_sink(b));
+	assert_non_null(d);
 	load(fd, &upload);
 	load(x.fd, &x.system);
 	assert_int_equal(tw_decoder_push(d, upload.data, upload.len, NULL), TW_OK);

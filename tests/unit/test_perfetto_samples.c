@@ -91,13 +91,13 @@ static size_t check(const char *name)
 {
 	const struct tw_perfetto_options plain = {0};
 	struct tw_limits limits = tw_limits_default();
-	struct tw_builder *b = tw_builder_new(&limits);
-	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
-	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, "trace", tw_builder_sink(b));
-	struct merged x = {.arena = tw_arena_new((size_t)4 << 30), .fd = -1};
+	struct merged x = {.fd = -1};
 	const struct perfetto_slice **found;
 	const struct tw_thread_info *t;
 	struct tw_perfetto_source s;
+	struct tw_builder *b;
+	struct tw_decoder *d;
+	struct tw_arena *a;
 	struct tw_buf upload;
 	size_t slices;
 	uint32_t n;
@@ -106,6 +106,12 @@ static size_t check(const char *name)
 		print_message("# no real recordings beside the checkout\n");
 		skip();
 	}
+	x.arena = tw_arena_new((size_t)4 << 30);
+	b = tw_builder_new(&limits);
+	a = tw_arena_new(limits.max_memory_bytes);
+	assert_non_null(b);
+	d = tw_decoder_new(a, &limits, NULL, "trace", tw_builder_sink(b));
+	assert_non_null(d);
 	assert_int_equal(tw_decoder_push(d, upload.data, upload.len, NULL), TW_OK);
 	assert_int_equal(tw_decoder_finish(d, NULL), TW_OK);
 	tw_decoder_free(d);
