@@ -161,17 +161,24 @@ static enum tw_status leave(
 	return st == TW_OK ? close_top(s, mark->by, mark->ts_ns, err) : st;
 }
 
-static enum tw_status throw(
-        struct rhea1 * s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err) {
-	struct stack *k = stack_of(s, mark->by); uint32_t at = find(k, sym); enum tw_status st;
+static enum tw_status thrown(
+        struct rhea1 *s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err)
+{
+	struct stack *k = stack_of(s, mark->by);
+	uint32_t at = find(k, sym);
+	enum tw_status st;
 
-	if (k->hidden) return TW_OK;
-	if (at == k->n){repair(s, TW_REPAIR_exit_without_enter, mark->offset); return TW_OK;}
-if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
-        at--; /* it left the inner one and now leaves the outer one */
-st = unwind(s, mark->by, at + 1, mark->ts_ns, TW_REPAIR_call_unwound, err);
-k->calls[at].thrown_ns = mark->ts_ns;
-return st;
+	if (k->hidden)
+		return TW_OK;
+	if (at == k->n) {
+		repair(s, TW_REPAIR_exit_without_enter, mark->offset);
+		return TW_OK;
+	}
+	if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
+		at--; /* it left the inner one and now leaves the outer one */
+	st = unwind(s, mark->by, at + 1, mark->ts_ns, TW_REPAIR_call_unwound, err);
+	k->calls[at].thrown_ns = mark->ts_ns;
+	return st;
 }
 
 /* A decimal number is an id of the mapping, else it is the name. */
@@ -226,7 +233,7 @@ static enum tw_status each(struct tw_rhea *r, const struct tw_mark *mark, struct
 	sym = symbol(s, tw_str_from(rest, 2));
 	if (rest.ptr[0] == 'B')
 		return enter(s, mark, sym, err);
-	return rest.ptr[0] == 'E' ? leave(s, mark, sym, err) : throw(s, mark, sym, err);
+	return rest.ptr[0] == 'E' ? leave(s, mark, sym, err) : thrown(s, mark, sym, err);
 }
 
 static int probe(const uint8_t *head, size_t len)
