@@ -79,6 +79,16 @@ static enum tw_status open_row(struct tw_req *r, struct tw_view *v, struct tw_er
 	return st;
 }
 
+/* Its files go when a trace is deleted: what then fails to open is not there any more. */
+static bool is_gone(struct tw_req *r, const char *id)
+{
+	struct tw_trace_row row;
+	struct tw_err why;
+
+	return tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, id,
+	               tw_req_arena(r), &row, &why) == TW_NOT_FOUND;
+}
+
 enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
@@ -86,10 +96,13 @@ enum tw_status tw_view_open_id(
 	enum tw_status st = tw_catalogue_trace_get(tw_req_app(r)->catalogue,
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
 
-	if (st == TW_OK)
-		st = open_row(r, &v, err);
+	if (st != TW_OK)
+		return st;
+	st = open_row(r, &v, err);
 	if (st == TW_OK)
 		*ret = v;
+	else if (st != TW_CONFLICT && is_gone(r, id))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "this trace was deleted");
 	return st;
 }
 
