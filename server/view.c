@@ -189,7 +189,7 @@ static enum tw_status read_selection(
 enum tw_status tw_view_selection(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_selection s;
+	struct tw_selection s = {.tids = NULL};
 	enum tw_status st = read_selection(v, &s, err);
 
 	if (st == TW_OK)
