@@ -189,7 +189,7 @@ static enum tw_status read_selection(
 enum tw_status tw_view_selection(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_selection s = {.tids = NULL};
+	struct tw_selection s;
 	enum tw_status st = read_selection(v, &s, err);
 
 	if (st == TW_OK)
@@ -202,7 +202,7 @@ enum tw_status tw_view_selection(
 enum tw_status tw_view_selection_part(
         const struct tw_view *v, struct tw_selection *ret, struct tw_err *err)
 {
-	struct tw_selection s;
+	struct tw_selection s = {.tids = NULL};
 	enum tw_status st = read_selection(v, &s, err);
 	uint64_t *tids = (uint64_t *)(uintptr_t)s.tids; /* read_tids made it */
 	uint32_t n;
