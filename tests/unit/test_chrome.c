@@ -241,12 +241,11 @@ static void test_odd_members(void **state)
 static void test_large_event(void **state)
 {
 	static const char head[] = "{\"ph\":\"X\",\"ts\":1,\"name\":\"a\",\"x\":\"";
-	size_t most = TW_CHROME_EVENT_MAX_BYTES;
-	char *text = malloc(2 * most + 256);
+	static char text[2 * TW_CHROME_EVENT_MAX_BYTES + 256];
+	const size_t most = TW_CHROME_EVENT_MAX_BYTES;
 	struct event_log log;
 
 	(void)state;
-	assert_non_null(text);
 	for (size_t past = 0; past < 2; past++) {
 		size_t n = (size_t)sprintf(text, "[%s", head);
 
@@ -258,7 +257,6 @@ static void test_large_event(void **state)
 		assert_int_equal(log.counts[TW_REPAIR_record_too_large], past);
 		event_log_done(&log);
 	}
-	free(text);
 }
 
 static void test_cut(void **state)
