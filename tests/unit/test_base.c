@@ -184,7 +184,7 @@ static void test_arena_fits(void **state)
 	for (; tw_arena_fits(a, 100); n++)
 		assert_non_null(tw_arena_alloc(a, 100, 1));
 	assert_null(tw_arena_alloc(a, 100, 1));
-	assert_in_range(n, 80, 10000 / 112);
+	assert_in_range(n, 70, 10000 / 112); /* a sanitizer puts borders between them */
 	tw_arena_free(a);
 }
 
