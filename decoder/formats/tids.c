@@ -52,7 +52,9 @@ struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uin
 	uint32_t at = find(t, tid, 0, true);
 	struct tw_tid *k = t->slots[at] ? &t->list[t->slots[at] - 1] : NULL;
 
-	if (!k || (k->pid && k->pid != pid)) {
+	if (!k) { /* where it is found whatever its process; others of its number come elsewhere */
+		k = add(t, at, tid, offset);
+	} else if (k->pid && k->pid != pid) {
 		at = find(t, tid, pid, false);
 		k = t->slots[at] ? &t->list[t->slots[at] - 1] : add(t, at, tid, offset);
 	}
