@@ -22,17 +22,6 @@
 
 enum { FD_LIMIT = 48 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* sanitizers reserve terabytes of addresses and read /proc */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* --- limits --- */
 
 static bool cap(__rlimit_resource_t resource, uint64_t most)
@@ -53,7 +42,7 @@ static bool limit(const struct tw_jail *jail)
 	ok = ok && cap(RLIMIT_FSIZE, jail->file_bytes);
 	ok = ok && cap(RLIMIT_NOFILE, FD_LIMIT);
 	ok = ok && setrlimit(RLIMIT_CORE, &none) == 0;
-	if (!SANITIZED)
+	if (!TW_JAIL_SANITIZED)
 		ok = ok && cap(RLIMIT_AS, jail->memory_bytes);
 	return ok;
 }
@@ -177,7 +166,7 @@ enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 {
 	if (!limit(jail))
 		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder could not limit itself");
-	if (!jail->filter || SANITIZED)
+	if (!jail->filter || TW_JAIL_SANITIZED)
 		return TW_OK;
 	if (!forbid_paths())
 		return tw_fail(

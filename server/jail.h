@@ -15,6 +15,19 @@
 
 #include "base/err.h"
 
+/* Sanitizers reserve terabytes of addresses and read /proc: under one the jail has neither a filter
+ * nor a limit of memory. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TW_JAIL_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TW_JAIL_SANITIZED 1
+#endif
+#endif
+#ifndef TW_JAIL_SANITIZED
+#define TW_JAIL_SANITIZED 0
+#endif
+
 struct tw_jail {
 	uint64_t memory_bytes; /* addresses; 0: no limit */
 	uint64_t cpu_s;        /* processor seconds; 0: no limit */

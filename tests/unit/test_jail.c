@@ -303,17 +303,6 @@ static int teardown(void **state)
 	return unlink(victim);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,7 +311,7 @@ int main(void)
 	        cmocka_unit_test(test_decoding_goes_on),
 	};
 
-	if (SANITIZED) {
+	if (TW_JAIL_SANITIZED) {
 		(void)puts("1..0 # SKIP sanitizers need calls that the jail forbids");
 		return 0;
 	}
