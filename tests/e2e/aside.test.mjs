@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { form, sampleTrace } from './make.mjs';
+import { form, sampleTrace, zip } from './make.mjs';
 import { root, startServer } from './server.mjs';
 
 const report = `----- pid 4000 at 2026-01-02 03:04:05 -----
@@ -23,20 +23,6 @@ DALVIK THREADS (2):
 
 ----- end 4000 -----
 `;
-
-/* Stored entries; readers that go forwards need no directory. */
-function zip(files) {
-	const out = [];
-	for (const [name, bytes] of Object.entries(files)) {
-		const head = Buffer.alloc(30);
-		head.writeUInt32LE(0x04034b50, 0);
-		head.writeUInt32LE(bytes.length, 18);
-		head.writeUInt32LE(bytes.length, 22);
-		head.writeUInt16LE(Buffer.byteLength(name), 26);
-		out.push(head, Buffer.from(name), bytes);
-	}
-	return Buffer.concat([...out, Buffer.from([0x50, 0x4b, 1, 2])]);
-}
 
 test('an ANR report beside a trace', async (t) => {
 	const s = await startServer(t);

@@ -2,22 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import { sampleTrace } from './make.mjs';
+import { sampleTrace, zip } from './make.mjs';
 import { startServer } from './server.mjs';
-
-/* Stored entries; readers that go forwards need no directory. */
-function zip(files) {
-	const out = [];
-	for (const [name, bytes] of Object.entries(files)) {
-		const head = Buffer.alloc(30);
-		head.writeUInt32LE(0x04034b50, 0);
-		head.writeUInt32LE(bytes.length, 18);
-		head.writeUInt32LE(bytes.length, 22);
-		head.writeUInt16LE(Buffer.byteLength(name), 26);
-		out.push(head, Buffer.from(name), bytes);
-	}
-	return Buffer.concat([...out, Buffer.from([0x50, 0x4b, 1, 2])]);
-}
 
 const files = {
 	'workspace/README.md': Buffer.from('# nothing of a trace\n'),

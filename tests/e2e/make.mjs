@@ -71,3 +71,17 @@ export function form(...parts) {
 	out.push(Buffer.from(`--${boundary}--\r\n`));
 	return { body: Buffer.concat(out), headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` } };
 }
+
+/* A zip of stored entries; readers that go forwards need no directory. */
+export function zip(files) {
+	const out = [];
+	for (const [name, bytes] of Object.entries(files)) {
+		const head = Buffer.alloc(30);
+		head.writeUInt32LE(0x04034b50, 0);
+		head.writeUInt32LE(bytes.length, 18);
+		head.writeUInt32LE(bytes.length, 22);
+		head.writeUInt16LE(Buffer.byteLength(name), 26);
+		out.push(head, Buffer.from(name), bytes);
+	}
+	return Buffer.concat([...out, Buffer.from([0x50, 0x4b, 1, 2])]);
+}

@@ -51,7 +51,7 @@ const STEPS = {
 	merge: (m) => (p) => p.filter((x) => x !== m),
 	fold: (m) => (p) => (p.includes(m) ? p.slice(0, p.indexOf(m) + 1) : p),
 	recursion: () => (p) => squeeze(p, (a, b) => a === b),
-	library: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
+	frame: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
 	app: (own) => (p) => p.filter(own),
 };
 
@@ -97,7 +97,7 @@ test('reshaped calls', async (t) => {
 			for (const kind of ['focus', 'drop', 'merge', 'fold'])
 				await same(`${kind}:${m.method}`, stepped(list, STEPS[kind](m.name)));
 		await same('recursion', stepped(list, STEPS.recursion()));
-		await same(`library:${wholePackage}`, stepped(list, STEPS.library(wholePackage)));
+		await same(`library:${wholePackage}`, stepped(list, STEPS.frame(wholePackage)));
 	});
 
 	await t.test('steps in order, and the frames they make', async () => {
@@ -107,7 +107,7 @@ test('reshaped calls', async (t) => {
 		const made = all.find((m) => m.name === `[${wholePackage}]`);
 		assert.ok(made && made.id === null, 'the library is a row of the table');
 		await same(`library:${wholePackage},focus:${made.method}`,
-			stepped(list, STEPS.library(wholePackage), STEPS.focus(made.name)));
+			stepped(list, STEPS.frame(wholePackage), STEPS.focus(made.name)));
 	});
 
 	await t.test('the app\'s own frames, by rules of the project', async () => {
