@@ -14,6 +14,7 @@ struct file {
 	const struct tw_format *format; /* NULL: nothing knows it */
 	uint64_t bytes;
 	enum role role;
+	bool system; /* the device's own trace */
 };
 
 struct walk {
@@ -48,6 +49,19 @@ static struct tw_decoder *decoder_for(struct walk *w, const struct file *f)
 	return sink ? tw_decoder_new(t->arena, &left, f->format, NULL, sink) : NULL;
 }
 
+static void tell_side(const struct walk *w, const struct file *f)
+{
+	const struct tw_bundle_task *t = w->task;
+	enum tw_bundle_side what = TW_BUNDLE_SIDE;
+
+	if (f->system)
+		what = TW_BUNDLE_SYSTEM;
+	else if (tw_format_fits(f->format, "anr"))
+		what = TW_BUNDLE_ANR;
+	if (t->side)
+		t->side(t->arg, what);
+}
+
 static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
 {
 	struct walk *w = arg;
@@ -61,8 +75,8 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 		w->files[w->n++] = (struct file){0};
 	else if (w->files[index].role != w->turn)
 		return TW_OK;
-	if (w->turn == ROLE_SIDE && w->task->next_input)
-		w->task->next_input(w->task->arg, w->files[index].format);
+	if (w->turn == ROLE_SIDE)
+		tell_side(w, &w->files[index]);
 	w->decoder = decoder_for(w, &w->files[index]);
 	return w->decoder ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
 }
@@ -111,14 +125,27 @@ static enum tw_status settle(struct walk *w, enum tw_status st)
 	return TW_OK;
 }
 
+/* Also where its decoder has given up. */
+static enum tw_status keep(const struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	const struct tw_bundle_task *t = w->task;
+
+	if (w->turn != ROLE_SIDE || !w->files[w->now].system || !t->keep)
+		return TW_OK;
+	return t->keep(t->arg, p, n, err);
+}
+
 static enum tw_status data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct walk *w = arg;
+	enum tw_status st;
 
-	if (w->now < MAX_FILES)
-		w->files[w->now].bytes += w->turn == ROLE_NONE ? n : 0;
-	if (!w->decoder)
+	if (w->now >= MAX_FILES)
 		return TW_OK;
+	w->files[w->now].bytes += w->turn == ROLE_NONE ? n : 0;
+	st = keep(w, p, n, err);
+	if (st != TW_OK || !w->decoder)
+		return st;
 	if (w->turn == ROLE_NONE)
 		return look(w, p, n, err);
 	return settle(w, tw_decoder_push(w->decoder, p, n, err));
@@ -205,8 +232,30 @@ static struct file *choose(struct walk *w)
 	return best;
 }
 
-static enum role role_of(const struct file *f)
+/* Of the device's traces the one to join: Perfetto's own can be, text cannot. */
+static void choose_system(struct walk *w, const struct file *trace)
 {
+	struct file *best = NULL;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct file *f = &w->files[i];
+		bool text = f->format && tw_format_fits(f->format, "atrace");
+
+		if (f == trace || !f->format || !tw_format_fits(f->format, "system"))
+			continue;
+		if (!best ||
+		        (tw_format_fits(best->format, "atrace") != text ? !text
+		                                                        : f->bytes > best->bytes))
+			best = f;
+	}
+	if (best)
+		best->system = true;
+}
+
+static enum role role_of(const struct walk *w, const struct file *f)
+{
+	if (f->system && w->task->without_system)
+		return ROLE_NONE;
 	if (!f->format)
 		return ROLE_NONE;
 	if (tw_format_fits(f->format, "threads") || tw_format_fits(f->format, "binder"))
@@ -218,10 +267,11 @@ static void give_roles(struct walk *w, struct file *trace)
 {
 	struct tw_sink *s = w->task->sink;
 
+	choose_system(w, trace);
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct file *f = &w->files[i];
 
-		f->role = f == trace ? ROLE_TRACE : role_of(f);
+		f->role = f == trace ? ROLE_TRACE : role_of(w, f);
 		if (f->role == ROLE_NONE)
 			s->ops->repair(s, TW_REPAIR_entry_skipped, TW_NO_OFFSET, 1);
 	}

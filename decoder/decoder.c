@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#include "base/unzip.h"
+#include "base/ahead.h"
+#include "symbols/mapping_kind.h"
 
 struct tw_decoder {
 	struct tw_arena *arena;
@@ -19,13 +20,17 @@ struct tw_decoder {
 	const struct tw_format *format;
 	void *state;
 	struct tw_unzip *unzip;
+	struct tw_ahead *ahead; /* NULL: unzips in the caller's thread */
+	bool wants_ahead;
 	bool started;
+	void (*on_format)(void *arg, const struct tw_format *format); /* NULL: nobody asked */
+	void *on_format_arg;
 	uint8_t head[TW_PROBE_BYTES];
 	size_t n_head;
 	struct tw_err failed; /* sticky; code TW_OK while all is well */
 };
 
-static enum tw_status decoded(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
+static enum tw_status unzipped(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
 
 struct tw_decoder *tw_decoder_new(struct tw_arena *a, const struct tw_limits *limits,
         const struct tw_format *forced, const char *part, struct tw_sink *sink)
@@ -39,15 +44,39 @@ struct tw_decoder *tw_decoder_new(struct tw_arena *a, const struct tw_limits *li
 	d->sink = sink;
 	d->part = part;
 	d->format = forced;
-	d->unzip = tw_unzip_new(a, limits, decoded, d);
+	d->unzip = tw_unzip_new(a, limits, unzipped, d);
 	return d->unzip ? d : NULL;
 }
 
 struct tw_decoder *tw_decoder_free(struct tw_decoder *d)
 {
-	if (d)
-		d->unzip = tw_unzip_free(d->unzip);
+	if (!d)
+		return NULL;
+	d->ahead = tw_ahead_free(d->ahead);
+	d->unzip = tw_unzip_free(d->unzip);
 	return NULL;
+}
+
+void tw_decoder_on_format(
+        struct tw_decoder *d, void (*fn)(void *arg, const struct tw_format *format), void *arg)
+{
+	d->on_format = fn;
+	d->on_format_arg = arg;
+}
+
+void tw_decoder_read_ahead(struct tw_decoder *d)
+{
+	d->wants_ahead = true;
+}
+
+/* A mapping of a build that was sent as a trace is told where it belongs. */
+static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *err)
+{
+	const char *belongs = tw_mapping_belongs(
+	        tw_mapping_kind((struct tw_str){(const char *)d->head, d->n_head}));
+
+	return tw_fail(err, TW_UNSUPPORTED, 0, "not a trace in any format that is known here%s%s",
+	        belongs ? "; " : "", belongs ? belongs : "");
 }
 
 static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
@@ -61,8 +90,9 @@ static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
 		d->format = f;
 	}
 	if (!d->format)
-		return tw_fail(
-		        err, TW_UNSUPPORTED, 0, "not a trace in any format that is known here");
+		return refuse_unknown(d, err);
+	if (d->on_format)
+		d->on_format(d->on_format_arg, d->format);
 	d->state = tw_arena_zalloc(d->arena, 1, d->format->state_size);
 	if (!d->state)
 		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
@@ -102,6 +132,20 @@ static enum tw_status decoded(void *arg, const uint8_t *p, size_t n, struct tw_e
 	return n ? d->format->push(d->state, p, n, err) : TW_OK;
 }
 
+static enum tw_status unzipped(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct tw_decoder *d = arg;
+
+	return d->ahead ? tw_ahead_put(d->ahead, p, n, err) : decoded(d, p, n, err);
+}
+
+/* Once it is known that there is something to unzip. */
+static void start_ahead(struct tw_decoder *d)
+{
+	d->wants_ahead = false;
+	d->ahead = tw_ahead_new(decoded, d);
+}
+
 static enum tw_status keep_failure(
         struct tw_decoder *d, enum tw_status st, const struct tw_err *why, struct tw_err *err)
 {
@@ -127,7 +171,10 @@ enum tw_status tw_decoder_push(struct tw_decoder *d, const void *p, size_t n, st
 
 	if (st != TW_OK)
 		return st;
-	st = tw_unzip_push(d->unzip, p, n, &why);
+	if (d->wants_ahead && *tw_unzip_kinds(d->unzip))
+		start_ahead(d);
+	st = d->ahead ? tw_ahead_push(d->ahead, d->unzip, p, n, &why)
+	              : tw_unzip_push(d->unzip, p, n, &why);
 	return keep_failure(d, st, &why, err);
 }
 

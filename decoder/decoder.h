@@ -21,6 +21,12 @@ struct tw_decoder;
 struct tw_decoder *tw_decoder_new(struct tw_arena *a, const struct tw_limits *limits,
         const struct tw_format *forced, const char *part, struct tw_sink *sink);
 struct tw_decoder *tw_decoder_free(struct tw_decoder *d);
+/* Calls fn when the format is known, before it is given a byte. */
+void tw_decoder_on_format(
+        struct tw_decoder *d, void (*fn)(void *arg, const struct tw_format *format), void *arg);
+/* Compressed input is unzipped in a thread of its own from the second push on, while the caller's
+ * parses: for one large input pushed in pieces of a megabyte or so.  Nothing else changes. */
+void tw_decoder_read_ahead(struct tw_decoder *d);
 enum tw_status tw_decoder_push(
         struct tw_decoder *d, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_decoder_finish(struct tw_decoder *d, struct tw_err *err) TW_MUST_USE;

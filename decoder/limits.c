@@ -8,7 +8,7 @@ struct tw_limits tw_limits_default(void)
 	        .max_nesting = 3,
 	        .max_window_log = 27, /* the most that zstd's own tools accept unasked */
 	        .max_slices = (uint64_t)64 << 20,
-	        .max_depth = 1024,
+	        .max_depth = 4096,
 	        .max_threads = 4096,
 	        .max_methods = 4 << 20,
 	        .max_name_bytes = 4096,

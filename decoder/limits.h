@@ -23,6 +23,9 @@ struct tw_limits {
 	uint32_t max_notes;      /* marks, states, counters of one trace */
 	uint32_t max_tree_nodes; /* of one thread's call tree; more paths are only counted */
 	uint64_t max_memory_bytes;
+	/* Where tables put what the input chose (base/hash.h): random where inputs are a
+	 * stranger's, 0 where each run is to do the same. */
+	uint64_t hash_salt;
 };
 
 struct tw_limits tw_limits_default(void);

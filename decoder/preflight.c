@@ -1,8 +1,9 @@
 /*
  * preflight.c - a look at the first bytes of an upload, before it is accepted.
  *
- * Runs the real chain with a sink that keeps nothing, so that what is refused
- * here is what a worker would refuse, with the same words and offset.
+ * Called in limited children only (judge.h of the server, a bundle's decoder).  Runs the real chain
+ * with a sink that keeps nothing, so that what is refused here is what a worker would refuse, with
+ * the same words and offset.
  */
 #include "decoder.h"
 #include "formats/null_sink.h"

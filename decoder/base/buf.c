@@ -6,6 +6,8 @@
 
 #include "base/arena.h"
 
+enum { VARINT_MAX = 10 };
+
 void tw_buf_init(struct tw_buf *b, size_t max_bytes)
 {
 	*b = (struct tw_buf){.max = max_bytes, .status = TW_OK};
@@ -87,8 +89,12 @@ enum tw_status tw_buf_add_u64le(struct tw_buf *b, uint64_t v)
 
 enum tw_status tw_buf_add_varint(struct tw_buf *b, uint64_t v)
 {
-	uint8_t p[10];
+	uint8_t p[VARINT_MAX];
 
+	if (b->status == TW_OK && b->cap - b->len >= VARINT_MAX) {
+		b->len = (size_t)(tw_put_varint(b->data + b->len, v) - b->data);
+		return TW_OK;
+	}
 	return tw_buf_add(b, p, (size_t)(tw_put_varint(p, v) - p));
 }
 

@@ -65,18 +65,20 @@ static inline uint64_t tw_u64le(const uint8_t *p)
 	return (uint64_t)tw_u32le(p) | (uint64_t)tw_u32le(p + 4) << 32;
 }
 
-/* Adds to the `have` bytes at `held` what they lack of `want`, as far as the input *p, *n has it,
- * and moves the input on.  Returns how many were taken. */
-static inline size_t tw_gather(
-        uint8_t *held, size_t have, size_t want, const uint8_t **p, size_t *n)
+/* Adds to the *have bytes at `held` what they lack of `want`, as far as the input *p, *n has it,
+ * and moves the input and the count *read of its bytes on.  True when all are there. */
+static inline bool tw_gather(
+        uint8_t *held, uint32_t *have, uint32_t want, uint64_t *read, const uint8_t **p, size_t *n)
 {
-	size_t take = want - have < *n ? want - have : *n;
+	size_t take = want - *have < *n ? want - *have : *n;
 
 	if (take)
-		memcpy(held + have, *p, take);
+		memcpy(held + *have, *p, take);
+	*have += (uint32_t)take;
+	*read += take;
 	*p += take;
 	*n -= take;
-	return take;
+	return *have == want;
 }
 
 /* Writes v at p (room for 10 bytes) and returns the byte after it. */

@@ -22,12 +22,15 @@
 	X(NO_METHOD, "method_not_allowed", 405)                                                    \
 	X(CONFLICT, "conflict", 409)                                                               \
 	X(NO_LENGTH, "length_required", 411)                                                       \
+	X(PRECONDITION, "precondition_failed", 412)                                                \
 	X(TOO_LARGE, "too_large", 413)                                                             \
 	X(LONG_TARGET, "target_too_long", 414)                                                     \
 	X(UNSUPPORTED, "unsupported", 415)                                                         \
 	X(CORRUPT, "malformed", 422)                                                               \
+	X(LOCKED, "locked", 423)                                                                   \
 	X(RATE, "too_many_requests", 429)                                                          \
 	X(LONG_HEADER, "headers_too_large", 431)                                                   \
+	X(CHECKSUM, "checksum_mismatch", 460)                                                      \
 	X(BUG, "internal", 500)                                                                    \
 	X(IO, "storage", 500)                                                                      \
 	X(BUSY, "busy", 503)                                                                       \

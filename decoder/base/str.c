@@ -40,6 +40,24 @@ size_t tw_utf8_len(const char *s, size_t len)
 	return 0;
 }
 
+/* The character that two surrogates of three bytes each stand for, as UTF-8; false: none there. */
+static bool joined_surrogates(const char *s, size_t len, char out[4])
+{
+	const unsigned char *b = (const unsigned char *)s;
+	uint32_t c;
+
+	if (len < 6 || b[0] != 0xED || (b[1] & 0xF0) != 0xA0 || (b[2] & 0xC0) != 0x80 ||
+	        b[3] != 0xED || (b[4] & 0xF0) != 0xB0 || (b[5] & 0xC0) != 0x80)
+		return false;
+	c = 0x10000 + ((((uint32_t)b[1] & 0xF) << 6 | (b[2] & 0x3F)) << 10) +
+	    (((uint32_t)b[4] & 0xF) << 6 | (b[5] & 0x3F));
+	out[0] = (char)(0xF0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+	out[3] = (char)(0x80 | (c & 0x3F));
+	return true;
+}
+
 size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s)
 {
 	static const char replacement[] = "\xEF\xBF\xBD";
@@ -50,12 +68,19 @@ size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s)
 		size_t n = s.ptr[i] ? tw_utf8_len(s.ptr + i, s.len - i) : 0;
 		const char *from = n ? s.ptr + i : replacement;
 		size_t put = n ? n : 3;
+		size_t took = n ? n : 1;
+		char joined[4];
 
+		if (!n && joined_surrogates(s.ptr + i, s.len - i, joined)) {
+			from = joined;
+			put = 4;
+			took = 6;
+		}
 		if (at + put >= cap)
 			break;
 		memcpy(out + at, from, put);
 		at += put;
-		i += n ? n : 1;
+		i += took;
 	}
 	out[at] = '\0';
 	return at;

@@ -44,7 +44,8 @@ static inline int tw_str_cmp(struct tw_str a, struct tw_str b)
 size_t tw_utf8_len(const char *s, size_t len);
 
 /* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8: bad bytes and NUL become
- * U+FFFD, cut at a character boundary when too long.  Returns the length. */
+ * U+FFFD, pairs of surrogates (as Java's modified UTF-8 writes characters from U+10000 on) that
+ * character, cut at a character boundary when too long.  Returns the length. */
 size_t tw_utf8_clean(char *out, size_t cap, struct tw_str s);
 
 /* Reads a decimal number that fills all of s and is at most max. */

@@ -49,7 +49,7 @@ struct tw_unpack {
 	enum state state;
 	struct tw_granules granules;
 	uint8_t *held, *out;
-	size_t n_held, want;
+	uint32_t n_held, want;
 	uint64_t left, padding; /* of stored data; of what follows it */
 	uint64_t in_bytes, out_bytes;
 	uint32_t files;
@@ -81,7 +81,7 @@ static void zlib_release(voidpf arg, voidpf p)
 	tw_mem_free(p);
 }
 
-static void expect(struct tw_unpack *u, enum state state, size_t want)
+static void expect(struct tw_unpack *u, enum state state, uint32_t want)
 {
 	u->state = state;
 	u->want = want;
@@ -288,7 +288,7 @@ static enum tw_status zip_header(struct tw_unpack *u, struct tw_err *err)
 /* Signature (which may lack), checksum, two sizes. */
 static void zip_descriptor(struct tw_unpack *u)
 {
-	size_t sizes = u->wide_sizes ? 16 : 8;
+	uint32_t sizes = u->wide_sizes ? 16 : 8;
 
 	if (u->want == 4) {
 		u->want = tw_u32le(u->held) == ZIP_DESCRIPTOR ? 8 + sizes : 4 + sizes;
@@ -353,7 +353,7 @@ static bool is_long_name(struct tw_unpack *u, uint8_t type, uint64_t size)
 {
 	if ((type != 'L' && type != 'x') || size == 0 || size >= MAX_NAME)
 		return false;
-	expect(u, STATE_TAR_NAME, (size_t)size);
+	expect(u, STATE_TAR_NAME, (uint32_t)size);
 	u->long_len = 0;
 	u->long_name[0] = (char)type;
 	return true;
@@ -519,11 +519,7 @@ static void skip_padding(struct tw_unpack *u, const uint8_t **p, size_t *n)
 
 static enum tw_status gather(struct tw_unpack *u, const uint8_t **p, size_t *n, struct tw_err *err)
 {
-	size_t took = tw_gather(u->held, u->n_held, u->want, p, n);
-
-	u->n_held += took;
-	u->in_bytes += took;
-	return u->n_held == u->want ? step(u, err) : TW_OK;
+	return tw_gather(u->held, &u->n_held, u->want, &u->in_bytes, p, n) ? step(u, err) : TW_OK;
 }
 
 static enum tw_status push_piece(

@@ -49,7 +49,6 @@ struct stage {
 };
 
 struct tw_unzip {
-	struct tw_arena *arena;
 	struct tw_limits limits;
 	tw_bytes_fn out;
 	void *arg;
@@ -85,7 +84,6 @@ struct tw_unzip *tw_unzip_new(
 
 	if (!z)
 		return NULL;
-	z->arena = a;
 	z->limits = *limits;
 	z->out = out;
 	z->arg = arg;
@@ -101,7 +99,9 @@ struct tw_unzip *tw_unzip_free(struct tw_unzip *z)
 			(void)ZSTD_freeDStream(z->stages[i].zstd);
 		if (z->stages[i].kind == KIND_ZLIB)
 			(void)inflateEnd(&z->stages[i].zlib);
+		tw_mem_free(z->stages[i].out);
 	}
+	tw_mem_free(z->granules.held);
 	return NULL;
 }
 
@@ -172,9 +172,9 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	s->kind = kind;
 	if (kind == KIND_PLAIN)
 		return TW_OK;
-	s->out = tw_arena_alloc(z->arena, OUT_BYTES, 1);
+	s->out = tw_mem_alloc(OUT_BYTES, 1);
 	if (at == 0)
-		z->granules.held = tw_arena_alloc(z->arena, TW_GRANULE, 1);
+		z->granules.held = tw_mem_alloc(TW_GRANULE, 1);
 	if (!s->out || !z->granules.held) {
 		s->kind = KIND_UNKNOWN;
 		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
@@ -228,10 +228,12 @@ static void consume(struct tw_unzip *z, unsigned at, size_t n)
  */
 static size_t zstd_portion(const struct stage *s)
 {
-	bool before_block = s->zstd_left && ZSTD_nextInputType(s->zstd) == ZSTDnit_block;
+	bool before_block;
 
 	if (s->in_header < ZSTD_FRAMEHEADERSIZE_MAX)
 		return 1;
+	/* not asked before the header, when zstd does not know itself what comes */
+	before_block = s->zstd_left && ZSTD_nextInputType(s->zstd) == ZSTDnit_block;
 	/* the advice counts the next block's header in */
 	return before_block && s->zstd_left > BLOCK_HEADER ? s->zstd_left - BLOCK_HEADER
 	                                                   : s->zstd_left;

@@ -33,7 +33,8 @@ enum tw_unzip_end {
 	TW_UNZIP_DAMAGED /* it is corrupt; bytes after that were ignored */
 };
 
-/* Library contexts (zstd, zlib) live outside the arena: tw_unzip_free is owed. */
+/* After this the arena is left alone, so that another thread may go on with it: library contexts
+ * (zstd, zlib) and buffers live outside it, and tw_unzip_free is owed. */
 struct tw_unzip *tw_unzip_new(
         struct tw_arena *a, const struct tw_limits *limits, tw_bytes_fn out, void *arg);
 struct tw_unzip *tw_unzip_free(struct tw_unzip *z);

@@ -194,8 +194,12 @@ static void on_channel(struct anr *s, const struct tw_anr_line *l, const struct 
 {
 	struct tw_anr *m = &s->model;
 
-	if (!s->in_channels || !room_for_channel(s))
+	if (!s->in_channels)
 		return;
+	if (!room_for_channel(s)) {
+		m->sink->ops->repair(m->sink, TW_REPAIR_note_limit, line->offset, 1);
+		return;
+	}
 	if (s->channels_only && s->channel_dump == m->n_dumps - 1)
 		(void)tw_anr_add_thread(
 		        m, &(struct tw_anr_line){.sys_tid = l->sys_tid}, line->offset);
@@ -217,8 +221,24 @@ static void on_fact(struct anr *s, const struct tw_anr_line *l, const struct tw_
 		*fact = tw_anr_text(m, l->text, line->offset);
 }
 
+/* The Play console wrote a head of its own above that of the dump. */
+static bool repeats_head(struct anr *s, const struct tw_anr_line *l)
+{
+	struct tw_anr_thread *t = s->open ? last_thread(s) : NULL;
+
+	if (!t || s->placeholder || l->tid == 0 || t->tid != l->tid || t->n_frames ||
+	        !tw_str_eq(tw_anr_str(&s->model, t->name), l->name))
+		return false;
+	t->priority = l->priority;
+	t->daemon = l->daemon;
+	t->starting = l->starting;
+	return true;
+}
+
 static void on_thread(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
+	if (repeats_head(s, l))
+		return;
 	drop_placeholder(s);
 	if (s->model.n_dumps == 0 || (l->tid == 1 && s->has_first && !s->in_process))
 		if (!new_dump(s, 0, s->log_ns, line->offset))
@@ -383,9 +403,12 @@ static void on_moment(struct anr *s, const struct tw_anr_line *l, const struct t
 		new_look(s, TW_STR("main"), l->at_ns, true, line->offset);
 }
 
+/* A head that cannot be read ends the thread before it all the same. */
 static void on_other(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	(void)l;
+	if (line->text.len && line->text.ptr[0] == '"')
+		s->open = false;
 	if (s->open && line->text.len && line->text.ptr[0] == ' ')
 		s->model.sink->ops->repair(
 		        s->model.sink, TW_REPAIR_line_malformed, line->offset, 1);
@@ -507,7 +530,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct anr *s = state;
 	struct tw_anr *m = &s->model;
-	enum tw_status st = tw_lines_finish(&s->lines, err);
+	enum tw_status st = tw_lines_finish(&s->lines, TW_LINES_OPEN, err);
 
 	if (st != TW_OK)
 		return st;

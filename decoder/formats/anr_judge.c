@@ -11,6 +11,7 @@ static const char *const end_words[TW_ANR_ENDS] = {
         [TW_ANR_NO_STACK] = "no_stack",
         [TW_ANR_IDLE] = "idle",
         [TW_ANR_RUNS] = "running",
+        [TW_ANR_NO_CPU] = "no_cpu",
         [TW_ANR_CALLS_NATIVE] = "native",
         [TW_ANR_IO] = "io",
         [TW_ANR_BINDER] = "binder",
@@ -28,6 +29,7 @@ static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_NO_STACK] = "has no stack in the dump",
         [TW_ANR_IDLE] = "waits for its next message",
         [TW_ANR_RUNS] = "runs ",
+        [TW_ANR_NO_CPU] = "waits for a processor more than it runs, in ",
         [TW_ANR_CALLS_NATIVE] = "runs ",
         [TW_ANR_IO] = "runs ",
         [TW_ANR_BINDER] = "waits for another process in ",
@@ -39,6 +41,8 @@ static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_DEADLOCK] = "waits for a lock in ",
         [TW_ANR_POSSIBLE_DEADLOCK] = "waits for a lock in ",
 };
+
+static const char no_main[] = "the report has no stack of the main thread";
 
 const char *tw_anr_end_word(enum tw_anr_end end)
 {
@@ -98,8 +102,11 @@ static const char *frame_word(struct judge *j, const struct tw_anr_thread *t)
 	uint32_t app = tw_anr_app_frame(m, t);
 	struct tw_str name;
 
-	if (telling == TW_ANR_NO_INDEX)
-		return "";
+	if (telling == TW_ANR_NO_INDEX) {
+		name = clip(tw_anr_str(m, t->channel));
+		return name.len ? text(j, tw_arena_printf(m->arena, "the kernel's %.*s", ARG(name)))
+		                : "";
+	}
 	name = tw_anr_str(m, m->frames[telling].name);
 	if (m->frames[telling].kind != TW_ANR_JAVA)
 		return text(j, tw_arena_printf(m->arena, "%.*s", ARG(clip(name))));
@@ -107,15 +114,6 @@ static const char *frame_word(struct judge *j, const struct tw_anr_thread *t)
 		return text(j, tw_arena_printf(m->arena, METHOD, ARG(name)));
 	return text(j, tw_arena_printf(m->arena, METHOD " for " METHOD, ARG(name),
 	                       ARG(tw_anr_str(m, m->frames[app].name))));
-}
-
-static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end end)
-{
-	const char *frame = frame_word(j, &j->threads[thread]);
-	bool needs_frame = phrases[end][strlen(phrases[end]) - 1] == ' ';
-
-	return text(
-	        j, tw_arena_printf(j->m->arena, "%s%s", phrases[end], needs_frame ? frame : ""));
 }
 
 static const char *lock_words(struct judge *j, uint32_t thread)
@@ -135,6 +133,29 @@ static const char *lock_words(struct judge *j, uint32_t thread)
 		return "a lock";
 	return text(j, tw_arena_printf(m->arena, "%s of " CLASS,
 	                       of_class ? "the class lock" : "a lock", ARG(type)));
+}
+
+static const char *gone_words(struct judge *j, uint32_t thread, const char *waited)
+{
+	int32_t at = j->f->graph.edges[thread].lock;
+	const struct tw_anr_lock *l = &j->m->locks[j->threads[0].lock + (uint32_t)at];
+
+	return text(j, tw_arena_printf(j->m->arena,
+	                       "waits%s for %s held by thread %llu, which the dump does not have",
+	                       waited, lock_words(j, thread), (unsigned long long)l->holder));
+}
+
+static const char *doing_words(struct judge *j, uint32_t thread, enum tw_anr_end end)
+{
+	const char *frame = frame_word(j, &j->threads[thread]);
+	const char *phrase = phrases[end];
+	bool needs_frame = phrase[strlen(phrase) - 1] == ' ';
+
+	if (end == TW_ANR_IO && j->threads[thread].n_frames == 0)
+		phrase = "waits for input or output in ";
+	if (end == TW_ANR_HOLDER_GONE)
+		return gone_words(j, thread, "");
+	return text(j, tw_arena_printf(j->m->arena, "%s%s", phrase, needs_frame ? frame : ""));
 }
 
 /* "5 s", "1.5 s", "20 ms"; "" when unknown. */
@@ -162,11 +183,24 @@ static const char *without_chain(struct judge *j)
 	if (j->f->end == TW_ANR_IDLE)
 		return "main was idle when the dump was taken: what kept it busy was over by then";
 	if (j->f->end == TW_ANR_NO_STACK)
-		return "the report has no stack of the main thread";
+		return no_main;
+	if (j->f->end == TW_ANR_HOLDER_GONE)
+		return text(j,
+		        tw_arena_printf(j->m->arena, "main %s", gone_words(j, j->f->main, waited)));
 	if (*waited && j->f->end != TW_ANR_LOCK_UNKNOWN)
 		return text(j, tw_arena_printf(j->m->arena, "main did not respond for%s: it %s",
 		                       waited, does));
 	return text(j, tw_arena_printf(j->m->arena, "main %s", does));
+}
+
+/* Of the chain, which is longer than what is kept of it may be. */
+static uint32_t steps(const struct tw_anr_finding *f, uint32_t from, uint32_t to)
+{
+	uint32_t n = 0;
+
+	for (; from != to; from = (uint32_t)f->graph.edges[from].to)
+		n++;
+	return n;
 }
 
 /* What the holder that main waits for does, and so on to the end. */
@@ -174,52 +208,78 @@ static const char *rest_of_chain(struct judge *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	uint32_t holder = f->chain[1];
-	uint32_t last = f->chain[f->n_chain - 1];
+	uint32_t last = f->culprit;
+	uint32_t between = steps(f, holder, last);
 
-	if (f->n_chain == 2)
+	if (between == 0)
 		return doing_words(j, holder, f->end);
-	if (f->n_chain > 3)
+	if (between > 1)
 		return text(j,
 		        tw_arena_printf(j->m->arena, "waits for %s; %u threads further on, %s %s",
-		                lock_words(j, holder), f->n_chain - 2, thread_word(j, last),
+		                lock_words(j, holder), between, thread_word(j, last),
 		                doing_words(j, last, f->end)));
 	return text(j,
 	        tw_arena_printf(j->m->arena, "waits for %s held by %s, which %s",
 	                lock_words(j, holder), thread_word(j, last), doing_words(j, last, f->end)));
 }
 
-static const char *gone_words(struct judge *j)
-{
-	const struct tw_anr_finding *f = j->f;
-	uint32_t last = f->chain[f->n_chain - 1];
-	const struct tw_anr_lock *l =
-	        &j->m->locks[j->threads[0].lock + (uint32_t)f->graph.edges[last].lock];
+/* --- deadlocks --- */
 
-	return text(j, tw_arena_printf(j->m->arena,
-	                       "%s waits%s for %s held by thread %llu, which the dump does not "
-	                       "have",
-	                       thread_word(j, last), last == f->main ? duration(j) : "",
-	                       lock_words(j, last), (unsigned long long)l->holder));
+static const char *kind_of_cycle(const struct tw_anr_cycle *c)
+{
+	return c->certain ? "deadlock" : "possible deadlock";
 }
 
+/* Two steps of a ring from one of its members on. */
+static const char *ring_words(struct judge *j, uint32_t member, const char *waited)
+{
+	const struct tw_anr_graph *g = &j->f->graph;
+	uint32_t holder = (uint32_t)g->edges[member].to;
+	uint32_t next = (uint32_t)g->edges[holder].to;
+	uint32_t n = g->cycles[g->cycle_of[member] - 1].n;
+	const char *tail = "";
+
+	if (n > 2)
+		tail = text(j, tw_arena_printf(j->m->arena, ", in a ring of %u threads", n));
+	return text(j,
+	        tw_arena_printf(j->m->arena,
+	                "%s waits%s for %s held by %s, which waits for %s "
+	                "held by %s%s",
+	                thread_word(j, member), waited, lock_words(j, member),
+	                thread_word(j, holder), lock_words(j, holder), thread_word(j, next), tail));
+}
+
+/* Main is a member, or waits for one. */
 static const char *deadlock_words(struct judge *j)
 {
 	const struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
-	uint32_t cycle = g->cycle_of[f->culprit];
-	uint32_t holder = f->chain[1];
-	uint32_t next = (uint32_t)g->edges[holder].to;
-	const char *head = f->end == TW_ANR_DEADLOCK ? "deadlock" : "possible deadlock";
+	const char *kind = kind_of_cycle(&g->cycles[g->cycle_of[f->culprit] - 1]);
+
+	if (g->cycle_of[f->main])
+		return text(j, tw_arena_printf(j->m->arena, "%s: %s", kind,
+		                       ring_words(j, f->main, duration(j))));
+	return text(j, tw_arena_printf(j->m->arena, "%s: main waits%s for %s held by %s; %s", kind,
+	                       duration(j), lock_words(j, f->main), thread_word(j, f->chain[1]),
+	                       ring_words(j, f->culprit, "")));
+}
+
+/* A ring that main does not wait for is no cause of this, but nobody should miss it. */
+static const char *with_other_rings(struct judge *j, const char *said)
+{
+	const struct tw_anr_graph *g = &j->f->graph;
+	uint32_t mains = j->f->main == TW_ANR_NO_INDEX ? 0 : g->cycle_of[j->f->culprit];
+	uint32_t other = mains == 1 ? 1 : 0;
+	uint32_t others = g->n_cycles - (mains ? 1 : 0);
 	const char *tail = "";
 
-	if (g->cycles[cycle - 1].n > 2)
-		tail = text(j, tw_arena_printf(j->m->arena, ", in a ring of %u threads",
-		                       g->cycles[cycle - 1].n));
-	return text(j, tw_arena_printf(j->m->arena,
-	                       "%s: main waits%s for %s held by %s, which waits for %s held by "
-	                       "%s%s",
-	                       head, duration(j), lock_words(j, f->main), thread_word(j, holder),
-	                       lock_words(j, holder), thread_word(j, next), tail));
+	if (others == 0)
+		return said;
+	if (others > 1)
+		tail = text(j, tw_arena_printf(j->m->arena, ", and %u more", others - 1));
+	return text(j, tw_arena_printf(j->m->arena, "%s; beside it a %s: %s%s", said,
+	                       kind_of_cycle(&g->cycles[other]),
+	                       ring_words(j, g->cycles[other].first, ""), tail));
 }
 
 static const char *sentence(struct judge *j)
@@ -227,9 +287,7 @@ static const char *sentence(struct judge *j)
 	const struct tw_anr_finding *f = j->f;
 
 	if (f->main == TW_ANR_NO_INDEX)
-		return "the report has no stack of the main thread";
-	if (f->end == TW_ANR_HOLDER_GONE)
-		return gone_words(j);
+		return no_main;
 	if (f->n_chain < 2)
 		return without_chain(j);
 	if (f->end == TW_ANR_DEADLOCK || f->end == TW_ANR_POSSIBLE_DEADLOCK)
@@ -284,10 +342,11 @@ static uint64_t cluster_of(const struct judge *j)
 	const struct tw_anr_finding *f = j->f;
 	const struct tw_anr_graph *g = &f->graph;
 	uint32_t cycle = g->cycle_of[f->culprit];
+	enum tw_anr_end end = f->end == TW_ANR_NO_CPU ? TW_ANR_RUNS : f->end; /* one cause */
 	uint64_t h = 0;
 
 	if (!cycle)
-		return tw_anr_stack_hash(j->m, &j->threads[f->culprit]) * 31 + f->end;
+		return tw_anr_stack_hash(j->m, &j->threads[f->culprit]) * 31 + end;
 	for (uint32_t i = 0, at = f->culprit; i < g->cycles[cycle - 1].n; i++) {
 		h += tw_anr_stack_hash(j->m, &j->threads[at]);
 		at = (uint32_t)g->edges[at].to;
@@ -349,7 +408,7 @@ static bool judge_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summ
 		follow(&j);
 		f->cluster = add_locks(&j, cluster_of(&j));
 	}
-	f->verdict = sentence(&j);
+	f->verdict = with_other_rings(&j, sentence(&j));
 	return !j.no_memory;
 }
 
@@ -510,7 +569,7 @@ bool tw_anr_judge(const struct tw_anr *m, struct tw_anr_summary *ret)
 	for (uint32_t i = 0; i < m->n_dumps; i++)
 		if (!judge_dump(m, i, &s))
 			return false;
-	s.verdict = "the report has no stack of the main thread";
+	s.verdict = no_main;
 	if (s.blamed != TW_ANR_NO_INDEX) {
 		s.verdict = s.findings[s.blamed].verdict;
 		s.end = s.findings[s.blamed].end;

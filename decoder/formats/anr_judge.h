@@ -11,7 +11,7 @@
 
 #include "formats/anr_model.h"
 
-enum tw_anr_end {
+enum tw_anr_end { /* new ones come last: clusters are made of the numbers too */
 	TW_ANR_NO_STACK,
 	TW_ANR_IDLE, /* the main thread waits for its next message: the dump came late */
 	TW_ANR_RUNS,
@@ -25,6 +25,7 @@ enum tw_anr_end {
 	TW_ANR_HOLDER_GONE,
 	TW_ANR_DEADLOCK,
 	TW_ANR_POSSIBLE_DEADLOCK, /* not all members were seen to be blocked */
+	TW_ANR_NO_CPU,            /* could run, but waited longer for a processor than it had one */
 	TW_ANR_ENDS
 };
 

@@ -8,8 +8,9 @@
  *     native: #00 pc 12  PATH (FUNCTION+4) (BuildId: ab)          kernel: FUNCTION+0x1/0x2
  *   a.b.ANRError: message         Caused by: ..._Thread: NAME (state = BLOCKED)
  *
- * A name may hold quotes, so it ends at the last one of its line.  Lines that came
- * through logcat have its prefix, in any of its usual forms.
+ * A name may hold quotes, so it ends at the last one of its line, and line breaks, then
+ * the end of it is taken.  Lines that came through logcat have its prefix, in any of its
+ * usual forms.
  */
 #include "formats/anr_line.h"
 
@@ -124,15 +125,12 @@ static bool head_word(struct tw_anr_line *l, struct tw_str word)
 	return false;
 }
 
-static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
+/* What stands behind the name. */
+static enum tw_anr_kind parse_head(struct tw_anr_line *l, struct tw_str name, struct tw_str rest)
 {
-	size_t quote = tw_anr_find_last(s, "\"");
-	struct tw_str rest = tw_anr_from(s, quote + 1);
 	bool known = false;
 
-	if (quote == 0 || rest.len == 0 || rest.ptr[0] != ' ')
-		return TW_ANR_OTHER;
-	l->name = (struct tw_str){s.ptr + 1, quote - 1};
+	l->name = name;
 	l->attached = true;
 	while (rest.len) {
 		struct tw_str word = tw_anr_eat_word(&rest);
@@ -144,6 +142,32 @@ static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
 	if (l->tid == 0)
 		l->attached = false;
 	return known ? TW_ANR_THREAD : TW_ANR_OTHER;
+}
+
+static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
+{
+	size_t quote = tw_anr_find_last(s, "\"");
+	struct tw_str rest = tw_anr_from(s, quote == s.len ? quote : quote + 1);
+
+	if (quote == 0 || rest.len == 0 || rest.ptr[0] != ' ')
+		return TW_ANR_OTHER;
+	return parse_head(l, (struct tw_str){s.ptr + 1, quote - 1}, rest);
+}
+
+/* Of a name with a line break in it: the last line of the name, and what stands behind. */
+static enum tw_anr_kind parse_end_of_name(struct tw_anr_line *l, struct tw_str s)
+{
+	static const char *const behind[] = {"\" prio=", "\" daemon prio=", "\" sysTid="};
+	size_t quote = tw_anr_find_last(s, "\"");
+
+	for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+		struct tw_str rest = tw_anr_from(s, quote);
+
+		if (tw_anr_eat(&rest, behind[i]))
+			return parse_head(
+			        l, (struct tw_str){s.ptr, quote}, tw_anr_from(s, quote + 1));
+	}
+	return TW_ANR_OTHER;
 }
 
 /* main (timed waiting):tid=1 systid=12 */
@@ -209,6 +233,8 @@ static bool split_frame(struct tw_anr_line *l, struct tw_str s)
 	if (slash < name.len)
 		name = tw_anr_from(name, slash + 1);
 	l->name = tw_str_trim(name);
+	if (l->name.len && l->name.ptr[l->name.len - 1] == '!')
+		l->name.len--; /* Android 5 to 7 mark so what is called without a change of state */
 	l->text = (struct tw_str){where.ptr, close};
 	return l->name.len && memchr(l->name.ptr, '.', l->name.len);
 }
@@ -274,11 +300,10 @@ static const struct {
 	const char *prefix;
 	enum tw_anr_how how;
 } lock_words[] = {
-        {"locked ", TW_ANR_LOCKED},
-        {"waiting to lock ", TW_ANR_WANTED},
-        {"waiting for lock inflation of ", TW_ANR_INFLATION},
-        {"waiting on ", TW_ANR_WAITING},
+        {"locked ", TW_ANR_LOCKED}, {"waiting to lock ", TW_ANR_WANTED},
+        {"waiting for lock inflation of ", TW_ANR_INFLATION}, {"waiting on ", TW_ANR_WAITING},
         {"sleeping on ", TW_ANR_SLEEPING},
+        {"parking to wait for ", TW_ANR_WAITING}, /* as other machines than Android's say it */
 };
 
 /* <0x0d3a2f0a> (a a.B) held by thread 5; Dalvik: held by tid=5 (name) */
@@ -289,6 +314,7 @@ static enum tw_anr_kind parse_object(struct tw_anr_line *l, struct tw_str s)
 	bool address;
 
 	s.len = held;
+	s = tw_anr_skip_blanks(s);
 	if (!tw_anr_eat(&s, "<"))
 		return tw_anr_find(s, "unknown object") < s.len ? TW_ANR_NO_LOCK : TW_ANR_REMARK;
 	address = tw_anr_eat(&s, "@addr=");
@@ -481,7 +507,7 @@ static enum tw_anr_kind parse_words(struct tw_anr_line *l, struct tw_str s, bool
 {
 	static enum tw_anr_kind (*const tries[])(struct tw_anr_line *, struct tw_str) = {parse_fact,
 	        parse_load, parse_channel, parse_moment, parse_exception, parse_named_thread,
-	        parse_stack_of, parse_bare_frame};
+	        parse_end_of_name, parse_stack_of, parse_bare_frame};
 	struct tw_str rest = s;
 	enum tw_anr_kind kind = TW_ANR_OTHER;
 

@@ -4,8 +4,8 @@
  * "held by thread" is stronger than "- locked": a lock whose holder keeps it in no
  * register, or that native code entered, is in no stack.  So the named holder is
  * taken first, then whoever has the object locked and has not let go of it by
- * Object.wait.  A thread that seems to wait for itself does not: its holder was
- * read at another moment.
+ * Object.wait (also when it was woken up and wants it back).  A thread that seems
+ * to wait for itself does not: its holder was read at another moment.
  */
 #include "formats/anr_locks.h"
 
@@ -76,11 +76,12 @@ static void collect_tids(struct work *w)
 	sort(&w->tids);
 }
 
-/* Of the lines [at, end) of one thread: the object it waits on in Object.wait. */
+/* Of the lines [at, end) of one thread: the object it waits on in Object.wait, or, woken up there,
+ * waits to lock again. */
 static uint64_t let_go(const struct work *w, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i++)
-		if (w->locks[i].how == TW_ANR_WAITING)
+		if (w->locks[i].how != TW_ANR_LOCKED && w->locks[i].how != TW_ANR_SLEEPING)
 			return w->locks[i].object;
 	return 0;
 }

@@ -65,7 +65,7 @@ struct tw_str tw_anr_str(const struct tw_anr *m, uint32_t text)
 /* The slot of s or a free one. */
 static uint32_t *slot_of(const struct tw_anr *m, struct tw_str s)
 {
-	uint32_t at = (uint32_t)tw_hash_str(s, m->arena) & (m->n_slots - 1);
+	uint32_t at = (uint32_t)tw_hash_str(s, m->limits.hash_salt) & (m->n_slots - 1);
 
 	while (m->slots[at] && !tw_str_eq(tw_anr_str(m, m->slots[at]), s))
 		at = (at + 1) & (m->n_slots - 1);

@@ -159,35 +159,17 @@ struct tw_str tw_anr_skip_blanks(struct tw_str s)
 
 struct tw_str tw_anr_from(struct tw_str s, size_t at)
 {
-	return (struct tw_str){s.ptr + at, s.len - at};
+	return tw_str_from(s, at);
 }
 
 size_t tw_anr_find(struct tw_str s, const char *literal)
 {
-	size_t n = strlen(literal);
-	size_t at = 0;
-
-	while (at + n <= s.len) {
-		const char *hit = memchr(s.ptr + at, literal[0], s.len - at - n + 1);
-
-		if (!hit)
-			break;
-		at = (size_t)(hit - s.ptr);
-		if (memcmp(hit, literal, n) == 0)
-			return at;
-		at++;
-	}
-	return s.len;
+	return tw_str_find(s, tw_str_of(literal));
 }
 
 size_t tw_anr_find_last(struct tw_str s, const char *literal)
 {
-	size_t n = strlen(literal);
-
-	for (size_t at = s.len >= n ? s.len - n + 1 : 0; at-- > 0;)
-		if (memcmp(s.ptr + at, literal, n) == 0)
-			return at;
-	return s.len;
+	return tw_str_find_last(s, tw_str_of(literal));
 }
 
 bool tw_anr_number_after(struct tw_str s, const char *key, uint64_t *ret)

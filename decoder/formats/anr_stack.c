@@ -6,6 +6,7 @@
 #include "formats/anr_scan.h"
 
 enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };
+#define QUEUED_NS UINT64_C(1000000000) /* less of it is no reason */
 
 /* Packages of the platform and of the libraries that come with nearly every application. */
 static const char *const platform[] = {"java.", "javax.", "android.", "androidx.", "com.android.",
@@ -14,9 +15,10 @@ static const char *const platform[] = {"java.", "javax.", "android.", "androidx.
 
 /* How a thread waits, which says nothing of what for. */
 static const char *const plumbing[] = {"java.lang.Object.wait", "java.lang.Thread.sleep",
-        "java.lang.Thread.parkFor", "java.lang.Thread.join", "sun.misc.Unsafe.park",
-        "jdk.internal.misc.Unsafe.park", "java.util.concurrent.", "libcore.io.",
-        "android.system.Os.", "android.os.BinderProxy.transact", "java.lang.Daemons"};
+        "java.lang.VMThread.sleep", "java.lang.Thread.parkFor", "java.lang.Thread.join",
+        "sun.misc.Unsafe.park", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.",
+        "libcore.io.", "android.system.Os.", "android.os.BinderProxy.transact",
+        "java.lang.Daemons"};
 
 static const char *const input_output[] = {"libcore.io.", "java.io.", "java.nio.", "sun.nio.",
         "java.net.", "android.system.Os.", "android.database.sqlite.", "java.util.zip.",
@@ -134,11 +136,27 @@ bool tw_anr_blocked(struct tw_str state)
 	return state_end(state) == TW_ANR_LOCK_UNKNOWN;
 }
 
+static bool has(struct tw_str name, const char *what)
+{
+	return tw_anr_find(name, what) < name.len;
+}
+
+/* Among its topmost frames: a call that came in from another process is the end of them, and native
+ * ones without a name hide nothing of what is below. */
 static bool calls(const struct tw_anr *m, const struct tw_anr_thread *t, const char *what)
 {
-	for (uint32_t i = 0; i < t->n_frames && i < LOOK_FRAMES; i++)
-		if (tw_anr_find(name_of(m, t->frame + i), what) < name_of(m, t->frame + i).len)
+	uint32_t top = top_java(m, t);
+	uint32_t end = t->frame + t->n_frames;
+	uint32_t look = (top == TW_ANR_NO_INDEX ? t->frame : top) + LOOK_FRAMES;
+
+	for (uint32_t i = t->frame; i < end && i < look; i++) {
+		struct tw_str name = name_of(m, i);
+
+		if (has(name, "Binder.execTransact"))
+			return false;
+		if (has(name, what))
 			return true;
+	}
 	return false;
 }
 
@@ -154,15 +172,77 @@ static bool waits_for_message(
 /* By the method at the top, where the state does not tell. */
 static enum tw_anr_end by_method(enum tw_anr_end end, struct tw_str top)
 {
+	static const char *const sleeps[] = {"java.lang.Thread.sleep", "java.lang.VMThread.sleep"};
 	struct tw_str rest = top;
 
-	if (end == TW_ANR_SLEEPS || tw_anr_eat(&rest, "java.lang.Thread.sleep"))
+	if (end == TW_ANR_SLEEPS || BEGINS(top, sleeps))
 		return TW_ANR_SLEEPS;
 	if (BEGINS(top, input_output))
 		return TW_ANR_IO;
-	if (tw_anr_find(top, "Unsafe.park") < top.len || tw_anr_eat(&rest, "java.lang.Object.wait"))
+	if (has(top, "Unsafe.park") || tw_anr_eat(&rest, "java.lang.Object.wait"))
 		return TW_ANR_WAITS;
 	return end;
+}
+
+/* What the kernel's functions that a thread waits in are for: the first that its name has. */
+static const struct {
+	const char *part;
+	enum tw_anr_end end;
+} kernel_words[] = {{"binder", TW_ANR_BINDER}, {"ep_poll", TW_ANR_IDLE}, {"epoll", TW_ANR_IDLE},
+        {"futex", TW_ANR_WAITS}, {"nanosleep", TW_ANR_SLEEPS}, {"io_schedule", TW_ANR_IO},
+        {"wait_on_page", TW_ANR_IO}, {"wait_on_buffer", TW_ANR_IO}, {"folio_wait", TW_ANR_IO},
+        {"lock_page", TW_ANR_IO}, {"submit_bio", TW_ANR_IO}, {"blk_", TW_ANR_IO},
+        {"jbd2_", TW_ANR_IO}, {"f2fs_", TW_ANR_IO}, {"ext4_", TW_ANR_IO}, {"fuse_", TW_ANR_IO},
+        {"fsync", TW_ANR_IO}, {"sync_inodes", TW_ANR_IO}, {"vfs_", TW_ANR_IO}};
+
+static enum tw_anr_end by_kernel(enum tw_anr_end end, struct tw_str where, bool is_main)
+{
+	for (size_t i = 0; i < sizeof kernel_words / sizeof *kernel_words; i++)
+		if (has(where, kernel_words[i].part))
+			return kernel_words[i].end == TW_ANR_IDLE && !is_main ? TW_ANR_WAITS
+			                                                      : kernel_words[i].end;
+	return end;
+}
+
+/* By the function at the top of the native frames, as C libraries name what they ask of the kernel.
+ */
+static enum tw_anr_end by_function(
+        const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end)
+{
+	static const char *const functions[] = {"read", "pread", "pread64", "readv", "write",
+	        "pwrite", "pwrite64", "writev", "fsync", "fdatasync", "openat", "rename", "unlink",
+	        "recvfrom", "sendto", "connect"};
+	uint32_t top = t->frame;
+	struct tw_str name;
+
+	while (top < t->frame + t->n_frames && m->frames[top].kind == TW_ANR_IN_KERNEL)
+		top++;
+	if (top == t->frame + t->n_frames || m->frames[top].kind != TW_ANR_C)
+		return end;
+	name = name_of(m, top);
+	while (tw_anr_eat(&name, "_"))
+		continue;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (tw_str_eq(name, tw_str_of(functions[i])))
+			return TW_ANR_IO;
+	return end;
+}
+
+/* Of one that could run: over its life it stood in line for longer than it ran. */
+static bool lacks_processor(const struct tw_anr_thread *t)
+{
+	return t->queue_ns > t->run_ns && t->queue_ns >= QUEUED_NS;
+}
+
+/* The kernel, and how long it stood in line, tell what its own frames and state do not. */
+static enum tw_anr_end by_system(
+        const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end, bool has_java)
+{
+	if (end == TW_ANR_CALLS_NATIVE || (end == TW_ANR_RUNS && !has_java))
+		end = by_function(m, t, end);
+	if (end == TW_ANR_CALLS_NATIVE)
+		end = by_kernel(end, tw_anr_str(m, t->channel), false);
+	return end == TW_ANR_RUNS && lacks_processor(t) ? TW_ANR_NO_CPU : end;
 }
 
 enum tw_anr_end tw_anr_doing(
@@ -175,14 +255,14 @@ enum tw_anr_end tw_anr_doing(
 	if (wants_lock)
 		return TW_ANR_LOCK_UNKNOWN;
 	if (t->n_frames == 0)
-		return TW_ANR_NO_STACK;
+		return by_kernel(TW_ANR_NO_STACK, tw_anr_str(m, t->channel), is_main);
 	if (is_main && waits_for_message(m, t, name))
 		return TW_ANR_IDLE;
 	if (end == TW_ANR_LOCK_UNKNOWN || end == TW_ANR_GC)
 		return end;
 	if (calls(m, t, "BinderProxy.transact") || calls(m, t, "IPCThreadState::transact"))
 		return TW_ANR_BINDER;
-	return by_method(end, name);
+	return by_system(m, t, by_method(end, name), name.len > 0);
 }
 
 /* --- clusters --- */

@@ -4,7 +4,8 @@
  *
  *   *version ... *end, then SLOW and records   versions 1, 2, 3 (art_text.c, art_record.c)
  *   SLOW with 0xF2, 0xF3: items, the text last  the same, streaming
- *   SLOW with 4, 5, 0xF4, 0xF5: packets         version 2 of the format (art_packet.c)
+ *   SLOW with 4, 5, 0xF4, 0xF5: packets         version 2 of the format (art_packet.c,
+ *                                               art_early.c)
  *   SLOW with 0xF6, or 3 and two times: packets dumps of always-on recording
  *
  * All integers little-endian.  Learned from AOSP's trace.cc, Perfetto's importer and Android
@@ -65,7 +66,7 @@ void tw_art_lose(struct tw_art *s, uint64_t offset)
 	s->state = TW_ART_LOST;
 }
 
-static void tell_clock(struct tw_art *s)
+void tw_art_tell_clock(struct tw_art *s)
 {
 	/* Dalvik wrote the time of day: 10^15 microseconds are more than 30 years of uptime. */
 	bool monotonic = s->start_ns && s->start_ns < (uint64_t)1000000000 * 1000000000;
@@ -99,11 +100,6 @@ static enum tw_status lead_step(
 		        "ART trace of version 0x%x; this server reads 1 to 5 and "
 		        "0xf2 to 0xf6",
 		        version);
-	if (s->version >= 4 && s->has_text)
-		return tw_fail(err, TW_UNSUPPORTED, s->offset + 4,
-		        "ART trace of version %u behind a text header, which only development "
-		        "builds of 2024 wrote; record it with a released Android",
-		        s->version);
 	s->has_lead = true;
 	*ret_used = TW_ART_HEADER;
 	if (s->version <= 3)
@@ -111,7 +107,7 @@ static enum tw_status lead_step(
 	else
 		st = tw_art_packet_lead(s, p, err);
 	if (st == TW_OK && s->version != 6)
-		tell_clock(s);
+		tw_art_tell_clock(s);
 	return st;
 }
 
@@ -163,6 +159,7 @@ static const tw_art_step steps[] = {
         [TW_ART_ITEMS] = tw_art_item_step,
         [TW_ART_PACKETS] = tw_art_packet_step,
         [TW_ART_CALLS] = tw_art_calls_step,
+        [TW_ART_EARLY] = tw_art_early_step,
         [TW_ART_DONE] = done_step,
         [TW_ART_LOST] = lost_step,
 };
@@ -272,12 +269,15 @@ static bool all_blank(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Does something lack?  Streams and packets end with a summary, dumps anywhere. */
+/* Does something lack?  Streams and packets end with a summary, if the text was not in front;
+ * dumps anywhere. */
 static bool ends_early(const struct tw_art *s)
 {
-	bool open = s->state == TW_ART_ITEMS || (s->state == TW_ART_PACKETS && s->version != 6);
+	bool summary = s->version != 6 && !s->text_ended;
+	bool open = s->state == TW_ART_ITEMS || (s->state == TW_ART_PACKETS && summary);
 
 	return open || s->state == TW_ART_TEXT || s->state == TW_ART_CALLS ||
+	       (s->state == TW_ART_EARLY && !s->early.may_end) ||
 	       (s->n_hold && !all_blank(s->hold, s->n_hold));
 }
 
@@ -317,7 +317,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->pid != s->told_pid || s->version == 6)
-		tell_clock(s);
+		tw_art_tell_clock(s);
 	if (s->overflow)
 		tw_art_repair(s, TW_REPAIR_buffer_overrun, s->clock_offset);
 	if (s->clock == TW_ART_CLOCK_CPU && s->events)

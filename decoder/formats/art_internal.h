@@ -6,6 +6,7 @@
  * art_table.c   threads and methods met so far; a record becomes an event
  * art_record.c  records and streaming items of versions 1, 2 and 3
  * art_packet.c  packets of versions 4 and 5 and of dumps; blocks of records
+ * art_early.c   versions 4 and 5 as development builds of 2024 wrote them
  */
 #ifndef TW_ART_INTERNAL_H
 #define TW_ART_INTERNAL_H
@@ -13,7 +14,7 @@
 #include "formats/format.h"
 
 enum {
-	TW_ART_BATCH = 512,
+	TW_ART_BATCH = 512,  /* TW_ART_GAPS at least */
 	TW_ART_CACHE = 4096, /* of methods, power of two */
 	TW_ART_GAPS = 500,   /* looked at to tell samples from calls */
 	TW_ART_HEADER = 32,  /* of the binary part */
@@ -31,6 +32,7 @@ enum tw_art_state {
 	TW_ART_ITEMS,   /* version 1 to 3, streaming */
 	TW_ART_PACKETS, /* version 4 and 5, dumps */
 	TW_ART_CALLS,   /* records of a block that does not say how long it is */
+	TW_ART_EARLY,   /* records of a block of form A */
 	TW_ART_DONE,    /* after the end */
 	TW_ART_LOST     /* damaged: the rest cannot be read */
 };
@@ -45,6 +47,7 @@ enum tw_art_clock {
 /* How the records of a block are written; see art_packet.c. */
 enum tw_art_form {
 	TW_ART_FORM_UNKNOWN,
+	TW_ART_FORM_A,
 	TW_ART_FORM_B,
 	TW_ART_FORM_C,
 	TW_ART_FORM_LONG_RUNNING,
@@ -85,6 +88,19 @@ struct tw_art_call {
 	uint64_t offset;
 };
 
+/* How form A's method packets number what records call by a multiple of four. */
+enum tw_art_numbers { TW_ART_NUMBERS_UNKNOWN, TW_ART_NUMBERS_PLACES, TW_ART_NUMBERS_ALIKE };
+
+struct tw_art_early { /* form A: where its block stands */
+	struct tw_art_thread *thread;
+	uint32_t first, word; /* method | action: of the first record, of this one */
+	uint64_t wall_us, cpu_us;
+	uint64_t records, bytes; /* behind the first */
+	uint16_t told_records, told_bytes;
+	bool may_end;                /* as many as were told */
+	enum tw_art_numbers numbers; /* in method packets */
+};
+
 struct tw_art {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
@@ -118,6 +134,7 @@ struct tw_art {
 	struct tw_art_thread *calls_thread; /* CALLS */
 	uint32_t calls_left;
 	uint64_t calls_value;
+	struct tw_art_early early;
 
 	/* tables */
 	struct tw_art_thread **threads; /* by hash; NULL free */
@@ -132,12 +149,15 @@ struct tw_art {
 	bool unrolled; /* no sampler tells of exceptions */
 	unsigned n_gaps, n_looked;
 	int64_t gaps[TW_ART_GAPS];
+	bool judged;         /* interval_ns is known: at the first flush */
+	int64_t interval_ns; /* of samples; 0: every call was seen */
 	unsigned n_batch;
 	struct tw_event batch[TW_ART_BATCH];
 };
 
 /* art.c */
 void tw_art_repair(struct tw_art *s, enum tw_repair what, uint64_t offset);
+void tw_art_tell_clock(struct tw_art *s);
 /* What follows cannot be read any more. */
 void tw_art_lose(struct tw_art *s, uint64_t offset);
 
@@ -180,6 +200,10 @@ enum tw_status tw_art_record_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 enum tw_status tw_art_item_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
+/* A 32-bit reading in microseconds, with what its clock has wrapped: one that fell by more than
+ * half of its range did. */
+uint64_t tw_art_unwrap(
+        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset);
 
 /* art_packet.c */
 enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_err *err);
@@ -190,5 +214,15 @@ enum tw_status tw_art_calls_step(
 /* The input ended inside the packet p: what is there of its records. */
 enum tw_status tw_art_packet_cut(struct tw_art *s, const uint8_t *p, size_t n, struct tw_err *err);
 bool tw_art_packet_probe(const uint8_t *p, size_t n); /* a dump that no header leads */
+
+/* art_early.c */
+void tw_art_early_start(struct tw_art *s); /* the trace is one of form A */
+size_t tw_art_early_head(const struct tw_art *s);
+/* The id in records of the method that a packet gives this number. */
+uint64_t tw_art_early_method(struct tw_art *s, uint32_t told);
+/* The head p of a block, which is its first record; the others are a state of their own. */
+enum tw_status tw_art_early_block(struct tw_art *s, const uint8_t *p, struct tw_err *err);
+enum tw_status tw_art_early_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err);
 
 #endif

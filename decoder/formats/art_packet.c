@@ -16,6 +16,7 @@
  *   long-running  signed time << 1 | exit, signed method of an enter only
  *   counts        signed method | exit, without times or the size of the block
  * Forms B and C have the same version: what the first block reads as without contradiction decides.
+ * Form A, of development builds, is art_early.c's.
  *
  * The writer of form B may cut one flush into several blocks and then goes on with its differences
  * and its count: a block is read from 0 unless that contradicts known methods, times or the count.
@@ -30,6 +31,7 @@ enum { THREAD = 0, METHOD = 1, RECORDS = 2, SUMMARY = 3 };
 #define NS_PER_S        ((uint64_t)1000000000)
 #define TICKS_PER_S_MAX (10 * NS_PER_S) /* more does not fit the sums of to_ns */
 
+enum { EARLY_METHOD_HEAD = 7 };
 enum { ENTRIES_HEAD = 12, DUMP_HEAD = 17, LEB_MAX = 10, COUNT_BITS = 0xFFFF, WRONG = 1000 };
 
 struct record {
@@ -53,8 +55,13 @@ enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_
 
 	s->start_ns = start_ns < TW_ART_TIME_MAX ? start_ns : 0;
 	s->unit_ns = 1;
-	s->clock = s->version == 5 ? TW_ART_CLOCK_DUAL : TW_ART_CLOCK_WALL;
+	if (s->clock == TW_ART_CLOCK_UNKNOWN)
+		s->clock = s->version == 5 ? TW_ART_CLOCK_DUAL : TW_ART_CLOCK_WALL;
 	s->state = TW_ART_PACKETS;
+	if (s->has_text) { /* released systems write it behind */
+		tw_art_early_start(s);
+		return TW_OK;
+	}
 	if (s->version == 6 || (!tw_u64le(p + 14) && !tw_u64le(p + 22)))
 		return TW_OK;
 	s->form = TW_ART_FORM_C;
@@ -270,37 +277,43 @@ static enum tw_status block(
 
 /* --- packets --- */
 
+static const size_t heads[] = {7, 11, ENTRIES_HEAD, 3}; /* with their lengths, which come last */
+
 static size_t head_of(const struct tw_art *s, unsigned type)
 {
-	static const size_t heads[] = {7, 11, ENTRIES_HEAD, 3};
-
+	if (s->form == TW_ART_FORM_A && type == METHOD)
+		return EARLY_METHOD_HEAD;
+	if (s->form == TW_ART_FORM_A && type == RECORDS)
+		return tw_art_early_head(s);
 	return type == SUMMARY && s->version == 6 ? DUMP_HEAD : heads[type];
 }
 
-static uint64_t body_of(const uint8_t *p)
+static uint64_t body_of(const uint8_t *p, size_t head)
 {
-	if (p[0] == THREAD)
-		return tw_u16le(p + 5);
-	if (p[0] == METHOD)
-		return tw_u16le(p + 9);
-	return p[0] == RECORDS ? tw_u32le(p + 8) : 0;
+	if (p[0] == THREAD || p[0] == METHOD)
+		return tw_u16le(p + head - 2);
+	return p[0] == RECORDS && head == ENTRIES_HEAD ? tw_u32le(p + 8) : 0;
 }
 
-/* Development builds of 2024 wrote ids of four bytes: then text stands where no pointer has bits.
- */
+/* Is this the first method of form A?  With a number of four bytes text stands where no pointer has
+ * bits. */
 static bool is_form_a(const struct tw_art *s, const uint8_t *p)
 {
-	return s->version != 6 && p[0] == METHOD && p[7] > ' ' && p[8] > ' ';
+	return s->form == TW_ART_FORM_UNKNOWN && s->version != 6 && p[0] == METHOD && p[7] > ' ' &&
+	       (p[8] > ' ' || p[8] == '\t') && tw_u16le(p + 5) >= 11 - EARLY_METHOD_HEAD;
 }
 
 static enum tw_status method_packet(
         struct tw_art *s, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	struct tw_str text = {(const char *)p + 11, n - 11};
+	size_t head = head_of(s, METHOD);
+	struct tw_str text = {(const char *)p + head, n - head};
+	uint64_t id = s->form == TW_ART_FORM_A ? tw_art_early_method(s, tw_u32le(p + 1))
+	                                       : tw_u64le(p + 1);
 
 	if (text.len && text.ptr[text.len - 1] == '\n')
 		text.len--;
-	return tw_art_text_method(s, tw_u64le(p + 1), text, s->offset, err);
+	return tw_art_text_method(s, id, text, s->offset, err);
 }
 
 static enum tw_status take_packet(struct tw_art *s, const uint8_t *p, size_t n, struct tw_err *err)
@@ -339,16 +352,19 @@ enum tw_status tw_art_packet_step(
 	s->want = head;
 	if (n < head)
 		return TW_OK;
-	body = p[0] <= SUMMARY ? body_of(p) : 0;
+	if (p[0] <= SUMMARY && is_form_a(s, p)) {
+		tw_art_early_start(s);
+		tw_art_tell_clock(s);
+		head = EARLY_METHOD_HEAD;
+	}
+	body = p[0] <= SUMMARY ? body_of(p, head) : 0;
 	*ret_used = head;
 	if (p[0] > SUMMARY || body > TW_ART_BLOCK_MAX) {
 		tw_art_lose(s, s->offset);
 		return TW_OK;
 	}
-	if (is_form_a(s, p))
-		return tw_fail(err, TW_UNSUPPORTED, s->offset,
-		        "ART trace with method numbers of four bytes, which only development "
-		        "builds of 2024 wrote; record it with a released Android");
+	if (p[0] == RECORDS && s->form == TW_ART_FORM_A)
+		return tw_art_early_block(s, p, err);
 	if (p[0] == RECORDS && body == 0 && s->version == 6) {
 		start_calls(s, p);
 		return TW_OK;
@@ -360,7 +376,7 @@ enum tw_status tw_art_packet_step(
 
 enum tw_status tw_art_packet_cut(struct tw_art *s, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	if (p[0] != RECORDS || n <= ENTRIES_HEAD)
+	if (p[0] != RECORDS || n <= ENTRIES_HEAD || s->form == TW_ART_FORM_A)
 		return TW_OK;
 	return block(s, p, p + n, true, err);
 }
@@ -437,7 +453,7 @@ bool tw_art_packet_probe(const uint8_t *p, size_t n)
 	        !is_time(tw_u64le(p + 9)) || q[0] > RECORDS)
 		return false;
 	n -= DUMP_HEAD;
-	body = body_of(q);
+	body = body_of(q, heads[q[0]]);
 	if (q[0] == RECORDS)
 		return (tw_u32le(q + 5) & 0xFFFFFF) && body <= TW_ART_BLOCK_MAX &&
 		       tw_u32le(q + 1) && tw_u32le(q + 1) < 1u << 22;

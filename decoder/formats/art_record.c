@@ -56,16 +56,23 @@ enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_
 	return TW_OK;
 }
 
-/* A reading that fell by more than half of its range has wrapped. */
-static int64_t unwrap(
+uint64_t tw_art_unwrap(
         struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset)
 {
-	if (now<*last && * last - now> UINT32_MAX / 2) {
+	uint32_t fell = *last > now ? *last - now : 0;
+
+	if (fell > UINT32_MAX / 2) {
 		*high += WRAP_MICROS;
 		tw_art_repair(s, TW_REPAIR_time_wrapped, offset);
 	}
 	*last = now;
-	return (*high + now) * 1000;
+	return (uint64_t)(*high + now);
+}
+
+static int64_t unwrap_ns(
+        struct tw_art *s, uint32_t now, uint32_t *last, int64_t *high, uint64_t offset)
+{
+	return (int64_t)tw_art_unwrap(s, now, last, high, offset) * 1000;
 }
 
 static void read_times(
@@ -75,9 +82,10 @@ static void read_times(
 	bool cpu = dual || s->clock == TW_ART_CLOCK_CPU;
 
 	if (cpu)
-		call->cpu_ns = unwrap(s, tw_u32le(times), &t->raw_cpu, &t->high_cpu, call->offset);
+		call->cpu_ns =
+		        unwrap_ns(s, tw_u32le(times), &t->raw_cpu, &t->high_cpu, call->offset);
 	if (dual || !cpu)
-		call->ts_ns = unwrap(s, tw_u32le(times + (dual ? 4 : 0)), &t->raw_wall,
+		call->ts_ns = unwrap_ns(s, tw_u32le(times + (dual ? 4 : 0)), &t->raw_wall,
 		        &t->high_wall, call->offset);
 	else
 		call->ts_ns = call->cpu_ns;

@@ -40,7 +40,7 @@ bool tw_art_table_init(struct tw_art *s)
 
 static uint32_t hash_of(const struct tw_art *s, uint64_t id)
 {
-	return (uint32_t)tw_hash_id(id, s->arena);
+	return (uint32_t)tw_hash_id(id, s->limits.hash_salt);
 }
 
 /* --- threads --- */
@@ -169,17 +169,57 @@ static uint32_t first_use(struct tw_art *s, struct tw_art_method *m, uint64_t of
 	return m->sym;
 }
 
-/* --- events --- */
+/* --- samples or calls --- */
+
+static int rising(const void *pa, const void *pb)
+{
+	const int64_t *a = pa;
+	const int64_t *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Of samples; 0: every call was seen. */
+static int64_t interval_of(struct tw_art *s)
+{
+	unsigned n = s->n_gaps / GAPS_FIFTH;
+	int64_t sum = 0;
+
+	if (s->n_gaps < GAPS_ENOUGH || s->unrolled || s->form == TW_ART_FORM_COUNTS)
+		return 0;
+	qsort(s->gaps, s->n_gaps, sizeof *s->gaps, rising);
+	for (unsigned i = 0; i < n; i++)
+		sum += s->gaps[i] / n;
+	return sum >= SAMPLED_FROM_NS ? sum : 0;
+}
+
+/* The first batch holds all gaps that are looked at, so the judgement stands before any event is
+ * told.  A sampler starts from an empty stack: an exit that nothing entered is then no call from
+ * before the recording, and takes nothing as its own. */
+static void judge_source(struct tw_art *s)
+{
+	if (!s->judged)
+		s->interval_ns = interval_of(s);
+	s->judged = true;
+	if (s->interval_ns == 0)
+		return;
+	for (unsigned i = 0; i < s->n_batch; i++)
+		if (s->batch[i].kind == TW_EV_END_EARLIER)
+			s->batch[i].kind = TW_EV_END;
+}
 
 static enum tw_status flush(struct tw_art *s, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
+	judge_source(s);
 	if (s->n_batch)
 		st = s->sink->ops->events(s->sink, s->batch, s->n_batch, err);
 	s->n_batch = 0;
 	return st;
 }
+
+/* --- events --- */
 
 static uint32_t track_of(struct tw_art *s, struct tw_art_thread *t)
 {
@@ -286,28 +326,6 @@ enum tw_status tw_art_event(struct tw_art *s, struct tw_art_thread *t,
 
 /* --- the end --- */
 
-static int rising(const void *pa, const void *pb)
-{
-	const int64_t *a = pa;
-	const int64_t *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-/* Of samples; 0: every call was seen. */
-static int64_t interval_of(struct tw_art *s)
-{
-	unsigned n = s->n_gaps / GAPS_FIFTH;
-	int64_t sum = 0;
-
-	if (s->n_gaps < GAPS_ENOUGH || s->unrolled || s->form == TW_ART_FORM_COUNTS)
-		return 0;
-	qsort(s->gaps, s->n_gaps, sizeof *s->gaps, rising);
-	for (unsigned i = 0; i < n; i++)
-		sum += s->gaps[i] / n;
-	return sum >= SAMPLED_FROM_NS ? sum : 0;
-}
-
 static enum tw_status end_thread(
         struct tw_art *s, const struct tw_art_thread *t, struct tw_err *err)
 {
@@ -335,9 +353,9 @@ static void name_by_number(struct tw_art *s, const struct tw_art_method *m)
 
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err)
 {
-	int64_t interval_ns = interval_of(s);
 	enum tw_status st = TW_OK;
 
+	judge_source(s);
 	for (uint32_t i = 0; st == TW_OK && i < s->n_thread_slots; i++) {
 		const struct tw_art_thread *t = s->threads[i];
 
@@ -346,8 +364,8 @@ enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err)
 		st = end_thread(s, t, err);
 		if (t->track && s->pid)
 			s->sink->ops->thread_process(s->sink, t->tid, s->pid);
-		if (t->track && interval_ns)
-			s->sink->ops->source(s->sink, t->track, TW_SOURCE_SAMPLES, interval_ns);
+		if (t->track && s->interval_ns)
+			s->sink->ops->source(s->sink, t->track, TW_SOURCE_SAMPLES, s->interval_ns);
 	}
 	if (st == TW_OK)
 		st = flush(s, err);

@@ -265,7 +265,8 @@ enum tw_status tw_art_text_step(
 
 static const char *layout_of(const struct tw_art *s)
 {
-	static const char *const layouts[] = {"?", "v2-B", "v2-C", "long-running", "counts"};
+	static const char *const layouts[] = {
+	        "?", "v2-A", "v2-B", "v2-C", "long-running", "counts"};
 
 	if (!s->has_lead && s->form == TW_ART_FORM_UNKNOWN)
 		return "header only";

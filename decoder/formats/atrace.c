@@ -211,9 +211,12 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct atrace *s = state;
 	struct tw_sink *sink = s->trace.marks.sink;
 	enum tw_status st = s->part == AFTER_MARK ? start_text(s, err) : TW_OK;
+	enum tw_lines_end how = cut ? TW_LINES_CUT : TW_LINES_OPEN;
 
+	if (s->zlib) /* what it lacks is counted below */
+		how = tw_inflate_state(s->zlib) == TW_INFLATE_DONE ? TW_LINES_WHOLE : TW_LINES_CUT;
 	if (st == TW_OK)
-		st = tw_lines_finish(&s->lines, err);
+		st = tw_lines_finish(&s->lines, how, err);
 	if (st == TW_OK)
 		st = tw_ftrace_finish(&s->trace, err);
 	if (st != TW_OK)

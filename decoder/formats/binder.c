@@ -4,9 +4,9 @@
  *   #android.os.IHintManager            an interface
  *   TRANSACTION_createHintSession:1     its static numbers, of whatever name
  *
- * Written when a recording stops, and sometimes fetched before it is complete:
- * a last line without its end is not believed.  Of several names of a code the
- * last counts, as in btrace's own tool.
+ * Written when a recording stops, and sometimes fetched before it is complete.
+ * Of several names of a code the last counts, as in btrace's own tool.  A number
+ * that is negative is no code of a call, but a constant of the same class.
  */
 #include <string.h>
 
@@ -42,19 +42,24 @@ static bool is_interface(struct tw_str line)
 	return line.len > 1 && line.ptr[0] == '#' && is_name(tw_str_from(line, 1), true);
 }
 
-static bool parse_code(struct tw_str line, struct tw_str *ret_name, uint64_t *ret_code)
+struct code {
+	struct tw_str name;
+	int64_t number; /* negative: of no call */
+};
+
+static bool parse_code(struct tw_str line, struct code *ret)
 {
 	struct tw_str rest = line;
 
-	*ret_name = tw_str_split(&rest, ':');
-	return is_name(*ret_name, false) && tw_str_u64(rest, UINT32_MAX, ret_code);
+	ret->name = tw_str_split(&rest, ':');
+	return is_name(ret->name, false) && tw_str_i64(rest, &ret->number) &&
+	       ret->number >= INT32_MIN && ret->number <= UINT32_MAX;
 }
 
 static int probe(const uint8_t *head, size_t len)
 {
 	struct tw_str rest = {(const char *)head, len};
-	struct tw_str name;
-	uint64_t code;
+	struct code code;
 	unsigned interfaces = 0;
 	unsigned codes = 0;
 	unsigned strange = 0;
@@ -69,7 +74,7 @@ static int probe(const uint8_t *head, size_t len)
 			interfaces++;
 		else if (interfaces == 0)
 			return 0;
-		else if (parse_code(line, &name, &code))
+		else if (parse_code(line, &code))
 			codes++;
 		else
 			strange++;
@@ -82,22 +87,23 @@ static int probe(const uint8_t *head, size_t len)
 static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw_err *err)
 {
 	struct binder *s = arg;
-	struct tw_str name;
-	uint64_t code;
+	struct code code;
 
 	(void)err;
 	if (line->text.len == 0)
 		return TW_OK;
-	if (!line->ended) {
-		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, line->offset, 1);
-	} else if (!line->too_long && is_interface(line->text)) {
+	if (tw_line_is_cut(line, s->sink))
+		return TW_OK;
+	if (!line->too_long && is_interface(line->text)) {
 		s->n_interface = line->text.len - 1;
 		memcpy(s->interface, line->text.ptr + 1, s->n_interface);
 		s->in_interface = true;
 		s->interfaces++;
-	} else if (!line->too_long && s->in_interface && parse_code(line->text, &name, &code)) {
-		s->sink->ops->transaction(
-		        s->sink, (struct tw_str){s->interface, s->n_interface}, code, name);
+	} else if (!line->too_long && s->in_interface && parse_code(line->text, &code)) {
+		if (code.number >= 0)
+			s->sink->ops->transaction(s->sink,
+			        (struct tw_str){s->interface, s->n_interface},
+			        (uint64_t)code.number, code.name);
 	} else {
 		s->in_interface = s->in_interface && line->text.ptr[0] != '#';
 		s->sink->ops->repair(s->sink, TW_REPAIR_line_malformed, line->offset, 1);
@@ -125,9 +131,8 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct binder *s = state;
-	enum tw_status st = tw_lines_finish(&s->lines, err);
+	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
-	(void)cut;
 	if (st == TW_OK && s->interfaces == 0)
 		st = tw_fail(err, TW_CORRUPT, 0, "not one line names a binder interface");
 	return st;

@@ -14,8 +14,11 @@
  * Begins wrap at 45 bits and may be negative; the end is always inside the
  * recording, so the end decides: it is the value modulo 2^45 that lies in
  * [session - 1 s, session - 1 s + 2^45), and begin = end - dur.  A begin before
- * the recording is cut to its start.  No recording lasts for hours: an end in the
- * later half of that span is one from before the recording.
+ * the recording is cut to its start.  An end in the later half of that span is one
+ * from before the recording, if the ends before it have not grown up to there: a
+ * recording may last for hours, but not be silent between.  Without a believable
+ * header[24] the base is taken, which it is when a process records for the first
+ * time.
  *
  * The file is a reused mmap: unused slots are zero or hold records of an
  * earlier recording.  b == 0 is an empty slot.  An end at or before the
@@ -272,6 +275,12 @@ static int64_t unwrap(int64_t end, int64_t lowest, bool *ret_wrapped)
 	return lowest + (int64_t)((uint64_t)(end - lowest) & (uint64_t)(MOD45 - 1));
 }
 
+static bool is_from_before(const struct btrace2 *s, int64_t end_ns)
+{
+	return end_ns - s->session_ns + LATE_NS >= MOD45 / 2 &&
+	       end_ns > s->max_end_ns + FAR_AHEAD_NS;
+}
+
 static enum tw_status read_record(
         struct btrace2 *s, const uint8_t *p, uint64_t offset, struct tw_err *err)
 {
@@ -294,7 +303,7 @@ static enum tw_status read_record(
 		return TW_OK;
 	}
 	end = unwrap(end, lowest, &wrapped);
-	s->last_stale = s->session_ns > 0 && (end <= s->session_ns || end - lowest >= MOD45 / 2);
+	s->last_stale = s->session_ns > 0 && (end <= s->session_ns || is_from_before(s, end));
 	if (s->last_stale) {
 		repair(s, TW_REPAIR_stale_record, offset, 1);
 		return TW_OK;
@@ -316,11 +325,7 @@ static enum tw_status read_record(
 /* Completes `want` carried bytes from the input; false while they are not all there. */
 static bool carry(struct btrace2 *s, const uint8_t **p, size_t *n, unsigned want)
 {
-	size_t took = tw_gather(s->carry, s->n_carry, want, p, n);
-
-	s->n_carry += (unsigned)took;
-	s->offset += took;
-	return s->n_carry == want;
+	return tw_gather(s->carry, &s->n_carry, want, &s->offset, p, n);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)

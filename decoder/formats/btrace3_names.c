@@ -166,15 +166,9 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	struct names *s = state;
 	enum tw_status st = TW_OK;
 
-	while (st == TW_OK && s->state != ENDED) {
-		size_t took = tw_gather(s->carry, s->n_carry, s->want, &p, &n);
-
-		s->n_carry += (uint32_t)took;
-		s->offset += took;
-		if (s->n_carry < s->want)
-			break;
+	while (st == TW_OK && s->state != ENDED &&
+	        tw_gather(s->carry, &s->n_carry, s->want, &s->offset, &p, &n))
 		st = read_piece(s, err);
-	}
 	return st;
 }
 

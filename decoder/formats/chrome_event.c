@@ -455,8 +455,10 @@ static void read_metadata(struct tw_chrome *c, const json_t *root)
 static enum tw_status read_kernel(
         struct tw_chrome *c, struct tw_str text, uint64_t offset, struct tw_err *err)
 {
+	bool cut = c->text.part == TW_CHROME_STRING; /* the file ends in it, which is counted */
+
 	if (text.len == 0)
-		return tw_lines_finish(&c->kernel, err);
+		return tw_lines_finish(&c->kernel, cut ? TW_LINES_CUT : TW_LINES_WHOLE, err);
 	if (c->kernel.n_held == 0 && c->kernel.offset == 0)
 		c->kernel.offset = c->kernel.start = offset;
 	return tw_lines_push(&c->kernel, (const uint8_t *)text.ptr, text.len, err);

@@ -9,8 +9,8 @@ enum { FIRST_CAP = 256 };
 static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint64_t code)
 {
 	uint32_t mask = c->cap * 2 - 1;
-	uint64_t h = tw_hash_str(interface, c->slots);
-	uint32_t at = (uint32_t)tw_hash_id(h ^ code, c->slots) & mask;
+	uint64_t h = tw_hash_str(interface, c->salt);
+	uint32_t at = (uint32_t)tw_hash_id(h ^ code, c->salt) & mask;
 
 	while (c->slots[at]) {
 		const struct tw_code *k = &c->list[c->slots[at] - 1];
@@ -25,7 +25,7 @@ static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint
 /* Room for one more.  What is outgrown stays in the arena: in all as much again. */
 static bool widen(struct tw_codes *c, struct tw_arena *a)
 {
-	struct tw_codes wide = {.n = c->n, .cap = c->cap ? c->cap * 2 : FIRST_CAP};
+	struct tw_codes wide = {.n = c->n, .cap = c->cap ? c->cap * 2 : FIRST_CAP, .salt = c->salt};
 
 	if (c->n < c->cap)
 		return true;

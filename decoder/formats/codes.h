@@ -22,6 +22,7 @@ struct tw_codes { /* zeroed is empty; all memory is the arena's */
 	struct tw_code *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap;
+	uint64_t salt; /* of their hash */
 };
 
 /* The last word counts.  Past TW_CODES_MAX nothing is added.  False: no memory. */

@@ -28,7 +28,7 @@ static bool prepare(struct tw_flows *f)
 /* Points at the link that leads to it, or at the chain's end. */
 static uint32_t *find(struct tw_flows *f, uint64_t id)
 {
-	uint32_t *link = &f->chains[tw_hash_id(id, f->list) & (CHAINS - 1)];
+	uint32_t *link = &f->chains[tw_hash_id(id, f->marks->salt) & (CHAINS - 1)];
 
 	while (*link && f->list[*link - 1].id != id)
 		link = &f->list[*link - 1].next;

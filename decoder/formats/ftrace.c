@@ -428,10 +428,8 @@ enum tw_status tw_ftrace_line(struct tw_ftrace *f, const struct tw_line *line, s
 		text.len -= 3;
 	if (text.len == 0)
 		return TW_OK;
-	if (!line->ended && text.ptr[0] != '#') { /* what is cut may read like something else */
-		repair(f, TW_REPAIR_input_truncated, line->offset, 1);
+	if (text.ptr[0] != '#' && tw_line_is_cut(line, f->marks.sink))
 		return TW_OK;
-	}
 	if (text.ptr[0] != '#' && !line->too_long && tw_ftrace_parse(text, &l.e))
 		return read_event(f, &l, err);
 	bare = tw_str_trim(text);

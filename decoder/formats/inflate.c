@@ -43,6 +43,12 @@ struct tw_inflate *tw_inflate_new(
 	return inflateInit2(&z->z, ANY_HEADER) == Z_OK ? z : NULL;
 }
 
+void tw_inflate_restart(struct tw_inflate *z)
+{
+	(void)inflateReset(&z->z); /* fails only for a stream that was never begun */
+	z->state = TW_INFLATE_MORE;
+}
+
 static enum tw_status within_limits(const struct tw_inflate *z, struct tw_err *err)
 {
 	if (z->made > z->max_bytes)

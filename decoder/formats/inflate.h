@@ -21,6 +21,9 @@ struct tw_inflate;
 /* NULL: no memory. */
 struct tw_inflate *tw_inflate_new(
         struct tw_arena *a, const struct tw_limits *limits, tw_bytes_fn out, void *arg);
+/* Another stream of the same input begins: no more memory is taken, and limits are of all of them.
+ */
+void tw_inflate_restart(struct tw_inflate *z);
 /* Bytes past the stream's end or its damage are ignored. */
 enum tw_status tw_inflate_push(
         struct tw_inflate *z, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;

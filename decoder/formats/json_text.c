@@ -7,7 +7,11 @@ enum {
 	DEPTH = 2048, /* jansson's own */
 	TRIES = 8,
 	LONG_STRING = 4096, /* not a name: half of one is worth having */
-	UNICODE_ESCAPE = 6
+	UNICODE_ESCAPE = 6,
+	/* how much of a document is looked at, until it has an end or breaks */
+	FIRST_LOOK = 256,
+	LOOK_FACTOR = 8,
+	TOKEN_MAX = 16 /* a word, an escape or a character that is cut */
 };
 
 void tw_json_text_init(struct tw_json_text *t, struct tw_arena *a, struct tw_sink *sink,
@@ -102,14 +106,25 @@ static void scan_byte(struct tw_json_scan *s, char c, size_t at)
 	}
 }
 
-/* One document, up to `end` bytes of it. */
-static void scan(struct tw_json_scan *s, const char *p, size_t end)
+static void start_scan(struct tw_json_scan *s)
 {
 	s->values = s->safe = 0;
 	s->depth = s->safe_depth = 0;
 	s->in_string = s->escaped = s->too_deep = s->closed = false;
-	for (size_t i = 0; i < end && !s->too_deep && !s->closed; i++)
+}
+
+/* On from where it stands, up to `end` bytes of the document. */
+static void scan_on(struct tw_json_scan *s, const char *p, size_t from, size_t end)
+{
+	for (size_t i = from; i < end && !s->too_deep && !s->closed; i++)
 		scan_byte(s, p[i], i);
+}
+
+/* One document, up to `end` bytes of it. */
+static void scan(struct tw_json_scan *s, const char *p, size_t end)
+{
+	start_scan(s);
+	scan_on(s, p, 0, end);
 }
 
 static bool is_blank(char c)
@@ -219,11 +234,48 @@ static enum tw_status mend(
 	        begin + end, "a %s without one whole value: %s", t->what, why->text);
 }
 
+/* Is the error one that is there because the text was cut? */
+static bool at_the_cut(const json_error_t *why, size_t len)
+{
+	return why->position < 0 || (size_t)why->position + TOKEN_MAX >= len;
+}
+
+/* The document at t->at; *ret NULL: it is none, and why.
+ *
+ * Its values are counted first.  Of one that is broken no more than a few times as much is looked
+ * at as is whole, so that many of them do not cost more than their bytes. */
+static enum tw_status load(
+        struct tw_json_text *t, json_t **ret, json_error_t *why, struct tw_err *err)
+{
+	const char *p = t->data + t->at;
+	size_t rest = t->len - t->at;
+	size_t end = 0;
+	bool known = false;
+
+	start_scan(t->scan);
+	*ret = NULL;
+	while (!*ret && !known) {
+		size_t from = end;
+
+		end = from == 0 ? FIRST_LOOK : from * LOOK_FACTOR;
+		end = end < rest ? end : rest;
+		scan_on(t->scan, p, from, end);
+		if (t->scan->values > TW_JSON_MAX_VALUES)
+			return tw_fail(err, TW_TOO_LARGE, t->at, "a %s of more than %d values",
+			        t->what, TW_JSON_MAX_VALUES);
+		known = t->scan->closed || t->scan->too_deep || end == rest;
+		*ret = json_loadb(
+		        p, known ? rest : end, JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, why);
+		known |= !at_the_cut(why, end);
+	}
+	return TW_OK;
+}
+
 /* *ret NULL when there is no more. */
 static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struct tw_err *err)
 {
-	json_error_t why;
-	size_t begin;
+	enum tw_status st;
+	json_error_t why = {.position = 0};
 
 	if (!t->scan)
 		t->scan = tw_arena_alloc(t->arena, 1, sizeof *t->scan);
@@ -232,20 +284,15 @@ static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struc
 	if (!t->clean)
 		make_utf8(t);
 	skip_blanks(t);
-	begin = t->at;
 	*ret = NULL;
-	if (begin == t->len)
+	if (t->at == t->len)
 		return TW_OK;
-	scan(t->scan, t->data + begin, t->len - begin);
-	if (t->scan->values > TW_JSON_MAX_VALUES)
-		return tw_fail(err, TW_TOO_LARGE, begin, "a %s of more than %d values", t->what,
-		        TW_JSON_MAX_VALUES);
-	*ret = json_loadb(
-	        t->data + begin, t->len - begin, JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &why);
-	if (!*ret)
+	st = load(t, ret, &why, err);
+	if (st == TW_OK && !*ret)
 		return mend(t, &why, cut, ret, err);
-	t->at = begin + (size_t)why.position;
-	return TW_OK;
+	if (st == TW_OK)
+		t->at += (size_t)why.position;
+	return st;
 }
 
 enum tw_status tw_json_text_each(

@@ -11,9 +11,11 @@ bool tw_lines_init(
 }
 
 /* Only the end of a line tells whether a "\r" just past max_bytes belongs to it. */
-static enum tw_status tell(struct tw_lines *l, struct tw_str text, bool ended, struct tw_err *err)
+static enum tw_status tell(
+        struct tw_lines *l, struct tw_str text, enum tw_lines_end how, struct tw_err *err)
 {
-	struct tw_line line = {text, l->start, l->too_long, ended};
+	bool ended = how == TW_LINES_WHOLE;
+	struct tw_line line = {text, l->start, l->too_long, ended, how == TW_LINES_CUT};
 
 	if (ended && !l->too_long && text.len && text.ptr[text.len - 1] == '\r')
 		line.text.len--;
@@ -54,7 +56,7 @@ enum tw_status tw_lines_push(struct tw_lines *l, const uint8_t *p, size_t n, str
 			l->offset += n;
 			break;
 		}
-		st = tell(l, text, true, err);
+		st = tell(l, text, TW_LINES_WHOLE, err);
 		l->offset += len + 1;
 		l->start = l->offset;
 		p += len + 1;
@@ -63,9 +65,16 @@ enum tw_status tw_lines_push(struct tw_lines *l, const uint8_t *p, size_t n, str
 	return st;
 }
 
-enum tw_status tw_lines_finish(struct tw_lines *l, struct tw_err *err)
+enum tw_status tw_lines_finish(struct tw_lines *l, enum tw_lines_end how, struct tw_err *err)
 {
 	if (!l->n_held && !l->too_long)
 		return TW_OK;
-	return tell(l, (struct tw_str){l->held, l->n_held}, false, err);
+	return tell(l, (struct tw_str){l->held, l->n_held}, how, err);
+}
+
+bool tw_line_is_cut(const struct tw_line *line, struct tw_sink *sink)
+{
+	if (!line->ended && !line->told)
+		sink->ops->repair(sink, TW_REPAIR_input_truncated, line->offset, 1);
+	return !line->ended;
 }

@@ -21,6 +21,7 @@ bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limit
 {
 	m->sink = sink;
 	m->arena = a;
+	m->salt = m->spans.salt = limits->hash_salt;
 	m->spans.arena = a;
 	m->max_name = limits->max_name_bytes;
 	m->renamed = tw_arena_alloc(a, RENAMED_BYTES, 1);
@@ -221,7 +222,8 @@ static enum tw_status tell_span(
 	        .text = s->key.name};
 
 	d.len = 0;
-	tw_detail_int(&d, "pid", s->key.pid);
+	if (s->key.pid)
+		tw_detail_int(&d, "pid", s->key.pid);
 	tw_detail_str(&d, "track", s->key.track);
 	note.detail = tw_detail_text(&d);
 	return tw_marks_note(m, &note, err);
@@ -234,7 +236,7 @@ enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mar
 	enum tw_span_outcome outcome;
 
 	see(m, mark);
-	at.sink_track = tw_tids_track(&m->tids, mark->by);
+	at.sink_track = mark->by ? tw_tids_track(&m->tids, mark->by) : 0;
 	outcome = tw_spans_begin(&m->spans, key, &at);
 	if (outcome == TW_SPAN_NO_MEMORY)
 		return tw_fail(err, TW_NOMEM, mark->offset, "no memory for open spans");
@@ -350,7 +352,7 @@ static enum tw_status tell_phase(struct tw_marks *m, const struct tw_mark *mark,
 
 	switch (phase) {
 	case 'B':
-		tw_tids_process(&m->tids, mark->by, pid);
+		tw_tids_said(mark->by, pid);
 		section.text = rest;
 		return tw_marks_begin(m, &section, -1, err);
 	case 'S':
@@ -394,7 +396,7 @@ enum tw_status tw_marks_tell(struct tw_marks *m, const struct tw_mark *mark, str
 		                      : malformed(m, &clean);
 	if (phase.ptr[0] == 'E') {
 		if (tw_str_u64(field(&rest), UINT32_MAX, &pid))
-			tw_tids_process(&m->tids, mark->by, (uint32_t)pid);
+			tw_tids_said(mark->by, (uint32_t)pid);
 		return tw_marks_end(m, &clean, -1, err);
 	}
 	if (!tw_str_u64(field(&rest), UINT32_MAX, &pid))
@@ -408,6 +410,7 @@ enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err)
 	const struct tw_span *s;
 	uint32_t at = 0;
 
+	tw_tids_believe(&m->tids);
 	for (uint32_t i = 0; i < m->tids.n; i++)
 		while (st == TW_OK && m->tids.list[i].facts)
 			st = end_fact(m, &m->tids.list[i], m->last_ns, err);

@@ -27,6 +27,7 @@ struct tw_marks {
 	struct tw_spans spans;
 	struct tw_open_fact *free_facts;
 	uint32_t n_facts, max_name;
+	uint64_t salt;   /* of hashes */
 	int64_t last_ns; /* latest time so far */
 	uint64_t told;   /* events and notes */
 	unsigned n_batch;
@@ -37,7 +38,7 @@ struct tw_marks {
 struct tw_mark {
 	int64_t ts_ns;
 	uint64_t offset;
-	struct tw_tid *by; /* the thread that wrote it */
+	struct tw_tid *by; /* the thread that wrote it; NULL, of spans only: not known */
 	struct tw_str text;
 };
 

@@ -16,12 +16,13 @@
  * note with the number of calls.  A cost longer than what is left of its parent is cut (costs of
  * calls that never ended are absurd in real reports), one longer than an hour too.
  *
- * threadStack (lines `at a.b.C.m(C.java:1)`, top first) is one sample at the issue's time.  Other
- * members stand in the note of the issue.  Trace_StartUp, Trace_FPS and the like: their numbers as
- * counters.
+ * threadStack (lines `at a.b.C.m(C.java:1)`, top first; or native frames) is one sample at the
+ * issue's time.  Other members stand in the note of the issue.  Trace_StartUp, Trace_FPS and the
+ * like: their numbers as counters.
  */
 #include <string.h>
 
+#include "formats/anr_line.h"
 #include "formats/format.h"
 #include "formats/json_text.h"
 #include "formats/samples.h"
@@ -206,10 +207,22 @@ static enum tw_status read_stack(
 
 /* --- threadStack --- */
 
+/* `#00 pc 0004a5c8 /system/lib64/libc.so (read+8)`: the function, or its file where none is named
+ */
+static bool native_frame_of(struct tw_str line, struct tw_str *ret)
+{
+	struct tw_anr_line l = tw_anr_line_parse(line);
+
+	*ret = l.name.len ? l.name : l.text;
+	return l.kind == TW_ANR_NATIVE && ret->len;
+}
+
 /* `at a.b.C.m(C.java:1)` or without the `at` */
 static bool frame_of(struct tw_str line, struct tw_str *ret)
 {
 	line = tw_str_trim(line);
+	if (line.len && line.ptr[0] == '#')
+		return native_frame_of(line, ret);
 	if (line.len > 3 && memcmp(line.ptr, "at ", 3) == 0)
 		line = (struct tw_str){line.ptr + 3, line.len - 3};
 	*ret = tw_str_trim(tw_str_split(&line, '('));

@@ -3,9 +3,10 @@
  *
  * Packets (perfetto_packets.h) each belong to a sequence, which has names by number, defaults and
  * clocks of its own until it clears its state.  Read are clock snapshots, processes and threads,
- * the kernel's scheduler events and marks (perfetto_ftrace.h), track events (perfetto_tracks.h)
- * and stack samples (perfetto_stacks.h), in packets that are compressed too.  Fields and packets
- * that are not known here are skipped: a newer recorder writes more.
+ * the kernel's scheduler events and marks (perfetto_ftrace.h), track events (perfetto_tracks.h),
+ * stack samples (perfetto_stacks.h) and frames of the display (perfetto_frames.h), in packets that
+ * are compressed too.  Fields and packets that are not known here are skipped: a newer recorder
+ * writes more.
  *
  * A packet that is damaged costs itself.  After one that the recorder had to drop, the sequence's
  * packets that need what it told are left out until it clears its state.
@@ -14,6 +15,7 @@
 #include "formats/flows.h"
 #include "formats/format.h"
 #include "formats/perfetto_event.h"
+#include "formats/perfetto_frames.h"
 #include "formats/perfetto_ftrace.h"
 #include "formats/perfetto_packet.h"
 #include "formats/perfetto_packets.h"
@@ -38,6 +40,7 @@ struct perfetto {
 	struct tw_flows flows;
 	struct tw_perfetto_ftrace ftrace;
 	struct tw_perfetto_stacks stacks;
+	struct tw_perfetto_frames frames;
 	struct tw_perfetto_sequences sequences;
 	uint64_t n_packets;
 	uint64_t n_profiles; /* of heaps, which are not read */
@@ -195,7 +198,10 @@ static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequ
 	uint64_t uuid = e->has_track ? e->track : q->track;
 	bool of_thread = !e->has_track && !q->has_track && q->tid;
 
-	if (!e->has_track && !q->has_track)
+	if (e->legacy.tid) {
+		uuid = (uint64_t)(e->legacy.pid ? e->legacy.pid : q->pid) << 32 | e->legacy.tid;
+		of_thread = true;
+	} else if (!e->has_track && !q->has_track)
 		uuid = of_thread ? (uint64_t)q->pid << 32 | q->tid : 0;
 	return tw_perfetto_tracks_get(&s->tracks, uuid, of_thread, offset, ret, err);
 }
@@ -203,6 +209,25 @@ static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequ
 static int64_t span_ns(int64_t us)
 {
 	return us >= 0 && us < INT64_MAX / 8000 ? us * 1000 : 0;
+}
+
+/* Spans that are on no track: begun and ended by an id. */
+static enum tw_status tell_async(struct perfetto *s, struct tw_perfetto_track *k,
+        const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
+        struct tw_err *err)
+{
+	const struct tw_perfetto_legacy *l = &e->legacy;
+	struct tw_mark mark = {.ts_ns = ev->ts_ns,
+	        .offset = ev->offset,
+	        .by = tw_perfetto_tracks_owner(&s->tracks, k)};
+	struct tw_span_key key = {.pid = l->local ? k->pid : 0,
+	        .name = tw_perfetto_intern_str(&s->texts, ev->name),
+	        .cookie = (int64_t)l->id};
+
+	if (l->nests)
+		key.track = l->scope.len ? l->scope : TW_STR("async");
+	return e->type == TW_PERFETTO_ASYNC_BEGIN ? tw_marks_begin_span(&s->marks, &mark, &key, err)
+	                                          : tw_marks_end_span(&s->marks, &mark, &key, err);
 }
 
 static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k,
@@ -215,13 +240,20 @@ static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k
 	case TW_PERFETTO_END:
 		return tw_perfetto_tracks_end(&s->tracks, k, ev, err);
 	case TW_PERFETTO_INSTANT:
+	case TW_PERFETTO_STATE:
 		return tw_perfetto_tracks_instant(&s->tracks, k, ev, err);
 	case TW_PERFETTO_COUNTER:
 		return tw_perfetto_tracks_count(&s->tracks, k, ev, e->value, err);
 	case TW_PERFETTO_SPAN:
 		return tw_perfetto_tracks_span(&s->tracks, k, ev, span_ns(e->dur_us), err);
-	case TW_PERFETTO_OTHER:
+	case TW_PERFETTO_ASYNC_BEGIN:
+	case TW_PERFETTO_ASYNC_END:
+		return tell_async(s, k, e, ev, err);
+	case TW_PERFETTO_FLOW:
 		break;
+	case TW_PERFETTO_NONE:
+	case TW_PERFETTO_OTHER:
+		repair(s, TW_REPAIR_event_unread, ev->offset);
 	}
 	return TW_OK;
 }
@@ -368,6 +400,10 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 		return take_profile(s, q, p, err);
 	case 66:
 		return has_time ? tw_perfetto_stacks_perf(&s->stacks, message, &when, err) : TW_OK;
+	case 76:
+		return has_time
+		               ? tw_perfetto_frames_tell(&s->frames, message, ts_ns, p->offset, err)
+		               : TW_OK;
 	case 135:
 		return has_time ? tw_perfetto_stacks_sample(&s->stacks, message, &when, err)
 		                : TW_OK;
@@ -468,6 +504,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->inner.inside = &s->inner_offset;
 	s->clocks = (struct tw_perfetto_clocks){.arena = a, .sink = sink};
 	s->sequences.arena = a;
+	s->sequences.salt = limits->hash_salt;
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
 	if (!tw_marks_init(&s->marks, a, limits, sink))
 		return no_memory(err);
@@ -480,6 +517,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	        .tracks = &s->tracks};
 	s->stacks = (struct tw_perfetto_stacks){
 	        .sink = sink, .marks = &s->marks, .texts = &s->texts, .tracks = &s->tracks};
+	s->frames = (struct tw_perfetto_frames){.arena = a, .marks = &s->marks, .texts = &s->texts};
 	s->stacks.samples = tw_samples_new(a, limits, sink);
 	return s->stacks.samples ? TW_OK : no_memory(err);
 }
@@ -507,6 +545,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	st = tw_perfetto_ftrace_finish(&s->ftrace, err);
 	if (st == TW_OK)
 		st = tw_perfetto_tracks_finish(&s->tracks, err);
+	if (st == TW_OK)
+		st = tw_perfetto_frames_finish(&s->frames, err);
 	if (st == TW_OK)
 		st = tw_marks_finish(&s->marks, err);
 	if (st == TW_OK && s->n_profiles && s->marks.told == 0 &&

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+enum { KERNEL_BOOT = 0, KERNEL_MONO_RAW = 4 }; /* values of FtraceClock */
 enum { FIRST_OWN = 64, LAST_OWN = 127, MAX_PAIRS = 1 << 20, MAX_OF_SNAPSHOT = 32 };
 
 #define LEAD_NS     ((int64_t)60 * 1000000000)
@@ -221,6 +222,19 @@ enum tw_status tw_perfetto_clocks_snapshot(struct tw_perfetto_clocks *c, struct 
 }
 
 /* --- times --- */
+
+struct tw_perfetto_kernel tw_perfetto_clocks_kernel(uint64_t kind, uint64_t reading, uint64_t boot)
+{
+	struct tw_perfetto_kernel k = {.clock = TW_PERFETTO_BOOTTIME};
+
+	if (kind == KERNEL_BOOT)
+		return k;
+	if (reading && boot && reading <= INT64_MAX && boot <= INT64_MAX)
+		k.shift_ns = (int64_t)boot - (int64_t)reading;
+	else
+		k.clock = kind == KERNEL_MONO_RAW ? TW_PERFETTO_MONOTONIC_RAW : 0;
+	return k;
+}
 
 bool tw_perfetto_clocks_own(
         struct tw_perfetto_own_clock *own, uint32_t id, uint64_t reading, int64_t *ret_ns)

@@ -57,6 +57,13 @@ enum tw_status tw_perfetto_clocks_snapshot(struct tw_perfetto_clocks *c, struct 
 /* A reading to a time of the trace's clock.  False: nothing relates the two. */
 bool tw_perfetto_clocks_convert(
         const struct tw_perfetto_clocks *c, uint32_t id, int64_t reading_ns, int64_t *ret_ns);
+/* The clock of a bundle of kernel events (ftrace_clock), and what is added to its readings first:
+ * BOOTTIME, or one that the bundle itself relates to it, or one that snapshots do. */
+struct tw_perfetto_kernel {
+	uint32_t clock; /* 0: nothing tells */
+	int64_t shift_ns;
+};
+struct tw_perfetto_kernel tw_perfetto_clocks_kernel(uint64_t kind, uint64_t reading, uint64_t boot);
 /* A packet's reading of one of its sequence's clocks, which it moves on. */
 bool tw_perfetto_clocks_own(
         struct tw_perfetto_own_clock *own, uint32_t id, uint64_t reading, int64_t *ret_ns);

@@ -4,8 +4,7 @@
 
 #include "base/buf.h"
 
-/* LegacyEvent: the phase is a letter. */
-static enum tw_perfetto_event_type type_of(uint64_t phase)
+static enum tw_perfetto_event_type type_of(char phase)
 {
 	switch (phase) {
 	case 'B':
@@ -14,25 +13,26 @@ static enum tw_perfetto_event_type type_of(uint64_t phase)
 		return TW_PERFETTO_END;
 	case 'I':
 	case 'i':
+	case 'R':
+	case 'n':
+	case 'T':
+	case 'p':
 		return TW_PERFETTO_INSTANT;
 	case 'X':
 		return TW_PERFETTO_SPAN;
+	case 'b':
+	case 'S':
+		return TW_PERFETTO_ASYNC_BEGIN;
+	case 'e':
+	case 'F':
+		return TW_PERFETTO_ASYNC_END;
+	case 's':
+	case 't':
+	case 'f':
+		return TW_PERFETTO_FLOW;
 	default:
 		return TW_PERFETTO_OTHER;
 	}
-}
-
-static void read_legacy(struct tw_pb message, struct tw_perfetto_track_event *e)
-{
-	struct tw_pb_field f;
-
-	while (tw_pb_next(&message, &f))
-		if (f.number == 2 && e->type == TW_PERFETTO_OTHER)
-			e->type = type_of(f.value);
-		else if (f.number == 3)
-			e->dur_us = (int64_t)f.value;
-		else if (f.number == 1 && e->name_iid == 0)
-			e->name_iid = f.value;
 }
 
 static int64_t whole(uint64_t bits)
@@ -47,6 +47,36 @@ static void add_flow(struct tw_perfetto_track_event *e, uint64_t id, bool ends)
 {
 	if (e->n_flows < TW_PERFETTO_EVENT_FLOWS)
 		e->flows[e->n_flows++] = (struct tw_perfetto_flow_id){id, ends};
+}
+
+/* LegacyEvent: the phase is a letter. */
+static void read_legacy(struct tw_pb message, struct tw_perfetto_track_event *e)
+{
+	enum { LAST = 19, FLOW_IN = 1 };
+	uint64_t v[LAST + 1] = {0};
+	struct tw_perfetto_legacy *l = &e->legacy;
+	struct tw_pb_field f;
+
+	while (tw_pb_next(&message, &f))
+		if (f.number == 7 && f.type == TW_PB_BYTES)
+			l->scope = tw_pb_str(&f);
+		else if (f.number <= LAST)
+			v[f.number] = f.value;
+	if (e->name_iid == 0)
+		e->name_iid = v[1];
+	l->phase = (char)(v[2] < 128 ? v[2] : '?');
+	e->dur_us = (int64_t)v[3];
+	l->id = v[6] | v[10] | v[11]; /* of which there is one */
+	l->local = v[10] != 0;
+	l->nests = l->phase == 'b' || l->phase == 'e';
+	if (v[18] <= INT32_MAX)
+		l->pid = (uint32_t)v[18];
+	if (v[19] <= INT32_MAX)
+		l->tid = v[19];
+	if (v[13]) /* flow_direction: of bind_id */
+		add_flow(e, v[8], v[13] == FLOW_IN);
+	if (type_of(l->phase) == TW_PERFETTO_FLOW)
+		add_flow(e, l->id, l->phase == 'f');
 }
 
 /* One, or several packed. */
@@ -75,8 +105,8 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 		e->has_delta = true;
 		break;
 	case 9:
-		if (f->value <= TW_PERFETTO_COUNTER)
-			e->type = (enum tw_perfetto_event_type)f->value;
+		e->type = f->value <= TW_PERFETTO_STATE ? (enum tw_perfetto_event_type)f->value
+		                                        : TW_PERFETTO_OTHER;
 		break;
 	case 10:
 		e->name_iid = f->value;
@@ -121,5 +151,7 @@ struct tw_perfetto_track_event tw_perfetto_event_read(struct tw_pb message)
 			read_legacy(tw_pb_in(&f), &e);
 		else
 			read_field(&f, &e);
+	if (e.type == TW_PERFETTO_NONE && e.legacy.phase)
+		e.type = type_of(e.legacy.phase);
 	return e;
 }

@@ -27,8 +27,7 @@ struct tw_perfetto_ftrace_event {
 
 struct bundle {
 	uint32_t cpu;
-	uint32_t clock; /* a Perfetto clock id; 0: none that is known */
-	int64_t shift_ns;
+	struct tw_perfetto_kernel clock;
 	uint64_t offset;
 	bool lost;
 };
@@ -70,8 +69,8 @@ static enum tw_status keep(struct tw_perfetto_ftrace *t, const struct bundle *b,
 {
 	int64_t ns;
 
-	if (__builtin_add_overflow(ev->ts_ns, b->shift_ns, &ns) ||
-	        !tw_perfetto_clocks_convert(t->clocks, b->clock, ns, &ns)) {
+	if (__builtin_add_overflow(ev->ts_ns, b->clock.shift_ns, &ns) ||
+	        !tw_perfetto_clocks_convert(t->clocks, b->clock.clock, ns, &ns)) {
 		repair(t, TW_REPAIR_clock_unknown, b->offset);
 		return TW_OK;
 	}
@@ -337,18 +336,6 @@ static enum tw_status take_compact(struct tw_perfetto_ftrace *t, const struct bu
 
 /* --- bundles --- */
 
-/* The clock of a bundle: BOOTTIME, or one that the bundle itself relates to it. */
-static void read_clock(struct bundle *b, uint64_t kind, uint64_t reading, uint64_t boot)
-{
-	b->clock = TW_PERFETTO_BOOTTIME;
-	if (kind != 0 && reading && boot && reading <= INT64_MAX && boot <= INT64_MAX)
-		b->shift_ns = (int64_t)boot - (int64_t)reading;
-	else if (kind == 4)
-		b->clock = TW_PERFETTO_MONOTONIC_RAW;
-	else if (kind != 0)
-		b->clock = 0;
-}
-
 static struct bundle read_bundle(struct tw_pb message, uint64_t offset)
 {
 	struct bundle b = {.offset = offset};
@@ -360,7 +347,7 @@ static struct bundle read_bundle(struct tw_pb message, uint64_t offset)
 			number[f.number] = f.value;
 	b.cpu = number[1] < TW_PERFETTO_CPUS ? (uint32_t)number[1] : TW_PERFETTO_CPUS - 1;
 	b.lost = number[3] != 0;
-	read_clock(&b, number[5], number[6], number[7]);
+	b.clock = tw_perfetto_clocks_kernel(number[5], number[6], number[7]);
 	return b;
 }
 

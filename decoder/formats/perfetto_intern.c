@@ -18,7 +18,8 @@ void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
 	*t = (struct tw_perfetto_intern){.arena = a,
 	        .sink = sink,
 	        .max_bytes = limits->max_memory_bytes / TEXT_SHARE,
-	        .max_name = limits->max_name_bytes};
+	        .max_name = limits->max_name_bytes,
+	        .salt = limits->hash_salt};
 }
 
 /* --- texts --- */
@@ -26,7 +27,7 @@ void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,
 static uint32_t *slot_of(const struct tw_perfetto_intern *t, struct tw_str s)
 {
 	uint32_t mask = t->cap_texts * 2 - 1;
-	uint32_t at = (uint32_t)tw_hash_str(s, t->arena) & mask;
+	uint32_t at = (uint32_t)tw_hash_str(s, t->salt) & mask;
 
 	while (t->slots[at] && !tw_str_eq(tw_perfetto_intern_str(t, t->slots[at]), s))
 		at = (at + 1) & mask;
@@ -110,7 +111,7 @@ static uint32_t owner_of(struct tw_perfetto_scope scope, enum tw_perfetto_kind k
 static struct tw_perfetto_number *number_of(
         const struct tw_perfetto_intern *t, uint32_t owner, uint64_t iid)
 {
-	uint64_t h = tw_hash_id(iid ^ tw_hash_id(owner, t->arena), t->arena);
+	uint64_t h = tw_hash_id(iid ^ tw_hash_id(owner, t->salt), t->salt);
 	uint32_t mask = t->cap_numbers - 1;
 	uint32_t at = (uint32_t)h & mask;
 

@@ -51,6 +51,7 @@ struct tw_perfetto_intern {
 	uint32_t n_texts, cap_texts;
 	uint64_t bytes, max_bytes;
 	uint32_t max_name;
+	uint64_t salt; /* of their hashes */
 };
 
 void tw_perfetto_intern_init(struct tw_perfetto_intern *t, struct tw_arena *a,

@@ -13,6 +13,7 @@ static bool is_payload(uint32_t field)
 	case 54:  /* streaming_profile_packet */
 	case 60:  /* track_descriptor */
 	case 66:  /* perf_sample */
+	case 76:  /* frame_timeline_event */
 	case 133: /* zstd_compressed_packets */
 	case 135: /* stack_sample */
 		return true;
@@ -60,6 +61,15 @@ static bool is_heap_profile(uint32_t field)
 	return field == 37 || field == 56;
 }
 
+static void read_content(struct tw_perfetto_packet *p, const struct tw_pb_field *f)
+{
+	p->content = *f;
+	if (is_payload(f->number))
+		p->payload = *f;
+	else
+		p->heap_profile |= is_heap_profile(f->number);
+}
+
 bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p)
 {
 	struct tw_pb_field f;
@@ -73,10 +83,8 @@ bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p)
 			p->interned = f;
 		else if (f.number == 6)
 			p->snapshot = f;
-		else if (is_payload(f.number))
-			p->payload = f;
 		else
-			p->heap_profile |= is_heap_profile(f.number);
+			read_content(p, &f);
 	}
 	return !tw_pb_bad(&message);
 }

@@ -15,7 +15,9 @@ struct tw_perfetto_packet {
 	bool has_time, dropped, first;
 	bool heap_profile; /* it holds one, which is not read */
 	uint64_t machine;
-	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+	struct tw_pb_field defaults, interned, snapshot; /* number 0: not there, as of the next */
+	struct tw_pb_field payload;                      /* of a kind that is read here */
+	struct tw_pb_field content;                      /* of any kind */
 };
 
 /* False: damaged.  offset is left as it is. */

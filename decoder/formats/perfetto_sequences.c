@@ -9,7 +9,7 @@ enum { MAX_SEQUENCES = 1 << 16, FIRST_SEQUENCES = 64 };
 static uint32_t *slot_of(const struct tw_perfetto_sequences *s, uint32_t id)
 {
 	uint32_t mask = s->cap * 2 - 1;
-	uint32_t at = (uint32_t)tw_hash_id(id, s->arena) & mask;
+	uint32_t at = (uint32_t)tw_hash_id(id, s->salt) & mask;
 
 	while (s->slots[at] && s->list[s->slots[at] - 1].id != id)
 		at = (at + 1) & mask;

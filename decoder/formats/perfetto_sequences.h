@@ -26,6 +26,7 @@ struct tw_perfetto_sequences {
 	struct tw_perfetto_sequence *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, cap;
+	uint64_t salt; /* of their hash */
 	struct tw_perfetto_sequence none;
 };
 

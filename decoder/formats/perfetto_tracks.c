@@ -32,7 +32,7 @@ static void repair(struct tw_perfetto_tracks *t, enum tw_repair what, uint64_t o
 static uint32_t *slot_of(const struct tw_perfetto_tracks *t, uint64_t uuid, bool of_thread_id)
 {
 	uint32_t mask = t->cap * 2 - 1;
-	uint32_t at = (uint32_t)tw_hash_id(uuid ^ of_thread_id, t->arena) & mask;
+	uint32_t at = (uint32_t)tw_hash_id(uuid ^ of_thread_id, t->marks->salt) & mask;
 
 	while (t->slots[at]) {
 		const struct tw_perfetto_track *k = t->list[t->slots[at] - 1].track;

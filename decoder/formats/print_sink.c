@@ -55,8 +55,8 @@ static void clean(char out[NAME_BYTES], struct tw_str name)
 static uint32_t *slot_of(const struct labels *l, uint64_t id, const char *name)
 {
 	uint32_t mask = 2 * l->cap - 1;
-	uint64_t h = tw_hash_str(tw_str_of(name ? name : ""), l->slots);
-	uint32_t at = (uint32_t)tw_hash_id(h ^ id, l->slots) & mask;
+	uint64_t h = tw_hash_str(tw_str_of(name ? name : ""), 0);
+	uint32_t at = (uint32_t)tw_hash_id(h ^ id, 0) & mask;
 
 	for (; l->slots[at]; at = (at + 1) & mask) {
 		const struct label *old = &l->list[l->slots[at] - 1];

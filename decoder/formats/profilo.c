@@ -437,10 +437,8 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 		return read_header(s, line, err);
 	if (line->text.len == 0)
 		return TW_OK;
-	if (!line->ended) { /* its last number may lack digits */
-		repair(s, TW_REPAIR_input_truncated, line->offset);
+	if (tw_line_is_cut(line, s->sink))
 		return TW_OK;
-	}
 	if (line->too_long)
 		repair(s, TW_REPAIR_name_cut, line->offset);
 	return read_entry(s, line, err);
@@ -472,9 +470,8 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct profilo *s = state;
-	enum tw_status st = tw_lines_finish(&s->lines, err);
+	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
-	(void)cut;
 	if (st != TW_OK)
 		return st;
 	if (s->entries == 0)

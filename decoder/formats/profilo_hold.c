@@ -234,7 +234,7 @@ enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_pr
 
 static uint32_t *text_slot(const struct tw_profilo_hold *h, struct tw_str s)
 {
-	uint32_t at = (uint32_t)tw_hash_str(s, h->arena) & (h->n_text_slots - 1);
+	uint32_t at = (uint32_t)tw_hash_str(s, h->limits.hash_salt) & (h->n_text_slots - 1);
 
 	while (h->text_slots[at] && !tw_str_eq(*text_at(h, h->text_slots[at] - 1), s))
 		at = (at + 1) & (h->n_text_slots - 1);

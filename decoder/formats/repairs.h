@@ -4,6 +4,11 @@
  * A trace with a readable part is a trace (I2): what was lost or mended on the
  * way is counted here by name, with the offset of the first case, and shown
  * beside the trace.  Names are part of the API: they are added, never renamed.
+ *
+ * Without an offset are those that have no first place in the input: thread_limit, where a thread
+ * is asked for before a record of it is told; slice_limit, of methods that are too many;
+ * name_limit, of threads and binder calls; note_limit, of documents; call_tree_full, which is of
+ * the finished trace; and what lies past 4 GiB.
  */
 #ifndef TW_REPAIRS_H
 #define TW_REPAIRS_H

@@ -199,8 +199,8 @@ static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw
 		r->ended = !b.start;
 		return TW_OK;
 	}
-	/* what is cut may read like something else */
-	repair(r, line->ended ? TW_REPAIR_line_malformed : TW_REPAIR_input_truncated, line->offset);
+	if (!tw_line_is_cut(line, r->marks.sink))
+		repair(r, TW_REPAIR_line_malformed, line->offset);
 	return TW_OK;
 }
 
@@ -214,9 +214,9 @@ enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct
 	return TW_OK;
 }
 
-enum tw_status tw_rhea_end(struct tw_rhea *r, struct tw_err *err)
+enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err)
 {
-	enum tw_status st = tw_lines_finish(&r->lines, err);
+	enum tw_status st = tw_lines_finish(&r->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && r->events == 0)
 		st = tw_fail(err, TW_CORRUPT, r->lines.offset, "not one line is a trace event");

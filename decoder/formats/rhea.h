@@ -38,9 +38,9 @@ enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct
 /* Tells it to the sink as it is. */
 enum tw_status tw_rhea_mark(
         struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
-/* Reads the last line.  Fails when there was no event at all. */
-enum tw_status tw_rhea_end(struct tw_rhea *r, struct tw_err *err) TW_MUST_USE;
-/* What is still open, and a missing end mark.  `cut`: as for a format's finish. */
+/* Reads the last line.  Fails when there was no event at all.  `cut`: as for a format's finish. */
+enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
+/* What is still open, and a missing end mark. */
 enum tw_status tw_rhea_finish(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -264,7 +264,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct rhea1 *s = state;
 	struct tw_marks *m = &s->rhea.marks;
-	enum tw_status st = tw_rhea_end(&s->rhea, err);
+	enum tw_status st = tw_rhea_end(&s->rhea, cut, err);
 
 	for (uint32_t i = 0; st == TW_OK && i < m->tids.n; i++)
 		st = unwind(s, &m->tids.list[i], 0, m->last_ns, TW_REPAIR_enter_without_exit, err);

@@ -31,7 +31,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
-	enum tw_status st = tw_rhea_end(state, err);
+	enum tw_status st = tw_rhea_end(state, cut, err);
 
 	return st == TW_OK ? tw_rhea_finish(state, cut, err) : st;
 }

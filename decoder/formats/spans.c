@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 /* Ten times as far as chance makes it: names and cookies that were chosen to meet in one place must
  * not make each look-up slow. */
 enum {
@@ -12,19 +14,12 @@ enum {
 	LONGEST_WALK = 1024 /* a span of a track may be open many times */
 };
 
-static uint32_t hash_str(uint32_t h, struct tw_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.ptr[i]) * 16777619u;
-	return h ^ h >> 15;
-}
-
 static uint32_t *chain_of(const struct tw_spans *s, const struct tw_span_key *k)
 {
-	uint32_t h = hash_str(2166136261u ^ k->pid, k->track.len ? k->track : k->name);
+	uint64_t h = tw_hash_str(k->track.len ? k->track : k->name, s->salt);
 
-	h = (h ^ (uint32_t)k->cookie) * 2654435769u;
-	return &s->chains[h >> 18];
+	h = tw_hash_id(h ^ (uint64_t)k->cookie, s->salt ^ k->pid);
+	return &s->chains[h & (CHAINS - 1)];
 }
 
 static bool same(const struct tw_span_key *a, const struct tw_span_key *b)
@@ -48,7 +43,7 @@ static bool prepare(struct tw_spans *s)
 /* Points *name at the kept copy. */
 static enum tw_span_outcome keep(struct tw_spans *s, struct tw_str *name)
 {
-	uint32_t at = hash_str(2166136261u, *name) & (NAME_SLOTS - 1);
+	uint32_t at = (uint32_t)tw_hash_str(*name, s->salt) & (NAME_SLOTS - 1);
 	uint32_t run = 0;
 
 	for (; s->names[at].ptr && run < LONGEST_RUN; run++) {

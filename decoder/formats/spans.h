@@ -39,6 +39,7 @@ struct tw_spans {
 	struct tw_str *names;
 	uint32_t n_names;
 	size_t name_bytes;
+	uint64_t salt; /* of hashes */
 };
 
 enum tw_span_outcome { TW_SPAN_OK, TW_SPAN_FULL, TW_SPAN_NO_MEMORY };

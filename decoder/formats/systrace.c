@@ -45,9 +45,10 @@ struct systrace {
 	unsigned n_bits;
 	uint8_t piece[PIECE_BYTES + 3];
 	size_t n_piece;
-	bool piece_known; /* its first bytes were looked at */
-	struct tw_inflate *zip;
-	char *line; /* an escaped one, read */
+	bool piece_known;       /* its first bytes were looked at */
+	struct tw_inflate *zip; /* NULL until a section needs it */
+	bool zipped;            /* this one does */
+	char *line;             /* an escaped one, read */
 };
 
 static void repair(struct systrace *s, enum tw_repair what, uint64_t offset)
@@ -295,36 +296,47 @@ static enum tw_status plain(void *arg, const uint8_t *p, size_t n, struct tw_err
 	                     : tw_lines_push(&s->lines, p, n, err);
 }
 
+/* False: no memory. */
+static bool start_zip(struct systrace *s)
+{
+	if (s->zip)
+		tw_inflate_restart(s->zip);
+	else
+		s->zip = tw_inflate_new(s->arena, &s->limits, plain, s);
+	return s->zipped = s->zip != NULL;
+}
+
 static enum tw_status flush_piece(struct systrace *s, struct tw_err *err)
 {
 	size_t n = s->n_piece;
 	enum tw_status st;
 
 	s->n_piece = 0;
-	if (n >= 2 && !s->piece_known && !s->zip && s->piece[0] == 0x1F && s->piece[1] == 0x8B) {
-		s->zip = tw_inflate_new(s->arena, &s->limits, plain, s);
-		if (!s->zip)
-			return tw_fail(err, TW_NOMEM, s->offset, "no memory to decompress");
-	}
-	st = s->zip ? tw_inflate_push(s->zip, s->piece, n, err) : plain(s, s->piece, n, err);
-	if (st == TW_OK && s->zip)
+	if (n >= 2 && !s->piece_known && !s->zipped && s->piece[0] == 0x1F && s->piece[1] == 0x8B &&
+	        !start_zip(s))
+		return tw_fail(err, TW_NOMEM, s->offset, "no memory to decompress");
+	st = s->zipped ? tw_inflate_push(s->zip, s->piece, n, err) : plain(s, s->piece, n, err);
+	if (st == TW_OK && s->zipped)
 		s->piece_known |= n > 0;
 	return st;
 }
 
-static enum tw_status end_base64(struct systrace *s, struct tw_err *err)
+/* how: what is known of its end in the page. */
+static enum tw_status end_base64(struct systrace *s, enum tw_lines_end how, struct tw_err *err)
 {
 	enum tw_status st = flush_piece(s, err);
-	bool cut = s->zip && tw_inflate_state(s->zip) != TW_INFLATE_DONE;
+	enum tw_inflate_state zip = s->zipped ? tw_inflate_state(s->zip) : TW_INFLATE_DONE;
 
+	if (s->zipped) /* what it lacks is counted below */
+		how = zip == TW_INFLATE_DONE ? TW_LINES_WHOLE : TW_LINES_CUT;
 	if (st == TW_OK)
-		st = s->coded_json ? end_json(s, !cut, err) : tw_lines_finish(&s->lines, err);
-	s->coded_json = false;
-	if (s->zip && tw_inflate_state(s->zip) == TW_INFLATE_DAMAGED)
+		st = s->coded_json ? end_json(s, zip == TW_INFLATE_DONE, err)
+		                   : tw_lines_finish(&s->lines, how, err);
+	if (zip == TW_INFLATE_DAMAGED)
 		repair(s, TW_REPAIR_input_corrupt, s->offset);
-	else if (s->zip && tw_inflate_state(s->zip) == TW_INFLATE_MORE)
+	else if (zip == TW_INFLATE_MORE)
 		repair(s, TW_REPAIR_input_truncated, s->offset);
-	s->zip = NULL;
+	s->coded_json = s->zipped = false;
 	return st;
 }
 
@@ -334,7 +346,7 @@ static enum tw_status push_base64(struct systrace *s, uint8_t c, struct tw_err *
 	enum tw_status st;
 
 	if (c == '<') {
-		st = end_base64(s, err);
+		st = end_base64(s, TW_LINES_WHOLE, err);
 		leave_section(s);
 		s->token[s->n_token++] = '<';
 		return st;
@@ -480,12 +492,14 @@ static enum tw_status end_section(struct systrace *s, bool cut, struct tw_err *e
 	if (s->part == OUTSIDE)
 		return TW_OK;
 	if (s->part == BASE64)
-		return end_base64(s, err);
+		return end_base64(s, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 	if (!cut)
 		repair(s, TW_REPAIR_input_truncated, s->offset);
 	if (s->part == JSON)
 		return end_json(s, false, err);
-	return s->part == LINES || s->part == ESCAPED ? tw_lines_finish(&s->lines, err) : TW_OK;
+	return s->part == LINES || s->part == ESCAPED
+	               ? tw_lines_finish(&s->lines, TW_LINES_CUT, err)
+	               : TW_OK;
 }
 
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)

@@ -3,22 +3,22 @@
  *
  * Text, a thread a line: `<tid decimal>,<name>`.  A name may hold anything but a
  * line end.  Lines that do not begin with a number and a comma are counted.
+ *
+ * A last line without its end may have lost the end of its name and is not
+ * believed, unless it is the only one: part of a name is more than a refusal.
  */
-#include "formats/format.h"
-
 #include <string.h>
+
+#include "formats/format.h"
+#include "formats/lines.h"
 
 enum { LINE_MAX_BYTES = 1 << 16 };
 
 struct threads {
 	struct tw_sink *sink;
-	uint64_t offset; /* of the next input byte */
-	uint64_t line_start;
+	struct tw_lines lines;
 	uint32_t max_name;
 	uint64_t named;
-	size_t len; /* bytes of the line kept so far */
-	bool too_long;
-	char line[LINE_MAX_BYTES];
 };
 
 static bool parse(struct tw_str line, uint64_t *ret_tid, struct tw_str *ret_name)
@@ -28,8 +28,6 @@ static bool parse(struct tw_str line, uint64_t *ret_tid, struct tw_str *ret_name
 
 	if (tid.len == line.len || !tw_str_u64(tid, UINT32_MAX, ret_tid) || *ret_tid == 0)
 		return false;
-	if (rest.len && rest.ptr[rest.len - 1] == '\r')
-		rest.len--;
 	*ret_name = rest;
 	return true;
 }
@@ -65,66 +63,53 @@ static int probe(const uint8_t *head, size_t len)
 	return good ? 50 : 0;
 }
 
+static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw_err *err)
+{
+	struct threads *s = arg;
+	struct tw_str name;
+	uint64_t tid;
+
+	(void)err;
+	if (line->text.len == 0 || (tw_line_is_cut(line, s->sink) && s->named))
+		return TW_OK;
+	if (line->too_long || !parse(line->text, &tid, &name)) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_line_malformed, line->offset, 1);
+		return TW_OK;
+	}
+	if (name.len > s->max_name) {
+		s->sink->ops->repair(s->sink, TW_REPAIR_name_cut, line->offset, 1);
+		name.len = s->max_name;
+	}
+	s->sink->ops->thread_name(s->sink, 0, tid, name);
+	s->named++;
+	return TW_OK;
+}
+
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err)
 {
 	struct threads *s = state;
 
-	(void)a, (void)err;
 	s->sink = sink;
 	s->max_name = limits->max_name_bytes;
+	if (!tw_lines_init(&s->lines, a, LINE_MAX_BYTES, read_line, s))
+		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
 	return TW_OK;
-}
-
-static void end_line(struct threads *s)
-{
-	struct tw_str line = {s->line, s->len};
-	struct tw_str name;
-	uint64_t tid;
-
-	if (s->too_long || (line.len && !parse(line, &tid, &name))) {
-		s->sink->ops->repair(s->sink, TW_REPAIR_line_malformed, s->line_start, 1);
-	} else if (line.len) {
-		if (name.len > s->max_name) {
-			s->sink->ops->repair(s->sink, TW_REPAIR_name_cut, s->line_start, 1);
-			name.len = s->max_name;
-		}
-		s->sink->ops->thread_name(s->sink, 0, tid, name);
-		s->named++;
-	}
-	s->len = 0;
-	s->too_long = false;
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	struct threads *s = state;
-
-	(void)err;
-	for (size_t i = 0; i < n; i++) {
-		s->offset++;
-		if (p[i] == '\n') {
-			end_line(s);
-			s->line_start = s->offset;
-		} else if (s->len < sizeof s->line) {
-			s->line[s->len++] = (char)p[i];
-		} else {
-			s->too_long = true;
-		}
-	}
-	return TW_OK;
+	return tw_lines_push(&((struct threads *)state)->lines, p, n, err);
 }
 
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct threads *s = state;
+	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
-	(void)cut;
-	if (s->len || s->too_long)
-		end_line(s);
-	if (s->named == 0)
-		return tw_fail(err, TW_CORRUPT, 0, "not one line is a thread (tid,name)");
-	return TW_OK;
+	if (st == TW_OK && s->named == 0)
+		st = tw_fail(err, TW_CORRUPT, 0, "not one line is a thread (tid,name)");
+	return st;
 }
 
 const struct tw_format tw_format_threads = {

@@ -5,7 +5,8 @@
 bool tw_tids_init(
         struct tw_tids *t, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)
 {
-	*t = (struct tw_tids){.sink = sink, .max = limits->max_threads, .n_slots = 64};
+	*t = (struct tw_tids){
+	        .sink = sink, .max = limits->max_threads, .n_slots = 64, .salt = limits->hash_salt};
 	while (t->n_slots < t->max * 2)
 		t->n_slots *= 2;
 	t->list = tw_arena_alloc(a, t->max, sizeof *t->list);
@@ -17,7 +18,7 @@ bool tw_tids_init(
 static uint32_t find(const struct tw_tids *t, uint64_t tid, uint32_t pid, bool any)
 {
 	uint32_t mask = t->n_slots - 1;
-	uint32_t at = (uint32_t)tw_hash_id(tid ^ (uint64_t)pid << 40, t->list) & mask;
+	uint32_t at = (uint32_t)tw_hash_id(tid ^ (uint64_t)pid << 40, t->salt) & mask;
 
 	while (t->slots[at]) {
 		const struct tw_tid *k = &t->list[t->slots[at] - 1];
@@ -79,6 +80,18 @@ void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid)
 	k->pid = pid;
 	if (k->track)
 		t->sink->ops->thread_process(t->sink, k->tid, pid);
+}
+
+void tw_tids_said(struct tw_tid *k, uint32_t pid)
+{
+	if (!k->said_pid)
+		k->said_pid = pid;
+}
+
+void tw_tids_believe(struct tw_tids *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		tw_tids_process(t, &t->list[i], t->list[i].said_pid);
 }
 
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name)

@@ -28,8 +28,9 @@ struct tw_open_fact; /* marks.c */
 
 struct tw_tid {
 	uint64_t tid;
-	uint32_t pid;   /* 0: not known yet */
-	uint32_t track; /* 0: not asked for yet */
+	uint32_t pid;      /* 0: not known yet */
+	uint32_t said_pid; /* what a marker said, until something surer does; 0 nothing */
+	uint32_t track;    /* 0: not asked for yet */
 	bool named;
 	/* marks.c: open sections, those inside the first that the sink did not take, and those of
 	 * the former that are facts, innermost first */
@@ -48,6 +49,7 @@ struct tw_tids {
 	struct tw_tid *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
 	uint32_t n, max, n_slots;
+	uint64_t salt; /* of their hash */
 };
 
 /* False: no memory. */
@@ -60,8 +62,11 @@ struct tw_tid *tw_tids_get(struct tw_tids *t, uint64_t tid, uint64_t offset);
 struct tw_tid *tw_tids_get_in(struct tw_tids *t, uint32_t pid, uint64_t tid, uint64_t offset);
 /* Its handle at the sink; 0 at a limit. */
 uint32_t tw_tids_track(struct tw_tids *t, struct tw_tid *k);
-/* Its process; the first word counts, 0 says nothing. */
+/* Its process; the first word counts, 0 says nothing.  Lines' columns and listings of processes say
+ * it; what a marker says counts where they do not, and is believed at the end. */
 void tw_tids_process(struct tw_tids *t, struct tw_tid *k, uint32_t pid);
+void tw_tids_said(struct tw_tid *k, uint32_t pid);
+void tw_tids_believe(struct tw_tids *t);
 /* Its name; the first counts, "" says nothing. */
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "limits.h"
+#include "symbols/mapping_kind.h"
 
 enum { HEADER = 64, RECORD = 24, MAX_LINE = 32 << 10, MAX_ID = INT32_MAX, DIGITS = 1 << 16 };
 
@@ -287,7 +288,7 @@ static const char *guess(const struct tw_map_writer *w)
 	if (w->saw_nul)
 		return "it is a binary file, not methodMapping.txt";
 	if (w->saw_retrace)
-		return "it looks like R8's mapping.txt, which belongs to .../retrace";
+		return tw_mapping_belongs(TW_MAPPING_RETRACE);
 	return "is this methodMapping.txt?";
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "symbols/mapping_kind.h"
 #include "symbols/retrace.h"
 #include "symbols/retrace_image.h"
 
@@ -458,17 +459,11 @@ static const char *guess(const struct tw_retrace_writer *w)
 
 	if (rest.len && memchr(rest.ptr, 0, rest.len))
 		return "it is a binary file";
-	while (rest.len) {
-		struct tw_str line = tw_str_split(&rest, '\n');
-		uint64_t id;
-
-		if (line.len && line.ptr[0] != '#')
-			return tw_str_u64(tw_str_split(&line, ','), UINT32_MAX, &id)
-			               ? "it looks like methodMapping.txt, which belongs to "
-			                 ".../methods"
-			               : "is this R8's or ProGuard's mapping.txt?";
-	}
-	return "it is empty";
+	if (tw_str_trim(rest).len == 0)
+		return "it is empty";
+	return tw_mapping_kind(rest) == TW_MAPPING_METHODS
+	               ? tw_mapping_belongs(TW_MAPPING_METHODS)
+	               : "is this R8's or ProGuard's mapping.txt?";
 }
 
 enum tw_status tw_retrace_writer_finish(struct tw_retrace_writer *w, struct tw_buf *out,

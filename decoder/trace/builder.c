@@ -29,7 +29,9 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
 {
 	struct tw_repair_count *r = &b->repairs[what];
 
-	if (r->count == 0)
+	/* threads are looked at one after another: the first of one input is the lowest */
+	if (r->count == 0 || r->first_offset == TW_NO_OFFSET ||
+	        (b->input == 0 && offset < r->first_offset))
 		r->first_offset = offset;
 	r->count += n;
 }
@@ -65,7 +67,8 @@ static uint32_t *track_slot(
         const struct tw_builder *b, uint32_t pid, uint64_t tid, enum tw_tid_kind kind)
 {
 	uint32_t mask = b->n_track_slots - 1;
-	uint64_t h = tw_hash_id(tid ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 62, b);
+	uint64_t h =
+	        tw_hash_id(tid ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 62, b->limits.hash_salt);
 	uint32_t at = (uint32_t)h & mask;
 
 	while (b->track_slots[at]) {
@@ -118,7 +121,9 @@ static uint32_t add_symbol(struct tw_builder *b, bool has_id, uint64_t id, struc
 
 static uint64_t hash_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
 {
-	return has_id ? tw_hash_id(id, b) : tw_hash_str(name, b);
+	uint64_t salt = b->limits.hash_salt;
+
+	return has_id ? tw_hash_id(id, salt) : tw_hash_str(name, salt);
 }
 
 static uint32_t *slot_of(const struct tw_builder *b, bool has_id, uint64_t id, struct tw_str name)
@@ -179,6 +184,7 @@ static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, stru
 {
 	uint32_t *slot;
 	char *copy = NULL;
+	bool left_out = false;
 
 	if (!widen_hash(b)) {
 		b->status = TW_NOMEM;
@@ -188,6 +194,7 @@ static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, stru
 	if (*slot)
 		return *slot;
 	if (!has_id && !name_fits(b, name)) {
+		left_out = true;
 		name = TW_STR("(name left out)");
 		slot = slot_of(b, false, 0, name);
 		if (*slot)
@@ -202,6 +209,8 @@ static uint32_t find_symbol(struct tw_builder *b, bool has_id, uint64_t id, stru
 	}
 	*slot = add_symbol(b, has_id, id, (struct tw_str){copy, name.len});
 	b->n_hashed += *slot != 0;
+	if (left_out)
+		b->left_out_sym = *slot;
 	return *slot;
 }
 
@@ -219,12 +228,35 @@ static uint32_t sink_method(struct tw_sink *s, uint64_t id)
 static uint32_t sink_name(struct tw_sink *s, struct tw_str name)
 {
 	struct tw_builder *b = builder_of(s);
+	uint32_t sym;
 
-	if (name.len > b->limits.max_name_bytes) {
-		tw_builder_repair(b, TW_REPAIR_name_cut, TW_NO_OFFSET, 1);
-		name.len = b->limits.max_name_bytes;
-	}
-	return find_symbol(b, false, 0, name);
+	if (name.len <= b->limits.max_name_bytes)
+		return find_symbol(b, false, 0, name);
+	tw_builder_repair(b, TW_REPAIR_name_cut, TW_NO_OFFSET, 1);
+	name.len = b->limits.max_name_bytes;
+	sym = find_symbol(b, false, 0, name);
+	if (b->repairs[TW_REPAIR_name_cut].first_offset == TW_NO_OFFSET && !b->cut_sym)
+		b->cut_sym = sym;
+	return sym;
+}
+
+static bool is_told_of(uint32_t *sym, struct tw_repair_count *r, const struct tw_event *ev)
+{
+	if (!*sym || ev->sym != *sym)
+		return false;
+	if (r->first_offset == TW_NO_OFFSET)
+		r->first_offset = ev->offset;
+	*sym = 0;
+	return true;
+}
+
+/* Names are asked for before the events that bear them. */
+static void place_names(struct tw_builder *b, const struct tw_event *ev, size_t n)
+{
+	for (size_t i = 0; i < n && (b->cut_sym || b->left_out_sym); i++)
+		if (!is_told_of(&b->cut_sym, &b->repairs[TW_REPAIR_name_cut], &ev[i]))
+			(void)is_told_of(
+			        &b->left_out_sym, &b->repairs[TW_REPAIR_name_limit], &ev[i]);
 }
 
 static void sink_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
@@ -248,18 +280,35 @@ static void sink_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
 		b->status = TW_NOMEM;
 }
 
+static uint32_t *name_slot(const struct tw_builder *b, uint32_t pid, uint64_t tid)
+{
+	uint32_t mask = b->n_track_slots - 1;
+	uint64_t h = tw_hash_id(tid ^ (uint64_t)pid << 32, b->limits.hash_salt);
+	uint32_t at = (uint32_t)h & mask;
+
+	while (b->name_slots[at]) {
+		const struct thread_name *n = &b->names[b->name_slots[at] - 1];
+
+		if (n->tid == tid && n->pid == pid)
+			break;
+		at = (at + 1) & mask;
+	}
+	return &b->name_slots[at];
+}
+
 static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
 {
 	struct tw_builder *b = builder_of(s);
+	uint32_t *slot;
 	char *copy;
 
 	if (b->n_names >= b->limits.max_threads) {
 		tw_builder_repair(b, TW_REPAIR_thread_limit, TW_NO_OFFSET, 1);
 		return;
 	}
-	for (uint32_t i = 0; i < b->n_names; i++)
-		if (b->names[i].tid == tid && b->names[i].pid == pid)
-			return;
+	slot = name_slot(b, pid, tid);
+	if (*slot)
+		return;
 	if (name.len > b->limits.max_name_bytes)
 		name.len = b->limits.max_name_bytes;
 	if (!name_fits(b, name))
@@ -271,6 +320,7 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 		return;
 	}
 	b->names[b->n_names++] = (struct thread_name){pid, tid, {copy, name.len}};
+	*slot = b->n_names;
 }
 
 /* More records for the track: twice as many, and a quarter more of what is large, as far as the
@@ -417,6 +467,8 @@ static enum tw_status sink_events(
 	struct tw_builder *b = builder_of(s);
 	bool moved = tw_builder_is_moved(b);
 
+	if (b->cut_sym || b->left_out_sym)
+		place_names(b, ev, n);
 	for (size_t i = 0; i < n && b->status == TW_OK; i++)
 		if (moved)
 			take_moved_event(b, &ev[i]);
@@ -487,6 +539,7 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits)
 		return NULL;
 	b->sink.ops = &ops;
 	b->limits = *limits;
+	b->codes.salt = limits->hash_salt;
 	b->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
 	b->arena = tw_arena_new(limits->max_memory_bytes / ARENA_SHARE);
 	b->n_direct = limits->max_methods < DIRECT_IDS / 2 ? limits->max_methods * 2 : DIRECT_IDS;
@@ -494,7 +547,10 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits)
 	for (b->n_track_slots = 64; b->n_track_slots < limits->max_threads * 2;)
 		b->n_track_slots *= 2;
 	b->track_slots = tw_mem_zalloc(b->n_track_slots, sizeof *b->track_slots);
-	return b->arena && b->direct && b->track_slots ? b : tw_builder_free(b);
+	b->name_slots = tw_mem_zalloc(b->n_track_slots, sizeof *b->name_slots);
+	if (!b->arena || !b->direct || !b->track_slots || !b->name_slots)
+		return tw_builder_free(b);
+	return b;
 }
 
 struct tw_builder *tw_builder_free(struct tw_builder *b)
@@ -513,6 +569,7 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 	tw_mem_free(b->direct);
 	tw_mem_free(b->hashed);
 	tw_mem_free(b->names);
+	tw_mem_free(b->name_slots);
 	tw_mem_free(b->processes);
 	tw_builder_free_notes(b);
 	tw_arena_free(b->arena);

@@ -94,7 +94,8 @@ struct tw_note_row {
 /* Who receives the finished trace: per thread, in the order of thread ids, its chunks (level 0 and
  * mip levels, each level in time order), its tree, then the thread itself; after all threads the
  * methods (index 0, 1, ...), the notes by rising time, the documents, the repairs and last the
- * info.  Payloads are not yet compressed. */
+ * info.  Payloads are not yet compressed.  Chunks, trees and threads may be told in another thread
+ * than the caller's, never two calls at once; all of them are seen before the first method is. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,

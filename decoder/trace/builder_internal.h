@@ -7,7 +7,8 @@
  * builder_pair.c  BEGIN/END pairs become finished calls
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
- * builder_write.c one walk per thread: chunks, mip levels, tree, totals
+ * builder_shape.c what the slices of a thread become: chunks, mip levels, tree
+ * builder_write.c one walk per thread, methods' totals, the order of all that is told
  */
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
@@ -20,9 +21,7 @@ struct record {
 	int64_t start_ns;
 	int64_t dur_ns;
 	uint32_t sym;
-	/* while records come: their offset in the input, NO_OFFSET_KEPT past 4 GiB; then the size
-	 * of its subtree in post-order; where that fails: its depth */
-	uint32_t size;
+	uint32_t offset; /* in the input; NO_OFFSET_KEPT past 4 GiB */
 };
 #define NO_OFFSET_KEPT UINT32_MAX
 
@@ -101,6 +100,7 @@ struct tw_builder {
 	uint32_t *hashed;  /* symbol handle by hash of a larger id or a name; 0 free */
 	uint32_t n_hashed, cap_hashed;
 	struct thread_name *names;
+	uint32_t *name_slots; /* index + 1 by hash of pid and tid, as many as track_slots; 0 free */
 	uint32_t n_names, cap_names;
 	struct thread_process *processes;
 	uint32_t n_processes, cap_processes;
@@ -120,6 +120,8 @@ struct tw_builder {
 	uint64_t record_bytes; /* in use by all tracks */
 	int64_t last_ns;       /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
+	/* names that were cut or left out: the first event of one tells where that was */
+	uint32_t cut_sym, left_out_sym;
 	enum tw_status status; /* sticky: memory ran out */
 };
 
@@ -164,7 +166,8 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 struct nest {
 	struct track *track;
 	uint32_t *order; /* pre-order position to record */
-	bool sorted;     /* record.size is the depth */
+	uint32_t *sizes; /* by record: of its subtree in post-order; sorted: its depth */
+	bool sorted;
 	uint64_t at;
 	uint64_t *ends; /* pre-order positions at which the open slices' subtrees end */
 	uint32_t depth, cap_ends;
@@ -173,6 +176,8 @@ struct nest {
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
 /* The next slice (method is the symbol's table index); false at the end or when it failed. */
 bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *ret);
+/* Where the slice that was last given stood in the input; TW_NO_OFFSET not known. */
+uint64_t tw_nest_offset(const struct nest *n);
 void tw_nest_close(struct nest *n);
 
 /* builder_mip.c */
@@ -203,5 +208,21 @@ struct mip {
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]);
 enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, struct tw_err *err);
 enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err);
+
+/* builder_shape.c: slices of one thread after another, told to `out` as chunks, tree and thread. An
+ * error may be of what was given before; after one nothing but tw_shaper_free is of use. */
+struct tw_shaper;
+/* NULL: no memory.  Both live until tw_shaper_free. */
+struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out);
+struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
+/* Reads the track now and not later. */
+enum tw_status tw_shaper_begin(
+        struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err);
+/* In pre-order. */
+enum tw_status tw_shaper_add(struct tw_shaper *s, const struct tw_slice *slice, struct tw_err *err);
+enum tw_status tw_shaper_end(
+        struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
+/* After the last thread: all is told.  *ret_clipped: calls that found no room in a tree. */
+enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err);
 
 #endif

@@ -301,6 +301,8 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 	}
 	/* ties: what a side file tells is the inner one */
 	interleave(&both, side, t);
+	if (!t->unordered)
+		both.unordered_offset = side->unordered_offset;
 	if (side->last_end_ns > both.last_end_ns)
 		both.last_end_ns = side->last_end_ns;
 	if (t->n == 0) {

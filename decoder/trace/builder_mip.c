@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/sum.h"
+
 enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8, BITS = 63 };
 
 enum tw_status tw_chunker_init(struct chunker *c, const struct tw_limits *limits,
@@ -115,7 +117,7 @@ static void extend_run(struct mip *m, const struct tw_slice *s)
 	m->run.dur_ns = s->start_ns + s->dur_ns - m->run.start_ns;
 	m->run.merged++;
 	if (s->cpu_ns >= 0)
-		m->run.cpu_ns = (m->run.cpu_ns < 0 ? 0 : m->run.cpu_ns) + s->cpu_ns;
+		m->run.cpu_ns = tw_sum_ns(m->run.cpu_ns < 0 ? 0 : m->run.cpu_ns, s->cpu_ns);
 	if (s->dur_ns > m->longest_ns) {
 		m->longest_ns = s->dur_ns;
 		m->run.method = s->method;

@@ -20,48 +20,52 @@
 
 enum { AHEAD = 16 };
 
-/* Fills record.size; false when two records overlap without one holding the other: those from the
- * later of them on still have their offsets, and none before it will be cut. */
-static bool measure_subtrees(struct track *t, uint32_t *stack)
+static uint64_t offset_of(const struct record *r)
+{
+	return r->offset == NO_OFFSET_KEPT ? TW_NO_OFFSET : r->offset;
+}
+
+/* Fills sizes; where two records overlap without one holding the other: the later of them, else
+ * how many there are. */
+static uint64_t measure_subtrees(const struct track *t, uint32_t *sizes, uint32_t *stack)
 {
 	uint32_t n_stack = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		struct record *r = &t->records[i];
-		uint32_t offset = r->size;
+		const struct record *r = &t->records[i];
+		uint32_t size = 1;
 
-		r->size = 1;
 		while (n_stack && t->records[stack[n_stack - 1]].start_ns >= r->start_ns)
-			r->size += t->records[stack[--n_stack]].size;
+			size += sizes[stack[--n_stack]];
 		if (n_stack) {
 			const struct record *left = &t->records[stack[n_stack - 1]];
 
-			if (left->start_ns + left->dur_ns > r->start_ns) {
-				r->size = offset;
-				return false;
-			}
+			if (left->start_ns + left->dur_ns > r->start_ns)
+				return i;
 		}
+		sizes[i] = size;
 		stack[n_stack++] = (uint32_t)i;
 	}
-	return true;
+	return t->n;
 }
 
 /* Backwards over the post-order: `ends` holds, per level, the pre-order position at which the
  * next child to the left must end. */
-static void order_forward(const struct track *t, uint32_t *order, uint32_t *ends, uint32_t *starts)
+static void order_forward(struct nest *n, uint32_t *ends, uint32_t *starts)
 {
+	const struct track *t = n->track;
 	uint32_t depth = 0;
 
 	ends[0] = (uint32_t)t->n;
 	starts[0] = 0;
 	for (uint64_t i = t->n; i-- > 0;) {
-		uint32_t size = t->records[i].size;
+		uint32_t size = n->sizes[i];
 		uint32_t at;
 
 		while (ends[depth] == starts[depth])
 			depth--; /* all children of this level are placed */
 		at = ends[depth] - size;
-		order[at] = (uint32_t)i;
+		n->order[at] = (uint32_t)i;
 		ends[depth] = at;
 		if (size > 1) {
 			depth++;
@@ -86,103 +90,141 @@ static int outer_first(const void *pa, const void *pb, void *records)
 	return i > k ? -1 : i < k; /* of equal ones the later ended last: it is the outer */
 }
 
-/* In sorted order: gives each its depth (in record.size) and cuts what reaches past its parent. */
-static void nest_sorted(
-        struct tw_builder *b, struct track *t, const uint32_t *order, uint32_t *stack)
+/* What holds the call r, whose depth is at most *depth, is on top of the stack; its end. */
+static int64_t find_parent(
+        const struct track *t, const struct record *r, const uint32_t *stack, uint32_t *depth)
 {
+	int64_t end = 0;
+
+	for (; *depth; --*depth) {
+		const struct record *top = &t->records[stack[*depth - 1]];
+
+		end = top->start_ns + top->dur_ns;
+		if (end > r->start_ns ||
+		        (r->dur_ns == 0 && end == r->start_ns && top->start_ns == r->start_ns))
+			break;
+	}
+	return end;
+}
+
+/* In sorted order: gives each its depth and cuts what reaches past its parent; how many. */
+static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stack)
+{
+	struct track *t = n->track;
 	uint32_t depth = 0;
 	uint64_t n_cut = 0;
 	uint32_t first = NO_OFFSET_KEPT;
 
 	for (uint64_t i = 0; i < t->n; i++) {
-		struct record *r = &t->records[order[i]];
-		int64_t end = 0;
+		struct record *r = &t->records[n->order[i]];
+		int64_t end = find_parent(t, r, stack, &depth);
 
-		while (depth) {
-			const struct record *top = &t->records[stack[depth - 1]];
-
-			end = top->start_ns + top->dur_ns;
-			if (end > r->start_ns || (r->dur_ns == 0 && end == r->start_ns &&
-			                                 top->start_ns == r->start_ns))
-				break;
-			depth--;
-		}
 		if (depth && r->start_ns + r->dur_ns > end) {
 			n_cut++;
-			first = r->size < first ? r->size : first;
+			first = r->offset < first ? r->offset : first;
 			r->dur_ns = end - r->start_ns;
 		}
-		r->size = depth;
-		stack[depth++] = order[i];
+		n->sizes[n->order[i]] = depth;
+		stack[depth++] = n->order[i];
 	}
 	if (n_cut)
 		tw_builder_repair(b, TW_REPAIR_overlap_clipped,
 		        first == NO_OFFSET_KEPT ? TW_NO_OFFSET : first, n_cut);
+	return n_cut;
 }
 
-/* The records stay where they are: eight bytes each are sorted for them at most. */
-static enum tw_status open_sorted(
-        struct nest *n, struct tw_builder *b, struct track *t, uint32_t *stack)
+static bool sort_records(struct nest *n)
 {
-	tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
+	struct track *t = n->track;
+
 	n->order = tw_mem_alloc(t->n, sizeof *n->order);
 	if (!n->order)
-		return TW_NOMEM;
+		return false;
 	for (uint64_t i = 0; i < t->n; i++)
 		n->order[i] = (uint32_t)i;
 	qsort_r(n->order, t->n, sizeof *n->order, outer_first, t->records);
-	nest_sorted(b, t, n->order, stack);
+	return true;
+}
+
+/* The records stay where they are: eight bytes each are sorted for them at most.  found: the one
+ * at which it was seen that their order is none. */
+static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t found)
+{
+	struct track *t = n->track;
+	bool sorted = sort_records(n);
+	uint32_t *stack = sorted ? tw_mem_alloc(t->n, sizeof *stack) : NULL;
+	uint64_t n_cut;
+
+	n->sizes = sorted ? tw_mem_alloc(t->n, sizeof *n->sizes) : NULL;
+	if (!stack || !n->sizes) {
+		tw_mem_free(stack);
+		return TW_NOMEM;
+	}
+	n_cut = nest_sorted(n, b, stack);
+	tw_mem_free(stack);
 	n->sorted = true;
+	if (t->unordered)
+		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
+	else if (n_cut == 0) /* of two that end together the outer was written first */
+		tw_builder_repair(b, TW_REPAIR_order_restored, offset_of(&t->records[found]), t->n);
 	return TW_OK;
 }
 
-static uint32_t deepest(const struct track *t)
+/* A chain can have no more levels than the largest subtree has records. */
+static uint32_t most_levels(const struct nest *n)
 {
-	uint32_t left = 0; /* how many levels the longest chain can have: a run shrinks by ≥ 1 */
+	uint32_t largest = 0;
 
-	for (uint64_t i = 0; i < t->n; i++)
-		if (t->records[i].size > left)
-			left = t->records[i].size;
-	return left + 1;
+	for (uint64_t i = 0; i < n->track->n; i++)
+		if (n->sizes[i] > largest)
+			largest = n->sizes[i];
+	return largest + 2;
 }
 
-static enum tw_status open_post_order(struct nest *n, struct track *t)
+static enum tw_status open_post_order(struct nest *n)
 {
-	uint32_t levels = deepest(t) + 1;
+	uint32_t levels = most_levels(n);
 	uint32_t *ends = tw_mem_alloc(levels, 2 * sizeof *ends);
 
-	n->order = tw_mem_alloc(t->n, sizeof *n->order);
-	if (!ends || !n->order) {
-		tw_mem_free(ends);
+	if (!ends)
 		return TW_NOMEM;
-	}
-	order_forward(t, n->order, ends, ends + levels);
+	order_forward(n, ends, ends + levels);
 	tw_mem_free(ends);
+	return TW_OK;
+}
+
+/* Measures them into n->sizes, with the stack where the order will be.  *ret_found: as
+ * measure_subtrees. */
+static enum tw_status measure(struct nest *n, uint64_t *ret_found)
+{
+	n->order = tw_mem_alloc(n->track->n, sizeof *n->order);
+	n->sizes = tw_mem_alloc(n->track->n, sizeof *n->sizes);
+	if (!n->order || !n->sizes)
+		return TW_NOMEM;
+	*ret_found = measure_subtrees(n->track, n->sizes, n->order);
 	return TW_OK;
 }
 
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
 {
-	uint32_t *stack;
-	enum tw_status st;
+	uint64_t found = 0;
+	enum tw_status st = TW_OK;
 
 	*n = (struct nest){.track = t};
 	if (t->n == 0)
 		return TW_OK;
 	if (t->n >= UINT32_MAX)
 		return TW_TOO_LARGE;
-	stack = tw_mem_alloc(t->n, sizeof *stack);
-	if (!stack)
-		return TW_NOMEM;
-	if (t->unordered || !measure_subtrees(t, stack)) {
-		t->unordered = true;
-		st = open_sorted(n, b, t, stack);
-		tw_mem_free(stack);
-	} else {
-		tw_mem_free(stack);
-		st = open_post_order(n, t);
-	}
-	return st;
+	if (!t->unordered)
+		st = measure(n, &found);
+	if (st != TW_OK)
+		return st;
+	if (n->sizes && found == t->n)
+		return open_post_order(n);
+	tw_mem_free(n->sizes);
+	tw_mem_free(n->order);
+	n->sizes = n->order = NULL;
+	return open_sorted(n, b, found);
 }
 
 static bool push_end(struct nest *n, uint64_t end)
@@ -217,12 +259,12 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 		while (n->depth && n->ends[n->depth - 1] <= n->at)
 			n->depth--;
 		ret->depth = n->depth;
-		if (r->size > 1 && !push_end(n, n->at + r->size)) {
+		if (n->sizes[i] > 1 && !push_end(n, n->at + n->sizes[i])) {
 			n->failed = true;
 			return false;
 		}
 	} else {
-		ret->depth = r->size;
+		ret->depth = n->sizes[i];
 	}
 	ret->start_ns = r->start_ns;
 	ret->dur_ns = r->dur_ns;
@@ -233,9 +275,15 @@ bool tw_nest_next(struct nest *n, const struct tw_builder *b, struct tw_slice *r
 	return true;
 }
 
+uint64_t tw_nest_offset(const struct nest *n)
+{
+	return n->at ? offset_of(&n->track->records[n->order[n->at - 1]]) : TW_NO_OFFSET;
+}
+
 void tw_nest_close(struct nest *n)
 {
 	tw_mem_free(n->order);
+	tw_mem_free(n->sizes);
 	tw_mem_free(n->ends);
 	*n = (struct nest){0};
 }

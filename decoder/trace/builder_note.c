@@ -21,7 +21,7 @@ static struct tw_builder *builder_of(struct tw_sink *s)
 
 static const char **text_slot(const struct tw_builder *b, struct tw_str text)
 {
-	uint32_t at = (uint32_t)tw_hash_str(text, b) & (b->cap_texts - 1);
+	uint32_t at = (uint32_t)tw_hash_str(text, b->limits.hash_salt) & (b->cap_texts - 1);
 
 	while (b->texts[at] && !tw_str_eq(tw_str_of(b->texts[at]), text))
 		at = (at + 1) & (b->cap_texts - 1);

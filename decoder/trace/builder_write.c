@@ -2,8 +2,8 @@
  * builder_write.c - the finished trace, handed over piece by piece.
  *
  * Tracks are joined (builder_merge.c), threads put in order, methods numbered by
- * falling count.  Then each thread is walked once in pre-order; the same walk
- * fills level-0 chunks, mip levels, the call tree and the methods' totals.
+ * falling count.  Then each thread is walked once in pre-order: the walk sums up
+ * the methods' totals, and what it finds is shaped by builder_shape.c.
  */
 #include "trace/builder_internal.h"
 
@@ -11,9 +11,6 @@
 #include <string.h>
 
 #include "base/sum.h"
-
-/* A longer thread may have more call paths: a node takes about as much as this many records. */
-enum { TREE_SHARE = 16 };
 
 /* A call that is open while a thread is walked. */
 struct frame {
@@ -31,11 +28,7 @@ struct writer {
 	uint32_t *active;               /* open calls of the method on this thread */
 	struct frame *frames;           /* limits.max_depth */
 	uint32_t depth;
-	struct tw_buf payload;
-	struct chunker chunker;
-	struct mip mips[TW_MIP_LEVELS];
-	uint32_t n_mips, n_mips_ready;
-	struct tw_tree_builder *tree;
+	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
 	uint32_t *order; /* of tracks that have threads of their own */
 	uint32_t n_order;
@@ -194,48 +187,6 @@ static void count_slice(struct tw_thread_info *t, const struct tw_slice *s)
 	}
 }
 
-static enum tw_status add_slice(struct writer *w, const struct tw_slice *s, struct tw_err *err)
-{
-	enum tw_status st;
-
-	if (s->depth >= w->b->limits.max_depth) {
-		tw_builder_repair(w->b, TW_REPAIR_depth_clipped, TW_NO_OFFSET, 1);
-		return TW_OK;
-	}
-	count_slice(&w->thread, s);
-	enter(w, s);
-	st = tw_tree_builder_add(w->tree, s, 1);
-	if (st != TW_OK)
-		return no_memory(err);
-	st = tw_chunker_add(&w->chunker, s, err);
-	for (uint32_t i = 0; st == TW_OK && i < w->n_mips; i++)
-		st = tw_mip_add(&w->mips[i], s, err);
-	return st;
-}
-
-static enum tw_status start_mips(struct writer *w, const struct track *t)
-{
-	int64_t thresholds[TW_MIP_LEVELS];
-
-	w->n_mips = tw_mip_plan(t, thresholds);
-	for (uint32_t i = 0; i < w->n_mips; i++) {
-		struct mip *m = &w->mips[i];
-
-		if (i >= w->n_mips_ready) {
-			enum tw_status st =
-			        tw_chunker_init(&m->chunker, &w->b->limits, &w->payload, w->out);
-
-			w->n_mips_ready++;
-			if (st != TW_OK)
-				return st;
-		}
-		m->threshold_ns = thresholds[i];
-		m->running = false;
-		tw_chunker_start(&m->chunker, w->thread.thread_id, i + 1, thresholds[i]);
-	}
-	return TW_OK;
-}
-
 static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
 {
 	struct nest nest;
@@ -246,38 +197,20 @@ static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err
 		tw_nest_close(&nest);
 		return tw_fail(err, st, TW_NO_OFFSET, "a thread's calls do not fit in memory");
 	}
-	while (st == TW_OK && tw_nest_next(&nest, w->b, &s))
-		st = add_slice(w, &s, err);
+	while (st == TW_OK && tw_nest_next(&nest, w->b, &s)) {
+		if (s.depth >= w->b->limits.max_depth) {
+			tw_builder_repair(w->b, TW_REPAIR_depth_clipped, tw_nest_offset(&nest), 1);
+			continue;
+		}
+		count_slice(&w->thread, &s);
+		enter(w, &s);
+		st = tw_shaper_add(w->shaper, &s, err);
+	}
 	if (st == TW_OK && nest.failed)
 		st = no_memory(err);
 	tw_nest_close(&nest);
 	while (w->depth)
 		leave(w);
-	if (st == TW_OK)
-		st = tw_chunker_flush(&w->chunker, err);
-	for (uint32_t i = 0; st == TW_OK && i < w->n_mips; i++)
-		st = tw_mip_finish(&w->mips[i], err);
-	return st;
-}
-
-static enum tw_status write_tree(struct writer *w, struct tw_err *err)
-{
-	struct tw_arena *a = tw_arena_new(w->b->limits.max_memory_bytes);
-	struct tw_tree tree;
-	enum tw_status st = a ? tw_tree_builder_finish(w->tree, a, &tree) : TW_NOMEM;
-
-	if (tw_tree_builder_clipped(w->tree))
-		tw_builder_repair(w->b, TW_REPAIR_call_tree_full, TW_NO_OFFSET,
-		        tw_tree_builder_clipped(w->tree));
-	tw_buf_clear(&w->payload);
-	if (st == TW_OK)
-		st = tw_tree_encode(&tree, &w->payload);
-	if (st == TW_OK)
-		st = w->out->ops->tree(
-		        w->out, w->thread.thread_id, tree.n, w->payload.data, w->payload.len, err);
-	else
-		st = no_memory(err);
-	tw_arena_free(a);
 	return st;
 }
 
@@ -319,18 +252,12 @@ static enum tw_status write_thread(
 	        .interval_ns = t->interval_ns,
 	};
 	w->info.has_cpu |= t->cpu_ns != NULL;
-	w->tree = tw_tree_builder_new(w->b->limits.max_tree_nodes + t->n / TREE_SHARE);
-	tw_chunker_start(&w->chunker, thread_id, 0, 0);
-	st = w->tree ? start_mips(w, t) : TW_NOMEM;
-	if (st != TW_OK)
-		return no_memory(err);
-	st = walk(w, t, err);
+	st = tw_shaper_begin(w->shaper, t, thread_id, err);
+	if (st == TW_OK)
+		st = walk(w, t, err);
 	free_records(t); /* the next thread can have its memory */
 	if (st == TW_OK)
-		st = write_tree(w, err);
-	w->tree = tw_tree_builder_free(w->tree);
-	if (st == TW_OK)
-		st = w->out->ops->thread(w->out, &w->thread, err);
+		st = tw_shaper_end(w->shaper, &w->thread, err);
 	sum_up(&w->info, &w->thread);
 	return st;
 }
@@ -340,9 +267,14 @@ static enum tw_status write_thread(
 static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
+	uint64_t clipped = 0;
 
 	for (uint32_t i = 0; st == TW_OK && i < w->n_order; i++)
 		st = write_thread(w, &w->b->tracks[w->order[i]], i + 1, err);
+	if (st == TW_OK)
+		st = tw_shaper_finish(w->shaper, &clipped, err);
+	if (clipped)
+		tw_builder_repair(w->b, TW_REPAIR_call_tree_full, TW_NO_OFFSET, clipped);
 	return st;
 }
 
@@ -386,11 +318,7 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 
 static void free_writer(struct writer *w)
 {
-	tw_chunker_done(&w->chunker);
-	for (uint32_t i = 0; i < w->n_mips_ready; i++)
-		tw_chunker_done(&w->mips[i].chunker);
-	tw_tree_builder_free(w->tree);
-	tw_buf_done(&w->payload);
+	tw_shaper_free(w->shaper);
 	tw_mem_free(w->methods);
 	tw_mem_free(w->active);
 	tw_mem_free(w->frames);
@@ -400,11 +328,9 @@ static void free_writer(struct writer *w)
 
 static bool prepare(struct writer *w)
 {
-	tw_buf_init(&w->payload, SIZE_MAX / 2);
 	w->frames = tw_mem_alloc((size_t)w->b->limits.max_depth + 1, sizeof *w->frames);
-	return w->frames &&
-	       tw_chunker_init(&w->chunker, &w->b->limits, &w->payload, w->out) == TW_OK &&
-	       order_tracks(w) && number_methods(w);
+	w->shaper = tw_shaper_new(w->b, w->out);
+	return w->frames && w->shaper && order_tracks(w) && number_methods(w);
 }
 
 static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)

@@ -14,10 +14,13 @@
 
 #include "base/sum.h"
 
+#define NODE_MAX (UINT32_MAX >> 1)
+
 struct grown {
 	uint32_t parent, method;
-	uint32_t last_child; /* most calls repeat the child before; 0 is none */
-	uint32_t last_method;
+	uint32_t last_child : 31; /* most calls repeat the child before; 0 is none */
+	uint32_t several : 1;     /* children, which are hashed then: an only one is last_child */
+	uint32_t follower; /* or come in the order of last time: the sibling after this one */
 	uint64_t count;
 	int64_t total_ns, max_ns;
 	int64_t cpu_plus_1; /* 0: not known */
@@ -33,8 +36,9 @@ struct tw_tree_builder {
 	struct grown *nodes;
 	uint32_t n, cap;
 	struct slot *slots; /* node by hash of parent and method */
-	uint32_t n_slots;   /* power of two, at least twice n */
-	uint32_t *path;     /* node of the open slice at each depth */
+	uint32_t n_slots;   /* power of two, at least twice n_hashed */
+	uint32_t n_hashed;
+	uint32_t *path; /* node of the open slice at each depth */
 	uint32_t depth, cap_path;
 	uint64_t clipped; /* slices without a node */
 	enum tw_status status;
@@ -46,7 +50,7 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
 
 	if (!b)
 		return NULL;
-	b->max_nodes = max_nodes < UINT32_MAX / 4 ? max_nodes : UINT32_MAX / 4;
+	b->max_nodes = max_nodes < NODE_MAX / 2 ? max_nodes : NODE_MAX / 2;
 	b->cap = 256;
 	b->n_slots = 1024;
 	b->cap_path = 64;
@@ -86,6 +90,13 @@ static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, ui
 	return s;
 }
 
+static void hash(struct tw_tree_builder *b, uint32_t node)
+{
+	const struct grown *g = &b->nodes[node];
+
+	*slot_of(b, g->parent, g->method) = (struct slot){node, g->method};
+}
+
 static bool rehash(struct tw_tree_builder *b)
 {
 	struct slot *slots = tw_mem_zalloc((size_t)b->n_slots * 2, sizeof *slots);
@@ -96,11 +107,12 @@ static bool rehash(struct tw_tree_builder *b)
 	b->slots = slots;
 	b->n_slots *= 2;
 	for (uint32_t i = 1; i < b->n; i++)
-		*slot_of(b, b->nodes[i].parent, b->nodes[i].method) =
-		        (struct slot){i, b->nodes[i].method};
+		if (b->nodes[b->nodes[i].parent].several)
+			hash(b, i);
 	return true;
 }
 
+/* For one node more, and for it and its sibling in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
@@ -111,13 +123,50 @@ static bool make_room(struct tw_tree_builder *b)
 		b->nodes = p;
 		b->cap *= 2;
 	}
-	return b->n < b->n_slots / 2 || rehash(b);
+	return b->n_hashed + 2 < b->n_slots / 2 || rehash(b);
 }
 
-static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t node, uint32_t method)
+static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t node)
 {
-	b->nodes[parent].last_child = node;
-	b->nodes[parent].last_method = method;
+	uint32_t last = b->nodes[parent].last_child;
+
+	if (last)
+		b->nodes[last].follower = node;
+	b->nodes[parent].last_child = node & NODE_MAX;
+	return node;
+}
+
+/* The child that is found without the hash, whose slots are seldom in the cache; 0: none. */
+static uint32_t expected_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
+{
+	uint32_t last = b->nodes[parent].last_child;
+	uint32_t next;
+
+	if (last == 0 || b->nodes[last].method == method)
+		return last;
+	next = b->nodes[last].follower;
+	if (next == 0 || b->nodes[next].method != method)
+		return 0;
+	b->nodes[parent].last_child = next & NODE_MAX;
+	return next;
+}
+
+/* An only child needs no hash, and that is what most nodes are. */
+static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
+{
+	struct grown *p = &b->nodes[parent];
+	uint32_t node = b->n++;
+
+	b->nodes[node] = (struct grown){.parent = parent, .method = method};
+	if (p->last_child && !p->several) {
+		p->several = 1;
+		hash(b, p->last_child);
+		b->n_hashed++;
+	}
+	if (p->several) {
+		hash(b, node);
+		b->n_hashed++;
+	}
 	return node;
 }
 
@@ -125,23 +174,21 @@ static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t no
  * kept in status. */
 static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
-	const struct grown *p = &b->nodes[parent];
-	struct slot *slot;
+	uint32_t node = expected_child(b, parent, method);
 
-	if (p->last_child && p->last_method == method)
-		return p->last_child;
-	slot = slot_of(b, parent, method);
-	if (slot->node)
-		return remember(b, parent, slot->node, method);
+	if (node)
+		return node;
+	if (b->nodes[parent].several)
+		node = slot_of(b, parent, method)->node;
+	if (node)
+		return remember(b, parent, node);
 	if (b->n >= b->max_nodes)
 		return 0;
 	if (!make_room(b)) {
 		b->status = TW_NOMEM;
 		return 0;
 	}
-	b->nodes[b->n] = (struct grown){.parent = parent, .method = method};
-	*slot_of(b, parent, method) = (struct slot){b->n, method}; /* the table may have grown */
-	return remember(b, parent, b->n++, method);
+	return remember(b, parent, new_child(b, parent, method));
 }
 
 static bool reserve_path(struct tw_tree_builder *b)
@@ -213,6 +260,15 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 	return b->status;
 }
 
+static void add_numbers(struct grown *g, const struct grown *n)
+{
+	g->count += n->count;
+	g->total_ns = tw_sum_ns(g->total_ns, n->total_ns);
+	add_cpu(g, n->cpu_plus_1 - 1);
+	if (n->max_ns > g->max_ns)
+		g->max_ns = n->max_ns;
+}
+
 static void add_to(struct grown *g, const struct tw_tree_node *n)
 {
 	g->count += n->count;
@@ -239,6 +295,53 @@ enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct 
 	}
 	tw_tree_builder_cut(b);
 	return b->status;
+}
+
+enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
+{
+	for (size_t i = 0; i < n && b->status == TW_OK; i++)
+		(void)enter(b, s[i].depth, s[i].method);
+	return b->status;
+}
+
+/* A caller was made before what it calls: one pass finds the node for each, and 0 for what found
+ * no room. */
+static void add_all_grown(
+        struct tw_tree_builder *b, const struct tw_tree_builder *from, uint32_t *node_of)
+{
+	node_of[0] = 0;
+	for (uint32_t i = 1; i < from->n && b->status == TW_OK; i++) {
+		const struct grown *g = &from->nodes[i];
+		uint32_t parent = node_of[g->parent];
+
+		node_of[i] = parent || g->parent == 0 ? child_of(b, parent, g->method) : 0;
+		if (node_of[i]) {
+			add_numbers(&b->nodes[node_of[i]], g);
+			continue;
+		}
+		b->clipped += g->count;
+		if (g->parent == 0)
+			add_rootless(b, g->total_ns);
+	}
+}
+
+enum tw_status tw_tree_builder_add_grown(
+        struct tw_tree_builder *b, const struct tw_tree_builder *from)
+{
+	uint32_t *node_of = tw_mem_alloc(from->n, sizeof *node_of);
+
+	if (!node_of)
+		return b->status = TW_NOMEM;
+	tw_tree_builder_cut(b);
+	add_rootless(b, from->nodes[0].total_ns);
+	add_all_grown(b, from, node_of);
+	tw_mem_free(node_of);
+	return b->status;
+}
+
+uint32_t tw_tree_builder_nodes(const struct tw_tree_builder *b)
+{
+	return b->n;
 }
 
 uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b)
@@ -287,8 +390,9 @@ static bool gather(const struct tw_tree_builder *b, struct kids *k)
 		k->list[k->first[g->parent + 1]++] = (struct kid){g->total_ns, i, g->method};
 	}
 	for (uint32_t i = 0; i < b->n; i++)
-		qsort(k->list + k->first[i], k->first[i + 1] - k->first[i], sizeof *k->list,
-		        by_falling_total);
+		if (b->nodes[i].several)
+			qsort(k->list + k->first[i], k->first[i + 1] - k->first[i], sizeof *k->list,
+			        by_falling_total);
 	return true;
 }
 
@@ -335,33 +439,49 @@ static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struc
 	}
 }
 
-enum tw_status tw_tree_builder_finish(
-        struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret)
+/* Nothing more is looked up, and what finishing takes needs room. */
+static void drop_slots(struct tw_tree_builder *b)
+{
+	tw_mem_free(b->slots);
+	b->slots = NULL;
+}
+
+enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes)
 {
 	struct kids k = {0};
 	uint32_t(*todo)[2] = NULL;
-	struct tw_tree_node *nodes = NULL;
-	bool enough;
 
 	if (b->status != TW_OK)
 		return b->status;
-	tw_mem_free(b->slots); /* nothing more is looked up, and the arrays below need room */
-	b->slots = NULL;
+	drop_slots(b);
 	for (uint32_t i = 1; i < b->n; i++)
 		if (b->nodes[i].parent == 0)
 			b->nodes[0].total_ns =
 			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
-	enough = gather(b, &k);
-	if (enough)
+	if (gather(b, &k))
 		todo = tw_mem_alloc(b->n, sizeof *todo);
 	if (todo)
-		nodes = tw_arena_alloc(a, b->n, sizeof *nodes);
-	if (nodes) {
 		lay_out(b, &k, nodes, todo);
-		*ret = (struct tw_tree){nodes, b->n};
-	}
+	else
+		b->status = TW_NOMEM;
 	tw_mem_free(k.first);
 	tw_mem_free(k.list);
 	tw_mem_free(todo);
-	return nodes ? TW_OK : TW_NOMEM;
+	return b->status;
+}
+
+enum tw_status tw_tree_builder_finish(
+        struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret)
+{
+	struct tw_tree_node *nodes;
+	enum tw_status st;
+
+	if (b->status != TW_OK)
+		return b->status;
+	drop_slots(b);
+	nodes = tw_arena_alloc(a, b->n, sizeof *nodes);
+	st = nodes ? tw_tree_builder_finish_into(b, nodes) : TW_NOMEM;
+	if (st == TW_OK)
+		*ret = (struct tw_tree){nodes, b->n};
+	return st;
 }

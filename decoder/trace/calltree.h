@@ -44,12 +44,23 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
  * starts anew at depth 0 (another thread merged into the same tree). */
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
 void tw_tree_builder_cut(struct tw_tree_builder *b);
+/* Slices that are open where the next ones begin, outermost first, and count elsewhere: their
+ * nodes are entered, and stay without calls and time until the trees are put together. */
+enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
 /* All nodes of t below its node 0, as if their calls had been added. */
 enum tw_status tw_tree_builder_add_tree(struct tw_tree_builder *b, const struct tw_tree *t);
+/* The same of a tree that is still growing, and goes on. */
+enum tw_status tw_tree_builder_add_grown(
+        struct tw_tree_builder *b, const struct tw_tree_builder *from);
+/* Nodes so far, node 0 among them. */
+uint32_t tw_tree_builder_nodes(const struct tw_tree_builder *b);
 /* Calls that found no room. */
 uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b);
+/* Puts the tree in order; nothing can be added any more. */
 enum tw_status tw_tree_builder_finish(
         struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret);
+/* The same into room for as many nodes as there are. */
+enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes);
 
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out);
 /* Any bytes are safe: TW_CORRUPT. */

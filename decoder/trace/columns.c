@@ -78,27 +78,19 @@ static void encode_slice(
 	e->stack[e->depth++] = (struct level){s->start_ns + s->dur_ns, s->start_ns, index, false};
 }
 
-static uint32_t flags_of(const struct tw_slice *slices, size_t n)
+/* Which columns there are, and the deepest level. */
+static uint32_t survey(const struct tw_slice *slices, size_t n, size_t *ret_levels)
 {
 	uint32_t flags = 0;
+	uint32_t most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (slices[i].cpu_ns >= 0)
-			flags |= FLAG_CPU;
-		if (slices[i].merged)
-			flags |= FLAG_MERGED;
+		flags |= slices[i].cpu_ns >= 0 ? FLAG_CPU : 0;
+		flags |= slices[i].merged ? FLAG_MERGED : 0;
+		most = slices[i].depth > most ? slices[i].depth : most;
 	}
+	*ret_levels = (size_t)most + 1;
 	return flags;
-}
-
-static size_t max_depth(const struct tw_slice *slices, size_t n)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (slices[i].depth > most)
-			most = slices[i].depth;
-	return most + 1;
 }
 
 /* Columns stand where the longest values would put them: moved together, behind the header. */
@@ -143,7 +135,8 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
         const struct tw_slice *slices, size_t n, struct tw_buf *out)
 {
 	struct encoder e = {0};
-	uint32_t flags = flags_of(slices, n);
+	size_t levels;
+	uint32_t flags = survey(slices, n, &levels);
 	int64_t start_ns = n ? slices[0].start_ns : 0;
 	int64_t root_cursor = start_ns;
 
@@ -151,7 +144,7 @@ enum tw_status tw_chunk_encode(const struct tw_slice *open, size_t n_open,
 		return TW_BUG;
 	if (lay_out(&e, n, n_open, out) != TW_OK)
 		return tw_buf_status(out);
-	e.stack = tw_mem_alloc(max_depth(slices, n) + n_open, sizeof *e.stack);
+	e.stack = tw_mem_alloc(levels + n_open, sizeof *e.stack);
 	if (!e.stack)
 		return TW_NOMEM;
 	encode_open(&e, open, n_open, start_ns);

@@ -1,0 +1,33 @@
+/*
+ * perfetto_frames.h - frames of the display, as Android's compositor tells them.
+ *
+ * A frame has two timelines, the expected and the actual one, of the app's surface and of the
+ * whole display.  The start of one says whose it is and how it went, its end only the cookie of
+ * the start.  Each timeline becomes a note.
+ */
+#ifndef TW_PERFETTO_FRAMES_H
+#define TW_PERFETTO_FRAMES_H
+
+#include "base/pbread.h"
+#include "formats/marks.h"
+#include "formats/perfetto_intern.h"
+
+struct tw_perfetto_frame;
+
+struct tw_perfetto_frames {
+	struct tw_arena *arena;
+	struct tw_marks *marks;
+	struct tw_perfetto_intern *texts;
+	struct tw_perfetto_frame *ring; /* NULL until the first begins */
+	uint32_t *chains;               /* place + 1 by hash of the cookie */
+	uint64_t begun;
+};
+
+/* A FrameTimelineEvent. */
+enum tw_status tw_perfetto_frames_tell(struct tw_perfetto_frames *s, struct tw_pb message,
+        int64_t ts_ns, uint64_t offset, struct tw_err *err) TW_MUST_USE;
+/* What is open lasts until the latest time. */
+enum tw_status tw_perfetto_frames_finish(
+        struct tw_perfetto_frames *s, struct tw_err *err) TW_MUST_USE;
+
+#endif
