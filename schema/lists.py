@@ -41,8 +41,20 @@ def notes():
     return '\n'.join(out) + '\n'
 
 
+def kinds_not_described():
+    """The API's description has the kinds in an enum and in words."""
+    with open(os.path.join(HERE, 'openapi.json'), encoding='utf-8') as f:
+        text = f.read()
+    for kind, _, _, _ in entries('notes.def', r'^NOTE\((\w+),\s*"(.*?)",\s*"(.*?)",\s*"(.*?)"\)'):
+        if '\t"%s"' % kind not in text or ' %s: ' % kind not in text.replace('"', ' '):
+            yield kind
+
+
 def main():
     stale = 0
+    for kind in kinds_not_described():
+        print('schema/openapi.json does not know notes of kind %s' % kind)
+        stale = 1
     for name, make in (('repairs.md', repairs), ('notes.md', notes)):
         path = os.path.join(HERE, name)
         want = make()

@@ -1,9 +1,10 @@
--- One decoded trace (application_id 'TWTR', user_version 3).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 4).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
 
 CREATE TABLE trace_meta ( -- format, decoder_version, input_bytes, decoded_bytes, pid, mono_base_ns,
-                          -- boot_base_ns, start_ns, end_ns, slices, threads, methods, max_depth, has_cpu
+                          -- boot_base_ns, start_ns, end_ns, slices, threads, methods, max_depth, has_cpu;
+                          -- system (blob): what an export must know of the device's own trace
 	key TEXT PRIMARY KEY,
 	value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -65,6 +66,24 @@ CREATE TABLE trace_note ( -- counters, states, waits, marks by time (decoder/for
 	detail TEXT,                -- a JSON object with more
 	system INTEGER              -- 1: the device's own trace said it
 ) STRICT;
+
+CREATE TABLE trace_note_block ( -- up to 2,048 notes one behind the other, added up
+	block_id INTEGER PRIMARY KEY, -- note_id of its first
+	last_id INTEGER NOT NULL,     -- and of its last
+	start_ns INTEGER NOT NULL,    -- earliest begin
+	end_ns INTEGER NOT NULL       -- latest end
+) STRICT;
+
+CREATE TABLE trace_note_sum ( -- of a block's notes, by kind, thread and (of states and counters) text
+	block_id INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	thread_id INTEGER NOT NULL, -- 0: of the whole trace
+	text TEXT NOT NULL,
+	notes INTEGER NOT NULL,
+	dur_ns INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX trace_note_sum_block ON trace_note_sum(block_id);
 
 CREATE TABLE trace_document ( -- findings that are no events, as JSON: kind 'anr', ...
 	document_id INTEGER PRIMARY KEY,
