@@ -203,11 +203,27 @@ static void next_thread(void *arg)
 	n->walk = (struct tw_retrace_walk){.r = n->retrace};
 }
 
+/* --- without a mapping --- */
+
+static struct tw_str same_type(void *arg, struct tw_str type)
+{
+	(void)arg;
+	return type;
+}
+
+static void same_frame(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where)
+{
+	(void)arg;
+	tw_anr_again_frame(m, name, where, false);
+}
+
 /* --- the document --- */
 
 static struct tw_str written(struct tw_arena *work, const json_t *doc, struct namer *names)
 {
-	const struct tw_anr_namer namer = {names, next_thread, name_frame, name_type};
+	const struct tw_anr_namer renaming = {names, next_thread, name_frame, name_type};
+	const struct tw_anr_namer keeping = {names, next_thread, same_frame, same_type};
+	const struct tw_anr_namer namer = names->retrace ? renaming : keeping;
 	struct tw_limits limits = tw_limits_default();
 	struct tw_sink sink = tw_null_sink();
 	struct tw_str none = {NULL, 0};
@@ -215,6 +231,7 @@ static struct tw_str written(struct tw_arena *work, const json_t *doc, struct na
 	struct tw_anr model;
 	int64_t *times;
 
+	limits.hash_salt = (uintptr_t)work;
 	limits.max_threads = TW_ANR_MAX_THREADS; /* what the decoder kept is not cut again */
 	if (!tw_anr_init(&model, work, &limits, &sink) ||
 	        !tw_anr_again(&model, doc, &namer, &times) || !tw_anr_judge(&model, &summary))

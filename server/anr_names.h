@@ -14,7 +14,7 @@
 #include "symbols/retrace.h"
 
 /* The JSON text of a document with its names, in the arena; the text itself when it is no JSON
- * object.  ptr NULL: no memory. */
+ * object.  retrace NULL: names stay, and the report is judged again.  ptr NULL: no memory. */
 struct tw_str tw_anr_named(
         struct tw_arena *a, struct tw_str json, const struct tw_retrace *retrace);
 

@@ -1,6 +1,7 @@
 #include "api.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
@@ -48,6 +49,19 @@ enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err)
 	return tw_api_parse_object((struct tw_str){c->text, c->len}, "the body", ret, err);
 }
 
+enum tw_status tw_api_with_body(struct tw_req *r,
+        enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *), struct tw_err *err)
+{
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = fn(r, body, err);
+	json_decref(body);
+	return st;
+}
+
 enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err)
 {
 	const char *id = tw_req_path(r, "id");
@@ -88,11 +102,16 @@ static json_t *meta_of(const struct tw_trace_meta *m)
 	        m->uuid, "labels", labels_of(m->labels));
 }
 
+static bool is_or_was_ready(const struct tw_trace_row *row)
+{
+	return row->state == TW_TRACE_READY || row->state == TW_TRACE_ARCHIVED;
+}
+
 static json_t *summary_of(const struct tw_trace_row *row)
 {
 	const struct tw_trace_summary *s = &row->summary;
 
-	if (row->state != TW_TRACE_READY)
+	if (!is_or_was_ready(row))
 		return json_null();
 	return json_pack("{sI sI sI sI sI sI sI sI ss sI sI sI}", "slices", (json_int_t)s->slices,
 	        "threads", (json_int_t)s->threads, "methods", (json_int_t)s->methods, "max_depth",
@@ -105,7 +124,7 @@ static json_t *summary_of(const struct tw_trace_row *row)
 
 static json_t *error_of(const struct tw_trace_row *row)
 {
-	if (row->state == TW_TRACE_READY || !row->error.msg[0])
+	if (is_or_was_ready(row) || !row->error.msg[0])
 		return json_null();
 	return json_pack("{ss ss so}", "status", tw_status_word(row->error.code), "message",
 	        row->error.msg, "offset",
@@ -113,13 +132,23 @@ static json_t *error_of(const struct tw_trace_row *row)
 	                                          : json_integer((json_int_t)row->error.offset));
 }
 
+static json_t *tags_of(const char *text)
+{
+	json_t *tags = json_loads(text, 0, NULL);
+
+	return tags ? tags : json_array();
+}
+
 json_t *tw_api_trace(const struct tw_trace_row *row)
 {
-	return json_pack("{ss ss so sI sI sI sI so so sn}", "id", row->id, "state",
-	        tw_trace_state_word(row->state), "error", error_of(row), "created_ms",
+	return json_pack("{ss ss so sI sI sI sI sb so so ss sb ss ss sb so sI sn}", "id", row->id,
+	        "state", tw_trace_state_word(row->state), "error", error_of(row), "created_ms",
 	        (json_int_t)row->created_ms, "ready_ms", (json_int_t)row->ready_ms, "tries",
-	        (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes, "meta",
-	        meta_of(&row->meta), "summary", summary_of(row), "report");
+	        (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes,
+	        "upload_kept", row->upload_kept, "meta", meta_of(&row->meta), "summary",
+	        summary_of(row), "title", row->title, "pinned", row->pinned, "kept_for",
+	        row->kept_for, "anr", row->anr, "first_anr", row->first_anr, "tags",
+	        tags_of(row->tags), "annotations", (json_int_t)row->annotations, "report");
 }
 
 void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
@@ -129,6 +158,18 @@ void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (tw_blob_delete(app->blobs, blobs[i], &err) != TW_OK)
 			tw_log_err(TW_LOG_WARN, "blob_left", blobs[i], &err);
+}
+
+enum tw_status tw_api_keep_setting(
+        struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
+{
+	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+	enum tw_status st = text ? tw_catalogue_setting_set(tw_req_app(r)->catalogue,
+	                                   tw_req_caller(r)->project_id, key, text, err)
+	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	free(text);
+	return st;
 }
 
 enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,

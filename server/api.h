@@ -5,6 +5,7 @@
 #define TW_API_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "catalogue.h"
 #include "http.h"
@@ -18,13 +19,25 @@ enum tw_status tw_api_collect_begin(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_api_collect(struct tw_req *r, const void *p, size_t n, struct tw_err *err);
 /* The object that was sent; json_decref is owed. TW_BAD_REQUEST with the offset. */
 enum tw_status tw_api_json(struct tw_req *r, json_t **ret, struct tw_err *err) TW_MUST_USE;
-/* The same for any text; `what` names it in refusals. */
+/* Runs fn on it, for routes that need nothing else. */
+enum tw_status tw_api_with_body(struct tw_req *r,
+        enum tw_status (*fn)(struct tw_req *, const json_t *, struct tw_err *),
+        struct tw_err *err) TW_MUST_USE;
+/* tw_api_json for any text; `what` names it in refusals. */
 enum tw_status tw_api_parse_object(
         struct tw_str text, const char *what, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 /* A text that may be stored and shown: at most TW_MAX_TEXT bytes, no control characters. */
 enum tw_status tw_api_check_text(
         const char *name, const char *value, struct tw_err *err) TW_MUST_USE;
+
+/* A member of a small body that is shown to people: at most `max` bytes, no control characters but,
+ * when `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
+enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,
+        const char **ret, struct tw_err *err) TW_MUST_USE;
+
+/* What to call whoever asks, beside what they wrote; lives as long as the request. */
+const char *tw_api_author(struct tw_req *r);
 
 /* The id in the path, or TW_NOT_FOUND when it cannot be one. */
 enum tw_status tw_api_trace_id(struct tw_req *r, const char **ret, struct tw_err *err) TW_MUST_USE;
@@ -36,9 +49,17 @@ const char *tw_api_file_name(struct tw_req *r, const struct tw_trace_row *row, c
 /* TRACE of the API without report and clock bases (NULL: no memory). */
 json_t *tw_api_trace(const struct tw_trace_row *row);
 
+/* Replies with a part's bytes, as a file to save (api_part.c). */
+enum tw_status tw_api_stream_part(
+        struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err) TW_MUST_USE;
+
 /* Deletes blobs that no row refers to any more.  Failures are logged: the next start's sweep
  * finds them. */
 void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n);
+
+/* Makes it the caller's project's setting; value NULL: TW_NOMEM. */
+enum tw_status tw_api_keep_setting(
+        struct tw_req *r, const char *key, const json_t *value, struct tw_err *err) TW_MUST_USE;
 
 /* Which of `words` (ended by NULL) the parameter's text is; TW_BAD_REQUEST lists them. */
 enum tw_status tw_api_pick(const char *name, const char *text, const char *const *words,

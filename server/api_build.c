@@ -139,8 +139,7 @@ static enum tw_status compile_and_record(
 	struct tw_app *app = tw_req_app(r);
 	char source[TW_SHA256_HEX];
 	char image[TW_SHA256_HEX];
-	uint64_t bytes;
-	enum tw_status st = tw_blob_commit(m->writer, source, &bytes, err);
+	enum tw_status st = tw_blob_commit(m->writer, source, err);
 
 	if (st != TW_OK)
 		return st;
@@ -196,7 +195,9 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 	st = compile_and_record(r, &unused, err);
 	(void)pthread_rwlock_unlock(&app->blob_use);
 	if (st == TW_OK) {
-		tw_names_job_wake(app->names);
+		tw_periodic_wake(app->names);
+		tw_periodic_wake(app->rollup);
+		tw_periodic_wake(app->hangs);
 		drop_unused(app, &unused);
 		st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id,
 		        m->build_id, tw_req_arena(r), &row, err);
@@ -297,7 +298,6 @@ static enum tw_status one_build(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_build[] = {
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/methods",
-                .scope = TW_SCOPE_INGEST,
                 .slow = true,
                 .upload = true,
                 .max_body = max_mapping,
@@ -308,7 +308,6 @@ const struct tw_route tw_routes_build[] = {
                 .summary = "Sets the method mapping of a build"},
         {.method = "PUT",
                 .path = "/api/v1/builds/{build_id}/retrace",
-                .scope = TW_SCOPE_INGEST,
                 .slow = true,
                 .upload = true,
                 .max_body = max_mapping,
@@ -319,13 +318,11 @@ const struct tw_route tw_routes_build[] = {
                 .summary = "Sets R8's or ProGuard's mapping of a build"},
         {.method = "GET",
                 .path = "/api/v1/builds",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = list_builds,
                 .summary = "Builds with a mapping or named by a trace"},
         {.method = "GET",
                 .path = "/api/v1/builds/{build_id}",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = one_build,
                 .summary = "One build"},

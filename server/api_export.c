@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "api.h"
 #include "app.h"
+#include "clock.h"
 #include "export.h"
 #include "ticket.h"
 #include "view.h"
@@ -156,14 +156,6 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 
 /* --- tickets --- */
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* "perfetto", or a kind of export: the path below the trace, and what its file is called. */
 static const char *path_of_kind(struct tw_req *r, const char *kind, const char **ret_suffix)
 {
@@ -223,7 +215,7 @@ static enum tw_status read_wish(struct tw_req *r, struct tw_ticket *t, const cha
 static enum tw_status make_ticket(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
-	struct tw_ticket t = {.expires_ms = now_ms() + (int64_t)app->config->ticket_s * 1000};
+	struct tw_ticket t = {.expires_ms = tw_unix_ms() + (int64_t)app->config->ticket_s * 1000};
 	struct tw_trace_row row;
 	const char *suffix = "";
 	const char *text = "";
@@ -286,8 +278,8 @@ static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
 	enum tw_status st;
 
 	allow_origin(r);
-	st = tw_ticket_open(
-	        tw_req_app(r)->ticket_key, text ? text : "", now_ms(), tw_req_arena(r), &t, err);
+	st = tw_ticket_open(tw_req_app(r)->ticket_key, text ? text : "", tw_unix_ms(),
+	        tw_req_arena(r), &t, err);
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(as.project_id, sizeof as.project_id, "%s", t.project_id);
@@ -297,13 +289,11 @@ static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_export[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/export/{kind}",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = answer,
                 .summary = "the trace in another tool's format"},
         {.method = "POST",
                 .path = "/api/v1/traces/{id}/tickets",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
@@ -312,7 +302,6 @@ const struct tw_route tw_routes_export[] = {
                 .summary = "a link that another tool may fetch for some minutes"},
         {.method = "GET",
                 .path = "/api/v1/tickets/{ticket}/{file}",
-                .scope = TW_SCOPE_PUBLIC,
                 .slow = true,
                 .end = use_ticket,
                 .summary = "what such a link stands for"},

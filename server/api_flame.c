@@ -245,7 +245,6 @@ static enum tw_status flame(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_flame[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/flame",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = flame,
                 .summary = "merged flame graph of threads and a time range"},

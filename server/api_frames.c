@@ -1,9 +1,8 @@
 /* Which methods are the app's own: a project's rules. */
-#include <stdlib.h>
-
 #include "api.h"
 #include "app.h"
 #include "frame_rules.h"
+#include "periodic.h"
 
 static enum tw_status get_frames(struct tw_req *r, struct tw_err *err)
 {
@@ -27,14 +26,10 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 {
 	const struct tw_frame_rules *rules;
 	enum tw_status st = tw_frame_rules_new(body, tw_req_arena(r), &rules, err);
-	char *text = st == TW_OK ? json_dumps(body, JSON_COMPACT) : NULL;
 
-	if (st == TW_OK && !text)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st == TW_OK)
-		st = tw_catalogue_setting_set(tw_req_app(r)->catalogue,
-		        tw_req_caller(r)->project_id, TW_SETTING_FRAMES, text, err);
-	free(text);
+		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
+	tw_periodic_wake(tw_req_app(r)->hangs); /* ANRs go by whose frames are the app's */
 	return st;
 }
 
@@ -53,13 +48,11 @@ static enum tw_status put_frames(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_frames[] = {
         {.method = "GET",
                 .path = "/api/v1/frames",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = get_frames,
                 .summary = "Which methods are the app's own"},
         {.method = "PUT",
                 .path = "/api/v1/frames",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,

@@ -1,7 +1,7 @@
 /*
  * api_ingest.c - traces come in: raw or as a form, straight to the spool, judged early.
  *
- * Each part's first HEAD_BYTES are kept aside and shown to the decoder before
+ * Each part's first HEAD_BYTES are kept aside and shown to a judge (judge.h) before
  * the rest is taken, so that what no format knows is refused while it arrives.
  * After that nothing is looked at: a damaged trace with a readable part is a
  * trace (I2), and reading is the worker's business.  The answer comes when the
@@ -11,27 +11,30 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "api.h"
 #include "app.h"
+#include "arrive.h"
+#include "backlog.h"
 #include "blob.h"
-#include "decoder.h"
 #include "http_form.h"
-#include "jobs.h"
+#include "ingest.h"
+#include "judge.h"
+#include "log.h"
 #include "upload_meta.h"
 
-enum { HEAD_BYTES = 64 << 10, ORDINARY_WINDOW_LOG = 23, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
+enum { HEAD_BYTES = TW_HEAD_BYTES, ORDINARY_WINDOW_LOG = 23, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
 
 struct part {
 	const char *name;
 	const struct tw_format *forced;
 	bool side;
-	struct tw_blob_writer *writer; /* NULL until its first byte, and after commit */
+	struct tw_blob_writer *writer; /* NULL until its first byte, and once it has arrived */
 	uint8_t *head;
 	size_t head_len;
 	bool judged;
 	uint64_t bytes;
-	char sha256[TW_SHA256_HEX];
 };
 
 enum { PART_TRACE, N_PARTS = 7 };
@@ -78,17 +81,17 @@ static enum tw_status look_at(struct upload *u, const struct part *p, bool whole
         const struct tw_format **ret_format, struct tw_err *err)
 {
 	static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;
-	struct tw_limits limits = tw_req_app(u->req)->config->limits;
-	uint32_t most = limits.max_window_log;
-	enum tw_status st;
+	struct tw_judges *judges = tw_req_app(u->req)->judges;
+	uint32_t most = tw_req_app(u->req)->config->limits.max_window_log;
+	struct tw_head head = {p->head, p->head_len, whole, p->forced,
+	        most < ORDINARY_WINDOW_LOG ? most : ORDINARY_WINDOW_LOG};
+	enum tw_status st = tw_judges_look(judges, &head, ret_format, err);
 
-	limits.max_window_log = most < ORDINARY_WINDOW_LOG ? most : ORDINARY_WINDOW_LOG;
-	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced, &limits, ret_format, err);
 	if (st != TW_TOO_LARGE)
 		return st;
-	limits.max_window_log = most;
+	head.window_log = most;
 	(void)pthread_mutex_lock(&wide);
-	st = tw_decoder_preflight(p->head, p->head_len, whole, p->forced, &limits, ret_format, err);
+	st = tw_judges_look(judges, &head, ret_format, err);
 	(void)pthread_mutex_unlock(&wide);
 	return st;
 }
@@ -100,7 +103,7 @@ static enum tw_status judge_head(struct upload *u, struct part *p, bool whole, s
 
 	p->judged = true;
 	st = look_at(u, p, whole, &found, err);
-	if (st == TW_OK && !tw_format_fits(found, p->name))
+	if (st == TW_OK && found && !tw_format_fits(found, p->name))
 		return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);
 	return st == TW_CORRUPT && p->side ? TW_OK : st;
@@ -152,16 +155,6 @@ static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_er
 	if (p->bytes == 0)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
 	return p->judged ? TW_OK : judge_head(u, p, true, err);
-}
-
-static enum tw_status part_commit(struct part *p, struct tw_err *err)
-{
-	uint64_t bytes;
-	enum tw_status st = tw_blob_commit(p->writer, p->sha256, &bytes, err);
-
-	if (st == TW_OK)
-		p->writer = NULL;
-	return st;
 }
 
 /* --- the form --- */
@@ -258,8 +251,30 @@ static enum tw_status read_query_pair(
 	return TW_OK;
 }
 
+enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	char wait[16];
+	enum tw_status st =
+	        tw_backlog_judge(app->backlog, tw_req_caller(r)->project_id, bytes, err);
+
+	if (st == TW_OK)
+		return st;
+	(void)snprintf(wait, sizeof wait, "%d", TW_BACKLOG_RETRY_S);
+	tw_req_set_header(r, "Retry-After", wait);
+	return st;
+}
+
 static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 {
+	uint64_t declared = tw_req_content_length(u->req);
+	uint64_t bytes = declared == UINT64_MAX ? 0 : declared;
+	enum tw_status st = tw_req_judge_device(u->req, u->meta.device, bytes, err);
+
+	if (st == TW_OK)
+		st = tw_ingest_has_room(u->req, bytes, err);
+	if (st != TW_OK)
+		return st;
 	if (tw_req_content_length(u->req) == 0)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send a trace file");
 	if (tw_form_is(u->req))
@@ -267,15 +282,26 @@ static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 	return part_begin(u, PART_TRACE, err);
 }
 
-static enum tw_status begin_upload(struct tw_req *r, struct tw_err *err)
+static struct upload *new_upload(struct tw_req *r, struct tw_err *err)
 {
 	struct upload *u = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *u);
+
+	if (!u) {
+		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return NULL;
+	}
+	u->req = r;
+	u->meta = tw_upload_meta_none();
+	return u;
+}
+
+static enum tw_status begin_upload(struct tw_req *r, struct tw_err *err)
+{
+	struct upload *u = new_upload(r, err);
 	enum tw_status st;
 
 	if (!u)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	u->req = r;
-	u->meta = tw_upload_meta_none();
+		return TW_NOMEM;
 	tw_req_set_state(r, u);
 	st = check_encoding(r, err);
 	if (st == TW_OK)
@@ -292,15 +318,19 @@ static enum tw_status upload_body(struct tw_req *r, const void *p, size_t n, str
 	return u->form ? tw_form_push(u->form, p, n, err) : part_write(u, u->now, p, n, err);
 }
 
+static void discard(struct upload *u)
+{
+	u->form = tw_form_free(u->form);
+	for (size_t i = 0; i < N_PARTS; i++)
+		u->parts[i].writer = tw_blob_discard(u->parts[i].writer);
+}
+
 static void abort_upload(struct tw_req *r)
 {
 	struct upload *u = tw_req_state(r);
 
-	if (!u)
-		return;
-	u->form = tw_form_free(u->form);
-	for (size_t i = 0; i < N_PARTS; i++)
-		u->parts[i].writer = tw_blob_discard(u->parts[i].writer);
+	if (u)
+		discard(u);
 }
 
 /* --- the end: all there, all durable, one row --- */
@@ -335,35 +365,50 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 	return st == TW_OK ? read_meta_part(u, err) : st;
 }
 
-/* Called with blob_use held for reading. */
+/* Where a trace's way through the log begins. */
+static void tell_accepted(const struct upload *u, const char *id, bool is_new, uint64_t bytes)
+{
+	tw_log(TW_LOG_INFO, "accepted", tw_log_text("id", tw_req_id(u->req)),
+	        tw_log_text("trace", id), tw_log_text("key", tw_req_caller(u->req)->key_id),
+	        tw_log_text("new", is_new ? "true" : "false"),
+	        tw_log_number("bytes", (int64_t)bytes));
+}
+
 static enum tw_status record(
         struct upload *u, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
-	struct tw_part rows[N_PARTS];
-	size_t n = 0;
-	enum tw_status st = TW_OK;
+	struct tw_upload_part parts[N_PARTS];
+	struct tw_upload up = {.caller = tw_req_caller(u->req),
+	        .key = u->idempotency,
+	        .meta = &u->meta,
+	        .parts = parts};
+	uint64_t bytes = 0;
+	enum tw_status st;
 
-	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++) {
-		struct part *p = &u->parts[i];
+	for (size_t i = 0; i < N_PARTS; i++) {
+		const struct part *p = &u->parts[i];
 
-		if (!p->name)
-			continue;
-		st = part_commit(p, err);
-		rows[n++] = (struct tw_part){.part = p->name,
-		        .sha256 = p->sha256,
-		        .format = p->forced ? p->forced->name : "",
-		        .bytes = p->bytes};
+		if (p->name)
+			parts[up.n_parts++] = (struct tw_upload_part){
+			        p->name, p->forced ? p->forced->name : "", p->writer};
+		bytes += p->name ? p->bytes : 0;
 	}
+	st = tw_req_charge_device(u->req, u->meta.device, bytes, err);
 	if (st != TW_OK)
 		return st;
-	return tw_catalogue_trace_add(tw_req_app(u->req)->catalogue, tw_req_caller(u->req),
-	        u->idempotency, &u->meta, rows, n, ret_id, ret_new, err);
+	st = tw_arrive(tw_req_app(u->req), &up, ret_id, ret_new, err);
+	if (st != TW_OK || !*ret_new) /* sending it again because an answer was lost is no use */
+		tw_req_refund_device(u->req, u->meta.device, bytes);
+	if (st == TW_OK)
+		tell_accepted(u, ret_id, *ret_new, bytes);
+	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
+		u->parts[i].writer = NULL;
+	return st;
 }
 
 static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 {
 	struct upload *u = tw_req_state(r);
-	struct tw_app *app = tw_req_app(r);
 	char id[TW_ID_BYTES];
 	char url[MAX_URL];
 	bool is_new;
@@ -371,13 +416,9 @@ static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	(void)pthread_rwlock_rdlock(&app->blob_use);
 	st = record(u, id, &is_new, err);
-	(void)pthread_rwlock_unlock(&app->blob_use);
 	if (st != TW_OK)
 		return st;
-	if (is_new)
-		tw_jobs_wake(app->jobs);
 	u->form = tw_form_free(u->form);
 	(void)snprintf(url, sizeof url, "/api/v1/traces/%s", id);
 	tw_req_set_header(r, "Location", url);
@@ -385,10 +426,64 @@ static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 	        json_pack("{ss ss ss}", "id", id, "state", "queued", "url", url), err);
 }
 
+/* --- a whole body that came in another way --- */
+
+static enum tw_status take_pairs(
+        struct upload *u, const struct tw_ingest_pair *pairs, size_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < n && st == TW_OK; i++)
+		st = read_query_pair(u, pairs[i].name, pairs[i].value, err);
+	return st;
+}
+
+enum tw_status tw_ingest_judge(
+        struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n, struct tw_err *err)
+{
+	struct upload *u = new_upload(r, err);
+	enum tw_status st = u ? read_idempotency(u, err) : TW_NOMEM;
+
+	if (st == TW_OK)
+		st = take_pairs(u, pairs, n, err);
+	return st == TW_OK ? tw_req_judge_device(r, u->meta.device, 0, err) : st;
+}
+
+static enum tw_status take_file(struct upload *u, int fd, struct tw_err *err)
+{
+	uint8_t piece[32768];
+	enum tw_status st = part_begin(u, PART_TRACE, err);
+	ssize_t n = 0;
+
+	while (st == TW_OK && (n = read(fd, piece, sizeof piece)) > 0)
+		st = part_write(u, u->now, piece, (size_t)n, err);
+	if (st == TW_OK && n < 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+	return st == TW_OK ? finish_parts(u, err) : st;
+}
+
+enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *body,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+{
+	struct upload *u = new_upload(r, err);
+	enum tw_status st;
+
+	if (!u)
+		return TW_NOMEM;
+	u->idempotency = body->key;
+	st = take_pairs(u, body->pairs, body->n_pairs, err);
+	if (st == TW_OK)
+		st = take_file(u, body->fd, err);
+	if (st == TW_OK)
+		st = record(u, ret_id, ret_new, err);
+	if (st != TW_OK)
+		discard(u);
+	return st;
+}
+
 const struct tw_route tw_routes_ingest[] = {
         {.method = "POST",
                 .path = "/api/v1/traces",
-                .scope = TW_SCOPE_INGEST,
                 .slow = true,
                 .upload = true,
                 .max_body = max_upload,

@@ -1,9 +1,22 @@
-/* Keys of a project, for admins. */
+/* Keys of a project, for admins: made, rotated, revoked. */
 #include <string.h>
 
 #include "api.h"
 #include "app.h"
 #include "auth_secret.h"
+#include "clock.h"
+
+enum { GRACE_S = 7 * 86400, MAX_GRACE_S = 366 * 86400 };
+
+static json_t *key_json(const struct tw_key_row *k)
+{
+	return json_pack("{ss ss ss sI sI sI sI ss sI sI sI}", "id", k->id, "name", k->name,
+	        "scope", tw_scope_word(k->scope), "created_ms", (json_int_t)k->created_ms,
+	        "last_seen_ms", (json_int_t)k->last_seen_ms, "revoked_ms",
+	        (json_int_t)k->revoked_ms, "expires_ms", (json_int_t)k->expires_ms, "seen_from",
+	        k->seen_from, "rotated_ms", (json_int_t)k->rotated_ms, "old_until_ms",
+	        (json_int_t)k->old_until_ms, "old_seen_ms", (json_int_t)k->old_seen_ms);
+}
 
 static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 {
@@ -17,28 +30,42 @@ static enum tw_status list_keys(struct tw_req *r, struct tw_err *err)
 		return st;
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(
-		        list, json_pack("{ss ss ss sI sI sI}", "id", rows[i].id, "name",
-		                      rows[i].name, "scope", tw_scope_word(rows[i].scope),
-		                      "created_ms", (json_int_t)rows[i].created_ms, "last_seen_ms",
-		                      (json_int_t)rows[i].last_seen_ms, "revoked_ms",
-		                      (json_int_t)rows[i].revoked_ms));
+		(void)json_array_append_new(list, key_json(&rows[i]));
 	return tw_req_reply_json(r, 200, json_pack("{so}", "keys", list), err);
 }
 
-static enum tw_status parse_key(
-        const json_t *body, const char **ret_name, enum tw_scope *ret_scope, struct tw_err *err)
+/* When a key ends: a time to come, or 0. */
+static enum tw_status parse_expiry(
+        const json_t *body, int64_t dflt, int64_t *ret, struct tw_err *err)
+{
+	const json_t *given = json_object_get(body, "expires_ms");
+	int64_t at = given ? json_integer_value(given) : dflt;
+
+	if (given && !json_is_integer(given))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "expires_ms must be Unix milliseconds, or 0 for never");
+	if (at != 0 && at <= tw_unix_ms())
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        given ? "expires_ms is in the past"
+		              : "the key has expired; send another expires_ms, or 0 for never");
+	*ret = at;
+	return TW_OK;
+}
+
+static enum tw_status parse_key(const json_t *body, struct tw_key_new *k, struct tw_err *err)
 {
 	const json_t *name = json_object_get(body, "name");
 	const char *scope = json_string_value(json_object_get(body, "scope"));
+	enum tw_status st;
 
 	if (name && !json_is_string(name))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "name must be a text");
-	if (!scope || (strcmp(scope, "ingest") != 0 && strcmp(scope, "read") != 0))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "scope must be ingest or read");
-	*ret_scope = *scope == 'i' ? TW_SCOPE_INGEST : TW_SCOPE_READ;
-	*ret_name = name ? json_string_value(name) : "";
-	return tw_api_check_text("name", *ret_name, err);
+	if (!scope || !tw_scope_of_key(scope, &k->scope))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "scope must be ingest, read, write or admin");
+	k->name = name ? json_string_value(name) : "";
+	st = parse_expiry(body, 0, &k->expires_ms, err);
+	return st == TW_OK ? tw_api_check_text("name", k->name, err) : st;
 }
 
 static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_err *err)
@@ -46,17 +73,16 @@ static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_e
 	char secret[TW_SECRET_BYTES];
 	char id[TW_ID_BYTES];
 	uint8_t hash[32];
-	const char *name = "";
-	enum tw_scope scope = TW_SCOPE_INGEST;
-	enum tw_status st = parse_key(body, &name, &scope, err);
+	struct tw_key_new k = {
+	        .project_id = tw_req_caller(r)->project_id, .name = "", .hash = hash};
+	enum tw_status st = parse_key(body, &k, err);
 
 	if (st == TW_OK)
-		st = tw_secret_new(scope == TW_SCOPE_INGEST ? "twi_" : "twr_", secret, err);
+		st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
-	st = tw_catalogue_key_add(
-	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, scope, name, hash, id, err);
+	st = tw_catalogue_key_add(tw_req_app(r)->catalogue, &k, id, err);
 	if (st != TW_OK)
 		return st;
 	return tw_req_reply_json(r, 201, json_pack("{ss ss}", "id", id, "key", secret), err);
@@ -64,14 +90,57 @@ static enum tw_status make_key(struct tw_req *r, const json_t *body, struct tw_e
 
 static enum tw_status add_key(struct tw_req *r, struct tw_err *err)
 {
-	json_t *body;
-	enum tw_status st = tw_api_json(r, &body, err);
+	return tw_api_with_body(r, make_key, err);
+}
 
+/* --- rotation --- */
+
+static enum tw_status parse_grace(const json_t *body, int64_t *ret_s, struct tw_err *err)
+{
+	const json_t *given = json_object_get(body, "grace_s");
+	int64_t s = given ? json_integer_value(given) : GRACE_S;
+
+	if ((given && !json_is_integer(given)) || s < 0 || s > MAX_GRACE_S)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "grace_s must be a number of seconds from 0 to %d", (int)MAX_GRACE_S);
+	*ret_s = s;
+	return TW_OK;
+}
+
+static enum tw_status rotate(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *id = tw_req_path(r, "id");
+	char secret[TW_SECRET_BYTES];
+	uint8_t hash[32];
+	struct tw_key_new k = {.project_id = tw_req_caller(r)->project_id, .hash = hash};
+	struct tw_key_row row = {.id = NULL};
+	int64_t grace_s = 0;
+	int64_t old_until_ms;
+	enum tw_status st = tw_catalogue_key_get(c, k.project_id, id, tw_req_arena(r), &row, err);
+
+	if (st == TW_OK)
+		st = parse_grace(body, &grace_s, err);
+	if (st == TW_OK)
+		st = parse_expiry(body, row.expires_ms, &k.expires_ms, err);
+	if (st == TW_OK)
+		st = tw_secret_new(tw_key_prefix(row.scope), secret, err);
 	if (st != TW_OK)
 		return st;
-	st = make_key(r, body, err);
-	json_decref(body);
-	return st;
+	tw_secret_hash(secret, hash);
+	old_until_ms = tw_key_old_until(&row, tw_unix_ms() + grace_s * 1000);
+	st = tw_catalogue_key_rotate(c, &k, id, old_until_ms, err);
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_json(r, 200,
+	        json_pack("{ss ss sI}", "id", id, "key", secret, "old_until_ms",
+	                (json_int_t)old_until_ms),
+	        err);
+}
+
+static enum tw_status rotate_key(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, rotate, err);
 }
 
 static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
@@ -85,22 +154,27 @@ static enum tw_status revoke_key(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_key[] = {
         {.method = "GET",
                 .path = "/api/v1/keys",
-                .scope = TW_SCOPE_ADMIN,
                 .slow = true,
                 .end = list_keys,
                 .summary = "Keys of the project"},
         {.method = "POST",
                 .path = "/api/v1/keys",
-                .scope = TW_SCOPE_ADMIN,
                 .slow = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = add_key,
                 .summary = "Makes a key; the only time it is shown"},
+        {.method = "POST",
+                .path = "/api/v1/keys/{id}/rotate",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = rotate_key,
+                .summary = "Gives a key another secret; the old one works on for a time"},
         {.method = "DELETE",
                 .path = "/api/v1/keys/{id}",
-                .scope = TW_SCOPE_ADMIN,
                 .slow = true,
                 .end = revoke_key,
                 .summary = "Revokes a key"},

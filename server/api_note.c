@@ -234,8 +234,6 @@ static enum tw_status run(struct tw_req *r,
 	a.j = tw_json_to(&a.out);
 	st = answer(&a, err);
 	tw_view_close(&v);
-	if (st == TW_OK && tw_buf_status(&a.out) != TW_OK)
-		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
 	if (st == TW_OK)
 		st = tw_req_reply_buf(r, 200, "application/json", true, &a.out, err);
 	tw_buf_done(&a.out);
@@ -255,13 +253,11 @@ static enum tw_status documents(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_note[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/notes",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = notes,
                 .summary = "counters, states, waits and marks by time"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/documents",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = documents,
                 .summary = "findings that are no events, such as an ANR's threads and locks"},

@@ -1,4 +1,5 @@
 /* Health, readiness, metrics, and the API's own description. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +7,18 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "backlog.h"
 #include "catalogue.h"
+#include "catalogue_quarantine.h"
+#include "catalogue_sums.h"
+#include "catalogue_user.h"
+#include "clock.h"
 #include "embedded.h"
 #include "http.h"
+#include "jobs_rollup.h"
 #include "metrics.h"
+#include "quota.h"
+#include "resume.h"
 
 enum { MAX_METRICS = 4 << 20 };
 
@@ -42,7 +51,7 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 	bool catalogue = tw_catalogue_ping(app->catalogue, &why) == TW_OK;
 	bool disk = free_percent(app) >= app->config->min_free_percent;
 	bool jobs = app->jobs != NULL;
-	bool running = !app->stopping;
+	bool running = !app->unready;
 	bool ready = catalogue && disk && jobs && running;
 	json_t *checks = json_pack("{so so so so}", "catalogue",
 	        check(catalogue, "the catalogue cannot be written"), "disk",
@@ -79,18 +88,50 @@ static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
 	tw_buf_printf(out, "# TYPE %s gauge\n%s %" PRIu64 "\n", name, name, value);
 }
 
+static void write_disk(const struct tw_app *app, struct tw_buf *out)
+{
+	struct statvfs fs = {0};
+
+	(void)statvfs(app->config->data_dir, &fs);
+	write_gauge(out, "tracewell_disk_free_percent", free_percent(app));
+	write_gauge(out, "tracewell_disk_free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);
+	write_gauge(out, "tracewell_disk_size_bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
+}
+
+static uint64_t open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint64_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		(void)closedir(d);
+	return n > 3 ? n - 3 : 0; /* ".", ".." and the folder's own */
+}
+
 static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
 	struct tw_queue_stats queue;
+	uint64_t quarantined = 0;
+	uint64_t quarantined_bytes = 0;
+	uint64_t sessions = 0;
+	struct tw_buf text;
 	struct tw_buf out;
 	enum tw_status st;
 
 	st = tw_catalogue_queue_stats(app->catalogue, &queue, err);
+	if (st == TW_OK)
+		st = tw_catalogue_quarantine_size(
+		        app->catalogue, &quarantined, &quarantined_bytes, err);
+	if (st == TW_OK)
+		st = tw_catalogue_sessions_count(app->catalogue, &sessions, err);
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&out, MAX_METRICS);
-	tw_buf_printf(&out, "# TYPE tracewell_info gauge\ntracewell_info{version=\"%s\"} 1\n",
+	tw_buf_printf(&out,
+	        "# TYPE tracewell_build_info gauge\ntracewell_build_info{version=\"%s\"} 1\n",
 	        TW_VERSION);
 	tw_metrics_write(app->metrics, &out);
 	write_gauge(&out, "tracewell_queue_traces", queue.queued);
@@ -99,10 +140,26 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	        "# TYPE tracewell_queue_oldest_seconds gauge\n"
 	        "tracewell_queue_oldest_seconds %.3f\n",
 	        (double)queue.oldest_ms / 1000);
-	write_gauge(&out, "tracewell_disk_free_percent", free_percent(app));
+	write_gauge(&out, "tracewell_quarantine_traces", quarantined);
+	write_gauge(&out, "tracewell_quarantine_bytes", quarantined_bytes);
+	tw_backlog_metrics(app->backlog, &out);
+	tw_resumes_metrics(app->resumes, &out);
+	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
+	write_disk(app, &out);
+	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());
-	st = tw_req_reply_buf(r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &out, err);
+	write_gauge(&out, "tracewell_open_fds", open_fds());
+	write_gauge(&out, "tracewell_sessions", sessions);
+	st = tw_rollup_job_metrics(app, &out, err);
+	if (st != TW_OK) {
+		tw_buf_done(&out);
+		return st;
+	}
+	tw_buf_init(&text, MAX_METRICS);
+	tw_metrics_help((struct tw_str){(const char *)out.data, out.len}, &text);
 	tw_buf_done(&out);
+	st = tw_req_reply_buf(r, 200, "text/plain; version=0.0.4; charset=utf-8", true, &text, err);
+	tw_buf_done(&text);
 	return st;
 }
 
@@ -123,27 +180,24 @@ static enum tw_status openapi(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_ops[] = {
         {.method = "GET",
                 .path = "/healthz",
-                .scope = TW_SCOPE_PUBLIC,
                 .quiet = true,
                 .end = healthz,
                 .summary = "The process answers"},
         {.method = "GET",
                 .path = "/readyz",
-                .scope = TW_SCOPE_PUBLIC,
                 .quiet = true,
                 .slow = true,
                 .end = readyz,
                 .summary = "It can take uploads: catalogue, disk, queue"},
         {.method = "GET",
                 .path = "/metrics",
-                .scope = TW_SCOPE_PUBLIC,
+                .metrics = true,
                 .quiet = true,
                 .slow = true,
                 .end = metrics,
                 .summary = "Counters in Prometheus' text form"},
         {.method = "GET",
                 .path = "/api/v1/openapi.json",
-                .scope = TW_SCOPE_PUBLIC,
                 .slow = true,
                 .end = openapi,
                 .summary = "This API's description"},

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "digest.h"
 #include "embedded.h"
 #include "http.h"
 
@@ -53,10 +54,12 @@ static const char *type_of(const char *name)
 static void hash_of(const struct tw_embedded *f, char out[ETAG])
 {
 	uint8_t hash[32];
+	char hex[TW_SHA256_HEX];
 
 	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, f->data, f->len, hash);
-	for (size_t i = 0; i < (ETAG - 1) / 2; i++)
-		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
+	tw_digest_hex(hash, hex);
+	memcpy(out, hex, ETAG - 1); /* enough to tell versions apart */
+	out[ETAG - 1] = '\0';
 }
 
 static enum tw_status send_file(struct tw_req *r, const struct tw_embedded *f, struct tw_err *err)
@@ -102,7 +105,9 @@ static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 /* The page's own addresses, by their first piece: web/ keeps to these. */
 static bool is_view(const char *path)
 {
-	static const char *const views[] = {"", "traces", "builds", "keys", "signin"};
+	static const char *const views[] = {"", "traces", "builds", "keys", "signin", "people",
+	        "account", "audit", "capture", "compare", "regressions", "search", "anrs", "locks",
+	        "quarantine", "retention"};
 	size_t len = strcspn(path, "/");
 
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)
@@ -127,10 +132,6 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 }
 
 const struct tw_route tw_routes_page[] = {
-        {.method = "GET",
-                .path = "/{*}",
-                .scope = TW_SCOPE_PUBLIC,
-                .end = page,
-                .summary = "The page and its files"},
+        {.method = "GET", .path = "/{*}", .end = page, .summary = "The page and its files"},
         {0},
 };

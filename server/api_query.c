@@ -12,6 +12,20 @@ enum { METHODS_MAX = 10000 };
 
 /* --- methods --- */
 
+enum sort { BY_SELF, BY_TOTAL, BY_SUM, BY_COUNT, BY_MAX, BY_NAME, BY_CPU, BY_WAITING, BY_P95 };
+
+struct table {         /* of methods, as it was asked for */
+	unsigned sort; /* enum sort */
+	unsigned falling_or_rising;
+	bool regex, with_p95;
+	int64_t limit, offset;
+	const struct tw_method_info
+	        *rows; /* of the trace's methods, then of frames that steps make */
+	uint32_t n_rows;
+	const int64_t *p95_ns; /* NULL: not asked for, or not known */
+	bool partial;
+};
+
 struct ranked {
 	uint32_t method;
 	int64_t key;
@@ -43,33 +57,58 @@ static int64_t waiting_ns(const struct tw_method_info *m)
 	return m->sum_ns > m->cpu_ns ? m->sum_ns - m->cpu_ns : 0;
 }
 
-static int64_t sort_key(const struct tw_method_info *m, unsigned by)
+static int64_t p95_ns(const struct table *t, uint32_t method)
 {
-	const int64_t keys[] = {m->self_ns, m->total_ns, m->sum_ns, (int64_t)m->count, m->max_ns, 0,
-	        m->cpu_ns, waiting_ns(m)};
+	return t->p95_ns ? t->p95_ns[method] : -1;
+}
 
-	return keys[by];
+static int64_t sort_key(const struct table *t, uint32_t method)
+{
+	const struct tw_method_info *m = &t->rows[method];
+	const int64_t keys[] = {[BY_SELF] = m->self_ns,
+	        [BY_TOTAL] = m->total_ns,
+	        [BY_SUM] = m->sum_ns,
+	        [BY_COUNT] = (int64_t)m->count,
+	        [BY_MAX] = m->max_ns,
+	        [BY_NAME] = 0,
+	        [BY_CPU] = m->cpu_ns,
+	        [BY_WAITING] = waiting_ns(m),
+	        [BY_P95] = p95_ns(t, method)};
+
+	return keys[t->sort];
 }
 
 /* Rows of the whole trace are stored; those of threads or a range come from their tree. */
-static enum tw_status method_rows(struct tw_question *q, const struct tw_method_info **ret,
-        bool *ret_partial, struct tw_err *err)
+static enum tw_status method_rows(struct tw_question *q, struct table *t, struct tw_err *err)
 {
 	struct tw_method_info *rows = NULL;
 	struct tw_forest forest;
 	enum tw_status st;
 
-	*ret_partial = false;
-	if (q->sel.all_threads && !q->sel.ranged && !tw_question_reshapes(q)) {
-		*ret = q->v.methods;
+	t->n_rows = q->v.n_methods + q->n_labels;
+	t->rows = q->v.methods;
+	if (q->sel.all_threads && !q->sel.ranged && !tw_question_reshapes(q))
 		return TW_OK;
-	}
-	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, ret_partial, err);
+	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, &t->partial, err);
 	if (st == TW_OK)
 		st = tw_question_reshape(q, &forest, err);
 	if (st == TW_OK)
-		st = tw_query_methods(&forest, q->v.n_methods + q->n_labels, q->arena, &rows, err);
-	*ret = rows;
+		st = tw_query_methods(&forest, t->n_rows, q->arena, &rows, err);
+	t->rows = rows;
+	return st;
+}
+
+/* Steps change trees of calls, in which single calls are not told apart. */
+static enum tw_status method_p95(struct tw_question *q, struct table *t, struct tw_err *err)
+{
+	const struct tw_quantile_of of = {t->rows, t->n_rows, 95};
+	int64_t *p95 = NULL;
+	enum tw_status st;
+
+	if (!(t->with_p95 || t->sort == BY_P95) || tw_question_reshapes(q))
+		return TW_OK;
+	st = tw_query_quantile(q->v.file, &q->sel, &of, &q->deadline, q->arena, &p95, err);
+	t->p95_ns = p95;
 	return st;
 }
 
@@ -91,8 +130,9 @@ static void put_ns(struct tw_question *q, const char *key, int64_t ns)
 		tw_json_null(&q->j);
 }
 
-static void put_method(struct tw_question *q, const struct tw_method_info *row, uint32_t method)
+static void put_method(struct tw_question *q, const struct table *t, uint32_t method)
 {
+	const struct tw_method_info *row = &t->rows[method];
 	const struct tw_method_info *m = method < q->v.n_methods ? &q->v.methods[method] : NULL;
 	bool known;
 	struct tw_str name = name_of(q, method, &known);
@@ -110,91 +150,121 @@ static void put_method(struct tw_question *q, const struct tw_method_info *row, 
 	tw_json_key_int(&q->j, "sum_ns", row->sum_ns);
 	tw_json_key_int(&q->j, "self_ns", row->self_ns);
 	tw_json_key_int(&q->j, "max_ns", row->max_ns);
+	put_ns(q, "p95_ns", p95_ns(t, method));
 	put_ns(q, "cpu_ns", row->cpu_ns);
 	put_ns(q, "waiting_ns", waiting_ns(row));
 	tw_json_key_bool(&q->j, "resolved", known);
 	tw_json_close(&q->j, '}');
 }
 
-static enum tw_status rank(struct tw_question *q, const struct tw_method_info *rows, unsigned by,
-        struct ranked **ret, uint32_t *ret_n, struct tw_err *err)
+/* The rows that were asked for; false: no memory. */
+static bool rank_one(struct tw_question *q, const struct table *t, const struct tw_match *match,
+        uint32_t method, struct ranked *list, uint32_t *n)
 {
-	enum { BY_NAME = 5 };
+	struct ranked *r = &list[*n];
+	struct tw_str name = {0};
+	bool known;
+
+	if (t->rows[method].count == 0)
+		return true;
+	if (match || t->sort == BY_NAME)
+		name = name_of(q, method, &known);
+	if (match && !tw_match_has(match, name))
+		return true;
+	*r = (struct ranked){.method = method, .key = sort_key(t, method)};
+	if (t->sort == BY_NAME)
+		r->name = tw_arena_str(q->arena, name);
+	++*n;
+	return t->sort != BY_NAME || r->name;
+}
+
+static enum tw_status rank(struct tw_question *q, const struct table *t, struct ranked **ret,
+        uint32_t *ret_n, struct tw_err *err)
+{
 	const char *text = tw_req_query(q->v.req, "q");
 	struct tw_match *match = NULL;
-	const uint32_t n_rows = q->v.n_methods + q->n_labels;
-	struct ranked *list = tw_arena_alloc(q->arena, n_rows + 1, sizeof *list);
-	bool known;
+	struct ranked *list = tw_arena_alloc(q->arena, (size_t)t->n_rows + 1, sizeof *list);
+	bool kept = list != NULL;
 	uint32_t n = 0;
-	enum tw_status st = list ? tw_match_new(text ? text : "", false, &match, err)
-	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = TW_OK;
 
-	for (uint32_t i = 0; st == TW_OK && i < n_rows; i++) {
-		struct tw_str name = {0};
-
-		if (rows[i].count == 0)
-			continue;
-		if (by == BY_NAME || (text && text[0]))
-			name = name_of(q, i, &known);
-		if (text && text[0] && !tw_match_has(match, name))
-			continue;
-		list[n].method = i; /* NOLINT(clang-analyzer-core.NullDereference) st tells */
-		list[n].key = sort_key(&rows[i], by);
-		list[n].name = by == BY_NAME ? tw_arena_str(q->arena, name) : NULL;
-		if (by == BY_NAME && !list[n].name)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-		n++;
-	}
+	if (text && text[0])
+		st = tw_match_new(text, t->regex, &match, err);
+	for (uint32_t i = 0; st == TW_OK && kept && i < t->n_rows; i++)
+		kept = rank_one(q, t, match, i, list, &n);
 	tw_match_free(match);
+	if (st == TW_OK && !kept)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK && n)
+		qsort(list, n, sizeof *list, t->falling_or_rising ? rising : falling);
 	*ret = list;
 	*ret_n = n;
 	return st;
 }
 
-static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
+static enum tw_status read_table(const struct tw_req *r, struct table *t, struct tw_err *err)
 {
-	static const char *const sorts[] = {"self_ns", "total_ns", "sum_ns", "count", "max_ns",
-	        "name", "cpu_ns", "waiting_ns", NULL};
+	static const char *const sorts[] = {[BY_SELF] = "self_ns",
+	        [BY_TOTAL] = "total_ns",
+	        [BY_SUM] = "sum_ns",
+	        [BY_COUNT] = "count",
+	        [BY_MAX] = "max_ns",
+	        [BY_NAME] = "name",
+	        [BY_CPU] = "cpu_ns",
+	        [BY_WAITING] = "waiting_ns",
+	        [BY_P95] = "p95_ns",
+	        NULL};
 	static const char *const orders[] = {"desc", "asc", NULL};
-	const struct tw_req *r = q->v.req;
-	const struct tw_method_info *rows = NULL;
-	struct ranked *list = NULL;
-	uint32_t n = 0;
-	unsigned by = 0;
-	unsigned order = 0;
-	int64_t limit = 0;
-	int64_t offset = 0;
-	int64_t busy_ns = 0; /* self times add up to the time in which calls were open */
-	bool partial = false;
-	enum tw_status st = tw_question_one_of(r, "sort", sorts, &by, err);
+	enum tw_status st = tw_question_one_of(r, "sort", sorts, &t->sort, err);
 
 	if (st == TW_OK)
-		st = tw_question_one_of(r, "order", orders, &order, err);
+		st = tw_question_one_of(r, "order", orders, &t->falling_or_rising, err);
 	if (st == TW_OK)
-		st = tw_req_query_i64(r, "limit", 25, 1, METHODS_MAX, &limit, err);
+		st = tw_req_query_bool(r, "regex", false, &t->regex, err);
 	if (st == TW_OK)
-		st = tw_req_query_i64(r, "offset", 0, 0, UINT32_MAX, &offset, err);
+		st = tw_req_query_bool(r, "p95", false, &t->with_p95, err);
 	if (st == TW_OK)
-		st = method_rows(q, &rows, &partial, err);
+		st = tw_req_query_i64(r, "limit", 25, 1, METHODS_MAX, &t->limit, err);
 	if (st == TW_OK)
-		st = rank(q, rows, by, &list, &n, err);
-	if (st != TW_OK)
-		return st;
-	if (n)
-		qsort(list, n, sizeof *list, order ? rising : falling);
-	for (uint32_t i = 0; i < q->v.n_methods + q->n_labels; i++)
-		busy_ns += rows[i].self_ns;
+		st = tw_req_query_i64(r, "offset", 0, 0, UINT32_MAX, &t->offset, err);
+	return st;
+}
+
+static void put_table(
+        struct tw_question *q, const struct table *t, const struct ranked *list, uint32_t n)
+{
+	int64_t busy_ns = 0; /* self times add up to the time in which calls were open */
+
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		busy_ns += t->rows[i].self_ns;
 	tw_json_open(&q->j, '{');
 	tw_json_key(&q->j, "methods");
 	tw_json_open(&q->j, '[');
-	for (int64_t i = offset; i < (int64_t)n && i < offset + limit; i++)
-		put_method(q, &rows[list[i].method], list[i].method);
+	for (int64_t i = t->offset; i < (int64_t)n && i < t->offset + t->limit; i++)
+		put_method(q, t, list[i].method);
 	tw_json_close(&q->j, ']');
 	tw_json_key_int(&q->j, "total", n);
 	tw_json_key_int(&q->j, "busy_ns", busy_ns);
-	tw_json_key_bool(&q->j, "partial", partial);
+	tw_json_key_bool(&q->j, "partial", t->partial);
 	tw_json_close(&q->j, '}');
-	return TW_OK;
+}
+
+static enum tw_status answer_methods(struct tw_question *q, struct tw_err *err)
+{
+	struct table t = {.rows = NULL};
+	struct ranked *list = NULL;
+	uint32_t n = 0;
+	enum tw_status st = read_table(q->v.req, &t, err);
+
+	if (st == TW_OK)
+		st = method_rows(q, &t, err);
+	if (st == TW_OK)
+		st = method_p95(q, &t, err);
+	if (st == TW_OK)
+		st = rank(q, &t, &list, &n, err);
+	if (st == TW_OK)
+		put_table(q, &t, list, n);
+	return st;
 }
 
 static enum tw_status methods(struct tw_req *r, struct tw_err *err)
@@ -213,6 +283,8 @@ struct found {
 static void search_all(
         struct tw_question *q, const struct tw_match *match, uint32_t limit, struct found *ret)
 {
+	const struct table all = {.rows = q->v.methods};
+
 	for (uint32_t i = 0; i < q->v.n_methods; i++) {
 		const struct tw_method_info *m = &q->v.methods[i];
 		struct tw_str name = tw_view_name(&q->v, i, q->name, NULL);
@@ -223,7 +295,7 @@ static void search_all(
 		ret->count += m->count;
 		ret->self_ns += m->self_ns;
 		if (ret->n++ < limit)
-			put_method(q, m, i);
+			put_method(q, &all, i);
 	}
 }
 
@@ -268,13 +340,11 @@ static enum tw_status search(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_query[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/methods",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = methods,
                 .summary = "totals per method"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/search",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = search,
                 .summary = "methods whose name matches"},

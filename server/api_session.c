@@ -1,131 +1,200 @@
 /*
- * api_session.c - signing in by link or read token, and what the page may know of who asks.
+ * api_session.c - signing in and out, and what the page may know of who asks.
  *
- * A link's secret is used once and becomes a session's; a read token is put
- * into the cookie itself, so that revoking it ends the session too.
+ * Whatever one signs in with (a password, a link, a key) becomes a session with a
+ * secret of its own in the cookie; a session that the browser had before ends.
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "api.h"
+#include "api_cookie.h"
+#include "api_password.h"
 #include "app.h"
-#include "auth_secret.h"
+#include "auth_password.h"
+#include "catalogue_identity.h"
+#include "clock.h"
+#include "oidc.h"
 
-enum { SESSION_DAYS = 30, MAX_COOKIE = 320 };
+enum { MAX_TOKEN = 128 };
 
-static int64_t now_ms(void)
+/* Begins a session of whoever `who` names; `link_hash` is the link that is used up by it, or NULL;
+ * `how` as in struct tw_session. */
+static enum tw_status start_session(struct tw_req *r, const struct tw_caller *who,
+        const uint8_t *link_hash, const char *how, struct tw_err *err)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* Behind a proxy the page is on https: the cookie then never travels without. */
-static void set_cookie(struct tw_req *r, const char *secret, long max_age_s)
-{
-	const struct tw_config *c = tw_req_app(r)->config;
-	const char *proto = tw_req_header(r, "X-Forwarded-Proto");
-	bool secure = strncmp(c->public_url, "https:", 6) == 0 ||
-	              (c->behind_proxy && proto && strcmp(proto, "https") == 0);
-	char text[MAX_COOKIE];
-
-	(void)snprintf(text, sizeof text, "%s=%s; Path=/; Max-Age=%ld; HttpOnly; SameSite=Strict%s",
-	        TW_SESSION_COOKIE, secret, max_age_s, secure ? "; Secure" : "");
-	tw_req_set_header(r, "Set-Cookie", text);
-}
-
-static enum tw_status sign_in_by_link(struct tw_req *r, const char *token, struct tw_err *err)
-{
-	const int64_t life_ms = (int64_t)SESSION_DAYS * 86400 * 1000;
-	char secret[TW_SECRET_BYTES];
-	uint8_t link[32];
-	uint8_t session[32];
-	enum tw_status st = tw_secret_new("tws_", secret, err);
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_new_session n;
+	enum tw_status st = tw_new_session_make(r, &n, err);
 
 	if (st != TW_OK)
 		return st;
-	tw_secret_hash(token, link);
-	tw_secret_hash(secret, session);
-	st = tw_catalogue_link_use(
-	        tw_req_app(r)->catalogue, link, session, now_ms() + life_ms, err);
+	n.row.user_id = who->user_id;
+	n.row.project_id = who->key_id[0] ? who->project_id : "";
+	n.row.key_id = who->key_id;
+	n.row.how = how;
+	if (who->ends_ms && who->ends_ms - tw_unix_ms() < n.row.life_ms)
+		n.row.life_ms = who->ends_ms - tw_unix_ms();
+	st = link_hash ? tw_catalogue_link_use(c, link_hash, &n.row, err)
+	               : tw_catalogue_session_add(c, &n.row, err);
 	if (st == TW_OK)
-		set_cookie(r, secret, SESSION_DAYS * 86400L);
+		tw_new_session_tell(r, &n);
 	return st;
 }
 
 static enum tw_status sign_in_by_token(struct tw_req *r, const char *token, struct tw_err *err)
 {
-	struct tw_caller caller;
+	struct tw_caller who = {.scope = TW_SCOPE_PUBLIC};
 	uint8_t hash[32];
 	enum tw_status st;
 
+	if (strlen(token) >= MAX_TOKEN)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the token is too long");
 	tw_secret_hash(token, hash);
-	st = tw_catalogue_key_find(tw_req_app(r)->catalogue, hash, &caller, err);
+	if (strncmp(token, "twl_", 4) == 0)
+		return start_session(r, &who, hash, "link", err);
+	st = tw_catalogue_key_find(tw_req_app(r)->catalogue, hash, tw_req_address(r), &who, err);
+	if (st == TW_OK && who.scope == TW_SCOPE_INGEST)
+		st = tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "an ingest key signs nobody in");
+	return st == TW_OK ? start_session(r, &who, NULL, "key", err) : st;
+}
+
+/* As any other: a name that cannot be one takes as long, and tells as little, as a wrong one. */
+static enum tw_status look_up(
+        struct tw_req *r, const char *name, struct tw_user *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	*ret = (struct tw_user){.is_admin = false};
+	if (tw_user_name(name, ret->name, NULL) != TW_OK)
+		return TW_OK;
+	st = tw_catalogue_user_get(tw_req_app(r)->catalogue, ret->name, ret, err);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static enum tw_status sign_in_by_password(
+        struct tw_req *r, const char *name, const char *password, struct tw_err *err)
+{
+	struct tw_caller who = {.scope = TW_SCOPE_PUBLIC};
+	struct tw_user user;
+	enum tw_status st = look_up(r, name, &user, err);
+
+	if (st == TW_OK)
+		st = tw_api_check_password(r, &user, password, err);
+	if (st == TW_OK && user.is_disabled)
+		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "this account is disabled; ask an admin of the server");
 	if (st != TW_OK)
 		return st;
-	if (caller.scope != TW_SCOPE_READ)
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "an ingest key does not sign in");
-	set_cookie(r, token, SESSION_DAYS * 86400L);
-	return TW_OK;
+	memcpy(who.user_id, user.id, sizeof who.user_id);
+	return start_session(r, &who, NULL, "password", err);
 }
 
 static enum tw_status sign_in(struct tw_req *r, struct tw_err *err)
 {
 	json_t *body;
-	const char *token;
+	const char *token, *name, *password;
 	enum tw_status st = tw_api_json(r, &body, err);
 
 	if (st != TW_OK)
 		return st;
 	token = json_string_value(json_object_get(body, "token"));
-	if (!token || strlen(token) >= 128)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "token must be a text");
-	else if (sign_in_by_token(r, token, err) == TW_OK)
-		st = TW_OK;
-	else if (strncmp(token, "twl_", 4) == 0)
-		st = sign_in_by_link(r, token, err);
+	name = json_string_value(json_object_get(body, "name"));
+	password = json_string_value(json_object_get(body, "password"));
+	if (name && password && !token)
+		st = sign_in_by_password(r, name, password, err);
+	else if (token && !name && !password)
+		st = sign_in_by_token(r, token, err);
 	else
-		st = tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
-		        "this token signs nobody in: links are used once, and end after a while");
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "send either name and password or token, as texts");
 	json_decref(body);
 	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
 }
 
 static enum tw_status sign_out(struct tw_req *r, struct tw_err *err)
 {
-	char secret[128];
 	uint8_t hash[32];
 	enum tw_status st = TW_OK;
 
-	if (tw_auth_cookie(tw_req_header(r, "Cookie"), TW_SESSION_COOKIE, secret, sizeof secret)) {
-		tw_secret_hash(secret, hash);
+	if (tw_api_present_session(r, hash))
 		st = tw_catalogue_session_end(tw_req_app(r)->catalogue, hash, err);
-	}
-	if (st != TW_OK && st != TW_NOT_FOUND && st != TW_NO_TOKEN)
+	if (st != TW_OK)
 		return st;
-	set_cookie(r, "", 0);
+	tw_api_drop_cookie(r);
 	return tw_req_reply_empty(r, 204, err);
 }
 
-/* The projects this caller may see: an admin all, a token its own. */
+static enum tw_status sign_out_everywhere(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_catalogue_sessions_end(tw_req_app(r)->catalogue, tw_req_caller(r)->user_id, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_api_drop_cookie(r);
+	return tw_req_reply_empty(r, 204, err);
+}
+
+static enum tw_status change_password(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *old = json_string_value(json_object_get(body, "old"));
+	const char *password = json_string_value(json_object_get(body, "password"));
+	char hash[TW_PASSWORD_HASH_BYTES];
+	struct tw_user user;
+	enum tw_status st;
+
+	if (!old || !password)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "old and password must be texts");
+	st = tw_catalogue_user_get(c, tw_req_caller(r)->name, &user, err);
+	if (st == TW_OK)
+		st = tw_password_judge(password, user.name, err);
+	if (st == TW_OK)
+		st = tw_api_check_password(r, &user, old, err);
+	if (st == TW_NO_TOKEN) /* the session is fine */
+		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the old password is wrong");
+	if (st == TW_OK)
+		st = tw_password_hash(password, hash, err);
+	if (st == TW_OK)
+		st = tw_catalogue_user_change(
+		        c, user.id, &(struct tw_user_change){.password = hash}, err);
+	return st == TW_OK ? start_session(r, tw_req_caller(r), NULL, NULL, err) : st;
+}
+
+static enum tw_status set_own_password(struct tw_req *r, struct tw_err *err)
+{
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = change_password(r, body, err);
+	json_decref(body);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+/* --- who asks --- */
+
+/* The projects this caller may see: an admin of the server all, a person theirs, a key its own. */
 static enum tw_status visible_projects(struct tw_req *r, json_t **ret, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	bool by_role = caller->user_id[0] && caller->scope != TW_SCOPE_SERVER;
+	bool all = by_role || caller->scope == TW_SCOPE_SERVER;
 	struct tw_project_row *rows;
 	json_t *list;
 	size_t n;
-	enum tw_status st =
-	        tw_catalogue_projects(tw_req_app(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+	enum tw_status st = by_role ? tw_catalogue_user_projects(
+	                                      c, caller->user_id, tw_req_arena(r), &rows, &n, err)
+	                            : tw_catalogue_projects(c, tw_req_arena(r), &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
-		if (caller->scope == TW_SCOPE_ADMIN ||
-		        (caller->scope != TW_SCOPE_PUBLIC &&
-		                strcmp(rows[i].id, caller->project_id) == 0))
+		if (all || strcmp(rows[i].id, caller->project_id) == 0)
 			(void)json_array_append_new(list,
 			        json_pack("{ss ss sI}", "id", rows[i].id, "name", rows[i].name,
 			                "created_ms", (json_int_t)rows[i].created_ms));
@@ -158,50 +227,85 @@ static json_t *current_project(json_t *list, const char *id)
 	return json_null();
 }
 
+/* How else one may sign in here, and whether the account can already: or null. */
+static enum tw_status provider_json(struct tw_req *r, json_t **ret, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	const char *user_id = tw_req_caller(r)->user_id;
+	bool is_linked = false;
+	enum tw_status st = TW_OK;
+
+	if (app->oidc && user_id[0])
+		st = tw_catalogue_identity_has(
+		        app->catalogue, user_id, tw_oidc_issuer(app->oidc), &is_linked, err);
+	if (st == TW_OK)
+		*ret = app->oidc ? json_pack("{ss sb}", "name", tw_oidc_name(app->oidc), "linked",
+		                           is_linked)
+		                 : json_null();
+	return st;
+}
+
 static enum tw_status session(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_caller *caller = tw_req_caller(r);
 	const struct tw_config *c = tw_req_app(r)->config;
+	bool signed_in = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
+	json_t *provider;
 	json_t *list;
-	enum tw_status st = visible_projects(r, &list, err);
+	enum tw_status st = provider_json(r, &provider, err);
 
 	if (st != TW_OK)
 		return st;
+	st = visible_projects(r, &list, err);
+	if (st != TW_OK) {
+		json_decref(provider);
+		return st;
+	}
 	return tw_req_reply_json(r, 200,
-	        json_pack("{sb ss so so ss ss ss ss}", "signed_in",
-	                caller->scope != TW_SCOPE_PUBLIC, "scope", tw_scope_word(caller->scope),
-	                "project", current_project(list, caller->project_id), "projects", list,
-	                "version", TW_VERSION, "perfetto_ui", c->perfetto_ui, "speedscope_ui",
-	                c->speedscope_ui, "firefox_ui", c->firefox_ui),
+	        json_pack("{sb ss ss? so so so ss ss ss ss}", "signed_in", signed_in, "scope",
+	                tw_scope_word(caller->scope), "user",
+	                caller->user_id[0] ? caller->name : NULL, "project",
+	                current_project(list, caller->project_id), "projects", list, "oidc",
+	                provider, "version", TW_VERSION, "perfetto_ui", c->perfetto_ui,
+	                "speedscope_ui", c->speedscope_ui, "firefox_ui", c->firefox_ui),
 	        err);
 }
 
 const struct tw_route tw_routes_session[] = {
         {.method = "GET",
                 .path = "/api/v1/session",
-                .scope = TW_SCOPE_PUBLIC,
                 .knows_caller = true,
                 .slow = true,
                 .end = session,
                 .summary = "Who is asking, and about which project"},
         {.method = "POST",
                 .path = "/api/v1/session",
-                .scope = TW_SCOPE_PUBLIC,
                 .slow = true,
                 .max_body = tw_api_small_body,
                 .begin = tw_api_collect_begin,
                 .body = tw_api_collect,
                 .end = sign_in,
-                .summary = "Signs in by a link's or a read token; sets the cookie"},
+                .summary = "Signs in by name and password, a link's token or a key"},
         {.method = "DELETE",
                 .path = "/api/v1/session",
-                .scope = TW_SCOPE_PUBLIC,
                 .slow = true,
                 .end = sign_out,
                 .summary = "Signs out"},
+        {.method = "DELETE",
+                .path = "/api/v1/session/all",
+                .slow = true,
+                .end = sign_out_everywhere,
+                .summary = "Signs out in all browsers"},
+        {.method = "PUT",
+                .path = "/api/v1/session/password",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = set_own_password,
+                .summary = "Changes one's own password; ends all other sessions"},
         {.method = "GET",
                 .path = "/api/v1/projects",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = projects,
                 .summary = "Projects the caller may see"},

@@ -1,15 +1,13 @@
 /* Traces of a project: lists, filter menus, one, deletion. */
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api.h"
 #include "app.h"
-#include "blob.h"
 #include "log.h"
+#include "retention.h"
+#include "retire.h"
 #include "view.h"
-
-enum { MAX_PATH_BYTES = 1200 };
 
 static const char *query_or_empty(const struct tw_req *r, const char *name)
 {
@@ -39,7 +37,8 @@ static enum tw_status parse_order(
 static enum tw_status parse_filter(
         const struct tw_req *r, struct tw_trace_filter *ret, struct tw_err *err)
 {
-	static const char *const states[] = {"", "queued", "decoding", "ready", "failed", NULL};
+	static const char *const states[] = {
+	        "", "queued", "decoding", "ready", "failed", "archived", NULL};
 	struct tw_trace_filter f = {
 	        .app = query_or_empty(r, "app"),
 	        .version_name = query_or_empty(r, "version_name"),
@@ -49,6 +48,7 @@ static enum tw_status parse_filter(
 	        .scenario = query_or_empty(r, "scenario"),
 	        .state = query_or_empty(r, "state"),
 	        .process = query_or_empty(r, "process"),
+	        .tag = query_or_empty(r, "tag"),
 	        .text = query_or_empty(r, "q"),
 	        .cursor = query_or_empty(r, "cursor"),
 	};
@@ -63,6 +63,8 @@ static enum tw_status parse_filter(
 	if (st == TW_OK)
 		st = tw_req_query_i64(r, "until", 0, 0, INT64_MAX, &f.until_ms, err);
 	if (st == TW_OK)
+		st = tw_req_query_bool(r, "pinned", false, &f.pinned, err);
+	if (st == TW_OK)
 		st = parse_order(r, &f, err);
 	f.limit = (uint32_t)limit;
 	if (st == TW_OK)
@@ -70,9 +72,33 @@ static enum tw_status parse_filter(
 	return st;
 }
 
+static json_t *time_or_null(int64_t ms)
+{
+	return ms ? json_integer((json_int_t)ms) : json_null();
+}
+
+/* A trace with when its age deletes it, or a part of it alone; null when nothing does. */
+static json_t *trace_json(const struct tw_trace_row *row, const struct tw_retention *rules)
+{
+	const struct tw_ends ends = tw_retention_ends(rules, row);
+	json_t *json = tw_api_trace(row);
+
+	(void)json_object_set_new(json, "expires_ms", time_or_null(ends.trace_ms));
+	(void)json_object_set_new(json, "upload_expires_ms", time_or_null(ends.upload_ms));
+	(void)json_object_set_new(json, "decoded_expires_ms", time_or_null(ends.decoded_ms));
+	return json;
+}
+
+static enum tw_status rules_of(struct tw_req *r, struct tw_retention *ret, struct tw_err *err)
+{
+	return tw_retention_of(
+	        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, tw_req_arena(r), ret, err);
+}
+
 static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_trace_filter filter;
+	struct tw_retention rules;
 	struct tw_trace_row *rows;
 	const char *cursor;
 	uint64_t total;
@@ -83,11 +109,13 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_catalogue_traces(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
 		        &filter, tw_req_arena(r), &rows, &n, &cursor, &total, err);
+	if (st == TW_OK)
+		st = rules_of(r, &rules, err);
 	if (st != TW_OK)
 		return st;
 	list = json_array();
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(list, tw_api_trace(&rows[i]));
+		(void)json_array_append_new(list, trace_json(&rows[i], &rules));
 	return tw_req_reply_json(r, 200,
 	        json_pack("{so sI so}", "traces", list, "total", (json_int_t)total, "cursor",
 	                *cursor ? json_string(cursor) : json_null()),
@@ -97,7 +125,7 @@ static enum tw_status list_traces(struct tw_req *r, struct tw_err *err)
 static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 {
 	static const char *const columns[] = {"app", "version_name", "build_id", "device", "os",
-	        "scenario", "state", "process", NULL};
+	        "scenario", "state", "process", "tag", NULL};
 	const char *column = query_or_empty(r, "column");
 	struct tw_facet *rows;
 	json_t *list;
@@ -120,6 +148,7 @@ static enum tw_status facets(struct tw_req *r, struct tw_err *err)
 
 static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 {
+	struct tw_retention rules;
 	struct tw_trace_row row;
 	const char *id;
 	json_t *json;
@@ -128,41 +157,29 @@ static enum tw_status one_trace(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_catalogue_trace_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
 		        id, tw_req_arena(r), &row, err);
+	if (st == TW_OK)
+		st = rules_of(r, &rules, err);
 	if (st != TW_OK)
 		return st;
-	json = tw_api_trace(&row);
-	if (row.state == TW_TRACE_READY) {
+	json = trace_json(&row, &rules);
+	if (row.state == TW_TRACE_READY)
 		st = tw_view_report(r, &row, json, err);
-		if (st != TW_OK) {
-			json_decref(json);
-			return st;
-		}
-	}
-	return tw_req_reply_json(r, 200, json, err);
+	if (st == TW_OK)
+		return tw_req_reply_json(r, 200, json, err);
+	json_decref(json);
+	return st;
 }
 
-/* The row first: a crash in between leaves files that the next start's sweep removes. */
 static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_app *app = tw_req_app(r);
-	char path[MAX_PATH_BYTES];
-	const char **blobs = NULL;
 	const char *id;
-	size_t n = 0;
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
-	if (st != TW_OK)
-		return st;
-	(void)pthread_rwlock_wrlock(&app->blob_use);
-	st = tw_catalogue_trace_delete(
-	        app->catalogue, tw_req_caller(r)->project_id, id, tw_req_arena(r), &blobs, &n, err);
 	if (st == TW_OK)
-		tw_api_drop_blobs(app, blobs, n);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+		st = tw_retire_trace(
+		        tw_req_app(r), tw_req_caller(r)->project_id, id, tw_req_arena(r), err);
 	if (st != TW_OK)
 		return st;
-	if (tw_trace_path(app->blobs, id, path, sizeof path, err) == TW_OK)
-		(void)unlink(path);
 	tw_log(TW_LOG_INFO, "trace_deleted", tw_log_text("trace", id),
 	        tw_log_text("by", tw_req_caller(r)->key_id));
 	return tw_req_reply_empty(r, 204, err);
@@ -171,26 +188,21 @@ static enum tw_status delete_trace(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_trace[] = {
         {.method = "GET",
                 .path = "/api/v1/traces",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = list_traces,
                 .summary = "Traces by filter, in pages"},
         {.method = "GET",
                 .path = "/api/v1/facets",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = facets,
                 .summary = "Values of a column with counts, for filter menus"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}",
-                .scope = TW_SCOPE_READ,
-                .ingest_too = true,
                 .slow = true,
                 .end = one_trace,
                 .summary = "State, metadata, summary and report"},
         {.method = "DELETE",
                 .path = "/api/v1/traces/{id}",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = delete_trace,
                 .summary = "Deletes a trace and its uploads"},

@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "api.h"
+#include "catalogue_quarantine.h"
 #include "json_write.h"
 #include "view.h"
 
@@ -16,12 +17,8 @@
 
 static enum tw_status reply(struct tw_req *r, struct tw_buf *out, struct tw_err *err)
 {
-	enum tw_status st = tw_buf_status(out);
+	enum tw_status st = tw_req_reply_buf(r, 200, "application/json", true, out, err);
 
-	if (st != TW_OK)
-		st = tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
-	else
-		st = tw_req_reply_buf(r, 200, "application/json", true, out, err);
 	tw_buf_done(out);
 	return st;
 }
@@ -254,43 +251,22 @@ static enum tw_status chunk(struct tw_req *r, struct tw_err *err)
 
 /* --- raw parts --- */
 
-static enum tw_status read_some(
-        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+/* Bytes that killed a decoder are an admin's business. */
+static enum tw_status refuse_quarantined(struct tw_req *r, const char *id, struct tw_err *err)
 {
-	ssize_t n = read(*(int *)arg, out, cap);
-
-	if (n < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the content cannot be read");
-	*ret_n = (size_t)n;
-	return TW_OK;
-}
-
-static void close_fd(void *arg)
-{
-	(void)close(*(int *)arg);
-	tw_mem_free(arg);
-}
-
-static const struct tw_stream_ops file_stream = {read_some, close_fd};
-
-static enum tw_status stream_blob(struct tw_req *r, const struct tw_part *p, struct tw_err *err)
-{
-	int *fd = tw_mem_alloc(1, sizeof *fd);
-	char disposition[128];
+	const struct tw_caller *caller = tw_req_caller(r);
+	struct tw_quarantined found;
 	enum tw_status st;
 
-	if (!fd)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = tw_blob_open(tw_req_app(r)->blobs, p->sha256, fd, err);
-	if (st != TW_OK) {
-		tw_mem_free(fd);
-		return st;
-	}
-	(void)snprintf(disposition, sizeof disposition, "attachment; filename=\"%s-%s\"",
-	        tw_req_path(r, "id"), p->part);
-	tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(
-	        r, 200, "application/octet-stream", false, &file_stream, fd, err);
+	if (tw_auth_allows(caller, TW_NEED_ADMIN, NULL) == TW_OK)
+		return TW_OK;
+	st = tw_catalogue_quarantine_get(
+	        tw_req_app(r)->catalogue, caller->project_id, id, tw_req_arena(r), &found, err);
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+	        "this upload is in quarantine, because decoders died of it: an admin of the "
+	        "project can save its bytes");
 }
 
 static enum tw_status raw(struct tw_req *r, struct tw_err *err)
@@ -309,42 +285,39 @@ static enum tw_status raw(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_catalogue_trace_parts(
 		        app->catalogue, project, id, tw_req_arena(r), &parts, &n, err);
+	if (st == TW_OK)
+		st = refuse_quarantined(r, id, err);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
-			return stream_blob(r, &parts[i], err);
+			return tw_api_stream_part(r, id, &parts[i], err);
 	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace has no such part");
 }
 
 const struct tw_route tw_routes_view[] = {
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/threads",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = threads,
                 .summary = "the threads of a trace"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/names",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = names,
                 .summary = "names of the trace's methods, by index"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/slices",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = directory,
                 .summary = "which chunks hold a thread's slices"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/slices/{chunk}",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = chunk,
                 .summary = "slices of one chunk, as columns"},
         {.method = "GET",
                 .path = "/api/v1/traces/{id}/raw/{part}",
-                .scope = TW_SCOPE_READ,
                 .slow = true,
                 .end = raw,
                 .summary = "a part as it was uploaded"},

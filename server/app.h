@@ -14,15 +14,30 @@ struct tw_app {
 	const struct tw_config *config;
 	struct tw_catalogue *catalogue; /* catalogue.h */
 	struct tw_blobs *blobs;         /* blob.h */
+	struct tw_resumes *resumes;     /* resume.h: uploads that come in pieces */
+	struct tw_backlog *backlog;     /* backlog.h; NULL: any number may wait */
+	struct tw_judges *judges;       /* judge.h; NULL: uploads are not looked at early */
 	struct tw_jobs *jobs;           /* jobs.h */
-	struct tw_names_job *names;     /* jobs_names.h */
-	struct tw_symbols *symbols;     /* symbols.h: open mappings by build */
-	struct tw_metrics *metrics;     /* metrics.h */
+	struct tw_periodic *names;      /* jobs_names.h */
+	struct tw_periodic *rollup;     /* jobs_rollup.h */
+	struct tw_folder *folder;       /* rollup_fold.h: that job's */
+	int64_t look_ms;           /* when the rollups' thread looks for what got slower, next */
+	struct tw_periodic *hangs; /* jobs_hang.h */
+	struct tw_hanger *hanger;  /* hang_fold.h: that job's */
+	struct tw_periodic *retention; /* jobs_retention.h */
+	struct tw_symbols *symbols;    /* symbols.h: open mappings by build */
+	struct tw_metrics *metrics;    /* metrics.h */
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */
 	pthread_rwlock_t blob_use;
+	struct tw_tls *tls;           /* tls.h; NULL: plain HTTP */
+	struct tw_oidc *oidc;         /* oidc.h; NULL: no provider signs people in */
+	struct tw_throttle *throttle; /* auth_throttle.h */
+	struct tw_quota *quota;       /* quota.h; NULL: nothing is limited */
+	struct tw_periodic *keep_quota;
 	uint8_t ticket_key[32]; /* ticket.h */
-	_Atomic bool stopping;  /* readiness is red: the server is being stopped */
+	_Atomic bool unready;   /* /readyz is red: the server will be stopped */
+	_Atomic bool stopping;  /* it is being stopped: no upload is begun */
 };
 
 #endif

@@ -5,43 +5,75 @@
 
 #include "auth_secret.h"
 #include "base/str.h"
-#include "catalogue.h"
+#include "catalogue_user.h"
 
 enum { MAX_SECRET = 128 };
 
+static const char *const words[] = {"public", "ingest", "read", "write", "admin", "server"};
+
 const char *tw_scope_word(enum tw_scope scope)
 {
-	static const char *const words[] = {"public", "ingest", "read", "admin"};
-
 	return (unsigned)scope < sizeof words / sizeof *words ? words[scope] : "public";
 }
 
-static enum tw_status by_key(
-        struct tw_catalogue *c, const char *secret, struct tw_caller *ret, struct tw_err *err)
+bool tw_scope_of_key(const char *word, enum tw_scope *ret)
+{
+	for (unsigned i = TW_SCOPE_INGEST; i <= TW_SCOPE_ADMIN; i++)
+		if (strcmp(word, words[i]) == 0) {
+			*ret = (enum tw_scope)i;
+			return true;
+		}
+	return false;
+}
+
+const char *tw_key_prefix(enum tw_scope scope)
+{
+	static const char *const prefixes[] = {[TW_SCOPE_INGEST] = "twi_",
+	        [TW_SCOPE_READ] = "twr_",
+	        [TW_SCOPE_WRITE] = "tww_",
+	        [TW_SCOPE_ADMIN] = "twa_"};
+
+	return scope >= TW_SCOPE_INGEST && scope <= TW_SCOPE_ADMIN ? prefixes[scope] : "";
+}
+
+static enum tw_status by_key(struct tw_catalogue *c, const char *secret, const char *from,
+        struct tw_caller *ret, struct tw_err *err)
 {
 	uint8_t hash[32];
 
 	if (strlen(secret) >= MAX_SECRET)
 		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "unknown key");
 	tw_secret_hash(secret, hash);
-	return tw_catalogue_key_find(c, hash, ret, err);
+	return tw_catalogue_key_find(c, hash, from ? from : "", ret, err);
 }
 
-/* A cookie holds a session's secret, or a read token that someone signed in with. */
 static enum tw_status by_cookie(struct tw_catalogue *c, const char *secret, const char *project,
         struct tw_caller *ret, struct tw_err *err)
 {
 	uint8_t hash[32];
-	enum tw_status st;
 
 	tw_secret_hash(secret, hash);
-	st = tw_catalogue_session_find(c, hash, project ? project : "", ret, err);
-	if (st != TW_NO_TOKEN)
-		return st;
-	st = by_key(c, secret, ret, NULL);
-	if (st == TW_OK && ret->scope == TW_SCOPE_READ)
-		return TW_OK;
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "the session is over; sign in again");
+	return tw_catalogue_session_find(c, hash, project ? project : "", ret, err);
+}
+
+static enum tw_status by_proxy(struct tw_catalogue *c, const char *given, const char *project,
+        struct tw_caller *ret, struct tw_err *err)
+{
+	char name[TW_USER_NAME_BYTES];
+	enum tw_status st = tw_user_name(given, name, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_user_caller(c, name, project ? project : "", ret, err);
+	return st;
+}
+
+/* What a browser sends by itself says who asks, not that they want it. */
+static enum tw_status judge_ambient(const struct tw_credentials *shown, struct tw_err *err)
+{
+	if (shown->changes_state && (!shown->csrf || strcmp(shown->csrf, "1") != 0))
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "a change by cookie or proxy needs the header X-Tracewell: 1");
+	return TW_OK;
 }
 
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
@@ -56,12 +88,18 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 		if (strncasecmp(shown->authorization, bearer, sizeof bearer - 1) != 0)
 			return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
 			        "Authorization must be `Bearer KEY`");
-		st = by_key(c, shown->authorization + sizeof bearer - 1, &caller, err);
-	} else if (tw_auth_cookie(shown->cookie, TW_SESSION_COOKIE, secret, sizeof secret)) {
-		if (shown->changes_state && (!shown->csrf || strcmp(shown->csrf, "1") != 0))
-			return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
-			        "a change by cookie needs the header X-Tracewell: 1");
-		st = by_cookie(c, secret, shown->project, &caller, err);
+		st = by_key(
+		        c, shown->authorization + sizeof bearer - 1, shown->address, &caller, err);
+	} else if (shown->user) {
+		st = judge_ambient(shown, err);
+		if (st == TW_OK)
+			st = by_proxy(c, shown->user, shown->project, &caller, err);
+	} else if (tw_auth_cookie(shown->cookie,
+	                   shown->is_https ? TW_COOKIE_HOST TW_SESSION_COOKIE : TW_SESSION_COOKIE,
+	                   secret, sizeof secret)) {
+		st = judge_ambient(shown, err);
+		if (st == TW_OK)
+			st = by_cookie(c, secret, shown->project, &caller, err);
 	}
 	if (st != TW_OK)
 		return st;
@@ -72,15 +110,50 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 	return TW_OK;
 }
 
-enum tw_status tw_auth_allows(
-        const struct tw_caller *caller, enum tw_scope needed, bool ingest_too, struct tw_err *err)
+/* What each scope reaches, a bit a need: nothing is reached but what stands here. */
+#define REACHES(need) (1u << TW_NEED_##need)
+#define VIEWER        (REACHES(PUBLIC) | REACHES(READ) | REACHES(READ_OR_INGEST))
+#define EDITOR        (VIEWER | REACHES(INGEST) | REACHES(WRITE))
+
+static const unsigned reach[] = {
+        [TW_SCOPE_PUBLIC] = REACHES(PUBLIC),
+        [TW_SCOPE_INGEST] = REACHES(PUBLIC) | REACHES(INGEST) | REACHES(READ_OR_INGEST),
+        [TW_SCOPE_READ] = VIEWER,
+        [TW_SCOPE_WRITE] = EDITOR,
+        [TW_SCOPE_ADMIN] = EDITOR | REACHES(ADMIN),
+        [TW_SCOPE_SERVER] = EDITOR | REACHES(ADMIN) | REACHES(SERVER),
+};
+
+static enum tw_status refuse_caller(
+        const struct tw_caller *caller, enum tw_need needed, struct tw_err *err)
 {
-	if (needed == TW_SCOPE_PUBLIC || caller->scope == TW_SCOPE_ADMIN ||
-	        caller->scope == needed || (ingest_too && caller->scope == TW_SCOPE_INGEST))
-		return TW_OK;
+	static const char *const needs[] = {[TW_NEED_INGEST] = "ingest",
+	        [TW_NEED_READ_OR_INGEST] = "read",
+	        [TW_NEED_READ] = "read",
+	        [TW_NEED_WRITE] = "write",
+	        [TW_NEED_ADMIN] = "admin",
+	        [TW_NEED_SERVER] = "server"};
+
+	if (needed == TW_NEED_USER)
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "this is for people with an account");
 	if (caller->scope == TW_SCOPE_PUBLIC)
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "you have no role in any project yet: ask an admin for one");
+	return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "this needs %s scope, the %s has %s",
+	        needs[needed], caller->user_id[0] ? "account" : "key",
+	        tw_scope_word(caller->scope));
+}
+
+enum tw_status tw_auth_allows(
+        const struct tw_caller *caller, enum tw_need needed, struct tw_err *err)
+{
+	bool is_somebody = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
+
+	if (needed == TW_NEED_USER ? caller->user_id[0] != '\0'
+	                           : (reach[caller->scope] >> needed & 1) != 0)
+		return TW_OK;
+	if (!is_somebody)
 		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
 		        "send a key as Authorization: Bearer KEY, or sign in");
-	return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "this needs %s scope, the key has %s",
-	        tw_scope_word(needed), tw_scope_word(caller->scope));
+	return refuse_caller(caller, needed, err);
 }

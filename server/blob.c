@@ -3,11 +3,11 @@
  *
  * What makes an upload survive power loss (I1): it is renamed from spool/ into
  * its folder under blobs/, then the file and the folder are fsynced; the 256
- * folders are made and synced at start.  The row comes after, and without one a
- * file counts for nothing.  In this order a journalling file system writes its
- * journal once: making the file durable takes its name along.  A blob that
- * exists already may have a row, and so is only ever replaced by one whose bytes
- * are fsynced before.
+ * folders are made and synced at start.  The two syncs run in threads of their
+ * own, because the row's sync may go on beside them (catalogue_arrive.c), and a
+ * journalling file system does all three in one go.  Without a row a file counts
+ * for nothing.  A blob that exists already may have a row, and so is only ever
+ * replaced by one whose bytes are fsynced before.
  */
 #include "blob.h"
 
@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,21 +26,44 @@
 
 #include "base/arena.h"
 #include "crash_point.h"
+#include "digest.h"
+#include "pool.h"
 
-enum { PATH_BYTES = 1400, CHECK_EVERY_BYTES = 16 << 20, BLOB_DIRS = 256 };
+enum {
+	PATH_BYTES = 1400,
+	PIECE_BYTES = 1 << 16,
+	CHECK_EVERY_BYTES = 16 << 20,
+	BLOB_DIRS = 256,
+	SYNC_THREADS = 16
+};
 
 struct tw_blobs {
 	unsigned min_free_percent;
+	struct tw_pool *syncs;
 	_Atomic uint64_t serial;
 	size_t dir_len;
 	char dir[];
 };
 
+struct sync {                     /* of a file or folder, in a thread of the pool */
+	struct tw_pool_task task; /* first: the pool hands it back */
+	struct tw_blob_writer *writer;
+	const char *done; /* crash point */
+	int fd;
+	int error; /* errno, 0 it went well */
+};
+
 struct tw_blob_writer {
 	struct tw_blobs *blobs;
 	int fd;
+	int dir_fd;           /* of the folder, once renamed into it */
+	pthread_mutex_t lock; /* of the next four */
+	pthread_cond_t synced;
+	unsigned syncing;
+	struct sync file, dir;
 	uint64_t bytes, max_bytes, next_check;
 	gnutls_hash_hd_t sha;
+	char sha256[TW_SHA256_HEX]; /* once placed */
 	char path[PATH_BYTES];
 };
 
@@ -67,8 +91,7 @@ static enum tw_status sync_dir(const char *path, struct tw_err *err)
 	return st;
 }
 
-/* Makes a folder under dir; a new one is fsynced into its parent. */
-static enum tw_status make_dir(const char *path, struct tw_err *err)
+enum tw_status tw_folder_make(const char *path, struct tw_err *err)
 {
 	char parent[PATH_BYTES];
 	char *slash;
@@ -76,11 +99,12 @@ static enum tw_status make_dir(const char *path, struct tw_err *err)
 	if (mkdir(path, 0700) != 0)
 		return errno == EEXIST ? TW_OK : fail_errno("mkdir", path, err);
 	(void)snprintf(parent, sizeof parent, "%s", path);
+	for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
+		parent[n - 1] = '\0';
 	slash = strrchr(parent, '/');
-	if (!slash || slash == parent)
-		return TW_OK;
-	*slash = '\0';
-	return sync_dir(parent, err);
+	if (slash)
+		slash[slash == parent] = '\0'; /* below the root: the root */
+	return sync_dir(slash ? parent : ".", err);
 }
 
 static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_err *err)
@@ -88,7 +112,7 @@ static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_e
 	char path[PATH_BYTES];
 
 	(void)snprintf(path, sizeof path, "%s/%s", b->dir, name);
-	return make_dir(path, err);
+	return tw_folder_make(path, err);
 }
 
 /* All folders of blobs/ at once, so that no upload waits for one to be made durable. */
@@ -123,7 +147,7 @@ enum tw_status tw_blobs_open(
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	memcpy(b->dir, data_dir, len + 1);
 	b->min_free_percent = min_free_percent;
-	st = make_dir(b->dir, err);
+	st = tw_folder_make(b->dir, err);
 	if (st == TW_OK)
 		st = make_sub(b, "spool", err);
 	if (st == TW_OK)
@@ -133,6 +157,8 @@ enum tw_status tw_blobs_open(
 	if (st == TW_OK)
 		st = make_sub(b, "traces", err);
 	if (st == TW_OK)
+		st = tw_pool_start(SYNC_THREADS, &b->syncs, err);
+	if (st == TW_OK)
 		*ret = b;
 	else
 		tw_mem_free(b);
@@ -141,6 +167,9 @@ enum tw_status tw_blobs_open(
 
 struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 {
+	if (!b)
+		return NULL;
+	b->syncs = tw_pool_stop(b->syncs);
 	tw_mem_free(b);
 	return NULL;
 }
@@ -187,6 +216,21 @@ static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)
 	return TW_OK;
 }
 
+static void close_writer(struct tw_blob_writer *w)
+{
+	uint8_t hash[32];
+
+	if (w->fd >= 0)
+		(void)close(w->fd);
+	if (w->dir_fd >= 0)
+		(void)close(w->dir_fd);
+	if (w->sha)
+		gnutls_hash_deinit(w->sha, hash);
+	(void)pthread_cond_destroy(&w->synced);
+	(void)pthread_mutex_destroy(&w->lock);
+	tw_mem_free(w);
+}
+
 enum tw_status tw_blob_begin(
         struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret, struct tw_err *err)
 {
@@ -202,11 +246,12 @@ enum tw_status tw_blob_begin(
 	w->max_bytes = max_bytes;
 	w->next_check = CHECK_EVERY_BYTES;
 	w->fd = -1;
-	if (gnutls_hash_init(&w->sha, GNUTLS_DIG_SHA256) != 0) {
-		tw_mem_free(w);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	}
-	st = open_spool(w, err);
+	w->dir_fd = -1;
+	(void)pthread_mutex_init(&w->lock, NULL);
+	(void)pthread_cond_init(&w->synced, NULL);
+	st = tw_digest_begin(GNUTLS_DIG_SHA256, &w->sha, err);
+	if (st == TW_OK)
+		st = open_spool(w, err);
 	if (st == TW_OK)
 		*ret = w;
 	else
@@ -253,15 +298,18 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 	return TW_OK;
 }
 
-static void hex_of(const uint8_t hash[32], char ret[TW_SHA256_HEX])
+enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err *err)
 {
-	static const char digits[] = "0123456789abcdef";
+	uint8_t piece[PIECE_BYTES];
+	enum tw_status st = TW_OK;
+	ssize_t n = 1;
 
-	for (size_t i = 0; i < 32; i++) {
-		ret[2 * i] = digits[hash[i] >> 4];
-		ret[2 * i + 1] = digits[hash[i] & 15];
+	while (st == TW_OK && n > 0) {
+		n = read(fd, piece, sizeof piece);
+		if (n > 0)
+			st = tw_blob_write(w, piece, (size_t)n, err);
 	}
-	ret[64] = '\0';
+	return n < 0 ? fail_errno("read what goes to", w->path, err) : st;
 }
 
 static bool is_sha256(const char *s)
@@ -289,74 +337,124 @@ static enum tw_status make_shards(const char *leaf, struct tw_err *err)
 		return TW_OK;
 	(void)snprintf(upper, sizeof upper, "%s", leaf);
 	*strrchr(upper, '/') = '\0';
-	st = make_dir(upper, err);
-	return st == TW_OK ? make_dir(leaf, err) : st;
+	st = tw_folder_make(upper, err);
+	return st == TW_OK ? tw_folder_make(leaf, err) : st;
 }
 
-static enum tw_status sync_content(const struct tw_blob_writer *w, struct tw_err *err)
+/* --- into place, and durable there --- */
+
+static void run_sync(struct tw_pool_task *task, bool stopping)
 {
-	if (fsync(w->fd) != 0)
-		return fail_errno("fsync", w->path, err);
-	tw_crash_point("content_synced");
-	return TW_OK;
+	struct sync *s = (struct sync *)(void *)task;
+	struct tw_blob_writer *w = s->writer;
+	int error = fsync(s->fd) == 0 ? 0 : errno;
+
+	(void)stopping; /* who waits for it wants it done */
+	if (!error)
+		tw_crash_point(s->done);
+	(void)pthread_mutex_lock(&w->lock);
+	s->error = error;
+	w->syncing--;
+	(void)pthread_cond_broadcast(&w->synced);
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+static void begin_sync(struct tw_blob_writer *w, struct sync *s, int fd, const char *done)
+{
+	*s = (struct sync){.task.run = run_sync, .writer = w, .done = done, .fd = fd};
+	(void)pthread_mutex_lock(&w->lock);
+	w->syncing++;
+	(void)pthread_mutex_unlock(&w->lock);
+	if (!tw_pool_submit(w->blobs->syncs, &s->task))
+		run_sync(&s->task, true);
+}
+
+enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	while (w->syncing)
+		(void)pthread_cond_wait(&w->synced, &w->lock);
+	(void)pthread_mutex_unlock(&w->lock);
+	errno = w->file.error ? w->file.error : w->dir.error;
+	return errno ? fail_errno("fsync", w->path, err) : TW_OK;
 }
 
 /* Under its content's name, whoever has it already: perhaps not durable yet, so what is there is
  * not built upon.  File systems that cannot refuse to replace take this way too. */
-static enum tw_status replace(struct tw_blob_writer *w, const char *path, struct tw_err *err)
+static enum tw_status replace(struct tw_blob_writer *w, struct tw_err *err)
 {
-	enum tw_status st = sync_content(w, err);
-
-	if (st == TW_OK && rename(w->path, path) != 0)
-		st = fail_errno("rename", path, err);
-	return st;
-}
-
-static enum tw_status place(struct tw_blob_writer *w, const char *sha, struct tw_err *err)
-{
-	char dir[PATH_BYTES];
 	char path[PATH_BYTES];
-	enum tw_status st;
 
-	blob_dir(w->blobs, sha, dir, sizeof dir);
-	blob_path(w->blobs, sha, path, sizeof path);
+	if (fsync(w->fd) != 0)
+		return fail_errno("fsync", w->path, err);
+	blob_path(w->blobs, w->sha256, path, sizeof path);
+	if (rename(w->path, path) != 0)
+		return fail_errno("rename", path, err);
+	return TW_OK;
+}
+
+static enum tw_status rename_in(struct tw_blob_writer *w, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	blob_path(w->blobs, w->sha256, path, sizeof path);
 	if (renameat2(AT_FDCWD, w->path, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
-		tw_crash_point("blob_renamed");
-		st = sync_content(w, err);
-	} else if (errno == EEXIST || errno == EINVAL || errno == ENOSYS) {
-		st = replace(w, path, err);
-	} else {
-		st = fail_errno("rename", path, err);
+		begin_sync(w, &w->file, w->fd, "content_synced");
+		return TW_OK;
 	}
-	return st == TW_OK ? sync_dir(dir, err) : st;
+	if (errno == EEXIST || errno == EINVAL || errno == ENOSYS)
+		return replace(w, err);
+	return fail_errno("rename", path, err);
 }
 
-static void close_writer(struct tw_blob_writer *w)
+enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 {
 	uint8_t hash[32];
-
-	if (w->fd >= 0)
-		(void)close(w->fd);
-	if (w->sha)
-		gnutls_hash_deinit(w->sha, hash);
-	tw_mem_free(w);
-}
-
-enum tw_status tw_blob_commit(struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX],
-        uint64_t *ret_bytes, struct tw_err *err)
-{
-	uint8_t hash[32];
-	char sha[TW_SHA256_HEX];
+	char dir[PATH_BYTES];
 	enum tw_status st;
 
 	tw_crash_point("spool_written");
 	gnutls_hash_output(w->sha, hash);
-	hex_of(hash, sha);
-	st = place(w, sha, err);
+	tw_digest_hex(hash, w->sha256);
+	blob_dir(w->blobs, w->sha256, dir, sizeof dir);
+	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->dir_fd < 0)
+		return fail_errno("open", dir, err);
+	st = rename_in(w, err);
 	if (st != TW_OK)
 		return st;
-	memcpy(ret_sha256, sha, sizeof sha);
-	*ret_bytes = w->bytes;
+	tw_crash_point("blob_renamed");
+	begin_sync(w, &w->dir, w->dir_fd, "name_synced");
+	return TW_OK;
+}
+
+const char *tw_blob_sha256(const struct tw_blob_writer *w)
+{
+	return w->sha256;
+}
+
+uint64_t tw_blob_bytes(const struct tw_blob_writer *w)
+{
+	return w->bytes;
+}
+
+struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w)
+{
+	(void)tw_blob_wait(w, NULL);
+	close_writer(w);
+	return NULL;
+}
+
+enum tw_status tw_blob_commit(
+        struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX], struct tw_err *err)
+{
+	enum tw_status st = tw_blob_place(w, err);
+
+	if (st == TW_OK)
+		st = tw_blob_wait(w, err);
+	if (st != TW_OK)
+		return st;
+	memcpy(ret_sha256, w->sha256, TW_SHA256_HEX);
 	close_writer(w);
 	return TW_OK;
 }
@@ -366,9 +464,8 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 	if (!w)
 		return NULL;
 	if (w->fd >= 0)
-		(void)unlink(w->path);
-	close_writer(w);
-	return NULL;
+		(void)unlink(w->path); /* gone when it was renamed */
+	return tw_blob_end(w);
 }
 
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd, struct tw_err *err)
@@ -398,6 +495,25 @@ enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_
 	if (unlink(path) != 0 && errno != ENOENT)
 		return fail_errno("unlink", path, err);
 	return TW_OK;
+}
+
+enum tw_status tw_blob_check(
+        struct tw_blobs *b, const char *sha256, uint64_t bytes, struct tw_err *err)
+{
+	char found[TW_SHA256_HEX];
+	uint64_t n = 0;
+	int fd = -1;
+	enum tw_status st = tw_blob_open(b, sha256, &fd, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_digest_fd(fd, found, &n, err);
+	(void)close(fd);
+	if (st == TW_OK && (n != bytes || strcmp(found, sha256) != 0))
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the file is not the upload: %llu of %llu bytes", (unsigned long long)n,
+		        (unsigned long long)bytes);
+	return st;
 }
 
 enum tw_status tw_trace_path(

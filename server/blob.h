@@ -1,7 +1,7 @@
 /*
  * blob.h - bytes on disk by content: uploads and mappings.
  *
- * data/spool/<ulid> while it arrives, data/blobs/ab/<sha256> after commit:
+ * data/spool/<ulid> while it arrives, data/blobs/ab/<sha256> when it is all there:
  * renamed, file and folder fsynced (I1).  What a crash leaves in spool/, and
  * what it leaves in blobs/ without a row, is removed at start (I9).  Nothing here looks at the
  * content. Thread: a writer belongs to one request; the rest may be called by any.
@@ -31,14 +31,28 @@ enum tw_status tw_blob_begin(struct tw_blobs *b, uint64_t max_bytes, struct tw_b
 /* TW_TOO_LARGE past max_bytes, TW_FULL when the disk is. */
 enum tw_status tw_blob_write(
         struct tw_blob_writer *w, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
-/* Makes it durable under its content's name; equal content is stored once.  Frees w on success;
- * on failure w stays the caller's to discard. */
-enum tw_status tw_blob_commit(struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX],
-        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
+/* All that is left to read from fd. */
+enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err *err) TW_MUST_USE;
+/* Puts it under its content's name, where equal content is stored once, and begins to make that
+ * durable.  Nothing may count on the file before tw_blob_wait said that it is. */
+enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err) TW_MUST_USE;
+/* Returns when file and name are durable, or why they are not.  Thread: any, of a placed writer. */
+enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err);
+const char *tw_blob_sha256(const struct tw_blob_writer *w); /* once placed; until its end */
+uint64_t tw_blob_bytes(const struct tw_blob_writer *w);     /* written so far */
+/* Ends a placed writer; the blob stays.  Waits first.  Returns NULL. */
+struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w);
+/* place, wait and end; on failure w stays the caller's to discard. */
+enum tw_status tw_blob_commit(
+        struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX], struct tw_err *err) TW_MUST_USE;
 struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w); /* NULL is fine; returns NULL */
 
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd,
         struct tw_err *err) TW_MUST_USE; /* O_RDONLY | O_CLOEXEC */
+/* Reads it all: TW_NOT_FOUND when it is not there, TW_CORRUPT when it is not what its name and
+ * `bytes` say. */
+enum tw_status tw_blob_check(
+        struct tw_blobs *b, const char *sha256, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err);
 
 /* Path of a trace file: traces/ab/cd/<id>.db, from the id's last characters; folders are made. */
@@ -54,6 +68,9 @@ void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
 
 /* TW_FULL when the disk's floor is reached. */
 enum tw_status tw_blobs_check_room(const struct tw_blobs *b, struct tw_err *err);
+
+/* Makes a folder, and its name durable; one that is there is fine. */
+enum tw_status tw_folder_make(const char *path, struct tw_err *err) TW_MUST_USE;
 
 /* The data folder. */
 const char *tw_blobs_dir(const struct tw_blobs *b);

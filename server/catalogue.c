@@ -1,30 +1,17 @@
 /*
- * catalogue.c - opening, migrating, connections and statements.
+ * catalogue.c - opening, connections and statements.
  *
  * WAL with synchronous=FULL: a committed transaction survives power loss, and
- * readers go on while one writes.  Migrations are numbered files applied in
- * order by PRAGMA user_version, each in its own transaction.
+ * readers go on while one writes.
  */
 #include "catalogue_internal.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "embedded.h"
-
-extern const struct tw_embedded tw_catalogue_schema[];
+#include "catalogue_sums.h"
 
 enum { BUSY_MS = 10000 };
-
-int64_t tw_cat_now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 enum tw_status tw_cat_fail(sqlite3 *db, struct tw_err *err)
 {
@@ -43,21 +30,41 @@ enum tw_status tw_cat_fail(sqlite3 *db, struct tw_err *err)
 	return tw_fail(err, st, TW_NO_OFFSET, "catalogue: %s", why);
 }
 
-static enum tw_status connect(struct tw_catalogue *c, int mode, sqlite3 **ret, struct tw_err *err)
+void tw_cat_reserve_room(sqlite3 *db)
+{
+	int room = TW_SUMS_BYTES;
+
+	(void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
+}
+
+int tw_cat_room(sqlite3 *db)
+{
+	int room = -1;
+
+	(void)sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL); /* reads the header */
+	(void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
+	return room;
+}
+
+static enum tw_status connect(
+        struct tw_catalogue *c, int mode, sqlite3 **ret, int *ret_room, struct tw_err *err)
 {
 	const int flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	sqlite3 *db = NULL;
 	enum tw_status st;
 
-	if (sqlite3_open_v2(c->path, &db, flags, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(c->path, &db, flags, TW_CAT_VFS) != SQLITE_OK) {
 		st = tw_cat_fail(db, err);
 		(void)sqlite3_close(db);
 		return st;
 	}
 	(void)sqlite3_busy_timeout(db, BUSY_MS);
+	*ret_room = tw_cat_room(db);
+	tw_cat_reserve_room(db);
 	if (sqlite3_exec(db,
 	            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY",
+	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
+	            "PRAGMA wal_autocheckpoint=4000", /* 16 MB: 200 uploads one by one */
 	            NULL, NULL, NULL) != SQLITE_OK) {
 		st = tw_cat_fail(db, err);
 		(void)sqlite3_close(db);
@@ -67,54 +74,10 @@ static enum tw_status connect(struct tw_catalogue *c, int mode, sqlite3 **ret, s
 	return TW_OK;
 }
 
-static enum tw_status schema_version(sqlite3 *db, int *ret, struct tw_err *err)
-{
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, "PRAGMA user_version", "");
-
-	if (st != TW_OK)
-		return st;
-	*ret = tw_cat_row(&q) ? (int)tw_cat_int(&q, 0) : 0;
-	return tw_cat_close(&q, err);
-}
-
-static enum tw_status apply(struct tw_catalogue *c, int number, struct tw_err *err)
-{
-	char set[64];
-
-	(void)snprintf(set, sizeof set, "PRAGMA user_version=%d", number + 1);
-	if (sqlite3_exec(c->writer, (const char *)tw_catalogue_schema[number].data, NULL, NULL,
-	            NULL) != SQLITE_OK ||
-	        sqlite3_exec(c->writer, set, NULL, NULL, NULL) != SQLITE_OK)
-		return tw_cat_fail(c->writer, err);
-	return TW_OK;
-}
-
-/* Two processes may start at once: the version is read again under the write lock. */
-static enum tw_status migrate(struct tw_catalogue *c, struct tw_err *err)
-{
-	enum tw_status st = tw_cat_begin(c, err);
-	int known = 0;
-	int have = 0;
-
-	if (st != TW_OK)
-		return st;
-	while (tw_catalogue_schema[known].name)
-		known++;
-	st = schema_version(c->writer, &have, err);
-	if (st == TW_OK && have > known)
-		st = tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
-		        "the catalogue has schema %d, this program knows up to %d: it was written "
-		        "by a newer tracewell",
-		        have, known);
-	for (int i = have; st == TW_OK && i < known; i++)
-		st = apply(c, i, err);
-	return tw_cat_end(c, st, err);
-}
-
 enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_mem_zalloc(1, sizeof *c);
+	int room = 0;
 	enum tw_status st;
 
 	if (!c)
@@ -124,15 +87,17 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
 	(void)pthread_cond_init(&c->arrivals.changed, NULL);
 	c->arrivals.last = &c->arrivals.first;
+	tw_fair_init(&c->fair);
 	c->path = tw_mem_alloc(strlen(path) + 1, 1);
 	if (!c->path) {
 		tw_catalogue_close(c);
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
 	}
 	memcpy(c->path, path, strlen(path) + 1);
-	st = connect(c, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &c->writer, err);
+	tw_cat_need_vfs();
+	st = connect(c, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &c->writer, &room, err);
 	if (st == TW_OK)
-		st = migrate(c, err);
+		st = tw_cat_upgrade(c, room, err);
 	if (st == TW_OK)
 		*ret = c;
 	else
@@ -146,26 +111,39 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 		return NULL;
 	for (unsigned i = 0; i < c->n_idle; i++)
 		(void)sqlite3_close(c->idle[i]);
+	for (int i = 0; i < TW_KEPT_N; i++)
+		(void)sqlite3_finalize(c->arrivals.kept[i]);
 	(void)sqlite3_close(c->writer);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
 	(void)pthread_cond_destroy(&c->arrivals.changed);
+	tw_fair_done(&c->fair);
 	tw_mem_free(c->path);
 	tw_mem_free(c);
 	return NULL;
 }
 
-enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err)
+enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
 {
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&c->write_lock);
-	if (sqlite3_exec(c->writer, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK)
+	if (sqlite3_exec(c->writer, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return TW_OK;
 	st = tw_cat_fail(c->writer, err);
 	(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
+}
+
+enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err)
+{
+	return tw_cat_begin_as(c, "BEGIN IMMEDIATE", err);
+}
+
+void tw_catalogue_stop_record(struct tw_catalogue *c)
+{
+	c->unrecorded = true;
 }
 
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err)
@@ -189,6 +167,14 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 	return tw_cat_end(c, st, err);
 }
 
+enum tw_status tw_cat_reader_new(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err)
+{
+	int room;
+
+	/* read-write, because the last reader of a WAL may have to recover it; only SELECTs run */
+	return connect(c, SQLITE_OPEN_READWRITE, ret, &room, err);
+}
+
 enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err)
 {
 	sqlite3 *db = NULL;
@@ -201,8 +187,7 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_er
 		*ret = db;
 		return TW_OK;
 	}
-	/* read-write, because the last reader of a WAL may have to recover it; only SELECTs run */
-	return connect(c, SQLITE_OPEN_READWRITE, ret, err);
+	return tw_cat_reader_new(c, ret, err);
 }
 
 void tw_cat_done(struct tw_catalogue *c, sqlite3 *db)
@@ -226,6 +211,13 @@ void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v)
 	(void)sqlite3_bind_int64(q->stmt, at, v);
 }
 
+/* They outlive the query: nothing is copied. */
+static void bind_bytes(struct tw_cat_query *q, int at, const struct tw_str *bytes)
+{
+	(void)sqlite3_bind_blob64(
+	        q->stmt, at, bytes->len ? bytes->ptr : "", bytes->len, SQLITE_STATIC);
+}
+
 static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 {
 	for (int at = 1; *types; types++, at++) {
@@ -233,33 +225,51 @@ static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 			tw_cat_bind_text(q, at, va_arg(ap, const char *));
 		else if (*types == 'i')
 			tw_cat_bind_int(q, at, va_arg(ap, int64_t));
+		else if (*types == 'b')
+			bind_bytes(q, at, va_arg(ap, const struct tw_str *));
 		else
 			(void)sqlite3_bind_blob(
 			        q->stmt, at, va_arg(ap, const uint8_t *), 32, SQLITE_TRANSIENT);
 	}
 }
 
-static enum tw_status prepare(
-        struct tw_cat_query *q, sqlite3 *db, const char *sql, struct tw_err *err)
+static enum tw_status prepare(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
+        const char *sql, struct tw_err *err)
 {
-	*q = (struct tw_cat_query){.db = db, .rc = SQLITE_OK};
-	if (sqlite3_prepare_v2(db, sql, -1, &q->stmt, NULL) != SQLITE_OK)
+	*q = (struct tw_cat_query){
+	        .db = db, .kept = kept, .stmt = kept ? *kept : NULL, .rc = SQLITE_OK};
+	if (!q->stmt && sqlite3_prepare_v3(db, sql, -1, kept ? SQLITE_PREPARE_PERSISTENT : 0,
+	                        &q->stmt, NULL) != SQLITE_OK)
 		return tw_cat_fail(db, err);
+	if (kept)
+		*kept = q->stmt;
 	return TW_OK;
 }
 
 enum tw_status tw_cat_query(struct tw_cat_query *q, sqlite3 *db, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	enum tw_status st = prepare(q, db, sql, err);
+	enum tw_status st = prepare(q, db, NULL, sql, err);
 	va_list ap;
 
-	if (st != TW_OK)
-		return st;
 	va_start(ap, types);
-	bind_all(q, types, ap);
+	if (st == TW_OK)
+		bind_all(q, types, ap);
 	va_end(ap);
-	return TW_OK;
+	return st;
+}
+
+enum tw_status tw_cat_query_kept(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
+        struct tw_err *err, const char *sql, const char *types, ...)
+{
+	enum tw_status st = prepare(q, db, kept, sql, err);
+	va_list ap;
+
+	va_start(ap, types);
+	if (st == TW_OK)
+		bind_all(q, types, ap);
+	va_end(ap);
+	return st;
 }
 
 bool tw_cat_row(struct tw_cat_query *q)
@@ -273,7 +283,12 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 	bool fine = q->rc == SQLITE_DONE || q->rc == SQLITE_ROW || q->rc == SQLITE_OK;
 	enum tw_status st = fine ? TW_OK : tw_cat_fail(q->db, err);
 
-	(void)sqlite3_finalize(q->stmt);
+	if (q->kept) {
+		(void)sqlite3_reset(q->stmt);
+		(void)sqlite3_clear_bindings(q->stmt);
+	} else {
+		(void)sqlite3_finalize(q->stmt);
+	}
 	q->stmt = NULL;
 	return st;
 }
@@ -285,11 +300,11 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 	return st == TW_OK ? ended : st;
 }
 
-enum tw_status tw_cat_exec(
-        sqlite3 *db, int *ret_changed, struct tw_err *err, const char *sql, const char *types, ...)
+enum tw_status tw_cat_first_int(
+        sqlite3 *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, sql, err);
+	enum tw_status st = prepare(&q, db, NULL, sql, err);
 	va_list ap;
 
 	if (st != TW_OK)
@@ -297,12 +312,85 @@ enum tw_status tw_cat_exec(
 	va_start(ap, types);
 	bind_all(&q, types, ap);
 	va_end(ap);
-	while (tw_cat_row(&q))
+	if (tw_cat_row(&q))
+		*io = tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
+		if (!l->read(q, l->arena, (char *)l->rows + l->n++ * l->row_bytes))
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_cat_close_after(q, st, err);
+}
+
+enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	sqlite3 *db = NULL;
+	enum tw_status st;
+	va_list ap;
+
+	l->n = 0;
+	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
+	if (!l->rows)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = prepare(&q, db, NULL, sql, err);
+	va_start(ap, types);
+	if (st == TW_OK)
+		bind_all(&q, types, ap);
+	va_end(ap);
+	if (st == TW_OK)
+		st = read_list(&q, l, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)
+{
+	while (tw_cat_row(q))
 		continue;
-	st = tw_cat_close(&q, err);
+	return tw_cat_close(q, err);
+}
+
+enum tw_status tw_cat_exec(
+        sqlite3 *db, int *ret_changed, struct tw_err *err, const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	enum tw_status st = prepare(&q, db, NULL, sql, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	bind_all(&q, types, ap);
+	va_end(ap);
+	st = run_to_end(&q, err);
 	if (st == TW_OK && ret_changed)
 		*ret_changed = sqlite3_changes(db);
 	return st;
+}
+
+enum tw_status tw_cat_exec_kept(sqlite3 *db, sqlite3_stmt **kept, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	enum tw_status st = prepare(&q, db, kept, sql, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	bind_all(&q, types, ap);
+	va_end(ap);
+	return run_to_end(&q, err);
 }
 
 int64_t tw_cat_int(const struct tw_cat_query *q, int col)
@@ -371,8 +459,8 @@ enum tw_status tw_catalogue_has_blob(
 	return st;
 }
 
-enum tw_status tw_catalogue_has_trace(
-        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
+static enum tw_status is_there(struct tw_catalogue *c, const char *sql, const char *trace_id,
+        bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	sqlite3 *db = NULL;
@@ -380,11 +468,23 @@ enum tw_status tw_catalogue_has_trace(
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_query(&q, db, err, "SELECT 1 FROM trace WHERE trace_id=?", "t", trace_id);
-	if (st == TW_OK) { /* trace_by_id */
+	st = tw_cat_query(&q, db, err, sql, "t", trace_id); /* trace_by_id */
+	if (st == TW_OK) {
 		*ret = tw_cat_row(&q);
 		st = tw_cat_close(&q, err);
 	}
 	tw_cat_done(c, db);
 	return st;
+}
+
+enum tw_status tw_catalogue_has_trace(
+        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
+{
+	return is_there(c, "SELECT 1 FROM trace WHERE trace_id=?", trace_id, ret, err);
+}
+
+enum tw_status tw_catalogue_has_decoded(
+        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
+{
+	return is_there(c, "SELECT 1 FROM trace WHERE trace_id=? AND state<>4", trace_id, ret, err);
 }

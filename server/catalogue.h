@@ -1,5 +1,5 @@
 /*
- * catalogue.h - projects, keys, sessions, builds, traces, parts and jobs: what the server knows.
+ * catalogue.h - projects, keys, builds, traces, parts and jobs: what the server knows.
  *
  * One SQLite database, data/catalogue.db (WAL, synchronous=FULL), behind an
  * interface that names no SQL: another engine is another catalogue_*.c.  Every
@@ -31,7 +31,8 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* A write that changes nothing: is it there and writable (for /readyz). */
 enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err);
 
-/* --- projects, keys, sessions (catalogue_auth.c) --- */
+/* --- projects and keys (catalogue_project.c, catalogue_key.c); people and sessions:
+ * catalogue_user.h --- */
 
 /* The project of that name, made when new. */
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
@@ -43,37 +44,55 @@ struct tw_project_row {
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 
-/* Secrets come hashed (auth_secret.h makes and hashes them). */
+/* Secrets come hashed (auth_secret.h makes and hashes them).  A key has one, and for a time after
+ * it was rotated also the one before. */
 struct tw_key_row {
 	const char *id, *project_id, *name;
 	enum tw_scope scope;
-	int64_t created_ms, last_seen_ms, revoked_ms; /* 0: never */
+	int64_t created_ms, last_seen_ms, revoked_ms, expires_ms; /* 0: never */
+	const char *seen_from;                                    /* address of the last use, "" */
+	int64_t rotated_ms;                                       /* 0: never */
+	int64_t old_until_ms; /* the secret before is good until then */
+	int64_t old_seen_ms;  /* and was last used then since the rotation; 0: not */
 };
-enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const char *project_id,
-        enum tw_scope scope, const char *name, const uint8_t hash[32], char ret_id[TW_ID_BYTES],
-        struct tw_err *err) TW_MUST_USE;
-/* TW_NO_TOKEN when unknown or revoked.  Notes when it was last seen, at most once a minute. */
+struct tw_key_new {
+	const char *project_id, *name;
+	enum tw_scope scope;
+	int64_t expires_ms; /* 0: only when it is revoked */
+	const uint8_t *hash;
+};
+enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_new *k,
+        char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+/* TW_NO_TOKEN when unknown, revoked or over.  Notes when and from which address it was last seen,
+ * at most once a minute. */
 enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[32],
-        struct tw_caller *ret, struct tw_err *err) TW_MUST_USE;
+        const char *from, struct tw_caller *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* TW_NOT_FOUND when it was revoked, too. */
+enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
+        const char *key_id, struct tw_arena *a, struct tw_key_row *ret,
+        struct tw_err *err) TW_MUST_USE;
+/* When the old secret of a key ends that would work until until_ms: not later than it would have.
+ */
+int64_t tw_key_old_until(const struct tw_key_row *row, int64_t until_ms);
+/* Gives the key another secret and end (k's scope and name are not looked at); the secret it had
+ * and sessions begun with it work until old_until_ms, one before that ends now. */
+enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_key_new *k,
+        const char *key_id, int64_t old_until_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_key_revoke(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_err *err) TW_MUST_USE;
 
-/* A sign-in link is used once and becomes a session; both end by themselves. */
-enum tw_status tw_catalogue_link_add(struct tw_catalogue *c, const uint8_t hash[32],
-        int64_t expires_ms, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_hash[32],
-        const uint8_t session_hash[32], int64_t expires_ms, struct tw_err *err) TW_MUST_USE;
-/* TW_NO_TOKEN when unknown or expired.  project "" picks the first project. */
-enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t hash[32],
-        const char *project, struct tw_caller *ret, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_session_end(
-        struct tw_catalogue *c, const uint8_t hash[32], struct tw_err *err);
-
 /* --- traces and their parts (catalogue_trace.c) --- */
 
-enum tw_trace_state { TW_TRACE_QUEUED, TW_TRACE_DECODING, TW_TRACE_READY, TW_TRACE_FAILED };
+enum tw_trace_state {
+	TW_TRACE_QUEUED,
+	TW_TRACE_DECODING,
+	TW_TRACE_READY,
+	TW_TRACE_FAILED,
+	TW_TRACE_ARCHIVED, /* it was ready; its upload alone is kept, and decoded when asked for */
+	TW_TRACE_STATES
+};
 const char *tw_trace_state_word(enum tw_trace_state s);
 
 /* What the uploader says of a trace; "" where not said. */
@@ -81,6 +100,8 @@ struct tw_trace_meta {
 	const char *app, *version_name, *version_code, *build_id, *mapping_id;
 	const char *device, *os, *abi, *process, *scenario, *session_id, *uuid;
 	const char *labels; /* JSON object text or "" */
+	const char *capture,
+	        *device_id; /* counted when it arrives (catalogue_capture.h), kept as a hash */
 	uint32_t pid;
 	int64_t started_ms; /* device's clock, 0 not said */
 };
@@ -90,6 +111,7 @@ struct tw_part {
 	const char *sha256;
 	const char *format; /* forced format or "" */
 	uint64_t bytes;
+	bool found; /* by the decoder, in the trace's archive */
 };
 
 struct tw_trace_summary { /* of a ready trace */
@@ -98,6 +120,8 @@ struct tw_trace_summary { /* of a ready trace */
 	int64_t duration_ns;
 	const char *format;
 	uint32_t decoder_version;
+	const char *file_sha256; /* of the trace file, "" not known */
+	const char *anr;         /* the group of its ANR, "" none */
 };
 
 struct tw_trace_row {
@@ -109,14 +133,42 @@ struct tw_trace_row {
 	struct tw_err error; /* FAILED: why */
 	uint32_t tries;
 	uint64_t upload_bytes;
+	const char *title; /* that people gave it, "" */
+	const char *tags;  /* JSON array of texts */
+	bool pinned;
+	const char *kept_for; /* why retention leaves it alone, "" */
+	const char *anr;      /* the group of its ANR, "" none */
+	bool first_anr;       /* and it is the first of that */
+	bool upload_kept;     /* false: what was decoded is all there is */
+	uint32_t annotations;
 };
 
-/* Adds the row, its parts and its job in one transaction (I1).  The same idempotency key (or, when
- * that is "", the same device, uuid and content) of the project gives the earlier trace's id and
- * *ret_new false; the same key with other content is TW_CONFLICT. */
-enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_caller *caller,
-        const char *idempotency_key, const struct tw_trace_meta *meta, const struct tw_part *parts,
-        size_t n_parts, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+struct tw_arrival { /* an upload that is all there */
+	const struct tw_caller *caller;
+	const char *key; /* Idempotency-Key, "" none */
+	const struct tw_trace_meta *meta;
+	const struct tw_part *parts;
+	size_t n_parts;
+	/* Returns when the parts' files are durable, or why they are not; NULL: they are.  Called
+	 * from any thread, perhaps more than once, while tw_catalogue_trace_add runs. */
+	enum tw_status (*durable)(void *arg, struct tw_err *err);
+	void *arg;
+};
+
+/* Adds the row, its parts and its job in one transaction, which nobody sees before it and the files
+ * are durable (I1).  The same idempotency key (or, when that is "", the same device, uuid and
+ * content) of the project gives the earlier trace's id and *ret_new false; the same key with other
+ * content is TW_CONFLICT. */
+enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_arrival *of,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+/* After a crash: the parts of the traces whose rows may have survived it without their files, with
+ * the ids that tw_catalogue_trace_delete takes.  None that was answered or seen is without. */
+struct tw_unproven {
+	const char *project_id, *trace_id, *sha256;
+	uint64_t bytes;
+};
+enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_unproven **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_trace_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_trace_row *ret,
         struct tw_err *err) TW_MUST_USE;
@@ -124,10 +176,18 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
         const char *trace_id, struct tw_arena *a, struct tw_part **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 
+/* A part that the decoder found in the trace's archive; an earlier one of that name is replaced
+ * when it was found too, and stays when it was sent.  TW_NOT_FOUND: the trace is deleted. */
+enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_part *part, struct tw_err *err) TW_MUST_USE;
+
 enum tw_trace_sort { TW_SORT_CREATED, TW_SORT_DURATION, TW_SORT_SLICES, TW_SORT_BYTES };
 struct tw_trace_filter { /* NULL or "" : any */
 	const char *app, *version_name, *build_id, *device, *os, *scenario, *state, *process;
-	const char *text; /* substring of app, version, device, scenario, build, process or id */
+	const char *tag;  /* one, or several with commas between them: those that have all */
+	const char *text; /* substring of title, app, version, device, scenario, build, process, id
+	                   */
+	bool pinned;      /* only those */
 	int64_t since_ms, until_ms; /* created; 0: open */
 	enum tw_trace_sort sort;
 	bool ascending;
@@ -140,7 +200,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
         size_t *ret_n, const char **ret_cursor, uint64_t *ret_total,
         struct tw_err *err) TW_MUST_USE;
 /* Distinct values with counts, for filter menus. `column`: app, version_name, build_id, device,
- * os, scenario, state, process. At most 200, most frequent first. */
+ * os, scenario, state, process, tag. At most 200, most frequent first. */
 struct tw_facet {
 	const char *value;
 	uint64_t count;
@@ -152,6 +212,64 @@ enum tw_status tw_catalogue_facets(struct tw_catalogue *c, const char *project_i
 enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, const char ***ret_blobs, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
+
+/* --- what people say of traces (catalogue_mark.c, catalogue_annotation.c) --- */
+
+/* A tag is a text without commas, so that several fit one query parameter. */
+enum { TW_TITLE_BYTES = 200, TW_TAG_BYTES = 64, TW_TAGS_MAX = 20 };
+
+struct tw_trace_marks {    /* what is not said stays as it is */
+	const char *title; /* NULL: not said */
+	bool sets_pinned, pinned;
+	bool sets_tags;
+	const char *const *tags; /* each counts once */
+	size_t n_tags;
+};
+enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_trace_marks *marks, struct tw_err *err) TW_MUST_USE;
+
+enum { TW_ANNOTATION_BYTES = 4000, TW_ANNOTATIONS_MAX = 500, TW_METHOD_KEY_BYTES = 512 };
+
+struct tw_annotation {
+	const char *id, *author, *text;
+	int64_t created_ms, edited_ms; /* edited_ms 0: never */
+	int64_t ts_ns;                 /* from the trace's clock base; -1: at no time */
+	int64_t dur_ns;                /* 0: a moment */
+	int64_t tid;                   /* -1: of no thread */
+	int64_t method_index;          /* -1: on no method */
+	const char *method_key;        /* finds the method when its index has changed */
+};
+/* id, created_ms and edited_ms of *a are not looked at.  TW_CONFLICT when the trace has
+ * TW_ANNOTATIONS_MAX of them. */
+enum tw_status tw_catalogue_annotation_add(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_annotation *a, char ret_id[TW_ID_BYTES],
+        struct tw_err *err) TW_MUST_USE;
+/* In the order in which they were written; none when there is no such trace. */
+enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *arena, struct tw_annotation **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const char *id, const char *text, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const char *id, struct tw_err *err) TW_MUST_USE;
+
+/* --- lists that people keep (catalogue_filter.c) --- */
+
+enum { TW_FILTER_NAME_BYTES = 100, TW_FILTER_QUERY_BYTES = 2000, TW_FILTERS_MAX = 100 };
+
+struct tw_filter_row {
+	const char *name, *query, *author;
+	int64_t updated_ms;
+};
+enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_filter_row **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Sets or replaces the one of that name (updated_ms is not looked at).  TW_CONFLICT when the
+ * project has TW_FILTERS_MAX of other names. */
+enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *project_id,
+        const struct tw_filter_row *row, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_filter_delete(struct tw_catalogue *c, const char *project_id,
+        const char *name, struct tw_err *err) TW_MUST_USE;
 
 /* --- builds and mappings (catalogue_build.c) --- */
 
@@ -237,15 +355,19 @@ struct tw_job_row {
 	const char *project_id, *trace_id;
 	uint32_t tries; /* this one included */
 };
-/* Claims the oldest queued job, or one whose lease ran out; TW_NOT_FOUND when there is none.
- * `owner` names this process. */
+/* Claims the oldest queued job of the project whose turn it is: the one that has had the least of
+ * the decoders' time (fair.h), and of those the next after the one served last.  Before that one
+ * whose lease ran out; TW_NOT_FOUND when there is none. `owner` names this process. */
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
 /* Ends the job: the trace is ready / failed for good / queued again. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
+/* `death`: decoders died of it, so that it is quarantined; NULL: it was read and refused. */
+struct tw_death_note;
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,
-        const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
+        const struct tw_err *why, const struct tw_death_note *death,
+        struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err) TW_MUST_USE;
 /* Queued again without counting the try, because the server's own state (a full disk) was in the
@@ -254,7 +376,8 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
         const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
 /* At start: whatever a dead server had claimed is queued again, and nothing waits any longer. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
-/* A trace whose file is gone or damaged is decoded again from its raw parts. */
+/* A trace whose file is gone or damaged is decoded again from its raw parts.  TW_NOT_FOUND when
+ * those are not kept any more. */
 enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
 struct tw_queue_stats {
@@ -264,13 +387,99 @@ struct tw_queue_stats {
 enum tw_status tw_catalogue_queue_stats(
         struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err) TW_MUST_USE;
 
+struct tw_waiting { /* of a project: not decoded yet, those being decoded included */
+	char project_id[TW_ID_BYTES];
+	uint64_t traces, bytes;
+};
+/* Of each project that has some, in the order of their ids. */
+enum tw_status tw_catalogue_waiting(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_waiting **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
 /* --- start-up sweep (I9) --- */
 
-/* Is this blob / this trace file referred to by a row? */
+/* Is this blob / this trace file referred to by a row?  That of an archived trace is not. */
 enum tw_status tw_catalogue_has_blob(
         struct tw_catalogue *c, const char *sha256, bool *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_has_decoded(
+        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_has_trace(
         struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
+
+/* --- what is kept, and how long (catalogue_retention.c) --- */
+
+struct tw_use { /* of a project */
+	uint64_t traces, archived, pinned, upload_bytes, decoded_bytes;
+};
+enum tw_status tw_catalogue_use(struct tw_catalogue *c, const char *project_id, struct tw_use *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+struct tw_old_query {
+	const char *project_id;
+	int64_t before_ms;   /* created */
+	uint32_t limit;      /* ≤ 4096 */
+	bool keep_annotated; /* those with a title or annotations are not meant */
+	bool keep_first_anr; /* nor is the first of each group of ANRs */
+};
+struct tw_old_trace {
+	const char *id, *name; /* as people see it */
+	int64_t created_ms;
+	int64_t since_ms; /* from when its age counts: created, or decoded */
+	uint64_t bytes;   /* that would become free */
+};
+/* Decoded and failed traces that are neither pinned nor kept for a reason, oldest first. */
+enum tw_old_which { TW_OLD_ALL, TW_OLD_WITHOUT_ANR, TW_OLD_WITH_ANR };
+enum tw_status tw_catalogue_oldest(struct tw_catalogue *c, enum tw_old_which which,
+        const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Those of them that are ready and whose upload is kept. */
+enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Those whose decoded file can be made again, by when it was made: before_ms means that. */
+enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* A ready trace is archived: its decoded file may go.  TW_NOT_FOUND as below. */
+enum tw_status tw_catalogue_decoded_drop(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_err *err) TW_MUST_USE;
+/* Forgets a ready trace's upload, but for the device's own trace; *ret_unused as in trace_delete.
+ * TW_NOT_FOUND when it was deleted, pinned or queued meanwhile. */
+enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- what should be on disk, for `tracewell check` and `backup` (catalogue_check.c) --- */
+
+struct tw_stored_file {
+	const char *project_id, *id; /* a trace's, or of a build */
+	const char *what;            /* a part's name; "mapping", "retrace" and their "... image" */
+	const char *sha256;          /* "" not known */
+	uint64_t bytes;              /* 0 not known */
+};
+/* A page of files in a fixed order, from behind `after` (a row of the page before; NULL the first);
+ * at most `limit`, none at the end. */
+typedef enum tw_status (*tw_stored_page_fn)(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err);
+enum tw_status tw_catalogue_stored_parts(struct tw_catalogue *c, const struct tw_stored_file *after,
+        uint32_t limit, struct tw_arena *a, struct tw_stored_file **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Of ready traces; what is "decoded". */
+enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* For a copy: what is changed in it from here on does not enter the record of changes. */
+void tw_catalogue_stop_record(struct tw_catalogue *c);
+/* Writes all of it, as it stands at one moment, into a new file at path; the caller makes that
+ * durable.  Writers go on meanwhile. */
+enum tw_status tw_catalogue_copy(
+        struct tw_catalogue *c, const char *path, struct tw_err *err) TW_MUST_USE;
+/* The engine's own check of the whole database; each thing that is wrong, in its words. */
+enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
+        void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err) TW_MUST_USE;
 
 /* --- settings of a project (catalogue_setting.c) --- */
 

@@ -7,13 +7,21 @@
  * gather.  Nobody waits for company, and every answer comes after the commit of
  * its own row (I1); of two equal uploads in one transaction the second finds the
  * first (I10).
+ *
+ * The files of the uploads are synced meanwhile, and the commit becomes visible
+ * when they are durable too (catalogue_vfs.c).  An upload whose files are not
+ * takes the transaction with it; the others are written again without it.
+ * Transactions carry rising numbers, because the last one is what a power cut
+ * can leave without its files.
  */
+#include "catalogue_hang_int.h"
 #include "catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "catalogue_capture.h"
 #include "crash_point.h"
 #include "ulid.h"
 
@@ -54,112 +62,128 @@ static enum tw_status known_before(struct tw_cat_query *q, const char *content,
 
 /* One upload on its way into the catalogue. */
 struct tw_cat_arrival {
-	const struct tw_caller *caller;
-	const char *key, *content;
-	const struct tw_trace_meta *meta;
-	const struct tw_part *parts;
-	size_t n_parts;
+	struct tw_arrival of;
+	const char *content;
 	char id[TW_ID_BYTES];
 	bool known; /* the id is of an earlier upload of the same */
 	enum tw_status status;
 	struct tw_err err;
+	bool lost; /* its files are not durable */
 	struct tw_cat_arrival *next;
 	bool done; /* committed or failed; under the queue's lock */
 };
 
-static enum tw_status find_same(sqlite3 *db, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status find_same(
+        struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	const struct tw_trace_meta *m = up->meta;
+	const char *project_id = up->of.caller->project_id;
+	const char *device = text_or_empty(up->of.meta->device);
+	const char *uuid = text_or_empty(up->of.meta->uuid);
+	sqlite3_stmt **kept = c->arrivals.kept;
 	struct tw_cat_query q;
 	enum tw_status st;
 
-	if (up->key[0])
-		st = tw_cat_query(&q, db, err, /* trace_once_by_key */
+	if (up->of.key[0])
+		st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_KEY], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
-		        " idempotency_key=? AND idempotency_key<>''",
-		        "tt", up->caller->project_id, up->key);
-	else if (text_or_empty(m->device)[0] && text_or_empty(m->uuid)[0])
-		st = tw_cat_query(&q, db, err, /* trace_once_by_content */
+		        " idempotency_key=? AND idempotency_key<>''", /* trace_once_by_key */
+		        "tt", project_id, up->of.key);
+	else if (device[0] && uuid[0])
+		st = tw_cat_query_kept(&q, c->writer, &kept[TW_KEPT_BY_CONTENT], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
-		        "tttt", up->caller->project_id, m->device, m->uuid, up->content);
+		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
 	else
 		return TW_OK;
 	return st == TW_OK ? known_before(&q, up->content, up->id, &up->known, err) : st;
 }
 
-static enum tw_status insert_trace(sqlite3 *db, const struct tw_cat_arrival *up, uint64_t bytes,
-        int64_t now, struct tw_err *err)
+static enum tw_status insert_trace(struct tw_catalogue *c, const struct tw_cat_arrival *up,
+        uint64_t bytes, int64_t now, struct tw_err *err)
 {
-	const struct tw_trace_meta *m = up->meta;
+	const struct tw_trace_meta *m = up->of.meta;
 
-	return tw_cat_exec(db, NULL, err,
+	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_TRACE], err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,app,version_name,version_code,build_id,mapping_id,device,"
-	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms)"
-	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	        "tttttiitttttttttttttii", up->caller->project_id, up->id, up->caller->key_id,
-	        up->key, up->content, now, (int64_t)bytes, m->app, m->version_name, m->version_code,
-	        m->build_id, m->mapping_id, m->device, m->os, m->abi, m->process, m->scenario,
-	        m->session_id, m->uuid, m->labels, (int64_t)m->pid, m->started_ms);
+	        "os,abi,process,scenario,session_id,uuid,labels,pid,started_ms,install)"
+	        " VALUES(?,?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	        "tttttiitttttttttttttiii", up->of.caller->project_id, up->id, up->of.caller->key_id,
+	        up->of.key, up->content, now, (int64_t)bytes, m->app, m->version_name,
+	        m->version_code, m->build_id, m->mapping_id, m->device, m->os, m->abi, m->process,
+	        m->scenario, m->session_id, m->uuid, m->labels, (int64_t)m->pid, m->started_ms,
+	        tw_cat_install(up->of.caller->project_id, m->device_id));
 }
 
-static enum tw_status insert_parts(sqlite3 *db, const struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status insert_parts(
+        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < up->n_parts; i++) {
-		const struct tw_part *p = &up->parts[i];
+	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
+		const struct tw_part *p = &up->of.parts[i];
 
-		st = tw_cat_exec(db, NULL, err, "INSERT INTO part VALUES(?,?,?,?,?,?)", "ttttti",
-		        up->caller->project_id, up->id, p->part, p->sha256, p->format,
+		st = tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_PART], err,
+		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
+		        " VALUES(?,?,?,?,?,?)",
+		        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256, p->format,
 		        (int64_t)p->bytes);
 	}
 	return st;
 }
 
-static enum tw_status note_build(sqlite3 *db, const char *project_id, const struct tw_trace_meta *m,
-        int64_t now, struct tw_err *err)
+static enum tw_status note_build(
+        struct tw_catalogue *c, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
 {
+	const struct tw_trace_meta *m = up->of.meta;
+
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
-	return tw_cat_exec(db, NULL, err,
+	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_BUILD], err,
 	        "INSERT INTO build(project_id,build_id,created_ms,traces,app,version_name)"
 	        " VALUES(?,?,?,1,?,?) ON CONFLICT DO UPDATE SET traces=traces+1, app=excluded.app,"
 	        " version_name=excluded.version_name",
-	        "ttitt", project_id, m->build_id, now, m->app, m->version_name);
+	        "ttitt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name);
 }
 
-static enum tw_status insert_all(sqlite3 *db, const struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status insert_all(
+        struct tw_catalogue *c, const struct tw_cat_arrival *up, struct tw_err *err)
 {
-	int64_t now = tw_cat_now_ms();
+	int64_t now = tw_unix_ms();
 	uint64_t bytes = 0;
 	enum tw_status st;
 
-	for (size_t i = 0; i < up->n_parts; i++)
-		bytes += up->parts[i].bytes;
-	st = insert_trace(db, up, bytes, now, err);
+	for (size_t i = 0; i < up->of.n_parts; i++)
+		bytes += up->of.parts[i].bytes;
+	st = insert_trace(c, up, bytes, now, err);
 	if (st == TW_OK)
-		st = insert_parts(db, up, err);
+		st = insert_parts(c, up, err);
 	if (st == TW_OK)
-		st = note_build(db, up->caller->project_id, up->meta, now, err);
+		st = note_build(c, up, now, err);
+	if (st == TW_OK && text_or_empty(up->of.meta->capture)[0])
+		st = tw_cat_capture_count(
+		        c->writer, up->of.caller->project_id, up->of.meta, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms) VALUES(?,?,?,?)",
-		        "ttii", up->caller->project_id, up->id, now, now);
+		st = tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_JOB], err,
+		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
+		        " VALUES(?,?,?,?,?,?)",
+		        "ttiiii", up->of.caller->project_id, up->id, now, now, c->arrivals.batch,
+		        (int64_t)bytes);
 	return st;
 }
 
 /* --- together --- */
 
-static enum tw_status arrive(sqlite3 *db, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status arrive(struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	enum tw_status st = find_same(db, up, err);
+	enum tw_status st;
 
+	up->known = false;
+	st = find_same(c, up, err);
 	if (st == TW_OK && !up->known)
-		st = tw_ulid_new(tw_cat_now_ms(), up->id, err);
+		st = tw_ulid_new(tw_unix_ms(), up->id, err);
 	if (st == TW_OK && !up->known)
-		st = insert_all(db, up, err);
+		st = insert_all(c, up, err);
 	return st;
 }
 
@@ -170,41 +194,101 @@ static enum tw_status run_sql(sqlite3 *db, const char *sql, struct tw_err *err)
 
 /* An upload that is refused leaves nothing behind and the others alone.  Gives what ends the whole
  * transaction: some errors make SQLite roll all of it back. */
-static enum tw_status arrive_apart(sqlite3 *db, struct tw_cat_arrival *up, struct tw_err *err)
+static enum tw_status arrive_apart(
+        struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	enum tw_status st = run_sql(db, "SAVEPOINT arrival", err);
+	enum tw_status st = run_sql(c->writer, "SAVEPOINT arrival", err);
 
 	if (st != TW_OK)
 		return st;
-	up->status = arrive(db, up, &up->err);
-	if (sqlite3_get_autocommit(db)) {
+	up->status = arrive(c, up, &up->err);
+	if (sqlite3_get_autocommit(c->writer)) {
 		*err = up->err;
 		return up->status == TW_OK ? TW_IO : up->status;
 	}
 	if (up->status != TW_OK)
-		st = run_sql(db, "ROLLBACK TO arrival", err);
-	return st == TW_OK ? run_sql(db, "RELEASE arrival", err) : st;
+		st = run_sql(c->writer, "ROLLBACK TO arrival", err);
+	return st == TW_OK ? run_sql(c->writer, "RELEASE arrival", err) : st;
+}
+
+/* Are the files of all rows durable?  Called when the log is. */
+static bool all_durable(void *arg)
+{
+	bool durable = true;
+
+	for (struct tw_cat_arrival *up = arg; up; up = up->next) {
+		if (up->lost || up->status != TW_OK || up->known || !up->of.durable)
+			continue;
+		up->status = up->of.durable(up->of.arg, &up->err);
+		up->lost = up->status != TW_OK;
+		durable = durable && !up->lost;
+	}
+	return durable;
+}
+
+static enum tw_status next_batch(struct tw_catalogue *c, struct tw_err *err)
+{
+	int64_t last = 0;
+	enum tw_status st;
+
+	if (c->arrivals.batch > 0) {
+		c->arrivals.batch++;
+		return TW_OK;
+	}
+	st = tw_cat_first_int(c->writer, &last, err, "SELECT max(batch) FROM job", "");
+	if (st == TW_OK)
+		c->arrivals.batch = last + 1;
+	return st;
+}
+
+/* One transaction, of those that are not lost. */
+static enum tw_status write_once(
+        struct tw_catalogue *c, struct tw_cat_arrival *all, struct tw_err *err)
+{
+	struct tw_cat_gate gate = {all_durable, all};
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = next_batch(c, err);
+	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
+		if (!up->lost)
+			st = arrive_apart(c, up, err);
+	tw_cat_set_gate(&gate);
+	st = tw_cat_end(c, st, err);
+	tw_cat_set_gate(NULL);
+	return st;
+}
+
+static size_t count_lost(const struct tw_cat_arrival *all)
+{
+	size_t n = 0;
+
+	for (; all; all = all->next)
+		n += all->lost;
+	return n;
 }
 
 /* Sets the status of each. */
 static void write_all(struct tw_catalogue *c, struct tw_cat_arrival *all)
 {
 	struct tw_err err = {0};
-	enum tw_status st = tw_cat_begin(c, &err);
-	bool began = st == TW_OK;
+	enum tw_status st;
+	size_t lost;
 
-	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
-		st = arrive_apart(c->writer, up, &err);
-	if (began)
-		st = tw_cat_end(c, st, &err);
+	do {
+		lost = count_lost(all);
+		st = write_once(c, all, &err);
+	} while (st != TW_OK && count_lost(all) > lost);
 	if (st == TW_OK) {
 		tw_crash_point("row_committed");
 		return;
 	}
-	for (struct tw_cat_arrival *up = all; up; up = up->next) {
-		up->status = st;
-		up->err = err;
-	}
+	for (struct tw_cat_arrival *up = all; up; up = up->next)
+		if (!up->lost) {
+			up->status = st;
+			up->err = err;
+		}
 }
 
 /* Those that wait, the longest waiting first.  Called with the queue's lock held. */
@@ -253,22 +337,18 @@ static void queue_up(struct tw_catalogue *c, struct tw_cat_arrival *up)
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
-enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_caller *caller,
-        const char *idempotency_key, const struct tw_trace_meta *meta, const struct tw_part *parts,
-        size_t n_parts, char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_arrival *of,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
 {
-	struct tw_cat_arrival up = {.caller = caller,
-	        .key = text_or_empty(idempotency_key),
-	        .meta = meta,
-	        .parts = parts,
-	        .n_parts = n_parts};
+	struct tw_cat_arrival up = {.of = *of};
 	struct tw_buf content;
 
-	if (n_parts == 0 || n_parts > TW_CATALOGUE_PARTS)
+	up.of.key = text_or_empty(of->key);
+	if (of->n_parts == 0 || of->n_parts > TW_CATALOGUE_PARTS)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "a trace has 1 to %d parts",
 		        TW_CATALOGUE_PARTS);
 	tw_buf_init(&content, 4096);
-	if (content_of(parts, n_parts, &content) != TW_OK) {
+	if (content_of(of->parts, of->n_parts, &content) != TW_OK) {
 		tw_buf_done(&content);
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	}
@@ -283,4 +363,50 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ca
 	memcpy(ret_id, up.id, TW_ID_BYTES);
 	*ret_new = !up.known;
 	return TW_OK;
+}
+
+/* --- after a crash --- */
+
+enum { UNPROVEN_MAX = AT_ONCE_MAX * TW_CATALOGUE_PARTS };
+
+static enum tw_status read_unproven(
+        sqlite3 *db, struct tw_arena *a, struct tw_unproven *all, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* part's primary key */
+	        "SELECT project_id, trace_id, sha256, part.bytes FROM job JOIN part USING"
+	        " (project_id, trace_id) WHERE batch=(SELECT max(batch) FROM job) AND batch>0",
+	        "");
+
+	if (st != TW_OK)
+		return st;
+	*ret_n = 0;
+	while (st == TW_OK && *ret_n < UNPROVEN_MAX && tw_cat_row(&q)) {
+		struct tw_unproven *u = &all[(*ret_n)++];
+
+		*u = (struct tw_unproven){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
+		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3)};
+		if (!u->project_id || !u->trace_id || !u->sha256)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_unproven **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_unproven *all = tw_arena_alloc(a, UNPROVEN_MAX, sizeof *all);
+	sqlite3 *db;
+	enum tw_status st;
+
+	if (!all)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = read_unproven(db, a, all, ret_n, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = all;
+	return st;
 }

@@ -68,7 +68,7 @@ static enum tw_status get(sqlite3 *db, const char *project_id, const char *build
 static enum tw_status put(
         sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
 {
-	int64_t now = tw_cat_now_ms();
+	int64_t now = tw_unix_ms();
 
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,map_sha256,source_sha256,"
@@ -86,7 +86,7 @@ static enum tw_status put_retrace(
         sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
 {
 	const struct tw_build_retrace *t = &r->retrace;
-	int64_t now = tw_cat_now_ms();
+	int64_t now = tw_unix_ms();
 
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,retrace_sha256,"
@@ -137,7 +137,10 @@ static enum tw_status replace(struct tw_catalogue *c, struct change *ch, struct 
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(
 		        c->writer, old, 4, ch->arena, &ch->unused, &ch->n_unused, err);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"mapping.set", ch->project_id, ch->row->build_id,
+	                .facts = {{"kind", ch->put == put ? "methods" : "retrace"}}},
+	        err);
 }
 
 enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,

@@ -4,7 +4,8 @@
  * Writes go through one connection under a mutex, in BEGIN IMMEDIATE
  * transactions; reads use a pool of read-only connections, a snapshot each.
  * Values are bound by a string of types: t text (NULL is ''), i int64_t,
- * h 32-byte hash.  Nothing is ever pasted into SQL but constants of this code.
+ * h 32-byte hash, b const struct tw_str * of bytes that stay until the query is closed.  Nothing is
+ * ever pasted into SQL but constants of this code.
  */
 #ifndef TW_CATALOGUE_INTERNAL_H
 #define TW_CATALOGUE_INTERNAL_H
@@ -12,11 +13,25 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "audit.h"
 #include "catalogue.h"
+#include "clock.h"
+#include "fair.h"
 
 enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_PARTS = 16 };
 
 struct tw_cat_arrival; /* an upload on its way in; catalogue_arrive.c */
+
+/* Statements of an arrival, kept prepared: they are run for each upload. */
+enum tw_cat_kept {
+	TW_KEPT_BY_KEY,
+	TW_KEPT_BY_CONTENT,
+	TW_KEPT_TRACE,
+	TW_KEPT_PART,
+	TW_KEPT_BUILD,
+	TW_KEPT_JOB,
+	TW_KEPT_N
+};
 
 struct tw_cat_queue {
 	pthread_mutex_t lock;
@@ -24,6 +39,8 @@ struct tw_cat_queue {
 	struct tw_cat_arrival *first;
 	struct tw_cat_arrival **last; /* where the next one is hung */
 	bool writing;
+	int64_t batch; /* of the last transaction; 0: not known yet */
+	sqlite3_stmt *kept[TW_KEPT_N];
 };
 
 struct tw_catalogue {
@@ -34,30 +51,87 @@ struct tw_catalogue {
 	sqlite3 *idle[TW_CATALOGUE_READERS];
 	unsigned n_idle;
 	struct tw_cat_queue arrivals;
+	bool unrecorded;          /* a copy: what is put right in it nobody did */
+	char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */
+	struct tw_fair fair;      /* the decoders' time */
 };
-
-int64_t tw_cat_now_ms(void);
 
 /* TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT or TW_IO by what SQLite says. */
 enum tw_status tw_cat_fail(sqlite3 *db, struct tw_err *err);
 
+/* Room for the sums at the end of each page (catalogue_sums.h), in what is new and in a copy; what
+ * is there already gets it when it is rewritten.  A rewriting or copying forgets this. */
+void tw_cat_reserve_room(sqlite3 *db);
+/* What its pages have, or are to have after tw_cat_reserve_room; 0 where there are none yet. */
+int tw_cat_room(sqlite3 *db);
+/* Brings the schema forward (catalogue_upgrade.c).  `room`: what the pages had for their sums when
+ * the writer was opened. */
+enum tw_status tw_cat_upgrade(struct tw_catalogue *c, int room, struct tw_err *err);
+
 /* Locks, begins; commits when st is TW_OK, else rolls back; gives st or why the commit failed. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
+/* By another statement than BEGIN IMMEDIATE. */
+enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err);
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err);
+
+/* The layer of files for every connection, made on first use (catalogue_vfs.c). */
+#define TW_CAT_VFS "tracewell"
+void tw_cat_need_vfs(void);
+/* While a thread has one, no commit of its is seen before durable said yes: it is called when the
+ * log is synced, perhaps more than once, and false makes the commit fail. */
+struct tw_cat_gate {
+	bool (*durable)(void *arg);
+	void *arg;
+};
+void tw_cat_set_gate(struct tw_cat_gate *g); /* NULL: none */
+
+/* What a change was, for the record (audit.h). */
+enum { TW_CHANGE_FACTS = 6, TW_NUMBER_BYTES = 24 };
+struct tw_change {
+	const char *action;        /* "key.create" */
+	const char *project_id;    /* "": of the server */
+	const char *target;        /* id or name of what was changed */
+	const struct tw_actor *by; /* NULL: the thread's */
+	struct {
+		const char *name,
+		        *text; /* never a secret; text NULL: not told, name NULL: the end */
+	} facts[TW_CHANGE_FACTS];
+};
+/* Within the transaction of the change. */
+enum tw_status tw_cat_audit(sqlite3 *db, const struct tw_change *ch, struct tw_err *err);
+/* tw_cat_end with the entry of the change in it when it is to be committed. */
+enum tw_status tw_cat_end_audited(
+        struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err);
+const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES]);
+
+struct tw_session;
+/* A row of user (catalogue_user.c): TW_CONFLICT when the name is taken.  Within a transaction,
+ * whose record is the caller's to write. */
+enum tw_status tw_cat_user_insert(sqlite3 *db, const char *name, const char *password,
+        bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err);
+/* tw_catalogue_session_add within a transaction (catalogue_session.c). */
+enum tw_status tw_cat_session_add(sqlite3 *db, const struct tw_session *s, struct tw_err *err);
 
 /* A read connection; tw_cat_done is owed. */
 enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, sqlite3 *db);
+/* One that has read nothing yet. */
+enum tw_status tw_cat_reader_new(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err);
 
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
  * tw_cat_close tells. */
 struct tw_cat_query {
 	sqlite3 *db;
 	sqlite3_stmt *stmt;
+	sqlite3_stmt **kept; /* NULL: the statement goes when it is closed */
 	int rc;
 };
 enum tw_status tw_cat_query(struct tw_cat_query *q, sqlite3 *db, struct tw_err *err,
         const char *sql, const char *types, ...);
+/* The same with a statement that stays prepared in *kept, which starts as NULL; its owner
+ * finalises it. */
+enum tw_status tw_cat_query_kept(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
+        struct tw_err *err, const char *sql, const char *types, ...);
 bool tw_cat_row(struct tw_cat_query *q);
 enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err);
 /* Closes and gives st, or when that is TW_OK how the query itself ended. */
@@ -69,6 +143,25 @@ void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 enum tw_status tw_cat_exec(
         sqlite3 *db, int *ret_changed, struct tw_err *err, const char *sql, const char *types, ...);
 
+enum tw_status tw_cat_exec_kept(sqlite3 *db, sqlite3_stmt **kept, struct tw_err *err,
+        const char *sql, const char *types, ...);
+
+/* The first column of the first row; *io stays as it is when there is no row. */
+enum tw_status tw_cat_first_int(
+        sqlite3 *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
+
+/* Rows of a query on a read connection, in an arena. */
+struct tw_cat_list {
+	struct tw_arena *arena;
+	size_t limit, row_bytes; /* at most so many rows are read, of so many bytes */
+	/* Fills *ret_row; false: no memory. */
+	bool (*read)(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row);
+	void *rows; /* what came of it, when that is TW_OK */
+	size_t n;
+};
+enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
+        const char *sql, const char *types, ...);
+
 int64_t tw_cat_int(const struct tw_cat_query *q, int col);
 /* A copy in the arena, "" for NULL; NULL when memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
@@ -76,9 +169,20 @@ const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *
 /* Puts the counts of a trace's names into its row and its build's sums; NULL takes them out. */
 enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err);
-/* The traces of a build are to be counted again: a mapping came. */
+/* The traces of a build are to be counted again, and their methods in rollups named again: a
+ * mapping came. */
 enum tw_status tw_cat_recount(
         sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err);
+/* The second of these alone. */
+enum tw_status tw_cat_rename(
+        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err);
+
+/* The job to claim now, in the transaction that claims it (catalogue_turn.c).  Its project is
+ * charged from here on: tw_fair_end is owed. */
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
+        struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
+/* Is there any? */
+enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err *err);
 
 /* Those of the n contents that nothing refers to any more, copied into the arena. */
 enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_t n,

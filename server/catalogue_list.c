@@ -13,7 +13,7 @@
 #include "catalogue_row.h"
 #include "ulid.h"
 
-enum { WHERE_MAX = 2048, LIMIT_MAX = 500, FACETS_MAX = 200, BINDS_MAX = 24 };
+enum { WHERE_MAX = 2048, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 24 };
 
 static const char *const sort_columns[] = {
         [TW_SORT_CREATED] = "created_ms",
@@ -69,13 +69,35 @@ static char *like_pattern(struct tw_arena *a, const char *text)
 
 static enum tw_status state_number(const char *word, int64_t *ret, struct tw_err *err)
 {
-	for (int s = TW_TRACE_QUEUED; s <= TW_TRACE_FAILED; s++)
+	for (int s = TW_TRACE_QUEUED; s < TW_TRACE_STATES; s++)
 		if (strcmp(word, tw_trace_state_word((enum tw_trace_state)s)) == 0) {
 			*ret = s;
 			return TW_OK;
 		}
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "state is one of queued, decoding, ready, failed");
+	        "state is one of queued, decoding, ready, failed, archived");
+}
+
+/* Those that have every one of the tags. */
+static enum tw_status and_tags(
+        struct where *w, const char *tags, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(tags ? tags : "");
+
+	for (int n = 0; rest.len; n++) {
+		const char *tag = tw_arena_str(a, tw_str_split(&rest, ','));
+
+		if (!tag)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		if (n == FILTER_TAGS)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "tag names more than %d tags", FILTER_TAGS);
+		and_text(w,
+		        "trace_id IN (SELECT trace_id FROM trace_tag t WHERE"
+		        " t.project_id=trace.project_id AND t.tag=?)",
+		        tag);
+	}
+	return TW_OK;
 }
 
 static enum tw_status build_where(
@@ -92,6 +114,10 @@ static enum tw_status build_where(
 	and_text(w, "os=?", f->os);
 	and_text(w, "scenario=?", f->scenario);
 	and_text(w, "process=?", f->process);
+	if (f->pinned)
+		(void)tw_buf_printf(&w->sql, " AND pinned=1");
+	if (st == TW_OK)
+		st = and_tags(w, f->tag, a, err);
 	if (f->state && f->state[0]) {
 		st = state_number(f->state, &state, err);
 		and_number(w, "state=?", state);
@@ -105,7 +131,8 @@ static enum tw_status build_where(
 		if (!pattern)
 			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 		and_text(w,
-		        "app||char(10)||version_name||char(10)||device||char(10)||scenario"
+		        "title||char(10)||app||char(10)||version_name||char(10)||device||char(10)||"
+		        "scenario"
 		        "||char(10)||build_id||char(10)||process||char(10)||trace_id LIKE ? ESCAPE "
 		        "'\\'",
 		        pattern);
@@ -301,6 +328,8 @@ static const char *facet_sql(const char *column)
 	        FACET(state),
 	        FACET(process),
 #undef FACET
+	        {"tag", "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=? GROUP BY 1"
+	                " ORDER BY n DESC, 1 LIMIT 200"},
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)

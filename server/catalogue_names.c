@@ -82,10 +82,19 @@ enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char 
 enum tw_status tw_cat_recount(
         sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err)
 {
-	return tw_cat_exec(db, NULL, err,
+	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO recount(project_id,build_id) VALUES(?,?)"
 	        " ON CONFLICT DO UPDATE SET after_id=''",
 	        "tt", project_id, build_id);
+
+	if (st == TW_OK)
+		st = tw_cat_rename(db, project_id, build_id, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO hang_rename(project_id,build_id) VALUES(?,?)"
+		        " ON CONFLICT DO UPDATE SET after_id=''",
+		        "tt", project_id, build_id);
+	return st;
 }
 
 enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *project_id,
@@ -99,47 +108,28 @@ enum tw_status tw_catalogue_names_set(struct tw_catalogue *c, const char *projec
 	return tw_cat_end(c, st, err);
 }
 
-static enum tw_status read_todo(sqlite3 *db, uint32_t limit, struct tw_arena *a,
-        struct tw_named_trace *rows, size_t *ret_n, struct tw_err *err)
+static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
-	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* trace_uncounted */
-	        "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
-	        " trace_uncounted WHERE project_id>='' AND state=2 AND named<>1 AND build_id<>''"
-	        " LIMIT ?",
-	        "i", (int64_t)limit);
+	struct tw_named_trace *r = ret_row;
 
-	if (st != TW_OK)
-		return st;
-	while (st == TW_OK && *ret_n < limit && tw_cat_row(&q)) {
-		struct tw_named_trace *r = &rows[(*ret_n)++];
-
-		*r = (struct tw_named_trace){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        tw_cat_text(&q, 2, a), tw_cat_text(&q, 3, a)};
-		if (!r->project_id || !r->trace_id || !r->build_id || !r->mapping_id)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	}
-	return tw_cat_close_after(&q, st, err);
+	*r = (struct tw_named_trace){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
+	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
+	return r->project_id && r->trace_id && r->build_id && r->mapping_id;
 }
 
 enum tw_status tw_catalogue_names_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
         struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_named_trace *rows = tw_arena_alloc(a, limit, sizeof *rows);
-	size_t n = 0;
-	sqlite3 *db;
-	enum tw_status st;
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* trace_uncounted */
+	        "SELECT project_id, trace_id, build_id, mapping_id FROM trace INDEXED BY"
+	        " trace_uncounted WHERE project_id>='' AND state=2 AND named<>1 AND build_id<>''"
+	        " LIMIT ?",
+	        "i", (int64_t)limit);
 
-	if (!rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	st = read_todo(db, limit, a, rows, &n, err);
-	tw_cat_done(c, db);
 	if (st == TW_OK) {
-		*ret = rows;
-		*ret_n = n;
+		*ret = list.rows;
+		*ret_n = list.n;
 	}
 	return st;
 }

@@ -8,7 +8,7 @@
 
 #include "catalogue_row.h"
 
-static const char *const state_words[] = {"queued", "decoding", "ready", "failed"};
+static const char *const state_words[] = {"queued", "decoding", "ready", "failed", "archived"};
 
 enum { STATES = sizeof state_words / sizeof *state_words, PARTS_MAX = TW_CATALOGUE_PARTS };
 
@@ -24,7 +24,7 @@ static enum tw_status no_memory(struct tw_err *err)
 
 /* --- reading rows --- */
 
-enum { COL_META = 8, COL_SUMMARY = 23, COL_ERROR = 35 };
+enum { COL_META = 8, COL_SUMMARY = 23, COL_ERROR = 35, COL_MARKS = 38 };
 
 static bool read_meta(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_meta *m)
 {
@@ -63,6 +63,19 @@ static bool read_summary(
 	return s->format != NULL;
 }
 
+static bool read_marks(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r)
+{
+	r->title = tw_cat_text(q, COL_MARKS, a);
+	r->pinned = tw_cat_int(q, COL_MARKS + 1) != 0;
+	r->annotations = (uint32_t)tw_cat_int(q, COL_MARKS + 2);
+	r->tags = tw_cat_text(q, COL_MARKS + 3, a);
+	r->upload_kept = tw_cat_int(q, COL_MARKS + 4) != 0;
+	r->kept_for = tw_cat_text(q, COL_MARKS + 5, a);
+	r->anr = tw_cat_text(q, COL_MARKS + 6, a);
+	r->first_anr = tw_cat_int(q, COL_MARKS + 7) != 0;
+	return r->title && r->tags && r->kept_for && r->anr;
+}
+
 bool tw_catalogue_read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_trace_row *r)
 {
 	int64_t offset = tw_cat_int(q, COL_ERROR + 2);
@@ -86,7 +99,7 @@ bool tw_catalogue_read_row(const struct tw_cat_query *q, struct tw_arena *a, str
 		r->error.offset = offset < 0 ? TW_NO_OFFSET : (uint64_t)offset;
 		(void)snprintf(r->error.msg, sizeof r->error.msg, "%s", message);
 	}
-	return read_meta(q, a, &r->meta) && read_summary(q, a, &r->summary);
+	return read_meta(q, a, &r->meta) && read_summary(q, a, &r->summary) && read_marks(q, a, r);
 }
 
 static enum tw_status get_trace(sqlite3 *db, const char *project_id, const char *trace_id,
@@ -130,7 +143,8 @@ static enum tw_status get_parts(sqlite3 *db, const char *project_id, const char 
 	struct tw_cat_query q;
 	size_t n = 0;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT part, sha256, format, bytes FROM part WHERE project_id=? AND trace_id=?"
+	        "SELECT part, sha256, format, bytes, found FROM part WHERE project_id=? AND "
+	        "trace_id=?"
 	        " ORDER BY part",
 	        "tt", project_id, trace_id);
 
@@ -138,7 +152,7 @@ static enum tw_status get_parts(sqlite3 *db, const char *project_id, const char 
 		return st;
 	while (parts && n < PARTS_MAX && tw_cat_row(&q)) {
 		parts[n] = (struct tw_part){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3)};
+		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3), tw_cat_int(&q, 4) != 0};
 		if (!parts[n].part || !parts[n].sha256 || !parts[n].format)
 			st = no_memory(err);
 		n++;
@@ -164,14 +178,62 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
 	return st;
 }
 
+enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_part *part, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes,found)"
+	        " SELECT project_id,trace_id,?3,?4,?5,?6,1 FROM trace"
+	        " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO UPDATE SET"
+	        " sha256=IIF(found,excluded.sha256,sha256), bytes=IIF(found,excluded.bytes,bytes)",
+	        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
+	        (int64_t)part->bytes);
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+	return tw_cat_end(c, st, err);
+}
+
 /* --- deleting --- */
+
+/* What it was, and who had sent it: of a trace that is gone nothing else tells. */
+static enum tw_status audit_delete(
+        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* primary key */
+	        &q, db, err,
+	        "SELECT app, scenario, device, key_id, CAST(created_ms AS TEXT) FROM trace"
+	        " WHERE project_id=? AND trace_id=?",
+	        "tt", project_id, trace_id);
+	const char *was[5] = {NULL};
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		for (int i = 0; i < 5; i++)
+			was[i] = (const char *)sqlite3_column_text(q.stmt, i);
+		st = tw_cat_audit(db,
+		        &(struct tw_change){"trace.delete", project_id, trace_id,
+		                .facts = {{"app", was[0]}, {"scenario", was[1]}, {"device", was[2]},
+		                        {"sent_by", was[3]}, {"created_ms", was[4]}}},
+		        err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
 
 static enum tw_status delete_rows(
         sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int changed = 0;
-	enum tw_status st = tw_cat_set_names(db, project_id, trace_id, NULL, err);
+	enum tw_status st = audit_delete(db, project_id, trace_id, err);
 
+	if (st == TW_OK)
+		st = tw_cat_set_names(db, project_id, trace_id, NULL, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "UPDATE build SET traces=traces-1 WHERE project_id=?1 AND traces>0 AND "
@@ -206,5 +268,5 @@ enum tw_status tw_catalogue_trace_delete(struct tw_catalogue *c, const char *pro
 		contents[i] = parts[i].sha256;
 	if (st == TW_OK)
 		st = tw_cat_unused_blobs(c->writer, contents, n, a, ret_blobs, ret_n, err);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, st, err); /* the entry of it stands with the rows */
 }

@@ -11,21 +11,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "clock.h"
+#include "decoder.h"
 #include "log.h"
 
-enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 5 };
-
-int64_t tw_monotonic_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 6 };
 
 static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 {
@@ -72,11 +65,13 @@ static void unwire(struct wires *w)
 		(void)close(w->fds[--w->n]);
 }
 
+#if TW_TEST_FAULTS
 /* What a sanitizer or a test's fault library needs; nothing else of the server's environment. */
 static void child_environment(char *env[8])
 {
-	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
-	        "LD_PRELOAD=", "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT="};
+	static const char *const kept[] = {
+	        "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=", "LD_PRELOAD=",
+	        "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT=", "TRACEWELL_JUDGE_FAULT="};
 	size_t n = 0;
 
 	for (char **e = environ; *e && n < 7; e++)
@@ -85,6 +80,13 @@ static void child_environment(char *env[8])
 				env[n++] = *e;
 	env[n] = NULL;
 }
+#else
+/* Nothing of the server's. */
+static void child_environment(char *env[8])
+{
+	env[0] = NULL;
+}
+#endif
 
 static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 {
@@ -120,7 +122,8 @@ static enum tw_status start_wired(
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int answer[2] = {-1, -1};
 	bool ready = wire(w, null) && pipe2(answer, O_CLOEXEC) == 0 && wire(w, answer[1]) &&
-	             wire(w, c->complaints_fd) && wire(w, c->answer_fd) && wire(w, task->output);
+	             wire(w, c->complaints_fd) && wire(w, c->answer_fd) && wire(w, task->output) &&
+	             wire(w, task->second >= 0 ? task->second : null);
 	int rc;
 
 	(void)close(c->answer_fd); /* the task, wired by now */
@@ -232,6 +235,28 @@ static void log_complaints(int fd)
 	tw_log(TW_LOG_WARN, "decoder_said", tw_log_text("text", text));
 }
 
+const char *tw_death_word(enum tw_death d)
+{
+	static const char *const words[] = {
+	        "", "crash", "loop", "memory", "forbidden", "no_answer", "bug"};
+
+	return words[d];
+}
+
+/* SIGKILL that is not ours is the kernel's, short of memory. */
+static enum tw_death death_of(const struct tw_child *c, int sig)
+{
+	if (c->killed || sig == SIGXCPU)
+		return TW_DEATH_LOOP;
+	if (sig == SIGKILL)
+		return TW_DEATH_MEMORY;
+	if (sig == SIGSYS)
+		return TW_DEATH_FORBIDDEN;
+	if (sig == SIGXFSZ) /* a limit that is told as one */
+		return TW_DEATH_NONE;
+	return sig ? TW_DEATH_CRASH : TW_DEATH_NO_ANSWER;
+}
+
 static enum tw_status explain(const struct tw_child *c, int status, struct tw_err *err)
 {
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -239,7 +264,10 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 	if (c->killed)
 		return tw_fail(
 		        err, TW_DEADLINE, TW_NO_OFFSET, "decoding took too long and was stopped");
-	if (sig == SIGXCPU || sig == SIGKILL)
+	if (sig == SIGXCPU)
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		        "decoding used more CPU time than it may and was stopped (signal %d)", sig);
+	if (sig == SIGKILL)
 		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
 		        "decoding used more CPU time or memory than it may and was stopped (signal "
 		        "%d)",
@@ -256,10 +284,25 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 	        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-enum tw_status tw_child_collect(
-        struct tw_child *c, json_t **ret, bool *ret_crashed, struct tw_err *err)
+/* The answer's first line is the format, told as soon as it was recognised; the rest is JSON. */
+static struct tw_str split_answer(const struct tw_buf *answer, char ret_format[24])
 {
+	struct tw_str rest = {(const char *)answer->data, answer->len};
+	const struct tw_format *format = NULL;
+
+	if (rest.len && rest.ptr[0] != '{')
+		format = tw_format_by_name(tw_str_split(&rest, '\n'));
+	if (format)
+		(void)snprintf(ret_format, 24, "%s", format->name);
+	return rest;
+}
+
+enum tw_status tw_child_collect(
+        struct tw_child *c, json_t **ret, struct tw_child_end *ret_end, struct tw_err *err)
+{
+	struct tw_child_end end = {0};
 	struct tw_buf answer;
+	struct tw_str rest;
 	json_t *json = NULL;
 	int status = 0;
 	enum tw_status st = TW_OK;
@@ -267,17 +310,21 @@ enum tw_status tw_child_collect(
 	tw_buf_init(&answer, ANSWER_MAX_BYTES);
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	if (read_answer(c->answer_fd, &answer) == TW_OK && WIFEXITED(status) &&
-	        WEXITSTATUS(status) == 0)
-		json = json_loadb((const char *)answer.data, answer.len, 0, NULL);
+	st = read_answer(c->answer_fd, &answer);
+	rest = split_answer(&answer, end.format);
+	if (st == TW_OK && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		json = json_loadb(rest.ptr, rest.len, 0, NULL);
 	log_complaints(c->complaints_fd);
-	*ret_crashed = !json_is_object(json);
-	if (*ret_crashed) {
-		json_decref(json);
-		st = explain(c, status, err);
-	} else {
+	if (json_is_object(json)) {
 		*ret = json;
+		st = TW_OK;
+	} else {
+		json_decref(json);
+		end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+		end.death = death_of(c, end.signal);
+		st = explain(c, status, err);
 	}
+	*ret_end = end;
 	close_all(c);
 	tw_buf_done(&answer);
 	return st;

@@ -3,8 +3,8 @@
  *
  * The child is this program again (`/proc/self/exe worker`), with exactly these
  * descriptors: 0 /dev/null, 1 the answer, 2 a bounded place for complaints,
- * 3 the task, 4 the output, 5.. the inputs.  Its environment is empty but for
- * what test builds need.  Thread: any; a child belongs to the thread that started it.
+ * 3 the task, 4 the output, 5 a second one, 6.. the inputs.  Its environment is empty, but in
+ * builds for tests.  Thread: any; a child belongs to the thread that started it.
  */
 #ifndef TW_CHILD_H
 #define TW_CHILD_H
@@ -17,6 +17,25 @@
 
 enum { TW_CHILD_INPUTS = 16 };
 
+/* How a decoder died; a refusal in words is no death. */
+enum tw_death {
+	TW_DEATH_NONE,
+	TW_DEATH_CRASH,
+	TW_DEATH_LOOP,
+	TW_DEATH_MEMORY,
+	TW_DEATH_FORBIDDEN,
+	TW_DEATH_NO_ANSWER,
+	TW_DEATH_BUG,
+	TW_DEATHS
+};
+const char *tw_death_word(enum tw_death d); /* "crash", "" for none */
+
+struct tw_child_end {
+	enum tw_death death;
+	int signal;      /* 0 none */
+	char format[24]; /* of tw_format_by_name, that it had recognised; "" not yet */
+};
+
 struct tw_child {
 	pid_t pid;
 	int pidfd; /* readable when it has ended */
@@ -28,6 +47,7 @@ struct tw_child {
 struct tw_child_task {
 	const json_t *task;
 	int output;        /* an empty file, open for reading and writing */
+	int second;        /* another, for what it finds beside; -1: /dev/null */
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
 	unsigned wall_s; /* seconds it may take */
@@ -42,11 +62,8 @@ void tw_child_wait(struct tw_child *c);
 void tw_child_kill(struct tw_child *c);
 
 /* After pidfd became readable: the answer's object (json_decref is owed), or why there is none
- * in words.  *ret_crashed: the child did not end by itself, so a retry may help.  Frees
- * everything of the child. */
-enum tw_status tw_child_collect(
-        struct tw_child *c, json_t **ret, bool *ret_crashed, struct tw_err *err) TW_MUST_USE;
-
-int64_t tw_monotonic_ms(void);
+ * in words.  *ret_end, also on failure, tells how it ended.  Frees everything of the child. */
+enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_child_end *ret_end,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

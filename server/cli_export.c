@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "cli.h"
 #include "cli_out.h"
+#include "cli_project.h"
+#include "cli_select.h"
 #include "export.h"
 #include "local_trace.h"
 
@@ -14,32 +16,17 @@ static const char synopsis[] =
         "[--range FROM..TO] [--metric wall|count|cpu] [--view top_down|bottom_up] [--max-nodes N] "
         "[--merged] -o OUT";
 
-enum { TIDS_MAX = 4096 };
-
 struct wanted { /* what the flags said */
 	const char *to, *mapping, *retrace, *threads, *thread, *range, *metric, *view, *max_nodes;
 	const char *out;
 	bool merged;
-	uint64_t tids[TIDS_MAX];
+	uint64_t tids[TW_CLI_TIDS];
 	struct tw_export_query q;
 };
 
 static enum tw_status refuse(struct tw_err *err, const char *what)
 {
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s", what);
-}
-
-static bool read_tids(struct wanted *w)
-{
-	struct tw_str rest = tw_str_of(w->thread ? w->thread : "");
-
-	w->q.sel.all_threads = rest.len == 0;
-	w->q.sel.tids = w->tids;
-	while (rest.len)
-		if (w->q.sel.n_tids == TIDS_MAX || !tw_str_u64(tw_str_split(&rest, ','), INT64_MAX,
-		                                           &w->tids[w->q.sel.n_tids++]))
-			return false;
-	return true;
 }
 
 /* "FROM..TO" in nanoseconds; either may be left out. */
@@ -90,15 +77,13 @@ static enum tw_status read_query(struct wanted *w, struct tw_err *err)
 		return refuse(err, "--view is top_down or bottom_up");
 	if (w->max_nodes && !tw_str_u64(tw_str_of(w->max_nodes), 200000, &nodes))
 		return refuse(err, "--max-nodes is a number up to 200000");
-	if (!read_tids(w))
-		return refuse(err, "--thread is thread ids with commas between them");
 	if (!read_range(w))
 		return refuse(err, "--range is FROM..TO in nanoseconds, FROM less than TO");
 	w->q.metric = (enum tw_export_metric)metric;
 	w->q.view = (enum tw_flame_view)view;
 	w->q.max_nodes = (uint32_t)nodes;
 	w->q.merged = w->merged;
-	return TW_OK;
+	return tw_cli_threads(w->thread, w->tids, &w->q.sel, err);
 }
 
 static enum tw_status pull(void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
@@ -135,9 +120,21 @@ static void usage(FILE *to)
 {
 	const struct tw_export_kind *kind;
 
-	(void)fprintf(to, "usage: tracewell %s\nkinds:\n", synopsis);
+	(void)fprintf(to,
+	        "usage: tracewell %s\n       tracewell export --project NAME --data DIR -o "
+	        "FILE.tar[.zst]\nkinds:\n",
+	        synopsis);
 	for (size_t i = 0; (kind = tw_export_kind_at(i)); i++)
 		(void)fprintf(to, "  %-12s%s\n", kind->name, kind->summary);
+}
+
+static bool is_of_project(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "--project", 9) == 0 &&
+		        (argv[i][9] == '\0' || argv[i][9] == '='))
+			return true;
+	return false;
 }
 
 int tw_cli_export(int argc, char **argv)
@@ -153,6 +150,8 @@ int tw_cli_export(int argc, char **argv)
 	int n;
 
 	tw_cli_long_output(argc, argv);
+	if (is_of_project(argc, argv))
+		return tw_cli_project_export(argc, argv);
 	n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	if (n != 1 || !w.to || !w.out) {
 		if (n >= 0)

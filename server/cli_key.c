@@ -1,38 +1,25 @@
 /* `tracewell key` and `tracewell link`: on the data folder itself, beside a running server or not.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "auth_secret.h"
 #include "base/arena.h"
-#include "catalogue.h"
+#include "catalogue_user.h"
 #include "cli.h"
+#include "cli_data.h"
+#include "clock.h"
 
-enum { MAX_PATH_BYTES = 1200, LIST_BYTES = 16 << 20, MAX_TEXT = 512, MAX_LINK_HOURS = 24 * 365 };
+enum { LIST_BYTES = 16 << 20, MAX_TEXT = 512, MAX_LINK_HOURS = 24 * 365, MAX_SPAN = 1000000 };
 
 static const char key_synopsis[] =
-        "key create --data DIR --project NAME --scope ingest|read [--name N]\n"
+        "key create --data DIR --project NAME --scope ingest|read|write|admin [--name N] "
+        "[--expires 90d]\n"
         "       tracewell key list --data DIR --project NAME\n"
+        "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
         "       tracewell key revoke --data DIR --project NAME ID";
 static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N]";
-
-static enum tw_status open_catalogue(
-        const char *data, struct tw_catalogue **ret, struct tw_err *err)
-{
-	char path[MAX_PATH_BYTES];
-	int len = snprintf(path, sizeof path, "%s/catalogue.db", data);
-
-	if (len < 0 || (size_t)len >= sizeof path)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
-	(void)umask(077);
-	if (mkdir(data, 0700) != 0 && errno != EEXIST)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "cannot make %s: %s", data, strerror(errno));
-	return tw_catalogue_open(path, ret, err);
-}
 
 static bool is_fit_name(const char *name)
 {
@@ -43,8 +30,46 @@ static bool is_fit_name(const char *name)
 }
 
 struct key_flags {
-	const char *data, *project, *scope, *name;
+	const char *data, *project, *scope, *name, *expires, *grace;
 };
+
+/* "90d", "12h", "30m" or "45s" in milliseconds. */
+static bool parse_span(const char *text, int64_t *ret_ms)
+{
+	static const struct {
+		char unit;
+		int64_t ms;
+	} units[] = {{'d', 86400000}, {'h', 3600000}, {'m', 60000}, {'s', 1000}};
+	size_t len = strlen(text);
+	uint64_t n;
+
+	for (size_t i = 0; i < sizeof units / sizeof *units && len > 1; i++)
+		if (text[len - 1] == units[i].unit &&
+		        tw_str_u64((struct tw_str){text, len - 1}, MAX_SPAN, &n)) {
+			*ret_ms = (int64_t)n * units[i].ms;
+			return true;
+		}
+	return false;
+}
+
+/* When a key ends that is to live for so long: 0 for "never". */
+static enum tw_status parse_expiry(
+        const char *text, int64_t dflt, int64_t *ret_ms, struct tw_err *err)
+{
+	int64_t span_ms = 0;
+
+	*ret_ms = dflt;
+	if (!text)
+		return TW_OK;
+	*ret_ms = 0;
+	if (strcmp(text, "never") == 0)
+		return TW_OK;
+	if (!parse_span(text, &span_ms) || span_ms == 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--expires is a time from now, like 90d, 12h or 30m, or never");
+	*ret_ms = tw_unix_ms() + span_ms;
+	return TW_OK;
+}
 
 static enum tw_status create(struct tw_catalogue *c, const char *project_id,
         const struct key_flags *flags, struct tw_err *err)
@@ -52,33 +77,96 @@ static enum tw_status create(struct tw_catalogue *c, const char *project_id,
 	char secret[TW_SECRET_BYTES];
 	char id[TW_ID_BYTES];
 	uint8_t hash[32];
-	bool is_read = flags->scope && strcmp(flags->scope, "read") == 0;
+	struct tw_key_new k = {
+	        .project_id = project_id, .name = flags->name ? flags->name : "", .hash = hash};
 	enum tw_status st;
 
-	if (!is_read && (!flags->scope || strcmp(flags->scope, "ingest") != 0))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--scope must be ingest or read");
-	st = tw_secret_new(is_read ? "twr_" : "twi_", secret, err);
+	if (!flags->scope || !tw_scope_of_key(flags->scope, &k.scope))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--scope must be ingest, read, write or admin");
+	st = parse_expiry(flags->expires, 0, &k.expires_ms, err);
+	if (st == TW_OK)
+		st = tw_secret_new(tw_key_prefix(k.scope), secret, err);
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
-	st = tw_catalogue_key_add(c, project_id, is_read ? TW_SCOPE_READ : TW_SCOPE_INGEST,
-	        flags->name ? flags->name : "", hash, id, err);
+	st = tw_catalogue_key_add(c, &k, id, err);
 	if (st == TW_OK)
 		(void)puts(secret);
 	return st;
+}
+
+static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row *row,
+        const struct key_flags *flags, struct tw_err *err)
+{
+	char secret[TW_SECRET_BYTES];
+	uint8_t hash[32];
+	struct tw_key_new k = {.project_id = row->project_id, .hash = hash};
+	int64_t grace_ms = 0;
+	enum tw_status st = parse_expiry(flags->expires, row->expires_ms, &k.expires_ms, err);
+
+	if (st == TW_OK && !parse_span(flags->grace, &grace_ms))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--grace is how long the old secret works on, like 7d, 12h or 0s");
+	if (st == TW_OK)
+		st = tw_secret_new(tw_key_prefix(row->scope), secret, err);
+	if (st != TW_OK)
+		return st;
+	tw_secret_hash(secret, hash);
+	st = tw_catalogue_key_rotate(
+	        c, &k, row->id, tw_key_old_until(row, tw_unix_ms() + grace_ms), err);
+	if (st == TW_OK)
+		(void)puts(secret);
+	return st;
+}
+
+static enum tw_status rotate(struct tw_catalogue *c, const char *project_id, const char *id,
+        const struct key_flags *flags, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(LIST_BYTES);
+	struct tw_key_row row = {.id = NULL};
+	enum tw_status st = a ? tw_catalogue_key_get(c, project_id, id, a, &row, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+
+	if (st == TW_OK)
+		st = rotate_row(c, &row, flags, err);
+	(void)tw_arena_free(a);
+	return st;
+}
+
+static const char *state_of(const struct tw_key_row *k)
+{
+	if (k->revoked_ms)
+		return "revoked";
+	return k->expires_ms && k->expires_ms <= tw_unix_ms() ? "expired" : "valid";
+}
+
+/* "2026-03-01T09:00Z", or a dash for never. */
+static const char *time_text(int64_t ms, char *out, size_t cap)
+{
+	time_t s = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (ms == 0 || !gmtime_r(&s, &tm) || strftime(out, cap, "%Y-%m-%dT%H:%MZ", &tm) == 0)
+		(void)snprintf(out, cap, "-");
+	return out;
 }
 
 static enum tw_status list(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_key_row *rows = NULL;
+	char ends[32], seen[32];
 	size_t n = 0;
 	enum tw_status st = a ? tw_catalogue_keys(c, project_id, a, &rows, &n, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		(void)printf("%s\t%s\t%s\t%s\n", rows[i].id, tw_scope_word(rows[i].scope),
-		        rows[i].revoked_ms ? "revoked" : "valid", rows[i].name);
+		(void)printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", rows[i].id,
+		        tw_scope_word(rows[i].scope), state_of(&rows[i]), rows[i].name,
+		        time_text(rows[i].expires_ms, ends, sizeof ends),
+		        time_text(rows[i].last_seen_ms, seen, sizeof seen),
+		        rows[i].seen_from[0] ? " from " : "", rows[i].seen_from);
 	(void)tw_arena_free(a);
 	return st;
 }
@@ -96,6 +184,8 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
 		return create(c, project, flags, err);
 	if (strcmp(verb, "list") == 0)
 		return list(c, project, err);
+	if (strcmp(verb, "rotate") == 0)
+		return rotate(c, project, id, flags, err);
 	return tw_catalogue_key_revoke(c, project, id, err);
 }
 
@@ -105,29 +195,37 @@ static int wrong_usage(const char *synopsis)
 	return TW_EXIT_USAGE;
 }
 
+/* How many arguments a verb takes, itself included; 0: there is no such verb. */
+static int arguments_of(const char *verb)
+{
+	if (strcmp(verb, "create") == 0 || strcmp(verb, "list") == 0)
+		return 1;
+	return strcmp(verb, "rotate") == 0 || strcmp(verb, "revoke") == 0 ? 2 : 0;
+}
+
 int tw_cli_key(int argc, char **argv)
 {
-	struct key_flags flags = {.data = "./data"};
+	struct key_flags flags = {.data = "./data", .grace = "7d"};
 	const struct tw_flag table[] = {
 	        {"data", .value = &flags.data},
 	        {"project", .value = &flags.project},
 	        {"scope", .value = &flags.scope},
 	        {"name", .value = &flags.name},
+	        {"expires", .value = &flags.expires},
+	        {"grace", .value = &flags.grace},
 	};
 	int n = tw_cli_flags(key_synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
 	struct tw_err err;
 	enum tw_status st;
-	bool revokes = n == 2 && strcmp(argv[1], "revoke") == 0;
-	bool known = n == 1 && (strcmp(argv[1], "create") == 0 || strcmp(argv[1], "list") == 0);
 
 	if (n < 0)
 		return TW_EXIT_USAGE;
-	if ((!known && !revokes) || !flags.project || !is_fit_name(flags.project))
+	if (n == 0 || n != arguments_of(argv[1]) || !flags.project || !is_fit_name(flags.project))
 		return wrong_usage(key_synopsis);
 	if (flags.name && *flags.name && !is_fit_name(flags.name))
 		return wrong_usage(key_synopsis);
-	st = open_catalogue(flags.data, &c, &err);
+	st = tw_cli_data_make(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = key_command(c, argv[1], argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);
@@ -174,7 +272,7 @@ int tw_cli_link(int argc, char **argv)
 	if (n != 1 || strcmp(argv[1], "create") != 0 ||
 	        !tw_str_u64(tw_str_of(hours), MAX_LINK_HOURS, &life_h))
 		return wrong_usage(link_synopsis);
-	st = open_catalogue(data, &c, &err);
+	st = tw_cli_data_make(data, &c, &err);
 	if (st == TW_OK)
 		st = create_link(c, url, life_h, &err);
 	(void)tw_catalogue_close(c);

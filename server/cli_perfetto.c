@@ -7,12 +7,13 @@
 
 #include "cli.h"
 #include "cli_out.h"
+#include "cli_select.h"
 #include "export_perfetto.h"
 #include "local_trace.h"
 
 static const char synopsis[] =
         "perfetto FILE... [--system S] [--mapping M] [--retrace R] [--threads T] [--from NS] "
-        "[--to NS] [--format perfetto|tar] [--compress gzip|zstd|packets] "
+        "[--to NS] [--thread TID,...] [--format perfetto|tar] [--compress gzip|zstd|packets] "
         "[--align clock|start|slice:NAME] -o OUT";
 
 struct task {
@@ -21,6 +22,7 @@ struct task {
 	size_t n;
 	struct tw_perfetto_options options;
 	int system_fd;
+	uint64_t (*tids)[TW_CLI_TIDS]; /* by source */
 };
 
 static enum tw_status read_some(
@@ -43,7 +45,8 @@ static enum tw_status write_file(const struct task *t, const char *out, struct t
 /* --- flags --- */
 
 struct flags {
-	const char *mapping, *retrace, *threads, *system, *form, *squeeze, *from, *to, *align, *out;
+	const char *mapping, *retrace, *threads, *system, *form, *squeeze;
+	const char *from, *to, *thread, *align, *out;
 };
 
 static enum tw_status read_word(const char *text, const char *name, const char *const *words,
@@ -84,23 +87,6 @@ static enum tw_status read_options(
 	return st;
 }
 
-static enum tw_status read_range(
-        const struct flags *f, struct tw_selection *sel, struct tw_err *err)
-{
-	uint64_t from = 0;
-	uint64_t to = INT64_MAX / 2;
-
-	if ((f->from && !tw_str_u64(tw_str_of(f->from), INT64_MAX / 2, &from)) ||
-	        (f->to && !tw_str_u64(tw_str_of(f->to), INT64_MAX / 2, &to)) || from >= to)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--from and --to are nanoseconds of the trace's time, the first below");
-	*sel = (struct tw_selection){.all_threads = true,
-	        .ranged = f->from || f->to,
-	        .from_ns = (int64_t)from,
-	        .to_ns = (int64_t)to};
-	return TW_OK;
-}
-
 static enum tw_status open_system(const struct flags *f, struct task *t, struct tw_err *err)
 {
 	t->system_fd = f->system ? open(f->system, O_RDONLY | O_CLOEXEC) : -1;
@@ -108,6 +94,32 @@ static enum tw_status open_system(const struct flags *f, struct task *t, struct 
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be opened (errno %d)",
 		        f->system, errno);
 	return TW_OK;
+}
+
+/* Which of one trace: threads that it does not have are left out, as another may have them. */
+static enum tw_status select_from(
+        const struct flags *f, struct task *t, size_t i, struct tw_err *err)
+{
+	struct tw_selection *sel = &t->sources[i].sel;
+	enum tw_status st = tw_cli_range(f->from, f->to, sel, err);
+
+	if (st == TW_OK)
+		st = tw_cli_threads(f->thread, t->tids[i], sel, err);
+	if (st == TW_OK && !sel->all_threads)
+		sel->n_tids = tw_selection_keep(t->files[i], t->tids[i], sel->n_tids);
+	return st;
+}
+
+/* Threads that are in none of the files were a mistake. */
+static enum tw_status check_threads(const struct flags *f, const struct task *t, struct tw_err *err)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->sources[i].sel.all_threads || t->sources[i].sel.n_tids)
+			return TW_OK;
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	        "no thread %.60s is there; `tracewell sql FILE 'SELECT tid, name FROM thread'` "
+	        "lists them",
+	        f->thread);
 }
 
 static enum tw_status open_files(const struct flags *f, char **files, size_t n,
@@ -125,14 +137,14 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 
 		st = tw_local_open(files[i], f->threads, &t->files[i], err);
 		if (st == TW_OK)
-			st = read_range(f, &s->sel, err);
+			st = select_from(f, t, i, err);
 		s->file = t->files[i];
 		s->names = names;
 		s->facts.trace_id = files[i];
 		s->system_fd = i == 0 ? t->system_fd : -1;
 		t->n = i + 1;
 	}
-	return st;
+	return st == TW_OK ? check_threads(f, t, err) : st;
 }
 
 int tw_cli_perfetto(int argc, char **argv)
@@ -142,9 +154,10 @@ int tw_cli_perfetto(int argc, char **argv)
 	        {.name = "retrace", .value = &f.retrace}, {.name = "threads", .value = &f.threads},
 	        {.name = "system", .value = &f.system}, {.name = "format", .value = &f.form},
 	        {.name = "compress", .value = &f.squeeze}, {.name = "from", .value = &f.from},
-	        {.name = "to", .value = &f.to}, {.name = "align", .value = &f.align},
-	        {.name = "output", .value = &f.out}};
-	struct task t = {.system_fd = -1};
+	        {.name = "to", .value = &f.to}, {.name = "thread", .value = &f.thread},
+	        {.name = "align", .value = &f.align}, {.name = "output", .value = &f.out}};
+	static uint64_t tids[TW_PERFETTO_MAX_SOURCES][TW_CLI_TIDS];
+	struct task t = {.system_fd = -1, .tids = tids};
 	struct tw_local_names names;
 	struct tw_err err;
 	enum tw_status st;

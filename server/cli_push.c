@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli.h"
+#include "digest.h"
 #include "push_client.h"
 
 enum {
@@ -101,6 +102,7 @@ static enum tw_status idempotency_key(
 {
 	gnutls_hash_hd_t hash;
 	uint8_t sum[32];
+	char hex[TW_SHA256_HEX];
 	enum tw_status st;
 
 	if (gnutls_hash_init(&hash, GNUTLS_DIG_SHA256) != 0)
@@ -110,9 +112,8 @@ static enum tw_status idempotency_key(
 	for (size_t i = 0; st == TW_OK && i < p->n_parts; i++)
 		st = hash_file(hash, p->parts[i].file, err);
 	gnutls_hash_deinit(hash, sum);
-	(void)snprintf(out, 72, "push-");
-	for (size_t i = 0; i < sizeof sum; i++)
-		(void)snprintf(out + 5 + 2 * i, 3, "%02x", sum[i]);
+	tw_digest_hex(sum, hex);
+	(void)snprintf(out, 72, "push-%s", hex);
 	return st;
 }
 
@@ -142,7 +143,7 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 			json_decref(trace);
 			return st;
 		}
-		if (strcmp(state, "ready") == 0) {
+		if (strcmp(state, "ready") == 0 || strcmp(state, "archived") == 0) {
 			json_decref(trace);
 			return TW_OK;
 		}

@@ -2,7 +2,7 @@
  * cli_serve.c - `tracewell serve`: the parts in the order they need each other, and back.
  *
  *   catalogue, blobs, symbols → jobs (recover, sweep) → http      start
- *   readiness red → requests drained → http → jobs → the rest     stop
+ *   readiness red, for --drain-seconds → requests drained → http → jobs → the rest     stop
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,19 +12,39 @@
 #include <sys/stat.h>
 
 #include "app.h"
+#include "auth_throttle.h"
+#include "backlog.h"
 #include "blob.h"
 #include "catalogue.h"
 #include "cli.h"
+#include "clock.h"
+#include "hang_fold.h"
 #include "http.h"
 #include "jobs.h"
+#include "jobs_hang.h"
 #include "jobs_names.h"
+#include "jobs_retention.h"
+#include "jobs_rollup.h"
+#include "judge.h"
 #include "log.h"
 #include "metrics.h"
+#include "oidc.h"
+#include "periodic.h"
+#include "quota.h"
+#include "resume.h"
+#include "rollup_fold.h"
 #include "symbols.h"
 #include "ticket.h"
+#include "tls.h"
 #include "worker.h"
 
-enum { CONFIG_BYTES = 1 << 20, MAX_PATH_BYTES = 1200, MAPPINGS_OPEN = 16 };
+enum {
+	CONFIG_BYTES = 1 << 20,
+	MAX_PATH_BYTES = 1200,
+	CERTIFICATE_LOOK_S = 5,
+	MAPPINGS_OPEN = 16,
+	KEEP_QUOTA_S = 60
+};
 
 static void log_started(const struct tw_app *app, const struct tw_http *http)
 {
@@ -34,10 +54,60 @@ static void log_started(const struct tw_app *app, const struct tw_http *http)
 
 	if (!tw_listen_split(app->config->listen, host, sizeof host, &port))
 		host[0] = '\0';
-	(void)snprintf(url, sizeof url, strchr(host, ':') ? "http://[%s]:%u" : "http://%s:%u", host,
-	        tw_http_port(http));
+	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
+	        app->tls ? "https" : "http", host, tw_http_port(http));
 	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
 	        tw_log_text("data", app->config->data_dir), tw_log_text("version", TW_VERSION));
+}
+
+static void quota_path(const struct tw_app *app, char out[MAX_PATH_BYTES])
+{
+	(void)snprintf(out, MAX_PATH_BYTES, "%s/quota", app->config->data_dir);
+}
+
+static void keep_quota(struct tw_periodic *p, void *arg)
+{
+	struct tw_app *app = arg;
+	char path[MAX_PATH_BYTES];
+	struct tw_err err;
+
+	(void)p;
+	quota_path(app, path);
+	if (tw_quota_save(app->quota, path, tw_unix_ms(), &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "quota_not_kept", path, &err);
+}
+
+/* What was sent before a restart counts; where that is not known, counting begins anew. */
+static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	const struct tw_quota_limits limits = {
+	        {{c->key_requests, c->key_bytes}, {c->device_requests, c->device_bytes}}};
+	char path[MAX_PATH_BYTES];
+	struct tw_err why;
+	enum tw_status st;
+
+	app->quota = tw_quota_new(&limits);
+	if (!app->quota)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	quota_path(app, path);
+	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		tw_log_err(TW_LOG_WARN, "quota_not_read", path, &why);
+	return tw_periodic_start(keep_quota, app, KEEP_QUOTA_S, &app->keep_quota, err);
+}
+
+/* By what people and browsers come in. */
+static enum tw_status open_doors(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	enum tw_status st = TW_OK;
+
+	if (*c->tls_cert)
+		st = tw_tls_open(c->tls_cert, c->tls_key, &app->tls, err);
+	if (st == TW_OK && *c->oidc.issuer)
+		st = tw_oidc_open(&c->oidc, &app->oidc, err);
+	return st;
 }
 
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
@@ -48,10 +118,17 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	size_t n;
 	enum tw_status st;
 
-	st = tw_blobs_open(c->data_dir, c->min_free_percent, &app->blobs, err);
+	st = open_doors(app, err);
+	if (st == TW_OK)
+		st = tw_blobs_open(c->data_dir, c->min_free_percent, &app->blobs, err);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", c->data_dir);
 	if (st == TW_OK)
 		st = tw_catalogue_open(path, &app->catalogue, err);
+	if (st == TW_OK)
+		st = tw_resumes_open(app->blobs,
+		        &(struct tw_resume_limits){
+		                c->max_open_uploads, c->max_open_bytes, c->keep_open_s},
+		        &app->resumes, err);
 	if (st == TW_OK)
 		st = tw_ticket_key_new(app->ticket_key, err);
 	if (st != TW_OK)
@@ -59,45 +136,131 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	routes = tw_routes(&n);
 	app->metrics = tw_metrics_new(routes, n);
 	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	if (!app->metrics || !app->symbols)
+	app->throttle = tw_throttle_new();
+	app->judges = tw_judges_new(c, app->metrics);
+	app->backlog = tw_backlog_new(
+	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
+	if (!app->backlog || !app->judges || !app->metrics || !app->symbols || !app->throttle)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	st = tw_names_job_start(app, &app->names, err);
-	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
+	return open_quota(app, err);
+}
+
+/* What goes on in the background. */
+static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
+{
+	enum tw_status st = tw_names_job_start(app, &app->names, err);
+
+	if (st == TW_OK)
+		st = tw_rollup_job_start(app, &app->rollup, err);
+	if (st == TW_OK)
+		st = tw_hang_job_start(app, &app->hangs, err);
+	if (st == TW_OK)
+		st = tw_jobs_start(app, &app->jobs, err);
+	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
 }
 
 static void close_data(struct tw_app *app)
 {
+	app->retention = tw_periodic_stop(app->retention);
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
-	app->names = tw_names_job_stop(app->names);
+	app->rollup = tw_periodic_stop(app->rollup);
+	app->folder = tw_folder_free(app->folder);
+	app->hangs = tw_periodic_stop(app->hangs);
+	app->hanger = tw_hanger_free(app->hanger);
+	app->names = tw_periodic_stop(app->names);
+	app->keep_quota = tw_periodic_stop(app->keep_quota);
+	if (app->quota)
+		keep_quota(NULL, app);
+	app->quota = tw_quota_free(app->quota);
+	app->judges = tw_judges_free(app->judges);
+	app->resumes = tw_resumes_close(app->resumes);
+	app->backlog = tw_backlog_free(app->backlog);
+	app->throttle = tw_throttle_free(app->throttle);
+	app->oidc = tw_oidc_close(app->oidc);
+	app->tls = tw_tls_close(app->tls);
 	app->symbols = tw_symbols_free(app->symbols);
 	app->metrics = tw_metrics_free(app->metrics);
 	app->catalogue = tw_catalogue_close(app->catalogue);
 	app->blobs = tw_blobs_close(app->blobs);
 }
 
-static void wait_for_signal(const sigset_t *set)
+/* What is wrong with new files is told; the certificate before them goes on. */
+static void look_at_certificate(const struct tw_app *app, bool anyway)
 {
+	struct tw_err err;
+	bool is_new = false;
+
+	if (!app->tls)
+		return;
+	if (tw_tls_reload(app->tls, anyway, &is_new, &err) != TW_OK)
+		tw_log_err(TW_LOG_ERROR, "certificate_kept", app->config->tls_cert, &err);
+	else if (is_new)
+		tw_log(TW_LOG_INFO, "certificate", tw_log_text("file", app->config->tls_cert),
+		        tw_log_number("ends_s", tw_tls_ends_s(app->tls)));
+}
+
+static void wait_for_signal(const struct tw_app *app, const sigset_t *set)
+{
+	const struct timespec look = {.tv_sec = CERTIFICATE_LOOK_S};
 	int number = 0;
 
-	while (sigwait(set, &number) != 0 || (number != SIGTERM && number != SIGINT))
-		continue;
+	while (number != SIGTERM && number != SIGINT) {
+		number = sigtimedwait(set, NULL, &look);
+		look_at_certificate(app, number == SIGHUP);
+	}
 	tw_log(TW_LOG_INFO, "stopping", tw_log_number("signal", number));
+}
+
+/* Whoever sends requests here is told by /readyz to stop, and has that long to see it; a second
+ * signal ends the wait. */
+static void stay_unready(unsigned seconds)
+{
+	const struct timespec time = {.tv_sec = seconds};
+	sigset_t set;
+
+	if (seconds == 0)
+		return;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	tw_log(TW_LOG_INFO, "draining", tw_log_number("seconds", seconds));
+	while (sigtimedwait(&set, NULL, &time) < 0 && errno == EINTR)
+		continue;
+}
+
+static enum tw_status start_metrics(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (app->config->metrics_listen[0])
+		st = tw_http_start_metrics(app, ret, err);
+	if (*ret)
+		tw_log(TW_LOG_INFO, "metrics", tw_log_number("port", tw_http_port(*ret)));
+	return st;
 }
 
 static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err *err)
 {
 	struct tw_http *http = NULL;
+	struct tw_http *metrics = NULL;
 	enum tw_status st = open_data(app, err);
 
+	if (st == TW_OK)
+		st = start_jobs(app, err);
+	if (st == TW_OK)
+		st = start_metrics(app, &metrics, err);
 	if (st == TW_OK)
 		st = tw_http_start(app, &http, err);
 	if (st == TW_OK) {
 		log_started(app, http);
-		wait_for_signal(set);
+		wait_for_signal(app, set);
+		app->unready = true;
+		stay_unready(app->config->drain_s);
 		app->stopping = true;
 		tw_http_drain(http, app->config->shutdown_s);
 	}
 	http = tw_http_stop(http);
+	metrics = tw_http_stop(metrics);
 	close_data(app);
 	return st;
 }
@@ -109,6 +272,7 @@ static void set_signals(sigset_t *ret)
 	(void)sigemptyset(ret);
 	(void)sigaddset(ret, SIGTERM);
 	(void)sigaddset(ret, SIGINT);
+	(void)sigaddset(ret, SIGHUP); /* reads the certificate again */
 	(void)pthread_sigmask(SIG_BLOCK, ret, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include "blob.h"
 #include "catalogue.h"
 #include "cli.h"
+#include "cli_data.h"
 #include "json_write.h"
 #include "local_trace.h"
 #include "trace_sql.h"
@@ -243,12 +244,8 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
 	struct stored found = {.path = ""};
-	char path[PATH_BYTES];
-	enum tw_status st = tw_blobs_open(data, 0, &b, err);
+	enum tw_status st = tw_cli_data_open(data, &c, &b, err);
 
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", data);
-	if (st == TW_OK)
-		st = tw_catalogue_open(path, &c, err);
 	if (st == TW_OK)
 		st = find_stored(c, b, id, &found, err);
 	if (st == TW_OK)

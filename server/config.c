@@ -273,6 +273,29 @@ static bool is_one_of(const char *word, const char *const *words)
 	return false;
 }
 
+static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
+{
+	const char *header = c->proxy_user_header;
+
+	if (header[strspn(
+	            header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")])
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "proxy-user-header: %s is no header's name", header);
+	if (*header && !*c->trusted_proxies)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--proxy-user-header needs --trusted-proxies: anybody else could name "
+		        "anybody");
+	if (*header && c->oidc.create)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--oidc-create beside --proxy-user-header: whoever the provider knows "
+		        "could "
+		        "take a name that the proxy will vouch for; make accounts by hand");
+	/* many clients come from the address of a proxy */
+	if (c->behind_proxy || *c->trusted_proxies)
+		c->connections_per_address = 0;
+	return tw_proxies_parse(c->trusted_proxies, &c->proxies, err);
+}
+
 static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 {
 	static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
@@ -284,11 +307,13 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	if (!tw_listen_split(c->listen, host, sizeof host, &port))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "listen: %s is not ADDRESS:PORT or [ADDRESS]:PORT", c->listen);
-	if (!is_loopback(host) && !c->behind_proxy)
+	if (!*c->tls_cert != !*c->tls_key)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s is reached from other machines without TLS: put a proxy in front and "
-		        "say "
-		        "--behind-proxy",
+		        "TLS needs both --tls-cert and --tls-key, or neither");
+	if (!is_loopback(host) && !c->behind_proxy && !*c->tls_cert)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s is reached from other machines without TLS: give --tls-cert and "
+		        "--tls-key, or put a proxy in front and say --behind-proxy",
 		        c->listen);
 	if (!is_one_of(c->log_level, levels))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
@@ -305,7 +330,7 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	if (c->decode_workers == 0)
 		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
 	c->limits.max_memory_bytes = c->worker_memory_bytes;
-	return TW_OK;
+	return judge_proxies(c, err);
 }
 
 enum tw_status tw_config_load(

@@ -13,29 +13,55 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "limits.h"
+#include "proxy.h"
+
+/* The provider by which people sign in; what each is says config.def.  Read and judged by oidc.c.
+ */
+struct tw_oidc_config {
+	const char *issuer; /* "": none */
+	const char *client_id, *client_secret_file;
+	const char *name, *scopes, *name_claim, *email_domains;
+	const char *role_claim, *roles, *new_roles;
+	const char *ca_file;
+	bool create, loopback_http;
+};
 
 struct tw_config {
 	const char *data_dir;
-	const char *listen;      /* "127.0.0.1:8080"; port 0 picks one, told in the log */
-	bool behind_proxy;       /* allows another address than loopback: a proxy does TLS */
-	const char *public_url;  /* "" : from the request's Host */
+	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, told in the log */
+	bool behind_proxy;           /* allows another address than loopback: a proxy does TLS */
+	const char *trusted_proxies; /* addresses and networks, "" nobody; read into: */
+	struct tw_proxies proxies;
+	const char *proxy_user_header;  /* names the signed-in person, "" none */
+	const char *tls_cert, *tls_key; /* "": plain HTTP */
+	const char *public_url;         /* "" : from the request's Host */
+	struct tw_oidc_config oidc;
 	const char *perfetto_ui; /* https://ui.perfetto.dev */
 	const char *speedscope_ui, *firefox_ui;
 	unsigned ticket_s;
+	unsigned session_idle_s, session_max_s;
 	const char *log_level;  /* debug, info, warn, error */
 	const char *log_format; /* logfmt, json */
 	uint64_t max_body_bytes;
-	uint64_t max_mapping_bytes; /* decoded text */
-	unsigned max_in_flight;     /* uploads at once */
-	unsigned connections, connection_timeout_s;
+	uint64_t max_mapping_bytes;             /* decoded text */
+	unsigned max_open_uploads, keep_open_s; /* resumable, of one key */
+	uint64_t max_open_bytes;
+	unsigned max_in_flight; /* uploads at once */
+	unsigned max_queue;     /* traces that wait to be decoded */
+	uint64_t max_queue_bytes;
+	unsigned key_requests, device_requests; /* a minute; 0: any number */
+	uint64_t key_bytes, device_bytes;       /* a day */
+	unsigned connections, connections_per_address, connection_timeout_s;
 	unsigned http_threads, query_threads, decode_workers;
 	uint64_t worker_memory_bytes;
 	unsigned worker_cpu_s, worker_wall_s, worker_tries;
 	bool worker_jail; /* decoders may make no system call but those they need */
 	unsigned min_free_percent;
+	unsigned retention_every_s, audit_days;
 	unsigned flame_nodes, query_deadline_ms;
-	unsigned shutdown_s;
-	struct tw_limits limits; /* of a decode */
+	unsigned drain_s, shutdown_s;
+	const char *metrics_listen; /* "": with everything else */
+	struct tw_limits limits;    /* of a decode */
 };
 
 /* args: the flags after the subcommand; values live in the arena. Unknown flags and bad values

@@ -253,21 +253,14 @@ static bool place_flame(struct tw_export *x)
 
 static enum tw_status make_flame(struct tw_export *x, struct tw_err *err)
 {
-	uint32_t nodes = x->q.max_nodes ? x->q.max_nodes : x->format->flame_nodes;
-	struct tw_flame_query q = {.view = x->q.view,
+	const struct tw_flame_query q = {.view = x->q.view,
 	        .metric = x->q.metric == TW_EXPORT_COUNT ? TW_METRIC_COUNT : TW_METRIC_WALL,
-	        .max_nodes = nodes};
-	struct tw_forest forest;
-	bool partial;
+	        .max_nodes = x->q.max_nodes ? x->q.max_nodes : x->format->flame_nodes};
 	enum tw_status st;
 
 	if (!x->format->flame_nodes)
 		return TW_OK;
-	st = tw_query_forest(x->file, &x->q.sel, NULL, x->arena, &forest, &partial, err);
-	if (st == TW_OK && q.view == TW_BOTTOM_UP)
-		st = tw_query_bottom_up(&forest, &q, NULL, x->arena, &x->flame, err);
-	else if (st == TW_OK)
-		st = tw_query_flame(&forest, &q, NULL, x->arena, &x->flame, err);
+	st = tw_query_graph(x->file, &x->q.sel, &q, NULL, x->arena, &x->flame, err);
 	return st == TW_OK && !place_flame(x) ? no_memory(err) : st;
 }
 

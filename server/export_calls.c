@@ -203,15 +203,15 @@ static enum tw_status open_lane(struct tw_calls *c, struct lane *l, struct tw_er
 	        TW_PERFETTO_MAX_DEPTH, o->sel.from_ns, o->sel.to_ns, err);
 }
 
-/* Up to RUN_EVENTS events of one thread. */
-static enum tw_status run(
-        struct tw_calls *c, struct lane *l, struct tw_buf *out, struct tw_err *err)
+/* Events of one thread while none is later than until_ns, at most *left, which it counts down. */
+static enum tw_status run(struct tw_calls *c, struct lane *l, int64_t until_ns, int *left,
+        struct tw_buf *out, struct tw_err *err)
 {
 	enum tw_status st = l->introduced || l->cursor.done ? TW_OK : introduce(c, l, out);
 
 	if (st != TW_OK)
 		return no_memory(err);
-	for (int i = 0; i < RUN_EVENTS && !l->cursor.done; i++) {
+	for (; *left > 0 && !l->cursor.done && l->cursor.next_ns <= until_ns; --*left) {
 		struct tw_edge e;
 
 		st = tw_cursor_next(&l->cursor, &e, err);
@@ -278,17 +278,32 @@ static enum tw_status begin(struct tw_calls *c, struct tw_err *err)
 	return st;
 }
 
+/* When the next of the other merged lanes has its turn. */
+static int64_t turn_of_next(const struct tw_calls *c)
+{
+	int64_t next = INT64_MAX;
+
+	for (uint32_t i = 1; i < c->n_heap && i <= 2; i++)
+		if (c->lanes[c->heap[i]].cursor.next_ns < next)
+			next = c->lanes[c->heap[i]].cursor.next_ns;
+	return next;
+}
+
 static enum tw_status step_merged(struct tw_calls *c, struct tw_buf *out, struct tw_err *err)
 {
-	struct lane *l = &c->lanes[c->heap[0]];
-	enum tw_status st = run(c, l, out, err);
+	enum tw_status st = TW_OK;
 
-	if (l->cursor.done) {
-		close_lane(c, l);
-		c->heap[0] = c->heap[--c->n_heap];
+	for (int left = RUN_EVENTS; st == TW_OK && left > 0 && c->n_heap;) {
+		struct lane *l = &c->lanes[c->heap[0]];
+
+		st = run(c, l, turn_of_next(c), &left, out, err);
+		if (l->cursor.done) {
+			close_lane(c, l);
+			c->heap[0] = c->heap[--c->n_heap];
+		}
+		if (c->n_heap)
+			sift_down(c);
 	}
-	if (c->n_heap)
-		sift_down(c);
 	return st;
 }
 
@@ -298,7 +313,7 @@ static enum tw_status step_single(struct tw_calls *c, struct tw_buf *out, struct
 	enum tw_status st = l->open ? TW_OK : open_lane(c, l, err);
 
 	if (st == TW_OK)
-		st = run(c, l, out, err);
+		st = run(c, l, INT64_MAX, &(int){RUN_EVENTS}, out, err);
 	if (l->cursor.done) {
 		close_lane(c, l);
 		c->next_single++;

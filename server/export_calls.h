@@ -1,8 +1,8 @@
 /*
- * export_calls.h - the calls of one trace as packets: a sequence per thread, merged in runs.
+ * export_calls.h - the calls of one trace as packets: a sequence per thread, all by time.
  *
  * Calls stand on a track of their own under the thread, so that nothing of the system's can close
- * them.  Threads are merged in time order in runs of a few thousand events as far as their decoded
+ * them.  Threads are merged by time, event by event, as far as their decoded
  * chunks fit the share of memory that is given; the rest follows thread after thread.
  * Thread: one at a time.
  */
@@ -16,8 +16,8 @@ struct tw_calls;
 /* The threads of o's selection that have calls, in the order of the file; *ret_n of them. */
 enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_calls **ret,
         uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Appends about a run of events; *ret_done: there are no more.  o->seqs must be set by the first
- * call. */
+/* Appends a few thousand events at most; *ret_done: there are no more.  o->seqs must be set by the
+ * first call. */
 enum tw_status tw_calls_step(
         struct tw_calls *c, struct tw_buf *out, bool *ret_done, struct tw_err *err) TW_MUST_USE;
 struct tw_calls *tw_calls_free(struct tw_calls *c);

@@ -97,7 +97,7 @@ struct tw_export {
 	char *name; /* NAME_MAX_BYTES */
 	struct tw_arena *arena, *thread_arena;
 	struct tw_cursor cursor;
-	bool cursor_open, has_tree, ended;
+	bool cursor_open, has_tree, begun, ended;
 	uint32_t pc, loop, item;
 	struct tw_buf packed;
 	z_stream z;

@@ -21,11 +21,12 @@ enum { PIECE_BYTES = 256 << 10, FACTS = 256, SQUEEZE_BYTES = 320 << 10 };
 #define MERGE_MAX_BYTES ((uint64_t)192 << 20)
 #define COLD_MAX_BYTES  ((size_t)64 << 20)
 
-enum stage { HEAD, SYSTEM, OURS, REST, TAIL, ENDED };
+enum stage { BEGIN, SETTLE, HEAD, SYSTEM, OURS, REST, TAIL, ENDED };
 
 struct join {
 	struct tw_plan *plan;
 	bool with_system;
+	bool whose_told;
 	enum stage stage;
 	struct tw_system_copy *copy;
 	bool copied;        /* the device's trace to its end */
@@ -35,6 +36,7 @@ struct join {
 	struct tw_calls *calls;
 	struct tw_buf piece; /* made but not yet read */
 	size_t taken;
+	bool begun;          /* something was read */
 	struct tw_buf loose; /* packets of ours to be compressed */
 };
 
@@ -161,22 +163,7 @@ static enum tw_status step_ours(struct join *x, struct tw_err *err)
 
 /* --- the ends --- */
 
-/* Alone, MONOTONIC is told beside BOOTTIME, in which times are. */
-static enum tw_status put_head(struct join *x, struct tw_err *err)
-{
-	const struct tw_trace_info *i = tw_trace_file_info(x->plan->ours[0].file);
-	int64_t boot = i->boot_base_ns >= 0 ? i->boot_base_ns : i->mono_base_ns;
-	int64_t mono = i->mono_base_ns >= 0 ? i->mono_base_ns : i->boot_base_ns;
-	const uint32_t ids[] = {TW_PERFETTO_BOOTTIME, TW_PERFETTO_MONOTONIC};
-	const int64_t readings[] = {boot > 0 ? boot : 0, mono > 0 ? mono : 0};
-
-	x->stage = x->with_system ? SYSTEM : OURS;
-	if (x->plan->system)
-		return TW_OK;
-	return tw_track_put_clocks(&x->piece, ids, readings, 2) == TW_OK ? TW_OK : no_memory(err);
-}
-
-struct tail {
+struct facts {
 	TwPerfetto__TraceAttribute each[FACTS];
 	TwPerfetto__TraceAttribute *list[FACTS];
 	char keys[FACTS][64];
@@ -185,7 +172,7 @@ struct tail {
 
 static void add_fact(void *arg, const char *key, const char *text, int64_t number)
 {
-	struct tail *t = arg;
+	struct facts *t = arg;
 	TwPerfetto__TraceAttribute *a;
 
 	if (t->n == FACTS)
@@ -198,6 +185,61 @@ static void add_fact(void *arg, const char *key, const char *text, int64_t numbe
 	a->has_long_value = text == NULL;
 	a->long_value = number;
 	t->n++;
+}
+
+static enum tw_status put_facts(struct join *x, struct facts *t)
+{
+	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
+	TwPerfetto__TraceAttributes all = TW_PERFETTO__TRACE_ATTRIBUTES__INIT;
+
+	all.n_attribute = t->n;
+	all.attribute = t->list;
+	p.trace_attributes = &all;
+	return tw_track_put(&x->piece, &p);
+}
+
+/* Where it takes a while to decide how the file is made, it begins with whose it is. */
+static enum tw_status put_begin(struct join *x, struct tw_err *err)
+{
+	struct facts *t;
+	enum tw_status st;
+
+	x->stage = x->plan->settled ? HEAD : SETTLE;
+	if (x->plan->settled)
+		return TW_OK;
+	t = tw_mem_zalloc(1, sizeof *t);
+	if (!t)
+		return no_memory(err);
+	tw_plan_whose(x->plan, add_fact, t);
+	x->whose_told = true;
+	st = put_facts(x, t);
+	tw_mem_free(t);
+	return st == TW_OK ? TW_OK : no_memory(err);
+}
+
+/* The clocks of a file that has no snapshots of the device's: MONOTONIC beside BOOTTIME, in which
+ * times are.  In an archive too, and first of all: Perfetto wants to know a file's clocks before
+ * its first time. */
+static enum tw_status put_head(struct join *x, struct tw_err *err)
+{
+	const struct tw_ours *o = &x->plan->ours[0];
+	const struct tw_trace_info *i = tw_trace_file_info(o->file);
+	const uint32_t ids[] = {TW_PERFETTO_BOOTTIME, TW_PERFETTO_MONOTONIC};
+	int64_t boot = i->boot_base_ns >= 0 ? i->boot_base_ns : i->mono_base_ns;
+	int64_t mono = i->mono_base_ns >= 0 ? i->mono_base_ns : i->boot_base_ns;
+	uint32_t at = 0;
+
+	x->stage = x->with_system && x->plan->system ? SYSTEM : OURS;
+	if (x->stage == SYSTEM)
+		return TW_OK;
+	if (o->place.clock == TW_PERFETTO_BOOTTIME)
+		boot = tw_ours_time(o, &at, 0);
+	else if (o->place.clock == TW_PERFETTO_MONOTONIC)
+		mono = tw_ours_time(o, &at, 0);
+	return tw_track_put_clocks(&x->piece, ids,
+	               (const int64_t[]){boot > 0 ? boot : 0, mono > 0 ? mono : 0}, 2) == TW_OK
+	               ? TW_OK
+	               : no_memory(err);
 }
 
 static enum tw_status put_uuid(struct join *x)
@@ -216,15 +258,15 @@ static enum tw_status put_uuid(struct join *x)
 /* Last, as what was left out is known when all is out, and as the last of two uuids counts. */
 static enum tw_status put_tail(struct join *x, struct tw_err *err)
 {
-	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
-	TwPerfetto__TraceAttributes all = TW_PERFETTO__TRACE_ATTRIBUTES__INIT;
-	struct tail *t = tw_mem_zalloc(1, sizeof *t);
+	struct facts *t = tw_mem_zalloc(1, sizeof *t);
 	uint64_t clipped = 0;
 	uint64_t sides_left = 0;
 	enum tw_status st;
 
 	if (!t)
 		return no_memory(err);
+	if (!x->whose_told)
+		tw_plan_whose(x->plan, add_fact, t);
 	tw_plan_facts(x->plan, add_fact, t);
 	for (uint32_t i = 0; i < x->plan->n; i++) {
 		clipped += x->plan->ours[i].clipped;
@@ -233,12 +275,9 @@ static enum tw_status put_tail(struct join *x, struct tw_err *err)
 	add_fact(t, "slices_left_out_below_depth_512", NULL, (int64_t)clipped);
 	if (sides_left)
 		add_fact(t, "marks_left_out_or_cut", NULL, (int64_t)sides_left);
-	all.n_attribute = t->n;
-	all.attribute = t->list;
-	p.trace_attributes = &all;
 	st = put_uuid(x);
 	if (st == TW_OK)
-		st = tw_track_put(&x->piece, &p);
+		st = put_facts(x, t);
 	tw_mem_free(t);
 	x->stage = ENDED;
 	return st == TW_OK ? TW_OK : no_memory(err);
@@ -249,6 +288,11 @@ static enum tw_status put_tail(struct join *x, struct tw_err *err)
 static enum tw_status step(struct join *x, struct tw_err *err)
 {
 	switch (x->stage) {
+	case BEGIN:
+		return put_begin(x, err);
+	case SETTLE:
+		x->stage = HEAD;
+		return tw_plan_settle(x->plan, err);
 	case HEAD:
 		return put_head(x, err);
 	case SYSTEM:
@@ -279,7 +323,8 @@ static enum tw_status read_join(
 		do
 			st = step(x, err);
 		while (st == TW_OK && x->stage != ENDED && x->piece.len < PIECE_BYTES &&
-		        !(x->stage == OURS && x->now == 0 && !x->calls && x->piece.len));
+		        (x->begun || x->piece.len == 0));
+		x->begun = true;
 		if (st != TW_OK)
 			return st;
 	}
@@ -314,7 +359,7 @@ enum tw_status tw_join_open(
 	if (!x)
 		return no_memory(err);
 	x->plan = plan;
-	x->with_system = with_system && plan->system;
+	x->with_system = with_system;
 	tw_buf_init(&x->piece, COLD_MAX_BYTES);
 	tw_buf_init(&x->rest, COLD_MAX_BYTES);
 	tw_buf_init(&x->loose, COLD_MAX_BYTES);

@@ -26,7 +26,8 @@ struct tw_perfetto_source {
 	const struct tw_names *names; /* may be NULL */
 	struct tw_selection sel;
 	struct tw_perfetto_facts facts;
-	int system_fd; /* the device's own trace as it was sent; -1 none */
+	int system_fd;       /* the device's own trace as it was sent; -1 none */
+	bool system_as_sent; /* it is the one that was decoded with file, which knows it */
 };
 
 enum tw_perfetto_form {

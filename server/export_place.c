@@ -179,8 +179,8 @@ int64_t tw_place_back(const struct tw_place *p, int64_t file_ns)
 
 const char *tw_place_why_not(const struct tw_system *s, const struct tw_place *place)
 {
-	if (s->unusable)
-		return s->unusable;
+	if (s->fault != TW_SYSTEM_FINE)
+		return tw_system_why(s);
 	if (place->choice == TW_PLACE_APART)
 		return "its clocks say that it is of another time or another device";
 	return NULL;

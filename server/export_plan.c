@@ -7,14 +7,15 @@
 #include "export_plan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "export_anchor.h"
 #include "export_calls.h"
-#include "export_cursor.h"
+#include "export_system_facts.h"
 
-enum { ARENA_BYTES = 256 << 20, PID_STEP = 10000000, KEY_BYTES = 64 };
+enum { ARENA_BYTES = 256 << 20, PID_STEP = 10000000, KEY_BYTES = 64, SUFFIX_BYTES = 16 };
+#define MAX_TIME_NS ((int64_t)1 << 61)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -109,64 +110,45 @@ static bool label(struct tw_plan *p)
 
 /* --- the device's trace --- */
 
-static int by_thread(const void *pa, const void *pb)
+/* What is known of it since it was decoded; NULL: nothing, or it is of another file. */
+static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 {
-	const struct tw_system_thread *a = pa;
-	const struct tw_system_thread *b = pb;
+	struct tw_system *s = NULL;
+	struct tw_buf kept;
+	struct stat file;
 
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+	if (!src->system_as_sent || fstat(src->system_fd, &file) != 0)
+		return NULL;
+	tw_buf_init(&kept, TW_SYSTEM_FACTS_ROOM_BYTES);
+	if (tw_trace_file_system(src->file, &kept, NULL) == TW_OK &&
+	        tw_system_unpack((struct tw_str){(char *)kept.data, kept.len}, &s, NULL) == TW_OK &&
+	        s->bytes != (uint64_t)file.st_size)
+		s = tw_system_free(s);
+	tw_buf_done(&kept);
+	return s;
 }
 
-/* Threads and processes of ours that the device's trace may describe too. */
-static enum tw_status list_threads(struct tw_plan *p, uint32_t machine,
-        struct tw_system_thread **ret, size_t *ret_n, struct tw_err *err)
+/* What is known of it, else what it says itself. */
+static enum tw_status look_through(
+        struct tw_plan *p, uint32_t i, struct tw_system **ret, struct tw_err *err)
 {
-	size_t most = 0;
-	size_t n = 0;
+	struct tw_system *s = p->kept[i];
 
-	for (uint32_t i = 0; i < p->n; i++)
-		most += tw_trace_file_info(p->ours[i].file)->threads + (size_t)1;
-	*ret = tw_arena_zalloc(p->arena, most * 2, sizeof **ret);
-	if (!*ret)
-		return no_memory(err);
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct tw_ours *o = &p->ours[i];
-		uint32_t threads;
-		const struct tw_thread_info *t = tw_trace_file_threads(o->file, &threads);
-
-		if (o->machine != machine)
-			continue;
-		(*ret)[n++] = (struct tw_system_thread){.pid = tw_ours_pid(o, NULL)};
-		for (uint32_t k = 0; k < threads && n + 2 <= most * 2; k++) {
-			uint32_t pid = tw_ours_pid(o, &t[k]);
-
-			(*ret)[n++] = (struct tw_system_thread){.pid = pid, .tid = t[k].tid};
-			(*ret)[n++] = (struct tw_system_thread){.pid = pid};
-		}
-	}
-	qsort(*ret, n, sizeof **ret, by_thread);
-	*ret_n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || by_thread(&(*ret)[i - 1], &(*ret)[i]) != 0)
-			(*ret)[(*ret_n)++] = (*ret)[i];
+	if (!s)
+		return tw_system_scan(p->sources[i].system_fd, ret, err);
+	p->kept[i] = NULL;
+	*ret = s;
 	return TW_OK;
 }
 
 /* Joins the device's trace that came with one of ours, when it can be. */
-static enum tw_status try_system(struct tw_plan *p, const struct tw_perfetto_source *src,
-        struct tw_ours *o, struct tw_err *err)
+static enum tw_status try_system(struct tw_plan *p, struct tw_ours *o, struct tw_err *err)
 {
-	struct tw_system_ask ask = {0};
 	struct tw_system *s = NULL;
-	struct stat file;
 	const char *why;
-	enum tw_status st = list_threads(p, o->machine, &ask.threads, &ask.n_threads, err);
+	enum tw_status st = look_through(p, o->number, &s, err);
 
-	if (st == TW_OK)
-		st = tw_system_scan(src->system_fd, &ask, &s, err);
-	if (st == TW_OK && !s->unusable)
+	if (st == TW_OK && s->fault == TW_SYSTEM_FINE)
 		st = tw_place_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
 	if (st != TW_OK) {
 		tw_system_free(s);
@@ -180,95 +162,35 @@ static enum tw_status try_system(struct tw_plan *p, const struct tw_perfetto_sou
 	}
 	p->left_out = "";
 	p->system = s;
-	p->system_fd = src->system_fd;
-	p->system_bytes = fstat(src->system_fd, &file) == 0 ? (uint64_t)file.st_size : 0;
+	p->system_fd = p->sources[o->number].system_fd;
+	p->system_bytes = s->bytes;
 	p->system_of = o->number;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->ours[i].machine == o->machine) {
-			p->ours[i].known = ask.threads;
-			p->ours[i].n_known = ask.n_threads;
+			p->ours[i].known = s->threads;
+			p->ours[i].n_known = s->n_threads;
 		}
 	return TW_OK;
 }
 
-static enum tw_status find_system(
-        struct tw_plan *p, const struct tw_perfetto_source *sources, struct tw_err *err)
+static enum tw_status find_system(struct tw_plan *p, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	p->left_out = "";
 	for (uint32_t i = 0; st == TW_OK && i < p->n && !p->system; i++)
-		if (sources[i].system_fd >= 0)
-			st = try_system(p, &sources[i], &p->ours[i], err);
+		if (p->sources[i].system_fd >= 0)
+			st = try_system(p, &p->ours[i], err);
 	return st;
 }
 
 /* --- alignment --- */
-
-static bool is_named(const struct tw_ours *o, const struct tw_method_info *m, const char *name)
-{
-	char shown[4096];
-
-	(void)tw_names_display(
-	        &o->names, &(struct tw_named){m->has_id, m->id, m->name}, shown, sizeof shown);
-	return strcmp(shown, name) == 0;
-}
-
-/* The begin of the first call of the methods that are marked, on one thread. */
-static enum tw_status first_on(const struct tw_ours *o, const struct tw_thread_info *t,
-        const bool *wanted, int64_t *first_ns, struct tw_err *err)
-{
-	struct tw_cursor c;
-	struct tw_edge e;
-	enum tw_status st = tw_cursor_open_range(
-	        &c, o->file, t->thread_id, UINT16_MAX, o->sel.from_ns, o->sel.to_ns, err);
-
-	while (st == TW_OK && !c.done && c.next_ns < *first_ns) {
-		st = tw_cursor_next(&c, &e, err);
-		if (st == TW_OK && e.begin && wanted[e.method] && e.ts_ns < *first_ns)
-			*first_ns = e.ts_ns;
-	}
-	tw_cursor_close(&c);
-	return st;
-}
-
-static enum tw_status first_call(
-        const struct tw_ours *o, const char *name, int64_t *ret_ns, struct tw_err *err)
-{
-	const struct tw_method_info *methods;
-	uint32_t n_methods;
-	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(o->file, &n);
-	int64_t first = INT64_MAX;
-	enum tw_status st = tw_trace_file_methods(o->file, &methods, &n_methods, err);
-	bool *wanted = st == TW_OK ? tw_mem_zalloc((size_t)n_methods + 1, 1) : NULL;
-	bool any = false;
-
-	if (st != TW_OK)
-		return st;
-	if (!wanted)
-		return no_memory(err);
-	for (uint32_t i = 0; i < n_methods; i++) {
-		wanted[i] = is_named(o, &methods[i], name);
-		any = any || wanted[i];
-	}
-	for (uint32_t i = 0; any && st == TW_OK && i < n; i++)
-		if (t[i].slices && tw_selection_has(&o->sel, &t[i]))
-			st = first_on(o, &t[i], wanted, &first, err);
-	tw_mem_free(wanted);
-	if (st == TW_OK && first == INT64_MAX)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no call of %.100s is in trace %.40s", name, o->facts.trace_id);
-	*ret_ns = first;
-	return st;
-}
 
 /* What of a trace is put beside the same of the others. */
 static enum tw_status anchor_of(
         const struct tw_plan *p, const struct tw_ours *o, int64_t *ret_ns, struct tw_err *err)
 {
 	if (p->options.align == TW_PERFETTO_BY_SLICE)
-		return first_call(o, p->options.slice, ret_ns, err);
+		return tw_anchor_first(o, p->options.slice, ret_ns, err);
 	*ret_ns = tw_trace_file_info(o->file)->start_ns;
 	return TW_OK;
 }
@@ -353,23 +275,32 @@ static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 	return st;
 }
 
+/* An end of a range, such that clocks may be added to it. */
+static int64_t within(int64_t ns)
+{
+	if (ns > MAX_TIME_NS)
+		return MAX_TIME_NS;
+	return ns < -MAX_TIME_NS ? -MAX_TIME_NS : ns;
+}
+
 /* A range is one of the first trace's time, and of the same time of the others. */
 static void cut_all(struct tw_plan *p, const struct tw_selection *asked)
 {
 	const struct tw_ours *first = &p->ours[0];
+	const int64_t ends[] = {within(asked->from_ns), within(asked->to_ns)};
 	uint32_t at = 0;
 	int64_t from_ns;
 	int64_t to_ns;
 
 	if (!asked->ranged)
 		return;
-	from_ns = tw_place_time(&first->place, &at, asked->from_ns);
-	to_ns = tw_place_time(&first->place, &at, asked->to_ns);
+	from_ns = tw_place_time(&first->place, &at, ends[0]);
+	to_ns = tw_place_time(&first->place, &at, ends[1]);
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct tw_ours *o = &p->ours[i];
 
-		o->sel.from_ns = i ? tw_place_back(&o->place, from_ns) : asked->from_ns;
-		o->sel.to_ns = i ? tw_place_back(&o->place, to_ns) : asked->to_ns;
+		o->sel.from_ns = i ? tw_place_back(&o->place, from_ns) : ends[0];
+		o->sel.to_ns = i ? tw_place_back(&o->place, to_ns) : ends[1];
 	}
 }
 
@@ -406,35 +337,90 @@ static enum tw_status give_ids(struct tw_plan *p, struct tw_err *err)
 	return TW_OK;
 }
 
+/* --- when --- */
+
+/* Nothing that was asked for can turn out not to be there. */
+static bool is_certain(const struct tw_plan *p)
+{
+	if (p->options.align != TW_PERFETTO_BY_SLICE)
+		return true;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!tw_anchor_is_certain(&p->ours[i], p->options.slice))
+			return false;
+	return true;
+}
+
+/* Looking for a call, or through a device's trace, takes as long as they are. */
+static bool takes_long(const struct tw_plan *p)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->sources[i].system_fd >= 0 && !p->kept[i])
+			return true;
+	return p->n > 1 && p->options.align == TW_PERFETTO_BY_SLICE;
+}
+
+static bool may_wait(const struct tw_plan *p)
+{
+	return p->options.form == TW_PERFETTO_PLAIN && takes_long(p) && is_certain(p);
+}
+
+enum tw_status tw_plan_settle(struct tw_plan *p, struct tw_err *err)
+{
+	enum tw_status st = find_system(p, err);
+
+	if (st == TW_OK)
+		st = place_all(p, err);
+	if (st == TW_OK) {
+		cut_all(p, &p->sources[0].sel);
+		st = give_ids(p, err);
+	}
+	p->settled = st == TW_OK;
+	return st;
+}
+
+/* --- making one --- */
+
+static bool make_tables(struct tw_plan *p, const struct tw_perfetto_source *sources, size_t n)
+{
+	p->arena = tw_arena_new(ARENA_BYTES);
+	if (!p->arena)
+		return false;
+	p->ours = tw_arena_zalloc(p->arena, n, sizeof *p->ours);
+	p->kept = tw_arena_zalloc(p->arena, n, sizeof(struct tw_system *));
+	p->sources = tw_arena_alloc(p->arena, n, sizeof *p->sources);
+	if (!p->ours || !p->kept || !p->sources)
+		return false;
+	memcpy(p->sources, sources, n * sizeof *sources);
+	p->n = (uint32_t)n;
+	return true;
+}
+
+static enum tw_status begin(struct tw_plan *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 0; st == TW_OK && i < p->n; i++) {
+		st = add_source(p, &p->sources[i], &p->ours[i], err);
+		if (st == TW_OK && p->sources[i].system_fd >= 0)
+			p->kept[i] = kept_facts(&p->sources[i]);
+	}
+	if (st == TW_OK && !label(p))
+		st = no_memory(err);
+	return st == TW_OK && !may_wait(p) ? tw_plan_settle(p, err) : st;
+}
+
 enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
         const struct tw_perfetto_options *options, struct tw_plan **ret, struct tw_err *err)
 {
 	struct tw_plan *p = tw_mem_zalloc(1, sizeof *p);
-	enum tw_status st = TW_OK;
+	enum tw_status st;
 
 	if (!p)
 		return no_memory(err);
 	p->options = *options;
 	p->system_fd = -1;
-	p->arena = tw_arena_new(ARENA_BYTES);
-	p->ours = p->arena ? tw_arena_zalloc(p->arena, n, sizeof *p->ours) : NULL;
-	p->n = (uint32_t)n;
-	if (!p->ours) {
-		tw_plan_free(p);
-		return no_memory(err);
-	}
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = add_source(p, &sources[i], &p->ours[i], err);
-	if (st == TW_OK && !label(p))
-		st = no_memory(err);
-	if (st == TW_OK)
-		st = find_system(p, sources, err);
-	if (st == TW_OK)
-		st = place_all(p, err);
-	if (st == TW_OK) {
-		cut_all(p, &sources[0].sel);
-		st = give_ids(p, err);
-	}
+	p->left_out = "";
+	st = make_tables(p, sources, n) ? begin(p, err) : no_memory(err);
 	if (st == TW_OK)
 		*ret = p;
 	else
@@ -445,6 +431,8 @@ enum tw_status tw_plan_new(const struct tw_perfetto_source *sources, size_t n,
 struct tw_plan *tw_plan_free(struct tw_plan *p)
 {
 	if (p) {
+		for (uint32_t i = 0; i < p->n; i++)
+			tw_system_free(p->kept[i]);
 		tw_system_free(p->system);
 		tw_arena_free(p->arena);
 		tw_mem_free(p);
@@ -472,7 +460,14 @@ static void tell_place(const struct tw_ours *o, tw_plan_fact_fn each, void *arg,
 		each(arg, key, NULL, o->place.residual_ns);
 }
 
-static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+static void suffix_of(const struct tw_ours *o, char suffix[SUFFIX_BYTES])
+{
+	suffix[0] = '\0';
+	if (o->number)
+		(void)snprintf(suffix, SUFFIX_BYTES, "_%u", o->number + 1);
+}
+
+static void tell_whose(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 {
 	const struct {
 		const char *key, *text;
@@ -480,16 +475,23 @@ static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 	        {"app", o->facts.app}, {"version_name", o->facts.version_name},
 	        {"build_id", o->facts.build_id}, {"device", o->facts.device},
 	        {"scenario", o->facts.scenario}};
-	char suffix[16] = "";
+	char suffix[SUFFIX_BYTES];
 	char key[KEY_BYTES];
 
-	if (o->number)
-		(void)snprintf(suffix, sizeof suffix, "_%u", o->number + 1);
+	suffix_of(o, suffix);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		(void)snprintf(key, sizeof key, "%s%s", rows[i].key, suffix);
 		if (rows[i].text[0])
 			each(arg, key, rows[i].text, 0);
 	}
+}
+
+static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
+{
+	char suffix[SUFFIX_BYTES];
+	char key[KEY_BYTES];
+
+	suffix_of(o, suffix);
 	tell_place(o, each, arg, suffix);
 	(void)snprintf(key, sizeof key, "slices%s", suffix);
 	each(arg, key, NULL, (int64_t)tw_trace_file_info(o->file)->slices);
@@ -501,9 +503,15 @@ static void tell_ours(const struct tw_ours *o, tw_plan_fact_fn each, void *arg)
 	}
 }
 
-void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
+void tw_plan_whose(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
 {
 	each(arg, "tracewell_version", TW_VERSION, 0);
+	for (uint32_t i = 0; i < p->n; i++)
+		tell_whose(&p->ours[i], each, arg);
+}
+
+void tw_plan_facts(const struct tw_plan *p, tw_plan_fact_fn each, void *arg)
+{
 	for (uint32_t i = 0; i < p->n; i++)
 		tell_ours(&p->ours[i], each, arg);
 	if (p->left_out[0])

@@ -14,14 +14,15 @@
 
 enum { BATCH = 512, LEVELS = 4, DEPTH = 16, MAX_COUNTERS = 4096, TEXT_BYTES = 1024 };
 
-enum group { LOCKS, EVENTS, ANR, SCENARIO, GROUPS };
+enum group { LOCKS, EVENTS, STATES, ANR, SCENARIO, GROUPS };
 
-static const char *const group_names[GROUPS] = {"locks", "events", "ANR", "scenario"};
+static const char *const group_names[GROUPS] = {"locks", "events", "states", "ANR", "scenario"};
 
 enum shape { NOT_TOLD, SPAN, COUNTER };
 
-/* State and wake-ups are the scheduler's, and stand in a device's trace; the rest that is left out
- * says how a call came about, or what it is, and the call is there. */
+/* What the scheduler says of a thread stands in a device's trace, and is told where that is not in
+ * the file.  Wake-ups are ends of states; the rest that is left out says how a call came about, or
+ * what it is, and the call is there. */
 static const struct {
 	enum shape shape;
 	enum group group;
@@ -30,6 +31,7 @@ static const struct {
         [TW_NOTE_instant] = {SPAN, EVENTS, false},
         [TW_NOTE_async] = {SPAN, EVENTS, false},
         [TW_NOTE_counter] = {COUNTER, EVENTS, false},
+        [TW_NOTE_state] = {SPAN, STATES, false},
         [TW_NOTE_contention] = {SPAN, LOCKS, false},
         [TW_NOTE_wait] = {SPAN, LOCKS, false},
         [TW_NOTE_notify] = {SPAN, LOCKS, false},
@@ -357,7 +359,8 @@ static char *mark_name(struct tw_side *s, const struct tw_note_row *n, const cha
 		return tw_arena_printf(s->scratch, "starts %s (%lld)", text, (long long)n->value);
 	if (n->kind == TW_NOTE_anr)
 		return tw_arena_printf(s->scratch, "ANR: %s", text);
-	if (n->kind != TW_NOTE_instant && n->kind != TW_NOTE_async && n->kind != TW_NOTE_section)
+	if (n->kind != TW_NOTE_instant && n->kind != TW_NOTE_async && n->kind != TW_NOTE_section &&
+	        n->kind != TW_NOTE_state)
 		return tw_arena_printf(s->scratch, "%s%s%s", kind, *text ? ": " : "", text);
 	return tw_arena_printf(s->scratch, "%s", *text ? text : kind);
 }
@@ -424,7 +427,9 @@ static bool is_told(const struct tw_side *s, const struct tw_note_row *n)
 		return false;
 	if (rules[n->kind].of_call && t && t->slices && t->source == TW_SOURCE_CALLS)
 		return false;
-	return !(s->beside && n->from_system);
+	if (n->kind == TW_NOTE_state && !t)
+		return false;
+	return !(s->beside && (n->from_system || n->kind == TW_NOTE_state));
 }
 
 static bool each_note(void *arg, uint64_t id, const struct tw_note_row *n)

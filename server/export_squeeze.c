@@ -5,7 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WRAP = 15 + 16 };
+enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16 };
 /* Perfetto wants compressed packets to stay below 512 KB. */
 enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
@@ -88,6 +88,7 @@ struct squeeze {
 	bool have_gzip;
 	uint8_t *in;
 	size_t n, at;
+	bool begun;         /* something came out: until then nothing is held back */
 	bool over, flushed; /* inner is; the compressed form is */
 };
 
@@ -113,7 +114,7 @@ static enum tw_status deflate_some(
 	z->gzip.next_out = out;
 	z->gzip.avail_out = (uInt)(cap < UINT32_MAX ? cap : UINT32_MAX);
 	*ret_n = z->gzip.avail_out;
-	rc = deflate(&z->gzip, z->over ? Z_FINISH : Z_NO_FLUSH);
+	rc = deflate(&z->gzip, z->over ? Z_FINISH : z->begun ? Z_NO_FLUSH : Z_SYNC_FLUSH);
 	if (rc == Z_STREAM_ERROR)
 		return no_memory(err);
 	z->at = z->n - z->gzip.avail_in;
@@ -128,8 +129,8 @@ static enum tw_status zstd_some(
 {
 	ZSTD_inBuffer in = {z->in, z->n, z->at};
 	ZSTD_outBuffer to = {out, cap, 0};
-	size_t left =
-	        ZSTD_compressStream2(z->zstd, &to, &in, z->over ? ZSTD_e_end : ZSTD_e_continue);
+	ZSTD_EndDirective how = z->begun ? ZSTD_e_continue : ZSTD_e_flush;
+	size_t left = ZSTD_compressStream2(z->zstd, &to, &in, z->over ? ZSTD_e_end : how);
 
 	if (ZSTD_isError(left))
 		return no_memory(err);
@@ -154,6 +155,7 @@ static enum tw_status read_squeeze(
 		else if (st == TW_OK)
 			st = deflate_some(z, out, cap, &n, err);
 	}
+	z->begun = z->begun || n > 0;
 	*ret_n = n;
 	return st;
 }

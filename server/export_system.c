@@ -1,14 +1,21 @@
 /* export_system.c - see the header. */
 #include "export_system.h"
 
-enum { ARENA_BYTES = 64 << 20 };
-enum { READ_COMPLETED = 4 };
+#include <stdlib.h>
+
+enum { ARENA_BYTES = 64 << 20, ARENA_SPARE = 16 << 20, READ_COMPLETED = 4 };
 
 struct scan {
 	struct tw_system *s;
-	const struct tw_system_ask *ask;
+	uint32_t order; /* of descriptors */
+	bool crowded;   /* most of them are of different threads */
 	struct tw_system_reader reader;
 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace");
+}
 
 /* --- tracks --- */
 
@@ -17,22 +24,51 @@ static void use_id(struct tw_system *s, uint64_t id)
 	s->prefixes[id >> 51] |= (uint8_t)(1U << (id >> 48) % 8);
 }
 
-static void note_thread(const struct tw_system_ask *ask, uint64_t tid, uint64_t pid, uint64_t uuid)
+static int by_thread(const void *pa, const void *pb)
 {
-	size_t low = 0;
-	size_t high = ask->n_threads;
+	const struct tw_system_thread *a = pa;
+	const struct tw_system_thread *b = pb;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
 
-		if (ask->threads[mid].tid < tid)
-			low = mid + 1;
-		else
-			high = mid;
+/* Sorts them and keeps the latest of each. */
+static void settle_threads(struct tw_system *s)
+{
+	struct tw_system_thread *t = s->threads;
+	uint32_t n = 0;
+
+	if (s->n_threads)
+		qsort(t, s->n_threads, sizeof *t, by_thread);
+	for (uint32_t i = 0; i < s->n_threads; i++) {
+		if (n && t[n - 1].tid == t[i].tid && t[n - 1].pid == t[i].pid)
+			n--;
+		t[n++] = t[i];
 	}
-	for (; low < ask->n_threads && ask->threads[low].tid == tid; low++)
-		if (ask->threads[low].pid == pid)
-			ask->threads[low].uuid = uuid;
+	s->n_threads = n;
+}
+
+/* Recorders describe their threads again and again. */
+static enum tw_status note_thread(struct scan *c, uint64_t tid, uint64_t pid, uint64_t uuid)
+{
+	struct tw_system *s = c->s;
+
+	if (!s->threads)
+		s->threads = tw_arena_alloc(s->arena, TW_SYSTEM_THREADS, sizeof *s->threads);
+	if (!s->threads)
+		return TW_NOMEM;
+	if (s->n_threads == TW_SYSTEM_THREADS && !c->crowded) {
+		settle_threads(s);
+		c->crowded = s->n_threads > TW_SYSTEM_THREADS / 2;
+	}
+	if (s->n_threads < TW_SYSTEM_THREADS)
+		s->threads[s->n_threads++] =
+		        (struct tw_system_thread){(uint32_t)pid, c->order++, tid, uuid};
+	return TW_OK;
 }
 
 static uint64_t number_in(struct tw_pb message, uint32_t number)
@@ -46,23 +82,25 @@ static uint64_t number_in(struct tw_pb message, uint32_t number)
 	return value;
 }
 
-static void note_track(struct scan *c, struct tw_pb message)
+static enum tw_status note_track(struct scan *c, struct tw_pb message)
 {
 	uint64_t uuid = number_in(message, 1);
 	struct tw_pb_field f;
+	enum tw_status st = TW_OK;
 
 	use_id(c->s, uuid);
-	while (tw_pb_next(&message, &f)) {
+	while (st == TW_OK && tw_pb_next(&message, &f)) {
 		if (f.number == 5 && f.type != TW_PB_BYTES)
 			use_id(c->s, f.value); /* its parent */
 		if (f.type != TW_PB_BYTES)
 			continue;
 		if (f.number == 4) /* thread */
-			note_thread(c->ask, number_in(tw_pb_in(&f), 2),
-			        (uint32_t)number_in(tw_pb_in(&f), 1), uuid);
+			st = note_thread(
+			        c, number_in(tw_pb_in(&f), 2), number_in(tw_pb_in(&f), 1), uuid);
 		else if (f.number == 3) /* process */
-			note_thread(c->ask, 0, (uint32_t)number_in(tw_pb_in(&f), 1), uuid);
+			st = note_thread(c, 0, number_in(tw_pb_in(&f), 1), uuid);
 	}
+	return st;
 }
 
 /* The track of an event, and the flows through it. */
@@ -79,13 +117,13 @@ static void note_event(struct scan *c, struct tw_pb message)
 
 /* --- packets --- */
 
-static void note_payload(struct scan *c, const struct tw_system_packet *p)
+static enum tw_status note_payload(struct scan *c, const struct tw_system_packet *p)
 {
 	struct tw_system *s = c->s;
-	struct tw_pb message = tw_pb_in(&p->payload);
+	struct tw_pb message = tw_pb_in(&p->head.content);
 	struct tw_pb_field f;
 
-	switch (p->payload.number) {
+	switch (p->head.content.number) {
 	case TW_SYSTEM_ZLIB:
 		s->has_zlib = true;
 		break;
@@ -93,8 +131,7 @@ static void note_payload(struct scan *c, const struct tw_system_packet *p)
 		s->has_zstd = true;
 		break;
 	case TW_SYSTEM_TRACK:
-		note_track(c, message);
-		break;
+		return note_track(c, message);
 	case TW_SYSTEM_TRACK_EVENT:
 		note_event(c, message);
 		break;
@@ -105,6 +142,7 @@ static void note_payload(struct scan *c, const struct tw_system_packet *p)
 	default:
 		break;
 	}
+	return TW_OK;
 }
 
 static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err *err)
@@ -114,12 +152,13 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 	enum tw_status st = tw_system_reader_time(&c->reader, p, err);
 
 	s->packets++;
-	if (p->sequence < TW_SYSTEM_SEQUENCES)
-		s->sequences[p->sequence / 8] |= (uint8_t)(1U << p->sequence % 8);
-	note_payload(c, p);
+	if (p->head.sequence < TW_SYSTEM_SEQUENCES)
+		s->sequences[p->head.sequence / 8] |= (uint8_t)(1U << p->head.sequence % 8);
+	if (st == TW_OK && note_payload(c, p) != TW_OK)
+		st = no_memory(err);
 	/* A snapshot's, a descriptor's or a tree's time says nothing of when there was tracing. */
-	if (p->first_ns >= 0 && p->payload.number != TW_SYSTEM_PROCESS_TREE &&
-	        p->payload.number != TW_SYSTEM_TRACK) {
+	if (p->first_ns >= 0 && p->head.content.number != TW_SYSTEM_PROCESS_TREE &&
+	        p->head.content.number != TW_SYSTEM_TRACK) {
 		if (s->first_ns < 0 || p->first_ns < s->first_ns)
 			s->first_ns = p->first_ns;
 		if (p->last_ns > s->last_ns)
@@ -128,49 +167,73 @@ static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err 
 	return st;
 }
 
-static void judge(struct tw_system *s, bool too_large)
+static enum tw_system_fault judge(const struct tw_system *s)
 {
-	if (too_large)
-		s->unusable = "it unfolds to too much";
-	else if (s->packets == 0)
-		s->unusable = "it is no Perfetto trace, or empty";
-	else if (s->has_zlib && s->has_zstd)
-		s->unusable = "it mixes two compressions, which Perfetto refuses";
+	if (s->packets == 0)
+		return TW_SYSTEM_NO_TRACE;
+	return s->has_zlib && s->has_zstd ? TW_SYSTEM_TWO_CODECS : TW_SYSTEM_FINE;
 }
 
-enum tw_status tw_system_scan(
-        int fd, const struct tw_system_ask *ask, struct tw_system **ret, struct tw_err *err)
+/* What is wrong with the file is no failure; a lack of memory that is not its doing is one. */
+static bool is_its_fault(const struct scan *c, enum tw_status st, enum tw_system_fault *ret)
 {
-	struct scan c = {.s = tw_mem_zalloc(1, sizeof *c.s), .ask = ask};
-	struct tw_system *s = c.s;
-	enum tw_status st;
-	bool too_large = false;
+	*ret = st == TW_TOO_LARGE ? TW_SYSTEM_TOO_LARGE : TW_SYSTEM_TOO_MUCH;
+	return st == TW_TOO_LARGE ||
+	       (st == TW_NOMEM &&
+	               (!tw_arena_fits(c->s->arena, ARENA_SPARE) ||
+	                       (c->reader.arena && !tw_arena_fits(c->reader.arena, ARENA_SPARE))));
+}
 
-	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace");
+static enum tw_status read_all(struct scan *c, int fd, struct tw_err *err)
+{
+	struct tw_system *s = c->s;
+	enum tw_status st = tw_system_reader_open(&c->reader, fd, &s->clocks, each, c, err);
+
+	while (st == TW_OK && !c->reader.done)
+		st = tw_system_reader_step(&c->reader, err);
+	s->bytes = c->reader.at;
+	s->damages = c->reader.damages;
+	s->cut = c->reader.cut;
+	if (st == TW_OK)
+		s->fault = judge(s);
+	else if (is_its_fault(c, st, &s->fault))
+		st = TW_OK;
+	settle_threads(s);
+	tw_system_reader_close(&c->reader);
+	return st;
+}
+
+enum tw_status tw_system_scan(int fd, struct tw_system **ret, struct tw_err *err)
+{
+	struct scan c = {.s = tw_system_new()};
+	enum tw_status st;
+
+	if (!c.s)
+		return no_memory(err);
+	c.s->clocks.sink = &c.reader.sink;
+	st = read_all(&c, fd, err);
+	c.s->clocks.sink = NULL;
+	if (st == TW_OK)
+		*ret = c.s;
+	else
+		tw_system_free(c.s);
+	return st;
+}
+
+struct tw_system *tw_system_new(void)
+{
+	struct tw_system *s = tw_mem_zalloc(1, sizeof *s);
+
+	if (s)
+		s->arena = tw_arena_new(ARENA_BYTES);
+	if (!s || !s->arena) {
+		tw_mem_free(s);
+		return NULL;
+	}
+	s->clocks.arena = s->arena;
 	s->first_ns = s->last_ns = -1;
 	s->sequences[0] = 1; /* 0 is none */
-	s->arena = tw_arena_new(ARENA_BYTES);
-	s->clocks = (struct tw_perfetto_clocks){.arena = s->arena, .sink = &c.reader.sink};
-	st = s->arena ? tw_system_reader_open(&c.reader, fd, &s->clocks, each, &c, err)
-	              : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace");
-	while (st == TW_OK && !c.reader.done)
-		st = tw_system_reader_step(&c.reader, err);
-	if (st == TW_TOO_LARGE) {
-		too_large = true;
-		st = TW_OK;
-	}
-	s->bytes = c.reader.at;
-	s->damages = c.reader.damages;
-	s->cut = c.reader.cut;
-	s->clocks.sink = NULL;
-	tw_system_reader_close(&c.reader);
-	judge(s, too_large);
-	if (st == TW_OK)
-		*ret = s;
-	else
-		tw_system_free(s);
-	return st;
+	return s;
 }
 
 struct tw_system *tw_system_free(struct tw_system *s)
@@ -180,6 +243,19 @@ struct tw_system *tw_system_free(struct tw_system *s)
 		tw_mem_free(s);
 	}
 	return NULL;
+}
+
+const char *tw_system_why(const struct tw_system *s)
+{
+	static const char *const words[TW_SYSTEM_FAULTS] = {
+	        [TW_SYSTEM_TOO_LARGE] = "it unfolds to too much",
+	        [TW_SYSTEM_NO_TRACE] = "it is no Perfetto trace, or empty",
+	        [TW_SYSTEM_TWO_CODECS] = "it mixes two compressions, which Perfetto refuses",
+	        [TW_SYSTEM_TOO_MUCH] =
+	                "it says more of clocks and threads than can be kept in mind",
+	};
+
+	return words[s->fault];
 }
 
 uint32_t tw_system_sequence(const struct tw_system *s, uint32_t *next)

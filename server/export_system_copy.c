@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { CLEARED = 1, SERVICE_FLUSHED = 3, SERVICE_READ = 4 };
+enum { SERVICE_FLUSHED = 3, SERVICE_READ = 4 };
 
 struct skipped { /* steps of one sequence's clock that were left out */
 	uint64_t steps;
@@ -46,12 +46,13 @@ static bool is_state(const struct tw_system_packet *p)
 	        TW_SYSTEM_TRACK, 61, 64, 67, TW_SYSTEM_SERVICE_EVENT, 72, 78, 82, 89, 107, 122, 124,
 	        126};
 
-	if (p->flags & CLEARED || p->defaults.number || p->interned.number || p->snapshot.number)
+	if (p->head.flags & TW_PERFETTO_STATE_CLEARED || p->head.defaults.number ||
+	        p->head.interned.number || p->head.snapshot.number)
 		return true;
 	for (size_t i = 0; i < sizeof payloads; i++)
-		if (payloads[i] == p->payload.number)
+		if (payloads[i] == p->head.content.number)
 			return true;
-	return p->payload.number == 0;
+	return p->head.content.number == 0;
 }
 
 static bool goes(const struct tw_system_copy *c, const struct tw_system_packet *p)
@@ -112,15 +113,15 @@ static enum tw_status keep_steps(
 	s = skipped_of(c, p->index);
 	if (!s)
 		return no_memory(err);
-	if (p->snapshot.number)
+	if (p->head.snapshot.number)
 		s->steps = 0; /* its clock is set anew */
 	if (!p->moved)
 		return TW_OK;
 	if (taken || s->clock != p->moved->id)
-		st = put_steps(c, p->sequence, s, err);
+		st = put_steps(c, p->head.sequence, s, err);
 	s->clock = p->moved->id;
 	if (!taken)
-		s->steps += p->time;
+		s->steps += p->head.time;
 	return st;
 }
 
@@ -128,10 +129,10 @@ static enum tw_status keep_steps(
 
 static bool says_complete(const struct tw_system_packet *p)
 {
-	struct tw_pb message = tw_pb_in(&p->payload);
+	struct tw_pb message = tw_pb_in(&p->head.content);
 	struct tw_pb_field f;
 
-	if (p->payload.number != TW_SYSTEM_SERVICE_EVENT)
+	if (p->head.content.number != TW_SYSTEM_SERVICE_EVENT)
 		return false;
 	while (tw_pb_next(&message, &f))
 		if (f.number == SERVICE_FLUSHED || f.number == SERVICE_READ)
@@ -142,7 +143,8 @@ static bool says_complete(const struct tw_system_packet *p)
 static enum tw_status each(void *arg, struct tw_system_packet *p, struct tw_err *err)
 {
 	struct tw_system_copy *c = arg;
-	bool holds = p->payload.number == TW_SYSTEM_ZLIB || p->payload.number == TW_SYSTEM_ZSTD;
+	bool holds = p->head.content.number == TW_SYSTEM_ZLIB ||
+	             p->head.content.number == TW_SYSTEM_ZSTD;
 	enum tw_status st = tw_system_reader_time(&c->reader, p, err);
 	bool taken;
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum { STEP_BYTES = 64 << 10, ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
-enum { CLEARED = 1, KERNEL_BOOT = 0 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -28,55 +27,6 @@ static void count_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset
 	(void)offset;
 	r->cut = r->cut || what == TW_REPAIR_input_truncated;
 	r->damages += what == TW_REPAIR_begin_clamped ? 0 : n;
-}
-
-/* --- the fields of a packet --- */
-
-static void read_number(struct tw_system_packet *p, const struct tw_pb_field *f)
-{
-	switch (f->number) {
-	case 8:
-		p->time = f->value;
-		p->has_time = true;
-		break;
-	case 10:
-		p->sequence = (uint32_t)f->value;
-		break;
-	case 13:
-		p->flags |= (uint32_t)f->value;
-		break;
-	case 41:
-		p->flags |= f->value ? CLEARED : 0;
-		break;
-	case 58:
-		p->clock = (uint32_t)f->value;
-		break;
-	case 98:
-		p->of_machine = f->value != 0;
-		break;
-	default:
-		break;
-	}
-}
-
-static bool read_packet(struct tw_system_packet *p)
-{
-	struct tw_pb message = tw_pb_of(p->p, p->n);
-	struct tw_pb_field f;
-
-	while (tw_pb_next(&message, &f)) {
-		if (f.type != TW_PB_BYTES)
-			read_number(p, &f);
-		else if (f.number == 59)
-			p->defaults = f;
-		else if (f.number == 12)
-			p->interned = f;
-		else if (f.number == 6)
-			p->snapshot = f;
-		else
-			p->payload = f;
-	}
-	return !tw_pb_bad(&message);
 }
 
 /* --- compressed packets --- */
@@ -100,7 +50,7 @@ static enum tw_status unfold(
 
 	r->inside = true;
 	if (st == TW_OK)
-		st = tw_unzip_push(z, p->payload.bytes, p->payload.len, err);
+		st = tw_unzip_push(z, p->head.content.bytes, p->head.content.len, err);
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
 	if (st == TW_OK)
@@ -123,7 +73,7 @@ static enum tw_status each_packet(
 	struct tw_system_packet p = {.p = piece->p, .n = piece->n, .inside = r->inside};
 	enum tw_status st;
 
-	if (!read_packet(&p)) {
+	if (!tw_perfetto_packet_read(tw_pb_of(p.p, p.n), &p.head)) {
 		r->damages++;
 		*ret_damaged = true;
 		return TW_OK;
@@ -131,7 +81,7 @@ static enum tw_status each_packet(
 	st = r->each(r->arg, &p, err);
 	if (st != TW_OK || r->inside)
 		return st;
-	if (p.payload.number == TW_SYSTEM_ZLIB || p.payload.number == TW_SYSTEM_ZSTD)
+	if (p.head.content.number == TW_SYSTEM_ZLIB || p.head.content.number == TW_SYSTEM_ZSTD)
 		st = unfold(r, &p, err);
 	return st;
 }
@@ -163,6 +113,7 @@ enum tw_status tw_system_reader_open(struct tw_system_reader *r, int fd,
 	if (!r->arena)
 		return no_memory(err);
 	r->sequences.arena = r->arena;
+	r->sequences.salt = (uintptr_t)r->arena;
 	tw_perfetto_packets_init(&r->packets, r->arena, &r->sink, each_packet, r);
 	tw_perfetto_packets_init(&r->inner, r->arena, &r->sink, each_packet, r);
 	r->inner.inside = &r->inner_offset;
@@ -218,13 +169,14 @@ static void widen(struct tw_system_packet *p, int64_t ns)
 }
 
 struct bundle {
-	uint64_t clock, clock_ns, boot_ns;
+	struct tw_perfetto_kernel clock;
 	struct tw_pb_field first, last, compact; /* events */
 };
 
 static struct bundle read_bundle(struct tw_pb message)
 {
-	struct bundle b = {0};
+	struct bundle b = {.clock = {0, 0}};
+	uint64_t number[8] = {0};
 	struct tw_pb_field f;
 
 	while (tw_pb_next(&message, &f))
@@ -234,13 +186,10 @@ static struct bundle read_bundle(struct tw_pb message)
 				b.first = f;
 		} else if (f.number == 4 && f.type == TW_PB_BYTES) {
 			b.compact = f;
-		} else if (f.number == 5) {
-			b.clock = f.value;
-		} else if (f.number == 6) {
-			b.clock_ns = f.value;
-		} else if (f.number == 7) {
-			b.boot_ns = f.value;
+		} else if (f.number < 8 && f.type == TW_PB_VARINT) {
+			number[f.number] = f.value;
 		}
+	b.clock = tw_perfetto_clocks_kernel(number[5], number[6], number[7]);
 	return b;
 }
 
@@ -248,13 +197,11 @@ static struct bundle read_bundle(struct tw_pb message)
 static bool kernel_time(
         const struct tw_system_reader *r, const struct bundle *b, uint64_t reading, int64_t *ret_ns)
 {
-	if (b->clock != KERNEL_BOOT) {
-		if (!b->boot_ns)
-			return false;
-		reading = reading - b->clock_ns + b->boot_ns;
-	}
-	return reading <= INT64_MAX && tw_perfetto_clocks_convert(r->clocks, TW_PERFETTO_BOOTTIME,
-	                                       (int64_t)reading, ret_ns);
+	int64_t ns;
+
+	return reading <= INT64_MAX &&
+	       !__builtin_add_overflow((int64_t)reading, b->clock.shift_ns, &ns) &&
+	       tw_perfetto_clocks_convert(r->clocks, b->clock.clock, ns, ret_ns);
 }
 
 static void add_kernel_time(const struct tw_system_reader *r, const struct bundle *b,
@@ -320,28 +267,28 @@ static void read_defaults(struct tw_perfetto_sequence *q, struct tw_pb message)
 static void add_packet_time(
         struct tw_system_reader *r, struct tw_perfetto_sequence *q, struct tw_system_packet *p)
 {
-	uint32_t clock = p->clock ? p->clock : q->clock;
+	uint32_t clock = p->head.clock ? p->head.clock : q->clock;
 	int64_t ns;
 
 	if (clock == 0)
 		clock = r->clocks->trace_clock ? r->clocks->trace_clock : TW_PERFETTO_BOOTTIME;
 	if (clock < 64 || clock > 127) {
-		if (p->time <= INT64_MAX &&
-		        tw_perfetto_clocks_convert(r->clocks, clock, (int64_t)p->time, &ns))
+		if (p->head.time <= INT64_MAX &&
+		        tw_perfetto_clocks_convert(r->clocks, clock, (int64_t)p->head.time, &ns))
 			widen(p, ns);
 		return;
 	}
 	for (unsigned i = 0; i < TW_PERFETTO_OWN_CLOCKS; i++)
 		if (q->own[i].id == clock && q->own[i].incremental)
 			p->moved = &q->own[i];
-	if (tw_perfetto_clocks_own(q->own, clock, p->time, &ns))
+	if (tw_perfetto_clocks_own(q->own, clock, p->head.time, &ns))
 		widen(p, ns);
 }
 
 enum tw_status tw_system_reader_time(
         struct tw_system_reader *r, struct tw_system_packet *p, struct tw_err *err)
 {
-	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&r->sequences, p->sequence);
+	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&r->sequences, p->head.sequence);
 	enum tw_status st = TW_OK;
 	struct bundle b;
 
@@ -349,21 +296,21 @@ enum tw_status tw_system_reader_time(
 		return no_memory(err);
 	p->first_ns = p->last_ns = -1;
 	p->index = q->id ? q->scope.sequence : 0;
-	if (p->flags & CLEARED)
+	if (p->head.flags & TW_PERFETTO_STATE_CLEARED)
 		q->clock = 0;
-	if (p->defaults.number)
-		read_defaults(q, tw_pb_in(&p->defaults));
-	if (p->snapshot.number)
+	if (p->head.defaults.number)
+		read_defaults(q, tw_pb_in(&p->head.defaults));
+	if (p->head.snapshot.number)
 		st = tw_perfetto_clocks_snapshot(
-		        r->clocks, tw_pb_in(&p->snapshot), q->id ? q->own : NULL, err);
-	if (st != TW_OK || p->of_machine)
+		        r->clocks, tw_pb_in(&p->head.snapshot), q->id ? q->own : NULL, err);
+	if (st != TW_OK || p->head.machine)
 		return st;
-	if (p->payload.number == TW_SYSTEM_FTRACE) {
-		b = read_bundle(tw_pb_in(&p->payload));
+	if (p->head.content.number == TW_SYSTEM_FTRACE) {
+		b = read_bundle(tw_pb_in(&p->head.content));
 		add_event(r, &b, &b.first, p);
 		add_event(r, &b, &b.last, p);
 		add_compact(r, &b, p);
-	} else if (p->has_time && !p->snapshot.number) {
+	} else if (p->head.has_time && !p->head.snapshot.number) {
 		add_packet_time(r, q, p);
 	}
 	return TW_OK;

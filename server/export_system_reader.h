@@ -9,6 +9,7 @@
 #define TW_EXPORT_SYSTEM_READER_H
 
 #include "base/unzip.h"
+#include "formats/perfetto_packet.h"
 #include "formats/perfetto_packets.h"
 #include "formats/perfetto_sequences.h"
 
@@ -29,10 +30,7 @@ struct tw_system_packet {
 	const uint8_t *p; /* the message, without its tag and length */
 	size_t n;
 	bool inside; /* of a compressed packet */
-	uint64_t time;
-	uint32_t clock, sequence, flags;
-	bool has_time, of_machine;
-	struct tw_pb_field defaults, interned, snapshot, payload; /* number 0: not there */
+	struct tw_perfetto_packet head;
 	/* after tw_system_reader_time */
 	int64_t first_ns, last_ns;           /* on the trace's clock; -1 unknown */
 	uint32_t index;                      /* of its sequence, 0 none */

@@ -37,7 +37,7 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
 	struct tw_place place = {0};
 	const char *why;
 
-	if (!s->unusable) {
+	if (s->fault == TW_SYSTEM_FINE) {
 		enum tw_status st = tw_place_make(trace, s, a, &place, err);
 
 		if (st != TW_OK)
@@ -58,20 +58,15 @@ static enum tw_status put_report(const struct tw_system *s, const struct tw_trac
 	return tw_buf_status(out);
 }
 
-enum tw_status tw_system_report(
-        int fd, const struct tw_trace_info *trace, struct tw_buf *out, struct tw_err *err)
+enum tw_status tw_system_report(const struct tw_system *s, const struct tw_trace_info *trace,
+        struct tw_buf *out, struct tw_err *err)
 {
-	const struct tw_system_ask nobody = {0};
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
-	struct tw_system *s = NULL;
 	enum tw_status st;
 
 	if (!a)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a report");
-	st = tw_system_scan(fd, &nobody, &s, err);
-	if (s)
-		st = put_report(s, trace, a, out, err);
-	tw_system_free(s);
+	st = put_report(s, trace, a, out, err);
 	tw_arena_free(a);
 	return st;
 }

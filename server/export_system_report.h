@@ -5,12 +5,12 @@
 #define TW_EXPORT_SYSTEM_REPORT_H
 
 #include "base/buf.h"
+#include "export_system.h"
 #include "trace/builder.h"
 
 /* Appends a JSON object: whether the two go together and why not, by which clock and with what
- * offset.  It is what an export would decide.  fd is read from its beginning and stays the
- * caller's. */
-enum tw_status tw_system_report(int fd, const struct tw_trace_info *trace, struct tw_buf *out,
-        struct tw_err *err) TW_MUST_USE;
+ * offset.  It is what an export would decide. */
+enum tw_status tw_system_report(const struct tw_system *s, const struct tw_trace_info *trace,
+        struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -8,9 +8,9 @@
 
 #include "export_join.h"
 #include "json_write.h"
+#include "tar_head.h"
 
-enum { BLOCK = 512, MANIFEST_BYTES = 64 << 10, COUNT_BYTES = 256 << 10 };
-#define MEMBER_MAX_BYTES (((uint64_t)1 << 33) - 1) /* eleven octal digits */
+enum { MANIFEST_BYTES = 64 << 10, COUNT_BYTES = 256 << 10 };
 
 static const char system_name[] = "device.perfetto-trace";
 static const char our_name[] = "tracewell.perfetto-trace";
@@ -39,36 +39,22 @@ static enum tw_status no_memory(struct tw_err *err)
 static enum tw_status put_header(
         struct tar *t, const char *name, uint64_t bytes, struct tw_err *err)
 {
-	char h[BLOCK] = {0};
-	unsigned sum = 0;
+	uint8_t h[TW_TAR_BLOCK];
 
-	if (bytes > MEMBER_MAX_BYTES)
+	if (!tw_tar_head(h, name, 0644, bytes))
 		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
 		        "a member of more than 8 GiB does not go into a tar; ask for "
 		        "format=perfetto");
-	(void)snprintf(h, 100, "%s", name);
-	(void)snprintf(h + 100, 8, "%07o", 0644U);
-	(void)snprintf(h + 108, 8, "%07o", 0U);
-	(void)snprintf(h + 116, 8, "%07o", 0U);
-	(void)snprintf(h + 124, 12, "%011llo", (unsigned long long)bytes);
-	(void)snprintf(h + 136, 12, "%011o", 0U);
-	memset(h + 148, ' ', 8);
-	h[156] = '0';
-	memcpy(h + 257, "ustar", sizeof "ustar");
-	h[263] = h[264] = '0';
-	for (int i = 0; i < BLOCK; i++)
-		sum += (unsigned char)h[i];
-	(void)snprintf(h + 148, 8, "%06o", sum & 0777777U);
 	if (tw_buf_add(&t->piece, h, sizeof h) != TW_OK)
 		return no_memory(err);
 	t->left = bytes;
-	t->pad = (uint32_t)(-bytes & (BLOCK - 1));
+	t->pad = (uint32_t)tw_tar_pad(bytes);
 	return TW_OK;
 }
 
 static enum tw_status put_zeros(struct tar *t, size_t n, struct tw_err *err)
 {
-	static const uint8_t zeros[BLOCK * 2];
+	static const uint8_t zeros[TW_TAR_BLOCK * 2];
 
 	return tw_buf_add(&t->piece, zeros, n) == TW_OK ? TW_OK : no_memory(err);
 }
@@ -93,7 +79,26 @@ static void add_file(struct tw_json *j, const char *path)
 	tw_json_close(j, '}');
 }
 
-/* Ours has times of BOOTTIME, as the device's trace has: that relates the two. */
+/* The name of a clock in a manifest; NULL: it has none there. */
+static const char *clock_name(uint32_t id)
+{
+	static const char *const names[] = {NULL, "REALTIME", "REALTIME_COARSE", "MONOTONIC",
+	        "MONOTONIC_COARSE", "MONOTONIC_RAW", "BOOTTIME"};
+
+	return id < sizeof names / sizeof *names ? names[id] : NULL;
+}
+
+static void put_trace_time(struct tw_json *j, uint32_t clock)
+{
+	if (!clock_name(clock))
+		return;
+	tw_json_key(j, "trace_time");
+	tw_json_open(j, '{');
+	tw_json_key_str(j, "clock", tw_str_of(clock_name(clock)));
+	tw_json_close(j, '}');
+}
+
+/* Ours has times of the clock that the device's trace has: that relates the two. */
 static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 {
 	struct tw_buf text;
@@ -105,10 +110,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 	tw_json_key(&j, "perfetto_manifest");
 	tw_json_open(&j, '{');
 	tw_json_key_int(&j, "version", 1);
-	tw_json_key(&j, "trace_time");
-	tw_json_open(&j, '{');
-	tw_json_key_str(&j, "clock", TW_STR("BOOTTIME"));
-	tw_json_close(&j, '}');
+	put_trace_time(&j, t->plan->ours[0].place.clock);
 	tw_json_key(&j, "files");
 	tw_json_open(&j, '[');
 	if (t->plan->system)
@@ -117,6 +119,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 	tw_json_close(&j, ']');
 	tw_json_key(&j, "attributes");
 	tw_json_open(&j, '{');
+	tw_plan_whose(t->plan, add_fact, &j);
 	tw_plan_facts(t->plan, add_fact, &j);
 	tw_json_close(&j, '}');
 	tw_json_close(&j, '}');
@@ -216,7 +219,7 @@ static enum tw_status next_stage(struct tar *t, struct tw_err *err)
 		return put_zeros(t, t->pad, err);
 	case END:
 		t->stage = ENDED;
-		return put_zeros(t, (size_t)BLOCK * 2, err);
+		return put_zeros(t, (size_t)TW_TAR_BLOCK * 2, err);
 	case ENDED:
 		break;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "export_format.h"
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -85,9 +86,9 @@ static enum tw_status need_tree(struct tw_export *x, struct tw_err *err)
 
 static uint32_t slot_of(const struct tw_follow *f, uint32_t parent, uint32_t method)
 {
-	uint64_t h = ((uint64_t)parent << 32 | method) * 0x9E3779B97F4A7C15u;
+	uint64_t edge = (uint64_t)parent << 32 | method;
 
-	return (uint32_t)(h >> 32 ^ h >> 52) & f->mask;
+	return (uint32_t)tw_hash_id(edge, (uintptr_t)f->slots) & f->mask;
 }
 
 static enum tw_status follow_tree(struct tw_export *x, struct tw_err *err)
@@ -324,8 +325,10 @@ enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	while (st == TW_OK && !x->ended && !is_full(x))
+	/* whoever waits for the first byte waits no longer than for that */
+	while (st == TW_OK && !x->ended && !is_full(x) && (x->begun || x->out.len == 0))
 		st = walk_some(x, err);
+	x->begun = true;
 	return st;
 }
 

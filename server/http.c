@@ -10,35 +10,26 @@
  *
  * `end` of slow routes runs on the query pool with the connection suspended.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "http_int.h"
+#include "http_tls.h"
 #include "log.h"
 
 /* twice what http_judge.c allows, so that the refusal is ours */
-enum { CONNECTION_MEMORY = 128 << 10, BACKLOG = 511, STACK_BYTES = 512 << 10 };
+enum { CONNECTION_MEMORY = 128 << 10, STACK_BYTES = 512 << 10, OUTBOUND_THREADS = 4 };
 static const size_t request_memory = (size_t)512 << 20;
 static const uint64_t linger_bytes = 1 << 20;
 
 /* A body slower than this for longer than that holds a slot for nobody's good. */
 enum { SLOW_GRACE_S = 60, SLOW_BYTES_PER_S = 256 };
-
-uint64_t tw_http_now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* --- routes --- */
 
@@ -64,6 +55,11 @@ static bool is_catch_all(const struct tw_route *route)
 	return strcmp(route->path, "/{*}") == 0;
 }
 
+static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
+{
+	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
+}
+
 static enum tw_status find_route(struct tw_req *r, struct tw_err *err)
 {
 	char allow[64] = "";
@@ -74,8 +70,12 @@ static enum tw_status find_route(struct tw_req *r, struct tw_err *err)
 
 		if (is_catch_all(route) && (allow[0] || !is_read))
 			continue;
-		if (!tw_target_matches(&r->target, route->path))
+		if (!tw_target_matches(&r->target, route->path) ||
+		        (r->http->for_metrics && !route->metrics))
 			continue;
+		if (is_elsewhere(r->http, route))
+			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+			        "this server answers that at another address: --metrics-listen");
 		if (is_method(route, r->method)) {
 			r->route = route;
 			return TW_OK;
@@ -115,6 +115,11 @@ static enum tw_status judge_length(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
+static bool changes_state(const struct tw_req *r)
+{
+	return strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0;
+}
+
 static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_credentials shown = {
@@ -122,15 +127,17 @@ static enum tw_status judge_caller(struct tw_req *r, struct tw_err *err)
 	        .cookie = tw_req_header(r, "Cookie"),
 	        .csrf = tw_req_header(r, "X-Tracewell"),
 	        .project = tw_req_query(r, "project"),
-	        .changes_state = strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0,
+	        .address = r->address,
+	        .user = r->proxy_user,
+	        .changes_state = changes_state(r),
+	        .is_https = tw_req_is_https(r),
 	};
 	enum tw_status st;
 
-	if (r->route->scope == TW_SCOPE_PUBLIC && !r->route->knows_caller)
+	if (r->route->needs == TW_NEED_PUBLIC && !r->route->knows_caller)
 		return TW_OK;
 	st = tw_auth_caller(r->http->app->catalogue, &shown, &r->caller, err);
-	return st == TW_OK ? tw_auth_allows(&r->caller, r->route->scope, r->route->ingest_too, err)
-	                   : st;
+	return st == TW_OK ? tw_auth_allows(&r->caller, r->route->needs, err) : st;
 }
 
 static enum tw_status take_upload_slot(struct tw_req *r, struct tw_err *err)
@@ -158,10 +165,14 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 
 	if (st == TW_OK)
 		st = find_route(r, err);
+	if (st == TW_OK && changes_state(r))
+		st = tw_req_judge_origin(r, err);
 	if (st == TW_OK)
 		st = judge_caller(r, err);
 	if (st == TW_OK)
 		st = judge_length(r, err);
+	if (st == TW_OK)
+		st = tw_req_take_quota(r, err);
 	if (st == TW_OK)
 		st = take_upload_slot(r, err);
 	if (st != TW_OK)
@@ -194,9 +205,28 @@ static void refuse(struct tw_req *r, enum tw_status st)
 	r->refused = st;
 }
 
+/* On whose behalf this thread changes things from here. */
+static void act_for(const struct tw_req *r)
+{
+	const struct tw_caller *who = &r->caller;
+	struct tw_actor a = {"nobody", "", "", r->address, r->id};
+
+	if (who->user_id[0])
+		a = (struct tw_actor){"user", who->user_id, who->name, r->address, r->id};
+	else if (who->key_id[0])
+		a = (struct tw_actor){"key", who->key_id, "", r->address, r->id};
+	else if (who->scope != TW_SCOPE_PUBLIC)
+		a.kind = "link";
+	tw_actor_set(&a);
+}
+
 static void run_end(struct tw_req *r)
 {
-	enum tw_status st = r->route->end(r, &r->err);
+	enum tw_status st;
+
+	act_for(r);
+	st = r->route->end(r, &r->err);
+	tw_actor_set(NULL);
 
 	if (st == TW_OK && !r->response)
 		st = tw_fail(&r->err, TW_BUG, TW_NO_OFFSET, "no answer was made");
@@ -220,7 +250,7 @@ enum tw_status tw_req_forward(
 	r->caller = *as;
 	st = find_route(r, err);
 	if (st == TW_OK)
-		st = tw_auth_allows(as, r->route->scope, r->route->ingest_too, err);
+		st = tw_auth_allows(as, r->route->needs, err);
 	if (st == TW_OK && (r->route == asked || r->route->begin))
 		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "this route cannot be gone on to");
 	if (st == TW_OK)
@@ -285,15 +315,6 @@ static enum MHD_Result send_reply(struct tw_req *r)
 
 /* --- callbacks --- */
 
-static void make_id(struct tw_http *h, char out[TW_REQ_ID])
-{
-	uint64_t z = atomic_fetch_add(&h->ids, 0x9E3779B97F4A7C15u); /* splitmix64 */
-
-	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-	(void)snprintf(out, TW_REQ_ID, "%016llx", (unsigned long long)(z ^ z >> 31));
-}
-
 /* First of all callbacks: the target as it was sent, before libmicrohttpd decodes it. */
 static void *on_target(void *cls, const char *raw, struct MHD_Connection *connection)
 {
@@ -310,7 +331,8 @@ static void *on_target(void *cls, const char *raw, struct MHD_Connection *connec
 	r->arena = a;
 	r->method = "";
 	r->started_ns = tw_http_now_ns();
-	make_id(h, r->id);
+	tw_http_make_id(h, r->id);
+	tw_http_address(connection, r->address);
 	r->task.run = run_pooled;
 	r->target_bytes = strlen(raw);
 	r->refused = tw_target_parse(a, raw, &r->target, &r->err);
@@ -334,6 +356,7 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	enum tw_status st;
 	bool at_once;
 
+	tw_watch_waits(r->http->watch, r->connection, false);
 	r->method = tw_arena_str(r->arena, tw_str_of(method));
 	if (!r->method || !r->target.path)
 		return MHD_NO;
@@ -341,6 +364,8 @@ static enum MHD_Result on_headers(struct tw_req *r, const char *method, const ch
 	read_length(r);
 	r->phase = TW_PHASE_BODY;
 	st = tw_req_judge_headers(r, version, &r->err);
+	if (st == TW_OK)
+		st = tw_req_hear_proxy(r, &r->err);
 	if (st != TW_OK) {
 		refuse(r, st);
 		return send_reply(r);
@@ -393,6 +418,11 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
 	return MHD_YES;
 }
 
+static struct tw_pool *pool_of(const struct tw_req *r)
+{
+	return r->route->outbound && r->http->outbound ? r->http->outbound : r->http->pool;
+}
+
 /* The library must have noticed that it is done with reading before the connection is suspended:
  * else it reads again on resuming, and drops a client that has closed its sending side.  So the
  * first call behind the body only asks for a second one, which comes at once. */
@@ -409,7 +439,7 @@ static enum MHD_Result on_end(struct tw_req *r)
 	if (r->phase == TW_PHASE_LAST) {
 		r->phase = TW_PHASE_POOLED;
 		MHD_suspend_connection(r->connection);
-		if (!tw_pool_submit(r->http->pool, &r->task))
+		if (!tw_pool_submit(pool_of(r), &r->task))
 			run_pooled(&r->task, true);
 		return MHD_YES;
 	}
@@ -446,7 +476,6 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 	struct tw_req *r = *con_cls;
 	struct tw_http *h = cls;
 
-	(void)connection;
 	if (!r)
 		return;
 	if (r->phase != TW_PHASE_DONE)
@@ -455,9 +484,11 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
 		        tw_log_number("bytes_in", (int64_t)r->got), tw_log_number("how", how));
 	give_up(r);
 	release_upload_slot(r);
+	tw_req_settle_quota(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	tw_metrics_requests_open(h->app->metrics, -1);
+	tw_watch_waits(h->watch, connection, true);
 	*con_cls = NULL;
 	(void)tw_arena_free(r->arena); /* r itself lives there */
 	(void)atomic_fetch_sub(&h->requests, 1);
@@ -475,55 +506,33 @@ on_library_message(void *cls, const char *fmt, va_list ap)
 
 /* --- start and stop --- */
 
-static enum tw_status listen_on(const char *where, int *ret_fd, struct tw_err *err)
-{
-	struct addrinfo hints = {
-	        .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	struct addrinfo *found = NULL;
-	char host[128];
-	char service[8];
-	uint16_t port;
-	int on = 1;
-	int fd = -1;
-	bool ok = tw_listen_split(where, host, sizeof host, &port);
-
-	(void)snprintf(service, sizeof service, "%u", ok ? port : 0u);
-	if (!ok || getaddrinfo(host, service, &hints, &found) != 0)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is no address to listen on", where);
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-	     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
-	if (!ok) {
-		tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot listen on %s: %s", where,
-		        strerror(errno));
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	freeaddrinfo(found);
-	if (ok)
-		*ret_fd = fd;
-	return ok ? TW_OK : TW_IO;
-}
-
 static struct MHD_Daemon *start_daemon(struct tw_http *h)
 {
 	const struct tw_config *c = h->app->config;
 	unsigned flags =
 	        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+	struct MHD_OptionItem tls[TW_HTTP_TLS_OPTIONS];
+
+	if (h->app->tls)
+		flags |= MHD_USE_TLS;
+	tw_http_tls_options(h->app->tls, tls);
 
 	/* the logger first: it speaks for the options behind it */
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
 	        on_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, h->listen_fd,
 	        MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
 	        on_completed, h, MHD_OPTION_CONNECTION_LIMIT, c->connections,
+	        MHD_OPTION_PER_IP_CONNECTION_LIMIT, c->connections_per_address,
+	        MHD_OPTION_NOTIFY_CONNECTION, tw_watch_connection, h->watch,
 	        MHD_OPTION_CONNECTION_TIMEOUT, c->connection_timeout_s,
 	        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 	        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_THREAD_POOL_SIZE, c->http_threads,
-	        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_END);
+	        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_ARRAY, tls,
+	        MHD_OPTION_END);
 }
 
-enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_app *app,
+        struct tw_http **ret, struct tw_err *err)
 {
 	struct tw_http *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
@@ -533,13 +542,20 @@ enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	h->app = app;
 	h->listen_fd = -1;
+	h->for_metrics = for_metrics;
+	tw_http_need_descriptors(app->config->connections);
 	h->routes = tw_routes(&h->n_routes);
 	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) < 0)
 		seed ^= (uint64_t)getpid() << 32; /* ids need to differ, not to be secret */
 	h->ids = seed;
-	st = listen_on(app->config->listen, &h->listen_fd, err);
+	st = tw_http_listen(where, &h->listen_fd, err);
 	if (st == TW_OK)
-		st = tw_pool_start(app->config->query_threads, &h->pool, err);
+		st = tw_pool_start(for_metrics ? 1 : app->config->query_threads, &h->pool, err);
+	if (st == TW_OK && app->oidc && !for_metrics)
+		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
+	if (st == TW_OK)
+		st = tw_watch_start(
+		        app->config->connection_timeout_s, app->metrics, &h->watch, err);
 	if (st == TW_OK) {
 		h->daemon = start_daemon(h);
 		if (!h->daemon)
@@ -551,20 +567,6 @@ enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw
 	else
 		(void)tw_http_stop(h);
 	return st;
-}
-
-unsigned tw_http_port(const struct tw_http *h)
-{
-	struct sockaddr_storage at = {0};
-	socklen_t len = sizeof at;
-
-	if (getsockname(h->listen_fd, (struct sockaddr *)&at, &len) != 0)
-		return 0;
-	if (at.ss_family == AF_INET6)
-		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) filled by getsockname */
-		return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
-	return ntohs(((struct sockaddr_in *)&at)->sin_port);
 }
 
 void tw_http_drain(struct tw_http *h, unsigned seconds)
@@ -585,12 +587,14 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 {
 	if (!h)
 		return NULL;
-	/* The pool first: no connection may be suspended when the daemon stops. */
+	/* The pools first: no connection may be suspended when the daemon stops. */
+	h->outbound = tw_pool_stop(h->outbound);
 	h->pool = tw_pool_stop(h->pool);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)
 		(void)close(h->listen_fd);
+	h->watch = tw_watch_stop(h->watch);
 	tw_mem_free(h);
 	return NULL;
 }

@@ -25,15 +25,16 @@ struct tw_app;
 struct tw_req;
 
 struct tw_route {
-	const char *method;  /* "GET" also answers HEAD */
-	const char *path;    /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
-	                      * {*} takes the rest */
-	enum tw_scope scope; /* what the caller must hold (auth.h) */
-	bool ingest_too;     /* a READ route that a project's ingest key may call as well */
-	bool slow;           /* `end` runs on the query pool, not on an event loop */
-	bool knows_caller;   /* a PUBLIC route that answers by who asks */
-	bool quiet;          /* logged only at debug when all went well: health checks */
-	bool upload;         /* counts against config.max_in_flight until its reply is made */
+	const char *method; /* "GET" also answers HEAD */
+	const char *path;   /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
+	                     * {*} takes the rest */
+	enum tw_need needs; /* what the caller must hold; filled in from routes.def */
+	bool slow;          /* `end` runs on the query pool, not on an event loop */
+	bool knows_caller;  /* a PUBLIC route that answers by who asks */
+	bool outbound;      /* a slow one that waits for another server: on a pool of its own */
+	bool metrics;       /* answered by config.metrics_listen alone when that is set */
+	bool quiet;         /* logged only at debug when all went well: health checks */
+	bool upload;        /* counts against config.max_in_flight until its reply is made */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(
@@ -58,7 +59,14 @@ enum tw_status tw_req_each_query(const struct tw_req *r,
         void *arg, struct tw_err *err) TW_MUST_USE;
 const char *tw_req_header(const struct tw_req *r, const char *name); /* NULL absent */
 uint64_t tw_req_content_length(const struct tw_req *r); /* UINT64_MAX: not told (chunked) */
-const char *tw_req_id(const struct tw_req *r);          /* as in the log and X-Request-Id */
+/* Where the request comes from, as a number; "" when that is not known. */
+const char *tw_req_address(const struct tw_req *r);
+/* Does the client (a browser, behind any proxy) reach the server by https? */
+bool tw_req_is_https(const struct tw_req *r);
+/* "https://host", as the client reaches the server: config.public_url, else by what it sent; lives
+ * as long as the request. */
+const char *tw_req_base(const struct tw_req *r);
+const char *tw_req_id(const struct tw_req *r); /* as in the log and X-Request-Id */
 void tw_req_set_state(struct tw_req *r, void *state);
 void *tw_req_state(const struct tw_req *r);
 /* Milliseconds left until the query deadline; 0 when it has passed. */
@@ -79,10 +87,22 @@ bool tw_req_accepts(const struct tw_req *r, const char *coding);
 enum tw_status tw_req_forward(struct tw_req *r, const struct tw_caller *as, const char *target,
         struct tw_err *err) TW_MUST_USE;
 
+/* What a device may send (quota.h), once an upload said which it is; NULL or "" is none.  TW_RATE
+ * where there is no room; judging counts nothing, charging does, and what is charged and then not
+ * kept is refunded.  What is left is told in the reply's headers. */
+enum tw_status tw_req_judge_device(
+        struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_req_charge_device(
+        struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
+void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes);
+
 /* Replies; one per request.  Headers set before count for whichever reply follows. */
-/* The value is copied; control characters are refused (the header is left out).  A reply that was
- * given a Content-Encoding this way is sent as it is. */
+/* The value is copied; control characters are refused (the header is left out).  It replaces the
+ * one before, but cookies stand beside each other.  A reply that was given a Content-Encoding this
+ * way is sent as it is. */
 void tw_req_set_header(struct tw_req *r, const char *name, const char *value);
+/* The same, behind what the header has already: "old, value". */
+void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value);
 /* Sets ETag (the quotes are added here); when If-None-Match has it, replies 304 and says true: the
  * route then returns TW_OK at once. */
 bool tw_req_reply_unchanged(struct tw_req *r, const char *etag);
@@ -116,6 +136,9 @@ const struct tw_route *tw_routes(size_t *ret_n);
 /* The server itself.  Listens and answers from then on; app outlives it. */
 struct tw_http;
 enum tw_status tw_http_start(
+        struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+/* The same, at config.metrics_listen, and answers /metrics only. */
+enum tw_status tw_http_start_metrics(
         struct tw_app *app, struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 unsigned tw_http_port(const struct tw_http *h); /* the one in use when config said 0 */
 /* Takes no new connection and waits until no request is under way, at most seconds. */

@@ -113,6 +113,7 @@ struct tw_encoder {
 	enum tw_coding coding;
 	ZSTD_CCtx *zstd;
 	z_stream gzip;
+	bool begun; /* the first bytes were let go at once: somebody waits for them */
 };
 
 struct tw_encoder *tw_encoder_new(enum tw_coding c)
@@ -154,15 +155,16 @@ static enum tw_status push_zstd(struct tw_encoder *e, const void *p, size_t n, b
         struct tw_buf *out, struct tw_err *err)
 {
 	ZSTD_inBuffer in = {p, n, 0};
+	const ZSTD_EndDirective how = end ? ZSTD_e_end : e->begun ? ZSTD_e_continue : ZSTD_e_flush;
 	size_t left = 1;
 
-	while (in.pos < in.size || (end && left)) {
+	while (in.pos < in.size || (how != ZSTD_e_continue && left)) {
 		ZSTD_outBuffer to;
 
 		if (tw_buf_reserve(out, STEP) != TW_OK)
 			return no_memory(err);
 		to = (ZSTD_outBuffer){out->data + out->len, STEP, 0};
-		left = ZSTD_compressStream2(e->zstd, &to, &in, end ? ZSTD_e_end : ZSTD_e_continue);
+		left = ZSTD_compressStream2(e->zstd, &to, &in, how);
 		if (ZSTD_isError(left))
 			return no_memory(err);
 		out->len += to.pos;
@@ -187,7 +189,7 @@ static enum tw_status push_gzip(struct tw_encoder *e, const void *p, size_t n, b
 		e->gzip.avail_in = (uInt)piece;
 		e->gzip.next_out = out->data + out->len;
 		e->gzip.avail_out = STEP;
-		st = deflate(&e->gzip, last ? Z_FINISH : Z_NO_FLUSH);
+		st = deflate(&e->gzip, last ? Z_FINISH : e->begun ? Z_NO_FLUSH : Z_SYNC_FLUSH);
 		if (st == Z_STREAM_ERROR)
 			return no_memory(err);
 		at += piece - e->gzip.avail_in;
@@ -200,9 +202,14 @@ static enum tw_status push_gzip(struct tw_encoder *e, const void *p, size_t n, b
 enum tw_status tw_encoder_push(struct tw_encoder *e, const void *p, size_t n, bool end,
         struct tw_buf *out, struct tw_err *err)
 {
+	enum tw_status st;
+
 	if (e->coding == TW_CODING_ZSTD)
-		return push_zstd(e, p, n, end, out, err);
-	if (e->coding == TW_CODING_GZIP)
-		return push_gzip(e, p, n, end, out, err);
-	return tw_buf_add(out, p, n) == TW_OK ? TW_OK : no_memory(err);
+		st = push_zstd(e, p, n, end, out, err);
+	else if (e->coding == TW_CODING_GZIP)
+		st = push_gzip(e, p, n, end, out, err);
+	else
+		st = tw_buf_add(out, p, n) == TW_OK ? TW_OK : no_memory(err);
+	e->begun = e->begun || n > 0;
+	return st;
 }

@@ -79,7 +79,7 @@ enum tw_status tw_form_new(const struct tw_req *r, const struct tw_form_ops *ops
 	if (!f->pp) {
 		tw_mem_free(f);
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "Content-Type multipart/form-data needs a boundary");
+		        "Content-Type multipart/form-data needs a boundary of 2 to 70 characters");
 	}
 	*ret = f;
 	return TW_OK;

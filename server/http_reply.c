@@ -25,6 +25,8 @@ static const struct tw_pair security[] = {
                 "worker-src 'self' blob:; connect-src 'self'; object-src 'none'; "
                 "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"},
         {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
         {"Referrer-Policy", "no-referrer"},
         {"Cross-Origin-Opener-Policy", "same-origin-allow-popups"},
         {"Cross-Origin-Resource-Policy", "same-origin"},
@@ -41,11 +43,12 @@ static bool is_header_value(const char *value)
 void tw_req_set_header(struct tw_req *r, const char *name, const char *value)
 {
 	const char *copy = is_header_value(value) ? tw_arena_str(r->arena, tw_str_of(value)) : NULL;
+	bool several = strcasecmp(name, "Set-Cookie") == 0;
 	size_t at = 0;
 
 	if (!copy)
 		return;
-	while (at < r->n_headers && strcasecmp(r->headers[at].name, name) != 0)
+	while (at < r->n_headers && (several || strcasecmp(r->headers[at].name, name) != 0))
 		at++;
 	if (at == TW_MAX_HEADERS)
 		return;
@@ -65,6 +68,15 @@ static const char *header_set(const struct tw_req *r, const char *name)
 	return NULL;
 }
 
+void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value)
+{
+	const char *old = header_set(r, name);
+	const char *both = old ? tw_arena_printf(r->arena, "%s, %s", old, value) : value;
+
+	if (both)
+		tw_req_set_header(r, name, both);
+}
+
 static void add(struct MHD_Response *response, const char *name, const char *value)
 {
 	(void)MHD_add_response_header(response, name, value);
@@ -78,6 +90,8 @@ static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	for (size_t i = 0; i < sizeof security / sizeof *security; i++)
 		add(response, security[i].name, security[i].value);
+	if (tw_req_is_https(r)) /* it would lock out all others */
+		add(response, "Strict-Transport-Security", "max-age=31536000");
 	add(response, "X-Request-Id", r->id);
 	if (type)
 		add(response, "Content-Type", type);
@@ -358,7 +372,8 @@ void tw_reply_error(struct tw_req *r)
 	json_t *offset;
 	json_t *json;
 
-	if (r->refused == TW_BUSY || r->refused == TW_RATE || r->refused == TW_NOMEM)
+	if ((r->refused == TW_BUSY || r->refused == TW_RATE || r->refused == TW_NOMEM) &&
+	        !header_set(r, "Retry-After"))
 		tw_req_set_header(r, "Retry-After", "1");
 	if (r->refused == TW_FULL)
 		tw_req_set_header(r, "Retry-After", "60");

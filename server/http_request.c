@@ -1,9 +1,28 @@
 /* What routes may know of a request. */
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "http_int.h"
+
+uint64_t tw_http_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void tw_http_make_id(struct tw_http *h, char out[TW_REQ_ID])
+{
+	uint64_t z = atomic_fetch_add(&h->ids, 0x9E3779B97F4A7C15u); /* splitmix64 */
+
+	z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+	(void)snprintf(out, TW_REQ_ID, "%016llx", (unsigned long long)(z ^ z >> 31));
+}
 
 struct tw_app *tw_req_app(const struct tw_req *r)
 {
@@ -28,6 +47,11 @@ const char *tw_req_method(const struct tw_req *r)
 const char *tw_req_url(const struct tw_req *r)
 {
 	return r->target.path;
+}
+
+const char *tw_req_address(const struct tw_req *r)
+{
+	return r->address;
 }
 
 const char *tw_req_id(const struct tw_req *r)

@@ -31,6 +31,14 @@ static bool cap(__rlimit_resource_t resource, uint64_t most)
 	return most == 0 || setrlimit(resource, &r) == 0;
 }
 
+/* A second apart: SIGXCPU says what it was, where SIGKILL says nothing. */
+static bool cap_cpu(uint64_t seconds)
+{
+	struct rlimit r = {seconds, seconds + 1};
+
+	return seconds == 0 || setrlimit(RLIMIT_CPU, &r) == 0;
+}
+
 static bool limit(const struct tw_jail *jail)
 {
 	const struct rlimit none = {0, 0};
@@ -38,7 +46,7 @@ static bool limit(const struct tw_jail *jail)
 	          prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
 	          prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 
-	ok = ok && cap(RLIMIT_CPU, jail->cpu_s);
+	ok = ok && cap_cpu(jail->cpu_s);
 	ok = ok && cap(RLIMIT_FSIZE, jail->file_bytes);
 	ok = ok && cap(RLIMIT_NOFILE, FD_LIMIT);
 	ok = ok && setrlimit(RLIMIT_CORE, &none) == 0;

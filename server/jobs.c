@@ -22,13 +22,17 @@
 #include <unistd.h>
 
 #include "blob.h"
-#include "catalogue.h"
+#include "catalogue_quarantine.h"
 #include "child.h"
+#include "clock.h"
 #include "crash_point.h"
+#include "decoder.h"
+#include "digest.h"
 #include "jobs_internal.h"
 #include "jobs_names.h"
 #include "log.h"
 #include "metrics.h"
+#include "resume.h"
 
 enum { PATH_BYTES = 1500, POLL_MS = 1000, LEASE_SLACK_MS = 60000, WORKERS_MAX = 64 };
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000 };
@@ -44,10 +48,12 @@ struct running { /* a child and its job */
 	bool used;
 	enum ending ending; /* the child is gone, and this not yet in the catalogue */
 	struct tw_err why;  /* of ending */
+	struct tw_child_end end;
 	struct tw_child child;
 	struct tw_arena *arena; /* of job */
 	struct tw_job_row job;
 	int64_t started_ms;
+	int system_fd; /* of the child's second output, -1 none */
 	char out[PATH_BYTES];
 };
 
@@ -100,7 +106,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, const struc
         const int *fds, size_t n, struct tw_err *err)
 {
 	json_t *task = trace_task(j->app->config, parts, n);
-	struct tw_child_task t = {task, -1, fds, n, j->app->config->worker_wall_s};
+	struct tw_child_task t = {task, -1, r->system_fd, fds, n, j->app->config->worker_wall_s};
 	enum tw_status st;
 
 	if (!task)
@@ -114,6 +120,17 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, const struc
 	return st;
 }
 
+/* What was found in an archive is found again. */
+static size_t sent_parts(struct tw_part *parts, size_t n)
+{
+	size_t sent = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!parts[i].found)
+			parts[sent++] = parts[i];
+	return sent;
+}
+
 static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	struct tw_app *app = j->app;
@@ -125,8 +142,11 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 
 	if (st != TW_OK)
 		return st;
+	n = sent_parts(parts, n);
 	tw_spool_path(app->blobs, r->job.trace_id, r->out, sizeof r->out);
 	st = open_parts(app, parts, n, fds, err);
+	if (st == TW_OK)
+		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
 		st = start_on(j, r, parts, fds, n, err);
 	close_parts(fds, n);
@@ -143,6 +163,13 @@ static void tell(const struct running *r, const char *outcome, const struct tw_e
 	        tw_log_text("why", why ? why->msg : ""));
 }
 
+static void tell_quarantined(const struct running *r)
+{
+	tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
+	        tw_log_text("reason", tw_death_word(r->end.death)),
+	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
+}
+
 static uint64_t count_of(const json_t *o, const char *key)
 {
 	json_int_t v = json_integer_value(json_object_get(o, key));
@@ -153,6 +180,7 @@ static uint64_t count_of(const json_t *o, const char *key)
 static struct tw_trace_summary summary_of(const json_t *o)
 {
 	const char *format = json_string_value(json_object_get(o, "format"));
+	const char *anr = json_string_value(json_object_get(o, "anr"));
 
 	return (struct tw_trace_summary){
 	        .slices = count_of(o, "slices"),
@@ -166,6 +194,7 @@ static struct tw_trace_summary summary_of(const json_t *o)
 	        .repairs = (uint32_t)count_of(o, "repairs"),
 	        .duration_ns = (int64_t)count_of(o, "duration_ns"),
 	        .format = format ? format : "",
+	        .anr = anr ? anr : "",
 	        .decoder_version = (uint32_t)count_of(o, "decoder_version"),
 	};
 }
@@ -179,17 +208,37 @@ static void drop_files(struct tw_jobs *j, const struct running *r)
 		(void)unlink(path);
 }
 
+static void count_repairs(const struct tw_jobs *j, const json_t *told)
+{
+	const char *name;
+	json_t *count;
+
+	json_object_foreach(json_object_get(told, "repairs_by_name"), name, count)
+	{
+		tw_metrics_repair(j->app->metrics, name, (uint64_t)json_integer_value(count));
+	}
+}
+
 static enum tw_status publish(
         struct tw_jobs *j, struct running *r, const json_t *answer, struct tw_err *err)
 {
-	struct tw_trace_summary s = summary_of(json_object_get(answer, "summary"));
-	enum tw_status st = tw_trace_publish(j->app->blobs, r->out, r->job.trace_id, err);
+	const json_t *told = json_object_get(answer, "summary");
+	struct tw_trace_summary s = summary_of(told);
+	char sha256[TW_SHA256_HEX] = "";
+	enum tw_status st = tw_digest_file(r->out, sha256, &s.file_bytes, err);
 
+	s.file_sha256 = sha256;
+	if (st == TW_OK && count_of(told, "system_bytes"))
+		st = tw_jobs_keep_system(j->app, &r->job, r->system_fd, err);
+	if (st == TW_OK)
+		st = tw_trace_publish(j->app->blobs, r->out, r->job.trace_id, err);
 	tw_crash_point("trace_renamed");
 	if (st == TW_OK)
 		st = tw_catalogue_job_done(j->app->catalogue, &r->job, &s, err);
 	tw_crash_point("row_ready");
-	tw_names_job_wake(j->app->names);
+	tw_periodic_wake(j->app->names);
+	tw_periodic_wake(j->app->rollup);
+	tw_periodic_wake(j->app->hangs);
 	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
 		drop_files(j, r);
 		return TW_OK;
@@ -197,6 +246,7 @@ static enum tw_status publish(
 	if (st == TW_OK) {
 		tw_metrics_decode(j->app->metrics, s.format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
+		count_repairs(j, told);
 		tell(r, "ready", NULL);
 	}
 	return st;
@@ -229,12 +279,14 @@ static void pause_starting(struct tw_jobs *j)
 static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	struct tw_catalogue *c = j->app->catalogue;
+	const struct tw_death_note note = {
+	        tw_death_word(r->end.death), r->end.signal, r->end.format, TW_DECODER_VERSION};
 
 	if (r->ending == ENDING_WAIT)
 		return tw_catalogue_job_wait(c, &r->job, &r->why, err);
 	if (r->ending == ENDING_RETRY)
 		return tw_catalogue_job_retry(c, &r->job, err);
-	return tw_catalogue_job_failed(c, &r->job, &r->why, err);
+	return tw_catalogue_job_failed(c, &r->job, &r->why, r->end.death ? &note : NULL, err);
 }
 
 /* False: it could not be written, and is to be tried again. */
@@ -263,16 +315,23 @@ static bool give_up_or_retry(
 	if (r->ending == ENDING_WAIT)
 		pause_starting(j);
 	(void)unlink(r->out);
-	tw_metrics_decode(j->app->metrics, "",
+	if (r->end.death)
+		tw_metrics_death(j->app->metrics, r->end.death);
+	tw_metrics_decode(j->app->metrics, r->end.format,
 	        r->ending == ENDING_FAILED ? tw_status_word(why->code) : outcomes[r->ending],
 	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 	tell(r, outcomes[r->ending], why);
+	if (r->end.death && r->ending == ENDING_FAILED)
+		tell_quarantined(r);
 	return settle(j, r);
 }
 
 static void free_slot(struct running *r)
 {
 	r->arena = tw_arena_free(r->arena);
+	if (r->system_fd >= 0)
+		(void)close(r->system_fd);
+	r->system_fd = -1;
 	r->used = false;
 	r->ending = ENDING_NONE;
 }
@@ -281,8 +340,7 @@ static void finish(struct tw_jobs *j, struct running *r)
 {
 	json_t *answer = NULL;
 	struct tw_err why = {0};
-	bool crashed = false;
-	enum tw_status st = tw_child_collect(&r->child, &answer, &crashed, &why);
+	enum tw_status st = tw_child_collect(&r->child, &answer, &r->end, &why);
 	bool told_by_child = true;
 	bool ended = true;
 
@@ -290,6 +348,9 @@ static void finish(struct tw_jobs *j, struct running *r)
 	if (st == TW_OK && !json_is_true(json_object_get(answer, "ok"))) {
 		tw_jobs_child_error(answer, &why);
 		st = why.code;
+		r->end.death = st == TW_NOMEM ? TW_DEATH_MEMORY
+		               : st == TW_BUG ? TW_DEATH_BUG
+		                              : TW_DEATH_NONE;
 	}
 	if (st == TW_OK) {
 		told_by_child = false;
@@ -325,7 +386,8 @@ static bool start_one(struct tw_jobs *j)
 
 	if (!r)
 		return false;
-	*r = (struct running){.arena = tw_arena_new(1 << 20), .started_ms = tw_monotonic_ms()};
+	*r = (struct running){
+	        .arena = tw_arena_new(1 << 20), .started_ms = tw_monotonic_ms(), .system_fd = -1};
 	if (!r->arena)
 		return false;
 	st = tw_catalogue_job_claim(j->app->catalogue, j->owner, lease, r->arena, &r->job, &err);
@@ -338,6 +400,8 @@ static bool start_one(struct tw_jobs *j)
 	tw_crash_point("job_claimed");
 	st = start_child(j, r, &err);
 	if (st == TW_OK) {
+		tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
+		        tw_log_number("try", r->job.tries), tw_log_number("pid", r->child.pid));
 		r->used = true;
 		return true;
 	}
@@ -409,13 +473,13 @@ static void drain(struct tw_jobs *j)
 		struct running *r = &j->slots[i];
 		struct tw_err why = {.code = TW_BUSY};
 		json_t *answer = NULL;
-		bool crashed;
+		struct tw_child_end end;
 
 		if (!r->used)
 			continue;
 		if (r->ending == ENDING_NONE) {
 			tw_child_kill(&r->child);
-			if (tw_child_collect(&r->child, &answer, &crashed, &why) == TW_OK)
+			if (tw_child_collect(&r->child, &answer, &end, &why) == TW_OK)
 				json_decref(answer);
 		}
 		(void)unlink(r->out);
@@ -433,6 +497,8 @@ static void *dispatch(void *arg)
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
 		(void)wait_and_finish(j, POLL_MS);
+		if (j->app->resumes)
+			tw_resumes_expire(j->app->resumes);
 	}
 	drain(j);
 	return NULL;
@@ -453,6 +519,8 @@ enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw
 	struct tw_jobs *j;
 	enum tw_status st = tw_catalogue_jobs_recover(app->catalogue, err);
 
+	if (st == TW_OK)
+		st = tw_jobs_prove_uploads(app, err);
 	if (st == TW_OK)
 		st = tw_jobs_clear_spool(app->blobs, err);
 	if (st != TW_OK)

@@ -9,6 +9,7 @@
 
 #include "app.h"
 #include "blob.h"
+#include "catalogue.h"
 
 struct tw_jobs;
 struct tw_app *tw_jobs_app(const struct tw_jobs *j);
@@ -17,9 +18,18 @@ struct tw_app *tw_jobs_app(const struct tw_jobs *j);
 json_t *tw_jobs_limits(const struct tw_config *c);
 /* What a child is to write, made anew for it: it may open nothing itself. */
 enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *err) TW_MUST_USE;
+/* A file without a name, for the device's own trace that a child may find in an archive. */
+enum tw_status tw_jobs_open_system(
+        struct tw_app *app, const char *trace_id, int *ret, struct tw_err *err) TW_MUST_USE;
+/* What was written there becomes part `system` of the trace.  fd stays the caller's.  TW_NOT_FOUND:
+ * deleted meanwhile. */
+enum tw_status tw_jobs_keep_system(
+        struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
 /* The error that a child answered with. */
 void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
 
+/* At start: uploads of which only the row survived a power cut are removed (I1, I9). */
+enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);
 /* Removes what a crash left in spool/. */
 enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err);
 

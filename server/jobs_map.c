@@ -59,13 +59,12 @@ static enum tw_status store_image(
         struct tw_app *app, const char *path, char ret_sha256[65], struct tw_err *err)
 {
 	struct tw_blob_writer *w = NULL;
-	uint64_t bytes = 0;
 	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
 
 	if (st == TW_OK)
 		st = tw_jobs_copy_file(path, w, err);
 	if (st == TW_OK)
-		st = tw_blob_commit(w, ret_sha256, &bytes, err);
+		st = tw_blob_commit(w, ret_sha256, err);
 	if (st != TW_OK)
 		tw_blob_discard(w);
 	return st;
@@ -77,9 +76,9 @@ static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, 
 	const struct tw_config *c = tw_jobs_app(j)->config;
 	json_t *limits = tw_jobs_limits(c);
 	json_t *task;
-	struct tw_child_task t = {NULL, -1, &input, 1, c->worker_wall_s};
+	struct tw_child_task t = {NULL, -1, -1, &input, 1, c->worker_wall_s};
 	struct tw_child child;
-	bool crashed;
+	struct tw_child_end end;
 	enum tw_status st;
 
 	if (limits)
@@ -97,7 +96,7 @@ static enum tw_status run_child(struct tw_jobs *j, const char *kind, int input, 
 	if (st != TW_OK)
 		return st;
 	tw_child_wait(&child);
-	st = tw_child_collect(&child, ret, &crashed, err);
+	st = tw_child_collect(&child, ret, &end, err);
 	if (st == TW_OK && !json_is_true(json_object_get(*ret, "ok"))) {
 		struct tw_err why;
 

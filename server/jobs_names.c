@@ -1,8 +1,5 @@
 #include "jobs_names.h"
 
-#include <pthread.h>
-#include <time.h>
-
 #include "blob.h"
 #include "catalogue.h"
 #include "log.h"
@@ -10,14 +7,6 @@
 #include "trace_file.h"
 
 enum { AT_ONCE = 16, PATH_BYTES = 1500, LOOK_AGAIN_S = 60 };
-
-struct tw_names_job {
-	struct tw_app *app;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool wanted, stop;
-};
 
 /* --- one trace --- */
 
@@ -96,25 +85,16 @@ static enum tw_status some(
 	return st;
 }
 
-static bool stopped(struct tw_names_job *n)
-{
-	bool stop;
-
-	(void)pthread_mutex_lock(&n->lock);
-	stop = n->stop;
-	(void)pthread_mutex_unlock(&n->lock);
-	return stop;
-}
-
-static void count_all(struct tw_names_job *n)
+static void count_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_arena *a = tw_arena_new(4 << 20);
+	struct tw_app *app = arg;
 	bool more = a != NULL;
 	struct tw_err err;
 
-	while (more && !stopped(n)) {
+	while (more && !tw_periodic_stopping(p)) {
 		tw_arena_reset(a);
-		if (some(n->app, a, &more, &err) != TW_OK) {
+		if (some(app, a, &more, &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "names_not_counted", "counting names", &err);
 			break; /* it is tried again later */
 		}
@@ -122,78 +102,7 @@ static void count_all(struct tw_names_job *n)
 	tw_arena_free(a);
 }
 
-static void wait_for_work(struct tw_names_job *n)
+enum tw_status tw_names_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOOK_AGAIN_S;
-	(void)pthread_mutex_lock(&n->lock);
-	while (!n->wanted && !n->stop)
-		if (pthread_cond_timedwait(&n->changed, &n->lock, &until) != 0)
-			break;
-	n->wanted = false;
-	(void)pthread_mutex_unlock(&n->lock);
-}
-
-static void *run(void *arg)
-{
-	struct tw_names_job *n = arg;
-
-	while (!stopped(n)) {
-		count_all(n);
-		wait_for_work(n);
-	}
-	return NULL;
-}
-
-enum tw_status tw_names_job_start(struct tw_app *app, struct tw_names_job **ret, struct tw_err *err)
-{
-	struct tw_names_job *n = tw_mem_zalloc(1, sizeof *n);
-	pthread_condattr_t attr;
-
-	if (!n)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	n->app = app;
-	(void)pthread_mutex_init(&n->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&n->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	if (pthread_create(&n->thread, NULL, run, n) != 0) {
-		(void)pthread_cond_destroy(&n->changed);
-		(void)pthread_mutex_destroy(&n->lock);
-		tw_mem_free(n);
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "the counting of names could not be started");
-	}
-	*ret = n;
-	return TW_OK;
-}
-
-static void tell(struct tw_names_job *n, bool stop)
-{
-	(void)pthread_mutex_lock(&n->lock);
-	n->wanted = true;
-	n->stop = n->stop || stop;
-	(void)pthread_cond_signal(&n->changed);
-	(void)pthread_mutex_unlock(&n->lock);
-}
-
-struct tw_names_job *tw_names_job_stop(struct tw_names_job *n)
-{
-	if (!n)
-		return NULL;
-	tell(n, true);
-	(void)pthread_join(n->thread, NULL);
-	(void)pthread_cond_destroy(&n->changed);
-	(void)pthread_mutex_destroy(&n->lock);
-	tw_mem_free(n);
-	return NULL;
-}
-
-void tw_names_job_wake(struct tw_names_job *n)
-{
-	if (n)
-		tell(n, false);
+	return tw_periodic_start(count_all, app, LOOK_AGAIN_S, ret, err);
 }

@@ -12,12 +12,24 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "catalogue.h"
+#include "clock.h"
 #include "log.h"
 
-enum { PATH_BYTES = 1500, PAGE = 500 };
+enum { PATH_BYTES = 1500, PAGE = 500, DAY_S = 86400 };
+
+/* Names with a dot are of backups, exports and imports beside a server: theirs until nothing was
+ * written for a day. */
+static bool is_forgotten(int dir, const char *name)
+{
+	struct stat s;
+
+	return fstatat(dir, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode) &&
+	       tw_unix_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
+}
 
 enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
 {
@@ -30,7 +42,7 @@ enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
 	if (!d)
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "spool/ cannot be read (errno %d)", errno);
 	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
+		if (e->d_name[0] != '.' || is_forgotten(dirfd(d), e->d_name))
 			(void)unlinkat(dirfd(d), e->d_name, 0);
 	(void)closedir(d);
 	return TW_OK;
@@ -38,17 +50,14 @@ enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
 
 enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
 {
-	uint8_t piece[65536];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	enum tw_status st = TW_OK;
-	ssize_t n = 0;
+	enum tw_status st;
 
-	while (fd >= 0 && st == TW_OK && (n = read(fd, piece, sizeof piece)) > 0)
-		st = tw_blob_write(w, piece, (size_t)n, err);
-	if (fd < 0 || n < 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%s cannot be read (errno %d)", path, errno);
-	if (fd >= 0)
-		(void)close(fd);
+	if (fd < 0)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "%s cannot be read (errno %d)", path, errno);
+	st = tw_blob_write_fd(w, fd, err);
+	(void)close(fd);
 	return st;
 }
 
@@ -76,7 +85,7 @@ static enum tw_status trace_known(
 	if (len != TW_ID_CHARS + 3 || strcmp(name + TW_ID_CHARS, ".db") != 0)
 		return TW_OK; /* nothing of ours */
 	(void)snprintf(id, sizeof id, "%.26s", name);
-	return tw_catalogue_has_trace(app->catalogue, id, ret, err);
+	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
 }
 
 static void sweep_file(struct sweep *s, int dir, const char *name)

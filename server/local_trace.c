@@ -86,13 +86,15 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 	return tw_local_read(f->path, push, to, &f->bytes, err);
 }
 
-static void next_of_bundle(void *arg, const struct tw_format *format)
+static void side_of_bundle(void *arg, enum tw_bundle_side what)
 {
 	const struct bundle_file *f = arg;
 
-	if (f->builder && tw_format_fits(format, "anr"))
+	if (!f->builder)
+		return;
+	if (what == TW_BUNDLE_ANR)
 		tw_builder_next_input_at_end(f->builder);
-	else if (f->builder)
+	else
 		tw_builder_next_input(f->builder);
 }
 
@@ -100,7 +102,12 @@ static enum tw_status decode_bundle(struct bundle_file *f, struct tw_arena *a, s
         struct tw_trace_facts *ret, struct tw_err *err)
 {
 	struct tw_limits limits = tw_limits_default();
-	const struct tw_bundle_task task = {feed_bundle, next_of_bundle, f, a, &limits, sink};
+	const struct tw_bundle_task task = {.arena = a,
+	        .limits = &limits,
+	        .sink = sink,
+	        .arg = f,
+	        .feed = feed_bundle,
+	        .side = side_of_bundle};
 	const struct tw_format *format = NULL;
 	uint64_t bytes = 0;
 	enum tw_status st = tw_bundle_decode(&task, &format, &bytes, err);

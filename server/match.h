@@ -17,6 +17,10 @@ struct tw_match;
 enum tw_status tw_match_new(
         const char *text, bool regex, struct tw_match **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_match *tw_match_free(struct tw_match *m);
+/* One that is too costly to tell is said not to. */
 bool tw_match_has(const struct tw_match *m, struct tw_str name);
+/* TW_BAD_REQUEST then. */
+enum tw_status tw_match_judge(const struct tw_match *m, struct tw_str name, bool *ret_has,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

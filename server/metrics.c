@@ -11,16 +11,18 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "formats/repairs.h"
 #include "http.h"
 
 typedef _Atomic uint64_t counter;
 
-enum { CLASSES = 24, BUCKETS = 9, DECODES = 48, WORD = 24 };
+enum { CLASSES = 26, BUCKETS = 9, DECODES = 96, WORD = 24, LABELS = 256 };
 
 /* Statuses the server answers with; the last stands for any other. */
 static const int classes[CLASSES] = {200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 408, 409,
-        411, 413, 415, 422, 429, 500, 503, 504, 507, 0};
+        411, 413, 414, 415, 422, 429, 431, 500, 503, 504, 507, 0};
 static const double bounds_s[BUCKETS] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
+static const double decode_bounds_s[BUCKETS] = {0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300};
 
 struct row {
 	counter by_class[CLASSES];
@@ -31,15 +33,20 @@ struct row {
 struct decode {
 	_Atomic int state; /* 0 free, 1 being filled in, 2 in use */
 	char format[WORD], outcome[WORD];
-	counter count, ns;
+	counter buckets[BUCKETS + 1];
+	counter ns;
 };
 
 struct tw_metrics {
 	const struct tw_route *routes;
 	size_t n_routes;
 	struct row *rows; /* n_routes + 1 */
-	counter bytes_out;
-	_Atomic int64_t requests_open, uploads_open;
+	counter bytes_out, healed;
+	counter deaths[TW_DEATHS];
+	counter repairs[TW_REPAIR_COUNT];
+	counter expired[TW_EXPIRED_KINDS], expired_bytes;
+	_Atomic int64_t requests_open, uploads_open, connections_open;
+	counter connections_late;
 	struct decode decodes[DECODES];
 };
 
@@ -73,21 +80,27 @@ static uint64_t get(counter *c)
 	return atomic_load_explicit(c, memory_order_relaxed);
 }
 
+static size_t bucket_of(uint64_t ns, const double bounds[BUCKETS])
+{
+	size_t bucket = 0;
+
+	while (bucket < BUCKETS && (double)ns > bounds[bucket] * 1e9)
+		bucket++;
+	return bucket;
+}
+
 void tw_metrics_request(struct tw_metrics *m, const struct tw_metrics_request *r)
 {
 	struct row *row;
 	size_t class = 0;
-	size_t bucket = 0;
 
 	if (!m)
 		return;
 	row = &m->rows[r->route ? (size_t)(r->route - m->routes) : m->n_routes];
 	while (classes[class] && classes[class] != r->http)
 		class ++;
-	while (bucket < BUCKETS && (double)r->ns > bounds_s[bucket] * 1e9)
-		bucket++;
 	add(&row->by_class[class], 1);
-	add(&row->buckets[bucket], 1);
+	add(&row->buckets[bucket_of(r->ns, bounds_s)], 1);
 	add(&row->ns, r->ns);
 	add(&row->bytes_in, r->bytes_in);
 }
@@ -98,10 +111,42 @@ void tw_metrics_bytes_out(struct tw_metrics *m, uint64_t n)
 		add(&m->bytes_out, n);
 }
 
+void tw_metrics_death(struct tw_metrics *m, enum tw_death how)
+{
+	if (m)
+		add(&m->deaths[how], 1);
+}
+
+void tw_metrics_healed(struct tw_metrics *m)
+{
+	if (m)
+		add(&m->healed, 1);
+}
+
+void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes)
+{
+	if (!m)
+		return;
+	add(&m->expired[what], 1);
+	add(&m->expired_bytes, bytes);
+}
+
 void tw_metrics_requests_open(struct tw_metrics *m, int change)
 {
 	if (m)
 		(void)atomic_fetch_add(&m->requests_open, change);
+}
+
+void tw_metrics_connections_open(struct tw_metrics *m, int change)
+{
+	if (m)
+		(void)atomic_fetch_add(&m->connections_open, change);
+}
+
+void tw_metrics_connection_late(struct tw_metrics *m)
+{
+	if (m)
+		add(&m->connections_late, 1);
 }
 
 void tw_metrics_uploads_open(struct tw_metrics *m, int change)
@@ -110,7 +155,14 @@ void tw_metrics_uploads_open(struct tw_metrics *m, int change)
 		(void)atomic_fetch_add(&m->uploads_open, change);
 }
 
-/* Words come from our own tables; cut all the same. */
+/* Formats are told by children, who may be taken over: what is no word of ours is none. */
+static const char *label_of(const char *word)
+{
+	size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
+
+	return word[len] || len >= WORD ? "" : word;
+}
+
 static bool is_decode(struct decode *d, const char *format, const char *outcome)
 {
 	return atomic_load(&d->state) == 2 && strncmp(d->format, format, WORD - 1) == 0 &&
@@ -132,11 +184,12 @@ static bool claim_decode(struct decode *d, const char *format, const char *outco
 void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *outcome, uint64_t ns)
 {
 	/* Two threads that meet a new pair at once may both claim a slot; the sums stay right. */
+	format = label_of(format);
 	for (size_t i = 0; m && i < DECODES; i++) {
 		struct decode *d = &m->decodes[i];
 
 		if (is_decode(d, format, outcome) || claim_decode(d, format, outcome)) {
-			add(&d->count, 1);
+			add(&d->buckets[bucket_of(ns, decode_bounds_s)], 1);
 			add(&d->ns, ns);
 			return;
 		}
@@ -158,27 +211,34 @@ static void write_statuses(struct tw_buf *out, struct name n, struct row *row)
 			        n.method, n.path, classes[i], get(&row->by_class[i]));
 }
 
-static void write_histogram(struct tw_buf *out, struct name n, struct row *row)
+/* Of anything that has labels, which are "" or a list without the last comma. */
+static void write_buckets(struct tw_buf *out, const char *name, const char *labels,
+        counter buckets[BUCKETS + 1], const double bounds[BUCKETS], uint64_t ns)
 {
 	uint64_t count = 0;
 
-	if (!get(&row->ns))
-		return;
 	for (size_t i = 0; i <= BUCKETS; i++) {
 		char le[16] = "+Inf";
 
 		if (i < BUCKETS)
-			(void)snprintf(le, sizeof le, "%g", bounds_s[i]);
-		count += get(&row->buckets[i]);
-		tw_buf_printf(out,
-		        "tracewell_request_seconds_bucket{method=\"%s\",route=\"%s\",le=\"%s\"} "
-		        "%" PRIu64 "\n",
-		        n.method, n.path, le, count);
+			(void)snprintf(le, sizeof le, "%g", bounds[i]);
+		count += get(&buckets[i]);
+		tw_buf_printf(
+		        out, "%s_bucket{%s,le=\"%s\"} %" PRIu64 "\n", name, labels, le, count);
 	}
-	tw_buf_printf(out,
-	        "tracewell_request_seconds_sum{method=\"%s\",route=\"%s\"} %.6f\n"
-	        "tracewell_request_seconds_count{method=\"%s\",route=\"%s\"} %" PRIu64 "\n",
-	        n.method, n.path, (double)get(&row->ns) / 1e9, n.method, n.path, count);
+	tw_buf_printf(out, "%s_sum{%s} %.6f\n%s_count{%s} %" PRIu64 "\n", name, labels,
+	        (double)ns / 1e9, name, labels, count);
+}
+
+static void write_histogram(struct tw_buf *out, struct name n, struct row *row)
+{
+	char labels[LABELS];
+
+	if (!get(&row->ns))
+		return;
+	(void)snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\"", n.method, n.path);
+	write_buckets(
+	        out, "tracewell_request_seconds", labels, row->buckets, bounds_s, get(&row->ns));
 }
 
 static void write_bytes(struct tw_buf *out, struct name n, struct row *row)
@@ -199,29 +259,93 @@ static void write_rows(struct tw_metrics *m, struct tw_buf *out, const char *typ
 	write(out, (struct name){"", "none"}, &m->rows[m->n_routes]);
 }
 
+static uint64_t count_of(struct decode *d)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i <= BUCKETS; i++)
+		count += get(&d->buckets[i]);
+	return count;
+}
+
 static void write_decodes(struct tw_metrics *m, struct tw_buf *out)
 {
 	for (int seconds = 0; seconds < 2; seconds++) {
-		tw_buf_printf(out, "# TYPE %s counter\n",
-		        seconds ? "tracewell_decode_seconds_total" : "tracewell_decodes_total");
+		tw_buf_printf(out, "# TYPE %s\n",
+		        seconds ? "tracewell_decode_seconds histogram"
+		                : "tracewell_decodes_total counter");
 		for (size_t i = 0; i < DECODES; i++) {
 			struct decode *d = &m->decodes[i];
+			char labels[LABELS];
 
 			if (atomic_load(&d->state) != 2)
 				continue;
+			(void)snprintf(labels, sizeof labels, "format=\"%s\",outcome=\"%s\"",
+			        d->format, d->outcome);
 			if (seconds)
-				tw_buf_printf(out,
-				        "tracewell_decode_seconds_total{format=\"%s\",outcome=\"%"
-				        "s\"} "
-				        "%.6f\n",
-				        d->format, d->outcome, (double)get(&d->ns) / 1e9);
+				write_buckets(out, "tracewell_decode_seconds", labels, d->buckets,
+				        decode_bounds_s, get(&d->ns));
 			else
-				tw_buf_printf(out,
-				        "tracewell_decodes_total{format=\"%s\",outcome=\"%s\"} "
-				        "%" PRIu64 "\n",
-				        d->format, d->outcome, get(&d->count));
+				tw_buf_printf(out, "tracewell_decodes_total{%s} %" PRIu64 "\n",
+				        labels, count_of(d));
 		}
 	}
+}
+
+void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count)
+{
+	enum tw_repair what = tw_repair_of_name(name);
+
+	if (m && what < TW_REPAIR_COUNT)
+		add(&m->repairs[what], count);
+}
+
+static void write_repairs(struct tw_metrics *m, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_repairs_total counter\n");
+	for (enum tw_repair i = 0; i < TW_REPAIR_COUNT; i++)
+		if (get(&m->repairs[i]))
+			tw_buf_printf(out,
+			        "tracewell_repairs_total{kind=\"%s\",name=\"%s\"} %" PRIu64 "\n",
+			        tw_repair_info(i)->kind_word, tw_repair_info(i)->name,
+			        get(&m->repairs[i]));
+}
+
+/* What a caller is told when a limit was in its way, over all routes. */
+static uint64_t told(struct tw_metrics *m, int http)
+{
+	uint64_t n = 0;
+	size_t class = 0;
+
+	while (classes[class] && classes[class] != http)
+		class ++;
+	for (size_t i = 0; i <= m->n_routes; i++)
+		n += get(&m->rows[i].by_class[class]);
+	return n;
+}
+
+static void write_limits(struct tw_metrics *m, struct tw_buf *out)
+{
+	static const struct {
+		const char *limit;
+		int http;
+	} limits[] = {{"slow_body", 408}, {"size", 413}, {"target", 414}, {"rate", 429},
+	        {"headers", 431}, {"busy", 503}, {"deadline", 504}, {"disk", 507}};
+
+	tw_buf_printf(out, "# TYPE tracewell_limits_hit_total counter\n");
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+		tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"%s\"} %" PRIu64 "\n",
+		        limits[i].limit, told(m, limits[i].http));
+	tw_buf_printf(out, "tracewell_limits_hit_total{limit=\"slow_headers\"} %" PRIu64 "\n",
+	        get(&m->connections_late));
+}
+
+static void write_deaths(struct tw_metrics *m, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_decoder_deaths_total counter\n");
+	for (int i = TW_DEATH_NONE + 1; i < TW_DEATHS; i++)
+		tw_buf_printf(out, "tracewell_decoder_deaths_total{reason=\"%s\"} %" PRIu64 "\n",
+		        tw_death_word((enum tw_death)i), get(&m->deaths[i]));
 }
 
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
@@ -237,8 +361,27 @@ void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out)
 	        "# TYPE tracewell_requests_open gauge\n"
 	        "tracewell_requests_open %" PRId64 "\n"
 	        "# TYPE tracewell_uploads_open gauge\n"
-	        "tracewell_uploads_open %" PRId64 "\n",
+	        "tracewell_uploads_open %" PRId64 "\n"
+	        "# TYPE tracewell_trace_files_healed_total counter\n"
+	        "tracewell_trace_files_healed_total %" PRIu64 "\n"
+	        "# TYPE tracewell_expired_total counter\n"
+	        "tracewell_expired_total{what=\"trace\"} %" PRIu64 "\n"
+	        "tracewell_expired_total{what=\"upload\"} %" PRIu64 "\n"
+	        "tracewell_expired_total{what=\"decoded\"} %" PRIu64 "\n"
+	        "# TYPE tracewell_expired_bytes_total counter\n"
+	        "tracewell_expired_bytes_total %" PRIu64 "\n",
 	        get(&m->bytes_out), (int64_t)atomic_load(&m->requests_open),
-	        (int64_t)atomic_load(&m->uploads_open));
+	        (int64_t)atomic_load(&m->uploads_open), get(&m->healed),
+	        get(&m->expired[TW_EXPIRED_TRACE]), get(&m->expired[TW_EXPIRED_UPLOAD]),
+	        get(&m->expired[TW_EXPIRED_DECODED]), get(&m->expired_bytes));
+	tw_buf_printf(out,
+	        "# TYPE tracewell_connections_open gauge\n"
+	        "tracewell_connections_open %" PRId64 "\n"
+	        "# TYPE tracewell_connections_late_total counter\n"
+	        "tracewell_connections_late_total %" PRIu64 "\n",
+	        (int64_t)atomic_load(&m->connections_open), get(&m->connections_late));
 	write_decodes(m, out);
+	write_repairs(m, out);
+	write_deaths(m, out);
+	write_limits(m, out);
 }

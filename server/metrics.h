@@ -10,10 +10,12 @@
 #ifndef TW_METRICS_H
 #define TW_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "child.h"
 
 struct tw_metrics;
 struct tw_route;
@@ -32,12 +34,33 @@ struct tw_metrics_request {
 void tw_metrics_request(struct tw_metrics *m, const struct tw_metrics_request *r);
 void tw_metrics_bytes_out(struct tw_metrics *m, uint64_t n);
 void tw_metrics_requests_open(struct tw_metrics *m, int change);
+void tw_metrics_connections_open(struct tw_metrics *m, int change);
+/* One was ended because its headers did not come. */
+void tw_metrics_connection_late(struct tw_metrics *m);
 void tw_metrics_uploads_open(struct tw_metrics *m, int change);
 
 /* A decode ended: format "btrace2" or "" when not told, outcome "ready" or the error's word. */
 void tw_metrics_decode(struct tw_metrics *m, const char *format, const char *outcome, uint64_t ns);
 
-/* Appends the text of all of them. */
+/* What a decode repaired, lost or noted, by its name in formats/repairs.def; others do not count.
+ */
+void tw_metrics_repair(struct tw_metrics *m, const char *name, uint64_t count);
+
+/* A decoder died (child.h). */
+void tw_metrics_death(struct tw_metrics *m, enum tw_death how);
+
+/* A damaged trace file was found and is made again. */
+void tw_metrics_healed(struct tw_metrics *m);
+
+/* A trace, or the upload or decoded file of one alone, was deleted by its project's rules. */
+enum tw_expired { TW_EXPIRED_TRACE, TW_EXPIRED_UPLOAD, TW_EXPIRED_DECODED, TW_EXPIRED_KINDS };
+void tw_metrics_expired(struct tw_metrics *m, enum tw_expired what, uint64_t bytes);
+
+/* Appends the text of all of them, without HELP lines. */
 void tw_metrics_write(struct tw_metrics *m, struct tw_buf *out);
+
+/* Appends a text of metrics with a HELP line before each TYPE line, as metrics.def says
+ * (metrics_help.c). */
+void tw_metrics_help(struct tw_str text, struct tw_buf *out);
 
 #endif

@@ -15,6 +15,7 @@ enum {
 	TRIES = 7,
 	FIRST_WAIT_MS = 500,
 	MAX_WAIT_MS = 30000,
+	PATIENCE_MS = 900000, /* of waiting as the server asks, for one request */
 	CONNECT_S = 15,
 	STALL_BYTES_PER_S = 64,
 	STALL_S = 60,
@@ -255,7 +256,7 @@ static bool may_repeat(CURLcode code, long http)
 	if (code != CURLE_OK)
 		return code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL &&
 		       code != CURLE_PEER_FAILED_VERIFICATION && code != CURLE_WRITE_ERROR;
-	return http == 429 || (http >= 500 && http != 501 && http != 507);
+	return http == 429 || (http >= 500 && http != 501);
 }
 
 static void attempt_done(struct attempt *a)
@@ -305,38 +306,51 @@ static void sleep_ms(int64_t ms)
 	(void)nanosleep(&t, NULL);
 }
 
-/* Half to one and a half of the doubled wait, never less than the server asked for. */
-static int64_t wait_ms(CURL *curl, unsigned tries)
+/* What the server asks for by Retry-After; 0 nothing. */
+static int64_t asked_ms(CURL *curl)
+{
+	curl_off_t asked_s = 0;
+
+	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &asked_s) != CURLE_OK || asked_s < 0)
+		return 0;
+	return asked_s < INT32_MAX ? asked_s * 1000 : INT64_C(1000) * INT32_MAX;
+}
+
+/* Half to one and a half of the doubled wait. */
+static int64_t wait_ms(unsigned tries)
 {
 	int64_t ms = (int64_t)FIRST_WAIT_MS << tries;
-	curl_off_t asked_s = 0;
 	uint32_t dice = 0;
 
 	if (ms > MAX_WAIT_MS)
 		ms = MAX_WAIT_MS;
 	if (getrandom(&dice, sizeof dice, GRND_NONBLOCK) < 0)
 		dice = (uint32_t)time(NULL);
-	ms = ms / 2 + (int64_t)(dice % (uint32_t)ms);
-	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &asked_s) == CURLE_OK && asked_s > 0)
-		ms += (asked_s < 120 ? asked_s : 120) * 1000;
-	return ms;
+	return ms / 2 + (int64_t)(dice % (uint32_t)ms);
 }
 
+/* A server that says when to come back is busy, not broken: waiting for that is no try, as long as
+ * there is patience. */
 enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, struct tw_err *err)
 {
-	enum tw_status st = TW_BUG;
-	bool again = true;
+	int64_t patience_ms = PATIENCE_MS;
+	unsigned tries = 0;
 
-	for (unsigned tries = 0; again && tries < TRIES; tries++) {
-		if (tries) {
-			int64_t ms = wait_ms(c->curl, tries - 1);
+	for (;;) {
+		bool again;
+		enum tw_status st = try_once(c, request, ret, &again, err);
+		int64_t asked = again ? asked_ms(c->curl) : 0;
+		int64_t ms = asked + wait_ms(tries);
 
-			(void)fprintf(stderr, "tracewell push: %s; trying again in %.1f s\n",
-			        err->msg, (double)ms / 1000);
-			sleep_ms(ms);
-		}
-		st = try_once(c, request, ret, &again, err);
+		if (asked == 0)
+			tries++;
+		else
+			patience_ms -= ms;
+		if (!again || tries == TRIES || patience_ms < 0)
+			return st;
+		(void)fprintf(stderr, "tracewell push: %s; trying again in %.1f s\n", err->msg,
+		        (double)ms / 1000);
+		sleep_ms(ms);
 	}
-	return st;
 }

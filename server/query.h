@@ -4,7 +4,7 @@
  * Queries read a trace file and give trees and tables of method indexes; names
  * come later.  They know neither HTTP nor SQL.  All memory is in the arena that
  * is passed.  A query that reaches its deadline stops and says partial.
- * Thread: one query, one thread.
+ * Thread: one query, one caller; a time range is scanned by several (crew.h).
  */
 #ifndef TW_QUERY_H
 #define TW_QUERY_H
@@ -19,7 +19,7 @@ struct tw_selection {
 	int64_t from_ns, to_ns;
 };
 
-/* Asked now and then; true: time is up. */
+/* Asked now and then, by any of the threads that work on a query; true: time is up. */
 struct tw_deadline {
 	bool (*passed)(void *arg);
 	void *arg;
@@ -30,18 +30,14 @@ static inline bool tw_deadline_passed(const struct tw_deadline *d)
 	return d && d->passed && d->passed(d->arg);
 }
 
-/* The merged call tree of the selection, top down.  In a range, durations are cut to it and
- * count is the number of calls that overlap it.  TW_NOT_FOUND when a tid is not in the trace. */
-enum tw_status tw_query_tree(struct tw_trace_file *f, const struct tw_selection *sel,
-        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_tree *ret,
-        bool *ret_partial, struct tw_err *err) TW_MUST_USE;
-
 struct tw_forest { /* call trees of one or more threads */
 	const struct tw_tree *trees;
 	uint32_t n;
 };
 
-/* The call trees of the selection, unmerged: as they are stored, or one of a range. */
+/* The call trees of the selection's threads, unmerged: as they are stored, or of a range.  In a
+ * range, durations are cut to it and count is the number of calls that overlap it.  TW_NOT_FOUND
+ * when a tid is not in the trace. */
 enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
@@ -56,6 +52,8 @@ enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thr
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t);
 enum tw_status tw_selection_check(
         const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err);
+/* Moves the ids of threads that the trace has to the front; returns how many they are. */
+size_t tw_selection_keep(const struct tw_trace_file *f, uint64_t *tids, size_t n);
 
 /* Calls `each` with slices of one thread that overlap [from_ns, to_ns), in pre-order and uncut,
  * those open at from_ns first; it returns false to stop. */
@@ -150,6 +148,22 @@ enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, s
  * damaged. */
 bool tw_query_methods_add(
         const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active);
+
+/* --- quantiles (query_quantile.c) --- */
+
+struct tw_quantile_of {
+	const struct tw_method_info
+	        *rows; /* what tw_query_methods, or the file, told of the selection */
+	uint32_t n_methods;
+	unsigned percent; /* 1 to 99 */
+};
+
+/* For each method the length that `percent` of its calls do not exceed (nearest rank), at most
+ * 1/64 (1.6 %) beside the true one (trace/buckets.h); in a range, of calls cut to it, as
+ * everything there.  -1: no call of it, or the time ran out before all were seen. */
+enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_quantile_of *of, const struct tw_deadline *deadline, struct tw_arena *a,
+        int64_t **ret, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ACTIVITY_CELLS = 128 };
 /* For each 1/128 of the trace's time, the share (0..255) of it in which the thread had a call open;

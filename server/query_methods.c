@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/sum.h"
+
 /* Adds one thread's calls; `active` are the methods that are open at a node, none at the end. */
 bool tw_query_methods_add(
         const struct tw_tree *t, uint32_t n_methods, struct tw_method_info *rows, uint32_t *active)
@@ -23,7 +25,7 @@ bool tw_query_methods_add(
 		if (m->count == 0)
 			m->cpu_ns = -1;
 		if (n->cpu_ns >= 0)
-			m->cpu_ns = (m->cpu_ns < 0 ? 0 : m->cpu_ns) + n->cpu_ns;
+			m->cpu_ns = tw_sum_ns(m->cpu_ns < 0 ? 0 : m->cpu_ns, n->cpu_ns);
 		m->count += n->count;
 		m->sum_ns += n->total_ns;
 		m->self_ns += n->self_ns;

@@ -55,14 +55,6 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 
 enum { TW_NOTE_SUMS_MAX = 1 << 16 };
 
-struct tw_note_sum {
-	enum tw_note_kind kind;
-	uint32_t thread_id; /* 0: of the whole trace */
-	struct tw_str text; /* of states and counters: one sum for each; else empty */
-	uint64_t notes;
-	int64_t dur_ns; /* in the range */
-};
-
 struct tw_note_sums {
 	struct tw_note_sum *sums; /* in the order in which they were met */
 	uint32_t n;

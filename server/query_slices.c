@@ -1,14 +1,7 @@
 /*
- * query_slices.c - slices of a time range, and the call tree of a selection.
- *
- * Chunks of a thread are in time order and carry the stack that was open where
- * they begin.  A range starts in the last chunk that begins at or before it:
- * what was open there and reaches into the range comes first, then slices of
- * this and the following chunks that overlap it.
+ * query_slices.c - slices of a time range, and the call trees of a selection.
  */
-#include "query.h"
-
-#include <string.h>
+#include "query_slices.h"
 
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t)
 {
@@ -20,53 +13,57 @@ bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_inf
 	return false;
 }
 
-enum tw_status tw_selection_check(
-        const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err)
+static bool has_thread(const struct tw_trace_file *f, uint64_t tid)
 {
 	uint32_t n;
 	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
 
-	for (size_t i = 0; !sel->all_threads && i < sel->n_tids; i++) {
-		bool found = false;
+	for (uint32_t i = 0; i < n; i++)
+		if (threads[i].tid == tid)
+			return true;
+	return false;
+}
 
-		for (uint32_t k = 0; k < n; k++)
-			found = found || threads[k].tid == sel->tids[i];
-		if (!found)
+enum tw_status tw_selection_check(
+        const struct tw_trace_file *f, const struct tw_selection *sel, struct tw_err *err)
+{
+	for (size_t i = 0; !sel->all_threads && i < sel->n_tids; i++)
+		if (!has_thread(f, sel->tids[i]))
 			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
 			        "the trace has no thread %llu", (unsigned long long)sel->tids[i]);
-	}
 	return TW_OK;
 }
 
-static bool overlaps(const struct tw_slice *s, int64_t from_ns, int64_t to_ns)
+size_t tw_selection_keep(const struct tw_trace_file *f, uint64_t *tids, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (has_thread(f, tids[i]))
+			tids[kept++] = tids[i];
+	return kept;
+}
+
+static bool overlaps(const struct tw_range_walk *w, const struct tw_slice *s)
 {
 	int64_t end = s->start_ns + s->dur_ns;
 
-	return s->start_ns < to_ns && (end > from_ns || (s->dur_ns == 0 && end == from_ns));
+	return s->depth <= w->depth && s->start_ns < w->to_ns &&
+	       (end > w->from_ns || (s->dur_ns == 0 && end == w->from_ns));
 }
 
-/* Runs of neighbours that overlap go out in one call. */
-static bool pass_on(const struct tw_slice *s, size_t n, int64_t from_ns, int64_t to_ns,
-        tw_slices_fn each, void *arg)
+size_t tw_range_run(struct tw_range_walk *w, const struct tw_slice *s, size_t n, size_t *at)
 {
-	size_t at = 0;
+	size_t end;
 
-	while (at < n) {
-		size_t end;
-
-		while (at < n && !overlaps(&s[at], from_ns, to_ns))
-			at++;
-		end = at;
-		while (end < n && overlaps(&s[end], from_ns, to_ns))
-			end++;
-		if (end > at && !each(arg, s + at, end - at))
-			return false;
-		at = end;
-	}
-	return true;
+	while (*at < n && !overlaps(w, &s[*at]))
+		++*at;
+	for (end = *at; end < n && overlaps(w, &s[end]); end++)
+		w->depth = s[end].depth + 1;
+	return end - *at;
 }
 
-/* The first chunk that can hold something of the range. */
+/* The last chunk that begins before the range. */
 static uint32_t first_chunk(const struct tw_chunk_row *rows, uint32_t n, int64_t from_ns)
 {
 	uint32_t low = 0;
@@ -75,7 +72,7 @@ static uint32_t first_chunk(const struct tw_chunk_row *rows, uint32_t n, int64_t
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (rows[mid].info.start_ns <= from_ns)
+		if (rows[mid].info.start_ns < from_ns)
 			low = mid + 1;
 		else
 			high = mid;
@@ -83,166 +80,89 @@ static uint32_t first_chunk(const struct tw_chunk_row *rows, uint32_t n, int64_t
 	return low ? low - 1 : 0;
 }
 
-static uint32_t level_zero(const struct tw_chunk_row *rows, uint32_t n)
+enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_range_walk *w, const struct tw_chunk_row **ret, uint32_t *ret_n,
+        struct tw_err *err)
 {
-	uint32_t i = 0;
+	const struct tw_chunk_row *rows = NULL;
+	uint32_t n = 0;
+	uint32_t first;
+	uint32_t end = 0;
+	enum tw_status st = tw_trace_file_chunks(f, thread_id, &rows, &n, err);
 
-	while (i < n && rows[i].info.level == 0)
-		i++;
-	return i;
+	if (st != TW_OK)
+		return st;
+	while (end < n && rows[end].info.level == 0)
+		end++;
+	first = first_chunk(rows, end, w->from_ns);
+	for (n = 0; first + n < end && rows[first + n].info.start_ns < w->to_ns;)
+		n++;
+	*ret = n ? rows + first : NULL;
+	*ret_n = n;
+	return TW_OK;
+}
+
+/* Runs of neighbours that overlap go out in one call. */
+static bool pass_on(
+        struct tw_range_walk *w, const struct tw_slice *s, size_t n, tw_slices_fn each, void *arg)
+{
+	size_t run;
+
+	for (size_t at = 0; (run = tw_range_run(w, s, n, &at)) > 0; at += run)
+		if (!each(arg, s + at, run))
+			return false;
+	return true;
 }
 
 enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
         int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err)
 {
+	struct tw_range_walk w = {from_ns, to_ns, 0};
 	const struct tw_chunk_row *rows = NULL;
 	uint32_t n = 0;
 	struct tw_chunk c;
-	enum tw_status st = tw_trace_file_chunks(f, thread_id, &rows, &n, err);
+	enum tw_status st = tw_range_chunks(f, thread_id, &w, &rows, &n, err);
 	bool go_on = true;
 
-	if (st != TW_OK)
-		return st;
-	n = level_zero(rows, n);
 	tw_chunk_init(&c);
-	for (uint32_t first = first_chunk(rows, n, from_ns), i = first;
-	        go_on && i < n && rows[i].info.start_ns < to_ns; i++) {
+	for (uint32_t i = 0; st == TW_OK && go_on && i < n; i++) {
 		st = tw_trace_file_chunk(f, &rows[i], &c, err);
-		if (st != TW_OK)
-			break;
-		if (i == first)
-			go_on = pass_on(c.open, c.n_open, from_ns, to_ns, each, arg);
-		if (go_on)
-			go_on = pass_on(c.slices, c.n, from_ns, to_ns, each, arg);
+		if (st == TW_OK && i == 0)
+			go_on = pass_on(&w, c.open, c.n_open, each, arg);
+		if (st == TW_OK && go_on)
+			go_on = pass_on(&w, c.slices, c.n, each, arg);
 	}
 	tw_chunk_done(&c);
 	return st;
 }
 
-struct growing {
-	struct tw_tree_builder *tree;
-	const struct tw_selection *sel;
-	const struct tw_deadline *deadline;
-	enum tw_status status;
-	bool partial;
-};
-
-static bool add_clipped(void *arg, const struct tw_slice *s, size_t n)
+/* A thread without slices in the range has an empty tree. */
+static enum tw_status empty_tree(struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
-	struct growing *g = arg;
+	struct tw_tree_node *root = tw_arena_alloc(a, 1, sizeof *root);
 
-	for (size_t i = 0; i < n && g->status == TW_OK; i++) {
-		struct tw_slice cut = s[i];
-		int64_t end = cut.start_ns + cut.dur_ns;
-
-		/* nobody knows what part of its CPU time lies in the range */
-		if (end > g->sel->to_ns || cut.start_ns < g->sel->from_ns)
-			cut.cpu_ns = -1;
-		if (end > g->sel->to_ns)
-			end = g->sel->to_ns;
-		if (cut.start_ns < g->sel->from_ns)
-			cut.start_ns = g->sel->from_ns;
-		cut.dur_ns = end - cut.start_ns;
-		g->status = tw_tree_builder_add(g->tree, &cut, 1);
-	}
-	g->partial = tw_deadline_passed(g->deadline);
-	return g->status == TW_OK && !g->partial;
-}
-
-static enum tw_status add_thread(struct tw_trace_file *f, const struct tw_thread_info *t,
-        struct growing *g, struct tw_arena *a, struct tw_err *err)
-{
-	struct tw_tree tree;
-	enum tw_status st;
-
-	if (t->slices == 0)
-		return TW_OK;
-	if (g->sel->ranged) {
-		tw_tree_builder_cut(g->tree);
-		st = tw_query_slices(
-		        f, t->thread_id, g->sel->from_ns, g->sel->to_ns, add_clipped, g, err);
-	} else {
-		st = tw_trace_file_tree(f, t->thread_id, a, &tree, err);
-		if (st == TW_OK)
-			g->status = tw_tree_builder_add_tree(g->tree, &tree);
-	}
-	if (st == TW_OK && g->status != TW_OK)
-		st = tw_fail(err, g->status, TW_NO_OFFSET, "no memory for a call tree");
-	return st;
+	if (!root)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
+	*root = (struct tw_tree_node){.method = TW_NO_METHOD, .subtree = 1, .cpu_ns = -1};
+	*ret = (struct tw_tree){root, 1};
+	return TW_OK;
 }
 
 enum tw_status tw_query_thread_tree(struct tw_trace_file *f, const struct tw_thread_info *t,
         const struct tw_selection *sel, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
-	struct growing g = {.sel = sel};
+	const struct tw_range_scan scan = {.file = f, .only = t, .sel = sel, .arena = a};
+	struct tw_forest one;
+	bool partial;
 	enum tw_status st;
 
 	if (!sel->ranged)
 		return tw_trace_file_tree(f, t->thread_id, a, ret, err);
-	g.tree = tw_tree_builder_new(UINT32_MAX);
-	if (!g.tree)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
-	st = add_thread(f, t, &g, a, err);
-	if (st == TW_OK && tw_tree_builder_finish(g.tree, a, ret) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
-	tw_tree_builder_free(g.tree);
-	return st;
-}
-
-static const struct tw_thread_info *only_thread(
-        const struct tw_trace_file *f, const struct tw_selection *sel)
-{
-	const struct tw_thread_info *only = NULL;
-	uint32_t n;
-	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (!threads[i].slices || !tw_selection_has(sel, &threads[i]))
-			continue;
-		if (only)
-			return NULL;
-		only = &threads[i];
-	}
-	return only;
-}
-
-static enum tw_status merge(struct tw_trace_file *f, struct growing *g, struct tw_arena *a,
-        struct tw_tree *ret, struct tw_err *err)
-{
-	uint32_t n;
-	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
-	enum tw_status st = TW_OK;
-
-	for (uint32_t i = 0; st == TW_OK && !g->partial && i < n; i++)
-		if (tw_selection_has(g->sel, &threads[i]))
-			st = add_thread(f, &threads[i], g, a, err);
-	if (st == TW_OK) {
-		st = tw_tree_builder_finish(g->tree, a, ret);
-		if (st != TW_OK)
-			st = tw_fail(err, st, TW_NO_OFFSET, "no memory for a call tree");
-	}
-	return st;
-}
-
-enum tw_status tw_query_tree(struct tw_trace_file *f, const struct tw_selection *sel,
-        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_tree *ret,
-        bool *ret_partial, struct tw_err *err)
-{
-	struct growing g = {.sel = sel, .deadline = deadline};
-	const struct tw_thread_info *only = sel->ranged ? NULL : only_thread(f, sel);
-	enum tw_status st = tw_selection_check(f, sel, err);
-
-	*ret_partial = false;
-	if (st != TW_OK)
-		return st;
-	if (only) /* stored as it is */
-		return tw_trace_file_tree(f, only->thread_id, a, ret, err);
-	g.tree = tw_tree_builder_new(UINT32_MAX);
-	if (!g.tree)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
-	st = merge(f, &g, a, ret, err);
-	tw_tree_builder_free(g.tree);
-	*ret_partial = g.partial;
+	st = tw_range_trees(&scan, &one, &partial, err);
+	if (st == TW_OK && one.n == 0)
+		return empty_tree(a, ret, err);
+	if (st == TW_OK)
+		*ret = one.trees[0];
 	return st;
 }
 
@@ -268,18 +188,13 @@ enum tw_status tw_query_forest(struct tw_trace_file *f, const struct tw_selectio
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err)
 {
-	struct tw_tree *one;
+	const struct tw_range_scan scan = {.file = f, .sel = sel, .deadline = deadline, .arena = a};
 	enum tw_status st = tw_selection_check(f, sel, err);
 
 	*ret_partial = false;
 	if (st != TW_OK)
 		return st;
-	if (!sel->ranged)
-		return stored_trees(f, sel, a, ret, err);
-	one = tw_arena_alloc(a, 1, sizeof *one);
-	if (!one)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
-	st = tw_query_tree(f, sel, deadline, a, one, ret_partial, err);
-	*ret = (struct tw_forest){one, 1};
-	return st;
+	if (sel->ranged)
+		return tw_range_trees(&scan, ret, ret_partial, err);
+	return stored_trees(f, sel, a, ret, err);
 }

@@ -40,8 +40,6 @@ static enum tw_status reply(struct tw_question *q,
 {
 	enum tw_status st = answer(q, err);
 
-	if (st == TW_OK && tw_buf_status(&q->out) != TW_OK)
-		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
 	if (st == TW_OK)
 		st = tw_req_reply_buf(q->v.req, 200, "application/json", true, &q->out, err);
 	return st;

@@ -10,10 +10,9 @@
 #include <sys/random.h>
 
 #include "base/buf.h"
+#include "base64url.h"
 
 enum { MAC_BYTES = 32, HEAD_BYTES = MAC_BYTES + 8, FIXED_BYTES = HEAD_BYTES + TW_ID_BYTES - 1 };
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 enum tw_status tw_ticket_key_new(uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw_err *err)
 {
@@ -22,49 +21,10 @@ enum tw_status tw_ticket_key_new(uint8_t ret_key[TW_TICKET_KEY_BYTES], struct tw
 	return TW_OK;
 }
 
-static void spell(const uint8_t *p, size_t n, char *out)
+static bool sign(const uint8_t *key, const uint8_t *sealed, size_t n, uint8_t ret_mac[MAC_BYTES])
 {
-	uint32_t bits = 0;
-	unsigned n_bits = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		bits = bits << 8 | p[i];
-		for (n_bits += 8; n_bits >= 6; n_bits -= 6)
-			*out++ = digits[bits >> (n_bits - 6) & 63];
-	}
-	if (n_bits)
-		*out++ = digits[bits << (6 - n_bits) & 63];
-	*out = '\0';
-}
-
-/* The bytes of base64url text without padding; false for any other text, and for one of several
- * spellings of the same bytes. */
-static bool read_spelled(const char *text, uint8_t *out, size_t *ret_n)
-{
-	uint32_t bits = 0;
-	unsigned n_bits = 0;
-	size_t n = 0;
-
-	for (; *text; text++) {
-		const char *digit = strchr(digits, *text);
-
-		if (!digit)
-			return false;
-		bits = bits << 6 | (uint32_t)(digit - digits);
-		n_bits += 6;
-		if (n_bits >= 8) {
-			n_bits -= 8;
-			out[n++] = (uint8_t)(bits >> n_bits);
-		}
-	}
-	*ret_n = n;
-	return n_bits < 6 && (bits & ((1u << n_bits) - 1)) == 0;
-}
-
-static void sign(const uint8_t *key, const uint8_t *sealed, size_t n, uint8_t ret_mac[MAC_BYTES])
-{
-	(void)gnutls_hmac_fast(GNUTLS_MAC_SHA256, key, TW_TICKET_KEY_BYTES, sealed + MAC_BYTES,
-	        n - MAC_BYTES, ret_mac);
+	return gnutls_hmac_fast(GNUTLS_MAC_SHA256, key, TW_TICKET_KEY_BYTES, sealed + MAC_BYTES,
+	               n - MAC_BYTES, ret_mac) == 0;
 }
 
 enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const struct tw_ticket *t,
@@ -73,7 +33,7 @@ enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const stru
 	size_t target = strlen(t->target);
 	size_t n = FIXED_BYTES + target;
 	uint8_t *sealed = tw_arena_zalloc(a, n, 1);
-	char *text = tw_arena_alloc(a, n * 4 / 3 + 4, 1);
+	char *text = tw_arena_alloc(a, TW_BASE64URL_BYTES(n), 1);
 
 	if (target > TW_TICKET_TARGET_MAX)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the target is too long");
@@ -83,10 +43,18 @@ enum tw_status tw_ticket_seal(const uint8_t key[TW_TICKET_KEY_BYTES], const stru
 		sealed[MAC_BYTES + i] = (uint8_t)((uint64_t)t->expires_ms >> 8 * i);
 	memcpy(sealed + HEAD_BYTES, t->project_id, TW_ID_BYTES - 1);
 	memcpy(sealed + FIXED_BYTES, t->target, target);
-	sign(key, sealed, n, sealed);
-	spell(sealed, n, text);
+	if (!sign(key, sealed, n, sealed))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a ticket could not be signed");
+	tw_base64url_spell(sealed, n, text);
 	*ret = text;
 	return TW_OK;
+}
+
+static enum tw_status not_ours(struct tw_err *err)
+{
+	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	        "this link was not made here, or before the server started again; make a new one "
+	        "on the trace's page");
 }
 
 enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char *text,
@@ -100,12 +68,11 @@ enum tw_status tw_ticket_open(const uint8_t key[TW_TICKET_KEY_BYTES], const char
 
 	if (!sealed)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a ticket");
-	if (cap > (FIXED_BYTES + TW_TICKET_TARGET_MAX) * 4 / 3 + 4 ||
-	        !read_spelled(text, sealed, &n) || n < FIXED_BYTES)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "this link was not made here");
-	sign(key, sealed, n, mac);
-	if (gnutls_memcmp(mac, sealed, MAC_BYTES) != 0)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "this link was not made here");
+	if (cap > TW_BASE64URL_BYTES(FIXED_BYTES + TW_TICKET_TARGET_MAX) ||
+	        !tw_base64url_read((struct tw_str){text, cap}, sealed, &n) || n < FIXED_BYTES)
+		return not_ours(err);
+	if (!sign(key, sealed, n, mac) || gnutls_memcmp(mac, sealed, MAC_BYTES) != 0)
+		return not_ours(err);
 	t.expires_ms = (int64_t)tw_u64le(sealed + MAC_BYTES);
 	if (now_ms >= t.expires_ms)
 		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,

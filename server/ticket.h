@@ -4,7 +4,9 @@
  * A tool on another origin sends neither the page's cookie nor a key, and some send
  * no query.  So the target of one GET, the project it may read and the time it
  * ends are written into the path and signed (HMAC-SHA256) with a key that the
- * process makes when it starts.  Nothing is stored; a restart ends all tickets.
+ * process makes when it starts.  Nothing is stored; a restart ends all tickets.  That is
+ * meant: they are for the minutes in which a tool loads, and a key on disk would be a secret in
+ * every backup.
  * Thread: any.
  */
 #ifndef TW_TICKET_H

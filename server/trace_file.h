@@ -30,6 +30,9 @@ enum tw_status tw_trace_writer_on(
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;
+/* What is known of the device's own trace (export_system_facts.h); before commit, once. */
+enum tw_status tw_trace_writer_system(
+        struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err) TW_MUST_USE;
 /* What the trace's info said; zeros before it was told. */
 const struct tw_trace_info *tw_trace_writer_info(const struct tw_trace_writer *w);
 /* Closes; without commit the file is removed. NULL is fine, returns NULL. */
@@ -44,11 +47,20 @@ enum tw_status tw_trace_file_open_on(
         int fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 
+/* Something read from it was not as it was written: a failed checksum, a broken page. */
+bool tw_trace_file_is_damaged(const struct tw_trace_file *f);
+/* Gives st, and remembers it when it is TW_CORRUPT: for what a caller found in bytes of the file.
+ */
+enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st);
+
 /* All borrowed until close. */
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f);
 const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f);
 const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n);
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
+/* Appends what tw_trace_writer_system was given.  TW_NOT_FOUND: nothing was. */
+enum tw_status tw_trace_file_system(
+        struct tw_trace_file *f, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 /* Loaded at the first call. */
 enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
         uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
@@ -72,24 +84,55 @@ enum { TW_CROWN_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
 
-/* --- notes and documents (trace_file_notes.c) --- */
+/* --- notes (trace_file_notes.c) --- */
 
 struct tw_note_query {
 	enum tw_note_kind kind; /* TW_NOTE_COUNT: any */
 	uint32_t thread_id;     /* 0: any */
 	int64_t from_ns, to_ns; /* what touches [from, to) */
 	uint64_t after;         /* an id that was told before; 0 from the start */
+	uint64_t until;         /* the last id; 0 to the end */
 	uint32_t limit;
 };
 /* false stops; texts are valid during the call. */
 typedef bool (*tw_note_fn)(void *arg, uint64_t id, const struct tw_note_row *note);
-typedef bool (*tw_document_fn)(void *arg, struct tw_str kind, struct tw_str json);
 
 /* By time. */
 enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note_query *q,
         tw_note_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_trace_file_note_counts(
         struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err) TW_MUST_USE;
+
+/* --- sums of notes (trace_file_sums.c) --- */
+
+struct tw_note_block {            /* notes by time, one behind the other */
+	uint64_t first, last;     /* ids */
+	int64_t start_ns, end_ns; /* earliest begin, latest end */
+};
+
+struct tw_note_sum {
+	enum tw_note_kind kind;
+	uint32_t thread_id; /* 0: of the whole trace */
+	struct tw_str text; /* of states and counters: one sum for each; else empty */
+	uint64_t notes;
+	int64_t dur_ns; /* in the range */
+};
+
+/* false stops; texts are valid during the call. */
+typedef bool (*tw_note_block_fn)(void *arg, const struct tw_note_block *b);
+typedef bool (*tw_note_sum_fn)(void *arg, const struct tw_note_sum *sum);
+
+/* Does the file hold what the two below tell?  Files of schema 1 to 3 do not. */
+bool tw_trace_file_has_note_sums(const struct tw_trace_file *f);
+enum tw_status tw_trace_file_note_blocks(
+        struct tw_trace_file *f, tw_note_block_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+/* Of the blocks whose first ids are first to last, block by block. */
+enum tw_status tw_trace_file_note_sums(struct tw_trace_file *f, uint64_t first, uint64_t last,
+        tw_note_sum_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
+
+/* --- documents (trace_file_notes.c) --- */
+
+typedef bool (*tw_document_fn)(void *arg, struct tw_str kind, struct tw_str json);
 enum tw_status tw_trace_file_documents(
         struct tw_trace_file *f, tw_document_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 

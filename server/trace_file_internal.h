@@ -8,19 +8,36 @@
 
 #include "trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 3 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 4 };
 /* A frame never decodes to more than this: a chunk of 65,536 slices with every column at its
  * longest, or a call tree of 64 M nodes. */
 enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
-#define TW_TREE_MAX_BYTES ((uint64_t)1 << 30)
+#define TW_TRACE_SYSTEM_KEY "system" /* the one row of trace_meta that is no number or word */
+#define TW_TREE_MAX_BYTES   ((uint64_t)1 << 30)
 
 /* TW_FULL, TW_NOMEM, TW_CORRUPT or TW_IO, with SQLite's words. */
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err);
+
+/* Binds text that is made valid UTF-8; clean is room for it. */
+void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 /* Files of schema 1 have none. */
 bool tw_trace_file_has_notes(const struct tw_trace_file *f);
 /* Files of schema 1 and 2 do not tell whose notes they are. */
 bool tw_trace_file_has_system(const struct tw_trace_file *f);
+
+/* Where the chunks of all threads lie (trace_file_chunks.c).  Read at once, as the table has no
+ * index by thread: asking for each of many threads would read it each time. */
+struct tw_chunk_directory {
+	struct tw_chunk_row *rows; /* by thread, level, time */
+	uint32_t n, cap;
+	bool loaded;
+};
+/* Reads it unless it has been. */
+enum tw_status tw_chunk_directory_load(
+        struct tw_chunk_directory *d, sqlite3 *db, struct tw_err *err) TW_MUST_USE;
+void tw_chunk_directory_of(const struct tw_chunk_directory *d, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n);
 
 #endif

@@ -7,7 +7,7 @@
 #define COLUMNS "SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail"
 #define TOUCHING                                                                                   \
 	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
-	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5)"                            \
+	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5) AND note_id<=?7"            \
 	" ORDER BY note_id LIMIT ?6"
 
 static struct tw_str text_at(sqlite3_stmt *s, int col)
@@ -22,14 +22,14 @@ static enum tw_status prepare(
 {
 	if (sqlite3_prepare_v2(tw_trace_file_db(f), sql, -1, ret, NULL) == SQLITE_OK)
 		return TW_OK;
-	return tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err);
+	return tw_trace_file_noted(f, tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err));
 }
 
 static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
 {
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return TW_OK;
-	return tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err);
+	return tw_trace_file_noted(f, tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err));
 }
 
 static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
@@ -42,6 +42,7 @@ static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
 	if (q->thread_id)
 		(void)sqlite3_bind_int64(s, 5, q->thread_id);
 	(void)sqlite3_bind_int64(s, 6, q->limit);
+	(void)sqlite3_bind_int64(s, 7, q->until ? (int64_t)q->until : INT64_MAX);
 }
 
 static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
@@ -129,5 +130,31 @@ enum tw_status tw_trace_file_documents(
 			break;
 	st = ended(f, rc, err);
 	(void)sqlite3_finalize(s);
+	return st;
+}
+
+enum tw_status tw_trace_file_system(struct tw_trace_file *f, struct tw_buf *out, struct tw_err *err)
+{
+	sqlite3_stmt *s = NULL;
+	bool found = false;
+	enum tw_status st = prepare(
+	        f, "SELECT value FROM trace_meta WHERE key='" TW_TRACE_SYSTEM_KEY "'", &s, err);
+	int rc;
+
+	if (st != TW_OK)
+		return st;
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		const void *facts = sqlite3_column_blob(s, 0);
+
+		found = true;
+		(void)tw_buf_add(out, facts, (size_t)sqlite3_column_bytes(s, 0));
+	}
+	st = ended(f, rc, err);
+	(void)sqlite3_finalize(s);
+	if (st == TW_OK && tw_buf_status(out) != TW_OK)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
+	if (st == TW_OK && !found)
+		st = tw_fail(
+		        err, TW_NOT_FOUND, TW_NO_OFFSET, "nothing is kept of the device's trace");
 	return st;
 }

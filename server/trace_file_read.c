@@ -6,18 +6,17 @@
  * checked before it sizes or indexes anything, and frames carry checksums.
  */
 #include "trace_file_internal.h"
+#include "trace_file_unpack.h"
 #include "trace_file_vfs.h"
 
 #include <string.h>
-#include <zstd.h>
 
 struct tw_trace_file {
 	sqlite3 *db;
 	sqlite3_stmt *chunk_data; /* one chunk's blob */
-	sqlite3_stmt *directory;  /* a thread's chunks */
-	ZSTD_DCtx *zstd;
-	struct tw_buf payload;
-	bool has_notes, has_system;
+	struct tw_unpacker *unpacker;
+	bool has_notes, has_system, has_note_sums;
+	bool damaged;
 	struct tw_arena *arena; /* strings and tables that live until close */
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
@@ -27,6 +26,7 @@ struct tw_trace_file {
 	uint32_t n_repairs;
 	struct tw_method_info *methods;
 	uint32_t n_methods, cap_methods;
+	struct tw_chunk_directory directory;
 };
 
 /* Method and thread tables of the largest trace, with names. */
@@ -37,36 +37,26 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
 }
 
-static enum tw_status damaged(const char *what, struct tw_err *err)
+enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (%s)", what);
+	f->damaged = f->damaged || st == TW_CORRUPT;
+	return st;
 }
 
-/* A file: URI of the path, with everything but plain characters escaped. */
-static char *uri_of(struct tw_arena *a, const char *path)
+bool tw_trace_file_is_damaged(const struct tw_trace_file *f)
 {
-	static const char hex[] = "0123456789ABCDEF";
-	char *uri = tw_arena_alloc(a, strlen(path) * 3 + sizeof "file:?immutable=1", 1);
-	char *at = uri;
+	return f->damaged;
+}
 
-	if (!uri)
-		return NULL;
-	memcpy(at, "file:", 5); /* NOLINT(bugprone-not-null-terminated-result) goes on below */
-	at += 5;
-	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
-		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-		             (*p >= '0' && *p <= '9') || strchr("/._-", *p);
+static enum tw_status damaged(struct tw_trace_file *f, const char *what, struct tw_err *err)
+{
+	return tw_trace_file_noted(
+	        f, tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (%s)", what));
+}
 
-		if (plain) {
-			*at++ = (char)*p;
-		} else {
-			*at++ = '%';
-			*at++ = hex[*p >> 4];
-			*at++ = hex[*p & 15];
-		}
-	}
-	memcpy(at, "?immutable=1", sizeof "?immutable=1");
-	return uri;
+static enum tw_status sql_fail(struct tw_trace_file *f, const char *doing, struct tw_err *err)
+{
+	return tw_trace_file_noted(f, tw_trace_sql_fail(f->db, doing, err));
 }
 
 static struct tw_str text_at(sqlite3_stmt *s, int col)
@@ -101,12 +91,12 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 	int rc = SQLITE_ERROR;
 
 	if (!s)
-		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+		return sql_fail(f, "opening a trace file", err);
 	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		if (!row(f, s))
 			st = no_memory(err);
 	if (st == TW_OK && rc != SQLITE_DONE)
-		st = tw_trace_sql_fail(f->db, "reading a trace file", err);
+		st = sql_fail(f, "reading a trace file", err);
 	(void)sqlite3_finalize(s);
 	return st;
 }
@@ -233,7 +223,7 @@ static enum tw_status one_number(
 	if (got)
 		*ret = sqlite3_column_int64(s, 0);
 	(void)sqlite3_finalize(s);
-	return got ? TW_OK : tw_trace_sql_fail(f->db, "opening a trace file", err);
+	return got ? TW_OK : sql_fail(f, "opening a trace file", err);
 }
 
 static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
@@ -253,6 +243,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
 	f->has_notes = version >= 2;
 	f->has_system = version >= 3;
+	f->has_note_sums = version >= 4;
 	/* A view or a virtual table in place of a table could answer anything, for ever. */
 	if (st == TW_OK)
 		st = one_number(f,
@@ -260,7 +251,7 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 		        " OR (type='table' AND rootpage=0)",
 		        &odd, err);
 	if (st == TW_OK && odd)
-		st = damaged("schema", err);
+		st = damaged(f, "schema", err);
 	return st;
 }
 
@@ -277,7 +268,8 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 		return no_memory(err);
 	f->cap_threads = (uint32_t)threads;
 	f->facts.format = "";
-	st = each_row(f, "SELECT key, value FROM trace_meta", meta_row, err);
+	st = each_row(f, "SELECT key, value FROM trace_meta WHERE key<>'" TW_TRACE_SYSTEM_KEY "'",
+	        meta_row, err);
 	if (st == TW_OK)
 		st = each_row(f, "SELECT * FROM trace_thread ORDER BY thread_id", thread_row, err);
 	if (st == TW_OK)
@@ -295,7 +287,7 @@ static enum tw_status open_db(
 	enum tw_status st;
 
 	if (sqlite3_open_v2(uri, &f->db, flags, vfs) != SQLITE_OK)
-		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+		return sql_fail(f, "opening a trace file", err);
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
 	        NULL, NULL, NULL);
@@ -303,12 +295,8 @@ static enum tw_status open_db(
 	if (st != TW_OK)
 		return st;
 	f->chunk_data = prepare(f, "SELECT data FROM trace_chunk WHERE chunk_id=?");
-	f->directory =
-	        prepare(f, "SELECT chunk_id, level, start_ns, end_ns, slices, open, min_dur_ns,"
-	                   " length(data) FROM trace_chunk WHERE thread_id=?"
-	                   " ORDER BY level, chunk_id");
-	if (!f->chunk_data || !f->directory)
-		return tw_trace_sql_fail(f->db, "opening a trace file", err);
+	if (!f->chunk_data)
+		return sql_fail(f, "opening a trace file", err);
 	return load(f, err);
 }
 
@@ -318,10 +306,9 @@ static struct tw_trace_file *new_reader(void)
 
 	if (!f)
 		return NULL;
-	tw_buf_init(&f->payload, SIZE_MAX / 2);
 	f->arena = tw_arena_new(ARENA_MAX_BYTES);
-	f->zstd = ZSTD_createDCtx();
-	return f->arena && f->zstd ? f : tw_trace_file_close(f);
+	f->unpacker = tw_unpacker_new();
+	return f->arena && f->unpacker ? f : tw_trace_file_close(f);
 }
 
 static enum tw_status opened(struct tw_trace_file *f, enum tw_status st, struct tw_trace_file **ret)
@@ -336,7 +323,7 @@ static enum tw_status opened(struct tw_trace_file *f, enum tw_status st, struct 
 enum tw_status tw_trace_file_open(const char *path, struct tw_trace_file **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = new_reader();
-	char *uri = f ? uri_of(f->arena, path) : NULL;
+	char *uri = f ? tw_trace_path_uri(f->arena, path) : NULL;
 
 	return opened(f, uri ? open_db(f, uri, NULL, err) : no_memory(err), ret);
 }
@@ -356,10 +343,9 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 	if (!f)
 		return NULL;
 	(void)sqlite3_finalize(f->chunk_data);
-	(void)sqlite3_finalize(f->directory);
 	(void)sqlite3_close(f->db);
-	(void)ZSTD_freeDCtx(f->zstd);
-	tw_buf_done(&f->payload);
+	tw_unpacker_free(f->unpacker);
+	tw_mem_free(f->directory.rows);
 	tw_arena_free(f->arena);
 	tw_mem_free(f);
 	return NULL;
@@ -378,6 +364,11 @@ bool tw_trace_file_has_notes(const struct tw_trace_file *f)
 bool tw_trace_file_has_system(const struct tw_trace_file *f)
 {
 	return f->has_system;
+}
+
+bool tw_trace_file_has_note_sums(const struct tw_trace_file *f)
+{
+	return f->has_note_sums;
 }
 
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f)
@@ -431,86 +422,23 @@ enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_me
 	return TW_OK;
 }
 
-static bool directory_row(sqlite3_stmt *s, uint32_t thread_id, struct tw_chunk_row *r)
-{
-	int64_t slices = sqlite3_column_int64(s, 4);
-	int64_t start = sqlite3_column_int64(s, 2);
-
-	*r = (struct tw_chunk_row){
-	        .chunk_id = (uint32_t)sqlite3_column_int64(s, 0),
-	        .info = {.thread_id = thread_id,
-	                .level = (uint32_t)sqlite3_column_int64(s, 1),
-	                .start_ns = start,
-	                .end_ns = sqlite3_column_int64(s, 3),
-	                .slices = (uint32_t)slices,
-	                .open = (uint32_t)sqlite3_column_int64(s, 5),
-	                .min_dur_ns = sqlite3_column_int64(s, 6)},
-	        .stored_bytes = (uint32_t)sqlite3_column_int64(s, 7),
-	};
-	return slices > 0 && slices <= TW_CHUNK_SLICES && start >= 0 && r->info.end_ns >= start;
-}
-
-/* Reads the directory into rows, which doubles in the arena as it grows. */
-static enum tw_status read_directory(struct tw_trace_file *f, uint32_t thread_id,
-        struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
-{
-	struct tw_chunk_row *rows = NULL;
-	uint32_t n = 0;
-	uint32_t cap = 0;
-	int rc;
-
-	(void)sqlite3_bind_int64(f->directory, 1, thread_id);
-	while ((rc = sqlite3_step(f->directory)) == SQLITE_ROW) {
-		if (n == cap) {
-			struct tw_chunk_row *more;
-
-			cap = cap ? cap * 2 : 64;
-			more = tw_arena_alloc(f->arena, cap, sizeof *more);
-			if (!more)
-				return no_memory(err);
-			if (n)
-				memcpy(more, rows, n * sizeof *rows);
-			rows = more;
-		}
-		if (!directory_row(f->directory, thread_id, &rows[n++]))
-			return damaged("chunk directory", err);
-	}
-	if (rc != SQLITE_DONE)
-		return tw_trace_sql_fail(f->db, "reading a trace file", err);
-	*ret = rows;
-	*ret_n = n;
-	return TW_OK;
-}
-
 enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
 {
-	struct tw_chunk_row *rows = NULL;
-	enum tw_status st = read_directory(f, thread_id, &rows, ret_n, err);
+	enum tw_status st = tw_chunk_directory_load(&f->directory, f->db, err);
 
-	(void)sqlite3_reset(f->directory);
-	if (st == TW_OK)
-		*ret = rows;
-	return st;
+	if (st != TW_OK)
+		return tw_trace_file_noted(f, st);
+	tw_chunk_directory_of(&f->directory, thread_id, ret, ret_n);
+	return TW_OK;
 }
 
-/* Decompresses a frame into f->payload; the frame must say how large it becomes. */
-static enum tw_status decompress(struct tw_trace_file *f, const void *frame, size_t len,
-        uint64_t max_bytes, struct tw_err *err)
+/* The row's only column. */
+static struct tw_str blob_at(sqlite3_stmt *s)
 {
-	unsigned long long size = ZSTD_getFrameContentSize(frame, len);
-	size_t n;
+	const char *p = sqlite3_column_blob(s, 0);
 
-	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_bytes)
-		return damaged("frame", err);
-	tw_buf_clear(&f->payload);
-	if (tw_buf_reserve(&f->payload, (size_t)size) != TW_OK)
-		return no_memory(err);
-	n = ZSTD_decompressDCtx(f->zstd, f->payload.data, (size_t)size, frame, len);
-	if (ZSTD_isError(n) || n != size)
-		return damaged("frame", err);
-	f->payload.len = n;
-	return TW_OK;
+	return (struct tw_str){p, (size_t)sqlite3_column_bytes(s, 0)};
 }
 
 static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, struct tw_err *err)
@@ -523,7 +451,7 @@ static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, str
 		return TW_OK;
 	if (rc == SQLITE_DONE)
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such chunk");
-	return tw_trace_sql_fail(f->db, "reading a trace file", err);
+	return sql_fail(f, "reading a trace file", err);
 }
 
 enum tw_status tw_trace_file_chunk_raw(
@@ -532,10 +460,9 @@ enum tw_status tw_trace_file_chunk_raw(
 	enum tw_status st = find_chunk(f, chunk_id, err);
 
 	if (st == TW_OK) {
-		const void *blob = sqlite3_column_blob(f->chunk_data, 0);
-		size_t len = (size_t)sqlite3_column_bytes(f->chunk_data, 0);
+		struct tw_str blob = blob_at(f->chunk_data);
 
-		if (tw_buf_add(out, blob, len) != TW_OK)
+		if (tw_buf_add(out, blob.ptr, blob.len) != TW_OK)
 			st = no_memory(err);
 	}
 	(void)sqlite3_reset(f->chunk_data);
@@ -548,34 +475,31 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 	enum tw_status st = find_chunk(f, row->chunk_id, err);
 
 	if (st == TW_OK)
-		st = decompress(f, sqlite3_column_blob(f->chunk_data, 0),
-		        (size_t)sqlite3_column_bytes(f->chunk_data, 0), TW_CHUNK_MAX_BYTES, err);
+		st = tw_unpacker_chunk(f->unpacker, blob_at(f->chunk_data), row, c, err);
 	(void)sqlite3_reset(f->chunk_data);
-	if (st != TW_OK)
-		return st;
-	return tw_chunk_decode(c, f->payload.data, f->payload.len, row->info.start_ns, err);
+	return tw_trace_file_noted(f, st);
 }
 
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err)
 {
 	sqlite3_stmt *s = prepare(f, "SELECT data FROM trace_tree WHERE thread_id=?");
+	struct tw_str payload = {NULL, 0};
 	enum tw_status st = TW_OK;
 	int rc;
 
 	if (!s)
-		return tw_trace_sql_fail(f->db, "reading a trace file", err);
+		return sql_fail(f, "reading a trace file", err);
 	(void)sqlite3_bind_int64(s, 1, thread_id);
 	rc = sqlite3_step(s);
 	if (rc == SQLITE_ROW)
-		st = decompress(f, sqlite3_column_blob(s, 0), (size_t)sqlite3_column_bytes(s, 0),
-		        TW_TREE_MAX_BYTES, err);
+		st = tw_unpacker_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
 	else if (rc == SQLITE_DONE)
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such thread");
 	else
-		st = tw_trace_sql_fail(f->db, "reading a trace file", err);
+		st = sql_fail(f, "reading a trace file", err);
 	(void)sqlite3_finalize(s);
-	if (st != TW_OK)
-		return st;
-	return tw_tree_decode(f->payload.data, f->payload.len, a, ret, err);
+	if (st == TW_OK)
+		st = tw_tree_decode((const uint8_t *)payload.ptr, payload.len, a, ret, err);
+	return tw_trace_file_noted(f, st);
 }

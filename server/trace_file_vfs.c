@@ -258,3 +258,29 @@ void tw_trace_vfs_name(int fd, char *ret, size_t cap)
 {
 	(void)snprintf(ret, cap, "%s%d", prefix, fd);
 }
+
+char *tw_trace_path_uri(struct tw_arena *a, const char *path)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *uri = tw_arena_alloc(a, strlen(path) * 3 + sizeof "file:?immutable=1", 1);
+	char *at = uri;
+
+	if (!uri)
+		return NULL;
+	memcpy(at, "file:", 5); /* NOLINT(bugprone-not-null-terminated-result) goes on below */
+	at += 5;
+	for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		             (*p >= '0' && *p <= '9') || strchr("/._-", *p);
+
+		if (plain) {
+			*at++ = (char)*p;
+		} else {
+			*at++ = '%';
+			*at++ = hex[*p >> 4];
+			*at++ = hex[*p & 15];
+		}
+	}
+	memcpy(at, "?immutable=1", sizeof "?immutable=1");
+	return uri;
+}

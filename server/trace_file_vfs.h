@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "base/arena.h"
+
 enum { TW_TRACE_VFS_NAME_BYTES = 16 };
 
 /* The name for sqlite3_open_v2's last argument; NULL when SQLite has no memory. */
@@ -17,5 +19,9 @@ const char *tw_trace_vfs(void);
 /* The file name that stands for a descriptor in it.  The descriptor stays the caller's and must
  * outlive the database. */
 void tw_trace_vfs_name(int fd, char *ret, size_t cap);
+
+/* For SQLite's own files: a file: URI of the path, read as one that nobody changes, with everything
+ * but plain characters escaped; NULL when memory is short. */
+char *tw_trace_path_uri(struct tw_arena *a, const char *path);
 
 #endif

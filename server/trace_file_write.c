@@ -15,6 +15,7 @@
 #include "embedded.h"
 #include "trace_file_crown.h"
 #include "trace_file_frames.h"
+#include "trace_file_sums.h"
 #include "trace_file_vfs.h"
 
 extern const struct tw_embedded tw_trace_schema[];
@@ -50,6 +51,7 @@ struct tw_trace_writer {
 	sqlite3_stmt *stmts[INSERTS];
 	struct tw_frames *frames;
 	struct tw_crown_maker *crown;
+	struct tw_sums_maker *sums;
 	struct tw_thread_info *threads; /* not yet in the file */
 	uint32_t n_threads, cap_threads;
 	struct tw_buf clean; /* text made valid */
@@ -102,7 +104,7 @@ static enum tw_status run(struct tw_trace_writer *w, enum insert which, struct t
 	return TW_OK;
 }
 
-static void bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
+void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
 {
 	size_t cap = text.len * 3 + 1;
 
@@ -193,7 +195,7 @@ static enum tw_status insert_thread(
 	        t->start_ns, t->end_ns, t->busy_ns};
 
 	bind_ints(s, 1, before, 3);
-	bind_text(s, 4, t->name, &w->clean);
+	tw_trace_bind_text(s, 4, t->name, &w->clean);
 	bind_ints(s, 5, after, 7);
 	(void)sqlite3_bind_text(s, 12, tw_source_word(t->source), -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 13, t->interval_ns);
@@ -228,7 +230,7 @@ static enum tw_status out_method(
 		(void)sqlite3_bind_null(s, 3);
 	} else {
 		(void)sqlite3_bind_null(s, 2);
-		bind_text(s, 3, m->name, &w->clean);
+		tw_trace_bind_text(s, 3, m->name, &w->clean);
 	}
 	bind_ints(s, 4, v, 6);
 	return run(w, INSERT_METHOD, err);
@@ -251,12 +253,13 @@ static enum tw_status out_note(
 	if (n->dur_ns >= 0)
 		(void)sqlite3_bind_int64(s, 4, n->dur_ns);
 	(void)sqlite3_bind_int64(s, 5, n->value);
-	bind_text(s, 6, n->text, &w->clean);
+	tw_trace_bind_text(s, 6, n->text, &w->clean);
 	if (n->detail.len)
-		bind_text(s, 7, n->detail, &w->clean);
+		tw_trace_bind_text(s, 7, n->detail, &w->clean);
 	if (n->from_system)
 		(void)sqlite3_bind_int(s, 8, 1);
-	return run(w, INSERT_NOTE, err);
+	st = run(w, INSERT_NOTE, err);
+	return st == TW_OK ? tw_sums_maker_add(w->sums, w->db, n, err) : st;
 }
 
 static enum tw_status out_document(
@@ -269,7 +272,7 @@ static enum tw_status out_document(
 	if (st != TW_OK)
 		return st;
 	(void)sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
-	bind_text(s, 2, json, &w->clean);
+	tw_trace_bind_text(s, 2, json, &w->clean);
 	return run(w, INSERT_DOCUMENT, err);
 }
 
@@ -295,6 +298,19 @@ static enum tw_status meta(
 
 	(void)sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 2, value);
+	return run(w, INSERT_META, err);
+}
+
+enum tw_status tw_trace_writer_system(
+        struct tw_trace_writer *w, struct tw_str facts, struct tw_err *err)
+{
+	sqlite3_stmt *s = w->stmts[INSERT_META];
+	enum tw_status st = settle_threads(w, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)sqlite3_bind_text(s, 1, TW_TRACE_SYSTEM_KEY, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_blob64(s, 2, facts.ptr, facts.len, SQLITE_STATIC);
 	return run(w, INSERT_META, err);
 }
 
@@ -377,7 +393,8 @@ enum tw_status tw_trace_writer_on(int fd, struct tw_trace_writer **ret, struct t
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
 	w->crown = tw_crown_maker_new();
-	if (w->frames && w->crown)
+	w->sums = tw_sums_maker_new();
+	if (w->frames && w->crown && w->sums)
 		st = create(w, err);
 	else
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
@@ -463,6 +480,8 @@ enum tw_status tw_trace_writer_commit(
 	if (st == TW_OK)
 		st = tw_crown_maker_store(w->crown, w->db, w->methods, err);
 	if (st == TW_OK)
+		st = tw_sums_maker_end(w->sums, w->db, err);
+	if (st == TW_OK)
 		st = write_facts(w, facts, err);
 	if (st != TW_OK)
 		return st;
@@ -480,6 +499,7 @@ struct tw_trace_writer *tw_trace_writer_free(struct tw_trace_writer *w)
 		return NULL;
 	tw_frames_free(w->frames);
 	tw_crown_maker_free(w->crown);
+	tw_sums_maker_free(w->sums);
 	close_db(w);
 	if (w->path) {
 		(void)close(w->fd);

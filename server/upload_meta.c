@@ -27,6 +27,8 @@ static const struct {
         TEXT(scenario),
         TEXT(session_id),
         TEXT(uuid),
+        TEXT(capture),
+        TEXT(device_id),
 #undef TEXT
 };
 

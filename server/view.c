@@ -2,10 +2,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api.h"
 #include "blob.h"
+#include "jobs.h"
 #include "log.h"
+#include "metrics.h"
 
 enum { PATH_BYTES = 1500, TIDS_MAX = 4096 };
 
@@ -89,6 +92,74 @@ static bool is_gone(struct tw_req *r, const char *id)
 	               tw_req_arena(r), &row, &why) == TW_NOT_FOUND;
 }
 
+/* What was decoded is not as it was written: it is made again from the upload, unless another
+ * request saw the same and it already was. */
+static enum tw_status heal(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	struct tw_trace_row now;
+	enum tw_status st = tw_catalogue_trace_get(
+	        app->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
+
+	if (st == TW_OK && now.state == TW_TRACE_READY && now.ready_ms == seen->ready_ms) {
+		tw_log(TW_LOG_WARN, "trace_file_damaged", tw_log_text("trace", seen->id),
+		        tw_log_text("then", "decoding it again"));
+		tw_metrics_healed(app->metrics);
+		st = tw_catalogue_trace_requeue(app->catalogue, seen->project_id, seen->id, err);
+		tw_jobs_wake(app->jobs);
+	}
+	return st;
+}
+
+/* Whoever opens it gets it decoded again; of those who ask at once the first does. */
+static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	struct tw_trace_row now;
+	enum tw_status st = tw_catalogue_trace_get(
+	        app->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
+
+	if (st == TW_OK && now.state == TW_TRACE_ARCHIVED) {
+		st = tw_catalogue_trace_requeue(app->catalogue, seen->project_id, seen->id, err);
+		tw_jobs_wake(app->jobs);
+	}
+	if (st != TW_OK)
+		return st;
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "only the upload of this trace was kept; it is being decoded again, ask again in a "
+	        "moment");
+}
+
+static bool is_file_bad(const struct tw_req *r, const struct tw_trace_row *row, enum tw_status st)
+{
+	char path[PATH_BYTES];
+
+	if (st == TW_CORRUPT || st == TW_UNSUPPORTED)
+		return true;
+	return st == TW_IO &&
+	       tw_trace_path(tw_req_app(r)->blobs, row->id, path, sizeof path, NULL) == TW_OK &&
+	       access(path, F_OK) != 0;
+}
+
+static enum tw_status opened_not(
+        struct tw_req *r, const struct tw_trace_row *row, enum tw_status st, struct tw_err *err)
+{
+	if (is_gone(r, row->id))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "this trace was deleted");
+	if (!is_file_bad(r, row, st))
+		return st;
+	if (!row->upload_kept)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "this trace is lost: its decoded file is damaged, and its upload was not "
+		        "kept");
+	st = heal(r, row, err);
+	if (st != TW_OK)
+		return st;
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	        "the decoded file of this trace was damaged; it is being decoded again from its "
+	        "upload, ask again in a moment");
+}
+
 enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
@@ -96,13 +167,15 @@ enum tw_status tw_view_open_id(
 	enum tw_status st = tw_catalogue_trace_get(tw_req_app(r)->catalogue,
 	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &v.row, err);
 
+	if (st == TW_OK && v.row.state == TW_TRACE_ARCHIVED)
+		st = unpack(r, &v.row, err);
 	if (st != TW_OK)
 		return st;
 	st = open_row(r, &v, err);
 	if (st == TW_OK)
 		*ret = v;
-	else if (st != TW_CONFLICT && is_gone(r, id))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "this trace was deleted");
+	else if (st != TW_CONFLICT)
+		st = opened_not(r, &v.row, st, err);
 	return st;
 }
 
@@ -116,6 +189,8 @@ enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err
 
 void tw_view_close(struct tw_view *v)
 {
+	if (v->file && tw_trace_file_is_damaged(v->file))
+		(void)heal(v->req, &v->row, NULL);
 	v->file = tw_trace_file_close(v->file);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);
@@ -205,19 +280,10 @@ enum tw_status tw_view_selection_part(
 	struct tw_selection s = {.tids = NULL};
 	enum tw_status st = read_selection(v, &s, err);
 	uint64_t *tids = (uint64_t *)(uintptr_t)s.tids; /* read_tids made it */
-	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
-	size_t kept = 0;
 
 	if (st != TW_OK)
 		return st;
-	for (size_t i = 0; i < s.n_tids; i++)
-		for (uint32_t k = 0; k < n; k++)
-			if (t[k].tid == tids[i]) {
-				tids[kept++] = tids[i];
-				break;
-			}
-	s.n_tids = kept;
+	s.n_tids = tw_selection_keep(v->file, tids, s.n_tids);
 	*ret = s;
 	return TW_OK;
 }

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <jansson.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,15 +20,17 @@
 #include "bundle.h"
 #include "crash_point.h"
 #include "decoder.h"
+#include "export_system_facts.h"
 #include "export_system_report.h"
 #include "formats/aside_sink.h"
 #include "jail.h"
-#include "symbols/method_map.h"
-#include "symbols/retrace.h"
 #include "trace_file.h"
+#include "worker_fault.h"
+#include "worker_internal.h"
 
-enum { ANSWER_FD = 1, TASK_FD = 3, OUTPUT_FD = 4, FIRST_INPUT = 5, READ_BYTES = 256 << 10 };
-enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10, REPORT_BYTES = 4096 };
+enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
+enum { READ_BYTES = 1 << 20 };
+enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10, REPORT_BYTES = 4096, ANR_GROUP_BYTES = 32 };
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -54,7 +56,7 @@ static enum tw_status lock_in(const json_t *limits, struct tw_err *err)
 	return tw_jail_enter(&jail, err);
 }
 
-static struct tw_limits decode_limits(const json_t *o)
+struct tw_limits tw_worker_limits(const json_t *o)
 {
 	struct tw_limits l = tw_limits_default();
 
@@ -75,33 +77,7 @@ static struct tw_limits decode_limits(const json_t *o)
 	return l;
 }
 
-/* Test builds of the server make the child misbehave, to see that it is held. */
-static void misbehave(void)
-{
-	const char *how = getenv("TRACEWELL_WORKER_FAULT");
-	volatile uint64_t spin = 0;
-
-	if (!how)
-		return;
-	if (strcmp(how, "crash") == 0)
-		(void)raise(SIGSEGV);
-	while (strcmp(how, "loop") == 0)
-		spin++;
-	while (strcmp(how, "eat") == 0) {
-		void *p = tw_mem_alloc(1 << 20, 1);
-
-		if (!p)
-			_exit(9);
-		memset(p, 1, 1 << 20);
-	}
-	if (strcmp(how, "sleep") == 0)
-		(void)sleep(3600);
-	if (strcmp(how, "run") == 0)
-		(void)execl("/bin/true", "true", (char *)NULL);
-}
-
-/* Feeds a descriptor to `push`. */
-static enum tw_status each_piece(int fd, uint64_t *ret_bytes,
+enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes,
         enum tw_status (*push)(void *arg, const uint8_t *p, size_t n, struct tw_err *err),
         void *arg, struct tw_err *err)
 {
@@ -122,6 +98,34 @@ static enum tw_status each_piece(int fd, uint64_t *ret_bytes,
 	return st;
 }
 
+enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	while (n) {
+		ssize_t took = write(fd, p, n);
+
+		if (took < 0 && errno == EINTR)
+			continue;
+		if (took < 0)
+			return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+			        TW_NO_OFFSET, "what was read could not be written (errno %d)",
+			        errno);
+		p += took;
+		n -= (size_t)took;
+	}
+	return TW_OK;
+}
+
+/* The first line of the answer, before the decoder can die of what it is given. */
+static void tell_format(void *arg, const struct tw_format *format)
+{
+	char line[32];
+	int n = snprintf(line, sizeof line, "%s\n", format->name);
+
+	(void)arg;
+	if (n > 0 && n < (int)sizeof line)
+		(void)!write(ANSWER_FD, line, (size_t)n);
+}
+
 static enum tw_status push_decoder(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	return tw_decoder_push(arg, p, n, err);
@@ -132,7 +136,8 @@ struct job {
 	struct tw_arena *arena;
 	struct tw_builder *builder;
 	struct tw_trace_facts facts;
-	int system_fd; /* the device's own trace beside this one, -1 none */
+	int system_fd;         /* the device's own trace beside this one, -1 none */
+	uint64_t system_bytes; /* of it, written to SYSTEM_FD: it was in an archive */
 };
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
@@ -150,7 +155,10 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	d = sink ? tw_decoder_new(j->arena, &j->limits, format, name, sink) : NULL;
 	if (!d)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
-	st = each_piece(fd, &bytes, push_decoder, d, err);
+	if (strcmp(name, "trace") == 0)
+		tw_decoder_on_format(d, tell_format, NULL);
+	tw_decoder_read_ahead(d);
+	st = tw_worker_read(fd, &bytes, push_decoder, d, err);
 	if (st == TW_OK)
 		st = tw_decoder_finish(d, err);
 	j->facts.input_bytes += bytes;
@@ -161,22 +169,25 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	return st;
 }
 
-/* An ANR report was written when the application had hung for a while: at the trace's end. */
-static void next_input(struct job *j, bool is_anr)
+/* What comes now stands beside the trace; fd is where its bytes are.  An ANR report was written
+ * when the application had hung for a while: at the trace's end. */
+static void next_side(struct job *j, enum tw_bundle_side what, int fd)
 {
-	if (is_anr)
+	if (what == TW_BUNDLE_ANR)
 		tw_builder_next_input_at_end(j->builder);
 	else
 		tw_builder_next_input(j->builder);
-}
-
-static void next_side(struct job *j, const char *part, int fd)
-{
-	next_input(j, strcmp(part, "anr") == 0);
-	if (strcmp(part, "system") == 0) {
+	if (what == TW_BUNDLE_SYSTEM) {
 		tw_builder_input_is_system(j->builder);
 		j->system_fd = fd;
 	}
+}
+
+static enum tw_bundle_side side_of(const char *part)
+{
+	if (strcmp(part, "anr") == 0)
+		return TW_BUNDLE_ANR;
+	return strcmp(part, "system") == 0 ? TW_BUNDLE_SYSTEM : TW_BUNDLE_SIDE;
 }
 
 struct bundle_input {
@@ -191,19 +202,31 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 
 	if (lseek(in->fd, 0, SEEK_SET) != 0)
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "an input cannot be read again");
-	return each_piece(in->fd, &in->bytes, push, to, err);
+	return tw_worker_read(in->fd, &in->bytes, push, to, err);
 }
 
-static void next_of_bundle(void *arg, const struct tw_format *format)
+static void side_of_bundle(void *arg, enum tw_bundle_side what)
 {
-	next_input(((struct bundle_input *)arg)->job, tw_format_fits(format, "anr"));
+	next_side(((struct bundle_input *)arg)->job, what, SYSTEM_FD);
 }
 
-static enum tw_status decode_bundle(struct job *j, int fd, struct tw_err *err)
+static enum tw_status copy_system(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	((struct bundle_input *)arg)->job->system_bytes += n;
+	return tw_worker_write(SYSTEM_FD, p, n, err);
+}
+
+static enum tw_status decode_bundle(struct job *j, int fd, bool without_system, struct tw_err *err)
 {
 	struct bundle_input in = {j, fd, 0};
-	const struct tw_bundle_task task = {feed_bundle, next_of_bundle, &in, j->arena, &j->limits,
-	        tw_builder_sink(j->builder)};
+	const struct tw_bundle_task task = {.arena = j->arena,
+	        .limits = &j->limits,
+	        .sink = tw_builder_sink(j->builder),
+	        .without_system = without_system,
+	        .arg = &in,
+	        .feed = feed_bundle,
+	        .side = side_of_bundle,
+	        .keep = copy_system};
 	const struct tw_format *format = NULL;
 	uint64_t bytes = 0;
 	enum tw_status st = tw_bundle_decode(&task, &format, &bytes, err);
@@ -241,8 +264,17 @@ static void decode_side(struct job *j, const json_t *part, int fd, struct tw_err
 		sink->ops->repair(sink, TW_REPAIR_side_file_unreadable, TW_NO_OFFSET, 1);
 }
 
+static bool has_part(const json_t *parts, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(parts); i++)
+		if (strcmp(text(json_array_get(parts, i), "part"), name) == 0)
+			return true;
+	return false;
+}
+
 static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw_err *err)
 {
+	bool system = has_part(parts, "system");
 	size_t n = json_array_size(parts);
 	enum tw_status st = TW_OK;
 
@@ -253,29 +285,27 @@ static enum tw_status decode_parts(struct job *j, const json_t *parts, struct tw
 			if (turn_of(text(p, "part")) != turn)
 				continue;
 			if (turn == 2)
-				next_side(j, text(p, "part"), FIRST_INPUT + (int)i);
-			if (turn == 1 && is_bundle(j, FIRST_INPUT + (int)i))
-				st = decode_bundle(j, FIRST_INPUT + (int)i, err);
+				next_side(j, side_of(text(p, "part")), TW_WORKER_INPUT + (int)i);
+			if (turn == 1 && is_bundle(j, TW_WORKER_INPUT + (int)i))
+				st = decode_bundle(j, TW_WORKER_INPUT + (int)i, system, err);
 			else if (turn == 1)
-				st = decode_part(j, p, FIRST_INPUT + (int)i, err);
+				st = decode_part(j, p, TW_WORKER_INPUT + (int)i, err);
 			else
-				decode_side(j, p, FIRST_INPUT + (int)i, err);
+				decode_side(j, p, TW_WORKER_INPUT + (int)i, err);
 		}
 	return st;
 }
 
 /* What an export will make of the device's trace, told where losses and repairs are. */
 static enum tw_status tell_system(
-        const struct job *j, struct tw_trace_writer *w, struct tw_err *err)
+        const struct tw_system *s, struct tw_trace_writer *w, struct tw_err *err)
 {
 	struct tw_trace_out *out = tw_trace_writer_out(w);
 	struct tw_buf json;
 	enum tw_status st;
 
-	if (j->system_fd < 0)
-		return TW_OK;
 	tw_buf_init(&json, REPORT_BYTES);
-	st = tw_system_report(j->system_fd, tw_trace_writer_info(w), &json, err);
+	st = tw_system_report(s, tw_trace_writer_info(w), &json, err);
 	if (st == TW_OK)
 		st = out->ops->document(
 		        out, "system", (struct tw_str){(const char *)json.data, json.len}, err);
@@ -283,15 +313,48 @@ static enum tw_status tell_system(
 	return st;
 }
 
+/* What an export must know of it, so that none has to look through it. */
+static enum tw_status keep_system(
+        const struct tw_system *s, struct tw_trace_writer *w, struct tw_err *err)
+{
+	struct tw_buf facts;
+	enum tw_status st;
+
+	tw_buf_init(&facts, TW_SYSTEM_FACTS_ROOM_BYTES);
+	st = tw_system_pack(s, &facts, err);
+	if (st == TW_OK && facts.len)
+		st = tw_trace_writer_system(
+		        w, (struct tw_str){(const char *)facts.data, facts.len}, err);
+	tw_buf_done(&facts);
+	return st;
+}
+
+static enum tw_status write_system(
+        const struct job *j, struct tw_trace_writer *w, struct tw_err *err)
+{
+	struct tw_system *s = NULL;
+	enum tw_status st;
+
+	if (j->system_fd < 0)
+		return TW_OK;
+	st = tw_system_scan(j->system_fd, &s, err);
+	if (st == TW_OK)
+		st = tell_system(s, w, err);
+	if (st == TW_OK)
+		st = keep_system(s, w, err);
+	tw_system_free(s);
+	return st;
+}
+
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_on(OUTPUT_FD, &w, err);
+	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);
 	if (st == TW_OK)
-		st = tell_system(j, w, err);
+		st = write_system(j, w, err);
 	if (st == TW_OK)
 		st = tw_trace_writer_commit(w, &j->facts, err);
 	tw_trace_writer_free(w);
@@ -312,41 +375,80 @@ static void count_repairs(
 	}
 }
 
+static json_t *repairs_json(const struct tw_trace_file *f)
+{
+	json_t *by_name = json_object();
+	uint32_t n;
+	const struct tw_repair_count *r = tw_trace_file_repairs(f, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		(void)json_object_set_new(by_name, tw_repair_info(r[i].what)->name,
+		        json_integer((json_int_t)r[i].count));
+	return by_name;
+}
+
+static bool take_group(void *arg, struct tw_str kind, struct tw_str json)
+{
+	char *group = arg;
+	json_t *o = NULL;
+
+	if (tw_str_eq(kind, TW_STR("anr")))
+		o = json_loadb(json.ptr, json.len, 0, NULL);
+	if (o)
+		(void)snprintf(group, ANR_GROUP_BYTES, "%.31s",
+		        text(o, "cluster")[0] ? text(o, "cluster") : "?");
+	json_decref(o);
+	return group[0] == '\0';
+}
+
 /* Read back from the file: what is told is what is there. */
 static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err *err)
 {
 	struct tw_trace_file *f = NULL;
-	enum tw_status st = tw_trace_file_open_on(OUTPUT_FD, &f, err);
+	enum tw_status st = tw_trace_file_open_on(TW_WORKER_OUTPUT, &f, err);
 	const struct tw_trace_info *i;
 	uint32_t losses = 0;
 	uint32_t repairs = 0;
+	char anr[ANR_GROUP_BYTES] = "";
 	struct stat file;
 
 	if (st != TW_OK)
 		return st;
 	i = tw_trace_file_info(f);
 	count_repairs(f, &losses, &repairs);
-	if (fstat(OUTPUT_FD, &file) != 0)
+	if (tw_trace_file_documents(f, take_group, anr, err) != TW_OK)
+		anr[0] = '\0'; /* it is not known to be one */
+	if (fstat(TW_WORKER_OUTPUT, &file) != 0)
 		file.st_size = 0;
-	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s}", "slices",
+	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:o}", "slices",
 	        (json_int_t)i->slices, "threads", (json_int_t)i->threads, "methods",
 	        (json_int_t)i->methods, "max_depth", (json_int_t)i->max_depth, "duration_ns",
 	        (json_int_t)(i->end_ns - i->start_ns), "input_bytes",
 	        (json_int_t)j->facts.input_bytes, "decoded_bytes",
 	        (json_int_t)j->facts.decoded_bytes, "file_bytes", (json_int_t)file.st_size,
 	        "losses", (json_int_t)losses, "repairs", (json_int_t)repairs, "decoder_version",
-	        (json_int_t)TW_DECODER_VERSION, "format", j->facts.format);
+	        (json_int_t)TW_DECODER_VERSION, "system_bytes", (json_int_t)j->system_bytes,
+	        "format", j->facts.format, "anr", anr, "repairs_by_name", repairs_json(f));
 	tw_trace_file_close(f);
 	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+}
+
+enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err)
+{
+	if (getrandom(&l->hash_salt, sizeof l->hash_salt, 0) != (ssize_t)sizeof l->hash_salt)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random number (errno %d)", errno);
+	return TW_OK;
 }
 
 static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err *err)
 {
 	struct job j = {.system_fd = -1,
-	        .limits = decode_limits(json_object_get(task, "limits")),
+	        .limits = tw_worker_limits(json_object_get(task, "limits")),
 	        .facts = {.format = "", .decoder_version = TW_DECODER_VERSION}};
-	enum tw_status st;
+	enum tw_status st = tw_worker_salt(&j.limits, err);
 
+	if (st != TW_OK)
+		return st;
 	j.arena = tw_arena_new(j.limits.max_memory_bytes);
 	j.builder = j.arena ? tw_builder_new(&j.limits) : NULL;
 	if (!j.builder)
@@ -360,135 +462,6 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 		st = summarise(&j, ret, err);
 	tw_builder_free(j.builder);
 	tw_arena_free(j.arena);
-	return st;
-}
-
-/* --- mappings --- */
-
-typedef enum tw_status (*push_fn)(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
-
-static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_map_writer_push(arg, p, n, err);
-}
-
-static enum tw_status push_retrace(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_retrace_writer_push(arg, p, n, err);
-}
-
-static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
-{
-	return tw_unzip_push(arg, p, n, err);
-}
-
-static enum tw_status write_output(const struct tw_buf *b, struct tw_err *err)
-{
-	size_t at = 0;
-
-	while (at < b->len) {
-		ssize_t n = write(OUTPUT_FD, b->data + at, b->len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-			        TW_NO_OFFSET, "a mapping could not be written (errno %d)", errno);
-		at += (size_t)n;
-	}
-	return TW_OK;
-}
-
-static enum tw_status read_map(
-        push_fn push, void *writer, const struct tw_limits *limits, struct tw_err *err)
-{
-	struct tw_arena *a = tw_arena_new(limits->max_memory_bytes);
-	struct tw_unzip *z = a ? tw_unzip_new(a, limits, push, writer) : NULL;
-	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
-	uint64_t bytes = 0;
-	enum tw_status st;
-
-	if (!z)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
-	else
-		st = each_piece(FIRST_INPUT, &bytes, push_unzip, z, err);
-	if (st == TW_OK)
-		st = tw_unzip_finish(z, &end, err);
-	/* Half a mapping would name some methods and not others: refuse, it can be sent again. */
-	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
-		st = tw_fail(err, TW_CORRUPT, tw_unzip_bytes(z),
-		        "the mapping's compressed data is damaged or cut");
-	tw_unzip_free(z);
-	tw_arena_free(a);
-	return st;
-}
-
-static json_t *map_answer(const struct tw_map_stats *s)
-{
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s}", "lines", (json_int_t)s->lines, "entries",
-	        (json_int_t)s->entries, "duplicates", (json_int_t)s->duplicates, "malformed",
-	        (json_int_t)s->malformed, "first_malformed",
-	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
-	                                           : (json_int_t)s->first_malformed,
-	        "version", s->version);
-}
-
-static enum tw_status run_map(const json_t *task, json_t **ret, struct tw_err *err)
-{
-	struct tw_limits limits = decode_limits(json_object_get(task, "limits"));
-	struct tw_map_writer *w = tw_map_writer_new(limits.max_decoded_bytes, limits.max_methods);
-	struct tw_map_stats stats;
-	struct tw_buf image;
-	enum tw_status st;
-
-	tw_buf_init(&image, limits.max_decoded_bytes);
-	st = w ? read_map(push_map, w, &limits, err)
-	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
-	if (st == TW_OK)
-		st = tw_map_writer_finish(w, &image, &stats, err);
-	if (st == TW_OK)
-		st = write_output(&image, err);
-	if (st == TW_OK) {
-		*ret = map_answer(&stats);
-		if (!*ret)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
-	}
-	tw_map_writer_free(w);
-	tw_buf_done(&image);
-	return st;
-}
-
-static json_t *retrace_answer(const struct tw_retrace_stats *s)
-{
-	return json_pack("{s:I,s:I,s:I,s:I,s:s}", "classes", (json_int_t)s->classes, "methods",
-	        (json_int_t)s->methods, "malformed", (json_int_t)s->malformed, "first_malformed",
-	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
-	                                           : (json_int_t)s->first_malformed,
-	        "id", s->id);
-}
-
-static enum tw_status run_retrace(const json_t *task, json_t **ret, struct tw_err *err)
-{
-	struct tw_limits limits = decode_limits(json_object_get(task, "limits"));
-	struct tw_retrace_writer *w = tw_retrace_writer_new(limits.max_decoded_bytes);
-	struct tw_retrace_stats stats;
-	struct tw_buf image;
-	enum tw_status st;
-
-	tw_buf_init(&image, limits.max_memory_bytes);
-	st = w ? read_map(push_retrace, w, &limits, err)
-	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
-	if (st == TW_OK)
-		st = tw_retrace_writer_finish(w, &image, &stats, err);
-	if (st == TW_OK)
-		st = write_output(&image, err);
-	if (st == TW_OK) {
-		*ret = retrace_answer(&stats);
-		if (!*ret)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
-	}
-	tw_retrace_writer_free(w);
-	tw_buf_done(&image);
 	return st;
 }
 
@@ -510,6 +483,22 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	return told;
 }
 
+static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	const char *kind = text(task, "kind");
+	enum tw_status st;
+
+	if (strcmp(kind, "judge") == 0)
+		return tw_worker_judge(task, ret, err);
+	st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
+	if (st != TW_OK)
+		return st;
+	if (strcmp(kind, "map") == 0)
+		return tw_worker_map(task, ret, err);
+	return strcmp(kind, "retrace") == 0 ? tw_worker_retrace(task, ret, err)
+	                                    : run_trace(task, ret, err);
+}
+
 int tw_worker_main(void)
 {
 	json_error_t at;
@@ -527,13 +516,8 @@ int tw_worker_main(void)
 	(void)mallopt(M_ARENA_MAX, 1);
 	st = lock_in(json_object_get(task, "limits"), &err);
 	tw_crash_point("child_started");
-	misbehave();
-	if (st == TW_OK && strcmp(text(task, "kind"), "map") == 0)
-		st = run_map(task, &summary, &err);
-	else if (st == TW_OK && strcmp(text(task, "kind"), "retrace") == 0)
-		st = run_retrace(task, &summary, &err);
-	else if (st == TW_OK)
-		st = run_trace(task, &summary, &err);
+	if (st == TW_OK)
+		st = run(task, &summary, &err);
 	told = answer(st, summary, &err);
 	json_decref(task);
 	return told ? 0 : 1;

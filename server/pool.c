@@ -1,4 +1,4 @@
-#include "http_pool.h"
+#include "pool.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /*
- * http_pool.h - the query pool: threads for what would hold up an event loop.
+ * pool.h - threads for what would hold up others: queries, syncs of the disk.
  *
  * Tasks run in the order they came.  After tw_pool_stop began, tasks that wait
  * are run with `stopping` true, so that each can give its request an end.
  * Thread: any may submit.
  */
-#ifndef TW_HTTP_POOL_H
-#define TW_HTTP_POOL_H
+#ifndef TW_POOL_H
+#define TW_POOL_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,442 @@
+#include "anr_cause.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "anr_cause_int.h"
+#include "anr_frame.h"
+#include "auth_secret.h"
+#include "formats/anr_words.h"
+
+enum { HASHED_BYTES = 256 << 10, PLAIN_BYTES = 1024, RING_MAX = 64 };
+
+enum kind { DEADLOCK, LOCK, PATH, IO, BINDER, NO_CPU, GC, SLEEP, WAIT, RUN, IDLE, UNKNOWN };
+const char *const tw_anr_kinds[] = {"deadlock", "lock", "path", "io", "binder", "no_cpu", "gc",
+        "sleep", "wait", "run", "idle", "unknown", NULL};
+
+/* --- the key --- */
+
+static void hash_text(struct tw_anr_find *f, const char *text)
+{
+	char plain[PLAIN_BYTES];
+
+	(void)tw_anr_frame_plain(tw_str_of(text), plain, sizeof plain);
+	(void)tw_buf_add_str(&f->hashed, tw_str_of(plain));
+	(void)tw_buf_add_u8(&f->hashed, '\n');
+}
+
+static void hash_names(struct tw_anr_find *f, const struct tw_anr_names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		hash_text(f, names->at[i]);
+}
+
+static void key_of(const char *text, char ret[TW_ANR_KEY_BYTES])
+{
+	uint8_t hash[32];
+
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		(void)snprintf(ret + (size_t)2 * (size_t)i, 3, "%02x", hash[i]);
+}
+
+/* --- locks --- */
+
+struct held { /* a monitor that somebody wants and another has; names are whole, "" unknown */
+	const char *type, *wanted_in, *taken_in;
+};
+
+/* "java.lang.Class<a.B>" is the class itself. */
+static const char *type_of(struct tw_anr_find *f, const json_t *wants)
+{
+	struct tw_str s = tw_str_of(tw_anr_word(wants, "type"));
+	const char *type;
+
+	if (tw_str_starts(s, TW_STR("java.lang.Class<")) && s.ptr[s.len - 1] == '>')
+		s = (struct tw_str){s.ptr + 16, s.len - 17};
+	type = tw_arena_str(f->arena, s);
+	return type ? type : "";
+}
+
+static const char *first_blamed(struct tw_anr_find *f, const json_t *thread, size_t from)
+{
+	struct tw_anr_names one = {.n = 0};
+
+	tw_anr_blamed(f, thread, from, 1, &one);
+	return one.n ? one.at[0] : "";
+}
+
+static struct held held_of(struct tw_anr_find *f, const json_t *step)
+{
+	const json_t *thread = tw_anr_at(f->threads, step, "thread");
+	const json_t *wants = json_object_get(step, "wants");
+	const json_t *holder = tw_anr_at(f->threads, wants, "holder");
+	struct held h = {type_of(f, wants), first_blamed(f, thread, 0), ""};
+	size_t at = tw_anr_taken_at(holder, tw_anr_word(wants, "id"));
+
+	if (at < json_array_size(json_object_get(holder, "frames")))
+		h.taken_in = first_blamed(f, holder, at);
+	return h;
+}
+
+static void tell_held(struct tw_anr_find *f, const struct held *h)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s}", "class", h->type, "wanted_in", h->wanted_in,
+	        "taken_in", h->taken_in);
+
+	(void)json_array_append_new(f->lock_list, o);
+	if (f->locks.n < TW_ANR_NAMES_MAX)
+		f->locks.at[f->locks.n++] = h->type;
+}
+
+static void add_frame(struct tw_anr_find *f, const char *name)
+{
+	if (name[0] && f->frames.n < TW_ANR_NAMES_MAX)
+		f->frames.at[f->frames.n++] = name;
+}
+
+/* --- deadlocks --- */
+
+static int by_class(const void *pa, const void *pb)
+{
+	const struct held *a = pa;
+	const struct held *b = pb;
+	int c = strcmp(a->type, b->type);
+
+	if (c == 0)
+		c = strcmp(a->wanted_in, b->wanted_in);
+	return c ? c : strcmp(a->taken_in, b->taken_in);
+}
+
+static bool ring_has(const json_t *steps, json_int_t thread)
+{
+	for (size_t i = 0; i < json_array_size(steps); i++)
+		if (json_integer_value(json_object_get(json_array_get(steps, i), "thread")) ==
+		        thread)
+			return true;
+	return false;
+}
+
+/* The ring that main is in or waits for. */
+static const json_t *ring_of(const struct tw_anr_find *f)
+{
+	const json_t *cycles = json_object_get(f->process, "cycles");
+	json_int_t culprit = json_integer_value(json_object_get(f->process, "culprit"));
+
+	for (size_t i = 0; i < json_array_size(cycles); i++) {
+		const json_t *steps = json_object_get(json_array_get(cycles, i), "threads");
+
+		if (ring_has(steps, culprit))
+			return steps;
+	}
+	return NULL;
+}
+
+static enum kind find_deadlock(struct tw_anr_find *f)
+{
+	const json_t *steps = ring_of(f);
+	struct held ring[RING_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(steps) && n < RING_MAX; i++)
+		ring[n++] = held_of(f, json_array_get(steps, i));
+	if (n)
+		qsort(ring, n, sizeof *ring, by_class);
+	for (size_t i = 0; i < n; i++) {
+		tell_held(f, &ring[i]);
+		add_frame(f, ring[i].wanted_in);
+		hash_text(f, ring[i].type);
+		hash_text(f, ring[i].wanted_in);
+		hash_text(f, ring[i].taken_in);
+	}
+	return DEADLOCK;
+}
+
+/* --- a holder that goes on --- */
+
+/* Of the last lock: where its holder took it, and what led there. */
+static void blame_holder(struct tw_anr_find *f, const json_t *last)
+{
+	const json_t *wants = json_object_get(last, "wants");
+	const json_t *holder = tw_anr_at(f->threads, wants, "holder");
+	size_t at = tw_anr_taken_at(holder, tw_anr_word(wants, "id"));
+
+	if (holder && at == json_array_size(json_object_get(holder, "frames")))
+		at = 0;
+	if (holder)
+		tw_anr_blamed(f, holder, at, TW_ANR_PATH_FRAMES, &f->frames);
+	else /* nobody is seen to hold it: who wants it is all there is */
+		tw_anr_blamed(f, tw_anr_at(f->threads, last, "thread"), 0, TW_ANR_PATH_FRAMES,
+		        &f->frames);
+}
+
+static enum kind find_lock(struct tw_anr_find *f)
+{
+	const json_t *chain = json_object_get(f->process, "chain");
+	const json_t *last = NULL;
+
+	for (size_t i = 0; i < json_array_size(chain); i++) {
+		const json_t *step = json_array_get(chain, i);
+		struct held h;
+
+		if (!json_is_object(json_object_get(step, "wants")))
+			break;
+		h = held_of(f, step);
+		tell_held(f, &h);
+		hash_text(f, h.type);
+		last = step;
+	}
+	if (last)
+		blame_holder(f, last);
+	hash_names(f, &f->frames);
+	return LOCK;
+}
+
+/* --- no lock --- */
+
+static enum kind find_binder(struct tw_anr_find *f)
+{
+	hash_text(f, f->interface ? f->interface : "");
+	hash_text(f, f->method ? f->method : "");
+	hash_text(f, f->frames.n ? f->frames.at[0] : "");
+	return BINDER;
+}
+
+/* What main did while nothing moved, where that is known; UNKNOWN: it is not, or not the app's. */
+static enum kind find_path(struct tw_anr_find *f, const json_t *names)
+{
+	tw_anr_blamed_names(f, names, TW_ANR_PATH_FRAMES, &f->frames);
+	if (f->frames.n == 0)
+		return UNKNOWN;
+	if (tw_anr_binder(f, names))
+		return find_binder(f);
+	hash_names(f, &f->frames);
+	return tw_anr_path_is_io(names) ? IO : PATH;
+}
+
+static enum kind kind_of_end(const char *end)
+{
+	static const struct {
+		const char *end;
+		enum kind kind;
+	} kinds[] = {{"io", IO}, {"binder", BINDER}, {"gc", GC}, {"sleeping", SLEEP},
+	        {"waiting", WAIT}, {"running", RUN}, {"native", RUN}, {"no_cpu", NO_CPU},
+	        {"idle", IDLE}};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i].end, end) == 0)
+			return kinds[i].kind;
+	return UNKNOWN;
+}
+
+static bool lacks_cpu(struct tw_anr_find *f, const json_t *doc, const json_t *main, enum kind k)
+{
+	bool runnable = strcmp(tw_anr_word(main, "sched_state"), "R") == 0;
+
+	if (k != NO_CPU && !(k == RUN && runnable))
+		return false;
+	f->consumer = tw_anr_consumer(f, doc);
+	return k == NO_CPU || f->consumer;
+}
+
+static enum kind find_moment(struct tw_anr_find *f, const json_t *doc, enum kind k)
+{
+	const json_t *main = tw_anr_at(f->threads, f->process, "main");
+
+	if (k == IDLE || k == UNKNOWN)
+		return k;
+	if (lacks_cpu(f, doc, main, k)) {
+		hash_text(f, f->consumer ? f->consumer : "");
+		return NO_CPU;
+	}
+	tw_anr_blamed(f, main, 0, k == IO ? TW_ANR_PATH_FRAMES : 1, &f->frames);
+	if (k == BINDER && tw_anr_binder(f, json_object_get(main, "frames")))
+		return find_binder(f);
+	hash_names(f, &f->frames);
+	return k;
+}
+
+static enum kind find_without_lock(struct tw_anr_find *f, const json_t *doc, const char *end)
+{
+	json_t *looks =
+	        json_is_true(json_object_get(doc, "sampled")) ? tw_anr_path_of_looks(doc) : NULL;
+	const json_t *names = looks ? looks : json_object_get(f->by->path, "frames");
+	enum kind k = names ? find_path(f, names) : UNKNOWN;
+	size_t n = f->frames.n;
+
+	/* names of looks go with the list */
+	for (size_t i = 0; looks && i < n; i++) {
+		const char *copy = tw_arena_str(f->arena, tw_str_of(f->frames.at[i]));
+
+		f->frames.at[i] = copy ? copy : "";
+	}
+	json_decref(looks);
+	return k != UNKNOWN ? k : find_moment(f, doc, kind_of_end(end));
+}
+
+static enum kind find(struct tw_anr_find *f, const json_t *doc)
+{
+	const char *end = tw_anr_word(doc, "end");
+
+	if (strcmp(end, "deadlock") == 0 || strcmp(end, "possible_deadlock") == 0)
+		return find_deadlock(f);
+	if (json_array_size(json_object_get(f->process, "chain")) > 1 ||
+	        strcmp(end, "holder_gone") == 0 || strcmp(end, "lock_unknown") == 0)
+		return find_lock(f);
+	return find_without_lock(f, doc, end);
+}
+
+/* --- what is told --- */
+
+static const char *short_name(const struct tw_anr_find *f, const char *name, enum tw_anr_part part)
+{
+	char plain[PLAIN_BYTES];
+	struct tw_str s = {plain, tw_anr_frame_plain(tw_str_of(name), plain, sizeof plain)};
+	const char *copy = tw_arena_str(f->arena, tw_anr_short(s, part));
+
+	return copy ? copy : "";
+}
+
+static const char *join_classes(const struct tw_anr_find *f)
+{
+	const char *out = "";
+
+	for (size_t i = 0; out && i < f->locks.n; i++) {
+		const char *name = short_name(f, f->locks.at[i], TW_ANR_PART_CLASS);
+		const char *between = i == 0 ? "" : i + 1 == f->locks.n ? " and " : ", ";
+
+		out = tw_arena_printf(f->arena, "%s%s%s", out, between,
+		        name[0] ? name : "a lock that is not named");
+	}
+	return out;
+}
+
+static const char *lock_title(const struct tw_anr_find *f, const char *frame)
+{
+	const char *type = f->locks.n ? f->locks.at[f->locks.n - 1] : "";
+	const char *name = short_name(f, type, TW_ANR_PART_CLASS);
+
+	return tw_arena_printf(
+	        f->arena, "Lock%s%s, held in %s", name[0] ? " of " : "", name, frame);
+}
+
+static const char *binder_title(const struct tw_anr_find *f, const char *frame)
+{
+	if (!f->interface)
+		return tw_arena_printf(f->arena, "Call to another process from %s", frame);
+	return tw_arena_printf(f->arena, "%s.%s in another process, called by %s",
+	        short_name(f, f->interface, TW_ANR_PART_CLASS), f->method, frame);
+}
+
+static const char *title_of(const struct tw_anr_find *f, enum kind k)
+{
+	static const char *const begins[] = {[PATH] = "Time spent in",
+	        [IO] = "File, database or network in",
+	        [GC] = "Garbage collection in",
+	        [SLEEP] = "Sleep in",
+	        [WAIT] = "Wait in",
+	        [RUN] = "Running"};
+	const char *frame = f->frames.n ? short_name(f, f->frames.at[0], TW_ANR_PART_METHOD)
+	                                : "code that is not known";
+
+	if (k == DEADLOCK)
+		return tw_arena_printf(f->arena, "Deadlock of %s", join_classes(f));
+	if (k == LOCK)
+		return lock_title(f, frame);
+	if (k == BINDER)
+		return binder_title(f, frame);
+	if (k == NO_CPU && f->consumer)
+		return tw_arena_printf(f->arena, "No CPU: %s had it", f->consumer);
+	if (k == NO_CPU)
+		return "No CPU: others had it";
+	if (k == IDLE)
+		return "Idle when the report was made";
+	if (k == UNKNOWN)
+		return "No stack of the main thread";
+	return tw_arena_printf(f->arena, "%s %s", begins[k], frame);
+}
+
+static json_t *list_of(const struct tw_anr_names *names)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < names->n; i++)
+		(void)json_array_append_new(list, json_string(names->at[i]));
+	return list;
+}
+
+static const char *detail_of(struct tw_anr_find *f)
+{
+	json_t *o = json_pack("{s:o, s:O}", "frames", list_of(&f->frames), "locks", f->lock_list);
+	const char *text = NULL;
+	char *dumped;
+
+	if (f->interface)
+		(void)json_object_set_new(o, "binder",
+		        json_pack("{s:s, s:s}", "interface", f->interface, "method",
+		                f->method ? f->method : ""));
+	if (f->consumer)
+		(void)json_object_set_new(o, "consumer", json_string(f->consumer));
+	if (f->by->path)
+		(void)json_object_set(o, "path", (json_t *)(uintptr_t)f->by->path);
+	dumped = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	if (dumped)
+		text = tw_arena_str(f->arena, tw_str_of(dumped));
+	free(dumped);
+	json_decref(o);
+	return text;
+}
+
+/* What a group is called and by which key it goes, by the project's rules. */
+static bool apply_rules(struct tw_anr_find *f, struct tw_anr_cause *c)
+{
+	const struct tw_anr_subject s = {
+	        c->kind, c->base, f->frames.at, f->locks.at, f->frames.n, f->locks.n};
+	const char *merged, *named;
+
+	tw_anr_rules_apply(f->by->rules, &s, &merged, &named);
+	memcpy(c->key, c->base, sizeof c->key);
+	if (merged) {
+		const char *text = tw_arena_printf(f->arena, "merge\n%s", merged);
+
+		if (!text)
+			return false;
+		key_of(text, c->key);
+	}
+	named = named ? named : merged;
+	c->name = tw_arena_str(f->arena, tw_str_of(named ? named : ""));
+	return c->name != NULL;
+}
+
+static bool tell(struct tw_anr_find *f, const json_t *doc, enum kind k, struct tw_anr_cause *c)
+{
+	const char *text;
+
+	(void)tw_buf_add_u8(&f->hashed, '\0');
+	if (tw_buf_status(&f->hashed) != TW_OK)
+		return false;
+	c->kind = tw_anr_kinds[k];
+	text = tw_arena_printf(f->arena, "%s\n%s", c->kind, (const char *)f->hashed.data);
+	if (!text)
+		return false;
+	key_of(text, c->base);
+	c->title = title_of(f, k);
+	c->verdict = tw_arena_str(f->arena, tw_str_of(tw_anr_word(doc, "verdict")));
+	c->detail = detail_of(f);
+	return apply_rules(f, c) && c->title && c->verdict && c->detail;
+}
+
+enum tw_status tw_anr_cause_of(const json_t *doc, const struct tw_anr_blame *by, struct tw_arena *a,
+        struct tw_anr_cause *ret, struct tw_err *err)
+{
+	struct tw_anr_find f = {.by = by, .arena = a, .lock_list = json_array()};
+	bool told;
+
+	f.process = tw_anr_at(json_object_get(doc, "processes"), doc, "blamed");
+	f.threads = json_object_get(f.process, "threads");
+	tw_buf_init(&f.hashed, HASHED_BYTES);
+	told = f.lock_list && tell(&f, doc, find(&f, doc), ret);
+	tw_buf_done(&f.hashed);
+	json_decref(f.lock_list);
+	return told ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for an ANR's cause");
+}

@@ -1,0 +1,265 @@
+/*
+ * api_annotation.c - what people wrote at a time or on a method of a trace.
+ *
+ * A method is said by its index, as everywhere in the API.  A newer decoder may
+ * count the methods of a trace anew, so what is kept beside the index is a key
+ * that finds it again: the id that mappings name, or its name in the trace.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "view.h"
+
+static void key_of(const struct tw_method_info *m, char out[TW_METHOD_KEY_BYTES])
+{
+	if (m->has_id)
+		(void)snprintf(out, TW_METHOD_KEY_BYTES, "#%llu", (unsigned long long)m->id);
+	else
+		(void)tw_utf8_clean(out, TW_METHOD_KEY_BYTES, m->name);
+}
+
+static bool has_key(const struct tw_view *v, int64_t index, const char *key)
+{
+	char one[TW_METHOD_KEY_BYTES];
+
+	if (index < 0 || index >= v->n_methods)
+		return false;
+	key_of(&v->methods[index], one);
+	return strcmp(one, key) == 0;
+}
+
+/* Where the method is by now; -1: nowhere. */
+static int64_t find_method(const struct tw_view *v, const struct tw_annotation *a)
+{
+	if (a->method_index < 0 || has_key(v, a->method_index, a->method_key))
+		return a->method_index;
+	for (int64_t i = 0; i < v->n_methods; i++)
+		if (has_key(v, i, a->method_key))
+			return i;
+	return -1;
+}
+
+static json_t *number_or_null(int64_t v)
+{
+	return v < 0 ? json_null() : json_integer((json_int_t)v);
+}
+
+/* v NULL: the trace cannot be read now, and methods are told by their keys. */
+static json_t *annotation_json(
+        const struct tw_annotation *a, const struct tw_view *v, char name_buf[TW_NAME_BYTES])
+{
+	const int64_t method = v ? find_method(v, a) : -1;
+	struct tw_str name = tw_str_of(a->method_key);
+
+	if (method >= 0)
+		name = tw_view_name(v, (uint32_t)method, name_buf, NULL);
+	return json_pack("{ss ss ss sI sI so sI so so so}", "id", a->id, "author", a->author,
+	        "text", a->text, "created_ms", (json_int_t)a->created_ms, "edited_ms",
+	        (json_int_t)a->edited_ms, "ts_ns", number_or_null(a->ts_ns), "dur_ns",
+	        (json_int_t)a->dur_ns, "tid", number_or_null(a->tid), "method",
+	        number_or_null(method), "method_name",
+	        a->method_index < 0 ? json_null() : json_stringn_nocheck(name.ptr, name.len));
+}
+
+static json_t *all_json(
+        struct tw_req *r, const struct tw_annotation *rows, size_t n, const struct tw_view *v)
+{
+	char *buf = tw_arena_alloc(tw_req_arena(r), TW_NAME_BYTES, 1);
+	json_t *list = json_array();
+
+	for (size_t i = 0; buf && i < n; i++)
+		(void)json_array_append_new(list, annotation_json(&rows[i], v, buf));
+	return json_pack("{so}", "annotations", list);
+}
+
+static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_trace_row row;
+	struct tw_annotation *rows;
+	struct tw_view v;
+	struct tw_err why;
+	const char *id;
+	size_t n = 0;
+	bool ready;
+	json_t *json;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_trace_get(c, project_id, id, tw_req_arena(r), &row, err);
+	if (st == TW_OK)
+		st = tw_catalogue_annotations(c, project_id, id, tw_req_arena(r), &rows, &n, err);
+	if (st != TW_OK)
+		return st;
+	ready = n > 0 && tw_view_open_id(r, id, &v, &why) == TW_OK;
+	json = all_json(r, rows, n, ready ? &v : NULL);
+	if (ready)
+		tw_view_close(&v);
+	return tw_req_reply_json(r, 200, json, err);
+}
+
+/* An optional number of the body: absent or null leaves *ret. */
+static enum tw_status read_number(
+        const json_t *body, const char *name, int64_t *ret, struct tw_err *err)
+{
+	const json_t *v = json_object_get(body, name);
+
+	if (!v || json_is_null(v))
+		return TW_OK;
+	if (!json_is_integer(v) || json_integer_value(v) < 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s must be a whole number, 0 or more", name);
+	*ret = json_integer_value(v);
+	return TW_OK;
+}
+
+static enum tw_status check_place(
+        const struct tw_view *v, const struct tw_annotation *a, struct tw_err *err)
+{
+	const struct tw_thread_info *threads;
+	uint32_t n;
+
+	if (a->ts_ns < 0 && a->method_index < 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "say where it belongs: ts_ns, a time, or method, a method's index");
+	if (a->ts_ns < 0 && (a->dur_ns > 0 || a->tid >= 0))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "dur_ns and tid belong to a time: say ts_ns too");
+	if (a->dur_ns > INT64_MAX - (a->ts_ns > 0 ? a->ts_ns : 0))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "ts_ns and dur_ns are too large");
+	if (a->method_index >= v->n_methods)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "this trace has %u methods, none with that index", v->n_methods);
+	threads = tw_trace_file_threads(v->file, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (a->tid < 0 || (int64_t)threads[i].tid == a->tid)
+			return TW_OK;
+	return a->tid < 0 ? TW_OK
+	                  : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	                            "this trace has no thread %lld", (long long)a->tid);
+}
+
+static enum tw_status read_text(const json_t *body, const char **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_api_text(body, "text", TW_ANNOTATION_BYTES, true, ret, err);
+
+	if (st == TW_OK && strspn(*ret, " \t\n") == strlen(*ret))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "text must not be empty");
+	return st;
+}
+
+static enum tw_status read_annotation(const struct tw_view *v, const json_t *body,
+        struct tw_annotation *ret, char key[TW_METHOD_KEY_BYTES], struct tw_err *err)
+{
+	struct tw_annotation a = {.ts_ns = -1, .tid = -1, .method_index = -1, .method_key = key};
+	enum tw_status st = read_text(body, &a.text, err);
+
+	if (st == TW_OK)
+		st = read_number(body, "ts_ns", &a.ts_ns, err);
+	if (st == TW_OK)
+		st = read_number(body, "dur_ns", &a.dur_ns, err);
+	if (st == TW_OK)
+		st = read_number(body, "tid", &a.tid, err);
+	if (st == TW_OK)
+		st = read_number(body, "method", &a.method_index, err);
+	if (st == TW_OK)
+		st = check_place(v, &a, err);
+	if (st != TW_OK)
+		return st;
+	key[0] = '\0';
+	if (a.method_index >= 0)
+		key_of(&v->methods[a.method_index], key);
+	*ret = a;
+	return TW_OK;
+}
+
+static enum tw_status add(
+        struct tw_req *r, const struct tw_view *v, const json_t *body, struct tw_err *err)
+{
+	char key[TW_METHOD_KEY_BYTES];
+	char id[TW_ID_BYTES];
+	struct tw_annotation a;
+	enum tw_status st = read_annotation(v, body, &a, key, err);
+
+	if (st != TW_OK)
+		return st;
+	a.author = tw_api_author(r);
+	st = tw_catalogue_annotation_add(
+	        tw_req_app(r)->catalogue, v->row.project_id, v->row.id, &a, id, err);
+	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "id", id), err) : st;
+}
+
+static enum tw_status add_annotation(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_view v;
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_view_open(r, &v, err);
+	if (st == TW_OK) {
+		st = add(r, &v, body, err);
+		tw_view_close(&v);
+	}
+	json_decref(body);
+	return st;
+}
+
+static enum tw_status edit_annotation(struct tw_req *r, struct tw_err *err)
+{
+	json_t *body;
+	const char *text = NULL;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_text(body, &text, err);
+	if (st == TW_OK)
+		st = tw_catalogue_annotation_edit(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, tw_req_path(r, "id"),
+		        tw_req_path(r, "annotation"), text, err);
+	json_decref(body);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+static enum tw_status delete_annotation(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_annotation_delete(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_path(r, "id"), tw_req_path(r, "annotation"),
+	        err);
+
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+const struct tw_route tw_routes_annotation[] = {
+        {.method = "GET",
+                .path = "/api/v1/traces/{id}/annotations",
+                .slow = true,
+                .end = list_annotations,
+                .summary = "What people wrote at times and on methods"},
+        {.method = "POST",
+                .path = "/api/v1/traces/{id}/annotations",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = add_annotation,
+                .summary = "Writes at a time or on a method"},
+        {.method = "PATCH",
+                .path = "/api/v1/traces/{id}/annotations/{annotation}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = edit_annotation,
+                .summary = "Changes the text of an annotation"},
+        {.method = "DELETE",
+                .path = "/api/v1/traces/{id}/annotations/{annotation}",
+                .slow = true,
+                .end = delete_annotation,
+                .summary = "Deletes an annotation"},
+        {0},
+};

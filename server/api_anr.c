@@ -1,0 +1,392 @@
+/*
+ * api_anr.c - groups of ANRs by cause, and the rules that people have for them.
+ *
+ * Groups answer to the filters of rollups (api_fleet.c).  `pending` says how many
+ * reports do not have their key yet by the rules and mappings that hold.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "hang_fold.h"
+#include "periodic.h"
+
+enum { LIMIT_MAX = TW_ANR_GROUPS_MAX };
+
+/* --- groups --- */
+
+struct page {
+	unsigned kind; /* 0: any */
+	int64_t limit, offset;
+	struct tw_anr_group *groups;
+	size_t n;
+	struct tw_anr_slice *days;
+	size_t n_days;
+};
+
+static const char *project_of(const struct tw_fleet_question *q)
+{
+	return tw_req_caller(q->req)->project_id;
+}
+
+static struct tw_catalogue *catalogue_of(const struct tw_fleet_question *q)
+{
+	return tw_req_app(q->req)->catalogue;
+}
+
+static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct tw_anr_ruleset rules;
+	struct tw_anr_sums sums;
+	int64_t number = 0;
+	enum tw_status st = tw_hang_rules(catalogue_of(q), project_of(q), q->arena, &number, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_rules(
+		        catalogue_of(q), project_of(q), 0, q->arena, &rules, err);
+	if (st == TW_OK)
+		st = tw_catalogue_anr_sums(
+		        catalogue_of(q), project_of(q), &q->filter, number, &sums, err);
+	if (st != TW_OK)
+		return st;
+	tw_json_open(&q->j, '{');
+	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
+	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
+	tw_json_key_int(&q->j, "anrs", (int64_t)sums.traces);
+	tw_json_key_int(&q->j, "users", (int64_t)sums.users);
+	tw_json_key_int(&q->j, "pending", (int64_t)sums.pending);
+	tw_json_key_int(&q->j, "rules_version", rules.version);
+	tw_json_key_int(&q->j, "total", (int64_t)sums.groups);
+	return TW_OK;
+}
+
+static void put_group(struct tw_fleet_question *q, const struct tw_anr_group *g)
+{
+	tw_fleet_put_text(q, "key", g->key);
+	tw_fleet_put_text(q, "kind", g->kind);
+	tw_fleet_put_text(q, "name", g->name);
+	tw_fleet_put_text(q, "title", g->title);
+	tw_fleet_put_text(q, "verdict", g->verdict);
+	tw_json_key(&q->j, "cause");
+	tw_json_raw(&q->j, tw_str_of(g->detail));
+	tw_json_key_int(&q->j, "count", (int64_t)g->count);
+	tw_json_key_int(&q->j, "users", (int64_t)g->users);
+	tw_json_key_int(&q->j, "versions", (int64_t)g->versions);
+	tw_json_key_int(&q->j, "devices", (int64_t)g->devices);
+	tw_json_key_int(&q->j, "first_ms", g->first_ms);
+	tw_json_key_int(&q->j, "last_ms", g->last_ms);
+	tw_fleet_put_text(q, "last_version", g->last_version);
+}
+
+/* Days lie by group, and in order within it. */
+static void put_trend(struct tw_fleet_question *q, const struct page *p, const char *key)
+{
+	size_t low = 0, high = p->n_days;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(p->days[middle].key, key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	tw_json_key(&q->j, "trend");
+	tw_json_open(&q->j, '[');
+	for (; low < p->n_days && strcmp(p->days[low].key, key) == 0; low++) {
+		tw_json_open(&q->j, '{');
+		tw_json_key_int(&q->j, "day_ms", p->days[low].day * TW_DAY_MS);
+		tw_json_key_int(&q->j, "count", (int64_t)p->days[low].count);
+		tw_json_key_int(&q->j, "users", (int64_t)p->days[low].users);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static enum tw_status read_page(struct tw_fleet_question *q, struct page *p, struct tw_err *err)
+{
+	const char *kind = tw_req_query(q->req, "kind");
+	enum tw_status st = TW_OK;
+
+	if (kind && kind[0]) {
+		st = tw_api_pick("kind", kind, tw_anr_kinds, &p->kind, err);
+		p->kind++;
+	}
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "limit", 100, 1, LIMIT_MAX, &p->limit, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &p->offset, err);
+	return st;
+}
+
+static enum tw_status load(
+        struct tw_fleet_question *q, const char *key, struct page *p, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_anr_groups(
+	        catalogue_of(q), project_of(q), &q->filter, key, q->arena, &p->groups, &p->n, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_slices(catalogue_of(q), project_of(q), &q->filter, key,
+		        TW_ANR_BY_DAY, q->arena, &p->days, &p->n_days, err);
+	return st;
+}
+
+static void put_groups(struct tw_fleet_question *q, const struct page *p)
+{
+	int64_t at = 0;
+
+	tw_json_key(&q->j, "groups");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < p->n; i++) {
+		const struct tw_anr_group *g = &p->groups[i];
+
+		if (p->kind && strcmp(g->kind, tw_anr_kinds[p->kind - 1]) != 0)
+			continue;
+		if (at++ < p->offset || at > p->offset + p->limit)
+			continue;
+		tw_json_open(&q->j, '{');
+		put_group(q, g);
+		put_trend(q, p, g->key);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct page p = {0};
+	enum tw_status st = read_page(q, &p, err);
+
+	if (st == TW_OK)
+		st = load(q, "", &p, err);
+	if (st == TW_OK)
+		st = put_head(q, err);
+	if (st != TW_OK)
+		return st;
+	put_groups(q, &p);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status get_groups(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"kind", "limit", "offset", NULL};
+
+	return tw_fleet_run(r, own, answer_groups, err);
+}
+
+/* --- one group --- */
+
+static enum tw_status put_slices(struct tw_fleet_question *q, const char *key, enum tw_anr_by by,
+        const char *name, struct tw_err *err)
+{
+	struct tw_anr_slice *slices = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_anr_slices(
+	        catalogue_of(q), project_of(q), &q->filter, key, by, q->arena, &slices, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_key(&q->j, name);
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < n; i++) {
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_text(q, "value", slices[i].value);
+		tw_json_key_int(&q->j, "count", (int64_t)slices[i].count);
+		tw_json_key_int(&q->j, "users", (int64_t)slices[i].users);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+	return TW_OK;
+}
+
+static enum tw_status put_exemplars(
+        struct tw_fleet_question *q, const char *key, struct tw_err *err)
+{
+	struct tw_anr_exemplar *e = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_anr_exemplars(
+	        catalogue_of(q), project_of(q), &q->filter, key, q->arena, &e, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_key(&q->j, "exemplars");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < n; i++) {
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_text(q, "trace", e[i].trace_id);
+		tw_json_key_bool(&q->j, "there", e[i].there);
+		tw_json_key_int(&q->j, "created_ms", e[i].created_ms);
+		tw_fleet_put_text(q, "version_name", e[i].version_name);
+		tw_fleet_put_text(q, "device", e[i].device);
+		tw_fleet_put_text(q, "os", e[i].os);
+		tw_fleet_put_text(q, "verdict", e[i].verdict);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+	return TW_OK;
+}
+
+static enum tw_status put_one(struct tw_fleet_question *q, const struct page *p, struct tw_err *err)
+{
+	static const struct {
+		enum tw_anr_by by;
+		const char *name;
+	} slices[] = {{TW_ANR_BY_VERSION, "by_version"}, {TW_ANR_BY_DEVICE, "by_device"},
+	        {TW_ANR_BY_OS, "by_os"}};
+	const char *key = p->groups[0].key;
+	enum tw_status st = put_head(q, err);
+
+	if (st != TW_OK)
+		return st;
+	put_group(q, &p->groups[0]);
+	put_trend(q, p, key);
+	for (size_t i = 0; st == TW_OK && i < sizeof slices / sizeof *slices; i++)
+		st = put_slices(q, key, slices[i].by, slices[i].name, err);
+	if (st == TW_OK)
+		st = put_exemplars(q, key, err);
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status answer_group(struct tw_fleet_question *q, struct tw_err *err)
+{
+	const char *key = tw_req_path(q->req, "key");
+	struct page p = {0};
+	enum tw_status st = TW_OK;
+
+	if (strlen(key) != TW_ANR_KEY_BYTES - 1 || strspn(key, "0123456789abcdef") != strlen(key))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "a group of ANRs goes by 16 digits, 0-9 and a-f");
+	st = load(q, key, &p, err);
+	if (st == TW_OK && p.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "there is no ANR of this group in that time and filter; a mapping or a "
+		        "rule "
+		        "that came later gives ANRs another group");
+	return st == TW_OK ? put_one(q, &p, err) : st;
+}
+
+static enum tw_status get_group(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {NULL};
+
+	return tw_fleet_run(r, own, answer_group, err);
+}
+
+/* --- rules --- */
+
+static json_t *versions_json(const struct tw_anr_ruleset *v, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(list,
+		        json_pack("{s:I, s:s, s:I}", "version", (json_int_t)v[i].version, "author",
+		                v[i].author, "created_ms", (json_int_t)v[i].created_ms));
+	return list;
+}
+
+static enum tw_status reply_rules(struct tw_req *r, int64_t version, struct tw_err *err)
+{
+	const char *project = tw_req_caller(r)->project_id;
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_anr_ruleset *versions = NULL;
+	struct tw_anr_ruleset rules;
+	json_t *doc, *list;
+	char *tag;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_anr_rules(c, project, version, tw_req_arena(r), &rules, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_versions(c, project, tw_req_arena(r), &versions, &n, err);
+	if (st != TW_OK)
+		return st;
+	tag = tw_arena_printf(tw_req_arena(r), "%lld-%lld", (long long)rules.version,
+	        (long long)(n ? versions[0].version : 0));
+	if (!tag)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	tw_req_set_header(r, "Cache-Control", "private, no-cache");
+	if (tw_req_reply_unchanged(r, tag))
+		return TW_OK;
+	doc = rules.value ? json_loads(rules.value, 0, NULL) : json_object();
+	list = json_object_get(doc, "rules");
+	list = list ? json_incref(list) : json_array();
+	json_decref(doc);
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:I, s:s, s:I, s:o, s:o}", "version", (json_int_t)rules.version,
+	                "author", rules.author, "created_ms", (json_int_t)rules.created_ms, "rules",
+	                list, "versions", versions_json(versions, n)),
+	        err);
+}
+
+static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
+{
+	int64_t version = 0;
+	enum tw_status st = tw_req_query_i64(r, "version", 0, 1, INT64_MAX / 2, &version, err);
+
+	return st == TW_OK ? reply_rules(r, version, err) : st;
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const json_t *after = json_object_get(body, "version");
+	struct tw_anr_rules *rules = NULL;
+	json_t *doc;
+	char *text;
+	enum tw_status st = tw_anr_rules_new(body, &rules, err);
+
+	tw_anr_rules_free(rules);
+	if (st != TW_OK)
+		return st;
+	if (after && (!json_is_integer(after) || json_integer_value(after) < 0))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "version is the number of the rules that these are a change of");
+	doc = json_pack("{s:O}", "rules", json_object_get(body, "rules"));
+	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	json_decref(doc);
+	if (!text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_catalogue_anr_rules_put(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        after ? json_integer_value(after) : -1, text, tw_api_author(r), err);
+	free(text);
+	if (st != TW_OK)
+		return st;
+	tw_periodic_wake(tw_req_app(r)->hangs);
+	return reply_rules(r, 0, err);
+}
+
+static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+const struct tw_route tw_routes_anr[] = {
+        {.method = "GET",
+                .path = "/api/v1/anr/groups",
+                .slow = true,
+                .end = get_groups,
+                .summary = "Groups of ANRs by cause"},
+        {.method = "GET",
+                .path = "/api/v1/anr/groups/{key}",
+                .slow = true,
+                .end = get_group,
+                .summary = "One group of ANRs: versions, devices, days, traces"},
+        {.method = "GET",
+                .path = "/api/v1/anr/rules",
+                .slow = true,
+                .end = get_rules,
+                .summary = "The rules by which ANRs are grouped, and their versions"},
+        {.method = "PUT",
+                .path = "/api/v1/anr/rules",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_rules,
+                .summary = "Says how ANRs are grouped"},
+        {0},
+};

@@ -1,0 +1,219 @@
+/*
+ * api_capture.c - what devices should record: their answer, and the rules behind it.
+ *
+ * A device is told rules, not counts, so that its answer and ETag change only when a rule begins
+ * or ends to hold for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "auth_secret.h"
+#include "capture.h"
+#include "catalogue_capture.h"
+#include "clock.h"
+#include "digest.h"
+
+struct counts {
+	struct tw_capture_count *rows;
+	size_t n;
+	int64_t today;
+};
+
+/* *ret NULL: no rules were made yet; json_decref is owed. */
+static enum tw_status load_rules(
+        struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
+{
+	const char *text = NULL;
+	enum tw_status st =
+	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	                TW_SETTING_CAPTURE, tw_req_arena(r), &text, ret_changed_ms, err);
+
+	*ret = NULL;
+	if (st != TW_OK || !text)
+		return st;
+	*ret = json_loads(text, 0, NULL);
+	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status load_counts(
+        struct tw_req *r, int64_t days, struct counts *ret, struct tw_err *err)
+{
+	ret->today = tw_unix_ms() / TW_DAY_MS;
+	return tw_catalogue_capture_counts(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        ret->today - days + 1, tw_req_arena(r), &ret->rows, &ret->n, err);
+}
+
+static uint64_t taken_today(void *arg, const char *rule)
+{
+	const struct counts *c = arg;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->rows[i].day == c->today && strcmp(c->rows[i].rule, rule) == 0)
+			return c->rows[i].traces;
+	return 0;
+}
+
+/* --- of a device --- */
+
+static enum tw_status read_text(
+        struct tw_req *r, const char *name, const char **ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, name);
+
+	*ret = text ? text : "";
+	return tw_api_check_text(name, *ret, err);
+}
+
+static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d, struct tw_err *err)
+{
+	const struct {
+		const char *name;
+		const char **at;
+	} texts[] = {
+	        {"device_id", &d->id},
+	        {"app", &d->app},
+	        {"version_name", &d->version_name},
+	        {"device", &d->device},
+	        {"os", &d->os},
+	        {"scenario", &d->scenario},
+	};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
+		st = read_text(r, texts[i].name, texts[i].at, err);
+	return st;
+}
+
+/* Takes answer. */
+static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_err *err)
+{
+	char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+	json_int_t valid_s = json_integer_value(json_object_get(answer, "valid_s"));
+	const char *caching =
+	        tw_arena_printf(tw_req_arena(r), "private, max-age=%" JSON_INTEGER_FORMAT, valid_s);
+	uint8_t hash[32];
+	char tag[TW_SHA256_HEX];
+	bool unchanged;
+
+	if (!text || !caching) {
+		json_decref(answer);
+		free(text);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	tw_secret_hash(text, hash);
+	tw_digest_hex(hash, tag);
+	free(text);
+	tag[32] = '\0';
+	tw_req_set_header(r, "Cache-Control", caching);
+	unchanged = tw_req_reply_unchanged(r, tag);
+	if (!unchanged)
+		return tw_req_reply_json(r, 200, answer, err);
+	json_decref(answer);
+	return TW_OK;
+}
+
+static enum tw_status get_capture(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_capture_device device;
+	struct counts counts;
+	json_t *rules = NULL;
+	json_t *answer;
+	int64_t changed_ms;
+	enum tw_status st = read_device(r, &device, err);
+
+	if (st == TW_OK)
+		st = load_counts(r, 1, &counts, err);
+	if (st == TW_OK)
+		st = load_rules(r, &rules, &changed_ms, err);
+	if (st != TW_OK)
+		return st;
+	answer = tw_capture_answer(rules, &device, taken_today, &counts);
+	json_decref(rules);
+	return reply_tagged(r, answer, err);
+}
+
+/* --- of people --- */
+
+static json_t *count_json(const struct tw_capture_count *c)
+{
+	const json_int_t day_ms = c->day * TW_DAY_MS;
+
+	return json_pack("{s:s, s:I, s:I, s:I}", "rule", c->rule, "day_ms", day_ms, "traces",
+	        (json_int_t)c->traces, "devices", (json_int_t)c->devices);
+}
+
+static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
+{
+	struct counts counts;
+	json_t *doc = NULL;
+	json_t *days;
+	json_t *answer;
+	int64_t changed_ms = 0;
+	enum tw_status st = load_counts(r, TW_CAPTURE_DAYS, &counts, err);
+
+	if (st == TW_OK)
+		st = load_rules(r, &doc, &changed_ms, err);
+	if (st != TW_OK)
+		return st;
+	days = json_array();
+	for (size_t i = 0; i < counts.n; i++)
+		(void)json_array_append_new(days, count_json(&counts.rows[i]));
+	answer = doc ? doc : json_pack("{s:i, s:[]}", "valid_s", TW_CAPTURE_VALID_S, "rules");
+	if (answer && (json_object_set_new(answer, "changed_ms", json_integer(changed_ms)) != 0 ||
+	                      json_object_set(answer, "days", days) != 0)) {
+		json_decref(answer);
+		answer = NULL;
+	}
+	json_decref(days);
+	return tw_req_reply_json(r, 200, answer, err);
+}
+
+/* Only what belongs to the rules: the page sends back what it was given. */
+static json_t *document_of(const json_t *body)
+{
+	json_t *valid = json_object_get(body, "valid_s");
+
+	return json_pack("{s:o, s:O}", "valid_s",
+	        valid ? json_incref(valid) : json_integer(TW_CAPTURE_VALID_S), "rules",
+	        json_object_get(body, "rules"));
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	enum tw_status st = tw_capture_check(body, err);
+	json_t *doc = st == TW_OK ? document_of(body) : NULL;
+
+	if (st == TW_OK)
+		st = tw_api_keep_setting(r, TW_SETTING_CAPTURE, doc, err);
+	json_decref(doc);
+	return st == TW_OK ? get_rules(r, err) : st;
+}
+
+static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+const struct tw_route tw_routes_capture[] = {
+        {.method = "GET",
+                .path = "/api/v1/capture",
+                .slow = true,
+                .end = get_capture,
+                .summary = "What a device should record"},
+        {.method = "GET",
+                .path = "/api/v1/capture/rules",
+                .slow = true,
+                .end = get_rules,
+                .summary = "The capture rules, and what came by them"},
+        {.method = "PUT",
+                .path = "/api/v1/capture/rules",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_rules,
+                .summary = "Says what devices should record"},
+        {0},
+};

@@ -1,0 +1,381 @@
+/*
+ * api_compare.c - two selections of traces beside each other: calls as one tree, methods as a
+ * table.
+ */
+#include <stdlib.h>
+
+#include "api.h"
+#include "api_compare.h"
+#include "compare_sides.h"
+#include "json_write.h"
+#include "match.h"
+#include "view.h"
+
+#define BODY_MAX  ((size_t)256 << 20)
+#define ARENA_MAX ((size_t)1 << 30)
+
+enum { ROOT_MAX = 4096, NODES_MAX = 200000, METHODS_MAX = 10000 };
+
+struct comparison {
+	struct tw_req *req;
+	struct tw_arena *arena;
+	struct tw_sides sides;
+	struct tw_buf out;
+	struct tw_json j;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static struct tw_str name_of(const struct comparison *c, uint32_t method)
+{
+	return method < c->sides.n_names ? c->sides.names[method] : TW_STR("");
+}
+
+/* --- what is compared --- */
+
+static bool put_trace(struct comparison *c, const struct tw_side_trace *t)
+{
+	json_t *json = tw_api_trace(&t->row);
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	json_decref(json);
+	if (!text)
+		return false;
+	tw_json_open(&c->j, '{');
+	tw_json_key(&c->j, "trace");
+	tw_json_raw(&c->j, tw_str_of(text));
+	tw_json_key_int(&c->j, "methods", t->n_names);
+	tw_json_key_int(&c->j, "named", t->n_named);
+	tw_json_close(&c->j, '}');
+	free(text);
+	return true;
+}
+
+static bool put_sides(struct comparison *c)
+{
+	static const char *const keys[TW_SIDES] = {"a", "b"};
+
+	for (int side = 0; side < TW_SIDES; side++) {
+		tw_json_key(&c->j, keys[side]);
+		tw_json_open(&c->j, '[');
+		for (uint32_t i = 0; i < c->sides.side[side].n_traces; i++)
+			if (!put_trace(c, &c->sides.traces[side][i]))
+				return false;
+		tw_json_close(&c->j, ']');
+	}
+	return true;
+}
+
+/* --- the tree --- */
+
+enum field { PARENT, METHOD, OTHER, A_NS, B_NS, A_SELF_NS, B_SELF_NS, A_COUNT, B_COUNT, FIELDS };
+
+static int64_t field_of(const struct tw_compare_node *n, enum field which)
+{
+	const struct tw_compared *a = &n->of[TW_SIDE_A];
+	const struct tw_compared *b = &n->of[TW_SIDE_B];
+
+	switch (which) {
+	case PARENT:
+		return n->parent;
+	case METHOD:
+		return n->method == TW_NO_METHOD ? -1 : (int64_t)n->method;
+	case OTHER:
+		return n->others;
+	case A_NS:
+		return a->total_ns;
+	case B_NS:
+		return b->total_ns;
+	case A_SELF_NS:
+		return a->self_ns;
+	case B_SELF_NS:
+		return b->self_ns;
+	case A_COUNT:
+		return (int64_t)a->count;
+	case B_COUNT:
+		return (int64_t)b->count;
+	case FIELDS:
+		break;
+	}
+	return 0;
+}
+
+/* Names of the methods that are shown, in the order of their numbers, and those numbers. */
+static bool put_names(struct comparison *c, const struct tw_compare *t)
+{
+	uint8_t *shown = tw_arena_zalloc(c->arena, (size_t)c->sides.n_names + 1, 1);
+
+	if (!shown)
+		return false;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->nodes[i].method < c->sides.n_names)
+			shown[t->nodes[i].method] = 1;
+	tw_json_key(&c->j, "names");
+	tw_json_open(&c->j, '[');
+	for (uint32_t i = 0; i < c->sides.n_names; i++) {
+		if (!shown[i])
+			continue;
+		tw_json_open(&c->j, '{');
+		tw_json_key_int(&c->j, "method", i);
+		tw_json_key_str(&c->j, "name", c->sides.names[i]);
+		tw_json_close(&c->j, '}');
+	}
+	tw_json_close(&c->j, ']');
+	return true;
+}
+
+void tw_compare_put_tree(struct tw_json *j, const struct tw_compare *t)
+{
+	static const char *const keys[FIELDS] = {[PARENT] = "parent",
+	        [METHOD] = "method",
+	        [OTHER] = "other",
+	        [A_NS] = "a_ns",
+	        [B_NS] = "b_ns",
+	        [A_SELF_NS] = "a_self_ns",
+	        [B_SELF_NS] = "b_self_ns",
+	        [A_COUNT] = "a_count",
+	        [B_COUNT] = "b_count"};
+	int64_t shown = 0;
+
+	for (int k = 0; k < FIELDS; k++) {
+		tw_json_key(j, keys[k]);
+		tw_json_open(j, '[');
+		for (uint32_t i = 0; i < t->n; i++)
+			tw_json_int(j, field_of(&t->nodes[i], (enum field)k));
+		tw_json_close(j, ']');
+	}
+	for (uint32_t i = 1; i < t->n; i++)
+		shown += t->nodes[i].others == 0;
+	tw_json_key_int(j, "total_nodes", (int64_t)t->total_nodes);
+	tw_json_key_int(j, "shown_nodes", shown);
+}
+
+static enum tw_status read_tree_query(
+        const struct comparison *c, struct tw_compare_query *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(c->req, "root");
+	struct tw_str rest = tw_str_of(text ? text : "");
+	uint32_t *path = tw_arena_alloc(c->arena, ROOT_MAX, sizeof *path);
+	int64_t max_nodes = 0;
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!path)
+		return no_memory(err);
+	st = tw_req_query_i64(c->req, "max_nodes", tw_req_app(c->req)->config->flame_nodes, 1,
+	        NODES_MAX, &max_nodes, err);
+	while (st == TW_OK && rest.len) {
+		uint64_t method = 0;
+
+		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
+			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "root is method numbers with dots between them");
+		else
+			path[n++] = (uint32_t)method;
+	}
+	*ret = (struct tw_compare_query){path, n, (uint32_t)max_nodes};
+	return st;
+}
+
+static enum tw_status answer_tree(struct comparison *c, struct tw_err *err)
+{
+	struct tw_compare_query q;
+	struct tw_compare t;
+	enum tw_status st = read_tree_query(c, &q, err);
+
+	if (st == TW_OK)
+		st = tw_query_compare(c->sides.side, &q, &c->sides.deadline, c->arena, &t, err);
+	if (st != TW_OK)
+		return st;
+	tw_json_open(&c->j, '{');
+	if (!put_sides(c) || !put_names(c, &t))
+		return no_memory(err);
+	tw_compare_put_tree(&c->j, &t);
+	tw_json_close(&c->j, '}');
+	return TW_OK;
+}
+
+/* --- the table --- */
+
+enum only { ALL, SLOWER, FASTER, NEW, GONE };
+
+struct table {
+	unsigned sort, rising, only;
+	bool regex;
+	int64_t limit, offset;
+	uint32_t added, gone; /* of all methods */
+};
+
+static enum tw_status read_word(const struct tw_req *r, const char *name, const char *const *words,
+        unsigned *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, name);
+
+	*ret = 0;
+	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
+}
+
+static enum tw_status read_table(const struct tw_req *r, struct table *t, struct tw_err *err)
+{
+	static const char *const sorts[] = {[TW_BY_SELF_CHANGE] = "self_change",
+	        [TW_BY_TOTAL_CHANGE] = "total_change",
+	        [TW_BY_COUNT_CHANGE] = "count_change",
+	        [TW_BY_SELF_A] = "self_a",
+	        [TW_BY_SELF_B] = "self_b",
+	        [TW_BY_TOTAL_A] = "total_a",
+	        [TW_BY_TOTAL_B] = "total_b",
+	        [TW_BY_COUNT_A] = "count_a",
+	        [TW_BY_COUNT_B] = "count_b",
+	        [TW_BY_METHOD] = "name",
+	        NULL};
+	static const char *const orders[] = {"desc", "asc", NULL};
+	static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", NULL};
+	enum tw_status st = read_word(r, "sort", sorts, &t->sort, err);
+
+	if (st == TW_OK)
+		st = read_word(r, "order", orders, &t->rising, err);
+	if (st == TW_OK)
+		st = read_word(r, "only", kinds, &t->only, err);
+	if (st == TW_OK)
+		st = tw_req_query_bool(r, "regex", false, &t->regex, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "limit", 25, 1, METHODS_MAX, &t->limit, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "offset", 0, 0, UINT32_MAX, &t->offset, err);
+	return st;
+}
+
+static bool is_meant(const struct comparison *c, const struct table *t,
+        const struct tw_match *match, const struct tw_compare_method *m)
+{
+	bool meant = true;
+
+	if (t->only == SLOWER)
+		meant = tw_compare_self_change(m, c->sides.side) > 0;
+	else if (t->only == FASTER)
+		meant = tw_compare_self_change(m, c->sides.side) < 0;
+	else if (t->only == NEW)
+		meant = m->of[TW_SIDE_A].count == 0;
+	else if (t->only == GONE)
+		meant = m->of[TW_SIDE_B].count == 0;
+	return meant && (!match || tw_match_has(match, name_of(c, m->method)));
+}
+
+/* Keeps those that were asked for, in place; returns how many. */
+static uint32_t choose(const struct comparison *c, struct table *t, const struct tw_match *match,
+        struct tw_compare_method *m, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		t->added += m[i].of[TW_SIDE_A].count == 0;
+		t->gone += m[i].of[TW_SIDE_B].count == 0;
+		if (is_meant(c, t, match, &m[i]))
+			m[kept++] = m[i];
+	}
+	return kept;
+}
+
+static void put_method(struct comparison *c, const struct tw_compare_method *m)
+{
+	static const char *const keys[TW_SIDES] = {"a", "b"};
+
+	tw_json_open(&c->j, '{');
+	tw_json_key_int(&c->j, "method", m->method);
+	tw_json_key_str(&c->j, "name", name_of(c, m->method));
+	for (int side = 0; side < TW_SIDES; side++) {
+		tw_json_key(&c->j, keys[side]);
+		tw_json_open(&c->j, '{');
+		tw_json_key_int(&c->j, "self_ns", m->of[side].self_ns);
+		tw_json_key_int(&c->j, "total_ns", m->of[side].total_ns);
+		tw_json_key_int(&c->j, "count", (int64_t)m->of[side].count);
+		tw_json_key_int(&c->j, "traces", m->traces[side]);
+		tw_json_close(&c->j, '}');
+	}
+	tw_json_close(&c->j, '}');
+}
+
+static void put_table(
+        struct comparison *c, const struct table *t, const struct tw_compare_method *m, uint32_t n)
+{
+	tw_json_open(&c->j, '{');
+	tw_json_key(&c->j, "methods");
+	tw_json_open(&c->j, '[');
+	for (int64_t i = t->offset; i < (int64_t)n && i < t->offset + t->limit; i++)
+		put_method(c, &m[i]);
+	tw_json_close(&c->j, ']');
+	tw_json_key_int(&c->j, "total", n);
+	tw_json_key_int(&c->j, "new", t->added);
+	tw_json_key_int(&c->j, "gone", t->gone);
+	tw_json_close(&c->j, '}');
+}
+
+static enum tw_status answer_table(struct comparison *c, struct tw_err *err)
+{
+	const char *text = tw_req_query(c->req, "q");
+	struct tw_compare_methods m = {.n = 0};
+	struct tw_match *match = NULL;
+	struct table t = {.limit = 0};
+	enum tw_status st = read_table(c->req, &t, err);
+
+	if (st == TW_OK)
+		st = tw_query_compare_methods(
+		        c->sides.side, c->sides.n_names, &c->sides.deadline, c->arena, &m, err);
+	if (st == TW_OK && text && text[0])
+		st = tw_match_new(text, t.regex, &match, err);
+	if (st != TW_OK)
+		return st;
+	m.n = choose(c, &t, match, m.list, m.n);
+	tw_match_free(match);
+	tw_compare_rank(m.list, m.n, c->sides.side, (enum tw_compare_sort)t.sort, t.rising);
+	put_table(c, &t, m.list, m.n);
+	return TW_OK;
+}
+
+/* --- both --- */
+
+static enum tw_status run(struct tw_req *r,
+        enum tw_status (*answer)(struct comparison *c, struct tw_err *err), struct tw_err *err)
+{
+	struct comparison c = {.req = r, .arena = tw_arena_new(ARENA_MAX)};
+	enum tw_status st = c.arena ? TW_OK : no_memory(err);
+
+	tw_buf_init(&c.out, BODY_MAX);
+	c.j = tw_json_to(&c.out);
+	if (st == TW_OK)
+		st = tw_sides_open(r, c.arena, &c.sides, err);
+	if (st == TW_OK)
+		st = answer(&c, err);
+	if (st == TW_OK)
+		st = tw_req_reply_buf(r, 200, "application/json", true, &c.out, err);
+	tw_arena_free(c.arena);
+	tw_buf_done(&c.out);
+	return st;
+}
+
+static enum tw_status compare(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_tree, err);
+}
+
+static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
+{
+	return run(r, answer_table, err);
+}
+
+const struct tw_route tw_routes_compare[] = {
+        {.method = "GET",
+                .path = "/api/v1/compare",
+                .slow = true,
+                .end = compare,
+                .summary = "the calls of two selections as one tree"},
+        {.method = "GET",
+                .path = "/api/v1/compare/methods",
+                .slow = true,
+                .end = compare_methods,
+                .summary = "the methods of two selections beside each other"},
+        {0},
+};

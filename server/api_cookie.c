@@ -1,0 +1,75 @@
+#include "api_cookie.h"
+
+#include <stdio.h>
+
+#include "app.h"
+
+enum { MAX_NAME = 64, MAX_SECRET = 128 };
+
+void tw_api_set_cookie(struct tw_req *r, const struct tw_cookie *c)
+{
+	bool https = tw_req_is_https(r);
+	const char *text = tw_arena_printf(tw_req_arena(r),
+	        "%s%s=%s; Path=%s; Max-Age=%ld; HttpOnly; SameSite=%s%s",
+	        https ? TW_COOKIE_HOST : "", c->name, c->value, https ? "/" : c->path, c->max_age_s,
+	        c->same_site, https ? "; Secure" : "");
+
+	if (text)
+		tw_req_set_header(r, "Set-Cookie", text);
+}
+
+bool tw_api_cookie(struct tw_req *r, const char *name, char *out, size_t cap)
+{
+	char full[MAX_NAME];
+
+	(void)snprintf(full, sizeof full, "%s%s", tw_req_is_https(r) ? TW_COOKIE_HOST : "", name);
+	return tw_auth_cookie(tw_req_header(r, "Cookie"), full, out, cap);
+}
+
+static void set_session(struct tw_req *r, const char *secret, long max_age_s)
+{
+	tw_api_set_cookie(r, &(struct tw_cookie){.name = TW_SESSION_COOKIE,
+	                             .value = secret,
+	                             .path = "/",
+	                             .same_site = "Strict",
+	                             .max_age_s = max_age_s});
+}
+
+bool tw_api_present_session(struct tw_req *r, uint8_t ret_hash[32])
+{
+	char secret[MAX_SECRET];
+
+	if (!tw_api_cookie(r, TW_SESSION_COOKIE, secret, sizeof secret))
+		return false;
+	tw_secret_hash(secret, ret_hash);
+	return true;
+}
+
+void tw_api_drop_cookie(struct tw_req *r)
+{
+	set_session(r, "", 0);
+}
+
+enum tw_status tw_new_session_make(struct tw_req *r, struct tw_new_session *ret, struct tw_err *err)
+{
+	const struct tw_config *c = tw_req_app(r)->config;
+	enum tw_status st = tw_secret_new("tws_", ret->secret, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_secret_hash(ret->secret, ret->hash);
+	ret->row = (struct tw_session){.hash = ret->hash,
+	        .user_id = "",
+	        .project_id = "",
+	        .key_id = "",
+	        .idle_ms = (int64_t)c->session_idle_s * 1000,
+	        .life_ms = (int64_t)c->session_max_s * 1000};
+	if (tw_api_present_session(r, ret->before))
+		ret->row.replaces = ret->before;
+	return TW_OK;
+}
+
+void tw_new_session_tell(struct tw_req *r, const struct tw_new_session *n)
+{
+	set_session(r, n->secret, (long)tw_req_app(r)->config->session_max_s);
+}

@@ -1,0 +1,89 @@
+/* Lists of traces that people of a project keep by a name. */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+
+static enum tw_status list_filters(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_filter_row *rows;
+	json_t *list;
+	size_t n;
+	enum tw_status st = tw_catalogue_filters(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	list = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(
+		        list, json_pack("{ss ss ss sI}", "name", rows[i].name, "query",
+		                      rows[i].query, "author", rows[i].author, "updated_ms",
+		                      (json_int_t)rows[i].updated_ms));
+	return tw_req_reply_json(r, 200, json_pack("{so}", "filters", list), err);
+}
+
+/* The name is a piece of the path; a blank one would be shown as nothing. */
+static enum tw_status read_name(struct tw_req *r, const char **ret, struct tw_err *err)
+{
+	const char *name = tw_req_path(r, "name");
+	enum tw_status st = tw_api_check_text("the name", name, err);
+
+	if (st != TW_OK)
+		return st;
+	if (strlen(name) > TW_FILTER_NAME_BYTES || strspn(name, " ") == strlen(name))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the name must have 1 to %d bytes", TW_FILTER_NAME_BYTES);
+	*ret = name;
+	return TW_OK;
+}
+
+static enum tw_status set_filter(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_filter_row row = {.author = ""};
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_name(r, &row.name, err);
+	if (st == TW_OK)
+		st = tw_api_text(body, "query", TW_FILTER_QUERY_BYTES, false, &row.query, err);
+	if (st == TW_OK) {
+		row.author = tw_api_author(r);
+		st = tw_catalogue_filter_set(
+		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, &row, err);
+	}
+	json_decref(body);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+static enum tw_status delete_filter(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_filter_delete(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_path(r, "name"), err);
+
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+const struct tw_route tw_routes_filter[] = {
+        {.method = "GET",
+                .path = "/api/v1/filters",
+                .slow = true,
+                .end = list_filters,
+                .summary = "Lists of traces that are kept by a name"},
+        {.method = "PUT",
+                .path = "/api/v1/filters/{name}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = set_filter,
+                .summary = "Keeps a list of traces by a name"},
+        {.method = "DELETE",
+                .path = "/api/v1/filters/{name}",
+                .slow = true,
+                .end = delete_filter,
+                .summary = "Forgets a list of traces"},
+        {0},
+};

@@ -1,0 +1,326 @@
+/*
+ * api_fleet.c - what many traces say together, by version, device class, day and more.
+ *
+ * Every answer says how many traces it is of, how many cells were read, and how far
+ * quantiles may be beside the truth.  Exemplars that are deleted are null.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "api_fleet_tree.h"
+#include "app.h"
+#include "clock.h"
+
+#define BODY_MAX  ((size_t)64 << 20)
+#define ARENA_MAX ((size_t)512 << 20)
+
+enum { DEFAULT_DAYS = 30, WORD_BYTES = 32 };
+
+/* --- the filter --- */
+
+/* What each endpoint takes beside its own. */
+const char *const tw_fleet_filter_words[] = {"app", "version_name", "build_id", "scenario", "class",
+        "os", "label", "since", "until", "project", NULL};
+
+struct known {
+	const char *const *own;
+};
+
+static bool is_in(const char *const *words, const char *name)
+{
+	while (*words && strcmp(*words, name) != 0)
+		words++;
+	return *words != NULL;
+}
+
+/* A filter that is not known would be an answer to another question. */
+static enum tw_status check_name(void *arg, const char *name, const char *value, struct tw_err *err)
+{
+	const struct known *known = arg;
+
+	(void)value;
+	if (is_in(tw_fleet_filter_words, name) || is_in(known->own, name))
+		return TW_OK;
+	if (strcmp(name, "device") == 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "rollups are kept by class of device: ask for class=low, mid, high or "
+		        "unknown, or index the label device and ask for label=device=NAME");
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "there is no filter %.40s here; there are app, version_name, build_id, scenario, "
+	        "class, os, label, since and until",
+	        name);
+}
+
+/* How the filter's word stands in the request: a side's own comes first. */
+static const char *word_of(
+        const struct tw_fleet_question *q, const char *name, char own[WORD_BYTES])
+{
+	if (!q->side)
+		return name;
+	(void)snprintf(own, WORD_BYTES, "%s.%s", q->side, name);
+	return tw_req_query(q->req, own) ? own : name;
+}
+
+static const char *text_of(const struct tw_fleet_question *q, const char *name)
+{
+	char own[WORD_BYTES];
+	const char *text = tw_req_query(q->req, word_of(q, name, own));
+
+	return text ? text : "";
+}
+
+enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err)
+{
+	static const char *const classes[] = {"", "low", "mid", "high", "unknown", NULL};
+	int64_t until = tw_unix_ms(), since;
+	char own[WORD_BYTES];
+	unsigned which;
+	enum tw_status st = tw_api_pick("class", text_of(q, "class"), classes, &which, err);
+
+	if (st == TW_OK)
+		st = tw_req_query_i64(
+		        q->req, word_of(q, "until", own), until, 0, INT64_MAX / 2, &until, err);
+	since = until - (int64_t)(DEFAULT_DAYS - 1) * TW_DAY_MS;
+	if (since < 0)
+		since = 0;
+	if (st == TW_OK)
+		st = tw_req_query_i64(
+		        q->req, word_of(q, "since", own), since, 0, INT64_MAX / 2, &since, err);
+	if (st == TW_OK && since > until)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "since is after until");
+	q->filter = (struct tw_rollup_filter){text_of(q, "app"), text_of(q, "version_name"),
+	        text_of(q, "build_id"), text_of(q, "scenario"), classes[st == TW_OK ? which : 0],
+	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
+	if (st == TW_OK && q->filter.label[0] && (q->filter.device_class[0] || q->filter.os[0]))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "rollups of a label are not kept by class or os: leave one of them out");
+	return st;
+}
+
+enum tw_status tw_fleet_read(struct tw_fleet_question *q, unsigned metrics, struct tw_err *err)
+{
+	return tw_catalogue_rollup_read(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, &q->filter, metrics, q->arena, &q->cells,
+	        &q->n_cells, err);
+}
+
+/* --- answers --- */
+
+enum tw_status tw_fleet_run(struct tw_req *r, const char *const *own,
+        enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
+        struct tw_err *err)
+{
+	struct tw_fleet_question q = {.req = r, .arena = tw_arena_new(ARENA_MAX)};
+	struct known known = {own};
+	enum tw_status st = tw_req_each_query(r, check_name, &known, err);
+
+	tw_buf_init(&q.out, BODY_MAX);
+	q.j = tw_json_to(&q.out);
+	q.sketch = q.arena ? tw_arena_zalloc(q.arena, 1, sizeof *q.sketch) : NULL;
+	if (st == TW_OK && !q.sketch)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK)
+		st = tw_fleet_read_filter(&q, err);
+	if (st == TW_OK)
+		st = answer(&q, err);
+	if (st == TW_OK && tw_buf_status(&q.out) != TW_OK)
+		st = tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the answer is too large");
+	if (st == TW_OK)
+		st = tw_req_reply_buf(
+		        r, 200, q.type ? q.type : "application/json", true, &q.out, err);
+	if (st != TW_OK)
+		tw_buf_done(&q.out);
+	tw_arena_free(q.arena);
+	return st;
+}
+
+void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text)
+{
+	tw_json_key_str(&q->j, key, tw_str_of(text));
+}
+
+/* The id of a trace that is still there, else null. */
+void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id)
+{
+	char text[TW_ID_BYTES] = "";
+	bool there = false;
+
+	if (id && id[0])
+		memcpy(text, id, TW_ROLLUP_ID);
+	tw_json_key(&q->j, key);
+	if (text[0] &&
+	        tw_catalogue_has_trace(tw_req_app(q->req)->catalogue, text, &there, NULL) ==
+	                TW_OK &&
+	        there)
+		tw_json_str(&q->j, tw_str_of(text));
+	else
+		tw_json_null(&q->j);
+}
+
+uint64_t tw_fleet_traces(const struct tw_fleet_question *q)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < q->n_cells; i++)
+		n += q->cells[i].traces;
+	return n;
+}
+
+/* What every answer begins with. */
+void tw_fleet_put_head(struct tw_fleet_question *q)
+{
+	tw_json_open(&q->j, '{');
+	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
+	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
+	tw_json_key_int(&q->j, "traces", (int64_t)tw_fleet_traces(q));
+	tw_json_key_int(&q->j, "cells", (int64_t)q->n_cells);
+	tw_json_key(&q->j, "error");
+	tw_json_double(&q->j, TW_SKETCH_ERROR);
+}
+
+void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s)
+{
+	char key[8];
+
+	tw_json_key_int(&q->j, "traces", (int64_t)s->n);
+	tw_json_key_int(&q->j, "sum", s->sum);
+	tw_json_key_int(&q->j, "mean", s->mean);
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++) {
+		(void)snprintf(key, sizeof key, "p%u", tw_fleet_percents[i]);
+		tw_json_key_int(&q->j, key, s->at[i]);
+	}
+	tw_json_key_int(&q->j, "max", s->max);
+}
+
+/* --- scenarios --- */
+
+static void put_lengths(struct tw_fleet_question *q, const struct tw_fleet_lengths *l)
+{
+	char key[8];
+
+	tw_json_key(&q->j, "duration_ns");
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_stat(q, &l->stat);
+	tw_json_close(&q->j, '}');
+	tw_json_key(&q->j, "exemplars");
+	tw_json_open(&q->j, '{');
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++) {
+		(void)snprintf(key, sizeof key, "p%u", tw_fleet_percents[i]);
+		tw_fleet_put_trace(q, key, l->at[i]);
+	}
+	tw_fleet_put_trace(q, "max", l->longest);
+	tw_json_close(&q->j, '}');
+}
+
+static enum tw_status put_groups(struct tw_fleet_question *q, const struct tw_fleet_group *groups,
+        size_t n, struct tw_err *err)
+{
+	struct tw_rollup_head *h = tw_arena_zalloc(q->arena, 1, sizeof *h);
+	struct tw_fleet_lengths lengths;
+	enum tw_status st = TW_OK;
+
+	if (!h)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	tw_json_key(&q->j, "groups");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++) {
+		st = tw_fleet_lengths(&groups[i], h, &lengths, err);
+		if (st != TW_OK)
+			break;
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_text(q, "scenario", groups[i].scenario);
+		tw_fleet_put_text(q, "key", groups[i].key);
+		put_lengths(q, &lengths);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+	return st;
+}
+
+enum tw_status tw_fleet_read_by(const struct tw_fleet_question *q, const char *dflt,
+        enum tw_fleet_by *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->req, "by");
+	unsigned which = TW_FLEET_ALL;
+	enum tw_status st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_words, &which, err);
+
+	*ret = (enum tw_fleet_by)which;
+	return st;
+}
+
+static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct tw_fleet_group *groups = NULL;
+	enum tw_fleet_by by;
+	size_t n = 0;
+	enum tw_status st = tw_fleet_read_by(q, "version", &by, err);
+
+	if (st == TW_OK)
+		st = tw_fleet_read(q, 0, err);
+	if (st == TW_OK)
+		st = tw_fleet_groups(q->cells, q->n_cells, by, true, q->arena, &groups, &n, err);
+	if (st != TW_OK)
+		return st;
+	tw_fleet_put_head(q);
+	tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+	tw_json_key_int(&q->j, "total", (int64_t)n);
+	st = put_groups(q, groups, n, err);
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status get_scenarios(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"by", NULL};
+
+	return tw_fleet_run(r, own, answer_scenarios, err);
+}
+
+const struct tw_route tw_routes_fleet[] = {
+        {.method = "GET",
+                .path = "/api/v1/fleet/scenarios",
+                .slow = true,
+                .end = get_scenarios,
+                .summary = "How long traces take, by scenario and version, day or other"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/methods",
+                .slow = true,
+                .end = tw_fleet_get_methods,
+                .summary = "Methods of many traces, with quantiles"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/method",
+                .slow = true,
+                .end = tw_fleet_get_method,
+                .summary = "One method over versions, days or other"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/flame",
+                .slow = true,
+                .end = tw_fleet_get_flame,
+                .summary = "One flame graph of many traces"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/compare",
+                .slow = true,
+                .end = tw_fleet_get_compare,
+                .summary = "Two sides of the fleet beside each other"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/search",
+                .slow = true,
+                .end = tw_fleet_get_search,
+                .summary = "Calls of many traces that took more than a time"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/labels",
+                .slow = true,
+                .end = tw_fleet_get_labels,
+                .summary = "Labels by which traces are counted"},
+        {.method = "PUT",
+                .path = "/api/v1/fleet/labels",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = tw_fleet_set_labels,
+                .summary = "Changes the labels by which traces are counted"},
+        {0},
+};

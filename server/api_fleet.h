@@ -1,0 +1,59 @@
+/*
+ * api_fleet.h - one question about many traces: its filter, its cells, its answer.
+ *
+ * What the endpoints under /api/v1/fleet share.  Thread: one request.
+ */
+#ifndef TW_API_FLEET_H
+#define TW_API_FLEET_H
+
+#include "fleet.h"
+#include "http.h"
+#include "json_write.h"
+
+enum { TW_FLEET_GROUPS_MAX = 2000 }; /* that an answer has */
+
+struct tw_fleet_question {
+	struct tw_req *req;
+	struct tw_arena *arena;
+	struct tw_buf out;
+	struct tw_json j;
+	const char *type; /* of the answer, NULL: JSON */
+	const char *side; /* "a.version_name" comes before "version_name"; NULL: no sides */
+	struct tw_rollup_filter filter;
+	struct tw_rollup_cell *cells;
+	size_t n_cells;
+	struct tw_sketch *sketch;
+};
+
+/* What the filter is made of; ended by NULL. */
+extern const char *const tw_fleet_filter_words[];
+/* Reads the filter, which has no other words than those all endpoints take and `own` (ended by
+ * NULL); lets `answer` write into q->out; replies. */
+enum tw_status tw_fleet_run(struct tw_req *r, const char *const *own,
+        enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
+        struct tw_err *err) TW_MUST_USE;
+/* The filter by the words of q->side. */
+enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
+/* The cells of the filter into q->cells, with these metrics (a bit each). */
+enum tw_status tw_fleet_read(
+        struct tw_fleet_question *q, unsigned metrics, struct tw_err *err) TW_MUST_USE;
+/* by=, or dflt. */
+enum tw_status tw_fleet_read_by(const struct tw_fleet_question *q, const char *dflt,
+        enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
+uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */
+
+/* What every answer begins with: the time, sample sizes, the error of quantiles. */
+void tw_fleet_put_head(struct tw_fleet_question *q);
+void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text);
+void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s);
+/* The id of a trace that is still there, else null. */
+void tw_fleet_put_trace(struct tw_fleet_question *q, const char *key, const char *id);
+
+/* Routes (api_fleet_methods.c, api_fleet_labels.c, api_fleet_search.c). */
+enum tw_status tw_fleet_get_labels(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_set_labels(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err);
+
+#endif

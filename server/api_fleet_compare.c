@@ -1,0 +1,572 @@
+/*
+ * api_fleet_compare.c - two sides of the fleet beside each other.
+ *
+ * A side is a version (a=8.3.0), one trace (a=trace:ID) or a filter (a.os=13); words
+ * without a. or b. are of both.
+ */
+#include "api_fleet_compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+
+enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
+
+static const char *const sides[TW_SIDES] = {"a", "b"};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* --- the sides --- */
+
+static const char *label_of(struct tw_fleet_question *q, const struct tw_compared_side *s)
+{
+	const struct tw_rollup_filter *f = &s->filter;
+	const struct {
+		const char *word, *value;
+	} words[] = {{"", f->version_name}, {"app ", f->app}, {"build ", f->build_id},
+	        {"class ", f->device_class}, {"OS ", f->os}, {"", f->label}};
+	const char *label = "";
+
+	if (s->trace_id)
+		return tw_arena_printf(q->arena, "trace %s", s->trace_id);
+	for (size_t i = 0; label && i < sizeof words / sizeof *words; i++)
+		if (words[i].value[0])
+			label = tw_arena_printf(q->arena, "%s%s%s%s", label, label[0] ? ", " : "",
+			        words[i].word, words[i].value);
+	return label && !label[0] ? "all" : label;
+}
+
+/* One trace as a cell that has nothing but its delta. */
+static enum tw_status make_cell(
+        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+{
+	struct tw_rollup_cell *cell = tw_arena_zalloc(q->arena, 1, sizeof *cell);
+	struct tw_rollup_delta *delta = tw_arena_alloc(q->arena, 1, sizeof *delta);
+	const struct tw_rollup_folding *f = &s->folding;
+
+	s->cells.list = tw_arena_alloc(q->arena, 1, sizeof(const struct tw_rollup_cell *));
+	if (!cell || !delta || !s->cells.list)
+		return no_memory(err);
+	*delta = (struct tw_rollup_delta){s->trace_id, f->duration_ns, f->facts};
+	*cell = (struct tw_rollup_cell){
+	        .dims = f->cells[0], .traces = 1, .deltas = delta, .n_deltas = 1};
+	s->cells.list[0] = cell;
+	s->cells.n = 1;
+	s->cells.traces = 1;
+	return TW_OK;
+}
+
+static enum tw_status read_trace(
+        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(q->req);
+	const struct tw_folder_parts parts = {app->catalogue, app->blobs, app->symbols};
+	struct tw_trace_row row;
+	enum tw_status st = tw_catalogue_trace_get(app->catalogue,
+	        tw_req_caller(q->req)->project_id, s->trace_id, q->arena, &row, err);
+
+	if (st != TW_OK)
+		return st;
+	if (row.state != TW_TRACE_READY)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "trace %s is not decoded: it can be compared once it is ready",
+		        s->trace_id);
+	s->folder = tw_folder_new(&parts);
+	st = s->folder ? tw_folder_read(s->folder, &row, &s->folding, err) : no_memory(err);
+	return st == TW_OK ? make_cell(q, s, err) : st;
+}
+
+static enum tw_status read_cells(
+        struct tw_fleet_question *q, struct tw_compared_side *s, struct tw_err *err)
+{
+	enum tw_status st = tw_fleet_read(
+	        q, 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS, err);
+
+	if (st != TW_OK)
+		return st;
+	s->cells = (struct tw_fleet_cells){
+	        tw_arena_alloc(q->arena, q->n_cells + 1, sizeof(const struct tw_rollup_cell *)),
+	        q->n_cells, tw_fleet_traces(q)};
+	for (size_t i = 0; s->cells.list && i < q->n_cells; i++)
+		s->cells.list[i] = &q->cells[i];
+	return s->cells.list ? TW_OK : no_memory(err);
+}
+
+static enum tw_status open_side(struct tw_comparison *c, int side, struct tw_err *err)
+{
+	struct tw_compared_side *s = &c->sides[side];
+	const char *said = tw_req_query(c->q->req, sides[side]);
+	enum tw_status st;
+
+	c->q->side = sides[side];
+	st = tw_fleet_read_filter(c->q, err);
+	if (st != TW_OK)
+		return st;
+	if (said && strncmp(said, "trace:", 6) == 0)
+		s->trace_id = said + 6;
+	else if (said && said[0])
+		c->q->filter.version_name = said;
+	s->filter = c->q->filter;
+	s->label = label_of(c->q, s);
+	if (!s->label)
+		return no_memory(err);
+	return s->trace_id ? read_trace(c->q, s, err) : read_cells(c->q, s, err);
+}
+
+static bool same_filter(const struct tw_rollup_filter *a, const struct tw_rollup_filter *b)
+{
+	return strcmp(a->app, b->app) == 0 && strcmp(a->version_name, b->version_name) == 0 &&
+	       strcmp(a->build_id, b->build_id) == 0 && strcmp(a->scenario, b->scenario) == 0 &&
+	       strcmp(a->device_class, b->device_class) == 0 && strcmp(a->os, b->os) == 0 &&
+	       strcmp(a->label, b->label) == 0 && a->first_day == b->first_day &&
+	       a->last_day == b->last_day;
+}
+
+static enum tw_status open_sides(struct tw_comparison *c, struct tw_err *err)
+{
+	const struct tw_compared_side *a = &c->sides[TW_SIDE_A], *b = &c->sides[TW_SIDE_B];
+	enum tw_status st = open_side(c, TW_SIDE_A, err);
+
+	if (st == TW_OK)
+		st = open_side(c, TW_SIDE_B, err);
+	if (st == TW_OK && !a->trace_id && !b->trace_id && same_filter(&a->filter, &b->filter))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "A and B are the same: say what differs, as in a=8.3.0&b=8.3.1, "
+		        "a.os=13&b.os=14 or a=trace:ID");
+	return st;
+}
+
+/* --- what is compared --- */
+
+static int by_text(const void *pa, const void *pb)
+{
+	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
+}
+
+static enum tw_status list_scenarios(
+        struct tw_comparison *c, const char ***ret, size_t *ret_n, struct tw_err *err)
+{
+	size_t all = c->sides[0].cells.n + c->sides[1].cells.n, n = 0, kept = 0;
+	const char **list = tw_arena_alloc(c->q->arena, all + 1, sizeof(const char *));
+
+	if (!list)
+		return no_memory(err);
+	for (int side = 0; side < TW_SIDES; side++)
+		for (size_t i = 0; i < c->sides[side].cells.n; i++)
+			list[n++] = c->sides[side].cells.list[i]->dims.scenario;
+	if (n)
+		qsort(list, n, sizeof *list, by_text);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || strcmp(list[kept - 1], list[i]) != 0)
+			list[kept++] = list[i];
+	*ret = list;
+	*ret_n = kept < SCENARIOS_MAX ? kept : SCENARIOS_MAX;
+	return TW_OK;
+}
+
+static enum tw_status compare_scenario(struct tw_comparison *c, const char *name,
+        const struct tw_fleet_cells cells[TW_SIDES], bool correct, struct tw_err *err)
+{
+	struct tw_compared_scenario *s = &c->scenarios[c->n_scenarios++];
+	struct tw_sketch(*lengths)[TW_MIX_CLASSES] =
+	        tw_arena_zalloc(c->q->arena, TW_SIDES, sizeof *lengths);
+	enum tw_status st;
+
+	s->name = name;
+	if (!lengths)
+		return no_memory(err);
+	st = tw_fleet_mix(cells, name, correct, c->q->arena, &s->mix, err);
+	if (st == TW_OK)
+		st = tw_fleet_mix_lengths(&s->mix, c->q->arena, lengths, err);
+	return st == TW_OK ? tw_fleet_compare_stats(&s->mix,
+	                             (const struct tw_sketch(*)[TW_MIX_CLASSES])lengths,
+	                             c->q->arena, s->stats, err)
+	                   : st;
+}
+
+static enum tw_status compare_scenarios(struct tw_comparison *c,
+        const struct tw_fleet_cells cells[TW_SIDES], bool correct, struct tw_err *err)
+{
+	const char **names = NULL;
+	size_t n = 0;
+	enum tw_status st = list_scenarios(c, &names, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	c->scenarios = tw_arena_zalloc(c->q->arena, n + 1, sizeof *c->scenarios);
+	if (!c->scenarios)
+		return no_memory(err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = compare_scenario(c, names[i], cells, correct, err);
+	return st;
+}
+
+static enum tw_status read_names(struct tw_comparison *c, int side, int class, struct tw_err *err)
+{
+	struct tw_rollup *r = &c->rollups.of[side][class];
+	struct tw_rollup_naming *names = NULL;
+	uint64_t *ids = tw_arena_alloc(c->q->arena, (size_t)r->n + 1, sizeof *ids);
+	enum tw_status st;
+
+	if (!ids)
+		return no_memory(err);
+	for (uint32_t i = 0; i < r->n; i++)
+		ids[i] = r->methods[i].id;
+	st = tw_catalogue_rollup_names(tw_req_app(c->q->req)->catalogue,
+	        tw_req_caller(c->q->req)->project_id, ids, r->n, c->q->arena, &names, err);
+	c->rollups.names[side][class] = names;
+	return st;
+}
+
+static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (int k = 0; st == TW_OK && k < TW_SIDES * TW_MIX_CLASSES; k++) {
+		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
+		const struct tw_fleet_cells *cells = &c->mix.of[side][class];
+
+		c->rollups.of[side][class] = (struct tw_rollup){.arena = c->q->arena,
+		        .metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL |
+		                   1U << TW_ROLLUP_CALLS};
+		st = tw_fleet_collect(cells->list, cells->n, &c->rollups.of[side][class], err);
+		if (st == TW_OK)
+			st = read_names(c, side, class, err);
+	}
+	return st == TW_OK ? tw_fleet_compare_methods(&c->mix, &c->rollups, c->q->arena,
+	                             &c->methods, &c->n_methods, err)
+	                   : st;
+}
+
+/* Quantiles of wall time in the traces that have the method. */
+static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
+{
+	struct tw_sketch(*s)[TW_MIX_CLASSES] = tw_arena_zalloc(c->q->arena, TW_SIDES, sizeof *s);
+	struct tw_rollup_worst worst = {0};
+	enum tw_status st = TW_OK;
+
+	if (!s)
+		return no_memory(err);
+	for (size_t i = 0; i < c->n_methods && !c->one; i++)
+		if (tw_str_eq(c->methods[i].name, tw_str_of(c->method)))
+			c->one = &c->methods[i];
+	for (int k = 0; st == TW_OK && c->one && k < TW_SIDES * TW_MIX_CLASSES; k++) {
+		int side = k / TW_MIX_CLASSES, class = k % TW_MIX_CLASSES;
+
+		if (c->one->in[side][class])
+			st = tw_rollup_sum(c->one->in[side][class], TW_ROLLUP_WALL, &s[side][class],
+			        &worst, err);
+	}
+	return st == TW_OK && c->one ? tw_fleet_compare_stats(&c->mix,
+	                                       (const struct tw_sketch(*)[TW_MIX_CLASSES])s,
+	                                       c->q->arena, c->one_stats, err)
+	                             : st;
+}
+
+static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
+{
+	static const char *const mixes[] = {"a", "none", NULL};
+	const struct tw_fleet_cells cells[TW_SIDES] = {c->sides[0].cells, c->sides[1].cells};
+	const char *text = tw_req_query(c->q->req, "mix");
+	unsigned mix = 0;
+	enum tw_status st = text ? tw_api_pick("mix", text, mixes, &mix, err) : TW_OK;
+
+	if (st == TW_OK)
+		st = tw_fleet_mix(cells, NULL, mix == 0, c->q->arena, &c->mix, err);
+	if (st == TW_OK)
+		st = compare_scenarios(c, cells, mix == 0, err);
+	if (st == TW_OK)
+		st = compare_methods(c, err);
+	if (st == TW_OK && c->method[0])
+		st = compare_one(c, err);
+	return st == TW_OK ? tw_comparison_say(c, err) : st;
+}
+
+/* --- the answer --- */
+
+static void put_number(struct tw_json *j, const char *key, double v)
+{
+	tw_json_key(j, key);
+	if (isfinite(v))
+		tw_json_double(j, v);
+	else
+		tw_json_null(j);
+}
+
+static void put_mix(struct tw_fleet_question *q, const struct tw_mix *m)
+{
+	tw_json_key(&q->j, "mix");
+	tw_json_open(&q->j, '{');
+	tw_json_key_bool(&q->j, "corrected", m->corrected);
+	tw_json_key(&q->j, "classes");
+	tw_json_open(&q->j, '[');
+	for (int k = 0; k < TW_MIX_CLASSES; k++) {
+		if (!m->of[0][k].traces && !m->of[1][k].traces)
+			continue;
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_text(q, "class", tw_mix_words[k]);
+		tw_json_key_int(&q->j, "a_traces", (int64_t)m->of[TW_SIDE_A][k].traces);
+		tw_json_key_int(&q->j, "b_traces", (int64_t)m->of[TW_SIDE_B][k].traces);
+		put_number(&q->j, "a_weight", m->weight[TW_SIDE_A][k]);
+		put_number(&q->j, "b_weight", m->weight[TW_SIDE_B][k]);
+		tw_json_key_bool(&q->j, "left_out", m->left_out[k]);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+	tw_json_close(&q->j, '}');
+}
+
+static void put_interval(struct tw_json *j, const char *key, double v, double low, double high)
+{
+	tw_json_key(j, key);
+	tw_json_open(j, '{');
+	put_number(j, "value", v);
+	put_number(j, "low", low);
+	put_number(j, "high", high);
+	tw_json_close(j, '}');
+}
+
+static void put_stats(
+        struct tw_fleet_question *q, const struct tw_compared_stat stats[TW_COMPARE_STATS])
+{
+	tw_json_key(&q->j, "stats");
+	tw_json_open(&q->j, '{');
+	for (int k = 0; k < TW_COMPARE_STATS; k++) {
+		const struct tw_compared_stat *s = &stats[k];
+		double none = s->enough ? 0 : NAN;
+
+		tw_json_key(&q->j, tw_compare_stat_words[k]);
+		tw_json_open(&q->j, '{');
+		for (int side = 0; side < TW_SIDES; side++)
+			put_interval(&q->j, sides[side], s->of[side], s->low[side] + none,
+			        s->high[side] + none);
+		put_interval(&q->j, "change", s->of[TW_SIDE_A] > 0 ? s->change : NAN,
+		        s->change_low + none, s->change_high + none);
+		tw_json_key_bool(&q->j, "enough", s->enough);
+		tw_json_key_bool(&q->j, "sure", s->sure);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, '}');
+}
+
+static void put_scenario(struct tw_fleet_question *q, const struct tw_compared_scenario *s)
+{
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "scenario", s->name);
+	tw_json_key_int(&q->j, "a_traces", (int64_t)s->mix.traces[TW_SIDE_A]);
+	tw_json_key_int(&q->j, "b_traces", (int64_t)s->mix.traces[TW_SIDE_B]);
+	put_mix(q, &s->mix);
+	put_stats(q, s->stats);
+	tw_json_close(&q->j, '}');
+}
+
+static void put_mean(
+        const struct tw_comparison *c, const char *key, const struct tw_compared_mean *m)
+{
+	double change = m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
+	double margin = tw_compare_margin(&c->mix, m->error);
+
+	tw_json_key(&c->q->j, key);
+	tw_json_open(&c->q->j, '{');
+	put_number(&c->q->j, "a", m->of[TW_SIDE_A]);
+	put_number(&c->q->j, "b", m->of[TW_SIDE_B]);
+	put_interval(&c->q->j, "change", change, change - margin, change + margin);
+	tw_json_close(&c->q->j, '}');
+}
+
+static const char *state_of(const struct tw_compared_method *m)
+{
+	return m->share[TW_SIDE_A] <= 0 ? "new" : m->share[TW_SIDE_B] <= 0 ? "gone" : "both";
+}
+
+static void put_method(const struct tw_comparison *c, const struct tw_compared_method *m)
+{
+	struct tw_fleet_question *q = c->q;
+
+	tw_json_open(&q->j, '{');
+	tw_json_key_str(&q->j, "name", m->name);
+	tw_fleet_put_text(q, "descriptor", m->naming->descriptor);
+	tw_json_key_bool(&q->j, "resolved", m->naming->named);
+	tw_fleet_put_text(q, "state", state_of(m));
+	put_mean(c, "self_ns", &m->self);
+	put_mean(c, "total_ns", &m->total);
+	put_mean(c, "calls", &m->calls);
+	put_number(&q->j, "a_share", m->share[TW_SIDE_A]);
+	put_number(&q->j, "b_share", m->share[TW_SIDE_B]);
+	put_number(&q->j, "p", m->p);
+	tw_json_key_bool(&q->j, "sure", m->sure);
+	tw_json_close(&q->j, '}');
+}
+
+enum only { ALL, SLOWER, FASTER, NEW, GONE, SURE };
+
+static bool is_meant(const struct tw_compared_method *m, enum only only)
+{
+	double change = m->self.of[TW_SIDE_B] - m->self.of[TW_SIDE_A];
+
+	switch (only) {
+	case SLOWER:
+		return change > 0;
+	case FASTER:
+		return change < 0;
+	case NEW:
+		return m->share[TW_SIDE_A] <= 0;
+	case GONE:
+		return m->share[TW_SIDE_B] <= 0;
+	case SURE:
+		return m->sure;
+	case ALL:
+		break;
+	}
+	return true;
+}
+
+static enum tw_status put_methods(const struct tw_comparison *c, struct tw_err *err)
+{
+	static const char *const kinds[] = {"all", "slower", "faster", "new", "gone", "sure", NULL};
+	struct tw_fleet_question *q = c->q;
+	const char *text = tw_req_query(q->req, "only");
+	int64_t limit = 0, offset = 0, meant = 0, counts[SURE + 1] = {0};
+	unsigned only = ALL;
+	enum tw_status st = text ? tw_api_pick("only", text, kinds, &only, err) : TW_OK;
+
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "limit", 50, 1, LIMIT_MAX, &limit, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &offset, err);
+	if (st != TW_OK)
+		return st;
+	tw_json_key(&q->j, "methods");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < c->n_methods; i++) {
+		for (int k = 0; k <= SURE; k++)
+			counts[k] += is_meant(&c->methods[i], (enum only)k);
+		if (!is_meant(&c->methods[i], (enum only)only))
+			continue;
+		if (meant >= offset && meant < offset + limit)
+			put_method(c, &c->methods[i]);
+		meant++;
+	}
+	tw_json_close(&q->j, ']');
+	tw_json_key(&q->j, "counts");
+	tw_json_open(&q->j, '{');
+	for (int k = 0; k <= SURE; k++)
+		tw_json_key_int(&q->j, kinds[k], counts[k]);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+static void put_side(const struct tw_comparison *c, int side)
+{
+	const struct tw_compared_side *s = &c->sides[side];
+	struct tw_json *j = &c->q->j;
+
+	tw_json_key(j, sides[side]);
+	tw_json_open(j, '{');
+	tw_fleet_put_text(c->q, "label", s->label);
+	tw_json_key_int(j, "traces", (int64_t)s->cells.traces);
+	tw_json_key_int(j, "compared", (int64_t)c->mix.traces[side]);
+	tw_json_key_int(j, "since_ms", s->filter.first_day * TW_DAY_MS);
+	tw_json_key_int(j, "until_ms", (s->filter.last_day + 1) * TW_DAY_MS);
+	tw_json_key(j, "trace");
+	if (s->trace_id)
+		tw_json_str(j, tw_str_of(s->trace_id));
+	else
+		tw_json_null(j);
+	tw_json_close(j, '}');
+}
+
+static void put_one(const struct tw_comparison *c)
+{
+	tw_json_key(&c->q->j, "method");
+	if (!c->one) {
+		tw_json_null(&c->q->j);
+		return;
+	}
+	tw_json_open(&c->q->j, '{');
+	tw_json_key_str(&c->q->j, "name", c->one->name);
+	put_number(&c->q->j, "a_share", c->one->share[TW_SIDE_A]);
+	put_number(&c->q->j, "b_share", c->one->share[TW_SIDE_B]);
+	put_number(&c->q->j, "share_margin", tw_compare_share_margin(&c->mix, c->one->share));
+	put_stats(c->q, c->one_stats);
+	tw_json_close(&c->q->j, '}');
+}
+
+static enum tw_status put_json(struct tw_comparison *c, struct tw_err *err)
+{
+	struct tw_json *j = &c->q->j;
+	bool tree = true;
+	enum tw_status st = tw_req_query_bool(c->q->req, "tree", true, &tree, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_json_open(j, '{');
+	tw_fleet_put_text(c->q, "sentence", c->sentence);
+	tw_json_key_bool(j, "comparable", c->mix.traces[0] && c->mix.traces[1]);
+	put_number(j, "error", TW_SKETCH_ERROR);
+	put_side(c, TW_SIDE_A);
+	put_side(c, TW_SIDE_B);
+	put_mix(c->q, &c->mix);
+	tw_json_key(j, "scenarios");
+	tw_json_open(j, '[');
+	for (size_t i = 0; i < c->n_scenarios; i++)
+		put_scenario(c->q, &c->scenarios[i]);
+	tw_json_close(j, ']');
+	put_one(c);
+	st = put_methods(c, err);
+	if (st == TW_OK && tree)
+		st = tw_comparison_put_tree(c, err);
+	tw_json_close(j, '}');
+	return st;
+}
+
+static enum tw_status put_answer(struct tw_comparison *c, struct tw_err *err)
+{
+	static const char *const formats[] = {"json", "markdown", NULL};
+	const char *text = tw_req_query(c->q->req, "format");
+	unsigned format = 0;
+	enum tw_status st = text ? tw_api_pick("format", text, formats, &format, err) : TW_OK;
+
+	if (st != TW_OK || format == 0)
+		return st == TW_OK ? put_json(c, err) : st;
+	c->q->type = "text/markdown; charset=utf-8";
+	tw_comparison_markdown(c, &c->q->out);
+	return TW_OK;
+}
+
+static enum tw_status answer_compare(struct tw_fleet_question *q, struct tw_err *err)
+{
+	const char *method = tw_req_query(q->req, "method");
+	struct tw_comparison *c = tw_arena_zalloc(q->arena, 1, sizeof *c);
+	enum tw_status st;
+
+	if (!c)
+		return no_memory(err);
+	c->q = q;
+	c->method = method ? method : "";
+	st = open_sides(c, err);
+	if (st == TW_OK)
+		st = compare_all(c, err);
+	if (st == TW_OK)
+		st = put_answer(c, err);
+	for (int side = 0; side < TW_SIDES; side++)
+		(void)tw_folder_free(c->sides[side].folder);
+	return st;
+}
+
+enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"a", "b", "a.app", "a.version_name", "a.build_id",
+	        "a.scenario", "a.class", "a.os", "a.label", "a.since", "a.until", "b.app",
+	        "b.version_name", "b.build_id", "b.scenario", "b.class", "b.os", "b.label",
+	        "b.since", "b.until", "mix", "format", "limit", "offset", "only", "method", "tree",
+	        "frames", "thread", "root", "max_nodes", NULL};
+
+	return tw_fleet_run(r, own, answer_compare, err);
+}

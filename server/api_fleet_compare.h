@@ -1,0 +1,47 @@
+/*
+ * api_fleet_compare.h - a comparison of two sides of the fleet: what was asked, what came of it.
+ *
+ * Thread: one request.
+ */
+#ifndef TW_API_FLEET_COMPARE_H
+#define TW_API_FLEET_COMPARE_H
+
+#include "api_fleet_tree.h"
+#include "fleet_compare.h"
+#include "rollup_fold.h"
+
+struct tw_compared_side {
+	const char *label; /* "8.3.1", "trace 01…", or words of the filter */
+	struct tw_rollup_filter filter;
+	struct tw_fleet_cells cells;
+	const char *trace_id; /* of a side that is one trace; NULL */
+	struct tw_folder *folder;
+	struct tw_rollup_folding folding; /* of that trace */
+};
+struct tw_compared_scenario {
+	const char *name;
+	struct tw_mix mix;
+	struct tw_compared_stat stats[TW_COMPARE_STATS];
+};
+struct tw_comparison {
+	struct tw_fleet_question *q;
+	struct tw_compared_side sides[TW_SIDES];
+	struct tw_mix mix; /* of all that is compared */
+	struct tw_compared_scenario *scenarios;
+	size_t n_scenarios;
+	struct tw_compared_method *methods;
+	size_t n_methods;
+	struct tw_fleet_rollups rollups;
+	const char *method;                   /* whose quantiles are wanted; "" */
+	const struct tw_compared_method *one; /* it; NULL: neither side has it */
+	struct tw_compared_stat one_stats[TW_COMPARE_STATS];
+	const char *sentence;
+};
+
+/* sentence, and all of it as Markdown (api_fleet_compare_text.c). */
+enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
+void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out);
+/* "merged trees of both" (api_fleet_compare_tree.c). */
+enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * api_fleet_compare_text.c - a comparison in words: one sentence, and a page of Markdown.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api_fleet_compare.h"
+
+enum { TEXT_BYTES = 48, ROWS = 20, DEFAULT_STAT = 2 /* p95 */ };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* --- numbers --- */
+
+/* "1.43 s", "18 ms", "250 µs". */
+static const char *time_text(double ns, char out[TEXT_BYTES])
+{
+	static const struct {
+		double ns;
+		const char *unit;
+	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+	double size = fabs(ns);
+	int i = 0;
+
+	while (i < 3 && size < units[i].ns)
+		i++;
+	(void)snprintf(out, TEXT_BYTES, "%.3g %s", ns / units[i].ns, units[i].unit);
+	return out;
+}
+
+/* "+9 %". */
+static const char *change_text(double share, char out[TEXT_BYTES])
+{
+	double percent = 100 * share;
+
+	(void)snprintf(out, TEXT_BYTES, fabs(percent) < 9.95 ? "%+.1f %%" : "%+.0f %%", percent);
+	return out;
+}
+
+/* --- the sentence --- */
+
+/* The scenario that most traces of both sides are of; NULL: none is on both. */
+static const struct tw_compared_scenario *main_scenario(const struct tw_comparison *c)
+{
+	const struct tw_compared_scenario *best = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < c->n_scenarios; i++) {
+		const uint64_t *n = c->scenarios[i].mix.traces;
+		uint64_t both = n[TW_SIDE_A] < n[TW_SIDE_B] ? n[TW_SIDE_A] : n[TW_SIDE_B];
+
+		if (both > most) {
+			most = both;
+			best = &c->scenarios[i];
+		}
+	}
+	return best;
+}
+
+/* The greatest quantile up to p95 of which there are enough traces, else the median. */
+static int told_stat(const struct tw_compared_scenario *s)
+{
+	int k = DEFAULT_STAT;
+
+	while (k > 0 && !s->stats[k].enough)
+		k--;
+	return k;
+}
+
+/* What grew or shrank most, of what is sure, and whether it is most of all that did. */
+static const struct tw_compared_method *cause(
+        const struct tw_comparison *c, bool slower, bool *ret_most)
+{
+	const struct tw_compared_method *best = NULL;
+	double all = 0, largest = 0;
+
+	for (size_t i = 0; i < c->n_methods; i++) {
+		const struct tw_compared_mean *m = &c->methods[i].self;
+		double change = m->of[TW_SIDE_B] - m->of[TW_SIDE_A];
+
+		change = slower ? change : -change;
+		if (change <= 0 || !c->methods[i].sure)
+			continue;
+		all += change;
+		if (change > largest) {
+			largest = change;
+			best = &c->methods[i];
+		}
+	}
+	*ret_most = largest >= all / 2;
+	return best;
+}
+
+static const char *say_cause(const struct tw_comparison *c, bool slower, struct tw_arena *a)
+{
+	bool most = false;
+	const struct tw_compared_method *m = cause(c, slower, &most);
+
+	if (!m)
+		return "; no single method's change is sure";
+	return tw_arena_printf(a, ", %s of it in %.*s", most ? "most" : "the largest part",
+	        (int)m->name.len, m->name.ptr);
+}
+
+static const char *say_stat(const struct tw_comparison *c, const struct tw_compared_scenario *s)
+{
+	const struct tw_compared_stat *x = &s->stats[told_stat(s)];
+	const char *word = tw_compare_stat_words[told_stat(s)];
+	const char *name = s->name[0] ? s->name : "traces without a scenario";
+	char a[TEXT_BYTES], b[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
+	const char *why;
+
+	(void)time_text(x->of[TW_SIDE_A], a);
+	(void)time_text(x->of[TW_SIDE_B], b);
+	(void)change_text(x->change_low, low);
+	(void)change_text(x->change_high, high);
+	if (!x->enough)
+		return tw_arena_printf(c->q->arena,
+		        "%s of %s is %s in A and %s in B, of %llu and %llu traces: too few to tell "
+		        "a difference from chance (%d on each side are needed).",
+		        word, name, a, b, (unsigned long long)s->mix.traces[TW_SIDE_A],
+		        (unsigned long long)s->mix.traces[TW_SIDE_B], TW_COMPARE_ENOUGH);
+	if (!x->sure)
+		return tw_arena_printf(c->q->arena,
+		        "%s of %s shows no sure change (%s → %s, 95 %% sure it is between %s and "
+		        "%s).",
+		        word, name, a, b, low, high);
+	why = say_cause(c, x->change > 0, c->q->arena);
+	return why ? tw_arena_printf(c->q->arena,
+	                     "%s of %s is %.*f %% %s (%s → %s, 95 %% sure it is between %s and "
+	                     "%s)%s.",
+	                     word, name, fabs(x->change) < 0.0995, 100 * fabs(x->change),
+	                     x->change > 0 ? "slower" : "faster", a, b, low, high, why)
+	           : NULL;
+}
+
+static const char *say_traces(const struct tw_comparison *c, const struct tw_compared_scenario *s)
+{
+	char a[TEXT_BYTES], b[TEXT_BYTES];
+
+	return tw_arena_printf(c->q->arena,
+	        "%s takes %s in A and %s in B: one trace on each side shows what differs between "
+	        "these two, not what always does.",
+	        s->name[0] ? s->name : "The trace",
+	        time_text(s->stats[TW_COMPARE_MEAN].of[TW_SIDE_A], a),
+	        time_text(s->stats[TW_COMPARE_MEAN].of[TW_SIDE_B], b));
+}
+
+static const char *say_empty(const struct tw_comparison *c)
+{
+	bool a = c->sides[TW_SIDE_A].cells.traces > 0, b = c->sides[TW_SIDE_B].cells.traces > 0;
+	const char *label = c->sides[a ? TW_SIDE_B : TW_SIDE_A].label;
+
+	if (a && b)
+		return "A and B have no scenario in common, so their lengths are not compared.";
+	if (a || b)
+		return tw_arena_printf(c->q->arena,
+		        "%s (%s) has no traces in these days, so nothing can be compared.",
+		        a ? "B" : "A", label);
+	return "Neither side has traces in these days, so nothing can be compared.";
+}
+
+enum tw_status tw_comparison_say(struct tw_comparison *c, struct tw_err *err)
+{
+	const struct tw_compared_scenario *s = main_scenario(c);
+
+	if (!s)
+		c->sentence = say_empty(c);
+	else if (c->sides[0].trace_id && c->sides[1].trace_id)
+		c->sentence = say_traces(c, s);
+	else
+		c->sentence = say_stat(c, s);
+	return c->sentence ? TW_OK : no_memory(err);
+}
+
+/* --- Markdown --- */
+
+/* Names are data: nothing in them is markup. */
+static void put_plain(struct tw_buf *out, struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] && strchr("\\`*_{}[]<>#|~&", s.ptr[i]))
+			(void)tw_buf_add_u8(out, '\\');
+		(void)tw_buf_add_u8(out, s.ptr[i] == '\n' ? ' ' : (uint8_t)s.ptr[i]);
+	}
+}
+
+static void put_side(const struct tw_comparison *c, int side, struct tw_buf *out)
+{
+	(void)tw_buf_printf(out, "- %c: ", side == TW_SIDE_A ? 'A' : 'B');
+	put_plain(out, tw_str_of(c->sides[side].label));
+	(void)tw_buf_printf(
+	        out, ", %llu traces\n", (unsigned long long)c->sides[side].cells.traces);
+}
+
+static void put_stat(const struct tw_compared_scenario *s, int k, struct tw_buf *out)
+{
+	const struct tw_compared_stat *x = &s->stats[k];
+	char a[TEXT_BYTES], b[TEXT_BYTES], change[TEXT_BYTES], low[TEXT_BYTES], high[TEXT_BYTES];
+
+	(void)tw_buf_add_str(out, TW_STR("| "));
+	put_plain(out, tw_str_of(s->name[0] ? s->name : "(none)"));
+	(void)tw_buf_printf(out, " | %s | %s | %s | %s | ", tw_compare_stat_words[k],
+	        time_text(x->of[TW_SIDE_A], a), time_text(x->of[TW_SIDE_B], b),
+	        x->of[TW_SIDE_A] > 0 ? change_text(x->change, change) : "");
+	if (x->enough)
+		(void)tw_buf_printf(out, "%s to %s | %s |\n", change_text(x->change_low, low),
+		        change_text(x->change_high, high), x->sure ? "yes" : "no");
+	else
+		(void)tw_buf_printf(out, "too few traces | no |\n");
+}
+
+static void put_method(
+        const struct tw_comparison *c, const struct tw_compared_method *m, struct tw_buf *out)
+{
+	double change = m->self.of[TW_SIDE_B] - m->self.of[TW_SIDE_A];
+	double margin = tw_compare_margin(&c->mix, m->self.error);
+	char a[TEXT_BYTES], b[TEXT_BYTES], by[TEXT_BYTES], within[TEXT_BYTES];
+
+	(void)tw_buf_add_str(out, TW_STR("| "));
+	put_plain(out, m->name);
+	(void)tw_buf_printf(out, " | %s | %s | %s%s", time_text(m->self.of[TW_SIDE_A], a),
+	        time_text(m->self.of[TW_SIDE_B], b), change > 0 ? "+" : "", time_text(change, by));
+	if (isfinite(margin))
+		(void)tw_buf_printf(out, " ± %s", time_text(margin, within));
+	(void)tw_buf_printf(out, " | %.0f %% | %.0f %% | %s |\n", 100 * m->share[TW_SIDE_A],
+	        100 * m->share[TW_SIDE_B], m->sure ? "yes" : "no");
+}
+
+static void put_mix(const struct tw_comparison *c, struct tw_buf *out)
+{
+	if (!c->mix.corrected)
+		return;
+	(void)tw_buf_printf(out,
+	        "\nB's classes of devices are weighed as A has them (low, mid, high, unknown by "
+	        "memory).");
+	for (int k = 0; k < TW_MIX_CLASSES; k++)
+		if (c->mix.left_out[k])
+			(void)tw_buf_printf(out, " Class %s is left out: only one side has it.",
+			        tw_mix_words[k]);
+	(void)tw_buf_printf(out, "\n");
+}
+
+void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
+{
+	(void)tw_buf_add_str(out, TW_STR("**"));
+	put_plain(out, tw_str_of(c->sentence));
+	(void)tw_buf_add_str(out, TW_STR("**\n\n"));
+	put_side(c, TW_SIDE_A, out);
+	put_side(c, TW_SIDE_B, out);
+	put_mix(c, out);
+	(void)tw_buf_printf(out, "\n| Scenario | | A | B | Change | 95 %% interval | Sure |\n"
+	                         "|---|---|--:|--:|--:|---|---|\n");
+	for (size_t i = 0; i < c->n_scenarios; i++)
+		for (int k = 0; k < TW_COMPARE_STATS; k++)
+			put_stat(&c->scenarios[i], k, out);
+	(void)tw_buf_printf(out,
+	        "\n| Method | Self A | Self B | Change a trace | In A | In B | Sure |\n"
+	        "|---|--:|--:|--:|--:|--:|---|\n");
+	for (size_t i = 0; i < c->n_methods && i < ROWS; i++)
+		put_method(c, &c->methods[i], out);
+	(void)tw_buf_printf(out,
+	        "\n%llu methods in all. Quantiles are at most %.1f %% beside the truth; intervals "
+	        "come from %d resamples of the traces.\n",
+	        (unsigned long long)c->n_methods, 100 * TW_SKETCH_ERROR, TW_COMPARE_RESAMPLES);
+}

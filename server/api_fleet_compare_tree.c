@@ -1,0 +1,220 @@
+/*
+ * api_fleet_compare_tree.c - merged call trees of both sides as one, with what is sure of each
+ * node.
+ *
+ * Sums of B are weighed by its classes of devices, so that divided by its traces
+ * they are means of A's mix.
+ */
+#include <math.h>
+
+#include "api_compare.h"
+#include "api_fleet_compare.h"
+#include "app.h"
+
+enum { NODES_MAX = 200000, TREES = TW_SIDES * TW_MIX_CLASSES };
+#define SURE_ERRORS 1.96
+
+struct trees {
+	struct tw_rollup_tree of[TREES]; /* by side and class */
+	struct tw_fleet_taking taking;
+	struct tw_fleet_graph graph;
+	uint64_t traces[TW_SIDES]; /* that have a tree */
+	struct tw_compare both;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status read_side(
+        struct tw_comparison *c, struct trees *t, int side, struct tw_err *err)
+{
+	const struct tw_compared_side *s = &c->sides[side];
+	enum tw_status st = TW_OK;
+
+	for (int k = 0; st == TW_OK && k < TW_MIX_CLASSES; k++) {
+		struct tw_rollup_tree *to = &t->of[side * TW_MIX_CLASSES + k];
+		const struct tw_fleet_cells *cells = &c->mix.of[side][k];
+		const struct tw_rollup_written one = {s->folding.tree, {"", 0}};
+
+		*to = (struct tw_rollup_tree){.arena = c->q->arena, .coarse = true};
+		if (c->mix.left_out[k] || !cells->n)
+			continue;
+		if (!s->trace_id)
+			st = tw_fleet_read_trees(c->q, cells->list, cells->n, to, err);
+		else if (one.data.len)
+			st = tw_rollup_tree_merge(to, &one, err);
+		t->traces[side] += to->traces;
+	}
+	return st;
+}
+
+static enum tw_status add_trees(struct tw_comparison *c, struct trees *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	t->graph.paths.arena = c->q->arena;
+	for (int k = 0; st == TW_OK && k < TREES; k++) {
+		int side = k / TW_MIX_CLASSES;
+		struct tw_rollup_tree named;
+		double weight = c->mix.weight[side][k % TW_MIX_CLASSES];
+		uint64_t n = t->of[k].traces;
+
+		if (n == 0)
+			continue;
+		st = tw_fleet_tree_read(&t->of[k], &t->taking.reading, c->q->arena, &named, err);
+		if (st == TW_OK)
+			st = tw_fleet_graph_add(&t->graph, side, &named,
+			        weight * (double)t->traces[side] / (double)n, n, err);
+	}
+	return st;
+}
+
+static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_err *err)
+{
+	struct tw_tree *one = tw_arena_alloc(c->q->arena, TW_SIDES, sizeof *one);
+	struct tw_forest forests[TW_SIDES];
+	struct tw_compare_side sides[TW_SIDES];
+	struct tw_compare_query query = {.n_root = 0};
+	int64_t max_nodes = 0;
+	enum tw_status st;
+
+	if (!one)
+		return no_memory(err);
+	st = tw_fleet_read_root(c->q, &query.root, &query.n_root, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(c->q->req, "max_nodes",
+		        tw_req_app(c->q->req)->config->flame_nodes, 1, NODES_MAX, &max_nodes, err);
+	for (int side = 0; st == TW_OK && side < TW_SIDES; side++) {
+		st = tw_fleet_graph_tree(
+		        &t->graph, side, false, t->taking.names.n, c->q->arena, &one[side], err);
+		forests[side] = (struct tw_forest){&one[side], 1};
+		sides[side] = (struct tw_compare_side){
+		        &forests[side], 1, t->traces[side] ? t->traces[side] : 1};
+	}
+	query.max_nodes = (uint32_t)max_nodes;
+	return st == TW_OK ? tw_query_compare(sides, &query, NULL, c->q->arena, &t->both, err) : st;
+}
+
+/* The node of the graph that stands for a child; TW_ROLLUP_NO_NODE: a rest, or below one. */
+static uint32_t below(struct trees *t, uint32_t parent, bool is_thread, uint32_t method)
+{
+	uint32_t before = t->graph.paths.n, at;
+
+	if (method >= t->taking.names.n || (!is_thread && parent == TW_ROLLUP_NO_NODE))
+		return TW_ROLLUP_NO_NODE;
+	at = tw_rollup_tree_child(&t->graph.paths, parent, (uint64_t)method + 1);
+	return at < before ? at : TW_ROLLUP_NO_NODE;
+}
+
+static bool is_sure(const struct trees *t, uint32_t node)
+{
+	double mean[TW_SIDES], error = 0;
+
+	for (int side = 0; side < TW_SIDES; side++) {
+		const struct tw_fleet_value *v = &t->graph.of[side][node];
+		double n = (double)t->traces[side];
+
+		if (t->traces[side] < TW_COMPARE_ENOUGH)
+			return false;
+		mean[side] = v->total / n;
+		error += v->variance / n / n;
+	}
+	return fabs(mean[TW_SIDE_B] - mean[TW_SIDE_A]) > SURE_ERRORS * sqrt(error);
+}
+
+/* Where the answer begins in the graph: at root=. */
+static uint32_t *places(struct tw_comparison *c, struct trees *t)
+{
+	uint32_t *at = tw_arena_alloc(c->q->arena, (size_t)t->both.n + 1, sizeof *at);
+	const uint32_t *root = NULL;
+	size_t n = 0;
+	uint32_t top = TW_ROLLUP_NO_NODE;
+
+	if (!at || tw_fleet_read_root(c->q, &root, &n, NULL) != TW_OK)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		top = below(t, top, i == 0, root[i]);
+	at[0] = top;
+	for (uint32_t i = 1; i < t->both.n; i++) {
+		const struct tw_compare_node *node = &t->both.nodes[i];
+
+		at[i] = node->others ? TW_ROLLUP_NO_NODE
+		                     : below(t, at[node->parent], n == 0 && node->parent == 0,
+		                               node->method);
+	}
+	return at;
+}
+
+static void put_column(struct tw_comparison *c, const struct trees *t, const uint32_t *at,
+        const char *key, int side)
+{
+	struct tw_json *j = &c->q->j;
+
+	tw_json_key(j, key);
+	tw_json_open(j, '[');
+	for (uint32_t i = 0; i < t->both.n; i++) {
+		bool known = at[i] != TW_ROLLUP_NO_NODE;
+
+		if (side == TW_SIDES)
+			tw_json_int(j, known && is_sure(t, at[i]));
+		else
+			tw_json_int(j, known ? (int64_t)(t->graph.of[side][at[i]].traces + 0.5)
+			                     : (int64_t)t->traces[side]);
+	}
+	tw_json_close(j, ']');
+}
+
+static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_err *err)
+{
+	struct tw_json *j = &c->q->j;
+	uint8_t *used = tw_arena_zalloc(c->q->arena, (size_t)t->taking.names.n + 1, 1);
+	const uint32_t *at = places(c, t);
+
+	if (!used || !at)
+		return no_memory(err);
+	for (uint32_t i = 0; i < t->both.n; i++) {
+		struct tw_compare_node *n = &t->both.nodes[i];
+
+		if (n->method < t->taking.names.n) {
+			used[n->method] = 1;
+		} else if (n->method == t->taking.names.n) { /* a rest of merged trees */
+			n->method = TW_NO_METHOD;
+			n->others = n->others ? n->others : 1;
+		}
+	}
+	tw_json_key(j, "tree");
+	tw_json_open(j, '{');
+	tw_json_key_int(j, "a_of_traces", (int64_t)t->traces[TW_SIDE_A]);
+	tw_json_key_int(j, "b_of_traces", (int64_t)t->traces[TW_SIDE_B]);
+	tw_fleet_put_names(c->q, &t->taking.names, used);
+	tw_compare_put_tree(j, &t->both);
+	put_column(c, t, at, "a_traces", TW_SIDE_A);
+	put_column(c, t, at, "b_traces", TW_SIDE_B);
+	put_column(c, t, at, "sure", TW_SIDES);
+	tw_json_close(j, '}');
+	return TW_OK;
+}
+
+enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *err)
+{
+	struct trees *t = tw_arena_zalloc(c->q->arena, 1, sizeof *t);
+	const struct tw_rollup_tree *all[TREES];
+	enum tw_status st;
+
+	if (!t)
+		return no_memory(err);
+	st = read_side(c, t, TW_SIDE_A, err);
+	if (st == TW_OK)
+		st = read_side(c, t, TW_SIDE_B, err);
+	for (int k = 0; st == TW_OK && k < TREES; k++)
+		all[k] = &t->of[k];
+	if (st == TW_OK)
+		st = tw_fleet_take_names(c->q, all, TREES, &t->taking, err);
+	if (st == TW_OK)
+		st = add_trees(c, t, err);
+	if (st == TW_OK)
+		st = join(c, t, err);
+	return st == TW_OK ? put(c, t, err) : st;
+}

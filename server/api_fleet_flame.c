@@ -1,0 +1,180 @@
+/*
+ * api_fleet_flame.c - one flame graph of all traces that a filter leaves, from merged call trees.
+ *
+ * Times are sums over the traces; who shows one of a trace divides by of_traces.
+ */
+#include "api.h"
+#include "api_fleet_tree.h"
+#include "app.h"
+#include "query.h"
+
+enum { NODES_MAX = 200000 };
+
+struct asked {
+	struct tw_flame_query query;
+	unsigned cpu;
+	struct tw_rollup_tree merged;
+	struct tw_fleet_taking taking;
+	struct tw_fleet_graph graph;
+	struct tw_flame flame;
+};
+
+static enum tw_status read_word(const struct tw_fleet_question *q, const char *name,
+        const char *const *words, unsigned *ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->req, name);
+
+	*ret = 0;
+	return text ? tw_api_pick(name, text, words, ret, err) : TW_OK;
+}
+
+static enum tw_status read_query(
+        const struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	static const char *const views[] = {"top_down", "bottom_up", NULL};
+	static const char *const metrics[] = {"wall", "cpu", NULL};
+	unsigned view = 0;
+	int64_t max_nodes = 0;
+	enum tw_status st = read_word(q, "view", views, &view, err);
+
+	if (st == TW_OK)
+		st = read_word(q, "metric", metrics, &a->cpu, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "max_nodes", tw_req_app(q->req)->config->flame_nodes,
+		        1, NODES_MAX, &max_nodes, err);
+	a->query.view = (enum tw_flame_view)view;
+	a->query.max_nodes = (uint32_t)max_nodes;
+	return st == TW_OK ? tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err) : st;
+}
+
+static enum tw_status merge(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	const struct tw_rollup_tree *trees[] = {&a->merged};
+	const struct tw_rollup_cell **cells =
+	        tw_arena_alloc(q->arena, q->n_cells + 1, sizeof(const struct tw_rollup_cell *));
+	struct tw_rollup_tree named;
+	enum tw_status st;
+
+	if (!cells)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (size_t i = 0; i < q->n_cells; i++)
+		cells[i] = &q->cells[i];
+	a->merged.arena = a->graph.paths.arena = q->arena;
+	st = tw_fleet_read_trees(q, cells, q->n_cells, &a->merged, err);
+	if (st == TW_OK)
+		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
+	if (st == TW_OK)
+		st = tw_fleet_tree_read(&a->merged, &a->taking.reading, q->arena, &named, err);
+	if (st == TW_OK)
+		st = tw_fleet_graph_add(&a->graph, TW_SIDE_A, &named, 1, a->merged.traces, err);
+	return st;
+}
+
+static enum tw_status grow(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	struct tw_crown crown = {.rest = a->taking.names.n};
+	const struct tw_forest one = {&crown.tree, 1};
+	enum tw_status st = tw_fleet_graph_tree(
+	        &a->graph, TW_SIDE_A, a->cpu != 0, crown.rest, q->arena, &crown.tree, err);
+
+	if (st != TW_OK)
+		return st;
+	if (a->query.view == TW_BOTTOM_UP)
+		return tw_query_bottom_up(&one, &a->query, NULL, q->arena, &a->flame, err);
+	return tw_query_flame_of_crown(&crown, &a->query, NULL, q->arena, &a->flame, err);
+}
+
+/* --- the answer --- */
+
+static bool is_rest(const struct asked *a, const struct tw_flame_node *n)
+{
+	return n->others || n->method == a->taking.names.n;
+}
+
+enum field { PARENT, METHOD, OTHER, VALUE, SELF, COUNT, TRACES, FIELDS };
+
+static int64_t field_of(const struct asked *a, const struct tw_flame_node *n, enum field which)
+{
+	const int64_t values[FIELDS] = {[PARENT] = n->parent,
+	        [METHOD] = n->method < a->taking.names.n ? (int64_t)n->method : -1,
+	        [OTHER] = n->others ? n->others : is_rest(a, n),
+	        [VALUE] = n->value,
+	        [SELF] = n->self,
+	        [COUNT] = is_rest(a, n) ? 0 : (int64_t)n->count,
+	        [TRACES] = n->method == TW_NO_METHOD && !n->others ? (int64_t)a->merged.traces
+	                                                           : n->max_ns};
+
+	return values[which];
+}
+
+static bool put_columns(struct tw_fleet_question *q, const struct asked *a)
+{
+	static const char *const keys[FIELDS] = {
+	        "parent", "method", "other", "value", "self", "count", "in_traces"};
+	const struct tw_flame *f = &a->flame;
+	uint8_t *used = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 1, 1);
+	int64_t shown = 0;
+
+	for (uint32_t i = 0; used && i < f->n; i++) {
+		if (f->nodes[i].method < a->taking.names.n)
+			used[f->nodes[i].method] = 1;
+		shown += i > 0 && !is_rest(a, &f->nodes[i]);
+	}
+	if (!used)
+		return false;
+	tw_fleet_put_names(q, &a->taking.names, used);
+	for (int k = 0; k < FIELDS; k++) {
+		tw_json_key(&q->j, keys[k]);
+		tw_json_open(&q->j, '[');
+		for (uint32_t i = 0; i < f->n; i++)
+			tw_json_int(&q->j, field_of(a, &f->nodes[i], (enum field)k));
+		tw_json_close(&q->j, ']');
+	}
+	tw_json_key_int(&q->j, "total_nodes", (int64_t)f->total_nodes);
+	tw_json_key_int(&q->j, "shown_nodes", shown);
+	return true;
+}
+
+static void put_threads(struct tw_fleet_question *q, const struct asked *a)
+{
+	tw_json_key(&q->j, "threads");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < a->taking.names.n_threads; i++)
+		tw_json_str(&q->j, a->taking.names.names[i]);
+	tw_json_close(&q->j, ']');
+}
+
+static enum tw_status answer_flame(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
+	enum tw_status st;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = read_query(q, a, err);
+	if (st == TW_OK)
+		st = tw_fleet_read(q, 0, err);
+	if (st == TW_OK)
+		st = merge(q, a, err);
+	if (st == TW_OK)
+		st = grow(q, a, err);
+	if (st != TW_OK)
+		return st;
+	tw_fleet_put_head(q);
+	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
+	tw_json_key_int(&q->j, "least_ns", tw_fleet_least_ns(&a->merged));
+	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
+	put_threads(q, a);
+	if (!put_columns(q, a))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+enum tw_status tw_fleet_get_flame(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {
+	        "view", "metric", "max_nodes", "root", "frames", "thread", NULL};
+
+	return tw_fleet_run(r, own, answer_flame, err);
+}

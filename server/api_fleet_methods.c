@@ -1,0 +1,351 @@
+/*
+ * api_fleet_methods.c - tables of methods over many traces, and one method over versions or days.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "match.h"
+
+enum { LIMIT_MAX = 1000 };
+
+/* --- methods --- */
+
+enum stat { STAT_P50, STAT_P75, STAT_P95, STAT_P99, STAT_MEAN, STAT_MAX, STAT_SUM, STATS };
+
+struct table {
+	unsigned metrics; /* a bit each */
+	enum tw_rollup_metric metric;
+	enum stat stat;
+	unsigned rising;
+	int64_t limit, offset;
+	struct tw_fleet_method *list;
+	size_t n;
+};
+
+static int64_t stat_of(const struct tw_fleet_stat *s, enum stat which)
+{
+	if (which < STAT_MEAN)
+		return s->at[which];
+	return which == STAT_MEAN ? s->mean : which == STAT_MAX ? s->max : s->sum;
+}
+
+static enum tw_status read_metric(const char *text, size_t len, unsigned *ret, struct tw_err *err)
+{
+	for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++)
+		if (tw_str_eq((struct tw_str){text, len}, tw_str_of(tw_rollup_words[m]))) {
+			*ret = m;
+			return TW_OK;
+		}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "there is no metric %.*s; there are wall, self, cpu, waiting, calls and call",
+	        (int)(len < 40 ? len : 40), text);
+}
+
+static enum tw_status read_metrics(
+        const struct tw_fleet_question *q, const char *dflt, unsigned *ret, struct tw_err *err)
+{
+	const char *said = tw_req_query(q->req, "metrics");
+	struct tw_str rest = tw_str_of(said && said[0] ? said : dflt);
+	enum tw_status st = TW_OK;
+
+	*ret = 0;
+	while (st == TW_OK && rest.len) {
+		struct tw_str one = tw_str_split(&rest, ',');
+		unsigned m = 0;
+
+		st = read_metric(one.ptr, one.len, &m, err);
+		*ret |= 1U << m;
+	}
+	return st;
+}
+
+/* "p95_self" */
+static enum tw_status read_sort(
+        const struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+{
+	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
+	const char *said = tw_req_query(q->req, "sort");
+	struct tw_str rest = tw_str_of(said && said[0] ? said : "p95_self");
+	struct tw_str stat = tw_str_split(&rest, '_');
+	unsigned metric = 0;
+	enum tw_status st = read_metric(rest.ptr, rest.len, &metric, err);
+
+	t->metric = (enum tw_rollup_metric)metric;
+	t->stat = STATS;
+	for (unsigned i = 0; i < STATS; i++)
+		if (tw_str_eq(stat, tw_str_of(words[i])))
+			t->stat = (enum stat)i;
+	if (st == TW_OK && t->stat == STATS)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "sort is p50, p75, p95, p99, mean, max or sum, then _ and a metric, as in "
+		        "p95_self");
+	return st;
+}
+
+static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+{
+	static const char *const orders[] = {"desc", "asc", NULL};
+	const char *order = tw_req_query(q->req, "order");
+	enum tw_status st = read_metrics(q, "wall,self,calls", &t->metrics, err);
+
+	if (st == TW_OK)
+		st = read_sort(q, t, err);
+	if (st == TW_OK)
+		st = tw_api_pick("order", order ? order : "desc", orders, &t->rising, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "limit", 50, 1, LIMIT_MAX, &t->limit, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &t->offset, err);
+	t->metrics |= 1U << t->metric;
+	return st;
+}
+
+static enum tw_status name_methods(
+        struct tw_fleet_question *q, const struct tw_rollup *r, struct table *t, struct tw_err *err)
+{
+	struct tw_rollup_naming *names = NULL;
+	uint64_t *ids = tw_arena_alloc(q->arena, (size_t)r->n + 1, sizeof *ids);
+	enum tw_status st;
+
+	if (!ids)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (uint32_t i = 0; i < r->n; i++)
+		ids[i] = r->methods[i].id;
+	st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, ids, r->n, q->arena, &names, err);
+	for (uint32_t i = 0; st == TW_OK && i < r->n; i++)
+		if (names[i].id == TW_ROLLUP_OTHER) {
+			names[i].name = "(other methods)";
+			names[i].named = true;
+		}
+	return st == TW_OK ? tw_fleet_methods(r, names, q->arena, &t->list, &t->n, err) : st;
+}
+
+/* Leaves those whose names match q=. */
+static enum tw_status match_methods(
+        struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->req, "q");
+	struct tw_match *match = NULL;
+	bool regex = false;
+	size_t n = 0;
+	enum tw_status st = tw_req_query_bool(q->req, "regex", false, &regex, err);
+
+	if (st != TW_OK || !text || !text[0])
+		return st;
+	st = tw_match_new(text, regex, &match, err);
+	for (size_t i = 0; st == TW_OK && i < t->n; i++)
+		if (tw_match_has(match, tw_str_of(t->list[i].naming.name)))
+			t->list[n++] = t->list[i];
+	tw_match_free(match);
+	t->n = n;
+	return st;
+}
+
+static int falling(const void *pa, const void *pb)
+{
+	const struct tw_fleet_method *a = pa;
+	const struct tw_fleet_method *b = pb;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? 1 : -1;
+	return strcmp(a->naming.name, b->naming.name);
+}
+
+static enum tw_status rank_methods(struct tw_fleet_question *q, struct table *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < t->n; i++) {
+		struct tw_fleet_method *m = &t->list[i];
+
+		st = tw_fleet_stat(m->of, m->n, t->metric, q->sketch, &m->sorted_by, err);
+		m->rank = stat_of(&m->sorted_by, t->stat);
+		m->rank = t->rising ? -m->rank : m->rank;
+	}
+	if (st == TW_OK && t->n)
+		qsort(t->list, t->n, sizeof *t->list, falling);
+	return st;
+}
+
+static enum tw_status put_metrics(struct tw_fleet_question *q,
+        const struct tw_rollup_method *const *of, size_t n, unsigned metrics, struct tw_err *err)
+{
+	struct tw_fleet_stat s;
+	enum tw_status st = TW_OK;
+
+	for (unsigned m = 0; st == TW_OK && m < TW_ROLLUP_METRICS; m++) {
+		if (!(metrics >> m & 1))
+			continue;
+		st = tw_fleet_stat(of, n, m, q->sketch, &s, err);
+		tw_json_key(&q->j, tw_rollup_words[m]);
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_stat(q, &s);
+		tw_fleet_put_trace(q, "exemplar", s.worst);
+		tw_json_close(&q->j, '}');
+	}
+	return st;
+}
+
+static double share(uint64_t n, uint64_t of)
+{
+	return of ? (double)(n < of ? n : of) / (double)of : 0;
+}
+
+static enum tw_status put_method(struct tw_fleet_question *q, const struct table *t,
+        const struct tw_fleet_method *m, uint64_t traces, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "name", m->naming.name);
+	tw_fleet_put_text(q, "descriptor", m->naming.descriptor);
+	tw_json_key_bool(&q->j, "resolved", m->naming.named);
+	tw_fleet_put_text(q, "build_id", m->naming.named ? "" : m->naming.build_id);
+	tw_json_key(&q->j, "share");
+	tw_json_double(&q->j, share(m->sorted_by.n, traces));
+	st = put_metrics(q, m->of, m->n, t->metrics, err);
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status put_table(
+        struct tw_fleet_question *q, const struct table *t, struct tw_err *err)
+{
+	uint64_t traces = tw_fleet_traces(q);
+	enum tw_status st = TW_OK;
+
+	tw_fleet_put_head(q);
+	tw_json_key_int(&q->j, "total", (int64_t)t->n);
+	tw_json_key(&q->j, "methods");
+	tw_json_open(&q->j, '[');
+	for (size_t i = (size_t)t->offset; st == TW_OK && i < t->n; i++) {
+		if (i >= (size_t)(t->offset + t->limit))
+			break;
+		st = put_method(q, t, &t->list[i], traces, err);
+	}
+	tw_json_close(&q->j, ']');
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status answer_methods(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct tw_fleet_group *all = NULL;
+	struct table t = {0};
+	struct tw_rollup r = {.arena = q->arena};
+	size_t n = 0;
+	enum tw_status st = read_table(q, &t, err);
+
+	r.metrics = t.metrics;
+	if (st == TW_OK)
+		st = tw_fleet_read(q, t.metrics, err);
+	if (st == TW_OK)
+		st = tw_fleet_groups(
+		        q->cells, q->n_cells, TW_FLEET_ALL, false, q->arena, &all, &n, err);
+	if (st == TW_OK && n)
+		st = tw_fleet_collect(all->cells, all->n, &r, err);
+	if (st == TW_OK)
+		st = name_methods(q, &r, &t, err);
+	if (st == TW_OK)
+		st = match_methods(q, &t, err);
+	if (st == TW_OK)
+		st = rank_methods(q, &t, err);
+	return st == TW_OK ? put_table(q, &t, err) : st;
+}
+
+enum tw_status tw_fleet_get_methods(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {
+	        "metrics", "sort", "order", "limit", "offset", "q", "regex", NULL};
+
+	return tw_fleet_run(r, own, answer_methods, err);
+}
+
+/* --- one method --- */
+
+struct series {
+	const uint64_t *ids;
+	size_t n_ids;
+	unsigned metrics;
+};
+
+static enum tw_status put_point(struct tw_fleet_question *q, const struct tw_fleet_group *g,
+        const struct series *s, struct tw_err *err)
+{
+	struct tw_rollup r = {
+	        .arena = q->arena, .metrics = s->metrics, .only = s->ids, .n_only = s->n_ids};
+	const struct tw_rollup_method **of;
+	enum tw_status st = tw_fleet_collect(g->cells, g->n, &r, err);
+
+	if (st != TW_OK)
+		return st;
+	of = tw_arena_alloc(q->arena, (size_t)r.n + 1, sizeof(const struct tw_rollup_method *));
+	if (!of)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (uint32_t i = 0; i < r.n; i++)
+		of[i] = &r.methods[i];
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "key", g->key);
+	tw_json_key_int(&q->j, "of_traces", (int64_t)g->traces);
+	st = put_metrics(q, of, r.n, s->metrics, err);
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status put_series(struct tw_fleet_question *q, const char *name, enum tw_fleet_by by,
+        const struct series *s, struct tw_err *err)
+{
+	struct tw_fleet_group *groups = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_fleet_groups(q->cells, q->n_cells, by, false, q->arena, &groups, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_fleet_put_head(q);
+	tw_fleet_put_text(q, "name", name);
+	tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+	tw_json_key(&q->j, "groups");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++)
+		st = put_point(q, &groups[i], s, err);
+	tw_json_close(&q->j, ']');
+	tw_json_close(&q->j, '}');
+	return st;
+}
+
+static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *err)
+{
+	const char *name = tw_req_query(q->req, "name");
+	struct series s = {0};
+	enum tw_fleet_by by = TW_FLEET_DAY;
+	uint64_t *ids = NULL;
+	enum tw_status st = tw_fleet_read_by(q, "day", &by, err);
+
+	if (st == TW_OK && (!name || !name[0]))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "name= says which method: its name as /api/v1/fleet/methods tells it");
+	if (st == TW_OK)
+		st = read_metrics(q, "wall,self,cpu,waiting,calls,call", &s.metrics, err);
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
+		        tw_req_caller(q->req)->project_id, name, q->arena, &ids, &s.n_ids, err);
+	if (st == TW_OK && s.n_ids == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "no trace that was counted has a method of that name");
+	s.ids = ids;
+	if (st == TW_OK)
+		st = tw_fleet_read(q, s.metrics, err);
+	return st == TW_OK ? put_series(q, name, by, &s, err) : st;
+}
+
+enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"name", "by", "metrics", NULL};
+
+	return tw_fleet_run(r, own, answer_method, err);
+}

@@ -1,0 +1,282 @@
+/*
+ * api_fleet_search.c - calls of the fleet that took more than a time.
+ *
+ * Names first, then postings of the cells that the filter leaves, then the files
+ * of the traces with the longest calls, until there are enough or time is up.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "blob.h"
+#include "clock.h"
+#include "fleet_search.h"
+#include "match.h"
+
+enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
+/* A search answers within half a second: names may take some of it, files the most. */
+enum { NAMES_MS = 1000, FILES_MS = 400, NAMES_A_LOOK = 64 };
+#define CELL_BYTES ((size_t)128 << 20)
+
+struct naming { /* names that are being judged */
+	struct tw_match *match;
+	int64_t until_ms;
+	uint32_t judged;
+};
+
+struct search {
+	struct tw_fleet_question *q;
+	struct tw_search s;
+	struct tw_search_path path;
+	int64_t limit, start_ms, until_ms;
+	bool partial;
+};
+
+/* --- the question --- */
+
+static enum tw_status judge(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
+{
+	struct naming *n = arg;
+
+	if (++n->judged % NAMES_A_LOOK == 0 && tw_monotonic_ms() > n->until_ms)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the regular expression takes too long over this project's names: make it "
+		        "simpler, or ask for a name");
+	return tw_match_judge(n->match, tw_str_of(name), ret_fits, err);
+}
+
+static enum tw_status read_names(struct tw_fleet_question *q, const char *text, bool regex,
+        const struct tw_rollup_naming **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct naming naming = {.until_ms = tw_monotonic_ms() + NAMES_MS};
+	struct tw_post_names of = {tw_req_caller(q->req)->project_id, regex ? NULL : text,
+	        regex ? judge : NULL, &naming, NAMES_MAX};
+	struct tw_rollup_naming *rows = NULL;
+	bool all = true;
+	enum tw_status st = regex ? tw_match_new(text, true, &naming.match, err) : TW_OK;
+
+	if (st == TW_OK)
+		st = tw_catalogue_post_names(
+		        tw_req_app(q->req)->catalogue, &of, q->arena, &rows, ret_n, &all, err);
+	tw_match_free(naming.match);
+	if (st == TW_OK && !all)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "more than %d methods have such a name: ask for fewer", NAMES_MAX);
+	*ret = rows;
+	return st;
+}
+
+static enum tw_status read_methods(struct search *k, struct tw_err *err)
+{
+	const char *method = tw_req_query(k->q->req, "method");
+	uint64_t *numbers;
+	bool regex = false;
+	enum tw_status st = tw_req_query_bool(k->q->req, "regex", false, &regex, err);
+
+	if (st != TW_OK)
+		return st;
+	if (!method || !method[0])
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "method= says whose calls: a name as /api/v1/fleet/methods tells it, or "
+		        "with "
+		        "regex=1 a regular expression");
+	st = read_names(k->q, method, regex, &k->s.methods, &k->s.n_methods, err);
+	if (st != TW_OK)
+		return st;
+	numbers = tw_arena_alloc(k->q->arena, k->s.n_methods + 1, sizeof *numbers);
+	if (!numbers)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (size_t i = 0; i < k->s.n_methods; i++)
+		numbers[i] = k->s.methods[i].id;
+	k->s.numbers = numbers;
+	return TW_OK;
+}
+
+static enum tw_status read_path(struct search *k, struct tw_err *err)
+{
+	const char *ancestor = tw_req_query(k->q->req, "ancestor");
+	bool regex = false;
+	enum tw_status st = tw_req_query_bool(k->q->req, "ancestor_regex", false, &regex, err);
+
+	k->path.wanted = ancestor && ancestor[0];
+	if (st == TW_OK && k->path.wanted)
+		st = read_names(k->q, ancestor, regex, &k->path.ancestors, &k->path.n, err);
+	return st;
+}
+
+static enum tw_status read_question(struct search *k, struct tw_err *err)
+{
+	struct tw_req *r = k->q->req;
+	const char *thread = tw_req_query(r, "thread");
+	enum tw_status st = tw_req_query_i64(r, "over_ns", 0, 0, INT64_MAX / 2, &k->s.over_ns, err);
+
+	k->s.over_ns -= k->s.over_ns == 0; /* nothing asked: calls without length too */
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "limit", 50, 1, LIMIT_MAX, &k->limit, err);
+	if (st == TW_OK)
+		st = read_methods(k, err);
+	if (st == TW_OK)
+		st = read_path(k, err);
+	k->s.thread = thread && thread[0] ? thread : NULL;
+	return st;
+}
+
+/* --- postings --- */
+
+static enum tw_status scan(struct search *k, struct tw_err *err)
+{
+	struct tw_post_ask ask = {tw_req_caller(k->q->req)->project_id, k->q->cells, k->q->n_cells,
+	        0, tw_search_row, &k->s};
+	enum tw_status st;
+
+	for (size_t i = 0; i < k->s.n_methods; i++)
+		ask.slots |= 1U << tw_post_slot(k->s.numbers[i]);
+	k->s.found = tw_arena_alloc(k->q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
+	k->s.arena = tw_arena_new(CELL_BYTES);
+	if (!k->s.found || !k->s.arena)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	else
+		st = k->s.n_methods
+		             ? tw_catalogue_post_read(tw_req_app(k->q->req)->catalogue, &ask, err)
+		             : TW_OK;
+	k->s.arena = tw_arena_free(k->s.arena);
+	tw_search_sort(&k->s);
+	return st;
+}
+
+/* --- files --- */
+
+static bool is_late(void *arg)
+{
+	return tw_monotonic_ms() > ((const struct search *)arg)->until_ms;
+}
+
+/* A file that cannot be read is no hit that can be shown, and no reason not to answer. */
+static struct tw_search_call look(struct search *k, const struct tw_search_found *found)
+{
+	const struct tw_deadline deadline = {is_late, k};
+	const struct tw_search_ask ask = {
+	        &k->s.methods[found->which], found, &k->path, k->s.over_ns, &deadline};
+	struct tw_search_call call = {0};
+	struct tw_trace_file *file = NULL;
+	char path[PATH_BYTES];
+	struct tw_err why;
+	enum tw_status st = tw_trace_path(
+	        tw_req_app(k->q->req)->blobs, found->trace_id, path, sizeof path, &why);
+
+	if (st == TW_OK)
+		st = tw_trace_file_open(path, &file, &why);
+	if (st == TW_OK)
+		st = tw_search_find_call(file, &ask, &call, &why);
+	tw_trace_file_close(file);
+	return st == TW_OK ? call : (struct tw_search_call){0};
+}
+
+static bool is_there(const struct search *k, const char *trace_id)
+{
+	bool there = false;
+
+	return tw_catalogue_has_trace(tw_req_app(k->q->req)->catalogue, trace_id, &there, NULL) ==
+	               TW_OK &&
+	       there;
+}
+
+/* --- the answer --- */
+
+static void put_call(struct tw_json *j, const struct tw_search_call *call)
+{
+	tw_json_key(j, "call");
+	if (!call->there) {
+		tw_json_null(j);
+		return;
+	}
+	tw_json_open(j, '{');
+	tw_json_key_int(j, "tid", (int64_t)call->tid);
+	tw_json_key_int(j, "start_ns", call->start_ns);
+	tw_json_key_int(j, "duration_ns", call->dur_ns);
+	tw_json_key_int(j, "depth", call->depth);
+	tw_json_close(j, '}');
+}
+
+static void put_hit(
+        struct search *k, const struct tw_search_found *found, const struct tw_search_call *call)
+{
+	struct tw_fleet_question *q = k->q;
+	const struct tw_rollup_dims *d = &q->cells[found->cell].dims;
+	const struct tw_rollup_naming *m = &k->s.methods[found->which];
+
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "trace", found->trace_id);
+	tw_fleet_put_text(q, "method", m->name);
+	tw_fleet_put_text(q, "descriptor", m->descriptor);
+	tw_fleet_put_text(q, "thread", found->thread);
+	tw_json_key_bool(&q->j, "main", found->is_main);
+	tw_json_key_int(&q->j, "max_ns", call->there ? call->dur_ns : found->max_ns);
+	tw_json_key_int(&q->j, "day_ms", d->day * TW_DAY_MS);
+	tw_fleet_put_text(q, "app", d->app);
+	tw_fleet_put_text(q, "version_name", d->version_name);
+	tw_fleet_put_text(q, "scenario", d->scenario);
+	tw_fleet_put_text(q, "class", d->device_class);
+	tw_fleet_put_text(q, "os", d->os);
+	put_call(&q->j, call);
+	tw_json_close(&q->j, '}');
+}
+
+/* Without an ancestor what postings tell is exact, and files only tell where the call is. */
+static void put_hits(struct search *k)
+{
+	int64_t told = 0;
+
+	tw_json_key(&k->q->j, "hits");
+	tw_json_open(&k->q->j, '[');
+	for (size_t i = 0; i < k->s.n && told < k->limit; i++) {
+		struct tw_search_call call = {0};
+
+		if (is_late(k) && k->path.wanted) {
+			k->partial = true;
+			break;
+		}
+		if (!is_there(k, k->s.found[i].trace_id))
+			continue;
+		if (!is_late(k))
+			call = look(k, &k->s.found[i]);
+		if (k->path.wanted && !call.there)
+			continue;
+		put_hit(k, &k->s.found[i], &call);
+		told++;
+	}
+	if (told < k->limit && k->s.matches > k->s.n)
+		k->partial = true;
+	tw_json_close(&k->q->j, ']');
+}
+
+static enum tw_status answer_search(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct search k = {.q = q, .start_ms = tw_monotonic_ms()};
+	enum tw_status st = read_question(&k, err);
+
+	if (st == TW_OK)
+		st = tw_fleet_read(q, 0, err);
+	if (st == TW_OK)
+		st = scan(&k, err);
+	if (st != TW_OK)
+		return st;
+	k.until_ms = k.start_ms + FILES_MS;
+	tw_fleet_put_head(q);
+	tw_json_key_int(&q->j, "methods", (int64_t)k.s.n_methods);
+	tw_json_key_int(&q->j, "matches", (int64_t)k.s.matches);
+	put_hits(&k);
+	tw_json_key_bool(&q->j, "partial", k.partial);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+enum tw_status tw_fleet_get_search(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"method", "regex", "over_ns", "thread", "ancestor",
+	        "ancestor_regex", "limit", NULL};
+
+	return tw_fleet_run(r, own, answer_search, err);
+}

@@ -1,0 +1,153 @@
+#include "api_fleet_tree.h"
+
+#include "api.h"
+#include "app.h"
+#include "frame_rules.h"
+
+enum { ROOT_MAX = 4096 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
+        const struct tw_rollup_cell *const *cells, size_t n, struct tw_rollup_tree *t,
+        struct tw_err *err)
+{
+	int64_t *ids = tw_arena_alloc(q->arena, n + 1, sizeof *ids);
+	struct tw_tree_cell *trees = NULL;
+	enum tw_status st;
+
+	if (!ids)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = cells[i]->cell_id;
+	st = tw_catalogue_trees_read(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, ids, n, q->arena, &trees, err);
+	return st == TW_OK ? tw_fleet_trees(trees, n, t, err) : st;
+}
+
+/* --- names --- */
+
+static enum tw_status read_rules(
+        struct tw_fleet_question *q, const struct tw_frame_rules **ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t version;
+	json_t *project;
+	enum tw_status st = tw_catalogue_setting_get(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, TW_SETTING_FRAMES, q->arena, &text, &version,
+	        err);
+
+	if (st != TW_OK)
+		return st;
+	project = text ? json_loads(text, 0, NULL) : NULL;
+	st = tw_frame_rules_new(project, q->arena, ret, err);
+	json_decref(project);
+	return st;
+}
+
+static enum tw_status mark_foreign(
+        struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
+{
+	const struct tw_frame_rules *rules = NULL;
+	uint8_t *foreign = tw_arena_zalloc(q->arena, (size_t)t->names.n + 1, 1);
+	enum tw_status st = foreign ? read_rules(q, &rules, err) : no_memory(err);
+
+	for (uint32_t i = t->names.n_threads; st == TW_OK && foreign && i < t->names.n; i++)
+		foreign[i] = !tw_frame_rules_app(rules, t->names.names[i]);
+	t->reading.foreign = foreign;
+	return st;
+}
+
+static enum tw_status pick_thread(
+        const struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->req, "thread");
+
+	t->reading.thread = TW_NO_METHOD;
+	if (!text || !text[0] || t->names.n == 0)
+		return TW_OK;
+	for (uint32_t i = 0; i < t->names.n_threads; i++)
+		if (tw_str_eq(t->names.names[i], tw_str_of(text)))
+			t->reading.thread = i;
+	if (t->reading.thread != TW_NO_METHOD)
+		return TW_OK;
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	        "no trace of these has threads called %.60s; names are told in the answer "
+	        "without thread=, with # for digits, as in pool-#-thread-#",
+	        text);
+}
+
+enum tw_status tw_fleet_take_names(struct tw_fleet_question *q,
+        const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
+        struct tw_err *err)
+{
+	static const char *const frames[] = {"all", "app", NULL};
+	const char *said = tw_req_query(q->req, "frames");
+	struct tw_rollup_naming *namings = NULL;
+	uint64_t *ids = NULL;
+	unsigned which = 0;
+	size_t n_ids = 0;
+	enum tw_status st = said ? tw_api_pick("frames", said, frames, &which, err) : TW_OK;
+
+	*ret = (struct tw_fleet_taking){.app_only = which == 1};
+	if (st == TW_OK)
+		st = tw_fleet_tree_ids(trees, n, q->arena, &ids, &n_ids, err);
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_names(tw_req_app(q->req)->catalogue,
+		        tw_req_caller(q->req)->project_id, ids, n_ids, q->arena, &namings, err);
+	if (st == TW_OK)
+		st = tw_fleet_tree_names(trees, n, namings, n_ids, q->arena, &ret->names, err);
+	if (st == TW_OK)
+		st = pick_thread(q, ret, err);
+	if (st == TW_OK && ret->app_only)
+		st = mark_foreign(q, ret, err);
+	ret->reading.names = &ret->names;
+	return st;
+}
+
+enum tw_status tw_fleet_read_root(
+        const struct tw_fleet_question *q, const uint32_t **ret, size_t *ret_n, struct tw_err *err)
+{
+	const char *text = tw_req_query(q->req, "root");
+	struct tw_str rest = tw_str_of(text ? text : "");
+	uint32_t *path = tw_arena_alloc(q->arena, ROOT_MAX, sizeof *path);
+	size_t n = 0;
+
+	if (!path)
+		return no_memory(err);
+	while (rest.len) {
+		uint64_t number = 0;
+
+		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &number))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "root is method numbers with dots between them");
+		path[n++] = (uint32_t)number;
+	}
+	*ret = path;
+	*ret_n = n;
+	return TW_OK;
+}
+
+void tw_fleet_put_names(
+        struct tw_fleet_question *q, const struct tw_fleet_names *names, const uint8_t *used)
+{
+	tw_json_key(&q->j, "names");
+	tw_json_open(&q->j, '[');
+	for (uint32_t i = 0; i < names->n; i++) {
+		if (!used[i])
+			continue;
+		tw_json_open(&q->j, '{');
+		tw_json_key_int(&q->j, "method", i);
+		tw_json_key_str(&q->j, "name", names->names[i]);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t)
+{
+	return t->told ? INT64_C(1) << (t->told < 63 ? t->told - 1 : 62) : 0;
+}

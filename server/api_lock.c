@@ -1,0 +1,243 @@
+/*
+ * api_lock.c - which locks threads waited for, over many traces.
+ *
+ * A lock goes by the method that took it: what calls say has that and no class of
+ * the monitor, what reports say has both.  Where the method is not known it goes
+ * by the class.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "catalogue_hang.h"
+#include "match.h"
+
+struct locks {
+	struct tw_lock_question of;
+	int64_t limit, offset;
+	struct tw_match *match; /* NULL: all */
+	struct tw_lock_row *rows;
+	size_t n;
+};
+
+static const char *word_of(const struct tw_fleet_question *q, const char *name, const char *dflt)
+{
+	const char *text = tw_req_query(q->req, name);
+
+	return text && text[0] ? text : dflt;
+}
+
+static enum tw_status read_question(
+        struct tw_fleet_question *q, struct tw_lock_question *ret, struct tw_err *err)
+{
+	static const char *const threads[] = {"main", "all", NULL};
+	static const char *const sources[] = {"all", "calls", "reports", NULL};
+	static const char *const sorts[] = {"total", "max", "traces", "waits", NULL};
+	unsigned others = 0, sort = 0;
+	enum tw_status st =
+	        tw_api_pick("threads", word_of(q, "threads", "main"), threads, &others, err);
+
+	ret->filter = &q->filter;
+	ret->name = "";
+	if (st == TW_OK)
+		st = tw_api_pick("source", word_of(q, "source", "all"), sources, &ret->dumps, err);
+	if (st == TW_OK)
+		st = tw_api_pick("sort", word_of(q, "sort", "total"), sorts, &sort, err);
+	ret->others = others == 1;
+	ret->sort = sort;
+	return st;
+}
+
+static enum tw_status read_locks(struct tw_fleet_question *q, struct locks *l, struct tw_err *err)
+{
+	const char *text = word_of(q, "q", "");
+	bool regex = false;
+	enum tw_status st = read_question(q, &l->of, err);
+
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "limit", 100, 1, TW_LOCK_ROWS_MAX, &l->limit, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "offset", 0, 0, INT32_MAX, &l->offset, err);
+	if (st == TW_OK)
+		st = tw_req_query_bool(q->req, "regex", false, &regex, err);
+	return st == TW_OK && text[0] ? tw_match_new(text, regex, &l->match, err) : st;
+}
+
+static int by_text(const void *pa, const void *pb)
+{
+	return strcmp(*(const char *const *)pa, *(const char *const *)pb);
+}
+
+/* "A,B": in their order, whatever the order of traces. */
+static void put_monitors(struct tw_fleet_question *q, const char *monitors)
+{
+	enum { CLASSES_MAX = 32 };
+	struct tw_str rest = tw_str_of(monitors);
+	const char *names[CLASSES_MAX];
+	size_t n = 0;
+
+	while (rest.len && n < CLASSES_MAX) {
+		names[n] = tw_arena_str(q->arena, tw_str_split(&rest, ','));
+		n += names[n] != NULL;
+	}
+	if (n)
+		qsort(names, n, sizeof *names, by_text);
+	tw_json_key(&q->j, "monitors");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < n; i++)
+		tw_json_str(&q->j, tw_str_of(names[i]));
+	tw_json_close(&q->j, ']');
+}
+
+static void put_sums(struct tw_fleet_question *q, const struct tw_lock_row *r)
+{
+	tw_json_key_int(&q->j, "traces", (int64_t)r->traces);
+	tw_json_key_int(&q->j, "reports", (int64_t)r->anrs);
+	tw_json_key_int(&q->j, "versions", (int64_t)r->versions);
+	tw_json_key_int(&q->j, "waits", (int64_t)r->waits);
+	tw_json_key_int(&q->j, "timed", (int64_t)r->timed);
+	tw_json_key_int(&q->j, "total_ns", r->total_ns);
+	tw_json_key_int(&q->j, "max_ns", r->max_ns);
+	tw_json_key_int(&q->j, "mean_ns", r->timed ? r->total_ns / (int64_t)r->timed : 0);
+	tw_json_key_int(&q->j, "first_ms", r->first_ms);
+	tw_json_key_int(&q->j, "last_ms", r->last_ms);
+	tw_fleet_put_text(q, "holder", r->holder);
+	tw_fleet_put_trace(q, "worst", r->worst);
+}
+
+static void put_lock(struct tw_fleet_question *q, const struct tw_lock_row *r)
+{
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "name", r->owner[0] ? r->owner : r->monitors);
+	tw_fleet_put_text(q, "owner", r->owner);
+	put_monitors(q, r->monitors);
+	put_sums(q, r);
+	tw_json_close(&q->j, '}');
+}
+
+static bool matches(const struct locks *l, const struct tw_lock_row *r)
+{
+	return !l->match || tw_match_has(l->match, tw_str_of(r->owner)) ||
+	       tw_match_has(l->match, tw_str_of(r->monitors));
+}
+
+static size_t keep_matching(struct locks *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (matches(l, &l->rows[i]))
+			l->rows[n++] = l->rows[i];
+	return n;
+}
+
+static void put_head(struct tw_fleet_question *q)
+{
+	tw_json_open(&q->j, '{');
+	tw_json_key_int(&q->j, "since_ms", q->filter.first_day * TW_DAY_MS);
+	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
+}
+
+static enum tw_status answer_locks(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct locks l = {0};
+	enum tw_status st = read_locks(q, &l, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_locks(tw_req_app(q->req)->catalogue,
+		        tw_req_caller(q->req)->project_id, &l.of, q->arena, &l.rows, &l.n, err);
+	if (st == TW_OK) {
+		l.n = keep_matching(&l);
+		put_head(q);
+		tw_json_key_int(&q->j, "total", (int64_t)l.n);
+		tw_json_key(&q->j, "locks");
+		tw_json_open(&q->j, '[');
+		for (size_t i = (size_t)l.offset; i < l.n && i < (size_t)(l.offset + l.limit); i++)
+			put_lock(q, &l.rows[i]);
+		tw_json_close(&q->j, ']');
+		tw_json_close(&q->j, '}');
+	}
+	tw_match_free(l.match);
+	return st;
+}
+
+static enum tw_status get_locks(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {
+	        "threads", "source", "sort", "limit", "offset", "q", "regex", NULL};
+
+	return tw_fleet_run(r, own, answer_locks, err);
+}
+
+/* --- one lock --- */
+
+static void put_points(struct tw_fleet_question *q, const struct tw_lock_row *rows, size_t n)
+{
+	tw_json_key(&q->j, "groups");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < n; i++) {
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_text(q, "key", rows[i].owner);
+		put_sums(q, &rows[i]);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static enum tw_status answer_lock(struct tw_fleet_question *q, struct tw_err *err)
+{
+	static const char *const bys[] = {"version", "day", NULL};
+	struct tw_lock_question of;
+	struct tw_lock_row *all = NULL, *rows = NULL;
+	size_t n_all = 0, n = 0;
+	unsigned by = 0;
+	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
+	const char *project = tw_req_caller(q->req)->project_id;
+	enum tw_status st = read_question(q, &of, err);
+
+	of.name = word_of(q, "name", "");
+	if (st == TW_OK && !of.name[0])
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "name= says which lock: its name as /api/v1/fleet/locks tells it");
+	if (st == TW_OK)
+		st = tw_api_pick("by", word_of(q, "by", "version"), bys, &by, err);
+	if (st == TW_OK)
+		st = tw_catalogue_locks(c, project, &of, q->arena, &all, &n_all, err);
+	if (st == TW_OK && n_all == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "nobody waited for a lock of that name in that time and filter");
+	if (st == TW_OK)
+		st = tw_catalogue_lock_series(c, project, &of, by == 1, q->arena, &rows, &n, err);
+	if (st != TW_OK)
+		return st;
+	put_head(q);
+	tw_json_key(&q->j, "lock");
+	put_lock(q, all);
+	tw_fleet_put_text(q, "by", bys[by]);
+	put_points(q, rows, n);
+	tw_json_close(&q->j, '}');
+	return TW_OK;
+}
+
+static enum tw_status get_lock(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"name", "by", "threads", "source", "sort", NULL};
+
+	return tw_fleet_run(r, own, answer_lock, err);
+}
+
+const struct tw_route tw_routes_lock[] = {
+        {.method = "GET",
+                .path = "/api/v1/fleet/locks",
+                .slow = true,
+                .end = get_locks,
+                .summary = "Locks that threads waited for, over many traces"},
+        {.method = "GET",
+                .path = "/api/v1/fleet/lock",
+                .slow = true,
+                .end = get_lock,
+                .summary = "One lock over versions or days"},
+        {0},
+};

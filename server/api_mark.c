@@ -1,0 +1,130 @@
+/* What people give a trace: title, pin, tags. */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+
+static enum tw_status read_pinned(const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
+{
+	const json_t *pinned = json_object_get(body, "pinned");
+
+	if (!pinned)
+		return TW_OK;
+	if (!json_is_boolean(pinned))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "pinned must be true or false");
+	m->sets_pinned = true;
+	m->pinned = json_is_true(pinned);
+	return TW_OK;
+}
+
+static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_err *err)
+{
+	const char *tag = json_string_value(item);
+	enum tw_status st;
+
+	if (!tag || !*tag || strspn(tag, " ") == strlen(tag))
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "a tag must be a text, not empty");
+	if (strlen(tag) > TW_TAG_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "a tag has at most %d bytes: %.40s", TW_TAG_BYTES, tag);
+	if (strchr(tag, ','))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "a tag holds no comma, so that lists of them can be asked for: %.40s", tag);
+	st = tw_api_check_text("a tag", tag, err);
+	if (st == TW_OK)
+		*ret = tag;
+	return st;
+}
+
+static enum tw_status read_tags(
+        const json_t *body, struct tw_arena *a, struct tw_trace_marks *m, struct tw_err *err)
+{
+	const json_t *list = json_object_get(body, "tags");
+	const char **tags;
+	enum tw_status st = TW_OK;
+
+	if (!list)
+		return TW_OK;
+	if (!json_is_array(list) || json_array_size(list) > TW_TAGS_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "tags must be a list of at most %d texts", TW_TAGS_MAX);
+	tags = tw_arena_alloc(a, TW_TAGS_MAX, sizeof *tags);
+	if (!tags)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (size_t i = 0; st == TW_OK && i < json_array_size(list); i++)
+		st = check_tag(json_array_get(list, i), &tags[m->n_tags++], err);
+	m->sets_tags = true;
+	m->tags = tags;
+	return st;
+}
+
+static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
+{
+	size_t known = 0;
+
+	if (json_object_get(body, "title"))
+		known++;
+	if (json_object_get(body, "pinned"))
+		known++;
+	if (json_object_get(body, "tags"))
+		known++;
+	if (known == 0 || known != json_object_size(body))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "of a trace, title, pinned and tags can be changed, nothing else");
+	return TW_OK;
+}
+
+static enum tw_status read_marks(
+        struct tw_req *r, const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
+{
+	enum tw_status st = refuse_unknown(body, err);
+
+	if (st == TW_OK && json_object_get(body, "title"))
+		st = tw_api_text(body, "title", TW_TITLE_BYTES, false, &m->title, err);
+	if (st == TW_OK)
+		st = read_pinned(body, m, err);
+	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
+}
+
+static enum tw_status mark_and_reply(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project_id = tw_req_caller(r)->project_id;
+	struct tw_trace_marks marks = {0};
+	struct tw_trace_row row;
+	const char *id;
+	enum tw_status st = tw_api_trace_id(r, &id, err);
+
+	if (st == TW_OK)
+		st = read_marks(r, body, &marks, err);
+	if (st == TW_OK)
+		st = tw_catalogue_trace_mark(c, project_id, id, &marks, err);
+	if (st == TW_OK)
+		st = tw_catalogue_trace_get(c, project_id, id, tw_req_arena(r), &row, err);
+	return st == TW_OK ? tw_req_reply_json(r, 200, tw_api_trace(&row), err) : st;
+}
+
+static enum tw_status mark_trace(struct tw_req *r, struct tw_err *err)
+{
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = mark_and_reply(r, body, err);
+	json_decref(body);
+	return st;
+}
+
+const struct tw_route tw_routes_mark[] = {
+        {.method = "PATCH",
+                .path = "/api/v1/traces/{id}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = mark_trace,
+                .summary = "Gives a trace a title, a pin or tags"},
+        {0},
+};

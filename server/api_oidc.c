@@ -1,0 +1,328 @@
+/*
+ * api_oidc.c - signing in by an OpenID provider: the browser is sent there, and comes back.
+ *
+ * Both are visits of a browser, so what goes wrong is told by the sign-in page: it
+ * gets one of a few words (oidc.h) and has the sentences.  The log says more.
+ * They run on a pool of their own: a provider that hangs holds up nobody else.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_cookie.h"
+#include "api_password.h"
+#include "app.h"
+#include "auth_throttle.h"
+#include "catalogue_identity.h"
+#include "clock.h"
+#include "jwt.h"
+#include "log.h"
+#include "oidc.h"
+#include "oidc_state.h"
+
+#define FLOW_COOKIE "tw_oidc"
+
+enum { COOKIE_BYTES = 2048, ACCOUNT_BYTES = TW_JWT_SUBJECT_MAX + 8 };
+
+/* Lax: the provider's page sends the browser back here. */
+static void set_flow_cookie(struct tw_req *r, const char *value, long max_age_s)
+{
+	tw_api_set_cookie(r, &(struct tw_cookie){.name = FLOW_COOKIE,
+	                             .value = value,
+	                             .path = "/api/v1/oidc",
+	                             .same_site = "Lax",
+	                             .max_age_s = max_age_s});
+}
+
+static enum tw_status send_to(struct tw_req *r, const char *location, struct tw_err *err)
+{
+	tw_req_set_header(r, "Location", location);
+	return tw_req_reply_empty(r, 302, err);
+}
+
+static enum tw_status tell(
+        struct tw_req *r, enum tw_oidc_why why, const char *subject, const struct tw_err *failed)
+{
+	char target[64];
+
+	tw_log(TW_LOG_WARN, "oidc_refused", tw_log_text("id", tw_req_id(r)),
+	        tw_log_text("address", tw_req_address(r)),
+	        tw_log_text("why", tw_oidc_why_word(why)), tw_log_text("subject", subject),
+	        tw_log_text("error", failed->msg));
+	(void)snprintf(target, sizeof target, "/signin?oidc=%s", tw_oidc_why_word(why));
+	return send_to(r, target, NULL);
+}
+
+static enum tw_status need_provider(struct tw_req *r, struct tw_err *err)
+{
+	if (tw_req_app(r)->oidc)
+		return TW_OK;
+	return tw_fail(
+	        err, TW_NOT_FOUND, TW_NO_OFFSET, "no provider signs people in here: --oidc-issuer");
+}
+
+static struct tw_oidc_turn turn_of(struct tw_req *r)
+{
+	return (struct tw_oidc_turn){.redirect_uri = tw_arena_printf(tw_req_arena(r),
+	                                     "%s/api/v1/oidc/callback", tw_req_base(r)),
+	        .deadline_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(r),
+	        .arena = tw_req_arena(r),
+	        .why = TW_OIDC_FAILED};
+}
+
+/* --- there --- */
+
+static enum tw_status begin_for(struct tw_req *r, struct tw_oidc_turn *turn, const char *user_id,
+        const char **ret_location, struct tw_err *err)
+{
+	const char *next = tw_req_query(r, "next");
+	uint8_t before[32];
+	const struct tw_oidc_purpose for_what = {.user_id = user_id,
+	        .next = next ? next : "/",
+	        .before = tw_api_present_session(r, before) ? before : NULL};
+	const char *cookie;
+	enum tw_status st;
+
+	if (!turn->redirect_uri)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = tw_oidc_begin(tw_req_app(r)->oidc, turn, &for_what, ret_location, &cookie, err);
+	if (st == TW_OK)
+		set_flow_cookie(r, cookie, TW_OIDC_STATE_S);
+	return st;
+}
+
+static bool is_from_elsewhere(struct tw_req *r)
+{
+	const char *site = tw_req_header(r, "Sec-Fetch-Site");
+
+	return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
+static enum tw_status begin(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_oidc_turn turn = turn_of(r);
+	const char *location = NULL;
+	struct tw_err why = {.msg = ""};
+	enum tw_status st = need_provider(r, err);
+
+	if (st != TW_OK)
+		return st;
+	if (is_from_elsewhere(r))
+		return tell(r, TW_OIDC_ELSEWHERE, "", &why);
+	st = begin_for(r, &turn, "", &location, &why);
+	return st == TW_OK ? send_to(r, location, err) : tell(r, turn.why, "", &why);
+}
+
+/* --- an account linked by its owner --- */
+
+/* A session alone may be a browser that was left open: whoever links shows the password again. */
+static enum tw_status judge_owner(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const char *password = json_string_value(json_object_get(body, "password"));
+	struct tw_user user;
+	uint8_t session[32];
+	enum tw_status st;
+
+	if (!password)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "password must be a text");
+	if (!tw_api_present_session(r, session))
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "an account is linked in a browser that is signed in here by password");
+	st = tw_catalogue_user_get(tw_req_app(r)->catalogue, tw_req_caller(r)->name, &user, err);
+	if (st == TW_OK && !user.password[0])
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "this account has no password: an admin of the server can link it");
+	if (st == TW_OK)
+		st = tw_api_check_password(r, &user, password, err);
+	if (st == TW_NO_TOKEN) /* the session is fine */
+		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the password is wrong");
+	return st;
+}
+
+static enum tw_status link_to(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_oidc_turn turn = turn_of(r);
+	const char *location = NULL;
+	enum tw_status st = need_provider(r, err);
+
+	if (st == TW_OK)
+		st = judge_owner(r, body, err);
+	if (st == TW_OK)
+		st = begin_for(r, &turn, tw_req_caller(r)->user_id, &location, err);
+	if (st == TW_IO && turn.why == TW_OIDC_AWAY)
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "%.60s does not answer; try again in a while",
+		        tw_oidc_name(tw_req_app(r)->oidc));
+	return st == TW_OK ? tw_req_reply_json(r, 200, json_pack("{ss}", "location", location), err)
+	                   : st;
+}
+
+static enum tw_status begin_link(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, link_to, err);
+}
+
+/* --- and back --- */
+
+static enum tw_oidc_why why_of(enum tw_identity_end end)
+{
+	static const enum tw_oidc_why whys[] = {[TW_IDENTITY_UNKNOWN] = TW_OIDC_NOT_INVITED,
+	        [TW_IDENTITY_NO_NAME] = TW_OIDC_NO_NAME,
+	        [TW_IDENTITY_NAME_TAKEN] = TW_OIDC_NAME_TAKEN,
+	        [TW_IDENTITY_LINKED] = TW_OIDC_LINKED,
+	        [TW_IDENTITY_DISABLED] = TW_OIDC_DISABLED,
+	        [TW_IDENTITY_OVER] = TW_OIDC_STATE,
+	        [TW_IDENTITY_FAILED] = TW_OIDC_FAILED};
+
+	return whys[end];
+}
+
+static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_person *p,
+        enum tw_oidc_why *ret_why, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	const struct tw_identity who = {.issuer = tw_oidc_issuer(app->oidc),
+	        .subject = p->subject,
+	        .name = p->name,
+	        .user_id = p->begun.user_id,
+	        .asked_by = p->begun.has_before ? p->begun.before : NULL,
+	        .may_be_new = p->may_be_new,
+	        .first = p->first,
+	        .n_first = p->n_first,
+	        .grants = p->grants,
+	        .n_grants = p->n_grants};
+	enum tw_identity_end end = TW_IDENTITY_FAILED;
+	struct tw_new_session n;
+	enum tw_status st = tw_new_session_make(r, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	n.row.how = "oidc";
+	if (p->begun.has_before) /* its cookie is not sent here from the provider's page */
+		n.row.replaces = p->begun.before;
+	st = tw_catalogue_identity_sign_in(app->catalogue, &who, &n.row, &end, err);
+	if (st == TW_OK)
+		tw_new_session_tell(r, &n);
+	else
+		*ret_why = why_of(end);
+	return st;
+}
+
+/* What the rules of roles do with a claim that is not there: it gives none.  Whoever left all
+ * groups is often told of in just that way; where the provider was never asked for it, the log says
+ * so. */
+static void tell_roles(struct tw_req *r, const struct tw_oidc_person *p)
+{
+	if (p->no_role_claim)
+		tw_log(TW_LOG_WARN, "oidc_no_role_claim", tw_log_text("id", tw_req_id(r)),
+		        tw_log_text("claim", tw_req_app(r)->config->oidc.role_claim),
+		        tw_log_text("subject", p->subject));
+}
+
+/* Refused persons count each for themselves: an office behind one address is many of them. */
+static enum tw_status admit(struct tw_req *r, const struct tw_oidc_person *p,
+        enum tw_oidc_why *ret_why, struct tw_err *err)
+{
+	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
+	int64_t now_ms = tw_unix_ms();
+	char account[ACCOUNT_BYTES];
+	unsigned wait_s;
+	enum tw_status st;
+
+	(void)snprintf(account, sizeof account, "oidc %s", p->subject);
+	st = tw_throttle_judge(tries, account, NULL, now_ms, &wait_s, err);
+	if (st != TW_OK) {
+		*ret_why = TW_OIDC_BUSY;
+		return st;
+	}
+	tell_roles(r, p);
+	*ret_why = TW_OIDC_FAILED;
+	st = start_session(r, p, ret_why, err);
+	if (st != TW_OK && *ret_why != TW_OIDC_FAILED)
+		tw_throttle_wrong(tries, account, NULL, now_ms);
+	return st;
+}
+
+static enum tw_status finish(
+        struct tw_req *r, struct tw_oidc_turn *turn, struct tw_oidc_person *ret, struct tw_err *err)
+{
+	char cookie[COOKIE_BYTES] = "";
+	const struct tw_oidc_answer answer = {.cookie = cookie,
+	        .state = tw_req_query(r, "state"),
+	        .code = tw_req_query(r, "code"),
+	        .issuer = tw_req_query(r, "iss"),
+	        .error = tw_req_query(r, "error")};
+	enum tw_status st;
+
+	if (!turn->redirect_uri)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	(void)tw_api_cookie(r, FLOW_COOKIE, cookie, sizeof cookie);
+	st = tw_oidc_finish(tw_req_app(r)->oidc, turn, &answer, ret, err);
+	return st == TW_OK ? admit(r, ret, &turn->why, err) : st;
+}
+
+/* Of an address only codes count that the provider never gave: whoever makes them up has us ask it.
+ * Cancelling there, or not being invited here, is no try of anything. */
+static enum tw_status try(
+        struct tw_req *r, struct tw_oidc_turn *turn, struct tw_oidc_person *ret, struct tw_err *err)
+{
+	struct tw_throttle *tries = tw_oidc_tries(tw_req_app(r)->oidc);
+	const char *address = tw_req_address(r);
+	int64_t now_ms = tw_unix_ms();
+	unsigned wait_s;
+	enum tw_status st;
+
+	turn->why = TW_OIDC_BUSY;
+	st = tw_throttle_judge(tries, NULL, address, now_ms, &wait_s, err);
+	if (st != TW_OK)
+		return st;
+	turn->why = TW_OIDC_FAILED;
+	st = finish(r, turn, ret, err);
+	if (turn->no_such_code)
+		tw_throttle_wrong(tries, NULL, address, now_ms);
+	return st;
+}
+
+static enum tw_status callback(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_oidc_turn turn = turn_of(r);
+	struct tw_oidc_person *person = tw_arena_zalloc(tw_req_arena(r), 1, sizeof *person);
+	struct tw_err why = {.msg = ""};
+	enum tw_status st = need_provider(r, err);
+
+	if (st != TW_OK)
+		return st;
+	if (!person)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = try(r, &turn, person, &why);
+	if (st == TW_OK || turn.why != TW_OIDC_STATE)
+		set_flow_cookie(r, "", 0);
+	if (st == TW_OK)
+		return send_to(r, person->begun.next, err);
+	return tell(r, turn.why, person->subject ? person->subject : "", &why);
+}
+
+const struct tw_route tw_routes_oidc[] = {
+        {.method = "GET",
+                .path = "/api/v1/oidc/begin",
+                .slow = true,
+                .outbound = true,
+                .end = begin,
+                .summary = "Sends the browser to the OpenID provider"},
+        {.method = "GET",
+                .path = "/api/v1/oidc/callback",
+                .slow = true,
+                .outbound = true,
+                .end = callback,
+                .summary = "Where the provider sends it back to: signs the person in"},
+        {.method = "POST",
+                .path = "/api/v1/oidc/link",
+                .slow = true,
+                .outbound = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = begin_link,
+                .summary = "Begins to link one's account to a person at the provider"},
+        {0},
+};

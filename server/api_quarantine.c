@@ -1,0 +1,144 @@
+/* Uploads of which decoders died, for the project's admins: listed, saved, tried again, thrown
+ * away. */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "catalogue_quarantine.h"
+#include "jobs.h"
+#include "log.h"
+#include "retire.h"
+
+static enum tw_status find(
+        struct tw_req *r, struct tw_quarantined *ret, const char **ret_id, struct tw_err *err)
+{
+	enum tw_status st = tw_api_trace_id(r, ret_id, err);
+
+	return st == TW_OK
+	               ? tw_catalogue_quarantine_get(tw_req_app(r)->catalogue,
+	                         tw_req_caller(r)->project_id, *ret_id, tw_req_arena(r), ret, err)
+	               : st;
+}
+
+static enum tw_status put_parts(struct tw_req *r, const char *id, json_t *list, struct tw_err *err)
+{
+	struct tw_part *parts = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_trace_parts(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, id, tw_req_arena(r), &parts, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		(void)json_array_append_new(list, json_pack("{ss sI}", "part", parts[i].part,
+		                                          "bytes", (json_int_t)parts[i].bytes));
+	return st;
+}
+
+static json_t *one_json(const struct tw_quarantined *q, json_t *parts)
+{
+	return json_pack("{ss ss ss si ss si ss ss ss sI sI sI si sI so}", "id", q->id, "state",
+	        tw_trace_state_word(q->state), "reason", q->reason, "signal", q->signal, "format",
+	        q->format, "decoder_version", (int)q->decoder_version, "message", q->message, "app",
+	        q->app, "build_id", q->build_id, "created_ms", (json_int_t)q->created_ms,
+	        "first_ms", (json_int_t)q->first_ms, "last_ms", (json_int_t)q->last_ms, "deaths",
+	        (int)q->deaths, "bytes", (json_int_t)q->bytes, "parts", parts);
+}
+
+static enum tw_status list(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_quarantined *rows = NULL;
+	json_t *all = json_array();
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_quarantine(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		json_t *parts = json_array();
+
+		st = put_parts(r, rows[i].id, parts, err);
+		(void)json_array_append_new(all, one_json(&rows[i], parts));
+	}
+	if (st == TW_OK)
+		return tw_req_reply_json(r, 200, json_pack("{so}", "quarantine", all), err);
+	json_decref(all);
+	return st;
+}
+
+static enum tw_status save(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_quarantined found;
+	struct tw_part *parts = NULL;
+	const char *id;
+	size_t n = 0;
+	enum tw_status st = find(r, &found, &id, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_trace_parts(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, id, tw_req_arena(r), &parts, &n, err);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(parts[i].part, tw_req_path(r, "part")) == 0)
+			return tw_api_stream_part(r, id, &parts[i], err);
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the upload has no such part");
+}
+
+static enum tw_status retry(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	struct tw_quarantined found;
+	const char *id;
+	enum tw_status st = find(r, &found, &id, err);
+
+	if (st == TW_OK && found.state != TW_TRACE_FAILED)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "it is being tried already: ask for the trace, and wait");
+	if (st == TW_OK)
+		st = tw_catalogue_trace_requeue(
+		        app->catalogue, tw_req_caller(r)->project_id, id, err);
+	if (st != TW_OK)
+		return st;
+	tw_jobs_wake(app->jobs);
+	tw_log(TW_LOG_INFO, "quarantine_retry", tw_log_text("id", tw_req_id(r)),
+	        tw_log_text("trace", id), tw_log_text("by", tw_req_caller(r)->key_id));
+	return tw_req_reply_json(r, 202, json_pack("{ss ss}", "id", id, "state", "queued"), err);
+}
+
+static enum tw_status discard(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_quarantined found;
+	const char *id;
+	enum tw_status st = find(r, &found, &id, err);
+
+	if (st == TW_OK)
+		st = tw_retire_trace(
+		        tw_req_app(r), tw_req_caller(r)->project_id, id, tw_req_arena(r), err);
+	if (st != TW_OK)
+		return st;
+	tw_log(TW_LOG_INFO, "quarantine_discarded", tw_log_text("id", tw_req_id(r)),
+	        tw_log_text("trace", id), tw_log_text("by", tw_req_caller(r)->key_id));
+	return tw_req_reply_empty(r, 204, err);
+}
+
+const struct tw_route tw_routes_quarantine[] = {
+        {.method = "GET",
+                .path = "/api/v1/quarantine",
+                .slow = true,
+                .end = list,
+                .summary = "Uploads of which decoders died"},
+        {.method = "GET",
+                .path = "/api/v1/quarantine/{id}/{part}",
+                .slow = true,
+                .end = save,
+                .summary = "Their bytes"},
+        {.method = "POST",
+                .path = "/api/v1/quarantine/{id}",
+                .slow = true,
+                .end = retry,
+                .summary = "Decodes one once more"},
+        {.method = "DELETE",
+                .path = "/api/v1/quarantine/{id}",
+                .slow = true,
+                .end = discard,
+                .summary = "Deletes one, trace and upload"},
+        {0},
+};

@@ -1,0 +1,303 @@
+/*
+ * api_regression.c - what got slower: the list, what people say of it, and the thresholds.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "catalogue_regression.h"
+#include "clock.h"
+#include "regress_look.h"
+
+enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
+
+static json_t *trace_or_null(const char *id)
+{
+	return id[0] ? json_string(id) : json_null();
+}
+
+static json_t *regression_json(const struct tw_regression *r)
+{
+	const struct tw_regress_found *f = &r->of;
+	const struct tw_shift *s = &f->shift;
+	const json_int_t day_ms = f->day * TW_DAY_MS, fixed_ms = f->fixed_day * TW_DAY_MS;
+	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f,"
+	                      " s:f, s:f, s:I, s:I}",
+	        "id", r->id, "app", f->app, "scenario", f->scenario, "method", f->method,
+	        "descriptor", f->descriptor, "base", f->base, "head", f->head, "day_ms", day_ms,
+	        "percent", (int)f->percent, "before_ns", (json_int_t)f->before_ns, "after_ns",
+	        (json_int_t)f->after_ns, "change", s->change, "low", s->low, "high", s->high,
+	        "score", s->score, "traces_before", (json_int_t)s->n_before, "traces_after",
+	        (json_int_t)s->n_after);
+	json_t *more = json_pack("{s:o, s:o, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I}",
+	        "before_trace", trace_or_null(f->before_trace), "after_trace",
+	        trace_or_null(f->after_trace), "status", tw_regress_status_words[r->status],
+	        "fixed_in", f->fixed_in, "fixed_day_ms", fixed_ms, "earlier", r->earlier, "owner",
+	        r->owner, "note", r->note, "muted_until_ms", (json_int_t)r->muted_until_ms,
+	        "first_ms", (json_int_t)r->first_ms, "last_ms", (json_int_t)r->last_ms);
+	bool whole = j && more && json_object_update(j, more) == 0;
+
+	json_decref(more);
+	if (whole)
+		return j;
+	json_decref(j);
+	return NULL;
+}
+
+/* --- the list --- */
+
+static enum tw_status read_statuses(struct tw_req *r, unsigned *ret, struct tw_err *err)
+{
+	static const char *const words[] = {
+	        "live", "all", "open", "acknowledged", "fixed", "returned", NULL};
+	const char *text = tw_req_query(r, "status");
+	unsigned which = 0;
+	enum tw_status st = tw_api_pick("status", text ? text : "live", words, &which, err);
+
+	if (which == 0)
+		*ret = 1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED |
+		       1U << TW_REGRESS_RETURNED;
+	else if (which == 1)
+		*ret = (1U << TW_REGRESS_STATUSES) - 1;
+	else
+		*ret = 1U << (which - 2);
+	return st;
+}
+
+static const char *text_of(struct tw_req *r, const char *name)
+{
+	const char *text = tw_req_query(r, name);
+
+	return text ? text : "";
+}
+
+static enum tw_status check_name(void *arg, const char *name, const char *value, struct tw_err *err)
+{
+	static const char *const known[] = {
+	        "app", "scenario", "method", "version_name", "owner", "status", "muted", "project"};
+
+	(void)arg;
+	(void)value;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i], name) == 0)
+			return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "there is no filter %.40s here; there are app, scenario, method, version_name, "
+	        "owner, status and muted",
+	        name);
+}
+
+static enum tw_status read_query(
+        struct tw_req *r, struct tw_regression_query *ret, struct tw_err *err)
+{
+	bool muted = false;
+	enum tw_status st = tw_req_each_query(r, check_name, NULL, err);
+
+	*ret = (struct tw_regression_query){text_of(r, "app"), text_of(r, "scenario"),
+	        text_of(r, "method"), text_of(r, "version_name"), text_of(r, "owner"), 0, 0};
+	if (st == TW_OK)
+		st = read_statuses(r, &ret->statuses, err);
+	if (st == TW_OK)
+		st = tw_req_query_bool(r, "muted", false, &muted, err);
+	ret->unmuted_at_ms = muted ? 0 : tw_unix_ms();
+	return st;
+}
+
+static enum tw_status list(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_regression_query q;
+	struct tw_regression *rows = NULL;
+	json_t *all;
+	size_t n = 0;
+	enum tw_status st = read_query(r, &q, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_regressions(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, &q, tw_req_arena(r), &rows, &n, err);
+	if (st != TW_OK)
+		return st;
+	all = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(all, regression_json(&rows[i]));
+	return tw_req_reply_json(r, 200, json_pack("{s:o}", "regressions", all), err);
+}
+
+static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, struct tw_err *err)
+{
+	return tw_catalogue_regression_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_req_path(r, "regression"), tw_req_arena(r), ret, err);
+}
+
+static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_regression row;
+	enum tw_status st = read_one(r, &row, err);
+
+	return st == TW_OK ? tw_req_reply_json(r, 200, regression_json(&row), err) : st;
+}
+
+/* --- what people say --- */
+
+static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
+{
+	static const char *const known[] = {
+	        "status", "fixed_in", "owner", "note", "muted_until_ms"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		n += json_object_get(body, known[i]) != NULL;
+	if (n && n == json_object_size(body))
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "of a regression, status, fixed_in, owner, note and muted_until_ms can be changed, "
+	        "nothing else");
+}
+
+static enum tw_status read_status(
+        const json_t *body, enum tw_regress_status *io, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, "status");
+	const char *text = json_string_value(at);
+	unsigned which = 0;
+	enum tw_status st;
+
+	if (!at)
+		return TW_OK;
+	st = tw_api_pick("status", text ? text : "", tw_regress_status_words, &which, err);
+	if (st == TW_OK)
+		*io = (enum tw_regress_status)which;
+	return st;
+}
+
+static enum tw_status read_muted(const json_t *body, int64_t *io, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, "muted_until_ms");
+
+	if (!at)
+		return TW_OK;
+	if (!json_is_integer(at) || json_integer_value(at) < 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "muted_until_ms is milliseconds since 1970; 0: not muted");
+	*io = json_integer_value(at);
+	return TW_OK;
+}
+
+static enum tw_status read_said(
+        const json_t *body, struct tw_regression_said *io, struct tw_err *err)
+{
+	enum tw_status st = refuse_unknown(body, err);
+
+	if (st == TW_OK)
+		st = read_status(body, &io->status, err);
+	if (st == TW_OK && json_object_get(body, "fixed_in"))
+		st = tw_api_text(body, "fixed_in", VERSION_BYTES, false, &io->fixed_in, err);
+	if (st == TW_OK && json_object_get(body, "owner"))
+		st = tw_api_text(body, "owner", OWNER_BYTES, false, &io->owner, err);
+	if (st == TW_OK && json_object_get(body, "note"))
+		st = tw_api_text(body, "note", NOTE_BYTES, true, &io->note, err);
+	return st == TW_OK ? read_muted(body, &io->muted_until_ms, err) : st;
+}
+
+static enum tw_status say(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_regression row;
+	struct tw_regression_said said;
+	enum tw_status st = read_one(r, &row, err);
+
+	if (st != TW_OK)
+		return st;
+	said = (struct tw_regression_said){
+	        row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms};
+	st = read_said(body, &said, err);
+	if (st == TW_OK)
+		st = tw_catalogue_regression_say(
+		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, row.id, &said, err);
+	return st == TW_OK ? get_one(r, err) : st;
+}
+
+static enum tw_status patch(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, say, err);
+}
+
+/* --- thresholds --- */
+
+static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_regress_rules rules;
+	enum tw_status st = tw_regress_rules_of(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_arena(r), &rules, err);
+
+	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regress_rules_json(&rules), err) : st;
+}
+
+static enum tw_status store_rules(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_regress_rules rules = tw_regress_defaults;
+	enum tw_status st = tw_regress_rules_read(body, &rules, err);
+	json_t *doc = st == TW_OK ? tw_regress_rules_json(&rules) : NULL;
+
+	if (st == TW_OK)
+		st = tw_api_keep_setting(r, TW_SETTING_REGRESSIONS, doc, err);
+	json_decref(doc);
+	return st == TW_OK ? get_rules(r, err) : st;
+}
+
+static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store_rules, err);
+}
+
+static enum tw_status look(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_regress_looked sums;
+	enum tw_status st = tw_regress_look(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_unix_ms() / TW_DAY_MS, &sums, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:I, s:I, s:I}", "series", (json_int_t)sums.series, "found",
+	                (json_int_t)sums.found, "new", (json_int_t)sums.fresh),
+	        err);
+}
+
+const struct tw_route tw_routes_regression[] = {
+        {.method = "GET",
+                .path = "/api/v1/regressions/rules",
+                .slow = true,
+                .end = get_rules,
+                .summary = "What a change must have to be told"},
+        {.method = "PUT",
+                .path = "/api/v1/regressions/rules",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_rules,
+                .summary = "Changes what a change must have to be told"},
+        {.method = "POST",
+                .path = "/api/v1/regressions/look",
+                .slow = true,
+                .end = look,
+                .summary = "Looks for what got slower now"},
+        {.method = "GET",
+                .path = "/api/v1/regressions",
+                .slow = true,
+                .end = list,
+                .summary = "What got slower"},
+        {.method = "GET",
+                .path = "/api/v1/regression/{regression}",
+                .slow = true,
+                .end = get_one,
+                .summary = "One thing that got slower"},
+        {.method = "PATCH",
+                .path = "/api/v1/regression/{regression}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = patch,
+                .summary = "Says who looks at it, mutes it, or that it is fixed"},
+        {0},
+};

@@ -1,0 +1,143 @@
+/* How long a project's traces are kept, what it uses, and what is due. */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "clock.h"
+#include "retention.h"
+
+enum { TOLD = 200, SOON_DAYS = 7, SOON_DAYS_MOST = 3650 };
+
+static json_t *row_json(const struct tw_expiry *e)
+{
+	static const char *const what[] = {"trace", "upload", "decoded"};
+
+	return json_pack("{ss ss ss ss sI sI so}", "id", e->id, "name", e->name, "what",
+	        what[tw_expiry_what(e->why)], "why", tw_expiry_word(e->why), "created_ms",
+	        (json_int_t)e->created_ms, "bytes", (json_int_t)e->bytes, "expires_ms",
+	        e->due_ms ? json_integer((json_int_t)e->due_ms) : json_null());
+}
+
+static bool is_among(const struct tw_expiry *e, const struct tw_expiry *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].why == e->why && strcmp(rows[i].id, e->id) == 0)
+			return true;
+	return false;
+}
+
+struct told {
+	struct tw_use use;
+	struct tw_expiry *due, *later; /* later: due by then, those that are now among them */
+	size_t n_due, n_later;
+};
+
+static json_t *due_json(const struct told *t)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < t->n_due; i++)
+		(void)json_array_append_new(list, row_json(&t->due[i]));
+	return list;
+}
+
+static json_t *soon_json(const struct told *t)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < t->n_later; i++)
+		if (!is_among(&t->later[i], t->due, t->n_due))
+			(void)json_array_append_new(list, row_json(&t->later[i]));
+	return list;
+}
+
+static enum tw_status look_ahead(
+        struct tw_req *r, const struct tw_retention *rules, struct told *ret, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	const char *project_id = tw_req_caller(r)->project_id;
+	int64_t now_ms = tw_unix_ms();
+	int64_t days = SOON_DAYS;
+	enum tw_status st = tw_req_query_i64(r, "days", SOON_DAYS, 1, SOON_DAYS_MOST, &days, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_use(c, project_id, &ret->use, err);
+	if (st == TW_OK)
+		st = tw_retention_due(c, project_id, rules, now_ms, TOLD, tw_req_arena(r),
+		        &ret->due, &ret->n_due, err);
+	if (st == TW_OK)
+		st = tw_retention_due(c, project_id, rules, now_ms + days * TW_DAY_MS, TOLD,
+		        tw_req_arena(r), &ret->later, &ret->n_later, err);
+	return st;
+}
+
+static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
+{
+	struct told t = {0};
+	enum tw_status st = look_ahead(r, rules, &t, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_req_reply_json(r, 200,
+	        json_pack("{so s{sI sI sI sI sI} so so}", "rules", tw_retention_json(rules), "use",
+	                "traces", (json_int_t)t.use.traces, "archived", (json_int_t)t.use.archived,
+	                "pinned", (json_int_t)t.use.pinned, "upload_bytes",
+	                (json_int_t)t.use.upload_bytes, "decoded_bytes",
+	                (json_int_t)t.use.decoded_bytes, "due", due_json(&t), "soon",
+	                soon_json(&t)),
+	        err);
+}
+
+static enum tw_status get_retention(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_retention rules;
+	enum tw_status st = tw_retention_of(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        tw_req_arena(r), &rules, err);
+
+	return st == TW_OK ? reply(r, &rules, err) : st;
+}
+
+static enum tw_status store(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
+{
+	json_t *json = tw_retention_json(rules);
+	enum tw_status st = tw_api_keep_setting(r, TW_SETTING_RETENTION, json, err);
+
+	json_decref(json);
+	return st;
+}
+
+/* With dry_run=true the answer tells what the rules would do, and nothing is changed. */
+static enum tw_status put_retention(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_retention rules;
+	bool dry_run = false;
+	json_t *body;
+	enum tw_status st = tw_api_json(r, &body, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_retention_read(body, &rules, err);
+	json_decref(body);
+	if (st == TW_OK)
+		st = tw_req_query_bool(r, "dry_run", false, &dry_run, err);
+	if (st == TW_OK && !dry_run)
+		st = store(r, &rules, err);
+	return st == TW_OK ? reply(r, &rules, err) : st;
+}
+
+const struct tw_route tw_routes_retention[] = {
+        {.method = "GET",
+                .path = "/api/v1/retention",
+                .slow = true,
+                .end = get_retention,
+                .summary = "How long traces are kept, and what is due"},
+        {.method = "PUT",
+                .path = "/api/v1/retention",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_retention,
+                .summary = "Says how long traces are kept"},
+        {0},
+};

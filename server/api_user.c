@@ -1,0 +1,285 @@
+/*
+ * api_user.c - people and their roles: accounts for admins of the server, members of a project for
+ * its admins.
+ *
+ * An admin of a project gives roles to people by name and sees those who have one;
+ * only admins of the server make accounts and see all.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "auth_password.h"
+#include "catalogue_identity.h"
+#include "jwt.h"
+#include "oidc.h"
+
+static const char *const roles[] = {"viewer", "editor", "admin", NULL};
+static const enum tw_scope role_scopes[] = {TW_SCOPE_READ, TW_SCOPE_WRITE, TW_SCOPE_ADMIN};
+
+static const char *role_of(enum tw_scope scope)
+{
+	for (unsigned i = 0; roles[i]; i++)
+		if (role_scopes[i] == scope)
+			return roles[i];
+	return NULL;
+}
+
+/* The person that {name} in the path names. */
+static enum tw_status user_of(struct tw_req *r, struct tw_user *ret, struct tw_err *err)
+{
+	const char *given = tw_req_path(r, "name");
+	char name[TW_USER_NAME_BYTES];
+
+	if (tw_user_name(given ? given : "", name, NULL) != TW_OK)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no user of that name");
+	return tw_catalogue_user_get(tw_req_app(r)->catalogue, name, ret, err);
+}
+
+/* --- lists --- */
+
+static json_t *user_json(const struct tw_user_row *u)
+{
+	return json_pack("{ss sb sb sb sb sI sI}", "name", u->name, "admin", u->is_admin,
+	        "password", u->has_password, "oidc", u->is_linked, "disabled", u->is_disabled,
+	        "created_ms", (json_int_t)u->created_ms, "last_seen_ms",
+	        (json_int_t)u->last_seen_ms);
+}
+
+static json_t *member_json(const struct tw_user_row *u)
+{
+	return json_pack("{ss ss sI}", "name", u->name, "role", role_of(u->scope), "last_seen_ms",
+	        (json_int_t)u->last_seen_ms);
+}
+
+static enum tw_status list(struct tw_req *r, const char *project_id, const char *key,
+        json_t *(*of)(const struct tw_user_row *), struct tw_err *err)
+{
+	const char *after = tw_req_query(r, "after");
+	struct tw_user_row *rows;
+	json_t *items;
+	size_t n;
+	enum tw_status st = tw_catalogue_users(tw_req_app(r)->catalogue, project_id,
+	        after ? after : "", tw_req_arena(r), &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	items = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(items, of(&rows[i]));
+	return tw_req_reply_json(r, 200,
+	        json_pack("{so ss?}", key, items, "after",
+	                n == TW_USERS_MAX ? rows[n - 1].name : NULL),
+	        err);
+}
+
+static enum tw_status list_users(struct tw_req *r, struct tw_err *err)
+{
+	return list(r, "", "users", user_json, err);
+}
+
+static enum tw_status list_members(struct tw_req *r, struct tw_err *err)
+{
+	const char *project_id = tw_req_caller(r)->project_id;
+
+	if (!project_id[0])
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project yet");
+	return list(r, project_id, "members", member_json, err);
+}
+
+/* --- accounts --- */
+
+static enum tw_status get_flag(
+        const json_t *body, const char *name, bool dflt, bool *ret, struct tw_err *err)
+{
+	const json_t *flag = json_object_get(body, name);
+
+	if (flag && !json_is_boolean(flag))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be true or false", name);
+	*ret = flag ? json_is_true(flag) : dflt;
+	return TW_OK;
+}
+
+/* The hash of the password in body; *ret "" when there is none. */
+static enum tw_status get_password(
+        const json_t *body, const char *name, char ret[TW_PASSWORD_HASH_BYTES], struct tw_err *err)
+{
+	const json_t *given = json_object_get(body, "password");
+	enum tw_status st;
+
+	ret[0] = '\0';
+	if (!given)
+		return TW_OK;
+	if (!json_is_string(given))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "password must be a text");
+	st = tw_password_judge(json_string_value(given), name, err);
+	return st == TW_OK ? tw_password_hash(json_string_value(given), ret, err) : st;
+}
+
+static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const char *given = json_string_value(json_object_get(body, "name"));
+	char name[TW_USER_NAME_BYTES] = "", hash[TW_PASSWORD_HASH_BYTES] = "", id[TW_ID_BYTES];
+	bool is_admin = false;
+	enum tw_status st = tw_user_name(given ? given : "", name, err);
+
+	if (st == TW_OK)
+		st = get_flag(body, "admin", false, &is_admin, err);
+	if (st == TW_OK)
+		st = get_password(body, name, hash, err);
+	if (st == TW_OK)
+		st = tw_catalogue_user_add(tw_req_app(r)->catalogue, name, hash, is_admin, id, err);
+	return st == TW_OK ? tw_req_reply_json(r, 201, json_pack("{ss}", "name", name), err) : st;
+}
+
+static enum tw_status add_user(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, make_user, err);
+}
+
+/* The person at the provider whom the account is for: "" nobody. */
+static enum tw_status set_subject(
+        struct tw_req *r, const char *user_id, const json_t *given, struct tw_err *err)
+{
+	const struct tw_app *app = tw_req_app(r);
+	const char *subject = json_string_value(given);
+
+	if (!app->oidc)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "no provider signs people in here: --oidc-issuer");
+	if (!subject || strlen(subject) > TW_JWT_SUBJECT_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "subject must be a text of at most %d bytes", TW_JWT_SUBJECT_MAX);
+	return tw_catalogue_identity_set(
+	        app->catalogue, user_id, tw_oidc_issuer(app->oidc), subject, err);
+}
+
+static enum tw_status read_change(const json_t *body, const struct tw_user *user, char *hash,
+        struct tw_user_change *ret, struct tw_err *err)
+{
+	bool is_admin = false, is_disabled = false;
+	enum tw_status st = get_flag(body, "admin", user->is_admin, &is_admin, err);
+
+	if (st == TW_OK)
+		st = get_flag(body, "disabled", user->is_disabled, &is_disabled, err);
+	if (st == TW_OK)
+		st = get_password(body, user->name, hash, err);
+	if (st == TW_OK)
+		*ret = (struct tw_user_change){hash[0] ? hash : NULL, is_admin != user->is_admin,
+		        is_admin, is_disabled != user->is_disabled, is_disabled};
+	return st;
+}
+
+static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const json_t *subject = json_object_get(body, "subject");
+	char hash[TW_PASSWORD_HASH_BYTES] = "";
+	struct tw_user user = {.is_admin = false};
+	struct tw_user_change to = {.password = NULL};
+	enum tw_status st = user_of(r, &user, err);
+
+	if (st == TW_OK)
+		st = read_change(body, &user, hash, &to, err);
+	if (st == TW_OK && subject)
+		st = set_subject(r, user.id, subject, err);
+	if (st == TW_OK && (to.password || to.sets_admin || to.sets_disabled))
+		st = tw_catalogue_user_change(tw_req_app(r)->catalogue, user.id, &to, err);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+static enum tw_status change_user(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, change, err);
+}
+
+static enum tw_status remove_user(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_user user = {.is_admin = false};
+	enum tw_status st = user_of(r, &user, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_user_remove(tw_req_app(r)->catalogue, user.id, err);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+/* --- members of a project --- */
+
+static enum tw_status give_role(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const char *role = json_string_value(json_object_get(body, "role"));
+	struct tw_user user = {.is_admin = false};
+	unsigned at = 0;
+	enum tw_status st = tw_api_pick("role", role ? role : "", roles, &at, err);
+
+	if (st == TW_OK)
+		st = user_of(r, &user, err);
+	if (st == TW_OK)
+		st = tw_catalogue_member_set(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		        user.id, role_scopes[at], err);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+static enum tw_status set_member(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, give_role, err);
+}
+
+static enum tw_status remove_member(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_user user = {.is_admin = false};
+	enum tw_status st = user_of(r, &user, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_member_set(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+		        user.id, TW_SCOPE_PUBLIC, err);
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+const struct tw_route tw_routes_user[] = {
+        {.method = "GET",
+                .path = "/api/v1/users",
+                .slow = true,
+                .end = list_users,
+                .summary = "All people with an account"},
+        {.method = "POST",
+                .path = "/api/v1/users",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = add_user,
+                .summary = "Makes an account"},
+        {.method = "PUT",
+                .path = "/api/v1/users/{name}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = change_user,
+                .summary = "Sets a password, who is admin, disabled or whom at the provider; ends "
+                           "sessions"},
+        {.method = "DELETE",
+                .path = "/api/v1/users/{name}",
+                .slow = true,
+                .end = remove_user,
+                .summary = "Removes an account with its roles and sessions"},
+        {.method = "GET",
+                .path = "/api/v1/members",
+                .slow = true,
+                .end = list_members,
+                .summary = "People with a role in the project"},
+        {.method = "PUT",
+                .path = "/api/v1/members/{name}",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = set_member,
+                .summary = "Gives someone a role in the project"},
+        {.method = "DELETE",
+                .path = "/api/v1/members/{name}",
+                .slow = true,
+                .end = remove_member,
+                .summary = "Takes someone's role in the project away"},
+        {0},
+};

@@ -1,0 +1,80 @@
+#include "arrive.h"
+
+#include "app.h"
+#include "backlog.h"
+#include "blob.h"
+#include "catalogue.h"
+#include "jobs.h"
+
+/* Files up to this size are synced while the catalogue commits; it does not wait for larger ones,
+ * because the next commit would wait too. */
+enum { BESIDE_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
+
+static enum tw_status wait_for_files(void *arg, struct tw_err *err)
+{
+	const struct tw_upload *up = arg;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++)
+		st = tw_blob_wait(up->parts[i].writer, err);
+	return st;
+}
+
+static enum tw_status place(struct tw_upload *up, struct tw_part *rows, struct tw_err *err)
+{
+	uint64_t bytes = 0;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++) {
+		const struct tw_upload_part *p = &up->parts[i];
+
+		st = tw_blob_place(p->writer, err);
+		rows[i] = (struct tw_part){
+		        p->name, tw_blob_sha256(p->writer), p->format, tw_blob_bytes(p->writer)};
+		bytes += rows[i].bytes;
+	}
+	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(up, err) : st;
+}
+
+/* Called with blob_use held for reading. */
+static enum tw_status place_and_record(struct tw_app *app, struct tw_upload *up,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+{
+	struct tw_part rows[PARTS_MAX];
+	const struct tw_arrival arrival = {.caller = up->caller,
+	        .key = up->key,
+	        .meta = up->meta,
+	        .parts = rows,
+	        .n_parts = up->n_parts,
+	        .durable = wait_for_files,
+	        .arg = up};
+	enum tw_status st = place(up, rows, err);
+
+	return st == TW_OK ? tw_catalogue_trace_add(app->catalogue, &arrival, ret_id, ret_new, err)
+	                   : st;
+}
+
+enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char ret_id[TW_ID_BYTES],
+        bool *ret_new, struct tw_err *err)
+{
+	struct tw_upload mine = *up;
+	uint64_t bytes = 0;
+	enum tw_status st;
+
+	if (up->n_parts > PARTS_MAX)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "an upload of too many parts");
+	(void)pthread_rwlock_rdlock(&app->blob_use);
+	st = place_and_record(app, &mine, ret_id, ret_new, err);
+	(void)pthread_rwlock_unlock(&app->blob_use);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < up->n_parts; i++) {
+		bytes += tw_blob_bytes(up->parts[i].writer);
+		(void)tw_blob_end(up->parts[i].writer);
+	}
+	if (*ret_new && app->backlog)
+		tw_backlog_added(app->backlog, up->caller->project_id, bytes);
+	if (*ret_new && app->jobs)
+		tw_jobs_wake(app->jobs);
+	return TW_OK;
+}

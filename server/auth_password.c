@@ -1,0 +1,74 @@
+#include "auth_password.h"
+
+#include <sodium.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+enum { AT_ONCE = 2 };
+static const size_t memory_bytes = (size_t)64 << 20;
+static const unsigned long long passes = 2;
+
+_Static_assert(crypto_pwhash_STRBYTES <= TW_PASSWORD_HASH_BYTES, "room for a hash");
+
+/* Of the same cost as ours, and of no password that anybody knows. */
+static const char of_nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
+                                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+static _Atomic int under_way;
+
+static enum tw_status enter(struct tw_err *err)
+{
+	if (sodium_init() < 0)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "libsodium does not start");
+	if (atomic_fetch_add(&under_way, 1) < AT_ONCE)
+		return TW_OK;
+	(void)atomic_fetch_sub(&under_way, 1);
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "many sign in at once; try again");
+}
+
+static void leave(void)
+{
+	(void)atomic_fetch_sub(&under_way, 1);
+}
+
+enum tw_status tw_password_judge(const char *plain, const char *name, struct tw_err *err)
+{
+	size_t len = strlen(plain);
+
+	if (len < TW_PASSWORD_MIN || len > TW_PASSWORD_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "a password has %d to %d bytes: take a few words", TW_PASSWORD_MIN,
+		        TW_PASSWORD_MAX);
+	if (strcasecmp(plain, name) == 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the name is no password: take a few other words");
+	return TW_OK;
+}
+
+enum tw_status tw_password_hash(
+        const char *plain, char ret[TW_PASSWORD_HASH_BYTES], struct tw_err *err)
+{
+	enum tw_status st = enter(err);
+	int failed;
+
+	if (st != TW_OK)
+		return st;
+	failed = crypto_pwhash_str(ret, plain, strlen(plain), passes, memory_bytes);
+	leave();
+	return failed ? tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to hash a password")
+	              : TW_OK;
+}
+
+enum tw_status tw_password_check(const char *hash, const char *plain, bool *ret, struct tw_err *err)
+{
+	enum tw_status st = enter(err);
+	bool same;
+
+	if (st != TW_OK)
+		return st;
+	same = crypto_pwhash_str_verify(*hash ? hash : of_nobody, plain, strlen(plain)) == 0;
+	leave();
+	*ret = same && *hash != '\0';
+	return TW_OK;
+}

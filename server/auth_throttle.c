@@ -1,0 +1,193 @@
+#include "auth_throttle.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum { SETS = 1024, WAYS = 4 };
+
+/* A bucket that drains by the clock is a time: when it will be empty. */
+struct slot {
+	uint64_t key;
+	int64_t empty_at_ms;
+};
+
+struct table {
+	struct slot slots[SETS][WAYS];
+	int64_t cost_ms, most_ms; /* of a try; of all that may be in it */
+};
+
+struct tw_throttle {
+	pthread_mutex_t lock;
+	uint8_t secret[crypto_shorthash_KEYBYTES]; /* nobody chooses whom they share a set with */
+	struct table accounts, addresses;
+};
+
+struct tw_throttle *tw_throttle_new(void)
+{
+	struct tw_throttle *t = sodium_init() < 0 ? NULL : tw_mem_zalloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	(void)pthread_mutex_init(&t->lock, NULL);
+	randombytes_buf(t->secret, sizeof t->secret);
+	t->accounts.cost_ms = TW_THROTTLE_ACCOUNT_MS;
+	t->accounts.most_ms = (int64_t)TW_THROTTLE_ACCOUNT_MS * TW_THROTTLE_ACCOUNT_TRIES;
+	t->addresses.cost_ms = TW_THROTTLE_ADDRESS_MS;
+	t->addresses.most_ms = (int64_t)TW_THROTTLE_ADDRESS_MS * TW_THROTTLE_ADDRESS_TRIES;
+	return t;
+}
+
+struct tw_throttle *tw_throttle_free(struct tw_throttle *t)
+{
+	if (!t)
+		return NULL;
+	(void)pthread_mutex_destroy(&t->lock);
+	tw_mem_free(t);
+	return NULL;
+}
+
+static uint64_t key_of(const struct tw_throttle *t, const void *p, size_t n)
+{
+	uint8_t hash[crypto_shorthash_BYTES];
+	uint64_t key;
+
+	(void)crypto_shorthash(hash, p, n, t->secret);
+	memcpy(&key, hash, sizeof key);
+	return key | 1; /* 0: an unused slot */
+}
+
+/* One house has 64 bits of IPv6 addresses. */
+static uint64_t key_of_address(const struct tw_throttle *t, const char *address)
+{
+	uint8_t bytes[16];
+
+	if (inet_pton(AF_INET6, address, bytes) == 1)
+		return key_of(t, bytes, 8);
+	return key_of(t, address, strlen(address));
+}
+
+static struct slot *slot_of(struct table *t, uint64_t key)
+{
+	struct slot *set = t->slots[key >> 1 & (SETS - 1)];
+	struct slot *least = &set[0];
+
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (set[i].empty_at_ms < least->empty_at_ms)
+			least = &set[i];
+	}
+	return least;
+}
+
+/* Milliseconds until a try has room; 0: it has. */
+static int64_t wait_of(struct table *t, uint64_t key, int64_t now_ms)
+{
+	const struct slot *s = slot_of(t, key);
+	int64_t in_it = s->key == key && s->empty_at_ms > now_ms ? s->empty_at_ms - now_ms : 0;
+	int64_t over = in_it + t->cost_ms - t->most_ms;
+
+	return over > 0 ? over : 0;
+}
+
+static void put(struct table *t, uint64_t key, int64_t now_ms)
+{
+	struct slot *s = slot_of(t, key);
+	bool begins = s->key != key || s->empty_at_ms < now_ms;
+
+	s->key = key;
+	s->empty_at_ms = (begins ? now_ms : s->empty_at_ms) + t->cost_ms;
+}
+
+static void take_back(struct table *t, uint64_t key)
+{
+	struct slot *s = slot_of(t, key);
+
+	if (s->key == key)
+		s->empty_at_ms -= t->cost_ms;
+}
+
+struct keys { /* 0: not looked at */
+	uint64_t who, where;
+};
+
+static struct keys keys_of(const struct tw_throttle *t, const char *account, const char *address)
+{
+	return (struct keys){account ? key_of(t, account, strlen(account)) : 0,
+	        address ? key_of_address(t, address) : 0};
+}
+
+static int64_t longest_wait(struct tw_throttle *t, struct keys k, int64_t now_ms)
+{
+	int64_t who_ms = k.who ? wait_of(&t->accounts, k.who, now_ms) : 0;
+	int64_t where_ms = k.where ? wait_of(&t->addresses, k.where, now_ms) : 0;
+
+	return who_ms > where_ms ? who_ms : where_ms;
+}
+
+static void count(struct tw_throttle *t, struct keys k, int64_t now_ms)
+{
+	if (k.who)
+		put(&t->accounts, k.who, now_ms);
+	if (k.where)
+		put(&t->addresses, k.where, now_ms);
+}
+
+static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	if (wait_ms == 0)
+		return TW_OK;
+	*ret_wait_s = (unsigned)((wait_ms + 999) / 1000);
+	return tw_fail(err, TW_RATE, TW_NO_OFFSET, "too many failed sign-ins; try again in %u s",
+	        *ret_wait_s);
+}
+
+enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
+        int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	struct keys k = keys_of(t, account, address);
+	int64_t wait_ms;
+
+	(void)pthread_mutex_lock(&t->lock);
+	wait_ms = longest_wait(t, k, now_ms);
+	if (wait_ms == 0)
+		count(t, k, now_ms);
+	(void)pthread_mutex_unlock(&t->lock);
+	return tell_wait(wait_ms, ret_wait_s, err);
+}
+
+enum tw_status tw_throttle_judge(struct tw_throttle *t, const char *account, const char *address,
+        int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	struct keys k = keys_of(t, account, address);
+	int64_t wait_ms;
+
+	(void)pthread_mutex_lock(&t->lock);
+	wait_ms = longest_wait(t, k, now_ms);
+	(void)pthread_mutex_unlock(&t->lock);
+	return tell_wait(wait_ms, ret_wait_s, err);
+}
+
+void tw_throttle_wrong(
+        struct tw_throttle *t, const char *account, const char *address, int64_t now_ms)
+{
+	struct keys k = keys_of(t, account, address);
+
+	(void)pthread_mutex_lock(&t->lock);
+	if (longest_wait(t, k, now_ms) == 0)
+		count(t, k, now_ms);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	take_back(&t->accounts, key_of(t, account, strlen(account)));
+	take_back(&t->addresses, key_of_address(t, address));
+	(void)pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,166 @@
+#include "backlog.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "catalogue.h"
+#include "clock.h"
+#include "log.h"
+
+enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20 };
+
+struct tw_backlog {
+	struct tw_catalogue *catalogue;
+	struct tw_backlog_limits limits;
+	pthread_mutex_t lock; /* of what follows */
+	struct tw_arena *arena;
+	struct tw_waiting *projects; /* in the arena, sorted */
+	size_t n;
+	uint64_t traces, bytes; /* of all projects */
+	int64_t looked_ms;
+	bool looked;
+	uint64_t refused;
+};
+
+struct tw_backlog *tw_backlog_new(struct tw_catalogue *c, const struct tw_backlog_limits *limits)
+{
+	struct tw_backlog *b = tw_mem_zalloc(1, sizeof *b);
+
+	if (!b)
+		return NULL;
+	b->catalogue = c;
+	b->limits = *limits;
+	(void)pthread_mutex_init(&b->lock, NULL);
+	return b;
+}
+
+struct tw_backlog *tw_backlog_free(struct tw_backlog *b)
+{
+	if (!b)
+		return NULL;
+	(void)tw_arena_free(b->arena);
+	(void)pthread_mutex_destroy(&b->lock);
+	tw_mem_free(b);
+	return NULL;
+}
+
+static enum tw_status count(struct tw_backlog *b, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_waiting *projects = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_waiting(b->catalogue, a, &projects, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	b->projects = projects;
+	b->n = n;
+	b->traces = b->bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		b->traces += projects[i].traces;
+		b->bytes += projects[i].bytes;
+	}
+	return TW_OK;
+}
+
+/* What cannot be counted stays as it was: an upload is not refused for that. */
+static void look(struct tw_backlog *b)
+{
+	int64_t now = tw_monotonic_ms();
+	struct tw_arena *a;
+	struct tw_err err;
+
+	if (b->looked && now - b->looked_ms < LOOK_EVERY_MS)
+		return;
+	b->looked_ms = now;
+	b->looked = true;
+	a = tw_arena_new(ARENA_BYTES);
+	if (a && count(b, a, &err) == TW_OK) {
+		(void)tw_arena_free(b->arena);
+		b->arena = a;
+		return;
+	}
+	tw_log(TW_LOG_WARN, "backlog_unknown", tw_log_text("why", a ? err.msg : "no memory"));
+	(void)tw_arena_free(a);
+}
+
+static struct tw_waiting *find(const struct tw_backlog *b, const char *project_id)
+{
+	size_t from = 0;
+	size_t to = b->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		int way = strcmp(project_id, b->projects[middle].project_id);
+
+		if (way == 0)
+			return &b->projects[middle];
+		if (way < 0)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return NULL;
+}
+
+static bool has_room(uint64_t limit, uint64_t all, uint64_t own, uint64_t more)
+{
+	return all <= limit && more <= limit - all && own + more <= limit - all;
+}
+
+enum tw_status tw_backlog_judge(
+        struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
+{
+	const struct tw_waiting *found;
+	struct tw_waiting own = {.traces = 0};
+	enum tw_status st = TW_OK;
+
+	(void)pthread_mutex_lock(&b->lock);
+	look(b);
+	found = find(b, project_id);
+	if (found)
+		own = *found;
+	if (b->traces > 0 && (!has_room(b->limits.traces, b->traces, own.traces, 1) ||
+	                             !has_room(b->limits.bytes, b->bytes, own.bytes, bytes))) {
+		b->refused++;
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
+		        " of this project; come back in %d s",
+		        b->traces, b->bytes, own.traces, TW_BACKLOG_RETRY_S);
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	return st;
+}
+
+void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t bytes)
+{
+	struct tw_waiting *own;
+
+	(void)pthread_mutex_lock(&b->lock);
+	own = find(b, project_id);
+	if (own) {
+		own->traces++;
+		own->bytes += bytes;
+	} else {
+		b->looked = false; /* its first */
+	}
+	b->traces++;
+	b->bytes += bytes;
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void tw_backlog_metrics(struct tw_backlog *b, struct tw_buf *out)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	look(b);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_queue_bytes gauge\n"
+	        "tracewell_queue_bytes %" PRIu64 "\n"
+	        "# TYPE tracewell_queue_refused_total counter\n"
+	        "tracewell_queue_refused_total %" PRIu64 "\n",
+	        b->bytes, b->refused);
+	(void)pthread_mutex_unlock(&b->lock);
+}

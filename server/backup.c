@@ -1,0 +1,346 @@
+#include "backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "stored.h"
+
+enum { PATH_BYTES = 1500, PIECE_BYTES = 1 << 17 };
+
+struct run {
+	const struct tw_backup *b;
+	struct tw_catalogue *copy; /* the catalogue as it stood */
+	struct tw_backup_sums sums;
+};
+
+static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
+{
+	bool full = errno == ENOSPC || errno == EDQUOT;
+
+	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "%.120s cannot be %s (errno %d)",
+	        path, doing, errno);
+}
+
+/* --- one upload or mapping --- */
+
+/* TW_CORRUPT when what is read is not what its name says. */
+static enum tw_status copy_fd(struct run *r, int fd, const char *sha256, struct tw_err *err)
+{
+	char got[TW_SHA256_HEX] = "";
+	struct tw_blob_writer *w = NULL;
+	uint64_t bytes = 0;
+	enum tw_status st = tw_blob_begin(r->b->to, UINT64_MAX, &w, err);
+
+	if (st == TW_OK)
+		st = tw_blob_write_fd(w, fd, err);
+	if (st == TW_OK)
+		bytes = tw_blob_bytes(w);
+	if (st == TW_OK)
+		st = tw_blob_commit(w, got, err);
+	if (st != TW_OK) {
+		(void)tw_blob_discard(w);
+		return st;
+	}
+	r->sums.copied++;
+	r->sums.bytes += bytes;
+	if (strcmp(got, sha256) == 0)
+		return TW_OK;
+	(void)tw_blob_delete(r->b->to, got, NULL);
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
+}
+
+static enum tw_status copy_blob(struct run *r, const char *sha256, struct tw_err *err)
+{
+	enum tw_status st;
+	int fd = -1;
+
+	if (tw_blob_open(r->b->to, sha256, &fd, NULL) == TW_OK) {
+		(void)close(fd);
+		return TW_OK;
+	}
+	st = tw_blob_open(r->b->from, sha256, &fd, err);
+	if (st != TW_OK)
+		return st;
+	st = copy_fd(r, fd, sha256, err);
+	(void)close(fd);
+	return st;
+}
+
+static bool is_deleted(struct run *r, const struct tw_stored_file *f)
+{
+	bool there = true;
+
+	return tw_catalogue_has_trace(r->b->catalogue, f->id, &there, NULL) == TW_OK && !there;
+}
+
+static bool stays_readable(struct run *r, const struct tw_stored_file *f, struct tw_arena *a)
+{
+	struct tw_trace_row row;
+
+	return r->b->decoded &&
+	       tw_catalogue_trace_get(r->copy, f->project_id, f->id, a, &row, NULL) == TW_OK &&
+	       row.state == TW_TRACE_READY;
+}
+
+/* What was deleted since the catalogue was copied goes from the copy too, and so does what nobody
+ * could read there. */
+static enum tw_status leave_out(
+        struct run *r, const struct tw_stored_file *f, const struct tw_err *why, struct tw_arena *a)
+{
+	const char **blobs;
+	enum tw_status st;
+	size_t n = 0;
+
+	if (!is_deleted(r, f)) {
+		r->sums.left_out++;
+		r->b->left_out(r->b->arg, f->id, why->msg);
+		if (stays_readable(r, f, a))
+			return TW_OK;
+	}
+	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, NULL);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static bool is_lost(enum tw_status st)
+{
+	return st == TW_NOT_FOUND || st == TW_CORRUPT;
+}
+
+static enum tw_status copy_part(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	struct tw_err why;
+	enum tw_status st = copy_blob(r, f->sha256, &why);
+
+	r->sums.uploads++;
+	if (is_lost(st))
+		return leave_out(r, f, &why, a);
+	if (st != TW_OK && err)
+		*err = why;
+	return st;
+}
+
+static enum tw_status copy_mapping(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	struct tw_err why;
+	enum tw_status st = copy_blob(r, f->sha256, &why);
+
+	(void)a;
+	if (is_lost(st)) { /* replaced meanwhile, or damaged: its traces show numbers */
+		r->sums.left_out++;
+		r->b->left_out(r->b->arg, f->id, why.msg);
+		return TW_OK;
+	}
+	if (st != TW_OK && err)
+		*err = why;
+	return st;
+}
+
+/* --- one decoded file --- */
+
+static enum tw_status copy_all(int from, int to, const char *path, struct tw_err *err)
+{
+	uint8_t piece[PIECE_BYTES];
+	ssize_t n;
+
+	while ((n = read(from, piece, sizeof piece)) > 0)
+		for (ssize_t at = 0, put; at < n; at += put) {
+			put = write(to, piece + at, (size_t)(n - at));
+			if (put < 0)
+				return fail_errno("written", path, err);
+		}
+	if (n < 0)
+		return fail_errno("read", path, err);
+	return fsync(to) == 0 ? TW_OK : fail_errno("made durable", path, err);
+}
+
+static enum tw_status copy_file(const char *from, const char *to, struct tw_err *err)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int out = -1;
+	enum tw_status st;
+
+	if (in < 0)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "it is not there");
+	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	st = out < 0 ? fail_errno("made", to, err) : copy_all(in, out, to, err);
+	(void)close(in);
+	if (out >= 0)
+		(void)close(out);
+	return st;
+}
+
+static bool is_same(const char *path, const struct tw_stored_file *f)
+{
+	char sha256[TW_SHA256_HEX];
+	uint64_t bytes;
+
+	return access(path, F_OK) == 0 && tw_digest_file(path, sha256, &bytes, NULL) == TW_OK &&
+	       strcmp(sha256, f->sha256) == 0;
+}
+
+/* A server on the backup decodes it from its upload. */
+static enum tw_status decode_later(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	(void)a;
+	return tw_catalogue_trace_requeue(r->copy, f->project_id, f->id, err);
+}
+
+static enum tw_status copy_decoded(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	char from[PATH_BYTES], to[PATH_BYTES], spool[PATH_BYTES];
+	enum tw_status st = tw_trace_path(r->b->from, f->id, from, sizeof from, err);
+
+	if (st == TW_OK)
+		st = tw_trace_path(r->b->to, f->id, to, sizeof to, err);
+	if (st != TW_OK || (f->sha256[0] && is_same(to, f)))
+		return st;
+	tw_spool_path(r->b->to, f->id, spool, sizeof spool);
+	st = copy_file(from, spool, err);
+	if (st == TW_OK && f->sha256[0] && !is_same(spool, f))
+		st = TW_NOT_FOUND;
+	if (st == TW_OK)
+		st = tw_trace_publish(r->b->to, spool, f->id, err);
+	if (st == TW_OK) {
+		r->sums.copied++;
+		r->sums.bytes += f->bytes;
+	} else {
+		(void)unlink(spool);
+	}
+	return st == TW_NOT_FOUND ? decode_later(r, f, a, err) : st;
+}
+
+/* --- all files that the copied catalogue names --- */
+
+static enum tw_status copy_files(struct run *r, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_stored_each(r->copy, tw_catalogue_stored_mappings, copy_mapping, r, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(r->copy, tw_catalogue_stored_parts, copy_part, r, err);
+	if (st == TW_OK)
+		st = tw_stored_each(r->copy, tw_catalogue_stored_traces,
+		        r->b->decoded ? copy_decoded : decode_later, r, err);
+	return st;
+}
+
+/* --- what earlier backups left --- */
+
+static void drop_unnamed(struct run *r, const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		bool named = true;
+
+		if (strlen(e->d_name) != TW_SHA256_HEX - 1 ||
+		        tw_catalogue_has_blob(r->copy, e->d_name, &named, NULL) != TW_OK || named)
+			continue;
+		r->sums.dropped += unlinkat(dirfd(d), e->d_name, 0) == 0;
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static void drop_all_unnamed(struct run *r)
+{
+	char folder[PATH_BYTES];
+
+	for (unsigned i = 0; i < 256; i++) {
+		(void)snprintf(folder, sizeof folder, "%s/blobs/%02x", tw_blobs_dir(r->b->to), i);
+		drop_unnamed(r, folder);
+	}
+}
+
+/* --- the whole --- */
+
+static enum tw_status sync_path(const char *path, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum tw_status st =
+	        fd >= 0 && fsync(fd) == 0 ? TW_OK : fail_errno("made durable", path, err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
+/* The copy was closed, so it is one file. */
+static enum tw_status take_place(struct run *r, const char *copy, struct tw_err *err)
+{
+	static const char *const beside[] = {"catalogue.db-wal", "catalogue.db-shm"};
+	char path[PATH_BYTES];
+	enum tw_status st = sync_path(copy, err);
+
+	for (size_t i = 0; st == TW_OK && i < 2; i++) { /* of a server that ran on the backup */
+		(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(r->b->to), beside[i]);
+		(void)unlink(path);
+	}
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
+	if (st == TW_OK && rename(copy, path) != 0)
+		st = fail_errno("renamed", copy, err);
+	return st == TW_OK ? sync_path(tw_blobs_dir(r->b->to), err) : st;
+}
+
+static enum tw_status copy_catalogue(struct run *r, const char *copy, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)unlink(copy); /* of one that was cut short */
+	st = tw_catalogue_copy(r->b->catalogue, copy, err);
+	if (st == TW_OK)
+		st = tw_catalogue_open(copy, &r->copy, err);
+	if (st == TW_OK)
+		tw_catalogue_stop_record(r->copy);
+	return st;
+}
+
+static enum tw_status drop_rest(struct run *r, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(r->b->to));
+	st = tw_catalogue_open(path, &r->copy, err);
+	if (st == TW_OK)
+		drop_all_unnamed(r);
+	r->copy = tw_catalogue_close(r->copy);
+	return st;
+}
+
+enum tw_status tw_backup_run(
+        const struct tw_backup *backup, struct tw_backup_sums *ret, struct tw_err *err)
+{
+	struct run r = {.b = backup};
+	char copy[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(copy, sizeof copy, "%s/catalogue.new", tw_blobs_dir(backup->to));
+	st = copy_catalogue(&r, copy, err);
+	if (st == TW_OK)
+		st = copy_files(&r, err);
+	r.copy = tw_catalogue_close(r.copy);
+	if (st == TW_OK)
+		st = take_place(&r, copy, err);
+	else
+		(void)unlink(copy);
+	if (st == TW_OK)
+		st = drop_rest(&r, err);
+	if (st == TW_OK)
+		*ret = r.sums;
+	return st;
+}

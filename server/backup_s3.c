@@ -1,0 +1,189 @@
+#include "backup_s3.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "digest.h"
+#include "stored.h"
+#include "ulid.h"
+
+enum { PATH_BYTES = 1500, KEY_BYTES = 128 };
+
+struct run {
+	const struct tw_backup *b;
+	struct tw_s3 *to;
+	struct tw_catalogue *copy; /* the catalogue as it stood */
+	struct tw_backup_sums sums;
+};
+
+/* Reads it once more before it is sent: damage does not go into a backup. */
+static enum tw_status put_checked(
+        struct run *r, const char *key, int fd, const char *sha256, struct tw_err *err)
+{
+	char found[TW_SHA256_HEX] = "";
+	uint64_t bytes = 0;
+	enum tw_status st = tw_digest_fd(fd, found, &bytes, err);
+
+	if (st == TW_OK && sha256[0] && strcmp(found, sha256) != 0)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
+	if (st == TW_OK)
+		st = tw_s3_put(r->to, key, fd, found, err);
+	if (st == TW_OK) {
+		r->sums.copied++;
+		r->sums.bytes += bytes;
+	}
+	return st;
+}
+
+static enum tw_status put_content(struct run *r, const char *sha256, struct tw_err *err)
+{
+	char key[KEY_BYTES];
+	bool there = false;
+	int fd = -1;
+	enum tw_status st;
+
+	(void)snprintf(key, sizeof key, "blobs/%.2s/%.64s", sha256, sha256);
+	st = tw_s3_has(r->to, key, &there, err);
+	if (st != TW_OK || there)
+		return st;
+	st = tw_blob_open(r->b->from, sha256, &fd, err);
+	if (st != TW_OK)
+		return st;
+	st = put_checked(r, key, fd, sha256, err);
+	(void)close(fd);
+	return st;
+}
+
+static bool is_deleted(struct run *r, const char *trace_id)
+{
+	bool there = true;
+
+	return tw_catalogue_has_trace(r->b->catalogue, trace_id, &there, NULL) == TW_OK && !there;
+}
+
+static void tell(struct run *r, const char *id, const struct tw_err *why)
+{
+	r->sums.left_out++;
+	r->b->left_out(r->b->arg, id, why->msg);
+}
+
+static enum tw_status put_part(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	const char **blobs;
+	size_t n = 0;
+	enum tw_status st = put_content(r, f->sha256, err);
+
+	r->sums.uploads++;
+	if (st != TW_NOT_FOUND && st != TW_CORRUPT)
+		return st;
+	if (!is_deleted(r, f->id))
+		tell(r, f->id, err);
+	else
+		r->sums.uploads--;
+	st = tw_catalogue_trace_delete(r->copy, f->project_id, f->id, a, &blobs, &n, err);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static enum tw_status put_mapping(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	enum tw_status st = put_content(r, f->sha256, err);
+
+	(void)a;
+	if (st != TW_NOT_FOUND && st != TW_CORRUPT)
+		return st;
+	tell(r, f->id, err); /* replaced meanwhile, or damaged: its traces show numbers */
+	return TW_OK;
+}
+
+static enum tw_status put_only_copy(
+        struct run *r, const struct tw_stored_file *f, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	int fd;
+	enum tw_status st = tw_trace_path(r->b->from, f->id, path, sizeof path, err);
+
+	if (st != TW_OK)
+		return st;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "it is not there");
+	st = put_checked(r, path + strlen(tw_blobs_dir(r->b->from)) + 1, fd, f->sha256, err);
+	(void)close(fd);
+	return st;
+}
+
+static enum tw_status put_decoded(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct run *r = arg;
+	struct tw_trace_row row;
+	enum tw_status st = tw_catalogue_trace_get(r->copy, f->project_id, f->id, a, &row, err);
+
+	if (st == TW_OK && row.upload_kept)
+		return tw_catalogue_trace_requeue(r->copy, f->project_id, f->id, err);
+	if (st == TW_OK)
+		st = put_only_copy(r, f, err);
+	if (st == TW_NOT_FOUND || st == TW_CORRUPT) {
+		tell(r, f->id, err);
+		return TW_OK;
+	}
+	return st;
+}
+
+static enum tw_status put_files(struct run *r, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_stored_each(r->copy, tw_catalogue_stored_mappings, put_mapping, r, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(r->copy, tw_catalogue_stored_parts, put_part, r, err);
+	return st == TW_OK
+	               ? tw_stored_each(r->copy, tw_catalogue_stored_traces, put_decoded, r, err)
+	               : st;
+}
+
+static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st;
+
+	if (fd < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the copy of the catalogue is gone");
+	st = put_checked(r, "catalogue.db", fd, "", err);
+	(void)close(fd);
+	return st;
+}
+
+enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to,
+        struct tw_backup_sums *ret, struct tw_err *err)
+{
+	struct run r = {.b = backup, .to = to};
+	char copy[PATH_BYTES], id[TW_ID_BYTES] = "", name[TW_ID_BYTES + 8];
+	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a server that starts leaves it */
+	tw_spool_path(backup->from, name, copy, sizeof copy);
+	st = tw_catalogue_copy(backup->catalogue, copy, err);
+	if (st == TW_OK)
+		st = tw_catalogue_open(copy, &r.copy, err);
+	if (st == TW_OK)
+		tw_catalogue_stop_record(r.copy);
+	if (st == TW_OK)
+		st = put_files(&r, err);
+	r.copy = tw_catalogue_close(r.copy); /* one file then */
+	if (st == TW_OK)
+		st = put_catalogue(&r, copy, err);
+	(void)unlink(copy);
+	if (st == TW_OK)
+		*ret = r.sums;
+	return st;
+}

@@ -1,0 +1,270 @@
+#include "capture.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "auth_secret.h"
+#include "base/str.h"
+
+enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };
+
+static const char *const conditions[] = {"app", "version_name", "device", "os", NULL};
+enum { CONDITIONS = sizeof conditions / sizeof *conditions - 1 };
+
+static const char *const members[] = {
+        "name", "on", "scenario", "where", "share", "per_day", "record", NULL};
+
+/* --- are the rules in order? --- */
+
+static enum tw_status wrong(const char *rule, const char *what, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "capture rule %.64s: %s", rule, what);
+}
+
+/* Names are part of addresses and counters: letters, digits and . _ - */
+static bool is_name(const char *s)
+{
+	size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return len > 0 && len <= TW_CAPTURE_NAME_MAX && s[len] == '\0';
+}
+
+/* Many stars make matching slow. */
+static bool is_pattern(const json_t *v)
+{
+	const char *s = json_string_value(v);
+	unsigned stars = 0;
+
+	if (!s || !*s || strlen(s) > TW_CAPTURE_PATTERN_BYTES)
+		return false;
+	for (const char *p = s; *p; p++)
+		stars += *p == '*';
+	return stars <= STARS_MAX;
+}
+
+static bool is_one_of(const char *const *words, const char *name)
+{
+	for (; *words; words++)
+		if (strcmp(*words, name) == 0)
+			return true;
+	return false;
+}
+
+static enum tw_status check_where(const char *rule, const json_t *where, struct tw_err *err)
+{
+	const char *name;
+	json_t *patterns;
+	json_t *pattern;
+	size_t i;
+
+	if (where && !json_is_object(where))
+		return wrong(rule, "where must be an object", err);
+	json_object_foreach((json_t *)(uintptr_t)where, name, patterns)
+	{
+		if (!is_one_of(conditions, name))
+			return wrong(rule, "where knows app, version_name, device and os", err);
+		if (!json_is_array(patterns) || json_array_size(patterns) > TW_CAPTURE_PATTERNS_MAX)
+			return wrong(rule, "where has lists of at most 20 patterns", err);
+		json_array_foreach(patterns, i, pattern)
+		{
+			if (!is_pattern(pattern))
+				return wrong(rule,
+				        "a pattern has 1 to 64 bytes and at most 4 stars", err);
+		}
+	}
+	return TW_OK;
+}
+
+static enum tw_status check_amounts(const char *rule, const json_t *r, struct tw_err *err)
+{
+	const json_t *share = json_object_get(r, "share");
+	const json_t *per_day = json_object_get(r, "per_day");
+	double s = json_number_value(share);
+
+	if (share && (!json_is_number(share) || !(s >= 0 && s <= 1)))
+		return wrong(rule, "share is a number from 0 to 1", err);
+	if (per_day && (!json_is_integer(per_day) || json_integer_value(per_day) < 0))
+		return wrong(rule, "per_day is a whole number of traces, 0 for any", err);
+	return TW_OK;
+}
+
+static enum tw_status check_texts(const char *rule, const json_t *r, struct tw_err *err)
+{
+	const json_t *scenario = json_object_get(r, "scenario");
+	const json_t *on = json_object_get(r, "on");
+	const json_t *record = json_object_get(r, "record");
+
+	if (scenario &&
+	        (!json_is_string(scenario) || json_string_length(scenario) > TW_CAPTURE_NAME_MAX))
+		return wrong(rule, "scenario is a text of at most 64 bytes", err);
+	if (on && !json_is_boolean(on))
+		return wrong(rule, "on is true or false", err);
+	if (record && !json_is_object(record))
+		return wrong(rule, "record must be an object", err);
+	if (record && json_dumpb(record, NULL, 0, JSON_COMPACT) > TW_CAPTURE_RECORD_BYTES)
+		return wrong(rule, "record is longer than 4096 bytes", err);
+	return TW_OK;
+}
+
+static enum tw_status check_members(const char *rule, const json_t *r, struct tw_err *err)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)(uintptr_t)r, name, v)
+	{
+		if (!is_one_of(members, name))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "capture rule %.64s: %.64s is nothing that a rule has", rule, name);
+	}
+	return TW_OK;
+}
+
+static enum tw_status check_rule(const json_t *rules, size_t at, struct tw_err *err)
+{
+	const json_t *r = json_array_get(rules, at);
+	const char *name = json_string_value(json_object_get(r, "name"));
+	enum tw_status st;
+
+	if (!name || !is_name(name))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "capture rule %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(json_string_value(json_object_get(json_array_get(rules, i), "name")),
+		            name) == 0)
+			return wrong(name, "there are two of this name", err);
+	st = check_members(name, r, err);
+	if (st == TW_OK)
+		st = check_where(name, json_object_get(r, "where"), err);
+	if (st == TW_OK)
+		st = check_amounts(name, r, err);
+	return st == TW_OK ? check_texts(name, r, err) : st;
+}
+
+enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)
+{
+	const json_t *valid = json_object_get(doc, "valid_s");
+	const json_t *rules = json_object_get(doc, "rules");
+	json_int_t s = json_integer_value(valid);
+	enum tw_status st = TW_OK;
+
+	if (valid && (!json_is_integer(valid) || s < VALID_LEAST_S || s > VALID_MOST_S))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "valid_s is a whole number of seconds from %d to %d", VALID_LEAST_S,
+		        VALID_MOST_S);
+	if (!json_is_array(rules) || json_array_size(rules) > TW_CAPTURE_RULES_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "rules must be a list of at most %d rules", TW_CAPTURE_RULES_MAX);
+	for (size_t i = 0; st == TW_OK && i < json_array_size(rules); i++)
+		st = check_rule(rules, i, err);
+	return st;
+}
+
+/* --- what a device is told --- */
+
+static bool one_fits(const json_t *patterns, const char *text)
+{
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(patterns, i, p)
+	{
+		if (fnmatch(json_string_value(p), text, FNM_NOESCAPE) == 0)
+			return true;
+	}
+	return json_array_size(patterns) == 0;
+}
+
+static bool fits(const json_t *rule, const struct tw_capture_device *d)
+{
+	const json_t *where = json_object_get(rule, "where");
+	const char *scenario = json_string_value(json_object_get(rule, "scenario"));
+	const char *const said[] = {d->app, d->version_name, d->device, d->os};
+
+	_Static_assert(sizeof said / sizeof *said == CONDITIONS, "a text for each condition");
+	if (scenario && *scenario && *d->scenario && strcmp(scenario, d->scenario) != 0)
+		return false;
+	for (size_t i = 0; i < CONDITIONS; i++)
+		if (!one_fits(json_object_get(where, conditions[i]), said[i]))
+			return false;
+	return true;
+}
+
+static double share_of(const json_t *rule)
+{
+	const json_t *share = json_object_get(rule, "share");
+
+	return share ? json_number_value(share) : 1;
+}
+
+/* The first 52 bits of SHA-256 of "rule\ndevice", as a number from 0 to 1. */
+static bool is_chosen(const char *rule, const char *device, double share)
+{
+	char text[TW_CAPTURE_NAME_MAX + 1 + DEVICE_ID_BYTES + 1];
+	size_t name = strlen(rule);
+	size_t len = strnlen(device, DEVICE_ID_BYTES);
+	uint8_t hash[32];
+	uint64_t bits = 0;
+
+	memcpy(text, rule, name);
+	text[name] = '\n';
+	memcpy(text + name + 1, device, len);
+	text[name + 1 + len] = '\0';
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	return (double)(bits >> 12) / (double)(UINT64_C(1) << 52) < share;
+}
+
+static json_t *capture_of(const json_t *rule, bool drawn)
+{
+	json_t *record = json_object_get(rule, "record");
+	json_t *c = json_pack("{s:O, s:s, s:o}", "rule", json_object_get(rule, "name"), "scenario",
+	        json_object_get(rule, "scenario")
+	                ? json_string_value(json_object_get(rule, "scenario"))
+	                : "",
+	        "record", record ? json_incref(record) : json_object());
+
+	if (c && !drawn && json_object_set_new(c, "share", json_real(share_of(rule))) != 0) {
+		json_decref(c);
+		return NULL;
+	}
+	return c;
+}
+
+static bool is_due(const json_t *rule, const struct tw_capture_device *d, uint64_t taken)
+{
+	const char *name = json_string_value(json_object_get(rule, "name"));
+	json_int_t per_day = json_integer_value(json_object_get(rule, "per_day"));
+
+	if (json_is_false(json_object_get(rule, "on")) || share_of(rule) <= 0 || !fits(rule, d))
+		return false;
+	if (per_day && taken >= (uint64_t)per_day)
+		return false;
+	return !*d->id || is_chosen(name, d->id, share_of(rule));
+}
+
+json_t *tw_capture_answer(const json_t *doc, const struct tw_capture_device *d,
+        uint64_t (*taken)(void *arg, const char *rule), void *arg)
+{
+	const json_t *valid = json_object_get(doc, "valid_s");
+	json_t *captures = json_array();
+	json_t *rule;
+	size_t i;
+	bool ok = captures != NULL;
+
+	json_array_foreach(json_object_get(doc, "rules"), i, rule)
+	{
+		const char *name = json_string_value(json_object_get(rule, "name"));
+
+		if (ok && is_due(rule, d, taken(arg, name)))
+			ok = json_array_append_new(captures, capture_of(rule, *d->id)) == 0;
+	}
+	if (!ok) {
+		json_decref(captures);
+		return NULL;
+	}
+	return json_pack("{s:I, s:o}", "valid_s",
+	        valid ? json_integer_value(valid) : (json_int_t)TW_CAPTURE_VALID_S, "captures",
+	        captures);
+}

@@ -1,0 +1,205 @@
+/*
+ * catalogue_audit.c - the record of changes: written with each, read by admins, kept for a time.
+ */
+#include "audit.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "catalogue_internal.h"
+#include "json_write.h"
+
+enum { MAX_FACTS_BYTES = 8192, MAX_FACT = 1000, MAX_ENTRIES = 500, EXPIRE_AT_ONCE = 1000 };
+
+static const struct tw_actor the_server = {"server", "", "", "", ""};
+static _Thread_local struct tw_actor actor;
+static _Thread_local bool actor_is_set;
+
+void tw_actor_set(const struct tw_actor *a)
+{
+	actor_is_set = a != NULL;
+	if (a)
+		actor = *a;
+}
+
+const struct tw_actor *tw_actor_get(void)
+{
+	return actor_is_set ? &actor : &the_server;
+}
+
+void tw_actor_set_cli(void)
+{
+	static _Thread_local char name[65];
+	struct passwd entry, *found = NULL;
+	char room[4096];
+
+	if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found)
+		(void)snprintf(name, sizeof name, "%s", entry.pw_name);
+	else
+		(void)snprintf(name, sizeof name, "uid %u", (unsigned)getuid());
+	tw_actor_set(&(struct tw_actor){"cli", "", name, "", ""});
+}
+
+/* --- writing --- */
+
+static struct tw_str shortened(const char *text)
+{
+	struct tw_str s = tw_str_of(text);
+
+	if (s.len <= MAX_FACT)
+		return s;
+	s.len = MAX_FACT;
+	while (s.len && ((unsigned char)s.ptr[s.len] & 0xC0) == 0x80)
+		s.len--; /* not within a character */
+	return s;
+}
+
+static void put_facts(struct tw_buf *out, const struct tw_change *ch)
+{
+	struct tw_json j = tw_json_to(out);
+
+	tw_json_open(&j, '{');
+	for (size_t i = 0; i < TW_CHANGE_FACTS && ch->facts[i].name; i++)
+		if (ch->facts[i].text)
+			tw_json_key_str(&j, ch->facts[i].name, shortened(ch->facts[i].text));
+	tw_json_close(&j, '}');
+	(void)tw_buf_add(out, "", 1);
+}
+
+enum tw_status tw_cat_audit(sqlite3 *db, const struct tw_change *ch, struct tw_err *err)
+{
+	const struct tw_actor *from = tw_actor_get();
+	const struct tw_actor *by = ch->by ? ch->by : from;
+	struct tw_buf facts;
+	enum tw_status st;
+
+	tw_buf_init(&facts, MAX_FACTS_BYTES);
+	put_facts(&facts, ch);
+	st = tw_buf_status(&facts);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO audit(at_ms,project_id,by_kind,by_id,by_name,address,"
+		        "request_id,action,target,facts) VALUES(?,?,?,?,?,?,?,?,?,?)",
+		        "ittttttttt", tw_unix_ms(), ch->project_id, by->kind, by->id, by->name,
+		        from->address, from->request_id, ch->action, ch->target,
+		        (const char *)facts.data);
+	else
+		st = tw_fail(err, st, TW_NO_OFFSET, "no memory to note a change");
+	tw_buf_done(&facts);
+	return st;
+}
+
+enum tw_status tw_cat_end_audited(
+        struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err)
+{
+	if (st == TW_OK && !c->unrecorded)
+		st = tw_cat_audit(c->writer, ch, err);
+	return tw_cat_end(c, st, err);
+}
+
+const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES])
+{
+	(void)snprintf(out, TW_NUMBER_BYTES, "%lld", (long long)n);
+	return out;
+}
+
+/* --- reading --- */
+
+static enum tw_status select_entries(
+        struct tw_cat_query *q, sqlite3 *db, const struct tw_audit_query *of, struct tw_err *err)
+{
+	/* audit_by_project, or the primary key when all are asked for; the rest is filtered */
+#define AUDIT_COLUMNS                                                                              \
+	"SELECT entry_id, at_ms, project_id, by_kind, by_id, by_name, address, request_id, "       \
+	"action,"                                                                                  \
+	" target, facts FROM audit WHERE "
+#define AUDIT_FILTER                                                                               \
+	" entry_id<?2 AND (?3='' OR action=?3 OR substr(action,1,length(?3)+1)=?3||'.')"           \
+	" AND (?4='' OR by_name=?4 OR by_id=?4) AND (?5='' OR target=?5)"                          \
+	" ORDER BY entry_id DESC LIMIT ?6"
+	int64_t before = of->before ? of->before : INT64_MAX;
+	int64_t limit = of->limit < MAX_ENTRIES ? of->limit : MAX_ENTRIES;
+
+	if (of->project_id)
+		return tw_cat_query(q, db, err, AUDIT_COLUMNS "project_id=?1 AND" AUDIT_FILTER,
+		        "tittti", of->project_id, before, of->action, of->by, of->target, limit);
+	return tw_cat_query(q, db, err, AUDIT_COLUMNS "?1='' AND" AUDIT_FILTER, "tittti", "",
+	        before, of->action, of->by, of->target, limit);
+}
+
+static bool read_entry(const struct tw_cat_query *q, struct tw_arena *a, struct tw_audit_entry *e)
+{
+	*e = (struct tw_audit_entry){.id = tw_cat_int(q, 0),
+	        .at_ms = tw_cat_int(q, 1),
+	        .project_id = tw_cat_text(q, 2, a),
+	        .by = {tw_cat_text(q, 3, a), tw_cat_text(q, 4, a), tw_cat_text(q, 5, a),
+	                tw_cat_text(q, 6, a), tw_cat_text(q, 7, a)},
+	        .action = tw_cat_text(q, 8, a),
+	        .target = tw_cat_text(q, 9, a),
+	        .facts = tw_cat_text(q, 10, a)};
+	return e->project_id && e->by.kind && e->by.id && e->by.name && e->by.address &&
+	       e->by.request_id && e->action && e->target && e->facts;
+}
+
+static enum tw_status read_entries(struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_audit_entry *rows = tw_arena_alloc(a, MAX_ENTRIES, sizeof *rows);
+	enum tw_status st = TW_OK;
+	size_t n = 0;
+
+	if (!rows)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	while (st == TW_OK && rows && n < MAX_ENTRIES && tw_cat_row(q))
+		if (!read_entry(q, a, &rows[n++]))
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_close_after(q, st, err);
+	if (st == TW_OK) {
+		*ret = rows;
+		*ret_n = n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_query *of,
+        struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = select_entries(&q, db, of, err);
+	if (st == TW_OK)
+		st = read_entries(&q, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_audit_expire(
+        struct tw_catalogue *c, int64_t before_ms, bool *ret_more, struct tw_err *err)
+{
+	char count[TW_NUMBER_BYTES];
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err, /* audit_by_age */
+	        "DELETE FROM audit WHERE entry_id IN"
+	        " (SELECT entry_id FROM audit WHERE at_ms<?1 ORDER BY at_ms LIMIT ?2)",
+	        "ii", before_ms, (int64_t)EXPIRE_AT_ONCE);
+	if (st == TW_OK && changed)
+		st = tw_cat_audit(c->writer,
+		        &(struct tw_change){"audit.expire", "", "",
+		                .facts = {{"entries", tw_cat_number(changed, count)}}},
+		        err);
+	st = tw_cat_end(c, st, err);
+	if (st == TW_OK)
+		*ret_more = changed == EXPIRE_AT_ONCE;
+	return st;
+}

@@ -1,0 +1,102 @@
+#include "catalogue_capture.h"
+
+#include "auth_secret.h"
+#include "capture.h"
+#include "catalogue_internal.h"
+
+enum { ROWS_MAX = (TW_CAPTURE_RULES_MAX + 1) * TW_CAPTURE_DAYS };
+
+static const char *text_or_empty(const char *s)
+{
+	return s ? s : "";
+}
+
+/* Who sent it: by the name of the installation, or else of the device. */
+static int64_t device_of(const struct tw_trace_meta *m)
+{
+	const char *name = text_or_empty(m->device_id);
+	uint8_t hash[32];
+	uint64_t bits = 0;
+
+	if (!*name)
+		name = text_or_empty(m->device);
+	if (!*name)
+		return 0;
+	tw_secret_hash(name, hash);
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	return (int64_t)(bits >> 1) + 1;
+}
+
+static enum tw_status is_rule(
+        sqlite3 *db, const char *project_id, const char *name, int64_t *ret, struct tw_err *err)
+{
+	*ret = 0;
+	return tw_cat_first_int(db, ret, err, /* primary key */
+	        "SELECT 1 FROM project_setting, json_each(project_setting.value, '$.rules')"
+	        " WHERE project_id=? AND project_setting.key='" TW_SETTING_CAPTURE "'"
+	        " AND json_extract(json_each.value, '$.name')=?",
+	        "tt", project_id, name);
+}
+
+enum tw_status tw_cat_capture_count(sqlite3 *db, const char *project_id,
+        const struct tw_trace_meta *m, int64_t now_ms, struct tw_err *err)
+{
+	const int64_t day = now_ms / TW_DAY_MS;
+	const int64_t device = device_of(m);
+	int64_t known = 0;
+	int fresh = 0;
+	enum tw_status st = is_rule(db, project_id, m->capture, &known, err);
+	const char *rule = known ? m->capture : "";
+
+	if (st == TW_OK && device)
+		st = tw_cat_exec(db, &fresh, err,
+		        "INSERT OR IGNORE INTO capture_device(day,project_id,rule,device)"
+		        " VALUES(?,?,?,?)",
+		        "itti", day, project_id, rule, device);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO capture_day(project_id,rule,day,traces,devices)"
+		        " VALUES(?,?,?,1,?4) ON CONFLICT DO UPDATE SET traces=traces+1,"
+		        " devices=devices+?4",
+		        "ttii", project_id, rule, day, (int64_t)fresh);
+	return st;
+}
+
+static bool read_count(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_capture_count *r = ret_row;
+
+	*r = (struct tw_capture_count){tw_cat_text(q, 0, a), tw_cat_int(q, 1),
+	        (uint64_t)tw_cat_int(q, 2), (uint64_t)tw_cat_int(q, 3)};
+	return r->rule != NULL;
+}
+
+enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *project_id,
+        int64_t first_day, struct tw_arena *a, struct tw_capture_count **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, ROWS_MAX, sizeof **ret, read_count, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT rule, day, traces, devices FROM capture_day"
+	        " WHERE project_id=? AND day>=? ORDER BY rule, day LIMIT ?",
+	        "tii", project_id, first_day, (int64_t)ROWS_MAX);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_capture_forget(
+        struct tw_catalogue *c, int64_t before_day, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM capture_device WHERE day<?", "i",
+	        before_day); /* primary key */
+	return tw_cat_end(c, st, err);
+}

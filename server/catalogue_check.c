@@ -1,0 +1,237 @@
+/*
+ * catalogue_check.c - what the catalogue says is on disk, a page at a time.
+ *
+ * Pages keep no snapshot open, so that a check of terabytes stands in nobody's
+ * way; what comes and goes meanwhile is the checker's to look at twice.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalogue_internal.h"
+#include "catalogue_sums.h"
+
+struct page {
+	struct tw_stored_file *rows;
+	size_t n;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
+{
+	*p = (struct page){tw_arena_alloc(a, limit, sizeof *p->rows), 0};
+	return p->rows != NULL;
+}
+
+static bool read_file(const struct tw_cat_query *q, struct tw_arena *a, struct tw_stored_file *f)
+{
+	*f = (struct tw_stored_file){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
+	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a), (uint64_t)tw_cat_int(q, 4)};
+	return f->project_id && f->id && f->what && f->sha256;
+}
+
+static enum tw_status read_page(struct tw_cat_query *q, uint32_t limit, struct tw_arena *a,
+        struct page *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!make_room(p, limit, a))
+		return tw_cat_close_after(q, no_memory(err), err);
+	while (st == TW_OK && p->n < limit && tw_cat_row(q)) {
+		if (read_file(q, a, &p->rows[p->n]))
+			p->n++;
+		else
+			st = no_memory(err);
+	}
+	return tw_cat_close_after(q, st, err);
+}
+
+/* sql takes project, id and what of the row before, and the limit. */
+static enum tw_status select_page(struct tw_catalogue *c, const char *sql,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a, struct page *p,
+        struct tw_err *err)
+{
+	static const struct tw_stored_file first = {"", "", "", "", 0};
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	if (!after)
+		after = &first;
+	st = tw_cat_query(&q, db, err, sql, "ttti", after->project_id, after->id, after->what,
+	        (int64_t)limit);
+	if (st == TW_OK)
+		st = read_page(&q, limit, a, p, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_stored_parts(struct tw_catalogue *c, const struct tw_stored_file *after,
+        uint32_t limit, struct tw_arena *a, struct tw_stored_file **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct page p = {0};
+	enum tw_status st = select_page(c, /* primary key */
+	        "SELECT project_id, trace_id, part, sha256, bytes FROM part"
+	        " WHERE (project_id, trace_id, part) > (?1, ?2, ?3)"
+	        " ORDER BY project_id, trace_id, part LIMIT ?4",
+	        after, limit, a, &p, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = p.rows;
+	*ret_n = p.n;
+	return TW_OK;
+}
+
+enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct page p = {0};
+	enum tw_status st = select_page(c, /* primary key */
+	        "SELECT project_id, trace_id, 'decoded', file_sha256, file_bytes FROM trace"
+	        " WHERE (project_id, trace_id) > (?1, ?2) AND ?3=?3 AND state=2"
+	        " ORDER BY project_id, trace_id LIMIT ?4",
+	        after, limit, a, &p, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = p.rows;
+	*ret_n = p.n;
+	return TW_OK;
+}
+
+/* The four files of a build row, those that there are. */
+static bool add_build(const struct tw_cat_query *q, struct tw_arena *a, struct page *p)
+{
+	static const char *const whats[] = {"mapping", "mapping image", "retrace", "retrace image"};
+	const char *project = tw_cat_text(q, 0, a);
+	const char *build = tw_cat_text(q, 1, a);
+
+	for (int i = 0; i < 4; i++) {
+		const char *sha256 = tw_cat_text(q, 2 + i, a);
+
+		if (!sha256)
+			return false;
+		if (*sha256)
+			p->rows[p->n++] =
+			        (struct tw_stored_file){project, build, whats[i], sha256, 0};
+	}
+	return project && build;
+}
+
+static enum tw_status read_builds(struct tw_cat_query *q, uint32_t limit, struct tw_arena *a,
+        struct page *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!make_room(p, limit, a))
+		return tw_cat_close_after(q, no_memory(err), err);
+	while (st == TW_OK && p->n + 4 <= limit && tw_cat_row(q))
+		if (!add_build(q, a, p))
+			st = no_memory(err);
+	return tw_cat_close_after(q, st, err);
+}
+
+enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct page p = {0};
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, /* primary key; builds without a mapping have nothing */
+	        "SELECT project_id, build_id, source_sha256, map_sha256, retrace_source_sha256,"
+	        " retrace_sha256 FROM build WHERE (project_id, build_id) > (?1, ?2)"
+	        " AND source_sha256 || retrace_source_sha256 <> ''"
+	        " ORDER BY project_id, build_id",
+	        "tt", after ? after->project_id : "", after ? after->id : "");
+	if (st == TW_OK)
+		st = read_builds(&q, limit, a, &p, err);
+	tw_cat_done(c, db);
+	if (st != TW_OK)
+		return st;
+	*ret = p.rows;
+	*ret_n = p.n;
+	return TW_OK;
+}
+
+static enum tw_status run_check(sqlite3 *db, const char *sql,
+        void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_cat_query q;
+	enum tw_status st = a ? tw_cat_query(&q, db, err, sql, "") : no_memory(err);
+
+	if (st == TW_OK) {
+		while (tw_cat_row(&q)) {
+			const char *text = tw_cat_text(&q, 0, a);
+
+			if (text && text[0])
+				wrong(arg, text);
+		}
+		st = tw_cat_close(&q, err);
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+struct page_teller {
+	void (*wrong)(void *arg, const char *text);
+	void *arg;
+};
+
+static void tell_page(void *arg, uint64_t page)
+{
+	const struct page_teller *t = arg;
+	char text[160];
+
+	(void)snprintf(text, sizeof text,
+	        "page %" PRIu64 " of the catalogue is not what was written (its sum does not fit): "
+	        "restore a backup, unless another program wrote to it",
+	        page);
+	t->wrong(t->arg, text);
+}
+
+enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
+        void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err)
+{
+	struct page_teller teller = {wrong, arg};
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader_new(c, &db, err); /* with no page in its memory */
+
+	if (st != TW_OK)
+		return st;
+	st = run_check(db, "SELECT nullif(integrity_check, 'ok') FROM pragma_integrity_check(100)",
+	        wrong, arg, err);
+	(void)tw_sums_noted(sqlite3_db_filename(db, NULL), tell_page, &teller);
+	if (st == TW_OK)
+		st = run_check(db,
+		        "SELECT 'a row of ' || \"table\" || ' refers to a missing ' || parent"
+		        " FROM pragma_foreign_key_check",
+		        wrong, arg, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_copy(struct tw_catalogue *c, const char *path, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, NULL, err, "VACUUM INTO ?", "t", path);
+	tw_cat_done(c, db);
+	return st;
+}

@@ -1,0 +1,80 @@
+/*
+ * catalogue_filter.c - lists of traces that people of a project keep by a name.
+ */
+#include "catalogue_internal.h"
+
+static bool read_filter(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_filter_row *r = ret_row;
+
+	*r = (struct tw_filter_row){
+	        tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a), tw_cat_int(q, 3)};
+	return r->name && r->query && r->author;
+}
+
+enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_filter_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, TW_FILTERS_MAX, sizeof **ret, read_filter, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT name, query, author, updated_ms FROM saved_filter WHERE project_id=?"
+	        " ORDER BY name",
+	        "t", project_id);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+static enum tw_status check_room(
+        sqlite3 *db, const char *project_id, const char *name, struct tw_err *err)
+{
+	int64_t others = 0;
+	enum tw_status st = tw_cat_first_int(/* primary key */
+	        db, &others, err,
+	        "SELECT count(*) FROM saved_filter WHERE project_id=? AND name<>?", "tt",
+	        project_id, name);
+
+	if (st == TW_OK && others >= TW_FILTERS_MAX)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "a project keeps at most %d filters; delete one first", TW_FILTERS_MAX);
+	return st;
+}
+
+enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *project_id,
+        const struct tw_filter_row *row, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = check_room(c->writer, project_id, row->name, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "INSERT INTO saved_filter(project_id,name,query,author,updated_ms)"
+		        " VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET query=excluded.query,"
+		        " author=excluded.author, updated_ms=excluded.updated_ms",
+		        "tttti", project_id, row->name, row->query, row->author, tw_unix_ms());
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){
+	                "filter.set", project_id, row->name, .facts = {{"query", row->query}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_filter_delete(
+        struct tw_catalogue *c, const char *project_id, const char *name, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "DELETE FROM saved_filter WHERE project_id=? AND name=?", "tt", project_id, name);
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no saved filter of that name");
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"filter.delete", project_id, name}, err);
+}

@@ -1,0 +1,226 @@
+/*
+ * catalogue_hang.c - traces are looked at for ANRs and locks: what is to do, what came of it, its
+ * age.
+ */
+#include "catalogue_hang_int.h"
+
+#include <stdio.h>
+
+#include "auth_secret.h"
+
+enum { EXPIRED_AT_ONCE = 256 };
+
+static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_hang_todo *r = ret_row;
+
+	*r = (struct tw_hang_todo){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
+	return r->project_id && r->trace_id;
+}
+
+enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
+        struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        "SELECT project_id, trace_id FROM trace INDEXED BY trace_unhung"
+	        " WHERE project_id>='' AND state=2 AND hung=0 LIMIT ?",
+	        "i", (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+/* --- what a trace tells --- */
+
+static enum tw_status forget(
+        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	static const char *const sql[] = {/* primary keys */
+	        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?",
+	        "DELETE FROM anr WHERE project_id=? AND trace_id=?",
+	        "DELETE FROM hang WHERE project_id=? AND trace_id=?"};
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < 3; i++)
+		st = tw_cat_exec(db, NULL, err, sql[i], "tt", project_id, trace_id);
+	return st;
+}
+
+static enum tw_status mark(sqlite3 *db, const struct tw_trace_row *row, int64_t how, int *ret_there,
+        struct tw_err *err)
+{
+	return tw_cat_exec(db, ret_there, err, /* primary key */
+	        "UPDATE trace SET hung=? WHERE project_id=? AND trace_id=? AND state=2", "itt", how,
+	        row->project_id, row->id);
+}
+
+/* A user by that name, else the installation that sent it. */
+static enum tw_status who_of(sqlite3 *db, const struct tw_hang *h, int64_t *ret, struct tw_err *err)
+{
+	*ret = tw_cat_install(h->row->project_id, h->user);
+	if (*ret)
+		return TW_OK;
+	return tw_cat_first_int(db, ret, err,
+	        "SELECT install FROM trace WHERE project_id=? AND trace_id=?", "tt",
+	        h->row->project_id, h->row->id);
+}
+
+static enum tw_status insert_hang(sqlite3 *db, const struct tw_hang *h, struct tw_err *err)
+{
+	const struct tw_trace_row *row = h->row;
+	const struct tw_trace_meta *m = &row->meta;
+	int64_t who = 0;
+	enum tw_status st = who_of(db, h, &who, err);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO hang(project_id,trace_id,created_ms,day,app,version_name,"
+		        "build_id,mapping_id,scenario,device,device_class,os,labels,who,anr)"
+		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		        "ttiitttttttttii", row->project_id, row->id, row->created_ms,
+		        row->created_ms / TW_DAY_MS, m->app, m->version_name, m->build_id,
+		        m->mapping_id, m->scenario, m->device, h->device_class, m->os,
+		        m->labels[0] ? m->labels : "{}", who, (int64_t)h->anr);
+	if (st == TW_OK && h->anr)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO anr(project_id,trace_id,brief,base,key,kind,name,title,"
+		        "verdict,detail) VALUES(?,?,?,'','','','','','','{}')",
+		        "ttb", row->project_id, row->id, &h->brief);
+	return st;
+}
+
+enum tw_status tw_cat_lock_insert(sqlite3 *db, const char *project_id, const char *trace_id,
+        const struct tw_lock_wait *l, size_t n, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_exec_kept(db, &kept, err,
+		        "INSERT INTO lock_wait(project_id,trace_id,seq,dump,is_main,raw_monitor,"
+		        "raw_owner,source,monitor,owner,holder,waits,timed,total_ns,max_ns)"
+		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		        "ttiiittttttiiii", project_id, trace_id, (int64_t)i, (int64_t)l[i].dump,
+		        (int64_t)l[i].is_main, l[i].raw_monitor, l[i].raw_owner, l[i].source,
+		        l[i].monitor, l[i].owner, l[i].holder, (int64_t)l[i].waits,
+		        (int64_t)l[i].timed, l[i].total_ns, l[i].max_ns);
+	(void)sqlite3_finalize(kept);
+	return st;
+}
+
+static enum tw_status put(sqlite3 *db, const struct tw_hang *h, struct tw_err *err)
+{
+	const struct tw_trace_row *row = h->row;
+	int there = 0;
+	enum tw_status st = mark(db, row, 1, &there, err);
+
+	if (st != TW_OK || !there)
+		return st;
+	st = forget(db, row->project_id, row->id, err);
+	if (st == TW_OK && (h->anr || h->n_locks))
+		st = insert_hang(db, h, err);
+	return st == TW_OK
+	               ? tw_cat_lock_insert(db, row->project_id, row->id, h->locks, h->n_locks, err)
+	               : st;
+}
+
+enum tw_status tw_catalogue_hang_put(
+        struct tw_catalogue *c, const struct tw_hang *h, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = put(c->writer, h, err);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_hang_skip(
+        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	const struct tw_trace_row row = {.project_id = project_id, .id = trace_id};
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = mark(c->writer, &row, 2, NULL, err);
+	return tw_cat_end(c, st, err);
+}
+
+/* Of a text that says who somebody is, in a project; 0 for none. */
+int64_t tw_cat_install(const char *project_id, const char *name)
+{
+	char text[TW_ID_BYTES + 1 + 512];
+	uint8_t hash[32];
+	uint64_t bits = 0;
+
+	if (!name || !name[0])
+		return 0;
+	(void)snprintf(text, sizeof text, "%s\n%s", project_id, name);
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	return (int64_t)(bits >> 1) + 1;
+}
+
+/* --- again, and age --- */
+
+enum tw_status tw_catalogue_hang_reset(
+        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "UPDATE trace SET hung=0 WHERE project_id=? AND hung<>0", "t", project_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, "UPDATE hang SET keyed=0 WHERE project_id=?",
+		        "t", project_id);
+	return tw_cat_end(c, st, err);
+}
+
+struct old {
+	const char *project_id, *trace_id;
+};
+
+static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct old *r = ret_row;
+
+	*r = (struct old){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
+	return r->project_id && r->trace_id;
+}
+
+static enum tw_status forget_all(
+        struct tw_catalogue *c, const struct old *old, size_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = forget(c->writer, old[i].project_id, old[i].trace_id, err);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_hang_expire(
+        struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_cat_list list = {a, EXPIRED_AT_ONCE, sizeof(struct old), read_old, NULL, 0};
+	enum tw_status st = a ? tw_cat_list(c, &list, err, /* hang_by_age */
+	                                "SELECT project_id, trace_id FROM hang WHERE day<? LIMIT ?",
+	                                "ii", day, (int64_t)EXPIRED_AT_ONCE)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK && list.n)
+		st = forget_all(c, list.rows, list.n, err);
+	*ret_more = st == TW_OK && list.n == EXPIRED_AT_ONCE;
+	tw_arena_free(a);
+	return st;
+}

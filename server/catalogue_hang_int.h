@@ -1,0 +1,28 @@
+/*
+ * catalogue_hang_int.h - what those share that write and read ANRs and locks.
+ */
+#ifndef TW_CATALOGUE_HANG_INT_H
+#define TW_CATALOGUE_HANG_INT_H
+
+#include "catalogue_hang.h"
+#include "catalogue_internal.h"
+
+/* Within a transaction. */
+enum tw_status tw_cat_lock_insert(sqlite3 *db, const char *project_id, const char *trace_id,
+        const struct tw_lock_wait *l, size_t n, struct tw_err *err);
+/* Hash of a text that says who somebody is, in a project; never negative, 0 for none. */
+int64_t tw_cat_install(const char *project_id, const char *name);
+
+/* Rows `h` of hang that a filter lets through: parameters 1 to 10. */
+#define TW_HANG_WHERE                                                                              \
+	" h.project_id=?1 AND h.day BETWEEN ?2 AND ?3 AND (?4='' OR h.app=?4)"                     \
+	" AND (?5='' OR h.version_name=?5) AND (?6='' OR h.build_id=?6)"                           \
+	" AND (?7='' OR h.scenario=?7) AND (?8='' OR h.device_class=?8)"                           \
+	" AND (?9='' OR h.os=?9) AND (?10='' OR 'device='||h.device=?10 OR EXISTS("                \
+	"SELECT 1 FROM json_each(h.labels) e WHERE e.key||'='||e.value=?10))"
+#define TW_HANG_TYPES "tiittttttt"
+#define TW_HANG_ARGS(project, f)                                                                   \
+	(project), (f)->first_day, (f)->last_day, (f)->app, (f)->version_name, (f)->build_id,      \
+	        (f)->scenario, (f)->device_class, (f)->os, (f)->label
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * catalogue_hang_key.c - what is kept of hangs is named and keyed: when it is new, when a mapping
+ * came, when rules changed.  A few at a time, so that no transaction grows with the number of
+ * traces.
+ */
+#include "catalogue_hang_int.h"
+#include "catalogue_rollup_int.h"
+
+enum { MARKED_AT_ONCE = 256 };
+
+/* --- a mapping came --- */
+
+struct rename {
+	const char *project_id, *build_id, *after_id;
+};
+
+static bool read_rename(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct rename *r = ret_row;
+
+	*r = (struct rename){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a)};
+	return r->project_id && r->build_id && r->after_id;
+}
+
+static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	const char **r = ret_row;
+
+	*r = tw_cat_text(q, 0, a);
+	return *r != NULL;
+}
+
+static enum tw_status traces_of(
+        struct tw_catalogue *c, const struct rename *r, struct tw_cat_list *ids, struct tw_err *err)
+{
+	return tw_cat_list(c, ids, err, /* hang_by_build, hang_by_mapping */
+	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM hang WHERE project_id=?1"
+	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) UNION SELECT * FROM"
+	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND mapping_id=?2 AND"
+	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4))"
+	        " ORDER BY trace_id LIMIT ?4",
+	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
+}
+
+/* Nothing when another mapping came meanwhile: all begins anew. */
+static enum tw_status go_on(
+        sqlite3 *db, const struct rename *r, const char *last, bool *ret_ours, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st;
+
+	if (last)
+		st = tw_cat_exec(db, &changed, err, /* primary key */
+		        "UPDATE hang_rename SET after_id=?4 WHERE project_id=?1 AND build_id=?2 AND"
+		        " after_id=?3",
+		        "tttt", r->project_id, r->build_id, r->after_id, last);
+	else
+		st = tw_cat_exec(db, &changed, err,
+		        "DELETE FROM hang_rename WHERE project_id=? AND build_id=? AND after_id=?",
+		        "ttt", r->project_id, r->build_id, r->after_id);
+	*ret_ours = changed > 0;
+	return st;
+}
+
+static enum tw_status mark_stale(struct tw_catalogue *c, const struct rename *r,
+        const char *const *ids, size_t n, struct tw_err *err)
+{
+	bool ours = false;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = go_on(c->writer, r, n ? ids[n - 1] : NULL, &ours, err);
+	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id=?", "tt",
+		        r->project_id, ids[i]);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_hang_renames(struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_cat_list first = {a, 1, sizeof(struct rename), read_rename, NULL, 0};
+	struct tw_cat_list ids = {a, MARKED_AT_ONCE, sizeof(const char *), read_id, NULL, 0};
+	enum tw_status st = TW_OK;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_list(c, &first, err,
+	        "SELECT project_id, build_id, after_id FROM hang_rename LIMIT 1", "");
+	if (st == TW_OK && first.n)
+		st = traces_of(c, first.rows, &ids, err);
+	if (st == TW_OK && first.n)
+		st = mark_stale(c, first.rows, ids.rows, ids.n, err);
+	*ret_more = st == TW_OK && first.n;
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- what is not named or keyed --- */
+
+static bool read_stale(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_hang_stale *r = ret_row;
+
+	*r = (struct tw_hang_stale){.project_id = tw_cat_text(q, 0, a),
+	        .trace_id = tw_cat_text(q, 1, a),
+	        .build_id = tw_cat_text(q, 2, a),
+	        .mapping_id = tw_cat_text(q, 3, a),
+	        .anr = tw_cat_int(q, 4) != 0};
+	return r->project_id && r->trace_id && r->build_id && r->mapping_id &&
+	       (!r->anr || tw_cat_bytes(q, 5, a, &r->brief, NULL) == TW_OK);
+}
+
+static bool read_lock(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_lock_wait *r = ret_row;
+
+	*r = (struct tw_lock_wait){.dump = tw_cat_int(q, 0) != 0,
+	        .is_main = tw_cat_int(q, 1) != 0,
+	        .raw_monitor = tw_cat_text(q, 2, a),
+	        .raw_owner = tw_cat_text(q, 3, a),
+	        .source = tw_cat_text(q, 4, a),
+	        .monitor = tw_cat_text(q, 5, a),
+	        .owner = tw_cat_text(q, 6, a),
+	        .holder = tw_cat_text(q, 7, a),
+	        .waits = (uint64_t)tw_cat_int(q, 8),
+	        .timed = (uint64_t)tw_cat_int(q, 9),
+	        .total_ns = tw_cat_int(q, 10),
+	        .max_ns = tw_cat_int(q, 11)};
+	return r->raw_monitor && r->raw_owner && r->source && r->monitor && r->owner && r->holder;
+}
+
+static enum tw_status read_locks(
+        struct tw_catalogue *c, struct tw_hang_stale *s, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_cat_list list = {
+	        a, TW_LOCKS_MAX, sizeof(struct tw_lock_wait), read_lock, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT dump,is_main,raw_monitor,raw_owner,source,monitor,owner,holder,waits,timed,"
+	        "total_ns,max_ns FROM lock_wait WHERE project_id=? AND trace_id=? ORDER BY seq"
+	        " LIMIT ?",
+	        "tti", s->project_id, s->trace_id, (int64_t)TW_LOCKS_MAX);
+
+	s->locks = list.rows;
+	s->n_locks = list.n;
+	return st;
+}
+
+enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *project_id,
+        int64_t rules, uint32_t limit, struct tw_arena *a, struct tw_hang_stale **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_stale, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* hang_unnamed, hang_keyed, primary keys */
+	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM hang WHERE"
+	        " project_id=?1 AND keyed=0 LIMIT ?3) UNION SELECT * FROM (SELECT trace_id FROM"
+	        " hang WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) UNION SELECT * FROM"
+	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT ?3)"
+	        " LIMIT ?3) SELECT h.project_id, h.trace_id, h.build_id, h.mapping_id, h.anr,"
+	        " a.brief FROM stale s CROSS JOIN hang h ON h.project_id=?1 AND"
+	        " h.trace_id=s.trace_id LEFT JOIN anr a ON a.project_id=?1 AND"
+	        " a.trace_id=s.trace_id",
+	        "tii", project_id, rules, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	for (size_t i = 0; st == TW_OK && i < *ret_n; i++)
+		st = read_locks(c, &(*ret)[i], a, err);
+	return st;
+}
+
+/* --- what came of it --- */
+
+static enum tw_status set_cause(sqlite3 *db, const struct tw_hang_stale *of,
+        const struct tw_anr_cause *cause, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE anr SET base=?, key=?, kind=?, name=?, title=?, verdict=?, detail=?"
+	        " WHERE project_id=? AND trace_id=?",
+	        "ttttttttt", cause->base, cause->key, cause->kind, cause->name, cause->title,
+	        cause->verdict, cause->detail, of->project_id, of->trace_id);
+}
+
+enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
+        int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err)
+{
+	int there = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &there, err, /* primary key */
+	        "UPDATE hang SET keyed=? WHERE project_id=? AND trace_id=?", "itt", rules,
+	        of->project_id, of->trace_id);
+	if (st == TW_OK && there && cause)
+		st = set_cause(c->writer, of, cause, err);
+	if (st == TW_OK && there)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?", "tt",
+		        of->project_id, of->trace_id);
+	if (st == TW_OK && there)
+		st = tw_cat_lock_insert(
+		        c->writer, of->project_id, of->trace_id, of->locks, of->n_locks, err);
+	return tw_cat_end(c, st, err);
+}

@@ -1,0 +1,291 @@
+/*
+ * catalogue_key.c - keys of projects: what they may do, until when, and who used them last.
+ *
+ * A key keeps its id and name when its secret is replaced; for a time both
+ * secrets are good, so that nothing in the field stops.  A key is looked up with
+ * every request, so that whatever ends it holds at once.
+ */
+#include "catalogue_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ulid.h"
+
+enum { SEEN_EVERY_MS = 60000 };
+
+struct found { /* a row of api_key by one of its secrets */
+	struct tw_caller caller;
+	int64_t seen_ms, ends_ms, revoked_ms; /* ends_ms 0: not by itself */
+	bool old;                             /* by the secret before the last rotation */
+};
+
+enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_new *k,
+        char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	int64_t now = tw_unix_ms();
+	char id[TW_ID_BYTES], ends[TW_NUMBER_BYTES];
+	enum tw_status st = tw_ulid_new(now, id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err,
+	        "INSERT INTO api_key(project_id,key_id,name,scope,hash,created_ms,expires_ms)"
+	        " VALUES(?,?,?,?,?,?,?)",
+	        "tttihii", k->project_id, id, k->name, (int64_t)k->scope, k->hash, now,
+	        k->expires_ms);
+	st = tw_cat_end_audited(c, st,
+	        &(struct tw_change){"key.create", k->project_id, id,
+	                .facts = {{"name", k->name}, {"scope", tw_scope_word(k->scope)},
+	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
+	        err);
+	if (st == TW_OK)
+		memcpy(ret_id, id, TW_ID_BYTES);
+	return st;
+}
+
+/* --- who shows this secret --- */
+
+static enum tw_status look_up(
+        sqlite3 *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* unique indexes of hash and old_hash */
+	        "SELECT scope, project_id, key_id, last_seen_ms, expires_ms, revoked_ms, 0"
+	        " FROM api_key WHERE hash=?1 UNION ALL"
+	        " SELECT scope, project_id, key_id, old_seen_ms,"
+	        " CASE WHEN expires_ms>0 THEN min(expires_ms,old_until_ms) ELSE old_until_ms END,"
+	        " revoked_ms, 1 FROM api_key WHERE old_hash=?1",
+	        "h", hash);
+
+	if (st != TW_OK)
+		return st;
+	if (!tw_cat_row(&q)) {
+		st = tw_cat_close(&q, err);
+		return st == TW_OK ? tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "the key is unknown")
+		                   : st;
+	}
+	ret->caller.scope = (enum tw_scope)tw_cat_int(&q, 0);
+	(void)snprintf(ret->caller.project_id, TW_ID_BYTES, "%s",
+	        (const char *)sqlite3_column_text(q.stmt, 1));
+	(void)snprintf(ret->caller.key_id, TW_ID_BYTES, "%s",
+	        (const char *)sqlite3_column_text(q.stmt, 2));
+	ret->seen_ms = tw_cat_int(&q, 3);
+	ret->ends_ms = tw_cat_int(&q, 4);
+	ret->revoked_ms = tw_cat_int(&q, 5);
+	ret->old = tw_cat_int(&q, 6) != 0;
+	return tw_cat_close(&q, err);
+}
+
+/* Whoever is told this holds the secret, so it may be told why it does not work any more. */
+static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *err)
+{
+	if (f->revoked_ms)
+		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+		        "the key was revoked; ask an admin of the project for another");
+	if (f->ends_ms == 0 || now < f->ends_ms)
+		return TW_OK;
+	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	        f->old ? "the key was rotated and its old secret has ended; ask an admin of the "
+	                 "project for the new one"
+	               : "the key has expired; ask an admin of the project for another");
+}
+
+/* Best effort: a key must work even when this cannot be noted. */
+static void note_seen(struct tw_catalogue *c, const struct found *f, const char *from, int64_t now)
+{
+	enum tw_status st = tw_cat_begin(c, NULL);
+
+	if (st != TW_OK)
+		return;
+	st = tw_cat_exec(c->writer, NULL, NULL,
+	        "UPDATE api_key SET last_seen_ms=?1, seen_from=?2,"
+	        " old_seen_ms=CASE WHEN ?3 THEN ?1 ELSE old_seen_ms END"
+	        " WHERE project_id=?4 AND key_id=?5",
+	        "itittt", now, from, (int64_t)f->old, f->caller.project_id, f->caller.key_id);
+	(void)tw_cat_end(c, st, NULL);
+}
+
+enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[32],
+        const char *from, struct tw_caller *ret, struct tw_err *err)
+{
+	int64_t now = tw_unix_ms();
+	struct found found = {.seen_ms = 0};
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = look_up(db, hash, &found, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		st = judge(&found, now, err);
+	if (st != TW_OK)
+		return st;
+	if (now - found.seen_ms > SEEN_EVERY_MS)
+		note_seen(c, &found, from, now);
+	*ret = found.caller;
+	ret->ends_ms = found.ends_ms;
+	return TW_OK;
+}
+
+/* --- lists --- */
+
+#define KEY_COLUMNS                                                                                \
+	"key_id, project_id, name, scope, created_ms, last_seen_ms, revoked_ms, expires_ms,"       \
+	" seen_from, rotated_ms, old_until_ms, old_seen_ms FROM api_key"
+
+static enum tw_status read_key(const struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_key_row *ret, struct tw_err *err)
+{
+	*ret = (struct tw_key_row){.id = tw_cat_text(q, 0, a),
+	        .project_id = tw_cat_text(q, 1, a),
+	        .name = tw_cat_text(q, 2, a),
+	        .scope = (enum tw_scope)tw_cat_int(q, 3),
+	        .created_ms = tw_cat_int(q, 4),
+	        .last_seen_ms = tw_cat_int(q, 5),
+	        .revoked_ms = tw_cat_int(q, 6),
+	        .expires_ms = tw_cat_int(q, 7),
+	        .seen_from = tw_cat_text(q, 8, a),
+	        .rotated_ms = tw_cat_int(q, 9),
+	        .old_until_ms = tw_cat_int(q, 10),
+	        .old_seen_ms = tw_cat_int(q, 11)};
+	if (!ret->id || !ret->project_id || !ret->name || !ret->seen_from)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return TW_OK;
+}
+
+static enum tw_status count_keys(
+        sqlite3 *db, const char *project_id, size_t *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* primary key */
+	        &q, db, err, "SELECT count(*) FROM api_key WHERE project_id=?", "t", project_id);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? (size_t)tw_cat_int(&q, 0) : 0;
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_keys(sqlite3 *db, const char *project_id, struct tw_arena *a,
+        struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_key_row *rows;
+	size_t n = 0;
+	size_t cap = 0;
+	enum tw_status st = count_keys(db, project_id, &cap, err);
+
+	if (st != TW_OK)
+		return st;
+	rows = tw_arena_alloc(a, cap, sizeof *rows);
+	if (!rows)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_query(/* primary key */
+	        &q, db, err, "SELECT " KEY_COLUMNS " WHERE project_id=? ORDER BY key_id", "t",
+	        project_id);
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && n < cap && tw_cat_row(&q))
+		st = read_key(&q, a, &rows[n++], err);
+	*ret = rows;
+	*ret_n = n;
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_keys(db, project_id, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static enum tw_status no_such_key(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such key in use");
+}
+
+enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
+        const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(/* primary key */
+	        &q, db, err,
+	        "SELECT " KEY_COLUMNS " WHERE project_id=? AND key_id=? AND revoked_ms=0", "tt",
+	        project_id, key_id);
+	if (st == TW_OK) {
+		st = tw_cat_row(&q) ? read_key(&q, a, ret, err) : no_such_key(err);
+		st = tw_cat_close_after(&q, st, err);
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+/* --- the end of secrets --- */
+
+int64_t tw_key_old_until(const struct tw_key_row *row, int64_t until_ms)
+{
+	return row->expires_ms > 0 && row->expires_ms < until_ms ? row->expires_ms : until_ms;
+}
+
+enum tw_status tw_catalogue_key_rotate(struct tw_catalogue *c, const struct tw_key_new *k,
+        const char *key_id, int64_t old_until_ms, struct tw_err *err)
+{
+	char until[TW_NUMBER_BYTES], ends[TW_NUMBER_BYTES];
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "UPDATE api_key SET old_hash=hash, old_until_ms=?1, old_seen_ms=0,"
+	        " hash=?2, rotated_ms=?3, expires_ms=?4"
+	        " WHERE project_id=?5 AND key_id=?6 AND revoked_ms=0",
+	        "ihiitt", old_until_ms, k->hash, tw_unix_ms(), k->expires_ms, k->project_id,
+	        key_id);
+	if (st == TW_OK && changed == 0)
+		st = no_such_key(err);
+	/* whoever signed in with the old secret may have stolen it */
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE session SET expires_ms=min(expires_ms,?)"
+		        " WHERE project_id=? AND key_id=?",
+		        "itt", old_until_ms, k->project_id, key_id);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"key.rotate", k->project_id, key_id,
+	                .facts = {{"old_until_ms", tw_cat_number(old_until_ms, until)},
+	                        {"expires_ms", tw_cat_number(k->expires_ms, ends)}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_key_revoke(
+        struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "UPDATE api_key SET revoked_ms=?"
+	        " WHERE project_id=? AND key_id=? AND revoked_ms=0",
+	        "itt", tw_unix_ms(), project_id, key_id);
+	if (st == TW_OK && changed == 0)
+		st = no_such_key(err);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"key.revoke", project_id, key_id}, err);
+}

@@ -1,0 +1,107 @@
+#include "catalogue_look.h"
+
+#include <stdio.h>
+
+#include "catalogue_internal.h"
+#include "embedded.h"
+
+extern const struct tw_embedded tw_catalogue_schema[];
+
+static int known_schema(void)
+{
+	int known = 0;
+
+	while (tw_catalogue_schema[known].name)
+		known++;
+	return known;
+}
+
+/* The first column of the first row into *ret, the second into text (may be NULL). */
+static enum tw_status ask(sqlite3 *db, const char *sql, int64_t arg, int64_t *ret, char *text,
+        size_t cap, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, sql, "i", arg);
+
+	if (st != TW_OK)
+		return st;
+	*ret = 0;
+	if (tw_cat_row(&q)) {
+		*ret = tw_cat_int(&q, 0);
+		if (text && sqlite3_column_text(q.stmt, 1))
+			(void)snprintf(
+			        text, cap, "%s", (const char *)sqlite3_column_text(q.stmt, 1));
+	}
+	return tw_cat_close(&q, err);
+}
+
+struct question {
+	const char *sql; /* of one number and perhaps a text; ?1 is a time */
+	int64_t *number;
+	char *text;
+	size_t cap;
+};
+
+static enum tw_status ask_all(
+        sqlite3 *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
+{
+	int64_t recent = 0;
+	int64_t failed = 0;
+	int64_t unnamed = 0;
+	int64_t quarantined = 0;
+	int64_t unused = 0;
+	const struct question all[] = {
+	        {"SELECT max((SELECT ifnull(max(created_ms),0) FROM trace),"
+	         " (SELECT ifnull(max(created_ms),0) FROM api_key)) WHERE ?1>0",
+	                &f->newest_ms, NULL, 0},
+	        {"SELECT ifnull(min(queued_ms),0) FROM job WHERE claimed=0 AND ?1>0",
+	                &f->oldest_job_ms, NULL, 0},
+	        {"SELECT count(*) FROM trace WHERE created_ms>?1-86400000 AND state>=2", &recent,
+	                NULL, 0},
+	        {"SELECT count(*) FROM trace WHERE created_ms>?1-86400000 AND state=3", &failed,
+	                NULL, 0},
+	        {"SELECT count(*), error_message FROM trace WHERE created_ms>?1-86400000 AND "
+	         "state=3 GROUP BY 2 ORDER BY 1 DESC LIMIT 1",
+	                &unused, f->recent_why, sizeof f->recent_why},
+	        {"SELECT count(*) FROM build WHERE map_sha256='' AND retrace_sha256='' AND "
+	         "traces>0 AND ?1>0",
+	                &unnamed, NULL, 0},
+	        {"SELECT traces, build_id FROM build WHERE map_sha256='' AND retrace_sha256='' "
+	         "AND traces>0 AND ?1>0 ORDER BY traces DESC LIMIT 1",
+	                &unused, f->unnamed_build, sizeof f->unnamed_build},
+	        {"SELECT count(*) FROM quarantine WHERE ?1>0", &quarantined, NULL, 0},
+	};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < sizeof all / sizeof *all; i++)
+		st = ask(db, all[i].sql, now_ms, all[i].number, all[i].text, all[i].cap, err);
+	f->recent = (uint64_t)recent;
+	f->recent_failed = (uint64_t)failed;
+	f->unnamed_builds = (uint64_t)unnamed;
+	f->quarantined = (uint64_t)quarantined;
+	return st;
+}
+
+enum tw_status tw_catalogue_look(
+        const char *path, int64_t now_ms, struct tw_catalogue_facts *ret, struct tw_err *err)
+{
+	struct tw_catalogue_facts f = {.known_schema = known_schema()};
+	sqlite3 *db = NULL;
+	int64_t schema = 0;
+	enum tw_status st = TW_OK;
+
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		st = tw_cat_fail(db, err);
+	if (st == TW_OK)
+		(void)sqlite3_busy_timeout(db, 5000);
+	if (st == TW_OK)
+		st = ask(db, "SELECT user_version FROM pragma_user_version WHERE ?1>0", now_ms,
+		        &schema, NULL, 0, err);
+	f.schema = (int)schema;
+	if (st == TW_OK && f.schema == f.known_schema)
+		st = ask_all(db, now_ms, &f, err);
+	(void)sqlite3_close(db);
+	if (st == TW_OK)
+		*ret = f;
+	return st;
+}

@@ -1,0 +1,455 @@
+/*
+ * catalogue_move.c - one project's rows, from one catalogue into another.
+ *
+ * The other catalogue is attached as `src`.  temp.move says which traces go, under
+ * which id.  Columns are listed from our own schema, so that those of later
+ * migrations go too; tables are named here, so that no secret goes because
+ * nobody thought of it.
+ */
+#include "catalogue_move.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "auth_secret.h"
+#include "catalogue_internal.h"
+
+enum {
+	SQL_BYTES = 8192,
+	ID_TIME = 10, /* characters of an id that are its time */
+	PAUSE_MS = 30 /* between traces moved at once: longer than others sleep who wait to write */
+};
+
+enum tw_status tw_catalogue_project_find(
+        struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(/* unique index of name */
+	        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
+	if (st == TW_OK) {
+		if (tw_cat_row(&q))
+			(void)snprintf(ret_id, TW_ID_BYTES, "%s",
+			        (const char *)sqlite3_column_text(q.stmt, 0));
+		else
+			st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+			        "there is no project \"%.100s\"", name);
+		st = tw_cat_close_after(&q, st, err);
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+/* --- which traces --- */
+
+/* The same for the same trace and project each time, and random enough. */
+static void derive_id(const char *old_id, const char *project_id, char ret[TW_ID_BYTES])
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	char text[2 * TW_ID_BYTES];
+	uint8_t hash[32];
+
+	(void)snprintf(text, sizeof text, "%.26s %.26s", old_id, project_id);
+	tw_secret_hash(text, hash);
+	memcpy(ret, old_id, ID_TIME);
+	for (int i = ID_TIME; i < TW_ID_BYTES - 1; i++)
+		ret[i] = digits[hash[i] & 31];
+	ret[TW_ID_BYTES - 1] = '\0';
+}
+
+static enum tw_status rename_one(
+        sqlite3 *db, const char *old_id, const char *project_id, struct tw_err *err)
+{
+	char fresh[TW_ID_BYTES];
+
+	derive_id(old_id, project_id, fresh);
+	return tw_cat_exec(
+	        db, NULL, err, "UPDATE temp.move SET new=? WHERE old=?", "tt", fresh, old_id);
+}
+
+/* Trace files are named by the id alone, so two projects cannot share one. */
+static enum tw_status rename_taken(
+        sqlite3 *db, const char *project_id, uint64_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err,
+	        "SELECT old FROM temp.move WHERE new=old AND EXISTS(SELECT 1 FROM main.trace t"
+	        " WHERE t.trace_id=old AND t.project_id<>?)",
+	        "t", project_id);
+
+	*ret_n = 0;
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		char old_id[TW_ID_BYTES];
+
+		(void)snprintf(
+		        old_id, sizeof old_id, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+		st = rename_one(db, old_id, project_id, err);
+		++*ret_n;
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Those that are there under their id, their Idempotency-Key or their content. */
+static enum tw_status leave_those_there(
+        sqlite3 *db, const struct tw_project_move *m, uint64_t *ret_n, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_exec(db, &changed, err,
+	        "DELETE FROM temp.move WHERE EXISTS(SELECT 1 FROM main.trace t WHERE"
+	        " t.project_id=?1 AND t.trace_id=new) OR EXISTS(SELECT 1 FROM src.trace s JOIN"
+	        " main.trace t ON t.project_id=?1 AND ((s.idempotency_key<>'' AND"
+	        " t.idempotency_key=s.idempotency_key) OR (s.idempotency_key='' AND"
+	        " t.idempotency_key='' AND s.device<>'' AND s.uuid<>'' AND t.device=s.device AND"
+	        " t.uuid=s.uuid AND t.content=s.content)) WHERE s.project_id=?2 AND "
+	        "s.trace_id=old)",
+	        "tt", m->to_id, m->from_id);
+
+	*ret_n = (uint64_t)changed;
+	return st;
+}
+
+struct turn {                    /* of those that are moved at once */
+	char after[TW_ID_BYTES]; /* the last trace of the turn before, "" there was none */
+	bool is_last;
+	struct tw_project_sums sums; /* of this turn */
+};
+
+static enum tw_status read_last(sqlite3 *db, char ret[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, "SELECT max(old) FROM temp.move", "");
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q) && sqlite3_column_text(q.stmt, 0))
+		(void)snprintf(
+		        ret, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status plan(
+        sqlite3 *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
+{
+	const int64_t most = m->decode ? TW_MOVE_AT_ONCE : -1;
+	int all = 0;
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "CREATE TEMP TABLE IF NOT EXISTS move(old TEXT PRIMARY KEY, new TEXT NOT NULL)",
+	        "");
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, "DELETE FROM temp.move", "");
+	if (st == TW_OK)
+		st = tw_cat_exec(db, &all, err, /* primary key */
+		        "INSERT INTO temp.move SELECT trace_id, trace_id FROM src.trace"
+		        " WHERE project_id=? AND trace_id>? ORDER BY trace_id LIMIT ?",
+		        "tti", m->from_id, t->after, most);
+	if (st == TW_OK)
+		st = read_last(db, t->after, err);
+	if (st == TW_OK)
+		st = rename_taken(db, m->to_id, &t->sums.renamed, err);
+	if (st == TW_OK)
+		st = leave_those_there(db, m, &t->sums.there, err);
+	t->sums.traces = (uint64_t)all - t->sums.there;
+	t->is_last = most < 0 || all < most;
+	return st;
+}
+
+/* --- their rows --- */
+
+/* The columns of a table that go as they are, each with a comma before it. */
+static enum tw_status columns_of(
+        sqlite3 *db, const char *table, char *out, size_t cap, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	size_t used = 0;
+	enum tw_status st = tw_cat_query(&q, db, err,
+	        "SELECT name FROM pragma_table_info(?) WHERE name NOT IN ('project_id','trace_id',"
+	        "'named','folded','hung','install') AND name NOT LIKE 'names\\_%' ESCAPE '\\'",
+	        "t", table);
+
+	out[0] = '\0';
+	if (st != TW_OK)
+		return st;
+	while (tw_cat_row(&q) && used < cap)
+		used += (size_t)snprintf(out + used, cap - used, ",%s",
+		        (const char *)sqlite3_column_text(q.stmt, 0));
+	if (used >= cap)
+		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many columns in %s", table);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status copy_rows(sqlite3 *db, const char *table, bool of_trace,
+        const struct tw_project_move *m, struct tw_err *err)
+{
+	char columns[SQL_BYTES / 4];
+	char sql[SQL_BYTES];
+	enum tw_status st = columns_of(db, table, columns, sizeof columns, err);
+
+	if (st != TW_OK)
+		return st;
+	if (of_trace)
+		(void)snprintf(sql, sizeof sql,
+		        "INSERT INTO main.%s(project_id,trace_id%s) SELECT ?1,new%s FROM src.%s"
+		        " JOIN temp.move ON old=trace_id WHERE project_id=?2",
+		        table, columns, columns, table);
+	else
+		(void)snprintf(sql, sizeof sql,
+		        "INSERT OR IGNORE INTO main.%s(project_id%s) SELECT ?1%s FROM src.%s"
+		        " WHERE project_id=?2",
+		        table, columns, columns, table);
+	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
+}
+
+/* The key that a trace came with is not here, what its names counted is counted anew, and what has
+ * its upload is decoded again. */
+static enum tw_status settle_traces(
+        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "UPDATE main.trace SET key_id='' WHERE project_id=? AND trace_id IN"
+	        " (SELECT new FROM temp.move)",
+	        "t", m->to_id);
+
+	if (st != TW_OK || !m->decode)
+		return st;
+	st = tw_cat_exec(db, NULL, err,
+	        "UPDATE main.trace SET state=0, tries=0, error_status='', error_message='',"
+	        " error_offset=-1 WHERE project_id=? AND upload_kept=1 AND trace_id IN"
+	        " (SELECT new FROM temp.move)",
+	        "t", m->to_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO main.job(project_id,trace_id,due_ms,queued_ms,bytes) SELECT"
+		        " project_id,trace_id,?2,?2,upload_bytes FROM main.trace WHERE "
+		        "project_id=?1 AND"
+		        " upload_kept=1 AND trace_id IN (SELECT new FROM temp.move)",
+		        "ti", m->to_id, tw_unix_ms());
+	return st;
+}
+
+#define MAPPING                                                                                    \
+	"map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"            \
+	"retrace_sha256,retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"         \
+	"retrace_malformed,retrace_ms"
+
+/* A build that is there keeps its mapping, and gets the one that comes when it has none. */
+static enum tw_status move_builds(sqlite3 *db, const struct tw_project_move *m,
+        struct tw_project_sums *ret, struct tw_err *err)
+{
+	int before = sqlite3_total_changes(db);
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "UPDATE main.build SET (" MAPPING ")=(SELECT " MAPPING " FROM src.build s WHERE"
+	        " s.project_id=?2 AND s.build_id=main.build.build_id) WHERE project_id=?1 AND"
+	        " map_sha256='' AND retrace_sha256='' AND EXISTS(SELECT 1 FROM src.build s WHERE"
+	        " s.project_id=?2 AND s.build_id=main.build.build_id AND"
+	        " (s.map_sha256<>'' OR s.retrace_sha256<>''))",
+	        "tt", m->to_id, m->from_id);
+
+	if (st == TW_OK)
+		st = copy_rows(db, "build", false, m, err);
+	ret->builds = (uint64_t)(sqlite3_total_changes(db) - before);
+	if (st == TW_OK && ret->builds)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT OR IGNORE INTO main.recount(project_id,build_id) SELECT ?1,build_id"
+		        " FROM src.build WHERE project_id=?2",
+		        "tt", m->to_id, m->from_id);
+	if (st == TW_OK && ret->builds)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO main.rollup_rename(project_id,build_id,generation)"
+		        " SELECT ?1,build_id,random() FROM src.build WHERE project_id=?2"
+		        " ON CONFLICT DO UPDATE SET after_id=0, generation=excluded.generation",
+		        "tt", m->to_id, m->from_id);
+	return st;
+}
+
+static enum tw_status publish_decoded(
+        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err,
+	        "SELECT old, new FROM temp.move JOIN src.trace ON project_id=? AND trace_id=old"
+	        " WHERE upload_kept=0",
+	        "t", m->from_id);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q))
+		st = m->decoded(m->arg, (const char *)sqlite3_column_text(q.stmt, 0),
+		        (const char *)sqlite3_column_text(q.stmt, 1), err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status count_traces(sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err,
+	        "UPDATE main.build SET traces=(SELECT count(*) FROM main.trace t WHERE"
+	        " t.project_id=?1 AND t.build_id=main.build.build_id) WHERE project_id=?1",
+	        "t", m->to_id);
+}
+
+/* What is of the project and of no trace. */
+static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
+        struct tw_project_sums *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "INSERT OR IGNORE INTO main.project(project_id,name,created_ms) VALUES(?,?,?)",
+	        "tti", m->to_id, m->name, tw_unix_ms());
+
+	if (st == TW_OK)
+		st = move_builds(db, m, ret, err);
+	if (st == TW_OK)
+		st = copy_rows(db, "project_setting", false, m, err);
+	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
+}
+
+static enum tw_status move_traces(
+        sqlite3 *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
+{
+	static const char *const of_trace[] = {"trace", "part", "trace_tag", "annotation"};
+	enum tw_status st = plan(db, m, t, err);
+
+	for (size_t i = 0; st == TW_OK && i < sizeof of_trace / sizeof *of_trace; i++)
+		st = copy_rows(db, of_trace[i], true, m, err);
+	if (st == TW_OK)
+		st = settle_traces(db, m, err);
+	if (st == TW_OK)
+		st = count_traces(db, m, err);
+	return st == TW_OK && m->decoded ? publish_decoded(db, m, err) : st;
+}
+
+/* --- the other catalogue --- */
+
+static enum tw_status text_of(
+        sqlite3 *db, const char *sql, struct tw_arena *a, const char **ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, sql, "");
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a) : "";
+	return tw_cat_close(&q, err);
+}
+
+/* Another schema of the same version would be no catalogue of ours: views and triggers that run
+ * when they are read. */
+static enum tw_status judge_schema(sqlite3 *db, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	const char *ours = NULL, *theirs = NULL;
+	enum tw_status st =
+	        a ? text_of(db,
+	                    "SELECT group_concat(x,';') FROM (SELECT type||name||ifnull(sql,'')"
+	                    " AS x FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+	                    " ORDER BY type,name)",
+	                    a, &ours, err)
+	          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		st = text_of(db,
+		        "SELECT group_concat(x,';') FROM (SELECT type||name||ifnull(sql,'') AS x"
+		        " FROM src.sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+		        " ORDER BY type,name)",
+		        a, &theirs, err);
+	if (st == TW_OK && (!ours || !theirs || strcmp(ours, theirs) != 0))
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "its catalogue is not one that tracewell wrote");
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status attach(struct tw_catalogue *c, const char *path, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&c->write_lock);
+	st = tw_cat_exec(c->writer, NULL, err, "ATTACH ? AS src", "t", path);
+	(void)pthread_mutex_unlock(&c->write_lock);
+	return st;
+}
+
+static void detach(struct tw_catalogue *c)
+{
+	(void)pthread_mutex_lock(&c->write_lock);
+	(void)sqlite3_exec(c->writer, "DROP TABLE IF EXISTS temp.move", NULL, NULL, NULL);
+	(void)sqlite3_exec(c->writer, "DETACH src", NULL, NULL, NULL);
+	(void)pthread_mutex_unlock(&c->write_lock);
+}
+
+static enum tw_status audit_move(sqlite3 *db, const struct tw_project_move *move,
+        const struct tw_project_sums *sums, struct tw_err *err)
+{
+	char traces[TW_NUMBER_BYTES], builds[TW_NUMBER_BYTES];
+
+	return tw_cat_audit(db,
+	        &(struct tw_change){"project.import", move->to_id, move->name,
+	                .facts = {{"traces", tw_cat_number((int64_t)sums->traces, traces)},
+	                        {"builds", tw_cat_number((int64_t)sums->builds, builds)}}},
+	        err);
+}
+
+/* Out of a catalogue in use only reading begins there: its writers go on. */
+static enum tw_status begin(
+        struct tw_catalogue *to, const struct tw_project_move *move, struct tw_err *err)
+{
+	return move->decode ? tw_cat_begin(to, err) : tw_cat_begin_as(to, "BEGIN", err);
+}
+
+static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project_move *m,
+        struct turn *t, struct tw_err *err)
+{
+	bool is_first = !t->after[0];
+	enum tw_status st = begin(to, m, err);
+
+	if (st != TW_OK)
+		return st;
+	t->sums = (struct tw_project_sums){0};
+	st = judge_schema(to->writer, err);
+	if (st == TW_OK && is_first)
+		st = move_project(to->writer, m, &t->sums, err);
+	if (st == TW_OK)
+		st = move_traces(to->writer, m, t, err);
+	if (st == TW_OK && m->decode &&
+	        (is_first || t->sums.traces)) /* else it is a copy for a file */
+		st = audit_move(to->writer, m, &t->sums, err);
+	return tw_cat_end(to, st, err);
+}
+
+/* Whoever waited to write has a turn: a mutex alone would go to us again. */
+static void let_others(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+
+	(void)nanosleep(&pause, NULL);
+}
+
+enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,
+        const struct tw_project_move *move, struct tw_project_sums *ret, struct tw_err *err)
+{
+	struct tw_project_sums sums = {0};
+	struct turn t = {.after = ""};
+	enum tw_status st = attach(to, move->path, err);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && !t.is_last) {
+		if (t.after[0])
+			let_others();
+		st = move_turn(to, move, &t, err);
+		sums.traces += t.sums.traces;
+		sums.builds += t.sums.builds;
+		sums.there += t.sums.there;
+		sums.renamed += t.sums.renamed;
+	}
+	detach(to);
+	if (st == TW_OK)
+		*ret = sums;
+	return st;
+}

@@ -1,0 +1,287 @@
+#include "catalogue_post.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_rollup_int.h"
+
+enum tw_status tw_cat_post_add(sqlite3 *db, sqlite3_stmt **kept, const struct tw_rollup_folding *f,
+        int64_t cell_id, struct tw_err *err)
+{
+	if (!f->posts.len)
+		return TW_OK;
+	return tw_cat_exec_kept(db, kept, err,
+	        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
+	        " VALUES(?,?,?,random(),?)",
+	        "tiib", f->project_id, cell_id, (int64_t)TW_POST_ONE, &f->posts);
+}
+
+enum tw_status tw_cat_post_delete(
+        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=?", "ti", project_id,
+	        cell_id);
+}
+
+/* --- packing --- */
+
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_post_row *r = ret_row;
+
+	r->pack = tw_cat_int(q, 0);
+	return tw_cat_bytes(q, 1, a, &r->data, NULL) == TW_OK;
+}
+
+enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
+	        " LIMIT ?",
+	        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+static enum tw_status take_loose(sqlite3 *db, const struct tw_rollup_due *of,
+        const struct tw_post_row *loose, size_t n, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
+		        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=? AND"
+		        " pack=?",
+		        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, loose[i].pack);
+		if (st == TW_OK && sqlite3_changes(db) == 0)
+			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "they were packed meanwhile");
+	}
+	(void)sqlite3_finalize(kept);
+	return st;
+}
+
+static enum tw_status put_rows(sqlite3 *db, const struct tw_rollup_due *of, int64_t pack,
+        const struct tw_str rows[TW_POST_ROWS], struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = TW_OK;
+
+	for (int slot = 0; st == TW_OK && slot < TW_POST_ROWS; slot++)
+		if (rows[slot].len)
+			st = tw_cat_exec_kept(db, &kept, err,
+			        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
+			        " VALUES(?,?,?,?,?)",
+			        "tiiib", of->project_id, of->cell_id, (int64_t)slot, pack,
+			        &rows[slot]);
+	(void)sqlite3_finalize(kept);
+	return st;
+}
+
+/* Packs are numbered as the first of what they hold was. */
+enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
+        struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = take_loose(c->writer, of, loose, n, err);
+	if (st == TW_OK)
+		st = put_rows(c->writer, of, loose[0].pack, rows, err);
+	return tw_cat_end(c, st, err);
+}
+
+/* --- reading --- */
+
+static enum tw_status read_slot(sqlite3 *db, sqlite3_stmt **kept, const struct tw_post_ask *ask,
+        size_t cell, unsigned slot, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?",
+	        "tii", ask->project_id, ask->cells[cell].cell_id, (int64_t)slot);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const struct tw_post_row row = {tw_cat_int(&q, 0),
+		        {sqlite3_column_blob(q.stmt, 1), (size_t)sqlite3_column_bytes(q.stmt, 1)}};
+
+		st = ask->each(ask->arg, cell, slot, &row, err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status read_cell(sqlite3 *db, sqlite3_stmt **kept, const struct tw_post_ask *ask,
+        size_t cell, struct tw_err *err)
+{
+	enum tw_status st = read_slot(db, kept, ask, cell, TW_POST_HEAD, err);
+
+	if (st == TW_OK)
+		st = read_slot(db, kept, ask, cell, TW_POST_ONE, err);
+	for (unsigned slot = 0; st == TW_OK && slot < TW_POST_SLOTS; slot++)
+		if (ask->slots >> slot & 1)
+			st = read_slot(db, kept, ask, cell, slot, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_post_read(
+        struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
+	for (size_t i = 0; st == TW_OK && i < ask->n_cells; i++)
+		st = read_cell(db, &kept, ask, i, err);
+	(void)sqlite3_finalize(kept);
+	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
+	tw_cat_done(c, db);
+	return st;
+}
+
+/* --- names --- */
+
+struct choosing {
+	const struct tw_post_names *of;
+	struct tw_arena *arena;
+	struct tw_rollup_naming *rows;
+	size_t n;
+	bool all;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for names");
+}
+
+/* A number whose name fits. */
+static void choose(struct choosing *k, const struct tw_cat_query *q, const char *name)
+{
+	k->all = k->rows && k->n < k->of->limit;
+	if (k->all)
+		k->rows[k->n++] =
+		        (struct tw_rollup_naming){.id = (uint64_t)tw_cat_int(q, 0), .name = name};
+}
+
+static enum tw_status judge(
+        const struct choosing *k, const char *name, bool *ret_fits, struct tw_err *err)
+{
+	*ret_fits = true;
+	return k->of->fits ? k->of->fits(k->of->arg, name, ret_fits, err) : TW_OK;
+}
+
+/* Names come in order: one that fits is judged once for all its numbers. */
+static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, struct tw_err *err)
+{
+	const char *last = ""; /* that fitted */
+	enum tw_status st = TW_OK;
+	bool fits = false;
+
+	while (st == TW_OK && k->all && last && tw_cat_row(q)) {
+		const char *name = (const char *)sqlite3_column_text(q->stmt, 1);
+
+		if (strcmp(last, name) != 0) {
+			st = judge(k, name, &fits, err);
+			last = fits ? tw_arena_str(k->arena, tw_str_of(name)) : "";
+		}
+		if (st == TW_OK && !last)
+			st = no_memory(err);
+		if (st == TW_OK && fits)
+			choose(k, q, last);
+	}
+	return st;
+}
+
+static enum tw_status read_chosen(sqlite3 *db, struct choosing *k, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st =
+	        k->of->name ? tw_cat_query(&q, db, err, /* rollup_method_by_name */
+	                              "SELECT method_id, name FROM rollup_method WHERE project_id=?"
+	                              " AND name=?",
+	                              "tt", k->of->project_id, k->of->name)
+	                    : tw_cat_query(&q, db, err, /* rollup_method_by_name */
+	                              "SELECT method_id, name FROM rollup_method INDEXED BY"
+	                              " rollup_method_by_name WHERE project_id=? ORDER BY name",
+	                              "t", k->of->project_id);
+
+	if (st != TW_OK)
+		return st;
+	st = choose_names(k, &q, err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status read_rest(sqlite3 *db, sqlite3_stmt **kept, struct choosing *k,
+        struct tw_rollup_naming *m, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	        "SELECT build_id, mapping_id, raw, descriptor, named FROM rollup_method"
+	        " WHERE project_id=? AND method_id=?",
+	        "ti", k->of->project_id, (int64_t)m->id);
+
+	if (st != TW_OK)
+		return st;
+	m->build_id = m->mapping_id = m->raw = m->descriptor = "";
+	if (tw_cat_row(&q)) {
+		m->build_id = tw_cat_text(&q, 0, k->arena);
+		m->mapping_id = tw_cat_text(&q, 1, k->arena);
+		m->raw = tw_cat_text(&q, 2, k->arena);
+		m->descriptor = tw_cat_text(&q, 3, k->arena);
+		m->named = tw_cat_int(&q, 4) != 0;
+		if (!m->build_id || !m->mapping_id || !m->raw || !m->descriptor)
+			st = no_memory(err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	uint64_t a = ((const struct tw_rollup_naming *)pa)->id;
+	uint64_t b = ((const struct tw_rollup_naming *)pb)->id;
+
+	return a < b ? -1 : a > b;
+}
+
+enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_post_names *of,
+        struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
+        struct tw_err *err)
+{
+	struct choosing k = {.of = of,
+	        .arena = a,
+	        .rows = tw_arena_alloc(a, (size_t)of->limit + 1, sizeof *k.rows),
+	        .all = true};
+	sqlite3_stmt *kept = NULL;
+	sqlite3 *db = NULL;
+	enum tw_status st = k.rows ? tw_cat_reader(c, &db, err) : no_memory(err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_chosen(db, &k, err);
+	for (size_t i = 0; st == TW_OK && i < k.n; i++)
+		st = read_rest(db, &kept, &k, &k.rows[i], err);
+	(void)sqlite3_finalize(kept);
+	tw_cat_done(c, db);
+	if (st != TW_OK)
+		return st;
+	if (k.n)
+		qsort(k.rows, k.n, sizeof *k.rows, by_id);
+	*ret = k.rows;
+	*ret_n = k.n;
+	*ret_all = k.all;
+	return TW_OK;
+}

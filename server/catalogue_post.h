@@ -1,0 +1,54 @@
+/*
+ * catalogue_post.h - postings (post.h) as the catalogue keeps them: one row a trace and cell at
+ * first, packed when the cell is added up.
+ *
+ * Thread: any.
+ */
+#ifndef TW_CATALOGUE_POST_H
+#define TW_CATALOGUE_POST_H
+
+#include "catalogue_rollup.h"
+#include "post.h"
+
+struct tw_post_row {
+	int64_t pack;
+	struct tw_str data;
+};
+/* At most `limit` rows of traces that are not packed. */
+enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Puts `rows` in the place of these n.  TW_CONFLICT: somebody else did meanwhile. */
+enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        const struct tw_post_row *loose, size_t n, const struct tw_str rows[TW_POST_ROWS],
+        struct tw_err *err) TW_MUST_USE;
+
+struct tw_post_ask {
+	const char *project_id;
+	const struct tw_rollup_cell *cells;
+	size_t n_cells;
+	uint32_t slots; /* a bit for each that is wanted */
+	/* First the heads of a cell, then its traces that are not packed, then slots by number.
+	 * `data` is borrowed for the call. */
+	enum tw_status (*each)(void *arg, size_t cell, unsigned slot, const struct tw_post_row *row,
+	        struct tw_err *err);
+	void *arg;
+};
+/* What the rows hold at one moment. */
+enum tw_status tw_catalogue_post_read(
+        struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err) TW_MUST_USE;
+
+/* Methods whose names `fits` says yes to: their numbers with all that is known of them, at most
+ * `limit`, by number.  *ret_all: there are no more.  `fits` is asked once for each name. */
+struct tw_post_names {
+	const char *project_id;
+	const char *name; /* this one alone; NULL: any */
+	enum tw_status (*fits)(void *arg, const char *name, bool *ret_fits, struct tw_err *err);
+	void *arg;
+	uint32_t limit;
+};
+enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_post_names *of,
+        struct tw_arena *a, struct tw_rollup_naming **ret, size_t *ret_n, bool *ret_all,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * catalogue_project.c - projects.
+ */
+#include "catalogue_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ulid.h"
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status find_project(
+        sqlite3 *db, const char *name, char ret_id[TW_ID_BYTES], bool *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* unique index of name */
+	        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q);
+	if (*ret)
+		(void)snprintf(
+		        ret_id, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+	return tw_cat_close(&q, err);
+}
+
+enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err)
+{
+	int64_t now = tw_unix_ms();
+	char id[TW_ID_BYTES];
+	bool found = false;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = find_project(c->writer, name, id, &found, err);
+	if (st == TW_OK && !found)
+		st = tw_ulid_new(now, id, err);
+	if (st == TW_OK && !found)
+		st = tw_cat_exec(c->writer, NULL, err, "INSERT INTO project VALUES(?,?,?)", "tti",
+		        id, name, now);
+	if (st == TW_OK && !found)
+		st = tw_cat_audit(c->writer, &(struct tw_change){"project.create", id, name}, err);
+	st = tw_cat_end(c, st, err);
+	if (st == TW_OK) {
+		memcpy(ret_id, id, TW_ID_BYTES);
+		*ret_new = !found;
+	}
+	return st;
+}
+
+static enum tw_status count_projects(sqlite3 *db, size_t *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, "SELECT count(*) FROM project", "");
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? (size_t)tw_cat_int(&q, 0) : 0;
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_projects(sqlite3 *db, struct tw_arena *a, struct tw_project_row **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_project_row *rows;
+	size_t n = 0;
+	size_t cap = 0;
+	enum tw_status st = count_projects(db, &cap, err);
+
+	if (st != TW_OK)
+		return st;
+	rows = tw_arena_alloc(a, cap, sizeof *rows);
+	if (!rows)
+		return no_memory(err);
+	st = tw_cat_query(&q, db, err,
+	        "SELECT project_id, name, created_ms FROM project ORDER BY project_id", "");
+	if (st != TW_OK)
+		return st;
+	while (n < cap && tw_cat_row(&q)) {
+		rows[n] = (struct tw_project_row){
+		        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), tw_cat_int(&q, 2)};
+		if (!rows[n].id || !rows[n].name)
+			st = no_memory(err);
+		n++;
+	}
+	*ret = rows;
+	*ret_n = n;
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_projects(db, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}

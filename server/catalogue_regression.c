@@ -1,0 +1,308 @@
+#include "catalogue_regression.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+#include "ulid.h"
+
+const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
+        "open", "acknowledged", "fixed", "returned", NULL};
+
+/* Days between which two changes of a series without a version are one. */
+#define SAME_DAYS "3"
+#define KEPT_FOR  "regression"
+
+struct known { /* what is there of a finding */
+	char id[TW_ID_BYTES];
+	int64_t status;
+};
+
+static int64_t ppm(double share)
+{
+	return (int64_t)llround(fmin(fmax(share, -1e6), 1e6) * 1e6);
+}
+
+static enum tw_status read_known(
+        struct tw_cat_query *q, struct known *ret, struct tw_arena *a, struct tw_err *err)
+{
+	const char *id = tw_cat_row(q) ? tw_cat_text(q, 0, a) : "";
+
+	*ret = (struct known){0};
+	if (id && strlen(id) == TW_ID_BYTES - 1) {
+		memcpy(ret->id, id, TW_ID_BYTES);
+		ret->status = tw_cat_int(q, 1);
+	}
+	return tw_cat_close_after(
+	        q, id ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"), err);
+}
+
+static enum tw_status find_same(sqlite3 *db, const char *project_id,
+        const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
+	        "SELECT regression_id, status FROM regression WHERE project_id=?1 AND app=?2"
+	        " AND scenario=?3 AND method=?4 AND descriptor=?5 AND base=?6 AND head=?7"
+	        " AND (?7<>'' OR abs(day-?8)<=" SAME_DAYS ") ORDER BY regression_id DESC LIMIT 1",
+	        "ttttttti", project_id, f->app, f->scenario, f->method, f->descriptor, f->base,
+	        f->head, f->day);
+
+	return st == TW_OK ? read_known(&q, ret, a, err) : st;
+}
+
+/* One of the series that was fixed before this one began. */
+static enum tw_status find_fixed(sqlite3 *db, const char *project_id,
+        const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
+	        "SELECT regression_id, status FROM regression WHERE project_id=? AND app=?"
+	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<?"
+	        " ORDER BY day DESC LIMIT 1",
+	        "tttttii", project_id, f->app, f->scenario, f->method, f->descriptor,
+	        (int64_t)TW_REGRESS_FIXED, f->day);
+
+	return st == TW_OK ? read_known(&q, ret, a, err) : st;
+}
+
+static bool is_fixed(const struct tw_regress_found *f)
+{
+	return f->fixed_in[0] || f->fixed_day;
+}
+
+static enum tw_status insert(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
+        const struct known *earlier, char id[TW_ID_BYTES], struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	const int64_t status = is_fixed(f)      ? TW_REGRESS_FIXED
+	                       : earlier->id[0] ? TW_REGRESS_RETURNED
+	                                        : TW_REGRESS_OPEN;
+	enum tw_status st = tw_ulid_new(now, id, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,"
+	        "base,head,day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,"
+	        "n_before,n_after,before_trace,after_trace,status,fixed_in,fixed_day,earlier,"
+	        "first_ms,last_ms)"
+	        " VALUES(?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,0,'','',?,'',0,?,?12,?12)",
+	        "ttttttttiiti", project_id, id, f->app, f->scenario, f->method, f->descriptor,
+	        f->base, f->head, f->day, status, earlier->id, now);
+}
+
+/* A person's word that it is fixed stays; what is fixed by itself is said once. */
+static enum tw_status update(sqlite3 *db, const char *project_id, const char *id,
+        const struct tw_regress_found *f, struct tw_err *err)
+{
+	const struct tw_shift *s = &f->shift;
+
+	return tw_cat_exec(db, NULL, err,
+	        "UPDATE regression SET day=?3, percent=?4, before_ns=?5, after_ns=?6,"
+	        " change_ppm=?7, low_ppm=?8, high_ppm=?9, score_milli=?10, n_before=?11,"
+	        " n_after=?12, before_trace=?13, after_trace=?14,"
+	        " status=CASE WHEN ?15<>'' OR ?16<>0 THEN 2 ELSE status END,"
+	        " fixed_in=CASE WHEN ?15<>'' THEN ?15 ELSE fixed_in END,"
+	        " fixed_day=max(fixed_day, ?16), last_ms=?17"
+	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
+	        "ttiiiiiiiiiitttii", project_id, id, f->day, (int64_t)f->percent, f->before_ns,
+	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
+	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
+	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms());
+}
+
+enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
+
+/* Evidence of what is fixed, or was not seen for long, may go; so that no device fills the disk
+ * with what it makes look slower. */
+static enum tw_status tidy(sqlite3 *db, const char *project_id, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
+	        "DELETE FROM regression WHERE project_id=? AND last_ms<?", "ti", project_id,
+	        now - KEEP_DAYS * TW_DAY_MS);
+
+	if (st != TW_OK)
+		return st;
+	return tw_cat_exec(db, NULL, err,
+	        "UPDATE trace SET kept_for='' WHERE project_id=?1 AND kept_for='" KEPT_FOR "'"
+	        " AND trace_id IN (SELECT before_trace FROM regression WHERE project_id=?1"
+	        " AND (status=2 OR last_ms<?2) UNION SELECT after_trace FROM regression"
+	        " WHERE project_id=?1 AND (status=2 OR last_ms<?2))",
+	        "ti", project_id, now - EVIDENCE_DAYS * TW_DAY_MS);
+}
+
+static enum tw_status has_room(sqlite3 *db, const char *project_id, bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	        "SELECT count(*) FROM regression WHERE project_id=?", "t", project_id);
+
+	*ret = n < REGRESSIONS_KEPT;
+	return st;
+}
+
+/* Retention leaves the evidence. */
+static enum tw_status keep_trace(
+        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	if (!trace_id || !trace_id[0])
+		return TW_OK;
+	return tw_cat_exec(db, NULL, err,
+	        "UPDATE trace SET kept_for='" KEPT_FOR "'"
+	        " WHERE project_id=? AND trace_id=? AND kept_for=''",
+	        "tt", project_id, trace_id);
+}
+
+static enum tw_status keep(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
+        struct tw_arena *a, uint64_t *io_fresh, struct tw_err *err)
+{
+	struct known same, earlier = {0};
+	bool room = false;
+	enum tw_status st = find_same(db, project_id, f, a, &same, err);
+
+	if (st == TW_OK && !same.id[0]) {
+		st = has_room(db, project_id, &room, err);
+		if (st == TW_OK && !room)
+			return TW_OK;
+	}
+	if (st == TW_OK && !same.id[0]) {
+		st = find_fixed(db, project_id, f, a, &earlier, err);
+		if (st == TW_OK)
+			st = insert(db, project_id, f, &earlier, same.id, err);
+		*io_fresh += st == TW_OK;
+		if (st == TW_OK)
+			st = keep_trace(db, project_id, f->before_trace, err);
+		if (st == TW_OK)
+			st = keep_trace(db, project_id, f->after_trace, err);
+	}
+	return st == TW_OK ? update(db, project_id, same.id, f, err) : st;
+}
+
+enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regress_found *of, size_t n, uint64_t *io_fresh, struct tw_err *err)
+{
+	struct tw_arena *a = n ? tw_arena_new((size_t)1 << 20) : NULL;
+	enum tw_status st;
+
+	if (n == 0)
+		return TW_OK;
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_begin(c, err);
+	if (st == TW_OK) {
+		st = tidy(c->writer, project_id, err);
+		for (size_t i = 0; st == TW_OK && i < n; i++) {
+			tw_arena_reset(a);
+			st = keep(c->writer, project_id, &of[i], a, io_fresh, err);
+		}
+		st = tw_cat_end(c, st, err);
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- reading --- */
+
+#define COLUMNS                                                                                    \
+	"SELECT regression_id, app, scenario, method, descriptor, base, head, before_trace,"       \
+	" after_trace, fixed_in, earlier, owner, note, day, percent, before_ns, after_ns,"         \
+	" change_ppm, low_ppm, high_ppm, score_milli, n_before, n_after, status, fixed_day,"       \
+	" muted_until_ms, first_ms, last_ms FROM regression WHERE project_id=?1 "
+
+static bool read_texts(const struct tw_cat_query *q, struct tw_arena *a, struct tw_regression *r)
+{
+	const char **texts[] = {&r->id, &r->of.app, &r->of.scenario, &r->of.method,
+	        &r->of.descriptor, &r->of.base, &r->of.head, &r->of.before_trace,
+	        &r->of.after_trace, &r->of.fixed_in, &r->earlier, &r->owner, &r->note};
+	bool whole = true;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		*texts[i] = tw_cat_text(q, (int)i, a);
+		whole = whole && *texts[i];
+	}
+	return whole;
+}
+
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_regression *r = ret_row;
+	int at = 13;
+
+	*r = (struct tw_regression){0};
+	if (!read_texts(q, a, r))
+		return false;
+	r->of.day = tw_cat_int(q, at++);
+	r->of.percent = (unsigned)tw_cat_int(q, at++);
+	r->of.before_ns = tw_cat_int(q, at++);
+	r->of.after_ns = tw_cat_int(q, at++);
+	r->of.shift.change = (double)tw_cat_int(q, at++) / 1e6;
+	r->of.shift.low = (double)tw_cat_int(q, at++) / 1e6;
+	r->of.shift.high = (double)tw_cat_int(q, at++) / 1e6;
+	r->of.shift.score = (double)tw_cat_int(q, at++) / 1e3;
+	r->of.shift.n_before = (uint64_t)tw_cat_int(q, at++);
+	r->of.shift.n_after = (uint64_t)tw_cat_int(q, at++);
+	r->status = (enum tw_regress_status)tw_cat_int(q, at++);
+	r->of.fixed_day = tw_cat_int(q, at++);
+	r->muted_until_ms = tw_cat_int(q, at++);
+	r->first_ms = tw_cat_int(q, at++);
+	r->last_ms = tw_cat_int(q, at);
+	return true;
+}
+
+enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regression_query *of, struct tw_arena *a, struct tw_regression **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_REGRESSIONS_MAX, sizeof **ret, read_row, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
+	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>status)&1"
+	                " AND (?8=0 OR muted_until_ms<=?8)"
+	                " ORDER BY day DESC, (after_ns-before_ns) DESC, regression_id LIMIT ?9",
+	        "ttttttiii", project_id, of->app, of->scenario, of->method, of->version, of->owner,
+	        (int64_t)of->statuses, of->unmuted_at_ms, (int64_t)TW_REGRESSIONS_MAX);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_row, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        COLUMNS "AND regression_id=?2", "tt", project_id, id);
+
+	if (st == TW_OK && l.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+	if (st == TW_OK)
+		*ret = *(struct tw_regression *)l.rows;
+	return st;
+}
+
+enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *project_id,
+        const char *id, const struct tw_regression_said *what, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, muted_until_ms=?"
+	        " WHERE project_id=? AND regression_id=?",
+	        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
+	        what->muted_until_ms, project_id, id);
+	if (st == TW_OK && !changed)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"regression.change", project_id, id,
+	                .facts = {{"status", tw_regress_status_words[what->status]},
+	                        {"owner", what->owner}}},
+	        err);
+}

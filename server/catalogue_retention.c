@@ -1,0 +1,230 @@
+/*
+ * catalogue_retention.c - what a project uses, and what of it is oldest.
+ */
+#include "catalogue_row.h"
+
+enum { OLD_MAX = 4096 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status read_traces_use(
+        sqlite3 *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* the project's rows, once a sweep */
+	        "SELECT count(*), total(pinned), total(file_bytes), total(state=4) FROM trace"
+	        " WHERE project_id=?",
+	        "t", project_id);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		ret->traces = (uint64_t)tw_cat_int(&q, 0);
+		ret->pinned = (uint64_t)tw_cat_int(&q, 1);
+		ret->decoded_bytes = (uint64_t)tw_cat_int(&q, 2);
+		ret->archived = (uint64_t)tw_cat_int(&q, 3);
+	}
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_uploads_use(
+        sqlite3 *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT total(bytes) FROM part WHERE project_id=?", "t", project_id);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		ret->upload_bytes = (uint64_t)tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+enum tw_status tw_catalogue_use(
+        struct tw_catalogue *c, const char *project_id, struct tw_use *ret, struct tw_err *err)
+{
+	struct tw_use use = {0};
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_traces_use(db, project_id, &use, err);
+	if (st == TW_OK)
+		st = read_uploads_use(db, project_id, &use, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = use;
+	return st;
+}
+
+static enum tw_status read_old(struct tw_cat_query *q, uint32_t limit, struct tw_arena *a,
+        struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_old_trace *rows = tw_arena_alloc(a, limit, sizeof *rows);
+	size_t n = 0;
+
+	if (!rows)
+		return tw_cat_close_after(q, no_memory(err), err);
+	while (n < limit && tw_cat_row(q)) {
+		rows[n] = (struct tw_old_trace){.id = tw_cat_text(q, 0, a),
+		        .name = tw_cat_text(q, 1, a),
+		        .created_ms = tw_cat_int(q, 2),
+		        .since_ms = tw_cat_int(q, 3),
+		        .bytes = (uint64_t)tw_cat_int(q, 4)};
+		n++;
+		if (!rows[n - 1].id || !rows[n - 1].name)
+			return tw_cat_close_after(q, no_memory(err), err);
+	}
+	*ret = rows;
+	*ret_n = n;
+	return tw_cat_close(q, err);
+}
+
+static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
+        const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	const uint32_t limit = of->limit < OLD_MAX ? of->limit : OLD_MAX;
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, sql, "tiiii", of->project_id, of->before_ms, (int64_t)limit,
+	        (int64_t)of->keep_annotated, (int64_t)of->keep_first_anr);
+	if (st == TW_OK)
+		st = read_old(&q, limit, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+#define NAMED                                                                                      \
+	"trace_id, coalesce(nullif(title,''), nullif(trim(app||' '||version_name||' '||scenario)," \
+	"''), trace_id), created_ms, "
+#define PARTS_OF                                                                                   \
+	"(SELECT total(bytes) FROM part p WHERE p.project_id=trace.project_id"                     \
+	" AND p.trace_id=trace.trace_id"
+/* Neither pinned nor kept for what it is worth. */
+#define MAY_GO                                                                                     \
+	" AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"                 \
+	" AND NOT (?5<>0 AND " TW_TRACE_IS_FIRST ") "
+#define OLDEST(index, which)                                                                       \
+	"SELECT " NAMED "created_ms, file_bytes + " PARTS_OF ") FROM trace INDEXED BY " index      \
+	" WHERE project_id=?1 AND created_ms<?2" which MAY_GO                                      \
+	"AND state>=2 ORDER BY created_ms, trace_id LIMIT ?3"
+
+enum tw_status tw_catalogue_oldest(struct tw_catalogue *c, enum tw_old_which which,
+        const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	static const char *const sql[] = {
+	        [TW_OLD_ALL] = OLDEST("trace_by_created", ""),
+	        [TW_OLD_WITHOUT_ANR] = OLDEST("trace_by_created", " AND anr=''"),
+	        [TW_OLD_WITH_ANR] = OLDEST("trace_with_anr", " AND anr<>''"),
+	};
+
+	return select_old(c, sql[which], of, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return select_old(c,
+	        "SELECT " NAMED "created_ms, " PARTS_OF " AND part<>'system')"
+	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
+	        " AND upload_kept=1 AND state=2" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
+	        of, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return select_old(c,
+	        "SELECT " NAMED "ready_ms, file_bytes FROM trace INDEXED BY trace_decoded"
+	        " WHERE project_id=?1 AND ready_ms<?2 AND upload_kept=1 AND state=2"
+	        " AND folded<>0 AND hung<>0" MAY_GO "ORDER BY ready_ms, trace_id LIMIT ?3",
+	        of, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_decoded_drop(
+        struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=? AND"
+	        " trace_id=? AND state=2 AND upload_kept=1 AND pinned=0 AND kept_for=''"
+	        " AND folded<>0 AND hung<>0", /* it is counted from its decoded file */
+	        "tt", project_id, trace_id);
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace changed meanwhile");
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
+}
+
+/* What of a trace's parts goes with its upload; the device's own trace is shown, so it stays. */
+static enum tw_status read_contents(sqlite3 *db, const char *project_id, const char *trace_id,
+        struct tw_arena *a, struct tw_blob_list *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT sha256 FROM part WHERE project_id=? AND trace_id=? AND part<>'system'"
+	        " LIMIT ?",
+	        "tti", project_id, trace_id, (int64_t)TW_CATALOGUE_PARTS);
+
+	ret->n = 0;
+	ret->sha256 = tw_arena_alloc(a, TW_CATALOGUE_PARTS, sizeof *ret->sha256);
+	if (st != TW_OK)
+		return st;
+	if (!ret->sha256)
+		return tw_cat_close_after(&q, no_memory(err), err);
+	while (ret->n < TW_CATALOGUE_PARTS && tw_cat_row(&q))
+		ret->sha256[ret->n++] = tw_cat_text(&q, 0, a);
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status drop_rows(
+        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_exec(db, &changed, err,
+	        "UPDATE trace SET upload_kept=0 WHERE project_id=? AND trace_id=? AND state=2"
+	        " AND pinned=0 AND kept_for=''",
+	        "tt", project_id, trace_id);
+
+	if (st == TW_OK && changed == 0)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace changed meanwhile");
+	return st == TW_OK ? tw_cat_exec(db, NULL, err,
+	                             "DELETE FROM part WHERE project_id=? AND trace_id=?"
+	                             " AND part<>'system'",
+	                             "tt", project_id, trace_id)
+	                   : st;
+}
+
+enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	struct tw_blob_list all;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_contents(c->writer, project_id, trace_id, a, &all, err);
+	if (st == TW_OK)
+		st = drop_rows(c->writer, project_id, trace_id, err);
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(
+		        c->writer, all.sha256, all.n, a, &ret_unused->sha256, &ret_unused->n, err);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"upload.delete", project_id, trace_id}, err);
+}

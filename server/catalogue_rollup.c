@@ -1,0 +1,157 @@
+/*
+ * catalogue_rollup.c - traces are folded: named, marked, and their deltas left.
+ */
+#include "catalogue_rollup.h"
+
+#include "catalogue_rollup_int.h"
+
+enum kept {
+	KEPT_MARK,
+	KEPT_CELL,
+	KEPT_DELTA,
+	KEPT_POST,
+	KEPT_AGAIN,
+	KEPT_TREE,
+	KEPT_TREE_DELTA,
+	KEPT_ALL
+};
+
+static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_rollup_todo *r = ret_row;
+
+	*r = (struct tw_rollup_todo){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a)};
+	return r->project_id && r->trace_id;
+}
+
+enum tw_status tw_catalogue_rollup_todo(struct tw_catalogue *c, const char *after_project,
+        uint32_t limit, struct tw_arena *a, struct tw_rollup_todo **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        "SELECT project_id, trace_id FROM trace INDEXED BY trace_unfolded"
+	        " WHERE project_id>? AND state=2 AND folded=0"
+	        " ORDER BY project_id, created_ms, trace_id LIMIT ?",
+	        "ti", after_project, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+/* --- names --- */
+
+static enum tw_status add_method(sqlite3 *db, sqlite3_stmt **kept, const char *project_id,
+        const struct tw_rollup_naming *m, int64_t day, struct tw_err *err)
+{
+	return tw_cat_exec_kept(db, kept, err,
+	        "INSERT INTO rollup_method(project_id,method_id,build_id,mapping_id,raw,name,"
+	        "descriptor,named,seen_day) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+	        " seen_day=max(seen_day,excluded.seen_day)",
+	        "titttttii", project_id, (int64_t)m->id, m->build_id, m->mapping_id, m->raw,
+	        m->name, m->descriptor, (int64_t)m->named, day);
+}
+
+/* A mapping that came since has gone over the names before these were among them. */
+static enum tw_status name_again_if_mapped(
+        sqlite3 *db, const struct tw_rollup_names *names, struct tw_err *err)
+{
+	const struct tw_rollup_naming *m = &names->methods[0];
+	int64_t same = 0;
+	enum tw_status st = tw_cat_first_int(db, &same, err, /* primary key */
+	        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?2),''),(SELECT map_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?3),'')=?4 AND"
+	        " coalesce(nullif((SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?2),''),(SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?3),'')=?5",
+	        "ttttt", names->project_id, m->mapping_id, m->build_id, names->by.map,
+	        names->by.retrace);
+
+	if (st == TW_OK && !same && m->build_id[0])
+		st = tw_cat_rename(db, names->project_id, m->build_id, err);
+	if (st == TW_OK && !same && m->mapping_id[0])
+		st = tw_cat_rename(db, names->project_id, m->mapping_id, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_name(
+        struct tw_catalogue *c, const struct tw_rollup_names *names, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < names->n; i++)
+		st = add_method(
+		        c->writer, &kept, names->project_id, &names->methods[i], names->day, err);
+	(void)sqlite3_finalize(kept);
+	if (st == TW_OK && names->n)
+		st = name_again_if_mapped(c->writer, names, err);
+	return tw_cat_end(c, st, err);
+}
+
+/* --- folding --- */
+
+static enum tw_status add_to_cell(sqlite3 *db, sqlite3_stmt **kept,
+        const struct tw_rollup_folding *f, const struct tw_rollup_dims *d, struct tw_err *err)
+{
+	const struct tw_str no_head = {"", 0};
+	const struct tw_tree_place at = {tw_rollup_cell_id(d), d->day};
+	int64_t cell_id = at.cell_id;
+	enum tw_status st = tw_cat_exec_kept(db, &kept[KEPT_CELL], err,
+	        "INSERT INTO rollup_cell(project_id,cell_id,day,app,version_name,build_id,"
+	        "mapping_id,scenario,device_class,os,label,traces,pending,head)"
+	        " VALUES(?,?,?,?,?,?,?,?,?,?,?,1,1,?) ON CONFLICT DO UPDATE SET traces=traces+1,"
+	        " pending=pending+1",
+	        "tiittttttttb", f->project_id, cell_id, d->day, d->app, d->version_name,
+	        d->build_id, d->mapping_id, d->scenario, d->device_class, d->os, d->label,
+	        &no_head);
+
+	if (st == TW_OK)
+		st = tw_cat_exec_kept(db, &kept[KEPT_DELTA], err,
+		        "INSERT INTO rollup_delta(project_id,cell_id,trace_id,duration_ns,data)"
+		        " VALUES(?,?,?,?,?)",
+		        "titib", f->project_id, cell_id, f->trace_id, f->duration_ns, &f->facts);
+	if (st == TW_OK)
+		st = tw_cat_post_add(db, &kept[KEPT_POST], f, cell_id, err);
+	return st == TW_OK ? tw_cat_tree_add(db, &kept[KEPT_TREE], f, &at, err) : st;
+}
+
+static enum tw_status fold_one(
+        sqlite3 *db, sqlite3_stmt **kept, const struct tw_rollup_folding *f, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec_kept(db, &kept[KEPT_MARK], err,
+	        "UPDATE trace SET folded=1 WHERE project_id=? AND trace_id=? AND state=2 AND"
+	        " folded=0",
+	        "tt", f->project_id, f->trace_id);
+
+	if (st != TW_OK || sqlite3_changes(db) == 0)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < f->n_cells; i++)
+		st = add_to_cell(db, kept, f, &f->cells[i], err);
+	if (st == TW_OK)
+		st = tw_cat_exec_kept(db, &kept[KEPT_AGAIN], err, /* primary key */
+		        "DELETE FROM rollup_again WHERE project_id=? AND trace_id=?", "tt",
+		        f->project_id, f->trace_id);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_fold(
+        struct tw_catalogue *c, const struct tw_rollup_folding *f, size_t n, struct tw_err *err)
+{
+	sqlite3_stmt *kept[KEPT_ALL] = {NULL};
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = fold_one(c->writer, kept, &f[i], err);
+	for (int i = 0; i < KEPT_ALL; i++)
+		(void)sqlite3_finalize(kept[i]);
+	return tw_cat_end(c, st, err);
+}

@@ -1,0 +1,140 @@
+/*
+ * catalogue_rollup_add.c - deltas of a cell go into its parts: what is due, and the exchange.
+ *
+ * The sums are made outside of any transaction (rollup_add.h).  The exchange holds
+ * only when the cell's version and all of the deltas are still as they were read.
+ */
+#include <string.h>
+
+#include "catalogue_rollup_int.h"
+
+enum { DELTAS_AT_ONCE = 512 };
+
+static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_rollup_due *r = ret_row;
+
+	*r = (struct tw_rollup_due){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
+	return r->project_id != NULL;
+}
+
+enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_rollup_when *when,
+        uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        "SELECT project_id, cell_id FROM rollup_cell INDEXED BY rollup_cell_pending"
+	        " WHERE project_id>?1 AND pending>0 AND again_ms<=?2 AND"
+	        " (pending>=min(?3,max(?4,(traces-pending)/4)) OR day<?5)"
+	        " ORDER BY project_id, pending DESC LIMIT ?6",
+	        "tiiiii", when->after_project, when->now_ms, (int64_t)when->most,
+	        (int64_t)when->least, when->day, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+static enum tw_status load(sqlite3 *db, const struct tw_rollup_due *of, struct tw_arena *a,
+        struct tw_rollup_cell *ret, struct tw_err *err)
+{
+	struct tw_cat_cells k = {.db = db,
+	        .project_id = of->project_id,
+	        .arena = a,
+	        .metrics = TW_ROLLUP_ALL,
+	        .max_deltas = DELTAS_AT_ONCE};
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE project_id=? AND cell_id=?",
+	        "ti", of->project_id, of->cell_id);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		st = tw_cat_cell_row(&q, a, ret, err);
+	else if (q.rc == SQLITE_DONE)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such cell");
+	st = tw_cat_close_after(&q, st, err);
+	if (st == TW_OK)
+		st = tw_cat_read_cell(&k, ret, err);
+	tw_cat_cells_done(&k);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_rollup_cell *ret, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
+	if (st == TW_OK) {
+		st = load(db, of, a, ret, err);
+		(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+static enum tw_status meanwhile(struct tw_err *err)
+{
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the cell changed meanwhile");
+}
+
+static enum tw_status take_deltas(
+        sqlite3 *db, const char *project_id, const struct tw_rollup_cell *was, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
+		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
+		        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=? AND trace_id=?",
+		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
+		if (st == TW_OK && sqlite3_changes(db) == 0)
+			st = meanwhile(err);
+	}
+	(void)sqlite3_finalize(kept);
+	return st;
+}
+
+static enum tw_status put_parts(sqlite3 *db, const char *project_id, int64_t cell_id,
+        const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (int m = 0; st == TW_OK && m < TW_ROLLUP_METRICS; m++)
+		if (parts[m].len)
+			st = tw_cat_exec(db, NULL, err,
+			        "INSERT INTO rollup_part(project_id,cell_id,metric,data)"
+			        " VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET data=excluded.data",
+			        "tiib", project_id, cell_id, (int64_t)m, &parts[m]);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_cell *was, const struct tw_str *head,
+        const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	        "UPDATE rollup_cell SET head=?, version=version+1, pending=pending-?, tries=0"
+	        " WHERE project_id=? AND cell_id=? AND version=?",
+	        "bitii", head, (int64_t)was->n_deltas, project_id, was->cell_id, was->version);
+	if (st == TW_OK && changed == 0)
+		st = meanwhile(err);
+	if (st == TW_OK)
+		st = take_deltas(c->writer, project_id, was, err);
+	if (st == TW_OK)
+		st = put_parts(c->writer, project_id, was->cell_id, parts, err);
+	return tw_cat_end(c, st, err);
+}

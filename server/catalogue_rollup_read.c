@@ -1,0 +1,290 @@
+/*
+ * catalogue_rollup_read.c - cells with their parts and deltas, as they are at one moment, and what
+ * methods are called.
+ */
+#include <string.h>
+
+#include "catalogue_rollup_int.h"
+
+static enum tw_status too_much(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many rollups for one answer; narrow the filter or the time");
+}
+
+enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,
+        struct tw_str *ret, struct tw_err *err)
+{
+	const void *p = sqlite3_column_blob(q->stmt, col);
+	size_t n = (size_t)sqlite3_column_bytes(q->stmt, col);
+	char *copy = tw_arena_alloc(a, n ? n : 1, 1);
+
+	if (!copy)
+		return too_much(err);
+	if (n)
+		memcpy(copy, p, n);
+	*ret = (struct tw_str){copy, n};
+	return TW_OK;
+}
+
+enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_rollup_cell *ret, struct tw_err *err)
+{
+	struct tw_rollup_dims *d = &ret->dims;
+	const char **texts[] = {&d->app, &d->version_name, &d->build_id, &d->mapping_id,
+	        &d->scenario, &d->device_class, &d->os, &d->label};
+
+	*ret = (struct tw_rollup_cell){.cell_id = tw_cat_int(q, 0)};
+	d->day = tw_cat_int(q, 1);
+	for (int i = 0; i < 8; i++) {
+		*texts[i] = tw_cat_text(q, 2 + i, a);
+		if (!*texts[i])
+			return too_much(err);
+	}
+	ret->traces = (uint64_t)tw_cat_int(q, 10);
+	ret->version = tw_cat_int(q, 11);
+	ret->n_deltas = (size_t)tw_cat_int(q, 13);
+	return tw_cat_bytes(q, 12, a, &ret->head, err);
+}
+
+static enum tw_status read_part(
+        struct tw_cat_cells *k, unsigned metric, struct tw_rollup_cell *cell, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->part, err, /* primary key */
+	        "SELECT data FROM rollup_part WHERE project_id=? AND cell_id=? AND metric=?", "tii",
+	        k->project_id, cell->cell_id, (int64_t)metric);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		st = tw_cat_bytes(&q, 0, k->arena, &cell->parts[metric], err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status read_delta(const struct tw_cat_query *q, bool facts, struct tw_arena *a,
+        struct tw_rollup_delta *ret, struct tw_err *err)
+{
+	*ret = (struct tw_rollup_delta){tw_cat_text(q, 0, a), tw_cat_int(q, 1), {"", 0}};
+	if (!ret->trace_id || strlen(ret->trace_id) != TW_ROLLUP_ID)
+		return too_much(err);
+	return facts ? tw_cat_bytes(q, 2, a, &ret->facts, err) : TW_OK;
+}
+
+static enum tw_status read_deltas(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	size_t want = cell->n_deltas;
+	enum tw_status st;
+
+	cell->n_deltas = 0;
+	cell->deltas = tw_arena_alloc(k->arena, want, sizeof *cell->deltas);
+	if (!cell->deltas)
+		return too_much(err);
+	st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
+	        "SELECT trace_id, duration_ns, data FROM rollup_delta WHERE project_id=? AND"
+	        " cell_id=? ORDER BY trace_id LIMIT ?",
+	        "tii", k->project_id, cell->cell_id, (int64_t)want);
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && cell->n_deltas < want && tw_cat_row(&q))
+		st = read_delta(
+		        &q, k->metrics != 0, k->arena, &cell->deltas[cell->n_deltas++], err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_cat_read_cell(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (unsigned m = 0; st == TW_OK && cell->version && m < TW_ROLLUP_METRICS; m++)
+		if (k->metrics >> m & 1)
+			st = read_part(k, m, cell, err);
+	if (cell->n_deltas > k->max_deltas)
+		cell->n_deltas = k->max_deltas;
+	return st == TW_OK && cell->n_deltas ? read_deltas(k, cell, err) : st;
+}
+
+void tw_cat_cells_done(struct tw_cat_cells *k)
+{
+	(void)sqlite3_finalize(k->part);
+	(void)sqlite3_finalize(k->delta);
+}
+
+/* --- by filter --- */
+
+struct growing { /* the cells of an answer */
+	struct tw_arena *arena;
+	struct tw_rollup_cell *cells;
+	size_t n, cap;
+};
+
+static bool room(struct growing *g)
+{
+	size_t cap = g->cap ? 2 * g->cap : 64;
+	struct tw_rollup_cell *cells;
+
+	if (g->n < g->cap)
+		return true;
+	if (g->n >= TW_ROLLUP_CELLS_READ)
+		return false;
+	cells = tw_arena_alloc(g->arena, cap, sizeof *cells);
+	if (!cells)
+		return false;
+	if (g->n)
+		memcpy(cells, g->cells, g->n * sizeof *cells);
+	g->cells = cells;
+	g->cap = cap;
+	return true;
+}
+
+static enum tw_status read_rows(sqlite3 *db, const char *project_id,
+        const struct tw_rollup_filter *f, struct growing *g, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day */
+	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE project_id=?1 AND label=?2"
+	        " AND day>=?3 AND day<=?4 AND (?5='' OR app=?5) AND (?6='' OR version_name=?6)"
+	        " AND (?7='' OR build_id=?7) AND (?8='' OR scenario=?8)"
+	        " AND (?9='' OR device_class=?9) AND (?10='' OR os=?10) ORDER BY day",
+	        "ttiitttttt", project_id, f->label, f->first_day, f->last_day, f->app,
+	        f->version_name, f->build_id, f->scenario, f->device_class, f->os);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q))
+		st = room(g) ? tw_cat_cell_row(&q, g->arena, &g->cells[g->n++], err)
+		             : too_much(err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_filter *f,
+        struct growing *g, struct tw_err *err)
+{
+	enum tw_status st = read_rows(k->db, k->project_id, f, g, err);
+
+	for (size_t i = 0; st == TW_OK && i < g->n; i++)
+		st = tw_cat_read_cell(k, &g->cells[i], err);
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, unsigned metrics, struct tw_arena *a,
+        struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct growing g = {.arena = a};
+	struct tw_cat_cells k = {
+	        .project_id = project_id, .arena = a, .metrics = metrics, .max_deltas = UINT32_MAX};
+	enum tw_status st = tw_cat_reader(c, &k.db, err);
+
+	if (st != TW_OK)
+		return st;
+	/* one moment: a delta must not be met before and behind its way into the parts */
+	st = tw_cat_exec(k.db, NULL, err, "BEGIN", "");
+	if (st == TW_OK) {
+		st = read_all(&k, f, &g, err);
+		(void)tw_cat_exec(k.db, NULL, NULL, "COMMIT", "");
+	}
+	tw_cat_cells_done(&k);
+	tw_cat_done(c, k.db);
+	if (st == TW_OK) {
+		*ret = g.cells;
+		*ret_n = g.n;
+	}
+	return st;
+}
+
+/* --- names --- */
+
+static enum tw_status read_name(sqlite3 *db, sqlite3_stmt **kept, const char *project_id,
+        uint64_t id, struct tw_arena *a, struct tw_rollup_naming *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	        "SELECT name, descriptor, named, build_id FROM rollup_method WHERE project_id=?"
+	        " AND method_id=?",
+	        "ti", project_id, (int64_t)id);
+
+	if (st != TW_OK)
+		return st;
+	*ret = (struct tw_rollup_naming){.id = id,
+	        .build_id = "",
+	        .mapping_id = "",
+	        .raw = "",
+	        .name = "",
+	        .descriptor = ""};
+	if (tw_cat_row(&q)) {
+		ret->name = tw_cat_text(&q, 0, a);
+		ret->descriptor = tw_cat_text(&q, 1, a);
+		ret->named = tw_cat_int(&q, 2) != 0;
+		ret->build_id = tw_cat_text(&q, 3, a);
+		if (!ret->name || !ret->descriptor || !ret->build_id)
+			st = too_much(err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *project_id,
+        const uint64_t *ids, size_t n, struct tw_arena *a, struct tw_rollup_naming **ret,
+        struct tw_err *err)
+{
+	struct tw_rollup_naming *names = tw_arena_alloc(a, n ? n : 1, sizeof *names);
+	sqlite3_stmt *kept = NULL;
+	sqlite3 *db;
+	enum tw_status st;
+
+	if (!names)
+		return too_much(err);
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = read_name(db, &kept, project_id, ids[i], a, &names[i], err);
+	(void)sqlite3_finalize(kept);
+	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = names;
+	return st;
+}
+
+static enum tw_status read_ids(sqlite3 *db, const char *project_id, const char *name, uint64_t *ids,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_method_by_name */
+	        "SELECT method_id FROM rollup_method WHERE project_id=? AND name=?"
+	        " ORDER BY method_id LIMIT ?",
+	        "tti", project_id, name, (int64_t)TW_ROLLUP_SAME_NAME);
+
+	if (st != TW_OK)
+		return st;
+	while (*ret_n < TW_ROLLUP_SAME_NAME && tw_cat_row(&q))
+		ids[(*ret_n)++] = (uint64_t)tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *project_id,
+        const char *name, struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err)
+{
+	uint64_t *ids = tw_arena_alloc(a, TW_ROLLUP_SAME_NAME, sizeof *ids);
+	size_t n = 0;
+	sqlite3 *db;
+	enum tw_status st;
+
+	if (!ids)
+		return too_much(err);
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = read_ids(db, project_id, name, ids, &n, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK) {
+		*ret = ids;
+		*ret_n = n;
+	}
+	return st;
+}

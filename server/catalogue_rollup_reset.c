@@ -1,0 +1,235 @@
+/*
+ * catalogue_rollup_reset.c - rollups that are too old go, and days are emptied to be counted again.
+ */
+#include "catalogue_rollup_int.h"
+
+enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512 };
+
+/* --- age --- */
+
+static enum tw_status delete_cell(
+        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+{
+	static const char *const sql[] = {/* primary keys */
+	        "DELETE FROM rollup_part WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM rollup_cell WHERE project_id=? AND cell_id=?"};
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < 3; i++)
+		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);
+	if (st == TW_OK)
+		st = tw_cat_post_delete(db, project_id, cell_id, err);
+	return st == TW_OK ? tw_cat_tree_delete(db, project_id, cell_id, err) : st;
+}
+
+/* Cells that the query (of project_id and cell_id) tells. */
+static enum tw_status delete_cells(
+        struct tw_cat_query *q, sqlite3 *db, uint64_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_cat_row(q)) {
+		st = delete_cell(
+		        db, (const char *)sqlite3_column_text(q->stmt, 0), tw_cat_int(q, 1), err);
+		++*ret_n;
+	}
+	return tw_cat_close_after(q, st, err);
+}
+
+static enum tw_status any_old(sqlite3 *db, int64_t day, bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st =
+	        tw_cat_first_int(db, &n, err, /* rollup_cell_by_age, rollup_method_by_age */
+	                "SELECT EXISTS(SELECT 1 FROM rollup_cell WHERE day<?1)"
+	                " OR EXISTS(SELECT 1 FROM rollup_method WHERE seen_day<?1)",
+	                "i", day);
+
+	if (st == TW_OK)
+		*ret = n != 0;
+	return st;
+}
+
+/* A cell's day is no later than the day on which its methods were seen: what was seen before
+ * `day` is used by cells that go too, or are gone. */
+static enum tw_status forget_names(sqlite3 *db, int64_t day, int *ret_n, struct tw_err *err)
+{
+	return tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
+	        "DELETE FROM rollup_method WHERE (project_id,method_id) IN (SELECT project_id,"
+	        " method_id FROM rollup_method WHERE seen_day<? LIMIT ?)",
+	        "ii", day, (int64_t)FORGOTTEN_AT_ONCE);
+}
+
+static enum tw_status expire_some(
+        struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	uint64_t cells = 0;
+	int names = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, c->writer, err, /* rollup_cell_by_age */
+	        "SELECT project_id, cell_id FROM rollup_cell WHERE day<? LIMIT ?", "ii", day,
+	        (int64_t)EXPIRED_AT_ONCE);
+	if (st == TW_OK)
+		st = delete_cells(&q, c->writer, &cells, err);
+	if (st == TW_OK && cells == 0) /* names outlive the cells that use them */
+		st = forget_names(c->writer, day, &names, err);
+	*ret_more = cells > 0 || names == FORGOTTEN_AT_ONCE;
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_rollup_expire(
+        struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
+{
+	bool any = false;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret_more = false;
+	if (st != TW_OK)
+		return st;
+	st = any_old(db, day, &any, err); /* a look that writes nothing */
+	tw_cat_done(c, db);
+	return st == TW_OK && any ? expire_some(c, day, ret_more, err) : st;
+}
+
+/* --- again from the traces --- */
+
+/* They are counted nowhere, so this needs no day to be emptied. */
+static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "UPDATE trace SET folded=0 WHERE project_id=? AND folded>1", "t", project_id);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "DELETE FROM rollup_again WHERE project_id=?", "t", project_id);
+	return tw_cat_end(c, st, err);
+}
+
+enum { DAYS_MAX = 4096 };
+
+struct day {
+	int64_t day;
+	uint64_t counted; /* traces */
+};
+
+static enum tw_status read_days(sqlite3 *db, const char *project_id, struct day days[DAYS_MAX],
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	/* those of cells, and those of traces that are counted in none: cells can be lost */
+	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_created */
+	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
+	        " WHERE project_id=?1 AND label='' UNION ALL SELECT created_ms/?3, 0 FROM trace"
+	        " WHERE project_id=?1 AND folded=1) GROUP BY day ORDER BY day LIMIT ?2",
+	        "tii", project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS);
+
+	if (st != TW_OK)
+		return st;
+	while (*ret_n < DAYS_MAX && tw_cat_row(&q))
+		days[(*ret_n)++] = (struct day){tw_cat_int(&q, 0), (uint64_t)tw_cat_int(&q, 1)};
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status count_there(
+        sqlite3 *db, const char *project_id, int64_t day, uint64_t *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_created */
+	        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND created_ms<?"
+	        " AND folded=1 AND state=2", /* an archived one has no file to count again */
+	        "tii", project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS);
+
+	if (st == TW_OK)
+		*ret = (uint64_t)n;
+	return st;
+}
+
+static enum tw_status empty_day(
+        sqlite3 *db, const char *project_id, int64_t day, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	uint64_t n = 0;
+	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_age */
+	        "SELECT project_id, cell_id FROM rollup_cell WHERE day=? AND project_id=?", "it",
+	        day, project_id);
+
+	if (st == TW_OK)
+		st = delete_cells(&q, db, &n, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* trace_by_created */
+		        "UPDATE trace SET folded=0 WHERE project_id=? AND created_ms>=? AND"
+		        " created_ms<? AND folded<>0",
+		        "tii", project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS);
+	return st;
+}
+
+static enum tw_status reset_day(struct tw_catalogue *c, const char *project_id, const struct day *d,
+        struct tw_rollup_reset *sums, struct tw_err *err)
+{
+	uint64_t there = 0;
+	bool again;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = count_there(c->writer, project_id, d->day, &there, err);
+	again = there == d->counted || d->counted == 0;
+	if (st == TW_OK && again)
+		st = empty_day(c->writer, project_id, d->day, err);
+	st = tw_cat_end(c, st, err);
+	if (st != TW_OK)
+		return st;
+	sums->days += again;
+	sums->days_kept += !again;
+	sums->traces += again ? there : 0;
+	return TW_OK;
+}
+
+static enum tw_status name_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err,
+	        "INSERT INTO rollup_rename(project_id,build_id,generation) SELECT project_id,"
+	        " build_id, random() FROM build WHERE project_id=? ON CONFLICT DO UPDATE SET"
+	        " after_id=0, generation=excluded.generation",
+	        "t", project_id);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *project_id,
+        struct tw_rollup_reset *ret, struct tw_err *err)
+{
+	struct day *days = tw_mem_alloc(DAYS_MAX, sizeof *days);
+	size_t n = 0;
+	sqlite3 *db;
+	enum tw_status st;
+
+	*ret = (struct tw_rollup_reset){0};
+	if (!days)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_reader(c, &db, err);
+	if (st == TW_OK) {
+		st = read_days(db, project_id, days, &n, err);
+		tw_cat_done(c, db);
+	}
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = reset_day(c, project_id, &days[i], ret, err);
+	if (st == TW_OK)
+		st = try_again(c, project_id, err);
+	if (st == TW_OK)
+		st = name_again(c, project_id, err);
+	tw_mem_free(days);
+	return st;
+}

@@ -1,0 +1,237 @@
+#include "catalogue_rollup_tree.h"
+
+#include <string.h>
+
+#include "catalogue_rollup_int.h"
+
+enum { DELTAS_AT_ONCE = 512 };
+
+/* --- folding --- */
+
+enum tw_status tw_cat_tree_add(sqlite3 *db, sqlite3_stmt *kept[2],
+        const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err)
+{
+	const struct tw_str nothing = {"", 0};
+	enum tw_status st;
+
+	if (f->tree.len == 0)
+		return TW_OK;
+	st = tw_cat_exec_kept(db, &kept[0], err,
+	        "INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data)"
+	        " VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
+	        "titb", f->project_id, at->cell_id, f->trace_id, &f->tree);
+	if (st != TW_OK || sqlite3_changes(db) == 0)
+		return st;
+	return tw_cat_exec_kept(db, &kept[1], err,
+	        "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels)"
+	        " VALUES(?,?,?,1,?4,?4) ON CONFLICT DO UPDATE SET pending=pending+1",
+	        "tiib", f->project_id, at->cell_id, at->day, &nothing);
+}
+
+/* --- reading --- */
+
+struct trees { /* on their way into an arena; statements stay prepared */
+	sqlite3 *db;
+	const char *project_id;
+	struct tw_arena *arena;
+	size_t max_deltas; /* of a cell */
+	bool levels;       /* are they wanted? */
+	sqlite3_stmt *tree, *delta;
+};
+
+static enum tw_status too_much(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many call trees for one answer; narrow the filter or the time");
+}
+
+static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_tree_delta *ret, struct tw_err *err)
+{
+	ret->trace_id = tw_cat_text(q, 0, a);
+	return ret->trace_id ? tw_cat_bytes(q, 1, a, &ret->data, err) : too_much(err);
+}
+
+static enum tw_status read_deltas(struct trees *k, struct tw_tree_cell *cell, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	size_t want = cell->n_deltas < k->max_deltas ? cell->n_deltas : k->max_deltas;
+	enum tw_status st;
+
+	cell->n_deltas = 0;
+	if (want == 0)
+		return TW_OK;
+	cell->deltas = tw_arena_alloc(k->arena, want, sizeof *cell->deltas);
+	if (!cell->deltas)
+		return too_much(err);
+	st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
+	        "SELECT trace_id, data FROM rollup_tree_delta WHERE project_id=? AND cell_id=?"
+	        " ORDER BY trace_id LIMIT ?",
+	        "tii", k->project_id, cell->cell_id, (int64_t)want);
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && cell->n_deltas < want && tw_cat_row(&q))
+		st = read_delta(&q, k->arena, &cell->deltas[cell->n_deltas++], err);
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status read_tree(struct trees *k, struct tw_tree_cell *cell, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->tree, err, /* primary key */
+	        "SELECT version, pending, data, CASE WHEN ?3 THEN levels ELSE x'' END"
+	        " FROM rollup_tree WHERE project_id=?1 AND cell_id=?2",
+	        "tii", k->project_id, cell->cell_id, (int64_t)k->levels);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		cell->version = tw_cat_int(&q, 0);
+		cell->n_deltas = (size_t)tw_cat_int(&q, 1);
+		st = tw_cat_bytes(&q, 2, k->arena, &cell->tree.data, err);
+		if (st == TW_OK)
+			st = tw_cat_bytes(&q, 3, k->arena, &cell->tree.levels, err);
+	}
+	st = tw_cat_close_after(&q, st, err);
+	return st == TW_OK ? read_deltas(k, cell, err) : st;
+}
+
+static enum tw_status read_all(
+        struct trees *k, struct tw_tree_cell *cells, size_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(k->db, NULL, err, "BEGIN", "");
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = read_tree(k, &cells[i], err);
+	(void)sqlite3_finalize(k->tree);
+	(void)sqlite3_finalize(k->delta);
+	(void)tw_cat_exec(k->db, NULL, NULL, "COMMIT", "");
+	return st;
+}
+
+static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const int64_t *cell_ids,
+        size_t n, struct tw_tree_cell **ret, struct tw_err *err)
+{
+	struct tw_tree_cell *cells = tw_arena_zalloc(k->arena, n ? n : 1, sizeof *cells);
+	enum tw_status st;
+
+	if (!cells)
+		return too_much(err);
+	for (size_t i = 0; i < n; i++)
+		cells[i].cell_id = cell_ids[i];
+	st = tw_cat_reader(c, &k->db, err);
+	if (st != TW_OK)
+		return st;
+	st = read_all(k, cells, n, err);
+	tw_cat_done(c, k->db);
+	if (st == TW_OK)
+		*ret = cells;
+	return st;
+}
+
+enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
+        const int64_t *cell_ids, size_t n, struct tw_arena *a, struct tw_tree_cell **ret,
+        struct tw_err *err)
+{
+	struct trees k = {.project_id = project_id, .arena = a, .max_deltas = SIZE_MAX};
+
+	return read_some(c, &k, cell_ids, n, ret, err);
+}
+
+/* --- adding deltas into trees --- */
+
+static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_rollup_due *r = ret_row;
+
+	*r = (struct tw_rollup_due){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
+	return r->project_id != NULL;
+}
+
+enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
+        uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err,
+	        "SELECT project_id, cell_id FROM rollup_tree INDEXED BY rollup_tree_pending"
+	        " WHERE pending>0 AND (pending>=? OR day<?) ORDER BY pending DESC LIMIT ?",
+	        "iii", (int64_t)deltas, day, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_tree_cell **ret, struct tw_err *err)
+{
+	struct trees k = {.project_id = of->project_id,
+	        .arena = a,
+	        .max_deltas = DELTAS_AT_ONCE,
+	        .levels = true};
+
+	return read_some(c, &k, &of->cell_id, 1, ret, err);
+}
+
+static enum tw_status meanwhile(struct tw_err *err)
+{
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the tree changed meanwhile");
+}
+
+static enum tw_status take_deltas(
+        sqlite3 *db, const char *project_id, const struct tw_tree_cell *was, struct tw_err *err)
+{
+	sqlite3_stmt *kept = NULL;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
+		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
+		        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=? AND"
+		        " trace_id=?",
+		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
+		if (st == TW_OK && sqlite3_changes(db) == 0)
+			st = meanwhile(err);
+	}
+	(void)sqlite3_finalize(kept);
+	return st;
+}
+
+enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
+        const struct tw_tree_cell *was, const struct tw_rollup_written *tree, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	        "UPDATE rollup_tree SET data=?, levels=?, version=version+1, pending=pending-?"
+	        " WHERE project_id=? AND cell_id=? AND version=?",
+	        "bbitii", &tree->data, &tree->levels, (int64_t)was->n_deltas, project_id,
+	        was->cell_id, was->version);
+	if (st == TW_OK && changed == 0)
+		st = meanwhile(err);
+	if (st == TW_OK)
+		st = take_deltas(c->writer, project_id, was, err);
+	return tw_cat_end(c, st, err);
+}
+
+/* --- age --- */
+
+enum tw_status tw_cat_tree_delete(
+        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
+	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?", "ti", project_id,
+	        cell_id);
+
+	return st == TW_OK ? tw_cat_exec(db, NULL, err,
+	                             "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?",
+	                             "ti", project_id, cell_id)
+	                   : st;
+}

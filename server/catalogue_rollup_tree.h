@@ -1,0 +1,50 @@
+/*
+ * catalogue_rollup_tree.h - merged call trees of cells, as the catalogue keeps them.
+ *
+ * Kept like the rest of a cell (catalogue_rollup.h): a trace that is folded leaves
+ * its tree as a delta, in the same transaction; deltas are added into the cell's
+ * tree in one transaction that deletes them.
+ * Thread: any.
+ */
+#ifndef TW_CATALOGUE_ROLLUP_TREE_H
+#define TW_CATALOGUE_ROLLUP_TREE_H
+
+#include "catalogue_rollup.h"
+#include "rollup_tree.h"
+
+struct tw_tree_delta {
+	const char *trace_id;
+	struct tw_str data;
+};
+struct tw_tree_cell {
+	int64_t cell_id, version;
+	struct tw_rollup_written tree; /* "" before anything was added */
+	struct tw_tree_delta *deltas;
+	size_t n_deltas;
+};
+
+/* Of each of the cells, as they are at one moment, without levels; those without a tree have none
+ * of it.
+ * TW_TOO_LARGE when they do not fit into the arena. */
+enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
+        const int64_t *cell_ids, size_t n, struct tw_arena *a, struct tw_tree_cell **ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* Cells with so many deltas, or with any and of a day before `day`. */
+enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
+        uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_tree_cell **ret, struct tw_err *err) TW_MUST_USE;
+/* Puts what `was` held into its new tree.  TW_CONFLICT: somebody else did meanwhile. */
+enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
+        const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
+        struct tw_err *err) TW_MUST_USE;
+
+/* A question reads deltas one by one, so it costs as much as so many trees a cell. */
+enum { TW_ROLLUP_TREE_DELTAS = 8 };
+/* Adds up some of the cells that are due (rollup_tree_add.c). */
+enum tw_status tw_rollup_trees_add(struct tw_catalogue *c, uint32_t deltas, int64_t day,
+        bool *ret_more, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,383 @@
+/*
+ * catalogue_session.c - sessions and the links that begin one.
+ *
+ * A session is looked up with every request of the page, so that whatever ends
+ * it (time, sign-out, a role taken away, a key revoked) holds at once.
+ */
+#include "catalogue_user.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+
+enum { SEEN_EVERY_MS = 60000 };
+
+struct found { /* a row of session with its person */
+	struct tw_caller caller;
+	bool is_admin;
+	int64_t seen_ms, idle_ms;
+};
+
+static enum tw_status over(struct tw_err *err)
+{
+	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	        "not signed in, or the session is over; sign in again");
+}
+
+static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
+{
+	const unsigned char *text = sqlite3_column_text(q->stmt, col);
+
+	(void)snprintf(out, cap, "%s", text ? (const char *)text : "");
+}
+
+struct holder { /* who a session is of, for the record */
+	char user_id[TW_ID_BYTES], name[TW_USER_NAME_BYTES];
+	char project_id[TW_ID_BYTES], key_id[TW_ID_BYTES];
+	struct tw_actor actor;
+};
+
+static enum tw_status read_holder(sqlite3 *db, const uint8_t hash[32], struct holder *ret,
+        bool *ret_there, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
+	        "SELECT s.user_id, u.name, s.project_id, s.key_id"
+	        " FROM session s LEFT JOIN user u ON u.user_id=s.user_id WHERE s.hash=?",
+	        "h", hash);
+
+	if (st != TW_OK)
+		return st;
+	*ret_there = tw_cat_row(&q);
+	if (*ret_there) {
+		copy_text(&q, 0, ret->user_id, sizeof ret->user_id);
+		copy_text(&q, 1, ret->name, sizeof ret->name);
+		copy_text(&q, 2, ret->project_id, sizeof ret->project_id);
+		copy_text(&q, 3, ret->key_id, sizeof ret->key_id);
+	}
+	ret->actor = (struct tw_actor){.kind = "link", .id = "", .name = ""};
+	if (ret->user_id[0])
+		ret->actor =
+		        (struct tw_actor){.kind = "user", .id = ret->user_id, .name = ret->name};
+	else if (ret->key_id[0])
+		ret->actor = (struct tw_actor){.kind = "key", .id = ret->key_id, .name = ""};
+	return tw_cat_close(&q, err);
+}
+
+/* Whoever signs in or out is only known by the session. */
+static enum tw_status audit_session(sqlite3 *db, const char *action, const uint8_t hash[32],
+        const char *how, struct tw_err *err)
+{
+	struct holder h = {.name = ""};
+	bool there = false;
+	enum tw_status st = read_holder(db, hash, &h, &there, err);
+
+	if (st != TW_OK || !there)
+		return st;
+	return tw_cat_audit(db,
+	        &(struct tw_change){action, h.project_id, h.actor.name[0] ? h.name : h.key_id,
+	                &h.actor, .facts = {{"how", how}}},
+	        err);
+}
+
+static enum tw_status insert_session(
+        sqlite3 *db, const struct tw_session *s, int64_t now, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "INSERT INTO session VALUES(?1,nullif(?2,''),nullif(?3,''),nullif(?4,''),?5,?5,?6,"
+	        "?7)",
+	        "htttiii", s->hash, s->user_id, s->project_id, s->key_id, now, s->idle_ms,
+	        now + s->life_ms);
+
+	if (st == TW_OK && s->how)
+		st = audit_session(db, "session.start", s->hash, s->how, err);
+	return st;
+}
+
+enum tw_status tw_cat_session_add(sqlite3 *db, const struct tw_session *s, struct tw_err *err)
+{
+	int64_t now = tw_unix_ms();
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "DELETE FROM session WHERE expires_ms<=?1 OR seen_ms+idle_ms<=?1", "i", now);
+
+	if (st == TW_OK && s->replaces)
+		st = tw_cat_exec(
+		        db, NULL, err, "DELETE FROM session WHERE hash=?", "h", s->replaces);
+	if (st == TW_OK && s->user_id[0])
+		st = tw_cat_exec(db, NULL, err, "UPDATE user SET last_seen_ms=? WHERE user_id=?",
+		        "it", now, s->user_id);
+	return st == TW_OK ? insert_session(db, s, now, err) : st;
+}
+
+enum tw_status tw_catalogue_session_add(
+        struct tw_catalogue *c, const struct tw_session *s, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	return st == TW_OK ? tw_cat_end(c, tw_cat_session_add(c->writer, s, err), err) : st;
+}
+
+enum tw_status tw_catalogue_link_add(
+        struct tw_catalogue *c, const uint8_t hash[32], int64_t expires_ms, struct tw_err *err)
+{
+	char ends[TW_NUMBER_BYTES];
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM signin_link WHERE expires_ms<=?", "i",
+	        tw_unix_ms());
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, "INSERT INTO signin_link VALUES(?,?)", "hi",
+		        hash, expires_ms);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"link.create", "", "",
+	                .facts = {{"expires_ms", tw_cat_number(expires_ms, ends)}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_hash[32],
+        const struct tw_session *s, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "DELETE FROM signin_link WHERE hash=? AND expires_ms>?", "hi", link_hash,
+	        tw_unix_ms());
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+		        "this sign-in link is unknown, was used already or has expired");
+	if (st == TW_OK)
+		st = tw_cat_session_add(c->writer, s, err);
+	return tw_cat_end(c, st, err);
+}
+
+static enum tw_status read_session(
+        sqlite3 *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
+	        "SELECT s.user_id, s.project_id, s.key_id, s.seen_ms, s.idle_ms, u.name, u.is_admin"
+	        " FROM session s LEFT JOIN user u ON u.user_id=s.user_id"
+	        " WHERE s.hash=?1 AND s.expires_ms>?2 AND s.seen_ms+s.idle_ms>?2"
+	        " AND coalesce(u.is_disabled,0)=0",
+	        "hi", hash, tw_unix_ms());
+
+	if (st != TW_OK)
+		return st;
+	if (!tw_cat_row(&q)) {
+		st = tw_cat_close(&q, err);
+		return st == TW_OK ? over(err) : st;
+	}
+	copy_text(&q, 0, ret->caller.user_id, TW_ID_BYTES);
+	copy_text(&q, 1, ret->caller.project_id, TW_ID_BYTES);
+	copy_text(&q, 2, ret->caller.key_id, TW_ID_BYTES);
+	ret->seen_ms = tw_cat_int(&q, 3);
+	ret->idle_ms = tw_cat_int(&q, 4);
+	copy_text(&q, 5, ret->caller.name, TW_USER_NAME_BYTES);
+	ret->is_admin = tw_cat_int(&q, 6) != 0;
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status key_scope(sqlite3 *db, struct tw_caller *caller, struct tw_err *err)
+{
+	int64_t scope = caller->scope;
+	enum tw_status st = tw_cat_first_int(db, &scope, err, /* primary key */
+	        "SELECT scope FROM api_key WHERE project_id=? AND key_id=? AND revoked_ms=0"
+	        " AND (expires_ms=0 OR expires_ms>?)",
+	        "tti", caller->project_id, caller->key_id, tw_unix_ms());
+
+	caller->scope = (enum tw_scope)scope;
+	return st == TW_OK && caller->scope == TW_SCOPE_PUBLIC ? over(err) : st;
+}
+
+/* The project that was asked for, or the first of those they have a role in. */
+static enum tw_status choose_project(sqlite3 *db, bool is_admin, const char *project,
+        struct tw_caller *caller, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st;
+
+	if (is_admin) /* primary key */
+		st = tw_cat_query(&q, db, err,
+		        "SELECT project_id, 5 FROM project WHERE ?1='' OR project_id=?1"
+		        " ORDER BY project_id LIMIT 1",
+		        "t", project);
+	else /* primary key */
+		st = tw_cat_query(&q, db, err,
+		        "SELECT project_id, scope FROM member WHERE user_id=?1"
+		        " AND (?2='' OR project_id=?2) ORDER BY project_id LIMIT 1",
+		        "tt", caller->user_id, project);
+	if (st != TW_OK)
+		return st;
+	caller->scope = is_admin ? TW_SCOPE_SERVER : TW_SCOPE_PUBLIC;
+	if (tw_cat_row(&q)) {
+		copy_text(&q, 0, caller->project_id, TW_ID_BYTES);
+		caller->scope = (enum tw_scope)tw_cat_int(&q, 1);
+	}
+	st = tw_cat_close(&q, err);
+	if (st == TW_OK && project[0] && !caller->project_id[0])
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such project");
+	return st;
+}
+
+static enum tw_status find_session(sqlite3 *db, const uint8_t hash[32], const char *project,
+        struct found *ret, struct tw_err *err)
+{
+	enum tw_status st = read_session(db, hash, ret, err);
+	struct tw_caller *caller = &ret->caller;
+
+	if (st != TW_OK)
+		return st;
+	if (caller->key_id[0])
+		return key_scope(db, caller, err);
+	return choose_project(db, ret->is_admin || !caller->user_id[0], project, caller, err);
+}
+
+static enum tw_status person_seen(struct tw_catalogue *c, const struct found *f, int64_t now)
+{
+	if (!f->caller.user_id[0])
+		return TW_OK;
+	return tw_cat_exec(c->writer, NULL, NULL, "UPDATE user SET last_seen_ms=? WHERE user_id=?",
+	        "it", now, f->caller.user_id);
+}
+
+/* Best effort: a request is answered even when this cannot be noted. */
+static void note_seen(struct tw_catalogue *c, const uint8_t hash[32], const struct found *f)
+{
+	int64_t now = tw_unix_ms();
+	enum tw_status st;
+
+	if (now - f->seen_ms <= SEEN_EVERY_MS && now - f->seen_ms <= f->idle_ms / 4)
+		return;
+	if (tw_cat_begin(c, NULL) != TW_OK)
+		return;
+	st = tw_cat_exec(c->writer, NULL, NULL, "UPDATE session SET seen_ms=? WHERE hash=?", "ih",
+	        now, hash);
+	if (st == TW_OK)
+		st = person_seen(c, f, now);
+	(void)tw_cat_end(c, st, NULL);
+}
+
+enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t hash[32],
+        const char *project, struct tw_caller *ret, struct tw_err *err)
+{
+	struct found found = {.is_admin = false};
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = find_session(db, hash, project ? project : "", &found, err);
+	tw_cat_done(c, db);
+	if (st != TW_OK)
+		return st;
+	note_seen(c, hash, &found);
+	*ret = found.caller;
+	return TW_OK;
+}
+
+static enum tw_status read_person(
+        sqlite3 *db, const char *name, struct found *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* unique index of name */
+	        &q, db, err,
+	        "SELECT user_id, name, is_admin, last_seen_ms FROM user"
+	        " WHERE name=? AND is_disabled=0",
+	        "t", name);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		copy_text(&q, 0, ret->caller.user_id, TW_ID_BYTES);
+		copy_text(&q, 1, ret->caller.name, TW_USER_NAME_BYTES);
+		ret->is_admin = tw_cat_int(&q, 2) != 0;
+		ret->seen_ms = tw_cat_int(&q, 3);
+	} else {
+		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "you are signed in as %.64s, who has no account here, or a disabled one; "
+		        "ask an admin",
+		        name);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Best effort, as of a session. */
+static void note_person_seen(struct tw_catalogue *c, const struct found *f)
+{
+	int64_t now = tw_unix_ms();
+
+	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin(c, NULL) == TW_OK)
+		(void)tw_cat_end(c, person_seen(c, f, now), NULL);
+}
+
+enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name,
+        const char *project, struct tw_caller *ret, struct tw_err *err)
+{
+	struct found found = {.is_admin = false};
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_person(db, name, &found, err);
+	if (st == TW_OK)
+		st = choose_project(db, found.is_admin, project, &found.caller, err);
+	tw_cat_done(c, db);
+	if (st != TW_OK)
+		return st;
+	note_person_seen(c, &found);
+	*ret = found.caller;
+	return TW_OK;
+}
+
+enum tw_status tw_catalogue_session_end(
+        struct tw_catalogue *c, const uint8_t hash[32], struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = audit_session(c->writer, "session.end", hash, NULL, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(
+		        c->writer, NULL, err, "DELETE FROM session WHERE hash=?", "h", hash);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_sessions_end(
+        struct tw_catalogue *c, const char *user_id, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"session.end_all", "", tw_actor_get()->name}, err);
+}
+
+enum tw_status tw_catalogue_sessions_count(
+        struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, /* a handful per person */
+	        "SELECT count(*) FROM session WHERE expires_ms>?1 AND seen_ms+idle_ms>?1", "i",
+	        tw_unix_ms());
+	if (st == TW_OK && tw_cat_row(&q))
+		*ret = (uint64_t)tw_cat_int(&q, 0);
+	if (st == TW_OK)
+		st = tw_cat_close(&q, err);
+	tw_cat_done(c, db);
+	return st;
+}

@@ -1,0 +1,221 @@
+/*
+ * catalogue_turn.c - whose turn it is: the next job is of the project that has had the least of the
+ * decoders' time (fair.h), and of several such of the one that comes after the project served last.
+ *
+ * So each project with something queued has its share of the decoders, however long the queue of
+ * another is and however large its traces, and one that comes along waits for one decode to end.
+ * Within a project the oldest is first.  Projects are found by skipping along job_by_project, a
+ * look-up each; the search ends at the first that stands at the level, below which nobody does.
+ */
+#include "catalogue_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct turn {
+	struct tw_job_row job;
+	bool found;
+	uint64_t bytes;     /* of the upload */
+	uint64_t stands_us; /* its project's account */
+};
+
+/* A claimer that died: its job comes before all others.  There are as many claims as decoders. */
+static enum tw_status find_lapsed(
+        sqlite3 *db, int64_t now, struct tw_arena *a, struct turn *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
+	        "SELECT project_id, trace_id, tries, bytes FROM job WHERE claimed=1 AND due_ms<=?"
+	        " ORDER BY due_ms LIMIT 1",
+	        "i", now);
+
+	if (st != TW_OK)
+		return st;
+	ret->found = tw_cat_row(&q);
+	if (ret->found) {
+		ret->job = (struct tw_job_row){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
+		        (uint32_t)tw_cat_int(&q, 2) + 1};
+		ret->bytes = (uint64_t)tw_cat_int(&q, 3);
+		if (!ret->job.project_id || !ret->job.trace_id)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* The first project behind `project` that has something queued; NULL at the end. */
+static enum tw_status next_project(
+        sqlite3 *db, const char *project, struct tw_arena *a, const char **ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
+	        "SELECT project_id FROM job WHERE claimed=0 AND project_id>? ORDER BY project_id"
+	        " LIMIT 1",
+	        "t", project);
+
+	if (st != TW_OK)
+		return st;
+	*ret = NULL;
+	if (tw_cat_row(&q)) {
+		*ret = tw_cat_text(&q, 0, a);
+		if (!*ret)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status oldest_of(sqlite3 *db, const char *project, int64_t now, struct tw_arena *a,
+        struct turn *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
+	        "SELECT trace_id, tries, bytes FROM job WHERE claimed=0 AND project_id=? AND "
+	        "due_ms<=?"
+	        " ORDER BY due_ms LIMIT 1",
+	        "ti", project, now);
+
+	if (st != TW_OK)
+		return st;
+	ret->found = tw_cat_row(&q);
+	if (ret->found) {
+		ret->job = (struct tw_job_row){
+		        project, tw_cat_text(&q, 0, a), (uint32_t)tw_cat_int(&q, 1) + 1};
+		ret->bytes = (uint64_t)tw_cat_int(&q, 2);
+		if (!ret->job.trace_id)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Takes the project's oldest job where the project stands lower than that of the best so far.
+ * *ret_least: none can stand lower. */
+static enum tw_status consider(struct tw_catalogue *c, const char *project, int64_t now,
+        struct tw_arena *a, struct turn *best, bool *ret_least, struct tw_err *err)
+{
+	struct turn t = {.found = false};
+	uint64_t level;
+	enum tw_status st;
+
+	t.stands_us = tw_fair_stands(&c->fair, project, &level);
+	if (best->found && t.stands_us >= best->stands_us)
+		return TW_OK;
+	st = oldest_of(c->writer, project, now, a, &t, err);
+	if (st == TW_OK && t.found) {
+		*best = t;
+		*ret_least = t.stands_us == level;
+	}
+	return st;
+}
+
+/* Once around, from behind the project served last to that project itself. */
+static enum tw_status go_around(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
+        struct turn *best, struct tw_err *err)
+{
+	const char *project = c->served;
+	bool wrapped = false;
+	bool least = false;
+	enum tw_status st;
+
+	while (!least) {
+		st = next_project(c->writer, project, a, &project, err);
+		if (st != TW_OK)
+			return st;
+		if (!project && wrapped)
+			return TW_OK;
+		if (!project) {
+			wrapped = true;
+			project = "";
+			continue;
+		}
+		if (wrapped && strcmp(project, c->served) > 0)
+			return TW_OK;
+		st = consider(c, project, now, a, best, &least, err);
+		if (st != TW_OK)
+			return st;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
+        struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
+{
+	struct turn t = {.found = false};
+	enum tw_status st = find_lapsed(c->writer, now, a, &t, err);
+
+	if (st == TW_OK && !t.found) {
+		st = go_around(c, now, a, &t, err);
+		if (st == TW_OK && t.found)
+			(void)snprintf(c->served, sizeof c->served, "%s", t.job.project_id);
+	}
+	if (st != TW_OK)
+		return st;
+	*ret_found = t.found;
+	if (!t.found)
+		return TW_OK;
+	*ret = t.job;
+	tw_fair_begin(&c->fair, t.job.project_id, t.job.trace_id, t.bytes);
+	return TW_OK;
+}
+
+enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project, twice */
+	        "SELECT EXISTS(SELECT 1 FROM job WHERE claimed=0 AND due_ms<=?1)"
+	        " OR EXISTS(SELECT 1 FROM job WHERE claimed=1 AND due_ms<=?1)",
+	        "i", now);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) && tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+/* --- how much waits --- */
+
+static enum tw_status read_waiting(
+        sqlite3 *db, struct tw_arena *a, struct tw_waiting **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_waiting *all = NULL;
+	size_t cap = 0;
+	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded */
+	        "SELECT project_id, count(*), total(bytes) FROM job GROUP BY project_id", "");
+
+	if (st != TW_OK)
+		return st;
+	*ret_n = 0;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		if (*ret_n == cap) {
+			struct tw_waiting *more =
+			        tw_arena_alloc(a, cap ? 2 * cap : 16, sizeof *more);
+
+			if (more && cap)
+				memcpy(more, all, cap * sizeof *all);
+			all = more;
+			cap = cap ? 2 * cap : 16;
+		}
+		if (!all) {
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			break;
+		}
+		(void)snprintf(all[*ret_n].project_id, sizeof all->project_id, "%s",
+		        (const char *)sqlite3_column_text(q.stmt, 0));
+		all[*ret_n].traces = (uint64_t)tw_cat_int(&q, 1);
+		all[(*ret_n)++].bytes = (uint64_t)tw_cat_int(&q, 2);
+	}
+	*ret = all;
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_waiting(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_waiting **ret, size_t *ret_n, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_waiting(db, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}

@@ -1,0 +1,336 @@
+/*
+ * catalogue_user.c - people and their roles in projects.
+ */
+#include "catalogue_user.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+#include "ulid.h"
+
+enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
+{
+	size_t len = strlen(given);
+	char name[TW_USER_NAME_BYTES];
+
+	if (len == 0 || len >= sizeof name)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "a user's name has 1 to %d characters", TW_USER_NAME_BYTES - 1);
+	for (size_t i = 0; i <= len; i++) {
+		char c = given[i];
+
+		name[i] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+		if (c && !(c > 0 && isalnum(c)) && !strchr("._-+@", c))
+			return tw_fail(err, TW_BAD_REQUEST, i,
+			        "a user's name is made of letters, digits and . _ - + @");
+	}
+	memcpy(ret, name, len + 1);
+	return TW_OK;
+}
+
+static enum tw_status name_is_free(sqlite3 *db, const char *name, struct tw_err *err)
+{
+	int64_t taken = 0;
+	enum tw_status st = tw_cat_first_int(/* unique index of name */
+	        db, &taken, err, "SELECT 1 FROM user WHERE name=?", "t", name);
+
+	if (st == TW_OK && taken)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is a user %s already", name);
+	return st;
+}
+
+enum tw_status tw_cat_user_insert(sqlite3 *db, const char *name, const char *password,
+        bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	int64_t now = tw_unix_ms();
+	char id[TW_ID_BYTES];
+	enum tw_status st = tw_ulid_new(now, id, err);
+
+	if (st == TW_OK)
+		st = name_is_free(db, name, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO user(user_id,name,password,is_admin,created_ms)"
+		        " VALUES(?,?,?,?,?)",
+		        "tttii", id, name, password, (int64_t)is_admin, now);
+	if (st == TW_OK)
+		memcpy(ret_id, id, TW_ID_BYTES);
+	return st;
+}
+
+enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, const char *password,
+        bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	char id[TW_ID_BYTES];
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_user_insert(c->writer, name, password, is_admin, id, err);
+	st = tw_cat_end_audited(c, st,
+	        &(struct tw_change){"user.create", "", name,
+	                .facts = {{"admin", is_admin ? "true" : "false"},
+	                        {"password", password[0] ? "set" : "none"}}},
+	        err);
+	if (st == TW_OK)
+		memcpy(ret_id, id, TW_ID_BYTES);
+	return st;
+}
+
+static enum tw_status read_user(
+        sqlite3 *db, const char *name, struct tw_user *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* unique index of name */
+	        &q, db, err,
+	        "SELECT user_id, name, password, is_admin, is_disabled FROM user WHERE name=?", "t",
+	        name);
+	struct tw_user u = {.is_admin = false};
+	bool there;
+
+	if (st != TW_OK)
+		return st;
+	there = tw_cat_row(&q);
+	if (there) {
+		(void)snprintf(u.id, sizeof u.id, "%s", sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(u.name, sizeof u.name, "%s", sqlite3_column_text(q.stmt, 1));
+		(void)snprintf(u.password, sizeof u.password, "%s", sqlite3_column_text(q.stmt, 2));
+		u.is_admin = tw_cat_int(&q, 3) != 0;
+		u.is_disabled = tw_cat_int(&q, 4) != 0;
+	}
+	st = tw_cat_close(&q, err);
+	if (st == TW_OK && !there)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no user of that name");
+	if (st == TW_OK)
+		*ret = u;
+	return st;
+}
+
+enum tw_status tw_catalogue_user_get(
+        struct tw_catalogue *c, const char *name, struct tw_user *ret, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = read_user(db, name, ret, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+/* What the record calls someone; TW_NOT_FOUND when there is no such account. */
+static enum tw_status name_of(
+        sqlite3 *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(/* primary key */
+	        &q, db, err, "SELECT name FROM user WHERE user_id=?", "t", user_id);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", sqlite3_column_text(q.stmt, 0));
+	else
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such user");
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status end_sessions(sqlite3 *db, const char *user_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
+}
+
+static const char *told(bool said, bool value)
+{
+	return !said ? NULL : value ? "true" : "false";
+}
+
+enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user_id,
+        const struct tw_user_change *to, struct tw_err *err)
+{
+	char name[TW_USER_NAME_BYTES] = "";
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = name_of(c->writer, user_id, name, err);
+	if (st == TW_OK && to->password)
+		st = tw_cat_exec(c->writer, NULL, err, "UPDATE user SET password=? WHERE user_id=?",
+		        "tt", to->password, user_id);
+	if (st == TW_OK && to->sets_admin)
+		st = tw_cat_exec(c->writer, NULL, err, "UPDATE user SET is_admin=? WHERE user_id=?",
+		        "it", (int64_t)to->is_admin, user_id);
+	if (st == TW_OK && to->sets_disabled)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE user SET is_disabled=? WHERE user_id=?", "it",
+		        (int64_t)to->is_disabled, user_id);
+	if (st == TW_OK)
+		st = end_sessions(c->writer, user_id, err);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"user.change", "", name,
+	                .facts = {{"password", to->password ? "changed" : NULL},
+	                        {"admin", told(to->sets_admin, to->is_admin)},
+	                        {"disabled", told(to->sets_disabled, to->is_disabled)}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_user_remove(
+        struct tw_catalogue *c, const char *user_id, struct tw_err *err)
+{
+	char name[TW_USER_NAME_BYTES] = "";
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = name_of(c->writer, user_id, name, err);
+	if (st == TW_OK) /* roles and sessions go by their foreign keys */
+		st = tw_cat_exec(
+		        c->writer, NULL, err, "DELETE FROM user WHERE user_id=?", "t", user_id);
+	return tw_cat_end_audited(c, st, &(struct tw_change){"user.remove", "", name}, err);
+}
+
+/* --- lists --- */
+
+static enum tw_status read_users(struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_user_row *rows = tw_arena_alloc(a, TW_USERS_MAX, sizeof *rows);
+	enum tw_status st = TW_OK;
+	size_t n = 0;
+
+	if (!rows)
+		return tw_cat_close_after(
+		        q, tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"), err);
+	while (st == TW_OK && n < TW_USERS_MAX && tw_cat_row(q)) {
+		rows[n] = (struct tw_user_row){.id = tw_cat_text(q, 0, a),
+		        .name = tw_cat_text(q, 1, a),
+		        .is_admin = tw_cat_int(q, 2) != 0,
+		        .has_password = tw_cat_int(q, 3) != 0,
+		        .created_ms = tw_cat_int(q, 4),
+		        .last_seen_ms = tw_cat_int(q, 5),
+		        .scope = (enum tw_scope)tw_cat_int(q, 6),
+		        .is_disabled = tw_cat_int(q, 7) != 0,
+		        .is_linked = tw_cat_int(q, 8) != 0};
+		if (!rows[n].id || !rows[n].name)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		n++;
+	}
+	st = tw_cat_close_after(q, st, err);
+	if (st == TW_OK) {
+		*ret = rows;
+		*ret_n = n;
+	}
+	return st;
+}
+
+static enum tw_status list_users(struct tw_cat_query *q, sqlite3 *db, const char *project_id,
+        const char *after, struct tw_err *err)
+{
+	if (project_id[0]) /* member_by_project, then sorted: a handful */
+		return tw_cat_query(q, db, err,
+		        "SELECT u.user_id, u.name, u.is_admin, u.password<>'', u.created_ms,"
+		        " u.last_seen_ms, m.scope, u.is_disabled,"
+		        " EXISTS(SELECT 1 FROM identity i WHERE i.user_id=u.user_id) FROM member m "
+		        "JOIN user u ON u.user_id=m.user_id"
+		        " WHERE m.project_id=?1 AND u.name>?2 ORDER BY u.name LIMIT ?3",
+		        "tti", project_id, after, (int64_t)TW_USERS_MAX);
+	return tw_cat_query(q, db, err, /* unique index of name */
+	        "SELECT user_id, name, is_admin, password<>'', created_ms, last_seen_ms, 0,"
+	        " is_disabled, EXISTS(SELECT 1 FROM identity i WHERE i.user_id=user.user_id)"
+	        " FROM user WHERE name>?1 ORDER BY name LIMIT ?2",
+	        "ti", after, (int64_t)TW_USERS_MAX);
+}
+
+enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id, const char *after,
+        struct tw_arena *a, struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = list_users(&q, db, project_id, after, err);
+	if (st == TW_OK)
+		st = read_users(&q, a, ret, ret_n, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+/* --- roles --- */
+
+enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *project_id,
+        const char *user_id, enum tw_scope scope, struct tw_err *err)
+{
+	bool leaves = scope == TW_SCOPE_PUBLIC;
+	char name[TW_USER_NAME_BYTES] = "";
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = name_of(c->writer, user_id, name, err);
+	if (st == TW_OK && leaves)
+		st = tw_cat_exec(c->writer, &changed, err,
+		        "DELETE FROM member WHERE user_id=? AND project_id=?", "tt", user_id,
+		        project_id);
+	else if (st == TW_OK)
+		st = tw_cat_exec(c->writer, &changed, err,
+		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE "
+		        "project_id=?2"
+		        " ON CONFLICT DO UPDATE SET scope=excluded.scope",
+		        "tti", user_id, project_id, (int64_t)scope);
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        leaves ? "the user has no role in this project" : "no such project");
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){leaves ? "member.remove" : "member.set", project_id, name,
+	                .facts = {{"scope", leaves ? NULL : tw_scope_word(scope)}}},
+	        err);
+}
+
+static enum tw_status read_projects(struct tw_cat_query *q, struct tw_arena *a,
+        struct tw_project_row *rows, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	size_t n = 0;
+
+	while (st == TW_OK && n < cap && tw_cat_row(q)) {
+		rows[n] = (struct tw_project_row){
+		        tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_int(q, 2)};
+		if (!rows[n].id || !rows[n].name)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		n++;
+	}
+	*ret_n = n;
+	return tw_cat_close_after(q, st, err);
+}
+
+enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *user_id,
+        struct tw_arena *a, struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_project_row *all;
+	struct tw_cat_query q;
+	size_t n_all;
+	sqlite3 *db;
+	/* a person's projects are among all: room for these is enough */
+	enum tw_status st = tw_catalogue_projects(c, a, &all, &n_all, err);
+
+	if (st == TW_OK)
+		st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, /* primary keys */
+	        "SELECT p.project_id, p.name, p.created_ms FROM member m JOIN project p"
+	        " ON p.project_id=m.project_id WHERE m.user_id=? ORDER BY m.project_id",
+	        "t", user_id);
+	if (st == TW_OK)
+		st = read_projects(&q, a, all, n_all, ret_n, err);
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = all;
+	return st;
+}

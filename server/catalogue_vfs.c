@@ -1,0 +1,235 @@
+/*
+ * catalogue_vfs.c - the catalogue's layer of files: its log is synced beside the files that its
+ * rows are about, and its pages have sums (catalogue_sums.h).
+ *
+ * A commit is seen by others when SQLite has synced the write-ahead log.  So the
+ * log's sync is where files and rows meet: while it runs the files are synced by
+ * other threads, and it returns when they are durable too, or fails, and with it
+ * the commit.  Nobody ever sees a row before its files (I1).  After a power cut
+ * the log may hold what was never seen; jobs_proof.c looks.
+ *
+ * Pages get their sum on the way to the catalogue's file, which is when the log is
+ * copied into it; the log has sums of its own.  All connections have this layer, so
+ * that no page is written without.
+ *
+ * Everything else is left to SQLite's own layer, of which this is a thin shell
+ * around files of two kinds.
+ */
+#include "catalogue_internal.h"
+
+#include <string.h>
+
+#include "catalogue_sums.h"
+#include "crash_point.h"
+
+struct shell {
+	sqlite3_file base;  /* first */
+	sqlite3_file *real; /* behind this struct */
+	const char *name;   /* of the file with the pages; NULL: it is the log */
+	bool frames;        /* written since the last sync; a log begun anew has its head synced */
+	bool sums;          /* its pages have sums */
+};
+
+static sqlite3_vfs *below; /* the system's */
+static _Thread_local struct tw_cat_gate *gate;
+
+void tw_cat_set_gate(struct tw_cat_gate *g)
+{
+	gate = g;
+}
+
+static struct shell *shell_of(sqlite3_file *f)
+{
+	return (struct shell *)(void *)f;
+}
+
+static sqlite3_file *real_of(sqlite3_file *f)
+{
+	return shell_of(f)->real;
+}
+
+static int shell_close(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xClose(real_of(f));
+}
+
+static bool is_page(const struct shell *s, int n, sqlite3_int64 at)
+{
+	return s->name && s->sums && n == TW_SUMS_PAGE && at % TW_SUMS_PAGE == 0;
+}
+
+/* The first page says whether there are sums; it is read when the file is opened. */
+static void look_at_header(struct shell *s, const void *p, int n, sqlite3_int64 at)
+{
+	if (s->name && at == 0 && n >= TW_SUMS_HEADER)
+		s->sums = tw_sums_kept(p);
+}
+
+static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
+{
+	struct shell *s = shell_of(f);
+	int rc = s->real->pMethods->xRead(s->real, to, n, at);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	look_at_header(s, to, n, at);
+	if (is_page(s, n, at) && !tw_sums_fit(to))
+		tw_sums_note(s->name, (uint64_t)(at / TW_SUMS_PAGE) + 1);
+	return rc;
+}
+
+static int shell_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
+{
+	struct shell *s = shell_of(f);
+	uint8_t page[TW_SUMS_PAGE];
+
+	s->frames = s->frames || at > 0;
+	look_at_header(s, from, n, at);
+	if (!is_page(s, n, at))
+		return s->real->pMethods->xWrite(s->real, from, n, at);
+	memcpy(page, from, sizeof page);
+	tw_sums_put(page);
+	return s->real->pMethods->xWrite(s->real, page, n, at);
+}
+
+static int shell_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+	return real_of(f)->pMethods->xTruncate(real_of(f), size);
+}
+
+static int shell_sync(sqlite3_file *f, int flags)
+{
+	struct shell *s = shell_of(f);
+	int rc = s->real->pMethods->xSync(s->real, flags);
+
+	if (rc != SQLITE_OK || s->name || !gate || !s->frames)
+		return rc;
+	s->frames = false;
+	tw_crash_point("log_synced");
+	return gate->durable(gate->arg) ? SQLITE_OK : SQLITE_IOERR_FSYNC;
+}
+
+static int shell_size(sqlite3_file *f, sqlite3_int64 *ret)
+{
+	return real_of(f)->pMethods->xFileSize(real_of(f), ret);
+}
+
+static int shell_lock(sqlite3_file *f, int level)
+{
+	return real_of(f)->pMethods->xLock(real_of(f), level);
+}
+
+static int shell_unlock(sqlite3_file *f, int level)
+{
+	return real_of(f)->pMethods->xUnlock(real_of(f), level);
+}
+
+static int shell_reserved(sqlite3_file *f, int *ret)
+{
+	return real_of(f)->pMethods->xCheckReservedLock(real_of(f), ret);
+}
+
+static int shell_control(sqlite3_file *f, int op, void *arg)
+{
+	return real_of(f)->pMethods->xFileControl(real_of(f), op, arg);
+}
+
+static int shell_sector(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xSectorSize(real_of(f));
+}
+
+static int shell_traits(sqlite3_file *f)
+{
+	return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
+}
+
+static int shell_map_shared(sqlite3_file *f, int region, int bytes, int extend, void volatile **ret)
+{
+	return real_of(f)->pMethods->xShmMap(real_of(f), region, bytes, extend, ret);
+}
+
+static int shell_lock_shared(sqlite3_file *f, int from, int n, int flags)
+{
+	return real_of(f)->pMethods->xShmLock(real_of(f), from, n, flags);
+}
+
+static void shell_order_shared(sqlite3_file *f)
+{
+	real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+
+static int shell_unmap_shared(sqlite3_file *f, int remove)
+{
+	return real_of(f)->pMethods->xShmUnmap(real_of(f), remove);
+}
+
+/* Version 2: without mapped pages, which would not be looked at. */
+static const sqlite3_io_methods shell_methods = {
+        .iVersion = 2,
+        .xClose = shell_close,
+        .xRead = shell_read,
+        .xWrite = shell_write,
+        .xTruncate = shell_truncate,
+        .xSync = shell_sync,
+        .xFileSize = shell_size,
+        .xLock = shell_lock,
+        .xUnlock = shell_unlock,
+        .xCheckReservedLock = shell_reserved,
+        .xFileControl = shell_control,
+        .xSectorSize = shell_sector,
+        .xDeviceCharacteristics = shell_traits,
+        .xShmMap = shell_map_shared,
+        .xShmLock = shell_lock_shared,
+        .xShmBarrier = shell_order_shared,
+        .xShmUnmap = shell_unmap_shared,
+};
+
+/* Whoever makes a catalogue with this layer has set its pages' reserve (catalogue.c). */
+static bool is_empty(sqlite3_file *real)
+{
+	sqlite3_int64 size = 0;
+
+	return real->pMethods->xFileSize(real, &size) == SQLITE_OK && size == 0;
+}
+
+static int open_file(
+        sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags)
+{
+	struct shell *s = shell_of(file);
+	int rc;
+
+	(void)vfs;
+	if (!(flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB)))
+		return below->xOpen(below, name, file, flags, ret_flags);
+	*s = (struct shell){.name = flags & SQLITE_OPEN_MAIN_DB ? name : NULL};
+	s->real = (sqlite3_file *)(void *)(s + 1);
+	rc = below->xOpen(below, name, s->real, flags, ret_flags);
+	if (rc != SQLITE_OK)
+		return rc;
+	s->sums = s->name && is_empty(s->real);
+	s->base.pMethods = &shell_methods;
+	return rc;
+}
+
+static void make_vfs(void)
+{
+	static sqlite3_vfs ours;
+
+	below = sqlite3_vfs_find(NULL);
+	if (!below)
+		return;
+	ours = *below;
+	ours.zName = TW_CAT_VFS;
+	ours.szOsFile += (int)sizeof(struct shell);
+	ours.xOpen = open_file;
+	ours.pNext = NULL;
+	(void)sqlite3_vfs_register(&ours, 0);
+}
+
+void tw_cat_need_vfs(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, make_vfs);
+}

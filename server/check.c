@@ -1,0 +1,310 @@
+#include "check.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "digest.h"
+#include "local_trace.h"
+#include "stored.h"
+#include "trace_file.h"
+
+enum { PATH_BYTES = 1500, TEXT_BYTES = 400 };
+
+struct checker {
+	const struct tw_check *c;
+	struct tw_check_sums sums;
+};
+
+/* What became of one file. */
+enum verdict { WHOLE, MISSING, DAMAGED, UNREADABLE };
+static const char *const verdict_words[] = {"whole", "missing", "damaged", "unreadable"};
+
+static void tell(struct checker *k, const struct tw_stored_file *f, const char *text, bool repaired)
+{
+	const struct tw_finding finding = {f->project_id, f->id, f->what, text, repaired};
+
+	k->sums.wrong++;
+	k->sums.repaired += repaired;
+	k->c->found(k->c->arg, &finding);
+}
+
+/* --- one file --- */
+
+static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_file *f)
+{
+	char sha256[TW_SHA256_HEX];
+	uint64_t bytes = 0;
+	struct stat s;
+
+	if (fstat(fd, &s) != 0)
+		return UNREADABLE;
+	if (f->bytes && (uint64_t)s.st_size != f->bytes)
+		return DAMAGED;
+	if (k->c->quick || !f->sha256[0])
+		return WHOLE;
+	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK)
+		return UNREADABLE;
+	k->sums.bytes += bytes;
+	return strcmp(sha256, f->sha256) == 0 ? WHOLE : DAMAGED;
+}
+
+static enum verdict judge_blob(struct checker *k, const struct tw_stored_file *f)
+{
+	enum verdict v;
+	int fd = -1;
+	enum tw_status st = tw_blob_open(k->c->blobs, f->sha256, &fd, NULL);
+
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? MISSING : UNREADABLE;
+	v = judge_fd(k, fd, f);
+	(void)close(fd);
+	return v;
+}
+
+/* --- decoded files --- */
+
+/* Reads every frame of a thread; each has a checksum. */
+static enum tw_status read_thread(
+        struct tw_trace_file *t, uint32_t thread_id, struct tw_chunk *chunk, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+	const struct tw_chunk_row *rows;
+	struct tw_tree tree;
+	uint32_t n = 0;
+	enum tw_status st = a ? tw_trace_file_chunks(t, thread_id, &rows, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_trace_file_chunk(t, &rows[i], chunk, err);
+	if (st == TW_OK)
+		st = tw_trace_file_tree(t, thread_id, a, &tree, err);
+	tw_arena_free(a);
+	return st;
+}
+
+/* For files from before their sums were kept. */
+static enum verdict read_through(const char *path)
+{
+	const struct tw_thread_info *threads = NULL;
+	const struct tw_method_info *methods;
+	struct tw_trace_file *t = NULL;
+	struct tw_chunk chunk;
+	uint32_t n_methods, n = 0;
+	enum tw_status st = tw_trace_file_open(path, &t, NULL);
+
+	tw_chunk_init(&chunk);
+	if (st == TW_OK)
+		st = tw_trace_file_methods(t, &methods, &n_methods, NULL);
+	if (st == TW_OK)
+		threads = tw_trace_file_threads(t, &n);
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		st = read_thread(t, threads[i].thread_id, &chunk, NULL);
+	tw_chunk_done(&chunk);
+	tw_trace_file_close(t);
+	return st == TW_OK ? WHOLE : st == TW_IO || st == TW_NOMEM ? UNREADABLE : DAMAGED;
+}
+
+static enum verdict judge_decoded(struct checker *k, const struct tw_stored_file *f)
+{
+	char path[PATH_BYTES];
+	enum verdict v;
+	int fd;
+
+	if (tw_trace_path(k->c->blobs, f->id, path, sizeof path, NULL) != TW_OK)
+		return UNREADABLE;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return access(path, F_OK) == 0 ? UNREADABLE : MISSING;
+	v = judge_fd(k, fd, f);
+	(void)close(fd);
+	return v == WHOLE && !f->sha256[0] && !k->c->quick ? read_through(path) : v;
+}
+
+/* A server beside may have deleted the trace or decoded it again since the page was read. */
+static bool still_so(struct checker *k, struct tw_stored_file *f, struct tw_arena *a)
+{
+	struct tw_stored_file before = *f, *rows;
+	const size_t last = strlen(f->id) - 1;
+	size_t n = 0;
+
+	/* sorts behind every other id that is smaller */
+	before.id = tw_arena_printf(a, "%.*s%c~", (int)last, f->id, f->id[last] - 1);
+	if (!before.id)
+		return true;
+	if (tw_catalogue_stored_traces(k->c->catalogue, &before, 1, a, &rows, &n, NULL) != TW_OK)
+		return true;
+	if (n == 0 || strcmp(rows->id, f->id) != 0)
+		return false;
+	*f = *rows;
+	return judge_decoded(k, f) != WHOLE;
+}
+
+static bool upload_is_whole(struct checker *k, const struct tw_stored_file *f, struct tw_arena *a)
+{
+	struct tw_part *parts;
+	bool whole = true;
+	size_t n = 0;
+
+	if (tw_catalogue_trace_parts(k->c->catalogue, f->project_id, f->id, a, &parts, &n, NULL) !=
+	        TW_OK)
+		return false;
+	for (size_t i = 0; i < n && whole; i++) {
+		const struct tw_stored_file part = {
+		        f->project_id, f->id, parts[i].part, parts[i].sha256, parts[i].bytes};
+
+		whole = judge_blob(k, &part) == WHOLE;
+	}
+	return whole && n > 0;
+}
+
+static enum tw_status check_decoded(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct checker *k = arg;
+	enum verdict v = judge_decoded(k, f);
+	char text[TEXT_BYTES];
+	bool whole, repaired;
+
+	(void)err;
+	k->sums.decoded++;
+	if (v == WHOLE || !still_so(k, f, a))
+		return TW_OK;
+	whole = upload_is_whole(k, f, a);
+	repaired = whole && k->c->repair &&
+	           tw_catalogue_trace_requeue(k->c->catalogue, f->project_id, f->id, NULL) == TW_OK;
+	(void)snprintf(text, sizeof text, "the decoded file of trace %s is %s; %s", f->id,
+	        verdict_words[v],
+	        repaired ? "it is queued to be decoded again from its upload"
+	        : whole  ? "its upload is whole: --repair decodes it again"
+	                 : "its upload is not whole either, so nothing is left to decode it from");
+	tell(k, f, text, repaired);
+	return TW_OK;
+}
+
+/* --- uploads and mappings --- */
+
+static bool is_wanted(struct checker *k, const char *sha256)
+{
+	bool wanted = true;
+
+	return tw_catalogue_has_blob(k->c->catalogue, sha256, &wanted, NULL) != TW_OK || wanted;
+}
+
+static enum tw_status check_part(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct checker *k = arg;
+	enum verdict v = judge_blob(k, f);
+	char text[TEXT_BYTES];
+
+	(void)a;
+	(void)err;
+	k->sums.uploads++;
+	if (v == WHOLE || !is_wanted(k, f->sha256))
+		return TW_OK;
+	(void)snprintf(text, sizeof text,
+	        "the upload of trace %s (part %s) is %s: it cannot be decoded again", f->id,
+	        f->what, verdict_words[v]);
+	tell(k, f, text, false);
+	return TW_OK;
+}
+
+/* The text that an image was compiled from lies one row before it in a page. */
+static enum tw_status store_image(struct checker *k, const struct tw_stored_file *image,
+        const struct tw_buf *bytes, struct tw_err *err)
+{
+	struct tw_blob_writer *w = NULL;
+	char sha256[TW_SHA256_HEX] = "";
+	enum tw_status st = tw_blob_delete(k->c->blobs, image->sha256, err);
+
+	if (st == TW_OK)
+		st = tw_blob_begin(k->c->blobs, bytes->len, &w, err);
+	if (st == TW_OK)
+		st = tw_blob_write(w, bytes->data, bytes->len, err);
+	if (st == TW_OK)
+		st = tw_blob_commit(w, sha256, err);
+	if (st != TW_OK)
+		(void)tw_blob_discard(w);
+	else if (strcmp(sha256, image->sha256) != 0)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "another version compiled it");
+	return st;
+}
+
+static bool compile_again(
+        struct checker *k, const struct tw_stored_file *source, const struct tw_stored_file *image)
+{
+	const bool is_retrace = strcmp(source->what, "retrace") == 0;
+	struct tw_local_names names;
+	char path[64];
+	int fd = -1;
+	enum tw_status st = tw_blob_open(k->c->blobs, source->sha256, &fd, NULL);
+
+	if (st != TW_OK)
+		return false;
+	(void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
+	tw_local_names_init(&names);
+	st = tw_local_names_read(&names, is_retrace ? NULL : path, is_retrace ? path : NULL, NULL);
+	if (st == TW_OK)
+		st = store_image(k, image, &names.images[is_retrace], NULL);
+	tw_local_names_done(&names);
+	(void)close(fd);
+	return st == TW_OK;
+}
+
+static enum tw_status check_mapping(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct checker *k = arg;
+	enum verdict v = judge_blob(k, f);
+	const struct tw_stored_file *source = f - 1;
+	bool is_image = strstr(f->what, " image") != NULL;
+	bool repaired = false;
+	char text[TEXT_BYTES];
+
+	(void)a;
+	(void)err;
+	k->sums.mappings++;
+	if (v == WHOLE || !is_wanted(k, f->sha256))
+		return TW_OK;
+	if (is_image && k->c->repair && judge_blob(k, source) == WHOLE)
+		repaired = compile_again(k, source, f);
+	(void)snprintf(text, sizeof text, "the %s of build %.200s is %s; %s", f->what, f->id,
+	        verdict_words[v],
+	        repaired   ? "it was compiled again"
+	        : is_image ? "--repair compiles it again, or send the mapping again"
+	                   : "send it again to keep its text");
+	tell(k, f, text, repaired);
+	return TW_OK;
+}
+
+/* --- all of them --- */
+
+static void catalogue_wrong(void *arg, const char *text)
+{
+	const struct tw_stored_file whole = {"", "", "catalogue", "", 0};
+
+	tell(arg, &whole, text, false);
+}
+
+enum tw_status tw_check_run(
+        const struct tw_check *check, struct tw_check_sums *ret, struct tw_err *err)
+{
+	struct checker k = {.c = check};
+	enum tw_status st = tw_catalogue_verify(check->catalogue, catalogue_wrong, &k, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(
+		        check->catalogue, tw_catalogue_stored_parts, check_part, &k, err);
+	if (st == TW_OK)
+		st = tw_stored_each(
+		        check->catalogue, tw_catalogue_stored_mappings, check_mapping, &k, err);
+	if (st == TW_OK)
+		st = tw_stored_each(
+		        check->catalogue, tw_catalogue_stored_traces, check_decoded, &k, err);
+	if (st == TW_OK)
+		*ret = k.sums;
+	return st;
+}

@@ -1,0 +1,137 @@
+/* `tracewell audit`: who changed what, from the data folder itself. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit.h"
+#include "catalogue.h"
+#include "cli.h"
+#include "cli_data.h"
+
+enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
+
+static const char synopsis[] = "audit --data DIR [--project NAME] [--action A] [--by WHO] "
+                               "[--target T] [--limit N] [--json]";
+
+struct audit_flags {
+	const char *data, *project, *action, *by, *target, *limit;
+	bool json;
+};
+
+static void print_line(const struct tw_audit_entry *e)
+{
+	time_t s = (time_t)(e->at_ms / 1000);
+	char at[32] = "-";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm))
+		(void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	(void)printf("%lld\t%s\t%s %s\t%s\t%s\t%s\t%s\t%s\n", (long long)e->id, at, e->by.kind,
+	        e->by.name[0] ? e->by.name : e->by.id, e->by.address[0] ? e->by.address : "here",
+	        e->project_id[0] ? e->project_id : "-", e->action, e->target, e->facts);
+}
+
+static void print_json(const struct tw_audit_entry *e)
+{
+	json_t *o = json_pack("{sI sI ss s{ss ss ss} ss ss ss ss so}", "id", (json_int_t)e->id,
+	        "at_ms", (json_int_t)e->at_ms, "project", e->project_id, "by", "kind", e->by.kind,
+	        "id", e->by.id, "name", e->by.name, "address", e->by.address, "request",
+	        e->by.request_id, "action", e->action, "target", e->target, "facts",
+	        json_loads(e->facts, 0, NULL));
+
+	if (o && json_dumpf(o, stdout, JSON_COMPACT) == 0)
+		(void)putchar('\n');
+	json_decref(o);
+}
+
+/* In pages, so that any number is as light as one. */
+static enum tw_status print_all(struct tw_catalogue *c, struct tw_audit_query *of, uint64_t left,
+        bool json, struct tw_err *err)
+{
+	struct tw_audit_entry *rows = NULL;
+	enum tw_status st = TW_OK;
+	size_t n = MAX_LIMIT;
+
+	while (st == TW_OK && left && n == MAX_LIMIT) {
+		struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+
+		of->limit = left < MAX_LIMIT ? (uint32_t)left : MAX_LIMIT;
+		st = a ? tw_catalogue_audit(c, of, a, &rows, &n, err)
+		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
+			(json ? print_json : print_line)(&rows[i]);
+			of->before = rows[i].id;
+		}
+		left -= st == TW_OK ? n : 0;
+		(void)tw_arena_free(a);
+	}
+	return st;
+}
+
+static enum tw_status project_of(struct tw_catalogue *c, const char *name, struct tw_arena *a,
+        const char **ret_id, struct tw_err *err)
+{
+	struct tw_project_row *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_projects(c, a, &rows, &n, err);
+
+	for (size_t i = 0; st == TW_OK && rows && i < n; i++)
+		if (strcmp(rows[i].name, name) == 0) {
+			*ret_id = rows[i].id;
+			return TW_OK;
+		}
+	return st == TW_OK ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.100s",
+	                             name)
+	                   : st;
+}
+
+static enum tw_status run(
+        struct tw_catalogue *c, const struct audit_flags *f, uint64_t limit, struct tw_err *err)
+{
+	struct tw_audit_query of = {.action = f->action, .by = f->by, .target = f->target};
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	enum tw_status st = TW_OK;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (f->project)
+		st = project_of(c, f->project, a, &of.project_id, err);
+	if (st == TW_OK)
+		st = print_all(c, &of, limit, f->json, err);
+	(void)tw_arena_free(a);
+	return st;
+}
+
+int tw_cli_audit(int argc, char **argv)
+{
+	struct audit_flags f = {
+	        .data = "./data", .action = "", .by = "", .target = "", .limit = "100"};
+	const struct tw_flag table[] = {
+	        {"data", .value = &f.data},
+	        {"project", .value = &f.project},
+	        {"action", .value = &f.action},
+	        {"by", .value = &f.by},
+	        {"target", .value = &f.target},
+	        {"limit", .value = &f.limit},
+	        {"json", .on = &f.json},
+	};
+	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
+	struct tw_catalogue *c = NULL;
+	struct tw_blobs *blobs = NULL;
+	struct tw_err err;
+	uint64_t limit;
+	enum tw_status st;
+
+	if (n != 0 || !tw_str_u64(tw_str_of(f.limit), INT64_MAX, &limit)) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	st = tw_cli_data_open(f.data, &c, &blobs, &err);
+	if (st == TW_OK)
+		st = run(c, &f, limit, &err);
+	(void)tw_catalogue_close(c);
+	(void)tw_blobs_close(blobs);
+	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("audit", &err);
+}

@@ -1,0 +1,102 @@
+/* `tracewell backup`: a data folder copied, and copied again with what is new. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backup_s3.h"
+#include "cli.h"
+#include "cli_data.h"
+
+static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
+                               "URL] [--without-decoded]";
+
+static void tell_left_out(void *arg, const char *id, const char *why)
+{
+	(void)arg;
+	(void)fprintf(stderr, "the upload of %s is left out: %s\n", id, why);
+}
+
+static void tell_sums(const struct tw_backup_sums *s)
+{
+	(void)printf("%" PRIu64 " uploads are in the backup; %" PRIu64
+	             " files copied (%.1f MB), %" PRIu64 " of earlier ones dropped, %" PRIu64
+	             " left out\n",
+	        s->uploads - s->left_out, s->copied, (double)s->bytes / 1e6, s->dropped,
+	        s->left_out);
+}
+
+static bool is_same_folder(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static enum tw_status run(const char *data, const char *to, bool decoded,
+        struct tw_backup_sums *ret, struct tw_err *err)
+{
+	struct tw_backup backup = {.decoded = decoded, .left_out = tell_left_out};
+	enum tw_status st;
+
+	if (is_same_folder(data, to))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--to is the data folder itself: a backup needs a folder of its own");
+	(void)umask(077);
+	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
+	if (st == TW_OK)
+		st = tw_blobs_open(to, 0, &backup.to, err);
+	if (st == TW_OK)
+		st = tw_backup_run(&backup, ret, err);
+	tw_catalogue_close(backup.catalogue);
+	tw_blobs_close(backup.from);
+	tw_blobs_close(backup.to);
+	return st;
+}
+
+/* Secrets come from the environment, where no list of processes shows them. */
+static enum tw_status run_s3(const char *data, const char *to, const char *endpoint,
+        struct tw_backup_sums *ret, struct tw_err *err)
+{
+	struct tw_backup backup = {.left_out = tell_left_out};
+	struct tw_s3 *s3 = NULL;
+	enum tw_status st;
+
+	(void)umask(077);
+	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
+	if (st == TW_OK)
+		st = tw_s3_new(to, endpoint, &s3, err);
+	if (st == TW_OK)
+		st = tw_backup_s3_run(&backup, s3, ret, err);
+	tw_s3_free(s3);
+	tw_catalogue_close(backup.catalogue);
+	tw_blobs_close(backup.from);
+	return st;
+}
+
+int tw_cli_backup(int argc, char **argv)
+{
+	const char *data = "./data", *to = NULL, *endpoint = NULL;
+	bool without_decoded = false;
+	const struct tw_flag flags[] = {{.name = "data", .value = &data},
+	        {.name = "to", .value = &to}, {.name = "s3-endpoint", .value = &endpoint},
+	        {.name = "without-decoded", .on = &without_decoded}};
+	struct tw_backup_sums sums = {0};
+	struct tw_err err;
+	enum tw_status st;
+	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
+
+	if (n != 0 || !to) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	st = strncmp(to, "s3://", 5) == 0 ? run_s3(data, to, endpoint, &sums, &err)
+	                                  : run(data, to, !without_decoded, &sums, &err);
+	if (st != TW_OK)
+		return tw_cli_failed("backup", &err);
+	tell_sums(&sums);
+	return sums.left_out ? TW_EXIT_FAILED : TW_EXIT_OK;
+}

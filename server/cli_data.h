@@ -1,0 +1,19 @@
+/*
+ * cli_data.h - a server's data folder, opened by a subcommand beside a running server or without.
+ */
+#ifndef TW_CLI_DATA_H
+#define TW_CLI_DATA_H
+
+#include "blob.h"
+#include "catalogue.h"
+
+/* TW_NOT_FOUND when there is no catalogue in it: nothing is made.  Both are the caller's to close,
+ * also after a failure. */
+enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
+        struct tw_blobs **ret_blobs, struct tw_err *err) TW_MUST_USE;
+
+/* The catalogue alone, of a folder that is made when it is not there. */
+enum tw_status tw_cli_data_make(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
+
+#endif

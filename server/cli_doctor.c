@@ -1,0 +1,86 @@
+/* `tracewell doctor`: what is wrong with a set-up, in sentences. */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "cli.h"
+#include "config.h"
+#include "doctor.h"
+#include "json_write.h"
+
+static const char synopsis[] =
+        "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "
+        "[--tls-cert FILE --tls-key FILE] [--oidc-issuer URL [--oidc-ca-file FILE]] "
+        "[--min-free PERCENT] [--json]";
+
+enum { LINE_BYTES = 1 << 14 };
+
+static void tell_text(void *arg, enum tw_doctor_level level, const char *what, const char *text)
+{
+	(void)arg;
+	(void)what;
+	(void)printf("%s: %s\n", tw_doctor_word(level), text);
+}
+
+static void tell_json(void *arg, enum tw_doctor_level level, const char *what, const char *text)
+{
+	struct tw_buf *line = arg;
+	struct tw_json j;
+
+	tw_buf_clear(line);
+	j = tw_json_to(line);
+	tw_json_open(&j, '{');
+	tw_json_key_str(&j, "level", tw_str_of(tw_doctor_word(level)));
+	tw_json_key_str(&j, "what", tw_str_of(what));
+	tw_json_key_str(&j, "text", tw_str_of(text));
+	tw_json_close(&j, '}');
+	(void)printf("%.*s\n", (int)line->len, (const char *)line->data);
+}
+
+static int conclude(const struct tw_doctor *d)
+{
+	if (d->wrong)
+		(void)fprintf(stderr, "%u wrong, %u to know\n", d->wrong, d->notes);
+	else
+		(void)fprintf(stderr, "nothing wrong was found, %u to know\n", d->notes);
+	return d->wrong ? TW_EXIT_FAILED : TW_EXIT_OK;
+}
+
+int tw_cli_doctor(int argc, char **argv)
+{
+	struct tw_oidc_config oidc = {.issuer = "", .ca_file = ""};
+	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc};
+	const char *min_free = "5";
+	uint64_t percent = 0;
+	bool json = false;
+	struct tw_buf line;
+	const struct tw_flag flags[] = {{.name = "data", .value = &d.data},
+	        {.name = "listen", .value = &d.listen}, {.name = "server", .value = &d.server},
+	        {.name = "key", .value = &d.key}, {.name = "tls-cert", .value = &d.tls_cert},
+	        {.name = "tls-key", .value = &d.tls_key},
+	        {.name = "oidc-issuer", .value = &oidc.issuer},
+	        {.name = "oidc-ca-file", .value = &oidc.ca_file},
+	        {.name = "oidc-loopback-http", .on = &oidc.loopback_http},
+	        {.name = "min-free", .value = &min_free}, {.name = "json", .on = &json}};
+	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+
+	if (n != 0 || !tw_str_u64(tw_str_of(min_free), 99, &percent)) {
+		if (n >= 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	tw_buf_init(&line, LINE_BYTES);
+	if (json) {
+		d.tell = tell_json;
+		d.arg = &line;
+	}
+	d.min_free_percent = (unsigned)percent;
+	tw_doctor_machine(&d);
+	tw_doctor_tls(&d);
+	tw_doctor_data(&d);
+	tw_doctor_catalogue(&d);
+	tw_doctor_provider(&d);
+	tw_doctor_server(&d);
+	tw_buf_done(&line);
+	return conclude(&d);
+}

@@ -1,0 +1,129 @@
+/* `tracewell rollup`: brings the fleet's rollups, ANR groups and locks up to date, or makes them
+ * again. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalogue_rollup_tree.h"
+#include "cli.h"
+#include "cli_data.h"
+#include "hang_fold.h"
+#include "rollup_fold.h"
+
+static const char synopsis[] = "rollup --data DIR [--rebuild]";
+
+enum { ARENA_BYTES = 4 << 20, MAPPINGS_OPEN = 16 };
+
+static enum tw_status reset_all(
+        struct tw_catalogue *c, struct tw_rollup_reset *sums, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_project_row *projects = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &projects, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct tw_rollup_reset one;
+
+		st = tw_catalogue_rollup_reset(c, projects[i].id, &one, err);
+		if (st == TW_OK)
+			st = tw_catalogue_hang_reset(c, projects[i].id, err);
+		if (st != TW_OK)
+			break;
+		sums->days += one.days;
+		sums->traces += one.traces;
+		sums->days_kept += one.days_kept;
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* All that there is to do, down to the last delta. */
+static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, struct tw_err *err)
+{
+	bool folded = true, renamed = true, added = true, merged = true;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && (folded || renamed || added || merged)) {
+		st = tw_folder_fold(f, &folded, err);
+		if (st == TW_OK)
+			st = tw_folder_rename(f, &renamed, err);
+		if (st == TW_OK)
+			st = tw_folder_add(f, 1, 0, &added, err);
+		if (st == TW_OK)
+			st = tw_rollup_trees_add(c, 1, 0, &merged, err);
+	}
+	return st;
+}
+
+static enum tw_status look_at_all(struct tw_hanger *h, struct tw_err *err)
+{
+	bool looked = true, keyed = true;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && (looked || keyed)) {
+		st = tw_hanger_look(h, &looked, err);
+		if (st == TW_OK)
+			st = tw_hanger_key(h, &keyed, err);
+	}
+	return st;
+}
+
+static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struct tw_err *err)
+{
+	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
+	const struct tw_folder_parts parts = {c, blobs, symbols};
+	struct tw_folder *f = symbols ? tw_folder_new(&parts) : NULL;
+	struct tw_hanger *h = symbols ? tw_hanger_new(&parts) : NULL;
+	enum tw_status st =
+	        f && h ? fold_all(f, c, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		st = look_at_all(h, err);
+	tw_hanger_free(h);
+	tw_folder_free(f);
+	tw_symbols_free(symbols);
+	return st;
+}
+
+static void tell(const struct tw_rollup_reset *sums)
+{
+	(void)fprintf(stderr, "made %" PRIu64 " days again, of %" PRIu64 " traces\n", sums->days,
+	        sums->traces);
+	if (sums->days_kept)
+		(void)fprintf(stderr,
+		        "left %" PRIu64 " days as they were: traces that they count are gone\n",
+		        sums->days_kept);
+}
+
+int tw_cli_rollup(int argc, char **argv)
+{
+	const char *data = "./data";
+	bool rebuild = false;
+	const struct tw_flag flags[] = {
+	        {.name = "data", .value = &data}, {.name = "rebuild", .on = &rebuild}};
+	struct tw_rollup_reset sums = {0};
+	struct tw_catalogue *catalogue = NULL;
+	struct tw_blobs *blobs = NULL;
+	struct tw_err err;
+	enum tw_status st;
+	int n = tw_cli_flags(synopsis, flags, 2, argc, argv);
+
+	if (n != 0) {
+		if (n > 0)
+			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	st = tw_cli_data_open(data, &catalogue, &blobs, &err);
+	if (st == TW_OK && rebuild)
+		st = reset_all(catalogue, &sums, &err);
+	if (st == TW_OK)
+		st = fold(catalogue, blobs, &err);
+	tw_catalogue_close(catalogue);
+	tw_blobs_close(blobs);
+	if (st != TW_OK)
+		return tw_cli_failed("rollup", &err);
+	if (rebuild)
+		tell(&sums);
+	return TW_EXIT_OK;
+}

@@ -1,0 +1,286 @@
+/* `tracewell user`: people and their roles, on the data folder itself, beside a running server or
+ * not.  Passwords come on stdin, never as an argument. */
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "auth_password.h"
+#include "base/arena.h"
+#include "catalogue_identity.h"
+#include "cli.h"
+#include "cli_data.h"
+
+enum { LIST_BYTES = 16 << 20 };
+
+static const char synopsis[] =
+        "user create NAME --data DIR [--server-admin] < PASSWORD\n"
+        "       tracewell user passwd NAME --data DIR < PASSWORD\n"
+        "       tracewell user role NAME --data DIR --project P --role "
+        "viewer|editor|admin|none\n"
+        "       tracewell user role NAME --data DIR --role server-admin|none\n"
+        "       tracewell user disable|enable NAME --data DIR\n"
+        "       tracewell user unlink NAME --data DIR\n"
+        "       tracewell user list --data DIR [--project P]\n"
+        "       tracewell user remove NAME --data DIR";
+
+struct user_flags {
+	const char *data, *project, *role;
+	bool server_admin;
+};
+
+/* A line of stdin, not shown while it is typed. */
+static enum tw_status read_line(const char *prompt, char *out, size_t cap, struct tw_err *err)
+{
+	struct termios before, silent;
+	bool typed = tcgetattr(STDIN_FILENO, &before) == 0;
+	const char *got;
+
+	if (typed) {
+		silent = before;
+		silent.c_lflag &= ~(tcflag_t)ECHO;
+		(void)fputs(prompt, stderr);
+		(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+	}
+	got = fgets(out, (int)cap, stdin);
+	if (typed) {
+		(void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+		(void)fputc('\n', stderr);
+	}
+	if (!got)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the password is read from stdin, and there was none");
+	out[strcspn(out, "\r\n")] = '\0';
+	return TW_OK;
+}
+
+static enum tw_status read_password(
+        const char *name, char ret[TW_PASSWORD_HASH_BYTES], struct tw_err *err)
+{
+	char once[TW_PASSWORD_MAX + 3], again[sizeof once];
+	enum tw_status st = read_line("Password: ", once, sizeof once, err);
+
+	if (st == TW_OK)
+		st = tw_password_judge(once, name, err);
+	if (st == TW_OK && isatty(STDIN_FILENO)) {
+		st = read_line("Again: ", again, sizeof again, err);
+		if (st == TW_OK && strcmp(once, again) != 0)
+			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "these were two different passwords");
+	}
+	return st == TW_OK ? tw_password_hash(once, ret, err) : st;
+}
+
+static enum tw_status create(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	char name[TW_USER_NAME_BYTES], hash[TW_PASSWORD_HASH_BYTES], id[TW_ID_BYTES];
+	enum tw_status st = tw_user_name(given, name, err);
+
+	if (st == TW_OK)
+		st = read_password(name, hash, err);
+	return st == TW_OK ? tw_catalogue_user_add(c, name, hash, flags->server_admin, id, err)
+	                   : st;
+}
+
+static enum tw_status find(
+        struct tw_catalogue *c, const char *given, struct tw_user *ret, struct tw_err *err)
+{
+	char name[TW_USER_NAME_BYTES];
+	enum tw_status st = tw_user_name(given, name, err);
+
+	return st == TW_OK ? tw_catalogue_user_get(c, name, ret, err) : st;
+}
+
+static enum tw_status passwd(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	char hash[TW_PASSWORD_HASH_BYTES];
+	struct tw_user user;
+	enum tw_status st = find(c, given, &user, err);
+
+	(void)flags;
+	if (st == TW_OK)
+		st = read_password(user.name, hash, err);
+	return st == TW_OK ? tw_catalogue_user_change(
+	                             c, user.id, &(struct tw_user_change){.password = hash}, err)
+	                   : st;
+}
+
+static enum tw_status give_role(struct tw_catalogue *c, const struct tw_user *user,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	static const struct {
+		const char *word;
+		enum tw_scope scope;
+	} roles[] = {{"viewer", TW_SCOPE_READ}, {"editor", TW_SCOPE_WRITE},
+	        {"admin", TW_SCOPE_ADMIN}, {"none", TW_SCOPE_PUBLIC}};
+	char project[TW_ID_BYTES];
+	bool is_new;
+	enum tw_status st;
+
+	for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+		if (strcmp(flags->role, roles[i].word) != 0)
+			continue;
+		st = tw_catalogue_project(c, flags->project, project, &is_new, err);
+		return st == TW_OK
+		               ? tw_catalogue_member_set(c, project, user->id, roles[i].scope, err)
+		               : st;
+	}
+	return tw_fail(
+	        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--role must be viewer, editor, admin or none");
+}
+
+static enum tw_status role(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	struct tw_user user;
+	enum tw_status st = find(c, given, &user, err);
+	bool server;
+
+	if (st != TW_OK)
+		return st;
+	if (!flags->role)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--role is missing");
+	if (flags->project)
+		return give_role(c, &user, flags, err);
+	server = strcmp(flags->role, "server-admin") == 0;
+	if (!server && strcmp(flags->role, "none") != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "without --project the --role is server-admin or none");
+	return tw_catalogue_user_change(
+	        c, user.id, &(struct tw_user_change){.sets_admin = true, .is_admin = server}, err);
+}
+
+static enum tw_status set_disabled(
+        struct tw_catalogue *c, const char *given, bool is_disabled, struct tw_err *err)
+{
+	const struct tw_user_change to = {.sets_disabled = true, .is_disabled = is_disabled};
+	struct tw_user user;
+	enum tw_status st = find(c, given, &user, err);
+
+	return st == TW_OK ? tw_catalogue_user_change(c, user.id, &to, err) : st;
+}
+
+static enum tw_status disable(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	(void)flags;
+	return set_disabled(c, given, true, err);
+}
+
+static enum tw_status enable(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	(void)flags;
+	return set_disabled(c, given, false, err);
+}
+
+/* Whom a provider signs in to it: nobody any more. */
+static enum tw_status unlink_provider(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	struct tw_user user;
+	enum tw_status st = find(c, given, &user, err);
+
+	(void)flags;
+	return st == TW_OK ? tw_catalogue_identity_drop(c, user.id, err) : st;
+}
+
+static enum tw_status drop(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	struct tw_user user;
+	enum tw_status st = find(c, given, &user, err);
+
+	(void)flags;
+	return st == TW_OK ? tw_catalogue_user_remove(c, user.id, err) : st;
+}
+
+static const char *role_of(const struct tw_user_row *u)
+{
+	static const char *const words[] = {[TW_SCOPE_READ] = "viewer",
+	        [TW_SCOPE_WRITE] = "editor",
+	        [TW_SCOPE_ADMIN] = "admin"};
+
+	if (u->scope >= TW_SCOPE_READ && u->scope <= TW_SCOPE_ADMIN)
+		return words[u->scope];
+	return u->is_admin ? "server-admin" : "-";
+}
+
+static enum tw_status print_users(
+        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	char after[TW_USER_NAME_BYTES] = "";
+	struct tw_user_row *rows = NULL;
+	size_t n = TW_USERS_MAX;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && n == TW_USERS_MAX) {
+		struct tw_arena *a = tw_arena_new(LIST_BYTES);
+
+		st = a ? tw_catalogue_users(c, project_id, after, a, &rows, &n, err)
+		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
+			(void)printf("%s\t%s%s%s\n", rows[i].name, role_of(&rows[i]),
+			        rows[i].is_disabled ? "\tdisabled" : "",
+			        rows[i].is_linked ? "\tlinked" : "");
+			(void)snprintf(after, sizeof after, "%s", rows[i].name);
+		}
+		(void)tw_arena_free(a);
+	}
+	return st;
+}
+
+static enum tw_status list(struct tw_catalogue *c, const char *given,
+        const struct user_flags *flags, struct tw_err *err)
+{
+	char project[TW_ID_BYTES] = "";
+	bool is_new;
+	enum tw_status st = TW_OK;
+
+	(void)given;
+	if (flags->project)
+		st = tw_catalogue_project(c, flags->project, project, &is_new, err);
+	return st == TW_OK ? print_users(c, project, err) : st;
+}
+
+static const struct verb {
+	const char *word;
+	int arguments; /* the verb included */
+	enum tw_status (*run)(
+	        struct tw_catalogue *, const char *, const struct user_flags *, struct tw_err *);
+} verbs[] = {{"create", 2, create}, {"passwd", 2, passwd}, {"role", 2, role}, {"list", 1, list},
+        {"remove", 2, drop}, {"disable", 2, disable}, {"enable", 2, enable},
+        {"unlink", 2, unlink_provider}};
+
+int tw_cli_user(int argc, char **argv)
+{
+	struct user_flags flags = {.data = "./data"};
+	const struct tw_flag table[] = {
+	        {"data", .value = &flags.data},
+	        {"project", .value = &flags.project},
+	        {"role", .value = &flags.role},
+	        {"server-admin", .on = &flags.server_admin},
+	};
+	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
+	struct tw_catalogue *c = NULL;
+	const struct verb *verb = NULL;
+	struct tw_err err;
+	enum tw_status st;
+
+	if (n < 0)
+		return TW_EXIT_USAGE;
+	for (size_t i = 0; n > 0 && i < sizeof verbs / sizeof *verbs; i++)
+		if (strcmp(argv[1], verbs[i].word) == 0 && n == verbs[i].arguments)
+			verb = &verbs[i];
+	if (!verb) {
+		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	st = tw_cli_data_make(flags.data, &c, &err);
+	if (st == TW_OK)
+		st = verb->run(c, argv[n], &flags, &err);
+	(void)tw_catalogue_close(c);
+	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("user", &err);
+}

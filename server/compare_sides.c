@@ -1,0 +1,287 @@
+#include "compare_sides.h"
+
+#include <stdlib.h>
+
+#include "api.h"
+#include "view.h"
+
+struct opening {
+	struct tw_req *req;
+	struct tw_arena *arena;
+	bool main_only;
+	char *name; /* TW_NAME_BYTES */
+	struct tw_deadline deadline;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a comparison");
+}
+
+/* --- one trace --- */
+
+/* Two builds' unknown methods are not one because their ids are. */
+static struct tw_str name_of(
+        const struct opening *o, const struct tw_view *v, uint32_t method, bool *ret_known)
+{
+	struct tw_str name = tw_view_name(v, method, o->name, ret_known);
+	const char *copy = *ret_known || !v->row.meta.build_id[0]
+	                           ? tw_arena_str(o->arena, name)
+	                           : tw_arena_printf(o->arena, "%.*s of build %s", (int)name.len,
+	                                     name.ptr, v->row.meta.build_id);
+
+	return tw_str_of(copy);
+}
+
+static enum tw_status read_names(const struct opening *o, const struct tw_view *v,
+        struct tw_side_trace *t, struct tw_err *err)
+{
+	struct tw_str *names = tw_arena_alloc(o->arena, (size_t)v->n_methods + 1, sizeof *names);
+
+	if (!names)
+		return no_memory(err);
+	for (uint32_t i = 0; i < v->n_methods; i++) {
+		bool known = true;
+
+		names[i] = name_of(o, v, i, &known);
+		if (!names[i].ptr)
+			return no_memory(err);
+		t->n_named += known;
+	}
+	t->names = names;
+	t->n_names = v->n_methods;
+	return TW_OK;
+}
+
+static enum tw_status select_threads(const struct opening *o, const struct tw_view *v,
+        struct tw_selection *ret, struct tw_err *err)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(v->file, &n);
+	uint64_t *tids = tw_arena_alloc(o->arena, (size_t)n + 1, sizeof *tids);
+	struct tw_selection s = {.all_threads = !o->main_only, .tids = tids};
+
+	if (!tids)
+		return no_memory(err);
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].is_main)
+			tids[s.n_tids++] = t[i].tid;
+	if (o->main_only && s.n_tids == 0)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "trace %s does not tell which thread is its main one; compare all threads",
+		        v->row.id);
+	*ret = s;
+	return TW_OK;
+}
+
+static enum tw_status read_trace(const struct opening *o, const struct tw_view *v,
+        struct tw_side_trace *t, struct tw_err *err)
+{
+	struct tw_selection sel;
+	bool partial;
+	enum tw_status st = read_names(o, v, t, err);
+
+	if (st == TW_OK)
+		st = select_threads(o, v, &sel, err);
+	if (st == TW_OK)
+		st = tw_query_forest(v->file, &sel, NULL, o->arena, &t->forest, &partial, err);
+	return st;
+}
+
+static enum tw_status open_trace(
+        const struct opening *o, struct tw_str id, struct tw_side_trace *ret, struct tw_err *err)
+{
+	const char *text = tw_arena_str(tw_req_arena(o->req), id);
+	struct tw_side_trace t = {.names = NULL};
+	struct tw_view v;
+	enum tw_status st;
+
+	if (!text)
+		return no_memory(err);
+	st = tw_view_open_id(o->req, text, &v, err);
+	if (st != TW_OK)
+		return st;
+	t.row = v.row;
+	st = read_trace(o, &v, &t, err);
+	tw_view_close(&v);
+	if (st == TW_OK)
+		*ret = t;
+	return st;
+}
+
+/* --- one side --- */
+
+static enum tw_status check_id(struct tw_str id, const struct tw_side_trace *t, uint32_t n,
+        const char *side, struct tw_err *err)
+{
+	if (id.len != TW_ID_CHARS)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s is trace ids with commas between them", side);
+	if (n == TW_SIDE_TRACES_MAX)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s: a side has at most %d traces", side, TW_SIDE_TRACES_MAX);
+	for (uint32_t i = 0; i < n; i++)
+		if (tw_str_eq(tw_str_of(t[i].row.id), id))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "%s: trace %s is named twice", side, t[i].row.id);
+	return TW_OK;
+}
+
+static enum tw_status open_side(const struct opening *o, const char *side,
+        struct tw_side_trace **ret, uint32_t *ret_n, struct tw_err *err)
+{
+	const char *ids = tw_req_query(o->req, side);
+	struct tw_str rest = tw_str_of(ids ? ids : "");
+	struct tw_side_trace *t = tw_arena_zalloc(o->arena, TW_SIDE_TRACES_MAX, sizeof *t);
+	uint32_t n = 0;
+
+	if (!t)
+		return no_memory(err);
+	if (!rest.len)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s is missing: trace ids with commas between them", side);
+	while (rest.len) {
+		struct tw_str id = tw_str_split(&rest, ',');
+		enum tw_status st = check_id(id, t, n, side, err);
+
+		if (st == TW_OK && tw_deadline_passed(&o->deadline))
+			st = tw_compare_late(err);
+		if (st == TW_OK)
+			st = open_trace(o, id, &t[n], err);
+		if (st != TW_OK)
+			return st;
+		n++;
+	}
+	*ret = t;
+	*ret_n = n;
+	return TW_OK;
+}
+
+/* --- common numbers --- */
+
+struct named {
+	struct tw_str name;
+	uint32_t *number; /* of the method in its trace */
+};
+
+static int by_name(const void *pa, const void *pb)
+{
+	return tw_str_cmp(((const struct named *)pa)->name, ((const struct named *)pb)->name);
+}
+
+static void renumber(struct tw_forest *f, const uint32_t *numbers, uint32_t n)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		for (uint32_t k = 1; k < f->trees[i].n; k++) {
+			struct tw_tree_node *node = &f->trees[i].nodes[k];
+
+			if (node->method < n)
+				node->method = numbers[node->method];
+		}
+}
+
+/* Lists the names of a trace; their numbers will be where ret_numbers points. */
+static bool list_names(const struct tw_side_trace *t, struct tw_arena *a, struct named *list,
+        uint32_t **ret_numbers)
+{
+	uint32_t *numbers = tw_arena_alloc(a, (size_t)t->n_names + 1, sizeof *numbers);
+
+	if (!numbers)
+		return false;
+	for (uint32_t i = 0; i < t->n_names; i++)
+		list[i] = (struct named){t->names[i], &numbers[i]};
+	*ret_numbers = numbers;
+	return true;
+}
+
+static enum tw_status number(
+        struct tw_sides *s, struct named *list, size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_str *names = tw_arena_alloc(a, n + 1, sizeof *names);
+
+	if (!names)
+		return no_memory(err);
+	if (n)
+		qsort(list, n, sizeof *list, by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || !tw_str_eq(list[i].name, names[s->n_names - 1]))
+			names[s->n_names++] = list[i].name;
+		*list[i].number = s->n_names - 1;
+	}
+	s->names = names;
+	return TW_OK;
+}
+
+static enum tw_status number_all(struct tw_sides *s, struct tw_arena *a, struct tw_err *err)
+{
+	uint32_t *numbers[TW_SIDES][TW_SIDE_TRACES_MAX] = {{NULL}};
+	struct named *list;
+	enum tw_status st;
+	size_t n = 0;
+
+	for (int side = 0; side < TW_SIDES; side++)
+		for (uint32_t i = 0; i < s->side[side].n_traces; i++)
+			n += s->traces[side][i].n_names;
+	list = n < UINT32_MAX ? tw_arena_alloc(a, n + 1, sizeof *list) : NULL;
+	if (!list)
+		return no_memory(err);
+	n = 0;
+	for (int side = 0; side < TW_SIDES; side++)
+		for (uint32_t i = 0; i < s->side[side].n_traces; i++) {
+			if (!list_names(&s->traces[side][i], a, list + n, &numbers[side][i]))
+				return no_memory(err);
+			n += s->traces[side][i].n_names;
+		}
+	st = number(s, list, n, a, err);
+	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
+		for (uint32_t i = 0; i < s->side[side].n_traces; i++)
+			renumber(&s->traces[side][i].forest, numbers[side][i],
+			        s->traces[side][i].n_names);
+	return st;
+}
+
+static bool gather_forests(struct tw_sides *s, struct tw_arena *a)
+{
+	for (int side = 0; side < TW_SIDES; side++) {
+		uint32_t n = s->side[side].n_traces;
+		struct tw_forest *f = tw_arena_alloc(a, n, sizeof *f);
+
+		if (!f)
+			return false;
+		for (uint32_t i = 0; i < n; i++)
+			f[i] = s->traces[side][i].forest;
+		s->side[side].traces = f;
+	}
+	return true;
+}
+
+enum tw_status tw_sides_open(
+        struct tw_req *r, struct tw_arena *a, struct tw_sides *ret, struct tw_err *err)
+{
+	static const char *const params[TW_SIDES] = {"a", "b"};
+	static const char *const threads[] = {"all", "main", NULL};
+	const char *thread = tw_req_query(r, "thread");
+	const struct tw_view of_request = {.req = r};
+	struct opening o = {.req = r,
+	        .arena = a,
+	        .name = tw_arena_alloc(a, TW_NAME_BYTES, 1),
+	        .deadline = tw_view_deadline(&of_request)};
+	struct tw_sides s = {.n_names = 0, .deadline = o.deadline};
+	unsigned word = 0;
+	enum tw_status st = TW_OK;
+
+	if (!o.name)
+		return no_memory(err);
+	if (thread)
+		st = tw_api_pick("thread", thread, threads, &word, err);
+	o.main_only = word == 1;
+	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
+		st = open_side(&o, params[side], &s.traces[side], &s.side[side].n_traces, err);
+	if (st == TW_OK)
+		st = number_all(&s, a, err);
+	if (st == TW_OK && !gather_forests(&s, a))
+		st = no_memory(err);
+	if (st == TW_OK)
+		*ret = s;
+	return st;
+}

@@ -1,0 +1,89 @@
+#include "crew.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 1 << 20 };
+
+static _Atomic unsigned pretended;
+static _Atomic unsigned helping; /* helpers at work, of all crews */
+
+struct helper {
+	pthread_t thread;
+	tw_crew_fn work;
+	void *arg;
+};
+
+static unsigned count_cores(void)
+{
+	unsigned p = atomic_load(&pretended);
+	long n = p ? (long)p : sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 1 ? (unsigned)n : 1;
+}
+
+void tw_crew_pretend(unsigned cores)
+{
+	atomic_store(&pretended, cores);
+}
+
+unsigned tw_crew_hands(void)
+{
+	unsigned n = count_cores();
+
+	return n < TW_CREW_MOST ? n : TW_CREW_MOST;
+}
+
+static bool take_place(void)
+{
+	unsigned most = count_cores() - 1;
+	unsigned n = atomic_load(&helping);
+
+	while (n < most)
+		if (atomic_compare_exchange_weak(&helping, &n, n + 1))
+			return true;
+	return false;
+}
+
+static void *help(void *arg)
+{
+	const struct helper *h = arg;
+
+	h->work(h->arg);
+	return NULL;
+}
+
+static bool start_helper(struct helper *h)
+{
+	pthread_attr_t attr;
+	int failed = pthread_attr_init(&attr);
+
+	if (failed)
+		return false;
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	failed = pthread_create(&h->thread, &attr, help, h);
+	(void)pthread_attr_destroy(&attr);
+	return !failed;
+}
+
+void tw_crew_run(unsigned hands, tw_crew_fn work, void *arg)
+{
+	struct helper helpers[TW_CREW_MOST - 1];
+	unsigned n = 0;
+
+	while (n < TW_CREW_MOST - 1 && n + 1 < hands && take_place()) {
+		helpers[n] = (struct helper){.work = work, .arg = arg};
+		if (!start_helper(&helpers[n])) {
+			(void)atomic_fetch_sub(&helping, 1);
+			break;
+		}
+		n++;
+	}
+	work(arg);
+	for (unsigned i = 0; i < n; i++) {
+		(void)pthread_join(helpers[i].thread, NULL);
+		(void)atomic_fetch_sub(&helping, 1);
+	}
+}

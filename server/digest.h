@@ -1,0 +1,33 @@
+/*
+ * digest.h - SHA-256 of what lies on disk, and the begin of any hash.
+ *
+ * Thread: any.
+ */
+#ifndef TW_DIGEST_H
+#define TW_DIGEST_H
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "blob.h"
+
+/* A hash to be ended by gnutls_hash_deinit.  TW_NOMEM, with *ret NULL: what the library leaves
+ * there without memory cannot be ended. */
+enum tw_status tw_digest_begin(
+        gnutls_digest_algorithm_t kind, gnutls_hash_hd_t *ret, struct tw_err *err) TW_MUST_USE;
+/* Reads fd from where it stands to its end.  TW_IO when it cannot be read. */
+enum tw_status tw_digest_fd(int fd, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes,
+        struct tw_err *err) TW_MUST_USE;
+/* The same of the file at path, no link; TW_IO too when there is none. */
+enum tw_status tw_digest_file(const char *path, char ret_sha256[TW_SHA256_HEX], uint64_t *ret_bytes,
+        struct tw_err *err) TW_MUST_USE;
+
+/* Of bytes in memory. */
+void tw_digest_bytes(struct tw_str bytes, uint8_t ret_hash[32]);
+
+/* A hash in hexadecimal. */
+void tw_digest_hex(const uint8_t hash[32], char ret[TW_SHA256_HEX]);
+
+#endif

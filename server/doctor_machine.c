@@ -1,0 +1,164 @@
+/* Limits of this process, what the kernel can do for decoders, the clock, the port, TLS files. */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "config.h"
+#include "doctor.h"
+#include "jail.h"
+
+enum { FILES_NEEDED = 1024 + 256 /* --connections and the rest */, YEAR_2025_S = 1735689600 };
+#define DECODE_BYTES ((uint64_t)1536 << 20) /* --worker-memory */
+
+static void check_limits(struct tw_doctor *d)
+{
+	struct rlimit files = {0};
+	struct rlimit memory = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	(void)getrlimit(RLIMIT_AS, &memory);
+	if (files.rlim_cur < FILES_NEEDED)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "open_files",
+		        "This process may open %llu files; the default --connections needs %d. "
+		        "Raise it (ulimit -n, LimitNOFILE= of systemd) or lower --connections.",
+		        (unsigned long long)files.rlim_cur, FILES_NEEDED);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "open_files", "%llu files may be open at once.",
+		        (unsigned long long)files.rlim_cur);
+	if (memory.rlim_cur < DECODE_BYTES)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "memory_limit",
+		        "Processes started here may use %llu MiB of addresses; a decode may need "
+		        "%llu. Raise it (ulimit -v, LimitAS= of systemd) or lower --worker-memory.",
+		        (unsigned long long)memory.rlim_cur >> 20,
+		        (unsigned long long)DECODE_BYTES >> 20);
+}
+
+/* Locked in for good, so another process tries. */
+static bool jail_holds(void)
+{
+	const struct tw_jail jail = {.filter = true};
+	int status = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(tw_jail_enter(&jail, NULL) == TW_OK ? 0 : 1);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void check_kernel(struct tw_doctor *d)
+{
+	if (jail_holds())
+		tw_doctor_tell(
+		        d, TW_DOCTOR_GOOD, "seccomp", "Decoders can be locked in (seccomp).");
+	else
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "seccomp",
+		        "Decoders cannot be locked in: this kernel or container has no system "
+		        "call filter (seccomp), so every upload will fail. Allow it, or say "
+		        "--worker-jail=false and trust what is uploaded.");
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 1)
+		tw_doctor_tell(d, TW_DOCTOR_NOTE, "landlock",
+		        "This kernel has no Landlock (5.13 has, when it is in lsm=): decoders are "
+		        "held by the filter of system calls alone.");
+}
+
+static void check_clock(struct tw_doctor *d)
+{
+	if (tw_unix_ms() / 1000 < YEAR_2025_S)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "clock",
+		        "The clock stands before 2025: times of traces, sessions and retention "
+		        "would be wrong. Set it (NTP).");
+}
+
+static void check_port(struct tw_doctor *d)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
+	struct addrinfo *found = NULL;
+	char host[128];
+	char service[8];
+	uint16_t port = 0;
+	int on = 1;
+	int fd;
+
+	if (!d->listen)
+		return;
+	if (!tw_listen_split(d->listen, host, sizeof host, &port) ||
+	        snprintf(service, sizeof service, "%u", port) < 1 ||
+	        getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, service, &hints,
+	                &found) != 0) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
+		        "%s is no address to listen on: say 127.0.0.1:8080 or [::1]:8080.",
+		        d->listen);
+		return;
+	}
+	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1) == 0)
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
+		        "Nothing can listen on %s: %s. Find who does with `ss -ltnp`, or choose "
+		        "another --listen.",
+		        d->listen, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	freeaddrinfo(found);
+}
+
+void tw_doctor_machine(struct tw_doctor *d)
+{
+	check_limits(d);
+	check_kernel(d);
+	check_clock(d);
+	check_port(d);
+}
+
+/* True when it is there and begins as PEM does. */
+static bool check_pem(struct tw_doctor *d, const char *path, const char *begins)
+{
+	char head[256] = "";
+	FILE *f = fopen(path, "re");
+	int why = errno;
+
+	if (f && fread(head, 1, sizeof head - 1, f) > 0 && strstr(head, begins)) {
+		(void)fclose(f);
+		return true;
+	}
+	tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls", "%s cannot be used: %s.", path,
+	        f ? "it is no such PEM file" : strerror(why));
+	if (f)
+		(void)fclose(f);
+	return false;
+}
+
+void tw_doctor_tls(struct tw_doctor *d)
+{
+	struct stat st;
+	bool good = true;
+
+	if (!d->tls_cert && !d->tls_key)
+		return;
+	if (!d->tls_cert || !d->tls_key) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls",
+		        "A certificate and its key belong together: say both.");
+		return;
+	}
+	good = check_pem(d, d->tls_cert, "BEGIN CERTIFICATE");
+	good = check_pem(d, d->tls_key, "PRIVATE KEY") && good;
+	if (good && stat(d->tls_key, &st) == 0 && (st.st_mode & 077)) {
+		good = false;
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "tls",
+		        "Others can read the private key %s: chmod 600.", d->tls_key);
+	}
+	if (good)
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "tls", "Certificate and key are there.");
+}

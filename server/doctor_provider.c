@@ -1,0 +1,72 @@
+/* The OpenID provider as the server would ask it: is it there, does it call itself what the setting
+ * says, has it keys. */
+#include "base/arena.h"
+#include "config.h"
+#include "doctor.h"
+#include "jwt.h"
+#include "oidc_fetch.h"
+#include "oidc_provider.h"
+
+enum { ARENA_BYTES = 1 << 20, PATIENCE_MS = 10000 };
+
+static void check_keys(struct tw_doctor *d, struct tw_provider *p)
+{
+	json_t *keys = NULL;
+	struct tw_err err;
+	enum tw_status st = tw_provider_keys(p, false, PATIENCE_MS, &keys, &err);
+	size_t n = json_array_size(json_object_get(keys, "keys"));
+
+	json_decref(keys);
+	if (st != TW_OK)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "provider_keys",
+		        "The keys of %s cannot be had: %s. Nobody can sign in by it.",
+		        d->oidc->issuer, err.msg);
+	else if (n == 0 || n > TW_JWT_KEYS_MAX)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "provider_keys",
+		        "%s tells of %zu keys, where 1 to %d are looked at: what it signs cannot "
+		        "be "
+		        "checked.",
+		        d->oidc->issuer, n, (int)TW_JWT_KEYS_MAX);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "provider_keys", "It has %zu keys.", n);
+}
+
+static void check_provider(struct tw_doctor *d, struct tw_provider *p, struct tw_arena *a)
+{
+	struct tw_provider_says says;
+	struct tw_err err;
+
+	if (tw_provider_says(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "provider",
+		        "Nobody can sign in by %s: %s. Is --oidc-issuer spelled as the provider "
+		        "spells it, is it reached from here, is its certificate known "
+		        "(--oidc-ca-file)?",
+		        d->oidc->issuer, err.msg);
+		return;
+	}
+	tw_doctor_tell(
+	        d, TW_DOCTOR_GOOD, "provider", "%s says where people sign in.", d->oidc->issuer);
+	check_keys(d, p);
+}
+
+void tw_doctor_provider(struct tw_doctor *d)
+{
+	struct tw_provider *p;
+	struct tw_arena *a;
+
+	if (!*d->oidc->issuer)
+		return;
+	if (!tw_fetch_allows(d->oidc->issuer, d->oidc->loopback_http)) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "provider",
+		        "%s is no https address: the server does not start with it as "
+		        "--oidc-issuer.",
+		        d->oidc->issuer);
+		return;
+	}
+	a = tw_arena_new(ARENA_BYTES);
+	p = tw_provider_new(d->oidc);
+	if (a && p && tw_fetch_prepare(NULL) == TW_OK)
+		check_provider(d, p, a);
+	(void)tw_provider_free(p);
+	(void)tw_arena_free(a);
+}

@@ -1,0 +1,178 @@
+/* A server as its clients see it: reached, ready, of the same time, and does it know the key. */
+#include <curl/curl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "doctor.h"
+
+enum { ANSWER_BYTES = 1 << 20, URL_BYTES = 2048, PATIENCE_S = 15, SKEW_S = 60 };
+
+struct answer {
+	long http;
+	json_t *json; /* NULL: none */
+	time_t date;  /* by its own clock, 0 not told */
+	char why[CURL_ERROR_SIZE];
+};
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+	return tw_buf_add(arg, p, size * n) == TW_OK ? size * n : 0;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+	struct answer *a = arg;
+	char line[128];
+
+	if (size * n > 6 && size * n < sizeof line && strncasecmp(p, "date: ", 6) == 0) {
+		(void)snprintf(line, sizeof line, "%.*s", (int)(size * n) - 6, p + 6);
+		a->date = curl_getdate(line, NULL);
+	}
+	return size * n;
+}
+
+static CURLcode perform(
+        CURL *curl, const char *url, const char *key, struct tw_buf *body, struct answer *ret)
+{
+	struct curl_slist *headers = NULL;
+	char authorization[512];
+	CURLcode rc;
+
+	(void)snprintf(
+	        authorization, sizeof authorization, "Authorization: Bearer %s", key ? key : "");
+	if (key)
+		headers = curl_slist_append(NULL, authorization);
+	curl_easy_reset(curl);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)PATIENCE_S);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, ret->why);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, ret);
+	rc = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &ret->http);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
+	curl_slist_free_all(headers);
+	return rc;
+}
+
+/* False: there was no answer, and why is said.  json_decref of the answer's is owed. */
+static bool ask(CURL *curl, const struct tw_doctor *d, const char *path, const char *key,
+        struct answer *ret)
+{
+	struct tw_buf body;
+	char url[URL_BYTES];
+	size_t len = strlen(d->server);
+	CURLcode rc;
+
+	*ret = (struct answer){0};
+	while (len && d->server[len - 1] == '/')
+		len--;
+	(void)snprintf(url, sizeof url, "%.*s%s", (int)len, d->server, path);
+	tw_buf_init(&body, ANSWER_BYTES);
+	rc = perform(curl, url, key, &body, ret);
+	if (rc != CURLE_OK && !ret->why[0])
+		(void)snprintf(ret->why, sizeof ret->why, "%s", curl_easy_strerror(rc));
+	if (rc == CURLE_OK)
+		ret->json = json_loadb((const char *)body.data, body.len, 0, NULL);
+	tw_buf_done(&body);
+	return rc == CURLE_OK;
+}
+
+static const char *word(const json_t *o, const char *name)
+{
+	const char *s = json_string_value(json_object_get(o, name));
+
+	return s ? s : "";
+}
+
+static bool check_reached(struct tw_doctor *d, CURL *curl)
+{
+	struct answer a;
+	bool reached = ask(curl, d, "/healthz", NULL, &a);
+	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
+	long long skew = a.date ? (long long)(a.date - time(NULL)) : 0;
+
+	json_decref(a.json);
+	if (!reached)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "reach",
+		        "%s does not answer: %s. Is it running, is the address right, does a "
+		        "firewall or proxy stand in between?",
+		        d->server, a.why);
+	else if (!ours)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "not_tracewell",
+		        "Something else than tracewell answers at %s (status %ld to /healthz).",
+		        d->server, a.http);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "reach", "%s answers.", d->server);
+	if (ours && (skew > SKEW_S || skew < -SKEW_S))
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "skew",
+		        "The server's clock is %lld seconds %s of this machine's: set both (NTP).",
+		        llabs(skew), skew > 0 ? "ahead" : "behind");
+	return ours;
+}
+
+static void check_ready(struct tw_doctor *d, CURL *curl)
+{
+	struct answer a;
+	const char *name;
+	json_t *check;
+
+	if (!ask(curl, d, "/readyz", NULL, &a))
+		return;
+	if (a.http == 200)
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
+	json_object_foreach(json_object_get(a.json, "checks"), name, check)
+	{
+		if (!json_is_true(json_object_get(check, "ok")))
+			tw_doctor_tell(d, TW_DOCTOR_WRONG, "ready", "It is not ready: %s.",
+			        word(check, "message"));
+	}
+	json_decref(a.json);
+}
+
+static void check_key(struct tw_doctor *d, CURL *curl)
+{
+	struct answer a;
+	const json_t *project;
+
+	if (!d->key || !ask(curl, d, "/api/v1/session", d->key, &a))
+		return;
+	project = json_object_get(a.json, "project");
+	if (a.http == 200 && json_is_object(project))
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "key",
+		        "The key is one of scope %s, of project %s.", word(a.json, "scope"),
+		        word(project, "name"));
+	else
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "key",
+		        "The server does not know this key: it was mistyped, revoked, has ended, "
+		        "or "
+		        "is of another server. `tracewell key list --data DIR` shows those there "
+		        "are.");
+	json_decref(a.json);
+}
+
+void tw_doctor_server(struct tw_doctor *d)
+{
+	CURL *curl;
+
+	if (!d->server)
+		return;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+		return;
+	curl = curl_easy_init();
+	if (curl && check_reached(d, curl)) {
+		check_ready(d, curl);
+		check_key(d, curl);
+	}
+	curl_easy_cleanup(curl);
+	curl_global_cleanup();
+}

@@ -1,0 +1,234 @@
+#include "fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const unsigned tw_fleet_percents[TW_FLEET_QUANTILES] = {50, 75, 95, 99};
+const char *const tw_fleet_by_words[TW_FLEET_BYS + 1] = {
+        "all", "day", "version", "build", "scenario", "class", "os", "app", "label", NULL};
+
+enum { DAY_BYTES = 32 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many rollups for one answer; narrow the filter or the time");
+}
+
+static void take_stat(const struct tw_sketch *s, struct tw_fleet_stat *ret)
+{
+	*ret = (struct tw_fleet_stat){s->n, s->sum, tw_sketch_mean(s), s->max, {0}, NULL};
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++)
+		ret->at[i] = tw_sketch_quantile(s, tw_fleet_percents[i]);
+}
+
+/* --- groups --- */
+
+struct keyed { /* a cell and what it is grouped by */
+	const char *scenario, *key;
+	const struct tw_rollup_cell *cell;
+};
+
+static const char *day_text(int64_t day, struct tw_arena *a)
+{
+	time_t s = (time_t)(day * (TW_DAY_MS / 1000));
+	char *text = tw_arena_alloc(a, DAY_BYTES, 1);
+	struct tm tm;
+
+	if (text && (!gmtime_r(&s, &tm) || !strftime(text, DAY_BYTES, "%Y-%m-%d", &tm)))
+		text[0] = '\0';
+	return text;
+}
+
+static const char *key_of(const struct tw_rollup_cell *c, enum tw_fleet_by by, struct tw_arena *a)
+{
+	const struct tw_rollup_dims *d = &c->dims;
+	const char *keys[TW_FLEET_BYS] = {[TW_FLEET_ALL] = "",
+	        [TW_FLEET_VERSION] = d->version_name,
+	        [TW_FLEET_BUILD] = d->build_id,
+	        [TW_FLEET_SCENARIO] = d->scenario,
+	        [TW_FLEET_CLASS] = d->device_class,
+	        [TW_FLEET_OS] = d->os,
+	        [TW_FLEET_APP] = d->app,
+	        [TW_FLEET_LABEL] = d->label};
+
+	return by == TW_FLEET_DAY ? day_text(d->day, a) : keys[by];
+}
+
+static int compare_groups(const void *pa, const void *pb)
+{
+	const struct keyed *a = pa;
+	const struct keyed *b = pb;
+	int c = strcmp(a->scenario, b->scenario);
+
+	return c ? c : strcmp(a->key, b->key);
+}
+
+enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enum tw_fleet_by by,
+        bool scenarios, struct tw_arena *a, struct tw_fleet_group **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct keyed *keyed = tw_arena_alloc(a, n + 1, sizeof *keyed);
+	struct tw_fleet_group *groups = tw_arena_alloc(a, n + 1, sizeof *groups);
+	const struct tw_rollup_cell **sorted =
+	        tw_arena_alloc(a, n + 1, sizeof(const struct tw_rollup_cell *));
+	size_t n_groups = 0;
+
+	if (!keyed || !groups || !sorted)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		keyed[i] = (struct keyed){scenarios ? cells[i].dims.scenario : "",
+		        key_of(&cells[i], by, a), &cells[i]};
+		if (!keyed[i].key)
+			return no_memory(err);
+	}
+	if (n)
+		qsort(keyed, n, sizeof *keyed, compare_groups);
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = keyed[i].cell;
+		if (i == 0 || compare_groups(&keyed[i - 1], &keyed[i]) != 0)
+			groups[n_groups++] = (struct tw_fleet_group){
+			        keyed[i].scenario, keyed[i].key, 0, &sorted[i], 0};
+		groups[n_groups - 1].traces += sorted[i]->traces;
+		groups[n_groups - 1].n++;
+	}
+	*ret = groups;
+	*ret_n = n_groups;
+	return TW_OK;
+}
+
+static void copy_id(char out[TW_ROLLUP_ID + 1], const char *id)
+{
+	memcpy(out, id ? id : "", id ? TW_ROLLUP_ID : 1);
+	out[TW_ROLLUP_ID] = '\0';
+}
+
+enum tw_status tw_fleet_lengths(const struct tw_fleet_group *g, struct tw_rollup_head *h,
+        struct tw_fleet_lengths *ret, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	tw_rollup_head_clear(h);
+	for (size_t i = 0; st == TW_OK && i < g->n; i++) {
+		const struct tw_rollup_cell *c = g->cells[i];
+
+		st = tw_rollup_head_merge(h, (const uint8_t *)c->head.ptr, c->head.len, err);
+		for (size_t k = 0; st == TW_OK && k < c->n_deltas; k++)
+			tw_rollup_head_add(h, c->deltas[k].trace_id, c->deltas[k].duration_ns);
+	}
+	if (st != TW_OK)
+		return st;
+	take_stat(&h->lengths, &ret->stat);
+	for (int i = 0; i < TW_FLEET_QUANTILES; i++)
+		copy_id(ret->at[i], tw_rollup_head_exemplar(h, ret->stat.at[i]));
+	copy_id(ret->longest, tw_rollup_head_exemplar(h, ret->stat.max));
+	return TW_OK;
+}
+
+/* --- methods --- */
+
+static enum tw_status collect_cell(
+        const struct tw_rollup_cell *c, struct tw_rollup *r, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (unsigned m = 0; st == TW_OK && m < TW_ROLLUP_METRICS; m++)
+		if (c->parts[m].len)
+			st = tw_rollup_add_part(
+			        r, m, (const uint8_t *)c->parts[m].ptr, c->parts[m].len, err);
+	for (size_t i = 0; st == TW_OK && i < c->n_deltas; i++) {
+		const struct tw_rollup_delta *d = &c->deltas[i];
+
+		st = tw_rollup_add_facts(
+		        r, d->trace_id, (const uint8_t *)d->facts.ptr, d->facts.len, err);
+	}
+	return st;
+}
+
+enum tw_status tw_fleet_collect(const struct tw_rollup_cell *const *cells, size_t n,
+        struct tw_rollup *r, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = collect_cell(cells[i], r, err);
+	return st;
+}
+
+struct named { /* a method and what it is called */
+	const struct tw_rollup_naming *naming;
+	const struct tw_rollup_method *method;
+};
+
+/* Those without a name are told apart by their numbers. */
+static int compare_named(const void *pa, const void *pb)
+{
+	const struct tw_rollup_naming *a = ((const struct named *)pa)->naming;
+	const struct tw_rollup_naming *b = ((const struct named *)pb)->naming;
+	int c = strcmp(a->name, b->name);
+
+	if (c == 0)
+		c = strcmp(a->descriptor, b->descriptor);
+	if (c == 0 && a->named != b->named)
+		c = a->named ? -1 : 1;
+	if (c == 0 && !a->named)
+		c = a->id < b->id ? -1 : a->id > b->id;
+	return c;
+}
+
+enum tw_status tw_fleet_methods(const struct tw_rollup *r, const struct tw_rollup_naming *names,
+        struct tw_arena *a, struct tw_fleet_method **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct named *named = tw_arena_alloc(a, (size_t)r->n + 1, sizeof *named);
+	struct tw_fleet_method *list = tw_arena_alloc(a, (size_t)r->n + 1, sizeof *list);
+	const struct tw_rollup_method **of =
+	        tw_arena_alloc(a, (size_t)r->n + 1, sizeof(const struct tw_rollup_method *));
+	size_t n = 0;
+
+	if (!named || !list || !of)
+		return no_memory(err);
+	for (uint32_t i = 0; i < r->n; i++)
+		named[i] = (struct named){&names[i], &r->methods[i]};
+	if (r->n)
+		qsort(named, r->n, sizeof *named, compare_named);
+	for (uint32_t i = 0; i < r->n; i++) {
+		of[i] = named[i].method;
+		if (i == 0 || compare_named(&named[i - 1], &named[i]) != 0)
+			list[n++] =
+			        (struct tw_fleet_method){.naming = *named[i].naming, .of = &of[i]};
+		list[n - 1].n++;
+	}
+	*ret = list;
+	*ret_n = n;
+	return TW_OK;
+}
+
+struct tw_str tw_fleet_name(const struct tw_rollup_naming *m, struct tw_arena *a)
+{
+	const char *text = m->name;
+
+	if (m->id == TW_ROLLUP_OTHER)
+		text = "(other methods)";
+	else if (!text[0])
+		text = "(a method that is not known any more)";
+	else if (!m->named && m->build_id[0])
+		text = tw_arena_printf(a, "%s of build %s", m->name, m->build_id);
+	return tw_str_of(text);
+}
+
+enum tw_status tw_fleet_stat(const struct tw_rollup_method *const *of, size_t n,
+        enum tw_rollup_metric m, struct tw_sketch *s, struct tw_fleet_stat *ret, struct tw_err *err)
+{
+	struct tw_rollup_worst worst = {0};
+	enum tw_status st = TW_OK;
+
+	tw_sketch_clear(s);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_rollup_sum(of[i], m, s, &worst, err);
+	if (st != TW_OK)
+		return st;
+	take_stat(s, ret);
+	ret->worst = worst.trace_id;
+	return TW_OK;
+}

@@ -1,0 +1,237 @@
+/*
+ * fleet_graph.c - trees of numbers added into a graph of two sides, and a side of it as a call
+ * tree.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet_tree.h"
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many call trees for one answer; narrow the filter or the time");
+}
+
+/* --- adding --- */
+
+/* Room for the values of one node more. */
+static bool room(struct tw_fleet_graph *g)
+{
+	if (g->paths.n <= g->cap)
+		return true;
+	for (int side = 0; side < TW_SIDES; side++) {
+		struct tw_fleet_value *more =
+		        tw_arena_zalloc(g->paths.arena, g->paths.cap, sizeof *more);
+
+		if (!more)
+			return false;
+		if (g->cap)
+			memcpy(more, g->of[side], g->cap * sizeof *more);
+		g->of[side] = more;
+	}
+	g->cap = g->paths.cap;
+	return true;
+}
+
+static void add_value(struct tw_fleet_value *to, const struct tw_rollup_tree_sum *s, double weight)
+{
+	to->total += weight * (double)s->total_ns;
+	to->self += weight * (double)s->self_ns;
+	to->cpu += weight * (double)s->cpu_ns;
+	to->cpu_self += weight * (double)s->cpu_self_ns;
+	to->calls += weight * (double)s->calls;
+	to->traces += weight * (double)s->traces;
+}
+
+static void add_node(struct tw_fleet_value *to, const struct tw_rollup_tree *t, uint32_t node,
+        double weight, uint64_t of_traces)
+{
+	struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
+	double mean = (double)s.total_ns / (double)of_traces;
+	double spread = s.square / (double)of_traces - mean * mean;
+
+	if (s.traces > of_traces) /* paths that became one by frames that were left out */
+		s.traces = of_traces;
+	add_value(to, &s, weight);
+	if (of_traces > 1 && spread > 0)
+		to->variance += weight * weight * (double)of_traces * (double)of_traces * spread /
+		                (double)(of_traces - 1);
+}
+
+enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
+        const struct tw_rollup_tree *t, double weight, uint64_t of_traces, struct tw_err *err)
+{
+	uint32_t *map = tw_arena_alloc(g->paths.arena, (size_t)t->n + 1, sizeof *map);
+
+	if (!map)
+		return no_memory(err);
+	for (uint32_t i = 0; of_traces && i < t->n; i++) {
+		const struct tw_rollup_tree_node *n = &t->nodes[i];
+		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
+
+		map[i] = tw_rollup_tree_child(
+		        &g->paths, is_thread ? TW_ROLLUP_NO_NODE : map[n->parent], n->method);
+		if (map[i] == TW_ROLLUP_NO_NODE || !room(g))
+			return no_memory(err);
+		add_node(&g->of[side][map[i]], t, i, weight, of_traces);
+		if (is_thread) {
+			const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, i);
+
+			add_value(&g->all[side], &s, weight);
+		}
+	}
+	return TW_OK;
+}
+
+/* --- as a call tree --- */
+
+struct placed {                /* a node and its place: below its parent, by falling time */
+	uint32_t parent, node; /* parent + 1; 0: threads */
+	int64_t total;
+};
+
+struct laying {
+	const struct tw_fleet_graph *g;
+	const struct tw_fleet_value *of;
+	bool cpu;
+	uint32_t rest;
+	struct placed *list;
+	uint32_t n_list;
+	uint32_t *first; /* in list, by parent + 1; where the next one begins, too */
+	struct tw_tree_node *out;
+	uint32_t n;
+};
+
+static int64_t whole(double v)
+{
+	return v < 1 ? 0 : v > 9e18 ? INT64_MAX / 2 : (int64_t)(v + 0.5);
+}
+
+static int64_t total_of(const struct laying *l, uint32_t node)
+{
+	return whole(l->cpu ? l->of[node].cpu : l->of[node].total);
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct placed *a = pa;
+	const struct placed *b = pb;
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static bool place_all(struct laying *l, struct tw_arena *a)
+{
+	uint32_t n = l->g->paths.n;
+
+	l->list = tw_arena_alloc(a, (size_t)n + 1, sizeof *l->list);
+	l->first = tw_arena_zalloc(a, (size_t)n + 2, sizeof *l->first);
+	l->out = tw_arena_alloc(a, 2 * (size_t)n + 2, sizeof *l->out);
+	if (!l->list || !l->first || !l->out)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t parent = l->g->paths.nodes[i].parent;
+
+		if (l->of[i].calls > 0 || l->of[i].total > 0)
+			l->list[l->n_list++] = (struct placed){
+			        parent == TW_ROLLUP_NO_NODE ? 0 : parent + 1, i, total_of(l, i)};
+	}
+	if (l->n_list)
+		qsort(l->list, l->n_list, sizeof *l->list, by_place);
+	for (uint32_t i = l->n_list; i-- > 0;)
+		l->first[l->list[i].parent] = i + 1;
+	return true;
+}
+
+static uint32_t put(struct laying *l, uint32_t parent, uint32_t method, uint32_t depth)
+{
+	l->out[l->n] = (struct tw_tree_node){
+	        .parent = parent, .method = method, .depth = depth, .subtree = 1, .cpu_ns = 1};
+	return l->n++;
+}
+
+static uint32_t put_node(struct laying *l, uint32_t parent, uint32_t node, uint32_t depth)
+{
+	const struct tw_fleet_value *v = &l->of[node];
+	uint32_t at = put(l, parent, (uint32_t)(l->g->paths.nodes[node].method - 1), depth);
+
+	l->out[at].count = (uint64_t)whole(v->calls);
+	l->out[at].max_ns = whole(v->traces);
+	l->out[at].total_ns = total_of(l, node);
+	l->out[at].self_ns = whole(l->cpu ? v->cpu_self : v->self);
+	return at;
+}
+
+/* What is neither its own nor its children's; rounding leaves a few ns, which are its own. */
+static void put_rest(struct laying *l, uint32_t at, int64_t children)
+{
+	struct tw_tree_node *n = &l->out[at];
+	int64_t left = n->total_ns - n->self_ns - children;
+	uint32_t few = l->n - at + 1;
+	uint32_t rest;
+
+	if (at == 0 || left <= (int64_t)few) {
+		n->total_ns = n->self_ns + children;
+		return;
+	}
+	rest = put(l, at, l->rest, n->depth + 1);
+	l->out[rest].total_ns = l->out[rest].self_ns = left;
+	l->out[rest].max_ns = n->max_ns;
+}
+
+/* Next of l->list below a node (+ 1; 0: threads), from *io on; false: no more. */
+static bool next_child(const struct laying *l, uint32_t parent, uint32_t *io, uint32_t *ret)
+{
+	if (*io == 0 || *io > l->n_list || l->list[*io - 1].parent != parent)
+		return false;
+	*ret = l->list[(*io)++ - 1].node;
+	return true;
+}
+
+/* In pre-order, without recursion; a node's rest is put when its children are done. */
+static void lay_out(struct laying *l)
+{
+	struct open {
+		uint32_t at, parent, next;
+		int64_t children;
+	} path[TW_ROLLUP_DEPTH_MAX + 3] = {{0, 0, l->first[0], 0}};
+	uint32_t depth = 0;
+
+	(void)put(l, 0, TW_NO_METHOD, 0);
+	for (;;) {
+		struct open *o = &path[depth];
+		uint32_t node;
+
+		if (next_child(l, o->parent, &o->next, &node)) {
+			uint32_t at = put_node(l, o->at, node, depth + 1);
+
+			path[++depth] = (struct open){at, node + 1, l->first[node + 1], 0};
+			continue;
+		}
+		put_rest(l, o->at, o->children);
+		if (depth == 0)
+			break;
+		l->out[o->at].subtree = l->n - o->at;
+		path[--depth].children += l->out[o->at].total_ns;
+	}
+	l->out[0].subtree = l->n;
+	l->out[0].total_ns = path[0].children;
+	l->out[0].self_ns = 0;
+}
+
+enum tw_status tw_fleet_graph_tree(const struct tw_fleet_graph *g, int side, bool cpu,
+        uint32_t rest, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
+{
+	struct laying l = {.g = g, .of = g->of[side], .cpu = cpu, .rest = rest};
+
+	if (!place_all(&l, a))
+		return no_memory(err);
+	lay_out(&l);
+	*ret = (struct tw_tree){l.out, l.n};
+	return TW_OK;
+}

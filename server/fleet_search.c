@@ -1,0 +1,160 @@
+#include "fleet_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tw_search_pack { /* what a cell's rows tell of traces and threads */
+	int64_t number;
+	struct tw_post_head head;
+	bool *wanted; /* threads */
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "the index of these traces does not fit into memory; narrow the filter or the "
+	        "time");
+}
+
+static int longest_first(const void *pa, const void *pb)
+{
+	const struct tw_search_found *a = pa;
+	const struct tw_search_found *b = pb;
+	int c;
+
+	if (a->max_ns != b->max_ns)
+		return a->max_ns < b->max_ns ? 1 : -1;
+	c = strcmp(a->trace_id, b->trace_id);
+	if (c == 0)
+		c = strcmp(a->thread, b->thread);
+	return c ? c : a->which < b->which ? -1 : a->which > b->which;
+}
+
+void tw_search_sort(struct tw_search *s)
+{
+	if (s->n)
+		qsort(s->found, s->n, sizeof *s->found, longest_first);
+	if (s->n > TW_SEARCH_KEPT)
+		s->n = TW_SEARCH_KEPT;
+}
+
+static void take(void *arg, const struct tw_post_hit *hit)
+{
+	struct tw_search *s = arg;
+	const struct tw_post_head *head = &s->pack->head;
+	const struct tw_post_thread *thread = &head->threads[hit->thread];
+	struct tw_search_found *f = &s->found[s->n];
+	size_t len =
+	        thread->name.len < TW_POST_THREAD_BYTES ? thread->name.len : TW_POST_THREAD_BYTES;
+
+	if (!s->pack->wanted[hit->thread])
+		return;
+	s->matches++;
+	*f = (struct tw_search_found){.is_main = thread->is_main,
+	        .cell = (uint32_t)s->cell,
+	        .which = (uint32_t)hit->which,
+	        .max_ns = hit->max_ns};
+	memcpy(f->trace_id, head->ids + (size_t)hit->trace * TW_POST_ID, TW_POST_ID);
+	memcpy(f->thread, thread->name.ptr, len);
+	if (++s->n == 2 * (size_t)TW_SEARCH_KEPT)
+		tw_search_sort(s);
+}
+
+static bool is_wanted(const struct tw_search *s, const struct tw_post_thread *t)
+{
+	return !s->thread || tw_str_eq(t->name, tw_str_of(s->thread)) ||
+	       (t->is_main && strcmp(s->thread, "main") == 0);
+}
+
+static enum tw_status read_pack(struct tw_search *s, const struct tw_post_row *row, bool one,
+        struct tw_search_pack *ret, struct tw_str *ret_rest, struct tw_err *err)
+{
+	const char *copy = tw_arena_str(s->arena, row->data); /* the row goes, the heads stay */
+	enum tw_status st;
+
+	if (!copy)
+		return no_memory(err);
+	ret->number = row->pack;
+	st = tw_post_read_head(
+	        (struct tw_str){copy, row->data.len}, one, s->arena, &ret->head, ret_rest, err);
+	if (st != TW_OK)
+		return st;
+	ret->wanted = tw_arena_alloc(s->arena, (size_t)ret->head.n_threads + 1, sizeof(bool));
+	if (!ret->wanted)
+		return no_memory(err);
+	for (uint32_t i = 0; i < ret->head.n_threads; i++)
+		ret->wanted[i] = is_wanted(s, &ret->head.threads[i]);
+	return TW_OK;
+}
+
+static bool room(struct tw_search *s)
+{
+	size_t cap = s->cap_packs ? 2 * s->cap_packs : 64;
+	struct tw_search_pack *packs;
+
+	if (s->n_packs < s->cap_packs)
+		return true;
+	packs = tw_arena_alloc(s->arena, cap, sizeof *packs);
+	if (!packs)
+		return false;
+	if (s->n_packs)
+		memcpy(packs, s->packs, s->n_packs * sizeof *packs);
+	s->packs = packs;
+	s->cap_packs = cap;
+	return true;
+}
+
+static void begin_cell(struct tw_search *s, size_t cell)
+{
+	tw_arena_reset(s->arena);
+	s->cell = cell;
+	s->cell_next = cell + 1;
+	s->packs = NULL;
+	s->n_packs = s->cap_packs = 0;
+}
+
+/* Heads came by rising numbers. */
+static const struct tw_search_pack *find_pack(const struct tw_search *s, int64_t number)
+{
+	size_t low = 0, high = s->n_packs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->packs[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->n_packs && s->packs[low].number == number ? &s->packs[low] : NULL;
+}
+
+enum tw_status tw_search_row(
+        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+{
+	struct tw_search *s = arg;
+	const struct tw_post_scan scan = {s->numbers, s->n_methods, s->over_ns, take, s};
+	struct tw_str rest = row->data;
+	enum tw_status st;
+
+	if (cell + 1 != s->cell_next)
+		begin_cell(s, cell);
+	if (slot == TW_POST_HEAD) {
+		if (!room(s))
+			return no_memory(err);
+		return read_pack(s, row, false, &s->packs[s->n_packs++], &rest, err);
+	}
+	if (slot == TW_POST_ONE) {
+		struct tw_search_pack *one = tw_arena_alloc(s->arena, 1, sizeof *one);
+
+		st = one ? read_pack(s, row, true, one, &rest, err) : no_memory(err);
+		s->pack = one;
+		return st == TW_OK ? tw_post_scan(&scan, rest, true, &one->head, err) : st;
+	}
+	s->pack = find_pack(s, row->pack);
+	if (!s->pack)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the index for searches is damaged; `tracewell rollup --rebuild` makes it "
+		        "again");
+	return tw_post_scan(&scan, row->data, false, &s->pack->head, err);
+}

@@ -1,0 +1,203 @@
+#include "fleet_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many call trees for one answer; narrow the filter or the time");
+}
+
+enum tw_status tw_fleet_trees(
+        const struct tw_tree_cell *cells, size_t n, struct tw_rollup_tree *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	t->coarse = true;
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const struct tw_tree_cell *c = &cells[i];
+
+		if (c->tree.data.len)
+			st = tw_rollup_tree_merge(t, &c->tree, err);
+		for (size_t k = 0; st == TW_OK && k < c->n_deltas; k++) {
+			const struct tw_rollup_written one = {c->deltas[k].data, {"", 0}};
+
+			st = tw_rollup_tree_merge(t, &one, err);
+		}
+	}
+	return st;
+}
+
+/* --- names --- */
+
+static int by_number(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa;
+	uint64_t b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size_t n,
+        struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err)
+{
+	uint64_t *ids;
+	size_t all = 0, used = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += trees[i]->n;
+	ids = tw_arena_alloc(a, all + 1, sizeof *ids);
+	if (!ids)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < trees[i]->n; k++)
+			if (trees[i]->nodes[k].parent != TW_ROLLUP_NO_NODE)
+				ids[used++] = trees[i]->nodes[k].method;
+	if (used)
+		qsort(ids, used, sizeof *ids, by_number);
+	for (size_t i = 0; i < used; i++)
+		if (i == 0 || ids[i] != ids[kept - 1])
+			ids[kept++] = ids[i];
+	*ret = ids;
+	*ret_n = kept;
+	return TW_OK;
+}
+
+struct named { /* something with a number, and its place */
+	struct tw_str name;
+	uint64_t id;
+	bool is_thread;
+	uint32_t number;
+};
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct named *a = pa;
+	const struct named *b = pb;
+
+	if (a->is_thread != b->is_thread)
+		return a->is_thread ? -1 : 1;
+	return tw_str_cmp(a->name, b->name);
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	return by_number(&((const struct named *)pa)->id, &((const struct named *)pb)->id);
+}
+
+static size_t list_threads(const struct tw_rollup_tree *const *trees, size_t n, struct named *list)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < trees[i]->n_threads; k++)
+			list[used++] = (struct named){
+			        trees[i]->threads[k].name, trees[i]->threads[k].id, true, 0};
+	return used;
+}
+
+static enum tw_status number_all(struct named *list, size_t n, struct tw_arena *a,
+        struct tw_fleet_names *ret, struct tw_err *err)
+{
+	struct tw_str *names = tw_arena_alloc(a, n + 1, sizeof *names);
+	uint64_t *ids = tw_arena_alloc(a, n + 1, sizeof *ids);
+	uint32_t *numbers = tw_arena_alloc(a, n + 1, sizeof *numbers);
+
+	*ret = (struct tw_fleet_names){.names = names, .ids = ids, .numbers = numbers};
+	if (!names || !ids || !numbers)
+		return no_memory(err);
+	if (n)
+		qsort(list, n, sizeof *list, by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || by_name(&list[i - 1], &list[i]) != 0) {
+			ret->n_threads += list[i].is_thread;
+			names[ret->n++] = list[i].name;
+		}
+		list[i].number = ret->n - 1;
+	}
+	if (n)
+		qsort(list, n, sizeof *list, by_id);
+	for (size_t i = 0; i < n; i++) {
+		if (i && list[i].id == list[i - 1].id)
+			continue; /* a kind of threads of several trees */
+		ids[ret->n_ids] = list[i].id;
+		numbers[ret->n_ids++] = list[i].number;
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, size_t n,
+        const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
+        struct tw_fleet_names *ret, struct tw_err *err)
+{
+	size_t all = n_ids, used;
+	struct named *list;
+
+	for (size_t i = 0; i < n; i++)
+		all += trees[i]->n_threads;
+	list = all < UINT32_MAX ? tw_arena_alloc(a, all + 1, sizeof *list) : NULL;
+	if (!list)
+		return no_memory(err);
+	used = list_threads(trees, n, list);
+	for (size_t i = 0; i < n_ids; i++) {
+		list[used] = (struct named){tw_fleet_name(&namings[i], a), namings[i].id, false, 0};
+		if (!list[used++].name.ptr)
+			return no_memory(err);
+	}
+	return number_all(list, used, a, ret, err);
+}
+
+static uint32_t number_of(const struct tw_fleet_names *names, uint64_t id)
+{
+	const uint64_t *at = bsearch(&id, names->ids, names->n_ids, sizeof *names->ids, by_number);
+
+	return at ? names->numbers[at - names->ids] : TW_NO_METHOD;
+}
+
+/* --- taken as they were asked for --- */
+
+/* Calls that are not shown leave their own time to their caller. */
+static bool take_sums(const struct tw_rollup_tree *t, const struct tw_rollup_tree_node *n,
+        bool own_only, struct tw_rollup_tree *out, uint32_t to)
+{
+	bool fits = true;
+
+	for (uint32_t i = n->first; fits && i; i = t->sums[i - 1].next) {
+		struct tw_rollup_tree_sum s = t->sums[i - 1];
+
+		if (own_only)
+			s = (struct tw_rollup_tree_sum){.level = s.level,
+			        .self_ns = s.self_ns,
+			        .cpu_self_ns = s.cpu_self_ns};
+		fits = tw_rollup_tree_add(out, to, &s);
+	}
+	return fits;
+}
+
+enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,
+        struct tw_arena *a, struct tw_rollup_tree *ret, struct tw_err *err)
+{
+	uint32_t *map = tw_arena_alloc(a, (size_t)t->n + 1, sizeof *map);
+
+	*ret = (struct tw_rollup_tree){
+	        .arena = a, .coarse = true, .traces = t->traces, .told = t->told};
+	if (!map)
+		return no_memory(err);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct tw_rollup_tree_node *n = &t->nodes[i];
+		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
+		uint32_t to = is_thread ? TW_ROLLUP_NO_NODE : map[n->parent];
+		uint32_t number = number_of(r->names, n->method);
+		bool foreign = !is_thread && r->foreign && r->foreign[number];
+
+		map[i] = TW_ROLLUP_NO_NODE;
+		if (!n->first || (is_thread && r->thread != TW_NO_METHOD && r->thread != number) ||
+		        (!is_thread && to == TW_ROLLUP_NO_NODE))
+			continue;
+		map[i] = foreign ? to : tw_rollup_tree_child(ret, to, (uint64_t)number + 1);
+		if (map[i] == TW_ROLLUP_NO_NODE || !take_sums(t, n, foreign, ret, map[i]))
+			return no_memory(err);
+	}
+	return TW_OK;
+}

@@ -1,0 +1,71 @@
+/*
+ * fleet_tree.h - merged call trees of cells: with names for numbers, and as one graph of two sides.
+ *
+ * Trees of cells are added up, their methods get common numbers by name (of any
+ * build), and their values go into a graph: a tree of paths with numbers for
+ * each side.  Knows neither HTTP nor SQL.  All memory is in the arena that is
+ * passed.  Thread: one question, one thread.
+ */
+#ifndef TW_FLEET_TREE_H
+#define TW_FLEET_TREE_H
+
+#include "catalogue_rollup_tree.h"
+#include "fleet.h"
+#include "query_compare.h"
+#include "rollup_tree.h"
+
+/* Adds all that the cells hold to t, which has an arena. */
+enum tw_status tw_fleet_trees(const struct tw_tree_cell *cells, size_t n, struct tw_rollup_tree *t,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- names --- */
+
+struct tw_fleet_names {             /* of methods and threads; a number is an index into names */
+	const struct tw_str *names; /* in their order, threads first */
+	uint32_t n, n_threads;
+	const uint64_t *ids;     /* rising */
+	const uint32_t *numbers; /* of ids */
+	size_t n_ids;
+};
+/* Numbers of methods (not threads) in the trees, rising. */
+enum tw_status tw_fleet_tree_ids(const struct tw_rollup_tree *const *trees, size_t n,
+        struct tw_arena *a, uint64_t **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* namings: of those ids, in their order.  Methods of one name are one; one that no mapping names is
+ * told apart by its build. */
+enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, size_t n,
+        const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
+        struct tw_fleet_names *ret, struct tw_err *err) TW_MUST_USE;
+
+struct tw_fleet_reading { /* how trees are to be taken */
+	const struct tw_fleet_names *names;
+	const uint8_t *foreign; /* a byte a number: its calls become their callers' own; NULL */
+	uint32_t thread;        /* a number: only these; TW_NO_METHOD: all */
+};
+/* The tree with common numbers (+ 1) for methods. */
+enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,
+        struct tw_arena *a, struct tw_rollup_tree *ret, struct tw_err *err) TW_MUST_USE;
+
+/* --- graphs --- */
+
+struct tw_fleet_value {
+	double total, self, cpu, cpu_self; /* ns */
+	double calls, traces;
+	double variance; /* of total, when it is a mean: how far chance moves it, squared */
+};
+struct tw_fleet_graph {
+	struct tw_rollup_tree paths; /* methods: number + 1 */
+	struct tw_fleet_value *of[TW_SIDES];
+	uint32_t cap;
+	struct tw_fleet_value all[TW_SIDES]; /* of the threads together */
+};
+/* Adds a tree that tw_fleet_tree_read made, times weight; of_traces: how many traces it is of. */
+enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
+        const struct tw_rollup_tree *t, double weight, uint64_t of_traces,
+        struct tw_err *err) TW_MUST_USE;
+/* A side as a call tree: total_ns and self_ns of wall or CPU time, count calls, max_ns traces, and
+ * cpu_ns 1 for each node, as crowns have it.  What a node spends in calls that were dropped is a
+ * child of it, of the method `rest`. */
+enum tw_status tw_fleet_graph_tree(const struct tw_fleet_graph *g, int side, bool cpu,
+        uint32_t rest, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

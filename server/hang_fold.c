@@ -1,0 +1,486 @@
+/*
+ * hang_fold.c - one round: traces that were not looked at, then what is to be named and keyed.
+ *
+ * Keys are made apart from looking, so that a new trace, a late mapping and changed
+ * rules all go one way, and none of them needs the trace's file.
+ */
+#include "hang_fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "anr_brief.h"
+#include "anr_names.h"
+#include "auth_secret.h"
+#include "hang_lock.h"
+#include "log.h"
+#include "trace_file.h"
+
+enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, PATH_BYTES = 1500, NAME_BYTES = 16384 };
+enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
+#define WORK_BYTES ((size_t)512 << 20)
+
+struct tw_hanger {
+	struct tw_folder_parts parts;
+	struct tw_arena *arena, *project_arena, *round_arena;
+	char *name; /* NAME_BYTES */
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+struct tw_hanger *tw_hanger_new(const struct tw_folder_parts *parts)
+{
+	struct tw_hanger *h = tw_mem_zalloc(1, sizeof *h);
+
+	if (!h)
+		return NULL;
+	h->parts = *parts;
+	h->arena = tw_arena_new(WORK_BYTES);
+	h->project_arena = tw_arena_new(WORK_BYTES);
+	h->round_arena = tw_arena_new(WORK_BYTES);
+	h->name = tw_mem_alloc(NAME_BYTES, 1);
+	return h->arena && h->project_arena && h->round_arena && h->name ? h : tw_hanger_free(h);
+}
+
+struct tw_hanger *tw_hanger_free(struct tw_hanger *h)
+{
+	if (!h)
+		return NULL;
+	tw_mem_free(h->name);
+	tw_arena_free(h->round_arena);
+	tw_arena_free(h->project_arena);
+	tw_arena_free(h->arena);
+	tw_mem_free(h);
+	return NULL;
+}
+
+/* --- looking at a trace --- */
+
+struct look {
+	struct tw_trace_row row;
+	struct tw_trace_file *file;
+	struct tw_arena *arena;
+	json_t *doc, *path;
+	bool has_note; /* it says that the app did not respond */
+	int64_t end_ns, waited_ns;
+	struct tw_lock_list locks;
+};
+
+static bool take_document(void *arg, struct tw_str kind, struct tw_str json)
+{
+	struct look *l = arg;
+
+	if (!l->doc && tw_str_eq(kind, TW_STR("anr")))
+		l->doc = json_loadb(json.ptr, json.len, 0, NULL);
+	return l->doc == NULL;
+}
+
+static bool take_anr_note(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct look *l = arg;
+
+	(void)id;
+	l->has_note = true;
+	if (n->dur_ns > 0) {
+		l->waited_ns = n->dur_ns;
+		l->end_ns = n->ts_ns + n->dur_ns;
+	} else if (n->value > 0 && n->value < INT32_MAX) {
+		l->waited_ns = n->value * 1000000;
+		if (n->ts_ns >= l->waited_ns)
+			l->end_ns = n->ts_ns;
+	}
+	return false; /* the first is what the trace is about */
+}
+
+/* Calls beside a report, or a trace that only says that it is of an ANR, tell what main did. */
+static enum tw_status find_path(struct look *l, struct tw_err *err)
+{
+	const struct tw_trace_facts *facts = tw_trace_file_facts(l->file);
+
+	if (l->doc && strncmp(facts->format, "anr", 3) == 0)
+		return TW_OK; /* its samples are the report */
+	return tw_anr_path_of_calls(l->file, l->end_ns, l->waited_ns, l->arena, &l->path, err);
+}
+
+static bool is_anr(const struct look *l)
+{
+	return l->doc || l->has_note || strcmp(l->row.meta.scenario, "anr") == 0;
+}
+
+static enum tw_status read_file(struct look *l, struct tw_err *err)
+{
+	const struct tw_note_query q = {
+	        .kind = TW_NOTE_anr, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .limit = 1};
+	enum tw_status st = tw_trace_file_documents(l->file, take_document, l, err);
+
+	if (st == TW_OK)
+		st = tw_trace_file_notes(l->file, &q, take_anr_note, l, err);
+	if (st == TW_OK && is_anr(l))
+		st = find_path(l, err);
+	/* of a report alone they are read out of what is kept of it, with their holders */
+	if (st == TW_OK && (!l->doc || l->path))
+		st = tw_locks_of_trace(l->file, l->arena, &l->locks, err);
+	return st;
+}
+
+static enum tw_status open_and_read(struct tw_hanger *h, struct look *l, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	enum tw_status st = tw_trace_path(h->parts.blobs, l->row.id, path, sizeof path, err);
+
+	if (st == TW_OK)
+		st = tw_trace_file_open(path, &l->file, err);
+	if (st == TW_OK)
+		st = read_file(l, err);
+	l->file = tw_trace_file_close(l->file);
+	return st;
+}
+
+/* Who was hit, as the labels say. */
+static const char *user_of(const char *labels, struct tw_arena *a)
+{
+	static const char *const keys[] = {"user_id", "user", "install_id"};
+	json_t *o = labels[0] ? json_loads(labels, 0, NULL) : NULL;
+	const char *user = "";
+
+	for (size_t i = 0; !*user && i < sizeof keys / sizeof *keys; i++) {
+		const json_t *v = json_object_get(o, keys[i]);
+
+		if (json_is_string(v))
+			user = tw_arena_str(a, tw_str_of(json_string_value(v)));
+		else if (json_is_integer(v))
+			user = tw_arena_printf(a, "%lld", (long long)json_integer_value(v));
+		if (!user)
+			break;
+	}
+	json_decref(o);
+	return user ? user : "";
+}
+
+static enum tw_status keep(struct tw_hanger *h, struct look *l, struct tw_err *err)
+{
+	struct tw_hang hang = {.row = &l->row,
+	        .device_class = tw_rollup_device_class(l->row.meta.labels),
+	        .user = user_of(l->row.meta.labels, l->arena),
+	        .anr = is_anr(l),
+	        .locks = l->locks.at,
+	        .n_locks = l->locks.n};
+
+	if (hang.anr)
+		hang.brief = tw_anr_brief(l->doc, l->path, l->arena);
+	if (hang.anr && !hang.brief.ptr)
+		return no_memory(err);
+	return tw_catalogue_hang_put(h->parts.catalogue, &hang, err);
+}
+
+/* One that cannot be read is noted, and not tried again before it was decoded again. */
+static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t, struct tw_err *err)
+{
+	struct look l = {
+	        .arena = h->arena, .end_ns = -1, .waited_ns = WAITED_S * (int64_t)WAITED_NS};
+	struct tw_err why;
+	enum tw_status st = tw_catalogue_trace_get(
+	        h->parts.catalogue, t->project_id, t->trace_id, h->arena, &l.row, err);
+
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	st = open_and_read(h, &l, &why);
+	if (st == TW_OK)
+		st = keep(h, &l, err);
+	else if (st == TW_BUSY || st == TW_IO || st == TW_FULL)
+		*err = why;
+	else {
+		tw_log_err(TW_LOG_WARN, "trace_not_looked_at", t->trace_id, &why);
+		st = tw_catalogue_hang_skip(h->parts.catalogue, t->project_id, t->trace_id, err);
+	}
+	json_decref(l.doc);
+	json_decref(l.path);
+	return st;
+}
+
+enum tw_status tw_hanger_look(struct tw_hanger *h, bool *ret_more, struct tw_err *err)
+{
+	struct tw_hang_todo *todo = NULL;
+	size_t n = 0;
+	enum tw_status st;
+
+	tw_arena_reset(h->round_arena);
+	st = tw_catalogue_hang_todo(
+	        h->parts.catalogue, LOOKED_AT_ONCE, h->round_arena, &todo, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		tw_arena_reset(h->arena);
+		st = look_at(h, &todo[i], err);
+	}
+	*ret_more = st == TW_OK && n > 0;
+	return st;
+}
+
+/* --- rules --- */
+
+struct rules { /* of a project */
+	int64_t number;
+	json_t *groups, *frames;
+	struct tw_anr_rules *anr;
+	const struct tw_frame_rules *app;
+};
+
+static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        const char **ret_groups, const char **ret_frames, struct tw_err *err)
+{
+	struct tw_anr_ruleset set;
+	int64_t changed_ms;
+	enum tw_status st = tw_catalogue_anr_rules(c, project_id, 0, a, &set, err);
+
+	*ret_groups = set.value;
+	if (st == TW_OK)
+		st = tw_catalogue_setting_get(
+		        c, project_id, TW_SETTING_FRAMES, a, ret_frames, &changed_ms, err);
+	return st;
+}
+
+/* Rises with what the code itself does, so that another way of finding causes keys them again. */
+enum { CAUSES_VERSION = 1 };
+
+static int64_t number_of(struct tw_arena *a, const char *groups, const char *frames)
+{
+	const char *text = tw_arena_printf(
+	        a, "%d\n%s\n%s", CAUSES_VERSION, groups ? groups : "", frames ? frames : "");
+	uint8_t hash[32];
+	uint64_t bits = 0;
+
+	if (!text)
+		return 0;
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	return (int64_t)(bits >> 2) + 1;
+}
+
+enum tw_status tw_hang_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        int64_t *ret, struct tw_err *err)
+{
+	const char *groups = NULL;
+	const char *frames = NULL;
+	enum tw_status st = read_rules(c, project_id, a, &groups, &frames, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = number_of(a, groups, frames);
+	return *ret ? TW_OK : no_memory(err);
+}
+
+static void close_rules(struct rules *r)
+{
+	tw_anr_rules_free(r->anr);
+	json_decref(r->groups);
+	json_decref(r->frames);
+}
+
+/* close_rules is owed, also on failure. */
+static enum tw_status open_rules(
+        struct tw_hanger *h, const char *project_id, struct rules *r, struct tw_err *err)
+{
+	struct tw_arena *a = h->project_arena;
+	const char *groups = NULL;
+	const char *frames = NULL;
+	enum tw_status st = read_rules(h->parts.catalogue, project_id, a, &groups, &frames, err);
+
+	if (st != TW_OK)
+		return st;
+	r->number = number_of(a, groups, frames);
+	r->groups = groups ? json_loads(groups, 0, NULL) : NULL;
+	r->frames = frames ? json_loads(frames, 0, NULL) : NULL;
+	st = tw_anr_rules_new(r->groups, &r->anr, err);
+	return st == TW_OK ? tw_frame_rules_new(r->frames, a, &r->app, err) : st;
+}
+
+/* --- naming and keying --- */
+
+struct mappings { /* of the build that was named last */
+	const char *build_id, *mapping_id;
+	struct tw_symbols_ref *map, *retrace;
+	struct tw_names names;
+};
+
+static struct tw_symbols_ref *acquire(struct tw_hanger *h, const char *sha256, const char *build_id)
+{
+	struct tw_symbols_ref *ref = NULL;
+	struct tw_err why;
+
+	if (tw_symbols_acquire(h->parts.symbols, sha256, &ref, &why) != TW_OK) {
+		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
+		return NULL;
+	}
+	return ref;
+}
+
+static void close_mappings(struct tw_hanger *h, struct mappings *m)
+{
+	if (m->map)
+		tw_symbols_release(h->parts.symbols, m->map);
+	if (m->retrace)
+		tw_symbols_release(h->parts.symbols, m->retrace);
+	*m = (struct mappings){0};
+}
+
+static enum tw_status open_mappings(
+        struct tw_hanger *h, const struct tw_hang_stale *s, struct mappings *m, struct tw_err *err)
+{
+	const struct tw_named_trace of = {s->project_id, s->trace_id, s->build_id, s->mapping_id};
+	struct tw_mapping_ids ids;
+	enum tw_status st;
+
+	if (m->build_id && strcmp(m->build_id, s->build_id) == 0 &&
+	        strcmp(m->mapping_id, s->mapping_id) == 0)
+		return TW_OK;
+	close_mappings(h, m);
+	st = tw_catalogue_mappings(h->parts.catalogue, &of, h->arena, &ids, err);
+	if (st != TW_OK)
+		return st;
+	m->build_id = s->build_id;
+	m->mapping_id = s->mapping_id;
+	m->map = acquire(h, ids.map, s->build_id);
+	m->retrace = acquire(h, ids.retrace, s->build_id);
+	m->names = (struct tw_names){m->map ? tw_symbols_map(m->map) : NULL,
+	        m->retrace ? tw_symbols_retrace(m->retrace) : NULL};
+	return TW_OK;
+}
+
+/* The report in the names of its build, judged; NULL: there is none, or no memory. */
+static json_t *named_doc(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
+{
+	char *text = json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
+	struct tw_str named = {NULL, 0};
+
+	if (text)
+		named = tw_anr_named(h->arena, tw_str_of(text), m->names.retrace);
+	free(text);
+	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
+}
+
+static json_t *named_path(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
+{
+	const json_t *path = json_object_get(brief, "path");
+	const json_t *frames = json_object_get(path, "frames");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(frames); i++) {
+		const json_t *frame = json_array_get(frames, i);
+		const json_t *id = json_object_get(frame, "id");
+		const char *name = json_string_value(json_object_get(frame, "name"));
+		const struct tw_named what = {
+		        id != NULL, (uint64_t)json_integer_value(id), tw_str_of(name ? name : "")};
+
+		(void)tw_names_display(&m->names, &what, h->name, NAME_BYTES);
+		(void)json_array_append_new(list, json_string(h->name));
+	}
+	if (!path) {
+		json_decref(list);
+		return NULL;
+	}
+	return json_pack("{s:o, s:O, s:O}", "frames", list, "ns", json_object_get(path, "ns"),
+	        "window_ns", json_object_get(path, "window_ns"));
+}
+
+static enum tw_status find_cause(struct tw_hanger *h, struct tw_hang_stale *s,
+        const struct rules *r, const struct mappings *m, struct tw_err *err)
+{
+	json_t *brief = tw_anr_unbrief(s->brief);
+	json_t *doc = json_object_get(brief, "doc") ? named_doc(h, brief, m) : NULL;
+	json_t *path = named_path(h, brief, m);
+	struct tw_lock_list locks = {s->locks, s->n_locks, s->n_locks};
+	const struct tw_anr_blame blame = {r->anr, r->app, path};
+	bool lost = !brief || (!doc && json_object_get(brief, "doc"));
+	const struct tw_anr_blame nobody = {r->anr, r->app, NULL};
+	struct tw_anr_cause cause;
+	enum tw_status st = lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, h->arena, &cause, err);
+
+	if (st == TW_NOMEM) /* one that is too large is of no known cause, and in nobody's way */
+		st = tw_anr_cause_of(NULL, &nobody, h->arena, &cause, err);
+
+	if (st == TW_OK)
+		st = tw_locks_of_anr(doc, h->arena, &locks, err);
+	s->locks = locks.at;
+	s->n_locks = locks.n;
+	if (st == TW_OK)
+		st = tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, &cause, err);
+	json_decref(path);
+	json_decref(doc);
+	json_decref(brief);
+	return st;
+}
+
+/* What the report says of locks is read out of it anew. */
+static void drop_dumped(struct tw_hang_stale *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_locks; i++)
+		if (!s->locks[i].dump)
+			s->locks[n++] = s->locks[i];
+	s->n_locks = n;
+}
+
+static enum tw_status key_one(struct tw_hanger *h, struct tw_hang_stale *s, const struct rules *r,
+        struct mappings *m, struct tw_err *err)
+{
+	struct tw_lock_list locks;
+	enum tw_status st = open_mappings(h, s, m, err);
+
+	drop_dumped(s);
+	locks = (struct tw_lock_list){s->locks, s->n_locks, s->n_locks};
+	if (st == TW_OK)
+		st = tw_locks_name(m->names.retrace, h->arena, &locks, err);
+	if (st != TW_OK)
+		return st;
+	return s->anr ? find_cause(h, s, r, m, err)
+	              : tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, NULL, err);
+}
+
+static enum tw_status key_some(
+        struct tw_hanger *h, const char *project_id, bool *io_more, struct tw_err *err)
+{
+	struct tw_hang_stale *stale = NULL;
+	struct mappings m = {0};
+	struct rules r = {0};
+	size_t n = 0;
+	enum tw_status st = open_rules(h, project_id, &r, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_hang_stale(h->parts.catalogue, project_id, r.number,
+		        KEYED_AT_ONCE, h->project_arena, &stale, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		tw_arena_reset(h->arena);
+		st = key_one(h, &stale[i], &r, &m, err);
+	}
+	close_mappings(h, &m);
+	close_rules(&r);
+	*io_more = *io_more || (st == TW_OK && n > 0);
+	return st;
+}
+
+enum tw_status tw_hanger_key(struct tw_hanger *h, bool *ret_more, struct tw_err *err)
+{
+	struct tw_project_row *projects = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_hang_renames(h->parts.catalogue, ret_more, err);
+
+	tw_arena_reset(h->round_arena);
+	if (st == TW_OK)
+		st = tw_catalogue_projects(h->parts.catalogue, h->round_arena, &projects, &n, err);
+	for (size_t i = 0; i < n; i++) { /* one project's trouble is not the others' */
+		struct tw_err why;
+		enum tw_status one;
+
+		tw_arena_reset(h->project_arena);
+		one = key_some(h, projects[i].id, ret_more, &why);
+		if (st == TW_OK && one != TW_OK) {
+			st = one;
+			*err = why;
+		}
+	}
+	return st;
+}

@@ -1,0 +1,83 @@
+/* The socket that connections come in by. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http_int.h"
+#include "log.h"
+
+enum { BACKLOG = 511, OTHER_DESCRIPTORS = 1024 /* files, databases, decoders */ };
+
+enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err)
+{
+	struct addrinfo hints = {
+	        .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo *found = NULL;
+	char host[128];
+	char service[8];
+	uint16_t port;
+	int on = 1;
+	int fd = -1;
+	bool ok = tw_listen_split(where, host, sizeof host, &port);
+
+	(void)snprintf(service, sizeof service, "%u", ok ? port : 0u);
+	if (!ok || getaddrinfo(host, service, &hints, &found) != 0)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is no address to listen on", where);
+	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+	     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
+	if (!ok) {
+		tw_fail(err, TW_IO, TW_NO_OFFSET, "cannot listen on %s: %s", where,
+		        strerror(errno));
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	freeaddrinfo(found);
+	if (ok)
+		*ret_fd = fd;
+	return ok ? TW_OK : TW_IO;
+}
+
+void tw_http_need_descriptors(unsigned connections)
+{
+	rlim_t want = (rlim_t)connections + OTHER_DESCRIPTORS;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < want)
+		tw_log(TW_LOG_WARN, "few_descriptors",
+		        tw_log_number("limit", (int64_t)limit.rlim_cur),
+		        tw_log_number("wanted", (int64_t)want));
+}
+
+unsigned tw_http_port(const struct tw_http *h)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t len = sizeof at;
+
+	if (getsockname(h->listen_fd, (struct sockaddr *)&at, &len) != 0)
+		return 0;
+	if (at.ss_family == AF_INET6)
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) filled by getsockname */
+		return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
+	return ntohs(((struct sockaddr_in *)&at)->sin_port);
+}
+
+enum tw_status tw_http_start(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+{
+	return tw_http_start_at(app->config->listen, false, app, ret, err);
+}
+
+enum tw_status tw_http_start_metrics(struct tw_app *app, struct tw_http **ret, struct tw_err *err)
+{
+	return tw_http_start_at(app->config->metrics_listen, true, app, ret, err);
+}

@@ -1,0 +1,104 @@
+/*
+ * http_origin.c - where a request comes from: the client's address, and the page that made it.
+ */
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "http_int.h"
+
+void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLEN])
+{
+	const union MHD_ConnectionInfo *i =
+	        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct sockaddr_in6 six;
+	struct sockaddr_in four;
+
+	ret[0] = '\0';
+	if (!i || !i->client_addr)
+		return;
+	if (i->client_addr->sa_family == AF_INET) {
+		memcpy(&four, i->client_addr, sizeof four);
+		(void)inet_ntop(AF_INET, &four.sin_addr, ret, INET6_ADDRSTRLEN);
+		return;
+	}
+	memcpy(&six, i->client_addr, sizeof six);
+	if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+		(void)inet_ntop(AF_INET, six.sin6_addr.s6_addr + 12, ret, INET6_ADDRSTRLEN);
+	else
+		(void)inet_ntop(AF_INET6, &six.sin6_addr, ret, INET6_ADDRSTRLEN);
+}
+
+/* scheme://authority of a URL, without what follows. */
+static struct tw_str origin_of(const char *url)
+{
+	const char *authority = strstr(url, "://");
+
+	if (!authority)
+		return (struct tw_str){url, 0};
+	return (struct tw_str){url, (size_t)(authority - url) + 3 + strcspn(authority + 3, "/?#")};
+}
+
+static bool is_ours(const struct tw_req *r, const char *origin)
+{
+	const char *host = tw_req_header(r, "Host");
+	const char *authority = strstr(origin, "://");
+	struct tw_str public = origin_of(r->http->app->config->public_url);
+
+	if (host && authority && strcasecmp(authority + 3, host) == 0)
+		return true;
+	if (authority && r->proxy_host.len && strlen(authority + 3) == r->proxy_host.len &&
+	        strncasecmp(authority + 3, r->proxy_host.ptr, r->proxy_host.len) == 0)
+		return true;
+	return public.len && strlen(origin) == public.len &&
+	       strncasecmp(origin, public.ptr, public.len) == 0;
+}
+
+enum tw_status tw_req_judge_origin(const struct tw_req *r, struct tw_err *err)
+{
+	const char *site = tw_req_header(r, "Sec-Fetch-Site");
+	const char *origin = tw_req_header(r, "Origin");
+
+	if (tw_req_header(r, "Authorization")) /* no browser adds that by itself */
+		return TW_OK;
+	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "a change asked for by a page of another site (%.20s)", site);
+	if (origin && !is_ours(r, origin))
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "a change asked for by the page of %.100s, which is not this server; set "
+		        "--public-url when a proxy gives it another name",
+		        origin);
+	return TW_OK;
+}
+
+bool tw_req_is_https(const struct tw_req *r)
+{
+	const struct tw_app *app = r->http->app;
+
+	return app->tls || r->proxy_https || strncmp(app->config->public_url, "https:", 6) == 0;
+}
+
+static struct tw_str without_slashes(struct tw_str url)
+{
+	while (url.len && url.ptr[url.len - 1] == '/')
+		url.len--;
+	return url;
+}
+
+const char *tw_req_base(const struct tw_req *r)
+{
+	struct tw_str public = without_slashes(tw_str_of(r->http->app->config->public_url));
+	struct tw_str host = tw_str_of(tw_req_header(r, "Host"));
+	const char *base;
+
+	if (r->proxy_host.len)
+		host = r->proxy_host;
+	base = public.len ? tw_arena_str(r->arena, public)
+	                  : tw_arena_printf(r->arena, "%s://%.*s",
+	                            tw_req_is_https(r) ? "https" : "http",
+	                            (int)(host.len < 256 ? host.len : 256), host.ptr);
+	return base ? base : "";
+}

@@ -1,0 +1,40 @@
+/*
+ * http_tls.c - the certificate of libmicrohttpd's TLS, taken anew for each handshake (tls.h).
+ */
+#include "http_tls.h"
+
+#include <stdatomic.h>
+
+#include "http_int.h"
+#include "tls.h"
+
+/* The callback is given nothing of ours, and a process serves one certificate. */
+static struct tw_tls *_Atomic serving;
+
+static int give_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+        gnutls_pcert_st **ret_certs, unsigned *ret_n, gnutls_ocsp_data_st **ret_ocsp,
+        unsigned *ret_n_ocsp, gnutls_privkey_t *ret_key, unsigned *ret_flags)
+{
+	(void)session, (void)info;
+	*ret_ocsp = NULL;
+	*ret_n_ocsp = 0;
+	*ret_flags = GNUTLS_CERT_RETR_DEINIT_ALL;
+	return tw_tls_copy(serving, ret_certs, ret_n, ret_key) ? 0 : -1;
+}
+
+void tw_http_tls_options(struct tw_tls *t, struct MHD_OptionItem ret[TW_HTTP_TLS_OPTIONS])
+{
+	union {
+		gnutls_certificate_retrieve_function3 *fn;
+		void *p;
+	} callback = {.fn = give_certificate};
+
+	serving = t;
+	ret[0] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+	if (!t)
+		return;
+	ret[0] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, callback.p};
+	ret[1] = (struct MHD_OptionItem){
+	        MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TW_TLS_PRIORITIES};
+	ret[2] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}

@@ -1,0 +1,16 @@
+/*
+ * http_tls.h - what http.c tells libmicrohttpd of TLS.
+ */
+#ifndef TW_HTTP_TLS_H
+#define TW_HTTP_TLS_H
+
+#include <microhttpd.h>
+
+struct tw_tls;
+
+enum { TW_HTTP_TLS_OPTIONS = 3 };
+
+/* Options for MHD_OPTION_ARRAY: none when t is NULL. */
+void tw_http_tls_options(struct tw_tls *t, struct MHD_OptionItem ret[TW_HTTP_TLS_OPTIONS]);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * ingest.h - a trace that came in another way than as one body: the same judging and accepting.
+ */
+#ifndef TW_INGEST_H
+#define TW_INGEST_H
+
+#include <stdbool.h>
+
+#include "http.h"
+
+struct tw_ingest_pair { /* as in the query of POST /api/v1/traces */
+	const char *name, *value;
+};
+
+struct tw_ingest_body {
+	const char *key; /* Idempotency-Key */
+	const struct tw_ingest_pair *pairs;
+	size_t n_pairs;
+	int fd; /* read from where it stands to its end */
+};
+
+/* May so many bytes more wait to be decoded (backlog.h)?  TW_BUSY, with Retry-After set. */
+enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
+/* Would that be taken: the pairs, and the request's Idempotency-Key? */
+enum tw_status tw_ingest_judge(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
+        struct tw_err *err) TW_MUST_USE;
+/* The body becomes a trace of the request's caller (arrive.h).  Thread: may wait for the disk. */
+enum tw_status tw_ingest_file(struct tw_req *r, const struct tw_ingest_body *body,
+        char ret_id[TW_ID_BYTES], bool *ret_new, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,46 @@
+#include "jobs_hang.h"
+
+#include "clock.h"
+#include "hang_fold.h"
+#include "log.h"
+
+enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400 };
+
+static enum tw_status some(struct tw_app *app, bool *ret_more, struct tw_err *err)
+{
+	int64_t today = tw_unix_ms() / TW_DAY_MS;
+	bool looked = false, keyed = false, expired = false;
+	struct tw_err why;
+	enum tw_status st = tw_hanger_look(app->hanger, &looked, err);
+
+	if (st == TW_OK)
+		st = tw_hanger_key(app->hanger, &keyed, err);
+	if (tw_catalogue_hang_expire(app->catalogue, today - KEEP_DAYS, &expired, &why) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "anr_groups_kept", "what is too old", &why);
+	*ret_more = looked || keyed || expired;
+	return st;
+}
+
+static void look_at_all(struct tw_periodic *p, void *arg)
+{
+	struct tw_app *app = arg;
+	bool more = true;
+	struct tw_err err;
+
+	while (more && !tw_periodic_stopping(p)) {
+		if (some(app, &more, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "anr_groups_late", "looking at traces", &err);
+			break; /* it is tried again later */
+		}
+	}
+}
+
+enum tw_status tw_hang_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+{
+	const struct tw_folder_parts parts = {app->catalogue, app->blobs, app->symbols};
+
+	app->hanger = tw_hanger_new(&parts);
+	if (!app->hanger)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_periodic_start(look_at_all, app, LOOK_AGAIN_S, ret, err);
+}

@@ -1,0 +1,64 @@
+/*
+ * jobs_proof.c - at start: rows whose files did not survive a power cut go.
+ *
+ * Rows and files become durable side by side, and a row is seen, and its upload
+ * answered, when both are (catalogue_arrive.c).  A power cut in between can leave
+ * the row alone: nobody was told of it, so it goes.  Which rows can be meant is
+ * known: those of the last transaction of uploads.  Their files are read and
+ * hashed before anything else looks at them.
+ */
+#include "jobs_internal.h"
+
+#include <string.h>
+
+#include "catalogue.h"
+#include "log.h"
+
+enum { ARENA_BYTES = 16 << 20 };
+
+static enum tw_status drop_trace(struct tw_app *app, const struct tw_unproven *u,
+        const struct tw_err *why, struct tw_arena *a, struct tw_err *err)
+{
+	const char **unused;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_trace_delete(
+	        app->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
+
+	if (st == TW_NOT_FOUND) /* another part of its was checked before */
+		return TW_OK;
+	for (size_t i = 0; i < n && st == TW_OK; i++)
+		st = tw_blob_delete(app->blobs, unused[i], err);
+	tw_log(TW_LOG_WARN, "upload_not_whole", tw_log_text("trace", u->trace_id),
+	        tw_log_text("why", why->msg),
+	        tw_log_text("then", "removed: it was never answered"));
+	return st;
+}
+
+static enum tw_status prove(
+        struct tw_app *app, const struct tw_unproven *u, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_err why;
+	enum tw_status st = tw_blob_check(app->blobs, u->sha256, u->bytes, &why);
+
+	if (st == TW_NOT_FOUND || st == TW_CORRUPT)
+		return drop_trace(app, u, &why, a, err);
+	if (st != TW_OK) /* a disk that cannot be read now proves nothing */
+		tw_log_err(TW_LOG_ERROR, "upload_not_checked", u->trace_id, &why);
+	return TW_OK;
+}
+
+enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_unproven *all = NULL;
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_catalogue_unproven(app->catalogue, a, &all, &n, err);
+	for (size_t i = 0; i < n && st == TW_OK; i++)
+		st = prove(app, &all[i], a, err);
+	tw_arena_free(a);
+	return st;
+}

@@ -1,0 +1,17 @@
+/*
+ * jobs_retention.h - deletes in the background what its project's rules say is due.
+ *
+ * Thread: by the owner.
+ */
+#ifndef TW_JOBS_RETENTION_H
+#define TW_JOBS_RETENTION_H
+
+#include "app.h"
+#include "base/err.h"
+#include "periodic.h"
+
+/* tw_periodic_stop is owed. */
+enum tw_status tw_retention_job_start(
+        struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,133 @@
+#include "jobs_rollup.h"
+
+#include <inttypes.h>
+
+#include "catalogue_rollup_tree.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "log.h"
+#include "regress_look.h"
+#include "rollup_fold.h"
+
+enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400, REGRESS_MS = 3600 * 1000 };
+
+static enum tw_status first_of(
+        enum tw_status st, enum tw_status other, const struct tw_err *why, struct tw_err *err)
+{
+	if (st == TW_OK && other != TW_OK)
+		*err = *why;
+	return st == TW_OK ? other : st;
+}
+
+/* One of them that fails keeps none of the others from its work. */
+static enum tw_status some(
+        struct tw_folder *f, struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
+{
+	int64_t today = tw_unix_ms() / TW_DAY_MS;
+	bool folded = false, renamed = false, added = false, merged = false, expired = false;
+	struct tw_err why;
+	enum tw_status st = tw_folder_fold(f, &folded, err), other;
+
+	if (folded)
+		tw_crash_point("rollup_folded");
+	other = tw_folder_rename(f, &renamed, &why);
+	st = first_of(st, other, &why, err);
+	other = tw_folder_add(f, TW_ROLLUP_MOST, today, &added, &why);
+	st = first_of(st, other, &why, err);
+	other = tw_rollup_trees_add(c, TW_ROLLUP_TREE_DELTAS, today, &merged, &why);
+	st = first_of(st, other, &why, err);
+	other = tw_catalogue_rollup_expire(c, today - KEEP_DAYS, &expired, &why);
+	st = first_of(st, other, &why, err);
+	*ret_more = folded || renamed || added || merged || expired;
+	return st;
+}
+
+/* What got slower in each project, once an hour. */
+static void look_for_slower(struct tw_periodic *p, struct tw_app *app)
+{
+	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
+	struct tw_project_row *projects = NULL;
+	struct tw_regress_looked sums;
+	struct tw_err err = {0};
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (!a || tw_monotonic_ms() < app->look_ms) {
+		tw_arena_free(a);
+		return;
+	}
+	app->look_ms = tw_monotonic_ms() + REGRESS_MS;
+	st = tw_catalogue_projects(app->catalogue, a, &projects, &n, &err);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "regressions_late", "looking for what got slower", &err);
+	for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
+		if (tw_regress_look(app->catalogue, projects[i].id, tw_unix_ms() / TW_DAY_MS, &sums,
+		            &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "regressions_late", projects[i].id, &err);
+	tw_arena_free(a);
+}
+
+static void fold_all(struct tw_periodic *p, void *arg)
+{
+	struct tw_app *app = arg;
+	bool more = true;
+	struct tw_err err;
+
+	while (more && !tw_periodic_stopping(p)) {
+		int64_t start_ms = tw_monotonic_ms();
+		enum tw_status st = some(app->folder, app->catalogue, &more, &err);
+
+		tw_folder_spent(app->folder, (uint64_t)(tw_monotonic_ms() - start_ms));
+		if (st != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "rollups_late", "counting traces", &err);
+			return; /* it is tried again later */
+		}
+	}
+	look_for_slower(p, app);
+}
+
+enum tw_status tw_rollup_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+{
+	const struct tw_folder_parts parts = {app->catalogue, app->blobs, app->symbols};
+
+	app->folder = tw_folder_new(&parts);
+	if (!app->folder)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_periodic_start(fold_all, app, LOOK_AGAIN_S, ret, err);
+}
+
+enum tw_status tw_rollup_job_metrics(
+        const struct tw_app *app, struct tw_buf *out, struct tw_err *err)
+{
+	const struct tw_folder_counts n = tw_folder_counts(app->folder);
+	struct tw_rollup_waiting w;
+	enum tw_status st = tw_catalogue_rollup_waiting(app->catalogue, &w, err);
+	int64_t age_ms;
+
+	if (st != TW_OK)
+		return st;
+	age_ms = w.oldest_ms ? tw_unix_ms() - w.oldest_ms : 0;
+	tw_buf_printf(out,
+	        "# TYPE tracewell_rollup_folded_total counter\n"
+	        "tracewell_rollup_folded_total %" PRIu64 "\n"
+	        "# TYPE tracewell_rollup_unreadable_total counter\n"
+	        "tracewell_rollup_unreadable_total %" PRIu64 "\n"
+	        "# TYPE tracewell_rollup_put_off_total counter\n"
+	        "tracewell_rollup_put_off_total %" PRIu64 "\n"
+	        "# TYPE tracewell_rollup_cells_total counter\n"
+	        "tracewell_rollup_cells_total{outcome=\"added\"} %" PRIu64 "\n"
+	        "tracewell_rollup_cells_total{outcome=\"failed\"} %" PRIu64 "\n",
+	        n.folded, n.unreadable, n.put_off, n.cells, n.cells_failed);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_rollup_seconds_total counter\n"
+	        "tracewell_rollup_seconds_total %.3f\n"
+	        "# TYPE tracewell_rollup_waiting_traces gauge\n"
+	        "tracewell_rollup_waiting_traces %" PRIu64 "\n"
+	        "# TYPE tracewell_rollup_put_off_traces gauge\n"
+	        "tracewell_rollup_put_off_traces %" PRIu64 "\n"
+	        "# TYPE tracewell_rollup_oldest_seconds gauge\n"
+	        "tracewell_rollup_oldest_seconds %.3f\n",
+	        (double)n.spent_ms / 1000, w.traces, w.put_off,
+	        age_ms > 0 ? (double)age_ms / 1000 : 0.0);
+	return TW_OK;
+}

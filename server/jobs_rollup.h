@@ -1,0 +1,25 @@
+/*
+ * jobs_rollup.h - counts ready traces in the rollups, in the background.
+ *
+ * One thread: folds what is ready, names methods again when a mapping came, adds
+ * deltas into parts when a cell has enough of them or its day is over, and
+ * deletes what is older than rollups are kept.
+ * Thread: by the owner.
+ */
+#ifndef TW_JOBS_ROLLUP_H
+#define TW_JOBS_ROLLUP_H
+
+#include "app.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "periodic.h"
+
+/* Makes app->folder.  tw_periodic_stop, and then tw_folder_free, are owed; wake it when a trace is
+ * ready or a mapping came. */
+enum tw_status tw_rollup_job_start(
+        struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
+/* Appends how far it is, for /metrics. */
+enum tw_status tw_rollup_job_metrics(
+        const struct tw_app *app, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+
+#endif

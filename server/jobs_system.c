@@ -1,0 +1,88 @@
+/*
+ * jobs_system.c - the device's own trace, when it came in the archive of a recording.
+ *
+ * The decoder's child writes it to a file of its own as it comes by; when the
+ * child has ended well it becomes a part of the trace, `system`, as if it had
+ * been sent in a form, but is not given to decoders again.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blob.h"
+#include "catalogue.h"
+#include "jobs_internal.h"
+
+enum { PATH_BYTES = 1500 };
+
+enum tw_status tw_jobs_open_system(
+        struct tw_app *app, const char *trace_id, int *ret, struct tw_err *err)
+{
+	char name[64];
+	char path[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(name, sizeof name, "%s-system", trace_id);
+	tw_spool_path(app->blobs, name, path, sizeof path);
+	st = tw_jobs_open_output(path, ret, err);
+	if (st == TW_OK)
+		(void)unlink(path); /* it is there as long as it is open */
+	return st;
+}
+
+/* From its start, wherever the child that wrote it left off. */
+static enum tw_status copy(int fd, struct tw_blob_writer *w, struct tw_err *err)
+{
+	if (lseek(fd, 0, SEEK_SET) != 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "what was decoded cannot be read (errno %d)", errno);
+	return tw_blob_write_fd(w, fd, err);
+}
+
+/* Called with blob_use held for reading. */
+static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, int fd,
+        char sha256[TW_SHA256_HEX], struct tw_err *err)
+{
+	struct tw_blob_writer *w = NULL;
+	struct tw_part part = {.part = "system", .sha256 = sha256, .format = ""};
+	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
+
+	if (st == TW_OK)
+		st = copy(fd, w, err);
+	if (st == TW_OK) {
+		part.bytes = tw_blob_bytes(w);
+		st = tw_blob_commit(w, sha256, err);
+	}
+	if (st != TW_OK) {
+		tw_blob_discard(w);
+		return st;
+	}
+	return tw_catalogue_part_found(app->catalogue, job->project_id, job->trace_id, &part, err);
+}
+
+/* Its trace was deleted meanwhile: nobody may have it now. */
+static void drop(struct tw_app *app, const char *sha256)
+{
+	bool used = true;
+
+	(void)pthread_rwlock_wrlock(&app->blob_use);
+	if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
+		(void)tw_blob_delete(app->blobs, sha256, NULL);
+	(void)pthread_rwlock_unlock(&app->blob_use);
+}
+
+enum tw_status tw_jobs_keep_system(
+        struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	enum tw_status st;
+
+	(void)pthread_rwlock_rdlock(&app->blob_use);
+	st = store(app, job, fd, sha256, err);
+	(void)pthread_rwlock_unlock(&app->blob_use);
+	if (st == TW_NOT_FOUND)
+		drop(app, sha256);
+	return st;
+}

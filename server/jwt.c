@@ -1,0 +1,199 @@
+/*
+ * jwt.c - the compact form of a token, and its claims (OpenID Connect Core 3.1.3.7).
+ */
+#include "jwt.h"
+
+#include <gnutls/gnutls.h>
+#include <string.h>
+
+#include "base64url.h"
+
+static enum tw_status no_token(struct tw_err *err, const char *what)
+{
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "this is no signed token: %s", what);
+}
+
+static enum tw_status decode(struct tw_arena *a, struct tw_str text, const uint8_t **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	uint8_t *bytes = tw_arena_alloc(a, text.len + 1, 1);
+
+	if (!bytes)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a token");
+	if (text.len == 0 || !tw_base64url_read(text, bytes, ret_n))
+		return no_token(err, "a part is not base64url");
+	*ret = bytes;
+	return TW_OK;
+}
+
+static enum tw_status read_object(
+        struct tw_arena *a, struct tw_str text, json_t **ret, struct tw_err *err)
+{
+	const uint8_t *bytes = NULL;
+	size_t n = 0;
+	json_t *json;
+	enum tw_status st = decode(a, text, &bytes, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	/* two readers may take different ones of two equal names */
+	json = json_loadb((const char *)bytes, n, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return no_token(err, "a part is no JSON object");
+	}
+	*ret = json;
+	return TW_OK;
+}
+
+static enum tw_status read_header(struct tw_jwt *t, struct tw_err *err)
+{
+	const json_t *kid = json_object_get(t->header, "kid");
+
+	t->alg = json_string_value(json_object_get(t->header, "alg"));
+	t->kid = json_string_value(kid);
+	if (!t->alg || (kid && !t->kid))
+		return no_token(err, "the header does not say how it is signed");
+	if (json_object_get(t->header, "crit"))
+		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		        "the token asks for extensions that are not known here");
+	return TW_OK;
+}
+
+enum tw_status tw_jwt_parse(
+        struct tw_arena *a, struct tw_str text, struct tw_jwt *ret, struct tw_err *err)
+{
+	struct tw_jwt t = {.header = NULL};
+	struct tw_str rest = text, header, claims;
+	enum tw_status st;
+
+	if (text.len > TW_JWT_MAX_BYTES)
+		return no_token(err, "it is too long");
+	header = tw_str_split(&rest, '.');
+	claims = tw_str_split(&rest, '.');
+	t.covered = (struct tw_str){text.ptr, header.len + 1 + claims.len};
+	st = decode(a, rest, &t.signature, &t.signature_bytes, err);
+	if (st == TW_OK)
+		st = read_object(a, header, &t.header, err);
+	if (st == TW_OK)
+		st = read_object(a, claims, &t.claims, err);
+	if (st == TW_OK)
+		st = read_header(&t, err);
+	if (st == TW_OK)
+		*ret = t;
+	else
+		tw_jwt_done(&t);
+	return st;
+}
+
+void tw_jwt_done(struct tw_jwt *t)
+{
+	json_decref(t->header);
+	json_decref(t->claims);
+	*t = (struct tw_jwt){.header = NULL};
+}
+
+/* --- claims --- */
+
+static enum tw_status refuse(struct tw_err *err, const char *what)
+{
+	return tw_fail(
+	        err, TW_NO_TOKEN, TW_NO_OFFSET, "the token is not for this sign-in: %s", what);
+}
+
+static const char *text_of(const struct tw_jwt *t, const char *name)
+{
+	return json_string_value(json_object_get(t->claims, name));
+}
+
+static bool is_text(const json_t *value, const char *text)
+{
+	const char *is = json_string_value(value);
+
+	return is && strcmp(is, text) == 0;
+}
+
+static bool names_audience(const json_t *aud, const char *audience)
+{
+	for (size_t i = 0; i < json_array_size(aud); i++)
+		if (is_text(json_array_get(aud, i), audience))
+			return true;
+	return is_text(aud, audience);
+}
+
+/* Among several that it is for, it says which one asked for it. */
+static enum tw_status judge_audience(
+        const struct tw_jwt *t, const char *audience, struct tw_err *err)
+{
+	const json_t *aud = json_object_get(t->claims, "aud");
+	const json_t *azp = json_object_get(t->claims, "azp");
+
+	if (!names_audience(aud, audience))
+		return refuse(err, "aud is another client");
+	if (json_array_size(aud) > 1 && !azp)
+		return refuse(err, "it is for several clients and azp is missing");
+	if (azp && !is_text(azp, audience))
+		return refuse(err, "azp is another client");
+	return TW_OK;
+}
+
+static bool same_secret(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+
+	return a && strlen(a) == n && gnutls_memcmp(a, b, n) == 0;
+}
+
+static bool is_subject(const char *sub)
+{
+	if (!sub || !*sub || strlen(sub) > TW_JWT_SUBJECT_MAX)
+		return false;
+	for (; *sub; sub++)
+		if ((unsigned char)*sub < ' ' || *sub == 0x7f)
+			return false;
+	return true;
+}
+
+/* Seconds of Unix time; false for what is none. */
+static bool time_of(const struct tw_jwt *t, const char *name, double *ret)
+{
+	const json_t *value = json_object_get(t->claims, name);
+
+	*ret = json_number_value(value);
+	return json_is_number(value) && *ret >= 0 && *ret < 1e12;
+}
+
+static enum tw_status judge_times(
+        const struct tw_jwt *t, const struct tw_jwt_expected *e, struct tw_err *err)
+{
+	double now = (double)e->now_s, skew = e->skew_s, exp, iat, nbf = 0;
+
+	if (!time_of(t, "exp", &exp) || !time_of(t, "iat", &iat) ||
+	        (json_object_get(t->claims, "nbf") && !time_of(t, "nbf", &nbf)))
+		return refuse(err, "it does not say from when to when it is good");
+	if (exp + skew <= now)
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		        "the token is over since %.0f s by this server's clock", now - exp);
+	if (iat > now + skew || nbf > now + skew)
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		        "the token is from %.0f s in the future by this server's clock",
+		        (iat > nbf ? iat : nbf) - now);
+	return TW_OK;
+}
+
+enum tw_status tw_jwt_judge(
+        const struct tw_jwt *t, const struct tw_jwt_expected *e, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (!is_text(json_object_get(t->claims, "iss"), e->issuer))
+		return refuse(err, "iss is another provider");
+	st = judge_audience(t, e->audience, err);
+	if (st != TW_OK)
+		return st;
+	if (!same_secret(text_of(t, "nonce"), e->nonce))
+		return refuse(err, "nonce is another one");
+	if (!is_subject(text_of(t, "sub")))
+		return refuse(err, "sub does not say who it is");
+	return judge_times(t, e, err);
+}

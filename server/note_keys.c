@@ -1,0 +1,80 @@
+/*
+ * note_keys.c - keys of notes by number: a hash table whose content stands in an arena.
+ */
+#include "note_keys.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static uint64_t hash_of(const struct tw_note_keys *t, const struct tw_note_key *k)
+{
+	uint64_t h = (uint64_t)k->kind << 32 | k->thread_id;
+
+	for (size_t i = 0; i < k->text.len; i++)
+		h = (h ^ (unsigned char)k->text.ptr[i]) * 0x100000001B3u;
+	return tw_hash_id(h, (uintptr_t)t->a);
+}
+
+static bool same(const struct tw_note_key *a, const struct tw_note_key *b)
+{
+	return a->kind == b->kind && a->thread_id == b->thread_id && tw_str_eq(a->text, b->text);
+}
+
+static uint32_t slot_of(const struct tw_note_keys *t, const struct tw_note_key *k)
+{
+	uint32_t at = (uint32_t)hash_of(t, k) & (t->cap * 2 - 1);
+
+	while (t->slots[at] && !same(&t->keys[t->slots[at] - 1], k))
+		at = (at + 1) & (t->cap * 2 - 1);
+	return at;
+}
+
+static bool grow(struct tw_note_keys *t)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : 64;
+	struct tw_note_key *keys = tw_arena_alloc(t->a, cap, sizeof *keys);
+	uint32_t *slots = tw_arena_zalloc(t->a, (size_t)cap * 2, sizeof *slots);
+
+	if (!keys || !slots)
+		return false;
+	if (t->n)
+		memcpy(keys, t->keys, t->n * sizeof *keys);
+	t->keys = keys;
+	t->slots = slots;
+	t->cap = cap;
+	for (uint32_t i = 0; i < t->n; i++)
+		t->slots[slot_of(t, &t->keys[i])] = i + 1;
+	return true;
+}
+
+enum tw_note_found tw_note_keys_number(struct tw_note_keys *t, struct tw_note_key k, uint32_t *ret)
+{
+	uint32_t at;
+	char *copy;
+
+	if (t->n == t->cap && t->n < t->max && !grow(t))
+		return TW_NOTE_NO_MEMORY;
+	at = slot_of(t, &k);
+	if (t->slots[at]) {
+		*ret = t->slots[at] - 1;
+		return TW_NOTE_MET;
+	}
+	if (t->n == t->max)
+		return TW_NOTE_FULL;
+	copy = tw_arena_str(t->a, k.text);
+	if (!copy)
+		return TW_NOTE_NO_MEMORY;
+	k.text.ptr = copy;
+	t->keys[t->n] = k;
+	t->slots[at] = ++t->n;
+	*ret = t->n - 1;
+	return TW_NOTE_ADDED;
+}
+
+struct tw_note_key tw_note_key_of_sum(const struct tw_note_row *n)
+{
+	bool by_text = n->kind == TW_NOTE_state || n->kind == TW_NOTE_counter;
+
+	return (struct tw_note_key){n->kind, n->thread_id, by_text ? n->text : TW_STR("")};
+}

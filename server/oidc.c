@@ -1,0 +1,474 @@
+/*
+ * oidc.c - the flow: OpenID Connect Core 3.1, RFC 7636 (PKCE), RFC 9207 (iss in answers).
+ *
+ *   begin   state, nonce and verifier are made ─▶ browser to the provider
+ *   finish  state is this browser's, unused ─▶ code and verifier for an ID token
+ *           ─▶ signature by the provider's keys (asked anew once) ─▶ claims judged
+ *           ─▶ what it does not have of the person is asked of UserInfo
+ */
+#include "oidc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "auth_throttle.h"
+#include "catalogue_user.h"
+#include "clock.h"
+#include "jwt.h"
+#include "oidc_claim.h"
+#include "oidc_fetch.h"
+#include "oidc_form.h"
+#include "oidc_provider.h"
+#include "oidc_state.h"
+
+enum { SECRET_BYTES = 1024, SKEW_S = 60 };
+
+struct tw_oidc {
+	const struct tw_oidc_config *config;
+	struct tw_provider *provider;
+	struct tw_oidc_states *states;
+	struct tw_throttle *tries;
+	struct tw_role_rules rules, first;
+	char secret[SECRET_BYTES]; /* "": a public client */
+	char name[TW_OIDC_NAME_BYTES];
+};
+
+const char *tw_oidc_why_word(enum tw_oidc_why why)
+{
+	static const char *const texts[] = {
+#define X(name, word) [TW_OIDC_##name] = (word),
+	        TW_OIDC_WHY_MAP(X)
+#undef X
+	};
+
+	return texts[why];
+}
+
+/* --- settings --- */
+
+static enum tw_status read_secret(const char *path, char *out, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, SECRET_BYTES);
+
+	if (n < 0)
+		tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "oidc-client-secret-file: %.100s: %s",
+		        path, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0)
+		return TW_BAD_REQUEST;
+	if (n == SECRET_BYTES)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.100s is too long for a secret", path);
+	out[n] = '\0';
+	out[strcspn(out, "\r\n")] = '\0';
+	if (!*out)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no secret in %.100s", path);
+	return TW_OK;
+}
+
+static enum tw_status find_secret(struct tw_oidc *o, struct tw_err *err)
+{
+	const char *given = getenv("TRACEWELL_OIDC_CLIENT_SECRET");
+
+	if (*o->config->client_secret_file)
+		return read_secret(o->config->client_secret_file, o->secret, err);
+	if (given && strlen(given) >= SECRET_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "TRACEWELL_OIDC_CLIENT_SECRET is too long for a secret");
+	(void)snprintf(o->secret, sizeof o->secret, "%s", given ? given : "");
+	return TW_OK;
+}
+
+static enum tw_status judge(const struct tw_oidc_config *c, struct tw_err *err)
+{
+	if (!tw_fetch_allows(c->issuer, c->loopback_http) || strpbrk(c->issuer, "?#"))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "oidc-issuer: %.100s is no https address without query", c->issuer);
+	if (!*c->client_id)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--oidc-issuer needs --oidc-client-id: what the provider calls this "
+		        "server");
+	if (!tw_claim_lists(c->scopes, ' ', "openid"))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "oidc-scopes: openid must be among them");
+	if (*c->new_roles && !c->create)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--oidc-new-roles is for accounts that --oidc-create makes");
+	return TW_OK;
+}
+
+static void set_name(struct tw_oidc *o)
+{
+	const char *host = strstr(o->config->issuer, "://") + 3; /* judged */
+
+	if (*o->config->name)
+		(void)snprintf(o->name, sizeof o->name, "%s", o->config->name);
+	else
+		(void)snprintf(o->name, sizeof o->name, "%.*s", (int)strcspn(host, ":/"), host);
+}
+
+enum tw_status tw_oidc_open(
+        const struct tw_oidc_config *c, struct tw_oidc **ret, struct tw_err *err)
+{
+	struct tw_oidc *o;
+	enum tw_status st = judge(c, err);
+
+	if (st != TW_OK)
+		return st;
+	o = tw_mem_zalloc(1, sizeof *o);
+	if (!o)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	o->config = c;
+	set_name(o);
+	o->provider = tw_provider_new(c);
+	o->tries = tw_throttle_new();
+	if (!o->provider || !o->tries)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (st == TW_OK)
+		st = tw_role_rules_parse(c->roles, true, &o->rules, err);
+	if (st == TW_OK)
+		st = tw_role_rules_parse(c->new_roles, false, &o->first, err);
+	if (st == TW_OK)
+		st = find_secret(o, err);
+	if (st == TW_OK)
+		st = tw_oidc_states_new(&o->states, err);
+	if (st == TW_OK)
+		st = tw_fetch_prepare(err);
+	if (st == TW_OK)
+		*ret = o;
+	else
+		(void)tw_oidc_close(o);
+	return st;
+}
+
+struct tw_oidc *tw_oidc_close(struct tw_oidc *o)
+{
+	if (!o)
+		return NULL;
+	(void)tw_oidc_states_free(o->states);
+	(void)tw_provider_free(o->provider);
+	(void)tw_throttle_free(o->tries);
+	explicit_bzero(o->secret, sizeof o->secret);
+	tw_mem_free(o);
+	return NULL;
+}
+
+const char *tw_oidc_name(const struct tw_oidc *o)
+{
+	return o->name;
+}
+
+const char *tw_oidc_issuer(const struct tw_oidc *o)
+{
+	return o->config->issuer;
+}
+
+struct tw_throttle *tw_oidc_tries(struct tw_oidc *o)
+{
+	return o->tries;
+}
+
+/* --- begin --- */
+
+static uint64_t ms_left(const struct tw_oidc_turn *turn)
+{
+	int64_t left = turn->deadline_ms - tw_monotonic_ms();
+
+	return left > 0 ? (uint64_t)left : 0;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+}
+
+static enum tw_status ask_provider(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        struct tw_provider_says *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	turn->why = TW_OIDC_AWAY;
+	if (ms_left(turn) == 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "others waited for the provider too long");
+	st = tw_provider_says(o->provider, ms_left(turn), turn->arena, ret, err);
+	if (st == TW_OK)
+		turn->why = TW_OIDC_FAILED;
+	return st;
+}
+
+static const char *location_of(const struct tw_oidc *o, const struct tw_oidc_turn *turn,
+        const char *endpoint, const struct tw_oidc_state *s)
+{
+	const char *before =
+	        tw_arena_printf(turn->arena, "%s%c", endpoint, strchr(endpoint, '?') ? '&' : '?');
+	const struct tw_form_pair pairs[] = {{"response_type", "code"},
+	        {"client_id", o->config->client_id}, {"redirect_uri", turn->redirect_uri},
+	        {"scope", o->config->scopes}, {"state", s->state}, {"nonce", s->nonce},
+	        {"code_challenge", s->challenge}, {"code_challenge_method", "S256"}, {NULL, NULL}};
+
+	return before ? tw_form_text(turn->arena, before, pairs) : NULL;
+}
+
+enum tw_status tw_oidc_begin(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const struct tw_oidc_purpose *for_what, const char **ret_location, const char **ret_cookie,
+        struct tw_err *err)
+{
+	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_oidc_state s = {.next = "/"};
+	const char *location;
+	enum tw_status st = ask_provider(o, turn, &says, err);
+
+	if (st == TW_OK)
+		st = tw_oidc_state_begin(
+		        o->states, for_what, tw_unix_ms(), turn->arena, &s, ret_cookie, err);
+	if (st != TW_OK)
+		return st;
+	location = location_of(o, turn, says.authorization, &s);
+	if (!location)
+		return no_memory(err);
+	*ret_location = location;
+	return TW_OK;
+}
+
+/* --- finish --- */
+
+static enum tw_status refuse(struct tw_oidc_turn *turn, enum tw_oidc_why why, struct tw_err *err,
+        const char *what, const char *detail)
+{
+	turn->why = why;
+	return tw_fail(err, TW_DENIED, TW_NO_OFFSET, "%s%.80s", what, detail);
+}
+
+static enum tw_status judge_answer(const struct tw_oidc *o, const struct tw_provider_says *says,
+        struct tw_oidc_turn *turn, const struct tw_oidc_answer *answer, struct tw_err *err)
+{
+	if (answer->issuer ? strcmp(answer->issuer, o->config->issuer) != 0 : says->names_itself)
+		return refuse(turn, TW_OIDC_TOKEN, err, "the answer is another provider's", "");
+	if (answer->error)
+		return refuse(turn, TW_OIDC_REFUSED, err, "the provider says ", answer->error);
+	if (!answer->code || !*answer->code)
+		return refuse(turn, TW_OIDC_REFUSED, err, "the provider sent no code", "");
+	return TW_OK;
+}
+
+/* The form by which a code becomes tokens; NULL for want of memory. */
+static const char *form_of(const struct tw_oidc *o, const struct tw_oidc_turn *turn,
+        const struct tw_oidc_state *s, const char *code, bool by_form)
+{
+	const struct tw_form_pair pairs[] = {{"grant_type", "authorization_code"}, {"code", code},
+	        {"redirect_uri", turn->redirect_uri}, {"code_verifier", s->verifier},
+	        {"client_id", by_form ? o->config->client_id : NULL},
+	        {"client_secret", by_form && *o->secret ? o->secret : NULL}, {NULL, NULL}};
+
+	return tw_form_text(turn->arena, "", pairs);
+}
+
+/* What the token endpoint said to a code: tokens, or why not. */
+static enum tw_status judge_tokens(
+        struct tw_oidc_turn *turn, long http, const json_t *json, struct tw_err *err)
+{
+	const char *error = json_string_value(json_object_get(json, "error"));
+
+	if (error && http >= 400 && http < 500) {
+		turn->no_such_code = strcmp(error, "invalid_grant") == 0;
+		return refuse(
+		        turn, TW_OIDC_REFUSED, err, "the provider does not take the code: ", error);
+	}
+	if (http != 200 || !json)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "the provider answers %ld for a code", http);
+	return TW_OK;
+}
+
+static enum tw_status exchange(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const struct tw_provider_says *says, const struct tw_oidc_state *s, const char *code,
+        json_t **ret, struct tw_err *err)
+{
+	bool basic = *o->secret && !says->by_post;
+	struct tw_fetch f = {.url = says->token,
+	        .form = form_of(o, turn, s, code, !basic),
+	        .ca_file = o->config->ca_file,
+	        .loopback_http = o->config->loopback_http,
+	        .ms = ms_left(turn)};
+	json_t *json = NULL;
+	long http = 0;
+	enum tw_status st;
+
+	if (basic) {
+		f.user = tw_form_escaped(turn->arena, o->config->client_id);
+		f.password = tw_form_escaped(turn->arena, o->secret);
+	}
+	if (!f.form || (basic && (!f.user || !f.password)))
+		return no_memory(err);
+	turn->why = TW_OIDC_AWAY;
+	st = tw_oidc_fetch(&f, &http, &json, err);
+	if (st == TW_OK)
+		st = judge_tokens(turn, http, json, err);
+	if (st == TW_OK)
+		*ret = json;
+	else
+		json_decref(json);
+	return st;
+}
+
+/* By the keys that are known; when none of them made it, by those of now: a new key may have no
+ * name, or the name of the one before. */
+static enum tw_status verify(
+        struct tw_oidc *o, struct tw_oidc_turn *turn, const struct tw_jwt *t, struct tw_err *err)
+{
+	enum tw_status st = TW_NOT_FOUND;
+
+	for (int anew = 0; anew < 2 && (st == TW_NOT_FOUND || st == TW_NO_TOKEN); anew++) {
+		json_t *keys = NULL;
+
+		turn->why = TW_OIDC_AWAY;
+		st = tw_provider_keys(o->provider, anew, ms_left(turn), &keys, err);
+		if (st != TW_OK)
+			return st;
+		turn->why = TW_OIDC_TOKEN;
+		st = tw_jwt_verify(t, keys, err);
+		json_decref(keys);
+	}
+	return st;
+}
+
+static enum tw_status believe(struct tw_oidc *o, struct tw_oidc_turn *turn, const char *nonce,
+        const struct tw_jwt *t, struct tw_err *err)
+{
+	const struct tw_jwt_expected e = {.issuer = o->config->issuer,
+	        .audience = o->config->client_id,
+	        .nonce = nonce,
+	        .now_s = tw_unix_ms() / 1000,
+	        .skew_s = SKEW_S};
+	enum tw_status st = verify(o, turn, t, err);
+
+	if (st == TW_OK)
+		st = tw_jwt_judge(t, &e, err);
+	if (st == TW_DEADLINE)
+		turn->why = TW_OIDC_CLOCK;
+	return st;
+}
+
+static bool wants_more(const struct tw_oidc *o, const json_t *claims)
+{
+	const struct tw_oidc_config *c = o->config;
+
+	return !tw_claim_find(claims, c->name_claim) ||
+	       (*c->email_domains && !tw_claim_has_address(claims)) ||
+	       (o->rules.n && !tw_claim_find(claims, c->role_claim));
+}
+
+/* UserInfo speaks of the same person, or is not believed (5.3.4). */
+static enum tw_status complete(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const struct tw_provider_says *says, const json_t *tokens, json_t *claims,
+        struct tw_err *err)
+{
+	const char *access = json_string_value(json_object_get(tokens, "access_token"));
+	const struct tw_fetch f = {.url = says->userinfo,
+	        .bearer = access,
+	        .ca_file = o->config->ca_file,
+	        .loopback_http = o->config->loopback_http,
+	        .ms = ms_left(turn)};
+	json_t *more = NULL;
+	long http = 0;
+	enum tw_status st;
+
+	if (!access || !*says->userinfo || !wants_more(o, claims))
+		return TW_OK;
+	turn->why = TW_OIDC_AWAY;
+	st = tw_oidc_fetch(&f, &http, &more, err);
+	if (st == TW_OK && (http != 200 || !more))
+		st = tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "the provider answers %ld for UserInfo", http);
+	if (st == TW_OK &&
+	        !json_equal(json_object_get(more, "sub"), json_object_get(claims, "sub")))
+		st = refuse(turn, TW_OIDC_TOKEN, err, "UserInfo speaks of somebody else", "");
+	if (st == TW_OK && !tw_claim_add(claims, more))
+		st = no_memory(err);
+	json_decref(more);
+	return st;
+}
+
+static enum tw_status describe(const struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const json_t *claims, struct tw_oidc_person *ret, struct tw_err *err)
+{
+	const struct tw_oidc_config *c = o->config;
+	const json_t *role = tw_claim_find(claims, c->role_claim);
+	const char *email = json_string_value(tw_claim_find(claims, "email"));
+	const char *given = json_string_value(tw_claim_find(claims, c->name_claim));
+	char name[TW_USER_NAME_BYTES] = "";
+
+	if (*c->email_domains && !tw_claim_is_of(claims, c->email_domains))
+		return refuse(turn, TW_OIDC_EMAIL, err,
+		        "no verified address of a domain in --oidc-email-domains", "");
+	turn->why = TW_OIDC_FAILED;
+	if (tw_user_name(given ? given : "", name, NULL) != TW_OK)
+		name[0] = '\0';
+	ret->subject = tw_arena_str(
+	        turn->arena, tw_str_of(json_string_value(json_object_get(claims, "sub"))));
+	ret->name = tw_arena_str(turn->arena, tw_str_of(name));
+	ret->email = tw_arena_str(turn->arena, tw_str_of(email ? email : ""));
+	if (!ret->subject || !ret->name || !ret->email)
+		return no_memory(err);
+	ret->n_grants = tw_role_rules_grant(&o->rules, role, ret->grants);
+	ret->no_role_claim = o->rules.n && !role;
+	ret->n_first = tw_role_rules_grant(&o->first, NULL, ret->first);
+	ret->may_be_new = c->create;
+	return TW_OK;
+}
+
+/* Who the tokens that came speak of. */
+static enum tw_status read_tokens(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const struct tw_provider_says *says, const char *nonce, const json_t *tokens,
+        struct tw_oidc_person *ret, struct tw_err *err)
+{
+	const char *text = json_string_value(json_object_get(tokens, "id_token"));
+	struct tw_jwt t = {.header = NULL};
+	enum tw_status st;
+
+	if (!text)
+		return refuse(turn, TW_OIDC_TOKEN, err, "the provider sent no ID token", "");
+	turn->why = TW_OIDC_TOKEN;
+	st = tw_jwt_parse(turn->arena, tw_str_of(text), &t, err);
+	if (st == TW_OK)
+		st = believe(o, turn, nonce, &t, err);
+	if (st == TW_OK)
+		st = complete(o, turn, says, tokens, t.claims, err);
+	if (st == TW_OK)
+		st = describe(o, turn, t.claims, ret, err);
+	tw_jwt_done(&t);
+	return st;
+}
+
+enum tw_status tw_oidc_finish(struct tw_oidc *o, struct tw_oidc_turn *turn,
+        const struct tw_oidc_answer *answer, struct tw_oidc_person *ret, struct tw_err *err)
+{
+	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	struct tw_oidc_state s = {.next = "/"};
+	json_t *tokens = NULL;
+	enum tw_status st;
+
+	turn->why = TW_OIDC_STATE;
+	st = tw_oidc_state_take(o->states, answer->cookie ? answer->cookie : "",
+	        answer->state ? answer->state : "", tw_unix_ms(), turn->arena, &s, err);
+	if (st == TW_OK)
+		st = ask_provider(o, turn, &says, err);
+	if (st == TW_OK)
+		st = judge_answer(o, &says, turn, answer, err);
+	if (st == TW_OK)
+		st = exchange(o, turn, &says, &s, answer->code, &tokens, err);
+	if (st == TW_OK)
+		st = read_tokens(o, turn, &says, s.nonce, tokens, ret, err);
+	json_decref(tokens);
+	if (st != TW_OK)
+		return st;
+	ret->begun = s;
+	return TW_OK;
+}

@@ -1,0 +1,160 @@
+#include "oidc_fetch.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum { HOST_BYTES = 256 };
+
+enum tw_status tw_fetch_prepare(struct tw_err *err)
+{
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "libcurl does not start");
+	return TW_OK;
+}
+
+/* --- what may be asked --- */
+
+static bool is_plain(const char *url)
+{
+	for (; *url; url++)
+		if ((unsigned char)*url <= ' ' || (unsigned char)*url >= 0x7f || *url == '\\')
+			return false;
+	return true;
+}
+
+/* host[:port] of what stands behind the scheme; a name and password before it are refused. */
+static bool host_of(const char *authority, char ret[HOST_BYTES])
+{
+	size_t n = strcspn(authority, "/?#");
+	bool is_six = *authority == '[';
+	size_t host;
+
+	if (n == 0 || memchr(authority, '@', n))
+		return false;
+	authority += is_six;
+	host = strcspn(authority, is_six ? "]/?#" : ":/?#");
+	if (host == 0 || host >= HOST_BYTES)
+		return false;
+	memcpy(ret, authority, host);
+	ret[host] = '\0';
+	return true;
+}
+
+static bool is_loopback(const char *host)
+{
+	struct in6_addr six;
+	struct in_addr four;
+
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return (ntohl(four.s_addr) >> 24) == 127;
+	if (inet_pton(AF_INET6, host, &six) == 1)
+		return IN6_IS_ADDR_LOOPBACK(&six);
+	return strcasecmp(host, "localhost") == 0;
+}
+
+bool tw_fetch_allows(const char *url, bool loopback_http)
+{
+	static const char https[] = "https://", http[] = "http://";
+	char host[HOST_BYTES];
+
+	if (!is_plain(url))
+		return false;
+	if (strncmp(url, https, sizeof https - 1) == 0)
+		return host_of(url + sizeof https - 1, host);
+	return loopback_http && strncmp(url, http, sizeof http - 1) == 0 &&
+	       host_of(url + sizeof http - 1, host) && is_loopback(host);
+}
+
+/* --- asking --- */
+
+static size_t hear(char *p, size_t size, size_t n, void *arg)
+{
+	return tw_buf_add(arg, p, size * n) == TW_OK ? size * n : 0;
+}
+
+static void set_limits(CURL *curl, const struct tw_fetch *f)
+{
+	long ms = (long)(f->ms < TW_FETCH_MS ? f->ms : TW_FETCH_MS);
+
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, ms ? ms : 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+	(void)curl_easy_setopt(
+	        curl, CURLOPT_PROTOCOLS_STR, f->loopback_http ? "https,http" : "https");
+	if (*f->ca_file)
+		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, f->ca_file);
+}
+
+/* NULL for want of memory. */
+static struct curl_slist *set_request(CURL *curl, const struct tw_fetch *f)
+{
+	(void)curl_easy_setopt(curl, CURLOPT_URL, f->url);
+	if (f->form)
+		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, f->form);
+	if (f->user) {
+		(void)curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		(void)curl_easy_setopt(curl, CURLOPT_USERNAME, f->user);
+		(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, f->password);
+	}
+	if (f->bearer) {
+		(void)curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		(void)curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, f->bearer);
+	}
+	return curl_slist_append(NULL, "Accept: application/json");
+}
+
+static enum tw_status ask(CURL *curl, const struct tw_fetch *f, struct tw_buf *answer,
+        long *ret_http, struct tw_err *err)
+{
+	struct curl_slist *headers = set_request(curl, f);
+	CURLcode code;
+
+	if (!headers)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	set_limits(curl, f);
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+	code = curl_easy_perform(curl);
+	curl_slist_free_all(headers);
+	if (code != CURLE_OK)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the provider does not answer: %s",
+		        curl_easy_strerror(code));
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_http);
+	return TW_OK;
+}
+
+enum tw_status tw_oidc_fetch(
+        const struct tw_fetch *f, long *ret_http, json_t **ret, struct tw_err *err)
+{
+	struct tw_buf answer;
+	enum tw_status st;
+	json_t *json;
+	CURL *curl;
+
+	if (!tw_fetch_allows(f->url, f->loopback_http))
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "the provider names %.80s, and only https is asked", f->url);
+	curl = curl_easy_init();
+	if (!curl)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	tw_buf_init(&answer, TW_FETCH_MAX_BYTES);
+	st = ask(curl, f, &answer, ret_http, err);
+	curl_easy_cleanup(curl);
+	if (st == TW_OK) {
+		json = json_loadb(
+		        (const char *)answer.data, answer.len, JSON_REJECT_DUPLICATES, NULL);
+		*ret = json_is_object(json) ? json : NULL;
+		if (!*ret)
+			json_decref(json);
+	}
+	if (answer.data) /* it may have held a token */
+		explicit_bzero(answer.data, answer.len);
+	tw_buf_done(&answer);
+	return st;
+}

@@ -1,0 +1,260 @@
+#include "oidc_provider.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "oidc_fetch.h"
+
+enum { URL_BYTES = 640 };
+static const int64_t kept_ms = 3600000;
+static const int64_t away_ms = 2000; /* so long it is not asked again after it failed */
+
+struct known { /* a document, and when it came */
+	json_t *json;
+	int64_t at_ms;
+};
+
+struct tw_provider {
+	const struct tw_oidc_config *config;
+	pthread_mutex_t lock; /* of what follows; not held while it is asked */
+	struct known about, keys;
+	int64_t failed_ms, anew_ms; /* when it failed last, was last asked for new keys */
+	struct tw_err why;
+};
+
+struct tw_provider *tw_provider_new(const struct tw_oidc_config *c)
+{
+	struct tw_provider *p = tw_mem_zalloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->config = c;
+	p->failed_ms = -away_ms;
+	p->anew_ms = -TW_PROVIDER_ANEW_MS;
+	(void)pthread_mutex_init(&p->lock, NULL);
+	return p;
+}
+
+struct tw_provider *tw_provider_free(struct tw_provider *p)
+{
+	if (!p)
+		return NULL;
+	json_decref(p->about.json);
+	json_decref(p->keys.json);
+	(void)pthread_mutex_destroy(&p->lock);
+	tw_mem_free(p);
+	return NULL;
+}
+
+/* --- what is kept --- */
+
+/* A copy of what is known and new enough, or NULL. */
+static json_t *recall(struct tw_provider *p, const struct known *k)
+{
+	json_t *copy = NULL;
+
+	(void)pthread_mutex_lock(&p->lock);
+	if (k->json && tw_monotonic_ms() - k->at_ms < kept_ms)
+		copy = json_deep_copy(k->json);
+	(void)pthread_mutex_unlock(&p->lock);
+	return copy;
+}
+
+static void keep(struct tw_provider *p, struct known *k, const json_t *json)
+{
+	json_t *copy = json_deep_copy(json);
+
+	(void)pthread_mutex_lock(&p->lock);
+	json_decref(k->json);
+	*k = (struct known){copy, tw_monotonic_ms()};
+	(void)pthread_mutex_unlock(&p->lock);
+}
+
+/* One that hangs would hold up everyone who tries, one after the other. */
+static enum tw_status judge_recent(struct tw_provider *p, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	int64_t ago;
+
+	(void)pthread_mutex_lock(&p->lock);
+	ago = tw_monotonic_ms() - p->failed_ms;
+	if (ago >= 0 && ago < away_ms) {
+		st = p->why.code;
+		if (err)
+			*err = p->why;
+	}
+	(void)pthread_mutex_unlock(&p->lock);
+	return st;
+}
+
+static void note_failure(struct tw_provider *p, const struct tw_err *why)
+{
+	(void)pthread_mutex_lock(&p->lock);
+	p->failed_ms = tw_monotonic_ms();
+	p->why = *why;
+	(void)pthread_mutex_unlock(&p->lock);
+}
+
+static enum tw_status get(
+        struct tw_provider *p, const char *url, uint64_t ms, json_t **ret, struct tw_err *err)
+{
+	const struct tw_fetch f = {.url = url,
+	        .ca_file = p->config->ca_file,
+	        .loopback_http = p->config->loopback_http,
+	        .ms = ms};
+	struct tw_err why = {.code = TW_OK};
+	json_t *json = NULL;
+	long http = 0;
+	enum tw_status st = judge_recent(p, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_oidc_fetch(&f, &http, &json, &why);
+	if (st == TW_OK && (http != 200 || !json))
+		st = tw_fail(&why, TW_IO, TW_NO_OFFSET, "the provider answers %ld for %.100s", http,
+		        url);
+	if (st == TW_OK) {
+		*ret = json;
+		return TW_OK;
+	}
+	json_decref(json);
+	note_failure(p, &why);
+	if (err)
+		*err = why;
+	return st;
+}
+
+/* --- what it says of itself --- */
+
+static const char *text_of(const json_t *about, const char *name)
+{
+	const char *text = json_string_value(json_object_get(about, name));
+
+	return text ? text : "";
+}
+
+static bool lists(const json_t *about, const char *name, const char *word)
+{
+	const json_t *list = json_object_get(about, name);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *one = json_string_value(json_array_get(list, i));
+
+		if (one && strcmp(one, word) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Else another server could speak for it. */
+static enum tw_status judge(const struct tw_provider *p, const json_t *about, struct tw_err *err)
+{
+	static const char *const needed[] = {
+	        "authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"};
+
+	if (strcmp(text_of(about, "issuer"), p->config->issuer) != 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "the provider calls itself %.60s; --oidc-issuer must be just that",
+		        text_of(about, "issuer"));
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+		const char *url = text_of(about, needed[i]);
+
+		if (i == 3 && !*url)
+			continue;
+		if (!tw_fetch_allows(url, p->config->loopback_http))
+			return tw_fail(err, TW_IO, TW_NO_OFFSET,
+			        "the provider's %s is not an https address: %.80s", needed[i], url);
+	}
+	return TW_OK;
+}
+
+static enum tw_status learn(struct tw_provider *p, uint64_t ms, json_t **ret, struct tw_err *err)
+{
+	static const char well_known[] = "/.well-known/openid-configuration";
+	const char *issuer = p->config->issuer;
+	size_t n = strlen(issuer);
+	char url[URL_BYTES];
+	json_t *about = recall(p, &p->about);
+	enum tw_status st;
+
+	if (about) {
+		*ret = about;
+		return TW_OK;
+	}
+	while (n && issuer[n - 1] == '/')
+		n--;
+	/* the issuer has at most 512 bytes by config.def */
+	(void)snprintf(url, sizeof url, "%.*s%s", (int)n, issuer, well_known);
+	st = get(p, url, ms, &about, err);
+	if (st == TW_OK)
+		st = judge(p, about, err);
+	if (st != TW_OK) {
+		json_decref(about);
+		return st;
+	}
+	keep(p, &p->about, about);
+	*ret = about;
+	return TW_OK;
+}
+
+enum tw_status tw_provider_says(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
+        struct tw_provider_says *ret, struct tw_err *err)
+{
+	static const char methods[] = "token_endpoint_auth_methods_supported";
+	struct tw_provider_says says = {.authorization = "", .token = "", .userinfo = ""};
+	json_t *about = NULL;
+	enum tw_status st = learn(p, ms, &about, err);
+
+	if (st != TW_OK)
+		return st;
+	says = (struct tw_provider_says){
+	        .authorization =
+	                tw_arena_str(a, tw_str_of(text_of(about, "authorization_endpoint"))),
+	        .token = tw_arena_str(a, tw_str_of(text_of(about, "token_endpoint"))),
+	        .userinfo = tw_arena_str(a, tw_str_of(text_of(about, "userinfo_endpoint"))),
+	        .by_post = lists(about, methods, "client_secret_post") &&
+	                   !lists(about, methods, "client_secret_basic"),
+	        .names_itself = json_is_true(
+	                json_object_get(about, "authorization_response_iss_parameter_supported"))};
+	json_decref(about);
+	if (!says.authorization || !says.token || !says.userinfo)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	*ret = says;
+	return TW_OK;
+}
+
+/* Whoever sends tokens that no key made does not decide how often it is asked. */
+static bool may_ask_anew(struct tw_provider *p)
+{
+	int64_t now_ms = tw_monotonic_ms();
+	bool may;
+
+	(void)pthread_mutex_lock(&p->lock);
+	may = now_ms - p->anew_ms >= TW_PROVIDER_ANEW_MS;
+	if (may)
+		p->anew_ms = now_ms;
+	(void)pthread_mutex_unlock(&p->lock);
+	return may;
+}
+
+enum tw_status tw_provider_keys(
+        struct tw_provider *p, bool anew, uint64_t ms, json_t **ret, struct tw_err *err)
+{
+	json_t *keys = anew && may_ask_anew(p) ? NULL : recall(p, &p->keys);
+	json_t *about = NULL;
+	enum tw_status st = TW_OK;
+
+	if (!keys) {
+		st = learn(p, ms, &about, err);
+		if (st == TW_OK)
+			st = get(p, text_of(about, "jwks_uri"), ms, &keys, err);
+		if (st == TW_OK)
+			keep(p, &p->keys, keys);
+		json_decref(about);
+	}
+	if (st == TW_OK)
+		*ret = keys;
+	return st;
+}

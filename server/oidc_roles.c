@@ -1,0 +1,113 @@
+#include "oidc_roles.h"
+
+#include <string.h>
+
+static const struct {
+	const char *word;
+	enum tw_scope scope;
+} words[] = {{"viewer", TW_SCOPE_READ}, {"editor", TW_SCOPE_WRITE}, {"admin", TW_SCOPE_ADMIN}};
+
+static enum tw_status no_rule(struct tw_str rule, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "%.*s gives no role: write viewer:PROJECT, editor:PROJECT, admin:PROJECT or "
+	        "server-admin, behind VALUE= in --oidc-roles",
+	        (int)(rule.len < 60 ? rule.len : 60), rule.ptr);
+}
+
+static bool read_role(struct tw_str text, struct tw_role_rule *ret)
+{
+	struct tw_str word = tw_str_trim(tw_str_split(&text, ':'));
+	struct tw_str project = tw_str_trim(text);
+
+	if (tw_str_eq(word, TW_STR("server-admin")) && project.len == 0) {
+		ret->scope = TW_SCOPE_SERVER;
+		return true;
+	}
+	if (project.len == 0 || project.len >= sizeof ret->project)
+		return false;
+	memcpy(ret->project, project.ptr, project.len);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (tw_str_eq(word, tw_str_of(words[i].word))) {
+			ret->scope = words[i].scope;
+			return true;
+		}
+	return false;
+}
+
+static enum tw_status read_rule(
+        struct tw_str text, bool by_value, struct tw_role_rule *ret, struct tw_err *err)
+{
+	struct tw_str role = text;
+	size_t at;
+
+	memset(ret, 0, sizeof *ret);
+	if (by_value) {
+		at = tw_str_find_last(text, TW_STR("="));
+		if (at == text.len)
+			return no_rule(text, err);
+		ret->value = tw_str_trim((struct tw_str){text.ptr, at});
+		role = tw_str_from(text, at + 1);
+		if (ret->value.len == 0)
+			return no_rule(text, err);
+	}
+	return read_role(tw_str_trim(role), ret) ? TW_OK : no_rule(text, err);
+}
+
+enum tw_status tw_role_rules_parse(
+        const char *text, bool by_value, struct tw_role_rules *ret, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text);
+	enum tw_status st = TW_OK;
+
+	ret->n = 0;
+	while (st == TW_OK && rest.len) {
+		struct tw_str rule = tw_str_trim(tw_str_split(&rest, ','));
+
+		if (rule.len == 0)
+			continue;
+		if (ret->n == TW_ROLE_RULES_MAX)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "there are more than %d rules for roles", TW_ROLE_RULES_MAX);
+		st = read_rule(rule, by_value, &ret->rules[ret->n++], err);
+	}
+	return st;
+}
+
+static bool is_value(const json_t *json, struct tw_str value)
+{
+	return json_is_string(json) &&
+	       tw_str_eq((struct tw_str){json_string_value(json), json_string_length(json)}, value);
+}
+
+static bool has_value(const json_t *claim, struct tw_str value)
+{
+	for (size_t i = 0; i < json_array_size(claim); i++)
+		if (is_value(json_array_get(claim, i), value))
+			return true;
+	return value.len == 0 || is_value(claim, value);
+}
+
+static struct tw_grant *grant_of(struct tw_grant *grants, size_t *n, const char *project)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(grants[i].project, project) == 0)
+			return &grants[i];
+	grants[*n] = (struct tw_grant){project, TW_SCOPE_PUBLIC};
+	return &grants[(*n)++];
+}
+
+size_t tw_role_rules_grant(
+        const struct tw_role_rules *r, const json_t *claim, struct tw_grant ret[TW_ROLE_RULES_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct tw_role_rule *rule = &r->rules[i];
+		struct tw_grant *g = grant_of(ret, &n, rule->project);
+
+		if (rule->scope > g->scope && has_value(claim, rule->value))
+			g->scope = rule->scope;
+	}
+	return n;
+}

@@ -1,0 +1,219 @@
+#include "oidc_state.h"
+
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "ticket.h"
+
+enum {
+	ID_BYTES = 32,
+	HASH_BYTES = 32,
+	ID_TEXT = TW_BASE64URL_BYTES(ID_BYTES) - 1,
+	HASH_TEXT = TW_BASE64URL_BYTES(HASH_BYTES) - 1,
+	MARK_BYTES = 16
+};
+
+struct used {
+	uint8_t mark[MARK_BYTES]; /* the first bytes of the number */
+	int64_t until_ms;
+};
+
+struct tw_oidc_states {
+	uint8_t seal[TW_TICKET_KEY_BYTES], secret[TW_TICKET_KEY_BYTES];
+	pthread_mutex_t lock;
+	struct used used[TW_OIDC_STATES_USED];
+};
+
+enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *err)
+{
+	struct tw_oidc_states *s = tw_mem_zalloc(1, sizeof *s);
+	enum tw_status st;
+
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = tw_ticket_key_new(s->seal, err);
+	if (st == TW_OK)
+		st = tw_ticket_key_new(s->secret, err);
+	if (st != TW_OK) {
+		tw_mem_free(s);
+		return st;
+	}
+	(void)pthread_mutex_init(&s->lock, NULL);
+	*ret = s;
+	return TW_OK;
+}
+
+struct tw_oidc_states *tw_oidc_states_free(struct tw_oidc_states *s)
+{
+	if (!s)
+		return NULL;
+	(void)pthread_mutex_destroy(&s->lock);
+	explicit_bzero(s, sizeof *s);
+	tw_mem_free(s);
+	return NULL;
+}
+
+/* The text that belongs to the number for one purpose. */
+static bool derive(const struct tw_oidc_states *s, char purpose, const uint8_t id[ID_BYTES],
+        char out[TW_BASE64URL_BYTES(32)])
+{
+	uint8_t in[1 + ID_BYTES], mac[32];
+
+	in[0] = (uint8_t)purpose;
+	memcpy(in + 1, id, ID_BYTES);
+	if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, s->secret, sizeof s->secret, in, sizeof in, mac) !=
+	        0)
+		return false;
+	tw_base64url_spell(mac, sizeof mac, out);
+	return true;
+}
+
+static enum tw_status derive_all(const struct tw_oidc_states *s, const uint8_t id[ID_BYTES],
+        struct tw_oidc_state *ret, struct tw_err *err)
+{
+	uint8_t hash[32];
+
+	if (!derive(s, 's', id, ret->state) || !derive(s, 'n', id, ret->nonce) ||
+	        !derive(s, 'v', id, ret->verifier) ||
+	        gnutls_hash_fast(GNUTLS_DIG_SHA256, ret->verifier, strlen(ret->verifier), hash) !=
+	                0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a sign-in could not be signed");
+	tw_base64url_spell(hash, sizeof hash, ret->challenge);
+	return TW_OK;
+}
+
+/* "//host" and "/\host" are other servers to a browser. */
+static bool is_own_path(const char *next)
+{
+	if (next[0] != '/' || next[1] == '/' || next[1] == '\\' || strlen(next) > TW_OIDC_NEXT_MAX)
+		return false;
+	for (; *next; next++)
+		if ((unsigned char)*next <= ' ' || (unsigned char)*next >= 0x7f)
+			return false;
+	return true;
+}
+
+/* What the cookie carries: the number, the session's hash if there is one, and where to go on,
+ * which begins with '/', as no hash does. */
+static const char *write_target(
+        struct tw_arena *a, const uint8_t id[ID_BYTES], const struct tw_oidc_state *begun)
+{
+	char id_text[ID_TEXT + 1], before_text[HASH_TEXT + 1] = "";
+
+	tw_base64url_spell(id, ID_BYTES, id_text);
+	if (begun->has_before)
+		tw_base64url_spell(begun->before, HASH_BYTES, before_text);
+	return tw_arena_printf(a, "%s%s%s", id_text, before_text, begun->next);
+}
+
+static bool read_piece(const char **at, size_t len, uint8_t *out)
+{
+	size_t n = 0;
+
+	if (strlen(*at) <= len || !tw_base64url_read((struct tw_str){*at, len}, out, &n) || n != 32)
+		return false;
+	*at += len;
+	return true;
+}
+
+static bool read_target(const char *at, uint8_t ret_id[ID_BYTES + 1], struct tw_oidc_state *ret)
+{
+	uint8_t before[HASH_BYTES + 1];
+
+	if (!read_piece(&at, ID_TEXT, ret_id))
+		return false;
+	ret->has_before = *at != '/';
+	if (ret->has_before) {
+		if (!read_piece(&at, HASH_TEXT, before))
+			return false;
+		memcpy(ret->before, before, sizeof ret->before);
+	}
+	ret->next = at;
+	return true;
+}
+
+enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oidc_purpose *for_what,
+        int64_t now_ms, struct tw_arena *a, struct tw_oidc_state *ret, const char **ret_cookie,
+        struct tw_err *err)
+{
+	struct tw_ticket t = {.expires_ms = now_ms + (int64_t)TW_OIDC_STATE_S * 1000};
+	struct tw_oidc_state begun = {.next = is_own_path(for_what->next) ? for_what->next : "/",
+	        .has_before = for_what->before != NULL};
+	uint8_t id[ID_BYTES];
+	enum tw_status st;
+
+	if (getrandom(id, sizeof id, 0) != (ssize_t)sizeof id)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random bytes: %s", strerror(errno));
+	memcpy(begun.user_id, for_what->user_id, strlen(for_what->user_id) + 1);
+	if (begun.has_before)
+		memcpy(begun.before, for_what->before, sizeof begun.before);
+	memcpy(t.project_id, begun.user_id, sizeof t.project_id);
+	t.target = write_target(a, id, &begun);
+	if (!t.target)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = derive_all(s, id, &begun, err);
+	if (st == TW_OK)
+		st = tw_ticket_seal(s->seal, &t, a, ret_cookie, err);
+	if (st == TW_OK)
+		*ret = begun;
+	return st;
+}
+
+static enum tw_status lost(struct tw_err *err)
+{
+	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	        "this sign-in was not begun in this browser, took too long or was used already");
+}
+
+static enum tw_status use_once(struct tw_oidc_states *s, const uint8_t id[ID_BYTES],
+        int64_t until_ms, int64_t now_ms, struct tw_err *err)
+{
+	struct used *earliest = &s->used[0];
+	bool is_used = false;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < TW_OIDC_STATES_USED && !is_used; i++) {
+		struct used *u = &s->used[i];
+
+		is_used = u->until_ms > now_ms && memcmp(u->mark, id, MARK_BYTES) == 0;
+		if (u->until_ms < earliest->until_ms)
+			earliest = u;
+	}
+	if (!is_used) {
+		memcpy(earliest->mark, id, MARK_BYTES);
+		earliest->until_ms = until_ms;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return is_used ? lost(err) : TW_OK;
+}
+
+enum tw_status tw_oidc_state_take(struct tw_oidc_states *s, const char *cookie, const char *state,
+        int64_t now_ms, struct tw_arena *a, struct tw_oidc_state *ret, struct tw_err *err)
+{
+	struct tw_oidc_state begun = {.next = "/"};
+	uint8_t id[ID_BYTES + 1];
+	struct tw_ticket t;
+	enum tw_status st = tw_ticket_open(s->seal, cookie, now_ms, a, &t, err);
+
+	if (st == TW_NO_TOKEN)
+		return lost(err);
+	if (st != TW_OK)
+		return st;
+	if (!read_target(t.target, id, &begun))
+		return lost(err);
+	memcpy(begun.user_id, t.project_id, sizeof begun.user_id);
+	st = derive_all(s, id, &begun, err);
+	if (st != TW_OK)
+		return st;
+	if (strlen(state) != strlen(begun.state) ||
+	        gnutls_memcmp(state, begun.state, strlen(begun.state)) != 0)
+		return lost(err);
+	st = use_once(s, id, t.expires_ms, now_ms, err);
+	if (st == TW_OK)
+		*ret = begun;
+	return st;
+}

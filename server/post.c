@@ -1,0 +1,421 @@
+/*
+ * post.c - one:  the trace's id, its threads, then for each posting the method (8 bytes), and as
+ *          varints the thread and the longest call.
+ *          head: how many traces, their ids, the threads.
+ *          slot: for each method its number (8 bytes), the length of what follows (varint) and as
+ *          varints the trace, the thread and the longest call, again and again.
+ *          threads: how many; for each whether it is the main one, and its name with its length.
+ */
+#include "post.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum tw_status damaged(struct tw_err *err)
+{
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	        "the index for searches is damaged; `tracewell rollup --rebuild` makes it again");
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for postings");
+}
+
+/* --- writing --- */
+
+static int by_method(const void *pa, const void *pb)
+{
+	const struct tw_post *a = pa;
+	const struct tw_post *b = pb;
+
+	if (a->method != b->method)
+		return a->method < b->method ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static void write_threads(const struct tw_post_thread *threads, uint32_t n, struct tw_buf *out)
+{
+	(void)tw_buf_add_varint(out, n);
+	for (uint32_t i = 0; i < n; i++) {
+		(void)tw_buf_add_u8(out, threads[i].is_main);
+		(void)tw_buf_add_varint(out, threads[i].name.len);
+		(void)tw_buf_add_str(out, threads[i].name);
+	}
+}
+
+static uint64_t not_below_0(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+void tw_post_write(const struct tw_posts *p, struct tw_buf *out)
+{
+	if (p->n)
+		qsort(p->posts, p->n, sizeof *p->posts, by_method);
+	(void)tw_buf_add(out, p->trace_id, TW_POST_ID);
+	write_threads(p->threads, p->n_threads, out);
+	for (size_t i = 0; i < p->n; i++) {
+		int64_t max_ns = p->posts[i].max_ns;
+
+		while (i + 1 < p->n && by_method(&p->posts[i], &p->posts[i + 1]) == 0) {
+			i++; /* threads of one name */
+			max_ns = max_ns > p->posts[i].max_ns ? max_ns : p->posts[i].max_ns;
+		}
+		(void)tw_buf_add_u64le(out, p->posts[i].method);
+		(void)tw_buf_add_varint(out, p->posts[i].thread);
+		(void)tw_buf_add_varint(out, not_below_0(max_ns));
+	}
+}
+
+/* --- reading --- */
+
+static bool read_thread(const uint8_t **p, const uint8_t *end, struct tw_post_thread *ret)
+{
+	uint64_t len;
+
+	if (*p == end)
+		return false;
+	ret->is_main = *(*p)++ != 0;
+	if (!tw_get_varint(p, end, &len) || len > (uint64_t)(end - *p))
+		return false;
+	ret->name = (struct tw_str){(const char *)*p, len};
+	*p += len;
+	return true;
+}
+
+static enum tw_status read_threads(const uint8_t **p, const uint8_t *end, struct tw_arena *a,
+        struct tw_post_head *ret, struct tw_err *err)
+{
+	uint64_t n;
+
+	if (!tw_get_varint(p, end, &n) || n > (uint64_t)(end - *p) / 2)
+		return damaged(err);
+	ret->threads = tw_arena_alloc(a, n + 1, sizeof *ret->threads);
+	if (!ret->threads)
+		return no_memory(err);
+	ret->n_threads = (uint32_t)n;
+	for (uint64_t i = 0; i < n; i++)
+		if (!read_thread(p, end, &ret->threads[i]))
+			return damaged(err);
+	return TW_OK;
+}
+
+enum tw_status tw_post_read_head(struct tw_str row, bool one, struct tw_arena *a,
+        struct tw_post_head *ret, struct tw_str *ret_rest, struct tw_err *err)
+{
+	const uint8_t *p = (const uint8_t *)row.ptr;
+	const uint8_t *end = p + row.len;
+	uint64_t n = 1;
+	enum tw_status st;
+
+	if ((!one && !tw_get_varint(&p, end, &n)) || n > (uint64_t)(end - p) / TW_POST_ID)
+		return damaged(err);
+	ret->ids = (const char *)p;
+	ret->n = (uint32_t)n;
+	p += n * TW_POST_ID;
+	st = read_threads(&p, end, a, ret, err);
+	*ret_rest = (struct tw_str){(const char *)p, (size_t)(end - p)};
+	return st;
+}
+
+static bool read_post(const uint8_t **p, const uint8_t *end, struct tw_post *ret)
+{
+	uint64_t thread, max;
+
+	if (end - *p < 8)
+		return false;
+	ret->method = tw_u64le(*p);
+	*p += 8;
+	if (!tw_get_varint(p, end, &thread) || !tw_get_varint(p, end, &max) ||
+	        thread > UINT32_MAX || max > INT64_MAX)
+		return false;
+	ret->thread = (uint32_t)thread;
+	ret->max_ns = (int64_t)max;
+	return true;
+}
+
+/* --- packing --- */
+
+struct entry { /* a posting on its way into a pack */
+	struct tw_post post;
+	uint32_t trace;
+};
+
+struct thread_ref { /* a thread of one of them, and which that is in all */
+	struct tw_post_thread thread;
+	uint32_t at;
+};
+
+struct packing {
+	struct tw_arena *arena;
+	struct tw_post_head *heads;
+	struct tw_str *rests;
+	size_t n;
+	uint32_t *thread_of; /* the pack's, by the first index of a trace and the thread there */
+	struct tw_post_thread *threads;
+	uint32_t n_threads;
+	struct entry *entries;
+	size_t n_entries;
+};
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct tw_post_thread *a = &((const struct thread_ref *)pa)->thread;
+	const struct tw_post_thread *b = &((const struct thread_ref *)pb)->thread;
+	size_t len = a->name.len < b->name.len ? a->name.len : b->name.len;
+	int c = len ? memcmp(a->name.ptr, b->name.ptr, len) : 0;
+
+	if (c == 0)
+		c = a->name.len < b->name.len ? -1 : a->name.len > b->name.len;
+	return c ? c : (int)a->is_main - (int)b->is_main;
+}
+
+/* Equal ones of all traces become one. */
+static bool join_threads(struct packing *k)
+{
+	struct thread_ref *refs;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < k->n; i++)
+		n += k->heads[i].n_threads;
+	refs = tw_arena_alloc(k->arena, (size_t)n + 1, sizeof *refs);
+	k->thread_of = tw_arena_alloc(k->arena, (size_t)n + 1, sizeof *k->thread_of);
+	k->threads = tw_arena_alloc(k->arena, (size_t)n + 1, sizeof *k->threads);
+	if (!refs || !k->thread_of || !k->threads)
+		return false;
+	n = 0;
+	for (size_t i = 0; i < k->n; i++)
+		for (uint32_t t = 0; t < k->heads[i].n_threads; t++, n++)
+			refs[n] = (struct thread_ref){k->heads[i].threads[t], n};
+	if (n)
+		qsort(refs, n, sizeof *refs, by_name);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i == 0 || by_name(&refs[i - 1], &refs[i]) != 0)
+			k->threads[k->n_threads++] = refs[i].thread;
+		k->thread_of[refs[i].at] = k->n_threads - 1;
+	}
+	return true;
+}
+
+static bool read_entries(struct packing *k, size_t trace, uint32_t first_thread)
+{
+	const struct tw_str *rest = k->rests ? &k->rests[trace] : NULL;
+	const uint8_t *p = rest ? (const uint8_t *)rest->ptr : NULL;
+	const uint8_t *end = rest ? p + rest->len : NULL;
+
+	if (!p || !k->entries || !k->heads)
+		return rest && rest->len == 0;
+	while (p < end) {
+		struct entry *e = &k->entries[k->n_entries++];
+
+		if (!read_post(&p, end, &e->post) || e->post.thread >= k->heads[trace].n_threads)
+			return false;
+		e->post.thread = k->thread_of[first_thread + e->post.thread];
+		e->trace = (uint32_t)trace;
+	}
+	return true;
+}
+
+static int by_slot(const void *pa, const void *pb)
+{
+	const struct entry *a = pa;
+	const struct entry *b = pb;
+	unsigned sa = tw_post_slot(a->post.method), sb = tw_post_slot(b->post.method);
+
+	if (sa != sb)
+		return sa < sb ? -1 : 1;
+	if (a->post.method != b->post.method)
+		return a->post.method < b->post.method ? -1 : 1;
+	return a->trace < b->trace ? -1 : a->trace > b->trace;
+}
+
+/* Those of one method from e on; returns how many. */
+static size_t write_method(
+        const struct entry *e, const struct entry *end, struct tw_buf *list, struct tw_buf *out)
+{
+	size_t n = 0;
+
+	tw_buf_clear(list);
+	for (; e + n < end && e[n].post.method == e->post.method; n++) {
+		(void)tw_buf_add_varint(list, e[n].trace);
+		(void)tw_buf_add_varint(list, e[n].post.thread);
+		(void)tw_buf_add_varint(list, (uint64_t)e[n].post.max_ns);
+	}
+	(void)tw_buf_add_u64le(out, e->post.method);
+	(void)tw_buf_add_varint(out, list->len);
+	(void)tw_buf_add(out, list->data, list->len);
+	return n;
+}
+
+static bool keep(struct tw_buf *out, struct tw_arena *a, struct tw_str *ret)
+{
+	char *copy = tw_arena_alloc(a, out->len ? out->len : 1, 1);
+
+	if (!copy || tw_buf_status(out) != TW_OK)
+		return false;
+	if (out->len)
+		memcpy(copy, out->data, out->len);
+	*ret = (struct tw_str){copy, out->len};
+	tw_buf_clear(out);
+	return true;
+}
+
+static bool write_slots(
+        struct packing *k, struct tw_buf *list, struct tw_buf *out, struct tw_str ret[TW_POST_ROWS])
+{
+	const struct entry *e = k->entries;
+	const struct entry *end = e + k->n_entries;
+	bool fits = true;
+
+	for (unsigned slot = 0; fits && slot < TW_POST_SLOTS; slot++) {
+		while (e < end && tw_post_slot(e->post.method) == slot)
+			e += write_method(e, end, list, out);
+		fits = tw_buf_status(list) == TW_OK && keep(out, k->arena, &ret[slot]);
+	}
+	return fits;
+}
+
+static bool write_rows(struct packing *k, struct tw_str ret[TW_POST_ROWS])
+{
+	struct tw_buf list, out;
+	bool fits;
+
+	tw_buf_init(&list, 64 << 20);
+	tw_buf_init(&out, 256 << 20);
+	fits = write_slots(k, &list, &out, ret);
+	(void)tw_buf_add_varint(&out, k->n);
+	for (size_t i = 0; i < k->n; i++)
+		(void)tw_buf_add(&out, k->heads[i].ids, TW_POST_ID);
+	write_threads(k->threads, k->n_threads, &out);
+	fits = fits && keep(&out, k->arena, &ret[TW_POST_HEAD]);
+	tw_buf_done(&list);
+	tw_buf_done(&out);
+	return fits;
+}
+
+static enum tw_status read_ones(struct packing *k, const struct tw_str *ones, struct tw_err *err)
+{
+	size_t bytes = 0;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < k->n; i++) {
+		st = tw_post_read_head(ones[i], true, k->arena, &k->heads[i], &k->rests[i], err);
+		bytes += k->rests[i].len;
+	}
+	if (st != TW_OK)
+		return st;
+	/* a posting is ten bytes at least */
+	k->entries = tw_arena_alloc(k->arena, bytes / 10 + k->n + 1, sizeof *k->entries);
+	return k->entries && join_threads(k) ? TW_OK : no_memory(err);
+}
+
+enum tw_status tw_post_pack(const struct tw_str *ones, size_t n, struct tw_arena *a,
+        struct tw_str ret[TW_POST_ROWS], struct tw_err *err)
+{
+	struct packing k = {.arena = a,
+	        .heads = tw_arena_zalloc(a, n + 1, sizeof *k.heads),
+	        .rests = tw_arena_zalloc(a, n + 1, sizeof *k.rests),
+	        .n = n};
+	uint32_t first_thread = 0;
+	enum tw_status st = k.heads && k.rests ? read_ones(&k, ones, err) : no_memory(err);
+
+	if (st != TW_OK)
+		return st;
+	if (!k.heads || !k.rests || !k.entries)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		if (!read_entries(&k, i, first_thread))
+			return damaged(err);
+		first_thread += k.heads[i].n_threads;
+	}
+	if (k.n_entries)
+		qsort(k.entries, k.n_entries, sizeof *k.entries, by_slot);
+	return write_rows(&k, ret) ? TW_OK : no_memory(err);
+}
+
+/* --- looking --- */
+
+/* Where the method is among those that are looked for; n: it is not. */
+static size_t which_of(const struct tw_post_scan *s, uint64_t method)
+{
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->methods[mid] < method)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->n && s->methods[low] == method ? low : s->n;
+}
+
+static bool scan_list(const struct tw_post_scan *s, size_t which, const uint8_t *p,
+        const uint8_t *end, const struct tw_post_head *head)
+{
+	while (p < end) {
+		uint64_t trace, thread, max;
+
+		if (!tw_get_varint(&p, end, &trace) || !tw_get_varint(&p, end, &thread) ||
+		        !tw_get_varint(&p, end, &max) || trace >= head->n ||
+		        thread >= head->n_threads || max > INT64_MAX)
+			return false;
+		if ((int64_t)max > s->over_ns)
+			s->each(s->arg, &(struct tw_post_hit){which, (uint32_t)trace,
+			                        (uint32_t)thread, (int64_t)max});
+	}
+	return true;
+}
+
+static bool scan_slot(
+        const struct tw_post_scan *s, struct tw_str row, const struct tw_post_head *head)
+{
+	const uint8_t *p = (const uint8_t *)row.ptr;
+	const uint8_t *end = p + row.len;
+
+	while (p < end) {
+		uint64_t len, method;
+		size_t which;
+
+		if (end - p < 8)
+			return false;
+		method = tw_u64le(p);
+		p += 8;
+		if (!tw_get_varint(&p, end, &len) || len > (uint64_t)(end - p))
+			return false;
+		which = which_of(s, method);
+		if (which < s->n && !scan_list(s, which, p, p + len, head))
+			return false;
+		p += len;
+	}
+	return true;
+}
+
+static bool scan_one(
+        const struct tw_post_scan *s, struct tw_str row, const struct tw_post_head *head)
+{
+	const uint8_t *p = (const uint8_t *)row.ptr;
+	const uint8_t *end = p + row.len;
+	struct tw_post post;
+
+	while (p < end) {
+		size_t which;
+
+		if (!read_post(&p, end, &post) || post.thread >= head->n_threads)
+			return false;
+		which = which_of(s, post.method);
+		if (which < s->n && post.max_ns > s->over_ns)
+			s->each(s->arg, &(struct tw_post_hit){which, 0, post.thread, post.max_ns});
+	}
+	return true;
+}
+
+enum tw_status tw_post_scan(const struct tw_post_scan *s, struct tw_str row, bool one,
+        const struct tw_post_head *head, struct tw_err *err)
+{
+	bool whole = one ? scan_one(s, row, head) : scan_slot(s, row, head);
+
+	return whole ? TW_OK : damaged(err);
+}

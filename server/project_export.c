@@ -1,0 +1,347 @@
+/*
+ * project_export.c - a project into an archive.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "clock.h"
+#include "digest.h"
+#include "project_archive.h"
+#include "stored.h"
+#include "tar_head.h"
+#include "ulid.h"
+
+enum { PATH_BYTES = 1500, PIECE_BYTES = 1 << 16, LEVEL = 3 };
+
+struct archive {
+	int fd;
+	ZSTD_CStream *zstd; /* NULL: plain */
+	uint64_t bytes;
+	uint8_t out[PIECE_BYTES];
+};
+
+struct export
+{
+	struct archive archive;
+	struct tw_catalogue *copy;
+	struct tw_blobs *blobs;
+};
+
+static enum tw_status fail_errno(const char *doing, const char *what, struct tw_err *err)
+{
+	bool full = errno == ENOSPC || errno == EDQUOT;
+
+	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "cannot %s %.120s (errno %d)",
+	        doing, what, errno);
+}
+
+/* --- bytes --- */
+
+static enum tw_status write_all(struct archive *t, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	while (n > 0) {
+		ssize_t k = write(t->fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return fail_errno("write", "the archive", err);
+		p += k;
+		n -= (size_t)k;
+		t->bytes += (uint64_t)k;
+	}
+	return TW_OK;
+}
+
+static enum tw_status squeeze(
+        struct archive *t, const void *p, size_t n, ZSTD_EndDirective how, struct tw_err *err)
+{
+	ZSTD_inBuffer in = {p, n, 0};
+	enum tw_status st = TW_OK;
+	size_t left = 1;
+
+	while (st == TW_OK && (in.pos < in.size || (how == ZSTD_e_end && left > 0))) {
+		ZSTD_outBuffer out = {t->out, sizeof t->out, 0};
+
+		left = ZSTD_compressStream2(t->zstd, &out, &in, how);
+		if (ZSTD_isError(left))
+			return tw_fail(
+			        err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(left));
+		st = write_all(t, t->out, out.pos, err);
+	}
+	return st;
+}
+
+static enum tw_status put(struct archive *t, const void *p, size_t n, struct tw_err *err)
+{
+	return t->zstd ? squeeze(t, p, n, ZSTD_e_continue, err) : write_all(t, p, n, err);
+}
+
+/* --- members --- */
+
+static enum tw_status put_head(
+        struct archive *t, const char *name, uint64_t bytes, struct tw_err *err)
+{
+	uint8_t h[TW_TAR_BLOCK];
+
+	if (!tw_tar_head(h, name, 0600, bytes))
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "%.80s has more than 8 GiB, which a tar cannot hold", name);
+	return put(t, h, sizeof h, err);
+}
+
+static enum tw_status put_zeros(struct archive *t, size_t n, struct tw_err *err)
+{
+	static const uint8_t zeros[2 * TW_TAR_BLOCK];
+
+	return put(t, zeros, n, err);
+}
+
+static enum tw_status put_bytes(
+        struct archive *t, const char *name, const void *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = put_head(t, name, n, err);
+
+	if (st == TW_OK)
+		st = put(t, p, n, err);
+	return st == TW_OK ? put_zeros(t, tw_tar_pad(n), err) : st;
+}
+
+/* As many bytes as the head says, or the archive would be read wrongly from there. */
+static enum tw_status put_exactly(
+        struct archive *t, const char *name, int fd, uint64_t bytes, struct tw_err *err)
+{
+	uint8_t piece[PIECE_BYTES];
+	enum tw_status st = TW_OK;
+
+	for (uint64_t left = bytes; st == TW_OK && left > 0;) {
+		size_t want = left < sizeof piece ? (size_t)left : sizeof piece;
+		ssize_t n = read(fd, piece, want);
+
+		if (n <= 0)
+			return tw_fail(
+			        err, TW_IO, TW_NO_OFFSET, "%.80s ended while it was read", name);
+		st = put(t, piece, (size_t)n, err);
+		left -= (uint64_t)n;
+	}
+	return st;
+}
+
+static enum tw_status put_file(struct archive *t, const char *name, int fd, struct tw_err *err)
+{
+	struct stat s;
+	enum tw_status st;
+
+	if (fstat(fd, &s) != 0)
+		return fail_errno("read", name, err);
+	st = put_head(t, name, (uint64_t)s.st_size, err);
+	if (st == TW_OK)
+		st = put_exactly(t, name, fd, (uint64_t)s.st_size, err);
+	return st == TW_OK ? put_zeros(t, tw_tar_pad((uint64_t)s.st_size), err) : st;
+}
+
+static enum tw_status put_path(
+        struct archive *t, const char *name, const char *path, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st = fd < 0 ? fail_errno("open", path, err) : put_file(t, name, fd, err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
+/* --- what goes in --- */
+
+static enum tw_status put_blob(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct export *e = arg;
+	char name[TW_TAR_NAME_BYTES];
+	int fd = -1;
+	enum tw_status st = tw_blob_open(e->blobs, f->sha256, &fd, err);
+
+	(void)a;
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "a file of %.60s is missing (%.60s): deleted meanwhile, or see `tracewell "
+		        "check`; export again",
+		        f->id, f->what);
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(name, sizeof name, "blobs/%.64s", f->sha256);
+	st = put_file(&e->archive, name, fd, err);
+	(void)close(fd);
+	return st;
+}
+
+static enum tw_status put_decoded(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct export *e = arg;
+	struct tw_trace_row row;
+	char path[PATH_BYTES], name[TW_TAR_NAME_BYTES];
+	enum tw_status st = tw_catalogue_trace_get(e->copy, f->project_id, f->id, a, &row, err);
+
+	if (st != TW_OK || row.upload_kept)
+		return st;
+	(void)snprintf(name, sizeof name, "decoded/%.26s.db", f->id);
+	st = tw_trace_path(e->blobs, f->id, path, sizeof path, err);
+	return st == TW_OK ? put_path(&e->archive, name, path, err) : st;
+}
+
+static enum tw_status put_manifest(
+        struct archive *t, const char *project, const char *sha256, struct tw_err *err)
+{
+	json_t *o = json_pack(
+	        "{si ss ss}", "tracewell_project", 1, "name", project, "catalogue_sha256", sha256);
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	enum tw_status st = text ? put_bytes(t, "tracewell-project.json", text, strlen(text), err)
+	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	free(text); /* NOLINT: jansson's */
+	json_decref(o);
+	return st;
+}
+
+static enum tw_status put_all(
+        struct export *e, const char *project, const char *copy, struct tw_err *err)
+{
+	struct archive *t = &e->archive;
+	char sha256[TW_SHA256_HEX] = "";
+	uint64_t bytes;
+	enum tw_status st = tw_digest_file(copy, sha256, &bytes, err);
+
+	if (st == TW_OK)
+		st = put_manifest(t, project, sha256, err);
+	if (st == TW_OK)
+		st = put_path(t, "catalogue.db", copy, err);
+	if (st == TW_OK)
+		st = tw_catalogue_open(copy, &e->copy, err);
+	if (st == TW_OK)
+		st = tw_stored_each(e->copy, tw_catalogue_stored_parts, put_blob, e, err);
+	if (st == TW_OK)
+		st = tw_stored_each(e->copy, tw_catalogue_stored_mappings, put_blob, e, err);
+	if (st == TW_OK)
+		st = tw_stored_each(e->copy, tw_catalogue_stored_traces, put_decoded, e, err);
+	if (st == TW_OK)
+		st = put_bytes(t, "end", "", 0, err);
+	if (st == TW_OK)
+		st = put_zeros(t, (size_t)2 * TW_TAR_BLOCK, err);
+	if (st == TW_OK && t->zstd)
+		st = squeeze(t, NULL, 0, ZSTD_e_end, err);
+	e->copy = tw_catalogue_close(e->copy);
+	return st;
+}
+
+/* --- the whole --- */
+
+/* The project alone, as a catalogue at `copy`. */
+static enum tw_status copy_project(struct tw_catalogue *c, const char *data_dir, const char *name,
+        const char *copy, struct tw_project_sums *ret, struct tw_err *err)
+{
+	struct tw_catalogue *fresh = NULL;
+	char live[PATH_BYTES];
+	char id[TW_ID_BYTES];
+	enum tw_status st = tw_catalogue_project_find(c, name, id, err);
+
+	(void)snprintf(live, sizeof live, "%s/catalogue.db", data_dir);
+	if (st == TW_OK)
+		st = tw_catalogue_open(copy, &fresh, err);
+	if (st == TW_OK)
+		st = tw_catalogue_project_move(fresh,
+		        &(struct tw_project_move){
+		                .path = live, .from_id = id, .to_id = id, .name = name},
+		        ret, err);
+	tw_catalogue_close(fresh);
+	if (st != TW_OK)
+		(void)unlink(copy);
+	return st;
+}
+
+static bool is_zst(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= 4 && strcmp(name + len - 4, ".zst") == 0;
+}
+
+static enum tw_status open_archive(
+        struct archive *t, const char *path, bool zst, struct tw_err *err)
+{
+	t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (t->fd < 0)
+		return fail_errno("make", path, err);
+	if (!zst)
+		return TW_OK;
+	t->zstd = ZSTD_createCStream();
+	if (!t->zstd || ZSTD_isError(ZSTD_initCStream(t->zstd, LEVEL)))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)ZSTD_CCtx_setParameter(t->zstd, ZSTD_c_checksumFlag, 1);
+	return TW_OK;
+}
+
+static enum tw_status close_archive(
+        struct archive *t, enum tw_status st, const char *from, const char *to, struct tw_err *err)
+{
+	(void)ZSTD_freeCStream(t->zstd);
+	if (t->fd < 0)
+		return st;
+	if (st == TW_OK && fsync(t->fd) != 0)
+		st = fail_errno("sync", from, err);
+	(void)close(t->fd);
+	if (st == TW_OK && rename(from, to) != 0)
+		st = fail_errno("rename", from, err);
+	if (st != TW_OK)
+		(void)unlink(from);
+	return st;
+}
+
+static enum tw_status write_archive(
+        struct export *e, const char *name, const char *copy, const char *path, struct tw_err *err)
+{
+	char half[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(half, sizeof half, "%.1400s.new", path);
+	st = open_archive(&e->archive, half, is_zst(path), err);
+	if (st == TW_OK)
+		st = put_all(e, name, copy, err);
+	return close_archive(&e->archive, st, half, path, err);
+}
+
+enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, const char *name,
+        const char *path, struct tw_project_sums *ret, uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct export *e = tw_mem_zalloc(1, sizeof *e);
+	struct tw_project_sums sums = {0};
+	char copy[PATH_BYTES], id[TW_ID_BYTES] = "", file[TW_ID_BYTES + 8];
+	enum tw_status st;
+
+	if (!e)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	e->blobs = b;
+	e->archive.fd = -1;
+	st = tw_ulid_new(tw_unix_ms(), id, err);
+	(void)snprintf(file, sizeof file, ".export-%s", id); /* a server that starts leaves it */
+	tw_spool_path(b, file, copy, sizeof copy);
+	if (st == TW_OK)
+		st = copy_project(c, tw_blobs_dir(b), name, copy, &sums, err);
+	if (st == TW_OK) {
+		st = write_archive(e, name, copy, path, err);
+		(void)unlink(copy);
+	}
+	if (st == TW_OK) {
+		*ret = sums;
+		*ret_bytes = e->archive.bytes;
+	}
+	tw_mem_free(e);
+	return st;
+}

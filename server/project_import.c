@@ -1,0 +1,446 @@
+/*
+ * project_import.c - a project out of an archive.
+ *
+ * The archive is hostile until it was read to its end: its files go to the spool
+ * and, by their content, to the blobs, where they count for nothing without
+ * rows; its catalogue must have our very schema, and each file that it names must
+ * be there.  Only then do its rows come, some traces at a time, so that uploads to
+ * a server beside us go on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unpack.h"
+#include "base/unzip.h"
+#include "clock.h"
+#include "digest.h"
+#include "local_trace.h"
+#include "project_archive.h"
+#include "stored.h"
+#include "ulid.h"
+
+enum {
+	PATH_BYTES = 1500,
+	MANIFEST_BYTES = 64 << 10,
+	NAME_BYTES = 256,
+	ARENA_BYTES = 64 << 20,
+	MAX_RATIO = 10000
+};
+
+enum member { MANIFEST, CATALOGUE, BLOB, DECODED, END, OTHER };
+
+struct import {
+	struct tw_blobs *blobs;
+	struct tw_catalogue *copy; /* of the archive */
+	char run[TW_ID_BYTES];     /* begins our names in the spool */
+	enum member now;
+	char name[96];                   /* of the member, behind its folder */
+	int fd;                          /* of a member that goes to the spool, -1 none */
+	struct tw_blob_writer *writer;   /* of one that goes to the blobs */
+	struct tw_buf manifest, decoded; /* decoded: ids in the spool, 26 characters each */
+	bool ended;
+};
+
+static enum tw_status broken(struct tw_err *err, const char *why)
+{
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	        "the archive cannot be imported: %.100s; nothing was changed", why);
+}
+
+static void spool_path(const struct import *im, const char *name, char out[PATH_BYTES])
+{
+	char file[160];
+
+	(void)snprintf(
+	        file, sizeof file, ".%s-%.60s", im->run, name); /* a server that starts leaves it */
+	tw_spool_path(im->blobs, file, out, PATH_BYTES);
+}
+
+/* --- members --- */
+
+static bool is_hex(const char *s)
+{
+	return strlen(s) == TW_SHA256_HEX - 1 && strspn(s, "0123456789abcdef") == TW_SHA256_HEX - 1;
+}
+
+static bool is_decoded(const char *s)
+{
+	char id[TW_ID_BYTES];
+
+	(void)snprintf(id, sizeof id, "%s", s);
+	return strlen(s) == TW_ID_CHARS + 3 && strcmp(s + TW_ID_CHARS, ".db") == 0 &&
+	       tw_ulid_valid(id);
+}
+
+static enum member member_of(struct import *im, struct tw_str name)
+{
+	static const char *const whole[] = {
+	        "tracewell-project.json", "catalogue.db", NULL, NULL, "end"};
+	char text[NAME_BYTES];
+	const char *slash;
+
+	(void)tw_utf8_clean(text, sizeof text, name);
+	slash = strchr(text, '/');
+	(void)snprintf(im->name, sizeof im->name, "%.95s", slash ? slash + 1 : text);
+	for (int i = 0; i <= END; i++)
+		if (whole[i] && strcmp(text, whole[i]) == 0)
+			return (enum member)i;
+	if (strncmp(text, "blobs/", 6) == 0 && is_hex(im->name))
+		return BLOB;
+	return strncmp(text, "decoded/", 8) == 0 && is_decoded(im->name) ? DECODED : OTHER;
+}
+
+static enum tw_status open_spool(struct import *im, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	spool_path(im, im->name, path);
+	im->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (im->fd < 0)
+		return broken(err, errno == EEXIST ? "a file stands in it twice"
+		                                   : "there is no room to unpack it");
+	if (im->now == DECODED && tw_buf_add(&im->decoded, im->name, TW_ID_CHARS) != TW_OK)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return TW_OK;
+}
+
+static enum tw_status begin_member(
+        void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
+{
+	struct import *im = arg;
+
+	im->now = member_of(im, name);
+	if (index == 0 && im->now != MANIFEST)
+		return broken(err, "it is no export of a project");
+	if (im->now == BLOB)
+		return tw_blob_begin(im->blobs, UINT64_MAX, &im->writer, err);
+	if (im->now == CATALOGUE || im->now == DECODED)
+		return open_spool(im, err);
+	im->ended = im->ended || im->now == END;
+	return TW_OK;
+}
+
+static enum tw_status write_spool(struct import *im, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_blobs_check_room(im->blobs, err);
+
+	if (st != TW_OK)
+		return st;
+	while (n > 0) {
+		ssize_t k = write(im->fd, p, n);
+
+		if (k < 0 && errno != EINTR)
+			return tw_fail(err, errno == ENOSPC ? TW_FULL : TW_IO, TW_NO_OFFSET,
+			        "the archive cannot be unpacked (errno %d)", errno);
+		if (k > 0) {
+			p += k;
+			n -= (size_t)k;
+		}
+	}
+	return TW_OK;
+}
+
+static enum tw_status member_data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct import *im = arg;
+
+	if (im->now == BLOB)
+		return tw_blob_write(im->writer, p, n, err);
+	if (im->now == CATALOGUE || im->now == DECODED)
+		return write_spool(im, p, n, err);
+	if (im->now == MANIFEST && tw_buf_add(&im->manifest, p, n) != TW_OK)
+		return broken(err, "its first file is too long");
+	return TW_OK;
+}
+
+static enum tw_status end_blob(struct import *im, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX];
+	enum tw_status st = tw_blob_commit(im->writer, sha256, err);
+
+	if (st != TW_OK)
+		return st;
+	im->writer = NULL;
+	if (strcmp(sha256, im->name) == 0)
+		return TW_OK;
+	return broken(err, "a file in it is not what its name says");
+}
+
+static enum tw_status end_spool(struct import *im, struct tw_err *err)
+{
+	enum tw_status st = fsync(im->fd) == 0
+	                            ? TW_OK
+	                            : tw_fail(err, TW_IO, TW_NO_OFFSET,
+	                                      "the archive cannot be unpacked (errno %d)", errno);
+
+	(void)close(im->fd);
+	im->fd = -1;
+	return st;
+}
+
+static enum tw_status end_member(void *arg, bool cut, struct tw_err *err)
+{
+	struct import *im = arg;
+
+	if (cut)
+		return broken(err, "it is damaged or was cut");
+	if (im->writer)
+		return end_blob(im, err);
+	return im->fd >= 0 ? end_spool(im, err) : TW_OK;
+}
+
+/* --- reading it --- */
+
+static enum tw_status push_unpack(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unpack_push(arg, p, n, err);
+}
+
+static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unzip_push(arg, p, n, err);
+}
+
+static enum tw_status read_members(
+        struct tw_unzip *z, struct tw_unpack *u, const char *path, struct tw_err *err)
+{
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	bool whole = false;
+	uint64_t bytes;
+	enum tw_status st = tw_local_read(path, push_unzip, z, &bytes, err);
+
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &end, err);
+	if (st == TW_OK)
+		st = tw_unpack_finish(u, &whole, err);
+	if (st == TW_OK && (end != TW_UNZIP_COMPLETE || !whole))
+		st = broken(err, "it is damaged or was cut");
+	return st;
+}
+
+static enum tw_status read_archive(struct import *im, const char *path, struct tw_err *err)
+{
+	static const struct tw_unpack_ops ops = {begin_member, member_data, end_member};
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_limits limits = tw_limits_default();
+	struct tw_unpack *u;
+	struct tw_unzip *z;
+	enum tw_status st;
+
+	limits.max_decoded_bytes = (uint64_t)1 << 50;
+	limits.max_ratio = MAX_RATIO;
+	u = a ? tw_unpack_new(a, &limits, &ops, im) : NULL;
+	z = u ? tw_unzip_new(a, &limits, push_unpack, u) : NULL;
+	st = z ? read_members(z, u, path, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	tw_unzip_free(z);
+	tw_unpack_free(u);
+	tw_arena_free(a);
+	if (st == TW_OK && !im->ended)
+		st = broken(err, "its end is missing");
+	return st;
+}
+
+/* --- judging it --- */
+
+struct manifest {
+	char name[NAME_BYTES], catalogue[TW_SHA256_HEX];
+};
+
+static enum tw_status read_manifest(
+        const struct import *im, struct manifest *ret, struct tw_err *err)
+{
+	json_t *o = json_loadb((const char *)im->manifest.data, im->manifest.len, 0, NULL);
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const char *sha256 = json_string_value(json_object_get(o, "catalogue_sha256"));
+	json_int_t version = json_integer_value(json_object_get(o, "tracewell_project"));
+	enum tw_status st = TW_OK;
+
+	if (version > 1) {
+		st = tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		        "the archive was written by a newer tracewell");
+	} else if (version == 1 && name && strlen(name) < NAME_BYTES && sha256 && is_hex(sha256)) {
+		memcpy(ret->name, name, strlen(name) + 1);
+		memcpy(ret->catalogue, sha256, TW_SHA256_HEX);
+	} else {
+		st = broken(err, "it does not say what project it is");
+	}
+	json_decref(o);
+	return st;
+}
+
+static void note_wrong(void *arg, const char *text)
+{
+	(void)text;
+	*(bool *)arg = true;
+}
+
+static enum tw_status judge_blob(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct import *im = arg;
+	int fd = -1;
+	enum tw_status st = tw_blob_open(im->blobs, f->sha256, &fd, err);
+
+	(void)a;
+	if (st == TW_NOT_FOUND)
+		return broken(err, "a file that its catalogue names is not in it");
+	if (st == TW_OK)
+		(void)close(fd);
+	return st;
+}
+
+static enum tw_status judge_decoded(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct import *im = arg;
+	struct tw_trace_row row;
+	char path[PATH_BYTES], name[64], sha256[TW_SHA256_HEX] = "";
+	uint64_t bytes;
+	enum tw_status st = tw_catalogue_trace_get(im->copy, f->project_id, f->id, a, &row, err);
+
+	if (st != TW_OK || row.upload_kept)
+		return st;
+	(void)snprintf(name, sizeof name, "%.26s.db", f->id);
+	spool_path(im, name, path);
+	if (tw_digest_file(path, sha256, &bytes, NULL) != TW_OK ||
+	        (f->sha256[0] && strcmp(sha256, f->sha256) != 0))
+		return broken(err, "a decoded file is not in it, or is damaged");
+	return TW_OK;
+}
+
+static enum tw_status open_catalogue(
+        struct import *im, const char *path, const char *expected, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	bool wrong = false;
+	uint64_t bytes;
+	enum tw_status st;
+
+	if (tw_digest_file(path, sha256, &bytes, NULL) != TW_OK || strcmp(sha256, expected) != 0)
+		return broken(err, "its catalogue is damaged or missing");
+	st = tw_catalogue_open(path, &im->copy, err);
+	if (st == TW_UNSUPPORTED)
+		return st;
+	if (st != TW_OK || tw_catalogue_verify(im->copy, note_wrong, &wrong, err) != TW_OK || wrong)
+		return broken(err, "its catalogue is damaged");
+	return TW_OK;
+}
+
+static enum tw_status judge_files(struct import *im, struct tw_err *err)
+{
+	enum tw_status st;
+
+	st = tw_stored_each(im->copy, tw_catalogue_stored_parts, judge_blob, im, err);
+	if (st == TW_OK)
+		st = tw_stored_each(im->copy, tw_catalogue_stored_mappings, judge_blob, im, err);
+	if (st == TW_OK)
+		st = tw_stored_each(im->copy, tw_catalogue_stored_traces, judge_decoded, im, err);
+	return st;
+}
+
+/* --- taking it in --- */
+
+static enum tw_status place_decoded(
+        void *arg, const char *old_id, const char *new_id, struct tw_err *err)
+{
+	struct import *im = arg;
+	char path[PATH_BYTES], name[64];
+
+	(void)snprintf(name, sizeof name, "%.26s.db", old_id);
+	spool_path(im, name, path);
+	return tw_trace_publish(im->blobs, path, new_id, err);
+}
+
+static enum tw_status take_in(struct import *im, struct tw_catalogue *c, const char *catalogue,
+        const char *from, const char *to, struct tw_project_sums *ret, struct tw_err *err)
+{
+	char from_id[TW_ID_BYTES], to_id[TW_ID_BYTES];
+	enum tw_status st = tw_catalogue_project_find(im->copy, from, from_id, err);
+
+	im->copy = tw_catalogue_close(im->copy);
+	if (st == TW_NOT_FOUND)
+		return broken(err, "its catalogue is of another project");
+	if (st == TW_OK) {
+		st = tw_catalogue_project_find(c, to, to_id, err);
+		if (st == TW_NOT_FOUND)
+			st = tw_ulid_new(tw_unix_ms(), to_id, err);
+	}
+	if (st != TW_OK)
+		return st;
+	return tw_catalogue_project_move(c,
+	        &(struct tw_project_move){.path = catalogue,
+	                .from_id = from_id,
+	                .to_id = to_id,
+	                .name = to,
+	                .decode = true,
+	                .decoded = place_decoded,
+	                .arg = im},
+	        ret, err);
+}
+
+/* Before its rows were there, a server beside us may have deleted files that came: nobody named
+ * them. */
+static enum tw_status judge_again(struct import *im, const char *catalogue, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_open(catalogue, &im->copy, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(im->copy, tw_catalogue_stored_parts, judge_blob, im, err);
+	if (st == TW_OK)
+		st = tw_stored_each(im->copy, tw_catalogue_stored_mappings, judge_blob, im, err);
+	if (st == TW_CORRUPT)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "the server deleted files while they were imported: delete the project's "
+		        "failed traces and import it again while nothing is deleted");
+	return st;
+}
+
+static void clean_up(struct import *im, const char *catalogue)
+{
+	char path[PATH_BYTES], name[64];
+
+	im->copy = tw_catalogue_close(im->copy);
+	(void)tw_blob_discard(im->writer);
+	if (im->fd >= 0)
+		(void)close(im->fd);
+	(void)unlink(catalogue);
+	for (size_t at = 0; at + TW_ID_CHARS <= im->decoded.len; at += TW_ID_CHARS) {
+		(void)snprintf(name, sizeof name, "%.26s.db", (const char *)im->decoded.data + at);
+		spool_path(im, name, path);
+		(void)unlink(path); /* gone when it was taken in */
+	}
+	tw_buf_done(&im->manifest);
+	tw_buf_done(&im->decoded);
+}
+
+enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, const char *path,
+        const char *name, struct tw_project_sums *ret, struct tw_err *err)
+{
+	struct import im = {.blobs = b, .fd = -1};
+	struct manifest said = {0};
+	char catalogue[PATH_BYTES];
+	enum tw_status st = tw_ulid_new(tw_unix_ms(), im.run, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&im.manifest, MANIFEST_BYTES);
+	tw_buf_init(&im.decoded, ARENA_BYTES);
+	spool_path(&im, "catalogue.db", catalogue);
+	st = read_archive(&im, path, err);
+	if (st == TW_OK)
+		st = read_manifest(&im, &said, err);
+	if (st == TW_OK)
+		st = open_catalogue(&im, catalogue, said.catalogue, err);
+	if (st == TW_OK)
+		st = judge_files(&im, err);
+	if (st == TW_OK)
+		st = take_in(&im, c, catalogue, said.name, name ? name : said.name, ret, err);
+	if (st == TW_OK)
+		st = judge_again(&im, catalogue, err);
+	clean_up(&im, catalogue);
+	return st;
+}

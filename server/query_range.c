@@ -1,0 +1,454 @@
+/*
+ * query_range.c - call trees of a time range, scanned by several threads.
+ *
+ * Each thread of the trace is a lane: its chunks that touch the range.  Lanes are
+ * cut into parts of about the same size, at least one a lane, and the hands of a
+ * crew (crew.h) take them, the largest first.  A part grows a tree of its own:
+ *
+ *      lane    |open| chunk | chunk | chunk |open| chunk | chunk |
+ *      part     counts ---------------------  enters  -----------
+ *
+ * Calls that are open where a later part begins are only entered there, for the
+ * part they began in counts them.  Whoever ends a lane's last part puts its trees
+ * together: sums and maxima do not depend on where a lane was cut, and finishing
+ * gives every tree one order.  When time runs out, a lane keeps its parts up to
+ * the first that was not scanned to its end, as one scan from the start would.
+ *
+ * The file and the arena belong to one thread at a time, so they are used under a
+ * lock: to read a chunk's stored bytes and to get room for a finished tree.
+ */
+#include "query_slices.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crew.h"
+#include "trace_file_unpack.h"
+
+struct lane {
+	const struct tw_chunk_row *rows;
+	uint32_t n;
+	uint32_t first_part, n_parts;
+	_Atomic uint32_t left; /* parts that are not ended */
+	struct tw_tree tree;   /* once none is left; n 0: time ran out before */
+};
+
+struct part {
+	struct lane *lane;
+	uint32_t first, end; /* of the lane's chunks */
+	struct tw_tree_builder *tree;
+	bool whole; /* scanned to its end */
+};
+
+struct scan {
+	const struct tw_range_scan *ask;
+	struct lane *lanes;
+	uint32_t n_lanes;
+	struct part *parts; /* by lane and time */
+	struct part **queue;
+	uint32_t n_parts;
+	_Atomic uint32_t next; /* of the queue */
+	_Atomic bool stop;     /* time is up, or it failed */
+	pthread_mutex_t lock;  /* of the file, the arena, and what follows */
+	uint64_t nodes;        /* of all trees that grow */
+	bool partial;
+	enum tw_status status; /* the first failure */
+	struct tw_err err;
+};
+
+/* What one thread works with. */
+struct hand {
+	struct scan *scan;
+	struct tw_unpacker *unpacker;
+	struct tw_buf frame;
+	struct tw_chunk chunk;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the call trees of a range");
+}
+
+/* --- one part --- */
+
+static enum tw_status read_chunk(struct hand *h, const struct tw_chunk_row *row, struct tw_err *err)
+{
+	struct scan *s = h->scan;
+	enum tw_status st;
+
+	tw_buf_clear(&h->frame);
+	(void)pthread_mutex_lock(&s->lock);
+	st = tw_trace_file_chunk_raw(s->ask->file, row->chunk_id, &h->frame, err);
+	(void)pthread_mutex_unlock(&s->lock);
+	if (st != TW_OK)
+		return st;
+	return tw_unpacker_chunk(h->unpacker,
+	        (struct tw_str){(const char *)h->frame.data, h->frame.len}, row, &h->chunk, err);
+}
+
+static struct tw_slice cut(const struct tw_range_walk *w, const struct tw_slice *s)
+{
+	struct tw_slice c = *s;
+	int64_t end = s->start_ns + s->dur_ns;
+
+	/* nobody knows what part of its CPU time lies in the range */
+	if (end > w->to_ns || c.start_ns < w->from_ns)
+		c.cpu_ns = -1;
+	if (end > w->to_ns)
+		end = w->to_ns;
+	if (c.start_ns < w->from_ns)
+		c.start_ns = w->from_ns;
+	c.dur_ns = end - c.start_ns;
+	return c;
+}
+
+static enum tw_status add_cut(
+        struct tw_tree_builder *b, struct tw_range_walk *w, const struct tw_slice *s, size_t n)
+{
+	enum tw_status st = TW_OK;
+	size_t run;
+
+	for (size_t at = 0; st == TW_OK && (run = tw_range_run(w, s, n, &at)) > 0; at += run)
+		for (size_t i = at; st == TW_OK && i < at + run; i++) {
+			struct tw_slice c = cut(w, &s[i]);
+
+			st = tw_tree_builder_add(b, &c, 1);
+		}
+	return st;
+}
+
+/* Those that are in the range, as they were counted before. */
+static enum tw_status enter_open(
+        struct tw_tree_builder *b, struct tw_range_walk *w, const struct tw_chunk *c)
+{
+	size_t at = 0;
+	size_t run = tw_range_run(w, c->open, c->n_open, &at);
+
+	return tw_tree_builder_enter(b, c->open + at, run);
+}
+
+/* Nothing of it needs to be left out or cut, as of most chunks. */
+static bool is_inside(
+        const struct tw_range_walk *w, const struct tw_chunk_info *i, const struct tw_chunk *c)
+{
+	return i->start_ns >= w->from_ns && i->end_ns <= w->to_ns && i->start_ns < w->to_ns &&
+	       c->slices[0].depth <= w->depth && c->slices[c->n - 1].start_ns < w->to_ns;
+}
+
+static enum tw_status add_chunk(struct tw_tree_builder *b, struct tw_range_walk *w,
+        const struct tw_chunk_info *i, const struct tw_chunk *c)
+{
+	if (!is_inside(w, i, c))
+		return add_cut(b, w, c->slices, c->n);
+	w->depth = c->slices[c->n - 1].depth + 1;
+	return tw_tree_builder_add(b, c->slices, c->n);
+}
+
+/* Is there room for what has grown? */
+static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err)
+{
+	bool fits;
+
+	(void)pthread_mutex_lock(&s->lock);
+	s->nodes += grown;
+	fits = s->nodes < SIZE_MAX / sizeof(struct tw_tree_node) &&
+	       tw_arena_fits(s->ask->arena, (size_t)s->nodes * sizeof(struct tw_tree_node));
+	(void)pthread_mutex_unlock(&s->lock);
+	return fits ? TW_OK : no_memory(err);
+}
+
+/* The i-th chunk of the part's lane. */
+static enum tw_status scan_chunk(struct hand *h, const struct part *p, uint32_t i,
+        struct tw_range_walk *w, struct tw_err *err)
+{
+	const struct tw_chunk_row *row = &p->lane->rows[i];
+	uint32_t before = tw_tree_builder_nodes(p->tree);
+	enum tw_status grown = TW_OK;
+	enum tw_status st = read_chunk(h, row, err);
+
+	if (st != TW_OK)
+		return st;
+	if (i == 0)
+		grown = add_cut(p->tree, w, h->chunk.open, h->chunk.n_open);
+	else if (i == p->first)
+		grown = enter_open(p->tree, w, &h->chunk);
+	if (grown == TW_OK)
+		grown = add_chunk(p->tree, w, &row->info, &h->chunk);
+	if (grown == TW_NOMEM)
+		return no_memory(err);
+	if (grown != TW_OK)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (slices)");
+	return account(h->scan, tw_tree_builder_nodes(p->tree) - before, err);
+}
+
+static void ask_time(struct scan *s)
+{
+	if (!tw_deadline_passed(s->ask->deadline))
+		return;
+	(void)pthread_mutex_lock(&s->lock);
+	s->partial = true;
+	(void)pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->stop, true);
+}
+
+static enum tw_status scan_part(struct hand *h, struct part *p, struct tw_err *err)
+{
+	const struct tw_selection *sel = h->scan->ask->sel;
+	struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
+	enum tw_status st = TW_OK;
+	uint32_t i = p->first;
+
+	p->tree = tw_tree_builder_new(UINT32_MAX);
+	if (!p->tree)
+		return no_memory(err);
+	for (; st == TW_OK && i < p->end && !atomic_load(&h->scan->stop); i++) {
+		st = scan_chunk(h, p, i, &w, err);
+		if (st == TW_OK)
+			ask_time(h->scan);
+	}
+	p->whole = i == p->end;
+	return st;
+}
+
+/* --- one lane --- */
+
+/* The trees of its parts in the first, as far as time follows time. */
+static enum tw_status join_parts(struct scan *s, const struct lane *l, struct tw_err *err)
+{
+	struct part *parts = &s->parts[l->first_part];
+	bool whole = parts[0].whole;
+	enum tw_status st = TW_OK;
+
+	for (uint32_t i = 1; st == TW_OK && whole && i < l->n_parts && parts[i].tree; i++) {
+		st = tw_tree_builder_add_grown(parts[0].tree, parts[i].tree);
+		whole = parts[i].whole;
+	}
+	for (uint32_t i = 1; i < l->n_parts; i++)
+		parts[i].tree = tw_tree_builder_free(parts[i].tree);
+	return st == TW_OK ? TW_OK : no_memory(err);
+}
+
+static struct tw_tree_node *room_for(struct scan *s, uint32_t n)
+{
+	struct tw_tree_node *nodes;
+
+	(void)pthread_mutex_lock(&s->lock);
+	nodes = tw_arena_alloc(s->ask->arena, n, sizeof *nodes);
+	(void)pthread_mutex_unlock(&s->lock);
+	return nodes;
+}
+
+static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err *err)
+{
+	struct part *p = &s->parts[l->first_part];
+	struct tw_tree_node *nodes;
+	enum tw_status st;
+	uint32_t n;
+
+	if (!p->tree) /* time was up before it began */
+		return TW_OK;
+	st = join_parts(s, l, err);
+	if (st != TW_OK)
+		return st;
+	n = tw_tree_builder_nodes(p->tree);
+	nodes = room_for(s, n);
+	if (!nodes || tw_tree_builder_finish_into(p->tree, nodes) != TW_OK)
+		return no_memory(err);
+	l->tree = (struct tw_tree){nodes, n};
+	p->tree = tw_tree_builder_free(p->tree);
+	return TW_OK;
+}
+
+/* --- all --- */
+
+static void fail(struct scan *s, enum tw_status st, const struct tw_err *err)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	if (s->status == TW_OK) {
+		s->status = st;
+		s->err = *err;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->stop, true);
+}
+
+static bool has_failed(struct scan *s)
+{
+	bool failed;
+
+	(void)pthread_mutex_lock(&s->lock);
+	failed = s->status != TW_OK;
+	(void)pthread_mutex_unlock(&s->lock);
+	return failed;
+}
+
+static void take_part(struct hand *h, struct part *p)
+{
+	struct scan *s = h->scan;
+	struct tw_err err;
+	enum tw_status st = TW_OK;
+
+	if (!atomic_load(&s->stop))
+		st = scan_part(h, p, &err);
+	if (st != TW_OK)
+		fail(s, st, &err);
+	st = TW_OK;
+	if (atomic_fetch_sub(&p->lane->left, 1) == 1 && !has_failed(s))
+		st = finish_lane(s, p->lane, &err);
+	if (st != TW_OK)
+		fail(s, st, &err);
+}
+
+static void work(void *arg)
+{
+	struct scan *s = arg;
+	struct hand h = {.scan = s, .unpacker = tw_unpacker_new()};
+	struct tw_err err;
+	uint32_t at;
+
+	tw_buf_init(&h.frame, SIZE_MAX / 2);
+	tw_chunk_init(&h.chunk);
+	if (!h.unpacker)
+		fail(s, no_memory(&err), &err);
+	while (h.unpacker && (at = atomic_fetch_add(&s->next, 1)) < s->n_parts)
+		take_part(&h, s->queue[at]);
+	tw_chunk_done(&h.chunk);
+	tw_buf_done(&h.frame);
+	tw_unpacker_free(h.unpacker);
+}
+
+static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw_err *err)
+{
+	const struct tw_selection *sel = s->ask->sel;
+	const struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(s->ask->file, &n);
+	enum tw_status st = TW_OK;
+
+	s->lanes = tw_arena_alloc(s->ask->arena, (size_t)n + 1, sizeof *s->lanes);
+	if (!s->lanes)
+		return no_memory(err);
+	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
+		struct lane *l = &s->lanes[s->n_lanes];
+		bool asked = s->ask->only ? s->ask->only->thread_id == t[i].thread_id
+		                          : tw_selection_has(sel, &t[i]);
+
+		if (!asked || !t[i].slices)
+			continue;
+		*l = (struct lane){.n = 0};
+		st = tw_range_chunks(s->ask->file, t[i].thread_id, &w, &l->rows, &l->n, err);
+		if (st == TW_OK && l->n) {
+			*ret_chunks += l->n;
+			s->n_lanes++;
+		}
+	}
+	return st;
+}
+
+/* In how many parts lanes are cut so that `hands` have about the same to do. */
+static void count_parts(struct scan *s, uint64_t chunks, unsigned hands)
+{
+	uint64_t share = (chunks + hands - 1) / hands;
+
+	for (uint32_t i = 0; i < s->n_lanes; i++) {
+		struct lane *l = &s->lanes[i];
+		uint64_t n = hands > 1 ? (l->n + share / 2) / share : 1;
+
+		l->first_part = s->n_parts;
+		l->n_parts = n ? (uint32_t)n : 1;
+		l->left = l->n_parts;
+		s->n_parts += l->n_parts;
+	}
+}
+
+static int larger_first(const void *pa, const void *pb)
+{
+	const struct part *a = *(struct part *const *)pa;
+	const struct part *b = *(struct part *const *)pb;
+	uint32_t n_a = a->end - a->first;
+	uint32_t n_b = b->end - b->first;
+
+	if (n_a != n_b)
+		return n_a > n_b ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static bool cut_parts(struct scan *s)
+{
+	s->parts = tw_arena_zalloc(s->ask->arena, (size_t)s->n_parts + 1, sizeof *s->parts);
+	s->queue = tw_arena_alloc(s->ask->arena, (size_t)s->n_parts + 1, sizeof(struct part *));
+	if (!s->parts || !s->queue)
+		return false;
+	for (uint32_t i = 0, k = 0; i < s->n_lanes; i++)
+		for (uint64_t n = 0; n < s->lanes[i].n_parts; n++, k++) {
+			struct lane *l = &s->lanes[i];
+
+			s->parts[k].lane = l;
+			s->parts[k].first = (uint32_t)(l->n * n / l->n_parts);
+			s->parts[k].end = (uint32_t)(l->n * (n + 1) / l->n_parts);
+			s->queue[k] = &s->parts[k];
+		}
+	if (s->n_parts)
+		qsort(s->queue, s->n_parts, sizeof(struct part *), larger_first);
+	return true;
+}
+
+static enum tw_status plan(struct scan *s, unsigned hands, struct tw_err *err)
+{
+	uint64_t chunks = 0;
+	enum tw_status st = open_lanes(s, &chunks, err);
+
+	if (st != TW_OK)
+		return st;
+	count_parts(s, chunks, hands);
+	return cut_parts(s) ? TW_OK : no_memory(err);
+}
+
+static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct tw_err *err)
+{
+	struct tw_tree *trees =
+	        tw_arena_alloc(s->ask->arena, (size_t)s->n_lanes + 1, sizeof *trees);
+	uint32_t n = 0;
+
+	if (!trees)
+		return no_memory(err);
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		if (s->lanes[i].tree.n)
+			trees[n++] = s->lanes[i].tree;
+	*ret = (struct tw_forest){trees, n};
+	return TW_OK;
+}
+
+static enum tw_status run(struct scan *s, unsigned hands, struct tw_err *err)
+{
+	if (hands > s->n_parts)
+		hands = s->n_parts;
+	if (hands)
+		tw_crew_run(hands, work, s);
+	for (uint32_t i = 0; i < s->n_parts; i++)
+		tw_tree_builder_free(s->parts[i].tree);
+	if (s->status != TW_OK && err)
+		*err = s->err;
+	return tw_trace_file_noted(s->ask->file, s->status);
+}
+
+enum tw_status tw_range_trees(const struct tw_range_scan *ask, struct tw_forest *ret,
+        bool *ret_partial, struct tw_err *err)
+{
+	struct scan s = {.ask = ask, .status = TW_OK};
+	unsigned hands = tw_crew_hands();
+	enum tw_status st;
+
+	(void)pthread_mutex_init(&s.lock, NULL);
+	st = plan(&s, hands, err);
+	if (st == TW_OK)
+		st = run(&s, hands, err);
+	if (st == TW_OK)
+		st = gather(&s, ret, err);
+	if (st == TW_OK)
+		*ret_partial = s.partial;
+	(void)pthread_mutex_destroy(&s.lock);
+	return st;
+}

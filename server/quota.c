@@ -1,0 +1,282 @@
+/*
+ * quota.c - buckets as times: when each will be empty again.
+ *
+ * A bucket that runs dry by the clock needs no more than that one number, and
+ * nothing has to be done while nobody asks.  Times are the calendar's, because
+ * they outlive the process; one that lies further ahead than its window is long
+ * (the clock was set back) counts as a full bucket.
+ */
+#include "quota.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "quota_int.h"
+
+enum { WAYS = TW_QUOTA_WAYS };
+
+static const size_t sets_of[TW_QUOTA_WHO] = {TW_QUOTA_KEY_SETS, TW_QUOTA_DEVICE_SETS};
+
+static const struct window {
+	int64_t us;
+	const char *unit, *span;
+} windows[TW_QUOTA_WHAT] = {
+        [TW_QUOTA_REQUESTS] = {60 * INT64_C(1000000), "requests", "a minute"},
+        [TW_QUOTA_BYTES] = {86400 * INT64_C(1000000), "bytes", "a day"},
+};
+static const char *const names[TW_QUOTA_WHO][TW_QUOTA_WHAT] = {
+        {"key-requests", "key-bytes"},
+        {"device-requests", "device-bytes"},
+};
+static const char *const subjects[TW_QUOTA_WHO] = {"this key", "this device"};
+
+struct tw_quota *tw_quota_new(const struct tw_quota_limits *limits)
+{
+	struct tw_quota *q = sodium_init() < 0 ? NULL : tw_mem_zalloc(1, sizeof *q);
+
+	if (!q)
+		return NULL;
+	(void)pthread_mutex_init(&q->lock, NULL);
+	randombytes_buf(q->secret, sizeof q->secret);
+	q->limits = *limits;
+	for (enum tw_quota_who who = 0; who < TW_QUOTA_WHO; who++) {
+		q->slots[who] = tw_mem_zalloc(sets_of[who] * WAYS, sizeof **q->slots);
+		if (!q->slots[who])
+			return tw_quota_free(q);
+	}
+	return q;
+}
+
+struct tw_quota *tw_quota_free(struct tw_quota *q)
+{
+	if (!q)
+		return NULL;
+	for (enum tw_quota_who who = 0; who < TW_QUOTA_WHO; who++)
+		tw_mem_free(q->slots[who]);
+	(void)pthread_mutex_destroy(&q->lock);
+	tw_mem_free(q);
+	return NULL;
+}
+
+static uint64_t hash_of(const struct tw_quota *q, const char *id)
+{
+	uint8_t hash[crypto_shorthash_BYTES];
+	uint64_t key;
+
+	(void)crypto_shorthash(hash, (const uint8_t *)id, strlen(id), q->secret);
+	memcpy(&key, hash, sizeof key);
+	return key | 1; /* 0: an unused slot */
+}
+
+/* How full it is, as time until it is empty. */
+static int64_t level(const struct tw_quota_slot *s, enum tw_quota_what what, int64_t now_us)
+{
+	int64_t in = s->empty_us[what] - now_us;
+
+	if (in < 0)
+		return 0;
+	return in < windows[what].us ? in : windows[what].us;
+}
+
+/* Of both buckets, as shares of their windows. */
+static double fullness(const struct tw_quota_slot *s, int64_t now_us)
+{
+	double most = 0;
+
+	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
+		double share = (double)level(s, what, now_us) / (double)windows[what].us;
+
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
+/* The slot of that key, or the one that is to be forgotten for it. */
+static struct tw_quota_slot *slot_of(
+        struct tw_quota *q, enum tw_quota_who who, uint64_t key, int64_t now_us)
+{
+	struct tw_quota_slot *set = q->slots[who] + (key >> 1) % sets_of[who] * WAYS;
+	struct tw_quota_slot *least = set;
+
+	for (int i = 0; i < WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (fullness(&set[i], now_us) < fullness(least, now_us))
+			least = &set[i];
+	}
+	return least;
+}
+
+struct tw_quota_slot *tw_quota_slot(
+        struct tw_quota *q, enum tw_quota_who who, uint64_t key, int64_t now_us)
+{
+	struct tw_quota_slot *s = slot_of(q, who, key, now_us);
+
+	if (s->key != key)
+		*s = (struct tw_quota_slot){.key = key};
+	return s;
+}
+
+/* What n of a limit weigh, as time; a whole window at most. */
+static int64_t weight(
+        const struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what, uint64_t n)
+{
+	uint64_t most = q->limits.most[who][what];
+
+	if (most == 0)
+		return 0;
+	return n >= most ? windows[what].us
+	                 : (int64_t)((double)windows[what].us * (double)n / (double)most);
+}
+
+/* Microseconds until there is room. */
+static int64_t lacking(const struct tw_quota *q, const struct tw_quota_slot *s,
+        enum tw_quota_who who, enum tw_quota_what what, uint64_t n, int64_t now_us)
+{
+	int64_t over = level(s, what, now_us) + weight(q, who, what, n) - windows[what].us;
+
+	return q->limits.most[who][what] && over > 0 ? over : 0;
+}
+
+static void put(struct tw_quota *q, struct tw_quota_slot *s, enum tw_quota_who who,
+        const uint64_t n[TW_QUOTA_WHAT], int64_t now_us)
+{
+	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++)
+		s->empty_us[what] = now_us + level(s, what, now_us) + weight(q, who, what, n[what]);
+}
+
+static enum tw_status refuse(struct tw_quota *q, enum tw_quota_who who, enum tw_quota_what what,
+        unsigned wait_s, struct tw_err *err)
+{
+	return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+	        "%s may send %" PRIu64 " %s %s and has; come back in %u s", subjects[who],
+	        q->limits.most[who][what], windows[what].unit, windows[what].span, wait_s);
+}
+
+static enum tw_status judge(struct tw_quota *q, enum tw_quota_who who, uint64_t key,
+        const uint64_t n[TW_QUOTA_WHAT], bool take, int64_t now_us, unsigned *ret_wait_s,
+        struct tw_err *err)
+{
+	struct tw_quota_slot *found = slot_of(q, who, key, now_us);
+	struct tw_quota_slot s = {.key = key};
+	int64_t wait_us = 0;
+	enum tw_quota_what worst = TW_QUOTA_REQUESTS;
+
+	if (found->key == key)
+		s = *found;
+	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
+		int64_t us = lacking(q, &s, who, what, n[what], now_us);
+
+		if (us > wait_us)
+			worst = what;
+		wait_us = us > wait_us ? us : wait_us;
+	}
+	if (wait_us) {
+		q->refused[who][worst]++;
+		*ret_wait_s = (unsigned)((wait_us + 999999) / 1000000);
+		return refuse(q, who, worst, *ret_wait_s, err);
+	}
+	if (take) {
+		put(q, &s, who, n, now_us);
+		*found = s;
+	}
+	return TW_OK;
+}
+
+static enum tw_status ask(struct tw_quota *q, enum tw_quota_who who, const char *id, uint64_t bytes,
+        bool take, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	const uint64_t n[TW_QUOTA_WHAT] = {1, bytes};
+	uint64_t key = hash_of(q, id);
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&q->lock);
+	st = judge(q, who, key, n, take, now_ms * 1000, ret_wait_s, err);
+	(void)pthread_mutex_unlock(&q->lock);
+	return st;
+}
+
+enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const char *id,
+        uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	return ask(q, who, id, bytes, true, now_ms, ret_wait_s, err);
+}
+
+enum tw_status tw_quota_judge(struct tw_quota *q, enum tw_quota_who who, const char *id,
+        uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
+{
+	return ask(q, who, id, bytes, false, now_ms, ret_wait_s, err);
+}
+
+void tw_quota_settle(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t more_bytes,
+        int64_t now_ms)
+{
+	uint64_t key = hash_of(q, id);
+	int64_t now_us = now_ms * 1000;
+	struct tw_quota_slot *s;
+
+	(void)pthread_mutex_lock(&q->lock);
+	s = tw_quota_slot(q, who, key, now_us);
+	if (more_bytes > 0)
+		put(q, s, who, (const uint64_t[]){0, (uint64_t)more_bytes}, now_us);
+	else
+		s->empty_us[TW_QUOTA_BYTES] -=
+		        weight(q, who, TW_QUOTA_BYTES, (uint64_t)-more_bytes);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+void tw_quota_look(struct tw_quota *q, enum tw_quota_who who, const char *id, int64_t now_ms,
+        struct tw_quota_left ret[TW_QUOTA_WHAT])
+{
+	uint64_t key = hash_of(q, id);
+	int64_t now_us = now_ms * 1000;
+	struct tw_quota_slot s = {0};
+
+	(void)pthread_mutex_lock(&q->lock);
+	if (slot_of(q, who, key, now_us)->key == key)
+		s = *slot_of(q, who, key, now_us);
+	(void)pthread_mutex_unlock(&q->lock);
+	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
+		int64_t in = level(&s, what, now_us);
+		uint64_t limit = q->limits.most[who][what];
+		double room = (double)(windows[what].us - in) / (double)windows[what].us;
+
+		ret[what] = (struct tw_quota_left){
+		        .name = names[who][what],
+		        .limit = limit,
+		        .left = (uint64_t)(room * (double)limit + 1e-6),
+		        .window_s = (unsigned)(windows[what].us / 1000000),
+		        .reset_s = (unsigned)((in + 999999) / 1000000),
+		};
+	}
+}
+
+static uint64_t in_use(const struct tw_quota *q, enum tw_quota_who who, int64_t now_us)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sets_of[who] * WAYS; i++)
+		n += q->slots[who][i].key && fullness(&q->slots[who][i], now_us) > 0;
+	return n;
+}
+
+void tw_quota_metrics(struct tw_quota *q, int64_t now_ms, struct tw_buf *out)
+{
+	(void)pthread_mutex_lock(&q->lock);
+	tw_buf_printf(out, "# TYPE tracewell_quota_refused_total counter\n");
+	for (enum tw_quota_who who = 0; who < TW_QUOTA_WHO; who++)
+		for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++)
+			tw_buf_printf(out,
+			        "tracewell_quota_refused_total{limit=\"%s\"} %" PRIu64 "\n",
+			        names[who][what], q->refused[who][what]);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_quota_tracked gauge\n"
+	        "tracewell_quota_tracked{of=\"key\"} %" PRIu64 "\n"
+	        "tracewell_quota_tracked{of=\"device\"} %" PRIu64 "\n",
+	        in_use(q, TW_QUOTA_KEY, now_ms * 1000), in_use(q, TW_QUOTA_DEVICE, now_ms * 1000));
+	(void)pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,190 @@
+/*
+ * quota_file.c - the buckets on disk: a head, a line for each that is not empty, a keyed sum.
+ *
+ * The secret is in the file, since slots are found by it.  The file is written
+ * whole and renamed; it is not synced, because what a power cut may cost is
+ * that a minute's uploads are not counted.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "quota_int.h"
+
+enum { PATH_BYTES = 1500 };
+
+static const char magic[8] = "TWQUOTA1";
+
+struct head {
+	char magic[8];
+	uint8_t secret[crypto_shorthash_KEYBYTES];
+	uint64_t lines;
+};
+
+struct line {
+	uint64_t who, key;
+	int64_t empty_us[TW_QUOTA_WHAT];
+};
+
+static bool is_empty(const struct tw_quota_slot *s, int64_t now_us)
+{
+	return s->empty_us[TW_QUOTA_REQUESTS] <= now_us && s->empty_us[TW_QUOTA_BYTES] <= now_us;
+}
+
+static size_t slots_of(int who)
+{
+	return (size_t)TW_QUOTA_WAYS *
+	       (who == TW_QUOTA_KEY ? TW_QUOTA_KEY_SETS : TW_QUOTA_DEVICE_SETS);
+}
+
+static enum tw_status put_lines(
+        struct tw_quota *q, int64_t now_us, struct tw_buf *out, uint64_t *ret_lines)
+{
+	enum tw_status st = TW_OK;
+
+	*ret_lines = 0;
+	for (int who = 0; who < TW_QUOTA_WHO; who++)
+		for (size_t i = 0; i < slots_of(who) && st == TW_OK; i++) {
+			const struct tw_quota_slot *s = &q->slots[who][i];
+			struct line l = {(uint64_t)who, s->key,
+			        {s->empty_us[TW_QUOTA_REQUESTS], s->empty_us[TW_QUOTA_BYTES]}};
+
+			if (!s->key || is_empty(s, now_us))
+				continue;
+			st = tw_buf_add(out, &l, sizeof l);
+			(*ret_lines)++;
+		}
+	return st;
+}
+
+static enum tw_status put_all(
+        struct tw_quota *q, int64_t now_us, struct tw_buf *out, struct tw_err *err)
+{
+	uint8_t sum[crypto_shorthash_BYTES];
+	struct head h = {0};
+	enum tw_status st;
+
+	memcpy(h.magic, magic, sizeof h.magic);
+	memcpy(h.secret, q->secret, sizeof h.secret);
+	st = tw_buf_add(out, &h, sizeof h);
+	if (st == TW_OK)
+		st = put_lines(q, now_us, out, &h.lines);
+	if (st != TW_OK)
+		return tw_fail(err, st, TW_NO_OFFSET, "no memory to keep the quotas");
+	memcpy(out->data, &h, sizeof h);
+	(void)crypto_shorthash(sum, out->data, out->len, q->secret);
+	st = tw_buf_add(out, sum, sizeof sum);
+	return st == TW_OK ? st : tw_fail(err, st, TW_NO_OFFSET, "no memory to keep the quotas");
+}
+
+static enum tw_status write_file(const char *path, const struct tw_buf *b, struct tw_err *err)
+{
+	char fresh[PATH_BYTES];
+	FILE *f;
+	bool fine;
+
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	f = fopen(fresh, "we");
+	fine = f && fwrite(b->data, 1, b->len, f) == b->len;
+	if (f && fclose(f) != 0)
+		fine = false;
+	if (!fine || rename(fresh, path) != 0) {
+		enum tw_status st = tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "the quotas cannot be kept (errno %d)", errno);
+
+		(void)remove(fresh);
+		return st;
+	}
+	return TW_OK;
+}
+
+static size_t most_bytes(void)
+{
+	return sizeof(struct head) + crypto_shorthash_BYTES +
+	       (slots_of(TW_QUOTA_KEY) + slots_of(TW_QUOTA_DEVICE)) * sizeof(struct line);
+}
+
+enum tw_status tw_quota_save(
+        struct tw_quota *q, const char *path, int64_t now_ms, struct tw_err *err)
+{
+	struct tw_buf b;
+	enum tw_status st;
+
+	tw_buf_init(&b, most_bytes());
+	(void)pthread_mutex_lock(&q->lock);
+	st = put_all(q, now_ms * 1000, &b, err);
+	(void)pthread_mutex_unlock(&q->lock);
+	if (st == TW_OK)
+		st = write_file(path, &b, err);
+	tw_buf_done(&b);
+	return st;
+}
+
+static bool is_whole(const uint8_t *p, size_t n, struct head *ret)
+{
+	uint8_t sum[crypto_shorthash_BYTES];
+
+	if (n < sizeof *ret + sizeof sum)
+		return false;
+	memcpy(ret, p, sizeof *ret);
+	if (memcmp(ret->magic, magic, sizeof magic) != 0 ||
+	        ret->lines != (n - sizeof *ret - sizeof sum) / sizeof(struct line) ||
+	        n != sizeof *ret + sizeof sum + ret->lines * sizeof(struct line))
+		return false;
+	(void)crypto_shorthash(sum, p, n - sizeof sum, ret->secret);
+	return memcmp(sum, p + n - sizeof sum, sizeof sum) == 0;
+}
+
+static void take_lines(struct tw_quota *q, const uint8_t *p, uint64_t n, int64_t now_us)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		struct line l;
+		struct tw_quota_slot *s;
+
+		memcpy(&l, p + i * sizeof l, sizeof l);
+		if (l.who >= TW_QUOTA_WHO || l.key == 0)
+			continue;
+		s = tw_quota_slot(q, (enum tw_quota_who)l.who, l.key, now_us);
+		memcpy(s->empty_us, l.empty_us, sizeof s->empty_us);
+	}
+}
+
+static enum tw_status read_file(
+        const char *path, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	FILE *f = fopen(path, "re");
+	bool fine;
+
+	if (!f)
+		return tw_fail(err, errno == ENOENT ? TW_NOT_FOUND : TW_IO, TW_NO_OFFSET,
+		        "the quotas cannot be read (errno %d)", errno);
+	*ret_n = fread(out, 1, cap, f);
+	fine = !ferror(f);
+	(void)fclose(f);
+	return fine ? TW_OK : tw_fail(err, TW_IO, TW_NO_OFFSET, "the quotas cannot be read");
+}
+
+enum tw_status tw_quota_load(
+        struct tw_quota *q, const char *path, int64_t now_ms, struct tw_err *err)
+{
+	size_t cap = most_bytes() + 1;
+	uint8_t *bytes = tw_mem_alloc(cap, 1);
+	struct head h = {0};
+	size_t n = 0;
+	enum tw_status st = bytes ? read_file(path, bytes, cap, &n, err)
+	                          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK && !is_whole(bytes, n, &h))
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the kept quotas are not whole: counting begins anew");
+	if (st == TW_OK) {
+		(void)pthread_mutex_lock(&q->lock);
+		memcpy(q->secret, h.secret, sizeof q->secret);
+		take_lines(q, bytes + sizeof h, h.lines, now_ms * 1000);
+		(void)pthread_mutex_unlock(&q->lock);
+	}
+	tw_mem_free(bytes);
+	return st;
+}

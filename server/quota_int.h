@@ -1,0 +1,31 @@
+/*
+ * quota_int.h - between the buckets (quota.c) and their file (quota_file.c).
+ */
+#ifndef TW_QUOTA_INT_H
+#define TW_QUOTA_INT_H
+
+#include <pthread.h>
+#include <sodium.h>
+
+#include "quota.h"
+
+enum { TW_QUOTA_WAYS = 8, TW_QUOTA_KEY_SETS = 512, TW_QUOTA_DEVICE_SETS = 8192 };
+
+struct tw_quota_slot {
+	uint64_t key; /* of an id; 0: unused */
+	int64_t empty_us[TW_QUOTA_WHAT];
+};
+
+struct tw_quota {
+	pthread_mutex_t lock;
+	uint8_t secret[crypto_shorthash_KEYBYTES]; /* nobody chooses whom they share a set with */
+	struct tw_quota_limits limits;
+	struct tw_quota_slot *slots[TW_QUOTA_WHO];
+	uint64_t refused[TW_QUOTA_WHO][TW_QUOTA_WHAT];
+};
+
+/* The slot of that key, made at the cost of another's where there is none.  With the lock held. */
+struct tw_quota_slot *tw_quota_slot(
+        struct tw_quota *q, enum tw_quota_who who, uint64_t key, int64_t now_us);
+
+#endif

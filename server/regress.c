@@ -1,0 +1,427 @@
+/*
+ * regress.c - the two ways of looking at a series.
+ *
+ * By version: both versions' days are points against levels that both share.  By day: points are
+ * against the levels of each version by itself, so that a day on which many moved to a slower
+ * version is no slower day.
+ */
+#include "regress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
+
+struct tw_regress_finder {
+	struct tw_sketch levels[STRATA];
+	struct tw_shift_point points[2][TW_REGRESS_DAYS];
+	struct tw_shift_point days[TW_SHIFT_POINTS]; /* of all versions, a track each */
+};
+
+struct tw_regress_finder *tw_regress_finder_new(void)
+{
+	return tw_mem_zalloc(1, sizeof(struct tw_regress_finder));
+}
+
+struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f)
+{
+	tw_mem_free(f);
+	return NULL;
+}
+
+/* --- points --- */
+
+struct choice { /* of a series: which parts make points, and what they are held against */
+	const struct tw_regress_series *s;
+	unsigned percent;
+	uint64_t versions; /* a bit each */
+	bool by_version;   /* each has levels of its own */
+	struct tw_shift_level levels[STRATA];
+};
+
+static size_t stratum(const struct choice *c, const struct tw_regress_part *p)
+{
+	return (c->by_version ? (size_t)p->version * TW_REGRESS_CLASSES : 0) + p->cls;
+}
+
+static bool is_chosen(const struct choice *c, const struct tw_regress_part *p)
+{
+	return c->versions >> p->version & 1;
+}
+
+static void make_levels(struct tw_regress_finder *f, struct choice *c)
+{
+	const size_t n = c->by_version ? STRATA : TW_REGRESS_CLASSES;
+
+	for (size_t i = 0; i < n; i++)
+		tw_sketch_clear(&f->levels[i]);
+	for (size_t i = 0; i < c->s->n_parts; i++)
+		if (is_chosen(c, &c->s->parts[i]))
+			tw_sketch_add_all(
+			        &f->levels[stratum(c, &c->s->parts[i])], c->s->parts[i].of);
+	for (size_t i = 0; i < n; i++)
+		c->levels[i] = tw_shift_level(&f->levels[i], c->percent);
+}
+
+/* The days of one version. */
+static size_t make_points(
+        const struct choice *c, uint32_t version, struct tw_shift_point ret[TW_REGRESS_DAYS])
+{
+	const struct tw_regress_series *s = c->s;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_parts && n < TW_REGRESS_DAYS;) {
+		const struct tw_sketch *days[STRATA] = {0};
+		const int64_t day = s->parts[i].day;
+
+		for (; i < s->n_parts && s->parts[i].day == day; i++)
+			if (s->parts[i].version == version)
+				days[stratum(c, &s->parts[i])] = s->parts[i].of;
+		ret[n].day = day;
+		ret[n].track = version;
+		n += tw_shift_point(days, c->levels, STRATA, c->percent, &ret[n]);
+	}
+	return n;
+}
+
+/* What both sides are beside: the classes' levels, each as often as it occurs. */
+static double middle_of(const struct tw_regress_finder *f, const struct choice *c)
+{
+	double sum = 0, n = 0;
+
+	for (size_t i = 0; i < STRATA; i++) {
+		if (!c->levels[i].known)
+			continue;
+		sum += (double)f->levels[i].n * c->levels[i].at;
+		n += (double)f->levels[i].n;
+	}
+	return n > 0 ? sum / n : 0;
+}
+
+static double mean_at(const struct tw_shift_point *p, size_t n)
+{
+	double sum = 0, all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		sum += (double)p[i].n * p[i].at;
+		all += (double)p[i].n;
+	}
+	return all > 0 ? sum / all : 0;
+}
+
+/* --- findings --- */
+
+static const char *worst_of(
+        const struct tw_regress_series *s, uint64_t versions, int64_t from, int64_t to)
+{
+	const char *worst = NULL;
+	int64_t most = -1;
+
+	for (size_t i = 0; i < s->n_parts; i++) {
+		const struct tw_regress_part *p = &s->parts[i];
+
+		if (!p->worst || !(versions >> p->version & 1) || p->day < from || p->day >= to ||
+		        p->of->max <= most)
+			continue;
+		most = p->of->max;
+		worst = p->worst;
+	}
+	return worst;
+}
+
+static enum tw_status add(
+        struct tw_regress_list *l, const struct tw_regress_found *one, struct tw_err *err)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 64;
+		struct tw_regress_found *more = tw_arena_alloc(l->arena, cap, sizeof *more);
+
+		if (!more)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		if (l->n)
+			memcpy(more, l->of, l->n * sizeof *more);
+		l->of = more;
+		l->cap = cap;
+	}
+	l->of[l->n++] = *one;
+	return TW_OK;
+}
+
+static struct tw_regress_found found_in(const struct choice *c, const struct tw_shift *shift)
+{
+	const struct tw_regress_series *s = c->s;
+
+	return (struct tw_regress_found){.app = s->app,
+	        .scenario = s->scenario,
+	        .method = s->method,
+	        .descriptor = s->descriptor,
+	        .base = "",
+	        .head = "",
+	        .percent = c->percent,
+	        .shift = *shift,
+	        .fixed_in = ""};
+}
+
+/* The levels before and after it, `before` beside the middle of both; false: too small to matter.
+ */
+static bool set_times(struct tw_regress_found *r, double middle, double before, int64_t least_ns)
+{
+	const double most = 4e18; /* longer than anything, and no overflow */
+	const double ns = fmin(exp(middle + before), most);
+
+	r->before_ns = (int64_t)llround(ns);
+	r->after_ns = (int64_t)llround(fmin(ns * (1 + r->shift.change), most));
+	return r->after_ns - r->before_ns >= least_ns;
+}
+
+/* --- by version --- */
+
+struct pair {
+	uint32_t base, head;
+};
+
+/* How far one trace of a version lies from another: of both versions together it would be more, the
+ * more they differ. */
+static void use_spreads_of(struct tw_regress_finder *f, struct choice *c, uint32_t version)
+{
+	struct choice own = {.s = c->s, .percent = c->percent, .versions = UINT64_C(1) << version};
+
+	make_levels(f, &own);
+	for (size_t i = 0; i < TW_REGRESS_CLASSES; i++)
+		if (own.levels[i].known)
+			c->levels[i].spread = own.levels[i].spread;
+}
+
+struct paired {
+	size_t n_base, n_head; /* points */
+	double middle;         /* of both, as a logarithm */
+	struct tw_shift shift;
+};
+
+static bool hold_against(struct tw_regress_finder *f, struct choice *c, struct pair of,
+        const struct tw_shift_rules *rules, struct paired *ret)
+{
+	c->versions = UINT64_C(1) << of.base | UINT64_C(1) << of.head;
+	make_levels(f, c);
+	ret->middle = middle_of(f, c);
+	use_spreads_of(f, c, of.base);
+	ret->n_base = make_points(c, of.base, f->points[0]);
+	use_spreads_of(f, c, of.head);
+	ret->n_head = make_points(c, of.head, f->points[1]);
+	return tw_shift_between(
+	        f->points[0], ret->n_base, f->points[1], ret->n_head, rules, &ret->shift);
+}
+
+static bool compare(struct tw_regress_finder *f, struct choice *c, struct pair of,
+        const struct tw_regress_rules *rules, struct tw_regress_found *ret)
+{
+	struct paired p;
+
+	if (!hold_against(f, c, of, &rules->shift, &p) || p.shift.change <= 0)
+		return false;
+	*ret = found_in(c, &p.shift);
+	ret->base = c->s->versions[of.base];
+	ret->head = c->s->versions[of.head];
+	ret->day = f->points[1][0].day;
+	ret->before_trace = worst_of(c->s, UINT64_C(1) << of.base, 0, INT64_MAX);
+	ret->after_trace = worst_of(c->s, UINT64_C(1) << of.head, 0, INT64_MAX);
+	return set_times(ret, p.middle, mean_at(f->points[0], p.n_base), c->s->least_ns);
+}
+
+/* How far the head is from the base, as a share of it; false: too little is known. */
+static bool level_of(struct tw_regress_finder *f, struct choice *c, struct pair of,
+        const struct tw_regress_rules *rules, double *ret)
+{
+	struct tw_shift_rules any = rules->shift;
+	struct paired p;
+
+	any.least_change = any.certainty = 0;
+	if (!hold_against(f, c, of, &any, &p))
+		return false;
+	*ret = p.shift.change;
+	return true;
+}
+
+/* The first later version in which at most half of the change is left: from one to the next. */
+static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struct pair of,
+        const struct tw_regress_rules *rules, double change)
+{
+	const double all = log1p(change);
+	double left = all;
+
+	for (uint32_t v = of.head + 1; v < c->s->n_versions; v++) {
+		const struct pair next = {of.head, v};
+		double step;
+
+		if (!level_of(f, c, next, rules, &step))
+			continue;
+		left += log1p(step);
+		of.head = v;
+		if (left <= all / 2)
+			return c->s->versions[v];
+	}
+	return "";
+}
+
+static uint64_t traces_of(const struct tw_regress_series *s, uint32_t version)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_parts; i++)
+		if (s->parts[i].version == version)
+			n += s->parts[i].of->n;
+	return n;
+}
+
+static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice *c,
+        const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
+{
+	struct pair of = {0, 0};
+	bool any = false;
+	enum tw_status st = TW_OK;
+
+	for (uint32_t v = 0; st == TW_OK && v < c->s->n_versions && v < TW_REGRESS_VERSIONS; v++) {
+		struct tw_regress_found one;
+
+		if (traces_of(c->s, v) < rules->shift.least_traces)
+			continue;
+		of = (struct pair){of.head, v};
+		if (any && compare(f, c, of, rules, &one)) {
+			one.fixed_in = fixed_in(f, c, of, rules, one.shift.change);
+			st = add(io, &one, err);
+		}
+		any = true;
+	}
+	return st;
+}
+
+/* --- by day --- */
+
+/* The first later step that takes at least half of it back. */
+static int64_t fixed_day(const struct tw_shift *shifts, size_t n, size_t at)
+{
+	double left = log1p(shifts[at].change);
+	const double half = left / 2;
+
+	for (size_t i = at + 1; i < n; i++) {
+		left += log1p(shifts[i].change);
+		if (left <= half)
+			return shifts[i].day;
+	}
+	return 0;
+}
+
+static int by_day(const void *pa, const void *pb)
+{
+	const struct tw_shift_point *a = pa;
+	const struct tw_shift_point *b = pb;
+
+	if (a->day != b->day)
+		return a->day < b->day ? -1 : 1;
+	return a->track < b->track ? -1 : a->track > b->track;
+}
+
+static size_t make_days(struct tw_regress_finder *f, struct choice *c)
+{
+	size_t n = 0;
+
+	c->versions = UINT64_MAX;
+	c->by_version = true;
+	make_levels(f, c);
+	for (uint32_t v = 0; v < c->s->n_versions && v < TW_REGRESS_VERSIONS; v++) {
+		const size_t more = make_points(c, v, f->points[0]);
+
+		memcpy(f->days + n, f->points[0], more * sizeof *f->days);
+		n += more;
+	}
+	if (n)
+		qsort(f->days, n, sizeof *f->days, by_day);
+	return n;
+}
+
+/* Where the days of a stretch are, beside the levels. */
+static double level_between(const struct tw_shift_point *p, size_t n, int64_t from, int64_t to)
+{
+	size_t a = 0, b = n;
+
+	while (a < n && p[a].day < from)
+		a++;
+	while (b > a && p[b - 1].day >= to)
+		b--;
+	return mean_at(p + a, b - a);
+}
+
+static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
+        const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
+{
+	struct tw_shift shifts[TW_SHIFTS_MAX];
+	const size_t n_days = make_days(f, c);
+	const double middle = middle_of(f, c);
+	const size_t n = tw_shift_search(f->days, n_days, &rules->shift, shifts);
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const int64_t from = i ? shifts[i - 1].day : 0, day = shifts[i].day;
+		struct tw_regress_found one = found_in(c, &shifts[i]);
+
+		if (shifts[i].change <= 0 ||
+		        !set_times(&one, middle, level_between(f->days, n_days, from, day),
+		                c->s->least_ns))
+			continue;
+		one.day = day;
+		one.fixed_day = fixed_day(shifts, n, i);
+		one.before_trace = worst_of(c->s, UINT64_MAX, from, day);
+		one.after_trace = worst_of(c->s, UINT64_MAX, day, INT64_MAX);
+		st = add(io, &one, err);
+	}
+	return st;
+}
+
+/* --- all of it --- */
+
+static bool is_same(const struct tw_regress_found *a, const struct tw_regress_found *b)
+{
+	return strcmp(a->base, b->base) == 0 && strcmp(a->head, b->head) == 0 &&
+	       (a->head[0] || llabs((long long)(a->day - b->day)) <= 3);
+}
+
+/* What the median says too is not said twice. */
+static void drop_twins(struct tw_regress_list *l, size_t median, size_t tail)
+{
+	size_t kept = tail;
+
+	for (size_t i = tail; i < l->n; i++) {
+		bool said = false;
+
+		for (size_t k = median; k < tail; k++)
+			said = said || is_same(&l->of[k], &l->of[i]);
+		if (!said)
+			l->of[kept++] = l->of[i];
+	}
+	l->n = kept;
+}
+
+static enum tw_status find_both(struct tw_regress_finder *f, const struct tw_regress_series *s,
+        unsigned percent, const struct tw_regress_rules *rules, struct tw_regress_list *io,
+        struct tw_err *err)
+{
+	struct choice c = {.s = s, .percent = percent};
+	enum tw_status st = find_by_version(f, &c, rules, io, err);
+
+	return st == TW_OK ? find_by_day(f, &c, rules, io, err) : st;
+}
+
+enum tw_status tw_regress_find(struct tw_regress_finder *f, const struct tw_regress_series *s,
+        const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
+{
+	const size_t median = io->n;
+	enum tw_status st = find_both(f, s, 50, rules, io, err);
+	const size_t tail = io->n;
+
+	if (st == TW_OK)
+		st = find_both(f, s, 95, rules, io, err);
+	if (st == TW_OK)
+		drop_twins(io, median, tail);
+	return st;
+}

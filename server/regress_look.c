@@ -1,0 +1,471 @@
+/*
+ * regress_look.c - cells into buckets (day, version, class), buckets into series.
+ *
+ * The versions of a scenario are those with most traces, in the order of their first day; which is
+ * what "the version before" means where names are not numbers.
+ */
+#include "regress_look.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_regression.h"
+#include "fleet.h"
+
+#define ARENA_MAX ((size_t)512 << 20)
+
+struct version {
+	const char *name;
+	int64_t first_day;
+	uint64_t traces;
+};
+
+struct bucket {
+	int64_t day;
+	uint32_t version, cls;
+	const struct tw_rollup_cell **cells;
+	size_t n;
+	struct tw_sketch *sketch; /* worked in, for one series after another */
+	struct tw_rollup methods;
+};
+
+struct look {
+	struct tw_catalogue *c;
+	const char *project_id;
+	struct tw_regress_rules rules;
+	struct tw_regress_finder *finder;
+	struct tw_arena *arena; /* of the scenario at hand */
+	struct tw_regress_list found;
+	struct tw_regress_looked *sums;
+	/* the scenario at hand */
+	struct tw_rollup_filter filter;
+	struct tw_rollup_cell *cells;
+	size_t n_cells;
+	const char *versions[TW_REGRESS_VERSIONS];
+	size_t n_versions;
+	struct bucket *buckets;
+	size_t n_buckets;
+	struct tw_regress_part *parts;
+	int64_t median_ns;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* --- versions --- */
+
+static int by_traces(const void *pa, const void *pb)
+{
+	const struct version *a = pa;
+	const struct version *b = pb;
+
+	return a->traces > b->traces ? -1 : a->traces < b->traces;
+}
+
+static int by_first_day(const void *pa, const void *pb)
+{
+	const struct version *a = pa;
+	const struct version *b = pb;
+
+	if (a->first_day != b->first_day)
+		return a->first_day < b->first_day ? -1 : 1;
+	return strverscmp(a->name, b->name);
+}
+
+static int by_version_name(const void *pa, const void *pb)
+{
+	const struct version *a = pa;
+	const struct version *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+static enum tw_status find_versions(struct look *l, struct tw_err *err)
+{
+	struct version *all = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *all);
+	size_t n = 0;
+
+	if (!all)
+		return no_memory(err);
+	for (size_t i = 0; i < l->n_cells; i++)
+		all[i] = (struct version){
+		        l->cells[i].dims.version_name, l->cells[i].dims.day, l->cells[i].traces};
+	qsort(all, l->n_cells, sizeof *all, by_version_name);
+	for (size_t i = 0; i < l->n_cells; i++) {
+		if (n == 0 || strcmp(all[n - 1].name, all[i].name) != 0) {
+			all[n++] = all[i];
+			continue;
+		}
+		all[n - 1].traces += all[i].traces;
+		if (all[i].first_day < all[n - 1].first_day)
+			all[n - 1].first_day = all[i].first_day;
+	}
+	qsort(all, n, sizeof *all, by_traces);
+	l->n_versions = n < TW_REGRESS_VERSIONS ? n : TW_REGRESS_VERSIONS;
+	qsort(all, l->n_versions, sizeof *all, by_first_day);
+	for (size_t i = 0; i < l->n_versions; i++)
+		l->versions[i] = all[i].name;
+	return TW_OK;
+}
+
+/* --- buckets --- */
+
+static uint32_t class_of(const char *word)
+{
+	static const char *const words[] = {"low", "mid", "high"};
+
+	for (uint32_t i = 0; i < TW_REGRESS_CLASSES - 1; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return TW_REGRESS_CLASSES - 1;
+}
+
+static bool version_at(const struct look *l, const char *name, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < l->n_versions; i++)
+		if (strcmp(l->versions[i], name) == 0) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
+struct placed { /* a cell and its bucket */
+	struct bucket key;
+	const struct tw_rollup_cell *cell;
+};
+
+static int by_bucket(const void *pa, const void *pb)
+{
+	const struct bucket *a = &((const struct placed *)pa)->key;
+	const struct bucket *b = &((const struct placed *)pb)->key;
+
+	if (a->day != b->day)
+		return a->day < b->day ? -1 : 1;
+	if (a->version != b->version)
+		return a->version < b->version ? -1 : 1;
+	return a->cls < b->cls ? -1 : a->cls > b->cls;
+}
+
+static size_t place_cells(const struct look *l, struct placed *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_cells; i++) {
+		const struct tw_rollup_dims *d = &l->cells[i].dims;
+		struct bucket key = {.day = d->day, .cls = class_of(d->device_class)};
+
+		if (strcmp(d->app, l->filter.app) == 0 &&
+		        strcmp(d->scenario, l->filter.scenario) == 0 &&
+		        version_at(l, d->version_name, &key.version))
+			ret[n++] = (struct placed){key, &l->cells[i]};
+	}
+	if (n)
+		qsort(ret, n, sizeof *ret, by_bucket);
+	return n;
+}
+
+static enum tw_status make_buckets(struct look *l, struct tw_err *err)
+{
+	struct placed *placed = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *placed);
+	const struct tw_rollup_cell **cells =
+	        tw_arena_alloc(l->arena, l->n_cells + 1, sizeof(const struct tw_rollup_cell *));
+	const size_t n = placed ? place_cells(l, placed) : 0;
+
+	l->buckets = tw_arena_alloc(l->arena, n + 1, sizeof *l->buckets);
+	l->parts = tw_arena_alloc(l->arena, n + 1, sizeof *l->parts);
+	l->n_buckets = 0;
+	if (!placed || !cells || !l->buckets || !l->parts)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		cells[i] = placed[i].cell;
+		if (i == 0 || by_bucket(&placed[i - 1], &placed[i]) != 0) {
+			struct bucket *b = &l->buckets[l->n_buckets++];
+
+			*b = placed[i].key;
+			b->cells = &cells[i];
+			b->sketch = tw_arena_zalloc(l->arena, 1, sizeof *b->sketch);
+			if (!b->sketch)
+				return no_memory(err);
+		}
+		l->buckets[l->n_buckets - 1].n++;
+	}
+	return TW_OK;
+}
+
+/* --- series --- */
+
+static enum tw_status find(
+        struct look *l, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
+{
+	const struct tw_regress_series s = {l->filter.app, l->filter.scenario, of ? of->name : "",
+	        of ? of->descriptor : "", l->versions, l->n_versions, l->parts, n_parts,
+	        of ? (int64_t)((double)l->median_ns * l->rules.least_share) : 0};
+
+	l->sums->series++;
+	return tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
+}
+
+static struct tw_regress_part part_of(const struct bucket *b, const char *worst)
+{
+	return (struct tw_regress_part){b->day, b->version, b->cls, b->sketch, worst};
+}
+
+static enum tw_status look_at_lengths(struct look *l, struct tw_err *err)
+{
+	struct tw_rollup_head *h = tw_arena_zalloc(l->arena, 1, sizeof *h);
+	struct tw_sketch *all = tw_arena_zalloc(l->arena, 1, sizeof *all);
+	enum tw_status st = h && all ? TW_OK : no_memory(err);
+
+	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
+		const struct bucket *b = &l->buckets[i];
+		const struct tw_fleet_group group = {"", "", 0, b->cells, b->n};
+		struct tw_fleet_lengths lengths;
+
+		st = tw_fleet_lengths(&group, h, &lengths, err);
+		if (st != TW_OK)
+			break;
+		tw_sketch_add_all(b->sketch, &h->lengths);
+		tw_sketch_add_all(all, &h->lengths);
+		l->parts[i] = part_of(b, tw_arena_printf(l->arena, "%s", lengths.longest));
+	}
+	if (st != TW_OK)
+		return st;
+	l->median_ns = tw_sketch_quantile(all, 50);
+	return find(l, NULL, l->n_buckets, err);
+}
+
+/* --- methods --- */
+
+struct entry { /* a method in a bucket */
+	const struct tw_rollup_naming *naming;
+	const struct tw_rollup_method *method;
+	struct bucket *bucket;
+};
+
+static int same_method(const struct entry *a, const struct entry *b)
+{
+	int c = strcmp(a->naming->name, b->naming->name);
+
+	return c ? c : strcmp(a->naming->descriptor, b->naming->descriptor);
+}
+
+static int by_method(const void *pa, const void *pb)
+{
+	const struct entry *a = pa;
+	const struct entry *b = pb;
+	int c = same_method(a, b);
+
+	if (c)
+		return c;
+	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
+}
+
+static enum tw_status collect(struct look *l, size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	*ret_n = 0;
+	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
+		struct bucket *b = &l->buckets[i];
+
+		b->methods = (struct tw_rollup){.arena = l->arena, .metrics = 1U << TW_ROLLUP_SELF};
+		st = tw_fleet_collect(b->cells, b->n, &b->methods, err);
+		*ret_n += b->methods.n;
+	}
+	return st;
+}
+
+static enum tw_status name_entries(
+        struct look *l, struct entry *entries, size_t n, struct tw_err *err)
+{
+	uint64_t *ids = tw_arena_alloc(l->arena, n + 1, sizeof *ids);
+	struct tw_rollup_naming *names = NULL;
+	enum tw_status st = ids ? TW_OK : no_memory(err);
+
+	if (!ids)
+		return st;
+	for (size_t i = 0; i < n; i++)
+		ids[i] = entries[i].method->id;
+	st = tw_catalogue_rollup_names(l->c, l->project_id, ids, n, l->arena, &names, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		entries[i].naming = &names[i];
+	return st;
+}
+
+/* Numbers without a name mean something else in each build, so there is nothing to hold them
+ * against. */
+static size_t leave_named(struct entry *entries, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (entries[i].naming && entries[i].naming->named &&
+		        entries[i].method->id != TW_ROLLUP_OTHER)
+			entries[kept++] = entries[i];
+	if (kept)
+		qsort(entries, kept, sizeof *entries, by_method);
+	return kept;
+}
+
+/* One method: its entries in all buckets, several in one when builds differ. */
+static enum tw_status look_at_method(
+        struct look *l, const struct entry *e, size_t n, struct tw_err *err)
+{
+	const int64_t least = (int64_t)((double)l->median_ns * l->rules.least_share);
+	enum tw_status st = TW_OK;
+	int64_t most = 0;
+	size_t n_parts = 0;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct bucket *b = e[i].bucket;
+		struct tw_rollup_worst worst = {0};
+
+		if (i == 0 || e[i - 1].bucket != b)
+			tw_sketch_clear(b->sketch);
+		st = tw_rollup_sum(e[i].method, TW_ROLLUP_SELF, b->sketch, &worst, err);
+		if (i > 0 && e[i - 1].bucket == b)
+			continue;
+		most = b->sketch->max > most ? b->sketch->max : most;
+		l->parts[n_parts++] = part_of(
+		        b, worst.trace_id
+		                   ? tw_arena_printf(l->arena, "%.*s", TW_ROLLUP_ID, worst.trace_id)
+		                   : NULL);
+	}
+	return st == TW_OK && most >= least ? find(l, e[0].naming, n_parts, err) : st;
+}
+
+static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
+{
+	struct entry *entries = NULL;
+	size_t n_all = 0, n = 0;
+	enum tw_status st = collect(l, &n_all, err);
+
+	if (st == TW_OK) {
+		entries = tw_arena_alloc(l->arena, n_all + 1, sizeof *entries);
+		st = entries ? TW_OK : no_memory(err);
+	}
+	if (st != TW_OK || !entries)
+		return st;
+	for (size_t i = 0; i < l->n_buckets; i++)
+		for (uint32_t k = 0; k < l->buckets[i].methods.n; k++)
+			entries[n++] = (struct entry){
+			        NULL, &l->buckets[i].methods.methods[k], &l->buckets[i]};
+	if (st == TW_OK)
+		st = name_entries(l, entries, n, err);
+	n = st == TW_OK ? leave_named(entries, n) : 0;
+	for (size_t i = 0; st == TW_OK && i < n;) {
+		size_t end = i + 1;
+
+		while (end < n && same_method(&entries[i], &entries[end]) == 0)
+			end++;
+		st = look_at_method(l, &entries[i], end - i, err);
+		i = end;
+	}
+	return st;
+}
+
+/* --- scenarios --- */
+
+static enum tw_status look_at_scenario(struct look *l, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_rollup_read(l->c, l->project_id, &l->filter,
+	        1U << TW_ROLLUP_SELF, l->arena, &l->cells, &l->n_cells, err);
+
+	l->found = (struct tw_regress_list){l->arena, NULL, 0, 0};
+	if (st != TW_OK || l->n_cells == 0)
+		return st;
+	st = find_versions(l, err);
+	if (st == TW_OK)
+		st = make_buckets(l, err);
+	if (st == TW_OK)
+		st = look_at_lengths(l, err);
+	if (st == TW_OK)
+		st = look_at_methods(l, err);
+	if (st == TW_OK)
+		st = tw_catalogue_regression_keep(
+		        l->c, l->project_id, l->found.of, l->found.n, &l->sums->fresh, err);
+	l->sums->found += l->found.n;
+	return st;
+}
+
+static int by_scenario(const void *pa, const void *pb)
+{
+	const struct tw_rollup_cell *a = pa;
+	const struct tw_rollup_cell *b = pb;
+	int c = strcmp(a->dims.app, b->dims.app);
+
+	return c ? c : strcmp(a->dims.scenario, b->dims.scenario);
+}
+
+static enum tw_status look_at_all(
+        struct look *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_rollup_cell *cells = NULL;
+	struct tw_err why;
+	size_t n = 0;
+	enum tw_status one,
+	        st = tw_catalogue_rollup_read(l->c, l->project_id, days, 0, a, &cells, &n, err);
+
+	if (st == TW_OK && n)
+		qsort(cells, n, sizeof *cells, by_scenario);
+	for (size_t i = 0; i < n;) {
+		const size_t first = i;
+		uint64_t traces = 0;
+
+		for (; i < n && by_scenario(&cells[first], &cells[i]) == 0; i++)
+			traces += cells[i].traces;
+		if (traces < 2 * (uint64_t)l->rules.shift.least_traces)
+			continue; /* invented ones cost nothing */
+		tw_arena_reset(l->arena);
+		l->filter = *days;
+		l->filter.app = cells[first].dims.app;
+		l->filter.scenario = cells[first].dims.scenario;
+		one = look_at_scenario(l, &why);
+		if (st == TW_OK && one != TW_OK) { /* the others are looked at all the same */
+			st = one;
+			*err = why;
+		}
+	}
+	return st;
+}
+
+enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_regress_rules *ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t changed_ms;
+	enum tw_status st = tw_catalogue_setting_get(
+	        c, project_id, TW_SETTING_REGRESSIONS, a, &text, &changed_ms, err);
+	json_t *doc = st == TW_OK && text ? json_loads(text, 0, NULL) : NULL;
+
+	*ret = tw_regress_defaults;
+	if (st == TW_OK && text)
+		st = doc ? tw_regress_rules_read(doc, ret, err) : no_memory(err);
+	json_decref(doc);
+	return st;
+}
+
+enum tw_status tw_regress_look(struct tw_catalogue *c, const char *project_id, int64_t today,
+        struct tw_regress_looked *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	struct look l = {.c = c, .project_id = project_id, .sums = ret};
+	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, today};
+	enum tw_status st;
+
+	*ret = (struct tw_regress_looked){0};
+	l.arena = tw_arena_new(ARENA_MAX);
+	l.finder = tw_regress_finder_new();
+	st = a && l.arena && l.finder ? tw_regress_rules_of(c, project_id, a, &l.rules, err)
+	                              : no_memory(err);
+	days.first_day = today - (int64_t)l.rules.window_days + 1;
+	if (st == TW_OK)
+		st = look_at_all(&l, &days, a, err);
+	l.finder = tw_regress_finder_free(l.finder);
+	tw_arena_free(l.arena);
+	tw_arena_free(a);
+	return st;
+}

@@ -1,0 +1,485 @@
+#include "resume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "resume_int.h"
+#include "ulid.h"
+
+enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
+
+struct tw_resumes {
+	struct tw_blobs *blobs;
+	struct tw_resume_limits limits;
+	pthread_mutex_t lock; /* of all that follows, and of entries while they are not busy */
+	struct tw_resume_entry *all;
+	uint64_t begun, finished, expired, ended;
+};
+
+static int64_t new_end(const struct tw_resumes *rs)
+{
+	return tw_unix_ms() + (int64_t)rs->limits.keep_s * 1000;
+}
+
+static enum tw_status fail_errno(const char *doing, struct tw_err *err)
+{
+	if (errno == ENOSPC || errno == EDQUOT)
+		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
+	return tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be %s (errno %d)", doing, errno);
+}
+
+enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_limits *limits,
+        struct tw_resumes **ret, struct tw_err *err)
+{
+	struct tw_resumes *rs = tw_mem_zalloc(1, sizeof *rs);
+	enum tw_status st;
+
+	if (!rs)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	rs->blobs = blobs;
+	rs->limits = *limits;
+	(void)pthread_mutex_init(&rs->lock, NULL);
+	st = tw_resume_load_all(blobs, &rs->all, err);
+	for (struct tw_resume_entry *e = rs->all; e; e = e->next)
+		if (e->touched_ms + (int64_t)limits->keep_s * 1000 > e->r.expires_ms)
+			e->r.expires_ms = e->touched_ms + (int64_t)limits->keep_s * 1000;
+	if (st == TW_OK)
+		*ret = rs;
+	else
+		(void)tw_resumes_close(rs);
+	return st;
+}
+
+struct tw_resumes *tw_resumes_close(struct tw_resumes *rs)
+{
+	if (!rs)
+		return NULL;
+	while (rs->all) {
+		struct tw_resume_entry *e = rs->all;
+
+		rs->all = e->next;
+		(void)tw_resume_free(e);
+	}
+	(void)pthread_mutex_destroy(&rs->lock);
+	tw_mem_free(rs);
+	return NULL;
+}
+
+/* Takes it out of the list and off the disk.  Called with the lock held. */
+static void forget(struct tw_resumes *rs, struct tw_resume_entry *e)
+{
+	struct tw_resume_entry **at = &rs->all;
+
+	while (*at && *at != e)
+		at = &(*at)->next;
+	if (*at)
+		*at = e->next;
+	tw_resume_remove(rs->blobs, e->r.id);
+	(void)tw_resume_free(e);
+}
+
+static void expire(struct tw_resumes *rs)
+{
+	int64_t now = tw_unix_ms();
+	struct tw_resume_entry *next;
+
+	for (struct tw_resume_entry *e = rs->all; e; e = next) {
+		next = e->next;
+		if (e->busy || e->r.expires_ms > now)
+			continue;
+		rs->expired += !e->r.trace_id[0];
+		forget(rs, e);
+	}
+}
+
+void tw_resumes_expire(struct tw_resumes *rs)
+{
+	(void)pthread_mutex_lock(&rs->lock);
+	expire(rs);
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+/* --- new ones --- */
+
+static enum tw_status judge_limits(const struct tw_resumes *rs, const struct tw_caller *caller,
+        uint64_t length, struct tw_err *err)
+{
+	unsigned count = 0;
+	uint64_t bytes = 0;
+
+	for (const struct tw_resume_entry *e = rs->all; e; e = e->next) {
+		if (e->r.trace_id[0] || strcmp(e->r.key_id, caller->key_id) != 0 ||
+		        strcmp(e->r.project_id, caller->project_id) != 0)
+			continue;
+		count++;
+		bytes += e->r.length;
+	}
+	if (count >= rs->limits.count)
+		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		        "%u uploads of this key are not finished; finish or delete one first",
+		        count);
+	if (length > rs->limits.bytes || bytes > rs->limits.bytes - length)
+		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		        "this key's unfinished uploads may have %" PRIu64
+		        " bytes together; finish or delete one first",
+		        rs->limits.bytes);
+	return TW_OK;
+}
+
+static struct tw_resume_entry *make(const struct tw_caller *caller, uint64_t length,
+        const char *metadata, const char *key, struct tw_err *err)
+{
+	struct tw_resume_entry *e = tw_mem_zalloc(1, sizeof *e);
+	size_t len = strlen(metadata) + 1;
+
+	if (e) {
+		e->fd = -1;
+		e->r.metadata = tw_mem_alloc(len, 1);
+	}
+	if (!e || !e->r.metadata || tw_ulid_new(tw_unix_ms(), e->r.id, err) != TW_OK) {
+		(void)tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_resume_free(e);
+	}
+	memcpy(e->r.metadata, metadata, len);
+	memcpy(e->r.project_id, caller->project_id, sizeof e->r.project_id);
+	memcpy(e->r.key_id, caller->key_id, sizeof e->r.key_id);
+	(void)snprintf(
+	        e->r.key, sizeof e->r.key, "%s%s", key[0] ? "" : "upload-", key[0] ? key : e->r.id);
+	e->r.length = length;
+	return e;
+}
+
+/* The entry is in the list before it is on disk, so that limits count it. */
+static enum tw_status admit(struct tw_resumes *rs, const struct tw_caller *caller,
+        struct tw_resume_entry *e, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	expire(rs);
+	st = judge_limits(rs, caller, e->r.length, err);
+	if (st == TW_OK) {
+		e->busy = true;
+		e->r.expires_ms = new_end(rs);
+		e->next = rs->all;
+		rs->all = e;
+		rs->begun++;
+	}
+	(void)pthread_mutex_unlock(&rs->lock);
+	return st;
+}
+
+enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *caller, uint64_t length,
+        const char *metadata, const char *key, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_resume_entry *e;
+	enum tw_status st = tw_blobs_check_room(rs->blobs, err);
+
+	if (st != TW_OK)
+		return st;
+	e = make(caller, length, metadata, key, err);
+	if (!e)
+		return TW_NOMEM;
+	st = admit(rs, caller, e, err);
+	if (st != TW_OK) {
+		(void)tw_resume_free(e);
+		return st;
+	}
+	st = tw_resume_store(rs->blobs, &e->r, err);
+	memcpy(ret_id, e->r.id, TW_ID_BYTES);
+	e->dropped = st != TW_OK;
+	tw_resume_release(rs, &e->r);
+	return st;
+}
+
+/* --- those that are there --- */
+
+static struct tw_resume_entry *find(struct tw_resumes *rs, const char *project_id, const char *id)
+{
+	for (struct tw_resume_entry *e = rs->all; e; e = e->next)
+		if (strcmp(e->r.id, id) == 0 && strcmp(e->r.project_id, project_id) == 0)
+			return e->dropped ? NULL : e;
+	return NULL;
+}
+
+static enum tw_status not_found(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	        "no such upload: it was deleted, is too old, or never was; begin a new one");
+}
+
+enum tw_status tw_resume_look(struct tw_resumes *rs, const char *project_id, const char *id,
+        struct tw_resume *ret, struct tw_arena *a, struct tw_err *err)
+{
+	const struct tw_resume_entry *e;
+	enum tw_status st = TW_OK;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	expire(rs);
+	e = find(rs, project_id, id);
+	if (e) {
+		*ret = e->r;
+		ret->metadata = tw_arena_str(a, tw_str_of(e->r.metadata));
+	}
+	(void)pthread_mutex_unlock(&rs->lock);
+	if (!e)
+		st = not_found(err);
+	else if (!ret->metadata)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return st;
+}
+
+enum tw_status tw_resume_acquire(struct tw_resumes *rs, const char *project_id, const char *id,
+        struct tw_resume **ret, struct tw_err *err)
+{
+	struct tw_resume_entry *e;
+	enum tw_status st = TW_OK;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	expire(rs);
+	e = find(rs, project_id, id);
+	if (!e)
+		st = not_found(err);
+	else if (e->busy)
+		st = tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+		        "another request is writing this upload; ask again in a moment");
+	else
+		e->busy = true;
+	(void)pthread_mutex_unlock(&rs->lock);
+	if (st == TW_OK)
+		*ret = &e->r;
+	return st;
+}
+
+static struct tw_resume_entry *entry_of(struct tw_resume *r)
+{
+	return (struct tw_resume_entry *)(void *)r;
+}
+
+void tw_resume_release(struct tw_resumes *rs, struct tw_resume *r)
+{
+	struct tw_resume_entry *e = entry_of(r);
+
+	(void)pthread_mutex_lock(&rs->lock);
+	e->busy = false;
+	if (e->dropped)
+		forget(rs, e);
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+void tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r)
+{
+	(void)pthread_mutex_lock(&rs->lock);
+	rs->ended += !r->trace_id[0];
+	entry_of(r)->dropped = true;
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+/* --- pieces --- */
+
+static void set_offset(struct tw_resumes *rs, struct tw_resume *r, uint64_t offset)
+{
+	(void)pthread_mutex_lock(&rs->lock);
+	r->offset = offset;
+	r->expires_ms = new_end(rs);
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+/* The first piece's file and its mark get names that a power cut does not take. */
+static enum tw_status begin_part(
+        struct tw_resumes *rs, const struct tw_resume *r, struct tw_err *err)
+{
+	enum tw_status st = tw_resume_mark(rs->blobs, r->id, 0, err);
+
+	return st == TW_OK ? tw_resume_sync_folder(rs->blobs, err) : st;
+}
+
+enum tw_status tw_resume_begin_piece(
+        struct tw_resumes *rs, struct tw_resume *r, bool apart, struct tw_err *err)
+{
+	struct tw_resume_entry *e = entry_of(r);
+	char path[PATH_BYTES];
+	enum tw_status st = tw_blobs_check_room(rs->blobs, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_resume_path(rs->blobs, r->id, apart ? ".new" : ".part", path, sizeof path);
+	e->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (apart ? O_TRUNC : 0), 0600);
+	if (e->fd < 0)
+		return fail_errno("opened", err);
+	e->apart = apart;
+	e->pending = 0;
+	e->checked = r->offset;
+	if (!apart && r->offset == 0)
+		st = begin_part(rs, r, err);
+	if (st != TW_OK) {
+		(void)close(e->fd);
+		e->fd = -1;
+	}
+	return st;
+}
+
+static enum tw_status write_all(int fd, const uint8_t *p, size_t n, size_t *ret, struct tw_err *err)
+{
+	*ret = 0;
+	while (*ret < n) {
+		ssize_t k = write(fd, p + *ret, n - *ret);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return fail_errno("written", err);
+		*ret += (size_t)k;
+	}
+	return TW_OK;
+}
+
+/* What has come of a part is durable, and is known to be. */
+static enum tw_status sync_part(
+        struct tw_resumes *rs, const struct tw_resume *r, int fd, struct tw_err *err)
+{
+	if (fsync(fd) != 0)
+		return fail_errno("synced", err);
+	return tw_resume_mark(rs->blobs, r->id, r->offset, err);
+}
+
+enum tw_status tw_resume_write(
+        struct tw_resumes *rs, struct tw_resume *r, const void *p, size_t n, struct tw_err *err)
+{
+	struct tw_resume_entry *e = entry_of(r);
+	uint64_t at = r->offset + e->pending;
+	enum tw_status st = TW_OK;
+	size_t done;
+
+	if (n > r->length - at)
+		return tw_fail(err, TW_TOO_LARGE, r->length,
+		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
+	if (at + n - e->checked > CHECK_EVERY_BYTES) {
+		e->checked = at + n;
+		st = tw_blobs_check_room(rs->blobs, err);
+		if (st == TW_OK && !e->apart) /* a power cut costs no more than this */
+			st = sync_part(rs, r, e->fd, err);
+	}
+	if (st != TW_OK)
+		return st;
+	st = write_all(e->fd, p, n, &done, err);
+	if (e->apart)
+		e->pending += done;
+	else
+		set_offset(rs, r, r->offset + done);
+	tw_crash_point("piece_written");
+	return st;
+}
+
+/* The verified piece behind what was there; a kill in between leaves a beginning of it, which is
+ * verified too. */
+static enum tw_status append(
+        struct tw_resumes *rs, struct tw_resume *r, int from, struct tw_err *err)
+{
+	struct tw_resume_entry *e = entry_of(r);
+	uint8_t bytes[65536];
+	enum tw_status st = tw_resume_begin_piece(rs, r, false, err);
+	off_t at = 0;
+	ssize_t n = 0;
+
+	while (st == TW_OK && (n = pread(from, bytes, sizeof bytes, at)) > 0) {
+		st = tw_resume_write(rs, r, bytes, (size_t)n, err);
+		at += n;
+	}
+	if (st == TW_OK && n < 0)
+		st = fail_errno("read", err);
+	return st == TW_OK ? sync_part(rs, r, e->fd, err) : st;
+}
+
+enum tw_status tw_resume_end_piece(
+        struct tw_resumes *rs, struct tw_resume *r, bool keep, struct tw_err *err)
+{
+	struct tw_resume_entry *e = entry_of(r);
+	int fd = e->fd;
+	char path[PATH_BYTES];
+	enum tw_status st = TW_OK;
+
+	if (fd < 0)
+		return TW_OK;
+	e->fd = -1;
+	if (e->apart && keep)
+		st = append(rs, r, fd, err);
+	else if (keep)
+		st = sync_part(rs, r, fd, err);
+	if (e->fd >= 0)
+		(void)close(e->fd);
+	e->fd = -1;
+	(void)close(fd);
+	tw_resume_path(rs->blobs, r->id, ".new", path, sizeof path);
+	(void)unlink(path);
+	e->apart = false;
+	e->pending = 0;
+	return st;
+}
+
+/* --- whole ones --- */
+
+enum tw_status tw_resume_open(
+        struct tw_resumes *rs, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	tw_resume_path(rs->blobs, r->id, ".part", path, sizeof path);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd >= 0 ? TW_OK : fail_errno("opened", err);
+}
+
+enum tw_status tw_resume_done(
+        struct tw_resumes *rs, struct tw_resume *r, const char *trace_id, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	memcpy(r->trace_id, trace_id, sizeof r->trace_id);
+	r->expires_ms = new_end(rs);
+	rs->finished++;
+	(void)pthread_mutex_unlock(&rs->lock);
+	st = tw_resume_store(rs->blobs, r, err);
+	if (st != TW_OK)
+		return st;
+	tw_resume_path(rs->blobs, r->id, ".part", path, sizeof path);
+	(void)unlink(path);
+	tw_resume_path(rs->blobs, r->id, ".mark", path, sizeof path);
+	(void)unlink(path);
+	return TW_OK;
+}
+
+void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out)
+{
+	uint64_t open = 0;
+	uint64_t bytes = 0;
+
+	(void)pthread_mutex_lock(&rs->lock);
+	expire(rs);
+	for (const struct tw_resume_entry *e = rs->all; e; e = e->next)
+		if (!e->r.trace_id[0]) {
+			open++;
+			bytes += e->r.offset;
+		}
+	tw_buf_printf(out,
+	        "# TYPE tracewell_resumable_open gauge\n"
+	        "tracewell_resumable_open %" PRIu64 "\n"
+	        "# TYPE tracewell_resumable_bytes gauge\n"
+	        "tracewell_resumable_bytes %" PRIu64 "\n"
+	        "# TYPE tracewell_resumable_total counter\n"
+	        "tracewell_resumable_total{step=\"begun\"} %" PRIu64 "\n"
+	        "tracewell_resumable_total{step=\"finished\"} %" PRIu64 "\n"
+	        "tracewell_resumable_total{step=\"expired\"} %" PRIu64 "\n"
+	        "tracewell_resumable_total{step=\"deleted\"} %" PRIu64 "\n",
+	        open, bytes, rs->begun, rs->finished, rs->expired, rs->ended);
+	(void)pthread_mutex_unlock(&rs->lock);
+}

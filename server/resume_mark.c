@@ -1,0 +1,87 @@
+/*
+ * resume_mark.c - how much of an upload in pieces would survive a power cut.
+ *
+ * A killed server loses nothing that it wrote, so its next start goes on where
+ * the part file ends.  A power cut may leave that file longer than what reached
+ * the disk, with zeros or older bytes at its end.  <id>.mark says up to where it
+ * was synced, and during which boot of the machine it was written: after another
+ * boot nothing behind the mark is believed.
+ *
+ * The mark is one line of fixed length, far below a sector, written in place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "resume_int.h"
+
+enum { PATH_BYTES = 1500, OFFSET = 20, BOOT = 36, MARK = OFFSET + 1 + BOOT + 1 };
+
+static const char no_boot[] = "no-boot-id-is-known-on-this-machine-";
+
+static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
+{
+	enum tw_status st = errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO;
+
+	return tw_fail(err, st, TW_NO_OFFSET, "cannot %s %.120s (errno %d)", doing, path, errno);
+}
+
+/* Without one, each start takes itself for the same boot: then a part is believed as it lies. */
+static void read_boot(char ret[BOOT + 1])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	memcpy(ret, no_boot, BOOT + 1);
+	if (fd < 0)
+		return;
+	if (read(fd, ret, BOOT) != BOOT)
+		memcpy(ret, no_boot, BOOT + 1);
+	(void)close(fd);
+}
+
+enum tw_status tw_resume_mark(
+        const struct tw_blobs *b, const char *id, uint64_t offset, struct tw_err *err)
+{
+	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1];
+	enum tw_status st = TW_OK;
+	int fd;
+
+	read_boot(boot);
+	(void)snprintf(line, sizeof line, "%0*" PRIu64 " %s\n", OFFSET, offset, boot);
+	tw_resume_path(b, id, ".mark", path, sizeof path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_errno("open", path, err);
+	if (pwrite(fd, line, MARK, 0) != MARK || fdatasync(fd) != 0)
+		st = fail_errno("write", path, err);
+	(void)close(fd);
+	return st;
+}
+
+uint64_t tw_resume_believed(
+        const struct tw_blobs *b, const char *id, uint64_t size, bool *ret_of_this_boot)
+{
+	char path[PATH_BYTES], boot[BOOT + 1], line[MARK + 1] = "";
+	uint64_t offset = 0;
+	bool whole;
+	int fd;
+
+	*ret_of_this_boot = true;
+	tw_resume_path(b, id, ".mark", path, sizeof path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) /* a mark is there before the first byte: this one is of before there were marks
+	             */
+		return errno == ENOENT ? size : 0;
+	whole = pread(fd, line, MARK, 0) == MARK &&
+	        tw_str_u64((struct tw_str){line, OFFSET}, UINT64_MAX, &offset);
+	(void)close(fd);
+	read_boot(boot);
+	*ret_of_this_boot = whole && memcmp(line + OFFSET + 1, boot, BOOT) == 0;
+	if (!whole || *ret_of_this_boot)
+		return whole ? size : 0;
+	return offset < size ? offset : size;
+}

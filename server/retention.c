@@ -1,0 +1,347 @@
+#include "retention.h"
+
+#include <string.h>
+
+#include "catalogue_quarantine.h"
+#include "clock.h"
+
+/* A thousand years, and what fits a file system. */
+enum { MAX_DAYS = 365000 };
+#define MAX_COUNT (INT64_C(1) << 53)
+
+static const struct member {
+	const char *name;
+	size_t offset;
+	int64_t max, when_not_said;
+} members[] = {
+        {"max_age_days", offsetof(struct tw_retention, max_age_days), MAX_DAYS, 0},
+        {"max_traces", offsetof(struct tw_retention, max_traces), MAX_COUNT, 0},
+        {"max_bytes", offsetof(struct tw_retention, max_bytes), MAX_COUNT, 0},
+        {"uploads_max_age_days", offsetof(struct tw_retention, uploads_max_age_days), MAX_DAYS, 0},
+        {"anr_max_age_days", offsetof(struct tw_retention, anr_max_age_days), MAX_DAYS, 0},
+        {"decoded_max_age_days", offsetof(struct tw_retention, decoded_max_age_days), MAX_DAYS, 0},
+        {"keep_first_anr", offsetof(struct tw_retention, keep_first_anr), 1, 1},
+        {"keep_annotated", offsetof(struct tw_retention, keep_annotated), 1, 0},
+        {"quarantine_max_traces", offsetof(struct tw_retention, quarantine_max_traces),
+                TW_QUARANTINE_PAGE, 100},
+        {"quarantine_max_bytes", offsetof(struct tw_retention, quarantine_max_bytes), MAX_COUNT,
+                INT64_C(1) << 30},
+};
+enum { MEMBERS = sizeof members / sizeof *members };
+
+static bool is_flag(const struct member *m)
+{
+	return m->max == 1;
+}
+
+static int64_t *place(struct tw_retention *r, const struct member *m)
+{
+	return (int64_t *)(void *)((char *)r + m->offset);
+}
+
+static const struct member *member_of(const char *name)
+{
+	for (size_t i = 0; i < MEMBERS; i++)
+		if (strcmp(members[i].name, name) == 0)
+			return &members[i];
+	return NULL;
+}
+
+static struct tw_retention not_said(void)
+{
+	struct tw_retention rules = {0};
+
+	for (size_t i = 0; i < MEMBERS; i++)
+		*place(&rules, &members[i]) = members[i].when_not_said;
+	return rules;
+}
+
+enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, struct tw_err *err)
+{
+	struct tw_retention rules = not_said();
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(json))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the rules must be an object");
+	json_object_foreach((json_t *)(uintptr_t)json, name, value)
+	{
+		const struct member *m = member_of(name);
+		int64_t v = (int64_t)json_integer_value(value);
+
+		if (!m)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "there is no rule \"%.30s\"; there are max_age_days, max_traces, "
+			        "max_bytes, uploads_, decoded_ and anr_max_age_days, "
+			        "keep_annotated, "
+			        "keep_first_anr, quarantine_max_traces and _bytes",
+			        name);
+		if (json_is_null(value))
+			continue;
+		if (is_flag(m)) {
+			if (!json_is_boolean(value))
+				return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+				        "%s must be true or false", name);
+			*place(&rules, m) = json_is_true(value);
+			continue;
+		}
+		if (!json_is_integer(value) || v < 1 || v > m->max)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "%s must be a whole number from 1 to %lld, or null for %s", name,
+			        (long long)m->max,
+			        strncmp(name, "quarantine_", 11) == 0 ? "the default" : "no limit");
+		*place(&rules, m) = v;
+	}
+	*ret = rules;
+	return TW_OK;
+}
+
+json_t *tw_retention_json(const struct tw_retention *r)
+{
+	struct tw_retention rules = *r;
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < MEMBERS; i++) {
+		int64_t v = *place(&rules, &members[i]);
+
+		(void)json_object_set_new(json, members[i].name,
+		        is_flag(&members[i]) ? json_boolean(v)
+		        : v                  ? json_integer((json_int_t)v)
+		                             : json_null());
+	}
+	return json;
+}
+
+enum tw_status tw_retention_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        struct tw_retention *ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t updated_ms;
+	json_t *json;
+	enum tw_status st = tw_catalogue_setting_get(
+	        c, project_id, TW_SETTING_RETENTION, a, &text, &updated_ms, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = not_said();
+	if (!text)
+		return TW_OK;
+	json = json_loads(text, 0, NULL);
+	st = tw_retention_read(json, ret, err);
+	json_decref(json);
+	return st;
+}
+
+static int64_t end_of(int64_t since_ms, int64_t days)
+{
+	return days ? since_ms + days * TW_DAY_MS : 0;
+}
+
+struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_trace_row *row)
+{
+	bool spoken_of = row->title[0] || row->annotations;
+	bool anr = row->anr[0] && r->anr_max_age_days;
+	struct tw_ends ends = {0};
+
+	if (row->pinned || row->kept_for[0] || (r->keep_annotated && spoken_of) ||
+	        (r->keep_first_anr && row->first_anr))
+		return ends;
+	ends.trace_ms = end_of(row->created_ms, anr ? r->anr_max_age_days : r->max_age_days);
+	if (row->state != TW_TRACE_READY || !row->upload_kept)
+		return ends;
+	ends.upload_ms = end_of(row->created_ms, r->uploads_max_age_days);
+	ends.decoded_ms = end_of(row->ready_ms, r->decoded_max_age_days);
+	return ends;
+}
+
+const char *tw_expiry_word(enum tw_expiry_why why)
+{
+	static const char *const words[] = {
+	        "age", "count", "bytes", "upload_age", "quarantine", "anr_age", "decoded_age"};
+
+	return words[why];
+}
+
+enum tw_expired tw_expiry_what(enum tw_expiry_why why)
+{
+	return why == TW_EXPIRY_UPLOAD    ? TW_EXPIRED_UPLOAD
+	       : why == TW_EXPIRY_DECODED ? TW_EXPIRED_DECODED
+	                                  : TW_EXPIRED_TRACE;
+}
+
+/* --- what is due --- */
+
+struct due {
+	struct tw_catalogue *catalogue;
+	const char *project_id;
+	const struct tw_retention *rules;
+	int64_t now_ms;
+	uint32_t limit;
+	struct tw_arena *arena;
+	uint64_t traces, bytes; /* that would be left */
+	struct tw_expiry *rows;
+	size_t n;
+};
+
+static struct tw_old_query query_of(const struct due *d, int64_t days)
+{
+	return (struct tw_old_query){.project_id = d->project_id,
+	        .before_ms = days ? d->now_ms - days * TW_DAY_MS : INT64_MAX,
+	        .limit = d->limit - (uint32_t)d->n,
+	        .keep_annotated = d->rules->keep_annotated != 0,
+	        .keep_first_anr = d->rules->keep_first_anr != 0};
+}
+
+static bool is_listed(const struct due *d, const char *id)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (strcmp(d->rows[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+static void add(struct due *d, const struct tw_old_trace *old, enum tw_expiry_why why, int64_t days)
+{
+	if (d->n == d->limit || is_listed(d, old->id))
+		return;
+	d->rows[d->n++] = (struct tw_expiry){.id = old->id,
+	        .name = old->name,
+	        .created_ms = old->created_ms,
+	        .due_ms = end_of(old->since_ms, days),
+	        .bytes = old->bytes,
+	        .why = why};
+	if (tw_expiry_what(why) == TW_EXPIRED_TRACE)
+		d->traces--;
+	d->bytes -= old->bytes < d->bytes ? old->bytes : d->bytes;
+}
+
+static bool why_due(const struct due *d, int64_t created_ms, enum tw_expiry_why *ret)
+{
+	const struct tw_retention *r = d->rules;
+	int64_t expires_ms = end_of(created_ms, r->max_age_days);
+
+	if (expires_ms && expires_ms <= d->now_ms)
+		*ret = TW_EXPIRY_AGE;
+	else if (r->max_traces && d->traces > (uint64_t)r->max_traces)
+		*ret = TW_EXPIRY_COUNT;
+	else if (r->max_bytes && d->bytes > (uint64_t)r->max_bytes)
+		*ret = TW_EXPIRY_BYTES;
+	else
+		return false;
+	return true;
+}
+
+static enum tw_status add_traces(struct due *d, struct tw_err *err)
+{
+	const struct tw_retention *r = d->rules;
+	const struct tw_old_query of = query_of(d, 0);
+	struct tw_old_trace *old = NULL;
+	enum tw_expiry_why why;
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (r->max_age_days || r->max_traces || r->max_bytes)
+		st = tw_catalogue_oldest(d->catalogue,
+		        r->anr_max_age_days ? TW_OLD_WITHOUT_ANR : TW_OLD_ALL, &of, d->arena, &old,
+		        &n, err);
+	for (size_t i = 0; st == TW_OK && i < n && why_due(d, old[i].created_ms, &why); i++)
+		add(d, &old[i], why, why == TW_EXPIRY_AGE ? r->max_age_days : 0);
+	return st; /* the rest is younger */
+}
+
+static enum tw_status add_anrs(struct due *d, struct tw_err *err)
+{
+	int64_t days = d->rules->anr_max_age_days;
+	const struct tw_old_query of = query_of(d, days);
+	struct tw_old_trace *old = NULL;
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (days)
+		st = tw_catalogue_oldest(
+		        d->catalogue, TW_OLD_WITH_ANR, &of, d->arena, &old, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		add(d, &old[i], TW_EXPIRY_ANR, days);
+	return st;
+}
+
+static enum tw_status add_parts(struct due *d, enum tw_expiry_why why, struct tw_err *err)
+{
+	bool upload = why == TW_EXPIRY_UPLOAD;
+	int64_t days = upload ? d->rules->uploads_max_age_days : d->rules->decoded_max_age_days;
+	const struct tw_old_query of = query_of(d, days);
+	struct tw_old_trace *old = NULL;
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (days)
+		st = (upload ? tw_catalogue_oldest_uploads : tw_catalogue_oldest_decoded)(
+		        d->catalogue, &of, d->arena, &old, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		add(d, &old[i], why, days);
+	return st;
+}
+
+/* The oldest go until what is left fits; those being tried again count, and stay. */
+static enum tw_status add_quarantined(struct due *d, struct tw_err *err)
+{
+	struct tw_quarantined *all = NULL;
+	uint64_t bytes = 0;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_quarantine(d->catalogue, d->project_id, d->arena, &all, &n, err);
+	size_t left = n;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += all[i].bytes;
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const struct tw_quarantined *q = &all[i];
+		bool goes = is_listed(d, q->id);
+
+		if (!goes && left <= (size_t)d->rules->quarantine_max_traces &&
+		        bytes <= (uint64_t)d->rules->quarantine_max_bytes)
+			break;
+		if (!goes && (q->state != TW_TRACE_FAILED || q->pinned ||
+		                     (d->rules->keep_annotated && q->spoken_of)))
+			continue;
+		add(d,
+		        &(struct tw_old_trace){q->id, q->app[0] ? q->app : q->id, q->created_ms,
+		                q->first_ms, q->bytes},
+		        TW_EXPIRY_QUARANTINE, 0);
+		left--;
+		bytes -= q->bytes;
+	}
+	return st;
+}
+
+enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
+        const struct tw_retention *rules, int64_t now_ms, uint32_t limit, struct tw_arena *a,
+        struct tw_expiry **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct due d = {c, project_id, rules, now_ms, limit, a,
+	        .rows = tw_arena_alloc(a, limit, sizeof *d.rows)};
+	struct tw_use use;
+	enum tw_status st;
+
+	if (!d.rows)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_catalogue_use(c, project_id, &use, err);
+	if (st != TW_OK)
+		return st;
+	d.traces = use.traces;
+	d.bytes = use.upload_bytes + use.decoded_bytes;
+	st = add_anrs(&d, err);
+	if (st == TW_OK) /* parts first: the room they give back may be enough */
+		st = add_parts(&d, TW_EXPIRY_UPLOAD, err);
+	if (st == TW_OK)
+		st = add_parts(&d, TW_EXPIRY_DECODED, err);
+	if (st == TW_OK)
+		st = add_traces(&d, err);
+	if (st == TW_OK)
+		st = add_quarantined(&d, err);
+	if (st == TW_OK) {
+		*ret = d.rows;
+		*ret_n = d.n;
+	}
+	return st;
+}

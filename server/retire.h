@@ -1,0 +1,25 @@
+/*
+ * retire.h - a trace, or its upload or its decoded file alone, goes for good: rows, then files that
+ * nothing else names.
+ *
+ * A crash in between leaves files that the next start's sweep removes (I9).
+ * Thread: any.
+ */
+#ifndef TW_RETIRE_H
+#define TW_RETIRE_H
+
+#include "app.h"
+#include "base/arena.h"
+#include "base/err.h"
+
+/* TW_NOT_FOUND when there is no such trace. */
+enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
+        struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+/* What was decoded stays.  TW_NOT_FOUND when it is not ready, or pinned. */
+enum tw_status tw_retire_upload(struct tw_app *app, const char *project_id, const char *trace_id,
+        struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+/* The upload stays, and the trace is archived until somebody opens it.  TW_NOT_FOUND as above. */
+enum tw_status tw_retire_decoded(struct tw_app *app, const char *project_id, const char *trace_id,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

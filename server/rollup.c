@@ -1,0 +1,349 @@
+/*
+ * rollup.c - facts:  n, then for each method its number (8 bytes) and as varints count, total,
+ *            self, sum, CPU time + 1.
+ *            part:   for each method its number (8 bytes), the length of what follows (varint),
+ *            the id of the worst trace, and the sketch; by rising numbers.
+ */
+#include "rollup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+
+const char *const tw_rollup_words[TW_ROLLUP_METRICS + 1] = {
+        "wall", "self", "cpu", "waiting", "calls", "call", NULL};
+
+enum { SLOTS_FIRST = 1024, FACT_NUMBERS = 5 };
+
+/* --- facts --- */
+
+int64_t tw_rollup_value(const struct tw_rollup_fact *f, enum tw_rollup_metric m)
+{
+	int64_t waiting = f->sum_ns > f->cpu_ns ? f->sum_ns - f->cpu_ns : 0;
+	const int64_t values[TW_ROLLUP_METRICS] = {[TW_ROLLUP_WALL] = f->total_ns,
+	        [TW_ROLLUP_SELF] = f->self_ns,
+	        [TW_ROLLUP_CPU] = f->cpu_ns,
+	        [TW_ROLLUP_WAITING] = f->cpu_ns < 0 ? -1 : waiting,
+	        [TW_ROLLUP_CALLS] = f->count > INT64_MAX ? INT64_MAX : (int64_t)f->count,
+	        [TW_ROLLUP_CALL] = f->count ? (int64_t)((uint64_t)f->sum_ns / f->count) : -1};
+
+	return values[m];
+}
+
+static int by_self(const void *pa, const void *pb)
+{
+	const struct tw_rollup_fact *a = pa;
+	const struct tw_rollup_fact *b = pb;
+
+	if (a->self_ns != b->self_ns)
+		return a->self_ns < b->self_ns ? 1 : -1;
+	return a->method < b->method ? -1 : a->method > b->method;
+}
+
+static int by_method(const void *pa, const void *pb)
+{
+	const struct tw_rollup_fact *a = pa;
+	const struct tw_rollup_fact *b = pb;
+
+	return a->method < b->method ? -1 : a->method > b->method;
+}
+
+/* Their calls stand beside and inside each other, so only time of their own adds up. */
+static struct tw_rollup_fact rest_of(const struct tw_rollup_fact *facts, size_t n)
+{
+	struct tw_rollup_fact rest = {.method = TW_ROLLUP_OTHER, .cpu_ns = -1};
+
+	for (size_t i = 0; i < n; i++) {
+		rest.count += facts[i].count;
+		rest.self_ns = tw_sketch_sum(rest.self_ns, facts[i].self_ns);
+	}
+	rest.total_ns = rest.sum_ns = rest.self_ns;
+	return rest;
+}
+
+size_t tw_rollup_bound(struct tw_rollup_fact *facts, size_t n)
+{
+	if (n > TW_ROLLUP_METHODS_MAX) {
+		qsort(facts, n, sizeof *facts, by_self);
+		facts[TW_ROLLUP_METHODS_MAX - 1] =
+		        rest_of(facts + TW_ROLLUP_METHODS_MAX - 1, n - TW_ROLLUP_METHODS_MAX + 1);
+		n = TW_ROLLUP_METHODS_MAX;
+	}
+	if (n)
+		qsort(facts, n, sizeof *facts, by_method);
+	return n;
+}
+
+static uint64_t not_below_0(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+void tw_rollup_write_facts(const struct tw_rollup_fact *facts, size_t n, struct tw_buf *out)
+{
+	(void)tw_buf_add_varint(out, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_rollup_fact *f = &facts[i];
+		const uint64_t numbers[FACT_NUMBERS] = {f->count, not_below_0(f->total_ns),
+		        not_below_0(f->self_ns), not_below_0(f->sum_ns),
+		        f->cpu_ns < 0 ? 0 : (uint64_t)tw_sum_ns(f->cpu_ns, 1)};
+
+		(void)tw_buf_add_u64le(out, f->method);
+		for (int k = 0; k < FACT_NUMBERS; k++)
+			(void)tw_buf_add_varint(out, numbers[k]);
+	}
+}
+
+static bool read_fact(const uint8_t **p, const uint8_t *end, struct tw_rollup_fact *ret)
+{
+	uint64_t numbers[FACT_NUMBERS];
+
+	if (end - *p < 8)
+		return false;
+	ret->method = tw_u64le(*p);
+	*p += 8;
+	for (int k = 0; k < FACT_NUMBERS; k++)
+		if (!tw_get_varint(p, end, &numbers[k]) || (k > 0 && numbers[k] > INT64_MAX))
+			return false;
+	ret->count = numbers[0];
+	ret->total_ns = (int64_t)numbers[1];
+	ret->self_ns = (int64_t)numbers[2];
+	ret->sum_ns = (int64_t)numbers[3];
+	ret->cpu_ns = (int64_t)numbers[4] - 1;
+	return true;
+}
+
+/* --- collecting --- */
+
+static enum tw_status damaged(struct tw_err *err)
+{
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	        "the rollups are damaged; `tracewell rollup --rebuild` makes them again");
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET,
+	        "so many rollups do not fit into one answer; narrow the filter");
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa;
+	uint64_t b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool is_wanted(const struct tw_rollup *r, uint64_t id)
+{
+	return !r->only ||
+	       (r->n_only && bsearch(&id, r->only, r->n_only, sizeof id, by_id) != NULL);
+}
+
+/* Where the id is or belongs. */
+static uint32_t slot_of(const struct tw_rollup *r, uint64_t id)
+{
+	uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_slots - 1);
+
+	while (r->slots[at] && r->methods[r->slots[at] - 1].id != id)
+		at = (at + 1) & (r->n_slots - 1);
+	return at;
+}
+
+/* Room for one more; old tables stay in the arena, half as large each. */
+static bool grow(struct tw_rollup *r)
+{
+	uint32_t n_slots = r->n_slots ? r->n_slots * 2 : SLOTS_FIRST;
+	struct tw_rollup_method *methods = r->methods;
+
+	if (r->n < r->cap)
+		return true;
+	r->slots = tw_arena_zalloc(r->arena, n_slots, sizeof *r->slots);
+	r->methods = tw_arena_alloc(r->arena, n_slots / 2, sizeof *r->methods);
+	if (!r->slots || !r->methods)
+		return false;
+	if (r->n)
+		memcpy(r->methods, methods, r->n * sizeof *methods);
+	r->n_slots = n_slots;
+	r->cap = n_slots / 2;
+	for (uint32_t i = 0; i < r->n; i++)
+		r->slots[slot_of(r, r->methods[i].id)] = i + 1;
+	return true;
+}
+
+static struct tw_rollup_method *method_of(struct tw_rollup *r, uint64_t id)
+{
+	uint32_t at;
+
+	if (!grow(r))
+		return NULL;
+	at = slot_of(r, id);
+	if (!r->slots[at]) {
+		r->methods[r->n] = (struct tw_rollup_method){.id = id};
+		r->slots[at] = ++r->n;
+	}
+	return &r->methods[r->slots[at] - 1];
+}
+
+static bool hang(struct tw_rollup *r, struct tw_rollup_method *of, enum tw_rollup_metric m,
+        const struct tw_rollup_piece *piece)
+{
+	struct tw_rollup_piece *p = tw_arena_alloc(r->arena, 1, sizeof *p);
+
+	if (!p)
+		return false;
+	*p = *piece;
+	p->next = of->pieces[m];
+	of->pieces[m] = p;
+	return true;
+}
+
+static bool hang_fact(struct tw_rollup *r, const char *trace_id, const struct tw_rollup_fact *f)
+{
+	struct tw_rollup_method *of = method_of(r, f->method);
+	bool fits = of != NULL;
+
+	for (unsigned m = 0; fits && m < TW_ROLLUP_METRICS; m++) {
+		const struct tw_rollup_piece one = {
+		        .value = tw_rollup_value(f, m), .worst = trace_id};
+
+		if ((r->metrics >> m & 1) && one.value >= 0)
+			fits = hang(r, of, m, &one);
+	}
+	return fits;
+}
+
+enum tw_status tw_rollup_add_facts(
+        struct tw_rollup *r, const char *trace_id, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	const uint8_t *end = p + n;
+	struct tw_rollup_fact f;
+	uint64_t facts;
+
+	if (!tw_get_varint(&p, end, &facts))
+		return damaged(err);
+	for (uint64_t i = 0; i < facts; i++) {
+		if (!read_fact(&p, end, &f))
+			return damaged(err);
+		if (is_wanted(r, f.method) && !hang_fact(r, trace_id, &f))
+			return no_memory(err);
+	}
+	return TW_OK;
+}
+
+enum tw_status tw_rollup_add_part(struct tw_rollup *r, enum tw_rollup_metric m, const uint8_t *p,
+        size_t n, struct tw_err *err)
+{
+	const uint8_t *end = p + n;
+
+	while (p < end) {
+		struct tw_rollup_piece piece = {0};
+		struct tw_rollup_method *of;
+		uint64_t id, len;
+
+		if (end - p < 8)
+			return damaged(err);
+		id = tw_u64le(p);
+		p += 8;
+		if (!tw_get_varint(&p, end, &len) || len < TW_ROLLUP_ID ||
+		        len > (uint64_t)(end - p))
+			return damaged(err);
+		piece.worst = (const char *)p;
+		piece.at = p + TW_ROLLUP_ID;
+		piece.end = p += len;
+		if (!is_wanted(r, id))
+			continue;
+		of = method_of(r, id);
+		if (!of || !hang(r, of, m, &piece))
+			return no_memory(err);
+	}
+	return TW_OK;
+}
+
+/* --- adding up --- */
+
+static void take_worst(struct tw_rollup_worst *w, const char *id, int64_t value)
+{
+	if (w->trace_id && (value < w->value || (value == w->value &&
+	                                                memcmp(id, w->trace_id, TW_ROLLUP_ID) > 0)))
+		return;
+	*w = (struct tw_rollup_worst){value, id};
+}
+
+/* Its greatest number is the fourth of its head, and that of its worst trace. */
+static bool add_sketch(
+        const struct tw_rollup_piece *p, struct tw_sketch *s, struct tw_rollup_worst *w)
+{
+	const uint8_t *at = p->at;
+	const uint8_t *head = p->at;
+	uint64_t max = 0;
+
+	for (int i = 0; i < 4; i++) /* n, sum, min, max */
+		if (!tw_get_varint(&head, p->end, &max))
+			return false;
+	if (!tw_sketch_merge(s, &at, p->end))
+		return false;
+	take_worst(w, p->worst, (int64_t)max);
+	return true;
+}
+
+enum tw_status tw_rollup_sum(const struct tw_rollup_method *of, enum tw_rollup_metric m,
+        struct tw_sketch *s, struct tw_rollup_worst *w, struct tw_err *err)
+{
+	for (const struct tw_rollup_piece *p = of->pieces[m]; p; p = p->next) {
+		if (!p->at) {
+			tw_sketch_add(s, p->value);
+			take_worst(w, p->worst, p->value);
+		} else if (!add_sketch(p, s, w)) {
+			return damaged(err);
+		}
+	}
+	return TW_OK;
+}
+
+static int methods_by_id(const void *pa, const void *pb)
+{
+	return by_id(&((const struct tw_rollup_method *)pa)->id,
+	        &((const struct tw_rollup_method *)pb)->id);
+}
+
+static void sort_methods(struct tw_rollup *r)
+{
+	if (r->n == 0)
+		return;
+	qsort(r->methods, r->n, sizeof *r->methods, methods_by_id);
+	memset(r->slots, 0, r->n_slots * sizeof *r->slots);
+	for (uint32_t i = 0; i < r->n; i++)
+		r->slots[slot_of(r, r->methods[i].id)] = i + 1;
+}
+
+enum tw_status tw_rollup_write_part(struct tw_rollup *r, enum tw_rollup_metric m,
+        struct tw_sketch *s, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_buf one;
+	enum tw_status st = TW_OK;
+
+	sort_methods(r);
+	tw_buf_init(&one, 1 << 20);
+	for (uint32_t i = 0; st == TW_OK && i < r->n; i++) {
+		struct tw_rollup_worst worst = {0};
+
+		tw_sketch_clear(s);
+		st = tw_rollup_sum(&r->methods[i], m, s, &worst, err);
+		if (st != TW_OK || !worst.trace_id)
+			continue;
+		tw_buf_clear(&one);
+		tw_sketch_write(s, &one);
+		(void)tw_buf_add_u64le(out, r->methods[i].id);
+		(void)tw_buf_add_varint(out, TW_ROLLUP_ID + one.len);
+		(void)tw_buf_add(out, worst.trace_id, TW_ROLLUP_ID);
+		(void)tw_buf_add(out, one.data, one.len);
+	}
+	tw_sketch_clear(s);
+	if (st == TW_OK && (tw_buf_status(&one) != TW_OK || tw_buf_status(out) != TW_OK))
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+	tw_buf_done(&one);
+	return st;
+}

@@ -1,0 +1,181 @@
+#include "rollup_cell.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "auth_secret.h"
+#include "digest.h"
+
+enum { LOW_BELOW_MB = 3072, MID_BELOW_MB = 6144, HASHED_BYTES = 12 * 1024 };
+enum { CUT_DIGITS = 32 };        /* of the hash behind a name that was cut */
+#define CUT_MARK "\xe2\x80\xa6#" /* an ellipsis, which no compiler puts into a name */
+
+/* --- numbers --- */
+
+static uint64_t number_of(const char *text)
+{
+	uint8_t hash[32];
+	uint64_t n = 0;
+
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		n = n << 8 | hash[i];
+	n &= INT64_MAX;
+	return n ? n : 1;
+}
+
+int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d)
+{
+	char text[HASHED_BYTES];
+
+	(void)snprintf(text, sizeof text, "%lld\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", (long long)d->day,
+	        d->app, d->version_name, d->build_id, d->mapping_id, d->scenario, d->device_class,
+	        d->os, d->label);
+	return (int64_t)number_of(text);
+}
+
+uint64_t tw_rollup_method_id(const struct tw_rollup_space *in, const char *raw)
+{
+	char text[HASHED_BYTES];
+
+	(void)snprintf(text, sizeof text, "%s\n%s\n%s\n%s", in->project_id, in->build_id,
+	        in->mapping_id, raw);
+	return number_of(text);
+}
+
+/* --- names --- */
+
+bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES])
+{
+	const size_t head = TW_ROLLUP_NAME_BYTES - sizeof CUT_MARK - CUT_DIGITS;
+	char hex[TW_SHA256_HEX];
+	uint8_t hash[32];
+	size_t n = tw_utf8_clean(out, TW_ROLLUP_NAME_BYTES, name);
+
+	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* the longest character would have had room */
+		return false;
+	tw_digest_bytes(name, hash);
+	tw_digest_hex(hash, hex);
+	n = tw_utf8_clean(out, head + 1, name);
+	(void)snprintf(out + n, TW_ROLLUP_NAME_BYTES - n, "%s%.*s", CUT_MARK, CUT_DIGITS, hex);
+	return true;
+}
+
+bool tw_rollup_is_cut(const char *name)
+{
+	size_t len = strlen(name), tail = sizeof CUT_MARK - 1 + CUT_DIGITS;
+
+	return len > tail && memcmp(name + len - tail, CUT_MARK, sizeof CUT_MARK - 1) == 0;
+}
+
+/* --- what a trace says of itself --- */
+
+static json_t *read_labels(const char *labels)
+{
+	json_t *o = labels[0] ? json_loads(labels, 0, NULL) : NULL;
+
+	if (o && !json_is_object(o)) {
+		json_decref(o);
+		o = NULL;
+	}
+	return o;
+}
+
+/* A text or whole number as a text that may be a key; false: neither. */
+static bool plain(const json_t *v, char out[TW_ROLLUP_VALUE_BYTES])
+{
+	if (json_is_string(v))
+		(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, tw_str_of(json_string_value(v)));
+	else if (json_is_integer(v))
+		(void)snprintf(
+		        out, TW_ROLLUP_VALUE_BYTES, "%lld", (long long)json_integer_value(v));
+	else if (json_is_boolean(v))
+		(void)snprintf(
+		        out, TW_ROLLUP_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
+	else
+		return false;
+	return out[0] != '\0';
+}
+
+static const char *class_by_memory(const json_t *ram)
+{
+	json_int_t mb = json_integer_value(ram);
+	uint64_t number;
+
+	if (json_is_string(ram) &&
+	        tw_str_u64(tw_str_of(json_string_value(ram)), INT32_MAX, &number))
+		mb = (json_int_t)number;
+	if (mb <= 0)
+		return "unknown";
+	return mb < LOW_BELOW_MB ? "low" : mb < MID_BELOW_MB ? "mid" : "high";
+}
+
+const char *tw_rollup_device_class(const char *labels)
+{
+	static const char *const words[] = {"low", "mid", "high"};
+	json_t *o = read_labels(labels);
+	const char *said = json_string_value(json_object_get(o, "device_class"));
+	const char *found = NULL;
+
+	for (size_t i = 0; said && i < sizeof words / sizeof *words; i++)
+		if (strcmp(said, words[i]) == 0)
+			found = words[i];
+	if (!found)
+		found = class_by_memory(json_object_get(o, "ram_mb"));
+	json_decref(o);
+	return found;
+}
+
+/* What the row itself says under that name; NULL: nothing of the kind. */
+static const char *meta_of(const struct tw_trace_meta *m, const char *key)
+{
+	const struct {
+		const char *key, *value;
+	} known[] = {{"device", m->device}, {"abi", m->abi}, {"process", m->process},
+	        {"version_code", m->version_code}, {"session_id", m->session_id}};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].key, key) == 0)
+			return known[i].value;
+	return NULL;
+}
+
+static bool value_of(const struct tw_trace_row *row, const json_t *labels, const char *key,
+        char out[TW_ROLLUP_VALUE_BYTES])
+{
+	const char *said = meta_of(&row->meta, key);
+
+	if (!said)
+		return plain(json_object_get(labels, key), out);
+	(void)tw_utf8_clean(out, TW_ROLLUP_VALUE_BYTES, tw_str_of(said));
+	return out[0] != '\0';
+}
+
+enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const *labels,
+        size_t n_labels, struct tw_arena *a, struct tw_rollup_dims ret[TW_ROLLUP_CELLS_MAX],
+        size_t *ret_n, struct tw_err *err)
+{
+	const struct tw_trace_meta *m = &row->meta;
+	json_t *said = read_labels(m->labels);
+	char value[TW_ROLLUP_VALUE_BYTES];
+	bool fits = true;
+
+	ret[0] = (struct tw_rollup_dims){row->created_ms / TW_DAY_MS, m->app, m->version_name,
+	        m->build_id, m->mapping_id, m->scenario, tw_rollup_device_class(m->labels), m->os,
+	        ""};
+	*ret_n = 1;
+	for (size_t i = 0; i < n_labels && i < TW_ROLLUP_LABELS_MAX; i++) {
+		struct tw_rollup_dims *d = &ret[*ret_n];
+
+		if (!value_of(row, said, labels[i], value))
+			continue;
+		*d = ret[0];
+		d->device_class = d->os = "";
+		d->label = tw_arena_printf(a, "%s=%s", labels[i], value);
+		fits = fits && d->label;
+		++*ret_n;
+	}
+	json_decref(said);
+	return fits ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}

@@ -1,0 +1,450 @@
+/*
+ * rollup_fold.c - traces are folded: read, counted, and left as deltas of their cells.
+ *
+ * A trace file is read and its facts are made outside of any transaction.  Methods
+ * that were written before are remembered, by a set of their numbers, so that a
+ * trace of a known build writes none.
+ */
+#include "rollup_fold_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "rollup_trace.h"
+#include "trace_file.h"
+
+enum { FOLDED_AT_ONCE = 16 };
+enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+struct tw_folder *tw_folder_new(const struct tw_folder_parts *parts)
+{
+	struct tw_folder *f = tw_mem_zalloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->parts = *parts;
+	f->arena = tw_arena_new(TW_FOLD_BYTES);
+	f->name = tw_mem_alloc(TW_FOLD_NAME_BYTES, 1);
+	f->known = tw_mem_zalloc(KNOWN_SLOTS, sizeof *f->known);
+	return f->arena && f->name && f->known ? f : tw_folder_free(f);
+}
+
+struct tw_folder *tw_folder_free(struct tw_folder *f)
+{
+	if (!f)
+		return NULL;
+	tw_mem_free(f->known);
+	tw_mem_free(f->name);
+	tw_arena_free(f->arena);
+	tw_mem_free(f);
+	return NULL;
+}
+
+/* --- methods that are written --- */
+
+static uint64_t *known_slot(struct tw_folder *f, uint64_t id)
+{
+	uint32_t at = (uint32_t)id & (KNOWN_SLOTS - 1);
+
+	while (f->known[at] && f->known[at] != id)
+		at = (at + 1) & (KNOWN_SLOTS - 1);
+	return &f->known[at];
+}
+
+static void forget(struct tw_folder *f)
+{
+	memset(f->known, 0, KNOWN_SLOTS * sizeof *f->known);
+	f->n_known = 0;
+}
+
+static void remember(struct tw_folder *f, uint64_t id)
+{
+	uint64_t *slot;
+
+	if (f->n_known > KNOWN_SLOTS / 2) /* forgetting costs a write that changes nothing */
+		forget(f);
+	slot = known_slot(f, id);
+	f->n_known += *slot == 0;
+	*slot = id;
+}
+
+/* --- one trace --- */
+
+struct reading { /* a trace on its way into its cells */
+	struct tw_trace_row row;
+	struct tw_rollup_dims cells[TW_ROLLUP_CELLS_MAX];
+	size_t n_cells;
+	struct tw_rollup_fact *facts;
+	size_t n_facts;
+	uint64_t *ids;                    /* of the file's methods; 0: not called */
+	uint8_t *in_tree;                 /* is a node of its tree of that method? */
+	struct tw_str tree;               /* its call trees, written */
+	struct tw_rollup_naming *methods; /* those that may be new */
+	size_t n_methods;
+	struct tw_mapping_ids by; /* that named them */
+	struct tw_str posts;
+	bool is_first; /* of its round: all of the memory is its own */
+};
+
+static const char *raw_of(struct tw_folder *f, const struct tw_method_info *m)
+{
+	char name[TW_ROLLUP_NAME_BYTES];
+
+	if (m->has_id)
+		return tw_arena_printf(f->arena, "#%" PRIu64, m->id);
+	(void)tw_rollup_bound_name(m->name, name);
+	return tw_arena_str(f->arena, tw_str_of(name));
+}
+
+static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
+        const struct tw_method_info *infos, uint32_t n, struct tw_err *err)
+{
+	const struct tw_rollup_space in = {
+	        r->row.project_id, r->row.meta.build_id, r->row.meta.mapping_id};
+
+	r->facts = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->facts);
+	r->ids = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *r->ids);
+	if (!r->facts || !r->ids)
+		return no_memory(err);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_method_info *m = &infos[i];
+		const char *raw = m->count ? raw_of(f, m) : "";
+
+		if (!raw)
+			return no_memory(err);
+		if (!m->count)
+			continue;
+		r->ids[i] = tw_rollup_method_id(&in, raw);
+		r->facts[r->n_facts++] = (struct tw_rollup_fact){
+		        r->ids[i], m->count, m->total_ns, m->self_ns, m->sum_ns, m->cpu_ns, i};
+	}
+	r->n_facts = tw_rollup_bound(r->facts, r->n_facts);
+	return TW_OK;
+}
+
+/* What was written moves into the folder's arena. */
+static enum tw_status settle(
+        struct tw_folder *f, struct tw_buf *out, struct tw_str *ret, struct tw_err *err)
+{
+	char *copy = NULL;
+
+	if (tw_buf_status(out) == TW_OK)
+		copy = tw_arena_alloc(f->arena, out->len ? out->len : 1, 1);
+	if (copy && out->len)
+		memcpy(copy, out->data, out->len);
+	*ret = (struct tw_str){copy, copy ? out->len : 0};
+	tw_buf_done(out);
+	return copy ? TW_OK : no_memory(err);
+}
+
+/* In an arena of its own: a trace whose trees are too large is counted without them. */
+static enum tw_status take_tree(struct tw_folder *f, struct reading *r, struct tw_trace_file *file,
+        uint32_t n, struct tw_err *err)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(TREE_BYTES)};
+	uint8_t *used = NULL;
+	struct tw_buf out, levels; /* of one trace there are none */
+	enum tw_status st =
+	        t.arena ? tw_rollup_trace_tree(file, r->ids, n, &t, &used, err) : no_memory(err);
+
+	tw_buf_init(&out, FACTS_BYTES);
+	r->in_tree = tw_arena_zalloc(f->arena, (size_t)n + 1, 1);
+	if (st == TW_OK && r->in_tree && used) {
+		memcpy(r->in_tree, used, n);
+		tw_buf_init(&levels, FACTS_BYTES);
+		st = tw_rollup_tree_write(&t, &out, &levels, err);
+		tw_buf_done(&levels);
+	}
+	tw_arena_free(t.arena);
+	if (st == TW_OK && r->in_tree)
+		return settle(f, &out, &r->tree, err);
+	tw_buf_done(&out);
+	if (st == TW_NOMEM && r->in_tree) {
+		tw_log_err(TW_LOG_WARN, "trace_without_tree", r->row.id, err);
+		return TW_OK;
+	}
+	return st == TW_OK ? no_memory(err) : st;
+}
+
+static bool name_method_of(struct tw_folder *f, struct reading *r, const struct tw_names *names,
+        uint64_t id, const struct tw_method_info *info)
+{
+	const struct tw_named what = {info->has_id, info->id, info->name};
+	struct tw_rollup_naming *m = &r->methods[r->n_methods++];
+
+	*m = (struct tw_rollup_naming){.id = id,
+	        .build_id = r->row.meta.build_id,
+	        .mapping_id = r->row.meta.mapping_id,
+	        .raw = raw_of(f, info)};
+	remember(f, m->id);
+	return m->raw && tw_namer_name(f, names, &what, m);
+}
+
+/* Those of facts and tree that were not written before. */
+static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
+        const struct tw_method_info *infos, uint32_t n, struct tw_err *err)
+{
+	const struct tw_named_trace of = {
+	        r->row.project_id, r->row.id, r->row.meta.build_id, r->row.meta.mapping_id};
+	struct tw_namer namer = {0};
+	bool fits;
+	enum tw_status st = tw_namer_open(f, &of, &namer, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; i < r->n_facts; i++) /* what the tree has is named below */
+		r->in_tree[r->facts[i].at] |= r->facts[i].method != TW_ROLLUP_OTHER;
+	r->methods = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->methods);
+	fits = r->methods != NULL;
+	for (uint32_t i = 0; fits && i < n; i++)
+		if (r->in_tree[i] && !*known_slot(f, r->ids[i]))
+			fits = name_method_of(f, r, &namer.names, r->ids[i], &infos[i]);
+	r->by = namer.ids;
+	tw_namer_close(f, &namer);
+	return fits ? TW_OK : no_memory(err);
+}
+
+/* Methods that are none of the facts are not found by searches. */
+static enum tw_status take_posts(struct tw_folder *f, struct reading *r, struct tw_trace_file *file,
+        uint32_t n, struct tw_err *err)
+{
+	uint64_t *numbers = tw_arena_zalloc(f->arena, (size_t)n + 1, sizeof *numbers);
+	const struct tw_rollup_posting of = {file, r->row.id, numbers, n};
+	enum tw_status st;
+
+	if (!numbers)
+		return no_memory(err);
+	for (size_t i = 0; i < r->n_facts; i++)
+		if (r->facts[i].method != TW_ROLLUP_OTHER)
+			numbers[r->facts[i].at] = r->facts[i].method;
+	st = tw_rollup_take_posts(f, &of, &r->posts, err);
+	return st == TW_NOMEM ? TW_OK : st; /* one with too many is counted without them */
+}
+
+static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct tw_err *err)
+{
+	const struct tw_method_info *infos;
+	struct tw_trace_file *file = NULL;
+	char path[PATH_BYTES];
+	uint32_t n = 0;
+	enum tw_status st = tw_trace_path(f->parts.blobs, r->row.id, path, sizeof path, err);
+
+	if (st == TW_OK)
+		st = tw_trace_file_open(path, &file, err);
+	if (st == TW_OK)
+		st = tw_trace_file_methods(file, &infos, &n, err);
+	if (st == TW_OK)
+		st = take_facts(f, r, infos, n, err);
+	if (st == TW_OK)
+		st = take_tree(f, r, file, n, err);
+	if (st == TW_OK)
+		st = take_posts(f, r, file, n, err);
+	if (st == TW_OK)
+		st = name_methods(f, r, infos, n, err);
+	tw_trace_file_close(file);
+	return st;
+}
+
+static enum tw_status find_cells(struct tw_folder *f, struct reading *r, struct tw_err *err)
+{
+	const char *labels[TW_ROLLUP_LABELS_MAX];
+	size_t n = 0;
+	enum tw_status st =
+	        tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
+
+	return st == TW_OK
+	               ? tw_rollup_cells(&r->row, labels, n, f->arena, r->cells, &r->n_cells, err)
+	               : st;
+}
+
+static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
+        struct tw_rollup_folding *ret, struct tw_err *err)
+{
+	struct tw_buf out;
+
+	tw_buf_init(&out, FACTS_BYTES);
+	tw_rollup_write_facts(r->facts, r->n_facts, &out);
+	*ret = (struct tw_rollup_folding){r->row.project_id, r->row.id, r->cells, r->n_cells,
+	        r->row.summary.duration_ns, {"", 0}, r->tree, r->posts};
+	return settle(f, &out, &ret->facts, err);
+}
+
+/* Nothing that only time mends makes a trace one that cannot be read. */
+static bool may_pass(enum tw_status st, const struct reading *r)
+{
+	return st == TW_BUSY || st == TW_IO || st == TW_FULL || (st == TW_NOMEM && !r->is_first);
+}
+
+/* It cannot be counted now, or never. */
+static enum tw_status give_up(struct tw_folder *f, const struct tw_rollup_todo *t, bool later,
+        const struct tw_err *why, struct tw_err *err)
+{
+	tw_log_err(
+	        TW_LOG_WARN, later ? "trace_folded_later" : "trace_not_folded", t->trace_id, why);
+	atomic_fetch_add(later ? &f->put_off : &f->unreadable, 1);
+	return later ? tw_catalogue_rollup_later(f->parts.catalogue, t, tw_unix_ms(), err)
+	             : tw_catalogue_rollup_skip(
+	                       f->parts.catalogue, t->project_id, t->trace_id, err);
+}
+
+enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
+        struct tw_rollup_folding *ret, struct tw_err *err)
+{
+	struct reading *r;
+	enum tw_status st;
+
+	tw_arena_reset(f->arena);
+	r = tw_arena_zalloc(f->arena, 1, sizeof *r);
+	if (!r)
+		return no_memory(err);
+	r->row = *row;
+	st = find_cells(f, r, err);
+	if (st == TW_OK)
+		st = read_file(f, r, err);
+	return st == TW_OK ? write_facts(f, r, ret, err) : st;
+}
+
+/* *ret_readable false: it is gone, or cannot be read, which was noted; that is so too of one for
+ * which all of the memory is not enough.  TW_NOMEM when others of the round have taken some. */
+static enum tw_status fold_one(struct tw_folder *f, const struct tw_rollup_todo *t,
+        struct reading *r, struct tw_rollup_folding *ret, bool *ret_readable, struct tw_err *err)
+{
+	struct tw_err why;
+	enum tw_status st = tw_catalogue_trace_get(
+	        f->parts.catalogue, t->project_id, t->trace_id, f->arena, &r->row, err);
+
+	*ret_readable = false;
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	st = find_cells(f, r, err);
+	if (st != TW_OK)
+		return st;
+	st = read_file(f, r, &why);
+	if (st == TW_OK)
+		st = write_facts(f, r, ret, &why);
+	if (st == TW_NOMEM && !r->is_first) {
+		*err = why;
+		return st;
+	}
+	if (st != TW_OK)
+		return give_up(f, t, may_pass(st, r), &why, err);
+	*ret_readable = true;
+	return TW_OK;
+}
+
+/* --- rounds --- */
+
+/* The day of a trace is no later than today, but for clocks that were set back. */
+static enum tw_status name_one(struct tw_folder *f, const struct reading *r, struct tw_err *err)
+{
+	int64_t day = r->cells[0].day > f->known_day ? r->cells[0].day : f->known_day;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < r->n_methods; i += TW_ROLLUP_NAMED_AT_ONCE) {
+		size_t rest = r->n_methods - i;
+		const struct tw_rollup_names names = {r->row.project_id, r->methods + i,
+		        rest < TW_ROLLUP_NAMED_AT_ONCE ? rest : TW_ROLLUP_NAMED_AT_ONCE, day,
+		        r->by};
+
+		st = tw_catalogue_rollup_name(f->parts.catalogue, &names, err);
+	}
+	return st;
+}
+
+/* Names go first: nothing is counted that has none. */
+static enum tw_status fold_all(struct tw_folder *f, const struct reading *readings,
+        const struct tw_rollup_folding *foldings, size_t n, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = name_one(f, &readings[i], err);
+	if (st == TW_OK && n)
+		st = tw_catalogue_rollup_fold(f->parts.catalogue, foldings, n, err);
+	if (st == TW_OK)
+		atomic_fetch_add(&f->folded, n);
+	return st;
+}
+
+/* Traces of the projects that come next, around. */
+static enum tw_status next_todo(
+        struct tw_folder *f, struct tw_rollup_todo **ret, size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_rollup_todo(
+	        f->parts.catalogue, f->fold_turn, FOLDED_AT_ONCE, f->arena, ret, ret_n, err);
+
+	if (st == TW_OK && *ret_n == 0 && f->fold_turn[0]) {
+		f->fold_turn[0] = '\0';
+		st = tw_catalogue_rollup_todo(
+		        f->parts.catalogue, "", FOLDED_AT_ONCE, f->arena, ret, ret_n, err);
+	}
+	if (st == TW_OK && *ret_n)
+		(void)snprintf(
+		        f->fold_turn, sizeof f->fold_turn, "%s", (*ret)[*ret_n - 1].project_id);
+	return st;
+}
+
+/* Each day's names are written once, so that they say when they were seen. */
+static void begin_day(struct tw_folder *f)
+{
+	int64_t today = tw_unix_ms() / TW_DAY_MS;
+
+	if (today != f->known_day)
+		forget(f);
+	f->known_day = today;
+}
+
+enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err *err)
+{
+	struct tw_rollup_folding foldings[FOLDED_AT_ONCE];
+	struct reading *readings;
+	struct tw_rollup_todo *todo = NULL;
+	size_t n = 0, n_todo = 0;
+	enum tw_status st;
+
+	*ret_more = false;
+	tw_arena_reset(f->arena);
+	begin_day(f);
+	st = tw_catalogue_rollup_back(f->parts.catalogue, tw_unix_ms(), f->arena, err);
+	if (st == TW_OK)
+		st = next_todo(f, &todo, &n_todo, err);
+	readings = tw_arena_zalloc(f->arena, FOLDED_AT_ONCE, sizeof *readings);
+	if (!readings)
+		return no_memory(err);
+	for (size_t i = 0; st == TW_OK && i < n_todo; i++) {
+		bool readable;
+
+		readings[n].is_first = i == 0;
+		st = fold_one(f, &todo[i], &readings[n], &foldings[n], &readable, err);
+		n += readable;
+	}
+	if (st != TW_OK)
+		forget(f);
+	if (st == TW_NOMEM && n) /* the rest comes in a round of its own */
+		st = TW_OK;
+	if (st == TW_OK)
+		st = fold_all(f, readings, foldings, n, err);
+	if (st != TW_OK)
+		forget(f);
+	*ret_more = st == TW_OK && n_todo > 0;
+	return st;
+}
+
+struct tw_folder_counts tw_folder_counts(const struct tw_folder *f)
+{
+	return (struct tw_folder_counts){atomic_load(&f->folded), atomic_load(&f->unreadable),
+	        atomic_load(&f->put_off), atomic_load(&f->cells), atomic_load(&f->cells_failed),
+	        atomic_load(&f->spent_ms)};
+}
+
+void tw_folder_spent(struct tw_folder *f, uint64_t ms)
+{
+	atomic_fetch_add(&f->spent_ms, ms);
+}

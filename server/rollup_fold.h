@@ -1,0 +1,61 @@
+/*
+ * rollup_fold.h - traces into rollups: reads what is decoded, counts it, adds it up, names it.
+ *
+ * What the background job of the server does and `tracewell rollup` does, in one
+ * place; any number of processes may do it at once (catalogue_rollup.h).
+ * Thread: one at a time.
+ */
+#ifndef TW_ROLLUP_FOLD_H
+#define TW_ROLLUP_FOLD_H
+
+#include "blob.h"
+#include "catalogue_rollup.h"
+#include "symbols.h"
+
+struct tw_folder;
+
+struct tw_folder_parts { /* borrowed */
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
+	struct tw_symbols *symbols;
+};
+/* NULL: no memory. */
+struct tw_folder *tw_folder_new(const struct tw_folder_parts *parts);
+struct tw_folder *tw_folder_free(struct tw_folder *f);
+
+/* What it has done since it was made; any thread may ask. */
+struct tw_folder_counts {
+	uint64_t folded, unreadable, put_off; /* traces */
+	uint64_t cells, cells_failed;         /* that were added up, or could not be */
+	uint64_t spent_ms;
+};
+struct tw_folder_counts tw_folder_counts(const struct tw_folder *f);
+void tw_folder_spent(struct tw_folder *f, uint64_t ms);
+
+/* Each does a little and says whether there may be more.  What fails is noted and put off: only
+ * what concerns all comes back as an error. */
+enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_folder_rename(
+        struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
+/* Cells with enough deltas, by their size at most `most`, and with any of days before `day`
+ * (struct tw_rollup_when). */
+enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 64 };
+enum tw_status tw_folder_add(struct tw_folder *f, uint32_t most, int64_t day, bool *ret_more,
+        struct tw_err *err) TW_MUST_USE;
+
+/* What a trace brings, without counting it: its cells, facts, tree and methods, until the folder's
+ * next work. */
+enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *row,
+        struct tw_rollup_folding *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Adds up a cell: its new head and parts, in the arena (rollup_add.c). */
+enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_arena *a,
+        struct tw_str *ret_head, struct tw_str ret_parts[TW_ROLLUP_METRICS],
+        struct tw_err *err) TW_MUST_USE;
+
+/* The labels by which a project's traces are counted too: TW_SETTING_ROLLUPS, {"labels": [...]}. */
+#define TW_SETTING_ROLLUPS "rollups"
+enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        const char *ret[TW_ROLLUP_LABELS_MAX], size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * rollup_fold_int.h - what folds, shared by the files that fold, name and add up.
+ */
+#ifndef TW_ROLLUP_FOLD_INT_H
+#define TW_ROLLUP_FOLD_INT_H
+
+#include <stdatomic.h>
+
+#include "rollup_fold.h"
+#include "trace_file.h"
+
+enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };
+
+struct tw_folder {
+	struct tw_folder_parts parts;
+	struct tw_arena *arena;
+	char *name;      /* TW_FOLD_NAME_BYTES */
+	uint64_t *known; /* numbers of methods that are written; 0 free */
+	uint32_t n_known;
+	int64_t known_day; /* that they were seen on */
+	/* The project, or build of it, that was served last: the next one has its turn. */
+	char fold_turn[TW_ID_BYTES], add_turn[TW_ID_BYTES];
+	struct tw_rollup_rename rename_turn; /* in these two */
+	char rename_project[TW_ID_BYTES], rename_build[TW_FOLD_BUILD_BYTES];
+	_Atomic uint64_t folded, unreadable, put_off, cells, cells_failed, spent_ms;
+};
+
+/* --- names (rollup_name.c) --- */
+
+struct tw_namer { /* the mappings of a build */
+	struct tw_mapping_ids ids;
+	struct tw_symbols_ref *map, *retrace;
+	struct tw_names names;
+};
+
+/* tw_namer_close is owed.  A mapping that cannot be read is noted, and names nothing. */
+enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *of,
+        struct tw_namer *ret, struct tw_err *err) TW_MUST_USE;
+void tw_namer_close(struct tw_folder *f, struct tw_namer *n);
+/* Fills the name, the descriptor and whether it is named.  False: no memory. */
+bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const struct tw_named *what,
+        struct tw_rollup_naming *m);
+
+/* --- postings (rollup_post.c) --- */
+
+struct tw_rollup_posting { /* borrowed */
+	struct tw_trace_file *file;
+	const char *trace_id;
+	const uint64_t *numbers; /* of methods by index; 0: not to be found */
+	uint32_t n_methods;
+};
+/* In f's arena. */
+enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,
+        struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
+/* Those of a cell, when there are enough. */
+enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+
+#endif

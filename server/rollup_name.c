@@ -1,0 +1,137 @@
+/*
+ * rollup_name.c - what methods of rollups are called: when they are counted first, and again when a
+ * mapping came.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "rollup_fold_int.h"
+
+enum { DESCRIPTOR_BYTES = 512 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static struct tw_symbols_ref *acquire(struct tw_folder *f, const char *sha256, const char *build_id)
+{
+	struct tw_symbols_ref *ref = NULL;
+	struct tw_err why;
+
+	if (tw_symbols_acquire(f->parts.symbols, sha256, &ref, &why) != TW_OK) {
+		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
+		return NULL;
+	}
+	return ref;
+}
+
+enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *of,
+        struct tw_namer *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_mappings(f->parts.catalogue, of, f->arena, &ret->ids, err);
+
+	if (st != TW_OK)
+		return st;
+	ret->map = acquire(f, ret->ids.map, of->build_id);
+	ret->retrace = acquire(f, ret->ids.retrace, of->build_id);
+	ret->names = (struct tw_names){ret->map ? tw_symbols_map(ret->map) : NULL,
+	        ret->retrace ? tw_symbols_retrace(ret->retrace) : NULL};
+	return TW_OK;
+}
+
+void tw_namer_close(struct tw_folder *f, struct tw_namer *n)
+{
+	if (n->map)
+		tw_symbols_release(f->parts.symbols, n->map);
+	if (n->retrace)
+		tw_symbols_release(f->parts.symbols, n->retrace);
+}
+
+/* What tells apart methods of one name; originals of obfuscated types are not looked for. */
+static struct tw_str descriptor_of(const struct tw_names *names, const struct tw_named *what)
+{
+	struct tw_method_name found;
+
+	if (names->retrace)
+		return (struct tw_str){"", 0};
+	if (!what->has_id)
+		return tw_str_from(what->name, tw_names_plain(what->name).len);
+	return names->map && tw_map_find(names->map, what->id, &found) ? found.descriptor
+	                                                               : (struct tw_str){"", 0};
+}
+
+bool tw_namer_name(struct tw_folder *f, const struct tw_names *names, const struct tw_named *what,
+        struct tw_rollup_naming *m)
+{
+	char descriptor[DESCRIPTOR_BYTES], name[TW_ROLLUP_NAME_BYTES];
+
+	m->named = tw_names_display(names, what, f->name, TW_FOLD_NAME_BYTES);
+	(void)tw_rollup_bound_name(tw_str_of(f->name), name);
+	m->name = tw_arena_str(f->arena, tw_str_of(name));
+	(void)tw_utf8_clean(descriptor, sizeof descriptor, descriptor_of(names, what));
+	m->descriptor = tw_arena_str(f->arena, tw_str_of(descriptor));
+	return m->name && m->descriptor;
+}
+
+/* --- again --- */
+
+/* One that was cut is no name that a mapping knows. */
+static enum tw_status rename_one(
+        struct tw_folder *f, const char *project_id, struct tw_rollup_naming *m, struct tw_err *err)
+{
+	const struct tw_named_trace of = {project_id, "", m->build_id, m->mapping_id};
+	struct tw_named what = {.name = tw_str_of(m->raw)};
+	struct tw_namer namer = {0};
+	bool fits;
+	enum tw_status st;
+
+	if (tw_rollup_is_cut(m->raw))
+		return TW_OK;
+	st = tw_namer_open(f, &of, &namer, err);
+	if (st != TW_OK)
+		return st;
+	what.has_id = m->raw[0] == '#' && tw_str_u64(tw_str_of(m->raw + 1), UINT64_MAX, &what.id);
+	fits = tw_namer_name(f, &namer.names, &what, m);
+	tw_namer_close(f, &namer);
+	return fits ? TW_OK : no_memory(err);
+}
+
+/* The build after the last one, around, so that one that fails holds up no other. */
+static enum tw_status next_rename(struct tw_folder *f, struct tw_rollup_rename *ret,
+        struct tw_rollup_naming **ret_methods, size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st;
+
+	f->rename_turn = (struct tw_rollup_rename){f->rename_project, f->rename_build, 0, 0};
+	st = tw_catalogue_rollup_renames(
+	        f->parts.catalogue, &f->rename_turn, f->arena, ret, ret_methods, ret_n, err);
+	if (st == TW_NOT_FOUND && f->rename_project[0])
+		st = tw_catalogue_rollup_renames(
+		        f->parts.catalogue, NULL, f->arena, ret, ret_methods, ret_n, err);
+	if (st == TW_OK) {
+		(void)snprintf(f->rename_project, sizeof f->rename_project, "%s", ret->project_id);
+		(void)snprintf(f->rename_build, sizeof f->rename_build, "%s", ret->build_id);
+	}
+	return st;
+}
+
+enum tw_status tw_folder_rename(struct tw_folder *f, bool *ret_more, struct tw_err *err)
+{
+	struct tw_rollup_naming *methods = NULL;
+	struct tw_rollup_rename of;
+	size_t n = 0;
+	enum tw_status st;
+
+	tw_arena_reset(f->arena);
+	st = next_rename(f, &of, &methods, &n, err);
+	*ret_more = st == TW_OK;
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = rename_one(f, of.project_id, &methods[i], err);
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_renamed(f->parts.catalogue, &of, methods, n, err);
+	return st;
+}

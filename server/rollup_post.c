@@ -1,0 +1,191 @@
+/*
+ * rollup_post.c - postings of a trace, from its call trees, and those of a cell packed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_post.h"
+#include "rollup_fold_int.h"
+
+enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for postings");
+}
+
+struct posting { /* a trace's */
+	struct tw_trace_file *file;
+	struct tw_arena *arena;  /* all that is kept */
+	struct tw_arena *trees;  /* one call tree after the other */
+	const uint64_t *numbers; /* of methods by index; 0: none is made */
+	uint32_t n_methods;
+	struct tw_post_thread *threads;
+	uint32_t n_threads;
+	int64_t *longest; /* by method, of the thread at hand; -1: not called */
+	struct tw_post *posts;
+	size_t n, cap;
+};
+
+static bool same_thread(const struct tw_post_thread *a, const struct tw_post_thread *b)
+{
+	return a->is_main == b->is_main && tw_str_eq(a->name, b->name);
+}
+
+/* Its place among the names; those beyond the limit share the last one. */
+static bool find_thread(struct posting *p, const struct tw_thread_info *info, uint32_t *ret)
+{
+	char name[TW_POST_THREAD_BYTES + 1];
+	struct tw_post_thread t = {info->is_main, {0}};
+	const char *copy;
+
+	(void)tw_utf8_clean(name, sizeof name, info->name);
+	t.name = tw_str_of(name);
+	for (*ret = 0; *ret < p->n_threads; ++*ret)
+		if (same_thread(&p->threads[*ret], &t))
+			return true;
+	if (p->n_threads == TW_POST_THREADS_MAX) {
+		*ret = p->n_threads - 1;
+		return true;
+	}
+	copy = p->n_threads == TW_POST_THREADS_MAX - 1 ? "" : tw_arena_str(p->arena, t.name);
+	if (!copy)
+		return false;
+	p->threads[p->n_threads++] = (struct tw_post_thread){t.is_main, tw_str_of(copy)};
+	return true;
+}
+
+static bool add_post(struct posting *p, const struct tw_post *post)
+{
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 1024;
+		struct tw_post *posts = tw_arena_alloc(p->arena, cap, sizeof *posts);
+
+		if (!posts)
+			return false;
+		if (p->n)
+			memcpy(posts, p->posts, p->n * sizeof *posts);
+		p->posts = posts;
+		p->cap = cap;
+	}
+	p->posts[p->n++] = *post;
+	return true;
+}
+
+/* Each method of the tree once, with its longest call. */
+static bool add_tree(struct posting *p, const struct tw_tree *tree, uint32_t thread)
+{
+	bool fits = true;
+
+	for (uint32_t i = 1; i < tree->n; i++) {
+		const struct tw_tree_node *node = &tree->nodes[i];
+
+		if (node->method < p->n_methods && node->max_ns > p->longest[node->method])
+			p->longest[node->method] = node->max_ns;
+	}
+	for (uint32_t i = 1; fits && i < tree->n; i++) {
+		uint32_t m = tree->nodes[i].method;
+
+		if (m >= p->n_methods || p->longest[m] < 0)
+			continue;
+		if (p->numbers[m])
+			fits = add_post(p, &(struct tw_post){p->numbers[m], thread, p->longest[m]});
+		p->longest[m] = -1;
+	}
+	return fits;
+}
+
+static enum tw_status add_thread(
+        struct posting *p, const struct tw_thread_info *info, struct tw_err *err)
+{
+	struct tw_tree tree;
+	uint32_t thread;
+	enum tw_status st;
+
+	if (info->slices == 0)
+		return TW_OK;
+	if (!find_thread(p, info, &thread))
+		return no_memory(err);
+	tw_arena_reset(p->trees);
+	st = tw_trace_file_tree(p->file, info->thread_id, p->trees, &tree, err);
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	if (st != TW_OK)
+		return st;
+	return add_tree(p, &tree, thread) ? TW_OK : no_memory(err);
+}
+
+static enum tw_status add_threads(struct posting *p, struct tw_err *err)
+{
+	uint32_t n = 0;
+	const struct tw_thread_info *threads = tw_trace_file_threads(p->file, &n);
+	enum tw_status st = TW_OK;
+
+	p->threads = tw_arena_alloc(p->arena, TW_POST_THREADS_MAX, sizeof *p->threads);
+	p->longest = tw_arena_alloc(p->arena, (size_t)p->n_methods + 1, sizeof *p->longest);
+	if (!p->threads || !p->longest)
+		return no_memory(err);
+	for (uint32_t m = 0; m < p->n_methods; m++)
+		p->longest[m] = -1;
+	for (uint32_t i = 0; st == TW_OK && i < n; i++)
+		st = add_thread(p, &threads[i], err);
+	return st;
+}
+
+static enum tw_status write_posts(
+        struct posting *p, const char *trace_id, struct tw_str *ret, struct tw_err *err)
+{
+	const struct tw_posts all = {trace_id, p->threads, p->n_threads, p->posts, p->n};
+	struct tw_buf out;
+	char *copy = NULL;
+
+	tw_buf_init(&out, POST_BYTES);
+	tw_post_write(&all, &out);
+	if (tw_buf_status(&out) == TW_OK)
+		copy = tw_arena_alloc(p->arena, out.len, 1);
+	if (copy)
+		memcpy(copy, out.data, out.len);
+	*ret = (struct tw_str){copy, out.len};
+	tw_buf_done(&out);
+	return copy ? TW_OK : no_memory(err);
+}
+
+enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_posting *of,
+        struct tw_str *ret, struct tw_err *err)
+{
+	struct posting p = {.file = of->file,
+	        .arena = f->arena,
+	        .trees = tw_arena_new(TW_FOLD_BYTES),
+	        .numbers = of->numbers,
+	        .n_methods = of->n_methods};
+	enum tw_status st = p.trees ? add_threads(&p, err) : no_memory(err);
+
+	if (st == TW_OK)
+		st = write_posts(&p, of->trace_id, ret, err);
+	tw_arena_free(p.trees);
+	return st;
+}
+
+/* --- packing --- */
+
+enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_str rows[TW_POST_ROWS] = {{0}};
+	struct tw_post_row *loose = NULL;
+	struct tw_str *ones;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_post_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
+
+	if (st != TW_OK || n < PACK_FROM)
+		return st;
+	ones = tw_arena_alloc(a, n, sizeof *ones);
+	if (!ones)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		ones[i] = loose[i].data;
+	st = tw_post_pack(ones, n, a, rows, err);
+	if (st == TW_OK)
+		st = tw_catalogue_post_pack(c, of, loose, n, rows, err);
+	return st == TW_CONFLICT ? TW_OK : st;
+}

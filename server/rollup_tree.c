@@ -1,0 +1,216 @@
+#include "rollup_tree.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "rollup_cell.h"
+#include "sketch.h"
+
+enum { SLOTS_FIRST = 1024, SUMS_FIRST = 1024, THREADS_FIRST = 16, LEVELS = 64 };
+
+/* --- threads --- */
+
+void tw_rollup_thread_name(struct tw_str name, bool is_main, char out[TW_ROLLUP_THREAD_BYTES])
+{
+	char plain[TW_ROLLUP_THREAD_BYTES];
+	size_t n = 0;
+
+	(void)tw_utf8_clean(plain, sizeof plain, is_main ? TW_STR("main") : name);
+	for (const char *p = plain; *p; p++) {
+		bool digit = isdigit((unsigned char)*p) != 0;
+
+		if (!digit || n == 0 || out[n - 1] != '#')
+			out[n++] = *p;
+		if (digit)
+			out[n - 1] = '#';
+	}
+	out[n] = '\0';
+	if (n == 0 || (!is_main && strcmp(out, "main") == 0))
+		(void)memcpy(out, n ? "main#" : "thread", n ? sizeof "main#" : sizeof "thread");
+}
+
+uint64_t tw_rollup_thread_id(const char *name)
+{
+	const struct tw_rollup_space nowhere = {"thread", "", ""};
+
+	return tw_rollup_method_id(&nowhere, name);
+}
+
+/* --- nodes --- */
+
+static uint32_t hash_of(uint32_t parent, uint64_t method)
+{
+	uint64_t h = (method ^ (uint64_t)parent << 32) * UINT64_C(0x9E3779B97F4A7C15);
+
+	h = (h ^ (h >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
+	return (uint32_t)(h >> 32);
+}
+
+/* Where the node is or belongs. */
+static uint32_t slot_of(const struct tw_rollup_tree *t, uint32_t parent, uint64_t method)
+{
+	uint32_t at = hash_of(parent, method) & (t->n_slots - 1);
+
+	while (t->slots[at]) {
+		const struct tw_rollup_tree_node *n = &t->nodes[t->slots[at] - 1];
+
+		if (n->parent == parent && n->method == method)
+			break;
+		at = (at + 1) & (t->n_slots - 1);
+	}
+	return at;
+}
+
+/* Twice as many pieces in the arena, where the old ones stay; NULL: it is full. */
+static void *twice(struct tw_arena *a, const void *old, uint32_t n, uint32_t cap, size_t size)
+{
+	void *p = tw_arena_alloc(a, cap, size);
+
+	if (p && n)
+		memcpy(p, old, n * size);
+	return p;
+}
+
+static bool room_for_node(struct tw_rollup_tree *t)
+{
+	uint32_t n_slots = t->n_slots ? t->n_slots * 2 : SLOTS_FIRST;
+	uint32_t *slots;
+	struct tw_rollup_tree_node *nodes;
+
+	if (t->n < t->cap)
+		return true;
+	slots = n_slots ? tw_arena_zalloc(t->arena, n_slots, sizeof *slots) : NULL;
+	nodes = slots ? twice(t->arena, t->nodes, t->n, n_slots / 2, sizeof *nodes) : NULL;
+	if (!nodes)
+		return false;
+	t->nodes = nodes;
+	t->slots = slots;
+	t->n_slots = n_slots;
+	t->cap = n_slots / 2;
+	for (uint32_t i = 0; i < t->n; i++)
+		t->slots[slot_of(t, nodes[i].parent, nodes[i].method)] = i + 1;
+	return true;
+}
+
+uint32_t tw_rollup_tree_child(struct tw_rollup_tree *t, uint32_t parent, uint64_t method)
+{
+	uint32_t at;
+
+	if (!room_for_node(t))
+		return TW_ROLLUP_NO_NODE;
+	at = slot_of(t, parent, method);
+	if (!t->slots[at]) {
+		t->nodes[t->n] = (struct tw_rollup_tree_node){method, parent, 0, 0};
+		t->slots[at] = ++t->n;
+	}
+	return t->slots[at] - 1;
+}
+
+static bool name_thread(struct tw_rollup_tree *t, uint64_t id, struct tw_str name)
+{
+	for (uint32_t i = 0; i < t->n_threads; i++)
+		if (t->threads[i].id == id)
+			return true;
+	if (t->n_threads == t->cap_threads) {
+		uint32_t cap = t->cap_threads ? 2 * t->cap_threads : THREADS_FIRST;
+		struct tw_rollup_thread *more =
+		        twice(t->arena, t->threads, t->n_threads, cap, sizeof *more);
+
+		if (!more)
+			return false;
+		t->threads = more;
+		t->cap_threads = cap;
+	}
+	t->threads[t->n_threads++] = (struct tw_rollup_thread){id, name};
+	return true;
+}
+
+uint32_t tw_rollup_tree_thread(struct tw_rollup_tree *t, struct tw_str name)
+{
+	const char *copy = tw_arena_str(t->arena, name);
+	uint64_t id = copy ? tw_rollup_thread_id(copy) : 0;
+
+	if (!copy || !name_thread(t, id, (struct tw_str){copy, name.len}))
+		return TW_ROLLUP_NO_NODE;
+	return tw_rollup_tree_child(t, TW_ROLLUP_NO_NODE, id);
+}
+
+/* --- sums --- */
+
+unsigned tw_rollup_tree_level(int64_t ns)
+{
+	return ns > 0 ? 64 - (unsigned)__builtin_clzll((uint64_t)ns) : 0;
+}
+
+/* Of the level, in its place among the node's; NULL: the arena is full. */
+static struct tw_rollup_tree_sum *sum_of(
+        struct tw_rollup_tree *t, struct tw_rollup_tree_node *n, uint32_t level)
+{
+	uint32_t *link = &n->first;
+
+	while (*link && t->sums[*link - 1].level < level)
+		link = &t->sums[*link - 1].next;
+	if (*link && t->sums[*link - 1].level == level)
+		return &t->sums[*link - 1];
+	t->sums[t->n_sums] = (struct tw_rollup_tree_sum){.next = *link, .level = level};
+	*link = ++t->n_sums;
+	return &t->sums[t->n_sums - 1];
+}
+
+static void add_sum(struct tw_rollup_tree_sum *to, const struct tw_rollup_tree_sum *s)
+{
+	to->traces += s->traces;
+	to->calls += s->calls;
+	to->total_ns = tw_sketch_sum(to->total_ns, s->total_ns);
+	to->self_ns = tw_sketch_sum(to->self_ns, s->self_ns);
+	to->cpu_ns = tw_sketch_sum(to->cpu_ns, s->cpu_ns);
+	to->cpu_self_ns = tw_sketch_sum(to->cpu_self_ns, s->cpu_self_ns);
+	to->square += s->square;
+}
+
+bool tw_rollup_tree_add(struct tw_rollup_tree *t, uint32_t node, const struct tw_rollup_tree_sum *s)
+{
+	struct tw_rollup_tree_node *n = &t->nodes[node];
+
+	if (t->n_sums == t->cap_sums) {
+		uint32_t cap = t->cap_sums ? 2 * t->cap_sums : SUMS_FIRST;
+		struct tw_rollup_tree_sum *more =
+		        twice(t->arena, t->sums, t->n_sums, cap, sizeof *more);
+
+		if (!more)
+			return false;
+		t->sums = more;
+		t->cap_sums = cap;
+	}
+	add_sum(sum_of(t, n, s->level), s);
+	if (s->level > n->top)
+		n->top = s->level;
+	return true;
+}
+
+struct tw_rollup_tree_sum tw_rollup_tree_all(const struct tw_rollup_tree *t, uint32_t node)
+{
+	struct tw_rollup_tree_sum all = {.level = t->nodes[node].top};
+
+	for (uint32_t i = t->nodes[node].first; i; i = t->sums[i - 1].next)
+		if (t->sums[i - 1].level >= t->drop)
+			add_sum(&all, &t->sums[i - 1]);
+	return all;
+}
+
+/* A node's highest level is never above its parent's, so what is left is whole from the top. */
+void tw_rollup_tree_bound(struct tw_rollup_tree *t, uint32_t max)
+{
+	uint64_t at_top[LEVELS] = {0};
+	uint64_t kept = 0;
+	unsigned level = LEVELS;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		at_top[t->nodes[i].top] += t->nodes[i].first != 0;
+	while (level > 0 && kept + at_top[level - 1] <= max)
+		kept += at_top[--level];
+	if (level > t->drop)
+		t->drop = level;
+	if (t->drop > t->told)
+		t->told = t->drop;
+}

@@ -1,0 +1,77 @@
+/* rollup_tree_add.c - deltas of cells go into their merged call trees, some cells at a time. */
+#include <string.h>
+
+#include "catalogue_rollup_tree.h"
+#include "log.h"
+#include "rollup_tree.h"
+
+enum { ADDED_AT_ONCE = 32, TREE_BYTES = 64 << 20, ARENA_BYTES = 512 << 20 };
+
+static enum tw_status merge_all(
+        const struct tw_tree_cell *cell, struct tw_rollup_tree *t, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (cell->tree.data.len)
+		st = tw_rollup_tree_resume(t, &cell->tree, err);
+	for (size_t i = 0; st == TW_OK && i < cell->n_deltas; i++) {
+		const struct tw_rollup_written one = {cell->deltas[i].data, {"", 0}};
+
+		st = tw_rollup_tree_merge(t, &one, err);
+	}
+	tw_rollup_tree_bound(t, TW_ROLLUP_CELL_NODES);
+	return st;
+}
+
+/* What somebody else did meanwhile is done. */
+static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_rollup_tree t = {.arena = a};
+	struct tw_tree_cell *cell = NULL;
+	struct tw_buf out, levels;
+	enum tw_status st = tw_catalogue_tree_load(c, of, a, &cell, err);
+
+	if (st != TW_OK || cell->n_deltas == 0)
+		return st;
+	tw_buf_init(&out, TREE_BYTES);
+	tw_buf_init(&levels, TREE_BYTES);
+	st = merge_all(cell, &t, err);
+	if (st == TW_OK)
+		st = tw_rollup_tree_write(&t, &out, &levels, err);
+	if (st == TW_OK) {
+		const struct tw_rollup_written tree = {
+		        {(const char *)out.data, out.len}, {(const char *)levels.data, levels.len}};
+
+		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, err);
+	}
+	tw_buf_done(&out);
+	tw_buf_done(&levels);
+	return st == TW_CONFLICT ? TW_OK : st;
+}
+
+enum tw_status tw_rollup_trees_add(
+        struct tw_catalogue *c, uint32_t deltas, int64_t day, bool *ret_more, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_arena *list = tw_arena_new(1 << 20);
+	struct tw_rollup_due *due = NULL;
+	size_t n = 0, done = 0;
+	enum tw_status st = a && list ? tw_catalogue_trees_due(
+	                                        c, deltas, day, ADDED_AT_ONCE, list, &due, &n, err)
+	                              : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct tw_err why;
+
+		tw_arena_reset(a);
+		if (add_one(c, &due[i], a, &why) == TW_OK)
+			done++;
+		else
+			tw_log_err(TW_LOG_ERROR, "tree_not_added", due[i].project_id, &why);
+	}
+	tw_arena_free(list);
+	tw_arena_free(a);
+	*ret_more = st == TW_OK && done > 0;
+	return st;
+}

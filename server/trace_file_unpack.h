@@ -1,0 +1,27 @@
+/*
+ * trace_file_unpack.h - what a trace file stores, unpacked: frames, and chunks out of them.
+ *
+ * Needs no file: whoever has an unpacker of its own can unpack what another
+ * thread reads.  Thread: one at a time.
+ */
+#ifndef TW_TRACE_FILE_UNPACK_H
+#define TW_TRACE_FILE_UNPACK_H
+
+#include "trace_file.h"
+
+struct tw_unpacker;
+
+/* NULL: no memory. */
+struct tw_unpacker *tw_unpacker_new(void);
+struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u);
+
+/* What a zstd frame holds, which says how large it becomes; valid until the next call.  TW_CORRUPT
+ * when it is damaged or larger than max_bytes. */
+enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
+        struct tw_str *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Decodes the stored bytes of a chunk into *c. */
+enum tw_status tw_unpacker_chunk(struct tw_unpacker *u, struct tw_str frame,
+        const struct tw_chunk_row *row, struct tw_chunk *c, struct tw_err *err) TW_MUST_USE;
+
+#endif

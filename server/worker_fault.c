@@ -1,0 +1,36 @@
+#include "worker_fault.h"
+
+#if TW_TEST_FAULTS
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
+{
+	const char *how = getenv(variable);
+	volatile uint64_t spin = 0;
+
+	if (!how)
+		return TW_OK;
+	if (strcmp(how, "crash") == 0)
+		(void)raise(SIGSEGV);
+	while (strcmp(how, "loop") == 0)
+		spin++;
+	while (strcmp(how, "eat") == 0) {
+		void *p = tw_mem_alloc(1 << 20, 1);
+
+		if (!p)
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to misbehave");
+		memset(p, 1, 1 << 20);
+	}
+	if (strcmp(how, "sleep") == 0)
+		(void)sleep(3600);
+	if (strcmp(how, "run") == 0)
+		(void)execl("/bin/true", "true", (char *)NULL);
+	return TW_OK;
+}
+
+#endif

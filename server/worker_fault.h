@@ -1,0 +1,25 @@
+/*
+ * worker_fault.h - a decoder's child that misbehaves, for the tests of what holds it.
+ *
+ * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run in the server's environment, and
+ * TRACEWELL_JUDGE_FAULT for judges (judge.h).  Only in builds for tests (meson option test_faults);
+ * in all others it does nothing and reads no environment.
+ */
+#ifndef TW_WORKER_FAULT_H
+#define TW_WORKER_FAULT_H
+
+#include "base/err.h"
+
+#if TW_TEST_FAULTS
+/* `variable` says how. */
+enum tw_status tw_worker_fault(const char *variable, struct tw_err *err) TW_MUST_USE;
+#else
+static inline enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
+{
+	(void)variable;
+	(void)err;
+	return TW_OK;
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * worker_judge.c - the child that looks at the beginnings of uploads, one after the other, until
+ * nobody asks any more.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "decoder.h"
+#include "judge.h"
+#include "judge_line.h"
+#include "worker_fault.h"
+#include "worker_internal.h"
+
+enum { LINE_FD = TW_WORKER_OUTPUT };
+
+/* False: nobody asks any more, or it is no question. */
+static bool read_exactly(void *to, size_t n)
+{
+	uint8_t *p = to;
+
+	while (n) {
+		ssize_t k = read(LINE_FD, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return false;
+		p += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+static struct tw_judge_answer look(
+        const struct tw_judge_question *q, const uint8_t *head, struct tw_limits limits)
+{
+	const struct tw_format *forced =
+	        q->forced[0] ? tw_format_by_name(tw_str_of(q->forced)) : NULL;
+	const struct tw_format *found = NULL;
+	struct tw_judge_answer a;
+	struct tw_err err = {0};
+	enum tw_status st = tw_worker_fault("TRACEWELL_JUDGE_FAULT", &err);
+
+	limits.max_window_log = q->window_log;
+	if (st == TW_OK)
+		st = tw_decoder_preflight(head, q->n, q->whole, forced, &limits, &found, &err);
+	memset(&a, 0, sizeof a); /* all of it crosses, padding too */
+	a.status = (uint32_t)st;
+	a.offset = err.offset;
+	(void)snprintf(a.msg, sizeof a.msg, "%s", st == TW_OK ? "" : err.msg);
+	(void)snprintf(a.format, sizeof a.format, "%s", found ? found->name : "");
+	return a;
+}
+
+enum tw_status tw_worker_judge(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	static uint8_t head[TW_HEAD_BYTES];
+	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
+	struct tw_judge_question q;
+	enum tw_status st = tw_worker_salt(&limits, err);
+
+	while (st == TW_OK && read_exactly(&q, sizeof q) && q.n <= sizeof head &&
+	        read_exactly(head, q.n)) {
+		const struct tw_judge_answer a = look(&q, head, limits);
+
+		st = tw_worker_write(LINE_FD, (const uint8_t *)&a, sizeof a, err);
+	}
+	*ret = json_object();
+	return st;
+}

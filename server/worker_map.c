@@ -1,0 +1,116 @@
+/*
+ * worker_map.c - the child compiles a mapping to the image that answers look names up in.
+ */
+#include "worker_internal.h"
+
+#include "base/unzip.h"
+#include "symbols/method_map.h"
+#include "symbols/retrace.h"
+
+static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_map_writer_push(arg, p, n, err);
+}
+
+static enum tw_status push_retrace(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_retrace_writer_push(arg, p, n, err);
+}
+
+static enum tw_status push_unzip(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return tw_unzip_push(arg, p, n, err);
+}
+
+static enum tw_status read_map(
+        tw_worker_push_fn push, void *writer, const struct tw_limits *limits, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(limits->max_memory_bytes);
+	struct tw_unzip *z = a ? tw_unzip_new(a, limits, push, writer) : NULL;
+	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
+	uint64_t bytes = 0;
+	enum tw_status st;
+
+	if (!z)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	else
+		st = tw_worker_read(TW_WORKER_INPUT, &bytes, push_unzip, z, err);
+	if (st == TW_OK)
+		st = tw_unzip_finish(z, &end, err);
+	/* Half a mapping would name some methods and not others: refuse, it can be sent again. */
+	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
+		st = tw_fail(err, TW_CORRUPT, tw_unzip_bytes(z),
+		        "the mapping's compressed data is damaged or cut");
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	return st;
+}
+
+static json_t *map_answer(const struct tw_map_stats *s)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s}", "lines", (json_int_t)s->lines, "entries",
+	        (json_int_t)s->entries, "duplicates", (json_int_t)s->duplicates, "malformed",
+	        (json_int_t)s->malformed, "first_malformed",
+	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
+	                                           : (json_int_t)s->first_malformed,
+	        "version", s->version);
+}
+
+enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
+	struct tw_map_writer *w = tw_map_writer_new(limits.max_decoded_bytes, limits.max_methods);
+	struct tw_map_stats stats;
+	struct tw_buf image;
+	enum tw_status st;
+
+	tw_buf_init(&image, limits.max_decoded_bytes);
+	st = w ? read_map(push_map, w, &limits, err)
+	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	if (st == TW_OK)
+		st = tw_map_writer_finish(w, &image, &stats, err);
+	if (st == TW_OK)
+		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
+	if (st == TW_OK) {
+		*ret = map_answer(&stats);
+		if (!*ret)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+	}
+	tw_map_writer_free(w);
+	tw_buf_done(&image);
+	return st;
+}
+
+static json_t *retrace_answer(const struct tw_retrace_stats *s)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:s}", "classes", (json_int_t)s->classes, "methods",
+	        (json_int_t)s->methods, "malformed", (json_int_t)s->malformed, "first_malformed",
+	        s->first_malformed == TW_NO_OFFSET ? (json_int_t)-1
+	                                           : (json_int_t)s->first_malformed,
+	        "id", s->id);
+}
+
+enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct tw_limits limits = tw_worker_limits(json_object_get(task, "limits"));
+	struct tw_retrace_writer *w = tw_retrace_writer_new(limits.max_decoded_bytes);
+	struct tw_retrace_stats stats;
+	struct tw_buf image;
+	enum tw_status st;
+
+	tw_buf_init(&image, limits.max_memory_bytes);
+	st = w ? read_map(push_retrace, w, &limits, err)
+	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	if (st == TW_OK)
+		st = tw_retrace_writer_finish(w, &image, &stats, err);
+	if (st == TW_OK)
+		st = tw_worker_write(TW_WORKER_OUTPUT, image.data, image.len, err);
+	if (st == TW_OK) {
+		*ret = retrace_answer(&stats);
+		if (!*ret)
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+	}
+	tw_retrace_writer_free(w);
+	tw_buf_done(&image);
+	return st;
+}
