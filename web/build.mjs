@@ -4,15 +4,26 @@ import { build } from 'esbuild';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { BUDGETS, budgetOf } from './budget.mjs';
 
-const MAX_JS_GZ = 80 * 1024;
+/* What the address may say: every name that the source reads from it. */
+function parameters() {
+	const source = readdirSync('src').filter((f) => /\.tsx?$/.test(f)).map((f) => readFileSync(join('src', f), 'utf8')).join('\n');
+	return [...new Set([...source.matchAll(/\b(?:text|number)\('(\w+)'\)/g)].map((m) => m[1]))].sort();
+}
+
 const shared = { bundle: true, minify: true, format: 'esm', target: 'es2022', metafile: true,
-	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', logLevel: 'warning' };
+	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', logLevel: 'warning',
+	define: { PARAMETERS: JSON.stringify(parameters()) } };
 
+/* What `entry` became: its address, and that of all it needs at once, by source file. */
 async function bundle(entry, outdir, extra = {}) {
-	const made = await build({ ...shared, entryPoints: [entry], outdir,
-		entryNames: '[name]-[hash]', ...extra });
-	return Object.keys(made.metafile.outputs).map((f) => basename(f));
+	const { metafile: { outputs } } = await build({ ...shared, entryPoints: [entry], outdir,
+		entryNames: '[name]-[hash]', ...extra, define: { ...shared.define, ...extra.define } });
+	const made = (source) => Object.keys(outputs).find((f) => outputs[f].entryPoint === source);
+	const href = (f) => '/assets/' + basename(f);
+	const needs = (f) => outputs[f].imports.filter((i) => i.kind === 'import-statement').flatMap((i) => [i.path, ...needs(i.path)]);
+	return { href: href(made(entry)), needs: (source) => [...new Set(needs(made(source)))].map(href), of: (source) => href(made(source)) };
 }
 
 async function tests() {
@@ -22,14 +33,14 @@ async function tests() {
 }
 
 function compress(dir) {
-	let js = 0;
+	const js = { workbench: 0, fleet: 0 };
 	for (const name of readdirSync(dir, { recursive: true, withFileTypes: true })) {
 		if (!name.isFile() || !/\.(js|css|html|svg)$/.test(name.name)) continue;
 		const path = join(name.parentPath ?? name.path, name.name);
 		const plain = readFileSync(path);
 		const gz = gzipSync(plain, { level: 9 });
 		if (gz.length < plain.length) writeFileSync(path + '.gz', gz);
-		if (name.name.endsWith('.js')) js += gz.length;
+		if (name.name.endsWith('.js')) js[budgetOf(name.name)] += gz.length;
 	}
 	return js;
 }
@@ -37,18 +48,20 @@ function compress(dir) {
 async function page() {
 	rmSync('dist', { recursive: true, force: true });
 	mkdirSync('dist/assets', { recursive: true });
-	const [worker] = await bundle('src/worker.ts', 'dist/assets');
+	const worker = await bundle('src/worker.ts', 'dist/assets');
 	const app = await bundle('src/main.tsx', 'dist/assets', {
-		define: { WORKER_URL: JSON.stringify('/assets/' + worker) } });
+		splitting: true, chunkNames: '[name]-[hash]', define: { WORKER_URL: JSON.stringify(worker.href) } });
 	const css = await bundle('src/style.css', 'dist/assets');
 	const html = readFileSync('src/index.html', 'utf8')
-		.replace('{{app}}', '/assets/' + app.find((f) => f.endsWith('.js')))
-		.replace('{{css}}', '/assets/' + css.find((f) => f.endsWith('.css')));
+		.replace('{{app}}', app.href)
+		.replace('{{css}}', css.href)
+		.replace('{{needs}}', app.needs('src/main.tsx').map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
+		.replace('{{trace}}', [app.of('src/trace.tsx'), ...app.needs('src/trace.tsx')].join(' '));
 	writeFileSync('dist/index.html', html);
 	writeFileSync('dist/favicon.svg', readFileSync('src/favicon.svg'));
 	const js = compress('dist');
-	console.log(`page built: ${(js / 1024).toFixed(1)} KB of JavaScript, gzipped`);
-	if (js > MAX_JS_GZ) throw new Error('more JavaScript than the page may have');
+	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
+	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`more JavaScript than the ${part} may have`);
 }
 
 await (process.argv.includes('--test') ? tests() : page());

@@ -1,30 +1,19 @@
 // Why an application did not respond: the verdict, who blocks whom, deadlocks, and all threads.
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { api } from './api';
-import { does, HOW, lockName, order, shows, stackText, threadName, type Anr, type AnrFrame, type AnrProcess, type AnrStep, type AnrThread } from './anrdoc';
-import { count, duration, splitName } from './format';
+import { api, type Trace } from './api';
+import { does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
+import { Calls, Method, Stack, type Way } from './anrparts';
+import { Raw, useRaw } from './anrraw';
+import { Threads } from './anrthreads';
+import { count, duration } from './format';
 import { openAlso } from './opened';
-import { Copy, Failure, Panel, useLoad } from './parts';
+import { Busy, Copy, Failure, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
+import { Waits } from './waitpicture';
 
-const ROWS = 40;
-
-function Method({ f }: { f: AnrFrame }) {
-	const [pkg, rest] = f.kind ? ['', f.name] : splitName(f.name);
-	return <span class="mono method"><span class="quiet">{pkg}</span>{rest}{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title="The compiler put this method's code into the method below">inlined</em>}</span>;
-}
-
-function Stack({ t }: { t: AnrThread }) {
-	if (t.frames.length === 0) return <p class="quiet">{t.more_frames ? 'The stack was left out: the report is too large.' : 'No frames in the dump.'}{t.channel ? ` In the kernel it waits in ${t.channel}.` : ''}</p>;
-	return (
-		<ol class="stack">
-			{t.frames.map((f, i) => (
-				<li key={i} class={f.kind ? 'native' : ''}><Method f={f} />
-					{f.locks?.map((l, k) => <span key={k} class={`lock ${l.how}`}>{HOW[l.how]} <span class="mono">{l.type ?? 'an unknown class'} {l.id}</span></span>)}</li>))}
-			{(t.more_frames ?? 0) > 0 && <li class="quiet">and {count(t.more_frames!)} more</li>}
-		</ol>
-	);
-}
+const WAITED_MS = 10_000; // before the report, when it does not say how long
+const NONE: string[] = [];
 
 function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const w = step.wants;
@@ -33,7 +22,7 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const nobody = w.holder_tid ? `thread ${w.holder_tid}, which the dump does not have` : 'nobody who is seen';
 	return (
 		<p class="wish">wants {lockName(w)} <span class="mono quiet">{w.id}</span>, held by <strong>{holder ? threadName(holder) : nobody}</strong>
-			{step.taken_in && <>, taken in <Method f={step.taken_in} /></>}
+			{step.taken_in && <>, taken in <Method f={step.taken_in} track={holder?.track} /></>}
 			{holder && !w.told && <span class="quiet"> (found by who has it locked)</span>}</p>
 	);
 }
@@ -43,14 +32,14 @@ function Step({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const app = step.app_frame && step.app_frame.name !== step.frame?.name ? step.app_frame : null;
 	return (
 		<li>
-			<p><strong>{threadName(t)}</strong> {t?.state && <span class="state">{t.state}</span>} {does(step)} {step.frame && <Method f={step.frame} />}
-				{app && <> for <Method f={app} /></>}</p>
+			<p><strong>{threadName(t)}</strong> {t?.state && <span class="state">{t.state}</span>} {does(step)} {step.frame && <Method f={step.frame} track={t?.track} />}
+				{app && <> for <Method f={app} track={t?.track} /></>}</p>
 			<Wish p={p} step={step} />
 		</li>
 	);
 }
 
-function Chain({ p }: { p: AnrProcess }) {
+export function Chain({ p }: { p: AnrProcess }) {
 	const last = p.chain[p.chain.length - 1];
 	const back = last?.wants?.holder ?? null;
 	const first = p.chain.findIndex((s) => s.thread === back);
@@ -63,7 +52,7 @@ function Chain({ p }: { p: AnrProcess }) {
 	);
 }
 
-function Cycles({ p }: { p: AnrProcess }) {
+export function Cycles({ p }: { p: AnrProcess }) {
 	return <>{p.cycles.map((c, i) => (
 		<section key={i} class="cycle" aria-label={`Deadlock ${i + 1}`}>
 			<h3 class="badtext">{c.certain ? 'Deadlock' : 'Possible deadlock'} of {count(c.size)} threads</h3>
@@ -78,50 +67,6 @@ function Cycles({ p }: { p: AnrProcess }) {
 		</section>))}</>;
 }
 
-function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
-	const t = p.threads[i];
-	const holder = t.wants && t.wants.holder !== null ? threadName(p.threads[t.wants.holder]) : '';
-	return <>
-		<tr>
-			<td><button class="plain" aria-expanded={open} onClick={() => set({ stack: open ? null : i })}>{threadName(t)}</button>
-				{i === p.main && <em class="tag">main</em>}{t.daemon && <span class="quiet"> daemon</span>}</td>
-			<td class="num quiet">{t.sys_tid ?? ''}</td>
-			<td><span class={`state ${t.wants ? 'loss' : ''}`}>{t.state || (t.attached === false ? 'not attached' : 'unknown')}</span></td>
-			<td>{t.held.map((l) => <div key={l.id} class="mono">{l.type ?? 'unknown'} <span class="quiet">{l.id}</span></div>)}
-				{(t.victims ?? 0) > 0 && <span class="badtext">blocks {count(t.victims!)} {t.victims === 1 ? 'thread' : 'threads'}</span>}</td>
-			<td>{t.wants && <><span class="mono">{t.wants.type ?? 'unknown'} <span class="quiet">{t.wants.id}</span></span>{holder && <div>of {holder}</div>}</>}</td>
-			<td>{t.top ? <Method f={t.top} /> : <span class="quiet">{t.channel ? `kernel: ${t.channel}` : 'no stack'}</span>}</td>
-		</tr>
-		{open && <tr class="opened"><td colSpan={6}>
-			<p class="row"><Copy text={stackText(t)} label="Copy the stack" />
-				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>Show in the chart</button>}
-				{t.run_ns !== undefined && <span class="quiet">on a CPU for {duration(t.run_ns)}, waited for one for {duration(t.queue_ns ?? 0)} in all</span>}</p>
-			<Stack t={t} /></td></tr>}
-	</>;
-}
-
-function Threads({ p }: { p: AnrProcess }) {
-	const filter = text('anr');
-	const open = number('stack');
-	const limit = Math.max(ROWS, number('anrrows') ?? ROWS);
-	const all = useMemo(() => order(p), [p]);
-	const found = useMemo(() => all.filter((i) => shows(p.threads[i], filter)), [all, filter]);
-	if (p.threads.length === 0) return null;
-	return (
-		<section aria-label="Threads of the dump">
-			<div class="row"><h3>Threads</h3><span class="quiet">{filter ? `${count(found.length)} of ` : ''}{count(p.threads.length)}
-				{p.threads_left_out > 0 ? `, ${count(p.threads_left_out)} more were left out` : ''}</span><span class="grow" />
-				<label class="inline">Filter<input type="search" value={filter} placeholder="name, state, class or method" onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
-			{found.length === 0 ? <p class="quiet">No thread has this in its name, state, locks or stack.</p>
-				: <div class="scroll"><table class="anrthreads">
-					<thead><tr><th scope="col">Thread</th><th scope="col" class="num">Id</th><th scope="col">State</th><th scope="col">Holds</th><th scope="col">Wants</th><th scope="col">Top frame</th></tr></thead>
-					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} />)}</tbody>
-				</table></div>}
-			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>Show all {count(found.length)}</button></p>}
-		</section>
-	);
-}
-
 function title(p: AnrProcess): string {
 	return p.facts.command ?? (p.pid === null ? 'the report' : `process ${p.pid}`);
 }
@@ -129,7 +74,7 @@ function title(p: AnrProcess): string {
 function Which({ doc, at }: { doc: Anr; at: number }) {
 	if (doc.processes.length < 2) return null;
 	return <label class="inline">{doc.sampled ? 'Sample' : 'Process'}
-		<select value={at} onChange={(e) => set({ dump: Number(e.currentTarget.value), stack: null })}>
+		<select value={at} onChange={(e) => set({ dump: Number(e.currentTarget.value), stack: null, waits: null, anrstate: null })}>
 			{doc.processes.map((p, i) => <option key={i} value={i}>{doc.sampled ? `${count(i + 1)} of ${count(doc.processes.length)}, at ${duration(p.at_ns)}`
 				: `${title(p)}${p.pid === null ? '' : ` (${p.pid})`}`}</option>)}
 		</select></label>;
@@ -147,30 +92,59 @@ function More({ doc, p }: { doc: Anr; p: AnrProcess }) {
 	);
 }
 
-function Report({ doc }: { doc: Anr }) {
+/** From a frame to its method in the trace beside the report: the last seconds of that thread. */
+function wayTo(t: Trace, names: string[], at_ns: number, waited_ms: number | null): Way {
+	const known = new Map(names.map((n) => [n.split('(')[0], n]));
+	const [start, end] = [t.start_ns ?? 0, t.end_ns ?? 0];
+	const to = at_ns > start && at_ns <= end ? at_ns : end; // a report without a time of the trace is of its end
+	const from = Math.max(start, to - (waited_ms ?? WAITED_MS) * 1e6);
+	return {
+		has: (name) => known.has(name),
+		go: (name, track) => {
+			set({ find: known.get(name)!, thread: track, open: openAlso(text('open'), track), from, to: Math.max(to, from + 1), a: null, b: null, sel: null, threads: null, root: null, row: null }, true);
+			document.querySelector('.panel[aria-label=Threads]')?.scrollIntoView();
+		},
+	};
+}
+
+function Body({ doc, p }: { doc: Anr; p: AnrProcess | undefined }) {
+	return <>
+		{p && p.chain.length > 0 && <Chain p={p} />}
+		{p && <Waits p={p} />}
+		{p && <Cycles p={p} />}
+		{p && <Threads p={p} />}
+		{p && <More doc={doc} p={p} />}
+	</>;
+}
+
+function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 	const usual = doc.blamed ?? 0;
 	const at = Math.min(number('dump') ?? usual, doc.processes.length - 1);
 	const p = doc.processes[at];
 	const verdict = at === usual || !p ? doc.verdict : p.verdict;
+	const way = useMemo(() => (p && names.length > 0 ? wayTo(t, names, p.at_ns, doc.waited_ms) : null), [t, names, p, doc]);
+	const [raw, button] = useRaw();
 	return (
 		<Panel id="anr" title="ANR" aside={<>
 			<Which doc={doc} at={at} />
 			{doc.kind !== 'unknown' && <span class="state">{doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">waited {duration(doc.waited_ms * 1e6)}</span>}
-			<span class="quiet">cluster <span class="mono">{doc.cluster}</span></span></>}>
+			<span class="quiet">cluster <span class="mono">{doc.cluster}</span></span>{button}</>}>
 			<p class="verdict">{verdict.charAt(0).toUpperCase() + verdict.slice(1)}.</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
-			{p && p.chain.length > 0 && <Chain p={p} />}
-			{p && <Cycles p={p} />}
-			{p && <Threads p={p} />}
-			{p && <More doc={doc} p={p} />}
+			{raw && <Raw id={t.id} />}
+			<Calls.Provider value={way}><Body doc={doc} p={p} /></Calls.Provider>
 		</Panel>
 	);
 }
 
-/** Nothing for a trace that has no ANR report.  names changes when a mapping came. */
-export function AnrPanel({ id, names }: { id: string; names: string }) {
-	const load = useLoad(id + names, (s) => api.documents<Anr>(id, 'anr', s));
-	if (load.error) return <Failure error={load.error} retry={load.again} />;
-	return <>{load.value?.documents.map((d, i) => <Report key={i} doc={d.content} />)}</>;
+/** Nothing for a trace that has no ANR report.  What follows waits until that is known, or it would move. */
+export function AnrPanel({ t, children }: { t: Trace; children: ComponentChildren }) {
+	const turn = JSON.stringify(t.report?.names); // changes when a mapping came
+	const load = useLoad(t.id + turn, (s) => api.documents<Anr>(t.id, 'anr', s));
+	const beside = !!load.value?.documents.length && !t.summary?.format.startsWith('anr'); // else its stacks are the trace
+	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
+	if (load.error) return <><Failure error={load.error} retry={load.again} />{children}</>;
+	if (!load.value) return <Busy what="Opening the trace" />;
+	return <>{load.value.documents.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}{children}</>;
 }

@@ -29,7 +29,7 @@ export interface Anr {
 const DOES: Record<string, string> = {
 	blocked: 'waits in', idle: 'waits for its next message in', running: 'runs', native: 'runs', io: 'reads or writes in',
 	binder: 'waits for another process in', sleeping: 'sleeps in', waiting: 'waits in', gc: 'waits for the garbage collector in',
-	lock_unknown: 'waits for a lock in', no_stack: 'has no stack',
+	lock_unknown: 'waits for a lock in', no_stack: 'has no stack', no_cpu: 'waits for a processor in',
 };
 
 export function does(step: AnrStep): string {
@@ -39,6 +39,17 @@ export function does(step: AnrStep): string {
 export function threadName(t: AnrThread | undefined): string {
 	if (!t) return 'a thread that is not here';
 	return t.name || `thread ${t.tid ?? t.sys_tid ?? t.track}`;
+}
+
+export function stateOf(t: AnrThread): string {
+	return t.state || (t.attached === false ? 'not attached' : 'unknown');
+}
+
+/** The states of a process's threads and how many are in each, the most frequent first. */
+export function statesOf(p: AnrProcess): [string, number][] {
+	const n = new Map<string, number>();
+	for (const t of p.threads) n.set(stateOf(t), (n.get(stateOf(t)) ?? 0) + 1);
+	return [...n].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
 /** "a.b.Store" → "a lock of a.b.Store", "java.lang.Class<a.B>" → "the class lock of a.B". */

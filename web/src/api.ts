@@ -1,4 +1,6 @@
 // The server's API, as types and calls.
+import type { ComparedMethods, Comparison } from './comparedoc';
+import { answered, lost } from './health';
 
 export interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number;
@@ -21,9 +23,10 @@ export interface System {
 }
 export interface ApiError { status: string; message: string; offset: number | null }
 export interface Trace {
-	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed'; error: ApiError | null;
+	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed' | 'archived'; error: ApiError | null;
 	created_ms: number; ready_ms: number; tries: number; upload_bytes: number; meta: Meta;
 	summary: Summary | null; report: { repairs: Repair[]; names: Names; system?: System | null } | null;
+	title: string; pinned: boolean; expires_ms: number | null; upload_expires_ms: number | null; decoded_expires_ms: number | null; upload_kept: boolean; anr: string; first_anr: boolean; tags: string[]; annotations: number;
 	start_ns?: number; end_ns?: number; mono_base_ns?: number; boot_base_ns?: number; has_cpu?: boolean;
 }
 export interface Thread {
@@ -33,7 +36,7 @@ export interface Thread {
 }
 export interface Method {
 	method: number; id: number | null; name: string; count: number; total_ns: number; sum_ns: number;
-	self_ns: number; max_ns: number; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
+	self_ns: number; max_ns: number; p95_ns: number | null; cpu_ns: number | null; waiting_ns: number | null; resolved: boolean;
 }
 export interface Flame {
 	names: string[]; name: number[]; parent: number[]; value: number[]; self: number[];
@@ -61,9 +64,23 @@ export interface Lanes { texts: string[]; from_ns: number; to_ns: number; lanes:
 export interface NoteSum { kind: string; tid: number | null; text: string; notes: number; dur_ns: number }
 export interface Activity { from_ns: number; to_ns: number; cells: number; threads: { tid: number; activity: number[] }[]; partial: boolean }
 export interface Session {
-	signed_in: boolean; scope: string; project: { id: string; name: string } | null;
+	signed_in: boolean; scope: string; user: string | null; project: { id: string; name: string } | null;
 	projects: { id: string; name: string }[]; version: string; perfetto_ui: string; speedscope_ui: string; firefox_ui: string;
+	oidc: { name: string; linked: boolean } | null; // a provider that signs people in
 }
+
+export interface Annotation {
+	id: string; author: string; text: string; created_ms: number; edited_ms: number;
+	ts_ns: number | null; dur_ns: number; tid: number | null; method: number | null; method_name: string | null;
+}
+/** Where one belongs: a time (of a thread, if wanted), a method, or both. */
+export interface AnnotationPlace { ts_ns?: number; dur_ns?: number; tid?: number; method?: number }
+export interface SavedFilter { name: string; query: string; author: string; updated_ms: number }
+export interface Key {
+	id: string; name: string; scope: string; created_ms: number; last_seen_ms: number; seen_from: string; revoked_ms: number; expires_ms: number;
+	rotated_ms: number; old_until_ms: number; old_seen_ms: number;
+}
+export interface Project { id: string; name: string; created_ms: number }
 
 /** An answer that is not a 2xx, or none at all (status 0). */
 export class Refusal extends Error {
@@ -86,6 +103,14 @@ export function useTools(s: Session): void {
 	Object.assign(tools, { perfetto: s.perfetto_ui, speedscope: s.speedscope_ui, firefox: s.firefox_ui });
 }
 
+/** What whoever is signed in may do here beside looking. */
+export const may = { write: false, admin: false, server: false };
+export function useScope(s: Session): void {
+	may.server = s.scope === 'server';
+	may.admin = may.server || s.scope === 'admin';
+	may.write = may.admin || s.scope === 'write';
+}
+
 type Params = Record<string, string | number | boolean | null | undefined>;
 
 export function url(path: string, params: Params = {}): string {
@@ -104,30 +129,81 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 		r = await fetch(path, { ...init, headers });
 	} catch (why) {
 		if ((why as Error).name === 'AbortError') throw why;
+		lost();
 		throw new Refusal(0, 'The server does not answer. Is it still running?');
 	}
+	answered(path, r.status);
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	throw new Refusal(r.status, body?.error?.message ?? `The server answered ${r.status}.`, body?.error?.offset ?? null);
 }
 
+const ahead = new Map<string, Promise<unknown>>(); // asked for before anybody needs it
+const aheadKey = (path: string, params: Params) => path + JSON.stringify(params);
+
+/** Asks while the page's code still comes; who asks the same once more is given that answer, once. */
+function askAhead(path: string, params: Params = {}): void {
+	const key = aheadKey(path, params);
+	const answer = get(path, params);
+	ahead.set(key, answer);
+	answer.catch(() => ahead.delete(key)); // who needs it asks for itself, and is told why
+}
+
+/** What was asked for ahead and nobody took yet; who looks at it leaves it there. */
+function peek<T>(path: string): Promise<T> | undefined {
+	return ahead.get(aheadKey(path, {})) as Promise<T> | undefined;
+}
+
 export async function get<T>(path: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
+	const key = aheadKey(path, params);
+	const early = ahead.get(key);
+	if (early) {
+		ahead.delete(key);
+		return early as Promise<T>;
+	}
 	return (await call(url(path, params), { signal })).json() as Promise<T>;
 }
 
+/** A change: what it carries goes as JSON. */
+export const send = (method: string, path: string, body?: object) =>
+	call(url(path), body ? { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method });
+
 const trace = (id: string) => `/api/v1/traces/${encodeURIComponent(id)}`;
+
+/** What a trace's page needs first. */
+export function aheadOfTrace(id: string): void {
+	for (const what of ['', '/threads', '/names', '/notes/sums']) askAhead(trace(id) + what);
+	askAhead(`${trace(id)}/documents`, { kind: 'anr' });
+}
 
 export const api = {
 	session: () => get<Session>('/api/v1/session'),
-	signIn: (token: string) => call('/api/v1/session', {
-		method: 'POST', body: JSON.stringify({ token }), headers: { 'Content-Type': 'application/json' } }),
+	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
 		get<{ traces: Trace[]; total: number; cursor: string | null }>('/api/v1/traces', p, s),
 	facets: (column: string) => get<{ values: { value: string; count: number }[] }>('/api/v1/facets', { column }),
 	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
 	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),
+	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }) => (await send('PATCH', trace(id), m)).json() as Promise<Trace>,
+	annotations: (id: string, s?: AbortSignal) => get<{ annotations: Annotation[] }>(`${trace(id)}/annotations`, {}, s),
+	annotate: async (id: string, at: AnnotationPlace, text: string) => (await send('POST', `${trace(id)}/annotations`, { ...at, text })).json() as Promise<{ id: string }>,
+	editAnnotation: (id: string, one: string, text: string) => send('PATCH', `${trace(id)}/annotations/${one}`, { text }),
+	removeAnnotation: (id: string, one: string) => send('DELETE', `${trace(id)}/annotations/${one}`),
+	filters: () => get<{ filters: SavedFilter[] }>('/api/v1/filters'),
+	keepFilter: (name: string, query: string) => send('PUT', `/api/v1/filters/${encodeURIComponent(name)}`, { query }),
+	dropFilter: (name: string) => send('DELETE', `/api/v1/filters/${encodeURIComponent(name)}`),
+	keys: () => get<{ keys: Key[] }>('/api/v1/keys'),
+	makeKey: async (name: string, scope: string, expires_ms = 0) => (await send('POST', '/api/v1/keys', { name, scope, expires_ms })).json() as Promise<{ id: string; key: string }>,
+	rotateKey: async (id: string, grace_s: number) => (await send('POST', `/api/v1/keys/${id}/rotate`, { grace_s })).json() as Promise<{ id: string; key: string; old_until_ms: number }>,
+	revokeKey: (id: string) => send('DELETE', `/api/v1/keys/${id}`),
+	makeProject: async (name: string) => (await send('POST', '/api/v1/projects', { name })).json() as Promise<{ id: string; name: string }>,
+	projects: () => get<{ projects: Project[] }>('/api/v1/projects'),
+	mergeUrl: (ids: string[]) => url('/api/v1/merge', { ids: ids.join(',') }),
+	compare: (p: Params, s?: AbortSignal) => get<Comparison>('/api/v1/compare', p, s),
+	compareMethods: (p: Params, s?: AbortSignal) => get<ComparedMethods>('/api/v1/compare/methods', p, s),
 	threads: (id: string) => get<{ threads: Thread[] }>(`${trace(id)}/threads`),
+	threadsAhead: async (id: string) => (await peek<{ threads: Thread[] }>(`${trace(id)}/threads`))?.threads ?? [],
 	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
@@ -145,9 +221,11 @@ export const api = {
 	ticket: async (id: string, kind: string, query: string) =>
 		(await call(url(`${trace(id)}/tickets`), { method: 'POST', body: JSON.stringify({ kind, query }), headers: { 'Content-Type': 'application/json' } }))
 			.json() as Promise<{ path: string; expires_ms: number }>,
+	raw: async (id: string, part: string, signal?: AbortSignal) => (await call(url(`${trace(id)}/raw/${part}`), { signal })).blob(),
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
 	frames: () => get<Frames>('/api/v1/frames'),
 	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
 		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
+	build: (id: string) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`),
 	builds: (cursor: string) => get<{ builds: Build[]; cursor: string | null }>('/api/v1/builds', { cursor }),
 };

@@ -30,3 +30,12 @@ export const panned = (view: Span, share: number): Span => {
 export const xOf = (time: number, view: Span, width: number): number => ((time - view.from) / (view.to - view.from)) * width;
 
 export const timeOf = (x: number, view: Span, width: number): number => view.from + (x / width) * (view.to - view.from);
+
+/** The view as the address holds it: whole nanoseconds. */
+export const addressOf = (v: Span) => ({ from: Math.max(0, Math.round(v.from)), to: Math.max(1, Math.round(v.to)) });
+
+/** Is that what the address says of this view?  Its own echo is no reason to draw anew. */
+export function sameView(v: Span, told: Span): boolean {
+	const a = addressOf(v);
+	return a.from === told.from && a.to === told.to;
+}

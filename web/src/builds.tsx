@@ -1,61 +1,124 @@
-// Builds: which have a mapping, how many traces wait for one, and how to send it.
-import { useEffect } from 'preact/hooks';
+// Builds: which have a mapping, what it names, which traces wait for one, and how to send it.
+import { useEffect, useState } from 'preact/hooks';
 import { api, type Build } from './api';
 import { FramesPanel } from './frames';
 import { count, percent, when } from './format';
-import { Busy, Command, Failure, useLoad } from './parts';
+import { KeyButton, keyLine, NewKey } from './makekey';
+import { Command, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { several } from './traces';
 
 /** How much of the build's traces its mapping names; nothing while no trace with ids is counted. */
 function Named({ n }: { n: Build['names'] }) {
 	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title="The traces bring their names themselves">no ids</span> : null;
+	const share = n.resolved / n.ids;
 	return (
-		<span title={`${count(n.resolved)} of ${count(n.ids)} method ids, ${count(n.resolved_slices)} of ${count(n.slices)} calls`}>
-			<span class={n.lacking > 0 ? 'loss' : ''}>{percent(n.resolved / n.ids)}</span> <span class="quiet">of ids</span>
-			{n.lacking > 0 && <span class="quiet">, {count(n.lacking)} {n.lacking === 1 ? 'trace lacks' : 'traces lack'} names</span>}</span>
+		<span class="meter" title={`${count(n.resolved)} of ${count(n.ids)} method ids, ${count(n.resolved_slices)} of ${count(n.slices)} calls`}>
+			<span class="track" aria-hidden="true"><span style={{ width: `${share * 100}%` }} /></span>
+			<span class={n.lacking > 0 ? 'loss' : ''}>{percent(share)}</span></span>
 	);
+}
+
+function Mapping({ b }: { b: Build }) {
+	return <>
+		<span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? 'present' : 'missing'}</span>
+		{b.mapping && <span class="quiet"> {several(b.entries, 'method')}</span>}
+		{b.malformed > 0 && <span class="quiet">, {count(b.malformed)} lines unreadable</span>}
+		{b.duplicates > 0 && <span class="quiet">, {count(b.duplicates)} ids twice</span>}
+	</>;
+}
+
+function Retrace({ b }: { b: Build }) {
+	const r = b.retrace;
+	return <>
+		{r.mapping ? <><span class="state ready">present</span> <span class="quiet">{count(r.classes)} classes</span></> : <span class="quiet">none</span>}
+		{r.malformed > 0 && <span class="quiet">, {count(r.malformed)} lines unreadable</span>}
+	</>;
+}
+
+/** What is missing, as a sentence that says what to do. */
+function advice(b: Build): string {
+	const n = b.names;
+	if (!b.mapping && n.lacking > 0) return `${several(n.lacking, 'trace')} of this build ${n.lacking === 1 ? 'waits' : 'wait'} for names. Send the methodMapping.txt that this build wrote:`;
+	if (n.lacking > 0) return `The mapping lacks ${count(n.ids - n.resolved)} of the ids that its traces use: it may be another build's. Send the one that this build wrote:`;
+	if (b.mapping) return 'All ids of its traces have names. Sending a mapping again replaces the present one:';
+	return n.traces > 0 ? 'Its traces bring their names. If the app is obfuscated, send R8’s mapping:' : 'Send its mapping before or after its first trace:';
+}
+
+function Upload({ b }: { b: Build }) {
+	const [secret, hold] = useState('');
+	const project = useLoad('session', () => api.session()).value?.project?.name ?? '';
+	const at = `${location.origin}/api/v1/builds/${encodeURIComponent(b.build_id).replaceAll("'", '%27')}`;
+	const send = (file: string, what: string) => `curl -T ${file} -H "Authorization: Bearer $KEY" '${at}/${what}'`;
+	return (
+		<div class="instructions">
+			<p>{advice(b)}</p>
+			<Command>{`${keyLine(secret, project)}\n${send('methodMapping.txt', 'methods')}`}</Command>
+			<p class="quiet">R8’s or ProGuard’s <code>mapping.txt</code>, where the app is obfuscated:</p>
+			<Command>{send('mapping.txt', 'retrace')}</Command>
+			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={`mappings of ${b.build_id}`.slice(0, 100)} made={hold} />}
+			{b.map_version && <p class="quiet">The mapping’s first line: <code>{b.map_version}</code></p>}
+		</div>
+	);
+}
+
+function Row({ b, open }: { b: Build; open: boolean }) {
+	return <>
+		<tr data-build={b.build_id}>
+			<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
+			<td>{b.app} {b.version_name}</td>
+			<td><Mapping b={b} /></td>
+			<td><Retrace b={b} /></td>
+			<td class="num">{count(b.traces)}</td>
+			<td class="num">{b.names.lacking > 0 ? <span class="loss">{count(b.names.lacking)}</span> : b.names.traces < b.traces ? <span class="quiet" title="Not all of its traces are counted yet">counting</span> : '0'}</td>
+			<td class="num"><Named n={b.names} /></td>
+			<td class="when">{b.updated_ms ? when(b.updated_ms) : ''}</td>
+			<td class="actions"><button class="small" aria-expanded={open} onClick={() => set({ build: open ? null : b.build_id })}>{open ? 'Hide' : 'How to send'}</button></td>
+		</tr>
+		{open && <tr class="more"><td colSpan={9}><Upload b={b} /></td></tr>}
+	</>;
 }
 
 export function BuildsPage() {
 	const cursor = text('cursor');
+	const open = text('build');
 	const page = useLoad(cursor, () => api.builds(cursor));
 	const v = page.value;
 	useEffect(() => {
 		document.title = 'Builds · tracewell';
 	}, []);
+	// a mapping that was just sent shows when this page is looked at again
+	useEffect(() => {
+		const back = () => document.visibilityState === 'visible' && page.again();
+		document.addEventListener('visibilitychange', back);
+		return () => document.removeEventListener('visibilitychange', back);
+	}, []);
+	const waiting = v?.builds.filter((b) => b.names.lacking > 0) ?? [];
+	const lacking = waiting.reduce((n, b) => n + b.names.lacking, 0);
 	return (
 		<main>
-			<div class="row head"><h1>Builds</h1></div>
-			<p>A trace holds numbers where a build's <code>methodMapping.txt</code> holds names. Send the
-				mapping of each build once, before or after its traces; and R8's <code>mapping.txt</code> where
-				the app is obfuscated:</p>
-			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods\ncurl -T mapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/retrace`}</Command>
-			{page.error && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what="Loading builds" />}
+			<div class="row head"><h1>Builds</h1>
+				<span class="grow" />
+				{v && <button class="small" onClick={page.again} disabled={page.busy}>Look again</button>}</div>
+			<p>A trace holds numbers where a build’s <code>methodMapping.txt</code> holds names. Send the
+				mapping of each build once, before or after its traces; and R8’s <code>mapping.txt</code> where
+				the app is obfuscated.</p>
+			<Pending of={page} what="Loading builds" />
 			{v && v.builds.length === 0 && <div class="notice"><strong>No build is known yet.</strong>
-				<p>One appears here with its first trace or mapping.</p></div>}
+				<p>One appears here with its first trace or mapping:</p>
+				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
+			{waiting.length > 0 && <div class="notice warn"><strong>{several(lacking, 'trace')} of {several(waiting.length, 'build')} {lacking === 1 ? 'lacks' : 'lack'} names.</strong>
+				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{waiting.length > 5 && ` and ${waiting.length - 5} more`}: send {waiting.length === 1 ? 'its mapping' : 'their mappings'}, and the traces get their names without being uploaded again.</p></div>}
 			{v && v.builds.length > 0 && (
 				<div class="scroll"><table>
-					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Version</th>
-						<th scope="col">Mapping</th><th scope="col" class="num">Methods</th>
-						<th scope="col">R8 mapping</th>
-						<th scope="col" class="num">Traces</th><th scope="col">Named</th><th scope="col" class="num">Mapping sent</th></tr></thead>
-					<tbody>{v.builds.map((b) => (
-						<tr key={b.build_id}>
-							<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
-							<td>{b.app}</td><td>{b.version_name}</td>
-							<td><span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? 'present' : 'missing'}</span>
-								{b.malformed > 0 && <span class="quiet"> {count(b.malformed)} lines unreadable</span>}
-								{b.duplicates > 0 && <span class="quiet"> {count(b.duplicates)} ids twice</span>}</td>
-							<td class="num">{b.mapping ? count(b.entries) : ''}</td>
-							<td>{b.retrace.mapping ? <><span class="state ready">present</span> <span class="quiet">{count(b.retrace.classes)} classes</span></> : <span class="quiet">none</span>}
-								{b.retrace.malformed > 0 && <span class="quiet"> {count(b.retrace.malformed)} lines unreadable</span>}</td>
-							<td class="num">{count(b.traces)}</td>
-							<td><Named n={b.names} /></td>
-							<td class="num">{b.updated_ms ? when(b.updated_ms) : ''}</td>
-						</tr>))}</tbody>
+					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Mapping</th><th scope="col">R8 mapping</th>
+						<th scope="col" class="num">Traces</th><th scope="col" class="num">Waiting</th><th scope="col" class="num">Ids named</th>
+						<th scope="col">Mapping sent</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
 				</table></div>)}
-			<div class="row pages">{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}</div>
+			<div class="row pages">
+				{cursor && <button onClick={() => history.back()}>Back</button>}
+				{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}</div>
 			{v && <FramesPanel />}
 		</main>
 	);

@@ -1,11 +1,10 @@
 // Questions about the calls of a thread: the longest in view, the next that a search lights up,
 // what one call spends itself, and the totals of its method.
-import type { Slices } from './columns';
 import type { Hit, Place } from './messages';
 import { firstEndingAfter, type Rows } from './rows';
 
 export function hitOf(r: Rows, k: number, depth: number): Hit {
-	return { method: r.method[k], start: r.start[k], end: r.end[k], depth, merged: r.merged ? r.merged[k] : 0, index: k };
+	return { method: r.method[k], start: r.start(k), end: r.end(k), depth, merged: r.merged ? r.merged[k] : 0, index: k };
 }
 
 /** Of all that is offered the `max` longest, as a heap with the shortest on top. */
@@ -15,7 +14,7 @@ class Longest {
 	constructor(private r: Rows, private max: number) {}
 
 	private length(k: number): number {
-		return this.r.end[k] - this.r.start[k];
+		return this.r.length(k);
 	}
 
 	offer(k: number): void {
@@ -65,16 +64,16 @@ export function visible(r: Rows, from: number, to: number, max: number): Hit[] {
 	const longest = new Longest(r, max);
 	for (let row = 0; row < r.depth; row++) {
 		const hi = r.first[row + 1];
-		for (let k = firstEndingAfter(r.end, r.first[row], hi, from); k < hi && r.start[k] < to; k++) longest.offer(k);
+		for (let k = firstEndingAfter(r, r.first[row], hi, from); k < hi && r.start(k) < to; k++) longest.offer(k);
 	}
 	return longest.taken().map((k) => hitOf(r, k, rowOf(r, k))).sort((a, b) => a.start - b.start || a.depth - b.depth);
 }
 
 /** The first slice of [lo, hi) that begins at t or later. */
-function firstFrom(start: Float64Array, lo: number, hi: number, t: number): number {
+function firstFrom(r: Rows, lo: number, hi: number, t: number): number {
 	while (lo < hi) {
 		const mid = (lo + hi) >>> 1;
-		if (start[mid] < t) lo = mid + 1;
+		if (r.start(mid) < t) lo = mid + 1;
 		else hi = mid;
 	}
 	return lo;
@@ -84,12 +83,12 @@ function firstFrom(start: Float64Array, lo: number, hi: number, t: number): numb
  *  begin, then row, then index. */
 function enter(r: Rows, row: number, at: Place, forward: boolean): number {
 	const [lo, hi] = [r.first[row], r.first[row + 1]];
-	let k = firstFrom(r.start, lo, hi, at.start);
-	if (row < at.row) while (k < hi && r.start[k] === at.start) k++;
-	else if (row === at.row) while (k < hi && r.start[k] === at.start && k <= at.index) k++;
+	let k = firstFrom(r, lo, hi, at.start);
+	if (row < at.row) while (k < hi && r.start(k) === at.start) k++;
+	else if (row === at.row) while (k < hi && r.start(k) === at.start && k <= at.index) k++;
 	if (forward) return k;
 	k--;
-	while (k >= lo && r.start[k] === at.start && row === at.row && k >= at.index) k--;
+	while (k >= lo && r.start(k) === at.start && row === at.row && k >= at.index) k--;
 	return k;
 }
 
@@ -97,7 +96,7 @@ function step(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): Hit | n
 	let best: Hit | null = null;
 	for (let row = 0; row < r.depth; row++) {
 		const [lo, hi] = [r.first[row], r.first[row + 1]];
-		const beaten = (k: number) => best && (forward ? r.start[k] >= best.start : r.start[k] < best.start);
+		const beaten = (k: number) => best && (forward ? r.start(k) >= best.start : r.start(k) < best.start);
 		let k = enter(r, row, at, forward);
 		while (k >= lo && k < hi && !beaten(k) && !wanted[r.method[k]]) k += forward ? 1 : -1;
 		if (k >= lo && k < hi && !beaten(k)) best = hitOf(r, k, row);
@@ -111,21 +110,61 @@ export function next(r: Rows, wanted: Uint8Array, at: Place, forward: boolean): 
 	return step(r, wanted, at, forward) ?? step(r, wanted, edge, forward);
 }
 
-/** How many calls the search lights up. */
-export function found(r: Rows, wanted: Uint8Array): number {
-	let n = 0;
-	for (let k = 0; k < r.n; k++) if (wanted[r.method[k]]) n += r.merged ? Math.max(1, r.merged[k]) : 1;
-	return n;
+/** What a search lights up: how many calls, and in which share of the busy time one of them is open. */
+export interface Found {
+	calls: number;
+	share: number;
+}
+
+/** Calls of a row that the search lights up and that no other of them stands around: `around` as begin
+ *  and end by turns, disjoint and rising. */
+function outermost(r: Rows, row: number, wanted: Uint8Array, around: number[]): number[] {
+	const fresh: number[] = [];
+	let at = 0;
+	for (let k = r.first[row]; k < r.first[row + 1]; k++) {
+		if (!wanted[r.method[k]]) continue;
+		while (at < around.length && around[at + 1] < r.end(k)) at += 2;
+		if (at >= around.length || around[at] > r.start(k)) fresh.push(r.start(k), r.end(k));
+	}
+	return fresh;
+}
+
+function joined(a: number[], b: number[]): number[] {
+	const out: number[] = [];
+	for (let i = 0, j = 0; i < a.length || j < b.length;)
+		if (j >= b.length || (i < a.length && a[i] <= b[j])) {
+			out.push(a[i], a[i + 1]);
+			i += 2;
+		} else {
+			out.push(b[j], b[j + 1]);
+			j += 2;
+		}
+	return out;
+}
+
+export function found(r: Rows, wanted: Uint8Array): Found {
+	let calls = 0;
+	let around: number[] = [];
+	let busy = 0;
+	for (let k = 0; k < r.n; k++) if (wanted[r.method[k]]) calls += r.merged ? Math.max(1, r.merged[k]) : 1;
+	for (let row = 0; calls > 0 && row < r.depth; row++) {
+		const fresh = outermost(r, row, wanted, around);
+		if (fresh.length > 0) around = joined(around, fresh);
+	}
+	for (let k = 0; k < (r.first[1] ?? 0); k++) busy += r.length(k);
+	let time = 0;
+	for (let i = 0; i < around.length; i += 2) time += around[i + 1] - around[i];
+	return { calls, share: busy > 0 ? time / busy : 0 };
 }
 
 /** A call's time less that of the calls it makes. */
 export function selfOf(r: Rows, k: number, row: number): number {
-	let self = r.end[k] - r.start[k];
+	let self = r.length(k);
 	if (row + 1 >= r.depth) return self;
 	const hi = r.first[row + 2];
 	// calls of no length at its edges weigh nothing, whosever they are
-	for (let c = firstEndingAfter(r.end, r.first[row + 1], hi, r.start[k]); c < hi && r.end[c] <= r.end[k]; c++)
-		self -= r.end[c] - r.start[c];
+	for (let c = firstEndingAfter(r, r.first[row + 1], hi, r.start(k)); c < hi && r.end(c) <= r.end(k); c++)
+		self -= r.length(c);
 	return self;
 }
 
@@ -136,20 +175,23 @@ export interface Totals {
 	busy: number; // time with a call open
 }
 
-/** Adds up the chunks of the finest level, in their order. */
-export function totalsOf(chunks: Slices[]): Totals {
+/** Of a thread whose calls are all there, unmerged. */
+export function totalsOf(r: Rows): Totals {
 	let methods = 0;
-	for (const c of chunks) for (let i = 0; i < c.n; i++) if (c.method[i] >= methods) methods = c.method[i] + 1;
+	for (let k = 0; k < r.n; k++) if (r.method[k] >= methods) methods = r.method[k] + 1;
 	const t: Totals = { count: new Uint32Array(methods), self: new Float64Array(methods), busy: 0 };
-	const open: number[] = []; // method by depth
-	for (const c of chunks)
-		for (let i = 0; i < c.n; i++) {
-			const m = c.method[i];
-			t.count[m]++;
-			t.self[m] += c.dur[i];
-			if (c.depth[i] > 0) t.self[open[c.depth[i] - 1]] -= c.dur[i];
-			else t.busy += c.dur[i];
-			open[c.depth[i]] = m;
+	for (let row = 0; row < r.depth; row++) {
+		let parent = row > 0 ? r.first[row - 1] : 0;
+		for (let k = r.first[row]; k < r.first[row + 1]; k++) {
+			const dur = r.length(k);
+			t.count[r.method[k]]++;
+			t.self[r.method[k]] += dur;
+			if (row === 0) t.busy += dur;
+			else if (dur > 0) { // one of no length weighs nothing, whosever it is
+				while (r.end(parent) <= r.start(k)) parent++;
+				t.self[r.method[parent]] -= dur;
+			}
 		}
+	}
 	return t;
 }

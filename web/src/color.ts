@@ -33,14 +33,25 @@ export function pixel(l: number, c: number, h: number): number {
 const HUES = 24; // a step apart they are told from each other; more are not
 const made = new Map<number, number>();
 
-export function colorOf(name: string, dark: boolean): number {
+/** Without red and green: from blue over grey to yellow, neighbours of unlike lightness.  Eyes that lack
+ *  red or green cones tell as many of them apart as others do. */
+function blueToYellow(hue: number, step: number, dark: boolean): number {
+	const b = (2 * hue) / (HUES - 1) - 1;
+	const light = dark ? 0.31 + step * 0.014 + (hue % 3) * 0.07 : 0.7 + step * 0.014 + (hue % 3) * 0.075;
+	const most = b < 0 ? (dark ? 0.115 : 0.11) : (dark ? 0.1 : 0.15); // that a screen can show of it
+	return pixel(light, Math.abs(b) * most, b < 0 ? 258 : 98);
+}
+
+/** safe: for eyes that do not tell red from green. */
+export function colorOf(name: string, dark: boolean, safe = false): number {
 	const cls = name.slice(0, Math.max(0, name.lastIndexOf('.')));
 	const hue = hash(packageOf(name)) % HUES;
 	const step = (hash(cls) >>> 8) % 5;
-	const key = (hue * 5 + step) * 2 + Number(dark);
+	const key = ((hue * 5 + step) * 2 + Number(dark)) * 2 + Number(safe);
 	let p = made.get(key);
 	if (p === undefined) {
-		p = dark ? pixel(0.4 + step * 0.022, 0.085, hue * (360 / HUES)) : pixel(0.78 + step * 0.023, 0.072, hue * (360 / HUES));
+		p = safe ? blueToYellow(hue, step, dark)
+			: dark ? pixel(0.4 + step * 0.022, 0.085, hue * (360 / HUES)) : pixel(0.78 + step * 0.023, 0.072, hue * (360 / HUES));
 		made.set(key, p);
 	}
 	return p;
@@ -50,6 +61,6 @@ export function css(p: number): string {
 	return `rgb(${p & 255},${(p >> 8) & 255},${(p >> 16) & 255})`;
 }
 
-export function palette(names: string[], dark: boolean): Uint32Array {
-	return Uint32Array.from(names, (n) => colorOf(n, dark));
+export function palette(names: string[], dark: boolean, safe: boolean): Uint32Array {
+	return Uint32Array.from(names, (n) => colorOf(n, dark, safe));
 }

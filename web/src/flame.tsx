@@ -1,16 +1,21 @@
 // The merged flame graph: opening a node asks the server for that subtree in full, and a rest for
 // what it stands for.  Steps change what is merged; a sandwich shows callers and callees of one method.
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { api, Refusal } from './api';
 import { count, percent, splitName } from './format';
-import { above, boxesOf, childrenOf, narrow, placeOf, type Place } from './flamelayout';
+import { above, boxesOf, childrenOf, narrow, parsePlace, placeOf, placeText, type Place } from './flamelayout';
 import { labelOf } from './flamepaint';
-import { Graph, metricOf, numbers, type Answer, type Metric } from './graph';
-import { Busy, Choice, Failure, Panel, useLoad, useWidth } from './parts';
+import { SaveGraph } from './flamesave';
+import { Graph } from './graph';
+import { metricOf, numbers, type Answer, type Metric } from './graphparts';
+import { afresh, useMore, useTable } from './held';
+import { Busy, Choice, Failure, MethodName, Panel, useLoad, useWidth } from './parts';
 import { number, set, text } from './route';
+import { matching } from './matching';
 import { AppSwitch, StepBar, useSteps } from './stepbar';
 import { format, type Step } from './steps';
 import type { Words } from './source';
+import { TreeGrid } from './treegrid';
 
 const LISTED = 50;
 
@@ -43,21 +48,21 @@ function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) 
 }
 
 /** The children of the root as a table: all that the canvas shows of them, and what it cannot. */
-function Children({ a, metric, words, open }: { a: Answer; metric: Metric; words: Words; open: (node: number) => void }) {
-	const [max, more] = useState(LISTED);
+function Children({ a, name, metric, words, open, callers = false }: { a: Answer; name: string; metric: Metric; words: Words; open: (node: number) => void; callers?: boolean }) {
+	const [max, more] = useMore(name, LISTED);
 	const { f } = a;
 	const all = childrenOf(f);
 	const head = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
-				<thead><tr><th scope="col">Directly below {labelOf(f, 0)}</th><th scope="col" class="num">{head(metric.all)}</th>
+				<thead><tr><th scope="col">{callers ? 'Directly called it' : `Directly below ${labelOf(f, 0)}`}</th><th scope="col" class="num">{head(metric.all)}</th>
 					<th scope="col" class="num">{head(metric.own)}</th><th scope="col" class="num" title={words.hint}>{words.head}</th><th scope="col" class="num">Share</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [with_, own] = numbers(f, i, metric, words);
 					return (
 						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
-							{f.other[i] ? `${count(f.other[i])} smaller nodes` : <><span class="quiet">{splitName(f.names[f.name[i]])[0]}</span>{labelOf(f, i)}</>}</button></td>
+							{f.other[i] ? `${count(f.other[i])} smaller nodes` : <MethodName name={f.names[f.name[i]]} />}</button></td>
 						<td class="num">{with_[1]}</td><td class="num">{own[1]}</td><td class="num">{count(f.count[i])}</td>
 						<td class="num">{percent(f.value[i] / (f.value[0] || 1))}</td></tr>);
 				})}</tbody>
@@ -67,8 +72,13 @@ function Children({ a, metric, words, open }: { a: Answer; metric: Metric; words
 	);
 }
 
-function useFlame(p: Props, view: string, metric: string, at: Place, transform: string) {
-	const params = { thread: p.thread, view, metric, root: at.path.join('.'), skip: at.skip || null, from: p.range?.[0], to: p.range?.[1], transform };
+const TREE_NODES = 2000; // of an answer to a tree: more are asked for where it is opened
+
+const paramsOf = (p: Props, view: string, metric: string, transform: string, tree = false) =>
+	({ thread: p.thread, view, metric, from: p.range?.[0], to: p.range?.[1], transform, max_nodes: tree ? TREE_NODES : null });
+
+function useFlame(p: Props, view: string, metric: string, at: Place, transform: string, tree = false) {
+	const params = { ...paramsOf(p, view, metric, transform, tree), root: at.path.join('.'), skip: at.skip || null };
 	return useLoad<Answer>(JSON.stringify(params) + p.mappingTurn, async (s) => {
 		const f = await api.flame(p.id, params, s);
 		return { f, boxes: boxesOf(f), at };
@@ -79,16 +89,17 @@ function useFlame(p: Props, view: string, metric: string, at: Place, transform: 
 function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; metric: Metric; steps: Step[]; named: string[] }) {
 	const rootText = text('root');
 	const skip = number('skip') ?? 0;
-	const at = useMemo(() => ({ path: rootText ? rootText.split('.').map(Number) : [], skip }), [rootText, skip]);
-	const flame = useFlame(p, view, metric.key, at, format(steps));
-	const [listed, list] = useState(false);
+	const at = useMemo(() => ({ path: parsePlace(rootText)?.path ?? [], skip }), [rootText, skip]);
+	const tree = text('as') === 'tree';
+	const flame = useFlame(p, view, metric.key, at, format(steps), tree);
+	const [listed, list] = useTable('children');
 	const came = useRef<Place | null>(null);
 	const a = flame.value;
 	const go = (to: Place) => {
 		came.current = at;
-		set({ root: to.path.join('.'), skip: to.skip || null }, true);
+		set({ root: to.path.join('.'), skip: to.skip || null, tree: null, ...afresh() }, true);
 	};
-	const up = () => (a && (a.at.path.length || a.at.skip)) && go(above(a.at));
+	const up = () => (at.path.length > 0 || at.skip > 0) && go(above(at)); // also while what was opened still comes
 	const open = (node: number) => {
 		if (!a) return;
 		if (node === 0) up();
@@ -96,7 +107,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 	};
 	const gone = flame.error instanceof Refusal && flame.error.status === 404 && (at.path.length > 0 || at.skip > 0);
 	const [box, width] = useWidth<HTMLDivElement>();
-	const thin = a && narrow(a.f, a.at, width);
+	const thin = a && !tree && narrow(a.f, a.at, width);
 	return <>
 		<Crumbs at={at} names={named} go={go} />
 		{gone && <div class="notice"><strong>This path does not occur here.</strong>
@@ -107,50 +118,80 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 		<div ref={box} />
 		{a && !flame.error && <div class={flame.busy ? 'stale' : ''} data-flame={flame.busy ? undefined : '1'}>
 			{a.f.value[0] === 0 ? <p class="quiet">{steps.length ? 'Nothing is left of this part.' : 'No call in this part.'}</p>
-				: <Graph a={a} label="Merged flame graph" metric={metric} words={p.words} matches={p.matches} names={named}
+				: tree ? <TreeGrid id={p.id} a={a} params={paramsOf(p, view, metric.key, format(steps), true)} metric={metric} words={p.words} matches={p.matches}
+					callers={view === 'bottom_up'} go={go} up={up} />
+				: <Graph a={a} label="Merged flame graph" hold="graph" metric={metric} words={p.words} matches={p.matches} names={named}
 					callers={view === 'bottom_up'} open={open} up={up} came={came.current} />}
 		</div>}
 		{a && !flame.error && <div class="row under">
-			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? `of ${view === 'bottom_up' ? 'at least ' : ''}${count(a.f.total_nodes)} ` : ''}nodes{a.f.partial ? ', not complete: the time for this query ran out' : ''}</span>
+			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? `of ${view === 'bottom_up' ? 'at least ' : ''}${count(a.f.total_nodes)} ` : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? 'node' : 'nodes'}{a.f.partial ? ', not complete: the time for this query ran out' : ''}</span>
 			<span class="grow" />
 			{thin && <button class="small" onClick={() => go(thin.place)}>Show the {count(thin.nodes)} too narrow to see</button>}
-			<button class="small" aria-expanded={listed} onClick={() => list(!listed)}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+			{!tree && a.f.value[0] > 0 && <SaveGraph a={a} id={p.id} metric={metric} matches={p.matches} />}
+			<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
 		</div>}
-		{a && !flame.error && listed && <Children key={JSON.stringify(a.at)} a={a} metric={metric} words={p.words} open={open} />}
+		{a && !flame.error && listed && <Children key={JSON.stringify(a.at)} name="children" a={a} metric={metric} words={p.words} open={open} />}
 	</>;
 }
 
-function Half({ p, title, view, at, steps, metric, named, flip, pick }: {
-	p: Props; title: string; view: string; at: Place; steps: Step[]; metric: Metric; named: string[]; flip: boolean; pick: (method: number) => void;
-}) {
-	const flame = useFlame(p, view, metric.key, at, format(steps));
+interface HalfProps {
+	p: Props;
+	title: 'Callers' | 'Callees';
+	steps: Step[];
+	at: Place;
+	top: Place; // of the half as a whole
+	metric: Metric;
+	named: string[];
+	go: (to: Place) => void;
+	pick: (method: number) => void;
+}
+
+/** Callers stand above the method, callees below. */
+function Half({ p, title, steps, at, top, metric, named, go, pick }: HalfProps) {
+	const up = title === 'Callers';
+	const flame = useFlame(p, up ? 'bottom_up' : 'top_down', metric.key, at, format(steps));
+	const [listed, list] = useTable(title.toLowerCase());
 	const a = flame.value;
-	if (flame.error instanceof Refusal && flame.error.status === 404) return <p class="quiet">It is not called in this part.</p>;
+	const part = placeText(at) !== placeText(top);
+	if (flame.error instanceof Refusal && flame.error.status === 404)
+		return <p class="quiet">It is not called in this part. {part && <button class="small" onClick={() => go(top)}>All {title.toLowerCase()}</button>}</p>;
 	if (flame.error) return <Failure error={flame.error} retry={flame.again} />;
 	if (!a) return <Busy what={`Merging ${title.toLowerCase()}`} />;
-	const open = (node: number) => node > 0 && a.f.method[node] >= 0 && pick(a.f.method[node]);
+	const open = (node: number) => {
+		if (a.f.other[node] && node > 0) go(placeOf(a.f, a.at, node)); // what is too small to be shown with the others
+		else if (node > 0 && a.f.method[node] >= 0) pick(a.f.method[node]);
+	};
+	const some = a.f.value[0] > 0;
 	return (
 		<div class={flame.busy ? 'stale' : ''} data-half={flame.busy ? undefined : title}>
-			{a.f.value[0] === 0 ? <p class="quiet">Nothing is left of this part.</p>
-				: <Graph a={a} label={title} metric={metric} words={p.words} matches={p.matches} names={named} flip={flip} callers={flip}
-					open={open} up={() => undefined} came={null} />}
+			{part && <p class="crumbs"><button class="small" onClick={() => go(top)}>All {title.toLowerCase()}</button> <span class="quiet">without {count(at.skip)} that are heavier</span></p>}
+			{some ? <Graph a={a} label={title} hold={title.toLowerCase()} metric={metric} words={p.words} matches={p.matches} names={named} flip={up} callers={up}
+				open={open} up={() => part && go(top)} came={null} /> : <p class="quiet">Nothing is left of this part.</p>}
+			{some && <div class="row under"><span class="grow" /><button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : `${title} as a table`}</button></div>}
+			{some && listed && <Children key={placeText(at)} name={title.toLowerCase()} a={a} metric={metric} words={p.words} open={open} callers={up} />}
 		</div>
 	);
 }
 
+const NO_PARTS = { callers: null, callees: null };
+
 /** Callers above and callees below of all calls of one method. */
 function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps: Step[]; named: string[] }) {
-	const method = number('method');
-	const up = useMemo<Place>(() => ({ path: [method ?? 0], skip: 0 }), [method]);
-	const down = useMemo<Place>(() => ({ path: [], skip: 0 }), []);
+	const asked = number('method');
+	const method = asked !== null && asked < named.length ? asked : null;
+	const [callers, callees] = [text('callers'), text('callees')];
+	const top = useMemo<Place>(() => ({ path: [method ?? 0], skip: 0 }), [method]);
+	const up = useMemo(() => (callers && parsePlace(callers)) || top, [callers, top]);
+	const down = useMemo(() => (callees && parsePlace(callees)) || top, [callees, top]);
 	if (method === null) return <p class="quiet">Right click a frame or a method below and choose Callers and callees.</p>;
-	const pick = (m: number) => set({ method: m }, true);
+	const pick = (m: number) => set({ method: m, ...NO_PARTS }, true);
+	const half = { p, metric, named, pick, top };
 	return (
 		<div class="sandwich">
 			<h3>Callers</h3>
-			<Half p={p} title="Callers" view="bottom_up" at={up} steps={[...steps, { kind: 'fold', method }]} metric={metric} named={named} flip pick={pick} />
-			<h3 class="mono">{named[method] ?? `method ${method}`}</h3>
-			<Half p={p} title="Callees" view="top_down" at={down} steps={[...steps, { kind: 'focus', method }]} metric={metric} named={named} flip={false} pick={pick} />
+			<Half {...half} title="Callers" at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
+			<h3 class="mono">{named[method]}</h3>
+			<Half {...half} title="Callees" at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
 			<p class="quiet under">A click makes that method the middle. Callers share {metric.key === 'count' ? `its ${p.words.many}` : 'its time with all below'}.</p>
 		</div>
 	);
@@ -162,6 +203,9 @@ export function FlamePanel(p: Props) {
 	const key = text('metric');
 	const metric = metricOf(!p.hasCpu && (key === 'cpu' || key === 'waiting') ? 'wall' : key, p.words);
 	const { steps, named } = useSteps(p.names);
+	const find = text('find');
+	const matches = useMemo(() => (named === p.names ? p.matches : matching(named, find)), [named, p.names, p.matches, find]);
+	const q = { ...p, matches };
 	const metrics: [string, string][] = [['wall', 'Wall'], ['count', p.words.head]];
 	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', 'Waiting']);
 	return (
@@ -169,13 +213,15 @@ export function FlamePanel(p: Props) {
 			{p.scope}
 			<AppSwitch />
 			<Choice label="Direction" value={view} options={[['top_down', 'Top-down'], ['bottom_up', 'Bottom-up'], ['sandwich', 'Sandwich']]}
-				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null })} />
+				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null, tree: null, ...NO_PARTS, ...afresh() }, true)} />
+			{view !== 'sandwich' && <Choice label="Shape" value={text('as') === 'tree' ? 'tree' : 'graph'} options={[['graph', 'Graph'], ['tree', 'Tree']]}
+				onPick={(v) => set({ as: v === 'tree' ? v : null }, true)} />}
 			<Choice label="Metric" value={metric.key} options={metrics}
-				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null })} />
+				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null }, true)} />
 		</>}>
 			<StepBar names={p.names} />
-			{view === 'sandwich' ? <Sandwich p={p} metric={metric} steps={steps} named={named} />
-				: <Explorer p={p} view={view} metric={metric} steps={steps} named={named} />}
+			{view === 'sandwich' ? <Sandwich p={q} metric={metric} steps={steps} named={named} />
+				: <Explorer p={q} view={view} metric={metric} steps={steps} named={named} />}
 		</Panel>
 	);
 }

@@ -62,7 +62,7 @@ export function walk(f: Flame, b: Boxes, node: number, key: string): number {
 }
 
 /** The direct children of node 0, in the order of the answer. */
-export function childrenOf(f: Flame): number[] {
+export function childrenOf(f: Pick<Flame, 'parent'>): number[] {
 	const out: number[] = [];
 	for (let i = 1; i < f.parent.length; i++) if (f.parent[i] === 0) out.push(i);
 	return out;
@@ -73,6 +73,15 @@ export function childrenOf(f: Flame): number[] {
 export interface Place {
 	path: number[];
 	skip: number;
+}
+
+/** "12.5+20": the path, and how many of the heaviest are left out. */
+export const placeText = ({ path, skip }: Place) => path.join('.') + (skip ? `+${skip}` : '');
+
+/** Null: it is none. */
+export function parsePlace(text: string): Place | null {
+	const m = /^(\d{1,9}(?:\.\d{1,9})*)?(?:\+(\d{1,9}))?$/.exec(text);
+	return m && { path: m[1] ? m[1].split('.').map(Number) : [], skip: Number(m[2] ?? 0) };
 }
 
 /** Where a node leads when it is opened, `at` being where the graph was asked for: the node as the

@@ -1,5 +1,6 @@
 // Loads a thread's chunks level by level: a coarse one first, so that something is seen soon.
-import { decodeChunk, type Slices } from './columns';
+import { bytesOf } from './body';
+import { Payload } from './columns';
 
 export interface Chunk {
 	chunk: number;
@@ -16,6 +17,7 @@ export class Passing extends Error {}
 
 const AT_ONCE = 6;
 const TRIES = 4;
+const SLICE_BYTES = 12; // of a payload; most take fewer
 const WAIT_MS = 250; // before the second try; twice as long before each further one
 
 export const WHOLE_MAX = 5_000_000; // slices that are loaded whole, of all open threads together
@@ -93,17 +95,18 @@ export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, wai
 	}
 }
 
-/** The slices of a level's chunks, some fetched at once; `on` hears how many are there. */
+/** A level's chunks, some fetched at once; `on` hears how many are there. */
 export async function loadLevel(chunks: Chunk[], path: (chunk: number) => string, fetch: Fetch,
-	signal: AbortSignal, on: (done: number) => void, waitMs = WAIT_MS): Promise<Slices[]> {
-	const out: Slices[] = new Array(chunks.length);
+	signal: AbortSignal, on: (done: number) => void, waitMs = WAIT_MS): Promise<Payload[]> {
+	const out: Payload[] = new Array(chunks.length);
 	let next = 0;
 	let done = 0;
 	const lane = async () => {
 		while (next < chunks.length) {
 			const i = next++;
-			const bytes = await persist(async () => (await fetch(path(chunks[i].chunk), signal)).arrayBuffer(), signal, waitMs);
-			out[i] = decodeChunk(new Uint8Array(bytes), chunks[i].start_ns);
+			const expected = chunks[i].slices * SLICE_BYTES;
+			const bytes = await persist(async () => bytesOf(await fetch(path(chunks[i].chunk), signal), expected), signal, waitMs);
+			out[i] = new Payload(bytes, chunks[i].start_ns);
 			on(++done);
 		}
 	};

@@ -1,161 +1,184 @@
-// The list of traces: filters and order in the address, pages by cursor, states that refresh.
+// The list of traces: filters, order and columns in the address, pages by cursor, states that
+// refresh, rows picked by pointer or keys.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, type Trace } from './api';
-import { bytes, count, duration, when } from './format';
-import { Busy, Command, Failure, useLoad } from './parts';
-import { link, set, text } from './route';
+import { api, may, type Trace } from './api';
+import { count } from './format';
+import { ColumnChooser, NameCell, shownColumns, type Column } from './listcolumns';
+import { Filters, isFiltered, put, Saved } from './listfilters';
+import { PickedBar } from './listpicked';
+import { Busy, Failure, useLoad } from './parts';
+import { go, number, set, text } from './route';
+import { Arrival, Start } from './start';
+import { backOff, FILTERS } from './traces';
 
-const FILTERS: [string, string][] = [
-	['app', 'App'], ['version_name', 'Version'], ['scenario', 'Scenario'], ['device', 'Device'], ['state', 'State'],
-];
-const REFRESH_MS = 2000;
+const PAGE = 50;
 
-function useFacets(column: string) {
-	return useLoad(column, () => api.facets(column)).value?.values.filter((v) => v.value) ?? [];
-}
-
-function Filter({ column, label }: { column: string; label: string }) {
-	const values = useFacets(column);
-	const value = text(column);
-	if (values.length === 0 && !value) return null;
-	return (
-		<label class="inline">{label}
-			<select value={value} onChange={(e) => set({ [column]: e.currentTarget.value, cursor: null })}>
-				<option value="">any</option>
-				{value && !values.some((v) => v.value === value) && <option value={value}>{value}</option>}
-				{values.map((v) => <option key={v.value} value={v.value}>{v.value} ({count(v.count)})</option>)}
-			</select>
-		</label>
-	);
-}
-
-function SearchBox() {
-	const [value, put] = useState(text('q'));
-	const timer = useRef(0);
-	const change = (v: string) => {
-		put(v);
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => set({ q: v, cursor: null }), 250);
-	};
-	return <label class="inline grow">Search
-		<input type="search" value={value} placeholder="app, device, build, id"
-			onInput={(e) => change(e.currentTarget.value)} /></label>;
-}
-
-function Sorted({ by, children }: { by: string; children: string }) {
+function Heading({ c }: { c: Column }) {
 	const sort = text('sort') || 'created';
 	const asc = text('order') === 'asc';
-	const on = sort === by;
+	const on = c.sort === sort;
+	if (!c.sort) return <th scope="col" class={c.num ? 'num' : ''}>{c.label}</th>;
 	return (
 		<th scope="col" aria-sort={on ? (asc ? 'ascending' : 'descending') : 'none'} class="num">
-			<button class="plain" onClick={() => set({ sort: by, order: on && !asc ? 'asc' : null, cursor: null })}>
-				{children}{on ? (asc ? ' ↑' : ' ↓') : ''}
+			<button class="plain" onClick={() => put({ sort: c.sort!, order: on && !asc ? 'asc' : null })}>
+				{c.label}{on ? (asc ? ' ↑' : ' ↓') : ''}
 			</button>
 		</th>
 	);
 }
 
-function State({ t }: { t: Trace }) {
-	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
-	return (
-		<span class={`state ${t.state}`} title={t.error?.message}>
-			{t.state}{t.state === 'queued' && t.error ? ', held up' : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
-		</span>
-	);
+type Picked = ReadonlyMap<string, Trace>;
+
+/** Rows that are picked, over pages and refreshes; a range from the one picked before. */
+function usePicked(rows: Trace[]) {
+	const [picked, hold] = useState<Picked>(new Map());
+	const last = useRef('');
+	const fresh = new Map(rows.map((t) => [t.id, t]));
+	const pick = (t: Trace, range: boolean) => {
+		const next = new Map(picked);
+		const on = !picked.has(t.id);
+		const [a, b] = [rows.findIndex((x) => x.id === last.current), rows.indexOf(t)];
+		for (const x of range && a >= 0 ? rows.slice(Math.min(a, b), Math.max(a, b) + 1) : [t]) {
+			if (on) next.set(x.id, x);
+			else next.delete(x.id);
+		}
+		last.current = t.id;
+		hold(next);
+	};
+	const pickAll = (on: boolean) => {
+		const next = new Map(picked);
+		for (const t of rows) if (on) next.set(t.id, t); else next.delete(t.id);
+		hold(next);
+	};
+	const list = [...picked.values()].map((t) => fresh.get(t.id) ?? t);
+	return { picked, list, pick, pickAll, clear: () => hold(new Map()) };
 }
 
-function Row({ t, removed }: { t: Trace; removed: () => void }) {
-	const [sure, ask] = useState(false);
-	const [error, fail] = useState('');
-	const remove = () => api.remove(t.id).then(removed, (why: Error) => fail(why.message));
-	const m = t.meta;
+const typing = (e: KeyboardEvent) => e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName) && (e.target as HTMLInputElement).type !== 'checkbox';
+
+/** j and k move the focus from row to row, x picks; Enter on a link is the browser's. */
+function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => void; clear: () => void; ask: () => void; some: boolean }): void {
+	useEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			if (typing(e) || document.querySelector('dialog[open]')) return;
+			const links = [...document.querySelectorAll<HTMLElement>('tr[data-trace] .rowlink')];
+			const at = links.findIndex((l) => l.closest('tr')!.contains(document.activeElement));
+			const row = rows.find((t) => t.id === links[at]?.closest('tr')!.dataset.trace);
+			if (e.key === 'j') links[Math.min(links.length - 1, at + 1)]?.focus();
+			else if (e.key === 'k') links[Math.max(0, at - 1)]?.focus();
+			else if ((e.key === 'x' || e.key === 'X') && row) act.pick(row, e.key === 'X');
+			else if (e.key === '#' && act.some && may.write) act.ask();
+			else if (e.key === 'Escape' && act.some) act.clear();
+			else if (e.key === '/') document.getElementById('search')?.focus();
+			else return;
+			e.preventDefault();
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	});
+}
+
+function Row({ t, columns, picked, pick }: { t: Trace; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
 	return (
-		<tr>
-			<td><a href={link(`/traces/${t.id}`)}>{m.app || t.id}</a>{m.process && m.process !== m.app ? <span class="quiet"> {m.process}</span> : null}</td>
-			<td>{m.version_name}</td>
-			<td>{m.scenario}</td>
-			<td>{m.device}{m.os ? <span class="quiet"> {m.os}</span> : null}</td>
-			<td><State t={t} /></td>
-			<td class="num">{t.summary ? duration(t.summary.duration_ns) : ''}</td>
-			<td class="num">{t.summary ? count(t.summary.slices) : ''}</td>
-			<td class="num">{bytes(t.upload_bytes)}</td>
-			<td class="num">{when(t.created_ms)}</td>
-			<td class="actions">
-				{sure ? <span role="group" aria-label="Delete this trace?">
-					<button class="small danger" onClick={remove}>Delete for good</button>
-					<button class="small" onClick={() => ask(false)}>Keep</button>
-				</span> : <button class="small" onClick={() => ask(true)} aria-label={`Delete trace ${t.id}`}>Delete</button>}
-				{error && <span class="badtext" role="alert">{error}</span>}
-			</td>
+		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
+			<td class="check"><input type="checkbox" checked={picked} aria-label={`Pick ${t.title || t.meta.app || t.id}, ${t.id}`}
+				onClick={(e) => { e.preventDefault(); pick(e.shiftKey); }} /></td>
+			<td class="wide"><NameCell t={t} /></td>
+			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''}>{c.cell(t)}</td>)}
 		</tr>
 	);
 }
 
-function FirstTrace() {
-	const o = location.origin;
+function Table({ rows, columns, picked, pick, pickAll }: {
+	rows: Trace[]; columns: Column[]; picked: Picked; pick: (t: Trace, range: boolean) => void; pickAll: (on: boolean) => void;
+}) {
+	const all = rows.every((t) => picked.has(t.id));
+	const some = rows.some((t) => picked.has(t.id));
 	return (
-		<div class="notice">
-			<strong>No trace has arrived yet.</strong>
-			<p>1. Make an ingest key on the server:</p>
-			<Command>{'KEY=$(tracewell key create --data ./data --project default --scope ingest)'}</Command>
-			<p>2. Send the build's method mapping, before or after its traces:</p>
-			<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${o}/api/v1/builds/BUILD/methods`}</Command>
-			<p>3. Send a trace:</p>
-			<Command>{`curl --data-binary @rhea-atrace.bin -H "Authorization: Bearer $KEY" '${o}/api/v1/traces?build_id=BUILD&scenario=cold_start'`}</Command>
-			<p class="quiet">This page shows it as soon as it is there.</p>
+		<div class="scroll">
+			<table class="traces">
+				<thead><tr>
+					<th scope="col" class="check"><input type="checkbox" aria-label="Pick all on this page" checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
+						onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
+					<th scope="col">Trace</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
+				</tr></thead>
+				<tbody>{rows.map((t) => <Row key={t.id} t={t} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
+			</table>
 		</div>
 	);
 }
 
-export function ListPage() {
-	const names = ['app', 'version_name', 'scenario', 'device', 'state', 'build_id', 'q', 'sort', 'order', 'cursor'];
-	const params = Object.fromEntries(names.map((n) => [n, text(n)]));
-	const filtered = names.slice(0, 7).some((n) => params[n]);
-	const page = useLoad(JSON.stringify(params), (s) => api.traces({ ...params, limit: 50 }, s));
-	const moving = page.value?.traces.some((t) => t.state === 'queued' || t.state === 'decoding') || page.value?.total === 0;
-
+/** Asks again while something is on its way, less and less often; not while nobody looks. */
+function useRefresh(on: boolean, state: string, again: () => void): void {
+	const turn = useRef({ state: '', n: 0 });
 	useEffect(() => {
-		document.title = 'Traces · tracewell';
-	}, []);
-	useEffect(() => {
-		if (!moving || page.error) return;
-		const timer = setTimeout(page.again, REFRESH_MS);
-		return () => clearTimeout(timer);
+		if (!on) return;
+		if (turn.current.state !== state) turn.current = { state, n: 0 };
+		const look = () => document.visibilityState === 'visible' && again();
+		const timer = setTimeout(look, backOff(turn.current.n++));
+		document.addEventListener('visibilitychange', look);
+		return () => {
+			clearTimeout(timer);
+			document.removeEventListener('visibilitychange', look);
+		};
 	});
+}
 
+function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: string | null }) {
+	const before = number('n') ?? 0;
+	if (before === 0 && !cursor) return null;
+	return (
+		<nav class="row pages" aria-label="Pages of the list">
+			<button disabled={!text('cursor')} onClick={() => put({})}>First</button>
+			<button disabled={!text('cursor')} onClick={() => history.back()}>Back</button>
+			<button disabled={!cursor} onClick={() => set({ cursor, n: before + rows }, true)}>Next</button>
+			<span class="quiet">{count(before + 1)} to {count(before + rows)} of {count(total)}</span>
+		</nav>
+	);
+}
+
+export function ListPage() {
+	const names = [...FILTERS, 'sort', 'order', 'cursor'];
+	const params = Object.fromEntries(names.map((n) => [n, text(n)]));
+	const page = useLoad(JSON.stringify(params), (s) => api.traces({ ...params, limit: PAGE }, s));
+	const [first, watch] = useState(false); // the first trace comes while this page is open
+	const [asking, ask] = useState(false);
 	const v = page.value;
+	const rows = v?.traces ?? [];
+	const { picked, list, pick, pickAll, clear } = usePicked(rows);
+	const columns = shownColumns();
+	const empty = v !== null && v.total === 0 && !isFiltered();
+	const moving = rows.some((t) => t.state === 'queued' || t.state === 'decoding');
+	useRefresh((moving || empty) && !page.busy && !asking, rows.map((t) => t.state).join(), page.again);
+	useRowKeys(rows, { pick, clear, ask: () => ask(true), some: list.length > 0 });
+	useEffect(() => {
+		if (empty) watch(true);
+		else document.title = 'Traces · tracewell';
+	}, [empty]);
+
 	return (
 		<main>
 			<div class="row head">
-				<h1>Traces</h1>
-				{v && v.total > 0 && <span class="quiet">{count(v.total)} {filtered ? 'match' : 'in this project'}</span>}
+				<h1>{empty ? 'Bring in a first trace' : 'Traces'}</h1>
+				{v && v.total > 0 && <span class="quiet">{count(v.total)} {isFiltered() ? 'match' : 'in this project'}</span>}
+				<span class="grow" />
+				{!empty && <span class="quiet">? for keys</span>}
+				{!empty && <ColumnChooser shown={columns} />}
 			</div>
-			{(filtered || !v || v.total > 0) && <div class="row filters" role="search">
-				{FILTERS.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
-				<SearchBox />
-				{filtered && <button class="small" onClick={() => set(Object.fromEntries(names.map((n) => [n, null])))}>Clear</button>}
-			</div>}
+			{first && v && v.total > 0 && <Arrival t={rows[rows.length - 1]} />}
+			{!empty && <Filters />}
+			{!empty && <Saved />}
 			{page.error && <Failure error={page.error} retry={page.again} />}
+			{page.error && rows.length > 0 && <p class="quiet">Below is what was there before.</p>}
 			{!v && page.busy && <Busy what="Loading traces" />}
-			{v && v.total === 0 && (filtered
-				? <div class="notice"><strong>No trace fits these filters.</strong></div> : <FirstTrace />)}
-			{v && v.traces.length > 0 && (
-				<div class="scroll">
-					<table>
-						<thead><tr>
-							<th scope="col">App</th><th scope="col">Version</th><th scope="col">Scenario</th>
-							<th scope="col">Device</th><th scope="col">State</th>
-							<Sorted by="duration">Duration</Sorted><Sorted by="slices">Calls, samples</Sorted>
-							<Sorted by="bytes">Upload</Sorted><Sorted by="created">Arrived</Sorted>
-							<th scope="col"><span class="hidden">Actions</span></th>
-						</tr></thead>
-						<tbody>{v.traces.map((t) => <Row key={t.id} t={t} removed={page.again} />)}</tbody>
-					</table>
-				</div>)}
-			<div class="row pages">
-				{params.cursor && <button onClick={() => history.back()}>Back</button>}
-				{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}
-			</div>
+			{empty && <Start />}
+			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>No trace fits these filters.</strong>
+				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>Show all traces</button></p></div>}
+			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>This page of the list is empty by now.</strong>
+				<p><button onClick={() => go(location.pathname)}>To the first page</button></p></div>}
+			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
+			{v && <Pages rows={rows.length} total={v.total} cursor={v.cursor} />}
+			{list.length > 0 && <PickedBar list={list} clear={clear} changed={page.again} asking={asking} ask={ask} />}
 		</main>
 	);
 }

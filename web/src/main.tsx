@@ -2,24 +2,48 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { api, Refusal, useProject, useTools, type Session } from './api';
-import { BuildsPage } from './builds';
-import { ListPage } from './list';
+import { aheadOfTrace, api, may, Refusal, useProject, useScope, useTools, type Session } from './api';
+import { beginWorker } from './callworker';
+import { later } from './later';
+import { away, expired } from './health';
+import { Keys } from './keys';
 import { Busy, Failure } from './parts';
-import { follow, go, link, path, text } from './route';
+import { flush, follow, go, link, path, text } from './route';
 import { SignIn } from './signin';
 import { dark, toggle } from './theme';
-import { TracePage } from './trace';
+
+const list = later('list', async () => (await import('./list')).ListPage);
+const builds = later('builds', async () => (await import('./builds')).BuildsPage);
+const keys = later('keys', async () => (await import('./keyspage')).KeysPage);
+const people = later<{ project: string; provider: string }>('people', async () => (await import('./people')).PeoplePage);
+const anrs = later('anrs', async () => (await import('./anrs')).AnrsPage);
+const locks = later('locks', async () => (await import('./locks')).LocksPage);
+const audit = later('audit', async () => (await import('./audit')).AuditPage);
+const retention = later('retention', async () => (await import('./retention')).RetentionPage);
+const quarantine = later('quarantine', async () => (await import('./quarantine')).QuarantinePage);
+const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('./account')).AccountPage);
+const capture = later('capture', async () => (await import('./capture')).CapturePage);
+const regressions = later('regressions', async () => (await import('./regressions')).RegressionsPage);
+const search = later('search', async () => (await import('./search')).SearchPage);
+const compare = later('compare', async () => (await import('./compare')).ComparePage);
+const trace = later<{ id: string }>('trace', async () => (await import('./trace')).TracePage);
 
 const session = signal<Session | null>(null);
+const ended = signal(false); // the session, without being asked to
 const failed = signal<Error | null>(null);
 
 async function load(): Promise<void> {
 	try {
 		useProject(text('project'));
-		const s = await api.session();
+		const s = await api.session().catch(async (why: unknown) => {
+			if (!(why instanceof Refusal) || why.status !== 401) throw why;
+			await api.signOut(); // the session is over: the browser may forget it
+			return api.session();
+		});
 		useProject(s.project?.id ?? '');
 		useTools(s);
+		useScope(s);
+		ended.value = !s.signed_in && (ended.value || session.value?.signed_in === true);
 		session.value = s;
 		failed.value = null;
 	} catch (why) {
@@ -44,8 +68,14 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${path.value === '/builds' ? '/builds' : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
+}
+
+async function leave(): Promise<void> {
+	session.value = null;
+	await load();
+	go('/signin');
 }
 
 function Head({ s }: { s: Session | null }) {
@@ -53,17 +83,25 @@ function Head({ s }: { s: Session | null }) {
 		await api.signOut().catch((why: Error) => {
 			if (!(why instanceof Refusal)) throw why;
 		});
-		session.value = null;
-		await load();
-		go('/signin');
+		await leave();
 	};
-	const here = (p: string) => (path.value === p ? 'page' : p === '/' && path.value.startsWith('/traces') ? 'true' : undefined);
+	const here = (p: string) => (path.value === p ? 'page' : p === '/' && /^\/(traces|compare)/.test(path.value) ? 'true' : undefined);
 	return (
 		<header class="top">
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <nav aria-label="Pages">
 				<a href={link('/')} aria-current={here('/')}>Traces</a>
+				<a href={link('/search')} aria-current={here('/search')}>Search</a>
+				<a href={link('/regressions')} aria-current={here('/regressions')}>Regressions</a>
+				<a href={link('/anrs')} aria-current={path.value.startsWith('/anrs/') ? 'true' : here('/anrs')}>ANRs</a>
+				<a href={link('/locks')} aria-current={here('/locks')}>Locks</a>
 				<a href={link('/builds')} aria-current={here('/builds')}>Builds</a>
+				<a href={link('/keys')} aria-current={here('/keys')}>Keys</a>
+				<a href={link('/capture')} aria-current={here('/capture')}>Capture</a>
+				<a href={link('/retention')} aria-current={here('/retention')}>Retention</a>
+				{may.admin && <a href={link('/quarantine')} aria-current={here('/quarantine')}>Quarantine</a>}
+				{may.admin && <a href={link('/people')} aria-current={here('/people')}>People</a>}
+				{may.admin && <a href={link('/audit')} aria-current={here('/audit')}>Changes</a>}
 			</nav>}
 			<span class="grow" />
 			{s?.signed_in && s.projects.length > 1 && (
@@ -73,39 +111,99 @@ function Head({ s }: { s: Session | null }) {
 					</select>
 				</label>)}
 			{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
-			<button class="small" onClick={toggle} aria-label={dark.value ? 'Use light colours' : 'Use dark colours'}>
+			{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? 'Use light colours' : 'Use dark colours'}>
 				{dark.value ? 'Light' : 'Dark'}
-			</button>
+			</button>}
+			{s?.user && <a href={link('/account')} title="Your account">{s.user}</a>}
 			{s?.signed_in && <button class="small" onClick={out}>Sign out</button>}
 		</header>
 	);
 }
 
+function NoRole() {
+	return (
+		<main><div class="notice">
+			<strong>You have no role in any project yet.</strong>
+			<p>Ask an admin for one, then load this page again.</p>
+		</div></main>
+	);
+}
+
+function traceOf(p: string): string | undefined {
+	return /^\/traces\/([0-9A-Z]{26})$/.exec(p)?.[1];
+}
+
 function Page({ s }: { s: Session }) {
 	const p = path.value;
-	const trace = /^\/traces\/([0-9A-Z]{26})$/.exec(p);
-	if (p === '/signin') return <SignIn done={load} />;
-	if (!s.signed_in) return <SignIn done={load} />;
-	if (trace) return <TracePage key={trace[1]} id={trace[1]} />;
-	if (p === '/builds') return <BuildsPage />;
-	if (p === '/' || p === '/traces') return <ListPage key={s.project?.id} />;
-	return <main><Failure error={new Refusal(404, 'This address leads nowhere.')} /></main>;
+	const id = traceOf(p);
+	if (p === '/signin') return <SignIn done={load} provider={s.oidc?.name} />;
+	if (!s.signed_in) return <SignIn done={load} provider={s.oidc?.name} ended={ended.value} />;
+	if (id) return <trace.Page key={id} id={id} />;
+	if (p === '/builds') return <builds.Page key={s.project?.id} />;
+	if (p === '/keys') return <keys.Page key={s.project?.id} />;
+	if (p === '/regressions') return <regressions.Page key={s.project?.id} />;
+	if (p === '/search') return <search.Page key={s.project?.id} />;
+	if (p === '/capture') return <capture.Page key={s.project?.id} />;
+	if (p === '/people' && may.admin) return <people.Page key={s.project?.id} project={s.project?.name ?? ''} provider={s.oidc?.name ?? ''} />;
+	if (p === '/audit' && may.admin) return <audit.Page key={s.project?.id} />;
+	if (p === '/quarantine' && may.admin) return <quarantine.Page key={s.project?.id} />;
+	if (p === '/account' && s.user) return <account.Page name={s.user} provider={s.oidc} out={leave} />;
+	if (s.scope === 'public') return <NoRole />;
+	if (/^\/anrs(\/|$)/.test(p)) return <anrs.Page key={s.project?.id} />;
+	if (p === '/locks') return <locks.Page key={s.project?.id} />;
+	if (p === '/retention') return <retention.Page key={s.project?.id} />;
+	if (p === '/compare') return <compare.Page key={s.project?.id} />;
+	if (p === '/' || p === '/traces') return <list.Page key={s.project?.id} />;
+	return <main><h1>No such page</h1><Failure error={new Refusal(404, 'This address leads nowhere.')} /></main>;
+}
+
+/** Stands over the page, so that nothing moves when it comes and goes. */
+function Away() {
+	if (!away.value) return null;
+	return <p class="notice warn away" role="alert"><strong>The server does not answer.</strong> What is shown stays; the page goes on by itself as soon as the server is back.</p>;
 }
 
 function App() {
 	useEffect(() => {
 		document.addEventListener('click', follow);
-		void load();
-		return () => document.removeEventListener('click', follow);
+		const refused = expired.subscribe((n) => {
+			if (n === 0 || !session.value?.signed_in) return;
+			flush(); // signed in again, all is as it was
+			void load();
+		});
+		return () => {
+			refused();
+			document.removeEventListener('click', follow);
+		};
 	}, []);
 	const s = session.value;
 	return (
 		<>
 			<Head s={s} />
+			<Away />
 			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
-				: s ? <Page s={s} /> : <main><Busy what="Asking the server who you are" /></main>}
+				: s ? <><Page s={s} /><Keys /></> : <main><Busy what="Asking the server who you are" /></main>}
 		</>
 	);
 }
 
+/** While the server is asked who this is, the page's code comes, and what a trace needs. */
+function beginEarly(): void {
+	const id = traceOf(path.value);
+	const known = load();
+	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
+	const pages: Record<string, { begin: () => void }> = { '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
+	(id ? trace : pages[path.value] ?? list).begin();
+	if (!id) return;
+	aheadOfTrace(id);
+	beginWorker();
+	Promise.all([import('./trace'), known]).then(([m]) => m.openEarly(id)).catch(() => undefined); // who draws the calls asks for them, too
+}
+
+/** What a module needs is asked for with it, not once it was read. */
+function preload(modules: string): void {
+	for (const href of modules.split(' ').filter(Boolean)) document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href }));
+}
+
+beginEarly();
 render(<App />, document.getElementById('app')!);

@@ -1,4 +1,5 @@
 // What the page and its worker say to each other.  Threads are told by tid.
+import type { Found } from './calls';
 import type { Label, Look, View } from './paint';
 
 export interface Hit {
@@ -38,7 +39,7 @@ export interface Picture {
 }
 
 export type ToWorker =
-	| { kind: 'open'; trace: string; project: string; tids: number[] } // these, and no others
+	| { kind: 'open'; trace: string; project: string; tids: number[]; early?: boolean } // these, and no others; early: nobody listens yet
 	| { kind: 'again'; tid: number }
 	| { kind: 'look'; look: Look }
 	| { kind: 'paint'; picture: Picture; parts: Part[]; buffer: ArrayBuffer }
@@ -51,6 +52,6 @@ export type FromWorker =
 	| { kind: 'failed'; tid: number; message: string }
 	| { kind: 'painted'; picture: Picture; buffer: ArrayBuffer; labels: Label[]; calls: number } // calls: loaded by then
 	| { kind: 'hit'; id: number; hit: Hit | null; about: About }
-	| { kind: 'found'; tid: number; calls: number | null }
+	| { kind: 'found'; tid: number; found: Found | null }
 	| { kind: 'visible'; calls: Hit[] }
 	| { kind: 'next'; tid: number; hit: Hit | null };

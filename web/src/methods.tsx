@@ -1,34 +1,49 @@
 // The table of methods: what the canvases show, as numbers.
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, type Method } from './api';
-import { count, duration, percent, splitName } from './format';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { api, Refusal, type Method } from './api';
+import { count, duration, percent } from './format';
+import { HitBar, nextHit } from './hits';
+import { cell, chosen, COLUMNS, filterOf, rowText, tsvOf, withColumn, type Column } from './methodcolumns';
 import { MethodMenu, type About } from './methodmenu';
-import { Busy, Copy, Failure, Panel, useLoad } from './parts';
+import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from './parts';
 import { number, set, text } from './route';
 import type { Words } from './source';
 
-const COLUMNS: [string, string, (m: Method) => string][] = [
-	['count', 'Calls', (m) => count(m.count)],
-	['self_ns', 'Self', (m) => duration(m.self_ns)],
-	['total_ns', 'Total', (m) => duration(m.total_ns)],
-	['max_ns', 'Longest', (m) => duration(m.max_ns)],
-];
-// In recordings that have a CPU clock: what a method did not wait.
-const CPU: typeof COLUMNS = [
-	['cpu_ns', 'CPU', (m) => m.cpu_ns === null ? '' : duration(m.cpu_ns)],
-	['waiting_ns', 'Waiting', (m) => m.waiting_ns === null ? '' : duration(m.waiting_ns)],
-];
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
+const P95_RESHAPED = 'p95 is of single calls as they were recorded, and is not known once steps reshape them';
+
+type Page = Awaited<ReturnType<typeof api.methods>>;
+
+interface Props {
+	id: string;
+	thread: string;
+	range: [number, number] | null;
+	mappingTurn: number;
+	scope: preact.ComponentChild;
+	words: Words;
+	matches: Uint8Array | null;
+	hasCpu: boolean;
+	transform: string; // steps that reshape the calls
+	onFind: (name: string) => void;
+}
+
+/** What the address says of the order; the usual where that is nothing. */
+function sorting(): { sort: string; order: string } {
+	const asked = text('sort');
+	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : 'self_ns';
+	const order = text('order');
+	return { sort, order: order === 'asc' || order === 'desc' ? order : sort === 'name' ? 'asc' : 'desc' };
+}
 
 function Sorted({ by, label, hint }: { by: string; label: string; hint?: string }) {
-	const now = text('sort') || 'self_ns';
+	const now = sorting();
 	const usual = by === 'name' ? 'asc' : 'desc';
-	const order = now === by ? text('order') || usual : '';
+	const order = now.sort === by ? now.order : '';
 	const pick = () => {
 		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
-		set({ sort: by === 'self_ns' ? null : by, order: to === usual ? null : to });
+		set({ sort: by === 'self_ns' ? null : by, order: to === usual ? null : to }, true);
 	};
 	const arrow = order && <span aria-hidden="true">{order === 'asc' ? ' ↑ ' : ' ↓ '}</span>;
 	return (
@@ -49,61 +64,111 @@ function Filter() {
 		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
 	};
 	return <label class="inline">Filter
-		<input type="search" value={typed} placeholder="part of a name" onInput={(e) => change(e.currentTarget.value)} /></label>;
+		<input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
-function Row({ m, columns, busy, most, onFind, onMore }: {
-	m: Method; columns: typeof COLUMNS; busy: number; most: number; onFind: (name: string) => void; onMore: (about: About) => void;
-}) {
-	const share = m.self_ns / (busy || 1);
-	const [pkg, rest] = splitName(m.name);
+/** Which columns there are, as a list to pick from. */
+function Chooser({ hasCpu, words }: { hasCpu: boolean; words: Words }) {
+	const cols = text('cols');
+	const shown = chosen(cols, hasCpu);
+	const box = useRef<HTMLDetailsElement>(null);
+	const leave = (e: FocusEvent) => {
+		if (!box.current?.contains(e.relatedTarget as Node | null)) box.current!.open = false;
+	};
+	const key = (e: KeyboardEvent) => {
+		if (e.key !== 'Escape') return;
+		box.current!.open = false;
+		box.current!.querySelector('summary')!.focus();
+	};
 	return (
-		<tr onContextMenu={(e) => { e.preventDefault(); onMore({ x: e.clientX, y: e.clientY, method: m.method, name: m.name }); }}>
+		<details ref={box} class="chooser" onFocusOut={leave} onKeyDown={key}>
+			<summary class="button small">Columns</summary>
+			<div role="group" aria-label="Columns" onMouseDown={(e) => e.preventDefault()}>
+				{COLUMNS.filter((c) => !c.cpu || hasCpu).map((c) => (
+					<label key={c.key} class="check" title={c.hint}><input type="checkbox" checked={shown.includes(c)}
+						onChange={() => set({ cols: withColumn(cols, hasCpu, c.key) }, true)} /> {c.key === 'count' ? words.head : c.title}</label>))}
+			</div>
+		</details>
+	);
+}
+
+function Row({ m, columns, words, busy, most, lit, onFind, onMore }: {
+	m: Method; columns: Column[]; words: Words; busy: number; most: number; lit: boolean; onFind: (name: string) => void; onMore: (about: About) => void;
+}) {
+	const more = (x: number, y: number) => onMore({ x, y, method: m.method, name: m.name, row: rowText(m, columns, words) });
+	return (
+		<tr class={lit ? 'lit' : ''} onContextMenu={(e) => { e.preventDefault(); more(e.clientX, e.clientY); }}>
 			<td class="mono name"><button class="plain" title={`Show where it runs${m.id === null ? '' : `; method id ${m.id}`}`} onClick={() => onFind(m.name)}>
-				<span class="quiet">{pkg}</span>{rest}</button></td>
-			{columns.map(([key, , show]) => <td key={key} class="num">{show(m)}</td>)}
-			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(share)}</span></td>
+				<MethodName name={m.name} /></button></td>
+			{columns.map((c) => <td key={c.key} class="num">{cell(m, c)}</td>)}
+			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(m.self_ns / (busy || 1))}</span></td>
 			<td class="num"><button class="plain" aria-label={`More about ${m.name}`} aria-haspopup="menu" onClick={(e) => {
 				const r = e.currentTarget.getBoundingClientRect();
-				onMore({ x: r.left, y: r.bottom, method: m.method, name: m.name });
+				more(r.left, r.bottom);
 			}}>⋯</button></td>
 		</tr>
 	);
 }
 
-export function MethodsPanel({ id, thread, range, mappingTurn, scope, words, onFind }: {
-	id: string; thread: string; range: [number, number] | null; mappingTurn: number; scope: preact.ComponentChild; words: Words; onFind: (name: string) => void;
-}) {
-	const sort = text('sort') || 'self_ns';
-	const order = text('order') || (sort === 'name' ? 'asc' : 'desc');
-	const q = text('filter');
+/** The rows, and what takes a look at every call, once the rows are there. */
+function useMethods(p: Props, columns: Column[]): Loaded<Page> {
+	const { sort, order } = sorting();
 	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
-	const transform = text('t');
+	const params = { thread: p.thread, from: p.range?.[0], to: p.range?.[1], sort, order, ...filterOf(text('filter')), limit, transform: p.transform };
+	const key = JSON.stringify(params) + p.mappingTurn;
+	const page = useLoad(key, async (s) => ({ ...await api.methods(p.id, params, s), key }));
+	const wants = columns.some((c) => c.key === 'p95_ns') && sort !== 'p95_ns' && !params.transform && page.value?.key === key;
+	const all = useLoad(wants ? key : '', async (s) => (wants ? { ...await api.methods(p.id, { ...params, p95: '1' }, s), key } : null));
+	return { ...page, value: all.value && all.value.key === page.value?.key ? all.value : page.value };
+}
+
+function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; ask: (about: About) => void }) {
+	const body = useRef<HTMLTableSectionElement>(null);
+	const [at, put] = useState(-1);
+	const { matches, words } = p;
+	const lit = (m: Method) => !!matches && matches[m.method] === 1;
+	const hits = useMemo(() => v.methods.flatMap((m, i) => (lit(m) ? [i] : [])), [v, matches]);
+	const most = Math.max(1, ...v.methods.map((m) => m.self_ns));
+	const go = (forward: boolean) => {
+		const to = nextHit(hits, at, forward);
+		const row = body.current?.rows[to];
+		put(to);
+		row?.scrollIntoView({ block: 'nearest' });
+		row?.querySelector('button')?.focus({ preventScroll: true });
+	};
+	return <>
+		{matches && <HitBar hits={hits.length} of={v.methods.length} share={hits.reduce((n, i) => n + v.methods[i].self_ns, 0) / (v.busy_ns || 1)} what="rows" go={go} />}
+		<div class="scroll"><table class="methods">
+			<thead><tr>
+				<Sorted by="name" label="Method" />
+				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? `Not known here: ${P95_RESHAPED}` : c.hint} />)}
+				<th scope="col" class="num">Self share</th>
+				<th scope="col"><span class="hidden">More</span></th>
+			</tr></thead>
+			<tbody ref={body}>{v.methods.map((m) => (
+				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={ask} />))}</tbody>
+		</table></div>
+	</>;
+}
+
+export function MethodsPanel(p: Props) {
+	const columns = chosen(text('cols'), p.hasCpu);
+	const page = useMethods(p, columns);
 	const [menu, ask] = useState<About | null>(null);
-	const params = { thread, from: range?.[0], to: range?.[1], sort, order, q, limit, transform };
-	const page = useLoad(JSON.stringify(params) + mappingTurn, (s) => api.methods(id, params, s));
+	const filter = text('filter');
 	const v = page.value;
-	const columns = v?.methods.some((m) => m.cpu_ns !== null) ? [...COLUMNS, ...CPU] : COLUMNS;
-	const tsv = () => [`method\t${words.many.replace(/ /g, '_')}\tself_ns\ttotal_ns\tlongest_ns\tcpu_ns\twaiting_ns`,
-		...(v?.methods ?? []).map((m) => [m.name, m.count, m.self_ns, m.total_ns, m.max_ns, m.cpu_ns ?? '', m.waiting_ns ?? ''].join('\t'))].join('\n');
+	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
+	const limit = number('rows') ?? STEP;
 	return (
-		<Panel title="Methods" aside={<>{scope}<Filter />{v && v.methods.length > 0 && <Copy text={tsv()} label="Copy as TSV" />}</>}>
-			{page.error && <Failure error={page.error} retry={page.again} />}
+		<Panel title="Methods" aside={<>{p.scope}<Filter /><Chooser hasCpu={p.hasCpu} words={p.words} />
+			{v && v.methods.length > 0 && <Copy text={tsvOf(v.methods, columns, p.words)} label="Copy as TSV" />}</>}>
+			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
+			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what="Adding up" />}
-			{v && v.total === 0 && <p class="quiet">{q ? 'No method that was called here has this in its name.' : 'No call in this part.'}</p>}
-			{v && v.total > 0 && <div class={`scroll ${page.busy ? 'stale' : ''}`}>
-				<table class="methods">
-					<thead><tr>
-						<Sorted by="name" label="Method" />
-						{columns.map(([key, label]) => <Sorted key={key} by={key} label={key === 'count' ? words.head : label} hint={key === 'count' ? words.hint : undefined} />)}
-						<th scope="col" class="num">Self share</th>
-						<th scope="col"><span class="hidden">More</span></th>
-					</tr></thead>
-					<tbody>{v.methods.map((m) => <Row key={m.method} m={m} columns={columns} busy={v.busy_ns} most={Math.max(1, ...v.methods.map((x) => x.self_ns))} onFind={onFind} onMore={ask} />)}</tbody>
-				</table>
-			</div>}
+			{v && v.total === 0 && <p class="quiet">{filter ? 'No method that was called here has a name like this.' : 'No call in this part.'}</p>}
+			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} ask={ask} /></div>}
 			{v && v.total > 0 && <div class="row under">
-				<span class="quiet">{count(v.methods.length)} of {count(v.total)} methods; shares are of {duration(v.busy_ns)} busy time{v.partial ? '; not complete: the time for this query ran out' : ''}</span>
+				<span class="quiet">{count(v.methods.length)} of {count(v.total)} methods{filter && ' that fit'}; shares are of {duration(v.busy_ns)} busy time{v.partial ? '; not complete: the time for this query ran out' : ''}{p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : ''}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>Show more</button>}
 			</div>}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}

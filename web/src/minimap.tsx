@@ -1,5 +1,6 @@
 // The whole trace in one strip: how many threads are busy when, and which part is in view.
 import { useMemo, useRef } from 'preact/hooks';
+import { Flags } from './annotationpanel';
 import type { Thread } from './api';
 import type { Span } from './axis';
 import { number } from './route';
@@ -19,7 +20,7 @@ export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; 
 		const t = whole.from + ((e.clientX - r.left) / r.width) * span;
 		onView({ from: t - (to - from) / 2, to: t + (to - from) / 2 });
 	};
-	return (
+	return <>
 		<div ref={box} class="minimap" onPointerDown={jump} onPointerMove={jump} aria-hidden="true">
 			<Strip activity={activity} />
 			{range && <div class="sel" style={{ left: share(range.from), width: `calc(${share(range.to)} - ${share(range.from)})` }} />}
@@ -27,5 +28,6 @@ export function Minimap({ threads, whole, range, onView }: { threads: Thread[]; 
 			<div class="shade" style={{ left: share(to), right: 0 }} />
 			<div class="window" style={{ left: share(from), width: `calc(${share(to)} - ${share(from)})` }} />
 		</div>
-	);
+		<Flags whole={whole} />
+	</>;
 }

@@ -5,7 +5,7 @@ const TITLES: Record<string, string> = {
 	instant: 'Marks', async: 'Spans', counter: 'Counters', state: 'Thread states', wakeup: 'Wake-ups', contention: 'Lock waits', wait: 'Object.wait',
 	notify: 'notify', park: 'Parked', unpark: 'Unparked', thread_created: 'Thread starts', gc: 'Collections', class_load: 'Class loading', io: 'File access',
 	binder: 'Binder calls', render: 'Rendering', message: 'Messages', anr: 'ANR', sample: 'Samples', merged: 'Merged calls', section: 'Sections',
-	process: 'Processes', unroll: 'Left by exceptions', flow: 'Flows',
+	process: 'Processes', unroll: 'Left by exceptions', flow: 'Flows', frame: 'Frames',
 };
 
 /** What people look for first comes first. */
@@ -31,7 +31,7 @@ export function inOrder(notes: Note[]): Note[] {
 }
 
 /** A stretch of time that shows the note with what is around it. */
-export function around(n: Note, end: number): [number, number] {
+export function around(n: Pick<Note, 'ts_ns' | 'dur_ns'>, end: number): [number, number] {
 	const span = Math.max((n.dur_ns ?? 0) * 3, 1e6);
 	const from = Math.max(0, n.ts_ns + (n.dur_ns ?? 0) / 2 - span / 2);
 	return [Math.round(from), Math.round(Math.max(from + 1, Math.min(end, from + span)))];

@@ -1,10 +1,11 @@
 // What the trace says beside its calls: waits, locks, states, counters, collections, marks.
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from './api';
 import { count, duration } from './format';
+import { useMore } from './held';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
 import { openAlso } from './opened';
-import { Busy, Choice, Failure, Panel, useLoad } from './parts';
+import { Choice, Failure, Panel, Pending, useLoad } from './parts';
 import { set, text } from './route';
 
 const LOAD = 2000;
@@ -14,12 +15,14 @@ function says(v: unknown): string {
 	return typeof v === 'string' ? v : JSON.stringify(v);
 }
 
-function Detail({ n, named }: { n: Note; named: (tid: number) => string }) {
-	const parts = Object.entries(n.detail ?? {}).map(([k, v]) => `${k.replaceAll('_', ' ')}: ${says(v)}`);
-	if (n.kind === 'contention' && n.value > 0) parts.unshift(`held by ${named(n.value)}`);
+/** What a row says beside its text; '' where that is all. */
+function detailOf(n: Note, named: (tid: number) => string): string {
+	const held = n.kind === 'contention' && n.value > 0; // its owner is told by name
+	const parts = Object.entries(n.detail ?? {}).filter(([k]) => !held || k !== 'owner').map(([k, v]) => `${k.replaceAll('_', ' ')}: ${says(v)}`);
+	if (held) parts.unshift(`held by ${named(n.value)}`);
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) parts.unshift(named(n.value));
 	if (n.kind === 'counter') parts.unshift(count(n.value));
-	return <span class="quiet">{parts.join(', ')}</span>;
+	return parts.join(', ');
 }
 
 /** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */
@@ -33,10 +36,11 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	const of = shown && ofOneThread(kind) ? shown : null;
 	const load = useLoad(`${id} ${kind} ${of?.tid} ${a} ${b}`,
 		(s) => (kind ? api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s) : Promise.resolve(null)));
-	const [rows, more] = useState(ROWS);
+	const [rows, show] = useMore('notes', ROWS);
 	const list = useMemo(() => inOrder(load.value?.notes ?? []), [load.value]);
 	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || `thread ${tid}`;
-	const show = (n: Note) => {
+	const more = list.some((n) => detailOf(n, named) !== '');
+	const goTo = (n: Note) => {
 		const [from, to] = around(n, end);
 		const has = threads.some((t) => t.tid === n.tid && t.slices > 0);
 		set({ ...(has ? { thread: n.tid, open: openAlso(text('open'), n.tid!) } : {}), from, to }, true);
@@ -45,26 +49,25 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	if (first.error) return <Failure error={first.error} retry={first.again} />;
 	if (kinds.length === 0) return null;
 	return (
-		<Panel title="Beside the calls" id="notes" aside={<Choice label="Kind" value={kind} onPick={(v) => { more(ROWS); set({ note: v }); }}
+		<Panel title="Beside the calls" id="notes" aside={<Choice label="Kind" value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
 			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />}>
-			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!load.value && load.busy && <Busy what="Loading" />}
+			<Pending of={load} what="Loading" />
 			{load.value && list.length === 0 && <p class="quiet">None{of ? ` of ${of.name || `thread ${of.tid}`}` : ''}{a && b ? ' in the selected time' : ''}.</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
 					<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col">Thread</th>
-						<th scope="col">What</th><th scope="col">More</th></tr></thead>
+						<th scope="col">What</th>{more && <th scope="col">More</th>}</tr></thead>
 					<tbody>{list.slice(0, rows).map((n) => (
 						<tr key={n.id}>
-							<td class="num"><button class="small" title="Show this in the chart" onClick={() => show(n)}>{duration(n.ts_ns - start)}</button></td>
+							<td class="num"><button class="small" title="Show this in the chart" onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
 							<td>{n.tid === null ? <span class="quiet">the trace</span> : named(n.tid)}</td>
 							<td class="mono">{n.text}</td>
-							<td><Detail n={n} named={named} /></td>
+							{more && <td class="quiet">{detailOf(n, named)}</td>}
 						</tr>))}</tbody>
 				</table></div>)}
 			<p class="row">
-				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>Show more</button>}
+				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>Show more</button>}
 				{load.value?.next && <span class="quiet">The first {count(LOAD)} of {count(first.value!.kinds[kind])}{a && b ? ' in the selected time' : ''}; select a stretch of time to see others.</span>}
 			</p>
 		</Panel>

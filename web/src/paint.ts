@@ -44,10 +44,10 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 	const hi = rows.first[row + 1];
 	const scale = v.width / (v.to - v.from);
 	if (lines <= 0) return;
-	let k = firstEndingAfter(rows.end, rows.first[row], hi, v.from);
-	while (k < hi && rows.start[k] < v.to) {
-		const left = (rows.start[k] - v.from) * scale;
-		const right = (rows.end[k] - v.from) * scale;
+	let k = firstEndingAfter(rows, rows.first[row], hi, v.from);
+	while (k < hi && rows.start(k) < v.to) {
+		const left = (rows.start(k) - v.from) * scale;
+		const right = (rows.end(k) - v.from) * scale;
 		const x0 = Math.max(0, Math.floor(left));
 		let x1 = Math.min(v.width, Math.floor(right));
 		if (x0 >= v.width) break;
@@ -58,7 +58,7 @@ function paintRow(px: Uint32Array, rows: Rows, v: View, look: Look, row: number,
 		else px.fill(color, line + x0, line + x1);
 		if (x1 - x0 > LABEL_MIN && labels.length < LABELS_MAX)
 			labels.push({ x: x0, y: v.y + y, w: x1 - x0, method: rows.method[k], merged: rows.merged ? rows.merged[k] : 0 });
-		k = right - left >= 1 ? k + 1 : gallop(rows.end, k + 1, hi, v.from + x1 / scale);
+		k = right - left >= 1 ? k + 1 : gallop(rows, k + 1, hi, v.from + x1 / scale);
 	}
 	for (let i = 1; i < lines; i++) px.copyWithin(line + i * v.width, line, line + v.width);
 }

@@ -2,26 +2,35 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from './api';
+import { sentence, splitName } from './format';
+import { returned } from './health';
 import { link } from './route';
 
-export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+/** What went wrong, and what to do; `more` says what the server cannot know. */
+export function Failure({ error, retry, title, more, again = 'Try again' }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const offset = error instanceof Refusal ? error.offset : null;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{status === 401 ? 'Sign in to go on.' : status === 404 ? 'There is nothing here.' : 'That did not work.'}</strong>
-			<p>{error.message}{offset !== null ? ` (at byte ${offset})` : ''}</p>
+			<strong>{title ?? (status === 401 ? 'Sign in to go on.' : status === 404 ? 'There is nothing here.' : 'That did not work.')}</strong>
+			<p>{sentence(error.message)}{/[.!?]$/.test(error.message) ? '' : '.'}{offset !== null ? ` (at byte ${offset})` : ''}{more && ` ${more}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">Sign in</a>}
 				{status === 404 && <a class="button" href={link('/')}>All traces</a>}
-				{retry && <button onClick={retry}>Try again</button>}
+				{retry && <button onClick={retry}>{again}</button>}
 			</p>
 		</div>
 	);
 }
 
+/** What is waited for; past a second, for how long by now. */
 export function Busy({ what }: { what: string }) {
-	return <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{what}</p>;
+	const [seconds, count] = useState(0);
+	useEffect(() => {
+		const timer = setInterval(() => count((n) => n + 1), 1000);
+		return () => clearInterval(timer);
+	}, []);
+	return <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{what}{seconds > 0 && <span class="num" aria-hidden="true">{seconds} s</span>}</p>;
 }
 
 export interface Loaded<T> {
@@ -33,18 +42,46 @@ export interface Loaded<T> {
 
 /** Loads when `key` changes, drops answers that come too late. */
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-	const [state, put] = useState<{ key: string; value: T | null; error: Error | null; busy: boolean }>(
-		{ key, value: null, error: null, busy: true });
+	const [state, put] = useState<{ value: T | null; of: string; asked: string; error: Error | null; busy: boolean }>({ value: null, of: '', asked: key, error: null, busy: true });
+	const unheard = useRef(false); // it failed because the server did not answer
 	const [turn, again] = useState(0);
 	useEffect(() => {
 		const abort = new AbortController();
-		put((s) => ({ ...s, key, busy: true }));
+		put((s) => ({ ...s, busy: true, asked: key }));
+		unheard.current = false;
 		load(abort.signal).then(
-			(value) => !abort.signal.aborted && put({ key, value, error: null, busy: false }),
-			(error: Error) => !abort.signal.aborted && put((s) => ({ key, value: s.value, error, busy: false })));
+			(value) => !abort.signal.aborted && put({ value, of: key, asked: key, error: null, busy: false }),
+			(error: Error) => {
+				if (abort.signal.aborted) return;
+				unheard.current = error instanceof Refusal && error.status === 0;
+				put((s) => ({ ...s, error: unheard.current && s.value !== null && s.of === key ? null : error, busy: false })); // what is there can stay
+			});
 		return () => abort.abort();
 	}, [key, turn]);
-	return { value: state.value, error: state.error, busy: state.busy, again: () => again((n) => n + 1) };
+	useEffect(() => returned.subscribe(() => unheard.current && again((n) => n + 1)), []);
+	const busy = state.busy || state.asked !== key; // a new key is drawn once before its effect asks
+	return { value: state.value, error: state.error, busy, again: () => again((n) => n + 1) };
+}
+
+/** Tells once that an answer or a failure is there: what stands below may come, and is not moved. */
+export function useCame(load: { busy: boolean }, came: () => void): void {
+	useEffect(() => {
+		if (!load.busy) came();
+	}, [load.busy]);
+}
+
+/** What stands where something is loaded: that it comes, or why it did not. */
+export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
+	return <>
+		{of.error && <Failure error={of.error} retry={of.again} />}
+		{!of.value && of.busy && <Busy what={what} />}
+	</>;
+}
+
+/** A method's name: its package is quiet, and a line breaks behind it first. */
+export function MethodName({ name }: { name: string }) {
+	const [pkg, rest] = splitName(name);
+	return <><span class="quiet">{pkg}</span><wbr />{rest}</>;
 }
 
 /** Width of an element in CSS pixels, kept current. */
@@ -58,6 +95,22 @@ export function useWidth<T extends HTMLElement>(): [preact.RefObject<T>, number]
 		return () => o.disconnect();
 	}, []);
 	return [ref, width];
+}
+
+/** Width and height of an element in CSS pixels, kept current. */
+export function useSize<T extends HTMLElement>(): [preact.RefObject<T>, number, number] {
+	const ref = useRef<T>(null);
+	const [size, put] = useState<[number, number]>([0, 0]);
+	useEffect(() => {
+		if (!ref.current) return;
+		const o = new ResizeObserver((e) => {
+			const { width, height } = e[0].contentRect;
+			put((s) => (s[0] === Math.floor(width) && s[1] === Math.floor(height) ? s : [Math.floor(width), Math.floor(height)]));
+		});
+		o.observe(ref.current);
+		return () => o.disconnect();
+	}, []);
+	return [ref, ...size];
 }
 
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {

@@ -61,6 +61,8 @@ export function set(changes: Record<string, string | number | null>, push = fals
 	else if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
+declare const PARAMETERS: string[]; // every name that the source asks text() or number() for: build.mjs
+
 const named = new Map<string, ReadonlySignal<string>>();
 
 /** One value of the query; who reads it is drawn anew when this one changes, not with any other. */
@@ -71,6 +73,11 @@ export function text(name: string): string {
 		named.set(name, one);
 	}
 	return one.value;
+}
+
+/** Does this version know that name of the query? */
+export function known(name: string): boolean {
+	return PARAMETERS.includes(name) || named.has(name);
 }
 
 export function number(name: string): number | null {

@@ -3,6 +3,8 @@
 import type { Thread } from './api';
 import { fitted, timeOf, xOf, type Span } from './axis';
 import { palette } from './color';
+import type { Found } from './calls';
+import { takeWorker } from './callworker';
 import { drawLabels } from './chartdraw';
 import type { Flow, Spot } from './flows';
 import { fit, FONT } from './label';
@@ -10,15 +12,14 @@ import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, ti
 import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from './lanes';
 import type { About, FromWorker, Hit, Part, Picture, ToWorker } from './messages';
 import type { Label } from './paint';
-import { drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSpot, type Ink } from './scenedraw';
+import { drawAnnotations, drawBands, drawCursor, drawFlow, drawRange, drawRuler, drawSpot, type Ink } from './scenedraw';
 import { STATES } from './statelines';
 import type { Progress } from './store';
-import { cssPixel, dark } from './theme';
+import { cssPixel, dark, safe } from './theme';
 import { groupAt, inView, ROW, trackAt, type Group, type Layout, type Track } from './tracks';
 
-declare const WORKER_URL: string;
-
 const PAINTED = 'tracewell-painted'; // for measuring from outside
+const LIST_MS = 150; // a view that moves on is not listed
 const REACH = 3; // CSS pixels around a moment
 
 export interface Range extends Span {
@@ -33,6 +34,7 @@ export interface SceneInput {
 	focus: number | null;
 	range: Range | null;
 	opened: number[];
+	annotations: Span[];
 }
 
 export type Hover =
@@ -44,10 +46,11 @@ export interface SceneEvents {
 	top(px: number): void;
 	progress(tid: number, p: Progress): void;
 	failed(tid: number, message: string): void;
-	found(tid: number, calls: number | null): void;
+	found(tid: number, found: Found | null): void;
 	visible(calls: Hit[]): void;
 	next(tid: number, hit: Hit): void;
 	hover(h: Hover | null): void;
+	drawn(): void; // calls, for the first time
 }
 
 export interface Elements {
@@ -69,12 +72,16 @@ export class Scene {
 	readonly dpr = Math.max(1, Math.round(devicePixelRatio || 1));
 	private input: SceneInput | null = null;
 	private e: Elements | null = null;
-	private worker = new Worker(WORKER_URL, { type: 'module' });
+	private worker = takeWorker();
 	private spare: ArrayBuffer[] = [];
 	private waiting = false; // a paint is under way
 	private dirty = false;
+	private told = false; // that there are calls
+	private listed: number | null = null; // the thread whose visible calls are listed, too
+	private listing: ReturnType<typeof setTimeout> | undefined;
 	private last: { picture: Picture; labels: Label[]; image: ImageData } | null = null;
 	private cursor: number | null = null; // time under the pointer
+	private overlaid = false; // something is on the canvas over the calls
 	private asked = 0;
 	private hovering: { tid: number } | null = null;
 
@@ -91,12 +98,25 @@ export class Scene {
 	}
 
 	stop(): void {
+		clearTimeout(this.listing);
 		this.worker.terminate();
 		this.tiles.stop();
 	}
 
 	say(m: ToWorker, transfer: Transferable[] = []): void {
 		this.worker.postMessage(m, transfer);
+	}
+
+	/** Tells the visible calls of a thread, now and whenever others are to be seen; null: no more. */
+	list(tid: number | null): void {
+		clearTimeout(this.listing);
+		this.listed = tid;
+		if (tid !== null) this.say({ kind: 'visible', tid, from: this.view.from, to: this.view.to });
+	}
+
+	private relist(): void {
+		clearTimeout(this.listing);
+		if (this.listed !== null) this.listing = setTimeout(() => this.list(this.listed), LIST_MS);
 	}
 
 	update(input: SceneInput): void {
@@ -111,7 +131,7 @@ export class Scene {
 	look(): void {
 		const i = this.input;
 		if (!i) return;
-		this.say({ kind: 'look', look: { palette: palette(i.names, dark.value), matches: i.matches, background: cssPixel('--chart'),
+		this.say({ kind: 'look', look: { palette: palette(i.names, dark.value, safe.value), matches: i.matches, background: cssPixel('--chart'),
 			highlight: cssPixel('--hit'), faded: cssPixel('--faded') } });
 		this.repaint();
 	}
@@ -184,7 +204,7 @@ export class Scene {
 			this.on.progress(m.tid, m);
 			this.repaint();
 		} else if (m.kind === 'failed') this.on.failed(m.tid, m.message);
-		else if (m.kind === 'found') this.on.found(m.tid, m.calls);
+		else if (m.kind === 'found') this.on.found(m.tid, m.found);
 		else if (m.kind === 'visible') this.on.visible(m.calls);
 		else if (m.kind === 'next' && m.hit) this.on.next(m.tid, m.hit);
 		else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
@@ -200,6 +220,9 @@ export class Scene {
 		this.draw();
 		this.drawOver();
 		if (this.dirty) this.repaint();
+		this.relist();
+		if (m.calls > 0 && !this.told) this.on.drawn();
+		this.told ||= m.calls > 0;
 		performance.clearMarks(PAINTED);
 		performance.mark(PAINTED, { detail: m.calls });
 	}
@@ -243,7 +266,7 @@ export class Scene {
 	/** Everything that stands still while the pointer moves. */
 	draw(): void {
 		const l = this.last;
-		const g = this.e?.canvas.getContext('2d');
+		const g = this.e?.canvas.getContext('2d', { alpha: false }); // what is opaque is put on the screen without blending
 		const i = this.input;
 		if (!g || !l || !i || !this.e) return;
 		const ink = this.ink();
@@ -260,6 +283,7 @@ export class Scene {
 			for (const t of group.tracks) this.labelTrack(g, group, t, plain);
 		}
 		drawBands(g, l.picture, this.width, this.height, (kind) => this.tiles.lanes(l.picture, '', kind), ink);
+		drawAnnotations(g, l.picture, this.width, this.height, i.annotations, ink);
 		const range = this.picked();
 		if (range) drawRange(g, range, l.picture, this.width, this.height, this.groups(l.picture.top), l.picture.top, ink);
 		const r = this.e.ruler.getContext('2d');
@@ -299,10 +323,13 @@ export class Scene {
 		return new Set(l.groups.slice(i, j).flatMap((g) => (g.thread ? [g.thread.tid] : [])));
 	}
 
-	/** What follows the pointer. */
+	/** What follows the pointer; a canvas that stays empty is not touched, as each costs a frame. */
 	drawOver(): void {
+		const something = this.spot !== null || this.flow !== null || this.cursor !== null;
+		if (!something && !this.overlaid) return;
 		const g = this.e?.over.getContext('2d');
 		if (!g || !this.input) return;
+		this.overlaid = something;
 		const ink = this.ink();
 		g.setTransform(this.dpr, 0, 0, this.dpr, 0, 0);
 		g.clearRect(0, 0, this.width, this.height);

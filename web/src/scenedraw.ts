@@ -62,6 +62,20 @@ export function drawBands(g: CanvasRenderingContext2D, v: Span, width: number, h
 	for (const t of lines) g.fillRect(Math.round(xOf(t, v, width)), 0, 1, height);
 }
 
+/** Annotations go through every track: a line where one begins, and over its time a veil. */
+export function drawAnnotations(g: CanvasRenderingContext2D, v: Span, width: number, height: number, list: Span[], ink: Ink): void {
+	g.fillStyle = ink('hit');
+	for (const a of list) {
+		if (a.to < v.from || a.from > v.to) continue;
+		const [x0, x1] = [Math.round(xOf(a.from, v, width)), Math.round(xOf(a.to, v, width))];
+		g.globalAlpha = 0.12;
+		if (x1 > x0) g.fillRect(Math.max(0, x0), 0, Math.min(width, x1) - Math.max(0, x0), height);
+		g.globalAlpha = 0.8;
+		g.fillRect(x0, 0, 1, height);
+	}
+	g.globalAlpha = 1;
+}
+
 /** Shades what is not selected, and marks the edges. */
 export function drawRange(g: CanvasRenderingContext2D, r: Span & { tids: ReadonlySet<number> | null }, v: Span, width: number, height: number,
 	groups: Group[], top: number, ink: Ink): void {

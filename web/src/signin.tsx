@@ -1,48 +1,79 @@
-// Signing in: by the one-time link (its token stands behind #), or by pasting a read token.
+// Signing in: by an OpenID provider, by name and password, by the one-time link (its token stands behind #),
+// or with a key.
 import { useEffect, useState } from 'preact/hooks';
 import { api } from './api';
 import { Failure } from './parts';
-import { go } from './route';
+import { beginAddress, refusal } from './provider';
+import { go, text } from './route';
 
-export function SignIn({ done }: { done: () => Promise<void> }) {
-	const [token, put] = useState('');
+/** Away to the provider, and why it did not work last time. */
+function ByProvider({ name }: { name: string }) {
+	const why = text('oidc');
+	const [what, then] = refusal(why, name);
+	const here = location.pathname === '/signin' ? '/' : location.pathname + location.search;
+	return <>
+		{why && <div class="notice bad" role="alert"><strong>{what}</strong> <p>{then}</p></div>}
+		<p class="byprovider"><a class="button primary" href={beginAddress(here)} target="_self">Sign in with {name}</a></p>
+		<p class="quiet or"><span>or with a password</span></p>
+	</>;
+}
+
+export function SignIn({ done, provider, ended = false }: { done: () => Promise<void>; provider?: string; ended?: boolean }) {
+	const [name, putName] = useState('');
+	const [password, putPassword] = useState('');
+	const [token, putToken] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	const [busy, work] = useState(false);
 
-	const enter = async (t: string) => {
+	const enter = async (by: Parameters<typeof api.signIn>[0]) => {
 		work(true);
 		fail(null);
 		try {
-			await api.signIn(t.trim());
+			await api.signIn(by);
 			await done();
 			if (location.pathname === '/signin') go('/');
 		} catch (why) {
 			fail(why as Error);
 		}
+		putPassword('');
 		work(false);
 	};
 
 	useEffect(() => {
+		document.title = 'Sign in · tracewell';
 		const fromLink = location.hash.slice(1);
 		if (!fromLink) return;
 		history.replaceState(null, '', location.pathname); // not left in the history
-		void enter(fromLink);
+		void enter({ token: fromLink });
 	}, []);
 
 	return (
 		<main class="narrow">
 			<h1>Sign in</h1>
-			<p>Open the sign-in link that the server printed when it started, or paste a read token.</p>
-			<form onSubmit={(e) => { e.preventDefault(); void enter(token); }}>
-				<label>Token
-					<input type="password" autoComplete="off" value={token} autofocus
-						onInput={(e) => put(e.currentTarget.value)} />
+			{ended && <p class="notice warn" role="alert"><strong>Your session has ended.</strong> Sign in again: the page comes back as it was.</p>}
+			{provider && <ByProvider name={provider} />}
+			<form onSubmit={(e) => { e.preventDefault(); void enter({ name: name.trim(), password }); }}>
+				<label>Name
+					<input name="name" autoComplete="username" autocapitalize="none" spellcheck={false} value={name} autofocus
+						onInput={(e) => putName(e.currentTarget.value)} />
 				</label>
-				<button class="primary" disabled={busy || !token.trim()}>{busy ? 'Signing in' : 'Sign in'}</button>
+				<label>Password
+					<input name="password" type="password" autoComplete="current-password" value={password}
+						onInput={(e) => putPassword(e.currentTarget.value)} />
+				</label>
+				<button class={provider ? undefined : 'primary'} disabled={busy || !name.trim() || !password}>{busy ? 'Signing in' : 'Sign in'}</button>
 			</form>
 			{error && <Failure error={error} />}
-			<p class="quiet">A new link: <code>tracewell link create --data DIR</code>.<br />
-				A read token: <code>tracewell key create --data DIR --project NAME --scope read</code>.</p>
+			<details>
+				<summary>With a key</summary>
+				<form onSubmit={(e) => { e.preventDefault(); void enter({ token: token.trim() }); }}>
+					<label>A read, write or admin key
+						<input name="token" type="password" autoComplete="off" value={token} onInput={(e) => putToken(e.currentTarget.value)} />
+					</label>
+					<div class="row"><button disabled={busy || !token.trim()}>Sign in with the key</button></div>
+				</form>
+			</details>
+			<p class="quiet">No account yet? The link that the server printed when it started signs an admin in, once. Another one: <code>tracewell link create --data DIR</code></p>
 		</main>
 	);
 }

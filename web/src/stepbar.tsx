@@ -2,13 +2,13 @@
 import { useMemo } from 'preact/hooks';
 import { splitName } from './format';
 import { set, text } from './route';
-import { added, describe, format, made, parse, without, type Step } from './steps';
+import { added, describe, fitting, format, made, parse, without, type Step } from './steps';
 
 /** The steps of the address, and the names of all methods with the frames that steps make. */
 export function useSteps(names: string[]): { steps: Step[]; named: string[] } {
 	const t = text('t');
 	return useMemo(() => {
-		const steps = parse(t);
+		const steps = fitting(parse(t), names.length);
 		const frames = made(steps);
 		return { steps, named: frames.length ? [...names, ...frames] : names };
 	}, [t, names]);
@@ -32,7 +32,8 @@ export function AppSwitch() {
 
 export function StepBar({ names }: { names: string[] }) {
 	const { steps, named } = useSteps(names);
-	if (!steps.length) return null;
+	const inverted = text('view') === 'bottom_up';
+	if (!steps.length && !inverted) return null;
 	const short = (m: number) => splitName(named[m] ?? `method ${m}`)[1];
 	return (
 		<nav class="steps" aria-label="Changes to what is shown">
@@ -42,6 +43,8 @@ export function StepBar({ names }: { names: string[] }) {
 					<span key={format([s])} class="step" title={describe(s, (m) => named[m] ?? '')}>{what}
 						<button class="plain" aria-label={`Take back: ${what}`} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
 			})}
+			{inverted && <span class="step" title="Methods by their own time, below them who called them">inverted
+				<button class="plain" aria-label="Take back: inverted" onClick={() => set({ view: null, root: null, skip: null, tree: null }, true)}>×</button></span>}
 			{steps.length > 1 && <button class="small" onClick={() => put([])}>Take all back</button>}
 		</nav>
 	);

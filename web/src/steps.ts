@@ -22,6 +22,12 @@ export function parse(text: string): Step[] {
 	return text.split(',').map(parseOne).filter((s): s is Step => s !== null).slice(0, MOST);
 }
 
+/** The pieces that parse() leaves out. */
+export function notUnderstood(text: string): string[] {
+	const all = text.split(',').filter(Boolean);
+	return all.filter((one, i) => parseOne(one) === null || i >= MOST);
+}
+
 export function format(steps: Step[]): string {
 	return steps.map((s) => ('method' in s ? `${s.kind}:${s.method}` : 'name' in s ? `${s.kind}:${s.name}` : s.kind)).join(',');
 }
@@ -29,6 +35,12 @@ export function format(steps: Step[]): string {
 /** The names of the frames that steps make: methods after the trace's last. */
 export function made(steps: Step[]): string[] {
 	return steps.filter((s) => s.kind === 'library').map((s) => `[${(s as { name: string }).name}]`);
+}
+
+/** Those on methods that are there: the trace's own, and frames that steps make. */
+export function fitting(steps: Step[], methods: number): Step[] {
+	const most = methods + made(steps).length;
+	return steps.filter((s) => !('method' in s) || s.method < most);
 }
 
 /** With one more, unless it says what is said already.  The app's own frames come first: what is

@@ -22,9 +22,21 @@ export const get: Fetch = async (path, signal) => {
 	throw r.status === 429 || r.status >= 500 ? new Passing(message) : new Error(message);
 };
 
+const turns = new MessageChannel();
+const waiting: (() => void)[] = [];
+turns.port1.onmessage = () => waiting.shift()?.();
+
+/** Lets messages that came meanwhile be heard: the page wants its picture while calls are read. */
+function breathe(): Promise<void> {
+	return new Promise((go) => {
+		waiting.push(go);
+		turns.port2.postMessage(null);
+	});
+}
+
 export class Store {
 	rows: Rows | null = null; // of the whole thread, the finest that is kept
-	totals: Totals | null = null; // once every call is there, unmerged
+	private sums: { of: Rows; totals: Totals } | null = null;
 	private part: { rows: Rows; of: Part } | null = null;
 	private levels: Chunk[][] = [];
 	private aimed: Part | null = null;
@@ -39,8 +51,8 @@ export class Store {
 		return (this.rows?.n ?? 0) + (this.part?.rows.n ?? 0);
 	}
 
-	/** Loads; `room` slices may be kept whole. */
-	async load(room: (slices: number) => number): Promise<void> {
+	/** Loads; `room` slices may be kept whole.  What is finer than the first level waits for `seen`. */
+	async load(room: (slices: number) => number, seen: Promise<void>): Promise<void> {
 		const { signal } = this.abort;
 		const directory = await persist(async () => (await get(`${this.base}?thread=${this.tid}&${this.query}`, signal)).json(), signal);
 		const chunks = directory.chunks as Chunk[];
@@ -49,14 +61,24 @@ export class Store {
 		let before = 0;
 		if (parts) this.levels = levelsOf(chunks);
 		for (const [i, level] of whole.entries()) {
-			const slices = await this.fetch(level, signal, (done) =>
+			if (i > 0) await seen;
+			const came = await this.fetch(level, signal, (done) =>
 				this.on({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false }));
 			before += level.length;
-			this.rows = toRows(slices);
-			this.totals = this.rows.merged ? null : totalsOf(slices);
+			const rows = await toRows(came, false, breathe);
+			signal.throwIfAborted();
+			this.rows = rows;
 			this.on({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1 });
 		}
 		if (whole.length === 0) this.on({ loaded: 0, total: 0, slices: 0, complete: true });
+	}
+
+	/** Once every call is there; added up when somebody asks. */
+	get totals(): Totals | null {
+		const r = this.rows;
+		if (!r || r.merged) return null;
+		if (this.sums?.of !== r) this.sums = { of: r, totals: totalsOf(r) };
+		return this.sums.totals;
 	}
 
 	private fetch(level: Chunk[], signal: AbortSignal, on: (done: number) => void) {
@@ -96,9 +118,9 @@ export class Store {
 		const abort = new AbortController();
 		this.partial = abort;
 		try {
-			const slices = await this.fetch(want.chunks, abort.signal, () => {});
+			const rows = await toRows(await this.fetch(want.chunks, abort.signal, () => {}), true, breathe);
 			abort.signal.throwIfAborted();
-			this.part = { rows: toRows(slices, true), of: want };
+			this.part = { rows, of: want };
 			this.on({ loaded: want.chunks.length, total: want.chunks.length, slices: this.part.rows.n, complete: true });
 		} catch {
 			if (!abort.signal.aborted) this.aimed = null; // asked again with the next view

@@ -2,13 +2,15 @@
 import { computed, effect, signal } from '@preact/signals';
 
 const KEY = 'tracewell-theme';
+const COLOURS = 'tracewell-colours';
 const system = matchMedia('(prefers-color-scheme: dark)');
 const systemDark = signal(system.matches);
-const chosen = signal(remembered());
+const chosen = signal(remembered(KEY));
+const colours = signal(remembered(COLOURS));
 
-function remembered(): string {
+function remembered(key: string): string {
 	try {
-		return localStorage.getItem(KEY) ?? '';
+		return localStorage.getItem(key) ?? '';
 	} catch {
 		return '';
 	}
@@ -18,13 +20,25 @@ system.addEventListener('change', () => (systemDark.value = system.matches));
 
 export const dark = computed(() => (chosen.value ? chosen.value === 'dark' : systemDark.value));
 
-export function toggle(): void {
-	chosen.value = dark.value ? 'light' : 'dark';
+/** Colours of calls for eyes that do not tell red from green. */
+export const safe = computed(() => colours.value === 'safe');
+
+function remember(key: string, value: string): void {
 	try {
-		localStorage.setItem(KEY, chosen.value);
+		localStorage.setItem(key, value);
 	} catch {
 		// private windows keep nothing
 	}
+}
+
+export function toggle(): void {
+	chosen.value = dark.value ? 'light' : 'dark';
+	remember(KEY, chosen.value);
+}
+
+export function useSafe(on: boolean): void {
+	colours.value = on ? 'safe' : '';
+	remember(COLOURS, colours.value);
 }
 
 effect(() => {

@@ -29,7 +29,7 @@ function Facts({ t, open }: { t: Thread; open: boolean }) {
 	const calls = t.slices > 0 ? many(t.slices, words) : 'no calls';
 	return <span class="facts quiet" title={`${duration(t.busy_ns)} busy, ${calls}${of ? `, ${of}` : ''}`}>
 		{open && of && <span><em title={`${of}. ${words.hint}`}>{t.source}</em></span>}
-		{t.slices > 0 && <span>{duration(t.busy_ns)}{open && ' busy'}</span>}
+		{(t.slices > 0 || (open && t.is_main)) && <span>{open && t.is_main && <><em>main</em> </>}{t.slices > 0 && `${duration(t.busy_ns)}${open ? ' busy' : ''}`}</span>}
 		{open && <span>{calls}</span>}
 	</span>;
 }
@@ -53,7 +53,7 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 				<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
 			</button>
 			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={`${name}, thread ${t.tid}`} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				<span class="text">{name}</span>{t.is_main && <em>main</em>}<span class="quiet num">{t.tid}</span>
+				<span class="text">{name}</span>{t.is_main && !g.open && <em>main</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />

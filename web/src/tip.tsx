@@ -2,21 +2,21 @@
 import type { ComponentChildren } from 'preact';
 import type { Thread } from './api';
 import type { Spot } from './flows';
-import { count, duration, percent, splitName } from './format';
+import { count, duration, percent } from './format';
 import type { About, Hit } from './messages';
 import { kindTitle } from './notekinds';
+import { MethodName } from './parts';
 import { many, type Words } from './source';
 
 /** Beside the pointer, on the side with more room; x and y in the window. */
 export function Tip({ x, y, name, children }: { x: number; y: number; name: string; children: ComponentChildren }) {
-	const [pkg, rest] = splitName(name);
 	const style = {
 		...(x > innerWidth / 2 ? { right: `${innerWidth - x + 10}px` } : { left: `${x + 12}px` }),
 		...(y > innerHeight / 2 ? { bottom: `${innerHeight - y + 12}px` } : { top: `${y + 16}px` }),
 	};
 	return (
 		<div class="tip" style={style}>
-			<div class="mono"><span class="quiet">{pkg}</span>{rest}</div>
+			<div class="mono"><MethodName name={name} /></div>
 			{children}
 		</div>
 	);

@@ -1,12 +1,16 @@
 // One trace: facts, threads, the chart of one thread, the merged graph and the methods of a range.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { AnnotateButton, AnnotationPanel } from './annotationpanel';
 import { AnrPanel } from './anr';
-import { api, type NoteSum, type Thread, type Trace } from './api';
+import { api, may, Refusal, type NoteSum, type Thread, type Trace } from './api';
 import { Exports } from './exports';
-import { count, sentence } from './format';
+import type { Found } from './calls';
+import { count, percent, sentence } from './format';
 import { FlamePanel } from './flame';
-import { Keys } from './keys';
+import { LinkCheck } from './linkcheck';
 import { matching } from './matching';
+import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
+import { COLUMNS } from './methodcolumns';
 import { MethodsPanel } from './methods';
 import { NotesPanel } from './notes';
 import { Busy, Choice, Failure, Panel, useLoad } from './parts';
@@ -15,18 +19,30 @@ import { number, set, text } from './route';
 import type { Range } from './scene';
 import { many, wordsOf } from './source';
 import { StatesPanel } from './states';
+import { useSteps } from './stepbar';
+import { format } from './steps';
 import { Timeline } from './timeline';
-import { inOrder } from './tracks';
+import { threadsFromAddress } from './timelineview';
+import { safe, useSafe } from './theme';
+import { TraceHead } from './tracehead';
+import { nameOf } from './traces';
 import { Waiting } from './waiting';
 
-const POLL_MS = 1000;
+/* Refusals of a decode that leave the upload in quarantine: it died, instead of saying what is wrong. */
+const DEATHS = new Set(['internal', 'out_of_memory', 'deadline']);
 
-function title(t: Trace): string {
-	return [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
+const POLL_MS = 1000;
+const REST_MS = 400;
+const COLUMN_NAMES = COLUMNS.map((c) => c.key.replace('_ns', ''));
+
+function foundIn(met: Found, thread: Thread): string {
+	const of = thread.name || thread.tid;
+	if (met.calls === 0) return `no ${wordsOf([thread]).one} in ${of}`;
+	return `${many(met.calls, wordsOf([thread]))} in ${of}, ${percent(met.share)} of its busy time`;
 }
 
-function SearchBar({ names, matches, thread, calls, onStep }: {
-	names: string[]; matches: Uint8Array | null; thread: Thread; calls: number | null; onStep: (forward: boolean) => void;
+function SearchBar({ names, matches, thread, met, onStep }: {
+	names: string[]; matches: Uint8Array | null; thread: Thread; met: Found | null; onStep: (forward: boolean) => void;
 }) {
 	const find = text('find');
 	const input = useRef<HTMLInputElement>(null);
@@ -49,8 +65,8 @@ function SearchBar({ names, matches, thread, calls, onStep }: {
 						if (e.key === 'Escape') set({ find: null });
 					}} /></label>
 			{find && <output>{!matches ? 'not an expression' : `${count(methods)} of ${count(names.length)} methods`
-				+ (methods > 0 && calls !== null ? `, ${calls === 0 ? `no ${wordsOf([thread]).one}` : many(calls, wordsOf([thread]))} in ${thread.name || thread.tid}` : '')}</output>}
-			{find && methods > 0 && calls !== 0 && <>
+				+ (methods > 0 && met ? `, ${foundIn(met, thread)}` : '')}</output>}
+			{find && methods > 0 && met?.calls !== 0 && <>
 				<button class="small" onClick={() => onStep(false)} aria-label="Previous call that matches">Previous</button>
 				<button class="small" onClick={() => onStep(true)} aria-label="Next call that matches">Next</button>
 			</>}
@@ -77,6 +93,7 @@ function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: 
 	t: Trace; busy: Thread[]; listed: Thread[]; thread: Thread; range: Range | null; tids: Set<number> | null; sums: NoteSum[]; names: string[]; matches: Uint8Array | null;
 }) {
 	const turn = t.report?.names.resolved ?? 0;
+	const transform = format(useSteps(names).steps);
 	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
 	const several = text('sel') !== '' && text('sel').includes(',');
 	const words = wordsOf(chosen);
@@ -87,12 +104,24 @@ function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: 
 	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
 	const states = <StatesPanel id={t.id} threads={listed} tids={tids} range={times} sums={sums} scope={scope} />;
 	if (chosen.length === 0)
-		return <><Panel title="Merged flame graph" aside={scope}><p class="quiet">The selected threads have no calls.</p></Panel>{states}</>;
+		return <><Panel title="Merged flame graph" aside={scope}><p class="quiet">{tids?.size === 1 ? `${thread.name || `Thread ${thread.tid}`} has no calls.` : 'The selected threads have no calls.'}</p></Panel>{states}</>;
 	return <>
 		<FlamePanel id={t.id} thread={list} range={times} names={names} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
 		{states}
-		<MethodsPanel id={t.id} thread={list} range={times} mappingTurn={turn} scope={scope} words={words} onFind={(n) => set({ find: n })} />
+		<MethodsPanel id={t.id} thread={list} range={times} mappingTurn={turn} scope={scope} words={words} matches={matches} hasCpu={t.has_cpu === true} transform={transform}
+			onFind={(n) => set({ find: n })} />
 	</>;
+}
+
+/** What stands below the timeline comes once calls are drawn there, or after a moment: drawing them comes first. */
+function useRest(id: string): [boolean, () => void] {
+	const [rest, come] = useState(false);
+	const now = useCallback(() => come(true), []);
+	useEffect(() => {
+		const timer = setTimeout(now, REST_MS);
+		return () => clearTimeout(timer);
+	}, [id]);
+	return [rest, now];
 }
 
 function Ready({ t }: { t: Trace }) {
@@ -101,22 +130,19 @@ function Ready({ t }: { t: Trace }) {
 	const turn = t.report?.names.resolved ?? 0; // a mapping that came changes every name
 	const names = useLoad(t.id + turn, () => api.names(t.id));
 	const [step, go] = useState({ turn: 0, forward: true });
-	const [calls, found] = useState<number | null>(null);
+	const [met, found] = useState<Found | null>(null);
+	const [rest, drawn] = useRest(t.id);
 	const find = text('find');
 	const idle = text('idle') === '1';
-	const all = useMemo(() => inOrder(threads.value?.threads ?? []), [threads.value]);
-	const busy = useMemo(() => all.filter((x) => x.slices > 0), [all]);
-	const listed = idle || busy.length === 0 ? all : busy;
-	const tid = number('thread');
-	const thread = listed.find((x) => x.tid === tid) ?? listed[0] ?? null;
+	const { all, busy, listed, focus: thread } = useMemo(() => threadsFromAddress(threads.value?.threads ?? []), [threads.value, idle, number('thread')]);
 	const list = useMemo(() => names.value?.names ?? [], [names.value]);
 	const matches = useMemo(() => matching(list, find), [list, find]);
 	const start = t.start_ns ?? 0;
 	const end = t.end_ns ?? 1;
 	const whole = useMemo(() => ({ from: start, to: Math.max(end, start + 1) }), [start, end]);
 	const { range, tids } = useRange(thread);
-	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} calls={calls}
-		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, calls]);
+	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} met={met}
+		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, met]);
 	const totals = useMemo(() => thread && sums.value && <Totals t={t} busy={busy} listed={listed} thread={thread} range={range} tids={tids} sums={sums.value.sums} names={list} matches={matches} />,
 		[t, thread, busy, listed, range, tids, sums.value, list, matches]);
 
@@ -127,34 +153,41 @@ function Ready({ t }: { t: Trace }) {
 	const none = busy.length === 0 && <div class="notice"><strong>This trace holds no calls.</strong></div>;
 	if (!thread) return <>{none}{notes}<Repairs t={t} /></>;
 	return <>
+		<LinkCheck of={{ tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES }} />
 		{none}
 		<Panel title="Threads" aside={<>
 			{range && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>Clear the selection</button>}
+			<AnnotateButton whole={whole} thread={thread} />
 			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span>
+			<label class="check" title="For eyes that do not tell red from green; kept in this browser"><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} /> blue to yellow</label>
 			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 				{count(all.length - busy.length)} without calls</label>}</>}>
 			{search}
-			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} step={step} onFound={found} />
+			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} step={step} onFound={found} onDrawn={drawn} />
 		</Panel>
-		{totals}
-		{notes}
-		<Repairs t={t} />
-		<Keys />
+		<AnnotationPanel id={t.id} threads={all} names={list} whole={whole} />
+		{rest && <>{totals}{notes}<Repairs t={t} /></>}
 	</>;
 }
+
+export { openEarly } from './timelineview';
 
 export function TracePage({ id }: { id: string }) {
 	const load = useLoad(id, (s) => api.trace(id, s));
 	const t = load.value;
-	const waiting = t && (t.state === 'queued' || t.state === 'decoding');
+	const waiting = t && (t.state === 'queued' || t.state === 'decoding' || t.state === 'archived');
 	useEffect(() => {
-		document.title = t ? `${title(t)} · tracewell` : 'Trace · tracewell';
+		document.title = t ? `${nameOf(t)} · tracewell` : 'Trace · tracewell';
 	}, [t]);
 	useEffect(() => {
 		if (!waiting || load.busy) return;
 		const timer = setTimeout(load.again, POLL_MS);
 		return () => clearTimeout(timer);
 	}, [waiting, load.busy]);
+	// asking for what only the decoded file tells has it made again
+	useEffect(() => {
+		if (t?.state === 'archived' && !load.busy) void api.threads(id).catch(() => undefined); // again with each look: one may fail
+	}, [id, t?.state, load.busy]);
 	// a mapping may arrive while the page is open: look again when it is looked at again
 	useEffect(() => {
 		const back = () => document.visibilityState === 'visible' && load.again();
@@ -162,25 +195,31 @@ export function TracePage({ id }: { id: string }) {
 		return () => document.removeEventListener('visibilitychange', back);
 	}, []);
 
-	if (load.error) return <main><Failure error={load.error} retry={load.again} /></main>;
+	useMeanwhile(t, load.again);
+
+	const gone = load.error instanceof Refusal && load.error.status === 404;
+	if (load.error && !t) return <main><div class="row head"><h1>Trace</h1></div><Failure error={load.error} retry={load.again} title={gone ? 'This trace is not here.' : undefined}
+		more={gone ? 'It was deleted, is of another project, or the link was cut.' : ''} /></main>;
 	if (!t) return <main><Busy what="Opening the trace" /></main>;
 	return (
 		<main class="wide">
 			<div class="row head">
-				<h1>{title(t)}</h1>
-				<span class={`state ${t.state}`}>{t.state}</span>
+				<TraceHead t={t} changed={load.again} />
 				<span class="grow" />
-				{t.state === 'ready' && <Exports t={t} name={title(t)} />}
+				{t.state === 'ready' && <Exports t={t} name={nameOf(t)} />}
 			</div>
+			{load.error && (gone ? <Deleted /> : <Failure error={load.error} retry={load.again} />)}
 			<Facts t={t} />
+			<NamesCame t={t} />
 			<NamesWarning t={t} />
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
 				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
 				<p class="quiet">{t.tries > 1 ? `It was tried ${count(t.tries)} times. ` : ''}The upload is kept as it came, so that it can be looked into.</p>
-				<p><a class="button" href={api.rawUrl(t.id)} download>Download what was uploaded</a></p></div>}
-			{t.state === 'ready' && <AnrPanel id={t.id} names={JSON.stringify(t.report?.names)} />}
-			{t.state === 'ready' && <Ready t={t} />}
+				{may.admin || !DEATHS.has(t.error?.status ?? '')
+					? <p><a class="button" href={api.rawUrl(t.id)} download>Download what was uploaded</a></p>
+					: <p>It is in quarantine, because decoders died of it: an admin of the project can save its bytes.</p>}</div>}
+			{t.state === 'ready' && <AnrPanel t={t}><Ready t={t} /></AnrPanel>}
 		</main>
 	);
 }

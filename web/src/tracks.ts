@@ -14,7 +14,7 @@ const COUNTERS_AT_FIRST = 4;
 /** Spans of a thread in lanes of their own, in this order. */
 export const SPAN_KINDS = ['contention', 'wait', 'park', 'io', 'binder', 'message', 'render', 'class_load', 'section', 'flow', 'thread_created'];
 /** What concerns every thread. */
-export const TRACE_KINDS = ['anr', 'gc', 'async', 'instant'];
+export const TRACE_KINDS = ['anr', 'gc', 'frame', 'async', 'instant'];
 
 export interface Track {
 	kind: string; // of notes

@@ -4,13 +4,15 @@ import { WHOLE_MAX } from './levels';
 import type { About, FromWorker, ToWorker } from './messages';
 import { paint, type Label, type Look } from './paint';
 import { sliceAt, type Rows } from './rows';
-import { Store } from './store';
+import { Store, type Progress } from './store';
 
 const VISIBLE_MAX = 200;
+const PICTURE_MS = 400;
 const NOTHING: About = { self: null, methodCount: null, methodSelf: null, busy: null };
 
 const stores = new Map<number, Store>();
 const promised = new Map<number, number>(); // slices that a store keeps whole
+const reached = new Map<number, Progress>(); // told last
 let look: Look | null = null;
 let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 
@@ -19,7 +21,7 @@ function say(m: FromWorker, transfer: Transferable[] = []): void {
 }
 
 function tellFound(s: Store): void {
-	say({ kind: 'found', tid: s.tid, calls: s.rows && look?.matches ? found(s.rows, look.matches) : null });
+	say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
 }
 
 /** Takes room for a thread's slices when there is enough. */
@@ -31,16 +33,24 @@ function room(tid: number, slices: number): number {
 	return left;
 }
 
+/** What is seen first comes first: the rest of the calls is asked for once there is a picture. */
+let pictured: () => void;
+const firstPicture = new Promise<void>((done) => {
+	pictured = done;
+});
+
 function begin(tid: number): void {
 	const base = `/api/v1/traces/${opened!.trace}/slices`;
 	const project = opened!.project ? `project=${encodeURIComponent(opened!.project)}` : '';
 	const store: Store = new Store(base, project, tid, (p) => {
+		reached.set(tid, p);
 		say({ kind: 'progress', tid, ...p });
 		if (look?.matches && p.loaded === p.total) tellFound(store);
 	});
 	stores.set(tid, store);
-	store.load((slices) => room(tid, slices)).catch((why: Error) => {
+	store.load((slices) => room(tid, slices), firstPicture).catch((why: Error) => {
 		if (store.stopped) return;
+		if (opened!.early) return end(tid); // nobody would hear of it: whoever opens it asks anew
 		store.stop(); // the other lanes
 		say({ kind: 'failed', tid, message: why.message });
 	});
@@ -50,13 +60,17 @@ function end(tid: number): void {
 	stores.get(tid)?.stop();
 	stores.delete(tid);
 	promised.delete(tid);
+	reached.delete(tid);
 }
 
 /** What is still on its way for threads that were closed is not waited for. */
 function open(m: Extract<ToWorker, { kind: 'open' }>): void {
+	const unheard = opened?.early ? [...reached] : [];
 	opened = m;
 	for (const tid of [...stores.keys()]) if (!m.tids.includes(tid)) end(tid);
+	for (const [tid, p] of unheard) if (stores.has(tid)) say({ kind: 'progress', tid, ...p });
 	for (const tid of m.tids) if (!stores.has(tid)) begin(tid);
+	if (!m.early) setTimeout(pictured, PICTURE_MS); // calls may be wanted where none are in view
 }
 
 function about(s: Store, r: Rows, k: number, row: number): About {
@@ -84,6 +98,7 @@ function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
 	}
 	for (const s of stores.values()) calls += s.kept;
 	say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels, calls }, [m.buffer]);
+	if (calls > 0) pictured();
 }
 
 self.onmessage = (e: MessageEvent<ToWorker>) => {

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { found, next, selfOf, totalsOf, visible } from '../src/calls';
-import type { Slices } from '../src/columns';
 import type { Hit } from '../src/messages';
-import { toRows } from '../src/rows';
-
-/** Calls as [start, dur, method, depth], in pre-order. */
-function slices(calls: [number, number, number, number][]): Slices {
-	return { n: calls.length, start: Float64Array.from(calls, (c) => c[0]), dur: Float64Array.from(calls, (c) => c[1]),
-		method: Uint32Array.from(calls, (c) => c[2]), depth: Uint16Array.from(calls, (c) => c[3]), merged: null, open: new Float64Array(0) };
-}
+import { rowsOf, type Call } from './chunk';
 
 /** A small generator of its own, the same on every run. */
 function random(seed: number): () => number {
@@ -21,9 +14,9 @@ function random(seed: number): () => number {
 }
 
 /** Nested calls with ties, and some of no length. */
-function forest(seed: number): [number, number, number, number][] {
+function forest(seed: number): Call[] {
 	const r = random(seed);
-	const out: [number, number, number, number][] = [];
+	const out: Call[] = [];
 	const fill = (from: number, to: number, depth: number) => {
 		for (let t = from; t <= to && out.length < 400;) {
 			const start = t + Math.floor(r() * 6);
@@ -41,8 +34,8 @@ function forest(seed: number): [number, number, number, number][] {
 
 test('what is visible is the longest, wherever in its row it stands', () => {
 	// 500 short calls, then one long one, all in one row
-	const many = slices([...Array.from({ length: 500 }, (_, i) => [i * 2, 1, 0, 0] as [number, number, number, number]), [2000, 900, 7, 0]]);
-	const rows = toRows([many]);
+	const many: Call[] = [...Array.from({ length: 500 }, (_, i): Call => [i * 2, 1, 0, 0]), [2000, 900, 7, 0]];
+	const rows = rowsOf(many);
 	const calls = visible(rows, 0, 5000, 200);
 	assert.equal(calls.length, 200);
 	assert.equal(calls[199].method, 7, 'the longest is there, though it is the last of its row');
@@ -52,7 +45,7 @@ test('what is visible is the longest, wherever in its row it stands', () => {
 test('what is visible agrees with sorting everything', () => {
 	for (let seed = 1; seed < 20; seed++) {
 		const all = forest(seed);
-		const rows = toRows([slices(all)]);
+		const rows = rowsOf(all);
 		for (const [from, to, max] of [[0, 3000, 1], [0, 3000, 50], [100, 160, 5], [700, 701, 200]]) {
 			const want = all.filter(([s, d]) => s < to && s + d > from).map((c) => c[1]).sort((a, b) => b - a).slice(0, max);
 			const got = visible(rows, from, to, max).map((c) => c.end - c.start).sort((a, b) => b - a);
@@ -61,13 +54,24 @@ test('what is visible agrees with sorting everything', () => {
 	}
 });
 
+/** Nanosecond by nanosecond: in which share of the time with a call open is one open that is wanted? */
+function shareOf(all: Call[], wanted: Uint8Array): number {
+	const end = Math.max(...all.map(([s, d]) => s + d));
+	const cover = (of: typeof all) => {
+		const cells = new Uint8Array(end);
+		for (const [s, d] of of) cells.fill(1, s, s + d);
+		return cells.reduce((n, v) => n + v, 0);
+	};
+	return cover(all.filter((c) => wanted[c[2]])) / cover(all);
+}
+
 test('stepping through a search meets every call once, and begins again behind the last', () => {
 	for (let seed = 1; seed < 20; seed++) {
 		const all = forest(seed);
-		const rows = toRows([slices(all)]);
+		const rows = rowsOf(all);
 		const wanted = Uint8Array.from({ length: 9 }, (_, m) => (m === 3 || m === 5 ? 1 : 0));
 		const n = all.filter((c) => wanted[c[2]]).length;
-		assert.equal(found(rows, wanted), n);
+		assert.deepEqual(found(rows, wanted), { calls: n, share: shareOf(all, wanted) });
 		for (const forward of [true, false]) {
 			const met: Hit[] = [];
 			let at = { start: forward ? -1 : 1e9, row: -1, index: -1 };
@@ -85,9 +89,9 @@ test('stepping through a search meets every call once, and begins again behind t
 });
 
 test('a search that fits nothing leads nowhere', () => {
-	const rows = toRows([slices(forest(1))]);
+	const rows = rowsOf(forest(1));
 	assert.equal(next(rows, new Uint8Array(9), { start: 0, row: -1, index: -1 }, true), null);
-	assert.equal(found(rows, new Uint8Array(9)), 0);
+	assert.deepEqual(found(rows, new Uint8Array(9)), { calls: 0, share: 0 });
 });
 
 test('self times are what the calls below leave, one by one and by method', () => {
@@ -99,11 +103,10 @@ test('self times are what the calls below leave, one by one and by method', () =
 			if (c[3] > 0) self[open[c[3] - 1]] -= c[1];
 			open[c[3]] = i;
 		});
-		const rows = toRows([slices(all)]);
+		const rows = rowsOf(all);
 		const byRow = all.map((c, i) => [c[3], i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 		byRow.forEach(([row, i], k) => assert.equal(selfOf(rows, k, row), self[i], `seed ${seed}, call ${i}`));
-		const half = all.length >> 1;
-		const t = totalsOf([slices(all.slice(0, half)), slices(all.slice(half))]);
+		const t = totalsOf(rows);
 		for (let m = 0; m < 9; m++) {
 			assert.equal(t.count[m] ?? 0, all.filter((c) => c[2] === m).length);
 			assert.equal(t.self[m] ?? 0, all.reduce((n, c, i) => n + (c[2] === m ? self[i] : 0), 0));

@@ -1,4 +1,5 @@
-// Chunks put together by hand, for the tests beside this.
+// Chunks and calls put together by hand, for the tests beside this.
+import { Rows } from '../src/rows';
 
 export function varint(v: number): number[] {
 	const out: number[] = [];
@@ -25,4 +26,28 @@ export function chunk(n: number, open: number, cols: number[][]): Uint8Array {
 		at += b.length;
 	});
 	return p;
+}
+
+/** Calls as [start, dur, method, depth], in pre-order. */
+export type Call = [number, number, number, number];
+
+/** The same by row, put there without the code that reads chunks. */
+export function rowsOf(calls: Call[]): Rows {
+	const depth = Math.max(0, ...calls.map((c) => c[3] + 1));
+	const sorted = Array.from({ length: depth }, (_, d) => calls.filter((c) => c[3] === d));
+	const first = Uint32Array.from({ length: depth + 1 }, (_, d) => sorted.slice(0, d).reduce((n, r) => n + r.length, 0));
+	const rows = new Rows(first, calls[0]?.[0] ?? 0, false);
+	sorted.flat().forEach(([start, dur, method], k) => {
+		rows.begin(k, start, method, 0);
+		rows.finish(k, start + dur);
+	});
+	return rows;
+}
+
+/** What is in them, row by row. */
+export function callsOf(r: Rows): Call[] {
+	return Array.from({ length: r.depth }, (_, row) => Array.from({ length: r.first[row + 1] - r.first[row] }, (_, i): Call => {
+		const k = r.first[row] + i;
+		return [r.start(k), r.end(k) - r.start(k), r.method[k], row];
+	})).flat();
 }

@@ -1,29 +1,8 @@
 // What the canvases write must be readable on what they write it on.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { colorOf, css, packageOf } from '../src/color';
-
-type Rgb = [number, number, number];
-
-function tokens(dark: boolean): (name: string) => Rgb {
-	const style = readFileSync(new URL('../src/style.css', import.meta.url), 'utf8');
-	const block = (dark ? /:root\[data-theme="dark"\] \{([^}]*)\}/ : /:root \{([^}]*)\}/).exec(style)![1];
-	return (name) => {
-		const m = new RegExp(`${name}: #([0-9a-f]{6});`).exec(block);
-		assert.ok(m, `${name} is a colour of six digits`);
-		return [0, 2, 4].map((i) => parseInt(m[1].slice(i, i + 2), 16)) as Rgb;
-	};
-}
-
-function contrast(a: Rgb, b: Rgb): number {
-	const light = (c: Rgb) => {
-		const [r, g, bl] = c.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-		return 0.2126 * r + 0.7152 * g + 0.0722 * bl;
-	};
-	const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
-	return (x + 0.05) / (y + 0.05);
-}
+import { apart, contrast, tokens, type Eye } from './eyes';
 
 for (const dark of [false, true])
 	test(`labels can be read on every colour, ${dark ? 'dark' : 'light'}`, () => {
@@ -40,6 +19,26 @@ for (const dark of [false, true])
 			assert.ok(contrast(token(ink), token(on)) >= 4.5, `${ink} on ${on}: ${contrast(token(ink), token(on)).toFixed(2)}`);
 		// a match must stand out from what did not match
 		assert.ok(contrast(token('--hit'), token('--faded')) >= 3);
+	});
+
+for (const dark of [false, true])
+	test(`the blue to yellow colours can be read, and told apart without red or green cones, ${dark ? 'dark' : 'light'}`, () => {
+		const token = tokens(dark);
+		const seen = new Map<boolean, Set<number>>([[false, new Set()], [true, new Set()]]);
+		for (let i = 0; i < 5000; i++)
+			for (const safe of [false, true]) {
+				const p = colorOf(`com.p${i}.C.m`, dark, safe);
+				seen.get(safe)!.add(p);
+				if (safe) assert.ok(contrast(token('--flame-ink'), [p & 255, (p >> 8) & 255, (p >> 16) & 255]) >= 4.5, css(p));
+			}
+		for (const eye of ['protan', 'deutan'] as Eye[]) {
+			const alike = (of: Set<number>) => {
+				const all = [...of];
+				const pairs = all.flatMap((x, i) => all.slice(0, i).map((y) => apart(eye, x, y)));
+				return pairs.filter((d) => d < 0.02).length / pairs.length;
+			};
+			assert.ok(alike(seen.get(true)!) < 0.6 * alike(seen.get(false)!), `${eye}: ${alike(seen.get(true)!)} against ${alike(seen.get(false)!)} of all pairs look alike`);
+		}
 	});
 
 test('one class has one colour, a package one hue', () => {

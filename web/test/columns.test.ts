@@ -1,36 +1,67 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeChunk, DamagedChunk } from '../src/columns';
+import { DamagedChunk, Payload } from '../src/columns';
 import { count, duration, percent, splitName, tick, tickStep } from '../src/format';
 import { paint, type View } from '../src/paint';
 import { gallop, sliceAt, toRows } from '../src/rows';
-import { chunk } from './chunk';
+import { callsOf, chunk, rowsOf, type Call } from './chunk';
 
 // a(0..100) { b(10..30) c(30..60) { d(40..50) } } e(200..201)
 const sample = () => chunk(5, 0, [[], [0, 0, 1, 0, 3], [0, 10, 0, 10, 100], [20, 10, 1], [10, 40], [0, 1, 2, 3, 4], [], []]);
 
-test('a chunk decodes as schema/columns.md says', () => {
-	const s = decodeChunk(sample(), 1000);
-	assert.deepEqual([...s.start], [1000, 1010, 1030, 1040, 1200]);
-	assert.deepEqual([...s.dur], [100, 20, 30, 10, 1]);
-	assert.deepEqual([...s.depth], [0, 1, 1, 2, 0]);
-	assert.deepEqual([...s.method], [0, 1, 2, 3, 4]);
+const rowsFrom = (bytes: Uint8Array, start: number) => toRows([new Payload(bytes, start)]);
+
+test('a chunk decodes as schema/columns.md says', async () => {
+	assert.deepEqual(callsOf(await rowsFrom(sample(), 1000)), [[1000, 100, 0, 0], [1200, 1, 4, 0], [1010, 20, 1, 1], [1030, 30, 2, 1], [1040, 10, 3, 2]]);
 });
 
-test('a chunk that begins inside open calls places its slices by the chunk', () => {
-	const s = decodeChunk(chunk(2, 2, [[50, 500, 7, 20, 300, 8], [0, 2], [0, 5], [4, 9], [], [1, 2], [], []]), 1000);
-	assert.deepEqual([...s.start], [1000, 1005]);
-	assert.deepEqual([...s.depth], [2, 1]);
-	assert.deepEqual([...s.dur], [4, 9]);
+test('a chunk that begins inside open calls places its slices by the chunk', async () => {
+	const r = await rowsFrom(chunk(2, 2, [[50, 500, 7, 20, 300, 8], [0, 2], [0, 5], [4, 9], [], [1, 2], [], []]), 1000);
+	assert.deepEqual([...r.first], [0, 0, 1, 2]);
+	assert.deepEqual(callsOf(r), [[1005, 9, 2, 1], [1000, 4, 1, 2]]);
 });
 
-test('a cut chunk is told, not shown', () => {
+test('a call that goes on in the next chunk is there once', async () => {
+	// a(0..100) { b(10..30) | c(40..60) } in two chunks
+	const one = new Payload(chunk(2, 0, [[], [0, 0], [0, 10], [20], [70], [1, 2], [], []]), 0);
+	const two = new Payload(chunk(1, 1, [[40, 100, 1], [0], [0], [20], [], [3], [], []]), 40);
+	assert.deepEqual(callsOf(await toRows([one, two])), [[0, 100, 1, 0], [10, 20, 2, 1], [40, 20, 3, 1]]);
+});
+
+test('a cut chunk is told, not shown', async () => {
 	const whole = sample();
-	for (let n = 0; n < whole.length; n++) assert.throws(() => decodeChunk(whole.slice(0, n), 0), DamagedChunk, `cut at ${n}`);
+	for (let n = 0; n < whole.length; n++) await assert.rejects(async () => rowsFrom(whole.slice(0, n), 0), DamagedChunk, `cut at ${n}`);
+	const lies = sample();
+	new DataView(lies.buffer).setUint32(4, 0xffffffff, true);
+	await assert.rejects(rowsFrom(lies, 0), DamagedChunk, 'more slices than it holds');
+	new DataView(lies.buffer).setUint32(4, 5, true);
+	new DataView(lies.buffer).setUint32(8, 0xffffffff, true);
+	await assert.rejects(async () => rowsFrom(lies, 0), DamagedChunk, 'more open calls than it holds');
 });
 
-test('rows hold each depth in time order and find slices', () => {
-	const rows = toRows([decodeChunk(sample(), 0)]);
+test('what was read is given back, and between chunks others have their turn', async () => {
+	const bytes = [sample(), sample()];
+	const kept = bytes.map((b) => new Payload(b, 0));
+	let turns = 0;
+	await toRows(kept, false, async () => void turns++);
+	assert.equal(turns, 2);
+	if ('transfer' in ArrayBuffer.prototype) assert.deepEqual(bytes.map((b) => b.buffer.byteLength), [0, 0]); // not in every node
+});
+
+test('times and methods are exact, however large', () => {
+	const word = 2 ** 32;
+	const edges = [0, 1, word - 2, word - 1, word, word + 1, 2 ** 48 - 1, 2 ** 48, 2 ** 52];
+	for (const base of [0, 5e9 + 7, 2 ** 50]) {
+		const apart: Call[] = edges.flatMap((at) => [0, 1, 65535, 65536, 2 ** 31].map((method): Call => [base + at, 0, method, 0]));
+		assert.deepEqual(callsOf(rowsOf(apart)), apart);
+		const long: Call[] = edges.slice(0, -1).map((dur, row): Call => [base, dur, row, row]);
+		assert.deepEqual(callsOf(rowsOf(long)), long);
+	}
+	assert.throws(() => rowsOf([[10, 1, 0, 0], [9, 1, 0, 0]]), DamagedChunk, 'none begins before the first');
+});
+
+test('rows hold each depth in time order and find slices', async () => {
+	const rows = await rowsFrom(sample(), 0);
 	assert.equal(rows.depth, 3);
 	assert.deepEqual([...rows.first], [0, 2, 4, 5]);
 	assert.equal(rows.method[sliceAt(rows, 1, 35)], 2);
@@ -39,23 +70,22 @@ test('rows hold each depth in time order and find slices', () => {
 });
 
 test('galloping finds what a walk finds', () => {
-	const end = Float64Array.from({ length: 1000 }, (_, i) => i * 3 + (i % 3));
+	const rows = rowsOf(Array.from({ length: 1000 }, (_, i): Call => [i * 3, i % 3, 0, 0]));
 	for (const t of [-1, 0, 5, 500, 2997, 5000])
 		for (const at of [0, 1, 17, 999]) {
 			let walk = at;
-			while (walk < 1000 && end[walk] <= t) walk++;
-			assert.equal(gallop(end, at, 1000, t), walk, `from ${at} to ${t}`);
+			while (walk < 1000 && rows.end(walk) <= t) walk++;
+			assert.equal(gallop(rows, at, 1000, t), walk, `from ${at} to ${t}`);
 		}
 });
 
 test('painting ends and marks what is shorter than a pixel', () => {
 	const n = 50000;
-	const s = { n, start: Float64Array.from({ length: n }, (_, i) => i * 2), dur: new Float64Array(n).fill(1),
-		method: new Uint32Array(n), depth: new Uint16Array(n), merged: null, open: new Float64Array(0) };
+	const rows = rowsOf(Array.from({ length: n }, (_, i): Call => [i * 2, 1, 0, 0]));
 	const v: View = { from: 0, to: n * 2, width: 100, y: 0, height: 10, top: 0, rowHeight: 10 };
 	const px = new Uint32Array(1000);
 	const look = { palette: Uint32Array.of(7), matches: null, background: 1, highlight: 2, faded: 3 };
-	const draw = (view: View) => paint(px.fill(1), toRows([s]), view, look, []);
+	const draw = (view: View) => paint(px.fill(1), rows, view, look, []);
 	draw(v);
 	assert.ok(px.slice(0, 100).every((p) => p === 7), 'a dense row is full');
 	assert.equal(px[9 * 100], 1, 'the gap between rows stays');

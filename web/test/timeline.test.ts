@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Lanes, NoteSum, Thread } from '../src/api';
-import { fitted, panned, timeOf, xOf, zoomed } from '../src/axis';
-import { decodeChunk } from '../src/columns';
+import { addressOf, fitted, panned, sameView, timeOf, xOf, zoomed } from '../src/axis';
+import { Payload } from '../src/columns';
 import { flowOf, otherEnd } from '../src/flows';
 import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, type Surface } from '../src/lanepaint';
 import { lanesOf, noteAt, valueAt, type Lane } from '../src/lanes';
@@ -10,11 +10,18 @@ import { formatOpen, parseOpen, withOpen } from '../src/opened';
 import { toRows } from '../src/rows';
 import { linesOf } from '../src/statelines';
 import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, together, trackAt } from '../src/tracks';
-import { chunk } from './chunk';
+import { callsOf, chunk } from './chunk';
 
 const thread = (tid: number, more: Partial<Thread> = {}): Thread => ({ thread_id: tid, tid, pid: 1, name: `t${tid}`, is_main: false, slices: 10, roots: 1,
 	max_depth: 5, start_ns: 0, end_ns: 100, busy_ns: 10, activity: [0, 255], source: 'calls', interval_ns: 0, ...more });
 const sum = (kind: string, tid: number | null, text = '', dur_ns = 5): NoteSum => ({ kind, tid, text, notes: 1, dur_ns });
+
+test('the address of a view tells of no other view', () => {
+	for (const v of [{ from: 0.4, to: 99.6 }, { from: -3.2, to: 50 }, { from: 1e15 + 0.25, to: 1e15 + 50.25 }]) {
+		assert.ok(sameView(v, addressOf(v)), 'its own echo');
+		assert.ok(!sameView(v, { ...addressOf(v), to: addressOf(v).to + 1 }));
+	}
+});
 
 test('a view stays within the trace, and zooms around a point', () => {
 	const trace = { from: 1000, to: 2000 };
@@ -158,12 +165,10 @@ test('the minimap is all threads together', () => {
 	assert.deepEqual(together([]), []);
 });
 
-test('a part of a thread begins with what is open there', () => {
-	const bytes = chunk(1, 2, [[50, 500, 7, 20, 100, 8], [0], [0], [5], [], [2], [], []]);
-	const rows = toRows([decodeChunk(bytes, 1000)], true);
+test('a part of a thread begins with what is open there', async () => {
+	const bytes = () => new Payload(chunk(1, 2, [[50, 500, 7, 20, 100, 8], [0], [0], [5], [], [2], [], []]), 1000);
+	const rows = await toRows([bytes()], true);
 	assert.deepEqual([...rows.first], [0, 1, 2, 3]);
-	assert.deepEqual([...rows.start], [950, 980, 1000]);
-	assert.deepEqual([...rows.end], [1450, 1080, 1005]);
-	assert.deepEqual([...rows.method], [7, 8, 2]);
-	assert.equal(toRows([decodeChunk(bytes, 1000)]).n, 1, 'a whole thread has them already');
+	assert.deepEqual(callsOf(rows), [[950, 500, 7, 0], [980, 100, 8, 1], [1000, 5, 2, 2]]);
+	assert.equal((await toRows([bytes()])).n, 1, 'a whole thread has them already');
 });

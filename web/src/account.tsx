@@ -1,0 +1,81 @@
+// One's own account: a new password, the provider that signs one in, and signing out in all browsers.
+import { useEffect, useState } from 'preact/hooks';
+import { send, type Session } from './api';
+import { Failure, Panel } from './parts';
+import { link } from './provider';
+
+function Provider({ of, fail }: { of: NonNullable<Session['oidc']>; fail: (why: Error | null) => void }) {
+	const [password, putPassword] = useState('');
+	const go = (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		link(password).catch(fail);
+	};
+	return (
+		<Panel title={of.name}>
+			{of.linked ? <p>{of.name} signs you in to this account. Signing out here does not sign you out there.</p>
+				: <form class="fields" onSubmit={go}>
+					<p>Once you are known there, {of.name} can sign you in to this account.</p>
+					<label>Your password here<input type="password" name="link-password" autoComplete="current-password" value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
+					<div class="row"><button disabled={!password}>Link to {of.name}</button></div>
+				</form>}
+		</Panel>
+	);
+}
+
+export function AccountPage({ name, provider, out }: { name: string; provider: Session['oidc']; out: () => Promise<void> }) {
+	const [old, putOld] = useState('');
+	const [password, putPassword] = useState('');
+	const [again, putAgain] = useState('');
+	const [said, say] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	useEffect(() => {
+		document.title = 'Account · tracewell';
+	}, []);
+	const differs = again !== '' && again !== password;
+	const change = async (e: Event) => {
+		e.preventDefault();
+		say('');
+		fail(null);
+		try {
+			await send('PUT', '/api/v1/session/password', { old, password });
+			say('Changed. All other browsers are signed out.');
+			putOld(''); putPassword(''); putAgain('');
+		} catch (why) {
+			fail(why as Error);
+		}
+	};
+	const everywhere = async () => {
+		fail(null);
+		try {
+			await send('DELETE', '/api/v1/session/all');
+			await out();
+		} catch (why) {
+			fail(why as Error);
+		}
+	};
+	const field = (label: string, value: string, put: (v: string) => void, fill: string) => (
+		<label>{label}<input type="password" autoComplete={fill} value={value} onInput={(e) => put(e.currentTarget.value)} /></label>
+	);
+	return (
+		<main>
+			<div class="row head"><h1>{name}</h1></div>
+			<Panel title="Password">
+				<form class="fields" onSubmit={change}>
+					<input class="hidden" name="name" autoComplete="username" value={name} readOnly tabIndex={-1} aria-hidden="true" />
+					{field('Old password', old, putOld, 'current-password')}
+					{field('New password, ten characters or more', password, putPassword, 'new-password')}
+					{field('The new one again', again, putAgain, 'new-password')}
+					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>Change it</button>
+						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? 'The two differ.' : said}</span></div>
+				</form>
+			</Panel>
+			{provider && <Provider of={provider} fail={fail} />}
+			<Panel title="Sessions">
+				<p>Signs you out here and wherever else you are signed in.</p>
+				<div class="row"><button onClick={everywhere}>Sign out everywhere</button></div>
+			</Panel>
+			{error && <Failure error={error} />}
+		</main>
+	);
+}

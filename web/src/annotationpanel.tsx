@@ -1,0 +1,131 @@
+// Annotations: a form to write one, a list of all; flags on the timeline's ruler.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from './api';
+import { annotations, draft, showAnnotation } from './annotations';
+import type { Span } from './axis';
+import { duration, when } from './format';
+import { Copy, Failure, Panel, useLoad } from './parts';
+import { number, text } from './route';
+
+interface Of { id: string; threads: Thread[]; names: string[]; whole: Span }
+
+function where(a: AnnotationPlace, { threads, names, whole }: Of): string {
+	const parts: string[] = [];
+	if (a.ts_ns !== undefined) parts.push(`at ${duration(a.ts_ns - whole.from)}${a.dur_ns ? ` for ${duration(a.dur_ns)}` : ''}`);
+	if (a.tid !== undefined) parts.push(`in ${threads.find((t) => t.tid === a.tid)?.name || `thread ${a.tid}`}`);
+	if (a.method !== undefined) parts.push(`on ${names[a.method] ?? `method ${a.method}`}`);
+	return parts.join(' ');
+}
+
+const given = (v: number | null) => v ?? undefined;
+const placed = (a: Annotation): AnnotationPlace => ({ ts_ns: given(a.ts_ns), dur_ns: a.dur_ns, tid: given(a.tid), method: given(a.method) });
+
+/** The selection, else the middle of what is in view. */
+function placeInView(whole: Span, thread: Thread | null): AnnotationPlace {
+	const [a, b] = [number('a'), number('b')];
+	if (a !== null && b !== null && b > a) return { ts_ns: a, dur_ns: b - a, tid: thread?.tid };
+	return { ts_ns: Math.round(((number('from') ?? whole.from) + (number('to') ?? whole.to)) / 2) };
+}
+
+function Form({ of, place, done }: { of: Of; place: AnnotationPlace; done: () => void }) {
+	const [words, hold] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	const area = useRef<HTMLTextAreaElement>(null);
+	useEffect(() => area.current?.focus(), [place]);
+	const save = (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		api.annotate(of.id, place, words).then(done, fail);
+	};
+	return (
+		<form class="annotate" onSubmit={save} onKeyDown={(e) => { if (e.key === 'Escape') draft.value = null; if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) save(e); }}>
+			<label>Annotate {where(place, of)}
+				<textarea ref={area} rows={2} maxLength={4000} value={words} onInput={(e) => hold(e.currentTarget.value)} /></label>
+			{error && <Failure error={error} />}
+			<p class="row"><button class="primary" disabled={!words.trim()}>Save</button>
+				<button type="button" onClick={() => { draft.value = null; }}>Cancel</button><span class="quiet">Ctrl+Enter saves</span></p>
+		</form>
+	);
+}
+
+function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }) {
+	const [editing, edit] = useState<string | null>(null);
+	const [sure, ask] = useState(false);
+	const [error, fail] = useState<Error | null>(null);
+	const link = `${location.origin}/traces/${of.id}?annotation=${a.id}${currentProject() ? `&project=${currentProject()}` : ''}`;
+	const save = (e: Event) => {
+		e.preventDefault();
+		api.editAnnotation(of.id, a.id, editing!).then(() => { edit(null); changed(); }, fail);
+	};
+	return (
+		<li data-annotation={a.id} class={text('annotation') === a.id ? 'current' : ''}>
+			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole.to)}>{where(placed(a), of) || (a.method_name ? `on ${a.method_name}` : 'Show')}</button>
+				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? `, changed ${when(a.edited_ms)}` : ''}</span>
+				<span class="grow" /><Copy text={link} label="Copy link" />
+				{may.write && editing === null && (sure
+					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>Delete for good</button><button class="small" onClick={() => ask(false)}>Keep</button></>
+					: <><button class="small" onClick={() => edit(a.text)}>Edit</button><button class="small" onClick={() => ask(true)}>Delete</button></>)}</p>
+			{editing === null ? <p class="words">{a.text}</p> : <form class="annotate" onSubmit={save}>
+				<textarea aria-label="Text" rows={2} maxLength={4000} value={editing} onInput={(e) => edit(e.currentTarget.value)} />
+				<p class="row"><button class="primary" disabled={!editing.trim()}>Save</button><button type="button" onClick={() => edit(null)}>Cancel</button></p></form>}
+			{error && <Failure error={error} />}
+		</li>
+	);
+}
+
+/** Begins one; nothing for those who may only look. */
+export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread | null }) {
+	const begin = () => {
+		draft.value = placeInView(whole, thread);
+	};
+	useEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			if (e.key !== 'n' || e.ctrlKey || e.metaKey || e.altKey || !may.write || /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) return;
+			e.preventDefault();
+			begin();
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	});
+	return may.write ? <button class="small" title="At the selection, or at the middle of what is in view" onClick={begin}>Annotate</button> : null;
+}
+
+export function AnnotationPanel(of: Of) {
+	const load = useLoad(of.id, (s) => api.annotations(of.id, s));
+	const came = useRef(false);
+	useEffect(() => {
+		annotations.value = load.value?.annotations ?? [];
+		const one = annotations.value.find((a) => a.id === text('annotation'));
+		if (one && !came.current && number('from') === null) showAnnotation(one, of.whole.to);
+		if (load.value) came.current = true;
+	}, [load.value]);
+	useEffect(() => () => {
+		annotations.value = [];
+		draft.value = null;
+	}, []);
+	const list = annotations.value;
+	if (load.error) return <Failure error={load.error} retry={load.again} title="The annotations did not come." />;
+	if (list.length === 0 && !draft.value) return null;
+	return (
+		<Panel title="Annotations" id="annotations">
+			{draft.value && <Form of={of} place={draft.value} done={() => { draft.value = null; load.again(); }} />}
+			<ul class="annotations">{list.map((a) => <Item key={a.id} a={a} of={of} changed={load.again} />)}</ul>
+		</Panel>
+	);
+}
+
+/** Flags over the ruler, one for each annotation whose time is in view. */
+export function Flags({ whole }: { whole: Span }) {
+	const from = number('from') ?? whole.from;
+	const span = Math.max(1, (number('to') ?? whole.to) - from);
+	const share = (t: number) => ((t - from) / span) * 100;
+	return (
+		<div class="flags">{annotations.value.map((a) => {
+			if (a.ts_ns === null || share(a.ts_ns + a.dur_ns) < 0 || share(a.ts_ns) > 100) return null;
+			const x = Math.max(0, share(a.ts_ns));
+			return <button key={a.id} class={`plain flag ${text('annotation') === a.id ? 'current' : ''}`} title={`${a.author}: ${a.text}`} aria-label={`Annotation by ${a.author}: ${a.text.slice(0, 80)}`}
+				style={{ left: `${x}%`, width: a.dur_ns > 0 ? `max(9px, ${Math.min(100, share(a.ts_ns + a.dur_ns)) - x}%)` : '9px' }}
+				onClick={() => showAnnotation(a, whole.to)} />;
+		})}</div>
+	);
+}

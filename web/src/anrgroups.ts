@@ -1,0 +1,40 @@
+// Groups of ANRs as the server tells them, in words.
+
+export interface Held { class: string; wanted_in: string; taken_in: string }
+export interface Cause {
+	frames: string[]; locks: Held[]; binder?: { interface: string; method: string }; consumer?: string;
+	path?: { frames: string[]; ns: number; window_ns: number };
+}
+export interface Group {
+	key: string; kind: string; name: string; title: string; verdict: string; cause: Cause;
+	count: number; users: number; versions: number; devices: number; first_ms: number; last_ms: number; last_version: string;
+	trend: { day_ms: number; count: number; users: number }[];
+}
+export interface Groups { anrs: number; users: number; pending: number; rules_version: number; total: number; groups: Group[] }
+export interface Slice { value: string; count: number; users: number }
+export interface Exemplar { trace: string; there: boolean; created_ms: number; version_name: string; device: string; os: string; verdict: string }
+export interface GroupDetail extends Groups, Group { by_version: Slice[]; by_device: Slice[]; by_os: Slice[]; exemplars: Exemplar[] }
+
+export interface Rule { do: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; on?: boolean }
+export interface Rules { version: number; author: string; created_ms: number; rules: Rule[]; versions: { version: number; author: string; created_ms: number }[] }
+
+/** In the order of the causes' weight; what each is called. */
+export const KINDS: Record<string, string> = {
+	deadlock: 'deadlock', lock: 'lock', path: 'long work', io: 'IO', binder: 'binder', no_cpu: 'no CPU', gc: 'collection', sleep: 'sleep', wait: 'wait', run: 'running', idle: 'idle', unknown: 'unknown',
+};
+
+export const ACTS: Record<Rule['do'], string> = { skip: 'Do not blame', merge: 'Merge', name: 'Name' };
+
+/** What a rule does, in a sentence. */
+export function says(r: Rule): string {
+	if (r.do === 'skip') return `Frames with ${r.frame} are not blamed.`;
+	const which = [r.kind && `of kind ${KINDS[r.kind] ?? r.kind}`, r.frame && `with a frame ${r.frame}`, r.lock && `with a lock of ${r.lock}`, r.groups && `of ${r.groups.length === 1 ? 'the group' : 'the groups'} ${r.groups.join(', ')}`]
+		.filter(Boolean).join(', ');
+	return r.do === 'merge' ? `ANRs ${which} are one group.` : `Groups ${which} are called so.`;
+}
+
+/** The groups that a rule would be for, without those that it has. */
+export function withGroup(r: Rule, key: string): Rule {
+	const groups = r.groups ?? [];
+	return { ...r, groups: groups.includes(key) ? groups.filter((k) => k !== key) : [...groups, key] };
+}

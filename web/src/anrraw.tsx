@@ -1,0 +1,76 @@
+// The report as it came, as text.
+import { useState } from 'preact/hooks';
+import { api, Refusal } from './api';
+import { bytes } from './format';
+import { Busy, Failure, useLoad } from './parts';
+
+const MOST = 16 << 20; // bytes that are unpacked
+const SHOWN = 1 << 20; // characters in the page; the download has all of them
+
+async function uploaded(id: string, signal: AbortSignal): Promise<Blob> {
+	try {
+		return await api.raw(id, 'anr', signal); // beside a trace
+	} catch (why) {
+		if (!(why instanceof Refusal) || why.status !== 404) throw why;
+		return api.raw(id, 'trace', signal);
+	}
+}
+
+const starts = (head: Uint8Array, ...magic: number[]) => magic.every((b, i) => head[i] === b);
+
+/** At most MOST bytes: what is small when packed can be large. */
+async function read(stream: ReadableStream<Uint8Array>): Promise<{ text: string; cut: boolean }> {
+	const reader = stream.getReader();
+	const words = new TextDecoder();
+	let text = '';
+	for (let n = 0; ;) {
+		const { value, done } = await reader.read();
+		if (done) return { text: text + words.decode(), cut: false };
+		n += value.length;
+		text += words.decode(value, { stream: true });
+		if (n < MOST) continue;
+		await reader.cancel();
+		return { text, cut: true };
+	}
+}
+
+/** A report's text, unpacked where the browser can do it. */
+async function reportText(id: string, signal: AbortSignal): Promise<{ text: string; cut: boolean }> {
+	const blob = await uploaded(id, signal);
+	const head = new Uint8Array(await blob.slice(0, 8).arrayBuffer());
+	if (starts(head, 0x1f, 0x8b)) return read(blob.stream().pipeThrough(new DecompressionStream('gzip')));
+	if (starts(head, 0x28, 0xb5, 0x2f, 0xfd) || starts(head, 0x50, 0x4b))
+		throw new Error(`The report came inside ${starts(head, 0x50, 0x4b) ? 'an archive' : 'a zstd file'}, which a browser cannot unpack. Download what was uploaded and unpack it.`);
+	return read(blob.stream());
+}
+
+function save(text: string, name: string): void {
+	const url = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
+	const a = Object.assign(document.createElement('a'), { href: url, download: name });
+	a.click();
+	setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+export function Raw({ id }: { id: string }) {
+	const load = useLoad(id, (s) => reportText(id, s));
+	const v = load.value;
+	if (load.error) return <>
+		<Failure error={load.error} title="The text cannot be shown." retry={load.error instanceof Refusal ? load.again : undefined} />
+		<p><a class="button" href={api.rawUrl(id)} download>Download what was uploaded</a></p></>;
+	if (!v) return <Busy what="Loading the report" />;
+	return (
+		<section aria-label="The report as it came">
+			<div class="row"><h3>The report as it came</h3>
+				<span class="quiet">{v.text.length > SHOWN ? `the first ${bytes(SHOWN)} of ` : ''}{bytes(v.text.length)}{v.cut ? ', cut: it is too large for a page' : ''}</span>
+				<span class="grow" />
+				<button class="small" onClick={() => save(v.text, `${id}-anr.txt`)}>Download as text</button></div>
+			<pre class="raw" tabIndex={0}>{v.text.slice(0, SHOWN)}</pre>
+		</section>
+	);
+}
+
+/** One click shows the text, a second hides it. */
+export function useRaw(): [boolean, preact.JSX.Element] {
+	const [shown, show] = useState(false);
+	return [shown, <button class="small" aria-expanded={shown} onClick={() => show(!shown)}>{shown ? 'Hide the text' : 'Raw text'}</button>];
+}

@@ -1,0 +1,100 @@
+// The rules by which ANRs are grouped: tried in their order, changed by whoever may write, all versions kept.
+import { useState } from 'preact/hooks';
+import { get, may, send } from './api';
+import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
+import { Sure, useChange } from './change';
+import { when } from './format';
+import { Failure, Panel, Pending, useLoad } from './parts';
+import { number, set, text } from './route';
+
+const EXAMPLES: Record<Rule['do'], string> = { skip: 'com.example.log.', merge: '/^com\\.example\\.image\\./', name: 'com.example.Cart' };
+
+function tidy(r: Rule): Rule {
+	if (r.do === 'skip') return { do: 'skip', frame: r.frame ?? '', ...(r.on === false && { on: false }) };
+	return { do: r.do, name: r.name ?? '', ...(r.frame && { frame: r.frame }), ...(r.lock && { lock: r.lock }), ...(r.kind && { kind: r.kind }), ...(r.groups?.length && { groups: r.groups }), ...(r.on === false && { on: false }) };
+}
+
+function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; cancel: () => void }) {
+	const [r, put] = useState(rule);
+	const field = (key: 'name' | 'frame' | 'lock') => ({ name: key, spellcheck: false, value: r[key] ?? '', onInput: (e: { currentTarget: { value: string } }) => put({ ...r, [key]: e.currentTarget.value }) });
+	return (
+		<form class="rule" aria-label="A rule" onSubmit={(e) => { e.preventDefault(); keep(tidy(r)); }}>
+			<div class="row">
+				<label class="inline">Rule <select name="do" value={r.do} onChange={(e) => put({ ...r, do: e.currentTarget.value as Rule['do'] })}>{Object.entries(ACTS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+				{r.do !== 'skip' && <label class="inline">Name of the group <input {...field('name')} /></label>}
+				<label class="inline">Frame <input class="mono" placeholder={EXAMPLES[r.do]} {...field('frame')} /></label>
+				{r.do !== 'skip' && <label class="inline">Lock of class <input class="mono" {...field('lock')} /></label>}
+				{r.do !== 'skip' && <label class="inline">Kind <select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
+					<option value="">any</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>}
+				<label class="inline"><input type="checkbox" name="on" checked={r.on !== false} onChange={(e) => put({ ...r, on: e.currentTarget.checked })} /> on</label>
+			</div>
+			{r.do !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">Of the groups {r.groups!.join(', ')}.</p>}
+			<p class="quiet">Text that a name has, without regard to case; an expression stands between slashes. All that is said must hold.</p>
+			<div class="row"><button class="primary">Keep</button><button type="button" onClick={cancel}>Cancel</button></div>
+		</form>
+	);
+}
+
+function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => void; change?: (rules: Rule[]) => void }) {
+	const swap = (at: number) => rules.map((r, i) => (i === at - 1 ? rules[at] : i === at ? rules[at - 1] : r));
+	return (
+		<div class="scroll"><table>
+			<thead><tr><th scope="col" class="num">No.</th><th scope="col">Rule</th><th scope="col">Group</th><th scope="col">What it does</th>{change && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
+			<tbody>{rules.map((r, i) => (
+				<tr key={i} data-rule={i + 1}>
+					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.do]}{r.on === false && <span class="quiet"> (off)</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
+					{change && <td class="actions">
+						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={`Try rule ${i + 1} earlier`}>Earlier</button>
+						<button class="small" onClick={() => edit(i)} aria-label={`Change rule ${i + 1}`}>Change</button>
+						<Sure what="Remove" label={`Remove rule ${i + 1}`} act={() => change(rules.filter((o) => o !== r))} /></td>}
+				</tr>))}</tbody>
+		</table></div>
+	);
+}
+
+function Versions({ v }: { v: Rules }) {
+	const last = v.versions[0]?.version ?? 0;
+	if (v.versions.length < 2) return null;
+	return (
+		<label class="inline">Version <select name="version" value={v.version} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
+			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && ` by ${o.author}`}</option>)}</select></label>
+	);
+}
+
+/** Groups that were picked in the list, for a rule about them. */
+function useWanted(): Rule | null {
+	const groups = text('groups').split('.').filter((k) => /^[0-9a-f]{16}$/.test(k));
+	return groups.length ? { do: groups.length > 1 ? 'merge' : 'name', groups } : null;
+}
+
+export function AnrRules() {
+	const version = number('version');
+	const wanted = useWanted();
+	const load = useLoad(`anr rules ${version ?? ''}`, () => get<Rules>('/api/v1/anr/rules', { version }));
+	const [error, run] = useChange(load.again);
+	const [editing, edit] = useState<number | null>(wanted ? -1 : null); // -1 is a new one
+	const v = load.value;
+	const last = v?.versions[0]?.version ?? 0;
+	const now = v !== null && v.version === last;
+	const put = (rules: Rule[]) => run(async () => {
+		await send('PUT', '/api/v1/anr/rules', { version: last, rules });
+		if (version !== null) set({ version: null });
+	});
+	const keep = async (r: Rule) => {
+		if (!(await put(editing === -1 ? [...v!.rules, r] : v!.rules.map((o, i) => (i === editing ? r : o))))) return;
+		edit(null);
+		set({ groups: null });
+	};
+	return (
+		<Panel title="How ANRs are grouped" id="rules" aside={v && <>{editing === null && <Versions v={v} />}
+			{may.write && now && editing === null && <button onClick={() => edit(-1)}>Add a rule</button>}
+			{may.write && !now && <button onClick={() => void put(v.rules)}>Make these hold again</button>}</>}>
+			{(!v || load.error) && <Pending of={load} what="Loading rules" />}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">There is no rule: groups are made by cause alone.</p>}
+			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
+			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { do: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
+			{error && <Failure error={error} />}
+			{v && <p class="quiet">The first rule that fits names or merges a group. A change groups all reports anew, in the background; whose frames are the app's is said with the methods of a trace.</p>}
+		</Panel>
+	);
+}

@@ -1,0 +1,70 @@
+// All threads of a dump: by state, by words, each with its stack.
+import { useMemo } from 'preact/hooks';
+import { order, shows, stackText, stateOf, statesOf, threadName, type AnrProcess } from './anrdoc';
+import { Method, Stack } from './anrparts';
+import { count, duration } from './format';
+import { openAlso } from './opened';
+import { Copy } from './parts';
+import { number, set, text } from './route';
+
+const ROWS = 40;
+
+function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
+	const t = p.threads[i];
+	const holder = t.wants && t.wants.holder !== null ? threadName(p.threads[t.wants.holder]) : '';
+	return <>
+		<tr id={`anr-thread-${i}`}>
+			<td><button class="plain" aria-expanded={open} onClick={() => set({ stack: open ? null : i })}>{threadName(t)}</button>
+				{i === p.main && <em class="tag">main</em>}{t.daemon && <span class="quiet"> daemon</span>}</td>
+			<td class="num quiet">{t.sys_tid ?? ''}</td>
+			<td><span class={`state ${t.wants ? 'loss' : ''}`}>{stateOf(t)}</span></td>
+			<td>{t.held.map((l) => <div key={l.id} class="mono">{l.type ?? 'unknown'} <span class="quiet">{l.id}</span></div>)}
+				{(t.victims ?? 0) > 0 && <span class="badtext">blocks {count(t.victims!)} {t.victims === 1 ? 'thread' : 'threads'}</span>}</td>
+			<td>{t.wants && <><span class="mono">{t.wants.type ?? 'unknown'} <span class="quiet">{t.wants.id}</span></span>{holder && <div>of {holder}</div>}</>}</td>
+			<td>{t.top ? <Method f={t.top} track={t.track} /> : <span class="quiet">{t.channel ? `kernel: ${t.channel}` : 'no stack'}</span>}</td>
+		</tr>
+		{open && <tr class="opened"><td colSpan={6}>
+			<p class="row"><Copy text={stackText(t)} label="Copy the stack" />
+				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>Show in the chart</button>}
+				{t.run_ns !== undefined && <span class="quiet">on a CPU for {duration(t.run_ns)}, waited for one for {duration(t.queue_ns ?? 0)} in all</span>}</p>
+			<Stack t={t} /></td></tr>}
+	</>;
+}
+
+/** How many threads are in each state; a click shows these. */
+function States({ p, chosen }: { p: AnrProcess; chosen: string }) {
+	const states = useMemo(() => statesOf(p), [p]);
+	if (states.length < 2) return null;
+	const pick = (state: string | null) => set({ anrstate: state, anrrows: null });
+	return (
+		<div class="row chips" role="group" aria-label="States">
+			<button class="small" aria-pressed={!chosen} onClick={() => pick(null)}>All {count(p.threads.length)}</button>
+			{states.map(([state, n]) => <button key={state} class="small" aria-pressed={state === chosen} onClick={() => pick(state === chosen ? null : state)}>{state} {count(n)}</button>)}
+		</div>
+	);
+}
+
+export function Threads({ p }: { p: AnrProcess }) {
+	const filter = text('anr');
+	const asked = text('anrstate');
+	const open = number('stack');
+	const limit = Math.max(ROWS, number('anrrows') ?? ROWS);
+	const all = useMemo(() => order(p), [p]);
+	const state = p.threads.some((t) => stateOf(t) === asked) ? asked : ''; // another process may have none in it
+	const found = useMemo(() => all.filter((i) => (!state || stateOf(p.threads[i]) === state) && shows(p.threads[i], filter)), [all, state, filter]);
+	if (p.threads.length === 0) return null;
+	return (
+		<section aria-label="Threads of the dump">
+			<div class="row"><h3>Threads</h3><span class="quiet">{filter || state ? `${count(found.length)} of ` : ''}{count(p.threads.length)}
+				{p.threads_left_out > 0 ? `, ${count(p.threads_left_out)} more were left out` : ''}</span>
+				<States p={p} chosen={state} /><span class="grow" />
+				<label class="inline">Filter<input type="search" value={filter} placeholder="name, state, class or method" onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
+			{found.length === 0 ? <p class="quiet">No thread{state ? ` that is ${state}` : ''} has this in its name, state, locks or stack.</p>
+				: <div class="scroll" tabIndex={0}><table class="anrthreads">
+					<thead><tr><th scope="col">Thread</th><th scope="col" class="num">Id</th><th scope="col">State</th><th scope="col">Holds</th><th scope="col">Wants</th><th scope="col">Top frame</th></tr></thead>
+					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} />)}</tbody>
+				</table></div>}
+			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>Show all {count(found.length)}</button></p>}
+		</section>
+	);
+}

@@ -1,0 +1,68 @@
+// Who changed what: the newest first, older ones on asking.
+import { useEffect, useState } from 'preact/hooks';
+import { get, may } from './api';
+import { did, facts, SORTS, target, who, type Entry } from './auditwords';
+import { when } from './format';
+import { Panel, Pending, useLoad } from './parts';
+import { link, set, text } from './route';
+
+interface Entries { entries: Entry[]; before: number | null }
+
+const COLUMNS = ['When', 'Who', 'Did', 'To', 'Details', 'From'];
+
+/** What was done to a trace that may still be there leads to it. */
+function Target({ e }: { e: Entry }) {
+	const known = /^(trace|annotation)\./.test(e.action) && e.action !== 'trace.delete';
+	return known ? <a class="mono" href={link(`/traces/${e.target}`)}>{e.target}</a> : <>{target(e)}</>;
+}
+
+function Row({ e }: { e: Entry }) {
+	return (
+		<tr data-entry={e.id}>
+			<td class="when">{when(e.at_ms)}</td>
+			<td title={e.by.id || undefined}>{who(e)}</td>
+			<td title={e.action} class="nowrap">{did(e)}</td>
+			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
+			<td class="anywhere">{facts(e)}</td>
+			<td title={e.request ? `request ${e.request}` : undefined} class="nowrap">{e.address || <span class="quiet">on the server</span>}</td>
+		</tr>
+	);
+}
+
+/** One page of entries; the next is put under it. */
+function Page({ before, asked, everywhere }: { before: number; asked: string; everywhere: boolean }) {
+	const [more, show] = useState(false);
+	const load = useLoad(`audit ${before} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(before && { before }), action: asked, ...(everywhere && { everywhere: '1' }) }));
+	const v = load.value;
+	const wide = COLUMNS.length;
+	return <>
+		{!v && <tr><td colSpan={wide}><Pending of={load} what="Loading changes" /></td></tr>}
+		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">Nothing of that kind was changed yet.</td></tr>}
+		{v?.entries.map((e) => <Row key={e.id} e={e} />)}
+		{v?.before && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>Older changes</button></td></tr>}
+		{v?.before && more && <Page before={v.before} asked={asked} everywhere={everywhere} />}
+	</>;
+}
+
+export function AuditPage() {
+	const named = text('action');
+	const asked = SORTS.some(([s]) => s === named) ? named : '';
+	const everywhere = may.server && text('everywhere') === '1';
+	useEffect(() => {
+		document.title = 'Changes · tracewell';
+	}, []);
+	return (
+		<main>
+			<div class="row head"><h1>Changes</h1></div>
+			<Panel title="Who changed what" aside={<>
+				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} /> of all projects and the server</label>}
+				<label class="inline">Show <select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+			</>}>
+				<div class="scroll"><table>
+					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
+					<tbody><Page key={`${asked} ${everywhere}`} before={0} asked={asked} everywhere={everywhere} /></tbody>
+				</table></div>
+			</Panel>
+		</main>
+	);
+}

@@ -1,0 +1,120 @@
+// What devices should record: the project's rules, what came by them, and how a device asks.
+import { useEffect, useState } from 'preact/hooks';
+import { get, may, send } from './api';
+import { Sure, useChange } from './change';
+import { RuleForm, type Rule } from './captureform';
+import { count, percent } from './format';
+import { Busy, Command, Failure, Panel, useLoad } from './parts';
+
+interface Day { rule: string; day_ms: number; traces: number; devices: number }
+interface Rules { valid_s: number; rules: Rule[]; changed_ms: number; days: Day[] }
+
+const DAYS = 14;
+const DAY_MS = 86400000;
+const BAR = 5; // wide, with its gap
+const HIGH = 18;
+
+const shareOf = (r: Rule) => r.share ?? 1;
+const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
+
+/** Whom a rule is for, in words. */
+function whom(r: Rule): string {
+	const words = Object.entries({ app: 'app', version_name: 'version', device: 'device', os: 'Android' })
+		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
+		.filter(([, patterns]) => patterns.length)
+		.map(([word, patterns]) => `${word} ${patterns.join(' or ')}`);
+	return words.join(', ') || 'every device';
+}
+
+/** Traces a day, the last one today; the table beside it says the number of today. */
+function Bars({ days, name }: { days: Day[]; name: string }) {
+	const first = today() - (DAYS - 1) * DAY_MS;
+	const heights = Array.from({ length: DAYS }, (_, i) => days.find((d) => d.day_ms === first + i * DAY_MS)?.traces ?? 0);
+	const most = Math.max(1, ...heights);
+	return (
+		<svg class="bars" role="img" aria-label={`${name}, traces a day for ${DAYS} days: ${heights.join(', ')}`} width={DAYS * BAR} height={HIGH}>
+			{heights.map((n, i) => <rect key={i} x={i * BAR} width={BAR - 1} y={HIGH - Math.max(1, (n / most) * HIGH)} height={Math.max(1, (n / most) * HIGH)} class={n ? '' : 'none'} />)}
+		</svg>
+	);
+}
+
+function Came({ days, perDay }: { days: Day[]; perDay: number }) {
+	const now = days.find((d) => d.day_ms === today());
+	const n = now?.traces ?? 0;
+	return <>
+		<td class="num">{count(n)}{perDay > 0 && <> of {count(perDay)}</>}{perDay > 0 && n >= perDay && <span class="quiet"> full</span>}</td>
+		<td class="num">{count(now?.devices ?? 0)}</td>
+	</>;
+}
+
+function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; drop: () => void }) {
+	return (
+		<tr data-rule={r.name}>
+			<td>{r.name}{r.on === false && <span class="quiet"> (off)</span>}</td>
+			<td>{r.scenario || 'any'}</td>
+			<td>{whom(r)}</td>
+			<td class="num">{percent(shareOf(r))}</td>
+			<Came days={days} perDay={r.per_day ?? 0} />
+			<td><Bars days={days} name={r.name} /></td>
+			{may.admin && <td class="actions">
+				<button class="small" onClick={edit} aria-label={`Change ${r.name}`}>Change</button>
+				<Sure what="Remove" label={`Remove ${r.name}`} act={drop} />
+			</td>}
+		</tr>
+	);
+}
+
+function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep: (rules: Rule[]) => void }) {
+	const gone = v.days.filter((d) => d.rule === '');
+	return (
+		<div class="scroll"><table>
+			<thead><tr><th scope="col">Rule</th><th scope="col">Scenario</th><th scope="col">For</th><th scope="col" class="num">Share</th>
+				<th scope="col" class="num">Traces today</th><th scope="col" class="num">Devices today</th><th scope="col">{DAYS} days</th>
+				{may.admin && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
+			<tbody>
+				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
+				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>by rules that are no longer here</td><Came days={gone} perDay={0} /><td><Bars days={gone} name="rules that are gone" /></td>{may.admin && <td />}</tr>}
+			</tbody>
+		</table></div>
+	);
+}
+
+function Rules() {
+	const load = useLoad('capture', () => get<Rules>('/api/v1/capture/rules'));
+	const [error, change] = useChange(load.again);
+	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const v = load.value;
+	const keep = (rules: Rule[]) => change(() => send('PUT', '/api/v1/capture/rules', { valid_s: v!.valid_s, rules }));
+	const put = async (r: Rule) => {
+		const at = v!.rules.findIndex((o) => o.name === editing);
+		const rules = at < 0 ? [...v!.rules, r] : v!.rules.map((o, i) => (i === at ? r : o));
+		if (await keep(rules)) edit(null);
+	};
+	return (
+		<Panel title="What devices record" id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>Add a rule</button>}>
+			{load.error && <Failure error={load.error} retry={load.again} />}
+			{!v && load.busy && <Busy what="Loading rules" />}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">There is no rule yet: devices that ask are told to record nothing.</p>}
+			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
+			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}
+			{error && <Failure error={error} />}
+			{v && <p class="quiet">Devices ask again after {count(v.valid_s / 60)} minutes. A device that says who it is is chosen by its name: always the same ones, and a larger share adds to them. Days are those of UTC.</p>}
+		</Panel>
+	);
+}
+
+export function CapturePage() {
+	useEffect(() => {
+		document.title = 'Capture · tracewell';
+	}, []);
+	return (
+		<main>
+			<div class="row head"><h1>Capture</h1></div>
+			<Rules />
+			<Panel title="On the device">
+				<p>Ask with an ingest key, keep the answer and its ETag, and record only what it names. Send each trace with <code>capture=</code> the rule's name and the same <code>device_id</code>: that counts it.</p>
+				<Command>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</Command>
+			</Panel>
+		</main>
+	);
+}

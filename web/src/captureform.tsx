@@ -1,0 +1,68 @@
+// One capture rule, made or changed.
+import { useState } from 'preact/hooks';
+import { Failure } from './parts';
+
+export type Where = Partial<Record<'app' | 'version_name' | 'device' | 'os', string[]>>;
+export interface Rule { name: string; on?: boolean; scenario?: string; where?: Where; share?: number; per_day?: number; record?: object }
+
+interface Draft { name: string; on: boolean; scenario: string; app: string; version_name: string; device: string; os: string; share: string; per_day: string; record: string }
+
+const CONDITIONS: [keyof Where, string, string][] = [['version_name', 'Versions', '8.3.* 9.0'], ['app', 'Apps', 'com.example.*'], ['device', 'Devices', 'Pixel*'], ['os', 'Android', '1[45]']];
+const joined = (patterns?: string[]) => (patterns ?? []).join('\n');
+const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);
+
+function draftOf(r?: Rule): Draft {
+	const w = r?.where ?? {};
+	return { name: r?.name ?? '', on: r?.on ?? true, scenario: r?.scenario ?? '', app: joined(w.app), version_name: joined(w.version_name), device: joined(w.device), os: joined(w.os),
+		share: String(+((r?.share ?? 0.01) * 100).toPrecision(12)), per_day: String(r?.per_day ?? 1000), record: JSON.stringify(r?.record ?? {}, null, 2) };
+}
+
+/** Throws in words when a field cannot be read; the server judges the rest. */
+function ruleOf(d: Draft): Rule {
+	const where: Where = {};
+	for (const [key] of CONDITIONS) if (listed(d[key]).length) where[key] = listed(d[key]);
+	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error('The share is a number of per cent.');
+	if (!/^\d+$/.test(d.per_day.trim())) throw new Error('Traces a day is a whole number, 0 for any.');
+	let record: object;
+	try {
+		record = JSON.parse(d.record || '{}') as object;
+	} catch {
+		throw new Error('What to record is not JSON.');
+	}
+	return { name: d.name.trim(), on: d.on, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
+}
+
+export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) => Promise<void>; cancel: () => void }) {
+	const [d, put] = useState(draftOf(rule));
+	const [error, fail] = useState<Error | null>(null);
+	const text = (key: keyof Draft) => ({ name: key, spellcheck: false, autocapitalize: 'none' as const, value: String(d[key]), onInput: (e: { currentTarget: { value: string } }) => put({ ...d, [key]: e.currentTarget.value }) });
+	const save = (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		try {
+			void keep(ruleOf(d));
+		} catch (why) {
+			fail(why as Error);
+		}
+	};
+	return (
+		<form class="rule" onSubmit={save} aria-label={rule ? `Change ${rule.name}` : 'A new rule'}>
+			<div class="row">
+				<label class="inline">Name <input {...text('name')} autofocus={!rule} /></label>
+				<label class="inline">Scenario <input {...text('scenario')} placeholder="any" /></label>
+				<label class="inline">Share <input class="short" inputMode="decimal" {...text('share')} /> %</label>
+				<label class="inline">Traces a day <input class="short" inputMode="numeric" {...text('per_day')} /></label>
+				<label class="inline"><input type="checkbox" checked={d.on} onChange={(e) => put({ ...d, on: e.currentTarget.checked })} /> on</label>
+			</div>
+			<div class="lists conditions">
+				{CONDITIONS.map(([key, label, example]) => (
+					<label class="list" key={key}>{label} <span class="quiet">one pattern a line; none: any</span>
+						<textarea rows={2} class="mono" placeholder={example} {...text(key)} /></label>))}
+			</div>
+			<label class="list">What to record <span class="quiet">JSON for the recorder on the device, handed on as it is</span>
+				<textarea rows={4} class="mono" {...text('record')} /></label>
+			{error && <Failure error={error} />}
+			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? 'Save' : 'Add'}</button><button type="button" onClick={cancel}>Cancel</button></div>
+		</form>
+	);
+}

@@ -1,0 +1,31 @@
+// Changes that people make on a page: run, told when they fail, asked twice when they destroy.
+import { useState } from 'preact/hooks';
+
+/** Runs a change, tells why it failed, and loads anew when it did not. */
+export function useChange(again: () => void): [Error | null, (change: () => Promise<unknown>) => Promise<boolean>] {
+	const [error, fail] = useState<Error | null>(null);
+	const run = async (change: () => Promise<unknown>) => {
+		fail(null);
+		try {
+			await change();
+			again();
+			return true;
+		} catch (why) {
+			fail(why as Error);
+			return false;
+		}
+	};
+	return [error, run];
+}
+
+/** A button that asks once more. */
+export function Sure({ what, label, act }: { what: string; label: string; act: () => void }) {
+	const [sure, ask] = useState(false);
+	if (!sure) return <button class="small" onClick={() => ask(true)} aria-label={label}>{what}</button>;
+	return (
+		<span role="group" aria-label={`${label}?`}>
+			<button class="small danger" onClick={() => { ask(false); act(); }}>{what} for good</button>
+			<button class="small" onClick={() => ask(false)}>Keep</button>
+		</span>
+	);
+}

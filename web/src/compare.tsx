@@ -1,0 +1,119 @@
+// Two selections beside each other: a sentence, the differential flame graph, the methods.  The
+// address holds all of it; sides are lists of traces here, and the server may learn other ways to name one.
+import { useEffect } from 'preact/hooks';
+import { api, Refusal } from './api';
+import { pairOf, SIDE_MAX, verdict, type ComparedTrace, type Comparison } from './comparedoc';
+import { Below, DiffGraph, Legend, openNode } from './comparegraph';
+import { CompareTable } from './comparetable';
+import { count, splitName, when } from './format';
+import { afresh, useTable } from './held';
+import { LinkCheck } from './linkcheck';
+import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from './parts';
+import { link, number, set, text } from './route';
+import { nameOf, several } from './traces';
+
+const NODES_MAX = 200000;
+
+function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
+	const lacking = list.filter((x) => x.named * 2 < x.methods).length;
+	return (
+		<section class="side" aria-label={`Side ${name}`}>
+			<h2>{name} <span class="quiet">{several(list.length, 'trace')}</span></h2>
+			<ul>{list.map(({ trace: t }) => (
+				<li key={t.id}><a href={link(`/traces/${t.id}`)}>{nameOf(t)}</a>
+					<span class="quiet">{[t.meta.version_name && `version ${t.meta.version_name}`, t.meta.scenario, t.meta.device, when(t.created_ms)].filter(Boolean).join(', ')}</span></li>))}</ul>
+			{lacking > 0 && <p class="badtext">{lacking === list.length ? 'Method names are missing' : `Method names are missing in ${several(lacking, 'trace')}`}: what has no name is matched with nothing of another build.{' '}
+				<a href={link('/builds')}>Send the mapping</a></p>}
+		</section>
+	);
+}
+
+function Crumbs({ names, root, go }: { names: Map<number, string>; root: number[]; go: (root: number[]) => void }) {
+	if (root.length === 0) return null;
+	const first = Math.max(0, root.length - 4);
+	return (
+		<nav class="crumbs" aria-label="Path of the flame graph">
+			<button class="small" onClick={() => go([])}>Top</button>
+			{first > 0 && <span class="quiet">…</span>}
+			{root.slice(first).map((m, i) => (
+				<button key={i} class="small" title={names.get(m)} aria-current={first + i === root.length - 1} onClick={() => go(root.slice(0, first + i + 1))}>
+					{splitName(names.get(m) ?? `method ${m}`)[1]}</button>))}
+		</nav>
+	);
+}
+
+/** Names of the path come with the answers that led here; a fresh link knows only the last. */
+const seen = new Map<number, string>();
+
+function Graphs({ c, root }: { c: Comparison; root: number[] }) {
+	const side = text('width') === 'a' ? 'a' : 'b';
+	const [listed, list] = useTable('children');
+	const go = (to: number[]) => set({ root: to.join('.'), nodes: null, ...afresh() }, true);
+	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
+	const empty = pairOf(c, 0, 'ns')[side] === 0;
+	for (const n of c.names) seen.set(n.method, n.name);
+	return (
+		<Panel title="Differential flame graph" aside={<>
+			<Choice label="Threads" value={text('thread') || 'all'} options={[['all', 'All threads'], ['main', 'Main thread']]} onPick={(v) => set({ thread: v === 'main' ? v : null }, true)} />
+			<span class="quiet">Widths</span><Choice label="Widths" value={side} options={[['b', 'As B'], ['a', 'As A, with what is gone']]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+		</>}>
+			<Crumbs names={seen} root={root} go={go} />
+			<Legend />
+			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? 'B does not call this. Widths as A show it.' : 'A does not call this. Widths as B show it.'}</p>
+				: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
+			<div class="row under">
+				<span class="quiet">{count(c.shown_nodes)}{c.shown_nodes < c.total_nodes ? ` of ${count(c.total_nodes)}` : ''} nodes; times are of one trace</span>
+				<span class="grow" />
+				<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+			</div>
+			{listed && <Below key={root.join()} c={c} open={(node) => openNode(c, node, root, go, more)} />}
+		</Panel>
+	);
+}
+
+function Nothing() {
+	return (
+		<div class="notice">
+			<strong>Pick what to compare.</strong>
+			<p>In the list of traces, pick two traces, or traces of two versions, and press Compare. A comparison has two sides of up to {SIDE_MAX} traces each.</p>
+			<p><a class="button" href={link('/')}>All traces</a></p>
+		</div>
+	);
+}
+
+function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record<string, string>; root: number[] }) {
+	const c = tree.value;
+	const gone = tree.error instanceof Refusal && tree.error.status === 404 && root.length > 0;
+	if (gone) return <div class="notice"><strong>This path does not occur here.</strong><p>Neither side has a call with it, or one of the traces is gone.</p>
+		<button onClick={() => set({ root: null })}>Show the whole comparison</button></div>;
+	if (tree.error) return <Failure error={tree.error} retry={tree.again} title="These cannot be compared." />;
+	if (!c) return <Busy what="Comparing" />;
+	const alone = c.a.length === 1 && c.b.length === 1;
+	return <>
+		<p class="verdict-line" role="status">{verdict(c)}</p>
+		<div class="sides"><Side name="A" list={c.a} /><Side name="B" list={c.b} /></div>
+		{alone && <p class="quiet">One trace a side shows what differs between these two recordings, not what always does. Traces of two versions, several of each, are more telling.</p>}
+		<div class={tree.busy ? 'stale' : ''} data-compared={tree.busy ? undefined : '1'}><Graphs c={c} root={root} /></div>
+		<CompareTable sides={{ params, traces: { a: c.a.length, b: c.b.length } }} />
+	</>;
+}
+
+export function ComparePage() {
+	const [a, b, rootText] = [text('a'), text('b'), text('root')];
+	const params = { a, b, thread: text('thread') };
+	const root = /^\d+(\.\d+)*$/.test(rootText) ? rootText.split('.').map(Number) : [];
+	const asked = { ...params, root: root.join('.'), max_nodes: number('nodes') };
+	const some = a !== '' && b !== '';
+	const tree = useLoad<Comparison | null>(JSON.stringify(asked), async (s) => (some ? api.compare(asked, s) : null));
+	useEffect(() => {
+		document.title = 'Comparison · tracewell';
+	}, []);
+	return (
+		<main class="wide">
+			<LinkCheck />
+			<div class="row head"><h1>Comparison</h1><span class="grow" />
+				{some && <button onClick={() => set({ a: b, b: a }, true)}>Swap A and B</button>}</div>
+			{some ? <Body tree={tree as Loaded<Comparison>} params={params} root={root} /> : <Nothing />}
+		</main>
+	);
+}

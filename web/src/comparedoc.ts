@@ -1,0 +1,100 @@
+// Two sides beside each other: which traces stand where, numbers a trace, what to draw, what to say of it.
+import { pixel } from './color';
+import { count, duration } from './format';
+import type { Flame, Trace } from './api';
+
+export interface ComparedTrace { trace: Trace; methods: number; named: number }
+/** Calls of both sides as one tree, in pre-order; sums over the traces of each side. */
+export interface Comparison {
+	a: ComparedTrace[]; b: ComparedTrace[]; names: { method: number; name: string }[];
+	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
+	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
+}
+export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
+export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
+export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }
+
+export const SIDE_MAX = 16;
+
+/** What is picked as two sides: two traces, the older first, or those of two versions; null: neither. */
+export function sidesOf(list: Trace[]): { a: string[]; b: string[] } | null {
+	const ready = list.filter((t) => t.state === 'ready').sort((x, y) => x.created_ms - y.created_ms || (x.id < y.id ? -1 : 1));
+	if (ready.length === 2) return { a: [ready[0].id], b: [ready[1].id] };
+	const versions = [...new Set(ready.map((t) => t.meta.version_name))];
+	if (ready.length < 2 || versions.length !== 2) return null;
+	const [a, b] = versions.map((v) => ready.filter((t) => t.meta.version_name === v).map((t) => t.id));
+	return a.length <= SIDE_MAX && b.length <= SIDE_MAX ? { a, b } : null;
+}
+
+/** Numbers of a node: of each side, a trace. */
+export interface Pair { a: number; b: number }
+export const pairOf = (c: Comparison, node: number, what: 'ns' | 'self_ns' | 'count'): Pair =>
+	({ a: c[`a_${what}`][node] / c.a.length, b: c[`b_${what}`][node] / c.b.length });
+
+const SMALL = 0.01; // of the larger side's whole
+const LEVELS = [0.1, 0.3, 0.7]; // of the larger of the two
+
+/** 0: as before or small; up to 4: much more in B, down to -4: much less.  `whole` is what the larger side takes. */
+export function levelOf({ a, b }: Pair, whole: number): number {
+	const change = b - a;
+	if (Math.abs(change) < SMALL * whole || change === 0) return 0;
+	const share = Math.abs(change) / Math.max(a, b);
+	return Math.sign(change) * (1 + LEVELS.filter((l) => share >= l).length);
+}
+
+/** Blue is less, orange is more, grey is the same: told apart by eyes that lack red or green cones, too. */
+export function colorOfLevel(level: number, dark: boolean): number {
+	const n = Math.abs(level) / 4;
+	const hue = level < 0 ? 252 : 62;
+	return dark ? pixel(0.36 + n * 0.12, n * 0.105, hue) : pixel(0.88 - n * 0.14, n * 0.135, hue);
+}
+
+/** The tree as a flame graph in which `side` makes the widths; `nodes` tells the comparison's of each. */
+export function flameOf(c: Comparison, side: 'a' | 'b'): { f: Flame; nodes: number[] } {
+	const name = new Map(c.names.map((n) => [n.method, n.name]));
+	const value = c[`${side}_ns`];
+	const nodes: number[] = [];
+	const at = new Int32Array(value.length);
+	for (let i = 0; i < value.length; i++) {
+		if (i > 0 && value[i] === 0) continue; // and so is all below
+		at[i] = nodes.length;
+		nodes.push(i);
+	}
+	const names = nodes.map((i) => (c.other[i] ? '(other)' : name.get(c.method[i]) ?? 'all calls'));
+	const of = (list: number[]) => nodes.map((i) => list[i]);
+	return { nodes, f: { names, name: nodes.map((_, i) => i), parent: nodes.map((i) => at[c.parent[i]]), value: of(value), self: of(c[`${side}_self_ns`]), count: of(c[`${side}_count`]),
+		method: nodes.map(() => -1), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
+}
+
+/** Method numbers from the top of the answer to a node. */
+export function pathTo(c: Comparison, node: number): number[] {
+	const path: number[] = [];
+	for (let i = node; i > 0; i = c.parent[i]) if (c.method[i] >= 0) path.unshift(c.method[i]);
+	return path;
+}
+
+export function change({ a, b }: Pair, show: (v: number) => string = duration): string {
+	if (a === b) return '±0';
+	const sign = b > a ? '+' : '−';
+	return sign + show(Math.abs(b - a));
+}
+
+/** "+12 %", "new", "gone". */
+export function relative({ a, b }: Pair): string {
+	if (a === 0) return b === 0 ? '' : 'new';
+	if (b === 0) return 'gone';
+	const p = (100 * (b - a)) / a;
+	if (Math.abs(p) < 0.05) return '±0 %';
+	return `${p > 0 ? '+' : '−'}${count(Number(Math.abs(p).toFixed(Math.abs(p) < 9.95 ? 1 : 0)))} %`;
+}
+
+/** What the comparison comes down to, in one sentence. */
+export function verdict(c: Comparison): string {
+	const all = pairOf(c, 0, 'ns');
+	const each = c.a.length + c.b.length > 2 ? ' a trace' : '';
+	if (all.a === 0 && all.b === 0) return 'Neither side has a call here.';
+	if (all.a === 0) return `Only B has calls here: ${duration(all.b)}${each}.`;
+	if (all.b === 0) return `Only A has calls here: ${duration(all.a)}${each}.`;
+	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return `A and B take about the same: ${duration(all.a)} and ${duration(all.b)}${each}.`;
+	return `B takes ${duration(Math.abs(all.b - all.a))} ${all.b > all.a ? 'more' : 'less'} than A: ${duration(all.b)} against ${duration(all.a)}${each} (${relative(all)}).`;
+}

@@ -1,0 +1,90 @@
+// The differential flame graph: widths are one side's, colours say what changed; and the same as a table.
+import { useMemo } from 'preact/hooks';
+import { css } from './color';
+import { change, colorOfLevel, flameOf, levelOf, pairOf, pathTo, relative, type Comparison } from './comparedoc';
+import { boxesOf, childrenOf } from './flamelayout';
+import { count, duration, splitName } from './format';
+import { Graph } from './graph';
+import { metricOf } from './graphparts';
+import { useMore } from './held';
+import { MethodName } from './parts';
+import { wordsOf } from './source';
+import { dark } from './theme';
+
+const LISTED = 50;
+const STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4];
+
+const each = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
+
+/** What a node says of both sides. */
+export function told(c: Comparison, node: number): [string, string][] {
+	const [all, self, calls] = [pairOf(c, node, 'ns'), pairOf(c, node, 'self_ns'), pairOf(c, node, 'count')];
+	return [
+		['A', `${duration(all.a)}, self ${duration(self.a)}, ${each(calls.a)} calls`],
+		['B', `${duration(all.b)}, self ${duration(self.b)}, ${each(calls.b)} calls`],
+		['change', [change(all), relative(all)].filter(Boolean).join(', ')],
+	];
+}
+
+export function Legend() {
+	return (
+		<p class="legend">
+			<span>less in B</span>
+			<span class="ramp" aria-hidden="true">{STEPS.map((l) => <i key={l} style={{ background: css(colorOfLevel(l, dark.value)) }} />)}</span>
+			<span>more in B</span>
+			<span class="quiet">Grey: the change is under 1 % of the whole. The strongest colours: gone, new, or more than threefold.</span>
+		</p>
+	);
+}
+
+const nameOf = (c: Comparison) => {
+	const names = new Map(c.names.map((n) => [n.method, n.name]));
+	return (node: number) => names.get(c.method[node]) ?? '';
+};
+
+/** The children of the root, on either side: what widths of one side cannot show, too. */
+export function Below({ c, open }: { c: Comparison; open: (node: number) => void }) {
+	const [max, more] = useMore('children', LISTED);
+	const name = nameOf(c);
+	const all = childrenOf({ parent: c.parent });
+	return (
+		<div class="scroll short" tabIndex={0}>
+			<table class="methods">
+				<thead><tr><th scope="col">Directly below {splitName(name(0))[1] || 'the top'}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th>
+					<th scope="col" class="num">Change</th><th scope="col" class="num">Of A</th><th scope="col" class="num">Calls A</th><th scope="col" class="num">Calls B</th></tr></thead>
+				<tbody>{all.slice(0, max).map((i) => {
+					const [time, calls] = [pairOf(c, i, 'ns'), pairOf(c, i, 'count')];
+					return (
+						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
+							{c.other[i] ? `${count(c.other[i])} smaller nodes` : <MethodName name={name(i)} />}</button></td>
+						<td class="num">{duration(time.a)}</td><td class="num">{duration(time.b)}</td><td class="num">{change(time)}</td><td class="num">{relative(time)}</td>
+						<td class="num">{each(calls.a)}</td><td class="num">{each(calls.b)}</td></tr>);
+				})}</tbody>
+			</table>
+			{all.length > max && <button class="small" onClick={() => more(max * 4)}>Show more of {count(all.length)}</button>}
+		</div>
+	);
+}
+
+/** A rest shows what it stands for below its node; one of the root needs a larger answer. */
+export function openNode(c: Comparison, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
+	if (c.other[node] && c.parent[node] === 0) more();
+	else go([...root, ...pathTo(c, c.other[node] ? c.parent[node] : node)]);
+}
+
+export function DiffGraph({ c, side, root, go, more }: { c: Comparison; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void }) {
+	const { a, nodes } = useMemo(() => {
+		const { f, nodes } = flameOf(c, side);
+		return { nodes, a: { f, boxes: boxesOf(f), at: { path: [], skip: 0 } } };
+	}, [c, side]);
+	const isDark = dark.value;
+	const fill = useMemo(() => {
+		const whole = Math.max(pairOf(c, 0, 'ns').a, pairOf(c, 0, 'ns').b);
+		return (i: number) => (c.other[nodes[i]] ? '' : css(colorOfLevel(levelOf(pairOf(c, nodes[i], 'ns'), whole), isDark)));
+	}, [c, nodes, isDark]);
+	const up = () => root.length > 0 && go(root.slice(0, -1));
+	const open = (i: number) => (i === 0 ? up() : openNode(c, nodes[i], root, go, more));
+	const words = wordsOf([]);
+	return <Graph a={a} label="Differential flame graph" hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} tell={(i) => told(c, nodes[i])}
+		open={open} up={up} came={null} />;
+}

@@ -1,0 +1,106 @@
+// The methods of two sides as a table: ordered and chosen by the server, numbers of one trace.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, Refusal } from './api';
+import { change, relative, type ComparedMethod, type ComparedMethods, type Pair } from './comparedoc';
+import { count, duration } from './format';
+import { filterOf } from './methodcolumns';
+import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from './parts';
+import { number, set, text } from './route';
+
+const STEP = 25;
+const ROWS_MAX = 10000;
+const TYPING_MS = 200;
+const ONLY: [string, string][] = [['all', 'All'], ['slower', 'Slower'], ['faster', 'Faster'], ['new', 'New'], ['gone', 'Gone']];
+
+export interface Sides { params: Record<string, string>; traces: { a: number; b: number } }
+
+type Number_ = 'self_ns' | 'total_ns' | 'count';
+
+const pair = (m: ComparedMethod, what: Number_, of: Sides['traces']): Pair => ({ a: m.a[what] / of.a, b: m.b[what] / of.b });
+const calls = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
+
+function Sorted({ by, label, usual = 'desc' }: { by: string; label: string; usual?: string }) {
+	const now = text('sort') || 'self_change';
+	const order = now === by ? text('order') || usual : '';
+	const pick = () => {
+		const to = order === usual ? (usual === 'asc' ? 'desc' : 'asc') : usual;
+		set({ sort: by === 'self_change' ? null : by, order: to === usual ? null : to }, true);
+	};
+	return (
+		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={order ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+			<button class="plain" onClick={pick}>{label}{order && <span aria-hidden="true">{order === 'asc' ? ' ↑' : ' ↓'}</span>}</button>
+		</th>
+	);
+}
+
+function Filter() {
+	const value = text('filter');
+	const [typed, put] = useState(value);
+	const timer = useRef(0);
+	useEffect(() => put(value), [value]);
+	const type = (v: string) => {
+		put(v);
+		clearTimeout(timer.current);
+		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
+	};
+	return <label class="inline">Filter
+		<input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => type(e.currentTarget.value)} /></label>;
+}
+
+function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: number }) {
+	const [self, total, n] = [pair(m, 'self_ns', of), pair(m, 'total_ns', of), pair(m, 'count', of)];
+	const share = (x: { traces: number }, all: number) => (all > 1 ? <span class="quiet" title={`Called in ${x.traces} of ${all} traces`}> in {x.traces}/{all}</span> : null);
+	return (
+		<tr>
+			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">new</span>}{m.b.count === 0 && <span class="state">gone</span>}</td>
+			<td class="num">{duration(self.a)}</td><td class="num">{duration(self.b)}</td>
+			<td class="num change"><span class={`bar ${self.b < self.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(self.b - self.a)) / most}%` }} aria-hidden="true" /><span>{change(self)}</span></td>
+			<td class="num">{relative(self)}</td>
+			<td class="num">{duration(total.a)}</td><td class="num">{duration(total.b)}</td><td class="num">{change(total)}</td>
+			<td class="num">{calls(n.a)}{share(m.a, of.a)}</td><td class="num">{calls(n.b)}{share(m.b, of.b)}</td><td class="num">{change(n, calls)}</td>
+		</tr>
+	);
+}
+
+/** Plain numbers, in nanoseconds and calls a trace, with tabs between. */
+function tsv(v: ComparedMethods, of: Sides['traces']): string {
+	const keys: Number_[] = ['self_ns', 'total_ns', 'count'];
+	return [['method', ...keys.flatMap((k) => [`a_${k}`, `b_${k}`])].join('\t'),
+		...v.methods.map((m) => [m.name, ...keys.flatMap((k) => Object.values(pair(m, k, of)))].join('\t'))].join('\n');
+}
+
+function Table({ v, of }: { v: ComparedMethods; of: Sides['traces'] }) {
+	const most = Math.max(1, ...v.methods.map((m) => Math.abs(pair(m, 'self_ns', of).b - pair(m, 'self_ns', of).a)));
+	return (
+		<div class="scroll"><table class="methods compared">
+			<thead><tr><Sorted by="name" label="Method" usual="asc" /><Sorted by="self_a" label="Self A" /><Sorted by="self_b" label="Self B" /><Sorted by="self_change" label="Self change" />
+				<th scope="col" class="num">Of A</th><Sorted by="total_a" label="Total A" /><Sorted by="total_b" label="Total B" /><Sorted by="total_change" label="Total change" />
+				<Sorted by="count_a" label="Calls A" /><Sorted by="count_b" label="Calls B" /><Sorted by="count_change" label="Calls change" /></tr></thead>
+			<tbody>{v.methods.map((m) => <Row key={m.method} m={m} of={of} most={most} />)}</tbody>
+		</table></div>
+	);
+}
+
+export function CompareTable({ sides }: { sides: Sides }) {
+	const only = text('only') || 'all';
+	const filter = text('filter');
+	const sort = text('sort') || 'self_change';
+	const limit = Math.min(ROWS_MAX, Math.max(1, number('rows') ?? STEP));
+	const params = { ...sides.params, sort, order: text('order') || (sort === 'name' ? 'asc' : 'desc'), only, ...filterOf(filter), limit };
+	const page = useLoad(JSON.stringify(params), (s) => api.compareMethods(params, s));
+	const v = page.value;
+	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
+	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'gone') ? `${t} (${count(v[k])})` : t]);
+	return (
+		<Panel title="Methods" aside={<><Choice label="Which" value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
+			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label="Copy as TSV" />}</>}>
+			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
+			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
+			{!v && page.busy && <Busy what="Adding up both sides" />}
+			{v && v.total === 0 && <p class="quiet">No method fits.</p>}
+			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} /></div>}
+			{v && v.total > 0 && <div class="row under"><span class="quiet">{count(v.methods.length)} of {count(v.total)} methods</span>
+				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>Show more</button>}</div>}
+		</Panel>
+	);
+}

@@ -1,0 +1,77 @@
+// What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
+import { get } from './api';
+import { useLoad } from './parts';
+import { number, set, text } from './route';
+
+const DAY_MS = 86400000;
+export const CLASSES = ['low', 'mid', 'high', 'unknown'];
+const DAYS = [7, 30, 90, 400];
+
+interface Facets { values: { value: string; count: number }[] }
+
+export function useDays(): number {
+	const n = number('days');
+	return n !== null && n >= 1 && n <= 400 ? n : 30;
+}
+
+/** The first day of the time asked for, and how many there are until today; UTC. */
+export function span(days: number): { first: number; days: number } {
+	return { first: (Math.floor(Date.now() / DAY_MS) - days + 1) * DAY_MS, days };
+}
+
+/** The filter as the server takes it, and a name for it that changes with the address alone. */
+export function useFleet(): { params: Record<string, string | number>; key: string; days: number } {
+	const days = useDays();
+	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), class: text('class'), os: text('os'), build_id: text('build_id') };
+	const params = Object.fromEntries(Object.entries(named).filter(([, v]) => v));
+	return { params: { ...params, since: span(days).first }, key: JSON.stringify([params, days]), days };
+}
+
+function Pick({ name, label, column }: { name: string; label: string; column: string }) {
+	const load = useLoad(`facets ${column}`, () => get<Facets>('/api/v1/facets', { column }));
+	const now = name === 'app' ? text('app') : name === 'version_name' ? text('version_name') : text('scenario');
+	const values = load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
+	return (
+		<label class="inline">{label}
+			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
+				<option value="">any</option>
+				{(now && !values.includes(now) ? [now, ...values] : values).map((v) => <option key={v} value={v}>{v}</option>)}
+			</select></label>
+	);
+}
+
+export function FleetFilter() {
+	const days = useDays();
+	return (
+		<div class="row fleetfilter">
+			<Pick name="app" label="App" column="app" />
+			<Pick name="version_name" label="Version" column="version_name" />
+			<Pick name="scenario" label="Scenario" column="scenario" />
+			<label class="inline">Devices <select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
+				<option value="">any</option>{CLASSES.map((c) => <option key={c} value={c}>{c}</option>)}</select></label>
+			<label class="inline">Days <select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
+				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
+		</div>
+	);
+}
+
+export interface Day { day_ms: number; count: number }
+
+/** Bars of a time's days, the last one today; in months when there are too many. */
+export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day[]; days: number; name: string; high?: number; wide?: number }) {
+	const { first } = span(days);
+	const bars = Math.min(days, 60);
+	const sums = Array<number>(bars).fill(0);
+	for (const d of trend) {
+		const at = Math.floor(((d.day_ms - first) / DAY_MS / days) * bars);
+		if (at >= 0 && at < bars) sums[at] += d.count;
+	}
+	const most = Math.max(1, ...sums);
+	const step = wide / bars;
+	const said = sums.reduce((a, b) => a + b, 0);
+	return (
+		<svg class="bars" role="img" aria-label={`${name}: ${said} in ${days} days, at most ${Math.max(...sums)} ${bars === days ? 'a day' : 'a bar'}`} width={wide} height={high}>
+			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={n ? '' : 'none'} />)}
+		</svg>
+	);
+}

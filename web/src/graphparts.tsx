@@ -1,0 +1,75 @@
+// What merged graphs and trees say in words and numbers.
+import type { Flame } from './api';
+import { count, duration, percent } from './format';
+import { childrenOf, type Boxes, type Place } from './flamelayout';
+import { many, type Words } from './source';
+import { Tip } from './tip';
+
+/** What widths are made of. */
+export interface Metric {
+	key: 'wall' | 'count' | 'cpu' | 'waiting';
+	all: string; // of a node with all below it
+	own: string;
+	show: (v: number) => string;
+}
+
+export function metricOf(key: string, w: Words): Metric {
+	if (key === 'count') return { key, all: `${w.many} with all below`, own: `own ${w.many}`, show: count };
+	if (key === 'cpu') return { key, all: 'CPU', own: 'own CPU', show: duration };
+	if (key === 'waiting') return { key, all: 'waiting', own: 'own waiting', show: duration };
+	return { key: 'wall', all: 'wall', own: 'self', show: duration };
+}
+
+export interface Answer {
+	f: Flame;
+	boxes: Boxes;
+	at: Place; // what was asked for: nodes of an answer lie below this, whatever the address says by now
+}
+
+export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, string][] {
+	return [
+		[m.all, m.show(f.value[node])],
+		[m.own, m.show(f.self[node])],
+		['count', many(f.count[node], w)],
+		['share', `${percent(f.value[node] / (f.value[0] || 1))} of this graph`],
+	];
+}
+
+export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: number; y: number; told: [string, string][] }) {
+	return (
+		<Tip x={x} y={y} name={f.other[node] ? `${count(f.other[node])} smaller` : f.names[f.name[node]]}>
+			{f.other[node] > 0 && node > 0 && <div>A click shows them.</div>}
+			<dl>{told.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
+			{f.method[node] >= 0 && <div class="quiet">Right click or m: more</div>}
+		</Tip>
+	);
+}
+
+/** The node that is gone back to: the one that was the root before. */
+export function nodeOf(a: Answer, left: Place | null): number {
+	if (!left || left.skip || left.path.length !== a.at.path.length + 1) return 0;
+	return childrenOf(a.f).find((i) => a.f.method[i] === left.path[left.path.length - 1]) ?? 0;
+}
+
+export function stackOf(f: Flame, node: number, above: string[]): string[] {
+	const out: string[] = [];
+	for (let i = node; i > 0; i = f.parent[i]) out.unshift(f.names[f.name[i]]);
+	return f.method[0] >= 0 ? [...above, ...out] : out;
+}
+
+export interface GraphProps {
+	a: Answer;
+	metric: Metric;
+	words: Words;
+	matches: Uint8Array | null;
+	names: string[];
+	label: string;
+	hold: string; // its name where the address holds how far it is scrolled
+	flip?: boolean;
+	callers?: boolean; // children are callers
+	fill?: (node: number) => string; // other colours than those of packages
+	tell?: (node: number) => [string, string][]; // other numbers than those of the graph
+	open: (node: number) => void;
+	up: () => void;
+	came: Place | null;
+}

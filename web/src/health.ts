@@ -1,0 +1,43 @@
+// What answers tell beside their content: whether the server answers at all, whether the session still
+// holds, and what is gone.
+import { signal } from '@preact/signals';
+
+const ASK_MS = 2000; // while the server is away
+
+export const away = signal(false);
+export const returned = signal(0); // how often the server came back
+export const expired = signal(0); // refusals for want of a session
+export const missing = signal({ path: '', turn: 0 }); // the last that was not found
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function ask(): void {
+	clearTimeout(timer);
+	timer = setTimeout(() => fetch('/api/v1/session').then(heard, ask), ASK_MS);
+}
+
+/** No answer came. */
+export function lost(): void {
+	if (away.value) return;
+	away.value = true;
+	ask();
+}
+
+/** Any answer came. */
+function heard(): void {
+	if (!away.value) return;
+	clearTimeout(timer);
+	away.value = false;
+	returned.value++;
+}
+
+/** Asks whether the server is there, for those who ask by other ways than `call`. */
+export function probe(): void {
+	fetch('/api/v1/session').then(heard, lost);
+}
+
+export function answered(path: string, status: number): void {
+	heard();
+	if (status === 401 && !path.startsWith('/api/v1/session')) expired.value++;
+	if (status === 404) missing.value = { path: path.split('?')[0], turn: missing.value.turn + 1 };
+}

@@ -1,0 +1,46 @@
+// What panels hold in the address beside values of their own: which tables are open, how many rows are
+// shown, how far something is scrolled.
+import { set, text } from './route';
+
+/** Names with numbers, "notes:60,children:200"; what is none of them is left out. */
+export function parseHeld(list: string): Map<string, number> {
+	const held = new Map<string, number>();
+	for (const [, name, n] of list.matchAll(/(?:^|,)([a-z]+):(\d{1,7})(?=,|$)/g)) held.set(name, Number(n));
+	return held;
+}
+
+/** The same with one of them changed; null takes it out. */
+export function withHeld(list: string, name: string, n: number | null): string | null {
+	const held = parseHeld(list);
+	if (n === null) held.delete(name);
+	else held.set(name, n);
+	return [...held].map(([k, v]) => `${k}:${v}`).join(',') || null;
+}
+
+/** Which tables are shown beside their canvases. */
+export function useTable(name: string): [boolean, () => void] {
+	const shown = text('tables').split(',').filter(Boolean);
+	const on = shown.includes(name);
+	return [on, () => set({ tables: (on ? shown.filter((n) => n !== name) : [...shown, name]).join(',') || null })];
+}
+
+/** How many rows are shown, and a way to more; `first` without being asked. */
+export function useMore(name: string, first: number): [number, (rows: number) => void] {
+	const rows = parseHeld(text('more')).get(name);
+	return [Math.max(first, rows ?? first), (n) => set({ more: withHeld(text('more'), name, n > first ? n : null) })];
+}
+
+/** How far something is scrolled, in CSS pixels from where it begins. */
+export function scrolledTo(name: string): number {
+	return parseHeld(text('tops')).get(name) ?? 0;
+}
+
+export function holdScroll(name: string, px: number): void {
+	set({ tops: withHeld(text('tops'), name, px > 0 ? Math.round(px) : null) });
+}
+
+/** For another graph or tree in the same place: it begins at its top, with the first of its rows. */
+export function afresh(): Record<string, string | null> {
+	const tops = ['graph', 'tree'].reduce<string | null>((list, name) => withHeld(list ?? '', name, null), text('tops'));
+	return { tops, more: withHeld(text('more'), 'children', null) };
+}

@@ -1,0 +1,48 @@
+// What a search lights up in a merged graph or tree, and the row that says so.
+import type { Flame } from './api';
+import { count, percent } from './format';
+
+export interface Hits {
+	nodes: number[]; // rising
+	value: number; // of those that stand in no other
+}
+
+/** Null: nothing is searched for. */
+export function hitsOf(f: Flame, matches: Uint8Array | null): Hits | null {
+	if (!matches) return null;
+	const nodes: number[] = [];
+	const under = new Uint8Array(f.method.length);
+	let value = 0;
+	for (let i = 0; i < f.method.length; i++) {
+		const inside = i > 0 && under[f.parent[i]] === 1;
+		const hit = f.method[i] >= 0 && matches[f.method[i]] === 1;
+		if (hit) nodes.push(i);
+		if (hit && !inside) value += f.value[i];
+		under[i] = inside || hit ? 1 : 0;
+	}
+	return { nodes, value };
+}
+
+/** The hit after (or before) a place in a rising list; behind the last comes the first. */
+export function nextHit(nodes: number[], at: number, forward: boolean): number {
+	const behind = nodes.findIndex((n) => n > at); // -1: none
+	const last = nodes.length - 1;
+	if (last < 0) return -1;
+	if (forward) return nodes[Math.max(0, behind)];
+	const before = (behind < 0 ? last : behind - 1) - (nodes[behind < 0 ? last : behind - 1] === at ? 1 : 0);
+	return nodes[before < 0 ? last : before];
+}
+
+export function HitBar({ hits, of, share, what, go }: {
+	hits: number; of: number; share: number; what: string; go: (forward: boolean) => void;
+}) {
+	return (
+		<div class="row hits">
+			<output>{count(hits)} of {count(of)} {what} match{hits > 0 && `, ${percent(share)} of the time`}</output>
+			{hits > 0 && <>
+				<button class="small" onClick={() => go(false)} aria-label={`Previous of the ${what} that match`}>Previous</button>
+				<button class="small" onClick={() => go(true)} aria-label={`Next of the ${what} that match`}>Next</button>
+			</>}
+		</div>
+	);
+}

@@ -1,0 +1,188 @@
+// Projects, and the keys of the one that is shown: made, rotated, revoked.
+import { useEffect, useState } from 'preact/hooks';
+import { api, may, type Key } from './api';
+import { when } from './format';
+import { NewKey } from './makekey';
+import { Command, Failure, Panel, Pending, useCame, useLoad } from './parts';
+import { Dialog } from './popover';
+
+const SCOPES: [scope: string, does: string][] = [
+	['ingest', 'sends traces and mappings, nothing else: for apps and build servers'],
+	['read', 'sees all of the project: for people who look, and for scripts'],
+	['write', 'sends, marks and deletes traces as well'],
+	['admin', 'makes and revokes keys as well'],
+];
+const DAY_S = 86_400;
+const RECENT_MS = 1000 * DAY_S;
+const LIVES: [days: number, shown: string][] = [[0, 'until revoked'], [30, '30 days'], [90, '90 days'], [365, 'a year']];
+const GRACES: [seconds: number, shown: string][] = [[0, 'not at all'], [3600, 'an hour'], [DAY_S, 'a day'], [7 * DAY_S, 'a week'], [30 * DAY_S, '30 days'], [90 * DAY_S, '90 days']];
+
+function Seen({ k }: { k: Key }) {
+	if (k.last_seen_ms === 0) return <span class="quiet">never</span>;
+	return <span title={Date.now() - k.last_seen_ms < RECENT_MS ? 'Within a day' : undefined}>{when(k.last_seen_ms)}
+		{k.seen_from && <span class="quiet"> from {k.seen_from}</span>}</span>;
+}
+
+const ended = (k: Key) => k.expires_ms > 0 && k.expires_ms <= Date.now();
+
+/** In use, until when, and whether the secret before the last rotation still works. */
+function State({ k }: { k: Key }) {
+	if (k.revoked_ms) return <span class="state failed">revoked {when(k.revoked_ms)}</span>;
+	if (ended(k)) return <span class="state failed">expired {when(k.expires_ms)}</span>;
+	const old = k.rotated_ms > 0 && k.old_until_ms > Date.now();
+	return <>
+		<span class="state ready">in use</span>
+		{k.expires_ms > 0 && <span class="quiet"> ends {when(k.expires_ms)}</span>}
+		{old && <div class="quiet">old secret until {when(k.old_until_ms)}, {k.old_seen_ms ? `still used ${when(k.old_seen_ms)}` : 'not used since'}</div>}
+	</>;
+}
+
+function Make({ made }: { made: (secret: string, name: string) => void }) {
+	const [name, hold] = useState('');
+	const [scope, pick] = useState('ingest');
+	const [days, live] = useState(0);
+	const [error, fail] = useState<Error | null>(null);
+	const make = (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		api.makeKey(name.trim(), scope, days ? Date.now() + days * DAY_S * 1000 : 0).then((k) => {
+			made(k.key, name.trim());
+			hold('');
+		}, fail);
+	};
+	return <>
+		<form class="row" onSubmit={make}>
+			<label class="inline">Name <input value={name} maxLength={200} required autocomplete="off" placeholder="release builds" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<label class="inline">May <select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
+			<label class="inline">Works <select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
+			<button class="primary" disabled={!name.trim()}>Make a key</button>
+			<span class="quiet">{SCOPES.find(([s]) => s === scope)![1]}</span>
+		</form>
+		{error && <Failure error={error} />}
+	</>;
+}
+
+/** Devices in the field hold the old secret, so it works on for a while. */
+function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: string, name: string) => void }) {
+	const [grace, pick] = useState(7 * DAY_S);
+	const [error, fail] = useState<Error | null>(null);
+	const go = () => api.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
+	return (
+		<Dialog title={`Rotate ${k.name || 'this key'}?`} close={close}>
+			<p>The key gets a new secret. The old one works on for a time, so that nothing in the field stops: put the new one where the old
+				one is, and see here whether the old one is still used.</p>
+			<p><label class="inline">The old secret works on <select value={grace} onChange={(e) => pick(Number(e.currentTarget.value))}>{GRACES.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label></p>
+			{error && <Failure error={error} />}
+			<p class="row"><button class="primary" onClick={go}>Make the new secret</button><button onClick={close}>Not now</button></p>
+		</Dialog>
+	);
+}
+
+function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => void }) {
+	const [error, fail] = useState<Error | null>(null);
+	return (
+		<Dialog title={`Revoke ${k.name || 'this key'}?`} close={close}>
+			<p>Whoever still uses it is refused from now on, and it cannot be taken back. What it sent stays.</p>
+			<p>{k.last_seen_ms ? `It was last seen ${when(k.last_seen_ms)}.` : 'It was never used.'}</p>
+			{error && <Failure error={error} />}
+			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>Revoke</button><button onClick={close} autofocus>Keep</button></p>
+		</Dialog>
+	);
+}
+
+function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => void }) {
+	return (
+		<tr data-key={k.id}>
+			<td>{k.name || <span class="quiet">without a name</span>}</td>
+			<td>{k.scope}</td>
+			<td class="when">{when(k.created_ms)}</td>
+			<td class="when"><Seen k={k} /></td>
+			<td><State k={k} /></td>
+			<td class="actions">{!k.revoked_ms && <>
+				{!ended(k) && <button class="small" onClick={rotate} aria-label={`Rotate ${k.name || k.id}`}>Rotate</button>}
+				<button class="small danger" onClick={revoke} aria-label={`Revoke ${k.name || k.id}`}>Revoke</button></>}</td>
+		</tr>
+	);
+}
+
+function Keys({ came }: { came: () => void }) {
+	const load = useLoad('keys', () => api.keys());
+	useCame(load, came);
+	const [fresh, hold] = useState<{ secret: string; name: string } | null>(null);
+	const [asked, ask] = useState<{ what: 'rotate' | 'revoke'; k: Key } | null>(null);
+	const keys = [...(load.value?.keys ?? [])].sort((a, b) => Number(a.revoked_ms > 0) - Number(b.revoked_ms > 0) || b.created_ms - a.created_ms || (a.id < b.id ? 1 : -1));
+	const made = (secret: string, name: string) => {
+		hold({ secret, name });
+		load.again();
+	};
+	const close = () => ask(null);
+	return (
+		<Panel title="Keys of this project">
+			<Make made={made} />
+			{fresh && <NewKey {...fresh} />}
+			<Pending of={load} what="Loading keys" />
+			{load.value && keys.length === 0 && <p class="quiet">There is none yet. An app needs an ingest key to send its traces.</p>}
+			{keys.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Made</th><th scope="col">Last seen</th>
+					<th scope="col">State</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
+			</table></div>}
+			{asked?.what === 'rotate' && <Rotate k={asked.k} close={close} made={made} />}
+			{asked?.what === 'revoke' && <Revoke k={asked.k} close={close} done={() => { close(); load.again(); }} />}
+		</Panel>
+	);
+}
+
+function MakeProject({ made }: { made: () => void }) {
+	const [name, hold] = useState('');
+	const [error, fail] = useState<Error | null>(null);
+	const make = (e: Event) => {
+		e.preventDefault();
+		fail(null);
+		api.makeProject(name.trim()).then(() => {
+			hold('');
+			made();
+		}, fail);
+	};
+	return <>
+		<form class="row" onSubmit={make}>
+			<label class="inline">Name of a new project <input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<button disabled={!name.trim()}>Make a project</button>
+		</form>
+		{error && <Failure error={error} />}
+	</>;
+}
+
+function Projects() {
+	const load = useLoad('projects', () => api.projects());
+	const here = useLoad('session', () => api.session()).value?.project?.id;
+	const list = load.value?.projects ?? [];
+	return (
+		<Panel title="Projects">
+			<Pending of={load} what="Loading projects" />
+			{list.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Name</th><th scope="col">Made</th><th scope="col">Id</th></tr></thead>
+				<tbody>{list.map((p) => (
+					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet"> shown now</span>}</td>
+						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
+			</table></div>}
+			{(load.value || load.error) && <><p class="quiet">A project holds its own traces, builds and keys; nothing reaches from one into another.{!may.server && ' A new one is made on the server, with its first key:'}</p>
+			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
+		</Panel>
+	);
+}
+
+export function KeysPage() {
+	const [first, came] = useState(!may.admin); // what is above the projects is there
+	useEffect(() => {
+		document.title = 'Projects and keys · tracewell';
+	}, []);
+	return (
+		<main>
+			<div class="row head"><h1>Projects and keys</h1></div>
+			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>Keys are for admins of the project.</strong>
+				<p>Who is signed in may look{may.write ? ' and change traces' : ''}. Ask an admin for a key, or sign in by the link that the server prints when it starts.</p></div>}
+			{first && <Projects />}
+		</main>
+	);
+}

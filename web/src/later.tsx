@@ -1,0 +1,29 @@
+// Pages that are loaded when they are first shown.
+import type { ComponentType } from 'preact';
+import { Busy, Failure, useLoad } from './parts';
+import { flush } from './route';
+
+export interface Later<P> {
+	Page: ComponentType<P>;
+	begin: () => void; // loads it before it is shown
+}
+
+/** A page whose code comes with its first use.  What failed once stays failed for the browser, and a
+ *  newer server has other files: the way out is to load the page anew, at the same address. */
+export function later<P extends object>(name: string, load: () => Promise<ComponentType<P>>): Later<P> {
+	let code: Promise<ComponentType<P>> | undefined;
+	const come = () => (code ??= load());
+	const anew = () => {
+		flush();
+		location.reload();
+	};
+	const Page = (props: P) => {
+		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
+		if (part.error)
+			return <main><h1>tracewell</h1><Failure error={new Error('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.')}
+				title="The page is not complete." again="Load the page again" retry={anew} /></main>;
+		if (!part.value) return <main><Busy what="Loading the page" /></main>;
+		return <part.value.Inner {...props} />;
+	};
+	return { Page, begin: () => void come().catch(() => undefined) };
+}

@@ -1,0 +1,31 @@
+// What an address says that is not understood here: links come from other versions and other traces, too.
+import { computed } from '@preact/signals';
+import { strangeValues, type Known } from './linkvalues';
+import { known, query, set, text } from './route';
+import { fitting, format, made, notUnderstood, parse } from './steps';
+
+const strange = computed(() => [...new Set(query.value.keys())].filter((k) => !known(k)).sort().join('\n'));
+const SHOWN = 60; // characters of each
+
+const short = (s: string) => (s.length > SHOWN ? s.slice(0, SHOWN - 1) + '…' : s);
+
+/** Nothing, when all of the address is understood; without a trace, its values are not looked at. */
+export function LinkCheck({ of }: { of?: Known }) {
+	const names = strange.value ? strange.value.split('\n') : [];
+	const steps = parse(text('t'));
+	const fit = of ? fitting(steps, of.methods) : steps;
+	const values = of ? strangeValues(text, { ...of, methods: of.methods + made(fit).length }) : [];
+	const left = [...notUnderstood(text('t')), ...steps.filter((s) => !fit.includes(s)).map((s) => format([s]))];
+	if (names.length + values.length + left.length === 0) return null;
+	const clean = () => set({ ...Object.fromEntries([...names, ...values.map((v) => v.name)].map((n) => [n, null])), t: format(fit) });
+	const out = [...names.map(short), ...left.map((s) => `the step ${short(s)}`)];
+	return (
+		<div class="notice warn" role="status">
+			<strong>Part of this link is not understood here.</strong>
+			<p>It may come from another version of tracewell or be of another trace, or was cut. All else of it is shown.</p>
+			{out.length > 0 && <p>Left out: {out.map((s, i) => <>{i > 0 && ', '}<code key={s}>{s}</code></>)}.</p>}
+			{values.length > 0 && <p>Shown instead: {values.map((v, i) => <>{i > 0 && '; '}<code key={v.name}>{v.name}={short(v.value)}</code> {v.instead}</>)}.</p>}
+			<p><button onClick={clean}>Remove it from the address</button></p>
+		</div>
+	);
+}

@@ -1,0 +1,57 @@
+// What the values of a trace's address may be, and what is shown where one is not understood.
+
+export interface Known {
+	tids: number[]; // of all threads
+	methods: number; // of the trace
+	hasCpu: boolean;
+	columns: string[]; // of the table, as the address names them
+}
+
+export interface Strange {
+	name: string;
+	value: string;
+	instead: string;
+}
+
+interface Rule {
+	fits: (v: string, k: Known) => boolean;
+	instead: string;
+}
+
+const one = (...of: string[]) => (v: string) => of.includes(v);
+const time = { fits: (v: string) => /^\d{1,16}$/.test(v), instead: 'the whole trace' };
+const selected = { fits: time.fits, instead: 'no selection' };
+const flag = (instead: string): Rule => ({ fits: one('1', '0'), instead });
+const path = { fits: (v: string) => /^\d{1,9}(\.\d{1,9})*$/.test(v), instead: 'the whole graph' };
+const part = { fits: (v: string) => /^(\d{1,9}(\.\d{1,9})*)?(\+\d{1,9})?$/.test(v), instead: 'all of them' };
+const held = (v: string) => /^[a-z]+:\d{1,7}(,[a-z]+:\d{1,7})*$/.test(v);
+const isThread = (v: string, k: Known) => /^\d{1,16}$/.test(v) && k.tids.includes(Number(v));
+
+const RULES: Record<string, Rule> = {
+	view: { fits: one('top_down', 'bottom_up', 'sandwich'), instead: 'top-down' },
+	as: { fits: one('tree', 'graph'), instead: 'a graph' },
+	metric: { fits: (v, k) => one('wall', 'count')(v) || (k.hasCpu && one('cpu', 'waiting')(v)), instead: 'wall time' },
+	threads: { fits: one('one', 'sel', 'all'), instead: 'the one thread' },
+	thread: { fits: isThread, instead: 'the first thread' },
+	sel: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: 'those that are there' },
+	open: { fits: (v, k) => v === 'none' || v.split(',').every((t) => isThread(/^(\d+)(\.\d{1,5})?f?$/.exec(t)?.[1] ?? '', k)), instead: 'those that are there' },
+	from: time, to: time, a: selected, b: selected,
+	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: 'all children' }, callers: part, callees: part,
+	method: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: 'no method' },
+	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: 'by self time' },
+	order: { fits: one('asc', 'desc'), instead: 'the usual order' },
+	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: 'those that are there' },
+	rows: { fits: (v) => /^\d{1,6}$/.test(v), instead: '25 rows' },
+	counters: { fits: one('all'), instead: 'the first counters' },
+	idle: flag('threads with calls'), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
+	more: { fits: held, instead: 'the first rows' }, tops: { fits: held, instead: 'the top' },
+	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: 'the top of the list' },
+};
+
+/** Values that mean nothing here, with what is shown for each; `get` tells what the address holds. */
+export function strangeValues(get: (name: string) => string, known: Known): Strange[] {
+	return Object.entries(RULES).flatMap(([name, { fits, instead }]) => {
+		const value = get(name);
+		return value === '' || fits(value, known) ? [] : [{ name, value, instead }];
+	});
+}

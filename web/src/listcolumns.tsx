@@ -1,0 +1,124 @@
+// The columns of the list of traces: which there are, which are shown.
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { Trace } from './api';
+import { bytes, count, duration, when } from './format';
+import { Popover } from './popover';
+import { link, set, text } from './route';
+
+export interface Column {
+	key: string;
+	label: string;
+	sort?: string; // by which the server can order
+	num?: boolean;
+	cell: (t: Trace) => ComponentChildren;
+}
+
+function State({ t }: { t: Trace }) {
+	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
+	return (
+		<span class={`state ${t.state}`} title={t.error?.message}>
+			{t.state}{t.state === 'queued' && t.error ? ', held up' : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
+		</span>
+	);
+}
+
+/** A link to the list of all that have it. */
+export function Tag({ tag }: { tag: string }) {
+	return <a class="tag" href={link(`/?tag=${encodeURIComponent(tag)}`)}>{tag}</a>;
+}
+
+export function Pinned() {
+	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label="pinned"><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
+}
+
+export function NameCell({ t }: { t: Trace }) {
+	const m = t.meta;
+	const app = m.app || (t.title ? '' : t.id);
+	return <div class="named">
+		{t.pinned && <Pinned />}
+		<a class="rowlink" href={link(`/traces/${t.id}`)}>{t.title || app}</a>
+		{t.title && app && <span class="quiet">{app}</span>}
+		{m.process && m.process !== m.app && <span class="quiet">{m.process}</span>}
+		{t.annotations > 0 && <span class="quiet" title="Annotations">{count(t.annotations)} {t.annotations === 1 ? 'note' : 'notes'}</span>}
+		{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}
+	</div>;
+}
+
+/** When the project's rules delete it, or a part of it alone. */
+function Expires({ t }: { t: Trace }) {
+	const part = !t.expires_ms && (t.upload_expires_ms ?? t.decoded_expires_ms);
+	if (t.expires_ms) return <>{when(t.expires_ms)}</>;
+	if (part) return <span class="quiet" title="The trace itself stays">{t.upload_expires_ms ? 'raw' : 'decoded'} {when(part)}</span>;
+	return <span class="quiet">{t.pinned ? 'pinned' : t.first_anr ? 'first of its ANRs' : ''}</span>;
+}
+
+const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
+
+export const COLUMNS: Column[] = [
+	{ key: 'version', label: 'Version', cell: (t) => t.meta.version_name },
+	{ key: 'scenario', label: 'Scenario', cell: (t) => t.meta.scenario },
+	{ key: 'device', label: 'Device', cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
+	{ key: 'state', label: 'State', cell: (t) => <State t={t} /> },
+	{ key: 'duration', label: 'Duration', sort: 'duration', num: true, cell: of((s) => duration(s.duration_ns)) },
+	{ key: 'calls', label: 'Calls, samples', sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
+	{ key: 'upload', label: 'Upload', sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
+	{ key: 'arrived', label: 'Arrived', sort: 'created', num: true, cell: (t) => when(t.created_ms) },
+	{ key: 'expires', label: 'Expires', num: true, cell: (t) => <Expires t={t} /> },
+	{ key: 'recorded', label: 'Recorded', num: true, cell: (t) => (t.meta.started_ms > 0 ? when(t.meta.started_ms) : '') },
+	{ key: 'build', label: 'Build', cell: (t) => t.meta.build_id },
+	{ key: 'process', label: 'Process', cell: (t) => t.meta.process },
+	{ key: 'abi', label: 'ABI', cell: (t) => t.meta.abi },
+	{ key: 'format', label: 'Format', cell: of((s) => s.format) },
+	{ key: 'threads', label: 'Threads', num: true, cell: of((s) => count(s.threads)) },
+	{ key: 'methods', label: 'Methods', num: true, cell: of((s) => count(s.methods)) },
+	{ key: 'depth', label: 'Depth', num: true, cell: of((s) => count(s.max_depth)) },
+	{ key: 'file', label: 'On disk', num: true, cell: of((s) => bytes(s.file_bytes)) },
+	{ key: 'session', label: 'Session', cell: (t) => t.meta.session_id },
+	{ key: 'id', label: 'Id', cell: (t) => <code>{t.id}</code> },
+];
+const FIRST = ['version', 'scenario', 'device', 'state', 'duration', 'calls', 'upload', 'arrived'];
+const REMEMBERED = 'tracewell.columns';
+
+function kept(): string | null {
+	try {
+		return localStorage.getItem(REMEMBERED);
+	} catch {
+		return null; // a browser that keeps nothing
+	}
+}
+
+const remembered = signal(kept());
+
+function remember(keys: string | null): void {
+	remembered.value = keys;
+	try {
+		if (keys === null) localStorage.removeItem(REMEMBERED);
+		else localStorage.setItem(REMEMBERED, keys);
+	} catch {
+		// it holds for this page all the same
+	}
+}
+
+/** Those of the address, else those chosen last here, else the first eight. */
+export function shownColumns(): Column[] {
+	const keys = (text('cols') || remembered.value || FIRST.join(',')).split(',');
+	const found = COLUMNS.filter((c) => keys.includes(c.key));
+	return found.length > 0 ? found : COLUMNS.filter((c) => FIRST.includes(c.key));
+}
+
+export function ColumnChooser({ shown }: { shown: Column[] }) {
+	const put = (c: Column, on: boolean) => {
+		const keys = COLUMNS.filter((x) => (x === c ? on : shown.includes(x))).map((x) => x.key).join(',');
+		remember(keys);
+		set({ cols: keys });
+	};
+	return (
+		<Popover label="Columns" title="Columns" small>{() => <>
+			<div class="checks">{COLUMNS.map((c) => (
+				<label class="check" key={c.key}><input type="checkbox" checked={shown.includes(c)} disabled={shown.length === 1 && shown.includes(c)}
+					onChange={(e) => put(c, e.currentTarget.checked)} />{c.label}</label>))}</div>
+			<button class="small" onClick={() => { remember(null); set({ cols: null }); }}>As they were at first</button>
+		</>}</Popover>
+	);
+}

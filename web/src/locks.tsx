@@ -1,0 +1,104 @@
+// Locks that threads waited for, over many traces: which, for how long, in how many traces and versions.
+import { useEffect } from 'preact/hooks';
+import { get } from './api';
+import { FleetFilter, useFleet } from './fleetfilter';
+import { count, duration, when } from './format';
+import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
+import { link, set, text } from './route';
+
+interface Sums { traces: number; reports: number; versions: number; waits: number; timed: number; total_ns: number; max_ns: number; mean_ns: number; first_ms: number; last_ms: number; holder: string; worst: string | null }
+interface Lock extends Sums { name: string; owner: string; monitors: string[] }
+interface Locks { total: number; locks: Lock[] }
+interface Series { lock: Lock; groups: (Sums & { key: string })[] }
+
+const SORTS: [string, string][] = [['total', 'all time'], ['max', 'longest'], ['traces', 'traces'], ['waits', 'waits']];
+
+const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">not told</span>);
+
+function Numbers({ s }: { s: Sums }) {
+	return <>
+		<td class="num">{time(s, s.total_ns)}</td><td class="num">{time(s, s.max_ns)}</td><td class="num">{count(s.waits)}</td>
+		<td class="num">{count(s.traces)}</td><td class="num">{count(s.reports)}</td>
+	</>;
+}
+
+const NUMBERS = <><th scope="col" class="num">Waited in all</th><th scope="col" class="num">Longest</th><th scope="col" class="num">Waits</th><th scope="col" class="num">Traces</th><th scope="col" class="num">of them ANRs</th></>;
+
+function Monitors({ of }: { of: string[] }) {
+	if (of.length === 0) return <span class="quiet">class not told</span>;
+	return <>{of.map((m) => <div key={m}><MethodName name={m} /></div>)}</>;
+}
+
+function Row({ l }: { l: Lock }) {
+	return (
+		<tr data-lock={l.name}>
+			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : 'a holder that was not seen'}</button></td>
+			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
+			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={`The trace of the longest wait for ${l.name}`}>worst</a>}</td>
+		</tr>
+	);
+}
+
+function useAsked() {
+	const fleet = useFleet();
+	const own = { threads: text('threads') === 'all' ? 'all' : '', source: ['calls', 'reports'].includes(text('source')) ? text('source') : '' };
+	return { params: { ...fleet.params, ...own }, key: `${fleet.key} ${own.threads} ${own.source}`, ...own };
+}
+
+function One({ name }: { name: string }) {
+	const asked = useAsked();
+	const by = text('by') === 'day' ? 'day' : 'version';
+	const load = useLoad(`lock ${name} ${by} ${asked.key}`, () => get<Series>('/api/v1/fleet/lock', { ...asked.params, name, by }));
+	const v = load.value;
+	return (
+		<Panel title="One lock" id="lock" aside={<><Choice label="By" value={by} options={[['version', 'by version'], ['day', 'by day']]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
+			<button class="small" onClick={() => set({ name: null, by: null }, true)}>Close</button></>}>
+			<p class="verdict"><MethodName name={name} /></p>
+			{(!v || load.error) && <Pending of={load} what="Loading the lock" />}
+			{v && <div class="scroll"><table>
+				<thead><tr><th scope="col">{by === 'day' ? 'Day' : 'Version'}</th>{NUMBERS}<th scope="col">Holder</th></tr></thead>
+				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">not said</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
+			</table></div>}
+		</Panel>
+	);
+}
+
+function List() {
+	const asked = useAsked();
+	const sort = SORTS.some(([s]) => s === text('sort')) ? text('sort') : 'total';
+	const q = text('q');
+	const load = useLoad(`locks ${sort} ${q} ${asked.key}`, () => get<Locks>('/api/v1/fleet/locks', { ...asked.params, sort, q }));
+	const v = load.value;
+	return (
+		<Panel title={asked.threads ? 'Locks that threads waited for' : 'Locks that main threads waited for'} id="locks" aside={<>
+			<label class="inline">Threads <select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">main</option><option value="all">all</option></select></label>
+			<label class="inline">Said by <select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">both</option><option value="calls">traces</option><option value="reports">ANR reports</option></select></label>
+			<label class="inline">Sort by <select name="sort" value={sort} onChange={(e) => set({ sort: e.currentTarget.value === 'total' ? null : e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+			<label class="inline">Find <input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
+		</>}>
+			<FleetFilter />
+			{(!v || load.error) && <Pending of={load} what="Loading locks" />}
+			{v && v.locks.length === 0 && <p class="quiet">No thread of these traces waited for a lock. Traces tell it by sections of monitors, ANR reports by their thread dumps.</p>}
+			{v && v.locks.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Taken in</th><th scope="col">Lock of</th><th scope="col">Held by</th>{NUMBERS}<th scope="col" class="num">Versions</th><th scope="col">Last</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
+			</table></div>}
+			<p class="quiet">Of ANR reports only main's wait has a length, where the report says it.</p>
+		</Panel>
+	);
+}
+
+export function LocksPage() {
+	const name = text('name');
+	useEffect(() => {
+		document.title = 'Locks · tracewell';
+	}, []);
+	return (
+		<main class="hangs">
+			<div class="row head"><h1>Locks</h1></div>
+			{name && <One key={name} name={name} />}
+			<List />
+		</main>
+	);
+}

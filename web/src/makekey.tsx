@@ -1,0 +1,45 @@
+// A new key, shown once.
+import { useState } from 'preact/hooks';
+import { api, currentProject, may } from './api';
+import { Copy, Failure } from './parts';
+
+/** Its secret is nowhere else: who leaves without it makes another. */
+export function NewKey({ secret, name }: { secret: string; name: string }) {
+	return (
+		<div class="notice good" role="status">
+			<strong>{name ? `The key ${name} is made.` : 'The key is made.'}</strong> It is shown this once; the server keeps only its hash.
+			<div class="command"><pre tabIndex={0}>{secret}</pre><Copy text={secret} label="Copy the key" /></div>
+		</div>
+	);
+}
+
+/** A new server has no project to make a key in. */
+async function firstProject(): Promise<void> {
+	if (!currentProject() && (await api.projects()).projects.length === 0) await api.makeProject('default');
+}
+
+/** A button that puts a new ingest key into commands; nothing for those who may not make one. */
+export function KeyButton({ name, made }: { name: string; made: (secret: string) => void }) {
+	const [busy, work] = useState(false);
+	const [error, fail] = useState<Error | null>(null);
+	const make = () => {
+		work(true);
+		fail(null);
+		firstProject().then(() => api.makeKey(name, 'ingest')).then((k) => made(k.key), fail).finally(() => work(false));
+	};
+	if (!may.admin) return null;
+	return <>
+		<button class="small" disabled={busy} onClick={make}>Make an ingest key and put it in</button>
+		{error && <Failure error={error} />}
+	</>;
+}
+
+/** The line that sets $KEY: with the key in hand, or made on the server. */
+export function keyLine(secret: string, project: string): string {
+	return secret ? `KEY=${secret}` : `KEY=$(tracewell key create --data ./data --project ${shell(project || 'default')} --scope ingest)`;
+}
+
+/** A word for a shell, whatever is in it. */
+export function shell(word: string): string {
+	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,53 @@
+// What happens to an open trace meanwhile: a mapping arrives, or the trace is deleted.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, type Trace } from './api';
+import { count } from './format';
+import { missing } from './health';
+import { link } from './route';
+
+const LOOK_MS = 5000; // while names are lacking
+
+const namesOf = (t: Trace) => JSON.stringify(t.report?.names ?? null);
+
+/** Asks for the trace again when it has other names by now, or when a part of it is not found any more. */
+export function useMeanwhile(t: Trace | null, again: () => void): void {
+	const id = t?.id ?? '';
+	const lacking = t?.state === 'ready' && (t.report?.names.resolved ?? 0) < (t.report?.names.ids ?? 0);
+	useEffect(() => {
+		if (!lacking) return;
+		const look = () => document.visibilityState === 'visible' && api.trace(id).then((now) => namesOf(now) !== namesOf(t!) && again(), () => undefined);
+		const timer = setInterval(look, LOOK_MS);
+		return () => clearInterval(timer);
+	}, [id, lacking, t && namesOf(t)]);
+	useEffect(() => {
+		if (!id) return;
+		const own = `/api/v1/traces/${id}`;
+		let first = true;
+		return missing.subscribe(({ path }) => {
+			if (!first && path.startsWith(own + '/')) again();
+			first = false;
+		});
+	}, [id]);
+}
+
+/** Says that names came, until it is put away. */
+export function NamesCame({ t }: { t: Trace }) {
+	const resolved = t.report?.names.resolved ?? 0;
+	const before = useRef(resolved);
+	const [said, say] = useState('');
+	useEffect(() => {
+		if (resolved > before.current) say(`A mapping arrived: ${count(resolved)} of ${count(t.report!.names.ids)} method ids have names now.`);
+		before.current = resolved;
+	}, [resolved]);
+	return <div role="status">{said && <p class="notice row">{said}<span class="grow" /><button class="small" onClick={() => say('')}>Close</button></p>}</div>;
+}
+
+export function Deleted() {
+	return (
+		<div class="notice bad" role="alert">
+			<strong>This trace was deleted meanwhile.</strong>
+			<p>What was loaded before is still shown below; nothing more of it can be loaded. If it is needed, upload it again.</p>
+			<p><a class="button" href={link('/')}>All traces</a></p>
+		</div>
+	);
+}

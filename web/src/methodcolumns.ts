@@ -1,0 +1,63 @@
+// The columns of the table of methods: which there are, which are shown, rows as text.
+import type { Method } from './api';
+import { count, duration } from './format';
+import type { Words } from './source';
+
+export interface Column {
+	key: 'count' | 'self_ns' | 'total_ns' | 'sum_ns' | 'max_ns' | 'p95_ns' | 'cpu_ns' | 'waiting_ns';
+	title: string;
+	hint: string;
+	cpu?: boolean; // only where a CPU clock was recorded
+	rare?: boolean; // not shown at first
+}
+
+export const COLUMNS: Column[] = [
+	{ key: 'count', title: 'Calls', hint: '' },
+	{ key: 'self_ns', title: 'Self', hint: 'Wall time without what it called' },
+	{ key: 'total_ns', title: 'Total', hint: 'Wall time with it on the stack, a call inside a call of the same method counted once' },
+	{ key: 'sum_ns', title: 'Wall', hint: 'Wall time of all its calls, also of those inside each other', rare: true },
+	{ key: 'cpu_ns', title: 'CPU', hint: 'CPU time of all its calls', cpu: true },
+	{ key: 'waiting_ns', title: 'Waiting', hint: 'Wall time of all its calls in which it did not run', cpu: true },
+	{ key: 'p95_ns', title: 'p95', hint: '95 % of its calls take at most this, to 1.6 %' },
+	{ key: 'max_ns', title: 'Longest', hint: 'Its longest call' },
+];
+
+/** The columns of the address; '' is what is shown at first. */
+export function chosen(text: string, hasCpu: boolean): Column[] {
+	const there = COLUMNS.filter((c) => !c.cpu || hasCpu);
+	if (!text) return there.filter((c) => !c.rare);
+	const keys = text.split(',');
+	return there.filter((c) => keys.includes(c.key.replace('_ns', '')));
+}
+
+/** The address's value with one column more or less; null where it is what is shown at first, 'none' without any. */
+export function withColumn(text: string, hasCpu: boolean, key: Column['key']): string | null {
+	const now = chosen(text, hasCpu).map((c) => c.key);
+	const then = now.includes(key) ? now.filter((k) => k !== key) : [...now, key];
+	const first = chosen('', hasCpu).map((c) => c.key);
+	if (then.length === first.length && first.every((k) => then.includes(k))) return null;
+	return then.map((k) => k.replace('_ns', '')).join(',') || 'none';
+}
+
+export function cell(m: Method, c: Column): string {
+	const v = m[c.key];
+	return v === null ? '–' : c.key === 'count' ? count(v) : duration(v);
+}
+
+const titleOf = (c: Column, words: Words) => (c.key === 'count' ? words.many.replace(/\W+/g, '_') : c.key);
+
+/** Names and plain numbers, in nanoseconds, with tabs between. */
+export function tsvOf(methods: Method[], columns: Column[], words: Words): string {
+	return [['method', ...columns.map((c) => titleOf(c, words))].join('\t'),
+		...methods.map((m) => [m.name, ...columns.map((c) => m[c.key] ?? '')].join('\t'))].join('\n');
+}
+
+export function rowText(m: Method, columns: Column[], words: Words): string {
+	return `${m.name}: ${columns.map((c) => `${c.key === 'count' ? words.head : c.title} ${cell(m, c)}`.toLowerCase().replace('cpu', 'CPU')).join(', ')}`;
+}
+
+/** What the server is asked for by a filter: text, or /expression/. */
+export function filterOf(text: string): { q: string; regex: string | null } {
+	const m = /^\/(.+)\/$/.exec(text);
+	return m ? { q: m[1], regex: '1' } : { q: text, regex: null };
+}

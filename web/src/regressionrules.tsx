@@ -1,0 +1,47 @@
+// What a change must have to be told: thresholds that a project can tune.
+import { useState } from 'preact/hooks';
+import { get, may, send } from './api';
+import { useChange } from './change';
+import { Failure, Panel, Pending, useLoad } from './parts';
+
+type Rules = Record<'least_change' | 'certainty' | 'least_traces' | 'least_days' | 'window_days' | 'least_share', number>;
+
+const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
+	['least_change', 'A change of at least', '%', 100],
+	['certainty', 'and at least', 'standard errors: 4 is one false alarm in tens of thousands of looks', 1],
+	['least_traces', 'with at least', 'traces on each side', 1],
+	['least_days', 'on at least', 'days on each side', 1],
+	['window_days', 'within', 'days', 1],
+	['least_share', 'and for a method, of at least', '% of the scenario\'s median', 100],
+];
+
+function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {
+	const shown = (key: keyof Rules, one: number) => String(+(rules[key] * one).toPrecision(6));
+	const [draft, put] = useState(() => Object.fromEntries(FIELDS.map(([key, , , one]) => [key, shown(key, one)])));
+	const save = (e: Event) => {
+		e.preventDefault();
+		void keep(Object.fromEntries(FIELDS.map(([key, , , one]) => [key, +(Number(draft[key]) / one).toPrecision(6)])) as Rules);
+	};
+	const same = FIELDS.every(([key, , , one]) => draft[key] === shown(key, one));
+	return (
+		<form class="rule" onSubmit={save} aria-label="Thresholds">
+			{FIELDS.map(([key, before, after]) => (
+				<label class="inline" key={key}>{before} <input class="short" name={key} inputMode="decimal" disabled={!may.write} value={draft[key]}
+					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {after}</label>))}
+			{may.write && <div class="row"><button class="primary" disabled={same}>Save</button></div>}
+		</form>
+	);
+}
+
+export function RegressionRules() {
+	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
+	const [error, change] = useChange(load.again);
+	return (
+		<Panel title="What is told" id="thresholds">
+			<Pending of={load} what="Loading thresholds" />
+			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
+			{error && <Failure error={error} />}
+			{load.value && <p class="quiet">Each version is held against the one before it by the days both were used, class of device by class of device; and each version's days against each other. A trace counts on the day it came.</p>}
+		</Panel>
+	);
+}

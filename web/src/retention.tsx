@@ -1,0 +1,128 @@
+// How long traces are kept: the room that is used, the rules, and what goes next by them.
+import { useEffect, useState } from 'preact/hooks';
+import { call, get, may, url } from './api';
+import { bytes, count } from './format';
+import { Busy, Failure, Panel, useLoad } from './parts';
+import { link } from './route';
+import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
+import { several } from './traces';
+
+const SPANS: [days: number, shown: string][] = [[7, 'a week'], [30, '30 days'], [90, '90 days'], [365, 'a year']];
+const TOLD = 200; // rows that the server tells at most
+
+const put = async (rules: Rules, days: number, dry: boolean) =>
+	(await call(url('/api/v1/retention', { days, ...(dry && { dry_run: true }) }), { method: 'PUT', body: JSON.stringify(rules), headers: { 'Content-Type': 'application/json' } })).json() as Promise<Room>;
+
+/** Raw and decoded as one bar, of the limit where there is one. */
+function Used({ room }: { room: Room }) {
+	const { use, rules } = room;
+	const total = use.upload_bytes + use.decoded_bytes;
+	const of = Math.max(rules.max_bytes ?? 0, total, 1);
+	const share = (n: number) => `${((100 * n) / of).toFixed(2)}%`;
+	return (
+		<Panel title="Room in use">
+			<div class="roombar" role="img" aria-label={`${bytes(use.upload_bytes)} raw, ${bytes(use.decoded_bytes)} decoded${rules.max_bytes ? `, of ${bytes(rules.max_bytes)}` : ''}`}>
+				<span class="raw" style={{ width: share(use.upload_bytes) }} /><span class="decoded" style={{ width: share(use.decoded_bytes) }} /></div>
+			<dl class="roomfacts">
+				<div><dt><span class="swatch raw" />Raw uploads</dt><dd>{bytes(use.upload_bytes)}</dd></div>
+				<div><dt><span class="swatch decoded" />Decoded files</dt><dd>{bytes(use.decoded_bytes)}</dd></div>
+				<div><dt>Together</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet"> of {bytes(rules.max_bytes)}</span>}</dd></div>
+				<div><dt>Traces</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet"> of {count(rules.max_traces)}</span>}</dd></div>
+				<div><dt>Pinned</dt><dd>{count(use.pinned)}</dd></div>
+				<div><dt>Only raw</dt><dd>{count(use.archived)}</dd></div>
+			</dl>
+		</Panel>
+	);
+}
+
+function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
+	const now = Date.now();
+	return (
+		<div class="scroll"><table>
+			<thead><tr><th scope="col" class="num">When</th><th scope="col">What goes</th><th scope="col">Of</th><th scope="col">Why</th><th scope="col" class="num">Gives back</th></tr></thead>
+			<tbody>{list.map((d) => (
+				<tr key={d.id + d.what} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
+					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
+		</table></div>
+	);
+}
+
+function Next({ room, days, span, tried, busy }: { room: Room; days: number; span: (days: number) => void; tried: boolean; busy: boolean }) {
+	const list = inTurn(room);
+	const freed = list.reduce((n, d) => n + d.bytes, 0);
+	return (
+		<Panel title={tried ? 'What these rules would delete' : 'What goes next'} id="next"
+			aside={<label class="inline">Within <select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
+			{list.length === 0 ? <p class="quiet">Nothing, by {tried ? 'these' : 'the present'} rules.</p> : <>
+				<p>{list.length >= TOLD ? 'The first ' : ''}{several(list.length, 'item')}, {bytes(freed)}{room.due.length > 0 && <>; <strong>{room.due.length === list.length ? 'all' : count(room.due.length)} of them at
+					once{tried ? ' when the rules are saved' : ''}</strong></>}. A pin keeps a trace.</p>
+				<Goes list={list} rules={room.rules} /></>}
+		</Panel>
+	);
+}
+
+type Texts = Record<NumberRule, string>;
+const textsOf = (r: Rules) => Object.fromEntries(FIELDS.map((f) => [f.key, shown(r[f.key], f.scale)])) as Texts;
+
+/** The texts as rules; null while one of them is no number. */
+function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first_anr'>): Rules | null {
+	const values = FIELDS.map((f) => [f.key, meant(texts[f.key], f.scale)] as const);
+	return values.some(([, v]) => v === undefined) ? null : { ...Object.fromEntries(values), ...flags } as Rules;
+}
+
+function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string }) {
+	const [texts, type] = useState(textsOf(rules));
+	const [flags, flag] = useState({ keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr });
+	const now = rulesOf(texts, flags);
+	const changed = JSON.stringify(now) !== JSON.stringify(rulesOf(textsOf(rules), rules));
+	useEffect(() => tryOut(null), [JSON.stringify([texts, flags])]); // what was tried is not this any more
+	return (
+		<form onSubmit={(e) => { e.preventDefault(); if (now) save(now); }}>
+			<div class="rules">{FIELDS.map((f) => {
+				const wrong = meant(texts[f.key], f.scale) === undefined;
+				return <label key={f.key}><span>{f.label}</span>
+					<span class="row"><input name={f.key} inputMode="decimal" size={8} value={texts[f.key]} placeholder={f.empty} aria-invalid={wrong} autocomplete="off"
+						onInput={(e) => type({ ...texts, [f.key]: e.currentTarget.value })} />{f.unit}{wrong && <span class="badtext">a number above 0</span>}</span></label>;
+			})}</div>
+			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />The first trace of each group of ANRs stays</label>
+				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />Traces with a title or annotations stay</label></div>
+			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>Show what would go</button>
+				<button class="primary" disabled={!now || !changed || busy}>Save the rules</button>
+				<span class="quiet" role="status">{said || 'Nothing is deleted before the rules are saved.'}</span></div>
+		</form>
+	);
+}
+
+export function RetentionPage() {
+	const [days, span] = useState(7);
+	const [tried, hold] = useState<Rules | null>(null);
+	const load = useLoad(`retention ${days}`, () => get<Room>('/api/v1/retention', { days }));
+	const dry = useLoad(`dry ${days} ${JSON.stringify(tried)}`, async () => (tried ? put(tried, days, true) : null));
+	const [error, fail] = useState<Error | null>(null);
+	const [said, say] = useState('');
+	useEffect(() => {
+		document.title = 'Retention · tracewell';
+	}, []);
+	const save = (r: Rules) => {
+		fail(null);
+		put(r, days, false).then(() => { hold(null); say('Saved. They hold from the next look on.'); load.again(); }, fail);
+	};
+	const room = load.value;
+	const shownRoom = tried && dry.value ? dry.value : room;
+	return (
+		<main>
+			<div class="row head"><h1>Retention</h1></div>
+			{load.error && <Failure error={load.error} retry={load.again} />}
+			{!room && load.busy && <Busy what="Loading the rules" />}
+			{room && shownRoom && <>
+				<Used room={room} />
+				<Panel title="Rules of this project" id="rules">
+					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
+					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">Admins of the project change them.</p>}
+					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
+				</Panel>
+				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />
+			</>}
+		</main>
+	);
+}

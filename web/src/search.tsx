@@ -1,0 +1,124 @@
+// Calls of the whole fleet that took more than a time: asked for in the address, each hit leads to its call.
+import { useEffect } from 'preact/hooks';
+import { get } from './api';
+import { count, duration } from './format';
+import { Busy, Failure, MethodName, Panel, useLoad } from './parts';
+import { link, set, text } from './route';
+
+interface Call { tid: number; start_ns: number; duration_ns: number; depth: number }
+interface Hit {
+	trace: string; method: string; descriptor: string; thread: string; main: boolean; max_ns: number; day_ms: number;
+	version_name: string; scenario: string; class: string; os: string; call: Call | null;
+}
+interface Found { traces: number; methods: number; matches: number; hits: Hit[]; partial: boolean }
+
+const NS_A_MS = 1e6;
+const AROUND = 0.1; // of the call, before and behind it
+
+/** The trace's page with the call as its range, seen whole and a little around it. */
+export function hitLink(h: Hit): string {
+	if (!h.call) return link(`/traces/${h.trace}?find=${encodeURIComponent(h.method)}`);
+	const { tid, start_ns: from, duration_ns: long } = h.call;
+	const to = from + long;
+	const margin = Math.max(1, Math.round(long * AROUND));
+	return link(`/traces/${h.trace}?thread=${tid}&from=${Math.max(0, from - margin)}&to=${to + margin}&a=${from}&b=${to}&find=${encodeURIComponent(h.method)}`);
+}
+
+/** What the address asks for, as the server takes it; null: nothing yet. */
+function question(): Record<string, string> | null {
+	const over = Number(text('over'));
+	const q = {
+		method: text('method'), regex: text('regex'), over_ns: over > 0 ? String(Math.round(over * NS_A_MS)) : '', thread: text('on'),
+		ancestor: text('below'), ancestor_regex: text('below') && text('below_regex'),
+		version_name: text('version_name'), scenario: text('scenario'), class: text('class'), os: text('os'),
+	};
+	return q.method ? Object.fromEntries(Object.entries(q).filter(([, v]) => v)) : null;
+}
+
+const CLASSES = ['low', 'mid', 'high', 'unknown'];
+
+function Form() {
+	const ask = (e: SubmitEvent) => {
+		e.preventDefault();
+		const said = new FormData(e.currentTarget as HTMLFormElement);
+		const of = (name: string) => String(said.get(name) ?? '').trim();
+		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'version_name', 'scenario', 'class', 'os'].map((n) => [n, of(n)])), true);
+	};
+	return (
+		<form class="rule search" onSubmit={ask} aria-label="What to look for">
+			<div class="row">
+				<label class="inline grow">Method <input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
+				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} /> expression</label>
+				<label class="inline">longer than <input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title="A number of milliseconds" defaultValue={text('over')} /> ms</label>
+				<label class="inline">on thread <input name="on" defaultValue={text('on')} placeholder="any, or main" /></label>
+			</div>
+			<div class="row">
+				<label class="inline grow">Below <input name="below" class="mono" defaultValue={text('below')} placeholder="any caller, direct or not" /></label>
+				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} /> expression</label>
+				<label class="inline">Version <input name="version_name" class="short" defaultValue={text('version_name')} placeholder="any" /></label>
+				<label class="inline">Scenario <input name="scenario" defaultValue={text('scenario')} placeholder="any" /></label>
+				<label class="inline">Devices <select name="class" defaultValue={text('class')}>
+					<option value="">any</option>
+					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{c}</option>)}
+				</select></label>
+				<label class="inline">Android <input name="os" class="short" defaultValue={text('os')} placeholder="any" /></label>
+				<button class="primary">Search</button>
+			</div>
+		</form>
+	);
+}
+
+function Row({ h }: { h: Hit }) {
+	return (
+		<tr>
+			<td class="num"><a href={hitLink(h)} title={h.call ? 'Opens the trace at this call' : 'Opens the trace'}>{duration(h.max_ns)}</a></td>
+			<td><MethodName name={h.method} /></td>
+			<td>{h.thread || (h.main ? 'main' : 'unnamed')}{h.main && h.thread && h.thread !== 'main' && <span class="quiet"> (main)</span>}</td>
+			<td>{h.version_name || '–'}</td>
+			<td>{h.scenario || '–'}</td>
+			<td>{h.class || '–'}</td>
+			<td>{h.os || '–'}</td>
+			<td>{new Date(h.day_ms).toISOString().slice(0, 10)}</td>
+		</tr>
+	);
+}
+
+/** How much was found, in words. */
+export function summary(v: Found): string {
+	if (v.methods === 0) return 'No counted trace has a method of such a name.';
+	const of = `${count(v.traces)} ${v.traces === 1 ? 'trace' : 'traces'}`;
+	if (v.hits.length === 0) return v.partial ? `Nothing found in the time there was, in ${of}.` : `Nothing as long in ${of}.`;
+	return `The ${v.hits.length === 1 ? 'longest call' : `${count(v.hits.length)} longest`} of ${count(v.matches)} in ${of}${v.partial ? '; there may be more, time was up' : ''}.`;
+}
+
+function Hits({ ask }: { ask: Record<string, string> }) {
+	const key = JSON.stringify(ask);
+	const load = useLoad(key, (signal) => get<Found>('/api/v1/fleet/search', ask, signal));
+	const v = load.value;
+	if (load.error) return <Failure error={load.error} retry={load.again} />;
+	if (!v) return <Busy what="Searching" />;
+	return <>
+		<p class="quiet" role="status">{summary(v)}</p>
+		{v.hits.length > 0 && <div class="scroll"><table>
+			<thead><tr><th scope="col" class="num">Longest call</th><th scope="col">Method</th><th scope="col">Thread</th><th scope="col">Version</th>
+				<th scope="col">Scenario</th><th scope="col">Devices</th><th scope="col">Android</th><th scope="col">Day</th></tr></thead>
+			<tbody>{v.hits.map((h) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.main}`} h={h} />)}</tbody>
+		</table></div>}
+	</>;
+}
+
+export function SearchPage() {
+	useEffect(() => {
+		document.title = 'Search · tracewell';
+	}, []);
+	const ask = question();
+	return (
+		<main>
+			<div class="row head"><h1>Search</h1></div>
+			<Panel title="Calls of all traces" id="asked">
+				<Form key={JSON.stringify(ask)} />
+				{ask ? <Hits ask={ask} /> : <p class="quiet">Say which method, and how long a call of it took at least. Traces of the last 30 days are looked at.</p>}
+			</Panel>
+		</main>
+	);
+}

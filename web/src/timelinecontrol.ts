@@ -1,0 +1,254 @@
+// What the timeline does: keys and pointer on the canvas, heads and flows become moves of the scene and
+// changes of the address.  It outlives drawings; `now` is what was drawn last.
+import type { Thread } from './api';
+import { duration } from './format';
+import { flowOf, otherEnd, wakerOf, type Spot } from './flows';
+import type { Hit } from './messages';
+import { kindTitle } from './notekinds';
+import { formatOpen, withOpen, type OpenSet } from './opened';
+import { set, text } from './route';
+import type { Hover, Scene } from './scene';
+import type { HeadActions } from './timelinehead';
+import { rowsHidden, type Actions } from './timelineinput';
+import { addToRange, selectRange, type TimelineProps } from './timelineview';
+import { OPEN_ROWS, ROW, type Group, type Layout } from './tracks';
+
+export interface Shown {
+	hover: Hover;
+	x: number;
+	y: number;
+}
+
+export interface Now {
+	p: TimelineProps;
+	open: OpenSet;
+	layout: Layout;
+	height: number;
+	shown: Shown | null;
+	scroller: HTMLElement | null;
+}
+
+const NOTHING = { a: null, b: null, sel: null, root: null, skip: null };
+
+export class Control implements Actions, HeadActions {
+	now!: Now;
+	scene!: Scene;
+	pointer = { x: 0, y: 0, busy: false };
+	private here: number | null = null; // thread at which a flow was met
+	private found: { tid: number; hit: Hit } | null = null;
+	private waker: AbortController | null = null;
+
+	/** point: what is under the pointer; tell: what a key led to, in words. */
+	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void) {}
+
+	private get p(): TimelineProps {
+		return this.now.p;
+	}
+
+	private put(to: OpenSet, more: Record<string, string | number | null> = {}, push = false): void {
+		set({ open: formatOpen(to), row: null, ...more }, push);
+	}
+
+	private groupOf(tid: number): Group | undefined {
+		return this.now.layout.groups.find((g) => g.thread?.tid === tid);
+	}
+
+	/* --- what is under the pointer, and where it leads --- */
+
+	hover(h: Hover | null): void {
+		if (this.pointer.busy) return;
+		this.waker?.abort();
+		this.point(h && { hover: h, x: this.pointer.x, y: this.pointer.y });
+		if (h?.what === 'note') this.meet(h.spot);
+		else if (!this.scene.spot && this.here === null) {
+			this.scene.flow = null;
+			this.scene.drawOver();
+		}
+	}
+
+	/** What this note leads to is drawn; who woke a thread has to be asked for. */
+	private meet(spot: Spot): void {
+		const { scene } = this;
+		this.here = null;
+		scene.flow = flowOf(spot, this.p.threads);
+		scene.drawOver();
+		if (scene.flow) return;
+		const abort = new AbortController();
+		this.waker = abort;
+		wakerOf(this.p.id, spot, this.p.threads, abort.signal).then((f) => {
+			if (!f || abort.signal.aborted) return;
+			scene.flow = f;
+			scene.drawOver();
+		}, () => {});
+	}
+
+	dwell(on: boolean): void {
+		this.pointer.busy = on;
+		if (on) this.point(null);
+		else this.scene.draw();
+	}
+
+	open(): void {
+		const h = this.now.shown?.hover;
+		if (h?.what === 'call') this.zoomAround(h.hit.start, h.hit.end);
+		else if (h) this.zoomAround(h.spot.lane.ts[h.spot.i], h.spot.lane.ts[h.spot.i] + h.spot.lane.dur[h.spot.i]);
+	}
+
+	/** The note after (or before) the one that was picked, of the thread that has the focus. */
+	step(forward: boolean): void {
+		const { scene } = this;
+		const g = this.p.focus && this.groupOf(this.p.focus.tid);
+		if (!g) return;
+		const at = scene.spot?.lane.tid === g.thread?.tid && scene.spot ? scene.spot.lane.ts[scene.spot.i] : forward ? scene.view.from - 1 : scene.view.to;
+		const to = this.spotsOf(g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
+		if (!to) return this.tell(forward ? 'No later note here.' : 'No earlier note here.');
+		scene.spot = to;
+		this.centre(to.lane.ts[to.i]);
+		this.meet(to);
+		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || 'no text'}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : 'a moment'}${scene.flow ? `, ${scene.flow.label}; f follows` : ''}`);
+	}
+
+	/** Single notes of a thread in the order in which they are stepped through; states where there is nothing else. */
+	private spotsOf(g: Group, forward: boolean): Spot[] {
+		const own = g.tracks.filter((t) => t.kind !== 'counter' && t.kind !== 'state');
+		return (own.length > 0 ? own : g.tracks.filter((t) => t.kind === 'state')).flatMap((t) => this.scene.lanesOf(t, g))
+			.flatMap((lane) => [...lane.ts].flatMap((_, i) => (lane.notes[i] === 1 ? [{ lane, i }] : [])))
+			.sort((a, b) => (a.lane.ts[a.i] - b.lane.ts[b.i]) * (forward ? 1 : -1));
+	}
+
+	follow(): void {
+		const { scene } = this;
+		const f = scene.flow;
+		const h = this.now.shown?.hover;
+		if (!f) return this.tell('Nothing to follow here.');
+		const end = otherEnd(f, this.here ?? scene.spot?.lane.tid ?? (h?.what === 'note' ? h.spot.lane.tid ?? -1 : -1));
+		const t = this.p.threads.find((x) => x.tid === end.tid);
+		if (!t) return;
+		this.here = end.tid;
+		this.centre(end.time);
+		this.pick(t, false);
+		this.tell(`At ${t.name || t.tid}; f goes back.`);
+	}
+
+	/* --- where the view is --- */
+
+	reveal(g: Group): void {
+		const s = this.now.scroller;
+		if (!s) return;
+		if (g.y < s.scrollTop) this.scene.scroll(g.y);
+		else if (g.y + Math.min(g.height, 60) > s.scrollTop + s.clientHeight) this.scene.scroll(g.y - s.clientHeight / 3);
+	}
+
+	private centre(time: number): void {
+		const { view } = this.scene;
+		const span = view.to - view.from;
+		if (time < view.from || time > view.to) this.scene.move({ from: time - span / 2, to: time + span / 2 });
+	}
+
+	private zoomAround(from: number, to: number): void {
+		const pad = Math.max(1, (to - from) * 0.03);
+		this.scene.move({ from: from - pad, to: to + pad });
+	}
+
+	zoomTo(what: 'whole' | 'selection'): void {
+		if (what === 'whole') this.scene.move(this.p.whole);
+		else if (this.p.range) this.scene.move(this.p.range);
+	}
+
+	down(rows: number): void {
+		const g = this.p.focus && this.groupOf(this.p.focus.tid);
+		if (g && rowsHidden(g)) this.rows(g, g.calls.row + rows);
+		else this.scene.scroll(this.scene.top + rows * ROW);
+	}
+
+	rows(g: Group, row: number): void {
+		if (!g.thread || !g.calls) return;
+		this.put(withOpen(this.now.open, g.thread.tid, { row: Math.max(0, Math.min(g.thread.max_depth - g.calls.rows, row)) }));
+	}
+
+	/* --- calls that a search meets --- */
+
+	seek(forward: boolean): void {
+		const t = this.p.focus;
+		if (!t) return;
+		const f = this.found?.tid === t.tid ? this.found.hit : null;
+		const { view } = this.scene;
+		const after = f ? { start: f.start, row: f.depth, index: f.index } : { start: forward ? view.from : view.to, row: -1, index: -1 };
+		if (!this.now.open.has(t.tid)) this.put(withOpen(this.now.open, t.tid, {}));
+		this.scene.say({ kind: 'next', tid: t.tid, after, forward });
+	}
+
+	forget(): void {
+		this.found = null;
+	}
+
+	showHit(tid: number, h: Hit): void {
+		const span = Math.max((h.end - h.start) * 4, 1000);
+		const middle = (h.start + h.end) / 2;
+		this.found = { tid, hit: h };
+		this.scene.move({ from: middle - span / 2, to: middle + span / 2 });
+		const g = this.groupOf(tid);
+		if (rowsHidden(g ?? null)) this.put(withOpen(this.now.open, tid, { row: Math.max(0, h.depth - OPEN_ROWS / 2) }));
+		else if (g?.calls) this.scene.scroll(g.calls.y + h.depth * ROW - this.now.height / 2);
+	}
+
+	/* --- threads and ranges --- */
+
+	pick(t: Thread, add: boolean, opens = true): void {
+		if (add) return addToRange(this.p, t);
+		const { open } = this.now;
+		this.put(opens && t.slices > 0 && !open.has(t.tid) ? withOpen(open, t.tid, {}) : open, { thread: t.tid, root: null, skip: null }, true);
+		const g = this.groupOf(t.tid);
+		if (g) this.reveal(g);
+	}
+
+	focus(step: number): void {
+		const { threads, focus } = this.p;
+		const at = threads.findIndex((t) => t.tid === focus?.tid);
+		const t = threads[Math.max(0, Math.min(threads.length - 1, at + step))];
+		if (t) this.pick(t, false, false);
+	}
+
+	toggle(t = this.p.focus): void {
+		if (t) this.put(withOpen(this.now.open, t.tid, this.now.open.has(t.tid) ? null : {}), {}, true);
+	}
+
+	full(t = this.p.focus): void {
+		if (t) this.put(withOpen(this.now.open, t.tid, { full: !this.now.open.get(t.tid)?.full, row: 0 }), {}, true);
+	}
+
+	alone(): void {
+		const t = this.p.focus;
+		if (t) this.put(withOpen(new Map(), t.tid, this.now.open.get(t.tid) ?? {}), {}, true);
+	}
+
+	counters(): void {
+		set({ counters: 'all' }, true);
+	}
+
+	add(): void {
+		if (this.p.focus) addToRange(this.p, this.p.focus);
+	}
+
+	select(from: number, to: number, tids: ReadonlySet<number> | null): void {
+		selectRange(this.p, from, to, tids);
+	}
+
+	selectView(): void {
+		const { view } = this.scene;
+		selectRange(this.p, Math.max(0, Math.floor(view.from)), Math.ceil(view.to), null);
+	}
+
+	extend(share: number): void {
+		const v = this.scene.view;
+		const r = this.p.range ?? { from: v.from, to: (v.from + v.to) / 2 };
+		selectRange(this.p, Math.floor(r.from), Math.ceil(Math.max(r.from + 1, r.to + share * (v.to - v.from))), null, false);
+	}
+
+	clear(): void {
+		this.scene.spot = this.scene.flow = this.here = null;
+		this.scene.drawOver();
+		this.tell('');
+		set({ ...NOTHING, threads: text('threads') === 'sel' ? null : text('threads') }, true);
+	}
+}

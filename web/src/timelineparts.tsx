@@ -1,0 +1,80 @@
+// What stands around the timeline's canvas: heads in view, what is under the pointer, the line and the table below.
+import { useEffect } from 'preact/hooks';
+import type { Thread } from './api';
+import { count, duration } from './format';
+import { useTable } from './held';
+import type { Hit } from './messages';
+import { Busy } from './parts';
+import type { Range, Scene } from './scene';
+import { many, wordsOf } from './source';
+import type { Progress } from './store';
+import type { Shown } from './timelinecontrol';
+import { Head, type HeadActions } from './timelinehead';
+import { viewOf, type TimelineProps } from './timelineview';
+import { CallTip, NoteTip } from './tip';
+import { inView, type Layout } from './tracks';
+
+const HEADS_ALL = 64; // up to so many threads every head is in the document
+const HEADS_AROUND = 400; // CSS pixels beyond the view
+
+export function Heads({ layout, top, height, focus, range, on }: { layout: Layout; top: number; height: number; focus: Thread | null; range: Range | null; on: HeadActions }) {
+	const [a, b] = layout.groups.length <= HEADS_ALL ? [0, layout.groups.length] : inView(layout, top - HEADS_AROUND, top + height + HEADS_AROUND);
+	return <>{layout.groups.slice(a, b).map((g) => (
+		<Head key={g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!range?.tids?.has(g.thread.tid)} on={on} />))}</>;
+}
+
+export function HoverTip({ shown, p }: { shown: Shown; p: TimelineProps }) {
+	const { hover: h, x, y } = shown;
+	if (h.what === 'note') return <NoteTip spot={h.spot} threads={p.threads} start={p.whole.from} x={x} y={y} />;
+	const t = p.threads.find((q) => q.tid === h.tid);
+	return <CallTip words={wordsOf(t ? [t] : [])} hit={h.hit} about={h.about} name={p.names[h.hit.method] ?? ''} start={p.whole.from} x={x} y={y} />;
+}
+
+/** The calls in view are listed while their table is open. */
+function useListed(p: TimelineProps, ready: boolean, scene: Scene, list: (h: Hit[] | null) => void): [boolean, () => void] {
+	const [listed, turn] = useTable('visible');
+	const tid = p.focus?.tid;
+	useEffect(() => {
+		scene.list(listed && ready && tid !== undefined ? tid : null);
+		if (!listed) list(null);
+	}, [listed, ready, tid]);
+	return [listed, turn];
+}
+
+export function Under({ p, progress, wanted, failed, scene, calls, list }: {
+	p: TimelineProps; progress: Progress[]; wanted: number; failed: boolean; scene: Scene; calls: Hit[] | null; list: (h: Hit[] | null) => void;
+}) {
+	const v = viewOf(p.whole);
+	const ready = progress.length === wanted && progress.every((q) => q.complete);
+	const [loaded, total] = [progress.reduce((n, q) => n + q.loaded, 0), progress.reduce((n, q) => n + q.total, 0)];
+	const slices = progress.reduce((n, q) => n + q.slices, 0);
+	const words = wordsOf(p.focus ? [p.focus] : []);
+	const [listed, turn] = useListed(p, ready, scene, list);
+	return <>
+		<div class="row under">
+			{!ready && !failed && <Busy what={total > 0 ? `Loading ${words.many}, ${Math.round((100 * loaded) / total)} %` : `Loading ${words.many}`} />}
+			{ready && <span class="quiet" data-ready="1">{many(slices, words)} in {count(wanted)} open {wanted === 1 ? 'thread' : 'threads'}, {duration(v.to - v.from)} in view</span>}
+			{p.range && <span class="quiet">{duration(p.range.to - p.range.from)} selected{p.range.tids ? ` of ${p.range.tids.size === 1 && p.focus ? p.focus.name || p.focus.tid : `${count(p.range.tids.size)} threads`}` : ''}</span>}
+			<span class="grow" />
+			<button class="small" onClick={() => scene.move(p.whole)}>Whole trace</button>
+			{p.focus && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? 'Hide the table' : `Visible ${words.many} as a table`}</button>}
+		</div>
+		{listed && calls && <VisibleCalls of={p.focus} calls={calls} names={p.names} start={p.whole.from} />}
+	</>;
+}
+
+function VisibleCalls({ of, calls, names, start }: { of: Thread | null; calls: Hit[]; names: string[]; start: number }) {
+	return (
+		<div class="scroll short" tabIndex={0}>
+			<table>
+				<caption class="quiet">The longest {wordsOf(of ? [of] : []).many} of {of?.name || 'the thread'} in view, at most 200, in time order</caption>
+				<thead><tr><th scope="col" class="num">Start</th><th scope="col" class="num">Duration</th>
+					<th scope="col" class="num">Depth</th><th scope="col">Method</th></tr></thead>
+				<tbody>{calls.map((c, i) => (
+					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
+						<td class="num">{c.depth}</td>
+						<td class="mono name">{c.merged > 1 ? `${count(c.merged)} short ${wordsOf(of ? [of] : []).many}, the longest ${names[c.method]}` : names[c.method]}</td></tr>))}</tbody>
+			</table>
+		</div>
+	);
+}

@@ -1,0 +1,73 @@
+// What the address says of the timeline: the view, what is open, the range and its threads.
+import { api, currentProject, type NoteSum, type Thread } from './api';
+import type { Span } from './axis';
+import type { Found } from './calls';
+import { loadEarly } from './callworker';
+import { formatOpen, parseOpen, withOpen, type OpenSet } from './opened';
+import { number, set, text } from './route';
+import type { Range } from './scene';
+import { inOrder } from './tracks';
+
+export interface TimelineProps {
+	id: string;
+	threads: Thread[]; // in order, those that are listed
+	names: string[];
+	matches: Uint8Array | null;
+	whole: Span;
+	sums: NoteSum[];
+	focus: Thread | null;
+	range: Range | null;
+	step: { turn: number; forward: boolean };
+	onFound: (found: Found | null) => void;
+	onDrawn: () => void; // calls are on the screen
+}
+
+/** The view that the address tells. */
+export function viewOf(whole: Span): Span {
+	const from = number('from') ?? whole.from;
+	return { from, to: Math.max(from + 1, number('to') ?? whole.to) };
+}
+
+export function openFromAddress(first: Thread | null): OpenSet {
+	const open = text('open');
+	const row = number('row'); // older addresses knew one thread
+	const set = parseOpen(open, first && first.slices > 0 ? first.tid : null);
+	return !open && row && first ? withOpen(set, first.tid, { row }) : set;
+}
+
+/** Threads of a trace in order, those with calls, those that are listed, and the one that is looked at. */
+export function threadsFromAddress(threads: Thread[]) {
+	const all = inOrder(threads);
+	const busy = all.filter((t) => t.slices > 0);
+	const tid = number('thread');
+	const listed = text('idle') === '1' || busy.length === 0 ? all : all.filter((t) => t.slices > 0 || t.tid === tid); // one that a link names is shown
+	return { all, busy, listed, focus: listed.find((t) => t.tid === tid) ?? listed[0] ?? null };
+}
+
+/** Threads whose calls are shown. */
+export const openTids = (listed: Thread[], open: OpenSet): number[] => listed.filter((t) => open.has(t.tid) && t.slices > 0).map((t) => t.tid);
+
+/** Has the calls come that will be shown, while the page is still put together. */
+export async function openEarly(id: string): Promise<void> {
+	const { listed, focus } = threadsFromAddress(await api.threadsAhead(id));
+	const tids = openTids(listed, openFromAddress(focus));
+	if (tids.length > 0) loadEarly(id, currentProject(), tids);
+}
+
+/** A range of time, of these threads: one is the thread that is shown, several are a set. */
+export function selectRange(p: TimelineProps, from: number, to: number, tids: ReadonlySet<number> | null, push = true): void {
+	const time = { a: from, b: to, root: null, skip: null };
+	if (!tids) return set(time, push);
+	const calls = p.threads.filter((t) => tids.has(t.tid));
+	if (calls.length === 1) return set({ ...time, thread: calls[0].tid, sel: null, threads: null, open: text('open') || formatOpen(openFromAddress(p.focus)) }, push);
+	set({ ...time, sel: calls.map((t) => t.tid).join(','), threads: calls.length === 0 ? null : 'sel' }, push);
+}
+
+/** Takes a thread into the set of those that are looked at together, or out of it. */
+export function addToRange(p: TimelineProps, t: Thread): void {
+	const before = text('sel') ? text('sel').split(',').map(Number) : [];
+	const tids = new Set(before.length > 0 ? before : p.focus ? [p.focus.tid] : []);
+	if (before.includes(t.tid)) tids.delete(t.tid);
+	else tids.add(t.tid);
+	set({ sel: [...tids].join(','), threads: tids.size > 1 ? 'sel' : null, root: null, skip: null }, true);
+}

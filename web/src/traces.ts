@@ -1,0 +1,61 @@
+// What a list of traces says of one, and what its address may hold.
+import type { Trace } from './api';
+import { count } from './format';
+
+/** What people call it, else what it is a trace of. */
+export function nameOf(t: Trace): string {
+	return t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id;
+}
+
+/** Parameters of the address that choose and order traces; these are what a saved filter keeps. */
+export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'pinned', 'since', 'until', 'q'] as const;
+export const KEPT = [...FILTERS, 'sort', 'order', 'cols'] as const;
+
+/** The kept part of an address, in an order that makes equal lists equal texts. */
+export function keptOf(q: URLSearchParams): string {
+	const out = new URLSearchParams();
+	for (const k of KEPT) if (q.get(k)) out.set(k, q.get(k)!);
+	return out.toString();
+}
+
+/** Changes that turn any address of the list into the saved one; what nobody knows is left out. */
+export function changesTo(saved: string): Record<string, string | null> {
+	const q = new URLSearchParams(saved);
+	return { ...Object.fromEntries(KEPT.map((k) => [k, q.get(k)])), cursor: null, n: null };
+}
+
+/** Unix ms of a day's first moment here, or of the day after: what a date field means as since or until. */
+export function dayStart(date: string, after = 0): number | null {
+	const m = /^(\d{4})-(\d\d)-(\d\d)$/.exec(date);
+	return m ? new Date(Number(m[1]), Number(m[2]) - 1, Number(m[3]) + after).getTime() : null;
+}
+
+/** The other way round: what the field shows. */
+export function dateOf(ms: string, after = 0): string {
+	if (!/^\d{1,15}$/.test(ms)) return '';
+	const d = new Date(Number(ms));
+	d.setDate(d.getDate() - after);
+	const two = (n: number) => String(n).padStart(2, '0');
+	return `${String(d.getFullYear()).padStart(4, '0')}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
+/** "3 traces", "1 trace". */
+export function several(n: number, one: string): string {
+	return `${count(n)} ${n === 1 ? one : one + 's'}`;
+}
+
+/** What goes when these are deleted, as sentences. */
+export function loss(list: Trace[]): string[] {
+	const notes = list.reduce((n, t) => n + t.annotations, 0);
+	const pinned = list.filter((t) => t.pinned).length;
+	const out = [`${list.length === 1 ? 'Its upload and what was decoded from it go' : 'Their uploads and what was decoded from them go'} for good, and every link to ${list.length === 1 ? 'it' : 'them'} ends.`];
+	if (notes > 0) out.push(`So ${notes === 1 ? 'does' : 'do'} ${several(notes, 'annotation')}.`);
+	if (pinned > 0) out.push(`${pinned === list.length ? (pinned === 1 ? 'It is' : 'All are') : `${pinned} of them ${pinned === 1 ? 'is' : 'are'}`} pinned, which was meant to keep ${pinned === 1 ? 'it' : 'them'}.`);
+	out.push('Builds and their mappings stay.');
+	return out;
+}
+
+/** How long to wait before asking again: longer each time, up to ten seconds. */
+export function backOff(turn: number): number {
+	return Math.min(10_000, Math.round(1000 * 1.4 ** turn));
+}

@@ -1,0 +1,173 @@
+// Who waits for whom, drawn: threads as boxes, wishes for locks as arrows to who holds them.
+import { useMemo } from 'preact/hooks';
+import { lockName, stateOf, threadName, type AnrProcess, type AnrWish } from './anrdoc';
+import { count, splitName } from './format';
+import { useMore, useTable } from './held';
+import { number, set } from './route';
+import { pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
+
+const BOX = { width: 196, height: 46 };
+const GAP = { x: 188, y: 18, ring: 46 }; // y between boxes; of a ring, whose arrows are labelled there
+const EDGE = 4; // around all, for strokes
+const BACK = 206; // right of a ring: its arrow back and that label
+const LABEL = 20; // characters
+const NAME = 22;
+const SAYS = 26;
+const ROWS = 40; // of the table
+
+function short(s: string, most: number): string {
+	return s.length <= most ? s : s.slice(0, most - 1) + '…';
+}
+
+/** "java.lang.Class<a.b.C>" and "a.b.C" → "class C" and "C". */
+function className(lock: AnrWish): string {
+	const cls = /^java\.lang\.Class<(.*)>$/.exec(lock.type ?? '')?.[1];
+	const full = cls ?? lock.type ?? 'unknown class';
+	return (cls ? 'class ' : '') + full.slice(full.lastIndexOf('.') + 1);
+}
+
+interface Spot { x: number; y: number }
+type Where = (b: Box) => Spot;
+
+function placesOf(q: Picture, ring: boolean): { where: Where; width: number; height: number } {
+	const gap = ring ? GAP.ring : GAP.y;
+	return {
+		where: (b) => ({ x: EDGE + b.column * (BOX.width + GAP.x), y: EDGE + b.row * (BOX.height + gap) }),
+		width: 2 * EDGE + q.columns * (BOX.width + GAP.x) - GAP.x + (ring ? BACK : 0),
+		height: 2 * EDGE + q.rows * (BOX.height + gap) - gap,
+	};
+}
+
+function Label({ lock, x, y, below = 15 }: { lock: AnrWish | null; x: number; y: number; below?: number }) {
+	if (!lock) return null;
+	return (
+		<text x={x} y={y}>
+			<title>{`${lockName(lock)} ${lock.id}`}</title>
+			<tspan class="mono">{short(className(lock), LABEL)}</tspan>
+			<tspan class="quiet" x={x} dy={below}>{short(lock.id, LABEL)}</tspan>
+		</text>
+	);
+}
+
+/** From the right of who waits to the left of who holds. */
+function Across({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
+	const x0 = from.x + BOX.width;
+	const y0 = from.y + BOX.height / 2;
+	const y1 = to.y + BOX.height / 2;
+	const bend = to.x - GAP.x / 4;
+	return <g class="arrow">
+		<path d={`M${x0} ${y0}H${bend - 20}C${bend} ${y0} ${bend} ${y1} ${to.x - 8} ${y1}`} />
+		<path class="tip" d={`M${to.x} ${y1}l-9 -5v10z`} />
+		<Label lock={a.lock} x={x0 + 8} y={y0 - 6} below={20} />
+	</g>;
+}
+
+/** Down a ring; the last leads back up to the first. */
+function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
+	if (to.y > from.y) {
+		const x = from.x + BOX.width / 2;
+		const y = from.y + BOX.height;
+		return <g class="arrow ring">
+			<path d={`M${x} ${y}V${to.y - 8}`} />
+			<path class="tip" d={`M${x} ${to.y}l-5 -9h10z`} />
+			<Label lock={a.lock} x={x + 10} y={y + 19} />
+		</g>;
+	}
+	const x = from.x + BOX.width;
+	const y0 = from.y + BOX.height * 0.65;
+	const y1 = to.y + BOX.height * 0.35;
+	const out = x + 44;
+	return <g class="arrow ring">
+		<path d={`M${x} ${y0}C${out} ${y0} ${out} ${y1} ${x + 8} ${y1}`} />
+		<path class="tip" d={`M${x} ${y1}l9 -5v10z`} />
+		<Label lock={a.lock} x={x + 42} y={(y0 + y1) / 2 - 2} />
+	</g>;
+}
+
+function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; says: string } {
+	if (b.kind === 'more') return { name: `${count(b.more)} more ${b.more === 1 ? 'thread' : 'threads'}`, says: b.ring ? 'of this deadlock' : 'wait for it, too' };
+	if (b.kind === 'gone') return { name: gone?.holder_tid ? `thread ${gone.holder_tid}` : 'nobody who is seen', says: gone?.holder_tid ? 'is not in the dump' : 'has this lock' };
+	const t = p.threads[b.thread];
+	return { name: threadName(t), says: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
+}
+
+function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWish | null }) {
+	const { name, says } = words(p, b, gone);
+	const kind = [b.kind, b.ring && 'ring', b.kind === 'thread' && b.thread === p.main && 'main'].filter(Boolean).join(' ');
+	const show = () => {
+		set({ anr: null, anrstate: null, stack: b.thread, anrrows: p.threads.length > ROWS ? p.threads.length : null });
+		setTimeout(() => document.getElementById(`anr-thread-${b.thread}`)?.scrollIntoView({ block: 'center' }));
+	};
+	const acts = b.kind === 'thread' ? { role: 'button' as const, tabindex: 0, onClick: show, 'aria-label': `${name}: ${says}. Show its stack`,
+		onKeyDown: (e: KeyboardEvent) => (e.key === 'Enter' || e.key === ' ') && (e.preventDefault(), show()) } : {};
+	return (
+		<g class={`box ${kind}`} transform={`translate(${at.x} ${at.y})`} {...acts}>
+			<title>{`${name}: ${says}`}</title>
+			<rect width={BOX.width} height={BOX.height} rx="6" />
+			<text x="12" y="19" class="name">{short(name, NAME)}</text>
+			<text x="12" y="35" class="quiet">{short(says, SAYS)}</text>
+		</g>
+	);
+}
+
+function headOf(p: AnrProcess, w: Wait): string {
+	const main = p.main !== null && w.threads.includes(p.main);
+	if (w.deadlock) {
+		const certain = p.cycles.some((c) => c.certain && c.threads.some((s) => w.ring.includes(s.thread)));
+		return `${certain ? 'Deadlock' : 'Possible deadlock'} of ${count(w.ring.length)} ${w.ring.length === 1 ? 'thread' : 'threads'}${main && !w.ring.includes(p.main!) ? ', main waits for it' : ''}`;
+	}
+	const end = w.gone ? 'a holder that is not seen' : threadName(p.threads[w.ring[0]]);
+	const waiting = w.threads.length - w.ring.length;
+	return main && waiting === 1 ? `main waits for ${end}` : `${count(waiting)} ${waiting === 1 ? 'waits' : 'wait'} for ${end}`;
+}
+
+/** The same as rows. */
+function Table({ p, w }: { p: AnrProcess; w: Wait }) {
+	const [most, more] = useMore('waits', ROWS);
+	const waiting = w.threads.filter((i) => p.threads[i].wants);
+	return <>
+		<div class="scroll short" tabIndex={0}><table>
+			<thead><tr><th scope="col">Thread</th><th scope="col">State</th><th scope="col">Wants</th><th scope="col">Held by</th></tr></thead>
+			<tbody>{waiting.slice(0, most).map((i) => {
+				const t = p.threads[i];
+				const holder = t.wants!.holder === null ? undefined : p.threads[t.wants!.holder];
+				return <tr key={i}><td>{threadName(t)}</td><td>{stateOf(t)}</td><td>{lockName(t.wants!)} <span class="mono quiet">{t.wants!.id}</span></td>
+					<td>{holder ? threadName(holder) : t.wants!.holder_tid ? `thread ${t.wants!.holder_tid}, not in the dump` : 'nobody who is seen'}</td></tr>;
+			})}</tbody>
+		</table></div>
+		{waiting.length > most && <p><button class="small" onClick={() => more(waiting.length)}>Show all {count(waiting.length)}</button></p>}
+	</>;
+}
+
+export function Waits({ p }: { p: AnrProcess }) {
+	const waits = useMemo(() => waitsOf(p), [p]);
+	const [listed, list] = useTable('waits');
+	const at = Math.min(number('waits') ?? 0, waits.length - 1);
+	const w = waits[at];
+	const q = useMemo(() => (w ? pictureOf(p, w) : null), [p, w]);
+	if (!w || !q) return null;
+	const { where, width, height } = placesOf(q, w.deadlock);
+	const others = waits.reduce((n, x) => n + x.threads.length, 0) - w.threads.length;
+	return (
+		<section class="waits" aria-label="Who waits for whom">
+			<div class="row"><h3>Who waits for whom</h3>
+				{waits.length > 1 ? <label class="inline">Show<select value={at} onChange={(e) => set({ waits: Number(e.currentTarget.value) || null })}>
+					{waits.map((x, i) => <option key={i} value={i}>{headOf(p, x)}</option>)}</select></label>
+					: <span class={w.deadlock ? 'badtext' : 'quiet'}>{headOf(p, w)}</span>}
+				<span class="quiet">{[q.hidden > 0 && `${count(q.hidden)} of its ${count(w.threads.length)} threads are not drawn`,
+					others > 0 && `${count(others)} other threads wait or are waited for elsewhere`].filter(Boolean).join('; ')}</span>
+				<span class="grow" />
+				<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'As a table'}</button></div>
+			<div class="scroll" tabIndex={0}>
+				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`${headOf(p, w)}. An arrow leads from a thread to who holds the lock that it wants.`}>
+					{q.arrows.map((a, i) => {
+						const [from, to] = [where(q.boxes[a.from]), where(q.boxes[a.to])];
+						return a.ring ? <Round key={i} a={a} from={from} to={to} /> : <Across key={i} a={a} from={from} to={to} />;
+					})}
+					{q.boxes.map((b, i) => <Node key={i} p={p} b={b} at={where(b)} gone={w.gone} />)}
+				</svg>
+			</div>
+			{listed && <Table p={p} w={w} />}
+		</section>
+	);
+}

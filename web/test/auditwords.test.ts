@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { did, facts, SORTS, target, who, type Entry } from '../src/auditwords';
+
+const entry = (more: Partial<Entry>): Entry =>
+	({ id: 1, at_ms: 0, project: 'p', by: { kind: 'user', id: 'u', name: 'mira' }, address: '', request: '', action: 'key.create', target: '01KEY', facts: {}, ...more });
+
+test('what was done is told in words, also what came later', () => {
+	assert.equal(did(entry({})), 'made a key');
+	assert.equal(did(entry({ action: 'session.end_all' })), 'signed out everywhere');
+	assert.equal(did(entry({ action: 'moon.land_on' })), 'moon land on');
+});
+
+test('who did it: a person, a key, the command line, the server', () => {
+	assert.equal(who(entry({})), 'mira');
+	assert.equal(who(entry({ by: { kind: 'key', id: 'k1', name: 'ci' } })), 'key ci');
+	assert.equal(who(entry({ by: { kind: 'cli', id: '0', name: 'root' } })), 'command line, root');
+	assert.equal(who(entry({ by: { kind: 'server', id: '', name: '' } })), 'the server itself');
+});
+
+test('a key is told by its name, once', () => {
+	const made = entry({ facts: { name: 'ci', scope: 'read', expires_ms: '0' } });
+	assert.equal(target(made), 'ci');
+	assert.equal(facts(made), 'scope read, expires never');
+	assert.equal(target(entry({})), '01KEY');
+});
+
+test('facts read as words', () => {
+	assert.equal(facts(entry({ action: 'trace.mark', target: 't', facts: { title: '', pinned: 'true', tags: 'a,b' } })), 'pinned, tags a,b');
+	assert.equal(facts(entry({ action: 'session.start', target: 'mira', facts: { how: 'password' } })), 'by password');
+	assert.equal(facts(entry({ action: 'user.change', target: 'bob', facts: { server_admin: 'false' } })), 'not server admin');
+});
+
+test('each kind to pick has words', () => {
+	for (const [action, shown] of SORTS.slice(1)) assert.ok(/^[a-z]+$/.test(action) && shown.length > 3);
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Scene } from '../src/scene';
+import { SHORTCUTS } from '../src/shortcuts';
+import { keysOn } from '../src/timelineinput';
+
+/** Every key that a keyboard has for a page, plain and with Shift. */
+const ALL = [...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)), 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End', 'PageUp',
+	'PageDown', 'Enter', 'Escape', 'Backspace', 'Delete', 'Insert', 'Tab', ...Array.from({ length: 12 }, (_, i) => `F${i + 1}`)];
+
+/** What the timeline answers: the canvas does nothing else with a key. */
+function answered(key: string, shiftKey: boolean): string {
+	const done: string[] = [];
+	const note = (what: string) => (...a: unknown[]) => done.push(`${what}(${JSON.stringify(a)})`);
+	const scene = { view: { from: 1000, to: 2000 }, top: 50, height: 100, move: note('move'), scroll: note('scroll') } as unknown as Scene;
+	const act = new Proxy({}, { get: (_, name) => note(String(name)) });
+	keysOn(scene, act as Parameters<typeof keysOn>[1])({ key, shiftKey, ctrlKey: false, metaKey: false, altKey: false, preventDefault: () => {} } as KeyboardEvent);
+	return done.join();
+}
+
+test('the list of keys is what the timeline answers to, no more and no less', () => {
+	const listed = SHORTCUTS.filter((s) => s.canvas === 'timeline').flatMap((s) => s.keys.flatMap((k) => k.keys ?? []));
+	assert.equal(new Set(listed).size, listed.length, 'no key twice');
+	const plain = ALL.filter((k) => answered(k, false));
+	assert.deepEqual(plain.sort(), listed.filter((k) => !k.startsWith('Shift ')).sort());
+	const shifted = ALL.filter((k) => answered(k, true) !== answered(k, false)).map((k) => `Shift ${k}`);
+	assert.deepEqual(shifted.sort(), listed.filter((k) => k.startsWith('Shift ')).sort());
+});
+
+test('each line of the list says one thing of its own', () => {
+	for (const { title, keys } of SHORTCUTS) {
+		assert.equal(new Set(keys.map((k) => k.shown)).size, keys.length, title);
+		assert.ok(keys.every((k) => k.does && k.shown), title);
+	}
+});
