@@ -213,6 +213,7 @@ static void open_log(struct event_log *log)
 {
 	*log = (struct event_log){.sink = {&ops}};
 	tw_buf_init(&log->names, 16 << 20);
+	tw_buf_init(&log->kept, 16 << 20);
 }
 
 void event_log_run(
@@ -263,11 +264,19 @@ static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err 
 	return st;
 }
 
-static void log_input(void *arg, const struct tw_format *format)
+static void log_side(void *arg, enum tw_bundle_side what)
 {
 	const struct fed *f = arg;
 
-	(void)tw_buf_printf(&f->log->names, "next input %s\n", format->name);
+	(void)tw_buf_printf(&f->log->names, "side %d\n", (int)what);
+}
+
+static enum tw_status log_kept(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	const struct fed *f = arg;
+
+	(void)err;
+	return tw_buf_add(&f->log->kept, p, n);
 }
 
 void event_log_run_bundle(
@@ -276,7 +285,7 @@ void event_log_run_bundle(
 	struct tw_limits limits = l ? *l : tw_limits_default();
 	struct fed f = {p, n, seed, seed * 0x9E3779B97F4A7C15u + 1, log};
 	struct tw_bundle_task task = {
-	        .feed = feed, .next_input = log_input, .arg = &f, .limits = &limits};
+	        .limits = &limits, .arg = &f, .feed = feed, .side = log_side, .keep = log_kept};
 
 	open_log(log);
 	task.sink = &log->sink;
@@ -290,6 +299,7 @@ void event_log_done(struct event_log *log)
 {
 	tw_mem_free(log->events);
 	tw_buf_done(&log->names);
+	tw_buf_done(&log->kept);
 }
 
 void event_log_run_cut(
@@ -385,6 +395,8 @@ const char *event_log_differs(const struct event_log *a, const struct event_log 
 			return "event";
 	if (!same_clock(&a->clock, &b->clock))
 		return "clock";
+	if (!same_bytes(&a->kept, &b->kept))
+		return "what is kept";
 	return same_bytes(&a->names, &b->names) ? repairs_differ(a, b) : "thread names";
 }
 

@@ -20,6 +20,7 @@ struct event_log {
 	uint64_t counts[TW_REPAIR_COUNT];
 	uint64_t offsets[TW_REPAIR_COUNT]; /* of the first case */
 	bool bad_json;       /* a detail or a document that is no JSON object was told */
+	struct tw_buf kept;  /* of a bundle: the device's own trace */
 	struct tw_buf names; /* lines: "tid name" for each thread told, notes, documents */
 	/* of the run */
 	enum tw_status status;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int temporary(const struct tw_buf *b)
+int merged_file(const struct tw_buf *b)
 {
 	char path[] = "/tmp/tracewell-system-XXXXXX";
 	int fd = mkstemp(path);
@@ -86,7 +86,7 @@ void merged_make(struct merged *x, const struct system_shape *shape, int64_t mon
 
 	*x = (struct merged){.arena = tw_arena_new((size_t)1 << 30)};
 	system_make(&x->system, shape);
-	x->fd = temporary(&x->system);
+	x->fd = merged_file(&x->system);
 	make_ours(x, mono_ns, boot_ns);
 	source = merged_source(x);
 	merged_export(&x->bytes, &source, 1, o, 70000);
@@ -203,7 +203,7 @@ void merged_beside(struct merged *x, const struct tw_buf *system)
 	tw_buf_done(&x->bytes);
 	tw_arena_reset(x->arena);
 	(void)close(x->fd);
-	x->fd = temporary(system);
+	x->fd = merged_file(system);
 	source = merged_source(x);
 	merged_export(&x->bytes, &source, 1, &o, 1 << 20);
 	merged_read(x, &x->trace, &x->bytes);

@@ -31,6 +31,8 @@ void merged_done(struct merged *x);
 void merged_beside(struct merged *x, const struct tw_buf *system);
 
 struct tw_perfetto_source merged_source(const struct merged *x);
+/* An open file of these bytes that has no name. */
+int merged_file(const struct tw_buf *b);
 /* Pulls a file in pieces of step. */
 void merged_export(struct tw_buf *out, const struct tw_perfetto_source *sources, size_t n,
         const struct tw_perfetto_options *o, size_t step);

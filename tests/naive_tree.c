@@ -19,11 +19,12 @@ static int64_t cut_to(const struct model_slice *s, int64_t from, int64_t to)
 	return (end < to ? end : to) - (s->start_ns > from ? s->start_ns : from);
 }
 
-static bool in_range(const struct model_slice *s, int64_t from, int64_t to)
+bool naive_in_range(const struct model *m, const struct model_slice *s, int64_t from, int64_t to)
 {
 	int64_t end = s->start_ns + s->dur_ns;
 
-	return s->start_ns < to && (end > from || (s->dur_ns == 0 && end == from));
+	return s->start_ns < to && (end > from || (s->dur_ns == 0 && end == from)) &&
+	       (s->parent < 0 || naive_in_range(m, &m->slices[s->parent], from, to));
 }
 
 struct tw_tree naive_tree(
@@ -39,7 +40,7 @@ struct tw_tree naive_tree(
 		int64_t dur = cut_to(s, from, to);
 		struct tw_tree_node *at;
 
-		if ((tid && s->tid != tid) || !in_range(s, from, to))
+		if ((tid && s->tid != tid) || !naive_in_range(m, s, from, to))
 			continue;
 		node[i] = child_of(&t, up, s->method_id);
 		at = &t.nodes[node[i]];

@@ -8,6 +8,9 @@
 
 #include "trace_model.h"
 
+/* Does the call overlap [from, to), and what called it too? */
+bool naive_in_range(const struct model *m, const struct model_slice *s, int64_t from, int64_t to);
+
 /* Of the calls that overlap [from, to), cut to it, of all threads or of one (tid not 0). */
 struct tw_tree naive_tree(
         struct tw_arena *a, const struct model *m, uint64_t tid, int64_t from, int64_t to);

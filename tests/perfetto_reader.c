@@ -7,7 +7,8 @@
 #include <zstd.h>
 
 enum { MAX_SEQS = 600, MAX_TRACKS = 2000, MAX_NAMES = 1 << 14, MAX_DEPTH = 512, MAX_CPUS = 64 };
-enum { MONOTONIC = 3, BOOTTIME = 6, OWN_CLOCK = 64, CLEARED = 1, MAX_PAIRS = 4096 };
+enum { MONOTONIC = 3, MONOTONIC_RAW = 5, BOOTTIME = 6, OWN_CLOCK = 64 };
+enum { CLEARED = 1, MAX_PAIRS = 4096 };
 enum { BEGIN = 1, END = 2, INSTANT = 3, COUNT = 4, OTHER = 0 };
 enum { UNFOLD_BYTES = 8 << 20 };
 
@@ -45,6 +46,11 @@ struct pair {
 	int64_t from_ns, to_ns;
 };
 
+struct clock { /* to BOOTTIME */
+	struct pair pairs[MAX_PAIRS];
+	unsigned n;
+};
+
 struct reader {
 	struct perfetto_trace *out;
 	struct tw_arena *arena;
@@ -53,63 +59,13 @@ struct reader {
 	struct track *tracks; /* hashed by uuid */
 	struct event *events;
 	size_t n_events, cap_events;
-	struct pair mono[MAX_PAIRS]; /* MONOTONIC to BOOTTIME */
-	unsigned n_mono;
+	struct clock mono, raw;
 	unsigned flushes;     /* since the last extraction */
 	size_t may_extract;   /* events read by the last one */
 	int64_t extracted_ns; /* the newest that was released */
 	struct perfetto_run on_cpu[MAX_CPUS];
 	bool no_memory;
 };
-
-/* --- fields --- */
-
-bool perfetto_next(struct tw_str *m, struct perfetto_field *f, unsigned *bad)
-{
-	const uint8_t *p = (const uint8_t *)m->ptr;
-	const uint8_t *end = p + m->len;
-	uint64_t tag;
-	size_t fixed;
-
-	if (m->len == 0)
-		return false;
-	*f = (struct perfetto_field){0};
-	if (!tw_get_varint(&p, end, &tag))
-		goto damaged;
-	f->number = (uint32_t)(tag >> 3);
-	fixed = (tag & 7) == 1 ? 8 : (tag & 7) == 5 ? 4 : 0;
-	if (fixed) {
-		if (fixed > (size_t)(end - p))
-			goto damaged;
-		memcpy(&f->value, p, fixed);
-		p += fixed;
-	} else if (!tw_get_varint(&p, end, &f->value) || ((tag & 7) != 0 && (tag & 7) != 2)) {
-		goto damaged;
-	}
-	if ((tag & 7) == 2) {
-		if (f->value > (uint64_t)(end - p))
-			goto damaged;
-		f->bytes = (struct tw_str){(const char *)p, (size_t)f->value};
-		p += f->value;
-	}
-	*m = (struct tw_str){(const char *)p, (size_t)(end - p)};
-	return true;
-damaged:
-	++*bad;
-	m->len = 0;
-	return false;
-}
-
-struct perfetto_field perfetto_get(struct tw_str m, uint32_t number)
-{
-	struct perfetto_field f, found = {0};
-	unsigned bad = 0;
-
-	while (perfetto_next(&m, &f, &bad))
-		if (f.number == number)
-			found = f;
-	return found;
-}
 
 #define next  perfetto_next
 #define get   perfetto_get
@@ -165,23 +121,30 @@ static struct track *track_of(struct reader *r, uint64_t uuid, bool make)
 
 /* --- clocks --- */
 
+static void add_pair(struct clock *c, const struct field *from, const struct field *boot)
+{
+	if (from->number && boot->number && c->n < MAX_PAIRS)
+		c->pairs[c->n++] = (struct pair){(int64_t)from->value, (int64_t)boot->value};
+}
+
 static int64_t to_boot(const struct reader *r, uint64_t clock, int64_t ns)
 {
+	const struct clock *c = clock == MONOTONIC_RAW ? &r->raw : &r->mono;
 	unsigned best = 0;
 
-	if (clock != MONOTONIC || r->n_mono == 0)
+	if ((clock != MONOTONIC && clock != MONOTONIC_RAW) || c->n == 0)
 		return ns;
-	for (unsigned i = 0; i < r->n_mono; i++)
-		if (r->mono[i].from_ns <= ns)
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->pairs[i].from_ns <= ns)
 			best = i;
-	return ns - r->mono[best].from_ns + r->mono[best].to_ns;
+	return ns - c->pairs[best].from_ns + c->pairs[best].to_ns;
 }
 
 static void read_snapshot(struct reader *r, struct seq *s, struct tw_str m)
 {
 	struct field f;
 	unsigned bad = 0;
-	struct field mono = {0}, boot = {0};
+	struct field mono = {0}, boot = {0}, raw = {0};
 	bool has_own = false;
 
 	while (next(&m, &f, &bad)) {
@@ -193,9 +156,11 @@ static void read_snapshot(struct reader *r, struct seq *s, struct tw_str m)
 			mono = get(f.bytes, 2);
 		else if (id == BOOTTIME)
 			boot = get(f.bytes, 2);
+		else if (id == MONOTONIC_RAW)
+			raw = get(f.bytes, 2);
 	}
-	if (mono.number && boot.number && r->n_mono < MAX_PAIRS)
-		r->mono[r->n_mono++] = (struct pair){(int64_t)mono.value, (int64_t)boot.value};
+	add_pair(&r->mono, &mono, &boot);
+	add_pair(&r->raw, &raw, &boot);
 	if (has_own && s && (mono.number || boot.number)) {
 		s->other = boot.number ? BOOTTIME : MONOTONIC;
 		s->now_ns = (int64_t)(boot.number ? boot.value : mono.value);
@@ -219,7 +184,7 @@ static bool read_time(struct reader *r, struct seq *s, struct tw_str m, int64_t 
 		return s->has_clock;
 	}
 	*ret_ns = to_boot(r, clock, (int64_t)stamp.value);
-	return clock == BOOTTIME || (clock == MONOTONIC && r->n_mono);
+	return clock == BOOTTIME || (clock == MONOTONIC && r->mono.n);
 }
 
 /* --- state of sequences --- */
@@ -304,6 +269,7 @@ static struct event *add_event(struct reader *r, int64_t ts_ns)
 	e = &r->events[r->n_events];
 	*e = (struct event){.ts_ns = ts_ns, .order = r->n_events, .cpu_ns = -1};
 	e->late = ts_ns < r->extracted_ns;
+	r->out->unsorted += e->order > 0 && ts_ns < e[-1].ts_ns;
 	r->out->too_late += e->late;
 	r->n_events++;
 	return e;
@@ -372,7 +338,19 @@ static void switch_to(struct reader *r, uint64_t cpu, int64_t ts_ns, int64_t tid
 	*on = (struct perfetto_run){.tid = tid, .begin_ns = ts_ns};
 }
 
-static void read_compact(struct reader *r, uint64_t cpu, struct tw_str m)
+/* A reading of the bundle's clock: BOOTTIME, or one that the bundle relates to it, or
+ * MONOTONIC_RAW, which snapshots do. */
+static int64_t kernel_time(const struct reader *r, struct tw_str bundle, uint64_t reading)
+{
+	uint64_t kind = get(bundle, 5).value;
+	struct field own = get(bundle, 6), boot = get(bundle, 7);
+
+	if (kind != 0 && own.number && boot.number)
+		return (int64_t)(reading - own.value + boot.value);
+	return to_boot(r, kind == 4 ? MONOTONIC_RAW : BOOTTIME, (int64_t)reading);
+}
+
+static void read_compact(struct reader *r, struct tw_str bundle, struct tw_str m)
 {
 	struct tw_str times = get(m, 1).bytes;
 	struct tw_str tids = get(m, 3).bytes;
@@ -383,12 +361,13 @@ static void read_compact(struct reader *r, uint64_t cpu, struct tw_str m)
 	while (t && p && tw_get_varint(&t, (const uint8_t *)times.ptr + times.len, &delta) &&
 	        tw_get_varint(&p, (const uint8_t *)tids.ptr + tids.len, &tid)) {
 		now += delta;
-		switch_to(r, cpu, (int64_t)now, (int64_t)tid);
+		switch_to(r, get(bundle, 1).value, kernel_time(r, bundle, now), (int64_t)tid);
 	}
 }
 
 static void read_ftrace(struct reader *r, struct tw_str m)
 {
+	const struct tw_str bundle = m;
 	uint64_t cpu = get(m, 1).value;
 	struct field f;
 	unsigned bad = 0;
@@ -397,9 +376,9 @@ static void read_ftrace(struct reader *r, struct tw_str m)
 		struct field sw = f.number == 2 ? get(f.bytes, 4) : (struct field){0};
 
 		if (f.number == 4)
-			read_compact(r, cpu, f.bytes);
+			read_compact(r, bundle, f.bytes);
 		if (sw.number)
-			switch_to(r, cpu, (int64_t)get(f.bytes, 1).value,
+			switch_to(r, cpu, kernel_time(r, bundle, get(f.bytes, 1).value),
 			        (int64_t)get(sw.bytes, 6).value);
 	}
 }
@@ -427,6 +406,31 @@ static void unfold(struct reader *r, struct field f)
 		read_all(r, (struct tw_str){out, n});
 }
 
+static bool find_attribute(const struct perfetto_trace *t, struct tw_str key, struct field *ret)
+{
+	unsigned bad = 0;
+
+	for (unsigned i = 0; i < t->n_attributes; i++) {
+		struct tw_str m = t->attributes[i];
+
+		while (next(&m, ret, &bad))
+			if (tw_str_eq(get(ret->bytes, 1).bytes, key))
+				return true;
+	}
+	return false;
+}
+
+static void add_attributes(struct perfetto_trace *t, struct tw_str m)
+{
+	struct field f, before;
+	unsigned bad = 0;
+
+	t->attributes[t->n_attributes] = m;
+	while (next(&m, &f, &bad))
+		t->told_twice += find_attribute(t, get(f.bytes, 1).bytes, &before);
+	t->n_attributes += t->n_attributes < 3;
+}
+
 static void read_packet(struct reader *r, struct tw_str m)
 {
 	uint64_t id = get(m, 10).value;
@@ -450,7 +454,7 @@ static void read_packet(struct reader *r, struct tw_str m)
 	if (get(m, 69).number)
 		read_service(r, get(m, 69).bytes);
 	if (get(m, 126).number)
-		t->attributes = get(m, 126).bytes;
+		add_attributes(t, get(m, 126).bytes);
 	if (get(m, 50).number)
 		unfold(r, get(m, 50));
 	if (get(m, 133).number)
@@ -579,21 +583,18 @@ bool perfetto_read(struct perfetto_trace *t, struct tw_str bytes, struct tw_aren
 unsigned perfetto_errors(const struct perfetto_trace *t)
 {
 	return t->bad_packets + t->no_state + t->no_name + t->no_clock + t->no_track + t->too_deep +
-	       t->unmatched + t->too_late + t->two_threads;
+	       t->unmatched + t->too_late + t->two_threads + t->told_twice;
 }
 
 bool perfetto_attribute(const struct perfetto_trace *t, const char *key, struct tw_str *ret_text,
         int64_t *ret_number)
 {
-	struct tw_str m = t->attributes;
 	struct field f;
-	unsigned bad = 0;
+	bool found = find_attribute(t, tw_str_of(key), &f);
 
-	while (next(&m, &f, &bad))
-		if (tw_str_eq(get(f.bytes, 1).bytes, tw_str_of(key))) {
-			*ret_text = get(f.bytes, 3).bytes;
-			*ret_number = (int64_t)get(f.bytes, 2).value;
-			return true;
-		}
-	return false;
+	if (found)
+		*ret_text = get(f.bytes, 3).bytes;
+	if (found)
+		*ret_number = (int64_t)get(f.bytes, 2).value;
+	return found;
 }

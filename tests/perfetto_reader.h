@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "perfetto_fields.h"
 
 struct perfetto_slice {
 	int64_t pid, tid;         /* tid -1: of a process */
@@ -52,10 +53,13 @@ struct perfetto_trace {
 	size_t n_packets, cap_packets;
 	/* what trace_processor would drop or count as an error */
 	unsigned bad_packets, no_state, no_name, no_clock, no_track, too_deep, unmatched, too_late;
-	unsigned two_threads;           /* two root tracks for one thread */
+	unsigned unsorted;    /* events before the one in front of them: sorted on loading */
+	unsigned two_threads; /* two root tracks for one thread */
 	struct tw_str thread_names[64]; /* by order of descriptors */
 	unsigned n_threads;
-	struct tw_str attributes; /* the message, "" none */
+	struct tw_str attributes[4]; /* the messages */
+	unsigned n_attributes;
+	unsigned told_twice; /* attributes that were told before: all would be shown */
 };
 
 /* bytes must stay while the trace is used; all memory is in the arena.  False on lack of it. */
@@ -67,17 +71,5 @@ unsigned perfetto_errors(const struct perfetto_trace *t);
 /* A trace attribute; number is used where there is no text.  False: there is none of that key. */
 bool perfetto_attribute(const struct perfetto_trace *t, const char *key, struct tw_str *ret_text,
         int64_t *ret_number);
-
-/* --- fields, for tests that look closer --- */
-
-struct perfetto_field {
-	uint32_t number;
-	uint64_t value;
-	struct tw_str bytes;
-};
-/* Takes the next field off *m; false at its end or where it is damaged (*bad). */
-bool perfetto_next(struct tw_str *m, struct perfetto_field *f, unsigned *bad);
-/* The last field of this number; zero when there is none. */
-struct perfetto_field perfetto_get(struct tw_str m, uint32_t number);
 
 #endif

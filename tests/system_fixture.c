@@ -87,6 +87,30 @@ static void clock(struct tw_buf *snapshot, uint32_t id, int64_t ns)
 	sub(snapshot, 1, &c);
 }
 
+/* What the kernel's clock says when BOOTTIME says boot_ns.  Each CPU has a LOCAL one of its own. */
+static int64_t kernel_at(const struct system_shape *s, uint32_t cpu, int64_t boot_ns)
+{
+	bool slept = s->sleep_ns && boot_ns >= s->boot_ns + s->sleep_at_ns + s->sleep_ns;
+
+	if (s->kernel_clock == 0)
+		return boot_ns;
+	return boot_ns - (slept ? s->sleep_ns : 0) - 7000000000 -
+	       (s->kernel_clock == KERNEL_LOCAL ? cpu * INT64_C(1000000) : 0);
+}
+
+/* A bundle says its clock, and what that and BOOTTIME say together. */
+static void put_kernel_clock(
+        struct tw_buf *bundle, const struct system_shape *s, uint32_t cpu, int64_t boot_ns)
+{
+	if (s->kernel_clock == 0)
+		return;
+	num(bundle, 5, s->kernel_clock);
+	if (s->kernel_clock == KERNEL_MONO_RAW && !s->raw_pairs)
+		return;
+	num(bundle, 6, (uint64_t)kernel_at(s, cpu, boot_ns));
+	num(bundle, 7, (uint64_t)boot_ns);
+}
+
 static void put_snapshot(struct maker *m, int64_t t)
 {
 	struct tw_buf p, s;
@@ -98,6 +122,8 @@ static void put_snapshot(struct maker *m, int64_t t)
 	clock(&s, 6, boot_at(m->shape, t));
 	clock(&s, 3, m->shape->mono_ns + t);
 	clock(&s, 1, INT64_C(1700000000000000000) + t);
+	if (m->shape->kernel_clock == KERNEL_MONO_RAW)
+		clock(&s, 5, kernel_at(m->shape, 0, boot_at(m->shape, t)));
 	sub(&p, 6, &s);
 	num(&p, 3, 1000);
 	num(&p, 10, 1);
@@ -143,18 +169,18 @@ static void put_service(struct maker *m, int64_t t, uint32_t what)
 }
 
 static void put_event(
-        struct tw_buf *bundle, int64_t boot_ns, uint32_t tid, uint32_t field, struct tw_buf *what)
+        struct tw_buf *bundle, int64_t at_ns, uint32_t tid, uint32_t field, struct tw_buf *what)
 {
 	struct tw_buf e;
 
 	start(&e);
-	num(&e, 1, (uint64_t)boot_ns);
+	num(&e, 1, (uint64_t)at_ns);
 	num(&e, 2, tid);
 	sub(&e, field, what);
 	sub(bundle, 2, &e);
 }
 
-static void put_switch(struct tw_buf *bundle, int64_t boot_ns, uint32_t from, uint32_t to)
+static void put_switch(struct tw_buf *bundle, int64_t at_ns, uint32_t from, uint32_t to)
 {
 	struct tw_buf w;
 
@@ -166,17 +192,17 @@ static void put_switch(struct tw_buf *bundle, int64_t boot_ns, uint32_t from, ui
 	text(&w, 5, "a-thread");
 	num(&w, 6, to);
 	num(&w, 7, 120);
-	put_event(bundle, boot_ns, from, 4, &w);
+	put_event(bundle, at_ns, from, 4, &w);
 }
 
-static void put_print(struct tw_buf *bundle, int64_t boot_ns, uint32_t tid, const char *s)
+static void put_print(struct tw_buf *bundle, int64_t at_ns, uint32_t tid, const char *s)
 {
 	struct tw_buf w;
 
 	start(&w);
 	num(&w, 1, 0);
 	text(&w, 2, s);
-	put_event(bundle, boot_ns, tid, 3, &w);
+	put_event(bundle, at_ns, tid, 3, &w);
 }
 
 /* One CPU's events of [from, to): its thread comes on at the begin and goes off at the end. */
@@ -189,18 +215,41 @@ static void put_bundle(struct maker *m, uint32_t cpu, int64_t from, int64_t to)
 	start(&p);
 	start(&b);
 	num(&b, 1, cpu);
-	put_switch(&b, boot_at(s, from), 0, tid);
+	put_kernel_clock(&b, s, cpu, boot_at(s, from));
+	put_switch(&b, kernel_at(s, cpu, boot_at(s, from)), 0, tid);
 	for (int i = 1; i < 10; i++) {
 		int64_t at = boot_at(s, from) + (to - from) * i / 10;
 
-		put_print(&b, at, tid, i % 2 ? "B|100|Choreographer#doFrame\n" : "E|100\n");
+		put_print(&b, kernel_at(s, cpu, at), tid,
+		        i % 2 ? "B|100|Choreographer#doFrame\n" : "E|100\n");
 	}
-	put_print(&b, boot_at(s, to - 1), tid, "E|100\n");
-	put_switch(&b, boot_at(s, to - 1) + 1, tid, 0);
+	put_print(&b, kernel_at(s, cpu, boot_at(s, to - 1)), tid, "E|100\n");
+	put_switch(&b, kernel_at(s, cpu, boot_at(s, to - 1)) + 1, tid, 0);
 	sub(&p, 1, &b);
 	num(&p, 10, 20 + cpu);
 	num(&p, 79, 1);
 	packet(m, &p);
+}
+
+static void put_bundles(struct maker *m, int64_t from, int64_t to)
+{
+	for (uint32_t cpu = 0; cpu < m->shape->threads; cpu++)
+		put_bundle(m, cpu, from, to);
+}
+
+/* No bundle reaches over the sleep, and the clocks are read when it is over. */
+static void put_window(struct maker *m, int64_t from, int64_t to)
+{
+	int64_t sleep_at = m->shape->sleep_at_ns;
+
+	if (m->shape->sleep_ns == 0 || sleep_at < from || sleep_at >= to) {
+		put_bundles(m, from, to);
+		return;
+	}
+	if (sleep_at > from)
+		put_bundles(m, from, sleep_at);
+	put_snapshot(m, sleep_at);
+	put_bundles(m, sleep_at, to);
 }
 
 static void put_sdk_begin(struct maker *m)
@@ -268,9 +317,10 @@ static void put_sdk(struct maker *m, int64_t step, bool name)
 void system_make(struct tw_buf *out, const struct system_shape *s)
 {
 	struct maker m = {.shape = s, .out = out};
-	int64_t window = s->length_ns / SYSTEM_WINDOWS;
+	int windows = s->windows ? (int)s->windows : SYSTEM_WINDOWS;
+	int64_t window = s->length_ns / windows;
 
-	start(out);
+	tw_buf_init(out, (size_t)1 << 30);
 	start(&m.loose);
 	put_snapshot(&m, 0);
 	put_snapshot(&m, 1);
@@ -278,21 +328,10 @@ void system_make(struct tw_buf *out, const struct system_shape *s)
 	put_service(&m, 2, 2);
 	if (s->sdk)
 		put_sdk_begin(&m);
-	for (int w = 0; w < SYSTEM_WINDOWS; w++) {
+	for (int w = 0; w < windows; w++) {
 		int64_t from = window * w;
 
-		for (uint32_t cpu = 0; cpu < s->threads; cpu++) {
-			/* no bundle reaches over the sleep */
-			if (s->sleep_ns && s->sleep_at_ns > from &&
-			        s->sleep_at_ns < from + window) {
-				put_bundle(&m, cpu, from, s->sleep_at_ns);
-				put_bundle(&m, cpu, s->sleep_at_ns, from + window);
-			} else {
-				put_bundle(&m, cpu, from, from + window);
-			}
-		}
-		if (s->sleep_ns && s->sleep_at_ns >= from && s->sleep_at_ns < from + window)
-			put_snapshot(&m, s->sleep_at_ns);
+		put_window(&m, from, from + window);
 		put_snapshot(&m, from + window - 1);
 		for (int i = 0; i < 10 && s->sdk; i++)
 			put_sdk(&m, window / 10, w == 0 && i == 0);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 enum { SYSTEM_SEQ_MAX = 9, SYSTEM_WINDOWS = 6 };
+enum { KERNEL_GLOBAL = 2, KERNEL_LOCAL = 3, KERNEL_MONO_RAW = 4 };
 
 struct system_shape {
 	int64_t boot_ns, mono_ns;      /* what the clocks say at its begin */
@@ -21,6 +22,12 @@ struct system_shape {
 	int folded;            /* field of packets that hold packets: 50, 133; 0 none */
 	bool no_clocks;
 	bool sdk;
+	/* What the kernel's events count in: values of FtraceClock, 0 BOOTTIME.  All but it stand
+	 * still while the device sleeps and count from another zero; raw_pairs: bundles say how
+	 * MONOTONIC_RAW stands to BOOTTIME, else only the snapshots do. */
+	unsigned kernel_clock;
+	bool raw_pairs;
+	unsigned windows; /* how often each CPU's events are written; 0 the usual number */
 };
 
 /* out is initialised here. */

@@ -10,6 +10,12 @@ static const char folder_template[] = "/tmp/tw-test-XXXXXX";
 
 enum tw_status trace_fixture_write(struct trace_fixture *f, struct tw_builder *b)
 {
+	return trace_fixture_write_system(f, b, (struct tw_str){0});
+}
+
+enum tw_status trace_fixture_write_system(
+        struct trace_fixture *f, struct tw_builder *b, struct tw_str system)
+{
 	static const struct tw_trace_facts facts = {"btrace2", 1000, 2000, 1};
 	struct tw_trace_writer *w = NULL;
 	enum tw_status st;
@@ -22,6 +28,8 @@ enum tw_status trace_fixture_write(struct trace_fixture *f, struct tw_builder *b
 	st = tw_trace_writer_new(f->path, &w, NULL);
 	if (st == TW_OK)
 		st = tw_builder_write(b, tw_trace_writer_out(w), NULL);
+	if (st == TW_OK && system.len)
+		st = tw_trace_writer_system(w, system, NULL);
 	if (st == TW_OK)
 		st = tw_trace_writer_commit(w, &facts, NULL);
 	tw_trace_writer_free(w);

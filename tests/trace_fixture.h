@@ -16,6 +16,9 @@ struct trace_fixture {
 enum tw_status trace_fixture_make(struct trace_fixture *f, const struct model *m);
 /* The same of whatever was told to b, which is freed. */
 enum tw_status trace_fixture_write(struct trace_fixture *f, struct tw_builder *b);
+/* With what is kept of the device's own trace. */
+enum tw_status trace_fixture_write_system(
+        struct trace_fixture *f, struct tw_builder *b, struct tw_str system);
 void trace_fixture_done(struct trace_fixture *f);
 
 #endif

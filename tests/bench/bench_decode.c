@@ -79,10 +79,32 @@ static double plain_zstd(const uint8_t *p, size_t len)
 	return t;
 }
 
+static double most_memory(void)
+{
+	struct rusage ru;
+
+	(void)getrusage(RUSAGE_SELF, &ru);
+	return (double)ru.ru_maxrss * 1024;
+}
+
 struct steps {
 	double push, write, commit;
 	uint64_t slices, bytes;
 };
+
+/* As a worker does it. */
+static void push_all(struct tw_decoder *d, const uint8_t *p, size_t len)
+{
+	enum { PIECE = 1 << 20 };
+	struct tw_err err;
+
+	tw_decoder_read_ahead(d);
+	for (size_t at = 0; at < len; at += PIECE)
+		if (tw_decoder_push(d, p + at, len - at < PIECE ? len - at : PIECE, &err))
+			die("decoding", &err);
+	if (tw_decoder_finish(d, &err))
+		die("decoding", &err);
+}
 
 static void decode_once(const uint8_t *p, size_t len, const char *path, struct steps *ret)
 {
@@ -99,8 +121,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	double t1;
 	double t2;
 
-	if (tw_decoder_push(d, p, len, &err) || tw_decoder_finish(d, &err))
-		die("decoding", &err);
+	push_all(d, p, len);
 	facts.decoded_bytes = tw_decoder_bytes(d);
 	t1 = seconds();
 	(void)unlink(path);
@@ -127,7 +148,7 @@ int main(int argc, char **argv)
 	int times = argc > 2 ? argv[2][0] - '0' : 3;
 	char path[64];
 	struct steps best = {0};
-	struct rusage ru;
+	double peak_bytes = 0; /* of the first; more in one process add what malloc keeps apart */
 	double zstd_s = 1e9;
 	double best_s = 1e9;
 	size_t len = 0;
@@ -143,6 +164,8 @@ int main(int argc, char **argv)
 		double z = plain_zstd(p, len);
 
 		decode_once(p, len, path, &s);
+		if (i == 0)
+			peak_bytes = most_memory();
 		if (z < zstd_s)
 			zstd_s = z;
 		if (s.push + s.write + s.commit < best_s) {
@@ -151,15 +174,14 @@ int main(int argc, char **argv)
 		}
 	}
 	(void)unlink(path);
-	(void)getrusage(RUSAGE_SELF, &ru);
 	(void)printf("slices %llu  records/s %.2f M  push %.3f s  write %.3f s  commit %.3f s\n",
 	        (unsigned long long)best.slices, (double)best.slices / best_s / 1e6, best.push,
 	        best.write, best.commit);
 	(void)printf("against zstd -d %.2f x (%.3f s)\n", best_s / zstd_s, zstd_s);
 	(void)printf("trace file %.3f B per slice\n", (double)best.bytes / (double)best.slices);
 	(void)printf("peak memory %.1f MiB, %.1f B per record past 64 MiB and the input\n",
-	        (double)ru.ru_maxrss / 1024,
-	        ((double)ru.ru_maxrss * 1024 - (double)len - (64 << 20)) / (double)best.slices);
+	        peak_bytes / (1 << 20),
+	        (peak_bytes - (double)len - (64 << 20)) / (double)best.slices);
 	tw_mem_free(p);
 	return 0;
 }

@@ -7,17 +7,19 @@
  *   TRACEWELL=... node tests/bench/bench_page.mjs --sizes 100000,1700000,5000000 [--no-speedscope]
  *
  * FILE is a btrace 2.0 recording; with --sizes the simulated phone makes one of each size.  A frame is
- * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is what the
- * page's process holds beyond that of a page without a trace; CPU is of all the browser's processes and
- * tells most on a machine that does other things, too.
+ * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is all that
+ * the page's process holds, after zooming and a search, beyond what it holds with the list of traces, in a
+ * page that nobody inspects; CPU is of all the browser's processes and tells most on a machine that does
+ * other things, too.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { launch, signIn } from '../e2e/browser.mjs';
-import { binary, startServer, tracewell } from '../e2e/server.mjs';
+import { binary, sleep, startServer, tracewell } from '../e2e/server.mjs';
 import { Speedscope, writeSpeedscope } from './speedscope.mjs';
+import { Unwatched } from './unwatched.mjs';
 
 const FLOORS = { first_ms: 700, zoom_p95_ms: 33, bytes: 60 };
 const RUNS = 3;
@@ -54,46 +56,48 @@ async function opening(page, url) {
 }
 
 /* Wheel events, each after the frame of the one before; ms each. */
-function frames(page, turns, kind) {
-	return page.evaluate(async ([n, how]) => {
-		const canvas = document.querySelector('canvas.calls');
-		const box = canvas.getBoundingClientRect();
-		const times = [];
-		for (let i = 0; i < n; i++) {
-			const before = window.painted.length;
-			const start = performance.now();
-			const step = how === 'zoom' ? { deltaY: i % 40 < 20 ? -120 : 120 } : { deltaX: i % 40 < 20 ? 60 : -60 };
-			canvas.dispatchEvent(new WheelEvent('wheel', { ...step, bubbles: true, cancelable: true,
-				clientX: box.x + box.width * 0.4, clientY: box.y + 80 }));
-			while (window.painted.length === before && performance.now() - start < 2000) await new Promise((done) => setTimeout(done));
-			await new Promise((done) => requestAnimationFrame(done));
-			times.push(performance.now() - start);
-		}
-		return times.sort((a, b) => a - b);
-	}, [turns, kind]);
+async function frames([n, how]) {
+	const canvas = document.querySelector('canvas.calls');
+	const box = canvas.getBoundingClientRect();
+	const times = [];
+	for (let i = 0; i < n; i++) {
+		const before = window.painted.length;
+		const start = performance.now();
+		const step = how === 'zoom' ? { deltaY: i % 40 < 20 ? -120 : 120 } : { deltaX: i % 40 < 20 ? 60 : -60 };
+		canvas.dispatchEvent(new WheelEvent('wheel', { ...step, bubbles: true, cancelable: true,
+			clientX: box.x + box.width * 0.4, clientY: box.y + 80 }));
+		while (window.painted.length === before && performance.now() - start < 2000) await new Promise((done) => setTimeout(done));
+		await new Promise((done) => requestAnimationFrame(done));
+		times.push(performance.now() - start);
+	}
+	return times.sort((a, b) => a - b);
 }
 
 /* From typing to the number of calls that match. */
-function search(page, text) {
-	return page.evaluate(async (what) => {
-		const input = document.querySelector('.search input');
-		const start = performance.now();
-		Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, what);
-		input.dispatchEvent(new Event('input', { bubbles: true }));
-		while (!/ in /.test(document.querySelector('.search output')?.textContent ?? '') && performance.now() - start < 20000)
-			await new Promise((done) => requestAnimationFrame(done));
-		return performance.now() - start;
-	}, text);
+async function search(what) {
+	const input = document.querySelector('.search input');
+	const start = performance.now();
+	Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, what);
+	input.dispatchEvent(new Event('input', { bubbles: true }));
+	while (!/ in /.test(document.querySelector('.search output')?.textContent ?? '') && performance.now() - start < 20000)
+		await new Promise((done) => requestAnimationFrame(done));
+	return performance.now() - start;
 }
 
-/* Resident MiB of the processes that draw pages, after a collection. */
-async function resident(browser, page) {
-	const own = await page.context().newCDPSession(page);
-	await own.send('HeapProfiler.collectGarbage');
-	const cdp = await browser.newBrowserCDPSession();
-	const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
-	const of = (pid) => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-	return Math.max(...processInfo.filter((p) => p.type === 'renderer').map((p) => of(p.id)));
+/* MiB that the page adds to one without a trace, once it was used. */
+async function memory(server, browser, cookies, url) {
+	const page = await Unwatched.open(browser, { cookies, script: watchMarks });
+	await page.goto(`${server.url}/`);
+	await page.until(() => /^Traces/.test(document.querySelector('h1')?.textContent));
+	await sleep(500);
+	const empty = await page.resident();
+	await page.goto(url);
+	await page.until(() => !!document.querySelector('[data-ready]'));
+	await page.evaluate(frames, [FRAMES, 'zoom']);
+	await page.evaluate(search, 'a');
+	const mib = (await page.resident()) - empty;
+	await page.close();
+	return mib;
 }
 
 /* CPU milliseconds of the whole browser so far. */
@@ -116,7 +120,6 @@ async function measurePage(server, browser, id) {
 	const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
 	await page.addInitScript(watchMarks);
 	await signIn(page, server);
-	const empty = await resident(browser, page);
 	const url = `${server.url}/traces/${id}?open=${list.map((t) => t.tid).join(',')}`;
 	const runs = [];
 	const begun = await cpu(browser);
@@ -125,13 +128,14 @@ async function measurePage(server, browser, id) {
 	const m = { calls: list.reduce((n, t) => n + t.slices, 0), threads: list.length, shown: runs[0].calls, first: runs[0].first,
 		again: median(runs.map((r) => r.first)), complete: median(runs.map((r) => r.complete)) };
 	m.open_cpu = (opened - begun) / RUNS;
-	m.zoom = await frames(page, FRAMES, 'zoom');
+	m.zoom = await page.evaluate(frames, [FRAMES, 'zoom']);
 	m.zoom_cpu = ((await cpu(browser)) - opened) / FRAMES;
-	await frames(page, 10, 'zoom'); // into the trace, where there is room to move
-	m.pan = await frames(page, FRAMES, 'pan');
-	m.search = await search(page, 'a');
-	m.mib = (await resident(browser, page)) - empty;
+	await page.evaluate(frames, [10, 'zoom']); // into the trace, where there is room to move
+	m.pan = await page.evaluate(frames, [FRAMES, 'pan']);
+	m.search = await page.evaluate(search, 'a');
+	const cookies = await page.context().cookies();
 	await page.context().close();
+	m.mib = await memory(server, browser, cookies, url);
 	return m;
 }
 
@@ -160,7 +164,7 @@ async function measure(server, browser, name, recording, extra) {
 	let other;
 	if (compare) {
 		const json = path.join(work, `${name}.json`);
-		other = writeSpeedscope(recording, json) ? await speedscope.measure(json, FRAMES, { resident, cpu }) : { failed: 'the recording is packed: not converted' };
+		other = writeSpeedscope(recording, json) ? await speedscope.measure(json, FRAMES, cpu) : { failed: 'the recording is packed: not converted' };
 		fs.rmSync(json, { force: true });
 	}
 	tell(name, m, other);

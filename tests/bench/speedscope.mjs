@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { chromium } from 'playwright-core';
-import { root } from '../e2e/server.mjs';
+import { root, sleep } from '../e2e/server.mjs';
+import { Unwatched } from './unwatched.mjs';
 
 const folder = path.join(root, 'tests/node_modules/speedscope/dist/release');
 const LOAD_MS = 120_000;
@@ -80,6 +81,20 @@ export function writeSpeedscope(file, to) {
 	return true;
 }
 
+/* Its zoom is the wheel with Ctrl; a frame ends when the browser can draw the next. */
+async function zoomed(n) {
+	const canvas = [...document.querySelectorAll('canvas')].pop();
+	const target = document.elementFromPoint(640, 400) ?? canvas;
+	const times = [];
+	for (let i = 0; i < n; i++) {
+		const start = performance.now();
+		target.dispatchEvent(new WheelEvent('wheel', { deltaY: i % 40 < 20 ? -40 : 40, ctrlKey: true, bubbles: true, cancelable: true, clientX: 500, clientY: 400 }));
+		await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+		times.push(performance.now() - start);
+	}
+	return times.sort((a, b) => a - b);
+}
+
 export class Speedscope {
 	async start() {
 		this.files = http.createServer((req, res) => {
@@ -96,7 +111,7 @@ export class Speedscope {
 			args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'] });
 	}
 
-	async measure(json, turns, { resident, cpu }) {
+	async measure(json, turns, cpu) {
 		if (!fs.existsSync(folder)) return { failed: 'not installed (npm ci in tests/)' };
 		if (!this.browser) await this.start();
 		this.json = json;
@@ -105,7 +120,6 @@ export class Speedscope {
 			const base = `http://127.0.0.1:${this.files.address().port}/`;
 			await page.goto(base);
 			await page.waitForTimeout(500);
-			const empty = await resident(this.browser, page);
 			await page.goto('about:blank');
 			const idle = await cpu(this.browser);
 			const begun = Date.now();
@@ -115,9 +129,10 @@ export class Speedscope {
 			await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 			const first = Date.now() - begun;
 			const opened = await cpu(this.browser);
-			const zoom = await this.zoom(page, turns);
+			const zoom = await page.evaluate(zoomed, turns);
 			const zoom_cpu = ((await cpu(this.browser)) - opened) / turns;
-			return { first, complete: first, open_cpu: opened - idle, zoom, zoom_cpu, mib: (await resident(this.browser, page)) - empty };
+			await page.context().close();
+			return { first, complete: first, open_cpu: opened - idle, zoom, zoom_cpu, mib: await this.memory(base, turns) };
 		} catch (why) {
 			return { failed: `does not load it within ${LOAD_MS / 1000} s, or its page ends: ${String(why.message).split('\n')[0]}` };
 		} finally {
@@ -125,20 +140,19 @@ export class Speedscope {
 		}
 	}
 
-	/* Its zoom is the wheel with Ctrl; a frame ends when the browser can draw the next. */
-	zoom(page, turns) {
-		return page.evaluate(async (n) => {
-			const canvas = [...document.querySelectorAll('canvas')].pop();
-			const target = document.elementFromPoint(640, 400) ?? canvas;
-			const times = [];
-			for (let i = 0; i < n; i++) {
-				const start = performance.now();
-				target.dispatchEvent(new WheelEvent('wheel', { deltaY: i % 40 < 20 ? -40 : 40, ctrlKey: true, bubbles: true, cancelable: true, clientX: 500, clientY: 400 }));
-				await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-				times.push(performance.now() - start);
-			}
-			return times.sort((a, b) => a - b);
-		}, turns);
+	/* MiB that the profile adds to speedscope without one, once it was zoomed. */
+	async memory(base, turns) {
+		const page = await Unwatched.open(this.browser);
+		await page.goto(base);
+		await sleep(800);
+		const empty = await page.resident();
+		await page.goto('about:blank');
+		await page.goto(`${base}#profileURL=${encodeURIComponent(base + 'profile.json')}`);
+		await page.until(() => document.title.includes('bench'));
+		await page.evaluate(zoomed, turns);
+		const mib = (await page.resident()) - empty;
+		await page.close();
+		return mib;
 	}
 
 	async stop() {

@@ -12,7 +12,7 @@ import { startServer, tracewell } from './server.mjs';
 
 test('what went wrong is told', async (t) => {
 	const page = await open('/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV');
-	await page.waitForSelector('text=There is nothing here.');
+	await page.waitForSelector('text=This trace is not here.');
 	await page.goto(`${server.url}/traces/${id}?root=0.0.0.0.0.0`);
 	await page.waitForSelector('text=This path does not occur here.');
 	await page.click('text=Show the whole graph');
@@ -23,10 +23,11 @@ test('what went wrong is told', async (t) => {
 test('a trace is deleted after being asked, and only then', async (t) => {
 	const extra = tracewell('push', '--server', server.url, '--key', server.ingest, '--build-id', 'short-lived', '--wait', path.join(dir, 'rhea-atrace.bin'));
 	const page = await open('/?build_id=short-lived');
-	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click(`tr[data-trace="${extra}"] input[type=checkbox]`);
+	await page.click('.picked >> text=Delete');
 	await page.click('text=Keep');
 	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 200);
-	await page.click(`[aria-label="Delete trace ${extra}"]`);
+	await page.click('.picked >> text=Delete');
 	await page.click('text=Delete for good');
 	await page.waitForSelector('text=No trace fits these filters');
 	assert.equal((await server.get(`/api/v1/traces/${extra}`)).status, 404);
@@ -84,12 +85,23 @@ test('a trace that could not be decoded says why', async (t) => {
 		const { error } = (await broken.get(`/api/v1/traces/${up.json.id}`)).json;
 		assert.ok((await page.locator('[role=alert]').innerText()).toLowerCase().includes(error.message.toLowerCase()));
 		assert.deepEqual(await unreadable(page), []);
-		const file = page.waitForEvent('download');
-		await page.click('text=Download what was uploaded');
-		assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+		await page.waitForSelector('text=an admin of the project can save its bytes');
 		if (shots) await page.screenshot({ path: path.join(shots, `failed-${scheme}.png`) });
 		await page.close();
 	}
+});
+
+test('an admin saves an upload that decoders died of', async (t) => {
+	const broken = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const up = await broken.post('/api/v1/traces', fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	await broken.decoded(up.json.id);
+	const page = await browser.newPage();
+	await signIn(page, { url: broken.url, write: broken.admin });
+	await page.goto(`${broken.url}/traces/${up.json.id}`);
+	const file = page.waitForEvent('download');
+	await page.click('text=Download what was uploaded');
+	assert.deepEqual(fs.readFileSync(await (await file).path()), fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	await page.close();
 });
 
 test('a trace that the server cannot decode yet says why', { skip: !fs.existsSync(shim) && `no ${shim}` }, async (t) => {

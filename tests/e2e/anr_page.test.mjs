@@ -5,14 +5,16 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, signIn, unreadable } from './browser.mjs';
+import zlib from 'node:zlib';
+import { launch, unreadable, visit } from './browser.mjs';
+import { form, sampleMapping, sampleTrace, zip } from './make.mjs';
 import { root, startServer } from './server.mjs';
 
 const shots = process.env.SCREENSHOTS;
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const WRITTEN_MS = 400; // by then the address holds the view
 const ending = [];
-let server, browser, id, ring, looks, plain;
+let server, browser, id, ring, looks, plain, crowd, beside, sampled;
 
 const RING = `Subject: Broadcast of Intent { act=a.b.GO }, waited 10001ms
 "main" prio=5 tid=1 Blocked
@@ -30,6 +32,28 @@ const RING = `Subject: Broadcast of Intent { act=a.b.GO }, waited 10001ms
 
 const LOOKS = [0, 1, 2, 3].map((i) => `stack = 01-12 10:10:1${i}.000\n\na.b.${i === 2 ? 'Draw.it' : 'Io.read'}(Io.java:1)\na.b.Main.go(Main.java:1)\n\n`).join('');
 
+/* 499 threads wait for a lock that the last one has; two more, on their own, wait for each other. */
+const CROWD = ['"main" prio=5 tid=1 Blocked\n  at a.b.Store.get(Store.java:1)\n  - waiting to lock <0x01> (a a.b.Store) held by thread 500',
+	...Array.from({ length: 498 }, (_, i) => `"pool-${i}" prio=5 tid=${i + 2} Blocked\n  at a.b.Store.get(Store.java:1)\n  - waiting to lock <0x01> (a a.b.Store) held by thread 500`),
+	'"writer" prio=5 tid=500 Runnable\n  at a.b.Store.put(Store.java:9)\n  - locked <0x01> (a a.b.Store)',
+	'"left" prio=5 tid=501 Blocked\n  at a.b.Left.take(Left.java:5)\n  - waiting to lock <0x03> (a a.b.Right) held by thread 502\n  - locked <0x02> (a a.b.Left)',
+	'"right" prio=5 tid=502 Blocked\n  at a.b.Right.take(Right.java:7)\n  - waiting to lock <0x02> (a a.b.Left) held by thread 501\n  - locked <0x03> (a a.b.Right)',
+	''].join('\n\n');
+
+/* A dump of the process that the trace beside it is of: main is in a method that the trace has. */
+const BESIDE = `"main" prio=5 tid=1 Native
+  | sysTid=4000 nice=0
+  at com.example.app.Class3.method4(Class3.java:5)
+  at com.example.app.NotCalled.ever(NotCalled.java:1)
+  at android.os.Looper.loop(Looper.java:1)
+
+`;
+
+/* Java stacks that were taken in the same seconds. */
+const STACKS = JSON.stringify({ format: 'java-stacks/1', pid: 4000, interval_ms: 20,
+	frames: ['com.example.app.Class3.method4(Class3.java:5)', 'android.os.Looper.loop(Looper.java:1)'], stacks: [[0, 1], [1]],
+	threads: { 1: { name: 'main', sys_tid: 4000 } }, samples: Array.from({ length: 10 }, (_, i) => [i * 20_000_000, 1, i % 5 ? 0 : 1]) });
+
 before(async () => {
 	if (shots) fs.mkdirSync(shots, { recursive: true });
 	server = await startServer({ after: (f) => ending.push(f) });
@@ -37,6 +61,12 @@ before(async () => {
 	ring = (await server.trace(RING)).id;
 	looks = (await server.trace(LOOKS)).id;
 	plain = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/btrace2/realistic/input')))).id;
+	crowd = (await server.trace(zlib.gzipSync(CROWD))).id;
+	await server.put('/api/v1/builds/b1/methods', sampleMapping);
+	const { body, headers } = form(['trace', sampleTrace(2000)], ['anr', BESIDE]);
+	beside = (await server.trace(body, { headers, query: { build_id: 'b1' } })).id;
+	const stacks = form(['trace', STACKS], ['anr', BESIDE]);
+	sampled = (await server.trace(stacks.body, { headers: stacks.headers })).id;
 	browser = await launch();
 });
 
@@ -51,8 +81,7 @@ async function open(trace, query = '', scheme = 'light', width = 1280) {
 	page.problems = [];
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
-	await signIn(page, server);
-	await page.goto(`${server.url}/traces/${trace}${query}`);
+	await visit(page, server, `/traces/${trace}${query}`);
 	await page.waitForSelector('[data-ready]');
 	return page;
 }
@@ -66,7 +95,8 @@ async function done(page, t) {
 test('anr: the verdict stands on top, the chain below it as steps', async (t) => {
 	const page = await open(id);
 	assert.equal(await page.innerText('#anr .verdict'),
-		'Main waits 5 s for a lock of Cart held by DB-writer, which runs SQLiteConnection.execute for OrderDao.insert.');
+		'Main waits 5 s for a lock of Cart held by DB-writer, which runs SQLiteConnection.execute for OrderDao.insert' +
+			'; beside it a deadlock: say "hi" waits for a lock of Right held by crossing, which waits for a lock of Left held by say "hi".');
 	const steps = await page.locator('#anr .chain > li').allInnerTexts();
 	assert.equal(steps.length, 2);
 	assert.match(steps[0], /^main Blocked waits in com\.example\.shop\.Cart\.total Cart\.java:88\s+wants a lock of com\.example\.shop\.Cart 0x045af028, held by DB-writer, taken in com\.example\.shop\.OrderDao\.insert/);
@@ -115,6 +145,112 @@ test('anr: threads are filtered and opened, and the address holds it', async (t)
 	await done(page, t);
 });
 
+test('anr: who waits for whom is drawn, and a table says the same', async (t) => {
+	const page = await open(id);
+	const waits = page.locator('#anr [aria-label="Who waits for whom"]');
+	const middle = async (name) => {
+		const b = await waits.locator(`.box:has-text("${name}")`).boundingBox();
+		return [b.x + b.width / 2, b.y + b.height / 2];
+	};
+	const [[mainX, mainY], [writerX, writerY]] = [await middle('main'), await middle('DB-writer')];
+	assert.ok(mainX < writerX && Math.abs(mainY - writerY) < 2, 'who waits stands left of who holds');
+	assert.match(await waits.locator('.arrow text').first().textContent(), /Cart/);
+	assert.equal(await waits.locator('.box.ring').count(), 0);
+	await waits.locator('text=As a table').click();
+	assert.equal((await waits.locator('tbody tr').first().innerText()).replaceAll(/\s+/g, ' '), 'main Blocked a lock of com.example.shop.Cart 0x045af028 DB-writer');
+	await waits.locator('select').selectOption({ label: 'Deadlock of 2 threads' });
+	await waits.locator('.box.ring').nth(1).waitFor();
+	assert.equal(await waits.locator('.arrow.ring').count(), 2);
+	await waits.locator('.box.ring').first().focus();
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('#anr .opened .stack >> text=Left.take');
+	await done(page, t);
+});
+
+test('anr: of 500 threads that wait, the picture shows the ones that matter and counts the others', async (t) => {
+	const page = await open(crowd);
+	const waits = page.locator('#anr [aria-label="Who waits for whom"]');
+	assert.ok(await waits.locator('.box').count() <= 48);
+	assert.equal(await waits.locator('.box.main').count(), 1);
+	const more = Number(/([\d,]+) more threads/.exec(await waits.locator('.box.more').textContent())[1]);
+	assert.equal(more + await waits.locator('.box.thread').count(), 500);
+	assert.match(await waits.innerText(), new RegExp(`${more} of its 500 threads are not drawn; 2 other threads`));
+	await waits.locator('text=As a table').click();
+	assert.equal(await waits.locator('tbody tr').count(), 40);
+	await waits.locator('text=Show all 499').click();
+	assert.equal(await waits.locator('tbody tr').count(), 499);
+	await done(page, t);
+});
+
+test('anr: states count their threads and show only them', async (t) => {
+	const page = await open(crowd);
+	assert.deepEqual(await page.locator('#anr .chips button').allInnerTexts(), ['All 502', 'Blocked 501', 'Runnable 1']);
+	await page.click('#anr .chips >> text=Runnable 1');
+	await page.waitForFunction(() => document.querySelectorAll('#anr .anrthreads tbody tr').length === 1);
+	assert.match(await page.innerText('#anr .anrthreads tbody'), /writer/);
+	await page.fill('#anr input[type=search]', 'pool');
+	await page.waitForSelector('#anr >> text=No thread that is Runnable has this');
+	await done(page, t);
+});
+
+test('anr: the text of the report is one click away, and stays text', async (t) => {
+	for (const [trace, text] of [[ring, RING], [crowd, CROWD], [beside, BESIDE]]) {
+		const page = await open(trace);
+		await page.click('#anr >> text=Raw text');
+		await page.waitForSelector('#anr pre.raw');
+		assert.equal(await page.textContent('#anr pre.raw'), text);
+		assert.equal(await page.locator('#anr img').count(), 0);
+		const [download] = await Promise.all([page.waitForEvent('download'), page.click('#anr >> text=Download as text')]);
+		assert.equal(download.suggestedFilename(), `${trace}-anr.txt`);
+		assert.equal(fs.readFileSync(await download.path(), 'utf8'), text);
+		await done(page, t);
+	}
+});
+
+test('anr: a text that a browser cannot unpack can be had as it came', async (t) => {
+	const packed = (await server.trace(zip({ 'anr_1.txt': Buffer.from(RING) }))).id;
+	const page = await open(packed);
+	await page.click('#anr >> text=Raw text');
+	await page.waitForSelector('#anr >> text=inside an archive');
+	const [download] = await Promise.all([page.waitForEvent('download'), page.click('#anr a:has-text("Download what was uploaded")')]);
+	assert.equal(fs.readFileSync(await download.path()).subarray(0, 2).toString(), 'PK');
+	await done(page, t);
+});
+
+test('anr: a frame leads to its calls in the trace of the same seconds', async (t) => {
+	const page = await open(beside, '?stack=0');
+	assert.deepEqual(await page.locator('#anr .opened .link').allInnerTexts(), ['com.example.app.Class3.method4']);
+	await page.click('#anr .opened .link');
+	await page.waitForSelector('.search output:has-text("1 of 6 methods, 500 calls in")');
+	await page.waitForTimeout(WRITTEN_MS);
+	const q = new URL(page.url()).searchParams;
+	assert.equal(q.get('find'), 'com.example.app.Class3.method4');
+	assert.equal(q.get('thread'), '4000');
+	const trace = (await server.get(`/api/v1/traces/${beside}`)).json;
+	assert.equal(Number(q.get('to')), trace.end_ns, 'the report is of the trace\'s end');
+	await done(page, t);
+});
+
+test('anr: a sampled trace of the same seconds stands below the report, told as sampled', async (t) => {
+	const page = await open(sampled, '?stack=0');
+	assert.match(await page.innerText('#anr .verdict'), /^Main/);
+	const threads = (await server.get(`/api/v1/traces/${sampled}/threads`)).json.threads;
+	assert.ok(threads.some((x) => x.tid === 4000 && x.source === 'samples' && x.interval_ns === 20_000_000), JSON.stringify(threads));
+	await page.click('#anr .opened .link');
+	await page.waitForSelector('.search output:has-text(" in ")');
+	assert.match(await page.innerText('.search output'), /^1 of \d methods, \d+ sampled stretch/);
+	assert.equal(new URL(page.url()).searchParams.get('find'), 'com.example.app.Class3.method4');
+	await done(page, t);
+});
+
+test('anr: rows of the table are of one height', async (t) => {
+	const page = await open(id);
+	const rows = await page.locator('#anr .anrthreads tbody tr').evaluateAll((all) => all.map((r) => r.getBoundingClientRect().height));
+	const lines = rows.map((h) => (h - 13) / 20); // of 20 px, with 6 px above and below and a line
+	assert.ok(rows.length === 9 && lines.every((n) => Math.abs(n - Math.round(n)) < 0.1), rows.join());
+	await done(page, t);
+});
+
 test('anr: another process of the same report', async (t) => {
 	const page = await open(id);
 	await page.selectOption('#anr select', { label: '/system/bin/surfaceflinger (900)' });
@@ -143,7 +279,7 @@ for (const scheme of ['light', 'dark'])
 			for (const trace of [id, ring]) {
 				const page = await open(trace, '?stack=0', scheme, width);
 				await page.waitForSelector('#anr .opened .stack');
-				await page.click('#anr summary').catch(() => {});
+				for (const summary of await page.locator('#anr summary').all()) await summary.click();
 				assert.deepEqual(await unreadable(page), []);
 				if (shots) await page.screenshot({ path: path.join(shots, `anr-${scheme}-${width}-${trace === id ? 'chain' : 'ring'}.png`), fullPage: true });
 				assert.deepEqual(page.problems, []);

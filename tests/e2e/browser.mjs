@@ -8,10 +8,32 @@ export function launch() {
 		'--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'] });
 }
 
-/* Signs a fresh page in with a read token, as a person would. */
+/* Signs a fresh page in with a key that may write, as a person would. */
 export async function signIn(page, server) {
 	await page.goto(server.url + '/');
-	await page.fill('input[type=password]', server.read);
+	await page.click('summary:has-text("With a key")');
+	await page.fill('input[name=token]', server.write);
+	await page.click('text=Sign in with the key');
+	await page.waitForSelector('h1:has-text("Traces")');
+}
+
+/* Opens an address, signed in: by hand the first time, after that with the session that this gave. */
+export async function visit(page, server, target = '/') {
+	const before = server.session;
+	if (before) await page.context().addCookies(before);
+	else {
+		await signIn(page, server);
+		server.session = await page.context().cookies();
+	}
+	if (before || target !== '/') await page.goto(server.url + target);
+	if (target === '/') await page.waitForSelector('h1:has-text("Traces")');
+}
+
+/* By hand with a name and a password. */
+export async function signInAs(page, server, name, password) {
+	await page.goto(server.url + '/');
+	await page.fill('input[name=name]', name);
+	await page.fill('input[name=password]', password);
 	await page.click('button.primary');
 	await page.waitForSelector('h1:has-text("Traces")');
 }
@@ -63,7 +85,7 @@ export function unreadable(page) {
 		}
 		for (const e of document.querySelectorAll('body *')) {
 			const box = e.getBoundingClientRect();
-			if (box.right > innerWidth + 1 && !e.closest('.scroll, pre, .hidden, svg')) found.push(`sticks out: ${e.tagName} ${e.className}`);
+			if (box.right > innerWidth + 1 && !e.closest('.scroll, pre, .hidden, svg')) found.push(`sticks out: ${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`);
 		}
 		if (document.documentElement.scrollWidth > innerWidth) found.push('the page scrolls sideways');
 		return found;

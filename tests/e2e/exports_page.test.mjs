@@ -143,12 +143,16 @@ test('a UI that fetches for itself gets the file, with no key and nobody else', 
 	await done(page, t);
 });
 
-/* What speedscope made of a file, as its own export says. */
+/* What speedscope made of a file, as its own export says; it drops a key that comes while it still imports. */
 async function asSpeedscopeReads(page) {
 	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText), null, { timeout: 20000 });
-	const saved = page.waitForEvent('download');
-	await page.keyboard.press('Control+s');
-	return fs.readFileSync(await (await saved).path(), 'utf8');
+	for (let tries = 0; tries < 15; tries++) {
+		const saved = page.waitForEvent('download', { timeout: 2000 }).catch(() => undefined);
+		await page.keyboard.press('Control+s');
+		const download = await saved;
+		if (download) return fs.readFileSync(await download.path(), 'utf8');
+	}
+	throw new Error('speedscope exports nothing');
 }
 
 function same(got, want, columns, what, slack = 0) {
@@ -220,11 +224,11 @@ test('the menu works by keys, and its downloads follow the selection', async (t)
 	const want = (await server.get(`/api/v1/traces/${id}/methods?limit=10000&thread=${threads[1].tid}&from=${trace.start_ns + 1000}&to=${trace.start_ns + 500000}`)).json.methods;
 	same(methods, want, { self: 'self_ns', total: 'total_ns', count: 'count' }, 'csv');
 	await page.keyboard.press('Escape');
-	assert.equal(await page.locator('.tools').count(), 0);
+	await page.waitForSelector('.tools', { state: 'detached' });
 	assert.match(await focused(), /Other tools/);
 	await button.click();
 	await page.mouse.click(5, 5);
-	assert.equal(await page.locator('.tools').count(), 0, 'a click elsewhere closes it');
+	await page.waitForSelector('.tools', { state: 'detached' }); // a click elsewhere closes it
 	await done(page, t);
 });
 

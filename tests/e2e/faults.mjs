@@ -1,6 +1,6 @@
 /*
- * faults.mjs - disk operations of a server and its decoders made to fail, by tests/fault/fault.c:
- * give it to the server as LD_PRELOAD.
+ * faults.mjs - operations of a server and its decoders made to fail, by tests/fault/fault.c: give it to
+ * the server as LD_PRELOAD.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,7 +8,9 @@ import path from 'node:path';
 import { binary } from './server.mjs';
 
 export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
-const ERRNO = { EIO: 5n, ENOSPC: 28n };
+/* What fails with which error: the disk, what makes descriptors, memory, memory at a new place of the program. */
+const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n] };
+export const ANY = 2 ** 40; /* calls */
 const HEAD = 192; /* of the control file, up to the folder */
 
 /* The control file of fault.c. Operations on paths that begin with `under` count. */
@@ -22,20 +24,21 @@ export class Faults {
 		fs.writeSync(this.fd, all, 0, all.length, 0);
 	}
 
-	/* Calls from..to fail, counted from now on. */
-	arm(from, to, error) {
+	/* Calls from..to fail, counted from now on; `pid`: of that process alone. */
+	arm(from, to, error, pid = 0) {
 		const fields = Buffer.alloc(HEAD);
-		[0n, 0n, BigInt(to), 0n, ERRNO[error]].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
+		[0n, 0n, BigInt(to), 0n, ...ERRNO[error], BigInt(pid)].forEach((v, i) => fields.writeBigUInt64LE(v, 8 * i));
 		fs.writeSync(this.fd, fields, 0, HEAD, 0);
 		fields.writeBigUInt64LE(BigInt(from), 0);
 		fs.writeSync(this.fd, fields, 0, 8, 8);
 	}
 
-	/* None fail any more; how many did, and what the first was. */
+	/* None fail any more; how many did, of how many, and what the first was. */
 	disarm() {
 		const fields = Buffer.alloc(HEAD);
 		fs.writeSync(this.fd, Buffer.alloc(8), 0, 8, 8);
 		fs.readSync(this.fd, fields, 0, HEAD, 0);
-		return { hits: Number(fields.readBigUInt64LE(24)), what: fields.toString('latin1', 40, HEAD).replace(/\0.*/s, '') };
+		return { calls: Number(fields.readBigUInt64LE(0)), hits: Number(fields.readBigUInt64LE(24)),
+			what: fields.toString('latin1', 56, HEAD).replace(/\0.*/s, '') };
 	}
 }

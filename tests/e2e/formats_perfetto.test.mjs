@@ -32,10 +32,13 @@ test('Perfetto traces', async (t) => {
 			assert.equal(of(14, 'samples').interval_ns, 10_000_000);
 			assert.deepEqual(await s.flameLines(trace.id, 14), ['  com.app.Main.run 40000000', '    com.app.Db.query 30000000', '    libc.so+0x1234 10000000']);
 			/* begun on one CPU, ended on another */
-			assert.deepEqual(await s.flameLines(trace.id, 13), ['  draw 700']);
+			assert.deepEqual(await s.flameLines(trace.id, 13), ['  paint 5000', '  draw 700']);
 			const { kinds } = await notes(s, trace.id);
-			assert.deepEqual(kinds, { instant: 2, async: 2, counter: 6, state: 10, wakeup: 2, process: 2 });
+			assert.deepEqual(kinds, { instant: 4, async: 5, counter: 6, state: 10, wakeup: 2, process: 2, flow: 1, frame: 4 });
 			assert.equal(repair(trace, 'kernel_overrun').kind, 'loss');
+			assert.equal(repair(trace, 'event_unread').count, 1);
+			const { notes: frames } = await notes(s, trace.id, '&kind=frame');
+			assert.equal(frames.find((f) => f.detail.presented === 'late').detail.jank, 'app deadline missed, buffer stuffing');
 		}
 	});
 

@@ -85,3 +85,26 @@ export function zip(files) {
 	}
 	return Buffer.concat([...out, Buffer.from([0x50, 0x4b, 1, 2])]);
 }
+
+function varint(v) {
+	const out = [];
+	for (v = BigInt.asUintN(64, BigInt(v)); v > 127n; v >>= 7n) out.push(Number(v & 127n) | 128);
+	return Buffer.from([...out, Number(v)]);
+}
+const num = (field, v) => Buffer.concat([varint(field << 3), varint(v)]);
+/* A message in a message of Perfetto's. */
+export const sub = (field, ...parts) => {
+	const body = Buffer.concat(parts.map((p) => Buffer.from(p)));
+	return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
+};
+
+/* A device's own trace: snapshots of clocks at both ends, a process, a thread that runs.  mono: as btrace() tells it. */
+export function systemTrace(mono = BASE, { pid = 4000, boot = mono + 5_000_000_000n } = {}) {
+	const snapshot = (t) => sub(1, num(10, 1), sub(6, sub(1, num(1, 6), num(2, boot + t)), sub(1, num(1, 3), num(2, mono + t))));
+	const on = (t, from, to) => sub(2, num(1, boot + t), num(2, from), sub(4, num(2, from), num(4, 1), num(6, to)));
+	const bundle = (at) => sub(1, num(10, 7), sub(1, num(1, 0), on(at, 0, pid), on(at + 90_000n, pid, 0)));
+	const bundles = [];
+	for (let i = 0n; i < 40n; i++) bundles.push(bundle(i * 100_000n));
+	return Buffer.concat([snapshot(0n), sub(1, num(8, boot), num(10, 3), sub(2, sub(1, num(1, pid), sub(3, 'com.example.app')))),
+		...bundles, snapshot(4_000_000n)]);
+}

@@ -1,32 +1,12 @@
 /* Perfetto files over HTTP: joined to the device's own trace, cut, packed, of several traces, and refused. */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import test from 'node:test';
 import zlib from 'node:zlib';
-import { btrace, form, sampleMapping, sampleTrace } from './make.mjs';
-import { startServer } from './server.mjs';
-
-
-function varint(v) {
-	const out = [];
-	for (v = BigInt.asUintN(64, BigInt(v)); v > 127n; v >>= 7n) out.push(Number(v & 127n) | 128);
-	return Buffer.from([...out, Number(v)]);
-}
-const num = (field, v) => Buffer.concat([varint(field << 3), varint(v)]);
-const sub = (field, ...parts) => {
-	const body = Buffer.concat(parts.map((p) => Buffer.from(p)));
-	return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
-};
-
-/* Snapshots at both ends, a process, a thread that runs and is named by its app's own tracing. */
-function systemTrace(mono, { pid = 4000, boot = mono + 5_000_000_000n } = {}) {
-	const snapshot = (t) => sub(1, num(10, 1), sub(6, sub(1, num(1, 6), num(2, boot + t)), sub(1, num(1, 3), num(2, mono + t))));
-	const on = (t, from, to) => sub(2, num(1, boot + t), num(2, from), sub(4, num(2, from), num(4, 1), num(6, to)));
-	const bundle = (at) => sub(1, num(10, 7), sub(1, num(1, 0), on(at, 0, pid), on(at + 90_000n, pid, 0)));
-	const bundles = [];
-	for (let i = 0n; i < 40n; i++) bundles.push(bundle(i * 100_000n));
-	return Buffer.concat([snapshot(0n), sub(1, num(8, boot), num(10, 3), sub(2, sub(1, num(1, pid), sub(3, 'com.example.app')))),
-		...bundles, snapshot(4_000_000n)]);
-}
+import { btrace, form, sampleMapping, sampleTrace, sub, systemTrace } from './make.mjs';
+import { startServer, tracewell } from './server.mjs';
 
 function packets(bytes) {
 	const list = [];
@@ -167,6 +147,64 @@ test('Perfetto files', async (t) => {
 		} else {
 			assert.ok(none.status === 415 || none.status === 422, none.text);
 		}
+	});
+
+	await t.test('the command line joins, cuts and packs as the server does', async () => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-perfetto-'));
+		t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+		const at = (name) => path.join(dir, name);
+		fs.writeFileSync(at('trace'), sampleTrace(300));
+		fs.writeFileSync(at('other'), sampleTrace(100, 5000));
+		fs.writeFileSync(at('system'), system);
+		const made = (...args) => {
+			tracewell('perfetto', ...args, '-o', at('out'));
+			return fs.readFileSync(at('out'));
+		};
+		const whole = made(at('trace'), '--system', at('system'));
+		assert.ok(holds(whole, system));
+		const server = (await file(joined.id)).bytes;
+		assert.equal(packets(whole).length, packets(server).length + 1, 'as many packets as the server writes, behind whose it is');
+		assert.ok(!holds(made(at('trace')), system));
+		assert.ok(zlib.gunzipSync(made(at('trace'), '--system', at('system'), '--compress', 'gzip')).equals(whole));
+		const tar = members(made(at('trace'), '--system', at('system'), '--format', 'tar'));
+		assert.ok(Object.values(tar).some((m) => m.equals(system)));
+		assert.ok(made(at('trace'), '--system', at('system'), '--from', '0', '--to', '100000').length < whole.length);
+		assert.ok(made(at('trace'), at('other'), '--system', at('system'), '--align', 'start').length > whole.length);
+		fs.writeFileSync(at('words'), 'this is no trace at all');
+		assert.ok(made(at('trace'), '--system', at('words')).includes('no Perfetto trace'));
+		for (const bad of [['--system', at('nothing')], ['--format', 'zip'], ['--compress', 'lzma'], ['--from', '5', '--to', '4'], ['--from', '-1'], ['--align', 'end']]) {
+			fs.rmSync(at('out'), { force: true });
+			assert.throws(() => made(at('trace'), ...bad), undefined, bad.join(' '));
+			assert.ok(!fs.existsSync(at('out')), bad.join(' '));
+		}
+	});
+
+	await t.test('the command line takes the threads and the time that the server takes', async () => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-perfetto-'));
+		t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+		const at = (name) => path.join(dir, name);
+		const calls = Array.from({ length: 60 }, (_, i) => [4000 + (i % 3), 1 + (i % 5), 1_000_000 + i * 10_000, 9000]);
+		fs.writeFileSync(at('trace'), btrace(calls, { pid: 4000 }));
+		fs.writeFileSync(at('system'), system);
+		const sent = await upload(fs.readFileSync(at('trace')), system);
+		const made = (...args) => {
+			fs.rmSync(at('out'), { force: true });
+			tracewell('perfetto', at('trace'), '--system', at('system'), ...args, '-o', at('out'));
+			return packets(fs.readFileSync(at('out'))).length - 1; /* it begins with whose it is */
+		};
+		const asked = async (query) => packets((await file(sent.id, query)).bytes).length;
+		const seen = new Set([made()]);
+		for (const query of [{ thread: '4001' }, { thread: '4002,4000' }, { from: 1_200_000 }, { to: 1_150_000 }, { thread: '4001', from: 1_200_000, to: 1_300_000 }]) {
+			const n = made(...Object.entries(query).flatMap(([k, v]) => [`--${k}`, String(v)]));
+			assert.equal(n, await asked(query), JSON.stringify(query));
+			assert.ok(!seen.has(n), `${JSON.stringify(query)} changes the file`);
+			seen.add(n);
+		}
+		fs.writeFileSync(at('other'), sampleTrace(100, 5000));
+		assert.ok(made(at('other'), '--thread', '5000') > 200, 'a thread of one of two files');
+		for (const bad of [['--thread', '77'], ['--thread', 'main'], ['--thread', '4000;4001'], ['--from', '9', '--to', '9'], ['--to', '1e9'], ['--thread', Array(4097).fill('1').join()]])
+			assert.throws(() => made(...bad), undefined, bad.join(' ').slice(0, 40));
+		assert.ok(!fs.existsSync(at('out')));
 	});
 
 	await t.test('also when the trace is deleted meanwhile', async () => {

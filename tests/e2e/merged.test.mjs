@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { form } from './make.mjs';
-import { root, startServer, tracewell } from './server.mjs';
+import { btrace, form, sampleTrace, systemTrace, zip } from './make.mjs';
+import { root, startServer, tracewell, until } from './server.mjs';
 
 const folder = path.join(root, '../shared/samples/merge/javac-and-kernel');
 
@@ -49,4 +49,68 @@ test('a recording beside a kernel trace is on one clock with it', { skip: !fs.ex
 	assert.equal(rows.length * 2, 663788);
 	assert.ok(share(0) > 0.996, `${share(0)} of all instants`);
 	assert.ok(share(100_000) < 0.97, 'a tenth of a millisecond shows');
+});
+
+/* What a form sends as part `system`, and what stands in an archive, are the same. */
+test('the device\'s trace in an archive is joined like one in a form', async (t) => {
+	const s = await startServer(t);
+	const system = systemTrace();
+	const files = { 'ws/rhea-atrace.bin': sampleTrace(), 'ws/systemTrace.perfetto': system, 'ws/notes.txt': Buffer.from('nothing of a trace') };
+	const sent = form(['trace', sampleTrace()], ['system', system]);
+	const whole = await s.trace(sent.body, { headers: sent.headers });
+	const archive = await s.trace(zip(files));
+	for (const trace of [whole, archive]) assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	assert.equal(archive.summary.slices, whole.summary.slices);
+	assert.ok(archive.report.system, 'the report tells of it');
+	assert.deepEqual(archive.report.system, whole.report.system);
+	const export_of = async (trace, query = '') => (await s.get(`/api/v1/traces/${trace.id}/perfetto${query}`)).bytes;
+	const [a, b] = [await export_of(archive, '?system=true'), await export_of(whole, '?system=true')];
+	assert.equal(archive.report.system.joined, true);
+	assert.ok(a.length > system.length && a.length === b.length);
+	assert.ok(a.includes(system), 'all of it');
+	assert.ok(!(await export_of(archive, '?system=false')).includes(system));
+	assert.ok((await s.get(`/api/v1/traces/${archive.id}/raw/system`)).bytes.equals(system), 'kept byte for byte');
+	assert.ok((await export_of(archive, '?format=tar')).includes(system));
+
+	await t.test('one that is sent beside the archive is taken instead', async () => {
+		const other = Buffer.concat([system, system]);
+		const both = form(['trace', zip(files)], ['system', other]);
+		const trace = await s.trace(both.body, { headers: both.headers });
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		assert.ok((await s.get(`/api/v1/traces/${trace.id}/raw/system`)).bytes.equals(other));
+		assert.equal(trace.report.repairs.find((r) => r.name === 'entry_skipped').count, 2);
+	});
+	await t.test('an archive without one has none', async () => {
+		const trace = await s.trace(zip({ 'a.bin': btrace([[4000, 1, 1000, 50]]) }));
+		assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+		assert.equal((await s.get(`/api/v1/traces/${trace.id}/raw/system`)).status, 404);
+		assert.equal((await s.get(`/api/v1/traces/${trace.id}/perfetto?system=true`)).status, 404);
+	});
+	await t.test('decoded again, it is found again; deleted, it is gone', async () => {
+		const blobs = () => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true }).filter((f) => /[0-9a-f]{64}$/.test(f)).length;
+		const own = await s.trace(zip({ 'a.bin': sampleTrace(7), 's.pftrace': systemTrace(undefined, { pid: 4001 }) }));
+		const before = blobs();
+		await s.stop();
+		for (const file of fs.readdirSync(path.join(s.data, 'traces'), { recursive: true }))
+			if (file.endsWith(`${own.id}.db`)) fs.unlinkSync(path.join(s.data, 'traces', file));
+		await s.start();
+		const again = await until(async () => {
+			const { json } = await s.get(`/api/v1/traces/${own.id}`);
+			return json.state === 'ready' && json.ready_ms > own.ready_ms ? json : undefined;
+		}, 'decoded again');
+		assert.deepEqual(again.report, own.report);
+		assert.equal(blobs(), before);
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${own.id}`)).status, 204);
+		assert.equal(blobs(), before - 2);
+	});
+});
+
+test('a recording of a whole run with the kernel\'s trace in one archive', { skip: !fs.existsSync(folder) && 'no ../shared/samples' }, async (t) => {
+	const s = await startServer(t);
+	const part = (name) => fs.readFileSync(path.join(folder, name));
+	const trace = await s.trace(zip({ 'system.perfetto-trace': part('system.perfetto-trace'), 'trace.zst': part('rhea-atrace.bin.zst'), 'threads.txt': part('threads.txt') }));
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	assert.equal(trace.report.system.joined, true, JSON.stringify(trace.report.system));
+	const { bytes } = await s.get(`/api/v1/traces/${trace.id}/perfetto?system=true`);
+	assert.ok(bytes.length > part('system.perfetto-trace').length);
 });

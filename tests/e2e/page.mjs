@@ -9,7 +9,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before } from 'node:test';
-import { launch, signIn } from './browser.mjs';
+import { launch, visit } from './browser.mjs';
 import { binary, startServer, tracewell } from './server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
@@ -52,8 +52,7 @@ export async function watched(scheme = 'light', width = 1280, height = 900) {
 
 export async function open(target = '/', scheme = 'light', width = 1280) {
 	const page = await watched(scheme, width);
-	await signIn(page, server);
-	if (target !== '/') await page.goto(server.url + target);
+	await visit(page, server, target);
 	return page;
 }
 

@@ -40,6 +40,34 @@ test('names of methods stay text', async (t) => {
 	await done(page, t);
 });
 
+test('a trace is asked for once, while the page\'s code still comes', async (t) => {
+	const page = await open();
+	const asked = [];
+	page.on('request', (r) => r.url().includes('/api/v1/') && asked.push(new URL(r.url()).pathname.replace(/.*\/traces\/[0-9A-Z]+/, '')));
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	const early = ['', '/threads', '/names', '/notes/sums'];
+	for (const what of early) assert.equal(asked.filter((a) => a === what).length, 1, `${what || 'the trace'} is asked for once`);
+	const first = asked.findIndex((a) => a === '/slices');
+	assert.ok(early.every((what) => asked.indexOf(what) < first));
+	await page.goto(`${server.url}/traces/01HHHHHHHHHHHHHHHHHHHHHHHH`);
+	await page.waitForSelector('[role=alert] >> text=This trace is not here');
+	await done(page, t);
+});
+
+test('colours without red and green are kept', async (t) => {
+	const page = await openTrace();
+	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
+	const before = await pixels();
+	await page.getByLabel('blue to yellow').check();
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.notEqual(await pixels(), before);
+	await page.reload();
+	await page.waitForSelector('[data-ready]');
+	assert.ok(await page.getByLabel('blue to yellow').isChecked());
+	await done(page, t);
+});
+
 test('the wheel zooms, the address holds the view, a reload keeps it', async (t) => {
 	const page = await openTrace();
 	const before = await page.locator('.under .quiet').first().innerText();
@@ -181,22 +209,23 @@ test('a search counts, steps to each call and begins again', async (t) => {
 	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?thread=${tid}&limit=10000`)).json;
 	const rare = methods.find((m) => m.count === 3 && methods.filter((x) => x.name.includes(m.name)).length === 1);
 	await page.fill('.search input', rare.name);
-	await page.waitForSelector('output:has-text("3 calls in")');
+	await page.waitForSelector('.search output:has-text("3 calls in")');
 	const { names } = (await server.get(`/api/v1/traces/${id}/names`)).json;
-	assert.match(await page.locator('output').innerText(), new RegExp(`^1 of ${names.length.toLocaleString('en')} methods`));
+	assert.match(await page.locator('.search output').innerText(), new RegExp(`^1 of ${names.length.toLocaleString('en')} methods`));
+	assert.match(await page.locator('.search output').innerText(), /% of its busy time$/);
 	const met = [];
 	for (let i = 0; i < 4; i++) {
-		await page.click('text=Next');
+		await page.click('.search >> text=Next');
 		await page.waitForTimeout(WRITTEN_MS);
 		met.push(page.url());
 	}
 	assert.equal(new Set(met.slice(0, 3)).size, 3, 'three calls');
 	assert.equal(met[3], met[0], 'and round');
-	await page.click('text=Previous');
+	await page.click('.search >> text=Previous');
 	await page.waitForTimeout(WRITTEN_MS);
 	assert.equal(page.url(), met[2]);
 	await page.fill('.search input', '/(/');
-	await page.waitForSelector('output:has-text("not an expression")');
+	await page.waitForSelector('.search output:has-text("not an expression")');
 	await done(page, t);
 });
 
@@ -294,6 +323,29 @@ test('nothing stays hidden in (other), top-down and bottom-up', async (t) => {
 		await page.waitForSelector('.crumbs', { state: 'detached' });
 		await page.close();
 	}
+	/* in a sandwich: every caller of one method */
+	const page = await browser.newPage();
+	await signIn(page, small);
+	const { methods } = (await small.get(`/api/v1/traces/${trace}/methods?limit=1000`)).json;
+	await page.goto(`${small.url}/traces/${trace}?threads=all&view=sandwich&method=${methods.find((m) => m.id === 100).method}`);
+	await page.click('text=Callers as a table');
+	const half = page.locator('[data-half="Callers"]');
+	const callers = new Set();
+	for (let turn = 0; turn < 20; turn++) {
+		await half.locator('tbody .name').first().waitFor();
+		(await half.locator('tbody .name').allInnerTexts()).filter((n) => !/ smaller nodes$/.test(n)).forEach((n) => callers.add(n));
+		const rest = half.locator('tbody button:has-text("smaller nodes")');
+		if ((await rest.count()) === 0) break;
+		const before = page.url();
+		await rest.click();
+		await page.waitForFunction((b) => location.href !== b, before);
+		await half.waitFor();
+	}
+	assert.equal(callers.size, 60);
+	await page.reload();
+	await page.click('text=All callers');
+	await page.waitForSelector('text=All callers', { state: 'detached' });
+	await page.close();
 });
 
 test('the arrows walk the merged graph, Enter opens, Escape goes up', async (t) => {
@@ -321,6 +373,11 @@ test('the arrows walk the merged graph, Enter opens, Escape goes up', async (t) 
 	await page.keyboard.press('Escape');
 	await page.waitForSelector('.crumbs', { state: 'detached' });
 	await at(flame.children[0].name);
+	await page.keyboard.press('Enter'); /* both at once: the way back is not lost while the way in still comes */
+	await page.keyboard.press('Escape');
+	await page.waitForSelector('.crumbs', { state: 'detached' });
+	await page.waitForSelector('[data-flame]');
+	assert.equal(new URL(page.url()).searchParams.get('root') ?? '', '');
 	await done(page, t);
 });
 

@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from './naive.mjs';
 import { binary, root, startServer, tracewell } from './server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
@@ -28,36 +29,6 @@ async function json(s, target) {
 /* The flame graph, whole unless fewer nodes are enough. */
 function ask(s, id, query, nodes = 200000) {
 	return json(s, `/api/v1/traces/${id}/flame?thread=all&max_nodes=${nodes}&${query}`);
-}
-
-/* [methods from the top, own weight] of every node that has some. */
-function paths(node, above = [], out = []) {
-	if (node.self) out.push([above, node.self]);
-	for (const c of node.children) paths(c, [...above, c.name], out);
-	return out;
-}
-
-function sums(list) {
-	const out = new Map();
-	for (const [p, self] of list) out.set(p.join(' > '), (out.get(p.join(' > ')) ?? 0) + self);
-	return new Map([...out].sort());
-}
-
-const squeeze = (p, same) => p.filter((m, i) => i === 0 || !same(p[i - 1], m));
-const within = (beginning) => (m) => m === beginning || m.startsWith(beginning + '.');
-const STEPS = {
-	focus: (m) => (p) => (p.includes(m) ? p.slice(p.indexOf(m)) : undefined),
-	drop: (m) => (p) => (p.includes(m) ? undefined : p),
-	merge: (m) => (p) => p.filter((x) => x !== m),
-	fold: (m) => (p) => (p.includes(m) ? p.slice(0, p.indexOf(m) + 1) : p),
-	recursion: () => (p) => squeeze(p, (a, b) => a === b),
-	frame: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
-	app: (own) => (p) => p.filter(own),
-};
-
-function stepped(list, ...steps) {
-	for (const step of steps) list = list.map(([p, self]) => [step(p), self]).filter(([p]) => p);
-	return sums(list);
 }
 
 async function phoneTrace(t, s) {
@@ -110,25 +81,44 @@ test('reshaped calls', async (t) => {
 			stepped(list, STEPS.frame(wholePackage), STEPS.focus(made.name)));
 	});
 
+	await t.test('a subtree, and all turned around, whole and after steps', async () => {
+		const index = new Map(methods.map((m) => [m.name, m.method]));
+		const known = list.filter(([p]) => p.length > 3 && p.every((m) => index.has(m)));
+		for (const [p] of [known[0], known[Math.floor(known.length / 2)], known.at(-1)])
+			for (const at of [p.slice(0, 1), p.slice(0, 3)]) {
+				const down = await ask(s, id, `root=${at.map((m) => index.get(m)).join('.')}`);
+				assert.equal(difference(weights(down), subtree(list, at)), '', at.join(' > '));
+				const above = p.slice(-at.length).reverse();
+				const up = await ask(s, id, `view=bottom_up&root=${above.map((m) => index.get(m)).join('.')}`);
+				assert.equal(difference(weights(up), inverted(list, above)), '', `turned around: ${above.join(' > ')}`);
+			}
+		assert.equal(difference(weights(await ask(s, id, 'view=bottom_up')), inverted(list)), '');
+		const fewer = list.map(([p, self]) => [STEPS.drop(b.name)(STEPS.recursion()(p)), self]).filter(([p]) => p);
+		const steps = `transform=recursion,drop:${b.method}`;
+		assert.equal(difference(weights(await ask(s, id, `view=bottom_up&${steps}`)), inverted(fewer)), '');
+		const [top] = [...subtree(fewer, [])].filter(([p]) => index.has(p)).sort((x, y) => y[1] - x[1])[0];
+		assert.equal(difference(weights(await ask(s, id, `root=${index.get(top)}&${steps}`)), subtree(fewer, [top])), '');
+	});
+
 	await t.test('the app\'s own frames, by rules of the project', async () => {
 		const rules = await json(s, '/api/v1/frames');
 		assert.ok(rules.presets.every((p) => p.on && p.title && p.prefixes.length));
 		const foreign = (x) => rules.presets.some((p) => p.prefixes.some((b2) => within(b2)(x) || x.startsWith(b2 + '(')));
 		const before = await s.get(`/api/v1/traces/${id}/flame?transform=app`);
 		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));
-		const set = await s.put('/api/v1/frames', JSON.stringify({ framework: [wholePackage], app: [a.name] }), { key: s.read });
+		const set = await s.put('/api/v1/frames', JSON.stringify({ framework: [wholePackage], app: [a.name] }), { key: s.write });
 		assert.equal(set.status, 200, set.text);
 		assert.deepEqual(set.json.framework, [wholePackage]);
 		await same('app', stepped(list, STEPS.app((x) => x === a.name || !(foreign(x) || within(wholePackage)(x)))));
 		const after = await s.get(`/api/v1/traces/${id}/flame?transform=app`);
 		assert.notEqual(after.headers.get('etag'), before.headers.get('etag'), 'an old answer is not taken for the new');
 		for (const bad of ['{"app":"x"}', '{"app":[""]}', '{"app":[7]}', '{"what":[]}', '{', '[]', `{"off":["${'x'.repeat(300)}"]}`]) {
-			const refused = await s.put('/api/v1/frames', bad, { key: s.read });
+			const refused = await s.put('/api/v1/frames', bad, { key: s.write });
 			assert.equal(refused.status, 400, bad);
 			assert.ok(refused.json.error.message.length > 10);
 		}
 		assert.equal((await s.put('/api/v1/frames', '{}', { key: s.ingest })).status, 403);
-		await s.put('/api/v1/frames', '{}', { key: s.read });
+		await s.put('/api/v1/frames', '{}', { key: s.write });
 		await same('app', stepped(list, STEPS.app((x) => !foreign(x))));
 	});
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, signIn, unreadable } from './browser.mjs';
+import { launch, unreadable, visit } from './browser.mjs';
 import { btrace, form } from './make.mjs';
 import { root, startServer, until } from './server.mjs';
 
@@ -79,8 +79,7 @@ async function open(trace = id, query = '', scheme = 'light', width = 1280) {
 	page.problems = [];
 	page.on('pageerror', (e) => page.problems.push(e.message));
 	page.on('request', (r) => !r.url().startsWith(server.url) && page.problems.push('left the origin: ' + r.url()));
-	await signIn(page, server);
-	await page.goto(`${server.url}/traces/${trace}${query}`);
+	await visit(page, server, `/traces/${trace}${query}`);
 	await page.waitForSelector('[data-ready]');
 	await page.waitForTimeout(500); // lanes are there
 	return page;
@@ -204,6 +203,34 @@ test('notes tell what they are: a lock wait, a counter, a collection', async (t)
 	await done(page, t);
 });
 
+test('an ANR is a span of the whole trace, and a band through every thread', async (t) => {
+	const issue = (detail, cost, time) => JSON.stringify({ machine: 'HIGH', detail, cost, scene: `com.acme.${detail}`, stack: `0,1048574,1,${cost}\n1,30,1,${cost - 100}\n`,
+		stackKey: '30|', tag: 'Trace_EvilMethod', process: 'com.acme.shop', time });
+	const trace = await server.trace(`${issue('NORMAL', 1500, 1.7e12)}\n${issue('ANR', 5000, 1.7e12 + 9000)}\n`);
+	assert.equal(trace.state, 'ready', JSON.stringify(trace.error));
+	const { start_ns, end_ns } = (await server.get(`/api/v1/traces/${trace.id}`)).json;
+	const { notes: [anr] } = (await server.get(`/api/v1/traces/${trace.id}/notes?kind=anr`)).json;
+	assert.equal(anr.dur_ns, 5e9);
+	const page = await open(trace.id);
+	const box = await page.locator('canvas.calls').boundingBox();
+	const x = (ns) => box.x + ((ns - start_ns) / (end_ns - start_ns)) * box.width;
+	const red = (at) => page.evaluate((px) => {
+		const c = document.querySelector('canvas.calls');
+		const d = c.getContext('2d').getImageData(px, 0, 1, c.height).data;
+		return [...Array(c.height).keys()].filter((y) => d[4 * y] > d[4 * y + 1] + 12).length / c.height;
+	}, Math.round(at - box.x));
+	await page.waitForFunction((px) => { // lanes come by themselves
+		const [r, g] = document.querySelector('canvas.calls').getContext('2d').getImageData(px, 4, 1, 1).data;
+		return r !== g;
+	}, Math.round(x(anr.ts_ns + 2e9) - box.x));
+	const [inside, outside] = [await red(x(anr.ts_ns + 2e9)), await red(x(anr.ts_ns - 1e9))];
+	assert.ok(inside > 0.5 && outside < 0.1, `${inside} of the height inside, ${outside} outside`);
+	await page.mouse.move(x(anr.ts_ns + 3e9), await yOf(page, '', 'ANR'));
+	await page.waitForSelector('.tip:has-text("com.acme.ANR")');
+	assert.match(await page.locator('.tip').innerText(), /what\s+ANR[^]*for\s+5\.00 s/);
+	await done(page, t);
+});
+
 test('dragging with Shift over threads selects time and threads, and everything is of just that', async (t) => {
 	const page = await open(id, '?open=none');
 	const [x0, x1] = [await xOf(page, 310e6), await xOf(page, 660e6)];
@@ -222,6 +249,10 @@ test('dragging with Shift over threads selects time and threads, and everything 
 	assert.deepEqual(methods.map((m) => m.name), ['late work']);
 	await page.waitForFunction(() => document.querySelectorAll('.methods tbody tr').length >= 1 && document.querySelector('.methods tbody .name').textContent.includes('late work'));
 	await page.waitForSelector('[data-flame]');
+	await page.locator('.flame canvas').focus();
+	await page.keyboard.press('Home');
+	const merged = (await server.get(`/api/v1/traces/${id}/flame?thread=${q.get('sel')}&${range}`)).json;
+	assert.match(await page.locator('.panel[aria-label="Merged flame graph"] .keyed').innerText(), new RegExp(`wall ${(merged.value / 1e6).toFixed(1)} ms`));
 	const lines = page.locator('.panel[aria-label="Thread states"] tbody tr');
 	assert.deepEqual((await lines.locator('th').allInnerTexts()).map((x) => x.split(/\s/)[0]), ['disk', 'late']);
 	const { sums } = (await server.get(`/api/v1/traces/${id}/notes/sums?thread=${LATE}&${range}`)).json;
@@ -248,18 +279,57 @@ test('a drag on the ruler selects time', async (t) => {
 	await done(page, t);
 });
 
-test('a lock wait leads to its holder and back, by key', async (t) => {
-	const page = await open();
-	await page.mouse.move(await xOf(page, 200e6), await yOf(page, '.acme.shop', 'Lock waits'));
-	await page.waitForSelector('.tip:has-text("held by")');
+/* Pixels in the colour of arrows. */
+async function arrowPixels(page) {
 	await page.waitForTimeout(50);
-	const arrow = await page.evaluate(() => {
+	return page.evaluate(() => {
 		const c = document.querySelector('canvas.over');
 		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
 		let n = 0;
 		for (let i = 0; i < d.length; i += 4) if (d[i] > 150 && d[i + 1] < 90 && d[i + 2] > 80 && d[i + 3] > 200) n++;
 		return n;
 	});
+}
+
+test('the start of a thread leads to that thread and back, by pointer and key', async (t) => {
+	const page = await open();
+	await page.mouse.move(await xOf(page, 400e6), await yOf(page, '.acme.shop', 'Thread starts'));
+	await page.waitForTimeout(100);
+	const none = await arrowPixels(page);
+	await page.mouse.move(await xOf(page, 50.05e6), await yOf(page, '.acme.shop', 'Thread starts'));
+	await page.waitForSelector('.tip');
+	assert.ok((await arrowPixels(page)) > none + 50, 'an arrow to the thread that begins');
+	await page.locator('canvas.calls').focus();
+	for (const name of ['late', '.acme.shop']) {
+		await page.keyboard.press('f');
+		await page.waitForSelector(`.threads .name[aria-pressed=true]:has-text("${name}")`);
+	}
+	await done(page, t);
+});
+
+test('an annotation is a line through every track', async (t) => {
+	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
+	const made = await server.post(`/api/v1/traces/${id}/annotations`, JSON.stringify({ ts_ns: start_ns + 720e6, text: 'here' }), { key: server.write, headers: { 'Content-Type': 'application/json' } });
+	assert.equal(made.status, 201, made.text);
+	const page = await open();
+	const box = await page.locator('canvas.calls').boundingBox();
+	const x = Math.round((await xOf(page, 720e6)) - box.x);
+	const lit = await page.evaluate(([at]) => {
+		const c = document.querySelector('canvas.calls');
+		const d = [at - 1, at, at + 1].map((px) => c.getContext('2d').getImageData(px, 0, 1, c.height).data);
+		const hit = (p, y) => p[4 * y] > 140 && p[4 * y + 1] < 120 && p[4 * y + 2] > 70;
+		return [...Array(c.height).keys()].filter((y) => d.some((p) => hit(p, y))).length / c.height;
+	}, [x]);
+	assert.ok(lit > 0.9, `${lit} of the height`);
+	await done(page, t);
+	assert.equal((await server.ask('DELETE', `/api/v1/traces/${id}/annotations/${made.json.id}`)).status, 204);
+});
+
+test('a lock wait leads to its holder and back, by key', async (t) => {
+	const page = await open();
+	await page.mouse.move(await xOf(page, 200e6), await yOf(page, '.acme.shop', 'Lock waits'));
+	await page.waitForSelector('.tip:has-text("held by")');
+	const arrow = await arrowPixels(page);
 	assert.ok(arrow > 50, `${arrow} pixels of an arrow`);
 	await page.locator('canvas.calls').focus();
 	await page.keyboard.press('f');
@@ -401,5 +471,26 @@ test('without calls a trace still shows what it holds, and errors say what to do
 	await page.unroute(/notes\/sums/);
 	await page.click('text=Try again');
 	await page.waitForSelector('[data-ready]');
+	/* states, notes and the call tree: what is waited for is said, and what failed can be asked for again */
+	const { start_ns } = (await server.get(`/api/v1/traces/${id}`)).json;
+	for (const [panel, address, there] of [['Thread states', /notes\/sums\?.*from/, '.states tbody tr'], ['Beside the calls', /\/notes\?.*kind=/, 'tbody tr'],
+		['Merged flame graph', /\/flame\?/, '.treerow[aria-level="2"]']]) {
+		let fail = true;
+		let free;
+		const held = new Promise((go) => { free = go; });
+		await page.route(address, async (r) => {
+			await held;
+			return fail ? r.fulfill({ status: 503, json: { error: { status: 'busy', message: 'the server is busy' } } }) : r.continue();
+		});
+		await page.goto(`${server.url}/traces/${id}?as=tree&a=${start_ns + 100e6}&b=${start_ns + 700e6}`);
+		const box = page.getByRole('region', { name: panel });
+		await box.locator('.busy').waitFor();
+		free();
+		await box.locator('[role=alert] >> text=the server is busy').waitFor();
+		fail = false;
+		await box.getByRole('button', { name: 'Try again' }).click();
+		await box.locator(there).first().waitFor();
+		await page.unroute(address);
+	}
 	await done(page, t);
 });

@@ -154,8 +154,11 @@ test('another build numbers its methods anew', async (t) => {
 	}
 });
 
+const blobsOf = (s) => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true, withFileTypes: true })
+	.filter((e) => e.isFile()).map((e) => path.join(e.parentPath ?? e.path, e.name));
+
 /* Kill -9 at every step between the first byte and ready; the next start goes on where it ended. */
-const steps = ['spool_created', 'spool_written', 'blob_renamed', 'content_synced', 'row_committed', 'job_claimed', 'child_done',
+const steps = ['spool_created', 'spool_written', 'blob_renamed', 'content_synced', 'name_synced', 'log_synced', 'row_committed', 'job_claimed', 'child_done',
 	'trace_renamed', 'row_ready'];
 for (const step of steps)
 	test(`killed at ${step}`, async (t) => {
@@ -179,6 +182,40 @@ for (const step of steps)
 			.filter((e) => e.isFile()).length;
 		await until(async () => (left('blobs') === list.total && left('traces') === list.total ? true : undefined),
 			`as many files as rows (${left('blobs')} blobs, ${left('traces')} traces, ${list.total} rows)`);
+	});
+
+/* A power cut while rows and files become durable side by side: the row is there, its file is not,
+ * or not as it was sent. */
+for (const [what, cut] of [['is gone', (f) => fs.unlinkSync(f)], ['is empty', (f) => fs.truncateSync(f, 0)],
+	['lost its end', (f) => fs.truncateSync(f, fs.statSync(f).size - 1)],
+	['has zeros', (f) => fs.writeFileSync(f, Buffer.alloc(fs.statSync(f).size))], ['is whole', () => {}]])
+	test(`the power went before the answer, and the file ${what}`, async (t) => {
+		const s = await startServer(t);
+		const dir = scratch(t);
+		const send = (seed) => {
+			simulate(dir, '--seed', seed, '--records', 3000);
+			return fetch(`${s.url}/api/v1/traces?build_id=b`, { method: 'POST',
+				headers: { Authorization: `Bearer ${s.ingest}`, 'Idempotency-Key': `seed-${seed}` },
+				body: fs.readFileSync(file(dir, 'rhea-atrace.bin')) }).then((r) => r.json(), () => null);
+		};
+		const before = await send(51);
+		await s.stop();
+		s.env = { TRACEWELL_CRASH_AT: 'log_synced' };
+		await s.start();
+		const known = new Set(blobsOf(s));
+		assert.equal(await send(52), null, 'no answer');
+		assert.equal((await s.ended).signal, 'SIGKILL');
+		const [mine] = blobsOf(s).filter((f) => !known.has(f));
+		cut(mine);
+		s.env = {};
+		await s.start();
+		const list = await json(s, '/api/v1/traces');
+		assert.equal(list.total, what === 'is whole' ? 2 : 1, 'a row has its file');
+		assert.ok(list.traces.some((x) => x.id === before.id), 'what was answered is there');
+		assert.equal(blobsOf(s).length, list.total);
+		const again = await send(52);
+		for (const x of [before, again]) assert.equal((await s.decoded(x.id)).state, 'ready');
+		assert.equal((await json(s, '/api/v1/traces')).total, 2);
 	});
 
 test('a child that crashes, loops, eats memory or runs programs costs its own trace', async (t) => {

@@ -8,7 +8,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { done, open, openTrace, server, id, shots } from './page.mjs';
+import { inverted, paths, STEPS, stepped, subtree } from './naive.mjs';
+import { done, open, openTrace, server, id, shots, WRITTEN_MS } from './page.mjs';
 import { root, tracewell } from './server.mjs';
 
 const graph = (page, panel = 'Merged flame graph') => page.getByRole('region', { name: panel });
@@ -31,6 +32,13 @@ async function walkTo(page, downs) {
 	await page.keyboard.press('Home');
 	for (let i = 0; i < downs; i++) await page.keyboard.press('ArrowDown');
 	return (await page.locator('.keyed .mono').first().textContent()) ?? '';
+}
+
+/* As the page writes a time. */
+function lasting(ns) {
+	const [size, unit] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']].find(([s]) => ns >= s) ?? [1, 'ns'];
+	const v = ns / size;
+	return ns === 0 ? '0' : `${v.toFixed(size === 1 || v >= 100 ? 0 : v >= 10 ? 1 : 2)} ${unit}`;
 }
 
 async function choose(page, item) {
@@ -83,6 +91,8 @@ test('a sandwich shows callers above and callees below', async (t) => {
 	assert.equal(await page.locator('.sandwich h3.mono').textContent(), name);
 	assert.equal(await page.locator('.sandwich canvas').count(), 2);
 	/* the middle is the lowest row of the callers */
+	const low = () => page.locator('[data-half="Callers"] .flame').evaluate((e) => e.scrollHeight - e.clientHeight - e.scrollTop);
+	assert.ok((await low()) < 2, 'and in view');
 	const callers = page.locator('[data-half="Callers"] canvas');
 	await callers.focus();
 	await page.keyboard.press('Home');
@@ -139,7 +149,7 @@ test('whose code a method is can be said', async (t) => {
 	await panel.getByLabel(/^Also other people/).fill('x'.repeat(300));
 	await panel.getByRole('button', { name: 'Save' }).click();
 	await panel.getByRole('alert').waitFor();
-	assert.equal((await server.put('/api/v1/frames', '{}', { key: server.read })).status, 200);
+	assert.equal((await server.put('/api/v1/frames', '{}', { key: server.write })).status, 200);
 	await done(page, t);
 });
 
@@ -152,6 +162,7 @@ test('the table follows the steps, and its rows have the same menu', async (t) =
 	await page.getByRole('menuitem', { name: 'Merge into its callers' }).click();
 	await page.waitForFunction(() => location.search.includes('merge'));
 	await page.waitForFunction((n) => ![...document.querySelectorAll('table.methods td.name')].some((x) => x.textContent === n), name);
+	await table.getByText('p95 is of single calls as they were recorded, and is not known once steps reshape them').waitFor();
 	/* by keyboard: opened, left by Escape, focus is where it was */
 	const more = table.locator('tbody tr').first().getByRole('button', { name: /^More about/ });
 	await more.focus();
@@ -161,6 +172,231 @@ test('the table follows the steps, and its rows have the same menu', async (t) =
 	await page.keyboard.press('Escape');
 	await page.getByRole('menu').waitFor({ state: 'detached' });
 	assert.ok(await more.evaluate((e) => e === document.activeElement));
+	await done(page, t);
+});
+
+const ROWS = 50;
+
+/* The table, as a person copies it: own time by method, of those that spent most. */
+async function ownTimes(page) {
+	await page.waitForSelector('.panel[aria-label=Methods] > div:not(.stale) table');
+	const copy = graph(page, 'Methods').getByRole('button', { name: /^Cop/ });
+	await copy.click();
+	const lines = (await page.evaluate(() => navigator.clipboard.readText())).split('\n').map((l) => l.split('\t'));
+	const self = lines[0].indexOf('self_ns');
+	return lines.slice(1).map((l) => [l[0], Number(l[self])]).filter(([, ns]) => ns > 0);
+}
+
+/* The same of every path by hand. */
+function ownOf(map) {
+	const own = {};
+	for (const [p, ns] of map) {
+		const last = p.split(' > ').at(-1);
+		if (last) own[last] = (own[last] ?? 0) + ns;
+	}
+	return own;
+}
+
+/* Every row tells the right time, and no other method has more. */
+function holds(rows, own, what) {
+	assert.deepEqual(rows, rows.map(([name]) => [name, own[name]]), what);
+	assert.deepEqual(rows.map(([, ns]) => ns), Object.values(own).sort((a, b) => b - a).slice(0, ROWS).filter((ns) => ns > 0), what);
+}
+
+test('each step gives what a walk over every path gives, is a crumb and can be undone', async (t) => {
+	const page = await open('/');
+	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+	await page.goto(`${server.url}/traces/${id}?threads=all&rows=${ROWS}`);
+	await page.waitForSelector('[data-flame]');
+	const list = paths((await server.get(`/api/v1/traces/${id}/flame?thread=all&max_nodes=200000`)).json);
+	const { methods } = (await server.get(`/api/v1/traces/${id}/methods?limit=${ROWS}`)).json;
+	const m = methods.find((x) => !x.name.includes('<img') && list.filter(([p]) => p.includes(x.name)).length > 3 && list.some(([p]) => p.indexOf(x.name) > 0 && p.at(-1) !== x.name));
+	const row = graph(page, 'Methods').getByRole('button', { name: `More about ${m.name}`, exact: true });
+	const pkg = m.name.split('.').slice(0, -2).join('.');
+	const whole = ownOf(stepped(list));
+	holds(await ownTimes(page), whole, 'as it was');
+	const cases = [['Only this method', 'focus', STEPS.focus(m.name)], ['Without this method', 'drop', STEPS.drop(m.name)], ['Merge into its callers', 'merge', STEPS.merge(m.name)],
+		['Fold what it calls', 'fold', STEPS.fold(m.name)], ['Show recursion as one frame', 'recursion', STEPS.recursion()], [`Show ${pkg} as one frame`, 'library', STEPS.frame(pkg)]];
+	for (const [item, kind, step] of cases) {
+		await row.click();
+		await page.getByRole('menuitem', { name: item, exact: true }).click();
+		await page.locator('.step').waitFor();
+		assert.ok(new URL(page.url()).searchParams.get('t').startsWith(kind));
+		holds(await ownTimes(page), ownOf(stepped(list, step)), item);
+		await page.getByRole('button', { name: /^Take back/ }).click();
+		await page.locator('.step').waitFor({ state: 'detached' });
+	}
+	holds(await ownTimes(page), whole, 'undone');
+	await page.getByRole('button', { name: 'Bottom-up' }).click();
+	await page.locator('.step:has-text("inverted")').waitFor();
+	await page.waitForSelector('[data-flame]');
+	assert.equal(await walkTo(page, 1), Object.entries(whole).sort((a, b) => b[1] - a[1])[0][0], 'on top is who spent most');
+	/* in full: what stands below the root, as a table, against every path */
+	const below = async () => (await graph(page).locator('tbody tr').evaluateAll((rows) => rows.map((r) => [r.cells[0].textContent, r.cells[1].textContent]))).filter(([n]) => !n.endsWith('smaller nodes'));
+	const agrees = async (map, what) => {
+		const own = [...map].filter(([p]) => !p.includes(' > '));
+		const rows = await below();
+		assert.ok(rows.length > 0, what);
+		assert.deepEqual(rows, rows.map(([n]) => [n, lasting(map.get(n))]), what);
+		assert.deepEqual(rows.map(([, v]) => v), own.map(([, v]) => v).sort((x, y) => y - x).slice(0, rows.length).map(lasting), what);
+	};
+	await page.getByRole('button', { name: 'Children as a table' }).click();
+	await graph(page).locator('tbody tr').first().waitFor();
+	await agrees(inverted(list), 'inverted');
+	await page.getByRole('button', { name: 'Take back: inverted' }).click();
+	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
+	/* focus subtree: the graph is of one path, the address and crumbs say so */
+	await page.waitForSelector('[data-flame]');
+	const name = await walkTo(page, 2);
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('.crumbs');
+	await page.waitForSelector('[data-flame]');
+	const { names: all } = (await server.get(`/api/v1/traces/${id}/names`)).json;
+	const at = new URL(page.url()).searchParams.get('root').split('.').map((i) => all[i]);
+	assert.equal(at.at(-1), name);
+	assert.equal(await page.locator('.crumbs button[aria-current=true]').getAttribute('title'), name);
+	await agrees(subtree(list, at), 'the subtree');
+	await page.goBack();
+	await page.waitForSelector('.crumbs', { state: 'detached' });
+	await done(page, t);
+});
+
+test('a permalink holds every state of the page', async (t) => {
+	const { threads } = (await server.get(`/api/v1/traces/${id}/threads`)).json;
+	const busy = threads.filter((x) => x.slices > 0);
+	const page = await open(`/traces/${id}`, 'light', 1280);
+	await page.waitForSelector('[data-ready]');
+	for (const x of busy.slice(0, 3)) await page.locator(`[aria-label="Open ${x.name}"]`).click().catch(() => undefined);
+	for (const [i, x] of busy.slice(1, 3).entries()) {
+		await page.locator('.threads .name', { has: page.locator(`.num:text-is("${x.tid}")`) }).click({ modifiers: ['Control'] });
+		await page.waitForFunction((n) => document.querySelectorAll('.threads .picked').length === n, i + 2);
+	}
+	await page.locator('canvas.calls').focus();
+	await page.keyboard.press('w');
+	await page.keyboard.press('v');
+	await page.fill('.search input', 'run');
+	await page.getByRole('button', { name: 'App frames only', exact: true }).click();
+	await page.getByRole('button', { name: 'Calls', exact: true }).first().click();
+	await page.getByRole('button', { name: 'Bottom-up' }).click();
+	await page.waitForSelector('[data-flame]');
+	await page.click('text=Children as a table');
+	await page.getByRole('button', { name: 'Tree' }).click();
+	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
+	await page.locator('.tree').focus();
+	await page.keyboard.press('ArrowDown');
+	await page.waitForFunction(() => document.getElementById(document.querySelector('.tree').getAttribute('aria-activedescendant'))?.ariaLevel === '2');
+	await page.keyboard.press('ArrowRight');
+	await page.waitForSelector('.treebody .treerow[aria-level="3"]');
+	const table = graph(page, 'Methods');
+	await table.getByLabel('Filter').fill('a');
+	await table.locator('th button', { hasText: 'Total' }).click();
+	await table.locator('summary', { hasText: 'Columns' }).click();
+	await table.getByLabel('Wall').check();
+	await table.locator('summary', { hasText: 'Columns' }).click();
+	await page.locator('.scroller').evaluate((e) => { e.scrollTop = 60; });
+	const state = async () => {
+		await page.waitForSelector('[data-ready]');
+		await page.waitForSelector('[data-flame]');
+		await table.locator('th[aria-sort="descending"]', { hasText: 'Total' }).waitFor();
+		await page.waitForSelector('.treebody .treerow[aria-level="3"]');
+		await page.waitForTimeout(WRITTEN_MS);
+		return page.evaluate(() => ({
+			search: location.search,
+			pressed: [...document.querySelectorAll('main [aria-pressed]')].map((e) => `${e.textContent} ${e.getAttribute('aria-pressed')}`),
+			open: [...document.querySelectorAll('.threads [aria-expanded]')].map((e) => e.getAttribute('aria-label')),
+			picked: [...document.querySelectorAll('.threads .picked')].map((e) => e.textContent),
+			top: document.querySelector('.scroller').scrollTop,
+			steps: [...document.querySelectorAll('.step')].map((e) => e.textContent),
+			tree: [...document.querySelectorAll('.treebody .treerow')].map((e) => e.textContent),
+			inputs: [...document.querySelectorAll('main input[type=search]')].map((e) => e.value),
+			children: document.querySelector('[aria-label="Merged flame graph"] table')?.textContent,
+			methods: document.querySelector('[aria-label=Methods] table').textContent.replace(/–|\d+(\.\d+)? (ns|µs|ms|s)/g, ''),
+			under: [...document.querySelectorAll('.timeline .under .quiet')].map((e) => e.textContent),
+		}));
+	};
+	const before = await state();
+	assert.ok(before.picked.length === 3 && before.steps.length === 2 && before.top > 0, JSON.stringify([before.picked, before.steps, before.top]));
+	await page.reload();
+	assert.deepEqual(await state(), before);
+	/* in another browser, with nothing kept: the address alone; then the sandwich */
+	const other = await open(`/traces/${id}${before.search}`);
+	await other.waitForSelector('.treebody .treerow[aria-level="3"]');
+	assert.equal(await other.locator('[data-ready]').innerText(), before.under[0]);
+	await other.getByRole('button', { name: 'Sandwich' }).click();
+	const method = (await server.get(`/api/v1/traces/${id}/methods?limit=3`)).json.methods[1];
+	await other.goto(`${server.url}/traces/${id}?threads=all&view=sandwich&method=${method.method}`);
+	await other.waitForSelector('[data-half="Callers"] canvas');
+	for (const title of ['Callers', 'Callees']) await other.click(`text=${title} as a table`).catch(() => undefined);
+	await other.waitForTimeout(WRITTEN_MS);
+	const tables = () => other.locator('.sandwich table').allInnerTexts();
+	await other.waitForSelector('.sandwich table tbody tr');
+	const told = await tables();
+	await other.reload();
+	await other.waitForSelector('[data-half="Callers"] table tbody tr');
+	await other.waitForSelector('[data-half="Callees"]');
+	assert.deepEqual(await tables(), told);
+	/* the table says what the server says: who called it, heaviest first */
+	const up = (await server.get(`/api/v1/traces/${id}/flame?thread=all&view=bottom_up&transform=fold:${method.method}&root=${method.method}`)).json;
+	assert.deepEqual((await other.locator('[data-half="Callers"] tbody tr').allInnerTexts()).map((r) => r.split(/[\n\t]/)[0].trim()).slice(0, 5), up.children.slice(0, 5).map((c) => c.name));
+	await done(other, t);
+	await done(page, t);
+});
+
+test('a permalink holds tables, rows and how far each graph is scrolled', async (t) => {
+	const page = await openTrace('?threads=all');
+	await page.waitForSelector('[data-flame]');
+	await page.getByRole('button', { name: 'Visible calls as a table' }).click();
+	const listed = (p) => p.locator('.timeline .short tbody').innerText();
+	await page.waitForSelector('.timeline .short td');
+	const whole = await listed(page);
+	await page.locator('canvas.calls').focus();
+	for (let i = 0; i < 3; i++) await page.keyboard.press('w');
+	await page.waitForFunction((before) => ![before, ''].includes(document.querySelector('.timeline .short tbody')?.innerText), whole); // it follows the view
+	await page.waitForTimeout(WRITTEN_MS);
+	const scroll = (where, px) => page.locator(where).evaluate((e, y) => { e.scrollTop = y; }, px);
+	const stands = (p, where, px) => p.waitForFunction(([w, y]) => document.querySelector(w)?.scrollTop === y, [where, px]);
+	const reopened = async () => {
+		await page.waitForTimeout(WRITTEN_MS);
+		return open(`/traces/${id}${new URL(page.url()).search}`);
+	};
+	await scroll('.flame', 180);
+	let other = await reopened();
+	await stands(other, '.flame', 180);
+	await other.waitForSelector('.timeline .short td');
+	assert.equal(await listed(other), await listed(page));
+	await done(other, t);
+	/* another graph begins at its top; the one before is as it was */
+	await flame(page).locator('canvas').click({ position: { x: 40, y: 60 } });
+	await page.waitForSelector('.crumbs');
+	await stands(page, '[data-flame] .flame', 0);
+	await page.goBack();
+	await page.waitForSelector('.crumbs', { state: 'detached' });
+	await stands(page, '[data-flame] .flame', 180);
+	await page.getByRole('button', { name: 'Children as a table' }).click();
+	await page.goto(`${server.url}/traces/${id}?threads=all&view=bottom_up&tables=children`);
+	const below = graph(page).locator('table tbody tr');
+	await graph(page).getByRole('button', { name: /^Show more of/ }).click();
+	await page.waitForFunction(() => document.querySelectorAll('[aria-label="Merged flame graph"] tbody tr').length > 50);
+	other = await reopened();
+	await other.waitForFunction((n) => document.querySelectorAll('[aria-label="Merged flame graph"] tbody tr').length === n, await below.count());
+	await done(other, t);
+	/* callers, whose root is below, and a tree that has to be opened first */
+	await page.goto(`${server.url}/traces/${id}?threads=all&view=sandwich&method=1`);
+	await page.waitForSelector('[data-half="Callers"] canvas');
+	const top = await page.locator('[data-half="Callers"] .flame').evaluate((e) => (e.scrollTop -= 90));
+	other = await reopened();
+	await stands(other, '[data-half="Callers"] .flame', top);
+	await done(other, t);
+	await page.goto(`${server.url}/traces/${id}?threads=all&as=tree`);
+	await page.waitForSelector('.treebody .treerow[aria-level="2"]');
+	await page.locator('.tree').focus();
+	await page.keyboard.press('*');
+	await page.waitForFunction(() => document.querySelector('.treebody').scrollTop > 100);
+	await page.waitForTimeout(WRITTEN_MS);
+	await scroll('.treebody', 240);
+	other = await reopened();
+	await stands(other, '.treebody', 240);
+	await done(other, t);
 	await done(page, t);
 });
 
@@ -189,5 +425,28 @@ test('CPU and waiting time, where a trace tells them', async (t) => {
 	await table.getByRole('button', { name: 'Waiting' }).click();
 	await page.waitForFunction(() => location.search.includes('sort=waiting_ns'));
 	await table.locator('th[aria-sort="descending"]', { hasText: 'Waiting' }).waitFor();
+	/* each metric in tree, bottom-up and sandwich: what is shown is what the server says */
+	const { methods } = (await server.get(`/api/v1/traces/${dual}/methods?limit=3&sort=total_ns`)).json;
+	const middle = methods[2].method;
+	for (const metric of ['wall', 'cpu', 'waiting', 'count']) {
+		const ask = async (more) => (await server.get(`/api/v1/traces/${dual}/flame?thread=all&metric=${metric}&max_nodes=20000${more}`)).json.children;
+		const show = metric === 'count' ? (v) => v.toLocaleString('en') : lasting;
+		for (const view of ['top_down', 'bottom_up']) {
+			await page.goto(`${server.url}/traces/${dual}?threads=all&metric=${metric}&view=${view}&as=tree`);
+			await page.waitForSelector('.treebody .treerow[aria-level="2"]');
+			const rows = await page.locator('.treebody .treerow[aria-level="2"]').evaluateAll((all) => all.map((r) => [r.querySelector('.method').textContent, ...[...r.querySelectorAll('.num')].slice(0, 3).map((c) => c.textContent)]));
+			const want = await ask(`&view=${view}`);
+			assert.ok(rows.length > 2 && want.some((c) => c.value > 0), `${metric} ${view}`);
+			assert.deepEqual(rows, want.slice(0, rows.length).map((c) => [c.name.split('.').slice(-2).join('.'), show(c.value), show(c.self), c.count.toLocaleString('en')]), `${metric} ${view}`);
+		}
+		await page.goto(`${server.url}/traces/${dual}?threads=all&metric=${metric}&view=sandwich&method=${middle}&tables=callers,callees`);
+		for (const [half, more] of [['Callers', `&view=bottom_up&transform=fold:${middle}&root=${middle}`], ['Callees', `&transform=focus:${middle}&root=${middle}`]]) {
+			await page.waitForSelector(`[data-half="${half}"] table`);
+			const rows = await page.locator(`[data-half="${half}"] tbody tr`).evaluateAll((all) => all.map((r) => [...r.cells].slice(0, 4).map((c) => c.textContent)));
+			const want = await ask(more);
+			assert.ok(want.length > 0, half);
+			assert.deepEqual(rows, want.slice(0, 50).map((c) => [c.name, show(c.value), show(c.self), c.count.toLocaleString('en')]), `${metric} ${half}`);
+		}
+	}
 	await done(page, t);
 });

@@ -1,35 +1,45 @@
 /*
- * fault.c - a library for LD_PRELOAD that makes the n-th disk operation of a process tree fail.
+ * fault.c - a library for LD_PRELOAD that makes the n-th operation of a kind in a process tree
+ * fail: of the disk, of what makes descriptors, or of memory; or, of memory, the first at a place
+ * of the program that has not failed yet.
  *
  * Steered by a file beside the library, <library>.ctl, that all processes map:
  * the test copies the library for itself, writes the file, and may change it at
- * any time.  Counted are the operations below that touch files under `under`;
+ * any time.  Of the disk those operations count that touch files under `under`;
  * sockets, pipes and the log are left alone.  No environment is needed, since
  * the server clears that of its decoders.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_NAME = 512 };
 
-/* The control file; e2e/fault.test.mjs writes the same layout. */
+enum kind { OF_DISK, OF_DESCRIPTORS, OF_MEMORY, OF_MEMORY_PLACES };
+
+/* The control file; e2e/faults.mjs writes the same layout. */
 struct control {
 	atomic_uint_least64_t calls; /* so far */
 	uint64_t at;                 /* the call that fails, from 1; 0: none */
 	uint64_t until;              /* and those after it up to this one */
 	atomic_uint_least64_t hits;  /* failures made */
 	uint64_t error;              /* errno of a failure */
-	char what[152];              /* the operation that failed first, and its file */
+	uint64_t kind;               /* enum kind */
+	uint64_t pid;                /* of the one process meant, 0: all */
+	char what[136];              /* the operation that failed first, and its file */
 	char under[MAX_NAME];        /* folder, absolute */
 };
 
@@ -59,6 +69,7 @@ static void __attribute__((constructor)) attach(void)
 	(void)close(fd);
 	if (at != MAP_FAILED)
 		control = at;
+	(void)backtrace(&at, 1); /* loads what it needs */
 }
 
 static bool is_under(const char *path)
@@ -73,7 +84,7 @@ static bool is_file_under(int fd, char path[MAX_NAME])
 	struct stat st;
 	ssize_t n;
 
-	if (!control || control->at == 0 || fstat(fd, &st) != 0 ||
+	if (!control || control->at == 0 || control->kind != OF_DISK || fstat(fd, &st) != 0 ||
 	        (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return false;
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -84,21 +95,28 @@ static bool is_file_under(int fd, char path[MAX_NAME])
 	return is_under(path);
 }
 
-/* Counts one operation; true when it is to fail, errno set. */
-static bool fails(const char *what, const char *path)
+static bool is_meant(enum kind kind)
 {
-	uint64_t n;
+	return control && control->at != 0 && control->kind == kind &&
+	       (control->pid == 0 || control->pid == (uint64_t)getpid());
+}
 
-	if (!is_under(path) || control->at == 0)
-		return false;
-	n = atomic_fetch_add(&control->calls, 1) + 1;
+/* Counts one operation; true when it is to fail, errno set.  Allocates nothing. */
+static bool falls_on(const char *what, const char *about)
+{
+	uint64_t n = atomic_fetch_add(&control->calls, 1) + 1;
+
 	if (n < control->at || n > control->until)
 		return false;
 	if (atomic_fetch_add(&control->hits, 1) == 0)
-		(void)snprintf(control->what, sizeof control->what, "%s %.100s", what,
-		        path + strlen(control->under));
+		(void)snprintf(control->what, sizeof control->what, "%s %.100s", what, about);
 	errno = (int)control->error;
 	return true;
+}
+
+static bool fails(const char *what, const char *path)
+{
+	return is_meant(OF_DISK) && is_under(path) && falls_on(what, path + strlen(control->under));
 }
 
 static bool fails_at(const char *what, int fd)
@@ -173,5 +191,119 @@ int open64(const char *path, int flags, ...)
 	if (flags & (O_CREAT | O_TMPFILE))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return fails("open", path) ? -1 : real_open64(path, flags, mode);
+	if (fails("open", path) || (is_meant(OF_DESCRIPTORS) && falls_on("open", path)))
+		return -1;
+	return real_open64(path, flags, mode);
+}
+
+/* --- descriptors --- */
+
+static bool lacks(const char *what)
+{
+	return is_meant(OF_DESCRIPTORS) && falls_on(what, "");
+}
+
+int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict len, int flags)
+{
+	REAL(int, accept4, int, __SOCKADDR_ARG, socklen_t *restrict, int);
+	return lacks("accept") ? -1 : real_accept4(fd, from, len, flags);
+}
+
+int socket(int domain, int type, int protocol)
+{
+	REAL(int, socket, int, int, int);
+	return lacks("socket") ? -1 : real_socket(domain, type, protocol);
+}
+
+int pipe2(int fds[2], int flags)
+{
+	REAL(int, pipe2, int *, int);
+	return lacks("pipe") ? -1 : real_pipe2(fds, flags);
+}
+
+int eventfd(unsigned count, int flags)
+{
+	REAL(int, eventfd, unsigned, int);
+	return lacks("eventfd") ? -1 : real_eventfd(count, flags);
+}
+
+int memfd_create(const char *name, unsigned flags)
+{
+	REAL(int, memfd_create, const char *, unsigned);
+	return lacks("memfd") ? -1 : real_memfd_create(name, flags);
+}
+
+/* --- memory --- */
+
+enum { PLACES = 1 << 15, FRAMES = 12 };
+
+static atomic_uint_least64_t tried[PLACES]; /* places that failed in this process; 0: free */
+static _Thread_local bool looking;          /* the look may allocate */
+
+/* Who asks: the calls that led here. */
+static uint64_t place(void)
+{
+	void *frames[FRAMES] = {NULL};
+	int n = backtrace(frames, FRAMES);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (int i = 0; i < n; i++)
+		hash = (hash ^ (uintptr_t)frames[i]) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+/* True the first time; a full table knows every place. */
+static bool is_new(uint64_t hash)
+{
+	for (size_t i = hash % PLACES, n = 0; n < 64; i = (i + 1) % PLACES, n++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong(&tried[i], &none, hash))
+			return true;
+		if (none == hash)
+			return false;
+	}
+	return false;
+}
+
+/* One failure a round, of a place that had none in an earlier one. */
+static bool falls_on_place(const char *what, const char *caller)
+{
+	Dl_info of = {0};
+	char about[100];
+
+	if (looking || atomic_load(&control->hits) > 0)
+		return false;
+	looking = true;
+	if (is_new(place()) && dladdr(caller, &of))
+		(void)snprintf(about, sizeof about, "%s+0x%tx", of.dli_fname,
+		        caller - (char *)of.dli_fbase);
+	looking = false;
+	return of.dli_fname && falls_on(what, about);
+}
+
+static bool lacks_memory(const char *what, const char *caller)
+{
+	return (is_meant(OF_MEMORY) && falls_on(what, "")) ||
+	       (is_meant(OF_MEMORY_PLACES) && falls_on_place(what, caller));
+}
+
+/* dlsym itself allocates, so these go by the names that glibc gives them. */
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+
+void *malloc(size_t n)
+{
+	return lacks_memory("malloc", __builtin_return_address(0)) ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return lacks_memory("calloc", __builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	return lacks_memory("realloc", __builtin_return_address(0)) ? NULL : __libc_realloc(p, n);
 }

@@ -18,6 +18,11 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
+void digest_word(struct digest *d, uint64_t word)
+{
+	d->parts[DIGEST_WORDS] = mix(d->parts[DIGEST_WORDS], word);
+}
+
 static uint64_t mix_text(uint64_t h, struct tw_str s)
 {
 	uint64_t word;

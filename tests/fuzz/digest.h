@@ -54,6 +54,9 @@ struct tw_limits digest_limits(uint8_t how);
 /* Empties it for the next run; what it took once it keeps. */
 void digest_begin(struct digest *d, bool look_closely);
 
+/* Something else that two runs must have in common, in order. */
+void digest_word(struct digest *d, uint64_t word);
+
 /* Pushes the input in its pieces; what is not in the present piece may not be touched (address
  * sanitizer). */
 enum tw_status digest_feed(

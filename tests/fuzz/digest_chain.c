@@ -21,16 +21,39 @@ void digest_chain(struct digest *d, const struct digest_task *t)
 	(void)tw_decoder_free(chain);
 }
 
+struct archive {
+	struct digest *d;
+	struct digest_task input;
+};
+
 static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
 {
-	return digest_feed(arg, push, to, err);
+	return digest_feed(&((struct archive *)arg)->input, push, to, err);
+}
+
+static void side(void *arg, enum tw_bundle_side what)
+{
+	digest_word(((struct archive *)arg)->d, (unsigned)what);
+}
+
+static enum tw_status keep(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < n; i++) /* whatever the pieces */
+		digest_word(((struct archive *)arg)->d, p[i]);
+	return TW_OK;
 }
 
 void digest_bundle(struct digest *d, const struct digest_task *t)
 {
-	struct digest_task input = *t;
-	struct tw_bundle_task task = {
-	        .feed = feed, .arg = &input, .arena = t->a, .limits = &t->limits, .sink = &d->sink};
+	struct archive archive = {d, *t};
+	const struct tw_bundle_task task = {.arena = t->a,
+	        .limits = &t->limits,
+	        .sink = &d->sink,
+	        .arg = &archive,
+	        .feed = feed,
+	        .side = side,
+	        .keep = keep};
 
 	d->status = tw_bundle_decode(&task, &d->format, &d->bytes, &d->err);
 }

@@ -1,29 +1,37 @@
-/* R8 mappings: the text in two cuts gives one image; the bytes as an image are safe to read. */
+/* R8 mappings, as text and as images; see mapping.h. */
 #include <string.h>
 
 #include "fuzz.h"
+#include "mapping.h"
 #include "symbols/retrace.h"
 
 enum { LIST = 8 };
 
-struct made {
-	enum tw_status status;
-	struct tw_retrace_stats stats;
-	struct tw_buf image;
-};
-
-static struct made make(const uint8_t *p, size_t n, size_t step)
+static void *start(void)
 {
-	struct tw_retrace_writer *w = tw_retrace_writer_new(4 << 20);
-	struct made m = {.status = w ? TW_OK : TW_NOMEM};
+	return tw_retrace_writer_new(4 << 20);
+}
 
-	tw_buf_init(&m.image, 64 << 20);
-	for (size_t at = 0; m.status == TW_OK && at < n; at += step)
-		m.status = tw_retrace_writer_push(w, p + at, n - at < step ? n - at : step, NULL);
-	if (m.status == TW_OK)
-		m.status = tw_retrace_writer_finish(w, &m.image, &m.stats, NULL);
-	tw_retrace_writer_free(w);
-	return m;
+static enum tw_status push(void *w, const uint8_t *p, size_t n)
+{
+	return tw_retrace_writer_push(w, p, n, NULL);
+}
+
+static enum tw_status finish(void *w, struct tw_buf *image, uint8_t told[FUZZ_TOLD_BYTES])
+{
+	struct tw_retrace_stats stats;
+	enum tw_status st;
+
+	_Static_assert(sizeof stats <= FUZZ_TOLD_BYTES, "room for them");
+	memset(&stats, 0, sizeof stats);
+	st = tw_retrace_writer_finish(w, image, &stats, NULL);
+	memcpy(told, &stats, sizeof stats);
+	return st;
+}
+
+static void stop(void *w)
+{
+	(void)tw_retrace_writer_free(w);
 }
 
 /* Names of the question: pieces of the input itself, so that they are often found. */
@@ -51,50 +59,49 @@ static void check(const struct tw_retraced *list, size_t n)
 	FUZZ_CHECK(bytes < SIZE_MAX);
 }
 
-static void look_up(const uint8_t *image, size_t image_len, const uint8_t *p, size_t n)
+/* Three words of the text in a row are class, method and descriptor, and frames of one stack. */
+static void ask_words(const struct tw_retrace *r, const struct tw_str recent[3])
 {
-	struct tw_retrace r;
+	struct tw_retrace_walk walk = {.r = r};
 	struct tw_retraced list[LIST];
+	char shown[100];
+	bool outline;
+
+	check(list, tw_retrace_method(r, recent[0], recent[1], recent[2], list, LIST));
+	check(list, tw_retrace_method(r, recent[1], recent[2], TW_STR(""), list, LIST));
+	for (size_t i = 0; i < 3; i++) {
+		const struct tw_retrace_at at = {
+		        recent[i], recent[(i + 1) % 3], (uint32_t)(recent[2].len * i)};
+
+		check(list, tw_retrace_frame(r, at.class_name, at.method, at.line, list, LIST));
+		check(list, tw_retrace_next(&walk, &at, list, LIST, &outline));
+	}
+	(void)tw_retrace_display(r, recent[0], recent[1], recent[2], shown, sizeof shown);
+	FUZZ_CHECK(memchr(shown, '\0', sizeof shown));
+}
+
+static bool ask(const uint8_t *image, size_t image_len, const uint8_t *text, size_t n)
+{
 	struct tw_str recent[3] = {TW_STR("a"), TW_STR("a"), TW_STR("(La;I)V")};
-	char text[100];
+	struct tw_retrace r;
 
 	if (tw_retrace_open(image, image_len, &r, NULL) != TW_OK)
-		return;
+		return false;
 	for (size_t at = 0, asked = 0; at < n && asked < 64; at++) {
-		struct tw_str w = word(p, n, &at);
+		struct tw_str w = word(text, n, &at);
 
 		if (w.len == 0)
 			continue;
 		recent[asked++ % 3] = w;
-		check(list, tw_retrace_method(&r, recent[0], recent[1], recent[2], list, LIST));
-		check(list, tw_retrace_method(&r, recent[1], recent[2], TW_STR(""), list, LIST));
-		check(list,
-		        tw_retrace_frame(&r, recent[0], recent[1], (uint32_t)w.len, list, LIST));
-		check(list, tw_retrace_frame(&r, recent[2], recent[0], 0, list, LIST));
-		(void)tw_retrace_display(&r, recent[0], recent[1], recent[2], text, sizeof text);
-		FUZZ_CHECK(memchr(text, '\0', sizeof text));
+		ask_words(&r, recent);
 	}
+	return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct made a, b;
+	static const struct fuzz_mapping mapping = {start, push, finish, stop, ask};
 
-	if (size == 0)
-		return 0;
-	a = make(data + 1, size - 1, size);
-	b = make(data + 1, size - 1, (size_t)data[0] % 31 + 1);
-	FUZZ_CHECK(a.status == b.status && a.image.len == b.image.len);
-	if (a.status == TW_OK) {
-		struct tw_retrace r;
-
-		FUZZ_CHECK(memcmp(a.image.data, b.image.data, a.image.len) == 0);
-		FUZZ_CHECK(memcmp(&a.stats, &b.stats, sizeof a.stats) == 0);
-		FUZZ_CHECK(tw_retrace_open(a.image.data, a.image.len, &r, NULL) == TW_OK);
-		look_up(a.image.data, a.image.len, data + 1, size - 1);
-	}
-	look_up(data + 1, size - 1, data + 1, size - 1);
-	tw_buf_done(&a.image);
-	tw_buf_done(&b.image);
+	fuzz_mapping(&mapping, data, size);
 	return 0;
 }

@@ -154,8 +154,35 @@ def samples():
     return out
 
 
+def frames():
+    """What the compositor tells: two timelines of one frame of an app, one of the display, one without an end."""
+    at = lambda ms, kind, *what: packet(num(8, MONO + 30_000_000 + ms * 1_000_000), num(58, 3), num(10, 11),
+                                        sub(76, sub(kind, *what)))
+    layer = sub(5, 'TX - com.app/com.app.Main#0')
+    out = at(0, 3, num(1, 101), num(2, 900), num(3, 901), num(4, 10), layer)
+    out += at(0, 4, num(1, 102), num(2, 900), num(3, 901), num(4, 10), layer, num(6, 2), num(9, 64 | 128))
+    out += at(4, 1, num(1, 103), num(2, 901), num(3, 30))
+    out += at(16, 5, num(1, 101)) + at(20, 5, num(1, 103)) + at(29, 5, num(1, 102)) + at(30, 5, num(1, 77))
+    return out + at(31, 2, num(1, 104), num(2, 902), num(3, 30), num(4, 1), num(7, 1))
+
+
+def of_old():
+    """Spans, moments and flows as Chrome once told them, by letter and id."""
+    t = BASE + 40_000_000
+    old = lambda us, phase, *what, **named: event(t + us * 1000, 4, 0, sub(23, named.get('name', 'load')),
+                                                  sub(6, num(2, ord(phase)), *what))
+    scope = sub(7, 'net')
+    out = old(0, 'b', num(6, 5), scope) + old(10, 'b', num(6, 5), scope, name='connect')
+    out += old(15, 'n', num(6, 5), scope, name='resolved') + old(20, 'e', num(6, 5), scope, name='connect')
+    out += old(30, 'S', num(10, 5)) + old(50, 'F', num(10, 5)) + old(60, 'e', num(6, 5), scope)
+    out += old(70, 's', num(6, 9), name='post') + old(80, 'f', num(6, 9), num(18, 10), num(19, 13), name='run')
+    out += old(90, 'B', num(18, 10), num(19, 13), num(8, 3), num(13, 2), name='paint')
+    return out + old(95, 'E', num(18, 10), num(19, 13), name='paint') + old(97, 'O', name='object') + event(t + 99_000, 1, 5, num(11, 7), sub(23, 'warm'))
+
+
 def realistic():
-    return (snapshot() + process_tree() + process_stats() + track_events() + ftrace() + packet(sub(50, zlib.compress(samples(), 9))) +
+    return (snapshot() + process_tree() + process_stats() + track_events() + ftrace() +
+            packet(sub(50, zlib.compress(samples(), 9))) + frames() + of_old() +
             snapshot(BASE + 1_000_000_000, MONO + 1_000_000_000) + packet(sub(900, 'a packet of tomorrow')))
 
 
@@ -177,7 +204,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, 'input'), 'wb') as f:
             f.write(make())
-    for name, make in [('events', track_events), ('ftrace', ftrace), ('samples', samples)]:
+    for name, make in [('events', track_events), ('ftrace', ftrace), ('samples', samples), ('frames', frames), ('of_old', of_old)]:
         with open(os.path.join(root, 'fuzz/corpus/perfetto/' + name), 'wb') as f:
             f.write(snapshot() + make())
 

@@ -23,13 +23,13 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 }
 
 enum tw_status tw_auth_allows(
-        const struct tw_caller *caller, enum tw_scope needed, bool ingest_too, struct tw_err *err)
+        const struct tw_caller *caller, enum tw_need needed, struct tw_err *err)
 {
-	(void)ingest_too;
-	if (needed == TW_SCOPE_PUBLIC || caller->scope == TW_SCOPE_ADMIN)
+	if (needed == TW_NEED_PUBLIC || caller->scope == TW_SCOPE_ADMIN)
 		return TW_OK;
 	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "send a key");
 }
+
 int fixture_start(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
@@ -38,6 +38,7 @@ int fixture_start(void **state)
 	struct tw_err err;
 
 	f->config = (struct tw_config){.listen = "127.0.0.1:0",
+	        .public_url = "",
 	        .max_in_flight = 2,
 	        .connections = 64,
 	        .connection_timeout_s = 2,

@@ -128,6 +128,178 @@ static void test_verdict_of_main_alone(void **state)
 	        "the report has no stack of the main thread", "no_stack");
 }
 
+/* A third thread that takes part in a ring with the second. */
+#define RING_OF_B_AND_C                                                                            \
+	"\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"                                     \
+	"  - waiting to lock <0x02> (a a.b.Two) held by thread 3\n  - locked <0x01> (a "           \
+	"a.b.Store)\n\n"                                                                           \
+	"\"c\" prio=5 tid=3 Blocked\n  at a.b.C.c(C.java:1)\n"                                     \
+	"  - waiting to lock <0x03> (a a.b.Three) held by thread 2\n  - locked <0x02> (a "         \
+	"a.b.Two)\n\n"
+
+#define RING(a, b, wants, has)                                                                     \
+	"\"t" a "\" prio=5 tid=" a " Blocked\n  at r.R" a ".go(R.java:" a ")\n"                    \
+	"  - waiting to lock <0x" wants "> (a r.L" wants ") held by thread " b "\n"                \
+	"  - locked <0x" has "> (a r.L" has ")\n\n"
+
+static const char *member(const json_t *cycle, size_t i, const char *key)
+{
+	const json_t *step = json_array_get(json_object_get(cycle, "threads"), i);
+
+	return anr_word(json_object_get(step, key), "name");
+}
+
+/* Every ring is named with the stacks of all its members, and the verdict tells of each. */
+static void test_rings(void **state)
+{
+	static const char four[] =
+	        "\"main\" prio=5 tid=1 Native\n"
+	        "  at android.os.MessageQueue.nativePollOnce(Native method)\n\n" RING(
+	                "2", "3", "22", "21") RING("3", "4", "23", "22") RING("4", "2", "21", "23")
+	                RING("7", "8", "28", "27") RING("8", "7", "27", "28");
+	struct anr_report r = anr_read_text(four);
+	const json_t *cycles = json_object_get(anr_process(&r, 0), "cycles");
+	const json_t *first = json_array_get(cycles, 0);
+
+	(void)state;
+	assert_string_equal(anr_word(r.doc, "verdict"),
+	        "main was idle when the dump was taken: what kept it busy was over by then; beside "
+	        "it a deadlock: t2 waits for a lock of L22 held by t3, which waits for a lock of "
+	        "L23 held by t4, in a ring of 3 threads, and 1 more");
+	assert_int_equal(json_array_size(cycles), 2);
+	assert_int_equal(anr_number(first, "size"), 3);
+	assert_string_equal(member(first, 0, "frame"), "r.R2.go");
+	assert_string_equal(member(first, 1, "frame"), "r.R3.go");
+	assert_string_equal(member(first, 2, "taken_in"), "r.R2.go");
+	assert_string_equal(member(json_array_get(cycles, 1), 1, "frame"), "r.R8.go");
+	for (size_t i = 1; i <= 5; i++)
+		assert_int_equal(anr_count(anr_thread(&r, i), "frames"), 1);
+	anr_done(&r);
+	says(ANR_MAIN_WANTS RING_OF_B_AND_C,
+	        "deadlock: main waits for a lock of Store held by b; b waits for a lock of Two "
+	        "held "
+	        "by c, which waits for a lock of Three held by b",
+	        "deadlock");
+	says(ANR_MAIN_WANTS "\"b\" prio=5 tid=2 Blocked\n  at a.b.B.b(B.java:1)\n"
+	                    "  - waiting to lock <0x02> (a a.b.Two) held by thread 77\n",
+	        "main waits for a lock of Store held by b, which waits for a lock of Two held by "
+	        "thread 77, which the dump does not have",
+	        "holder_gone");
+	says("\"b\" prio=5 tid=9 Runnable\n  at x.Y.z(Y.java:1)\n\n" RING_OF_B_AND_C,
+	        "the report has no stack of the main thread; beside it a deadlock: b waits for a "
+	        "lock of Two held by c, which waits for a lock of Three held by b",
+	        "no_stack");
+}
+
+/* More threads than are kept of a chain: what its end does is still said of its end. */
+static void test_a_long_chain(void **state)
+{
+	struct anr_report r;
+	struct tw_buf text;
+
+	(void)state;
+	tw_buf_init(&text, 1 << 20);
+	for (int i = 1; i < 100; i++)
+		(void)tw_buf_printf(&text,
+		        "\"t%d\" prio=5 tid=%d Blocked\n  at a.b.T.go(T.java:1)\n"
+		        "  - waiting to lock <0x%x> (a a.b.L) held by thread %d\n\n",
+		        i, i, i, i + 1);
+	(void)tw_buf_printf(
+	        &text, "\"last\" prio=5 tid=100 Runnable\n  at a.b.Last.go(L.java:1)\n");
+	r = anr_read((const char *)text.data, text.len, NULL);
+	assert_string_equal(anr_word(r.doc, "verdict"),
+	        "main waits for a lock of L held by t2, which waits for a lock of L; 98 threads "
+	        "further on, last runs Last.go");
+	assert_int_equal(anr_number(anr_process(&r, 0), "culprit"), 99);
+	anr_done(&r);
+	tw_buf_done(&text);
+}
+
+#define MAIN(state, frames) "\"main\" prio=5 tid=1 " state "\n" frames
+
+static void test_what_main_does(void **state)
+{
+	(void)state;
+	/* nine native frames without a name above the call */
+	says(MAIN("Native",
+	             "  native: #00 pc 01  /l/libc.so\n  native: #01 pc 02  /l/libc.so\n"
+	             "  native: #02 pc 03  /l/libbinder.so\n  native: #03 pc 04  /l/libbinder.so\n"
+	             "  native: #04 pc 05  /l/libbinder.so\n  native: #05 pc 06  /l/libbinder.so\n"
+	             "  native: #06 pc 07  /l/libandroid_runtime.so\n"
+	             "  native: #07 pc 08  /l/boot.oat\n  native: #08 pc 09  /l/boot.oat\n"
+	             "  at android.os.BinderProxy.transactNative(Native method)\n"
+	             "  at android.os.BinderProxy.transact(BinderProxy.java:5)\n"
+	             "  at a.b.Work.ask(Work.java:1)\n"),
+	        "main waits for another process in Work.ask", "binder");
+	/* a call that came in while one went out is not that one */
+	says(MAIN("Runnable", "  at a.b.Work.answer(Work.java:1)\n"
+	                      "  at android.os.Binder.execTransact(Binder.java:1)\n"
+	                      "  at android.os.BinderProxy.transactNative(Native method)\n"
+	                      "  at android.os.BinderProxy.transact(BinderProxy.java:5)\n"),
+	        "main runs Work.answer", "running");
+	says(MAIN("Native", "  native: #00 pc 01  /l/libc.so (fsync+8)\n"
+	                    "  native: #01 pc 02  /l/libown.so (flush+1)\n"
+	                    "  at a.b.Own.flush(Native method)\n"),
+	        "main runs Own.flush", "io");
+	says(MAIN("TIMED_WAIT", "  at java.lang.VMThread.sleep(Native Method)\n"
+	                        "  at java.lang.Thread.sleep(Thread.java:1)\n"
+	                        "  at a.b.Nap.nap(Nap.java:1)\n"),
+	        "main sleeps in Nap.nap", "sleeping");
+	says(MAIN("Runnable", "  | state=R schedstat=( 2000000000 9000000000 7 ) utm=1 stm=1\n"
+	                      "  at a.b.Work.sum(Work.java:1)\n"),
+	        "main waits for a processor more than it runs, in Work.sum", "no_cpu");
+	says(MAIN("Runnable", "  | state=R schedstat=( 200000000 900000000 7 ) utm=1 stm=1\n"
+	                      "  at a.b.Work.sum(Work.java:1)\n"),
+	        "main runs Work.sum", "running");
+}
+
+static void test_what_the_kernel_says(void **state)
+{
+	static const struct {
+		const char *channel, *verdict, *end;
+	} cases[] = {
+	        {"binder_thread_read",
+	                "main waits for another process in the kernel's "
+	                "binder_thread_read",
+	                "binder"},
+	        {"do_epoll_wait",
+	                "main was idle when the dump was taken: what kept it busy was over "
+	                "by then",
+	                "idle"},
+	        {"wait_on_page_bit_common",
+	                "main waits for input or output in the kernel's "
+	                "wait_on_page_bit_common",
+	                "io"},
+	        {"0", "the report has no stack of the main thread", "no_stack"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[300];
+
+		(void)snprintf(text, sizeof text,
+		        "----- Waiting Channels: pid 7 at 2023-01-01 00:00:00 -----\nCmd line: "
+		        "a.b\n"
+		        "\nsysTid=7     state=D     %s\n\n----- end 7 -----\n",
+		        cases[i].channel);
+		says(text, cases[i].verdict, cases[i].end);
+	}
+}
+
+/* Woken up in Object.wait, a thread wants its lock back: "locked" in its stack is of before. */
+static void test_a_lock_wanted_back_is_not_held(void **state)
+{
+	(void)state;
+	says("\"main\" prio=5 tid=1 Blocked\n  at a.b.Screen.draw(Screen.java:1)\n"
+	     "  - waiting to lock <0x01> (a a.b.Store)\n\n"
+	     "\"w\" prio=5 tid=2 Blocked\n  at java.lang.Object.wait(Native method)\n"
+	     "  - waiting to lock <0x01> (a a.b.Store)\n  at a.b.W.w(W.java:1)\n"
+	     "  - locked <0x01> (a a.b.Store)\n\n"
+	     "\"h\" prio=5 tid=3 Runnable\n  at a.b.H.h(H.java:1)\n  - locked <0x01> (a "
+	     "a.b.Store)\n",
+	        "main waits for a lock of Store held by h, which runs H.h", "running");
+}
+
 /* --- forms of reports --- */
 
 static void test_dalvik(void **state)
@@ -152,7 +324,7 @@ static void test_dalvik(void **state)
 	struct anr_report r = anr_read_text(text);
 
 	(void)state;
-	assert_string_equal(anr_word(r.doc, "end"), "waiting");
+	assert_string_equal(anr_word(r.doc, "end"), "sleeping");
 	assert_string_equal(anr_word(anr_thread(&r, 0), "state"), "MONITOR");
 	assert_int_equal(anr_number(json_object_get(anr_thread(&r, 0), "wants"), "holder"), 1);
 	assert_int_equal(anr_number(anr_thread(&r, 0), "queue_ns"), 34);
@@ -180,6 +352,59 @@ static void test_play_console(void **state)
 	        "main waits for a lock of L held by worker, which waits in T.run");
 	assert_int_equal(anr_number(anr_thread(&r, 0), "track"), 1);
 	assert_int_equal(anr_number(anr_thread(&r, 1), "track"), 12);
+	anr_done(&r);
+}
+
+/* Pages of the console of some years wrote the head of each thread twice, with no blank lines. */
+static void test_heads_told_twice(void **state)
+{
+	struct anr_report r =
+	        anr_read_text("\"main\" tid=1 Blocked \n\"main\" prio=5 tid=1 Blocked\n"
+	                      "  | sysTid=16352 nice=-4 cgrp=default\n"
+	                      "  at a.b.Main.go (Main.java:1)\n"
+	                      "- waiting to lock <0x0b> (a a.b.L) held by thread 3\n"
+	                      "\"Worker\" tid=3 Waiting \n"
+	                      "\"Worker\" daemon prio=5 tid=3 Waiting\n"
+	                      "  at java.lang.Object.wait! (Native method)\n"
+	                      "- waiting on <0x0c> (a a.b.Q)\n"
+	                      "  at a.b.T.run (T.java:9)\n"
+	                      "- locked <0x0c> (a a.b.Q)\n- locked <0x0b> (a a.b.L)\n");
+
+	(void)state;
+	assert_int_equal(anr_count(r.doc, "processes"), 1);
+	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 2);
+	assert_int_equal(anr_number(anr_thread(&r, 0), "sys_tid"), 16352);
+	assert_true(json_is_true(json_object_get(anr_thread(&r, 1), "daemon")));
+	assert_string_equal(anr_word(r.doc, "verdict"),
+	        "main waits for a lock of L held by Worker, which waits in T.run");
+	anr_done(&r);
+}
+
+/* Names are whatever an application gave: quotes, line breaks, any script, and what Java's own
+ * UTF-8 makes of characters beyond the first 65,536. */
+static void test_names_of_threads(void **state)
+{
+	struct anr_report r = anr_read_text(
+	        "\"main\" prio=5 tid=1 Native\n  at a.b.M.m(M.java:1)\n\n"
+	        "\"\xE7\xBD\x91\xE7\xBB\x9C\xE7\xBA\xBF\xE7\xA8\x8B-1\" daemon prio=5 tid=2 "
+	        "Waiting\n  at a.b.N.n(N.java:1)\n\n"
+	        "\"say \"hi\" prio=1 tid=9\" prio=5 tid=3 Waiting\n"
+	        "  at a.b.O.o(O.java:1)\n\n"
+	        "\"first\nsecond\" prio=5 tid=4 Waiting\n  at a.b.P.p(P.java:1)\n\n"
+	        "\"\xED\xA0\xBD\xED\xB8\x80\" prio=5 tid=5 Waiting\n"
+	        "  at a.b.Q.q(Q.java:1)\n\n"
+	        "\"half a head\n  at a.b.R.r(R.java:1)\n");
+
+	(void)state;
+	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 5);
+	assert_string_equal(anr_word(anr_thread(&r, 1), "name"),
+	        "\xE7\xBD\x91\xE7\xBB\x9C\xE7\xBA\xBF\xE7\xA8\x8B-1");
+	assert_string_equal(anr_word(anr_thread(&r, 2), "name"), "say \"hi\" prio=1 tid=9");
+	assert_string_equal(anr_word(anr_thread(&r, 3), "name"), "second");
+	assert_int_equal(anr_number(anr_thread(&r, 3), "tid"), 4);
+	assert_string_equal(anr_word(anr_thread(&r, 4), "name"), "\xF0\x9F\x98\x80");
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(anr_count(anr_thread(&r, i), "frames"), 1);
 	anr_done(&r);
 }
 
@@ -271,7 +496,8 @@ static void test_waiting_channels_only(void **state)
 	(void)state;
 	assert_int_equal(anr_count(anr_process(&r, 0), "threads"), 2);
 	assert_string_equal(anr_word(anr_thread(&r, 0), "channel"), "futex_wait");
-	assert_string_equal(anr_word(r.doc, "end"), "no_stack");
+	assert_string_equal(anr_word(r.doc, "end"), "waiting");
+	assert_string_equal(anr_word(r.doc, "verdict"), "main waits in the kernel's futex_wait");
 	assert_int_equal(r.log.n, 0);
 	anr_done(&r);
 }
@@ -302,6 +528,13 @@ int main(void)
 	        cmocka_unit_test(test_verdict_of_a_chain),
 	        cmocka_unit_test(test_verdict_of_a_deadlock),
 	        cmocka_unit_test(test_verdict_of_main_alone),
+	        cmocka_unit_test(test_rings),
+	        cmocka_unit_test(test_a_long_chain),
+	        cmocka_unit_test(test_what_main_does),
+	        cmocka_unit_test(test_what_the_kernel_says),
+	        cmocka_unit_test(test_a_lock_wanted_back_is_not_held),
+	        cmocka_unit_test(test_heads_told_twice),
+	        cmocka_unit_test(test_names_of_threads),
 	        cmocka_unit_test(test_dalvik),
 	        cmocka_unit_test(test_play_console),
 	        cmocka_unit_test(test_crashlytics),

@@ -109,6 +109,8 @@ static void test_java_frames(void **state)
 	is_frame("  at a.B.lambda$c$0$a-B", TW_ANR_AT, "a.B.lambda$c$0$a-B", "");
 	is_frame("  at java.base@17/java.lang.Thread.run(Thread.java:1)", TW_ANR_AT,
 	        "java.lang.Thread.run", "Thread.java:1");
+	is_frame("  at java.lang.Object.wait!(Native method)", TW_ANR_AT, "java.lang.Object.wait",
+	        "Native method");
 	is_frame("a.B.c(B.java:12)", TW_ANR_BARE_AT, "a.B.c", "B.java:12");
 	assert_int_equal(parse("  at least").kind, TW_ANR_OTHER);
 	assert_int_equal(parse("  at (x)").kind, TW_ANR_OTHER);
@@ -166,6 +168,9 @@ static void test_locks(void **state)
 	is_lock("  - waiting on <0x2> (a T)", TW_ANR_WAITING, 2, 0, "T");
 	is_lock("  - sleeping on <0x2> (a T)", TW_ANR_SLEEPING, 2, 0, "T");
 	is_lock("  - locked <@addr=0x2> (a T)", TW_ANR_LOCKED, 2 | TW_ANR_ADDRESS, 0, "T");
+	is_lock("\t- parking to wait for  <0x00000007> (a T$Sync)", TW_ANR_WAITING, 7, 0, "T$Sync");
+	is_lock("- waiting on <0x425c> (a T) held by tid=14 (AsyncTask #1)", TW_ANR_WAITING, 0x425c,
+	        14, "T");
 	assert_int_equal(parse("  - waiting to lock an unknown object").kind, TW_ANR_NO_LOCK);
 	assert_int_equal(parse("  - waiting on an unknown object").kind, TW_ANR_NO_LOCK);
 	assert_int_equal(parse("  - locked <zz> (a T)").kind, TW_ANR_REMARK);

@@ -221,7 +221,9 @@ static void test_as_the_original(void **state)
 	assert_string_not_equal(anr_word(obfuscated, "cluster"), anr_word(original, "cluster"));
 	assert_string_equal(anr_word(got, "cluster"), anr_word(original, "cluster"));
 	assert_string_equal(anr_word(got, "verdict"),
-	        "main waits 5 s for a lock of Store held by w, which sleeps in Store.check");
+	        "main waits 5 s for a lock of Store held by w, which sleeps in Store.check; beside "
+	        "it a deadlock: l waits for the class lock of Cart held by r, which waits for a "
+	        "lock of OrderDao held by l");
 	forget_inlining(got);
 	got_text = json_dumps(got, JSON_INDENT(1));
 	assert_string_equal(got_text, want_text);

@@ -233,7 +233,7 @@ static void test_refused(void **state)
 		assert_int_equal(log.err.offset, rows[i].offset);
 		event_log_done(&log);
 	}
-	/* text that ends early, records that are none, development builds */
+	/* text that ends early, records that are none */
 	tw_buf_init(&b, 1 << 16);
 	art_text(&b, "*version\n3\nclock=dual\n*threads\n1\tmain\n");
 	art_run_done(&log, &b);
@@ -244,12 +244,6 @@ static void test_refused(void **state)
 	art_run_done(&log, &b);
 	assert_int_equal(log.status, TW_CORRUPT);
 	assert_int_equal(log.err.offset, 16);
-	event_log_done(&log);
-	tw_buf_init(&b, 1 << 16);
-	art_text(&b, "*version\n5\n*end\n");
-	art_lead(&b, 5, 1, 0);
-	art_run_done(&log, &b);
-	assert_int_equal(log.status, TW_UNSUPPORTED);
 	event_log_done(&log);
 }
 
@@ -352,39 +346,6 @@ static void test_sampling(void **state)
 	}
 }
 
-static void test_adoption(void **state)
-{
-	struct trace_log log;
-	struct tw_buf b;
-
-	(void)state;
-	art_header(&b, 3, "clock=dual\npid=77\n");
-	art_record3(&b, 1, 0, 10, 100);
-	art_record3(&b, 1, 1, 20, 110);
-	art_record3(&b, 1, 5, 30, 130);  /* was running when it began: takes the call before it */
-	art_record3(&b, 1, 9, 40, 140);  /* and this takes both */
-	art_record3(&b, 4471, 9, 7, 50); /* nothing before it: a unit of time */
-	art_record3(&b, 1, 0, 50, 150);
-	art_record3(&b, 1, 5, 55, 155); /* not open, while another is: left out */
-	art_record3(&b, 1, 1, 60, 160);
-	assert_int_equal(art_build(&b, &log), TW_OK);
-	tw_buf_done(&b);
-	assert_int_equal(log.info.slices, 5);
-	assert_int_equal(log.info.max_depth, 3);
-	assert_int_equal(log.repairs[TW_REPAIR_begin_clamped], 3);
-	assert_int_equal(log.repairs[TW_REPAIR_exit_without_enter], 1);
-	assert_int_equal(log.repairs[TW_REPAIR_overlap_clipped], 0);
-	assert_int_equal(art_method_named(&log, "com.a.B.four(I)V")->sum_ns, 31000);
-	assert_int_equal(art_method_named(&log, "com.a.B.zero()V")->cpu_ns, 20000);
-	assert_int_equal(art_method_named(&log, "java.lang.String.eight()V")->sum_ns, 43000);
-	/* thread 1 is called main, so it is the process'; 4471 is what 16 bits leave of 70007 */
-	assert_non_null(trace_log_thread(&log, 77));
-	assert_true(trace_log_thread(&log, 77)->is_main);
-	assert_non_null(trace_log_thread(&log, 70007));
-	assert_int_equal(trace_log_thread(&log, 70007)->pid, 77);
-	trace_log_done(&log);
-}
-
 /* CPU time stands beside wall time in calls, call tree and methods: what is missing was waited. */
 static void test_both_clocks(void **state)
 {
@@ -476,7 +437,6 @@ int main(void)
 	        cmocka_unit_test(test_empty),
 	        cmocka_unit_test(test_stream),
 	        cmocka_unit_test(test_sampling),
-	        cmocka_unit_test(test_adoption),
 	        cmocka_unit_test(test_both_clocks),
 	        cmocka_unit_test(test_limits),
 	        cmocka_unit_test(test_no_memory),

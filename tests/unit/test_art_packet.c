@@ -265,20 +265,6 @@ static void test_counts(void **state)
 	event_log_done(&log);
 }
 
-static void test_form_a(void **state)
-{
-	struct event_log log;
-	struct tw_buf b;
-
-	(void)state;
-	lead_v2(&b, 0xF5, 0);
-	art_bytes(&b, "01 04000000 1000");
-	art_text(&b, "com.a.B\tm\t()V\tB\n");
-	art_run_done(&log, &b);
-	assert_int_equal(log.status, TW_UNSUPPORTED);
-	event_log_done(&log);
-}
-
 static void test_counted(void **state)
 {
 	struct trace_log log;
@@ -345,7 +331,6 @@ int main(void)
 	        cmocka_unit_test(test_packets_damaged),
 	        cmocka_unit_test(test_long_running),
 	        cmocka_unit_test(test_counts),
-	        cmocka_unit_test(test_form_a),
 	        cmocka_unit_test(test_counted),
 	        cmocka_unit_test(test_no_memory),
 	        cmocka_unit_test(test_probe),

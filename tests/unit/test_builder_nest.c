@@ -1,10 +1,13 @@
-/* Where the first of two calls that overlap without nesting stood in the input. */
+/* Where in the input the first case stood of what the builder finds when it writes: calls that
+ * overlap without nesting, that are out of order, that are too deep; and of names, which come
+ * before what bears them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "../trace_model.h"
 #include "trace/builder.h"
@@ -72,9 +75,146 @@ static void test_offsets(void **state)
 	TOLD(1, TW_NO_OFFSET, {0, 10, 32}, {5, 10, TW_NO_OFFSET});
 }
 
+/* What was sorted is told where it was not in order; what was only cut was not. */
+static void test_order(void **state)
+{
+	static const struct call falling[] = {{20, 10, 32}, {0, 10, 48}, {40, 1, 64}, {30, 1, 80}};
+	static const struct call outer_first[] = {{0, 10, 32}, {5, 5, 48}};
+	static const struct call overlapping[] = {{0, 10, 32}, {5, 10, 48}};
+	struct trace_log log;
+
+	(void)state;
+	build(falling, 4, &log);
+	assert_int_equal(log.repairs[TW_REPAIR_order_restored], 4);
+	assert_int_equal(log.first_offsets[TW_REPAIR_order_restored], 48);
+	trace_log_done(&log);
+	build(outer_first, 2, &log);
+	assert_int_equal(log.repairs[TW_REPAIR_order_restored], 2);
+	assert_int_equal(log.first_offsets[TW_REPAIR_order_restored], 48);
+	trace_log_done(&log);
+	build(overlapping, 2, &log);
+	assert_int_equal(log.repairs[TW_REPAIR_order_restored], 0);
+	assert_int_equal(log.repairs[TW_REPAIR_overlap_clipped], 1);
+	trace_log_done(&log);
+}
+
+enum { DEPTH = 4, TOO_DEEP = 3 };
+
+static struct tw_limits shallow(void)
+{
+	struct tw_limits l = tw_limits_default();
+
+	l.max_depth = DEPTH;
+	l.max_name_bytes = 8;
+	return l;
+}
+
+static void tell(struct tw_sink *s, uint64_t tid, const struct call *call, uint32_t sym)
+{
+	struct tw_event ev = {.kind = TW_EV_SLICE,
+	        .ts_ns = call->start_ns,
+	        .dur_ns = call->dur_ns,
+	        .cpu_ns = -1,
+	        .offset = call->offset,
+	        .track = s->ops->track(s, 1, tid, TW_TID_FULL),
+	        .sym = sym};
+
+	assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
+}
+
+/* The first that was left out, of whichever thread, is the first in the input. */
+static void check_too_deep(bool ordered)
+{
+	const struct tw_limits l = shallow();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct tw_sink *s = tw_builder_sink(b);
+	uint32_t sym = s->ops->method(s, 1);
+	struct trace_log log;
+
+	trace_log_init(&log);
+	if (!ordered)
+		tell(s, 7, &(struct call){900, 1, 16}, sym);
+	for (int i = DEPTH + TOO_DEEP; i > 0; i--) /* written from the inner to the outer */
+		tell(s, 7, &(struct call){i, 100 - 2 * i, 1000 - (uint64_t)i}, sym);
+	for (int i = DEPTH + 1; i > 0; i--) /* fewer, so told later, but earlier in the input */
+		tell(s, 8, &(struct call){i, 100 - 2 * i, 500 - (uint64_t)i}, sym);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.repairs[TW_REPAIR_depth_clipped], TOO_DEEP + 1);
+	assert_int_equal(log.first_offsets[TW_REPAIR_depth_clipped], 500 - DEPTH - 1);
+	assert_int_equal(log.repairs[TW_REPAIR_order_restored] > 0, !ordered);
+	(void)tw_builder_free(b);
+	trace_log_done(&log);
+}
+
+static void test_too_deep(void **state)
+{
+	(void)state;
+	check_too_deep(true);
+	check_too_deep(false);
+}
+
+/* The first event of a name that was cut, or for which there was no room, tells where that was. */
+static void test_names(void **state)
+{
+	const struct tw_limits l = shallow();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct tw_sink *s = tw_builder_sink(b);
+	uint32_t good = s->ops->name(s, TW_STR("as it is"));
+	uint32_t cut = s->ops->name(s, TW_STR("as it is not"));
+	struct trace_log log;
+
+	(void)state;
+	assert_int_equal(good, cut);
+	cut = s->ops->name(s, TW_STR("another one"));
+	(void)s->ops->name(s, TW_STR("yet another one"));
+	tell(s, 7, &(struct call){0, 1, 32}, s->ops->name(s, TW_STR("short")));
+	tell(s, 7, &(struct call){1, 1, 48}, good);
+	tell(s, 7, &(struct call){2, 1, 64}, cut);
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.repairs[TW_REPAIR_name_cut], 3);
+	assert_int_equal(log.first_offsets[TW_REPAIR_name_cut], 48);
+	(void)tw_builder_free(b);
+	trace_log_done(&log);
+}
+
+static void test_names_without_room(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct tw_builder *b;
+	struct tw_sink *s;
+	struct trace_log log;
+	char name[1000];
+	uint64_t i = 0;
+
+	(void)state;
+	l.max_memory_bytes = 1 << 20;
+	b = tw_builder_new(&l);
+	s = tw_builder_sink(b);
+	memset(name, 'x', sizeof name);
+	for (; i < 1000; i++) {
+		memcpy(name, &i, sizeof i);
+		tell(s, 7, &(struct call){(int64_t)i, 1, 32 + i},
+		        s->ops->name(s, (struct tw_str){name, sizeof name}));
+	}
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_in_range(log.repairs[TW_REPAIR_name_limit], 1, 999);
+	assert_int_equal(log.first_offsets[TW_REPAIR_name_limit],
+	        32 + 1000 - log.repairs[TW_REPAIR_name_limit]);
+	(void)tw_builder_free(b);
+	trace_log_done(&log);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_offsets)};
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_offsets),
+	        cmocka_unit_test(test_order),
+	        cmocka_unit_test(test_too_deep),
+	        cmocka_unit_test(test_names),
+	        cmocka_unit_test(test_names_without_room),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

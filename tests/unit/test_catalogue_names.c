@@ -62,14 +62,14 @@ static void add(
 	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
 	const struct tw_part part = {"trace", "aa", "", 1000};
 	struct tw_trace_meta meta = tw_upload_meta_none();
+	const struct tw_arrival up = {
+	        .caller = &s->caller, .meta = &meta, .parts = &part, .n_parts = 1};
 	struct tw_job_row job;
 	bool is_new;
 
 	meta.build_id = build_id;
 	meta.mapping_id = mapping_id;
-	assert_int_equal(
-	        tw_catalogue_trace_add(s->c, &s->caller, "", &meta, &part, 1, ret, &is_new, NULL),
-	        TW_OK);
+	assert_int_equal(tw_catalogue_trace_add(s->c, &up, ret, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_done(s->c, &job, &summary, NULL), TW_OK);
 }

@@ -219,6 +219,25 @@ static void test_kernel_text(void **state)
 	event_log_done(&log);
 }
 
+/* The string has an end of its own: a last line is whole without one, if the string is. */
+static void test_kernel_last_line(void **state)
+{
+	static const char text[] = "{\"systemTraceEvents\":\" t-12 (10) [000] ...1 5.000001: "
+	                           "tracing_mark_write: B|10|whole\",\"traceEvents\":[]}";
+	char cut[sizeof text];
+	struct event_log log = run(text);
+
+	(void)state;
+	assert_int_equal(log.n, 1);
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+	(void)snprintf(cut, sizeof cut, "%.*s", (int)(strstr(text, "le\"") - text), text);
+	log = run(cut);
+	assert_int_equal(log.n, 0);
+	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
+	event_log_done(&log);
+}
+
 static void test_odd_members(void **state)
 {
 	struct event_log log = run(
@@ -334,6 +353,7 @@ int main(void)
 	        cmocka_unit_test(test_flows),
 	        cmocka_unit_test(test_threads),
 	        cmocka_unit_test(test_kernel_text),
+	        cmocka_unit_test(test_kernel_last_line),
 	        cmocka_unit_test(test_odd_members),
 	        cmocka_unit_test(test_large_event),
 	        cmocka_unit_test(test_cut),

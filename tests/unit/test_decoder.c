@@ -174,6 +174,61 @@ static void test_unwrap(void **state)
 	event_log_done(&log);
 }
 
+/* Without a believable start of the recording the base is one: what began before it, and what
+ * outgrew the bits, are what they are in a first recording. */
+static void test_nonsense_session(void **state)
+{
+	static const uint64_t starts[] = {0, 1, MONO - 1, MONO + ((uint64_t)1 << 57), UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+		struct tw_buf b;
+		struct event_log log;
+
+		start(&b, starts[i]);
+		btrace2_record(&b, (uint64_t)-1000, 5000, 7, 1);
+		btrace2_record(&b, MOD45 + 5, 10, 7, 2);
+		log = run(&b);
+		assert_int_equal(log.clock.session_ns, 0);
+		assert_int_equal(log.n, 2);
+		is_event(&log, 0, 0, 4000);
+		is_event(&log, 1, 5, 10);
+		is_repair(&log, TW_REPAIR_time_wrapped, 1, 32);
+		is_repair(&log, TW_REPAIR_begin_clamped, 1, 32);
+		event_log_done(&log);
+	}
+}
+
+/* A recording of more than half of what 45 bits hold: live as long as it is not silent, while what
+ * is left of the one before it is stale. */
+static void test_hours(void **state)
+{
+	enum { HOUR = 3600, STEPS = 6 * HOUR / 50, LATER = 5 * HOUR };
+	const uint64_t session = 2 * HOUR * (uint64_t)SECOND;
+	struct tw_buf b;
+	struct event_log log;
+
+	(void)state;
+	start(&b, MONO + session);
+	for (uint64_t i = 0; i < STEPS; i++)
+		btrace2_record(&b, session + i * 50 * SECOND, SECOND, 7, 1);
+	btrace2_record(&b, HOUR * (uint64_t)SECOND, SECOND, 7, 2);
+	log = run(&b);
+	assert_int_equal(log.n, STEPS);
+	is_event(&log, STEPS - 1, (int64_t)(session + (STEPS - 1) * 50ull * SECOND), SECOND);
+	is_repair(&log, TW_REPAIR_stale_record, 1, 32 + 16 * STEPS);
+	assert_int_equal(event_log_repairs(&log), 1);
+	event_log_done(&log);
+
+	start(&b, MONO + session); /* silent from the first second on, and back after hours */
+	btrace2_record(&b, session, SECOND, 7, 1);
+	btrace2_record(&b, session + LATER * (uint64_t)SECOND, SECOND, 7, 1);
+	log = run(&b);
+	assert_int_equal(log.n, 1);
+	is_repair(&log, TW_REPAIR_stale_record, 1, 48);
+	event_log_done(&log);
+}
+
 static void test_clamp(void **state)
 {
 	struct tw_buf b;
@@ -436,51 +491,6 @@ static void test_refusals(void **state)
 	refused(&b, TW_UNSUPPORTED, 0, "not a trace");
 }
 
-/* --- thread lists --- */
-
-static void test_threads(void **state)
-{
-	static const char text[] =
-	        "1,main\n\n28095,a,b c\r\n4294967295,\n5,e\nno number,x\n6\n0,zero\n"
-	        "4294967296,too large\n77,last";
-	struct tw_buf b;
-	struct event_log log;
-
-	(void)state;
-	tw_buf_init(&b, 1 << 20);
-	(void)tw_buf_add(&b, text, sizeof text - 1);
-	log = run(&b);
-	assert_int_equal(log.status, TW_OK);
-	assert_string_equal(log.format->name, "threads");
-	assert_int_equal(log.names.len, strlen("1 main\n28095 a,b c\n4294967295 \n5 e\n77 last\n"));
-	assert_memory_equal(
-	        log.names.data, "1 main\n28095 a,b c\n4294967295 \n5 e\n77 last\n", log.names.len);
-	is_repair(&log, TW_REPAIR_line_malformed, 4, (uint64_t)(strstr(text, "no num") - text));
-	event_log_done(&log);
-}
-
-static void test_long_thread_names(void **state)
-{
-	static const size_t lens[] = {4096, 4097, 65534, 65535, 70000};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
-		struct tw_buf b;
-		struct event_log log;
-
-		tw_buf_init(&b, 1 << 20);
-		(void)tw_buf_add_str(&b, TW_STR("1,x\n2,"));
-		for (size_t k = 0; k < lens[i]; k++)
-			(void)tw_buf_add_u8(&b, 'n');
-		log = run(&b);
-		assert_int_equal(log.status, TW_OK);
-		is_repair(&log, TW_REPAIR_name_cut, lens[i] > 4096 && lens[i] <= 65534, 4);
-		is_repair(&log, TW_REPAIR_line_malformed, lens[i] > 65534, 4);
-		assert_int_equal(log.names.len, 4 + (lens[i] > 65534 ? 0 : 3 + 4096));
-		event_log_done(&log);
-	}
-}
-
 /* --- preflight --- */
 
 static enum tw_status look(const struct tw_buf *b, size_t n, bool whole, const char **ret_name)
@@ -545,6 +555,8 @@ int main(void)
 	        cmocka_unit_test(test_worked_bytes),
 	        cmocka_unit_test(test_overflow),
 	        cmocka_unit_test(test_unwrap),
+	        cmocka_unit_test(test_nonsense_session),
+	        cmocka_unit_test(test_hours),
 	        cmocka_unit_test(test_clamp),
 	        cmocka_unit_test(test_zeros),
 	        cmocka_unit_test(test_tail),
@@ -556,8 +568,6 @@ int main(void)
 	        cmocka_unit_test(test_old_overrun),
 	        cmocka_unit_test(test_cut_tail),
 	        cmocka_unit_test(test_refusals),
-	        cmocka_unit_test(test_threads),
-	        cmocka_unit_test(test_long_thread_names),
 	        cmocka_unit_test(test_preflight),
 	        cmocka_unit_test(test_parts),
 	};

@@ -143,7 +143,7 @@ static enum tw_status silent(struct tw_req *r, struct tw_err *err)
 static const struct tw_route routes[] = {
         {.method = "POST",
                 .path = "/sum",
-                .scope = TW_SCOPE_INGEST,
+                .needs = TW_NEED_INGEST,
                 .upload = true,
                 .max_body = limit_of,
                 .begin = sum_begin,
@@ -152,17 +152,17 @@ static const struct tw_route routes[] = {
                 .abort = sum_abort},
         {.method = "POST",
                 .path = "/slow",
-                .scope = TW_SCOPE_INGEST,
+                .needs = TW_NEED_INGEST,
                 .slow = true,
                 .max_body = limit_of,
                 .begin = sum_begin,
                 .body = sum_body,
                 .end = slow_end,
                 .abort = sum_abort},
-        {.method = "GET", .path = "/echo/{id}", .scope = TW_SCOPE_PUBLIC, .end = echo},
-        {.method = "GET", .path = "/big", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = big},
-        {.method = "GET", .path = "/stream", .scope = TW_SCOPE_PUBLIC, .slow = true, .end = stream},
-        {.method = "GET", .path = "/silent", .scope = TW_SCOPE_PUBLIC, .end = silent},
+        {.method = "GET", .path = "/echo/{id}", .needs = TW_NEED_PUBLIC, .end = echo},
+        {.method = "GET", .path = "/big", .needs = TW_NEED_PUBLIC, .slow = true, .end = big},
+        {.method = "GET", .path = "/stream", .needs = TW_NEED_PUBLIC, .slow = true, .end = stream},
+        {.method = "GET", .path = "/silent", .needs = TW_NEED_PUBLIC, .end = silent},
 };
 
 const struct tw_route *tw_routes(size_t *ret_n)

@@ -94,7 +94,7 @@ static enum tw_status form_end(struct tw_req *r, struct tw_err *err)
 static const struct tw_route routes[] = {
         {.method = "POST",
                 .path = "/form",
-                .scope = TW_SCOPE_INGEST,
+                .needs = TW_NEED_INGEST,
                 .max_body = limit_of,
                 .begin = form_begin,
                 .body = form_body,
@@ -156,6 +156,10 @@ static void test_forms_that_break(void **state)
 	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD
 	                  "Content-Type: multipart/form-data\r\nContent-Length: 1\r\n\r\nx"),
 	        "needs a boundary");
+	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD
+	                  "Content-Type: multipart/form-data; boundary=X\r\nContent-Length: "
+	                  "1\r\n\r\nx"),
+	        "of 2 to 70 characters");
 	assert_has(ask(f, "POST /form HTTP/1.1\r\n" GOOD "Content-Length: 1\r\n\r\nx"), "415 ");
 }
 

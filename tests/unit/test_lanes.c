@@ -12,7 +12,7 @@
 #include "query_notes.h"
 #include "trace_fixture.h"
 
-enum { NOTES = 4000, THREADS = 3, SPAN = 1000000 };
+enum { NOTES = 8000, THREADS = 3, SPAN = 2000000 }; /* four blocks of sums */
 
 struct plain {
 	enum tw_note_kind kind;
@@ -246,31 +246,35 @@ static void test_counters_carry_on(void **state)
 	close_world(&w);
 }
 
-static void test_sums(void **state)
+static bool touches(const struct plain *p, const struct tw_selection *sel)
 {
-	static struct world w;
-	const struct tw_selection ranged = {
-	        .all_threads = true, .ranged = true, .from_ns = 200000, .to_ns = 260000};
+	return p->ts_ns < sel->to_ns && end_of(p) >= sel->from_ns;
+}
+
+static bool is_of(const struct plain *p, const struct tw_note_sum *s)
+{
+	return p->kind == s->kind && p->thread_id == s->thread_id &&
+	       (!s->text.len || tw_str_eq(s->text, tw_str_of(p->text)));
+}
+
+static void check_sums(struct world *w, const struct tw_selection *sel)
+{
 	struct tw_note_sums s = {0};
 	uint64_t notes = 0;
 
-	(void)state;
-	open_world(&w, 6);
-	assert_int_equal(tw_query_note_sums(w.f.file, &ranged, NULL, w.arena, &s, NULL), TW_OK);
+	tw_arena_reset(w->arena);
+	assert_int_equal(tw_query_note_sums(w->f.file, sel, NULL, w->arena, &s, NULL), TW_OK);
 	assert_false(s.partial);
 	for (uint32_t i = 0; i < s.n; i++) {
 		uint64_t count = 0;
 		int64_t sum = 0;
 
-		for (size_t k = 0; k < w.n; k++) {
-			const struct plain *p = &w.notes[k];
-			int64_t from = p->ts_ns < 200000 ? 200000 : p->ts_ns;
-			int64_t to = end_of(p) > 260000 ? 260000 : end_of(p);
+		for (size_t k = 0; k < w->n; k++) {
+			const struct plain *p = &w->notes[k];
+			int64_t from = p->ts_ns < sel->from_ns ? sel->from_ns : p->ts_ns;
+			int64_t to = end_of(p) > sel->to_ns ? sel->to_ns : end_of(p);
 
-			if (p->ts_ns >= 260000 || end_of(p) < 200000 || p->kind != s.sums[i].kind ||
-			        p->thread_id != s.sums[i].thread_id ||
-			        (s.sums[i].text.len &&
-			                !tw_str_eq(s.sums[i].text, tw_str_of(p->text))))
+			if (!touches(p, sel) || !is_of(p, &s.sums[i]))
 				continue;
 			count++;
 			sum += to > from ? to - from : 0;
@@ -279,9 +283,29 @@ static void test_sums(void **state)
 		assert_int_equal(s.sums[i].dur_ns, sum);
 		notes += count;
 	}
-	for (size_t k = 0; k < w.n; k++)
-		notes -= w.notes[k].ts_ns < 260000 && end_of(&w.notes[k]) >= 200000;
+	for (size_t k = 0; k < w->n; k++)
+		notes -= touches(&w->notes[k], sel);
 	assert_int_equal(notes, 0);
+}
+
+/* Ranges of a few notes, of several blocks and their ends, of nothing, and the whole. */
+static void test_sums(void **state)
+{
+	static struct world w;
+	static const int64_t ranges[][2] = {{200000, 260000}, {0, SPAN / 2}, {SPAN / 3, SPAN},
+	        {10, 1999000}, {SPAN * 2, SPAN * 3}, {0, 1}, {0, INT64_MAX}};
+	struct tw_selection sel = {.all_threads = true, .ranged = true};
+
+	(void)state;
+	open_world(&w, 6);
+	assert_true(tw_trace_file_has_note_sums(w.f.file));
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		sel.from_ns = ranges[i][0];
+		sel.to_ns = ranges[i][1];
+		check_sums(&w, &sel);
+	}
+	sel.ranged = false; /* which looks at neither end */
+	check_sums(&w, &sel);
 	close_world(&w);
 }
 

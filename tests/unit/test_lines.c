@@ -43,8 +43,9 @@ static struct tw_buf lines_of(struct tw_str input, size_t step, size_t max_bytes
 		assert_int_equal(
 		        tw_lines_push(&l, (const uint8_t *)input.ptr + at, n, NULL), TW_OK);
 	}
-	assert_int_equal(tw_lines_finish(&l, NULL), TW_OK);
-	assert_int_equal(tw_lines_finish(&l, NULL), TW_OK); /* once told it is gone */
+	assert_int_equal(tw_lines_finish(&l, TW_LINES_OPEN, NULL), TW_OK);
+	assert_int_equal(
+	        tw_lines_finish(&l, TW_LINES_OPEN, NULL), TW_OK); /* once told it is gone */
 	tw_arena_free(a);
 	return s.text;
 }
@@ -86,6 +87,57 @@ static void test_bound(void **state)
 	is_cut_anywhere(TW_STR("12345678\r"), "0:12345678+~|");
 }
 
+struct counted {
+	struct tw_sink sink; /* first */
+	uint64_t n, offset;
+	unsigned believed;
+};
+
+static void count(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
+{
+	struct counted *c = (struct counted *)(void *)s;
+
+	assert_int_equal(what, TW_REPAIR_input_truncated);
+	c->n += n;
+	c->offset = offset;
+}
+
+static enum tw_status believe(void *arg, const struct tw_line *line, struct tw_err *err)
+{
+	struct counted *c = arg;
+
+	(void)err;
+	c->believed += !tw_line_is_cut(line, &c->sink);
+	return TW_OK;
+}
+
+/* A last line without its end is believed where what holds the text says so; else it is counted,
+ * once. */
+static void test_last_line(void **state)
+{
+	static const struct tw_sink_ops ops = {.repair = count};
+	static const struct {
+		enum tw_lines_end how;
+		unsigned believed;
+		uint64_t counted;
+	} rows[] = {{TW_LINES_OPEN, 1, 1}, {TW_LINES_CUT, 1, 0}, {TW_LINES_WHOLE, 2, 0}};
+	struct tw_arena *a = tw_arena_new(1 << 20);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct counted c = {.sink = {&ops}};
+		struct tw_lines l;
+
+		assert_true(tw_lines_init(&l, a, MAX, believe, &c));
+		assert_int_equal(tw_lines_push(&l, (const uint8_t *)"ab\ncd", 5, NULL), TW_OK);
+		assert_int_equal(tw_lines_finish(&l, rows[i].how, NULL), TW_OK);
+		assert_int_equal(c.believed, rows[i].believed);
+		assert_int_equal(c.n, rows[i].counted);
+		assert_int_equal(c.offset, rows[i].counted ? 3 : 0);
+	}
+	tw_arena_free(a);
+}
+
 static void test_refused(void **state)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
@@ -121,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_lines),
 	        cmocka_unit_test(test_bound),
+	        cmocka_unit_test(test_last_line),
 	        cmocka_unit_test(test_refused),
 	        cmocka_unit_test(test_no_memory),
 	};

@@ -56,6 +56,39 @@ static void test_stack(void **state)
 	event_log_done(&log);
 }
 
+/* A document is looked at in pieces until it ends or breaks: wherever the first pieces end (at 256
+ * and 2,048 bytes), within a word, a number, an escape or a character, it is the same document; and
+ * the one behind a broken one is found. */
+static void test_pieces(void **state)
+{
+	static const char odd[] =
+	        "\"t\":true,\"n\":-1.5e3,\"u\":\"\\u00e9\xC3\xA9\\\"\",\"z\":null,";
+	static const size_t borders[] = {256, 2048};
+	static char pad[2048], text[8192];
+
+	(void)state;
+	memset(pad, 'x', sizeof pad);
+	for (size_t i = 0; i < sizeof borders / sizeof *borders; i++)
+		for (size_t back = 0; back < 200; back++) {
+			struct event_log log;
+			int n = snprintf(text, sizeof text,
+			        EVIL("\"pad\":\"%.*s\",%s\"stack\":\"0,7,1,"
+			             "5\\n\"") "\n"
+			                       "{\"tag\":\"Trace_EvilMethod\",[%"
+			                       ".*s\n" EVIL("\"pad\":\"%.*s\",%"
+			                                    "s\"stack\":\"0,8,1,"
+			                                    "5\\n\""),
+			        (int)(borders[i] - back), pad, odd, (int)back, pad,
+			        (int)(borders[i] - back), pad, odd);
+
+			event_log_run(&log, text, (size_t)n, 0, NULL);
+			assert_int_equal(log.status, TW_OK);
+			is_told(&log, "7@0+5 8@5+5 ");
+			assert_int_equal(log.counts[TW_REPAIR_input_corrupt], 1);
+			event_log_done(&log);
+		}
+}
+
 /* A trimmed parent, a first line that is deep, costs that cannot be. */
 static void test_odd_stacks(void **state)
 {
@@ -123,6 +156,23 @@ static void test_thread_stack(void **state)
 	assert_int_equal(log.events[2].ts_ns, 5000000);
 	assert_non_null(strstr(event_log_text(&log), "note anr 2 0 0 0 "));
 	assert_non_null(strstr(event_log_text(&log), "\"isProcessForeground\":true"));
+	event_log_done(&log);
+}
+
+/* SIGNAL_ANR_NATIVE_BACKTRACE: functions by name, else their file. */
+static void test_native_stack(void **state)
+{
+	struct event_log log =
+	        run(EVIL("\"detail\":\"SIGNAL_ANR_NATIVE_BACKTRACE\",\"threadStack\":"
+	                 "\"#00 pc 000000000004a5c8  /system/lib64/libc.so (__epoll_pwait+8)\\n"
+	                 "#01 pc 0000000000001234  /system/lib64/libutils.so\\n"
+	                 "# no frame\\n\""));
+
+	(void)state;
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.n, 4);
+	assert_int_equal(log.events[0].sym, event_log_name(TW_STR("libutils.so")));
+	assert_int_equal(log.events[1].sym, event_log_name(TW_STR("__epoll_pwait")));
 	event_log_done(&log);
 }
 
@@ -246,9 +296,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_stack),
+	        cmocka_unit_test(test_pieces),
 	        cmocka_unit_test(test_odd_stacks),
 	        cmocka_unit_test(test_several),
 	        cmocka_unit_test(test_thread_stack),
+	        cmocka_unit_test(test_native_stack),
 	        cmocka_unit_test(test_numbers),
 	        cmocka_unit_test(test_refused),
 	        cmocka_unit_test(test_mapping),

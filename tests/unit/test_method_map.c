@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbols/mapping_kind.h"
 #include "symbols/method_map.h"
 
 struct made {
@@ -190,9 +191,36 @@ static void test_memory_that_fails(void **state)
 	}
 }
 
+/* By the first line that says something, however much of the text there is. */
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		enum tw_mapping_kind kind;
+	} rows[] = {
+	        {"", TW_MAPPING_NONE},
+	        {"# compiler: R8\n\n", TW_MAPPING_NONE},
+	        {"1,2,a.B run ()V\n", TW_MAPPING_METHODS},
+	        {"\xEF\xBB\xBF\r\n1,2,a.B", TW_MAPPING_METHODS},
+	        {"1,2,", TW_MAPPING_NONE},
+	        {"1,main\n2,3,a.B c\n", TW_MAPPING_NONE},
+	        {"# compiler: R8\r\na.B -> c.d:\r\n", TW_MAPPING_RETRACE},
+	        {"a.B -> c.d", TW_MAPPING_NONE},
+	        {"words:\na.B -> c.d:\n", TW_MAPPING_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(tw_mapping_kind(tw_str_of(rows[i].text)), rows[i].kind);
+	assert_null(tw_mapping_belongs(TW_MAPPING_NONE));
+	assert_non_null(strstr(tw_mapping_belongs(TW_MAPPING_METHODS), "/methods"));
+	assert_non_null(strstr(tw_mapping_belongs(TW_MAPPING_RETRACE), "/retrace"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_kinds),
 	        cmocka_unit_test(test_grammar),
 	        cmocka_unit_test(test_cuts_change_nothing),
 	        cmocka_unit_test(test_refusals),

@@ -97,6 +97,7 @@ static void test_slices(void **state)
 		export_with(&e, f.file, &all, steps[seed == 8 ? 3 : seed % 4]);
 		assert_int_equal(e.trace.n, m.n);
 		assert_int_equal(perfetto_errors(&e.trace), 0);
+		assert_int_equal(e.trace.unsorted, 0);
 		for (uint32_t t = 0; t < m.threads; t++)
 			same_thread(&e, &m, MODEL_PID + t);
 		done(&e);

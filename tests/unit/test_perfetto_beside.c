@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../merged_fixture.h"
 
@@ -137,6 +138,42 @@ static void test_flows(void **state)
 	end(&x);
 }
 
+/* Scheduler states are a track under their thread; of a thread that nobody knows, and in a cut,
+ * they are not. */
+static void test_states(void **state)
+{
+	struct made m = begin(1000, 5000);
+	const struct perfetto_slice *runs, *sleeps;
+	struct tw_perfetto_source s;
+	struct merged x;
+
+	(void)state;
+	call(&m, WAITER, 10, 1000, -1, "a.Main.run");
+	note(&m, TW_NOTE_state, WAITER, (int64_t[]){10, 500}, 3, "running");
+	note(&m, TW_NOTE_state, WAITER, (int64_t[]){510, 300}, -1, "sleeping");
+	finish(&x, &m);
+	s = merged_source(&x);
+	convert(&x, &s);
+	runs = find(&x, "running");
+	sleeps = find(&x, "sleeping");
+	assert_true(tw_str_eq(runs->track, TW_STR("states")));
+	assert_int_equal(runs->tid, WAITER);
+	assert_int_equal(runs->begin_ns, 5010);
+	assert_int_equal(runs->end_ns, 5510);
+	assert_int_equal(sleeps->begin_ns, 5510);
+	assert_int_equal(sleeps->end_ns, 5810);
+	assert_int_equal(sleeps->depth, 0);
+	tw_buf_done(&x.bytes);
+	s.sel.ranged = true;
+	s.sel.from_ns = 600;
+	s.sel.to_ns = 700;
+	convert(&x, &s);
+	assert_false(has(&x, "running"));
+	assert_int_equal(find(&x, "sleeping")->begin_ns, 5600);
+	assert_int_equal(find(&x, "sleeping")->end_ns, 5700);
+	end(&x);
+}
+
 /* Spans of one thread that overlap without nesting stand on several tracks, as long as they were.
  */
 static void test_spans(void **state)
@@ -154,8 +191,8 @@ static void test_spans(void **state)
 	}
 	note(&m, TW_NOTE_anr, 0, (int64_t[]){4000, 900}, 5000, "Input dispatching timed out");
 	note(&m, TW_NOTE_gc, WAITER, (int64_t[]){4000, 20}, 0, "young");
-	note(&m, TW_NOTE_state, WAITER, (int64_t[]){10, 20}, 0, "running"); /* the scheduler's */
-	note(&m, TW_NOTE_io, WAITER, (int64_t[]){10, 20}, 0, "/a");         /* a call as well */
+	note(&m, TW_NOTE_wakeup, WAITER, (int64_t[]){10, -1}, HOLDER, "woken"); /* ends a state */
+	note(&m, TW_NOTE_io, WAITER, (int64_t[]){10, 20}, 0, "/a");             /* a call as well */
 	finish(&x, &m);
 	s = merged_source(&x);
 	convert(&x, &s);
@@ -169,7 +206,7 @@ static void test_spans(void **state)
 	assert_true(tw_str_eq(find(&x, "ANR: Input dispatching timed out")->track, TW_STR("ANR")));
 	assert_int_equal(find(&x, "ANR: Input dispatching timed out")->end_ns, 9900);
 	assert_true(has(&x, "gc: young"));
-	assert_false(has(&x, "running"));
+	assert_false(has(&x, "woken") || has(&x, "wakeup: woken"));
 	assert_false(has(&x, "io: /a"));
 	end(&x);
 }
@@ -331,16 +368,125 @@ static void test_two_devices(void **state)
 	end(&x[1]);
 }
 
+/* All that stands beside calls, in a recording. */
+static void make_rich(struct merged *x, const char *who)
+{
+	struct made m = begin(400 * S, 500 * S);
+	uint32_t track;
+	char name[40];
+
+	(void)snprintf(name, sizeof name, "%s.Main.run", who);
+	call(&m, WAITER, 1000, 30000, 700, name);
+	call(&m, HOLDER, 2000, 9000, 60, "a.Db.write");
+	call(&m, CHILD, 20000, 1000, 5, "a.Task.first");
+	track = m.s->ops->track(m.s, PID, HOLDER, TW_TID_FULL);
+	m.s->ops->source(m.s, track, TW_SOURCE_SAMPLES, 10000000);
+	m.s->ops->thread_name(m.s, PID, WAITER, TW_STR("main"));
+	(void)snprintf(name, sizeof name, "%s.Lock", who);
+	note(&m, TW_NOTE_contention, WAITER, (int64_t[]){3000, 4000}, HOLDER, name);
+	note(&m, TW_NOTE_thread_created, WAITER, (int64_t[]){12000, -1}, CHILD, who);
+	note(&m, TW_NOTE_counter, 0, (int64_t[]){5000, -1}, 42, who);
+	note(&m, TW_NOTE_anr, 0, (int64_t[]){6000, 9000}, 5000, who);
+	finish(x, &m);
+}
+
+/* Where a flow ends; it must. */
+static const struct perfetto_slice *flow_end(const struct merged *x, uint64_t flow)
+{
+	static const struct perfetto_slice none;
+
+	for (size_t i = 0; flow && i < x->trace.n; i++)
+		if (x->trace.slices[i].flow_in == flow)
+			return &x->trace.slices[i];
+	fail_msg("a flow ends nowhere");
+	return &none;
+}
+
+/* The same of one of them in a file, whose ids were moved by shift. */
+static void rich_is_there(const struct merged *x, const char *who, int64_t shift)
+{
+	const struct perfetto_slice *holds, *first, *anr, *run;
+	size_t counts = 0;
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "%s.Main.run", who);
+	run = find(x, name);
+	assert_int_equal(run->pid, PID + shift);
+	assert_int_equal(run->cpu_ns, 700);
+	assert_int_equal(run->begin_ns, 500 * S + 1000);
+	(void)snprintf(name, sizeof name, "waits for lock %s.Lock", who);
+	holds = flow_end(x, find(x, name)->flow_out);
+	(void)snprintf(name, sizeof name, "starts %s (%d)", who, CHILD);
+	first = flow_end(x, find(x, name)->flow_out);
+	for (size_t i = 0; i < x->trace.n; i++) {
+		const struct perfetto_slice *s = &x->trace.slices[i];
+
+		if (s->tid == HOLDER + shift && merged_is_call(s))
+			assert_true(tw_str_eq(s->track, TW_STR("methods (sampled every 10 ms)")));
+	}
+	assert_int_equal(holds->tid, HOLDER + shift);
+	assert_true(tw_str_eq(holds->name, TW_STR("holds what main (100) waits for")));
+	assert_int_equal(first->tid, CHILD + shift);
+	assert_true(tw_str_eq(first->name, TW_STR("a.Task.first")));
+	(void)snprintf(name, sizeof name, "ANR: %s", who);
+	anr = find(x, name);
+	assert_int_equal(anr->pid, PID + shift);
+	assert_int_equal(anr->end_ns - anr->begin_ns, 9000);
+	for (size_t i = 0; i < x->trace.n_counts; i++)
+		counts += tw_str_eq(x->trace.counts[i].counter, tw_str_of(who)) &&
+		          x->trace.counts[i].value == 42 && x->trace.counts[i].pid == PID + shift;
+	assert_int_equal(counts, 1);
+}
+
+/* Beside the device's trace, and of two traces on one device or on two, in one file with it. */
+static void test_merged(void **state)
+{
+	struct system_shape shape = merged_usual();
+	const struct tw_perfetto_options o = {0};
+	struct merged x[2];
+
+	(void)state;
+	shape.pid = PID;
+	shape.sdk = true;
+	make_rich(&x[0], "one");
+	make_rich(&x[1], "two");
+	system_make(&x[0].system, &shape);
+	for (int devices = 1; devices <= 2; devices++) {
+		size_t scenarios = 0;
+
+		tw_arena_reset(x[0].arena);
+		x[0].fd = merged_file(&x[0].system);
+		join(x, &o, devices == 1 ? "d" : "another", "s");
+		(void)close(x[0].fd);
+		merged_read(&x[0], &x[0].alone, &x[0].system);
+		merged_same_packets(&x[0]);
+		rich_is_there(&x[0], "one", 0);
+		rich_is_there(&x[0], "two", devices == 1 ? 0 : 10000000);
+		for (size_t i = 0; i < x[0].trace.n; i++)
+			scenarios += tw_str_eq(x[0].trace.slices[i].track, TW_STR("scenario"));
+		assert_int_equal(scenarios, 2);
+		assert_true(merged_says(&x[0], "build_id_2", "b"));
+		assert_true(
+		        merged_says(&x[0], "tracewell_url_2", "https://t.example/traces/01ABC"));
+	}
+	tw_buf_done(&x[0].system);
+	end(&x[0]);
+	x[1].bytes = (struct tw_buf){0};
+	end(&x[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_flows),
+	        cmocka_unit_test(test_states),
 	        cmocka_unit_test(test_spans),
 	        cmocka_unit_test(test_counters),
 	        cmocka_unit_test(test_cpu),
 	        cmocka_unit_test(test_sampled),
 	        cmocka_unit_test(test_one_device),
 	        cmocka_unit_test(test_two_devices),
+	        cmocka_unit_test(test_merged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

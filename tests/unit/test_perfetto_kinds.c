@@ -1,4 +1,5 @@
-/* Unit tests of reading Perfetto traces: other clocks, flows, CPU frequencies, heap profiles. */
+/* Unit tests of reading Perfetto traces: other clocks, flows, CPU frequencies, heap profiles,
+ * frames of the display, events of old. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,6 +152,214 @@ static void test_heap_profile(void **state)
 	}
 }
 
+/* --- frames of the display --- */
+
+/* kind: of the event, the field of its message; more: its fields after the cookie, -1 ends them */
+static void frame(
+        struct perfetto_writer *w, uint64_t ns, uint32_t kind, uint64_t cookie, const int64_t *more)
+{
+	perfetto_num(&w->inner, 1, cookie);
+	for (; more && *more >= 0; more += 2)
+		perfetto_num(&w->inner, (uint32_t)more[0], (uint64_t)more[1]);
+	if (kind == 3 || kind == 4)
+		perfetto_str(&w->inner, 5, "layer");
+	perfetto_sub(&w->message, kind, &w->inner);
+	perfetto_num(&w->packet, 8, BASE + ns);
+	perfetto_num(&w->packet, 10, 1);
+	perfetto_sub(&w->packet, 76, &w->message);
+	perfetto_packet(w);
+}
+
+static void test_frames(void **state)
+{
+	static const int64_t expected[] = {2, 900, 3, 901, 4, 10, -1};
+	static const int64_t actual[] = {2, 900, 3, 901, 4, 10, 6, 2, 9, 64 | 128 | 1 << 20, -1};
+	static const int64_t display[] = {2, 901, 3, 30, 4, 1, 7, 1, -1};
+	struct perfetto_writer w;
+	struct event_log log;
+
+	(void)state;
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	frame(&w, 0, 3, 1, expected);
+	frame(&w, 5, 4, 2, actual);
+	frame(&w, 7, 2, 3, display);
+	frame(&w, 16, 5, 1, NULL);
+	frame(&w, 20, 5, 3, NULL);
+	frame(&w, 30, 5, 2, NULL);
+	frame(&w, 30, 5, 2, NULL); /* ended before */
+	frame(&w, 40, 1, 4, display);
+	frame(&w, 50, 1, 4, display); /* the cookie again: the first has no end */
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_true(noted(&log, "note frame 0 60000000000 16 900",
+	        " layer {\"pid\":10,\"timeline\":\"expected\",\"of\":\"surface\","
+	        "\"display_frame\":901}\n"));
+	assert_true(noted(&log, "note frame 0 60000000005 25 900",
+	        " layer {\"pid\":10,\"timeline\":\"actual\",\"of\":\"surface\","
+	        "\"display_frame\":901,\"presented\":\"late\","
+	        "\"jank\":\"app deadline missed, buffer stuffing, other\"}\n"));
+	assert_true(noted(&log, "note frame 0 60000000007 13 901",
+	        " display {\"pid\":30,\"timeline\":\"actual\",\"of\":\"display\","
+	        "\"presented\":\"on time\",\"jank\":\"none\"}\n"));
+	assert_true(noted(&log, "note frame 0 60000000040 10 901", " display {\"pid\":30,"));
+	assert_true(noted(&log, "note frame 0 60000000050 0 901", " display {\"pid\":30,"));
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], 2);
+	event_log_done(&log);
+	perfetto_done(&w);
+}
+
+/* More open at a time than are kept: the oldest are told as open, in the order of their begins. */
+static void test_many_frames(void **state)
+{
+	enum { KEPT = 4096, MORE = 3 };
+	struct perfetto_writer w;
+	struct event_log log;
+
+	(void)state;
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	for (unsigned i = 0; i < KEPT + MORE; i++)
+		frame(&w, i, 1, i, NULL);
+	for (unsigned i = 0; i < KEPT + MORE; i++)
+		frame(&w, 10000, 5, i, NULL);
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], MORE);
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], MORE);
+	assert_true(noted(&log, "note frame 0 60000000000 4096 0", " display "));
+	assert_true(noted(&log, "note frame 0 60000000002 4096 0", " display "));
+	assert_true(noted(&log, "note frame 0 60000000003 9997 0", " display "));
+	event_log_done(&log);
+	perfetto_done(&w);
+}
+
+/* --- events of old --- */
+
+struct old { /* fields of its legacy_event; scope NULL: none */
+	uint64_t ns;
+	char phase;
+	const char *name, *scope;
+	uint32_t id_field;
+	uint64_t id;
+};
+
+static void old_event(struct perfetto_writer *w, const struct old *o)
+{
+	perfetto_str(&w->message, 23, o->name);
+	perfetto_num(&w->message, 11, 7);
+	perfetto_num(&w->inner, 2, (uint64_t)o->phase);
+	perfetto_num(&w->inner, o->id_field, o->id);
+	if (o->scope)
+		perfetto_str(&w->inner, 7, o->scope);
+	perfetto_sub(&w->message, 6, &w->inner);
+	perfetto_num(&w->packet, 8, BASE + o->ns);
+	perfetto_num(&w->packet, 10, 1);
+	perfetto_sub(&w->packet, 11, &w->message);
+	perfetto_packet(w);
+}
+
+static void old_run(struct event_log *log, const struct old *list, size_t n)
+{
+	struct perfetto_writer w;
+
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	perfetto_thread(&w, 7, 10, 11);
+	for (size_t i = 0; i < n; i++)
+		old_event(&w, &list[i]);
+	event_log_run_cut(log, w.out.data, w.out.len, NULL);
+	perfetto_done(&w);
+}
+
+/* Spans with an id nest on it, those with a name and an id do not; an id is the trace's or the
+ * process's. */
+static void test_spans_of_old(void **state)
+{
+	static const struct old list[] = {
+	        {0, 'b', "outer", "net", 6, 5},
+	        {1, 'b', "inner", "net", 6, 5},
+	        {2, 'b', "other", NULL, 11, 5}, /* of no scope */
+	        {3, 'e', "inner", "net", 6, 5},
+	        {4, 'n', "moment", "net", 6, 5},
+	        {9, 'e', "outer", "net", 6, 5},
+	        {10, 'S', "step", NULL, 10, 6},
+	        {11, 'S', "step", NULL, 10, 7},
+	        {12, 'F', "step", NULL, 10, 6},
+	        {13, 'F', "step", NULL, 11, 7}, /* the trace's 7, not the process's */
+	        {14, 'T', "into", NULL, 10, 7},
+	};
+	struct event_log log;
+
+	(void)state;
+	old_run(&log, list, sizeof list / sizeof *list);
+	assert_true(noted(&log, "note async 12 60000000001 2 5", " inner {\"track\":\"net\"}"));
+	assert_true(noted(&log, "note async 12 60000000000 9 5", " outer {\"track\":\"net\"}"));
+	assert_true(noted(&log, "note async 12 60000000002 12 5", " other {\"track\":\"async\"}"));
+	assert_true(noted(&log, "note async 12 60000000010 2 6", " step {\"pid\":10}"));
+	assert_true(noted(&log, "note async 12 60000000011 3 7", " step {\"pid\":10}"));
+	assert_true(noted(&log, "note instant 12 60000000004 -1 0", " moment "));
+	assert_true(noted(&log, "note instant 12 60000000014 -1 0", " into "));
+	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
+	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], 2);
+	assert_int_equal(log.counts[TW_REPAIR_event_unread], 0);
+	event_log_done(&log);
+}
+
+/* A flow by its letters; what has a letter that means nothing here is counted. */
+static void test_letters_of_old(void **state)
+{
+	static const struct old list[] = {
+	        {0, 's', "post", NULL, 6, 9},
+	        {5, 't', "move", NULL, 6, 9},
+	        {8, 'f', "run", NULL, 6, 9},
+	        {9, 'O', "object", NULL, 6, 9},
+	        {10, 'M', "metadata", NULL, 6, 9},
+	        {11, 'R', "mark", NULL, 6, 9},
+	};
+	struct event_log log;
+
+	(void)state;
+	old_run(&log, list, sizeof list / sizeof *list);
+	assert_true(noted(&log, "note flow 12 60000000000 5 11", " move "));
+	assert_true(noted(&log, "note flow 12 60000000005 3 11", " run "));
+	assert_true(noted(&log, "note instant 12 60000000011 -1 0", " mark "));
+	assert_int_equal(log.counts[TW_REPAIR_event_unread], 2);
+	event_log_done(&log);
+}
+
+/* One that was written by another thread than its own. */
+static void test_thread_of_old(void **state)
+{
+	struct perfetto_writer w;
+	struct event_log log;
+
+	(void)state;
+	perfetto_begin(&w);
+	perfetto_snapshot(&w, BASE, BASE);
+	perfetto_thread(&w, 7, 10, 11);
+	perfetto_str(&w.message, 23, "call");
+	perfetto_num(&w.inner, 2, 'X');
+	perfetto_num(&w.inner, 3, 5);
+	perfetto_num(&w.inner, 18, 10);
+	perfetto_num(&w.inner, 19, 12);
+	perfetto_sub(&w.message, 6, &w.inner);
+	perfetto_num(&w.packet, 8, BASE);
+	perfetto_num(&w.packet, 10, 1);
+	perfetto_sub(&w.packet, 11, &w.message);
+	perfetto_packet(&w);
+	perfetto_event(&w, BASE + 6000, 6, 5, "warm"); /* a state: from now on */
+	perfetto_event(&w, BASE + 7000, 6, 6, "of tomorrow");
+	event_log_run_cut(&log, w.out.data, w.out.len, NULL);
+	assert_int_equal(log.n, 1);
+	assert_int_equal(log.events[0].kind, TW_EV_SLICE);
+	assert_int_equal(log.events[0].track, 13);
+	assert_int_equal(log.events[0].dur_ns, 5000);
+	assert_true(noted(&log, "note instant 12 60000006000 -1 0", " warm "));
+	assert_int_equal(log.counts[TW_REPAIR_event_unread], 1);
+	event_log_done(&log);
+	perfetto_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +367,11 @@ int main(void)
 	        cmocka_unit_test(test_flows),
 	        cmocka_unit_test(test_frequency),
 	        cmocka_unit_test(test_heap_profile),
+	        cmocka_unit_test(test_frames),
+	        cmocka_unit_test(test_many_frames),
+	        cmocka_unit_test(test_spans_of_old),
+	        cmocka_unit_test(test_letters_of_old),
+	        cmocka_unit_test(test_thread_of_old),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

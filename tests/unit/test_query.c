@@ -39,13 +39,30 @@ static void close_world(struct world *w)
 	model_done(&w->model);
 }
 
+/* The call trees of a selection, put together. */
+static enum tw_status merged_tree(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_tree *ret,
+        bool *ret_partial)
+{
+	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
+	struct tw_forest forest;
+	enum tw_status st = tw_query_forest(f, sel, deadline, a, &forest, ret_partial, NULL);
+
+	for (uint32_t i = 0; st == TW_OK && i < forest.n; i++)
+		st = tw_tree_builder_add_tree(b, &forest.trees[i]);
+	if (st == TW_OK)
+		st = tw_tree_builder_finish(b, a, ret);
+	tw_tree_builder_free(b);
+	return st;
+}
+
 static struct tw_tree whole_tree(struct world *w)
 {
 	struct tw_selection sel = {.all_threads = true};
 	struct tw_tree t;
 	bool partial = true;
 
-	assert_int_equal(tw_query_tree(w->f.file, &sel, NULL, w->arena, &t, &partial, NULL), TW_OK);
+	assert_int_equal(merged_tree(w->f.file, &sel, NULL, w->arena, &t, &partial), TW_OK);
 	assert_false(partial);
 	return t;
 }
@@ -66,10 +83,8 @@ static void skip_outside(struct check_slices *c)
 
 	for (; c->at < m->n; c->at++) {
 		const struct model_slice *s = &m->slices[c->at];
-		int64_t end = s->start_ns + s->dur_ns;
 
-		if (s->tid == c->tid && s->start_ns < c->to &&
-		        (end > c->from || (s->dur_ns == 0 && end == c->from)))
+		if (s->tid == c->tid && naive_in_range(m, s, c->from, c->to))
 			return;
 	}
 }
@@ -101,15 +116,13 @@ static void check_range(struct world *w, int64_t from, int64_t to)
 
 	sel = (struct tw_selection){
 	        .all_threads = true, .ranged = true, .from_ns = from, .to_ns = to};
-	assert_int_equal(
-	        tw_query_tree(w->f.file, &sel, NULL, w->arena, &got, &partial, NULL), TW_OK);
+	assert_int_equal(merged_tree(w->f.file, &sel, NULL, w->arena, &got, &partial), TW_OK);
 	assert_null(naive_differs(&got, &want, w->f.methods, w->arena));
 	sel.all_threads = false;
 	sel.tids = &tid;
 	sel.n_tids = 1;
 	want = naive_tree(w->arena, &w->model, tid, from, to);
-	assert_int_equal(
-	        tw_query_tree(w->f.file, &sel, NULL, w->arena, &got, &partial, NULL), TW_OK);
+	assert_int_equal(merged_tree(w->f.file, &sel, NULL, w->arena, &got, &partial), TW_OK);
 	assert_null(naive_differs(&got, &want, w->f.methods, w->arena));
 	for (uint32_t i = 1; i <= w->model.threads; i++) {
 		struct check_slices c = {w, 0, MODEL_PID + i - 1, from, to, true};
@@ -164,15 +177,13 @@ static void test_selection(void **state)
 	got = whole_tree(&w);
 	want = naive_tree(w.arena, &w.model, 0, 0, INT64_MAX);
 	assert_null(naive_differs(&got, &want, w.f.methods, w.arena));
-	assert_int_equal(tw_query_tree(w.f.file, &sel, NULL, w.arena, &got, &partial, NULL), TW_OK);
+	assert_int_equal(merged_tree(w.f.file, &sel, NULL, w.arena, &got, &partial), TW_OK);
 	want = naive_tree(w.arena, &w.model, tid, 0, INT64_MAX);
 	assert_null(naive_differs(&got, &want, w.f.methods, w.arena));
 	tid = 999;
-	assert_int_equal(
-	        tw_query_tree(w.f.file, &sel, NULL, w.arena, &got, &partial, NULL), TW_NOT_FOUND);
+	assert_int_equal(merged_tree(w.f.file, &sel, NULL, w.arena, &got, &partial), TW_NOT_FOUND);
 	sel = (struct tw_selection){.all_threads = true, .ranged = true, .to_ns = INT64_MAX};
-	assert_int_equal(
-	        tw_query_tree(w.f.file, &sel, &late, w.arena, &got, &partial, NULL), TW_OK);
+	assert_int_equal(merged_tree(w.f.file, &sel, &late, w.arena, &got, &partial), TW_OK);
 	assert_true(partial);
 	close_world(&w);
 }

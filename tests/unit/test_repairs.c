@@ -312,6 +312,7 @@ static const struct row rows[TW_REPAIR_COUNT] = {
         MADE(depth_clipped, depth),
         GOLDEN(exit_without_enter, "rhea1/garbage"),
         GOLDEN(enter_without_exit, "rhea1/garbage"),
+        GOLDEN(event_unread, "perfetto/realistic"),
         GOLDEN(sample_gap, "java_samples/realistic"),
         GOLDEN(sample_failed, "perfetto/realistic"),
         MADE(thread_limit, threads),

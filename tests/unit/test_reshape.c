@@ -12,9 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../random_tree.h"
 #include "query_reshape.h"
 
-enum { METHODS = 9, NODES = 400, DEPTH = 24, AS = METHODS, PATHS = NODES };
+enum {
+	METHODS = RANDOM_TREE_METHODS,
+	NODES = 400,
+	DEPTH = RANDOM_TREE_DEPTH,
+	AS = METHODS,
+	PATHS = NODES
+};
 
 struct path { /* of methods from the top, and the time at its end */
 	uint32_t method[DEPTH];
@@ -22,48 +29,6 @@ struct path { /* of methods from the top, and the time at its end */
 	int64_t self_ns, cpu_ns;
 	uint64_t count;
 };
-
-static uint64_t state_of(uint64_t *r)
-{
-	*r = *r * 6364136223846793005u + 1442695040888963407u;
-	return *r >> 33;
-}
-
-/* Any tree in pre-order: each node below one of the open ones. */
-static struct tw_tree random_tree(struct tw_arena *a, uint64_t seed, uint32_t n)
-{
-	struct tw_tree t = {tw_arena_zalloc(a, n, sizeof *t.nodes), n};
-	uint32_t open[DEPTH] = {0};
-	uint32_t depth = 0;
-
-	t.nodes[0].method = TW_NO_METHOD;
-	for (uint32_t i = 1; i < n; i++) {
-		uint32_t up = (uint32_t)(state_of(&seed) % 3);
-
-		depth = depth > up ? depth - up : 0;
-		if (depth > DEPTH - 2)
-			depth = DEPTH - 2;
-		t.nodes[i] = (struct tw_tree_node){.parent = open[depth],
-		        .method = (uint32_t)(state_of(&seed) % METHODS),
-		        .depth = depth + 1,
-		        .count = 1 + state_of(&seed) % 5,
-		        .self_ns = (int64_t)(state_of(&seed) % 1000),
-		        .cpu_ns = (int64_t)(state_of(&seed) % 1000),
-		        .max_ns = 7};
-		t.nodes[i].total_ns = t.nodes[i].self_ns;
-		open[++depth] = i;
-	}
-	for (uint32_t i = n; i-- > 0;) {
-		t.nodes[i].subtree++;
-		if (i == 0)
-			break;
-		t.nodes[t.nodes[i].parent].subtree += t.nodes[i].subtree;
-		t.nodes[t.nodes[i].parent].total_ns += t.nodes[i].total_ns;
-		t.nodes[t.nodes[i].parent].cpu_ns += t.nodes[i].cpu_ns;
-	}
-	t.nodes[0].cpu_ns = -1;
-	return t;
-}
 
 /* What is left of the CPU time of a node without its callees'. */
 static int64_t own_cpu_of(const struct tw_tree *t, uint32_t at)
@@ -249,9 +214,9 @@ static void test_steps_in_order(void **state)
 		struct tw_reshape s[4];
 
 		for (int k = 0; k < 4; k++) {
-			bits[k][0] = (uint8_t)(1u << state_of(&r) % 8);
-			bits[k][1] = (uint8_t)(state_of(&r) % 32); /* also what steps made */
-			s[k] = (struct tw_reshape){(enum tw_reshape_kind)(state_of(&r) % 6),
+			bits[k][0] = (uint8_t)(1u << random_number(&r) % 8);
+			bits[k][1] = (uint8_t)(random_number(&r) % 32); /* also what steps made */
+			s[k] = (struct tw_reshape){(enum tw_reshape_kind)(random_number(&r) % 6),
 			        bits[k], METHODS + 4, (uint32_t)(AS + k)};
 			if (s[k].kind == TW_RESHAPE_RECURSION)
 				s[k].methods = NULL;

@@ -221,7 +221,7 @@ static void check_retrace(const struct row *r)
 	tw_retrace_writer_free(w);
 }
 
-/* A mapping is no trace either: whoever uploads one as such is told that nobody knows it. */
+/* A mapping is no trace either: whoever uploads one as such is told where it belongs. */
 static void check_refusal(const struct row *r)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -232,6 +232,8 @@ static void check_refusal(const struct row *r)
 	if (tw_decoder_preflight(bytes, n, true, NULL, &limits, &found, &err) != TW_UNSUPPORTED)
 		fail_msg("%s is taken for %s", r->path, found ? found->name : "something");
 	assert_non_null(strstr(err.msg, "not a trace in any format that is known here"));
+	assert_true((r->what == METHODS) == (strstr(err.msg, "/methods") != NULL));
+	assert_true((r->what == RETRACE) == (strstr(err.msg, "/retrace") != NULL));
 }
 
 static void test_each(void **state)

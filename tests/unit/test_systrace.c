@@ -142,6 +142,40 @@ static void test_base64(void **state)
 	}
 }
 
+/* Sections cost memory once, however many of them are compressed; what they decode to is judged
+ * together, so that many small ones are no way around the limit of one. */
+static void test_many_zipped(void **state)
+{
+	enum { PAGES = 2000, BLANKS = 1 << 19, BOMBS = 20 };
+	const char *page = viewer(VIEWER, "# tracer: nop\n" LINE(1, "I|10|one"), true, 0);
+	struct tw_limits limits = tw_limits_default();
+	struct event_log log;
+	struct tw_buf b;
+	char *bomb = tw_mem_alloc(BLANKS + 1, 1);
+
+	(void)state;
+	assert_non_null(bomb);
+	tw_buf_init(&b, 16 << 20);
+	for (int i = 0; i < PAGES; i++)
+		(void)tw_buf_add_str(&b, tw_str_of(page));
+	limits.max_memory_bytes = 32 << 20;
+	event_log_run(&log, b.data, b.len, 0, &limits);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+	tw_buf_clear(&b);
+	memset(bomb, ' ', BLANKS);
+	bomb[BLANKS] = '\0';
+	page = viewer(VIEWER, bomb, true, 0);
+	for (int i = 0; i < BOMBS; i++)
+		(void)tw_buf_add_str(&b, tw_str_of(page));
+	event_log_run(&log, b.data, b.len, 0, NULL);
+	assert_int_equal(log.status, TW_TOO_LARGE);
+	event_log_done(&log);
+	tw_buf_done(&b);
+	tw_mem_free(bomb);
+}
+
 static void test_base64_cut(void **state)
 {
 	struct event_log log = run(viewer(
@@ -262,6 +296,7 @@ int main(void)
 	        cmocka_unit_test(test_sections),
 	        cmocka_unit_test(test_page_of_2012),
 	        cmocka_unit_test(test_base64),
+	        cmocka_unit_test(test_many_zipped),
 	        cmocka_unit_test(test_base64_cut),
 	        cmocka_unit_test(test_chrome_json),
 	        cmocka_unit_test(test_chrome_base64),

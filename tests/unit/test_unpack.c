@@ -284,6 +284,7 @@ static void test_any_bytes(void **state)
 struct input {
 	const struct tw_buf *bytes;
 	int reads, inputs;
+	bool without_system;
 };
 
 static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err *err)
@@ -294,9 +295,9 @@ static enum tw_status feed(void *arg, tw_bytes_fn push, void *to, struct tw_err 
 	return push(to, in->bytes->data, in->bytes->len, err);
 }
 
-static void next_input(void *arg, const struct tw_format *format)
+static void side(void *arg, enum tw_bundle_side what)
 {
-	(void)format;
+	(void)what;
 	((struct input *)arg)->inputs++;
 }
 
@@ -325,13 +326,16 @@ static enum tw_status decode_within(
 	struct tw_limits l = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	const struct tw_format *format = NULL;
-	struct tw_bundle_task task = {feed, next_input, ret, a, &l, NULL};
+	struct tw_bundle_task task = {
+	        .arena = a, .limits = &l, .arg = ret, .feed = feed, .side = side};
+	bool without_system = ret->without_system;
 	uint64_t bytes = 0;
 	enum tw_status st;
 
 	l.max_decoded_bytes = max_bytes;
 	event_log_run(log, "", 0, 0, NULL); /* an empty log, whose sink is used */
-	*ret = (struct input){in, 0, 0};
+	*ret = (struct input){in, 0, 0, without_system};
+	task.without_system = without_system;
 	task.sink = &log->sink;
 	st = tw_bundle_decode(&task, &format, &bytes, NULL);
 	if (st == TW_OK) {
@@ -347,6 +351,43 @@ static enum tw_status decode(const struct tw_buf *in, struct event_log *log, str
 	return decode_within(in, tw_limits_default().max_decoded_bytes, log, ret);
 }
 
+#define SWITCHES(n)                                                                                \
+	"# tracer: nop\n#\n  a-" n " (    7) [000] d..3 1.000001: sched_switch: prev_comm=a "      \
+	"prev_pid=" n " prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120\n"
+
+/* The larger of the device's own traces is what a form calls `system`: told so, and kept as it
+ * stands; the other is a side file. */
+static void test_bundle_with_the_system(void **state)
+{
+	static const char small[] = SWITCHES("7");
+	static const char large[] = SWITCHES("7") SWITCHES("9");
+	struct tw_limits limits = tw_limits_default();
+	struct event_log log;
+	struct input how = {.reads = 0};
+	struct tw_buf in;
+
+	(void)state;
+	tw_buf_init(&in, 1 << 20);
+	zip_entry(&in, &(struct entry){"a.txt", small, false, false, false});
+	zip_entry(&in, &(struct entry){"b.txt", large, true, false, false});
+	trace_into(&in, "trace", 9);
+	zip_end(&in);
+	event_log_run_bundle(&log, in.data, in.len, 3, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.kept.len, strlen(large));
+	assert_memory_equal(log.kept.data, large, strlen(large));
+	assert_non_null(strstr(event_log_text(&log), "side 0\n"));
+	assert_non_null(strstr(event_log_text(&log), "side 2\n"));
+	assert_int_equal(event_log_repairs(&log), 0);
+	event_log_done(&log);
+	how.without_system = true;
+	assert_int_equal(decode_within(&in, limits.max_decoded_bytes, &log, &how), TW_OK);
+	assert_int_equal(log.counts[TW_REPAIR_entry_skipped], 1);
+	assert_int_equal(how.inputs, 1);
+	event_log_done(&log);
+	tw_buf_done(&in);
+}
+
 /* Files that are compressed once more than the archive does it: their bytes count together. */
 static void test_bundle_limit(void **state)
 {
@@ -355,7 +396,7 @@ static void test_bundle_limit(void **state)
 	uint8_t packed[LINES];
 	uLongf n = sizeof packed;
 	struct event_log log;
-	struct input how;
+	struct input how = {.reads = 0};
 	struct tw_buf in;
 
 	(void)state;
@@ -387,7 +428,7 @@ static void test_bundle(void **state)
 	struct tw_buf in;
 	const struct tw_limits limits = tw_limits_default();
 	struct event_log log;
-	struct input how;
+	struct input how = {.reads = 0};
 
 	(void)state;
 	tw_buf_init(&in, 1 << 20);
@@ -423,6 +464,7 @@ int main(void)
 	        cmocka_unit_test(test_any_bytes),
 	        cmocka_unit_test(test_bundle),
 	        cmocka_unit_test(test_bundle_limit),
+	        cmocka_unit_test(test_bundle_with_the_system),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <zstd.h>
 
 #include "../event_log.h"
-#include "base/unzip.h"
+#include "base/ahead.h"
 
 enum { ROOM = 8 << 20 };
 
@@ -29,22 +29,44 @@ static enum tw_status keep(void *arg, const uint8_t *p, size_t n, struct tw_err 
 	return tw_buf_add(arg, p, n);
 }
 
+/* Takes what is unzipped, by itself or behind a thread that reads ahead. */
+struct taker {
+	struct tw_ahead *ahead;
+	struct tw_buf *out;
+};
+
+static enum tw_status take(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct taker *t = arg;
+
+	return t->ahead ? tw_ahead_put(t->ahead, p, n, err) : keep(t->out, p, n, err);
+}
+
+static enum tw_status push(
+        struct taker *t, struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	return t->ahead ? tw_ahead_push(t->ahead, z, p, n, err) : tw_unzip_push(z, p, n, err);
+}
+
 /* Pushes in pieces of step bytes (0: all at once). */
-static struct unzipped unzip(const struct tw_buf *in, size_t step, const struct tw_limits *l)
+static struct unzipped unzip_by(
+        const struct tw_buf *in, size_t step, const struct tw_limits *l, bool ahead)
 {
 	struct tw_limits limits = l ? *l : tw_limits_default();
 	struct tw_arena *a = tw_arena_new(32 << 20);
 	struct unzipped u = {.status = TW_NOMEM};
+	struct taker t = {NULL, &u.out};
 	struct tw_unzip *z;
 
 	tw_buf_init(&u.out, 64 << 20);
-	z = a ? tw_unzip_new(a, &limits, keep, &u.out) : NULL;
+	t.ahead = ahead ? tw_ahead_new(keep, &u.out) : NULL;
+	z = a ? tw_unzip_new(a, &limits, take, &t) : NULL;
 	if (z)
 		u.status = TW_OK;
 	for (size_t at = 0; u.status == TW_OK && at < in->len;) {
 		size_t n = step && step < in->len - at ? step : in->len - at;
 
-		u.status = tw_unzip_push(z, in->data + at, n, &u.err);
+		u.status = push(&t, z, in->data + at, n, &u.err);
 		at += n;
 	}
 	if (u.status == TW_OK)
@@ -53,8 +75,31 @@ static struct unzipped unzip(const struct tw_buf *in, size_t step, const struct 
 		memcpy(u.kinds, tw_unzip_kinds(z), strlen(tw_unzip_kinds(z)) + 1);
 		u.bytes = tw_unzip_bytes(z);
 	}
+	tw_ahead_free(t.ahead);
 	tw_unzip_free(z);
 	tw_arena_free(a);
+	return u;
+}
+
+/* A thread that reads ahead changes nothing. */
+static struct unzipped unzip(const struct tw_buf *in, size_t step, const struct tw_limits *l)
+{
+	struct unzipped u = unzip_by(in, step, l, false);
+	struct unzipped v;
+
+	if (step && in->len / step > 64) /* a push is two words from thread to thread */
+		return u;
+	v = unzip_by(in, step, l, true);
+	assert_int_equal(u.status, v.status);
+	assert_int_equal(u.err.offset, v.err.offset);
+	assert_string_equal(u.err.msg, v.err.msg);
+	assert_int_equal(u.end, v.end);
+	assert_string_equal(u.kinds, v.kinds);
+	assert_int_equal(u.bytes, v.bytes);
+	assert_int_equal(u.out.len, v.out.len);
+	if (u.out.len)
+		assert_memory_equal(u.out.data, v.out.data, u.out.len);
+	tw_buf_done(&v.out);
 	return u;
 }
 
@@ -383,7 +428,7 @@ static void test_no_memory(void **state)
 		struct unzipped u;
 
 		tw_mem_fail_at(n);
-		u = unzip(&in, 0, NULL);
+		u = unzip_by(&in, 0, NULL, false);
 		done = tw_mem_count() < n;
 		tw_mem_fail_at(0);
 		if (done)
@@ -464,6 +509,57 @@ static void test_ratio_does_not_depend_on_cuts(void **state)
 	tw_buf_done(&plain);
 }
 
+struct limited { /* takes so many bytes, then fails */
+	size_t room, taken;
+};
+
+static enum tw_status take_some(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	struct limited *l = arg;
+
+	(void)p;
+	if (n > l->room - l->taken)
+		return tw_fail(err, TW_FULL, l->room, "no more than %zu", l->room);
+	l->taken += n;
+	return TW_OK;
+}
+
+/* The reader's failure stops the thread, and comes before what is wrong with the bytes behind. */
+static void test_reader_fails(void **state)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct limited l = {.room = 1 << 20};
+	struct tw_ahead *ahead = tw_ahead_new(take_some, &l);
+	struct tw_unzip *z = tw_unzip_new(a, &limits, tw_ahead_put, ahead);
+	struct tw_buf plain, in;
+	struct tw_err err = {0};
+
+	(void)state;
+	fill(&plain, 4 << 20);
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 1);
+	in.data[in.len - 9] ^= 1;
+	assert_non_null(ahead);
+	assert_int_equal(tw_ahead_push(ahead, z, in.data, in.len, &err), TW_FULL);
+	assert_string_equal(err.msg, "no more than 1048576");
+	assert_int_equal(tw_unzip_bytes(z) < plain.len, true);
+	assert_null(tw_ahead_free(ahead));
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	tw_buf_done(&plain);
+	tw_buf_done(&in);
+}
+
+static void test_ahead_without_memory(void **state)
+{
+	(void)state;
+	tw_mem_fail_at(1);
+	assert_null(tw_ahead_new(keep, NULL));
+	tw_mem_fail_at(0);
+	assert_null(tw_ahead_free(NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +573,8 @@ int main(void)
 	        cmocka_unit_test(test_nesting_limit),
 	        cmocka_unit_test(test_window),
 	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_reader_fails),
+	        cmocka_unit_test(test_ahead_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

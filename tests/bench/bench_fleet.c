@@ -1,0 +1,290 @@
+/*
+ * bench_fleet.c - what rollups cost: counting a trace, and asking, as the fleet grows.
+ *
+ * usage: bench_fleet FOLDER [TRACES...]     (1000 20000 when none are given)
+ *
+ * A simulated fleet (fleet_sim.h: 200 methods and 600 nodes a trace, 500 cells) is counted by the
+ * server's own code, a new one for each size, day after day as in life: cells of
+ * days that are over are added up, which is counted too.  CPU time of this
+ * process, so that what else runs counts little; each question is asked three
+ * times and the best is told.  Flat means that the last column stays near 1, or
+ * falls: many traces of a cell are added up at once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "fleet.h"
+#include "fleet_search.h"
+#include "fleet_sim.h"
+#include "fleet_tree.h"
+#include "rollup_fold.h"
+
+enum { STEP = 1000, DAY0 = 20000, ROWS = 8, SIZES_MAX = 8 };
+
+struct bench {
+	struct tw_catalogue *c;
+	struct tw_folder *folder;
+	sqlite3 *db;
+	char project[TW_ID_BYTES];
+	char path[1000];
+};
+
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void must(bool fine, const char *what)
+{
+	if (fine)
+		return;
+	(void)fprintf(stderr, "bench_fleet: %s failed\n", what);
+	exit(1);
+}
+
+static void open_all(struct bench *b, const char *folder)
+{
+	struct tw_folder_parts parts = {0};
+	bool is_new;
+
+	memset(b, 0, sizeof *b);
+	(void)mkdir(folder, 0700);
+	(void)snprintf(b->path, sizeof b->path, "%s/catalogue.db", folder);
+	must(tw_catalogue_open(b->path, &b->c, NULL) == TW_OK, "opening the catalogue");
+	must(tw_catalogue_project(b->c, "p", b->project, &is_new, NULL) == TW_OK, "a project");
+	must(sqlite3_open_v2(b->path, &b->db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
+	        "a second connection");
+	(void)sqlite3_busy_timeout(b->db, 10000);
+	parts.catalogue = b->c;
+	b->folder = tw_folder_new(&parts);
+	must(b->folder != NULL, "memory");
+}
+
+static void close_all(struct bench *b)
+{
+	(void)tw_folder_free(b->folder);
+	(void)sqlite3_close(b->db);
+	b->c = tw_catalogue_close(b->c);
+}
+
+/* Milliseconds of CPU for each of n traces; their rows are not measured. */
+static double count(struct bench *b, uint64_t n)
+{
+	double spent = 0;
+
+	for (uint64_t i = 0; i < n; i += STEP) {
+		uint64_t end = i + STEP < n ? i + STEP : n;
+		int64_t today = DAY0 + (int64_t)((end - 1) / sim_per_day);
+		bool more = true;
+		double start;
+
+		must(sim_rows(b->db, b->project, i, end, DAY0), "rows");
+		start = cpu_ms();
+		must(sim_fold(b->c, b->project, i, end, DAY0), "counting");
+		while (more)
+			must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) == TW_OK,
+			        "adding up");
+		for (more = true; more;)
+			must(tw_rollup_trees_add(b->c, TW_ROLLUP_TREE_DELTAS, today, &more, NULL) ==
+			                TW_OK,
+			        "adding up trees");
+		spent += cpu_ms() - start;
+	}
+	return spent / (double)n;
+}
+
+static void ask_scenarios(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
+{
+	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
+	struct tw_fleet_group *groups;
+	struct tw_fleet_lengths l;
+	struct tw_rollup_cell *cells;
+	size_t n, n_groups;
+
+	must(h && tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
+	        "reading");
+	must(tw_fleet_groups(cells, n, TW_FLEET_VERSION, true, a, &groups, &n_groups, NULL) ==
+	                TW_OK,
+	        "groups");
+	for (size_t i = 0; i < n_groups; i++)
+		must(tw_fleet_lengths(&groups[i], h, &l, NULL) == TW_OK, "lengths");
+}
+
+static void ask_methods(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
+{
+	struct tw_sketch *s = tw_arena_zalloc(a, 1, sizeof *s);
+	struct tw_rollup r = {.arena = a, .metrics = 1 << TW_ROLLUP_SELF};
+	struct tw_rollup_naming *names;
+	struct tw_fleet_method *list;
+	struct tw_fleet_stat stat;
+	struct tw_rollup_cell *cells;
+	uint64_t *ids;
+	size_t n, n_list;
+
+	must(s && tw_catalogue_rollup_read(b->c, b->project, f, r.metrics, a, &cells, &n, NULL) ==
+	                        TW_OK,
+	        "reading");
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_rollup_cell *one = &cells[i];
+
+		must(tw_fleet_collect(&one, 1, &r, NULL) == TW_OK, "collecting");
+	}
+	ids = tw_arena_alloc(a, r.n + 1, sizeof *ids);
+	for (uint32_t i = 0; ids && i < r.n; i++)
+		ids[i] = r.methods[i].id;
+	must(ids && tw_catalogue_rollup_names(b->c, b->project, ids, r.n, a, &names, NULL) == TW_OK,
+	        "names");
+	must(tw_fleet_methods(&r, names, a, &list, &n_list, NULL) == TW_OK, "methods");
+	for (size_t i = 0; i < n_list; i++)
+		must(tw_fleet_stat(list[i].of, list[i].n, TW_ROLLUP_SELF, s, &stat, NULL) == TW_OK,
+		        "quantiles");
+}
+
+/* Merged, named and drawn, as /api/v1/fleet/flame does. */
+static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
+{
+	struct tw_rollup_tree merged = {.arena = a}, named;
+	const struct tw_rollup_tree *trees[] = {&merged};
+	const struct tw_flame_query whole = {.max_nodes = 20000};
+	struct tw_fleet_graph g = {.paths = {.arena = a}};
+	struct tw_fleet_names names;
+	struct tw_fleet_reading reading = {&names, NULL, TW_NO_METHOD};
+	struct tw_rollup_naming *namings;
+	struct tw_rollup_cell *cells;
+	struct tw_tree_cell *with;
+	struct tw_crown crown;
+	struct tw_flame flame;
+	int64_t *cell_ids;
+	uint64_t *ids;
+	size_t n, n_ids;
+
+	must(tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
+	        "reading");
+	cell_ids = tw_arena_alloc(a, n + 1, sizeof *cell_ids);
+	for (size_t i = 0; cell_ids && i < n; i++)
+		cell_ids[i] = cells[i].cell_id;
+	must(cell_ids && tw_catalogue_trees_read(b->c, b->project, cell_ids, n, a, &with, NULL) ==
+	                         TW_OK,
+	        "reading trees");
+	must(tw_fleet_trees(with, n, &merged, NULL) == TW_OK, "merging");
+	must(tw_fleet_tree_ids(trees, 1, a, &ids, &n_ids, NULL) == TW_OK, "ids");
+	must(tw_catalogue_rollup_names(b->c, b->project, ids, n_ids, a, &namings, NULL) == TW_OK,
+	        "names");
+	must(tw_fleet_tree_names(trees, 1, namings, n_ids, a, &names, NULL) == TW_OK, "numbers");
+	must(tw_fleet_tree_read(&merged, &reading, a, &named, NULL) == TW_OK, "renumbering");
+	must(tw_fleet_graph_add(&g, 0, &named, 1, merged.traces, NULL) == TW_OK, "adding");
+	crown.rest = names.n;
+	must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &crown.tree, NULL) == TW_OK, "a tree");
+	must(tw_query_flame_of_crown(&crown, &whole, NULL, a, &flame, NULL) == TW_OK, "a graph");
+	must(flame.n > SIM_METHODS, "as many nodes");
+}
+
+static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
+{
+	const struct tw_post_names of = {b->project, "com.app.C0.m7", NULL, NULL, 1000};
+	struct tw_post_ask ask = {.project_id = b->project, .each = tw_search_row};
+	struct tw_search s = {.over_ns = 1000000, .thread = "main"};
+	struct tw_rollup_naming *methods;
+	struct tw_rollup_cell *cells;
+	uint64_t *numbers;
+	bool all;
+
+	must(tw_catalogue_post_names(b->c, &of, a, &methods, &s.n_methods, &all, NULL) == TW_OK,
+	        "names");
+	must(tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &ask.n_cells, NULL) ==
+	                TW_OK,
+	        "reading");
+	numbers = tw_arena_alloc(a, s.n_methods + 1, sizeof *numbers);
+	s.found = tw_arena_alloc(a, 2 * (size_t)TW_SEARCH_KEPT, sizeof *s.found);
+	s.arena = tw_arena_new((size_t)128 << 20);
+	must(numbers && s.found && s.arena, "memory");
+	for (size_t i = 0; i < s.n_methods; i++) {
+		numbers[i] = methods[i].id;
+		ask.slots |= 1U << tw_post_slot(numbers[i]);
+	}
+	s.methods = methods;
+	s.numbers = numbers;
+	ask.cells = cells;
+	ask.arg = &s;
+	must(tw_catalogue_post_read(b->c, &ask, NULL) == TW_OK, "searching");
+	tw_search_sort(&s);
+	must(s.n > 0 && s.matches >= s.n, "finding");
+	tw_arena_free(s.arena);
+}
+
+typedef void (*ask_fn)(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a);
+
+static double best_of_3(struct bench *b, const char *version, ask_fn ask)
+{
+	const struct tw_rollup_filter f = {"", version, "", "", "", "", "", DAY0, DAY0 + SIM_DAYS};
+	double best = 1e9;
+
+	for (int i = 0; i < 3; i++) {
+		struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+		double start = cpu_ms(), ms;
+
+		must(a != NULL, "memory");
+		ask(b, &f, a);
+		ms = cpu_ms() - start;
+		best = ms < best ? ms : best;
+		tw_arena_free(a);
+	}
+	return best;
+}
+
+static void measure(const char *folder, uint64_t n, double first[ROWS])
+{
+	static const char *const what[ROWS] = {"counting a trace", "methods of a version",
+	        "methods of everything", "scenarios by version", "flame graph, version",
+	        "flame graph, everything", "search of a version", "search of everything"};
+	struct bench b;
+	struct stat file;
+	double ms[ROWS];
+
+	open_all(&b, folder);
+	sim_per_day = (n + SIM_DAYS - 1) / SIM_DAYS;
+	ms[0] = count(&b, n);
+	ms[1] = best_of_3(&b, "8.3.1", ask_methods);
+	ms[2] = best_of_3(&b, "", ask_methods);
+	ms[3] = best_of_3(&b, "", ask_scenarios);
+	ms[4] = best_of_3(&b, "8.3.1", ask_flame);
+	ms[5] = best_of_3(&b, "", ask_flame);
+	ms[6] = best_of_3(&b, "8.3.1", ask_search);
+	ms[7] = best_of_3(&b, "", ask_search);
+	close_all(&b);
+	(void)stat(b.path, &file);
+	(void)printf("%8llu traces: catalogue %.1f KB a trace\n", (unsigned long long)n,
+	        (double)file.st_size / 1024 / (double)n);
+	for (int k = 0; k < ROWS; k++) {
+		first[k] = first[k] > 0 ? first[k] : ms[k];
+		(void)printf("  %-24s %8.2f ms   %5.2f x\n", what[k], ms[k], ms[k] / first[k]);
+	}
+	(void)fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t sizes[SIZES_MAX] = {1000, 20000};
+	int n_sizes = argc > 2 ? 0 : 2;
+	double first[ROWS] = {0};
+
+	for (int i = 2; i < argc && n_sizes < SIZES_MAX; i++)
+		must(tw_str_u64(tw_str_of(argv[i]), 10000000, &sizes[n_sizes++]), "a number");
+	must(argc > 1, "a folder");
+	(void)mkdir(argv[1], 0700);
+	for (int i = 0; i < n_sizes; i++) {
+		char folder[900];
+
+		(void)snprintf(
+		        folder, sizeof folder, "%s/%llu", argv[1], (unsigned long long)sizes[i]);
+		measure(folder, sizes[i], first);
+	}
+	return 0;
+}

@@ -1,0 +1,15 @@
+/*
+ * print_form.h - the form that btrace 2.0's script wrote, to compare with: marks of the kernel in
+ * text, 4,096 to a bundle, by time.
+ */
+#ifndef TW_PRINT_FORM_H
+#define TW_PRINT_FORM_H
+
+#include "trace_file.h"
+
+struct printed {
+	uint64_t bytes, zstd_bytes;
+};
+void print_form(struct tw_trace_file *f, struct printed *ret);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The page of changes: what an admin sees of them, in light and dark, and that names in them are text.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { unreadable } from './browser.mjs';
+import { done, HOSTILE, server, shots, watched } from './page.mjs';
+import { tracewell } from './server.mjs';
+
+test('changes are listed, picked by kind, and paged', async (t) => {
+	for (let i = 0; i < 120; i++)
+		await server.ask('PUT', `/api/v1/filters/f${i % 3}`, { key: server.write, body: JSON.stringify({ query: `app=${i}` }) });
+	await server.ask('POST', '/api/v1/keys', { key: server.admin, body: JSON.stringify({ name: HOSTILE, scope: 'read' }) });
+	for (const scheme of ['light', 'dark']) {
+		const page = await watched(scheme);
+		await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+		await page.click('nav >> text=Changes');
+		await page.reload(); // its address is served too
+		const rows = page.locator('tr[data-entry]');
+		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'made a key' }).first().waitFor();
+		await page.getByLabel('Show').selectOption('saved lists');
+		await rows.filter({ hasText: 'app=119' }).waitFor();
+		assert.equal(await rows.count(), 100);
+		await page.click('text=Older changes');
+		await rows.filter({ hasText: 'app=0' }).first().waitFor();
+		assert.equal(await rows.count(), 120);
+		await page.getByLabel('of all projects and the server').check();
+		await page.getByLabel('Show').selectOption('sign-in links');
+		await rows.filter({ hasText: 'made a sign-in link' }).filter({ hasText: 'on the server' }).first().waitFor();
+		await page.reload(); // the address holds what is looked at
+		await rows.filter({ hasText: 'made a sign-in link' }).first().waitFor();
+		assert.equal(await page.getByLabel('Show').inputValue(), 'link');
+		assert.ok(await page.getByLabel('of all projects and the server').isChecked());
+		assert.deepEqual(await unreadable(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `audit-${scheme}.png`) });
+		await done(page, t);
+	}
+});

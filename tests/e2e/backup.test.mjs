@@ -1,0 +1,137 @@
+/*
+ * backup.test.mjs - a backup made under load is a data folder that a server runs on, with everything
+ * that was accepted before it began.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, startServer, until } from './server.mjs';
+
+function backup(data, to, ...args) {
+	const run = spawnSync(binary(), ['backup', '--data', data, '--to', to, ...args], { encoding: 'utf8' });
+	return { code: run.status, told: run.stdout + run.stderr };
+}
+
+function backupBeside(data, to) {
+	const child = spawn(binary(), ['backup', '--data', data, '--to', to], { stdio: ['ignore', 'pipe', 'inherit'] });
+	let told = '';
+	child.stdout.setEncoding('utf8').on('data', (text) => (told += text));
+	return new Promise((done) => child.once('close', (code) => done({ code, told })));
+}
+
+const isWhole = (data) => spawnSync(binary(), ['check', '--data', data]).status === 0;
+
+async function upload(s, n) {
+	return (await s.post('/api/v1/traces', sampleTrace(50 + n), { query: { build_id: 'b1', scenario: `s${n}` } })).json.id;
+}
+
+function folder(t) {
+	const dir = fs.mkdtempSync(path.join(fs.realpathSync('/tmp'), 'tracewell-backup-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	return path.join(dir, 'backup');
+}
+
+const flameOf = async (s, id) => (await s.get(`/api/v1/traces/${id}/flame`)).json;
+
+describe('tracewell backup', { concurrency: 2 }, () => {
+	test('under load: a server on the copy has all that was accepted before', async (t) => {
+		const s = await startServer(t);
+		const to = folder(t);
+		const before = [];
+		for (let i = 0; i < 20; i++) before.push(await upload(s, i));
+		await s.put('/api/v1/builds/b1/methods', sampleMapping);
+		await s.decoded(before[0]);
+
+		let going = true;
+		const during = [];
+		const load = (async () => {
+			for (let i = 20; going; i++) {
+				during.push(await upload(s, i));
+				if (i % 5 === 0) await s.ask('DELETE', `/api/v1/traces/${during.shift()}`);
+			}
+		})();
+		const { code, told } = await backupBeside(s.data, to);
+		going = false;
+		await load;
+		assert.equal(code, 0, told);
+		assert.match(told, /\d+ uploads are in the backup; \d+ files copied \(\d+\.\d MB\), 0 of earlier ones dropped, 0 left out/);
+		assert.ok(isWhole(to), 'every file that it names is there');
+
+		const want = await flameOf(s, before[0]);
+		const again = await startServer(t, { data: to });
+		for (const id of before) assert.equal((await again.get(`/api/v1/traces/${id}`, { key: s.read })).status, 200, id);
+		await again.decoded(before[19]);
+		assert.deepEqual(await flameOf(again, before[0]), want);
+	});
+
+	test('again to the same folder: only what is new, and what was deleted goes', async (t) => {
+		const s = await startServer(t);
+		const to = folder(t);
+		const ids = [await upload(s, 1), await upload(s, 2)];
+		for (const id of ids) await s.decoded(id);
+		assert.equal(backup(s.data, to).code, 0);
+		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 0 files copied/);
+		await s.decoded(await upload(s, 3));
+		await s.ask('DELETE', `/api/v1/traces/${ids[0]}`);
+		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 2 files copied .* 1 of earlier ones dropped/);
+		assert.ok(isWhole(to));
+	});
+
+	test('without decoded files, a server decodes again', async (t) => {
+		const s = await startServer(t);
+		const to = folder(t);
+		const id = await upload(s, 7);
+		await s.decoded(id);
+		const want = await flameOf(s, id);
+		assert.equal(backup(s.data, to, '--without-decoded').code, 0);
+		const again = await startServer(t, { data: to });
+		await until(async () => ((await again.get(`/api/v1/traces/${id}/flame`)).status === 200 ? true : undefined), 'decoded again');
+		assert.deepEqual(await flameOf(again, id), want);
+	});
+
+	test('a damaged upload is named and left out, the rest is there', async (t) => {
+		const s = await startServer(t);
+		const to = folder(t);
+		const ids = [await upload(s, 1), await upload(s, 2)];
+		for (const id of ids) await s.decoded(id);
+		const blob = execFileSync('find', [path.join(s.data, 'blobs'), '-type', 'f'], { encoding: 'utf8' }).split('\n')[0];
+		fs.appendFileSync(blob, 'x');
+		const { code, told } = backup(s.data, to);
+		assert.equal(code, 1);
+		assert.match(told, /the upload of [0-9A-Z]{26} is left out: it is damaged/);
+		assert.match(told, /^1 uploads are in the backup/m);
+		const again = await startServer(t, { data: to });
+		for (const id of ids) assert.equal((await again.get(`/api/v1/traces/${id}/flame`, { key: s.read })).status, 200);
+		await again.stop();
+
+		fs.rmSync(to, { recursive: true });
+		assert.equal(backup(s.data, to, '--without-decoded').code, 1);
+		assert.ok(isWhole(to), 'what nobody could read there is not named either');
+	});
+
+	test('one that is killed leaves the one before', async (t) => {
+		const s = await startServer(t);
+		const to = folder(t);
+		await s.decoded(await upload(s, 1));
+		assert.equal(backup(s.data, to).code, 0);
+		for (let i = 2; i < 12; i++) await upload(s, i);
+		for (const ms of [5, 15, 40]) {
+			spawnSync(binary(), ['backup', '--data', s.data, '--to', to], { timeout: ms, killSignal: 'SIGKILL' });
+			assert.ok(isWhole(to), `killed after ${ms} ms`);
+		}
+		assert.equal(backup(s.data, to).code, 0);
+		assert.ok(isWhole(to));
+	});
+
+	test('says what it cannot do', async (t) => {
+		const s = await startServer(t);
+		assert.match(backup(s.data, s.data).told, /is the data folder itself/);
+		assert.match(backup('/nonexistent', folder(t)).told, /is no data folder of a server/);
+		assert.match(backup(s.data, '/proc/backup').told, /cannot|mkdir/);
+		assert.equal(spawnSync(binary(), ['backup', '--data', s.data]).status, 2);
+	});
+});

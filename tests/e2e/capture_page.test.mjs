@@ -1,0 +1,85 @@
+/*
+ * What devices should record, in the page: a rule made, changed, refused and removed by an admin, what
+ * came by it, and what somebody sees who may only look; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { violations } from './axe.mjs';
+import { unreadable } from './browser.mjs';
+import { sampleTrace } from './make.mjs';
+import { done, open, server, shots, watched } from './page.mjs';
+import { tracewell } from './server.mjs';
+
+async function asAdmin(scheme, width) {
+	const page = await watched(scheme, width);
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('h1:has-text("Traces")');
+	await page.click('nav >> text=Capture');
+	await page.waitForSelector('#rules p');
+	return page;
+}
+
+const told = async (query) => (await server.get('/api/v1/capture', { key: server.ingest, query })).json.captures.map((c) => c.rule);
+
+test('an admin says what devices record, and sees what came', async (t) => {
+	const page = await asAdmin();
+	await page.waitForSelector('text=There is no rule yet');
+	await page.click('text=Add a rule');
+	await page.fill('form.rule [name=name]', 'cold starts');
+	await page.fill('form.rule [name=scenario]', 'cold_start');
+	await page.fill('form.rule [name=version_name]', '8.3.*\n9.0');
+	await page.fill('form.rule [name=share]', '100');
+	await page.fill('form.rule [name=per_day]', '2');
+	await page.fill('form.rule [name=record]', '{"max_seconds": }');
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('[role=alert] >> text=What to record is not JSON.');
+	await page.fill('form.rule [name=record]', '{"max_seconds": 20}');
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('[role=alert] >> text=letters, digits');
+	await page.fill('form.rule [name=name]', 'cold-starts');
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('tr[data-rule=cold-starts] >> text=version 8.3.* or 9.0');
+	assert.deepEqual(await told({ version_name: '9.0', device_id: 'one' }), ['cold-starts']);
+	for (const seed of [50, 51]) await server.trace(sampleTrace(seed), { query: { capture: 'cold-starts', device_id: 'one' } });
+	await page.reload();
+	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 2 full');
+	await page.waitForSelector('svg[aria-label$=", 0, 2"]');
+	assert.deepEqual(await told({ version_name: '9.0' }), []);
+	await page.click('[aria-label="Change cold-starts"]');
+	assert.equal(await page.inputValue('form.rule [name=version_name]'), '8.3.*\n9.0');
+	await page.fill('form.rule [name=per_day]', '1000');
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('tr[data-rule=cold-starts] >> text=2 of 1,000');
+	assert.deepEqual(await told({ version_name: '9.0' }), ['cold-starts']);
+	await done(page, t);
+});
+
+test('who may only look sees the rules and no way to change them', async (t) => {
+	const page = await open('/capture');
+	await page.waitForSelector('tr[data-rule=cold-starts]');
+	assert.equal(await page.locator('text=Add a rule').count(), 0);
+	assert.equal(await page.locator('#rules button').count(), 0);
+	await done(page, t);
+});
+
+for (const scheme of ['light', 'dark'])
+	test(`all of it can be read and reached: ${scheme}`, async (t) => {
+		const page = await asAdmin(scheme, scheme === 'dark' ? 1920 : 1280);
+		await page.click('[aria-label="Change cold-starts"]');
+		await page.waitForSelector('form.rule');
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `capture-${scheme}.png`), fullPage: true });
+		await done(page, t);
+	});
+
+test('a rule goes for good when that is said twice', async (t) => {
+	const page = await asAdmin();
+	await page.click('[aria-label="Remove cold-starts"]');
+	await page.click('text=Remove for good');
+	await page.waitForSelector('td:has-text("by rules that are no longer here")', { state: 'detached' });
+	await page.waitForSelector('tr[data-rule=cold-starts]', { state: 'detached' });
+	assert.deepEqual(await told({ version_name: '9.0' }), []);
+	await done(page, t);
+});

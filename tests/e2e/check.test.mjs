@@ -1,0 +1,160 @@
+/*
+ * check.test.mjs - damage on disk is noticed, told and mended from what is whole: by `tracewell check`
+ * on a data folder, and by the server when it reads.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, startServer, until } from './server.mjs';
+
+function check(data, ...args) {
+	const run = spawnSync(binary(), ['check', '--data', data, ...args], { encoding: 'utf8' });
+	return { code: run.status, lines: run.stdout.split('\n').filter(Boolean), told: run.stderr };
+}
+
+function filesBelow(folder) {
+	return fs
+		.readdirSync(folder, { recursive: true, withFileTypes: true })
+		.filter((e) => e.isFile())
+		.map((e) => path.join(e.parentPath ?? e.path, e.name));
+}
+
+function flip(file, at) {
+	const bytes = fs.readFileSync(file);
+	bytes[at ?? bytes.length >> 1] ^= 0x10;
+	fs.writeFileSync(file, bytes);
+}
+
+/* A server with a decoded trace and a mapping; where each file of it lies. */
+async function withTrace(t) {
+	const s = await startServer(t);
+	const id = (await s.post('/api/v1/traces', sampleTrace(2000), { query: { build_id: 'b1' } })).json.id;
+	await s.decoded(id);
+	const blobs = filesBelow(path.join(s.data, 'blobs'));
+	await s.put('/api/v1/builds/b1/methods', sampleMapping);
+	const both = filesBelow(path.join(s.data, 'blobs')).filter((f) => !blobs.includes(f));
+	const isText = (f) => fs.readFileSync(f, 'latin1').startsWith('#');
+	return {
+		s,
+		id,
+		upload: blobs[0],
+		source: both.find(isText),
+		image: both.find((f) => !isText(f)),
+		decoded: filesBelow(path.join(s.data, 'traces'))[0],
+	};
+}
+
+describe('tracewell check', { concurrency: 2 }, () => {
+	test('finds nothing where nothing is wrong, beside a running server', async (t) => {
+		const { s } = await withTrace(t);
+		const { code, lines, told } = check(s.data);
+		assert.deepEqual([code, lines], [0, []]);
+		assert.match(told, /looked at 1 uploads, 2 mappings and 1 decoded files, read \d+\.\d MB: all as it should be/);
+	});
+
+	test('any flipped byte of a decoded file is found, and mended from the upload', async (t) => {
+		const { s, id, decoded } = await withTrace(t);
+		const whole = fs.readFileSync(decoded);
+		for (const share of [0, 0.13, 0.31, 0.5, 0.77, 0.999]) {
+			flip(decoded, Math.floor(whole.length * share));
+			const { code, lines } = check(s.data);
+			assert.equal(code, 1, `at ${share}`);
+			assert.match(lines[0], new RegExp(`^wrong: the decoded file of trace ${id} is damaged; its upload is whole`));
+			assert.equal(check(s.data, '--quick').code, 0); /* looks at lengths only */
+			fs.writeFileSync(decoded, whole);
+		}
+		flip(decoded);
+		const { code, lines } = check(s.data, '--repair');
+		assert.equal(code, 0);
+		assert.match(lines[0], /^repaired: .* queued to be decoded again/);
+		await s.decoded(id);
+		assert.equal(check(s.data).code, 0);
+	});
+
+	test('missing and cut files are found at a glance', async (t) => {
+		const { s, id, decoded, upload } = await withTrace(t);
+		fs.truncateSync(decoded, 5000);
+		assert.match(check(s.data, '--quick').lines[0], /decoded file .* is damaged/);
+		fs.unlinkSync(decoded);
+		assert.match(check(s.data, '--quick').lines[0], /decoded file .* is missing; its upload is whole/);
+		fs.unlinkSync(upload);
+		const { code, lines } = check(s.data, '--repair');
+		assert.equal(code, 1);
+		assert.match(lines[0], new RegExp(`^wrong: the upload of trace ${id} \\(part trace\\) is missing`));
+		assert.match(lines[1], /nothing is left to decode it from/);
+	});
+
+	test('a compiled mapping is made again from its text', async (t) => {
+		const { s, id, image, source } = await withTrace(t);
+		const whole = fs.readFileSync(image);
+		flip(image);
+		assert.match(check(s.data).lines[0], /^wrong: the mapping image of build b1 is damaged; --repair/);
+		assert.equal(check(s.data, '--repair').code, 0);
+		assert.deepEqual(fs.readFileSync(image), whole);
+		flip(source);
+		const { code, lines } = check(s.data, '--repair', '--json');
+		assert.equal(code, 1);
+		const told = JSON.parse(lines[0]);
+		assert.deepEqual([told.id, told.what, told.repaired], ['b1', 'mapping', false]);
+		await s.decoded(id);
+	});
+
+	test('a damaged catalogue is told', async (t) => {
+		const { s } = await withTrace(t);
+		await s.stop();
+		const file = path.join(s.data, 'catalogue.db');
+		const bytes = fs.readFileSync(file);
+		bytes.fill(0xa5, bytes.length - 4096 * 3, bytes.length - 4096);
+		fs.writeFileSync(file, bytes);
+		const { code, lines, told } = check(s.data);
+		assert.equal(code, 1);
+		assert.match(lines.join() + told, /malformed|wrong|missing from index|invalid page|btree/i);
+	});
+
+	test('says what is no data folder, and makes none', () => {
+		const { code, told } = check('/nonexistent/data');
+		assert.equal(code, 1);
+		assert.match(told, /is no data folder of a server/);
+		assert.equal(fs.existsSync('/nonexistent'), false);
+		assert.equal(spawnSync(binary(), ['check', 'extra']).status, 2);
+	});
+});
+
+describe('a server that meets damage', () => {
+	test('decodes the trace again, and says so meanwhile', async (t) => {
+		const { s, id, decoded } = await withTrace(t);
+		for (const harm of [
+			() => fs.writeFileSync(decoded, 'no database'),
+			() => fs.unlinkSync(decoded),
+			() => fs.truncateSync(decoded, 8192),
+		]) {
+			harm();
+			const r = await s.get(`/api/v1/traces/${id}/flame`);
+			assert.ok(r.status === 503 || r.status === 422 || r.status === 409, `${r.status} ${r.text}`);
+			await s.decoded(id);
+			assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
+			assert.equal(check(s.data).code, 0);
+		}
+		assert.match(s.log, /event=trace_file_damaged/);
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_trace_files_healed_total [1-9]/);
+	});
+
+	test('notices a flipped byte in the frames it reads', async (t) => {
+		const { s, id, decoded } = await withTrace(t);
+		const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+		const bytes = fs.readFileSync(decoded);
+		const at = [];
+		for (let i = bytes.indexOf(frame); i >= 0; i = bytes.indexOf(frame, i + 4)) at.push(i);
+		assert.ok(at.length >= 2, 'frames of calls and of trees');
+		for (const i of at) bytes[i + 40] ^= 0x01;
+		fs.writeFileSync(decoded, bytes);
+		const r = await s.get(`/api/v1/traces/${id}/flame?view=bottom_up`);
+		assert.notEqual(r.status, 200);
+		await s.decoded(id);
+		assert.equal((await s.get(`/api/v1/traces/${id}/flame?view=bottom_up`)).status, 200);
+	});
+});

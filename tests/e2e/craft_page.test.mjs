@@ -1,0 +1,273 @@
+/*
+ * Craft: what holds on every page, in both themes, by keyboard, on any width, while loading and when
+ * something fails.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import zlib from 'node:zlib';
+import { BUDGETS, budgetOf } from '../../web/budget.mjs';
+import { violations } from './axe.mjs';
+import { signInAs, unreadable } from './browser.mjs';
+import { done, id, openTrace, server, watched } from './page.mjs';
+import { sampleTrace } from './make.mjs';
+import { binary, root, tracewell } from './server.mjs';
+
+const SHIFT = 0.005; // 0.1 is what counts as good; a title that grows with its trace's name is the last that moves
+let anr, other; // a trace with a report, one to compare with: made when they are asked for
+const person = { name: 'crafter', password: 'sees every page' };
+let session; // of that person, once signed in
+
+/* Signed in as somebody who may see every page. */
+async function enter(page) {
+	if (session) {
+		await page.context().addCookies(session);
+		return page.goto(server.url);
+	}
+	execFileSync(binary(), ['user', 'create', person.name, '--data', server.data], { input: person.password });
+	for (const role of [['server-admin'], ['editor', '--project', 'test']]) tracewell('user', 'role', person.name, '--data', server.data, '--role', ...role);
+	await signInAs(page, server, person.name, person.password);
+	session = await page.context().cookies();
+}
+
+async function open(target = '/', scheme = 'light', width = 1280) {
+	const page = await watched(scheme, width);
+	await enter(page);
+	if (target !== '/') await page.goto(server.url + target);
+	return page;
+}
+
+/* Every page, as a name, an address and what is there once it is whole. */
+async function pages() {
+	anr ??= (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'com.example.shop', scenario: 'anr' } })).id;
+	other ??= (await server.trace(sampleTrace(50), { query: { app: 'com.example.app', scenario: 'scroll', build_id: 'unnamed' } })).id;
+	return [
+		['list', '/', 'td'], ['nothing found', '/?q=nothing+like+it', 'text=No trace fits'], ['builds', '/builds', 'h1'],
+		['trace', `/traces/${id}?find=okhttp3`, '.methods tbody tr'], ['callers', `/traces/${id}?view=sandwich&method=1`, '.methods tbody tr'],
+		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '.methods tbody tr'],
+		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
+		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['compare nothing', '/compare', 'text=Pick what to compare'],
+		['keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
+	];
+}
+
+for (const scheme of ['light', 'dark'])
+	test(`axe finds nothing on any page, ${scheme}`, async (t) => {
+		const page = await watched(scheme);
+		await page.goto(server.url);
+		await page.waitForSelector('input[type=password]');
+		assert.deepEqual(await violations(page), [], 'sign-in');
+		await enter(page);
+		for (const [name, at, whole] of await pages()) {
+			await page.goto(server.url + at);
+			await page.waitForSelector(whole);
+			if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
+			await page.locator('button:has-text("as a table"), #anr button:has-text("As a table"), #anr button:has-text("Raw text")').evaluateAll((all) => all.forEach((b) => b.click()));
+			assert.deepEqual(await violations(page), [], name);
+			if (name !== 'trace') continue;
+			await page.keyboard.press('Escape');
+			await page.keyboard.press('?');
+			await page.waitForSelector('dialog[open]');
+			assert.deepEqual(await violations(page), [], 'keys');
+		}
+		await done(page, t);
+	});
+
+test('nothing moves while a page loads', async (t) => {
+	const page = await open();
+	await page.addInitScript(() => {
+		globalThis.moved = [];
+		new PerformanceObserver((list) => {
+			for (const e of list.getEntries()) if (!e.hadRecentInput) globalThis.moved.push([e.value, ...e.sources.map((s) => `${s.node?.nodeName} ${s.node?.className} ${s.node?.id}`)]);
+		}).observe({ type: 'layout-shift', buffered: true });
+	});
+	await page.route('**/api/**', async (route) => { // answers come one after the other, as over a slow line
+		await new Promise((go) => setTimeout(go, 20 + (route.request().url().length % 7) * 30));
+		await route.continue();
+	});
+	const jumps = [];
+	for (const [name, at, whole] of await pages()) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
+		await page.waitForTimeout(700);
+		const moved = await page.evaluate(() => globalThis.moved);
+		const sum = moved.reduce((n, [value]) => n + value, 0);
+		t.diagnostic(`${name}: ${sum.toFixed(4)}`);
+		if (sum > SHIFT) jumps.push(`${name}: ${JSON.stringify(moved)}`);
+	}
+	assert.deepEqual(jumps, []);
+	await done(page, t);
+});
+
+test('no request leaves the origin, whatever page is open and however it looks', async (t) => {
+	const page = await open(); // notes each request that does
+	const asked = [];
+	page.on('request', (r) => asked.push(new URL(r.url()).origin));
+	for (const [, at, whole] of await pages()) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		await page.click('header >> text=/Dark|Light/');
+	}
+	assert.ok(asked.length > 20);
+	assert.deepEqual([...new Set(asked.filter((o) => o !== 'null'))], [server.url]); // null: texts that the page made itself
+	await done(page, t);
+});
+
+test('the page stays within its budget, and a route loads what it needs', async (t) => {
+	const page = await open('/builds');
+	const loads = async (at, whole) => {
+		const scripts = new Set();
+		const hear = (r) => r.url().endsWith('.js') && scripts.add(path.basename(new URL(r.url()).pathname).split('-')[0]);
+		page.on('request', hear);
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		page.off('request', hear);
+		return scripts;
+	};
+	const list = await loads('/', 'td');
+	const builds = await loads('/builds', 'h1');
+	const trace = await loads(`/traces/${id}`, '[data-ready]');
+	const compare = await loads(`/compare?a=${id}&b=${id}`, '[data-compared]');
+	const [keys, people, account] = [await loads('/keys', 'td'), await loads('/people', 'td'), await loads('/account', 'input')];
+	assert.ok(list.has('list') && !list.has('trace') && !list.has('worker') && !list.has('builds'), [...list].join());
+	assert.ok(builds.has('builds') && !builds.has('trace') && !builds.has('list'), [...builds].join());
+	assert.ok(trace.has('trace') && trace.has('worker') && !trace.has('list'), [...trace].join());
+	assert.ok(compare.has('compare') && !compare.has('trace') && !compare.has('worker') && !compare.has('list'), [...compare].join());
+	for (const [own, has] of Object.entries({ keyspage: keys, people, account })) assert.ok(has.has(own) && !['trace', 'worker', 'list', 'compare', 'builds'].some((x) => has.has(x)), [...has].join());
+	const folder = path.join(root, 'web/dist/assets');
+	const sums = { workbench: 0, fleet: 0 };
+	for (const f of fs.readdirSync(folder).filter((f) => f.endsWith('.js'))) sums[budgetOf(f)] += zlib.gzipSync(fs.readFileSync(path.join(folder, f)), { level: 9 }).length;
+	t.diagnostic(JSON.stringify(sums));
+	for (const [part, sum] of Object.entries(sums)) assert.ok(sum > 0 && sum <= BUDGETS[part], `${part}: ${sum} bytes`);
+	await done(page, t);
+});
+
+for (const width of [1280, 2560, 3840])
+	test(`every page fits ${width} pixels`, async (t) => {
+		const page = await open('/', 'light', width);
+		for (const [name, at, whole] of await pages()) {
+			await page.goto(server.url + at);
+			await page.waitForSelector(whole);
+			assert.deepEqual(await unreadable(page), [], name);
+		}
+		await done(page, t);
+	});
+
+test('the focus goes through a page in its order, and is seen', async (t) => {
+	const page = await open();
+	for (const [name, at, whole] of await pages()) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		if (at.startsWith('/traces/') && name !== 'no such trace') await page.waitForSelector('[data-ready]');
+		assert.equal(await page.locator('[tabindex]:not([tabindex="0"]):not([tabindex="-1"])').count(), 0, 'no order of its own');
+		await page.evaluate(() => { globalThis.met = []; });
+		for (let i = 0; i < 40; i++) {
+			await page.keyboard.press('Tab');
+			const said = await page.evaluate(() => {
+				const e = document.activeElement;
+				if (e === document.body || globalThis.met.includes(e)) return 'round';
+				const last = globalThis.met.at(-1);
+				globalThis.met.push(e);
+				const what = `${e.tagName} ${e.getAttribute('aria-label') ?? e.textContent.slice(0, 30)}`;
+				if (last && !(last.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING)) return `out of order: ${what}`;
+				const box = e.getBoundingClientRect();
+				const style = getComputedStyle(e);
+				if (box.width === 0 || style.visibility === 'hidden') return `not seen: ${what}`;
+				if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 1) return `without a mark: ${what}`;
+				return '';
+			});
+			if (said === 'round') break;
+			assert.equal(said, '', name);
+		}
+	}
+	await done(page, t);
+});
+
+test('each canvas says the same as a table', async (t) => {
+	for (const query of ['', '?view=bottom_up', '?threads=all&view=sandwich&method=1', 'compare']) {
+		const page = query === 'compare' ? await open(`/compare?a=${id}&b=${id}`) : await openTrace(query);
+		await page.waitForSelector('.flame canvas');
+		for (const canvas of await page.locator('canvas[role=application]').all()) {
+			const panel = canvas.locator('xpath=ancestor::section[contains(@class, "panel")]');
+			const label = await canvas.getAttribute('aria-label');
+			assert.match(label, /table/, 'it says where');
+			const button = panel.locator('button:has-text("as a table")').first();
+			if (await button.count()) await button.click();
+			await panel.locator('table tbody tr').first().waitFor();
+		}
+		await done(page, t);
+	}
+});
+
+test('the keys are behind ? on every page', async (t) => {
+	const page = await open();
+	for (const [name, at, whole] of await pages()) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		await page.keyboard.press('?');
+		await page.waitForSelector('dialog[open] h3:has-text("Timeline")', { timeout: 5000 }).catch(() => assert.fail(name));
+		await page.keyboard.press('Escape');
+		await page.waitForSelector('dialog[open]', { state: 'detached' });
+	}
+	await done(page, t);
+});
+
+test('who asks for less motion sees none', async (t) => {
+	const page = await open('/builds');
+	await page.emulateMedia({ reducedMotion: 'reduce' });
+	await page.route(/\/(threads|traces)(\?|$)/, () => {}); // never answers
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('.spinner');
+	assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
+	await page.emulateMedia({ reducedMotion: 'no-preference' });
+	await page.waitForFunction(() => document.getAnimations().length > 0);
+	await done(page, t);
+});
+
+/* What is asked for, where it is shown, and what stands there meanwhile. */
+const views = [
+	['/', /\/api\/v1\/traces\?/, 'main', 'Loading traces'], ['/builds', /\/api\/v1\/builds/, 'main', 'Loading builds'],
+	['trace', /\/traces\/\w+(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/threads(\?|$)/, 'main', 'Opening the trace'], ['trace', /\/names(\?|$)/, 'main', 'Opening the trace'],
+	[() => `/compare?a=${id}&b=${id}`, /\/compare\?/, 'main', 'Comparing'], [() => `/compare?a=${id}&b=${id}`, /\/compare\/methods\?/, '.panel[aria-label=Methods]', 'Adding up both sides'],
+	['/keys', /\/api\/v1\/keys/, 'main', 'Loading keys'], ['/keys', /\/api\/v1\/projects/, 'main', 'Loading projects'],
+	['/people', /\/api\/v1\/users/, '#accounts', 'Loading accounts'], ['/people', /\/api\/v1\/members/, '#members', 'Loading members'], ['/audit', /\/api\/v1\/audit/, 'main', 'Loading changes'],
+	['trace', /\/flame\?/, '.panel[aria-label="Merged flame graph"]', 'Merging calls'], ['trace', /\/methods\?/, '.panel[aria-label=Methods]', 'Adding up'],
+];
+
+for (const [where, what, place, words] of views)
+	test(`${what.source} that takes long is told with its time, one that fails with a way on`, async (t) => {
+		const page = await open(where === '/builds' ? '/' : '/builds');
+		let held;
+		let way = 'hold';
+		await page.route((url) => what.test(url.pathname + url.search) && url.pathname.startsWith('/api/'), (route) => {
+			if (way === 'hold') held = route;
+			else if (way === 'fail') void route.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } });
+			else void route.continue();
+		});
+		await page.goto(server.url + (where === 'trace' ? `/traces/${id}` : typeof where === 'function' ? where() : where));
+		await page.waitForSelector(`${place} >> text=${words}`);
+		await page.waitForSelector(`${place} .busy >> text=/[1-9] s/`);
+		way = 'fail';
+		await held.fulfill({ status: 500, json: { error: { status: 'io', message: 'the disk is on fire' } } });
+		await page.waitForSelector(`${place} [role=alert] >> text=the disk is on fire`);
+		way = 'go on';
+		await page.click(`${place} >> text=Try again`);
+		await page.waitForSelector(`${place} [role=alert]`, { state: 'detached' });
+		await page.waitForSelector(`${place} >> css=td, canvas`);
+		await done(page, t);
+	});
+
+test('an answer that is not complete is told as such', async (t) => {
+	const page = await open('/builds');
+	await page.route(/\/(flame|methods)\?/, async (route) => {
+		const answer = await route.fetch();
+		await route.fulfill({ response: answer, json: { ...(await answer.json()), partial: true } });
+	});
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=not complete');
+	await page.waitForSelector('.panel[aria-label=Methods] >> text=not complete');
+	await done(page, t);
+});

@@ -1,0 +1,238 @@
+/*
+ * doctor.test.mjs - each thing that `tracewell doctor` finds, found after that very thing was broken, and
+ * not found before.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { saysAnything } from './provider.mjs';
+import { binary, sanitized, startServer } from './server.mjs';
+
+/* What it says as { what: [level, text] }, and its exit code. `before`: the program that starts it. */
+async function doctor(args, { before = [], env = {} } = {}) {
+	const [program, ...rest] = [...before, binary(), 'doctor', '--json', ...args];
+	const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+	let out = '';
+	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
+	const code = await new Promise((done) => child.once('close', done));
+	const said = out.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+	for (const s of said) assert.match(s.text, /^\S.{10,}[.?]$/, 'a sentence');
+	assert.equal(code, said.some((s) => s.level === 'wrong') ? 1 : 0);
+	return { code, said, of: (what) => said.find((s) => s.what === what && s.level !== 'good'), good: (what) => said.some((s) => s.what === what && s.level === 'good') };
+}
+
+/* That thing is well, then broken, then told at that level with those words. */
+async function breaks(args, what, level, words, breaking, options) {
+	const before = await doctor(args);
+	assert.equal(before.of(what), undefined, `${what} before: ${before.of(what)?.text}`);
+	const after = await breaking(() => doctor(args, options));
+	const found = (after ?? (await doctor(args, options))).of(what);
+	assert.ok(found, `${what} was not told`);
+	assert.equal(found.level, level);
+	assert.match(found.text, words);
+}
+
+function change(data, ...statements) {
+	execFileSync('python3', ['-c', 'import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\nfor s in sys.argv[2:]: db.execute(s)\ndb.commit()', path.join(data, 'catalogue.db'), ...statements]);
+}
+
+async function stopped(t, fill = async () => {}) {
+	const s = await startServer(t);
+	await fill(s);
+	await s.stop();
+	return s.data;
+}
+
+const nothing = async () => undefined;
+
+test('a good set-up is told as one, and nothing is changed by looking', async (t) => {
+	const s = await startServer(t);
+	await s.trace(sampleTrace(30));
+	const list = () => fs.readdirSync(s.data).sort().join();
+	const files = list();
+	const all = await doctor(['--data', s.data, '--server', s.url, '--key', s.ingest]);
+	assert.equal(all.code, 0, JSON.stringify(all.said));
+	for (const what of ['open_files', 'seccomp', 'owner', 'disk', 'schema', 'reach', 'ready', 'key']) assert.ok(all.good(what), what);
+	assert.equal(list(), files);
+	assert.match(all.said.find((x) => x.what === 'key').text, /scope ingest, of project test/);
+	const text = execFileSync(binary(), ['doctor', '--data', s.data], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+	assert.match(text, /^good: The catalogue fits this program\.$/m);
+});
+
+const skip = sanitized() && 'built with a sanitizer'; /* which needs what is taken away here */
+
+describe('the machine', () => {
+	const limited = (...limits) => ({ before: ['prlimit', ...limits] });
+	test('too few open files', () => breaks([], 'open_files', 'wrong', /may open 256 files.*LimitNOFILE/, nothing, limited('--nofile=256:256')));
+	test('too little memory', { skip }, () => breaks([], 'memory_limit', 'wrong', /1024 MiB of addresses/, nothing, limited(`--as=${2 ** 30}`)));
+
+	test('no seccomp, no Landlock', { skip }, async (t) => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
+		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const source = path.join(dir, 'old.c');
+		const shim = path.join(dir, 'old.so');
+		fs.writeFileSync(source, '#include <errno.h>\nint seccomp_load(void *f) { (void)f; return -EINVAL; }\n' +
+			'long syscall(long n, ...) { (void)n; errno = ENOSYS; return -1; }\n');
+		execFileSync('cc', ['-shared', '-fPIC', '-o', shim, source]);
+		const old = await doctor([], { env: { LD_PRELOAD: shim } });
+		assert.match(old.of('seccomp').text, /no system call filter.*--worker-jail=false/);
+		assert.match(old.of('landlock').text, /no Landlock/);
+		assert.equal(old.code, 1);
+	});
+
+	test('the port is taken, the address is none', async (t) => {
+		const server = net.createServer().listen(0, '127.0.0.1');
+		t.after(() => server.close());
+		await new Promise((done) => server.once('listening', done));
+		const { port } = server.address();
+		const taken = await doctor(['--listen', `127.0.0.1:${port}`]);
+		assert.match(taken.of('listen').text, /in use.*ss -ltnp/);
+		assert.ok((await doctor(['--listen', '127.0.0.1:0'])).good('listen'));
+		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').text, /no address/);
+	});
+
+	test('the files for TLS', async (t) => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
+		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const [cert, key] = ['c.pem', 'k.pem'].map((n) => path.join(dir, n));
+		fs.writeFileSync(cert, '-----BEGIN CERTIFICATE-----\n');
+		fs.writeFileSync(key, '-----BEGIN PRIVATE KEY-----\n', { mode: 0o600 });
+		const args = ['--tls-cert', cert, '--tls-key', key];
+		assert.ok((await doctor(args)).good('tls'));
+		await breaks(args, 'tls', 'wrong', /Others can read the private key/, async () => void fs.chmodSync(key, 0o644));
+		fs.chmodSync(key, 0o600);
+		await breaks(args, 'tls', 'wrong', /no such PEM file/, async () => void fs.writeFileSync(cert, 'hello'));
+		fs.rmSync(cert);
+		assert.match((await doctor(args)).of('tls').text, /No such file/);
+		assert.match((await doctor(['--tls-key', key])).of('tls').text, /belong together/);
+	});
+});
+
+describe('a data folder', { concurrency: 2 }, () => {
+	test('is not there yet, or is no folder', async (t) => {
+		const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-'));
+		t.after(() => fs.rmSync(dir, { recursive: true }));
+		const none = await doctor(['--data', path.join(dir, 'none')]);
+		assert.deepEqual([none.of('data').level, none.code], ['note', 0]);
+		fs.writeFileSync(path.join(dir, 'file'), '');
+		assert.equal((await doctor(['--data', path.join(dir, 'file')])).of('data').level, 'wrong');
+	});
+
+	test('owner, mode, room', async (t) => {
+		const data = await stopped(t);
+		const args = ['--data', data];
+		await breaks(args, 'mode', 'wrong', /mode 755.*chmod 700/, async () => void fs.chmodSync(data, 0o755));
+		fs.chmodSync(data, 0o700);
+		assert.match((await doctor([...args, '--min-free', '99'])).of('disk').text, /less than --min-free \(99 %\)/);
+		if (process.getuid() !== 0) return t.diagnostic('owner: needs root');
+		await breaks(args, 'owner', 'wrong', /belongs to user 65534/, async () => void fs.chownSync(data, 65534, 65534));
+	});
+
+	test('the schema is newer, older, or there is none', async (t) => {
+		const data = await stopped(t);
+		const version = Number(execFileSync('python3', ['-c', 'import sqlite3,sys\nprint(sqlite3.connect(sys.argv[1]).execute("PRAGMA user_version").fetchone()[0])', path.join(data, 'catalogue.db')], { encoding: 'utf8' }));
+		await breaks(['--data', data], 'schema', 'wrong', /newer tracewell/, async () => change(data, `PRAGMA user_version=${version + 1}`));
+		change(data, `PRAGMA user_version=${version - 1}`);
+		const older = await doctor(['--data', data]);
+		assert.deepEqual([older.of('schema').level, older.code], ['note', 0]);
+		for (const name of fs.readdirSync(data)) if (/-(wal|shm)$/.test(name)) fs.rmSync(path.join(data, name));
+		fs.writeFileSync(path.join(data, 'catalogue.db'), 'no database at all, but long enough to be looked at'.repeat(100));
+		assert.match((await doctor(['--data', data])).of('catalogue').text, /cannot be read.*tracewell check/);
+	});
+
+	test('the last server was killed', async (t) => {
+		const s = await startServer(t);
+		await s.trace(sampleTrace(31));
+		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined, 'a server that runs has its log');
+		await s.stop('SIGKILL');
+		assert.match((await doctor(['--data', s.data])).of('unclean_stop').text, /the next start takes them in/);
+		await s.start();
+		await s.stop();
+		assert.equal((await doctor(['--data', s.data])).of('unclean_stop'), undefined);
+	});
+
+	test('the clock went back', async (t) => {
+		const data = await stopped(t, (s) => s.trace(sampleTrace(32)));
+		await breaks(['--data', data], 'clock_back', 'wrong', /the clock went back/, async () => change(data, 'UPDATE trace SET created_ms=created_ms+7200000'));
+	});
+
+	test('decodes fail', async (t) => {
+		const data = await stopped(t, (s) => s.trace(sampleTrace(33)));
+		await breaks(['--data', data], 'decodes', 'wrong', /1 of the 1 uploads.*too odd/, async () => change(data, "UPDATE trace SET state=3, error_status='malformed', error_message='too odd'"));
+	});
+
+	test('a trace waits for ever', async (t) => {
+		const data = await stopped(t, (s) => s.trace(sampleTrace(34)));
+		await breaks(['--data', data], 'queue', 'wrong', /waited for 1666 minutes/, async () =>
+			change(data, `INSERT INTO job(project_id,trace_id,due_ms,queued_ms) SELECT project_id,trace_id,0,${Date.now() - 100_000_000} FROM trace`));
+	});
+
+	test('quarantine and missing mappings', async (t) => {
+		const data = await stopped(t, async (s) => {
+			await s.trace(sampleTrace(35), { query: { build_id: 'named' } });
+			await s.put('/api/v1/builds/named/methods', sampleMapping);
+		});
+		await breaks(['--data', data], 'quarantine', 'note', /1 uploads, of which decoders died/, async () =>
+			change(data, "INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace"));
+		await breaks(['--data', data], 'mapping', 'note', /1 builds have traces and no mapping.*nameless/, async () =>
+			change(data, "INSERT INTO build(project_id,build_id,created_ms,traces) SELECT project_id,'nameless',1,7 FROM trace"));
+	});
+});
+
+describe('a server from outside', () => {
+	const pretend = (t, answer) => new Promise((done) => {
+		const server = http.createServer(answer).listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`));
+		t.after(() => server.close());
+	});
+
+	test('does not answer', async () => {
+		assert.match((await doctor(['--server', 'http://127.0.0.1:1'])).of('reach').text, /does not answer: .*firewall/);
+		assert.ok((await doctor(['--server', 'http://no.such.host.invalid'])).of('reach'));
+	});
+
+	test('is something else, or of another time', async (t) => {
+		const other = await pretend(t, (q, r) => r.end('hello'));
+		assert.match((await doctor(['--server', other])).of('not_tracewell').text, /Something else than tracewell/);
+		const late = await pretend(t, (q, r) => r.setHeader('Date', new Date(Date.now() + 3600_000).toUTCString()).setHeader('Content-Type', 'application/json').end('{"status":"ok"}'));
+		assert.match((await doctor(['--server', late])).of('skew').text, /3[56]\d\d seconds ahead/);
+	});
+
+	test('is not ready, does not know the key', async (t) => {
+		const s = await startServer(t, { args: ['--min-free', '99'] });
+		const found = await doctor(['--server', s.url, '--key', 'twi_nonsense']);
+		assert.match(found.of('ready').text, /less of the disk is free/);
+		assert.match(found.of('key').text, /does not know this key/);
+		assert.ok((await doctor(['--server', `${s.url}/`, '--key', s.read])).good('key'));
+	});
+});
+
+test('the OpenID provider is asked as the server would ask it', async (t) => {
+	const p = await saysAnything(t);
+	const args = ['--oidc-issuer', p.url, '--oidc-loopback-http'];
+	const well = await doctor(args);
+	assert.ok(well.good('provider') && well.good('provider_keys'), JSON.stringify(well.said));
+	const broken = async (what, words, breaking, mending) => {
+		breaking();
+		const found = (await doctor(args)).of(what);
+		mending();
+		assert.equal(found?.level, 'wrong', what);
+		assert.match(found.text, words);
+	};
+	await broken('provider', /calls itself https:\/\/evil\.example.*spelled/, () => (p.about = { issuer: 'https://evil.example' }), () => (p.about = {}));
+	await broken('provider', /answers 500/, () => (p.only = (_, res) => res.writeHead(500).end()), () => (p.only = undefined));
+	await broken('provider', /token_endpoint is not an https address/, () => (p.about = { token_endpoint: 'http://evil.example/' }), () => (p.about = {}));
+	await broken('provider_keys', /answers 404/, () => (p.only = (at, res) => at === '/keys' && res.writeHead(404).end()), () => (p.only = undefined));
+	const { keys } = p;
+	await broken('provider_keys', /tells of 0 keys/, () => (p.keys = []), () => (p.keys = keys));
+	assert.ok((await doctor(args)).good('provider_keys'), 'mended');
+	const gone = await doctor(['--oidc-issuer', 'https://127.0.0.1:1']);
+	assert.match(gone.of('provider').text, /does not answer/);
+	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').text, /no https address/);
+});

@@ -1,0 +1,85 @@
+/*
+ * drain.test.mjs - a stop that a load balancer can follow, and a log in which one upload can be followed.
+ */
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { test } from 'node:test';
+
+import { sampleTrace } from './make.mjs';
+import { sleep, startServer, until } from './server.mjs';
+
+const ready = (s) => s.get('/readyz', { key: null });
+/* By a connection of its own: those that are open are served until the end. */
+const refused = (s) => new Promise((done) => {
+	const socket = net.connect(s.port, '127.0.0.1', () => { socket.destroy(); done(undefined); });
+	socket.once('error', () => done(true));
+});
+
+test('SIGTERM: not ready at once, still serving, then no new connection, then what is under way is finished', async (t) => {
+	const s = await startServer(t, { args: ['--drain-seconds', '3', '--shutdown', '20'] });
+	assert.equal((await ready(s)).status, 200);
+
+	/* an upload that is begun now and ends long after the drain */
+	const key = s.ingest;
+	const slow = await s.socket(`POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${sampleTrace(60).length}\r\n\r\n`);
+	const body = sampleTrace(60);
+	slow.write(body.subarray(0, 100));
+
+	const began = Date.now();
+	s.child.kill('SIGTERM');
+	const red = await until(async () => {
+		const r = await ready(s);
+		return r.status === 503 ? r : undefined;
+	}, 'a red readiness', 3);
+	assert.equal(red.json.checks.running.ok, false);
+	assert.match(red.json.checks.running.message, /being stopped/);
+	const upload = await s.post('/api/v1/traces', sampleTrace(61));
+	assert.equal(upload.status, 202, 'whoever has not noticed yet is served');
+	await until(() => refused(s), 'no new connection', 10);
+	assert.ok(Date.now() - began >= 2900, 'not before the time');
+	assert.match(s.log, /event=draining seconds=3/);
+	assert.ok(!s.exited, 'the upload holds it');
+	slow.end(body.subarray(100));
+	assert.match(await slow.answer, /^HTTP\/1.1 202 /);
+	assert.deepEqual(await s.ended, { code: 0, signal: null });
+
+	await s.start();
+	assert.equal((await s.get('/api/v1/traces')).json.total, 2);
+});
+
+test('a decode under way is finished before the end', async (t) => {
+	const s = await startServer(t);
+	const { id } = (await s.post('/api/v1/traces', sampleTrace(20000))).json;
+	await s.stop();
+	assert.match(s.log, /event=stopped/);
+	await s.start();
+	assert.equal((await s.decoded(id)).state, 'ready');
+	assert.equal((await s.decoded(id)).tries, 1);
+});
+
+test('a second signal ends the wait', async (t) => {
+	const s = await startServer(t, { args: ['--drain-seconds', '600'] });
+	const began = Date.now();
+	s.child.kill('SIGTERM');
+	await until(() => (s.log.includes('event=draining') ? true : undefined), 'draining');
+	await sleep(50);
+	s.child.kill('SIGTERM');
+	assert.deepEqual(await s.ended, { code: 0, signal: null });
+	assert.ok(Date.now() - began < 60000);
+});
+
+test('one upload, from its request to its trace, by the ids in the log', async (t) => {
+	const s = await startServer(t);
+	const answer = await s.post('/api/v1/traces', sampleTrace(62));
+	const { id } = answer.json;
+	await s.decoded(id);
+	const request = answer.headers.get('x-request-id');
+	await until(() => (s.log.split('\n').filter((l) => l.includes(id)).length >= 3 ? true : undefined), 'the lines');
+	const lines = s.log.split('\n').filter((l) => l.includes(id));
+	const event = (name) => lines.find((l) => l.includes(`event=${name}`));
+	assert.ok(event('accepted'), lines.join('\n'));
+	assert.ok(event('accepted').includes(request), 'it leads to the request');
+	assert.ok(event('decoding'));
+	assert.match(event('decoded'), /outcome=ready/);
+	assert.ok(s.log.split('\n').some((l) => l.includes('event=request') && l.includes(`id=${request}`) && /status=202/.test(l)));
+});

@@ -1,0 +1,103 @@
+/*
+ * fair.test.mjs - many uploads at once: one project's burst holds up another's decode by no more
+ * than its share, and past a bound of what waits the server says when to come back.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { sampleTrace } from './make.mjs';
+import { binary, sleep, startServer, until } from './server.mjs';
+
+/* Traces decoded between the answer to an upload and its own decode, as the log has them. */
+function overtook(log, request, id) {
+	const lines = log.split('\n');
+	const from = lines.findIndex((l) => l.includes('event=request') && l.includes(`id=${request}`));
+	const to = lines.findIndex((l) => l.includes('event=decoded') && l.includes(`trace=${id}`));
+	assert.ok(from >= 0 && to >= 0, 'both are in the log');
+	return lines.slice(from, to).filter((l) => l.includes('event=decoded')).length;
+}
+
+test("a burst of other projects' holds up nobody", async (t) => {
+	const s = await startServer(t, { args: ['--decode-workers', '1'] });
+	const keys = ['one', 'two', 'three'].map((name) => s.key('ingest', name));
+	const alone = { ingest: s.key('ingest', 'alone'), read: s.key('read', 'alone') };
+	let n = 0;
+	const burst = (key, count) => Promise.all(Array.from({ length: count }, () => s.post('/api/v1/traces', sampleTrace(30, ++n), { key })));
+	for (const answer of await burst(keys[0], 50)) assert.equal(answer.status, 202);
+	const measure = async () => {
+		const sent = await s.post('/api/v1/traces', sampleTrace(30, ++n), { key: alone.ingest });
+		assert.equal(sent.status, 202);
+		await until(() => (s.log.includes(`event=decoded trace=${sent.json.id}`) ? true : undefined), 'decoded');
+		const between = overtook(s.log, sent.headers.get('x-request-id'), sent.json.id);
+		const { text } = await s.get('/metrics', { key: null });
+		const waiting = Number(/^tracewell_queue_traces (\d+)$/m.exec(text)[1]);
+		assert.ok(waiting > 0, 'the burst still waits');
+		return { between, waiting };
+	};
+	const first = await measure(); /* behind the one that was being decoded */
+	assert.ok(first.between <= 2, `${first.between} decoded before it`);
+	for (const key of keys) assert.equal((await burst(key, 25)).every((a) => a.status === 202), true);
+	/* Shares are of time: a decode that the machine held up is paid for with more of the others', so
+	 * it is the middle one of five that says whether each of four projects has about a quarter. */
+	const times = [];
+	for (let i = 0; i < 5; i++) times.push(await measure());
+	const middle = times.map((m) => m.between).sort((a, b) => a - b)[2];
+	assert.ok(middle <= 6, `decoded before it: ${JSON.stringify(times)}`);
+});
+
+const BUSY = (answer) => {
+	assert.equal(answer.status, 503, answer.text);
+	assert.equal(answer.json.error.status, 'busy');
+	assert.match(answer.json.error.message, /wait to be decoded/);
+	assert.equal(answer.headers.get('retry-after'), '10');
+};
+
+test('past the bound of what waits, all ways in say when to come back', async (t) => {
+	const s = await startServer(t, { args: ['--decode-workers', '1', '--max-queue', '10', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+	const TUS = { 'Tus-Resumable': '1.0.0' };
+	const create = () => s.ask('POST', '/api/v1/uploads', { key: s.ingest, headers: { ...TUS, 'Upload-Length': '100' } });
+	const begun = await create();
+	assert.equal(begun.status, 201, begun.text);
+	for (let i = 0; i < 5; i++) assert.equal((await s.post('/api/v1/traces', sampleTrace(3, i + 1))).status, 202);
+	BUSY(await s.post('/api/v1/traces', sampleTrace(3, 10)));
+	BUSY(await create());
+	BUSY(await s.ask('PATCH', begun.headers.get('location'), { key: s.ingest, body: 'x', headers: { ...TUS, 'Upload-Offset': '0', 'Content-Type': 'application/offset+octet-stream' } }));
+	const other = s.key('ingest', 'other');
+	for (let i = 0; i < 3; i++) assert.equal((await s.post('/api/v1/traces', sampleTrace(3, i + 20), { key: other })).status, 202);
+	BUSY(await s.post('/api/v1/traces', sampleTrace(3, 30), { key: other }));
+	const { text } = await s.get('/metrics', { key: null });
+	assert.match(text, /^tracewell_queue_refused_total 4$/m);
+	assert.match(text, /^tracewell_limits_hit_total\{limit="busy"\} 4$/m);
+	assert.match(text, /^tracewell_queue_bytes [1-9]\d*$/m);
+	assert.deepEqual(s.spool().filter((name) => name.startsWith('up-')), []);
+
+	await t.test('and push waits until there is room', async () => {
+		const file = path.join(s.data, 'pushed.bin');
+		fs.writeFileSync(file, sampleTrace(3, 40));
+		const push = spawn(binary(), ['push', '--server', s.url, '--key', s.ingest, '--wait', file]);
+		let said = '';
+		push.stderr.setEncoding('utf8').on('data', (d) => (said += d));
+		const ended = new Promise((done) => push.once('exit', done));
+		await until(() => (/trying again in 1\d\.\d s/.test(said) ? true : undefined), 'push waits', 20);
+		await s.stop('SIGKILL');
+		s.env = {};
+		s.args = [...s.args, '--listen', `127.0.0.1:${s.port}`];
+		await s.start();
+		assert.equal(await ended, 0, said);
+		assert.equal(said.match(/trying again/g).length, 1, said);
+	});
+	await until(async () => ((await s.post('/api/v1/traces', sampleTrace(3, 50))).status === 202 ? true : undefined), 'room');
+});
+
+test('a bound of bytes, and what is larger than it', async (t) => {
+	const s = await startServer(t, { args: ['--decode-workers', '1', '--max-queue-bytes', '4K', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+	const large = sampleTrace(400);
+	assert.ok(large.length > 4096);
+	assert.equal((await s.post('/api/v1/traces', large)).status, 202, 'nothing waits: any size');
+	BUSY(await s.post('/api/v1/traces', sampleTrace(3, 2)));
+	await sleep(600); /* counted anew */
+	BUSY(await s.post('/api/v1/traces', sampleTrace(3, 2)));
+});

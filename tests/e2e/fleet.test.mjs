@@ -1,0 +1,181 @@
+/*
+ * fleet.test.mjs - what many traces say together: through the public path, named late, made again,
+ * filtered in words, and counted once whatever is killed.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { btrace } from './make.mjs';
+import { sleep, startServer, tracewell, until } from './server.mjs';
+
+const PID = 4000;
+const mapping = ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', '3,1,com.app.Db query (I)V', '4,1,com.app.Db query (J)V', ''].join('\n');
+
+/* onCreate → load (of that length) → two queries, of which the overloads have one name. */
+const trace = (load, calls = 1) =>
+	btrace(Array.from({ length: calls }, (_, i) => {
+		const at = 1_000_000 + i * 2 * (load + 10_000);
+		return [[PID, 3, at + 2000, 100], [PID, 4, at + 3000, 200], [PID, 2, at + 1000, load], [PID, 1, at, load + 5000]];
+	}).flat(), { pid: PID });
+
+const LABELS = { low: { ram_mb: 2048 }, high: { ram_mb: 8192 } };
+
+/* A small fleet: 8.3.1 is slower in Repo.load by 40 %. */
+const fleet = ['8.3.0', '8.3.1'].flatMap((version) => ['low', 'high'].flatMap((cls) =>
+	Array.from({ length: 12 }, (_, i) => ({ version, cls, load: Math.round((100_000 + i * 10_000) * (cls === 'low' ? 3 : 1) * (version === '8.3.1' ? 1.4 : 1)), calls: 1 + (i % 3), device: `phone ${i % 2}` }))));
+
+async function send(s, x, i) {
+	const answer = await s.post('/api/v1/traces', trace(x.load, x.calls), { query: { app: 'shop', version_name: x.version, build_id: `b${x.version}`, scenario: 'cold_start',
+		os: '14', device: x.device, labels: JSON.stringify(LABELS[x.cls]) }, headers: { 'Idempotency-Key': `fleet-${i}` } });
+	assert.ok(answer.status <= 202, answer.text);
+	return answer.json.id;
+}
+
+const counted = (s, n, query = '') => until(async () => {
+	const { json } = await s.get(`/api/v1/fleet/scenarios?by=all${query}`);
+	assert.ok(!json || json.traces === undefined || json.traces <= n, `${json?.traces} counted of ${n}`);
+	return json?.traces === n ? json : undefined;
+}, `${n} traces counted`, 60);
+
+const rank = (values, percent) => [...values].sort((a, b) => a - b)[Math.ceil((values.length * percent) / 100) - 1];
+const near = (told, truth, error) => assert.ok(Math.abs(told - truth) <= truth * error, `${told} for ${truth}`);
+
+async function everything(s) {
+	const out = [];
+	for (const q of ['scenarios?by=version', 'scenarios?by=day', 'scenarios?by=class', 'flame?version_name=8.3.1', 'methods?metrics=wall,self,cpu,waiting,calls,call', 'methods?version_name=8.3.1&sort=p50_wall', 'method?name=com.app.Repo.load&by=version'])
+		out.push((await s.get(`/api/v1/fleet/${q}`)).text);
+	return out;
+}
+
+test('a fleet, asked', async (t) => {
+	const s = await startServer(t);
+	const labels = await s.ask('PUT', '/api/v1/fleet/labels', { key: s.write, body: '{"labels":["device"]}' });
+	assert.deepEqual(labels.json, { labels: ['device'] });
+	const ids = [];
+	for (const [i, x] of fleet.entries()) ids.push(await send(s, x, i));
+	await counted(s, fleet.length);
+
+	await t.test('unnamed methods stay apart, and get their names when the mapping comes', async () => {
+		const before = (await s.get('/api/v1/fleet/methods')).json;
+		assert.equal(before.total, 8, 'four methods of each build');
+		assert.ok(before.methods.every((m) => !m.resolved && m.name.startsWith('unknown:') && m.build_id));
+		for (const version of ['8.3.0', '8.3.1']) await s.put(`/api/v1/builds/b${version}/methods`, mapping);
+		const after = await until(async () => {
+			const { json } = await s.get('/api/v1/fleet/methods');
+			return json.methods.every((m) => m.resolved) && json.total === 4 ? json : undefined;
+		}, 'names');
+		assert.equal(after.traces, fleet.length);
+		assert.deepEqual(after.methods.map((m) => `${m.name}${m.descriptor}`).sort(),
+			['com.app.Db.query(I)V', 'com.app.Db.query(J)V', 'com.app.Main.onCreate()V', 'com.app.Repo.load()V']);
+	});
+
+	await t.test('quantiles are within the stated error, by version and class', async () => {
+		for (const [version, cls] of [['8.3.0', 'low'], ['8.3.1', 'high'], ['8.3.1', '']]) {
+			const { json } = await s.get(`/api/v1/fleet/methods?version_name=${version}${cls && `&class=${cls}`}&metrics=wall,self,calls,call,cpu&sort=sum_wall`);
+			const of = fleet.filter((x) => x.version === version && (!cls || x.cls === cls));
+			const load = json.methods.find((m) => m.name === 'com.app.Repo.load');
+			assert.equal(json.traces, of.length);
+			assert.equal(load.wall.traces, of.length);
+			assert.equal(load.share, 1);
+			assert.equal(load.wall.sum, of.reduce((sum, x) => sum + x.load * x.calls, 0));
+			assert.equal(load.calls.sum, of.reduce((sum, x) => sum + x.calls, 0));
+			assert.equal(load.wall.max, Math.max(...of.map((x) => x.load * x.calls)));
+			assert.equal(load.cpu.traces, 0, 'not known here');
+			for (const p of [50, 75, 95, 99]) {
+				near(load.wall[`p${p}`], rank(of.map((x) => x.load * x.calls), p), json.error);
+				near(load.call[`p${p}`], rank(of.map((x) => x.load), p), json.error);
+				near(load.self[`p${p}`], rank(of.map((x) => (x.load - 300) * x.calls), p), json.error);
+			}
+			assert.equal(json.methods[0].name, 'com.app.Main.onCreate', 'sorted');
+			const worst = ids[fleet.indexOf(of.reduce((a, x) => (x.load * x.calls > a.load * a.calls ? x : a)))];
+			assert.equal(load.wall.exemplar, worst);
+		}
+	});
+
+	await t.test('one method over versions shows what got slower', async () => {
+		const { json } = await s.get('/api/v1/fleet/method?name=com.app.Repo.load&by=version&metrics=call');
+		assert.deepEqual(json.groups.map((g) => g.key), ['8.3.0', '8.3.1']);
+		near(json.groups[1].call.mean / json.groups[0].call.mean, 1.4, 0.01);
+		const days = (await s.get('/api/v1/fleet/method?name=com.app.Repo.load')).json;
+		assert.ok(days.groups.length >= 1 && /^\d{4}-\d\d-\d\d$/.test(days.groups[0].key));
+	});
+
+	await t.test('scenarios by version, class and label, with exemplars that open', async () => {
+		const { json } = await s.get('/api/v1/fleet/scenarios');
+		assert.deepEqual(json.groups.map((g) => [g.scenario, g.key, g.duration_ns.traces]), [['cold_start', '8.3.0', 24], ['cold_start', '8.3.1', 24]]);
+		for (const g of json.groups) {
+			for (const id of Object.values(g.exemplars)) assert.ok(ids.includes(id));
+			const longest = await s.get(`/api/v1/traces/${g.exemplars.max}`);
+			near(longest.json.summary.duration_ns, g.duration_ns.max, json.error * 2);
+		}
+		const classes = (await s.get('/api/v1/fleet/scenarios?by=class')).json.groups;
+		assert.deepEqual(classes.map((g) => g.key), ['high', 'low']);
+		const label = encodeURIComponent('device=phone 1');
+		assert.equal((await s.get(`/api/v1/fleet/scenarios?by=all&label=${label}`)).json.traces, 24);
+		assert.equal((await s.get(`/api/v1/fleet/methods?label=${label}`)).json.traces, 24);
+	});
+
+	await t.test('what cannot be asked is said in words', async () => {
+		for (const [query, words] of [
+			['methods?device=Pixel', /class=low/], ['methods?colour=red', /no filter colour/], ['methods?metrics=wall,heat', /no metric heat/],
+			['methods?sort=p42_self', /sort is p50/], ['methods?sort=p95_', /no metric/], ['methods?class=huge', /class/], ['scenarios?by=moon', /by/],
+			['methods?since=5&until=4', /since is after/], ['method', /name=/], ['methods?label=a%3Db&os=14', /leave one of them out/], ['methods?q=(&regex=1', /./],
+			['methods?limit=0', /limit/],
+		]) {
+			const { status, json } = await s.get(`/api/v1/fleet/${query}`);
+			assert.equal(status, 400, query);
+			assert.match(json.error.message, words);
+		}
+		assert.equal((await s.get('/api/v1/fleet/method?name=no.such.m')).status, 404);
+		assert.equal((await s.get('/api/v1/fleet/methods?version_name=not.semver-%F0%9F%90%99')).json.total, 0);
+		for (const body of ['{"labels":"x"}', '{"labels":["a","a"]}', '{"labels":["a=b"]}', '{"labels":["1","2","3","4","5"]}', '{"labels":[""]}', '{}'])
+			assert.equal((await s.ask('PUT', '/api/v1/fleet/labels', { key: s.write, body })).status, 400, body);
+		const stranger = await s.get('/api/v1/fleet/methods', { key: s.key('read', 'other') });
+		assert.equal(stranger.json.traces, 0);
+		assert.equal(stranger.json.total, 0);
+	});
+
+	await t.test('made again from the traces, it is the same', async () => {
+		const before = await everything(s);
+		await s.stop();
+		tracewell('rollup', '--data', s.data, '--rebuild');
+		await s.start();
+		assert.deepEqual(await everything(s), before);
+	});
+
+	await t.test('a deleted trace stays counted, and is no exemplar any more', async () => {
+		const { exemplars } = (await s.get('/api/v1/fleet/scenarios')).json.groups[1];
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${exemplars.max}`)).status, 204);
+		const after = (await s.get('/api/v1/fleet/scenarios')).json;
+		assert.equal(after.traces, fleet.length);
+		assert.equal(after.groups[1].exemplars.max, null);
+	});
+});
+
+test('killed again and again while it counts, every trace counts once', async (t) => {
+	const kills = Number(process.env.FLEET_KILLS ?? 8);
+	const s = await startServer(t);
+	let sent = 0;
+	for (let k = 0; k < kills; k++) {
+		for (let i = 0; i < 10; i++, sent++) await send(s, fleet[sent % fleet.length], `kill-${sent}`);
+		if (k % 3 === 1) await s.put('/api/v1/builds/b8.3.1/methods', mapping + `# ${k}\n`);
+		await new Promise((done) => setTimeout(done, (k * 37) % 150));
+		await s.stop('SIGKILL');
+		if (k % 2) { /* once more, right behind the first batch that it counts; that may be before it listens */
+			s.env = { TRACEWELL_CRASH_AT: 'rollup_folded' };
+			await s.start().catch(() => undefined);
+			await Promise.race([s.ended, sleep(5000)]);
+			if (!s.exited) await s.stop('SIGKILL');
+			s.env = {};
+		}
+		await s.start();
+	}
+	const before = await counted(s, sent);
+	assert.equal(before.groups[0].duration_ns.traces, sent);
+	const old = await everything(s);
+	await s.stop();
+	tracewell('rollup', '--data', s.data, '--rebuild');
+	await s.start();
+	assert.equal((await counted(s, sent)).traces, sent);
+	assert.deepEqual(await everything(s), old);
+});

@@ -1,0 +1,150 @@
+/*
+ * fleet_compare.test.mjs - two sides of a fleet whose truth is known: the method that got slower is
+ * found, by how much, whatever devices the sides have; the gate of CI; and in words what is no answer.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+
+import { btrace } from './make.mjs';
+import { binary, startServer, until } from './server.mjs';
+
+const PID = 4000;
+const mapping = ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', '3,1,com.app.Db query ()V', '4,1,com.app.Old path ()V', '5,1,com.app.New path ()V', ''].join('\n');
+const LOW = JSON.stringify({ ram_mb: 2048 });
+const HIGH = JSON.stringify({ ram_mb: 8192 });
+
+/* onCreate { load { query } path }: load is what differs. */
+const trace = ({ load, version }) => {
+	const at = 1_000_000;
+	return btrace([[PID, 3, at + 2000, 30_000], [PID, 2, at + 1000, load], [PID, version === '8.3.0' ? 4 : 5, at + load + 2000, 20_000], [PID, 1, at, load + 30_000]], { pid: PID });
+};
+
+/* Low devices take three times as long; 8.3.1 has more of them, and takes 40 % longer in Repo.load. */
+const SLOWER = 1.4;
+const fleet = ['8.3.0', '8.3.1'].flatMap((version) => Array.from({ length: 40 }, (_, i) => {
+	const low = version === '8.3.0' ? i % 4 === 0 : i % 4 !== 0;
+	return { version, low, load: Math.round((200_000 + ((i * 7) % 10) * 4000) * (low ? 3 : 1) * (version === '8.3.1' ? SLOWER : 1)) };
+}));
+
+async function send(s, x, i) {
+	const answer = await s.post('/api/v1/traces', trace(x), { query: { app: 'shop', version_name: x.version, build_id: `b${x.version}`, scenario: 'cold_start', os: x.low ? '13' : '14', labels: x.low ? LOW : HIGH },
+		headers: { 'Idempotency-Key': `compare-${i}` } });
+	assert.ok(answer.status <= 202, answer.text);
+	return answer.json.id;
+}
+
+const compare = (s, query) => s.get(`/api/v1/fleet/compare?${query}`);
+const sum = (list, of) => list.reduce((n, x) => n + of(x), 0);
+const near = (told, truth, error) => assert.ok(Math.abs(told - truth) <= Math.abs(truth) * error, `${told} for ${truth}`);
+
+test('two sides of a fleet', async (t) => {
+	const s = await startServer(t);
+	const ids = [];
+	for (const version of ['8.3.0', '8.3.1']) await s.put(`/api/v1/builds/b${version}/methods`, mapping);
+	for (const [i, x] of fleet.entries()) ids.push(await send(s, x, i));
+	await until(async () => ((await s.get('/api/v1/fleet/flame')).json?.of_traces === fleet.length ? true : undefined), 'all counted', 60);
+
+	await t.test('the method that got slower is found, by how much, with the mix of devices taken out', async () => {
+		const { status, json, text } = await compare(s, 'a=8.3.0&b=8.3.1');
+		assert.equal(status, 200, text);
+		assert.ok(json.comparable && json.mix.corrected);
+		const cold = json.scenarios.find((x) => x.scenario === 'cold_start');
+		const load = json.methods.find((m) => m.name === 'com.app.Repo.load');
+		assert.equal(json.methods[0].name, 'com.app.Repo.load', 'first of all');
+		/* with A's mix, B's mean is that of its classes, 1 low to 3 high */
+		const of = (version, low) => fleet.filter((x) => x.version === version && x.low === low);
+		const mean = (list) => sum(list, (x) => x.load - 30_000) / list.length;
+		const truth = 0.25 * mean(of('8.3.1', true)) + 0.75 * mean(of('8.3.1', false));
+		near(load.self_ns.a, mean(fleet.filter((x) => x.version === '8.3.0')), 0.001);
+		near(load.self_ns.b, truth, 0.001);
+		assert.ok(load.sure && load.self_ns.change.low > 0 && load.self_ns.change.low < load.self_ns.change.value && load.self_ns.change.high > load.self_ns.change.value);
+		const { p50 } = cold.stats;
+		assert.ok(p50.sure && p50.enough);
+		assert.ok(p50.change.value > 0.2 && p50.change.value < 0.5, `${p50.change.value}: not the threefold of the raw mix`);
+		assert.ok(p50.change.low <= p50.change.value && p50.change.value <= p50.change.high);
+		assert.match(json.sentence, /^p\d+ of cold_start is [\d.]+ % slower \(.* → .*, 95 % sure it is between \+.* and \+.*\), most of it in com\.app\.Repo\.load\.$/);
+		assert.equal(json.methods.find((m) => m.name === 'com.app.New.path').state, 'new');
+		assert.equal(json.methods.find((m) => m.name === 'com.app.Old.path').state, 'gone');
+		assert.equal(json.methods.find((m) => m.name === 'com.app.Db.query').sure, false, 'what stayed is not sure');
+		assert.deepEqual([json.counts.new, json.counts.gone], [1, 1]);
+		const raw = (await compare(s, 'a=8.3.0&b=8.3.1&mix=none&tree=0')).json;
+		assert.ok(!raw.mix.corrected && raw.tree === undefined);
+		assert.ok(raw.scenarios[0].stats.mean.change.value > 1, 'without, devices are taken for the version');
+	});
+
+	await t.test('the tree has both sides, weighed alike, and says what is sure', async () => {
+		const { tree } = (await compare(s, 'a=8.3.0&b=8.3.1')).json;
+		const name = new Map(tree.names.map((n) => [n.method, n.name]));
+		const at = (method) => tree.method.findIndex((m) => name.get(m) === method);
+		const load = at('com.app.Repo.load');
+		near(tree.b_ns[load] / tree.b_of_traces / (tree.a_ns[load] / tree.a_of_traces), SLOWER, 0.03);
+		assert.equal(tree.sure[load], 1);
+		assert.equal(tree.sure[at('com.app.Db.query')], 0);
+		assert.equal(tree.b_ns[at('com.app.Old.path')], 0);
+		assert.equal(tree.a_ns[at('com.app.New.path')], 0);
+		assert.equal(tree.a_traces[load], 40);
+	});
+
+	await t.test('filters, single traces, and one method', async () => {
+		const os = (await compare(s, 'a.os=14&b.os=13&version_name=8.3.0')).json;
+		assert.equal(os.a.traces + os.b.traces, 40);
+		assert.equal(os.mix.corrected, false, 'no class in common');
+		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
+		assert.match(one.sentence, /one trace on each side/);
+		assert.ok(one.methods.every((m) => !m.sure && m.self_ns.change.low === null));
+		const load = one.methods.find((m) => m.name === 'com.app.Repo.load');
+		assert.equal(load.total_ns.a, fleet[1].load);
+		assert.equal(load.total_ns.b, fleet[41].load);
+		const method = (await compare(s, 'a=8.3.0&b=8.3.1&method=com.app.Repo.load&tree=0')).json.method;
+		assert.deepEqual([method.a_share, method.b_share], [1, 1]);
+		assert.ok(method.stats.p50.sure);
+	});
+
+	await t.test('as Markdown, the same each time', async () => {
+		const page = await compare(s, 'a=8.3.0&b=8.3.1&format=markdown');
+		assert.match(page.headers.get('content-type'), /^text\/markdown/);
+		assert.match(page.text, /\| cold\\_start \| p50 \|/);
+		assert.match(page.text, /\| com\.app\.Repo\.load \|/);
+		assert.equal((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, page.text);
+	});
+
+	await t.test('what is no answer is said in words', async () => {
+		const none = (await compare(s, 'a=8.3.0&b=not%20semver')).json;
+		assert.equal(none.comparable, false);
+		assert.match(none.sentence, /B \(not semver\) has no traces/);
+		for (const [query, status, words] of [['', 400, /A and B are the same/], ['a=1&b=1', 400, /say what differs/], ['a=1&b=2&colour=red', 400, /no filter colour/], ['a=1&b=2&mix=x', 400, /mix/],
+			['a=1&b=2&a.class=huge', 400, /class/], ['a=trace:01ABC&b=8.3.0', 404, /./], ['a=1&b=2&only=x', 400, /only/], ['a=1&b=2&format=pdf', 400, /format/]]) {
+			const answer = await compare(s, query);
+			assert.equal(answer.status, status, `${query}: ${answer.text}`);
+			assert.match(answer.json.error.message, words);
+		}
+		const stranger = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.3.1', { key: s.key('read', 'other') })).json;
+		assert.match(stranger.sentence, /Neither side has traces/);
+	});
+
+	await t.test('the gate: holds, fails, lacks data, is misused, has no server', async () => {
+		const gate = (...args) => spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...args], { encoding: 'utf8' });
+		const held = gate('--fail-if', 'p50(cold_start) > +80%', '--fail-if', 'mean(method:com.app.Db.query) > 1ms');
+		assert.equal(held.status, 0, held.stdout + held.stderr);
+		assert.match(held.stdout, /holds +p50\(cold_start\) > \+80%: .*95 % sure/);
+		const failed = gate('--fail-if', 'p50(cold_start) > +10%', '--fail-if', 'p50(method:com.app.Repo.load) > 50us', '--json');
+		assert.equal(failed.status, 1, failed.stdout + failed.stderr);
+		assert.deepEqual(JSON.parse(failed.stdout).conditions.map((c) => c.result), ['FAILS', 'FAILS']);
+		const share = gate('--fail-if', 'share(method:com.app.Old.path) < -50%', '--markdown');
+		assert.equal(share.status, 1, share.stdout + share.stderr);
+		assert.match(share.stdout, /\| FAILS \| 100\.0 % -> 0\.0 %/);
+		for (const condition of ['p99(cold_start) > 1%', 'p50(warm_start) > 1%', 'p50(method:no.such.m) > 1%'])
+			assert.equal(gate('--fail-if', condition).status, 2, condition);
+		for (const wrong of ['p42(cold_start) > 1%', 'p50(cold_start)', 'p50(cold_start) > 5', 'share(cold_start) > 1%', 'p50() > 1%', 'p50(x) = 1%']) {
+			const answer = gate('--fail-if', wrong);
+			assert.equal(answer.status, 2, wrong);
+			assert.match(answer.stderr, /is no condition/);
+		}
+		const filter = spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', 'os=14,version_name=8.3.0', '--head', 'os=14,version_name=8.3.1', '--fail-if', 'mean(cold_start) > 10%'], { encoding: 'utf8' });
+		assert.equal(filter.status, 1, filter.stdout + filter.stderr);
+		const nobody = spawnSync(binary(), ['compare', '--server', s.url, '--key', 'wrong', '--base', '1', '--head', '2'], { encoding: 'utf8' });
+		assert.equal(nobody.status, 3, nobody.stderr);
+		assert.equal(spawnSync(binary(), ['compare', '--base', '1']).status, 2);
+	});
+});

@@ -1,0 +1,110 @@
+/*
+ * ANRs and locks in the page: groups, one of them with its deadlock drawn, rules made and taken back,
+ * addresses that lead there again, hostile names; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fleet } from '../gen/anr_fleet.mjs';
+import { violations } from './axe.mjs';
+import { unreadable } from './browser.mjs';
+import { done, open, server, shots, watched } from './page.mjs';
+import { tracewell, until } from './server.mjs';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+const sent = fleet(22);
+let ready;
+
+/* Once for all tests of this file. */
+const prepare = () => (ready ??= (async () => {
+	for (const x of sent) await server.post('/api/v1/traces', x.text, { query: { app: 'shop', version_name: x.version, device: x.device, os: '14', scenario: 'anr', labels: JSON.stringify({ user_id: x.user }) } });
+	await server.post('/api/v1/traces', `"main" prio=5 tid=1 Blocked\n  at a.B.c(X.java:1)\n  - waiting to lock <0x01> (a ${HOSTILE}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at a.${HOSTILE}.run(X.java:2)\n  - locked <0x01> (a ${HOSTILE})\n`, { query: { app: 'shop', version_name: HOSTILE } });
+	await until(async () => {
+		const { json } = await server.get('/api/v1/anr/groups?app=shop');
+		return json.anrs === sent.length + 1 && json.pending === 0 ? true : undefined;
+	}, 'ANRs in groups', 90);
+})());
+
+async function asWriter(scheme, width) {
+	const page = await watched(scheme, width);
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('h1:has-text("Traces")');
+	return page;
+}
+
+test('groups lead to one of them, with its report and its deadlock drawn', async (t) => {
+	await prepare();
+	const page = await open('/anrs?app=shop');
+	const row = page.locator('tr[data-group]:has-text("Deadlock of Cart and Stock")');
+	await row.waitFor();
+	await page.waitForSelector('tr[data-group]:has-text("Lock of Orders, held in Orders.insert")');
+	const rings = sent.filter((x) => x.cause.id === 'ring').length;
+	await row.locator(`td.num:text-is("${rings}")`).first().waitFor();
+	await row.locator('a').click();
+	await page.waitForSelector('#group .verdict:has-text("deadlock: main waits 5 s")');
+	await page.waitForSelector('#who td:text-is("8.3.0")');
+	await page.waitForSelector('#anr h3:has-text("Deadlock of 2 threads")');
+	await page.waitForSelector('#anr .waits svg');
+	await page.locator('#exemplars button:has-text("Show")').first().click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).get('trace'));
+	const address = page.url();
+	await page.goto('about:blank');
+	await page.goto(address);
+	await page.waitForSelector('#anr h3:has-text("Deadlock of 2 threads")');
+	await done(page, t);
+});
+
+test('rules are made in the page, hold, and are taken back', async (t) => {
+	await prepare();
+	const page = await asWriter();
+	await page.goto(`${server.url}/anrs?app=shop`);
+	for (const title of ['Sleep in b.c', 'File, database or network in Prefs.load']) await page.locator(`tr[data-group]:has-text("${title}") input[type=checkbox]`).check();
+	await page.click('text=Merge 2');
+	await page.waitForSelector('form.rule >> text=Of the groups');
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('[role=alert] >> text=a name has 1 to 100 bytes');
+	await page.fill('form.rule [name=name]', HOSTILE);
+	await page.click('form.rule button.primary');
+	await page.waitForSelector('tr[data-rule="1"] >> text=are one group');
+	await page.goto(`${server.url}/anrs?app=shop`);
+	await page.waitForSelector(`tr[data-group] a:text-is("${HOSTILE}")`, { timeout: 60000 });
+	await page.goto(`${server.url}/anrs/rules`);
+	await page.click('[aria-label="Remove rule 1"]');
+	await page.click('text=Remove for good');
+	await page.waitForSelector('text=There is no rule: groups are made by cause alone.');
+	await page.waitForSelector('select[name=version]');
+	await page.goto(`${server.url}/anrs?app=shop`);
+	await page.waitForSelector('tr[data-group]:has-text("Sleep in b.c")', { timeout: 60000 });
+	await done(page, t);
+});
+
+test('locks: who holds them, for how long, over versions', async (t) => {
+	await prepare();
+	const page = await open('/locks?app=shop');
+	await page.waitForSelector('tr[data-lock="com.shop.Orders.insert"] >> text=DB-writer');
+	await page.waitForSelector(`#locks td:has-text("${HOSTILE}")`);
+	await page.locator('tr[data-lock="com.shop.Orders.insert"] button').click();
+	await page.waitForSelector('#lock tr[data-point="8.3.0"]');
+	assert.equal(new URL(page.url()).searchParams.get('name'), 'com.shop.Orders.insert');
+	await page.selectOption('#locks select[name=threads]', 'all');
+	await page.waitForSelector('#locks h2:has-text("Locks that threads waited for")');
+	await page.fill('#locks input[name=q]', 'orders');
+	await page.waitForSelector('#locks tr[data-lock="com.shop.Cart.total"]', { state: 'detached' });
+	await page.waitForSelector('#locks tr[data-lock="com.shop.Orders.insert"]');
+	await done(page, t);
+});
+
+for (const scheme of ['light', 'dark'])
+	test(`all of it can be read and reached: ${scheme}`, async (t) => {
+		await prepare();
+		const page = await asWriter(scheme, scheme === 'dark' ? 1920 : 1280);
+		for (const [name, address, ready_] of [['anrs', '/anrs?app=shop', 'tr[data-group]'], ['group', null, '#anr h3'], ['rules', '/anrs/rules?groups=0123456789abcdef', 'form.rule'], ['locks', '/locks?app=shop&name=com.shop.Orders.insert', '#lock tr[data-point]']]) {
+			if (address) await page.goto(server.url + address);
+			else await page.locator('tr[data-group]:has-text("Deadlock of Cart") a').click();
+			await page.waitForSelector(ready_);
+			assert.deepEqual(await unreadable(page), [], name);
+			assert.deepEqual(await violations(page), [], name);
+			if (shots) await page.screenshot({ path: path.join(shots, `hangs-${name}-${scheme}.png`), fullPage: true });
+		}
+		await done(page, t);
+	});

@@ -1,0 +1,137 @@
+/*
+ * keys.test.mjs - how keys begin and end: expiry, rotation with a time for both secrets, revocation,
+ * and what is known of their use.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+
+import { binary, sleep, startServer, tracewell } from './server.mjs';
+
+const json = (o) => JSON.stringify(o);
+
+async function made(s, body) {
+	const a = await s.ask('POST', '/api/v1/keys', { key: s.admin, body: json(body) });
+	assert.equal(a.status, 201, a.text);
+	return a.json;
+}
+
+const keyOf = async (s, id) => (await s.get('/api/v1/keys', { key: s.admin })).json.keys.find((k) => k.id === id);
+const works = async (s, key) => (await s.get('/api/v1/traces', { key })).status;
+const rotate = (s, id, body) => s.ask('POST', `/api/v1/keys/${id}/rotate`, { key: s.admin, body: json(body) });
+
+test('a key ends when it said it would, and its sessions with it', async (t) => {
+	const s = await startServer(t);
+	const k = await made(s, { name: 'short', scope: 'read', expires_ms: Date.now() + 1500 });
+	assert.equal(await works(s, k.key), 200);
+	const signed = await s.ask('POST', '/api/v1/session', { key: null, body: json({ token: k.key }) });
+	const cookie = { key: null, headers: { Cookie: signed.headers.get('set-cookie').split(';')[0] } };
+	assert.equal((await s.get('/api/v1/traces', cookie)).status, 200);
+	await sleep(1600);
+	const over = await s.get('/api/v1/traces', { key: k.key });
+	assert.equal(over.status, 401);
+	assert.match(over.json.error.message, /the key has expired; ask an admin/);
+	assert.equal((await s.get('/api/v1/traces', cookie)).status, 401);
+	const again = await rotate(s, k.id, {});
+	assert.equal(again.status, 400);
+	assert.match(again.json.error.message, /has expired; send another expires_ms/);
+	const renewed = await rotate(s, k.id, { expires_ms: 0 });
+	assert.equal(await works(s, renewed.json.key), 200);
+	assert.equal(await works(s, k.key), 401, 'a secret that had ended does not come back');
+});
+
+test('sessions end with the secret that began them', async (t) => {
+	const s = await startServer(t);
+	const k = await made(s, { scope: 'read' });
+	const session = async (key) => {
+		const signed = await s.ask('POST', '/api/v1/session', { key: null, body: json({ token: key }) });
+		const cookie = { Cookie: signed.headers.get('set-cookie').split(';')[0] };
+		return async () => (await s.get('/api/v1/traces', { key: null, headers: cookie })).status;
+	};
+	const before = await session(k.key);
+	const two = (await rotate(s, k.id, { grace_s: 2 })).json;
+	const inGrace = await session(k.key);
+	const after = await session(two.key);
+	assert.deepEqual([await before(), await inGrace(), await after()], [200, 200, 200]);
+	await sleep(2100);
+	assert.deepEqual([await before(), await inGrace(), await after()], [401, 401, 200]);
+	await rotate(s, k.id, { grace_s: 0 });
+	assert.equal(await after(), 401);
+});
+
+test('ends that make no sense are refused', async (t) => {
+	const s = await startServer(t);
+	for (const expires_ms of [1, -1, Date.now() - 1000, '2030', 1.5, true])
+		assert.equal((await s.ask('POST', '/api/v1/keys', { key: s.admin, body: json({ scope: 'read', expires_ms }) })).status, 400, String(expires_ms));
+	const k = await made(s, { scope: 'read' });
+	for (const grace_s of [-1, 366 * 86400 + 1, '1', 0.5, null])
+		assert.equal((await rotate(s, k.id, { grace_s })).status, 400, String(grace_s));
+	assert.equal(await works(s, k.key), 200, 'nothing was changed by those');
+	assert.equal((await rotate(s, '01ARZ3NDEKTSV4RRFFQ69G5FAV', {})).status, 404);
+});
+
+test('a rotated key has two secrets for a time, and tells whether the old one is used', async (t) => {
+	const s = await startServer(t);
+	const k = await made(s, { name: 'field', scope: 'read' });
+	assert.equal((await keyOf(s, k.id)).last_seen_ms, 0);
+	assert.equal(await works(s, k.key), 200);
+	const first = await keyOf(s, k.id);
+	assert.ok(Math.abs(first.last_seen_ms - Date.now()) < 60_000);
+	assert.equal(first.seen_from, '127.0.0.1');
+	const r = await rotate(s, k.id, { grace_s: 2 });
+	assert.equal(r.status, 200, r.text);
+	assert.equal(r.json.id, k.id, 'the key is the same');
+	assert.notEqual(r.json.key, k.key);
+	assert.match(r.json.key, /^twr_/);
+	assert.equal(await works(s, r.json.key), 200);
+	assert.equal((await keyOf(s, k.id)).old_seen_ms, 0, 'nobody used the old one since');
+	assert.equal(await works(s, k.key), 200, 'the old one works on');
+	assert.ok((await keyOf(s, k.id)).old_seen_ms >= (await keyOf(s, k.id)).rotated_ms, 'somebody still has it');
+	const row = await keyOf(s, k.id);
+	assert.equal(row.old_until_ms, r.json.old_until_ms);
+	await sleep(2100);
+	assert.equal(await works(s, r.json.key), 200);
+	const over = await s.get('/api/v1/traces', { key: k.key });
+	assert.equal(over.status, 401);
+	assert.match(over.json.error.message, /rotated and its old secret has ended/);
+});
+
+test('a second rotation ends the first secret at once, revoking ends both', async (t) => {
+	const s = await startServer(t);
+	const k = await made(s, { scope: 'write', expires_ms: Date.now() + 3_600_000 });
+	const two = (await rotate(s, k.id, {})).json;
+	const three = (await rotate(s, k.id, {})).json;
+	assert.equal(await works(s, k.key), 401);
+	assert.equal(await works(s, two.key), 200);
+	assert.equal(await works(s, three.key), 200);
+	const row = await keyOf(s, k.id);
+	assert.ok(row.expires_ms > Date.now());
+	assert.equal(row.old_until_ms, row.expires_ms, 'a week, but not longer than it had');
+	assert.equal((await s.ask('DELETE', `/api/v1/keys/${k.id}`, { key: s.admin })).status, 204);
+	for (const { key } of [two, three]) {
+		const gone = await s.get('/api/v1/traces', { key });
+		assert.equal(gone.status, 401);
+		assert.match(gone.json.error.message, /was revoked/);
+	}
+	assert.equal((await rotate(s, k.id, {})).status, 404);
+});
+
+test('the command line does the same', async (t) => {
+	const s = await startServer(t);
+	const run = (...args) => spawnSync(binary(), ['key', ...args, '--data', s.data, '--project', 'test'], { encoding: 'utf8' });
+	const first = run('create', '--scope', 'read', '--name', 'cli', '--expires', '90d').stdout.trim();
+	assert.equal(await works(s, first), 200);
+	const listed = run('list').stdout.split('\n').find((l) => l.includes('\tcli\t'));
+	const day = new Date(Date.now() + 90 * 86_400_000).toISOString().slice(0, 10);
+	assert.ok(listed.includes(`ends ${day}`), listed);
+	assert.match(listed, /seen 20..-.*Z from 127\.0\.0\.1/);
+	const second = run('rotate', listed.split('\t')[0], '--grace', '0s').stdout.trim();
+	assert.match(second, /^twr_/);
+	assert.equal(await works(s, second), 200);
+	assert.equal(await works(s, first), 401);
+	for (const bad of ['tomorrow', '0d', '90', 'd', '-1d', '9999999d'])
+		assert.equal(run('create', '--scope', 'read', '--expires', bad).status, 1, bad);
+	assert.equal(run('rotate').status, 2);
+	assert.equal(run('revoke', listed.split('\t')[0]).status, 0);
+	assert.match(tracewell('key', 'list', '--data', s.data, '--project', 'test'), /\tread\trevoked\tcli\t/);
+});

@@ -1,0 +1,160 @@
+/*
+ * The n-th descriptor that the server or a decoder asks for is refused (EMFILE), for every n until none is
+ * reached; an allocation of the server fails (ENOMEM), at each place of the program once and the n-th,
+ * sampled by LACK_SEED (1), for half of LACK_SECONDS (24) each: the server lives, and answers or refuses in words; what it accepted becomes ready; and as soon as
+ * there is enough again everything works.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { ANY, Faults, shim } from './faults.mjs';
+import { random } from './power.mjs';
+import { Server, binary, until } from './server.mjs';
+
+const skip = !fs.existsSync(shim) && `no ${shim}`;
+const SECONDS = Number(process.env.LACK_SECONDS ?? 24);
+const SEED = Number(process.env.LACK_SEED ?? 1);
+const MOST = 2000;
+const KINDS = ['open', 'accept', 'memfd', 'pipe']; // of calls that give a descriptor
+
+class Run {
+	constructor(s, faults) {
+		this.s = s;
+		this.faults = faults;
+		this.accepted = new Set();
+		this.serial = 0;
+	}
+
+	/* An answer, or null when the connection was lost. */
+	ask(method, target, options = {}) {
+		const { s } = this;
+		return s.ask(method, target, { ...options, headers: { Connection: 'close', ...options.headers } }).catch(() => null);
+	}
+
+	upload() {
+		const n = ++this.serial;
+		return this.ask('POST', '/api/v1/traces', { key: this.s.ingest, body: sampleTrace(20, 5000 + n), query: { build_id: 'b' } });
+	}
+
+	/* All that is done while something fails: write, decode, read. */
+	async work() {
+		const answers = [];
+		const sent = await this.upload();
+		answers.push(sent, await this.ask('PUT', '/api/v1/builds/b/methods', { key: this.s.ingest, body: sampleMapping }));
+		if (sent && sent.status < 300) this.accepted.add(sent.json.id);
+		const [id] = this.accepted;
+		for (const target of ['/api/v1/traces', `/api/v1/traces/${id}`, `/api/v1/traces/${id}/flame`, `/api/v1/traces/${id}/perfetto`, '/metrics', '/readyz'])
+			answers.push(await this.ask('GET', target));
+		if (sent && sent.status < 300) await this.becomesReady(sent.json.id);
+		return answers;
+	}
+
+	becomesReady(id) {
+		return until(async () => {
+			const answer = await this.ask('GET', `/api/v1/traces/${id}`);
+			if (answer?.status !== 200) return undefined;
+			assert.notEqual(answer.json.state, 'failed', JSON.stringify(answer.json.error));
+			return answer.json.state === 'ready' ? true : undefined;
+		}, `trace ${id} ready`, 25);
+	}
+
+	async round(n, error, pid, to = n) {
+		this.faults.arm(n, to, error, pid);
+		const answers = await this.work();
+		const { calls, hits, what } = this.faults.disarm();
+		try {
+			assert.ok(!this.s.exited, `the server lives: ${this.s.child.signalCode}, ${this.s.log.slice(-600)}`);
+			for (const answer of answers.filter((a) => a && a.status >= 400 && !a.headers.get('content-type')?.startsWith('text/')))
+				assert.ok(answer.json?.error?.message, `an error is told: ${answer.status} ${answer.text}`);
+			const after = await this.upload();
+			assert.ok(after && after.status < 300, `all is well again: ${after?.text}`);
+			this.accepted.add(after.json.id);
+			await this.becomesReady(after.json.id);
+		} catch (e) {
+			e.message = `number ${n} (${what}, ${error}): ${e.message}`;
+			throw e;
+		}
+		return { calls, hits, what };
+	}
+
+	/* Nothing is half there. */
+	async end() {
+		for (const id of this.accepted) assert.equal((await this.s.get(`/api/v1/traces/${id}`)).json.state, 'ready', id);
+		await this.s.stop();
+		const { status, stdout, stderr } = spawnSync(binary(), ['check', '--data', this.s.data], { encoding: 'utf8' });
+		assert.equal(status, 0, stdout + stderr);
+	}
+}
+
+async function start(t) {
+	const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lack-'));
+	const data = path.join(folder, 'data');
+	const faults = new Faults(folder, data);
+	const s = new Server(data, ['--shutdown', '5', '--min-free', '0', '--worker-jail=false'], { LD_PRELOAD: faults.shim });
+	await s.start();
+	t.after(async () => {
+		await s.stop('SIGKILL');
+		fs.rmSync(folder, { recursive: true, force: true });
+	});
+	assert.ok(s.read && s.ingest && s.write);
+	const run = new Run(s, faults);
+	await run.work();
+	return run;
+}
+
+test('no descriptor is left, at every place in turn', { skip }, async (t) => {
+	const run = await start(t);
+	const met = new Map();
+	let rounds = 0;
+	/* what runs at the same time shifts the numbers a little: past the last one it is tried again, and what no
+	   number met is looked for in another pass */
+	for (let pass = 0; pass < 4 && !KINDS.every((kind) => met.has(kind)); pass++)
+		for (let n = 1, misses = 0; misses < 3; n++) {
+			assert.ok(n < MOST, 'an end');
+			const { hits, what } = await run.round(n, 'EMFILE');
+			misses = hits > 0 ? 0 : misses + 1;
+			const [kind] = what.split(' ');
+			if (hits > 0) met.set(kind, (met.get(kind) ?? 0) + 1);
+			rounds++;
+		}
+	t.diagnostic(`${rounds} rounds: ${JSON.stringify(Object.fromEntries(met))}`);
+	for (const kind of KINDS) assert.ok(met.has(kind), `${kind} was refused once`);
+	await run.end();
+});
+
+/* A place is told by the calls that led to it. */
+test('no memory is left, at one place after the other', { skip }, async (t) => {
+	const run = await start(t);
+	const end = Date.now() + (SECONDS / 2) * 1000;
+	let places = 0;
+	let misses = 0;
+	for (let n = 0; Date.now() < end && misses < 5; n++) {
+		const { hits } = await run.round(1, 'PLACE', run.s.child.pid, ANY);
+		places += hits > 0;
+		misses = hits > 0 ? 0 : misses + 1;
+	}
+	t.diagnostic(`${places} places, ${misses < 5 ? 'then the time was over' : 'and no more'}`);
+	assert.ok(places > 0);
+	await run.end();
+});
+
+test('no memory is left, by chance', { skip }, async (t) => {
+	const run = await start(t);
+	const chance = random(SEED);
+	const end = Date.now() + (SECONDS / 2) * 1000;
+	const wanted = process.env.LACK_AT?.split(',').map(Number) ?? [];
+	let all = 1000;
+	let rounds = 0;
+	while (Date.now() < end || wanted.length) {
+		const { calls } = await run.round(wanted.shift() ?? 1 + Math.floor(chance() * all), 'ENOMEM', run.s.child.pid);
+		all = Math.max(all, calls);
+		rounds++;
+	}
+	t.diagnostic(`${rounds} of ${all} allocations failed`);
+	await run.end();
+});

@@ -1,0 +1,64 @@
+/*
+ * naive.mjs - steps that reshape calls, taken on every path of a flame graph one by one: what the server
+ * and the page are held to.
+ */
+
+/* [methods from the top, own weight] of every node that has some. */
+export function paths(node, above = [], out = []) {
+	if (node.self) out.push([above, node.self]);
+	for (const c of node.children) paths(c, [...above, c.name], out);
+	return out;
+}
+
+export function sums(list) {
+	const out = new Map();
+	for (const [p, self] of list) out.set(p.join(' > '), (out.get(p.join(' > ')) ?? 0) + self);
+	return new Map([...out].sort());
+}
+
+const squeeze = (p, same) => p.filter((m, i) => i === 0 || !same(p[i - 1], m));
+export const within = (beginning) => (m) => m === beginning || m.startsWith(beginning + '.');
+export const STEPS = {
+	focus: (m) => (p) => (p.includes(m) ? p.slice(p.indexOf(m)) : undefined),
+	drop: (m) => (p) => (p.includes(m) ? undefined : p),
+	merge: (m) => (p) => p.filter((x) => x !== m),
+	fold: (m) => (p) => (p.includes(m) ? p.slice(0, p.indexOf(m) + 1) : p),
+	recursion: () => (p) => squeeze(p, (a, b) => a === b),
+	frame: (b) => (p) => squeeze(p.map((x) => (within(b)(x) ? `[${b}]` : x)), (x, y) => x === y && y === `[${b}]`),
+	app: (own) => (p) => p.filter(own),
+};
+
+export function stepped(list, ...steps) {
+	for (const step of steps) list = list.map(([p, self]) => [step(p), self]).filter(([p]) => p);
+	return sums(list);
+}
+
+const sumUp = (chains) => {
+	const out = new Map();
+	for (const [p, self] of chains)
+		for (let i = 1; i <= p.length; i++) out.set(p.slice(0, i).join(' > '), (out.get(p.slice(0, i).join(' > ')) ?? 0) + self);
+	return new Map([...out].sort());
+};
+
+/* Focused on a subtree: what stands below this path, with all below. */
+export const subtree = (list, at) => sumUp(list.filter(([p]) => at.every((m, i) => p[i] === m)).map(([p, self]) => [p.slice(at.length), self]));
+
+/* Turned around: each method's own weight, by who called it, below `at` when only that is looked at. */
+export const inverted = (list, at = []) => sumUp(list.map(([p, self]) => [[...p].reverse(), self])
+	.filter(([up]) => at.every((m, i) => up[i] === m)).map(([up, self]) => [up.slice(at.length), self]));
+
+/* What an answer says of every node below its root that took something. */
+export function weights(node, above = [], out = new Map()) {
+	for (const c of node.children) {
+		const key = [...above, c.name].join(' > ');
+		if (c.value) out.set(key, (out.get(key) ?? 0) + c.value);
+		weights(c, [...above, c.name], out);
+	}
+	return above.length > 0 ? out : new Map([...out].sort());
+}
+
+/* The first thing that two of these say differently; '' where they agree. */
+export function difference(is, wanted) {
+	const at = [...new Set([...is.keys(), ...wanted.keys()])].find((k) => is.get(k) !== wanted.get(k));
+	return at === undefined ? '' : `${at}: ${is.get(at)}, not ${wanted.get(at)}; ${is.size} nodes, not ${wanted.size}`;
+}

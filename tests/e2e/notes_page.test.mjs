@@ -1,0 +1,123 @@
+/*
+ * The panel "Beside the calls" in a real browser: kinds with their numbers, rows, what a row leads to,
+ * and that the address holds it.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, unreadable, visit } from './browser.mjs';
+import { root, startServer } from './server.mjs';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+const WRITTEN_MS = 400; // by then the address holds the view
+const ending = [];
+let server, browser, mixed, many;
+
+/* A section, a lock wait of main's and 40 marks, the last of which would like to be markup. */
+const line = (tid, at, text) => `app-${tid} (4000) [000] ...1 ${(100 + at / 1000).toFixed(6)}: tracing_mark_write: ${text}\n`;
+const TEXT = '# tracer: nop\n' + line(4000, 0, 'B|4000|start') +
+	line(4000, 5, 'B|4000|monitor contention with owner writer (4007) at void a.B.put()(B.java:5) waiters=0 blocking from void a.B.get()(B.java:9)') +
+	line(4000, 25, 'E|4000') + line(4000, 900, 'E|4000') +
+	Array.from({ length: 40 }, (_, i) => line(4000, 100 + i, `I|4000|${i === 39 ? HOSTILE : `mark ${i}`}`)).join('');
+
+before(async () => {
+	server = await startServer({ after: (f) => ending.push(f) });
+	mixed = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/perfetto/realistic/input')), { query: { scenario: 'jank' } })).id;
+	many = (await server.trace(TEXT)).id;
+	browser = await launch();
+});
+
+after(async () => {
+	await browser?.close();
+	for (const f of ending) await f();
+});
+
+async function open(trace, query = '', scheme = 'light') {
+	const context = await browser.newContext({ colorScheme: scheme, viewport: { width: 1280, height: 900 } });
+	const page = await context.newPage();
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	page.on('dialog', (d) => { page.problems.push('dialog: ' + d.message()); d.dismiss(); });
+	await visit(page, server, `/traces/${trace}${query}`);
+	await page.waitForSelector('#notes tbody tr');
+	return page;
+}
+
+async function done(page) {
+	assert.deepEqual(page.problems, []);
+	await page.context().close();
+}
+
+const kindsOf = (page) => page.locator('#notes .choice button');
+const rows = (page) => page.locator('#notes tbody tr').evaluateAll((all) => all.map((r) => [...r.cells].map((c) => c.innerText)));
+
+test('notes: every kind is listed with its number, and picked', async () => {
+	const page = await open(mixed);
+	const { kinds } = (await server.get(`/api/v1/traces/${mixed}/notes?limit=1`)).json;
+	const shown = (await kindsOf(page).allInnerTexts()).map((x) => x.split(' ').pop());
+	assert.deepEqual(shown.map(Number).sort(), Object.values(kinds).sort());
+	await page.click('#notes .choice >> text=Frames 4');
+	await page.waitForSelector('#notes tbody >> text=app deadline missed');
+	const frames = await rows(page);
+	assert.equal(frames.length, kinds.frame);
+	const late = frames.find((r) => /presented: late/.test(r[4]));
+	assert.equal(late[1], '29.0 ms');
+	assert.equal(late[2], 'the trace');
+	assert.equal(late[3], 'TX - com.app/com.app.Main#0');
+	assert.equal(late[4], 'pid: 10, timeline: actual, of: surface, display frame: 901, presented: late, jank: app deadline missed, buffer stuffing');
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.equal(new URL(page.url()).searchParams.get('note'), 'frame');
+	await page.reload();
+	await page.waitForSelector('#notes tbody >> text=app deadline missed');
+	await done(page);
+});
+
+test('notes: a lock wait comes first, names its holder, and its time leads to the chart', async () => {
+	const page = await open(many);
+	assert.equal(await page.innerText('#notes .choice [aria-pressed=true]'), 'Lock waits 1');
+	const [wait] = await rows(page);
+	assert.equal(wait[1], '20.0 ms');
+	assert.match(wait[4], /^held by .*4007/);
+	await page.click('#notes tbody button');
+	await page.waitForTimeout(WRITTEN_MS);
+	const q = new URL(page.url()).searchParams;
+	assert.equal(q.get('thread'), '4000');
+	const { notes } = (await server.get(`/api/v1/traces/${many}/notes?kind=contention`)).json;
+	assert.ok(Number(q.get('from')) <= notes[0].ts_ns && Number(q.get('to')) >= notes[0].ts_ns + notes[0].dur_ns, page.url());
+	await done(page);
+});
+
+test('notes: more are shown when asked for, in order, and names stay text', async () => {
+	const page = await open(many, '?note=instant');
+	assert.equal((await rows(page)).length, 15);
+	await page.click('#notes >> text=Show more');
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 40);
+	const all = await rows(page);
+	assert.deepEqual(all.slice(0, 39).map((r) => r[3]), Array.from({ length: 39 }, (_, i) => `mark ${i}`));
+	assert.equal(all[39][3], HOSTILE);
+	assert.equal(await page.locator('#notes >> text=Show more').count(), 0);
+	await page.waitForTimeout(WRITTEN_MS);
+	await page.reload();
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 40); // the address holds it
+	await done(page);
+});
+
+test('notes: states are of the thread that is shown, and of the selected time', async () => {
+	const page = await open(mixed, '?note=state&thread=13');
+	const of = async (query) => (await server.get(`/api/v1/traces/${mixed}/notes?kind=state&thread=13${query}`)).json.notes;
+	assert.equal((await rows(page)).length, (await of('')).length);
+	assert.ok((await rows(page)).every((r) => r[2] === 'RenderThread'));
+	const [first] = await of('');
+	const until = first.ts_ns + first.dur_ns - 1;
+	await page.goto(`${server.url}/traces/${mixed}?note=state&thread=13&a=${first.ts_ns}&b=${until}`);
+	await page.waitForFunction(() => document.querySelectorAll('#notes tbody tr').length === 1);
+	await done(page);
+});
+
+for (const scheme of ['light', 'dark'])
+	test(`notes: all can be read, ${scheme}`, async () => {
+		const page = await open(mixed, '?note=frame', scheme);
+		assert.deepEqual(await unreadable(page), []);
+		await done(page);
+	});

@@ -1,0 +1,141 @@
+/*
+ * People in the page: accounts and roles as an admin gives them, signing in with a password, one's own
+ * account; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { unreadable } from './browser.mjs';
+import { browser, done, server, shots, watched } from './page.mjs';
+import { tracewell } from './server.mjs';
+
+async function byLink(scheme) {
+	const page = await watched(scheme);
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('h1:has-text("Traces")');
+	return page;
+}
+
+async function signIn(page, name, password) {
+	await page.goto(server.url + '/');
+	await page.fill('input[name=name]', name);
+	await page.fill('input[name=password]', password);
+	await page.click('button.primary');
+}
+
+test('an admin makes accounts and gives roles, and they hold', async (t) => {
+	const page = await byLink();
+	await page.click('nav >> text=People');
+	await page.waitForSelector('text=There is no account yet.');
+	for (const name of ['ann', 'bob']) {
+		await page.fill('input[name=account]', name);
+		await page.fill('input[name=new-password]', `password of ${name}`);
+		await page.click('button:has-text("Make the account")');
+		await page.waitForSelector(`#accounts td:has-text("${name}")`);
+	}
+	await page.fill('input[name=member]', 'ann');
+	await page.click('button:has-text("Give the role")');
+	await page.waitForSelector('#members td:has-text("ann")');
+	await page.fill('input[name=member]', 'nobody');
+	await page.click('button:has-text("Give the role")');
+	await page.waitForSelector('#members [role=alert]:has-text("no user of that name")');
+
+	const ann = await watched();
+	await signIn(ann, 'ann', 'a wrong one');
+	await ann.waitForSelector('[role=alert]:has-text("the name or the password is wrong")');
+	assert.equal(await ann.locator('input[name=password]').inputValue(), '');
+	await signIn(ann, 'Ann', 'password of ann');
+	await ann.waitForSelector('h1:has-text("Traces")');
+	await ann.waitForSelector('td a');
+	const pick = () => ann.locator('tr[data-trace] input[type=checkbox]').first().click();
+	await pick();
+	await ann.waitForSelector('.picked button:has-text("Export")');
+	assert.equal(await ann.locator('.picked button:has-text("Delete")').count(), 0, 'a viewer is offered no deletion');
+	assert.equal(await ann.locator('nav >> text=People').count(), 0);
+	await page.selectOption('[aria-label="Role of ann"]', 'editor');
+	await ann.waitForFunction(async () => (await (await fetch('/api/v1/session')).json()).scope === 'write');
+	await ann.reload();
+	await pick();
+	await ann.waitForSelector('.picked button:has-text("Delete")');
+	await page.click('[aria-label="Remove ann from the project"]');
+	await page.click('text=Remove for good');
+	await page.waitForSelector('text=Nobody has a role here yet.');
+	await ann.goto(server.url + '/');
+	await ann.waitForSelector('text=You have no role in any project yet.');
+	await done(ann, t);
+
+	const bob = await watched();
+	await signIn(bob, 'bob', 'password of bob');
+	await bob.waitForSelector('text=You have no role in any project yet.');
+	await page.click('[aria-label="bob is admin of the server"]');
+	await page.waitForSelector('[aria-label="bob is admin of the server"]:checked');
+	await signIn(bob, 'bob', 'password of bob');
+	await bob.waitForSelector('nav >> text=People');
+	await bob.context().close();
+
+	await page.click('[aria-label="Remove the account bob"]');
+	await page.click('button:has-text("Keep")');
+	await page.click('[aria-label="Set a password for bob"]');
+	await page.fill('[aria-label="New password of bob"]', 'battery staple');
+	await page.click('text="Set"');
+	await page.waitForSelector('[aria-label="Set a password for bob"]');
+	await page.click('[aria-label="Remove the account bob"]');
+	await page.click('text=Remove for good');
+	await page.waitForSelector('#accounts td:has-text("bob")', { state: 'detached' });
+	await done(page, t);
+});
+
+test("one's own password, and signing out everywhere", async (t) => {
+	const admin = await byLink();
+	const made = await admin.evaluate(async () => (await fetch('/api/v1/users', { method: 'POST', headers: { 'X-Tracewell': '1' },
+		body: JSON.stringify({ name: 'eve', password: 'password of eve', admin: true }) })).status);
+	assert.equal(made, 201);
+	await admin.context().close();
+	const page = await watched();
+	const other = await watched();
+	for (const p of [page, other]) {
+		await signIn(p, 'eve', 'password of eve');
+		await p.waitForSelector('h1:has-text("Traces")');
+	}
+	await page.click('header >> text=eve');
+	const fields = page.locator('form.fields input[type=password]');
+	await fields.nth(0).fill('a wrong one');
+	await fields.nth(1).fill('battery staple');
+	await fields.nth(2).fill('battery stapl');
+	await page.waitForSelector('text=The two differ.');
+	await fields.nth(2).fill('battery staple');
+	await page.click('text=Change it');
+	await page.waitForSelector('[role=alert]:has-text("the old password is wrong")');
+	await fields.nth(0).fill('password of eve');
+	await page.click('text=Change it');
+	await page.waitForSelector('text=All other browsers are signed out.');
+	await other.reload();
+	await other.waitForSelector('h1:has-text("Sign in")');
+	await page.click('text=Sign out everywhere');
+	await page.waitForSelector('h1:has-text("Sign in")');
+	await signIn(page, 'eve', 'battery staple');
+	await page.waitForSelector('h1:has-text("Traces")');
+	await other.context().close();
+	await done(page, t);
+});
+
+test('the pages can be read, light and dark', async () => {
+	for (const scheme of ['light', 'dark'])
+		for (const width of [1280, 1920]) {
+			const page = await byLink(scheme);
+			await page.setViewportSize({ width, height: 900 });
+			await page.evaluate(() => fetch('/api/v1/users', { method: 'POST', headers: { 'X-Tracewell': '1' }, body: '{"name":"eve"}' }));
+			await page.evaluate(() => fetch('/api/v1/members/eve', { method: 'PUT', headers: { 'X-Tracewell': '1' }, body: '{"role":"editor"}' }));
+			await page.goto(server.url + '/people');
+			await page.waitForSelector('#accounts td');
+			await page.waitForSelector('#members td');
+			assert.deepEqual(await unreadable(page), []);
+			if (shots) await page.screenshot({ path: path.join(shots, `people-${scheme}-${width}.png`) });
+			await page.click('button:has-text("Sign out")');
+			await page.waitForSelector('h1:has-text("Sign in")');
+			assert.deepEqual(await unreadable(page), []);
+			if (shots) await page.screenshot({ path: path.join(shots, `signin-${scheme}-${width}.png`) });
+			await page.context().close();
+		}
+	assert.ok(browser.isConnected());
+});

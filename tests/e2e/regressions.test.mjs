@@ -1,0 +1,73 @@
+/*
+ * regressions.test.mjs - what a version made slower is found, said, muted, fixed; and refused in words.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { startServer } from './server.mjs';
+import { sendSlower } from './slower.mjs';
+
+test('a version that is slower', async (t) => {
+	const s = await startServer(t);
+	const ask = (method, path, body) => s.ask(method, `/api/v1/${path}`, { key: s.write, body: body && JSON.stringify(body) });
+	await sendSlower(s);
+	const look = async () => (await ask('POST', 'regressions/look')).json;
+	const list = async (query = '') => (await s.get(`/api/v1/regressions${query}`)).json.regressions;
+
+	await t.test('is not told by the first thresholds, which want more than a day', async () => {
+		const looked = await look();
+		assert.deepEqual([looked.series > 0, looked.found, looked.new], [true, 0, 0]);
+		assert.deepEqual(await list(), []);
+	});
+
+	let found;
+	await t.test('is found: the method, the scenario, by how much', async () => {
+		const rules = (await ask('PUT', 'regressions/rules', { least_days: 1 })).json;
+		assert.deepEqual([rules.least_days, rules.least_traces], [1, 30]);
+		assert.deepEqual(await look(), { series: 3, found: 2, new: 2 });
+		assert.deepEqual(await look(), { series: 3, found: 2, new: 0 });
+		const all = await list();
+		assert.deepEqual(all.map((r) => [r.method, r.base, r.head, r.status, r.scenario, r.app]).sort(), [
+			['', '8.3.0', '8.3.1', 'open', 'slower', 'shop'], ['com.app.Repo.load', '8.3.0', '8.3.1', 'open', 'slower', 'shop']]);
+		found = all.find((r) => r.method);
+		assert.ok(found.low <= 0.5 && found.high >= 0.5 && Math.abs(found.change - 0.5) < 0.05, JSON.stringify(found));
+		assert.ok(Math.abs(found.after_ns / found.before_ns - 1 - found.change) < 0.01);
+		assert.deepEqual([found.traces_before, found.traces_after], [35, 35]);
+		for (const id of [found.before_trace, found.after_trace]) {
+			const evidence = (await s.get(`/api/v1/traces/${id}`)).json;
+			assert.equal(evidence.kept_for, 'regression');
+		}
+		assert.deepEqual((await s.get(`/api/v1/regression/${found.id}`)).json, found);
+	});
+
+	await t.test('people own it, mute it and close it', async () => {
+		const said = await ask('PATCH', `regression/${found.id}`, { owner: 'ann', note: 'the\ncache', status: 'acknowledged' });
+		assert.deepEqual([said.status, said.json.owner, said.json.note, said.json.status], [200, 'ann', 'the\ncache', 'acknowledged']);
+		assert.deepEqual((await list('?owner=ann')).map((r) => r.id), [found.id]);
+		await ask('PATCH', `regression/${found.id}`, { muted_until_ms: Date.now() + 86_400_000 });
+		assert.equal((await list()).length, 1);
+		assert.equal((await list('?muted=true')).length, 2);
+		await ask('PATCH', `regression/${found.id}`, { muted_until_ms: 0, status: 'fixed', fixed_in: '8.3.2' });
+		await look();
+		assert.deepEqual((await list('?status=fixed')).map((r) => [r.id, r.fixed_in]), [[found.id, '8.3.2']]);
+		assert.equal((await list('?status=all&method=com.app.Repo.load')).length, 1);
+	});
+
+	await t.test('what cannot be asked or said is refused in words', async () => {
+		for (const [query, words] of [['colour=red', /no filter colour/], ['status=gone', /status/], ['muted=perhaps', /muted/]]) {
+			const answer = await s.get(`/api/v1/regressions?${query}`);
+			assert.equal(answer.status, 400, answer.text);
+			assert.match(answer.json.error.message, words);
+		}
+		for (const [method, path, body, words] of [
+			['PUT', 'regressions/rules', { speed: 1 }, /no rule speed/], ['PUT', 'regressions/rules', { certainty: 0 }, /certainty is standard errors/],
+			['PUT', 'regressions/rules', { window_days: 4, least_days: 3 }, /at least twice/], ['PATCH', `regression/${found.id}`, { app: 'x' }, /nothing else/],
+			['PATCH', `regression/${found.id}`, { status: 'great' }, /status/], ['PATCH', `regression/${found.id}`, { muted_until_ms: -1 }, /since 1970/]]) {
+			const answer = await ask(method, path, body);
+			assert.equal(answer.status, 400, answer.text);
+			assert.match(answer.json.error.message, words);
+		}
+		assert.equal((await ask('PATCH', 'regression/01AAAAAAAAAAAAAAAAAAAAAAAA', { owner: 'x' })).status, 404);
+		assert.equal((await s.get(`/api/v1/regression/${found.id}`, { key: s.key('read', 'other') })).status, 404);
+	});
+});

@@ -1,0 +1,81 @@
+/*
+ * What got slower, in the page: found, opened, owned, muted, fixed; thresholds set and refused; what
+ * somebody sees who may only look.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { violations } from './axe.mjs';
+import { signIn, unreadable } from './browser.mjs';
+import { done, server, shots, watched } from './page.mjs';
+import { tracewell } from './server.mjs';
+import { sendSlower } from './slower.mjs';
+
+async function asEditor(scheme, width, target = '/regressions') {
+	const page = await watched(scheme, width);
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('h1:has-text("Traces")');
+	await page.goto(server.url + target);
+	await page.waitForSelector('#thresholds input');
+	return page;
+}
+
+const METHOD = 'tr[data-regression]:has-text("com.app.Repo.load")';
+
+test('a regression is found, owned, muted and closed', async (t) => {
+	await sendSlower(server);
+	const page = await asEditor();
+	await page.waitForSelector('text=Nothing got slower that nobody answered');
+	await page.fill('#thresholds [name=least_days]', '0');
+	await page.click('#thresholds button.primary');
+	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');
+	await page.fill('#thresholds [name=least_days]', '1');
+	await page.click('#thresholds button.primary');
+	await page.waitForSelector('#thresholds button.primary[disabled]');
+	await page.getByRole('button', { name: 'Look now' }).click();
+	await page.waitForSelector('[role=status] >> text=2 slower, 2 of them new');
+	await page.locator(METHOD).getByText('+').waitFor();
+	await page.locator(`${METHOD} button`).click();
+	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % sure/');
+	await page.waitForSelector('a:has-text("both compared")');
+	await page.fill('[name=owner]', 'ann');
+	await page.fill('[name=note]', 'the cache');
+	await page.click('[aria-label="What is done about it"] button.primary');
+	await page.locator(METHOD).getByText('ann').waitFor();
+	await page.getByRole('button', { name: 'Acknowledge' }).click();
+	await page.locator(METHOD).getByText('Acknowledged').waitFor();
+	assert.deepEqual(await unreadable(page), []);
+	await page.reload();
+	await page.waitForSelector('text=95 % sure'); /* the open one is in the address */
+	await page.getByRole('button', { name: 'Mute for 7 days' }).click();
+	await page.locator(METHOD).waitFor({ state: 'detached' });
+	await page.check('text=muted, too');
+	await page.locator(METHOD).getByText('muted until').waitFor();
+	await page.getByRole('button', { name: 'Mark as fixed' }).click();
+	await page.locator(METHOD).waitFor({ state: 'detached' });
+	await page.getByLabel('Show').selectOption('fixed');
+	await page.locator(METHOD).getByText('Fixed').waitFor();
+	await done(page, t);
+});
+
+for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
+	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
+		const page = await asEditor(scheme, width, '/regressions?status=all&muted=1');
+		await page.locator(`${METHOD} button`).click();
+		await page.waitForSelector('text=95 % sure');
+		if (shots) await page.screenshot({ path: path.join(shots, `regressions-${scheme}.png`), fullPage: true });
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		await done(page, t);
+	});
+
+test('who may only look sees what there is and no way to change it', async (t) => {
+	const page = await watched();
+	await signIn(page, { ...server, write: server.read, url: server.url });
+	await page.goto(`${server.url}/regressions?status=all&muted=1`);
+	await page.locator(`${METHOD} button`).click();
+	await page.waitForSelector('text=95 % sure');
+	for (const name of ['Acknowledge', 'Look now']) assert.equal(await page.getByRole('button', { name }).count(), 0);
+	assert.ok(await page.locator('#thresholds input').first().isDisabled());
+	await done(page, t);
+});

@@ -1,0 +1,233 @@
+/*
+ * retention.test.mjs - what a project's rules delete, when, and that they say so before; what is pinned,
+ * shared or not decoded yet stays.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, root, startServer, until } from './server.mjs';
+
+const DAY_MS = 86400000;
+
+/* Makes traces look as old as that many days. */
+function age(s, days) {
+	const script =
+		'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], timeout=20)\n' +
+		"for id, days in zip(sys.argv[2::2], sys.argv[3::2]):\n" +
+		"  db.execute('UPDATE trace SET created_ms=created_ms-? WHERE trace_id=?', (int(float(days)*86400000), id))\ndb.commit()";
+	execFileSync('python3', ['-c', script, path.join(s.data, 'catalogue.db'), ...Object.entries(days).flat().map(String)]);
+}
+
+async function upload(s, calls, query = {}) {
+	return (await s.trace(sampleTrace(calls), { query: { build_id: 'b1', ...query } })).id;
+}
+
+const rules = (s, body, query) => s.ask('PUT', '/api/v1/retention', { key: s.admin, body: JSON.stringify(body), query });
+const there = async (s, id) => (await s.get(`/api/v1/traces/${id}`)).status === 200;
+const gone = (s, id) => until(async () => ((await there(s, id)) ? undefined : true), `${id} deleted`);
+const files = (s, folder) => fs.readdirSync(path.join(s.data, folder), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
+const start = (t) => startServer(t, { args: ['--retention-every', '1'] });
+
+describe('retention', { concurrency: 2 }, () => {
+	test('by age: told before, then deleted with its files; pinned traces stay', async (t) => {
+		const s = await start(t);
+		const ids = [await upload(s, 50), await upload(s, 51), await upload(s, 52)];
+		await s.ask('PATCH', `/api/v1/traces/${ids[1]}`, { key: s.write, body: '{"pinned":true}' });
+		age(s, { [ids[0]]: 31, [ids[1]]: 31, [ids[2]]: 25 });
+
+		const dry = await rules(s, { max_age_days: 30 }, { dry_run: 'true' });
+		assert.equal(dry.status, 200, dry.text);
+		assert.deepEqual(dry.json.due.map((d) => [d.id, d.why]), [[ids[0], 'age']]);
+		assert.ok(dry.json.soon.some((x) => x.id === ids[2] && x.expires_ms > Date.now() && x.expires_ms < Date.now() + 6 * DAY_MS));
+		assert.equal((await s.get('/api/v1/retention')).json.rules.max_age_days, null, 'nothing was changed');
+		assert.ok(await there(s, ids[0]));
+
+		assert.equal((await rules(s, { max_age_days: 30 })).status, 200);
+		await gone(s, ids[0]);
+		const told = (await s.get(`/api/v1/traces/${ids[2]}`)).json;
+		assert.ok(Math.abs(told.expires_ms - (told.created_ms + 30 * DAY_MS)) < 1);
+		assert.equal((await s.get(`/api/v1/traces/${ids[1]}`)).json.expires_ms, null);
+		assert.ok((await there(s, ids[1])) && (await there(s, ids[2])));
+		assert.deepEqual([files(s, 'blobs'), files(s, 'traces')], [2, 2]);
+		assert.match(s.log, new RegExp(`event=trace_expired trace=${ids[0]} why=age`));
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_expired_total\{what="trace"\} 1\n/);
+	});
+
+	test('by number and by bytes, the oldest first', async (t) => {
+		const s = await start(t);
+		const ids = [];
+		for (let i = 0; i < 5; i++) ids.push(await upload(s, 60 + i));
+		age(s, Object.fromEntries(ids.map((id, i) => [id, 10 - i])));
+		await rules(s, { max_traces: 3 });
+		await gone(s, ids[0]);
+		await gone(s, ids[1]);
+		assert.equal(await s.total(), 3);
+		const { use } = (await s.get('/api/v1/retention')).json;
+		assert.ok(use.upload_bytes > 0 && use.decoded_bytes > 0);
+		await rules(s, { max_bytes: use.upload_bytes + use.decoded_bytes - 1 });
+		await gone(s, ids[2]);
+		assert.equal(await s.total(), 2);
+	});
+
+	test('for their value: what people wrote about stays by rule, what is kept for a reason always', async (t) => {
+		const s = await start(t);
+		const ids = [];
+		for (let i = 0; i < 4; i++) ids.push(await upload(s, 70 + i));
+		await s.ask('PATCH', `/api/v1/traces/${ids[0]}`, { key: s.write, body: '{"title":"the slow one"}' });
+		await s.ask('POST', `/api/v1/traces/${ids[1]}/annotations`, { key: s.write, body: '{"text":"here","ts_ns":1}' });
+		execFileSync('python3', ['-c', "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute(\"UPDATE trace SET kept_for='exemplar' WHERE trace_id=?\",(sys.argv[2],))\ndb.commit()",
+			path.join(s.data, 'catalogue.db'), ids[2]]);
+		age(s, Object.fromEntries(ids.map((id) => [id, 40])));
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => d.id).sort();
+		assert.deepEqual(await due({ max_age_days: 30 }), [ids[0], ids[1], ids[3]].sort());
+		assert.deepEqual(await due({ max_age_days: 30, keep_annotated: true }), [ids[3]]);
+		assert.deepEqual(await due({ max_traces: 1, keep_annotated: true }), [ids[3]]);
+		assert.deepEqual(await due({ uploads_max_age_days: 30, keep_annotated: true }), [ids[3]]);
+		assert.equal((await rules(s, { keep_annotated: 1 })).status, 400);
+		const set = await rules(s, { max_age_days: 30, keep_annotated: true });
+		assert.equal(set.json.rules.keep_annotated, true);
+		await gone(s, ids[3]);
+		for (const id of ids.slice(0, 3)) assert.equal((await s.get(`/api/v1/traces/${id}`)).json.expires_ms, null);
+		assert.equal((await s.get(`/api/v1/traces/${ids[2]}`)).json.kept_for, 'exemplar');
+	});
+
+	test('traces with an ANR have an age of their own, and the first of each group stays', async (t) => {
+		const s = await start(t);
+		const anr = (n) => fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input'), 'utf8') + '\n'.repeat(n);
+		const ids = [];
+		for (let i = 0; i < 3; i++) ids.push((await s.trace(Buffer.from(anr(i)))).id);
+		const plain = await upload(s, 71);
+		const rows = await Promise.all(ids.map(async (id) => (await s.get(`/api/v1/traces/${id}`)).json));
+		assert.match(rows[0].anr, /^[0-9a-f]{8,}$/);
+		assert.equal(new Set(rows.map((r) => r.anr)).size, 1);
+		assert.deepEqual(rows.map((r) => r.first_anr), [true, false, false]);
+		assert.equal((await s.get(`/api/v1/traces/${plain}`)).json.anr, '');
+		age(s, { [ids[0]]: 95, [ids[1]]: 94, [ids[2]]: 40, [plain]: 40 });
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => [d.id, d.why]);
+		assert.deepEqual(await due({ max_age_days: 30, keep_first_anr: false }), [ids[0], ids[1], ...[ids[2], plain].sort()].map((id) => [id, 'age']));
+		assert.deepEqual(await due({ max_age_days: 30, anr_max_age_days: 90, keep_first_anr: false }), [[ids[0], 'anr_age'], [ids[1], 'anr_age'], [plain, 'age']]);
+		assert.deepEqual(await due({ max_traces: 1, anr_max_age_days: 200 }), [[plain, 'count']], 'no other limit');
+		const set = await rules(s, { max_age_days: 30, anr_max_age_days: 90 });
+		assert.deepEqual([set.json.rules.keep_first_anr, set.json.rules.anr_max_age_days], [true, 90]);
+		await gone(s, ids[1]);
+		await gone(s, plain);
+		const left = (await s.get('/api/v1/traces')).json.traces;
+		assert.deepEqual(left.map((x) => [x.id, x.expires_ms && Math.round((x.expires_ms - x.created_ms) / DAY_MS)]).sort(), [[ids[0], null], [ids[2], 90]].sort());
+	});
+
+	test('decoded files alone: told, deleted, and made again for whoever opens the trace', async (t) => {
+		const s = await start(t);
+		const id = await upload(s, 77);
+		const pinned = await upload(s, 78);
+		await s.ask('PATCH', `/api/v1/traces/${pinned}`, { key: s.write, body: '{"pinned":true}' });
+		const before = (await s.get(`/api/v1/traces/${id}/methods`)).json;
+		const { summary } = (await s.get(`/api/v1/traces/${id}`)).json;
+		const decodedDays = (days) => execFileSync('python3', ['-c', "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute('UPDATE trace SET ready_ms=ready_ms-?',(int(sys.argv[2])*86400000,))\ndb.commit()",
+			path.join(s.data, 'catalogue.db'), String(days)]);
+		decodedDays(5);
+		const dry = await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true' });
+		assert.deepEqual(dry.json.due, []);
+		assert.deepEqual(dry.json.soon.map((d) => [d.id, d.what, d.why, d.bytes]), [[id, 'decoded', 'decoded_age', summary.file_bytes]]);
+		assert.ok(dry.json.soon[0].expires_ms > Date.now() && dry.json.soon[0].expires_ms < Date.now() + 3 * DAY_MS);
+		assert.deepEqual((await rules(s, { decoded_max_age_days: 7 }, { dry_run: 'true', days: 1 })).json.soon, []);
+		await rules(s, { decoded_max_age_days: 7 });
+		const told = (await s.get(`/api/v1/traces/${id}`)).json;
+		assert.deepEqual([told.expires_ms, told.upload_expires_ms, told.decoded_expires_ms], [null, null, dry.json.soon[0].expires_ms]);
+		decodedDays(3);
+		const state = async () => (await s.get(`/api/v1/traces/${id}`)).json.state;
+		await until(async () => ((await state()) === 'archived' ? true : undefined), 'archived');
+		assert.deepEqual([files(s, 'traces'), files(s, 'blobs')], [1, 2], 'the pinned one keeps its file');
+		assert.equal((await s.get(`/api/v1/traces/${id}`)).json.summary.slices, summary.slices);
+		assert.deepEqual((await s.get('/api/v1/traces', { query: { state: 'archived' } })).json.traces.map((x) => x.id), [id]);
+		assert.equal((await s.get('/api/v1/retention')).json.use.archived, 1);
+		assert.match((await s.get('/metrics', { key: null })).text, /tracewell_expired_total\{what="decoded"\} 1\n/);
+		assert.match(s.log, new RegExp(`event=decoded_expired trace=${id} why=decoded_age`));
+		const noted = (await s.get('/api/v1/audit', { key: s.admin, query: { action: 'decoded' } })).json.entries;
+		assert.deepEqual(noted.map((e) => [e.action, e.target, e.by.kind]), [['decoded.delete', id, 'server']]);
+		await s.stop();
+		assert.equal(spawnSync(binary(), ['check', '--data', s.data]).status, 0);
+		await s.start();
+		assert.equal(await state(), 'archived', 'a start does not decode it');
+
+		const first = await s.get(`/api/v1/traces/${id}/methods`);
+		assert.equal(first.status, 409);
+		assert.match(first.json.error.message, /decoded again/);
+		await s.decoded(id);
+		assert.deepEqual((await s.get(`/api/v1/traces/${id}/methods`)).json, before);
+		assert.equal(files(s, 'traces'), 2);
+	});
+
+	test('uploads alone: the trace stays, is named late, and says so', async (t) => {
+		const s = await start(t);
+		const id = await upload(s, 80);
+		const before = (await s.get(`/api/v1/traces/${id}/methods`)).json;
+		age(s, { [id]: 8 });
+		await rules(s, { uploads_max_age_days: 7 });
+		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.upload_kept ? undefined : true), 'the upload deleted');
+		assert.deepEqual((await s.get(`/api/v1/traces/${id}/methods`)).json, before);
+		assert.equal((await s.get(`/api/v1/traces/${id}/raw/trace`)).status, 404);
+		assert.equal(files(s, 'blobs'), 0);
+		await s.put('/api/v1/builds/b1/methods', sampleMapping);
+		assert.match((await s.get(`/api/v1/traces/${id}/methods`)).json.methods[0].name, /com\.example\.app/);
+		assert.equal(spawnSync(binary(), ['check', '--data', s.data]).status, 0);
+
+		/* a damaged file is then a loss, not a trace that waits for ever */
+		const file = fs.readdirSync(path.join(s.data, 'traces'), { recursive: true }).find((f) => String(f).endsWith('.db'));
+		fs.writeFileSync(path.join(s.data, 'traces', String(file)), 'no database');
+		const r = await s.get(`/api/v1/traces/${id}/flame`);
+		assert.equal(r.status, 404);
+		assert.match(r.json.error.message, /this trace is lost/);
+		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+	});
+
+	test('below the disk floor nothing is begun, in one body or in pieces, and nothing stays behind', async (t) => {
+		const s = await startServer(t, { args: ['--min-free', '99'] });
+		const whole = await s.post('/api/v1/traces', sampleTrace(95));
+		assert.equal(whole.status, 507);
+		assert.match(whole.json.error.message, /disk|free/);
+		const tus = { 'Tus-Resumable': '1.0.0' };
+		const pieces = await s.post('/api/v1/uploads', undefined, { headers: { ...tus, 'Upload-Length': '100' } });
+		assert.equal(pieces.status, 507, pieces.text);
+		const with_body = await s.post('/api/v1/uploads', sampleTrace(96), {
+			headers: { ...tus, 'Upload-Length': String(sampleTrace(96).length), 'Content-Type': 'application/offset+octet-stream' } });
+		assert.equal(with_body.status, 507, with_body.text);
+		assert.equal((await s.get('/readyz', { key: null })).status, 503);
+		assert.equal((await s.get('/api/v1/traces')).status, 200, 'what is there is read on');
+		assert.deepEqual([files(s, 'blobs'), s.spool().length], [0, 0]);
+	});
+
+	test('content that two traces share stays until the last goes', async (t) => {
+		const s = await start(t);
+		const body = sampleTrace(90);
+		const ids = [(await s.trace(body, { query: { device: 'a' } })).id, (await s.trace(body, { query: { device: 'b' } })).id];
+		assert.notEqual(ids[0], ids[1]);
+		assert.equal(files(s, 'blobs'), 1);
+		age(s, { [ids[0]]: 9 });
+		await rules(s, { max_age_days: 5 });
+		await gone(s, ids[0]);
+		assert.equal(files(s, 'blobs'), 1);
+		assert.equal((await s.get(`/api/v1/traces/${ids[1]}/raw/trace`)).status, 200);
+	});
+
+	test('rules are judged, and are for admins', async (t) => {
+		const s = await start(t);
+		for (const [body, words] of [
+			[{ max_age: 3 }, /no rule "max_age"/],
+			[{ max_age_days: 0 }, /max_age_days must be a whole number from 1/],
+			[{ max_age_days: '3' }, /whole number/],
+			[{ max_bytes: 1e300 }, /max_bytes/],
+			[[], /must be a JSON object/],
+		]) {
+			const r = await rules(s, body);
+			assert.equal(r.status, 400, JSON.stringify(body));
+			assert.match(r.json.error.message, words);
+		}
+		assert.equal((await s.ask('PUT', '/api/v1/retention', { key: s.read, body: '{}' })).status, 403);
+		assert.equal((await s.ask('PUT', '/api/v1/retention', { key: s.write, body: '{}' })).status, 403);
+		assert.equal((await rules(s, {})).status, 200);
+	});
+});

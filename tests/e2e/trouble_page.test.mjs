@@ -1,0 +1,196 @@
+/*
+ * What goes wrong while the page is open: each time it says what happened and what to do, and goes on.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { signIn } from './browser.mjs';
+import { btrace, sampleMapping, sampleTrace } from './make.mjs';
+import { HOSTILE, WRITTEN_MS, browser, done, id, open, openTrace, server } from './page.mjs';
+import { root, startServer } from './server.mjs';
+
+const query = (page) => new URL(page.url()).searchParams;
+
+test('a part of the page that does not come can be asked for again, at the same address', async (t) => {
+	const page = await open('/builds');
+	let broken = true;
+	await page.route(/\/assets\/trace-/, (route) => (broken ? route.abort() : route.continue()));
+	await page.goto(`${server.url}/traces/${id}?find=okhttp3`);
+	await page.waitForSelector('[role=alert] >> text=The page is not complete.');
+	broken = false;
+	await page.click('text=Load the page again');
+	await page.waitForSelector('[data-ready]');
+	assert.equal(query(page).get('find'), 'okhttp3');
+	await done(page, t);
+});
+
+test('a server that goes away is told, what is shown stays, and the page goes on when it is back', async (t) => {
+	const page = await openTrace();
+	await page.waitForSelector('.methods tbody tr');
+	await page.waitForSelector('[data-flame]');
+	await page.waitForLoadState('networkidle');
+	let gone = true;
+	await page.route('**/api/**', (route) => (gone ? route.abort() : route.continue()));
+	const rows = await page.locator('.methods tbody').innerText();
+	await page.click('text=Bottom-up');
+	await page.waitForSelector('[role=alert] >> text=The server does not answer.');
+	assert.equal(await page.locator('.methods tbody').innerText(), rows);
+	gone = false;
+	await page.waitForSelector('.away', { state: 'detached' });
+	await page.waitForSelector('[data-flame]');
+	assert.equal(await page.locator('[role=alert]').count(), 0);
+	assert.equal(query(page).get('view'), 'bottom_up');
+	await done(page, t);
+});
+
+test('calls that could not be loaded while the server was away come when it is back', async (t) => {
+	const page = await openTrace();
+	let gone = true;
+	await page.route('**/api/**', (route) => (gone ? route.abort() : route.continue()));
+	await page.locator('.threads .name').nth(1).click();
+	await page.waitForSelector('.timeline [role=alert]');
+	await page.waitForSelector('.away');
+	gone = false;
+	await page.waitForSelector('.away', { state: 'detached' });
+	await page.waitForSelector('[data-ready] >> text=2 open threads');
+	await done(page, t);
+});
+
+test('a trace that is deleted meanwhile is told, and what was loaded stays', async (t) => {
+	const trace = (await server.trace(sampleTrace(70))).id;
+	const page = await open(`/traces/${trace}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('.methods tbody tr');
+	const answer = await page.evaluate(async (at) => (await fetch(at, { method: 'DELETE', headers: { 'X-Tracewell': '1' } })).status, `/api/v1/traces/${trace}`);
+	assert.equal(answer, 204);
+	await page.click('text=Bottom-up');
+	await page.waitForSelector('[role=alert] >> text=This trace was deleted meanwhile.');
+	assert.ok(await page.locator('.methods tbody tr').count() > 0);
+	await page.click('main .notice >> text=All traces');
+	await page.waitForSelector('h1:has-text("Traces")');
+	await done(page, t);
+});
+
+test('a mapping that arrives refreshes the names, is told, and the view stays', async (t) => {
+	const trace = (await server.trace(sampleTrace(60), { query: { build_id: 'meanwhile' } })).id;
+	const page = await open(`/traces/${trace}`);
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('.methods >> text=/unknown:\\d+/');
+	const span = await server.get(`/api/v1/traces/${trace}`);
+	await page.goto(`${server.url}/traces/${trace}?from=${span.json.start_ns + 1000}&to=${span.json.start_ns + 90000}&view=bottom_up`);
+	await page.waitForSelector('[data-ready]');
+	const before = await page.locator('.under .quiet').first().innerText();
+	await server.put('/api/v1/builds/meanwhile/methods', sampleMapping);
+	await page.waitForSelector('[role=status] >> text=A mapping arrived: 6 of 6 method ids have names now.'); // by itself
+	await page.waitForFunction(() => /method\d/.test(document.querySelector('.methods').innerText));
+	assert.equal(await page.locator('.under .quiet').first().innerText(), before);
+	assert.equal(query(page).get('view'), 'bottom_up');
+	await page.click('[role=status] >> text=Close');
+	await done(page, t);
+});
+
+test('a link of another version: what is not understood is named, the rest is shown', async (t) => {
+	const page = await openTrace('?find=okhttp3&hologram=3&t=explode:4,recursion');
+	const notice = page.locator('.notice:has-text("Part of this link is not understood here.")');
+	await notice.waitFor();
+	assert.deepEqual(await notice.locator('code').allInnerTexts(), ['hologram', 'the step explode:4']);
+	assert.equal(await page.inputValue('.search input'), 'okhttp3');
+	await page.waitForSelector('.step:has-text("recursion as one frame")');
+	await notice.locator('button').click();
+	await notice.waitFor({ state: 'detached' });
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.deepEqual([query(page).get('hologram'), query(page).get('t'), query(page).get('find')], [null, 'recursion', 'okhttp3']);
+	await done(page, t);
+});
+
+test('values of a link that mean nothing here are named, with what is shown instead', async (t) => {
+	const page = await openTrace('?view=hologram&metric=cpu&thread=999999&sort=colour&order=up&root=x&threads=all&t=focus:99999,recursion');
+	const notice = page.locator('.notice:has-text("Part of this link is not understood here.")');
+	await notice.waitFor();
+	assert.deepEqual((await notice.locator('code').allInnerTexts()).sort(), ['metric=cpu', 'order=up', 'root=x', 'sort=colour', 'the step focus:99999', 'thread=999999', 'view=hologram']);
+	assert.match(await notice.innerText(), /view=hologram top-down; metric=cpu wall time; thread=999999 the first thread/);
+	await page.waitForSelector('[aria-pressed=true]:has-text("Top-down")');
+	await page.waitForSelector('[data-flame] canvas');
+	await page.waitForSelector('th[aria-sort=descending]:has-text("Self")');
+	assert.equal(await page.locator('[role=alert]').count(), 0);
+	await notice.locator('button').click();
+	await notice.waitFor({ state: 'detached' });
+	await page.waitForTimeout(WRITTEN_MS);
+	assert.equal(new URL(page.url()).search, '?threads=all&t=recursion');
+	await done(page, t);
+});
+
+test('a thread without calls that a link names is shown, and that it has none is said', async (t) => {
+	const trace = (await server.trace(fs.readFileSync(path.join(root, 'tests/golden/systrace/realistic/input')))).id;
+	const { threads } = (await server.get(`/api/v1/traces/${trace}/threads`)).json;
+	const idle = threads.find((x) => x.slices === 0);
+	const page = await open(`/traces/${trace}?thread=${idle.tid}`);
+	await page.waitForSelector('[data-ready]');
+	const picked = page.locator('.threads .name[aria-pressed=true]');
+	assert.equal(await picked.locator('.num').innerText(), String(idle.tid));
+	await page.waitForSelector('.panel[aria-label="Merged flame graph"] >> text=has no calls.');
+	assert.equal(await page.locator('text=Part of this link').count(), 0);
+	assert.equal(await page.locator('.threads .name[aria-pressed]').count(), threads.filter((x) => x.slices > 0).length + 1, 'other threads without calls stay hidden');
+	await done(page, t);
+});
+
+test('a link of this version is understood whole', async (t) => {
+	const trace = (await server.get(`/api/v1/traces/${id}`)).json;
+	const { tid } = (await server.get(`/api/v1/traces/${id}/threads`)).json.threads[0];
+	const page = await openTrace(`?from=${trace.start_ns}&to=${trace.end_ns}&a=${trace.start_ns}&b=${trace.end_ns}&threads=all&view=sandwich&method=1&metric=count&open=${tid}&idle=1&note=gc&stack=1&anr=x&anrstate=Blocked&waits=1&dump=0&sort=name&order=asc&filter=a&rows=50&counters=all&sel=${tid}&skip=1&root=1`);
+	assert.equal(await page.locator('text=Part of this link').count(), 0);
+	await done(page, t);
+});
+
+test('a session that has ended is told; signed in again, the page is as it was', async (t) => {
+	const page = await openTrace('?find=okhttp3');
+	await page.waitForSelector('.methods tbody tr');
+	await page.waitForSelector('[data-flame]');
+	await page.waitForLoadState('networkidle');
+	await page.context().clearCookies();
+	await page.click('text=Bottom-up');
+	await page.waitForSelector('[role=alert] >> text=Your session has ended.');
+	await page.click('summary:has-text("With a key")');
+	await page.fill('input[name=token]', server.write);
+	await page.click('text=Sign in with the key');
+	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('[aria-pressed=true]:has-text("Bottom-up")');
+	assert.equal(await page.inputValue('.search input'), 'okhttp3');
+	await done(page, t);
+});
+
+/* Names as an attacker would choose them: markup, and far too long; in every view of the page. */
+test('markup and names of 1 MB stay text, and no view breaks', async (t) => {
+	const s = await startServer(t);
+	const long = 'com.example.' + 'L'.repeat(1 << 20);
+	await s.put('/api/v1/builds/names/methods', `1,1,${HOSTILE.replaceAll(' ', '\u00a0')} run ()V\n2,1,${long} go ()V\n3,1,a.B c ()V\n`);
+	const records = [[4000, 2, 1e6 + 1000, 2000], [4000, 3, 1e6 + 4000, 1000], [4000, 1, 1e6, 9000]];
+	const trace = await s.trace(btrace(records), { query: { build_id: 'names', app: HOSTILE, scenario: HOSTILE } });
+	const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+	page.problems = [];
+	page.on('pageerror', (e) => page.problems.push(e.message));
+	page.on('dialog', (d) => { page.problems.push(d.message()); d.dismiss(); });
+	await signIn(page, s);
+	const sound = async (where) => {
+		assert.equal(await page.locator('main img').count(), 0, where);
+		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${where}: nothing sticks out`);
+		assert.deepEqual(page.problems, [], where);
+	};
+	await page.waitForSelector('td a');
+	await sound('list');
+	await page.goto(`${s.url}/builds`);
+	await page.waitForSelector('td');
+	await sound('builds');
+	for (const view of ['top_down', 'bottom_up', 'sandwich&method=0', 'sandwich&method=1', 'top_down&t=focus:0,merge:1']) {
+		await page.goto(`${s.url}/traces/${trace.id}?view=${view}&find=L`);
+		await page.waitForSelector('[data-ready]');
+		await page.waitForSelector('.methods tbody tr');
+		await page.click('text=Visible calls as a table');
+		await page.waitForSelector('.short td');
+		const tallest = await page.locator('.methods tbody tr').evaluateAll((rows) => Math.max(...rows.map((r) => r.getBoundingClientRect().height)));
+		assert.ok(tallest < 100, `${view}: a row of ${tallest} px`);
+		await sound(view);
+	}
+	await page.context().close();
+});

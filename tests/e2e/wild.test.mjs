@@ -1,0 +1,102 @@
+/*
+ * wild.test.mjs - a live server and thousands of connections that say what no client says (wild.mjs):
+ * it stays up, answers in HTTP or closes, fails at nothing (no 500), reads one end only where a request's
+ * end is in doubt, gives everything back, and serves the next normal request.
+ *
+ * WILD_SECONDS (12) and WILD_SEED (1); a failure tells seed and number, WILD_CASE=n runs that one alone.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import net from 'node:net';
+import { test } from 'node:test';
+
+import { sampleTrace } from './make.mjs';
+import { startServer, until } from './server.mjs';
+import { answersIn, isAmbiguous, wildCase } from './wild.mjs';
+
+const SECONDS = Number(process.env.WILD_SECONDS ?? 12);
+const SEED = Number(process.env.WILD_SEED ?? 1);
+const ONLY = process.env.WILD_CASE;
+const AT_ONCE = 24;
+const LOOK_EVERY = 1000; /* cases between two normal uploads */
+const LATEST_MS = 60_000; /* of a close; the server's own time-out is 2 s */
+const WRONG = new Set([500, 502, 504, 507]); /* never right here */
+
+/* All that the server says to a case. */
+async function say(s, { pieces, then }) {
+	const socket = net.connect({ port: s.port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+	let said = '';
+	socket.setEncoding('latin1').on('data', (piece) => (said += piece)).on('error', () => {});
+	const closed = new Promise((done) => socket.once('close', done));
+	socket.once('end', () => socket.end());
+	await new Promise((done) => socket.once('connect', done).once('close', done));
+	for (const piece of pieces) {
+		if (socket.destroyed || socket.writableEnded) break;
+		socket.write(piece);
+		await new Promise(setImmediate);
+	}
+	if (then === 'end') socket.end();
+	if (then === 'gone') socket.destroy();
+	const late = setTimeout(() => socket.destroy(new Error('late')), LATEST_MS);
+	const began = Date.now();
+	await closed;
+	clearTimeout(late);
+	assert.ok(Date.now() - began < LATEST_MS, 'neither answered nor closed');
+	return said;
+}
+
+function judge(c, said) {
+	const answers = answersIn(said);
+	for (const { status, head } of answers) assert.ok(!WRONG.has(status), head);
+	if (isAmbiguous(c.bytes)) {
+		/* where a length is no number libmicrohttpd writes the head of its refusal twice */
+		assert.ok(new Set(answers.map(({ head }) => head)).size <= 1, `${answers.length} answers where the end is in doubt`);
+		for (const { status } of answers) assert.ok(status >= 400 || !status, `${status} where the end is in doubt`);
+	}
+	return answers;
+}
+
+async function goesOn(s, n) {
+	assert.ok(!s.exited, `the server lives: ${s.log.slice(-1500)}`);
+	const { status, json, text } = await s.post('/api/v1/traces', sampleTrace(20, 5000 + n), { query: { build_id: 'normal' } });
+	assert.equal(status, 202, text);
+	assert.equal((await s.decoded(json.id)).state, 'ready');
+}
+
+test('a server among strangers', async (t) => {
+	const s = await startServer(t, { args: ['--connection-timeout', '2', '--connections-per-address', '0', '--min-free', '0'] });
+	const keys = [s.key('ingest', 'wild'), s.key('read', 'wild'), s.key('write', 'wild'), s.key('admin', 'wild'), 'twk_none'];
+	const descriptors = () => fs.readdirSync(`/proc/${s.child.pid}/fd`).length;
+	let normal = 1;
+	await goesOn(s, 0);
+	const before = descriptors();
+	const end = Date.now() + SECONDS * 1000;
+	const statuses = {};
+	let next = ONLY ? Number(ONLY) : 0;
+	let answered = 0;
+	const worker = async () => {
+		while (Date.now() < end) {
+			const n = next++;
+			const c = wildCase(SEED, n, keys);
+			try {
+				const answers = judge(c, await say(s, c));
+				answered += answers.length;
+				for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
+				if (n % LOOK_EVERY === LOOK_EVERY - 1) await goesOn(s, (normal++, n));
+			} catch (e) {
+				e.message = `WILD_SEED=${SEED} WILD_CASE=${n}: ${e.message}\n${JSON.stringify(c.bytes.toString('latin1').slice(0, 3000))}, ` +
+					`in ${c.pieces.length} pieces, then ${c.then}\n${s.log.slice(-1000)}`;
+				throw e;
+			}
+			if (ONLY) return;
+		}
+	};
+	await Promise.all(Array.from({ length: ONLY ? 1 : AT_ONCE }, worker));
+	t.diagnostic(`seed ${SEED}: ${next} cases, ${answered} answers: ${JSON.stringify(statuses)}`);
+	await goesOn(s, (normal++, next));
+	assert.equal((await s.get('/healthz', { key: null })).status, 200);
+	await until(() => (s.spool().length === 0 ? true : undefined), 'an empty spool', 60);
+	await until(() => (descriptors() <= before + 10 ? true : undefined), 'descriptors are given back', 60);
+	assert.ok(ONLY || answered > 50, `${answered} answers`);
+	assert.equal(await s.total(), normal, "the strangers' own project has what they sent, and no other");
+});

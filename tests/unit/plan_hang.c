@@ -1,0 +1,147 @@
+#include "plan_hang.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "catalogue_hang.h"
+
+static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32_MAX};
+
+static void use_groups(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	struct tw_anr_group *groups;
+	struct tw_anr_slice *slices;
+	struct tw_anr_exemplar *exemplars;
+	struct tw_anr_sums sums;
+	size_t n;
+
+	assert_int_equal(
+	        tw_catalogue_anr_groups(c, project, &any, "", a, &groups, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(groups[0].title, "T");
+	assert_int_equal(groups[0].count, 1);
+	assert_int_equal(tw_catalogue_anr_sums(c, project, &any, 7, &sums, NULL), TW_OK);
+	assert_int_equal(sums.pending, 0);
+	assert_int_equal(tw_catalogue_anr_sums(c, project, &any, 8, &sums, NULL), TW_OK);
+	assert_int_equal(sums.pending, 1);
+	for (int by = TW_ANR_BY_DAY; by <= TW_ANR_BY_KIND; by++) {
+		assert_int_equal(tw_catalogue_anr_slices(c, project, &any, "k", (enum tw_anr_by)by,
+		                         a, &slices, &n, NULL),
+		        TW_OK);
+		assert_int_equal(n, 1);
+	}
+	assert_int_equal(
+	        tw_catalogue_anr_exemplars(c, project, &any, "k", a, &exemplars, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_true(exemplars[0].there);
+}
+
+static void use_locks(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	const struct tw_lock_question q = {.filter = &any, .name = ""};
+	struct tw_lock_row *rows;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_locks(c, project, &q, a, &rows, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(rows[0].owner, "a.B.c");
+	assert_int_equal(rows[0].total_ns, 5);
+	for (int by_day = 0; by_day < 2; by_day++) {
+		assert_int_equal(
+		        tw_catalogue_lock_series(c, project, &q, by_day, a, &rows, &n, NULL),
+		        TW_OK);
+		assert_int_equal(n, 1);
+	}
+}
+
+static void use_rules(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	struct tw_anr_ruleset rules, *versions;
+	struct tw_err err;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_anr_rules(c, project, 0, a, &rules, NULL), TW_OK);
+	assert_null(rules.value);
+	assert_int_equal(tw_catalogue_anr_rules_put(c, project, 0, "{}", "me", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_rules_put(c, project, 0, "{}", "me", &err), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_anr_rules_put(c, project, -1, "[]", "me", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_rules(c, project, 1, a, &rules, NULL), TW_OK);
+	assert_string_equal(rules.value, "{}");
+	assert_int_equal(tw_catalogue_anr_rules(c, project, 3, a, &rules, &err), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_anr_versions(c, project, a, &versions, &n, NULL), TW_OK);
+	assert_int_equal(n, 2);
+}
+
+static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena *a)
+{
+	struct tw_hang_stale *stale;
+	struct tw_anr_cause cause = {.base = "k",
+	        .key = "k",
+	        .kind = "io",
+	        .name = "",
+	        .title = "T",
+	        .verdict = "v",
+	        .detail = "{}"};
+	size_t n;
+
+	assert_int_equal(tw_catalogue_hang_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(stale[0].n_locks, 1);
+	assert_int_equal(stale[0].brief.len, 5);
+	assert_int_equal(tw_catalogue_hang_keyed(c, stale, 7, &cause, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_hang_stale(c, project, 7, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(tw_catalogue_hang_stale(c, project, 8, 9, a, &stale, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+}
+
+void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
+{
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	const struct tw_lock_wait lock = {.is_main = true,
+	        .raw_monitor = "m",
+	        .raw_owner = "o",
+	        .source = "",
+	        .monitor = "m",
+	        .owner = "a.B.c",
+	        .holder = "w",
+	        .waits = 1,
+	        .timed = 1,
+	        .total_ns = 5,
+	        .max_ns = 5};
+	struct tw_trace_row row;
+	struct tw_hang_todo *todo;
+	struct tw_hang hang = {.row = &row,
+	        .device_class = "low",
+	        .user = "",
+	        .anr = true,
+	        .brief = {"brief", 5},
+	        .locks = &lock,
+	        .n_locks = 1};
+	bool more = true;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_trace_get(c, project, id, a, &row, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_hang_todo(c, 9, a, &todo, &n, NULL), TW_OK);
+	assert_true(n > 0);
+	assert_int_equal(tw_catalogue_hang_skip(c, project, id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_hang_put(c, &hang, NULL), TW_OK);
+	key_all(c, project, a);
+	use_groups(c, project, a);
+	use_locks(c, project, a);
+	use_rules(c, project, a);
+	while (more)
+		assert_int_equal(tw_catalogue_hang_renames(c, &more, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_hang_reset(c, project, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_hang_expire(c, INT32_MAX, &more, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_anr_groups(
+	                         c, project, &any, "", a, &(struct tw_anr_group *){NULL}, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 0);
+	tw_arena_free(a);
+}

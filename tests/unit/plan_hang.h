@@ -1,0 +1,12 @@
+/*
+ * plan_hang.h - every function of catalogue_hang.h, called once, so that its statements are seen.
+ */
+#ifndef PLAN_HANG_H
+#define PLAN_HANG_H
+
+#include "catalogue.h"
+
+/* `id` is a ready trace of the project's. */
+void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id);
+
+#endif

@@ -1,0 +1,48 @@
+#include "plan_identity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "catalogue_identity.h"
+
+static void enter(struct tw_catalogue *c, const struct tw_identity *who, uint8_t cookie)
+{
+	const uint8_t hash[32] = {cookie};
+	const struct tw_session session = {hash, NULL, "", "", "", 100000, 100000, "oidc"};
+	enum tw_identity_end end;
+
+	assert_int_equal(tw_catalogue_identity_sign_in(c, who, &session, &end, NULL), TW_OK);
+}
+
+void use_identities(struct tw_catalogue *c, const char *user_id)
+{
+	struct tw_grant grants[] = {{"p", TW_SCOPE_WRITE}, {"", TW_SCOPE_SERVER}};
+	struct tw_identity who = {.issuer = "i",
+	        .subject = "1",
+	        .name = "new",
+	        .user_id = user_id,
+	        .may_be_new = true,
+	        .grants = grants,
+	        .n_grants = 2};
+	const uint8_t asker[32] = {9};
+	const struct tw_session session = {
+	        asker, NULL, user_id, "", "", 100000, 100000, "password"};
+	bool has;
+
+	assert_int_equal(tw_catalogue_identity_set(c, user_id, "i", "2", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_identity_drop(c, user_id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_identity_set(c, user_id, "i", "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_identity_has(c, user_id, "i", &has, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_add(c, &session, NULL), TW_OK);
+	who.asked_by = asker;
+	enter(c, &who, 6);
+	grants[0].scope = grants[1].scope = TW_SCOPE_PUBLIC;
+	enter(c, &who, 7);
+	who.user_id = "";
+	who.subject = "3";
+	enter(c, &who, 8);
+}

@@ -1,0 +1,152 @@
+#include "plan_rollup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "catalogue_post.h"
+#include "catalogue_regression.h"
+#include "catalogue_rollup_tree.h"
+#include "rollup_fold.h"
+#include "rollup_tree.h"
+
+static void make_ready(const char *path)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
+	assert_int_equal(
+	        sqlite3_exec(db, "/* */ UPDATE trace SET state=2", NULL, NULL, NULL), SQLITE_OK);
+	(void)sqlite3_close(db);
+}
+
+static void use_regressions(
+        struct tw_catalogue *c, const char *project, const char *id, struct tw_arena *a)
+{
+	const struct tw_regression_query all = {"", "", "", "", "", 15, 0};
+	const struct tw_regress_found f = {.app = "a",
+	        .scenario = "s",
+	        .method = "m",
+	        .descriptor = "",
+	        .base = "",
+	        .head = "",
+	        .after_trace = id,
+	        .fixed_in = ""};
+	const struct tw_regression_said said = {TW_REGRESS_FIXED, "1", "o", "n", 0};
+	struct tw_regression *rows, one;
+	uint64_t fresh = 0;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_regression_keep(c, project, &f, 1, &fresh, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regressions(c, project, &all, a, &rows, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_regression_say(c, project, rows[0].id, &said, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_get(c, project, rows[0].id, a, &one, NULL), TW_OK);
+}
+
+static enum tw_status look(
+        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+{
+	(void)arg, (void)cell, (void)slot, (void)row, (void)err;
+	return TW_OK;
+}
+
+static void use_posts(struct tw_catalogue *c, const char *project,
+        const struct tw_rollup_cell *cell, struct tw_arena *a)
+{
+	const struct tw_rollup_due of = {project, cell->cell_id};
+	const struct tw_post_ask ask = {project, cell, 1, 1, look, NULL};
+	struct tw_post_names names = {project, "unknown:1", NULL, NULL, 9};
+	const struct tw_str rows[TW_POST_ROWS] = {{"x", 1}};
+	struct tw_rollup_naming *found;
+	struct tw_post_row *loose;
+	bool all;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_post_loose(c, &of, 9, a, &loose, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_post_pack(c, &of, loose, n, rows, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_post_pack(c, &of, loose, n, rows, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_post_read(c, &ask, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_post_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	names.name = NULL;
+	assert_int_equal(tw_catalogue_post_names(c, &names, a, &found, &n, &all, NULL), TW_OK);
+	assert_true(all);
+}
+
+void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *project, const char *id)
+{
+	struct tw_arena *a = tw_arena_new(64 << 20);
+	const struct tw_rollup_dims cell = {20000, "a", "1", "b", "", "s", "low", "14", ""};
+	const struct tw_rollup_naming method = {7, "b", "", "#1", "unknown:1", "", false};
+	const struct tw_rollup_fact fact = {7, 1, 5, 5, 5, -1, 0};
+	const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 20000, 20000};
+	struct tw_str head, parts[TW_ROLLUP_METRICS] = {{0}};
+	const struct tw_rollup_names given = {project, &method, 1, 20000, {"", ""}};
+	struct tw_rollup_folding f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
+	struct tw_rollup_when when = {1, 1, 0, INT64_MAX / 2, ""};
+	struct tw_rollup_waiting waiting;
+	struct tw_rollup_naming *names;
+	struct tw_rollup_todo *todo;
+	struct tw_rollup_cell *cells, one;
+	struct tw_rollup_rename rename;
+	struct tw_rollup_reset sums;
+	struct tw_rollup_due *due;
+	struct tw_rollup_tree t = {.arena = a, .traces = 1};
+	struct tw_tree_cell *tree;
+	struct tw_buf facts, written;
+	uint64_t *ids;
+	bool more;
+	size_t n;
+
+	make_ready(path);
+	tw_buf_init(&facts, 1000);
+	tw_rollup_write_facts(&fact, 1, &facts);
+	f.facts = (struct tw_str){(const char *)facts.data, facts.len};
+	tw_buf_init(&written, 1000);
+	assert_int_equal(tw_rollup_tree_write(&t, &written, &written, NULL), TW_OK);
+	f.tree = (struct tw_str){(const char *)written.data, written.len};
+	assert_int_equal(tw_catalogue_rollup_todo(c, "", 9, a, &todo, &n, NULL), TW_OK);
+	assert_true(n > 0);
+	assert_int_equal(tw_catalogue_rollup_later(c, todo, 0, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_back(c, INT64_MAX / 2, a, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_waiting(c, &waiting, NULL), TW_OK);
+	assert_true(waiting.traces > 0);
+	assert_int_equal(tw_catalogue_rollup_name(c, &given, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_fold(c, &f, 1, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_skip(c, project, id, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_rollup_read(c, project, &any, TW_ROLLUP_ALL, a, &cells, &n, NULL),
+	        TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(cells[0].n_deltas, 1);
+	use_posts(c, project, &cells[0], a);
+	assert_int_equal(tw_catalogue_rollup_due(c, &when, 9, a, &due, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_rollup_put_off(c, due, 0, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_load(c, due, a, &one, NULL), TW_OK);
+	assert_int_equal(tw_rollup_cell_add(&one, a, &head, parts, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_store(c, project, &one, &head, parts, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_trees_read(c, project, &one.cell_id, 1, a, &tree, NULL), TW_OK);
+	assert_int_equal(tree->n_deltas, 1);
+	assert_int_equal(tw_rollup_trees_add(c, 1, 0, &more, NULL), TW_OK);
+	assert_true(more);
+	assert_int_equal(
+	        tw_catalogue_rollup_find(c, project, "unknown:1", a, &ids, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(tw_catalogue_rollup_names(c, project, ids, n, a, &names, NULL), TW_OK);
+	while (tw_catalogue_rollup_renames(c, NULL, a, &rename, &names, &n, NULL) == TW_OK)
+		assert_int_equal(tw_catalogue_rollup_renamed(c, &rename, names, n, NULL), TW_OK);
+	use_regressions(c, project, id, a);
+	assert_int_equal(tw_catalogue_rollup_reset(c, project, &sums, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_expire(c, 20001, &more, NULL), TW_OK);
+	tw_buf_done(&facts);
+	tw_buf_done(&written);
+	tw_arena_free(a);
+}

@@ -1,0 +1,14 @@
+/*
+ * plan_rollup.h - every function of catalogue_rollup.h, called once, so that its statements are
+ * seen.
+ */
+#ifndef PLAN_ROLLUP_H
+#define PLAN_ROLLUP_H
+
+#include "catalogue.h"
+
+/* `id` is a trace of the project's; it is made ready.  path: the catalogue's file. */
+void plan_use_rollups(
+        struct tw_catalogue *c, const char *path, const char *project, const char *id);
+
+#endif

@@ -1,0 +1,381 @@
+/* Rows and the files they are about become durable side by side: nobody sees a row before both are,
+ * and of what a power cut leaves, the rows that may lack their files are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "arrive.h"
+#include "blob.h"
+#include "catalogue.h"
+#include "jobs_internal.h"
+#include "upload_meta.h"
+
+enum { PATH = 128, RACERS = 8, ROUNDS = 20 };
+
+struct store {
+	char dir[64];
+	struct tw_app app;
+	struct tw_arena *arena;
+	struct tw_caller caller;
+	struct tw_trace_meta meta;
+};
+
+static struct tw_catalogue *open_in(const char *dir)
+{
+	struct tw_catalogue *c = NULL;
+	char path[PATH];
+
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", dir);
+	assert_int_equal(tw_catalogue_open(path, &c, NULL), TW_OK);
+	return c;
+}
+
+static void open_store(struct store *s)
+{
+	bool is_new;
+
+	*s = (struct store){.meta = tw_upload_meta_none()};
+	memcpy(s->dir, "/tmp/tw-arrive-XXXXXX", sizeof "/tmp/tw-arrive-XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	s->app.catalogue = open_in(s->dir);
+	assert_int_equal(tw_blobs_open(s->dir, 0, &s->app.blobs, NULL), TW_OK);
+	(void)pthread_rwlock_init(&s->app.blob_use, NULL);
+	s->arena = tw_arena_new(64 << 20);
+	assert_int_equal(
+	        tw_catalogue_project(s->app.catalogue, "p", s->caller.project_id, &is_new, NULL),
+	        TW_OK);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static void close_store(struct store *s)
+{
+	s->app.catalogue = tw_catalogue_close(s->app.catalogue);
+	s->app.blobs = tw_blobs_close(s->app.blobs);
+	(void)pthread_rwlock_destroy(&s->app.blob_use);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Traces and jobs that anybody can see. */
+static uint64_t seen(struct store *s, struct tw_catalogue *c)
+{
+	const struct tw_trace_filter f = {.limit = 50, .cursor = ""};
+	struct tw_queue_stats stats;
+	struct tw_trace_row *rows;
+	const char *cursor;
+	uint64_t total;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_traces(c, s->caller.project_id, &f, s->arena, &rows, &n,
+	                         &cursor, &total, NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_queue_stats(c, &stats, NULL), TW_OK);
+	assert_int_equal(stats.queued, total);
+	return total;
+}
+
+static size_t unproven(struct store *s, struct tw_catalogue *c, struct tw_unproven **ret)
+{
+	size_t n;
+
+	assert_int_equal(tw_catalogue_unproven(c, s->arena, ret, &n, NULL), TW_OK);
+	return n;
+}
+
+static enum tw_status add(struct store *s, const char *key,
+        enum tw_status (*durable)(void *, struct tw_err *), void *arg, bool *ret_new)
+{
+	const struct tw_part part = {"trace", "aa", "", 1};
+	const struct tw_arrival up = {.caller = &s->caller,
+	        .key = key,
+	        .meta = &s->meta,
+	        .parts = &part,
+	        .n_parts = 1,
+	        .durable = durable,
+	        .arg = arg};
+	char id[TW_ID_BYTES];
+	struct tw_err err;
+
+	return tw_catalogue_trace_add(s->app.catalogue, &up, id, ret_new, &err);
+}
+
+/* --- what is seen while files are synced --- */
+
+static void copy_file(const char *from_dir, const char *to_dir, const char *name)
+{
+	char path[PATH], bytes[65536];
+	ssize_t n;
+	int from, to;
+
+	(void)snprintf(path, sizeof path, "%s/%s", from_dir, name);
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof path, "%s/%s", to_dir, name);
+	to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(from >= 0 && to >= 0);
+	while ((n = read(from, bytes, sizeof bytes)) > 0)
+		assert_int_equal(write(to, bytes, (size_t)n), n);
+	assert_int_equal(n, 0);
+	(void)close(from);
+	(void)close(to);
+}
+
+struct waiting {
+	struct store *s;
+	char cut[64]; /* the data folder as it would be after a power cut now */
+	uint64_t seen;
+	enum tw_status say;
+	int calls;
+};
+
+static enum tw_status while_synced(void *arg, struct tw_err *err)
+{
+	struct waiting *w = arg;
+	struct tw_job_row job;
+
+	w->calls++;
+	w->seen = seen(w->s, w->s->app.catalogue);
+	assert_int_equal(
+	        tw_catalogue_job_claim(w->s->app.catalogue, "me", 1000, w->s->arena, &job, NULL),
+	        w->seen ? TW_OK : TW_NOT_FOUND);
+	copy_file(w->s->dir, w->cut, "catalogue.db");
+	copy_file(w->s->dir, w->cut, "catalogue.db-wal");
+	return w->say == TW_OK ? TW_OK : tw_fail(err, w->say, TW_NO_OFFSET, "not durable");
+}
+
+static void begin_waiting(struct store *s, struct waiting *w, enum tw_status say)
+{
+	*w = (struct waiting){.s = s, .say = say};
+	memcpy(w->cut, "/tmp/tw-cut-XXXXXX", sizeof "/tmp/tw-cut-XXXXXX");
+	assert_non_null(mkdtemp(w->cut));
+}
+
+/* What the next start finds after a power cut while the files were synced. */
+static void check_cut(struct waiting *w, uint64_t traces, size_t may_lack)
+{
+	struct tw_catalogue *c = open_in(w->cut);
+	struct tw_unproven *u;
+
+	assert_int_equal(seen(w->s, c), traces);
+	assert_int_equal(unproven(w->s, c, &u), may_lack);
+	tw_catalogue_close(c);
+	(void)nftw(w->cut, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void test_unseen_until_durable(void **state)
+{
+	struct waiting w;
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	begin_waiting(&s, &w, TW_OK);
+	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_OK);
+	assert_true(w.calls >= 1 && is_new);
+	assert_int_equal(w.seen, 0);
+	assert_int_equal(seen(&s, s.app.catalogue), 1);
+	check_cut(&w, 1, 1); /* in the log, and known to need a look */
+
+	w.calls = 0; /* again: the files of what is there already are nobody's concern */
+	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_OK);
+	assert_false(is_new);
+	assert_int_equal(w.calls, 0);
+	close_store(&s);
+}
+
+static void test_not_durable(void **state)
+{
+	struct tw_unproven *u;
+	struct waiting w;
+	struct store s;
+	bool is_new;
+
+	(void)state;
+	open_store(&s);
+	begin_waiting(&s, &w, TW_IO);
+	assert_int_equal(add(&s, "1", while_synced, &w, &is_new), TW_IO);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(seen(&s, s.app.catalogue), 0);
+	assert_int_equal(unproven(&s, s.app.catalogue, &u), 0);
+	check_cut(&w, 1, 1);
+
+	assert_int_equal(add(&s, "1", NULL, NULL, &is_new), TW_OK); /* sent again */
+	assert_true(is_new);
+	assert_int_equal(add(&s, "2", NULL, NULL, &is_new), TW_OK);
+	assert_int_equal(seen(&s, s.app.catalogue), 2);
+	assert_int_equal(
+	        unproven(&s, s.app.catalogue, &u), 1); /* the first is proven by the next */
+	s.app.catalogue = tw_catalogue_close(s.app.catalogue);
+	s.app.catalogue = open_in(s.dir);
+	assert_int_equal(unproven(&s, s.app.catalogue, &u), 1);
+	assert_int_equal(add(&s, "3", NULL, NULL, &is_new), TW_OK); /* numbers go on */
+	assert_int_equal(unproven(&s, s.app.catalogue, &u), 1);
+	close_store(&s);
+}
+
+/* --- many at once --- */
+
+static enum tw_status odd_fail(void *arg, struct tw_err *err)
+{
+	return *(int *)arg % 2 ? tw_fail(err, TW_IO, TW_NO_OFFSET, "not durable") : TW_OK;
+}
+
+struct racer {
+	pthread_t thread;
+	struct store *s;
+	pthread_barrier_t *start;
+	int number, wrong;
+};
+
+static void *race(void *arg)
+{
+	struct racer *r = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		char key[32];
+		bool is_new = false;
+		enum tw_status st;
+
+		(void)snprintf(key, sizeof key, "%d-%d", r->number, i);
+		(void)pthread_barrier_wait(r->start);
+		st = add(r->s, key, odd_fail, &r->number, &is_new);
+		r->wrong += st != (r->number % 2 ? TW_IO : TW_OK);
+		r->wrong += is_new != (r->number % 2 == 0);
+	}
+	return NULL;
+}
+
+static void test_each_answers_for_itself(void **state)
+{
+	struct racer racers[RACERS];
+	pthread_barrier_t start;
+	struct store s;
+
+	(void)state;
+	open_store(&s);
+	assert_int_equal(pthread_barrier_init(&start, NULL, RACERS), 0);
+	for (int i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.s = &s, .start = &start, .number = i};
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+	}
+	for (int i = 0; i < RACERS; i++) {
+		assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+		assert_int_equal(racers[i].wrong, 0);
+	}
+	assert_int_equal(seen(&s, s.app.catalogue), RACERS / 2 * ROUNDS);
+	(void)pthread_barrier_destroy(&start);
+	close_store(&s);
+}
+
+/* --- the start after a power cut --- */
+
+static void upload(struct store *s, const char *text, char ret_id[TW_ID_BYTES], char sha[65])
+{
+	struct tw_upload_part part = {"trace", "", NULL};
+	const struct tw_upload up = {&s->caller, "", &s->meta, &part, 1};
+	bool is_new;
+
+	assert_int_equal(tw_blob_begin(s->app.blobs, 100, &part.writer, NULL), TW_OK);
+	assert_int_equal(tw_blob_write(part.writer, text, strlen(text), NULL), TW_OK);
+	assert_int_equal(tw_blob_bytes(part.writer), strlen(text));
+	assert_int_equal(tw_arrive(&s->app, &up, ret_id, &is_new, NULL), TW_OK);
+	assert_true(is_new);
+	if (sha) {
+		struct tw_unproven *u;
+
+		assert_int_equal(unproven(s, s->app.catalogue, &u), 1);
+		assert_string_equal(u->trace_id, ret_id);
+		memcpy(sha, u->sha256, 65);
+	}
+}
+
+enum damage {
+	DAMAGE_NONE,
+	DAMAGE_GONE,
+	DAMAGE_SHORT,
+	DAMAGE_EMPTY,
+	DAMAGE_OTHER,
+	DAMAGE_LONG,
+	DAMAGES
+};
+
+static void damage(struct store *s, const char *sha, enum damage how)
+{
+	char path[PATH + 64];
+
+	(void)snprintf(path, sizeof path, "%s/blobs/%.2s/%s", s->dir, sha, sha);
+	if (how == DAMAGE_GONE)
+		assert_int_equal(unlink(path), 0);
+	if (how == DAMAGE_SHORT)
+		assert_int_equal(truncate(path, 3), 0);
+	if (how == DAMAGE_EMPTY)
+		assert_int_equal(truncate(path, 0), 0);
+	if (how == DAMAGE_LONG)
+		assert_int_equal(truncate(path, 100), 0);
+	if (how == DAMAGE_OTHER) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		assert_int_equal(pwrite(fd, "", 1, 2), 1);
+		(void)close(fd);
+	}
+}
+
+static void test_start_proves_the_last(void **state)
+{
+	for (enum damage how = DAMAGE_NONE; how < DAMAGES; how++) {
+		char first[TW_ID_BYTES], last[TW_ID_BYTES], sha[65];
+		struct tw_trace_row row;
+		struct store s;
+		int fd;
+
+		(void)state;
+		open_store(&s);
+		upload(&s, "the first", first, NULL);
+		upload(&s, "the last", last, sha);
+		damage(&s, sha, how);
+		assert_int_equal(tw_jobs_prove_uploads(&s.app, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_trace_get(s.app.catalogue, s.caller.project_id, first,
+		                         s.arena, &row, NULL),
+		        TW_OK);
+		assert_int_equal(tw_catalogue_trace_get(s.app.catalogue, s.caller.project_id, last,
+		                         s.arena, &row, NULL),
+		        how == DAMAGE_NONE ? TW_OK : TW_NOT_FOUND);
+		if (how == DAMAGE_NONE) {
+			close_store(&s);
+			continue;
+		}
+		assert_int_equal(tw_blob_open(s.app.blobs, sha, &fd, NULL), TW_NOT_FOUND);
+		upload(&s, "the last", last, sha); /* sent again: whole */
+		assert_int_equal(tw_blob_check(s.app.blobs, sha, 8, NULL), TW_OK);
+		close_store(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_unseen_until_durable),
+	        cmocka_unit_test(test_not_durable),
+	        cmocka_unit_test(test_each_answers_for_itself),
+	        cmocka_unit_test(test_start_proves_the_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

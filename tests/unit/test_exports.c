@@ -1,0 +1,325 @@
+/* Exports in other tools' formats: the same bytes however they are pulled, given up at any moment,
+ * without memory, of hostile names, of ranges that hold nothing, of very many threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "../event_log.h"
+#include "../trace_fixture.h"
+#include "export.h"
+#include "export_perfetto.h"
+#include "http_encode.h"
+
+static const struct tw_export_facts facts = {
+        .title = "a <b> \"c\" & \xff", .trace_id = "01ABC", .app = "=app()", .started_ms = 1};
+
+/* A stream of whichever kind; NULL is a Perfetto file. */
+struct stream {
+	struct tw_export *other;
+	struct tw_perfetto *perfetto;
+};
+
+static enum tw_status open_stream(const struct trace_fixture *f, const struct tw_export_kind *kind,
+        const struct tw_selection *sel, struct stream *ret)
+{
+	const struct tw_export_query q = {.kind = kind, .sel = *sel};
+	const struct tw_perfetto_source source = {
+	        .file = f->file, .sel = *sel, .facts = {.app = "=app()"}, .system_fd = -1};
+	const struct tw_perfetto_options o = {0};
+
+	*ret = (struct stream){NULL, NULL};
+	return kind ? tw_export_open(f->file, NULL, &q, &facts, &ret->other, NULL)
+	            : tw_perfetto_open(&source, 1, &o, &ret->perfetto, NULL);
+}
+
+static enum tw_status read_stream(const struct stream *s, uint8_t *out, size_t cap, size_t *ret_n)
+{
+	return s->other ? tw_export_read(s->other, out, cap, ret_n, NULL)
+	                : tw_perfetto_read(s->perfetto, out, cap, ret_n, NULL);
+}
+
+static void close_stream(struct stream *s)
+{
+	s->other = tw_export_close(s->other);
+	s->perfetto = tw_perfetto_close(s->perfetto);
+}
+
+/* All of it in pieces of step, at most `most` bytes. */
+static enum tw_status pull(const struct trace_fixture *f, const struct tw_export_kind *kind,
+        const struct tw_selection *sel, size_t step, size_t most, struct tw_buf *out)
+{
+	struct stream s;
+	enum tw_status st = open_stream(f, kind, sel, &s);
+	uint8_t *piece = malloc(step);
+	size_t n = 1;
+
+	assert_non_null(piece);
+	while (st == TW_OK && n > 0 && out->len < most) {
+		st = read_stream(&s, piece, step, &n);
+		if (st == TW_OK) {
+			assert_true(n <= step);
+			(void)tw_buf_add(out, piece, n);
+		}
+	}
+	close_stream(&s);
+	free(piece);
+	return st;
+}
+
+/* Each kind, and NULL for Perfetto's own at the end. */
+#define EACH_KIND(i, kind)                                                                         \
+	for (size_t i = 0, last = 0; !last; i++)                                                   \
+		for (const struct tw_export_kind *kind = tw_export_kind_at(i), *once = NULL;       \
+		        !once && ((last = !kind), true); once = (const void *)1)
+
+static const struct tw_selection all = {.all_threads = true};
+
+static void test_pieces(void **state)
+{
+	const struct model_shape shape = {3, 3, 500, 30, false};
+	struct trace_fixture f;
+	struct model m;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	EACH_KIND(i, kind)
+	{
+		struct tw_buf whole, part;
+
+		tw_buf_init(&whole, 64 << 20);
+		tw_buf_init(&part, 64 << 20);
+		assert_int_equal(pull(&f, kind, &all, 1 << 20, SIZE_MAX, &whole), TW_OK);
+		assert_true(whole.len > 100);
+		assert_int_equal(pull(&f, kind, &all, 7, SIZE_MAX, &part), TW_OK);
+		assert_int_equal(part.len, whole.len);
+		assert_memory_equal(part.data, whole.data, whole.len);
+		/* whoever goes away half-way leaves nothing behind: the sanitizers see it */
+		for (size_t most = 0; most < whole.len; most += whole.len / 5 + 1) {
+			tw_buf_clear(&part);
+			assert_int_equal(pull(&f, kind, &all, 1000, most, &part), TW_OK);
+		}
+		tw_buf_done(&whole);
+		tw_buf_done(&part);
+	}
+	trace_fixture_done(&f);
+	model_done(&m);
+}
+
+static void test_no_memory(void **state)
+{
+	const struct model_shape shape = {4, 2, 60, 10, false};
+	struct trace_fixture f;
+	struct model m;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	EACH_KIND(i, kind)
+	{
+		enum tw_status st = TW_NOMEM;
+
+		for (uint64_t n = 1; st != TW_OK; n++) {
+			struct tw_buf out;
+
+			tw_buf_init(&out, 64 << 20);
+			assert_int_equal(tw_buf_reserve(&out, 1 << 20), TW_OK);
+			tw_mem_fail_at(n);
+			st = pull(&f, kind, &all, 1 << 16, SIZE_MAX, &out);
+			tw_mem_fail_at(0);
+			assert_true(st == TW_OK || st == TW_NOMEM);
+			assert_true(n < 5000);
+			tw_buf_done(&out);
+		}
+	}
+	trace_fixture_done(&f);
+	model_done(&m);
+}
+
+/* Threads and ranges that are not there, or the wrong way round: refused, or a file without calls,
+ * never more than was asked for. */
+static void test_selections(void **state)
+{
+	static const int64_t ends[] = {
+	        INT64_MIN, INT64_MIN + 1, -1, 0, 1, 777, INT64_MAX - 1, INT64_MAX};
+	const struct model_shape shape = {5, 2, 100, 10, false};
+	const uint64_t nobody = 1;
+	const struct tw_selection stranger = {.tids = &nobody, .n_tids = 1};
+	struct trace_fixture f;
+	struct model m;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	EACH_KIND(i, kind)
+	{
+		struct tw_buf out;
+
+		tw_buf_init(&out, 64 << 20);
+		assert_int_equal(pull(&f, kind, &stranger, 4096, SIZE_MAX, &out), TW_NOT_FOUND);
+		for (size_t a = 0; a < sizeof ends / sizeof *ends; a++)
+			for (size_t b = 0; b < sizeof ends / sizeof *ends; b++) {
+				const struct tw_selection sel = {.all_threads = true,
+				        .ranged = true,
+				        .from_ns = ends[a],
+				        .to_ns = ends[b]};
+				enum tw_status st;
+
+				tw_buf_clear(&out);
+				st = pull(&f, kind, &sel, 1 << 16, SIZE_MAX, &out);
+				assert_true(st == TW_OK || st == TW_BAD_REQUEST);
+			}
+		tw_buf_done(&out);
+	}
+	trace_fixture_done(&f);
+	model_done(&m);
+}
+
+/* --- made by hand --- */
+
+struct told {
+	struct tw_builder *b;
+	struct tw_sink *sink;
+	uint32_t tracks;
+};
+
+static void begin_told(struct told *t)
+{
+	struct tw_limits limits = tw_limits_default();
+
+	limits.max_threads = 200000;
+	t->b = tw_builder_new(&limits);
+	assert_non_null(t->b);
+	t->sink = tw_builder_sink(t->b);
+	t->tracks = 0;
+	t->sink->ops->clock(t->sink, &(struct tw_clock){MODEL_PID, 1000, 1000, 0, 0});
+}
+
+/* A thread with one call of a microsecond. */
+static void tell_thread(struct told *t, struct tw_str name, struct tw_str method)
+{
+	const uint64_t tid = MODEL_PID + t->tracks;
+	const struct tw_event call = {.kind = TW_EV_SLICE,
+	        .track = t->sink->ops->track(t->sink, MODEL_PID, tid, TW_TID_FULL),
+	        .sym = t->sink->ops->name(t->sink, method),
+	        .ts_ns = 1000 + (int64_t)t->tracks * 10,
+	        .dur_ns = 1000,
+	        .cpu_ns = -1};
+
+	assert_true(call.track);
+	t->sink->ops->thread_name(t->sink, MODEL_PID, tid, name);
+	assert_int_equal(t->sink->ops->events(t->sink, &call, 1, NULL), TW_OK);
+	t->tracks++;
+}
+
+static const struct tw_str hostile[] = {{"a\0b", 3}, {"\xff\xfe\xc3", 3}, {"<script>&\"']]>", 14},
+        {"=1+1", 4}, {"@x;y z", 6}, {"\"\\\n\r\t\x01\x7f", 7}, {"\xed\xa0\x80", 3}, {"", 0},
+        {"a;b c 5", 7}};
+
+/* Text of each kind is valid UTF-8, and without control characters but in CSV's quoted cells. */
+static void check_text(const struct tw_export_kind *kind, const struct tw_buf *out)
+{
+	char *clean = malloc(out->len * 3 + 1);
+
+	assert_non_null(clean);
+	for (size_t i = 0; i < out->len; i++)
+		assert_true(strcmp(kind->name, "csv") == 0 || out->data[i] >= 0x20 ||
+		            (out->data[i] && strchr("\t\r\n", out->data[i])));
+	assert_int_equal(tw_utf8_clean(clean, out->len * 3 + 1,
+	                         (struct tw_str){(const char *)out->data, out->len}),
+	        out->len);
+	assert_memory_equal(clean, out->data, out->len);
+	if (strcmp(kind->name, "svg") == 0)
+		assert_null(strstr(clean, "<script"));
+	free(clean);
+}
+
+static void test_names(void **state)
+{
+	struct trace_fixture f;
+	struct told t;
+
+	(void)state;
+	begin_told(&t);
+	for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
+		tell_thread(&t, hostile[i], hostile[i]);
+	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
+	EACH_KIND(i, kind)
+	{
+		struct tw_buf out;
+
+		tw_buf_init(&out, 64 << 20);
+		assert_int_equal(pull(&f, kind, &all, 4096, SIZE_MAX, &out), TW_OK);
+		if (kind && !kind->packed)
+			check_text(kind, &out);
+		tw_buf_done(&out);
+	}
+	trace_fixture_done(&f);
+}
+
+/* Far more threads than a recording has: each costs the same. */
+static void test_many_threads(void **state)
+{
+	enum { MANY = 20000 };
+	struct trace_fixture f;
+	struct told t;
+
+	(void)state;
+	begin_told(&t);
+	for (uint32_t i = 0; i < MANY; i++)
+		tell_thread(&t, TW_STR("worker"), i % 3 ? TW_STR("x") : TW_STR("y"));
+	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
+	assert_int_equal(tw_trace_file_info(f.file)->threads, MANY);
+	EACH_KIND(i, kind)
+	{
+		struct tw_buf out;
+
+		tw_buf_init(&out, (size_t)256 << 20);
+		assert_int_equal(pull(&f, kind, &all, 1 << 20, SIZE_MAX, &out), TW_OK);
+		assert_int_equal(tw_buf_status(&out), TW_OK);
+		assert_true(out.len > 100);
+		tw_buf_done(&out);
+	}
+	trace_fixture_done(&f);
+}
+
+/* Whoever takes a stream compressed waits for its first bytes no longer than who does not. */
+static void test_first_bytes(void **state)
+{
+	static const enum tw_coding codings[] = {
+	        TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof codings / sizeof *codings; i++) {
+		struct tw_encoder *e = tw_encoder_new(codings[i]);
+		struct tw_buf out;
+
+		assert_non_null(e);
+		tw_buf_init(&out, 1 << 20);
+		assert_int_equal(tw_encoder_push(e, "first bytes", 11, false, &out, NULL), TW_OK);
+		assert_true(out.len >= 11);
+		assert_int_equal(tw_encoder_push(e, "", 0, true, &out, NULL), TW_OK);
+		tw_encoder_free(e);
+		tw_buf_done(&out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_pieces),
+	        cmocka_unit_test(test_no_memory),
+	        cmocka_unit_test(test_selections),
+	        cmocka_unit_test(test_names),
+	        cmocka_unit_test(test_many_threads),
+	        cmocka_unit_test(test_first_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

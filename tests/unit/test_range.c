@@ -1,0 +1,452 @@
+/* Unit tests of call trees of a time range: however many threads scan it, and wherever they cut it,
+ * the trees are those of one plain scan. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "../event_log.h"
+#include "../trace_fixture.h"
+#include "crew.h"
+#include "query.h"
+
+struct world {
+	struct model model;
+	struct trace_fixture f;
+	struct tw_arena *arena;
+};
+
+enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS };
+
+/* Every third call without CPU time of its own. */
+static void give_cpu(struct model *m)
+{
+	for (size_t i = 0; i < m->n_records; i++)
+		m->records[i].cpu_ns = i % 3 ? m->records[i].dur_ns / 2 : 0;
+}
+
+/* The last tenth of each thread's ends was never written. */
+static void lose_ends(struct model *m)
+{
+	size_t n = 0;
+	size_t left = m->n_pairs / 10;
+
+	for (size_t i = 0; i < m->n_pairs; i++) {
+		bool last = i + left >= m->n_pairs;
+
+		if (!last || m->pairs[i].kind == TW_EV_BEGIN)
+			m->pairs[n++] = m->pairs[i];
+	}
+	m->n_pairs = n;
+}
+
+/* Two threads, the second half as large: of three chunks and of two. */
+static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
+{
+	struct model_shape shape = {11 + (uint64_t)kind, 2, per_thread, 40, false};
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b;
+
+	model_make(&w->model, &shape);
+	if (kind == WITH_CPU)
+		give_cpu(&w->model);
+	if (kind == WITHOUT_ENDS)
+		lose_ends(&w->model);
+	if (kind == CLIPPED)
+		limits.max_depth = 9;
+	b = tw_builder_new(&limits);
+	assert_non_null(b);
+	assert_int_equal(model_tell(&w->model, tw_builder_sink(b),
+	                         kind == WITHOUT_ENDS ? MODEL_PAIRS : MODEL_RECORDS, NULL),
+	        TW_OK);
+	assert_int_equal(trace_fixture_write(&w->f, b), TW_OK);
+	w->arena = tw_arena_new((size_t)1 << 30);
+}
+
+static void close_world(struct world *w)
+{
+	tw_crew_pretend(0);
+	tw_arena_free(w->arena);
+	trace_fixture_done(&w->f);
+	model_done(&w->model);
+}
+
+/* --- the plain scan --- */
+
+struct plain {
+	struct tw_tree_builder *tree;
+	const struct tw_selection *sel;
+};
+
+static bool add_plain(void *arg, const struct tw_slice *s, size_t n)
+{
+	struct plain *p = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tw_slice c = s[i];
+		int64_t end = c.start_ns + c.dur_ns;
+
+		if (end > p->sel->to_ns || c.start_ns < p->sel->from_ns)
+			c.cpu_ns = -1;
+		end = end > p->sel->to_ns ? p->sel->to_ns : end;
+		c.start_ns = c.start_ns < p->sel->from_ns ? p->sel->from_ns : c.start_ns;
+		c.dur_ns = end - c.start_ns;
+		assert_int_equal(tw_tree_builder_add(p->tree, &c, 1), TW_OK);
+	}
+	return true;
+}
+
+/* A tree for each thread that has something in the range. */
+static struct tw_forest plain_scan(struct world *w, const struct tw_selection *sel)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(w->f.file, &n);
+	struct tw_tree *trees = tw_arena_alloc(w->arena, n, sizeof *trees);
+	struct tw_forest f = {trees, 0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct plain p = {tw_tree_builder_new(UINT32_MAX), sel};
+		struct tw_tree *tree = &trees[f.n];
+
+		assert_int_equal(tw_query_slices(w->f.file, t[i].thread_id, sel->from_ns,
+		                         sel->to_ns, add_plain, &p, NULL),
+		        TW_OK);
+		assert_int_equal(tw_tree_builder_finish(p.tree, w->arena, tree), TW_OK);
+		tw_tree_builder_free(p.tree);
+		f.n += tree->n > 1;
+	}
+	return f;
+}
+
+/* --- the same --- */
+
+static struct tw_forest trees_of(
+        struct world *w, const struct tw_selection *sel, const struct tw_deadline *d, bool late)
+{
+	struct tw_forest f;
+	bool partial = !late;
+
+	assert_int_equal(tw_query_forest(w->f.file, sel, d, w->arena, &f, &partial, NULL), TW_OK);
+	assert_int_equal(partial, late);
+	return f;
+}
+
+/* Trees of nothing, as of a chunk that was looked at in vain, do not count. */
+static void check_same(const struct tw_forest *got, const struct tw_forest *want)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < got->n; i++) {
+		const struct tw_tree *t = &got->trees[i];
+
+		if (t->n == 1)
+			continue;
+		assert_true(k < want->n);
+		assert_int_equal(t->n, want->trees[k].n);
+		assert_memory_equal(t->nodes, want->trees[k++].nodes, t->n * sizeof *t->nodes);
+	}
+	assert_int_equal(k, want->n);
+}
+
+static void check_range(struct world *w, int64_t from, int64_t to)
+{
+	static const unsigned cores[] = {1, 2, 64};
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = from, .to_ns = to};
+	struct tw_forest want = plain_scan(w, &sel);
+
+	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+		struct tw_forest got;
+
+		tw_crew_pretend(cores[i]);
+		got = trees_of(w, &sel, NULL, false);
+		check_same(&got, &want);
+	}
+	tw_arena_reset(w->arena);
+}
+
+/* Where a call begins or ends, or just beside. */
+static int64_t some_edge(const struct world *w, uint64_t *r)
+{
+	const struct model_slice *s = &w->model.slices[(test_random(r) >> 8) % w->model.n];
+	int64_t at = s->start_ns + (test_random(r) >> 9 & 1 ? s->dur_ns : 0);
+
+	return at + (int64_t)((test_random(r) >> 9) % 3) - 1;
+}
+
+static void test_plain(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++) {
+		struct world w;
+		uint64_t r = 77 + (uint64_t)kind;
+
+		open_world(&w, (enum kind)kind, 140000);
+		check_range(&w, 0, INT64_MAX);
+		for (int i = 0; i < 2; i++) {
+			int64_t a = some_edge(&w, &r);
+			int64_t b = some_edge(&w, &r);
+
+			check_range(&w, a < b ? a : b, (a < b ? b : a) + 1);
+		}
+		close_world(&w);
+	}
+}
+
+static void test_many_edges(void **state)
+{
+	struct world w;
+	uint64_t r = 5;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 3000);
+	for (int i = 0; i < 300; i++) {
+		int64_t a = some_edge(&w, &r);
+
+		check_range(&w, a, a + (int64_t)((test_random(&r) >> 9) % 40) + 1);
+	}
+	close_world(&w);
+}
+
+/* A range of everything says what the stored trees do. */
+static void test_whole(void **state)
+{
+	const struct tw_selection all = {.all_threads = true};
+	const struct tw_selection range = {.all_threads = true, .ranged = true, .to_ns = INT64_MAX};
+	struct world w;
+
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++) {
+		struct tw_forest want, got;
+
+		open_world(&w, (enum kind)kind, 100000);
+		tw_crew_pretend(4);
+		want = trees_of(&w, &all, NULL, false);
+		got = trees_of(&w, &range, NULL, false);
+		check_same(&got, &want);
+		close_world(&w);
+	}
+}
+
+static void test_thread(void **state)
+{
+	struct tw_selection sel = {.ranged = true, .from_ns = 1000, .to_ns = 900000};
+	const struct tw_thread_info *t;
+	struct tw_forest want;
+	struct tw_tree got;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 70000);
+	t = tw_trace_file_threads(w.f.file, &n);
+	want = plain_scan(&w, &sel);
+	assert_int_equal(n, 2);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_forest one = {&got, 1};
+		const struct tw_forest its = {&want.trees[i], 1};
+
+		assert_int_equal(
+		        tw_query_thread_tree(w.f.file, &t[i], &sel, w.arena, &got, NULL), TW_OK);
+		check_same(&one, &its);
+	}
+	sel.from_ns = INT64_MAX - 1;
+	sel.to_ns = INT64_MAX;
+	assert_int_equal(tw_query_thread_tree(w.f.file, t, &sel, w.arena, &got, NULL), TW_OK);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.nodes[0].method, TW_NO_METHOD);
+	assert_int_equal(got.nodes[0].total_ns, 0);
+	close_world(&w);
+}
+
+/* A tree that still grows can be added to another, whole or as far as that has room. */
+static void test_grown(void **state)
+{
+	const struct tw_selection sel = {.to_ns = INT64_MAX};
+	struct plain from = {tw_tree_builder_new(UINT32_MAX), &sel};
+	struct tw_tree_builder *whole = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree_builder *few = tw_tree_builder_new(50);
+	struct tw_tree want, got;
+	struct world w;
+	uint64_t calls = 0;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 3000);
+	assert_int_equal(tw_query_slices(w.f.file, 1, 0, INT64_MAX, add_plain, &from, NULL), TW_OK);
+	assert_int_equal(tw_tree_builder_add_grown(whole, from.tree), TW_OK);
+	assert_int_equal(tw_tree_builder_nodes(whole), tw_tree_builder_nodes(from.tree));
+	assert_int_equal(tw_tree_builder_add_grown(few, from.tree), TW_OK);
+	assert_int_equal(tw_tree_builder_nodes(few), 50);
+	assert_int_equal(tw_tree_builder_finish(from.tree, w.arena, &want), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(whole, w.arena, &got), TW_OK);
+	assert_int_equal(got.n, want.n);
+	assert_memory_equal(got.nodes, want.nodes, got.n * sizeof *got.nodes);
+	assert_int_equal(tw_tree_builder_finish(few, w.arena, &got), TW_OK);
+	assert_int_equal(got.nodes[0].total_ns, want.nodes[0].total_ns);
+	for (uint32_t i = 1; i < got.n; i++)
+		calls += got.nodes[i].count;
+	for (uint32_t i = 1; i < want.n; i++)
+		calls -= want.nodes[i].count;
+	assert_int_equal(calls + tw_tree_builder_clipped(few), 0);
+	tw_tree_builder_free(from.tree);
+	tw_tree_builder_free(whole);
+	tw_tree_builder_free(few);
+	close_world(&w);
+}
+
+/* --- limits --- */
+
+static bool count_down(void *arg)
+{
+	_Atomic int *left = arg;
+
+	return atomic_fetch_sub(left, 1) <= 1;
+}
+
+static uint64_t check_honest(const struct tw_forest *f)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < f->n; i++)
+		for (uint32_t k = 1; k < f->trees[i].n; k++) {
+			const struct tw_tree_node *n = &f->trees[i].nodes[k];
+
+			assert_true(n->count > 0 && n->self_ns >= 0);
+			calls += n->count;
+		}
+	return calls;
+}
+
+/* What is told when time is up is true of a beginning of each thread. */
+static void test_deadline(void **state)
+{
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = 10, .to_ns = INT64_MAX};
+	struct world w;
+	uint64_t all;
+	struct tw_forest f;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 140000);
+	f = trees_of(&w, &sel, NULL, false);
+	all = check_honest(&f);
+	for (unsigned cores = 1; cores <= 4; cores *= 2)
+		for (int n = 1; n <= 3; n++) {
+			_Atomic int left = n;
+			const struct tw_deadline d = {count_down, &left};
+
+			tw_crew_pretend(cores);
+			f = trees_of(&w, &sel, &d, true);
+			assert_in_range(check_honest(&f), 1, all);
+			tw_arena_reset(w.arena);
+		}
+	close_world(&w);
+}
+
+static void test_memory(void **state)
+{
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = 10, .to_ns = INT64_MAX};
+	struct tw_arena *small = tw_arena_new(1 << 20);
+	struct tw_forest f;
+	struct world w;
+	enum tw_status st = TW_NOMEM;
+	bool partial;
+
+	(void)state;
+	open_world(&w, WITHOUT_ENDS, 70000);
+	tw_crew_pretend(4);
+	assert_int_equal(
+	        tw_query_forest(w.f.file, &sel, NULL, small, &f, &partial, NULL), TW_NOMEM);
+	tw_arena_free(small);
+	for (uint64_t n = 1; st != TW_OK; n += 1 + n / 8) {
+		struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+
+		tw_mem_fail_at(n);
+		st = tw_query_forest(w.f.file, &sel, NULL, a, &f, &partial, NULL);
+		tw_mem_fail_at(0);
+		assert_true(st == TW_OK || st == TW_NOMEM);
+		tw_arena_free(a);
+	}
+	assert_false(tw_trace_file_is_damaged(w.f.file));
+	close_world(&w);
+}
+
+/* --- the crew --- */
+
+struct counted {
+	_Atomic unsigned now, most, calls;
+	pthread_mutex_t lock;
+};
+
+static void work(void *arg)
+{
+	struct counted *c = arg;
+	unsigned now = atomic_fetch_add(&c->now, 1) + 1;
+
+	(void)atomic_fetch_add(&c->calls, 1);
+	(void)pthread_mutex_lock(&c->lock);
+	if (now > atomic_load(&c->most))
+		atomic_store(&c->most, now);
+	(void)pthread_mutex_unlock(&c->lock);
+	(void)atomic_fetch_sub(&c->now, 1);
+}
+
+static void *run_crews(void *arg)
+{
+	for (int i = 0; i < 50; i++)
+		tw_crew_run(TW_CREW_MOST, work, arg);
+	return NULL;
+}
+
+static void test_crew(void **state)
+{
+	enum { CALLERS = 6, CORES = 3 };
+	struct counted c = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	pthread_t callers[CALLERS];
+
+	(void)state;
+	tw_crew_pretend(1);
+	assert_int_equal(tw_crew_hands(), 1);
+	tw_crew_run(TW_CREW_MOST, work, &c);
+	assert_int_equal(c.calls, 1);
+	tw_crew_pretend(64);
+	assert_int_equal(tw_crew_hands(), TW_CREW_MOST);
+	tw_crew_run(100, work, &c);
+	assert_int_equal(c.calls, 1 + TW_CREW_MOST);
+	tw_crew_pretend(CORES);
+	assert_int_equal(tw_crew_hands(), CORES);
+	c.most = 0;
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_create(&callers[i], NULL, run_crews, &c), 0);
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_join(callers[i], NULL), 0);
+	assert_in_range(c.most, 1, CALLERS + CORES - 1);
+	/* all places were given back */
+	c.calls = 0;
+	tw_crew_run(TW_CREW_MOST, work, &c);
+	assert_int_equal(c.calls, CORES);
+	tw_crew_pretend(0);
+	assert_in_range(tw_crew_hands(), 1, TW_CREW_MOST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_plain),
+	        cmocka_unit_test(test_many_edges),
+	        cmocka_unit_test(test_whole),
+	        cmocka_unit_test(test_thread),
+	        cmocka_unit_test(test_grown),
+	        cmocka_unit_test(test_deadline),
+	        cmocka_unit_test(test_memory),
+	        cmocka_unit_test(test_crew),
+	};
+
+	return cmocka_run_group_tests_name("range", tests, NULL, NULL);
+}

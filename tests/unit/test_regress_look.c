@@ -1,0 +1,224 @@
+/* What got slower in a simulated fleet is found in its rollups, kept once, and follows what people
+ * say of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue_regression.h"
+#include "fleet_sim.h"
+#include "regress_look.h"
+
+enum { TRACES = 3000, DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1 };
+
+struct session {
+	char dir[64], project[TW_ID_BYTES];
+	struct tw_catalogue *c;
+	sqlite3 *db;
+	struct tw_arena *arena;
+};
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	static struct session s;
+	char path[100];
+	bool is_new;
+
+	s = (struct session){.dir = "/dev/shm/tw-regress-XXXXXX"};
+	if (!mkdtemp(s.dir)) {
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-regress-XXXXXX");
+		assert_non_null(mkdtemp(s.dir));
+	}
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
+	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	assert_int_equal(
+	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
+	(void)sqlite3_busy_timeout(s.db, 10000);
+	assert_true(sim_load(s.c, s.db, s.project, 0, TRACES, DAY0));
+	s.arena = tw_arena_new(64 << 20);
+	/* the method is one of two hundred: its share of a start is small */
+	assert_int_equal(tw_catalogue_setting_set(s.c, s.project, TW_SETTING_REGRESSIONS,
+	                         "{\"least_share\": 0}", NULL),
+	        TW_OK);
+	*state = &s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct session *s = *state;
+
+	(void)sqlite3_close(s->db);
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+static const struct tw_regression_query live = {"", "", "", "", "",
+        1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_ACKNOWLEDGED | 1U << TW_REGRESS_RETURNED, 0};
+
+static size_t ask(
+        struct session *s, const struct tw_regression_query *q, struct tw_regression **ret)
+{
+	size_t n = 0;
+
+	tw_arena_reset(s->arena);
+	assert_int_equal(
+	        tw_catalogue_regressions(s->c, s->project, q, s->arena, ret, &n, NULL), TW_OK);
+	return n;
+}
+
+static void test_the_slower_method_is_found(void **state)
+{
+	struct session *s = *state;
+	struct tw_regression_query q = live;
+	struct tw_regress_looked sums;
+	struct tw_regression *rows;
+	size_t n;
+
+	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_true(sums.series > 300); /* two scenarios, two hundred methods each */
+	assert_int_equal(sums.found, sums.fresh);
+	q.method = "com.app.C0.m7";
+	n = ask(s, &q, &rows);
+	assert_int_equal(n, 2); /* a scenario each */
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_regress_found *f = &rows[i].of;
+
+		assert_string_equal(f->base, "8.3.1");
+		assert_string_equal(f->head, "8.3.2");
+		assert_true(f->shift.low < 0.4 && f->shift.high > 0.4);
+		assert_int_equal(rows[i].status, TW_REGRESS_OPEN);
+		assert_int_equal(strlen(f->after_trace), TW_ROLLUP_ID);
+	}
+	assert_int_equal(ask(s, &live, &rows), 2); /* and nothing else */
+}
+
+static void test_looking_again_finds_the_same(void **state)
+{
+	struct session *s = *state;
+	struct tw_regress_looked sums;
+	struct tw_regression *rows;
+
+	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_int_equal(sums.fresh, 0);
+	assert_int_equal(sums.found, 2);
+	assert_int_equal(ask(s, &live, &rows), 2);
+}
+
+static void test_what_people_say_stays(void **state)
+{
+	struct session *s = *state;
+	struct tw_regression_said said = {TW_REGRESS_ACKNOWLEDGED, "", "ann", "looking", 5000};
+	struct tw_regression_query q = live;
+	struct tw_regress_looked sums;
+	struct tw_regression *rows, one;
+	char id[TW_ID_BYTES];
+
+	(void)ask(s, &live, &rows);
+	(void)snprintf(id, sizeof id, "%s", rows[0].id);
+	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &said, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_regression_say(s->c, s->project, "none", &said, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_regression_say(s->c, "other", id, &said, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_regression_get(s->c, s->project, id, s->arena, &one, NULL), TW_OK);
+	assert_int_equal(one.status, TW_REGRESS_ACKNOWLEDGED);
+	assert_string_equal(one.owner, "ann");
+	q.owner = "ann";
+	assert_int_equal(ask(s, &q, &rows), 1);
+	q.unmuted_at_ms = 4999;
+	assert_int_equal(ask(s, &q, &rows), 0);
+	q.unmuted_at_ms = 5000;
+	assert_int_equal(ask(s, &q, &rows), 1);
+}
+
+static struct tw_regress_found finding(const char *base, const char *head, int64_t day)
+{
+	return (struct tw_regress_found){.app = "a",
+	        .scenario = "s",
+	        .method = "m",
+	        .descriptor = "",
+	        .base = base,
+	        .head = head,
+	        .day = day,
+	        .percent = 50,
+	        .before_ns = 10,
+	        .after_ns = 20,
+	        .fixed_in = ""};
+}
+
+static void keep(struct session *s, const struct tw_regress_found *f, uint64_t fresh)
+{
+	uint64_t n = 0;
+
+	assert_int_equal(tw_catalogue_regression_keep(s->c, s->project, f, 1, &n, NULL), TW_OK);
+	assert_int_equal(n, fresh);
+}
+
+static void test_fixed_and_back(void **state)
+{
+	struct session *s = *state;
+	struct tw_regression_query q = {"", "", "m", "", "", 15, 0};
+	struct tw_regress_found f = finding("1", "2", 100);
+	struct tw_regression *rows;
+
+	keep(s, &f, 1);
+	f.fixed_in = "3";
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
+	assert_string_equal(rows[0].of.fixed_in, "3");
+	f = finding("3", "4", 120);
+	keep(s, &f, 1);
+	assert_int_equal(ask(s, &q, &rows), 2);
+	assert_int_equal(rows[0].status, TW_REGRESS_RETURNED);
+	assert_string_equal(rows[0].earlier, rows[1].id);
+}
+
+static void test_days_that_are_near_are_one(void **state)
+{
+	struct session *s = *state;
+	struct tw_regression_query q = {"", "", "m", "", "", 15, 0};
+	struct tw_regress_found f = finding("", "", 300);
+	struct tw_regression *rows;
+	size_t before = ask(s, &q, &rows);
+
+	keep(s, &f, 1);
+	f.day = 302;
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), before + 1);
+	assert_int_equal(rows[0].of.day, 302);
+	f.day = 310;
+	keep(s, &f, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_the_slower_method_is_found),
+	        cmocka_unit_test(test_looking_again_finds_the_same),
+	        cmocka_unit_test(test_what_people_say_stays),
+	        cmocka_unit_test(test_fixed_and_back),
+	        cmocka_unit_test(test_days_that_are_near_are_one),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

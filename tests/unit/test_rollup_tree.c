@@ -1,0 +1,337 @@
+/* Merged call trees: written and read, the same in any order and grouping, bounded with honest
+ * sums, safe against any bytes and any lack of memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet_sim.h"
+#include "fleet_tree.h"
+#include "rollup_tree.h"
+
+enum { TRACES = 60, DAY0 = 20000, ARENA = 64 << 20, SMALL = 200 };
+
+struct tree { /* written */
+	struct tw_buf data, levels;
+};
+
+static struct tree written[TRACES];
+static int64_t truth_total; /* on one thread, of all traces */
+
+static void free_tree(struct tree *b)
+{
+	tw_buf_done(&b->data);
+	tw_buf_done(&b->levels);
+}
+
+static struct tw_rollup_written bytes_of(const struct tree *b)
+{
+	return (struct tw_rollup_written){{(const char *)b->data.data, b->data.len},
+	        {(const char *)b->levels.data, b->levels.len}};
+}
+
+static int setup(void **state)
+{
+	static struct sim_trace t;
+
+	(void)state;
+	for (unsigned i = 0; i < TRACES; i++) {
+		struct tw_rollup_tree tree = {.arena = tw_arena_new(ARENA)};
+
+		sim_make("p", i, DAY0, &t);
+		assert_true(sim_tree(&t, &tree));
+		tw_buf_init(&written[i].data, 1 << 20);
+		tw_buf_init(&written[i].levels, 1 << 20);
+		assert_int_equal(
+		        tw_rollup_tree_write(&tree, &written[i].data, &written[i].levels, NULL),
+		        TW_OK);
+		assert_int_equal(written[i].levels.len, 0);
+		truth_total += tree.sums[tree.nodes[0].first - 1].total_ns;
+		tw_arena_free(tree.arena);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TRACES; i++)
+		free_tree(&written[i]);
+	return 0;
+}
+
+static void merge(struct tw_rollup_tree *t, const struct tree *b)
+{
+	const struct tw_rollup_written w = bytes_of(b);
+
+	assert_int_equal(tw_rollup_tree_merge(t, &w, NULL), TW_OK);
+}
+
+/* Adds traces to what was written before, and writes it anew, with at most max nodes. */
+static void step(struct tree *io, const unsigned *traces, unsigned n, uint32_t max)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA)};
+
+	const struct tw_rollup_written w = bytes_of(io);
+
+	if (w.data.len)
+		assert_int_equal(tw_rollup_tree_resume(&t, &w, NULL), TW_OK);
+	for (unsigned i = 0; i < n; i++)
+		merge(&t, &written[traces[i]]);
+	tw_rollup_tree_bound(&t, max);
+	tw_buf_clear(&io->data);
+	tw_buf_clear(&io->levels);
+	assert_int_equal(tw_rollup_tree_write(&t, &io->data, &io->levels, NULL), TW_OK);
+	tw_arena_free(t.arena);
+}
+
+static void in_steps(struct tree *out, unsigned of, unsigned from, uint32_t max)
+{
+	unsigned traces[TRACES];
+
+	tw_buf_init(&out->data, 16 << 20);
+	tw_buf_init(&out->levels, 16 << 20);
+	for (unsigned i = 0; i < TRACES; i++)
+		traces[i] = (i * 7 + from) % TRACES;
+	for (unsigned i = 0; i < TRACES; i += of)
+		step(out, traces + i, i + of < TRACES ? of : TRACES - i, max);
+}
+
+static void same_bytes(const struct tree *a, const struct tree *b)
+{
+	assert_int_equal(a->data.len, b->data.len);
+	assert_memory_equal(a->data.data, b->data.data, a->data.len);
+	assert_int_equal(a->levels.len, b->levels.len);
+	assert_memory_equal(a->levels.data, b->levels.data, a->levels.len);
+}
+
+static void test_any_order_gives_the_same_bytes(void **state)
+{
+	(void)state;
+	for (uint32_t max = 20; max <= TW_ROLLUP_CELL_NODES; max *= 3) {
+		struct tree one, other;
+
+		in_steps(&one, TRACES, 0, max);
+		for (unsigned of = 1; of < 14; of += 6) {
+			in_steps(&other, of, 13 * of, max);
+			same_bytes(&one, &other);
+			free_tree(&other);
+		}
+		free_tree(&one);
+	}
+}
+
+static void test_sums_are_those_of_the_traces(void **state)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA)};
+
+	(void)state;
+	for (unsigned i = 0; i < TRACES; i++)
+		merge(&t, &written[i]);
+	assert_int_equal(t.traces, TRACES);
+	assert_int_equal(t.n_threads, SIM_THREADS);
+	for (uint32_t i = 0; i < t.n; i++) {
+		struct tw_rollup_tree_sum all = tw_rollup_tree_all(&t, i);
+
+		if (t.nodes[i].parent == TW_ROLLUP_NO_NODE) {
+			assert_int_equal(all.total_ns, truth_total);
+			assert_int_equal(all.traces, TRACES);
+		}
+		assert_true(all.self_ns <= all.total_ns);
+	}
+	tw_arena_free(t.arena);
+}
+
+static void test_what_is_dropped_stays_in_its_caller(void **state)
+{
+	struct tw_rollup_tree all = {.arena = tw_arena_new(ARENA)};
+	struct tw_rollup_tree few = {.arena = tw_arena_new(ARENA)};
+	uint32_t kept = 0;
+	struct tree out;
+
+	(void)state;
+	in_steps(&out, 4, 3, SMALL);
+	merge(&few, &out);
+	for (unsigned i = 0; i < TRACES; i++)
+		merge(&all, &written[i]);
+	assert_true(few.told > 0);
+	for (uint32_t i = 0; i < few.n; i++) {
+		const struct tw_rollup_tree_node *n = &few.nodes[i];
+
+		kept += n->first != 0;
+		if (n->parent == TW_ROLLUP_NO_NODE)
+			assert_int_equal(tw_rollup_tree_all(&few, i).total_ns,
+			        tw_rollup_tree_all(&all, 0).total_ns);
+		else
+			assert_true(few.nodes[n->parent].top >= n->top);
+	}
+	assert_in_range(kept, SMALL / 4, SMALL);
+	free_tree(&out);
+	tw_arena_free(all.arena);
+	tw_arena_free(few.arena);
+}
+
+/* As a call tree: each total is self and children, the rest told. */
+static void test_a_graph_adds_up(void **state)
+{
+	struct tw_arena *a = tw_arena_new(ARENA);
+	struct tw_rollup_tree t = {.arena = a, .coarse = true}, read;
+	const struct tw_rollup_tree *trees[] = {&t};
+	struct tw_fleet_graph g = {.paths = {.arena = a}};
+	struct tw_rollup_naming *namings;
+	struct tw_fleet_names names;
+	struct tw_fleet_reading how = {&names, NULL, TW_NO_METHOD};
+	struct tw_tree tree;
+	struct tree out;
+	uint32_t rests = 0;
+	uint64_t *ids;
+	size_t n;
+
+	(void)state;
+	in_steps(&out, 4, 3, SMALL);
+	merge(&t, &out);
+	assert_int_equal(tw_fleet_tree_ids(trees, 1, a, &ids, &n, NULL), TW_OK);
+	namings = tw_arena_zalloc(a, n, sizeof *namings);
+	for (size_t i = 0; i < n; i++) /* all of one name: paths become one */
+		namings[i] = (struct tw_rollup_naming){
+		        ids[i], "b", "", "", ids[i] % 2 ? "x.Odd.m" : "x.Even.m", "", true};
+	assert_int_equal(tw_fleet_tree_names(trees, 1, namings, n, a, &names, NULL), TW_OK);
+	assert_int_equal(names.n, SIM_THREADS + 2);
+	assert_int_equal(tw_fleet_tree_read(&t, &how, a, &read, NULL), TW_OK);
+	assert_int_equal(tw_fleet_graph_add(&g, 0, &read, 1, t.traces, NULL), TW_OK);
+	assert_int_equal(tw_fleet_graph_tree(&g, 0, false, names.n, a, &tree, NULL), TW_OK);
+	for (uint32_t i = 0; i < tree.n; i++) {
+		const struct tw_tree_node *node = &tree.nodes[i];
+		int64_t sum = node->self_ns;
+
+		for (uint32_t k = i + 1; k < i + node->subtree; k += tree.nodes[k].subtree) {
+			assert_int_equal(tree.nodes[k].parent, i);
+			sum += tree.nodes[k].total_ns;
+		}
+		assert_int_equal(node->total_ns, sum);
+		assert_true(node->max_ns <= TRACES);
+		rests += node->method == names.n;
+	}
+	assert_true(rests > 0);
+	assert_int_equal(tree.nodes[0].total_ns, SIM_THREADS * truth_total);
+	free_tree(&out);
+	tw_arena_free(a);
+}
+
+static void test_names_of_threads(void **state)
+{
+	char out[TW_ROLLUP_THREAD_BYTES];
+
+	(void)state;
+	tw_rollup_thread_name(TW_STR("pool-12-thread-3"), false, out);
+	assert_string_equal(out, "pool-#-thread-#");
+	tw_rollup_thread_name(TW_STR("com.example.app"), true, out);
+	assert_string_equal(out, "main");
+	tw_rollup_thread_name(TW_STR("main"), false, out);
+	assert_string_equal(out, "main#");
+	tw_rollup_thread_name(TW_STR(""), false, out);
+	assert_string_equal(out, "thread");
+	tw_rollup_thread_name(
+	        TW_STR("aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg"),
+	        false, out);
+	assert_int_equal(strlen(out), TW_ROLLUP_THREAD_BYTES - 1);
+}
+
+static void test_levels(void **state)
+{
+	(void)state;
+	assert_int_equal(tw_rollup_tree_level(-5), 0);
+	assert_int_equal(tw_rollup_tree_level(0), 0);
+	assert_int_equal(tw_rollup_tree_level(1), 1);
+	assert_int_equal(tw_rollup_tree_level(1024), 11);
+	assert_int_equal(tw_rollup_tree_level(INT64_MAX), 63);
+}
+
+/* Cut anywhere they are refused; changed anywhere they are read or refused. */
+static void spoil(const struct tree *b, bool coarse)
+{
+	const struct tw_rollup_written w = bytes_of(b);
+	char *data = malloc(w.data.len), *levels = malloc(w.levels.len);
+	struct tw_arena *a = tw_arena_new(ARENA);
+
+	memcpy(data, w.data.ptr, w.data.len);
+	memcpy(levels, w.levels.ptr, w.levels.len);
+	for (size_t cut = 0; cut < w.data.len; cut += cut < 200 ? 1 : 197) {
+		const struct tw_rollup_written bad = {{data, cut}, {levels, w.levels.len}};
+		const struct tw_rollup_written odd = {
+		        {data, w.data.len}, {levels, cut % w.levels.len}};
+		char *other = &levels[cut % w.levels.len];
+		struct tw_rollup_tree t = {.arena = a, .coarse = coarse};
+
+		tw_arena_reset(a);
+		assert_int_equal(tw_rollup_tree_merge(&t, &bad, NULL), TW_CORRUPT);
+		t = (struct tw_rollup_tree){.arena = a, .coarse = coarse};
+		data[cut] = (char)(data[cut] ^ 0x5A);
+		*other = (char)(*other ^ 0x77);
+		(void)!tw_rollup_tree_merge(&t, &odd, NULL);
+		data[cut] = (char)(data[cut] ^ 0x5A);
+		*other = (char)(*other ^ 0x77);
+	}
+	free(data);
+	free(levels);
+	tw_arena_free(a);
+}
+
+static void test_any_bytes_are_safe(void **state)
+{
+	struct tree out;
+
+	(void)state;
+	in_steps(&out, 10, 0, SMALL);
+	spoil(&out, false);
+	spoil(&out, true);
+	free_tree(&out);
+}
+
+static void test_lack_of_memory_is_told(void **state)
+{
+	struct tw_arena *a = tw_arena_new(ARENA);
+	struct tw_rollup_tree t = {.arena = a};
+	const struct tw_rollup_written w = bytes_of(&written[0]);
+	struct tw_arena *small;
+
+	(void)state;
+	merge(&t, &written[0]);
+	for (uint64_t n = 1; n <= 4; n++) {
+		struct tree out;
+
+		tw_buf_init(&out.data, 1 << 20);
+		tw_buf_init(&out.levels, 1 << 20);
+		tw_mem_fail_at(n);
+		assert_int_equal(tw_rollup_tree_write(&t, &out.data, &out.levels, NULL), TW_NOMEM);
+		tw_mem_fail_at(0);
+		free_tree(&out);
+	}
+	for (size_t bytes = 4096; bytes <= 65536; bytes *= 2) {
+		small = tw_arena_new(bytes);
+		t = (struct tw_rollup_tree){.arena = small};
+		assert_int_equal(tw_rollup_tree_merge(&t, &w, NULL), TW_NOMEM);
+		tw_arena_free(small);
+	}
+	tw_arena_free(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_any_order_gives_the_same_bytes),
+	        cmocka_unit_test(test_sums_are_those_of_the_traces),
+	        cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
+	        cmocka_unit_test(test_a_graph_adds_up),
+	        cmocka_unit_test(test_names_of_threads),
+	        cmocka_unit_test(test_levels),
+	        cmocka_unit_test(test_any_bytes_are_safe),
+	        cmocka_unit_test(test_lack_of_memory_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,387 @@
+/* What holds up counting, and what does not: cells and traces that fail, projects that wait, names
+ * that nothing uses, long names, mappings that come at once, days without cells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "fleet_sim.h"
+#include "rollup_fold.h"
+
+enum { TRACES = 40, DAY0 = 20000 };
+#define LATE (INT64_MAX / 2)
+
+struct session {
+	char dir[64], project[TW_ID_BYTES], other[TW_ID_BYTES];
+	struct tw_catalogue *c;
+	sqlite3 *db;
+	struct tw_arena *arena;
+	struct tw_folder *folder;
+};
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	static struct session s;
+	struct tw_folder_parts parts = {0};
+	char path[100];
+	bool is_new;
+
+	s = (struct session){.dir = "/tmp/tw-rollup-turn-XXXXXX"};
+	assert_non_null(mkdtemp(s.dir));
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
+	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.c, "q", s.other, &is_new, NULL), TW_OK);
+	assert_int_equal(
+	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
+	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.arena = tw_arena_new(256 << 20);
+	parts.catalogue = s.c;
+	s.folder = tw_folder_new(&parts);
+	assert_non_null(s.folder);
+	*state = &s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct session *s = *state;
+
+	(void)tw_folder_free(s->folder);
+	(void)sqlite3_close(s->db);
+	s->c = tw_catalogue_close(s->c);
+	tw_arena_free(s->arena);
+	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+static void run(struct session *s, const char *sql)
+{
+	assert_int_equal(sqlite3_exec(s->db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static int64_t number(struct session *s, const char *sql)
+{
+	sqlite3_stmt *q = NULL;
+	int64_t v;
+
+	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	v = sqlite3_column_int64(q, 0);
+	(void)sqlite3_finalize(q);
+	return v;
+}
+
+static void text(struct session *s, const char *sql, char out[200])
+{
+	sqlite3_stmt *q = NULL;
+
+	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	(void)snprintf(out, 200, "%s", (const char *)sqlite3_column_text(q, 0));
+	(void)sqlite3_finalize(q);
+}
+
+/* --- cells --- */
+
+/* A poisoned cell fails, is put off and counted, and all others are added up. */
+static void test_a_poisoned_cell_is_put_off(void **state)
+{
+	struct session *s = *state;
+	struct tw_folder_counts n;
+	bool more = true;
+
+	assert_true(sim_load(s->c, s->db, s->project, 0, TRACES, DAY0));
+	run(s, "UPDATE rollup_delta SET data=x'ff' WHERE rowid=(SELECT min(rowid) FROM"
+	       " rollup_delta)");
+	while (more)
+		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
+	n = tw_folder_counts(s->folder);
+	assert_int_equal(n.cells_failed, 1);
+	assert_true(n.cells > 1);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 1);
+	assert_int_equal(number(s, "SELECT tries FROM rollup_cell WHERE pending>0"), 1);
+	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") > tw_unix_ms());
+
+	/* its time comes, it fails again, and waits longer */
+	run(s, "UPDATE rollup_cell SET again_ms=0");
+	more = true;
+	while (more)
+		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT tries FROM rollup_cell WHERE pending>0"), 2);
+	assert_true(number(s, "SELECT again_ms FROM rollup_cell WHERE pending>0") >
+	            tw_unix_ms() + 5000);
+
+	/* made whole, it is added up, and its tries are forgotten */
+	run(s, "UPDATE rollup_cell SET again_ms=0; UPDATE rollup_delta SET data=x'00'");
+	more = true;
+	while (more)
+		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 0);
+	assert_int_equal(number(s, "SELECT max(tries) FROM rollup_cell"), 0);
+}
+
+static struct tw_rollup_due *due_of(struct session *s, struct tw_rollup_when when, size_t *ret_n)
+{
+	struct tw_rollup_due *due;
+
+	when.now_ms = LATE;
+	if (!when.after_project)
+		when.after_project = "";
+	assert_int_equal(
+	        tw_catalogue_rollup_due(s->c, &when, 1000, s->arena, &due, ret_n, NULL), TW_OK);
+	return due;
+}
+
+/* The more a cell holds, the more deltas it waits for, up to a limit. */
+static void test_what_is_due_grows_with_the_cell(void **state)
+{
+	static const struct {
+		int traces, pending;
+		bool due;
+	} cases[] = {{7, 7, false}, {8, 8, true}, {39, 7, false}, {40, 8, true}, {48, 8, false},
+	        {44, 9, true}, {300, 59, false}, {300, 60, true}, {9000, 63, false},
+	        {9000, 64, true}};
+	struct session *s = *state;
+	char sql[200];
+	size_t n;
+
+	run(s, "DELETE FROM rollup_cell; DELETE FROM rollup_delta");
+	assert_true(sim_load(s->c, s->db, s->project, 100, 101, DAY0));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		(void)snprintf(sql, sizeof sql, "UPDATE rollup_cell SET traces=%d, pending=%d",
+		        cases[i].traces, cases[i].pending);
+		run(s, sql);
+		(void)due_of(s, (struct tw_rollup_when){.least = 8, .most = 64}, &n);
+		if ((n == 1) != cases[i].due)
+			fail_msg("%d of %d", cases[i].pending, cases[i].traces);
+	}
+	run(s, "UPDATE rollup_cell SET traces=9000, pending=1");
+	(void)due_of(
+	        s, (struct tw_rollup_when){.least = 8, .most = 64, .day = DAY0 + SIM_DAYS}, &n);
+	assert_int_equal(n, 1);
+}
+
+/* --- projects --- */
+
+static void test_projects_take_turns(void **state)
+{
+	struct session *s = *state;
+	const char *first = strcmp(s->project, s->other) < 0 ? s->project : s->other;
+	const char *second = first == s->project ? s->other : s->project;
+	struct tw_rollup_todo *todo;
+	struct tw_rollup_due *due;
+	size_t n;
+
+	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
+	assert_true(sim_rows(s->db, first, 0, 50, DAY0));
+	assert_true(sim_rows(s->db, second, 50, 53, DAY0));
+	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 16, s->arena, &todo, &n, NULL), TW_OK);
+	assert_int_equal(n, 16);
+	assert_string_equal(todo[15].project_id, first);
+	assert_int_equal(
+	        tw_catalogue_rollup_todo(s->c, first, 16, s->arena, &todo, &n, NULL), TW_OK);
+	assert_int_equal(n, 3);
+	assert_string_equal(todo[0].project_id, second);
+
+	assert_true(sim_fold(s->c, first, 0, 50, DAY0));
+	assert_true(sim_fold(s->c, second, 50, 53, DAY0));
+	due = due_of(s, (struct tw_rollup_when){.least = 1, .most = 1, .after_project = first}, &n);
+	assert_int_equal(n, 3);
+	assert_string_equal(due[0].project_id, second);
+}
+
+/* --- traces that cannot be read --- */
+
+static void test_what_may_pass_is_tried_again(void **state)
+{
+	struct session *s = *state;
+	struct tw_rollup_waiting w;
+	struct tw_rollup_todo *todo;
+	size_t n;
+
+	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
+	assert_true(sim_rows(s->db, s->project, 0, 2, DAY0));
+	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 1, s->arena, &todo, &n, NULL), TW_OK);
+	for (int tries = 1; tries <= 3; tries++) {
+		assert_int_equal(tw_catalogue_rollup_later(s->c, todo, 1000, NULL), TW_OK);
+		assert_int_equal(number(s, "SELECT tries FROM rollup_again"), tries);
+		assert_int_equal(tw_catalogue_rollup_waiting(s->c, &w, NULL), TW_OK);
+		assert_int_equal(w.traces, 1);
+		assert_int_equal(w.put_off, 1);
+		assert_true(w.oldest_ms > 0);
+		assert_int_equal(tw_catalogue_rollup_back(s->c, 1001, s->arena, NULL), TW_OK);
+		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=3"), 1);
+		assert_int_equal(
+		        tw_catalogue_rollup_back(s->c, 1000 + 21600000, s->arena, NULL), TW_OK);
+		assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded=0"), 2);
+	}
+	assert_true(sim_fold(s->c, s->project, 0, 2, DAY0));
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_again"), 0);
+
+	/* deleted while it waits */
+	assert_true(sim_rows(s->db, s->project, 2, 3, DAY0));
+	assert_int_equal(tw_catalogue_rollup_todo(s->c, "", 1, s->arena, &todo, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_rollup_later(s->c, todo, 1000, NULL), TW_OK);
+	run(s, "DELETE FROM trace WHERE folded=3");
+	assert_int_equal(tw_catalogue_rollup_back(s->c, LATE, s->arena, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_again"), 0);
+}
+
+/* A folder without a file for any trace gives each of them up, one after the other. */
+static void test_rebuild_finds_what_no_cell_tells(void **state)
+{
+	struct session *s = *state;
+	struct tw_rollup_reset sums;
+
+	run(s, "DELETE FROM trace; DELETE FROM rollup_cell; DELETE FROM rollup_delta");
+	assert_true(sim_load(s->c, s->db, s->project, 0, TRACES, DAY0));
+	run(s, "UPDATE trace SET folded=2 WHERE trace_id=(SELECT min(trace_id) FROM trace)");
+	run(s, "UPDATE rollup_cell SET traces=traces-1, pending=pending-1 WHERE cell_id=(SELECT"
+	       " cell_id FROM rollup_delta ORDER BY trace_id LIMIT 1)");
+	run(s, "DELETE FROM rollup_delta WHERE trace_id=(SELECT min(trace_id) FROM trace)");
+	run(s, "DELETE FROM rollup_cell WHERE day=20003");
+	run(s, "DELETE FROM rollup_delta WHERE cell_id NOT IN (SELECT cell_id FROM rollup_cell)");
+	assert_int_equal(tw_catalogue_rollup_reset(s->c, s->project, &sums, NULL), TW_OK);
+	assert_int_equal(sums.days, SIM_DAYS);
+	assert_int_equal(sums.days_kept, 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE folded<>0"), 0);
+	assert_true(sim_fold(s->c, s->project, 0, TRACES, DAY0));
+	assert_int_equal(number(s, "SELECT sum(traces) FROM rollup_cell"), TRACES);
+}
+
+/* --- names --- */
+
+static void test_names_that_nothing_uses_go(void **state)
+{
+	struct session *s = *state;
+	bool more = true;
+
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM rollup_method"), SIM_METHODS * SIM_VERSIONS);
+	run(s, "UPDATE rollup_method SET seen_day=19000 WHERE build_id='b830'");
+	while (more)
+		assert_int_equal(tw_catalogue_rollup_expire(s->c, 19000, &more, NULL), TW_OK);
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM rollup_method"), SIM_METHODS * SIM_VERSIONS);
+	more = true;
+	while (more)
+		assert_int_equal(tw_catalogue_rollup_expire(s->c, 19001, &more, NULL), TW_OK);
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM rollup_method"), SIM_METHODS * (SIM_VERSIONS - 1));
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_method WHERE build_id='b830'"), 0);
+}
+
+static void test_long_names_are_bounded_and_apart(void **state)
+{
+	char a[TW_ROLLUP_NAME_BYTES], b[TW_ROLLUP_NAME_BYTES], name[5000];
+
+	(void)state;
+	memset(name, 'x', sizeof name);
+	assert_false(tw_rollup_bound_name((struct tw_str){name, TW_ROLLUP_NAME_BYTES - 5}, a));
+	assert_int_equal(strlen(a), TW_ROLLUP_NAME_BYTES - 5);
+	assert_false(tw_rollup_is_cut(a));
+	assert_true(tw_rollup_bound_name((struct tw_str){name, sizeof name}, a));
+	assert_true(tw_rollup_is_cut(a));
+	name[sizeof name - 1] = 'y';
+	assert_true(tw_rollup_bound_name((struct tw_str){name, sizeof name}, b));
+	assert_string_not_equal(a, b);
+	assert_memory_equal(a, b, 900);
+	memset(name, 0xff, sizeof name); /* each becomes three bytes */
+	assert_true(tw_rollup_bound_name((struct tw_str){name, 400}, a));
+	assert_true(strlen(a) < TW_ROLLUP_NAME_BYTES);
+	assert_false(tw_rollup_bound_name((struct tw_str){"", 0}, a));
+	assert_string_equal(a, "");
+}
+
+static void give(struct session *s, const char *map_sha256)
+{
+	struct tw_build_row row = {"b831", "", "", "", .entries = 1, .retrace = {"", "", ""}};
+	struct tw_blob_list unused;
+
+	row.map_sha256 = map_sha256;
+	assert_int_equal(
+	        tw_catalogue_build_set(s->c, s->project, &row, s->arena, &unused, NULL), TW_OK);
+}
+
+/* Names by the first mapping are not kept when the second one came before the first batch ended. */
+static void test_two_mappings_at_once(void **state)
+{
+	struct session *s = *state;
+	struct tw_rollup_naming *methods;
+	struct tw_rollup_rename old, new;
+	char name[200];
+	size_t n;
+
+	run(s, "DELETE FROM rollup_rename");
+	give(s, "one");
+	assert_int_equal(
+	        tw_catalogue_rollup_renames(s->c, NULL, s->arena, &old, &methods, &n, NULL), TW_OK);
+	assert_int_equal(n, SIM_METHODS);
+	give(s, "two");
+	for (size_t i = 0; i < n; i++)
+		methods[i].name = "by.the.first";
+	assert_int_equal(tw_catalogue_rollup_renamed(s->c, &old, methods, n, NULL), TW_OK);
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM rollup_method WHERE name='by.the.first'"), 0);
+	assert_int_equal(number(s, "SELECT after_id FROM rollup_rename"), 0);
+	assert_int_equal(tw_catalogue_rollup_renamed(s->c, &old, NULL, 0, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename"), 1);
+
+	assert_int_equal(
+	        tw_catalogue_rollup_renames(s->c, NULL, s->arena, &new, &methods, &n, NULL), TW_OK);
+	assert_int_not_equal(new.generation, old.generation);
+	for (size_t i = 0; i < n; i++)
+		methods[i].name = "by.the.second";
+	assert_int_equal(tw_catalogue_rollup_renamed(s->c, &new, methods, n, NULL), TW_OK);
+	text(s, "SELECT DISTINCT name FROM rollup_method WHERE build_id='b831'", name);
+	assert_string_equal(name, "by.the.second");
+}
+
+/* Who counts a trace read the mapping; another came, and has named all there was. */
+static void test_names_of_a_mapping_that_is_gone_are_given_again(void **state)
+{
+	struct session *s = *state;
+	const struct tw_rollup_naming late = {77, "b831", "", "#77", "old.name", "", true};
+	struct tw_rollup_names names = {s->project, &late, 1, DAY0, {"two", ""}};
+
+	run(s, "DELETE FROM rollup_rename");
+	assert_int_equal(tw_catalogue_rollup_name(s->c, &names, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename"), 0);
+	give(s, "three");
+	run(s, "DELETE FROM rollup_rename");
+	assert_int_equal(tw_catalogue_rollup_name(s->c, &names, NULL), TW_OK);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_rename WHERE build_id='b831'"), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_poisoned_cell_is_put_off),
+	        cmocka_unit_test(test_what_is_due_grows_with_the_cell),
+	        cmocka_unit_test(test_projects_take_turns),
+	        cmocka_unit_test(test_what_may_pass_is_tried_again),
+	        cmocka_unit_test(test_rebuild_finds_what_no_cell_tells),
+	        cmocka_unit_test(test_names_that_nothing_uses_go),
+	        cmocka_unit_test(test_long_names_are_bounded_and_apart),
+	        cmocka_unit_test(test_two_mappings_at_once),
+	        cmocka_unit_test(test_names_of_a_mapping_that_is_gone_are_given_again),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
