@@ -156,7 +156,7 @@ export function Timeline(p: TimelineProps) {
 				<div class="sheet" style={{ height: `${layout.height}px` }}>
 					<div class="pane" style={{ height: `${height}px` }} onScroll={(e) => { e.currentTarget.scrollTop = 0; }}>
 						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label="Threads">
-							<Heads layout={layout} top={news.top} height={height} focus={p.focus} range={p.range} on={control} />
+							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
 						</ul>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"

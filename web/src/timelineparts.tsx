@@ -5,7 +5,7 @@ import { count, duration } from './format';
 import { useTable } from './held';
 import type { Hit } from './messages';
 import { Busy } from './parts';
-import type { Range, Scene } from './scene';
+import type { Scene } from './scene';
 import { many, wordsOf } from './source';
 import type { Progress } from './store';
 import type { Shown } from './timelinecontrol';
@@ -17,10 +17,12 @@ import { inView, type Layout } from './tracks';
 const HEADS_ALL = 64; // up to so many threads every head is in the document
 const HEADS_AROUND = 400; // CSS pixels beyond the view
 
-export function Heads({ layout, top, height, focus, range, on }: { layout: Layout; top: number; height: number; focus: Thread | null; range: Range | null; on: HeadActions }) {
+export function Heads({ layout, top, height, focus, picked, on }: {
+	layout: Layout; top: number; height: number; focus: Thread | null; picked: ReadonlySet<number> | null; on: HeadActions;
+}) {
 	const [a, b] = layout.groups.length <= HEADS_ALL ? [0, layout.groups.length] : inView(layout, top - HEADS_AROUND, top + height + HEADS_AROUND);
 	return <>{layout.groups.slice(a, b).map((g) => (
-		<Head key={g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!range?.tids?.has(g.thread.tid)} on={on} />))}</>;
+		<Head key={g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on} />))}</>;
 }
 
 export function HoverTip({ shown, p }: { shown: Shown; p: TimelineProps }) {

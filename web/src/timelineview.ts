@@ -17,6 +17,7 @@ export interface TimelineProps {
 	sums: NoteSum[];
 	focus: Thread | null;
 	range: Range | null;
+	picked: ReadonlySet<number> | null; // threads that are looked at together, or alone in a range; null: all, or just the focus
 	step: { turn: number; forward: boolean };
 	onFound: (found: Found | null) => void;
 	onDrawn: () => void; // calls are on the screen

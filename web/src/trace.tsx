@@ -141,6 +141,7 @@ function Ready({ t }: { t: Trace }) {
 	const end = t.end_ns ?? 1;
 	const whole = useMemo(() => ({ from: start, to: Math.max(end, start + 1) }), [start, end]);
 	const { range, tids } = useRange(thread);
+	const picked = range || (tids && tids.size > 1) ? tids : null;
 	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} met={met}
 		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, met]);
 	const totals = useMemo(() => thread && sums.value && <Totals t={t} busy={busy} listed={listed} thread={thread} range={range} tids={tids} sums={sums.value.sums} names={list} matches={matches} />,
@@ -156,14 +157,14 @@ function Ready({ t }: { t: Trace }) {
 		<LinkCheck of={{ tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES }} />
 		{none}
 		<Panel title="Threads" aside={<>
-			{range && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>Clear the selection</button>}
+			{(range || picked) && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>Clear the selection</button>}
 			<AnnotateButton whole={whole} thread={thread} />
 			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span>
 			<label class="check" title="For eyes that do not tell red from green; kept in this browser"><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} /> blue to yellow</label>
 			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
 				{count(all.length - busy.length)} without calls</label>}</>}>
 			{search}
-			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} step={step} onFound={found} onDrawn={drawn} />
+			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
 		</Panel>
 		<AnnotationPanel id={t.id} threads={all} names={list} whole={whole} />
 		{rest && <>{totals}{notes}<Repairs t={t} /></>}
