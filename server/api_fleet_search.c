@@ -125,10 +125,22 @@ static enum tw_status read_question(struct search *k, struct tw_err *err)
 
 /* --- postings --- */
 
+static enum tw_status row_in_time(
+        void *arg, size_t cell, unsigned slot, const struct tw_post_row *row, struct tw_err *err)
+{
+	struct search *k = arg;
+
+	if (tw_req_ms_left(k->q->req) == 0)
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		        "the index of these traces could not be read in time; narrow the filter or "
+		        "the time");
+	return tw_search_row(&k->s, cell, slot, row, err);
+}
+
 static enum tw_status scan(struct search *k, struct tw_err *err)
 {
 	struct tw_post_ask ask = {tw_req_caller(k->q->req)->project_id, k->q->cells, k->q->n_cells,
-	        0, tw_search_row, &k->s};
+	        0, row_in_time, k};
 	enum tw_status st;
 
 	for (size_t i = 0; i < k->s.n_methods; i++)

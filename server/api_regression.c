@@ -7,7 +7,7 @@
 #include "app.h"
 #include "catalogue_regression.h"
 #include "clock.h"
-#include "regress_look.h"
+#include "jobs_rollup.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 
@@ -248,11 +248,17 @@ static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)
 	return tw_api_with_body(r, store_rules, err);
 }
 
+static bool is_late(void *arg)
+{
+	return tw_req_ms_left(arg) == 0;
+}
+
 static enum tw_status look(struct tw_req *r, struct tw_err *err)
 {
+	const struct tw_regress_task task = {
+	        tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS, {is_late, r}};
 	struct tw_regress_looked sums;
-	enum tw_status st = tw_regress_look(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-	        tw_unix_ms() / TW_DAY_MS, &sums, err);
+	enum tw_status st = tw_rollup_job_look(tw_req_app(r), &task, &sums, err);
 
 	if (st != TW_OK)
 		return st;

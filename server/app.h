@@ -21,6 +21,7 @@ struct tw_app {
 	struct tw_periodic *names;      /* jobs_names.h */
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
 	struct tw_folder *folder;       /* rollup_fold.h: that job's */
+	_Atomic bool looking;           /* for what got slower: one at a time */
 	int64_t look_ms;           /* when the rollups' thread looks for what got slower, next */
 	struct tw_periodic *hangs; /* jobs_hang.h */
 	struct tw_hanger *hanger;  /* hang_fold.h: that job's */

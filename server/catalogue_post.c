@@ -40,9 +40,13 @@ enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_r
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
-	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
-	        " LIMIT ?",
-	        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, (int64_t)limit);
+	        "SELECT pack, data FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3"
+	        " AND pack IN (SELECT pack FROM (SELECT pack, sum(length(data)) OVER (ORDER BY "
+	        "pack)"
+	        " AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3 LIMIT ?4)"
+	        " WHERE upto<=?5)",
+	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, (int64_t)limit,
+	        (int64_t)TW_POST_PACK_BYTES);
 
 	if (st == TW_OK) {
 		*ret = list.rows;

@@ -14,7 +14,9 @@ struct tw_post_row {
 	int64_t pack;
 	struct tw_str data;
 };
-/* At most `limit` rows of traces that are not packed. */
+/* At most `limit` rows of traces that are not packed, and no more than so many bytes together: two
+ * of the largest fit. */
+enum { TW_POST_PACK_BYTES = 16 << 20 };
 enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_rollup_due *of,
         uint32_t limit, struct tw_arena *a, struct tw_post_row **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

@@ -9,7 +9,6 @@
 enum { BACK_AT_ONCE = 64 };
 
 /* Five seconds, doubled with each try, at most six hours. */
-#define PUT_OFF_MS(tries) "min(21600000,5000*(1<<min(" tries ",20)))"
 
 enum tw_status tw_catalogue_rollup_skip(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
@@ -43,7 +42,7 @@ enum tw_status tw_catalogue_rollup_later(
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "INSERT INTO rollup_again(project_id,trace_id,tries,again_ms)"
 		        " VALUES(?1,?2,1,?3+5000) ON CONFLICT DO UPDATE SET tries=tries+1,"
-		        " again_ms=?3+" PUT_OFF_MS("tries"),
+		        " again_ms=?3+" TW_PUT_OFF_MS("tries"),
 		        "tti", t->project_id, t->trace_id, now_ms);
 	return tw_cat_end(c, st, err);
 }
@@ -104,7 +103,7 @@ enum tw_status tw_catalogue_rollup_put_off(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" PUT_OFF_MS(
+	        "UPDATE rollup_cell SET tries=tries+1, again_ms=?1+" TW_PUT_OFF_MS(
 	                "tries") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);
 	return tw_cat_end(c, st, err);

@@ -151,14 +151,16 @@ static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 }
 
 enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
-        uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
-        struct tw_err *err)
+        int64_t now_ms, uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret,
+        size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err,
 	        "SELECT project_id, cell_id FROM rollup_tree INDEXED BY rollup_tree_pending"
-	        " WHERE pending>0 AND (pending>=? OR day<?) ORDER BY pending DESC LIMIT ?",
-	        "iii", (int64_t)deltas, day, (int64_t)limit);
+	        " WHERE pending>0 AND (pending>=? OR day<?) AND NOT EXISTS (SELECT 1 FROM"
+	        " rollup_tree_later l WHERE l.project_id=rollup_tree.project_id AND"
+	        " l.cell_id=rollup_tree.cell_id AND l.again_ms>?) ORDER BY pending DESC LIMIT ?",
+	        "iiii", (int64_t)deltas, day, now_ms, (int64_t)limit);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -176,6 +178,14 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 	        .levels = true};
 
 	return read_some(c, &k, &of->cell_id, 1, ret, err);
+}
+
+static enum tw_status forget_put_off(
+        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "DELETE FROM rollup_tree_later WHERE project_id=? AND cell_id=?", "ti", project_id,
+	        cell_id);
 }
 
 static enum tw_status meanwhile(struct tw_err *err)
@@ -218,6 +228,24 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 		st = meanwhile(err);
 	if (st == TW_OK)
 		st = take_deltas(c->writer, project_id, was, err);
+	if (st == TW_OK)
+		st = forget_put_off(c->writer, project_id, was->cell_id, err);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_tree_put_off(
+        struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "INSERT INTO rollup_tree_later(project_id,cell_id,tries,again_ms)"
+	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
+	                "0") ") ON CONFLICT DO UPDATE SET"
+	                     " tries=tries+1, again_ms=?3+" TW_PUT_OFF_MS("tries"),
+	        "tii", of->project_id, of->cell_id, now_ms);
 	return tw_cat_end(c, st, err);
 }
 
@@ -230,6 +258,8 @@ enum tw_status tw_cat_tree_delete(
 	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?", "ti", project_id,
 	        cell_id);
 
+	if (st == TW_OK)
+		st = forget_put_off(db, project_id, cell_id, err);
 	return st == TW_OK ? tw_cat_exec(db, NULL, err,
 	                             "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?",
 	                             "ti", project_id, cell_id)

@@ -30,10 +30,14 @@ enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *proje
         const int64_t *cell_ids, size_t n, struct tw_arena *a, struct tw_tree_cell **ret,
         struct tw_err *err) TW_MUST_USE;
 
-/* Cells with so many deltas, or with any and of a day before `day`. */
+/* Cells with so many deltas, or with any and of a day before `day`; not those that are put off
+ * beyond now_ms. */
 enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
-        uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
+        int64_t now_ms, uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret,
+        size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Its deltas could not be added: it is tried again later, each time later. */
+enum tw_status tw_catalogue_tree_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_tree_cell **ret, struct tw_err *err) TW_MUST_USE;
 /* Puts what `was` held into its new tree.  TW_CONFLICT: somebody else did meanwhile. */

@@ -6,10 +6,9 @@
 #include "clock.h"
 #include "crash_point.h"
 #include "log.h"
-#include "regress_look.h"
 #include "rollup_fold.h"
 
-enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400, REGRESS_MS = 3600 * 1000 };
+enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400, REGRESS_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
 
 static enum tw_status first_of(
         enum tw_status st, enum tw_status other, const struct tw_err *why, struct tw_err *err)
@@ -42,12 +41,47 @@ static enum tw_status some(
 	return st;
 }
 
+enum tw_status tw_rollup_job_look(struct tw_app *app, const struct tw_regress_task *of,
+        struct tw_regress_looked *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (atomic_exchange(&app->looking, true))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "the server looks for what got slower already; ask again in a moment");
+	st = tw_regress_look(app->catalogue, of, ret, err);
+	atomic_store(&app->looking, false);
+	return st;
+}
+
+struct turn { /* one project's look; none holds up the others, nor the server's end */
+	struct tw_periodic *job;
+	int64_t until_ms;
+};
+
+static bool is_over(void *arg)
+{
+	const struct turn *t = arg;
+
+	return tw_periodic_stopping(t->job) || tw_monotonic_ms() >= t->until_ms;
+}
+
+static enum tw_status look_at(
+        struct tw_periodic *p, struct tw_app *app, const char *project_id, struct tw_err *err)
+{
+	struct turn turn = {p, tw_monotonic_ms() + TURN_MS};
+	const struct tw_regress_task task = {
+	        project_id, tw_unix_ms() / TW_DAY_MS, {is_over, &turn}};
+	struct tw_regress_looked sums;
+
+	return tw_rollup_job_look(app, &task, &sums, err);
+}
+
 /* What got slower in each project, once an hour. */
 static void look_for_slower(struct tw_periodic *p, struct tw_app *app)
 {
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
 	struct tw_project_row *projects = NULL;
-	struct tw_regress_looked sums;
 	struct tw_err err = {0};
 	size_t n = 0;
 	enum tw_status st = TW_OK;
@@ -61,8 +95,7 @@ static void look_for_slower(struct tw_periodic *p, struct tw_app *app)
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "regressions_late", "looking for what got slower", &err);
 	for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
-		if (tw_regress_look(app->catalogue, projects[i].id, tw_unix_ms() / TW_DAY_MS, &sums,
-		            &err) != TW_OK)
+		if (look_at(p, app, projects[i].id, &err) != TW_OK)
 			tw_log_err(TW_LOG_WARN, "regressions_late", projects[i].id, &err);
 	tw_arena_free(a);
 }

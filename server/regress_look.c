@@ -32,6 +32,7 @@ struct bucket {
 struct look {
 	struct tw_catalogue *c;
 	const char *project_id;
+	const struct tw_deadline *deadline;
 	struct tw_regress_rules rules;
 	struct tw_regress_finder *finder;
 	struct tw_arena *arena; /* of the scenario at hand */
@@ -52,6 +53,14 @@ struct look {
 static enum tw_status no_memory(struct tw_err *err)
 {
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status in_time(const struct look *l, struct tw_err *err)
+{
+	return tw_deadline_passed(l->deadline)
+	               ? tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+	                         "not all scenarios could be looked at in time")
+	               : TW_OK;
 }
 
 /* --- versions --- */
@@ -361,7 +370,9 @@ static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
 
 		while (end < n && same_method(&entries[i], &entries[end]) == 0)
 			end++;
-		st = look_at_method(l, &entries[i], end - i, err);
+		st = in_time(l, err);
+		if (st == TW_OK)
+			st = look_at_method(l, &entries[i], end - i, err);
 		i = end;
 	}
 	return st;
@@ -411,7 +422,7 @@ static enum tw_status look_at_all(
 
 	if (st == TW_OK && n)
 		qsort(cells, n, sizeof *cells, by_scenario);
-	for (size_t i = 0; i < n;) {
+	for (size_t i = 0; i < n && st != TW_DEADLINE;) {
 		const size_t first = i;
 		uint64_t traces = 0;
 
@@ -448,20 +459,21 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 	return st;
 }
 
-enum tw_status tw_regress_look(struct tw_catalogue *c, const char *project_id, int64_t today,
+enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_task *of,
         struct tw_regress_looked *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	struct look l = {.c = c, .project_id = project_id, .sums = ret};
-	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, today};
+	struct look l = {
+	        .c = c, .project_id = of->project_id, .deadline = &of->deadline, .sums = ret};
+	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, of->today};
 	enum tw_status st;
 
 	*ret = (struct tw_regress_looked){0};
 	l.arena = tw_arena_new(ARENA_MAX);
 	l.finder = tw_regress_finder_new();
-	st = a && l.arena && l.finder ? tw_regress_rules_of(c, project_id, a, &l.rules, err)
+	st = a && l.arena && l.finder ? tw_regress_rules_of(c, of->project_id, a, &l.rules, err)
 	                              : no_memory(err);
-	days.first_day = today - (int64_t)l.rules.window_days + 1;
+	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
 	if (st == TW_OK)
 		st = look_at_all(&l, &days, a, err);
 	l.finder = tw_regress_finder_free(l.finder);

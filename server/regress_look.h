@@ -10,6 +10,7 @@
 #define TW_REGRESS_LOOK_H
 
 #include "catalogue_rollup.h"
+#include "query.h"
 #include "regress.h"
 
 struct tw_regress_looked {
@@ -20,8 +21,14 @@ struct tw_regress_looked {
 /* The rules of a project: its own, or the defaults. */
 enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_id,
         struct tw_arena *a, struct tw_regress_rules *ret, struct tw_err *err) TW_MUST_USE;
-/* today: since 1970; that day itself is not whole yet, and looked at all the same. */
-enum tw_status tw_regress_look(struct tw_catalogue *c, const char *project_id, int64_t today,
+struct tw_regress_task {
+	const char *project_id;
+	int64_t today;               /* since 1970; not whole yet, and looked at all the same */
+	struct tw_deadline deadline; /* asked between methods */
+};
+/* TW_DEADLINE when that has passed: the scenarios before it are looked at and what they showed is
+ * kept. */
+enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_task *of,
         struct tw_regress_looked *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -168,6 +168,16 @@ enum tw_status tw_rollup_take_posts(struct tw_folder *f, const struct tw_rollup_
 
 /* --- packing --- */
 
+/* Few small ones wait for more. */
+static bool is_worth_packing(const struct tw_post_row *loose, size_t n)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += loose[i].data.len;
+	return n >= PACK_FROM || (n > 1 && bytes > TW_POST_PACK_BYTES / 2);
+}
+
 enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
@@ -177,7 +187,7 @@ enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_roll
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_post_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
 
-	if (st != TW_OK || n < PACK_FROM)
+	if (st != TW_OK || !is_worth_packing(loose, n))
 		return st;
 	ones = tw_arena_alloc(a, n, sizeof *ones);
 	if (!ones)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "catalogue_rollup_tree.h"
+#include "clock.h"
 #include "log.h"
 #include "rollup_tree.h"
 
@@ -23,7 +24,6 @@ static enum tw_status merge_all(
 	return st;
 }
 
-/* What somebody else did meanwhile is done. */
 static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
@@ -32,8 +32,10 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	struct tw_buf out, levels;
 	enum tw_status st = tw_catalogue_tree_load(c, of, a, &cell, err);
 
-	if (st != TW_OK || cell->n_deltas == 0)
+	if (st != TW_OK)
 		return st;
+	if (cell->n_deltas == 0) /* taken meanwhile, or lost: not asked for again at once */
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is nothing to add");
 	tw_buf_init(&out, TREE_BYTES);
 	tw_buf_init(&levels, TREE_BYTES);
 	st = merge_all(cell, &t, err);
@@ -47,7 +49,21 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 	}
 	tw_buf_done(&out);
 	tw_buf_done(&levels);
-	return st == TW_CONFLICT ? TW_OK : st;
+	return st;
+}
+
+/* One that fails is put off: the others have their turn. */
+static enum tw_status add_or_put_off(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_err why;
+	const enum tw_status st = add_one(c, of, a, &why);
+
+	if (st == TW_OK)
+		return TW_OK;
+	if (st != TW_CONFLICT)
+		tw_log_err(TW_LOG_ERROR, "tree_not_added", of->project_id, &why);
+	return tw_catalogue_tree_put_off(c, of, tw_unix_ms(), err);
 }
 
 enum tw_status tw_rollup_trees_add(
@@ -56,22 +72,17 @@ enum tw_status tw_rollup_trees_add(
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	struct tw_arena *list = tw_arena_new(1 << 20);
 	struct tw_rollup_due *due = NULL;
-	size_t n = 0, done = 0;
-	enum tw_status st = a && list ? tw_catalogue_trees_due(
-	                                        c, deltas, day, ADDED_AT_ONCE, list, &due, &n, err)
+	size_t n = 0;
+	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_unix_ms(),
+	                                        ADDED_AT_ONCE, list, &due, &n, err)
 	                              : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		struct tw_err why;
-
 		tw_arena_reset(a);
-		if (add_one(c, &due[i], a, &why) == TW_OK)
-			done++;
-		else
-			tw_log_err(TW_LOG_ERROR, "tree_not_added", due[i].project_id, &why);
+		st = add_or_put_off(c, &due[i], a, err);
 	}
 	tw_arena_free(list);
 	tw_arena_free(a);
-	*ret_more = st == TW_OK && done > 0;
+	*ret_more = st == TW_OK && n > 0;
 	return st;
 }

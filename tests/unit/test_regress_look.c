@@ -84,6 +84,32 @@ static size_t ask(
 	return n;
 }
 
+static enum tw_status look(struct session *s, struct tw_regress_looked *ret)
+{
+	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}};
+
+	return tw_regress_look(s->c, &task, ret, NULL);
+}
+
+static bool soon(void *arg)
+{
+	unsigned *left = arg;
+
+	return (*left)-- == 0;
+}
+
+static void test_a_look_ends_in_time(void **state)
+{
+	struct session *s = *state;
+	unsigned left = 10;
+	const struct tw_regress_task task = {s->project, TODAY, {soon, &left}};
+	struct tw_regress_looked sums;
+	struct tw_err err;
+
+	assert_int_equal(tw_regress_look(s->c, &task, &sums, &err), TW_DEADLINE);
+	assert_true(sums.series > 0 && sums.series <= 11);
+}
+
 static void test_the_slower_method_is_found(void **state)
 {
 	struct session *s = *state;
@@ -92,7 +118,7 @@ static void test_the_slower_method_is_found(void **state)
 	struct tw_regression *rows;
 	size_t n;
 
-	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_int_equal(look(s, &sums), TW_OK);
 	assert_true(sums.series > 300); /* two scenarios, two hundred methods each */
 	assert_int_equal(sums.found, sums.fresh);
 	q.method = "com.app.C0.m7";
@@ -116,7 +142,7 @@ static void test_looking_again_finds_the_same(void **state)
 	struct tw_regress_looked sums;
 	struct tw_regression *rows;
 
-	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_int_equal(look(s, &sums), TW_OK);
 	assert_int_equal(sums.fresh, 0);
 	assert_int_equal(sums.found, 2);
 	assert_int_equal(ask(s, &live, &rows), 2);
@@ -137,7 +163,7 @@ static void test_what_people_say_stays(void **state)
 	assert_int_equal(
 	        tw_catalogue_regression_say(s->c, s->project, "none", &said, NULL), TW_NOT_FOUND);
 	assert_int_equal(tw_catalogue_regression_say(s->c, "other", id, &said, NULL), TW_NOT_FOUND);
-	assert_int_equal(tw_regress_look(s->c, s->project, TODAY, &sums, NULL), TW_OK);
+	assert_int_equal(look(s, &sums), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_regression_get(s->c, s->project, id, s->arena, &one, NULL), TW_OK);
 	assert_int_equal(one.status, TW_REGRESS_ACKNOWLEDGED);
@@ -213,6 +239,7 @@ static void test_days_that_are_near_are_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_look_ends_in_time),
 	        cmocka_unit_test(test_the_slower_method_is_found),
 	        cmocka_unit_test(test_looking_again_finds_the_same),
 	        cmocka_unit_test(test_what_people_say_stays),

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_rollup_tree.h"
 #include "clock.h"
 #include "fleet_sim.h"
 #include "rollup_fold.h"
@@ -134,6 +135,49 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_cell WHERE pending>0"), 0);
 	assert_int_equal(number(s, "SELECT max(tries) FROM rollup_cell"), 0);
+}
+
+static void add_trees(struct session *s)
+{
+	bool more = true;
+
+	while (more)
+		assert_int_equal(tw_rollup_trees_add(s->c, 1, 0, &more, NULL), TW_OK);
+}
+
+/* So many trees that fail that no other would be taken beside them: they are put off, the rest goes
+ * on. */
+static void test_poisoned_trees_are_put_off(void **state)
+{
+	struct session *s = *state;
+	int64_t all;
+
+	assert_true(sim_load(s->c, s->db, s->project, 300, 300 + TRACES, DAY0));
+	run(s, "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels) SELECT"
+	       " project_id,-c,1,99,x'',x'' FROM (SELECT project_id FROM rollup_tree LIMIT 1),"
+	       " (WITH RECURSIVE n(c) AS (SELECT 1 UNION ALL SELECT c+1 FROM n WHERE c<40) SELECT"
+	       " c FROM n); INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data) SELECT"
+	       " project_id,cell_id,'t',x'ff' FROM rollup_tree WHERE cell_id<0");
+	all = number(s, "SELECT count(*) FROM rollup_tree WHERE cell_id>0 AND pending>0");
+	assert_true(all > 0);
+	add_trees(s);
+	assert_int_equal(
+	        number(s, "SELECT count(*) FROM rollup_tree WHERE cell_id>0 AND pending>0"), 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later WHERE tries=1"), 40);
+
+	/* their time comes: some are whole by then, the others wait longer */
+	run(s, "UPDATE rollup_tree_later SET again_ms=0; UPDATE rollup_tree SET pending=1 WHERE "
+	       "cell_id BETWEEN -20 AND -1; DELETE FROM rollup_tree_delta WHERE"
+	       " cell_id BETWEEN -20 AND -1");
+	run(s, "INSERT INTO rollup_tree_delta SELECT t.project_id,t.cell_id,'t',d.data FROM"
+	       " rollup_tree t, (SELECT data FROM rollup_tree WHERE cell_id>0 AND"
+	       " length(data)>0 LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
+	add_trees(s);
+	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
+	assert_int_equal(number(s, "SELECT min(tries) FROM rollup_tree_later"), 2);
+	assert_true(number(s, "SELECT min(again_ms) FROM rollup_tree_later") > tw_unix_ms() + 5000);
+	run(s, "DELETE FROM rollup_tree WHERE cell_id<0; DELETE FROM rollup_tree_delta WHERE"
+	       " cell_id<0; DELETE FROM rollup_tree_later");
 }
 
 static struct tw_rollup_due *due_of(struct session *s, struct tw_rollup_when when, size_t *ret_n)
@@ -373,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_a_poisoned_cell_is_put_off),
+	        cmocka_unit_test(test_poisoned_trees_are_put_off),
 	        cmocka_unit_test(test_what_is_due_grows_with_the_cell),
 	        cmocka_unit_test(test_projects_take_turns),
 	        cmocka_unit_test(test_what_may_pass_is_tried_again),
