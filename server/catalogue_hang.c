@@ -5,10 +5,11 @@
 #include "catalogue_hang_int.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "auth_secret.h"
 
-enum { EXPIRED_AT_ONCE = 256 };
+enum { EXPIRED_AT_ONCE = 256, RESET_AT_ONCE = 1000 };
 
 static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -18,14 +19,16 @@ static bool read_todo(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	return r->project_id && r->trace_id;
 }
 
-enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
-        struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, const char *after_project,
+        uint32_t limit, struct tw_arena *a, struct tw_hang_todo **ret, size_t *ret_n,
+        struct tw_err *err)
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_todo, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err,
 	        "SELECT project_id, trace_id FROM trace INDEXED BY trace_unhung"
-	        " WHERE project_id>='' AND state=2 AND hung=0 LIMIT ?",
-	        "i", (int64_t)limit);
+	        " WHERE project_id=(SELECT min(project_id) FROM trace INDEXED BY trace_unhung"
+	        " WHERE project_id>? AND state=2 AND hung=0) AND state=2 AND hung=0 LIMIT ?",
+	        "ti", after_project, (int64_t)limit);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -169,19 +172,58 @@ int64_t tw_cat_install(const char *project_id, const char *name)
 
 /* --- again, and age --- */
 
-enum tw_status tw_catalogue_hang_reset(
-        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+struct stretch { /* of a project's traces, by id */
+	const char *project_id;
+	char after[TW_ID_BYTES], last[TW_ID_BYTES];
+};
+
+/* The next so many; last is "" when fewer are left, which are meant too. */
+static enum tw_status find_stretch(sqlite3 *db, struct stretch *io, struct tw_err *err)
 {
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT trace_id FROM trace WHERE project_id=? AND trace_id>? ORDER BY trace_id"
+	        " LIMIT 1 OFFSET ?",
+	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
+
+	if (st != TW_OK)
+		return st;
+	io->last[0] = '\0';
+	if (tw_cat_row(&q))
+		(void)snprintf(io->last, sizeof io->last, "%s",
+		        (const char *)sqlite3_column_text(q.stmt, 0));
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status reset_stretch(struct tw_catalogue *c, struct stretch *io, struct tw_err *err)
+{
+	static const char *const sql[] = {/* primary keys; no id is as large as '~' */
+	        "UPDATE trace SET hung=0 WHERE project_id=? AND trace_id>? AND trace_id<=? AND"
+	        " hung<>0",
+	        "UPDATE hang SET keyed=0 WHERE project_id=? AND trace_id>? AND trace_id<=?"};
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-	        "UPDATE trace SET hung=0 WHERE project_id=? AND hung<>0", "t", project_id);
-	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, "UPDATE hang SET keyed=0 WHERE project_id=?",
-		        "t", project_id);
+	st = find_stretch(c->writer, io, err);
+	for (int i = 0; st == TW_OK && i < 2; i++)
+		st = tw_cat_exec(c->writer, NULL, err, sql[i], "ttt", io->project_id, io->after,
+		        io->last[0] ? io->last : "~");
 	return tw_cat_end(c, st, err);
+}
+
+/* Others write between the stretches; a trace that comes meanwhile is looked at anyway. */
+enum tw_status tw_catalogue_hang_reset(
+        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	struct stretch s = {.project_id = project_id};
+	enum tw_status st;
+
+	do {
+		st = reset_stretch(c, &s, err);
+		memcpy(s.after, s.last, sizeof s.after);
+	} while (st == TW_OK && s.after[0]);
+	return st;
 }
 
 struct old {

@@ -18,9 +18,11 @@
 struct tw_hang_todo {
 	const char *project_id, *trace_id;
 };
-/* Ready traces that were not looked at. */
-enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, uint32_t limit, struct tw_arena *a,
-        struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Ready traces that were not looked at, all of one project: the first that has any after
+ * after_project, which is "" for the first of all. */
+enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, const char *after_project,
+        uint32_t limit, struct tw_arena *a, struct tw_hang_todo **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 
 enum { TW_LOCKS_MAX = 64 }; /* of a trace: those that were waited for longest */
 struct tw_lock_wait {

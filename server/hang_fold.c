@@ -23,7 +23,8 @@ enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
 struct tw_hanger {
 	struct tw_folder_parts parts;
 	struct tw_arena *arena, *project_arena, *round_arena;
-	char *name; /* NAME_BYTES */
+	char *name;             /* NAME_BYTES */
+	char turn[TW_ID_BYTES]; /* the project that was looked at last */
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -201,6 +202,22 @@ static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t,
 	return st;
 }
 
+/* Traces of the project that comes next, around: one whose traces fail or never end keeps none of
+ * the others waiting. */
+static enum tw_status next_todo(
+        struct tw_hanger *h, struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_hang_todo(
+	        h->parts.catalogue, h->turn, LOOKED_AT_ONCE, h->round_arena, ret, ret_n, err);
+
+	if (st == TW_OK && *ret_n == 0 && h->turn[0])
+		st = tw_catalogue_hang_todo(
+		        h->parts.catalogue, "", LOOKED_AT_ONCE, h->round_arena, ret, ret_n, err);
+	if (st == TW_OK)
+		(void)snprintf(h->turn, sizeof h->turn, "%s", *ret_n ? (*ret)[0].project_id : "");
+	return st;
+}
+
 enum tw_status tw_hanger_look(struct tw_hanger *h, bool *ret_more, struct tw_err *err)
 {
 	struct tw_hang_todo *todo = NULL;
@@ -208,8 +225,7 @@ enum tw_status tw_hanger_look(struct tw_hanger *h, bool *ret_more, struct tw_err
 	enum tw_status st;
 
 	tw_arena_reset(h->round_arena);
-	st = tw_catalogue_hang_todo(
-	        h->parts.catalogue, LOOKED_AT_ONCE, h->round_arena, &todo, &n, err);
+	st = next_todo(h, &todo, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(h->arena);
 		st = look_at(h, &todo[i], err);
