@@ -30,30 +30,16 @@ enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
 
 /* --- names --- */
 
-static enum tw_status read_rules(
-        struct tw_fleet_question *q, const struct tw_frame_rules **ret, struct tw_err *err)
-{
-	const char *text = NULL;
-	int64_t version;
-	json_t *project;
-	enum tw_status st = tw_catalogue_setting_get(tw_req_app(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, TW_SETTING_FRAMES, q->arena, &text, &version,
-	        err);
-
-	if (st != TW_OK)
-		return st;
-	project = text ? json_loads(text, 0, NULL) : NULL;
-	st = tw_frame_rules_new(project, q->arena, ret, err);
-	json_decref(project);
-	return st;
-}
-
 static enum tw_status mark_foreign(
         struct tw_fleet_question *q, struct tw_fleet_taking *t, struct tw_err *err)
 {
 	const struct tw_frame_rules *rules = NULL;
 	uint8_t *foreign = tw_arena_zalloc(q->arena, (size_t)t->names.n + 1, 1);
-	enum tw_status st = foreign ? read_rules(q, &rules, err) : no_memory(err);
+	int64_t version;
+	enum tw_status st = foreign ? tw_frame_rules_of(tw_req_app(q->req)->catalogue,
+	                                      tw_req_caller(q->req)->project_id, q->arena, &rules,
+	                                      &version, err)
+	                            : no_memory(err);
 
 	for (uint32_t i = t->names.n_threads; st == TW_OK && foreign && i < t->names.n; i++)
 		foreign[i] = !tw_frame_rules_app(rules, t->names.names[i]);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "catalogue.h"
+
 static const struct {
 	const char *id, *title, *prefixes;
 } presets[] = {
@@ -143,6 +145,22 @@ enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
 	add_presets(r, project);
 	*ret = r;
 	return TW_OK;
+}
+
+enum tw_status tw_frame_rules_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        const struct tw_frame_rules **ret, int64_t *ret_version, struct tw_err *err)
+{
+	const char *text = NULL;
+	enum tw_status st = tw_catalogue_setting_get(
+	        c, project_id, TW_SETTING_FRAMES, a, &text, ret_version, err);
+	json_t *project = st == TW_OK && text ? json_loads(text, 0, NULL) : NULL;
+
+	if (st == TW_OK && text && !project)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the rules of frames");
+	if (st == TW_OK)
+		st = tw_frame_rules_new(project, a, ret, err);
+	json_decref(project);
+	return st;
 }
 
 static json_t *preset_json(size_t i, bool on)

@@ -19,11 +19,16 @@
 enum { TW_FRAME_RULES_MAX = 1000, TW_FRAME_RULE_BYTES = 200 };
 
 struct tw_frame_rules;
+struct tw_catalogue;
 
 /* `project` NULL: nothing but the presets.  Strings are copied.  TW_BAD_REQUEST in words that name
  * the member that is wrong. */
 enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
         const struct tw_frame_rules **ret, struct tw_err *err) TW_MUST_USE;
+
+/* Those that a project stores, and how often they were changed. */
+enum tw_status tw_frame_rules_of(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        const struct tw_frame_rules **ret, int64_t *ret_version, struct tw_err *err) TW_MUST_USE;
 
 /* Is a method of this name the app's? */
 bool tw_frame_rules_app(const struct tw_frame_rules *r, struct tw_str name);

@@ -73,23 +73,6 @@ static enum tw_status library(
 	return TW_OK;
 }
 
-/* The project's rules, from the catalogue. */
-static enum tw_status read_rules(const struct tw_question *q, const struct tw_frame_rules **ret,
-        int64_t *ret_version, struct tw_err *err)
-{
-	const char *text = NULL;
-	json_t *project = NULL;
-	enum tw_status st = tw_catalogue_setting_get(tw_req_app(q->v.req)->catalogue,
-	        q->v.row.project_id, TW_SETTING_FRAMES, q->arena, &text, ret_version, err);
-
-	if (st != TW_OK)
-		return st;
-	project = text ? json_loads(text, 0, NULL) : NULL;
-	st = tw_frame_rules_new(project, q->arena, ret, err);
-	json_decref(project);
-	return st;
-}
-
 static enum tw_status app_only(
         struct tw_question *q, struct tw_reshape *step, int64_t *ret_version, struct tw_err *err)
 {
@@ -99,7 +82,8 @@ static enum tw_status app_only(
 
 	if (!set)
 		return no_memory(err);
-	st = read_rules(q, &rules, ret_version, err);
+	st = tw_frame_rules_of(tw_req_app(q->v.req)->catalogue, q->v.row.project_id, q->arena,
+	        &rules, ret_version, err);
 	for (uint32_t i = 0; st == TW_OK && i < q->v.n_methods; i++)
 		if (!tw_frame_rules_app(rules, tw_view_name(&q->v, i, q->name, NULL)))
 			mean(set, i);
