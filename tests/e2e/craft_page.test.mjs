@@ -48,7 +48,8 @@ async function pages() {
 		['trace', `/traces/${id}?find=okhttp3`, '.methods tbody tr'], ['callers', `/traces/${id}?view=sandwich&method=1`, '.methods tbody tr'],
 		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '.methods tbody tr'],
 		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
-		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['compare nothing', '/compare', 'text=Pick what to compare'],
+		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet', '/fleet', '#slowest tbody tr, #slowest > p'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'],
+		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['compare nothing', '/compare', 'text=Pick what to compare'],
 		['keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	];
 }

@@ -54,6 +54,7 @@ const pages = (ids) => [
 	['keys', `/traces/${ids.phone}`, '.methods tbody tr', '?'], ['names-missing', `/traces/${ids.unnamed}`, '.methods tbody tr'],
 	['system', `/traces/${ids.system}`, '#notes tbody tr'], ['anr', `/traces/${ids.anr}?stack=0`, '#anr .opened'], ['anr-deadlock', `/traces/${ids.deadlock}`, '#anr .box.ring'],
 	['compare', `/compare?a=${ids.phone}&b=${ids.next}`, '.compared tbody tr'], ['compare-gone', `/compare?a=${ids.phone}&b=${ids.next}&width=a&only=gone`, '[data-compared]'],
+	['fleet', '/fleet', '#slowest tbody tr'], ['fleet-methods', '/fleet/methods', '#methods tbody tr'],
 	['projects-and-keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['retention', '/retention', '.roomfacts'], ['quarantine', '/quarantine', 'main .panel p'], ['capture', '/capture', '#rules p'], ['start', '/?project=EMPTY', '.start'],
 	['unknown-link', `/traces/${ids.phone}?hologram=1&t=explode:3`, 'text=Part of this link'], ['no-such-trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'],

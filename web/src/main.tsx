@@ -17,6 +17,7 @@ const builds = later('builds', async () => (await import('./builds')).BuildsPage
 const keys = later('keys', async () => (await import('./keyspage')).KeysPage);
 const people = later<{ project: string; provider: string }>('people', async () => (await import('./people')).PeoplePage);
 const anrs = later('anrs', async () => (await import('./anrs')).AnrsPage);
+const fleet = later('fleet', async () => (await import('./fleet')).FleetPage);
 const locks = later('locks', async () => (await import('./locks')).LocksPage);
 const audit = later('audit', async () => (await import('./audit')).AuditPage);
 const retention = later('retention', async () => (await import('./retention')).RetentionPage);
@@ -68,7 +69,7 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${['/builds', '/keys', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -91,6 +92,7 @@ function Head({ s }: { s: Session | null }) {
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <nav aria-label="Pages">
 				<a href={link('/')} aria-current={here('/')}>Traces</a>
+				<a href={link('/fleet')} aria-current={path.value.startsWith('/fleet/') ? 'true' : here('/fleet')}>Fleet</a>
 				<a href={link('/search')} aria-current={here('/search')}>Search</a>
 				<a href={link('/regressions')} aria-current={here('/regressions')}>Regressions</a>
 				<a href={link('/anrs')} aria-current={path.value.startsWith('/anrs/') ? 'true' : here('/anrs')}>ANRs</a>
@@ -150,6 +152,7 @@ function Page({ s }: { s: Session }) {
 	if (p === '/account' && s.user) return <account.Page name={s.user} provider={s.oidc} out={leave} />;
 	if (s.scope === 'public') return <NoRole />;
 	if (/^\/anrs(\/|$)/.test(p)) return <anrs.Page key={s.project?.id} />;
+	if (/^\/fleet(\/|$)/.test(p)) return <fleet.Page key={s.project?.id} />;
 	if (p === '/locks') return <locks.Page key={s.project?.id} />;
 	if (p === '/retention') return <retention.Page key={s.project?.id} />;
 	if (p === '/compare') return <compare.Page key={s.project?.id} />;
@@ -192,7 +195,7 @@ function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
 	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
-	const pages: Record<string, { begin: () => void }> = { '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
+	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
 	(id ? trace : pages[path.value] ?? list).begin();
 	if (!id) return;
 	aheadOfTrace(id);

@@ -1,0 +1,237 @@
+/*
+ * The fleet's pages, over a small fleet of which the truth is known: from the overview to what got
+ * slower and since when; methods sorted, filtered and kept in the address; hostile names, nothing
+ * there, panels that fail by themselves; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { violations } from './axe.mjs';
+import { unreadable } from './browser.mjs';
+import { btrace, zip } from './make.mjs';
+import { HOSTILE, done, open, server, shots, WRITTEN_MS } from './page.mjs';
+import { root, sleep, until } from './server.mjs';
+
+const PID = 4200, EACH = 24, MS = 1_000_000;
+const VERSIONS = ['9.8.0', '9.9.0', '9.10.0']; /* the last one is slower, and the latest by number alone */
+const SLOWER = 1.5;
+const name = HOSTILE.replaceAll(' ', '\u00a0');
+const mapping = ['# v', '1,1,com.shop.Main start ()V', '2,1,com.shop.Repo load ()V', `3,1,com.shop.${name} draw ()V`, ''].join('\n');
+const loadOf = (version, i) => Math.round((8 * MS + i * 120_000) * (version === '9.10.0' ? SLOWER : 1));
+const rank = (values, percent) => [...values].sort((a, b) => a - b)[Math.ceil((values.length * percent) / 100) - 1];
+
+const trace = (load) => btrace([[PID, 2, 2 * MS, load], [PID, 3, 2 * MS + load + 1000, MS], [PID, 1, MS, load + 4 * MS]], { pid: PID });
+
+async function send(version, i) {
+	const sent = await server.post('/api/v1/traces', trace(loadOf(version, i)), { query: { app: 'fleet', version_name: version, build_id: `f${version}`, scenario: 'open_cart', os: i % 2 ? '14' : '15', device: `phone ${i % 2}`,
+		labels: JSON.stringify({ ram_mb: i % 3 ? 8192 : 2048 }) }, headers: { 'Idempotency-Key': `fleet-page-${version}-${i}` } });
+	assert.ok(sent.status <= 202, sent.text);
+}
+
+/* There once, whichever test is first. */
+async function fleet() {
+	await server.ask('PUT', '/api/v1/fleet/labels', { key: server.write, body: '{"labels":["device"]}' });
+	for (const version of VERSIONS) {
+		await server.put(`/api/v1/builds/f${version}/methods`, mapping);
+		for (let i = 0; i < EACH; i++) await send(version, i);
+	}
+	await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'fleet', scenario: 'anr' } });
+	await server.trace(zip({ 'a.txt': Buffer.from('nothing') }), { query: { app: 'fleet', scenario: 'open_cart' } });
+	await until(async () => {
+		const { json } = await server.get('/api/v1/fleet/methods?scenario=open_cart');
+		return json?.traces === VERSIONS.length * EACH && json.methods.length === 3 && json.methods.every((m) => m.resolved) ? true : undefined;
+	}, 'all are counted and named', 120);
+	await server.ask('PUT', '/api/v1/regressions/rules', { key: server.write, body: JSON.stringify({ least_days: 1, least_traces: 5 }) });
+	await server.ask('POST', '/api/v1/regressions/look', { key: server.write });
+}
+let made;
+const ready = () => (made ??= fleet());
+
+/* "12.3 ms" in ns */
+const nsOf = (text) => parseFloat(text) * { ns: 1, µs: 1e3, ms: MS, s: 1e9 }[text.trim().split(' ')[1]];
+const near = (text, truth, error = 0.03) => assert.ok(Math.abs(nsOf(text) - truth) <= truth * error, `${text} for ${truth}`);
+const OVERVIEW = '/fleet?app=fleet';
+const whole = async (page) => {
+	for (const one of ['#intake dl', '#scenarios tbody', '#slower tbody tr', '#topanrs tbody tr', '#slowest tbody tr']) await page.waitForSelector(one);
+};
+
+test('from the overview to the slow method and the version that made it slow', async (t) => {
+	await ready();
+	const page = await open('/');
+	await page.click('nav >> text=Fleet');
+	await whole(page);
+	const versions = await page.locator('#scenarios tr[data-scenario=open_cart]').evaluateAll((rows) => rows.map((r) => r.dataset.version));
+	assert.deepEqual(versions, [...VERSIONS].reverse(), 'the newest first, 10 after 9');
+	const cells = await page.locator('#scenarios tr[data-version="9.10.0"] td').allInnerTexts();
+	const lengths = Array.from({ length: EACH }, (_, i) => loadOf('9.10.0', i) + 4 * MS);
+	for (const [at, percent] of [[2, 50], [3, 75], [4, 95]]) near(cells[at], rank(lengths, percent));
+	assert.match(cells[5], /^\+3\d %$/);
+	await page.click('#slower tr:has-text("Repo.load") a:has-text("over versions")');
+	await page.waitForSelector('#method tr[data-point]');
+	const points = await page.locator('#method tr[data-point]').evaluateAll((rows) => rows.map((r) => [r.dataset.point, ...[...r.cells].map((c) => c.textContent)]));
+	assert.deepEqual(points.map((p) => p[0]), [...VERSIONS].reverse());
+	assert.match(points[0].at(-2), /^\+(49|50|51) %$/, 'slower by what was made');
+	assert.match(points[1].at(-2), /0 %$|^–$/);
+	for (const [i, version] of [...VERSIONS].reverse().entries())
+		for (const [at, percent] of [[3, 50], [4, 75], [5, 95], [6, 99]]) near(points[i][at], rank(Array.from({ length: EACH }, (_, k) => loadOf(version, k)), percent));
+	await page.waitForSelector('text=at most 1.6 % beside the truth');
+	assert.equal(await page.locator('#method g[data-mark]').count(), VERSIONS.length);
+	await page.click('#method tr[data-point="9.10.0"] a:has-text("worst")');
+	await page.waitForSelector('[data-ready]');
+	assert.equal(new URL(page.url()).searchParams.get('find'), 'com.shop.Repo.load');
+	await page.goBack();
+	await page.waitForSelector('#method tr[data-point]');
+	await page.click('text=Its calls in all traces');
+	await page.waitForSelector('form.search [name=method]');
+	assert.equal(await page.inputValue('form.search [name=method]'), 'com.shop.Repo.load');
+	await done(page, t);
+});
+
+test('what came in is told, and leads to the lists', async (t) => {
+	await ready();
+	const page = await open(OVERVIEW);
+	await whole(page);
+	const facts = Object.fromEntries(await page.locator('#intake dl div').evaluateAll((all) => all.map((d) => [d.children[0].textContent, d.children[1].textContent])));
+	const n = VERSIONS.length * EACH;
+	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Counted below']], [String(n + 2), '0', '1', String(n + 1)]);
+	await page.click('#intake a:has-text("1") >> nth=-1');
+	await page.waitForSelector('h1:has-text("Traces")');
+	assert.match(page.url(), /state=failed/);
+	await page.goBack();
+	await whole(page);
+	await page.click('#topanrs tbody a');
+	await page.waitForSelector('#anr h3');
+	await done(page, t);
+});
+
+test('methods are sorted, filtered and found by name; the address holds it, Back takes it back', async (t) => {
+	await ready();
+	const page = await open(OVERVIEW);
+	await whole(page);
+	await page.selectOption('select[name=scenario]', 'open_cart');
+	await page.click('#slowest a:has-text("All 3 methods")');
+	const names = async (first) => {
+		await page.waitForFunction((want) => document.querySelector('#methods tbody tr')?.dataset.method === want && !document.querySelector('#methods .stale'), first);
+		return page.locator('#methods tbody tr').evaluateAll((rows) => rows.map((r) => r.dataset.method));
+	};
+	await names('com.shop.Repo.load');
+	await page.click('#methods th button:has-text("Wall")');
+	await names('com.shop.Main.start');
+	assert.equal(await page.locator('#methods th[aria-sort=descending]').innerText(), '↓ Wall');
+	await page.click('#methods th button:has-text("Wall")');
+	await names(`com.shop.${name}.draw`);
+	await page.click('#methods button:has-text("all")');
+	await page.waitForFunction(() => location.search.includes('stat=sum'));
+	const sum = VERSIONS.flatMap((v) => Array.from({ length: EACH }, (_, i) => loadOf(v, i))).reduce((a, b) => a + b);
+	await page.waitForFunction(() => !document.querySelector('#methods .stale'));
+	near(await page.locator('#methods tr[data-method="com.shop.Repo.load"] td:nth-child(3)').innerText(), sum, 0.01);
+	const query = new URL(page.url()).searchParams;
+	assert.deepEqual([query.get('sort'), query.get('order'), query.get('stat'), query.get('scenario'), query.get('app')], ['wall', 'asc', 'sum', 'open_cart', 'fleet']);
+	await page.fill('#methods [name=q]', 'repo');
+	assert.deepEqual(await names('com.shop.Repo.load'), ['com.shop.Repo.load']);
+	await page.fill('#methods [name=q]', '(');
+	await page.check('#methods [name=regex]');
+	await page.waitForSelector('#methods [role=alert] >> text=regular expression');
+	await page.fill('#methods [name=q]', '^com\\.shop\\.(Main|Repo)\\.');
+	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 2);
+	await sleep(WRITTEN_MS);
+	await page.reload();
+	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 2);
+	await page.click('#methods tr[data-method="com.shop.Repo.load"] a');
+	await page.waitForSelector('#method tr[data-point]');
+	await page.selectOption('#method select[name=by]', 'class');
+	await page.waitForSelector('#method tr[data-point=low]');
+	await page.selectOption('#method select[name=by]', 'os');
+	await page.waitForSelector('#method tr[data-point="15"]');
+	await page.click('#method button:has-text("CPU")');
+	await page.waitForSelector('text=No trace of these tells it');
+	for (const [at, there] of [['os', '#method tr[data-point="15"]'], ['class', '#method tr[data-point=low]'], ['version', '#method tr[data-point="9.9.0"]']]) {
+		await page.goBack();
+		await page.waitForSelector(there);
+		assert.equal(await page.inputValue('#method select[name=by]'), at);
+	}
+	await page.goBack();
+	await page.waitForFunction(() => document.querySelectorAll('#methods tbody tr').length === 2);
+	await done(page, t);
+});
+
+test('a version leads to its days, and a hostile name stays text', async (t) => {
+	await ready();
+	const page = await open('/fleet/methods?app=fleet&scenario=open_cart');
+	await page.click(`#methods tr:has-text("onerror") a`);
+	await page.waitForSelector('#method tr[data-point="9.8.0"]');
+	assert.ok((await page.innerText('#method .verdict')).includes(name));
+	assert.equal(await page.locator('main img').count(), 0);
+	await page.click('#method tr[data-point="9.8.0"] a');
+	await page.waitForFunction(() => document.querySelectorAll('#method tr[data-point]').length === 1 && document.querySelector('#method tr[data-point]').dataset.point.length === 10);
+	assert.equal(new URL(page.url()).searchParams.get('version_name'), '9.8.0');
+	assert.equal(await page.inputValue('select[name=version_name]'), '9.8.0');
+	await done(page, t);
+});
+
+test('a label that is counted by narrows all, and what cannot be asked with it is said', async (t) => {
+	await ready();
+	const page = await open(OVERVIEW);
+	await whole(page);
+	await page.fill('[aria-label="Traces with a label"] input', 'phone 1');
+	await page.click('[aria-label="Traces with a label"] button');
+	const traces = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-version="9.10.0"] td.num')?.textContent === want, String(n));
+	await traces(EACH / 2);
+	assert.equal(new URL(page.url()).searchParams.get('label'), 'device=phone 1');
+	await page.waitForSelector('#slower >> text=Not narrowed by label');
+	await page.click('#slowest a:has-text("Repo.load")');
+	await page.waitForSelector('#method tr[data-point="9.10.0"] td:nth-child(2):has-text("12 of 12")');
+	assert.equal(await page.locator('#method select[name=by] option[value=os]').count(), 0);
+	await page.click('h1 a:has-text("Fleet")');
+	await traces(EACH / 2);
+	await page.selectOption('select[name=class]', 'low');
+	await page.waitForSelector('#scenarios [role=alert] >> text=leave one of them out');
+	await page.click('button[aria-label="Any label"]');
+	await traces(EACH / 3);
+	await done(page, t);
+});
+
+test('nothing there is told in words, in each panel', async (t) => {
+	await ready();
+	const page = await open('/fleet?app=nobody');
+	for (const [panel, words] of [['#intake', 'No trace came'], ['#scenarios', 'No counted trace fits'], ['#slower', 'Nothing got slower'], ['#topanrs', 'No ANR came'], ['#slowest', 'No counted trace fits']])
+		await page.waitForSelector(`${panel} >> text=${words}`);
+	await page.goto(`${server.url}/fleet/methods?app=nobody`);
+	await page.waitForSelector('#methods >> text=No counted trace fits');
+	await page.goto(`${server.url}/fleet/methods?method=no.such.Method`);
+	await page.waitForSelector('#method [role=alert] >> text=no trace that was counted has a method of that name');
+	await page.goto(`${server.url}/fleet/none`);
+	await page.waitForSelector('text=leads nowhere');
+	await done(page, t);
+});
+
+test('a panel fails by itself, and comes when it is asked again', async (t) => {
+	await ready();
+	const page = await open('/');
+	let broken = true;
+	await page.route('**/api/v1/fleet/methods*', (route) => (broken ? route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":{"status":"busy","message":"too much at once"}}' }) : route.continue()));
+	await page.goto(server.url + OVERVIEW);
+	await page.waitForSelector('#slowest [role=alert] >> text=Too much at once');
+	for (const one of ['#intake dl', '#scenarios tbody', '#slower tbody tr', '#topanrs tbody tr']) await page.waitForSelector(one);
+	broken = false;
+	await page.click('#slowest button:has-text("Try again")');
+	await page.waitForSelector('#slowest tbody tr');
+	assert.equal(await page.locator('#slowest [role=alert]').count(), 0);
+	await done(page, t);
+});
+
+for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 1920], ['dark', 1920]])
+	test(`they can be read by all, ${scheme}, ${width}`, async (t) => {
+		await ready();
+		const page = await open(OVERVIEW, scheme, width);
+		for (const [name_, address, there] of [['overview', OVERVIEW, '#slowest tbody tr'], ['methods', '/fleet/methods?app=fleet', '#methods tbody tr'], ['method', '/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load', '#method tr[data-point]']]) {
+			await page.goto(server.url + address);
+			await page.waitForSelector(there);
+			if (name_ === 'overview') await whole(page);
+			assert.deepEqual(await unreadable(page), [], name_);
+			assert.deepEqual(await violations(page), [], name_);
+			if (shots) await page.screenshot({ path: path.join(shots, `fleet-${name_}-${scheme}-${width}.png`), fullPage: true });
+		}
+		await done(page, t);
+	});

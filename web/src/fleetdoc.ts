@@ -1,0 +1,110 @@
+// Numbers of the fleet as the server tells them, and questions about them.
+import { count, duration, tickStep } from './format';
+
+export interface Stat { traces: number; sum: number; mean: number; p50: number; p75: number; p95: number; p99: number; max: number }
+export interface Metric extends Stat { exemplar: string | null }
+export type MetricName = 'self' | 'wall' | 'call' | 'calls' | 'cpu' | 'waiting';
+export type StatName = 'p50' | 'p75' | 'p95' | 'p99' | 'mean' | 'max' | 'sum';
+
+export interface Head { since_ms: number; until_ms: number; traces: number; cells: number; error: number }
+export interface ScenarioGroup { scenario: string; key: string; duration_ns: Stat; exemplars: Record<'p50' | 'p75' | 'p95' | 'p99' | 'max', string | null> }
+export interface Scenarios extends Head { total: number; groups: ScenarioGroup[] }
+export type FleetMethodRow = { name: string; descriptor: string; resolved: boolean; build_id: string; share: number } & Partial<Record<MetricName, Metric>>;
+export interface FleetMethods extends Head { total: number; methods: FleetMethodRow[] }
+export type Point = { key: string; of_traces: number } & Partial<Record<MetricName, Metric>>;
+export interface Series extends Head { name: string; by: string; groups: Point[] }
+
+/** What is told of a method, and what it means. */
+export const METRICS: [MetricName, string, string][] = [
+	['self', 'Self', 'time of its own in a trace, without what it calls'],
+	['wall', 'Wall', 'time in a trace, with what it calls'],
+	['call', 'One call', 'wall time of a call: the mean of each trace'],
+	['calls', 'Calls', 'calls in a trace'],
+	['cpu', 'CPU', 'time on a CPU in a trace, where traces tell it'],
+	['waiting', 'Waiting', 'time off the CPU in a trace, where traces tell it'],
+];
+export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p95', 'p95'], ['p99', 'p99'], ['mean', 'mean'], ['max', 'max'], ['sum', 'all']];
+
+export const metricNamed = (name: string): MetricName => METRICS.find(([m]) => m === name)?.[0] ?? 'self';
+export const statNamed = (name: string): StatName => STATS.find(([s]) => s === name)?.[0] ?? 'p95';
+
+/** A value of a metric in words. */
+export const valueOf = (metric: MetricName, v: number): string => (metric === 'calls' ? count(v) : duration(v));
+
+const natural = new Intl.Collator('en', { numeric: true });
+
+/** Older versions first, by their names: numbers count as numbers, and what leads up to a release comes before it. */
+export function compareVersions(a: string, b: string): number {
+	const cut = (v: string) => [v.split('-', 1)[0], v.slice(v.split('-', 1)[0].length + 1)];
+	const [coreA, preA] = cut(a);
+	const [coreB, preB] = cut(b);
+	if (!a || !b) return Number(!!a) - Number(!!b); // no version is older than each
+	const core = natural.compare(coreA, coreB);
+	if (core || preA === preB) return core;
+	return !preA ? 1 : !preB ? -1 : natural.compare(preA, preB);
+}
+
+export interface Scenario { scenario: string; traces: number; versions: ScenarioGroup[]; older: number; most: number }
+
+/** Scenarios with most traces first; of each its latest versions, the newest first. */
+export function scenarioRows(groups: ScenarioGroup[], latest: number): Scenario[] {
+	const by = new Map<string, ScenarioGroup[]>();
+	for (const g of groups) by.set(g.scenario, [...(by.get(g.scenario) ?? []), g]);
+	return [...by].map(([scenario, all]) => {
+		const versions = all.sort((a, b) => compareVersions(b.key, a.key)).slice(0, latest);
+		return { scenario, traces: all.reduce((n, g) => n + g.duration_ns.traces, 0), versions, older: all.length - versions.length, most: Math.max(0, ...versions.map((g) => g.duration_ns.p95)) };
+	}).sort((a, b) => b.traces - a.traces || natural.compare(a.scenario, b.scenario));
+}
+
+/** By which share it changed; null: nothing to hold it against. */
+export const changeOf = (now: number, before: number | undefined): number | null => (before ? now / before - 1 : null);
+
+/** Two quantiles that are each at most `error` beside the truth may differ by this share and still be one. */
+export const unsure = (error: number): number => (1 + error) / (1 - error) - 1;
+
+/** Groups in the order in which they are read: versions by their names, days by time, the rest as they come. */
+export const inOrder = (by: string, groups: Point[]): Point[] => (by === 'version' ? [...groups].sort((a, b) => compareVersions(a.key, b.key)) : groups);
+
+export interface Mark { key: string; x: number; p50: number; p75: number; p95: number; point: Point }
+export interface Chart { marks: Mark[]; ticks: { y: number; value: number }[]; left: number; right: number; bottom: number; most: number; dropped: number }
+
+export const MARKS = 60; // more would be a wall
+const LEFT = 64, RIGHT = 12, TOP = 8, BOTTOM = 22, TICKS = 4;
+const DAY_MS = 86400000;
+
+/** Where a group stands between the first and the last, as a share: days by time, others one beside the other. */
+function places(by: string, shown: Point[]): number[] {
+	const days = shown.map((g) => Date.parse(g.key) / DAY_MS);
+	const long = days[days.length - 1] - days[0];
+	return by === 'day' && long > 0 ? days.map((d) => (d - days[0] + 0.5) / (long + 1)) : shown.map((_, i) => (i + 0.5) / shown.length);
+}
+
+/** The picture of a series: of groups that say the metric, the last ones, from zero up. */
+export function chartOf(by: string, groups: Point[], metric: MetricName, wide: number, high: number): Chart {
+	const told = groups.filter((g) => g[metric]?.traces);
+	const shown = told.slice(-MARKS);
+	const most = Math.max(1, ...shown.map((g) => g[metric]!.p95));
+	const step = tickStep(most, TICKS);
+	const top = Math.ceil(most / step) * step;
+	const bottom = high - BOTTOM;
+	const y = (v: number) => bottom - (v / top) * (bottom - TOP);
+	const at = places(by, shown);
+	const right = Math.max(LEFT + 1, wide - RIGHT);
+	return {
+		marks: shown.map((g, i) => ({ key: g.key, x: LEFT + at[i] * (right - LEFT), p50: y(g[metric]!.p50), p75: y(g[metric]!.p75), p95: y(g[metric]!.p95), point: g })),
+		ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({ y: y(i * step), value: i * step })),
+		left: LEFT, right, bottom, most, dropped: told.length - shown.length,
+	};
+}
+
+/** Which marks get their name below: as many as there is room for, the last one always. */
+export function namedMarks(marks: Mark[], room: number): Mark[] {
+	const out: Mark[] = [];
+	for (const m of [...marks].reverse()) if (!out.length || out[out.length - 1].x - m.x >= room) out.push(m);
+	return out.reverse();
+}
+
+export interface Counts { all: number; queued: number; decoding: number; failed: number; done: number; counted: number }
+
+/** Ready traces that the rollups lack; at least so many, as deleted ones stay counted. */
+export const uncounted = (c: Counts): number => Math.max(0, c.done - c.counted);

@@ -1,0 +1,92 @@
+// Methods over many traces: one statistic of each metric, sorted by one of them; and one method.
+import { get } from './api';
+import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, type FleetMethods, type MetricName, type StatName } from './fleetdoc';
+import { FleetMethod } from './fleetmethod';
+import { FleetFilter } from './fleetfilter';
+import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
+import { count, percent } from './format';
+import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
+import { link, number, set, text } from './route';
+
+const PAGE = 100, MOST = 1000;
+
+/** What the address asks to sort by. */
+function useSort(): { metric: MetricName; stat: StatName; order: 'asc' | 'desc' } {
+	return { metric: metricNamed(text('sort')), stat: statNamed(text('stat')), order: text('order') === 'asc' ? 'asc' : 'desc' };
+}
+
+function Heading({ metric, label, hint }: { metric: MetricName; label: string; hint: string }) {
+	const now = useSort();
+	const on = now.metric === metric;
+	const pick = () => set({ sort: metric === 'self' ? null : metric, order: on && now.order === 'desc' ? 'asc' : null, rows: null }, true);
+	return (
+		<th scope="col" class="num" title={hint} aria-sort={on ? (now.order === 'asc' ? 'ascending' : 'descending') : 'none'}>
+			<button class="plain" onClick={pick}>{on && <span aria-hidden="true">{now.order === 'asc' ? '↑ ' : '↓ '}</span>}{label}</button>
+		</th>
+	);
+}
+
+function Cell({ m, metric, stat, most }: { m: FleetMethodRow; metric: MetricName; stat: StatName; most: number }) {
+	const of = m[metric];
+	if (!of?.traces) return <td class="num quiet">–</td>;
+	return <td class={`num ${most ? 'share' : ''}`}>{most > 0 && <span class="bar" style={{ width: `${(100 * of[stat]) / most}%` }} />}{valueOf(metric, of[stat])}</td>;
+}
+
+function Row({ m, most }: { m: FleetMethodRow; most: number }) {
+	const { metric, stat } = useSort();
+	const worst = m[metric]?.exemplar;
+	return (
+		<tr data-method={m.name}>
+			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={m.descriptor || undefined}><MethodName name={m.name} /></a>{!m.resolved && m.build_id && <span class="quiet"> of build {m.build_id}</span>}</td>
+			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
+			<td class="num" title={`${count(m[metric]?.traces ?? 0)} traces tell it`}>{percent(m.share)}</td>
+			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={`The trace with the most of ${m.name}`}>worst</a>}</td>
+		</tr>
+	);
+}
+
+function Table({ v, rows }: { v: FleetMethods; rows: number }) {
+	const { metric, stat } = useSort();
+	const most = Math.max(0, ...v.methods.map((m) => m[metric]?.[stat] ?? 0));
+	return <>
+		<p class="quiet" role="status">{count(v.total)} {v.total === 1 ? 'method' : 'methods'} of {count(v.traces)} {v.traces === 1 ? 'trace' : 'traces'}{v.total > v.methods.length && `, the first ${count(v.methods.length)}`}.</p>
+		<div class="scroll"><table class="methods">
+			<thead><tr><th scope="col">Method</th>{METRICS.map(([of, label, hint]) => <Heading key={of} metric={of} label={label} hint={hint} />)}
+				<th scope="col" class="num">In traces</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+			<tbody>{v.methods.map((m) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} most={most} />)}</tbody>
+		</table></div>
+		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>Show more</button></p>
+			: <p class="quiet">More than {count(MOST)} are not shown: filter by name.</p>)}
+		<Stated error={v.error} more="A dash: no trace tells it." />
+	</>;
+}
+
+function List() {
+	const asked = useAsked();
+	const { metric, stat, order } = useSort();
+	const rows = Math.min(MOST, Math.max(PAGE, number('rows') ?? PAGE));
+	const q = text('q');
+	const regex = text('regex') === '1';
+	const question = { sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), metrics: METRICS.map(([m]) => m).join(',') };
+	const load = useLoad(`methods ${JSON.stringify(question)} ${asked.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...asked.params, ...question }, signal));
+	const v = load.value;
+	return (
+		<Panel title="Methods of all traces" id="methods" aside={<>
+			<Choice label="Statistic over traces" value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
+			<label class="inline">Find <input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
+			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} /> expression</label>
+		</>}>
+			<Pending of={load} what="Loading methods" />
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? 'No counted trace fits. Traces are counted a moment after they are ready.' : 'No method has such a name.'}</p>}
+			{v && !load.error && v.methods.length > 0 && <div class={load.busy ? 'stale' : ''}><Table v={v} rows={rows} /></div>}
+		</Panel>
+	);
+}
+
+export function MethodsPage() {
+	const method = text('method');
+	return <>
+		<div class="row head"><h1><a href={withFilter('/fleet')}>Fleet</a> · {method ? <a href={withFilter('/fleet/methods')}>Methods</a> : 'Methods'}</h1><FleetFilter /><Narrowed /></div>
+		{method ? <FleetMethod key={method} name={method} /> : <List />}
+	</>;
+}

@@ -1,0 +1,212 @@
+// The panels of the fleet's overview.
+import { useEffect } from 'preact/hooks';
+import { api, get } from './api';
+import { KINDS, type Groups } from './anrgroups';
+import { scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
+import { Change, methodLink, Stated, useAsked, withFilter } from './fleetparts';
+import { span, Trend, useDays } from './fleetfilter';
+import { count, duration, percent } from './format';
+import { MethodName, Panel, Pending, useLoad } from './parts';
+import { link, set, text } from './route';
+
+const LATEST = 3, SCENARIOS = 6, ROWS = 5, METHODS = 8;
+const LOOK_MS = 5000; // how often it is asked again what waits
+
+/* --- what came in --- */
+
+/** What lists and rules can be asked by: they know nothing of classes of devices. */
+function useListed(): { params: Record<string, string>; key: string; since: number } {
+	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), os: text('os'), build_id: text('build_id') };
+	const params = Object.fromEntries(Object.entries(named).filter(([, v]) => v));
+	const { first } = span(useDays());
+	return { params, key: JSON.stringify([params, first]), since: first };
+}
+
+async function intake(p: Record<string, string>, since: number, signal: AbortSignal): Promise<Counts> {
+	const of = async (state: string) => (await api.traces({ ...p, state, since, limit: 1 }, signal)).total;
+	const [all, queued, decoding, failed, ready, archived, fleet] = await Promise.all([of(''), of('queued'), of('decoding'), of('failed'), of('ready'), of('archived'),
+		get<Scenarios>('/api/v1/fleet/scenarios', { ...p, since, by: 'all' }, signal)]);
+	return { all, queued, decoding, failed, done: ready + archived, counted: fleet.traces };
+}
+
+function Fact({ name, n, bad, to }: { name: string; n: number; bad?: boolean; to?: string }) {
+	const shown = <span class={bad && n > 0 ? 'badtext' : ''}>{count(n)}</span>;
+	return <div><dt>{name}</dt><dd>{to && n > 0 ? <a href={to}>{shown}</a> : shown}</dd></div>;
+}
+
+/** Says which parts of the filter a panel cannot keep to. */
+function Beyond({ of }: { of: string[] }) {
+	const names: Record<string, string> = { class: 'devices', label: 'label', os: 'system', build_id: 'build' };
+	const beyond = of.filter((k) => text(k)).map((k) => names[k]);
+	return beyond.length ? <p class="quiet">Not narrowed by {beyond.join(' and ')}.</p> : null;
+}
+
+/** Whether the numbers below are of everything that was sent. */
+export function Intake() {
+	const { params, key, since } = useListed();
+	const load = useLoad(`intake ${key}`, (signal) => intake(params, since, signal));
+	const v = load.value;
+	useEffect(() => {
+		if (!v || v.queued + v.decoding === 0) return undefined;
+		const timer = setTimeout(load.again, LOOK_MS);
+		return () => clearTimeout(timer);
+	}, [v]);
+	const list = (state: string) => link(`/?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
+	return (
+		<Panel title="What came in" id="intake">
+			<Pending of={load} what="Counting traces" />
+			{v && !load.error && <dl class="facts" data-counts>
+				<Fact name="Traces" n={v.all} to={list('')} />
+				<Fact name="Waiting" n={v.queued} to={list('queued')} /><Fact name="Decoding" n={v.decoding} to={list('decoding')} />
+				<Fact name="Failed" n={v.failed} bad to={list('failed')} />
+				<Fact name="Counted below" n={v.counted} />
+				{uncounted(v) > 0 && <Fact name="Ready, not yet counted" n={uncounted(v)} />}
+			</dl>}
+			{v && v.all === 0 && v.counted === 0 && <p class="quiet">No trace came in that time and filter. <a href={link('/')}>How to send one</a></p>}
+			<Beyond of={['class', 'label']} />
+		</Panel>
+	);
+}
+
+/* --- scenarios --- */
+
+/** From the median to p95, p75 marked, of the longest of its scenario. */
+function Spread({ g, most }: { g: ScenarioGroup; most: number }) {
+	const d = g.duration_ns;
+	const at = (v: number) => `${most ? (100 * v) / most : 0}%`;
+	return (
+		<svg class="spread" width="100%" height="14" role="img" aria-label={`p50 ${duration(d.p50)}, p75 ${duration(d.p75)}, p95 ${duration(d.p95)}`}>
+			<line class="rail" x1="0" x2="100%" y1="7" y2="7" /><line x1={at(d.p50)} x2={at(d.p95)} y1="7" y2="7" />
+			<circle cx={at(d.p50)} cy="7" r="3.5" /><line x1={at(d.p75)} x2={at(d.p75)} y1="3" y2="11" /><line x1={at(d.p95)} x2={at(d.p95)} y1="2" y2="12" />
+		</svg>
+	);
+}
+
+function Exemplar({ id, children, what }: { id: string | null; children: string; what: string }) {
+	return id ? <a href={link(`/traces/${id}`)} title={what}>{children}</a> : <>{children}</>;
+}
+
+function Version({ s, i, error }: { s: Scenario; i: number; error: number }) {
+	const g = s.versions[i];
+	const d = g.duration_ns;
+	const before = s.versions[i + 1]?.duration_ns;
+	return (
+		<tr data-scenario={s.scenario} data-version={g.key} class={i ? 'older' : 'latest'}>
+			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title="Its traces">{s.scenario}</a> : <span class="quiet">no scenario</span>}
+				{s.older > 0 && <p class="quiet">{count(s.older)} older {s.older === 1 ? 'version' : 'versions'}</p>}</th>}
+			<td class="anywhere">{s.scenario && g.key ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, version_name: g.key })} title="Methods of these traces">{g.key}</a> : g.key || <span class="quiet">not said</span>}</td>
+			<td class="num">{count(d.traces)}</td>
+			<td class="num"><Exemplar id={g.exemplars.p50} what="A trace at the median">{duration(d.p50)}</Exemplar></td>
+			<td class="num"><Exemplar id={g.exemplars.p75} what="A trace at p75">{duration(d.p75)}</Exemplar></td>
+			<td class="num"><Exemplar id={g.exemplars.p95} what="A trace at p95">{duration(d.p95)}</Exemplar></td>
+			<td class="num"><Change now={d.p50} before={before?.p50} error={error} /></td>
+			<td class="num"><Change now={d.p95} before={before?.p95} error={error} /></td>
+			<td class="draw"><Spread g={g} most={s.most} /></td>
+		</tr>
+	);
+}
+
+function ScenarioTable({ rows, error }: { rows: Scenario[]; error: number }) {
+	return (
+		<div class="scroll"><table class="scenarios">
+			<thead><tr><th scope="col">Scenario</th><th scope="col">Version</th><th scope="col" class="num">Traces</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
+				<th scope="col" class="num" title="Against the version before it here; whether it is sure, Regressions tells">Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">p50 to p95</th></tr></thead>
+			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={g.key} s={s} i={i} error={error} />)}</tbody>)}
+		</table></div>
+	);
+}
+
+export function ScenarioTimes() {
+	const fleet = useAsked();
+	const load = useLoad(`scenarios ${fleet.key}`, (signal) => get<Scenarios>('/api/v1/fleet/scenarios', { ...fleet.params, by: 'version' }, signal));
+	const all = text('all') === '1';
+	const v = load.value;
+	const rows = scenarioRows(v?.groups ?? [], LATEST);
+	return (
+		<Panel title="How long scenarios take" id="scenarios" aside={rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? 'Show fewer' : `Show all ${count(rows.length)}`}</button>}>
+			<Pending of={load} what="Loading scenarios" />
+			{v && !load.error && rows.length === 0 && <p class="quiet">No counted trace fits. Traces are counted a moment after they are ready.</p>}
+			{v && !load.error && rows.length > 0 && <>
+				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} />
+				<Stated error={v.error} more={`The latest ${LATEST} versions by name; Δ is against the one before.`} />
+			</>}
+		</Panel>
+	);
+}
+
+/* --- what got slower --- */
+
+interface Regression { id: string; app: string; scenario: string; method: string; base: string; head: string; day_ms: number; percent: number; change: number; low: number; high: number; status: string }
+
+function Slower({ r }: { r: Regression }) {
+	return (
+		<tr data-regression={r.id}>
+			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</a></td>
+			<td class="anywhere named">{r.scenario || <span class="quiet">no scenario</span>}</td>
+			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
+			<td class="num slower" title={`95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>+{percent(r.change)}</td>
+			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={`${r.method} over ${r.head ? 'versions' : 'days'}`}>over {r.head ? 'versions' : 'days'}</a>}</td>
+		</tr>
+	);
+}
+
+export function Regressions() {
+	const { params: { app = '', scenario = '', version_name = '' } } = useListed();
+	const load = useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
+	const all = load.value?.regressions;
+	return (
+		<Panel title="What got slower" id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? `All ${count(all.length)}` : 'Regressions'}</a>}>
+			<Pending of={load} what="Loading regressions" />
+			{all && !load.error && all.length === 0 && <p class="quiet">Nothing got slower that nobody answered.</p>}
+			{all && !load.error && all.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">What</th><th scope="col">Scenario</th><th scope="col">Since</th><th scope="col" class="num">Slower</th><th scope="col"><span class="hidden">Trend</span></th></tr></thead>
+				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
+			</table></div>}
+			<Beyond of={['class', 'label', 'os', 'build_id']} />
+		</Panel>
+	);
+}
+
+/* --- ANRs --- */
+
+export function Anrs() {
+	const fleet = useAsked();
+	const load = useLoad(`top anrs ${fleet.key}`, (signal) => get<Groups>('/api/v1/anr/groups', { ...fleet.params, limit: ROWS }, signal));
+	const v = load.value;
+	return (
+		<Panel title="Why apps did not respond" id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? `All ${count(v.total)}` : 'ANRs'}</a>}>
+			<Pending of={load} what="Loading ANRs" />
+			{v && !load.error && v.groups.length === 0 && <p class="quiet">No ANR came in that time and filter.</p>}
+			{v && !load.error && v.groups.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Cause</th><th scope="col">Kind</th><th scope="col" class="num">ANRs</th><th scope="col" class="num">Users</th><th scope="col">{fleet.days} days</th></tr></thead>
+				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
+					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || g.title}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
+					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || g.title} wide={90} /></td>
+				</tr>)}</tbody>
+			</table></div>}
+			{v && v.pending > 0 && <p class="quiet">{count(v.pending)} {v.pending === 1 ? 'report is' : 'reports are'} still being grouped.</p>}
+		</Panel>
+	);
+}
+
+/* --- methods --- */
+
+export function Slowest() {
+	const fleet = useAsked();
+	const load = useLoad(`slowest ${fleet.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...fleet.params, sort: 'p95_self', metrics: 'self,wall', limit: METHODS }, signal));
+	const v = load.value;
+	return (
+		<Panel title="Slowest methods" id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? `All ${count(v.total)} methods` : 'Methods'}</a>}>
+			<Pending of={load} what="Loading methods" />
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">No counted trace fits.</p>}
+			{v && !load.error && v.methods.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Method</th><th scope="col" class="num">Self, p50</th><th scope="col" class="num">Self, p95</th><th scope="col" class="num">Wall, p95</th><th scope="col" class="num">In traces</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
+					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
+					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>
+					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={`The trace with most own time in ${m.name}`}>worst</a>}</td>
+				</tr>)}</tbody>
+			</table></div>}
+		</Panel>
+	);
+}

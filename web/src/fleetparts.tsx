@@ -1,0 +1,63 @@
+// What the pages of the fleet share: the filter and links that keep it, a change, how far numbers may be off.
+import { get } from './api';
+import { changeOf, unsure } from './fleetdoc';
+import { useFleet } from './fleetfilter';
+import { percent } from './format';
+import { useLoad } from './parts';
+import { query, set, text } from './route';
+
+const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
+
+/** An address with the filter of this one; `more` goes above it, '' takes something out. */
+export function withFilter(to: string, more: Record<string, string> = {}): string {
+	const q = new URLSearchParams();
+	for (const k of KEPT) if (query.value.get(k) && more[k] === undefined) q.set(k, query.value.get(k)!);
+	for (const [k, v] of Object.entries(more)) if (v) q.set(k, v);
+	const s = q.toString();
+	return s ? `${to}?${s}` : to;
+}
+
+/** The page of one method over the fleet. */
+export const methodLink = (name: string, more: Record<string, string> = {}): string => withFilter('/fleet/methods', { method: name, ...more });
+
+/** The filter, and the label that traces are counted by; the server says it where it cannot have both label and class. */
+export function useAsked(): { params: Record<string, string | number>; key: string; days: number } {
+	const fleet = useFleet();
+	const label = text('label');
+	return { params: { ...fleet.params, ...(label && { label }) }, key: `${fleet.key} ${label}`, days: fleet.days };
+}
+
+/** Filters that FleetFilter has no field for: they are named, and can be left. */
+export function Narrowed() {
+	const os = text('os'), build = text('build_id'), label = text('label');
+	const chips: [string, string][] = [['os', os && `Android ${os}`], ['build_id', build && `build ${build}`], ['label', label]];
+	const labels = useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
+	const ask = (e: SubmitEvent) => {
+		e.preventDefault();
+		const said = new FormData(e.currentTarget as HTMLFormElement);
+		const value = String(said.get('value')).trim();
+		if (value) set({ label: `${said.get('name')}=${value}`, class: null, os: null }, true); // rollups of a label know neither
+	};
+	return <>
+		{labels.length > 0 && !label && <form class="inlineform" aria-label="Traces with a label" onSubmit={ask}>
+			<label class="inline">Label <select name="name">{labels.map((l) => <option key={l} value={l}>{l}</option>)}</select></label>
+			<input name="value" aria-label="Value of the label" placeholder="is" /><button class="small">Set</button>
+		</form>}
+		{chips.filter(([, shown]) => shown).map(([name, shown]) => <span key={name} class="step">{shown}<button class="plain" aria-label={`Any ${name === 'os' ? 'system' : name === 'label' ? 'label' : 'build'}`} onClick={() => set({ [name]: null }, true)}>×</button></span>)}
+	</>;
+}
+
+const signed = (share: number) => `${share < 0 ? '−' : share > 0 ? '+' : ''}${percent(Math.abs(share))}`;
+
+/** How much a quantile moved; quiet where that may be the error of both. */
+export function Change({ now, before, error }: { now: number; before: number | undefined; error: number }) {
+	const c = changeOf(now, before);
+	if (c === null) return <span class="quiet">–</span>;
+	const sure = Math.abs(c) > unsure(error);
+	return <span class={sure ? (c > 0 ? 'slower' : 'faster') : 'quiet'} title={sure ? undefined : 'No more than the numbers may be off'}>{signed(c)}</span>;
+}
+
+/** The stated error of every quantile here. */
+export function Stated({ error, more }: { error: number; more?: string }) {
+	return <p class="quiet">Quantiles are at most {percent(error)} beside the truth; counts, sums, means and maxima are exact. {more}</p>;
+}
