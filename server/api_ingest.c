@@ -1,13 +1,13 @@
 /*
  * api_ingest.c - traces come in: raw or as a form, straight to the spool, judged early.
  *
- * Each part's first HEAD_BYTES are kept aside and shown to a judge (judge.h) before
- * the rest is taken, so that what no format knows is refused while it arrives.
+ * Each part's first HEAD_BYTES are kept aside and shown to a judge (judge.h) while
+ * the rest is taken, so that what no format knows is refused while it arrives; an
+ * event loop waits for no judge, only the end of the upload does.
  * After that nothing is looked at: a damaged trace with a readable part is a
  * trace (I2), and reading is the worker's business.  The answer comes when the
  * parts and the row are on disk (I1).
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -24,7 +24,7 @@
 #include "log.h"
 #include "upload_meta.h"
 
-enum { HEAD_BYTES = TW_HEAD_BYTES, ORDINARY_WINDOW_LOG = 23, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
+enum { HEAD_BYTES = TW_HEAD_BYTES, MAX_IDEMPOTENCY = 255, MAX_URL = 64 };
 
 struct part {
 	const char *name;
@@ -33,7 +33,8 @@ struct part {
 	struct tw_blob_writer *writer; /* NULL until its first byte, and once it has arrived */
 	uint8_t *head;
 	size_t head_len;
-	bool judged;
+	bool asked;           /* the judge, about its head */
+	struct tw_look *look; /* NULL: not asked, or heard */
 	uint64_t bytes;
 };
 
@@ -75,34 +76,22 @@ static uint64_t max_upload(const struct tw_app *app)
 
 /* --- parts --- */
 
-/* A frame of zstd may ask for 128 MiB, which all event loops together may use once; ordinary ones
- * need no more than 8. */
-static enum tw_status look_at(struct upload *u, const struct part *p, bool whole,
-        const struct tw_format **ret_format, struct tw_err *err)
+static enum tw_status ask_judge(struct upload *u, struct part *p, bool whole, struct tw_err *err)
 {
-	static pthread_mutex_t wide = PTHREAD_MUTEX_INITIALIZER;
-	struct tw_judges *judges = tw_req_app(u->req)->judges;
-	uint32_t most = tw_req_app(u->req)->config->limits.max_window_log;
-	struct tw_head head = {p->head, p->head_len, whole, p->forced,
-	        most < ORDINARY_WINDOW_LOG ? most : ORDINARY_WINDOW_LOG};
-	enum tw_status st = tw_judges_look(judges, &head, ret_format, err);
+	const struct tw_app *app = tw_req_app(u->req);
+	const struct tw_head head = {
+	        p->head, p->head_len, whole, p->forced, app->config->limits.max_window_log};
 
-	if (st != TW_TOO_LARGE)
-		return st;
-	head.window_log = most;
-	(void)pthread_mutex_lock(&wide);
-	st = tw_judges_look(judges, &head, ret_format, err);
-	(void)pthread_mutex_unlock(&wide);
-	return st;
+	p->asked = true;
+	return tw_look_begin(app->judges, tw_req_caller(u->req)->project_id, &head, &p->look, err);
 }
 
-static enum tw_status judge_head(struct upload *u, struct part *p, bool whole, struct tw_err *err)
+static enum tw_status hear_judge(struct part *p, struct tw_err *err)
 {
 	const struct tw_format *found;
-	enum tw_status st;
+	enum tw_status st = tw_look_end(p->look, &found, err);
 
-	p->judged = true;
-	st = look_at(u, p, whole, &found, err);
+	p->look = NULL;
 	if (st == TW_OK && found && !tw_format_fits(found, p->name))
 		return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);
@@ -114,17 +103,16 @@ static enum tw_status part_write(
 {
 	size_t room = HEAD_BYTES - p->head_len;
 	size_t keep = n < room ? n : room;
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	p->bytes += n;
 	memcpy(p->head + p->head_len, data, keep);
 	p->head_len += keep;
-	if (!p->judged && p->head_len == HEAD_BYTES) {
-		st = judge_head(u, p, false, err);
-		if (st != TW_OK)
-			return st;
-	}
-	return tw_blob_write(p->writer, data, n, err);
+	if (!p->asked && p->head_len == HEAD_BYTES)
+		st = ask_judge(u, p, false, err);
+	else if (p->look && tw_look_is_over(p->look))
+		st = hear_judge(p, err);
+	return st == TW_OK ? tw_blob_write(p->writer, data, n, err) : st;
 }
 
 static enum tw_status part_begin(struct upload *u, size_t kind, struct tw_err *err)
@@ -154,7 +142,7 @@ static enum tw_status part_finish(struct upload *u, struct part *p, struct tw_er
 	}
 	if (p->bytes == 0)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "part %s is empty", p->name);
-	return p->judged ? TW_OK : judge_head(u, p, true, err);
+	return p->asked ? TW_OK : ask_judge(u, p, true, err);
 }
 
 /* --- the form --- */
@@ -321,8 +309,10 @@ static enum tw_status upload_body(struct tw_req *r, const void *p, size_t n, str
 static void discard(struct upload *u)
 {
 	u->form = tw_form_free(u->form);
-	for (size_t i = 0; i < N_PARTS; i++)
+	for (size_t i = 0; i < N_PARTS; i++) {
+		u->parts[i].look = tw_look_drop(u->parts[i].look);
 		u->parts[i].writer = tw_blob_discard(u->parts[i].writer);
+	}
 }
 
 static void abort_upload(struct tw_req *r)
@@ -362,6 +352,8 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
 		if (u->parts[i].name)
 			st = part_finish(u, &u->parts[i], err);
+	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
+		st = hear_judge(&u->parts[i], err);
 	return st == TW_OK ? read_meta_part(u, err) : st;
 }
 

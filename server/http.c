@@ -8,7 +8,7 @@
  * are, otherwise up to LINGER_BYTES are swallowed and the answer comes behind
  * them, which every client reads.  Past that the connection is cut.
  *
- * `end` of slow routes runs on the query pool with the connection suspended.
+ * `end` of slow routes runs on a pool (http_pools.c) with the connection suspended.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -24,7 +24,7 @@
 #include "log.h"
 
 /* twice what http_judge.c allows, so that the refusal is ours */
-enum { CONNECTION_MEMORY = 128 << 10, STACK_BYTES = 512 << 10, OUTBOUND_THREADS = 4 };
+enum { CONNECTION_MEMORY = 128 << 10, STACK_BYTES = 512 << 10 };
 static const size_t request_memory = (size_t)512 << 20;
 static const uint64_t linger_bytes = 1 << 20;
 
@@ -418,11 +418,6 @@ static enum MHD_Result on_piece(struct tw_req *r, const char *data, size_t n)
 	return MHD_YES;
 }
 
-static struct tw_pool *pool_of(const struct tw_req *r)
-{
-	return r->route->outbound && r->http->outbound ? r->http->outbound : r->http->pool;
-}
-
 /* The library must have noticed that it is done with reading before the connection is suspended:
  * else it reads again on resuming, and drops a client that has closed its sending side.  So the
  * first call behind the body only asks for a second one, which comes at once. */
@@ -439,7 +434,7 @@ static enum MHD_Result on_end(struct tw_req *r)
 	if (r->phase == TW_PHASE_LAST) {
 		r->phase = TW_PHASE_POOLED;
 		MHD_suspend_connection(r->connection);
-		if (!tw_pool_submit(pool_of(r), &r->task))
+		if (!tw_pool_submit(tw_http_pool_of(r), &r->task))
 			run_pooled(&r->task, true);
 		return MHD_YES;
 	}
@@ -550,9 +545,7 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
 	h->ids = seed;
 	st = tw_http_listen(where, &h->listen_fd, err);
 	if (st == TW_OK)
-		st = tw_pool_start(for_metrics ? 1 : app->config->query_threads, &h->pool, err);
-	if (st == TW_OK && app->oidc && !for_metrics)
-		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
+		st = tw_http_pools_start(h, err);
 	if (st == TW_OK)
 		st = tw_watch_start(
 		        app->config->connection_timeout_s, app->metrics, &h->watch, err);
@@ -588,8 +581,7 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 	if (!h)
 		return NULL;
 	/* The pools first: no connection may be suspended when the daemon stops. */
-	h->outbound = tw_pool_stop(h->outbound);
-	h->pool = tw_pool_stop(h->pool);
+	tw_http_pools_stop(h);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)

@@ -9,7 +9,7 @@
  * JSON, text and stream replies are compressed by Accept-Encoding (zstd, gzip)
  * here, in one place.
  * Thread: all callbacks of one request run one after another, not always on the
- * same thread (routes marked slow end on the query pool).
+ * same thread (routes marked slow end on a pool).
  */
 #ifndef TW_HTTP_H
 #define TW_HTTP_H
@@ -29,12 +29,13 @@ struct tw_route {
 	const char *path;   /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
 	                     * {*} takes the rest */
 	enum tw_need needs; /* what the caller must hold; filled in from routes.def */
-	bool slow;          /* `end` runs on the query pool, not on an event loop */
+	bool slow;          /* `end` runs on a pool, not on an event loop */
 	bool knows_caller;  /* a PUBLIC route that answers by who asks */
 	bool outbound;      /* a slow one that waits for another server: on a pool of its own */
 	bool metrics;       /* answered by config.metrics_listen alone when that is set */
 	bool quiet;         /* logged only at debug when all went well: health checks */
-	bool upload;        /* counts against config.max_in_flight until its reply is made */
+	bool upload; /* counts against config.max_in_flight until its reply is made, and ends on
+	              * the uploads' pool */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(

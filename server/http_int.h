@@ -1,6 +1,6 @@
 /*
- * http_int.h - what http.c, http_judge.c, http_request.c and http_reply.c share; nobody else
- * includes it.
+ * http_int.h - what http.c, http_judge.c, http_pools.c, http_request.c and http_reply.c share;
+ * nobody else includes it.
  *
  * Life of a request, one arrow a callback of libmicrohttpd:
  *
@@ -28,6 +28,7 @@ struct tw_http {
 	struct tw_app *app;
 	struct MHD_Daemon *daemon;
 	struct tw_pool *pool;
+	struct tw_pool *arrivals; /* of uploads; NULL: there are none */
 	struct tw_pool *outbound; /* of routes that wait for other servers; NULL: there are none */
 	struct tw_watch *watch;
 	const struct tw_route *routes;
@@ -87,6 +88,11 @@ void tw_http_address(struct MHD_Connection *connection, char ret[INET6_ADDRSTRLE
 /* A server of its own at that address; `for_metrics`: it answers /metrics and nothing else. */
 enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_app *app,
         struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
+
+enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
+void tw_http_pools_stop(struct tw_http *h);
+/* Where that request's route ends. */
+struct tw_pool *tw_http_pool_of(const struct tw_req *r);
 
 /* A socket that listens on "ADDRESS:PORT". */
 enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err) TW_MUST_USE;

@@ -3,9 +3,9 @@
  *
  * A judge is a limited child (child.h, jail.h) that runs tw_decoder_preflight on what it is given
  * and answers over a socket; strangers' bytes reach no decoder in the server's own process.  It
- * sees heads of uploads, one after the other, and can tell nobody: one that is taken over may only
- * lie about what is looked at next, and what it lets through is judged again by the decoder that
- * reads it all.  Thread: any; who asks waits.
+ * sees heads of one project's uploads, one after the other, and can tell nobody else: one that is
+ * taken over may only lie about what that project sends next, and what it lets through is judged
+ * again by the decoder that reads it all.  Thread: any; only tw_look_end waits.
  */
 #ifndef TW_JUDGE_H
 #define TW_JUDGE_H
@@ -30,13 +30,23 @@ struct tw_head {
 	uint32_t window_log;            /* as of tw_limits */
 };
 
-/* Starts none yet.  NULL without memory. */
+/* Starts no judge yet.  NULL without memory or threads. */
 struct tw_judges *tw_judges_new(const struct tw_config *c, struct tw_metrics *metrics);
-struct tw_judges *tw_judges_free(struct tw_judges *js);
+struct tw_judges *tw_judges_free(struct tw_judges *js); /* no look is left; returns NULL */
 
-/* What tw_decoder_preflight says, in its words.  Where no judge can be asked, or it died of the
- * head, TW_OK and *ret NULL: the decoder of the whole will say.  js NULL: the same. */
-enum tw_status tw_judges_look(struct tw_judges *js, const struct tw_head *head,
-        const struct tw_format **ret, struct tw_err *err) TW_MUST_USE;
+/* A head that is being looked at. */
+struct tw_look;
+
+/* The head is copied.  js NULL: *ret NULL, about which all that follows has nothing to say. */
+enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
+        const struct tw_head *head, struct tw_look **ret, struct tw_err *err) TW_MUST_USE;
+/* tw_look_end would not wait. */
+bool tw_look_is_over(const struct tw_look *l);
+/* What tw_decoder_preflight says, in its words; `l` is gone.  Where no judge can be asked within
+ * 2 s or answers within 6, or it died of the head, TW_OK and *ret NULL: the decoder of the whole
+ * will say.  NULL: the same. */
+enum tw_status tw_look_end(
+        struct tw_look *l, const struct tw_format **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_look *tw_look_drop(struct tw_look *l); /* NULL is fine; returns NULL */
 
 #endif

@@ -10,6 +10,7 @@
 
 enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 {
+	static unsigned asked;
 	const char *how = getenv(variable);
 	volatile uint64_t spin = 0;
 
@@ -17,6 +18,8 @@ enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 		return TW_OK;
 	if (strcmp(how, "crash") == 0)
 		(void)raise(SIGSEGV);
+	if (strcmp(how, "tire") == 0 && ++asked > 1) /* as if its time were used up */
+		(void)raise(SIGXCPU);
 	while (strcmp(how, "loop") == 0)
 		spin++;
 	while (strcmp(how, "eat") == 0) {

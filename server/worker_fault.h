@@ -1,7 +1,7 @@
 /*
  * worker_fault.h - a decoder's child that misbehaves, for the tests of what holds it.
  *
- * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run in the server's environment, and
+ * TRACEWELL_WORKER_FAULT=crash|loop|eat|sleep|run|tire in the server's environment, and
  * TRACEWELL_JUDGE_FAULT for judges (judge.h).  Only in builds for tests (meson option test_faults);
  * in all others it does nothing and reads no environment.
  */

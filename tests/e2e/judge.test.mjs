@@ -1,13 +1,15 @@
 /*
  * judge.test.mjs - the beginnings of uploads are looked at by processes of their own: refused in words
  * and with the place, and where such a process dies of one, the upload is taken and the next one looked at.
+ * One sees the uploads of one project, and nobody else waits for it.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { describe, test } from 'node:test';
+import zlib from 'node:zlib';
 
 import { sampleTrace } from './make.mjs';
-import { startServer } from './server.mjs';
+import { sanitized, startServer } from './server.mjs';
 
 const judges = (s) => fs.readdirSync(`/proc/${s.child.pid}/task`)
 	.flatMap((t) => fs.readFileSync(`/proc/${s.child.pid}/task/${t}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number));
@@ -45,5 +47,63 @@ describe('judges', { concurrency: 2 }, () => {
 		assert.equal((await s.trace(sampleTrace(36))).state, 'ready');
 		assert.equal((await s.post('/api/v1/traces', Buffer.alloc(100, 9))).status, 415);
 		assert.notEqual(judges(s)[0], first);
+	});
+
+	test('a judge sees the heads of one project, and some stay for the next', async (t) => {
+		const s = await startServer(t);
+		const bad = (key) => s.post('/api/v1/traces', Buffer.alloc(100, 9), { key });
+		const [one, two] = ['one', 'two'].map((name) => s.key('ingest', name));
+		assert.equal((await bad(one)).status, 415);
+		const first = judges(s);
+		assert.equal((await bad(two)).status, 415);
+		const both = judges(s);
+		assert.deepEqual([first.length, both.length], [1, 2], 'another project, another judge');
+		for (const key of [one, two, one]) assert.equal((await bad(key)).status, 415);
+		assert.deepEqual(judges(s).sort(), both.sort(), 'who has one keeps it');
+	});
+
+	test('more projects than judges: one is dismissed, none asked about a second project', async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_JUDGE_FAULT: 'tire' } }); /* ends at its second question */
+		for (let i = 0; i < 19; i++) {
+			const r = await s.post('/api/v1/traces', Buffer.alloc(100, 9), { key: s.key('ingest', `project-${i}`) });
+			assert.equal(r.status, 415, r.text);
+		}
+		assert.deepEqual([await deaths(s, 'loop'), judges(s).length], [0, 16]);
+	});
+
+	test('what a worn judge dies of is asked again of a fresh one', async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_JUDGE_FAULT: 'tire' } });
+		for (let i = 0; i < 4; i++) assert.equal((await s.post('/api/v1/traces', Buffer.alloc(100, i + 1))).status, 415);
+		assert.equal(await deaths(s, 'loop'), 3, 'each after the first met a worn one');
+	});
+
+	test('judges that hang hold up nobody but their own uploads, and those not for long', async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_JUDGE_FAULT: 'sleep' } });
+		const other = s.key('ingest', 'other');
+		const large = Buffer.concat([sampleTrace(20), Buffer.alloc(300 << 10)]); /* its head is full while it arrives */
+		assert.equal((await s.get('/api/v1/traces')).status, 200);
+		const began = Date.now();
+		const hanging = [...Array(8)].map((_, i) => s.post('/api/v1/traces', i < 6 ? large : Buffer.alloc(100, i)));
+		const most = sanitized() ? 4000 : 1000;
+		for (let i = 0; i < 8; i++) {
+			const asked = Date.now();
+			for (const target of ['/healthz', '/api/v1/traces']) assert.equal((await s.get(target)).status, 200);
+			assert.ok(Date.now() - asked < most, `answered after ${Date.now() - asked} ms`);
+			await new Promise((done) => setTimeout(done, 100));
+		}
+		const sent = Date.now();
+		assert.equal((await s.post('/api/v1/traces', sampleTrace(21), { key: other })).status, 202);
+		assert.ok(Date.now() - sent < 8 * most, `another project's upload took ${Date.now() - sent} ms`);
+		for (const r of await Promise.all(hanging)) assert.equal(r.status, 202, r.text);
+		assert.ok(Date.now() - began < 14 * most, `all took ${Date.now() - began} ms`);
+	});
+
+	test('what is too large is asked about once', async (t) => {
+		const s = await startServer(t, { env: { TRACEWELL_JUDGE_FAULT: 'tire' } });
+		const packed = [1, 2, 3, 4, 5].reduce((bytes) => zlib.gzipSync(bytes), sampleTrace(20));
+		const r = await s.post('/api/v1/traces', packed);
+		assert.equal(r.status, 413, r.text);
+		assert.match(r.json.error.message, /times over/);
+		assert.equal(await deaths(s, 'loop'), 0);
 	});
 });

@@ -1,0 +1,36 @@
+/*
+ * http_pools.c - the threads on which slow routes end, by what they wait for.
+ *
+ * Queries wait for processors, uploads for judges and the disk, some routes for other servers: each
+ * kind has its own, so that none holds up another.
+ */
+#include "http_int.h"
+
+enum { ARRIVAL_THREADS = 8, OUTBOUND_THREADS = 4 };
+
+enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
+{
+	const struct tw_app *app = h->app;
+	enum tw_status st =
+	        tw_pool_start(h->for_metrics ? 1 : app->config->query_threads, &h->pool, err);
+
+	if (st == TW_OK && !h->for_metrics)
+		st = tw_pool_start(ARRIVAL_THREADS, &h->arrivals, err);
+	if (st == TW_OK && app->oidc && !h->for_metrics)
+		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
+	return st;
+}
+
+void tw_http_pools_stop(struct tw_http *h)
+{
+	h->outbound = tw_pool_stop(h->outbound);
+	h->arrivals = tw_pool_stop(h->arrivals);
+	h->pool = tw_pool_stop(h->pool);
+}
+
+struct tw_pool *tw_http_pool_of(const struct tw_req *r)
+{
+	if (r->route->outbound && r->http->outbound)
+		return r->http->outbound;
+	return r->route->upload && r->http->arrivals ? r->http->arrivals : r->http->pool;
+}

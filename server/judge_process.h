@@ -1,0 +1,36 @@
+/*
+ * judge_process.h - one judge: a process that is asked about one project's uploads, in turns.
+ *
+ * It is started by the first question.  A judge that is silent for too long is killed, one that
+ * died is told in the log and counted.  Its answer is a stranger's word: a status that is none, a
+ * format that is none or a text without an end are as if it had died.  Thread: one at a time.
+ */
+#ifndef TW_JUDGE_PROCESS_H
+#define TW_JUDGE_PROCESS_H
+
+#include "child.h"
+#include "judge.h"
+#include "ulid.h"
+
+/* Seconds that one question may take. */
+enum { TW_JUDGE_PATIENCE_S = 5 };
+
+struct tw_judge {
+	bool busy, there;
+	unsigned asked;
+	int64_t used; /* when it was last chosen, in turns */
+	int line;
+	char project_id[TW_ID_BYTES]; /* whose heads it has seen */
+	struct tw_child child;
+};
+
+/* For that project from here; one that has seen another's heads ends. */
+void tw_judge_assign(struct tw_judge *j, const char *project_id);
+/* As tw_look_end.  What a judge that had answered before could not answer is asked once more of a
+ * fresh one: what it has used up, of time above all, is not that head's fault. */
+enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
+        struct tw_metrics *metrics, const struct tw_head *head, const struct tw_format **ret,
+        struct tw_err *err) TW_MUST_USE;
+void tw_judge_dismiss(struct tw_judge *j);
+
+#endif
