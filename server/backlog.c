@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "log.h"
 
-enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20 };
+enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
 
 struct tw_backlog {
 	struct tw_catalogue *catalogue;
@@ -111,9 +111,11 @@ static bool has_room(uint64_t limit, uint64_t all, uint64_t own, uint64_t more)
 	return all <= limit && more <= limit - all && own + more <= limit - all;
 }
 
-enum tw_status tw_backlog_judge(
-        struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
+/* By one in so many parts of the bounds. */
+static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64_t bytes,
+        uint64_t parts, struct tw_err *err)
 {
+	const uint64_t traces = b->limits.traces < parts ? 1 : b->limits.traces / parts;
 	const struct tw_waiting *found;
 	struct tw_waiting own = {.traces = 0};
 	enum tw_status st = TW_OK;
@@ -123,8 +125,9 @@ enum tw_status tw_backlog_judge(
 	found = find(b, project_id);
 	if (found)
 		own = *found;
-	if (b->traces > 0 && (!has_room(b->limits.traces, b->traces, own.traces, 1) ||
-	                             !has_room(b->limits.bytes, b->bytes, own.bytes, bytes))) {
+	if (b->traces > 0 &&
+	        (!has_room(traces, b->traces, own.traces, 1) ||
+	                !has_room(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
 		b->refused++;
 		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
 		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
@@ -133,6 +136,18 @@ enum tw_status tw_backlog_judge(
 	}
 	(void)pthread_mutex_unlock(&b->lock);
 	return st;
+}
+
+enum tw_status tw_backlog_judge(
+        struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
+{
+	return judge(b, project_id, bytes, 1, err);
+}
+
+enum tw_status tw_backlog_judge_again(
+        struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
+{
+	return judge(b, project_id, bytes, AGAIN_PARTS, err);
 }
 
 void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t bytes)

@@ -418,7 +418,7 @@ struct tw_old_query {
 	int64_t before_ms;   /* created */
 	uint32_t limit;      /* ≤ 4096 */
 	bool keep_annotated; /* those with a title or annotations are not meant */
-	bool keep_first_anr; /* nor is the first of each group of ANRs */
+	int64_t firsts_ms;   /* nor is the first of a group of ANRs, when it came then or later */
 };
 struct tw_old_trace {
 	const char *id, *name; /* as people see it */
@@ -435,6 +435,14 @@ enum tw_status tw_catalogue_oldest(struct tw_catalogue *c, enum tw_old_which whi
 enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct tw_old_query *of,
         struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
+/* Those of which the upload is all there is. */
+enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* *ret_ms: when the oldest came of those firsts of groups of ANRs that are the newest before_ms, at
+ * most `limit` and so many bytes together; INT64_MAX when there is none. */
+enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw_old_query *of,
+        uint64_t bytes, struct tw_arena *a, int64_t *ret_ms, struct tw_err *err) TW_MUST_USE;
 /* Those whose decoded file can be made again, by when it was made: before_ms means that. */
 enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,
         struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,

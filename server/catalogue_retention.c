@@ -97,7 +97,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_query(&q, db, err, sql, "tiiii", of->project_id, of->before_ms, (int64_t)limit,
-	        (int64_t)of->keep_annotated, (int64_t)of->keep_first_anr);
+	        (int64_t)of->keep_annotated, of->firsts_ms);
 	if (st == TW_OK)
 		st = read_old(&q, limit, a, ret, ret_n, err);
 	tw_cat_done(c, db);
@@ -113,7 +113,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 /* Neither pinned nor kept for what it is worth. */
 #define MAY_GO                                                                                     \
 	" AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"                 \
-	" AND NOT (?5<>0 AND " TW_TRACE_IS_FIRST ") "
+	" AND NOT (created_ms>=?5 AND " TW_TRACE_IS_FIRST ") "
 #define OLDEST(index, which)                                                                       \
 	"SELECT " NAMED "created_ms, file_bytes + " PARTS_OF ") FROM trace INDEXED BY " index      \
 	" WHERE project_id=?1 AND created_ms<?2" which MAY_GO                                      \
@@ -140,6 +140,37 @@ enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct 
 	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
 	        " AND upload_kept=1 AND state=2" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return select_old(c,
+	        "SELECT " NAMED "created_ms, " PARTS_OF ")"
+	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
+	        " AND upload_kept=1 AND state=4" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
+	        of, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw_old_query *of,
+        uint64_t bytes, struct tw_arena *a, int64_t *ret_ms, struct tw_err *err)
+{
+	struct tw_old_trace *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = select_old(c,
+	        "SELECT '', '', created_ms, created_ms, file_bytes + " PARTS_OF ")"
+	        " FROM trace INDEXED BY trace_with_anr WHERE project_id=?1 AND created_ms<?2"
+	        " AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"
+	        " AND ?5=?5 AND " TW_TRACE_IS_FIRST
+	        " ORDER BY created_ms DESC, trace_id DESC LIMIT ?3",
+	        of, a, &rows, &n, err);
+
+	*ret_ms = INT64_MAX;
+	for (size_t i = 0; st == TW_OK && i < n && rows[i].bytes <= bytes; i++) {
+		bytes -= rows[i].bytes;
+		*ret_ms = rows[i].created_ms;
+	}
+	return st;
 }
 
 enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,

@@ -137,27 +137,45 @@ static int64_t end_of(int64_t since_ms, int64_t days)
 	return days ? since_ms + days * TW_DAY_MS : 0;
 }
 
-struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_trace_row *row)
+/* The sooner; 0 is never. */
+static int64_t first_of(int64_t a, int64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
+static bool is_kept(const struct tw_retention *r, const struct tw_trace_row *row)
 {
 	bool spoken_of = row->title[0] || row->annotations;
+
+	return row->pinned || row->kept_for[0] || (r->keep_annotated && spoken_of) ||
+	       (r->keep_first_anr && row->first_anr);
+}
+
+struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_trace_row *row)
+{
 	bool anr = row->anr[0] && r->anr_max_age_days;
 	struct tw_ends ends = {0};
+	int64_t upload_ms;
 
-	if (row->pinned || row->kept_for[0] || (r->keep_annotated && spoken_of) ||
-	        (r->keep_first_anr && row->first_anr))
+	if (is_kept(r, row))
 		return ends;
 	ends.trace_ms = end_of(row->created_ms, anr ? r->anr_max_age_days : r->max_age_days);
-	if (row->state != TW_TRACE_READY || !row->upload_kept)
+	if (!row->upload_kept)
 		return ends;
-	ends.upload_ms = end_of(row->created_ms, r->uploads_max_age_days);
+	upload_ms = end_of(row->created_ms, r->uploads_max_age_days);
+	if (row->state == TW_TRACE_ARCHIVED)
+		ends.trace_ms = first_of(ends.trace_ms, upload_ms);
+	if (row->state != TW_TRACE_READY)
+		return ends;
+	ends.upload_ms = upload_ms;
 	ends.decoded_ms = end_of(row->ready_ms, r->decoded_max_age_days);
 	return ends;
 }
 
 const char *tw_expiry_word(enum tw_expiry_why why)
 {
-	static const char *const words[] = {
-	        "age", "count", "bytes", "upload_age", "quarantine", "anr_age", "decoded_age"};
+	static const char *const words[] = {"age", "count", "bytes", "upload_age", "quarantine",
+	        "anr_age", "decoded_age", "archived_age"};
 
 	return words[why];
 }
@@ -189,7 +207,20 @@ static struct tw_old_query query_of(const struct due *d, int64_t days)
 	        .before_ms = days ? d->now_ms - days * TW_DAY_MS : INT64_MAX,
 	        .limit = d->limit - (uint32_t)d->n,
 	        .keep_annotated = d->rules->keep_annotated != 0,
-	        .keep_first_anr = d->rules->keep_first_anr != 0};
+	        .firsts_ms = INT64_MAX};
+}
+
+/* What is so old, but for the firsts of groups of ANRs that may outlive it. */
+static enum tw_status aged(
+        const struct due *d, int64_t days, struct tw_old_query *ret, struct tw_err *err)
+{
+	struct tw_old_query firsts;
+
+	*ret = firsts = query_of(d, days);
+	firsts.limit = TW_FIRSTS_KEPT;
+	return d->rules->keep_first_anr ? tw_catalogue_firsts_since(d->catalogue, &firsts,
+	                                          TW_FIRSTS_BYTES, d->arena, &ret->firsts_ms, err)
+	                                : TW_OK;
 }
 
 static bool is_listed(const struct due *d, const char *id)
@@ -215,71 +246,91 @@ static void add(struct due *d, const struct tw_old_trace *old, enum tw_expiry_wh
 	d->bytes -= old->bytes < d->bytes ? old->bytes : d->bytes;
 }
 
-static bool why_due(const struct due *d, int64_t created_ms, enum tw_expiry_why *ret)
-{
-	const struct tw_retention *r = d->rules;
-	int64_t expires_ms = end_of(created_ms, r->max_age_days);
+typedef enum tw_status old_fn(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err);
 
-	if (expires_ms && expires_ms <= d->now_ms)
-		*ret = TW_EXPIRY_AGE;
-	else if (r->max_traces && d->traces > (uint64_t)r->max_traces)
-		*ret = TW_EXPIRY_COUNT;
-	else if (r->max_bytes && d->bytes > (uint64_t)r->max_bytes)
-		*ret = TW_EXPIRY_BYTES;
-	else
-		return false;
-	return true;
+static enum tw_status oldest_all(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_catalogue_oldest(c, TW_OLD_ALL, of, a, ret, ret_n, err);
 }
 
-static enum tw_status add_traces(struct due *d, struct tw_err *err)
+static enum tw_status oldest_without_anr(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_catalogue_oldest(c, TW_OLD_WITHOUT_ANR, of, a, ret, ret_n, err);
+}
+
+static enum tw_status oldest_with_anr(struct tw_catalogue *c, const struct tw_old_query *of,
+        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_catalogue_oldest(c, TW_OLD_WITH_ANR, of, a, ret, ret_n, err);
+}
+
+static enum tw_status add_aged(
+        struct due *d, old_fn *oldest, enum tw_expiry_why why, int64_t days, struct tw_err *err)
+{
+	struct tw_old_query of;
+	struct tw_old_trace *old = NULL;
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!days)
+		return TW_OK;
+	st = aged(d, days, &of, err);
+	if (st == TW_OK)
+		st = oldest(d->catalogue, &of, d->arena, &old, &n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		add(d, &old[i], why, days);
+	return st;
+}
+
+static bool is_over(const struct due *d, enum tw_expiry_why *ret)
 {
 	const struct tw_retention *r = d->rules;
-	const struct tw_old_query of = query_of(d, 0);
+	bool count = r->max_traces && d->traces > (uint64_t)r->max_traces;
+
+	*ret = count ? TW_EXPIRY_COUNT : TW_EXPIRY_BYTES;
+	return count || (r->max_bytes && d->bytes > (uint64_t)r->max_bytes);
+}
+
+/* Among the oldest may be all that are listed: as many more are asked for. */
+static enum tw_status add_over(struct due *d, struct tw_err *err)
+{
+	struct tw_old_query of = query_of(d, 0);
 	struct tw_old_trace *old = NULL;
 	enum tw_expiry_why why;
 	size_t n = 0;
 	enum tw_status st = TW_OK;
 
-	if (r->max_age_days || r->max_traces || r->max_bytes)
-		st = tw_catalogue_oldest(d->catalogue,
-		        r->anr_max_age_days ? TW_OLD_WITHOUT_ANR : TW_OLD_ALL, &of, d->arena, &old,
-		        &n, err);
-	for (size_t i = 0; st == TW_OK && i < n && why_due(d, old[i].created_ms, &why); i++)
-		add(d, &old[i], why, why == TW_EXPIRY_AGE ? r->max_age_days : 0);
-	return st; /* the rest is younger */
-}
-
-static enum tw_status add_anrs(struct due *d, struct tw_err *err)
-{
-	int64_t days = d->rules->anr_max_age_days;
-	const struct tw_old_query of = query_of(d, days);
-	struct tw_old_trace *old = NULL;
-	size_t n = 0;
-	enum tw_status st = TW_OK;
-
-	if (days)
-		st = tw_catalogue_oldest(
-		        d->catalogue, TW_OLD_WITH_ANR, &of, d->arena, &old, &n, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		add(d, &old[i], TW_EXPIRY_ANR, days);
-	return st;
-}
-
-static enum tw_status add_parts(struct due *d, enum tw_expiry_why why, struct tw_err *err)
-{
-	bool upload = why == TW_EXPIRY_UPLOAD;
-	int64_t days = upload ? d->rules->uploads_max_age_days : d->rules->decoded_max_age_days;
-	const struct tw_old_query of = query_of(d, days);
-	struct tw_old_trace *old = NULL;
-	size_t n = 0;
-	enum tw_status st = TW_OK;
-
-	if (days)
-		st = (upload ? tw_catalogue_oldest_uploads : tw_catalogue_oldest_decoded)(
+	of.limit = d->limit;
+	if (is_over(d, &why))
+		st = (d->rules->anr_max_age_days ? oldest_without_anr : oldest_all)(
 		        d->catalogue, &of, d->arena, &old, &n, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		add(d, &old[i], why, days);
+	for (size_t i = 0; st == TW_OK && i < n && is_over(d, &why); i++)
+		add(d, &old[i], why, 0);
 	return st;
+}
+
+/* Parts before what goes to make room: the room they give back may be enough. */
+static enum tw_status add_all(struct due *d, struct tw_err *err)
+{
+	const struct tw_retention *r = d->rules;
+	old_fn *others = r->anr_max_age_days ? oldest_without_anr : oldest_all;
+	enum tw_status st = add_aged(d, oldest_with_anr, TW_EXPIRY_ANR, r->anr_max_age_days, err);
+
+	if (st == TW_OK)
+		st = add_aged(d, tw_catalogue_oldest_uploads, TW_EXPIRY_UPLOAD,
+		        r->uploads_max_age_days, err);
+	if (st == TW_OK)
+		st = add_aged(d, tw_catalogue_oldest_archived, TW_EXPIRY_ARCHIVED,
+		        r->uploads_max_age_days, err);
+	if (st == TW_OK)
+		st = add_aged(d, tw_catalogue_oldest_decoded, TW_EXPIRY_DECODED,
+		        r->decoded_max_age_days, err);
+	if (st == TW_OK)
+		st = add_aged(d, others, TW_EXPIRY_AGE, r->max_age_days, err);
+	return st == TW_OK ? add_over(d, err) : st;
 }
 
 /* The oldest go until what is left fits; those being tried again count, and stay. */
@@ -330,13 +381,7 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
 		return st;
 	d.traces = use.traces;
 	d.bytes = use.upload_bytes + use.decoded_bytes;
-	st = add_anrs(&d, err);
-	if (st == TW_OK) /* parts first: the room they give back may be enough */
-		st = add_parts(&d, TW_EXPIRY_UPLOAD, err);
-	if (st == TW_OK)
-		st = add_parts(&d, TW_EXPIRY_DECODED, err);
-	if (st == TW_OK)
-		st = add_traces(&d, err);
+	st = add_all(&d, err);
 	if (st == TW_OK)
 		st = add_quarantined(&d, err);
 	if (st == TW_OK) {

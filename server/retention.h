@@ -2,11 +2,14 @@
  * retention.h - how long a project keeps its traces, and what is due.
  *
  * By age, by number, by bytes; the oldest go first, pinned ones and those that
- * are kept for their value (kept_for, the first of each group of ANRs) never, and none that is not
- * decoded yet.  With an age of their own, traces of ANRs go by that alone.  Uploads may go
- * before what was decoded from them: such a trace can be read, exported and named, but not decoded
- * again.  What was decoded may go before the upload: such a trace is archived, and decoded again
- * when somebody opens it.  Nothing is deleted here (jobs_retention.h does).  Thread: any.
+ * are kept for their value (kept_for) never, and none that is not decoded yet.  The first trace of
+ * each group of ANRs outlives its age, but no other limit: who sends ANRs decides what a group is,
+ * so of those past their age only the newest TW_FIRSTS_KEPT stay, TW_FIRSTS_BYTES together.  With
+ * an age of their own, traces of ANRs go by that alone.  Uploads may go before what was decoded
+ * from them: such a trace can be read, exported and named, but not decoded again.  What was decoded
+ * may go before the upload: such a trace is archived, and decoded again when somebody opens it;
+ * when its upload's age is over nothing would be left of it, and it goes.  Nothing is deleted here
+ * (jobs_retention.h does).  Thread: any.
  */
 #ifndef TW_RETENTION_H
 #define TW_RETENTION_H
@@ -18,11 +21,14 @@
 
 #define TW_SETTING_RETENTION "retention"
 
+enum { TW_FIRSTS_KEPT = 1000 };
+#define TW_FIRSTS_BYTES ((uint64_t)4 << 30)
+
 struct tw_retention { /* 0: no such limit */
 	int64_t max_age_days, max_traces, max_bytes, uploads_max_age_days;
 	int64_t anr_max_age_days;     /* of traces with an ANR, instead of all other limits */
 	int64_t decoded_max_age_days; /* of decoded files, from when they were made */
-	int64_t keep_first_anr;       /* 1: the first of each group of ANRs stays */
+	int64_t keep_first_anr;       /* 1: the first of each group of ANRs outlives its age */
 	int64_t keep_annotated;       /* 1: traces with a title or annotations stay */
 	int64_t quarantine_max_traces, quarantine_max_bytes; /* always limited */
 };
@@ -49,7 +55,8 @@ enum tw_expiry_why {
 	TW_EXPIRY_UPLOAD,
 	TW_EXPIRY_QUARANTINE,
 	TW_EXPIRY_ANR,
-	TW_EXPIRY_DECODED
+	TW_EXPIRY_DECODED,
+	TW_EXPIRY_ARCHIVED /* by its upload's age */
 };
 /* What goes. */
 enum tw_expired tw_expiry_what(enum tw_expiry_why why);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "backlog.h"
 #include "blob.h"
 #include "jobs.h"
 #include "log.h"
@@ -111,6 +112,27 @@ static enum tw_status heal(struct tw_req *r, const struct tw_trace_row *seen, st
 	return st;
 }
 
+/* Those who may read decide what is decoded again, so only while there is room: of the queue, and
+ * on the disk. */
+static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row, struct tw_err *err)
+{
+	struct tw_app *app = tw_req_app(r);
+	char wait[16];
+	enum tw_status st = tw_blobs_check_room(app->blobs, err);
+
+	if (st == TW_FULL)
+		return tw_fail(err, TW_FULL, TW_NO_OFFSET,
+		        "only the upload of this trace was kept, and the disk has no room to "
+		        "decode it again");
+	if (st == TW_OK && app->backlog)
+		st = tw_backlog_judge_again(app->backlog, row->project_id, row->upload_bytes, err);
+	if (st == TW_BUSY) {
+		(void)snprintf(wait, sizeof wait, "%d", TW_BACKLOG_RETRY_S);
+		tw_req_set_header(r, "Retry-After", wait);
+	}
+	return st;
+}
+
 /* Whoever opens it gets it decoded again; of those who ask at once the first does. */
 static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, struct tw_err *err)
 {
@@ -120,7 +142,12 @@ static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, 
 	        app->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
 
 	if (st == TW_OK && now.state == TW_TRACE_ARCHIVED) {
-		st = tw_catalogue_trace_requeue(app->catalogue, seen->project_id, seen->id, err);
+		st = has_room(r, &now, err);
+		if (st == TW_OK)
+			st = tw_catalogue_trace_requeue(
+			        app->catalogue, seen->project_id, seen->id, err);
+		if (st == TW_OK && app->backlog)
+			tw_backlog_added(app->backlog, seen->project_id, now.upload_bytes);
 		tw_jobs_wake(app->jobs);
 	}
 	if (st != TW_OK)

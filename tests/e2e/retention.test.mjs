@@ -26,6 +26,15 @@ async function upload(s, calls, query = {}) {
 	return (await s.trace(sampleTrace(calls), { query: { build_id: 'b1', ...query } })).id;
 }
 
+/* Leaves those traces nothing but their uploads. */
+async function archive(s, ids) {
+	execFileSync('python3', ['-c', "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute('UPDATE trace SET ready_ms=ready_ms-864000000')\ndb.commit()",
+		path.join(s.data, 'catalogue.db')]);
+	await rules(s, { decoded_max_age_days: 7 });
+	for (const id of ids) await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'archived' ? true : undefined), 'archived');
+	await rules(s, {});
+}
+
 const rules = (s, body, query) => s.ask('PUT', '/api/v1/retention', { key: s.admin, body: JSON.stringify(body), query });
 const there = async (s, id) => (await s.get(`/api/v1/traces/${id}`)).status === 200;
 const gone = (s, id) => until(async () => ((await there(s, id)) ? undefined : true), `${id} deleted`);
@@ -117,6 +126,77 @@ describe('retention', { concurrency: 2 }, () => {
 		await gone(s, plain);
 		const left = (await s.get('/api/v1/traces')).json.traces;
 		assert.deepEqual(left.map((x) => [x.id, x.expires_ms && Math.round((x.expires_ms - x.created_ms) / DAY_MS)]).sort(), [[ids[0], null], [ids[2], 90]].sort());
+	});
+
+	test('who sends ANRs decides what a group is, so its first outlives its age alone, and only so many do', async (t) => {
+		const s = await start(t);
+		const ids = [await upload(s, 101), await upload(s, 102), await upload(s, 103)];
+		const sql = (script, ...args) => execFileSync('python3', ['-c', `import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\n${script}\ndb.commit()`, path.join(s.data, 'catalogue.db'), ...args]);
+		sql("db.execute(\"UPDATE trace SET anr='forged-'||trace_id\")");
+		age(s, { [ids[0]]: 43, [ids[1]]: 42, [ids[2]]: 41 });
+		const due = async (r) => (await rules(s, r, { dry_run: 'true' })).json.due.map((d) => [d.id, d.why]);
+		assert.deepEqual(await due({ max_age_days: 30 }), []);
+		assert.deepEqual(await due({ anr_max_age_days: 30 }), []);
+		assert.deepEqual(await due({ max_age_days: 30, max_traces: 1 }), ids.slice(0, 2).map((id) => [id, 'count']));
+		assert.deepEqual(await due({ max_bytes: 1 }), ids.map((id) => [id, 'bytes']));
+
+		sql("db.execute('UPDATE trace SET file_bytes=? WHERE trace_id<>?',(3<<30,sys.argv[2]))", ids[0]);
+		for (const rule of ['max_age_days', 'anr_max_age_days'])
+			assert.deepEqual((await due({ [rule]: 30 })).map(([id]) => id), ids.slice(0, 2), 'of 4 GiB the newest stay');
+		sql("db.execute('UPDATE trace SET file_bytes=1')");
+		assert.deepEqual(await due({ max_age_days: 30 }), []);
+		sql('db.row_factory=sqlite3.Row\nrow=dict(db.execute("SELECT * FROM trace WHERE trace_id=?",(sys.argv[2],)).fetchone())\n' +
+			'for i in range(999):\n  row.update(trace_id="01FORGED%018d"%i,anr="group%d"%i,uuid="",created_ms=row["created_ms"]+1)\n' +
+			'  db.execute("INSERT INTO trace(%s) VALUES(%s)"%(",".join(row),",".join("?"*len(row))),list(row.values()))', ids[2]);
+		assert.deepEqual(await due({ max_age_days: 30 }), ids.slice(0, 2).map((id) => [id, 'age']), 'a thousand stay');
+		await rules(s, { max_age_days: 30 });
+		await gone(s, ids[0]);
+		await gone(s, ids[1]);
+		assert.ok(await there(s, ids[2]));
+	});
+
+	test('the age of uploads holds for archived traces: nothing would be left, so they go', async (t) => {
+		const s = await start(t);
+		const id = await upload(s, 110);
+		const pinned = await upload(s, 111);
+		await archive(s, [id, pinned]);
+		await s.ask('PATCH', `/api/v1/traces/${pinned}`, { key: s.write, body: '{"pinned":true}' });
+		age(s, { [id]: 25, [pinned]: 25 });
+		await rules(s, { uploads_max_age_days: 30 });
+		const told = (await s.get(`/api/v1/traces/${id}`)).json;
+		assert.equal(Math.round((told.expires_ms - told.created_ms) / DAY_MS), 30);
+		const { soon } = (await s.get('/api/v1/retention')).json;
+		assert.deepEqual(soon.map((d) => [d.id, d.what, d.why]), [[id, 'trace', 'archived_age']]);
+		age(s, { [id]: 6, [pinned]: 6 });
+		await gone(s, id);
+		assert.ok(await there(s, pinned));
+		assert.equal(files(s, 'blobs'), 1);
+		assert.match(s.log, new RegExp(`event=trace_expired trace=${id} why=archived_age`));
+	});
+
+	test('archived traces are decoded again only while there is room', async (t) => {
+		const s = await startServer(t, { args: ['--retention-every', '1', '--decode-workers', '1', '--max-queue', '16', '--shutdown', '0'] });
+		const ids = [];
+		for (let i = 0; i < 8; i++) ids.push(await upload(s, 120 + i));
+		await archive(s, ids);
+		await s.stop();
+		s.env = { TRACEWELL_WORKER_FAULT: 'sleep' };
+		await s.start();
+		const answers = [];
+		for (const id of ids) answers.push(await s.get(`/api/v1/traces/${id}/methods`));
+		assert.deepEqual(answers.map((r) => r.status), [409, 409, 503, 503, 503, 503, 503, 503]);
+		assert.match(answers[7].json.error.message, /wait to be decoded.*come back in 10 s/);
+		assert.equal(answers[7].headers.get('retry-after'), '10');
+		assert.equal((await s.get(`/api/v1/traces/${ids[7]}`)).json.state, 'archived');
+		assert.equal((await s.post('/api/v1/traces', sampleTrace(130))).status, 202, 'uploads have the rest');
+		await s.stop('SIGKILL');
+		s.env = {};
+		s.args = [...s.args, '--min-free', '99'];
+		await s.start();
+		const full = await s.get(`/api/v1/traces/${ids[7]}/methods`);
+		assert.equal(full.status, 507, full.text);
+		assert.match(full.json.error.message, /no room to decode it again/);
+		assert.ok(Number(full.headers.get('retry-after')) > 0);
 	});
 
 	test('decoded files alone: told, deleted, and made again for whoever opens the trace', async (t) => {

@@ -21,6 +21,7 @@
 #include "catalogue_user.h"
 #include "plan_hang.h"
 #include "plan_identity.h"
+#include "plan_retention.h"
 #include "plan_rollup.h"
 #include "upload_meta.h"
 
@@ -346,25 +347,6 @@ static void use_check(struct session *s)
 	assert_int_not_equal(tw_catalogue_copy(s->c, copy, NULL), TW_OK); /* it is there */
 }
 
-static void use_retention(struct session *s, const char *id)
-{
-	const struct tw_old_query of = {s->caller.project_id, INT64_MAX, 10, true, true};
-	struct tw_old_trace *old;
-	struct tw_blob_list unused;
-	struct tw_use use;
-	size_t n;
-
-	assert_int_equal(tw_catalogue_use(s->c, of.project_id, &use, NULL), TW_OK);
-	assert_int_equal(use.traces, 2);
-	for (enum tw_old_which w = TW_OLD_ALL; w <= TW_OLD_WITH_ANR; w++)
-		assert_false(tw_catalogue_oldest(s->c, w, &of, s->arena, &old, &n, NULL));
-	assert_int_equal(tw_catalogue_oldest_decoded(s->c, &of, s->arena, &old, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_decoded_drop(s->c, of.project_id, id, NULL), TW_NOT_FOUND);
-	assert_int_equal(tw_catalogue_oldest_uploads(s->c, &of, s->arena, &old, &n, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_upload_drop(s->c, of.project_id, id, s->arena, &unused, NULL),
-	        TW_NOT_FOUND); /* it is queued again */
-}
-
 static void use_traces(struct session *s, const char *id)
 {
 	struct tw_trace_row row;
@@ -472,7 +454,7 @@ static int setup(void **state)
 	use_filters(&s);
 	plan_use_rollups(s.c, s.path, s.caller.project_id, one);
 	plan_use_hangs(s.c, s.caller.project_id, one);
-	use_retention(&s, one);
+	plan_use_retention(s.c, s.caller.project_id, one);
 	use_traces(&s, one);
 	(void)sqlite3_cancel_auto_extension(any);
 	*state = &s;

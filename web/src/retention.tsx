@@ -84,7 +84,7 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 					<span class="row"><input name={f.key} inputMode="decimal" size={8} value={texts[f.key]} placeholder={f.empty} aria-invalid={wrong} autocomplete="off"
 						onInput={(e) => type({ ...texts, [f.key]: e.currentTarget.value })} />{f.unit}{wrong && <span class="badtext">a number above 0</span>}</span></label>;
 			})}</div>
-			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />The first trace of each group of ANRs stays</label>
+			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />The first trace of each group of ANRs outlives its age</label>
 				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />Traces with a title or annotations stay</label></div>
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>Show what would go</button>
 				<button class="primary" disabled={!now || !changed || busy}>Save the rules</button>

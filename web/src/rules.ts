@@ -51,9 +51,10 @@ export function sentences(r: Rules): string[] {
 	if (r.max_traces) out.push(`At most ${several(r.max_traces, 'trace')} are kept, the oldest go first.`);
 	if (r.max_bytes) out.push(`At most ${bytes(r.max_bytes)} are used, raw and decoded together; the oldest go first.`);
 	if (out.length === 0) out.push('Traces are kept until somebody deletes them.');
-	if (r.uploads_max_age_days) out.push(`The raw upload of a decoded trace is deleted ${several(r.uploads_max_age_days, 'day')} after it came; the trace stays, but cannot be decoded again.`);
+	if (r.uploads_max_age_days) out.push(`The raw upload of a decoded trace is deleted ${several(r.uploads_max_age_days, 'day')} after it came; the trace stays, but cannot be decoded again, unless nothing but the upload was left of it.`);
 	if (r.decoded_max_age_days) out.push(`What was decoded is deleted ${several(r.decoded_max_age_days, 'day')} after that, while the raw upload is there; it is decoded again when somebody opens the trace.`);
-	const stay = ['Pinned traces', ...(r.keep_first_anr ? ['the first trace of each group of ANRs'] : []), ...(r.keep_annotated ? ['traces with a title or annotations'] : [])];
+	if (r.keep_first_anr && (r.max_age_days || r.anr_max_age_days)) out.push('The first trace of each group of ANRs outlives its age: the newest 1,000 of them, 4 GiB together.');
+	const stay = ['Pinned traces', ...(r.keep_annotated ? ['traces with a title or annotations'] : [])];
 	out.push(`${stay.length > 1 ? `${stay.slice(0, -1).join(', ')} and ${stay[stay.length - 1]}` : stay[0]} always stay.`);
 	return out;
 }
@@ -69,6 +70,7 @@ export function why(d: Due, r: Rules): string {
 	if (d.why === 'count') return `there are more than ${count(r.max_traces ?? 0)} traces`;
 	if (d.why === 'bytes') return `more than ${bytes(r.max_bytes ?? 0)} are used`;
 	if (d.why === 'upload_age') return `${older(r.uploads_max_age_days)}; the trace stays`;
+	if (d.why === 'archived_age') return `${older(r.uploads_max_age_days)}; only the raw upload was left of it`;
 	if (d.why === 'decoded_age') return `decoded more than ${several(r.decoded_max_age_days ?? 0, 'day')} ago; decoded again when opened`;
 	return 'there is more in quarantine than may be';
 }
