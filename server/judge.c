@@ -3,7 +3,8 @@
  *
  * Questions are asked by threads of their own, AT_ONCE at a time; who has one asked goes on with
  * something else and fetches the answer later.  What is not answered in time is as if no judge had
- * been asked, so heads that make judges hang hold up others' uploads for TAKE_MS at most.  A judge
+ * been asked, so heads that make judges hang hold up others' uploads for TAKE_MS at most; and who
+ * has sent one is not asked about for SHUN_MS, or the next would hold them up again.  A judge
  * is one project's: what its memory still holds of a head can only be told to who sent it.  KEPT of
  * them stay for the next upload; the one that was idle longest makes room for another project's.
  */
@@ -17,10 +18,18 @@
 #include "base/arena.h"
 #include "clock.h"
 #include "judge_process.h"
+#include "log.h"
 #include "pool.h"
 
 /* KEPT > AT_ONCE: one is always free.  ASKED_MS: the question, and one more of a fresh judge. */
 enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_JUDGE_PATIENCE_S + 1) * 1000 };
+
+enum { SHUN_MS = 60000, SHUNNED = 32 };
+
+struct shunned {
+	char project_id[TW_ID_BYTES];
+	int64_t until_ms; /* CLOCK_MONOTONIC */
+};
 
 struct tw_judges {
 	const struct tw_config *config;
@@ -30,6 +39,8 @@ struct tw_judges {
 	pthread_cond_t heard;
 	int64_t turns;
 	struct tw_judge judges[KEPT];
+	struct shunned shunned[SHUNNED]; /* the oldest makes room */
+	unsigned next_shunned;
 };
 
 /* Its head is a copy: who asked may be gone before it is read. */
@@ -111,6 +122,27 @@ static struct tw_judge *pick(struct tw_judges *js, const char *project_id)
 	return best;
 }
 
+static bool is_shunned(const struct tw_judges *js, const char *project_id)
+{
+	int64_t now = tw_monotonic_ms();
+
+	for (size_t i = 0; i < SHUNNED; i++)
+		if (now < js->shunned[i].until_ms &&
+		        strcmp(js->shunned[i].project_id, project_id) == 0)
+			return true;
+	return false;
+}
+
+static void shun(struct tw_judges *js, const char *project_id)
+{
+	struct shunned *s = &js->shunned[js->next_shunned++ % SHUNNED];
+
+	(void)snprintf(s->project_id, sizeof s->project_id, "%s", project_id);
+	s->until_ms = tw_monotonic_ms() + SHUN_MS;
+	tw_log(TW_LOG_WARN, "judges_shun", tw_log_text("project", project_id),
+	        tw_log_number("ms", SHUN_MS));
+}
+
 /* --- a look --- */
 
 static void ask(struct tw_look *l)
@@ -124,6 +156,8 @@ static void ask(struct tw_look *l)
 	l->status = tw_judge_ask(j, js->config, js->metrics, &l->head, &l->format, &l->err);
 	(void)pthread_mutex_lock(&js->lock);
 	j->busy = false;
+	if (j->silent && !is_shunned(js, l->project_id))
+		shun(js, l->project_id);
 }
 
 static void run(struct tw_pool_task *task, bool stopping)
@@ -133,7 +167,8 @@ static void run(struct tw_pool_task *task, bool stopping)
 	bool dropped;
 
 	(void)pthread_mutex_lock(&js->lock);
-	if (!stopping && !l->dropped && tw_monotonic_ms() < l->until_ms)
+	if (!stopping && !l->dropped && tw_monotonic_ms() < l->until_ms &&
+	        !is_shunned(js, l->project_id))
 		ask(l);
 	l->over = true;
 	dropped = l->dropped;

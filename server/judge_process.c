@@ -190,6 +190,7 @@ enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
 	bool fresh = false;
 
 	*ret = NULL;
+	j->silent = false;
 	while (out == SPOILT && !fresh) {
 		fresh = !j->there;
 		if (fresh && appoint(j, c, &why) != TW_OK) {
@@ -198,6 +199,7 @@ enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
 		}
 		out = ask_one(j, metrics, head, &a, ret);
 	}
+	j->silent = out == SILENT;
 	if (out != ANSWERED || a.status == TW_OK)
 		return TW_OK;
 	return tw_fail(err, (enum tw_status)a.status, a.offset, "%s", a.msg);

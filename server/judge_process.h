@@ -17,6 +17,7 @@ enum { TW_JUDGE_PATIENCE_S = 5 };
 
 struct tw_judge {
 	bool busy, there;
+	bool silent; /* when it was asked last, for which it was killed */
 	unsigned asked;
 	int64_t used; /* when it was last chosen, in turns */
 	int line;

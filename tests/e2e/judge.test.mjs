@@ -95,7 +95,11 @@ describe('judges', { concurrency: 2 }, () => {
 		assert.equal((await s.post('/api/v1/traces', sampleTrace(21), { key: other })).status, 202);
 		assert.ok(Date.now() - sent < 8 * most, `another project's upload took ${Date.now() - sent} ms`);
 		for (const r of await Promise.all(hanging)) assert.equal(r.status, 202, r.text);
-		assert.ok(Date.now() - began < 14 * most, `all took ${Date.now() - began} ms`);
+		const again = Date.now();
+		assert.equal((await s.post('/api/v1/traces', large)).status, 202);
+		assert.ok(Date.now() - again < most, 'whose uploads hang judges is not asked about for a while');
+		assert.match(s.log, /event=judges_shun project=/);
+		assert.ok(again - began < 14 * most, `all took ${Date.now() - began} ms`);
 	});
 
 	test('what is too large is asked about once', async (t) => {
