@@ -112,9 +112,12 @@ static struct tw_judge *pick(struct tw_judges *js, const char *project_id)
 
 	for (size_t i = 0; i < KEPT; i++) {
 		struct tw_judge *j = &js->judges[i];
-		int more = best ? worth(j, project_id) - worth(best, project_id) : 1;
+		int more;
 
-		if (!j->busy && (more > 0 || (more == 0 && j->used < best->used)))
+		if (j->busy) /* all else of it is the asking thread's */
+			continue;
+		more = best ? worth(j, project_id) - worth(best, project_id) : 1;
+		if (more > 0 || (more == 0 && j->used < best->used))
 			best = j;
 	}
 	best->busy = true;
