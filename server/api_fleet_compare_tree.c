@@ -166,14 +166,32 @@ static void put_column(struct tw_comparison *c, const struct trees *t, const uin
 	tw_json_close(j, ']');
 }
 
+/* Names on the way to root= are told with those below it: a link knows no answer before. */
+static enum tw_status use_root(
+        struct tw_comparison *c, const struct trees *t, uint8_t *used, struct tw_err *err)
+{
+	const uint32_t *root = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_fleet_read_root(c->q, &root, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (root[i] < t->taking.names.n)
+			used[root[i]] = 1;
+	return st;
+}
+
 static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_err *err)
 {
 	struct tw_json *j = &c->q->j;
 	uint8_t *used = tw_arena_zalloc(c->q->arena, (size_t)t->taking.names.n + 1, 1);
 	const uint32_t *at = places(c, t);
+	enum tw_status st;
 
 	if (!used || !at)
 		return no_memory(err);
+	st = use_root(c, t, used, err);
+	if (st != TW_OK)
+		return st;
 	for (uint32_t i = 0; i < t->both.n; i++) {
 		struct tw_compare_node *n = &t->both.nodes[i];
 
