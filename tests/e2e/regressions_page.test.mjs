@@ -37,7 +37,14 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(METHOD).getByText('+').waitFor();
 	await page.locator(`${METHOD} button`).click();
 	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % sure/');
-	await page.waitForSelector('a:has-text("both compared")');
+	await page.waitForSelector('a:has-text("both traces compared")');
+	const versions = await page.getByRole('link', { name: 'both versions compared' }).getAttribute('href');
+	assert.deepEqual(Object.fromEntries(new URL(versions, server.url).searchParams), { a: '8.3.0', b: '8.3.1', app: 'shop', scenario: 'slower', method: 'com.app.Repo.load' });
+	await page.locator(`${METHOD} a`).click();
+	await page.waitForSelector('.verdict-line >> text=slower');
+	await page.waitForSelector('tr.more [data-stat=p50] >> text=slower');
+	await page.goBack();
+	await page.waitForSelector('text=95 % sure');
 	await page.fill('[name=owner]', 'ann');
 	await page.fill('[name=note]', 'the cache');
 	await page.click('[aria-label="What is done about it"] button.primary');

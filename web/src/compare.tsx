@@ -3,9 +3,9 @@
 import { useEffect } from 'preact/hooks';
 import { api, Refusal } from './api';
 import { pairOf, SIDE_MAX, verdict, type ComparedTrace, type Comparison } from './comparedoc';
-import { Below, DiffGraph, Legend, openNode } from './comparegraph';
+import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { CompareTable } from './comparetable';
-import { count, splitName, when } from './format';
+import { count, when } from './format';
 import { afresh, useTable } from './held';
 import { LinkCheck } from './linkcheck';
 import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from './parts';
@@ -25,20 +25,6 @@ function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 			{lacking > 0 && <p class="badtext">{lacking === list.length ? 'Method names are missing' : `Method names are missing in ${several(lacking, 'trace')}`}: what has no name is matched with nothing of another build.{' '}
 				<a href={link('/builds')}>Send the mapping</a></p>}
 		</section>
-	);
-}
-
-function Crumbs({ names, root, go }: { names: Map<number, string>; root: number[]; go: (root: number[]) => void }) {
-	if (root.length === 0) return null;
-	const first = Math.max(0, root.length - 4);
-	return (
-		<nav class="crumbs" aria-label="Path of the flame graph">
-			<button class="small" onClick={() => go([])}>Top</button>
-			{first > 0 && <span class="quiet">…</span>}
-			{root.slice(first).map((m, i) => (
-				<button key={i} class="small" title={names.get(m)} aria-current={first + i === root.length - 1} onClick={() => go(root.slice(0, first + i + 1))}>
-					{splitName(names.get(m) ?? `method ${m}`)[1]}</button>))}
-		</nav>
 	);
 }
 

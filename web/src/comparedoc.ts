@@ -4,12 +4,15 @@ import { count, duration } from './format';
 import type { Flame, Trace } from './api';
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }
-/** Calls of both sides as one tree, in pre-order; sums over the traces of each side. */
-export interface Comparison {
-	a: ComparedTrace[]; b: ComparedTrace[]; names: { method: number; name: string }[];
+/** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
+export interface ComparedTree {
+	a: { length: number }; b: { length: number }; names: { method: number; name: string }[];
 	parent: number[]; method: number[]; other: number[]; a_ns: number[]; b_ns: number[]; a_self_ns: number[]; b_self_ns: number[];
 	a_count: number[]; b_count: number[]; total_nodes: number; shown_nodes: number;
+	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
+	sure?: number[]; // 0: the node's change may be chance; none: that was not asked
 }
+export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[] }
 export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
 export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
 export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }
@@ -28,7 +31,7 @@ export function sidesOf(list: Trace[]): { a: string[]; b: string[] } | null {
 
 /** Numbers of a node: of each side, a trace. */
 export interface Pair { a: number; b: number }
-export const pairOf = (c: Comparison, node: number, what: 'ns' | 'self_ns' | 'count'): Pair =>
+export const pairOf = (c: ComparedTree, node: number, what: 'ns' | 'self_ns' | 'count'): Pair =>
 	({ a: c[`a_${what}`][node] / c.a.length, b: c[`b_${what}`][node] / c.b.length });
 
 const SMALL = 0.01; // of the larger side's whole
@@ -42,6 +45,15 @@ export function levelOf({ a, b }: Pair, whole: number): number {
 	return Math.sign(change) * (1 + LEVELS.filter((l) => share >= l).length);
 }
 
+/** May the change of a node be chance?  Of the top, the sum of all threads, nobody says. */
+export const isChance = (c: ComparedTree, node: number) => !!c.sure && !c.sure[node] && !c.other[node] && (node > 0 || c.method[0] >= 0);
+
+/** The level of a node: what may be chance is as before. */
+export function levelAt(c: ComparedTree, node: number): number {
+	const all = pairOf(c, 0, 'ns');
+	return isChance(c, node) ? 0 : levelOf(pairOf(c, node, 'ns'), Math.max(all.a, all.b));
+}
+
 /** Blue is less, orange is more, grey is the same: told apart by eyes that lack red or green cones, too. */
 export function colorOfLevel(level: number, dark: boolean): number {
 	const n = Math.abs(level) / 4;
@@ -50,7 +62,7 @@ export function colorOfLevel(level: number, dark: boolean): number {
 }
 
 /** The tree as a flame graph in which `side` makes the widths; `nodes` tells the comparison's of each. */
-export function flameOf(c: Comparison, side: 'a' | 'b'): { f: Flame; nodes: number[] } {
+export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: number[] } {
 	const name = new Map(c.names.map((n) => [n.method, n.name]));
 	const value = c[`${side}_ns`];
 	const nodes: number[] = [];
@@ -67,7 +79,7 @@ export function flameOf(c: Comparison, side: 'a' | 'b'): { f: Flame; nodes: numb
 }
 
 /** Method numbers from the top of the answer to a node. */
-export function pathTo(c: Comparison, node: number): number[] {
+export function pathTo(c: ComparedTree, node: number): number[] {
 	const path: number[] = [];
 	for (let i = node; i > 0; i = c.parent[i]) if (c.method[i] >= 0) path.unshift(c.method[i]);
 	return path;

@@ -1,7 +1,7 @@
 // The differential flame graph: widths are one side's, colours say what changed; and the same as a table.
 import { useMemo } from 'preact/hooks';
 import { css } from './color';
-import { change, colorOfLevel, flameOf, levelOf, pairOf, pathTo, relative, type Comparison } from './comparedoc';
+import { change, colorOfLevel, flameOf, isChance, levelAt, pairOf, pathTo, relative, type ComparedTree } from './comparedoc';
 import { boxesOf, childrenOf } from './flamelayout';
 import { count, duration, splitName } from './format';
 import { Graph } from './graph';
@@ -17,33 +17,50 @@ const STEPS = [-4, -3, -2, -1, 0, 1, 2, 3, 4];
 const each = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
 
 /** What a node says of both sides. */
-export function told(c: Comparison, node: number): [string, string][] {
+export function told(c: ComparedTree, node: number): [string, string][] {
 	const [all, self, calls] = [pairOf(c, node, 'ns'), pairOf(c, node, 'self_ns'), pairOf(c, node, 'count')];
+	const seen = (side: 'a' | 'b') => (node > 0 && !c.other[node] && c[`${side}_traces`] ? `, in ${count(c[`${side}_traces`]![node])} of ${count(c[side].length)} traces` : '');
+	const chance = isChance(c, node) ? 'may be chance' : '';
 	return [
-		['A', `${duration(all.a)}, self ${duration(self.a)}, ${each(calls.a)} calls`],
-		['B', `${duration(all.b)}, self ${duration(self.b)}, ${each(calls.b)} calls`],
-		['change', [change(all), relative(all)].filter(Boolean).join(', ')],
+		['A', `${duration(all.a)}, self ${duration(self.a)}, ${each(calls.a)} calls${seen('a')}`],
+		['B', `${duration(all.b)}, self ${duration(self.b)}, ${each(calls.b)} calls${seen('b')}`],
+		['change', [change(all), relative(all), chance].filter(Boolean).join(', ')],
 	];
 }
 
-export function Legend() {
+export function Legend({ grey = 'the change is under 1 % of the whole' }: { grey?: string }) {
 	return (
 		<p class="legend">
 			<span>less in B</span>
 			<span class="ramp" aria-hidden="true">{STEPS.map((l) => <i key={l} style={{ background: css(colorOfLevel(l, dark.value)) }} />)}</span>
 			<span>more in B</span>
-			<span class="quiet">Grey: the change is under 1 % of the whole. The strongest colours: gone, new, or more than threefold.</span>
+			<span class="quiet">Grey: {grey}. The strongest colours: gone, new, or more than threefold.</span>
 		</p>
 	);
 }
 
-const nameOf = (c: Comparison) => {
+/** The way down to the root of the graph, each step a way back. */
+export function Crumbs({ names, root, go }: { names: Map<number, string>; root: number[]; go: (root: number[]) => void }) {
+	if (root.length === 0) return null;
+	const first = Math.max(0, root.length - 4);
+	return (
+		<nav class="crumbs" aria-label="Path of the flame graph">
+			<button class="small" onClick={() => go([])}>Top</button>
+			{first > 0 && <span class="quiet">…</span>}
+			{root.slice(first).map((m, i) => (
+				<button key={i} class="small" title={names.get(m)} aria-current={first + i === root.length - 1} onClick={() => go(root.slice(0, first + i + 1))}>
+					{splitName(names.get(m) ?? `method ${m}`)[1]}</button>))}
+		</nav>
+	);
+}
+
+const nameOf = (c: ComparedTree) => {
 	const names = new Map(c.names.map((n) => [n.method, n.name]));
 	return (node: number) => names.get(c.method[node]) ?? '';
 };
 
 /** The children of the root, on either side: what widths of one side cannot show, too. */
-export function Below({ c, open }: { c: Comparison; open: (node: number) => void }) {
+export function Below({ c, open }: { c: ComparedTree; open: (node: number) => void }) {
 	const [max, more] = useMore('children', LISTED);
 	const name = nameOf(c);
 	const all = childrenOf({ parent: c.parent });
@@ -67,21 +84,18 @@ export function Below({ c, open }: { c: Comparison; open: (node: number) => void
 }
 
 /** A rest shows what it stands for below its node; one of the root needs a larger answer. */
-export function openNode(c: Comparison, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
+export function openNode(c: ComparedTree, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
 	if (c.other[node] && c.parent[node] === 0) more();
 	else go([...root, ...pathTo(c, c.other[node] ? c.parent[node] : node)]);
 }
 
-export function DiffGraph({ c, side, root, go, more }: { c: Comparison; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void }) {
+export function DiffGraph({ c, side, root, go, more }: { c: ComparedTree; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void }) {
 	const { a, nodes } = useMemo(() => {
 		const { f, nodes } = flameOf(c, side);
 		return { nodes, a: { f, boxes: boxesOf(f), at: { path: [], skip: 0 } } };
 	}, [c, side]);
 	const isDark = dark.value;
-	const fill = useMemo(() => {
-		const whole = Math.max(pairOf(c, 0, 'ns').a, pairOf(c, 0, 'ns').b);
-		return (i: number) => (c.other[nodes[i]] ? '' : css(colorOfLevel(levelOf(pairOf(c, nodes[i], 'ns'), whole), isDark)));
-	}, [c, nodes, isDark]);
+	const fill = useMemo(() => (i: number) => (c.other[nodes[i]] ? '' : css(colorOfLevel(levelAt(c, nodes[i]), isDark))), [c, nodes, isDark]);
 	const up = () => root.length > 0 && go(root.slice(0, -1));
 	const open = (i: number) => (i === 0 ? up() : openNode(c, nodes[i], root, go, more));
 	const words = wordsOf([]);

@@ -26,6 +26,7 @@ const account = later<{ name: string; provider: Session['oidc']; out: () => Prom
 const capture = later('capture', async () => (await import('./capture')).CapturePage);
 const regressions = later('regressions', async () => (await import('./regressions')).RegressionsPage);
 const search = later('search', async () => (await import('./search')).SearchPage);
+const versus = later('versus', async () => (await import('./versus')).VersusPage);
 const compare = later('compare', async () => (await import('./compare')).ComparePage);
 const trace = later<{ id: string }>('trace', async () => (await import('./trace')).TracePage);
 
@@ -69,7 +70,7 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -92,9 +93,10 @@ function Head({ s }: { s: Session | null }) {
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <nav aria-label="Pages">
 				<a href={link('/')} aria-current={here('/')}>Traces</a>
-				<a href={link('/fleet')} aria-current={path.value.startsWith('/fleet/') ? 'true' : here('/fleet')}>Fleet</a>
+				<a href={link('/fleet')} aria-current={path.value === '/fleet/methods' ? 'true' : here('/fleet')}>Fleet</a>
 				<a href={link('/search')} aria-current={here('/search')}>Search</a>
 				<a href={link('/regressions')} aria-current={here('/regressions')}>Regressions</a>
+				<a href={link('/fleet/compare')} aria-current={here('/fleet/compare')}>Compare</a>
 				<a href={link('/anrs')} aria-current={path.value.startsWith('/anrs/') ? 'true' : here('/anrs')}>ANRs</a>
 				<a href={link('/locks')} aria-current={here('/locks')}>Locks</a>
 				<a href={link('/builds')} aria-current={here('/builds')}>Builds</a>
@@ -144,6 +146,7 @@ function Page({ s }: { s: Session }) {
 	if (p === '/builds') return <builds.Page key={s.project?.id} />;
 	if (p === '/keys') return <keys.Page key={s.project?.id} />;
 	if (p === '/regressions') return <regressions.Page key={s.project?.id} />;
+	if (p === '/fleet/compare') return <versus.Page key={s.project?.id} />;
 	if (p === '/search') return <search.Page key={s.project?.id} />;
 	if (p === '/capture') return <capture.Page key={s.project?.id} />;
 	if (p === '/people' && may.admin) return <people.Page key={s.project?.id} project={s.project?.name ?? ''} provider={s.oidc?.name ?? ''} />;
@@ -195,7 +198,7 @@ function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
 	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
-	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
+	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/fleet/compare': versus, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
 	(id ? trace : pages[path.value] ?? list).begin();
 	if (!id) return;
 	aheadOfTrace(id);

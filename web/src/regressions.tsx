@@ -37,13 +37,21 @@ function How({ r }: { r: Regression }) {
 	</>;
 }
 
+/** Both versions, in the days in which they were used, the method opened. */
+function versions(r: Regression): string {
+	const days = Math.min(400, Math.max(30, Math.floor((Date.now() - r.day_ms) / DAY_MS) + 30));
+	const asked = Object.entries({ a: r.base, b: r.head, app: r.app, scenario: r.scenario, method: r.method, days: days > 30 ? String(days) : '' });
+	return link(`/fleet/compare?${new URLSearchParams(asked.filter(([, v]) => v))}`);
+}
+
 function Evidence({ r }: { r: Regression }) {
 	const filter = { app: r.app, scenario: r.scenario, ...(r.head && { version_name: r.head }) };
 	return (
 		<p>
+			{r.base && r.head && <><a href={versions(r)}>both versions compared</a>{' · '}</>}
 			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>A slow trace</a>{' · '}</>}
 			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>one from before</a>{' · '}</>}
-			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>both compared</a>{' · '}</>}
+			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>both traces compared</a>{' · '}</>}
 			<a href={link(`/?${new URLSearchParams(filter)}`)}>all traces of it</a>
 		</p>
 	);
@@ -84,7 +92,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			<td class="nowrap"><How r={r} /></td>
 			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</button></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">none</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
-			<td class="nowrap">{r.head || day(r.day_ms)}{r.base && <span class="quiet"> after {r.base}</span>}</td>
+			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={`Compare ${r.base} with ${r.head}`}>{r.head} after {r.base}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet"> after {r.base}</span>}</>}</td>
 			<td class="num">{duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
 			<td class="num" title={`95 % sure between ${signed(r.low)} and ${signed(r.high)}`}>{signed(r.change)}</td>

@@ -1,0 +1,122 @@
+// Two sides of the fleet beside each other: versions, filters or single traces.  The address holds all of it.
+import { useEffect } from 'preact/hooks';
+import { get, Refusal, url } from './api';
+import type { ComparedTree } from './comparedoc';
+import { LinkCheck } from './linkcheck';
+import { Busy, Failure, useLoad } from './parts';
+import { number, text } from './route';
+import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
+import { rootOf, VersusGraph } from './versusgraph';
+import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
+import { ask, Picker, useValues, type Values } from './versuspick';
+import { METHODS_MAX, ONLY, VersusTable } from './versustable';
+
+const DAYS_MAX = 400;
+
+type Params = Record<string, string | number>;
+
+const startOver = () => ask({ ...Object.fromEntries(ASKED.map((name) => [name, null])), method: null });
+
+function Nothing({ values }: { values: Values }) {
+	const two = suggested(values.version_name);
+	return (
+		<div class="notice">
+			<strong>Pick what A and B are.</strong>
+			<p>Each is a version, a scenario, a class of devices, some days, or one trace. What is the same on both is picked once, for both.</p>
+			{two && <p><button class="primary" onClick={() => ask({ a: two[0], b: two[1] })}>Compare {two[0]} with {two[1]}</button></p>}
+		</div>
+	);
+}
+
+/** No answer, in the server's words, and what can be done about it. */
+function Refused({ error, retry }: { error: Error; retry: () => void }) {
+	const status = error instanceof Refusal ? error.status : 0;
+	const alone = SIDES.filter((s) => text(s).startsWith('trace:'));
+	if (status !== 400 && status !== 404 && status !== 409) return <Failure error={error} retry={retry} title="These cannot be compared." />;
+	return (
+		<div class="notice bad" role="alert">
+			<strong>{status === 404 ? 'There is no such trace.' : 'These cannot be compared.'}</strong>
+			<p class="anywhere">{status === 404 ? 'It was deleted, is of another project, or its id was cut.' : `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`}</p>
+			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>Take the trace out of {s.toUpperCase()}</button>)}
+				<button onClick={startOver}>Start over</button><button onClick={retry}>Try again</button></p>
+		</div>
+	);
+}
+
+function Empty({ v }: { v: Versus }) {
+	const days = daysOf(text('days'));
+	const filters = ['app', 'scenario', 'class', 'os'].filter((w) => text(w));
+	const common = v.a.traces > 0 && v.b.traces > 0;
+	return (
+		<div class="notice warn">
+			<strong>Nothing can be compared.</strong>
+			<p>{common ? 'Both sides have traces, but none that are alike: no class of devices is on both.' : 'A side without traces says nothing.'} Pick others above, or:</p>
+			<p class="row">
+				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>Look at {DAYS_MAX} days</button>}
+				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>Drop the filters of both</button>}
+				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>Compare devices as they are</button>}
+				<button onClick={startOver}>Start over</button>
+			</p>
+		</div>
+	);
+}
+
+function useTree(params: Params | null, key: string) {
+	const root = rootOf(text('root')).join('.');
+	const own = { thread: text('thread'), frames: text('frames') === 'app' ? 'app' : '', root, max_nodes: number('nodes') };
+	return useLoad<ComparedTree | null>(`tree ${key} ${JSON.stringify(own)}`, async (s) =>
+		(params ? treeOf((await get<{ tree: FleetTree }>(WHERE, { ...params, ...own, limit: 1 }, s)).tree) : null));
+}
+
+function useNumbers(params: Params | null, key: string) {
+	const own = { only: ONLY.some(([k]) => k === text('only')) ? text('only') : '' };
+	return useLoad<Versus | null>(`numbers ${key} ${JSON.stringify(own)}`, async (s) => (params ? get<Versus>(WHERE, { ...params, ...own, tree: '0', limit: METHODS_MAX }, s) : null));
+}
+
+function Body({ params, of }: { params: Params; of: string }) {
+	const load = useNumbers(params, of);
+	const tree = useTree(params, of);
+	const v = load.value;
+	if (load.error) return <Refused error={load.error} retry={load.again} />;
+	if (!v) return <Busy what="Comparing" />;
+	return (
+		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
+			<p class="verdict-line anywhere" role="status">{v.sentence}</p>
+			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isAlone(v) && <MixCard v={v} />}</div>
+			{!v.comparable && <Empty v={v} />}
+			{v.comparable && <>
+				{!isAlone(v) && <Quantiles v={v} />}
+				<VersusTable v={v} busy={load.busy} detail={(name) => <OneMethod params={params} of={of} name={name} />} />
+				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
+			</>}
+		</div>
+	);
+}
+
+function Links({ params }: { params: Params }) {
+	const other = () => ask(swapped(text));
+	return <>
+		<button onClick={other}>Swap A and B</button>
+		<a class="button" href={url(WHERE, { ...params, method: text('method'), format: 'markdown' })}>Markdown</a>
+		<a class="button" href={url(WHERE, { ...params, method: text('method') })}>JSON</a>
+		<button onClick={startOver}>Start over</button>
+	</>;
+}
+
+export function VersusPage() {
+	for (const name of ASKED) text(name); // the address's names, known from now on
+	const values = useValues();
+	const params = paramsOf(text, Date.now());
+	const of = JSON.stringify(params);
+	useEffect(() => {
+		document.title = 'Compare · tracewell';
+	}, []);
+	return (
+		<main class="wide">
+			<LinkCheck />
+			<div class="row head"><h1>Compare</h1><span class="grow" />{params && <Links params={params} />}</div>
+			<Picker values={values} some={params !== null} />
+			{params ? <Body params={params} of={of} /> : <Nothing values={values} />}
+		</main>
+	);
+}

@@ -1,0 +1,153 @@
+// Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
+import type { ComparedTree } from './comparedoc';
+import { percent } from './format';
+
+const DAY_MS = 86400000;
+export const WHERE = '/api/v1/fleet/compare';
+
+export interface Interval { value: number | null; low: number | null; high: number | null }
+export interface Stat { a: Interval; b: Interval; change: Interval; enough: boolean; sure: boolean }
+export type Stats = Record<string, Stat>;
+export interface MixClass { class: string; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; left_out: boolean }
+export interface Mix { corrected: boolean; classes: MixClass[] }
+export interface Side { label: string; traces: number; compared: number; since_ms: number; until_ms: number; trace: string | null }
+export interface Scenario { scenario: string; a_traces: number; b_traces: number; mix: Mix; stats: Stats }
+export interface Mean { a: number; b: number; change: Interval }
+export interface Method {
+	name: string; resolved: boolean; state: 'new' | 'gone' | 'both'; self_ns: Mean; total_ns: Mean; calls: Mean;
+	a_share: number; b_share: number; p: number | null; sure: boolean;
+}
+export interface One { name: string; a_share: number; b_share: number; share_margin: number | null; stats: Stats }
+export interface Versus {
+	sentence: string; comparable: boolean; error: number; a: Side; b: Side; mix: Mix; scenarios: Scenario[]; method: One | null;
+	methods: Method[]; counts: Record<string, number>;
+}
+/** The server's tree of both sides: sums over so many traces. */
+export type FleetTree = Omit<ComparedTree, 'a' | 'b' | 'sure'> & { a_of_traces: number; b_of_traces: number; sure: number[] };
+
+/* --- the address --- */
+
+/** Words of the filter, of both sides or, with "a." or "b." before them, of one. */
+export const WORDS = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label'];
+export const SIDES = ['a', 'b'] as const;
+const DATES = ['since', 'until'];
+const OWN = SIDES.flatMap((side) => [side, ...[...WORDS, ...DATES].map((w) => `${side}.${w}`)]);
+/** Everything of the address that says what is compared. */
+export const ASKED = [...WORDS, 'days', 'mix', ...OWN];
+
+type Get = (name: string) => string;
+
+export function daysOf(text: string): number {
+	const n = Number(text);
+	return /^\d+$/.test(text) && n >= 1 && n <= 400 ? n : 30;
+}
+
+/** A day as the server takes it; what is no day is for the server to refuse. */
+function dayOf(text: string): number | string {
+	const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : NaN;
+	return Number.isFinite(ms) ? ms : text;
+}
+
+/** The days of one side; one that says only its end begins as many days before as both have. */
+function spanOf(get: Get, side: string, days: number): Record<string, number | string> {
+	const [since, until] = DATES.map((w) => dayOf(get(`${side}.${w}`)));
+	const begin = since === '' && typeof until === 'number' ? Math.max(0, until - (days - 1) * DAY_MS) : since;
+	return { [`${side}.since`]: begin, [`${side}.until`]: until };
+}
+
+/** What the address asks, as the server takes it; null: the sides are not told apart yet. */
+export function paramsOf(get: Get, now: number): Record<string, number | string> | null {
+	if (!OWN.some((name) => get(name))) return null;
+	const days = daysOf(get('days'));
+	const all: Record<string, number | string> = { since: (Math.floor(now / DAY_MS) - days + 1) * DAY_MS, mix: get('mix') };
+	for (const w of WORDS) for (const name of [w, ...SIDES.map((s) => `${s}.${w}`)]) all[name] = get(name);
+	for (const side of SIDES) Object.assign(all, { [side]: get(side) }, spanOf(get, side, days));
+	return Object.fromEntries(Object.entries(all).filter(([, v]) => v !== ''));
+}
+
+/** A and B the other way round. */
+export function swapped(get: Get): Record<string, string | null> {
+	const other = (name: string) => (name[0] === 'a' ? 'b' : 'a') + name.slice(1);
+	return Object.fromEntries(OWN.map((name) => [name, get(other(name)) || null]));
+}
+
+/** The id in what somebody typed or pasted: an id, or a trace's address. */
+export function traceIn(typed: string): string {
+	return /[0-9A-HJKMNP-TV-Z]{26}/.exec(typed.toUpperCase())?.[0] ?? typed.trim();
+}
+
+/** Of the versions, most used first, the two that are worth a look, the older one first. */
+export function suggested(versions: string[]): [string, string] | null {
+	const two = versions.filter(Boolean).slice(0, 2).sort((x, y) => x.localeCompare(y, 'en', { numeric: true }));
+	return two.length === 2 ? [two[0], two[1]] : null;
+}
+
+/* --- words --- */
+
+export const signed = (share: number) => (share === 0 ? '±0 %' : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`);
+
+/** "−1.2 to +3.4" of an interval that is known. */
+export function between({ low, high }: Interval, show: (v: number) => string): string {
+	return low === null || high === null ? '' : `${show(low)} to ${show(high)}`;
+}
+
+/** One trace on each side: there is nothing to be sure of. */
+export const isAlone = (v: Versus) => v.a.trace !== null && v.b.trace !== null;
+
+export type Verdict = 'slower' | 'faster' | 'may be chance' | 'too few traces';
+
+export function verdictOf(s: Stat): Verdict {
+	if (!s.enough) return 'too few traces';
+	if (!s.sure) return 'may be chance';
+	return (s.change.value ?? 0) > 0 ? 'slower' : 'faster';
+}
+
+/** Why some of a side's traces are not compared; '' when all are. */
+export function leftOut(side: 'a' | 'b', v: Versus): string {
+	const out = v.mix.classes.filter((c) => c.left_out && c[`${side}_traces`] > 0).map((c) => c.class || 'without a class');
+	if (v[side].compared >= v[side].traces || out.length === 0) return '';
+	return `Left out: devices of class ${out.join(', ')}, which only ${side.toUpperCase()} has.`;
+}
+
+/* --- places --- */
+
+export interface Axis { low: number; high: number }
+
+/** The changes that a picture must have room for; 0 is always in it. */
+export function axisOf(stats: Stat[]): Axis {
+	const all = stats.flatMap((s) => [s.change.low, s.change.value, s.change.high]).filter((v): v is number => v !== null);
+	const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
+	const room = (high - low || 0.1) * 0.04;
+	return { low: low - room, high: high + room };
+}
+
+/** Where a change is, 0 to 1. */
+export const placeOn = (x: Axis, v: number) => (v - x.low) / (x.high - x.low);
+
+/* --- the table --- */
+
+export type Key = 'name' | `${'self' | 'total' | 'calls'}_${'a' | 'b' | 'change'}` | 'share_a' | 'share_b';
+const MEANS = { self: 'self_ns', total: 'total_ns', calls: 'calls' } as const;
+
+function valueOf(m: Method, key: Key): number | string {
+	if (key === 'name') return m.name;
+	const [what, of] = key.split('_') as ['self' | 'total' | 'calls' | 'share', 'a' | 'b' | 'change'];
+	if (what === 'share') return of === 'a' ? m.a_share : m.b_share;
+	const mean = m[MEANS[what]];
+	return of === 'change' ? Math.abs(mean.b - mean.a) : mean[of];
+}
+
+/** By a column, changes by their size; what is the same there stays in the server's order. */
+export function sorted(list: Method[], key: Key, down: boolean): Method[] {
+	const sign = down ? -1 : 1;
+	return [...list].sort((x, y) => {
+		const [a, b] = [valueOf(x, key), valueOf(y, key)];
+		return sign * (typeof a === 'string' ? a.localeCompare(b as string, 'en') : a - (b as number));
+	});
+}
+
+/** The tree as the differential graph draws it: with fewer traces than chance is told by, it is not asked. */
+export function treeOf(t: FleetTree, least = 10): ComparedTree {
+	const { a_of_traces: a, b_of_traces: b, sure, ...rest } = t;
+	return { ...rest, a: { length: Math.max(1, a) }, b: { length: Math.max(1, b) }, ...(Math.min(a, b) >= least && { sure }) };
+}

@@ -1,0 +1,64 @@
+// The differential flame graph of two sides of the fleet: numbers of one trace, grey what may be chance.
+import { Refusal } from './api';
+import { pairOf, type ComparedTree } from './comparedoc';
+import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
+import { count } from './format';
+import { afresh, useTable } from './held';
+import { Busy, Choice, Failure, Panel, type Loaded } from './parts';
+import { set, text } from './route';
+import { ask } from './versuspick';
+
+const NODES_MAX = 200000;
+const GREY = 'the change is under 1 % of the whole, or may be chance';
+
+/** Names of the path come with the answers that led here; numbers are those of one comparison. */
+const seen = { of: '', names: new Map<number, string>() };
+
+function namesOf(key: string, c: ComparedTree): Map<number, string> {
+	if (seen.of !== key) Object.assign(seen, { of: key, names: new Map() });
+	for (const n of c.names) seen.names.set(n.method, n.name);
+	return seen.names;
+}
+
+export function rootOf(said: string): number[] {
+	return /^\d{1,9}(\.\d{1,9})*$/.test(said) ? said.split('.').map(Number) : [];
+}
+
+function Graph({ c, of }: { c: ComparedTree; of: string }) {
+	const root = rootOf(text('root'));
+	const side = text('width') === 'a' ? 'a' : 'b';
+	const [listed, list] = useTable('children');
+	const go = (to: number[]) => set({ root: to.join('.'), nodes: null, ...afresh() }, true);
+	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
+	const empty = pairOf(c, 0, 'ns')[side] === 0;
+	return <>
+		<Crumbs names={namesOf(of, c)} root={root} go={go} />
+		<Legend grey={c.sure ? GREY : undefined} />
+		{!c.sure && <p class="quiet">With fewer than ten traces on a side, chance cannot be told from change: colours show every difference.</p>}
+		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? 'B does not call this. Widths as A show it.' : 'A does not call this. Widths as B show it.'}</p>
+			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
+		<div class="row under">
+			<span class="quiet">{count(c.shown_nodes)}{c.shown_nodes < c.total_nodes ? ` of ${count(c.total_nodes)}` : ''} {c.total_nodes === 1 ? 'node' : 'nodes'}; times are of one trace, of {count(c.a.length)} in A and {count(c.b.length)} in B</span>
+			<span class="grow" />
+			<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+		</div>
+		{listed && <Below key={root.join()} c={c} open={(node) => openNode(c, node, root, go, more)} />}
+	</>;
+}
+
+export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: string }) {
+	const gone = tree.error instanceof Refusal && tree.error.status === 404 && text('root') !== '';
+	return (
+		<Panel title="Differential flame graph" id="difference" aside={<>
+			<Choice label="Threads" value={text('thread') || 'all'} options={[['all', 'All threads'], ['main', 'Main thread']]} onPick={(v) => ask({ thread: v === 'main' ? v : null })} />
+			<Choice label="Frames" value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', 'All frames'], ['app', 'The app’s']]} onPick={(v) => ask({ frames: v === 'app' ? v : null })} />
+			<span class="quiet">Widths</span><Choice label="Widths" value={text('width') === 'a' ? 'a' : 'b'} options={[['b', 'As B'], ['a', 'As A, with what is gone']]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+		</>}>
+			{gone && <div class="notice"><strong>This path does not occur here.</strong><p>Neither side has a call with it, or other traces came since the link was made.</p>
+				<button onClick={() => ask({})}>Show the whole graph</button></div>}
+			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
+			{!tree.value && tree.busy && <Busy what="Merging calls of both sides" />}
+			{tree.value && !tree.error && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} of={of} /></div>}
+		</Panel>
+	);
+}

@@ -1,0 +1,97 @@
+// What stands on each side: pickers for both and for each, in rows; all of it is in the address.
+import { useState } from 'preact/hooks';
+import { get } from './api';
+import { CLASSES } from './fleetfilter';
+import { afresh } from './held';
+import { Failure, useLoad, type Loaded } from './parts';
+import { set, text } from './route';
+import { daysOf, SIDES, traceIn } from './versusdoc';
+
+const DAYS = [7, 30, 90, 400];
+const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
+type Column = typeof COLUMNS[number] | 'class';
+const TITLES: [Column, string][] = [['version_name', 'Version'], ['app', 'App'], ['scenario', 'Scenario'], ['class', 'Devices'], ['os', 'System']];
+export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
+
+interface Facets { values: { value: string }[] }
+
+/** What there is to pick from, most used first. */
+export function useValues(): Values {
+	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map((column) => get<Facets>('/api/v1/facets', { column }))));
+	const of = (i: number) => load.value?.[i].values.map((v) => v.value).filter(Boolean) ?? [];
+	return { load, version_name: of(0), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
+}
+
+/** Another question: the graph begins at its top. */
+export function ask(changes: Record<string, string | number | null>): void {
+	set({ ...changes, root: null, nodes: null, rows: null, ...afresh() }, true);
+}
+
+/** What a picker is, above it; B's stand below A's, so where there is room its captions are left out. */
+const Caption = ({ title }: { title: string }) => <span class="cap">{title}</span>;
+
+function Pick({ side, title, name, values, none, disabled = false }: { side: string; title: string; name: string; values: string[]; none: string; disabled?: boolean }) {
+	const now = text(name);
+	const list = now && !values.includes(now) ? [now, ...values] : values;
+	return (
+		<label><Caption title={title} />
+			<select name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'} onChange={(e) => ask({ [name]: e.currentTarget.value })}>
+				<option value="">{none}</option>
+				{list.map((v) => <option key={v} value={v}>{v}</option>)}
+			</select></label>
+	);
+}
+
+function Day({ side, name, title, disabled }: { side: string; name: string; title: string; disabled: boolean }) {
+	const now = text(name);
+	return <label><Caption title={title} /><input type="date" name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'}
+		onChange={(e) => ask({ [name]: e.currentTarget.value })} /></label>;
+}
+
+function TraceId({ side, name }: { side: string; name: string }) {
+	const said = text(name);
+	const now = said.startsWith('trace:') ? said.slice(6) : '';
+	return <label><Caption title="Or one trace" /><input key={now} name={`${name}.trace`} aria-label={`${side} Or one trace`} defaultValue={now} placeholder="id or address" spellcheck={false} autocomplete="off"
+		onChange={(e) => ask({ [name]: e.currentTarget.value.trim() && `trace:${traceIn(e.currentTarget.value)}` })} /></label>;
+}
+
+function One({ name, values }: { name: 'a' | 'b'; values: Values }) {
+	const side = name.toUpperCase();
+	const alone = text(name).startsWith('trace:');
+	return (
+		<div class="pickrow" role="group" aria-label={`Side ${side}`}>
+			<strong>{side}</strong>
+			{TITLES.map(([column, title]) => (column === 'version_name' && !alone ? <Pick key={column} side={side} title={title} name={name} values={values[column]} none="any" />
+				: <Pick key={column} side={side} title={title} name={`${name}.${column}`} values={values[column]} none={alone ? '–' : 'as both'} disabled={alone} />))}
+			<Day side={side} title="From" name={`${name}.since`} disabled={alone} /><Day side={side} title="Until" name={`${name}.until`} disabled={alone} />
+			<TraceId side={side} name={name} />
+		</div>
+	);
+}
+
+function Both({ values }: { values: Values }) {
+	const days = daysOf(text('days'));
+	return (
+		<div class="pickrow" role="group" aria-label="Both sides">
+			<strong>Both</strong>
+			{TITLES.map(([column, title]) => <Pick key={column} side="Both" title={title} name={column} values={values[column]} none="any" />)}
+			<label class="two"><Caption title="Days until today" /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
+				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
+			<label><Caption title="Device mix" /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
+				<option value="">B as in A</option><option value="none">as it is</option></select></label>
+		</div>
+	);
+}
+
+/** The pickers; closed on a phone once both sides are said. */
+export function Picker({ values, some }: { values: Values; some: boolean }) {
+	const [open] = useState(() => !some || innerWidth > 760);
+	return (
+		<details class="panel versuspick" open={open}>
+			<summary><h2>What is compared</h2></summary>
+			<div class="picks"><Both values={values} />{SIDES.map((s) => <One key={s} name={s} values={values} />)}</div>
+			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title="What there is to pick from did not come." />}
+			<p class="quiet">Days are whole ones by UTC, by when a trace came. What A or B picks goes before what both have.</p>
+		</details>
+	);
+}

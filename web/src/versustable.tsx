@@ -1,0 +1,121 @@
+// Methods of two sides of the fleet: means of a trace, how far they may be chance, who has them at all.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { change, relative } from './comparedoc';
+import { count, duration, percent } from './format';
+import { matching } from './matching';
+import { Choice, Copy, MethodName, Panel } from './parts';
+import { number, set, text } from './route';
+import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
+
+const STEP = 25;
+const TYPING_MS = 200;
+export const METHODS_MAX = 1000; // that the server tells at once
+export const ONLY: [string, string][] = [['all', 'All'], ['slower', 'Slower'], ['faster', 'Faster'], ['new', 'New'], ['gone', 'Gone'], ['sure', 'Sure']];
+const COLUMNS: [Key, string][] = [['name', 'Method'], ['self_a', 'Self A'], ['self_b', 'Self B'], ['self_change', 'Self change'], ['total_a', 'Total A'], ['total_b', 'Total B'], ['total_change', 'Total change'],
+	['calls_a', 'Calls A'], ['calls_b', 'Calls B'], ['calls_change', 'Calls change'], ['share_a', 'In A'], ['share_b', 'In B']];
+
+const calls = (n: number) => (n >= 100 || Math.abs(n - Math.round(n)) < 0.005 ? count(Math.round(n)) : n.toFixed(n < 1 ? 2 : 1));
+
+function margin({ change: c }: Mean, show: (v: number) => string): string {
+	return c.high === null || c.value === null || c.high === c.value ? '' : `± ${show(c.high - c.value)}`;
+}
+
+function useOrder(): { key: Key; down: boolean } {
+	const [said, order] = [text('sort'), text('order')];
+	const key = COLUMNS.find(([k]) => k === said)?.[0] ?? 'self_change';
+	return { key, down: order ? order === 'desc' : key !== 'name' };
+}
+
+function Sorted({ by, label }: { by: Key; label: string }) {
+	const { key, down } = useOrder();
+	const on = key === by;
+	const pick = () => {
+		const to = on ? !down : by !== 'name';
+		set({ sort: by === 'self_change' ? null : by, order: to === (by !== 'name') ? null : to ? 'desc' : 'asc', rows: null }, true);
+	};
+	return (
+		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={on ? (down ? 'descending' : 'ascending') : 'none'}>
+			<button class="plain" onClick={pick} title={by.endsWith('change') ? 'By how much it changed, up or down' : undefined}>{label}{on && <span aria-hidden="true">{down ? ' ↓' : ' ↑'}</span>}</button>
+		</th>
+	);
+}
+
+function Changed({ m, show, chance = false, most }: { m: Mean; show: (v: number) => string; chance?: boolean; most?: number }) {
+	const off = margin(m, show);
+	return (
+		<td class="num change">
+			{most !== undefined && <span class={`bar ${m.b < m.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(m.b - m.a)) / most}%` }} aria-hidden="true" />}
+			<span>{change(m, show)}{off && <span class="within"> {off}</span>}</span>
+			{chance && <div class="within quiet">may be chance</div>}
+		</td>
+	);
+}
+
+type Detail = (name: string) => ComponentChildren;
+
+function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boolean; detail: Detail }) {
+	const open = text('method') === m.name;
+	return <>
+		<tr data-method={m.name}>
+			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.name} /></button>
+				{m.state !== 'both' && <span class="state">{m.state}</span>}</td>
+			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.sure && m.self_ns.a !== m.self_ns.b} most={most} />
+			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
+			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />
+			<td class="num">{percent(m.a_share)}</td><td class="num">{percent(m.b_share)}</td>
+		</tr>
+		{open && <tr class="more"><td colSpan={COLUMNS.length}>{detail(m.name)}</td></tr>}
+	</>;
+}
+
+/** Plain numbers, in nanoseconds, calls and shares, with tabs between. */
+function tsv(list: Method[]): string {
+	const head = ['method', 'a_self_ns', 'b_self_ns', 'a_total_ns', 'b_total_ns', 'a_calls', 'b_calls', 'a_share', 'b_share', 'relative', 'sure'];
+	return [head.join('\t'), ...list.map((m) => [m.name, m.self_ns.a, m.self_ns.b, m.total_ns.a, m.total_ns.b, m.calls.a, m.calls.b, m.a_share, m.b_share, relative(m.self_ns), m.sure].join('\t'))].join('\n');
+}
+
+function Filter() {
+	const value = text('filter');
+	const [typed, put] = useState(value);
+	const timer = useRef(0);
+	useEffect(() => put(value), [value]);
+	const type = (v: string) => {
+		put(v);
+		clearTimeout(timer.current);
+		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
+	};
+	return <label class="inline">Filter <input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => type(e.currentTarget.value)} /></label>;
+}
+
+/** What is left of the server's methods, in the order that was asked for. */
+function useShown(v: Versus): Method[] {
+	const { key, down } = useOrder();
+	const fit = matching(v.methods.map((m) => m.name), text('filter'));
+	return sorted(fit ? v.methods.filter((_, i) => fit[i]) : v.methods, key, down);
+}
+
+export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; detail: Detail }) {
+	const only = ONLY.some(([k]) => k === text('only')) ? text('only') : 'all';
+	const rows = Math.max(1, number('rows') ?? STEP);
+	const list = useShown(v);
+	const shown = list.slice(0, rows);
+	const most = Math.max(1, ...shown.map((m) => Math.abs(m.self_ns.b - m.self_ns.a)));
+	const asked = text('method');
+	const there = v.counts[only] ?? v.methods.length;
+	return (
+		<Panel title="Methods" id="methods" aside={<><Choice label="Which" value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
+			<Filter />{list.length > 0 && <Copy text={tsv(list)} label="Copy as TSV" />}</>}>
+			{asked && !shown.some((m) => m.name === asked) && <section class="asked" aria-label="One method">
+				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>Close</button></div>
+				{detail(asked)}</section>}
+			{list.length === 0 && <p class="quiet">No method fits.</p>}
+			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
+				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} />)}</tr></thead>
+				<tbody>{shown.map((m) => <Row key={m.name} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
+			</table></div>}
+			<div class="row under"><span class="quiet">{count(shown.length)} of {count(list.length)} methods{there > v.methods.length && ` of the ${count(v.methods.length)} whose self time changed most, of ${count(there)}`}{isAlone(v) ? '.' : '; means of one trace. Of the changes of self time that are not marked as chance, at most 1 in 20 is.'}</span>
+				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>Show more</button>}</div>
+		</Panel>
+	);
+}
