@@ -160,9 +160,9 @@ static enum tw_status answer_groups(struct tw_fleet_question *q, struct tw_err *
 	enum tw_status st = read_page(q, &p, err);
 
 	if (st == TW_OK)
-		st = load(q, "", &p, err);
+		st = put_head(q, err); /* first: what it calls counted is in the groups by then */
 	if (st == TW_OK)
-		st = put_head(q, err);
+		st = load(q, "", &p, err);
 	if (st != TW_OK)
 		return st;
 	put_groups(q, &p);

@@ -255,8 +255,8 @@ static bool is_late(void *arg)
 
 static enum tw_status look(struct tw_req *r, struct tw_err *err)
 {
-	const struct tw_regress_task task = {
-	        tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS, {is_late, r}};
+	const struct tw_regress_task task = {tw_req_caller(r)->project_id, tw_unix_ms() / TW_DAY_MS,
+	        {is_late, r}, (uint64_t)tw_unix_ms() / 1000};
 	struct tw_regress_looked sums;
 	enum tw_status st = tw_rollup_job_look(tw_req_app(r), &task, &sums, err);
 

@@ -172,7 +172,7 @@ int64_t tw_cat_install(const char *project_id, const char *name)
 
 /* --- again, and age --- */
 
-struct stretch { /* of a project's traces, by id */
+struct stretch { /* of a project's traces and of what they told, which outlives them, by id */
 	const char *project_id;
 	char after[TW_ID_BYTES], last[TW_ID_BYTES];
 };
@@ -182,14 +182,16 @@ static enum tw_status find_stretch(sqlite3 *db, struct stretch *io, struct tw_er
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT trace_id FROM trace WHERE project_id=? AND trace_id>? ORDER BY trace_id"
-	        " LIMIT 1 OFFSET ?",
+	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
+	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT"
+	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"
+	        " LIMIT 1 OFFSET ?3))",
 	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
 
 	if (st != TW_OK)
 		return st;
 	io->last[0] = '\0';
-	if (tw_cat_row(&q))
+	if (tw_cat_row(&q) && sqlite3_column_type(q.stmt, 0) == SQLITE_TEXT)
 		(void)snprintf(io->last, sizeof io->last, "%s",
 		        (const char *)sqlite3_column_text(q.stmt, 0));
 	return tw_cat_close(&q, err);

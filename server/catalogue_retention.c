@@ -166,8 +166,9 @@ enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw
 	        of, a, &rows, &n, err);
 
 	*ret_ms = INT64_MAX;
-	for (size_t i = 0; st == TW_OK && i < n && rows[i].bytes <= bytes; i++) {
-		bytes -= rows[i].bytes;
+	/* one too large is the last: it must not take the others with it */
+	for (size_t i = 0; st == TW_OK && i < n && bytes > 0; i++) {
+		bytes -= rows[i].bytes < bytes ? rows[i].bytes : bytes;
 		*ret_ms = rows[i].created_ms;
 	}
 	return st;

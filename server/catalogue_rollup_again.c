@@ -8,8 +8,6 @@
 
 enum { BACK_AT_ONCE = 64 };
 
-/* Five seconds, doubled with each try, at most six hours. */
-
 enum tw_status tw_catalogue_rollup_skip(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {

@@ -7,7 +7,8 @@
 #include "catalogue_internal.h"
 #include "catalogue_rollup.h"
 
-/* SQL: milliseconds until something that failed so often is tried again, at most six hours. */
+/* SQL: milliseconds until something that failed so often is tried again: five seconds, doubled with
+ * each try, at most six hours. */
 #define TW_PUT_OFF_MS(tries) "min(21600000,5000*(1<<min(" tries ",20)))"
 
 /* Cells of a project on their way into an arena; statements stay prepared, and are NULL at first.

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "anr_brief.h"
 #include "anr_names.h"
@@ -177,6 +178,17 @@ static enum tw_status keep(struct tw_hanger *h, struct look *l, struct tw_err *e
 	return tw_catalogue_hang_put(h->parts.catalogue, &hang, err);
 }
 
+/* Its own fault, or one of the disk, which passes? */
+static bool is_for_good(const struct tw_hanger *h, const char *trace_id, enum tw_status st)
+{
+	char path[PATH_BYTES];
+
+	if (st == TW_IO)
+		return tw_trace_path(h->parts.blobs, trace_id, path, sizeof path, NULL) == TW_OK &&
+		       access(path, F_OK) != 0;
+	return st != TW_BUSY && st != TW_FULL;
+}
+
 /* One that cannot be read is noted, and not tried again before it was decoded again. */
 static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t, struct tw_err *err)
 {
@@ -191,7 +203,7 @@ static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t,
 	st = open_and_read(h, &l, &why);
 	if (st == TW_OK)
 		st = keep(h, &l, err);
-	else if (st == TW_BUSY || st == TW_IO || st == TW_FULL)
+	else if (!is_for_good(h, t->trace_id, st))
 		*err = why;
 	else {
 		tw_log_err(TW_LOG_WARN, "trace_not_looked_at", t->trace_id, &why);
@@ -202,8 +214,7 @@ static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t,
 	return st;
 }
 
-/* Traces of the project that comes next, around: one whose traces fail or never end keeps none of
- * the others waiting. */
+/* Traces of the project that comes next, around: one with many keeps none of the others waiting. */
 static enum tw_status next_todo(
         struct tw_hanger *h, struct tw_hang_todo **ret, size_t *ret_n, struct tw_err *err)
 {
@@ -309,6 +320,8 @@ static enum tw_status open_rules(
 	r->number = number_of(a, groups, frames);
 	r->groups = groups ? json_loads(groups, 0, NULL) : NULL;
 	r->frames = frames ? json_loads(frames, 0, NULL) : NULL;
+	if ((groups && !r->groups) || (frames && !r->frames))
+		return no_memory(err);
 	st = tw_anr_rules_new(r->groups, &r->anr, err);
 	return st == TW_OK ? tw_frame_rules_new(r->frames, a, &r->app, err) : st;
 }

@@ -581,11 +581,12 @@ struct tw_http *tw_http_stop(struct tw_http *h)
 	if (!h)
 		return NULL;
 	/* The pools first: no connection may be suspended when the daemon stops. */
-	tw_http_pools_stop(h);
+	tw_http_pools_end(h);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	else if (h->listen_fd >= 0)
 		(void)close(h->listen_fd);
+	tw_http_pools_stop(h);
 	h->watch = tw_watch_stop(h->watch);
 	tw_mem_free(h);
 	return NULL;

@@ -36,6 +36,7 @@ struct tw_route {
 	bool quiet;         /* logged only at debug when all went well: health checks */
 	bool upload; /* counts against config.max_in_flight until its reply is made, and ends on
 	              * the uploads' pool */
+	bool worked; /* a slow one whose end waits for a worker: not on the uploads' pool */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(

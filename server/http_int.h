@@ -90,7 +90,8 @@ enum tw_status tw_http_start_at(const char *where, bool for_metrics, struct tw_a
         struct tw_http **ret, struct tw_err *err) TW_MUST_USE;
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err) TW_MUST_USE;
-void tw_http_pools_stop(struct tw_http *h);
+void tw_http_pools_end(struct tw_http *h);  /* requests that end later are refused */
+void tw_http_pools_stop(struct tw_http *h); /* once no event loop runs */
 /* Where that request's route ends. */
 struct tw_pool *tw_http_pool_of(const struct tw_req *r);
 

@@ -1,8 +1,8 @@
 /*
  * http_pools.c - the threads on which slow routes end, by what they wait for.
  *
- * Queries wait for processors, uploads for judges and the disk, some routes for other servers: each
- * kind has its own, so that none holds up another.
+ * Queries and mappings wait for processors, uploads for judges and the disk, some routes for other
+ * servers: each kind has its own, so that none holds up another.
  */
 #include "http_int.h"
 
@@ -21,6 +21,13 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 	return st;
 }
 
+void tw_http_pools_end(struct tw_http *h)
+{
+	tw_pool_end(h->outbound);
+	tw_pool_end(h->arrivals);
+	tw_pool_end(h->pool);
+}
+
 void tw_http_pools_stop(struct tw_http *h)
 {
 	h->outbound = tw_pool_stop(h->outbound);
@@ -32,5 +39,6 @@ struct tw_pool *tw_http_pool_of(const struct tw_req *r)
 {
 	if (r->route->outbound && r->http->outbound)
 		return r->http->outbound;
-	return r->route->upload && r->http->arrivals ? r->http->arrivals : r->http->pool;
+	return r->route->upload && !r->route->worked && r->http->arrivals ? r->http->arrivals
+	                                                                  : r->http->pool;
 }

@@ -1,6 +1,9 @@
 #include "jobs_rollup.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "catalogue_rollup_tree.h"
 #include "clock.h"
@@ -66,40 +69,63 @@ static bool is_over(void *arg)
 	return tw_periodic_stopping(t->job) || tw_monotonic_ms() >= t->until_ms;
 }
 
+/* Waits while somebody else looks: this one has time. */
 static enum tw_status look_at(
         struct tw_periodic *p, struct tw_app *app, const char *project_id, struct tw_err *err)
 {
+	const struct timespec step = {.tv_nsec = 100000000};
 	struct turn turn = {p, tw_monotonic_ms() + TURN_MS};
-	const struct tw_regress_task task = {
-	        project_id, tw_unix_ms() / TW_DAY_MS, {is_over, &turn}};
+	const struct tw_regress_task task = {project_id, tw_unix_ms() / TW_DAY_MS, {is_over, &turn},
+	        (uint64_t)(tw_unix_ms() / REGRESS_MS)};
 	struct tw_regress_looked sums;
+	enum tw_status st = tw_rollup_job_look(app, &task, &sums, err);
 
-	return tw_rollup_job_look(app, &task, &sums, err);
+	while (st == TW_BUSY && !is_over(&turn)) {
+		(void)nanosleep(&step, NULL);
+		st = tw_rollup_job_look(app, &task, &sums, err);
+	}
+	return st;
 }
 
-/* What got slower in each project, once an hour. */
-static void look_for_slower(struct tw_periodic *p, struct tw_app *app)
+/* The project behind the one that was looked at last; "" behind the last. */
+static enum tw_status next_project(struct tw_app *app, char ret[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
 	struct tw_project_row *projects = NULL;
-	struct tw_err err = {0};
 	size_t n = 0;
-	enum tw_status st = TW_OK;
+	enum tw_status st = a ? tw_catalogue_projects(app->catalogue, a, &projects, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 
-	if (!a || tw_monotonic_ms() < app->look_ms) {
-		tw_arena_free(a);
-		return;
-	}
-	app->look_ms = tw_monotonic_ms() + REGRESS_MS;
-	st = tw_catalogue_projects(app->catalogue, a, &projects, &n, &err);
-	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "regressions_late", "looking for what got slower", &err);
-	for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
-		if (look_at(p, app, projects[i].id, &err) != TW_OK)
-			tw_log_err(TW_LOG_WARN, "regressions_late", projects[i].id, &err);
+	ret[0] = '\0';
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(projects[i].id, app->look_turn) > 0 &&
+		        (!ret[0] || strcmp(projects[i].id, ret) < 0))
+			(void)snprintf(ret, TW_ID_BYTES, "%s", projects[i].id);
 	tw_arena_free(a);
+	return st;
 }
 
+/* What got slower in the next project, each once an hour; false: that is done. */
+static bool look_for_slower(struct tw_periodic *p, struct tw_app *app)
+{
+	char project_id[TW_ID_BYTES];
+	struct tw_err err;
+	enum tw_status st;
+
+	if (tw_monotonic_ms() < app->look_ms)
+		return false;
+	st = next_project(app, project_id, &err);
+	(void)snprintf(app->look_turn, sizeof app->look_turn, "%s", project_id);
+	if (st == TW_OK && project_id[0])
+		st = look_at(p, app, project_id, &err);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "regressions_late", project_id, &err);
+	if (!project_id[0])
+		app->look_ms = tw_monotonic_ms() + REGRESS_MS;
+	return project_id[0] != '\0';
+}
+
+/* One project is looked through between rounds, however many traces come; the rest when none do. */
 static void fold_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_app *app = arg;
@@ -113,10 +139,12 @@ static void fold_all(struct tw_periodic *p, void *arg)
 		tw_folder_spent(app->folder, (uint64_t)(tw_monotonic_ms() - start_ms));
 		if (st != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "rollups_late", "counting traces", &err);
-			return; /* it is tried again later */
+			more = false; /* it is tried again later */
 		}
+		(void)look_for_slower(p, app);
 	}
-	look_for_slower(p, app);
+	while (!tw_periodic_stopping(p) && look_for_slower(p, app))
+		;
 }
 
 enum tw_status tw_rollup_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)

@@ -24,7 +24,8 @@
 /* KEPT > AT_ONCE: one is always free.  ASKED_MS: the question, and one more of a fresh judge. */
 enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_JUDGE_PATIENCE_S + 1) * 1000 };
 
-enum { SHUN_MS = 60000, SHUNNED = 32 };
+/* QUEUED: more would not be asked in time anyway, and each holds a head. */
+enum { SHUN_MS = 60000, SHUNNED = 32, QUEUED = 256 };
 
 struct shunned {
 	char project_id[TW_ID_BYTES];
@@ -37,6 +38,7 @@ struct tw_judges {
 	struct tw_pool *pool;
 	pthread_mutex_t lock; /* of what follows, and of looks */
 	pthread_cond_t heard;
+	unsigned queued; /* looks that nobody asks about yet */
 	int64_t turns;
 	struct tw_judge judges[KEPT];
 	struct shunned shunned[SHUNNED]; /* the oldest makes room */
@@ -170,6 +172,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 	bool dropped;
 
 	(void)pthread_mutex_lock(&js->lock);
+	js->queued--;
 	if (!stopping && !l->dropped && tw_monotonic_ms() < l->until_ms &&
 	        !is_shunned(js, l->project_id))
 		ask(l);
@@ -181,17 +184,37 @@ static void run(struct tw_pool_task *task, bool stopping)
 		tw_mem_free(l);
 }
 
+static bool may_queue(struct tw_judges *js)
+{
+	bool may;
+
+	(void)pthread_mutex_lock(&js->lock);
+	may = js->queued < QUEUED;
+	js->queued += may;
+	(void)pthread_mutex_unlock(&js->lock);
+	return may;
+}
+
+static void unqueue(struct tw_judges *js)
+{
+	(void)pthread_mutex_lock(&js->lock);
+	js->queued--;
+	(void)pthread_mutex_unlock(&js->lock);
+}
+
 enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
         const struct tw_head *head, struct tw_look **ret, struct tw_err *err)
 {
 	struct tw_look *l;
 
 	*ret = NULL;
-	if (!js)
+	if (!js || !may_queue(js))
 		return TW_OK;
 	l = tw_mem_zalloc(1, sizeof *l + head->n);
-	if (!l)
+	if (!l) {
+		unqueue(js);
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to look at an upload");
+	}
 	l->task.run = run;
 	l->judges = js;
 	(void)snprintf(l->project_id, sizeof l->project_id, "%s", project_id);
@@ -200,6 +223,7 @@ enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
 	l->head.bytes = l->bytes;
 	l->until_ms = tw_monotonic_ms() + TAKE_MS;
 	if (!tw_pool_submit(js->pool, &l->task)) {
+		unqueue(js);
 		tw_mem_free(l); /* the server is being stopped */
 		return TW_OK;
 	}

@@ -85,16 +85,24 @@ bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task)
 	return taken;
 }
 
-struct tw_pool *tw_pool_stop(struct tw_pool *p)
+void tw_pool_end(struct tw_pool *p)
 {
 	if (!p)
-		return NULL;
+		return;
 	(void)pthread_mutex_lock(&p->lock);
 	p->stopping = true;
 	(void)pthread_cond_broadcast(&p->wake);
 	(void)pthread_mutex_unlock(&p->lock);
 	for (unsigned i = 0; i < p->n; i++)
 		(void)pthread_join(p->threads[i], NULL);
+	p->n = 0;
+}
+
+struct tw_pool *tw_pool_stop(struct tw_pool *p)
+{
+	if (!p)
+		return NULL;
+	tw_pool_end(p);
 	(void)pthread_cond_destroy(&p->wake);
 	(void)pthread_mutex_destroy(&p->lock);
 	tw_mem_free(p);

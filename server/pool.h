@@ -22,7 +22,9 @@ struct tw_pool_task {
 enum tw_status tw_pool_start(unsigned threads, struct tw_pool **ret, struct tw_err *err);
 /* The task is the caller's memory until run returns.  False once the pool is stopping. */
 bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task);
-/* Waits for all.  NULL is fine; returns NULL. */
+/* Waits for all; what is submitted then is refused.  NULL is fine. */
+void tw_pool_end(struct tw_pool *p);
+/* Ends it, if it has not ended, and frees it.  NULL is fine; returns NULL. */
 struct tw_pool *tw_pool_stop(struct tw_pool *p);
 
 #endif

@@ -33,6 +33,7 @@ struct look {
 	struct tw_catalogue *c;
 	const char *project_id;
 	const struct tw_deadline *deadline;
+	uint64_t turn;
 	struct tw_regress_rules rules;
 	struct tw_regress_finder *finder;
 	struct tw_arena *arena; /* of the scenario at hand */
@@ -411,30 +412,61 @@ static int by_scenario(const void *pa, const void *pb)
 	return c ? c : strcmp(a->dims.scenario, b->dims.scenario);
 }
 
+struct stretch { /* cells of one scenario of one app */
+	size_t first;
+	uint64_t traces;
+};
+
+/* Those with enough traces to tell anything: invented ones cost nothing. */
+static size_t find_stretches(
+        const struct look *l, const struct tw_rollup_cell *cells, size_t n, struct stretch *ret)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n;) {
+		struct stretch one = {i, 0};
+
+		for (; i < n && by_scenario(&cells[one.first], &cells[i]) == 0; i++)
+			one.traces += cells[i].traces;
+		if (one.traces >= 2 * (uint64_t)l->rules.shift.least_traces)
+			ret[found++] = one;
+	}
+	return found;
+}
+
+static enum tw_status look_at_stretch(struct look *l, const struct tw_rollup_filter *days,
+        const struct tw_rollup_cell *of, struct tw_err *err)
+{
+	enum tw_status st = in_time(l, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_arena_reset(l->arena);
+	l->filter = *days;
+	l->filter.app = of->dims.app;
+	l->filter.scenario = of->dims.scenario;
+	return look_at_scenario(l, err);
+}
+
 static enum tw_status look_at_all(
         struct look *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_rollup_cell *cells = NULL;
+	struct stretch *all;
 	struct tw_err why;
 	size_t n = 0;
-	enum tw_status one,
-	        st = tw_catalogue_rollup_read(l->c, l->project_id, days, 0, a, &cells, &n, err);
+	enum tw_status one = TW_OK, st = tw_catalogue_rollup_read(
+	                                    l->c, l->project_id, days, 0, a, &cells, &n, err);
 
-	if (st == TW_OK && n)
-		qsort(cells, n, sizeof *cells, by_scenario);
-	for (size_t i = 0; i < n && st != TW_DEADLINE;) {
-		const size_t first = i;
-		uint64_t traces = 0;
-
-		for (; i < n && by_scenario(&cells[first], &cells[i]) == 0; i++)
-			traces += cells[i].traces;
-		if (traces < 2 * (uint64_t)l->rules.shift.least_traces)
-			continue; /* invented ones cost nothing */
-		tw_arena_reset(l->arena);
-		l->filter = *days;
-		l->filter.app = cells[first].dims.app;
-		l->filter.scenario = cells[first].dims.scenario;
-		one = look_at_scenario(l, &why);
+	if (st != TW_OK || n == 0)
+		return st;
+	qsort(cells, n, sizeof *cells, by_scenario);
+	all = tw_arena_alloc(a, n, sizeof *all);
+	if (!all)
+		return no_memory(err);
+	n = find_stretches(l, cells, n, all);
+	for (size_t i = 0; i < n && one != TW_DEADLINE; i++) {
+		one = look_at_stretch(l, days, &cells[all[(l->turn + i) % n].first], &why);
 		if (st == TW_OK && one != TW_OK) { /* the others are looked at all the same */
 			st = one;
 			*err = why;
@@ -463,8 +495,11 @@ enum tw_status tw_regress_look(struct tw_catalogue *c, const struct tw_regress_t
         struct tw_regress_looked *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	struct look l = {
-	        .c = c, .project_id = of->project_id, .deadline = &of->deadline, .sums = ret};
+	struct look l = {.c = c,
+	        .project_id = of->project_id,
+	        .deadline = &of->deadline,
+	        .turn = of->turn,
+	        .sums = ret};
 	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, of->today};
 	enum tw_status st;
 

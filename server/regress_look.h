@@ -24,7 +24,10 @@ enum tw_status tw_regress_rules_of(struct tw_catalogue *c, const char *project_i
 struct tw_regress_task {
 	const char *project_id;
 	int64_t today;               /* since 1970; not whole yet, and looked at all the same */
-	struct tw_deadline deadline; /* asked between methods */
+	struct tw_deadline deadline; /* asked between scenarios and methods */
+	/* Which scenario comes first, around: another each time, so that all have their turn even
+	 * when no look ends in time. */
+	uint64_t turn;
 };
 /* TW_DEADLINE when that has passed: the scenarios before it are looked at and what they showed is
  * kept. */

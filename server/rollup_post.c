@@ -178,8 +178,8 @@ static bool is_worth_packing(const struct tw_post_row *loose, size_t n)
 	return n >= PACK_FROM || (n > 1 && bytes > TW_POST_PACK_BYTES / 2);
 }
 
-enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
-        struct tw_arena *a, struct tw_err *err)
+static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct tw_str rows[TW_POST_ROWS] = {{0}};
 	struct tw_post_row *loose = NULL;
@@ -187,7 +187,8 @@ enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_roll
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_post_loose(c, of, PACKED_AT_ONCE, a, &loose, &n, err);
 
-	if (st != TW_OK || !is_worth_packing(loose, n))
+	*ret_more = st == TW_OK && is_worth_packing(loose, n);
+	if (!*ret_more)
 		return st;
 	ones = tw_arena_alloc(a, n, sizeof *ones);
 	if (!ones)
@@ -197,5 +198,18 @@ enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_roll
 	st = tw_post_pack(ones, n, a, rows, err);
 	if (st == TW_OK)
 		st = tw_catalogue_post_pack(c, of, loose, n, rows, err);
-	return st == TW_CONFLICT ? TW_OK : st;
+	return st;
+}
+
+enum tw_status tw_rollup_pack_posts(struct tw_catalogue *c, const struct tw_rollup_due *of,
+        struct tw_arena *a, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	bool more = true;
+
+	while (st == TW_OK && more) {
+		tw_arena_reset(a);
+		st = pack_some(c, of, a, &more, err);
+	}
+	return st == TW_CONFLICT ? TW_OK : st; /* somebody else does */
 }

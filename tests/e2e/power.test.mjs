@@ -157,6 +157,8 @@ async function checkTraces(s, held, traces) {
 	for (const x of traces) {
 		assert.equal(x.state, 'ready', `${x.id}: ${JSON.stringify(x.error)}`);
 		const raw = await s.get(`/api/v1/traces/${x.id}/raw/trace`);
+		/* a rule may take it between the list and here */
+		if (raw.status === 404 && held.doubted.has(x.id)) continue;
 		assert.equal(raw.status, 200, `the upload of ${x.id}: ${raw.text.slice(0, 200)}`);
 		assert.equal(x.summary.slices, held.client.sent.get(hash(raw.bytes)), `${x.id} is what somebody sent`);
 		if (held.traces.has(x.id)) assert.equal(hash(raw.bytes), held.traces.get(x.id), `the bytes of ${x.id}`);

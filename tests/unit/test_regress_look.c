@@ -86,7 +86,7 @@ static size_t ask(
 
 static enum tw_status look(struct session *s, struct tw_regress_looked *ret)
 {
-	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}};
+	const struct tw_regress_task task = {s->project, TODAY, {NULL, NULL}, 0};
 
 	return tw_regress_look(s->c, &task, ret, NULL);
 }
@@ -102,7 +102,7 @@ static void test_a_look_ends_in_time(void **state)
 {
 	struct session *s = *state;
 	unsigned left = 10;
-	const struct tw_regress_task task = {s->project, TODAY, {soon, &left}};
+	const struct tw_regress_task task = {s->project, TODAY, {soon, &left}, 0};
 	struct tw_regress_looked sums;
 	struct tw_err err;
 
