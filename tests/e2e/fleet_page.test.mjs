@@ -12,6 +12,7 @@ import { unreadable } from './browser.mjs';
 import { btrace, zip } from './make.mjs';
 import { HOSTILE, done, open, server, shots, WRITTEN_MS } from './page.mjs';
 import { root, sleep, until } from './server.mjs';
+import { look } from './slower.mjs';
 
 const PID = 4200, EACH = 24, MS = 1_000_000;
 const VERSIONS = ['9.8.0', '9.9.0', '9.10.0']; /* the last one is slower, and the latest by number alone */
@@ -43,7 +44,7 @@ async function fleet() {
 		return json?.traces === VERSIONS.length * EACH && json.methods.length === 3 && json.methods.every((m) => m.resolved) ? true : undefined;
 	}, 'all are counted and named', 120);
 	await server.ask('PUT', '/api/v1/regressions/rules', { key: server.write, body: JSON.stringify({ least_days: 1, least_traces: 5 }) });
-	await server.ask('POST', '/api/v1/regressions/look', { key: server.write });
+	await look(server);
 }
 let made;
 const ready = () => (made ??= fleet());

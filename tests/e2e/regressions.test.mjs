@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { startServer } from './server.mjs';
-import { sendSlower } from './slower.mjs';
+import { look as lookAt, sendSlower } from './slower.mjs';
 
 test('a version that is slower', async (t) => {
 	const s = await startServer(t);
 	const ask = (method, path, body) => s.ask(method, `/api/v1/${path}`, { key: s.write, body: body && JSON.stringify(body) });
 	await sendSlower(s);
-	const look = async () => (await ask('POST', 'regressions/look')).json;
+	const look = () => lookAt(s);
 	const list = async (query = '') => (await s.get(`/api/v1/regressions${query}`)).json.regressions;
 
 	await t.test('is not told by the first thresholds, which want more than a day', async () => {
