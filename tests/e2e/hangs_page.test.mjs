@@ -28,7 +28,7 @@ const prepare = () => (ready ??= (async () => {
 async function asWriter(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-	await page.waitForSelector('h1:has-text("Traces")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	return page;
 }
 

@@ -25,7 +25,7 @@ async function watch(s, scheme, who) {
 		await page.fill('input[name=password]', who.password);
 		await page.click('button.primary');
 	}
-	await page.waitForSelector('h1:has-text("Traces")');
+	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	return page;
 }
 
