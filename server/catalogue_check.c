@@ -26,48 +26,30 @@ static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
 	return p->rows != NULL;
 }
 
-static bool read_file(const struct tw_cat_query *q, struct tw_arena *a, struct tw_stored_file *f)
+static bool read_file(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
+	struct tw_stored_file *f = ret_row;
+
 	*f = (struct tw_stored_file){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
 	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a), (uint64_t)tw_cat_int(q, 4)};
 	return f->project_id && f->id && f->what && f->sha256;
 }
 
-static enum tw_status read_page(struct tw_cat_query *q, uint32_t limit, struct tw_arena *a,
-        struct page *p, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	if (!make_room(p, limit, a))
-		return tw_cat_close_after(q, no_memory(err), err);
-	while (st == TW_OK && p->n < limit && tw_cat_row(q)) {
-		if (read_file(q, a, &p->rows[p->n]))
-			p->n++;
-		else
-			st = no_memory(err);
-	}
-	return tw_cat_close_after(q, st, err);
-}
-
 /* sql takes project, id and what of the row before, and the limit. */
-static enum tw_status select_page(struct tw_catalogue *c, const char *sql,
-        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a, struct page *p,
-        struct tw_err *err)
+static enum tw_status list_files(struct tw_catalogue *c, const char *sql,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
 	static const struct tw_stored_file first = {"", "", "", "", 0};
-	struct tw_cat_query q;
-	sqlite3 *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	const struct tw_stored_file *from = after ? after : &first;
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_file, NULL, 0};
+	enum tw_status st = tw_cat_list(
+	        c, &list, err, sql, "ttti", from->project_id, from->id, from->what, (int64_t)limit);
 
-	if (st != TW_OK)
-		return st;
-	if (!after)
-		after = &first;
-	st = tw_cat_query(&q, db, err, sql, "ttti", after->project_id, after->id, after->what,
-	        (int64_t)limit);
-	if (st == TW_OK)
-		st = read_page(&q, limit, a, p, err);
-	tw_cat_done(c, db);
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
 	return st;
 }
 
@@ -75,36 +57,22 @@ enum tw_status tw_catalogue_stored_parts(struct tw_catalogue *c, const struct tw
         uint32_t limit, struct tw_arena *a, struct tw_stored_file **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct page p = {0};
-	enum tw_status st = select_page(c, /* primary key */
+	return list_files(c, /* primary key */
 	        "SELECT project_id, trace_id, part, sha256, bytes FROM part"
 	        " WHERE (project_id, trace_id, part) > (?1, ?2, ?3)"
 	        " ORDER BY project_id, trace_id, part LIMIT ?4",
-	        after, limit, a, &p, err);
-
-	if (st != TW_OK)
-		return st;
-	*ret = p.rows;
-	*ret_n = p.n;
-	return TW_OK;
+	        after, limit, a, ret, ret_n, err);
 }
 
 enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct page p = {0};
-	enum tw_status st = select_page(c, /* primary key */
+	return list_files(c, /* primary key */
 	        "SELECT project_id, trace_id, 'decoded', file_sha256, file_bytes FROM trace"
 	        " WHERE (project_id, trace_id) > (?1, ?2) AND ?3=?3 AND state=2"
 	        " ORDER BY project_id, trace_id LIMIT ?4",
-	        after, limit, a, &p, err);
-
-	if (st != TW_OK)
-		return st;
-	*ret = p.rows;
-	*ret_n = p.n;
-	return TW_OK;
+	        after, limit, a, ret, ret_n, err);
 }
 
 /* The four files of a build row, those that there are. */
