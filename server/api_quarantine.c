@@ -5,6 +5,7 @@
 #include "api.h"
 #include "app.h"
 #include "catalogue_quarantine.h"
+#include "ingest.h"
 #include "jobs.h"
 #include "log.h"
 #include "retire.h"
@@ -92,6 +93,8 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK && found.state != TW_TRACE_FAILED)
 		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
 		        "it is being tried already: ask for the trace, and wait");
+	if (st == TW_OK)
+		st = tw_ingest_has_room(r, found.bytes, err);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_requeue(
 		        app->catalogue, tw_req_caller(r)->project_id, id, err);

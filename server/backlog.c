@@ -23,7 +23,7 @@ struct tw_backlog {
 	uint64_t traces, bytes; /* of all projects */
 	int64_t looked_ms;
 	bool looked;
-	uint64_t refused;
+	uint64_t refused, refused_again; /* uploads; decodes that readers asked for */
 };
 
 struct tw_backlog *tw_backlog_new(struct tw_catalogue *c, const struct tw_backlog_limits *limits)
@@ -111,9 +111,9 @@ static bool has_room(uint64_t limit, uint64_t all, uint64_t own, uint64_t more)
 	return all <= limit && more <= limit - all && own + more <= limit - all;
 }
 
-/* By one in so many parts of the bounds. */
+/* By one in so many parts of the bounds; counts in *refused, which the lock is for, too. */
 static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64_t bytes,
-        uint64_t parts, struct tw_err *err)
+        uint64_t parts, uint64_t *refused, struct tw_err *err)
 {
 	const uint64_t traces = b->limits.traces < parts ? 1 : b->limits.traces / parts;
 	const struct tw_waiting *found;
@@ -128,7 +128,7 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 	if (b->traces > 0 &&
 	        (!has_room(traces, b->traces, own.traces, 1) ||
 	                !has_room(b->limits.bytes / parts, b->bytes, own.bytes, bytes))) {
-		b->refused++;
+		(*refused)++;
 		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
 		        "%" PRIu64 " traces of %" PRIu64 " bytes wait to be decoded, %" PRIu64
 		        " of this project; come back in %d s",
@@ -141,13 +141,13 @@ static enum tw_status judge(struct tw_backlog *b, const char *project_id, uint64
 enum tw_status tw_backlog_judge(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
-	return judge(b, project_id, bytes, 1, err);
+	return judge(b, project_id, bytes, 1, &b->refused, err);
 }
 
 enum tw_status tw_backlog_judge_again(
         struct tw_backlog *b, const char *project_id, uint64_t bytes, struct tw_err *err)
 {
-	return judge(b, project_id, bytes, AGAIN_PARTS, err);
+	return judge(b, project_id, bytes, AGAIN_PARTS, &b->refused_again, err);
 }
 
 void tw_backlog_added(struct tw_backlog *b, const char *project_id, uint64_t bytes)
@@ -175,7 +175,9 @@ void tw_backlog_metrics(struct tw_backlog *b, struct tw_buf *out)
 	        "# TYPE tracewell_queue_bytes gauge\n"
 	        "tracewell_queue_bytes %" PRIu64 "\n"
 	        "# TYPE tracewell_queue_refused_total counter\n"
-	        "tracewell_queue_refused_total %" PRIu64 "\n",
-	        b->bytes, b->refused);
+	        "tracewell_queue_refused_total %" PRIu64 "\n"
+	        "# TYPE tracewell_decode_again_refused_total counter\n"
+	        "tracewell_decode_again_refused_total %" PRIu64 "\n",
+	        b->bytes, b->refused, b->refused_again);
 	(void)pthread_mutex_unlock(&b->lock);
 }

@@ -438,6 +438,7 @@ static void test_bound_of_bytes(void **state)
 	assert_int_equal(send(m, b, 0), TW_OK);
 	assert_int_equal(tw_backlog_judge(b, id, 100 * BYTES, NULL), TW_BUSY);
 	assert_int_equal(tw_backlog_judge(b, id, UINT64_MAX, NULL), TW_BUSY);
+	assert_int_equal(tw_backlog_judge_again(b, id, UINT64_MAX, NULL), TW_BUSY);
 	assert_int_equal(send_all(m, b, 0), 1);
 	assert_int_equal(send_all(m, b, 1), 1);
 	tw_buf_init(&out, 4096);
@@ -445,6 +446,7 @@ static void test_bound_of_bytes(void **state)
 	assert_int_equal(tw_buf_add_u8(&out, 0), TW_OK);
 	assert_non_null(strstr((char *)out.data, "tracewell_queue_bytes 3000\n"));
 	assert_non_null(strstr((char *)out.data, "tracewell_queue_refused_total 4\n"));
+	assert_non_null(strstr((char *)out.data, "tracewell_decode_again_refused_total 1\n"));
 	tw_buf_done(&out);
 	(void)tw_backlog_free(b);
 }
