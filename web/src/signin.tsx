@@ -25,13 +25,17 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 	const [error, fail] = useState<Error | null>(null);
 	const [busy, work] = useState(false);
 
+	// where a link leads, on this page alone
+	const asked = text('next');
+	const next = /^\/(?![/\\])/.test(asked) ? asked : '/';
+
 	const enter = async (by: Parameters<typeof api.signIn>[0]) => {
 		work(true);
 		fail(null);
 		try {
 			await api.signIn(by);
 			await done();
-			if (location.pathname === '/signin') go('/');
+			if (location.pathname === '/signin') go(next);
 		} catch (why) {
 			fail(why as Error);
 		}

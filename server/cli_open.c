@@ -1,0 +1,354 @@
+/*
+ * cli_open.c - `tracewell open`: a private server on local files, and the page that shows them.
+ *
+ * The server is this binary on a free port of loopback, with a folder of its own that goes when it
+ * ends. Files are sent as `tracewell push` sends them; whoever has the printed link sees them,
+ * nobody else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "auth_secret.h"
+#include "catalogue_user.h"
+#include "cli.h"
+#include "cli_data.h"
+#include "clock.h"
+
+enum {
+	START_MS = 20000,
+	MAX_SAID = 16 << 10,
+	MAX_FILES = 256,
+	URL_BYTES = 96,
+	LINK_HOURS = 24,
+	OPEN_FOLDERS = 16
+};
+
+static const char synopsis[] =
+        "open FILE... [--mapping M] [--retrace R] [--threads T] [--port N] [--no-browser]";
+
+struct opened {
+	const char *mapping, *retrace, *threads, *port;
+	bool no_browser;
+	char folder[256];
+	char url[URL_BYTES];
+	char key[TW_SECRET_BYTES]; /* in TRACEWELL_KEY of what is spawned: not in the list of
+	                              processes */
+	char trace[TW_ID_BYTES];   /* the last that was sent */
+	pid_t server;
+	int said; /* its log */
+};
+
+/* --- programs --- */
+
+/* In the child: ends with us, hears no Ctrl-C, which is for us, and writes into `out`. */
+static void become(const char *const argv[], int from, int out, pid_t parent)
+{
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setpgid(0, 0);
+	if (getppid() == parent && dup2(out, from) >= 0)
+		(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+/* Its standard output or error (`from`) comes by *ret_out. */
+static enum tw_status start(
+        const char *const argv[], int from, pid_t *ret_pid, int *ret_out, struct tw_err *err)
+{
+	const pid_t self = getpid();
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no pipe: %s", strerror(errno));
+	*ret_pid = fork();
+	if (*ret_pid == 0)
+		become(argv, from, fds[1], self);
+	(void)close(fds[1]);
+	if (*ret_pid < 0) {
+		(void)close(fds[0]);
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no process: %s", strerror(errno));
+	}
+	*ret_out = fds[0];
+	return TW_OK;
+}
+
+/* Reads on until `until` is in it, the end, or the time is up; true when it is. */
+static bool hear(int fd, char *said, size_t size, const char *until, int ms)
+{
+	const int64_t end = tw_monotonic_ms() + ms;
+	size_t n = 0;
+
+	said[0] = '\0';
+	while (n + 1 < size) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int64_t left = end - tw_monotonic_ms();
+		const char *at = strstr(said, until);
+		ssize_t got;
+
+		if (at && strchr(at, '\n'))
+			return true;
+		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+			return false;
+		got = read(fd, said + n, size - 1 - n);
+		if (got <= 0)
+			return false;
+		n += (size_t)got;
+		said[n] = '\0';
+	}
+	return false;
+}
+
+/* --- the server --- */
+
+static enum tw_status start_server(struct opened *o, struct tw_err *err)
+{
+	static const char sign[] = "event=listening url=";
+	char listen[32];
+	char said[MAX_SAID];
+	const char *url;
+	const char *const argv[] = {"/proc/self/exe", "serve", "--data", o->folder, "--listen",
+	        listen, "--min-free", "0", "--log-level", "info", "--log-format", "logfmt", NULL};
+	enum tw_status st;
+
+	(void)snprintf(listen, sizeof listen, "127.0.0.1:%s", o->port);
+	st = start(argv, STDERR_FILENO, &o->server, &o->said, err);
+	if (st != TW_OK)
+		return st;
+	if (!hear(o->said, said, sizeof said, sign, START_MS))
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the server did not start: %.300s", said);
+	url = strstr(said, sign) + strlen(sign);
+	(void)snprintf(o->url, sizeof o->url, "%.*s", (int)strcspn(url, " \n"), url);
+	return TW_OK;
+}
+
+/* Its log is read on, so that it never waits for us. */
+static void *drain(void *arg)
+{
+	const struct opened *o = arg;
+	char piece[4096];
+
+	while (read(o->said, piece, sizeof piece) > 0)
+		continue;
+	return NULL;
+}
+
+static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], struct tw_err *err)
+{
+	struct tw_catalogue *c = NULL;
+	char project[TW_ID_BYTES];
+	char id[TW_ID_BYTES];
+	uint8_t hash[32];
+	bool is_new;
+	enum tw_status st = tw_cli_data_make(o->folder, &c, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_project(c, "default", project, &is_new, err);
+	if (st == TW_OK)
+		st = tw_secret_new(tw_key_prefix(TW_SCOPE_WRITE), o->key, err);
+	if (st == TW_OK) {
+		tw_secret_hash(o->key, hash);
+		st = tw_catalogue_key_add(c,
+		        &(struct tw_key_new){.project_id = project,
+		                .scope = TW_SCOPE_WRITE,
+		                .name = "open",
+		                .hash = hash},
+		        id, err);
+	}
+	if (st == TW_OK)
+		st = tw_secret_new("twl_", link, err);
+	if (st == TW_OK) {
+		tw_secret_hash(link, hash);
+		st = tw_catalogue_link_add(
+		        c, hash, tw_unix_ms() + LINK_HOURS * INT64_C(3600000), err);
+	}
+	(void)tw_catalogue_close(c);
+	return st;
+}
+
+/* --- the files --- */
+
+/* The ids of what `tracewell push` sent; the last of them is kept. */
+static void take_ids(struct opened *o, const char *said)
+{
+	for (const char *line = said; strchr(line, '\n'); line = strchr(line, '\n') + 1)
+		(void)snprintf(o->trace, sizeof o->trace, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static enum tw_status push(struct opened *o, int n, char **files, struct tw_err *err)
+{
+	const char *argv[MAX_FILES + 24] = {
+	        "/proc/self/exe", "push", "--server", o->url, "--build-id", "local", "--wait"};
+	size_t at = 7;
+	char said[MAX_SAID];
+	int status = 0;
+	pid_t pid;
+	int out;
+	enum tw_status st;
+	const struct {
+		const char *flag, *value;
+	} more[] = {
+	        {"--mapping", o->mapping}, {"--retrace", o->retrace}, {"--threads", o->threads}};
+
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		if (more[i].value) {
+			argv[at++] = more[i].flag;
+			argv[at++] = more[i].value;
+		}
+	argv[at++] = "--";
+	for (int i = 0; i < n; i++)
+		argv[at++] = files[i];
+	if (setenv("TRACEWELL_KEY", o->key, 1) != 0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	st = start(argv, STDOUT_FILENO, &pid, &out, err);
+	if (st != TW_OK)
+		return st;
+	(void)hear(out, said, sizeof said, "\n\n", INT32_MAX); /* to its end */
+	take_ids(o, said);
+	(void)close(out);
+	(void)waitpid(pid, &status, 0);
+	/* what it could not send it told itself; the rest can be looked at */
+	return o->trace[0] ? TW_OK
+	                   : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is nothing to show");
+}
+
+static void show_in_browser(const char *address)
+{
+	const char *const argv[] = {"xdg-open", address, NULL};
+	struct tw_err err;
+	pid_t pid;
+	int out;
+
+	if ((!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) ||
+	        start(argv, STDOUT_FILENO, &pid, &out, &err) != TW_OK)
+		return;
+	(void)close(out);
+}
+
+/* --- the end --- */
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	(void)remove(path);
+	return 0;
+}
+
+/* Ctrl-C, or the server's own end. */
+static void wait_for_end(struct opened *o, const sigset_t *set)
+{
+	int number = 0;
+
+	while (number == 0 || number == SIGCHLD) {
+		(void)sigwait(set, &number);
+		/* a browser may have ended as well */
+		for (pid_t ended; (ended = waitpid(-1, NULL, WNOHANG)) > 0;)
+			if (ended == o->server)
+				o->server = 0;
+		if (o->server == 0)
+			return;
+	}
+}
+
+static enum tw_status stay(
+        struct opened *o, const sigset_t *set, const char *link, struct tw_err *err)
+{
+	pthread_t reader;
+	char address[URL_BYTES + TW_SECRET_BYTES + 64];
+
+	if (pthread_create(&reader, NULL, drain, o) != 0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no thread");
+	(void)snprintf(
+	        address, sizeof address, "%s/signin?next=/traces/%s#%s", o->url, o->trace, link);
+	(void)printf("%s\n", address);
+	(void)fflush(stdout);
+	(void)fputs(
+	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);
+	if (!o->no_browser)
+		show_in_browser(address);
+	wait_for_end(o, set);
+	if (o->server == 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the server ended by itself");
+	(void)kill(o->server, SIGTERM);
+	(void)pthread_join(reader, NULL);
+	return TW_OK;
+}
+
+static enum tw_status show(
+        struct opened *o, int n, char **files, const sigset_t *set, struct tw_err *err)
+{
+	char link[TW_SECRET_BYTES];
+	enum tw_status st = make_keys(o, link, err);
+
+	if (st == TW_OK)
+		st = start_server(o, err);
+	if (st == TW_OK)
+		st = push(o, n, files, err);
+	if (st == TW_OK)
+		st = stay(o, set, link, err);
+	if (o->server > 0) {
+		(void)kill(o->server, SIGTERM);
+		(void)waitpid(o->server, NULL, 0);
+	}
+	(void)nftw(o->folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+	return st;
+}
+
+static int open_files(struct opened *o, int n, char **files)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct tw_err err;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)snprintf(o->folder, sizeof o->folder, "%.200s/tracewell-open-XXXXXX",
+	        tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(o->folder)) {
+		(void)tw_fail(
+		        &err, TW_IO, TW_NO_OFFSET, "no folder %s: %s", o->folder, strerror(errno));
+		return tw_cli_failed("open", &err);
+	}
+	return show(o, n, files, &set, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("open", &err);
+}
+
+int tw_cli_open(int argc, char **argv)
+{
+	struct opened o = {.port = "0"};
+	const struct tw_flag flags[] = {
+	        {"mapping", .value = &o.mapping},
+	        {"retrace", .value = &o.retrace},
+	        {"threads", .value = &o.threads},
+	        {"port", .value = &o.port},
+	        {"no-browser", .on = &o.no_browser},
+	};
+	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+	uint64_t port;
+
+	if (n < 0)
+		return TW_EXIT_USAGE;
+	if (n == 0 || n > MAX_FILES || !tw_str_u64(tw_str_of(o.port), 65535, &port)) {
+		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	return open_files(&o, n, argv + 1);
+}

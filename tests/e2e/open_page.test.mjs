@@ -1,0 +1,90 @@
+/*
+ * open_page.test.mjs - `tracewell open`: a local file in the page, by a server that ends with it.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { launch } from './browser.mjs';
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { binary, until } from './server.mjs';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-open-test-'));
+const file = (name, bytes) => (fs.writeFileSync(path.join(folder, name), bytes), path.join(folder, name));
+let browser;
+
+before(async () => {
+	file('trace.bin', sampleTrace());
+	file('methodMapping.txt', sampleMapping);
+	browser = await launch();
+});
+after(async () => {
+	await browser.close();
+	fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/* What is left of it in TMPDIR, which only it uses. */
+const left = () => fs.readdirSync(folder).filter((name) => name.startsWith('tracewell-open-'));
+
+function opened(t, ...args) {
+	const child = spawn(binary(), ['open', ...args, '--no-browser'], { env: { ...process.env, TMPDIR: folder } });
+	const o = { child, out: '', err: '' };
+	child.stdout.on('data', (piece) => (o.out += piece));
+	child.stderr.on('data', (piece) => (o.err += piece));
+	o.ended = new Promise((done) => child.once('exit', (code, signal) => done({ code, signal })));
+	t.after(() => child.kill('SIGKILL'));
+	return o;
+}
+
+const link = (o) => until(() => /^http\S+$/m.exec(o.out)?.[0], `a link; it said ${o.err}`);
+
+test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async (t) => {
+	const o = opened(t, path.join(folder, 'trace.bin'), '--mapping', path.join(folder, 'methodMapping.txt'));
+	const address = await link(o);
+	const page = await browser.newPage();
+	await page.goto(address);
+	await page.waitForSelector('[data-ready]');
+	assert.match(new URL(page.url()).pathname, /^\/traces\/[0-9A-Z]{26}$/);
+	assert.ok(!page.url().includes('#twl_'));
+	const methods = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
+	assert.match(methods, /com\.example\.app\.Class/);
+	await page.close();
+	o.child.kill('SIGINT');
+	assert.deepEqual(await o.ended, { code: 0, signal: null });
+	assert.deepEqual(left(), []);
+});
+
+test('a link leads nowhere but to this page', async (t) => {
+	const o = opened(t, path.join(folder, 'trace.bin'));
+	const address = await link(o);
+	const page = await browser.newPage();
+	await page.goto(address.replace(/next=[^#]*/, 'next=//127.0.0.2:9/evil'));
+	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	assert.equal(new URL(page.url()).host, new URL(address).host);
+	await page.close();
+	o.child.kill('SIGTERM');
+	assert.equal((await o.ended).code, 0);
+});
+
+test('what is no trace is told in words, and nothing stays', async (t) => {
+	const o = opened(t, file('picture.png', Buffer.from('\x89PNG\r\n\x1a\n then some', 'latin1')));
+	assert.equal((await o.ended).code, 1);
+	assert.match(o.err, /picture\.png: .+\n.*there is nothing to show/s);
+	assert.deepEqual(left(), []);
+});
+
+test('killed, it takes its server along', async (t) => {
+	const o = opened(t, path.join(folder, 'trace.bin'));
+	const address = new URL(await link(o));
+	o.child.kill('SIGKILL');
+	await o.ended;
+	await until(async () => ((await fetch(address.origin).catch(() => null)) ? undefined : true), 'the server is gone');
+});
+
+test('wrong usage', async (t) => {
+	assert.equal((await opened(t).ended).code, 2);
+	assert.equal((await opened(t, path.join(folder, 'trace.bin'), '--port', '70000').ended).code, 2);
+});
