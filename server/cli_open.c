@@ -195,8 +195,8 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	size_t at = 7;
 	char said[MAX_SAID];
 	int status = 0;
-	pid_t pid;
-	int out;
+	pid_t pid = 0;
+	int out = -1;
 	enum tw_status st;
 	const struct {
 		const char *flag, *value;
@@ -229,8 +229,8 @@ static void show_in_browser(const char *address)
 {
 	const char *const argv[] = {"xdg-open", address, NULL};
 	struct tw_err err;
-	pid_t pid;
-	int out;
+	pid_t pid = 0;
+	int out = -1;
 
 	if ((!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) ||
 	        start(argv, STDOUT_FILENO, &pid, &out, &err) != TW_OK)
