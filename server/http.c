@@ -31,64 +31,6 @@ static const uint64_t linger_bytes = 1 << 20;
 /* A body slower than this for longer than that holds a slot for nobody's good. */
 enum { SLOW_GRACE_S = 60, SLOW_BYTES_PER_S = 256 };
 
-/* --- routes --- */
-
-static bool is_method(const struct tw_route *route, const char *method)
-{
-	return strcmp(route->method, method) == 0 ||
-	       (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
-}
-
-static void add_allowed(const struct tw_route *route, char *allow, size_t cap)
-{
-	size_t len = strlen(allow);
-
-	if (!strstr(allow, route->method))
-		(void)snprintf(allow + len, cap - len, "%s%s%s", len ? ", " : "", route->method,
-		        strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
-}
-
-/* A route for the whole rest of the paths ({*} at the top) does not make them exist for other
- * methods. */
-static bool is_catch_all(const struct tw_route *route)
-{
-	return strcmp(route->path, "/{*}") == 0;
-}
-
-static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
-{
-	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
-}
-
-static enum tw_status find_route(struct tw_req *r, struct tw_err *err)
-{
-	char allow[64] = "";
-	bool is_read = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
-
-	for (size_t i = 0; i < r->http->n_routes; i++) {
-		const struct tw_route *route = &r->http->routes[i];
-
-		if (is_catch_all(route) && (allow[0] || !is_read))
-			continue;
-		if (!tw_target_matches(&r->target, route->path) ||
-		        (r->http->for_metrics && !route->metrics))
-			continue;
-		if (is_elsewhere(r->http, route))
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-			        "this server answers that at another address: --metrics-listen");
-		if (is_method(route, r->method)) {
-			r->route = route;
-			return TW_OK;
-		}
-		add_allowed(route, allow, sizeof allow);
-	}
-	if (!allow[0])
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
-	tw_req_set_header(r, "Allow", allow);
-	return tw_fail(
-	        err, TW_NO_METHOD, TW_NO_OFFSET, "this path takes %s, not %s", allow, r->method);
-}
-
 /* --- begin: all that the headers tell --- */
 
 static void read_length(struct tw_req *r)
@@ -164,7 +106,7 @@ static enum tw_status begin(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = r->refused; /* the target did not parse */
 
 	if (st == TW_OK)
-		st = find_route(r, err);
+		st = tw_req_find_route(r, err);
 	if (st == TW_OK && changes_state(r))
 		st = tw_req_judge_origin(r, err);
 	if (st == TW_OK)
@@ -248,7 +190,7 @@ enum tw_status tw_req_forward(
 		return st;
 	r->target = inner;
 	r->caller = *as;
-	st = find_route(r, err);
+	st = tw_req_find_route(r, err);
 	if (st == TW_OK)
 		st = tw_auth_allows(as, r->route->needs, err);
 	if (st == TW_OK && (r->route == asked || r->route->begin))

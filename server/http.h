@@ -34,9 +34,11 @@ struct tw_route {
 	bool outbound;      /* a slow one that waits for another server: on a pool of its own */
 	bool metrics;       /* answered by config.metrics_listen alone when that is set */
 	bool quiet;         /* logged only at debug when all went well: health checks */
-	bool upload; /* counts against config.max_in_flight until its reply is made, and ends on
-	              * the uploads' pool */
-	bool worked; /* a slow one whose end waits for a worker: not on the uploads' pool */
+	bool upload;  /* counts against config.max_in_flight until its reply is made, and ends on
+	               * the uploads' pool */
+	bool by_post; /* also by a POST with X-HTTP-Method-Override: not all clients can send PATCH
+	               */
+	bool worked;  /* a slow one whose end waits for a worker: not on the uploads' pool */
 	uint64_t (*max_body)(const struct tw_app *);               /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
 	enum tw_status (*body)(

@@ -113,6 +113,9 @@ void tw_watch_connection(void *cls, struct MHD_Connection *connection, void **co
 /* Its headers are awaited from now on, or are in. */
 void tw_watch_waits(struct tw_watch *w, struct MHD_Connection *connection, bool waits);
 
+/* Sets r->route, and r->method where a header says it; refused in words where there is none. */
+enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err) TW_MUST_USE;
+
 /* What of the request line and headers is ours to refuse; the reply then closes the connection. */
 enum tw_status tw_req_judge_headers(
         struct tw_req *r, const char *version, struct tw_err *err) TW_MUST_USE;

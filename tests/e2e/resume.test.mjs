@@ -167,6 +167,24 @@ async function sendSome(s, at, offset, bytes, n) {
 	return socket;
 }
 
+test('a client that cannot send PATCH names it in a POST', async (t) => {
+	const s = await startServer(t);
+	const bytes = sampleTrace(20, 3);
+	const at = await begin(s, bytes);
+	const by = (method, headers = {}, body) => ask(s, 'POST', at, { 'X-HTTP-Method-Override': method, ...headers }, body);
+	const half = bytes.length >> 1;
+	assert.equal((await by('PATCH', { 'Content-Type': TYPE, 'Upload-Offset': '0' }, bytes.subarray(0, half))).status, 204);
+	const head = await by('HEAD');
+	assert.deepEqual([head.status, head.headers.get('upload-offset')], [200, String(half)]);
+	assert.equal((await by('PATCH', { 'Content-Type': TYPE, 'Upload-Offset': String(half) }, bytes.subarray(half))).status, 204);
+	assert.equal((await s.decoded((await offsetOf(s, at)).trace)).state, 'ready');
+	const other = await begin(s, bytes);
+	assert.equal((await ask(s, 'POST', other, { 'X-HTTP-Method-Override': 'DELETE' })).status, 204);
+	assert.equal((await ask(s, 'HEAD', other)).status, 404);
+	assert.equal((await ask(s, 'POST', at, { 'X-HTTP-Method-Override': 'PUT' })).status, 405);
+	assert.equal((await s.ask('POST', '/api/v1/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', { key: s.write, headers: { 'X-HTTP-Method-Override': 'DELETE' } })).status, 405, 'nowhere else');
+});
+
 test('a server killed at any byte goes on there', async (t) => {
 	const s = await startServer(t);
 	const bytes = sampleTrace(200, 5);
@@ -209,7 +227,7 @@ for (const step of ['piece_written', 'spool_written', 'blob_renamed', 'log_synce
 	});
 
 /* The public client; it resumes by itself when the server is back. */
-test('the public client, the server killed on the way', async (t) => {
+for (const overridePatchMethod of [false, true]) test(`the public client, the server killed on the way${overridePatchMethod ? ', by POST alone' : ''}`, async (t) => {
 	const s = await startServer(t);
 	const bytes = sampleTrace(20000, 7);
 	const port = s.port;
@@ -220,6 +238,7 @@ test('the public client, the server killed on the way', async (t) => {
 			headers: { Authorization: `Bearer ${s.ingest}` },
 			metadata: { build_id: 'client', scenario: 'warm_start', filename: 'trace.bin' },
 			chunkSize: 100000,
+			overridePatchMethod,
 			retryDelays: Array(100).fill(200),
 			onAfterResponse: (_, res) => {
 				const id = res.getHeader('Tracewell-Trace');

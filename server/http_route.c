@@ -1,0 +1,74 @@
+/* Which route a request is for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+#include "config.h"
+#include "http_int.h"
+
+static bool is_method(const struct tw_route *route, const char *method)
+{
+	return strcmp(route->method, method) == 0 ||
+	       (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+/* Such a header makes a request of another site ask first, as the real method does. */
+static bool is_meant(const struct tw_req *r, const struct tw_route *route)
+{
+	const char *meant = route->by_post && strcmp(r->method, "POST") == 0
+	                            ? tw_req_header(r, "X-HTTP-Method-Override")
+	                            : NULL;
+
+	return meant && strcmp(meant, route->method) == 0;
+}
+
+static void add_allowed(const struct tw_route *route, char *allow, size_t cap)
+{
+	size_t len = strlen(allow);
+
+	if (!strstr(allow, route->method))
+		(void)snprintf(allow + len, cap - len, "%s%s%s", len ? ", " : "", route->method,
+		        strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
+}
+
+/* A route for the whole rest of the paths ({*} at the top) does not make them exist for other
+ * methods. */
+static bool is_catch_all(const struct tw_route *route)
+{
+	return strcmp(route->path, "/{*}") == 0;
+}
+
+static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
+{
+	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
+}
+
+enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
+{
+	char allow[64] = "";
+	bool is_read = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+
+	for (size_t i = 0; i < r->http->n_routes; i++) {
+		const struct tw_route *route = &r->http->routes[i];
+
+		if (is_catch_all(route) && (allow[0] || !is_read))
+			continue;
+		if (!tw_target_matches(&r->target, route->path) ||
+		        (r->http->for_metrics && !route->metrics))
+			continue;
+		if (is_elsewhere(r->http, route))
+			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+			        "this server answers that at another address: --metrics-listen");
+		if (is_method(route, r->method) || is_meant(r, route)) {
+			r->route = route;
+			r->method = route->by_post ? route->method : r->method;
+			return TW_OK;
+		}
+		add_allowed(route, allow, sizeof allow);
+	}
+	if (!allow[0])
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such path");
+	tw_req_set_header(r, "Allow", allow);
+	return tw_fail(
+	        err, TW_NO_METHOD, TW_NO_OFFSET, "this path takes %s, not %s", allow, r->method);
+}
