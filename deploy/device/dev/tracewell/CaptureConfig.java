@@ -1,0 +1,122 @@
+package dev.tracewell;
+
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.util.Map;
+import java.util.Properties;
+
+/**
+ * What a device should record, as GET /api/v1/capture tells it: kept in a file with its ETag, asked for again
+ * when it is older than the server wants, at the cost of an empty 304 while nothing changed. Without a network
+ * the last answer holds. The answer is the server's JSON text: {"valid_s": ..., "captures": [...]}.
+ */
+public final class CaptureConfig {
+	private static final int MAX_BYTES = 256 << 10;
+	private static final long RETRY_MS = 5 * 60_000;
+
+	private final URI server;
+	private final String key;
+	private final File file;
+
+	public CaptureConfig(URI server, String key, File file) {
+		this.server = server;
+		this.key = key;
+		this.file = file;
+	}
+
+	/**
+	 * The rules for this device, "" when none were ever heard. About: app, version_name, device, os, device_id,
+	 * as uploads say them; when that changes (an update of the app), the server is asked again at once.
+	 */
+	public synchronized String get(Map<String, String> about) {
+		Properties kept = read();
+		String query = query(about);
+		boolean same = query.equals(kept.getProperty("query"));
+		long now = System.currentTimeMillis();
+		long due = Long.parseLong(kept.getProperty("due", "0"));
+		long asked = Long.parseLong(kept.getProperty("asked", "0"));
+		if (same && now < due && now >= asked) return kept.getProperty("body", "");
+		try {
+			ask(query, same ? kept.getProperty("etag") : null, kept);
+		} catch (IOException offline) {
+			kept.setProperty("due", String.valueOf(now + RETRY_MS));
+		}
+		kept.setProperty("asked", String.valueOf(now));
+		kept.setProperty("query", query);
+		write(kept);
+		return kept.getProperty("body", "");
+	}
+
+	private void ask(String query, String etag, Properties kept) throws IOException {
+		HttpURLConnection c = (HttpURLConnection) server.resolve("/api/v1/capture" + query).toURL().openConnection();
+		c.setInstanceFollowRedirects(false);
+		c.setConnectTimeout(15_000);
+		c.setReadTimeout(15_000);
+		c.setRequestProperty("Authorization", "Bearer " + key);
+		if (etag != null) c.setRequestProperty("If-None-Match", etag);
+		int status = c.getResponseCode();
+		if (status != 200 && status != 304) throw new IOException("status " + status);
+		if (status == 200) {
+			kept.setProperty("body", body(c));
+			kept.setProperty("etag", String.valueOf(c.getHeaderField("ETag")));
+		}
+		kept.setProperty("due", String.valueOf(System.currentTimeMillis() + maxAgeMs(c.getHeaderField("Cache-Control"))));
+	}
+
+	private static long maxAgeMs(String cacheControl) {
+		if (cacheControl != null)
+			for (String word : cacheControl.split(","))
+				if (word.trim().startsWith("max-age=")) return Long.parseLong(word.trim().substring(8)) * 1000;
+		return RETRY_MS;
+	}
+
+	private static String body(HttpURLConnection c) throws IOException {
+		ByteArrayOutputStream all = new ByteArrayOutputStream();
+		try (InputStream in = c.getInputStream()) {
+			byte[] piece = new byte[8192];
+			for (int n; (n = in.read(piece)) > 0;) {
+				all.write(piece, 0, n);
+				if (all.size() > MAX_BYTES) throw new IOException("an answer without end");
+			}
+		}
+		return all.toString("UTF-8");
+	}
+
+	private static String query(Map<String, String> about) {
+		StringBuilder s = new StringBuilder();
+		try {
+			for (Map.Entry<String, String> e : new java.util.TreeMap<>(about).entrySet())
+				s.append(s.length() == 0 ? '?' : '&').append(e.getKey()).append('=').append(URLEncoder.encode(e.getValue(), "UTF-8"));
+		} catch (java.io.UnsupportedEncodingException never) {
+			throw new AssertionError(never);
+		}
+		return s.toString();
+	}
+
+	private Properties read() {
+		Properties kept = new Properties();
+		try (InputStream in = new FileInputStream(file)) {
+			kept.load(in);
+		} catch (IOException | IllegalArgumentException none) {
+			kept.clear();
+		}
+		return kept;
+	}
+
+	private void write(Properties kept) {
+		File next = new File(file.getPath() + ".next");
+		try (FileOutputStream out = new FileOutputStream(next)) {
+			kept.store(out, null);
+		} catch (IOException full) {
+			return;
+		}
+		next.renameTo(file);
+	}
+}
