@@ -4,11 +4,10 @@
  * Groups answer to the filters of rollups (api_fleet.c).  `pending` says how many
  * reports do not have their key yet by the rules and mappings that hold.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
 #include "api_fleet.h"
+#include "api_ruleset.h"
 #include "app.h"
 #include "hang_fold.h"
 #include "periodic.h"
@@ -38,14 +37,14 @@ static struct tw_catalogue *catalogue_of(const struct tw_fleet_question *q)
 
 static enum tw_status put_head(struct tw_fleet_question *q, struct tw_err *err)
 {
-	struct tw_anr_ruleset rules;
+	struct tw_ruleset rules;
 	struct tw_anr_sums sums;
 	int64_t number = 0;
 	enum tw_status st = tw_hang_rules(catalogue_of(q), project_of(q), q->arena, &number, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_anr_rules(
-		        catalogue_of(q), project_of(q), 0, q->arena, &rules, err);
+		st = tw_catalogue_ruleset(
+		        catalogue_of(q), project_of(q), TW_RULESET_ANR, 0, q->arena, &rules, err);
 	if (st == TW_OK)
 		st = tw_catalogue_anr_sums(
 		        catalogue_of(q), project_of(q), &q->filter, number, &sums, err);
@@ -278,85 +277,30 @@ static enum tw_status get_group(struct tw_req *r, struct tw_err *err)
 
 /* --- rules --- */
 
-static json_t *versions_json(const struct tw_anr_ruleset *v, size_t n)
+static json_t *no_rules(void)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(list,
-		        json_pack("{s:I, s:s, s:I}", "version", (json_int_t)v[i].version, "author",
-		                v[i].author, "created_ms", (json_int_t)v[i].created_ms));
-	return list;
+	return json_pack("{s:[]}", "rules");
 }
 
-static enum tw_status reply_rules(struct tw_req *r, int64_t version, struct tw_err *err)
-{
-	const char *project = tw_req_caller(r)->project_id;
-	struct tw_catalogue *c = tw_req_app(r)->catalogue;
-	struct tw_anr_ruleset *versions = NULL;
-	struct tw_anr_ruleset rules;
-	json_t *doc, *list;
-	char *tag;
-	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_anr_rules(c, project, version, tw_req_arena(r), &rules, err);
-
-	if (st == TW_OK)
-		st = tw_catalogue_anr_versions(c, project, tw_req_arena(r), &versions, &n, err);
-	if (st != TW_OK)
-		return st;
-	tag = tw_arena_printf(tw_req_arena(r), "%lld-%lld", (long long)rules.version,
-	        (long long)(n ? versions[0].version : 0));
-	if (!tag)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	tw_req_set_header(r, "Cache-Control", "private, no-cache");
-	if (tw_req_reply_unchanged(r, tag))
-		return TW_OK;
-	doc = rules.value ? json_loads(rules.value, 0, NULL) : json_object();
-	list = json_object_get(doc, "rules");
-	list = list ? json_incref(list) : json_array();
-	json_decref(doc);
-	return tw_req_reply_json(r, 200,
-	        json_pack("{s:I, s:s, s:I, s:o, s:o}", "version", (json_int_t)rules.version,
-	                "author", rules.author, "created_ms", (json_int_t)rules.created_ms, "rules",
-	                list, "versions", versions_json(versions, n)),
-	        err);
-}
+static const struct tw_api_ruleset anr_rules = {.kind = TW_RULESET_ANR, .none = no_rules};
 
 static enum tw_status get_rules(struct tw_req *r, struct tw_err *err)
 {
-	int64_t version = 0;
-	enum tw_status st = tw_req_query_i64(r, "version", 0, 1, INT64_MAX / 2, &version, err);
-
-	return st == TW_OK ? reply_rules(r, version, err) : st;
+	return tw_api_ruleset_get(r, &anr_rules, err);
 }
 
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	const json_t *after = json_object_get(body, "version");
 	struct tw_anr_rules *rules = NULL;
-	json_t *doc;
-	char *text;
 	enum tw_status st = tw_anr_rules_new(body, &rules, err);
 
 	tw_anr_rules_free(rules);
-	if (st != TW_OK)
-		return st;
-	if (after && (!json_is_integer(after) || json_integer_value(after) < 0))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "version is the number of the rules that these are a change of");
-	doc = json_pack("{s:O}", "rules", json_object_get(body, "rules"));
-	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
-	json_decref(doc);
-	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = tw_catalogue_anr_rules_put(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
-	        after ? json_integer_value(after) : -1, text, tw_api_author(r), err);
-	free(text);
-	if (st != TW_OK)
-		return st;
-	tw_periodic_wake(tw_req_app(r)->hangs);
-	return reply_rules(r, 0, err);
+	if (st == TW_OK)
+		st = tw_api_ruleset_put(r, &anr_rules, body,
+		        json_pack("{s:O}", "rules", json_object_get(body, "rules")), err);
+	if (st == TW_OK)
+		tw_periodic_wake(tw_req_app(r)->hangs);
+	return st;
 }
 
 static enum tw_status put_rules(struct tw_req *r, struct tw_err *err)

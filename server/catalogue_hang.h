@@ -76,25 +76,6 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
-/* --- rules (catalogue_anr_rules.c) --- */
-
-struct tw_anr_ruleset {
-	const char *value, *author; /* value NULL: there are none yet */
-	int64_t version, created_ms;
-};
-/* version 0: the last one.  TW_NOT_FOUND: there is no such version. */
-enum tw_status tw_catalogue_anr_rules(struct tw_catalogue *c, const char *project_id,
-        int64_t version, struct tw_arena *a, struct tw_anr_ruleset *ret,
-        struct tw_err *err) TW_MUST_USE;
-/* The last versions, the newest first, without their values. */
-enum { TW_ANR_VERSIONS_TOLD = 50 };
-enum tw_status tw_catalogue_anr_versions(struct tw_catalogue *c, const char *project_id,
-        struct tw_arena *a, struct tw_anr_ruleset **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
-/* Adds a version behind `after`; TW_CONFLICT when that is not the last.  after -1: whatever is. */
-enum tw_status tw_catalogue_anr_rules_put(struct tw_catalogue *c, const char *project_id,
-        int64_t after, const char *value, const char *author, struct tw_err *err) TW_MUST_USE;
-
 /* --- answers (catalogue_anr.c, catalogue_lock.c) --- */
 
 struct tw_anr_group {

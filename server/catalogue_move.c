@@ -306,6 +306,8 @@ static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
 		st = move_builds(db, m, ret, err);
 	if (st == TW_OK)
 		st = copy_rows(db, "project_setting", false, m, err);
+	if (st == TW_OK)
+		st = copy_rows(db, "ruleset", false, m, err);
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
 }
 

@@ -13,6 +13,7 @@
 #include "anr_brief.h"
 #include "anr_names.h"
 #include "auth_secret.h"
+#include "catalogue_ruleset.h"
 #include "hang_lock.h"
 #include "log.h"
 #include "trace_file.h"
@@ -257,9 +258,9 @@ struct rules { /* of a project */
 static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         const char **ret_groups, const char **ret_frames, struct tw_err *err)
 {
-	struct tw_anr_ruleset set;
+	struct tw_ruleset set;
 	int64_t changed_ms;
-	enum tw_status st = tw_catalogue_anr_rules(c, project_id, 0, a, &set, err);
+	enum tw_status st = tw_catalogue_ruleset(c, project_id, TW_RULESET_ANR, 0, a, &set, err);
 
 	*ret_groups = set.value;
 	if (st == TW_OK)

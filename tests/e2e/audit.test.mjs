@@ -26,6 +26,7 @@ const WITHOUT = {
 	'POST /api/v1/oidc/link': 'only begins what the callback ends, and that is recorded: oidc.test.mjs',
 	'POST /api/v1/regressions/look': 'finds what the server finds each hour by itself',
 	'POST /api/v1/traces/{id}/tickets': 'makes a link that nothing is kept of',
+	'POST /api/v1/detectors/try': 'looks, and keeps nothing',
 };
 
 /* Each of the others: the action of its entry, what is asked, what the entry must tell. */
@@ -50,6 +51,7 @@ function changes(v) {
 		['PUT /api/v1/regressions/rules', 'setting.set', '/api/v1/regressions/rules', { least_days: 3 }, 'regressions'],
 		['PATCH /api/v1/regression/{regression}', 'regression.change', () => `/api/v1/regression/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
+		['PUT /api/v1/detectors', 'setting.set', '/api/v1/detectors', { rules: [] }, 'detectors', { version: '1', value: '{"rules":[]}' }],
 		['PATCH /api/v1/traces/{id}', 'trace.mark', t, { title: 'slow', pinned: true, tags: ['a', 'b'] }, v.trace, { title: 'slow', pinned: 'true', tags: 'a,b' }],
 		['POST /api/v1/traces/{id}/annotations', 'annotation.create', `${t}/annotations`, { text: 'here', ts_ns: 1 }, v.trace],
 		['PATCH /api/v1/traces/{id}/annotations/{annotation}', 'annotation.edit', () => `${t}/annotations/${v.annotation}`, { text: 'there' }, v.trace],

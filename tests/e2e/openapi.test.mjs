@@ -99,6 +99,8 @@ test('description, routes and answers agree', async (t) => {
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
 		set_anr_rules: JSON.stringify({ version: 0, rules: [{ do: 'merge', name: 'x', frame: '/^a/', lock: 'a.T', kind: 'lock', groups: [hung.key], on: false }] }),
+		set_detectors: JSON.stringify({ version: 0, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], threshold_ms: 0.001 }], frames: { slow_ms: 8 } }),
+		try_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', says: 'x', on: true }] }),
 		set_fleet_labels: JSON.stringify({ labels: ['device'] }),
 		set_frames: JSON.stringify({ framework: ['com.vendor'] }),
 		make_project: JSON.stringify({ name: 'one more' }),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "catalogue_hang.h"
+#include "catalogue_ruleset.h"
 
 static const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 0, INT32_MAX};
 
@@ -61,20 +62,27 @@ static void use_locks(struct tw_catalogue *c, const char *project, struct tw_are
 
 static void use_rules(struct tw_catalogue *c, const char *project, struct tw_arena *a)
 {
-	struct tw_anr_ruleset rules, *versions;
+	static const char kind[] = TW_RULESET_ANR;
+	const struct tw_ruleset first = {.value = "{}", .author = "me"};
+	const struct tw_ruleset second = {.value = "[]", .author = "me"};
+	struct tw_ruleset rules, *versions;
 	struct tw_err err;
 	size_t n;
 
-	assert_int_equal(tw_catalogue_anr_rules(c, project, 0, a, &rules, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_ruleset(c, project, kind, 0, a, &rules, NULL), TW_OK);
 	assert_null(rules.value);
-	assert_int_equal(tw_catalogue_anr_rules_put(c, project, 0, "{}", "me", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_anr_rules_put(c, project, 0, "{}", "me", &err), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_anr_rules_put(c, project, -1, "[]", "me", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_anr_rules(c, project, 1, a, &rules, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_ruleset_put(c, project, kind, 0, &first, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_ruleset_put(c, project, kind, 0, &second, &err), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_ruleset_put(c, project, kind, -1, &second, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_ruleset(c, project, kind, 1, a, &rules, NULL), TW_OK);
 	assert_string_equal(rules.value, "{}");
-	assert_int_equal(tw_catalogue_anr_rules(c, project, 3, a, &rules, &err), TW_NOT_FOUND);
-	assert_int_equal(tw_catalogue_anr_versions(c, project, a, &versions, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_ruleset(c, project, kind, 3, a, &rules, &err), TW_NOT_FOUND);
+	assert_int_equal(
+	        tw_catalogue_ruleset_versions(c, project, kind, a, &versions, &n, NULL), TW_OK);
 	assert_int_equal(n, 2);
+	assert_int_equal(
+	        tw_catalogue_ruleset(c, project, TW_RULESET_DETECTORS, 0, a, &rules, NULL), TW_OK);
+	assert_null(rules.value);
 }
 
 static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena *a)

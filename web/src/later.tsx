@@ -1,6 +1,6 @@
 // Pages that are loaded when they are first shown.
 import type { ComponentType } from 'preact';
-import { Busy, Failure, useLoad } from './parts';
+import { Busy, Failure, Panel, useLoad } from './parts';
 import { flush } from './route';
 
 export interface Later<P> {
@@ -9,8 +9,9 @@ export interface Later<P> {
 }
 
 /** A page whose code comes with its first use.  What failed once stays failed for the browser, and a
- *  newer server has other files: the way out is to load the page anew, at the same address. */
-export function later<P extends object>(name: string, load: () => Promise<ComponentType<P>>): Later<P> {
+ *  newer server has other files: the way out is to load the page anew, at the same address.  With a title it is
+ *  a panel of a page. */
+export function later<P extends object>(name: string, load: () => Promise<ComponentType<P>>, panel = ''): Later<P> {
 	let code: Promise<ComponentType<P>> | undefined;
 	const come = () => (code ??= load());
 	const anew = () => {
@@ -19,11 +20,11 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 	};
 	const Page = (props: P) => {
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
-		if (part.error)
-			return <main><h1>tracewell</h1><Failure error={new Error('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.')}
-				title="The page is not complete." again="Load the page again" retry={anew} /></main>;
-		if (!part.value) return <main><Busy what="Loading the page" /></main>;
-		return <part.value.Inner {...props} />;
+		if (part.value) return <part.value.Inner {...props} />;
+		const instead = part.error ? <Failure error={new Error('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.')}
+			title="The page is not complete." again="Load the page again" retry={anew} /> : <Busy what="Loading the page" />;
+		if (panel) return <Panel title={panel}>{instead}</Panel>;
+		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
 	};
 	return { Page, begin: () => void come().catch(() => undefined) };
 }

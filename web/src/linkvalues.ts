@@ -43,7 +43,7 @@ const RULES: Record<string, Rule> = {
 	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: 'those that are there' },
 	rows: { fits: (v) => /^\d{1,6}$/.test(v), instead: '25 rows' },
 	counters: { fits: one('all'), instead: 'the first counters' },
-	idle: flag('threads with calls'), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
+	idle: flag('threads with calls'), findings: flag('no findings'), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
 	more: { fits: held, instead: 'the first rows' }, tops: { fits: held, instead: 'the top' },
 	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: 'the top of the list' },
 };

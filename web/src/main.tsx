@@ -26,6 +26,7 @@ const account = later<{ name: string; provider: Session['oidc']; out: () => Prom
 const capture = later('capture', async () => (await import('./capture')).CapturePage);
 const regressions = later('regressions', async () => (await import('./regressions')).RegressionsPage);
 const search = later('search', async () => (await import('./search')).SearchPage);
+const detectors = later('detectors', async () => (await import('./detectors')).DetectorsPage);
 const versus = later('versus', async () => (await import('./versus')).VersusPage);
 const compare = later('compare', async () => (await import('./compare')).ComparePage);
 const trace = later<{ id: string }>('trace', async () => (await import('./trace')).TracePage);
@@ -70,7 +71,7 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/detectors', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -99,6 +100,7 @@ function Head({ s }: { s: Session | null }) {
 				<a href={link('/fleet/compare')} aria-current={here('/fleet/compare')}>Compare</a>
 				<a href={link('/anrs')} aria-current={path.value.startsWith('/anrs/') ? 'true' : here('/anrs')}>ANRs</a>
 				<a href={link('/locks')} aria-current={here('/locks')}>Locks</a>
+				<a href={link('/detectors')} aria-current={here('/detectors')}>Detectors</a>
 				<a href={link('/builds')} aria-current={here('/builds')}>Builds</a>
 				<a href={link('/keys')} aria-current={here('/keys')}>Keys</a>
 				<a href={link('/capture')} aria-current={here('/capture')}>Capture</a>
@@ -156,6 +158,7 @@ function Page({ s }: { s: Session }) {
 	if (s.scope === 'public') return <NoRole />;
 	if (/^\/anrs(\/|$)/.test(p)) return <anrs.Page key={s.project?.id} />;
 	if (/^\/fleet(\/|$)/.test(p)) return <fleet.Page key={s.project?.id} />;
+	if (p === '/detectors') return <detectors.Page key={s.project?.id} />;
 	if (p === '/locks') return <locks.Page key={s.project?.id} />;
 	if (p === '/retention') return <retention.Page key={s.project?.id} />;
 	if (p === '/compare') return <compare.Page key={s.project?.id} />;

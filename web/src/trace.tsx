@@ -7,6 +7,7 @@ import { Exports } from './exports';
 import type { Found } from './calls';
 import { count, percent, sentence } from './format';
 import { FlamePanel } from './flame';
+import { later } from './later';
 import { LinkCheck } from './linkcheck';
 import { matching } from './matching';
 import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
@@ -30,6 +31,8 @@ import { Waiting } from './waiting';
 
 /* Refusals of a decode that leave the upload in quarantine: it died, instead of saying what is wrong. */
 const DEATHS = new Set(['internal', 'out_of_memory', 'deadline']);
+
+const findings = later<{ id: string; threads: Thread[]; start: number; end: number; turn: number }>('findings', async () => (await import('./detectors')).FindingsPanel, 'Findings');
 
 const POLL_MS = 1000;
 const REST_MS = 400;
@@ -113,6 +116,13 @@ function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: 
 	</>;
 }
 
+/** Looking through all calls is asked for: by the button, or by the address. */
+function Detected(p: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
+	if (text('findings') === '1') return <findings.Page {...p} />;
+	return <Panel title="Findings" id="findings" aside={<button class="small" onClick={() => set({ findings: 1 })}>Look for them</button>}>
+		<p class="quiet">What keeps the main thread, by the project's detectors; why frames froze; phases of the start.</p></Panel>;
+}
+
 /** What stands below the timeline comes once calls are drawn there, or after a moment: drawing them comes first. */
 function useRest(id: string): [boolean, () => void] {
 	const [rest, come] = useState(false);
@@ -167,7 +177,7 @@ function Ready({ t }: { t: Trace }) {
 			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
 		</Panel>
 		<AnnotationPanel id={t.id} threads={all} names={list} whole={whole} />
-		{rest && <>{totals}{notes}<Repairs t={t} /></>}
+		{rest && <><Detected id={t.id} threads={all} start={start} end={end} turn={turn} />{totals}{notes}<Repairs t={t} /></>}
 	</>;
 }
 

@@ -1,0 +1,43 @@
+/*
+ * api_detect.h - what a trace's findings are made of, between the routes and their JSON.
+ */
+#ifndef TW_API_DETECT_H
+#define TW_API_DETECT_H
+
+#include "detect_frames.h"
+#include "detect_rules.h"
+#include "detect_start.h"
+#include "frame_rules.h"
+#include "json_write.h"
+#include "view.h"
+
+struct tw_detecting { /* one trace, looked through by one set of rules */
+	struct tw_view *v;
+	struct tw_arena *arena;
+	struct tw_deadline deadline;
+	struct tw_detect_rules *rules;
+	const struct tw_frame_rules *app;
+	int64_t rules_version; /* -1: rules that are tried */
+	int64_t keep;
+	const struct tw_thread_info *threads;
+	uint32_t n_threads;
+	const struct tw_thread_info *main; /* NULL: the trace does not say */
+	char *name;                        /* TW_NAME_BYTES */
+	uint64_t *by_method, *by_thread;
+	uint8_t *marks, *is_app;
+	uint32_t unnamed; /* methods that only a mapping could name */
+	struct tw_detected found;
+	struct tw_frames frames;
+	struct tw_start start;
+	struct tw_finding *list; /* what was kept of all rules, by begin */
+	size_t n;
+	bool partial;
+	struct tw_json j;
+};
+
+/* Names, rules and marks of all methods; then the findings, frames and phases. */
+enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err) TW_MUST_USE;
+/* Writes all of it into d->j (api_detect_json.c). */
+enum tw_status tw_detecting_put(struct tw_detecting *d, struct tw_err *err) TW_MUST_USE;
+
+#endif

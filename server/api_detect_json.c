@@ -1,0 +1,356 @@
+/*
+ * api_detect_json.c - findings, frames and phases of a trace as JSON, each with a sentence.
+ */
+#include <stdio.h>
+
+#include "api_detect.h"
+
+enum { DURATION_BYTES = 32, SENTENCE_BYTES = 1024, SHOWN_BYTES = 300 };
+
+static void duration(int64_t ns, char out[DURATION_BYTES])
+{
+	const double ms = (double)ns / 1e6;
+
+	if (ms >= 1000)
+		(void)snprintf(out, DURATION_BYTES, "%.2f s", ms / 1000);
+	else
+		(void)snprintf(out, DURATION_BYTES, ms >= 10 ? "%.0f ms" : "%.2f ms", ms);
+}
+
+/* As it stands in a sentence: cut, valid. */
+static void shown(struct tw_detecting *d, uint32_t method, char out[SHOWN_BYTES])
+{
+	(void)tw_utf8_clean(out, SHOWN_BYTES, tw_view_name(d->v, method, d->name, NULL));
+}
+
+static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
+{
+	tw_json_key(&d->j, key);
+	if (method == TW_NO_METHOD) {
+		tw_json_null(&d->j);
+		return;
+	}
+	tw_json_open(&d->j, '{');
+	tw_json_key_int(&d->j, "method", method);
+	tw_json_key_str(&d->j, "name", tw_view_name(d->v, method, d->name, NULL));
+	tw_json_close(&d->j, '}');
+}
+
+static void put_known(struct tw_detecting *d, const char *key, int64_t ns)
+{
+	tw_json_key(&d->j, key);
+	if (ns >= 0)
+		tw_json_int(&d->j, ns);
+	else
+		tw_json_null(&d->j);
+}
+
+static void put_tid(struct tw_detecting *d, uint32_t thread_id)
+{
+	tw_json_key(&d->j, "tid");
+	if (thread_id && thread_id <= d->n_threads)
+		tw_json_int(&d->j, (int64_t)d->threads[thread_id - 1].tid);
+	else
+		tw_json_null(&d->j);
+}
+
+/* --- rules and findings --- */
+
+static void put_rule(struct tw_detecting *d, size_t i)
+{
+	const struct tw_detect_rule *rule = &d->rules->rules[i];
+	const struct tw_detect_sum *sum = &d->found.sums[i];
+
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "id", tw_str_of(rule->id));
+	tw_json_key_str(&d->j, "kind", tw_str_of(rule->kind));
+	tw_json_key_str(&d->j, "title", tw_str_of(rule->title));
+	tw_json_key_str(&d->j, "severity", tw_str_of(rule->severity));
+	tw_json_key_str(&d->j, "says", tw_str_of(rule->says));
+	tw_json_key_bool(&d->j, "on", rule->on);
+	tw_json_key_int(&d->j, "threshold_ns", rule->threshold_ns);
+	tw_json_key_int(&d->j, "calls", (int64_t)sum->calls);
+	tw_json_key_int(&d->j, "total_ns", sum->total_ns);
+	tw_json_key_int(&d->j, "max_ns", sum->max_ns);
+	put_known(d, "cpu_ns", sum->cpu_ns);
+	tw_json_key_int(&d->j, "found", (int64_t)sum->found);
+	tw_json_key_int(&d->j, "found_ns", sum->found_ns);
+	tw_json_key_int(&d->j, "told", sum->n_kept);
+	tw_json_key(&d->j, "problem");
+	if (rule->costly)
+		tw_json_str(&d->j, tw_str_of(rule->costly_why));
+	else
+		tw_json_null(&d->j);
+	tw_json_close(&d->j, '}');
+}
+
+static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
+{
+	const struct tw_detect_rule *rule = &d->rules->rules[f->rule];
+
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "rule", tw_str_of(rule->id));
+	tw_json_key_str(&d->j, "kind", tw_str_of(rule->kind));
+	put_tid(d, f->thread_id);
+	tw_json_key_int(&d->j, "start_ns", f->start_ns);
+	tw_json_key_int(&d->j, "wall_ns", f->wall_ns);
+	put_known(d, "cpu_ns", f->cpu_ns);
+	put_method(d, "call", f->method);
+	tw_json_key_int(&d->j, "depth", f->depth);
+	put_method(d, "caller", f->caller);
+	tw_json_key(&d->j, "note");
+	if (f->note) {
+		tw_json_open(&d->j, '{');
+		tw_json_key_int(&d->j, "id", (int64_t)f->note);
+		tw_json_key_str(&d->j, "text", tw_str_of(f->text ? f->text : ""));
+		tw_json_close(&d->j, '}');
+	} else
+		tw_json_null(&d->j);
+	tw_json_close(&d->j, '}');
+}
+
+/* --- why a stretch took its time --- */
+
+static int64_t overlap(const struct tw_finding *f, int64_t from_ns, int64_t to_ns)
+{
+	const int64_t from = f->start_ns > from_ns ? f->start_ns : from_ns;
+	const int64_t end = f->start_ns + f->wall_ns;
+	const int64_t to = end < to_ns ? end : to_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* The finding of the main thread with most time in a stretch. */
+static const struct tw_finding *worst_in(
+        const struct tw_detecting *d, int64_t from_ns, int64_t to_ns, int64_t *ret_ns)
+{
+	const struct tw_finding *worst = NULL;
+
+	*ret_ns = 0;
+	for (size_t i = 0; i < d->n && d->list[i].start_ns < to_ns; i++) {
+		const int64_t ns = overlap(&d->list[i], from_ns, to_ns);
+
+		if (ns <= *ret_ns || d->list[i].thread_id != d->main->thread_id)
+			continue;
+		*ret_ns = ns;
+		worst = &d->list[i];
+	}
+	return worst;
+}
+
+static void say_finding(
+        struct tw_detecting *d, const struct tw_finding *f, int64_t ns, char out[SENTENCE_BYTES])
+{
+	char took[DURATION_BYTES], name[SHOWN_BYTES] = "", caller[SHOWN_BYTES] = "";
+
+	duration(ns, took);
+	if (f->note)
+		(void)tw_utf8_clean(name, sizeof name, tw_str_of(f->text ? f->text : ""));
+	else
+		shown(d, f->method, name);
+	if (f->caller != TW_NO_METHOD)
+		shown(d, f->caller, caller);
+	(void)snprintf(out, SENTENCE_BYTES, "%s: %s in %s%s%s.", d->rules->rules[f->rule].title,
+	        took, name[0] ? name : "a wait", caller[0] ? ", called by " : "", caller);
+}
+
+static void say_heavy(
+        struct tw_detecting *d, const struct tw_heavy *h, uint32_t own, char out[SENTENCE_BYTES])
+{
+	char took[DURATION_BYTES], inner[DURATION_BYTES];
+	char name[SHOWN_BYTES], leaf[SHOWN_BYTES];
+
+	if (h->method == TW_NO_METHOD || h->method == own) {
+		(void)snprintf(out, SENTENCE_BYTES,
+		        "No single call has half of it: its time is spread over many.");
+		return;
+	}
+	duration(h->ns, took);
+	duration(h->leaf_ns, inner);
+	shown(d, h->method, name);
+	shown(d, h->leaf, leaf);
+	if (h->leaf == h->method)
+		(void)snprintf(out, SENTENCE_BYTES, "%s in %s.", took, name);
+	else
+		(void)snprintf(out, SENTENCE_BYTES, "%s in %s, of that %s in %s.", took, name,
+		        inner, leaf);
+}
+
+/* A finding that has most of what the heaviest path has explains it better than the path. */
+static enum tw_status put_cause(
+        struct tw_detecting *d, int64_t from_ns, int64_t to_ns, uint32_t own, struct tw_err *err)
+{
+	char says[SENTENCE_BYTES];
+	struct tw_heavy h;
+	int64_t ns = 0;
+	const struct tw_finding *f = worst_in(d, from_ns, to_ns, &ns);
+	enum tw_status st =
+	        tw_query_heavy(d->v->file, d->main, from_ns, to_ns, d->is_app, d->arena, &h, err);
+
+	if (st != TW_OK)
+		return st;
+	if (f && (ns >= (to_ns - from_ns) / 2 || (h.method == own && ns >= (to_ns - from_ns) / 4)))
+		say_finding(d, f, ns, says);
+	else {
+		f = NULL;
+		ns = h.ns;
+		say_heavy(d, &h, own, says);
+	}
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "says", tw_str_of(says));
+	tw_json_key(&d->j, "rule");
+	if (f)
+		tw_json_str(&d->j, tw_str_of(d->rules->rules[f->rule].id));
+	else
+		tw_json_null(&d->j);
+	put_method(d, "call", f ? f->method : h.method == own ? TW_NO_METHOD : h.method);
+	put_method(d, "caller", f ? f->caller : TW_NO_METHOD);
+	tw_json_key_int(&d->j, "start_ns", f ? f->start_ns : from_ns);
+	tw_json_key_int(&d->j, "ns", ns);
+	tw_json_close(&d->j, '}');
+	return TW_OK;
+}
+
+/* null when time is up: what is known without it stays. */
+static enum tw_status put_why(
+        struct tw_detecting *d, int64_t from_ns, int64_t dur_ns, uint32_t own, struct tw_err *err)
+{
+	tw_json_key(&d->j, "cause");
+	if (!d->main || dur_ns <= 0 || tw_deadline_passed(&d->deadline)) {
+		d->partial = d->partial || (d->main && dur_ns > 0);
+		tw_json_null(&d->j);
+		return TW_OK;
+	}
+	return put_cause(d, from_ns, from_ns + dur_ns, own, err);
+}
+
+/* --- frames --- */
+
+static enum tw_status put_frame(
+        struct tw_detecting *d, const struct tw_frame_found *f, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "what", f->message ? TW_STR("message") : TW_STR("frame"));
+	tw_json_key_bool(&d->j, "frozen", f->dur_ns > d->rules->frozen_ns);
+	put_tid(d, d->main ? d->main->thread_id : 0);
+	tw_json_key_int(&d->j, "start_ns", f->start_ns);
+	tw_json_key_int(&d->j, "dur_ns", f->dur_ns);
+	put_method(d, "call", f->method);
+	tw_json_key_str(&d->j, "display", tw_str_of(f->display));
+	st = put_why(d, f->start_ns, f->dur_ns, f->method, err);
+	tw_json_close(&d->j, '}');
+	return st;
+}
+
+static enum tw_status put_frames(struct tw_detecting *d, struct tw_err *err)
+{
+	static const char *const from[] = {NULL, "calls", "notes"};
+	enum tw_status st = TW_OK;
+
+	tw_json_key(&d->j, "frames");
+	tw_json_open(&d->j, '{');
+	tw_json_key(&d->j, "from");
+	if (from[d->frames.from])
+		tw_json_str(&d->j, tw_str_of(from[d->frames.from]));
+	else
+		tw_json_null(&d->j);
+	tw_json_key_int(&d->j, "slow_ns", d->rules->slow_ns);
+	tw_json_key_int(&d->j, "frozen_ns", d->rules->frozen_ns);
+	tw_json_key_int(&d->j, "total", (int64_t)d->frames.total);
+	tw_json_key_int(&d->j, "slow", (int64_t)d->frames.slow);
+	tw_json_key_int(&d->j, "frozen", (int64_t)d->frames.frozen);
+	tw_json_key_int(&d->j, "messages", (int64_t)d->frames.messages);
+	tw_json_key(&d->j, "list");
+	tw_json_open(&d->j, '[');
+	for (uint32_t i = 0; st == TW_OK && i < d->frames.n; i++)
+		st = put_frame(d, &d->frames.list[i], err);
+	tw_json_close(&d->j, ']');
+	tw_json_close(&d->j, '}');
+	return st;
+}
+
+/* --- the start --- */
+
+static enum tw_status put_phase(
+        struct tw_detecting *d, const struct tw_start_phase *p, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "id", tw_str_of(p->id));
+	tw_json_key_str(&d->j, "title", tw_str_of(p->title));
+	put_tid(d, p->thread_id);
+	tw_json_key_int(&d->j, "start_ns", p->start_ns);
+	tw_json_key_int(&d->j, "dur_ns", p->dur_ns);
+	put_method(d, "call", p->method);
+	st = put_why(d, p->start_ns, p->dur_ns, p->method, err);
+	tw_json_close(&d->j, '}');
+	return st;
+}
+
+static enum tw_status put_start(struct tw_detecting *d, struct tw_err *err)
+{
+	const struct tw_start *s = &d->start;
+	enum tw_status st = TW_OK;
+
+	tw_json_key(&d->j, "start");
+	if (s->n == 0) {
+		tw_json_null(&d->j);
+		return TW_OK;
+	}
+	tw_json_open(&d->j, '{');
+	tw_json_key_str(&d->j, "kind", s->cold ? TW_STR("process") : TW_STR("activity"));
+	tw_json_key_int(&d->j, "start_ns", s->start_ns);
+	tw_json_key_int(&d->j, "dur_ns", s->end_ns - s->start_ns);
+	tw_json_key(&d->j, "phases");
+	tw_json_open(&d->j, '[');
+	for (size_t i = 0; st == TW_OK && i < s->n; i++)
+		st = put_phase(d, &s->phases[i], err);
+	tw_json_close(&d->j, ']');
+	tw_json_close(&d->j, '}');
+	return st;
+}
+
+/* --- all of it --- */
+
+static void put_head(struct tw_detecting *d)
+{
+	tw_json_key(&d->j, "rules_version");
+	if (d->rules_version >= 0)
+		tw_json_int(&d->j, d->rules_version);
+	else
+		tw_json_null(&d->j);
+	tw_json_key(&d->j, "main_tid");
+	if (d->main)
+		tw_json_int(&d->j, (int64_t)d->main->tid);
+	else
+		tw_json_null(&d->j);
+	tw_json_key_int(&d->j, "methods", d->v->n_methods);
+	tw_json_key_int(&d->j, "unnamed", d->unnamed);
+	tw_json_key(&d->j, "rules");
+	tw_json_open(&d->j, '[');
+	for (size_t i = 0; i < d->rules->n; i++)
+		put_rule(d, i);
+	tw_json_close(&d->j, ']');
+	tw_json_key(&d->j, "findings");
+	tw_json_open(&d->j, '[');
+	for (size_t i = 0; i < d->n; i++)
+		put_finding(d, &d->list[i]);
+	tw_json_close(&d->j, ']');
+}
+
+enum tw_status tw_detecting_put(struct tw_detecting *d, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_json_open(&d->j, '{');
+	put_head(d);
+	st = put_frames(d, err);
+	if (st == TW_OK)
+		st = put_start(d, err);
+	tw_json_key_bool(&d->j, "partial", d->partial);
+	tw_json_close(&d->j, '}');
+	return st;
+}

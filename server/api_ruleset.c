@@ -1,0 +1,115 @@
+/*
+ * api_ruleset.c - rules that keep their versions, told and replaced.
+ */
+#include "api_ruleset.h"
+
+#include <stdlib.h>
+
+#include "app.h"
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+enum tw_status tw_api_ruleset_load(struct tw_req *r, const struct tw_api_ruleset *of,
+        int64_t version, struct tw_ruleset *ret, json_t **ret_doc, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_ruleset(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, of->kind, version, tw_req_arena(r), ret, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret_doc = ret->value ? json_loads(ret->value, 0, NULL) : of->none();
+	return *ret_doc ? TW_OK : no_memory(err);
+}
+
+static json_t *versions_json(const struct tw_ruleset *v, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(list,
+		        json_pack("{s:I, s:s, s:I}", "version", (json_int_t)v[i].version, "author",
+		                v[i].author, "created_ms", (json_int_t)v[i].created_ms));
+	return list;
+}
+
+/* Takes doc. */
+static enum tw_status reply(struct tw_req *r, const struct tw_api_ruleset *of,
+        const struct tw_ruleset *rules, json_t *doc, json_t *versions, struct tw_err *err)
+{
+	json_t *head = json_pack("{s:I, s:s, s:I, s:o}", "version", (json_int_t)rules->version,
+	        "author", rules->author, "created_ms", (json_int_t)rules->created_ms, "versions",
+	        versions);
+	bool whole = head && json_object_update(doc, head) == 0 && (!of->more || of->more(doc));
+
+	json_decref(head);
+	if (whole)
+		return tw_req_reply_json(r, 200, doc, err);
+	json_decref(doc);
+	return no_memory(err);
+}
+
+static enum tw_status reply_version(
+        struct tw_req *r, const struct tw_api_ruleset *of, int64_t version, struct tw_err *err)
+{
+	struct tw_ruleset *versions = NULL;
+	struct tw_ruleset rules;
+	json_t *doc = NULL;
+	char *tag;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_ruleset_versions(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, of->kind, tw_req_arena(r), &versions, &n, err);
+
+	if (st == TW_OK)
+		st = tw_api_ruleset_load(r, of, version, &rules, &doc, err);
+	if (st != TW_OK)
+		return st;
+	tag = tw_arena_printf(tw_req_arena(r), "%s-%lld-%lld", TW_VERSION, (long long)rules.version,
+	        (long long)(n ? versions[0].version : 0));
+	tw_req_set_header(r, "Cache-Control", "private, no-cache");
+	if (tag && !tw_req_reply_unchanged(r, tag))
+		return reply(r, of, &rules, doc, versions_json(versions, n), err);
+	json_decref(doc);
+	return tag ? TW_OK : no_memory(err);
+}
+
+enum tw_status tw_api_ruleset_get(
+        struct tw_req *r, const struct tw_api_ruleset *of, struct tw_err *err)
+{
+	int64_t version = 0;
+	enum tw_status st = tw_req_query_i64(r, "version", 0, 1, INT64_MAX / 2, &version, err);
+
+	return st == TW_OK ? reply_version(r, of, version, err) : st;
+}
+
+static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, int64_t after,
+        const json_t *doc, struct tw_err *err)
+{
+	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	const struct tw_ruleset rules = {.value = text, .author = tw_api_author(r)};
+	enum tw_status st;
+
+	if (!text)
+		return no_memory(err);
+	st = tw_catalogue_ruleset_put(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        of->kind, after, &rules, err);
+	free(text);
+	return st;
+}
+
+enum tw_status tw_api_ruleset_put(struct tw_req *r, const struct tw_api_ruleset *of,
+        const json_t *body, json_t *doc, struct tw_err *err)
+{
+	const json_t *after = json_object_get(body, "version");
+	enum tw_status st;
+
+	if (after && (!json_is_integer(after) || json_integer_value(after) < 0))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "version is the number of the rules that these are a change of");
+	else
+		st = store(r, of, after ? json_integer_value(after) : -1, doc, err);
+	json_decref(doc);
+	return st == TW_OK ? reply_version(r, of, 0, err) : st;
+}

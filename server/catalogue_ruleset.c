@@ -1,0 +1,107 @@
+/*
+ * catalogue_ruleset.c - rules of a project, all their versions.
+ */
+#include "catalogue_ruleset.h"
+
+#include "catalogue_internal.h"
+
+enum { VERSIONS_KEPT = 200 };
+
+static bool read_rules(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_ruleset *r = ret_row;
+
+	*r = (struct tw_ruleset){.version = tw_cat_int(q, 0),
+	        .author = tw_cat_text(q, 1, a),
+	        .created_ms = tw_cat_int(q, 2),
+	        .value = tw_cat_text(q, 3, a)};
+	return r->value && r->author;
+}
+
+enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_id,
+        const char *kind, int64_t version, struct tw_arena *a, struct tw_ruleset *ret,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, 1, sizeof *ret, read_rules, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT version, author, created_ms, value FROM ruleset WHERE project_id=?1 AND"
+	        " kind=?2 AND version>=?3 AND version<=iif(?3=0,9223372036854775807,?3)"
+	        " ORDER BY version DESC LIMIT 1",
+	        "tti", project_id, kind, version);
+
+	if (st == TW_OK && list.n == 0 && version)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "there is no version %lld of the rules, or it is not kept any more",
+		        (long long)version);
+	if (st == TW_OK)
+		*ret = list.n ? *(struct tw_ruleset *)list.rows : (struct tw_ruleset){.author = ""};
+	return st;
+}
+
+enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char *project_id,
+        const char *kind, struct tw_arena *a, struct tw_ruleset **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list list = {a, TW_RULESETS_TOLD, sizeof **ret, read_rules, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	        "SELECT version, author, created_ms, '' FROM ruleset WHERE project_id=? AND kind=?"
+	        " ORDER BY version DESC LIMIT ?",
+	        "tti", project_id, kind, (int64_t)TW_RULESETS_TOLD);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+static enum tw_status add_version(sqlite3 *db, const char *project_id, const char *kind,
+        const struct tw_ruleset *r, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "INSERT INTO ruleset(project_id,kind,version,value,author,created_ms)"
+	        " VALUES(?,?,?,?,?,?)",
+	        "ttitti", project_id, kind, r->version, r->value, r->author, tw_unix_ms());
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "DELETE FROM ruleset WHERE project_id=? AND kind=? AND version<=?", "tti",
+		        project_id, kind, r->version - VERSIONS_KEPT);
+	return st;
+}
+
+static enum tw_status check_last(int64_t last, int64_t after, struct tw_err *err)
+{
+	if (after < 0 || after == last)
+		return TW_OK;
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "the rules were changed meanwhile: version %lld holds now, not %lld; look "
+	        "at them again and make the change there",
+	        (long long)last, (long long)after);
+}
+
+enum tw_status tw_catalogue_ruleset_put(struct tw_catalogue *c, const char *project_id,
+        const char *kind, int64_t after, const struct tw_ruleset *rules, struct tw_err *err)
+{
+	struct tw_ruleset next = *rules;
+	char number[TW_NUMBER_BYTES];
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	next.version = 0;
+	st = tw_cat_first_int(c->writer, &next.version, err, /* primary key */
+	        "SELECT version FROM ruleset WHERE project_id=? AND kind=? ORDER BY version DESC"
+	        " LIMIT 1",
+	        "tt", project_id, kind);
+	if (st == TW_OK)
+		st = check_last(next.version, after, err);
+	next.version++;
+	if (st == TW_OK)
+		st = add_version(c->writer, project_id, kind, &next, err);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){"setting.set", project_id, kind,
+	                .facts = {{"version", tw_cat_number(next.version, number)},
+	                        {"value", next.value}}},
+	        err);
+}

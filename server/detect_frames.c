@@ -1,0 +1,138 @@
+#include "detect_frames.h"
+
+#include <stdlib.h>
+
+enum { NOTES_MAX = 1 << 18 };
+
+struct frames {
+	const struct tw_frame_limits *limits;
+	struct tw_frames *ret;
+	struct tw_arena *arena;
+	struct tw_str pid; /* as a note's detail tells the process; len 0: not known */
+	bool no_memory;
+};
+
+static int longest_first(const void *pa, const void *pb)
+{
+	const struct tw_frame_found *a = pa, *b = pb;
+
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns > b->dur_ns ? -1 : 1;
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+/* The list has room for twice what is told: it is cut to the longest when it is full. */
+static void list(struct frames *x, const struct tw_frame_found *f)
+{
+	struct tw_frames *ret = x->ret;
+
+	if (ret->n == 2 * TW_FRAMES_LISTED) {
+		qsort(ret->list, ret->n, sizeof *ret->list, longest_first);
+		ret->n = TW_FRAMES_LISTED;
+	}
+	ret->list[ret->n++] = *f;
+}
+
+static void add(struct frames *x, const struct tw_frame_found *f)
+{
+	x->ret->total++;
+	x->ret->slow += f->dur_ns > x->limits->slow_ns;
+	x->ret->frozen += f->dur_ns > x->limits->frozen_ns;
+	if (f->dur_ns > x->limits->slow_ns)
+		list(x, f);
+}
+
+/* --- calls --- */
+
+/* A message that draws a frame is told as that frame. */
+static bool draws(const struct tw_detected *d, uint32_t at)
+{
+	const struct tw_marked *m = &d->marked[at];
+	const int64_t end_ns = m->start_ns + m->dur_ns;
+
+	for (uint32_t i = at + 1; i < d->n_marked && d->marked[i].start_ns < end_ns; i++)
+		if (d->marked[i].mark == TW_MARK_FRAME && d->marked[i].dur_ns >= m->dur_ns / 2)
+			return true;
+	return false;
+}
+
+static void add_calls(struct frames *x, const struct tw_detected *d)
+{
+	for (uint32_t i = 0; i < d->n_marked; i++) {
+		const struct tw_marked *m = &d->marked[i];
+		const struct tw_frame_found f = {
+		        m->start_ns, m->dur_ns, m->method, m->mark == TW_MARK_MESSAGE, ""};
+
+		if (m->mark == TW_MARK_FRAME) {
+			x->ret->from = TW_FRAMES_CALLS;
+			add(x, &f);
+		} else if (f.message && m->dur_ns > x->limits->frozen_ns && !draws(d, i)) {
+			x->ret->messages++;
+			list(x, &f);
+		}
+	}
+}
+
+/* --- notes --- */
+
+static bool says(struct tw_str detail, struct tw_str what)
+{
+	return tw_str_find(detail, what) < detail.len;
+}
+
+/* The detail is one that perfetto_frames.c wrote.  Of each frame of an app there are two: as it was
+ * expected, and as it went. */
+static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct frames *x = arg;
+	struct tw_frame_found f = {n->ts_ns, n->dur_ns, TW_NO_METHOD, false, NULL};
+
+	(void)id;
+	if (n->dur_ns < 0 || !says(n->detail, TW_STR("\"actual\"")) ||
+	        !says(n->detail, TW_STR("\"surface\"")) || (x->pid.len && !says(n->detail, x->pid)))
+		return true;
+	x->ret->from = TW_FRAMES_NOTES;
+	f.display = n->dur_ns > x->limits->slow_ns ? tw_arena_str(x->arena, n->text) : "";
+	x->no_memory = !f.display;
+	if (f.display)
+		add(x, &f);
+	return !x->no_memory;
+}
+
+static enum tw_status add_notes(struct frames *x, struct tw_trace_file *f, struct tw_err *err)
+{
+	const struct tw_note_query q = {
+	        .kind = TW_NOTE_frame, .to_ns = INT64_MAX, .limit = NOTES_MAX};
+	const uint32_t pid = tw_trace_file_info(f)->pid;
+	const char *text = pid ? tw_arena_printf(x->arena, "\"pid\":%u,", pid) : "";
+	enum tw_status st;
+
+	if (!text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+	x->pid = tw_str_of(text);
+	st = tw_trace_file_notes(f, &q, add_note, x, err);
+	if (st == TW_OK && x->no_memory)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+	return st;
+}
+
+enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detected *d,
+        const struct tw_frame_limits *limits, struct tw_arena *a, struct tw_frames *ret,
+        struct tw_err *err)
+{
+	struct frames x = {.limits = limits, .ret = ret, .arena = a};
+	enum tw_status st = TW_OK;
+
+	*ret = (struct tw_frames){
+	        .list = tw_arena_alloc(a, (size_t)2 * TW_FRAMES_LISTED, sizeof *ret->list)};
+	if (!ret->list)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+	add_calls(&x, d);
+	if (ret->from == TW_FRAMES_NOWHERE)
+		st = add_notes(&x, f, err);
+	if (st == TW_OK && ret->n)
+		qsort(ret->list, ret->n, sizeof *ret->list, longest_first);
+	if (ret->n > TW_FRAMES_LISTED)
+		ret->n = TW_FRAMES_LISTED;
+	return st;
+}

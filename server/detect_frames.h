@@ -1,0 +1,37 @@
+/*
+ * detect_frames.h - frames that took too long: of the calls that draw them or, where a trace has
+ * none of those, as the display's timeline tells; and messages that kept any frame from being
+ * drawn. Thread: one query.
+ */
+#ifndef TW_DETECT_FRAMES_H
+#define TW_DETECT_FRAMES_H
+
+#include "query_detect.h"
+
+enum { TW_FRAMES_LISTED = 50 };
+
+enum tw_frames_from { TW_FRAMES_NOWHERE, TW_FRAMES_CALLS, TW_FRAMES_NOTES };
+
+struct tw_frame_found {
+	int64_t start_ns, dur_ns;
+	uint32_t method;     /* TW_NO_METHOD: a note */
+	bool message;        /* no frame, but in its way */
+	const char *display; /* what a note says of it; "" */
+};
+
+struct tw_frames {
+	enum tw_frames_from from;
+	uint64_t total, slow, frozen, messages; /* frames; frozen ones are slow, too */
+	struct tw_frame_found *list;            /* slow ones and messages, the longest first */
+	uint32_t n;
+};
+
+struct tw_frame_limits {
+	int64_t slow_ns, frozen_ns;
+};
+
+enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detected *d,
+        const struct tw_frame_limits *limits, struct tw_arena *a, struct tw_frames *ret,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * detect_rules.c - the detectors that come with the server, and which of them fit what.
+ */
+#include "detect_rules.h"
+
+#include <stdio.h>
+
+static const struct {
+	const char *id, *kind, *title, *methods, *notes, *says;
+	int threshold_ms;
+} defaults[] = {
+#define DETECTOR(id, kind, threshold_ms, title, methods, notes, says)                              \
+	{id, kind, title, methods, notes, says, threshold_ms},
+#include "detect_rules.def"
+#undef DETECTOR
+};
+
+enum { DEFAULTS = sizeof defaults / sizeof *defaults, SLOW_MS = 16, FROZEN_MS = 700 };
+
+/* Names with blanks between them are told apart by |. */
+static json_t *list_of(const char *text)
+{
+	struct tw_str rest = tw_str_of(text);
+	json_t *list = json_array();
+
+	while (rest.len) {
+		struct tw_str one = tw_str_split(&rest, '|');
+
+		(void)json_array_append_new(list, json_stringn(one.ptr, one.len));
+	}
+	return list;
+}
+
+static json_t *default_rule(size_t i)
+{
+	json_t *rule = json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:o}", "id", defaults[i].id,
+	        "kind", defaults[i].kind, "title", defaults[i].title, "threads", "main",
+	        "threshold_ms", defaults[i].threshold_ms, "severity", "warning", "says",
+	        defaults[i].says, "methods", list_of(defaults[i].methods));
+
+	if (rule && defaults[i].notes[0])
+		(void)json_object_set_new(rule, "notes", list_of(defaults[i].notes));
+	return rule;
+}
+
+json_t *tw_detect_defaults(void)
+{
+	json_t *rules = json_array();
+
+	for (size_t i = 0; i < DEFAULTS; i++)
+		(void)json_array_append_new(rules, default_rule(i));
+	return json_pack("{s:o, s:{s:i, s:i}}", "rules", rules, "frames", "slow_ms", SLOW_MS,
+	        "frozen_ms", FROZEN_MS);
+}
+
+/* --- what fits --- */
+
+static bool fits(struct tw_detect_rule *rule, struct tw_str name)
+{
+	struct tw_err why;
+	bool yes = false;
+
+	for (size_t i = 0; !yes && i < rule->n_patterns; i++) {
+		const struct tw_name_pattern *p = &rule->patterns[i];
+
+		if (p == rule->costly)
+			continue;
+		if (tw_name_pattern_judge(p, name, &yes, &why) == TW_OK)
+			continue;
+		yes = false;
+		if (!rule->costly)
+			(void)snprintf(
+			        rule->costly_why, sizeof rule->costly_why, "%.199s", why.msg);
+		rule->costly = p;
+	}
+	return yes;
+}
+
+uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->rules[i].on && fits(&r->rules[i], name))
+			bits |= UINT64_C(1) << i;
+	return bits;
+}
+
+static bool is_about(const struct tw_detect_rule *rule, const struct tw_thread_info *t)
+{
+	if (strcmp(rule->threads, "all") == 0)
+		return true;
+	if (!t)
+		return false;
+	if (strcmp(rule->threads, "main") == 0)
+		return t->is_main;
+	if (strcmp(rule->threads, "others") == 0)
+		return !t->is_main;
+	return tw_name_fits(t->name, tw_str_of(rule->threads));
+}
+
+uint64_t tw_detect_rules_on(const struct tw_detect_rules *r, const struct tw_thread_info *t)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->rules[i].on && is_about(&r->rules[i], t))
+			bits |= UINT64_C(1) << i;
+	return bits;
+}
+
+uint64_t tw_detect_rules_noting(const struct tw_detect_rules *r, enum tw_note_kind kind)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->rules[i].on && r->rules[i].notes >> kind & 1)
+			bits |= UINT64_C(1) << i;
+	return bits;
+}

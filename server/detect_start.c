@@ -1,0 +1,176 @@
+#include "detect_start.h"
+
+#include "name_pattern.h"
+
+static const struct {
+	const char *id, *title;
+} phases[] = {
+#define PHASE(id, title) {#id, title},
+#define PHASE_MARK(id, names)
+#include "start_phases.def"
+#undef PHASE
+#undef PHASE_MARK
+};
+
+static const struct {
+	enum tw_phase phase;
+	const char *names;
+} marks[] = {
+#define PHASE(id, title)
+#define PHASE_MARK(id, names) {TW_PHASE_##id, names},
+#include "start_phases.def"
+#undef PHASE
+#undef PHASE_MARK
+};
+
+enum { MARKS = sizeof marks / sizeof *marks };
+_Static_assert(MARKS + TW_MARK_PHASE <= TW_MARKS_MAX, "marks are bits of a number");
+
+static const struct {
+	uint8_t mark;
+	const char *names;
+} others[] = {
+        {TW_MARK_LOOP,
+                "android.app.ActivityThread.main|android.os.Looper.loop|android.os.Looper.loopOnce"
+                "|android.os.HandlerThread.run"
+                "|com.android.internal.os.ZygoteInit.main"
+                "|com.android.internal.os.RuntimeInit$MethodAndArgsCaller.run"},
+        {TW_MARK_FRAME, "android.view.Choreographer.doFrame|Choreographer#doFrame*"},
+        {TW_MARK_MESSAGE, "android.os.Handler.dispatchMessage"},
+};
+
+/* --- names --- */
+
+/* These have no expressions: nothing is owed, and nothing fails. */
+static bool fits(struct tw_str name, const char *names)
+{
+	struct tw_str rest = tw_str_of(names);
+
+	while (rest.len) {
+		struct tw_name_pattern p;
+		bool yes = false;
+
+		if (tw_name_pattern_init(&p, tw_str_split(&rest, '|'), NULL) == TW_OK &&
+		        tw_name_pattern_judge(&p, name, &yes, NULL) == TW_OK && yes)
+			return true;
+	}
+	return false;
+}
+
+uint8_t tw_detect_mark_of(struct tw_str name)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (fits(name, others[i].names))
+			return others[i].mark;
+	for (size_t i = 0; i < MARKS; i++)
+		if (fits(name, marks[i].names))
+			return (uint8_t)(TW_MARK_PHASE + i);
+	return TW_MARK_NONE;
+}
+
+/* --- phases --- */
+
+struct stretch { /* in which a phase is sought: it begins and ends there */
+	int64_t from_ns, to_ns;
+};
+
+static int64_t end_of(const struct tw_marked *m)
+{
+	return m->start_ns + m->dur_ns;
+}
+
+/* The first call of a mark in a stretch. */
+static const struct tw_marked *first_of(
+        const struct tw_detected *d, uint8_t mark, const struct stretch *in)
+{
+	for (uint32_t i = 0; i < d->n_marked; i++)
+		if (d->marked[i].mark == mark && d->marked[i].start_ns >= in->from_ns &&
+		        end_of(&d->marked[i]) <= in->to_ns)
+			return &d->marked[i];
+	return NULL;
+}
+
+/* By the best line of the phase that the trace has calls of. */
+static const struct tw_marked *find(
+        const struct tw_detected *d, enum tw_phase phase, const struct stretch *in)
+{
+	const struct tw_marked *m = NULL;
+
+	for (size_t i = 0; !m && i < MARKS; i++)
+		if (marks[i].phase == phase)
+			m = first_of(d, (uint8_t)(TW_MARK_PHASE + i), in);
+	return m;
+}
+
+static void put(struct tw_start *s, enum tw_phase phase, const struct tw_marked *m)
+{
+	if (!m)
+		return;
+	if (s->n == 0 || m->start_ns < s->start_ns)
+		s->start_ns = m->start_ns;
+	if (s->n == 0 || end_of(m) > s->end_ns)
+		s->end_ns = end_of(m);
+	s->phases[s->n++] = (struct tw_start_phase){phases[phase].id, phases[phase].title,
+	        m->start_ns, m->dur_ns, m->method, m->thread_id};
+}
+
+/* Several providers are one phase. */
+static bool providers(const struct tw_detected *d, const struct stretch *in, struct tw_marked *ret)
+{
+	const struct tw_marked *first = find(d, TW_PHASE_providers, in);
+
+	if (!first)
+		return false;
+	*ret = *first;
+	for (uint32_t i = 0; i < d->n_marked; i++) {
+		const struct tw_marked *m = &d->marked[i];
+
+		if (m->mark != first->mark || m->start_ns < end_of(ret) || end_of(m) > in->to_ns)
+			continue;
+		ret->dur_ns = end_of(m) - ret->start_ns;
+		ret->method = TW_NO_METHOD;
+	}
+	return true;
+}
+
+static void process(const struct tw_detected *d, const struct tw_marked *create, struct tw_start *s)
+{
+	const struct stretch all = {INT64_MIN, create ? create->start_ns : INT64_MAX};
+	const struct tw_marked *application = find(d, TW_PHASE_application, &all);
+	struct stretch before = {INT64_MIN, application ? application->start_ns : all.to_ns};
+	const struct tw_marked *attach = find(d, TW_PHASE_attach, &before);
+	struct tw_marked all_providers;
+
+	put(s, TW_PHASE_bind, find(d, TW_PHASE_bind, &all));
+	if (application || s->n) /* else an activity attached its own */
+		put(s, TW_PHASE_attach, attach);
+	before.from_ns = attach ? end_of(attach) : INT64_MIN;
+	if ((application || s->n) && providers(d, &before, &all_providers))
+		put(s, TW_PHASE_providers, &all_providers);
+	put(s, TW_PHASE_application, application);
+}
+
+void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
+{
+	struct stretch rest = {INT64_MIN, INT64_MAX};
+	const struct tw_marked *application = find(d, TW_PHASE_application, &rest);
+	const struct tw_marked *create, *resume, *frame;
+
+	*ret = (struct tw_start){.n = 0};
+	if (application)
+		rest.from_ns = end_of(application);
+	create = find(d, TW_PHASE_create, &rest);
+	process(d, create, ret);
+	ret->cold = ret->n > 0;
+	if (create)
+		rest.from_ns = create->start_ns;
+	if (!ret->cold && !create)
+		return;
+	put(ret, TW_PHASE_create, create);
+	resume = find(d, TW_PHASE_resume, &rest);
+	put(ret, TW_PHASE_resume, resume);
+	if (resume || create)
+		rest.from_ns = end_of(resume ? resume : create);
+	frame = first_of(d, TW_MARK_FRAME, &rest);
+	put(ret, TW_PHASE_frame, frame ? frame : find(d, TW_PHASE_frame, &rest));
+}

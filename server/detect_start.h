@@ -1,0 +1,39 @@
+/*
+ * detect_start.h - how an app started, as far as the calls of its main thread show: what a name
+ * says of a method (marks), and the phases that marked calls make.  Pure; thread: any.
+ */
+#ifndef TW_DETECT_START_H
+#define TW_DETECT_START_H
+
+#include "query_detect.h"
+
+enum tw_phase {
+#define PHASE(id, title) TW_PHASE_##id,
+#define PHASE_MARK(id, names)
+#include "start_phases.def"
+#undef PHASE
+#undef PHASE_MARK
+	TW_PHASES
+};
+
+/* TW_MARK_NONE: nothing that matters. */
+uint8_t tw_detect_mark_of(struct tw_str name);
+
+struct tw_start_phase {
+	const char *id, *title;
+	int64_t start_ns,
+	        dur_ns;  /* several calls: from the first one's begin to the last one's end */
+	uint32_t method; /* TW_NO_METHOD: a section, or several calls */
+	uint32_t thread_id;
+};
+
+struct tw_start {
+	bool cold; /* the process began, too */
+	size_t n;  /* 0: the trace holds no start */
+	struct tw_start_phase phases[TW_PHASES];
+	int64_t start_ns, end_ns;
+};
+
+void tw_detect_start(const struct tw_detected *d, struct tw_start *ret);
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * query_detect.c - rules sought in the calls of a trace, thread by thread.
+ *
+ * Slices come in pre-order.  What a rule fits stays on a stack until it ends, and is counted then:
+ * what turns out to lie around the thread's main loop is dropped.
+ */
+#include "query_detect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sum.h"
+#include "query_detect_int.h"
+
+enum { GROW_FROM = 256 };
+
+bool tw_detect_grow(struct tw_arena *a, void **list, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? *cap * 2 : GROW_FROM;
+	void *p;
+
+	if (n < *cap)
+		return true;
+	p = tw_arena_alloc(a, more, size);
+	if (!p)
+		return false;
+	if (n)
+		memcpy(p, *list, n * size);
+	*list = p;
+	*cap = more;
+	return true;
+}
+
+/* --- what is kept of a rule --- */
+
+/* Of equal ones the earlier stays. */
+static bool is_less(const struct tw_finding *a, const struct tw_finding *b)
+{
+	if (a->wall_ns != b->wall_ns)
+		return a->wall_ns < b->wall_ns;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns > b->start_ns;
+	return a->thread_id > b->thread_id;
+}
+
+static void sink_top(struct tw_finding *heap, uint32_t n)
+{
+	const struct tw_finding moved = heap[0];
+	uint32_t at = 0;
+
+	for (uint32_t child = 1; child < n; child = 2 * at + 1) {
+		if (child + 1 < n && is_less(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_less(&heap[child], &moved))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = moved;
+}
+
+static void rise(struct tw_finding *heap, uint32_t at)
+{
+	const struct tw_finding moved = heap[at];
+
+	for (; at && is_less(&moved, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = moved;
+}
+
+static void keep(const struct tw_detector *d, uint32_t rule, const struct tw_finding *f)
+{
+	struct tw_detect_sum *sum = &d->ret->sums[rule];
+	struct tw_finding own = *f;
+
+	own.rule = rule;
+	if (sum->n_kept < d->ask->keep) {
+		sum->kept[sum->n_kept++] = own;
+		rise(sum->kept, sum->n_kept - 1);
+	} else if (sum->n_kept && is_less(&sum->kept[0], &own)) {
+		sum->kept[0] = own;
+		sink_top(sum->kept, sum->n_kept);
+	}
+}
+
+static void cover(struct tw_detector *d, uint32_t group, const struct tw_finding *f)
+{
+	if (f->note || !(d->noting_groups >> group & 1))
+		return;
+	if (d->n_covers == TW_DETECT_COVERS_MAX) {
+		d->ret->partial = true;
+		return;
+	}
+	if (!tw_detect_grow(d->arena, (void **)&d->covers, d->n_covers, &d->cap_covers,
+	            sizeof *d->covers)) {
+		d->no_memory = true;
+		return;
+	}
+	d->covers[d->n_covers++] = (struct tw_cover){
+	        f->thread_id, group, f->start_ns, tw_sum_ns(f->start_ns, f->wall_ns)};
+}
+
+static void add(struct tw_detect_sum *sum, const struct tw_finding *f, bool told)
+{
+	sum->calls++;
+	sum->total_ns = tw_sum_ns(sum->total_ns, f->wall_ns);
+	if (f->wall_ns > sum->max_ns)
+		sum->max_ns = f->wall_ns;
+	if (f->cpu_ns >= 0)
+		sum->cpu_ns = tw_sum_ns(sum->cpu_ns < 0 ? 0 : sum->cpu_ns, f->cpu_ns);
+	sum->found += told;
+	if (told)
+		sum->found_ns = tw_sum_ns(sum->found_ns, f->wall_ns);
+}
+
+void tw_detect_count(
+        struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t told)
+{
+	for (uint64_t rest = counted; rest; rest &= rest - 1) {
+		const uint32_t rule = tw_detect_lowest(rest);
+
+		add(&d->ret->sums[rule], f, told >> rule & 1);
+		cover(d, d->ask->rules[rule].group, f);
+		if (told >> rule & 1)
+			keep(d, rule, f);
+	}
+}
+
+void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
+{
+	struct tw_detected *ret = d->ret;
+
+	if (m->mark == TW_MARK_MESSAGE && m->dur_ns < d->ask->least_message_ns)
+		return;
+	if (ret->n_marked == TW_DETECT_MARKS_MAX)
+		ret->partial = true;
+	else if (!tw_detect_grow(d->arena, (void **)&ret->marked, ret->n_marked, &d->cap_marked,
+	                 sizeof *ret->marked))
+		d->no_memory = true;
+	else
+		ret->marked[ret->n_marked++] = *m;
+}
+
+/* --- the calls of a thread --- */
+
+struct open_call {
+	struct tw_finding call;
+	uint64_t counted, told, groups; /* rules; groups that are told by it */
+	uint64_t mark;
+};
+
+struct walk {
+	struct tw_detector *d;
+	const struct tw_thread_info *thread;
+	uint64_t rules; /* that are about the thread */
+	uint32_t *path; /* methods of the open calls, by depth */
+	struct open_call *open;
+	uint32_t n_open;
+	uint64_t open_rules, told_groups, open_marks;
+};
+
+static void close_last(struct walk *w)
+{
+	const struct open_call *o = &w->open[--w->n_open];
+
+	w->open_rules &= ~o->counted;
+	w->told_groups &= ~o->groups;
+	w->open_marks &= ~o->mark;
+	tw_detect_count(w->d, &o->call, o->counted, o->told);
+}
+
+static void forget_open(struct walk *w)
+{
+	w->n_open = 0;
+	w->open_rules = w->told_groups = w->open_marks = 0;
+}
+
+static uint32_t caller_of(const struct walk *w, uint32_t depth)
+{
+	while (depth-- > 0)
+		if (w->d->ask->is_app[w->path[depth]])
+			return w->path[depth];
+	return TW_NO_METHOD;
+}
+
+static void judge(const struct walk *w, uint64_t fits, int64_t dur_ns, struct open_call *o)
+{
+	for (; fits; fits &= fits - 1) {
+		const uint32_t rule = tw_detect_lowest(fits);
+		const struct tw_detect_spec *spec = &w->d->ask->rules[rule];
+
+		if ((w->told_groups | o->groups) >> spec->group & 1)
+			continue;
+		o->counted |= UINT64_C(1) << rule;
+		if (dur_ns < spec->threshold_ns)
+			continue;
+		o->told |= UINT64_C(1) << rule;
+		o->groups |= UINT64_C(1) << spec->group;
+	}
+}
+
+static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, uint8_t mark)
+{
+	struct open_call o = {.mark = UINT64_C(1) << mark & ~UINT64_C(1) & ~w->open_marks};
+
+	judge(w, fits, s->dur_ns, &o);
+	if (!o.counted && !o.mark)
+		return;
+	o.call = (struct tw_finding){.thread_id = w->thread->thread_id,
+	        .start_ns = s->start_ns,
+	        .wall_ns = s->dur_ns,
+	        .cpu_ns = s->cpu_ns,
+	        .method = s->method,
+	        .depth = s->depth,
+	        .caller = caller_of(w, s->depth)};
+	w->open_rules |= o.counted;
+	w->told_groups |= o.groups;
+	w->open_marks |= o.mark;
+	w->open[w->n_open++] = o;
+	if (o.mark)
+		tw_detect_mark(w->d, &(struct tw_marked){s->start_ns, s->dur_ns, s->method,
+		                             w->thread->thread_id, mark});
+}
+
+static void see(struct walk *w, const struct tw_slice *s)
+{
+	const struct tw_detect_ask *ask = w->d->ask;
+	const uint32_t method = s->method < ask->n_methods ? s->method : 0;
+	const uint8_t mark = w->thread->is_main ? ask->marks[method] : TW_MARK_NONE;
+	uint64_t fits;
+
+	while (w->n_open && w->open[w->n_open - 1].call.depth >= s->depth)
+		close_last(w);
+	w->path[s->depth] = method;
+	if (ask->marks[method] == TW_MARK_LOOP)
+		forget_open(w);
+	fits = ask->by_method[method] & w->rules & ~w->open_rules;
+	if (mark != TW_MARK_LOOP && (mark || fits))
+		open_one(w, s, fits, mark);
+}
+
+static bool see_all(void *arg, const struct tw_slice *s, size_t n)
+{
+	struct walk *w = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].depth >= w->thread->max_depth)
+			continue; /* of a damaged file */
+		see(w, &s[i]);
+	}
+	w->d->ret->partial = w->d->ret->partial || tw_deadline_passed(w->d->ask->deadline);
+	return !w->d->ret->partial && !w->d->no_memory;
+}
+
+static enum tw_status walk_thread(
+        struct tw_detector *d, const struct tw_thread_info *t, struct tw_err *err)
+{
+	struct walk w = {.d = d, .thread = t, .rules = d->ask->by_thread[t->thread_id]};
+	enum tw_status st;
+
+	if (t->slices == 0 || (!w.rules && !t->is_main))
+		return TW_OK;
+	w.path = tw_arena_zalloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.path);
+	w.open = tw_arena_alloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.open);
+	if (!w.path || !w.open) {
+		d->no_memory = true;
+		return TW_OK;
+	}
+	st = tw_query_slices(
+	        d->file, t->thread_id, t->start_ns, tw_sum_ns(t->end_ns, 1), see_all, &w, err);
+	while (w.n_open)
+		close_last(&w);
+	return st;
+}
+
+static bool prepare(struct tw_detector *d)
+{
+	const struct tw_detect_ask *ask = d->ask;
+
+	*d->ret = (struct tw_detected){
+	        .sums = tw_arena_zalloc(d->arena, ask->n_rules + 1, sizeof *d->ret->sums)};
+	for (size_t i = 0; d->ret->sums && i < ask->n_rules; i++) {
+		d->ret->sums[i].cpu_ns = -1;
+		d->ret->sums[i].kept = tw_arena_alloc(
+		        d->arena, (size_t)ask->keep + 1, sizeof *d->ret->sums[i].kept);
+		if (!d->ret->sums[i].kept)
+			return false;
+		if (ask->rules[i].notes)
+			d->noting_groups |= UINT64_C(1) << ask->rules[i].group;
+	}
+	return d->ret->sums != NULL;
+}
+
+static int by_begin(const void *pa, const void *pb)
+{
+	const struct tw_marked *a = pa, *b = pb;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->dur_ns == b->dur_ns ? 0 : a->dur_ns > b->dur_ns ? -1 : 1;
+}
+
+enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
+        struct tw_arena *a, struct tw_detected *ret, struct tw_err *err)
+{
+	struct tw_detector d = {.file = f, .ask = ask, .arena = a, .ret = ret};
+	uint32_t n = 0;
+	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
+	enum tw_status st = TW_OK;
+
+	if (!prepare(&d))
+		d.no_memory = true;
+	for (uint32_t i = 0; st == TW_OK && !d.no_memory && i < n; i++) {
+		ret->has_main = ret->has_main || threads[i].is_main;
+		st = walk_thread(&d, &threads[i], err);
+	}
+	if (st == TW_OK && !d.no_memory)
+		st = tw_detect_notes(&d, err);
+	if (st == TW_OK && d.no_memory)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");
+	if (st == TW_OK && ret->n_marked)
+		qsort(ret->marked, ret->n_marked, sizeof *ret->marked, by_begin);
+	return st;
+}

@@ -1,0 +1,278 @@
+/*
+ * query_detect_notes.c - rules sought in what a trace says beside its calls.
+ *
+ * Notes of the kinds that rules ask for are gathered by time, the longer first where two begin
+ * together, so that what is inside comes behind what is around it.
+ */
+#include <stdlib.h>
+
+#include "base/sum.h"
+#include "query_detect_int.h"
+
+struct seen {
+	int64_t ts_ns, dur_ns;
+	uint64_t id, rules;
+	uint32_t thread_id;
+	uint8_t mark;
+};
+
+struct gather {
+	struct tw_detector *d;
+	uint64_t noting; /* rules that ask for the kind */
+	struct seen *list;
+	uint32_t n, cap, looked, n_threads;
+	bool sections;
+};
+
+static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct gather *g = arg;
+	struct tw_detector *d = g->d;
+	const uint32_t thread = n->thread_id <= g->n_threads ? n->thread_id : 0;
+	struct seen s = {n->ts_ns, n->dur_ns > 0 ? n->dur_ns : 0, id, g->noting, thread, 0};
+
+	if (g->looked++ >= TW_DETECT_NOTES_MAX ||
+	        ((g->looked & 1023) == 0 && tw_deadline_passed(d->ask->deadline))) {
+		d->ret->partial = true;
+		return false;
+	}
+	if (g->sections)
+		s.rules |= d->ask->by_name(d->ask->arg, n->text, &s.mark);
+	s.rules &= d->ask->by_thread[thread];
+	if (!s.rules && s.mark == TW_MARK_NONE)
+		return true;
+	d->no_memory = !tw_detect_grow(d->arena, (void **)&g->list, g->n, &g->cap, sizeof s);
+	if (!d->no_memory)
+		g->list[g->n++] = s;
+	return !d->no_memory;
+}
+
+static uint64_t rules_noting(const struct tw_detect_ask *ask, int kind)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < ask->n_rules; i++)
+		if (ask->rules[i].notes >> kind & 1)
+			bits |= UINT64_C(1) << i;
+	return bits;
+}
+
+static enum tw_status gather(struct gather *g, struct tw_err *err)
+{
+	struct tw_note_query q = {.to_ns = INT64_MAX, .limit = UINT32_MAX};
+	uint64_t counts[TW_NOTE_COUNT];
+	enum tw_status st = tw_trace_file_note_counts(g->d->file, counts, err);
+
+	for (int kind = 0; st == TW_OK && kind < TW_NOTE_COUNT; kind++) {
+		g->noting = rules_noting(g->d->ask, kind);
+		g->sections = kind == TW_NOTE_section;
+		q.kind = (enum tw_note_kind)kind;
+		if (counts[kind] && (g->noting || g->sections) && !g->d->no_memory)
+			st = tw_trace_file_notes(g->d->file, &q, gather_one, g, err);
+	}
+	return st;
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct seen *a = pa, *b = pb;
+
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns > b->dur_ns ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* --- calls that say the same --- */
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct tw_cover *a = pa, *b = pb;
+
+	if (a->thread_id != b->thread_id)
+		return a->thread_id < b->thread_id ? -1 : 1;
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+/* Sorted, and those that overlap as one, so that the last that begins before a time tells. */
+static void merge_covers(struct tw_detector *d)
+{
+	uint32_t n = 0;
+
+	if (d->n_covers)
+		qsort(d->covers, d->n_covers, sizeof *d->covers, by_place);
+	for (uint32_t i = 0; i < d->n_covers; i++) {
+		struct tw_cover *last = n ? &d->covers[n - 1] : NULL;
+		const struct tw_cover c = d->covers[i];
+
+		if (last && last->thread_id == c.thread_id && last->group == c.group &&
+		        c.start_ns < last->end_ns)
+			last->end_ns = c.end_ns > last->end_ns ? c.end_ns : last->end_ns;
+		else
+			d->covers[n++] = c;
+	}
+	d->n_covers = n;
+}
+
+static bool is_covered(const struct tw_detector *d, uint32_t thread_id, uint32_t group, int64_t ts)
+{
+	const struct tw_cover key = {thread_id, group, ts, ts};
+	uint32_t low = 0, high = d->n_covers;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (by_place(&d->covers[middle], &key) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && d->covers[low - 1].thread_id == thread_id &&
+	       d->covers[low - 1].group == group && ts < d->covers[low - 1].end_ns;
+}
+
+/* --- counting --- */
+
+struct ends { /* of the last notes, by thread and rule: of what a rule counted, a group told */
+	int64_t counted_ns, told_ns;
+};
+
+static void count_one(struct tw_detector *d, struct ends *ends, const struct seen *s)
+{
+	const struct tw_finding f = {.thread_id = s->thread_id,
+	        .start_ns = s->ts_ns,
+	        .wall_ns = s->dur_ns,
+	        .cpu_ns = -1,
+	        .method = TW_NO_METHOD,
+	        .caller = TW_NO_METHOD,
+	        .note = s->id};
+	const int64_t end_ns = tw_sum_ns(s->ts_ns, s->dur_ns);
+	uint64_t counted = 0, told = 0;
+
+	for (uint64_t rest = s->rules; rest; rest &= rest - 1) {
+		const uint32_t rule = tw_detect_lowest(rest);
+		const struct tw_detect_spec *spec = &d->ask->rules[rule];
+
+		if (s->ts_ns < ends[rule].counted_ns || s->ts_ns < ends[spec->group].told_ns ||
+		        is_covered(d, s->thread_id, spec->group, s->ts_ns))
+			continue;
+		counted |= UINT64_C(1) << rule;
+		ends[rule].counted_ns = end_ns;
+		if (s->dur_ns < spec->threshold_ns || s->dur_ns == 0)
+			continue;
+		told |= UINT64_C(1) << rule;
+		ends[spec->group].told_ns = end_ns;
+	}
+	tw_detect_count(d, &f, counted, told);
+}
+
+static void count_all(struct tw_detector *d, const struct gather *g)
+{
+	const size_t n_rules = d->ask->n_rules ? d->ask->n_rules : 1;
+	struct ends *ends =
+	        tw_arena_alloc(d->arena, ((size_t)g->n_threads + 1) * n_rules, sizeof *ends);
+	uint32_t n_threads = 0;
+	const struct tw_thread_info *threads = tw_trace_file_threads(d->file, &n_threads);
+
+	d->no_memory = d->no_memory || !ends;
+	for (size_t i = 0; ends && i < ((size_t)g->n_threads + 1) * n_rules; i++)
+		ends[i] = (struct ends){INT64_MIN, INT64_MIN};
+	for (uint32_t i = 0; !d->no_memory && i < g->n; i++) {
+		const struct seen *s = &g->list[i];
+
+		count_one(d, ends + s->thread_id * n_rules, s);
+		if (s->mark && s->thread_id && threads[s->thread_id - 1].is_main)
+			tw_detect_mark(d, &(struct tw_marked){s->ts_ns, s->dur_ns, TW_NO_METHOD,
+			                          s->thread_id, s->mark});
+	}
+}
+
+/* --- where they lie --- */
+
+struct place {
+	const struct tw_detect_ask *ask;
+	struct tw_finding *f;
+};
+
+static bool at_note(void *arg, const struct tw_slice *s, size_t n)
+{
+	const struct place *p = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].start_ns > p->f->start_ns || s[i].method >= p->ask->n_methods)
+			continue;
+		p->f->method = s[i].method;
+		p->f->depth = s[i].depth;
+		if (p->ask->is_app[s[i].method])
+			p->f->caller = s[i].method;
+	}
+	return true;
+}
+
+struct text {
+	struct tw_arena *arena;
+	const char *text;
+};
+
+static bool take_text(void *arg, uint64_t id, const struct tw_note_row *n)
+{
+	struct text *t = arg;
+
+	(void)id;
+	t->text = tw_arena_str(t->arena, n->text);
+	return false;
+}
+
+static enum tw_status locate(struct tw_detector *d, struct tw_finding *f, struct tw_err *err)
+{
+	const struct tw_note_query one = {.kind = TW_NOTE_COUNT,
+	        .to_ns = INT64_MAX,
+	        .after = f->note - 1,
+	        .until = f->note,
+	        .limit = 1};
+	struct text t = {d->arena, ""};
+	enum tw_status st = tw_trace_file_notes(d->file, &one, take_text, &t, err);
+
+	d->no_memory = d->no_memory || !t.text;
+	f->text = t.text;
+	if (st == TW_OK && f->thread_id)
+		st = tw_query_slices(d->file, f->thread_id, f->start_ns, f->start_ns + 1, at_note,
+		        &(struct place){d->ask, f}, err);
+	return st;
+}
+
+static enum tw_status locate_kept(struct tw_detector *d, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < d->ask->n_rules; i++)
+		for (uint32_t k = 0; st == TW_OK && k < d->ret->sums[i].n_kept; k++) {
+			if (!d->ret->sums[i].kept[k].note)
+				continue;
+			if (tw_deadline_passed(d->ask->deadline)) {
+				d->ret->partial = true;
+				return st;
+			}
+			st = locate(d, &d->ret->sums[i].kept[k], err);
+		}
+	return st;
+}
+
+enum tw_status tw_detect_notes(struct tw_detector *d, struct tw_err *err)
+{
+	struct gather g = {.d = d};
+	enum tw_status st;
+
+	(void)tw_trace_file_threads(d->file, &g.n_threads);
+	st = gather(&g, err);
+	if (st != TW_OK || d->no_memory)
+		return st;
+	if (g.n)
+		qsort(g.list, g.n, sizeof *g.list, by_time);
+	merge_covers(d);
+	count_all(d, &g);
+	return d->no_memory ? TW_OK : locate_kept(d, err);
+}

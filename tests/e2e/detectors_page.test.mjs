@@ -1,0 +1,115 @@
+/*
+ * Detectors in the page: findings, frozen frames and the start in a trace's workbench, with the call one click
+ * away; rules written, judged, tried on a trace, kept, compared and brought back; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { mapping, shopTrace, workerTrace } from '../gen/detect_trace.mjs';
+import { violations } from './axe.mjs';
+import { unreadable } from './browser.mjs';
+import { done, HOSTILE, open, server, shots } from './page.mjs';
+
+let ready;
+/* Once for all tests of this file. */
+const prepare = () => (ready ??= (async () => {
+	await server.put('/api/v1/builds/shop/methods', mapping);
+	const shop = await server.trace(shopTrace(), { query: { build_id: 'shop', app: 'shop', scenario: 'cold_start' } });
+	const worker = await server.trace(workerTrace(), { query: { build_id: 'shop', app: 'shop', scenario: 'worker' } });
+	return { shop: shop.id, worker: worker.id };
+})());
+
+const at = (page, name) => Number(new URL(page.url()).searchParams.get(name));
+const editor = '#rules textarea[name=rules]';
+const found = (id) => `#findings tr[data-rule="${id}"]`;
+
+test('a trace tells what keeps its main thread, and shows the call', async (t) => {
+	const { shop } = await prepare();
+	const page = await open(`/traces/${shop}`);
+	await page.click('#findings button:text-is("Look for them")');
+	await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
+	await page.waitForSelector(`${found('file')}:has-text("13.0 ms")`);
+	await page.waitForSelector('#findings p:has-text("3 frames: 2 slow (over 16.0 ms), 1 of them frozen (over 700 ms); 1 message in whose time none could be drawn.")');
+	await page.waitForSelector('#findings tr[data-frame=frozen] >> text=Database on the main thread: 800 ms in android.database.sqlite.SQLiteDatabase.query, called by com.shop.Cart.load.');
+	await page.waitForSelector('#findings tr[data-phase=application] >> text=Sleeping on the main thread: 250 ms in java.lang.Thread.sleep, called by com.shop.ShopApp.onCreate.');
+	await page.click(`${found('json')} button`);
+	await page.locator('#findings tr[data-finding=json]:has-text("com.shop.Feed.parse")').locator('button').click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).get('a') === '435000000');
+	assert.deepEqual([at(page, 'b'), at(page, 'thread')], [555000000, 4000]);
+	assert.ok(at(page, 'from') < 435000000 && at(page, 'to') > 555000000);
+	await page.waitForSelector('button:text-is("Clear the selection")');
+	const address = page.url();
+	await page.goto('about:blank');
+	await page.goto(address);
+	await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
+	await page.click('#findings button:text-is("Close")');
+	await page.waitForSelector('#findings button:text-is("Look for them")');
+	await done(page, t);
+});
+
+test('a trace without a main thread says what that means', async (t) => {
+	const { worker } = await prepare();
+	const page = await open(`/traces/${worker}?findings=1`);
+	await page.waitForSelector('#findings >> text=The trace does not say which thread is the main one');
+	await page.waitForSelector('#findings >> text=The trace holds no frames');
+	await done(page, t);
+});
+
+test('rules are written, judged, tried, kept, and brought back', async (t) => {
+	const { shop } = await prepare();
+	const page = await open(`/detectors?trace=${shop}`);
+	await page.waitForSelector('#rules >> text=Those that come with the server');
+	const shipped = await page.inputValue(editor);
+	await page.fill(editor, shipped.slice(0, -4));
+	await page.click('text=Save as a new version');
+	await page.waitForSelector('#rules [role=alert] >> text=This is not JSON');
+	await page.fill(editor, shipped.replace('"kind": "sleep"', '"kind": "nap"'));
+	await page.waitForSelector('tr[data-differs=sleep]:has-text("nap")');
+	await page.click('#try button:text-is("Try")');
+	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind: there are json/i');
+	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, says: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
+	await page.click('#try button:text-is("Try")');
+	await page.waitForSelector('#try >> text=2 findings with what stands above, 3 with the rules that hold now. Nothing was kept.');
+	await page.waitForSelector(`#try tr[data-rule=cart]:has-text("${HOSTILE}")`);
+	await page.waitForSelector('#try >> text=3 frames: 3 slow (over 8.00 ms), 2 of them frozen (over 40.0 ms)');
+	assert.deepEqual((await server.get('/api/v1/detectors')).json.versions, []);
+	await page.click('text=Save as a new version');
+	await page.waitForSelector('#rules header >> text=/Version 1/');
+	await page.waitForSelector('text=Nothing differs from version 1.');
+	await page.click('text=Take those of the server');
+	await page.waitForSelector('tr[data-differs=cart]:has-text("the rule")');
+	await page.click('text=Save as a new version');
+	await page.waitForSelector('#rules header >> text=/Version 2/');
+	await page.selectOption('select[name=version]', '1');
+	await page.waitForSelector('#rules header >> text=/which does not hold any more/');
+	await page.click('text=Make these hold again');
+	await page.waitForSelector('#rules header >> text=/Version 3/');
+	assert.equal((await server.get('/api/v1/detectors')).json.rules[0].id, 'cart');
+	await page.click('#try button:text-is("Try")');
+	await page.waitForSelector('#try >> text=2 findings with what stands above, 2 with the rules that hold now.');
+	await page.locator('#try tr[data-finding=cart] button').first().click();
+	await page.waitForSelector(`#findings tr[data-rule=cart]:has-text("${HOSTILE}")`);
+	assert.deepEqual([at(page, 'a'), at(page, 'b')], [1010000000, 1990000000]);
+	await server.put('/api/v1/detectors', JSON.stringify((await server.get('/api/v1/detectors?version=2')).json.defaults), { key: server.write });
+	await done(page, t);
+});
+
+for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
+	test(`all of it can be read and reached: ${scheme}`, async (t) => {
+		const { shop } = await prepare();
+		const page = await open(`/traces/${shop}?findings=1`, scheme, width);
+		await page.waitForSelector(`${found('database')}:has-text("800 ms")`);
+		await page.waitForSelector('[data-ready]');
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		if (shots) await page.locator('#findings').screenshot({ path: path.join(shots, `findings-${scheme}.png`) });
+		await page.goto(`${server.url}/detectors?trace=${shop}`);
+		await page.fill(editor, (await page.inputValue(editor)).replace('"threshold_ms": 16', '"threshold_ms": 8').replace('"org.json.JSONObject", ', ''));
+		await page.waitForSelector('tr[data-differs=json]');
+		await page.click('#try button:text-is("Try")');
+		await page.waitForSelector('#try tr[data-phase=application]');
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `detectors-${scheme}.png`), fullPage: true });
+		await done(page, t);
+	});

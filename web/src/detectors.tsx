@@ -1,0 +1,167 @@
+// Detectors of a project: what should not take long, and where.  Written as text, tried on a trace before they
+// are kept, all versions there to be looked at and brought back.
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { api, call, get, may, send, url, type Trace } from './api';
+import { useChange } from './change';
+import { differences, docOf, written, type Doc, type Findings, type Kept } from './findings';
+import { FindingsView, type Spot } from './findingsview';
+import { count, when } from './format';
+import { spotOf } from './findingspanel';
+import { Failure, Panel, Pending, useLoad } from './parts';
+import { go, link, number, set, text } from './route';
+import { nameOf } from './traces';
+
+export { FindingsPanel } from './findingspanel';
+
+const LISTED = 50;
+
+/** What is in the editor; a text that is no JSON is told before anybody is asked. */
+function parsed(draft: string): Doc {
+	try {
+		return JSON.parse(draft) as Doc;
+	} catch (why) {
+		throw new Error(`This is not JSON: ${(why as Error).message}`);
+	}
+}
+
+/** A document that differences can be told of. */
+function readable(draft: string): Doc | null {
+	try {
+		const doc = JSON.parse(draft) as Doc | null;
+		return Array.isArray(doc?.rules) && doc.rules.every((r) => typeof r?.id === 'string') ? docOf(doc) : null;
+	} catch {
+		return null;
+	}
+}
+
+function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: string }) {
+	const list = useMemo(() => (to ? differences(from, to) : []), [from, to]);
+	if (!to) return <p class="quiet">What differs is told when the text is JSON again.</p>;
+	if (list.length === 0) return <p class="quiet">Nothing differs from {title}.</p>;
+	return (
+		<div class="scroll"><table>
+			<caption>What differs from {title}</caption>
+			<thead><tr><th scope="col">Rule</th><th scope="col">What</th><th scope="col">There</th><th scope="col">Here</th></tr></thead>
+			<tbody>{list.map((d, i) => (
+				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
+		</table></div>
+	);
+}
+
+function Versions({ v, held }: { v: Kept; held: boolean }) {
+	const last = v.versions[0]?.version ?? 0;
+	if (v.versions.length < 2) return null;
+	return (
+		<label class="inline">Version <select name="version" value={v.version} disabled={held} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
+			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && ` by ${o.author}`}</option>)}</select></label>
+	);
+}
+
+/** Traces to try on: the last that can be opened, and the one that the address names. */
+function useTraces(): { traces: Trace[]; error: Error | null; again: () => void } {
+	const load = useLoad('traces to try on', (s) => api.traces({ limit: LISTED, state: 'ready' }, s));
+	return { traces: load.value?.traces ?? [], error: load.error, again: load.again };
+}
+
+function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: Trace | undefined; id: string }) {
+	const threads = useLoad(id, () => api.threads(id));
+	const all = threads.value?.threads ?? [];
+	const named = (tid: number | null) => all.find((x) => x.tid === tid)?.name || (tid === null ? '' : `thread ${tid}`);
+	const from = t?.start_ns ?? Math.min(...all.filter((x) => x.slices > 0).map((x) => x.start_ns), Infinity);
+	const show = (s: Spot) => {
+		const q = new URLSearchParams({ findings: '1' });
+		for (const [k, v] of Object.entries(spotOf(s, Number.MAX_SAFE_INTEGER, '', new Set(all.map((x) => x.tid))))) if (v !== null) q.set(k, String(v));
+		go(link(`/traces/${id}?${q}`));
+	};
+	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
+	return <>
+		<p role="status">{count(sum(f))} findings with what stands above{before && `, ${count(sum(before))} with the rules that hold now`}. Nothing was kept.</p>
+		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} named={named} />
+	</>;
+}
+
+function Try({ draft }: { draft: string }) {
+	const { traces, error, again } = useTraces();
+	const chosen = text('trace') || traces[0]?.id || '';
+	const [tried, put] = useState<{ f: Findings; before: Findings | null; id: string } | null>(null);
+	const [busy, work] = useState(false);
+	const [why, run] = useChange(() => undefined);
+	const begin = () => run(async () => {
+		work(true);
+		try {
+			const answer = await call(url('/api/v1/detectors/try'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...docOf(parsed(draft)), trace: chosen }) });
+			const f = await answer.json() as Findings;
+			put({ f, before: await get<Findings>(`/api/v1/traces/${chosen}/findings`), id: chosen });
+		} catch (failed) {
+			put(null);
+			throw failed;
+		} finally {
+			work(false);
+		}
+	});
+	return (
+		<Panel title="Try them" id="try">
+			{error && <Failure error={error} retry={again} />}
+			<div class="row">
+				<label class="inline">On <select name="trace" value={chosen} onChange={(e) => set({ trace: e.currentTarget.value })}>
+					{chosen && !traces.some((t) => t.id === chosen) && <option value={chosen}>{chosen}</option>}
+					{traces.map((t) => <option key={t.id} value={t.id}>{nameOf(t)}, {when(t.created_ms)}</option>)}</select></label>
+				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? 'Trying' : 'Try'}</button>
+				{!chosen && <span class="quiet">There is no trace yet that could be looked through.</span>}
+			</div>
+			{why && <Failure error={why} />}
+			{tried && <Tried key={tried.id} {...tried} t={traces.find((t) => t.id === tried.id)} />}
+		</Panel>
+	);
+}
+
+function Editor({ v, again }: { v: Kept; again: () => void }) {
+	const kept = useMemo(() => written(v), [v]);
+	const [draft, put] = useState(kept);
+	const [against, compare] = useState('kept');
+	const [error, run] = useChange(again);
+	const last = v.versions[0]?.version ?? 0;
+	const now = v.version === last;
+	const changed = draft !== kept;
+	const doc = useMemo(() => readable(draft), [draft]);
+	useEffect(() => put(kept), [kept]);
+	const save = () => run(async () => {
+		await send('PUT', '/api/v1/detectors', { ...docOf(parsed(draft)), version: last });
+		if (!now) set({ version: null });
+	});
+	const there = against === 'kept' ? docOf(v) : v.defaults;
+	const title = against !== 'kept' ? 'the rules that come with the server' : v.version ? `version ${v.version}` : 'the rules that hold';
+	return <>
+		<Panel title="Rules" id="rules" aside={<>
+			<span class="quiet">{v.version === 0 ? 'Those that come with the server' : `Version ${v.version}${v.author && ` by ${v.author}`}, ${when(v.created_ms)}`}{!now && ', which does not hold any more'}</span>
+			<Versions v={v} held={changed} /></>}>
+			<label class="list">What is looked for<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
+			{error && <Failure error={error} title="These rules were not kept." />}
+			<div class="row">
+				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? 'Save as a new version' : 'Make these hold again'}</button>}
+				<button disabled={!changed} onClick={() => put(kept)}>Undo changes</button>
+				{may.write && <button onClick={() => put(written(v.defaults))}>Take those of the server</button>}
+				<span class="grow" />
+				<label class="inline">Compare with <select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">what is kept</option><option value="server">those of the server</option></select></label>
+			</div>
+			<Differences from={there} to={doc} title={title} />
+			<p class="quiet">A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. Who may write keeps them; all versions stay.</p>
+		</Panel>
+		<Try draft={draft} />
+	</>;
+}
+
+export function DetectorsPage() {
+	const version = number('version');
+	const load = useLoad(`detectors ${version ?? ''}`, () => get<Kept>('/api/v1/detectors', { version }));
+	useEffect(() => {
+		document.title = 'Detectors · tracewell';
+	}, []);
+	return (
+		<main>
+			<div class="row head"><h1>Detectors</h1></div>
+			<Pending of={load} what="Loading the rules" />
+			{load.value && <Editor v={load.value} again={load.again} />}
+		</main>
+	);
+}

@@ -1,0 +1,31 @@
+// Findings of the trace that is open: a click shows the call in the timeline.
+import { get, type Thread } from './api';
+import type { Findings } from './findings';
+import { FindingsView, type Spot } from './findingsview';
+import { around } from './notekinds';
+import { openAlso } from './opened';
+import { Panel, Pending, useLoad } from './parts';
+import { link, set, text } from './route';
+
+/** The address that shows a stretch, selected, with what is around it. */
+export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): Record<string, string | number | null> {
+	const [from, to] = around({ ts_ns: s.start_ns, dur_ns: s.dur_ns }, end);
+	return { ...(s.tid !== null && tids.has(s.tid) ? { thread: s.tid, open: openAlso(open, s.tid) } : {}), from, to, a: s.start_ns, b: s.start_ns + Math.max(1, s.dur_ns) };
+}
+
+export function FindingsPanel({ id, threads, start, end, turn }: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
+	const load = useLoad(`${id} ${turn}`, (s) => get<Findings>(`/api/v1/traces/${id}/findings`, {}, s));
+	const tids = new Set(threads.filter((t) => t.slices > 0).map((t) => t.tid));
+	const named = (tid: number | null) => (tid === null ? '' : threads.find((t) => t.tid === tid)?.name || `thread ${tid}`);
+	const show = (s: Spot) => {
+		set(spotOf(s, end, text('open'), tids), true);
+		document.querySelector('section[aria-label="Threads"]')?.scrollIntoView();
+	};
+	return (
+		<Panel title="Findings" id="findings" aside={<><a href={link(`/detectors?trace=${id}`)}>Detectors</a>
+			<button class="small" onClick={() => set({ findings: null })}>Close</button></>}>
+			<Pending of={load} what="Looking through the calls" />
+			{load.value && <FindingsView f={load.value} from={start} show={show} named={named} />}
+		</Panel>
+	);
+}

@@ -1,0 +1,144 @@
+// Findings, frames and the start of a trace: the same in its workbench and where detectors are tried.
+import { useState } from 'preact/hooks';
+import { inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
+import { count, duration, percent } from './format';
+import { MethodName } from './parts';
+
+const ROWS = 10;
+
+/** A stretch of a thread that the timeline can show. */
+export interface Spot { tid: number | null; start_ns: number; dur_ns: number }
+type Show = (s: Spot) => void;
+
+function At({ s, from, show }: { s: Spot; from: number; show: Show }) {
+	return <button class="small" title="Show this in the timeline" onClick={() => show(s)}>{duration(s.start_ns - from)}</button>;
+}
+
+function What({ f }: { f: Finding }) {
+	if (f.note) return <><span class="mono">{f.note.text || 'a wait'}</span>{f.call && <span class="quiet"> in <MethodName name={f.call.name} /></span>}</>;
+	return <span class="mono">{f.call ? <MethodName name={f.call.name} /> : ''}</span>;
+}
+
+function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
+	const [rows, more] = useState(ROWS);
+	const list = ofRule(f, r.id);
+	const others = list.some((x) => x.tid !== f.main_tid);
+	return (
+		<div class="found">
+			<p>{r.says}</p>
+			<div class="scroll"><table>
+				<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">Wall</th><th scope="col" class="num">CPU</th>{others && <th scope="col">Thread</th>}<th scope="col">What</th><th scope="col">Called by</th></tr></thead>
+				<tbody>{list.slice(0, rows).map((x, i) => (
+					<tr key={i} data-finding={r.id}>
+						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>
+						<td class="num">{duration(x.wall_ns)}</td><td class="num">{x.cpu_ns === null ? '' : duration(x.cpu_ns)}</td>
+						{others && <td>{named(x.tid)}</td>}
+						<td><What f={x} /></td><td class="mono">{x.caller && <MethodName name={x.caller.name} />}</td>
+					</tr>))}</tbody>
+			</table></div>
+			<p class="row">
+				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>Show more</button>}
+				{r.found > r.told && <span class="quiet">The longest {count(r.told)} of {count(r.found)}.</span>}
+			</p>
+		</div>
+	);
+}
+
+function Row({ r, open, toggle }: { r: RuleSum; open: boolean; toggle: () => void }) {
+	return (
+		<tr data-rule={r.id} aria-current={open ? 'true' : undefined}>
+			<td>{r.found > 0 ? <button class="small" aria-expanded={open} onClick={toggle}>{r.title}</button> : r.title}{r.problem && <p class="loss">{r.problem}</p>}</td>
+			<td class={`num ${r.found > 0 && r.severity !== 'info' ? r.severity === 'error' ? 'loss' : 'warnink' : ''}`}>{count(r.found)}</td>
+			<td class="num">{r.found > 0 ? duration(r.found_ns) : ''}</td><td class="num">{r.max_ns > 0 ? duration(r.max_ns) : ''}</td>
+			<td class="num">{duration(r.threshold_ns)}</td><td class="num">{count(r.calls)}</td><td class="num">{r.calls > 0 ? duration(r.total_ns) : ''}</td>
+		</tr>
+	);
+}
+
+function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
+	const rules = inOrder(f.rules);
+	const [open, toggle] = useState<string | null>(rules[0]?.found ? rules[0].id : null);
+	const chosen = rules.find((r) => r.id === open && r.found > 0);
+	if (rules.length === 0) return <p class="quiet">No detector is on.</p>;
+	return <>
+		<div class="scroll"><table>
+			<thead><tr><th scope="col">Detector</th><th scope="col" class="num">Findings</th><th scope="col" class="num">Their time</th><th scope="col" class="num">Longest</th>
+				<th scope="col" class="num">Told from</th><th scope="col" class="num">All calls</th><th scope="col" class="num">Time of all</th></tr></thead>
+			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
+		</table></div>
+		{chosen && <><h3>{chosen.title}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
+	</>;
+}
+
+function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null }) {
+	if (!c) return <span class="quiet">not looked into</span>;
+	return <>{c.says} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>Show the call</button>}</>;
+}
+
+function framesSay(f: Findings['frames']): string {
+	if (f.from === null && f.messages === 0) return 'The trace holds no frames: neither calls of the Choreographer nor the display\'s timeline.';
+	const frames = f.from === null ? 'No frames are told' : `${count(f.total)} frames${f.from === 'notes' ? ', as the display tells them' : ''}: ${count(f.slow)} slow (over ${duration(f.slow_ns)}), ${count(f.frozen)} of them frozen (over ${duration(f.frozen_ns)})`;
+	return `${frames}${f.messages ? `; ${count(f.messages)} ${f.messages === 1 ? 'message' : 'messages'} in whose time none could be drawn` : ''}.`;
+}
+
+function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
+	const [rows, more] = useState(ROWS);
+	const list = f.frames.list;
+	const kind = (x: FrameFound) => (x.what === 'message' ? 'Message' : x.frozen ? 'Frozen' : 'Slow');
+	return <>
+		<h3>Frames</h3>
+		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
+		{list.length > 0 && <div class="scroll"><table>
+			<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col">Frame</th><th scope="col">Cause</th></tr></thead>
+			<tbody>{list.slice(0, rows).map((x, i) => (
+				<tr key={i} data-frame={x.frozen ? 'frozen' : 'slow'}>
+					<td class="num"><At s={x} from={from} show={show} /></td><td class="num">{duration(x.dur_ns)}</td>
+					<td class="nowrap">{kind(x)}</td><td class="cause"><Why c={x.cause} show={show} tid={x.tid} /></td>
+				</tr>))}</tbody>
+		</table></div>}
+		{list.length > rows && <p><button class="small" onClick={() => more(rows * 4)}>Show more frames</button></p>}
+	</>;
+}
+
+/** Where a phase lies in the start. */
+function Bar({ p, start }: { p: Phase; start: NonNullable<Findings['start']> }) {
+	const x = ((p.start_ns - start.start_ns) / Math.max(1, start.dur_ns)) * 100;
+	const w = Math.max(0.5, (p.dur_ns / Math.max(1, start.dur_ns)) * 100);
+	return <svg class="phase" aria-hidden="true" viewBox="0 0 100 10" preserveAspectRatio="none"><rect x={Math.min(x, 99.5)} y="1" width={w} height="8" /></svg>;
+}
+
+function Start({ start, from, show }: { start: NonNullable<Findings['start']>; from: number; show: Show }) {
+	return <>
+		<h3>{start.kind === 'process' ? 'Start of the app' : 'Start of an activity'}</h3>
+		<p class="quiet">{duration(start.dur_ns)} from {start.phases[0].title} to the end of {start.phases[start.phases.length - 1].title}, as far as the calls show it.</p>
+		<div class="scroll"><table>
+			<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col" class="num">Share</th><th scope="col">Phase</th><th scope="col" class="when"><span class="hidden">When</span></th><th scope="col">Dominated by</th></tr></thead>
+			<tbody>{start.phases.map((p) => (
+				<tr key={p.id} data-phase={p.id}>
+					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>
+					<td class="nowrap">{p.title}</td><td class="when"><Bar p={p} start={start} /></td><td class="cause"><Why c={p.cause} show={show} tid={p.tid} /></td>
+				</tr>))}</tbody>
+		</table></div>
+	</>;
+}
+
+/** What keeps findings from being all there is. */
+function Limits({ f }: { f: Findings }) {
+	return <>
+		{f.partial && <p class="notice warn" role="status">The time for this answer ran out: there may be more than is told here.</p>}
+		{f.main_tid === null && <p class="notice warn" role="status">The trace does not say which thread is the main one: detectors of the main thread find nothing in it.</p>}
+		{f.unnamed > 0 && <p class="notice warn" role="status">{count(f.unnamed)} of {count(f.methods)} methods have no name: detectors go by names. Send the mapping of the build.</p>}
+	</>;
+}
+
+/** Times are shown from `from` on. */
+export function FindingsView({ f, from, show, named }: { f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
+	return (
+		<div class="findings">
+			<Limits f={f} />
+			<Rules f={f} from={from} show={show} named={named} />
+			<Frames f={f} from={from} show={show} />
+			{f.start && <Start start={f.start} from={from} show={show} />}
+		</div>
+	);
+}
