@@ -154,17 +154,27 @@ static void say_finding(
 	        took, name[0] ? name : "a wait", caller[0] ? ", called by " : "", caller);
 }
 
-static void say_heavy(
-        struct tw_detecting *d, const struct tw_heavy *h, uint32_t own, char out[SENTENCE_BYTES])
+/* `own` is the call that the stretch is. */
+static void say_own(struct tw_detecting *d, const struct tw_heavy *h, uint32_t own,
+        int64_t whole_ns, char out[SENTENCE_BYTES])
+{
+	char took[DURATION_BYTES], name[SHOWN_BYTES];
+
+	duration(h->leaf_self_ns, took);
+	if (own != TW_NO_METHOD && h->leaf == own && h->leaf_self_ns >= whole_ns / 2) {
+		shown(d, own, name);
+		(void)snprintf(
+		        out, SENTENCE_BYTES, "%s in %s itself, not in what it calls.", took, name);
+	} else
+		(void)snprintf(out, SENTENCE_BYTES,
+		        "No single call has half of it: its time is spread over many.");
+}
+
+static void say_path(struct tw_detecting *d, const struct tw_heavy *h, char out[SENTENCE_BYTES])
 {
 	char took[DURATION_BYTES], inner[DURATION_BYTES];
 	char name[SHOWN_BYTES], leaf[SHOWN_BYTES];
 
-	if (h->method == TW_NO_METHOD || h->method == own) {
-		(void)snprintf(out, SENTENCE_BYTES,
-		        "No single call has half of it: its time is spread over many.");
-		return;
-	}
 	duration(h->ns, took);
 	duration(h->leaf_ns, inner);
 	shown(d, h->method, name);
@@ -194,7 +204,10 @@ static enum tw_status put_cause(
 	else {
 		f = NULL;
 		ns = h.ns;
-		say_heavy(d, &h, own, says);
+		if (h.method == TW_NO_METHOD || h.method == own)
+			say_own(d, &h, own, to_ns - from_ns, says);
+		else
+			say_path(d, &h, says);
 	}
 	tw_json_open(&d->j, '{');
 	tw_json_key_str(&d->j, "says", tw_str_of(says));

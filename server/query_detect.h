@@ -92,6 +92,7 @@ struct tw_heavy {
 	uint32_t method; /* the deepest that has half of it, the app's where there is one */
 	uint32_t leaf;   /* the deepest on the same path, whoever's */
 	int64_t ns, leaf_ns;
+	int64_t leaf_self_ns; /* that the leaf did not spend in what it calls */
 };
 /* TW_NO_METHOD where no call has half of the stretch. */
 enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_thread_info *t,

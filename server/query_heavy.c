@@ -26,6 +26,7 @@ static void follow(
 
 		ret->leaf = node->method;
 		ret->leaf_ns = node->total_ns;
+		ret->leaf_self_ns = node->self_ns;
 		if (app && !is_app[node->method])
 			continue;
 		app = app || is_app[node->method];
@@ -45,7 +46,7 @@ enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_thread_in
 	struct tw_tree tree;
 	enum tw_status st = tw_query_thread_tree(f, t, &sel, a, &tree, err);
 
-	*ret = (struct tw_heavy){TW_NO_METHOD, TW_NO_METHOD, 0, 0};
+	*ret = (struct tw_heavy){.method = TW_NO_METHOD, .leaf = TW_NO_METHOD};
 	if (st == TW_OK && tree.n > 1)
 		follow(&tree, (to_ns - from_ns + 1) / 2, is_app, ret);
 	return st;

@@ -145,7 +145,7 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 				<label class="inline">Compare with <select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">what is kept</option><option value="server">those of the server</option></select></label>
 			</div>
 			<Differences from={there} to={doc} title={title} />
-			<p class="quiet">A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. Who may write keeps them; all versions stay.</p>
+			<p class="quiet">A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. The last 200 versions stay.</p>
 		</Panel>
 		<Try draft={draft} />
 	</>;

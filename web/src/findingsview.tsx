@@ -23,15 +23,16 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 	const [rows, more] = useState(ROWS);
 	const list = ofRule(f, r.id);
 	const others = list.some((x) => x.tid !== f.main_tid);
+	const cpu = list.some((x) => x.cpu_ns !== null);
 	return (
 		<div class="found">
 			<p>{r.says}</p>
 			<div class="scroll"><table>
-				<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">Wall</th><th scope="col" class="num">CPU</th>{others && <th scope="col">Thread</th>}<th scope="col">What</th><th scope="col">Called by</th></tr></thead>
+				<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">Wall</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">Thread</th>}<th scope="col">What</th><th scope="col">Called by</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
 					<tr key={i} data-finding={r.id}>
 						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>
-						<td class="num">{duration(x.wall_ns)}</td><td class="num">{x.cpu_ns === null ? '' : duration(x.cpu_ns)}</td>
+						<td class="num">{duration(x.wall_ns)}</td>{cpu && <td class="num">{x.cpu_ns === null ? '' : duration(x.cpu_ns)}</td>}
 						{others && <td>{named(x.tid)}</td>}
 						<td><What f={x} /></td><td class="mono">{x.caller && <MethodName name={x.caller.name} />}</td>
 					</tr>))}</tbody>
@@ -56,16 +57,19 @@ function Row({ r, open, toggle }: { r: RuleSum; open: boolean; toggle: () => voi
 }
 
 function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
-	const rules = inOrder(f.rules);
+	const all = inOrder(f.rules);
+	const rules = all.filter((r) => r.calls > 0 || r.problem);
+	const silent = all.filter((r) => !rules.includes(r));
 	const [open, toggle] = useState<string | null>(rules[0]?.found ? rules[0].id : null);
 	const chosen = rules.find((r) => r.id === open && r.found > 0);
-	if (rules.length === 0) return <p class="quiet">No detector is on.</p>;
+	if (all.length === 0) return <p class="quiet">No detector is on.</p>;
 	return <>
-		<div class="scroll"><table>
+		{rules.length > 0 && <div class="scroll"><table>
 			<thead><tr><th scope="col">Detector</th><th scope="col" class="num">Findings</th><th scope="col" class="num">Their time</th><th scope="col" class="num">Longest</th>
 				<th scope="col" class="num">Told from</th><th scope="col" class="num">All calls</th><th scope="col" class="num">Time of all</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
-		</table></div>
+		</table></div>}
+		{silent.length > 0 && <p class="quiet">Nothing that fits: {silent.map((r) => r.title).join(', ')}.</p>}
 		{chosen && <><h3>{chosen.title}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
 }
