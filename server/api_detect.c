@@ -32,7 +32,7 @@ static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
 static void look_at_name(struct tw_detecting *d, uint32_t method)
 {
 	bool known = true;
-	const struct tw_str name = tw_view_name(d->v, method, d->name, &known);
+	const struct tw_str name = tw_view_name(&d->v, method, d->name, &known);
 
 	d->unnamed += !known;
 	d->is_app[method] = tw_frame_rules_app(d->app, name);
@@ -42,7 +42,7 @@ static void look_at_name(struct tw_detecting *d, uint32_t method)
 
 static bool make_room(struct tw_detecting *d)
 {
-	const size_t n = (size_t)d->v->n_methods + 1;
+	const size_t n = (size_t)d->v.n_methods + 1;
 
 	d->name = tw_arena_alloc(d->arena, TW_NAME_BYTES, 1);
 	d->by_method = tw_arena_zalloc(d->arena, n, sizeof *d->by_method);
@@ -55,7 +55,7 @@ static bool make_room(struct tw_detecting *d)
 /* The most frequent methods come first, so what time leaves out is rare. */
 static void look_at_names(struct tw_detecting *d)
 {
-	for (uint32_t i = 0; i < d->v->n_methods && !d->partial; i++) {
+	for (uint32_t i = 0; i < d->v.n_methods && !d->partial; i++) {
 		look_at_name(d, i);
 		if (i % NAMES_A_LOOK == 0)
 			d->partial = tw_deadline_passed(&d->deadline);
@@ -104,7 +104,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	        .by_method = d->by_method,
 	        .marks = d->marks,
 	        .is_app = d->is_app,
-	        .n_methods = d->v->n_methods,
+	        .n_methods = d->v.n_methods,
 	        .by_thread = d->by_thread,
 	        .by_name = name_rules,
 	        .arg = d,
@@ -118,7 +118,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	for (size_t i = 0; i < d->rules->n; i++)
 		specs[i] = (struct tw_detect_spec){d->rules->rules[i].group,
 		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
-	st = tw_query_detect(d->v->file, &ask, d->arena, &d->found, err);
+	st = tw_query_detect(d->v.file, &ask, d->arena, &d->found, err);
 	d->partial = d->partial || d->found.partial;
 	return st == TW_OK ? gather(d, err) : st;
 }
@@ -128,7 +128,7 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 	const struct tw_frame_limits limits = {d->rules->slow_ns, d->rules->frozen_ns};
 	enum tw_status st;
 
-	d->threads = tw_trace_file_threads(d->v->file, &d->n_threads);
+	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
 	for (uint32_t i = 0; i < d->n_threads && !d->main; i++)
 		d->main = d->threads[i].is_main ? &d->threads[i] : NULL;
 	if (!make_room(d))
@@ -136,7 +136,7 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 	look_at_names(d);
 	st = find(d, err);
 	if (st == TW_OK)
-		st = tw_detect_frames(d->v->file, &d->found, &limits, d->arena, &d->frames, err);
+		st = tw_detect_frames(d->v.file, &d->found, &limits, d->arena, &d->frames, err);
 	if (st == TW_OK)
 		tw_detect_start(&d->found, &d->start);
 	return st;
@@ -149,20 +149,19 @@ static const struct tw_api_ruleset detectors;
 /* Looks through d->v, which is open, and replies. */
 static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw_err *err)
 {
-	struct tw_buf out;
 	enum tw_status st;
 
-	tw_buf_init(&out, BODY_MAX);
+	tw_buf_init(&d->out, BODY_MAX);
 	d->arena = tw_arena_new(ARENA_MAX);
-	d->deadline = tw_view_deadline(d->v);
-	d->j = tw_json_to(&out);
+	d->deadline = tw_view_deadline(&d->v);
+	d->j = tw_json_to(&d->out);
 	st = d->arena ? tw_detecting_run(d, err) : no_memory(err);
 	if (st == TW_OK)
 		st = tw_detecting_put(d, err);
 	if (st == TW_OK)
-		st = tw_req_reply_buf(r, 200, "application/json", true, &out, err);
-	tw_arena_free(d->arena);
-	tw_buf_done(&out);
+		st = tw_req_reply_buf(r, 200, "application/json", true, &d->out, err);
+	d->arena = tw_arena_free(d->arena);
+	tw_buf_done(&d->out);
 	return st;
 }
 
@@ -181,27 +180,25 @@ static enum tw_status read_asked(
 static enum tw_status stored_findings(
         struct tw_req *r, struct tw_detecting *d, const json_t *doc, struct tw_err *err)
 {
-	struct tw_view v;
 	int64_t changed = 0;
 	enum tw_status st = tw_detect_rules_new(doc, &d->rules, err);
 
 	if (st == TW_OK)
 		st = read_asked(r, d, &changed, err);
 	if (st == TW_OK)
-		st = tw_view_open(r, &v, err);
+		st = tw_view_open(r, &d->v, err);
 	if (st != TW_OK)
 		return st;
-	d->v = &v;
-	v.rules_version = changed * 1024 + d->rules_version;
-	if (!tw_view_unchanged(&v))
+	d->v.rules_version = changed * 1024 + d->rules_version;
+	if (!tw_view_unchanged(&d->v))
 		st = answer(r, d, err);
-	tw_view_close(&v);
+	tw_view_close(&d->v);
 	return st;
 }
 
 static enum tw_status get_findings(struct tw_req *r, struct tw_err *err)
 {
-	struct tw_detecting d = {.v = NULL};
+	struct tw_detecting d = {.rules = NULL};
 	struct tw_ruleset rules;
 	json_t *doc = NULL;
 	enum tw_status st = tw_api_ruleset_load(r, &detectors, 0, &rules, &doc, err);
@@ -229,17 +226,15 @@ static enum tw_status trace_of(const json_t *body, const char **ret, struct tw_e
 static enum tw_status try_on(
         struct tw_req *r, struct tw_detecting *d, const char *trace, struct tw_err *err)
 {
-	struct tw_view v;
 	int64_t changed;
 	enum tw_status st = read_asked(r, d, &changed, err);
 
 	if (st == TW_OK)
-		st = tw_view_open_id(r, trace, &v, err);
+		st = tw_view_open_id(r, trace, &d->v, err);
 	if (st != TW_OK)
 		return st;
-	d->v = &v;
 	st = answer(r, d, err);
-	tw_view_close(&v);
+	tw_view_close(&d->v);
 	return st;
 }
 

@@ -12,7 +12,7 @@
 #include "view.h"
 
 struct tw_detecting { /* one trace, looked through by one set of rules */
-	struct tw_view *v;
+	struct tw_view v;
 	struct tw_arena *arena;
 	struct tw_deadline deadline;
 	struct tw_detect_rules *rules;
@@ -32,7 +32,8 @@ struct tw_detecting { /* one trace, looked through by one set of rules */
 	struct tw_finding *list; /* what was kept of all rules, by begin */
 	size_t n;
 	bool partial;
-	struct tw_json j;
+	struct tw_buf out;
+	struct tw_json j; /* into out */
 };
 
 /* Names, rules and marks of all methods; then the findings, frames and phases. */

@@ -20,7 +20,7 @@ static void duration(int64_t ns, char out[DURATION_BYTES])
 /* As it stands in a sentence: cut, valid. */
 static void shown(struct tw_detecting *d, uint32_t method, char out[SHOWN_BYTES])
 {
-	(void)tw_utf8_clean(out, SHOWN_BYTES, tw_view_name(d->v, method, d->name, NULL));
+	(void)tw_utf8_clean(out, SHOWN_BYTES, tw_view_name(&d->v, method, d->name, NULL));
 }
 
 static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
@@ -32,7 +32,7 @@ static void put_method(struct tw_detecting *d, const char *key, uint32_t method)
 	}
 	tw_json_open(&d->j, '{');
 	tw_json_key_int(&d->j, "method", method);
-	tw_json_key_str(&d->j, "name", tw_view_name(d->v, method, d->name, NULL));
+	tw_json_key_str(&d->j, "name", tw_view_name(&d->v, method, d->name, NULL));
 	tw_json_close(&d->j, '}');
 }
 
@@ -195,7 +195,7 @@ static enum tw_status put_cause(
 	int64_t ns = 0;
 	const struct tw_finding *f = worst_in(d, from_ns, to_ns, &ns);
 	enum tw_status st =
-	        tw_query_heavy(d->v->file, d->main, from_ns, to_ns, d->is_app, d->arena, &h, err);
+	        tw_query_heavy(d->v.file, d->main, from_ns, to_ns, d->is_app, d->arena, &h, err);
 
 	if (st != TW_OK)
 		return st;
@@ -340,7 +340,7 @@ static void put_head(struct tw_detecting *d)
 		tw_json_int(&d->j, (int64_t)d->main->tid);
 	else
 		tw_json_null(&d->j);
-	tw_json_key_int(&d->j, "methods", d->v->n_methods);
+	tw_json_key_int(&d->j, "methods", d->v.n_methods);
 	tw_json_key_int(&d->j, "unnamed", d->unnamed);
 	tw_json_key(&d->j, "rules");
 	tw_json_open(&d->j, '[');

@@ -353,13 +353,13 @@ enum tw_status tw_detect_rules_new(
 	return st;
 }
 
-struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *d)
+struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *r)
 {
-	for (size_t i = 0; d && i < d->n; i++) {
-		for (size_t k = 0; k < d->rules[i].n_patterns; k++)
-			tw_name_pattern_done(&d->rules[i].patterns[k]);
-		tw_mem_free(d->rules[i].patterns);
+	for (size_t i = 0; r && i < r->n; i++) {
+		for (size_t k = 0; k < r->rules[i].n_patterns; k++)
+			tw_name_pattern_done(&r->rules[i].patterns[k]);
+		tw_mem_free(r->rules[i].patterns);
 	}
-	tw_mem_free(d);
+	tw_mem_free(r);
 	return NULL;
 }

@@ -3,6 +3,7 @@
  * kept, and what they find in traces of which that is known, or counted here in another way.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -14,8 +15,8 @@ const json = (x) => JSON.stringify(x);
 const keep = (s, body, key = s.write) => s.put('/api/v1/detectors', typeof body === 'string' ? body : json(body), { key });
 const RULE = { id: 'mine', kind: 'own', title: 'Mine', methods: ['com.shop'], threshold_ms: 5 };
 
-async function shop(t) {
-	const s = await startServer(t);
+async function shop(t, args = []) {
+	const s = await startServer(t, { args });
 	await s.put('/api/v1/builds/shop/methods', mapping);
 	const trace = await s.trace(shopTrace(), { query: { build_id: 'shop', app: 'shop' } });
 	assert.equal(trace.state, 'ready', json(trace.error));
@@ -193,14 +194,14 @@ test('versions: the last holds, earlier ones are read and brought back', async (
 	assert.deepEqual([old.version, old.rules], [1, first.rules]);
 	assert.equal((await keep(s, { version: 2, rules: old.rules, frames: old.frames })).json.version, 3);
 	assert.equal((await s.get('/api/v1/detectors?version=9')).status, 404);
-	const { entries } = (await s.get('/api/v1/audit?action=setting', { key: s.admin ?? s.key('admin') })).json;
+	const { entries } = (await s.get('/api/v1/audit?action=setting', { key: s.admin })).json;
 	assert.deepEqual(entries.filter((e) => e.target === 'detectors').map((e) => e.facts.version), ['3', '2', '1']);
 	const tag = { 'If-None-Match': (await s.get('/api/v1/detectors')).headers.get('etag') };
 	assert.equal((await s.get('/api/v1/detectors', { headers: tag })).status, 304);
 });
 
 test('trying changes nothing, and what cannot be looked through is told in words', async (t) => {
-	const { s, trace } = await shop(t);
+	const { s, trace } = await shop(t, ['--retention-every', '1']);
 	const attempt = (body) => s.post('/api/v1/detectors/try', json(body), { key: s.read });
 	const before = (await s.get(`/api/v1/traces/${trace.id}/findings`)).json;
 	const tried = await attempt({ trace: trace.id, rules: [RULE], frames: { slow_ms: 1, frozen_ms: 40 } });
@@ -222,6 +223,17 @@ test('trying changes nothing, and what cannot be looked through is told in words
 		await until(async () => ((await s.get(`/api/v1/traces/${failed.json.id}`)).json.state === 'failed' ? true : undefined), 'a failed trace');
 		await refused({ rules: [RULE], trace: failed.json.id }, 409, /could not be decoded/);
 	}
+
+	await t.test('an archived trace is decoded again, and says so', async () => {
+		execFileSync('python3', ['-c', "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute('UPDATE trace SET ready_ms=ready_ms-864000000')\ndb.commit()", path.join(s.data, 'catalogue.db')]);
+		const state = async () => (await s.get(`/api/v1/traces/${trace.id}`)).json.state;
+		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({ decoded_max_age_days: 7 }) });
+		await until(async () => ((await state()) === 'archived' ? true : undefined), 'archived');
+		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: json({}) });
+		await refused({ rules: [RULE], trace: trace.id }, 409, /only the upload of this trace was kept; it is being decoded again/);
+		await until(async () => ((await state()) === 'ready' ? true : undefined), 'ready again');
+		assert.deepEqual((await s.get(`/api/v1/traces/${trace.id}/findings`)).json.findings, before.findings);
+	});
 
 	await t.test('an expression that explodes is left out, and its rule says so', async () => {
 		const body = { trace: trace.id, rules: [{ ...RULE, methods: ['/^([a-z.]|[a-z.]+)+[0-9]$/', 'com.shop.Cart.heavy'] }] };
