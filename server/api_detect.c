@@ -12,7 +12,7 @@
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
 
-enum { KEEP = 50, NAMES_A_LOOK = 256 };
+enum { KEEP = 50, NAMES_A_LOOK = 32 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -60,10 +60,10 @@ static void look_at_names(struct tw_detecting *d)
 		if (i % NAMES_A_LOOK == 0)
 			d->partial = tw_deadline_passed(&d->deadline);
 	}
-	d->by_thread[0] = tw_detect_rules_on(d->rules, NULL);
+	d->by_thread[0] = tw_detect_rules_on(d->rules, NULL, false);
 	for (uint32_t i = 0; i < d->n_threads; i++)
 		d->by_thread[d->threads[i].thread_id] =
-		        tw_detect_rules_on(d->rules, &d->threads[i]);
+		        tw_detect_rules_on(d->rules, &d->threads[i], &d->threads[i] == d->main);
 }
 
 /* --- findings --- */
@@ -106,6 +106,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	        .is_app = d->is_app,
 	        .n_methods = d->v.n_methods,
 	        .by_thread = d->by_thread,
+	        .main_id = d->main ? d->main->thread_id : 0,
 	        .by_name = name_rules,
 	        .arg = d,
 	        .keep = (uint32_t)d->keep,
@@ -123,14 +124,30 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	return st == TW_OK ? gather(d, err) : st;
 }
 
+/* By its id where the trace tells the process, else the only one that is called so. */
+static const struct tw_thread_info *find_main(const struct tw_detecting *d)
+{
+	const struct tw_thread_info *named = NULL;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < d->n_threads; i++) {
+		if (d->threads[i].is_main)
+			return &d->threads[i];
+		if (!tw_str_eq(d->threads[i].name, TW_STR("main")))
+			continue;
+		named = &d->threads[i];
+		n++;
+	}
+	return n == 1 ? named : NULL;
+}
+
 enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 {
 	const struct tw_frame_limits limits = {d->rules->slow_ns, d->rules->frozen_ns};
 	enum tw_status st;
 
 	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
-	for (uint32_t i = 0; i < d->n_threads && !d->main; i++)
-		d->main = d->threads[i].is_main ? &d->threads[i] : NULL;
+	d->main = find_main(d);
 	if (!make_room(d))
 		return no_memory(err);
 	look_at_names(d);

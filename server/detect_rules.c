@@ -86,25 +86,27 @@ uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name)
 	return bits;
 }
 
-static bool is_about(const struct tw_detect_rule *rule, const struct tw_thread_info *t)
+static bool is_about(
+        const struct tw_detect_rule *rule, const struct tw_thread_info *t, bool is_main)
 {
 	if (strcmp(rule->threads, "all") == 0)
 		return true;
 	if (!t)
 		return false;
 	if (strcmp(rule->threads, "main") == 0)
-		return t->is_main;
+		return is_main;
 	if (strcmp(rule->threads, "others") == 0)
-		return !t->is_main;
+		return !is_main;
 	return tw_name_fits(t->name, tw_str_of(rule->threads));
 }
 
-uint64_t tw_detect_rules_on(const struct tw_detect_rules *r, const struct tw_thread_info *t)
+uint64_t tw_detect_rules_on(
+        const struct tw_detect_rules *r, const struct tw_thread_info *t, bool is_main)
 {
 	uint64_t bits = 0;
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->rules[i].on && is_about(&r->rules[i], t))
+		if (r->rules[i].on && is_about(&r->rules[i], t, is_main))
 			bits |= UINT64_C(1) << i;
 	return bits;
 }

@@ -63,7 +63,8 @@ json_t *tw_detect_defaults(void);
  * then on, and its rule says so (`costly`). */
 uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name);
 /* Which rules are about a thread; NULL: about what belongs to none. */
-uint64_t tw_detect_rules_on(const struct tw_detect_rules *r, const struct tw_thread_info *t);
+uint64_t tw_detect_rules_on(
+        const struct tw_detect_rules *r, const struct tw_thread_info *t, bool is_main);
 /* Which rules are about a kind of note. */
 uint64_t tw_detect_rules_noting(const struct tw_detect_rules *r, enum tw_note_kind kind);
 

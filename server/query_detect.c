@@ -226,7 +226,8 @@ static void see(struct walk *w, const struct tw_slice *s)
 {
 	const struct tw_detect_ask *ask = w->d->ask;
 	const uint32_t method = s->method < ask->n_methods ? s->method : 0;
-	const uint8_t mark = w->thread->is_main ? ask->marks[method] : TW_MARK_NONE;
+	const uint8_t mark =
+	        w->thread->thread_id == ask->main_id ? ask->marks[method] : TW_MARK_NONE;
 	uint64_t fits;
 
 	while (w->n_open && w->open[w->n_open - 1].call.depth >= s->depth)
@@ -258,7 +259,7 @@ static enum tw_status walk_thread(
 	struct walk w = {.d = d, .thread = t, .rules = d->ask->by_thread[t->thread_id]};
 	enum tw_status st;
 
-	if (t->slices == 0 || (!w.rules && !t->is_main))
+	if (t->slices == 0 || (!w.rules && t->thread_id != d->ask->main_id))
 		return TW_OK;
 	w.path = tw_arena_zalloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.path);
 	w.open = tw_arena_alloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.open);
@@ -310,10 +311,8 @@ enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_a
 
 	if (!prepare(&d))
 		d.no_memory = true;
-	for (uint32_t i = 0; st == TW_OK && !d.no_memory && i < n; i++) {
-		ret->has_main = ret->has_main || threads[i].is_main;
+	for (uint32_t i = 0; st == TW_OK && !d.no_memory && i < n; i++)
 		st = walk_thread(&d, &threads[i], err);
-	}
 	if (st == TW_OK && !d.no_memory)
 		st = tw_detect_notes(&d, err);
 	if (st == TW_OK && d.no_memory)

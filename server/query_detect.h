@@ -44,6 +44,7 @@ struct tw_detect_ask {
 	const uint8_t *marks, *is_app; /* of each method */
 	uint32_t n_methods;
 	const uint64_t *by_thread; /* which rules are about it; by thread id, 0: of no thread */
+	uint32_t main_id;          /* id of the main thread, whose marks are kept; 0: not known */
 	/* Of the text of a note that is a named part of a thread's time: which rules fit, its mark.
 	 */
 	uint64_t (*by_name)(void *arg, struct tw_str name, uint8_t *ret_mark);
@@ -80,7 +81,7 @@ struct tw_detected {
 	struct tw_detect_sum *sums; /* by rule */
 	struct tw_marked *marked;   /* thread by thread, by begin */
 	uint32_t n_marked;
-	bool has_main, partial;
+	bool partial;
 };
 
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,

@@ -32,7 +32,7 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	struct seen s = {n->ts_ns, n->dur_ns > 0 ? n->dur_ns : 0, id, g->noting, thread, 0};
 
 	if (g->looked++ >= TW_DETECT_NOTES_MAX ||
-	        ((g->looked & 1023) == 0 && tw_deadline_passed(d->ask->deadline))) {
+	        ((g->looked & 31) == 0 && tw_deadline_passed(d->ask->deadline))) {
 		d->ret->partial = true;
 		return false;
 	}
@@ -174,8 +174,6 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 	const size_t n_rules = d->ask->n_rules ? d->ask->n_rules : 1;
 	struct ends *ends =
 	        tw_arena_alloc(d->arena, ((size_t)g->n_threads + 1) * n_rules, sizeof *ends);
-	uint32_t n_threads = 0;
-	const struct tw_thread_info *threads = tw_trace_file_threads(d->file, &n_threads);
 
 	d->no_memory = d->no_memory || !ends;
 	for (size_t i = 0; ends && i < ((size_t)g->n_threads + 1) * n_rules; i++)
@@ -184,7 +182,7 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 		const struct seen *s = &g->list[i];
 
 		count_one(d, ends + s->thread_id * n_rules, s);
-		if (s->mark && s->thread_id && threads[s->thread_id - 1].is_main)
+		if (s->mark && s->thread_id && s->thread_id == d->ask->main_id)
 			tw_detect_mark(d, &(struct tw_marked){s->ts_ns, s->dur_ns, TW_NO_METHOD,
 			                          s->thread_id, s->mark});
 	}

@@ -49,7 +49,8 @@ async function pages() {
 		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '.methods tbody tr'],
 		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
 		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet', '/fleet', '#slowest tbody tr, #slowest > p'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'],
-		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Pick what A and B are'], ['compare nothing', '/compare', 'text=Pick what to compare'],
+		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Pick what A and B are'], ['findings', `/traces/${id}?findings=1`, '#findings h3'], ['detectors', '/detectors', 'text=Nothing differs from'],
+		['compare nothing', '/compare', 'text=Pick what to compare'],
 		['keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	];
 }

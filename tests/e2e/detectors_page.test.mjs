@@ -3,12 +3,14 @@
  * away; rules written, judged, tried on a trace, kept, compared and brought back; in light and dark.
  */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { mapping, shopTrace, workerTrace } from '../gen/detect_trace.mjs';
 import { violations } from './axe.mjs';
 import { unreadable } from './browser.mjs';
 import { done, HOSTILE, open, server, shots } from './page.mjs';
+import { root } from './server.mjs';
 
 let ready;
 /* Once for all tests of this file. */
@@ -52,6 +54,13 @@ test('a trace without a main thread says what that means', async (t) => {
 	const page = await open(`/traces/${worker}?findings=1`);
 	await page.waitForSelector('#findings >> text=The trace does not say which thread is the main one');
 	await page.waitForSelector('#findings >> text=The trace holds no frames');
+	await done(page, t);
+});
+
+test('sampled calls are told as what they are', async (t) => {
+	const sampled = await server.trace(fs.readFileSync(path.join(root, 'tests/golden/java_samples/realistic/input')), { query: { app: 'shop' } });
+	const page = await open(`/traces/${sampled.id}?findings=1`);
+	await page.waitForSelector('#findings >> text=/The calls of the main thread are samples/');
 	await done(page, t);
 });
 

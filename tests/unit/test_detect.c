@@ -144,9 +144,9 @@ static void rules_know_their_threads(void **state)
 		        "threads", cases[i].threads);
 
 		assert_int_equal(tw_detect_rules_new(doc, &r, NULL), TW_OK);
-		assert_int_equal(tw_detect_rules_on(r, &main), cases[i].main);
-		assert_int_equal(tw_detect_rules_on(r, &pool), cases[i].pool);
-		assert_int_equal(tw_detect_rules_on(r, NULL), cases[i].none);
+		assert_int_equal(tw_detect_rules_on(r, &main, true), cases[i].main);
+		assert_int_equal(tw_detect_rules_on(r, &pool, false), cases[i].pool);
+		assert_int_equal(tw_detect_rules_on(r, NULL, false), cases[i].none);
 		r = tw_detect_rules_free(r);
 		json_decref(doc);
 	}
@@ -256,6 +256,7 @@ static void look(struct world *w, const struct tw_deadline *deadline)
 	        .is_app = w->is_app,
 	        .n_methods = w->f.n_methods,
 	        .by_thread = w->by_thread,
+	        .main_id = 1,
 	        .by_name = by_name,
 	        .keep = 10,
 	        .least_message_ns = 1,
@@ -272,7 +273,6 @@ static void notes_are_found_once(void **state)
 	(void)state;
 	open_world(&w);
 	look(&w, NULL);
-	assert_true(w.found.has_main);
 	assert_false(w.found.partial);
 	assert_int_equal(w.found.sums[RULE_LOCK].calls, 3); /* the call, a contention, a park */
 	assert_int_equal(w.found.sums[RULE_LOCK].total_ns, 110 + 50 + 5);

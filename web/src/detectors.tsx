@@ -66,7 +66,6 @@ function useTraces(): { traces: Trace[]; error: Error | null; again: () => void 
 function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: Trace | undefined; id: string }) {
 	const threads = useLoad(id, () => api.threads(id));
 	const all = threads.value?.threads ?? [];
-	const named = (tid: number | null) => all.find((x) => x.tid === tid)?.name || (tid === null ? '' : `thread ${tid}`);
 	const from = t?.start_ns ?? Math.min(...all.filter((x) => x.slices > 0).map((x) => x.start_ns), Infinity);
 	const show = (s: Spot) => {
 		const q = new URLSearchParams({ findings: '1' });
@@ -76,7 +75,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
 	return <>
 		<p role="status">{count(sum(f))} findings with what stands above{before && `, ${count(sum(before))} with the rules that hold now`}. Nothing was kept.</p>
-		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} named={named} />
+		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} threads={all} />
 	</>;
 }
 

@@ -16,7 +16,6 @@ export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): R
 export function FindingsPanel({ id, threads, start, end, turn }: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
 	const load = useLoad(`${id} ${turn}`, (s) => get<Findings>(`/api/v1/traces/${id}/findings`, {}, s));
 	const tids = new Set(threads.filter((t) => t.slices > 0).map((t) => t.tid));
-	const named = (tid: number | null) => (tid === null ? '' : threads.find((t) => t.tid === tid)?.name || `thread ${tid}`);
 	const show = (s: Spot) => {
 		set(spotOf(s, end, text('open'), tids), true);
 		document.querySelector('section[aria-label="Threads"]')?.scrollIntoView();
@@ -25,7 +24,7 @@ export function FindingsPanel({ id, threads, start, end, turn }: { id: string; t
 		<Panel title="Findings" id="findings" aside={<><a href={link(`/detectors?trace=${id}`)}>Detectors</a>
 			<button class="small" onClick={() => set({ findings: null })}>Close</button></>}>
 			<Pending of={load} what="Looking through the calls" />
-			{load.value && <FindingsView f={load.value} from={start} show={show} named={named} />}
+			{load.value && <FindingsView f={load.value} from={start} show={show} threads={threads} />}
 		</Panel>
 	);
 }

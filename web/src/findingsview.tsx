@@ -1,5 +1,6 @@
 // Findings, frames and the start of a trace: the same in its workbench and where detectors are tried.
 import { useState } from 'preact/hooks';
+import type { Thread } from './api';
 import { inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
 import { count, duration, percent } from './format';
 import { MethodName } from './parts';
@@ -127,8 +128,10 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 }
 
 /** What keeps findings from being all there is. */
-function Limits({ f }: { f: Findings }) {
+function Limits({ f, threads }: { f: Findings; threads: Thread[] }) {
+	const main = threads.find((t) => t.tid === f.main_tid);
 	return <>
+		{main && main.source !== 'calls' && <p class="notice warn" role="status">The calls of the main thread are {main.source === 'samples' ? `samples${main.interval_ns > 0 ? `, ${duration(main.interval_ns)} apart` : ''}: short ones may be missing, and lengths are as exact as that` : 'counts: their lengths are not what the clock said'}.</p>}
 		{f.partial && <p class="notice warn" role="status">The time for this answer ran out: there may be more than is told here.</p>}
 		{f.main_tid === null && <p class="notice warn" role="status">The trace does not say which thread is the main one: detectors of the main thread find nothing in it.</p>}
 		{f.unnamed > 0 && <p class="notice warn" role="status">{count(f.unnamed)} of {count(f.methods)} methods have no name: detectors go by names. Send the mapping of the build.</p>}
@@ -136,10 +139,11 @@ function Limits({ f }: { f: Findings }) {
 }
 
 /** Times are shown from `from` on. */
-export function FindingsView({ f, from, show, named }: { f: Findings; from: number; show: Show; named: (tid: number | null) => string }) {
+export function FindingsView({ f, from, show, threads }: { f: Findings; from: number; show: Show; threads: Thread[] }) {
+	const named = (tid: number | null) => (tid === null ? '' : threads.find((t) => t.tid === tid)?.name || `thread ${tid}`);
 	return (
 		<div class="findings">
-			<Limits f={f} />
+			<Limits f={f} threads={threads} />
 			<Rules f={f} from={from} show={show} named={named} />
 			<Frames f={f} from={from} show={show} />
 			{f.start && <Start start={f.start} from={from} show={show} />}
