@@ -6,43 +6,12 @@
 #include "api.h"
 #include "app.h"
 #include "catalogue_regression.h"
+#include "catalogue_tell.h"
 #include "clock.h"
 #include "jobs_rollup.h"
+#include "regression_json.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
-
-static json_t *trace_or_null(const char *id)
-{
-	return id[0] ? json_string(id) : json_null();
-}
-
-static json_t *regression_json(const struct tw_regression *r)
-{
-	const struct tw_regress_found *f = &r->of;
-	const struct tw_shift *s = &f->shift;
-	const json_int_t day_ms = f->day * TW_DAY_MS, fixed_ms = f->fixed_day * TW_DAY_MS;
-	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:f, s:f,"
-	                      " s:f, s:f, s:I, s:I}",
-	        "id", r->id, "app", f->app, "scenario", f->scenario, "method", f->method,
-	        "descriptor", f->descriptor, "base", f->base, "head", f->head, "day_ms", day_ms,
-	        "percent", (int)f->percent, "before_ns", (json_int_t)f->before_ns, "after_ns",
-	        (json_int_t)f->after_ns, "change", s->change, "low", s->low, "high", s->high,
-	        "score", s->score, "traces_before", (json_int_t)s->n_before, "traces_after",
-	        (json_int_t)s->n_after);
-	json_t *more = json_pack("{s:o, s:o, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I}",
-	        "before_trace", trace_or_null(f->before_trace), "after_trace",
-	        trace_or_null(f->after_trace), "status", tw_regress_status_words[r->status],
-	        "fixed_in", f->fixed_in, "fixed_day_ms", fixed_ms, "earlier", r->earlier, "owner",
-	        r->owner, "note", r->note, "muted_until_ms", (json_int_t)r->muted_until_ms,
-	        "first_ms", (json_int_t)r->first_ms, "last_ms", (json_int_t)r->last_ms);
-	bool whole = j && more && json_object_update(j, more) == 0;
-
-	json_decref(more);
-	if (whole)
-		return j;
-	json_decref(j);
-	return NULL;
-}
 
 /* --- the list --- */
 
@@ -118,7 +87,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		return st;
 	all = json_array();
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(all, regression_json(&rows[i]));
+		(void)json_array_append_new(all, tw_regression_json(&rows[i]));
 	return tw_req_reply_json(r, 200, json_pack("{s:o}", "regressions", all), err);
 }
 
@@ -128,12 +97,38 @@ static enum tw_status read_one(struct tw_req *r, struct tw_regression *ret, stru
 	        tw_req_path(r, "regression"), tw_req_arena(r), ret, err);
 }
 
+static json_t *entry_json(const struct tw_regression_entry *e)
+{
+	return json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "n", (json_int_t)e->n, "at_ms",
+	        (json_int_t)e->at_ms, "author", e->author, "event", tw_hook_event_words[e->event],
+	        "status", tw_regress_status_words[e->status], "version", e->version);
+}
+
+static enum tw_status get_history(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_regression_entry *rows = NULL;
+	struct tw_regression row;
+	json_t *all;
+	size_t n = 0;
+	enum tw_status st = read_one(r, &row, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_regression_history(tw_req_app(r)->catalogue,
+		        tw_req_caller(r)->project_id, row.id, tw_req_arena(r), &rows, &n, err);
+	if (st != TW_OK)
+		return st;
+	all = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(all, entry_json(&rows[i]));
+	return tw_req_reply_json(r, 200, json_pack("{s:o}", "history", all), err);
+}
+
 static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 {
 	struct tw_regression row;
 	enum tw_status st = read_one(r, &row, err);
 
-	return st == TW_OK ? tw_req_reply_json(r, 200, regression_json(&row), err) : st;
+	return st == TW_OK ? tw_req_reply_json(r, 200, tw_regression_json(&row), err) : st;
 }
 
 /* --- what people say --- */
@@ -297,6 +292,11 @@ const struct tw_route tw_routes_regression[] = {
                 .slow = true,
                 .end = get_one,
                 .summary = "One thing that got slower"},
+        {.method = "GET",
+                .path = "/api/v1/regression/{regression}/history",
+                .slow = true,
+                .end = get_history,
+                .summary = "What became of it, and by whom"},
         {.method = "PATCH",
                 .path = "/api/v1/regression/{regression}",
                 .slow = true,

@@ -27,6 +27,8 @@ struct tw_app {
 	char look_turn[TW_ID_BYTES]; /* the project it looked at last; "" none yet this time */
 	struct tw_periodic *hangs;   /* jobs_hang.h */
 	struct tw_hanger *hanger;    /* hang_fold.h: that job's */
+	struct tw_periodic *hooks;   /* jobs_hook.h */
+	struct tw_hooker *hooker;    /* that job's */
 	struct tw_periodic *retention; /* jobs_retention.h */
 	struct tw_symbols *symbols;    /* symbols.h: open mappings by build */
 	struct tw_metrics *metrics;    /* metrics.h */

@@ -5,6 +5,7 @@
  */
 #include "catalogue_hang_int.h"
 #include "catalogue_rollup_int.h"
+#include "catalogue_tell.h"
 
 enum { MARKED_AT_ONCE = 256 };
 
@@ -196,6 +197,8 @@ enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_h
 	st = tw_cat_exec(c->writer, &there, err, /* primary key */
 	        "UPDATE hang SET keyed=? WHERE project_id=? AND trace_id=?", "itt", rules,
 	        of->project_id, of->trace_id);
+	if (st == TW_OK && there && cause)
+		st = tw_cat_anr_note(c->writer, of, cause, err);
 	if (st == TW_OK && there && cause)
 		st = set_cause(c->writer, of, cause, err);
 	if (st == TW_OK && there)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "catalogue_internal.h"
+#include "catalogue_tell.h"
 #include "ulid.h"
 
 const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
@@ -15,7 +16,8 @@ const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
 
 struct known { /* what is there of a finding */
 	char id[TW_ID_BYTES];
-	int64_t status;
+	int64_t status, fixed_day;
+	const char *fixed_in; /* in the arena */
 };
 
 static int64_t ppm(double share)
@@ -28,13 +30,16 @@ static enum tw_status read_known(
 {
 	const char *id = tw_cat_row(q) ? tw_cat_text(q, 0, a) : "";
 
-	*ret = (struct known){0};
+	*ret = (struct known){.fixed_in = ""};
 	if (id && strlen(id) == TW_ID_BYTES - 1) {
 		memcpy(ret->id, id, TW_ID_BYTES);
 		ret->status = tw_cat_int(q, 1);
+		ret->fixed_day = tw_cat_int(q, 2);
+		ret->fixed_in = tw_cat_text(q, 3, a);
 	}
-	return tw_cat_close_after(
-	        q, id ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"), err);
+	return tw_cat_close_after(q,
+	        id && ret->fixed_in ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"),
+	        err);
 }
 
 static enum tw_status find_same(sqlite3 *db, const char *project_id,
@@ -42,7 +47,8 @@ static enum tw_status find_same(sqlite3 *db, const char *project_id,
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
-	        "SELECT regression_id, status FROM regression WHERE project_id=?1 AND app=?2"
+	        "SELECT regression_id, status, fixed_day, fixed_in FROM regression WHERE"
+	        " project_id=?1 AND app=?2"
 	        " AND scenario=?3 AND method=?4 AND descriptor=?5 AND base=?6 AND head=?7"
 	        " AND (?7<>'' OR abs(day-?8)<=" SAME_DAYS ") ORDER BY regression_id DESC LIMIT 1",
 	        "ttttttti", project_id, f->app, f->scenario, f->method, f->descriptor, f->base,
@@ -57,9 +63,10 @@ static enum tw_status find_fixed(sqlite3 *db, const char *project_id,
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
-	        "SELECT regression_id, status FROM regression WHERE project_id=? AND app=?"
-	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<?"
-	        " ORDER BY day DESC LIMIT 1",
+	        "SELECT regression_id, status, fixed_day, fixed_in FROM regression WHERE"
+	        " project_id=? AND app=?"
+	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<=?"
+	        " ORDER BY day DESC, regression_id DESC LIMIT 1",
 	        "tttttii", project_id, f->app, f->scenario, f->method, f->descriptor,
 	        (int64_t)TW_REGRESS_FIXED, f->day);
 
@@ -92,8 +99,16 @@ static enum tw_status insert(sqlite3 *db, const char *project_id, const struct t
 	        f->base, f->head, f->day, status, earlier->id, now);
 }
 
-/* A person's word that it is fixed stays; what is fixed by itself is said once. */
-static enum tw_status update(sqlite3 *db, const char *project_id, const char *id,
+/* What is fixed by itself is said once: who opens it again knows of that version. */
+static bool says_fixed(const struct tw_regress_found *f, const struct known *k)
+{
+	if (f->fixed_in[0])
+		return strcmp(f->fixed_in, k->fixed_in) != 0;
+	return f->fixed_day != 0 && k->fixed_day == 0;
+}
+
+/* A person's word that it is fixed stays. */
+static enum tw_status update(sqlite3 *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, struct tw_err *err)
 {
 	const struct tw_shift *s = &f->shift;
@@ -102,14 +117,15 @@ static enum tw_status update(sqlite3 *db, const char *project_id, const char *id
 	        "UPDATE regression SET day=?3, percent=?4, before_ns=?5, after_ns=?6,"
 	        " change_ppm=?7, low_ppm=?8, high_ppm=?9, score_milli=?10, n_before=?11,"
 	        " n_after=?12, before_trace=?13, after_trace=?14,"
-	        " status=CASE WHEN ?15<>'' OR ?16<>0 THEN 2 ELSE status END,"
+	        " status=CASE WHEN ?18 THEN 2 ELSE status END,"
 	        " fixed_in=CASE WHEN ?15<>'' THEN ?15 ELSE fixed_in END,"
 	        " fixed_day=max(fixed_day, ?16), last_ms=?17"
 	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
-	        "ttiiiiiiiiiitttii", project_id, id, f->day, (int64_t)f->percent, f->before_ns,
+	        "ttiiiiiiiiiitttiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
 	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
 	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
-	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms());
+	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms(),
+	        (int64_t)says_fixed(f, k));
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
@@ -123,6 +139,11 @@ static enum tw_status tidy(sqlite3 *db, const char *project_id, struct tw_err *e
 	        "DELETE FROM regression WHERE project_id=? AND last_ms<?", "ti", project_id,
 	        now - KEEP_DAYS * TW_DAY_MS);
 
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "DELETE FROM regression_history WHERE project_id=?1 AND regression_id NOT"
+		        " IN (SELECT regression_id FROM regression WHERE project_id=?1)",
+		        "t", project_id);
 	if (st != TW_OK)
 		return st;
 	return tw_cat_exec(db, NULL, err,
@@ -155,29 +176,59 @@ static enum tw_status keep_trace(
 	        "tt", project_id, trace_id);
 }
 
+/* A new one, with its evidence. */
+static enum tw_status begin(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
+        struct tw_arena *a, struct known *ret, struct tw_err *err)
+{
+	struct known earlier;
+	enum tw_status st = find_fixed(db, project_id, f, a, &earlier, err);
+
+	if (st == TW_OK)
+		st = insert(db, project_id, f, &earlier, ret->id, err);
+	if (st != TW_OK)
+		return st;
+	ret->status = earlier.id[0] ? TW_REGRESS_RETURNED : TW_REGRESS_OPEN;
+	st = keep_trace(db, project_id, f->before_trace, err);
+	return st == TW_OK ? keep_trace(db, project_id, f->after_trace, err) : st;
+}
+
+/* What is there already when a project is looked at first, and was fixed long ago, is no news. */
+static enum tw_status tell(sqlite3 *db, const char *project_id, const struct known *k,
+        const struct tw_regress_found *f, bool is_new, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	const struct tw_regression_news fresh = {
+	        k->status == TW_REGRESS_RETURNED ? TW_HOOK_RETURNED : TW_HOOK_FOUND, TW_BY_ITSELF,
+	        is_fixed(f)};
+	const struct tw_regression_news fixed = {TW_HOOK_FIXED, TW_BY_ITSELF, false};
+
+	if (is_new)
+		st = tw_cat_regression_note(db, project_id, k->id, &fresh, err);
+	else if (says_fixed(f, k) && k->status != TW_REGRESS_FIXED)
+		st = tw_cat_regression_note(db, project_id, k->id, &fixed, err);
+	return st;
+}
+
 static enum tw_status keep(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
         struct tw_arena *a, uint64_t *io_fresh, struct tw_err *err)
 {
-	struct known same, earlier = {0};
-	bool room = false;
+	struct known same;
+	bool room = false, is_new;
 	enum tw_status st = find_same(db, project_id, f, a, &same, err);
 
-	if (st == TW_OK && !same.id[0]) {
+	is_new = st == TW_OK && !same.id[0];
+	if (is_new) {
 		st = has_room(db, project_id, &room, err);
 		if (st == TW_OK && !room)
 			return TW_OK;
 	}
-	if (st == TW_OK && !same.id[0]) {
-		st = find_fixed(db, project_id, f, a, &earlier, err);
-		if (st == TW_OK)
-			st = insert(db, project_id, f, &earlier, same.id, err);
+	if (st == TW_OK && is_new) {
+		st = begin(db, project_id, f, a, &same, err);
 		*io_fresh += st == TW_OK;
-		if (st == TW_OK)
-			st = keep_trace(db, project_id, f->before_trace, err);
-		if (st == TW_OK)
-			st = keep_trace(db, project_id, f->after_trace, err);
 	}
-	return st == TW_OK ? update(db, project_id, same.id, f, err) : st;
+	if (st == TW_OK)
+		st = update(db, project_id, &same, f, err);
+	return st == TW_OK ? tell(db, project_id, &same, f, is_new, err) : st;
 }
 
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
@@ -285,21 +336,60 @@ enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *p
 	return st;
 }
 
+enum tw_status tw_cat_regression_read(sqlite3 *db, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	bool found, whole;
+	enum tw_status st = tw_cat_query(&q, db, err, COLUMNS "AND regression_id=?2", "tt",
+	        project_id, id); /* primary key */
+
+	if (st != TW_OK)
+		return st;
+	found = tw_cat_row(&q);
+	whole = !found || read_row(&q, a, ret);
+	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+	if (!whole)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Within the transaction: the status it had. */
+static enum tw_status note_said(sqlite3 *db, const char *project_id, const char *id, int64_t before,
+        const struct tw_regression_said *what, struct tw_err *err)
+{
+	const struct tw_regression_news news = {
+	        what->status == TW_REGRESS_FIXED ? TW_HOOK_FIXED : TW_HOOK_STATUS, tw_cat_author(),
+	        false};
+
+	if (before == (int64_t)what->status)
+		return TW_OK;
+	return tw_cat_regression_note(db, project_id, id, &news, err);
+}
+
 enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *project_id,
         const char *id, const struct tw_regression_said *what, struct tw_err *err)
 {
+	int64_t before = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, muted_until_ms=?"
-	        " WHERE project_id=? AND regression_id=?",
-	        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
-	        what->muted_until_ms, project_id, id);
+	st = tw_cat_first_int(c->writer, &before, err, /* primary key */
+	        "SELECT status FROM regression WHERE project_id=? AND regression_id=?", "tt",
+	        project_id, id);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, &changed, err,
+		        "UPDATE regression SET status=?, fixed_in=?, owner=?, note=?, "
+		        "muted_until_ms=?"
+		        " WHERE project_id=? AND regression_id=?",
+		        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
+		        what->muted_until_ms, project_id, id);
 	if (st == TW_OK && !changed)
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+	if (st == TW_OK)
+		st = note_said(c->writer, project_id, id, before, what, err);
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){"regression.change", project_id, id,
 	                .facts = {{"status", tw_regress_status_words[what->status]},

@@ -22,6 +22,7 @@
 #include "http.h"
 #include "jobs.h"
 #include "jobs_hang.h"
+#include "jobs_hook.h"
 #include "jobs_names.h"
 #include "jobs_retention.h"
 #include "jobs_rollup.h"
@@ -155,6 +156,8 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_hang_job_start(app, &app->hangs, err);
 	if (st == TW_OK)
+		st = tw_hook_job_start(app, &app->hooks, err);
+	if (st == TW_OK)
 		st = tw_jobs_start(app, &app->jobs, err);
 	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
 }
@@ -165,6 +168,8 @@ static void close_data(struct tw_app *app)
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
 	app->rollup = tw_periodic_stop(app->rollup);
 	app->folder = tw_folder_free(app->folder);
+	app->hooks = tw_periodic_stop(app->hooks);
+	app->hooker = tw_hooker_free(app->hooker);
 	app->hangs = tw_periodic_stop(app->hangs);
 	app->hanger = tw_hanger_free(app->hanger);
 	app->names = tw_periodic_stop(app->names);

@@ -243,7 +243,15 @@ static bool level_of(struct tw_regress_finder *f, struct choice *c, struct pair 
 	return true;
 }
 
-/* The first later version in which at most half of the change is left: from one to the next. */
+/* So little of a change is left that it would not be told: and less than half of it, for one that
+ * is barely told is not gone with its last tenth. */
+static bool is_gone(double left, double all, const struct tw_shift_rules *rules)
+{
+	return left <= all / 2 && left <= log1p(rules->least_change);
+}
+
+/* The first later version in which the change is gone: from one to the next, where both have
+ * enough traces to tell. */
 static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, double change)
 {
@@ -258,7 +266,7 @@ static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struc
 			continue;
 		left += log1p(step);
 		of.head = v;
-		if (left <= all / 2)
+		if (is_gone(left, all, &rules->shift))
 			return c->s->versions[v];
 	}
 	return "";
@@ -298,15 +306,16 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 
 /* --- by day --- */
 
-/* The first later step that takes at least half of it back. */
-static int64_t fixed_day(const struct tw_shift *shifts, size_t n, size_t at)
+/* The first later step behind which it is gone. */
+static int64_t fixed_day(
+        const struct tw_shift *shifts, size_t n, size_t at, const struct tw_shift_rules *rules)
 {
-	double left = log1p(shifts[at].change);
-	const double half = left / 2;
+	const double all = log1p(shifts[at].change);
+	double left = all;
 
 	for (size_t i = at + 1; i < n; i++) {
 		left += log1p(shifts[i].change);
-		if (left <= half)
+		if (is_gone(left, all, rules))
 			return shifts[i].day;
 	}
 	return 0;
@@ -370,7 +379,7 @@ static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
 		                c->s->least_ns))
 			continue;
 		one.day = day;
-		one.fixed_day = fixed_day(shifts, n, i);
+		one.fixed_day = fixed_day(shifts, n, i, &rules->shift);
 		one.before_trace = worst_of(c->s, UINT64_MAX, from, day);
 		one.after_trace = worst_of(c->s, UINT64_MAX, day, INT64_MAX);
 		st = add(io, &one, err);

@@ -49,6 +49,13 @@ function changes(v) {
 		['PUT /api/v1/frames', 'setting.set', '/api/v1/frames', { framework: ['com.vendor'] }, 'frames', { value: '{"framework":["com.vendor"]}' }],
 		['PUT /api/v1/fleet/labels', 'setting.set', '/api/v1/fleet/labels', { labels: ['device'] }, 'rollups', { value: '{"labels":["device"]}' }],
 		['PUT /api/v1/regressions/rules', 'setting.set', '/api/v1/regressions/rules', { least_days: 3 }, 'regressions'],
+		['PUT /api/v1/digest/settings', 'setting.set', '/api/v1/digest/settings', { every: 'daily' }, 'digest'],
+		['PUT /api/v1/tracker', 'setting.set', '/api/v1/tracker', { for: 'jira', template: '' }, 'tracker', { value: '{"for":"jira","template":""}' }],
+		['POST /api/v1/webhooks', 'webhook.create', '/api/v1/webhooks', { name: 'chat', url: v.secretUrl, events: ['digest'] }, undefined, { name: 'chat', host: 'https://hooks.invalid', kind: 'json' }],
+		['PATCH /api/v1/webhooks/{hook}', 'webhook.change', () => `/api/v1/webhooks/${v.hook}`, { new_secret: true, paused: true }, () => v.hook, { paused: 'yes' }],
+		['POST /api/v1/webhooks/{hook}/test', 'webhook.test', () => `/api/v1/webhooks/${v.hook}/test`, undefined, () => v.hook],
+		['POST /api/v1/webhooks/{hook}/deliveries/{delivery}', 'webhook.redeliver', () => `/api/v1/webhooks/${v.hook}/deliveries/1`, undefined, () => v.hook, { delivery: '1' }],
+		['DELETE /api/v1/webhooks/{hook}', 'webhook.remove', () => `/api/v1/webhooks/${v.hook}`, undefined, () => v.hook],
 		['PATCH /api/v1/regression/{regression}', 'regression.change', () => `/api/v1/regression/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
 		['PUT /api/v1/detectors', 'setting.set', '/api/v1/detectors', { rules: [] }, 'detectors', { version: '1', value: '{"rules":[]}' }],
@@ -90,6 +97,8 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 	const secrets = new Set([s.ingest, s.read, s.write, s.admin]);
 	const v = { passwords: ['first password of bob', 'second password of bob', 'first password of root', 'other password of root'] };
 	v.passwords.forEach((p) => secrets.add(p));
+	v.secretUrl = 'https://hooks.invalid/T0/B1/a-secret-of-its-own';
+	secrets.add(v.secretUrl);
 	v.trace = (await s.trace(sampleTrace(), { query: { app: 'com.acme', build_id: 'b1' } })).id;
 	v.sender = (await s.get('/api/v1/keys', { key: s.admin })).json.keys.find((k) => k.scope === 'ingest').id;
 	v.regression = (await findSlower(s, 12)).id;
@@ -119,7 +128,9 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 			assert.ok(a.status < 300, a.text);
 			await sign(a);
 			if (a.json?.key) secrets.add(a.json.key);
+			if (a.json?.secret) secrets.add(a.json.secret);
 			if (route === 'POST /api/v1/keys') v.key = a.json.id;
+			if (route === 'POST /api/v1/webhooks') v.hook = a.json.id;
 			if (action === 'annotation.create') v.annotation = a.json.id;
 			const fresh = (await audit()).filter((e) => e.id > newest);
 			assert.equal(fresh.length, 1, json(fresh));

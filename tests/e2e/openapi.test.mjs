@@ -84,7 +84,9 @@ test('description, routes and answers agree', async (t) => {
 	const note = await s.ask('POST', `/api/v1/traces/${trace.id}/annotations`, { key: null, headers: cookie, body: '{"text":"here","ts_ns":1}' });
 	assert.equal(note.status, 201, note.text);
 	const regression = (await findSlower(s, 12)).id;
-	const some = { annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
+	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: 'https://hooks.invalid/x' }) })).json.id;
+	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
+	const some = { hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
 	const queries = { fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
 	const bodies = {
@@ -98,6 +100,10 @@ test('description, routes and answers agree', async (t) => {
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
+		set_tracker: JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}' }),
+		make_webhook: JSON.stringify({ name: 'one more', url: 'https://hooks.invalid/x', kind: 'slack', events: ['digest'] }),
+		change_webhook: JSON.stringify({ name: 'other', new_secret: true }),
+		set_digest_settings: JSON.stringify({ every: 'weekly', hour: 7, weekday: 1, webhook: true, mail: [] }),
 		set_anr_rules: JSON.stringify({ version: 0, rules: [{ do: 'merge', name: 'x', frame: '/^a/', lock: 'a.T', kind: 'lock', groups: [hung.key], on: false }] }),
 		set_detectors: JSON.stringify({ version: 0, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], threshold_ms: 0.001 }], frames: { slow_ms: 8 } }),
 		try_detectors: JSON.stringify({ trace: trace.id, rules: [{ id: 'a', kind: 'own', title: 'A', methods: ['com.example'], notes: ['io'], threads: 'all', threshold_ms: 0, severity: 'info', says: 'x', on: true }] }),
@@ -121,7 +127,7 @@ test('description, routes and answers agree', async (t) => {
 	const begun = await s.ask('POST', '/api/v1/uploads', { key: s.ingest, headers: { ...tus, 'Upload-Length': '9' } });
 	some.upload = begun.headers.get('location').split('/').at(-1);
 	const headersOf = { begin_upload: { ...tus, 'Upload-Length': '9' }, upload_offset: tus, go_on_with_upload: piece, end_upload: tus };
-	const last = ['end_upload', 'delete_trace', 'remove_user', 'set_own_password', 'sign_out_everywhere', 'sign_out']; /* they end what others need */
+	const last = ['end_upload', 'delete_trace', 'remove_webhook', 'remove_user', 'set_own_password', 'sign_out_everywhere', 'sign_out']; /* they end what others need */
 	const all = Object.entries(doc.paths).flatMap(([path, item]) =>
 		Object.entries(item).map(([method, op]) => ({ path, method, op })),
 	);

@@ -20,12 +20,13 @@
 #include "catalogue_quarantine.h"
 #include "catalogue_user.h"
 #include "plan_hang.h"
+#include "plan_hook.h"
 #include "plan_identity.h"
 #include "plan_retention.h"
 #include "plan_rollup.h"
 #include "upload_meta.h"
 
-enum { MAX_STATEMENTS = 256, MAX_SQL = 2048 };
+enum { MAX_STATEMENTS = 512, MAX_SQL = 2048 };
 
 static char statements[MAX_STATEMENTS][MAX_SQL];
 static size_t n_statements;
@@ -454,6 +455,7 @@ static int setup(void **state)
 	use_filters(&s);
 	plan_use_rollups(s.c, s.path, s.caller.project_id, one);
 	plan_use_hangs(s.c, s.caller.project_id, one);
+	plan_use_hooks(s.c, s.caller.project_id);
 	plan_use_retention(s.c, s.caller.project_id, one);
 	use_traces(&s, one);
 	(void)sqlite3_cancel_auto_extension(any);
@@ -481,8 +483,9 @@ static bool may_be_scanned(const char *step)
 {
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
 	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
-	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN quarantine", "SCAN (",
-	        "SCAN pragma_", "SCAN CONSTANT", "SCAN 2 CONSTANT"};
+	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN quarantine", "SCAN webhook",
+	        "SCAN outbox USING INDEX outbox_due", "SCAN (", "SCAN pragma_", "SCAN CONSTANT",
+	        "SCAN 2 CONSTANT"};
 
 	for (size_t i = 0; i < sizeof small / sizeof *small; i++)
 		if (strncmp(step, small[i], strlen(small[i])) == 0)

@@ -1,0 +1,168 @@
+/*
+ * api_digest.c - the digest as it would be told now, and when and to whom it is told.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "clock.h"
+#include "news.h"
+#include "words.h"
+
+enum { TEXT_BYTES = 512 << 10 };
+
+/* json_decref(*ret_doc) is owed: rules point into it. */
+static enum tw_status load_rules(
+        struct tw_req *r, json_t **ret_doc, struct tw_news_rules *ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t changed_ms;
+	enum tw_status st =
+	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	                TW_SETTING_DIGEST, tw_req_arena(r), &text, &changed_ms, err);
+
+	*ret_doc = NULL;
+	if (st != TW_OK)
+		return st;
+	*ret_doc = text ? json_loads(text, 0, NULL) : json_object();
+	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err)
+	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* --- the digest --- */
+
+static enum tw_status find_project(struct tw_req *r, const char **ret_name, struct tw_err *err)
+{
+	const char *id = tw_req_caller(r)->project_id;
+	struct tw_project_row *rows = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_projects(tw_req_app(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+
+	*ret_name = "";
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(rows[i].id, id) == 0)
+			*ret_name = rows[i].name;
+	return st;
+}
+
+/* The days before now, until this moment. */
+static enum tw_status read_period(struct tw_req *r, struct tw_news_period *ret, struct tw_err *err)
+{
+	struct tw_news_rules rules = {.every = TW_NEWS_OFF};
+	json_t *doc;
+	int64_t days = 1;
+	enum tw_status st = load_rules(r, &doc, &rules, err);
+
+	json_decref(doc);
+	if (st == TW_OK)
+		st = tw_req_query_i64(
+		        r, "days", rules.every == TW_NEWS_WEEKLY ? 7 : 1, 1, 31, &days, err);
+	ret->until_ms = tw_unix_ms();
+	ret->since_ms = ret->until_ms - days * TW_DAY_MS;
+	return st;
+}
+
+static enum tw_status reply_text(
+        struct tw_req *r, const json_t *digest, unsigned form, struct tw_err *err)
+{
+	static const enum tw_markup markups[] = {
+	        [1] = TW_MARKUP_MARKDOWN, TW_MARKUP_HTML, TW_MARKUP_PLAIN};
+	static const char *const types[] = {[1] = "text/markdown",
+	        "text/plain",
+	        "text/plain"}; /* HTML to look at, not to run */
+	struct tw_buf out;
+	struct tw_words w = {{&out, markups[form]}, tw_req_base(r), tw_req_caller(r)->project_id};
+	enum tw_status st;
+
+	tw_buf_init(&out, TEXT_BYTES);
+	tw_words_digest(&w, digest, true);
+	st = tw_buf_status(&out);
+	st = st == TW_OK ? tw_req_reply_buf(r, 200, types[form], true, &out, err)
+	                 : tw_fail(err, st, TW_NO_OFFSET, "the digest is too large");
+	if (st != TW_OK)
+		tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
+	const char *word = tw_req_query(r, "for");
+	struct tw_news_of of = {.project_id = tw_req_caller(r)->project_id};
+	json_t *digest = NULL;
+	unsigned form = 0;
+	enum tw_status st = tw_api_pick("for", word ? word : "json", forms, &form, err);
+
+	if (st == TW_OK)
+		st = read_period(r, &of.period, err);
+	if (st == TW_OK)
+		st = find_project(r, &of.project, err);
+	if (st == TW_OK)
+		st = tw_news_make(tw_req_app(r)->catalogue, &of, &digest, err);
+	if (st != TW_OK)
+		return st;
+	if (form == 0)
+		return tw_req_reply_json(r, 200, digest, err);
+	st = reply_text(r, digest, form, err);
+	json_decref(digest);
+	return st;
+}
+
+/* --- when and to whom --- */
+
+static enum tw_status get_settings(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_news_rules rules;
+	json_t *doc, *answer = NULL;
+	enum tw_status st = load_rules(r, &doc, &rules, err);
+
+	if (st == TW_OK)
+		answer = tw_news_rules_json(&rules);
+	json_decref(doc);
+	return st == TW_OK ? tw_req_reply_json(r, 200, answer, err) : st;
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	struct tw_news_rules rules;
+	enum tw_status st = tw_news_rules_read(body, &rules, err);
+	json_t *doc = NULL;
+
+	if (st == TW_OK && rules.n_mail && !*tw_req_app(r)->config->smtp_url)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "this server cannot mail: it was given no --smtp-url");
+	if (st != TW_OK)
+		return st;
+	doc = tw_news_rules_json(&rules);
+	st = tw_api_keep_setting(r, TW_SETTING_DIGEST, doc, err);
+	json_decref(doc);
+	return st == TW_OK ? get_settings(r, err) : st;
+}
+
+static enum tw_status put_settings(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+const struct tw_route tw_routes_digest[] = {
+        {.method = "GET",
+                .path = "/api/v1/digest",
+                .slow = true,
+                .end = get_digest,
+                .summary = "What is slow and new, as the digest tells it"},
+        {.method = "GET",
+                .path = "/api/v1/digest/settings",
+                .slow = true,
+                .end = get_settings,
+                .summary = "When the digest is told, and to whom"},
+        {.method = "PUT",
+                .path = "/api/v1/digest/settings",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_settings,
+                .summary = "Says when the digest is told, and to whom"},
+        {0},
+};

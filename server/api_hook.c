@@ -1,0 +1,410 @@
+/*
+ * api_hook.c - webhooks of a project: made, changed, tried, and what was told to them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "auth_secret.h"
+#include "catalogue_hook.h"
+#include "clock.h"
+#include "periodic.h"
+
+enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
+
+static struct tw_catalogue *catalogue(const struct tw_req *r)
+{
+	return tw_req_app(r)->catalogue;
+}
+
+static const char *project(const struct tw_req *r)
+{
+	return tw_req_caller(r)->project_id;
+}
+
+/* --- as JSON --- */
+
+static json_t *events_json(unsigned events)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < TW_HOOK_TEST; i++)
+		if (events >> i & 1)
+			(void)json_array_append_new(list, json_string(tw_hook_event_words[i]));
+	return list;
+}
+
+/* Never its secret. */
+static json_t *hook_json(const struct tw_webhook *h)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}", "id",
+	        h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_words[h->kind],
+	        "events", events_json(h->events), "author", h->author, "created_ms",
+	        (json_int_t)h->created_ms, "delivered_ms", (json_int_t)h->delivered_ms,
+	        "failing_ms", (json_int_t)h->failing_ms, "fails", (json_int_t)h->fails, "paused_ms",
+	        (json_int_t)h->paused_ms, "paused_why", h->paused_why, "waiting",
+	        (json_int_t)h->waiting);
+}
+
+static enum tw_status list(struct tw_req *r, struct tw_err *err)
+{
+	const struct tw_config *c = tw_req_app(r)->config;
+	struct tw_webhook *rows = NULL;
+	json_t *all;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_hooks(catalogue(r), project(r), tw_req_arena(r), &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	all = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(all, hook_json(&rows[i]));
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:o, s:i, s:s, s:b}", "webhooks", all, "most", (int)TW_HOOKS_MAX,
+	                "public_url", c->public_url, "mail", *c->smtp_url != '\0'),
+	        err);
+}
+
+static enum tw_status find(struct tw_req *r, struct tw_webhook *ret, struct tw_err *err)
+{
+	return tw_catalogue_hook_get(
+	        catalogue(r), project(r), tw_req_path(r, "hook"), tw_req_arena(r), ret, err);
+}
+
+/* The hook as it is now; secret NULL: it is not told. */
+static enum tw_status reply(
+        struct tw_req *r, int http, const char *id, const char *secret, struct tw_err *err)
+{
+	struct tw_webhook h;
+	json_t *j;
+	enum tw_status st =
+	        tw_catalogue_hook_get(catalogue(r), project(r), id, tw_req_arena(r), &h, err);
+
+	if (st != TW_OK)
+		return st;
+	j = hook_json(&h);
+	if (secret && j && json_object_set_new(j, "secret", json_string(secret)) != 0) {
+		json_decref(j);
+		j = NULL;
+	}
+	return tw_req_reply_json(r, http, j, err);
+}
+
+static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
+{
+	return reply(r, 200, tw_req_path(r, "hook"), NULL, err);
+}
+
+/* --- what is sent --- */
+
+static enum tw_status refuse_unknown(const json_t *body, struct tw_err *err)
+{
+	static const char *const known[] = {
+	        "name", "url", "kind", "events", "paused", "new_secret"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		n += json_object_get(body, known[i]) != NULL;
+	if (n == json_object_size(body))
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "a webhook has name, url, kind, events, paused and new_secret, nothing else");
+}
+
+static enum tw_status read_event(const json_t *one, unsigned *io, struct tw_err *err)
+{
+	const char *word = json_string_value(one);
+
+	for (unsigned i = 0; word && i < TW_HOOK_TEST; i++)
+		if (strcmp(word, tw_hook_event_words[i]) == 0) {
+			*io |= 1U << i;
+			return TW_OK;
+		}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "there is no event %.40s; there are regression.found, regression.returned, "
+	        "regression.fixed, regression.status, anr.new and digest",
+	        word ? word : "of that kind");
+}
+
+static enum tw_status read_events(const json_t *body, unsigned *io, struct tw_err *err)
+{
+	const json_t *list = json_object_get(body, "events");
+	const json_t *one;
+	size_t i;
+	enum tw_status st = TW_OK;
+
+	if (!list)
+		return TW_OK;
+	if (!json_is_array(list) || json_array_size(list) == 0 ||
+	        json_array_size(list) > TW_HOOK_TEST)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "events must be a list of at least one event, each once");
+	*io = 0;
+	json_array_foreach(list, i, one)
+	{
+		if (st == TW_OK)
+			st = read_event(one, io, err);
+	}
+	return st;
+}
+
+static enum tw_status read_kind(const json_t *body, enum tw_hook_kind *io, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, "kind");
+	const char *word = json_string_value(at);
+	unsigned which = 0;
+	enum tw_status st = TW_OK;
+
+	if (at)
+		st = tw_api_pick("kind", word ? word : "", tw_hook_kind_words, &which, err);
+	if (at && st == TW_OK)
+		*io = (enum tw_hook_kind)which;
+	return st;
+}
+
+static enum tw_status read_flag(const json_t *body, const char *name, bool *io, struct tw_err *err)
+{
+	const json_t *at = json_object_get(body, name);
+
+	if (at && !json_is_boolean(at))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be true or false", name);
+	if (at)
+		*io = json_is_true(at);
+	return TW_OK;
+}
+
+static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struct tw_err *err)
+{
+	enum tw_status st = refuse_unknown(body, err);
+
+	if (st == TW_OK && json_object_get(body, "name"))
+		st = tw_api_text(body, "name", TW_HOOK_NAME_BYTES, false, &io->name, err);
+	if (st == TW_OK && json_object_get(body, "url"))
+		st = tw_api_text(body, "url", TW_HOOK_URL_BYTES, false, &io->url, err);
+	if (st == TW_OK)
+		st = tw_hook_url(io->url, err);
+	if (st == TW_OK)
+		st = read_kind(body, &io->kind, err);
+	return st == TW_OK ? read_events(body, &io->events, err) : st;
+}
+
+static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	char secret[TW_SECRET_BYTES];
+	char id[TW_ID_BYTES];
+	struct tw_webhook h = {.name = "",
+	        .url = "",
+	        .secret = secret,
+	        .author = tw_api_author(r),
+	        .events = (1U << TW_HOOK_TEST) - 1};
+	enum tw_status st = read_hook(body, &h, err);
+
+	if (st == TW_OK)
+		st = tw_secret_new("twh_", secret, err);
+	if (st == TW_OK)
+		st = tw_catalogue_hook_add(catalogue(r), project(r), &h, id, err);
+	return st == TW_OK ? reply(r, 201, id, secret, err) : st;
+}
+
+static enum tw_status post(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, make, err);
+}
+
+static void set_paused(struct tw_webhook *h, bool paused)
+{
+	if (paused == (h->paused_ms != 0))
+		return;
+	h->paused_ms = paused ? tw_unix_ms() : 0;
+	h->paused_why = "";
+}
+
+static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	char secret[TW_SECRET_BYTES];
+	struct tw_webhook h;
+	bool paused, new_secret = false;
+	enum tw_status st = find(r, &h, err);
+
+	if (st != TW_OK)
+		return st;
+	paused = h.paused_ms != 0;
+	st = read_hook(body, &h, err);
+	if (st == TW_OK)
+		st = read_flag(body, "paused", &paused, err);
+	if (st == TW_OK)
+		st = read_flag(body, "new_secret", &new_secret, err);
+	if (st == TW_OK && new_secret)
+		st = tw_secret_new("twh_", secret, err);
+	if (st != TW_OK)
+		return st;
+	if (new_secret)
+		h.secret = secret;
+	set_paused(&h, paused);
+	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
+	if (st != TW_OK)
+		return st;
+	tw_periodic_wake(tw_req_app(r)->hooks);
+	return reply(r, 200, h.id, new_secret ? secret : NULL, err);
+}
+
+static enum tw_status patch(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, change, err);
+}
+
+static enum tw_status drop(struct tw_req *r, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_catalogue_hook_delete(catalogue(r), project(r), tw_req_path(r, "hook"), err);
+
+	return st == TW_OK ? tw_req_reply_empty(r, 204, err) : st;
+}
+
+/* --- deliveries --- */
+
+static enum tw_status test(struct tw_req *r, struct tw_err *err)
+{
+	json_t *facts = json_pack("{s:s}", "by", tw_api_author(r));
+	char *text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	int64_t id = 0;
+	enum tw_status st = text ? tw_catalogue_hook_test(catalogue(r), project(r),
+	                                   tw_req_path(r, "hook"), text, &id, err)
+	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	free(text);
+	json_decref(facts);
+	if (st != TW_OK)
+		return st;
+	tw_periodic_wake(tw_req_app(r)->hooks);
+	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
+}
+
+static json_t *tries_json(const struct tw_logged *l)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < l->n_log; i++) {
+		const struct tw_try *t = &l->log[i];
+
+		(void)json_array_append_new(
+		        all, json_pack("{s:I, s:I, s:I, s:I, s:s}", "n", (json_int_t)t->n, "at_ms",
+		                     (json_int_t)t->at_ms, "took_ms", (json_int_t)t->took_ms,
+		                     "http", (json_int_t)t->http, "error", t->error));
+	}
+	return all;
+}
+
+static json_t *logged_json(const struct tw_logged *l)
+{
+	const bool waits = l->state == TW_OUTBOX_WAITS;
+
+	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:o}", "id", (json_int_t)l->id,
+	        "event_id", l->event_id, "event", tw_hook_event_words[l->event], "state",
+	        tw_outbox_words[l->state], "created_ms", (json_int_t)l->created_ms, "next_ms",
+	        (json_int_t)(waits ? l->due_ms : 0), "tries", (json_int_t)l->tries, "body", l->body,
+	        "log", tries_json(l));
+}
+
+/* A hook of the project, or the digest's mail. */
+static enum tw_status find_target(struct tw_req *r, const char **ret, struct tw_err *err)
+{
+	struct tw_webhook h;
+
+	*ret = tw_req_path(r, "hook");
+	return strcmp(*ret, TW_HOOK_MAIL) == 0 ? TW_OK : find(r, &h, err);
+}
+
+static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_logged *rows = NULL;
+	const char *hook;
+	json_t *all;
+	int64_t before = 0, limit = LOG_DEFAULT;
+	size_t n = 0;
+	enum tw_status st = find_target(r, &hook, err);
+
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "before", 0, 0, INT64_MAX, &before, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(r, "limit", LOG_DEFAULT, 1, LOG_MAX, &limit, err);
+	if (st == TW_OK)
+		st = tw_catalogue_deliveries(catalogue(r), project(r), hook, before,
+		        (uint32_t)limit, tw_req_arena(r), &rows, &n, err);
+	if (st != TW_OK)
+		return st;
+	all = json_array();
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(all, logged_json(&rows[i]));
+	return tw_req_reply_json(r, 200,
+	        json_pack("{s:o, s:o}", "deliveries", all, "before",
+	                n == (size_t)limit ? json_integer((json_int_t)rows[n - 1].id)
+	                                   : json_null()),
+	        err);
+}
+
+static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
+{
+	const char *hook;
+	uint64_t id = 0;
+	enum tw_status st = find_target(r, &hook, err);
+
+	if (st == TW_OK && !tw_str_u64(tw_str_of(tw_req_path(r, "delivery")), INT64_MAX, &id))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+	if (st == TW_OK)
+		st = tw_catalogue_redeliver(catalogue(r), project(r), hook, (int64_t)id, err);
+	if (st != TW_OK)
+		return st;
+	tw_periodic_wake(tw_req_app(r)->hooks);
+	return tw_req_reply_json(r, 202, json_pack("{s:I}", "delivery", (json_int_t)id), err);
+}
+
+#define TAKES_JSON                                                                                 \
+	.slow = true, .max_body = tw_api_small_body, .begin = tw_api_collect_begin,                \
+	.body = tw_api_collect
+
+const struct tw_route tw_routes_hook[] = {
+        {.method = "GET",
+                .path = "/api/v1/webhooks",
+                .slow = true,
+                .end = list,
+                .summary = "Whom the project tells what happens"},
+        {.method = "POST",
+                .path = "/api/v1/webhooks",
+                TAKES_JSON,
+                .end = post,
+                .summary = "Makes a webhook; the only time its secret is shown"},
+        {.method = "GET",
+                .path = "/api/v1/webhooks/{hook}",
+                .slow = true,
+                .end = get_one,
+                .summary = "One webhook"},
+        {.method = "PATCH",
+                .path = "/api/v1/webhooks/{hook}",
+                TAKES_JSON,
+                .end = patch,
+                .summary = "Changes, pauses or resumes it, or gives it another secret"},
+        {.method = "DELETE",
+                .path = "/api/v1/webhooks/{hook}",
+                .slow = true,
+                .end = drop,
+                .summary = "Removes it, with what it was still to be told"},
+        {.method = "POST",
+                .path = "/api/v1/webhooks/{hook}/test",
+                .slow = true,
+                .end = test,
+                .summary = "Sends it a test, once"},
+        {.method = "GET",
+                .path = "/api/v1/webhooks/{hook}/deliveries",
+                .slow = true,
+                .end = deliveries,
+                .summary = "What was told to it, try by try"},
+        {.method = "POST",
+                .path = "/api/v1/webhooks/{hook}/deliveries/{delivery}",
+                .slow = true,
+                .end = redeliver,
+                .summary = "Tells it once more, under the same event id"},
+        {0},
+};

@@ -1,0 +1,299 @@
+/*
+ * api_issue.c - issues for other trackers, with the evidence in them, and where they are made.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "catalogue_hang.h"
+#include "clock.h"
+#include "fleet.h"
+#include "issue.h"
+#include "regression_json.h"
+
+enum { ANR_DAYS = 400, EVIDENCE_DAYS = 60 };
+#define ARENA_MAX ((size_t)256 << 20)
+
+static struct tw_catalogue *catalogue(const struct tw_req *r)
+{
+	return tw_req_app(r)->catalogue;
+}
+
+static const char *project(const struct tw_req *r)
+{
+	return tw_req_caller(r)->project_id;
+}
+
+/* --- the tracker --- */
+
+/* json_decref is owed. */
+static enum tw_status load_tracker(struct tw_req *r, json_t **ret, struct tw_err *err)
+{
+	const char *text = NULL;
+	int64_t changed_ms;
+	enum tw_status st = tw_catalogue_setting_get(catalogue(r), project(r), TW_SETTING_TRACKER,
+	        tw_req_arena(r), &text, &changed_ms, err);
+
+	*ret = NULL;
+	if (st != TW_OK)
+		return st;
+	*ret = text ? json_loads(text, 0, NULL)
+	            : json_pack("{s:s, s:s}", "for", "github", "template", "");
+	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status get_tracker(struct tw_req *r, struct tw_err *err)
+{
+	json_t *doc;
+	enum tw_status st = load_tracker(r, &doc, err);
+
+	return st == TW_OK ? tw_req_reply_json(r, 200, doc, err) : st;
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	enum tw_status st = tw_issue_template(body, err);
+
+	if (st == TW_OK)
+		st = tw_api_keep_setting(r, TW_SETTING_TRACKER, body, err);
+	return st == TW_OK ? get_tracker(r, err) : st;
+}
+
+static enum tw_status put_tracker(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+/* --- the text --- */
+
+static json_t *address_of(const json_t *tracker, unsigned which, const struct tw_buf *title,
+        const struct tw_buf *body)
+{
+	const char *template = tw_words_of(tracker, "template");
+	const struct tw_str texts[] = {
+	        {(const char *)title->data, title->len}, {(const char *)body->data, body->len}};
+	struct tw_buf out;
+	json_t *url = json_null();
+
+	if (!*template || strcmp(tw_words_of(tracker, "for"), tw_tracker_words[which]) != 0)
+		return url;
+	tw_buf_init(&out, TW_ISSUE_BYTES);
+	tw_issue_address(template, texts[0], texts[1], &out);
+	if (tw_buf_status(&out) == TW_OK)
+		url = json_stringn((const char *)out.data, out.len);
+	tw_buf_done(&out);
+	return url;
+}
+
+static enum tw_status reply(struct tw_req *r, const struct tw_issue *i, struct tw_err *err)
+{
+	struct tw_buf title, body;
+	json_t *tracker = NULL, *answer = NULL;
+	enum tw_status st = load_tracker(r, &tracker, err);
+
+	tw_buf_init(&title, TW_ISSUE_BYTES);
+	tw_buf_init(&body, TW_ISSUE_BYTES);
+	tw_issue_title(i, &title);
+	tw_issue_body(i, &body);
+	if (st == TW_OK && tw_buf_status(&title) == TW_OK && tw_buf_status(&body) == TW_OK)
+		answer = json_pack("{s:s, s:s%, s:s%, s:o}", "for", tw_tracker_words[i->tracker],
+		        "title", title.data, title.len, "body", body.data, body.len, "url",
+		        address_of(tracker, i->tracker, &title, &body));
+	tw_buf_done(&body);
+	tw_buf_done(&title);
+	json_decref(tracker);
+	return st == TW_OK ? tw_req_reply_json(r, 200, answer, err) : st;
+}
+
+static enum tw_status begin(struct tw_req *r, struct tw_issue *ret, struct tw_err *err)
+{
+	const char *word = tw_req_query(r, "for");
+	unsigned which = 0;
+	enum tw_status st =
+	        tw_api_pick("for", word ? word : "github", tw_tracker_words, &which, err);
+
+	*ret = (struct tw_issue){.tracker = (enum tw_tracker)which,
+	        .base = tw_req_base(r),
+	        .project_id = project(r)};
+	return st;
+}
+
+/* --- of a regression --- */
+
+struct side { /* a version's traces by class */
+	struct tw_fleet_group *groups;
+	size_t n;
+};
+
+static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
+        const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
+{
+	const struct tw_rollup_filter f = {of->app, version, "", of->scenario, "", "", "",
+	        of->day - EVIDENCE_DAYS, of->day + EVIDENCE_DAYS};
+	struct tw_rollup_cell *cells = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_rollup_read(catalogue(r), project(r), &f, 0, a, &cells, &n, err);
+
+	*ret = (struct side){NULL, 0};
+	if (st == TW_OK && n)
+		st = tw_fleet_groups(
+		        cells, n, TW_FLEET_CLASS, false, a, &ret->groups, &ret->n, err);
+	return st;
+}
+
+static enum tw_status median(
+        const struct tw_fleet_group *g, struct tw_arena *a, int64_t *ret, struct tw_err *err)
+{
+	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
+	struct tw_fleet_lengths l;
+	enum tw_status st = h ? tw_fleet_lengths(g, h, &l, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		*ret = l.stat.at[0];
+	return st;
+}
+
+/* Classes that both versions have. */
+static enum tw_status compare(const struct side *before, const struct side *after,
+        struct tw_arena *a, struct tw_issue *io, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < before->n; i++)
+		for (size_t k = 0; st == TW_OK && k < after->n; k++) {
+			const struct tw_fleet_group *b = &before->groups[i], *g = &after->groups[k];
+			struct tw_issue_class *c = &io->classes[io->n_classes];
+
+			if (strcmp(b->key, g->key) != 0 || io->n_classes == TW_ISSUE_CLASSES)
+				continue;
+			*c = (struct tw_issue_class){b->key, b->traces, g->traces, 0, 0};
+			st = median(b, a, &c->before_ns, err);
+			if (st == TW_OK)
+				st = median(g, a, &c->after_ns, err);
+			io->n_classes++;
+		}
+	return st;
+}
+
+static enum tw_status add_classes(struct tw_req *r, const struct tw_regress_found *of,
+        struct tw_arena *a, struct tw_issue *io, struct tw_err *err)
+{
+	struct side before, after;
+	enum tw_status st;
+
+	if (!of->base[0] || !of->head[0])
+		return TW_OK;
+	st = read_side(r, of, of->base, a, &before, err);
+	if (st == TW_OK)
+		st = read_side(r, of, of->head, a, &after, err);
+	return st == TW_OK ? compare(&before, &after, a, io, err) : st;
+}
+
+static enum tw_status of_regression(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_MAX);
+	struct tw_regression row;
+	struct tw_issue i;
+	json_t *j = NULL;
+	enum tw_status st = begin(r, &i, err);
+
+	if (st == TW_OK && !a)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK)
+		st = tw_catalogue_regression_get(catalogue(r), project(r),
+		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
+	if (st == TW_OK)
+		st = add_classes(r, &row.of, a, &i, err);
+	if (st == TW_OK) {
+		j = tw_regression_json(&row);
+		i.regression = j;
+		st = j ? reply(r, &i, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	json_decref(j);
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- of a group of ANRs --- */
+
+static json_t *group_json(const struct tw_anr_group *g)
+{
+	json_t *detail = json_loads(g->detail, 0, NULL);
+	json_t *frames = json_object_get(detail, "frames");
+	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O}", "key", g->key,
+	        "name", g->name, "title", g->title, "verdict", g->verdict, "count",
+	        (json_int_t)g->count, "users", (json_int_t)g->users, "versions",
+	        (json_int_t)g->versions, "devices", (json_int_t)g->devices, "frames",
+	        frames ? frames : json_null());
+
+	json_decref(detail);
+	return j;
+}
+
+static void add_exemplars(struct tw_issue *io, const struct tw_anr_exemplar *of, size_t n)
+{
+	for (size_t i = 0; i < n && io->n_traces < TW_ISSUE_EXEMPLARS; i++)
+		if (of[i].there)
+			io->traces[io->n_traces++] = (struct tw_issue_trace){
+			        of[i].trace_id, of[i].version_name, of[i].device, of[i].os};
+}
+
+static enum tw_status of_group(struct tw_req *r, struct tw_err *err)
+{
+	const int64_t today = tw_unix_ms() / TW_DAY_MS;
+	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", today - ANR_DAYS, today};
+	const char *key = tw_req_path(r, "key");
+	struct tw_anr_group *groups = NULL;
+	struct tw_anr_exemplar *traces = NULL;
+	struct tw_issue i;
+	json_t *j = NULL;
+	size_t n = 0, n_traces = 0;
+	enum tw_status st = begin(r, &i, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_anr_groups(
+		        catalogue(r), project(r), &all, key, tw_req_arena(r), &groups, &n, err);
+	if (st == TW_OK && (n == 0 || !key[0]))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such group of ANRs");
+	if (st == TW_OK)
+		st = tw_catalogue_anr_exemplars(catalogue(r), project(r), &all, key,
+		        tw_req_arena(r), &traces, &n_traces, err);
+	if (st != TW_OK)
+		return st;
+	add_exemplars(&i, traces, n_traces);
+	j = group_json(groups);
+	i.anr = j;
+	st = j ? reply(r, &i, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	json_decref(j);
+	return st;
+}
+
+const struct tw_route tw_routes_issue[] = {
+        {.method = "GET",
+                .path = "/api/v1/regression/{regression}/issue",
+                .slow = true,
+                .end = of_regression,
+                .summary = "A regression as an issue for another tracker"},
+        {.method = "GET",
+                .path = "/api/v1/anr/groups/{key}/issue",
+                .slow = true,
+                .end = of_group,
+                .summary = "A group of ANRs as an issue for another tracker"},
+        {.method = "GET",
+                .path = "/api/v1/tracker",
+                .slow = true,
+                .end = get_tracker,
+                .summary = "Where the project's issues are made"},
+        {.method = "PUT",
+                .path = "/api/v1/tracker",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_tracker,
+                .summary = "Says where the project's issues are made"},
+        {0},
+};

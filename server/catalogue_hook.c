@@ -1,0 +1,166 @@
+#include "catalogue_hook.h"
+
+#include <stdio.h>
+
+#include "catalogue_internal.h"
+#include "ulid.h"
+
+enum { HOST_BYTES = 300 };
+
+static bool read_hook(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_webhook *r = ret_row;
+
+	*r = (struct tw_webhook){.id = tw_cat_text(q, 0, a),
+	        .name = tw_cat_text(q, 1, a),
+	        .url = tw_cat_text(q, 2, a),
+	        .secret = tw_cat_text(q, 3, a),
+	        .author = tw_cat_text(q, 4, a),
+	        .paused_why = tw_cat_text(q, 5, a),
+	        .kind = (enum tw_hook_kind)tw_cat_int(q, 6),
+	        .events = (unsigned)tw_cat_int(q, 7),
+	        .created_ms = tw_cat_int(q, 8),
+	        .delivered_ms = tw_cat_int(q, 9),
+	        .failing_ms = tw_cat_int(q, 10),
+	        .fails = tw_cat_int(q, 11),
+	        .paused_ms = tw_cat_int(q, 12),
+	        .waiting = tw_cat_int(q, 13)};
+	return r->id && r->name && r->url && r->secret && r->author && r->paused_why;
+}
+
+#define COLUMNS                                                                                    \
+	"SELECT hook_id, name, url, secret, author, paused_why, kind, events, created_ms,"         \
+	" delivered_ms, failing_ms, fails, paused_ms, (SELECT count(*) FROM outbox o WHERE"        \
+	" o.project_id=w.project_id AND o.hook_id=w.hook_id AND o.state=0) FROM webhook w"         \
+	" WHERE project_id=?1 "
+
+enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id,
+        struct tw_arena *a, struct tw_webhook **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_HOOKS_MAX, sizeof **ret, read_hook, NULL, 0};
+	enum tw_status st = tw_cat_list(
+	        c, &l, err, COLUMNS "ORDER BY hook_id", "t", project_id); /* primary key */
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+static enum tw_status no_hook(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
+}
+
+enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_webhook *ret, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_hook, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, COLUMNS "AND hook_id=?2", "tt", project_id, id);
+
+	if (st == TW_OK && l.n == 0)
+		st = no_hook(err);
+	if (st == TW_OK)
+		*ret = *(struct tw_webhook *)l.rows;
+	return st;
+}
+
+static enum tw_status has_room(sqlite3 *db, const char *project_id, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	        "SELECT count(*) FROM webhook WHERE project_id=?", "t", project_id);
+
+	if (st == TW_OK && n >= TW_HOOKS_MAX)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "a project has at most %d webhooks; remove one first", TW_HOOKS_MAX);
+	return st;
+}
+
+/* An address may be a secret: of it the record tells where it leads. */
+static enum tw_status end_changed(struct tw_catalogue *c, enum tw_status st, const char *action,
+        const char *project_id, const struct tw_webhook *h, struct tw_err *err)
+{
+	char host[HOST_BYTES];
+
+	tw_hook_host(h->url, host, sizeof host);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){action, project_id, h->id,
+	                .facts = {{"name", h->name}, {"host", host},
+	                        {"kind", tw_hook_kind_words[h->kind]},
+	                        {"paused", h->paused_ms ? "yes" : "no"}}},
+	        err);
+}
+
+enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project_id,
+        const struct tw_webhook *h, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	struct tw_webhook made = *h;
+	enum tw_status st = tw_ulid_new(now, ret_id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	made.id = ret_id;
+	st = has_room(c->writer, project_id, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "INSERT INTO webhook(project_id,hook_id,name,url,kind,events,secret,author,"
+		        "created_ms) VALUES(?,?,?,?,?,?,?,?,?)",
+		        "ttttiitti", project_id, ret_id, h->name, h->url, (int64_t)h->kind,
+		        (int64_t)h->events, h->secret, h->author, now);
+	return end_changed(c, st, "webhook.create", project_id, &made, err);
+}
+
+enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *project_id,
+        const struct tw_webhook *h, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	        "UPDATE webhook SET name=?3, url=?4, kind=?5, events=?6, secret=?7,"
+	        " fails=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE fails END,"
+	        " failing_ms=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE failing_ms END,"
+	        " paused_ms=?8, paused_why=?9 WHERE project_id=?1 AND hook_id=?2",
+	        "ttttiitit", project_id, h->id, h->name, h->url, (int64_t)h->kind,
+	        (int64_t)h->events, h->secret, h->paused_ms, h->paused_why);
+	if (st == TW_OK && !changed)
+		st = no_hook(err);
+	if (st == TW_OK && !h->paused_ms)              /* another address may work at once */
+		st = tw_cat_exec(c->writer, NULL, err, /* outbox_waiting */
+		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
+		        " AND state=0",
+		        "tti", project_id, h->id, tw_unix_ms());
+	return end_changed(c, st, "webhook.change", project_id, h, err);
+}
+
+enum tw_status tw_catalogue_hook_delete(
+        struct tw_catalogue *c, const char *project_id, const char *id, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "DELETE FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id, id);
+	if (st == TW_OK && !changed)
+		st = no_hook(err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* outbox_by_hook, primary key */
+		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
+		        " outbox WHERE project_id=? AND hook_id=?)",
+		        "tt", project_id, id);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "DELETE FROM outbox WHERE project_id=? AND hook_id=?", "tt", project_id,
+		        id);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"webhook.remove", project_id, id}, err);
+}

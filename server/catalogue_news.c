@@ -1,0 +1,119 @@
+/*
+ * catalogue_news.c - what digests count, and which were made.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "catalogue_hook.h"
+#include "catalogue_internal.h"
+#include "news.h"
+
+enum { ID_BYTES = 64, KEPT_DAYS = 400 };
+
+enum tw_status tw_catalogue_news_ingest(struct tw_catalogue *c, const char *project_id,
+        struct tw_news_period of, struct tw_news_ingest *ret, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret = (struct tw_news_ingest){0};
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &ret->accepted, err, /* trace_by_created */
+	        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND created_ms<?",
+	        "tii", project_id, of.since_ms, of.until_ms);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &ret->failed, err, /* trace_by_created */
+		        "SELECT count(*) FROM trace WHERE project_id=? AND created_ms>=? AND"
+		        " created_ms<? AND state=3",
+		        "tii", project_id, of.since_ms, of.until_ms);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &ret->expired, err, /* audit_by_age */
+		        "SELECT count(*) FROM audit INDEXED BY audit_by_age WHERE at_ms>=?2 AND"
+		        " at_ms<?3 AND project_id=?1 AND action='trace.delete' AND "
+		        "by_kind='server'",
+		        "tii", project_id, of.since_ms, of.until_ms);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static bool read_id(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	const char **r = ret_row;
+
+	*r = tw_cat_text(q, 0, a);
+	return *r != NULL;
+}
+
+enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char *project_id,
+        struct tw_news_period of, int event, struct tw_arena *a, const char *const **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_NEWS_REGRESSIONS_MAX, sizeof(const char *), read_id, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* regression_history_by_time */
+	        "SELECT regression_id FROM regression_history INDEXED BY"
+	        " regression_history_by_time WHERE project_id=?1 AND at_ms>=?2 AND at_ms<?3 AND"
+	        " event=?4 GROUP BY regression_id ORDER BY max(at_ms) DESC LIMIT ?5",
+	        "tiiii", project_id, of.since_ms, of.until_ms, (int64_t)event,
+	        (int64_t)TW_NEWS_REGRESSIONS_MAX);
+
+	if (st == TW_OK) {
+		*ret = (const char *const *)l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *project_id,
+        int64_t until_ms, bool *ret, struct tw_err *err)
+{
+	int64_t there = 0;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &there, err, /* primary key */
+	        "SELECT 1 FROM digest_made WHERE project_id=? AND until_ms=?", "ti", project_id,
+	        until_ms);
+	tw_cat_done(c, db);
+	*ret = there != 0;
+	return st;
+}
+
+static enum tw_status tell(sqlite3 *db, const struct tw_news_of *of, const char *facts,
+        const struct tw_news_rules *to, struct tw_err *err)
+{
+	char id[ID_BYTES];
+	const struct tw_tell what = {TW_HOOK_DIGEST, id, facts};
+	enum tw_status st = TW_OK;
+
+	(void)snprintf(id, sizeof id, "digest.%" PRId64, of->period.until_ms);
+	if (to->webhook)
+		st = tw_cat_tell(db, of->project_id, &what, err);
+	if (st == TW_OK && to->n_mail)
+		st = tw_cat_tell_mail(db, of->project_id, &what, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
+        const char *facts, const struct tw_news_rules *to, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	int mine = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &mine, err, /* primary key */
+	        "INSERT OR IGNORE INTO digest_made(project_id,until_ms,since_ms,made_ms)"
+	        " VALUES(?,?,?,?)",
+	        "tiii", of->project_id, of->period.until_ms, of->period.since_ms, now);
+	if (st == TW_OK && mine)
+		st = tell(c->writer, of, facts, to, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "DELETE FROM digest_made WHERE project_id=? AND until_ms<?", "ti",
+		        of->project_id, now - KEPT_DAYS * TW_DAY_MS);
+	return tw_cat_end(c, st, err);
+}

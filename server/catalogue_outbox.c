@@ -1,0 +1,323 @@
+/*
+ * catalogue_outbox.c - what webhooks are to be told: written, taken when due, and what came of it.
+ */
+#include "catalogue_hook.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+#include "ulid.h"
+
+const char *const tw_outbox_words[] = {"waiting", "delivered", "given up", NULL};
+
+static int64_t give_up_at(int64_t now)
+{
+	return now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS;
+}
+
+/* --- telling --- */
+
+/* Devices can invent groups of ANRs. */
+static enum tw_status is_flood(sqlite3 *db, const char *project_id, const struct tw_tell *what,
+        bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (what->event == TW_HOOK_ANR)
+		st = tw_cat_first_int(db, &n, err, /* outbox_anrs */
+		        "SELECT count(DISTINCT event_id) FROM outbox WHERE project_id=? AND event=4"
+		        " AND created_ms>?",
+		        "ti", project_id, tw_unix_ms() - INT64_C(3600000));
+	*ret = n >= TW_HOOK_ANRS_AN_HOUR;
+	return st;
+}
+
+enum tw_status tw_cat_tell(
+        sqlite3 *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	bool flood = false;
+	enum tw_status st = is_flood(db, project_id, what, &flood, err);
+
+	if (st != TW_OK || flood)
+		return st;
+	/* behind what waits already where the hook fails: one try for all of them */
+	return tw_cat_exec(db, NULL, err, /* primary key, outbox_waiting */
+	        "INSERT OR IGNORE INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
+	        "due_ms,until_ms,tries_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, CASE WHEN"
+	        " w.failing_ms=0 THEN ?5 ELSE coalesce((SELECT min(due_ms) FROM outbox o WHERE"
+	        " o.project_id=?1 AND o.hook_id=w.hook_id AND o.state=0), ?5) END, ?6, ?7"
+	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>?3)&1"
+	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
+	        " o.hook_id=w.hook_id AND o.state=0)<?8",
+	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
+	        give_up_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
+}
+
+#define TELL_ONE                                                                                   \
+	"INSERT OR IGNORE INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"         \
+	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8)"
+
+enum tw_status tw_cat_tell_mail(
+        sqlite3 *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+
+	return tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, TW_HOOK_MAIL, what->id,
+	        (int64_t)what->event, what->facts, now, give_up_at(now), (int64_t)TW_HOOK_TRIES);
+}
+
+static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, const char *hook_id,
+        const struct tw_tell *what, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	int64_t there = 0;
+	enum tw_status st = tw_cat_first_int(c->writer, &there, err, /* primary key */
+	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
+	        hook_id);
+
+	if (st == TW_OK && !there)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id,
+		        what->id, (int64_t)what->event, what->facts, now, give_up_at(now),
+		        INT64_C(1));
+	return st;
+}
+
+enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *project_id,
+        const char *hook_id, const char *facts, int64_t *ret_id, struct tw_err *err)
+{
+	char id[TW_ID_BYTES];
+	const struct tw_tell what = {TW_HOOK_TEST, id, facts};
+	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = tell_one(c, project_id, hook_id, &what, err);
+	if (st == TW_OK)
+		*ret_id = sqlite3_last_insert_rowid(c->writer);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"webhook.test", project_id, hook_id}, err);
+}
+
+/* --- taking --- */
+
+static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_delivery *r = ret_row;
+
+	*r = (struct tw_delivery){.id = tw_cat_int(q, 0),
+	        .project_id = tw_cat_text(q, 1, a),
+	        .project = tw_cat_text(q, 2, a),
+	        .hook_id = tw_cat_text(q, 3, a),
+	        .event_id = tw_cat_text(q, 4, a),
+	        .event = (enum tw_hook_event)tw_cat_int(q, 5),
+	        .facts = tw_cat_text(q, 6, a),
+	        .created_ms = tw_cat_int(q, 7),
+	        .tries = tw_cat_int(q, 8),
+	        .url = tw_cat_text(q, 9, a),
+	        .secret = tw_cat_text(q, 10, a),
+	        .kind = (enum tw_hook_kind)tw_cat_int(q, 11),
+	        .fails = tw_cat_int(q, 12)};
+	return r->project_id && r->project && r->hook_id && r->event_id && r->facts && r->url &&
+	       r->secret;
+}
+
+enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, int64_t now_ms, uint32_t limit,
+        struct tw_arena *a, struct tw_delivery **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, limit, sizeof **ret, read_due, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_due, primary keys */
+	        "SELECT o.delivery_id, o.project_id, p.name, o.hook_id, o.event_id, o.event,"
+	        " o.facts, o.created_ms, o.tries, w.url, w.secret, w.kind, w.fails,"
+	        " min(o.delivery_id) AS first FROM outbox o INDEXED BY outbox_due CROSS JOIN"
+	        " project p ON p.project_id=o.project_id LEFT JOIN webhook w ON"
+	        " w.project_id=o.project_id AND w.hook_id=o.hook_id WHERE o.state=0 AND"
+	        " o.due_ms<=?1 AND (o.event=6 OR coalesce(w.paused_ms,0)=0)"
+	        " GROUP BY o.project_id, o.hook_id ORDER BY first LIMIT ?2",
+	        "ii", now_ms, (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+/* --- what came of it --- */
+
+static enum tw_status note_try(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
+        int *ret_there, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
+	        "INSERT OR IGNORE INTO outbox_try(delivery_id,n,at_ms,took_ms,http,error) SELECT"
+	        " delivery_id, tries+1, ?2, ?3, ?4, ?5 FROM outbox WHERE delivery_id=?1",
+	        "iiiit", of->id, t->at_ms, t->took_ms, t->http, t->error);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, ret_there, err,
+		        "UPDATE outbox SET tries=tries+1, tries_left=tries_left-1, body=?2,"
+		        " due_ms=?3, state=CASE WHEN ?4='' THEN 1 WHEN tries_left<=1 OR"
+		        " until_ms<=?5 THEN 2 ELSE 0 END WHERE delivery_id=?1",
+		        "ititi", of->id, t->body, t->next_ms, t->error, t->at_ms);
+	return st;
+}
+
+static enum tw_status note_success(
+        sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE webhook SET fails=0, failing_ms=0, delivered_ms=?3 WHERE project_id=?1"
+	        " AND hook_id=?2",
+	        "tti", of->project_id, of->hook_id, t->at_ms);
+
+	if (st == TW_OK)                        /* what waited for this hook to come back */
+		st = tw_cat_exec(db, NULL, err, /* outbox_waiting */
+		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
+		        " AND state=0",
+		        "tti", of->project_id, of->hook_id, t->at_ms);
+	return st;
+}
+
+static enum tw_status pause(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
+        int *ret_paused, struct tw_err *err)
+{
+	const int64_t since = t->at_ms - TW_HOOK_PAUSE_H * INT64_C(3600000);
+
+	return tw_cat_exec(db, ret_paused, err, /* primary key */
+	        "UPDATE webhook SET paused_ms=?3, paused_why=?4 WHERE project_id=?1 AND hook_id=?2"
+	        " AND paused_ms=0 AND (?5 OR (fails>=?6 AND failing_ms<=?7))",
+	        "ttitiii", of->project_id, of->hook_id, t->at_ms, t->error, (int64_t)t->gone,
+	        (int64_t)TW_HOOK_PAUSE_FAILS, since);
+}
+
+static enum tw_status note_failure(sqlite3 *db, const struct tw_delivery *of,
+        const struct tw_tried *t, int *ret_paused, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE webhook SET fails=fails+1, failing_ms=CASE WHEN failing_ms=0 THEN ?3 ELSE"
+	        " failing_ms END WHERE project_id=?1 AND hook_id=?2",
+	        "tti", of->project_id, of->hook_id, t->at_ms);
+
+	if (st == TW_OK && t->holds_all)
+		st = tw_cat_exec(db, NULL, err, /* outbox_waiting */
+		        "UPDATE outbox SET due_ms=max(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
+		        " AND state=0",
+		        "tti", of->project_id, of->hook_id, t->next_ms);
+	return st == TW_OK ? pause(db, of, t, ret_paused, err) : st;
+}
+
+/* Some of each hook's log are kept. */
+static enum tw_status trim(sqlite3 *db, const struct tw_delivery *of, struct tw_err *err)
+{
+	int64_t last = 0;
+	enum tw_status st = tw_cat_first_int(db, &last, err, /* outbox_by_hook */
+	        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=?"
+	        " ORDER BY delivery_id DESC LIMIT 1 OFFSET ?",
+	        "tti", of->project_id, of->hook_id, (int64_t)TW_HOOK_KEEP);
+
+	if (st != TW_OK || last == 0)
+		return st;
+	st = tw_cat_exec(db, NULL, err, /* outbox_by_hook */
+	        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM outbox WHERE"
+	        " project_id=? AND hook_id=? AND delivery_id<=? AND state<>0)",
+	        "tti", of->project_id, of->hook_id, last);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "DELETE FROM outbox WHERE project_id=? AND hook_id=? AND delivery_id<=? AND"
+		        " state<>0",
+		        "tti", of->project_id, of->hook_id, last);
+	return st;
+}
+
+static enum tw_status note_all(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
+        int *ret_paused, struct tw_err *err)
+{
+	int there = 0;
+	enum tw_status st = note_try(db, of, t, &there, err);
+
+	if (st != TW_OK || !there) /* the hook was removed meanwhile */
+		return st;
+	if (!t->error[0])
+		st = note_success(db, of, t, err);
+	else if (of->event != TW_HOOK_TEST)
+		st = note_failure(db, of, t, ret_paused, err);
+	return st == TW_OK ? trim(db, of, err) : st;
+}
+
+enum tw_status tw_catalogue_outbox_tried(struct tw_catalogue *c, const struct tw_delivery *of,
+        const struct tw_tried *t, enum tw_outbox_state *ret, struct tw_err *err)
+{
+	int paused = 0;
+	int64_t state = TW_OUTBOX_GIVEN_UP;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = note_all(c->writer, of, t, &paused, err);
+	if (st == TW_OK)
+		st = tw_cat_first_int(c->writer, &state, err, /* primary key */
+		        "SELECT state FROM outbox WHERE delivery_id=?", "i", of->id);
+	*ret = (enum tw_outbox_state)state;
+	if (!paused)
+		return tw_cat_end(c, st, err);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){
+	                "webhook.pause", of->project_id, of->hook_id, .facts = {{"why", t->error}}},
+	        err);
+}
+
+/* --- what is over --- */
+
+enum tw_status tw_catalogue_outbox_expire(
+        struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
+{
+	const int64_t before = now_ms - TW_HOOK_KEEP_DAYS * TW_DAY_MS;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* outbox_due: what waits is bounded */
+	        "UPDATE outbox INDEXED BY outbox_due SET state=2 WHERE state=0 AND until_ms<=?1",
+	        "i", now_ms);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* outbox_by_age, primary key */
+		        "DELETE FROM outbox_try WHERE delivery_id IN (SELECT delivery_id FROM"
+		        " outbox WHERE state<>0 AND created_ms<? LIMIT 1000)",
+		        "i", before);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "DELETE FROM outbox WHERE delivery_id IN (SELECT delivery_id FROM outbox"
+		        " WHERE state<>0 AND created_ms<? LIMIT 1000)",
+		        "i", before);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_outbox_sums(
+        struct tw_catalogue *c, struct tw_outbox_sums *ret, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret = (struct tw_outbox_sums){0};
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &ret->waiting, err, /* outbox_due */
+	        "SELECT count(*) FROM outbox INDEXED BY outbox_due WHERE state=0", "");
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &ret->oldest_ms, err,
+		        "SELECT coalesce(min(created_ms),0) FROM outbox INDEXED BY outbox_due WHERE"
+		        " state=0",
+		        "");
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &ret->paused, err, /* a few of each project */
+		        "SELECT count(*) FROM webhook WHERE paused_ms<>0", "");
+	tw_cat_done(c, db);
+	return st;
+}

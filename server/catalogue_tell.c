@@ -1,0 +1,186 @@
+#include "catalogue_tell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+#include "regression_json.h"
+
+enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* Takes facts. */
+static enum tw_status tell(sqlite3 *db, const char *project_id, const struct tw_tell *of,
+        json_t *facts, struct tw_err *err)
+{
+	char *text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	const struct tw_tell what = {of->event, of->id, text};
+	enum tw_status st = text ? tw_cat_tell(db, project_id, &what, err) : no_memory(err);
+
+	json_decref(facts);
+	free(text);
+	return st;
+}
+
+/* --- regressions --- */
+
+const char *tw_cat_author(void)
+{
+	const struct tw_actor *by = tw_actor_get();
+
+	if (strcmp(by->kind, "server") == 0)
+		return TW_BY_ITSELF;
+	return by->name && by->name[0] ? by->name : by->kind;
+}
+
+static enum tw_status add_entry(sqlite3 *db, const char *project_id, const struct tw_regression *r,
+        const struct tw_regression_news *what, int64_t *ret_n, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
+	        "SELECT coalesce(max(n),0)+1 FROM regression_history WHERE project_id=? AND"
+	        " regression_id=?",
+	        "tt", project_id, r->id);
+
+	*ret_n = n;
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO regression_history(project_id,regression_id,n,at_ms,author,"
+		        "event,status,version) VALUES(?,?,?,?,?,?,?,?)",
+		        "ttiitiit", project_id, r->id, n, tw_unix_ms(), what->author,
+		        (int64_t)what->event, (int64_t)r->status,
+		        r->status == TW_REGRESS_FIXED ? r->of.fixed_in : "");
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "DELETE FROM regression_history WHERE project_id=? AND regression_id=? AND"
+		        " n<=?",
+		        "tti", project_id, r->id, n - TW_REGRESSION_ENTRIES);
+	return st;
+}
+
+static enum tw_status note(sqlite3 *db, const char *project_id, const struct tw_regression *r,
+        const struct tw_regression_news *news, struct tw_err *err)
+{
+	char id[EVENT_ID_BYTES];
+	const struct tw_tell what = {news->event, id, NULL};
+	int64_t n;
+	enum tw_status st = add_entry(db, project_id, r, news, &n, err);
+
+	if (st != TW_OK || news->quiet)
+		return st;
+	(void)snprintf(id, sizeof id, "%s.%" PRId64, r->id, n);
+	return tell(db, project_id, &what,
+	        json_pack("{s:s, s:o}", "by", news->author, "regression", tw_regression_json(r)),
+	        err);
+}
+
+enum tw_status tw_cat_regression_note(sqlite3 *db, const char *project_id,
+        const char *regression_id, const struct tw_regression_news *what, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct tw_regression r;
+	enum tw_status st = a ? tw_cat_regression_read(db, project_id, regression_id, a, &r, err)
+	                      : no_memory(err);
+
+	if (st == TW_OK)
+		st = note(db, project_id, &r, what, err);
+	tw_arena_free(a);
+	return st;
+}
+
+static bool read_entry(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_regression_entry *r = ret_row;
+
+	*r = (struct tw_regression_entry){.n = tw_cat_int(q, 0),
+	        .at_ms = tw_cat_int(q, 1),
+	        .author = tw_cat_text(q, 2, a),
+	        .event = (enum tw_hook_event)tw_cat_int(q, 3),
+	        .status = (enum tw_regress_status)tw_cat_int(q, 4),
+	        .version = tw_cat_text(q, 5, a)};
+	return r->author && r->version;
+}
+
+enum tw_status tw_catalogue_regression_history(struct tw_catalogue *c, const char *project_id,
+        const char *regression_id, struct tw_arena *a, struct tw_regression_entry **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_REGRESSION_ENTRIES, sizeof **ret, read_entry, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT n, at_ms, author, event, status, version FROM regression_history WHERE"
+	        " project_id=? AND regression_id=? ORDER BY n DESC LIMIT ?",
+	        "tti", project_id, regression_id, (int64_t)TW_REGRESSION_ENTRIES);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+/* --- ANRs --- */
+
+struct shown { /* what is told of the trace that showed a group first */
+	const char *app, *version, *device, *os;
+	int64_t created_ms;
+	bool first;
+};
+
+static enum tw_status read_shown(
+        struct tw_cat_query *q, struct tw_arena *a, struct shown *ret, struct tw_err *err)
+{
+	*ret = (struct shown){0};
+	if (tw_cat_row(q))
+		*ret = (struct shown){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a),
+		        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a), tw_cat_int(q, 4), true};
+	return tw_cat_close_after(q,
+	        ret->first && (!ret->app || !ret->version || !ret->device || !ret->os)
+	                ? no_memory(err)
+	                : TW_OK,
+	        err);
+}
+
+static enum tw_status find_shown(sqlite3 *db, const struct tw_hang_stale *of,
+        const struct tw_anr_cause *cause, struct tw_arena *a, struct shown *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, anr_by_key */
+	        "SELECT h.app, h.version_name, h.device, h.os, h.created_ms FROM anr a CROSS JOIN"
+	        " hang h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
+	        " a.project_id=?1 AND a.trace_id=?2 AND a.key='' AND NOT EXISTS(SELECT 1 FROM anr"
+	        " o WHERE o.project_id=?1 AND o.key=?3)",
+	        "ttt", of->project_id, of->trace_id, cause->key);
+
+	return st == TW_OK ? read_shown(&q, a, ret, err) : st;
+}
+
+static json_t *anr_facts(
+        const struct tw_hang_stale *of, const struct tw_anr_cause *cause, const struct shown *by)
+{
+	return json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}}", "anr", "key",
+	        cause->key, "kind", cause->kind, "name", cause->name, "title", cause->title,
+	        "verdict", cause->verdict, "app", by->app, "version_name", by->version, "device",
+	        by->device, "os", by->os, "trace", of->trace_id);
+}
+
+enum tw_status tw_cat_anr_note(sqlite3 *db, const struct tw_hang_stale *of,
+        const struct tw_anr_cause *cause, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	struct shown by = {.first = false};
+	char id[EVENT_ID_BYTES];
+	const struct tw_tell what = {TW_HOOK_ANR, id, NULL};
+	enum tw_status st = a ? find_shown(db, of, cause, a, &by, err) : no_memory(err);
+
+	(void)snprintf(id, sizeof id, "anr.%s", cause->key);
+	if (st == TW_OK && by.first && by.created_ms >= tw_unix_ms() - NEWS_DAYS * TW_DAY_MS)
+		st = tell(db, of->project_id, &what, anr_facts(of, cause, &by), err);
+	tw_arena_free(a);
+	return st;
+}

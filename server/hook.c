@@ -1,0 +1,138 @@
+#include "hook.h"
+
+#include <arpa/inet.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/arena.h"
+#include "proxy.h"
+
+const char *const tw_hook_event_words[TW_HOOK_EVENTS + 1] = {"regression.found",
+        "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
+        NULL};
+const char *const tw_hook_kind_words[TW_HOOK_KINDS + 1] = {
+        "json", "slack", "teams", "matrix", NULL};
+
+/* --- signing --- */
+
+enum { MAC_BYTES = 32, HEAD_BYTES = 32 };
+
+static bool mac_of(const char *secret, const char *head, struct tw_str body, uint8_t ret[MAC_BYTES])
+{
+	gnutls_hmac_hd_t mac;
+
+	if (gnutls_hmac_init(&mac, GNUTLS_MAC_SHA256, secret, strlen(secret)) != 0)
+		return false;
+	if (gnutls_hmac(mac, head, strlen(head)) != 0 ||
+	        gnutls_hmac(mac, body.ptr, body.len) != 0) {
+		gnutls_hmac_deinit(mac, NULL);
+		return false;
+	}
+	gnutls_hmac_deinit(mac, ret);
+	return true;
+}
+
+enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body,
+        char ret[TW_HOOK_SIGNATURE_BYTES], struct tw_err *err)
+{
+	char head[HEAD_BYTES];
+	uint8_t mac[MAC_BYTES];
+	size_t at;
+
+	(void)snprintf(head, sizeof head, "%" PRId64 ".", at_s);
+	if (!mac_of(secret, head, body, mac))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a webhook could not be signed");
+	at = (size_t)snprintf(ret, TW_HOOK_SIGNATURE_BYTES, "t=%" PRId64 ",v1=", at_s);
+	for (size_t i = 0; i < MAC_BYTES; i++)
+		(void)snprintf(ret + at + 2 * i, 3, "%02x", mac[i]);
+	return TW_OK;
+}
+
+/* --- trying again --- */
+
+int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
+{
+	const int64_t first = 60 * 1000, most = 6 * 3600 * INT64_C(1000), day_s = 86400;
+	int64_t wait = first;
+
+	for (int64_t i = 1; i < fails && wait < most; i++)
+		wait *= 2;
+	wait = wait < most ? wait : most;
+	wait += wait / 5 * ((int64_t)(random % 2001) - 1000) / 1000;
+	if (asked_s > day_s)
+		asked_s = day_s;
+	return asked_s * 1000 > wait ? asked_s * 1000 : wait;
+}
+
+/* --- where it may go --- */
+
+static size_t scheme_of(const char *url)
+{
+	if (strncasecmp(url, "https://", 8) == 0)
+		return 8;
+	return strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
+}
+
+enum tw_status tw_hook_url(const char *url, struct tw_err *err)
+{
+	const size_t scheme = scheme_of(url);
+	const size_t host = strcspn(url + scheme, "/?#");
+
+	if (strlen(url) > TW_HOOK_URL_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "url is longer than %d bytes",
+		        TW_HOOK_URL_BYTES);
+	for (const char *c = url; *c; c++)
+		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || *c == '\\')
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "url holds a character that belongs in no address: percent-encode "
+			        "it");
+	if (!scheme || host == 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "url must be http:// or https:// and a host");
+	if (memchr(url + scheme, '@', host))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "url holds a name or password: deliveries are signed instead");
+	return TW_OK;
+}
+
+void tw_hook_host(const char *url, char *out, size_t cap)
+{
+	const size_t scheme = scheme_of(url);
+
+	(void)snprintf(out, cap, "%.*s", (int)(scheme + strcspn(url + scheme, "/?#")), url);
+}
+
+static const char refused[] =
+        "0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12,"
+        "192.0.0.0/24, 192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/4, 240.0.0.0/4,"
+        "::/96, fe80::/9, fc00::/7, ff00::/8, 100::/64, 2001::/32, 64:ff9b:1::/48";
+
+/* The IPv4 address that a translator or 6to4 would make of it; false: it holds none. */
+static bool hidden_in(const char *address, char ret[INET_ADDRSTRLEN])
+{
+	static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
+	uint8_t six[16];
+
+	if (inet_pton(AF_INET6, address, six) != 1)
+		return false;
+	if (memcmp(six, nat64, sizeof nat64) == 0)
+		return inet_ntop(AF_INET, six + 12, ret, INET_ADDRSTRLEN) != NULL;
+	if (six[0] == 0x20 && six[1] == 0x02)
+		return inet_ntop(AF_INET, six + 2, ret, INET_ADDRSTRLEN) != NULL;
+	return false;
+}
+
+bool tw_hook_is_private(const char *address)
+{
+	struct tw_proxies ranges;
+	char four[INET_ADDRSTRLEN];
+
+	if (tw_proxies_parse(refused, &ranges, NULL) != TW_OK)
+		return true;
+	return tw_proxies_trust(&ranges, address) ||
+	       (hidden_in(address, four) && tw_proxies_trust(&ranges, four));
+}

@@ -1,0 +1,18 @@
+/*
+ * hook_body.h - what a webhook is sent, in the form that its receiver takes.
+ *
+ * Pure.  Thread: any.
+ */
+#ifndef TW_HOOK_BODY_H
+#define TW_HOOK_BODY_H
+
+#include "base/buf.h"
+#include "catalogue_hook.h"
+
+enum { TW_HOOK_BODY_BYTES = 256 << 10 };
+
+/* JSON of the delivery's event for its hook's kind; base "": without links. */
+enum tw_status tw_hook_body(const struct tw_delivery *d, const char *base, struct tw_buf *out,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

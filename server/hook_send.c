@@ -1,0 +1,344 @@
+#include "hook_send.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "clock.h"
+#include "hook.h"
+
+struct sending {
+	CURL *curl;
+	struct curl_slist *headers, *to;
+	struct tw_str unsent; /* of a mail */
+	size_t heard;
+	int64_t began_ms;
+	const struct tw_proxies *allowed;
+	char refused[INET6_ADDRSTRLEN]; /* the address that may not be reached */
+	bool is_mail;
+	void *arg;
+};
+
+enum { UNDER_WAY_MAX = 16 };
+
+struct tw_sender {
+	CURLM *multi;
+	const struct tw_proxies *allowed;
+	struct sending *under_way[UNDER_WAY_MAX];
+	size_t n;
+};
+
+enum tw_status tw_sender_new(
+        const struct tw_proxies *allowed, struct tw_sender **ret, struct tw_err *err)
+{
+	struct tw_sender *s;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "libcurl does not start");
+	s = tw_mem_zalloc(1, sizeof *s);
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	s->allowed = allowed;
+	s->multi = curl_multi_init();
+	if (!s->multi) {
+		tw_mem_free(s);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	/* a connection is for one delivery: the next may go to another address of the name */
+	(void)curl_multi_setopt(s->multi, CURLMOPT_MAXCONNECTS, 1L);
+	*ret = s;
+	return TW_OK;
+}
+
+static void end(struct tw_sender *s, struct sending *one)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->under_way[i] == one)
+			s->under_way[i--] = s->under_way[--s->n];
+	if (one->curl) {
+		(void)curl_multi_remove_handle(s->multi, one->curl);
+		curl_easy_cleanup(one->curl);
+	}
+	curl_slist_free_all(one->headers);
+	curl_slist_free_all(one->to);
+	tw_mem_free(one);
+}
+
+struct tw_sender *tw_sender_free(struct tw_sender *s)
+{
+	if (!s)
+		return NULL;
+	while (s->n)
+		end(s, s->under_way[0]);
+	(void)curl_multi_cleanup(s->multi);
+	tw_mem_free(s);
+	return NULL;
+}
+
+/* --- what libcurl asks --- */
+
+static bool text_of(const struct sockaddr *a, char out[INET6_ADDRSTRLEN])
+{
+	if (a->sa_family == AF_INET)
+		return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr,
+		               out, INET6_ADDRSTRLEN) != NULL;
+	return a->sa_family == AF_INET6 &&
+	       inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, out,
+	               INET6_ADDRSTRLEN) != NULL;
+}
+
+static curl_socket_t connect_to(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct sending *one = arg;
+	char address[INET6_ADDRSTRLEN];
+
+	if (purpose != CURLSOCKTYPE_IPCXN || !text_of(&to->addr, address))
+		return CURL_SOCKET_BAD;
+	if (!one->is_mail && tw_hook_is_private(address) &&
+	        !tw_proxies_trust(one->allowed, address)) {
+		memcpy(one->refused, address, sizeof address);
+		return CURL_SOCKET_BAD;
+	}
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/* Whoever talks without end is not listened to. */
+static size_t hear(char *p, size_t size, size_t n, void *arg)
+{
+	struct sending *one = arg;
+
+	(void)p;
+	one->heard += size * n;
+	return one->heard <= TW_SEND_ANSWER_BYTES ? size * n : 0;
+}
+
+static size_t say(char *out, size_t size, size_t n, void *arg)
+{
+	struct sending *one = arg;
+	const size_t most = size * n < one->unsent.len ? size * n : one->unsent.len;
+
+	if (most)
+		memcpy(out, one->unsent.ptr, most);
+	one->unsent.ptr += most;
+	one->unsent.len -= most;
+	return most;
+}
+
+/* --- beginning --- */
+
+static enum tw_status begin(
+        struct tw_sender *s, void *arg, struct sending **ret, struct tw_err *err)
+{
+	struct sending *one = tw_mem_zalloc(1, sizeof *one);
+
+	if (one)
+		one->curl = curl_easy_init();
+	if (!one || !one->curl) {
+		tw_mem_free(one);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	one->arg = arg;
+	one->allowed = s->allowed;
+	one->began_ms = tw_monotonic_ms();
+	(void)curl_easy_setopt(one->curl, CURLOPT_PRIVATE, one);
+	(void)curl_easy_setopt(one->curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_PROXY, "");
+	(void)curl_easy_setopt(one->curl, CURLOPT_QUICK_EXIT, 1L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_FRESH_CONNECT, 1L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_FORBID_REUSE, 1L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_CONNECTTIMEOUT, (long)TW_SEND_CONNECT_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_OPENSOCKETFUNCTION, connect_to);
+	(void)curl_easy_setopt(one->curl, CURLOPT_OPENSOCKETDATA, one);
+	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEDATA, one);
+	*ret = one;
+	return TW_OK;
+}
+
+static enum tw_status go(struct tw_sender *s, struct sending *one, bool whole, struct tw_err *err)
+{
+	if (whole && s->n < UNDER_WAY_MAX &&
+	        curl_multi_add_handle(s->multi, one->curl) == CURLM_OK) {
+		s->under_way[s->n++] = one;
+		return TW_OK;
+	}
+	end(s, one);
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+}
+
+static bool add_line(struct curl_slist **io, const char *name, const char *value)
+{
+	char line[512];
+	struct curl_slist *more;
+
+	(void)snprintf(line, sizeof line, "%s%s", name, value);
+	more = curl_slist_append(*io, line);
+	*io = more ? more : *io;
+	return more != NULL;
+}
+
+enum tw_status tw_sender_post(struct tw_sender *s, const struct tw_post *what, struct tw_err *err)
+{
+	struct sending *one;
+	bool whole;
+	enum tw_status st = begin(s, what->arg, &one, err);
+
+	if (st != TW_OK)
+		return st;
+	whole = add_line(&one->headers, "Content-Type: ", "application/json") &&
+	        add_line(&one->headers, "Tracewell-Event: ", what->event) &&
+	        add_line(&one->headers, "Tracewell-Event-Id: ", what->event_id) &&
+	        add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
+	        add_line(&one->headers, "Expect:", "");
+	(void)curl_easy_setopt(one->curl, CURLOPT_URL, what->url);
+	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(one->curl, CURLOPT_FOLLOWLOCATION, 0L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_TOTAL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_USERAGENT, "tracewell");
+	(void)curl_easy_setopt(one->curl, CURLOPT_HTTPHEADER, one->headers);
+	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)what->body.len);
+	(void)curl_easy_setopt(one->curl, CURLOPT_POSTFIELDS, what->body.ptr);
+	return go(s, one, whole, err);
+}
+
+static void sign_in(CURL *curl, const struct tw_smtp *by)
+{
+	const bool secret = *by->user != '\0';
+
+	if (secret) {
+		(void)curl_easy_setopt(curl, CURLOPT_USERNAME, by->user);
+		(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, by->password);
+	}
+	/* a password never goes in the clear */
+	(void)curl_easy_setopt(
+	        curl, CURLOPT_USE_SSL, secret ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
+}
+
+enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, struct tw_err *err)
+{
+	char from[300];
+	struct sending *one;
+	bool whole = true;
+	enum tw_status st = begin(s, what->arg, &one, err);
+
+	if (st != TW_OK)
+		return st;
+	one->is_mail = true;
+	one->unsent = what->message;
+	for (size_t i = 0; i < what->n_to; i++)
+		whole = add_line(&one->to, what->to[i], "") && whole;
+	(void)snprintf(from, sizeof from, "<%s>", what->by->from);
+	(void)curl_easy_setopt(one->curl, CURLOPT_URL, what->by->url);
+	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_MAIL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
+	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
+	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(one->curl, CURLOPT_READFUNCTION, say);
+	(void)curl_easy_setopt(one->curl, CURLOPT_READDATA, one);
+	sign_in(one->curl, what->by);
+	return go(s, one, whole, err);
+}
+
+/* --- ending --- */
+
+static void explain_silence(const struct sending *one, CURLcode code, char *out, size_t cap)
+{
+	double connected = 0;
+
+	(void)curl_easy_getinfo(one->curl, CURLINFO_PRETRANSFER_TIME, &connected);
+	if (one->refused[0] && code == CURLE_COULDNT_CONNECT)
+		(void)snprintf(out, cap,
+		        "its name leads to %s, a private address: the server does not go there "
+		        "unless --webhook-private allows it",
+		        one->refused);
+	else if (code == CURLE_OPERATION_TIMEDOUT && connected <= 0)
+		(void)snprintf(out, cap, "no connection within %d seconds", TW_SEND_CONNECT_S);
+	else if (code == CURLE_OPERATION_TIMEDOUT)
+		(void)snprintf(out, cap, "no answer within %d seconds",
+		        one->is_mail ? TW_SEND_MAIL_S : TW_SEND_TOTAL_S);
+	else if (code == CURLE_GOT_NOTHING)
+		(void)snprintf(out, cap, "the connection was closed without an answer");
+	else if (code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR)
+		(void)snprintf(out, cap, "the connection was closed in the middle of the answer");
+	else if (code == CURLE_COULDNT_RESOLVE_HOST)
+		(void)snprintf(out, cap, "nobody knows the name of its host");
+	else
+		(void)snprintf(out, cap, "%s", curl_easy_strerror(code));
+}
+
+static void explain_status(const struct sending *one, long http, char *out, size_t cap)
+{
+	if (one->is_mail)
+		(void)snprintf(out, cap, "the mail server answered %ld", http);
+	else if (http >= 300 && http < 400)
+		(void)snprintf(out, cap,
+		        "it answered %ld and leads elsewhere: redirects are not followed, give "
+		        "the address it leads to",
+		        http);
+	else
+		(void)snprintf(out, cap, "it answered %ld", http);
+}
+
+static bool is_success(const struct sending *one, CURLcode code, long http)
+{
+	if (one->is_mail)
+		return code == CURLE_OK;
+	if (http < 200 || http >= 300)
+		return false;
+	/* its word is there; of a long answer nobody reads the rest */
+	return code == CURLE_OK || (code == CURLE_WRITE_ERROR && one->heard > TW_SEND_ANSWER_BYTES);
+}
+
+static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
+{
+	const bool cut = code == CURLE_WRITE_ERROR && one->heard > TW_SEND_ANSWER_BYTES;
+	curl_off_t after = 0;
+	long http = 0;
+
+	(void)curl_easy_getinfo(one->curl, CURLINFO_RESPONSE_CODE, &http);
+	(void)curl_easy_getinfo(one->curl, CURLINFO_RETRY_AFTER, &after);
+	*ret = (struct tw_sent){.arg = one->arg,
+	        .http = one->is_mail ? 0 : http,
+	        .took_ms = tw_monotonic_ms() - one->began_ms,
+	        .retry_after_s = after};
+	if (is_success(one, code, http))
+		return;
+	if ((code == CURLE_OK || cut) || (one->is_mail && http >= 400))
+		explain_status(one, http, ret->error, sizeof ret->error);
+	else
+		explain_silence(one, code, ret->error, sizeof ret->error);
+}
+
+static bool take_ended(struct tw_sender *s, struct tw_sent *ret)
+{
+	int left;
+	const CURLMsg *m = curl_multi_info_read(s->multi, &left);
+	struct sending *one = NULL;
+
+	while (m && m->msg != CURLMSG_DONE)
+		m = curl_multi_info_read(s->multi, &left);
+	if (!m)
+		return false;
+	(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&one);
+	tell(one, m->data.result, ret);
+	end(s, one);
+	return true;
+}
+
+bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret)
+{
+	int running = 0;
+
+	(void)curl_multi_perform(s->multi, &running);
+	if (take_ended(s, ret))
+		return true;
+	(void)curl_multi_poll(s->multi, NULL, 0, wait_ms, NULL);
+	(void)curl_multi_perform(s->multi, &running);
+	return take_ended(s, ret);
+}

@@ -1,0 +1,262 @@
+#include "issue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const tw_tracker_words[TW_TRACKERS + 1] = {"github", "gitlab", "jira", NULL};
+
+enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000 };
+
+static int64_t number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+/* --- titles --- */
+
+/* The end of a long name says more than its package. */
+static void put_short(struct tw_buf *out, const char *name)
+{
+	const size_t n = strlen(name);
+	const char *from = n > TITLE_NAME_BYTES ? name + n - TITLE_NAME_BYTES : name;
+
+	while (((unsigned char)*from & 0xC0) == 0x80)
+		from++;
+	for (; *from; from++)
+		(void)tw_buf_add_u8(
+		        out, (unsigned char)*from < ' ' || *from == 0x7f ? ' ' : (uint8_t)*from);
+}
+
+static void regression_title(const json_t *r, struct tw_buf *out)
+{
+	struct tw_prose p = {out, TW_MARKUP_PLAIN};
+	const char *method = tw_words_of(r, "method"), *head = tw_words_of(r, "head");
+
+	put_short(out, *method ? method : "The whole trace");
+	if (tw_words_of(r, "scenario")[0]) {
+		tw_buf_printf(out, " in ");
+		put_short(out, tw_words_of(r, "scenario"));
+	}
+	tw_buf_printf(out, " is ");
+	tw_prose_percent(&p, json_number_value(json_object_get(r, "change")), false);
+	tw_buf_printf(out, " slower");
+	if (*head) {
+		tw_buf_printf(out, " since ");
+		put_short(out, head);
+	}
+}
+
+void tw_issue_title(const struct tw_issue *i, struct tw_buf *out)
+{
+	if (i->regression) {
+		regression_title(i->regression, out);
+		return;
+	}
+	tw_buf_printf(out, "ANR: ");
+	put_short(out, tw_words_of(i->anr, tw_words_of(i->anr, "name")[0] ? "name" : "title"));
+}
+
+/* --- bodies --- */
+
+static void put_classes(struct tw_words *w, const struct tw_issue *i)
+{
+	if (i->n_classes == 0)
+		return;
+	tw_prose_heading(&w->p, "By class of device (the whole trace)");
+	tw_prose_list(&w->p, true);
+	for (size_t c = 0; c < i->n_classes; c++) {
+		const struct tw_issue_class *one = &i->classes[c];
+
+		tw_prose_item(&w->p);
+		tw_prose_printf(&w->p, "%s: median ", *one->name ? one->name : "unknown");
+		tw_prose_ns(&w->p, one->before_ns);
+		tw_prose_printf(&w->p, " (%" PRIu64 " traces) to ", one->before_traces);
+		tw_prose_ns(&w->p, one->after_ns);
+		tw_prose_printf(&w->p, " (%" PRIu64 " traces)", one->after_traces);
+		tw_prose_item_end(&w->p);
+	}
+	tw_prose_list(&w->p, false);
+}
+
+static void put_trace(struct tw_words *w, const char *what, const char *id)
+{
+	char url[TW_WORDS_URL_BYTES];
+
+	if (!*id)
+		return;
+	tw_prose_item(&w->p);
+	tw_prose_printf(&w->p, "%s: ", what);
+	if (tw_words_url(w, "/traces/", id, NULL, url))
+		tw_prose_link(&w->p, id, url);
+	else
+		tw_prose_name(&w->p, id);
+	tw_prose_item_end(&w->p);
+}
+
+static void put_traces(struct tw_words *w, const json_t *r)
+{
+	char url[TW_WORDS_URL_BYTES];
+
+	tw_prose_heading(&w->p, "Where to look");
+	tw_prose_list(&w->p, true);
+	if (tw_words_regression_url(w, r, url)) {
+		tw_prose_item(&w->p);
+		tw_prose_link(&w->p, "The regression in tracewell", url);
+		tw_prose_item_end(&w->p);
+	}
+	put_trace(w, "A slow trace", tw_words_of(r, "after_trace"));
+	put_trace(w, "One from before", tw_words_of(r, "before_trace"));
+	tw_prose_list(&w->p, false);
+}
+
+static void regression_body(struct tw_words *w, const struct tw_issue *i)
+{
+	const json_t *r = i->regression;
+
+	tw_prose_begin(&w->p);
+	tw_words_regression_name(w, r);
+	tw_prose_printf(&w->p, " got slower: ");
+	tw_words_regression_change(w, r);
+	tw_prose_printf(&w->p, ".");
+	tw_prose_end(&w->p);
+	tw_prose_begin(&w->p);
+	tw_prose_printf(&w->p,
+	        "Measured in %" PRId64 " traces before and %" PRId64
+	        " after, compared by day and class of device; %.1f standard errors.",
+	        number(r, "traces_before"), number(r, "traces_after"),
+	        json_number_value(json_object_get(r, "score")));
+	tw_prose_end(&w->p);
+	if (tw_words_of(r, "earlier")[0]) {
+		tw_prose_begin(&w->p);
+		tw_prose_printf(&w->p, "It was slow before, was fixed, and came back.");
+		tw_prose_end(&w->p);
+	}
+	put_classes(w, i);
+	put_traces(w, r);
+}
+
+static void put_frames(struct tw_words *w, const json_t *frames)
+{
+	const json_t *one;
+	size_t i;
+
+	if (json_array_size(frames) == 0)
+		return;
+	tw_prose_heading(&w->p, "Told by");
+	tw_prose_list(&w->p, true);
+	json_array_foreach(frames, i, one)
+	{
+		tw_prose_item(&w->p);
+		tw_prose_name(&w->p, json_string_value(one) ? json_string_value(one) : "");
+		tw_prose_item_end(&w->p);
+	}
+	tw_prose_list(&w->p, false);
+}
+
+static void put_exemplar(struct tw_words *w, const struct tw_issue_trace *t)
+{
+	char url[TW_WORDS_URL_BYTES];
+
+	tw_prose_item(&w->p);
+	if (tw_words_url(w, "/traces/", t->id, NULL, url))
+		tw_prose_link(&w->p, t->id, url);
+	else
+		tw_prose_name(&w->p, t->id);
+	tw_prose_printf(&w->p, ", version ");
+	tw_prose_name(&w->p, t->version);
+	tw_prose_printf(&w->p, ", ");
+	tw_prose_name(&w->p, t->device);
+	tw_prose_printf(&w->p, ", Android ");
+	tw_prose_name(&w->p, t->os);
+	tw_prose_item_end(&w->p);
+}
+
+static void anr_body(struct tw_words *w, const struct tw_issue *i)
+{
+	char url[TW_WORDS_URL_BYTES];
+
+	tw_prose_begin(&w->p);
+	tw_prose_text(&w->p, tw_words_of(i->anr, "verdict"));
+	tw_prose_end(&w->p);
+	tw_prose_begin(&w->p);
+	tw_prose_printf(&w->p,
+	        "%" PRId64 " reports of %" PRId64 " users, in %" PRId64 " versions on %" PRId64
+	        " devices.",
+	        number(i->anr, "count"), number(i->anr, "users"), number(i->anr, "versions"),
+	        number(i->anr, "devices"));
+	tw_prose_end(&w->p);
+	put_frames(w, json_object_get(i->anr, "frames"));
+	tw_prose_heading(&w->p, "Where to look");
+	tw_prose_list(&w->p, true);
+	if (tw_words_url(w, "/anrs/", tw_words_of(i->anr, "key"), NULL, url)) {
+		tw_prose_item(&w->p);
+		tw_prose_link(&w->p, "The group in tracewell", url);
+		tw_prose_item_end(&w->p);
+	}
+	for (size_t t = 0; t < i->n_traces; t++)
+		put_exemplar(w, &i->traces[t]);
+	tw_prose_list(&w->p, false);
+}
+
+void tw_issue_body(const struct tw_issue *i, struct tw_buf *out)
+{
+	struct tw_words w = {{out, i->tracker == TW_JIRA ? TW_MARKUP_JIRA : TW_MARKUP_MARKDOWN},
+	        i->base, i->project_id};
+
+	if (i->regression)
+		regression_body(&w, i);
+	else
+		anr_body(&w, i);
+	/* a quick action: stands by itself, where no name reaches */
+	if (i->tracker == TW_GITLAB)
+		tw_buf_printf(out, "/label ~performance\n");
+}
+
+/* --- making one --- */
+
+static enum tw_status is_tracker(const char *word, struct tw_err *err)
+{
+	for (size_t i = 0; i < TW_TRACKERS; i++)
+		if (word && strcmp(word, tw_tracker_words[i]) == 0)
+			return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "for must be github, gitlab or jira");
+}
+
+enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
+{
+	const char *template = json_string_value(json_object_get(doc, "template"));
+	enum tw_status st;
+
+	if (json_object_size(doc) != 2 || !template)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "a tracker has for and template, nothing else");
+	st = is_tracker(json_string_value(json_object_get(doc, "for")), err);
+	if (st != TW_OK || !*template)
+		return st;
+	st = tw_hook_url(template, err);
+	if (st == TW_OK && !strstr(template, "{title}"))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "template must hold {title}, and {body} where the tracker takes it");
+	return st;
+}
+
+void tw_issue_address(
+        const char *template, struct tw_str title, struct tw_str body, struct tw_buf *out)
+{
+	while (*template) {
+		if (strncmp(template, "{title}", 7) == 0) {
+			tw_prose_query(out, title.ptr, title.len);
+			template += 7;
+		} else if (strncmp(template, "{body}", 6) == 0) {
+			size_t n = body.len < ADDRESS_BODY_BYTES ? body.len : ADDRESS_BODY_BYTES;
+
+			while (n < body.len && n && ((unsigned char)body.ptr[n] & 0xC0) == 0x80)
+				n--;
+			tw_prose_query(out, body.ptr, n);
+			template += 6;
+		} else {
+			(void)tw_buf_add_u8(out, (uint8_t) * template ++);
+		}
+	}
+}

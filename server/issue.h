@@ -1,0 +1,51 @@
+/*
+ * issue.h - a regression or a group of ANRs as an issue for GitHub, GitLab or Jira.
+ *
+ * Pure.  Thread: any.
+ */
+#ifndef TW_ISSUE_H
+#define TW_ISSUE_H
+
+#include <jansson.h>
+
+#include "words.h"
+
+enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_TRACKERS };
+extern const char *const tw_tracker_words[TW_TRACKERS + 1]; /* ended by NULL */
+
+enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_BYTES = 64 << 10, TW_ISSUE_EXEMPLARS = 5 };
+
+struct tw_issue_class { /* the scenario's length on a class of devices */
+	const char *name;
+	uint64_t before_traces, after_traces;
+	int64_t before_ns, after_ns; /* medians; 0: none */
+};
+struct tw_issue_trace {
+	const char *id, *version, *device, *os;
+};
+
+struct tw_issue {
+	enum tw_tracker tracker;
+	const char *base, *project_id; /* as in words.h */
+	const json_t *regression;      /* or */
+	const json_t *anr;             /* key, name, title, verdict, count, users, frames (list) */
+	struct tw_issue_class classes[TW_ISSUE_CLASSES];
+	size_t n_classes;
+	struct tw_issue_trace traces[TW_ISSUE_EXEMPLARS];
+	size_t n_traces;
+};
+
+/* One line, no markup. */
+void tw_issue_title(const struct tw_issue *i, struct tw_buf *out);
+/* Check the buffer's status. */
+void tw_issue_body(const struct tw_issue *i, struct tw_buf *out);
+
+/* Where a project's issues are made: TW_SETTING_TRACKER {"for":, "template":}, whose {title} and
+ * {body} are replaced.  TW_BAD_REQUEST in words. */
+#define TW_SETTING_TRACKER "tracker"
+enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err) TW_MUST_USE;
+/* The address with both in it; of a body that would make it too long, the beginning. */
+void tw_issue_address(
+        const char *template, struct tw_str title, struct tw_str body, struct tw_buf *out);
+
+#endif

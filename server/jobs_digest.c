@@ -1,0 +1,188 @@
+#include "jobs_digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "words.h"
+
+enum { EVERY_MS = 20 * 1000, TEXT_BYTES = 256 << 10 };
+
+int64_t tw_digest_every_ms(void)
+{
+	return EVERY_MS;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+}
+
+/* json_decref(*ret_doc) is owed, as rules point into it; NULL: the project has none. */
+static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
+        json_t **ret_doc, struct tw_news_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
+{
+	const char *text = NULL;
+	enum tw_status st = tw_catalogue_setting_get(
+	        c, project_id, TW_SETTING_DIGEST, a, &text, ret_changed_ms, err);
+
+	*ret_doc = NULL;
+	*ret = (struct tw_news_rules){.every = TW_NEWS_OFF};
+	if (st != TW_OK || !text)
+		return st;
+	*ret_doc = json_loads(text, 0, NULL);
+	return *ret_doc ? tw_news_rules_read(*ret_doc, ret, err) : no_memory(err);
+}
+
+/* --- making --- */
+
+static enum tw_status make(struct tw_catalogue *c, const struct tw_news_of *of,
+        const struct tw_news_rules *rules, struct tw_err *err)
+{
+	json_t *digest = NULL, *facts;
+	char *text;
+	enum tw_status st = tw_news_make(c, of, &digest, err);
+
+	if (st != TW_OK)
+		return st;
+	facts = json_pack("{s:o}", "digest", digest);
+	text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	st = text ? tw_catalogue_news_claim(c, of, text, rules, err) : no_memory(err);
+	free(text);
+	json_decref(facts);
+	return st;
+}
+
+/* What was over before the project asked for digests is not told. */
+static enum tw_status make_due(struct tw_catalogue *c, const struct tw_project_row *project,
+        int64_t now_ms, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_news_of of = {project->id, project->name, {0, 0}};
+	struct tw_news_rules rules;
+	json_t *doc;
+	int64_t changed_ms = 0;
+	bool made = true;
+	enum tw_status st = read_rules(c, project->id, a, &doc, &rules, &changed_ms, err);
+
+	if (st == TW_OK && rules.every != TW_NEWS_OFF) {
+		of.period = tw_news_period(&rules, now_ms);
+		if (of.period.until_ms > changed_ms)
+			st = tw_catalogue_news_made(c, project->id, of.period.until_ms, &made, err);
+	}
+	if (st == TW_OK && !made)
+		st = make(c, &of, &rules, err);
+	json_decref(doc);
+	return st;
+}
+
+enum tw_status tw_digests_make(struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
+	struct tw_project_row *projects = NULL;
+	struct tw_err why;
+	size_t n = 0;
+	enum tw_status one,
+	        st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : no_memory(err);
+
+	for (size_t i = 0; i < n; i++) {
+		one = make_due(c, &projects[i], now_ms, a, &why);
+		if (one != TW_OK && st == TW_OK) {
+			st = one;
+			*err = why;
+		}
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- mail --- */
+
+static enum tw_status name_receivers(
+        const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err)
+{
+	struct tw_news_rules rules;
+	json_t *doc;
+	int64_t changed_ms;
+	const char **to = tw_arena_alloc(m->arena, TW_MAILS_MAX, sizeof(const char *));
+	enum tw_status st =
+	        to ? read_rules(m->c, m->of->project_id, m->arena, &doc, &rules, &changed_ms, err)
+	           : no_memory(err);
+
+	if (!to)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < rules.n_mail; i++) {
+		to[i] = tw_arena_str(m->arena, tw_str_of(rules.mail[i]));
+		if (!to[i])
+			st = no_memory(err);
+	}
+	ret->to = to;
+	ret->n_to = rules.n_mail;
+	json_decref(doc);
+	if (st == TW_OK && ret->n_to == 0)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "nobody is named any more whom the digest is mailed to");
+	return st;
+}
+
+static void write_form(const struct tw_digest_mail *m, const json_t *digest, enum tw_markup markup,
+        struct tw_buf *out)
+{
+	struct tw_words w = {{out, markup}, m->base, m->of->project_id};
+
+	if (markup == TW_MARKUP_HTML)
+		tw_buf_printf(out, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+		                   "<body style=\"font-family:sans-serif\">\n");
+	tw_words_digest(&w, digest, true);
+	if (markup == TW_MARKUP_HTML)
+		tw_buf_printf(out, "</body></html>\n");
+}
+
+static enum tw_status write_message(const struct tw_digest_mail *m, const struct tw_mail *to,
+        const json_t *digest, struct tw_err *err)
+{
+	struct tw_buf subject, text, html;
+	struct tw_mail_text mail = {.from = m->by->from,
+	        .to = to->to,
+	        .n_to = to->n_to,
+	        .id = tw_arena_printf(m->arena, "%s.%s", m->of->event_id, m->of->project_id),
+	        .at_ms = m->of->created_ms};
+	enum tw_status st;
+
+	tw_buf_init(&subject, 4096);
+	tw_buf_init(&text, TEXT_BYTES);
+	tw_buf_init(&html, TEXT_BYTES);
+	tw_words_digest_title(digest, &subject);
+	st = tw_buf_add_u8(&subject, 0);
+	write_form(m, digest, TW_MARKUP_PLAIN, &text);
+	write_form(m, digest, TW_MARKUP_HTML, &html);
+	mail.subject = (const char *)subject.data;
+	mail.text = (struct tw_str){(const char *)text.data, text.len};
+	mail.html = (struct tw_str){(const char *)html.data, html.len};
+	if (st == TW_OK && mail.id && tw_buf_status(&text) == TW_OK &&
+	        tw_buf_status(&html) == TW_OK)
+		tw_mail_write(&mail, m->message);
+	else
+		st = no_memory(err);
+	tw_buf_done(&html);
+	tw_buf_done(&text);
+	tw_buf_done(&subject);
+	return st;
+}
+
+enum tw_status tw_digest_mail(
+        const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err)
+{
+	json_t *facts;
+	enum tw_status st;
+
+	*ret = (struct tw_mail){.by = m->by};
+	if (!*m->by->url)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the server was given no --smtp-url to mail by");
+	st = name_receivers(m, ret, err);
+	if (st != TW_OK)
+		return st;
+	facts = json_loads(m->of->facts, 0, NULL);
+	st = facts ? write_message(m, ret, json_object_get(facts, "digest"), err) : no_memory(err);
+	json_decref(facts);
+	return st;
+}

@@ -1,0 +1,30 @@
+/*
+ * jobs_digest.h - digests of all projects, made when they are due, and their mails.
+ *
+ * Thread: one at a time.
+ */
+#ifndef TW_JOBS_DIGEST_H
+#define TW_JOBS_DIGEST_H
+
+#include "catalogue_hook.h"
+#include "hook_send.h"
+#include "news.h"
+
+int64_t tw_digest_every_ms(void); /* how often it is looked whether one is due */
+/* One project's failure keeps no other from its digest; the first one is told. */
+enum tw_status tw_digests_make(
+        struct tw_catalogue *c, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
+
+struct tw_digest_mail {
+	struct tw_catalogue *c;
+	const struct tw_delivery *of;
+	const char *base; /* of links */
+	const struct tw_smtp *by;
+	struct tw_arena *arena; /* the mail's texts live in it */
+	struct tw_buf *message;
+};
+/* The mail of a digest, to those whom the project names now. */
+enum tw_status tw_digest_mail(
+        const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err) TW_MUST_USE;
+
+#endif

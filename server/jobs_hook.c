@@ -1,0 +1,358 @@
+#include "jobs_hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "catalogue_hook.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "hook_body.h"
+#include "hook_send.h"
+#include "jobs_digest.h"
+#include "log.h"
+#include "words.h"
+
+enum {
+	FLIGHTS = 8,
+	OF_A_PROJECT = 4,
+	DUE_AT_ONCE = 64,
+	LOOK_AGAIN_S = 2,
+	STEP_MS = 250,
+	EXPIRE_MS = 60 * 1000,
+	SECRET_BYTES = 512,
+	FLIGHT_ARENA = 4 << 20
+};
+
+struct flight { /* a delivery under way */
+	bool busy;
+	struct tw_arena *arena;
+	struct tw_delivery of;
+	struct tw_buf body;
+};
+
+struct tw_hooker {
+	struct tw_app *app;
+	struct tw_proxies allowed;
+	char smtp_password[SECRET_BYTES];
+	struct tw_sender *sender;
+	struct flight flights[FLIGHTS];
+	int64_t expire_ms, digest_ms; /* next */
+	_Atomic uint64_t counts[3];   /* delivered, failed, given up */
+};
+
+/* --- what came of it --- */
+
+static uint32_t random_number(void)
+{
+	uint32_t n;
+
+	return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : 0;
+}
+
+/* It is not there, or asks for time: nothing else needs to be tried before. */
+static bool holds_all(const struct tw_sent *s)
+{
+	return s->http == 0 || s->http == 408 || s->http == 429 || s->http >= 500;
+}
+
+static void note(struct tw_hooker *h, struct flight *f, const struct tw_sent *s)
+{
+	const int64_t now = tw_unix_ms();
+	const int64_t fails = f->of.hook_id[0] && f->of.url[0] ? f->of.fails : f->of.tries;
+	const struct tw_tried t = {.at_ms = now - s->took_ms,
+	        .took_ms = s->took_ms,
+	        .http = s->http,
+	        .error = s->error,
+	        .body = f->body.data ? (const char *)f->body.data : "",
+	        .next_ms = now + tw_hook_wait_ms(fails + 1, random_number(), s->retry_after_s),
+	        .holds_all = holds_all(s),
+	        .gone = s->http == 410};
+	enum tw_outbox_state state = TW_OUTBOX_WAITS;
+	struct tw_err err;
+
+	if (tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, &state, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "delivery_not_noted", f->of.event_id, &err);
+	atomic_fetch_add(&h->counts[!s->error[0] ? 0 : state == TW_OUTBOX_GIVEN_UP ? 2 : 1], 1);
+	tw_log(s->error[0] ? TW_LOG_WARN : TW_LOG_INFO,
+	        s->error[0] ? "delivery_failed" : "delivered", tw_log_text("hook", f->of.hook_id),
+	        tw_log_text("event", f->of.event_id), tw_log_number("http", s->http),
+	        tw_log_number("took_ms", s->took_ms));
+}
+
+static void land(struct flight *f)
+{
+	tw_buf_done(&f->body);
+	f->arena = tw_arena_free(f->arena);
+	f->busy = false;
+}
+
+/* --- starting --- */
+
+static bool copy(struct flight *f, const struct tw_delivery *d)
+{
+	const char **texts[] = {&f->of.project_id, &f->of.project, &f->of.hook_id, &f->of.event_id,
+	        &f->of.facts, &f->of.url, &f->of.secret};
+
+	f->arena = tw_arena_new(FLIGHT_ARENA);
+	f->of = *d;
+	for (size_t i = 0; f->arena && i < sizeof texts / sizeof *texts; i++) {
+		*texts[i] = tw_arena_str(f->arena, tw_str_of(*texts[i]));
+		if (!*texts[i])
+			return false;
+	}
+	return f->arena != NULL;
+}
+
+/* The body with a NUL behind it, which is not sent. */
+static enum tw_status end_body(struct flight *f, struct tw_err *err)
+{
+	(void)tw_buf_add_u8(&f->body, 0);
+	if (tw_buf_status(&f->body) != TW_OK)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the body is too large");
+	f->body.len--;
+	return TW_OK;
+}
+
+static enum tw_status post(struct tw_hooker *h, struct flight *f, struct tw_err *err)
+{
+	char signature[TW_HOOK_SIGNATURE_BYTES];
+	struct tw_str body;
+	enum tw_status st = tw_hook_body(&f->of, h->app->config->public_url, &f->body, err);
+
+	if (st == TW_OK)
+		st = end_body(f, err);
+	if (st != TW_OK)
+		return st;
+	body = (struct tw_str){(const char *)f->body.data, f->body.len};
+	st = tw_hook_sign(f->of.secret, tw_unix_ms() / 1000, body, signature, err);
+	if (st != TW_OK)
+		return st;
+	return tw_sender_post(h->sender,
+	        &(struct tw_post){f->of.url, tw_hook_event_words[f->of.event], f->of.event_id,
+	                signature, body, f},
+	        err);
+}
+
+static enum tw_status mail(struct tw_hooker *h, struct flight *f, struct tw_err *err)
+{
+	const struct tw_config *c = h->app->config;
+	const struct tw_smtp by = {c->smtp_url, c->smtp_user, h->smtp_password, c->mail_from};
+	const struct tw_digest_mail what = {
+	        h->app->catalogue, &f->of, c->public_url, &by, f->arena, &f->body};
+	struct tw_mail m;
+	enum tw_status st = tw_digest_mail(&what, &m, err);
+
+	if (st == TW_OK)
+		st = end_body(f, err);
+	if (st != TW_OK)
+		return st;
+	m.message = (struct tw_str){(const char *)f->body.data, f->body.len};
+	m.arg = f;
+	return tw_sender_mail(h->sender, &m, err);
+}
+
+static void start(struct tw_hooker *h, struct flight *f, const struct tw_delivery *d)
+{
+	struct tw_sent failed = {.arg = f};
+	struct tw_err err = {.msg = "no memory"};
+	enum tw_status st = TW_NOMEM;
+
+	f->busy = true;
+	tw_buf_init(&f->body, 2 * TW_HOOK_BODY_BYTES);
+	if (copy(f, d))
+		st = strcmp(d->hook_id, TW_HOOK_MAIL) == 0 ? mail(h, f, &err) : post(h, f, &err);
+	tw_crash_point("delivery_begun");
+	if (st == TW_OK)
+		return;
+	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
+	if (f->arena)
+		note(h, f, &failed);
+	land(f);
+}
+
+/* NULL: its hook or its project has enough under way, or all places are taken. */
+static struct flight *place_for(struct tw_hooker *h, const struct tw_delivery *d)
+{
+	struct flight *room = NULL;
+	unsigned of_project = 0;
+
+	for (size_t i = 0; i < FLIGHTS; i++) {
+		struct flight *f = &h->flights[i];
+
+		if (!f->busy) {
+			room = room ? room : f;
+			continue;
+		}
+		if (strcmp(f->of.project_id, d->project_id) != 0)
+			continue;
+		if (strcmp(f->of.hook_id, d->hook_id) == 0)
+			return NULL;
+		of_project++;
+	}
+	return of_project < OF_A_PROJECT ? room : NULL;
+}
+
+static enum tw_status start_due(struct tw_hooker *h, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)64 << 20);
+	struct tw_delivery *due = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_outbox_due(h->app->catalogue, tw_unix_ms(),
+	                                DUE_AT_ONCE, a, &due, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct flight *f = place_for(h, &due[i]);
+
+		if (f)
+			start(h, f, &due[i]);
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- the thread --- */
+
+static bool is_busy(const struct tw_hooker *h)
+{
+	for (size_t i = 0; i < FLIGHTS; i++)
+		if (h->flights[i].busy)
+			return true;
+	return false;
+}
+
+static void look_after(struct tw_hooker *h)
+{
+	const int64_t now = tw_monotonic_ms();
+	struct tw_err err;
+
+	if (now >= h->expire_ms) {
+		h->expire_ms = now + EXPIRE_MS;
+		if (tw_catalogue_outbox_expire(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
+	}
+	if (now >= h->digest_ms) {
+		h->digest_ms = now + tw_digest_every_ms();
+		if (tw_digests_make(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
+	}
+}
+
+static void deliver(struct tw_periodic *p, void *arg)
+{
+	struct tw_app *app = arg;
+	struct tw_hooker *h = app->hooker;
+	struct tw_sent sent;
+	struct tw_err err;
+
+	look_after(h);
+	do {
+		if (start_due(h, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "deliveries_late", "webhooks", &err);
+			if (!is_busy(h))
+				return;
+		}
+		if (is_busy(h) && tw_sender_step(h->sender, STEP_MS, &sent)) {
+			note(h, sent.arg, &sent);
+			land(sent.arg);
+		}
+	} while (is_busy(h) && !tw_periodic_stopping(p));
+}
+
+/* --- settings --- */
+
+static enum tw_status read_password(struct tw_hooker *h, const char *path, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, h->smtp_password, SECRET_BYTES - 1) : -1;
+	const int why = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-password-file: %.100s: %s",
+		        path, strerror(why));
+	h->smtp_password[n] = '\0';
+	h->smtp_password[strcspn(h->smtp_password, "\r\n")] = '\0';
+	return TW_OK;
+}
+
+static enum tw_status judge(struct tw_hooker *h, const struct tw_config *c, struct tw_err *err)
+{
+	if (tw_proxies_parse(c->webhook_private, &h->allowed, NULL) != TW_OK)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "webhook-private: \"%.100s\" is no list of addresses and networks like "
+		        "10.0.0.0/8",
+		        c->webhook_private);
+	if (*c->smtp_url && strncmp(c->smtp_url, "smtp://", 7) != 0 &&
+	        strncmp(c->smtp_url, "smtps://", 8) != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "smtp-url: %.100s is neither smtp:// nor smtps://", c->smtp_url);
+	if (*c->smtp_url && !tw_mail_address(c->mail_from))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--smtp-url needs --mail-from: the address that mails come from");
+	if (*c->smtp_user && !*c->smtp_password_file)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--smtp-user needs --smtp-password-file");
+	return *c->smtp_password_file ? read_password(h, c->smtp_password_file, err) : TW_OK;
+}
+
+enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
+{
+	struct tw_hooker *h = tw_mem_zalloc(1, sizeof *h);
+	enum tw_status st;
+
+	if (!h)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	h->app = app;
+	app->hooker = h;
+	st = judge(h, app->config, err);
+	if (st == TW_OK)
+		st = tw_sender_new(&h->allowed, &h->sender, err);
+	return st == TW_OK ? tw_periodic_start(deliver, app, LOOK_AGAIN_S, ret, err) : st;
+}
+
+struct tw_hooker *tw_hooker_free(struct tw_hooker *h)
+{
+	if (!h)
+		return NULL;
+	h->sender = tw_sender_free(h->sender);
+	for (size_t i = 0; i < FLIGHTS; i++)
+		if (h->flights[i].busy)
+			land(&h->flights[i]);
+	explicit_bzero(h->smtp_password, sizeof h->smtp_password);
+	tw_mem_free(h);
+	return NULL;
+}
+
+enum tw_status tw_hook_job_metrics(const struct tw_app *app, struct tw_buf *out, struct tw_err *err)
+{
+	static const char *const outcomes[] = {"delivered", "failed", "given_up"};
+	struct tw_outbox_sums sums;
+	enum tw_status st = tw_catalogue_outbox_sums(app->catalogue, &sums, err);
+	const int64_t age_ms = st == TW_OK && sums.oldest_ms ? tw_unix_ms() - sums.oldest_ms : 0;
+
+	if (st != TW_OK)
+		return st;
+	tw_buf_printf(out, "# TYPE tracewell_webhook_deliveries_total counter\n");
+	for (size_t i = 0; app->hooker && i < 3; i++)
+		tw_buf_printf(out,
+		        "tracewell_webhook_deliveries_total{outcome=\"%s\"} %" PRIu64 "\n",
+		        outcomes[i], atomic_load(&app->hooker->counts[i]));
+	tw_buf_printf(out,
+	        "# TYPE tracewell_webhook_waiting_events gauge\n"
+	        "tracewell_webhook_waiting_events %" PRId64 "\n"
+	        "# TYPE tracewell_webhook_oldest_seconds gauge\n"
+	        "tracewell_webhook_oldest_seconds %.3f\n"
+	        "# TYPE tracewell_webhook_paused_hooks gauge\n"
+	        "tracewell_webhook_paused_hooks %" PRId64 "\n",
+	        sums.waiting, age_ms > 0 ? (double)age_ms / 1000 : 0.0, sums.paused);
+	return TW_OK;
+}

@@ -1,0 +1,442 @@
+#include "news.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_hang.h"
+#include "catalogue_regression.h"
+#include "clock.h"
+#include "fleet.h"
+#include "hook.h"
+#include "regression_json.h"
+
+enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10, KEPT_DAYS = 400 };
+#define ARENA_MAX ((size_t)512 << 20)
+
+static const char *const every_words[] = {"off", "daily", "weekly", NULL};
+
+/* --- rules --- */
+
+static enum tw_status read_every(const json_t *doc, unsigned *ret, struct tw_err *err)
+{
+	const json_t *at = json_object_get(doc, "every");
+	const char *word = at ? json_string_value(at) : "off";
+
+	for (unsigned i = 0; word && every_words[i]; i++)
+		if (strcmp(every_words[i], word) == 0) {
+			*ret = i;
+			return TW_OK;
+		}
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "every must be off, daily or weekly");
+}
+
+static enum tw_status read_number(const json_t *doc, const char *key, unsigned most, unsigned dflt,
+        unsigned *ret, struct tw_err *err)
+{
+	const json_t *at = json_object_get(doc, key);
+	const json_int_t v = at ? json_integer_value(at) : (json_int_t)dflt;
+
+	if ((at && !json_is_integer(at)) || v < 0 || v > (json_int_t)most)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%s must be a whole number from 0 to %u", key, most);
+	*ret = (unsigned)v;
+	return TW_OK;
+}
+
+static enum tw_status read_mail(const json_t *doc, struct tw_news_rules *ret, struct tw_err *err)
+{
+	const json_t *list = json_object_get(doc, "mail");
+	const json_t *one;
+	size_t i;
+
+	if (list && (!json_is_array(list) || json_array_size(list) > TW_MAILS_MAX))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "mail must be a list of at most %d addresses", TW_MAILS_MAX);
+	json_array_foreach(list, i, one)
+	{
+		const char *address = json_string_value(one);
+
+		if (!address || !tw_mail_address(address))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "mail: \"%.80s\" is no address like ann@example.com",
+			        address ? address : "");
+		ret->mail[ret->n_mail++] = address;
+	}
+	return TW_OK;
+}
+
+static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
+{
+	static const char *const known[] = {"every", "hour", "weekday", "webhook", "mail"};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		n += json_object_get(doc, known[i]) != NULL;
+	if (n == json_object_size(doc))
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "a digest has every, hour, weekday, webhook and mail, nothing else");
+}
+
+enum tw_status tw_news_rules_read(const json_t *doc, struct tw_news_rules *ret, struct tw_err *err)
+{
+	const json_t *webhook = json_object_get(doc, "webhook");
+	struct tw_news_rules r = {.webhook = webhook ? json_is_true(webhook) : true};
+	unsigned every = 0;
+	enum tw_status st = refuse_unknown(doc, err);
+
+	if (st == TW_OK && webhook && !json_is_boolean(webhook))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "webhook must be true or false");
+	if (st == TW_OK)
+		st = read_every(doc, &every, err);
+	if (st == TW_OK)
+		st = read_number(doc, "hour", 23, 7, &r.hour, err);
+	if (st == TW_OK)
+		st = read_number(doc, "weekday", 6, 1, &r.weekday, err);
+	if (st == TW_OK)
+		st = read_mail(doc, &r, err);
+	r.every = (enum tw_news_every)every;
+	if (st == TW_OK)
+		*ret = r;
+	return st;
+}
+
+json_t *tw_news_rules_json(const struct tw_news_rules *r)
+{
+	json_t *mail = json_array();
+
+	for (size_t i = 0; i < r->n_mail; i++)
+		(void)json_array_append_new(mail, json_string(r->mail[i]));
+	return json_pack("{s:s, s:i, s:i, s:b, s:o}", "every", every_words[r->every], "hour",
+	        (int)r->hour, "weekday", (int)r->weekday, "webhook", (int)r->webhook, "mail", mail);
+}
+
+struct tw_news_period tw_news_period(const struct tw_news_rules *r, int64_t now_ms)
+{
+	const int64_t length = (r->every == TW_NEWS_WEEKLY ? 7 : 1) * TW_DAY_MS;
+	/* 1970 began on a Thursday: day 4 was a Monday's eve */
+	const int64_t offset =
+	        (int64_t)r->hour * 3600000 +
+	        (r->every == TW_NEWS_WEEKLY ? ((r->weekday + 3) % 7) * TW_DAY_MS : 0);
+	const int64_t until = (now_ms - offset) / length * length + offset;
+
+	return (struct tw_news_period){until - length, until};
+}
+
+/* --- the digest --- */
+
+struct making {
+	struct tw_catalogue *c;
+	const struct tw_news_of *of;
+	struct tw_arena *a;
+	json_t *out;
+	size_t news; /* things that got slower or are new */
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+}
+
+static enum tw_status put(struct making *m, const char *key, json_t *part, struct tw_err *err)
+{
+	return json_object_set_new(m->out, key, part) == 0 ? TW_OK : no_memory(err);
+}
+
+static bool is_muted(const struct tw_regression *r)
+{
+	return r->muted_until_ms > tw_unix_ms();
+}
+
+static enum tw_status put_happened(
+        struct making *m, const char *key, enum tw_hook_event event, struct tw_err *err)
+{
+	const char *const *ids = NULL;
+	json_t *list = json_array();
+	json_int_t total = 0;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_news_regressions(
+	        m->c, m->of->project_id, m->of->period, event, m->a, &ids, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		struct tw_regression r;
+
+		st = tw_catalogue_regression_get(m->c, m->of->project_id, ids[i], m->a, &r, err);
+		if (st == TW_NOT_FOUND || (st == TW_OK && is_muted(&r))) {
+			st = TW_OK;
+			continue;
+		}
+		if (st == TW_OK && total++ < LIST_MAX)
+			(void)json_array_append_new(list, tw_regression_json(&r));
+	}
+	m->news += event == TW_HOOK_FIXED ? 0 : (size_t)total;
+	if (st == TW_OK)
+		return put(m, key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
+	json_decref(list);
+	return st;
+}
+
+/* Those that nobody answered and that are older than the period. */
+static enum tw_status put_open(struct making *m, struct tw_err *err)
+{
+	const struct tw_regression_query q = {"", "", "", "", "",
+	        1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_RETURNED, tw_unix_ms()};
+	struct tw_regression *rows = NULL;
+	json_t *list;
+	json_int_t total = 0;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_regressions(m->c, m->of->project_id, &q, m->a, &rows, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	list = json_array();
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].first_ms < m->of->period.since_ms && total++ < LIST_MAX)
+			(void)json_array_append_new(list, tw_regression_json(&rows[i]));
+	return put(m, "open", json_pack("{s:I, s:o}", "total", total, "list", list), err);
+}
+
+/* --- scenarios and methods --- */
+
+static enum tw_status read_cells(struct making *m, struct tw_news_period of, unsigned metrics,
+        struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
+{
+	const struct tw_rollup_filter days = {
+	        "", "", "", "", "", "", "", of.since_ms / TW_DAY_MS, (of.until_ms - 1) / TW_DAY_MS};
+
+	*ret = NULL;
+	*ret_n = 0;
+	return tw_catalogue_rollup_read(
+	        m->c, m->of->project_id, &days, metrics, m->a, ret, ret_n, err);
+}
+
+struct lengths {
+	struct tw_fleet_group *groups;
+	size_t n;
+};
+
+static enum tw_status read_lengths(
+        struct making *m, struct tw_news_period of, struct lengths *ret, struct tw_err *err)
+{
+	struct tw_rollup_cell *cells;
+	size_t n;
+	enum tw_status st = read_cells(m, of, 0, &cells, &n, err);
+
+	*ret = (struct lengths){NULL, 0};
+	if (st == TW_OK && n)
+		st = tw_fleet_groups(
+		        cells, n, TW_FLEET_SCENARIO, false, m->a, &ret->groups, &ret->n, err);
+	return st;
+}
+
+static const struct tw_fleet_group *same_of(const struct lengths *before, const char *key)
+{
+	for (size_t i = 0; i < before->n; i++)
+		if (strcmp(before->groups[i].key, key) == 0)
+			return &before->groups[i];
+	return NULL;
+}
+
+static enum tw_status put_scenario(struct making *m, json_t *list, const struct tw_fleet_group *g,
+        const struct tw_fleet_group *before, struct tw_err *err)
+{
+	struct tw_rollup_head *h = tw_arena_zalloc(m->a, 1, sizeof *h);
+	struct tw_fleet_lengths now, then = {.stat = {.n = 0}};
+	enum tw_status st = h ? tw_fleet_lengths(g, h, &now, err) : no_memory(err);
+
+	if (st == TW_OK && before) {
+		memset(h, 0, sizeof *h);
+		st = tw_fleet_lengths(before, h, &then, err);
+	}
+	if (st != TW_OK)
+		return st;
+	(void)json_array_append_new(
+	        list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "scenario", g->key, "traces",
+	                      (json_int_t)g->traces, "p50_ns", (json_int_t)now.stat.at[0], "p95_ns",
+	                      (json_int_t)now.stat.at[2], "before_traces", (json_int_t)then.stat.n,
+	                      "before_p50_ns", (json_int_t)then.stat.at[0], "before_p95_ns",
+	                      (json_int_t)then.stat.at[2]));
+	return TW_OK;
+}
+
+/* The most recorded first. */
+static int by_traces(const void *pa, const void *pb)
+{
+	const struct tw_fleet_group *a = pa;
+	const struct tw_fleet_group *b = pb;
+
+	if (a->traces != b->traces)
+		return a->traces > b->traces ? -1 : 1;
+	return strcmp(a->key, b->key);
+}
+
+static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
+{
+	const struct tw_news_period p = m->of->period;
+	const struct tw_news_period earlier = {2 * p.since_ms - p.until_ms, p.since_ms};
+	struct lengths now, before = {NULL, 0};
+	json_t *list = json_array();
+	enum tw_status st = read_lengths(m, p, &now, err);
+
+	if (st == TW_OK)
+		st = read_lengths(m, earlier, &before, err);
+	if (st == TW_OK && now.n)
+		qsort(now.groups, now.n, sizeof *now.groups, by_traces);
+	for (size_t i = 0; st == TW_OK && i < now.n && i < SCENARIOS_MAX; i++)
+		st = put_scenario(
+		        m, list, &now.groups[i], same_of(&before, now.groups[i].key), err);
+	if (st == TW_OK)
+		return put(m, "scenarios", list, err);
+	json_decref(list);
+	return st;
+}
+
+static enum tw_status rank_methods(struct making *m, const struct tw_rollup *r,
+        struct tw_fleet_method **ret, size_t *ret_n, struct tw_err *err)
+{
+	uint64_t *ids = tw_arena_alloc(m->a, r->n + 1, sizeof *ids);
+	struct tw_sketch *s = tw_arena_zalloc(m->a, 1, sizeof *s);
+	struct tw_rollup_naming *names = NULL;
+	enum tw_status st = ids && s ? TW_OK : no_memory(err);
+
+	for (uint32_t i = 0; ids && i < r->n; i++)
+		ids[i] = r->methods[i].id;
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_names(
+		        m->c, m->of->project_id, ids, r->n, m->a, &names, err);
+	if (st == TW_OK)
+		st = tw_fleet_methods(r, names, m->a, ret, ret_n, err);
+	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
+		struct tw_fleet_method *one = &(*ret)[i];
+
+		st = tw_fleet_stat(one->of, one->n, TW_ROLLUP_SELF, s, &one->sorted_by, err);
+		one->rank = one->naming.named ? one->sorted_by.sum : -1;
+	}
+	return st;
+}
+
+static struct tw_fleet_method *take_slowest(struct tw_fleet_method *list, size_t n)
+{
+	struct tw_fleet_method *best = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (list[i].rank > 0 && (!best || list[i].rank > best->rank))
+			best = &list[i];
+	return best;
+}
+
+static enum tw_status put_methods(struct making *m, struct tw_err *err)
+{
+	struct tw_rollup all = {.arena = m->a, .metrics = 1U << TW_ROLLUP_SELF};
+	struct tw_fleet_method *list = NULL, *one;
+	struct tw_fleet_group *groups = NULL;
+	struct tw_rollup_cell *cells;
+	json_t *out = json_array();
+	size_t n = 0, n_groups = 0;
+	enum tw_status st = read_cells(m, m->of->period, all.metrics, &cells, &n, err);
+
+	if (st == TW_OK && n)
+		st = tw_fleet_groups(cells, n, TW_FLEET_ALL, false, m->a, &groups, &n_groups, err);
+	if (st == TW_OK && n_groups)
+		st = tw_fleet_collect(groups[0].cells, groups[0].n, &all, err);
+	n = 0;
+	if (st == TW_OK && all.n)
+		st = rank_methods(m, &all, &list, &n, err);
+	for (size_t i = 0; st == TW_OK && i < METHODS_MAX && (one = take_slowest(list, n)); i++) {
+		(void)json_array_append_new(
+		        out, json_pack("{s:s, s:I, s:I, s:I}", "name", one->naming.name, "traces",
+		                     (json_int_t)one->sorted_by.n, "mean_ns",
+		                     (json_int_t)one->sorted_by.mean, "p95_ns",
+		                     (json_int_t)one->sorted_by.at[2]));
+		one->rank = 0;
+	}
+	if (st == TW_OK)
+		return put(m, "methods", out, err);
+	json_decref(out);
+	return st;
+}
+
+/* --- ANRs, ingest --- */
+
+static enum tw_status put_anrs(struct making *m, struct tw_err *err)
+{
+	const int64_t last = (m->of->period.until_ms - 1) / TW_DAY_MS;
+	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", last - KEPT_DAYS, last};
+	struct tw_anr_group *groups = NULL;
+	json_t *list;
+	json_int_t total = 0;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_anr_groups(m->c, m->of->project_id, &all, "", m->a, &groups, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	list = json_array();
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_anr_group *g = &groups[i];
+
+		if (g->first_ms < m->of->period.since_ms || g->first_ms >= m->of->period.until_ms)
+			continue;
+		if (total++ < LIST_MAX)
+			(void)json_array_append_new(
+			        list, json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", g->key, "name",
+			                      g->name, "title", g->title, "verdict", g->verdict,
+			                      "count", (json_int_t)g->count));
+	}
+	m->news += (size_t)total;
+	return put(m, "anrs", json_pack("{s:I, s:o}", "total", total, "list", list), err);
+}
+
+static enum tw_status put_ingest(struct making *m, struct tw_err *err)
+{
+	struct tw_news_ingest in;
+	enum tw_status st =
+	        tw_catalogue_news_ingest(m->c, m->of->project_id, m->of->period, &in, err);
+
+	if (st != TW_OK)
+		return st;
+	return put(m, "ingest",
+	        json_pack("{s:I, s:I, s:I}", "accepted", (json_int_t)in.accepted, "failed",
+	                (json_int_t)in.failed, "expired", (json_int_t)in.expired),
+	        err);
+}
+
+static enum tw_status put_all(struct making *m, struct tw_err *err)
+{
+	enum tw_status st = put_happened(m, "found", TW_HOOK_FOUND, err);
+
+	if (st == TW_OK)
+		st = put_happened(m, "returned", TW_HOOK_RETURNED, err);
+	if (st == TW_OK)
+		st = put_happened(m, "fixed", TW_HOOK_FIXED, err);
+	if (st == TW_OK)
+		st = put_open(m, err);
+	if (st == TW_OK)
+		st = put_anrs(m, err);
+	if (st == TW_OK)
+		st = put_scenarios(m, err);
+	if (st == TW_OK)
+		st = put_methods(m, err);
+	if (st == TW_OK)
+		st = put_ingest(m, err);
+	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0), err) : st;
+}
+
+enum tw_status tw_news_make(
+        struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
+{
+	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, 0};
+	enum tw_status st;
+
+	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",
+	        of->project, "since_ms", (json_int_t)of->period.since_ms, "until_ms",
+	        (json_int_t)of->period.until_ms);
+	st = m.a && m.out ? put_all(&m, err) : no_memory(err);
+	tw_arena_free(m.a);
+	if (st == TW_OK)
+		*ret = m.out;
+	else
+		json_decref(m.out);
+	return st;
+}

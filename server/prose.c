@@ -1,0 +1,301 @@
+#include "prose.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORDS_BYTES = 512, NAME_BYTES = 300 };
+
+static void put(struct tw_prose *p, const char *s)
+{
+	(void)tw_buf_add_str(p->out, tw_str_of(s));
+}
+
+static bool is_control(unsigned char c)
+{
+	return c < ' ' || c == 0x7f;
+}
+
+/* --- escaping --- */
+
+static const char *entity(char c, bool quotes)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return quotes ? "&quot;" : NULL;
+	case '\'':
+		return quotes ? "&#39;" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static void put_entities(struct tw_prose *p, char c, bool quotes)
+{
+	const char *e = entity(c, quotes);
+
+	if (e)
+		put(p, e);
+	else
+		(void)tw_buf_add_u8(p->out, (uint8_t)c);
+}
+
+static void put_char(struct tw_prose *p, char c)
+{
+	static const char *const special[] = {
+	        [TW_MARKUP_MARKDOWN] = "\\`*_[]<>#|~&@$", [TW_MARKUP_JIRA] = "\\*_-+^~{}[]()!|#?@"};
+
+	if (is_control((unsigned char)c))
+		c = ' ';
+	if (p->markup == TW_MARKUP_HTML || p->markup == TW_MARKUP_SLACK) {
+		put_entities(p, c, p->markup == TW_MARKUP_HTML);
+		return;
+	}
+	if (p->markup != TW_MARKUP_PLAIN && c && strchr(special[p->markup], c))
+		(void)tw_buf_add_u8(p->out, '\\');
+	(void)tw_buf_add_u8(p->out, (uint8_t)c);
+}
+
+void tw_prose_text(struct tw_prose *p, const char *text)
+{
+	for (; *text; text++)
+		put_char(p, *text);
+}
+
+/* Not within a character. */
+static size_t cut_at(const char *name, size_t most)
+{
+	size_t n = strnlen(name, most + 1);
+
+	if (n <= most)
+		return n;
+	for (n = most; n && ((unsigned char)name[n] & 0xC0) == 0x80;)
+		n--;
+	return n;
+}
+
+/* Backticks end code in Markdown unless the fence is longer than any run of them. */
+static size_t longest_run(const char *name, size_t n)
+{
+	size_t most = 0, run = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		run = name[i] == '`' ? run + 1 : 0;
+		most = run > most ? run : most;
+	}
+	return most;
+}
+
+static void put_markdown_code(struct tw_prose *p, const char *name, size_t n)
+{
+	const size_t fence = longest_run(name, n) + 1;
+	const bool space = name[0] == '`' || name[n - 1] == '`';
+
+	for (size_t i = 0; i < fence; i++)
+		put(p, "`");
+	put(p, space ? " " : "");
+	for (size_t i = 0; i < n; i++)
+		(void)tw_buf_add_u8(p->out,
+		        is_control((unsigned char)name[i]) ? (uint8_t)' ' : (uint8_t)name[i]);
+	put(p, space ? " " : "");
+	for (size_t i = 0; i < fence; i++)
+		put(p, "`");
+}
+
+static void put_slack_code(struct tw_prose *p, const char *name, size_t n)
+{
+	put(p, "`");
+	for (size_t i = 0; i < n; i++)
+		put_char(p, name[i] == '`' ? '\'' : name[i]);
+	put(p, "`");
+}
+
+static void put_between(struct tw_prose *p, const char *begin, struct tw_str name, const char *end)
+{
+	put(p, begin);
+	for (size_t i = 0; i < name.len; i++)
+		put_char(p, name.ptr[i]);
+	put(p, end);
+}
+
+void tw_prose_name(struct tw_prose *p, const char *name)
+{
+	const size_t n = cut_at(name, NAME_BYTES);
+	const struct tw_str s = {name, n};
+
+	if (n == 0)
+		put(p, p->markup == TW_MARKUP_MARKDOWN || p->markup == TW_MARKUP_JIRA ? "\\(none\\)"
+		                                                                      : "(none)");
+	else if (p->markup == TW_MARKUP_MARKDOWN)
+		put_markdown_code(p, name, n);
+	else if (p->markup == TW_MARKUP_SLACK)
+		put_slack_code(p, name, n);
+	else if (p->markup == TW_MARKUP_JIRA)
+		put_between(p, "{{", s, "}}");
+	else if (p->markup == TW_MARKUP_HTML)
+		put_between(p, "<code>", s, "</code>");
+	else
+		put_between(p, "", s, "");
+	if (name[n])
+		put(p, "…");
+}
+
+/* --- blocks --- */
+
+void tw_prose_heading(struct tw_prose *p, const char *text)
+{
+	static const char *const before[] = {[TW_MARKUP_PLAIN] = "",
+	        [TW_MARKUP_MARKDOWN] = "## ",
+	        [TW_MARKUP_JIRA] = "h3. ",
+	        [TW_MARKUP_HTML] = "<h2>",
+	        [TW_MARKUP_SLACK] = "*"};
+	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
+	        [TW_MARKUP_MARKDOWN] = "\n\n",
+	        [TW_MARKUP_JIRA] = "\n\n",
+	        [TW_MARKUP_HTML] = "</h2>\n",
+	        [TW_MARKUP_SLACK] = "*\n"};
+
+	/* blocks end with an empty line, but in Slack */
+	put(p, p->markup == TW_MARKUP_SLACK && p->out->len ? "\n" : "");
+	put(p, before[p->markup]);
+	tw_prose_text(p, text);
+	put(p, behind[p->markup]);
+}
+
+void tw_prose_begin(struct tw_prose *p)
+{
+	put(p, p->markup == TW_MARKUP_HTML ? "<p>" : "");
+}
+
+void tw_prose_end(struct tw_prose *p)
+{
+	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
+	        [TW_MARKUP_MARKDOWN] = "\n\n",
+	        [TW_MARKUP_JIRA] = "\n\n",
+	        [TW_MARKUP_HTML] = "</p>\n",
+	        [TW_MARKUP_SLACK] = "\n"};
+
+	put(p, behind[p->markup]);
+}
+
+void tw_prose_list(struct tw_prose *p, bool begin)
+{
+	if (p->markup == TW_MARKUP_HTML)
+		put(p, begin ? "<ul>\n" : "</ul>\n");
+	else if (!begin && p->markup != TW_MARKUP_SLACK)
+		put(p, "\n");
+}
+
+void tw_prose_item(struct tw_prose *p)
+{
+	static const char *const before[] = {[TW_MARKUP_PLAIN] = "- ",
+	        [TW_MARKUP_MARKDOWN] = "- ",
+	        [TW_MARKUP_JIRA] = "* ",
+	        [TW_MARKUP_HTML] = "<li>",
+	        [TW_MARKUP_SLACK] = "• "};
+
+	put(p, before[p->markup]);
+}
+
+void tw_prose_item_end(struct tw_prose *p)
+{
+	put(p, p->markup == TW_MARKUP_HTML ? "</li>\n" : "\n");
+}
+
+/* --- pieces --- */
+
+/* Of an address that was judged: what would end the link all the same. */
+static void put_url(struct tw_prose *p, const char *url)
+{
+	for (; *url; url++)
+		if (is_control((unsigned char)*url) || strchr(" <>\"'()[]{}|\\`^", *url))
+			tw_buf_printf(p->out, "%%%02X", (unsigned)(unsigned char)*url);
+		else if (p->markup == TW_MARKUP_HTML && *url == '&')
+			put(p, "&amp;");
+		else
+			(void)tw_buf_add_u8(p->out, (uint8_t)*url);
+}
+
+void tw_prose_link(struct tw_prose *p, const char *text, const char *url)
+{
+	static const char *const parts[][3] = {[TW_MARKUP_PLAIN] = {"", ": ", ""},
+	        [TW_MARKUP_MARKDOWN] = {"[", "](", ")"},
+	        [TW_MARKUP_JIRA] = {"[", "|", "]"},
+	        [TW_MARKUP_HTML] = {"<a href=\"", "\">", "</a>"},
+	        [TW_MARKUP_SLACK] = {"<", "|", ">"}};
+	const char *const *of = parts[p->markup];
+	const bool url_first = p->markup == TW_MARKUP_HTML || p->markup == TW_MARKUP_SLACK;
+
+	if (!url) {
+		tw_prose_text(p, text);
+		return;
+	}
+	put(p, of[0]);
+	if (url_first)
+		put_url(p, url);
+	else
+		tw_prose_text(p, text);
+	put(p, of[1]);
+	if (url_first)
+		tw_prose_text(p, text);
+	else
+		put_url(p, url);
+	put(p, of[2]);
+}
+
+void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)
+{
+	char text[WORDS_BYTES];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	for (const char *c = text; *c; c++) {
+		if (p->markup == TW_MARKUP_HTML || p->markup == TW_MARKUP_SLACK)
+			put_entities(p, *c, false);
+		else
+			(void)tw_buf_add_u8(p->out, (uint8_t)*c);
+	}
+}
+
+void tw_prose_ns(struct tw_prose *p, int64_t ns)
+{
+	static const struct {
+		double of;
+		const char *unit;
+	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+	const double v = (double)ns;
+	size_t i = 0;
+
+	while (i + 1 < sizeof units / sizeof *units && fabs(v) < units[i].of)
+		i++;
+	tw_prose_printf(p, "%.*f %s", fabs(v) / units[i].of < 100 && units[i].of > 1 ? 2 : 0,
+	        v / units[i].of, units[i].unit);
+}
+
+void tw_prose_percent(struct tw_prose *p, double share, bool sign)
+{
+	const double percent = 100 * share;
+
+	tw_prose_printf(p, sign ? "%+.*f %%" : "%.*f %%", fabs(percent) < 10 ? 1 : 0, percent);
+}
+
+void tw_prose_query(struct tw_buf *out, const char *text, size_t n)
+{
+	static const char plain[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (size_t i = 0; i < n; i++)
+		if (text[i] && strchr(plain, text[i]))
+			(void)tw_buf_add_u8(out, (uint8_t)text[i]);
+		else
+			tw_buf_printf(out, "%%%02X", (unsigned)(unsigned char)text[i]);
+}

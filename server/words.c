@@ -1,0 +1,202 @@
+#include "words.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *tw_words_of(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text ? text : "";
+}
+
+static int64_t number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static double share(const json_t *j, const char *key)
+{
+	return json_number_value(json_object_get(j, key));
+}
+
+const char *tw_words_url(const struct tw_words *w, const char *path, const char *id,
+        const char *query, char out[TW_WORDS_URL_BYTES])
+{
+	int n;
+
+	if (!w->base || !w->base[0])
+		return NULL;
+	n = snprintf(out, TW_WORDS_URL_BYTES, "%s%s%s?project=%s%s%s", w->base, path, id,
+	        w->project_id, query ? "&" : "", query ? query : "");
+	return n > 0 && n < TW_WORDS_URL_BYTES ? out : NULL;
+}
+
+/* --- regressions --- */
+
+void tw_words_regression_name(struct tw_words *w, const json_t *r)
+{
+	const char *method = tw_words_of(r, "method"), *scenario = tw_words_of(r, "scenario");
+	const char *app = tw_words_of(r, "app");
+
+	if (*method)
+		tw_prose_name(&w->p, method);
+	else
+		tw_prose_printf(&w->p, "The whole trace");
+	if (*scenario) {
+		tw_prose_printf(&w->p, " in ");
+		tw_prose_name(&w->p, scenario);
+	}
+	if (*app) {
+		tw_prose_printf(&w->p, " of ");
+		tw_prose_name(&w->p, app);
+	}
+}
+
+static void put_day(struct tw_words *w, int64_t ms)
+{
+	const time_t s = (time_t)(ms / 1000);
+	struct tm day;
+
+	if (gmtime_r(&s, &day))
+		tw_prose_printf(
+		        &w->p, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+}
+
+static void put_since(struct tw_words *w, const json_t *r)
+{
+	const char *head = tw_words_of(r, "head"), *base = tw_words_of(r, "base");
+
+	if (!*head) {
+		tw_prose_printf(&w->p, " since ");
+		put_day(w, number(r, "day_ms"));
+		return;
+	}
+	tw_prose_printf(&w->p, " in ");
+	tw_prose_name(&w->p, head);
+	if (*base) {
+		tw_prose_printf(&w->p, " against ");
+		tw_prose_name(&w->p, base);
+	}
+}
+
+void tw_words_regression_change(struct tw_words *w, const json_t *r)
+{
+	const int percent = (int)number(r, "percent");
+
+	tw_prose_percent(&w->p, share(r, "change"), true);
+	put_since(w, r);
+	tw_prose_printf(&w->p, ": ");
+	tw_prose_ns(&w->p, number(r, "before_ns"));
+	tw_prose_printf(&w->p, " to ");
+	tw_prose_ns(&w->p, number(r, "after_ns"));
+	if (percent == 50)
+		tw_prose_printf(&w->p, " at the median, 95 %% sure between ");
+	else
+		tw_prose_printf(&w->p, " at the %dth percentile, 95 %% sure between ", percent);
+	tw_prose_percent(&w->p, share(r, "low"), true);
+	tw_prose_printf(&w->p, " and ");
+	tw_prose_percent(&w->p, share(r, "high"), true);
+}
+
+const char *tw_words_regression_url(
+        const struct tw_words *w, const json_t *r, char out[TW_WORDS_URL_BYTES])
+{
+	char query[80];
+
+	(void)snprintf(query, sizeof query, "status=all&muted=1&open=%.40s", tw_words_of(r, "id"));
+	return tw_words_url(w, "/regressions", "", query, out);
+}
+
+static void put_fixed_where(struct tw_words *w, const json_t *r)
+{
+	const char *version = tw_words_of(r, "fixed_in");
+
+	if (*version) {
+		tw_prose_printf(&w->p, " in ");
+		tw_prose_name(&w->p, version);
+	} else if (number(r, "fixed_day_ms")) {
+		tw_prose_printf(&w->p, " since ");
+		put_day(w, number(r, "fixed_day_ms"));
+	}
+}
+
+static void put_by(struct tw_words *w, const json_t *facts)
+{
+	const char *by = tw_words_of(facts, "by");
+
+	if (!*by)
+		return;
+	tw_prose_printf(&w->p, " (by ");
+	tw_prose_name(&w->p, by);
+	tw_prose_printf(&w->p, ")");
+}
+
+static void regression_event(struct tw_words *w, enum tw_hook_event event, const json_t *facts)
+{
+	const json_t *r = json_object_get(facts, "regression");
+
+	if (event == TW_HOOK_FOUND) {
+		tw_prose_printf(&w->p, "Slower");
+	} else if (event == TW_HOOK_RETURNED) {
+		tw_prose_printf(&w->p, "Came back, it had been fixed");
+	} else if (event == TW_HOOK_FIXED) {
+		tw_prose_printf(&w->p, "Fixed");
+		put_fixed_where(w, r);
+		put_by(w, facts);
+	} else {
+		tw_prose_printf(&w->p, "Now %s",
+		        tw_words_of(r, "status")[0] == 'a' ? "acknowledged" : "open");
+		put_by(w, facts);
+	}
+	tw_prose_printf(&w->p, ": ");
+	tw_words_regression_name(w, r);
+	tw_prose_printf(&w->p, event == TW_HOOK_FIXED ? ", which was " : ", ");
+	tw_words_regression_change(w, r);
+	tw_prose_printf(&w->p, ".");
+}
+
+/* --- ANRs and the rest --- */
+
+static void anr_event(struct tw_words *w, const json_t *facts)
+{
+	const json_t *anr = json_object_get(facts, "anr");
+	const char *name = tw_words_of(anr, "name");
+
+	tw_prose_printf(&w->p, "A new group of ANRs: ");
+	tw_prose_name(&w->p, *name ? name : tw_words_of(anr, "title"));
+	tw_prose_printf(&w->p, ". ");
+	tw_prose_text(&w->p, tw_words_of(anr, "verdict"));
+	tw_prose_printf(&w->p, " First seen in version ");
+	tw_prose_name(&w->p, tw_words_of(anr, "version_name"));
+	tw_prose_printf(&w->p, " on ");
+	tw_prose_name(&w->p, tw_words_of(anr, "device"));
+	tw_prose_printf(&w->p, ".");
+}
+
+void tw_words_event(struct tw_words *w, enum tw_hook_event event, const json_t *facts)
+{
+	tw_prose_begin(&w->p);
+	if (event == TW_HOOK_TEST) {
+		tw_prose_printf(&w->p, "This is a test of the webhook, asked for by ");
+		tw_prose_name(&w->p, tw_words_of(facts, "by"));
+		tw_prose_printf(&w->p, ".");
+	} else if (event == TW_HOOK_ANR) {
+		anr_event(w, facts);
+	} else {
+		regression_event(w, event, facts);
+	}
+	tw_prose_end(&w->p);
+}
+
+const char *tw_words_event_url(const struct tw_words *w, enum tw_hook_event event,
+        const json_t *facts, char out[TW_WORDS_URL_BYTES])
+{
+	if (event == TW_HOOK_ANR)
+		return tw_words_url(
+		        w, "/anrs/", tw_words_of(json_object_get(facts, "anr"), "key"), NULL, out);
+	if (event == TW_HOOK_TEST || event == TW_HOOK_DIGEST)
+		return tw_words_url(w, "/webhooks", "", NULL, out);
+	return tw_words_regression_url(w, json_object_get(facts, "regression"), out);
+}

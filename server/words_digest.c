@@ -1,0 +1,213 @@
+/*
+ * words_digest.c - a digest (news.h) as a text: headings, items, links.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "words.h"
+
+static int64_t number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+static void put_time(struct tw_buf *out, int64_t ms)
+{
+	const time_t s = (time_t)(ms / 1000);
+	struct tm at;
+
+	if (gmtime_r(&s, &at))
+		tw_buf_printf(out, "%04d-%02d-%02d %02d:%02d", at.tm_year + 1900, at.tm_mon + 1,
+		        at.tm_mday, at.tm_hour, at.tm_min);
+}
+
+void tw_words_digest_title(const json_t *digest, struct tw_buf *out)
+{
+	tw_buf_printf(out, "%s: what is slow and new, ",
+	        tw_words_of(json_object_get(digest, "project"), "name"));
+	put_time(out, number(digest, "since_ms"));
+	tw_buf_printf(out, " to ");
+	put_time(out, number(digest, "until_ms"));
+	tw_buf_printf(out, " UTC");
+}
+
+static void more(struct tw_words *w, const json_t *list, int64_t all, const char *path)
+{
+	char text[64], url[TW_WORDS_URL_BYTES];
+	const int64_t left = all - (int64_t)json_array_size(list);
+
+	if (left <= 0)
+		return;
+	(void)snprintf(text, sizeof text, "and %" PRId64 " more", left);
+	tw_prose_item(&w->p);
+	tw_prose_link(&w->p, text, tw_words_url(w, path, "", NULL, url));
+	tw_prose_item_end(&w->p);
+}
+
+/* --- regressions --- */
+
+static void regressions(
+        struct tw_words *w, const json_t *digest, const char *key, const char *title)
+{
+	const json_t *part = json_object_get(digest, key);
+	const json_t *list = json_object_get(part, "list");
+	char url[TW_WORDS_URL_BYTES];
+	const json_t *r;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	tw_prose_heading(&w->p, title);
+	tw_prose_list(&w->p, true);
+	json_array_foreach(list, i, r)
+	{
+		tw_prose_item(&w->p);
+		tw_words_regression_name(w, r);
+		tw_prose_printf(&w->p, ", ");
+		tw_words_regression_change(w, r);
+		if (tw_words_of(r, "fixed_in")[0]) {
+			tw_prose_printf(&w->p, "; fixed in ");
+			tw_prose_name(&w->p, tw_words_of(r, "fixed_in"));
+		}
+		tw_prose_printf(&w->p, ". ");
+		if (tw_words_regression_url(w, r, url))
+			tw_prose_link(&w->p, "Look", url);
+		tw_prose_item_end(&w->p);
+	}
+	more(w, list, number(part, "total"), "/regressions");
+	tw_prose_list(&w->p, false);
+}
+
+/* --- scenarios, methods --- */
+
+static void put_change(struct tw_words *w, int64_t before, int64_t now)
+{
+	if (before <= 0)
+		return;
+	tw_prose_printf(&w->p, " (");
+	tw_prose_percent(&w->p, (double)now / (double)before - 1, true);
+	tw_prose_printf(&w->p, ")");
+}
+
+static void scenarios(struct tw_words *w, const json_t *digest)
+{
+	const json_t *list = json_object_get(digest, "scenarios");
+	const json_t *s;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	tw_prose_heading(&w->p, "Scenarios, against the period before");
+	tw_prose_list(&w->p, true);
+	json_array_foreach(list, i, s)
+	{
+		tw_prose_item(&w->p);
+		tw_prose_name(&w->p, tw_words_of(s, "scenario"));
+		tw_prose_printf(&w->p, ": median ");
+		tw_prose_ns(&w->p, number(s, "p50_ns"));
+		put_change(w, number(s, "before_p50_ns"), number(s, "p50_ns"));
+		tw_prose_printf(&w->p, ", 95th percentile ");
+		tw_prose_ns(&w->p, number(s, "p95_ns"));
+		put_change(w, number(s, "before_p95_ns"), number(s, "p95_ns"));
+		tw_prose_printf(&w->p, ", %" PRId64 " traces", number(s, "traces"));
+		tw_prose_item_end(&w->p);
+	}
+	tw_prose_list(&w->p, false);
+}
+
+static void methods(struct tw_words *w, const json_t *digest)
+{
+	const json_t *list = json_object_get(digest, "methods");
+	const json_t *m;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	tw_prose_heading(&w->p, "Slowest methods, by time of their own");
+	tw_prose_list(&w->p, true);
+	json_array_foreach(list, i, m)
+	{
+		tw_prose_item(&w->p);
+		tw_prose_name(&w->p, tw_words_of(m, "name"));
+		tw_prose_printf(&w->p, ": ");
+		tw_prose_ns(&w->p, number(m, "mean_ns"));
+		tw_prose_printf(&w->p, " a trace, in %" PRId64 " traces", number(m, "traces"));
+		tw_prose_item_end(&w->p);
+	}
+	tw_prose_list(&w->p, false);
+}
+
+/* --- ANRs, ingest --- */
+
+static void anrs(struct tw_words *w, const json_t *digest)
+{
+	const json_t *part = json_object_get(digest, "anrs");
+	const json_t *list = json_object_get(part, "list");
+	char url[TW_WORDS_URL_BYTES];
+	const json_t *g;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		return;
+	tw_prose_heading(&w->p, "New groups of ANRs");
+	tw_prose_list(&w->p, true);
+	json_array_foreach(list, i, g)
+	{
+		const char *name = tw_words_of(g, "name");
+
+		tw_prose_item(&w->p);
+		tw_prose_name(&w->p, *name ? name : tw_words_of(g, "title"));
+		tw_prose_printf(&w->p, ", %" PRId64 " reports. ", number(g, "count"));
+		if (tw_words_url(w, "/anrs/", tw_words_of(g, "key"), NULL, url))
+			tw_prose_link(&w->p, "Look", url);
+		tw_prose_item_end(&w->p);
+	}
+	more(w, list, number(part, "total"), "/anrs");
+	tw_prose_list(&w->p, false);
+}
+
+static void ingest(struct tw_words *w, const json_t *digest)
+{
+	const json_t *in = json_object_get(digest, "ingest");
+
+	tw_prose_heading(&w->p, "Traces");
+	tw_prose_begin(&w->p);
+	tw_prose_printf(&w->p,
+	        "%" PRId64 " came in, %" PRId64 " of them could not be decoded, %" PRId64
+	        " were deleted by age or number.",
+	        number(in, "accepted"), number(in, "failed"), number(in, "expired"));
+	tw_prose_end(&w->p);
+}
+
+void tw_words_digest(struct tw_words *w, const json_t *digest, bool title)
+{
+	struct tw_buf line;
+	char url[TW_WORDS_URL_BYTES];
+
+	tw_buf_init(&line, 4096);
+	tw_words_digest_title(digest, &line);
+	(void)tw_buf_add_u8(&line, 0);
+	if (title && tw_buf_status(&line) == TW_OK)
+		tw_prose_heading(&w->p, (const char *)line.data);
+	tw_buf_done(&line);
+	if (json_is_true(json_object_get(digest, "quiet"))) {
+		tw_prose_begin(&w->p);
+		tw_prose_printf(&w->p, "Nothing got slower and nothing is new.");
+		tw_prose_end(&w->p);
+	}
+	regressions(w, digest, "returned", "Came back");
+	regressions(w, digest, "found", "Got slower");
+	regressions(w, digest, "fixed", "Fixed");
+	regressions(w, digest, "open", "Still to be looked at");
+	anrs(w, digest);
+	scenarios(w, digest);
+	methods(w, digest);
+	ingest(w, digest);
+	if (tw_words_url(w, "/fleet", "", NULL, url)) {
+		tw_prose_begin(&w->p);
+		tw_prose_link(&w->p, "Open tracewell", url);
+		tw_prose_end(&w->p);
+	}
+}

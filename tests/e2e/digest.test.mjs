@@ -1,0 +1,150 @@
+/*
+ * digest.test.mjs - what is slow and new, made once a period across restarts, told by webhook and by mail;
+ * a regression that a later version fixes by itself, and one that comes back; issues for three trackers.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { btrace } from './make.mjs';
+import { readMail, startMail, startReceiver } from './receiver.mjs';
+import { startServer, until } from './server.mjs';
+import { findSlower, look } from './slower.mjs';
+
+const json = (o) => JSON.stringify(o);
+const BASE = 'https://traces.example.com';
+const HOUR_MS = 3_600_000;
+const TICKS_S = 45; // digests are looked for every 20 s
+
+const db = (s, sql) => execFileSync('python3', ['-c', `import sqlite3,sys
+c=sqlite3.connect(sys.argv[1], timeout=20)
+for row in c.execute(sys.argv[2]): print(*row)
+c.commit()`, path.join(s.data, 'catalogue.db'), sql], { encoding: 'utf8' }).trim();
+
+test('a digest is told once a period, by webhook and by mail, across restarts', async (t) => {
+	const [r, mail] = [await startReceiver(t), await startMail(t)];
+	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.1', '--public-url', BASE, '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
+	const put = (body) => s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json(body) });
+	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/h`, events: ['digest'] }) });
+	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/other`, events: ['anr.new'] }) });
+	await findSlower(s, 12);
+
+	await t.test('how it would read now', async () => {
+		const { json: d } = await s.get('/api/v1/digest');
+		assert.deepEqual([d.project.name, d.quiet, d.found.total, d.returned.total, d.open.total, d.ingest.accepted, d.ingest.failed], ['test', false, 2, 0, 0, 24, 0]);
+		assert.deepEqual(d.found.list.map((x) => x.method).sort(), ['', 'com.app.Repo.load']);
+		assert.equal(d.scenarios[0].scenario, 'slower');
+		assert.ok(d.scenarios[0].p95_ns >= d.scenarios[0].p50_ns && d.scenarios[0].traces === 24);
+		assert.deepEqual(d.methods.map((m) => m.name), ['com.app.Repo.load', 'com.app.Main.onCreate']);
+		const text = (await s.get('/api/v1/digest?for=text')).text;
+		assert.match(text, /^test: what is slow and new, .* UTC\n\nGot slower\n\n- /);
+		const markdown = (await s.get('/api/v1/digest?for=markdown&days=7')).text;
+		assert.match(markdown, /## Got slower\n\n- `com\.app\.Repo\.load` in `slower`/);
+		assert.ok(markdown.includes(`](${BASE}/regressions?project=`));
+		const html = await s.get('/api/v1/digest?for=html');
+		assert.match(html.headers.get('content-type'), /^text\/plain/);
+		assert.match(html.text, /<li><code>com\.app\.Repo\.load<\/code>/);
+	});
+	await t.test('settings that cannot be meant are refused in words', async () => {
+		for (const [body, words] of [[{ every: 'hourly' }, /off, daily or weekly/], [{ hour: 24 }, /0 to 23/], [{ weekday: -1 }, /0 to 6/], [{ mail: ['ann'] }, /no address like/], [{ mail: ['a@b.c\r\nBcc: x@y.z'] }, /no address/],
+			[{ mail: Array(21).fill('a@b.c') }, /at most 20/], [{ colour: 1 }, /nothing else/]]) {
+			const a = await put(body);
+			assert.equal(a.status, 400, a.text);
+			assert.match(a.json.error.message, words);
+		}
+	});
+	const hour = new Date().getUTCHours();
+	assert.equal((await put({ every: 'daily', hour, webhook: true, mail: ['ann@example.com', 'bob@example.com'] })).status, 200);
+	/* the settings are older than the period's end */
+	db(s, `update project_setting set updated_ms=updated_ms-${26 * HOUR_MS} where key='digest'`);
+	const got = await r.wait('/h', 1, TICKS_S);
+	assert.deepEqual([got.json.event, got.json.id.startsWith('digest.')], ['digest', true]);
+	assert.equal(got.json.digest.until_ms % (24 * HOUR_MS), hour * HOUR_MS);
+	assert.match(got.json.text, /what is slow and new/);
+	const [one] = await until(() => (mail.mails.length ? mail.mails : undefined), 'a mail', TICKS_S);
+	assert.deepEqual([one.from, one.to], ['tracewell@example.com', ['ann@example.com', 'bob@example.com']]);
+	const read = readMail(one);
+	assert.match(read.subject, /^test: what is slow and new, /);
+	assert.match(read.text, /^test: what is slow and new/);
+	assert.match(read.html, /^<!doctype html>/);
+	assert.match(read.head, /Message-ID: <digest\.\d+\.\w{26}@example\.com>\r\n/);
+	await until(async () => ((await s.get('/api/v1/webhooks/mail/deliveries', { key: s.admin })).json.deliveries[0]?.state === 'delivered' ? true : undefined), 'the log has the mail');
+	await s.stop('SIGKILL');
+	await s.start();
+	await new Promise((ok) => setTimeout(ok, 4000)); // it looks when it starts
+	assert.deepEqual([r.at('/h').length, r.at('/other').length, mail.mails.length, db(s, 'select count(*) from digest_made')], [1, 0, 1, '1']);
+});
+
+const PID = 4000;
+const trace = (load) => btrace([[PID, 2, 1_001_000, load], [PID, 1, 1_000_000, load + 500_000]], { pid: PID });
+
+async function send(s, version, scale, each = 12) {
+	await s.put(`/api/v1/builds/b${version}/methods`, '# v\n1,1,com.app.Main onCreate ()V\n2,1,com.app.Repo load ()V\n');
+	for (let i = 0; i < each; i++)
+		await s.post('/api/v1/traces', trace(Math.round((1_000_000 + i * 4_000) * scale)), { query: { app: 'shop', version_name: version, build_id: `b${version}`, scenario: 'slower' }, headers: { 'Idempotency-Key': `${version}-${i}` } });
+	await until(async () => {
+		const { json: j } = await s.get(`/api/v1/fleet/methods?scenario=slower&version_name=${version}`);
+		return j?.traces === each && j.methods.length === 2 && j.methods.every((m) => m.resolved) ? true : undefined;
+	}, `${version} is counted`, 60);
+}
+
+test('status follows: a later version fixes it, another brings it back', async (t) => {
+	const [s, r] = [await startServer(t, { args: ['--webhook-private', '127.0.0.1'] }), await startReceiver(t)];
+	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/h` }) });
+	const found = await findSlower(s, 12);
+	const get = async () => (await s.get(`/api/v1/regression/${found.id}`)).json;
+	const events = () => r.at('/h').filter((g) => g.json.regression.method).map((g) => g.json.event);
+
+	await send(s, '8.3.2', 1.35); // better by a third, and still more than a tenth above
+	await look(s);
+	assert.equal((await get()).status, 'open', 'what is left would still be told');
+	await send(s, '8.3.3', 1.02);
+	await look(s);
+	const fixed = await get();
+	assert.deepEqual([fixed.status, fixed.fixed_in], ['fixed', '8.3.3']);
+	const history = (await s.get(`/api/v1/regression/${found.id}/history`)).json.history;
+	assert.deepEqual(history.map((h) => [h.event, h.author, h.version]), [['regression.fixed', 'tracewell', '8.3.3'], ['regression.found', 'tracewell', '']]);
+	await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status: 'open' }) });
+	await look(s);
+	assert.equal((await get()).status, 'open', 'who opens it again knows of that version');
+	await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status: 'fixed' }) });
+
+	await send(s, '8.3.4', 1.6);
+	await look(s);
+	const back = (await s.get('/api/v1/regressions?method=com.app.Repo.load&status=returned')).json.regressions;
+	assert.deepEqual(back.map((x) => [x.base, x.head, x.earlier]), [['8.3.3', '8.3.4', found.id]]);
+	await until(() => (events().length === 5 ? true : undefined), 'all is told');
+	assert.deepEqual(events(), ['regression.found', 'regression.fixed', 'regression.status', 'regression.fixed', 'regression.returned']);
+	assert.match(r.at('/h').find((g) => g.json.event === 'regression.fixed' && g.json.regression.method).json.text, /^Fixed in 8\.3\.3 \(by tracewell\): com\.app\.Repo\.load in slower/);
+});
+
+test('issues for three trackers', async (t) => {
+	const s = await startServer(t, { args: ['--public-url', BASE] });
+	const { id } = await findSlower(s, 12);
+	const issue = async (tracker) => (await s.get(`/api/v1/regression/${id}/issue?for=${tracker}`)).json;
+	const github = await issue('github');
+	assert.match(github.title, /^com\.app\.Repo\.load in slower is \d+ % slower since 8\.3\.1$/);
+	assert.match(github.body, /^`com\.app\.Repo\.load` in `slower` of `shop` got slower: \+\d+ % in `8\.3\.1` against `8\.3\.0`: .* at the median, 95 % sure between \+[\d.]+ % and \+[\d.]+ %\.\n/);
+	assert.match(github.body, /12 traces before and 12 after/);
+	assert.match(github.body, /## By class of device \(the whole trace\)\n\n- unknown: median [\d.]+ ms \(12 traces\) to [\d.]+ ms \(12 traces\)/);
+	assert.match(github.body, /- A slow trace: \[\w{26}\]\(https:\/\/traces\.example\.com\/traces\/\w{26}\?project=/);
+	assert.equal(github.url, null);
+	assert.match((await issue('gitlab')).body, /\n\/label ~performance\n$/);
+	assert.match((await issue('jira')).body, /\{\{com\.app\.Repo\.load\}\} in \{\{slower\}\}/);
+	const set = (body) => s.ask('PUT', '/api/v1/tracker', { key: s.admin, body: json(body) });
+	for (const [body, words] of [[{ for: 'gitea', template: '' }, /github, gitlab or jira/], [{ for: 'github', template: 'javascript:alert(1)//{title}' }, /http/], [{ for: 'github', template: 'https://a.example' }, /\{title\}/], [{ for: 'jira' }, /nothing else/]])
+		assert.match((await set(body)).json.error.message, words);
+	assert.equal((await set({ for: 'github', template: 'https://github.com/o/r/issues/new?title={title}&body={body}' })).status, 200);
+	const url = new URL((await issue('github')).url);
+	assert.equal(url.searchParams.get('title'), github.title);
+	assert.equal(url.searchParams.get('body'), github.body.slice(0, url.searchParams.get('body').length));
+	assert.equal((await issue('jira')).url, null);
+	await s.trace('"main" prio=5 tid=1 Blocked\n  at a.B.c(B.java:1)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.example.app.Class0.method1(D.java:3)\n  - locked <0x01> (a a.T)\n', { query: { version_name: '8.3.1', device: 'Pixel `9`' } });
+	const group = await until(async () => (await s.get('/api/v1/anr/groups')).json.groups[0], 'a group of ANRs');
+	const anr = (await s.get(`/api/v1/anr/groups/${group.key}/issue`)).json;
+	assert.match(anr.title, /^ANR: /);
+	assert.match(anr.body, /`` Pixel `9` ``/);
+	assert.equal((await s.get('/api/v1/anr/groups/none/issue')).status, 404);
+	assert.equal((await s.get(`/api/v1/regression/${id}/issue`, { key: s.key('read', 'other') })).status, 404);
+});

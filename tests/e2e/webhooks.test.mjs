@@ -1,0 +1,207 @@
+/*
+ * webhooks.test.mjs - the team is told, signed and once, also across kill -9; receivers that hang, refuse,
+ * redirect, close or talk without end are told of in words and hold up nobody else.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { isSigned, startReceiver } from './receiver.mjs';
+import { startServer, until } from './server.mjs';
+import { findSlower } from './slower.mjs';
+
+const ARGS = ['--webhook-private', '127.0.0.0/8', '--public-url', 'https://traces.example.com'];
+const json = (o) => JSON.stringify(o);
+
+const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${target}`, { key: s.admin, body: body && json(body) });
+
+async function hook(s, url, more = {}) {
+	const made = await asker(s)('POST', '', { url, ...more });
+	assert.equal(made.status, 201, made.text);
+	return made.json;
+}
+
+/** The newest delivery of a hook, when `is` says so. */
+const delivery = (s, id, is, seconds = 40) => until(async () => {
+	const { json: log } = await asker(s)('GET', `/${id}/deliveries`);
+	return log.deliveries.find(is);
+}, 'a delivery', seconds);
+
+const test1 = async (s, id) => (await asker(s)('POST', `/${id}/test`)).json.delivery;
+
+/** What only time would bring: deliveries are due now. */
+const hurry = (s) => execFileSync('python3', ['-c', `import sqlite3,sys
+c=sqlite3.connect(sys.argv[1], timeout=20)
+c.execute('update outbox set due_ms=1 where state=0')
+c.commit()`, path.join(s.data, 'catalogue.db')]);
+
+test('a regression is told: signed, once, in each receiver\'s form', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const plain = await hook(s, `${r.url}/plain`, { name: 'ours' });
+	for (const kind of ['slack', 'teams', 'matrix']) await hook(s, `${r.url}/${kind}`, { kind, events: ['regression.found'] });
+	await hook(s, `${r.url}/other`, { events: ['anr.new'] });
+	assert.match(plain.secret, /^twh_[\w-]{43}$/);
+	const found = await findSlower(s, 12);
+	await r.wait('/plain', 2);
+	const got = r.at('/plain').find((g) => g.json.regression.method);
+	assert.ok(isSigned(got, plain.secret));
+	assert.ok(!isSigned(got, `${plain.secret}x`));
+	assert.deepEqual([got.json.event, got.headers['tracewell-event'], got.json.id, got.json.project.name], ['regression.found', 'regression.found', got.headers['tracewell-event-id'], 'test']);
+	assert.equal(got.json.regression.id, found.id);
+	assert.match(got.json.text, /^Slower: com\.app\.Repo\.load in slower of shop, \+\d+ % in 8\.3\.1 against 8\.3\.0: /);
+	assert.equal(new URL(got.json.url).searchParams.get('open'), found.id);
+	for (const kind of ['slack', 'teams', 'matrix']) await r.wait(`/${kind}`, 2);
+	const of = (kind) => r.at(`/${kind}`).map((g) => g.json).find((j) => json(j).includes('Repo.load'));
+	assert.match(of('slack').text, /^Slower: `com\.app\.Repo\.load` in `slower`.*<https:\/\/traces\.example\.com\/regressions\?.*\|Look>$/s);
+	assert.match(of('teams').attachments[0].content.body[0].text, /`com\.app\.Repo\.load`/);
+	assert.match(of('matrix').html, /<code>com\.app\.Repo\.load<\/code>/);
+	await s.ask('POST', '/api/v1/regressions/look', { key: s.write });
+
+	await t.test('what people and later versions say follows, and stands in the history', async () => {
+		for (const status of ['acknowledged', 'fixed', 'open']) await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ status, owner: 'ann' }) });
+		await s.ask('PATCH', `/api/v1/regression/${found.id}`, { key: s.write, body: json({ note: 'no news' }) });
+		await r.wait('/plain', 5);
+		assert.deepEqual(r.at('/plain').slice(2).map((g) => [g.json.event, g.json.regression.status]), [['regression.status', 'acknowledged'], ['regression.fixed', 'fixed'], ['regression.status', 'open']]);
+		const { history } = (await s.get(`/api/v1/regression/${found.id}/history`)).json;
+		assert.deepEqual(history.map((h) => [h.n, h.event, h.status]), [[4, 'regression.status', 'open'], [3, 'regression.fixed', 'fixed'], [2, 'regression.status', 'acknowledged'], [1, 'regression.found', 'open']]);
+		assert.equal(history[3].author, 'tracewell');
+		assert.equal(new Set(r.at('/plain').map((g) => g.json.id)).size, 5, 'each event once');
+	});
+	await t.test('a delivery is sent once more under the same id', async () => {
+		const { deliveries } = (await asker(s)('GET', `/${plain.id}/deliveries`)).json;
+		assert.deepEqual([deliveries.length, deliveries[0].state, deliveries[0].log[0].http, deliveries[0].log[0].error], [5, 'delivered', 204, '']);
+		assert.equal(json(JSON.parse(deliveries[0].body)), json(r.at('/plain')[4].json));
+		assert.equal((await asker(s)('POST', `/${plain.id}/deliveries/${deliveries[0].id}`)).status, 202);
+		const again = await r.wait('/plain', 6);
+		assert.equal(again.json.id, deliveries[0].event_id);
+		assert.equal((await asker(s)('POST', `/${plain.id}/deliveries/999999`)).status, 404);
+	});
+	assert.equal(r.at('/other').length, 0);
+	assert.ok(!s.log.includes(plain.secret) && !json((await s.get('/api/v1/audit', { key: s.admin })).json).includes(plain.secret));
+	const listed = await asker(s)('GET', '');
+	assert.ok(!listed.text.includes('twh_'), 'a secret is shown once');
+});
+
+test('receivers that misbehave are told of in words, and hold up nobody', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const cases = [['hang', /no answer within 15 seconds/, 0], ['busy', /it answered 500/, 500], ['redirect', /answered 302 and leads elsewhere/, 302],
+		['away', /closed without an answer/, 0], ['cut', /closed in the middle/, 200], ['later', /answered 429/, 429]];
+	const hooks = {};
+	for (const [manner] of cases) {
+		r.manner[`/${manner}`] = manner;
+		hooks[manner] = await hook(s, `${r.url}/${manner}`);
+	}
+	const fine = await hook(s, `${r.url}/fine`);
+	r.manner['/endless'] = 'endless';
+	const endless = await hook(s, `${r.url}/endless`);
+	const began = Date.now();
+	for (const h of [...Object.values(hooks), endless, fine]) await test1(s, h.id);
+	await r.wait('/fine');
+	assert.ok((await r.wait('/fine')).at - began < 12_000, 'the one that hangs holds up itself');
+	assert.equal((await delivery(s, endless.id, (d) => d.log.length)).state, 'delivered', 'its word was heard, the rest is not read');
+	for (const [manner, words, http] of cases) {
+		const d = await delivery(s, hooks[manner].id, (x) => x.log.length);
+		assert.match(d.log[0].error, words);
+		assert.deepEqual([d.state, d.log[0].http, r.at(`/${manner}`).length], ['given up', http, 1], manner);
+	}
+});
+
+test('what failed is tried again, later each time; all of it comes when the receiver is back', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const h = await hook(s, `${r.url}/h`);
+	r.manner['/h'] = 'busy';
+	await findSlower(s, 12);
+	const d = await delivery(s, h.id, (x) => x.tries === 1);
+	const wait = d.next_ms - d.log[0].at_ms;
+	assert.ok(d.state === 'waiting' && wait > 45_000 && wait < 76_000, `${wait} ms`);
+	r.manner['/h'] = 'later';
+	hurry(s);
+	const asked = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 429));
+	assert.ok(asked.next_ms - asked.log.at(-1).at_ms >= 7_199_000, 'Retry-After is honoured');
+	const listed = (await asker(s)('GET', `/${h.id}`)).json;
+	assert.ok(listed.fails >= 2 && listed.failing_ms > 0 && listed.waiting === 2, json(listed));
+	r.manner['/h'] = 'fine';
+	hurry(s);
+	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'nothing waits', 20);
+	assert.equal((await asker(s)('GET', `/${h.id}`)).json.failing_ms, 0);
+
+	await t.test('one that says it is gone is paused, and says so; a person resumes it', async () => {
+		r.manner['/h'] = 'gone';
+		const { regressions } = (await s.get('/api/v1/regressions')).json;
+		await s.ask('PATCH', `/api/v1/regression/${regressions[0].id}`, { key: s.write, body: json({ status: 'acknowledged' }) });
+		const paused = await until(async () => {
+			const now = (await asker(s)('GET', `/${h.id}`)).json;
+			return now.paused_ms ? now : undefined;
+		}, 'it is paused');
+		assert.match(paused.paused_why, /answered 410/);
+		assert.equal((await s.get('/api/v1/audit', { key: s.admin, query: { action: 'webhook.pause' } })).json.entries[0].target, h.id);
+		r.manner['/h'] = 'fine';
+		const before = r.at('/h').length;
+		await asker(s)('PATCH', `/${h.id}`, { paused: false });
+		await r.wait('/h', before + 1);
+	});
+});
+
+test('kill -9 between the change and its delivery loses nothing and tells nothing twice', async (t) => {
+	const r = await startReceiver(t);
+	const s = await startServer(t, { args: ARGS, env: { TRACEWELL_CRASH_AT: 'delivery_begun' } });
+	const h = await hook(s, `${r.url}/h`);
+	await findSlower(s, 12).catch(() => undefined); // the server dies somewhere in it
+	assert.equal((await s.ended).signal, 'SIGKILL');
+	assert.equal(r.got.filter((g) => g.json.event).length <= 1, true);
+	s.env = {};
+	await s.start();
+	await r.wait('/h', 2);
+	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'all are told');
+	const { deliveries } = (await asker(s)('GET', `/${h.id}/deliveries`)).json;
+	assert.deepEqual(deliveries.map((d) => d.state), ['delivered', 'delivered']);
+	assert.equal(new Set(r.at('/h').map((g) => g.json.id)).size, 2);
+});
+
+test('a new group of ANRs is told once', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	await hook(s, `${r.url}/h`, { events: ['anr.new'] });
+	const report = (n) => `"main" prio=5 tid=1 Blocked\n  at a.B.c(B.java:1)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w${n}" prio=5 tid=2 Runnable\n  at com.example.app.Class0.method1(D.java:3)\n  - locked <0x01> (a a.T)\n`;
+	for (const n of [1, 2]) await s.trace(report(n), { query: { app: 'shop', version_name: '8.3.1', device: '<!channel>' } });
+	const got = await r.wait('/h');
+	assert.equal(got.json.event, 'anr.new');
+	await until(async () => ((await s.get('/api/v1/anr/groups')).json.groups[0]?.count === 2 ? true : undefined), 'both are in the group');
+	assert.equal(r.at('/h').length, 1);
+	assert.equal(new URL(got.json.url).pathname, `/anrs/${got.json.anr.key}`);
+});
+
+test('addresses that a stranger must not reach are refused behind their names', async (t) => {
+	const [s, r] = [await startServer(t), await startReceiver(t)]; // without --webhook-private
+	const port = new URL(r.url).port;
+	for (const [host, shown] of [['127.0.0.1', '127.0.0.1'], ['localhost', /127\.0\.0\.1|::1/], ['[::ffff:127.0.0.1]', /127/], ['0x7f.1', '127.0.0.1'], ['169.254.169.254', '169.254.169.254']]) {
+		const h = await hook(s, `http://${host}:${port}/`);
+		await test1(s, h.id);
+		const d = await delivery(s, h.id, (x) => x.log.length);
+		assert.match(d.log[0].error, /private address: the server does not go there unless --webhook-private/, host);
+		assert.match(d.log[0].error, typeof shown === 'string' ? new RegExp(shown.replaceAll('.', '\\.')) : shown);
+	}
+	assert.equal(r.got.length, 0);
+});
+
+test('what cannot be a webhook is refused in words', async (t) => {
+	const s = await startServer(t);
+	const ask = asker(s);
+	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://me:pw@a.example/' }, /name or password/],
+		[{ url: 'https://a.example/\u00e4' }, /percent-encode/], [{ url: `https://a.example/${'x'.repeat(1000)}` }, /at most 1000/], [{ url: 'https://a.example', kind: 'pigeon' }, /json, slack, teams/],
+		[{ url: 'https://a.example', events: ['noise'] }, /there is no event noise/], [{ url: 'https://a.example', events: [] }, /at least one/], [{ url: 'https://a.example', secret: 'x' }, /nothing else/]]) {
+		const a = await ask('POST', '', body);
+		assert.equal(a.status, 400, a.text);
+		assert.match(a.json.error.message, words);
+	}
+	for (let i = 0; i < 20; i++) await hook(s, `https://h${i}.example.com/x`);
+	const full = await ask('POST', '', { url: 'https://one.more.example' });
+	assert.deepEqual([full.status, full.json.error.message], [409, 'a project has at most 20 webhooks; remove one first']);
+	const [one] = (await ask('GET', '')).json.webhooks;
+	const changed = (await ask('PATCH', `/${one.id}`, { name: 'b', new_secret: true, events: ['digest'] })).json;
+	assert.deepEqual([changed.name, changed.events, changed.url, changed.secret.startsWith('twh_')], ['b', ['digest'], one.url, true]);
+	assert.equal((await s.get(`/api/v1/webhooks/${one.id}`, { key: s.key('admin', 'other') })).status, 404);
+	assert.equal((await ask('DELETE', `/${one.id}`)).status, 204);
+	assert.equal((await ask('GET', `/${one.id}`)).status, 404);
+	assert.match((await s.get('/metrics', { key: null })).text, /tracewell_webhook_waiting_events 0/);
+});

@@ -1,0 +1,304 @@
+/* What webhooks and mails are made of: signatures, waits, addresses, markup, periods. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hook.h"
+#include "hook_body.h"
+#include "hook_mail.h"
+#include "issue.h"
+#include "news.h"
+#include "prose.h"
+
+#define MINUTE_MS INT64_C(60000)
+#define DAY_MS    INT64_C(86400000)
+
+/* Made by another implementation: Python's hmac over "1700000000.{\"a\":1}". */
+static void test_a_known_signature(void **state)
+{
+	char got[TW_HOOK_SIGNATURE_BYTES];
+
+	(void)state;
+	assert_int_equal(
+	        tw_hook_sign("twh_secret", 1700000000, TW_STR("{\"a\":1}"), got, NULL), TW_OK);
+	assert_string_equal(got,
+	        "t=1700000000,v1="
+	        "995959ebcee319f663610c7b0776b785f19080dc558dd48e5d4f56ef01cfc7a0");
+	assert_int_equal(
+	        tw_hook_sign("twh_secret", 1700000001, TW_STR("{\"a\":1}"), got, NULL), TW_OK);
+	assert_null(
+	        strstr(got, "995959ebcee319f663610c7b0776b785f19080dc558dd48e5d4f56ef01cfc7a0"));
+}
+
+static void test_waits_double_to_a_bound(void **state)
+{
+	int64_t middle = MINUTE_MS;
+
+	(void)state;
+	for (int64_t fails = 1; fails < 40; fails++) {
+		const int64_t low = tw_hook_wait_ms(fails, 0, 0);
+		const int64_t high = tw_hook_wait_ms(fails, 2000, 0);
+
+		assert_in_range(low, middle * 79 / 100, middle * 81 / 100);
+		assert_in_range(high, middle * 119 / 100, middle * 121 / 100);
+		middle = 2 * middle < 360 * MINUTE_MS ? 2 * middle : 360 * MINUTE_MS;
+	}
+	assert_int_equal(tw_hook_wait_ms(1, 1000, 7200), 7200000);
+	assert_int_equal(tw_hook_wait_ms(1, 1000, 3), MINUTE_MS); /* not sooner than ours */
+	assert_int_equal(tw_hook_wait_ms(1, 1000, INT64_MAX), DAY_MS);
+}
+
+static void test_private_addresses(void **state)
+{
+	static const char *const refused[] = {"127.0.0.1", "127.255.255.255", "0.0.0.0", "10.1.2.3",
+	        "172.16.0.1", "172.31.255.255", "192.168.0.1", "169.254.169.254", "100.64.0.1",
+	        "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fec0::1", "fc00::1",
+	        "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::7f00:1",
+	        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::5",
+	        "2001:0:1::", "fd00:ec2::254"};
+	static const char *const fine[] = {"8.8.8.8", "172.15.0.1", "172.32.0.1", "100.128.0.1",
+	        "169.253.1.1", "192.169.0.1", "2606:4700::1", "64:ff9b::808:808", "2002:808:808::1",
+	        "::ffff:8.8.8.8"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (!tw_hook_is_private(refused[i]))
+			fail_msg("%s may be reached", refused[i]);
+	for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+		if (tw_hook_is_private(fine[i]))
+			fail_msg("%s may not be reached", fine[i]);
+}
+
+static void test_addresses_of_hooks(void **state)
+{
+	char host[64];
+
+	(void)state;
+	assert_int_equal(tw_hook_url("https://a.example:8443/x?y", NULL), TW_OK);
+	assert_int_equal(tw_hook_url("HTTP://a.example", NULL), TW_OK);
+	assert_int_equal(tw_hook_url("https://a.example/@b", NULL), TW_OK);
+	assert_int_equal(tw_hook_url("https://u@a.example", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_hook_url("https://a.example\\@b", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_hook_url("file:///etc/passwd", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_hook_url("https://?x", NULL), TW_BAD_REQUEST);
+	tw_hook_host("https://hooks.example/T0/SECRET", host, sizeof host);
+	assert_string_equal(host, "https://hooks.example");
+}
+
+/* --- markup --- */
+
+static void expect(struct tw_buf *out, const char *text)
+{
+	(void)tw_buf_add_u8(out, 0);
+	assert_int_equal(tw_buf_status(out), TW_OK);
+	assert_string_equal((const char *)out->data, text);
+	tw_buf_done(out);
+}
+
+static void expect_name(enum tw_markup markup, const char *name, const char *text)
+{
+	struct tw_buf out;
+	struct tw_prose p = {&out, markup};
+
+	tw_buf_init(&out, 4096);
+	tw_prose_name(&p, name);
+	expect(&out, text);
+}
+
+static void test_names_stay_data(void **state)
+{
+	(void)state;
+	expect_name(TW_MARKUP_MARKDOWN, "a.B.<init>", "`a.B.<init>`");
+	expect_name(TW_MARKUP_MARKDOWN, "a`b``c", "```a`b``c```");
+	expect_name(TW_MARKUP_MARKDOWN, "`a", "`` `a ``");
+	expect_name(TW_MARKUP_MARKDOWN, "a\n/close\r@all", "`a /close @all`");
+	expect_name(TW_MARKUP_MARKDOWN, "", "\\(none\\)");
+	expect_name(TW_MARKUP_JIRA, "a{code}|*b*", "{{a\\{code\\}\\|\\*b\\*}}");
+	expect_name(TW_MARKUP_JIRA, "x}}[y|http://e]", "{{x\\}\\}\\[y\\|http://e\\]}}");
+	expect_name(TW_MARKUP_HTML, "<b>\"&'", "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
+	expect_name(TW_MARKUP_SLACK, "<!channel> `x` <@U1>", "`&lt;!channel&gt; 'x' &lt;@U1&gt;`");
+	expect_name(TW_MARKUP_PLAIN, "a\tb", "a b");
+}
+
+static void test_texts_and_links(void **state)
+{
+	struct tw_buf out;
+	struct tw_prose p = {&out, TW_MARKUP_MARKDOWN};
+
+	(void)state;
+	tw_buf_init(&out, 4096);
+	tw_prose_text(&p, "[x](y) *z* <q> @a #1");
+	expect(&out, "\\[x\\](y) \\*z\\* \\<q\\> \\@a \\#1");
+	tw_buf_init(&out, 4096);
+	tw_prose_link(&p, "x]", "https://a/?b=(c) d");
+	expect(&out, "[x\\]](https://a/?b=%28c%29%20d)");
+	p.markup = TW_MARKUP_HTML;
+	tw_buf_init(&out, 4096);
+	tw_prose_link(&p, "<x>", "https://a/?b=\"&c");
+	expect(&out, "<a href=\"https://a/?b=%22&amp;c\">&lt;x&gt;</a>");
+	p.markup = TW_MARKUP_SLACK;
+	tw_buf_init(&out, 4096);
+	tw_prose_link(&p, "a>b", "https://a/|b>");
+	expect(&out, "<https://a/%7Cb%3E|a&gt;b>");
+}
+
+static void test_long_names_are_cut_between_characters(void **state)
+{
+	char name[700] = "";
+	struct tw_buf out;
+	struct tw_prose p = {&out, TW_MARKUP_PLAIN};
+
+	(void)state;
+	for (int i = 0; i < 333; i++)
+		memcpy(name + 2 * i, "\xc3\xa4", 3);
+	memmove(name + 1, name, 666);
+	name[0] = 'x';
+	tw_buf_init(&out, 4096);
+	tw_prose_name(&p, name);
+	assert_int_equal(out.len, 299 + strlen("…"));
+	tw_buf_done(&out);
+}
+
+static void expect_ns(int64_t ns, const char *text)
+{
+	struct tw_buf out;
+	struct tw_prose p = {&out, TW_MARKUP_PLAIN};
+
+	tw_buf_init(&out, 100);
+	tw_prose_ns(&p, ns);
+	expect(&out, text);
+}
+
+static void test_times(void **state)
+{
+	(void)state;
+	expect_ns(12, "12 ns");
+	expect_ns(1520, "1.52 µs");
+	expect_ns(1520000, "1.52 ms");
+	expect_ns(152000000, "152 ms");
+	expect_ns(INT64_C(2500000000), "2.50 s");
+}
+
+/* --- mail --- */
+
+static void test_mail(void **state)
+{
+	static const char *const to[] = {"a@b.c", "d@e.f"};
+	const struct tw_mail_text m = {.from = "tw@x.y",
+	        .subject = "p\r\nBcc: e@v.il: ä, longer than one encoded word may be in a line",
+	        .id = "digest.1.P",
+	        .to = to,
+	        .n_to = 2,
+	        .at_ms = INT64_C(1700000000000),
+	        .text = TW_STR(".\r\nhi"),
+	        .html = TW_STR("<p>hi")};
+	struct tw_buf out;
+
+	(void)state;
+	tw_buf_init(&out, 1 << 16);
+	tw_mail_write(&m, &out);
+	(void)tw_buf_add_u8(&out, 0);
+	assert_non_null(strstr((char *)out.data, "To: <a@b.c>,\r\n <d@e.f>\r\n"));
+	assert_non_null(strstr((char *)out.data, "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"));
+	assert_non_null(strstr((char *)out.data, "Message-ID: <digest.1.P@x.y>\r\n"));
+	assert_null(strstr((char *)out.data, "\nBcc"));
+	assert_null(strstr((char *)out.data, "\n.\r\n")); /* nothing ends it before its end */
+	for (const char *line = (char *)out.data; *line; line = strchr(line, '\n') + 1)
+		assert_true(strcspn(line, "\r") <= 100);
+	tw_buf_done(&out);
+	assert_true(tw_mail_address("ann+x@example.com"));
+	assert_false(tw_mail_address("ann"));
+	assert_false(tw_mail_address("a@b@c"));
+	assert_false(tw_mail_address("<a@b>"));
+	assert_false(tw_mail_address("a@b\r\n"));
+}
+
+/* --- periods --- */
+
+static void test_periods(void **state)
+{
+	struct tw_news_rules r = {.every = TW_NEWS_DAILY, .hour = 7};
+	const int64_t sunday = INT64_C(1763769600000); /* 2025-11-22 is a Saturday: its midnight */
+	struct tw_news_period p = tw_news_period(&r, sunday + 6 * 60 * MINUTE_MS);
+
+	(void)state;
+	assert_int_equal(p.until_ms, sunday - 17 * 60 * MINUTE_MS);
+	assert_int_equal(p.until_ms - p.since_ms, DAY_MS);
+	p = tw_news_period(&r, sunday + 7 * 60 * MINUTE_MS);
+	assert_int_equal(p.until_ms, sunday + 7 * 60 * MINUTE_MS);
+	r = (struct tw_news_rules){.every = TW_NEWS_WEEKLY, .hour = 0, .weekday = 6};
+	p = tw_news_period(&r, sunday + 1);
+	assert_int_equal(p.until_ms, sunday);
+	assert_int_equal(p.until_ms - p.since_ms, 7 * DAY_MS);
+	r.weekday = 0; /* the Sunday before */
+	p = tw_news_period(&r, sunday + 1);
+	assert_int_equal(p.until_ms, sunday - 6 * DAY_MS);
+}
+
+/* --- bodies --- */
+
+static void test_bodies_survive_any_facts(void **state)
+{
+	static const char *const facts[] = {"{}", "{\"regression\":{}}", "{\"regression\":7}",
+	        "{\"anr\":{\"key\":\"k\"}}", "{\"digest\":{\"found\":{\"list\":[{}]}}}"};
+	struct tw_delivery d = {.project_id = "P", .project = "p", .event_id = "e"};
+	struct tw_buf out;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+		for (int event = 0; event < TW_HOOK_EVENTS; event++)
+			for (int kind = 0; kind < TW_HOOK_KINDS; kind++) {
+				d.facts = facts[i];
+				d.event = (enum tw_hook_event)event;
+				d.kind = (enum tw_hook_kind)kind;
+				tw_buf_init(&out, TW_HOOK_BODY_BYTES);
+				assert_int_equal(tw_hook_body(&d, "https://x", &out, NULL), TW_OK);
+				tw_buf_done(&out);
+			}
+	d.facts = "no JSON";
+	tw_buf_init(&out, TW_HOOK_BODY_BYTES);
+	assert_int_not_equal(tw_hook_body(&d, "", &out, NULL), TW_OK);
+	tw_buf_done(&out);
+}
+
+static void test_a_long_issue_fits_an_address(void **state)
+{
+	static char body[TW_ISSUE_BYTES];
+	struct tw_buf out;
+
+	(void)state;
+	memset(body, '#', sizeof body);
+	tw_buf_init(&out, TW_ISSUE_BYTES);
+	tw_issue_address("https://a/?t={title}&b={body}&c={d}", TW_STR("a b&c"),
+	        (struct tw_str){body, sizeof body}, &out);
+	(void)tw_buf_add_u8(&out, 0);
+	assert_true(strncmp((char *)out.data, "https://a/?t=a%20b%26c&b=%23%23", 31) == 0);
+	assert_string_equal((char *)out.data + out.len - 7, "&c={d}");
+	assert_true(out.len < 7000);
+	tw_buf_done(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_known_signature),
+	        cmocka_unit_test(test_waits_double_to_a_bound),
+	        cmocka_unit_test(test_private_addresses),
+	        cmocka_unit_test(test_addresses_of_hooks),
+	        cmocka_unit_test(test_names_stay_data),
+	        cmocka_unit_test(test_texts_and_links),
+	        cmocka_unit_test(test_long_names_are_cut_between_characters),
+	        cmocka_unit_test(test_times),
+	        cmocka_unit_test(test_mail),
+	        cmocka_unit_test(test_periods),
+	        cmocka_unit_test(test_bodies_survive_any_facts),
+	        cmocka_unit_test(test_a_long_issue_fits_an_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
