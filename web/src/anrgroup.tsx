@@ -6,6 +6,7 @@ import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups'
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
+import { IssueText } from './issue';
 import { link, set, text } from './route';
 import { Waits } from './waitpicture';
 
@@ -88,6 +89,7 @@ export function AnrGroup({ id }: { id: string }) {
 			</dl>
 			{g.name && <p class="quiet">{g.title}</p>}
 			<Told g={g} />
+			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>
 		<Panel title="Who has it" id="who"><div class="three"><Slices title="Version" of={g.by_version} all={g.count} /><Slices title="Device" of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div></Panel>
 		<Panel title="Traces that show it" id="exemplars"><Exemplars list={g.exemplars} shown={shown} /></Panel>

@@ -8,7 +8,7 @@ export interface Entry {
 
 export const SORTS: [action: string, shown: string][] = [['', 'everything'], ['key', 'keys'], ['user', 'accounts'], ['member', 'roles'], ['session', 'signing in and out'],
 	['identity', 'links to the provider'], ['link', 'sign-in links'], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', 'decoded files'], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
-	['filter', 'saved lists'], ['project', 'projects'], ['audit', 'this record']];
+	['filter', 'saved lists'], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', 'this record']];
 
 const KINDS: Record<string, string> = { cli: 'command line, ', key: 'key ', link: 'sign-in link', server: 'the server itself', nobody: 'nobody known' };
 
@@ -20,6 +20,7 @@ const DONE: Record<string, string> = {
 	'project.create': 'made a project', 'project.import': 'imported a project', 'mapping.set': 'sent a mapping', 'setting.set': 'changed a setting', 'regression.change': 'answered a regression',
 	'trace.mark': 'marked a trace', 'trace.delete': 'deleted a trace', 'trace.requeue': 'had a trace decoded again', 'upload.delete': 'deleted an upload',
 	'annotation.create': 'annotated a trace', 'annotation.edit': 'changed an annotation', 'annotation.delete': 'deleted an annotation',
+	'webhook.create': 'made a webhook', 'webhook.change': 'changed a webhook', 'webhook.remove': 'removed a webhook', 'webhook.test': 'tested a webhook', 'webhook.redeliver': 'told a webhook once more', 'webhook.pause': 'paused a webhook that fails',
 	'filter.set': 'saved a list', 'filter.delete': 'deleted a saved list', 'audit.expire': 'forgot old changes',
 };
 

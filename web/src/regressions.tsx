@@ -2,7 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from './api';
 import { useChange } from './change';
-import { count, duration, percent } from './format';
+import { count, duration, percent, when } from './format';
+import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from './parts';
 import { RegressionRules } from './regressionrules';
 import { link, set, text } from './route';
@@ -57,6 +58,23 @@ function Evidence({ r }: { r: Regression }) {
 	);
 }
 
+interface Entry { n: number; at_ms: number; author: string; event: string; status: string; version: string }
+
+function told(e: Entry): string {
+	if (e.event === 'regression.found') return 'found';
+	if (e.event === 'regression.returned') return 'came back';
+	return e.status === 'fixed' && e.version ? `fixed in ${e.version}` : STATUS[e.status]?.toLowerCase() ?? e.status;
+}
+
+/** What became of it, and by whom. */
+function History({ r }: { r: Regression }) {
+	const load = useLoad(`history ${r.id} ${r.status}`, () => get<{ history: Entry[] }>(`/api/v1/regression/${r.id}/history`));
+	const list = load.value?.history ?? [];
+	if (load.error) return <Failure error={load.error} retry={load.again} />;
+	if (list.length === 0) return null;
+	return <ul class="history" aria-label="History">{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {told(e)} <span class="quiet">by {e.author}</span></li>)}</ul>;
+}
+
 function Answer({ r, say }: { r: Regression; say: (what: Partial<Regression>) => Promise<boolean> }) {
 	const [owner, own] = useState(r.owner);
 	const [note, put] = useState(r.note);
@@ -105,6 +123,8 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				{r.earlier && <p class="quiet">It was slow before, was fixed, and came back.</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
 				<Evidence r={r} />
+				<History r={r} />
+				<IssueText path={`/api/v1/regression/${r.id}`} />
 				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} say={say} />}
 				{error && <Failure error={error} />}
 			</div>

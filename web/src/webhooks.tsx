@@ -1,0 +1,136 @@
+// Telling the team: webhooks, what was told to them, the digest, and where issues are made.
+import { useEffect, useState } from 'preact/hooks';
+import { get, send } from './api';
+import { Sure, useChange } from './change';
+import { count, when } from './format';
+import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from './parts';
+import { set, text } from './route';
+import { Deliveries } from './webhookslog';
+import { DigestPanel, Tracker } from './webhooksdigest';
+
+interface Hook {
+	id: string; name: string; url: string; kind: string; events: string[]; created_ms: number; delivered_ms: number;
+	failing_ms: number; fails: number; paused_ms: number; paused_why: string; waiting: number; secret?: string;
+}
+interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
+type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
+
+const EVENTS: [event: string, shown: string][] = [['regression.found', 'something got slower'], ['regression.returned', 'it came back'], ['regression.fixed', 'it was fixed'],
+	['regression.status', 'somebody acknowledged or reopened it'], ['anr.new', 'a new group of ANRs'], ['digest', 'the digest']];
+const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
+const FULL = 500; // events of a hook that may wait
+
+function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise<void>; cancel: () => void }) {
+	const [d, put] = useState<Draft>(hook ?? { name: '', url: '', kind: 'json', events: EVENTS.map(([e]) => e) });
+	const save = (e: Event) => {
+		e.preventDefault();
+		void keep({ name: d.name.trim(), url: d.url.trim(), kind: d.kind, events: d.events });
+	};
+	const toggle = (event: string) => put({ ...d, events: d.events.includes(event) ? d.events.filter((o) => o !== event) : [...d.events, event] });
+	return (
+		<form class="rule" onSubmit={save} aria-label={hook ? 'Change the webhook' : 'A new webhook'}>
+			<div class="row">
+				<label class="inline">Name <input name="name" maxLength={100} value={d.name} placeholder="perf channel" autofocus={!hook} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
+				<label class="inline">For <select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+			</div>
+			<label class="list">Address <span class="quiet">http or https; private addresses only where the server's --webhook-private allows them</span>
+				<input name="url" class="mono wide" type="url" maxLength={1000} spellcheck={false} autocomplete="off" value={d.url} placeholder="https://hooks.example.com/tracewell" onInput={(e) => put({ ...d, url: e.currentTarget.value })} /></label>
+			<fieldset class="events"><legend>Tells when</legend>
+				{EVENTS.map(([event, shown]) => <label class="inline" key={event}><input type="checkbox" name={event} checked={d.events.includes(event)} onChange={() => toggle(event)} /> {shown}</label>)}
+			</fieldset>
+			<div class="row"><button class="primary" disabled={!d.url.trim() || d.events.length === 0}>{hook ? 'Save' : 'Add'}</button><button type="button" onClick={cancel}>Cancel</button></div>
+		</form>
+	);
+}
+
+function State({ h }: { h: Hook }) {
+	if (h.paused_ms) return <><span class="state failed">paused</span> <span class="quiet">{when(h.paused_ms)}{h.paused_why ? `: ${h.paused_why}` : ', by hand'}. What happens meanwhile is not told.</span></>;
+	if (h.failing_ms) return <><span class="state queued">failing</span> <span class="quiet">since {when(h.failing_ms)}, {count(h.fails)} tries in a row</span></>;
+	if (h.delivered_ms) return <><span class="state ready">works</span> <span class="quiet">last told {when(h.delivered_ms)}</span></>;
+	return <span class="quiet">nothing told yet</span>;
+}
+
+interface Acts { edit: () => void; say: (method: string, path: string, body?: object) => void }
+
+function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
+	const path = `/api/v1/webhooks/${h.id}`;
+	const name = h.name || new URL(h.url).host;
+	return <>
+		<tr data-hook={h.id}>
+			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{new URL(h.url).origin}</div></td>
+			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
+			<td class="anywhere">{h.events.length === EVENTS.length ? 'everything' : h.events.join(', ')}</td>
+			<td><State h={h} /></td>
+			<td class="num" title={h.waiting >= FULL ? 'It is full: further events are not told' : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss"> full</span>}</td>
+			<td class="actions">
+				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={`Test ${name}`}>Test</button>
+				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? 'Resume' : 'Pause'} ${name}`}>{h.paused_ms ? 'Resume' : 'Pause'}</button>
+				<button class="small" onClick={edit} aria-label={`Change ${name}`}>Change</button>
+				<Sure what="Remove" label={`Remove ${name}`} act={() => say('DELETE', path)} />
+			</td>
+		</tr>
+		{open && <tr class="more"><td colSpan={6}>
+			<Deliveries hook={h.id} />
+			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>Make a new secret</button><span class="quiet">The old one signs nothing from then on.</span></p>
+		</td></tr>}
+	</>;
+}
+
+/** Shown once. */
+function Secret({ secret, done }: { secret: string; done: () => void }) {
+	return (
+		<div class="notice" role="status"><strong>The secret that signs, shown this once:</strong>
+			<p class="row"><code class="anywhere">{secret}</code><Copy text={secret} /><button class="small" onClick={done}>I have it</button></p>
+		</div>
+	);
+}
+
+const VERIFY = `t, v1 = (p.split("=")[1] for p in headers["Tracewell-Signature"].split(","))
+ours = hmac.new(secret.encode(), t.encode() + b"." + body, hashlib.sha256).hexdigest()
+ok = hmac.compare_digest(ours, v1) and abs(time.time() - int(t)) < 300`;
+
+function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
+	const [error, change] = useChange(again);
+	const [editing, edit] = useState<string | null>(null); // '' is a new one
+	const [secret, show] = useState('');
+	const say = (method: string, path: string, body?: object) => change(async () => {
+		const answer = await send(method, path, body);
+		const made = answer.status === 204 ? null : await answer.json() as { secret?: string };
+		if (made?.secret) show(made.secret);
+	});
+	const put = async (d: Draft) => {
+		if (await (editing ? say('PATCH', `/api/v1/webhooks/${editing}`, d) : say('POST', '/api/v1/webhooks', d))) edit(null);
+	};
+	const open = text('open');
+	return (
+		<Panel title="Webhooks" id="webhooks" aside={editing === null && v.webhooks.length < v.most && <button onClick={() => edit('')}>Add a webhook</button>}>
+			{secret && <Secret secret={secret} done={() => show('')} />}
+			{v.webhooks.length === 0 && editing === null && <p class="quiet">There is none yet. A webhook tells a chat or a program of yours when something got slower, came back, was fixed, or when apps stop responding in a new way.</p>}
+			{v.webhooks.length > 0 && <div class="scroll"><table>
+				<thead><tr><th scope="col">Name</th><th scope="col">For</th><th scope="col">Tells of</th><th scope="col">State</th><th scope="col" class="num">Waiting</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
+			</table></div>}
+			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}
+			{error && <Failure error={error} />}
+			{!v.public_url && <p class="quiet">The server was given no --public-url: what it tells has no links.</p>}
+			<details><summary>How a receiver checks the signature</summary><p class="quiet">In Python; <code>Tracewell-Event-Id</code> is the same for each try of an event, so that one that came twice can be told.</p><Command>{VERIFY}</Command></details>
+		</Panel>
+	);
+}
+
+export function WebhooksPage() {
+	const load = useLoad('webhooks', () => get<Hooks>('/api/v1/webhooks'));
+	const [came, settle] = useState(false); // what stands below is not moved by the list
+	useCame(load, () => settle(true));
+	useEffect(() => {
+		document.title = 'Webhooks · tracewell';
+	}, []);
+	return (
+		<main class="webhooks">
+			<div class="row head"><h1>Webhooks</h1></div>
+			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title="Webhooks"><Pending of={load} what="Loading webhooks" /></Panel>}
+			{came && <DigestPanel mail={load.value?.mail ?? false} />}
+			{came && <Tracker />}
+		</main>
+	);
+}
