@@ -63,7 +63,7 @@ static void put_classes(struct tw_words *w, const struct tw_issue *i)
 {
 	if (i->n_classes == 0)
 		return;
-	tw_prose_heading(&w->p, "By class of device (the whole trace)");
+	tw_prose_heading(&w->p, "The whole trace, by class of device");
 	tw_prose_list(&w->p, true);
 	for (size_t c = 0; c < i->n_classes; c++) {
 		const struct tw_issue_class *one = &i->classes[c];

@@ -111,7 +111,8 @@ static void scenarios(struct tw_words *w, const json_t *digest)
 		tw_prose_printf(&w->p, ", 95th percentile ");
 		tw_prose_ns(&w->p, number(s, "p95_ns"));
 		put_change(w, number(s, "before_p95_ns"), number(s, "p95_ns"));
-		tw_prose_printf(&w->p, ", %" PRId64 " traces", number(s, "traces"));
+		tw_prose_printf(&w->p, ", %" PRId64 " trace%s", number(s, "traces"),
+		        number(s, "traces") == 1 ? "" : "s");
 		tw_prose_item_end(&w->p);
 	}
 	tw_prose_list(&w->p, false);
@@ -133,7 +134,8 @@ static void methods(struct tw_words *w, const json_t *digest)
 		tw_prose_name(&w->p, tw_words_of(m, "name"));
 		tw_prose_printf(&w->p, ": ");
 		tw_prose_ns(&w->p, number(m, "mean_ns"));
-		tw_prose_printf(&w->p, " a trace, in %" PRId64 " traces", number(m, "traces"));
+		tw_prose_printf(&w->p, " a trace, in %" PRId64 " trace%s", number(m, "traces"),
+		        number(m, "traces") == 1 ? "" : "s");
 		tw_prose_item_end(&w->p);
 	}
 	tw_prose_list(&w->p, false);
@@ -159,7 +161,8 @@ static void anrs(struct tw_words *w, const json_t *digest)
 
 		tw_prose_item(&w->p);
 		tw_prose_name(&w->p, *name ? name : tw_words_of(g, "title"));
-		tw_prose_printf(&w->p, ", %" PRId64 " reports. ", number(g, "count"));
+		tw_prose_printf(&w->p, ", %" PRId64 " report%s. ", number(g, "count"),
+		        number(g, "count") == 1 ? "" : "s");
 		if (tw_words_url(w, "/anrs/", tw_words_of(g, "key"), NULL, url))
 			tw_prose_link(&w->p, "Look", url);
 		tw_prose_item_end(&w->p);

@@ -1,0 +1,139 @@
+/*
+ * Webhooks in the page: made, tested, read try by try, paused by its receiver and resumed; the digest set and
+ * read beforehand; issue texts; in light and dark.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { violations } from './axe.mjs';
+import { unreadable } from './browser.mjs';
+import { done, server, shots, watched } from './page.mjs';
+import { startReceiver } from './receiver.mjs';
+import { tracewell, until } from './server.mjs';
+import { findSlower } from './slower.mjs';
+
+let receiver;
+const ending = [];
+
+/* The server once more, with what it may reach. */
+async function prepare() {
+	receiver = await startReceiver({ after: (f) => ending.push(f) });
+	await server.stop();
+	server.args.push('--webhook-private', '127.0.0.0/8', '--public-url', 'https://traces.example.com', '--smtp-url', 'smtp://127.0.0.1:9', '--mail-from', 'tracewell@example.com');
+	await server.start();
+}
+
+after(() => ending.forEach((f) => f()));
+
+async function asAdmin(scheme, width, target = '/webhooks', ready = '#tracker form') {
+	const page = await watched(scheme, width);
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
+	await page.goto(server.url + target);
+	await page.waitForSelector(ready);
+	return page;
+}
+
+const ROW = 'tr[data-hook]:has-text("perf channel")';
+
+test('a webhook is made, refused, tested, and its deliveries are read', async (t) => {
+	await prepare();
+	const page = await asAdmin();
+	await page.waitForSelector('text=There is none yet');
+	await page.getByRole('button', { name: 'Add a webhook' }).click();
+	await page.fill('form.rule [name=name]', 'perf channel');
+	await page.fill('form.rule [name=url]', 'ftp://example.com');
+	await page.getByRole('button', { name: 'Add', exact: true }).click();
+	await page.waitForSelector('#webhooks [role=alert] >> text=must be http');
+	await page.fill('form.rule [name=url]', `${receiver.url}/h`);
+	await page.uncheck('[name="regression.status"]');
+	await page.getByRole('button', { name: 'Add', exact: true }).click();
+	await page.waitForSelector('[role=status] code:text-matches("^twh_")');
+	await page.getByRole('button', { name: 'I have it' }).click();
+	await page.locator(ROW).getByText('nothing told yet').waitFor();
+	await page.getByRole('button', { name: 'Test perf channel' }).click();
+	await page.locator('tr[data-delivery]').getByText('it answered 204').waitFor();
+	await page.locator('tr[data-delivery]').getByRole('button', { name: 'test', exact: true }).click();
+	await page.waitForSelector('pre.body >> text=This is a test of the webhook');
+	assert.equal(receiver.at('/h').length, 1);
+	await page.locator('tr[data-delivery]').getByRole('button', { name: /once more/ }).click();
+	await receiver.wait('/h', 2);
+	assert.equal(receiver.at('/h')[0].json.id, receiver.at('/h')[1].json.id);
+	await done(page, t);
+});
+
+test('one that its receiver ended says why it is paused, and is resumed', async (t) => {
+	receiver.manner['/h'] = 'gone';
+	const found = await findSlower(server, 12);
+	const page = await asAdmin();
+	await page.locator(ROW).getByText('it answered 410').waitFor();
+	await page.locator(ROW).getByText('What happens meanwhile is not told.').waitFor();
+	receiver.manner['/h'] = 'fine';
+	await page.getByRole('button', { name: 'Resume perf channel' }).click();
+	await page.getByRole('button', { name: 'Pause perf channel' }).waitFor();
+	await until(() => receiver.at('/h').filter((g) => g.json.regression?.id === found.id)[0], 'it is told'); // what waited goes out at once
+	await done(page, t);
+});
+
+test('the digest is set and read beforehand, and the tracker is named', async (t) => {
+	const page = await asAdmin();
+	await page.selectOption('#digest [name=every]', 'weekly');
+	await page.selectOption('#digest [name=weekday]', '3');
+	await page.fill('#digest [name=mail]', 'ann@example.com\nbob');
+	await page.click('#digest button.primary');
+	await page.waitForSelector('#digest [role=alert] >> text=no address like ann@example.com');
+	await page.fill('#digest [name=mail]', 'ann@example.com');
+	await page.click('#digest button.primary');
+	await page.waitForSelector('#digest button.primary[disabled]');
+	assert.deepEqual((await server.get('/api/v1/digest/settings', { key: server.admin })).json, { every: 'weekly', hour: 7, weekday: 3, webhook: true, mail: ['ann@example.com'] });
+	await page.getByRole('button', { name: 'Preview' }).click();
+	await page.waitForSelector('pre.digest >> text=com.app.Repo.load in slower');
+	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
+	await page.click('#tracker button.primary');
+	await page.waitForSelector('#tracker button.primary[disabled]');
+	await done(page, t);
+});
+
+test('a regression has its history and its issue text', async (t) => {
+	const page = await asAdmin('light', 1280, '/regressions?status=all', 'tr[data-regression]');
+	await page.locator('tr[data-regression]:has-text("com.app.Repo.load") button').click();
+	await page.getByRole('list', { name: 'History' }).getByText('found by tracewell').waitFor();
+	await page.getByRole('button', { name: 'Issue text' }).click();
+	await page.waitForSelector('pre.body >> text=## Where to look');
+	const href = await page.getByRole('link', { name: 'Open a new issue' }).getAttribute('href');
+	assert.equal(new URL(href).origin, 'https://github.com');
+	await page.getByRole('button', { name: 'Jira' }).click();
+	await page.waitForSelector('pre.body >> text=h3. Where to look');
+	await page.getByRole('link', { name: 'Open a new issue' }).waitFor({ state: 'detached' });
+	assert.deepEqual(await unreadable(page), []);
+	assert.deepEqual(await violations(page), []);
+	await done(page, t);
+});
+
+for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
+	test(`all of it can be read and reached: ${scheme}, ${width}`, async (t) => {
+		const page = await asAdmin(scheme, width);
+		await page.locator(ROW).locator('button[aria-expanded]').click();
+		await page.locator('tr[data-delivery]').first().waitFor();
+		await page.locator('tr[data-delivery] button.plain').first().click();
+		await page.waitForSelector('pre.body');
+		await page.getByRole('button', { name: 'Change perf channel' }).click();
+		await page.waitForSelector('form[aria-label="Change the webhook"]');
+		await page.getByRole('button', { name: 'Preview' }).click();
+		await page.waitForSelector('pre.digest');
+		assert.deepEqual(await unreadable(page), []);
+		assert.deepEqual(await violations(page), []);
+		if (shots) await page.screenshot({ path: path.join(shots, `webhooks-${scheme}.png`), fullPage: true });
+		await done(page, t);
+	});
+
+test('who may only look has no such page', async (t) => {
+	const page = await watched();
+	await page.goto(server.url);
+	const { signIn } = await import('./browser.mjs');
+	await signIn(page, { ...server, write: server.read, url: server.url });
+	await page.goto(`${server.url}/webhooks`);
+	await page.waitForSelector('h1 >> text=No such page');
+	assert.equal(await page.locator('nav >> text=Webhooks').count(), 0);
+	await done(page, t);
+});
