@@ -147,7 +147,7 @@ static enum tw_status median(
         const struct tw_fleet_group *g, struct tw_arena *a, int64_t *ret, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
-	struct tw_fleet_lengths l;
+	struct tw_fleet_lengths l = {.stat = {.n = 0}};
 	enum tw_status st = h ? tw_fleet_lengths(g, h, &l, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 

@@ -74,13 +74,20 @@ static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, c
         const struct tw_tell *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
-	int64_t there = 0;
+	int64_t there = 0, waiting = 0;
 	enum tw_status st = tw_cat_first_int(c->writer, &there, err, /* primary key */
 	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
 	        hook_id);
 
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
+	if (st == TW_OK)
+		st = tw_cat_first_int(c->writer, &waiting, err, /* outbox_waiting */
+		        "SELECT count(*) FROM outbox WHERE project_id=? AND hook_id=? AND state=0",
+		        "tt", project_id, hook_id);
+	if (st == TW_OK && waiting >= TW_HOOK_WAITING_MAX)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "%d events wait for this webhook already", TW_HOOK_WAITING_MAX);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id,
 		        what->id, (int64_t)what->event, what->facts, now, give_up_at(now),

@@ -19,9 +19,12 @@ static enum tw_status no_memory(struct tw_err *err)
 static enum tw_status tell(sqlite3 *db, const char *project_id, const struct tw_tell *of,
         json_t *facts, struct tw_err *err)
 {
-	char *text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	/* a name that is no text is told nobody, and keeps nothing from being kept */
+	char *text = json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
 	const struct tw_tell what = {of->event, of->id, text};
-	enum tw_status st = text ? tw_cat_tell(db, project_id, &what, err) : no_memory(err);
+	enum tw_status st = !text   ? no_memory(err)
+	                    : facts ? tw_cat_tell(db, project_id, &what, err)
+	                            : TW_OK;
 
 	json_decref(facts);
 	free(text);
@@ -69,7 +72,7 @@ static enum tw_status note(sqlite3 *db, const char *project_id, const struct tw_
 {
 	char id[EVENT_ID_BYTES];
 	const struct tw_tell what = {news->event, id, NULL};
-	int64_t n;
+	int64_t n = 0;
 	enum tw_status st = add_entry(db, project_id, r, news, &n, err);
 
 	if (st != TW_OK || news->quiet)
@@ -84,7 +87,7 @@ enum tw_status tw_cat_regression_note(sqlite3 *db, const char *project_id,
         const char *regression_id, const struct tw_regression_news *what, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
-	struct tw_regression r;
+	struct tw_regression r = {.id = ""};
 	enum tw_status st = a ? tw_cat_regression_read(db, project_id, regression_id, a, &r, err)
 	                      : no_memory(err);
 

@@ -56,7 +56,7 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
 
 int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s)
 {
-	const int64_t first = 60 * 1000, most = 6 * 3600 * INT64_C(1000), day_s = 86400;
+	const int64_t first = 60000, most = 6 * INT64_C(3600000), day_s = 86400;
 	int64_t wait = first;
 
 	for (int64_t i = 1; i < fails && wait < most; i++)

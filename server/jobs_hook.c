@@ -26,8 +26,10 @@ enum {
 	LOOK_AGAIN_S = 2,
 	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
+	DIGEST_AGAIN_MS = 300 * 1000, /* after one that failed */
 	SECRET_BYTES = 512,
-	FLIGHT_ARENA = 4 << 20
+	FLIGHT_ARENA = 4 << 20,
+	BODY_BYTES = 1 << 20
 };
 
 struct flight { /* a delivery under way */
@@ -165,7 +167,7 @@ static void start(struct tw_hooker *h, struct flight *f, const struct tw_deliver
 	enum tw_status st = TW_NOMEM;
 
 	f->busy = true;
-	tw_buf_init(&f->body, 2 * TW_HOOK_BODY_BYTES);
+	tw_buf_init(&f->body, BODY_BYTES);
 	if (copy(f, d))
 		st = strcmp(d->hook_id, TW_HOOK_MAIL) == 0 ? mail(h, f, &err) : post(h, f, &err);
 	tw_crash_point("delivery_begun");
@@ -240,8 +242,10 @@ static void look_after(struct tw_hooker *h)
 	}
 	if (now >= h->digest_ms) {
 		h->digest_ms = now + tw_digest_every_ms();
-		if (tw_digests_make(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+		if (tw_digests_make(h->app->catalogue, tw_unix_ms(), &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
+			h->digest_ms = now + DIGEST_AGAIN_MS;
+		}
 	}
 }
 

@@ -131,6 +131,7 @@ struct making {
 	struct tw_arena *a;
 	json_t *out;
 	size_t news; /* things that got slower or are new */
+	bool partial;
 };
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -156,7 +157,7 @@ static enum tw_status put_happened(
 	json_int_t total = 0;
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_news_regressions(
-	        m->c, m->of->project_id, m->of->period, event, m->a, &ids, &n, err);
+	        m->c, m->of->project_id, m->of->period, (int)event, m->a, &ids, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_regression r;
@@ -199,11 +200,26 @@ static enum tw_status put_open(struct making *m, struct tw_err *err)
 
 /* --- scenarios and methods --- */
 
-static enum tw_status read_cells(struct making *m, struct tw_news_period of, unsigned metrics,
+/* Cells are of whole days, UTC. */
+struct days {
+	int64_t first, last;
+};
+
+static struct days days_of(struct tw_news_period p)
+{
+	return (struct days){p.since_ms / TW_DAY_MS, (p.until_ms - 1) / TW_DAY_MS};
+}
+
+/* As many before them. */
+static struct days before(struct days d)
+{
+	return (struct days){2 * d.first - d.last - 1, d.first - 1};
+}
+
+static enum tw_status read_cells(struct making *m, struct days of, unsigned metrics,
         struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
-	const struct tw_rollup_filter days = {
-	        "", "", "", "", "", "", "", of.since_ms / TW_DAY_MS, (of.until_ms - 1) / TW_DAY_MS};
+	const struct tw_rollup_filter days = {"", "", "", "", "", "", "", of.first, of.last};
 
 	*ret = NULL;
 	*ret_n = 0;
@@ -217,10 +233,10 @@ struct lengths {
 };
 
 static enum tw_status read_lengths(
-        struct making *m, struct tw_news_period of, struct lengths *ret, struct tw_err *err)
+        struct making *m, struct days of, struct lengths *ret, struct tw_err *err)
 {
 	struct tw_rollup_cell *cells;
-	size_t n;
+	size_t n = 0;
 	enum tw_status st = read_cells(m, of, 0, &cells, &n, err);
 
 	*ret = (struct lengths){NULL, 0};
@@ -230,25 +246,23 @@ static enum tw_status read_lengths(
 	return st;
 }
 
-static const struct tw_fleet_group *same_of(const struct lengths *before, const char *key)
+static const struct tw_fleet_group *same_of(const struct lengths *l, const char *key)
 {
-	for (size_t i = 0; i < before->n; i++)
-		if (strcmp(before->groups[i].key, key) == 0)
-			return &before->groups[i];
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->groups[i].key, key) == 0)
+			return &l->groups[i];
 	return NULL;
 }
 
 static enum tw_status put_scenario(struct making *m, json_t *list, const struct tw_fleet_group *g,
-        const struct tw_fleet_group *before, struct tw_err *err)
+        const struct tw_fleet_group *same, struct tw_err *err)
 {
-	struct tw_rollup_head *h = tw_arena_zalloc(m->a, 1, sizeof *h);
-	struct tw_fleet_lengths now, then = {.stat = {.n = 0}};
+	struct tw_rollup_head *h = tw_arena_zalloc(m->a, 2, sizeof *h);
+	struct tw_fleet_lengths now = {.stat = {.n = 0}}, then = now;
 	enum tw_status st = h ? tw_fleet_lengths(g, h, &now, err) : no_memory(err);
 
-	if (st == TW_OK && before) {
-		memset(h, 0, sizeof *h);
-		st = tw_fleet_lengths(before, h, &then, err);
-	}
+	if (st == TW_OK && h && same)
+		st = tw_fleet_lengths(same, h + 1, &then, err);
 	if (st != TW_OK)
 		return st;
 	(void)json_array_append_new(
@@ -273,19 +287,17 @@ static int by_traces(const void *pa, const void *pb)
 
 static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
 {
-	const struct tw_news_period p = m->of->period;
-	const struct tw_news_period earlier = {2 * p.since_ms - p.until_ms, p.since_ms};
-	struct lengths now, before = {NULL, 0};
+	const struct days days = days_of(m->of->period);
+	struct lengths now, then = {NULL, 0};
 	json_t *list = json_array();
-	enum tw_status st = read_lengths(m, p, &now, err);
+	enum tw_status st = read_lengths(m, days, &now, err);
 
 	if (st == TW_OK)
-		st = read_lengths(m, earlier, &before, err);
+		st = read_lengths(m, before(days), &then, err);
 	if (st == TW_OK && now.n)
 		qsort(now.groups, now.n, sizeof *now.groups, by_traces);
 	for (size_t i = 0; st == TW_OK && i < now.n && i < SCENARIOS_MAX; i++)
-		st = put_scenario(
-		        m, list, &now.groups[i], same_of(&before, now.groups[i].key), err);
+		st = put_scenario(m, list, &now.groups[i], same_of(&then, now.groups[i].key), err);
 	if (st == TW_OK)
 		return put(m, "scenarios", list, err);
 	json_decref(list);
@@ -334,7 +346,7 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 	struct tw_rollup_cell *cells;
 	json_t *out = json_array();
 	size_t n = 0, n_groups = 0;
-	enum tw_status st = read_cells(m, m->of->period, all.metrics, &cells, &n, err);
+	enum tw_status st = read_cells(m, days_of(m->of->period), all.metrics, &cells, &n, err);
 
 	if (st == TW_OK && n)
 		st = tw_fleet_groups(cells, n, TW_FLEET_ALL, false, m->a, &groups, &n_groups, err);
@@ -402,6 +414,18 @@ static enum tw_status put_ingest(struct making *m, struct tw_err *err)
 	        err);
 }
 
+/* What is too much to be added up at once is left out, and said: the rest is news all the same. */
+static enum tw_status put_some(struct making *m, const char *key,
+        enum tw_status (*fn)(struct making *, struct tw_err *), struct tw_err *err)
+{
+	enum tw_status st = fn(m, err);
+
+	if (st != TW_TOO_LARGE && st != TW_NOMEM)
+		return st;
+	m->partial = true;
+	return put(m, key, json_array(), err);
+}
+
 static enum tw_status put_all(struct making *m, struct tw_err *err)
 {
 	enum tw_status st = put_happened(m, "found", TW_HOOK_FOUND, err);
@@ -415,18 +439,20 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 	if (st == TW_OK)
 		st = put_anrs(m, err);
 	if (st == TW_OK)
-		st = put_scenarios(m, err);
-	if (st == TW_OK)
-		st = put_methods(m, err);
-	if (st == TW_OK)
 		st = put_ingest(m, err);
+	if (st == TW_OK)
+		st = put_some(m, "scenarios", put_scenarios, err);
+	if (st == TW_OK)
+		st = put_some(m, "methods", put_methods, err);
+	if (st == TW_OK)
+		st = put(m, "partial", json_boolean(m->partial), err);
 	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0), err) : st;
 }
 
 enum tw_status tw_news_make(
         struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
 {
-	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, 0};
+	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, 0, false};
 	enum tw_status st;
 
 	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",

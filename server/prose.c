@@ -113,7 +113,7 @@ static void put_slack_code(struct tw_prose *p, const char *name, size_t n)
 {
 	put(p, "`");
 	for (size_t i = 0; i < n; i++)
-		put_char(p, name[i] == '`' ? '\'' : name[i]);
+		put_char(p, (char)(name[i] == '`' ? '\'' : name[i]));
 	put(p, "`");
 }
 

@@ -99,7 +99,7 @@ static void scenarios(struct tw_words *w, const json_t *digest)
 
 	if (json_array_size(list) == 0)
 		return;
-	tw_prose_heading(&w->p, "Scenarios, against the period before");
+	tw_prose_heading(&w->p, "Scenarios, by day, against as many days before");
 	tw_prose_list(&w->p, true);
 	json_array_foreach(list, i, s)
 	{
@@ -207,6 +207,12 @@ void tw_words_digest(struct tw_words *w, const json_t *digest, bool title)
 	anrs(w, digest);
 	scenarios(w, digest);
 	methods(w, digest);
+	if (json_is_true(json_object_get(digest, "partial"))) {
+		tw_prose_begin(&w->p);
+		tw_prose_printf(&w->p, "Too much was recorded to add it up at once: scenarios or "
+		                       "methods are left out.");
+		tw_prose_end(&w->p);
+	}
 	ingest(w, digest);
 	if (tw_words_url(w, "/fleet", "", NULL, url)) {
 		tw_prose_begin(&w->p);
