@@ -27,8 +27,13 @@ static double normal(uint64_t *state)
 
 static bool is_slower(const struct sim_series *s, unsigned version)
 {
-	return s->by_version > 0 && version >= s->version &&
-	       (s->fixed_in_version == 0 || version < s->fixed_in_version);
+	return s->by_version > 0 && version >= s->version;
+}
+
+static double change_of(const struct sim_series *s, unsigned version)
+{
+	return s->fixed_in_version && version >= s->fixed_in_version ? s->left * s->by_version
+	                                                             : s->by_version;
 }
 
 /* Which version a trace of that day is of: the newest is taken up over ten days. */
@@ -57,7 +62,7 @@ static double level_of(const struct sim_series *s, unsigned day, unsigned versio
 	double level = 4e8 * classes[cls];
 
 	if (is_slower(s, version))
-		level *= 1 + s->by_version;
+		level *= 1 + change_of(s, version);
 	if (s->by_day > 0 && day >= s->day)
 		level *= 1 + s->by_day;
 	return level;

@@ -19,6 +19,7 @@ struct sim_series {
 	double spread, day_noise;           /* of the logarithm */
 	double by_version;                  /* 0.2: from version `version` on a fifth slower */
 	unsigned version, fixed_in_version; /* 0: never */
+	double left;                        /* of the change from then on: 0.5 is half of it */
 	double by_day;                      /* from day `day` on */
 	unsigned day;
 };

@@ -93,6 +93,26 @@ static void test_a_version_that_is_mended(void **state)
 	assert_string_equal(l.of[0].fixed_in, "1.3");
 }
 
+/* Less than half is left, and it would still be told. */
+static void test_a_version_that_is_half_mended(void **state)
+{
+	struct sim_series s = usual;
+	struct tw_regress_list l;
+
+	(void)state;
+	s.days = 56;
+	s.by_version = 0.8;
+	s.version = 2;
+	s.fixed_in_version = 3;
+	s.left = 0.3;
+	l = find(&s, &tw_regress_defaults);
+	assert_int_equal(l.n, 1);
+	assert_string_equal(l.of[0].fixed_in, "");
+	s.left = 0.05;
+	l = find(&s, &tw_regress_defaults);
+	assert_string_equal(l.of[0].fixed_in, "1.3");
+}
+
 static void test_a_day(void **state)
 {
 	struct sim_series s = usual;
@@ -223,6 +243,7 @@ int main(void)
 	        cmocka_unit_test(test_nothing_changed),
 	        cmocka_unit_test(test_a_version),
 	        cmocka_unit_test(test_a_version_that_is_mended),
+	        cmocka_unit_test(test_a_version_that_is_half_mended),
 	        cmocka_unit_test(test_a_day),
 	        cmocka_unit_test(test_thresholds),
 	        cmocka_unit_test(test_too_small_to_matter),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "catalogue_regression.h"
+#include "catalogue_tell.h"
 #include "fleet_sim.h"
 #include "regress_look.h"
 
@@ -219,6 +220,47 @@ static void test_fixed_and_back(void **state)
 	assert_string_equal(rows[0].earlier, rows[1].id);
 }
 
+static size_t told(struct session *s, const char *id, struct tw_regression_entry **ret)
+{
+	size_t n = 0;
+
+	assert_int_equal(
+	        tw_catalogue_regression_history(s->c, s->project, id, s->arena, ret, &n, NULL),
+	        TW_OK);
+	return n;
+}
+
+static void test_who_opens_it_again_is_not_overruled(void **state)
+{
+	struct session *s = *state;
+	const struct tw_regression_said open = {TW_REGRESS_OPEN, "5", "", "", 0};
+	struct tw_regression_query q = {"", "", "n", "", "", 15, 0};
+	struct tw_regress_found f = finding("3", "4", 400);
+	struct tw_regression_entry *entries;
+	struct tw_regression *rows;
+	char id[TW_ID_BYTES];
+
+	f.method = "n";
+	keep(s, &f, 1);
+	f.fixed_in = "5";
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	(void)snprintf(id, sizeof id, "%s", rows[0].id);
+	assert_int_equal(told(s, id, &entries), 2);
+	assert_string_equal(entries[0].author, "tracewell");
+	assert_string_equal(entries[0].version, "5");
+	assert_int_equal(entries[0].event, TW_HOOK_FIXED);
+	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &open, NULL), TW_OK);
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
+	assert_int_equal(told(s, id, &entries), 3);
+	f.fixed_in = "6"; /* another version is news */
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
+}
+
 static void test_days_that_are_near_are_one(void **state)
 {
 	struct session *s = *state;
@@ -244,6 +286,7 @@ int main(void)
 	        cmocka_unit_test(test_looking_again_finds_the_same),
 	        cmocka_unit_test(test_what_people_say_stays),
 	        cmocka_unit_test(test_fixed_and_back),
+	        cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
 	        cmocka_unit_test(test_days_that_are_near_are_one),
 	};
 
