@@ -6,8 +6,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "catalogue_hook.h"
+#include "catalogue_internal.h"
 #include "catalogue_tell.h"
 #include "news.h"
 
@@ -43,6 +45,33 @@ static void use_deliveries(
 	assert_int_equal(n, 1);
 	assert_int_equal(log[0].n_log, 3);
 	assert_int_equal(tw_catalogue_redeliver(c, project, "other", due->id, NULL), TW_NOT_FOUND);
+}
+
+/* Devices can invent groups of ANRs: so many are told in an hour, each once. */
+static void use_floods(
+        struct tw_catalogue *c, const char *project, const char *hook, struct tw_arena *a)
+{
+	struct tw_logged *log;
+	char id[32];
+	size_t n;
+
+	assert_int_equal(tw_cat_begin(c, NULL), TW_OK);
+	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
+		(void)snprintf(id, sizeof id, "anr.%d", i / 2 * 2);
+		assert_int_equal(tw_cat_tell(c->writer, project,
+		                         &(struct tw_tell){TW_HOOK_ANR, id, "{}"}, NULL),
+		        TW_OK);
+	}
+	for (int i = 0; i < 2 * TW_HOOK_ANRS_AN_HOUR; i++) {
+		(void)snprintf(id, sizeof id, "more.%d", i);
+		assert_int_equal(tw_cat_tell(c->writer, project,
+		                         &(struct tw_tell){TW_HOOK_ANR, id, "{}"}, NULL),
+		        TW_OK);
+	}
+	assert_int_equal(tw_cat_end(c, TW_OK, NULL), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_deliveries(c, project, hook, 0, 100, a, &log, &n, NULL), TW_OK);
+	assert_int_equal(n, TW_HOOK_ANRS_AN_HOUR + 1); /* and the one of before */
 }
 
 static void use_digests(struct tw_catalogue *c, const char *project, struct tw_arena *a)
@@ -90,9 +119,10 @@ void plan_use_hooks(struct tw_catalogue *c, const char *project)
 	assert_true(one.paused_ms > 0); /* it said that it is gone */
 	one.paused_ms = 0;
 	assert_int_equal(tw_catalogue_hook_change(c, project, &one, NULL), TW_OK);
+	use_floods(c, project, id, a);
 	use_digests(c, project, a);
 	assert_int_equal(tw_catalogue_outbox_sums(c, &sums, NULL), TW_OK);
-	assert_int_equal(sums.waiting, 2);
+	assert_int_equal(sums.waiting, TW_HOOK_ANRS_AN_HOUR + 2);
 	assert_int_equal(tw_catalogue_outbox_expire(c, INT64_MAX / 2, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_outbox_sums(c, &sums, NULL), TW_OK);
 	assert_int_equal(sums.waiting, 0);
