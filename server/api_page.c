@@ -106,8 +106,8 @@ static enum tw_status not_built(struct tw_req *r, struct tw_err *err)
 static bool is_view(const char *path)
 {
 	static const char *const views[] = {"", "traces", "builds", "keys", "signin", "people",
-	        "account", "audit", "capture", "compare", "regressions", "search", "anrs", "locks",
-	        "quarantine", "retention", "fleet", "detectors", "webhooks"};
+	        "account", "audit", "capture", "source", "compare", "regressions", "search", "anrs",
+	        "locks", "quarantine", "retention", "fleet", "detectors", "webhooks"};
 	size_t len = strcspn(path, "/");
 
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++)

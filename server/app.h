@@ -40,9 +40,10 @@ struct tw_app {
 	struct tw_throttle *throttle; /* auth_throttle.h */
 	struct tw_quota *quota;       /* quota.h; NULL: nothing is limited */
 	struct tw_periodic *keep_quota;
-	uint8_t ticket_key[32]; /* ticket.h */
-	_Atomic bool unready;   /* /readyz is red: the server will be stopped */
-	_Atomic bool stopping;  /* it is being stopped: no upload is begun */
+	struct tw_sources *sources; /* source_ask.h */
+	uint8_t ticket_key[32];     /* ticket.h */
+	_Atomic bool unready;       /* /readyz is red: the server will be stopped */
+	_Atomic bool stopping;      /* it is being stopped: no upload is begun */
 };
 
 #endif

@@ -325,6 +325,10 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_id, uint32_t limit,
         const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
+/* The newest of its builds whose latest trace is of that version, of the newest 5,000; "": none. */
+enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
+        const char *version_name, struct tw_arena *a, const char **ret,
+        struct tw_err *err) TW_MUST_USE;
 
 /* --- how much of its traces the mappings name (catalogue_names.c) --- */
 

@@ -267,3 +267,30 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
 	}
 	return st;
 }
+
+enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
+        const char *version_name, struct tw_arena *a, const char **ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	const char *found = "";
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(/* build_by_age */
+	        &q, db, err,
+	        "SELECT build_id FROM (SELECT build_id, version_name FROM build"
+	        " WHERE project_id=? ORDER BY created_ms DESC, build_id DESC LIMIT 5000)"
+	        " WHERE version_name=? LIMIT 1",
+	        "tt", project_id, version_name);
+	if (st == TW_OK) {
+		if (tw_cat_row(&q))
+			found = tw_cat_text(&q, 0, a);
+		st = tw_cat_close_after(&q, found ? TW_OK : no_memory(err), err);
+	}
+	tw_cat_done(c, db);
+	if (st == TW_OK)
+		*ret = found;
+	return st;
+}

@@ -11,7 +11,7 @@
 static const char synopsis[] =
         "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "
         "[--tls-cert FILE --tls-key FILE] [--oidc-issuer URL [--oidc-ca-file FILE]] "
-        "[--min-free PERCENT] [--json]";
+        "[--repositories DIR] [--min-free PERCENT] [--json]";
 
 enum { LINE_BYTES = 1 << 14 };
 
@@ -61,6 +61,7 @@ int tw_cli_doctor(int argc, char **argv)
 	        {.name = "oidc-issuer", .value = &oidc.issuer},
 	        {.name = "oidc-ca-file", .value = &oidc.ca_file},
 	        {.name = "oidc-loopback-http", .on = &oidc.loopback_http},
+	        {.name = "repositories", .value = &d.repositories},
 	        {.name = "min-free", .value = &min_free}, {.name = "json", .on = &json}};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 
@@ -79,6 +80,7 @@ int tw_cli_doctor(int argc, char **argv)
 	tw_doctor_tls(&d);
 	tw_doctor_data(&d);
 	tw_doctor_catalogue(&d);
+	tw_doctor_repositories(&d);
 	tw_doctor_provider(&d);
 	tw_doctor_server(&d);
 	tw_buf_done(&line);

@@ -34,6 +34,7 @@
 #include "quota.h"
 #include "resume.h"
 #include "rollup_fold.h"
+#include "source_ask.h"
 #include "symbols.h"
 #include "ticket.h"
 #include "tls.h"
@@ -141,7 +142,9 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	app->judges = tw_judges_new(c, app->metrics);
 	app->backlog = tw_backlog_new(
 	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
-	if (!app->backlog || !app->judges || !app->metrics || !app->symbols || !app->throttle)
+	app->sources = tw_sources_new(c);
+	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
+	        !app->throttle)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	return open_quota(app, err);
 }
@@ -177,6 +180,7 @@ static void close_data(struct tw_app *app)
 	if (app->quota)
 		keep_quota(NULL, app);
 	app->quota = tw_quota_free(app->quota);
+	app->sources = tw_sources_free(app->sources);
 	app->judges = tw_judges_free(app->judges);
 	app->resumes = tw_resumes_close(app->resumes);
 	app->backlog = tw_backlog_free(app->backlog);

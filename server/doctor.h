@@ -24,6 +24,7 @@ struct tw_doctor {
 	const char *server, *key;          /* URL and key, NULL: not asked */
 	const char *tls_cert, *tls_key;    /* files, NULL: not asked */
 	const struct tw_oidc_config *oidc; /* of the provider; its issuer "": not asked */
+	const char *repositories;          /* folder of clones, NULL: not asked */
 	unsigned min_free_percent;
 	void (*tell)(void *arg, enum tw_doctor_level level, const char *what, const char *text);
 	void *arg;
@@ -34,11 +35,12 @@ struct tw_doctor {
 void tw_doctor_tell(struct tw_doctor *d, enum tw_doctor_level level, const char *what,
         const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-void tw_doctor_machine(struct tw_doctor *d);   /* limits, kernel, clock, port */
-void tw_doctor_tls(struct tw_doctor *d);       /* certificate and key */
-void tw_doctor_data(struct tw_doctor *d);      /* folder: owner, room, files */
-void tw_doctor_catalogue(struct tw_doctor *d); /* what stands in it */
-void tw_doctor_provider(struct tw_doctor *d);  /* OpenID: reached, is who it is, has keys */
-void tw_doctor_server(struct tw_doctor *d);    /* reached, ready, key, clock */
+void tw_doctor_machine(struct tw_doctor *d);      /* limits, kernel, clock, port */
+void tw_doctor_tls(struct tw_doctor *d);          /* certificate and key */
+void tw_doctor_data(struct tw_doctor *d);         /* folder: owner, room, files */
+void tw_doctor_catalogue(struct tw_doctor *d);    /* what stands in it */
+void tw_doctor_provider(struct tw_doctor *d);     /* OpenID: reached, is who it is, has keys */
+void tw_doctor_repositories(struct tw_doctor *d); /* clones: there, readable, fresh */
+void tw_doctor_server(struct tw_doctor *d);       /* reached, ready, key, clock */
 
 #endif

@@ -57,8 +57,20 @@ static bool limit(const struct tw_jail *jail)
 
 /* --- Landlock --- */
 
-/* Every right to the file system that the oldest Landlock knows, with no path that has any. */
-static bool forbid_paths(void)
+/* What lies below the folder may be read. */
+static bool allow_folder(int ruleset, int folder)
+{
+	const struct landlock_path_beneath_attr below = {
+	        .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
+	        .parent_fd = folder};
+
+	return folder == 0 ||
+	       syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0;
+}
+
+/* Every right to the file system that the oldest Landlock knows, with no path that has any but to
+ * be read below the folder. */
+static bool forbid_paths(int folder)
 {
 	const struct landlock_ruleset_attr all = {
 	        .handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
@@ -66,8 +78,9 @@ static bool forbid_paths(void)
 	bool done;
 
 	if (fd < 0) /* a kernel without it, or with it turned off */
-		return errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM;
-	done = syscall(SYS_landlock_restrict_self, (int)fd, 0) == 0;
+		return folder == 0 && (errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM);
+	done = allow_folder((int)fd, folder) &&
+	       syscall(SYS_landlock_restrict_self, (int)fd, 0) == 0;
 	(void)close((int)fd);
 	return done;
 }
@@ -147,7 +160,26 @@ static int add_conditional(scmp_filter_ctx f)
 	return rc;
 }
 
-static enum tw_status filter_calls(struct tw_err *err)
+/* What reading files takes: none is opened for writing, made or cut. */
+static int add_reading(scmp_filter_ctx f)
+{
+	static const int calls[] = {SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat),
+	        SCMP_SYS(statx), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+	        SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getcwd), SCMP_SYS(getdents64),
+	        SCMP_SYS(geteuid), SCMP_SYS(getuid)};
+	const uint64_t writes = O_ACCMODE | O_CREAT | O_TRUNC;
+	int rc = add_all(f, SCMP_ACT_ALLOW, calls, sizeof calls / sizeof *calls);
+
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(openat), bits(2, writes, O_RDONLY));
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(open), bits(1, writes, O_RDONLY));
+	if (rc == 0)
+		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_SETFD));
+	return rc == 0 ? allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFD)) : rc;
+}
+
+static enum tw_status filter_calls(bool reading, struct tw_err *err)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int rc = f ? 0 : -ENOMEM;
@@ -158,6 +190,8 @@ static enum tw_status filter_calls(struct tw_err *err)
 		rc = add_all(f, SCMP_ACT_KILL_PROCESS, deadly, sizeof deadly / sizeof *deadly);
 	if (rc == 0)
 		rc = add_conditional(f);
+	if (rc == 0 && reading)
+		rc = add_reading(f);
 	if (rc == 0)
 		rc = seccomp_load(f);
 	if (f)
@@ -176,8 +210,13 @@ enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder could not limit itself");
 	if (!jail->filter || TW_JAIL_SANITIZED)
 		return TW_OK;
-	if (!forbid_paths())
-		return tw_fail(
-		        err, TW_BUG, TW_NO_OFFSET, "the decoder could not give up its paths");
-	return filter_calls(err);
+	if (!forbid_paths(jail->folder))
+		return jail->folder
+		               ? tw_fail(err, TW_IO, TW_NO_OFFSET,
+		                         "this kernel has no Landlock, which keeps who reads a "
+		                         "clone from reading anything else; "
+		                         "--worker-jail=false reads without it")
+		               : tw_fail(err, TW_BUG, TW_NO_OFFSET,
+		                         "the decoder could not give up its paths");
+	return filter_calls(jail->folder != 0, err);
 }

@@ -4,7 +4,8 @@
  * Compute, use the memory it is given, read and write the descriptors it has,
  * start threads of its own, and end.  No file is opened, made or removed, no
  * socket, no process, no program, no signal to others, no memory made
- * executable, no limit raised again.  Threads: enter before any is started;
+ * executable, no limit raised again.  Who is given a folder may read what lies below it: the kernel
+ * must have Landlock then, for a filter sees no paths.  Threads: enter before any is started;
  * all later ones are held alike.
  */
 #ifndef TW_JAIL_H
@@ -33,6 +34,7 @@ struct tw_jail {
 	uint64_t cpu_s;        /* processor seconds; 0: no limit */
 	uint64_t file_bytes;   /* a file may grow to; 0: no limit */
 	bool filter;           /* system calls too, not only limits */
+	int folder; /* descriptor of the one folder below which files may be read; 0: none */
 };
 
 /* For the rest of the process's life.  TW_IO: the kernel has no system call filter, in words that

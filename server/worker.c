@@ -46,14 +46,22 @@ static const char *text(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-static enum tw_status lock_in(const json_t *limits, struct tw_err *err)
+static bool is_source(const json_t *task)
 {
+	return strcmp(text(task, "kind"), "source") == 0;
+}
+
+static enum tw_status lock_in(const json_t *task, struct tw_err *err)
+{
+	const json_t *limits = json_object_get(task, "limits");
 	const struct tw_jail jail = {.memory_bytes = number(limits, "memory_bytes"),
 	        .cpu_s = number(limits, "cpu_s"),
 	        .file_bytes = number(limits, "file_bytes"),
-	        .filter = json_is_true(json_object_get(limits, "jail"))};
+	        .filter = json_is_true(json_object_get(limits, "jail")),
+	        .folder = is_source(task) ? TW_WORKER_INPUT : 0};
+	enum tw_status st = is_source(task) ? tw_worker_source_begin(err) : TW_OK;
 
-	return tw_jail_enter(&jail, err);
+	return st == TW_OK ? tw_jail_enter(&jail, err) : st;
 }
 
 struct tw_limits tw_worker_limits(const json_t *o)
@@ -493,6 +501,8 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 	st = tw_worker_fault("TRACEWELL_WORKER_FAULT", err);
 	if (st != TW_OK)
 		return st;
+	if (is_source(task))
+		return tw_worker_source(task, ret, err);
 	if (strcmp(kind, "map") == 0)
 		return tw_worker_map(task, ret, err);
 	return strcmp(kind, "retrace") == 0 ? tw_worker_retrace(task, ret, err)
@@ -514,7 +524,7 @@ int tw_worker_main(void)
 	}
 	/* one heap for both threads: the limit counts what a second would reserve */
 	(void)mallopt(M_ARENA_MAX, 1);
-	st = lock_in(json_object_get(task, "limits"), &err);
+	st = lock_in(task, &err);
 	tw_crash_point("child_started");
 	if (st == TW_OK)
 		st = run(task, &summary, &err);

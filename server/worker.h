@@ -7,6 +7,7 @@
  * output and prints a result as JSON on descriptor 1:
  *   task   {"kind":"trace","parts":[{"part","format"}…],"limits":{…}}
  *          {"kind":"map"|"retrace","limits":{…}}
+ *          {"kind":"source",…}: worker_source.c; its input is the folder of a clone
  *   result {"ok":true,"summary":{…}} or {"ok":false,"error":{"status","message","offset"}}
  * A result that is missing or not JSON means the child died; the parent tells why from its
  * exit status.

@@ -32,6 +32,10 @@ enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "judge": answers questions (judge_line.h) until there are no more. */
 enum tw_status tw_worker_judge(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
+/* Task "source": reads the clone that is the first input, into which it has gone. */
+enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
+/* Before the child is locked in. */
+enum tw_status tw_worker_source_begin(struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

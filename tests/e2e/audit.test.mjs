@@ -45,6 +45,7 @@ function changes(v) {
 		['PUT /api/v1/builds/{build_id}/methods', 'mapping.set', '/api/v1/builds/b1/methods', sampleMapping, 'b1', { kind: 'methods' }],
 		['PUT /api/v1/builds/{build_id}/retrace', 'mapping.set', '/api/v1/builds/b1/retrace', 'a.B -> c:\n    void m() -> d\n', 'b1', { kind: 'retrace' }],
 		['PUT /api/v1/retention', 'setting.set', '/api/v1/retention', { max_age_days: 365 }, 'retention'],
+		['PUT /api/v1/source/repositories', 'setting.set', '/api/v1/source/repositories', { repositories: [] }, 'source', { value: '{"repositories":[]}' }],
 		['PUT /api/v1/capture/rules', 'setting.set', '/api/v1/capture/rules', { rules: [] }, 'capture', { value: '{"valid_s":3600,"rules":[]}' }],
 		['PUT /api/v1/frames', 'setting.set', '/api/v1/frames', { framework: ['com.vendor'] }, 'frames', { value: '{"framework":["com.vendor"]}' }],
 		['PUT /api/v1/fleet/labels', 'setting.set', '/api/v1/fleet/labels', { labels: ['device'] }, 'rollups', { value: '{"labels":["device"]}' }],

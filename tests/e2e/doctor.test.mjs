@@ -236,3 +236,25 @@ test('the OpenID provider is asked as the server would ask it', async (t) => {
 	assert.match(gone.of('provider').text, /does not answer/);
 	assert.match((await doctor(['--oidc-issuer', 'http://id.example'])).of('provider').text, /no https address/);
 });
+
+test('the folder of clones: missing, empty, no clone, a link out, borrowed, old', async (t) => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-doctor-clones-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	const clones = path.join(dir, 'clones');
+	const args = ['--repositories', clones];
+	assert.match((await doctor(args)).of('repositories').text, /cannot be read as a folder/);
+	fs.mkdirSync(path.join(clones, 'shop'), { recursive: true });
+	assert.match((await doctor(args)).of('repositories').text, /PROJECT\/NAME/);
+	const app = path.join(clones, 'shop', 'app');
+	execFileSync('git', ['init', '-q', '--bare', app]);
+	assert.ok((await doctor(args)).good('repositories'));
+	await breaks(args, 'clone', 'wrong', /is no clone that this user can read/, () => fs.mkdirSync(path.join(clones, 'shop', 'plain')));
+	fs.rmdirSync(path.join(clones, 'shop', 'plain'));
+	await breaks(args, 'clone', 'wrong', /leads out/, () => fs.symlinkSync(dir, path.join(clones, 'shop', 'out')));
+	fs.unlinkSync(path.join(clones, 'shop', 'out'));
+	await breaks(args, 'clone_age', 'note', /fetched 30 days ago/, () => {
+		fs.writeFileSync(path.join(app, 'FETCH_HEAD'), '');
+		fs.utimesSync(path.join(app, 'FETCH_HEAD'), Date.now() / 1000 - 30 * 86400, Date.now() / 1000 - 30 * 86400 - 5);
+	});
+	await breaks(args, 'clone', 'wrong', /borrows objects/, () => fs.writeFileSync(path.join(app, 'objects/info/alternates'), '/elsewhere\n'));
+});

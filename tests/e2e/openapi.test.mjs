@@ -88,7 +88,8 @@ test('description, routes and answers agree', async (t) => {
 	const { delivery } = (await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin })).json;
 	const some = { hook, delivery: String(delivery), annotation: note.json.id, name: 'ann', kind: 'csv', ticket: ticket.json.path.split('/').at(-2), file: 'x.csv', id: trace.id, build_id: 'b1', chunk: String(chunks[0].chunk), part: 'trace', regression, key: hung.key };
 	const query = { column: 'app', name: 'com.example.app.Class0.method1', q: 'a', thread: '4000', ids: trace.id, a: trace.id, b: trace.id };
-	const queries = { fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
+	const asked = { method: 'com.example.app.Class0.method1' };
+	const queries = { source: asked, source_blame: asked, fleet_compare: { a: `trace:${trace.id}`, b: '2' } };
 	const bodies = {
 		go_on_with_upload: 'piece',
 		upload_trace: sampleTrace(7),
@@ -97,6 +98,7 @@ test('description, routes and answers agree', async (t) => {
 		sign_in: JSON.stringify({ token: 'no such token' }),
 		make_ticket: JSON.stringify({ kind: 'speedscope', query: 'threads=all' }),
 		set_retention: JSON.stringify({ max_age_days: 365, max_traces: null }),
+		set_source_repositories: JSON.stringify({ repositories: [{ name: 'app', packages: ['com.example.'], link: 'https://git.example.com/{commit}/{path}#L{line}', roots: ['src'], refs: ['v{version}'], clone: 'app', owners: 'CODEOWNERS', emails: true }] }),
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),

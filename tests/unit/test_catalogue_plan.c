@@ -301,6 +301,10 @@ static void use_builds(struct session *s)
 	assert_int_equal(
 	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &found, NULL),
 	        TW_OK);
+	assert_int_equal(
+	        tw_catalogue_build_of(s->c, s->caller.project_id, "1.0", s->arena, &cursor, NULL),
+	        TW_OK);
+	cursor = "";
 	for (int pages = 0; pages < 2; pages++)
 		assert_int_equal(tw_catalogue_builds(s->c, s->caller.project_id, 1, cursor,
 		                         s->arena, &builds, &n, &cursor, NULL),

@@ -277,6 +277,98 @@ static void test_decoding_goes_on(void **state)
 	assert_int_equal(tried(cannot_decode), 0);
 }
 
+/* --- who may read one folder --- */
+
+static char folder[] = "/tmp/tracewell-jail-folder-XXXXXX";
+enum { FOLDER_FD = 40 };
+
+static bool reads_below(void)
+{
+	char byte;
+	int fd = open("inside", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, &byte, 1) == 1;
+}
+static bool reads_by_a_link(void)
+{
+	return open("out", O_RDONLY | O_CLOEXEC) >= 0;
+}
+static bool reads_above(void)
+{
+	return open("..", O_RDONLY | O_CLOEXEC) >= 0;
+}
+static bool writes_below(void)
+{
+	return open("inside", O_WRONLY | O_CLOEXEC) >= 0 || open("inside", O_RDWR | O_CLOEXEC) >= 0;
+}
+static bool makes_below(void)
+{
+	return open("made", O_RDONLY | O_CREAT | O_CLOEXEC, 0600) >= 0;
+}
+static bool cuts_below(void)
+{
+	return open("inside", O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0;
+}
+static bool removes_below(void)
+{
+	return unlink("inside") == 0;
+}
+
+/* As `tried`, in the folder, which alone may be read. */
+static int tried_reading(bool (*act)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct tw_jail reading = jail;
+		int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		reading.folder = FOLDER_FD;
+		if (fd < 0 || dup2(fd, FOLDER_FD) != FOLDER_FD || fchdir(fd) != 0 ||
+		        tw_jail_enter(&reading, NULL) != TW_OK)
+			_exit(CANNOT_ENTER);
+		_exit(act() ? DONE : DENIED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : DENIED;
+}
+
+static void test_one_folder_may_be_read(void **state)
+{
+	static bool (*const denied[])(void) = {reads_a_file, reads_by_a_link, reads_above,
+	        writes_below, makes_below, cuts_below, removes_below, reads_by_openat2,
+	        makes_a_file, runs_a_program, forks, opens_a_socket, opens_a_local_socket,
+	        kills_its_parent, makes_a_link, changes_folder, writes_code, takes_more_memory};
+
+	(void)state;
+	assert_int_equal(tried_reading(reads_below), DONE);
+	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
+		if (tried_reading(denied[i]) != DENIED)
+			fail_msg("act %zu could be done", i);
+	assert_int_equal(tried_reading(reads_below), DONE);
+	assert_int_equal(tried(reads_below), DENIED);
+}
+
+static int make_folder(void **state)
+{
+	int fd;
+
+	(void)state;
+	if (!mkdtemp(folder) || chdir(folder) != 0)
+		return -1;
+	fd = open("inside", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	return fd < 0 || write(fd, "x", 1) != 1 || close(fd) != 0 ||
+	       symlink("/etc/passwd", "out") != 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return unlink("inside") != 0 || unlink("out") != 0 || chdir("/") != 0 || rmdir(folder) != 0;
+}
+
 /* Without the jail the harmless ones of the acts do work here: the test can tell. */
 static void test_acts_work_outside(void **state)
 {
@@ -309,6 +401,8 @@ int main(void)
 	        cmocka_unit_test(test_acts_work_outside),
 	        cmocka_unit_test(test_forbidden_acts_fail),
 	        cmocka_unit_test(test_decoding_goes_on),
+	        cmocka_unit_test_setup_teardown(
+	                test_one_folder_may_be_read, make_folder, remove_folder),
 	};
 
 	if (TW_JAIL_SANITIZED) {

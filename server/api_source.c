@@ -1,0 +1,381 @@
+/*
+ * api_source.c - from a method to its source: link, lines, owners, who changed it last; and the
+ * repositories behind that.
+ *
+ * What cannot be told (no clone, no such tag, too large) is part of the answer, in words: the rest
+ * of it, above all the link, is good all the same.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "app.h"
+#include "source_ask.h"
+#include "source_link.h"
+#include "source_rules.h"
+
+enum { TEXT_BYTES = 200 };
+
+struct ask {
+	struct tw_req *r;
+	json_t *doc;
+	const json_t *repository; /* of doc; NULL none */
+	struct tw_source_name name;
+	const char *method, *file;
+	const char *version, *build; /* of the newer side */
+	const char *base, *base_build;
+	int64_t line;
+	bool log;
+	json_t *told;   /* the child's answer, NULL none */
+	json_t *answer; /* ours */
+};
+
+/* --- the settings --- */
+
+/* json_decref is owed. */
+static enum tw_status load(
+        struct tw_req *r, json_t **ret, int64_t *ret_changed_ms, struct tw_err *err)
+{
+	const char *text = NULL;
+	enum tw_status st =
+	        tw_catalogue_setting_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	                TW_SETTING_SOURCE, tw_req_arena(r), &text, ret_changed_ms, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = text ? json_loads(text, 0, NULL) : json_pack("{s:[]}", "repositories");
+	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status project_name(struct tw_req *r, const char **ret, struct tw_err *err)
+{
+	struct tw_project_row *rows;
+	size_t n;
+	enum tw_status st =
+	        tw_catalogue_projects(tw_req_app(r)->catalogue, tw_req_arena(r), &rows, &n, err);
+
+	*ret = "";
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(rows[i].id, tw_req_caller(r)->project_id) == 0)
+			*ret = tw_sources_is_folder(rows[i].name) ? rows[i].name : rows[i].id;
+	return st;
+}
+
+static enum tw_status get_repositories(struct tw_req *r, struct tw_err *err)
+{
+	json_t *doc = NULL;
+	const char *folder = "";
+	int64_t changed_ms = 0;
+	enum tw_status st = load(r, &doc, &changed_ms, err);
+
+	if (st == TW_OK)
+		st = project_name(r, &folder, err);
+	if (st != TW_OK) {
+		json_decref(doc);
+		return st;
+	}
+	(void)json_object_set_new(doc, "changed_ms", json_integer(changed_ms));
+	(void)json_object_set_new(doc, "clones_in",
+	        *tw_req_app(r)->config->repositories ? json_string(folder) : json_null());
+	return tw_req_reply_json(r, 200, doc, err);
+}
+
+static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	enum tw_status st = tw_source_rules_check(body, err);
+	json_t *doc = st == TW_OK ? json_pack("{s:O}", "repositories",
+	                                    json_object_get(body, "repositories"))
+	                          : NULL;
+
+	if (st == TW_OK)
+		st = tw_api_keep_setting(r, TW_SETTING_SOURCE, doc, err);
+	json_decref(doc);
+	return st == TW_OK ? get_repositories(r, err) : st;
+}
+
+static enum tw_status put_repositories(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store, err);
+}
+
+/* --- what is asked --- */
+
+static enum tw_status read_text(
+        struct tw_req *r, const char *name, const char **ret, struct tw_err *err)
+{
+	const char *text = tw_req_query(r, name);
+
+	*ret = text ? text : "";
+	if (strlen(*ret) > TEXT_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s has at most %d bytes", name,
+		        TEXT_BYTES);
+	return tw_api_check_text(name, *ret, err);
+}
+
+/* A file's name and no path. */
+static enum tw_status check_file(const char *file, struct tw_err *err)
+{
+	if (strpbrk(file, "/\\") || file[0] == '.')
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "file is the name of a source file, like Feed.kt");
+	return TW_OK;
+}
+
+static enum tw_status read_texts(struct ask *q, struct tw_err *err)
+{
+	const struct {
+		const char *name;
+		const char **at;
+	} texts[] = {{"file", &q->file}, {q->log ? "head" : "version", &q->version},
+	        {q->log ? "head_build" : "build", &q->build}, {"base", &q->base},
+	        {"base_build", &q->base_build}};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
+		st = read_text(q->r, texts[i].name, texts[i].at, err);
+	return st == TW_OK ? check_file(q->file, err) : st;
+}
+
+/* Where repositories name builds, a version stands for its newest build. */
+static enum tw_status fill_build(
+        const struct ask *q, const char *version, const char **io_build, struct tw_err *err)
+{
+	const json_t *ref;
+	bool asked = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(q->repository, "refs"), i, ref)
+	{
+		asked = asked || strstr(json_string_value(ref), "{build}");
+	}
+	if (!asked || !*version || **io_build)
+		return TW_OK;
+	return tw_catalogue_build_of(tw_req_app(q->r)->catalogue, tw_req_caller(q->r)->project_id,
+	        version, tw_req_arena(q->r), io_build, err);
+}
+
+static enum tw_status read_ask(struct ask *q, struct tw_err *err)
+{
+	enum tw_status st = read_texts(q, err);
+	int64_t changed_ms;
+
+	q->method = tw_req_query(q->r, "method");
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->r, "line", 0, 0, 10000000, &q->line, err);
+	if (st == TW_OK)
+		st = tw_source_name_read(
+		        q->method ? q->method : "", tw_req_arena(q->r), &q->name, err);
+	if (st == TW_OK)
+		st = load(q->r, &q->doc, &changed_ms, err);
+	if (st == TW_OK)
+		q->repository = tw_source_rules_pick(q->doc, &q->name);
+	if (st == TW_OK)
+		st = fill_build(q, q->version, &q->build, err);
+	return st == TW_OK ? fill_build(q, q->base, &q->base_build, err) : st;
+}
+
+/* --- the clone --- */
+
+static json_t *task_of(const struct ask *q)
+{
+	json_t *roots = json_object_get(q->repository, "roots");
+	json_t *head = tw_source_rules_refs(q->repository, q->version, q->build, "");
+	json_t *base = tw_source_rules_refs(q->repository, q->base, q->base_build, "");
+
+	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:o, s:b}", "roots",
+	        roots ? json_incref(roots) : json_array(), "owners",
+	        tw_source_text(q->repository, "owners"), "method", q->method, "file", q->file,
+	        "line", (json_int_t)q->line, "head", head, "base", base, "log", q->log);
+}
+
+static void say_why(struct ask *q, const char *why)
+{
+	(void)json_object_set_new(q->answer, "why", json_string(why));
+}
+
+/* TW_BUSY and faults of ours are errors; what is wrong with a clone is an answer. */
+static bool is_answer(enum tw_status st)
+{
+	return st == TW_NOT_FOUND || st == TW_DEADLINE || st == TW_CORRUPT || st == TW_TOO_LARGE;
+}
+
+static enum tw_status ask_clone(struct ask *q, struct tw_err *err)
+{
+	struct tw_source_question question = {
+	        .clone = tw_source_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
+	enum tw_status st;
+
+	if (!*question.clone) {
+		say_why(q, "the repository has no clone on the server: the link is made of package "
+		           "and class alone");
+		return TW_OK;
+	}
+	st = project_name(q->r, &question.project, err);
+	question.task = st == TW_OK ? task_of(q) : NULL;
+	if (st == TW_OK && !question.task)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK)
+		st = tw_sources_ask(tw_req_app(q->r)->sources, &question, &q->told, err);
+	json_decref(question.task);
+	if (!is_answer(st))
+		return st;
+	say_why(q, err->msg);
+	return TW_OK;
+}
+
+/* --- what is told --- */
+
+static const char *told_text(const struct ask *q, const char *key)
+{
+	const char *s = json_string_value(json_object_get(q->told, key));
+
+	return s ? s : "";
+}
+
+static uint32_t told_line(const struct ask *q, size_t which)
+{
+	const json_t *first = json_array_get(json_object_get(q->told, "lines"), 0);
+
+	return (uint32_t)json_integer_value(json_array_get(first, which));
+}
+
+/* The commit, or what the version should be called. */
+static const char *commit_of(const struct ask *q)
+{
+	json_t *names;
+	const char *name = told_text(q, "commit");
+
+	if (*name)
+		return name;
+	names = tw_source_rules_refs(q->repository, q->version, q->build, "");
+	name = json_string_value(json_array_get(names, 0));
+	name = tw_arena_str(tw_req_arena(q->r), tw_str_of(name ? name : "HEAD"));
+	json_decref(names);
+	return name ? name : "HEAD";
+}
+
+static enum tw_status tell_link(struct ask *q, struct tw_err *err)
+{
+	const char *link = tw_source_text(q->repository, "link");
+	bool found = *told_text(q, "path");
+	const char *path =
+	        found ? told_text(q, "path")
+	              : tw_source_rules_path(q->repository, &q->name, q->file, tw_req_arena(q->r));
+	const struct tw_link_values values = {commit_of(q), path, q->version,
+	        found ? told_line(q, 0) : (uint32_t)q->line, found ? told_line(q, 1) : 0};
+	const char *made = path && *link ? tw_link_make(link, &values, tw_req_arena(q->r)) : NULL;
+
+	if (!path || (*link && !made))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)json_object_set_new(q->answer, "path", json_string(path));
+	(void)json_object_set_new(q->answer, "link", made ? json_string(made) : json_null());
+	(void)json_object_set_new(q->answer, "found", json_boolean(found));
+	return TW_OK;
+}
+
+static void tell_commits(struct ask *q)
+{
+	const char *link = tw_source_text(q->repository, "commit_link");
+	bool emails = json_is_true(json_object_get(q->repository, "emails"));
+	json_t *c;
+	size_t i;
+
+	json_array_foreach(json_object_get(q->told, "commits"), i, c)
+	{
+		const struct tw_link_values values = {
+		        json_string_value(json_object_get(c, "id")), "", q->version, 0, 0};
+		const char *made = *link && values.commit
+		                           ? tw_link_make(link, &values, tw_req_arena(q->r))
+		                           : NULL;
+
+		if (!emails)
+			(void)json_object_del(c, "email");
+		(void)json_object_set_new(c, "link", made ? json_string(made) : json_null());
+	}
+}
+
+static void tell_rest(struct ask *q)
+{
+	static const char *const keys[] = {"commit", "base_commit", "lines", "is_method", "note",
+	        "owners", "owners_file", "newest_ms", "commits", "more", "why"};
+
+	tell_commits(q);
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		json_t *v = json_object_get(q->told, keys[i]);
+
+		if (v)
+			(void)json_object_set(q->answer, keys[i], v);
+	}
+}
+
+static enum tw_status make_answer(struct ask *q, struct tw_err *err)
+{
+	enum tw_status st;
+
+	q->answer = json_pack("{s:s, s:s?}", "method", q->method, "repository",
+	        q->repository ? tw_source_text(q->repository, "name") : NULL);
+	if (!q->answer)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (!q->repository) {
+		say_why(q, json_array_size(json_object_get(q->doc, "repositories"))
+		                   ? "no repository of this project has classes of that package"
+		                   : "this project has no repository yet");
+		return TW_OK;
+	}
+	st = ask_clone(q, err);
+	if (st == TW_OK)
+		st = tell_link(q, err);
+	if (st == TW_OK)
+		tell_rest(q);
+	return st;
+}
+
+static enum tw_status answer(struct ask *q, struct tw_err *err)
+{
+	enum tw_status st = read_ask(q, err);
+
+	if (st == TW_OK)
+		st = make_answer(q, err);
+	json_decref(q->told);
+	json_decref(q->doc);
+	if (st == TW_OK)
+		return tw_req_reply_json(q->r, 200, q->answer, err);
+	json_decref(q->answer);
+	return st;
+}
+
+static enum tw_status get_source(struct tw_req *r, struct tw_err *err)
+{
+	return answer(&(struct ask){.r = r}, err);
+}
+
+static enum tw_status get_blame(struct tw_req *r, struct tw_err *err)
+{
+	return answer(&(struct ask){.r = r, .log = true}, err);
+}
+
+const struct tw_route tw_routes_source[] = {
+        {.method = "GET",
+                .path = "/api/v1/source",
+                .slow = true,
+                .end = get_source,
+                .summary = "Where a method is in the source, and whose it is"},
+        {.method = "GET",
+                .path = "/api/v1/source/blame",
+                .slow = true,
+                .end = get_blame,
+                .summary = "Who changed a method's lines between two versions"},
+        {.method = "GET",
+                .path = "/api/v1/source/repositories",
+                .slow = true,
+                .end = get_repositories,
+                .summary = "The repositories in which the project's source lies"},
+        {.method = "PUT",
+                .path = "/api/v1/source/repositories",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_repositories,
+                .summary = "Says in which repositories the project's source lies"},
+        {0},
+};

@@ -1,0 +1,420 @@
+/*
+ * source_git_log.c - who changed these lines: commits from head backwards, with the lines carried
+ * from each commit into its parents.
+ *
+ * A commit whose file is a parent's is stepped over towards that parent, as `git log` does; one
+ * that moved the file is followed to where it came from.  A merge is told only when the lines are
+ * like those of no parent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "source_git.h"
+
+enum {
+	PENDING_MAX = 4096,
+	PARENTS_MAX = 8,
+	HUNKS_MAX = 4096,
+	DELTAS_MAX = 5000,
+	RENAMES = 400,
+	TEXT_BYTES = 200,
+	FEW = 5
+};
+
+/* Lines to be followed further back from a commit. */
+struct lines {
+	git_oid commit;
+	const char *path;
+	struct tw_range at[TW_PLACE_RANGES];
+	size_t n;
+};
+
+struct hunk {
+	uint32_t old_start, old_lines, new_start, new_lines;
+};
+
+struct history {
+	const struct tw_source_git *g;
+	struct lines *pending;
+	size_t n;
+	struct hunk *hunks;
+	size_t n_hunks;
+	json_t *told;
+	size_t most;
+	bool more;
+	struct tw_err *err;
+};
+
+/* --- lines of a file in an older one --- */
+
+static int keep_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *arg)
+{
+	struct history *h = arg;
+
+	(void)delta;
+	if (h->n_hunks == HUNKS_MAX)
+		return -1;
+	h->hunks[h->n_hunks++] = (struct hunk){(uint32_t)hunk->old_start, (uint32_t)hunk->old_lines,
+	        (uint32_t)hunk->new_start, (uint32_t)hunk->new_lines};
+	return 0;
+}
+
+static bool touches(const struct hunk *k, struct tw_range r)
+{
+	if (k->new_lines == 0) /* lines were taken out behind new_start */
+		return k->new_start >= r.first && k->new_start < r.last;
+	return k->new_start <= r.last && k->new_start + k->new_lines - 1 >= r.first;
+}
+
+/* Does the hunk lie before the line? */
+static bool is_before(const struct hunk *k, uint32_t line)
+{
+	return k->new_lines ? k->new_start + k->new_lines <= line : k->new_start < line;
+}
+
+static bool is_at(const struct hunk *k, uint32_t line)
+{
+	return k->new_lines && k->new_start <= line && line < k->new_start + k->new_lines;
+}
+
+static uint32_t moved(uint32_t line, int64_t by)
+{
+	int64_t to = (int64_t)line + by;
+
+	return to < 0 ? 0 : (uint32_t)to;
+}
+
+/* The lines before the hunks; first > last: there were none.  True when a hunk is in them. */
+static bool carry(const struct history *h, struct tw_range r, struct tw_range *ret)
+{
+	int64_t to_first = 0, to_last = 0;
+	const struct hunk *first_at = NULL, *last_at = NULL;
+	bool touched = false;
+
+	for (size_t i = 0; i < h->n_hunks; i++) {
+		const struct hunk *k = &h->hunks[i];
+		int64_t grew = (int64_t)k->old_lines - (int64_t)k->new_lines;
+
+		touched = touched || touches(k, r);
+		to_first += is_before(k, r.first) ? grew : 0;
+		to_last += is_before(k, r.last) ? grew : 0;
+		first_at = is_at(k, r.first) ? k : first_at;
+		last_at = is_at(k, r.last) ? k : last_at;
+	}
+	ret->first = first_at ? first_at->old_start + (first_at->old_lines == 0)
+	                      : moved(r.first, to_first);
+	ret->last = last_at ? last_at->old_start + last_at->old_lines - (last_at->old_lines > 0)
+	                    : moved(r.last, to_last);
+	return touched;
+}
+
+static bool carry_all(const struct history *h, const struct lines *from, struct lines *to)
+{
+	bool touched = false;
+
+	to->n = 0;
+	for (size_t i = 0; i < from->n; i++) {
+		struct tw_range r;
+
+		touched = carry(h, from->at[i], &r) || touched;
+		if (r.first && r.first <= r.last)
+			to->at[to->n++] = r;
+	}
+	return touched;
+}
+
+/* --- what waits --- */
+
+static enum tw_status wait_for(struct history *h, const struct lines *l)
+{
+	size_t i = 0;
+
+	if (l->n == 0)
+		return TW_OK;
+	while (i < h->n && !git_oid_equal(&h->pending[i].commit, &l->commit))
+		i++;
+	if (i == PENDING_MAX)
+		return tw_fail(h->err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "the history branches too often to follow these lines");
+	if (i == h->n) {
+		h->pending[h->n++] = *l;
+		return TW_OK;
+	}
+	for (size_t k = 0; k < l->n; k++) { /* from two children */
+		struct lines *p = &h->pending[i];
+		size_t same = 0;
+
+		while (same < p->n &&
+		        (p->at[same].last < l->at[k].first || l->at[k].last < p->at[same].first))
+			same++;
+		if (same < p->n) {
+			p->at[same].first = p->at[same].first < l->at[k].first ? p->at[same].first
+			                                                       : l->at[k].first;
+			p->at[same].last =
+			        p->at[same].last > l->at[k].last ? p->at[same].last : l->at[k].last;
+		} else if (p->n < TW_PLACE_RANGES) {
+			p->at[p->n++] = l->at[k];
+		}
+	}
+	return TW_OK;
+}
+
+static bool take_waiting(struct history *h, const git_oid *commit, struct lines *ret)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (git_oid_equal(&h->pending[i].commit, commit)) {
+			*ret = h->pending[i];
+			h->pending[i] = h->pending[--h->n];
+			return true;
+		}
+	return false;
+}
+
+/* --- one commit and one parent --- */
+
+static bool blob_at(const git_commit *c, const char *path, git_oid *ret)
+{
+	git_tree *tree = NULL;
+	git_tree_entry *entry = NULL;
+	bool there = git_commit_tree(&tree, c) == 0 &&
+	             git_tree_entry_bypath(&entry, tree, path) == 0 &&
+	             git_tree_entry_type(entry) == GIT_OBJECT_BLOB;
+
+	if (there)
+		git_oid_cpy(ret, git_tree_entry_id(entry));
+	git_tree_entry_free(entry);
+	git_tree_free(tree);
+	return there;
+}
+
+/* Where the file came from, when the commit moved it; NULL: it was made here. */
+static const char *path_before(
+        const struct history *h, const git_commit *parent, const git_commit *c, const char *path)
+{
+	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
+	git_diff_find_options find = GIT_DIFF_FIND_OPTIONS_INIT;
+	git_tree *from = NULL, *to = NULL;
+	git_diff *diff = NULL;
+	const char *old = NULL;
+
+	find.flags = GIT_DIFF_FIND_RENAMES;
+	find.rename_limit = RENAMES;
+	opts.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
+	if (git_commit_tree(&from, parent) == 0 && git_commit_tree(&to, c) == 0 &&
+	        git_diff_tree_to_tree(&diff, h->g->repo, from, to, &opts) == 0 &&
+	        git_diff_num_deltas(diff) <= DELTAS_MAX && git_diff_find_similar(diff, &find) == 0)
+		for (size_t i = 0; i < git_diff_num_deltas(diff) && !old; i++) {
+			const git_diff_delta *d = git_diff_get_delta(diff, i);
+
+			if (d->status == GIT_DELTA_RENAMED && strcmp(d->new_file.path, path) == 0)
+				old = tw_arena_str(h->g->a, tw_str_of(d->old_file.path));
+		}
+	git_diff_free(diff);
+	git_tree_free(from);
+	git_tree_free(to);
+	return old;
+}
+
+static bool is_small(const struct history *h, const git_oid *id)
+{
+	git_odb *odb = NULL;
+	git_object_t type;
+	size_t len = SIZE_MAX;
+
+	if (git_repository_odb(&odb, h->g->repo) == 0 &&
+	        git_odb_read_header(&len, &type, odb, id) != 0)
+		len = SIZE_MAX;
+	git_odb_free(odb);
+	return len <= TW_SOURCE_FILE_BYTES;
+}
+
+/* The hunks between two blobs. */
+static enum tw_status compare(struct history *h, const git_oid *old, const git_oid *new)
+{
+	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
+	git_blob *a = NULL, *b = NULL;
+	int rc = -1;
+
+	h->n_hunks = 0;
+	opts.context_lines = 0;
+	opts.flags = GIT_DIFF_FORCE_TEXT;
+	if (is_small(h, old) && is_small(h, new) && git_blob_lookup(&a, h->g->repo, old) == 0 &&
+	        git_blob_lookup(&b, h->g->repo, new) == 0)
+		rc = git_diff_blobs(a, NULL, b, NULL, &opts, NULL, NULL, keep_hunk, NULL, h);
+	git_blob_free(a);
+	git_blob_free(b);
+	if (rc == 0)
+		return TW_OK;
+	return tw_fail(h->err, TW_CORRUPT, TW_NO_OFFSET,
+	        "the history of the file cannot be followed: a version of it is broken or too "
+	        "large");
+}
+
+/* How the commit's lines come out of a parent: *ret_touched, and what to follow there. */
+static enum tw_status go_to_parent(struct history *h, const git_commit *c, const git_commit *parent,
+        const struct lines *l, bool *ret_touched)
+{
+	struct lines older = {.path = l->path};
+	git_oid old, new;
+	enum tw_status st;
+
+	*ret_touched = true;
+	git_oid_cpy(&older.commit, git_commit_id(parent));
+	if (!blob_at(parent, older.path, &old)) {
+		older.path = path_before(h, parent, c, l->path);
+		if (!older.path || !blob_at(parent, older.path, &old))
+			return TW_OK; /* made here */
+	}
+	if (!blob_at(c, l->path, &new))
+		return TW_OK;
+	st = compare(h, &old, &new);
+	if (st != TW_OK)
+		return st;
+	*ret_touched = carry_all(h, l, &older);
+	return wait_for(h, &older);
+}
+
+/* --- a commit --- */
+
+static json_t *clean(const char *text)
+{
+	char out[TEXT_BYTES];
+
+	(void)tw_utf8_clean(out, sizeof out, tw_str_of(text ? text : ""));
+	return json_string(out);
+}
+
+static void tell(struct history *h, const git_commit *c)
+{
+	const git_signature *who = git_commit_author(c);
+	char id[GIT_OID_HEXSZ + 1];
+	const json_int_t at = (json_int_t)git_commit_time(c) * 1000;
+	const char *summary = git_commit_summary((git_commit *)(uintptr_t)c);
+
+	h->more = json_array_size(h->told) == h->most;
+	if (h->more)
+		return;
+	(void)git_oid_tostr(id, sizeof id, git_commit_id(c));
+	(void)json_array_append_new(
+	        h->told, json_pack("{s:s,s:o,s:o,s:I,s:o}", "id", id, "author",
+	                         clean(who ? who->name : ""), "email", clean(who ? who->email : ""),
+	                         "time_ms", at, "summary", clean(summary)));
+}
+
+/* A parent that has the same file: all that is here came from there. */
+static bool step_over(
+        struct history *h, const git_commit *c, const struct lines *l, enum tw_status *ret)
+{
+	git_oid here, there;
+	unsigned n = git_commit_parentcount(c);
+	struct lines older = *l;
+
+	if (!blob_at(c, l->path, &here))
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		git_commit *parent = NULL;
+		bool same = git_commit_parent(&parent, c, i) == 0 &&
+		            blob_at(parent, l->path, &there) && git_oid_equal(&here, &there);
+
+		git_commit_free(parent);
+		if (!same)
+			continue;
+		git_oid_cpy(&older.commit, git_commit_parent_id(c, i));
+		*ret = wait_for(h, &older);
+		return true;
+	}
+	return false;
+}
+
+static enum tw_status look_at(struct history *h, const git_commit *c, const struct lines *l)
+{
+	unsigned n = git_commit_parentcount(c);
+	bool by_all = true;
+	enum tw_status st = TW_OK;
+
+	if (step_over(h, c, l, &st))
+		return st;
+	for (unsigned i = 0; st == TW_OK && i < n && i < PARENTS_MAX; i++) {
+		git_commit *parent = NULL;
+		bool touched = false;
+
+		if (git_commit_parent(&parent, c, i) != 0)
+			return TW_OK; /* a shallow clone ends here */
+		st = go_to_parent(h, c, parent, l, &touched);
+		by_all = by_all && touched;
+		git_commit_free(parent);
+	}
+	if (st == TW_OK && by_all)
+		tell(h, c);
+	return st;
+}
+
+static enum tw_status walk(struct history *h, git_revwalk *w)
+{
+	enum tw_status st = TW_OK;
+	git_oid id;
+
+	for (unsigned i = 0; st == TW_OK && h->n && !h->more && git_revwalk_next(&id, w) == 0;
+	        i++) {
+		struct lines l;
+		git_commit *c = NULL;
+
+		if (i == TW_SOURCE_COMMITS)
+			return tw_fail(h->err, TW_TOO_LARGE, TW_NO_OFFSET,
+			        "there are more than %d commits between these versions",
+			        TW_SOURCE_COMMITS);
+		st = tw_source_git_late(h->g, h->err);
+		if (st != TW_OK || !take_waiting(h, &id, &l))
+			continue;
+		if (git_commit_lookup(&c, h->g->repo, &id) == 0)
+			st = look_at(h, c, &l);
+		git_commit_free(c);
+	}
+	return st;
+}
+
+static enum tw_status begin(
+        struct history *h, const git_commit *head, const struct tw_source_found *of)
+{
+	struct lines l = {.path = of->path, .n = of->place.n};
+
+	h->pending = tw_arena_alloc(h->g->a, PENDING_MAX, sizeof *h->pending);
+	h->hunks = tw_arena_alloc(h->g->a, HUNKS_MAX, sizeof *h->hunks);
+	h->told = json_array();
+	if (!h->pending || !h->hunks || !h->told)
+		return tw_fail(h->err, TW_NOMEM, TW_NO_OFFSET, "no memory to follow lines");
+	memcpy(l.at, of->place.at, sizeof l.at);
+	git_oid_cpy(&l.commit, git_commit_id(head));
+	return wait_for(h, &l);
+}
+
+enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit *head,
+        const git_commit *base, const struct tw_source_found *of, json_t **ret, bool *ret_more,
+        struct tw_err *err)
+{
+	struct history h = {.g = g, .most = base ? TW_SOURCE_LISTED : FEW, .err = err};
+	git_revwalk *w = NULL;
+	enum tw_status st = begin(&h, head, of);
+	int rc = st == TW_OK ? git_revwalk_new(&w, g->repo) : -1;
+
+	if (rc == 0)
+		rc = git_revwalk_sorting(
+		        w, base ? GIT_SORT_TOPOLOGICAL | GIT_SORT_TIME : GIT_SORT_TIME);
+	if (rc == 0)
+		rc = git_revwalk_push(w, git_commit_id(head));
+	if (rc == 0 && base)
+		rc = git_revwalk_hide(w, git_commit_id(base));
+	if (st == TW_OK && rc != 0)
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the clone cannot be read: its history is broken");
+	if (st == TW_OK)
+		st = walk(&h, w);
+	git_revwalk_free(w);
+	if (st != TW_OK) {
+		json_decref(h.told);
+		return st;
+	}
+	*ret = h.told;
+	*ret_more = h.more;
+	return TW_OK;
+}

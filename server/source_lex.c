@@ -1,0 +1,210 @@
+#include "source_lex.h"
+
+enum { TEMPLATES_MAX = 32 };
+
+void tw_lexer_begin(struct tw_lexer *l, struct tw_str text, bool kotlin)
+{
+	*l = (struct tw_lexer){text, 1, 0, kotlin};
+}
+
+static bool at(const struct tw_lexer *l, const char *what, size_t n)
+{
+	return l->rest.len >= n && memcmp(l->rest.ptr, what, n) == 0;
+}
+
+static void skip(struct tw_lexer *l, size_t n)
+{
+	for (size_t i = 0; i < n && i < l->rest.len; i++)
+		l->line += l->rest.ptr[i] == '\n';
+	l->rest = tw_str_from(l->rest, n < l->rest.len ? n : l->rest.len);
+}
+
+static void skip_line(struct tw_lexer *l)
+{
+	while (l->rest.len && l->rest.ptr[0] != '\n')
+		skip(l, 1);
+}
+
+/* Kotlin's comments have others inside. */
+static void skip_comment(struct tw_lexer *l)
+{
+	size_t depth = 0;
+
+	do {
+		if (at(l, "/*", 2) && (depth == 0 || l->kotlin)) {
+			depth++;
+			skip(l, 2);
+		} else if (at(l, "*/", 2)) {
+			depth--;
+			skip(l, 2);
+		} else {
+			skip(l, 1);
+		}
+	} while (depth && l->rest.len);
+}
+
+/* A text that is open: plain ones end at their line, raw ones with three quotes. */
+struct open_text {
+	bool raw;
+	unsigned braces; /* of the template inside it */
+};
+
+static bool begins_text(const struct tw_lexer *l)
+{
+	return l->rest.len && (l->rest.ptr[0] == '"' || l->rest.ptr[0] == '\'');
+}
+
+static bool open_text(struct tw_lexer *l, struct open_text *ret)
+{
+	*ret = (struct open_text){.raw = at(l, "\"\"\"", 3)};
+	skip(l, ret->raw ? 3 : 1);
+	return true;
+}
+
+/* One step inside a text's characters; true when it ended. */
+static bool step_text(struct tw_lexer *l, struct open_text *t, char quote)
+{
+	if (t->raw && at(l, "\"\"\"", 3)) {
+		skip(l, 3);
+		while (l->kotlin && at(l, "\"", 1)) /* quotes before the last three */
+			skip(l, 1);
+		return true;
+	}
+	if (l->kotlin && quote == '"' && at(l, "${", 2)) {
+		t->braces = 1;
+		skip(l, 2);
+		return false;
+	}
+	if (!t->raw && at(l, "\n", 1)) /* it was none */
+		return true;
+	if (l->rest.ptr[0] == '\\' && !(t->raw && l->kotlin)) {
+		skip(l, 2);
+		return false;
+	}
+	if (!t->raw && l->rest.ptr[0] == quote) {
+		skip(l, 1);
+		return true;
+	}
+	skip(l, 1);
+	return false;
+}
+
+static void step_template(struct tw_lexer *l, struct open_text *t)
+{
+	if (at(l, "/*", 2)) {
+		skip_comment(l);
+		return;
+	}
+	t->braces += l->rest.ptr[0] == '{';
+	t->braces -= l->rest.ptr[0] == '}';
+	skip(l, 1);
+}
+
+/* Texts stand in templates of texts; what is deeper than anybody writes is read as plain. */
+static void skip_text(struct tw_lexer *l)
+{
+	struct open_text open[TEMPLATES_MAX];
+	char quotes[TEMPLATES_MAX];
+	size_t n = 0;
+
+	do {
+		struct open_text *t = n ? &open[n - 1] : NULL;
+
+		if (!t || (t->braces && begins_text(l) && n < TEMPLATES_MAX)) {
+			quotes[n] = l->rest.ptr[0];
+			(void)open_text(l, &open[n++]);
+		} else if (t->braces) {
+			step_template(l, t);
+		} else if (step_text(l, t, quotes[n - 1])) {
+			n--;
+		}
+	} while (n && l->rest.len);
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+	       (unsigned char)c >= 0x80;
+}
+
+static bool is_in_word(char c)
+{
+	return is_letter(c) || (c >= '0' && c <= '9');
+}
+
+/* Comments and blanks. */
+static void skip_nothing(struct tw_lexer *l)
+{
+	while (l->rest.len) {
+		char c = l->rest.ptr[0];
+
+		if (c == ' ' || (c >= '\t' && c <= '\r'))
+			skip(l, 1);
+		else if (at(l, "//", 2) || (l->line == 1 && at(l, "#!", 2)))
+			skip_line(l);
+		else if (at(l, "/*", 2))
+			skip_comment(l);
+		else
+			break;
+	}
+}
+
+static bool in_ticks(struct tw_lexer *l, struct tw_str *ret)
+{
+	size_t n = 1;
+
+	while (n < l->rest.len && l->rest.ptr[n] != '`' && l->rest.ptr[n] != '\n')
+		n++;
+	*ret = (struct tw_str){l->rest.ptr + 1, n - 1};
+	return l->kotlin && l->rest.ptr[0] == '`' && n < l->rest.len && l->rest.ptr[n] == '`';
+}
+
+struct tw_token tw_lexer_next(struct tw_lexer *l)
+{
+	struct tw_token t = {.kind = TW_TOKEN_END};
+	size_t n = 0;
+
+	skip_nothing(l);
+	t.line = l->line;
+	t.begins = l->line != l->told;
+	if (l->rest.len == 0)
+		return t;
+	t.sign = l->rest.ptr[0];
+	while (n < l->rest.len && is_in_word(l->rest.ptr[n]))
+		n++;
+	if (n) {
+		t.kind = TW_TOKEN_WORD;
+		t.word = (struct tw_str){l->rest.ptr, n};
+		skip(l, n);
+	} else if (in_ticks(l, &t.word)) {
+		t.kind = TW_TOKEN_WORD;
+		t.quoted = true;
+		skip(l, t.word.len + 2);
+	} else if (begins_text(l)) {
+		t.kind = TW_TOKEN_TEXT;
+		skip_text(l);
+	} else {
+		t.kind = TW_TOKEN_SIGN;
+		skip(l, 1);
+	}
+	l->told = l->line;
+	return t;
+}
+
+bool tw_token_is(const struct tw_token *t, const char *word)
+{
+	return t->kind == TW_TOKEN_WORD && !t->quoted && tw_str_eq(t->word, tw_str_of(word));
+}
+
+bool tw_token_is_any(const struct tw_token *t, const char *const *words)
+{
+	for (; *words; words++)
+		if (tw_token_is(t, *words))
+			return true;
+	return false;
+}
+
+bool tw_token_is_sign(const struct tw_token *t, char sign)
+{
+	return t->kind == TW_TOKEN_SIGN && t->sign == sign;
+}

@@ -1,0 +1,153 @@
+#include "source_link.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+
+enum { LINK_BYTES = 8192 };
+
+static bool is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static size_t scheme_of(const char *text)
+{
+	if (strncmp(text, "https://", 8) == 0)
+		return 8;
+	return strncmp(text, "http://", 7) == 0 ? 7 : 0;
+}
+
+/* host[:port]/ */
+static bool has_host(const char *text)
+{
+	const char *p = text + scheme_of(text);
+	const char *begin = p;
+
+	while (is_word(*p) || *p == '.' || *p == '-')
+		p++;
+	if (p == begin || scheme_of(text) == 0)
+		return false;
+	if (*p == ':')
+		for (p++; *p >= '0' && *p <= '9';)
+			p++;
+	return *p == '/';
+}
+
+enum place { NO_PLACE, COMMIT, PATH, VERSION, LINE, END, PLACES };
+static const char *const names[PLACES] = {"", "{commit}", "{path}", "{version}", "{line}", "{end}"};
+
+/* Which placeholder stands there. */
+static enum place place_at(const char *p)
+{
+	for (unsigned i = COMMIT; i < PLACES; i++)
+		if (strncmp(p, names[i], strlen(names[i])) == 0)
+			return (enum place)i;
+	return NO_PLACE;
+}
+
+static bool is_plain(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if (*p <= ' ' || *p >= 0x7F || strchr("\"'<>\\^`|", *p))
+			return false;
+	return true;
+}
+
+/* Only known ones; *ret has a bit for each. */
+static bool find_places(const char *text, unsigned *ret)
+{
+	*ret = 0;
+	for (const char *p = text; *p; p++) {
+		enum place at = *p == '{' ? place_at(p) : NO_PLACE;
+
+		if (*p == '}' || (*p == '{' && at == NO_PLACE))
+			return false;
+		if (at != NO_PLACE) {
+			*ret |= 1U << at;
+			p += strlen(names[at]) - 1;
+		}
+	}
+	return true;
+}
+
+static enum tw_status refuse(const char *what, const char *why, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.90s %s", what, why);
+}
+
+enum tw_status tw_link_check(
+        const char *what, const char *text, bool needs_path, struct tw_err *err)
+{
+	unsigned places;
+
+	if (strlen(text) > TW_LINK_TEMPLATE_BYTES)
+		return refuse(what, "has at most 512 bytes", err);
+	if (!has_host(text))
+		return refuse(what, "begins with http:// or https://, a host and a slash", err);
+	if (!is_plain(text))
+		return refuse(what, "has no blanks, quotes, brackets or letters beyond ASCII", err);
+	if (!find_places(text, &places))
+		return refuse(what,
+		        "knows {commit}, {path}, {line}, {end} and {version} in braces, nothing "
+		        "else",
+		        err);
+	if (needs_path && !(places & 1U << PATH))
+		return refuse(what, "must say {path}", err);
+	if (!needs_path && (places & ~(1U << COMMIT | 1U << VERSION) || !(places & 1U << COMMIT)))
+		return refuse(what, "must say {commit}, and neither file nor line", err);
+	return TW_OK;
+}
+
+static void put_encoded(struct tw_buf *out, const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if (is_word(*p) || strchr("-._~/", *p))
+			(void)tw_buf_add(out, p, 1);
+		else
+			(void)tw_buf_printf(out, "%%%02X", (unsigned char)*p);
+}
+
+static void put_place(struct tw_buf *out, enum place at, const struct tw_link_values *v)
+{
+	if (at == COMMIT)
+		put_encoded(out, v->commit);
+	else if (at == PATH)
+		put_encoded(out, v->path);
+	else if (at == VERSION)
+		put_encoded(out, v->version);
+	else
+		(void)tw_buf_printf(out, "%u", at == LINE || !v->end ? v->line : v->end);
+}
+
+/* Where the template ends when no line is known. */
+static size_t useful(const char *text, bool has_line)
+{
+	const char *hash = strchr(text, '#');
+	bool asks = hash && (strstr(hash, "{line}") || strstr(hash, "{end}"));
+
+	return asks && !has_line ? (size_t)(hash - text) : strlen(text);
+}
+
+const char *tw_link_make(const char *text, const struct tw_link_values *v, struct tw_arena *a)
+{
+	size_t n = useful(text, v->line > 0);
+	struct tw_buf out;
+	char *made = NULL;
+
+	tw_buf_init(&out, LINK_BYTES);
+	for (size_t i = 0; i < n; i++) {
+		enum place at = text[i] == '{' ? place_at(text + i) : NO_PLACE;
+
+		if (at == NO_PLACE) {
+			(void)tw_buf_add(&out, text + i, 1);
+			continue;
+		}
+		put_place(&out, at, v);
+		i += strlen(names[at]) - 1;
+	}
+	if (tw_buf_status(&out) == TW_OK)
+		made = tw_arena_str(a, (struct tw_str){(const char *)out.data, out.len});
+	tw_buf_done(&out);
+	return made;
+}

@@ -1,0 +1,344 @@
+#include "source_name.h"
+
+#include <stdio.h>
+
+/* --- names of traces --- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_number(const char *s)
+{
+	while (is_digit(*s))
+		s++;
+	return *s == '\0';
+}
+
+static enum tw_status no_name(struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "method is the name of a Java or Kotlin method, like com.example.Feed.load");
+}
+
+static bool is_utf8(const char *s)
+{
+	size_t len = strlen(s), n = 1;
+
+	for (size_t i = 0; i < len && n; i += n)
+		n = tw_utf8_len(s + i, len - i);
+	return n > 0;
+}
+
+/* Letters, digits, _ $ < > - of class files; anything else is none. */
+static bool is_name(const char *s)
+{
+	for (const char *p = s; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+		bool in = c >= 0x80 || is_digit(*p) || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+		          strchr("_$<>-.", *p);
+
+		if (!in || (*p == '.' && (p == s || p[1] == '.' || !p[1])))
+			return false;
+	}
+	return *s != '\0' && is_utf8(s);
+}
+
+/* The part of the text before `mark`, from `from` on; NULL without one. */
+static char *until(struct tw_arena *a, const char *from, const char *mark)
+{
+	const char *end = strstr(from, mark);
+
+	return end && end > from ? tw_arena_str(a, (struct tw_str){from, (size_t)(end - from)})
+	                         : NULL;
+}
+
+/* What a compiler made goes back to what it was made of. */
+static void read_method(struct tw_arena *a, struct tw_source_name *n)
+{
+	static const char *const lambdas[] = {"$lambda$", "$lambda-", "$lambda", "$r8$lambda"};
+	static const char *const same[] = {
+	        "$default", "$annotations", "$app_", "$suspendImpl", "-"};
+	char *plain = NULL;
+
+	if (strncmp(n->raw, "lambda$", 7) == 0)
+		plain = until(a, n->raw + 7, "$");
+	else if (strncmp(n->raw, "access$", 7) == 0 && !is_number(n->raw + 7))
+		plain = tw_arena_str(a, tw_str_of(n->raw + 7));
+	n->lambda = plain && n->raw[0] == 'l';
+	for (size_t i = 0; !plain && i < sizeof lambdas / sizeof *lambdas; i++) {
+		plain = until(a, n->raw, lambdas[i]);
+		n->lambda = plain != NULL;
+	}
+	for (size_t i = 0; !plain && i < sizeof same / sizeof *same; i++)
+		plain = until(a, n->raw, same[i]);
+	n->method = plain ? plain : n->raw;
+}
+
+static void read_pieces(struct tw_arena *a, struct tw_source_name *n, struct tw_str rest)
+{
+	while (rest.ptr && n->n < TW_NAME_PIECES) {
+		size_t end = tw_str_find(rest, TW_STR("$"));
+		char *piece = tw_arena_str(a, (struct tw_str){rest.ptr, end});
+
+		if (!piece)
+			return;
+		n->pieces[n->n++] = piece;
+		rest = end < rest.len ? tw_str_from(rest, end + 1) : (struct tw_str){0};
+	}
+}
+
+/* "-$$Lambda$Feed$x1Y2" is a lambda of Feed. */
+static struct tw_str without_front(struct tw_str cls, bool *ret_lambda)
+{
+	static const char front[] = "-$$Lambda$";
+
+	*ret_lambda = tw_str_starts(cls, tw_str_of(front));
+	return *ret_lambda ? tw_str_from(cls, sizeof front - 1) : cls;
+}
+
+static void read_class(struct tw_arena *a, struct tw_source_name *n, struct tw_str cls)
+{
+	bool lambda;
+	size_t end;
+	struct tw_str file;
+
+	cls = without_front(cls, &lambda);
+	end = cls.len > 1 ? 1 + tw_str_find(tw_str_from(cls, 1), TW_STR("$")) : cls.len;
+	file = (struct tw_str){cls.ptr, end};
+	n->outer = tw_arena_str(a, file);
+	if (file.len > 2 && memcmp(file.ptr + file.len - 2, "Kt", 2) == 0)
+		file.len -= 2;
+	n->file = tw_arena_str(a, file);
+	if (end < cls.len && !lambda)
+		read_pieces(a, n, tw_str_from(cls, end + 1));
+	n->lambda = n->lambda || lambda;
+}
+
+enum tw_status tw_source_name_read(
+        const char *method, struct tw_arena *a, struct tw_source_name *ret, struct tw_err *err)
+{
+	struct tw_source_name n = {0};
+	struct tw_str name = tw_str_of(method);
+	size_t end = tw_str_find(name, TW_STR("(")); /* a signature */
+	size_t dot, pkg;
+	char *folder;
+
+	if (!method)
+		return no_name(err);
+	name.len = end;
+	method = tw_arena_str(a, name);
+	if (!method || name.len > TW_NAME_BYTES || !is_name(method))
+		return no_name(err);
+	dot = tw_str_find_last(name, TW_STR("."));
+	if (dot == name.len)
+		return no_name(err);
+	pkg = tw_str_find_last((struct tw_str){name.ptr, dot}, TW_STR("."));
+	n.raw = method + dot + 1;
+	n.package = pkg < dot ? tw_arena_str(a, (struct tw_str){name.ptr, pkg}) : "";
+	folder = n.package ? tw_arena_str(a, tw_str_of(n.package)) : NULL;
+	read_method(a, &n);
+	pkg = pkg < dot ? pkg + 1 : 0;
+	read_class(a, &n, (struct tw_str){name.ptr + pkg, dot - pkg});
+	if (!folder || !n.outer || !n.file || !n.method)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (char *p = folder; *p; p++)
+		if (*p == '.')
+			*p = '/';
+	n.folder = folder;
+	*ret = n;
+	return TW_OK;
+}
+
+/* --- which declaration --- */
+
+struct search {
+	const struct tw_decls *decls;
+	const struct tw_source_name *name;
+	char path[TW_NAME_BYTES + 64]; /* the class, as far as the file declares it */
+	const char *owner;             /* the method that a nameless class is in, NULL none */
+	bool nameless;
+	uint32_t line;
+	struct tw_source_place *to;
+};
+
+static const struct tw_decl *class_of(const struct search *s, const char *path)
+{
+	for (size_t i = 0; i < s->decls->n; i++)
+		if (s->decls->at[i].kind == TW_DECL_CLASS && strcmp(s->decls->at[i].in, path) == 0)
+			return &s->decls->at[i];
+	return NULL;
+}
+
+static bool is_called(const struct tw_decl *d, const char *name)
+{
+	return tw_str_eq(d->name, tw_str_of(name));
+}
+
+static bool has_method(const struct search *s, const char *path, const char *name)
+{
+	for (size_t i = 0; i < s->decls->n; i++)
+		if (s->decls->at[i].kind != TW_DECL_CLASS && is_called(&s->decls->at[i], name) &&
+		        strcmp(s->decls->at[i].in, path) == 0)
+			return true;
+	return false;
+}
+
+/* Goes as deep as the file declares classes of these names. */
+static bool find_class(struct search *s)
+{
+	const struct tw_source_name *n = s->name;
+
+	(void)snprintf(s->path, sizeof s->path, "%s", n->outer);
+	if (!class_of(s, s->path)) {
+		if (strcmp(n->outer, n->file) == 0)
+			return false;
+		s->path[0] = '\0'; /* functions of a file */
+	}
+	for (size_t i = 0; i < n->n && !s->nameless; i++) {
+		char deeper[sizeof s->path + 2];
+		int len = snprintf(deeper, sizeof deeper, "%s%s%s", s->path, s->path[0] ? "$" : "",
+		        n->pieces[i]);
+
+		if (len < (int)sizeof s->path && class_of(s, deeper)) {
+			(void)snprintf(
+			        s->path, sizeof s->path, "%.*s", (int)sizeof s->path - 1, deeper);
+			continue;
+		}
+		s->nameless = true;
+		if (!is_number(n->pieces[i]) && has_method(s, s->path, n->pieces[i]))
+			s->owner = n->pieces[i];
+	}
+	return true;
+}
+
+static bool is_below(const char *in, const char *path)
+{
+	size_t len = strlen(path);
+
+	return strncmp(in, path, len) == 0 && (len == 0 || in[len] == '$') && strchr(in, '?');
+}
+
+static void take(struct search *s, const struct tw_decl *d)
+{
+	struct tw_source_place *p = s->to;
+	struct tw_range at = {d->first, d->last};
+
+	if (s->line && p->n && s->line >= at.first && s->line <= at.last) {
+		p->at[0] = at; /* the line says which */
+		p->n = 1;
+		return;
+	}
+	if (s->line && p->n == 1 && s->line >= p->at[0].first && s->line <= p->at[0].last)
+		return;
+	if (p->n < TW_PLACE_RANGES)
+		p->at[p->n++] = at;
+}
+
+/* Declarations of that name; below: in classes without a name inside the class. */
+static void take_named(struct search *s, const char *name, enum tw_decl_kind kind, bool below)
+{
+	for (size_t i = 0; i < s->decls->n; i++) {
+		const struct tw_decl *d = &s->decls->at[i];
+
+		if (d->kind == kind && is_called(d, name) &&
+		        (below ? is_below(d->in, s->path) : strcmp(d->in, s->path) == 0))
+			take(s, d);
+	}
+}
+
+/* "getTitle", "isOpen", "setTitle" of a property. */
+static void take_property(struct search *s)
+{
+	const char *m = s->name->method;
+	char name[TW_NAME_BYTES + 1];
+	bool is = strncmp(m, "is", 2) == 0;
+
+	if (is)
+		take_named(s, m, TW_DECL_PROPERTY, false);
+	if (is || (strncmp(m, "get", 3) != 0 && strncmp(m, "set", 3) != 0) || !m[3])
+		return;
+	(void)snprintf(name, sizeof name, "%s", m + 3);
+	take_named(s, name, TW_DECL_PROPERTY, false);
+	if (name[0] >= 'A' && name[0] <= 'Z')
+		name[0] = (char)(name[0] + 32);
+	take_named(s, name, TW_DECL_PROPERTY, false);
+}
+
+/* The whole class's first lines. */
+static void take_head(struct search *s, const char *note)
+{
+	const struct tw_decl *c = class_of(s, s->path);
+
+	if (!c)
+		return;
+	s->to->at[0] = (struct tw_range){c->first, c->head};
+	s->to->n = 1;
+	s->to->note = note;
+}
+
+static void tell_method(struct search *s)
+{
+	s->to->is_method = s->to->n > 0;
+	if (s->to->n > 1)
+		s->to->note = "there are several of this name, and no line says which";
+}
+
+static void take_initial(struct search *s)
+{
+	bool of_class = strcmp(s->name->method, "<clinit>") == 0;
+
+	take_named(s, s->name->method, TW_DECL_METHOD, false);
+	tell_method(s);
+	if (s->to->n == 0)
+		take_head(s, of_class
+		                     ? "the initial values of the class: its head is shown"
+		                     : "no constructor is written: the head of the class is shown");
+}
+
+static void take_in_lambda(struct search *s)
+{
+	const char *owner = s->owner ? s->owner : s->name->method;
+
+	if (!s->name->lambda)
+		take_named(s, s->name->method, TW_DECL_METHOD, true);
+	if (s->to->n == 0)
+		take_named(s, owner, TW_DECL_METHOD, false);
+	if (s->to->n == 0)
+		take_named(s, owner, TW_DECL_PROPERTY, false);
+	s->to->is_method = s->to->n > 0;
+	s->to->note = "it is in a lambda or a class without a name: the code around it is shown";
+}
+
+static void take_plain(struct search *s)
+{
+	take_named(s, s->name->method, TW_DECL_METHOD, false);
+	if (s->to->n == 0 && strcmp(s->name->raw, s->name->method) != 0)
+		take_named(s, s->name->raw, TW_DECL_METHOD, false);
+	if (s->to->n == 0) {
+		take_property(s);
+		if (s->to->n)
+			s->to->note = "the accessor of a property";
+	}
+	tell_method(s);
+}
+
+void tw_source_place(const struct tw_decls *decls, const struct tw_source_name *name, uint32_t line,
+        struct tw_source_place *ret)
+{
+	struct search s = {.decls = decls, .name = name, .line = line, .to = ret};
+
+	*ret = (struct tw_source_place){0};
+	if (!find_class(&s))
+		return;
+	if (s.nameless || name->lambda)
+		take_in_lambda(&s);
+	else if (name->method[0] == '<')
+		take_initial(&s);
+	else
+		take_plain(&s);
+	if (ret->n == 0)
+		take_head(
+		        &s, "the class does not declare it: it is inherited or made by a compiler");
+}

@@ -1,0 +1,354 @@
+#include "source_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "source_link.h"
+
+enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
+
+static const char *const members[] = {"name", "packages", "link", "commit_link", "roots", "refs",
+        "clone", "owners", "emails", NULL};
+
+const char *tw_source_text(const json_t *repository, const char *key)
+{
+	const char *s = json_string_value(json_object_get(repository, key));
+
+	return s ? s : "";
+}
+
+/* --- are they in order? --- */
+
+static enum tw_status wrong(const char *repository, const char *what, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "repository %.64s: %s", repository, what);
+}
+
+/* Letters, digits and . _ -, no dot in front: a name that is a folder and nothing else. */
+static bool is_name(const char *s)
+{
+	size_t len = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return len > 0 && len <= TW_SOURCE_NAME_BYTES && s[len] == '\0' && s[0] != '.';
+}
+
+static bool is_text(const char *s, size_t max)
+{
+	for (const char *p = s; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7F)
+			return false;
+	return *s && strlen(s) <= max;
+}
+
+static bool is_prefix(const char *s)
+{
+	for (const char *p = s; *p; p++)
+		if (strchr("/*?$ ", *p) || (*p == '.' && (p == s || p[1] == '.')))
+			return false;
+	return is_text(s, PREFIX_BYTES);
+}
+
+/* A path below the root of the repository: no "..", nothing absolute. */
+static bool is_path(const char *s)
+{
+	unsigned stars = 0;
+
+	for (const char *p = s; *p; p++) {
+		bool begins = p == s || p[-1] == '/';
+
+		stars += *p == '*';
+		if (begins && (*p == '/' || (p[0] == '.' && (p[1] == '.' || p[1] == '/' || !p[1]))))
+			return false;
+	}
+	return is_text(s, ROOT_BYTES) && s[strlen(s) - 1] != '/' && stars <= STARS_MAX &&
+	       !strpbrk(s, "\\?[]");
+}
+
+static bool is_file(const char *s)
+{
+	return is_path(s) && !strchr(s, '*');
+}
+
+/* Text with {version} or {build} in it, and no other braces. */
+static bool is_ref(const char *s)
+{
+	static const char *const places[] = {"{version}", "{build}"};
+	bool any = false;
+
+	for (const char *p = s; *p; p++) {
+		bool known = false;
+
+		for (size_t i = 0; *p == '{' && i < 2; i++)
+			known = known || strncmp(p, places[i], strlen(places[i])) == 0;
+		if (*p == '{' && !known)
+			return false;
+		any = any || known;
+	}
+	return any && is_text(s, REF_BYTES) && !strpbrk(s, " ~^:?*[\\") && !strstr(s, "..");
+}
+
+struct list_rule {
+	const char *key;
+	bool (*fits)(const char *);
+	const char *why;
+};
+
+static enum tw_status check_list(
+        const char *name, const json_t *r, const struct list_rule *rule, struct tw_err *err)
+{
+	const json_t *list = json_object_get(r, rule->key);
+	const json_t *v;
+	size_t i;
+
+	if (list && (!json_is_array(list) || json_array_size(list) > TW_SOURCE_LIST))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "repository %.64s: %s is a list of at most %d texts", name, rule->key,
+		        TW_SOURCE_LIST);
+	json_array_foreach((json_t *)(uintptr_t)list, i, v)
+	{
+		if (!json_is_string(v) || !rule->fits(json_string_value(v)))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "repository %.64s: %s: %s", name, rule->key, rule->why);
+	}
+	return TW_OK;
+}
+
+static enum tw_status check_lists(const char *name, const json_t *r, struct tw_err *err)
+{
+	static const struct list_rule rules[] = {
+	        {"packages", is_prefix, "the beginning of a class's name, like com.example."},
+	        {"roots", is_path,
+	                "a folder from the root of the repository, like app/src/main/java; * and "
+	                "** "
+	                "stand for folders"},
+	        {"refs", is_ref,
+	                "the name of a tag or branch with {version} or {build} in it, like "
+	                "v{version}"},
+	};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < sizeof rules / sizeof *rules; i++)
+		st = check_list(name, r, &rules[i], err);
+	return st;
+}
+
+static enum tw_status check_link(
+        const char *name, const json_t *r, const char *key, struct tw_err *err)
+{
+	const json_t *link = json_object_get(r, key);
+	char what[WHAT_BYTES];
+
+	(void)snprintf(what, sizeof what, "repository %.64s: %s", name, key);
+	if (!link || json_string_length(link) == 0)
+		return json_is_string(link) || !link ? TW_OK : wrong(name, "a link is a text", err);
+	return tw_link_check(what, json_string_value(link), strcmp(key, "link") == 0, err);
+}
+
+static enum tw_status check_texts(const char *name, const json_t *r, struct tw_err *err)
+{
+	const char *clone = tw_source_text(r, "clone");
+	const char *owners = tw_source_text(r, "owners");
+	const json_t *emails = json_object_get(r, "emails");
+	enum tw_status st = check_link(name, r, "link", err);
+
+	if (st == TW_OK)
+		st = check_link(name, r, "commit_link", err);
+	if (st != TW_OK)
+		return st;
+	if (*clone && !is_name(clone))
+		return wrong(name,
+		        "clone is the name of a folder: letters, digits and . _ -, no dot in front",
+		        err);
+	if (*owners && !is_file(owners))
+		return wrong(name,
+		        "owners is the path of a file in the repository, like .github/CODEOWNERS",
+		        err);
+	if (emails && !json_is_boolean(emails))
+		return wrong(name, "emails is true or false", err);
+	if (!*clone && !*tw_source_text(r, "link"))
+		return wrong(name, "it has neither link nor clone", err);
+	return TW_OK;
+}
+
+static enum tw_status check_members(const char *repository, const json_t *r, struct tw_err *err)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)(uintptr_t)r, name, v)
+	{
+		size_t i = 0;
+
+		while (members[i] && strcmp(members[i], name) != 0)
+			i++;
+		if (!members[i])
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "repository %.64s: %.64s is nothing that a repository has",
+			        repository, name);
+		if ((i == 6 || i == 7) && !json_is_string(v))
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "repository %.64s: %s is a text", repository, name);
+	}
+	return TW_OK;
+}
+
+static enum tw_status check_one(const json_t *all, size_t at, struct tw_err *err)
+{
+	const json_t *r = json_array_get(all, at);
+	const char *name = tw_source_text(r, "name");
+	enum tw_status st;
+
+	if (!is_name(name))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "repository %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(tw_source_text(json_array_get(all, i), "name"), name) == 0)
+			return wrong(name, "there are two of this name", err);
+	st = check_members(name, r, err);
+	if (st == TW_OK)
+		st = check_lists(name, r, err);
+	return st == TW_OK ? check_texts(name, r, err) : st;
+}
+
+enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err)
+{
+	const json_t *all = json_object_get(doc, "repositories");
+	enum tw_status st = TW_OK;
+
+	if (!json_is_array(all) || json_array_size(all) > TW_SOURCE_REPOSITORIES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "repositories must be a list of at most %d", TW_SOURCE_REPOSITORIES);
+	for (size_t i = 0; st == TW_OK && i < json_array_size(all); i++)
+		st = check_one(all, i, err);
+	return st;
+}
+
+/* --- which one --- */
+
+/* How much of the class the prefix is; -1 it is none. */
+static int fits(const char *prefix, const struct tw_source_name *name)
+{
+	char cls[TW_NAME_BYTES + 1];
+	size_t n = strlen(prefix);
+
+	(void)snprintf(
+	        cls, sizeof cls, "%s%s%s", name->package, *name->package ? "." : "", name->outer);
+	if (strncmp(cls, prefix, n) != 0)
+		return -1;
+	return prefix[n - 1] == '.' || cls[n] == '.' || cls[n] == '\0' ? (int)n : -1;
+}
+
+const json_t *tw_source_rules_pick(const json_t *doc, const struct tw_source_name *name)
+{
+	const json_t *best = NULL, *r, *p;
+	int longest = -1;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(doc, "repositories"), i, r)
+	{
+		const json_t *packages = json_object_get(r, "packages");
+
+		if (json_array_size(packages) == 0 && longest < 0) {
+			best = r; /* any class that no other claims */
+			longest = 0;
+		}
+		json_array_foreach((json_t *)(uintptr_t)packages, k, p)
+		{
+			int n = fits(json_string_value(p), name);
+
+			if (n > longest) {
+				best = r;
+				longest = n;
+			}
+		}
+	}
+	return best;
+}
+
+/* --- what a version is called --- */
+
+static bool has_no_sign(const char *s)
+{
+	for (const char *p = s; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7F || strchr("~^:?*[\\", *p))
+			return false;
+	return true;
+}
+
+/* As git judges names: what is none is not looked for. */
+static bool is_ref_name(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n && n <= REF_BYTES && has_no_sign(s) && !strstr(s, "..") && !strstr(s, "//") &&
+	       !strstr(s, "@{") && !strchr("/.-", s[0]) && !strchr("/.", s[n - 1]);
+}
+
+/* False: it asks for what is not known, or is too long. */
+static bool expand(
+        const char *text, const char *version, const char *build, char out[REF_BYTES + 2])
+{
+	size_t n = 0;
+
+	while (*text && n < REF_BYTES) {
+		bool of_version = strncmp(text, "{version}", 9) == 0;
+		bool of_build = strncmp(text, "{build}", 7) == 0;
+		const char *value = of_version ? version : of_build ? build : NULL;
+
+		if (!value) {
+			out[n++] = *text++;
+			continue;
+		}
+		if (!*value || n + strlen(value) > REF_BYTES)
+			return false;
+		memcpy(out + n, value, strlen(value));
+		n += strlen(value);
+		text += of_version ? 9 : 7;
+	}
+	out[n] = '\0';
+	return *text == '\0';
+}
+
+json_t *tw_source_rules_refs(
+        const json_t *repository, const char *version, const char *build, const char *commit)
+{
+	static const char *const usual[] = {"v{version}", "{version}"};
+	const json_t *said = json_object_get(repository, "refs");
+	size_t n = json_array_size(said);
+	json_t *names = json_array();
+
+	if (*commit)
+		(void)json_array_append_new(names, json_string(commit));
+	for (size_t i = 0; i < (n ? n : 2); i++) {
+		const char *text = n ? json_string_value(json_array_get(said, i)) : usual[i];
+		char name[REF_BYTES + 2];
+
+		if (expand(text, version, build, name) && is_ref_name(name))
+			(void)json_array_append_new(names, json_string(name));
+	}
+	return names;
+}
+
+/* --- where its file should be --- */
+
+static const char *ending(const char *root, const struct tw_source_name *name)
+{
+	bool of_file = strcmp(name->outer, name->file) != 0; /* FeedKt */
+
+	return of_file || strstr(root, "kotlin") ? ".kt" : ".java";
+}
+
+const char *tw_source_rules_path(const json_t *repository, const struct tw_source_name *name,
+        const char *file, struct tw_arena *a)
+{
+	const json_t *roots = json_object_get(repository, "roots");
+	const char *root = json_string_value(json_array_get(roots, 0));
+
+	for (size_t i = 0; root && strchr(root, '*') && i < json_array_size(roots); i++)
+		root = json_string_value(json_array_get(roots, i));
+	if (!root || strchr(root, '*'))
+		root = "";
+	return tw_arena_printf(a, "%s%s%s%s%s%s", root, *root ? "/" : "", name->folder,
+	        *name->folder ? "/" : "", *file ? file : name->file,
+	        *file ? "" : ending(root, name));
+}

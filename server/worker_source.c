@@ -1,0 +1,222 @@
+/*
+ * worker_source.c - the child that answers one question about one clone.
+ *
+ *   task   {"kind":"source","limits":{…},"ms","roots":[…],"owners":"","method","file","line",
+ *           "head":[names],"base":[names],"log":bool}
+ *   answer {"newest_ms","commit","path","lines":[[first,last]…],"is_method","note","owners":[…],
+ *           "owners_file","base_commit","commits":[…],"more"}; where something is missing, "why"
+ * and "status" say so beside what was found before.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "source_git.h"
+#include "source_owners.h"
+#include "worker_fault.h"
+#include "worker_internal.h"
+
+enum { ARENA_BYTES = 512 << 20, OWNERS_SHOWN = 20, OWNER_BYTES = 200 };
+
+struct job {
+	const json_t *task;
+	struct tw_source_git git;
+	struct tw_source_name name;
+	json_t *answer;
+};
+
+enum tw_status tw_worker_source_begin(struct tw_err *err)
+{
+	tw_source_git_begin();
+	if (fchdir(TW_WORKER_INPUT) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_IO, TW_NO_OFFSET, "the folder of the clone cannot be entered");
+}
+
+static const char *word(const struct job *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j->task, key));
+
+	return s ? s : "";
+}
+
+static void put(struct job *j, const char *key, json_t *value)
+{
+	(void)json_object_set_new(j->answer, key, value);
+}
+
+static void put_commit(struct job *j, const char *key, const git_commit *c)
+{
+	char id[GIT_OID_HEXSZ + 1];
+
+	(void)git_oid_tostr(id, sizeof id, git_commit_id(c));
+	put(j, key, json_string(id));
+}
+
+static json_t *clean(struct tw_str s)
+{
+	char out[OWNER_BYTES];
+
+	(void)tw_utf8_clean(out, sizeof out, s);
+	return json_string(out);
+}
+
+/* --- owners --- */
+
+static json_t *owners_json(const struct tw_owners_hit *hit)
+{
+	struct tw_str rest = hit->owners;
+	json_t *names = json_array();
+
+	while (rest.len && json_array_size(names) < OWNERS_SHOWN) {
+		struct tw_str name = tw_str_trim(tw_str_split(&rest, ' '));
+
+		if (name.len)
+			(void)json_array_append_new(names, clean(name));
+	}
+	return json_pack("{s:o,s:o,s:I}", "section", clean(hit->section), "names", names, "line",
+	        (json_int_t)hit->line);
+}
+
+/* The file of today says who is asked today. */
+static void put_owners(struct job *j, const git_tree *tree, const char *path)
+{
+	static const char *const usual[] = {
+	        ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"};
+	const char *named = word(j, "owners");
+	struct tw_owners_hit hits[TW_OWNERS_SECTIONS];
+	json_t *all = json_array();
+	struct tw_str text;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+		const char *at = *named ? named : usual[i];
+
+		if (tw_source_git_text(&j->git, tree, at, j->git.a, &text, NULL) != TW_OK)
+			continue;
+		n = tw_owners_find(text, tw_str_of(path), hits);
+		put(j, "owners_file", json_string(at));
+		break;
+	}
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(all, owners_json(&hits[i]));
+	put(j, "owners", all);
+}
+
+static void tell_owners(struct job *j, const char *path)
+{
+	git_commit *tip = NULL;
+	git_tree *tree = NULL;
+
+	if (tw_source_git_commit(&j->git, NULL, &tip, NULL) == TW_OK &&
+	        git_commit_tree(&tree, tip) == 0)
+		put_owners(j, tree, path);
+	git_tree_free(tree);
+	git_commit_free(tip);
+}
+
+/* --- the method --- */
+
+static void tell_place(struct job *j, const struct tw_source_found *f)
+{
+	json_t *lines = json_array();
+
+	for (size_t i = 0; i < f->place.n; i++)
+		(void)json_array_append_new(
+		        lines, json_pack("[I,I]", (json_int_t)f->place.at[i].first,
+		                       (json_int_t)f->place.at[i].last));
+	put(j, "path", clean(tw_str_of(f->path)));
+	put(j, "lines", lines);
+	put(j, "is_method", json_boolean(f->place.is_method));
+	if (f->place.note)
+		put(j, "note", json_string(f->place.note));
+}
+
+static enum tw_status find(
+        struct job *j, const git_commit *head, struct tw_source_found *ret, struct tw_err *err)
+{
+	const struct tw_source_want want = {json_object_get(j->task, "roots"), &j->name,
+	        word(j, "file"), (uint32_t)json_integer_value(json_object_get(j->task, "line"))};
+	git_tree *tree = NULL;
+	enum tw_status st;
+
+	if (git_commit_tree(&tree, head) != 0)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the clone cannot be read: a commit has no files");
+	st = tw_source_git_find(&j->git, tree, &want, ret, err);
+	git_tree_free(tree);
+	if (st != TW_OK)
+		return st;
+	tell_place(j, ret);
+	tell_owners(j, ret->path);
+	return TW_OK;
+}
+
+static enum tw_status tell_log(
+        struct job *j, const git_commit *head, const struct tw_source_found *f, struct tw_err *err)
+{
+	const json_t *names = json_object_get(j->task, "base");
+	git_commit *base = NULL;
+	json_t *commits = NULL;
+	bool more = false;
+	enum tw_status st = TW_OK;
+
+	if (!f->place.is_method)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "%s declares no method %.100s in that version", f->path, j->name.method);
+	if (json_array_size(names))
+		st = tw_source_git_commit(&j->git, names, &base, err);
+	if (st == TW_OK && base)
+		put_commit(j, "base_commit", base);
+	if (st == TW_OK)
+		st = tw_source_git_log(&j->git, head, base, f, &commits, &more, err);
+	git_commit_free(base);
+	if (st != TW_OK)
+		return st;
+	put(j, "commits", commits);
+	put(j, "more", json_boolean(more));
+	return TW_OK;
+}
+
+static enum tw_status look(struct job *j, struct tw_err *err)
+{
+	struct tw_source_found found = {0};
+	git_commit *head = NULL;
+	enum tw_status st;
+
+	put(j, "newest_ms", json_integer((json_int_t)tw_source_git_newest(&j->git) * 1000));
+	st = tw_source_git_commit(&j->git, json_object_get(j->task, "head"), &head, err);
+	if (st == TW_OK)
+		put_commit(j, "commit", head);
+	if (st == TW_OK)
+		st = find(j, head, &found, err);
+	if (st == TW_OK && json_is_true(json_object_get(j->task, "log")))
+		st = tell_log(j, head, &found, err);
+	git_commit_free(head);
+	return st;
+}
+
+enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err *err)
+{
+	struct job j = {.task = task, .answer = json_object()};
+	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	int64_t ms = json_integer_value(json_object_get(task, "ms"));
+	struct tw_err why = {0};
+	enum tw_status st =
+	        a && j.answer ? TW_OK : tw_fail(&why, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		st = tw_source_name_read(word(&j, "method"), a, &j.name, &why);
+	if (st == TW_OK)
+		st = tw_source_git_open(&j.git, a, tw_monotonic_ms() + ms, &why);
+	if (st == TW_OK)
+		st = look(&j, &why);
+	if (st != TW_OK) {
+		put(&j, "why", clean(tw_str_of(why.msg)));
+		put(&j, "status", json_string(tw_status_word(st)));
+	}
+	tw_source_git_close(&j.git);
+	(void)tw_arena_free(a);
+	*ret = j.answer;
+	return j.answer ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+}

@@ -1,0 +1,255 @@
+/*
+ * source.test.mjs - from a method to its source: links without a clone, files, lines and owners with
+ * one, who changed it between two versions; clones that are missing, broken, huge or lead elsewhere;
+ * and that no project reaches another's.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { sampleTrace } from './make.mjs';
+import { Repository, shopRepository } from './repository.mjs';
+import { sanitized, startServer } from './server.mjs';
+
+const LINK = 'https://git.example.com/app/blob/{commit}/{path}#L{line}';
+const APP = { name: 'app', packages: ['com.example.'], link: LINK, commit_link: 'https://git.example.com/app/commit/{commit}',
+	roots: ['app/src/main/kotlin', 'app/src/main/java'], clone: 'app' };
+const LOAD = 'com.example.feed.FeedAdapter.load';
+
+function folder(t) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-clones-'));
+	t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+	return dir;
+}
+
+async function withClones(t, repositories, make) {
+	const clones = folder(t);
+	const made = make?.(clones);
+	const s = await startServer(t, { args: ['--repositories', clones] });
+	if (repositories) await put(s, repositories);
+	return { s, clones, made };
+}
+
+async function put(s, repositories, status = 200) {
+	const a = await s.ask('PUT', '/api/v1/source/repositories', { key: s.admin, body: JSON.stringify({ repositories }) });
+	assert.equal(a.status, status, a.text);
+	return a;
+}
+
+async function ask(s, query, status = 200, what = '/api/v1/source') {
+	const a = await s.get(what, { query });
+	assert.equal(a.status, status, a.text);
+	return a.json;
+}
+
+const blame = (s, query, status) => ask(s, query, status, '/api/v1/source/blame');
+const at = (a) => [a.path, a.lines, a.note ?? null];
+
+test('a link is made of package and class alone where there is no clone', async (t) => {
+	const s = await startServer(t);
+	assert.match((await ask(s, { method: LOAD })).why, /no repository yet/);
+	await put(s, [{ ...APP, clone: '' }]);
+	const a = await ask(s, { method: LOAD, version: '1.1', line: '12' });
+	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt#L12');
+	assert.equal(a.found, false);
+	assert.match(a.why, /no clone/);
+	const without = await ask(s, { method: 'com.example.feed.UtilKt.run', version: '"><script>' });
+	assert.equal(without.link, 'https://git.example.com/app/blob/v%22%3E%3Cscript%3E/app/src/main/kotlin/com/example/feed/Util.kt');
+	assert.match((await ask(s, { method: 'org.other.A.b' })).why, /no repository of this project has classes/);
+	for (const method of ['', 'load', 'a..b.c', 'a/b.c', '../../etc.passwd', 'x y.z', 'a.B.c\u0000d']) await ask(s, { method }, 400);
+	assert.equal((await s.get('/api/v1/source?method=a.B.%ff')).status, 400);
+	assert.match((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).why, /no clone/);
+});
+
+test('with a clone: file, lines, owners and the age of what is there', async (t) => {
+	const { s, made } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
+	const a = await ask(s, { method: LOAD, version: '1.1' });
+	assert.deepEqual(at(a), ['app/src/main/kotlin/com/example/feed/FeedAdapter.kt', [[7, 12]], null]);
+	assert.equal(a.link, `https://git.example.com/app/blob/${made.ids.logged}/${a.path}#L7`);
+	assert.deepEqual([a.found, a.is_method, a.commit, a.owners, a.owners_file], [true, true, made.ids.logged, [{ section: '', names: ['@org/feed', 'ann@example.com'], line: 3 }], '.github/CODEOWNERS']);
+	assert.equal(new Date(a.newest_ms).toISOString(), '2026-01-01T00:08:00.000Z');
+	const before = await ask(s, { method: LOAD, version: '1.0' });
+	assert.deepEqual(at(before), ['app/src/main/java/com/example/feed/FeedAdapter.kt', [[7, 10]], null], 'where it was then');
+	assert.deepEqual(before.owners[0].names, ['@org/feed-old']);
+	assert.deepEqual(at(await ask(s, { method: 'com.example.feed.FeedAdapterKt.topLevel', version: '1.0' })).slice(1), [[[19, 21]], null]);
+	assert.deepEqual((await ask(s, { method: 'com.example.feed.FeedAdapter$Companion.create' })).is_method, true);
+	assert.deepEqual(at(await ask(s, { method: 'com.example.Main.plain' })).slice(1), [[[4, 6], [8, 10]], 'there are several of this name, and no line says which']);
+	assert.deepEqual(at(await ask(s, { method: 'com.example.Main.plain', line: '9' })).slice(1), [[[8, 10]], null]);
+	const lambda = await ask(s, { method: 'com.example.feed.FeedAdapter$load$1.invoke', version: '1.1' });
+	assert.deepEqual([lambda.lines, lambda.is_method], [[[7, 12]], true]);
+	assert.match(lambda.note, /lambda/);
+	const none = await ask(s, { method: 'com.example.feed.FeedAdapter.toString' });
+	assert.deepEqual([none.is_method, none.lines], [false, [[6, 6]]]);
+	assert.match((await ask(s, { method: 'com.example.feed.Gone.load' })).why, /no file of that commit declares/);
+	assert.match((await ask(s, { method: LOAD, version: '7.7' })).why, /no tag, branch or commit v7.7/);
+	await put(s, [{ ...APP, refs: ['nightly-{build}', '{build}'] }]);
+	for (const build of [made.ids.first, made.ids.first.slice(0, 9)]) assert.deepEqual(at(await ask(s, { method: LOAD, build })), at(before), 'a build that is called by its commit');
+	await s.trace(sampleTrace(), { query: { build_id: made.ids.first, version_name: 'nightly 77' } });
+	assert.deepEqual(at(await ask(s, { method: LOAD, version: 'nightly 77' })), at(before), 'a version by its build');
+	assert.deepEqual((await blame(s, { method: LOAD, base: 'nightly 77', head: '', head_build: 'v1.1' })).commits.length, 2);
+	for (const build of ['HEAD~1', 'v1.1^', ':/Log', '@{u}', '../v1.0', made.ids.first.slice(0, 6)]) assert.ok(!(await ask(s, { method: LOAD, build })).lines?.some(([a, b]) => b - a === 3), `${build} is no expression`);
+	for (const roots of [[], ['**/main/*']]) {
+		await put(s, [{ ...APP, roots }]);
+		assert.deepEqual(at(await ask(s, { method: LOAD, version: '1.1' })), at(a), `roots ${roots}`);
+	}
+});
+
+test('who changed a method between two versions, through a move and a merge', async (t) => {
+	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
+	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
+	assert.deepEqual(a.commits.map((c) => [c.id, c.author, c.summary]), [[ids.logged, 'Cleo', 'Log each load'], [ids.slow, 'Bob', 'Copy rows before use <b>now</b>']]);
+	assert.deepEqual([a.more, a.base_commit, a.commits[0].link], [false, ids.first, `https://git.example.com/app/commit/${ids.logged}`]);
+	assert.ok(!JSON.stringify(a.commits).includes('@'), 'no address without being asked to');
+	await put(s, [{ ...APP, emails: true }]);
+	assert.equal((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).commits[0].email, 'ann@example.com');
+	const added = await blame(s, { method: 'com.example.feed.FeedAdapter.more', base: '1.0', head: '1.1' });
+	assert.deepEqual(added.commits.map((c) => c.id), [ids.beside]);
+	assert.deepEqual((await blame(s, { method: 'com.example.feed.FeedAdapter.size', base: '1.0', head: '1.1' })).commits, [], 'not touched');
+	const ever = await blame(s, { method: LOAD, head: '1.1' });
+	assert.deepEqual(ever.commits.map((c) => c.id), [ids.logged, ids.slow, ids.first]);
+	assert.match((await blame(s, { method: LOAD, base: '0.1', head: '1.1' })).why, /no tag, branch or commit v0.1/);
+	assert.match((await blame(s, { method: 'com.example.feed.FeedAdapter.more', base: '1.0', head: '1.0' })).why, /declares no method more/);
+	r.write('app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'package com.example.feed\nclass FeedAdapter {\n\tfun load() = 1\n}\n');
+	const last = r.commit('Rewrite');
+	r.git('tag', 'v1.2');
+	assert.deepEqual((await blame(s, { method: LOAD, base: '1.1', head: '1.2' })).commits.map((c) => c.id), [last], 'a tag that came meanwhile');
+	const evil = new Date((await ask(s, { method: LOAD })).newest_ms).toISOString();
+	assert.equal(evil, '2026-01-01T00:09:00.000Z');
+});
+
+test('a merge that changes the lines by itself is told', async (t) => {
+	const { s, made } = await withClones(t, [{ ...APP, roots: [], refs: ['{version}'] }], (dir) => {
+		const r = new Repository(path.join(dir, 'test/app'));
+		const file = (n) => `package com.example\nclass A {\n\tfun f(): Int {\n\t\treturn ${n}\n\t}\n}\n`;
+		r.write('A.kt', file(1));
+		r.commit('one');
+		r.git('tag', 'a');
+		r.git('checkout', '-q', '-b', 'left');
+		r.write('A.kt', file(2));
+		const left = r.commit('two');
+		r.git('checkout', '-q', '-b', 'right', 'a');
+		r.write('A.kt', file(3));
+		const right = r.commit('three');
+		try { r.git('merge', '-q', 'left'); } catch { /* a conflict, as meant */ }
+		r.write('A.kt', file(4));
+		const merge = r.commit('joined');
+		r.git('tag', 'b');
+		return { left, right, merge };
+	});
+	const a = await blame(s, { method: 'com.example.A.f', base: 'a', head: 'b' });
+	assert.deepEqual(a.commits.map((c) => c.id), [made.merge, made.right, made.left]);
+});
+
+test('settings are refused in words that name repository and field', async (t) => {
+	const s = await startServer(t);
+	const wrong = async (change, words) => assert.match((await put(s, [{ ...APP, ...change }], 400)).json.error.message, words);
+	await wrong({ name: '' }, /repository 1: a name/);
+	await wrong({ link: 'javascript:alert(1)//{path}' }, /repository app: link begins with http/);
+	await wrong({ link: 'https://{path}/x' }, /link begins/);
+	await wrong({ link: 'https://h/{path}"onclick=' }, /link has no blanks, quotes/);
+	await wrong({ link: 'https://h/{file}' }, /link knows \{commit\}/);
+	await wrong({ link: 'https://h/x' }, /must say \{path\}/);
+	await wrong({ commit_link: 'https://h/{path}' }, /commit_link must say \{commit\}/);
+	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone is the name of a folder/);
+	for (const roots of [['../x'], ['/x'], ['a/../b'], ['a//b'], [''], [7]]) await wrong({ roots }, /repository app: roots: a folder/);
+	await wrong({ refs: ['HEAD'] }, /refs: the name of a tag/);
+	await wrong({ refs: ['{version}..{build}'] }, /refs/);
+	await wrong({ packages: ['a/b'] }, /packages/);
+	await wrong({ owners: '../OWNERS' }, /owners is the path/);
+	await wrong({ emails: 1 }, /emails is true or false/);
+	await wrong({ tokens: 'x' }, /tokens is nothing/);
+	await wrong({ link: '', clone: '' }, /neither link nor clone/);
+	assert.match((await put(s, [APP, APP], 400)).json.error.message, /two of this name/);
+	assert.match((await put(s, Array(21).fill(APP), 400)).json.error.message, /at most 20/);
+	assert.deepEqual((await s.get('/api/v1/source/repositories')).json, { repositories: [], changed_ms: 0, clones_in: null });
+	await put(s, [APP]);
+	assert.deepEqual((await s.get('/api/v1/source/repositories')).json.repositories, [APP]);
+});
+
+test('a clone that is missing, no clone, a link out, or broken costs one answer in words', async (t) => {
+	const outside = folder(t);
+	shopRepository(path.join(outside, 'secret'));
+	const named = (clone) => ({ ...APP, name: clone, clone, packages: [`com.${clone}.`], refs: ['{version}'] });
+	const kept = sanitized() ? [] : ['inner', 'borrowed', 'pointer']; /* sanitizers need what Landlock denies */
+	const names = ['gone', 'plain', 'out', 'broken', ...kept];
+	const { s } = await withClones(t, names.map(named), (dir) => {
+		const home = path.join(dir, 'test');
+		fs.mkdirSync(path.join(home, 'plain'), { recursive: true });
+		fs.symlinkSync(path.join(outside, 'secret'), path.join(home, 'out'));
+		for (const name of ['inner', 'broken', 'borrowed']) shopRepository(path.join(home, name));
+		const git = (name, file) => path.join(home, name, '.git', file);
+		fs.rmSync(git('inner', 'objects'), { recursive: true });
+		fs.symlinkSync(path.join(outside, 'secret/.git/objects'), git('inner', 'objects'));
+		for (const pack of fs.readdirSync(git('broken', 'objects'))) if (pack.length === 2) for (const f of fs.readdirSync(git('broken', `objects/${pack}`))) {
+			const at = git('broken', `objects/${pack}/${f}`);
+			fs.chmodSync(at, 0o644);
+			fs.writeFileSync(at, Buffer.from('garbage in place of an object'));
+		}
+		fs.rmSync(git('borrowed', 'objects'), { recursive: true });
+		fs.mkdirSync(git('borrowed', 'objects/info'), { recursive: true });
+		fs.writeFileSync(git('borrowed', 'objects/info/alternates'), `${path.join(outside, 'secret/.git/objects')}\n`);
+		fs.mkdirSync(path.join(home, 'pointer'));
+		fs.writeFileSync(path.join(home, 'pointer/.git'), `gitdir: ${path.join(outside, 'secret/.git')}\n`);
+	});
+	const words = { gone: /there is no clone test\/gone/, plain: /no git repository/, out: /link that leads out/, inner: /./, broken: /clone cannot be read|no tag/, borrowed: /./, pointer: /no git repository/ };
+	for (const name of names) {
+		const a = await blame(s, { method: `com.${name}.Feed.load`, base: 'v1.0', head: 'v1.1' });
+		assert.match(a.why ?? '', words[name], name);
+		assert.ok(!a.commits && !a.commit && !a.owners?.length, `${name} tells nothing of what lies outside: ${JSON.stringify(a)}`);
+		assert.ok(!a.why.includes(outside), `${name} names no path: ${a.why}`);
+	}
+	assert.equal((await s.get('/healthz')).status, 200);
+});
+
+test('a file without end and a history of 5,000 commits are answered in words and in time', async (t) => {
+	const few = (n) => `package com.example;\nclass Few {\n\tint f() {\n\t\treturn ${n};\n\t}\n}\n`;
+	const { s } = await withClones(t, [{ ...APP, refs: ['{version}'] }], (dir) => {
+		const r = new Repository(path.join(dir, 'test/app'));
+		r.write('app/src/main/java/com/example/Big.java', `package com.example;\nclass Big {\n${'\tint x;\n'.repeat(400000)}}\n`);
+		r.write('app/src/main/java/com/example/Few.java', few(0));
+		r.commit('Begin');
+		r.git('tag', 'a');
+		const data = (text) => `data ${Buffer.byteLength(text)}\n${text}\n`;
+		let stream = '';
+		for (let i = 0; i < 5000; i++)
+			stream += `commit refs/heads/main\ncommitter Dan <d@example.com> ${1767300000 + i} +0000\n${data(`change ${i}`)}${i ? '' : 'from refs/heads/main^0\n'}M 100644 inline ${i % 1000 === 500 ? 'app/src/main/java/com/example/Few.java' : 'README'}\n${data(i % 1000 === 500 ? few(i) : String(i))}`;
+		execFileSync('git', ['fast-import', '--quiet'], { cwd: r.folder, input: stream });
+		r.git('tag', 'b', 'main');
+	});
+	assert.match((await ask(s, { method: 'com.example.Big.x', version: 'a' })).why, /Big.java is larger than 2 MiB/);
+	const begin = Date.now();
+	const a = await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
+	t.diagnostic(`5,000 commits in ${Date.now() - begin} ms`);
+	assert.deepEqual(a.commits.map((c) => c.summary), ['change 4500', 'change 3500', 'change 2500', 'change 1500', 'change 500']);
+	const again = Date.now();
+	await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
+	t.diagnostic(`again in ${Date.now() - again} ms`);
+});
+
+test('a child that hangs is ended at its time, and the server goes on', async (t) => {
+	const clones = folder(t);
+	shopRepository(path.join(clones, 'test/app'));
+	const s = await startServer(t, { args: ['--repositories', clones, '--query-deadline', '2000'], env: { TRACEWELL_WORKER_FAULT: 'loop' } });
+	await put(s, [APP]);
+	const a = await ask(s, { method: LOAD, version: '1.1' });
+	assert.match(a.why, /took more time or memory than it may/);
+	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
+	assert.equal((await s.get('/healthz')).status, 200);
+});
+
+test('no project reaches the clones of another, and who may only look changes nothing', async (t) => {
+	const { s } = await withClones(t, [APP], (dir) => {
+		shopRepository(path.join(dir, 'test/app'));
+		fs.mkdirSync(path.join(dir, 'other'));
+	});
+	const read = s.key('read', 'other');
+	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.why, /no repository yet/);
+	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.key('admin', 'other'), body: JSON.stringify({ repositories: [APP] }) })).status, 200);
+	assert.match((await s.get('/api/v1/source', { key: read, query: { method: LOAD } })).json.why, /there is no clone other\/app/);
+	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).found, true);
+	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.write, body: '{"repositories":[]}' })).status, 403);
+	assert.equal((await s.get('/api/v1/source', { key: s.ingest, query: { method: LOAD } })).status, 403);
+});
