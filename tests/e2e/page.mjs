@@ -76,7 +76,7 @@ before(async () => {
 	ui = fakeUi();
 	await new Promise((ok) => ui.listen(0, '127.0.0.1', ok));
 	uiUrl = `http://127.0.0.1:${ui.address().port}`;
-	server = await startServer({ after: (f) => ending.push(f) }, { args: ['--perfetto-ui', uiUrl] });
+	server = await startServer({ after: (f) => ending.push(f) }, { args: ['--perfetto-ui', uiUrl, '--repositories', path.join(dir, 'clones')] });
 	// one name is what an attacker would choose
 	const mapping = fs.readFileSync(path.join(dir, 'methodMapping.txt'), 'utf8').split('\n');
 	const first = Object.entries(truth.methods).sort((a, b) => b[1].self_ns - a[1].self_ns)[0][0];

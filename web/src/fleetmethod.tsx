@@ -5,6 +5,7 @@ import { Change, Stated, useAsked, withFilter } from './fleetparts';
 import { count, tick } from './format';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from './parts';
 import { link, set, text } from './route';
+import { SourceBox } from './sourcelater';
 
 const BYS: [string, string][] = [['version', 'version'], ['day', 'day'], ['class', 'devices'], ['os', 'Android'], ['scenario', 'scenario'], ['app', 'app'], ['build', 'build']];
 /** What a group's key narrows the filter to; a day is no filter. */
@@ -110,6 +111,7 @@ export function FleetMethod({ name }: { name: string }) {
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />
 					<Stated error={v.error} more="Quantiles are over traces. Overloads of one name count together." />
 				</div>}
+			<SourceBox method={name} head={text('version_name')} />
 		</Panel>
 	);
 }

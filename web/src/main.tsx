@@ -25,6 +25,7 @@ const quarantine = later('quarantine', async () => (await import('./quarantine')
 const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('./account')).AccountPage);
 const capture = later('capture', async () => (await import('./capture')).CapturePage);
 const webhooks = later('webhooks', async () => (await import('./webhooks')).WebhooksPage);
+const source = later('source', async () => (await import('./sourcecode')).SourcePage);
 const regressions = later('regressions', async () => (await import('./regressions')).RegressionsPage);
 const search = later('search', async () => (await import('./search')).SearchPage);
 const detectors = later('detectors', async () => (await import('./detectors')).DetectorsPage);
@@ -72,7 +73,7 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/webhooks', '/detectors', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/source', '/webhooks', '/detectors', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -105,6 +106,7 @@ function Head({ s }: { s: Session | null }) {
 				<a href={link('/builds')} aria-current={here('/builds')}>Builds</a>
 				<a href={link('/keys')} aria-current={here('/keys')}>Keys</a>
 				<a href={link('/capture')} aria-current={here('/capture')}>Capture</a>
+				<a href={link('/source')} aria-current={here('/source')}>Source</a>
 				<a href={link('/retention')} aria-current={here('/retention')}>Retention</a>
 				{may.admin && <a href={link('/webhooks')} aria-current={here('/webhooks')}>Webhooks</a>}
 				{may.admin && <a href={link('/quarantine')} aria-current={here('/quarantine')}>Quarantine</a>}
@@ -154,6 +156,7 @@ function Page({ s }: { s: Session }) {
 	if (p === '/search') return <search.Page key={s.project?.id} />;
 	if (p === '/capture') return <capture.Page key={s.project?.id} />;
 	if (p === '/webhooks' && may.admin) return <webhooks.Page key={s.project?.id} />;
+	if (p === '/source') return <source.Page key={s.project?.id} />;
 	if (p === '/people' && may.admin) return <people.Page key={s.project?.id} project={s.project?.name ?? ''} provider={s.oidc?.name ?? ''} />;
 	if (p === '/audit' && may.admin) return <audit.Page key={s.project?.id} />;
 	if (p === '/quarantine' && may.admin) return <quarantine.Page key={s.project?.id} />;
@@ -204,7 +207,7 @@ function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
 	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
-	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/fleet/compare': versus, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/webhooks': webhooks, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
+	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/fleet/compare': versus, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/source': source, '/webhooks': webhooks, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
 	(id ? trace : pages[path.value] ?? list).begin();
 	if (!id) return;
 	aheadOfTrace(id);

@@ -33,6 +33,7 @@ export function itemsOf({ method, name, stack, row }: About): Item[] {
 	items.push({ label: 'Show recursion as one frame', run: () => take({ kind: 'recursion' }) });
 	if (!name.startsWith('[')) items.push({ label: 'Find its calls', run: () => set({ find: name }) });
 	if (may.write && !name.startsWith('[')) items.push({ label: 'Annotate', title: 'Write something about this method', run: () => { draft.value = { method }; } });
+	if (!name.startsWith('[')) items.push({ label: 'Source', title: 'Where it is in the source, whose it is, who changed it last', run: () => void import('./sourcecode').then((m) => m.showSource(name)) });
 	items.push({ label: 'Copy name', run: () => copy(name) });
 	if (row) items.push({ label: 'Copy row', run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: 'Copy stack', run: () => copy([...stack].reverse().map((f) => `\tat ${f}`).join('\n')) });

@@ -7,6 +7,7 @@ import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from './parts';
 import { RegressionRules } from './regressionrules';
 import { link, set, text } from './route';
+import { SourceBox } from './sourcelater';
 
 interface Regression {
 	id: string; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
@@ -75,7 +76,7 @@ function History({ r }: { r: Regression }) {
 	return <ul class="history" aria-label="History">{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {told(e)} <span class="quiet">by {e.author}</span></li>)}</ul>;
 }
 
-function Answer({ r, say }: { r: Regression; say: (what: Partial<Regression>) => Promise<boolean> }) {
+function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Partial<Regression>) => Promise<boolean> }) {
 	const [owner, own] = useState(r.owner);
 	const [note, put] = useState(r.note);
 	const muted = r.muted_until_ms > Date.now();
@@ -93,6 +94,7 @@ function Answer({ r, say }: { r: Regression; say: (what: Partial<Regression>) =>
 			</div>
 			<div class="row">
 				<label class="inline">Owner <input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
+				{file && !owner.trim() && <span class="from-file"><span class="quiet">not set; the code owners file says</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>Take</button></span>}
 			</div>
 			<label class="list">Note<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
 			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>Save</button></div>
@@ -104,6 +106,7 @@ const COLUMNS = ['Status', 'What', 'Scenario', 'Since', 'Before', 'After', 'Chan
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);
+	const [file, tell] = useState(''); // who owns it by the code owners file
 	const say = (what: Partial<Regression>) => change(() => send('PATCH', `/api/v1/regression/${r.id}`, what));
 	return <>
 		<tr data-regression={r.id}>
@@ -125,7 +128,8 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regression/${r.id}`} />
-				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} say={say} />}
+				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} file={file} say={say} />}
+				{r.method && <SourceBox method={r.method} base={r.base} head={r.head} told={tell} />}
 				{error && <Failure error={error} />}
 			</div>
 		</td></tr>}

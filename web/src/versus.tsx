@@ -5,6 +5,7 @@ import type { ComparedTree } from './comparedoc';
 import { LinkCheck } from './linkcheck';
 import { Busy, Failure, useLoad } from './parts';
 import { number, text } from './route';
+import { SourceBox } from './sourcelater';
 import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
@@ -61,6 +62,12 @@ function Empty({ v }: { v: Versus }) {
 	);
 }
 
+/** The version that a side is, '' when it is of something else. */
+function versionOf(side: 'a' | 'b'): string {
+	const own = text(`${side}.version_name`) || text(side);
+	return own.includes(':') ? '' : own;
+}
+
 function useTree(params: Params | null, key: string) {
 	const root = rootOf(text('root')).join('.');
 	const own = { thread: text('thread'), frames: text('frames') === 'app' ? 'app' : '', root, max_nodes: number('nodes') };
@@ -86,7 +93,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
 				{!isAlone(v) && <Quantiles v={v} />}
-				<VersusTable v={v} busy={load.busy} detail={(name) => <OneMethod params={params} of={of} name={name} />} />
+				<VersusTable v={v} busy={load.busy} detail={(name) => <><OneMethod params={params} of={of} name={name} /><SourceBox method={name} base={versionOf('a')} head={versionOf('b')} /></>} />
 				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
 			</>}
 		</div>

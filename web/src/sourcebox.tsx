@@ -1,0 +1,115 @@
+// Where a method is in the source, whose it is, and who changed it last: asked for when it is wanted.
+import { render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { api, get, Refusal, type Meta } from './api';
+import { Dialog } from './popover';
+import { Busy, Failure, MethodName, useLoad } from './parts';
+import { link, path } from './route';
+import { ageOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
+import type { About } from './sourcelater';
+
+const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
+
+export const askSource = (p: { method: string; version?: string; build?: string }, signal?: AbortSignal) => get<Source>('/api/v1/source', paramsOf(p), signal);
+
+/** Opens in a tab of its own; what is no http address is shown as text. */
+export function Out({ to, children }: { to: string | null | undefined; children: preact.ComponentChildren }) {
+	return safe(to) ? <a href={safe(to)} target="_blank" rel="noopener noreferrer">{children}</a> : <>{children}</>;
+}
+
+/** File, lines and owners, or why not. */
+export function SourceFacts({ v }: { v: Source }) {
+	return <>
+		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet"> by its package and class: whether it is there is not known</span>}</p>}
+		{v.note && <p class="quiet">Approximate: {v.note}.</p>}
+		{namesOf(v) && <p>Owned by <strong>{namesOf(v)}</strong> <span class="quiet">by {v.owners_file}</span></p>}
+		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{v.owners_file} names no owner of it.</p>}
+		{v.why && <p class="quiet">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
+		{v.repository === null && <p><a href={link('/source')}>Set up repositories</a></p>}
+	</>;
+}
+
+function Commits({ v }: { v: Source }) {
+	if (!v.commits) return null;
+	if (v.commits.length === 0) return <p class="quiet">No commit between them touched its lines: what it calls changed, or what it is called with.</p>;
+	return <>
+		<div class="scroll"><table class="commits">
+			<thead><tr><th scope="col">Commit</th><th scope="col">What</th><th scope="col">Author</th><th scope="col">When</th></tr></thead>
+			<tbody>{v.commits.map((c) => <tr key={c.id} data-commit={c.id}>
+				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
+				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{new Date(c.time_ms).toISOString().slice(0, 10)}</td></tr>)}</tbody>
+		</table></div>
+		{v.more && <p class="quiet">There may be earlier ones.</p>}
+	</>;
+}
+
+/** Who changed its lines; loaded with the button. */
+function Changes({ method, base, head }: { method: string; base: string; head: string }) {
+	const [on, ask] = useState(false);
+	const between = base && head ? `between ${base} and ${head}` : head ? `up to ${head}` : 'so far';
+	useEffect(() => ask(false), [method, base, head]);
+	if (!on) return <p><button class="small" onClick={() => ask(true)}>Last changes {between}</button></p>;
+	return <Asked method={method} base={base} head={head} between={between} />;
+}
+
+function Asked({ method, base, head, between }: { method: string; base: string; head: string; between: string }) {
+	const load = useLoad(`blame ${method} ${base} ${head}`, (signal) => get<Source>('/api/v1/source/blame', paramsOf({ method, base, head }), signal));
+	const v = load.value;
+	return (
+		<section class="blame" aria-label="Last changes">
+			<h4>Last changes {between}</h4>
+			{load.error && <Failure error={load.error} retry={load.again} title="The changes did not come." />}
+			{!v && load.busy && <Busy what="Reading the history" />}
+			{v && <Commits v={v} />}
+			{v?.why && <p class="quiet" role="status">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
+			{v?.newest_ms !== undefined && <p class="quiet">{ageOf(v.newest_ms)}</p>}
+		</section>
+	);
+}
+
+/** Native code, sections and the like have no place in Java or Kotlin. */
+const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
+
+/** All of it, where a method is looked at; nothing where the project has no repository. */
+export function SourceBox({ method, base = '', head = '', told }: About) {
+	const load = useLoad(`source ${method} ${head}`, (signal) => askSource({ method, version: head }, signal));
+	const v = load.value;
+	useEffect(() => {
+		if (v) told?.(namesOf(v));
+	}, [v]);
+	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title="Its source did not come." />;
+	if (!v || v.repository === null) return null;
+	return <section class="source-box" aria-label="Source"><h3>Source</h3><SourceFacts v={v} /><Changes method={method} base={base} head={head} /></section>;
+}
+
+/** Behind "Source" in the menu of a method; the trace that is open says which version it is of. */
+export function showSource(method: string): void {
+	const root = document.body.appendChild(document.createElement('div'));
+	const close = () => {
+		render(null, root);
+		root.remove();
+	};
+	render(<SourceDialog method={method} close={close} />, root);
+}
+
+const ofTrace = (): Promise<Meta | null> => {
+	const id = /^\/traces\/([0-9A-Z]{26})$/.exec(path.value)?.[1];
+	return id ? api.trace(id).then((t) => t.meta) : Promise.resolve(null);
+};
+
+function SourceDialog({ method, close }: { method: string; close: () => void }) {
+	const load = useLoad(`source ${method}`, async (signal) => {
+		const of = await ofTrace();
+		return { version: of?.version_name ?? '', v: await askSource({ method, version: of?.version_name, build: of?.build_id }, signal) };
+	});
+	const v = load.value?.v;
+	return (
+		<Dialog title="Source" close={close}>
+			<p class="mono anywhere"><MethodName name={method} /></p>
+			{load.error && (isNoMethod(load.error) ? <p>This is no method of Java or Kotlin: it has no place in the source.</p> : <Failure error={load.error} retry={load.again} title="Its source did not come." />)}
+			{!v && load.busy && <Busy what="Looking for its source" />}
+			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} base="" head={load.value!.version} />}</>}
+			<div class="row"><span class="grow" /><button autofocus onClick={close}>Close</button></div>
+		</Dialog>
+	);
+}

@@ -1,0 +1,46 @@
+// What the server tells of a method's source, in words.
+import { count } from './format';
+
+export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
+export interface Source {
+	method: string; repository: string | null; link?: string | null; path?: string; found?: boolean; commit?: string; base_commit?: string;
+	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string;
+	newest_ms?: number; commits?: Commit[]; more?: boolean; why?: string;
+}
+export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; emails?: boolean }
+
+const DAY_MS = 86400000;
+
+/** The address, when it leads to a web server; the settings allow no other. */
+export const safe = (to: string | null | undefined): string | undefined => (to && /^https?:\/\//.test(to) ? to : undefined);
+
+export const shortOf = (commit: string) => commit.slice(0, 10);
+
+/** ":12-20" behind a path. */
+export function numbersOf(v: Source): string {
+	return (v.lines ?? []).map(([a, b]) => `${a}${b > a ? `-${b}` : ''}`).join(', ').replace(/^(?=.)/, ':');
+}
+
+export const namesOf = (v: Source): string => [...new Set((v.owners ?? []).flatMap((o) => o.names))].join(' ');
+
+/** How far what is known of the repository reaches. */
+export function ageOf(newest: number, now = Date.now()): string {
+	if (!newest) return 'The clone has no commit that can be read.';
+	const days = Math.floor((now - newest) / DAY_MS);
+	return `The newest commit of the clone is ${days < 1 ? 'of today' : days === 1 ? 'a day old' : `${count(days)} days old`}.`;
+}
+
+const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);
+
+export type Draft = Record<'name' | 'packages' | 'link' | 'commit_link' | 'roots' | 'refs' | 'clone' | 'owners', string> & { emails: boolean };
+
+export function draftOf(r?: Repository): Draft {
+	const lines = (l?: string[]) => (l ?? []).join('\n');
+	return { name: r?.name ?? '', packages: lines(r?.packages), link: r?.link ?? '', commit_link: r?.commit_link ?? '', roots: lines(r?.roots), refs: lines(r?.refs), clone: r?.clone ?? '', owners: r?.owners ?? '', emails: r?.emails ?? false };
+}
+
+/** Without what is empty; the server judges the rest. */
+export function repositoryOf(d: Draft): Repository {
+	const all: Repository = { name: d.name.trim(), packages: listed(d.packages), link: d.link.trim(), commit_link: d.commit_link.trim(), roots: listed(d.roots), refs: listed(d.refs), clone: d.clone.trim(), owners: d.owners.trim(), emails: d.emails };
+	return Object.fromEntries(Object.entries(all).filter(([key, v]) => key === 'name' || (Array.isArray(v) ? v.length : v))) as unknown as Repository;
+}
