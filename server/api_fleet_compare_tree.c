@@ -27,9 +27,21 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 }
 
+/* Both sides are as rough as the larger one needs: what only one told would look like a change. */
+static size_t all_cells(const struct tw_comparison *c)
+{
+	size_t n = 0;
+
+	for (int side = 0; side < TW_SIDES; side++)
+		for (int k = 0; k < TW_MIX_CLASSES; k++)
+			n += c->sides[side].trace_id ? 0 : c->mix.of[side][k].n;
+	return n;
+}
+
 static enum tw_status read_side(
         struct tw_comparison *c, struct trees *t, int side, struct tw_err *err)
 {
+	const size_t of_all = all_cells(c);
 	const struct tw_compared_side *s = &c->sides[side];
 	enum tw_status st = TW_OK;
 
@@ -42,7 +54,7 @@ static enum tw_status read_side(
 		if (c->mix.left_out[k] || !cells->n)
 			continue;
 		if (!s->trace_id)
-			st = tw_fleet_read_trees(c->q, cells->list, cells->n, to, err);
+			st = tw_fleet_read_trees(c->q, cells->list, cells->n, of_all, to, err);
 		else if (one.data.len)
 			st = tw_rollup_tree_merge(to, &one, err);
 		t->traces[side] += to->traces;

@@ -12,8 +12,8 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
-        const struct tw_rollup_cell *const *cells, size_t n, struct tw_rollup_tree *t,
-        struct tw_err *err)
+        const struct tw_rollup_cell *const *cells, size_t n, size_t of_all,
+        struct tw_rollup_tree *t, struct tw_err *err)
 {
 	int64_t *ids = tw_arena_alloc(q->arena, n + 1, sizeof *ids);
 	struct tw_tree_cell *trees = NULL;
@@ -24,7 +24,8 @@ enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
 	for (size_t i = 0; i < n; i++)
 		ids[i] = cells[i]->cell_id;
 	st = tw_catalogue_trees_read(tw_req_app(q->req)->catalogue,
-	        tw_req_caller(q->req)->project_id, ids, n, q->arena, &trees, err);
+	        tw_req_caller(q->req)->project_id, ids, n, of_all > TW_ROLLUP_TREES_WHOLE, q->arena,
+	        &trees, err);
 	return st == TW_OK ? tw_fleet_trees(trees, n, t, err) : st;
 }
 

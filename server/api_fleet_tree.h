@@ -12,10 +12,11 @@
 
 enum { TW_FLEET_TREES_MAX = 32 };
 
-/* Adds the trees of the cells to t, which has an arena. */
+/* Adds the trees of the cells to t, which has an arena; rough ones when the answer reads many:
+ * of_all, of which these are some. */
 enum tw_status tw_fleet_read_trees(struct tw_fleet_question *q,
-        const struct tw_rollup_cell *const *cells, size_t n, struct tw_rollup_tree *t,
-        struct tw_err *err) TW_MUST_USE;
+        const struct tw_rollup_cell *const *cells, size_t n, size_t of_all,
+        struct tw_rollup_tree *t, struct tw_err *err) TW_MUST_USE;
 /* Names of what the trees have, by frames= and thread= of the request. */
 struct tw_fleet_taking {
 	struct tw_fleet_names names;

@@ -36,6 +36,7 @@ struct trees { /* on their way into an arena; statements stay prepared */
 	struct tw_arena *arena;
 	size_t max_deltas; /* of a cell */
 	bool levels;       /* are they wanted? */
+	bool rough;
 	sqlite3_stmt *tree, *delta;
 };
 
@@ -78,16 +79,19 @@ static enum tw_status read_deltas(struct trees *k, struct tw_tree_cell *cell, st
 static enum tw_status read_tree(struct trees *k, struct tw_tree_cell *cell, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->tree, err, /* primary key */
-	        "SELECT version, pending, data, CASE WHEN ?3 THEN levels ELSE x'' END"
-	        " FROM rollup_tree WHERE project_id=?1 AND cell_id=?2",
-	        "tii", k->project_id, cell->cell_id, (int64_t)k->levels);
+	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->tree, err, /* primary keys */
+	        "SELECT t.version, t.pending, CASE WHEN ?4 AND r.data<>x'' THEN r.data ELSE t.data"
+	        " END, CASE WHEN ?3 THEN t.levels ELSE x'' END, r.data=x'' FROM rollup_tree t"
+	        " LEFT JOIN rollup_tree_rough r ON r.project_id=t.project_id AND"
+	        " r.cell_id=t.cell_id WHERE t.project_id=?1 AND t.cell_id=?2",
+	        "tiii", k->project_id, cell->cell_id, (int64_t)k->levels, (int64_t)k->rough);
 
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q)) {
 		cell->version = tw_cat_int(&q, 0);
 		cell->n_deltas = (size_t)tw_cat_int(&q, 1);
+		cell->unrough = tw_cat_int(&q, 4) != 0;
 		st = tw_cat_bytes(&q, 2, k->arena, &cell->tree.data, err);
 		if (st == TW_OK)
 			st = tw_cat_bytes(&q, 3, k->arena, &cell->tree.levels, err);
@@ -132,10 +136,11 @@ static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const i
 }
 
 enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
-        const int64_t *cell_ids, size_t n, struct tw_arena *a, struct tw_tree_cell **ret,
-        struct tw_err *err)
+        const int64_t *cell_ids, size_t n, bool rough, struct tw_arena *a,
+        struct tw_tree_cell **ret, struct tw_err *err)
 {
-	struct trees k = {.project_id = project_id, .arena = a, .max_deltas = SIZE_MAX};
+	struct trees k = {
+	        .project_id = project_id, .arena = a, .max_deltas = SIZE_MAX, .rough = rough};
 
 	return read_some(c, &k, cell_ids, n, ret, err);
 }
@@ -156,11 +161,16 @@ enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, i
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err,
-	        "SELECT project_id, cell_id FROM rollup_tree INDEXED BY rollup_tree_pending"
-	        " WHERE pending>0 AND (pending>=? OR day<?) AND NOT EXISTS (SELECT 1 FROM"
-	        " rollup_tree_later l WHERE l.project_id=rollup_tree.project_id AND"
-	        " l.cell_id=rollup_tree.cell_id AND l.again_ms>?) ORDER BY pending DESC LIMIT ?",
-	        "iiii", (int64_t)deltas, day, now_ms, (int64_t)limit);
+	        "SELECT project_id, cell_id FROM (SELECT project_id, cell_id FROM rollup_tree"
+	        " INDEXED BY rollup_tree_pending WHERE pending>0 AND (pending>=min(?1,max(?5,"
+	        "2*version)) OR day<?2) AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
+	        " l.project_id=rollup_tree.project_id AND l.cell_id=rollup_tree.cell_id AND"
+	        " l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) UNION ALL SELECT project_id,"
+	        " cell_id FROM rollup_tree_rough r INDEXED BY rollup_tree_unrough WHERE data=x''"
+	        " AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
+	        " l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
+	        "iiiii", (int64_t)deltas, day, now_ms, (int64_t)limit,
+	        (int64_t)TW_ROLLUP_TREE_LEAST);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
@@ -178,6 +188,15 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 	        .levels = true};
 
 	return read_some(c, &k, &of->cell_id, 1, ret, err);
+}
+
+static enum tw_status put_rough(sqlite3 *db, const char *project_id, int64_t cell_id,
+        const struct tw_str *rough, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?) ON CONFLICT"
+	        " DO UPDATE SET data=excluded.data",
+	        "tib", project_id, cell_id, rough);
 }
 
 static enum tw_status forget_put_off(
@@ -212,7 +231,8 @@ static enum tw_status take_deltas(
 }
 
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
-        const struct tw_tree_cell *was, const struct tw_rollup_written *tree, struct tw_err *err)
+        const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
+        const struct tw_str *rough, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
@@ -228,6 +248,8 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 		st = meanwhile(err);
 	if (st == TW_OK)
 		st = take_deltas(c->writer, project_id, was, err);
+	if (st == TW_OK)
+		st = put_rough(c->writer, project_id, was->cell_id, rough, err);
 	if (st == TW_OK)
 		st = forget_put_off(c->writer, project_id, was->cell_id, err);
 	return tw_cat_end(c, st, err);
@@ -254,14 +276,13 @@ enum tw_status tw_catalogue_tree_put_off(
 enum tw_status tw_cat_tree_delete(
         sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
-	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?", "ti", project_id,
-	        cell_id);
+	static const char *const sql[] = {/* primary keys */
+	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM rollup_tree_rough WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?"};
+	enum tw_status st = forget_put_off(db, project_id, cell_id, err);
 
-	if (st == TW_OK)
-		st = forget_put_off(db, project_id, cell_id, err);
-	return st == TW_OK ? tw_cat_exec(db, NULL, err,
-	                             "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?",
-	                             "ti", project_id, cell_id)
-	                   : st;
+	for (int i = 0; st == TW_OK && i < 3; i++)
+		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);
+	return st;
 }

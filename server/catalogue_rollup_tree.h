@@ -19,18 +19,23 @@ struct tw_tree_delta {
 struct tw_tree_cell {
 	int64_t cell_id, version;
 	struct tw_rollup_written tree; /* "" before anything was added */
+	bool unrough;                  /* its rough tree is still to be made */
 	struct tw_tree_delta *deltas;
 	size_t n_deltas;
 };
 
-/* Of each of the cells, as they are at one moment, without levels; those without a tree have none
- * of it.
+/* A question's cost is that of its cells' nodes: those of more than TW_ROLLUP_TREES_WHOLE cells are
+ * read from rough trees of at most TW_ROLLUP_ROUGH_NODES. */
+enum { TW_ROLLUP_TREES_WHOLE = 64, TW_ROLLUP_ROUGH_NODES = 512 };
+/* Of each of the cells, as they are at one moment, without levels, rough where that is asked for
+ * and made; those without a tree have none of it.
  * TW_TOO_LARGE when they do not fit into the arena. */
 enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
-        const int64_t *cell_ids, size_t n, struct tw_arena *a, struct tw_tree_cell **ret,
-        struct tw_err *err) TW_MUST_USE;
+        const int64_t *cell_ids, size_t n, bool rough, struct tw_arena *a,
+        struct tw_tree_cell **ret, struct tw_err *err) TW_MUST_USE;
 
-/* Cells with so many deltas, or with any and of a day before `day`; not those that are put off
+/* Cells with so many deltas, or fewer where they are fewer for what was added before, or with any
+ * and of a day before `day`; and those whose rough tree is to be made.  Not those that are put off
  * beyond now_ms. */
 enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, int64_t day,
         int64_t now_ms, uint32_t limit, struct tw_arena *a, struct tw_rollup_due **ret,
@@ -43,10 +48,12 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 /* Puts what `was` held into its new tree.  TW_CONFLICT: somebody else did meanwhile. */
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
-        struct tw_err *err) TW_MUST_USE;
+        const struct tw_str *rough, struct tw_err *err) TW_MUST_USE;
 
-/* A question reads deltas one by one, so it costs as much as so many trees a cell. */
-enum { TW_ROLLUP_TREE_DELTAS = 8 };
+/* A question reads deltas one by one; each of them has an eighth of a full cell's nodes.  A tree
+ * that was made often is made again for more of them, so that counting a trace costs no more when
+ * it is large. */
+enum { TW_ROLLUP_TREE_LEAST = 8, TW_ROLLUP_TREE_DELTAS = 32 };
 /* Adds up some of the cells that are due (rollup_tree_add.c). */
 enum tw_status tw_rollup_trees_add(struct tw_catalogue *c, uint32_t deltas, int64_t day,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;

@@ -24,31 +24,68 @@ static enum tw_status merge_all(
 	return st;
 }
 
+struct made { /* a cell's tree, written whole and rough */
+	struct tw_buf data, levels, rough;
+};
+
+static void init(struct made *m)
+{
+	tw_buf_init(&m->data, TREE_BYTES);
+	tw_buf_init(&m->levels, TREE_BYTES);
+	tw_buf_init(&m->rough, TREE_BYTES);
+}
+
+static void done(struct made *m)
+{
+	tw_buf_done(&m->data);
+	tw_buf_done(&m->levels);
+	tw_buf_done(&m->rough);
+}
+
+/* Nothing goes on from a rough tree, so its levels are not kept. */
+static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, struct tw_err *err)
+{
+	struct tw_buf levels;
+	enum tw_status st = tw_rollup_tree_write(t, &ret->data, &ret->levels, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&levels, TREE_BYTES);
+	tw_rollup_tree_bound(t, TW_ROLLUP_ROUGH_NODES);
+	st = tw_rollup_tree_write(t, &ret->rough, &levels, err);
+	tw_buf_done(&levels);
+	return st;
+}
+
+static struct tw_str text_of(const struct tw_buf *b)
+{
+	return (struct tw_str){(const char *)b->data, b->len};
+}
+
 static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_rollup_tree t = {.arena = a};
 	struct tw_tree_cell *cell = NULL;
-	struct tw_buf out, levels;
+	struct made made;
 	enum tw_status st = tw_catalogue_tree_load(c, of, a, &cell, err);
 
 	if (st != TW_OK)
 		return st;
-	if (cell->n_deltas == 0) /* taken meanwhile, or lost: not asked for again at once */
+	if (cell->n_deltas == 0 &&
+	        !cell->unrough) /* taken meanwhile, or lost: not asked for again at once */
 		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is nothing to add");
-	tw_buf_init(&out, TREE_BYTES);
-	tw_buf_init(&levels, TREE_BYTES);
+	init(&made);
 	st = merge_all(cell, &t, err);
 	if (st == TW_OK)
-		st = tw_rollup_tree_write(&t, &out, &levels, err);
+		st = write_both(&t, &made, err);
 	if (st == TW_OK) {
-		const struct tw_rollup_written tree = {
-		        {(const char *)out.data, out.len}, {(const char *)levels.data, levels.len}};
+		const struct tw_rollup_written tree = {text_of(&made.data), text_of(&made.levels)};
+		const struct tw_str rough = text_of(&made.rough);
 
-		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, err);
+		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, &rough, err);
 	}
-	tw_buf_done(&out);
-	tw_buf_done(&levels);
+	done(&made);
 	return st;
 }
 

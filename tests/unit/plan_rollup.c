@@ -133,7 +133,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	assert_int_equal(tw_rollup_cell_add(&one, a, &head, parts, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_rollup_store(c, project, &one, &head, parts, NULL), TW_OK);
 	assert_int_equal(
-	        tw_catalogue_trees_read(c, project, &one.cell_id, 1, a, &tree, NULL), TW_OK);
+	        tw_catalogue_trees_read(c, project, &one.cell_id, 1, true, a, &tree, NULL), TW_OK);
 	assert_int_equal(tree->n_deltas, 1);
 	assert_int_equal(tw_rollup_trees_add(c, 1, 0, &more, NULL), TW_OK);
 	assert_true(more);

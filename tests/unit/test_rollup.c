@@ -16,6 +16,7 @@
 #include "catalogue_rollup_tree.h"
 #include "fleet.h"
 #include "fleet_sim.h"
+#include "fleet_tree.h"
 #include "rollup_fold.h"
 
 enum { TRACES = 400, DAY0 = 20000 };
@@ -98,7 +99,7 @@ static char *dump(struct session *s)
 	        "rollup_cell UNION ALL SELECT 'p'||cell_id||':'||metric||hex(data) FROM rollup_part"
 	        " UNION ALL SELECT 'd'||cell_id||trace_id FROM rollup_delta UNION ALL SELECT"
 	        " 't'||cell_id||':'||pending||hex(data)||hex(levels) FROM rollup_tree UNION ALL "
-	        "SELECT"
+	        "SELECT 'r'||cell_id||hex(data) FROM rollup_tree_rough UNION ALL SELECT"
 	        " 'e'||cell_id||trace_id||hex(data) FROM rollup_tree_delta UNION ALL SELECT"
 	        " 'm'||method_id||name FROM rollup_method ORDER BY 1)";
 	sqlite3_stmt *q = NULL;
@@ -327,6 +328,54 @@ static void test_counting_again_is_the_same(void **state)
 	free(after);
 }
 
+/* What the threads of all cells took together, and in how many nodes it is told. */
+static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
+{
+	struct tw_rollup_tree t = {.arena = s->arena};
+	struct tw_rollup_cell *cells;
+	struct tw_tree_cell *trees;
+	int64_t *ids, total = 0;
+	size_t n;
+
+	tw_arena_reset(s->arena);
+	assert_int_equal(tw_catalogue_rollup_read(
+	                         s->c, s->project, &everything, 0, s->arena, &cells, &n, NULL),
+	        TW_OK);
+	ids = tw_arena_alloc(s->arena, n, sizeof *ids);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = cells[i].cell_id;
+	assert_int_equal(
+	        tw_catalogue_trees_read(s->c, s->project, ids, n, rough, s->arena, &trees, NULL),
+	        TW_OK);
+	assert_int_equal(tw_fleet_trees(trees, n, &t, NULL), TW_OK);
+	for (uint32_t i = 0; i < t.n; i++)
+		if (t.nodes[i].parent == TW_ROLLUP_NO_NODE)
+			total += tw_rollup_tree_all(&t, i).total_ns;
+	*ret_nodes = t.n;
+	return total;
+}
+
+/* As an upgrade leaves them: they are made from the trees, alone. */
+static void test_rough_trees_are_made_again(void **state)
+{
+	struct session *s = *state;
+	uint32_t whole, rough, before;
+	char *first = dump(s), *second;
+
+	assert_int_equal(
+	        sqlite3_exec(s->db, "UPDATE rollup_tree_rough SET data=x''", NULL, NULL, NULL),
+	        SQLITE_OK);
+	assert_true(tree_total(s, true, &before) == tree_total(s, false, &whole));
+	assert_int_equal(before, whole); /* as long as they are not made */
+	add_up(s, TW_ROLLUP_MOST);
+	second = dump(s);
+	assert_string_equal(first, second);
+	assert_true(tree_total(s, true, &rough) == tree_total(s, false, &whole));
+	assert_true(rough < whole);
+	free(first);
+	free(second);
+}
+
 static void test_what_is_deleted_stays_counted(void **state)
 {
 	struct session *s = *state;
@@ -436,6 +485,7 @@ int main(void)
 	        cmocka_unit_test(test_groups),
 	        cmocka_unit_test(test_nothing_counts_twice),
 	        cmocka_unit_test(test_counting_again_is_the_same),
+	        cmocka_unit_test(test_rough_trees_are_made_again),
 	        cmocka_unit_test(test_what_is_deleted_stays_counted),
 	        cmocka_unit_test(test_only_one_adds_up),
 	        cmocka_unit_test(test_old_rollups_go),
