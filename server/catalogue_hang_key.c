@@ -179,6 +179,12 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 static enum tw_status set_cause(sqlite3 *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE hang SET key=?, kind=? WHERE project_id=? AND trace_id=?", "tttt",
+	        cause->key, cause->kind, of->project_id, of->trace_id);
+
+	if (st != TW_OK)
+		return st;
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE anr SET base=?, key=?, kind=?, name=?, title=?, verdict=?, detail=?"
 	        " WHERE project_id=? AND trace_id=?",

@@ -152,17 +152,28 @@ enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct
 	        of, a, ret, ret_n, err);
 }
 
+/* From group to group of ANRs, and not over all that are in them. */
+#define NEXT_GROUP(behind)                                                                         \
+	"(SELECT n.anr FROM trace n INDEXED BY trace_of_anr WHERE n.project_id=?1 AND "            \
+	"n.anr>" behind " AND n.anr<>'' ORDER BY n.anr LIMIT 1)"
+#define WITH_GROUPS                                                                                \
+	"WITH RECURSIVE g(anr) AS (SELECT " NEXT_GROUP("''") " UNION ALL SELECT " NEXT_GROUP(      \
+	        "g.anr") " FROM g WHERE g.anr IS NOT NULL) "
+#define FIRST_OF_GROUP                                                                             \
+	"(SELECT o.trace_id FROM trace o INDEXED BY trace_of_anr WHERE o.project_id=?1 AND"        \
+	" o.anr=g.anr AND o.anr<>'' ORDER BY o.created_ms, o.trace_id LIMIT 1)"
+
 enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw_old_query *of,
         uint64_t bytes, struct tw_arena *a, int64_t *ret_ms, struct tw_err *err)
 {
 	struct tw_old_trace *rows = NULL;
 	size_t n = 0;
 	enum tw_status st = select_old(c,
-	        "SELECT '', '', created_ms, created_ms, file_bytes + " PARTS_OF ")"
-	        " FROM trace INDEXED BY trace_with_anr WHERE project_id=?1 AND created_ms<?2"
-	        " AND pinned=0 AND kept_for='' AND (?4=0 OR (title='' AND annotations=0))"
-	        " AND ?5=?5 AND " TW_TRACE_IS_FIRST
-	        " ORDER BY created_ms DESC, trace_id DESC LIMIT ?3",
+	        WITH_GROUPS
+	        "SELECT '', '', created_ms, created_ms, file_bytes + " PARTS_OF ") FROM"
+	        " g CROSS JOIN trace ON project_id=?1 AND trace_id=" FIRST_OF_GROUP
+	        " WHERE created_ms<?2 AND pinned=0 AND kept_for='' AND (?4=0 OR (title=''"
+	        " AND annotations=0)) AND ?5=?5 ORDER BY created_ms DESC, trace_id DESC LIMIT ?3",
 	        of, a, &rows, &n, err);
 
 	*ret_ms = INT64_MAX;

@@ -1,0 +1,276 @@
+/*
+ * bench_hang.c - what lists of ANRs and locks cost as their number grows.
+ *
+ * usage: bench_hang FOLDER [ROWS...]     (20000 200000 when none are given)
+ *
+ * So many traces, each with an ANR and three locks, over 14 days: 300 groups, most
+ * reports in few of them, 400 locks, four versions, 40 devices, a fifth as many users
+ * as reports.  Rows are written straight into the catalogue; what is asked is the
+ * server's own code.  CPU time of this process; of three times the best.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <sqlite3.h>
+
+#include "base/str.h"
+#include "catalogue_hang.h"
+
+enum { DAY0 = 20000, DAYS = 14, SIZES_MAX = 8, ARENA = 64 << 20 };
+
+struct bench {
+	struct tw_catalogue *c;
+	char project[TW_ID_BYTES];
+	const struct tw_rollup_filter *filter;
+	struct tw_arena *arena;
+};
+
+static double cpu_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void must(bool fine, const char *what)
+{
+	if (fine)
+		return;
+	(void)fprintf(stderr, "bench_hang: %s failed\n", what);
+	exit(1);
+}
+
+/* Numbers that look random, of i: 0 to below `of`. */
+#define MIXED(i, by, of) "((" i ")*" #by "%1000003*7919%1000003%" #of ")"
+/* The product of two even ones: few groups have most. */
+#define GROUP "(" MIXED("i", 31337, 1000) "*" MIXED("i", 104729, 1000) "*300/1000000)"
+
+static const char load_sql[] =
+        "BEGIN;"
+        "CREATE TEMP TABLE sim AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n"
+        " WHERE i+1<(SELECT rows FROM ask)) SELECT i, printf('01SIM%021d',i) AS id,"
+        " 20000+i*14/(SELECT rows FROM ask) AS day, " GROUP " AS g FROM n;"
+        "INSERT INTO trace(project_id,trace_id,app,version_name,build_id,scenario,os,created_ms,"
+        "duration_ns,key_id,idempotency_key,content,state,upload_bytes,version_code,mapping_id,"
+        "device,abi,process,session_id,uuid,labels,pid,started_ms,folded,hung,anr) SELECT"
+        " (SELECT project FROM "
+        "ask),id,'app','1.'||(i%4),'b'||(i%4),'','14',day*86400000+i,1,'','','',"
+        "2,1,'','','d'||(i%40),'','','','','',1,0,1,1,'g'||g FROM sim;"
+        "INSERT INTO hang(project_id,trace_id,created_ms,day,app,version_name,build_id,mapping_id,"
+        "scenario,device,device_class,os,labels,who,anr) SELECT (SELECT project FROM ask),id,"
+        "day*86400000+i,day,'app','1.'||(i%4),'b'||(i%4),'',iif(i%3,'page',''),'d'||(i%40),'mid','"
+        "14',"
+        "'{}'," MIXED("i", 65537,
+                200000) "*((SELECT rows FROM ask)/5)/200000+1,1 FROM sim;"
+                        "INSERT INTO "
+                        "anr(project_id,trace_id,brief,base,key,kind,name,title,verdict,detail) "
+                        "SELECT"
+                        " (SELECT project FROM "
+                        "ask),id,zeroblob(3000),'g'||g,'g'||g,iif(g%3,'path','deadlock'),"
+                        "'com.app.C'||g||'.run','main waits in "
+                        "com.app.C'||g||'.run','verdict',printf('{\"frames\":"
+                        "[%.*c]}',400,'x') FROM sim;"
+                        "INSERT INTO "
+                        "lock_wait(project_id,trace_id,seq,dump,is_main,raw_monitor,raw_owner,"
+                        "source,"
+                        "monitor,owner,holder,waits,timed,total_ns,max_ns) SELECT (SELECT project "
+                        "FROM ask),id,k,"
+                        "k%2,k<2,'m','o','A.java:1','com.app.Lock'||((g+k*7)%400),'com.app.Owner'||"
+                        "((g+k*7)%400)||"
+                        "'.take','pool-1',1+i%3,1,1000000+i%997*1000,1000000+i%997*1000 FROM sim, "
+                        "(SELECT 0 AS k"
+                        " UNION ALL SELECT 1 UNION ALL SELECT 2);"
+                        "COMMIT;";
+
+/* They are keyed by the product, as when rules came: all in the states it keeps. */
+static void load(struct bench *b, const char *path, uint64_t rows)
+{
+	char ask[200];
+	sqlite3 *db = NULL;
+	char *why = NULL;
+
+	must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
+	        "a second connection");
+	(void)snprintf(ask, sizeof ask,
+	        "CREATE TEMP TABLE ask AS SELECT '%s' AS project, %llu AS rows", b->project,
+	        (unsigned long long)rows);
+	(void)sqlite3_exec(db, "PRAGMA cache_size=-200000", NULL, NULL, NULL);
+	must(sqlite3_exec(db, ask, NULL, NULL, NULL) == SQLITE_OK, "a table");
+	if (sqlite3_exec(db, load_sql, NULL, NULL, &why) != SQLITE_OK)
+		(void)fprintf(stderr, "%s\n", why);
+	must(why == NULL, "loading");
+	must(sqlite3_exec(db,
+	             "UPDATE hang SET keyed=1, (key,kind)=(SELECT a.key, a.kind FROM anr a WHERE "
+	             "a.project_id=hang.project_id AND a.trace_id=hang.trace_id)",
+	             NULL, NULL, NULL) == SQLITE_OK,
+	        "keys");
+	(void)sqlite3_close(db);
+}
+
+static void ask_groups(struct bench *b)
+{
+	struct tw_anr_group *groups;
+	size_t n;
+
+	must(tw_catalogue_anr_groups(
+	             b->c, b->project, b->filter, "", b->arena, &groups, &n, NULL) == TW_OK,
+	        "groups");
+	must(n > 50, "many groups");
+}
+
+static void ask_sums(struct bench *b)
+{
+	struct tw_anr_sums sums;
+
+	must(tw_catalogue_anr_sums(b->c, b->project, b->filter, 1, &sums, NULL) == TW_OK, "sums");
+	must(sums.traces > 0 && sums.pending == 0, "keyed");
+}
+
+static void ask_days(struct bench *b)
+{
+	struct tw_anr_slice *slices;
+	size_t n;
+
+	must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "", TW_ANR_BY_DAY, b->arena,
+	             &slices, &n, NULL) == TW_OK,
+	        "days");
+	must(n > 50, "many days");
+}
+
+/* What the page of a group asks for; of one in the middle. */
+static void ask_group(struct bench *b)
+{
+	struct tw_anr_exemplar *exemplars;
+	struct tw_anr_slice *slices;
+	struct tw_anr_group *group;
+	enum tw_status st;
+	size_t n;
+
+	st = tw_catalogue_anr_groups(
+	        b->c, b->project, b->filter, "g80", b->arena, &group, &n, NULL);
+	must(st == TW_OK && n == 1, "a group");
+	for (int by = TW_ANR_BY_DAY; by <= TW_ANR_BY_KIND; by++)
+		must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "g80", (enum tw_anr_by)by,
+		             b->arena, &slices, &n, NULL) == TW_OK,
+		        "slices");
+	st = tw_catalogue_anr_exemplars(
+	        b->c, b->project, b->filter, "g80", b->arena, &exemplars, &n, NULL);
+	must(st == TW_OK && n > 0, "exemplars");
+}
+
+static void ask_locks_named(struct bench *b, const char *name)
+{
+	const struct tw_lock_question q = {.filter = b->filter, .name = name};
+	struct tw_lock_row *rows;
+	size_t n;
+
+	must(tw_catalogue_locks(b->c, b->project, &q, b->arena, &rows, &n, NULL) == TW_OK, "locks");
+	must(n > 0, "any locks");
+	if (name[0])
+		must(tw_catalogue_lock_series(
+		             b->c, b->project, &q, true, b->arena, &rows, &n, NULL) == TW_OK,
+		        "a series");
+}
+
+static void ask_locks(struct bench *b)
+{
+	ask_locks_named(b, "");
+}
+
+static void ask_lock(struct bench *b)
+{
+	ask_locks_named(b, "com.app.Owner80.take");
+}
+
+static void ask_firsts(struct bench *b)
+{
+	const struct tw_old_query of = {
+	        b->project, (int64_t)(DAY0 + DAYS) * TW_DAY_MS, 1000, true, INT64_MAX};
+	int64_t since_ms;
+
+	must(tw_catalogue_firsts_since(b->c, &of, (uint64_t)4 << 30, b->arena, &since_ms, NULL) ==
+	                TW_OK,
+	        "firsts");
+	must(since_ms != INT64_MAX, "any firsts");
+}
+
+typedef void (*ask_fn)(struct bench *b);
+
+static double best_of_3(struct bench *b, ask_fn ask)
+{
+	double best = 1e9;
+
+	for (int i = 0; i < 3; i++) {
+		double start, ms;
+
+		b->arena = tw_arena_new(ARENA);
+		must(b->arena != NULL, "memory");
+		start = cpu_ms();
+		ask(b);
+		ms = cpu_ms() - start;
+		best = ms < best ? ms : best;
+		tw_arena_free(b->arena);
+	}
+	return best;
+}
+
+static const struct {
+	const char *name;
+	ask_fn ask;
+	int64_t days; /* the last ones; 0: all */
+} rows[] = {{"groups, 14 days", ask_groups, 0}, {"groups, one day", ask_groups, 1},
+        {"how many, 14 days", ask_sums, 0}, {"by day, 14 days", ask_days, 0},
+        {"a group's page", ask_group, 0}, {"locks, 14 days", ask_locks, 0},
+        {"a lock's page", ask_lock, 0}, {"kept firsts", ask_firsts, 0}};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void measure(const char *folder, uint64_t n, double first[ROWS])
+{
+	struct bench b = {0};
+	char path[1000];
+	bool is_new;
+
+	(void)mkdir(folder, 0700);
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", folder);
+	must(tw_catalogue_open(path, &b.c, NULL) == TW_OK, "opening the catalogue");
+	must(tw_catalogue_project(b.c, "p", b.project, &is_new, NULL) == TW_OK, "a project");
+	if (is_new)
+		load(&b, path, n);
+	(void)printf("%8llu ANRs with 3 locks each\n", (unsigned long long)n);
+	for (int k = 0; k < ROWS; k++) {
+		const int64_t from = rows[k].days ? DAY0 + DAYS - rows[k].days : DAY0;
+		const struct tw_rollup_filter f = {"", "", "", "", "", "", "", from, DAY0 + DAYS};
+		double ms;
+
+		b.filter = &f;
+		ms = best_of_3(&b, rows[k].ask);
+		first[k] = first[k] > 0 ? first[k] : ms;
+		(void)printf("  %-24s %8.2f ms   %5.2f x\n", rows[k].name, ms, ms / first[k]);
+	}
+	(void)fflush(stdout);
+	b.c = tw_catalogue_close(b.c);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t sizes[SIZES_MAX] = {20000, 200000};
+	int n_sizes = argc > 2 ? 0 : 2;
+	double first[ROWS] = {0};
+
+	for (int i = 2; i < argc && n_sizes < SIZES_MAX; i++)
+		must(tw_str_u64(tw_str_of(argv[i]), 1000000, &sizes[n_sizes++]), "a number");
+	must(argc > 1, "a folder");
+	(void)mkdir(argv[1], 0700);
+	for (int i = 0; i < n_sizes; i++) {
+		char folder[900];
+
+		(void)snprintf(
+		        folder, sizeof folder, "%s/%llu", argv[1], (unsigned long long)sizes[i]);
+		measure(folder, sizes[i], first);
+	}
+	return 0;
+}
