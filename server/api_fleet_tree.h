@@ -36,6 +36,7 @@ void tw_fleet_put_names(
 int64_t tw_fleet_least_ns(const struct tw_rollup_tree *t);
 
 enum tw_status tw_fleet_get_compare(struct tw_req *r, struct tw_err *err);
+enum tw_status tw_fleet_get_callers(struct tw_req *r, struct tw_err *err);
 enum tw_status tw_fleet_get_flame(struct tw_req *r, struct tw_err *err);
 
 #endif

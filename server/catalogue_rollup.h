@@ -75,6 +75,7 @@ struct tw_rollup_waiting {
 	uint64_t traces;   /* ready and not folded */
 	int64_t oldest_ms; /* when the oldest of them came; 0: none waits */
 	uint64_t put_off;  /* that could not be read */
+	uint64_t trees;    /* merged call trees of cells that could not be added up, so far */
 };
 enum tw_status tw_catalogue_rollup_waiting(
         struct tw_catalogue *c, struct tw_rollup_waiting *ret, struct tw_err *err) TW_MUST_USE;

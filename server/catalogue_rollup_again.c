@@ -129,7 +129,7 @@ static enum tw_status read_waiting(sqlite3 *db, struct tw_rollup_waiting *ret, s
 enum tw_status tw_catalogue_rollup_waiting(
         struct tw_catalogue *c, struct tw_rollup_waiting *ret, struct tw_err *err)
 {
-	int64_t put_off = 0;
+	int64_t put_off = 0, trees = 0;
 	sqlite3 *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
@@ -140,7 +140,11 @@ enum tw_status tw_catalogue_rollup_waiting(
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &put_off, err, /* rollup_again_by_time */
 		        "SELECT count(*) FROM rollup_again WHERE again_ms<?", "i", INT64_MAX);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &trees, err, /* primary key */
+		        "SELECT count(*) FROM rollup_tree_later WHERE project_id>''", "");
 	ret->put_off = (uint64_t)put_off;
+	ret->trees = (uint64_t)trees;
 	tw_cat_done(c, db);
 	return st;
 }

@@ -96,6 +96,26 @@ static void tell(const struct tw_rollup_reset *sums)
 		        sums->days_kept);
 }
 
+static void tell_left(uint64_t n, const char *what)
+{
+	if (n)
+		(void)fprintf(stderr,
+		        "left %" PRIu64 " %s; the server tries again, later each time\n", n, what);
+}
+
+/* What failed is put off, so that the rest is done: it is said all the same. */
+static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
+{
+	struct tw_rollup_waiting w;
+	enum tw_status st = tw_catalogue_rollup_waiting(c, &w, err);
+
+	if (st != TW_OK)
+		return st;
+	tell_left(w.put_off, "traces that could not be read");
+	tell_left(w.trees, "merged call trees that could not be added up");
+	return TW_OK;
+}
+
 int tw_cli_rollup(int argc, char **argv)
 {
 	const char *data = "./data";
@@ -119,6 +139,8 @@ int tw_cli_rollup(int argc, char **argv)
 		st = reset_all(catalogue, &sums, &err);
 	if (st == TW_OK)
 		st = fold(catalogue, blobs, &err);
+	if (st == TW_OK)
+		st = tell_put_off(catalogue, &err);
 	tw_catalogue_close(catalogue);
 	tw_blobs_close(blobs);
 	if (st != TW_OK)

@@ -148,7 +148,7 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
 	return number_all(list, used, a, ret, err);
 }
 
-static uint32_t number_of(const struct tw_fleet_names *names, uint64_t id)
+uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id)
 {
 	const uint64_t *at = bsearch(&id, names->ids, names->n_ids, sizeof *names->ids, by_number);
 
@@ -188,7 +188,7 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
 		const struct tw_rollup_tree_node *n = &t->nodes[i];
 		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
 		uint32_t to = is_thread ? TW_ROLLUP_NO_NODE : map[n->parent];
-		uint32_t number = number_of(r->names, n->method);
+		uint32_t number = tw_fleet_number(r->names, n->method);
 		bool foreign = !is_thread && r->foreign && r->foreign[number];
 
 		map[i] = TW_ROLLUP_NO_NODE;

@@ -45,6 +45,27 @@ struct tw_fleet_reading { /* how trees are to be taken */
 enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,
         struct tw_arena *a, struct tw_rollup_tree *ret, struct tw_err *err) TW_MUST_USE;
 
+/* The number of a method; TW_NO_METHOD: the names have none of that id. */
+uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id);
+
+/* --- who calls a method (fleet_callers.c) --- */
+
+struct tw_fleet_near { /* a method or threads beside it */
+	uint32_t number;
+	int64_t total_ns;       /* of its calls from there; of what it called there */
+	uint64_t calls, traces; /* traces: at least */
+};
+struct tw_fleet_callers {
+	struct tw_fleet_near all; /* its outermost calls; calls: those inside each other, too */
+	int64_t self_ns;
+	struct tw_fleet_near *callers, *callees; /* most time first */
+	size_t n_callers, n_callees;
+};
+/* In a tree that tw_fleet_tree_read made, of n numbers, with a byte each: is it the method?  A call
+ * inside a call of the same is told once, with the outer one's caller. */
+enum tw_status tw_fleet_callers(const struct tw_rollup_tree *t, const uint8_t *wanted, uint32_t n,
+        struct tw_arena *a, struct tw_fleet_callers *ret, struct tw_err *err) TW_MUST_USE;
+
 /* --- graphs --- */
 
 struct tw_fleet_value {

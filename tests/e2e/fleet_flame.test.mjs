@@ -63,6 +63,23 @@ test('one flame graph of a fleet', async (t) => {
 		assert.equal(after.total_nodes, 7);
 	});
 
+	await t.test('who calls a method, and what it calls', async () => {
+		const load = sum(fleet, (x) => x.load), pool = sum(fleet.filter((x) => x.pool), (x) => x.load * 2);
+		const callers = async (query) => (await s.get(`/api/v1/fleet/callers?name=com.app.Repo.load&${query}`)).json;
+		const all = await callers('');
+		assert.deepEqual([all.of_traces, all.calls, all.total_ns, all.self_ns], [20, 30, load + pool, load * 3 / 4 + pool]);
+		assert.deepEqual(all.callers.map((c) => [c.name, c.thread, c.total_ns, c.calls, c.in_traces]), [
+			['android.os.Handler.dispatch', false, load, 20, 20], [all.callers[1].name, true, pool, 10, 10]].sort((a, b) => b[2] - a[2]));
+		assert.deepEqual(all.callees.map((c) => [c.name, c.total_ns, c.calls]), [['com.app.Db.query', load / 4, 20]]);
+		assert.ok(Math.abs(sum(all.callers, (c) => c.share) - 1) < 1e-9);
+		const main = await callers('thread=main&frames=app&version_name=8.3.1'); // the platform's calls are their callers'
+		assert.deepEqual(main.callers.map((c) => [c.name, c.share]), [['com.app.Main.onCreate', 1]]);
+		assert.equal((await callers('limit=1')).callers.length, 1);
+		assert.deepEqual((await callers('version_name=none')).callers, []);
+		assert.equal((await s.get('/api/v1/fleet/callers?name=com.app.Nothing')).status, 404);
+		assert.equal((await s.get('/api/v1/fleet/callers')).status, 400);
+	});
+
 	await t.test('sums and shares are those of the traces', async () => {
 		for (const version of ['', '8.3.0', '8.3.1']) {
 			const of = fleet.filter((x) => !version || x.version === version);

@@ -89,6 +89,25 @@ test('from the overview to the slow method and the version that made it slow', a
 	await done(page, t);
 });
 
+test('a method tells who calls it and what it calls, and leads there', async (t) => {
+	await ready();
+	const page = await open('/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load');
+	await page.waitForSelector('#callers tr[data-near]');
+	const cells = (row) => page.locator(`#callers ${row} td`).allInnerTexts();
+	const loads = VERSIONS.flatMap((v) => Array.from({ length: EACH }, (_, i) => loadOf(v, i))), mean = loads.reduce((a, b) => a + b) / loads.length;
+	const [who, share, each, calls] = await cells('tr[data-near]');
+	assert.deepEqual([who, share, calls], ['com.shop.Main.start', '100 %', String(loads.length)]);
+	near(each, mean, 0.01);
+	await page.click('#callers tr[data-near="com.shop.Main.start"] a');
+	await page.waitForSelector('#callers tr[data-near=main] >> text=threads main');
+	assert.equal(new URL(page.url()).searchParams.get('method'), 'com.shop.Main.start');
+	const called = await page.locator('#callers tr[data-near] td:first-child').allInnerTexts();
+	assert.deepEqual(called, ['threads main', 'com.shop.Repo.load', `com.shop.${name}.draw`]);
+	near((await cells('tr:has-text("its own time")'))[2], 3 * MS, 0.01);
+	assert.equal(parseFloat((await cells('tr[data-near="com.shop.Repo.load"]'))[1]), Math.round((100 * mean) / (mean + 4 * MS)));
+	await done(page, t);
+});
+
 test('what came in is told, and leads to the lists', async (t) => {
 	await ready();
 	const page = await open(OVERVIEW);
@@ -226,10 +245,11 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1280], ['light', 1920],
 	test(`they can be read by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open(OVERVIEW, scheme, width);
-		for (const [name_, address, there] of [['overview', OVERVIEW, '#slowest tbody tr'], ['methods', '/fleet/methods?app=fleet', '#methods tbody tr'], ['method', '/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load', '#method tr[data-point]']]) {
+		for (const [name_, address, there] of [['overview', OVERVIEW, '#slowest tbody tr'], ['methods', '/fleet/methods?app=fleet', '#methods tbody tr'], ['method', '/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Main.start', '#callers tr[data-near]']]) {
 			await page.goto(server.url + address);
 			await page.waitForSelector(there);
 			if (name_ === 'overview') await whole(page);
+			if (name_ === 'method') await page.waitForSelector('#method tr[data-point]');
 			assert.deepEqual(await unreadable(page), [], name_);
 			assert.deepEqual(await violations(page), [], name_);
 			if (shots) await page.screenshot({ path: path.join(shots, `fleet-${name_}-${scheme}-${width}.png`), fullPage: true });

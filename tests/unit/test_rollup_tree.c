@@ -222,6 +222,54 @@ static void test_a_graph_adds_up(void **state)
 	tw_arena_free(a);
 }
 
+/* A node of a tree of numbers, with all its time on one level. */
+static uint32_t numbered(
+        struct tw_rollup_tree *t, uint32_t parent, uint32_t number, int64_t total, int64_t self)
+{
+	const uint32_t node = tw_rollup_tree_child(t, parent, (uint64_t)number + 1);
+	const struct tw_rollup_tree_sum s = {
+	        .traces = 2, .calls = 3, .total_ns = total, .self_ns = self};
+
+	assert_true(tw_rollup_tree_add(t, node, &s));
+	return node;
+}
+
+enum { MAIN, POOL, A, B, X, NUMBERS };
+
+/* main { A 100 { X 80 { X 50 { B 30 }  A 20 { X 15 { B 15 } } } }  B 7 }, pool { X 9 } */
+static void test_callers_are_told_once(void **state)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA)};
+	const uint8_t wanted[NUMBERS] = {[X] = 1}, none[NUMBERS] = {0};
+	struct tw_fleet_callers of;
+	uint32_t main = numbered(&t, TW_ROLLUP_NO_NODE, MAIN, 107, 0);
+	uint32_t a = numbered(&t, main, A, 100, 20), x = numbered(&t, a, X, 80, 10);
+	uint32_t inner = numbered(&t, x, X, 50, 20), again = numbered(&t, x, A, 20, 5);
+
+	(void)state;
+	(void)numbered(&t, inner, B, 30, 30);
+	(void)numbered(&t, numbered(&t, again, X, 15, 0), B, 15, 15);
+	(void)numbered(&t, main, B, 7, 7);
+	(void)numbered(&t, numbered(&t, TW_ROLLUP_NO_NODE, POOL, 9, 0), X, 9, 9);
+	assert_int_equal(tw_fleet_callers(&t, wanted, NUMBERS, t.arena, &of, NULL), TW_OK);
+	assert_int_equal(of.all.total_ns, 89);
+	assert_int_equal(of.all.calls, 12);
+	assert_int_equal(of.self_ns, 39);
+	assert_int_equal(of.n_callers, 2);
+	assert_int_equal(of.callers[0].number, A);
+	assert_int_equal(of.callers[0].total_ns, 80);
+	assert_int_equal(of.callers[0].calls, 3);
+	assert_int_equal(of.callers[1].number, POOL);
+	assert_int_equal(of.n_callees, 2);
+	assert_int_equal(of.callees[0].number, B);
+	assert_int_equal(of.callees[0].total_ns, 30); /* that below A is A's */
+	assert_int_equal(of.callees[1].number, A);
+	assert_int_equal(of.callees[1].total_ns, 20);
+	assert_int_equal(tw_fleet_callers(&t, none, NUMBERS, t.arena, &of, NULL), TW_OK);
+	assert_int_equal(of.n_callers + of.n_callees, 0);
+	tw_arena_free(t.arena);
+}
+
 static void test_names_of_threads(void **state)
 {
 	char out[TW_ROLLUP_THREAD_BYTES];
@@ -327,6 +375,7 @@ int main(void)
 	        cmocka_unit_test(test_sums_are_those_of_the_traces),
 	        cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
 	        cmocka_unit_test(test_a_graph_adds_up),
+	        cmocka_unit_test(test_callers_are_told_once),
 	        cmocka_unit_test(test_names_of_threads),
 	        cmocka_unit_test(test_levels),
 	        cmocka_unit_test(test_any_bytes_are_safe),

@@ -150,6 +150,7 @@ static void add_trees(struct session *s)
 static void test_poisoned_trees_are_put_off(void **state)
 {
 	struct session *s = *state;
+	struct tw_rollup_waiting w;
 	int64_t all;
 
 	assert_true(sim_load(s->c, s->db, s->project, 300, 300 + TRACES, DAY0));
@@ -174,6 +175,8 @@ static void test_poisoned_trees_are_put_off(void **state)
 	       " length(data)>0 LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
 	add_trees(s);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
+	assert_int_equal(tw_catalogue_rollup_waiting(s->c, &w, NULL), TW_OK);
+	assert_int_equal(w.trees, 20);
 	assert_int_equal(number(s, "SELECT min(tries) FROM rollup_tree_later"), 2);
 	assert_true(number(s, "SELECT min(again_ms) FROM rollup_tree_later") > tw_unix_ms() + 5000);
 	run(s, "DELETE FROM rollup_tree WHERE cell_id<0; DELETE FROM rollup_tree_delta WHERE"

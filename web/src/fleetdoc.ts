@@ -12,6 +12,8 @@ export interface Scenarios extends Head { total: number; groups: ScenarioGroup[]
 export type FleetMethodRow = { name: string; descriptor: string; resolved: boolean; build_id: string; share: number } & Partial<Record<MetricName, Metric>>;
 export interface FleetMethods extends Head { total: number; methods: FleetMethodRow[] }
 export type Point = { key: string; of_traces: number } & Partial<Record<MetricName, Metric>>;
+export interface Near { name: string; thread: boolean; total_ns: number; share: number; calls: number; in_traces: number }
+export interface Callers extends Head { name: string; of_traces: number; least_ns: number; total_ns: number; self_ns: number; calls: number; callers_total: number; callers: Near[]; callees_total: number; callees: Near[] }
 export interface Series extends Head { name: string; by: string; groups: Point[] }
 
 /** What is told of a method, and what it means. */

@@ -1,6 +1,7 @@
 // Methods over many traces: one statistic of each metric, sorted by one of them; and one method.
 import { get } from './api';
 import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, type FleetMethods, type MetricName, type StatName } from './fleetdoc';
+import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
 import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts';
@@ -87,6 +88,6 @@ export function MethodsPage() {
 	const method = text('method');
 	return <>
 		<div class="row head"><h1><a href={withFilter('/fleet')}>Fleet</a> · {method ? <a href={withFilter('/fleet/methods')}>Methods</a> : 'Methods'}</h1><FleetFilter /><Narrowed /></div>
-		{method ? <FleetMethod key={method} name={method} /> : <List />}
+		{method ? <><FleetMethod key={method} name={method} /><FleetCallers key={`callers ${method}`} name={method} /></> : <List />}
 	</>;
 }

@@ -1,0 +1,138 @@
+/*
+ * api_fleet_callers.c - who calls a method in the traces that a filter leaves, and what it calls,
+ * from merged call trees.
+ */
+#include "api.h"
+#include "api_fleet_tree.h"
+#include "app.h"
+
+enum { LIMIT_MAX = 1000, LIMIT = 20 };
+
+struct asked {
+	const char *name;
+	int64_t limit;
+	struct tw_rollup_tree merged, named;
+	struct tw_fleet_taking taking;
+	struct tw_fleet_callers found;
+};
+
+static enum tw_status read_question(
+        struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	a->name = tw_req_query(q->req, "name");
+	if (!a->name || !a->name[0])
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "name= says which method: its name as /api/v1/fleet/methods tells it");
+	return tw_req_query_i64(q->req, "limit", LIMIT, 1, LIMIT_MAX, &a->limit, err);
+}
+
+static enum tw_status read_tree(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	const struct tw_rollup_tree *trees[] = {&a->merged};
+	const struct tw_rollup_cell **cells =
+	        tw_arena_alloc(q->arena, q->n_cells + 1, sizeof(const struct tw_rollup_cell *));
+	enum tw_status st;
+
+	if (!cells)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (size_t i = 0; i < q->n_cells; i++)
+		cells[i] = &q->cells[i];
+	a->merged.arena = q->arena;
+	st = tw_fleet_read_trees(q, cells, q->n_cells, q->n_cells, &a->merged, err);
+	if (st == TW_OK)
+		st = tw_fleet_take_names(q, trees, 1, &a->taking, err);
+	return st == TW_OK ? tw_fleet_tree_read(
+	                             &a->merged, &a->taking.reading, q->arena, &a->named, err)
+	                   : st;
+}
+
+/* Of all builds, by what they are called now. */
+static enum tw_status find(struct tw_fleet_question *q, struct asked *a, struct tw_err *err)
+{
+	uint8_t *wanted = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 1, 1);
+	uint64_t *ids = NULL;
+	size_t n = 0;
+	enum tw_status st;
+
+	if (!wanted)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_catalogue_rollup_find(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, a->name, q->arena, &ids, &n, err);
+	if (st == TW_OK && n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "no trace that was counted has a method of that name");
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		uint32_t number = tw_fleet_number(&a->taking.names, ids[i]);
+
+		if (number != TW_NO_METHOD)
+			wanted[number] = 1;
+	}
+	return st == TW_OK ? tw_fleet_callers(
+	                             &a->named, wanted, a->taking.names.n, q->arena, &a->found, err)
+	                   : st;
+}
+
+static void put_list(struct tw_fleet_question *q, const struct asked *a, const char *key,
+        const struct tw_fleet_near *list, size_t n)
+{
+	const struct tw_fleet_names *names = &a->taking.names;
+	const double all = (double)a->found.all.total_ns;
+
+	tw_json_key(&q->j, key);
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < n && i < (size_t)a->limit; i++) {
+		tw_json_open(&q->j, '{');
+		tw_json_key_str(&q->j, "name", names->names[list[i].number]);
+		tw_json_key_bool(&q->j, "thread", list[i].number < names->n_threads);
+		tw_json_key_int(&q->j, "total_ns", list[i].total_ns);
+		tw_json_key(&q->j, "share");
+		tw_json_double(&q->j, all > 0 ? (double)list[i].total_ns / all : 0);
+		tw_json_key_int(&q->j, "calls", (int64_t)list[i].calls);
+		tw_json_key_int(&q->j, "in_traces", (int64_t)list[i].traces);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static void put_all(struct tw_fleet_question *q, const struct asked *a)
+{
+	const struct tw_fleet_callers *f = &a->found;
+
+	tw_fleet_put_head(q);
+	tw_fleet_put_text(q, "name", a->name);
+	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
+	tw_json_key_int(&q->j, "least_ns", tw_fleet_least_ns(&a->merged));
+	tw_json_key_bool(&q->j, "app_only", a->taking.app_only);
+	tw_json_key_int(&q->j, "total_ns", f->all.total_ns);
+	tw_json_key_int(&q->j, "self_ns", f->self_ns);
+	tw_json_key_int(&q->j, "calls", (int64_t)f->all.calls);
+	tw_json_key_int(&q->j, "callers_total", (int64_t)f->n_callers);
+	put_list(q, a, "callers", f->callers, f->n_callers);
+	tw_json_key_int(&q->j, "callees_total", (int64_t)f->n_callees);
+	put_list(q, a, "callees", f->callees, f->n_callees);
+	tw_json_close(&q->j, '}');
+}
+
+static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
+	enum tw_status st =
+	        a ? read_question(q, a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		st = tw_fleet_read(q, 0, err);
+	if (st == TW_OK)
+		st = read_tree(q, a, err);
+	if (st == TW_OK)
+		st = find(q, a, err);
+	if (st == TW_OK)
+		put_all(q, a);
+	return st;
+}
+
+enum tw_status tw_fleet_get_callers(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"name", "limit", "frames", "thread", NULL};
+
+	return tw_fleet_run(r, own, answer_callers, err);
+}
