@@ -154,13 +154,16 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 {
 	struct tw_cat_list list = {a, TW_ANR_EXEMPLARS, sizeof **ret, read_exemplar, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* hang_anr_of_key, primary keys */
-	        "SELECT e.trace_id, e.version_name, e.device, e.os, a.verdict, e.created_ms, "
-	        "e.there"
+	        "SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "
+	        "a.verdict, exemplar.created_ms, "
+	        "exemplar.there"
 	        " FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.created_ms,"
 	        " EXISTS(SELECT 1 FROM trace t WHERE t.project_id=?1 AND t.trace_id=h.trace_id) AS"
-	        " there" FROM_ONE " ORDER BY there DESC, h.trace_id DESC LIMIT ?12) e CROSS JOIN"
-	        " anr a ON a.project_id=?1 AND a.trace_id=e.trace_id ORDER BY e.there DESC,"
-	        " e.trace_id DESC",
+	        " there" FROM_ONE
+	        " ORDER BY there DESC, h.trace_id DESC LIMIT ?12) exemplar CROSS JOIN"
+	        " anr a ON a.project_id=?1 AND a.trace_id=exemplar.trace_id ORDER BY "
+	        "exemplar.there DESC,"
+	        " exemplar.trace_id DESC",
 	        TW_HANG_TYPES "ti", TW_HANG_ARGS(project_id, f), key, (int64_t)TW_ANR_EXEMPLARS);
 
 	if (st == TW_OK) {
