@@ -294,6 +294,24 @@ static enum tw_status count_traces(sqlite3 *db, const struct tw_project_move *m,
 	        "t", m->to_id);
 }
 
+/* A kind goes only where none of it is: of two histories, versions of one between those of the
+ * other would be rules that nobody wrote. */
+static enum tw_status move_rules(sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+{
+	char columns[SQL_BYTES / 4];
+	char sql[SQL_BYTES];
+	enum tw_status st = columns_of(db, "ruleset", columns, sizeof columns, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(sql, sizeof sql,
+	        "INSERT INTO main.ruleset(project_id%s) SELECT ?1%s FROM src.ruleset"
+	        " WHERE project_id=?2 AND kind NOT IN (SELECT kind FROM main.ruleset"
+	        " WHERE project_id=?1)",
+	        columns, columns);
+	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
+}
+
 /* What is of the project and of no trace. */
 static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
@@ -307,7 +325,7 @@ static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
 	if (st == TW_OK)
 		st = copy_rows(db, "project_setting", false, m, err);
 	if (st == TW_OK)
-		st = copy_rows(db, "ruleset", false, m, err);
+		st = move_rules(db, m, err);
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
 }
 

@@ -208,6 +208,55 @@ static void test_counts_at_the_edge(void **state)
 	assert_int_equal(traces_seen(w), TW_MOVE_AT_ONCE + 1);
 }
 
+static void put_rules(struct tw_catalogue *c, const char *project_id, const char *kind, int n)
+{
+	for (int i = 1; i <= n; i++)
+		assert_int_equal(tw_cat_exec(c->writer, NULL, NULL,
+		                         "INSERT INTO ruleset(project_id,kind,version,value,author,"
+		                         "created_ms) VALUES(?,?,?,?,'',0)",
+		                         "ttit", project_id, kind, (int64_t)i, project_id),
+		        TW_OK);
+}
+
+static int64_t count_rules(struct world *w, const char *sql)
+{
+	sqlite3 *db;
+	int64_t n = 0;
+
+	assert_int_equal(tw_cat_reader(w->to, &db, NULL), TW_OK);
+	assert_int_equal(tw_cat_first_int(db, &n, NULL, sql, "t", w->from_id), TW_OK);
+	tw_cat_done(w->to, db);
+	return n;
+}
+
+/* A kind of which there is none comes whole; of one that is there not the later versions either. */
+static void test_rules_are_not_mixed(void **state)
+{
+	struct world *w = *state;
+	struct tw_project_sums sums;
+	struct tw_catalogue *c;
+
+	assert_int_equal(tw_catalogue_open(w->path, &c, NULL), TW_OK);
+	put_rules(c, w->from_id, "detectors", 3);
+	put_rules(c, w->from_id, "anr_rules", 2);
+	(void)tw_catalogue_close(c);
+	assert_int_equal(tw_cat_exec(w->to->writer, NULL, NULL,
+	                         "INSERT INTO project(project_id,name,created_ms) VALUES(?,'p',0)",
+	                         "t", w->to_id),
+	        TW_OK);
+	put_rules(w->to, w->to_id, "detectors", 1);
+	assert_int_equal(move(w, &sums), TW_OK);
+	assert_int_equal(
+	        count_rules(w, "SELECT count(*) FROM ruleset WHERE kind='detectors' AND value<>?"),
+	        1);
+	assert_int_equal(
+	        count_rules(w, "SELECT count(*) FROM ruleset WHERE kind='detectors' AND value=?"),
+	        0);
+	assert_int_equal(
+	        count_rules(w, "SELECT count(*) FROM ruleset WHERE kind='anr_rules' AND value=?"),
+	        2);
+}
+
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -216,6 +265,7 @@ int main(void)
 	        WITH_WORLD(test_some_at_a_time),
 	        WITH_WORLD(test_a_failure_in_between),
 	        WITH_WORLD(test_counts_at_the_edge),
+	        WITH_WORLD(test_rules_are_not_mixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
