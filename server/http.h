@@ -105,7 +105,8 @@ void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes);
  * one before, but cookies stand beside each other.  A reply that was given a Content-Encoding this
  * way is sent as it is. */
 void tw_req_set_header(struct tw_req *r, const char *name, const char *value);
-/* The same, behind what the header has already: "old, value". */
+void tw_req_unset_header(struct tw_req *r, const char *name);
+/* Sets, behind what the header has already: "old, value". */
 void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value);
 /* Sets ETag (the quotes are added here); when If-None-Match has it, replies 304 and says true: the
  * route then returns TW_OK at once. */

@@ -60,6 +60,16 @@ void tw_req_set_header(struct tw_req *r, const char *name, const char *value)
 		r->own_encoding = true;
 }
 
+void tw_req_unset_header(struct tw_req *r, const char *name)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0; at < r->n_headers; at++)
+		if (strcasecmp(r->headers[at].name, name) != 0)
+			r->headers[kept++] = r->headers[at];
+	r->n_headers = kept;
+}
+
 static const char *header_set(const struct tw_req *r, const char *name)
 {
 	for (size_t i = 0; i < r->n_headers; i++)

@@ -328,9 +328,9 @@ struct tw_deadline tw_view_deadline(const struct tw_view *v)
 /* The URL tells the query apart, so trace, decoder and mapping are what the answer depends on. */
 bool tw_view_unchanged(const struct tw_view *v)
 {
-	char tag[128];
+	char tag[192];
 
-	(void)snprintf(tag, sizeof tag, "%s-%u-%.16s-%.16s-%llx", v->row.id,
+	(void)snprintf(tag, sizeof tag, "%s-%s-%u-%.16s-%.16s-%llx", TW_VERSION, v->row.id,
 	        v->row.summary.decoder_version, v->map_sha256, v->retrace_sha256,
 	        (unsigned long long)v->rules_version);
 	return tw_req_reply_unchanged(v->req, tag);
