@@ -63,15 +63,15 @@ static bool fits(struct tw_detect_rule *rule, struct tw_str name)
 	for (size_t i = 0; !yes && i < rule->n_patterns; i++) {
 		const struct tw_name_pattern *p = &rule->patterns[i];
 
-		if (p == rule->costly)
+		if (rule->left_out[i])
 			continue;
 		if (tw_name_pattern_judge(p, name, &yes, &why) == TW_OK)
 			continue;
 		yes = false;
-		if (!rule->costly)
+		if (!rule->costly_why[0])
 			(void)snprintf(
 			        rule->costly_why, sizeof rule->costly_why, "%.199s", why.msg);
-		rule->costly = p;
+		rule->left_out[i] = true;
 	}
 	return yes;
 }

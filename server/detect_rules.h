@@ -40,8 +40,9 @@ struct tw_detect_rule {
 	uint64_t notes; /* a bit for each kind: 1 << TW_NOTE_io */
 	struct tw_name_pattern *patterns;
 	size_t n_patterns;
-	const struct tw_name_pattern *costly; /* one that was left out from some name on */
-	char costly_why[200];
+	bool left_out[TW_DETECT_PATTERNS_MAX]; /* of each pattern: too costly for some name before
+	                                        */
+	char costly_why[200];                  /* of the first of them; "": none */
 };
 
 struct tw_detect_rules {
@@ -60,7 +61,7 @@ struct tw_detect_rules *tw_detect_rules_free(struct tw_detect_rules *r);
 json_t *tw_detect_defaults(void);
 
 /* Which rules fit a name, a bit for each.  An expression that is too costly for it is left out from
- * then on, and its rule says so (`costly`). */
+ * then on, and its rule says so (`costly_why`). */
 uint64_t tw_detect_rules_of(struct tw_detect_rules *r, struct tw_str name);
 /* Which rules are about a thread; NULL: about what belongs to none. */
 uint64_t tw_detect_rules_on(

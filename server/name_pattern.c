@@ -39,28 +39,46 @@ void tw_name_pattern_done(struct tw_name_pattern *p)
 	p->match = tw_match_free(p->match);
 }
 
-/* What does not fit is tried one place further from the last * on: earlier ones need not be. */
+static bool ends(struct tw_str s, struct tw_str with)
+{
+	return s.len >= with.len &&
+	       tw_str_eq((struct tw_str){s.ptr + (s.len - with.len), with.len}, with);
+}
+
+/* Each piece at the first place behind the one before: what fits in any way fits so. */
+static bool has_pieces(struct tw_str name, struct tw_str pieces)
+{
+	while (pieces.len) {
+		const struct tw_str piece = tw_str_split(&pieces, '*');
+		const char *at;
+
+		if (!piece.len)
+			continue;
+		at = memmem(name.ptr, name.len, piece.ptr, piece.len);
+		if (!at)
+			return false;
+		at += piece.len;
+		name = (struct tw_str){at, (size_t)(name.ptr + name.len - at)};
+	}
+	return true;
+}
+
+/* What is before the first * and behind the last has its place; the rest lies between. */
 bool tw_name_fits(struct tw_str name, struct tw_str gaps)
 {
-	size_t n = 0, g = 0, star = SIZE_MAX, from = 0;
+	struct tw_str middle = gaps, tail;
+	const struct tw_str head = tw_str_split(&middle, '*');
+	size_t last = middle.len;
 
-	while (n < name.len) {
-		if (g < gaps.len && gaps.ptr[g] == '*') {
-			star = g++;
-			from = n;
-		} else if (g < gaps.len && gaps.ptr[g] == name.ptr[n]) {
-			g++;
-			n++;
-		} else if (star != SIZE_MAX) {
-			g = star + 1;
-			n = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (g < gaps.len && gaps.ptr[g] == '*')
-		g++;
-	return g == gaps.len;
+	if (head.len == gaps.len)
+		return tw_str_eq(name, gaps);
+	while (last > 0 && middle.ptr[last - 1] != '*')
+		last--;
+	tail = (struct tw_str){middle.ptr + last, middle.len - last};
+	if (name.len < head.len + tail.len || !tw_str_starts(name, head) || !ends(name, tail))
+		return false;
+	return has_pieces((struct tw_str){name.ptr + head.len, name.len - head.len - tail.len},
+	        (struct tw_str){middle.ptr, last});
 }
 
 enum tw_status tw_name_pattern_judge(
