@@ -11,8 +11,9 @@
 
 #define BODY_MAX  ((size_t)64 << 20)
 #define ARENA_MAX ((size_t)512 << 20)
+#define CAUSE_MAX ((size_t)256 << 20)
 
-enum { KEEP = 50, NAMES_A_LOOK = 32 };
+enum { KEEP = 50 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -52,13 +53,14 @@ static bool make_room(struct tw_detecting *d)
 	return d->name && d->by_method && d->by_thread && d->marks && d->is_app;
 }
 
-/* The most frequent methods come first, so what time leaves out is rare. */
+/* The most frequent methods come first, so what time leaves out is rare.  A name may be dear: time
+ * is asked at each. */
 static void look_at_names(struct tw_detecting *d)
 {
-	for (uint32_t i = 0; i < d->v.n_methods && !d->partial; i++) {
+	for (uint32_t i = 0; i < d->v.n_methods && !(d->cut & TW_CUT_TIME); i++) {
 		look_at_name(d, i);
-		if (i % NAMES_A_LOOK == 0)
-			d->partial = tw_deadline_passed(&d->deadline);
+		if (tw_deadline_passed(&d->deadline))
+			d->cut |= TW_CUT_TIME;
 	}
 	d->by_thread[0] = tw_detect_rules_on(d->rules, NULL, false);
 	for (uint32_t i = 0; i < d->n_threads; i++)
@@ -120,7 +122,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 		specs[i] = (struct tw_detect_spec){d->rules->rules[i].group,
 		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
 	st = tw_query_detect(d->v.file, &ask, d->arena, &d->found, err);
-	d->partial = d->partial || d->found.partial;
+	d->cut |= d->found.cut;
 	return st == TW_OK ? gather(d, err) : st;
 }
 
@@ -143,7 +145,8 @@ static const struct tw_thread_info *find_main(const struct tw_detecting *d)
 
 enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 {
-	const struct tw_frame_limits limits = {d->rules->slow_ns, d->rules->frozen_ns};
+	const struct tw_frame_limits limits = {
+	        d->rules->slow_ns, d->rules->frozen_ns, TW_FRAMES_MAX, &d->deadline};
 	enum tw_status st;
 
 	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
@@ -154,6 +157,7 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 	st = find(d, err);
 	if (st == TW_OK)
 		st = tw_detect_frames(d->v.file, &d->found, &limits, d->arena, &d->frames, err);
+	d->cut |= d->frames.cut;
 	if (st == TW_OK)
 		tw_detect_start(&d->found, &d->start);
 	return st;
@@ -163,6 +167,14 @@ enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
 
 static const struct tw_api_ruleset detectors;
 
+/* What is not all of it may be more the next time. */
+static enum tw_status reply(struct tw_req *r, struct tw_detecting *d, struct tw_err *err)
+{
+	if (d->cut)
+		tw_req_unset_header(r, "ETag");
+	return tw_req_reply_buf(r, 200, "application/json", true, &d->out, err);
+}
+
 /* Looks through d->v, which is open, and replies. */
 static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw_err *err)
 {
@@ -170,13 +182,15 @@ static enum tw_status answer(struct tw_req *r, struct tw_detecting *d, struct tw
 
 	tw_buf_init(&d->out, BODY_MAX);
 	d->arena = tw_arena_new(ARENA_MAX);
+	d->scratch = tw_arena_new(CAUSE_MAX);
 	d->deadline = tw_view_deadline(&d->v);
 	d->j = tw_json_to(&d->out);
-	st = d->arena ? tw_detecting_run(d, err) : no_memory(err);
+	st = d->arena && d->scratch ? tw_detecting_run(d, err) : no_memory(err);
 	if (st == TW_OK)
 		st = tw_detecting_put(d, err);
 	if (st == TW_OK)
-		st = tw_req_reply_buf(r, 200, "application/json", true, &d->out, err);
+		st = reply(r, d, err);
+	d->scratch = tw_arena_free(d->scratch);
 	d->arena = tw_arena_free(d->arena);
 	tw_buf_done(&d->out);
 	return st;

@@ -13,7 +13,7 @@
 
 struct tw_detecting { /* one trace, looked through by one set of rules */
 	struct tw_view v;
-	struct tw_arena *arena;
+	struct tw_arena *arena, *scratch; /* scratch: of one cause */
 	struct tw_deadline deadline;
 	struct tw_detect_rules *rules;
 	const struct tw_frame_rules *app;
@@ -31,7 +31,7 @@ struct tw_detecting { /* one trace, looked through by one set of rules */
 	struct tw_start start;
 	struct tw_finding *list; /* what was kept of all rules, by begin */
 	size_t n;
-	bool partial;
+	unsigned cut; /* TW_CUT_ */
 	struct tw_buf out;
 	struct tw_json j; /* into out */
 };

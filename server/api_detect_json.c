@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "api_detect.h"
+#include "base/sum.h"
 
 enum { DURATION_BYTES = 32, SENTENCE_BYTES = 1024, SHOWN_BYTES = 300 };
 
@@ -114,7 +115,7 @@ static void put_finding(struct tw_detecting *d, const struct tw_finding *f)
 static int64_t overlap(const struct tw_finding *f, int64_t from_ns, int64_t to_ns)
 {
 	const int64_t from = f->start_ns > from_ns ? f->start_ns : from_ns;
-	const int64_t end = f->start_ns + f->wall_ns;
+	const int64_t end = tw_sum_ns(f->start_ns, f->wall_ns);
 	const int64_t to = end < to_ns ? end : to_ns;
 
 	return to > from ? to - from : 0;
@@ -187,27 +188,22 @@ static void say_path(struct tw_detecting *d, const struct tw_heavy *h, char out[
 }
 
 /* A finding that has most of what the heaviest path has explains it better than the path. */
-static enum tw_status put_cause(
-        struct tw_detecting *d, int64_t from_ns, int64_t to_ns, uint32_t own, struct tw_err *err)
+static void put_cause(struct tw_detecting *d, int64_t from_ns, int64_t to_ns, uint32_t own,
+        const struct tw_heavy *h)
 {
 	char says[SENTENCE_BYTES];
-	struct tw_heavy h;
 	int64_t ns = 0;
 	const struct tw_finding *f = worst_in(d, from_ns, to_ns, &ns);
-	enum tw_status st =
-	        tw_query_heavy(d->v.file, d->main, from_ns, to_ns, d->is_app, d->arena, &h, err);
 
-	if (st != TW_OK)
-		return st;
-	if (f && (ns >= (to_ns - from_ns) / 2 || (h.method == own && ns >= (to_ns - from_ns) / 4)))
+	if (f && (ns >= (to_ns - from_ns) / 2 || (h->method == own && ns >= (to_ns - from_ns) / 4)))
 		say_finding(d, f, ns, says);
 	else {
 		f = NULL;
-		ns = h.ns;
-		if (h.method == TW_NO_METHOD || h.method == own)
-			say_own(d, &h, own, to_ns - from_ns, says);
+		ns = h->ns;
+		if (h->method == TW_NO_METHOD || h->method == own)
+			say_own(d, h, own, to_ns - from_ns, says);
 		else
-			say_path(d, &h, says);
+			say_path(d, h, says);
 	}
 	tw_json_open(&d->j, '{');
 	tw_json_key_str(&d->j, "says", tw_str_of(says));
@@ -216,25 +212,49 @@ static enum tw_status put_cause(
 		tw_json_str(&d->j, tw_str_of(d->rules->rules[f->rule].id));
 	else
 		tw_json_null(&d->j);
-	put_method(d, "call", f ? f->method : h.method == own ? TW_NO_METHOD : h.method);
+	put_method(d, "call", f ? f->method : h->method == own ? TW_NO_METHOD : h->method);
 	put_method(d, "caller", f ? f->caller : TW_NO_METHOD);
 	tw_json_key_int(&d->j, "start_ns", f ? f->start_ns : from_ns);
 	tw_json_key_int(&d->j, "ns", ns);
 	tw_json_close(&d->j, '}');
-	return TW_OK;
 }
 
-/* null when time is up: what is known without it stays. */
+/* *ret_known false: there was no time or no memory for it, which only costs the cause. */
+static enum tw_status find_heavy(struct tw_detecting *d, int64_t from_ns, int64_t to_ns,
+        struct tw_heavy *ret, bool *ret_known, struct tw_err *err)
+{
+	const struct tw_heavy_ask ask = {d->main, from_ns, to_ns, d->is_app, &d->deadline};
+	bool partial = tw_deadline_passed(&d->deadline);
+	enum tw_status st = TW_OK;
+
+	tw_arena_reset(d->scratch);
+	if (!partial)
+		st = tw_query_heavy(d->v.file, &ask, d->scratch, ret, &partial, err);
+	*ret_known = st == TW_OK && !partial;
+	if (st == TW_NOMEM)
+		d->cut |= TW_CUT_CAUSES;
+	else if (partial)
+		d->cut |= TW_CUT_TIME;
+	return st == TW_NOMEM ? TW_OK : st;
+}
+
+/* null where it is not known: what is known without it stays. */
 static enum tw_status put_why(
         struct tw_detecting *d, int64_t from_ns, int64_t dur_ns, uint32_t own, struct tw_err *err)
 {
+	const int64_t to_ns = tw_sum_ns(from_ns, dur_ns);
+	struct tw_heavy h;
+	bool known = false;
+	enum tw_status st = TW_OK;
+
+	if (d->main && dur_ns > 0)
+		st = find_heavy(d, from_ns, to_ns, &h, &known, err);
 	tw_json_key(&d->j, "cause");
-	if (!d->main || dur_ns <= 0 || tw_deadline_passed(&d->deadline)) {
-		d->partial = d->partial || (d->main && dur_ns > 0);
+	if (known)
+		put_cause(d, from_ns, to_ns, own, &h);
+	else
 		tw_json_null(&d->j);
-		return TW_OK;
-	}
-	return put_cause(d, from_ns, from_ns + dur_ns, own, err);
+	return st;
 }
 
 /* --- frames --- */
@@ -354,6 +374,19 @@ static void put_head(struct tw_detecting *d)
 	tw_json_close(&d->j, ']');
 }
 
+static void put_cut(struct tw_detecting *d)
+{
+	static const char *const words[] = {"time", "calls", "marks", "notes", "frames", "causes"};
+
+	tw_json_key_bool(&d->j, "partial", d->cut != 0);
+	tw_json_key(&d->j, "cut");
+	tw_json_open(&d->j, '[');
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (d->cut >> i & 1)
+			tw_json_str(&d->j, tw_str_of(words[i]));
+	tw_json_close(&d->j, ']');
+}
+
 enum tw_status tw_detecting_put(struct tw_detecting *d, struct tw_err *err)
 {
 	enum tw_status st;
@@ -363,7 +396,7 @@ enum tw_status tw_detecting_put(struct tw_detecting *d, struct tw_err *err)
 	st = put_frames(d, err);
 	if (st == TW_OK)
 		st = put_start(d, err);
-	tw_json_key_bool(&d->j, "partial", d->partial);
+	put_cut(d);
 	tw_json_close(&d->j, '}');
 	return st;
 }

@@ -2,13 +2,16 @@
 
 #include <stdlib.h>
 
-enum { NOTES_MAX = 1 << 18 };
+#include "base/sum.h"
+
+enum { ROWS_A_LOOK = 256, DISPLAY_BYTES = 300 };
 
 struct frames {
 	const struct tw_frame_limits *limits;
 	struct tw_frames *ret;
 	struct tw_arena *arena;
 	struct tw_str pid; /* as a note's detail tells the process; len 0: not known */
+	uint64_t rows;
 	bool no_memory;
 };
 
@@ -48,7 +51,7 @@ static void add(struct frames *x, const struct tw_frame_found *f)
 static bool draws(const struct tw_detected *d, uint32_t at)
 {
 	const struct tw_marked *m = &d->marked[at];
-	const int64_t end_ns = m->start_ns + m->dur_ns;
+	const int64_t end_ns = tw_sum_ns(m->start_ns, m->dur_ns);
 
 	for (uint32_t i = at + 1; i < d->n_marked && d->marked[i].start_ns < end_ns; i++)
 		if (d->marked[i].mark == TW_MARK_FRAME && d->marked[i].dur_ns >= m->dur_ns / 2)
@@ -82,17 +85,38 @@ static bool says(struct tw_str detail, struct tw_str what)
 
 /* The detail is one that perfetto_frames.c wrote.  Of each frame of an app there are two: as it was
  * expected, and as it went. */
+static bool is_frame(const struct frames *x, const struct tw_note_row *n)
+{
+	return n->dur_ns >= 0 && says(n->detail, TW_STR("\"actual\"")) &&
+	       says(n->detail, TW_STR("\"surface\"")) && (!x->pid.len || says(n->detail, x->pid));
+}
+
+/* Cut, as many may be listed before the longest are known; NULL: no memory. */
+static const char *display_of(struct frames *x, struct tw_str text)
+{
+	char shown[DISPLAY_BYTES];
+
+	(void)tw_utf8_clean(shown, sizeof shown, text);
+	return tw_arena_str(x->arena, tw_str_of(shown));
+}
+
+/* Those of other processes count for nothing, so they take only time. */
 static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct frames *x = arg;
 	struct tw_frame_found f = {n->ts_ns, n->dur_ns, TW_NO_METHOD, false, NULL};
 
 	(void)id;
-	if (n->dur_ns < 0 || !says(n->detail, TW_STR("\"actual\"")) ||
-	        !says(n->detail, TW_STR("\"surface\"")) || (x->pid.len && !says(n->detail, x->pid)))
-		return true;
+	if (x->rows++ % ROWS_A_LOOK == 0 && tw_deadline_passed(x->limits->deadline))
+		x->ret->cut |= TW_CUT_TIME;
+	if (x->ret->cut || !is_frame(x, n))
+		return !x->ret->cut;
+	if (x->ret->total == x->limits->most) {
+		x->ret->cut |= TW_CUT_FRAMES;
+		return false;
+	}
 	x->ret->from = TW_FRAMES_NOTES;
-	f.display = n->dur_ns > x->limits->slow_ns ? tw_arena_str(x->arena, n->text) : "";
+	f.display = n->dur_ns > x->limits->slow_ns ? display_of(x, n->text) : "";
 	x->no_memory = !f.display;
 	if (f.display)
 		add(x, &f);
@@ -102,7 +126,7 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 static enum tw_status add_notes(struct frames *x, struct tw_trace_file *f, struct tw_err *err)
 {
 	const struct tw_note_query q = {
-	        .kind = TW_NOTE_frame, .to_ns = INT64_MAX, .limit = NOTES_MAX};
+	        .kind = TW_NOTE_frame, .to_ns = INT64_MAX, .limit = UINT32_MAX};
 	const uint32_t pid = tw_trace_file_info(f)->pid;
 	const char *text = pid ? tw_arena_printf(x->arena, "\"pid\":%u,", pid) : "";
 	enum tw_status st;

@@ -8,7 +8,7 @@
 
 #include "query_detect.h"
 
-enum { TW_FRAMES_LISTED = 50 };
+enum { TW_FRAMES_LISTED = 50, TW_FRAMES_MAX = 1 << 18 };
 
 enum tw_frames_from { TW_FRAMES_NOWHERE, TW_FRAMES_CALLS, TW_FRAMES_NOTES };
 
@@ -24,10 +24,13 @@ struct tw_frames {
 	uint64_t total, slow, frozen, messages; /* frames; frozen ones are slow, too */
 	struct tw_frame_found *list;            /* slow ones and messages, the longest first */
 	uint32_t n;
+	unsigned cut; /* TW_CUT_ */
 };
 
 struct tw_frame_limits {
 	int64_t slow_ns, frozen_ns;
+	uint64_t most; /* of the display's timeline, that are counted */
+	const struct tw_deadline *deadline;
 };
 
 enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detected *d,

@@ -1,5 +1,6 @@
 #include "detect_start.h"
 
+#include "base/sum.h"
 #include "name_pattern.h"
 
 static const struct {
@@ -76,7 +77,7 @@ struct stretch { /* in which a phase is sought: it begins and ends there */
 
 static int64_t end_of(const struct tw_marked *m)
 {
-	return m->start_ns + m->dur_ns;
+	return tw_sum_ns(m->start_ns, m->dur_ns);
 }
 
 /* The first call of a mark in a stretch. */

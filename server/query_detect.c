@@ -88,7 +88,7 @@ static void cover(struct tw_detector *d, uint32_t group, const struct tw_finding
 	if (f->note || !(d->noting_groups >> group & 1))
 		return;
 	if (d->n_covers == TW_DETECT_COVERS_MAX) {
-		d->ret->partial = true;
+		d->ret->cut |= TW_CUT_CALLS;
 		return;
 	}
 	if (!tw_detect_grow(d->arena, (void **)&d->covers, d->n_covers, &d->cap_covers,
@@ -133,7 +133,7 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 	if (m->mark == TW_MARK_MESSAGE && m->dur_ns < d->ask->least_message_ns)
 		return;
 	if (ret->n_marked == TW_DETECT_MARKS_MAX)
-		ret->partial = true;
+		ret->cut |= TW_CUT_MARKS;
 	else if (!tw_detect_grow(d->arena, (void **)&ret->marked, ret->n_marked, &d->cap_marked,
 	                 sizeof *ret->marked))
 		d->no_memory = true;
@@ -146,15 +146,15 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 struct open_call {
 	struct tw_finding call;
 	uint64_t counted, told, groups; /* rules; groups that are told by it */
-	uint64_t mark;
+	uint64_t marks;                 /* the bit of its mark; 0: none, or one is open around it */
 };
 
 struct walk {
 	struct tw_detector *d;
 	const struct tw_thread_info *thread;
-	uint64_t rules; /* that are about the thread */
-	uint32_t *path; /* methods of the open calls, by depth */
-	struct open_call *open;
+	uint64_t rules;         /* that are about the thread */
+	uint32_t *path;         /* methods of the open calls, by depth */
+	struct open_call *open; /* both have room for the deepest thread */
 	uint32_t n_open;
 	uint64_t open_rules, told_groups, open_marks;
 };
@@ -165,8 +165,12 @@ static void close_last(struct walk *w)
 
 	w->open_rules &= ~o->counted;
 	w->told_groups &= ~o->groups;
-	w->open_marks &= ~o->mark;
+	w->open_marks &= ~o->marks;
 	tw_detect_count(w->d, &o->call, o->counted, o->told);
+	if (o->marks)
+		tw_detect_mark(
+		        w->d, &(struct tw_marked){o->call.start_ns, o->call.wall_ns, o->call.method,
+		                      o->call.thread_id, (uint8_t)tw_detect_lowest(o->marks)});
 }
 
 static void forget_open(struct walk *w)
@@ -201,10 +205,10 @@ static void judge(const struct walk *w, uint64_t fits, int64_t dur_ns, struct op
 
 static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, uint8_t mark)
 {
-	struct open_call o = {.mark = UINT64_C(1) << mark & ~UINT64_C(1) & ~w->open_marks};
+	struct open_call o = {.marks = UINT64_C(1) << mark & ~UINT64_C(1) & ~w->open_marks};
 
 	judge(w, fits, s->dur_ns, &o);
-	if (!o.counted && !o.mark)
+	if (!o.counted && !o.marks)
 		return;
 	o.call = (struct tw_finding){.thread_id = w->thread->thread_id,
 	        .start_ns = s->start_ns,
@@ -215,11 +219,8 @@ static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, ui
 	        .caller = caller_of(w, s->depth)};
 	w->open_rules |= o.counted;
 	w->told_groups |= o.groups;
-	w->open_marks |= o.mark;
+	w->open_marks |= o.marks;
 	w->open[w->n_open++] = o;
-	if (o.mark)
-		tw_detect_mark(w->d, &(struct tw_marked){s->start_ns, s->dur_ns, s->method,
-		                             w->thread->thread_id, mark});
 }
 
 static void see(struct walk *w, const struct tw_slice *s)
@@ -240,6 +241,13 @@ static void see(struct walk *w, const struct tw_slice *s)
 		open_one(w, s, fits, mark);
 }
 
+static bool is_late(struct tw_detector *d)
+{
+	if (tw_deadline_passed(d->ask->deadline))
+		d->ret->cut |= TW_CUT_TIME;
+	return d->ret->cut & TW_CUT_TIME;
+}
+
 static bool see_all(void *arg, const struct tw_slice *s, size_t n)
 {
 	struct walk *w = arg;
@@ -249,28 +257,56 @@ static bool see_all(void *arg, const struct tw_slice *s, size_t n)
 			continue; /* of a damaged file */
 		see(w, &s[i]);
 	}
-	w->d->ret->partial = w->d->ret->partial || tw_deadline_passed(w->d->ask->deadline);
-	return !w->d->ret->partial && !w->d->no_memory;
+	return !is_late(w->d) && !w->d->no_memory;
 }
 
 static enum tw_status walk_thread(
-        struct tw_detector *d, const struct tw_thread_info *t, struct tw_err *err)
+        struct walk *w, const struct tw_thread_info *t, struct tw_err *err)
 {
-	struct walk w = {.d = d, .thread = t, .rules = d->ask->by_thread[t->thread_id]};
 	enum tw_status st;
 
-	if (t->slices == 0 || (!w.rules && t->thread_id != d->ask->main_id))
-		return TW_OK;
-	w.path = tw_arena_zalloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.path);
-	w.open = tw_arena_alloc(d->arena, (size_t)t->max_depth + 1, sizeof *w.open);
-	if (!w.path || !w.open) {
-		d->no_memory = true;
-		return TW_OK;
-	}
+	w->thread = t;
+	w->rules = w->d->ask->by_thread[t->thread_id];
+	memset(w->path, 0, ((size_t)t->max_depth + 1) * sizeof *w->path);
 	st = tw_query_slices(
-	        d->file, t->thread_id, t->start_ns, tw_sum_ns(t->end_ns, 1), see_all, &w, err);
-	while (w.n_open)
-		close_last(&w);
+	        w->d->file, t->thread_id, t->start_ns, tw_sum_ns(t->end_ns, 1), see_all, w, err);
+	while (w->n_open)
+		close_last(w);
+	return st;
+}
+
+static bool is_asked(const struct tw_detector *d, const struct tw_thread_info *t)
+{
+	return t->slices && (d->ask->by_thread[t->thread_id] || t->thread_id == d->ask->main_id);
+}
+
+static bool open_walk(struct walk *w, const struct tw_thread_info *threads, uint32_t n)
+{
+	size_t deepest = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_asked(w->d, &threads[i]) && threads[i].max_depth > deepest)
+			deepest = threads[i].max_depth;
+	w->path = tw_arena_alloc(w->d->arena, deepest + 1, sizeof *w->path);
+	w->open = tw_arena_alloc(w->d->arena, deepest + 1, sizeof *w->open);
+	return w->path && w->open;
+}
+
+static enum tw_status walk_threads(struct tw_detector *d, struct tw_err *err)
+{
+	uint32_t n = 0;
+	const struct tw_thread_info *threads = tw_trace_file_threads(d->file, &n);
+	struct walk w = {.d = d};
+	enum tw_status st = TW_OK;
+
+	d->no_memory = !open_walk(&w, threads, n);
+	for (uint32_t i = 0; st == TW_OK && !d->no_memory && i < n; i++) {
+		if (!is_asked(d, &threads[i]))
+			continue;
+		if (is_late(d))
+			break;
+		st = walk_thread(&w, &threads[i], err);
+	}
 	return st;
 }
 
@@ -292,28 +328,29 @@ static bool prepare(struct tw_detector *d)
 	return d->ret->sums != NULL;
 }
 
+/* Of calls that begin and end together, a message lies around its frame. */
 static int by_begin(const void *pa, const void *pb)
 {
 	const struct tw_marked *a = pa, *b = pb;
 
 	if (a->start_ns != b->start_ns)
 		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->dur_ns == b->dur_ns ? 0 : a->dur_ns > b->dur_ns ? -1 : 1;
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns > b->dur_ns ? -1 : 1;
+	return (int)b->mark - (int)a->mark;
 }
 
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err)
 {
 	struct tw_detector d = {.file = f, .ask = ask, .arena = a, .ret = ret};
-	uint32_t n = 0;
-	const struct tw_thread_info *threads = tw_trace_file_threads(f, &n);
 	enum tw_status st = TW_OK;
 
-	if (!prepare(&d))
+	if (prepare(&d))
+		st = walk_threads(&d, err);
+	else
 		d.no_memory = true;
-	for (uint32_t i = 0; st == TW_OK && !d.no_memory && i < n; i++)
-		st = walk_thread(&d, &threads[i], err);
-	if (st == TW_OK && !d.no_memory)
+	if (st == TW_OK && !d.no_memory && !(ret->cut & TW_CUT_TIME))
 		st = tw_detect_notes(&d, err);
 	if (st == TW_OK && d.no_memory)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");

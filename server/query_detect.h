@@ -20,6 +20,17 @@ enum {
 	TW_DETECT_NOTES_MAX = 1 << 18 /* notes that are looked at */
 };
 
+/* Why there may be more than is told, as bits.  Only time ends a search: a list that is full is
+ * searched past, and so sums and other lists stay whole. */
+enum {
+	TW_CUT_TIME = 1,
+	TW_CUT_CALLS = 2,   /* that notes repeat: notes inside of others count once more */
+	TW_CUT_MARKS = 4,   /* so frames and the start */
+	TW_CUT_NOTES = 8,   /* that are looked at */
+	TW_CUT_FRAMES = 16, /* of the display's timeline */
+	TW_CUT_CAUSES = 32  /* no memory for the calls of a stretch */
+};
+
 struct tw_detect_spec { /* of a rule */
 	unsigned group; /* number of a rule */
 	int64_t threshold_ns;
@@ -81,7 +92,7 @@ struct tw_detected {
 	struct tw_detect_sum *sums; /* by rule */
 	struct tw_marked *marked;   /* thread by thread, by begin */
 	uint32_t n_marked;
-	bool partial;
+	unsigned cut;
 };
 
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_ask *ask,
@@ -95,9 +106,16 @@ struct tw_heavy {
 	int64_t ns, leaf_ns;
 	int64_t leaf_self_ns; /* that the leaf did not spend in what it calls */
 };
-/* TW_NO_METHOD where no call has half of the stretch. */
-enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_thread_info *t,
-        int64_t from_ns, int64_t to_ns, const uint8_t *is_app, struct tw_arena *a,
-        struct tw_heavy *ret, struct tw_err *err) TW_MUST_USE;
+struct tw_heavy_ask {
+	const struct tw_thread_info *thread;
+	int64_t from_ns, to_ns;
+	const uint8_t *is_app; /* of each method */
+	const struct tw_deadline *deadline;
+};
+/* TW_NO_METHOD where no call has half of the stretch, and when time ran out (*ret_partial).  What
+ * is in the arena is of no use afterwards. */
+enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
+        struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

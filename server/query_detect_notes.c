@@ -9,6 +9,8 @@
 #include "base/sum.h"
 #include "query_detect_int.h"
 
+enum { NOTES_A_LOOK = 1024 };
+
 struct seen {
 	int64_t ts_ns, dur_ns;
 	uint64_t id, rules;
@@ -24,6 +26,20 @@ struct gather {
 	bool sections;
 };
 
+static bool may_look(struct gather *g)
+{
+	struct tw_detector *d = g->d;
+
+	if (g->looked++ >= TW_DETECT_NOTES_MAX)
+		d->ret->cut |= TW_CUT_NOTES;
+	else if (!tw_deadline_passed(d->ask->deadline))
+		return true;
+	else
+		d->ret->cut |= TW_CUT_TIME;
+	return false;
+}
+
+/* A name may be dear: time is asked at each. */
 static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 {
 	struct gather *g = arg;
@@ -31,11 +47,8 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	const uint32_t thread = n->thread_id <= g->n_threads ? n->thread_id : 0;
 	struct seen s = {n->ts_ns, n->dur_ns > 0 ? n->dur_ns : 0, id, g->noting, thread, 0};
 
-	if (g->looked++ >= TW_DETECT_NOTES_MAX ||
-	        ((g->looked & 31) == 0 && tw_deadline_passed(d->ask->deadline))) {
-		d->ret->partial = true;
+	if (!may_look(g))
 		return false;
-	}
 	if (g->sections)
 		s.rules |= d->ask->by_name(d->ask->arg, n->text, &s.mark);
 	s.rules &= d->ask->by_thread[thread];
@@ -67,7 +80,8 @@ static enum tw_status gather(struct gather *g, struct tw_err *err)
 		g->noting = rules_noting(g->d->ask, kind);
 		g->sections = kind == TW_NOTE_section;
 		q.kind = (enum tw_note_kind)kind;
-		if (counts[kind] && (g->noting || g->sections) && !g->d->no_memory)
+		if (counts[kind] && (g->noting || g->sections) && !g->d->no_memory &&
+		        !(g->d->ret->cut & (TW_CUT_TIME | TW_CUT_NOTES)))
 			st = tw_trace_file_notes(g->d->file, &q, gather_one, g, err);
 	}
 	return st;
@@ -181,6 +195,10 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 	for (uint32_t i = 0; !d->no_memory && i < g->n; i++) {
 		const struct seen *s = &g->list[i];
 
+		if (i % NOTES_A_LOOK == 0 && tw_deadline_passed(d->ask->deadline)) {
+			d->ret->cut |= TW_CUT_TIME;
+			return;
+		}
 		count_one(d, ends + s->thread_id * n_rules, s);
 		if (s->mark && s->thread_id && s->thread_id == d->ask->main_id)
 			tw_detect_mark(d, &(struct tw_marked){s->ts_ns, s->dur_ns, TW_NO_METHOD,
@@ -251,7 +269,7 @@ static enum tw_status locate_kept(struct tw_detector *d, struct tw_err *err)
 			if (!d->ret->sums[i].kept[k].note)
 				continue;
 			if (tw_deadline_passed(d->ask->deadline)) {
-				d->ret->partial = true;
+				d->ret->cut |= TW_CUT_TIME;
 				return st;
 			}
 			st = locate(d, &d->ret->sums[i].kept[k], err);

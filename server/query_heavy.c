@@ -1,7 +1,9 @@
 /*
  * query_heavy.c - the path of calls on which most of a stretch of a thread's time went.
  */
+#include "base/sum.h"
 #include "query_detect.h"
+#include "query_slices.h"
 
 /* Nodes are in pre-order; a child begins behind its parent, the next one behind its subtree. */
 static uint32_t heaviest_child(const struct tw_tree *t, uint32_t at)
@@ -35,19 +37,22 @@ static void follow(
 	}
 }
 
-enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_thread_info *t,
-        int64_t from_ns, int64_t to_ns, const uint8_t *is_app, struct tw_arena *a,
-        struct tw_heavy *ret, struct tw_err *err)
+/* Of a part of the stretch nothing is said: another call may have half of all of it. */
+enum tw_status tw_query_heavy(struct tw_trace_file *f, const struct tw_heavy_ask *ask,
+        struct tw_arena *a, struct tw_heavy *ret, bool *ret_partial, struct tw_err *err)
 {
+	const int64_t whole_ns = ask->to_ns - ask->from_ns;
 	const struct tw_selection sel = {.all_threads = true,
 	        .ranged = true,
-	        .from_ns = from_ns,
-	        .to_ns = to_ns > from_ns ? to_ns : from_ns + 1};
-	struct tw_tree tree;
-	enum tw_status st = tw_query_thread_tree(f, t, &sel, a, &tree, err);
+	        .from_ns = ask->from_ns,
+	        .to_ns = whole_ns > 0 ? ask->to_ns : tw_sum_ns(ask->from_ns, 1)};
+	const struct tw_range_scan scan = {
+	        .file = f, .only = ask->thread, .sel = &sel, .deadline = ask->deadline, .arena = a};
+	struct tw_forest one;
+	enum tw_status st = tw_range_trees(&scan, &one, ret_partial, err);
 
 	*ret = (struct tw_heavy){.method = TW_NO_METHOD, .leaf = TW_NO_METHOD};
-	if (st == TW_OK && tree.n > 1)
-		follow(&tree, (to_ns - from_ns + 1) / 2, is_app, ret);
+	if (st == TW_OK && !*ret_partial && one.n && one.trees[0].n > 1)
+		follow(&one.trees[0], whole_ns / 2 + whole_ns % 2, ask->is_app, ret);
 	return st;
 }

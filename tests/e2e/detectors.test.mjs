@@ -37,7 +37,7 @@ test('what is known of a trace is found by the rules that come with the server',
 		assert.deepEqual(sums(f, 'json'), [1, 120, 1, 120]);
 		assert.deepEqual(sums(f, 'file'), [2, 13, 0, 0]);
 		assert.deepEqual(sums(f, 'reflection'), [0, 0, 0, 0]);
-		assert.deepEqual([f.main_tid, f.unnamed, f.partial, f.rules_version], [MAIN, 0, false, 0]);
+		assert.deepEqual([f.main_tid, f.unnamed, f.partial, f.cut, f.rules_version], [MAIN, 0, false, [], 0]);
 		assert.equal(f.findings.length, 3);
 	});
 
@@ -76,6 +76,7 @@ test('what is known of a trace is found by the rules that come with the server',
 	await t.test('an answer that was given is not given again, until rules change', async () => {
 		const first = await s.get(`/api/v1/traces/${trace.id}/findings`);
 		const tag = { 'If-None-Match': first.headers.get('etag') };
+		assert.match(tag['If-None-Match'], new RegExp(`^"${(await s.get('/api/v1/session')).json.version}-`), 'another version may answer otherwise');
 		assert.equal((await s.get(`/api/v1/traces/${trace.id}/findings`, { headers: tag })).status, 304);
 		assert.equal((await keep(s, { rules: [] })).status, 200);
 		const { status: now, json: none } = await s.get(`/api/v1/traces/${trace.id}/findings`, { headers: tag });
@@ -218,11 +219,6 @@ test('trying changes nothing, and what cannot be looked through is told in words
 	await refused({ rules: [{ ...RULE, kind: 'x' }], trace: trace.id }, 400, /rule 1 \(mine\): kind/);
 	await refused({ rules: [RULE], trace: 'short' }, 400, /trace is the id/);
 	await refused({ rules: [RULE], trace: '0'.repeat(26) }, 404, /./);
-	const failed = await s.post('/api/v1/traces', Buffer.concat([shopTrace().subarray(0, 20)]), {});
-	if (failed.json?.id) {
-		await until(async () => ((await s.get(`/api/v1/traces/${failed.json.id}`)).json.state === 'failed' ? true : undefined), 'a failed trace');
-		await refused({ rules: [RULE], trace: failed.json.id }, 409, /could not be decoded/);
-	}
 
 	await t.test('an archived trace is decoded again, and says so', async () => {
 		execFileSync('python3', ['-c', "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1],timeout=20)\ndb.execute('UPDATE trace SET ready_ms=ready_ms-864000000')\ndb.commit()", path.join(s.data, 'catalogue.db')]);
@@ -264,6 +260,27 @@ test('trying changes nothing, and what cannot be looked through is told in words
 		const { json: f } = await s.get(`/api/v1/traces/${nameless.id}/findings`);
 		assert.deepEqual([f.unnamed, f.methods, f.findings], [f.methods, f.methods, []]);
 	});
+});
+
+test('a trace that could not be decoded is looked through by nobody, and says so', async (t) => {
+	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
+	const { id, state } = await s.trace(shopTrace());
+	assert.equal(state, 'failed');
+	for (const r of [await s.get(`/api/v1/traces/${id}/findings`), await s.post('/api/v1/detectors/try', json({ trace: id, rules: [RULE] }), { key: s.read })]) {
+		assert.equal(r.status, 409, r.text);
+		assert.match(r.json.error.message, /could not be decoded/);
+	}
+});
+
+test('an answer for which time ran out says so, and is not kept', async (t) => {
+	const s = await startServer(t, { args: ['--query-deadline', '1'] });
+	await s.put('/api/v1/builds/shop/methods', mapping);
+	const trace = await s.trace(randomCalls(7, 60000).body, { query: { build_id: 'shop' } });
+	const costly = Array.from({ length: 60 }, (_, i) => ({ ...RULE, id: `r${i}`, methods: Array.from({ length: 6 }, (__, k) => `*${'a'.repeat(100)}${i}b${k}`) }));
+	assert.equal((await keep(s, { rules: costly })).status, 200);
+	const { status, headers, json: f, text } = await s.get(`/api/v1/traces/${trace.id}/findings`);
+	assert.equal(status, 200, text);
+	assert.deepEqual([f.partial, f.cut, headers.get('etag'), headers.get('cache-control')], [true, ['time'], null, 'no-store']);
 });
 
 test('whatever a format tells is looked through: calls, samples, sections and notes', async (t) => {

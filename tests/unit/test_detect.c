@@ -1,6 +1,6 @@
 /*
- * Rules of what should not take long: which names they fit, and what they find in calls and notes
- * of which that is known.  Whole traces, and counting in another way: tests/e2e/detectors.test.mjs.
+ * What rules of what should not take long find in calls and notes of which that is known, and what
+ * it may take.  Whole traces, and counting in another way: tests/e2e/detectors.test.mjs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,15 +16,17 @@
 
 /* --- notes --- */
 
-static const char *const NAMES[] = {
-        "app.A.b", "lib.C.d", "Lock.lock", "android.view.Choreographer.doFrame"};
-enum { APP, LIB, LOCK, DRAW, METHODS };
+static const char *const NAMES[] = {"app.A.b", "lib.C.d", "Lock.lock",
+        "android.view.Choreographer.doFrame", "android.os.Handler.dispatchMessage",
+        "android.os.Looper.loop"};
+enum { APP, LIB, LOCK, DRAW, MESSAGE, LOOP, METHODS };
 enum { RULE_LOCK, RULE_IO, RULES };
+enum { MANY = 70000, THREADS = 100, DEEP = 200 };
 
 struct world {
 	struct trace_fixture f;
 	struct tw_arena *arena;
-	uint64_t *by_method, by_thread[3];
+	uint64_t *by_method, *by_thread;
 	uint8_t *marks, *is_app;
 	struct tw_detect_spec rules[RULES];
 	struct tw_detected found;
@@ -81,26 +83,33 @@ static uint64_t by_name(void *arg, struct tw_str name, uint8_t *ret_mark)
 	return 0;
 }
 
-static void open_world(struct world *w)
+static void open_world_of(struct world *w, void (*tell_it)(struct tw_sink *s))
 {
 	const struct tw_limits limits = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&limits);
 
 	*w = (struct world){.arena = tw_arena_new(64 << 20)};
-	tell(tw_builder_sink(b));
+	tell_it(tw_builder_sink(b));
 	assert_int_equal(trace_fixture_write(&w->f, b), TW_OK);
 	w->by_method = tw_arena_zalloc(w->arena, METHODS, sizeof *w->by_method);
+	w->by_thread = tw_arena_zalloc(w->arena, THREADS + 2, sizeof *w->by_thread);
 	w->marks = tw_arena_zalloc(w->arena, METHODS, 1);
 	w->is_app = tw_arena_zalloc(w->arena, METHODS, 1);
 	for (uint32_t i = 0; i < w->f.n_methods; i++) {
 		if (tw_str_eq(w->f.methods[i].name, tw_str_of(NAMES[LOCK])))
 			w->by_method[i] = 1 << RULE_LOCK;
 		w->is_app[i] = tw_str_eq(w->f.methods[i].name, tw_str_of(NAMES[APP]));
+		w->marks[i] = tw_detect_mark_of(w->f.methods[i].name);
 	}
 	w->rules[RULE_LOCK] = (struct tw_detect_spec){
 	        RULE_LOCK, 10, UINT64_C(1) << TW_NOTE_contention | UINT64_C(1) << TW_NOTE_park};
 	w->rules[RULE_IO] = (struct tw_detect_spec){RULE_IO, 10, UINT64_C(1) << TW_NOTE_io};
 	w->by_thread[1] = (1 << RULES) - 1;
+}
+
+static void open_world(struct world *w)
+{
+	open_world_of(w, tell);
 }
 
 static void close_world(struct world *w)
@@ -109,7 +118,7 @@ static void close_world(struct world *w)
 	w->arena = tw_arena_free(w->arena);
 }
 
-static void look(struct world *w, const struct tw_deadline *deadline)
+static void look_in(struct world *w, const struct tw_deadline *deadline, struct tw_arena *a)
 {
 	const struct tw_detect_ask ask = {.rules = w->rules,
 	        .n_rules = RULES,
@@ -124,7 +133,12 @@ static void look(struct world *w, const struct tw_deadline *deadline)
 	        .least_message_ns = 1,
 	        .deadline = deadline};
 
-	assert_int_equal(tw_query_detect(w->f.file, &ask, w->arena, &w->found, NULL), TW_OK);
+	assert_int_equal(tw_query_detect(w->f.file, &ask, a, &w->found, NULL), TW_OK);
+}
+
+static void look(struct world *w, const struct tw_deadline *deadline)
+{
+	look_in(w, deadline, w->arena);
 }
 
 static void notes_are_found_once(void **state)
@@ -135,7 +149,7 @@ static void notes_are_found_once(void **state)
 	(void)state;
 	open_world(&w);
 	look(&w, NULL);
-	assert_false(w.found.partial);
+	assert_int_equal(w.found.cut, 0);
 	assert_int_equal(w.found.sums[RULE_LOCK].calls, 3); /* the call, a contention, a park */
 	assert_int_equal(w.found.sums[RULE_LOCK].total_ns, 110 + 50 + 5);
 	assert_int_equal(w.found.sums[RULE_LOCK].found, 2);
@@ -152,7 +166,7 @@ static void notes_are_found_once(void **state)
 
 static void sections_are_frames(void **state)
 {
-	const struct tw_frame_limits limits = {100, 200};
+	const struct tw_frame_limits limits = {100, 200, 10, NULL};
 	struct tw_frames frames;
 	struct world w;
 
@@ -169,21 +183,214 @@ static void sections_are_frames(void **state)
 	close_world(&w);
 }
 
+/* Counts how often it is asked. */
 static bool at_once(void *arg)
 {
-	(void)arg;
+	++*(int *)arg;
 	return true;
+}
+
+static bool never(void *arg)
+{
+	++*(int *)arg;
+	return false;
+}
+
+static void tell_threads(struct tw_sink *s)
+{
+	for (uint32_t i = 0; i < THREADS; i++) {
+		const uint32_t track = s->ops->track(s, 100, 100 + i, TW_TID_FULL);
+
+		for (int k = DEEP; k-- > 0;)
+			call(s, track, LOCK, k, 1000 - k);
+	}
+}
+
+static void open_threads(struct world *w)
+{
+	open_world_of(w, tell_threads);
+	for (uint32_t i = 1; i <= THREADS; i++)
+		w->by_thread[i] = 1 << RULE_LOCK;
 }
 
 static void time_that_is_up_is_told(void **state)
 {
-	const struct tw_deadline deadline = {at_once, NULL};
+	int asked = 0;
+	const struct tw_deadline deadline = {at_once, &asked};
+	struct world w;
+
+	(void)state;
+	open_threads(&w);
+	look(&w, &deadline);
+	assert_int_equal(w.found.cut, TW_CUT_TIME);
+	assert_int_equal(asked, 1);
+	assert_int_equal(w.found.sums[RULE_LOCK].calls, 0); /* of no thread */
+	close_world(&w);
+}
+
+static void deep_threads_share_their_room(void **state)
+{
+	struct tw_arena *room;
+	struct world w;
+
+	(void)state;
+	open_threads(&w);
+	room = tw_arena_new(1 << 20); /* as much as a few of them take */
+	look_in(&w, NULL, room);
+	assert_int_equal(w.found.cut, 0);
+	assert_int_equal(w.found.sums[RULE_LOCK].calls, THREADS); /* the outermost of each */
+	tw_arena_free(room);
+	close_world(&w);
+}
+
+static void time_is_asked_at_each_section(void **state)
+{
+	int asked = 0;
+	const struct tw_deadline deadline = {never, &asked};
 	struct world w;
 
 	(void)state;
 	open_world(&w);
 	look(&w, &deadline);
-	assert_true(w.found.partial);
+	assert_int_equal(w.found.cut, 0);
+	assert_true(asked >= 9); /* the main thread, and eight notes */
+	close_world(&w);
+}
+
+static void tell_many_frames(struct tw_sink *s)
+{
+	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
+
+	for (int64_t i = 0; i < TW_DETECT_MARKS_MAX + 7; i++)
+		call(s, main, DRAW, 10 * i, 10 * i + 5);
+	for (int64_t i = TW_DETECT_MARKS_MAX + 7; i < TW_DETECT_MARKS_MAX + 7 + MANY; i++)
+		call(s, main, LOCK, 10 * i, 10 * i + 5);
+}
+
+/* A full list is walked past. */
+static void too_many_marks_cost_no_findings(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world_of(&w, tell_many_frames);
+	look(&w, NULL);
+	assert_int_equal(w.found.cut, TW_CUT_MARKS);
+	assert_int_equal(w.found.n_marked, TW_DETECT_MARKS_MAX);
+	assert_int_equal(w.found.sums[RULE_LOCK].calls, MANY);
+	close_world(&w);
+}
+
+static void tell_guard(struct tw_sink *s)
+{
+	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
+
+	call(s, main, DRAW, 120, 180);
+	call(s, main, MESSAGE, 120, 180);
+	call(s, main, MESSAGE, 200, 260);
+	call(s, main, LOOP, 100, 900);
+	call(s, main, MESSAGE, 50, 950); /* a guard against crashes loops in a message of its own */
+	call(s, main, LOOP, 10, 1000);
+}
+
+static void what_lies_around_a_loop_is_no_message(void **state)
+{
+	const struct tw_frame_limits limits = {10, 20, 10, NULL};
+	struct tw_frames frames;
+	struct world w;
+
+	(void)state;
+	open_world_of(&w, tell_guard);
+	look(&w, NULL);
+	assert_int_equal(w.found.n_marked, 3);
+	assert_int_equal(w.found.marked[0].mark, TW_MARK_MESSAGE); /* around the frame */
+	assert_int_equal(w.found.marked[1].mark, TW_MARK_FRAME);
+	assert_int_equal(w.found.marked[2].start_ns, 200);
+	assert_int_equal(
+	        tw_detect_frames(w.f.file, &w.found, &limits, w.arena, &frames, NULL), TW_OK);
+	assert_int_equal(frames.total, 1);
+	assert_int_equal(frames.messages, 1);
+	close_world(&w);
+}
+
+/* --- frames of the display --- */
+
+static void tell_display(struct tw_sink *s)
+{
+	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
+
+	s->ops->clock(s, &(struct tw_clock){.pid = 100});
+	call(s, main, APP, 0, 1000);
+	for (int i = 0; i < 300; i++) {
+		const bool ours = i % 100 == 99;
+		const struct tw_note n = {.kind = TW_NOTE_frame,
+		        .ts_ns = i,
+		        .dur_ns = 50,
+		        .text = TW_STR("late"),
+		        .detail =
+		                ours ? TW_STR("{\"pid\":100,\"of\":\"actual\",\"on\":\"surface\"}")
+		                     : TW_STR("{\"pid\":7,\"of\":\"actual\",\"on\":\"surface\"}")};
+
+		assert_int_equal(s->ops->note(s, &n, NULL), TW_OK);
+	}
+}
+
+static void check_display(
+        struct world *w, const struct tw_frame_limits *limits, uint64_t total, unsigned cut)
+{
+	struct tw_frames frames;
+
+	assert_int_equal(
+	        tw_detect_frames(w->f.file, &w->found, limits, w->arena, &frames, NULL), TW_OK);
+	assert_int_equal(frames.total, total);
+	assert_int_equal(frames.cut, cut);
+}
+
+static void frames_are_cut_aloud(void **state)
+{
+	int asked = 0;
+	const struct tw_deadline deadline = {at_once, &asked};
+	struct world w;
+
+	(void)state;
+	open_world_of(&w, tell_display);
+	assert_int_equal(tw_trace_file_info(w.f.file)->pid, 100);
+	look(&w, NULL);
+	check_display(&w, &(struct tw_frame_limits){10, 20, 3, NULL}, 3, 0);
+	check_display(&w, &(struct tw_frame_limits){10, 20, 2, NULL}, 2, TW_CUT_FRAMES);
+	check_display(&w, &(struct tw_frame_limits){10, 20, 3, &deadline}, 0, TW_CUT_TIME);
+	close_world(&w);
+}
+
+/* --- causes --- */
+
+static void check_heavy(struct world *w, const struct tw_deadline *deadline, size_t memory,
+        enum tw_status st, bool partial)
+{
+	uint32_t n;
+	const struct tw_heavy_ask ask = {
+	        tw_trace_file_threads(w->f.file, &n), 440, 590, w->is_app, deadline};
+	struct tw_arena *a = tw_arena_new(memory);
+	bool is_partial = false;
+	struct tw_heavy h;
+
+	assert_int_equal(tw_query_heavy(w->f.file, &ask, a, &h, &is_partial, NULL), st);
+	assert_int_equal(is_partial, partial);
+	assert_int_equal(h.leaf != TW_NO_METHOD, st == TW_OK && !partial);
+	tw_arena_free(a);
+}
+
+static void causes_have_a_time_and_a_room(void **state)
+{
+	int asked = 0;
+	const struct tw_deadline up = {at_once, &asked};
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	check_heavy(&w, NULL, 1 << 20, TW_OK, false);
+	check_heavy(&w, &up, 1 << 20, TW_OK, true);
+	check_heavy(&w, NULL, 16, TW_NOMEM, false);
 	close_world(&w);
 }
 
@@ -245,6 +452,12 @@ int main(void)
 	        cmocka_unit_test(notes_are_found_once),
 	        cmocka_unit_test(sections_are_frames),
 	        cmocka_unit_test(time_that_is_up_is_told),
+	        cmocka_unit_test(deep_threads_share_their_room),
+	        cmocka_unit_test(time_is_asked_at_each_section),
+	        cmocka_unit_test(too_many_marks_cost_no_findings),
+	        cmocka_unit_test(what_lies_around_a_loop_is_no_message),
+	        cmocka_unit_test(frames_are_cut_aloud),
+	        cmocka_unit_test(causes_have_a_time_and_a_room),
 	        cmocka_unit_test(starts_are_told_apart),
 	};
 

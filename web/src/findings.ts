@@ -15,8 +15,19 @@ export interface Findings {
 	rules_version: number | null; main_tid: number | null; methods: number; unnamed: number; rules: RuleSum[]; findings: Finding[];
 	frames: { from: 'calls' | 'notes' | null; slow_ns: number; frozen_ns: number; total: number; slow: number; frozen: number; messages: number; list: FrameFound[] };
 	start: { kind: 'process' | 'activity'; start_ns: number; dur_ns: number; phases: Phase[] } | null;
-	partial: boolean;
+	partial: boolean; cut: string[];
 }
+
+/** Why there may be more than is told, by the word of the answer. */
+const CUTS: Record<string, string> = {
+	time: 'The time for this answer ran out: there may be more than is told here.',
+	calls: 'Too many calls have notes that tell them once more: some may be counted twice.',
+	marks: 'The main thread has too many messages and frames: frames and the start are told of the first of them.',
+	notes: 'The trace has too many notes: not all were looked at.',
+	frames: 'The display drew too many frames: those behind them are not counted.',
+	causes: 'There was no memory to say where the time of some frames or phases went.',
+};
+export const cuts = (f: Findings) => f.cut.map((word) => CUTS[word] ?? `There may be more than is told here (${word}).`);
 
 export interface Rule { id: string; [member: string]: unknown }
 export interface Doc { rules: Rule[]; frames?: Record<string, unknown> }

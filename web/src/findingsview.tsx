@@ -1,7 +1,7 @@
 // Findings, frames and the start of a trace: the same in its workbench and where detectors are tried.
 import { useState } from 'preact/hooks';
 import type { Thread } from './api';
-import { inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
+import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
 import { count, duration, percent } from './format';
 import { MethodName } from './parts';
 
@@ -132,7 +132,7 @@ function Limits({ f, threads }: { f: Findings; threads: Thread[] }) {
 	const main = threads.find((t) => t.tid === f.main_tid);
 	return <>
 		{main && main.source !== 'calls' && <p class="notice warn" role="status">The calls of the main thread are {main.source === 'samples' ? `samples${main.interval_ns > 0 ? `, ${duration(main.interval_ns)} apart` : ''}: short ones may be missing, and lengths are as exact as that` : 'counts: their lengths are not what the clock said'}.</p>}
-		{f.partial && <p class="notice warn" role="status">The time for this answer ran out: there may be more than is told here.</p>}
+		{cuts(f).map((why) => <p key={why} class="notice warn" role="status">{why}</p>)}
 		{f.main_tid === null && <p class="notice warn" role="status">The trace does not say which thread is the main one: detectors of the main thread find nothing in it.</p>}
 		{f.unnamed > 0 && <p class="notice warn" role="status">{count(f.unnamed)} of {count(f.methods)} methods have no name: detectors go by names. Send the mapping of the build.</p>}
 	</>;
