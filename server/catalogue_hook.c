@@ -127,7 +127,8 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 	        "UPDATE webhook SET name=?3, url=?4, kind=?5, events=?6, secret=?7,"
 	        " fails=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE fails END,"
 	        " failing_ms=CASE WHEN ?8=0 AND paused_ms<>0 THEN 0 ELSE failing_ms END,"
-	        " paused_ms=?8, paused_why=?9 WHERE project_id=?1 AND hook_id=?2",
+	        " hold_ms=CASE WHEN ?8=0 THEN 0 ELSE hold_ms END, paused_ms=?8, paused_why=?9 "
+	        "WHERE project_id=?1 AND hook_id=?2",
 	        "ttttiitit", project_id, h->id, h->name, h->url, (int64_t)h->kind,
 	        (int64_t)h->events, h->secret, h->paused_ms, h->paused_why);
 	if (st == TW_OK && !changed)

@@ -51,9 +51,22 @@ enum tw_status tw_cat_tell(sqlite3 *db, const char *project_id, const struct tw_
 /* The same to the addresses of the digest. */
 enum tw_status tw_cat_tell_mail(sqlite3 *db, const char *project_id, const struct tw_tell *what,
         struct tw_err *err) TW_MUST_USE;
-/* One event for one hook, tried once, also when it is paused. */
+/* One event for one hook, tried once, also when it is paused.  TW_CONFLICT while another waits. */
 enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, const char *facts, int64_t *ret_id, struct tw_err *err) TW_MUST_USE;
+
+/* The first project behind `after` (its id) for which anything waits; "": there is none. */
+enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *after,
+        char ret_project[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+struct tw_due {
+	int64_t id;
+	const char *hook_id;
+};
+/* Of each hook of a project what may go first, if anything is due: its test, or what is due for the
+ * longest time.  What is due for the longest time is first among them. */
+enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, const char *project_id,
+        int64_t now_ms, struct tw_arena *a, struct tw_due **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
 
 struct tw_delivery {
 	int64_t id;
@@ -65,19 +78,18 @@ struct tw_delivery {
 	enum tw_hook_kind kind;
 	int64_t fails;
 };
-/* The oldest of each hook that has any which is due. */
-enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, int64_t now_ms, uint32_t limit,
-        struct tw_arena *a, struct tw_delivery **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
+/* TW_NOT_FOUND. */
+enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struct tw_arena *a,
+        struct tw_delivery *ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_tried {                     /* what came of a try */
 	int64_t at_ms, took_ms, http; /* http 0: no answer */
 	const char *error;            /* in words; "": it came through */
 	const char *body;             /* what was sent */
 	int64_t next_ms;              /* when it is tried again */
-	bool holds_all; /* nothing else goes to this hook before: it does not answer, or asks for
-	                   time */
+	bool holds_all; /* nothing goes to this hook before: it does not answer, or asks for time */
 	bool gone;      /* it says that it will never answer again */
+	bool in_vain;   /* another try would end as this one did */
 };
 enum tw_outbox_state { TW_OUTBOX_WAITS, TW_OUTBOX_DELIVERED, TW_OUTBOX_GIVEN_UP };
 extern const char *const tw_outbox_words[]; /* ended by NULL */
@@ -88,7 +100,7 @@ enum tw_status tw_catalogue_outbox_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 struct tw_outbox_sums {
-	int64_t waiting, oldest_ms, paused; /* events, the oldest of them; hooks */
+	int64_t waiting, oldest_ms, paused; /* events, since when the first waits; hooks */
 };
 enum tw_status tw_catalogue_outbox_sums(
         struct tw_catalogue *c, struct tw_outbox_sums *ret, struct tw_err *err) TW_MUST_USE;
@@ -112,7 +124,8 @@ enum { TW_TRIES_TOLD = 20 };
 enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,
         struct tw_logged **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
-/* Once more, now, under the same event id.  TW_NOT_FOUND. */
+/* Once more, now, under the same event id; a test once.  TW_NOT_FOUND; TW_CONFLICT when the hook is
+ * paused, or a test of it waits. */
 enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t delivery_id, struct tw_err *err) TW_MUST_USE;
 

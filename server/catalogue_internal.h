@@ -184,6 +184,10 @@ enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_ar
 /* Is there any? */
 enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err *err);
 
+/* TW_CONFLICT while a test of the hook waits (catalogue_outbox.c). */
+enum tw_status tw_cat_no_test(
+        sqlite3 *db, const char *project_id, const char *hook_id, struct tw_err *err);
+
 /* Those of the n contents that nothing refers to any more, copied into the arena. */
 enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err);

@@ -44,17 +44,29 @@ enum tw_status tw_cat_tell(
 
 	if (st != TW_OK || flood)
 		return st;
-	/* behind what waits already where the hook fails: one try for all of them */
 	return tw_cat_exec(db, NULL, err, /* primary key, outbox_waiting */
 	        "INSERT OR IGNORE INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
-	        "due_ms,until_ms,tries_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, CASE WHEN"
-	        " w.failing_ms=0 THEN ?5 ELSE coalesce((SELECT min(due_ms) FROM outbox o WHERE"
-	        " o.project_id=?1 AND o.hook_id=w.hook_id AND o.state=0), ?5) END, ?6, ?7"
+	        "due_ms,until_ms,tries_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7"
 	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>?3)&1"
 	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
 	        " o.hook_id=w.hook_id AND o.state=0)<?8",
 	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
 	        give_up_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
+}
+
+enum tw_status tw_cat_no_test(
+        sqlite3 *db, const char *project_id, const char *hook_id, struct tw_err *err)
+{
+	int64_t there = 0;
+	enum tw_status st = tw_cat_first_int(db, &there, err, /* outbox_tests */
+	        "SELECT 1 FROM outbox INDEXED BY outbox_tests WHERE project_id=? AND hook_id=? AND"
+	        " state=0 AND event=6",
+	        "tt", project_id, hook_id);
+
+	if (st == TW_OK && there)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "a test of this webhook is still waiting or under way: see its deliveries");
+	return st;
 }
 
 #define TELL_ONE                                                                                   \
@@ -74,7 +86,7 @@ static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, c
         const struct tw_tell *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
-	int64_t there = 0, waiting = 0;
+	int64_t there = 0;
 	enum tw_status st = tw_cat_first_int(c->writer, &there, err, /* primary key */
 	        "SELECT 1 FROM webhook WHERE project_id=? AND hook_id=?", "tt", project_id,
 	        hook_id);
@@ -82,12 +94,7 @@ static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, c
 	if (st == TW_OK && !there)
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
 	if (st == TW_OK)
-		st = tw_cat_first_int(c->writer, &waiting, err, /* outbox_waiting */
-		        "SELECT count(*) FROM outbox WHERE project_id=? AND hook_id=? AND state=0",
-		        "tt", project_id, hook_id);
-	if (st == TW_OK && waiting >= TW_HOOK_WAITING_MAX)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "%d events wait for this webhook already", TW_HOOK_WAITING_MAX);
+		st = tw_cat_no_test(c->writer, project_id, hook_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id,
 		        what->id, (int64_t)what->event, what->facts, now, give_up_at(now),
@@ -115,7 +122,64 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 
 /* --- taking --- */
 
+enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *after,
+        char ret_project[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret_project = '\0';
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, /* outbox_waiting */
+	        "SELECT project_id FROM outbox INDEXED BY outbox_waiting WHERE state=0 AND"
+	        " project_id>? ORDER BY project_id LIMIT 1",
+	        "t", after);
+	if (st == TW_OK && tw_cat_row(&q))
+		(void)snprintf(ret_project, TW_ID_BYTES, "%s",
+		        (const char *)sqlite3_column_text(q.stmt, 0));
+	if (st == TW_OK)
+		st = tw_cat_close(&q, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
 static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_due *r = ret_row;
+
+	*r = (struct tw_due){tw_cat_int(q, 0), tw_cat_text(q, 1, a)};
+	return r->hook_id != NULL;
+}
+
+/* Nothing of a hook that is paused or held is looked at but its test. */
+enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, const char *project_id,
+        int64_t now_ms, struct tw_arena *a, struct tw_due **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_HOOKS_MAX + 1, sizeof **ret, read_due, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key, outbox_tests, outbox_waiting */
+	        "SELECT o.delivery_id, o.hook_id FROM (SELECT coalesce((SELECT t.delivery_id FROM"
+	        " outbox t INDEXED BY outbox_tests WHERE t.project_id=?1 AND "
+	        "t.hook_id=of_project.hook_id"
+	        " AND t.state=0 AND t.event=6 LIMIT 1), CASE WHEN of_project.open THEN (SELECT "
+	        "d.delivery_id"
+	        " FROM outbox d INDEXED BY outbox_waiting WHERE d.project_id=?1 AND"
+	        " d.hook_id=of_project.hook_id AND d.state=0 AND d.due_ms<=?2 ORDER BY d.due_ms,"
+	        " d.delivery_id LIMIT 1) END) AS id FROM (SELECT hook_id, paused_ms=0 AND"
+	        " hold_ms<=?2 AS open FROM webhook WHERE project_id=?1 UNION ALL SELECT ?3, 1) "
+	        "of_project)"
+	        " f CROSS JOIN outbox o ON o.delivery_id=f.id ORDER BY o.due_ms, o.delivery_id",
+	        "tit", project_id, now_ms, TW_HOOK_MAIL);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+static bool read_delivery(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
 	struct tw_delivery *r = ret_row;
 
@@ -136,24 +200,21 @@ static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	       r->secret;
 }
 
-enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, int64_t now_ms, uint32_t limit,
-        struct tw_arena *a, struct tw_delivery **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struct tw_arena *a,
+        struct tw_delivery *ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, limit, sizeof **ret, read_due, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_due, primary keys */
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_delivery, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary keys */
 	        "SELECT o.delivery_id, o.project_id, p.name, o.hook_id, o.event_id, o.event,"
-	        " o.facts, o.created_ms, o.tries, w.url, w.secret, w.kind, w.fails,"
-	        " min(o.delivery_id) AS first FROM outbox o INDEXED BY outbox_due CROSS JOIN"
-	        " project p ON p.project_id=o.project_id LEFT JOIN webhook w ON"
-	        " w.project_id=o.project_id AND w.hook_id=o.hook_id WHERE o.state=0 AND"
-	        " o.due_ms<=?1 AND (o.event=6 OR coalesce(w.paused_ms,0)=0)"
-	        " GROUP BY o.project_id, o.hook_id ORDER BY first LIMIT ?2",
-	        "ii", now_ms, (int64_t)limit);
+	        " o.facts, o.created_ms, o.tries, w.url, w.secret, w.kind, w.fails FROM outbox o"
+	        " CROSS JOIN project p ON p.project_id=o.project_id LEFT JOIN webhook w ON"
+	        " w.project_id=o.project_id AND w.hook_id=o.hook_id WHERE o.delivery_id=?",
+	        "i", id);
 
-	if (st == TW_OK) {
-		*ret = l.rows;
-		*ret_n = l.n;
-	}
+	if (st == TW_OK && l.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery");
+	if (st == TW_OK)
+		*ret = *(struct tw_delivery *)l.rows;
 	return st;
 }
 
@@ -170,26 +231,21 @@ static enum tw_status note_try(sqlite3 *db, const struct tw_delivery *of, const 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, ret_there, err,
 		        "UPDATE outbox SET tries=tries+1, tries_left=tries_left-1, body=?2,"
-		        " due_ms=?3, state=CASE WHEN ?4='' THEN 1 WHEN tries_left<=1 OR"
-		        " until_ms<=?5 THEN 2 ELSE 0 END WHERE delivery_id=?1",
-		        "ititi", of->id, t->body, t->next_ms, t->error, t->at_ms);
+		        " due_ms=CASE WHEN ?6 THEN due_ms ELSE ?3 END, state=CASE WHEN ?4='' THEN 1"
+		        " WHEN ?7 OR tries_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
+		        " delivery_id=?1",
+		        "ititiii", of->id, t->body, t->next_ms, t->error, t->at_ms,
+		        (int64_t)t->holds_all, (int64_t)t->in_vain);
 	return st;
 }
 
 static enum tw_status note_success(
         sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
-	        "UPDATE webhook SET fails=0, failing_ms=0, delivered_ms=?3 WHERE project_id=?1"
-	        " AND hook_id=?2",
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE webhook SET fails=0, failing_ms=0, hold_ms=0, delivered_ms=?3 WHERE"
+	        " project_id=?1 AND hook_id=?2",
 	        "tti", of->project_id, of->hook_id, t->at_ms);
-
-	if (st == TW_OK)                        /* what waited for this hook to come back */
-		st = tw_cat_exec(db, NULL, err, /* outbox_waiting */
-		        "UPDATE outbox SET due_ms=min(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
-		        " AND state=0",
-		        "tti", of->project_id, of->hook_id, t->at_ms);
-	return st;
 }
 
 static enum tw_status pause(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
@@ -209,14 +265,10 @@ static enum tw_status note_failure(sqlite3 *db, const struct tw_delivery *of,
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE webhook SET fails=fails+1, failing_ms=CASE WHEN failing_ms=0 THEN ?3 ELSE"
-	        " failing_ms END WHERE project_id=?1 AND hook_id=?2",
-	        "tti", of->project_id, of->hook_id, t->at_ms);
+	        " failing_ms END, hold_ms=CASE WHEN ?4 THEN max(hold_ms,?5) ELSE hold_ms END"
+	        " WHERE project_id=?1 AND hook_id=?2",
+	        "ttiii", of->project_id, of->hook_id, t->at_ms, (int64_t)t->holds_all, t->next_ms);
 
-	if (st == TW_OK && t->holds_all)
-		st = tw_cat_exec(db, NULL, err, /* outbox_waiting */
-		        "UPDATE outbox SET due_ms=max(due_ms,?3) WHERE project_id=?1 AND hook_id=?2"
-		        " AND state=0",
-		        "tti", of->project_id, of->hook_id, t->next_ms);
 	return st == TW_OK ? pause(db, of, t, ret_paused, err) : st;
 }
 
@@ -290,8 +342,8 @@ enum tw_status tw_catalogue_outbox_expire(
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* outbox_due: what waits is bounded */
-	        "UPDATE outbox INDEXED BY outbox_due SET state=2 WHERE state=0 AND until_ms<=?1",
+	st = tw_cat_exec(c->writer, NULL, err, /* outbox_until */
+	        "UPDATE outbox INDEXED BY outbox_until SET state=2 WHERE state=0 AND until_ms<=?1",
 	        "i", now_ms);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* outbox_by_age, primary key */
@@ -315,13 +367,13 @@ enum tw_status tw_catalogue_outbox_sums(
 	*ret = (struct tw_outbox_sums){0};
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &ret->waiting, err, /* outbox_due */
-	        "SELECT count(*) FROM outbox INDEXED BY outbox_due WHERE state=0", "");
+	st = tw_cat_first_int(db, &ret->waiting, err, /* outbox_until */
+	        "SELECT count(*) FROM outbox INDEXED BY outbox_until WHERE state=0", "");
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &ret->oldest_ms, err,
-		        "SELECT coalesce(min(created_ms),0) FROM outbox INDEXED BY outbox_due WHERE"
-		        " state=0",
-		        "");
+		        "SELECT until_ms-?1 FROM outbox INDEXED BY outbox_until WHERE state=0"
+		        " ORDER BY until_ms LIMIT 1",
+		        "i", TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &ret->paused, err, /* a few of each project */
 		        "SELECT count(*) FROM webhook WHERE paused_ms<>0", "");

@@ -51,7 +51,9 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
 {
 	struct tw_cat_list l = {a, limit, sizeof **ret, read_logged, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_by_hook */
-	        "SELECT delivery_id, created_ms, due_ms, tries, event_id, body, event, state FROM"
+	        "SELECT delivery_id, created_ms, CASE WHEN event=6 THEN due_ms ELSE max(due_ms,"
+	        "coalesce((SELECT hold_ms FROM webhook WHERE project_id=?1 AND hook_id=?2),0)) END,"
+	        " tries, event_id, body, event, state FROM"
 	        " outbox WHERE project_id=?1 AND hook_id=?2 AND delivery_id<?3"
 	        " ORDER BY delivery_id DESC LIMIT ?4",
 	        "ttii", project_id, hook_id, before ? before : INT64_MAX, (int64_t)limit);
@@ -66,23 +68,60 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
 	return st;
 }
 
+/* Would it be sent?  In words where it would not. */
+static enum tw_status judge_again(sqlite3 *db, const char *project_id, const char *hook_id,
+        int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
+{
+	int64_t event = -1, paused = 0;
+	enum tw_status st = tw_cat_first_int(db, &event, err, /* primary key */
+	        "SELECT event FROM outbox WHERE delivery_id=?3 AND project_id=?1 AND hook_id=?2",
+	        "tti", project_id, hook_id, delivery_id);
+
+	if (st == TW_OK && event < 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+	if (st == TW_OK && event == TW_HOOK_TEST)
+		st = tw_cat_no_test(db, project_id, hook_id, err);
+	else if (st == TW_OK)
+		st = tw_cat_first_int(db, &paused, err, /* primary key */
+		        "SELECT paused_ms<>0 FROM webhook WHERE project_id=? AND hook_id=?", "tt",
+		        project_id, hook_id);
+	if (st == TW_OK && paused)
+		st = tw_fail(
+		        err, TW_CONFLICT, TW_NO_OFFSET, "this webhook is paused: resume it first");
+	*ret_event = event;
+	return st;
+}
+
+/* Whoever sends it once more says by that that the hook may be tried. */
+static enum tw_status send_again(sqlite3 *db, const char *project_id, const char *hook_id,
+        int64_t delivery_id, int64_t event, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE outbox SET state=0, due_ms=?2, until_ms=?3, tries_left=?4 WHERE"
+	        " delivery_id=?1",
+	        "iiii", delivery_id, now, now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS,
+	        event == TW_HOOK_TEST ? INT64_C(1) : (int64_t)TW_HOOK_TRIES);
+
+	if (st == TW_OK && event != TW_HOOK_TEST)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE webhook SET hold_ms=0 WHERE project_id=? AND hook_id=?", "tt",
+		        project_id, hook_id);
+	return st;
+}
+
 enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t delivery_id, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
 	char number[TW_NUMBER_BYTES];
-	int changed = 0;
+	int64_t event = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
-	        "UPDATE outbox SET state=0, due_ms=?4, until_ms=?5, tries_left=?6 WHERE"
-	        " delivery_id=?3 AND project_id=?1 AND hook_id=?2",
-	        "ttiiii", project_id, hook_id, delivery_id, now,
-	        now + TW_HOOK_GIVE_UP_DAYS * TW_DAY_MS, (int64_t)TW_HOOK_TRIES);
-	if (st == TW_OK && !changed)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+	st = judge_again(c->writer, project_id, hook_id, delivery_id, &event, err);
+	if (st == TW_OK)
+		st = send_again(c->writer, project_id, hook_id, delivery_id, event, err);
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){"webhook.redeliver", project_id, hook_id,
 	                .facts = {{"delivery", tw_cat_number(delivery_id, number)}}},

@@ -1,6 +1,7 @@
 #include "hook.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <inttypes.h>
@@ -77,6 +78,16 @@ static size_t scheme_of(const char *url)
 	return strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
 }
 
+/* As libcurl will read it when it goes there. */
+static bool is_whole(const char *url)
+{
+	CURLU *parts = curl_url();
+	const bool whole = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+
+	curl_url_cleanup(parts);
+	return whole;
+}
+
 enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 {
 	const size_t scheme = scheme_of(url);
@@ -96,6 +107,9 @@ enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 	if (memchr(url + scheme, '@', host))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "url holds a name or password: deliveries are signed instead");
+	if (!is_whole(url))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "url names no host and port that anybody could go to");
 	return TW_OK;
 }
 

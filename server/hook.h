@@ -61,7 +61,8 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
  * together.  asked_s: the Retry-After of the answer, 0 none; it is granted up to a day. */
 int64_t tw_hook_wait_ms(int64_t fails, uint32_t random, int64_t asked_s);
 
-/* http or https, a host, no name and password, no control characters; in words otherwise. */
+/* http or https, a host that can be one, no name and password, no control characters; in words
+ * otherwise. */
 enum tw_status tw_hook_url(const char *url, struct tw_err *err) TW_MUST_USE;
 /* Where it goes, without what may be secret in it: "https://hooks.example.com". */
 void tw_hook_host(const char *url, char *out, size_t cap);

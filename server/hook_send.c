@@ -17,6 +17,7 @@ struct sending {
 	struct curl_slist *headers, *to;
 	struct tw_str unsent; /* of a mail */
 	size_t heard;
+	unsigned refusals;
 	int64_t began_ms;
 	const struct tw_proxies *allowed;
 	char refused[INET6_ADDRSTRLEN]; /* the address that may not be reached */
@@ -130,6 +131,23 @@ static size_t say(char *out, size_t size, size_t n, void *arg)
 	return most;
 }
 
+/* What a mail server says.  libcurl waits for the answer to its QUIT where it stands, past its time
+ * in all, so the time of an answer is short from where a QUIT may be next. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
+static size_t hear_line(char *p, size_t size, size_t n, void *arg)
+{
+	struct sending *one = arg;
+	const bool no = size * n > 3 && (p[0] == '4' || p[0] == '5');
+	const long wait = no                     ? TW_SEND_REFUSED_S
+	                  : one->unsent.len == 0 ? TW_SEND_BYE_S
+	                                         : TW_SEND_MAIL_S;
+
+	if (no && p[1] == '5') /* of the mail, not of the language */
+		one->refusals++;
+	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, wait);
+	return size * n;
+}
+
 /* --- beginning --- */
 
 static enum tw_status begin(
@@ -207,6 +225,10 @@ enum tw_status tw_sender_post(struct tw_sender *s, const struct tw_post *what, s
 	return go(s, one, whole, err);
 }
 
+#if LIBCURL_VERSION_NUM < 0x080200
+#define CURLOPT_MAIL_RCPT_ALLOWFAILS CURLOPT_MAIL_RCPT_ALLLOWFAILS
+#endif
+
 static void sign_in(CURL *curl, const struct tw_smtp *by)
 {
 	const bool secret = *by->user != '\0';
@@ -237,6 +259,10 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 	(void)curl_easy_setopt(one->curl, CURLOPT_URL, what->by->url);
 	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
 	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_MAIL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)TW_SEND_MAIL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERFUNCTION, hear_line);
+	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERDATA, one);
+	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT_ALLOWFAILS, 1L);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
@@ -307,9 +333,11 @@ static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
 	*ret = (struct tw_sent){.arg = one->arg,
 	        .http = one->is_mail ? 0 : http,
 	        .took_ms = tw_monotonic_ms() - one->began_ms,
+	        .refusals = one->refusals,
 	        .retry_after_s = after};
 	if (is_success(one, code, http))
 		return;
+	ret->in_vain = one->is_mail && http >= 500;
 	if ((code == CURLE_OK || cut) || (one->is_mail && http >= 400))
 		explain_status(one, http, ret->error, sizeof ret->error);
 	else

@@ -11,6 +11,7 @@
 #ifndef TW_HOOK_SEND_H
 #define TW_HOOK_SEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -21,6 +22,8 @@ enum {
 	TW_SEND_CONNECT_S = 5,
 	TW_SEND_TOTAL_S = 15,
 	TW_SEND_MAIL_S = 60,
+	TW_SEND_REFUSED_S = 5, /* for a mail server's next word behind a refusal, and */
+	TW_SEND_BYE_S = 1,     /* behind its last one, as nobody waits for its good-bye */
 	TW_SEND_ANSWER_BYTES = 64 << 10,
 	TW_SEND_ERROR_BYTES = 200
 };
@@ -50,12 +53,15 @@ struct tw_mail {
 	struct tw_str message;
 	void *arg;
 };
+/* Whom the server refuses keeps it from nobody else. */
 enum tw_status tw_sender_mail(
         struct tw_sender *s, const struct tw_mail *what, struct tw_err *err) TW_MUST_USE;
 
 struct tw_sent {
 	void *arg;
 	int64_t http, took_ms, retry_after_s; /* http 0: no answer */
+	unsigned refusals;                    /* of receivers, where the mail came through */
+	bool in_vain;                         /* a mail server's no for ever */
 	char error[TW_SEND_ERROR_BYTES];      /* in words; "": it came through */
 };
 /* Goes on for at most wait_ms; true: one ended. */

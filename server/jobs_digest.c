@@ -5,12 +5,7 @@
 
 #include "words.h"
 
-enum { EVERY_MS = 20 * 1000, TEXT_BYTES = 256 << 10 };
-
-int64_t tw_digest_every_ms(void)
-{
-	return EVERY_MS;
-}
+enum { TEXT_BYTES = 256 << 10 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -74,7 +69,8 @@ static enum tw_status make_due(struct tw_catalogue *c, const struct tw_project_r
 	return st;
 }
 
-enum tw_status tw_digests_make(struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
+enum tw_status tw_digests_make(
+        struct tw_catalogue *c, struct tw_periodic *by, int64_t now_ms, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
 	struct tw_project_row *projects = NULL;
@@ -83,7 +79,7 @@ enum tw_status tw_digests_make(struct tw_catalogue *c, int64_t now_ms, struct tw
 	enum tw_status one,
 	        st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : no_memory(err);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
 		one = make_due(c, &projects[i], now_ms, a, &why);
 		if (one != TW_OK && st == TW_OK) {
 			st = one;

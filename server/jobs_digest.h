@@ -9,11 +9,13 @@
 #include "catalogue_hook.h"
 #include "hook_send.h"
 #include "news.h"
+#include "periodic.h"
 
-int64_t tw_digest_every_ms(void); /* how often it is looked whether one is due */
-/* One project's failure keeps no other from its digest; the first one is told. */
-enum tw_status tw_digests_make(
-        struct tw_catalogue *c, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
+enum { TW_DIGEST_LOOK_S = 20 }; /* how often it is looked whether one is due */
+/* One project's failure keeps no other from its digest; the first one is told.  Looks between
+ * projects whether the thread is to stop. */
+enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, int64_t now_ms,
+        struct tw_err *err) TW_MUST_USE;
 
 struct tw_digest_mail {
 	struct tw_catalogue *c;

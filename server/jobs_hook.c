@@ -22,11 +22,16 @@
 enum {
 	FLIGHTS = 8,
 	OF_A_PROJECT = 4,
-	DUE_AT_ONCE = 64,
+	MAILS = 2, /* they go by one server, which may be slow */
 	LOOK_AGAIN_S = 2,
+	LOOK_MS = 1000,  /* at least so often while some are under way, and */
+	LOOK_SHARE = 10, /* at most a tenth of the time */
 	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
 	DIGEST_AGAIN_MS = 300 * 1000, /* after one that failed */
+	WRITE_FIRST_MS = 2000,     /* until what could not be written is written again, twice as */
+	WRITE_MOST_MS = 60 * 1000, /* long each time */
+	DUE_ARENA = 8 << 20,
 	SECRET_BYTES = 512,
 	FLIGHT_ARENA = 4 << 20,
 	BODY_BYTES = 1 << 20
@@ -34,6 +39,9 @@ enum {
 
 struct flight { /* a delivery under way */
 	bool busy;
+	bool ended; /* and is to be written down */
+	struct tw_sent came;
+	int64_t ended_ms;
 	struct tw_arena *arena;
 	struct tw_delivery of;
 	struct tw_buf body;
@@ -45,8 +53,13 @@ struct tw_hooker {
 	char smtp_password[SECRET_BYTES];
 	struct tw_sender *sender;
 	struct flight flights[FLIGHTS];
-	int64_t expire_ms, digest_ms; /* next */
-	_Atomic uint64_t counts[3];   /* delivered, failed, given up */
+	char turn[TW_ID_BYTES];               /* the project that was served last */
+	int64_t expire_ms, look_ms, write_ms; /* next */
+	int64_t rest_ms;                      /* it is not looked again before */
+	int64_t write_wait_ms;                /* 0: the last one was written */
+	struct tw_periodic *digests;          /* a thread of its own: making them takes time */
+	int64_t digest_ms;                    /* next; that thread's */
+	_Atomic uint64_t counts[3];           /* delivered, failed, given up */
 };
 
 /* --- what came of it --- */
@@ -58,41 +71,93 @@ static uint32_t random_number(void)
 	return getrandom(&n, sizeof n, 0) == (ssize_t)sizeof n ? n : 0;
 }
 
+static bool is_mail(const struct tw_delivery *d)
+{
+	return strcmp(d->hook_id, TW_HOOK_MAIL) == 0;
+}
+
 /* It is not there, or asks for time: nothing else needs to be tried before. */
 static bool holds_all(const struct tw_sent *s)
 {
 	return s->http == 0 || s->http == 408 || s->http == 429 || s->http >= 500;
 }
 
-static void note(struct tw_hooker *h, struct flight *f, const struct tw_sent *s)
+static enum tw_status write_down(
+        struct tw_hooker *h, struct flight *f, enum tw_outbox_state *ret, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
-	const int64_t fails = f->of.hook_id[0] && f->of.url[0] ? f->of.fails : f->of.tries;
-	const struct tw_tried t = {.at_ms = now - s->took_ms,
+	const struct tw_sent *s = &f->came;
+	const bool held = !is_mail(&f->of) && holds_all(s);
+	const int64_t fails = held ? f->of.fails : f->of.tries;
+	const struct tw_tried t = {.at_ms = f->ended_ms - s->took_ms,
 	        .took_ms = s->took_ms,
 	        .http = s->http,
 	        .error = s->error,
 	        .body = f->body.data ? (const char *)f->body.data : "",
-	        .next_ms = now + tw_hook_wait_ms(fails + 1, random_number(), s->retry_after_s),
-	        .holds_all = holds_all(s),
-	        .gone = s->http == 410};
-	enum tw_outbox_state state = TW_OUTBOX_WAITS;
-	struct tw_err err;
+	        .next_ms =
+	                f->ended_ms + tw_hook_wait_ms(fails + 1, random_number(), s->retry_after_s),
+	        .holds_all = held,
+	        .gone = s->http == 410,
+	        .in_vain = s->in_vain};
 
-	if (tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, &state, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "delivery_not_noted", f->of.event_id, &err);
-	atomic_fetch_add(&h->counts[!s->error[0] ? 0 : state == TW_OUTBOX_GIVEN_UP ? 2 : 1], 1);
-	tw_log(s->error[0] ? TW_LOG_WARN : TW_LOG_INFO,
-	        s->error[0] ? "delivery_failed" : "delivered", tw_log_text("hook", f->of.hook_id),
-	        tw_log_text("event", f->of.event_id), tw_log_number("http", s->http),
-	        tw_log_number("took_ms", s->took_ms));
+	return tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, ret, err);
+}
+
+static void tell(struct tw_hooker *h, const struct flight *f, enum tw_outbox_state state)
+{
+	const struct tw_sent *s = &f->came;
+	const bool failed = s->error[0] != '\0';
+
+	atomic_fetch_add(&h->counts[!failed ? 0 : state == TW_OUTBOX_GIVEN_UP ? 2 : 1], 1);
+	tw_log(failed ? TW_LOG_WARN : TW_LOG_INFO, failed ? "delivery_failed" : "delivered",
+	        tw_log_text("hook", f->of.hook_id), tw_log_text("event", f->of.event_id),
+	        tw_log_number("http", s->http), tw_log_number("took_ms", s->took_ms));
+	if (!failed && s->refusals)
+		tw_log(TW_LOG_WARN, "mail_receivers_refused", tw_log_text("event", f->of.event_id),
+		        tw_log_text("project", f->of.project_id),
+		        tw_log_number("receivers", s->refusals));
 }
 
 static void land(struct flight *f)
 {
 	tw_buf_done(&f->body);
 	f->arena = tw_arena_free(f->arena);
-	f->busy = false;
+	f->busy = f->ended = false;
+}
+
+/* What was answered and cannot be written stays here, and nothing is sent before it is written: it
+ * would be sent again and again. */
+static void write_ended(struct tw_hooker *h)
+{
+	enum tw_outbox_state state = TW_OUTBOX_WAITS;
+	struct tw_err err;
+
+	for (size_t i = 0; i < FLIGHTS && tw_monotonic_ms() >= h->write_ms; i++) {
+		struct flight *f = &h->flights[i];
+
+		if (!f->ended)
+			continue;
+		if (write_down(h, f, &state, &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "delivery_not_noted", f->of.event_id, &err);
+			h->write_wait_ms = h->write_wait_ms ? 2 * h->write_wait_ms : WRITE_FIRST_MS;
+			if (h->write_wait_ms > WRITE_MOST_MS)
+				h->write_wait_ms = WRITE_MOST_MS;
+			h->write_ms = tw_monotonic_ms() + h->write_wait_ms;
+			return;
+		}
+		h->write_wait_ms = 0;
+		tell(h, f, state);
+		land(f);
+		h->look_ms = h->look_ms < h->rest_ms ? h->look_ms : h->rest_ms;
+	}
+}
+
+static void end(struct tw_hooker *h, struct flight *f, const struct tw_sent *s)
+{
+	f->came = *s;
+	f->ended_ms = tw_unix_ms();
+	f->ended = true;
+	tw_crash_point("delivery_answered");
+	write_ended(h);
 }
 
 /* --- starting --- */
@@ -160,30 +225,34 @@ static enum tw_status mail(struct tw_hooker *h, struct flight *f, struct tw_err 
 	return tw_sender_mail(h->sender, &m, err);
 }
 
-static void start(struct tw_hooker *h, struct flight *f, const struct tw_delivery *d)
+/* False: there was no memory for it. */
+static bool start(struct tw_hooker *h, struct flight *f, const struct tw_delivery *d)
 {
 	struct tw_sent failed = {.arg = f};
 	struct tw_err err = {.msg = "no memory"};
-	enum tw_status st = TW_NOMEM;
+	enum tw_status st;
 
 	f->busy = true;
 	tw_buf_init(&f->body, BODY_BYTES);
-	if (copy(f, d))
-		st = strcmp(d->hook_id, TW_HOOK_MAIL) == 0 ? mail(h, f, &err) : post(h, f, &err);
+	if (!copy(f, d)) {
+		land(f);
+		return false;
+	}
+	st = is_mail(d) ? mail(h, f, &err) : post(h, f, &err);
 	tw_crash_point("delivery_begun");
 	if (st == TW_OK)
-		return;
+		return true;
 	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
-	if (f->arena)
-		note(h, f, &failed);
-	land(f);
+	end(h, f, &failed);
+	return true;
 }
 
 /* NULL: its hook or its project has enough under way, or all places are taken. */
-static struct flight *place_for(struct tw_hooker *h, const struct tw_delivery *d)
+static struct flight *place_for(struct tw_hooker *h, const char *project_id, const char *hook_id)
 {
+	const bool mail = strcmp(hook_id, TW_HOOK_MAIL) == 0;
 	struct flight *room = NULL;
-	unsigned of_project = 0;
+	unsigned of_project = 0, mails = 0;
 
 	for (size_t i = 0; i < FLIGHTS; i++) {
 		struct flight *f = &h->flights[i];
@@ -192,61 +261,124 @@ static struct flight *place_for(struct tw_hooker *h, const struct tw_delivery *d
 			room = room ? room : f;
 			continue;
 		}
-		if (strcmp(f->of.project_id, d->project_id) != 0)
+		mails += is_mail(&f->of);
+		if (strcmp(f->of.project_id, project_id) != 0)
 			continue;
-		if (strcmp(f->of.hook_id, d->hook_id) == 0)
+		if (strcmp(f->of.hook_id, hook_id) == 0)
 			return NULL;
 		of_project++;
 	}
-	return of_project < OF_A_PROJECT ? room : NULL;
+	return of_project < OF_A_PROJECT && !(mail && mails >= MAILS) ? room : NULL;
+}
+
+static bool any(const struct tw_hooker *h, bool busy, bool ended)
+{
+	for (size_t i = 0; i < FLIGHTS; i++)
+		if (h->flights[i].busy == busy && (!ended || h->flights[i].ended))
+			return true;
+	return false;
+}
+
+static bool is_busy(const struct tw_hooker *h)
+{
+	return any(h, true, false);
+}
+
+/* None starts while something is to be written. */
+static bool has_room(const struct tw_hooker *h)
+{
+	return any(h, false, false) && !any(h, true, true);
+}
+
+/* One delivery of the project, if it has any that may go. */
+static enum tw_status start_one(
+        struct tw_hooker *h, const char *project_id, bool *ret, struct tw_err *err)
+{
+	struct tw_catalogue *c = h->app->catalogue;
+	struct tw_arena *a = tw_arena_new(DUE_ARENA);
+	struct tw_due *due = NULL;
+	struct tw_delivery d;
+	struct flight *f = NULL;
+	size_t n = 0, i;
+	enum tw_status st =
+	        a ? tw_catalogue_outbox_due(c, project_id, tw_unix_ms(), a, &due, &n, err)
+	          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	*ret = false;
+	for (i = 0; st == TW_OK && !f && i < n; i++)
+		f = place_for(h, project_id, due[i].hook_id);
+	if (f) {
+		st = tw_catalogue_outbox_get(c, due[i - 1].id, a, &d, err);
+		*ret = st == TW_OK && start(h, f, &d);
+	}
+	tw_arena_free(a);
+	return st == TW_NOT_FOUND ? TW_OK : st; /* its hook was removed meanwhile */
+}
+
+/* Each project in turn, from behind the one that was served last. */
+static enum tw_status start_round(struct tw_hooker *h, unsigned *ret, struct tw_err *err)
+{
+	char from[TW_ID_BYTES], at[TW_ID_BYTES], next[TW_ID_BYTES];
+	bool started, again = false;
+	enum tw_status st = TW_OK;
+
+	memcpy(from, h->turn, sizeof from);
+	memcpy(at, from, sizeof at);
+	for (*ret = 0; st == TW_OK && has_room(h); memcpy(at, next, sizeof at)) {
+		st = tw_catalogue_outbox_next(h->app->catalogue, at, next, err);
+		if (st != TW_OK || (again && (!*next || strcmp(next, from) > 0)))
+			break;
+		if (!*next) {
+			again = true;
+			continue;
+		}
+		st = start_one(h, next, &started, err);
+		if (st == TW_OK && started) {
+			memcpy(h->turn, next, sizeof next);
+			(*ret)++;
+		}
+	}
+	return st;
 }
 
 static enum tw_status start_due(struct tw_hooker *h, struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new((size_t)64 << 20);
-	struct tw_delivery *due = NULL;
-	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_outbox_due(h->app->catalogue, tw_unix_ms(),
-	                                DUE_AT_ONCE, a, &due, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	const int64_t began = tw_monotonic_ms();
+	unsigned started;
+	enum tw_status st;
+	int64_t now;
 
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		struct flight *f = place_for(h, &due[i]);
-
-		if (f)
-			start(h, f, &due[i]);
-	}
-	tw_arena_free(a);
+	do
+		st = start_round(h, &started, err);
+	while (st == TW_OK && started && has_room(h));
+	now = tw_monotonic_ms();
+	h->rest_ms = now + LOOK_SHARE * (now - began);
+	h->look_ms = now + LOOK_MS;
 	return st;
 }
 
 /* --- the thread --- */
 
-static bool is_busy(const struct tw_hooker *h)
-{
-	for (size_t i = 0; i < FLIGHTS; i++)
-		if (h->flights[i].busy)
-			return true;
-	return false;
-}
-
-static void look_after(struct tw_hooker *h)
+static void expire(struct tw_hooker *h)
 {
 	const int64_t now = tw_monotonic_ms();
 	struct tw_err err;
 
-	if (now >= h->expire_ms) {
-		h->expire_ms = now + EXPIRE_MS;
-		if (tw_catalogue_outbox_expire(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
-			tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
-	}
-	if (now >= h->digest_ms) {
-		h->digest_ms = now + tw_digest_every_ms();
-		if (tw_digests_make(h->app->catalogue, tw_unix_ms(), &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
-			h->digest_ms = now + DIGEST_AGAIN_MS;
-		}
-	}
+	if (now < h->expire_ms)
+		return;
+	h->expire_ms = now + EXPIRE_MS;
+	if (tw_catalogue_outbox_expire(h->app->catalogue, tw_unix_ms(), &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
+}
+
+static void look(struct tw_hooker *h)
+{
+	struct tw_err err;
+
+	if (tw_monotonic_ms() < h->look_ms || !has_room(h))
+		return;
+	if (start_due(h, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "deliveries_late", "webhooks", &err);
 }
 
 static void deliver(struct tw_periodic *p, void *arg)
@@ -254,20 +386,32 @@ static void deliver(struct tw_periodic *p, void *arg)
 	struct tw_app *app = arg;
 	struct tw_hooker *h = app->hooker;
 	struct tw_sent sent;
+
+	h->look_ms = 0;
+	do {
+		expire(h);
+		look(h);
+		if (is_busy(h) && tw_sender_step(h->sender, STEP_MS, &sent))
+			end(h, sent.arg, &sent);
+		else
+			write_ended(h);
+	} while (is_busy(h) && !tw_periodic_stopping(p));
+	if (tw_periodic_stopping(p)) { /* the last time that it can be written */
+		h->write_ms = 0;
+		write_ended(h);
+	}
+}
+
+static void digest(struct tw_periodic *p, void *arg)
+{
+	struct tw_hooker *h = arg;
 	struct tw_err err;
 
-	look_after(h);
-	do {
-		if (start_due(h, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "deliveries_late", "webhooks", &err);
-			if (!is_busy(h))
-				return;
-		}
-		if (is_busy(h) && tw_sender_step(h->sender, STEP_MS, &sent)) {
-			note(h, sent.arg, &sent);
-			land(sent.arg);
-		}
-	} while (is_busy(h) && !tw_periodic_stopping(p));
+	if (tw_monotonic_ms() < h->digest_ms ||
+	        tw_digests_make(h->app->catalogue, p, tw_unix_ms(), &err) == TW_OK)
+		return;
+	tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
+	h->digest_ms = tw_monotonic_ms() + DIGEST_AGAIN_MS;
 }
 
 /* --- settings --- */
@@ -298,7 +442,11 @@ static enum tw_status judge(struct tw_hooker *h, const struct tw_config *c, stru
 	if (*c->smtp_url && strncmp(c->smtp_url, "smtp://", 7) != 0 &&
 	        strncmp(c->smtp_url, "smtps://", 8) != 0)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "smtp-url: %.100s is neither smtp:// nor smtps://", c->smtp_url);
+		        "smtp-url is neither smtp:// nor smtps://");
+	if (strchr(c->smtp_url, '@')) /* it would be sent where there is no TLS, too */
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "smtp-url holds a name or password: give them by --smtp-user and "
+		        "--smtp-password-file");
 	if (*c->smtp_url && !tw_mail_address(c->mail_from))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "--smtp-url needs --mail-from: the address that mails come from");
@@ -320,13 +468,16 @@ enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, s
 	st = judge(h, app->config, err);
 	if (st == TW_OK)
 		st = tw_sender_new(&h->allowed, &h->sender, err);
-	return st == TW_OK ? tw_periodic_start(deliver, app, LOOK_AGAIN_S, ret, err) : st;
+	if (st == TW_OK)
+		st = tw_periodic_start(deliver, app, LOOK_AGAIN_S, ret, err);
+	return st == TW_OK ? tw_periodic_start(digest, h, TW_DIGEST_LOOK_S, &h->digests, err) : st;
 }
 
 struct tw_hooker *tw_hooker_free(struct tw_hooker *h)
 {
 	if (!h)
 		return NULL;
+	h->digests = tw_periodic_stop(h->digests);
 	h->sender = tw_sender_free(h->sender);
 	for (size_t i = 0; i < FLIGHTS; i++)
 		if (h->flights[i].busy)

@@ -1,9 +1,9 @@
 /*
- * jobs_hook.h - telling the team: a thread that delivers what the outbox holds, and makes digests
- * when they are due.
+ * jobs_hook.h - telling the team: a thread that delivers what the outbox holds, and one that makes
+ * digests when they are due.
  *
- * Several deliveries at once, one at a time of each hook and a few of each project: a receiver that
- * hangs holds up itself.
+ * Several deliveries at once, one at a time of each hook and a few of each project, projects in
+ * turn: a receiver that hangs holds up itself.
  * Thread: start and stop by the owner.
  */
 #ifndef TW_JOBS_HOOK_H

@@ -12,6 +12,7 @@ CREATE TABLE webhook (
 	delivered_ms INTEGER NOT NULL DEFAULT 0, -- the last time that something came through
 	failing_ms INTEGER NOT NULL DEFAULT 0,   -- nothing did since; 0: it works
 	fails INTEGER NOT NULL DEFAULT 0,        -- tries in a row
+	hold_ms INTEGER NOT NULL DEFAULT 0,      -- nothing but tests goes to it before: it failed
 	paused_ms INTEGER NOT NULL DEFAULT 0,
 	paused_why TEXT NOT NULL DEFAULT '',
 	PRIMARY KEY (project_id, hook_id)
@@ -35,8 +36,9 @@ CREATE TABLE outbox (
 ) STRICT;
 CREATE UNIQUE INDEX outbox_once ON outbox(project_id, hook_id, event_id);
 CREATE INDEX outbox_by_hook ON outbox(project_id, hook_id, delivery_id);
-CREATE INDEX outbox_waiting ON outbox(project_id, hook_id) WHERE state = 0;
-CREATE INDEX outbox_due ON outbox(due_ms) WHERE state = 0;
+CREATE INDEX outbox_waiting ON outbox(project_id, hook_id, due_ms) WHERE state = 0;
+CREATE INDEX outbox_tests ON outbox(project_id, hook_id) WHERE state = 0 AND event = 6;
+CREATE INDEX outbox_until ON outbox(until_ms) WHERE state = 0;
 CREATE INDEX outbox_by_age ON outbox(created_ms) WHERE state <> 0;
 CREATE INDEX outbox_anrs ON outbox(project_id, created_ms) WHERE event = 4;
 

@@ -76,6 +76,43 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	assert.deepEqual([r.at('/h').length, r.at('/other').length, mail.mails.length, db(s, 'select count(*) from digest_made')], [1, 0, 1, '1']);
 });
 
+/** A digest that waits to be mailed; its period is its id. */
+const toMail = (s, id) => db(s, `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,tries_left)
+	select project_id,'mail','digest.${id}',5,'{"digest":{}}',${Date.now()},1,${Date.now() + 72 * HOUR_MS},15 from project where name='test'`);
+
+test('a mailbox that is refused costs the others nothing, a mail server that does not say good-bye holds up nobody', async (t) => {
+	const [r, mail] = [await startReceiver(t), await startMail(t)];
+	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.1', '--smtp-url', mail.url, '--mail-from', 'tracewell@example.com'] });
+	const key = s.admin;
+	const ended = (id) => until(async () => (await s.get('/api/v1/webhooks/mail/deliveries', { key })).json.deliveries.find((d) => d.event_id === `digest.${id}` && d.log.length), `mail ${id}`, 30);
+	const hook = (await s.ask('POST', '/api/v1/webhooks', { key, body: json({ url: `${r.url}/h` }) })).json;
+	await s.ask('PUT', '/api/v1/digest/settings', { key, body: json({ mail: ['ann@example.com', 'dead@example.com', 'bob@example.com'] }) });
+	mail.refused.add('dead@example.com');
+	mail.silent.add('QUIT');
+	toMail(s, 1);
+	const one = await ended(1);
+	assert.deepEqual([one.state, one.tries, one.log[0].error], ['delivered', 1, '']);
+	assert.ok(one.log[0].took_ms < 10_000, `${one.log[0].took_ms} ms`);
+	assert.deepEqual(mail.mails.map((m) => m.to), [['ann@example.com', 'bob@example.com']]);
+	assert.match(s.log, /mail_receivers_refused.*\b1\b/);
+
+	['ann', 'bob'].forEach((n) => mail.refused.add(`${n}@example.com`));
+	const began = Date.now();
+	toMail(s, 2);
+	await until(() => (mail.heard.filter((w) => w === 'QUIT').length === 2 ? true : undefined), 'its second QUIT', 30);
+	await s.ask('POST', `/api/v1/webhooks/${hook.id}/test`, { key });
+	await r.wait('/h');
+	assert.ok(Date.now() - began < 20_000, 'webhooks go on');
+	const two = await ended(2);
+	assert.deepEqual([two.state, two.tries, two.log[0].error], ['given up', 1, 'the mail server answered 550']);
+	mail.silent.add('MAIL');
+	toMail(s, 3);
+	await until(() => (mail.heard.filter((w) => w === 'MAIL').length === 3 ? true : undefined), 'its third MAIL', 30);
+	const stopping = Date.now();
+	await s.stop();
+	assert.ok(Date.now() - stopping < 10_000, 'who stops waits for no mail server');
+});
+
 const PID = 4000;
 const trace = (load) => btrace([[PID, 2, 1_001_000, load], [PID, 1, 1_000_000, load + 500_000]], { pid: PID });
 

@@ -19,6 +19,7 @@ const MANNERS = {
 	fine: (res) => res.writeHead(204).end(),
 	hang: () => undefined,
 	busy: (res) => res.writeHead(500).end('no'),
+	wrong: (res) => res.writeHead(400).end('no'),
 	later: (res) => res.writeHead(429, { 'Retry-After': '7200' }).end(),
 	redirect: (res) => res.writeHead(302, { Location: 'http://169.254.169.254/latest/meta-data' }).end(),
 	away: (res) => res.socket.destroy(),
@@ -70,9 +71,10 @@ export async function startReceiver(t) {
 	return r;
 }
 
-/** A mail server that takes all and keeps it: what was said, and the message. */
+/** A mail server that keeps what it takes: what was said, and the message. It refuses the addresses in
+ * `refused`, and does not answer the words in `silent`. */
 export async function startMail(t) {
-	const mails = [];
+	const mails = [], refused = new Set(), silent = new Set(), heard = [];
 	const server = net.createServer((socket) => {
 		let held = '', message = null;
 		const one = { from: '', to: [] };
@@ -86,7 +88,13 @@ export async function startMail(t) {
 			}
 			const word = line.split(/[ :]/)[0].toUpperCase();
 			if (word === 'MAIL') one.from = /<(.*?)>/.exec(line)[1];
-			if (word === 'RCPT') one.to.push(/<?([^<>: ]+@[^<> ]+)>?/.exec(line)[1]);
+			heard.push(word);
+			if (silent.has(word)) return undefined;
+			if (word === 'RCPT') {
+				const to = /<?([^<>: ]+@[^<> ]+)>?/.exec(line)[1];
+				if (refused.has(to)) return say('550 5.1.1 nobody is called that');
+				one.to.push(to);
+			}
 			if (word === 'DATA') message = '';
 			say({ DATA: '354 go on', QUIT: '221 bye' }[word] ?? '250 ok');
 		};
@@ -99,7 +107,7 @@ export async function startMail(t) {
 	});
 	await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
 	t.after(() => server.close());
-	return { mails, url: `smtp://127.0.0.1:${server.address().port}` };
+	return { mails, refused, silent, heard, url: `smtp://127.0.0.1:${server.address().port}` };
 }
 
 /** Subject, and both forms of a mail. */

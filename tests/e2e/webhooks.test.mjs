@@ -30,11 +30,11 @@ const delivery = (s, id, is, seconds = 40) => until(async () => {
 
 const test1 = async (s, id) => (await asker(s)('POST', `/${id}/test`)).json.delivery;
 
-/** What only time would bring: deliveries are due now. */
-const hurry = (s) => execFileSync('python3', ['-c', `import sqlite3,sys
+const db = (s, sql) => execFileSync('python3', ['-c', `import sqlite3,sys
 c=sqlite3.connect(sys.argv[1], timeout=20)
-c.execute('update outbox set due_ms=1 where state=0')
-c.commit()`, path.join(s.data, 'catalogue.db')]);
+c.executescript(sys.argv[2])`, path.join(s.data, 'catalogue.db'), sql]);
+/** What only time would bring: deliveries are due now. */
+const hurry = (s) => db(s, 'begin immediate; update webhook set hold_ms=0; update outbox set due_ms=1 where state=0; commit');
 
 test('a regression is told: signed, once, in each receiver\'s form', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
@@ -126,6 +126,23 @@ test('what failed is tried again, later each time; all of it comes when the rece
 	await until(async () => ((await asker(s)('GET', `/${h.id}`)).json.waiting === 0 ? true : undefined), 'nothing waits', 20);
 	assert.equal((await asker(s)('GET', `/${h.id}`)).json.failing_ms, 0);
 
+	await t.test('one that fails holds all back; what is refused for itself waits for itself', async () => {
+		const { regressions } = (await s.get('/api/v1/regressions')).json;
+		const say = (status) => s.ask('PATCH', `/api/v1/regression/${regressions[0].id}`, { key: s.write, body: json({ status }) });
+		r.manner['/h'] = 'wrong';
+		await say('acknowledged');
+		const refused = await delivery(s, h.id, (x) => x.log.some((l) => l.http === 400));
+		r.manner['/h'] = 'fine';
+		await say('open');
+		await delivery(s, h.id, (x) => x.id > refused.id && x.state === 'delivered');
+		await test1(s, h.id);
+		const before = r.at('/h').length;
+		await delivery(s, h.id, (x) => x.event === 'test' && x.state === 'delivered');
+		const still = await delivery(s, h.id, (x) => x.id === refused.id);
+		assert.deepEqual([still.state, still.tries, still.next_ms], ['waiting', 1, refused.next_ms], `${before}`);
+		hurry(s);
+		await delivery(s, h.id, (x) => x.id === refused.id && x.state === 'delivered');
+	});
 	await t.test('one that says it is gone is paused, and says so; a person resumes it', async () => {
 		r.manner['/h'] = 'gone';
 		const { regressions } = (await s.get('/api/v1/regressions')).json;
@@ -136,6 +153,12 @@ test('what failed is tried again, later each time; all of it comes when the rece
 		}, 'it is paused');
 		assert.match(paused.paused_why, /answered 410/);
 		assert.equal((await s.get('/api/v1/audit', { key: s.admin, query: { action: 'webhook.pause' } })).json.entries[0].target, h.id);
+		const log = (await asker(s)('GET', `/${h.id}/deliveries`)).json.deliveries;
+		const again = await asker(s)('POST', `/${h.id}/deliveries/${log[0].id}`);
+		assert.deepEqual([again.status, again.json.error.message], [409, 'this webhook is paused: resume it first']);
+		const tested = log.find((d) => d.event === 'test');
+		assert.equal((await asker(s)('POST', `/${h.id}/deliveries/${tested.id}`)).status, 202, 'a test goes to it all the same');
+		assert.equal((await delivery(s, h.id, (x) => x.id === tested.id && x.tries === 2)).state, 'given up', 'once');
 		r.manner['/h'] = 'fine';
 		const before = r.at('/h').length;
 		await asker(s)('PATCH', `/${h.id}`, { paused: false });
@@ -157,6 +180,56 @@ test('kill -9 between the change and its delivery loses nothing and tells nothin
 	const { deliveries } = (await asker(s)('GET', `/${h.id}/deliveries`)).json;
 	assert.deepEqual(deliveries.map((d) => d.state), ['delivered', 'delivered']);
 	assert.equal(new Set(r.at('/h').map((g) => g.json.id)).size, 2);
+});
+
+test('kill -9 between the answer and its writing down tells once more under the same id', async (t) => {
+	const r = await startReceiver(t);
+	const s = await startServer(t, { args: ARGS, env: { TRACEWELL_CRASH_AT: 'delivery_answered' } });
+	const h = await hook(s, `${r.url}/h`);
+	await asker(s)('POST', `/${h.id}/test`).catch(() => undefined);
+	assert.equal((await s.ended).signal, 'SIGKILL');
+	assert.equal(r.at('/h').length, 1);
+	s.env = {};
+	await s.start();
+	const [first, second] = [await r.wait('/h', 1), await r.wait('/h', 2)];
+	assert.equal(first.headers['tracewell-event-id'], second.headers['tracewell-event-id']);
+	assert.equal((await delivery(s, h.id, (d) => d.state === 'delivered')).event_id, first.json.id);
+});
+
+test('what was answered and cannot be written down is not sent again, and nothing else is sent', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const [h, other] = [await hook(s, `${r.url}/h`), await hook(s, `${r.url}/other`)];
+	db(s, "create trigger full before insert on outbox_try begin select raise(abort, 'no room'); end");
+	await test1(s, h.id);
+	await r.wait('/h');
+	const refused = () => s.log.split('delivery_not_noted').length - 1;
+	await until(() => (refused() >= 1 ? true : undefined), 'it is told', 20);
+	await test1(s, other.id);
+	await until(() => (refused() >= 3 ? true : undefined), 'it is written again', 40);
+	assert.ok(refused() < 6, 'later each time');
+	assert.deepEqual([r.at('/h').length, r.at('/other').length], [1, 0]);
+	assert.match((await asker(s)('POST', `/${h.id}/test`)).json.error.message, /a test of this webhook is still waiting/);
+	db(s, 'drop trigger full');
+	await r.wait('/other', 1, 70);
+	assert.deepEqual([(await delivery(s, h.id, (d) => d.log.length)).state, r.at('/h').length], ['delivered', 1]);
+});
+
+test('projects have their turns, and who stops waits for no receiver', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const fine = await hook(s, `${r.url}/fine`);
+	r.manner['/hang'] = 'hang';
+	const others = ['one', 'two', 'three'].map((name) => ({ ask: s.ask.bind(s), admin: s.key('admin', name) }));
+	for (const o of others)
+		for (let i = 0; i < 16; i++) await hook(o, `${r.url}/hang`).then((h) => test1(o, h.id));
+	await r.wait('/hang', 8);
+	await test1(s, fine.id);
+	const began = Date.now();
+	await r.wait('/fine', 1, 60);
+	assert.ok(Date.now() - began < 32_000, '40 wait before it, eight at once, 15 s each');
+	await r.wait('/hang', r.at('/hang').length + 1);
+	const stopping = Date.now();
+	await s.stop();
+	assert.ok(Date.now() - stopping < 10_000);
 });
 
 test('a new group of ANRs is told once', async (t) => {
@@ -187,7 +260,7 @@ test('addresses that a stranger must not reach are refused behind their names', 
 test('what cannot be a webhook is refused in words', async (t) => {
 	const s = await startServer(t);
 	const ask = asker(s);
-	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://me:pw@a.example/' }, /name or password/],
+	for (const [body, words] of [[{}, /url must be http/], [{ url: 'ftp://a.example' }, /url must be http/], [{ url: 'https://' }, /and a host/], [{ url: 'https://h:99999/' }, /no host and port/], [{ url: 'https://me:pw@a.example/' }, /name or password/],
 		[{ url: 'https://a.example/\u00e4' }, /percent-encode/], [{ url: `https://a.example/${'x'.repeat(1000)}` }, /at most 1000/], [{ url: 'https://a.example', kind: 'pigeon' }, /json, slack, teams/],
 		[{ url: 'https://a.example', events: ['noise'] }, /there is no event noise/], [{ url: 'https://a.example', events: [] }, /at least one/], [{ url: 'https://a.example', secret: 'x' }, /nothing else/]]) {
 		const a = await ask('POST', '', body);

@@ -76,6 +76,8 @@ static void test_private_addresses(void **state)
 
 static void test_addresses_of_hooks(void **state)
 {
+	static const char *const nowhere[] = {"http://h:99999/", "https://[x]/", "http://a<b/",
+	        "http://:80/", "http://h:x/", "https://[::1/", "http://[fe80::1%/"};
 	char host[64];
 
 	(void)state;
@@ -86,6 +88,10 @@ static void test_addresses_of_hooks(void **state)
 	assert_int_equal(tw_hook_url("https://a.example\\@b", NULL), TW_BAD_REQUEST);
 	assert_int_equal(tw_hook_url("file:///etc/passwd", NULL), TW_BAD_REQUEST);
 	assert_int_equal(tw_hook_url("https://?x", NULL), TW_BAD_REQUEST);
+	assert_int_equal(tw_hook_url("http://[2606:4700::1]:80/", NULL), TW_OK);
+	for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
+		if (tw_hook_url(nowhere[i], NULL) != TW_BAD_REQUEST)
+			fail_msg("%s may be a hook's", nowhere[i]);
 	tw_hook_host("https://hooks.example/T0/SECRET", host, sizeof host);
 	assert_string_equal(host, "https://hooks.example");
 }
