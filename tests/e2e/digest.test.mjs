@@ -3,13 +3,13 @@
  * a regression that a later version fixes by itself, and one that comes back; issues for three trackers.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { btrace } from './make.mjs';
 import { readMail, startMail, startReceiver } from './receiver.mjs';
-import { startServer, until } from './server.mjs';
+import { binary, startServer, until } from './server.mjs';
 import { findSlower, look } from './slower.mjs';
 
 const json = (o) => JSON.stringify(o);
@@ -111,6 +111,12 @@ test('a mailbox that is refused costs the others nothing, a mail server that doe
 	const stopping = Date.now();
 	await s.stop();
 	assert.ok(Date.now() - stopping < 10_000, 'who stops waits for no mail server');
+	for (const url of ['smtp://ann:hushhush@mail.example.com', 'ann:hushhush@mail.example.com']) {
+		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', '--smtp-url', url, '--mail-from', 'a@b.c'], { encoding: 'utf8', timeout: 20_000 });
+		assert.notEqual(status, 0);
+		assert.match(stderr, /smtp-url (holds a name or password|is neither)/);
+		assert.ok(!stderr.includes('hush'), 'never its password');
+	}
 });
 
 const PID = 4000;
