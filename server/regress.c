@@ -13,6 +13,10 @@
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 
+/* By how many standard errors a change is gone, 99 of 100 such: it is asked at each look of each
+ * later version, so 95 would be too few. */
+static const double fixed_errors = 2.33;
+
 struct tw_regress_finder {
 	struct tw_sketch levels[STRATA];
 	struct tw_shift_point points[2][TW_REGRESS_DAYS];
@@ -229,9 +233,14 @@ static bool compare(struct tw_regress_finder *f, struct choice *c, struct pair o
 	return set_times(ret, p.middle, mean_at(f->points[0], p.n_base), c->s->least_ns);
 }
 
-/* How far the head is from the base, as a share of it; false: too little is known. */
-static bool level_of(struct tw_regress_finder *f, struct choice *c, struct pair of,
-        const struct tw_regress_rules *rules, double *ret)
+/* How far a version lies above the base as far as is known: logarithms. */
+struct level {
+	double at, var; /* var: of what leads from the head to it */
+};
+
+/* From the one of `from` to another version; false: too little is known. */
+static bool step_to(struct tw_regress_finder *f, struct choice *c, struct pair of,
+        const struct tw_regress_rules *rules, const struct level *from, struct level *ret)
 {
 	struct tw_shift_rules any = rules->shift;
 	struct paired p;
@@ -239,34 +248,49 @@ static bool level_of(struct tw_regress_finder *f, struct choice *c, struct pair 
 	any.least_change = any.certainty = 0;
 	if (!hold_against(f, c, of, &any, &p))
 		return false;
-	*ret = p.shift.change;
+	ret->at = from->at + log1p(p.shift.change);
+	ret->var = from->var + p.shift.error * p.shift.error;
 	return true;
 }
 
 /* So little of a change is left that it would not be told: and less than half of it, for one that
  * is barely told is not gone with its last tenth. */
-static bool is_gone(double left, double all, const struct tw_shift_rules *rules)
+static bool is_little(double left, double all, const struct tw_shift_rules *rules)
 {
-	return left <= all / 2 && left <= log1p(rules->least_change);
+	return left <= fmin(all / 2, log1p(rules->least_change));
 }
 
-/* The first later version in which the change is gone: from one to the next, where both have
- * enough traces to tell. */
+/* And not by luck: even at most it is so little, or less than half.  Else any version with few
+ * traces, as slow as the one before, would be the one that mends it. */
+static bool is_gone(const struct level *left, double all, const struct tw_shift_rules *rules)
+{
+	const double most = left->at + fixed_errors * sqrt(left->var);
+
+	return is_little(left->at, all, rules) && most <= fmax(all / 2, log1p(rules->least_change));
+}
+
+/* The first later version in which the change is gone: against the head itself or by way of the
+ * last one that could be told, whichever knows more. */
 static const char *fixed_in(struct tw_regress_finder *f, struct choice *c, struct pair of,
         const struct tw_regress_rules *rules, double change)
 {
-	const double all = log1p(change);
-	double left = all;
+	const struct level head = {log1p(change), 0};
+	struct level last = head;
+	uint32_t last_of = of.head;
 
 	for (uint32_t v = of.head + 1; v < c->s->n_versions; v++) {
-		const struct pair next = {of.head, v};
-		double step;
+		const struct pair direct = {of.head, v}, by_last = {last_of, v};
+		struct level a, b;
+		const bool any = step_to(f, c, by_last, rules, &last, &a);
 
-		if (!level_of(f, c, next, rules, &step))
+		if (last_of != of.head && step_to(f, c, direct, rules, &head, &b) &&
+		        (!any || b.var < a.var))
+			a = b;
+		else if (!any)
 			continue;
-		left += log1p(step);
-		of.head = v;
-		if (is_gone(left, all, &rules->shift))
+		last = a;
+		last_of = v;
+		if (is_gone(&last, head.at, &rules->shift))
 			return c->s->versions[v];
 	}
 	return "";
@@ -306,7 +330,7 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 
 /* --- by day --- */
 
-/* The first later step behind which it is gone. */
+/* The first later step behind which it is gone: each step is certain by itself. */
 static int64_t fixed_day(
         const struct tw_shift *shifts, size_t n, size_t at, const struct tw_shift_rules *rules)
 {
@@ -315,7 +339,7 @@ static int64_t fixed_day(
 
 	for (size_t i = at + 1; i < n; i++) {
 		left += log1p(shifts[i].change);
-		if (is_gone(left, all, rules))
+		if (is_little(left, all, rules))
 			return shifts[i].day;
 	}
 	return 0;

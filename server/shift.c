@@ -137,6 +137,7 @@ static void tell(double by, double var, struct tw_shift *ret)
 {
 	const double error = sqrt(var);
 
+	ret->error = error;
 	ret->score = by / error;
 	ret->change = expm1(by);
 	ret->low = expm1(by - within_95 * error);

@@ -46,6 +46,7 @@ extern const struct tw_shift_rules tw_shift_defaults;
 struct tw_shift {
 	int64_t day;              /* the first one after it */
 	double change, low, high; /* 0.18: 18 % more; where 95 of 100 such are */
+	double error;             /* one standard error, of the logarithm */
 	double score;             /* in standard errors */
 	uint64_t n_before, n_after;
 };

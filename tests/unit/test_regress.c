@@ -113,6 +113,75 @@ static void test_a_version_that_is_half_mended(void **state)
 	assert_string_equal(l.of[0].fixed_in, "1.3");
 }
 
+enum { SERIES = 150 };
+
+/* In how many of them it is said to be fixed, of those in which it is found. */
+static size_t said_fixed(struct sim_series s, size_t *ret_found)
+{
+	size_t fixed = 0;
+
+	*ret_found = 0;
+	for (s.seed = 1; s.seed <= SERIES; s.seed++) {
+		const struct tw_regress_list l = find(&s, &tw_regress_defaults);
+
+		for (size_t i = 0; i < l.n; i++) {
+			if (strcmp(l.of[i].head, "1.2") != 0)
+				continue;
+			++*ret_found;
+			fixed += l.of[i].fixed_in[0] != 0;
+		}
+	}
+	return fixed;
+}
+
+/* As slow as the one before: some 30 traces on two days, a week of it, and three versions on. */
+static void test_later_versions_that_are_as_slow(void **state)
+{
+	static const unsigned days[] = {44, 49, 84};
+	static const double changes[] = {0.2, 0.3, 0.6};
+	struct sim_series s = usual;
+
+	(void)state;
+	s.version = 2;
+	s.traces_a_day = 100;
+	for (size_t i = 0; i < sizeof days / sizeof *days; i++) {
+		size_t all = 0, fixed = 0, found;
+
+		s.days = days[i];
+		for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+			s.by_version = changes[k];
+			fixed += said_fixed(s, &found);
+			all += found;
+		}
+		print_message("%u days: %zu of %zu are said to be fixed\n", days[i], fixed, all);
+		assert_true(all > 2 * SERIES);
+		assert_true(100 * fixed < all);
+	}
+}
+
+/* What such certainty costs: of those mended, how many are told by then. */
+static void test_a_fix_is_told_in_time(void **state)
+{
+	static const unsigned traces[] = {100, 200};
+	struct sim_series s = usual;
+
+	(void)state;
+	s.version = 2;
+	s.fixed_in_version = 3;
+	s.by_version = 0.3;
+	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+		size_t found, fixed;
+
+		s.traces_a_day = traces[i];
+		for (s.days = 46; s.days <= 52; s.days += 6) {
+			fixed = said_fixed(s, &found);
+			print_message("%u a day, %u days of it: %zu of %zu\n", traces[i],
+			        s.days - 42, fixed, found);
+		}
+		assert_true(10 * fixed > (traces[i] > 100 ? 8 : 6) * found);
+	}
+}
+
 static void test_a_day(void **state)
 {
 	struct sim_series s = usual;
@@ -244,6 +313,8 @@ int main(void)
 	        cmocka_unit_test(test_a_version),
 	        cmocka_unit_test(test_a_version_that_is_mended),
 	        cmocka_unit_test(test_a_version_that_is_half_mended),
+	        cmocka_unit_test(test_later_versions_that_are_as_slow),
+	        cmocka_unit_test(test_a_fix_is_told_in_time),
 	        cmocka_unit_test(test_a_day),
 	        cmocka_unit_test(test_thresholds),
 	        cmocka_unit_test(test_too_small_to_matter),
