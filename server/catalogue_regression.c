@@ -99,17 +99,50 @@ static enum tw_status insert(sqlite3 *db, const char *project_id, const struct t
 	        f->base, f->head, f->day, status, earlier->id, now);
 }
 
-/* What is fixed by itself is said once: who opens it again knows of that version. */
-static bool says_fixed(const struct tw_regress_found *f, const struct known *k)
+/* The day on which somebody opened it again last (the server never does), 0 nobody did; whether
+ * that version was said. */
+static enum tw_status read_said(sqlite3 *db, const char *project_id, const struct known *k,
+        const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
 {
-	if (f->fixed_in[0])
-		return strcmp(f->fixed_in, k->fixed_in) != 0;
-	return f->fixed_day != 0 && k->fixed_day == 0;
+	int64_t ms = 0;
+	enum tw_status st = tw_cat_first_int(db, &ms, err, /* primary key */
+	        "SELECT coalesce(max(h.at_ms),0) FROM regression_history h WHERE h.project_id=?1"
+	        " AND h.regression_id=?2 AND h.status<>2 AND EXISTS(SELECT 1 FROM"
+	        " regression_history b WHERE b.project_id=?1 AND b.regression_id=?2 AND b.n=h.n-1"
+	        " AND b.status=2)",
+	        "tt", project_id, k->id);
+
+	*ret_day = ms / TW_DAY_MS;
+	*ret_said = 0;
+	if (st != TW_OK)
+		return st;
+	return tw_cat_first_int(db, ret_said, err, /* primary key */
+	        "SELECT EXISTS(SELECT 1 FROM regression_history WHERE project_id=? AND"
+	        " regression_id=? AND version=?)",
+	        "ttt", project_id, k->id, version);
+}
+
+/* Is it news that it is fixed?  What a person said stays; and who opened it again knew of the
+ * versions and days that were there by then, of which another may be the first to pass at each
+ * look. */
+static enum tw_status says_fixed(sqlite3 *db, const char *project_id,
+        const struct tw_regress_found *f, const struct known *k, bool *ret, struct tw_err *err)
+{
+	int64_t opened_day, said;
+	enum tw_status st;
+
+	*ret = false;
+	if (k->status == TW_REGRESS_FIXED || !is_fixed(f))
+		return TW_OK;
+	st = read_said(db, project_id, k, f->fixed_in, &opened_day, &said, err);
+	*ret = f->fixed_in[0] ? !said && f->fixed_from >= opened_day
+	                      : f->fixed_day > k->fixed_day && f->fixed_day > opened_day;
+	return st;
 }
 
 /* A person's word that it is fixed stays. */
 static enum tw_status update(sqlite3 *db, const char *project_id, const struct known *k,
-        const struct tw_regress_found *f, struct tw_err *err)
+        const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
 {
 	const struct tw_shift *s = &f->shift;
 
@@ -118,14 +151,15 @@ static enum tw_status update(sqlite3 *db, const char *project_id, const struct k
 	        " change_ppm=?7, low_ppm=?8, high_ppm=?9, score_milli=?10, n_before=?11,"
 	        " n_after=?12, before_trace=?13, after_trace=?14,"
 	        " status=CASE WHEN ?18 THEN 2 ELSE status END,"
-	        " fixed_in=CASE WHEN ?15<>'' THEN ?15 ELSE fixed_in END,"
-	        " fixed_day=max(fixed_day, ?16), last_ms=?17"
+	        " fixed_in=CASE WHEN ?18 AND ?15<>'' THEN ?15 ELSE fixed_in END,"
+	        " fixed_day=CASE WHEN ?18 THEN max(fixed_day, ?16) ELSE fixed_day END,"
+	        " last_ms=?17"
 	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
 	        "ttiiiiiiiiiitttiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
 	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
 	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
 	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms(),
-	        (int64_t)says_fixed(f, k));
+	        (int64_t)says_fixed);
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
@@ -194,7 +228,7 @@ static enum tw_status begin(sqlite3 *db, const char *project_id, const struct tw
 
 /* What is there already when a project is looked at first, and was fixed long ago, is no news. */
 static enum tw_status tell(sqlite3 *db, const char *project_id, const struct known *k,
-        const struct tw_regress_found *f, bool is_new, struct tw_err *err)
+        const struct tw_regress_found *f, bool is_new, bool says_fixed, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 	const struct tw_regression_news fresh = {
@@ -204,7 +238,7 @@ static enum tw_status tell(sqlite3 *db, const char *project_id, const struct kno
 
 	if (is_new)
 		st = tw_cat_regression_note(db, project_id, k->id, &fresh, err);
-	else if (says_fixed(f, k) && k->status != TW_REGRESS_FIXED)
+	else if (says_fixed)
 		st = tw_cat_regression_note(db, project_id, k->id, &fixed, err);
 	return st;
 }
@@ -213,7 +247,7 @@ static enum tw_status keep(sqlite3 *db, const char *project_id, const struct tw_
         struct tw_arena *a, uint64_t *io_fresh, struct tw_err *err)
 {
 	struct known same;
-	bool room = false, is_new;
+	bool room = false, is_new, fixed = false;
 	enum tw_status st = find_same(db, project_id, f, a, &same, err);
 
 	is_new = st == TW_OK && !same.id[0];
@@ -227,8 +261,10 @@ static enum tw_status keep(sqlite3 *db, const char *project_id, const struct tw_
 		*io_fresh += st == TW_OK;
 	}
 	if (st == TW_OK)
-		st = update(db, project_id, &same, f, err);
-	return st == TW_OK ? tell(db, project_id, &same, f, is_new, err) : st;
+		st = says_fixed(db, project_id, f, &same, &fixed, err);
+	if (st == TW_OK)
+		st = update(db, project_id, &same, f, fixed, err);
+	return st == TW_OK ? tell(db, project_id, &same, f, is_new, fixed, err) : st;
 }
 
 enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,

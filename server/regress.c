@@ -306,6 +306,14 @@ static uint64_t traces_of(const struct tw_regress_series *s, uint32_t version)
 	return n;
 }
 
+static int64_t first_day_of(const struct tw_regress_series *s, const char *version)
+{
+	for (size_t i = 0; i < s->n_parts; i++)
+		if (strcmp(s->versions[s->parts[i].version], version) == 0)
+			return s->parts[i].day;
+	return 0;
+}
+
 static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice *c,
         const struct tw_regress_rules *rules, struct tw_regress_list *io, struct tw_err *err)
 {
@@ -321,6 +329,7 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 		of = (struct pair){of.head, v};
 		if (any && compare(f, c, of, rules, &one)) {
 			one.fixed_in = fixed_in(f, c, of, rules, one.shift.change);
+			one.fixed_from = first_day_of(c->s, one.fixed_in);
 			st = add(io, &one, err);
 		}
 		any = true;

@@ -64,6 +64,7 @@ struct tw_regress_found {
 	struct tw_shift shift;
 	const char *before_trace, *after_trace; /* NULL: none is known */
 	const char *fixed_in;                   /* a later version that is as before; "" */
+	int64_t fixed_from;                     /* its first day; 0 */
 	int64_t fixed_day;                      /* likewise a day; 0 */
 };
 

@@ -255,7 +255,67 @@ static void test_who_opens_it_again_is_not_overruled(void **state)
 	assert_int_equal(ask(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
 	assert_int_equal(told(s, id, &entries), 3);
-	f.fixed_in = "6"; /* another version is news */
+	f.fixed_in = "6"; /* it was there when it was opened again, and passes first today */
+	f.fixed_from = 420;
+	keep(s, &f, 0);
+	f.fixed_in = "5";
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
+	assert_int_equal(told(s, id, &entries), 3);
+	f.fixed_in = "7"; /* a version that comes after it is news */
+	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
+}
+
+static void test_a_persons_version_stays(void **state)
+{
+	struct session *s = *state;
+	const struct tw_regression_said mine = {TW_REGRESS_FIXED, "8.4-rc1", "", "", 0};
+	struct tw_regression_query q = {"", "", "o", "", "", 15, 0};
+	struct tw_regress_found f = finding("3", "4", 400);
+	struct tw_regression_entry *entries;
+	struct tw_regression *rows;
+	char id[TW_ID_BYTES];
+
+	f.method = "o";
+	keep(s, &f, 1);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	(void)snprintf(id, sizeof id, "%s", rows[0].id);
+	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &mine, NULL), TW_OK);
+	f.fixed_in = "5";
+	f.fixed_from = tw_unix_ms() / TW_DAY_MS;
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_string_equal(rows[0].of.fixed_in, "8.4-rc1");
+	assert_int_equal(told(s, id, &entries), 2);
+}
+
+/* The day moves by some from look to look. */
+static void test_days_that_were_said(void **state)
+{
+	struct session *s = *state;
+	const struct tw_regression_said open = {TW_REGRESS_OPEN, "", "", "", 0};
+	struct tw_regression_query q = {"", "", "p", "", "", 15, 0};
+	struct tw_regress_found f = finding("", "", 400);
+	struct tw_regression *rows;
+	char id[TW_ID_BYTES];
+
+	f.method = "p";
+	keep(s, &f, 1);
+	f.fixed_day = 410;
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
+	(void)snprintf(id, sizeof id, "%s", rows[0].id);
+	assert_int_equal(tw_catalogue_regression_say(s->c, s->project, id, &open, NULL), TW_OK);
+	f.fixed_day = 412;
+	keep(s, &f, 0);
+	assert_int_equal(ask(s, &q, &rows), 1);
+	assert_int_equal(rows[0].status, TW_REGRESS_OPEN);
+	f.fixed_day = tw_unix_ms() / TW_DAY_MS + 1;
 	keep(s, &f, 0);
 	assert_int_equal(ask(s, &q, &rows), 1);
 	assert_int_equal(rows[0].status, TW_REGRESS_FIXED);
@@ -287,6 +347,8 @@ int main(void)
 	        cmocka_unit_test(test_what_people_say_stays),
 	        cmocka_unit_test(test_fixed_and_back),
 	        cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
+	        cmocka_unit_test(test_a_persons_version_stays),
+	        cmocka_unit_test(test_days_that_were_said),
 	        cmocka_unit_test(test_days_that_are_near_are_one),
 	};
 
