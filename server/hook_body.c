@@ -93,7 +93,7 @@ static json_t *teams_body(const struct tw_delivery *d, json_t *facts, const char
 	const char *to = url_of(d, facts, base, url);
 	json_t *card = json_pack("{s:s, s:s, s:[{s:s, s:o, s:b}], s:[]}", "type", "AdaptiveCard",
 	        "version", "1.4", "body", "type", "TextBlock", "text",
-	        text_of(d, facts, TW_MARKUP_MARKDOWN, base, TEAMS_BYTES), "wrap", 1, "actions");
+	        text_of(d, facts, TW_MARKUP_CARD, base, TEAMS_BYTES), "wrap", 1, "actions");
 
 	if (card && to)
 		(void)json_array_append_new(json_object_get(card, "actions"),

@@ -49,8 +49,9 @@ static void put_entities(struct tw_prose *p, char c, bool quotes)
 
 static void put_char(struct tw_prose *p, char c)
 {
-	static const char *const special[] = {
-	        [TW_MARKUP_MARKDOWN] = "\\`*_[]<>#|~&@$", [TW_MARKUP_JIRA] = "\\*_-+^~{}[]()!|#?@"};
+	static const char *const special[] = {[TW_MARKUP_MARKDOWN] = "\\`*_[]<>#|~&@$",
+	        [TW_MARKUP_JIRA] = "\\*_-+^~{}[]()!|#?@",
+	        [TW_MARKUP_CARD] = "\\`*_[]()<>#~"};
 
 	if (is_control((unsigned char)c))
 		c = ' ';
@@ -131,8 +132,10 @@ void tw_prose_name(struct tw_prose *p, const char *name)
 	const struct tw_str s = {name, n};
 
 	if (n == 0)
-		put(p, p->markup == TW_MARKUP_MARKDOWN || p->markup == TW_MARKUP_JIRA ? "\\(none\\)"
-		                                                                      : "(none)");
+		put(p, p->markup == TW_MARKUP_PLAIN || p->markup == TW_MARKUP_HTML ||
+		                        p->markup == TW_MARKUP_SLACK
+		                ? "(none)"
+		                : "\\(none\\)");
 	else if (p->markup == TW_MARKUP_MARKDOWN)
 		put_markdown_code(p, name, n);
 	else if (p->markup == TW_MARKUP_SLACK)
@@ -155,12 +158,14 @@ void tw_prose_heading(struct tw_prose *p, const char *text)
 	        [TW_MARKUP_MARKDOWN] = "## ",
 	        [TW_MARKUP_JIRA] = "h3. ",
 	        [TW_MARKUP_HTML] = "<h2>",
-	        [TW_MARKUP_SLACK] = "*"};
+	        [TW_MARKUP_SLACK] = "*",
+	        [TW_MARKUP_CARD] = "**"};
 	static const char *const behind[] = {[TW_MARKUP_PLAIN] = "\n\n",
 	        [TW_MARKUP_MARKDOWN] = "\n\n",
 	        [TW_MARKUP_JIRA] = "\n\n",
 	        [TW_MARKUP_HTML] = "</h2>\n",
-	        [TW_MARKUP_SLACK] = "*\n"};
+	        [TW_MARKUP_SLACK] = "*\n",
+	        [TW_MARKUP_CARD] = "**\n\n"};
 
 	/* blocks end with an empty line, but in Slack */
 	put(p, p->markup == TW_MARKUP_SLACK && p->out->len ? "\n" : "");
@@ -180,7 +185,8 @@ void tw_prose_end(struct tw_prose *p)
 	        [TW_MARKUP_MARKDOWN] = "\n\n",
 	        [TW_MARKUP_JIRA] = "\n\n",
 	        [TW_MARKUP_HTML] = "</p>\n",
-	        [TW_MARKUP_SLACK] = "\n"};
+	        [TW_MARKUP_SLACK] = "\n",
+	        [TW_MARKUP_CARD] = "\n\n"};
 
 	put(p, behind[p->markup]);
 }
@@ -199,7 +205,8 @@ void tw_prose_item(struct tw_prose *p)
 	        [TW_MARKUP_MARKDOWN] = "- ",
 	        [TW_MARKUP_JIRA] = "* ",
 	        [TW_MARKUP_HTML] = "<li>",
-	        [TW_MARKUP_SLACK] = "• "};
+	        [TW_MARKUP_SLACK] = "• ",
+	        [TW_MARKUP_CARD] = "- "};
 
 	put(p, before[p->markup]);
 }
@@ -229,7 +236,8 @@ void tw_prose_link(struct tw_prose *p, const char *text, const char *url)
 	        [TW_MARKUP_MARKDOWN] = {"[", "](", ")"},
 	        [TW_MARKUP_JIRA] = {"[", "|", "]"},
 	        [TW_MARKUP_HTML] = {"<a href=\"", "\">", "</a>"},
-	        [TW_MARKUP_SLACK] = {"<", "|", ">"}};
+	        [TW_MARKUP_SLACK] = {"<", "|", ">"},
+	        [TW_MARKUP_CARD] = {"[", "](", ")"}};
 	const char *const *of = parts[p->markup];
 	const bool url_first = p->markup == TW_MARKUP_HTML || p->markup == TW_MARKUP_SLACK;
 

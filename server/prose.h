@@ -1,5 +1,6 @@
 /*
- * prose.h - one text in several markups: plain, Markdown, Jira's, HTML, Slack's.
+ * prose.h - one text in several markups: plain, Markdown, Jira's, HTML, Slack's, that of cards in
+ * Teams.
  *
  * What is said once is written in whichever form its reader takes.  All that comes from outside
  * (names of methods, versions, scenarios) is data: it goes through tw_prose_name or tw_prose_text,
@@ -17,7 +18,8 @@ enum tw_markup {
 	TW_MARKUP_MARKDOWN,
 	TW_MARKUP_JIRA,
 	TW_MARKUP_HTML,
-	TW_MARKUP_SLACK
+	TW_MARKUP_SLACK,
+	TW_MARKUP_CARD /* Teams: some Markdown, without code and headings */
 };
 
 struct tw_prose {
@@ -34,7 +36,8 @@ void tw_prose_item(struct tw_prose *p);
 void tw_prose_item_end(struct tw_prose *p);
 
 void tw_prose_text(struct tw_prose *p, const char *text);
-void tw_prose_name(struct tw_prose *p, const char *name); /* as code; "" is "(none)" */
+void tw_prose_name(
+        struct tw_prose *p, const char *name); /* as code where there is such; "" is "(none)" */
 /* url is ours or was judged: http or https; NULL: the text alone. */
 void tw_prose_link(struct tw_prose *p, const char *text, const char *url);
 void tw_prose_printf(struct tw_prose *p, const char *fmt, ...)

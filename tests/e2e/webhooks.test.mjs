@@ -54,7 +54,7 @@ test('a regression is told: signed, once, in each receiver\'s form', async (t) =
 	for (const kind of ['slack', 'teams', 'matrix']) await r.wait(`/${kind}`, 2);
 	const of = (kind) => r.at(`/${kind}`).map((g) => g.json).find((j) => json(j).includes('Repo.load'));
 	assert.match(of('slack').text, /^Slower: `com\.app\.Repo\.load` in `slower`.*<https:\/\/traces\.example\.com\/regressions\?.*\|Look>$/s);
-	assert.match(of('teams').attachments[0].content.body[0].text, /`com\.app\.Repo\.load`/);
+	assert.match(of('teams').attachments[0].content.body[0].text, /: com\.app\.Repo\.load in slower/);
 	assert.match(of('matrix').html, /<code>com\.app\.Repo\.load<\/code>/);
 	await s.ask('POST', '/api/v1/regressions/look', { key: s.write });
 

@@ -129,6 +129,44 @@ static void test_names_stay_data(void **state)
 	expect_name(TW_MARKUP_HTML, "<b>\"&'", "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
 	expect_name(TW_MARKUP_SLACK, "<!channel> `x` <@U1>", "`&lt;!channel&gt; 'x' &lt;@U1&gt;`");
 	expect_name(TW_MARKUP_PLAIN, "a\tb", "a b");
+	expect_name(TW_MARKUP_CARD, "com.a_b.C", "com.a\\_b.C");
+	expect_name(TW_MARKUP_CARD, "", "\\(none\\)");
+}
+
+/* Cards know links and bold, and no code in which they would be none. */
+static void test_cards_have_no_links_of_others(void **state)
+{
+	const struct tw_delivery d = {.project_id = "P",
+	        .project = "p",
+	        .event_id = "e",
+	        .event = TW_HOOK_ANR,
+	        .kind = TW_HOOK_TEAMS,
+	        .facts = "{\"anr\":{\"key\":\"k\",\"name\":\"**a**~b~\\\\\",\"device\":"
+	                 "\"[sign in](https://evil.example)\"}}"};
+	struct tw_buf out;
+
+	(void)state;
+	tw_buf_init(&out, TW_HOOK_BODY_BYTES);
+	assert_int_equal(tw_hook_body(&d, "https://x", &out, NULL), TW_OK);
+	assert_int_equal(tw_buf_add_u8(&out, 0), TW_OK);
+	assert_non_null(
+	        strstr((const char *)out.data, "\\\\[sign in\\\\]\\\\(https://evil.example\\\\)"));
+	assert_non_null(strstr((const char *)out.data, "\\\\*\\\\*a\\\\*\\\\*\\\\~b\\\\~\\\\\\\\"));
+	assert_null(strstr((const char *)out.data, "`"));
+	tw_buf_done(&out);
+}
+
+static void test_cards_have_bold_headings(void **state)
+{
+	struct tw_buf out;
+	struct tw_prose p = {&out, TW_MARKUP_CARD};
+
+	(void)state;
+	tw_buf_init(&out, 4096);
+	tw_prose_heading(&p, "a*b");
+	tw_prose_item(&p);
+	tw_prose_link(&p, "x]", "https://a/?b=(c)");
+	expect(&out, "**a\\*b**\n\n- [x\\]](https://a/?b=%28c%29)");
 }
 
 static void test_texts_and_links(void **state)
@@ -297,6 +335,8 @@ int main(void)
 	        cmocka_unit_test(test_private_addresses),
 	        cmocka_unit_test(test_addresses_of_hooks),
 	        cmocka_unit_test(test_names_stay_data),
+	        cmocka_unit_test(test_cards_have_no_links_of_others),
+	        cmocka_unit_test(test_cards_have_bold_headings),
 	        cmocka_unit_test(test_texts_and_links),
 	        cmocka_unit_test(test_long_names_are_cut_between_characters),
 	        cmocka_unit_test(test_times),
