@@ -14,6 +14,7 @@
 
 #include "auth_secret.h"
 #include "catalogue_internal.h"
+#include "news.h"
 
 enum {
 	SQL_BYTES = 8192,
@@ -312,6 +313,17 @@ static enum tw_status move_rules(sqlite3 *db, const struct tw_project_move *m, s
 	return tw_cat_exec(db, NULL, err, sql, "tt", m->to_id, m->from_id);
 }
 
+/* But whom digests are mailed to: a copy of the project would mail them too. */
+static enum tw_status copy_settings(
+        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err,
+	        "INSERT OR IGNORE INTO main.project_setting(project_id,key,value,updated_ms)"
+	        " SELECT ?1,key,value,updated_ms FROM src.project_setting WHERE project_id=?2 AND"
+	        " key<>'" TW_SETTING_DIGEST "'",
+	        "tt", m->to_id, m->from_id);
+}
+
 /* What is of the project and of no trace. */
 static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
@@ -323,7 +335,7 @@ static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
 	if (st == TW_OK)
 		st = move_builds(db, m, ret, err);
 	if (st == TW_OK)
-		st = copy_rows(db, "project_setting", false, m, err);
+		st = copy_settings(db, m, err);
 	if (st == TW_OK)
 		st = move_rules(db, m, err);
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;

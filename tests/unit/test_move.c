@@ -257,6 +257,33 @@ static void test_rules_are_not_mixed(void **state)
 	        2);
 }
 
+/* A copy of a project mails nobody whom the first one mails; of its own it keeps. */
+static void test_who_gets_digests_stays_behind(void **state)
+{
+	struct world *w = *state;
+	struct tw_project_sums sums;
+	struct tw_catalogue *c;
+	const char *text;
+	int64_t at;
+
+	assert_int_equal(tw_catalogue_open(w->path, &c, NULL), TW_OK);
+	assert_int_equal(tw_cat_exec(c->writer, NULL, NULL,
+	                         "INSERT INTO project_setting VALUES(?1,'digest','{}',1),"
+	                         "(?1,'tracker','{}',1)",
+	                         "t", w->from_id),
+	        TW_OK);
+	(void)tw_catalogue_close(c);
+	assert_int_equal(move(w, &sums), TW_OK);
+	assert_int_equal(
+	        tw_catalogue_setting_get(w->to, w->to_id, "tracker", w->arena, &text, &at, NULL),
+	        TW_OK);
+	assert_non_null(text);
+	assert_int_equal(
+	        tw_catalogue_setting_get(w->to, w->to_id, "digest", w->arena, &text, &at, NULL),
+	        TW_OK);
+	assert_null(text);
+}
+
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -266,6 +293,7 @@ int main(void)
 	        WITH_WORLD(test_a_failure_in_between),
 	        WITH_WORLD(test_counts_at_the_edge),
 	        WITH_WORLD(test_rules_are_not_mixed),
+	        WITH_WORLD(test_who_gets_digests_stays_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
