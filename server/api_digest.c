@@ -46,7 +46,7 @@ static enum tw_status find_project(struct tw_req *r, const char **ret_name, stru
 	return st;
 }
 
-/* The days before now, until this moment. */
+/* The days before now; of today only what happened in it. */
 static enum tw_status read_period(struct tw_req *r, struct tw_news_period *ret, struct tw_err *err)
 {
 	struct tw_news_rules rules = {.every = TW_NEWS_OFF};
@@ -99,7 +99,7 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK)
 		st = find_project(r, &of.project, err);
 	if (st == TW_OK)
-		st = tw_news_make(tw_req_app(r)->catalogue, &of, &digest, err);
+		st = tw_news_preview(tw_req_app(r)->catalogue, &of, &digest, err);
 	if (st != TW_OK)
 		return st;
 	if (form == 0)
@@ -123,6 +123,30 @@ static enum tw_status get_settings(struct tw_req *r, struct tw_err *err)
 	return st == TW_OK ? tw_req_reply_json(r, 200, answer, err) : st;
 }
 
+static bool has(const struct tw_news_rules *r, const char *address)
+{
+	for (size_t i = 0; i < r->n_mail; i++)
+		if (strcmp(r->mail[i], address) == 0)
+			return true;
+	return false;
+}
+
+/* Addresses of when the server could mail stay, so that the rest can be changed. */
+static enum tw_status refuse_added(
+        struct tw_req *r, const struct tw_news_rules *rules, struct tw_err *err)
+{
+	struct tw_news_rules old = {.n_mail = 0};
+	json_t *doc;
+	enum tw_status st = load_rules(r, &doc, &old, err);
+
+	for (size_t i = 0; st == TW_OK && i < rules->n_mail; i++)
+		if (!has(&old, rules->mail[i]))
+			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+			        "this server cannot mail: it was given no --smtp-url");
+	json_decref(doc);
+	return st;
+}
+
 static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_news_rules rules;
@@ -130,8 +154,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	json_t *doc = NULL;
 
 	if (st == TW_OK && rules.n_mail && !*tw_req_app(r)->config->smtp_url)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "this server cannot mail: it was given no --smtp-url");
+		st = refuse_added(r, &rules, err);
 	if (st != TW_OK)
 		return st;
 	doc = tw_news_rules_json(&rules);

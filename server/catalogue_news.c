@@ -64,6 +64,69 @@ enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char 
 	return st;
 }
 
+static bool read_anr(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_news_anr *r = ret_row;
+
+	*r = (struct tw_news_anr){.key = tw_cat_text(q, 0, a),
+	        .name = tw_cat_text(q, 1, a),
+	        .title = tw_cat_text(q, 2, a),
+	        .verdict = tw_cat_text(q, 3, a),
+	        .count = tw_cat_int(q, 4),
+	        .total = tw_cat_int(q, 5)};
+	return r->key && r->name && r->title && r->verdict;
+}
+
+/* Of the groups that the period's reports are of: an old one shows by its first report alone, for
+ * ids of traces are in the order of time. */
+enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *project_id,
+        struct tw_news_period of, struct tw_arena *a, struct tw_news_anr **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_NEWS_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* hang_anr_by_day, anr_by_key */
+	        "WITH g AS MATERIALIZED (SELECT a.key AS key, count(*) AS n, max(a.trace_id) AS"
+	        " newest FROM hang h INDEXED BY hang_anr_by_day CROSS JOIN anr a ON"
+	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.project_id=?1 AND"
+	        " h.anr=1 AND h.day BETWEEN ?4 AND ?5 AND h.created_ms>=?2 AND h.created_ms<?3"
+	        " AND a.key<>'' GROUP BY a.key)"
+	        " SELECT g.key, a.name, a.title, a.verdict, g.n, count(*) OVER () FROM g CROSS"
+	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest WHERE NOT EXISTS(SELECT 1"
+	        " FROM anr o CROSS JOIN hang p ON p.project_id=o.project_id AND"
+	        " p.trace_id=o.trace_id WHERE o.project_id=?1 AND o.key=g.key AND"
+	        " p.created_ms<?2) ORDER BY g.n DESC, g.key LIMIT ?6",
+	        "tiiiii", project_id, of.since_ms, of.until_ms, of.since_ms / TW_DAY_MS,
+	        of.until_ms / TW_DAY_MS, (int64_t)TW_NEWS_ANRS_MAX);
+
+	if (st == TW_OK) {
+		*ret = l.rows;
+		*ret_n = l.n;
+	}
+	return st;
+}
+
+enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
+        int64_t before_ms, int64_t *ret, struct tw_err *err)
+{
+	sqlite3 *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret = 0;
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, ret, err, /* primary key */
+	        "SELECT coalesce(max(until_ms),0) FROM digest_made WHERE project_id=? AND"
+	        " until_ms<?",
+	        "ti", project_id, before_ms);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static int64_t day_of(int64_t ms)
+{
+	return ms - ms % TW_DAY_MS;
+}
+
 enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *project_id,
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
@@ -74,8 +137,8 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_first_int(db, &there, err, /* primary key */
-	        "SELECT 1 FROM digest_made WHERE project_id=? AND until_ms=?", "ti", project_id,
-	        until_ms);
+	        "SELECT EXISTS(SELECT 1 FROM digest_made WHERE project_id=? AND until_ms>=?)", "ti",
+	        project_id, day_of(until_ms));
 	tw_cat_done(c, db);
 	*ret = there != 0;
 	return st;
@@ -106,9 +169,10 @@ enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_n
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, &mine, err, /* primary key */
-	        "INSERT OR IGNORE INTO digest_made(project_id,until_ms,since_ms,made_ms)"
-	        " VALUES(?,?,?,?)",
-	        "tiii", of->project_id, of->period.until_ms, of->period.since_ms, now);
+	        "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms) SELECT ?1,?2,?3,?4"
+	        " WHERE NOT EXISTS(SELECT 1 FROM digest_made WHERE project_id=?1 AND until_ms>=?5)",
+	        "tiiii", of->project_id, of->period.until_ms, of->period.since_ms, now,
+	        day_of(of->period.until_ms));
 	if (st == TW_OK && mine)
 		st = tell(c->writer, of, facts, to, err);
 	if (st == TW_OK)

@@ -10,7 +10,7 @@
 #include "hook.h"
 #include "regression_json.h"
 
-enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10, KEPT_DAYS = 400 };
+enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10 };
 #define ARENA_MAX ((size_t)512 << 20)
 
 static const char *const every_words[] = {"off", "daily", "weekly", NULL};
@@ -205,15 +205,34 @@ struct days {
 	int64_t first, last;
 };
 
+/* Those that are over: none of them is told in the digest before or in the next. */
 static struct days days_of(struct tw_news_period p)
 {
-	return (struct days){p.since_ms / TW_DAY_MS, (p.until_ms - 1) / TW_DAY_MS};
+	return (struct days){p.since_ms / TW_DAY_MS, p.until_ms / TW_DAY_MS - 1};
 }
 
-/* As many before them. */
+/* As many, of the same days of the week. */
 static struct days before(struct days d)
 {
-	return (struct days){2 * d.first - d.last - 1, d.first - 1};
+	const int64_t weeks = (d.last - d.first) / 7 + 1;
+
+	return (struct days){d.first - 7 * weeks, d.last - 7 * weeks};
+}
+
+static json_int_t ms_of(int64_t day)
+{
+	return (json_int_t)day * TW_DAY_MS;
+}
+
+static enum tw_status put_days(struct making *m, struct tw_err *err)
+{
+	const struct days now = days_of(m->of->period), then = before(now);
+
+	return put(m, "days",
+	        json_pack("{s:I, s:I, s:I, s:I}", "first_ms", ms_of(now.first), "last_ms",
+	                ms_of(now.last), "before_first_ms", ms_of(then.first), "before_last_ms",
+	                ms_of(then.last)),
+	        err);
 }
 
 static enum tw_status read_cells(struct making *m, struct days of, unsigned metrics,
@@ -373,31 +392,24 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 
 static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 {
-	const int64_t last = (m->of->period.until_ms - 1) / TW_DAY_MS;
-	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", last - KEPT_DAYS, last};
-	struct tw_anr_group *groups = NULL;
+	struct tw_news_anr *rows = NULL;
 	json_t *list;
-	json_int_t total = 0;
 	size_t n = 0;
-	enum tw_status st =
-	        tw_catalogue_anr_groups(m->c, m->of->project_id, &all, "", m->a, &groups, &n, err);
+	enum tw_status st = tw_catalogue_news_anrs(
+	        m->c, m->of->project_id, m->of->period, m->a, &rows, &n, err);
 
 	if (st != TW_OK)
 		return st;
 	list = json_array();
-	for (size_t i = 0; i < n; i++) {
-		const struct tw_anr_group *g = &groups[i];
-
-		if (g->first_ms < m->of->period.since_ms || g->first_ms >= m->of->period.until_ms)
-			continue;
-		if (total++ < LIST_MAX)
-			(void)json_array_append_new(
-			        list, json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", g->key, "name",
-			                      g->name, "title", g->title, "verdict", g->verdict,
-			                      "count", (json_int_t)g->count));
-	}
-	m->news += (size_t)total;
-	return put(m, "anrs", json_pack("{s:I, s:o}", "total", total, "list", list), err);
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(
+		        list, json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", rows[i].key, "name",
+		                      rows[i].name, "title", rows[i].title, "verdict",
+		                      rows[i].verdict, "count", (json_int_t)rows[i].count));
+	m->news += n ? (size_t)rows[0].total : 0;
+	return put(m, "anrs",
+	        json_pack("{s:I, s:o}", "total", n ? (json_int_t)rows[0].total : 0, "list", list),
+	        err);
 }
 
 static enum tw_status put_ingest(struct making *m, struct tw_err *err)
@@ -414,42 +426,59 @@ static enum tw_status put_ingest(struct making *m, struct tw_err *err)
 	        err);
 }
 
-/* What is too much to be added up at once is left out, and said: the rest is news all the same. */
-static enum tw_status put_some(struct making *m, const char *key,
-        enum tw_status (*fn)(struct making *, struct tw_err *), struct tw_err *err)
+static enum tw_status put_found(struct making *m, struct tw_err *err)
 {
-	enum tw_status st = fn(m, err);
+	return put_happened(m, "found", TW_HOOK_FOUND, err);
+}
 
+static enum tw_status put_returned(struct making *m, struct tw_err *err)
+{
+	return put_happened(m, "returned", TW_HOOK_RETURNED, err);
+}
+
+static enum tw_status put_fixed(struct making *m, struct tw_err *err)
+{
+	return put_happened(m, "fixed", TW_HOOK_FIXED, err);
+}
+
+struct part {
+	const char *key;
+	enum tw_status (*fn)(struct making *, struct tw_err *);
+	const char *none; /* JSON */
+};
+
+/* What is too much to be added up at once is left out, and said: the rest is news all the same, and
+ * the next try would fail likewise. */
+static enum tw_status put_some(struct making *m, const struct part *of, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_arena_reset(m->a);
+	st = of->fn(m, err);
 	if (st != TW_TOO_LARGE && st != TW_NOMEM)
 		return st;
 	m->partial = true;
-	return put(m, key, json_array(), err);
+	return put(m, of->key, json_loads(of->none, 0, NULL), err);
 }
 
 static enum tw_status put_all(struct making *m, struct tw_err *err)
 {
-	enum tw_status st = put_happened(m, "found", TW_HOOK_FOUND, err);
+	static const char some[] = "{\"total\": 0, \"list\": []}";
+	static const struct part parts[] = {{"found", put_found, some},
+	        {"returned", put_returned, some}, {"fixed", put_fixed, some},
+	        {"open", put_open, some}, {"anrs", put_anrs, some},
+	        {"ingest", put_ingest, "{\"accepted\": 0, \"failed\": 0, \"expired\": 0}"},
+	        {"scenarios", put_scenarios, "[]"}, {"methods", put_methods, "[]"}};
+	enum tw_status st = put_days(m, err);
 
-	if (st == TW_OK)
-		st = put_happened(m, "returned", TW_HOOK_RETURNED, err);
-	if (st == TW_OK)
-		st = put_happened(m, "fixed", TW_HOOK_FIXED, err);
-	if (st == TW_OK)
-		st = put_open(m, err);
-	if (st == TW_OK)
-		st = put_anrs(m, err);
-	if (st == TW_OK)
-		st = put_ingest(m, err);
-	if (st == TW_OK)
-		st = put_some(m, "scenarios", put_scenarios, err);
-	if (st == TW_OK)
-		st = put_some(m, "methods", put_methods, err);
+	for (size_t i = 0; st == TW_OK && i < sizeof parts / sizeof *parts; i++)
+		st = put_some(m, &parts[i], err);
 	if (st == TW_OK)
 		st = put(m, "partial", json_boolean(m->partial), err);
 	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0), err) : st;
 }
 
-enum tw_status tw_news_make(
+enum tw_status tw_news_preview(
         struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
 {
 	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, 0, false};
@@ -465,4 +494,23 @@ enum tw_status tw_news_make(
 	else
 		json_decref(m.out);
 	return st;
+}
+
+/* What was missed while nothing was made is caught up with, to a week or two. */
+enum tw_status tw_news_make(
+        struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
+{
+	const int64_t length = of->period.until_ms - of->period.since_ms;
+	const int64_t most = length > TW_DAY_MS ? 2 * length : 7 * TW_DAY_MS;
+	struct tw_news_of since = *of;
+	int64_t last;
+	enum tw_status st =
+	        tw_catalogue_news_last(c, of->project_id, of->period.until_ms, &last, err);
+
+	if (st != TW_OK)
+		return st;
+	if (last)
+		since.period.since_ms =
+		        last > since.period.until_ms - most ? last : since.period.until_ms - most;
+	return tw_news_preview(c, &since, ret, err);
 }

@@ -40,8 +40,13 @@ struct tw_news_of {
 	const char *project_id, *project;
 	struct tw_news_period period;
 };
-/* A JSON object as schema/openapi.json says (Digest); lists are cut.  json_decref is owed. */
+/* A JSON object as schema/openapi.json says (Digest); lists are cut.  json_decref is owed.
+ * It goes on where the last one ended, so that no day is told twice when the hour or the day of the
+ * week is another since, and none is left out when the server was down for some. */
 enum tw_status tw_news_make(struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret,
+        struct tw_err *err) TW_MUST_USE;
+/* Likewise, of just that period. */
+enum tw_status tw_news_preview(struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- the catalogue's part (catalogue_news.c) --- */
@@ -56,8 +61,22 @@ enum { TW_NEWS_REGRESSIONS_MAX = 200 };
 enum tw_status tw_catalogue_news_regressions(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, int event, struct tw_arena *a, const char *const **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum { TW_NEWS_ANRS_MAX = 10 };
+struct tw_news_anr {
+	const char *key, *name, *title, *verdict;
+	int64_t count;
+	int64_t total; /* of all such groups */
+};
+/* Groups whose first report came then, most reports first. */
+enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *project_id,
+        struct tw_news_period of, struct tw_arena *a, struct tw_news_anr **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Was one made whose end is on the day of until_ms (UTC) or later? */
 enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *project_id,
         int64_t until_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* The end of the last one before, 0: there is none. */
+enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
+        int64_t before_ms, int64_t *ret, struct tw_err *err) TW_MUST_USE;
 /* In one transaction: this period is told, by whoever comes first, and what is to be sent. */
 enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
         const char *facts, const struct tw_news_rules *to, struct tw_err *err) TW_MUST_USE;

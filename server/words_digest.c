@@ -23,6 +23,15 @@ static void put_time(struct tw_buf *out, int64_t ms)
 		        at.tm_mday, at.tm_hour, at.tm_min);
 }
 
+static void put_day(struct tw_buf *out, int64_t ms)
+{
+	const time_t s = (time_t)(ms / 1000);
+	struct tm at;
+
+	if (gmtime_r(&s, &at))
+		tw_buf_printf(out, "%04d-%02d-%02d", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday);
+}
+
 void tw_words_digest_title(const json_t *digest, struct tw_buf *out)
 {
 	tw_buf_printf(out, "%s: what is slow and new, ",
@@ -91,6 +100,36 @@ static void put_change(struct tw_words *w, int64_t before, int64_t now)
 	tw_prose_printf(&w->p, ")");
 }
 
+static void put_days(struct tw_buf *out, const json_t *days, const char *first, const char *last)
+{
+	put_day(out, number(days, first));
+	if (number(days, first) != number(days, last)) {
+		tw_buf_printf(out, " to ");
+		put_day(out, number(days, last));
+	}
+}
+
+/* "Slow, on 2026-11-02 to 2026-11-08 (UTC)", and against which days. */
+static void heading_of_days(
+        struct tw_words *w, const char *text, const json_t *digest, bool against)
+{
+	const json_t *days = json_object_get(digest, "days");
+	struct tw_buf line;
+
+	tw_buf_init(&line, 4096);
+	tw_buf_printf(&line, "%s, ", text);
+	put_days(&line, days, "first_ms", "last_ms");
+	if (against) {
+		tw_buf_printf(&line, " against ");
+		put_days(&line, days, "before_first_ms", "before_last_ms");
+	}
+	tw_buf_printf(&line, " (UTC)");
+	(void)tw_buf_add_u8(&line, 0);
+	if (tw_buf_status(&line) == TW_OK)
+		tw_prose_heading(&w->p, (const char *)line.data);
+	tw_buf_done(&line);
+}
+
 static void scenarios(struct tw_words *w, const json_t *digest)
 {
 	const json_t *list = json_object_get(digest, "scenarios");
@@ -99,7 +138,7 @@ static void scenarios(struct tw_words *w, const json_t *digest)
 
 	if (json_array_size(list) == 0)
 		return;
-	tw_prose_heading(&w->p, "Scenarios, by day, against as many days before");
+	heading_of_days(w, "Scenarios", digest, true);
 	tw_prose_list(&w->p, true);
 	json_array_foreach(list, i, s)
 	{
@@ -126,7 +165,7 @@ static void methods(struct tw_words *w, const json_t *digest)
 
 	if (json_array_size(list) == 0)
 		return;
-	tw_prose_heading(&w->p, "Slowest methods, by time of their own");
+	heading_of_days(w, "Slowest methods, by time of their own", digest, false);
 	tw_prose_list(&w->p, true);
 	json_array_foreach(list, i, m)
 	{
@@ -209,8 +248,8 @@ void tw_words_digest(struct tw_words *w, const json_t *digest, bool title)
 	methods(w, digest);
 	if (json_is_true(json_object_get(digest, "partial"))) {
 		tw_prose_begin(&w->p);
-		tw_prose_printf(&w->p, "Too much was recorded to add it up at once: scenarios or "
-		                       "methods are left out.");
+		tw_prose_printf(&w->p, "Too much was recorded to add it up at once: some of it "
+		                       "is left out.");
 		tw_prose_end(&w->p);
 	}
 	ingest(w, digest);

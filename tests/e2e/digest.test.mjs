@@ -29,9 +29,14 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/h`, events: ['digest'] }) });
 	await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: json({ url: `${r.url}/other`, events: ['anr.new'] }) });
 	await findSlower(s, 12);
+	const today = Math.floor(Date.now() / (24 * HOUR_MS));
+	assert.deepEqual((await s.get('/api/v1/digest')).json.scenarios, [], 'a day that is not over is told when it is');
+	db(s, 'update rollup_cell set day=day-1');
 
 	await t.test('how it would read now', async () => {
 		const { json: d } = await s.get('/api/v1/digest');
+		assert.deepEqual(Object.values(d.days).map((ms) => ms / (24 * HOUR_MS) - today), [-1, -1, -8, -8]);
+		assert.deepEqual(Object.values((await s.get('/api/v1/digest?days=7')).json.days).map((ms) => ms / (24 * HOUR_MS) - today), [-7, -1, -14, -8]);
 		assert.deepEqual([d.project.name, d.quiet, d.found.total, d.returned.total, d.open.total, d.ingest.accepted, d.ingest.failed], ['test', false, 2, 0, 0, 24, 0]);
 		assert.deepEqual(d.found.list.map((x) => x.method).sort(), ['', 'com.app.Repo.load']);
 		assert.equal(d.scenarios[0].scenario, 'slower');
@@ -40,6 +45,7 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 		const text = (await s.get('/api/v1/digest?for=text')).text;
 		assert.match(text, /^test: what is slow and new, .* UTC\n\nGot slower\n\n- /);
 		const markdown = (await s.get('/api/v1/digest?for=markdown&days=7')).text;
+		assert.match(markdown, /## Scenarios, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d against \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d \\?\(UTC/);
 		assert.match(markdown, /## Got slower\n\n- `com\.app\.Repo\.load` in `slower`/);
 		assert.ok(markdown.includes(`](${BASE}/regressions?project=`));
 		const html = await s.get('/api/v1/digest?for=html');
@@ -74,6 +80,39 @@ test('a digest is told once a period, by webhook and by mail, across restarts', 
 	await s.start();
 	await new Promise((ok) => setTimeout(ok, 4000)); // it looks when it starts
 	assert.deepEqual([r.at('/h').length, r.at('/other').length, mail.mails.length, db(s, 'select count(*) from digest_made')], [1, 0, 1, '1']);
+	/* at another hour of the same day, or of the week, nothing is told twice */
+	for (const body of [{ every: 'daily', hour: 0 }, { every: 'weekly', hour, weekday: new Date().getUTCDay() }]) {
+		assert.equal((await put({ ...body, mail: ['ann@example.com'] })).status, 200);
+		db(s, `update project_setting set updated_ms=updated_ms-${200 * HOUR_MS} where key='digest'`);
+		await s.stop('SIGKILL');
+		await s.start();
+		await new Promise((ok) => setTimeout(ok, 4000));
+		assert.equal(db(s, 'select count(*) from digest_made'), '1');
+	}
+});
+
+test('without a server to mail by a digest can be turned off, and nobody added', async (t) => {
+	const s = await startServer(t);
+	const put = (body) => s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json(body) });
+	assert.equal((await put({ every: 'daily', mail: ['ann@example.com'] })).status, 409);
+	assert.equal((await put({ every: 'daily' })).status, 200);
+	db(s, "update project_setting set value=replace(value, '\"mail\":[]', '\"mail\":[\"ann@example.com\"]') where key='digest'");
+	const old = (await s.get('/api/v1/digest/settings', { key: s.admin })).json;
+	assert.deepEqual(old.mail, ['ann@example.com']);
+	const off = await put({ ...old, every: 'off' });
+	assert.deepEqual([off.status, off.json.every, off.json.mail], [200, 'off', ['ann@example.com']]);
+	assert.equal((await put({ ...old, mail: ['ann@example.com', 'bob@example.com'] })).status, 409);
+	assert.equal((await put({ every: 'off' })).status, 200);
+});
+
+test('groups of ANRs are told by their first report, however many reports others have', async (t) => {
+	const s = await startServer(t);
+	const report = (n, who) => s.trace(`"main" prio=5 tid=1 Blocked\n  at a.B${n}.c(B.java:1)\n  - waiting to lock <0x01> (a a.T${n}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.example.app.Class${n}.method1(D.java:3)\n  - locked <0x01> (a a.T${n})\n`, { query: { version_name: '1', device: `${who}` } });
+	for (const [n, who] of [[1, 'old'], [1, 'new'], [2, 'x'], [2, 'y'], [3, 'z']]) await report(n, who);
+	await until(async () => ((await s.get('/api/v1/anr/groups')).json.groups.length === 3 ? true : undefined), 'three groups');
+	db(s, "update hang set created_ms=created_ms-40*86400000, day=day-40 where device='old'");
+	const { anrs } = (await s.get('/api/v1/digest')).json;
+	assert.deepEqual([anrs.total, anrs.list.map((g) => g.count)], [2, [2, 1]]);
 });
 
 /** A digest that waits to be mailed; its period is its id. */

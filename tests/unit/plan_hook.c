@@ -168,6 +168,8 @@ static void use_digests(struct tw_catalogue *c, const char *project, struct tw_a
 	struct tw_news_ingest in;
 	const char *const *ids;
 	struct tw_due *due;
+	struct tw_news_anr *anrs;
+	int64_t last = 1;
 	bool made = true;
 	size_t n;
 
@@ -182,6 +184,21 @@ static void use_digests(struct tw_catalogue *c, const char *project, struct tw_a
 	assert_int_equal(
 	        tw_catalogue_news_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
 	assert_true(made);
+	assert_int_equal(tw_catalogue_news_made(/* at another hour of the day */
+	                         c, project, of.period.until_ms + 1, &made, NULL),
+	        TW_OK);
+	assert_true(made);
+	assert_int_equal(
+	        tw_catalogue_news_made(c, project, of.period.until_ms + TW_DAY_MS, &made, NULL),
+	        TW_OK);
+	assert_false(made);
+	assert_int_equal(
+	        tw_catalogue_news_last(c, project, of.period.until_ms, &last, NULL), TW_OK);
+	assert_int_equal(last, 0);
+	assert_int_equal(
+	        tw_catalogue_news_last(c, project, of.period.until_ms + 1, &last, NULL), TW_OK);
+	assert_int_equal(last, of.period.until_ms);
+	assert_int_equal(tw_catalogue_news_anrs(c, project, of.period, a, &anrs, &n, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_news_ingest(c, project, of.period, &in, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_news_regressions(
 	                         c, project, of.period, TW_HOOK_FOUND, a, &ids, &n, NULL),
