@@ -50,14 +50,23 @@ function State({ h }: { h: Hook }) {
 	return <span class="quiet">nothing told yet</span>;
 }
 
+/** Of an address; the whole of one that the browser cannot read, though the server could. */
+function partOf(address: string, part: 'host' | 'origin'): string {
+	try {
+		return new URL(address)[part];
+	} catch {
+		return address;
+	}
+}
+
 interface Acts { edit: () => void; say: (method: string, path: string, body?: object) => void }
 
 function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 	const path = `/api/v1/webhooks/${h.id}`;
-	const name = h.name || new URL(h.url).host;
+	const name = h.name || partOf(h.url, 'host');
 	return <>
 		<tr data-hook={h.id}>
-			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{new URL(h.url).origin}</div></td>
+			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{partOf(h.url, 'origin')}</div></td>
 			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
 			<td class="anywhere">{h.events.length === EVENTS.length ? 'everything' : h.events.join(', ')}</td>
 			<td><State h={h} /></td>
@@ -70,7 +79,7 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 			</td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
-			<Deliveries hook={h.id} />
+			<Deliveries hook={h.id} sign={`${h.waiting} ${h.delivered_ms} ${h.failing_ms} ${h.fails}`} />
 			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>Make a new secret</button><span class="quiet">The old one signs nothing from then on.</span></p>
 		</td></tr>}
 	</>;

@@ -28,7 +28,7 @@ function Form({ v, mail, keep }: { v: Settings; mail: boolean; keep: (s: Setting
 			</div>
 			{mail ? <label class="list">By mail to <span class="quiet">one address a line, at most 20</span>
 				<textarea name="mail" rows={2} spellcheck={false} value={to} onInput={(e) => name(e.currentTarget.value)} /></label>
-				: <p class="quiet">This server cannot mail: it was given no --smtp-url.</p>}
+				: <p class="quiet">This server cannot mail: it was given no --smtp-url.{v.mail.length > 0 && ` Until it is, nobody gets it of those named: ${v.mail.join(', ')}.`}</p>}
 			<div class="row"><button class="primary" disabled={JSON.stringify({ ...d, mail: listed(to) }) === JSON.stringify(v)}>Save</button></div>
 		</form>
 	);

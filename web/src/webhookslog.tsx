@@ -3,21 +3,48 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, send } from './api';
 import { useChange } from './change';
 import { when } from './format';
-import { Failure, Pending, useLoad } from './parts';
+import { Failure, type Loaded, Pending, useLoad } from './parts';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
 interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; log: Try[] }
 
 const SOON_MS = 2000; // while something is on its way
+const LATER_MS = 30_000; // while its next try is far off
+const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', 'given up': 'failed' };
 
 /** As people read it; what is no JSON as it is. */
 function pretty(body: string): string {
+	let text = body;
 	try {
-		return JSON.stringify(JSON.parse(body), null, 2);
-	} catch {
-		return body;
-	}
+		text = JSON.stringify(JSON.parse(body), null, 2);
+	} catch { /* as it is */ }
+	return text.length > SHOWN ? `${text.slice(0, SHOWN)}… (${text.length - SHOWN} characters more)` : text;
+}
+
+/** When to look again: never when nothing waits. */
+function lookIn(list: Delivery[]): number | null {
+	const next = list.filter((d) => d.state === 'waiting').map((d) => d.next_ms - Date.now());
+	return next.length ? Math.min(LATER_MS, Math.max(SOON_MS, Math.min(...next))) : null;
+}
+
+/** Looks again once the answer is there, while something waits and somebody can see it. */
+function useAgain(load: Loaded<{ deliveries: Delivery[] }>): void {
+	useEffect(() => {
+		const wait = load.value && !load.busy ? lookIn(load.value.deliveries) : null;
+		if (wait === null) return;
+		let timer: ReturnType<typeof setTimeout> | undefined;
+		const plan = () => {
+			clearTimeout(timer);
+			if (!document.hidden) timer = setTimeout(load.again, wait);
+		};
+		plan();
+		document.addEventListener('visibilitychange', plan);
+		return () => {
+			clearTimeout(timer);
+			document.removeEventListener('visibilitychange', plan);
+		};
+	}, [load.busy, load.value]);
 }
 
 function Row({ d, again }: { d: Delivery; again: () => void }) {
@@ -40,14 +67,12 @@ function Row({ d, again }: { d: Delivery; again: () => void }) {
 	</>;
 }
 
-export function Deliveries({ hook }: { hook: string }) {
-	const load = useLoad(`deliveries ${hook}`, () => get<{ deliveries: Delivery[] }>(`/api/v1/webhooks/${hook}/deliveries`));
+/** `sign` is another when something was told meanwhile. */
+export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string }) {
+	const load = useLoad(`deliveries ${hook} ${sign}`, () => get<{ deliveries: Delivery[] }>(`/api/v1/webhooks/${hook}/deliveries`));
 	const [error, change] = useChange(load.again);
 	const list = load.value?.deliveries;
-	useEffect(() => { // by itself, as long as it is looked at
-		const timer = setInterval(load.again, SOON_MS);
-		return () => clearInterval(timer);
-	}, []);
+	useAgain(load);
 	return <>
 		{!list && <Pending of={load} what="Loading deliveries" />}
 		{list?.length === 0 && <p class="quiet">Nothing was told yet.</p>}
