@@ -5,7 +5,7 @@ import { api, get, Refusal, type Meta } from './api';
 import { Dialog } from './popover';
 import { Busy, Failure, MethodName, useLoad } from './parts';
 import { link, path } from './route';
-import { ageOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
+import { ageOf, dayOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
 import type { About } from './sourcelater';
 
 const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
@@ -23,6 +23,7 @@ export function SourceFacts({ v }: { v: Source }) {
 		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet"> by its package and class: whether it is there is not known</span>}</p>}
 		{v.note && <p class="quiet">Approximate: {v.note}.</p>}
 		{namesOf(v) && <p>Owned by <strong>{namesOf(v)}</strong> <span class="quiet">by {v.owners_file}</span></p>}
+		{v.owners_why && <p class="quiet">Its owners are not known: {v.owners_why}.</p>}
 		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{v.owners_file} names no owner of it.</p>}
 		{v.why && <p class="quiet">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
 		{v.repository === null && <p><a href={link('/source')}>Set up repositories</a></p>}
@@ -31,13 +32,13 @@ export function SourceFacts({ v }: { v: Source }) {
 
 function Commits({ v }: { v: Source }) {
 	if (!v.commits) return null;
-	if (v.commits.length === 0) return <p class="quiet">No commit between them touched its lines: what it calls changed, or what it is called with.</p>;
+	if (v.commits.length === 0) return v.more ? null : <p class="quiet">No commit between them touched its lines: what it calls changed, or what it is called with.</p>;
 	return <>
 		<div class="scroll"><table class="commits">
 			<thead><tr><th scope="col">Commit</th><th scope="col">What</th><th scope="col">Author</th><th scope="col">When</th></tr></thead>
 			<tbody>{v.commits.map((c) => <tr key={c.id} data-commit={c.id}>
 				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
-				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{new Date(c.time_ms).toISOString().slice(0, 10)}</td></tr>)}</tbody>
+				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{dayOf(c.time_ms)}</td></tr>)}</tbody>
 		</table></div>
 		{v.more && <p class="quiet">There may be earlier ones.</p>}
 	</>;

@@ -4,12 +4,13 @@ import { count } from './format';
 export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
 export interface Source {
 	method: string; repository: string | null; link?: string | null; path?: string; found?: boolean; commit?: string; base_commit?: string;
-	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string;
+	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string; owners_why?: string;
 	newest_ms?: number; commits?: Commit[]; more?: boolean; why?: string;
 }
 export interface Repository { name: string; packages?: string[]; link?: string; commit_link?: string; roots?: string[]; refs?: string[]; clone?: string; owners?: string; emails?: boolean }
 
 const DAY_MS = 86400000;
+const LAST_MS = 253402300799999; // of the year 9999
 
 /** The address, when it leads to a web server; the settings allow no other. */
 export const safe = (to: string | null | undefined): string | undefined => (to && /^https?:\/\//.test(to) ? to : undefined);
@@ -23,9 +24,15 @@ export function numbersOf(v: Source): string {
 
 export const namesOf = (v: Source): string => [...new Set((v.owners ?? []).flatMap((o) => o.names))].join(' ');
 
+/** "2026-01-31"; '' for what is no time of a commit. */
+export function dayOf(ms: number): string {
+	return ms >= 0 && ms <= LAST_MS ? new Date(ms).toISOString().slice(0, 10) : '';
+}
+
 /** How far what is known of the repository reaches. */
 export function ageOf(newest: number, now = Date.now()): string {
 	if (!newest) return 'The clone has no commit that can be read.';
+	if (!(newest <= now + DAY_MS)) return 'How old the clone is is not known: its newest commit is of a time to come.';
 	const days = Math.floor((now - newest) / DAY_MS);
 	return `The newest commit of the clone is ${days < 1 ? 'of today' : days === 1 ? 'a day old' : `${count(days)} days old`}.`;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ageOf, draftOf, namesOf, numbersOf, repositoryOf, safe } from '../src/sourcedoc';
+import { ageOf, dayOf, draftOf, namesOf, numbersOf, repositoryOf, safe } from '../src/sourcedoc';
 
 const DAY = 86400000;
 
@@ -18,6 +18,13 @@ test('lines, owners and age in words', () => {
 	assert.equal(ageOf(10 * DAY, 10 * DAY + 5), 'The newest commit of the clone is of today.');
 	assert.equal(ageOf(10 * DAY, 11 * DAY), 'The newest commit of the clone is a day old.');
 	assert.equal(ageOf(10 * DAY, 40 * DAY), 'The newest commit of the clone is 30 days old.');
+});
+
+test('a time that no calendar has is nothing', () => {
+	assert.equal(dayOf(Date.UTC(2026, 0, 31)), '2026-01-31');
+	assert.equal(dayOf(253402300799000), '9999-12-31');
+	for (const ms of [-1, NaN, 253402300800000, 99999999999999000, -8e18]) assert.equal(dayOf(ms), '');
+	assert.match(ageOf(99999999999999000, 10 * DAY), /not known/);
 });
 
 test('a repository goes through its form as it was', () => {
