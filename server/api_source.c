@@ -175,11 +175,22 @@ static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 
 /* --- the clone --- */
 
+/* [] nothing is asked, null: something that no name can stand for. */
+static json_t *names_of(const struct ask *q, const char *version, const char *build)
+{
+	json_t *names = tw_source_rules_refs(q->repository, version, build, "");
+
+	if (json_array_size(names) || !(*version || *build))
+		return names;
+	json_decref(names);
+	return json_null();
+}
+
 static json_t *task_of(const struct ask *q)
 {
 	json_t *roots = json_object_get(q->repository, "roots");
-	json_t *head = tw_source_rules_refs(q->repository, q->version, q->build, "");
-	json_t *base = tw_source_rules_refs(q->repository, q->base, q->base_build, "");
+	json_t *head = names_of(q, q->version, q->build);
+	json_t *base = names_of(q, q->base, q->base_build);
 
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:o, s:b}", "roots",
 	        roots ? json_incref(roots) : json_array(), "owners",
@@ -267,7 +278,8 @@ static enum tw_status tell_link(struct ask *q, struct tw_err *err)
 	if (!path || (*link && !made))
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	(void)json_object_set_new(q->answer, "path", json_string(path));
-	(void)json_object_set_new(q->answer, "link", made ? json_string(made) : json_null());
+	(void)json_object_set_new(
+	        q->answer, "link", made && *made ? json_string(made) : json_null());
 	(void)json_object_set_new(q->answer, "found", json_boolean(found));
 	return TW_OK;
 }
@@ -289,14 +301,15 @@ static void tell_commits(struct ask *q)
 
 		if (!emails)
 			(void)json_object_del(c, "email");
-		(void)json_object_set_new(c, "link", made ? json_string(made) : json_null());
+		(void)json_object_set_new(
+		        c, "link", made && *made ? json_string(made) : json_null());
 	}
 }
 
 static void tell_rest(struct ask *q)
 {
 	static const char *const keys[] = {"commit", "base_commit", "lines", "is_method", "note",
-	        "owners", "owners_file", "newest_ms", "commits", "more", "why"};
+	        "owners", "owners_file", "owners_why", "newest_ms", "commits", "more", "why"};
 
 	tell_commits(q);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

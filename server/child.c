@@ -18,7 +18,13 @@
 #include "decoder.h"
 #include "log.h"
 
-enum { ANSWER_MAX_BYTES = 1 << 20, COMPLAINTS_SHOWN = 2000, HIGH_FD = 100, FIRST_INPUT = 6 };
+enum {
+	ANSWER_MAX_BYTES = 1 << 20,
+	COMPLAINTS_SHOWN = 2000,
+	HIGH_FD = 100,
+	FIRST_INPUT = 6,
+	ENV_MAX = 8
+};
 
 static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 {
@@ -67,22 +73,22 @@ static void unwire(struct wires *w)
 
 #if TW_TEST_FAULTS
 /* What a sanitizer or a test's fault library needs; nothing else of the server's environment. */
-static void child_environment(char *env[8])
+static void child_environment(char *env[ENV_MAX + 1])
 {
-	static const char *const kept[] = {
-	        "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=", "LD_PRELOAD=",
-	        "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT=", "TRACEWELL_JUDGE_FAULT="};
+	static const char *const kept[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",
+	        "LD_PRELOAD=", "TRACEWELL_CRASH_AT=", "TRACEWELL_WORKER_FAULT=",
+	        "TRACEWELL_JUDGE_FAULT=", "TRACEWELL_SOURCE_FAULT="};
 	size_t n = 0;
 
-	for (char **e = environ; *e && n < 7; e++)
+	for (char **e = environ; *e && n < ENV_MAX; e++)
 		for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-			if (strncmp(*e, kept[i], strlen(kept[i])) == 0 && n < 7)
+			if (strncmp(*e, kept[i], strlen(kept[i])) == 0 && n < ENV_MAX)
 				env[n++] = *e;
 	env[n] = NULL;
 }
 #else
 /* Nothing of the server's. */
-static void child_environment(char *env[8])
+static void child_environment(char *env[ENV_MAX + 1])
 {
 	env[0] = NULL;
 }
@@ -93,7 +99,7 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 	char name[] = "tracewell";
 	char command[] = "worker";
 	char *argv[] = {name, command, NULL};
-	char *env[8];
+	char *env[ENV_MAX + 1];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -297,12 +303,25 @@ static struct tw_str split_answer(const struct tw_buf *answer, char ret_format[2
 	return rest;
 }
 
+/* The last line; whole: that ended. */
+static struct tw_str last_line(struct tw_str s, bool whole)
+{
+	size_t end = s.len, begin;
+
+	while (whole && end && s.ptr[end - 1] != '\n')
+		end--;
+	begin = end - (whole && end);
+	while (begin && s.ptr[begin - 1] != '\n')
+		begin--;
+	return (struct tw_str){s.ptr + begin, end - begin};
+}
+
 enum tw_status tw_child_collect(
         struct tw_child *c, json_t **ret, struct tw_child_end *ret_end, struct tw_err *err)
 {
 	struct tw_child_end end = {0};
 	struct tw_buf answer;
-	struct tw_str rest;
+	struct tw_str rest, early = {0};
 	json_t *json = NULL;
 	int status = 0;
 	enum tw_status st = TW_OK;
@@ -312,6 +331,10 @@ enum tw_status tw_child_collect(
 		continue;
 	st = read_answer(c->answer_fd, &answer);
 	rest = split_answer(&answer, end.format);
+	if (c->early)
+		early = last_line(rest, true);
+	if (c->early)
+		rest = last_line(rest, false);
 	if (st == TW_OK && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		json = json_loadb(rest.ptr, rest.len, 0, NULL);
 	log_complaints(c->complaints_fd);
@@ -323,6 +346,8 @@ enum tw_status tw_child_collect(
 		end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 		end.death = death_of(c, end.signal);
 		st = explain(c, status, err);
+		if (c->early)
+			*c->early = json_loadb(early.ptr, early.len, 0, NULL);
 	}
 	*ret_end = end;
 	close_all(c);

@@ -42,6 +42,7 @@ struct tw_child {
 	int answer_fd, complaints_fd;
 	int64_t deadline_ms; /* CLOCK_MONOTONIC */
 	bool killed;         /* for its time */
+	json_t **early;      /* where its last whole line goes when it dies; NULL: it tells none */
 };
 
 struct tw_child_task {
@@ -61,7 +62,10 @@ enum tw_status tw_child_start(
 void tw_child_wait(struct tw_child *c);
 void tw_child_kill(struct tw_child *c);
 
-/* After pidfd became readable: the answer's object (json_decref is owed), or why there is none
+/* Who sets child.early after the start gets there, when collecting fails, what the child told in a
+ * line before it died (json_decref is owed; NULL nothing).
+ *
+ * After pidfd became readable: the answer's object (json_decref is owed), or why there is none
  * in words.  *ret_end, also on failure, tells how it ended.  Frees everything of the child. */
 enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_child_end *ret_end,
         struct tw_err *err) TW_MUST_USE;

@@ -65,7 +65,15 @@ static void check_kernel(struct tw_doctor *d)
 		        "Decoders cannot be locked in: this kernel or container has no system "
 		        "call filter (seccomp), so every upload will fail. Allow it, or say "
 		        "--worker-jail=false and trust what is uploaded.");
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 1)
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 1)
+		return;
+	if (d->repositories && *d->repositories)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "landlock",
+		        "This kernel has no Landlock (5.13 has, when it is in lsm=), without which "
+		        "no clone below --repositories is read: methods get a link, and neither "
+		        "lines nor owners. Turn it on, or say --worker-jail=false and trust what "
+		        "is pushed.");
+	else
 		tw_doctor_tell(d, TW_DOCTOR_NOTE, "landlock",
 		        "This kernel has no Landlock (5.13 has, when it is in lsm=): decoders are "
 		        "held by the filter of system calls alone.");

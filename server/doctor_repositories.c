@@ -61,6 +61,11 @@ static void judge_clone(struct round *r, int clone, const char *project, const c
 		        "read: "
 		        "git repack -a -d it, and remove objects/info/alternates.",
 		        r->d->repositories, project, name);
+	else if (is_there(clone, "shallow") || is_there(clone, ".git/shallow"))
+		tw_doctor_tell(r->d, TW_DOCTOR_WRONG, "clone",
+		        "%s/%s/%s is shallow: who changed a method cannot be told. git fetch "
+		        "--unshallow it.",
+		        r->d->repositories, project, name);
 	else if (at && r->now - at > (time_t)OLD_DAYS * DAY_S)
 		tw_doctor_tell(r->d, TW_DOCTOR_NOTE, "clone_age",
 		        "%s/%s/%s was fetched %lld days ago: let cron run git fetch in it.",

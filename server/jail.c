@@ -213,8 +213,8 @@ enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 	if (!forbid_paths(jail->folder))
 		return jail->folder
 		               ? tw_fail(err, TW_IO, TW_NO_OFFSET,
-		                         "this kernel has no Landlock, which keeps who reads a "
-		                         "clone from reading anything else; "
+		                         "clones are not read: this kernel has no Landlock, which "
+		                         "keeps who reads one from reading anything else; "
 		                         "--worker-jail=false reads without it")
 		               : tw_fail(err, TW_BUG, TW_NO_OFFSET,
 		                         "the decoder could not give up its paths");

@@ -26,6 +26,7 @@ enum {
 	CPU_S = 10,
 	KEPT_MAX = 256,
 	KEPT_MS = 300000,
+	FAILED_MS = 60000, /* a death or a deadline, which would cost as much again */
 	ANSWER_BYTES = 64 << 10,
 	PATH_BYTES = 512
 };
@@ -35,7 +36,7 @@ enum {
 struct kept {
 	char *question; /* with what the clone looked like; NULL: free */
 	json_t *answer;
-	int64_t since_ms, used_ms;
+	int64_t until_ms, used_ms;
 };
 
 struct tw_sources {
@@ -136,8 +137,8 @@ enum tw_status tw_sources_open(
 /* Changes when the clone does: its refs are files and folders that git replaces. */
 static uint64_t stamp(int clone)
 {
-	static const char *const files[] = {"HEAD", "packed-refs", "FETCH_HEAD", "refs/heads",
-	        "refs/tags", "refs/remotes/origin", "objects/pack"};
+	static const char *const files[] = {"HEAD", "packed-refs", "FETCH_HEAD", "shallow",
+	        "refs/heads", "refs/tags", "refs/remotes/origin", "objects/pack"};
 	static const char *const in[] = {"", ".git/"};
 	uint64_t sum = 0;
 	char path[64];
@@ -164,7 +165,7 @@ static json_t *recall(struct tw_sources *s, const char *question)
 
 		if (!k->question || strcmp(k->question, question) != 0)
 			continue;
-		if (now - k->since_ms >= KEPT_MS) {
+		if (now >= k->until_ms) {
 			forget(k);
 			return NULL;
 		}
@@ -174,18 +175,28 @@ static json_t *recall(struct tw_sources *s, const char *question)
 	return NULL;
 }
 
+/* 0: not at all. */
+static int64_t lasts_ms(const json_t *answer)
+{
+	const char *status = json_string_value(json_object_get(answer, "status"));
+
+	if (!status || strcmp(status, "not_found") == 0 || strcmp(status, "too_large") == 0)
+		return KEPT_MS;
+	return strcmp(status, "deadline") == 0 || strcmp(status, "corrupt") == 0 ? FAILED_MS : 0;
+}
+
 static void keep(struct tw_sources *s, const char *question, const json_t *answer)
 {
 	struct kept *to = &s->kept[0];
 	int64_t now = tw_monotonic_ms();
 
-	if (json_dumpb(answer, NULL, 0, JSON_COMPACT) > ANSWER_BYTES)
+	if (lasts_ms(answer) == 0 || json_dumpb(answer, NULL, 0, JSON_COMPACT) > ANSWER_BYTES)
 		return;
 	for (size_t i = 1; i < KEPT_MAX && to->question; i++)
 		if (!s->kept[i].question || s->kept[i].used_ms < to->used_ms)
 			to = &s->kept[i];
 	forget(to);
-	*to = (struct kept){strdup(question), json_deep_copy(answer), now, now};
+	*to = (struct kept){strdup(question), json_deep_copy(answer), now + lasts_ms(answer), now};
 	if (!to->question || !to->answer)
 		forget(to);
 }
@@ -255,15 +266,53 @@ static json_t *limits_of(const struct tw_config *c)
 static enum tw_status unwrap(json_t *all, json_t **ret, struct tw_err *err)
 {
 	json_t *answer = json_object_get(all, "summary");
+	struct tw_err why;
 
 	if (json_is_object(answer)) {
 		*ret = json_incref(answer);
 		json_decref(all);
 		return TW_OK;
 	}
-	tw_jobs_child_error(all, err);
+	tw_jobs_child_error(all, &why);
 	json_decref(all);
-	return err->code;
+	/* it could not lock itself in, or enter the folder: the rest of the answer is good */
+	return tw_fail(
+	        err, why.code == TW_IO ? TW_NOT_FOUND : why.code, TW_NO_OFFSET, "%s", why.msg);
+}
+
+/* What it told before it died, and why there is no more. */
+static json_t *last_words(json_t *early, const struct tw_err *why)
+{
+	json_t *told = json_object_get(early, "summary");
+	json_t *answer = json_is_object(told) ? json_incref(told) : json_object();
+
+	(void)json_object_set_new(answer, "why", json_string(why->msg));
+	(void)json_object_set_new(answer, "status", json_string(tw_status_word(why->code)));
+	if (json_object_size(told)) {
+		(void)json_object_set_new(answer, "commits", json_array());
+		(void)json_object_set_new(answer, "more", json_true());
+	}
+	return answer;
+}
+
+/* The child has ended; a death is an answer too. */
+static enum tw_status collect(
+        struct tw_child *child, const char *clone, json_t **ret, struct tw_err *err)
+{
+	json_t *all = NULL, *early = NULL;
+	struct tw_child_end end;
+	struct tw_err why;
+	enum tw_status st;
+
+	child->early = &early;
+	st = tw_child_collect(child, &all, &end, &why);
+	if (st == TW_OK)
+		return unwrap(all, ret, err);
+	st = died(&end, clone, &why, err);
+	if (end.death != TW_DEATH_NONE)
+		*ret = last_words(early, err);
+	json_decref(early);
+	return *ret ? TW_OK : st;
 }
 
 static enum tw_status run(struct tw_sources *s, int clone, const struct tw_source_question *q,
@@ -274,10 +323,7 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	                                               : LEAST_MS;
 	const struct tw_child_task t = {q->task, -1, -1, &clone, 1, (unsigned)(ms / 1000 + 2)};
 	struct tw_child_task wired = t;
-	struct tw_child_end end;
 	struct tw_child child;
-	struct tw_err why;
-	json_t *all = NULL;
 	enum tw_status st;
 
 	(void)json_object_set_new(q->task, "kind", json_string("source"));
@@ -290,16 +336,7 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	if (st != TW_OK)
 		return st;
 	tw_child_wait(&child);
-	st = tw_child_collect(&child, &all, &end, &why);
-	return st == TW_OK ? unwrap(all, ret, err) : died(&end, q->clone, &why, err);
-}
-
-/* A deadline may be met next time. */
-static bool is_lasting(const json_t *answer)
-{
-	const char *status = json_string_value(json_object_get(answer, "status"));
-
-	return !status || strcmp(status, "not_found") == 0 || strcmp(status, "too_large") == 0;
+	return collect(&child, q->clone, ret, err);
 }
 
 static enum tw_status ask_in_turn(struct tw_sources *s, int clone,
@@ -319,7 +356,7 @@ static enum tw_status ask_in_turn(struct tw_sources *s, int clone,
 	now.ms = now.ms > (uint64_t)waited ? now.ms - (uint64_t)waited : 0;
 	st = run(s, clone, &now, ret, err);
 	end_turn(s);
-	if (st != TW_OK || !is_lasting(*ret))
+	if (st != TW_OK)
 		return st;
 	(void)pthread_mutex_lock(&s->lock);
 	keep(s, question, *ret);

@@ -8,10 +8,12 @@ enum {
 	CUT_ID = 7,
 	FILES_OPEN = 16,
 	REFS_LOOKED_AT = 5000,
+	NEWEST_MS = 300,
 	WINDOW_BYTES = 32 << 20,
 	MAPPED_BYTES = 512 << 20,
 	CACHE_BYTES = 64 << 20
 };
+#define LAST_S ((int64_t)253402300799) /* of the year 9999 */
 
 void tw_source_git_begin(void)
 {
@@ -116,6 +118,10 @@ enum tw_status tw_source_git_commit(
 {
 	const char *first = json_string_value(json_array_get(names, 0));
 
+	if (json_is_null(names))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "no tag or branch can be called as that version or build is: say how "
+		        "versions are named");
 	if (!first)
 		return commit_of_tip(g, ret, err);
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -130,37 +136,67 @@ enum tw_status tw_source_git_commit(
 	        first, json_array_size(names) > 1 ? " (nor what else it could be called)" : "");
 }
 
+int64_t tw_source_git_time(const git_commit *c)
+{
+	int64_t at = git_commit_time(c);
+
+	return at < 0 ? 0 : at > LAST_S ? LAST_S : at;
+}
+
 static int64_t time_of_ref(const git_reference *ref)
 {
 	git_object *o = NULL;
 	int64_t at = 0;
 
 	if (git_reference_peel(&o, ref, GIT_OBJECT_COMMIT) == 0)
-		at = git_commit_time((const git_commit *)o);
+		at = tw_source_git_time((const git_commit *)o);
 	git_object_free(o);
 	return at;
 }
 
+/* Others, as of merge requests, are no versions. */
+static bool is_of_version(const git_reference *ref)
+{
+	static const char *const folders[] = {"refs/heads/", "refs/tags/", "refs/remotes/origin/"};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+		any = any || strncmp(git_reference_name(ref), folders[i], strlen(folders[i])) == 0;
+	return any;
+}
+
+static int64_t newest_of(git_reference_iterator *all, int64_t newest, int64_t until_ms)
+{
+	git_reference *ref = NULL;
+	unsigned looked_at = 0;
+	int rc;
+
+	while ((rc = git_reference_next(&ref, all)) == 0) {
+		const bool over = looked_at == REFS_LOOKED_AT || tw_monotonic_ms() >= until_ms;
+		int64_t at = !over && is_of_version(ref) ? time_of_ref(ref) : 0;
+
+		looked_at += at > 0;
+		newest = at > newest ? at : newest;
+		git_reference_free(ref);
+		if (over)
+			return 0;
+	}
+	return rc == GIT_ITEROVER ? newest : 0;
+}
+
 int64_t tw_source_git_newest(const struct tw_source_git *g)
 {
+	const int64_t moment = tw_monotonic_ms() + NEWEST_MS;
 	git_reference_iterator *all = NULL;
-	git_reference *ref = NULL;
 	git_commit *tip = NULL;
 	int64_t newest = 0;
 
 	if (commit_of_tip(g, &tip, NULL) == TW_OK)
-		newest = git_commit_time(tip);
+		newest = tw_source_git_time(tip);
 	git_commit_free(tip);
 	if (git_reference_iterator_new(&all, g->repo) != 0)
-		return newest;
-	for (unsigned i = 0; i < REFS_LOOKED_AT && tw_source_git_late(g, NULL) == TW_OK &&
-	                     git_reference_next(&ref, all) == 0;
-	        i++) {
-		int64_t at = time_of_ref(ref);
-
-		newest = at > newest ? at : newest;
-		git_reference_free(ref);
-	}
+		return 0;
+	newest = newest_of(all, newest, moment < g->deadline_ms ? moment : g->deadline_ms);
 	git_reference_iterator_free(all);
 	return newest;
 }

@@ -40,11 +40,14 @@ void tw_source_git_close(struct tw_source_git *g);
 enum tw_status tw_source_git_late(const struct tw_source_git *g, struct tw_err *err) TW_MUST_USE;
 
 /* The first of these names (tags, branches, commit ids of 7 digits and more) that is here; none:
- * the tip of the clone. */
+ * the tip of the clone.  JSON's null: what was asked for cannot be a name, TW_NOT_FOUND. */
 enum tw_status tw_source_git_commit(const struct tw_source_git *g, const json_t *names,
         git_commit **ret, struct tw_err *err) TW_MUST_USE;
 
-/* Seconds since 1970 of the newest commit that a branch or tag names; 0 none. */
+/* Seconds since 1970, within the years 1970 to 9999 whatever the commit says. */
+int64_t tw_source_git_time(const git_commit *c);
+
+/* Its time, of the newest commit that a branch or tag names; 0 none, or not known in a moment. */
 int64_t tw_source_git_newest(const struct tw_source_git *g);
 
 /* What is looked for in a tree. */
@@ -70,7 +73,7 @@ enum tw_status tw_source_git_text(const struct tw_source_git *g, const git_tree 
 
 /* Commits that changed these lines of the file in head, newest first, as far as base does not have
  * them (NULL: the newest few): [{"id","author","email","time_ms","summary"}…].  *ret_more: there
- * may be others. */
+ * may be others.  On failure too *ret has those found before (json_decref is owed; or NULL). */
 enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit *head,
         const git_commit *base, const struct tw_source_found *of, json_t **ret, bool *ret_more,
         struct tw_err *err) TW_MUST_USE;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <git2/sys/hashsig.h>
+
 #include "source_git.h"
 
 enum {
@@ -16,7 +18,9 @@ enum {
 	PARENTS_MAX = 8,
 	HUNKS_MAX = 4096,
 	DELTAS_MAX = 5000,
-	RENAMES = 400,
+	RENAMES = 400, /* files that may have been the one that is new */
+	ALIKE = 50,    /* of a hundred, as git has it */
+	EXACT = 101,
 	TEXT_BYTES = 200,
 	FEW = 5
 };
@@ -187,46 +191,146 @@ static bool blob_at(const git_commit *c, const char *path, git_oid *ret)
 	return there;
 }
 
+/* SIZE_MAX: not known. */
+static size_t size_of(const struct tw_source_git *g, const git_oid *id)
+{
+	git_odb *odb = NULL;
+	git_object_t type;
+	size_t len = SIZE_MAX;
+
+	if (git_repository_odb(&odb, g->repo) == 0 &&
+	        git_odb_read_header(&len, &type, odb, id) != 0)
+		len = SIZE_MAX;
+	git_odb_free(odb);
+	return len;
+}
+
+static bool is_small(const struct history *h, const git_oid *id)
+{
+	return size_of(h->g, id) <= TW_SOURCE_FILE_BYTES;
+}
+
+/* --- where a file came from --- */
+
+/* A file that the commit took away and that looks most like the new one. */
+struct origin {
+	const struct history *h;
+	git_oid id;
+	size_t len;
+	git_hashsig *looks;
+	const char *best;
+	int score;
+};
+
+/* NULL: it is empty, too large or cannot be read. */
+static git_hashsig *looks_of(const struct history *h, const git_oid *id)
+{
+	git_hashsig *looks = NULL;
+	git_blob *blob = NULL;
+
+	if (is_small(h, id) && git_blob_lookup(&blob, h->g->repo, id) == 0 &&
+	        git_hashsig_create(&looks, git_blob_rawcontent(blob),
+	                (size_t)git_blob_rawsize(blob),
+	                GIT_HASHSIG_NORMAL | GIT_HASHSIG_ALLOW_SMALL_FILES) != 0)
+		looks = NULL;
+	git_blob_free(blob);
+	return looks;
+}
+
+/* Half of one cannot be in the other when they differ by more than twice in length. */
+static bool may_be(const struct origin *o, const git_oid *id)
+{
+	size_t len = size_of(o->h->g, id);
+
+	return len <= TW_SOURCE_FILE_BYTES && len / 2 <= o->len && o->len / 2 <= len;
+}
+
+static void weigh(struct origin *o, const git_diff_file *old)
+{
+	git_hashsig *looks;
+	int score = 0;
+
+	if (git_oid_equal(&old->id, &o->id)) {
+		score = EXACT;
+	} else if (o->looks && may_be(o, &old->id)) {
+		looks = looks_of(o->h, &old->id);
+		score = looks ? git_hashsig_compare(looks, o->looks) : 0;
+		git_hashsig_free(looks);
+	}
+	if (score < ALIKE || score <= o->score)
+		return;
+	o->score = score;
+	o->best = old->path;
+}
+
+/* Asked at each file that differs: the tree of a commit may be larger than the time that is left.
+ */
+static int stop_when_late(
+        const git_diff *so_far, const git_diff_delta *delta, const char *matched, void *arg)
+{
+	const struct history *h = arg;
+
+	(void)so_far;
+	(void)delta;
+	(void)matched;
+	return tw_source_git_late(h->g, NULL) == TW_OK ? 0 : -1;
+}
+
+static void weigh_all(struct origin *o, const git_diff *diff)
+{
+	size_t n = git_diff_num_deltas(diff), weighed = 0;
+
+	for (size_t i = 0; i < n && weighed < RENAMES && o->score < EXACT; i++) {
+		const git_diff_delta *d = git_diff_get_delta(diff, i);
+
+		if (d->status != GIT_DELTA_DELETED)
+			continue;
+		if (tw_source_git_late(o->h->g, NULL) != TW_OK)
+			return;
+		weighed++;
+		weigh(o, &d->old_file);
+	}
+}
+
+/* NULL: none of them. */
+static const char *most_alike(struct origin *o, const git_diff *diff)
+{
+	const char *best = NULL;
+
+	o->len = size_of(o->h->g, &o->id);
+	o->looks = looks_of(o->h, &o->id);
+	weigh_all(o, diff);
+	git_hashsig_free(o->looks);
+	if (o->best)
+		best = tw_arena_str(o->h->g->a, tw_str_of(o->best));
+	return best;
+}
+
 /* Where the file came from, when the commit moved it; NULL: it was made here. */
 static const char *path_before(
         const struct history *h, const git_commit *parent, const git_commit *c, const char *path)
 {
+	struct origin o = {.h = h};
 	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
-	git_diff_find_options find = GIT_DIFF_FIND_OPTIONS_INIT;
 	git_tree *from = NULL, *to = NULL;
 	git_diff *diff = NULL;
 	const char *old = NULL;
 
-	find.flags = GIT_DIFF_FIND_RENAMES;
-	find.rename_limit = RENAMES;
 	opts.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
-	if (git_commit_tree(&from, parent) == 0 && git_commit_tree(&to, c) == 0 &&
+	opts.notify_cb = stop_when_late;
+	opts.payload = (void *)(uintptr_t)h;
+	if (blob_at(c, path, &o.id) && git_commit_tree(&from, parent) == 0 &&
+	        git_commit_tree(&to, c) == 0 &&
 	        git_diff_tree_to_tree(&diff, h->g->repo, from, to, &opts) == 0 &&
-	        git_diff_num_deltas(diff) <= DELTAS_MAX && git_diff_find_similar(diff, &find) == 0)
-		for (size_t i = 0; i < git_diff_num_deltas(diff) && !old; i++) {
-			const git_diff_delta *d = git_diff_get_delta(diff, i);
-
-			if (d->status == GIT_DELTA_RENAMED && strcmp(d->new_file.path, path) == 0)
-				old = tw_arena_str(h->g->a, tw_str_of(d->old_file.path));
-		}
+	        git_diff_num_deltas(diff) <= DELTAS_MAX)
+		old = most_alike(&o, diff);
 	git_diff_free(diff);
 	git_tree_free(from);
 	git_tree_free(to);
 	return old;
 }
 
-static bool is_small(const struct history *h, const git_oid *id)
-{
-	git_odb *odb = NULL;
-	git_object_t type;
-	size_t len = SIZE_MAX;
-
-	if (git_repository_odb(&odb, h->g->repo) == 0 &&
-	        git_odb_read_header(&len, &type, odb, id) != 0)
-		len = SIZE_MAX;
-	git_odb_free(odb);
-	return len <= TW_SOURCE_FILE_BYTES;
-}
+/* --- lines in the parent --- */
 
 /* The hunks between two blobs. */
 static enum tw_status compare(struct history *h, const git_oid *old, const git_oid *new)
@@ -288,7 +392,7 @@ static void tell(struct history *h, const git_commit *c)
 {
 	const git_signature *who = git_commit_author(c);
 	char id[GIT_OID_HEXSZ + 1];
-	const json_int_t at = (json_int_t)git_commit_time(c) * 1000;
+	const json_int_t at = (json_int_t)tw_source_git_time(c) * 1000;
 	const char *summary = git_commit_summary((git_commit *)(uintptr_t)c);
 
 	h->more = json_array_size(h->told) == h->most;
@@ -299,6 +403,17 @@ static void tell(struct history *h, const git_commit *c)
 	        h->told, json_pack("{s:s,s:o,s:o,s:I,s:o}", "id", id, "author",
 	                         clean(who ? who->name : ""), "email", clean(who ? who->email : ""),
 	                         "time_ms", at, "summary", clean(summary)));
+}
+
+/* Clones may end before history does, and libgit2 1.5 takes their last commits for broken ones. */
+static enum tw_status ends_here(const struct history *h)
+{
+	const bool shallow = git_repository_is_shallow(h->g->repo) == 1;
+
+	return tw_fail(h->err, TW_CORRUPT, TW_NO_OFFSET,
+	        shallow ? "the clone is shallow, older commits are not in it: git fetch "
+	                  "--unshallow it"
+	                : "the clone is broken, older commits cannot be read: run git fsck on it");
 }
 
 /* A parent that has the same file: all that is here came from there. */
@@ -339,7 +454,7 @@ static enum tw_status look_at(struct history *h, const git_commit *c, const stru
 		bool touched = false;
 
 		if (git_commit_parent(&parent, c, i) != 0)
-			return TW_OK; /* a shallow clone ends here */
+			return ends_here(h);
 		st = go_to_parent(h, c, parent, l, &touched);
 		by_all = by_all && touched;
 		git_commit_free(parent);
@@ -349,26 +464,36 @@ static enum tw_status look_at(struct history *h, const git_commit *c, const stru
 	return st;
 }
 
+static enum tw_status look_up(struct history *h, const git_oid *id, const struct lines *l)
+{
+	git_commit *c = NULL;
+	enum tw_status st =
+	        git_commit_lookup(&c, h->g->repo, id) == 0 ? look_at(h, c, l) : ends_here(h);
+
+	git_commit_free(c);
+	return st;
+}
+
 static enum tw_status walk(struct history *h, git_revwalk *w)
 {
 	enum tw_status st = TW_OK;
 	git_oid id;
 
-	for (unsigned i = 0; st == TW_OK && h->n && !h->more && git_revwalk_next(&id, w) == 0;
-	        i++) {
+	for (unsigned i = 0; st == TW_OK && h->n && !h->more; i++) {
+		int rc = git_revwalk_next(&id, w);
 		struct lines l;
-		git_commit *c = NULL;
 
+		if (rc == GIT_ITEROVER)
+			return TW_OK;
+		if (rc != 0)
+			return ends_here(h);
 		if (i == TW_SOURCE_COMMITS)
 			return tw_fail(h->err, TW_TOO_LARGE, TW_NO_OFFSET,
 			        "there are more than %d commits between these versions",
 			        TW_SOURCE_COMMITS);
 		st = tw_source_git_late(h->g, h->err);
-		if (st != TW_OK || !take_waiting(h, &id, &l))
-			continue;
-		if (git_commit_lookup(&c, h->g->repo, &id) == 0)
-			st = look_at(h, c, &l);
-		git_commit_free(c);
+		if (st == TW_OK && take_waiting(h, &id, &l))
+			st = look_up(h, &id, &l);
 	}
 	return st;
 }
@@ -410,11 +535,8 @@ enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit
 	if (st == TW_OK)
 		st = walk(&h, w);
 	git_revwalk_free(w);
-	if (st != TW_OK) {
-		json_decref(h.told);
-		return st;
-	}
 	*ret = h.told;
-	*ret_more = h.more;
-	return TW_OK;
+	/* what base has is never reached; without one nothing should wait at the end */
+	*ret_more = st != TW_OK || h.more || (!base && h.n);
+	return st;
 }

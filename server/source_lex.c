@@ -153,10 +153,12 @@ static bool in_ticks(struct tw_lexer *l, struct tw_str *ret)
 {
 	size_t n = 1;
 
+	if (!l->kotlin || l->rest.ptr[0] != '`')
+		return false;
 	while (n < l->rest.len && l->rest.ptr[n] != '`' && l->rest.ptr[n] != '\n')
 		n++;
 	*ret = (struct tw_str){l->rest.ptr + 1, n - 1};
-	return l->kotlin && l->rest.ptr[0] == '`' && n < l->rest.len && l->rest.ptr[n] == '`';
+	return n < l->rest.len && l->rest.ptr[n] == '`';
 }
 
 struct tw_token tw_lexer_next(struct tw_lexer *l)

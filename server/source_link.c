@@ -99,10 +99,10 @@ enum tw_status tw_link_check(
 	return TW_OK;
 }
 
-static void put_encoded(struct tw_buf *out, const char *text)
+static void put_encoded(struct tw_buf *out, const char *text, const char *kept)
 {
 	for (const char *p = text; *p; p++)
-		if (is_word(*p) || strchr("-._~/", *p))
+		if (is_word(*p) || strchr(kept, *p))
 			(void)tw_buf_add(out, p, 1);
 		else
 			(void)tw_buf_printf(out, "%%%02X", (unsigned char)*p);
@@ -111,11 +111,11 @@ static void put_encoded(struct tw_buf *out, const char *text)
 static void put_place(struct tw_buf *out, enum place at, const struct tw_link_values *v)
 {
 	if (at == COMMIT)
-		put_encoded(out, v->commit);
+		put_encoded(out, v->commit, "-._~");
 	else if (at == PATH)
-		put_encoded(out, v->path);
+		put_encoded(out, v->path, "-._~/");
 	else if (at == VERSION)
-		put_encoded(out, v->version);
+		put_encoded(out, v->version, "-._~");
 	else
 		(void)tw_buf_printf(out, "%u", at == LINE || !v->end ? v->line : v->end);
 }
@@ -127,6 +127,21 @@ static size_t useful(const char *text, bool has_line)
 	bool asks = hash && (strstr(hash, "{line}") || strstr(hash, "{end}"));
 
 	return asks && !has_line ? (size_t)(hash - text) : strlen(text);
+}
+
+/* Browsers go up at a segment of dots, whatever stands before it. */
+static bool climbs(const char *link)
+{
+	const char *p = link + scheme_of(link);
+
+	while (*p && *p != '?' && *p != '#') {
+		size_t n = strcspn(p, "/?#");
+
+		if ((n == 1 || n == 2) && strncmp(p, "..", n) == 0)
+			return true;
+		p += n + (p[n] == '/');
+	}
+	return false;
 }
 
 const char *tw_link_make(const char *text, const struct tw_link_values *v, struct tw_arena *a)
@@ -149,5 +164,5 @@ const char *tw_link_make(const char *text, const struct tw_link_values *v, struc
 	if (tw_buf_status(&out) == TW_OK)
 		made = tw_arena_str(a, (struct tw_str){(const char *)out.data, out.len});
 	tw_buf_done(&out);
-	return made;
+	return made && climbs(made) ? "" : made;
 }

@@ -4,7 +4,8 @@
  *   https://git.example.com/app/blob/{commit}/{path}#L{line}
  *
  * The scheme is http or https and the host has no placeholder, so that no value leads elsewhere;
- * values are percent-encoded, slashes of {path} and {commit} kept.  Where no line is known, the
+ * values are percent-encoded, slashes of {path} alone kept; what would climb, by a segment of dots,
+ * is no link.  Where no line is known, the
  * part from # on is left out if it asks for one.  Pure.  Thread: any.
  */
 #ifndef TW_SOURCE_LINK_H
@@ -25,7 +26,7 @@ struct tw_link_values {
 enum tw_status tw_link_check(
         const char *what, const char *text, bool needs_path, struct tw_err *err) TW_MUST_USE;
 
-/* NULL: no memory.  text passed tw_link_check. */
+/* NULL: no memory; "": no link.  text passed tw_link_check. */
 const char *tw_link_make(const char *text, const struct tw_link_values *values, struct tw_arena *a);
 
 #endif

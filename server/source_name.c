@@ -339,6 +339,9 @@ void tw_source_place(const struct tw_decls *decls, const struct tw_source_name *
 	else
 		take_plain(&s);
 	if (ret->n == 0)
-		take_head(
-		        &s, "the class does not declare it: it is inherited or made by a compiler");
+		take_head(&s,
+		        decls->cut ? "the file declares more than is looked at: the head of the "
+		                     "class is shown"
+		                   : "the class does not declare it: it is inherited or made by a "
+		                     "compiler");
 }

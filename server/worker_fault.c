@@ -20,6 +20,8 @@ enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 		(void)raise(SIGSEGV);
 	if (strcmp(how, "tire") == 0 && ++asked > 1) /* as if its time were used up */
 		(void)raise(SIGXCPU);
+	if (strcmp(how, "unlocked") == 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "it could not be locked in");
 	while (strcmp(how, "loop") == 0)
 		spin++;
 	while (strcmp(how, "eat") == 0) {

@@ -28,6 +28,9 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes, tw_worker_push_fn pus
         struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err) TW_MUST_USE;
 
+/* A line before the answer, for a parent that asked for it (child.h, early). */
+void tw_worker_tell_line(const json_t *o);
+
 /* Tasks "map" and "retrace": *ret is what was counted, owed to json_decref. */
 enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *err) TW_MUST_USE;
 /* Task "judge": answers questions (judge_line.h) until there are no more. */

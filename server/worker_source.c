@@ -3,9 +3,10 @@
  *
  *   task   {"kind":"source","limits":{…},"ms","roots":[…],"owners":"","method","file","line",
  *           "head":[names],"base":[names],"log":bool}
+ *   first  what is known before the history is read, as a line of its own
  *   answer {"newest_ms","commit","path","lines":[[first,last]…],"is_method","note","owners":[…],
- *           "owners_file","base_commit","commits":[…],"more"}; where something is missing, "why"
- * and "status" say so beside what was found before.
+ *           "owners_file","owners_why","base_commit","commits":[…],"more"}; where something is
+ * missing, "why" and "status" say so beside what was found before.
  */
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #include "worker_fault.h"
 #include "worker_internal.h"
 
-enum { ARENA_BYTES = 512 << 20, OWNERS_SHOWN = 20, OWNER_BYTES = 200 };
+enum { ARENA_BYTES = 512 << 20, OWNERS_SHOWN = 20, OWNER_BYTES = 200, DAY_S = 86400 };
 
 struct job {
 	const json_t *task;
@@ -87,13 +88,20 @@ static void put_owners(struct job *j, const git_tree *tree, const char *path)
 	struct tw_owners_hit hits[TW_OWNERS_SECTIONS];
 	json_t *all = json_array();
 	struct tw_str text;
+	struct tw_err why;
+	enum tw_status st;
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
 		const char *at = *named ? named : usual[i];
 
-		if (tw_source_git_text(&j->git, tree, at, j->git.a, &text, NULL) != TW_OK)
+		st = tw_source_git_text(&j->git, tree, at, j->git.a, &text, &why);
+		if (st == TW_NOT_FOUND)
 			continue;
+		if (st != TW_OK) { /* another file would name others */
+			put(j, "owners_why", clean(tw_str_of(why.msg)));
+			break;
+		}
 		n = tw_owners_find(text, tw_str_of(path), hits);
 		put(j, "owners_file", json_string(at));
 		break;
@@ -152,6 +160,16 @@ static enum tw_status find(
 	return TW_OK;
 }
 
+/* History may take longer than this child lives. */
+static void tell_early(const struct job *j)
+{
+	json_t *o = json_pack("{s:b,s:O}", "ok", 1, "summary", j->answer);
+
+	if (o)
+		tw_worker_tell_line(o);
+	json_decref(o);
+}
+
 static enum tw_status tell_log(
         struct job *j, const git_commit *head, const struct tw_source_found *f, struct tw_err *err)
 {
@@ -164,18 +182,31 @@ static enum tw_status tell_log(
 	if (!f->place.is_method)
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
 		        "%s declares no method %.100s in that version", f->path, j->name.method);
-	if (json_array_size(names))
+	if (json_is_null(names) || json_array_size(names))
 		st = tw_source_git_commit(&j->git, names, &base, err);
 	if (st == TW_OK && base)
 		put_commit(j, "base_commit", base);
 	if (st == TW_OK)
+		tell_early(j);
+	if (st == TW_OK)
+		st = tw_worker_fault("TRACEWELL_SOURCE_FAULT", err);
+	if (st == TW_OK)
 		st = tw_source_git_log(&j->git, head, base, f, &commits, &more, err);
 	git_commit_free(base);
-	if (st != TW_OK)
+	if (!commits)
 		return st;
 	put(j, "commits", commits);
 	put(j, "more", json_boolean(more));
-	return TW_OK;
+	return st;
+}
+
+/* A time to come says nothing of how old the clone is. */
+static void tell_newest(struct job *j)
+{
+	const int64_t newest = tw_source_git_newest(&j->git);
+
+	if (newest > 0 && newest <= tw_unix_ms() / 1000 + DAY_S)
+		put(j, "newest_ms", json_integer((json_int_t)newest * 1000));
 }
 
 static enum tw_status look(struct job *j, struct tw_err *err)
@@ -184,7 +215,6 @@ static enum tw_status look(struct job *j, struct tw_err *err)
 	git_commit *head = NULL;
 	enum tw_status st;
 
-	put(j, "newest_ms", json_integer((json_int_t)tw_source_git_newest(&j->git) * 1000));
 	st = tw_source_git_commit(&j->git, json_object_get(j->task, "head"), &head, err);
 	if (st == TW_OK)
 		put_commit(j, "commit", head);
@@ -211,6 +241,8 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 		st = tw_source_git_open(&j.git, a, tw_monotonic_ms() + ms, &why);
 	if (st == TW_OK)
 		st = look(&j, &why);
+	if (j.git.repo)
+		tell_newest(&j);
 	if (st != TW_OK) {
 		put(&j, "why", clean(tw_str_of(why.msg)));
 		put(&j, "status", json_string(tw_status_word(st)));

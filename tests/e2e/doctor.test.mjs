@@ -256,5 +256,7 @@ test('the folder of clones: missing, empty, no clone, a link out, borrowed, old'
 		fs.writeFileSync(path.join(app, 'FETCH_HEAD'), '');
 		fs.utimesSync(path.join(app, 'FETCH_HEAD'), Date.now() / 1000 - 30 * 86400, Date.now() / 1000 - 30 * 86400 - 5);
 	});
+	await breaks(args, 'clone', 'wrong', /is shallow/, () => fs.writeFileSync(path.join(app, 'shallow'), ''));
+	fs.unlinkSync(path.join(app, 'shallow'));
 	await breaks(args, 'clone', 'wrong', /borrows objects/, () => fs.writeFileSync(path.join(app, 'objects/info/alternates'), '/elsewhere\n'));
 });

@@ -85,12 +85,24 @@ test('with a clone: file, lines, owners and the age of what is there', async (t)
 	assert.deepEqual([none.is_method, none.lines], [false, [[6, 6]]]);
 	assert.match((await ask(s, { method: 'com.example.feed.Gone.load' })).why, /no file of that commit declares/);
 	assert.match((await ask(s, { method: LOAD, version: '7.7' })).why, /no tag, branch or commit v7.7/);
+	for (const version of ['2.4 (77)', '../../../../evil/x', ':/Log']) {
+		const a = await ask(s, { method: LOAD, version });
+		assert.deepEqual([a.commit, a.found], [undefined, false], `${version} is not the newest`);
+		assert.match(a.why, /no tag or branch can be called/);
+		const since = await blame(s, { method: LOAD, base: version, head: '1.1' });
+		assert.deepEqual([since.commit, since.commits], [made.ids.logged, undefined], `since ${version} is not ever`);
+		assert.match(since.why, /no tag or branch can be called/);
+	}
 	await put(s, [{ ...APP, refs: ['nightly-{build}', '{build}'] }]);
 	for (const build of [made.ids.first, made.ids.first.slice(0, 9)]) assert.deepEqual(at(await ask(s, { method: LOAD, build })), at(before), 'a build that is called by its commit');
 	await s.trace(sampleTrace(), { query: { build_id: made.ids.first, version_name: 'nightly 77' } });
 	assert.deepEqual(at(await ask(s, { method: LOAD, version: 'nightly 77' })), at(before), 'a version by its build');
 	assert.deepEqual((await blame(s, { method: LOAD, base: 'nightly 77', head: '', head_build: 'v1.1' })).commits.length, 2);
-	for (const build of ['HEAD~1', 'v1.1^', ':/Log', '@{u}', '../v1.0', made.ids.first.slice(0, 6)]) assert.ok(!(await ask(s, { method: LOAD, build })).lines?.some(([a, b]) => b - a === 3), `${build} is no expression`);
+	for (const build of ['HEAD~1', 'v1.1^', ':/Log', '@{u}', '../v1.0', made.ids.first.slice(0, 6)]) {
+		const a = await ask(s, { method: LOAD, build });
+		assert.deepEqual([a.commit, a.lines], [undefined, undefined], `${build} is no expression`);
+		assert.match(a.why, /no tag(,| or) branch/, build);
+	}
 	for (const roots of [[], ['**/main/*']]) {
 		await put(s, [{ ...APP, roots }]);
 		assert.deepEqual(at(await ask(s, { method: LOAD, version: '1.1' })), at(a), `roots ${roots}`);
@@ -118,6 +130,33 @@ test('who changed a method between two versions, through a move and a merge', as
 	assert.deepEqual((await blame(s, { method: LOAD, base: '1.1', head: '1.2' })).commits.map((c) => c.id), [last], 'a tag that came meanwhile');
 	const evil = new Date((await ask(s, { method: LOAD })).newest_ms).toISOString();
 	assert.equal(evil, '2026-01-01T00:09:00.000Z');
+});
+
+test('a shallow clone says that it is one, beside what it has', async (t) => {
+	const origin = folder(t);
+	const { ids } = shopRepository(path.join(origin, 'app'));
+	const { s } = await withClones(t, [{ ...APP, refs: ['{version}'] }], (dir) => {
+		fs.mkdirSync(path.join(dir, 'test'));
+		execFileSync('git', ['clone', '-q', '--mirror', '--depth', '2', `file://${path.join(origin, 'app')}`, path.join(dir, 'test/app')]);
+	});
+	const a = await blame(s, { method: LOAD, head: 'v1.1' });
+	assert.deepEqual([a.commit, a.more, a.lines], [ids.logged, true, [[7, 12]]], JSON.stringify(a));
+	assert.match(a.why, /is shallow.*unshallow/);
+});
+
+test('commits of times that no calendar has are told within those it has', async (t) => {
+	const { s } = await withClones(t, [{ ...APP, roots: [], refs: ['{version}'] }], (dir) => {
+		const r = new Repository(path.join(dir, 'test/app'));
+		const file = (n) => `package com.example\nclass A {\n\tfun f(): Int {\n\t\treturn ${n}\n\t}\n}\n`;
+		const data = (text) => `data ${Buffer.byteLength(text)}\n${text}\n`;
+		r.commit('Begin');
+		const stream = ['99999999999999', '9223372036854775807'].map((at, i) => `commit refs/heads/main\ncommitter Eve <e@example.com> ${at} +0000\n${data(`late ${i}`)}${i ? '' : 'from refs/heads/main^0\n'}M 100644 inline A.kt\n${data(file(i))}`).join('');
+		execFileSync('git', ['fast-import', '--quiet', '--date-format=raw-permissive'], { cwd: r.folder, input: stream });
+	});
+	const a = await blame(s, { method: 'com.example.A.f' });
+	assert.ok(a.commits.length > 0, JSON.stringify(a));
+	for (const c of a.commits) assert.ok(c.time_ms >= 0 && c.time_ms <= 253402300799000, `${c.time_ms}`);
+	assert.equal(a.newest_ms, undefined, 'a time to come is no age');
 });
 
 test('a merge that changes the lines by itself is told', async (t) => {
@@ -222,7 +261,9 @@ test('a file without end and a history of 5,000 commits are answered in words an
 	assert.match((await ask(s, { method: 'com.example.Big.x', version: 'a' })).why, /Big.java is larger than 2 MiB/);
 	const begin = Date.now();
 	const a = await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
-	t.diagnostic(`5,000 commits in ${Date.now() - begin} ms`);
+	const took = Date.now() - begin;
+	t.diagnostic(`5,000 commits in ${took} ms`);
+	assert.ok(took < 10000, `5,000 commits took ${took} ms`);
 	assert.deepEqual(a.commits.map((c) => c.summary), ['change 4500', 'change 3500', 'change 2500', 'change 1500', 'change 500']);
 	const again = Date.now();
 	await blame(s, { method: 'com.example.Few.f', base: 'a', head: 'b' });
@@ -237,7 +278,30 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	const a = await ask(s, { method: LOAD, version: '1.1' });
 	assert.match(a.why, /took more time or memory than it may/);
 	assert.equal(a.link, 'https://git.example.com/app/blob/v1.1/app/src/main/kotlin/com/example/feed/FeedAdapter.kt', 'the likely place all the same');
+	const begin = Date.now();
+	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).why, a.why);
+	assert.ok(Date.now() - begin < 1000, 'what took all its time is not tried again at once');
 	assert.equal((await s.get('/healthz')).status, 200);
+});
+
+test('what was known before the history is told when the child dies of it', async (t) => {
+	const clones = folder(t);
+	const { ids } = shopRepository(path.join(clones, 'test/app'));
+	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_SOURCE_FAULT: 'crash' } });
+	await put(s, [APP]);
+	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
+	assert.deepEqual([a.commit, a.base_commit, a.lines, a.commits, a.more], [ids.logged, ids.first, [[7, 12]], [], true]);
+	assert.match(a.why, /reading the clone app failed/);
+});
+
+test('a child that cannot lock itself in costs no link', async (t) => {
+	const clones = folder(t);
+	shopRepository(path.join(clones, 'test/app'));
+	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_WORKER_FAULT: 'unlocked' } });
+	await put(s, [APP]);
+	const a = await ask(s, { method: LOAD, version: '1.1' });
+	assert.match(a.why, /could not be locked in/);
+	assert.match(a.link, /^https:/);
 });
 
 test('no project reaches the clones of another, and who may only look changes nothing', async (t) => {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "source_link.h"
 #include "source_name.h"
@@ -143,12 +144,23 @@ static void links_hold_hostile_values(void **state)
 	(void)state;
 	assert_string_equal(
 	        tw_link_make("https://h/{commit}/{path}?v={version}#L{line}-{end}", &v, a),
-	        "https://h/v1/%22x/a%20b/%C3%9C%241.kt?v=javascript%3A#L3-9");
+	        "https://h/v1%2F%22x/a%20b/%C3%9C%241.kt?v=javascript%3A#L3-9");
 	v.line = 0;
 	assert_string_equal(
 	        tw_link_make("http://h:8/{path}#L{line}", &v, a), "http://h:8/a%20b/%C3%9C%241.kt");
 	assert_string_equal(
 	        tw_link_make("http://h/{path}#file", &v, a), "http://h/a%20b/%C3%9C%241.kt#file");
+	v.version = "../../../../evil/x";
+	assert_string_equal(tw_link_make("https://h/x/{version}/f", &v, a),
+	        "https://h/x/..%2F..%2F..%2F..%2Fevil%2Fx/f");
+	static const char *const climbing[] = {"..", ".", "a/../b", "./a", "a/.."};
+	for (size_t i = 0; i < sizeof climbing / sizeof *climbing; i++) {
+		v.path = climbing[i];
+		assert_string_equal(tw_link_make("https://h/x/{path}#L{line}", &v, a), "");
+	}
+	v.version = "..";
+	assert_string_equal(tw_link_make("https://h/x/{version}/f", &v, a), "");
+	assert_string_equal(tw_link_make("https://h/x?v={version}", &v, a), "https://h/x?v=..");
 	assert_int_equal(tw_link_check("x", "https://h.example:8443/{path}", true, &err), TW_OK);
 	static const char *const wrong[] = {"", "ftp://h/{path}", "https:///{path}",
 	        "https://u@h/{path}", "https://{path}/", "https://h{path}", "HTTPS://h/{path}",
@@ -354,6 +366,36 @@ static void files_may_be_anything(void **state)
 	free(deep);
 }
 
+/* Seconds of processor for a file of 2 MiB that is one line. */
+static double reads_one_line(const char *piece, bool as_kotlin)
+{
+	const size_t room = 2 << 20, n = strlen(piece);
+	char *text = malloc(room + 1);
+	clock_t begin;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < room; i++)
+		text[i] = piece[i % n];
+	text[room] = '\0';
+	begin = clock();
+	(void)lines_of(text, as_kotlin, "com.a.A.f", 0);
+	free(text);
+	return (double)(clock() - begin) / CLOCKS_PER_SEC;
+}
+
+/* What is generated may be one line: quadratic work took 40 s on it, linear takes a tenth of one.
+ */
+static void a_file_of_one_line_is_read_in_time(void **state)
+{
+	static const char *const pieces[] = {"1,", "`,", ".", "`a`.", "/**/,", "record "};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		for (int as_kotlin = 0; as_kotlin < 2; as_kotlin++)
+			if (reads_one_line(pieces[i], as_kotlin) > 5)
+				fail_msg("%s takes too long", pieces[i]);
+}
+
 static void the_longest_package_wins(void **state)
 {
 	json_t *doc = json_loads("{\"repositories\":[{\"name\":\"any\"},"
@@ -388,6 +430,7 @@ int main(void)
 	        cmocka_unit_test(declarations_of_kotlin),
 	        cmocka_unit_test(declarations_of_java),
 	        cmocka_unit_test(files_may_be_anything),
+	        cmocka_unit_test(a_file_of_one_line_is_read_in_time),
 	        cmocka_unit_test(the_longest_package_wins),
 	};
 
