@@ -203,9 +203,11 @@ static void keep(struct tw_sources *s, const char *question, const json_t *answe
 
 /* --- turns --- */
 
-static enum tw_status take_turn(struct tw_sources *s, struct tw_err *err)
+/* Waits no longer than leaves time for an answer. */
+static enum tw_status take_turn(struct tw_sources *s, uint64_t ms_left, struct tw_err *err)
 {
-	int64_t until = tw_monotonic_ms() + WAIT_MS;
+	const uint64_t spare = ms_left > LEAST_MS ? ms_left - LEAST_MS : 0;
+	int64_t until = tw_monotonic_ms() + (int64_t)(spare < WAIT_MS ? spare : WAIT_MS);
 	const struct timespec at = {until / 1000, (until % 1000) * 1000000};
 	int rc = 0;
 
@@ -229,6 +231,18 @@ static void end_turn(struct tw_sources *s)
 	s->running--;
 	(void)pthread_cond_signal(&s->freed);
 	(void)pthread_mutex_unlock(&s->lock);
+}
+
+/* Whoever was waited for may have asked the same: its turn is over then. */
+static json_t *recall_in_turn(struct tw_sources *s, const char *question)
+{
+	json_t *answer = recall(s, question);
+
+	if (answer) {
+		s->running--;
+		(void)pthread_cond_signal(&s->freed);
+	}
+	return answer;
 }
 
 /* --- the child --- */
@@ -348,7 +362,9 @@ static enum tw_status ask_in_turn(struct tw_sources *s, int clone,
 
 	(void)pthread_mutex_lock(&s->lock);
 	*ret = recall(s, question);
-	st = *ret ? TW_OK : take_turn(s, err);
+	st = *ret ? TW_OK : take_turn(s, q->ms, err);
+	if (!*ret && st == TW_OK)
+		*ret = recall_in_turn(s, question);
 	(void)pthread_mutex_unlock(&s->lock);
 	if (*ret || st != TW_OK)
 		return st;
