@@ -28,10 +28,10 @@ struct tw_app {
 	struct tw_periodic *hangs;   /* jobs_hang.h */
 	struct tw_hanger *hanger;    /* hang_fold.h: that job's */
 	struct tw_periodic *hooks;   /* jobs_hook.h */
-	struct tw_hooker *hooker;    /* that job's */
-	struct tw_periodic *retention; /* jobs_retention.h */
-	struct tw_symbols *symbols;    /* symbols.h: open mappings by build */
-	struct tw_metrics *metrics;    /* metrics.h */
+	struct tw_hook_runner *hook_runner; /* that job's */
+	struct tw_periodic *retention;      /* jobs_retention.h */
+	struct tw_symbols *symbols;         /* symbols.h: open mappings by build */
+	struct tw_metrics *metrics;         /* metrics.h */
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */
 	pthread_rwlock_t blob_use;

@@ -172,7 +172,7 @@ static void close_data(struct tw_app *app)
 	app->rollup = tw_periodic_stop(app->rollup);
 	app->folder = tw_folder_free(app->folder);
 	app->hooks = tw_periodic_stop(app->hooks);
-	app->hooker = tw_hooker_free(app->hooker);
+	app->hook_runner = tw_hook_runner_free(app->hook_runner);
 	app->hangs = tw_periodic_stop(app->hangs);
 	app->hanger = tw_hanger_free(app->hanger);
 	app->names = tw_periodic_stop(app->names);

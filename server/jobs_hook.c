@@ -47,7 +47,7 @@ struct flight { /* a delivery under way */
 	struct tw_buf body;
 };
 
-struct tw_hooker {
+struct tw_hook_runner {
 	struct tw_app *app;
 	struct tw_proxies allowed;
 	char smtp_password[SECRET_BYTES];
@@ -83,7 +83,7 @@ static bool holds_all(const struct tw_sent *s)
 }
 
 static enum tw_status write_down(
-        struct tw_hooker *h, struct flight *f, enum tw_outbox_state *ret, struct tw_err *err)
+        struct tw_hook_runner *h, struct flight *f, enum tw_outbox_state *ret, struct tw_err *err)
 {
 	const struct tw_sent *s = &f->came;
 	const bool held = !is_mail(&f->of) && holds_all(s);
@@ -102,7 +102,7 @@ static enum tw_status write_down(
 	return tw_catalogue_outbox_tried(h->app->catalogue, &f->of, &t, ret, err);
 }
 
-static void tell(struct tw_hooker *h, const struct flight *f, enum tw_outbox_state state)
+static void tell(struct tw_hook_runner *h, const struct flight *f, enum tw_outbox_state state)
 {
 	const struct tw_sent *s = &f->came;
 	const bool failed = s->error[0] != '\0';
@@ -126,7 +126,7 @@ static void land(struct flight *f)
 
 /* What was answered and cannot be written stays here, and nothing is sent before it is written: it
  * would be sent again and again. */
-static void write_ended(struct tw_hooker *h)
+static void write_ended(struct tw_hook_runner *h)
 {
 	enum tw_outbox_state state = TW_OUTBOX_WAITS;
 	struct tw_err err;
@@ -151,7 +151,7 @@ static void write_ended(struct tw_hooker *h)
 	}
 }
 
-static void end(struct tw_hooker *h, struct flight *f, const struct tw_sent *s)
+static void end(struct tw_hook_runner *h, struct flight *f, const struct tw_sent *s)
 {
 	f->came = *s;
 	f->ended_ms = tw_unix_ms();
@@ -187,7 +187,7 @@ static enum tw_status end_body(struct flight *f, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status post(struct tw_hooker *h, struct flight *f, struct tw_err *err)
+static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
 	char signature[TW_HOOK_SIGNATURE_BYTES];
 	struct tw_str body;
@@ -207,7 +207,7 @@ static enum tw_status post(struct tw_hooker *h, struct flight *f, struct tw_err 
 	        err);
 }
 
-static enum tw_status mail(struct tw_hooker *h, struct flight *f, struct tw_err *err)
+static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
 	const struct tw_config *c = h->app->config;
 	const struct tw_smtp by = {c->smtp_url, c->smtp_user, h->smtp_password, c->mail_from};
@@ -226,7 +226,7 @@ static enum tw_status mail(struct tw_hooker *h, struct flight *f, struct tw_err 
 }
 
 /* False: there was no memory for it. */
-static bool start(struct tw_hooker *h, struct flight *f, const struct tw_delivery *d)
+static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_delivery *d)
 {
 	struct tw_sent failed = {.arg = f};
 	struct tw_err err = {.msg = "no memory"};
@@ -248,7 +248,8 @@ static bool start(struct tw_hooker *h, struct flight *f, const struct tw_deliver
 }
 
 /* NULL: its hook or its project has enough under way, or all places are taken. */
-static struct flight *place_for(struct tw_hooker *h, const char *project_id, const char *hook_id)
+static struct flight *place_for(
+        struct tw_hook_runner *h, const char *project_id, const char *hook_id)
 {
 	const bool mail = strcmp(hook_id, TW_HOOK_MAIL) == 0;
 	struct flight *room = NULL;
@@ -271,7 +272,7 @@ static struct flight *place_for(struct tw_hooker *h, const char *project_id, con
 	return of_project < OF_A_PROJECT && !(mail && mails >= MAILS) ? room : NULL;
 }
 
-static bool any(const struct tw_hooker *h, bool busy, bool ended)
+static bool any(const struct tw_hook_runner *h, bool busy, bool ended)
 {
 	for (size_t i = 0; i < FLIGHTS; i++)
 		if (h->flights[i].busy == busy && (!ended || h->flights[i].ended))
@@ -279,20 +280,20 @@ static bool any(const struct tw_hooker *h, bool busy, bool ended)
 	return false;
 }
 
-static bool is_busy(const struct tw_hooker *h)
+static bool is_busy(const struct tw_hook_runner *h)
 {
 	return any(h, true, false);
 }
 
 /* None starts while something is to be written. */
-static bool has_room(const struct tw_hooker *h)
+static bool has_room(const struct tw_hook_runner *h)
 {
 	return any(h, false, false) && !any(h, true, true);
 }
 
 /* One delivery of the project, if it has any that may go. */
 static enum tw_status start_one(
-        struct tw_hooker *h, const char *project_id, bool *ret, struct tw_err *err)
+        struct tw_hook_runner *h, const char *project_id, bool *ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = h->app->catalogue;
 	struct tw_arena *a = tw_arena_new(DUE_ARENA);
@@ -316,7 +317,7 @@ static enum tw_status start_one(
 }
 
 /* Each project in turn, from behind the one that was served last. */
-static enum tw_status start_round(struct tw_hooker *h, unsigned *ret, struct tw_err *err)
+static enum tw_status start_round(struct tw_hook_runner *h, unsigned *ret, struct tw_err *err)
 {
 	char from[TW_ID_BYTES], at[TW_ID_BYTES], next[TW_ID_BYTES];
 	bool started, again = false;
@@ -341,7 +342,7 @@ static enum tw_status start_round(struct tw_hooker *h, unsigned *ret, struct tw_
 	return st;
 }
 
-static enum tw_status start_due(struct tw_hooker *h, struct tw_err *err)
+static enum tw_status start_due(struct tw_hook_runner *h, struct tw_err *err)
 {
 	const int64_t began = tw_monotonic_ms();
 	unsigned started;
@@ -359,7 +360,7 @@ static enum tw_status start_due(struct tw_hooker *h, struct tw_err *err)
 
 /* --- the thread --- */
 
-static void expire(struct tw_hooker *h)
+static void expire(struct tw_hook_runner *h)
 {
 	const int64_t now = tw_monotonic_ms();
 	struct tw_err err;
@@ -371,7 +372,7 @@ static void expire(struct tw_hooker *h)
 		tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
 }
 
-static void look(struct tw_hooker *h)
+static void look(struct tw_hook_runner *h)
 {
 	struct tw_err err;
 
@@ -384,7 +385,7 @@ static void look(struct tw_hooker *h)
 static void deliver(struct tw_periodic *p, void *arg)
 {
 	struct tw_app *app = arg;
-	struct tw_hooker *h = app->hooker;
+	struct tw_hook_runner *h = app->hook_runner;
 	struct tw_sent sent;
 
 	h->look_ms = 0;
@@ -404,7 +405,7 @@ static void deliver(struct tw_periodic *p, void *arg)
 
 static void digest(struct tw_periodic *p, void *arg)
 {
-	struct tw_hooker *h = arg;
+	struct tw_hook_runner *h = arg;
 	struct tw_err err;
 
 	if (tw_monotonic_ms() < h->digest_ms ||
@@ -416,7 +417,7 @@ static void digest(struct tw_periodic *p, void *arg)
 
 /* --- settings --- */
 
-static enum tw_status read_password(struct tw_hooker *h, const char *path, struct tw_err *err)
+static enum tw_status read_password(struct tw_hook_runner *h, const char *path, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, h->smtp_password, SECRET_BYTES - 1) : -1;
@@ -432,7 +433,7 @@ static enum tw_status read_password(struct tw_hooker *h, const char *path, struc
 	return TW_OK;
 }
 
-static enum tw_status judge(struct tw_hooker *h, const struct tw_config *c, struct tw_err *err)
+static enum tw_status judge(struct tw_hook_runner *h, const struct tw_config *c, struct tw_err *err)
 {
 	if (tw_proxies_parse(c->webhook_private, &h->allowed, NULL) != TW_OK)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
@@ -458,13 +459,13 @@ static enum tw_status judge(struct tw_hooker *h, const struct tw_config *c, stru
 
 enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	struct tw_hooker *h = tw_mem_zalloc(1, sizeof *h);
+	struct tw_hook_runner *h = tw_mem_zalloc(1, sizeof *h);
 	enum tw_status st;
 
 	if (!h)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	h->app = app;
-	app->hooker = h;
+	app->hook_runner = h;
 	st = judge(h, app->config, err);
 	if (st == TW_OK)
 		st = tw_sender_new(&h->allowed, &h->sender, err);
@@ -473,7 +474,7 @@ enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, s
 	return st == TW_OK ? tw_periodic_start(digest, h, TW_DIGEST_LOOK_S, &h->digests, err) : st;
 }
 
-struct tw_hooker *tw_hooker_free(struct tw_hooker *h)
+struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)
 {
 	if (!h)
 		return NULL;
@@ -497,10 +498,10 @@ enum tw_status tw_hook_job_metrics(const struct tw_app *app, struct tw_buf *out,
 	if (st != TW_OK)
 		return st;
 	tw_buf_printf(out, "# TYPE tracewell_webhook_deliveries_total counter\n");
-	for (size_t i = 0; app->hooker && i < 3; i++)
+	for (size_t i = 0; app->hook_runner && i < 3; i++)
 		tw_buf_printf(out,
 		        "tracewell_webhook_deliveries_total{outcome=\"%s\"} %" PRIu64 "\n",
-		        outcomes[i], atomic_load(&app->hooker->counts[i]));
+		        outcomes[i], atomic_load(&app->hook_runner->counts[i]));
 	tw_buf_printf(out,
 	        "# TYPE tracewell_webhook_waiting_events gauge\n"
 	        "tracewell_webhook_waiting_events %" PRId64 "\n"

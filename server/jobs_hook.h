@@ -13,12 +13,12 @@
 #include "base/buf.h"
 #include "periodic.h"
 
-struct tw_hooker;
+struct tw_hook_runner;
 /* Judges the settings, too: TW_BAD_REQUEST in words. */
 enum tw_status tw_hook_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;
 /* Behind the thread's end.  NULL is fine, returns NULL. */
-struct tw_hooker *tw_hooker_free(struct tw_hooker *h);
+struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h);
 enum tw_status tw_hook_job_metrics(
         const struct tw_app *app, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
 
