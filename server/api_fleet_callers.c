@@ -116,9 +116,11 @@ static void put_all(struct tw_fleet_question *q, const struct asked *a)
 static enum tw_status answer_callers(struct tw_fleet_question *q, struct tw_err *err)
 {
 	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
-	enum tw_status st =
-	        a ? read_question(q, a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st;
 
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = read_question(q, a, err);
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, err);
 	if (st == TW_OK)

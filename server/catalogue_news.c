@@ -84,17 +84,14 @@ enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *projec
         struct tw_err *err)
 {
 	struct tw_cat_list l = {a, TW_NEWS_ANRS_MAX, sizeof **ret, read_anr, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &l, err, /* hang_anr_by_day, anr_by_key */
-	        "WITH g AS MATERIALIZED (SELECT a.key AS key, count(*) AS n, max(a.trace_id) AS"
-	        " newest FROM hang h INDEXED BY hang_anr_by_day CROSS JOIN anr a ON"
-	        " a.project_id=h.project_id AND a.trace_id=h.trace_id WHERE h.project_id=?1 AND"
-	        " h.anr=1 AND h.day BETWEEN ?4 AND ?5 AND h.created_ms>=?2 AND h.created_ms<?3"
-	        " AND a.key<>'' GROUP BY a.key)"
+	enum tw_status st = tw_cat_list(c, &l, err, /* hang_anr_of_day, hang_anr_of_key */
+	        "WITH g AS MATERIALIZED (SELECT key, count(*) AS n, max(trace_id) AS newest FROM"
+	        " hang INDEXED BY hang_anr_of_day WHERE project_id=?1 AND anr=1 AND day BETWEEN ?4"
+	        " AND ?5 AND created_ms>=?2 AND created_ms<?3 AND key<>'' GROUP BY key)"
 	        " SELECT g.key, a.name, a.title, a.verdict, g.n, count(*) OVER () FROM g CROSS"
 	        " JOIN anr a ON a.project_id=?1 AND a.trace_id=g.newest WHERE NOT EXISTS(SELECT 1"
-	        " FROM anr o CROSS JOIN hang p ON p.project_id=o.project_id AND"
-	        " p.trace_id=o.trace_id WHERE o.project_id=?1 AND o.key=g.key AND"
-	        " p.created_ms<?2) ORDER BY g.n DESC, g.key LIMIT ?6",
+	        " FROM hang p INDEXED BY hang_anr_of_key WHERE p.project_id=?1 AND p.anr=1 AND"
+	        " p.key=g.key AND p.day<=?4 AND p.created_ms<?2) ORDER BY g.n DESC, g.key LIMIT ?6",
 	        "tiiiii", project_id, of.since_ms, of.until_ms, of.since_ms / TW_DAY_MS,
 	        of.until_ms / TW_DAY_MS, (int64_t)TW_NEWS_ANRS_MAX);
 
