@@ -153,11 +153,11 @@ static enum tw_status find_shown(sqlite3 *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_arena *a, struct shown *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, anr_by_key */
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys, hang_anr_of_key */
 	        "SELECT h.app, h.version_name, h.device, h.os, h.created_ms FROM anr a CROSS JOIN"
 	        " hang h ON h.project_id=a.project_id AND h.trace_id=a.trace_id WHERE"
-	        " a.project_id=?1 AND a.trace_id=?2 AND a.key='' AND NOT EXISTS(SELECT 1 FROM anr"
-	        " o WHERE o.project_id=?1 AND o.key=?3)",
+	        " a.project_id=?1 AND a.trace_id=?2 AND a.key='' AND NOT EXISTS(SELECT 1 FROM hang"
+	        " o INDEXED BY hang_anr_of_key WHERE o.project_id=?1 AND o.anr=1 AND o.key=?3)",
 	        "ttt", of->project_id, of->trace_id, cause->key);
 
 	return st == TW_OK ? read_shown(&q, a, ret, err) : st;
