@@ -87,9 +87,34 @@ void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value)
 		tw_req_set_header(r, name, both);
 }
 
-static void add(struct MHD_Response *response, const char *name, const char *value)
+/* False: no memory.  What the library would not send whatever the memory (nothing, or a break in
+ * it) is left out. */
+static bool add(struct MHD_Response *response, const char *name, const char *value)
 {
-	(void)MHD_add_response_header(response, name, value);
+	return !*value || strpbrk(value, "\t\r\n") ||
+	       MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+/* An answer without one of them would be another answer: without its type, or its policy. */
+static bool add_all(const struct tw_req *r, const char *type, enum tw_coding coding,
+        struct MHD_Response *response)
+{
+	bool ok = add(response, "X-Request-Id", r->id);
+
+	for (size_t i = 0; i < sizeof security / sizeof *security; i++)
+		ok = ok && add(response, security[i].name, security[i].value);
+	if (tw_req_is_https(r)) /* it would lock out all others */
+		ok = ok && add(response, "Strict-Transport-Security", "max-age=31536000");
+	if (type)
+		ok = ok && add(response, "Content-Type", type);
+	if (coding != TW_CODING_IDENTITY)
+		ok = ok && add(response, "Content-Encoding", tw_coding_word(coding));
+	if (!header_set(r, "Cache-Control"))
+		ok = ok && add(response, "Cache-Control",
+		                   header_set(r, "ETag") ? "private, no-cache" : "no-store");
+	for (size_t i = 0; i < r->n_headers; i++)
+		ok = ok && add(response, r->headers[i].name, r->headers[i].value);
+	return ok;
 }
 
 /* Makes `response` the reply; the reference is the request's from here. */
@@ -98,20 +123,10 @@ static enum tw_status use(struct tw_req *r, int http, const char *type, enum tw_
 {
 	if (!response)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	for (size_t i = 0; i < sizeof security / sizeof *security; i++)
-		add(response, security[i].name, security[i].value);
-	if (tw_req_is_https(r)) /* it would lock out all others */
-		add(response, "Strict-Transport-Security", "max-age=31536000");
-	add(response, "X-Request-Id", r->id);
-	if (type)
-		add(response, "Content-Type", type);
-	if (coding != TW_CODING_IDENTITY)
-		add(response, "Content-Encoding", tw_coding_word(coding));
-	if (!header_set(r, "Cache-Control"))
-		add(response, "Cache-Control",
-		        header_set(r, "ETag") ? "private, no-cache" : "no-store");
-	for (size_t i = 0; i < r->n_headers; i++)
-		add(response, r->headers[i].name, r->headers[i].value);
+	if (!add_all(r, type, coding, response)) {
+		MHD_destroy_response(response);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for the answer");
+	}
 	if (r->response)
 		MHD_destroy_response(r->response);
 	r->response = response;
