@@ -192,10 +192,14 @@ test('scroll, order and filter are in the address, and kept by a reload', async 
 	const q = new URL(page.url()).searchParams;
 	assert.deepEqual([q.get('sort'), q.get('filter')], ['count', 'okhttp']);
 	assert.match(q.get('open'), /^\d+\.5$/, 'the thread, from its fifth row on');
+	/* quantiles come after the rest */
+	const whole = () => page.waitForFunction(() => !document.querySelector('.methods tbody').innerText.includes('–'));
+	await whole();
 	const rows = await page.locator('.methods tbody').innerText();
 	await page.reload();
 	await page.waitForSelector('[data-ready]');
 	await page.waitForSelector('th[aria-sort=descending]:has-text("Calls")');
+	await whole();
 	assert.equal(await page.locator('.methods tbody').innerText(), rows);
 	assert.equal(await page.inputValue('.panel[aria-label=Methods] input[type=search]'), 'okhttp');
 	await page.waitForTimeout(WRITTEN_MS);
