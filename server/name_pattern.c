@@ -54,7 +54,7 @@ static bool has_pieces(struct tw_str name, struct tw_str pieces)
 
 		if (!piece.len)
 			continue;
-		at = memmem(name.ptr, name.len, piece.ptr, piece.len);
+		at = name.len < piece.len ? NULL : memmem(name.ptr, name.len, piece.ptr, piece.len);
 		if (!at)
 			return false;
 		at += piece.len;

@@ -56,7 +56,8 @@ bool tw_str_i64(struct tw_str s, int64_t *ret);
 
 static inline bool tw_str_starts(struct tw_str s, struct tw_str prefix)
 {
-	return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+	return s.len >= prefix.len &&
+	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 /* s without its first n bytes, n ≤ s.len. */
