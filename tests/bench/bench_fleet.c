@@ -14,16 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "base/str.h"
 #include "fleet.h"
 #include "fleet_search.h"
 #include "fleet_sim.h"
 #include "fleet_tree.h"
 #include "rollup_fold.h"
+#include "sizes.h"
 
-enum { STEP = 1000, DAY0 = 20000, ROWS = 8, SIZES_MAX = 8 };
+enum { STEP = 1000, DAY0 = 20000, ROWS = 8 };
 
 struct bench {
 	struct tw_catalogue *c;
@@ -32,22 +31,6 @@ struct bench {
 	char project[TW_ID_BYTES];
 	char path[1000];
 };
-
-static double cpu_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static void must(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	(void)fprintf(stderr, "bench_fleet: %s failed\n", what);
-	exit(1);
-}
 
 /* Returns whether there was nothing yet. */
 static bool open_all(struct bench *b, const char *folder)
@@ -58,14 +41,16 @@ static bool open_all(struct bench *b, const char *folder)
 	memset(b, 0, sizeof *b);
 	(void)mkdir(folder, 0700);
 	(void)snprintf(b->path, sizeof b->path, "%s/catalogue.db", folder);
-	must(tw_catalogue_open(b->path, &b->c, NULL) == TW_OK, "opening the catalogue");
-	must(tw_catalogue_project(b->c, "p", b->project, &is_new, NULL) == TW_OK, "a project");
-	must(sqlite3_open_v2(b->path, &b->db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
+	bench_must(tw_catalogue_open(b->path, &b->c, NULL) == TW_OK, "opening the catalogue");
+	bench_must(
+	        tw_catalogue_project(b->c, "p", b->project, &is_new, NULL) == TW_OK, "a project");
+	bench_must(
+	        sqlite3_open_v2(b->path, &b->db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
 	        "a second connection");
 	(void)sqlite3_busy_timeout(b->db, 10000);
 	parts.catalogue = b->c;
 	b->folder = tw_folder_new(&parts);
-	must(b->folder != NULL, "memory");
+	bench_must(b->folder != NULL, "memory");
 	return is_new;
 }
 
@@ -79,7 +64,8 @@ static void close_all(struct bench *b)
 static void add_trees(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
-		must(tw_rollup_trees_add(b->c, TW_ROLLUP_TREE_DELTAS, today, &more, NULL) == TW_OK,
+		bench_must(tw_rollup_trees_add(b->c, TW_ROLLUP_TREE_DELTAS, today, &more, NULL) ==
+		                   TW_OK,
 		        "adding up trees");
 }
 
@@ -94,14 +80,15 @@ static double count(struct bench *b, uint64_t n)
 		bool more = true;
 		double start;
 
-		must(sim_rows(b->db, b->project, i, end, DAY0), "rows");
-		start = cpu_ms();
-		must(sim_fold(b->c, b->project, i, end, DAY0), "counting");
+		bench_must(sim_rows(b->db, b->project, i, end, DAY0), "rows");
+		start = bench_cpu_ms();
+		bench_must(sim_fold(b->c, b->project, i, end, DAY0), "counting");
 		while (more)
-			must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) == TW_OK,
+			bench_must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) ==
+			                   TW_OK,
 			        "adding up");
 		add_trees(b, today);
-		spent += cpu_ms() - start;
+		spent += bench_cpu_ms() - start;
 	}
 	return spent / (double)n;
 }
@@ -114,13 +101,14 @@ static void ask_scenarios(struct bench *b, const struct tw_rollup_filter *f, str
 	struct tw_rollup_cell *cells;
 	size_t n, n_groups;
 
-	must(h && tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
+	bench_must(
+	        h && tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
 	        "reading");
-	must(tw_fleet_groups(cells, n, TW_FLEET_VERSION, true, a, &groups, &n_groups, NULL) ==
-	                TW_OK,
+	bench_must(tw_fleet_groups(cells, n, TW_FLEET_VERSION, true, a, &groups, &n_groups, NULL) ==
+	                   TW_OK,
 	        "groups");
 	for (size_t i = 0; i < n_groups; i++)
-		must(tw_fleet_lengths(&groups[i], h, &l, NULL) == TW_OK, "lengths");
+		bench_must(tw_fleet_lengths(&groups[i], h, &l, NULL) == TW_OK, "lengths");
 }
 
 static void ask_methods(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
@@ -134,22 +122,24 @@ static void ask_methods(struct bench *b, const struct tw_rollup_filter *f, struc
 	uint64_t *ids;
 	size_t n, n_list;
 
-	must(s && tw_catalogue_rollup_read(b->c, b->project, f, r.metrics, a, &cells, &n, NULL) ==
-	                        TW_OK,
+	bench_must(s && tw_catalogue_rollup_read(
+	                        b->c, b->project, f, r.metrics, a, &cells, &n, NULL) == TW_OK,
 	        "reading");
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_rollup_cell *one = &cells[i];
 
-		must(tw_fleet_collect(&one, 1, &r, NULL) == TW_OK, "collecting");
+		bench_must(tw_fleet_collect(&one, 1, &r, NULL) == TW_OK, "collecting");
 	}
 	ids = tw_arena_alloc(a, r.n + 1, sizeof *ids);
 	for (uint32_t i = 0; ids && i < r.n; i++)
 		ids[i] = r.methods[i].id;
-	must(ids && tw_catalogue_rollup_names(b->c, b->project, ids, r.n, a, &names, NULL) == TW_OK,
+	bench_must(ids && tw_catalogue_rollup_names(b->c, b->project, ids, r.n, a, &names, NULL) ==
+	                           TW_OK,
 	        "names");
-	must(tw_fleet_methods(&r, names, a, &list, &n_list, NULL) == TW_OK, "methods");
+	bench_must(tw_fleet_methods(&r, names, a, &list, &n_list, NULL) == TW_OK, "methods");
 	for (size_t i = 0; i < n_list; i++)
-		must(tw_fleet_stat(list[i].of, list[i].n, TW_ROLLUP_SELF, s, &stat, NULL) == TW_OK,
+		bench_must(tw_fleet_stat(list[i].of, list[i].n, TW_ROLLUP_SELF, s, &stat, NULL) ==
+		                   TW_OK,
 		        "quantiles");
 }
 
@@ -171,25 +161,29 @@ static void ask_flame(struct bench *b, const struct tw_rollup_filter *f, struct 
 	uint64_t *ids;
 	size_t n, n_ids;
 
-	must(tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
+	bench_must(tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &n, NULL) == TW_OK,
 	        "reading");
 	cell_ids = tw_arena_alloc(a, n + 1, sizeof *cell_ids);
 	for (size_t i = 0; cell_ids && i < n; i++)
 		cell_ids[i] = cells[i].cell_id;
-	must(cell_ids && tw_catalogue_trees_read(b->c, b->project, cell_ids, n,
-	                         n > TW_ROLLUP_TREES_WHOLE, a, &with, NULL) == TW_OK,
+	bench_must(cell_ids && tw_catalogue_trees_read(b->c, b->project, cell_ids, n,
+	                               n > TW_ROLLUP_TREES_WHOLE, a, &with, NULL) == TW_OK,
 	        "reading trees");
-	must(tw_fleet_trees(with, n, &merged, NULL) == TW_OK, "merging");
-	must(tw_fleet_tree_ids(trees, 1, a, &ids, &n_ids, NULL) == TW_OK, "ids");
-	must(tw_catalogue_rollup_names(b->c, b->project, ids, n_ids, a, &namings, NULL) == TW_OK,
+	bench_must(tw_fleet_trees(with, n, &merged, NULL) == TW_OK, "merging");
+	bench_must(tw_fleet_tree_ids(trees, 1, a, &ids, &n_ids, NULL) == TW_OK, "ids");
+	bench_must(
+	        tw_catalogue_rollup_names(b->c, b->project, ids, n_ids, a, &namings, NULL) == TW_OK,
 	        "names");
-	must(tw_fleet_tree_names(trees, 1, namings, n_ids, a, &names, NULL) == TW_OK, "numbers");
-	must(tw_fleet_tree_read(&merged, &reading, a, &named, NULL) == TW_OK, "renumbering");
-	must(tw_fleet_graph_add(&g, 0, &named, 1, merged.traces, NULL) == TW_OK, "adding");
+	bench_must(
+	        tw_fleet_tree_names(trees, 1, namings, n_ids, a, &names, NULL) == TW_OK, "numbers");
+	bench_must(tw_fleet_tree_read(&merged, &reading, a, &named, NULL) == TW_OK, "renumbering");
+	bench_must(tw_fleet_graph_add(&g, 0, &named, 1, merged.traces, NULL) == TW_OK, "adding");
 	crown.rest = names.n;
-	must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &crown.tree, NULL) == TW_OK, "a tree");
-	must(tw_query_flame_of_crown(&crown, &whole, NULL, a, &flame, NULL) == TW_OK, "a graph");
-	must(flame.n > SIM_METHODS, "as many nodes");
+	bench_must(tw_fleet_graph_tree(&g, 0, false, names.n, a, &crown.tree, NULL) == TW_OK,
+	        "a tree");
+	bench_must(
+	        tw_query_flame_of_crown(&crown, &whole, NULL, a, &flame, NULL) == TW_OK, "a graph");
+	bench_must(flame.n > SIM_METHODS, "as many nodes");
 }
 
 static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a)
@@ -202,15 +196,16 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	uint64_t *numbers;
 	bool all;
 
-	must(tw_catalogue_post_names(b->c, &of, a, &methods, &s.n_methods, &all, NULL) == TW_OK,
+	bench_must(
+	        tw_catalogue_post_names(b->c, &of, a, &methods, &s.n_methods, &all, NULL) == TW_OK,
 	        "names");
-	must(tw_catalogue_rollup_read(b->c, b->project, f, 0, a, &cells, &ask.n_cells, NULL) ==
-	                TW_OK,
+	bench_must(tw_catalogue_rollup_read(
+	                   b->c, b->project, f, 0, a, &cells, &ask.n_cells, NULL) == TW_OK,
 	        "reading");
 	numbers = tw_arena_alloc(a, s.n_methods + 1, sizeof *numbers);
 	s.found = tw_arena_alloc(a, 2 * (size_t)TW_SEARCH_KEPT, sizeof *s.found);
 	s.arena = tw_arena_new((size_t)128 << 20);
-	must(numbers && s.found && s.arena, "memory");
+	bench_must(numbers && s.found && s.arena, "memory");
 	for (size_t i = 0; i < s.n_methods; i++) {
 		numbers[i] = methods[i].id;
 		ask.slots |= 1U << tw_post_slot(numbers[i]);
@@ -219,9 +214,9 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	s.numbers = numbers;
 	ask.cells = cells;
 	ask.arg = &s;
-	must(tw_catalogue_post_read(b->c, &ask, NULL) == TW_OK, "searching");
+	bench_must(tw_catalogue_post_read(b->c, &ask, NULL) == TW_OK, "searching");
 	tw_search_sort(&s);
-	must(s.n > 0 && s.matches >= s.n, "finding");
+	bench_must(s.n > 0 && s.matches >= s.n, "finding");
 	tw_arena_free(s.arena);
 }
 
@@ -234,18 +229,18 @@ static double best_of_3(struct bench *b, const char *version, ask_fn ask)
 
 	for (int i = 0; i < 3; i++) {
 		struct tw_arena *a = tw_arena_new((size_t)1 << 30);
-		double start = cpu_ms(), ms;
+		double start = bench_cpu_ms(), ms;
 
-		must(a != NULL, "memory");
+		bench_must(a != NULL, "memory");
 		ask(b, &f, a);
-		ms = cpu_ms() - start;
+		ms = bench_cpu_ms() - start;
 		best = ms < best ? ms : best;
 		tw_arena_free(a);
 	}
 	return best;
 }
 
-static void measure(const char *folder, uint64_t n, double first[ROWS])
+static void measure(const char *folder, uint64_t n, double *first)
 {
 	static const char *const what[ROWS] = {"counting a trace", "methods of a version",
 	        "methods of everything", "scenarios by version", "flame graph, version",
@@ -279,20 +274,8 @@ static void measure(const char *folder, uint64_t n, double first[ROWS])
 
 int main(int argc, char **argv)
 {
-	uint64_t sizes[SIZES_MAX] = {1000, 20000};
-	int n_sizes = argc > 2 ? 0 : 2;
 	double first[ROWS] = {0};
+	const struct bench_plan plan = {10000000, {1000, 20000}, measure, first};
 
-	for (int i = 2; i < argc && n_sizes < SIZES_MAX; i++)
-		must(tw_str_u64(tw_str_of(argv[i]), 10000000, &sizes[n_sizes++]), "a number");
-	must(argc > 1, "a folder");
-	(void)mkdir(argv[1], 0700);
-	for (int i = 0; i < n_sizes; i++) {
-		char folder[900];
-
-		(void)snprintf(
-		        folder, sizeof folder, "%s/%llu", argv[1], (unsigned long long)sizes[i]);
-		measure(folder, sizes[i], first);
-	}
-	return 0;
+	return bench_sizes(argc, argv, &plan);
 }

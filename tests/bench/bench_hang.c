@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <sqlite3.h>
 
-#include "base/str.h"
 #include "catalogue_hang.h"
+#include "sizes.h"
 
-enum { DAY0 = 20000, DAYS = 14, SIZES_MAX = 8, ARENA = 64 << 20 };
+enum { DAY0 = 20000, DAYS = 14, ARENA = 64 << 20 };
 
 struct bench {
 	struct tw_catalogue *c;
@@ -27,22 +26,6 @@ struct bench {
 	const struct tw_rollup_filter *filter;
 	struct tw_arena *arena;
 };
-
-static double cpu_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static void must(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	(void)fprintf(stderr, "bench_hang: %s failed\n", what);
-	exit(1);
-}
 
 /* One statement each.  g is the product of two even numbers, so that few groups have most. */
 static const char *const load_sql[] = {"BEGIN",
@@ -75,14 +58,15 @@ static void load(struct bench *b, const char *path, uint64_t rows)
 	char ask[200];
 	sqlite3 *db = NULL;
 
-	must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
+	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
 	        "a second connection");
 	(void)snprintf(ask, sizeof ask,
 	        "CREATE TEMP TABLE ask AS SELECT '%s' AS project, %llu AS rows", b->project,
 	        (unsigned long long)rows);
-	must(sqlite3_exec(db, ask, NULL, NULL, NULL) == SQLITE_OK, "a table");
+	bench_must(sqlite3_exec(db, ask, NULL, NULL, NULL) == SQLITE_OK, "a table");
 	for (size_t i = 0; i < sizeof load_sql / sizeof load_sql[0]; i++)
-		must(sqlite3_exec(db, load_sql[i], NULL, NULL, NULL) == SQLITE_OK, load_sql[i]);
+		bench_must(
+		        sqlite3_exec(db, load_sql[i], NULL, NULL, NULL) == SQLITE_OK, load_sql[i]);
 	(void)sqlite3_close(db);
 }
 
@@ -91,18 +75,19 @@ static void ask_groups(struct bench *b)
 	struct tw_anr_group *groups;
 	size_t n;
 
-	must(tw_catalogue_anr_groups(
-	             b->c, b->project, b->filter, "", b->arena, &groups, &n, NULL) == TW_OK,
+	bench_must(tw_catalogue_anr_groups(
+	                   b->c, b->project, b->filter, "", b->arena, &groups, &n, NULL) == TW_OK,
 	        "groups");
-	must(n > 50, "many groups");
+	bench_must(n > 50, "many groups");
 }
 
 static void ask_sums(struct bench *b)
 {
 	struct tw_anr_sums sums;
 
-	must(tw_catalogue_anr_sums(b->c, b->project, b->filter, 1, &sums, NULL) == TW_OK, "sums");
-	must(sums.traces > 0 && sums.pending == 0, "keyed");
+	bench_must(tw_catalogue_anr_sums(b->c, b->project, b->filter, 1, &sums, NULL) == TW_OK,
+	        "sums");
+	bench_must(sums.traces > 0 && sums.pending == 0, "keyed");
 }
 
 static void ask_days(struct bench *b)
@@ -110,10 +95,10 @@ static void ask_days(struct bench *b)
 	struct tw_anr_slice *slices;
 	size_t n;
 
-	must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "", TW_ANR_BY_DAY, b->arena,
-	             &slices, &n, NULL) == TW_OK,
+	bench_must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "", TW_ANR_BY_DAY, b->arena,
+	                   &slices, &n, NULL) == TW_OK,
 	        "days");
-	must(n > 50, "many days");
+	bench_must(n > 50, "many days");
 }
 
 /* What the page of a group asks for; of one in the middle. */
@@ -127,14 +112,14 @@ static void ask_group(struct bench *b)
 
 	st = tw_catalogue_anr_groups(
 	        b->c, b->project, b->filter, "g80", b->arena, &group, &n, NULL);
-	must(st == TW_OK && n == 1, "a group");
+	bench_must(st == TW_OK && n == 1, "a group");
 	for (int by = TW_ANR_BY_DAY; by <= TW_ANR_BY_KIND; by++)
-		must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "g80", (enum tw_anr_by)by,
-		             b->arena, &slices, &n, NULL) == TW_OK,
+		bench_must(tw_catalogue_anr_slices(b->c, b->project, b->filter, "g80",
+		                   (enum tw_anr_by)by, b->arena, &slices, &n, NULL) == TW_OK,
 		        "slices");
 	st = tw_catalogue_anr_exemplars(
 	        b->c, b->project, b->filter, "g80", b->arena, &exemplars, &n, NULL);
-	must(st == TW_OK && n > 0, "exemplars");
+	bench_must(st == TW_OK && n > 0, "exemplars");
 }
 
 static void ask_locks_named(struct bench *b, const char *name)
@@ -143,11 +128,12 @@ static void ask_locks_named(struct bench *b, const char *name)
 	struct tw_lock_row *rows;
 	size_t n;
 
-	must(tw_catalogue_locks(b->c, b->project, &q, b->arena, &rows, &n, NULL) == TW_OK, "locks");
-	must(n > 0, "any locks");
+	bench_must(tw_catalogue_locks(b->c, b->project, &q, b->arena, &rows, &n, NULL) == TW_OK,
+	        "locks");
+	bench_must(n > 0, "any locks");
 	if (name[0])
-		must(tw_catalogue_lock_series(
-		             b->c, b->project, &q, true, b->arena, &rows, &n, NULL) == TW_OK,
+		bench_must(tw_catalogue_lock_series(
+		                   b->c, b->project, &q, true, b->arena, &rows, &n, NULL) == TW_OK,
 		        "a series");
 }
 
@@ -167,10 +153,10 @@ static void ask_firsts(struct bench *b)
 	        b->project, (int64_t)(DAY0 + DAYS) * TW_DAY_MS, 1000, true, INT64_MAX};
 	int64_t since_ms;
 
-	must(tw_catalogue_firsts_since(b->c, &of, (uint64_t)4 << 30, b->arena, &since_ms, NULL) ==
-	                TW_OK,
+	bench_must(tw_catalogue_firsts_since(
+	                   b->c, &of, (uint64_t)4 << 30, b->arena, &since_ms, NULL) == TW_OK,
 	        "firsts");
-	must(since_ms != INT64_MAX, "any firsts");
+	bench_must(since_ms != INT64_MAX, "any firsts");
 }
 
 typedef void (*ask_fn)(struct bench *b);
@@ -183,10 +169,10 @@ static double best_of_3(struct bench *b, ask_fn ask)
 		double start, ms;
 
 		b->arena = tw_arena_new(ARENA);
-		must(b->arena != NULL, "memory");
-		start = cpu_ms();
+		bench_must(b->arena != NULL, "memory");
+		start = bench_cpu_ms();
 		ask(b);
-		ms = cpu_ms() - start;
+		ms = bench_cpu_ms() - start;
 		best = ms < best ? ms : best;
 		tw_arena_free(b->arena);
 	}
@@ -203,7 +189,7 @@ static const struct {
         {"a lock's page", ask_lock, 0}, {"kept firsts", ask_firsts, 0}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void measure(const char *folder, uint64_t n, double first[ROWS])
+static void measure(const char *folder, uint64_t n, double *first)
 {
 	struct bench b = {0};
 	char path[1000];
@@ -211,8 +197,8 @@ static void measure(const char *folder, uint64_t n, double first[ROWS])
 
 	(void)mkdir(folder, 0700);
 	(void)snprintf(path, sizeof path, "%s/catalogue.db", folder);
-	must(tw_catalogue_open(path, &b.c, NULL) == TW_OK, "opening the catalogue");
-	must(tw_catalogue_project(b.c, "p", b.project, &is_new, NULL) == TW_OK, "a project");
+	bench_must(tw_catalogue_open(path, &b.c, NULL) == TW_OK, "opening the catalogue");
+	bench_must(tw_catalogue_project(b.c, "p", b.project, &is_new, NULL) == TW_OK, "a project");
 	if (is_new)
 		load(&b, path, n);
 	(void)printf("%8llu ANRs with 3 locks each\n", (unsigned long long)n);
@@ -232,20 +218,8 @@ static void measure(const char *folder, uint64_t n, double first[ROWS])
 
 int main(int argc, char **argv)
 {
-	uint64_t sizes[SIZES_MAX] = {20000, 200000};
-	int n_sizes = argc > 2 ? 0 : 2;
 	double first[ROWS] = {0};
+	const struct bench_plan plan = {1000000, {20000, 200000}, measure, first};
 
-	for (int i = 2; i < argc && n_sizes < SIZES_MAX; i++)
-		must(tw_str_u64(tw_str_of(argv[i]), 1000000, &sizes[n_sizes++]), "a number");
-	must(argc > 1, "a folder");
-	(void)mkdir(argv[1], 0700);
-	for (int i = 0; i < n_sizes; i++) {
-		char folder[900];
-
-		(void)snprintf(
-		        folder, sizeof folder, "%s/%llu", argv[1], (unsigned long long)sizes[i]);
-		measure(folder, sizes[i], first);
-	}
-	return 0;
+	return bench_sizes(argc, argv, &plan);
 }
