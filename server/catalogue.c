@@ -1,78 +1,11 @@
 /*
- * catalogue.c - opening, connections and statements.
- *
- * WAL with synchronous=FULL: a committed transaction survives power loss, and
- * readers go on while one writes.
+ * catalogue.c - opening, connections and transactions.
  */
 #include "catalogue_internal.h"
 
-#include <stdarg.h>
 #include <string.h>
 
-#include "catalogue_sums.h"
-
-enum { BUSY_MS = 10000 };
-
-enum tw_status tw_cat_fail(sqlite3 *db, struct tw_err *err)
-{
-	int rc = db ? sqlite3_errcode(db) & 0xFF : SQLITE_NOMEM;
-	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
-	enum tw_status st = TW_IO;
-
-	if (rc == SQLITE_FULL)
-		st = TW_FULL;
-	else if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-		st = TW_BUSY;
-	else if (rc == SQLITE_NOMEM)
-		st = TW_NOMEM;
-	else if (rc == SQLITE_MISUSE || rc == SQLITE_RANGE || rc == SQLITE_ERROR)
-		st = TW_BUG;
-	return tw_fail(err, st, TW_NO_OFFSET, "catalogue: %s", why);
-}
-
-void tw_cat_reserve_room(sqlite3 *db)
-{
-	int room = TW_SUMS_BYTES;
-
-	(void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
-}
-
-int tw_cat_room(sqlite3 *db)
-{
-	int room = -1;
-
-	(void)sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL); /* reads the header */
-	(void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
-	return room;
-}
-
-static enum tw_status connect(
-        struct tw_catalogue *c, int mode, sqlite3 **ret, int *ret_room, struct tw_err *err)
-{
-	const int flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-	sqlite3 *db = NULL;
-	enum tw_status st;
-
-	if (sqlite3_open_v2(c->path, &db, flags, TW_CAT_VFS) != SQLITE_OK) {
-		st = tw_cat_fail(db, err);
-		(void)sqlite3_close(db);
-		return st;
-	}
-	(void)sqlite3_busy_timeout(db, BUSY_MS);
-	*ret_room = tw_cat_room(db);
-	tw_cat_reserve_room(db);
-	if (sqlite3_exec(db,
-	            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-	            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
-	            "PRAGMA wal_autocheckpoint=4000", /* 16 MB: 200 uploads one by one */
-	            NULL, NULL, NULL) != SQLITE_OK) {
-		st = tw_cat_fail(db, err);
-		(void)sqlite3_close(db);
-		return st;
-	}
-	*ret = db;
-	return TW_OK;
-}
+#include "catalogue_sqlite.h"
 
 enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
 {
@@ -94,8 +27,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
 	}
 	memcpy(c->path, path, strlen(path) + 1);
-	tw_cat_need_vfs();
-	st = connect(c, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &c->writer, &room, err);
+	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writer, &room, err);
 	if (st == TW_OK)
 		st = tw_cat_upgrade(c, room, err);
 	if (st == TW_OK)
@@ -110,10 +42,10 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	if (!c)
 		return NULL;
 	for (unsigned i = 0; i < c->n_idle; i++)
-		(void)sqlite3_close(c->idle[i]);
+		tw_db_close(c->idle[i]);
 	for (int i = 0; i < TW_KEPT_N; i++)
-		(void)sqlite3_finalize(c->arrivals.kept[i]);
-	(void)sqlite3_close(c->writer);
+		tw_stmt_drop(c->arrivals.kept[i]);
+	tw_db_close(c->writer);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
@@ -129,10 +61,9 @@ enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct t
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&c->write_lock);
-	if (sqlite3_exec(c->writer, sql, NULL, NULL, NULL) == SQLITE_OK)
-		return TW_OK;
-	st = tw_cat_fail(c->writer, err);
-	(void)pthread_mutex_unlock(&c->write_lock);
+	st = tw_db_run(c->writer, sql, err);
+	if (st != TW_OK)
+		(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
 }
 
@@ -148,10 +79,10 @@ void tw_catalogue_stop_record(struct tw_catalogue *c)
 
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err)
 {
-	if (st == TW_OK && sqlite3_exec(c->writer, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-		st = tw_cat_fail(c->writer, err);
+	if (st == TW_OK)
+		st = tw_db_run(c->writer, "COMMIT", err);
 	if (st != TW_OK)
-		(void)sqlite3_exec(c->writer, "ROLLBACK", NULL, NULL, NULL);
+		(void)tw_db_run(c->writer, "ROLLBACK", NULL);
 	(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
 }
@@ -167,17 +98,17 @@ enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
 	return tw_cat_end(c, st, err);
 }
 
-enum tw_status tw_cat_reader_new(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err)
+enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	int room;
 
 	/* read-write, because the last reader of a WAL may have to recover it; only SELECTs run */
-	return connect(c, SQLITE_OPEN_READWRITE, ret, &room, err);
+	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &room, err);
 }
 
-enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err)
+enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
-	sqlite3 *db = NULL;
+	struct tw_db *db = NULL;
 
 	(void)pthread_mutex_lock(&c->pool_lock);
 	if (c->n_idle)
@@ -190,7 +121,7 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_er
 	return tw_cat_reader_new(c, ret, err);
 }
 
-void tw_cat_done(struct tw_catalogue *c, sqlite3 *db)
+void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	(void)pthread_mutex_lock(&c->pool_lock);
 	if (c->n_idle < TW_CATALOGUE_READERS) {
@@ -198,215 +129,10 @@ void tw_cat_done(struct tw_catalogue *c, sqlite3 *db)
 		db = NULL;
 	}
 	(void)pthread_mutex_unlock(&c->pool_lock);
-	(void)sqlite3_close(db);
+	tw_db_close(db);
 }
 
-void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text)
-{
-	(void)sqlite3_bind_text(q->stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
-}
-
-void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v)
-{
-	(void)sqlite3_bind_int64(q->stmt, at, v);
-}
-
-/* They outlive the query: nothing is copied. */
-static void bind_bytes(struct tw_cat_query *q, int at, const struct tw_str *bytes)
-{
-	(void)sqlite3_bind_blob64(
-	        q->stmt, at, bytes->len ? bytes->ptr : "", bytes->len, SQLITE_STATIC);
-}
-
-static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
-{
-	for (int at = 1; *types; types++, at++) {
-		if (*types == 't')
-			tw_cat_bind_text(q, at, va_arg(ap, const char *));
-		else if (*types == 'i')
-			tw_cat_bind_int(q, at, va_arg(ap, int64_t));
-		else if (*types == 'b')
-			bind_bytes(q, at, va_arg(ap, const struct tw_str *));
-		else
-			(void)sqlite3_bind_blob(
-			        q->stmt, at, va_arg(ap, const uint8_t *), 32, SQLITE_TRANSIENT);
-	}
-}
-
-static enum tw_status prepare(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
-        const char *sql, struct tw_err *err)
-{
-	*q = (struct tw_cat_query){
-	        .db = db, .kept = kept, .stmt = kept ? *kept : NULL, .rc = SQLITE_OK};
-	if (!q->stmt && sqlite3_prepare_v3(db, sql, -1, kept ? SQLITE_PREPARE_PERSISTENT : 0,
-	                        &q->stmt, NULL) != SQLITE_OK)
-		return tw_cat_fail(db, err);
-	if (kept)
-		*kept = q->stmt;
-	return TW_OK;
-}
-
-enum tw_status tw_cat_query(struct tw_cat_query *q, sqlite3 *db, struct tw_err *err,
-        const char *sql, const char *types, ...)
-{
-	enum tw_status st = prepare(q, db, NULL, sql, err);
-	va_list ap;
-
-	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(q, types, ap);
-	va_end(ap);
-	return st;
-}
-
-enum tw_status tw_cat_query_kept(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
-        struct tw_err *err, const char *sql, const char *types, ...)
-{
-	enum tw_status st = prepare(q, db, kept, sql, err);
-	va_list ap;
-
-	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(q, types, ap);
-	va_end(ap);
-	return st;
-}
-
-bool tw_cat_row(struct tw_cat_query *q)
-{
-	q->rc = sqlite3_step(q->stmt);
-	return q->rc == SQLITE_ROW;
-}
-
-enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
-{
-	bool fine = q->rc == SQLITE_DONE || q->rc == SQLITE_ROW || q->rc == SQLITE_OK;
-	enum tw_status st = fine ? TW_OK : tw_cat_fail(q->db, err);
-
-	if (q->kept) {
-		(void)sqlite3_reset(q->stmt);
-		(void)sqlite3_clear_bindings(q->stmt);
-	} else {
-		(void)sqlite3_finalize(q->stmt);
-	}
-	q->stmt = NULL;
-	return st;
-}
-
-enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, struct tw_err *err)
-{
-	enum tw_status ended = tw_cat_close(q, st == TW_OK ? err : NULL);
-
-	return st == TW_OK ? ended : st;
-}
-
-enum tw_status tw_cat_first_int(
-        sqlite3 *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
-{
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, NULL, sql, err);
-	va_list ap;
-
-	if (st != TW_OK)
-		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
-	if (tw_cat_row(&q))
-		*io = tw_cat_int(&q, 0);
-	return tw_cat_close(&q, err);
-}
-
-static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-
-	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
-		if (!l->read(q, l->arena, (char *)l->rows + l->n++ * l->row_bytes))
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_cat_close_after(q, st, err);
-}
-
-enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
-        const char *sql, const char *types, ...)
-{
-	struct tw_cat_query q;
-	sqlite3 *db = NULL;
-	enum tw_status st;
-	va_list ap;
-
-	l->n = 0;
-	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
-	if (!l->rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = tw_cat_reader(c, &db, err);
-	if (st != TW_OK)
-		return st;
-	st = prepare(&q, db, NULL, sql, err);
-	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(&q, types, ap);
-	va_end(ap);
-	if (st == TW_OK)
-		st = read_list(&q, l, err);
-	tw_cat_done(c, db);
-	return st;
-}
-
-static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)
-{
-	while (tw_cat_row(q))
-		continue;
-	return tw_cat_close(q, err);
-}
-
-enum tw_status tw_cat_exec(
-        sqlite3 *db, int *ret_changed, struct tw_err *err, const char *sql, const char *types, ...)
-{
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, NULL, sql, err);
-	va_list ap;
-
-	if (st != TW_OK)
-		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
-	st = run_to_end(&q, err);
-	if (st == TW_OK && ret_changed)
-		*ret_changed = sqlite3_changes(db);
-	return st;
-}
-
-enum tw_status tw_cat_exec_kept(sqlite3 *db, sqlite3_stmt **kept, struct tw_err *err,
-        const char *sql, const char *types, ...)
-{
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, kept, sql, err);
-	va_list ap;
-
-	if (st != TW_OK)
-		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
-	return run_to_end(&q, err);
-}
-
-int64_t tw_cat_int(const struct tw_cat_query *q, int col)
-{
-	return sqlite3_column_int64(q->stmt, col);
-}
-
-const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a)
-{
-	const char *p = (const char *)sqlite3_column_text(q->stmt, col);
-	size_t len = (size_t)sqlite3_column_bytes(q->stmt, col);
-
-	return tw_arena_str(a, (struct tw_str){p ? p : "", p ? len : 0});
-}
-
-static enum tw_status referred(sqlite3 *db, const char *sha256, bool *ret, struct tw_err *err)
+static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* part_by_content, build_by_* */
@@ -424,7 +150,7 @@ static enum tw_status referred(sqlite3 *db, const char *sha256, bool *ret, struc
 	return tw_cat_close(&q, err);
 }
 
-enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_t n,
+enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err)
 {
 	const char **unused = tw_arena_alloc(a, n ? n : 1, sizeof *unused);
@@ -449,7 +175,7 @@ enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_
 enum tw_status tw_catalogue_has_blob(
         struct tw_catalogue *c, const char *sha256, bool *ret, struct tw_err *err)
 {
-	sqlite3 *db = NULL;
+	struct tw_db *db = NULL;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -463,7 +189,7 @@ static enum tw_status is_there(struct tw_catalogue *c, const char *sql, const ch
         bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db = NULL;
+	struct tw_db *db = NULL;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -13,7 +13,7 @@
 
 /* Also refuses a trace that is not there. */
 static enum tw_status count_one_more(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int64_t have = -1;
 	enum tw_status st = tw_cat_first_int(/* primary key */
@@ -80,7 +80,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *arena, struc
 	return a->id && a->author && a->text && a->method_key;
 }
 
-static enum tw_status read_all(sqlite3 *db, const char *project_id, const char *trace_id,
+static enum tw_status read_all(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *arena, struct tw_annotation *rows, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -107,7 +107,7 @@ enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *proj
         struct tw_err *err)
 {
 	struct tw_annotation *rows = tw_arena_alloc(arena, TW_ANNOTATIONS_MAX, sizeof *rows);
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!rows)

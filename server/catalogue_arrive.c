@@ -48,9 +48,8 @@ static enum tw_status known_before(struct tw_cat_query *q, const char *content,
 
 	*ret_known = tw_cat_row(q);
 	if (*ret_known) {
-		(void)snprintf(
-		        ret_id, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q->stmt, 0));
-		same = strcmp((const char *)sqlite3_column_text(q->stmt, 1), content) == 0;
+		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(q, 0));
+		same = strcmp(tw_cat_str(q, 1), content) == 0;
 	}
 	if (!same)
 		return tw_cat_close_after(q,
@@ -79,7 +78,7 @@ static enum tw_status find_same(
 	const char *project_id = up->of.caller->project_id;
 	const char *device = text_or_empty(up->of.meta->device);
 	const char *uuid = text_or_empty(up->of.meta->uuid);
-	sqlite3_stmt **kept = c->arrivals.kept;
+	struct tw_stmt **kept = c->arrivals.kept;
 	struct tw_cat_query q;
 	enum tw_status st;
 
@@ -187,28 +186,23 @@ static enum tw_status arrive(struct tw_catalogue *c, struct tw_cat_arrival *up, 
 	return st;
 }
 
-static enum tw_status run_sql(sqlite3 *db, const char *sql, struct tw_err *err)
-{
-	return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? TW_OK : tw_cat_fail(db, err);
-}
-
 /* An upload that is refused leaves nothing behind and the others alone.  Gives what ends the whole
  * transaction: some errors make SQLite roll all of it back. */
 static enum tw_status arrive_apart(
         struct tw_catalogue *c, struct tw_cat_arrival *up, struct tw_err *err)
 {
-	enum tw_status st = run_sql(c->writer, "SAVEPOINT arrival", err);
+	enum tw_status st = tw_db_run(c->writer, "SAVEPOINT arrival", err);
 
 	if (st != TW_OK)
 		return st;
 	up->status = arrive(c, up, &up->err);
-	if (sqlite3_get_autocommit(c->writer)) {
+	if (!c->writer->engine->in_transaction(c->writer)) {
 		*err = up->err;
 		return up->status == TW_OK ? TW_IO : up->status;
 	}
 	if (up->status != TW_OK)
-		st = run_sql(c->writer, "ROLLBACK TO arrival", err);
-	return st == TW_OK ? run_sql(c->writer, "RELEASE arrival", err) : st;
+		st = tw_db_run(c->writer, "ROLLBACK TO arrival", err);
+	return st == TW_OK ? tw_db_run(c->writer, "RELEASE arrival", err) : st;
 }
 
 /* Are the files of all rows durable?  Called when the log is. */
@@ -369,8 +363,8 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
 
 enum { UNPROVEN_MAX = AT_ONCE_MAX * TW_CATALOGUE_PARTS };
 
-static enum tw_status read_unproven(
-        sqlite3 *db, struct tw_arena *a, struct tw_unproven *all, size_t *ret_n, struct tw_err *err)
+static enum tw_status read_unproven(struct tw_db *db, struct tw_arena *a, struct tw_unproven *all,
+        size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* part's primary key */
@@ -396,7 +390,7 @@ enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_unproven **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_unproven *all = tw_arena_alloc(a, UNPROVEN_MAX, sizeof *all);
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!all)

@@ -69,7 +69,7 @@ static void put_facts(struct tw_buf *out, const struct tw_change *ch)
 	(void)tw_buf_add(out, "", 1);
 }
 
-enum tw_status tw_cat_audit(sqlite3 *db, const struct tw_change *ch, struct tw_err *err)
+enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct tw_err *err)
 {
 	const struct tw_actor *from = tw_actor_get();
 	const struct tw_actor *by = ch->by ? ch->by : from;
@@ -108,8 +108,8 @@ const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES])
 
 /* --- reading --- */
 
-static enum tw_status select_entries(
-        struct tw_cat_query *q, sqlite3 *db, const struct tw_audit_query *of, struct tw_err *err)
+static enum tw_status select_entries(struct tw_cat_query *q, struct tw_db *db,
+        const struct tw_audit_query *of, struct tw_err *err)
 {
 	/* audit_by_project, or the primary key when all are asked for; the rest is filtered */
 #define AUDIT_COLUMNS                                                                              \
@@ -168,7 +168,7 @@ enum tw_status tw_catalogue_audit(struct tw_catalogue *c, const struct tw_audit_
         struct tw_arena *a, struct tw_audit_entry **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -49,7 +49,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	       r->version_name && r->retrace.sha256 && r->retrace.source_sha256 && r->retrace.id;
 }
 
-static enum tw_status get(sqlite3 *db, const char *project_id, const char *build_id,
+static enum tw_status get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -66,7 +66,7 @@ static enum tw_status get(sqlite3 *db, const char *project_id, const char *build
 }
 
 static enum tw_status put(
-        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
 {
 	int64_t now = tw_unix_ms();
 
@@ -83,7 +83,7 @@ static enum tw_status put(
 }
 
 static enum tw_status put_retrace(
-        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err)
 {
 	const struct tw_build_retrace *t = &r->retrace;
 	int64_t now = tw_unix_ms();
@@ -102,7 +102,7 @@ static enum tw_status put_retrace(
 }
 
 typedef enum tw_status (*put_fn)(
-        sqlite3 *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err);
+        struct tw_db *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err);
 
 struct change {
 	const char *project_id;
@@ -172,7 +172,7 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 {
 	struct tw_build_row row;
 	bool found = false;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -214,7 +214,7 @@ struct page {
 	int64_t last_created;
 };
 
-static enum tw_status list(sqlite3 *db, const char *project_id, const char *cursor,
+static enum tw_status list(struct tw_db *db, const char *project_id, const char *cursor,
         struct tw_arena *a, struct page *p, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -249,7 +249,7 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
         const char **ret_cursor, struct tw_err *err)
 {
 	struct page p = {.limit = limit && limit < LIMIT_MAX ? limit : LIMIT_MAX};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	p.rows = tw_arena_alloc(a, p.limit, sizeof *p.rows);
@@ -273,7 +273,7 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 {
 	struct tw_cat_query q;
 	const char *found = "";
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

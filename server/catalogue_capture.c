@@ -28,8 +28,8 @@ static int64_t device_of(const struct tw_trace_meta *m)
 	return (int64_t)(bits >> 1) + 1;
 }
 
-static enum tw_status is_rule(
-        sqlite3 *db, const char *project_id, const char *name, int64_t *ret, struct tw_err *err)
+static enum tw_status is_rule(struct tw_db *db, const char *project_id, const char *name,
+        int64_t *ret, struct tw_err *err)
 {
 	*ret = 0;
 	return tw_cat_first_int(db, ret, err, /* primary key */
@@ -39,7 +39,7 @@ static enum tw_status is_rule(
 	        "tt", project_id, name);
 }
 
-enum tw_status tw_cat_capture_count(sqlite3 *db, const char *project_id,
+enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
         const struct tw_trace_meta *m, int64_t now_ms, struct tw_err *err)
 {
 	const int64_t day = now_ms / TW_DAY_MS;

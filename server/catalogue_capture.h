@@ -8,9 +8,9 @@
 #ifndef TW_CATALOGUE_CAPTURE_H
 #define TW_CATALOGUE_CAPTURE_H
 
-#include <sqlite3.h>
-
 #include "catalogue.h"
+
+struct tw_db; /* catalogue_db.h */
 
 enum { TW_CAPTURE_DAYS = 14 };
 
@@ -31,7 +31,7 @@ enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err) TW_MUST_USE;
 
 /* An upload of a rule, in the transaction it arrives with. */
-enum tw_status tw_cat_capture_count(sqlite3 *db, const char *project_id,
+enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
         const struct tw_trace_meta *m, int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 #include "catalogue_sums.h"
 
 struct page {
@@ -113,7 +114,7 @@ enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
 {
 	struct page p = {0};
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -134,7 +135,7 @@ enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
 	return TW_OK;
 }
 
-static enum tw_status run_check(sqlite3 *db, const char *sql,
+static enum tw_status run_check(struct tw_db *db, const char *sql,
         void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
@@ -175,14 +176,14 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
         void (*wrong)(void *arg, const char *text), void *arg, struct tw_err *err)
 {
 	struct page_teller teller = {wrong, arg};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader_new(c, &db, err); /* with no page in its memory */
 
 	if (st != TW_OK)
 		return st;
 	st = run_check(db, "SELECT nullif(integrity_check, 'ok') FROM pragma_integrity_check(100)",
 	        wrong, arg, err);
-	(void)tw_sums_noted(sqlite3_db_filename(db, NULL), tell_page, &teller);
+	(void)tw_sums_noted(sqlite3_db_filename(tw_db_sqlite(db), NULL), tell_page, &teller);
 	if (st == TW_OK)
 		st = run_check(db,
 		        "SELECT 'a row of ' || \"table\" || ' refers to a missing ' || parent"
@@ -194,7 +195,7 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 
 enum tw_status tw_catalogue_copy(struct tw_catalogue *c, const char *path, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -29,7 +29,7 @@ enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_
 }
 
 static enum tw_status check_room(
-        sqlite3 *db, const char *project_id, const char *name, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *name, struct tw_err *err)
 {
 	int64_t others = 0;
 	enum tw_status st = tw_cat_first_int(/* primary key */

@@ -40,7 +40,7 @@ enum tw_status tw_catalogue_hang_todo(struct tw_catalogue *c, const char *after_
 /* --- what a trace tells --- */
 
 static enum tw_status forget(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?",
@@ -53,8 +53,8 @@ static enum tw_status forget(
 	return st;
 }
 
-static enum tw_status mark(sqlite3 *db, const struct tw_trace_row *row, int64_t how, int *ret_there,
-        struct tw_err *err)
+static enum tw_status mark(struct tw_db *db, const struct tw_trace_row *row, int64_t how,
+        int *ret_there, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_there, err, /* primary key */
 	        "UPDATE trace SET hung=? WHERE project_id=? AND trace_id=? AND state=2", "itt", how,
@@ -62,7 +62,8 @@ static enum tw_status mark(sqlite3 *db, const struct tw_trace_row *row, int64_t 
 }
 
 /* A user by that name, else the installation that sent it. */
-static enum tw_status who_of(sqlite3 *db, const struct tw_hang *h, int64_t *ret, struct tw_err *err)
+static enum tw_status who_of(
+        struct tw_db *db, const struct tw_hang *h, int64_t *ret, struct tw_err *err)
 {
 	*ret = tw_cat_install(h->row->project_id, h->user);
 	if (*ret)
@@ -72,7 +73,7 @@ static enum tw_status who_of(sqlite3 *db, const struct tw_hang *h, int64_t *ret,
 	        h->row->project_id, h->row->id);
 }
 
-static enum tw_status insert_hang(sqlite3 *db, const struct tw_hang *h, struct tw_err *err)
+static enum tw_status insert_hang(struct tw_db *db, const struct tw_hang *h, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
 	const struct tw_trace_meta *m = &row->meta;
@@ -96,10 +97,10 @@ static enum tw_status insert_hang(sqlite3 *db, const struct tw_hang *h, struct t
 	return st;
 }
 
-enum tw_status tw_cat_lock_insert(sqlite3 *db, const char *project_id, const char *trace_id,
+enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -111,11 +112,11 @@ enum tw_status tw_cat_lock_insert(sqlite3 *db, const char *project_id, const cha
 		        (int64_t)l[i].is_main, l[i].raw_monitor, l[i].raw_owner, l[i].source,
 		        l[i].monitor, l[i].owner, l[i].holder, (int64_t)l[i].waits,
 		        (int64_t)l[i].timed, l[i].total_ns, l[i].max_ns);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return st;
 }
 
-static enum tw_status put(sqlite3 *db, const struct tw_hang *h, struct tw_err *err)
+static enum tw_status put(struct tw_db *db, const struct tw_hang *h, struct tw_err *err)
 {
 	const struct tw_trace_row *row = h->row;
 	int there = 0;
@@ -178,7 +179,7 @@ struct stretch { /* of a project's traces and of what they told, which outlives 
 };
 
 /* The next so many; last is "" when fewer are left, which are meant too. */
-static enum tw_status find_stretch(sqlite3 *db, struct stretch *io, struct tw_err *err)
+static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
@@ -191,9 +192,8 @@ static enum tw_status find_stretch(sqlite3 *db, struct stretch *io, struct tw_er
 	if (st != TW_OK)
 		return st;
 	io->last[0] = '\0';
-	if (tw_cat_row(&q) && sqlite3_column_type(q.stmt, 0) == SQLITE_TEXT)
-		(void)snprintf(io->last, sizeof io->last, "%s",
-		        (const char *)sqlite3_column_text(q.stmt, 0));
+	if (tw_cat_row(&q) && tw_cat_str(&q, 0))
+		(void)snprintf(io->last, sizeof io->last, "%s", tw_cat_str(&q, 0));
 	return tw_cat_close(&q, err);
 }
 

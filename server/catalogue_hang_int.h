@@ -8,7 +8,7 @@
 #include "catalogue_internal.h"
 
 /* Within a transaction. */
-enum tw_status tw_cat_lock_insert(sqlite3 *db, const char *project_id, const char *trace_id,
+enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err);
 /* Hash of a text that says who somebody is, in a project; never negative, 0 for none. */
 int64_t tw_cat_install(const char *project_id, const char *name);

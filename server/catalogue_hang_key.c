@@ -44,8 +44,8 @@ static enum tw_status traces_of(
 }
 
 /* Nothing when another mapping came meanwhile: all begins anew. */
-static enum tw_status go_on(
-        sqlite3 *db, const struct rename *r, const char *last, bool *ret_ours, struct tw_err *err)
+static enum tw_status go_on(struct tw_db *db, const struct rename *r, const char *last,
+        bool *ret_ours, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st;
@@ -176,7 +176,7 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 
 /* --- what came of it --- */
 
-static enum tw_status set_cause(sqlite3 *db, const struct tw_hang_stale *of,
+static enum tw_status set_cause(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */

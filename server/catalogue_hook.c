@@ -66,7 +66,7 @@ enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project
 	return st;
 }
 
-static enum tw_status has_room(sqlite3 *db, const char *project_id, struct tw_err *err)
+static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */

@@ -9,10 +9,10 @@
 #ifndef TW_CATALOGUE_HOOK_H
 #define TW_CATALOGUE_HOOK_H
 
-#include <sqlite3.h>
-
 #include "catalogue.h"
 #include "hook.h"
+
+struct tw_db; /* catalogue_db.h */
 
 /* --- hooks (catalogue_hook.c) --- */
 
@@ -46,11 +46,11 @@ struct tw_tell {
 	const char *facts; /* JSON object */
 };
 /* For all hooks of the project that want it, within a transaction. */
-enum tw_status tw_cat_tell(sqlite3 *db, const char *project_id, const struct tw_tell *what,
+enum tw_status tw_cat_tell(struct tw_db *db, const char *project_id, const struct tw_tell *what,
         struct tw_err *err) TW_MUST_USE;
 /* The same to the addresses of the digest. */
-enum tw_status tw_cat_tell_mail(sqlite3 *db, const char *project_id, const struct tw_tell *what,
-        struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_cat_tell_mail(struct tw_db *db, const char *project_id,
+        const struct tw_tell *what, struct tw_err *err) TW_MUST_USE;
 /* One event for one hook, tried once, also when it is paused.  TW_CONFLICT while another waits. */
 enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, const char *facts, int64_t *ret_id, struct tw_err *err) TW_MUST_USE;

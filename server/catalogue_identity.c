@@ -15,16 +15,16 @@ static enum tw_status read_account(
 {
 	*ret_there = tw_cat_row(q);
 	if (*ret_there) {
-		(void)snprintf(ret->id, sizeof ret->id, "%s", sqlite3_column_text(q->stmt, 0));
-		(void)snprintf(ret->name, sizeof ret->name, "%s", sqlite3_column_text(q->stmt, 1));
+		(void)snprintf(ret->id, sizeof ret->id, "%s", tw_cat_str(q, 0));
+		(void)snprintf(ret->name, sizeof ret->name, "%s", tw_cat_str(q, 1));
 		ret->is_admin = tw_cat_int(q, 2) != 0;
 		ret->is_disabled = tw_cat_int(q, 3) != 0;
 	}
 	return tw_cat_close(q, err);
 }
 
-static enum tw_status by_identity(sqlite3 *db, const struct tw_identity *who, struct account *ret,
-        bool *ret_there, struct tw_err *err)
+static enum tw_status by_identity(struct tw_db *db, const struct tw_identity *who,
+        struct account *ret, bool *ret_there, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
@@ -35,8 +35,8 @@ static enum tw_status by_identity(sqlite3 *db, const struct tw_identity *who, st
 	return st == TW_OK ? read_account(&q, ret, ret_there, err) : st;
 }
 
-static enum tw_status by_id(
-        sqlite3 *db, const char *user_id, struct account *ret, bool *ret_there, struct tw_err *err)
+static enum tw_status by_id(struct tw_db *db, const char *user_id, struct account *ret,
+        bool *ret_there, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
@@ -66,7 +66,7 @@ static enum tw_status end_as(
 /* --- roles --- */
 
 /* The project of that name, and the role that the person has in it. */
-static enum tw_status read_role(sqlite3 *db, const char *project, const char *user_id,
+static enum tw_status read_role(struct tw_db *db, const char *project, const char *user_id,
         char ret_id[TW_ID_BYTES], enum tw_scope *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -79,14 +79,14 @@ static enum tw_status read_role(sqlite3 *db, const char *project, const char *us
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q)) {
-		(void)snprintf(ret_id, TW_ID_BYTES, "%s", sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 		*ret = (enum tw_scope)tw_cat_int(&q, 1);
 	}
 	return tw_cat_close(&q, err);
 }
 
 static enum tw_status give_role(
-        sqlite3 *db, const struct account *a, const struct tw_grant *g, struct tw_err *err)
+        struct tw_db *db, const struct account *a, const struct tw_grant *g, struct tw_err *err)
 {
 	bool leaves = g->scope == TW_SCOPE_PUBLIC;
 	struct tw_actor by = actor_of(a);
@@ -114,7 +114,8 @@ static enum tw_status give_role(
 	        err);
 }
 
-static enum tw_status give_server(sqlite3 *db, struct account *a, bool is_admin, struct tw_err *err)
+static enum tw_status give_server(
+        struct tw_db *db, struct account *a, bool is_admin, struct tw_err *err)
 {
 	struct tw_actor by = actor_of(a);
 	enum tw_status st;
@@ -132,8 +133,8 @@ static enum tw_status give_server(sqlite3 *db, struct account *a, bool is_admin,
 	        err);
 }
 
-static enum tw_status give(
-        sqlite3 *db, struct account *a, const struct tw_grant *grants, size_t n, struct tw_err *err)
+static enum tw_status give(struct tw_db *db, struct account *a, const struct tw_grant *grants,
+        size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -146,7 +147,7 @@ static enum tw_status give(
 
 /* --- whose account it is --- */
 
-static enum tw_status insert_identity(sqlite3 *db, const struct tw_identity *who,
+static enum tw_status insert_identity(struct tw_db *db, const struct tw_identity *who,
         const struct account *a, const struct tw_actor *by, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, "INSERT INTO identity VALUES(?,?,?,?)",
@@ -161,7 +162,7 @@ static enum tw_status insert_identity(sqlite3 *db, const struct tw_identity *who
 }
 
 static enum tw_status has_identity(
-        sqlite3 *db, const char *user_id, const char *issuer, bool *ret, struct tw_err *err)
+        struct tw_db *db, const char *user_id, const char *issuer, bool *ret, struct tw_err *err)
 {
 	int64_t has = 0;
 	enum tw_status st = tw_cat_first_int(db, &has, err, /* identity_by_user */
@@ -181,7 +182,7 @@ static enum tw_status linked(enum tw_identity_end *ret_end, struct tw_err *err)
 }
 
 /* Whoever signed out, or was made to, since they asked for the link does not get it. */
-static enum tw_status judge_asker(sqlite3 *db, const struct tw_identity *who,
+static enum tw_status judge_asker(struct tw_db *db, const struct tw_identity *who,
         enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	int64_t there = 0;
@@ -200,8 +201,8 @@ static enum tw_status judge_asker(sqlite3 *db, const struct tw_identity *who,
 }
 
 /* To the account that asked for it when it was signed in by its password. */
-static enum tw_status link_account(sqlite3 *db, const struct tw_identity *who, struct account *ret,
-        enum tw_identity_end *ret_end, struct tw_err *err)
+static enum tw_status link_account(struct tw_db *db, const struct tw_identity *who,
+        struct account *ret, enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	struct tw_actor by;
 	bool there = false, has = false;
@@ -220,8 +221,8 @@ static enum tw_status link_account(sqlite3 *db, const struct tw_identity *who, s
 	return st == TW_OK ? insert_identity(db, who, ret, &by, err) : st;
 }
 
-static enum tw_status make_account(sqlite3 *db, const struct tw_identity *who, struct account *ret,
-        enum tw_identity_end *ret_end, struct tw_err *err)
+static enum tw_status make_account(struct tw_db *db, const struct tw_identity *who,
+        struct account *ret, enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	struct tw_actor by;
 	enum tw_status st;
@@ -249,8 +250,8 @@ static enum tw_status make_account(sqlite3 *db, const struct tw_identity *who, s
 	return st == TW_OK ? give(db, ret, who->first, who->n_first, err) : st;
 }
 
-static enum tw_status find_account(sqlite3 *db, const struct tw_identity *who, struct account *ret,
-        enum tw_identity_end *ret_end, struct tw_err *err)
+static enum tw_status find_account(struct tw_db *db, const struct tw_identity *who,
+        struct account *ret, enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	bool there = false;
 	enum tw_status st = by_identity(db, who, ret, &there, err);
@@ -270,7 +271,7 @@ static enum tw_status find_account(sqlite3 *db, const struct tw_identity *who, s
 
 /* --- all of it --- */
 
-static enum tw_status sign_in(sqlite3 *db, const struct tw_identity *who,
+static enum tw_status sign_in(struct tw_db *db, const struct tw_identity *who,
         const struct tw_session *s, enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	struct account a = {.is_admin = false};
@@ -297,7 +298,7 @@ enum tw_status tw_catalogue_identity_sign_in(struct tw_catalogue *c, const struc
 }
 
 static enum tw_status set(
-        sqlite3 *db, const struct account *a, const struct tw_identity *to, struct tw_err *err)
+        struct tw_db *db, const struct account *a, const struct tw_identity *to, struct tw_err *err)
 {
 	enum tw_identity_end end;
 	struct account other;
@@ -369,7 +370,7 @@ enum tw_status tw_catalogue_identity_drop(
 enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *user_id,
         const char *issuer, bool *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

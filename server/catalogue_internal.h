@@ -11,10 +11,10 @@
 #define TW_CATALOGUE_INTERNAL_H
 
 #include <pthread.h>
-#include <sqlite3.h>
 
 #include "audit.h"
 #include "catalogue.h"
+#include "catalogue_db.h"
 #include "clock.h"
 #include "fair.h"
 
@@ -40,15 +40,15 @@ struct tw_cat_queue {
 	struct tw_cat_arrival **last; /* where the next one is hung */
 	bool writing;
 	int64_t batch; /* of the last transaction; 0: not known yet */
-	sqlite3_stmt *kept[TW_KEPT_N];
+	struct tw_stmt *kept[TW_KEPT_N];
 };
 
 struct tw_catalogue {
 	char *path;
 	pthread_mutex_t write_lock;
-	sqlite3 *writer;
+	struct tw_db *writer;
 	pthread_mutex_t pool_lock;
-	sqlite3 *idle[TW_CATALOGUE_READERS];
+	struct tw_db *idle[TW_CATALOGUE_READERS];
 	unsigned n_idle;
 	struct tw_cat_queue arrivals;
 	bool unrecorded;          /* a copy: what is put right in it nobody did */
@@ -56,14 +56,9 @@ struct tw_catalogue {
 	struct tw_fair fair;      /* the decoders' time */
 };
 
-/* TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT or TW_IO by what SQLite says. */
-enum tw_status tw_cat_fail(sqlite3 *db, struct tw_err *err);
+/* By what the engine says; TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG. */
+enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err);
 
-/* Room for the sums at the end of each page (catalogue_sums.h), in what is new and in a copy; what
- * is there already gets it when it is rewritten.  A rewriting or copying forgets this. */
-void tw_cat_reserve_room(sqlite3 *db);
-/* What its pages have, or are to have after tw_cat_reserve_room; 0 where there are none yet. */
-int tw_cat_room(sqlite3 *db);
 /* Brings the schema forward (catalogue_upgrade.c).  `room`: what the pages had for their sums when
  * the writer was opened. */
 enum tw_status tw_cat_upgrade(struct tw_catalogue *c, int room, struct tw_err *err);
@@ -98,7 +93,7 @@ struct tw_change {
 	} facts[TW_CHANGE_FACTS];
 };
 /* Within the transaction of the change. */
-enum tw_status tw_cat_audit(sqlite3 *db, const struct tw_change *ch, struct tw_err *err);
+enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct tw_err *err);
 /* tw_cat_end with the entry of the change in it when it is to be committed. */
 enum tw_status tw_cat_end_audited(
         struct tw_catalogue *c, enum tw_status st, const struct tw_change *ch, struct tw_err *err);
@@ -107,32 +102,34 @@ const char *tw_cat_number(int64_t n, char out[TW_NUMBER_BYTES]);
 struct tw_session;
 /* A row of user (catalogue_user.c): TW_CONFLICT when the name is taken.  Within a transaction,
  * whose record is the caller's to write. */
-enum tw_status tw_cat_user_insert(sqlite3 *db, const char *name, const char *password,
+enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char *password,
         bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err);
 /* tw_catalogue_session_add within a transaction (catalogue_session.c). */
-enum tw_status tw_cat_session_add(sqlite3 *db, const struct tw_session *s, struct tw_err *err);
+enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, struct tw_err *err);
 
 /* A read connection; tw_cat_done is owed. */
-enum tw_status tw_cat_reader(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err);
-void tw_cat_done(struct tw_catalogue *c, sqlite3 *db);
+enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
 /* One that has read nothing yet. */
-enum tw_status tw_cat_reader_new(struct tw_catalogue *c, sqlite3 **ret, struct tw_err *err);
+enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
  * tw_cat_close tells. */
 struct tw_cat_query {
-	sqlite3 *db;
-	sqlite3_stmt *stmt;
-	sqlite3_stmt **kept; /* NULL: the statement goes when it is closed */
-	int rc;
+	struct tw_db *db;
+	struct tw_stmt *stmt;
+	struct tw_stmt **kept; /* NULL: the statement goes when it is closed */
+	enum tw_step step;
 };
-enum tw_status tw_cat_query(struct tw_cat_query *q, sqlite3 *db, struct tw_err *err,
+enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* The same with a statement that stays prepared in *kept, which starts as NULL; its owner
- * finalises it. */
-enum tw_status tw_cat_query_kept(struct tw_cat_query *q, sqlite3 *db, sqlite3_stmt **kept,
+ * drops it. */
+enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
         struct tw_err *err, const char *sql, const char *types, ...);
 bool tw_cat_row(struct tw_cat_query *q);
+/* Did the last tw_cat_row find that there are no more, rather than fail? */
+bool tw_cat_at_end(const struct tw_cat_query *q);
 enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err);
 /* Closes and gives st, or when that is TW_OK how the query itself ended. */
 enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, struct tw_err *err);
@@ -140,15 +137,15 @@ void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text);
 void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 
 /* Runs to the end; *ret_changed (may be NULL) rows changed. */
-enum tw_status tw_cat_exec(
-        sqlite3 *db, int *ret_changed, struct tw_err *err, const char *sql, const char *types, ...);
+enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
+        const char *types, ...);
 
-enum tw_status tw_cat_exec_kept(sqlite3 *db, sqlite3_stmt **kept, struct tw_err *err,
+enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
 
 /* The first column of the first row; *io stays as it is when there is no row. */
 enum tw_status tw_cat_first_int(
-        sqlite3 *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
+        struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
 
 /* Rows of a query on a read connection, in an arena. */
 struct tw_cat_list {
@@ -163,33 +160,36 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
         const char *sql, const char *types, ...);
 
 int64_t tw_cat_int(const struct tw_cat_query *q, int col);
+/* Good until the next row; NULL for NULL. */
+const char *tw_cat_str(const struct tw_cat_query *q, int col);
+struct tw_str tw_cat_blob(const struct tw_cat_query *q, int col);
 /* A copy in the arena, "" for NULL; NULL when memory is short. */
 const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a);
 
 /* Puts the counts of a trace's names into its row and its build's sums; NULL takes them out. */
-enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char *trace_id,
+enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err);
 /* The traces of a build are to be counted again, and their methods in rollups named again: a
  * mapping came. */
 enum tw_status tw_cat_recount(
-        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err);
+        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
 /* The second of these alone. */
 enum tw_status tw_cat_rename(
-        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err);
+        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
 
 /* The job to claim now, in the transaction that claims it (catalogue_turn.c).  Its project is
  * charged from here on: tw_fair_end is owed. */
 enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
         struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
 /* Is there any? */
-enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err *err);
+enum tw_status tw_cat_any_due(struct tw_db *db, int64_t now, bool *ret, struct tw_err *err);
 
 /* TW_CONFLICT while a test of the hook waits (catalogue_outbox.c). */
 enum tw_status tw_cat_no_test(
-        sqlite3 *db, const char *project_id, const char *hook_id, struct tw_err *err);
+        struct tw_db *db, const char *project_id, const char *hook_id, struct tw_err *err);
 
 /* Those of the n contents that nothing refers to any more, copied into the arena. */
-enum tw_status tw_cat_unused_blobs(sqlite3 *db, const char *const *sha256, size_t n,
+enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, size_t n,
         struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err);
 
 #endif

@@ -14,15 +14,15 @@
 
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
-static enum tw_status set_state(
-        sqlite3 *db, const struct tw_job_row *job, enum tw_trace_state state, struct tw_err *err)
+static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
+        enum tw_trace_state state, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE trace SET state=?, tries=? WHERE project_id=? AND trace_id=?", "iitt",
 	        (int64_t)state, (int64_t)job->tries, job->project_id, job->trace_id);
 }
 
-static enum tw_status take(sqlite3 *db, const struct tw_job_row *job, const char *owner,
+static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const char *owner,
         int64_t lease_end_ms, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
@@ -39,7 +39,7 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 	int64_t now = tw_unix_ms();
 	struct tw_job_row job;
 	bool found = false;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -75,7 +75,7 @@ static enum tw_status still_there(enum tw_status st, int changed, struct tw_err 
 }
 
 /* TW_NOT_FOUND when the trace was deleted meanwhile. */
-static enum tw_status drop_job(sqlite3 *db, const struct tw_job_row *job, struct tw_err *err)
+static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st =
@@ -158,7 +158,7 @@ enum tw_status tw_catalogue_job_retry(
 
 /* The longer it has been there, the longer it waits: a quarter of its age, a minute at most. */
 static enum tw_status put_off(
-        sqlite3 *db, const struct tw_job_row *job, int64_t now, struct tw_err *err)
+        struct tw_db *db, const struct tw_job_row *job, int64_t now, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err,
@@ -240,7 +240,7 @@ enum tw_status tw_catalogue_trace_requeue(
 	        c, st, &(struct tw_change){"trace.requeue", project_id, trace_id}, err);
 }
 
-static enum tw_status read_stats(sqlite3 *db, struct tw_queue_stats *ret, struct tw_err *err)
+static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	int64_t oldest;
@@ -264,7 +264,7 @@ static enum tw_status read_stats(sqlite3 *db, struct tw_queue_stats *ret, struct
 enum tw_status tw_catalogue_queue_stats(
         struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -49,7 +49,7 @@ enum tw_status tw_catalogue_key_add(struct tw_catalogue *c, const struct tw_key_
 /* --- who shows this secret --- */
 
 static enum tw_status look_up(
-        sqlite3 *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
+        struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* unique indexes of hash and old_hash */
@@ -68,10 +68,8 @@ static enum tw_status look_up(
 		                   : st;
 	}
 	ret->caller.scope = (enum tw_scope)tw_cat_int(&q, 0);
-	(void)snprintf(ret->caller.project_id, TW_ID_BYTES, "%s",
-	        (const char *)sqlite3_column_text(q.stmt, 1));
-	(void)snprintf(ret->caller.key_id, TW_ID_BYTES, "%s",
-	        (const char *)sqlite3_column_text(q.stmt, 2));
+	(void)snprintf(ret->caller.project_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 1));
+	(void)snprintf(ret->caller.key_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 2));
 	ret->seen_ms = tw_cat_int(&q, 3);
 	ret->ends_ms = tw_cat_int(&q, 4);
 	ret->revoked_ms = tw_cat_int(&q, 5);
@@ -113,7 +111,7 @@ enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[
 {
 	int64_t now = tw_unix_ms();
 	struct found found = {.seen_ms = 0};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -158,7 +156,7 @@ static enum tw_status read_key(const struct tw_cat_query *q, struct tw_arena *a,
 }
 
 static enum tw_status count_keys(
-        sqlite3 *db, const char *project_id, size_t *ret, struct tw_err *err)
+        struct tw_db *db, const char *project_id, size_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* primary key */
@@ -170,7 +168,7 @@ static enum tw_status count_keys(
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status read_keys(sqlite3 *db, const char *project_id, struct tw_arena *a,
+static enum tw_status read_keys(struct tw_db *db, const char *project_id, struct tw_arena *a,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -199,7 +197,7 @@ static enum tw_status read_keys(sqlite3 *db, const char *project_id, struct tw_a
 enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id, struct tw_arena *a,
         struct tw_key_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -218,7 +216,7 @@ enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

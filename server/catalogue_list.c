@@ -159,7 +159,7 @@ static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_
 	return TW_OK;
 }
 
-static enum tw_status bind_where(struct tw_cat_query *q, sqlite3 *db, const char *sql,
+static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const char *sql,
         const char *project_id, const struct where *w, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_query(q, db, err, sql, "t", project_id);
@@ -173,7 +173,7 @@ static enum tw_status bind_where(struct tw_cat_query *q, sqlite3 *db, const char
 	return st;
 }
 
-static enum tw_status count_all(sqlite3 *db, const char *project_id, const struct where *w,
+static enum tw_status count_all(struct tw_db *db, const char *project_id, const struct where *w,
         uint64_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -222,7 +222,7 @@ static enum tw_status read_rows(
 	return tw_cat_close_after(q, st, err);
 }
 
-static enum tw_status read_page(sqlite3 *db, const char *project_id,
+static enum tw_status read_page(struct tw_db *db, const char *project_id,
         const struct tw_trace_filter *f, struct where *w, struct tw_arena *a, struct page *p,
         struct tw_err *err)
 {
@@ -271,8 +271,9 @@ static enum tw_status end_page(
 	return p->cursor ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 }
 
-static enum tw_status list(sqlite3 *db, const char *project_id, const struct tw_trace_filter *f,
-        struct tw_arena *a, struct page *p, uint64_t *ret_total, struct tw_err *err)
+static enum tw_status list(struct tw_db *db, const char *project_id,
+        const struct tw_trace_filter *f, struct tw_arena *a, struct page *p, uint64_t *ret_total,
+        struct tw_err *err)
 {
 	struct where w = {0};
 	enum tw_status st;
@@ -292,7 +293,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
         size_t *ret_n, const char **ret_cursor, uint64_t *ret_total, struct tw_err *err)
 {
 	struct page p = {.limit = f->limit && f->limit < LIMIT_MAX ? f->limit : LIMIT_MAX};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	p.rows = tw_arena_alloc(a, p.limit + 1, sizeof *p.rows);
@@ -362,7 +363,7 @@ enum tw_status tw_catalogue_facets(struct tw_catalogue *c, const char *project_i
 	const char *sql = facet_sql(column);
 	struct tw_facet *rows = tw_arena_alloc(a, FACETS_MAX, sizeof *rows);
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!sql)

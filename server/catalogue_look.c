@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 #include "embedded.h"
 
 extern const struct tw_embedded tw_catalogue_schema[];
@@ -17,7 +18,7 @@ static int known_schema(void)
 }
 
 /* The first column of the first row into *ret, the second into text (may be NULL). */
-static enum tw_status ask(sqlite3 *db, const char *sql, int64_t arg, int64_t *ret, char *text,
+static enum tw_status ask(struct tw_db *db, const char *sql, int64_t arg, int64_t *ret, char *text,
         size_t cap, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -28,9 +29,8 @@ static enum tw_status ask(sqlite3 *db, const char *sql, int64_t arg, int64_t *re
 	*ret = 0;
 	if (tw_cat_row(&q)) {
 		*ret = tw_cat_int(&q, 0);
-		if (text && sqlite3_column_text(q.stmt, 1))
-			(void)snprintf(
-			        text, cap, "%s", (const char *)sqlite3_column_text(q.stmt, 1));
+		if (text && tw_cat_str(&q, 1))
+			(void)snprintf(text, cap, "%s", tw_cat_str(&q, 1));
 	}
 	return tw_cat_close(&q, err);
 }
@@ -43,7 +43,7 @@ struct question {
 };
 
 static enum tw_status ask_all(
-        sqlite3 *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
+        struct tw_db *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
 {
 	int64_t recent = 0;
 	int64_t failed = 0;
@@ -86,21 +86,17 @@ enum tw_status tw_catalogue_look(
         const char *path, int64_t now_ms, struct tw_catalogue_facts *ret, struct tw_err *err)
 {
 	struct tw_catalogue_facts f = {.known_schema = known_schema()};
-	sqlite3 *db = NULL;
+	struct tw_db *db = NULL;
 	int64_t schema = 0;
-	enum tw_status st = TW_OK;
+	enum tw_status st = tw_db_sqlite_open(path, TW_DB_LOOK, &db, NULL, err);
 
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-		st = tw_cat_fail(db, err);
-	if (st == TW_OK)
-		(void)sqlite3_busy_timeout(db, 5000);
 	if (st == TW_OK)
 		st = ask(db, "SELECT user_version FROM pragma_user_version WHERE ?1>0", now_ms,
 		        &schema, NULL, 0, err);
 	f.schema = (int)schema;
 	if (st == TW_OK && f.schema == f.known_schema)
 		st = ask_all(db, now_ms, &f, err);
-	(void)sqlite3_close(db);
+	tw_db_close(db);
 	if (st == TW_OK)
 		*ret = f;
 	return st;

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-static enum tw_status set_title(
-        sqlite3 *db, const char *project_id, const char *id, const char *title, struct tw_err *err)
+static enum tw_status set_title(struct tw_db *db, const char *project_id, const char *id,
+        const char *title, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE trace SET title=? WHERE project_id=? AND trace_id=?", "ttt", title,
@@ -14,14 +14,14 @@ static enum tw_status set_title(
 }
 
 static enum tw_status set_pinned(
-        sqlite3 *db, const char *project_id, const char *id, bool pinned, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *id, bool pinned, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE trace SET pinned=? WHERE project_id=? AND trace_id=?", "itt",
 	        (int64_t)pinned, project_id, id);
 }
 
-static enum tw_status set_tags(sqlite3 *db, const char *project_id, const char *id,
+static enum tw_status set_tags(struct tw_db *db, const char *project_id, const char *id,
         const struct tw_trace_marks *m, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
@@ -36,7 +36,7 @@ static enum tw_status set_tags(sqlite3 *db, const char *project_id, const char *
 }
 
 static enum tw_status must_exist(
-        sqlite3 *db, const char *project_id, const char *id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *id, struct tw_err *err)
 {
 	int64_t there = 0;
 	enum tw_status st = tw_cat_first_int(/* primary key */

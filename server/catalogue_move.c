@@ -14,6 +14,7 @@
 
 #include "auth_secret.h"
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 #include "news.h"
 
 enum {
@@ -26,7 +27,7 @@ enum tw_status tw_catalogue_project_find(
         struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -35,8 +36,7 @@ enum tw_status tw_catalogue_project_find(
 	        &q, db, err, "SELECT project_id FROM project WHERE name=?", "t", name);
 	if (st == TW_OK) {
 		if (tw_cat_row(&q))
-			(void)snprintf(ret_id, TW_ID_BYTES, "%s",
-			        (const char *)sqlite3_column_text(q.stmt, 0));
+			(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 		else
 			st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
 			        "there is no project \"%.100s\"", name);
@@ -64,7 +64,7 @@ static void derive_id(const char *old_id, const char *project_id, char ret[TW_ID
 }
 
 static enum tw_status rename_one(
-        sqlite3 *db, const char *old_id, const char *project_id, struct tw_err *err)
+        struct tw_db *db, const char *old_id, const char *project_id, struct tw_err *err)
 {
 	char fresh[TW_ID_BYTES];
 
@@ -75,7 +75,7 @@ static enum tw_status rename_one(
 
 /* Trace files are named by the id alone, so two projects cannot share one. */
 static enum tw_status rename_taken(
-        sqlite3 *db, const char *project_id, uint64_t *ret_n, struct tw_err *err)
+        struct tw_db *db, const char *project_id, uint64_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
@@ -89,8 +89,7 @@ static enum tw_status rename_taken(
 	while (st == TW_OK && tw_cat_row(&q)) {
 		char old_id[TW_ID_BYTES];
 
-		(void)snprintf(
-		        old_id, sizeof old_id, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(old_id, sizeof old_id, "%s", tw_cat_str(&q, 0));
 		st = rename_one(db, old_id, project_id, err);
 		++*ret_n;
 	}
@@ -99,7 +98,7 @@ static enum tw_status rename_taken(
 
 /* Those that are there under their id, their Idempotency-Key or their content. */
 static enum tw_status leave_those_there(
-        sqlite3 *db, const struct tw_project_move *m, uint64_t *ret_n, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, uint64_t *ret_n, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err,
@@ -122,21 +121,20 @@ struct turn {                    /* of those that are moved at once */
 	struct tw_project_sums sums; /* of this turn */
 };
 
-static enum tw_status read_last(sqlite3 *db, char ret[TW_ID_BYTES], struct tw_err *err)
+static enum tw_status read_last(struct tw_db *db, char ret[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, "SELECT max(old) FROM temp.move", "");
 
 	if (st != TW_OK)
 		return st;
-	if (tw_cat_row(&q) && sqlite3_column_text(q.stmt, 0))
-		(void)snprintf(
-		        ret, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+	if (tw_cat_row(&q) && tw_cat_str(&q, 0))
+		(void)snprintf(ret, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 	return tw_cat_close(&q, err);
 }
 
 static enum tw_status plan(
-        sqlite3 *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
 	const int64_t most = m->decode ? TW_MOVE_AT_ONCE : -1;
 	int all = 0;
@@ -166,7 +164,7 @@ static enum tw_status plan(
 
 /* The columns of a table that go as they are, each with a comma before it. */
 static enum tw_status columns_of(
-        sqlite3 *db, const char *table, char *out, size_t cap, struct tw_err *err)
+        struct tw_db *db, const char *table, char *out, size_t cap, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	size_t used = 0;
@@ -179,14 +177,13 @@ static enum tw_status columns_of(
 	if (st != TW_OK)
 		return st;
 	while (tw_cat_row(&q) && used < cap)
-		used += (size_t)snprintf(out + used, cap - used, ",%s",
-		        (const char *)sqlite3_column_text(q.stmt, 0));
+		used += (size_t)snprintf(out + used, cap - used, ",%s", tw_cat_str(&q, 0));
 	if (used >= cap)
 		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many columns in %s", table);
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status copy_rows(sqlite3 *db, const char *table, bool of_trace,
+static enum tw_status copy_rows(struct tw_db *db, const char *table, bool of_trace,
         const struct tw_project_move *m, struct tw_err *err)
 {
 	char columns[SQL_BYTES / 4];
@@ -211,7 +208,7 @@ static enum tw_status copy_rows(sqlite3 *db, const char *table, bool of_trace,
 /* The key that a trace came with is not here, what its names counted is counted anew, and what has
  * its upload is decoded again. */
 static enum tw_status settle_traces(
-        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "UPDATE main.trace SET key_id='' WHERE project_id=? AND trace_id IN"
@@ -241,10 +238,10 @@ static enum tw_status settle_traces(
 	"retrace_malformed,retrace_ms"
 
 /* A build that is there keeps its mapping, and gets the one that comes when it has none. */
-static enum tw_status move_builds(sqlite3 *db, const struct tw_project_move *m,
+static enum tw_status move_builds(struct tw_db *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
 {
-	int before = sqlite3_total_changes(db);
+	int before = sqlite3_total_changes(tw_db_sqlite(db));
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "UPDATE main.build SET (" MAPPING ")=(SELECT " MAPPING " FROM src.build s WHERE"
 	        " s.project_id=?2 AND s.build_id=main.build.build_id) WHERE project_id=?1 AND"
@@ -255,7 +252,7 @@ static enum tw_status move_builds(sqlite3 *db, const struct tw_project_move *m,
 
 	if (st == TW_OK)
 		st = copy_rows(db, "build", false, m, err);
-	ret->builds = (uint64_t)(sqlite3_total_changes(db) - before);
+	ret->builds = (uint64_t)(sqlite3_total_changes(tw_db_sqlite(db)) - before);
 	if (st == TW_OK && ret->builds)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT OR IGNORE INTO main.recount(project_id,build_id) SELECT ?1,build_id"
@@ -271,7 +268,7 @@ static enum tw_status move_builds(sqlite3 *db, const struct tw_project_move *m,
 }
 
 static enum tw_status publish_decoded(
-        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
@@ -282,12 +279,12 @@ static enum tw_status publish_decoded(
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q))
-		st = m->decoded(m->arg, (const char *)sqlite3_column_text(q.stmt, 0),
-		        (const char *)sqlite3_column_text(q.stmt, 1), err);
+		st = m->decoded(m->arg, tw_cat_str(&q, 0), tw_cat_str(&q, 1), err);
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status count_traces(sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+static enum tw_status count_traces(
+        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE main.build SET traces=(SELECT count(*) FROM main.trace t WHERE"
@@ -297,7 +294,8 @@ static enum tw_status count_traces(sqlite3 *db, const struct tw_project_move *m,
 
 /* A kind goes only where none of it is: of two histories, versions of one between those of the
  * other would be rules that nobody wrote. */
-static enum tw_status move_rules(sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+static enum tw_status move_rules(
+        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	char columns[SQL_BYTES / 4];
 	char sql[SQL_BYTES];
@@ -315,7 +313,7 @@ static enum tw_status move_rules(sqlite3 *db, const struct tw_project_move *m, s
 
 /* But whom digests are mailed to: a copy of the project would mail them too. */
 static enum tw_status copy_settings(
-        sqlite3 *db, const struct tw_project_move *m, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT OR IGNORE INTO main.project_setting(project_id,key,value,updated_ms)"
@@ -325,7 +323,7 @@ static enum tw_status copy_settings(
 }
 
 /* What is of the project and of no trace. */
-static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
+static enum tw_status move_project(struct tw_db *db, const struct tw_project_move *m,
         struct tw_project_sums *ret, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
@@ -342,7 +340,7 @@ static enum tw_status move_project(sqlite3 *db, const struct tw_project_move *m,
 }
 
 static enum tw_status move_traces(
-        sqlite3 *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
+        struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
 	static const char *const of_trace[] = {"trace", "part", "trace_tag", "annotation"};
 	enum tw_status st = plan(db, m, t, err);
@@ -359,7 +357,7 @@ static enum tw_status move_traces(
 /* --- the other catalogue --- */
 
 static enum tw_status text_of(
-        sqlite3 *db, const char *sql, struct tw_arena *a, const char **ret, struct tw_err *err)
+        struct tw_db *db, const char *sql, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, sql, "");
@@ -372,7 +370,7 @@ static enum tw_status text_of(
 
 /* Another schema of the same version would be no catalogue of ours: views and triggers that run
  * when they are read. */
-static enum tw_status judge_schema(sqlite3 *db, struct tw_err *err)
+static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	const char *ours = NULL, *theirs = NULL;
@@ -410,12 +408,12 @@ static enum tw_status attach(struct tw_catalogue *c, const char *path, struct tw
 static void detach(struct tw_catalogue *c)
 {
 	(void)pthread_mutex_lock(&c->write_lock);
-	(void)sqlite3_exec(c->writer, "DROP TABLE IF EXISTS temp.move", NULL, NULL, NULL);
-	(void)sqlite3_exec(c->writer, "DETACH src", NULL, NULL, NULL);
+	(void)tw_db_run(c->writer, "DROP TABLE IF EXISTS temp.move", NULL);
+	(void)tw_db_run(c->writer, "DETACH src", NULL);
 	(void)pthread_mutex_unlock(&c->write_lock);
 }
 
-static enum tw_status audit_move(sqlite3 *db, const struct tw_project_move *move,
+static enum tw_status audit_move(struct tw_db *db, const struct tw_project_move *move,
         const struct tw_project_sums *sums, struct tw_err *err)
 {
 	char traces[TW_NUMBER_BYTES], builds[TW_NUMBER_BYTES];

@@ -18,7 +18,7 @@ struct counted { /* of a trace, as the catalogue has it */
 	char build_id[256];
 };
 
-static enum tw_status read_counted(sqlite3 *db, const char *project_id, const char *trace_id,
+static enum tw_status read_counted(struct tw_db *db, const char *project_id, const char *trace_id,
         struct counted *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 16);
@@ -49,7 +49,7 @@ static enum tw_status read_counted(sqlite3 *db, const char *project_id, const ch
 	return st;
 }
 
-enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char *trace_id,
+enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err)
 {
 	static const struct tw_name_counts none;
@@ -80,7 +80,7 @@ enum tw_status tw_cat_set_names(sqlite3 *db, const char *project_id, const char 
 }
 
 enum tw_status tw_cat_recount(
-        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO recount(project_id,build_id) VALUES(?,?)"
@@ -142,7 +142,7 @@ struct recount {
 };
 
 static enum tw_status first_recount(
-        sqlite3 *db, struct tw_arena *a, struct recount *ret, struct tw_err *err)
+        struct tw_db *db, struct tw_arena *a, struct recount *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(
@@ -162,7 +162,7 @@ static enum tw_status first_recount(
 }
 
 /* The last of the traces behind after_id that are marked now; "" when there are none. */
-static enum tw_status last_of_batch(sqlite3 *db, struct tw_arena *a, const struct recount *r,
+static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const struct recount *r,
         const char **ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -184,7 +184,7 @@ static enum tw_status last_of_batch(sqlite3 *db, struct tw_arena *a, const struc
 }
 
 static enum tw_status mark(
-        sqlite3 *db, const struct recount *r, const char *last, struct tw_err *err)
+        struct tw_db *db, const struct recount *r, const char *last, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
 	        "UPDATE trace SET named=2 WHERE project_id=?1 AND build_id=?2 AND trace_id>?3 AND"
@@ -203,7 +203,8 @@ static enum tw_status mark(
 	return st;
 }
 
-static enum tw_status mark_some(sqlite3 *db, struct tw_arena *a, bool *ret_more, struct tw_err *err)
+static enum tw_status mark_some(
+        struct tw_db *db, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct recount r = {false, "", "", ""};
 	const char *last = "";
@@ -225,7 +226,7 @@ enum tw_status tw_catalogue_names_mark(
 {
 	struct recount r = {false, "", "", ""};
 	bool more = false;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

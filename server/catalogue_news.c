@@ -13,7 +13,7 @@ enum { ID_BYTES = 64, KEPT_DAYS = 400 };
 enum tw_status tw_catalogue_news_ingest(struct tw_catalogue *c, const char *project_id,
         struct tw_news_period of, struct tw_news_ingest *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	*ret = (struct tw_news_ingest){0};
@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
         int64_t before_ms, int64_t *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	*ret = 0;
@@ -128,7 +128,7 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -141,7 +141,7 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
-static enum tw_status tell(sqlite3 *db, const struct tw_news_of *of, const char *facts,
+static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const char *facts,
         const struct tw_news_rules *to, struct tw_err *err)
 {
 	char id[ID_BYTES];

@@ -20,7 +20,7 @@ static int64_t give_up_at(int64_t now)
 /* --- telling --- */
 
 /* Devices can invent groups of ANRs. */
-static enum tw_status is_flood(sqlite3 *db, const char *project_id, const struct tw_tell *what,
+static enum tw_status is_flood(struct tw_db *db, const char *project_id, const struct tw_tell *what,
         bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
@@ -36,7 +36,7 @@ static enum tw_status is_flood(sqlite3 *db, const char *project_id, const struct
 }
 
 enum tw_status tw_cat_tell(
-        sqlite3 *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	bool flood = false;
@@ -55,7 +55,7 @@ enum tw_status tw_cat_tell(
 }
 
 enum tw_status tw_cat_no_test(
-        sqlite3 *db, const char *project_id, const char *hook_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *hook_id, struct tw_err *err)
 {
 	int64_t there = 0;
 	enum tw_status st = tw_cat_first_int(db, &there, err, /* outbox_tests */
@@ -74,7 +74,7 @@ enum tw_status tw_cat_no_test(
 	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8)"
 
 enum tw_status tw_cat_tell_mail(
-        sqlite3 *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 
@@ -115,7 +115,10 @@ enum tw_status tw_catalogue_hook_test(struct tw_catalogue *c, const char *projec
 		return st;
 	st = tell_one(c, project_id, hook_id, &what, err);
 	if (st == TW_OK)
-		*ret_id = sqlite3_last_insert_rowid(c->writer);
+		st = tw_cat_first_int(c->writer, ret_id, err, /* outbox_once */
+		        "SELECT delivery_id FROM outbox WHERE project_id=? AND hook_id=? AND"
+		        " event_id=?",
+		        "ttt", project_id, hook_id, id);
 	return tw_cat_end_audited(
 	        c, st, &(struct tw_change){"webhook.test", project_id, hook_id}, err);
 }
@@ -126,7 +129,7 @@ enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *afte
         char ret_project[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	*ret_project = '\0';
@@ -137,8 +140,7 @@ enum tw_status tw_catalogue_outbox_next(struct tw_catalogue *c, const char *afte
 	        " project_id>? ORDER BY project_id LIMIT 1",
 	        "t", after);
 	if (st == TW_OK && tw_cat_row(&q))
-		(void)snprintf(ret_project, TW_ID_BYTES, "%s",
-		        (const char *)sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(ret_project, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 	if (st == TW_OK)
 		st = tw_cat_close(&q, err);
 	tw_cat_done(c, db);
@@ -220,8 +222,8 @@ enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struc
 
 /* --- what came of it --- */
 
-static enum tw_status note_try(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
-        int *ret_there, struct tw_err *err)
+static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
+        const struct tw_tried *t, int *ret_there, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
 	        "INSERT OR IGNORE INTO outbox_try(delivery_id,n,at_ms,took_ms,http,error) SELECT"
@@ -239,8 +241,8 @@ static enum tw_status note_try(sqlite3 *db, const struct tw_delivery *of, const 
 	return st;
 }
 
-static enum tw_status note_success(
-        sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t, struct tw_err *err)
+static enum tw_status note_success(struct tw_db *db, const struct tw_delivery *of,
+        const struct tw_tried *t, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE webhook SET fails=0, failing_ms=0, hold_ms=0, delivered_ms=?3 WHERE"
@@ -248,8 +250,8 @@ static enum tw_status note_success(
 	        "tti", of->project_id, of->hook_id, t->at_ms);
 }
 
-static enum tw_status pause(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
-        int *ret_paused, struct tw_err *err)
+static enum tw_status pause(struct tw_db *db, const struct tw_delivery *of,
+        const struct tw_tried *t, int *ret_paused, struct tw_err *err)
 {
 	const int64_t since = t->at_ms - TW_HOOK_PAUSE_H * INT64_C(3600000);
 
@@ -260,7 +262,7 @@ static enum tw_status pause(sqlite3 *db, const struct tw_delivery *of, const str
 	        (int64_t)TW_HOOK_PAUSE_FAILS, since);
 }
 
-static enum tw_status note_failure(sqlite3 *db, const struct tw_delivery *of,
+static enum tw_status note_failure(struct tw_db *db, const struct tw_delivery *of,
         const struct tw_tried *t, int *ret_paused, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
@@ -273,7 +275,7 @@ static enum tw_status note_failure(sqlite3 *db, const struct tw_delivery *of,
 }
 
 /* Some of each hook's log are kept. */
-static enum tw_status trim(sqlite3 *db, const struct tw_delivery *of, struct tw_err *err)
+static enum tw_status trim(struct tw_db *db, const struct tw_delivery *of, struct tw_err *err)
 {
 	int64_t last = 0;
 	enum tw_status st = tw_cat_first_int(db, &last, err, /* outbox_by_hook */
@@ -295,8 +297,8 @@ static enum tw_status trim(sqlite3 *db, const struct tw_delivery *of, struct tw_
 	return st;
 }
 
-static enum tw_status note_all(sqlite3 *db, const struct tw_delivery *of, const struct tw_tried *t,
-        int *ret_paused, struct tw_err *err)
+static enum tw_status note_all(struct tw_db *db, const struct tw_delivery *of,
+        const struct tw_tried *t, int *ret_paused, struct tw_err *err)
 {
 	int there = 0;
 	enum tw_status st = note_try(db, of, t, &there, err);
@@ -361,7 +363,7 @@ enum tw_status tw_catalogue_outbox_expire(
 enum tw_status tw_catalogue_outbox_sums(
         struct tw_catalogue *c, struct tw_outbox_sums *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	*ret = (struct tw_outbox_sums){0};

@@ -69,7 +69,7 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
 }
 
 /* Would it be sent?  In words where it would not. */
-static enum tw_status judge_again(sqlite3 *db, const char *project_id, const char *hook_id,
+static enum tw_status judge_again(struct tw_db *db, const char *project_id, const char *hook_id,
         int64_t delivery_id, int64_t *ret_event, struct tw_err *err)
 {
 	int64_t event = -1, paused = 0;
@@ -93,7 +93,7 @@ static enum tw_status judge_again(sqlite3 *db, const char *project_id, const cha
 }
 
 /* Whoever sends it once more says by that that the hook may be tried. */
-static enum tw_status send_again(sqlite3 *db, const char *project_id, const char *hook_id,
+static enum tw_status send_again(struct tw_db *db, const char *project_id, const char *hook_id,
         int64_t delivery_id, int64_t event, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();

@@ -5,8 +5,8 @@
 
 #include "catalogue_rollup_int.h"
 
-enum tw_status tw_cat_post_add(sqlite3 *db, sqlite3_stmt **kept, const struct tw_rollup_folding *f,
-        int64_t cell_id, struct tw_err *err)
+enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_rollup_folding *f, int64_t cell_id, struct tw_err *err)
 {
 	if (!f->posts.len)
 		return TW_OK;
@@ -17,7 +17,7 @@ enum tw_status tw_cat_post_add(sqlite3 *db, sqlite3_stmt **kept, const struct tw
 }
 
 enum tw_status tw_cat_post_delete(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=?", "ti", project_id,
@@ -55,10 +55,10 @@ enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_r
 	return st;
 }
 
-static enum tw_status take_loose(sqlite3 *db, const struct tw_rollup_due *of,
+static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *of,
         const struct tw_post_row *loose, size_t n, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
@@ -66,17 +66,17 @@ static enum tw_status take_loose(sqlite3 *db, const struct tw_rollup_due *of,
 		        "DELETE FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=? AND"
 		        " pack=?",
 		        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, loose[i].pack);
-		if (st == TW_OK && sqlite3_changes(db) == 0)
+		if (st == TW_OK && tw_db_changed(db) == 0)
 			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "they were packed meanwhile");
 	}
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return st;
 }
 
-static enum tw_status put_rows(sqlite3 *db, const struct tw_rollup_due *of, int64_t pack,
+static enum tw_status put_rows(struct tw_db *db, const struct tw_rollup_due *of, int64_t pack,
         const struct tw_str rows[TW_POST_ROWS], struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
 	for (int slot = 0; st == TW_OK && slot < TW_POST_ROWS; slot++)
@@ -86,7 +86,7 @@ static enum tw_status put_rows(sqlite3 *db, const struct tw_rollup_due *of, int6
 			        " VALUES(?,?,?,?,?)",
 			        "tiiib", of->project_id, of->cell_id, (int64_t)slot, pack,
 			        &rows[slot]);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return st;
 }
 
@@ -107,8 +107,8 @@ enum tw_status tw_catalogue_post_pack(struct tw_catalogue *c, const struct tw_ro
 
 /* --- reading --- */
 
-static enum tw_status read_slot(sqlite3 *db, sqlite3_stmt **kept, const struct tw_post_ask *ask,
-        size_t cell, unsigned slot, struct tw_err *err)
+static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_post_ask *ask, size_t cell, unsigned slot, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
@@ -118,16 +118,15 @@ static enum tw_status read_slot(sqlite3 *db, sqlite3_stmt **kept, const struct t
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const struct tw_post_row row = {tw_cat_int(&q, 0),
-		        {sqlite3_column_blob(q.stmt, 1), (size_t)sqlite3_column_bytes(q.stmt, 1)}};
+		const struct tw_post_row row = {tw_cat_int(&q, 0), tw_cat_blob(&q, 1)};
 
 		st = ask->each(ask->arg, cell, slot, &row, err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status read_cell(sqlite3 *db, sqlite3_stmt **kept, const struct tw_post_ask *ask,
-        size_t cell, struct tw_err *err)
+static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_post_ask *ask, size_t cell, struct tw_err *err)
 {
 	enum tw_status st = read_slot(db, kept, ask, cell, TW_POST_HEAD, err);
 
@@ -142,8 +141,8 @@ static enum tw_status read_cell(sqlite3 *db, sqlite3_stmt **kept, const struct t
 enum tw_status tw_catalogue_post_read(
         struct tw_catalogue *c, const struct tw_post_ask *ask, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
-	sqlite3 *db;
+	struct tw_stmt *kept = NULL;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -151,7 +150,7 @@ enum tw_status tw_catalogue_post_read(
 	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
 	for (size_t i = 0; st == TW_OK && i < ask->n_cells; i++)
 		st = read_cell(db, &kept, ask, i, err);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
 	tw_cat_done(c, db);
 	return st;
@@ -196,7 +195,7 @@ static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, s
 	bool fits = false;
 
 	while (st == TW_OK && k->all && last && tw_cat_row(q)) {
-		const char *name = (const char *)sqlite3_column_text(q->stmt, 1);
+		const char *name = tw_cat_str(q, 1);
 
 		if (strcmp(last, name) != 0) {
 			st = judge(k, name, &fits, err);
@@ -210,7 +209,7 @@ static enum tw_status choose_names(struct choosing *k, struct tw_cat_query *q, s
 	return st;
 }
 
-static enum tw_status read_chosen(sqlite3 *db, struct choosing *k, struct tw_err *err)
+static enum tw_status read_chosen(struct tw_db *db, struct choosing *k, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st =
@@ -229,7 +228,7 @@ static enum tw_status read_chosen(sqlite3 *db, struct choosing *k, struct tw_err
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status read_rest(sqlite3 *db, sqlite3_stmt **kept, struct choosing *k,
+static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **kept, struct choosing *k,
         struct tw_rollup_naming *m, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -269,8 +268,8 @@ enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_p
 	        .arena = a,
 	        .rows = tw_arena_alloc(a, (size_t)of->limit + 1, sizeof *k.rows),
 	        .all = true};
-	sqlite3_stmt *kept = NULL;
-	sqlite3 *db = NULL;
+	struct tw_stmt *kept = NULL;
+	struct tw_db *db = NULL;
 	enum tw_status st = k.rows ? tw_cat_reader(c, &db, err) : no_memory(err);
 
 	if (st != TW_OK)
@@ -278,7 +277,7 @@ enum tw_status tw_catalogue_post_names(struct tw_catalogue *c, const struct tw_p
 	st = read_chosen(db, &k, err);
 	for (size_t i = 0; st == TW_OK && i < k.n; i++)
 		st = read_rest(db, &kept, &k, &k.rows[i], err);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	tw_cat_done(c, db);
 	if (st != TW_OK)
 		return st;

@@ -14,7 +14,7 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 static enum tw_status find_project(
-        sqlite3 *db, const char *name, char ret_id[TW_ID_BYTES], bool *ret, struct tw_err *err)
+        struct tw_db *db, const char *name, char ret_id[TW_ID_BYTES], bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* unique index of name */
@@ -24,8 +24,7 @@ static enum tw_status find_project(
 		return st;
 	*ret = tw_cat_row(&q);
 	if (*ret)
-		(void)snprintf(
-		        ret_id, TW_ID_BYTES, "%s", (const char *)sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 	return tw_cat_close(&q, err);
 }
 
@@ -55,7 +54,7 @@ enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
 	return st;
 }
 
-static enum tw_status count_projects(sqlite3 *db, size_t *ret, struct tw_err *err)
+static enum tw_status count_projects(struct tw_db *db, size_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, "SELECT count(*) FROM project", "");
@@ -66,8 +65,8 @@ static enum tw_status count_projects(sqlite3 *db, size_t *ret, struct tw_err *er
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status read_projects(sqlite3 *db, struct tw_arena *a, struct tw_project_row **ret,
-        size_t *ret_n, struct tw_err *err)
+static enum tw_status read_projects(struct tw_db *db, struct tw_arena *a,
+        struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	struct tw_project_row *rows;
@@ -99,7 +98,7 @@ static enum tw_status read_projects(sqlite3 *db, struct tw_arena *a, struct tw_p
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -8,7 +8,7 @@
 	" pinned OR kept_for<>'', title<>'' OR annotations>0"                                      \
 	" FROM quarantine q JOIN trace t USING (project_id, trace_id) "
 
-enum tw_status tw_cat_quarantine_enter(sqlite3 *db, const struct tw_job_row *job,
+enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_death_note *note, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
@@ -22,7 +22,7 @@ enum tw_status tw_cat_quarantine_enter(sqlite3 *db, const struct tw_job_row *job
 }
 
 enum tw_status tw_cat_quarantine_leave(
-        sqlite3 *db, const struct tw_job_row *job, struct tw_err *err)
+        struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "DELETE FROM quarantine WHERE project_id=? AND trace_id=?", "tt", job->project_id,
@@ -78,7 +78,7 @@ enum tw_status tw_catalogue_quarantine(struct tw_catalogue *c, const char *proje
         struct tw_arena *a, struct tw_quarantined **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *p
 	struct tw_quarantined *rows = NULL;
 	struct tw_cat_query q;
 	size_t n = 0;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -119,7 +119,7 @@ enum tw_status tw_catalogue_quarantine_size(
         struct tw_catalogue *c, uint64_t *ret_traces, uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -8,9 +8,9 @@
 #ifndef TW_CATALOGUE_QUARANTINE_H
 #define TW_CATALOGUE_QUARANTINE_H
 
-#include <sqlite3.h>
-
 #include "catalogue.h"
+
+struct tw_db; /* catalogue_db.h */
 
 enum { TW_QUARANTINE_PAGE = 1000 };
 
@@ -46,9 +46,9 @@ enum tw_status tw_catalogue_quarantine_size(struct tw_catalogue *c, uint64_t *re
         uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
 /* Inside the transaction that ends a job. */
-enum tw_status tw_cat_quarantine_enter(sqlite3 *db, const struct tw_job_row *job,
+enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
         const struct tw_death_note *note, struct tw_err *err);
 enum tw_status tw_cat_quarantine_leave(
-        sqlite3 *db, const struct tw_job_row *job, struct tw_err *err);
+        struct tw_db *db, const struct tw_job_row *job, struct tw_err *err);
 
 #endif

@@ -42,7 +42,7 @@ static enum tw_status read_known(
 	        err);
 }
 
-static enum tw_status find_same(sqlite3 *db, const char *project_id,
+static enum tw_status find_same(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -58,7 +58,7 @@ static enum tw_status find_same(sqlite3 *db, const char *project_id,
 }
 
 /* One of the series that was fixed before this one began. */
-static enum tw_status find_fixed(sqlite3 *db, const char *project_id,
+static enum tw_status find_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -78,8 +78,9 @@ static bool is_fixed(const struct tw_regress_found *f)
 	return f->fixed_in[0] || f->fixed_day;
 }
 
-static enum tw_status insert(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
-        const struct known *earlier, char id[TW_ID_BYTES], struct tw_err *err)
+static enum tw_status insert(struct tw_db *db, const char *project_id,
+        const struct tw_regress_found *f, const struct known *earlier, char id[TW_ID_BYTES],
+        struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	const int64_t status = is_fixed(f)      ? TW_REGRESS_FIXED
@@ -101,7 +102,7 @@ static enum tw_status insert(sqlite3 *db, const char *project_id, const struct t
 
 /* The day on which somebody opened it again last (the server never does), 0 nobody did; whether
  * that version was said. */
-static enum tw_status read_said(sqlite3 *db, const char *project_id, const struct known *k,
+static enum tw_status read_said(struct tw_db *db, const char *project_id, const struct known *k,
         const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
 {
 	int64_t ms = 0;
@@ -125,7 +126,7 @@ static enum tw_status read_said(sqlite3 *db, const char *project_id, const struc
 /* Is it news that it is fixed?  What a person said stays; and who opened it again knew of the
  * versions and days that were there by then, of which another may be the first to pass at each
  * look. */
-static enum tw_status says_fixed(sqlite3 *db, const char *project_id,
+static enum tw_status says_fixed(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, const struct known *k, bool *ret, struct tw_err *err)
 {
 	int64_t opened_day, said;
@@ -141,7 +142,7 @@ static enum tw_status says_fixed(sqlite3 *db, const char *project_id,
 }
 
 /* A person's word that it is fixed stays. */
-static enum tw_status update(sqlite3 *db, const char *project_id, const struct known *k,
+static enum tw_status update(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool says_fixed, struct tw_err *err)
 {
 	const struct tw_shift *s = &f->shift;
@@ -166,7 +167,7 @@ enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
 
 /* Evidence of what is fixed, or was not seen for long, may go; so that no device fills the disk
  * with what it makes look slower. */
-static enum tw_status tidy(sqlite3 *db, const char *project_id, struct tw_err *err)
+static enum tw_status tidy(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
@@ -188,7 +189,8 @@ static enum tw_status tidy(sqlite3 *db, const char *project_id, struct tw_err *e
 	        "ti", project_id, now - EVIDENCE_DAYS * TW_DAY_MS);
 }
 
-static enum tw_status has_room(sqlite3 *db, const char *project_id, bool *ret, struct tw_err *err)
+static enum tw_status has_room(
+        struct tw_db *db, const char *project_id, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
@@ -200,7 +202,7 @@ static enum tw_status has_room(sqlite3 *db, const char *project_id, bool *ret, s
 
 /* Retention leaves the evidence. */
 static enum tw_status keep_trace(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	if (!trace_id || !trace_id[0])
 		return TW_OK;
@@ -211,8 +213,8 @@ static enum tw_status keep_trace(
 }
 
 /* A new one, with its evidence. */
-static enum tw_status begin(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
-        struct tw_arena *a, struct known *ret, struct tw_err *err)
+static enum tw_status begin(struct tw_db *db, const char *project_id,
+        const struct tw_regress_found *f, struct tw_arena *a, struct known *ret, struct tw_err *err)
 {
 	struct known earlier;
 	enum tw_status st = find_fixed(db, project_id, f, a, &earlier, err);
@@ -227,7 +229,7 @@ static enum tw_status begin(sqlite3 *db, const char *project_id, const struct tw
 }
 
 /* What is there already when a project is looked at first, and was fixed long ago, is no news. */
-static enum tw_status tell(sqlite3 *db, const char *project_id, const struct known *k,
+static enum tw_status tell(struct tw_db *db, const char *project_id, const struct known *k,
         const struct tw_regress_found *f, bool is_new, bool says_fixed, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -243,8 +245,9 @@ static enum tw_status tell(sqlite3 *db, const char *project_id, const struct kno
 	return st;
 }
 
-static enum tw_status keep(sqlite3 *db, const char *project_id, const struct tw_regress_found *f,
-        struct tw_arena *a, uint64_t *io_fresh, struct tw_err *err)
+static enum tw_status keep(struct tw_db *db, const char *project_id,
+        const struct tw_regress_found *f, struct tw_arena *a, uint64_t *io_fresh,
+        struct tw_err *err)
 {
 	struct known same;
 	bool room = false, is_new, fixed = false;
@@ -372,7 +375,7 @@ enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *p
 	return st;
 }
 
-enum tw_status tw_cat_regression_read(sqlite3 *db, const char *project_id, const char *id,
+enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_regression *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -391,8 +394,8 @@ enum tw_status tw_cat_regression_read(sqlite3 *db, const char *project_id, const
 }
 
 /* Within the transaction: the status it had. */
-static enum tw_status note_said(sqlite3 *db, const char *project_id, const char *id, int64_t before,
-        const struct tw_regression_said *what, struct tw_err *err)
+static enum tw_status note_said(struct tw_db *db, const char *project_id, const char *id,
+        int64_t before, const struct tw_regression_said *what, struct tw_err *err)
 {
 	const struct tw_regression_news news = {
 	        what->status == TW_REGRESS_FIXED ? TW_HOOK_FIXED : TW_HOOK_STATUS, tw_cat_author(),

@@ -11,7 +11,7 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 static enum tw_status read_traces_use(
-        sqlite3 *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
+        struct tw_db *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* the project's rows, once a sweep */
@@ -31,7 +31,7 @@ static enum tw_status read_traces_use(
 }
 
 static enum tw_status read_uploads_use(
-        sqlite3 *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
+        struct tw_db *db, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
@@ -48,7 +48,7 @@ enum tw_status tw_catalogue_use(
         struct tw_catalogue *c, const char *project_id, struct tw_use *ret, struct tw_err *err)
 {
 	struct tw_use use = {0};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -91,7 +91,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 {
 	const uint32_t limit = of->limit < OLD_MAX ? of->limit : OLD_MAX;
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -215,7 +215,7 @@ enum tw_status tw_catalogue_decoded_drop(
 }
 
 /* What of a trace's parts goes with its upload; the device's own trace is shown, so it stays. */
-static enum tw_status read_contents(sqlite3 *db, const char *project_id, const char *trace_id,
+static enum tw_status read_contents(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_blob_list *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -236,7 +236,7 @@ static enum tw_status read_contents(sqlite3 *db, const char *project_id, const c
 }
 
 static enum tw_status drop_rows(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err,

@@ -44,7 +44,7 @@ enum tw_status tw_catalogue_rollup_todo(struct tw_catalogue *c, const char *afte
 
 /* --- names --- */
 
-static enum tw_status add_method(sqlite3 *db, sqlite3_stmt **kept, const char *project_id,
+static enum tw_status add_method(struct tw_db *db, struct tw_stmt **kept, const char *project_id,
         const struct tw_rollup_naming *m, int64_t day, struct tw_err *err)
 {
 	return tw_cat_exec_kept(db, kept, err,
@@ -57,7 +57,7 @@ static enum tw_status add_method(sqlite3 *db, sqlite3_stmt **kept, const char *p
 
 /* A mapping that came since has gone over the names before these were among them. */
 static enum tw_status name_again_if_mapped(
-        sqlite3 *db, const struct tw_rollup_names *names, struct tw_err *err)
+        struct tw_db *db, const struct tw_rollup_names *names, struct tw_err *err)
 {
 	const struct tw_rollup_naming *m = &names->methods[0];
 	int64_t same = 0;
@@ -81,7 +81,7 @@ static enum tw_status name_again_if_mapped(
 enum tw_status tw_catalogue_rollup_name(
         struct tw_catalogue *c, const struct tw_rollup_names *names, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
@@ -89,7 +89,7 @@ enum tw_status tw_catalogue_rollup_name(
 	for (size_t i = 0; st == TW_OK && i < names->n; i++)
 		st = add_method(
 		        c->writer, &kept, names->project_id, &names->methods[i], names->day, err);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	if (st == TW_OK && names->n)
 		st = name_again_if_mapped(c->writer, names, err);
 	return tw_cat_end(c, st, err);
@@ -97,7 +97,7 @@ enum tw_status tw_catalogue_rollup_name(
 
 /* --- folding --- */
 
-static enum tw_status add_to_cell(sqlite3 *db, sqlite3_stmt **kept,
+static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_rollup_folding *f, const struct tw_rollup_dims *d, struct tw_err *err)
 {
 	const struct tw_str no_head = {"", 0};
@@ -122,15 +122,15 @@ static enum tw_status add_to_cell(sqlite3 *db, sqlite3_stmt **kept,
 	return st == TW_OK ? tw_cat_tree_add(db, &kept[KEPT_TREE], f, &at, err) : st;
 }
 
-static enum tw_status fold_one(
-        sqlite3 *db, sqlite3_stmt **kept, const struct tw_rollup_folding *f, struct tw_err *err)
+static enum tw_status fold_one(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_rollup_folding *f, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec_kept(db, &kept[KEPT_MARK], err,
 	        "UPDATE trace SET folded=1 WHERE project_id=? AND trace_id=? AND state=2 AND"
 	        " folded=0",
 	        "tt", f->project_id, f->trace_id);
 
-	if (st != TW_OK || sqlite3_changes(db) == 0)
+	if (st != TW_OK || tw_db_changed(db) == 0)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < f->n_cells; i++)
 		st = add_to_cell(db, kept, f, &f->cells[i], err);
@@ -144,7 +144,7 @@ static enum tw_status fold_one(
 enum tw_status tw_catalogue_rollup_fold(
         struct tw_catalogue *c, const struct tw_rollup_folding *f, size_t n, struct tw_err *err)
 {
-	sqlite3_stmt *kept[KEPT_ALL] = {NULL};
+	struct tw_stmt *kept[KEPT_ALL] = {NULL};
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
@@ -152,6 +152,6 @@ enum tw_status tw_catalogue_rollup_fold(
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = fold_one(c->writer, kept, &f[i], err);
 	for (int i = 0; i < KEPT_ALL; i++)
-		(void)sqlite3_finalize(kept[i]);
+		tw_stmt_drop(kept[i]);
 	return tw_cat_end(c, st, err);
 }

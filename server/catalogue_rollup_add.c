@@ -38,7 +38,7 @@ enum tw_status tw_catalogue_rollup_due(struct tw_catalogue *c, const struct tw_r
 	return st;
 }
 
-static enum tw_status load(sqlite3 *db, const struct tw_rollup_due *of, struct tw_arena *a,
+static enum tw_status load(struct tw_db *db, const struct tw_rollup_due *of, struct tw_arena *a,
         struct tw_rollup_cell *ret, struct tw_err *err)
 {
 	struct tw_cat_cells k = {.db = db,
@@ -55,7 +55,7 @@ static enum tw_status load(sqlite3 *db, const struct tw_rollup_due *of, struct t
 		return st;
 	if (tw_cat_row(&q))
 		st = tw_cat_cell_row(&q, a, ret, err);
-	else if (q.rc == SQLITE_DONE)
+	else if (tw_cat_at_end(&q))
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such cell");
 	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
@@ -67,7 +67,7 @@ static enum tw_status load(sqlite3 *db, const struct tw_rollup_due *of, struct t
 enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_rollup_due *of,
         struct tw_arena *a, struct tw_rollup_cell *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -86,24 +86,24 @@ static enum tw_status meanwhile(struct tw_err *err)
 	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the cell changed meanwhile");
 }
 
-static enum tw_status take_deltas(
-        sqlite3 *db, const char *project_id, const struct tw_rollup_cell *was, struct tw_err *err)
+static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
+        const struct tw_rollup_cell *was, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
 		st = tw_cat_exec_kept(db, &kept, err, /* primary key */
 		        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=? AND trace_id=?",
 		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
-		if (st == TW_OK && sqlite3_changes(db) == 0)
+		if (st == TW_OK && tw_db_changed(db) == 0)
 			st = meanwhile(err);
 	}
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return st;
 }
 
-static enum tw_status put_parts(sqlite3 *db, const char *project_id, int64_t cell_id,
+static enum tw_status put_parts(struct tw_db *db, const char *project_id, int64_t cell_id,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

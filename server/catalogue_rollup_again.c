@@ -54,7 +54,8 @@ static bool read_back(const struct tw_cat_query *q, struct tw_arena *a, void *re
 }
 
 /* Its tries are remembered until it is counted; the row of one that is gone goes too. */
-static enum tw_status bring_back(sqlite3 *db, const struct tw_rollup_todo *t, struct tw_err *err)
+static enum tw_status bring_back(
+        struct tw_db *db, const struct tw_rollup_todo *t, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err, /* primary key */
@@ -109,7 +110,8 @@ enum tw_status tw_catalogue_rollup_put_off(
 
 /* --- how far it is --- */
 
-static enum tw_status read_waiting(sqlite3 *db, struct tw_rollup_waiting *ret, struct tw_err *err)
+static enum tw_status read_waiting(
+        struct tw_db *db, struct tw_rollup_waiting *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err,
@@ -130,7 +132,7 @@ enum tw_status tw_catalogue_rollup_waiting(
         struct tw_catalogue *c, struct tw_rollup_waiting *ret, struct tw_err *err)
 {
 	int64_t put_off = 0, trees = 0;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -14,12 +14,12 @@
 /* Cells of a project on their way into an arena; statements stay prepared, and are NULL at first.
  */
 struct tw_cat_cells {
-	sqlite3 *db;
+	struct tw_db *db;
 	const char *project_id;
 	struct tw_arena *arena;
 	unsigned metrics;    /* parts that are wanted, a bit each; with any, facts of deltas too */
 	uint32_t max_deltas; /* of a cell */
-	sqlite3_stmt *part, *delta;
+	struct tw_stmt *part, *delta;
 };
 void tw_cat_cells_done(struct tw_cat_cells *k);
 
@@ -34,10 +34,10 @@ enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_are
 struct tw_tree_place {
 	int64_t cell_id, day;
 };
-enum tw_status tw_cat_tree_add(sqlite3 *db, sqlite3_stmt *kept[2],
+enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
         const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err);
 enum tw_status tw_cat_tree_delete(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err);
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 
 #define TW_CELL_COLUMNS                                                                            \
 	"cell_id,day,app,version_name,build_id,mapping_id,scenario,device_class,os,label,traces,"  \
@@ -47,9 +47,9 @@ enum tw_status tw_cat_cell_row(const struct tw_cat_query *q, struct tw_arena *a,
         struct tw_rollup_cell *ret, struct tw_err *err);
 
 /* Postings of a trace in a cell, and of a cell (catalogue_post.c). */
-enum tw_status tw_cat_post_add(sqlite3 *db, sqlite3_stmt **kept, const struct tw_rollup_folding *f,
-        int64_t cell_id, struct tw_err *err);
+enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_rollup_folding *f, int64_t cell_id, struct tw_err *err);
 enum tw_status tw_cat_post_delete(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err);
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 
 #endif

@@ -9,7 +9,7 @@
 /* Whoever names methods by another mapping finds that this is not his generation any more, even
  * when he had not begun. */
 enum tw_status tw_cat_rename(
-        sqlite3 *db, const char *project_id, const char *build_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO rollup_rename(project_id,build_id,generation) VALUES(?,?,random())"
@@ -17,7 +17,7 @@ enum tw_status tw_cat_rename(
 	        "tt", project_id, build_id);
 }
 
-static enum tw_status first_rename(sqlite3 *db, const struct tw_rollup_rename *after,
+static enum tw_status first_rename(struct tw_db *db, const struct tw_rollup_rename *after,
         struct tw_arena *a, struct tw_rollup_rename *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -33,7 +33,7 @@ static enum tw_status first_rename(sqlite3 *db, const struct tw_rollup_rename *a
 		        tw_cat_int(&q, 2), tw_cat_int(&q, 3)};
 		if (!ret->project_id || !ret->build_id)
 			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	} else if (q.rc == SQLITE_DONE) {
+	} else if (tw_cat_at_end(&q)) {
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no mapping came");
 	}
 	return tw_cat_close_after(&q, st, err);
@@ -53,7 +53,7 @@ static bool read_method(
 	return m->build_id && m->mapping_id && m->raw && m->name && m->descriptor;
 }
 
-static enum tw_status read_methods(sqlite3 *db, const struct tw_rollup_rename *r,
+static enum tw_status read_methods(struct tw_db *db, const struct tw_rollup_rename *r,
         struct tw_arena *a, struct tw_rollup_naming *methods, size_t *ret_n, struct tw_err *err)
 {
 	const size_t limit = TW_ROLLUP_NAMED_AT_ONCE;
@@ -81,7 +81,7 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c,
 {
 	struct tw_rollup_naming *methods =
 	        tw_arena_alloc(a, TW_ROLLUP_NAMED_AT_ONCE, sizeof *methods);
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!methods)
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c,
 	return st;
 }
 
-static enum tw_status set_name(sqlite3 *db, sqlite3_stmt **kept, const char *project_id,
+static enum tw_status set_name(struct tw_db *db, struct tw_stmt **kept, const char *project_id,
         const struct tw_rollup_naming *m, struct tw_err *err)
 {
 	return tw_cat_exec_kept(db, kept, err, /* primary key */
@@ -108,8 +108,8 @@ static enum tw_status set_name(sqlite3 *db, sqlite3_stmt **kept, const char *pro
 }
 
 /* *ret_ours false: another mapping came, and all begins anew. */
-static enum tw_status go_on(sqlite3 *db, const struct tw_rollup_rename *of, int64_t last, bool ends,
-        bool *ret_ours, struct tw_err *err)
+static enum tw_status go_on(struct tw_db *db, const struct tw_rollup_rename *of, int64_t last,
+        bool ends, bool *ret_ours, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st;
@@ -132,7 +132,7 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
         const struct tw_rollup_rename *of, const struct tw_rollup_naming *methods, size_t n,
         struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	bool ours = false;
 	enum tw_status st = tw_cat_begin(c, err);
 
@@ -141,6 +141,6 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c,
 	st = go_on(c->writer, of, n ? (int64_t)methods[n - 1].id : 0, n == 0, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
 		st = set_name(c->writer, &kept, of->project_id, &methods[i], err);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return tw_cat_end(c, st, err);
 }

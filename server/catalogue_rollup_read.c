@@ -15,15 +15,14 @@ static enum tw_status too_much(struct tw_err *err)
 enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,
         struct tw_str *ret, struct tw_err *err)
 {
-	const void *p = sqlite3_column_blob(q->stmt, col);
-	size_t n = (size_t)sqlite3_column_bytes(q->stmt, col);
-	char *copy = tw_arena_alloc(a, n ? n : 1, 1);
+	const struct tw_str bytes = tw_cat_blob(q, col);
+	char *copy = tw_arena_alloc(a, bytes.len ? bytes.len : 1, 1);
 
 	if (!copy)
 		return too_much(err);
-	if (n)
-		memcpy(copy, p, n);
-	*ret = (struct tw_str){copy, n};
+	if (bytes.len)
+		memcpy(copy, bytes.ptr, bytes.len);
+	*ret = (struct tw_str){copy, bytes.len};
 	return TW_OK;
 }
 
@@ -109,8 +108,8 @@ enum tw_status tw_cat_read_cell(
 
 void tw_cat_cells_done(struct tw_cat_cells *k)
 {
-	(void)sqlite3_finalize(k->part);
-	(void)sqlite3_finalize(k->delta);
+	tw_stmt_drop(k->part);
+	tw_stmt_drop(k->delta);
 }
 
 /* --- by filter --- */
@@ -140,7 +139,7 @@ static bool room(struct growing *g)
 	return true;
 }
 
-static enum tw_status read_rows(sqlite3 *db, const char *project_id,
+static enum tw_status read_rows(struct tw_db *db, const char *project_id,
         const struct tw_rollup_filter *f, struct growing *g, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -198,7 +197,7 @@ enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *proj
 
 /* --- names --- */
 
-static enum tw_status read_name(sqlite3 *db, sqlite3_stmt **kept, const char *project_id,
+static enum tw_status read_name(struct tw_db *db, struct tw_stmt **kept, const char *project_id,
         uint64_t id, struct tw_arena *a, struct tw_rollup_naming *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -231,8 +230,8 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
         struct tw_err *err)
 {
 	struct tw_rollup_naming *names = tw_arena_alloc(a, n ? n : 1, sizeof *names);
-	sqlite3_stmt *kept = NULL;
-	sqlite3 *db;
+	struct tw_stmt *kept = NULL;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!names)
@@ -243,7 +242,7 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
 	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = read_name(db, &kept, project_id, ids[i], a, &names[i], err);
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
 	tw_cat_done(c, db);
 	if (st == TW_OK)
@@ -251,8 +250,8 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
 	return st;
 }
 
-static enum tw_status read_ids(sqlite3 *db, const char *project_id, const char *name, uint64_t *ids,
-        size_t *ret_n, struct tw_err *err)
+static enum tw_status read_ids(struct tw_db *db, const char *project_id, const char *name,
+        uint64_t *ids, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_method_by_name */
@@ -272,7 +271,7 @@ enum tw_status tw_catalogue_rollup_find(struct tw_catalogue *c, const char *proj
 {
 	uint64_t *ids = tw_arena_alloc(a, TW_ROLLUP_SAME_NAME, sizeof *ids);
 	size_t n = 0;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	if (!ids)

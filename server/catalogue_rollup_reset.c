@@ -8,7 +8,7 @@ enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512 };
 /* --- age --- */
 
 static enum tw_status delete_cell(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM rollup_part WHERE project_id=? AND cell_id=?",
@@ -25,19 +25,18 @@ static enum tw_status delete_cell(
 
 /* Cells that the query (of project_id and cell_id) tells. */
 static enum tw_status delete_cells(
-        struct tw_cat_query *q, sqlite3 *db, uint64_t *ret_n, struct tw_err *err)
+        struct tw_cat_query *q, struct tw_db *db, uint64_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && tw_cat_row(q)) {
-		st = delete_cell(
-		        db, (const char *)sqlite3_column_text(q->stmt, 0), tw_cat_int(q, 1), err);
+		st = delete_cell(db, tw_cat_str(q, 0), tw_cat_int(q, 1), err);
 		++*ret_n;
 	}
 	return tw_cat_close_after(q, st, err);
 }
 
-static enum tw_status any_old(sqlite3 *db, int64_t day, bool *ret, struct tw_err *err)
+static enum tw_status any_old(struct tw_db *db, int64_t day, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st =
@@ -53,7 +52,7 @@ static enum tw_status any_old(sqlite3 *db, int64_t day, bool *ret, struct tw_err
 
 /* A cell's day is no later than the day on which its methods were seen: what was seen before
  * `day` is used by cells that go too, or are gone. */
-static enum tw_status forget_names(sqlite3 *db, int64_t day, int *ret_n, struct tw_err *err)
+static enum tw_status forget_names(struct tw_db *db, int64_t day, int *ret_n, struct tw_err *err)
 {
 	return tw_cat_exec(db, ret_n, err, /* rollup_method_by_age */
 	        "DELETE FROM rollup_method WHERE (project_id,method_id) IN (SELECT project_id,"
@@ -86,7 +85,7 @@ enum tw_status tw_catalogue_rollup_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	bool any = false;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	*ret_more = false;
@@ -121,7 +120,7 @@ struct day {
 	uint64_t counted; /* traces */
 };
 
-static enum tw_status read_days(sqlite3 *db, const char *project_id, struct day days[DAYS_MAX],
+static enum tw_status read_days(struct tw_db *db, const char *project_id, struct day days[DAYS_MAX],
         size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -140,7 +139,7 @@ static enum tw_status read_days(sqlite3 *db, const char *project_id, struct day 
 }
 
 static enum tw_status count_there(
-        sqlite3 *db, const char *project_id, int64_t day, uint64_t *ret, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t day, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* trace_by_created */
@@ -154,7 +153,7 @@ static enum tw_status count_there(
 }
 
 static enum tw_status empty_day(
-        sqlite3 *db, const char *project_id, int64_t day, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	uint64_t n = 0;
@@ -213,7 +212,7 @@ enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *pro
 {
 	struct day *days = tw_mem_alloc(DAYS_MAX, sizeof *days);
 	size_t n = 0;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st;
 
 	*ret = (struct tw_rollup_reset){0};

@@ -8,7 +8,7 @@ enum { DELTAS_AT_ONCE = 512 };
 
 /* --- folding --- */
 
-enum tw_status tw_cat_tree_add(sqlite3 *db, sqlite3_stmt *kept[2],
+enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
         const struct tw_rollup_folding *f, const struct tw_tree_place *at, struct tw_err *err)
 {
 	const struct tw_str nothing = {"", 0};
@@ -20,7 +20,7 @@ enum tw_status tw_cat_tree_add(sqlite3 *db, sqlite3_stmt *kept[2],
 	        "INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data)"
 	        " VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
 	        "titb", f->project_id, at->cell_id, f->trace_id, &f->tree);
-	if (st != TW_OK || sqlite3_changes(db) == 0)
+	if (st != TW_OK || tw_db_changed(db) == 0)
 		return st;
 	return tw_cat_exec_kept(db, &kept[1], err,
 	        "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels)"
@@ -31,13 +31,13 @@ enum tw_status tw_cat_tree_add(sqlite3 *db, sqlite3_stmt *kept[2],
 /* --- reading --- */
 
 struct trees { /* on their way into an arena; statements stay prepared */
-	sqlite3 *db;
+	struct tw_db *db;
 	const char *project_id;
 	struct tw_arena *arena;
 	size_t max_deltas; /* of a cell */
 	bool levels;       /* are they wanted? */
 	bool rough;
-	sqlite3_stmt *tree, *delta;
+	struct tw_stmt *tree, *delta;
 };
 
 static enum tw_status too_much(struct tw_err *err)
@@ -109,8 +109,8 @@ static enum tw_status read_all(
 		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = read_tree(k, &cells[i], err);
-	(void)sqlite3_finalize(k->tree);
-	(void)sqlite3_finalize(k->delta);
+	tw_stmt_drop(k->tree);
+	tw_stmt_drop(k->delta);
 	(void)tw_cat_exec(k->db, NULL, NULL, "COMMIT", "");
 	return st;
 }
@@ -190,7 +190,7 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 	return read_some(c, &k, &of->cell_id, 1, ret, err);
 }
 
-static enum tw_status put_rough(sqlite3 *db, const char *project_id, int64_t cell_id,
+static enum tw_status put_rough(struct tw_db *db, const char *project_id, int64_t cell_id,
         const struct tw_str *rough, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
@@ -200,7 +200,7 @@ static enum tw_status put_rough(sqlite3 *db, const char *project_id, int64_t cel
 }
 
 static enum tw_status forget_put_off(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "DELETE FROM rollup_tree_later WHERE project_id=? AND cell_id=?", "ti", project_id,
@@ -212,10 +212,10 @@ static enum tw_status meanwhile(struct tw_err *err)
 	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the tree changed meanwhile");
 }
 
-static enum tw_status take_deltas(
-        sqlite3 *db, const char *project_id, const struct tw_tree_cell *was, struct tw_err *err)
+static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
+        const struct tw_tree_cell *was, struct tw_err *err)
 {
-	sqlite3_stmt *kept = NULL;
+	struct tw_stmt *kept = NULL;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < was->n_deltas; i++) {
@@ -223,10 +223,10 @@ static enum tw_status take_deltas(
 		        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=? AND"
 		        " trace_id=?",
 		        "tit", project_id, was->cell_id, was->deltas[i].trace_id);
-		if (st == TW_OK && sqlite3_changes(db) == 0)
+		if (st == TW_OK && tw_db_changed(db) == 0)
 			st = meanwhile(err);
 	}
-	(void)sqlite3_finalize(kept);
+	tw_stmt_drop(kept);
 	return st;
 }
 
@@ -274,7 +274,7 @@ enum tw_status tw_catalogue_tree_put_off(
 /* --- age --- */
 
 enum tw_status tw_cat_tree_delete(
-        sqlite3 *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
 {
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?",

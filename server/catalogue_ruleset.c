@@ -55,7 +55,7 @@ enum tw_status tw_catalogue_ruleset_versions(struct tw_catalogue *c, const char 
 	return st;
 }
 
-static enum tw_status add_version(sqlite3 *db, const char *project_id, const char *kind,
+static enum tw_status add_version(struct tw_db *db, const char *project_id, const char *kind,
         const struct tw_ruleset *r, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,

@@ -27,9 +27,9 @@ static enum tw_status over(struct tw_err *err)
 
 static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
 {
-	const unsigned char *text = sqlite3_column_text(q->stmt, col);
+	const char *text = tw_cat_str(q, col);
 
-	(void)snprintf(out, cap, "%s", text ? (const char *)text : "");
+	(void)snprintf(out, cap, "%s", text ? text : "");
 }
 
 struct holder { /* who a session is of, for the record */
@@ -38,7 +38,7 @@ struct holder { /* who a session is of, for the record */
 	struct tw_actor actor;
 };
 
-static enum tw_status read_holder(sqlite3 *db, const uint8_t hash[32], struct holder *ret,
+static enum tw_status read_holder(struct tw_db *db, const uint8_t hash[32], struct holder *ret,
         bool *ret_there, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -66,7 +66,7 @@ static enum tw_status read_holder(sqlite3 *db, const uint8_t hash[32], struct ho
 }
 
 /* Whoever signs in or out is only known by the session. */
-static enum tw_status audit_session(sqlite3 *db, const char *action, const uint8_t hash[32],
+static enum tw_status audit_session(struct tw_db *db, const char *action, const uint8_t hash[32],
         const char *how, struct tw_err *err)
 {
 	struct holder h = {.name = ""};
@@ -82,7 +82,7 @@ static enum tw_status audit_session(sqlite3 *db, const char *action, const uint8
 }
 
 static enum tw_status insert_session(
-        sqlite3 *db, const struct tw_session *s, int64_t now, struct tw_err *err)
+        struct tw_db *db, const struct tw_session *s, int64_t now, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO session VALUES(?1,nullif(?2,''),nullif(?3,''),nullif(?4,''),?5,?5,?6,"
@@ -95,7 +95,7 @@ static enum tw_status insert_session(
 	return st;
 }
 
-enum tw_status tw_cat_session_add(sqlite3 *db, const struct tw_session *s, struct tw_err *err)
+enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, struct tw_err *err)
 {
 	int64_t now = tw_unix_ms();
 	enum tw_status st = tw_cat_exec(db, NULL, err,
@@ -157,7 +157,7 @@ enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_
 }
 
 static enum tw_status read_session(
-        sqlite3 *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
+        struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
@@ -183,7 +183,7 @@ static enum tw_status read_session(
 	return tw_cat_close(&q, err);
 }
 
-static enum tw_status key_scope(sqlite3 *db, struct tw_caller *caller, struct tw_err *err)
+static enum tw_status key_scope(struct tw_db *db, struct tw_caller *caller, struct tw_err *err)
 {
 	int64_t scope = caller->scope;
 	enum tw_status st = tw_cat_first_int(db, &scope, err, /* primary key */
@@ -196,7 +196,7 @@ static enum tw_status key_scope(sqlite3 *db, struct tw_caller *caller, struct tw
 }
 
 /* The project that was asked for, or the first of those they have a role in. */
-static enum tw_status choose_project(sqlite3 *db, bool is_admin, const char *project,
+static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char *project,
         struct tw_caller *caller, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -225,7 +225,7 @@ static enum tw_status choose_project(sqlite3 *db, bool is_admin, const char *pro
 	return st;
 }
 
-static enum tw_status find_session(sqlite3 *db, const uint8_t hash[32], const char *project,
+static enum tw_status find_session(struct tw_db *db, const uint8_t hash[32], const char *project,
         struct found *ret, struct tw_err *err)
 {
 	enum tw_status st = read_session(db, hash, ret, err);
@@ -267,7 +267,7 @@ enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t h
         const char *project, struct tw_caller *ret, struct tw_err *err)
 {
 	struct found found = {.is_admin = false};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -282,7 +282,7 @@ enum tw_status tw_catalogue_session_find(struct tw_catalogue *c, const uint8_t h
 }
 
 static enum tw_status read_person(
-        sqlite3 *db, const char *name, struct found *ret, struct tw_err *err)
+        struct tw_db *db, const char *name, struct found *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* unique index of name */
@@ -320,7 +320,7 @@ enum tw_status tw_catalogue_user_caller(struct tw_catalogue *c, const char *name
         const char *project, struct tw_caller *ret, struct tw_err *err)
 {
 	struct found found = {.is_admin = false};
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -366,7 +366,7 @@ enum tw_status tw_catalogue_sessions_count(
         struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -8,7 +8,7 @@ enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *proj
         struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

@@ -16,7 +16,7 @@ static enum tw_status no_memory(struct tw_err *err)
 }
 
 /* Takes facts. */
-static enum tw_status tell(sqlite3 *db, const char *project_id, const struct tw_tell *of,
+static enum tw_status tell(struct tw_db *db, const char *project_id, const struct tw_tell *of,
         json_t *facts, struct tw_err *err)
 {
 	/* a name that is no text is told nobody, and keeps nothing from being kept */
@@ -42,8 +42,9 @@ const char *tw_cat_author(void)
 	return by->name && by->name[0] ? by->name : by->kind;
 }
 
-static enum tw_status add_entry(sqlite3 *db, const char *project_id, const struct tw_regression *r,
-        const struct tw_regression_news *what, int64_t *ret_n, struct tw_err *err)
+static enum tw_status add_entry(struct tw_db *db, const char *project_id,
+        const struct tw_regression *r, const struct tw_regression_news *what, int64_t *ret_n,
+        struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_first_int(db, &n, err, /* primary key */
@@ -67,7 +68,7 @@ static enum tw_status add_entry(sqlite3 *db, const char *project_id, const struc
 	return st;
 }
 
-static enum tw_status note(sqlite3 *db, const char *project_id, const struct tw_regression *r,
+static enum tw_status note(struct tw_db *db, const char *project_id, const struct tw_regression *r,
         const struct tw_regression_news *news, struct tw_err *err)
 {
 	char id[EVENT_ID_BYTES];
@@ -83,7 +84,7 @@ static enum tw_status note(sqlite3 *db, const char *project_id, const struct tw_
 	        err);
 }
 
-enum tw_status tw_cat_regression_note(sqlite3 *db, const char *project_id,
+enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
         const char *regression_id, const struct tw_regression_news *what, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
@@ -149,7 +150,7 @@ static enum tw_status read_shown(
 	        err);
 }
 
-static enum tw_status find_shown(sqlite3 *db, const struct tw_hang_stale *of,
+static enum tw_status find_shown(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_arena *a, struct shown *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -172,7 +173,7 @@ static json_t *anr_facts(
 	        by->device, "os", by->os, "trace", of->trace_id);
 }
 
-enum tw_status tw_cat_anr_note(sqlite3 *db, const struct tw_hang_stale *of,
+enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);

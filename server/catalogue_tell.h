@@ -7,11 +7,11 @@
 #ifndef TW_CATALOGUE_TELL_H
 #define TW_CATALOGUE_TELL_H
 
-#include <sqlite3.h>
-
 #include "catalogue_hang.h"
 #include "catalogue_hook.h"
 #include "catalogue_regression.h"
+
+struct tw_db; /* catalogue_db.h */
 
 #define TW_BY_ITSELF "tracewell" /* the author of what the server finds */
 /* Whoever the thread acts for. */
@@ -23,16 +23,16 @@ struct tw_regression_news {
 	bool quiet; /* an entry in the history, and no event */
 };
 /* An entry in the regression's history, as it is now, and the event. */
-enum tw_status tw_cat_regression_note(sqlite3 *db, const char *project_id,
+enum tw_status tw_cat_regression_note(struct tw_db *db, const char *project_id,
         const char *regression_id, const struct tw_regression_news *what,
         struct tw_err *err) TW_MUST_USE;
 /* tw_catalogue_regression_get within a transaction. */
-enum tw_status tw_cat_regression_read(sqlite3 *db, const char *project_id, const char *id,
+enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, const char *id,
         struct tw_arena *a, struct tw_regression *ret, struct tw_err *err) TW_MUST_USE;
 
 /* A report is about to get its first key: tells of the group when nobody has that key yet.  Reports
  * that are older than a week are no news. */
-enum tw_status tw_cat_anr_note(sqlite3 *db, const struct tw_hang_stale *of,
+enum tw_status tw_cat_anr_note(struct tw_db *db, const struct tw_hang_stale *of,
         const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
 struct tw_regression_entry {

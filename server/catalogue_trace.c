@@ -102,7 +102,7 @@ bool tw_catalogue_read_row(const struct tw_cat_query *q, struct tw_arena *a, str
 	return read_meta(q, a, &r->meta) && read_summary(q, a, &r->summary) && read_marks(q, a, r);
 }
 
-static enum tw_status get_trace(sqlite3 *db, const char *project_id, const char *trace_id,
+static enum tw_status get_trace(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_trace_row *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -115,7 +115,7 @@ static enum tw_status get_trace(sqlite3 *db, const char *project_id, const char 
 		return st;
 	if (tw_cat_row(&q))
 		st = tw_catalogue_read_row(&q, a, &row) ? TW_OK : no_memory(err);
-	else if (q.rc == SQLITE_DONE)
+	else if (tw_cat_at_end(&q))
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
 	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
@@ -126,7 +126,7 @@ static enum tw_status get_trace(sqlite3 *db, const char *project_id, const char 
 enum tw_status tw_catalogue_trace_get(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_trace_row *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -136,7 +136,7 @@ enum tw_status tw_catalogue_trace_get(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
-static enum tw_status get_parts(sqlite3 *db, const char *project_id, const char *trace_id,
+static enum tw_status get_parts(struct tw_db *db, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_part **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_part *parts = tw_arena_alloc(a, PARTS_MAX, sizeof *parts);
@@ -168,7 +168,7 @@ enum tw_status tw_catalogue_trace_parts(struct tw_catalogue *c, const char *proj
         const char *trace_id, struct tw_arena *a, struct tw_part **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -202,7 +202,7 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 
 /* What it was, and who had sent it: of a trace that is gone nothing else tells. */
 static enum tw_status audit_delete(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* primary key */
@@ -216,7 +216,7 @@ static enum tw_status audit_delete(
 		return st;
 	if (tw_cat_row(&q)) {
 		for (int i = 0; i < 5; i++)
-			was[i] = (const char *)sqlite3_column_text(q.stmt, i);
+			was[i] = tw_cat_str(&q, i);
 		st = tw_cat_audit(db,
 		        &(struct tw_change){"trace.delete", project_id, trace_id,
 		                .facts = {{"app", was[0]}, {"scenario", was[1]}, {"device", was[2]},
@@ -227,7 +227,7 @@ static enum tw_status audit_delete(
 }
 
 static enum tw_status delete_rows(
-        sqlite3 *db, const char *project_id, const char *trace_id, struct tw_err *err)
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = audit_delete(db, project_id, trace_id, err);

@@ -21,7 +21,7 @@ struct turn {
 
 /* A claimer that died: its job comes before all others.  There are as many claims as decoders. */
 static enum tw_status find_lapsed(
-        sqlite3 *db, int64_t now, struct tw_arena *a, struct turn *ret, struct tw_err *err)
+        struct tw_db *db, int64_t now, struct tw_arena *a, struct turn *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
@@ -43,8 +43,8 @@ static enum tw_status find_lapsed(
 }
 
 /* The first project behind `project` that has something queued; NULL at the end. */
-static enum tw_status next_project(
-        sqlite3 *db, const char *project, struct tw_arena *a, const char **ret, struct tw_err *err)
+static enum tw_status next_project(struct tw_db *db, const char *project, struct tw_arena *a,
+        const char **ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
@@ -63,8 +63,8 @@ static enum tw_status next_project(
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status oldest_of(sqlite3 *db, const char *project, int64_t now, struct tw_arena *a,
-        struct turn *ret, struct tw_err *err)
+static enum tw_status oldest_of(struct tw_db *db, const char *project, int64_t now,
+        struct tw_arena *a, struct turn *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
@@ -156,7 +156,7 @@ enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_ar
 	return TW_OK;
 }
 
-enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err *err)
+enum tw_status tw_cat_any_due(struct tw_db *db, int64_t now, bool *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project, twice */
@@ -172,8 +172,8 @@ enum tw_status tw_cat_any_due(sqlite3 *db, int64_t now, bool *ret, struct tw_err
 
 /* --- how much waits --- */
 
-static enum tw_status read_waiting(
-        sqlite3 *db, struct tw_arena *a, struct tw_waiting **ret, size_t *ret_n, struct tw_err *err)
+static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct tw_waiting **ret,
+        size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	struct tw_waiting *all = NULL;
@@ -198,8 +198,8 @@ static enum tw_status read_waiting(
 			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 			break;
 		}
-		(void)snprintf(all[*ret_n].project_id, sizeof all->project_id, "%s",
-		        (const char *)sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(
+		        all[*ret_n].project_id, sizeof all->project_id, "%s", tw_cat_str(&q, 0));
 		all[*ret_n].traces = (uint64_t)tw_cat_int(&q, 1);
 		all[(*ret_n)++].bytes = (uint64_t)tw_cat_int(&q, 2);
 	}
@@ -210,7 +210,7 @@ static enum tw_status read_waiting(
 enum tw_status tw_catalogue_waiting(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_waiting **ret, size_t *ret_n, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)

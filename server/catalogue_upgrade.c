@@ -7,6 +7,7 @@
  * the others wait and find it done.
  */
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ extern const struct tw_embedded tw_catalogue_schema[];
 
 enum { PATH_BYTES = 1500, SCHEMA_WITH_SUMS = 16 };
 
-static enum tw_status schema_version(sqlite3 *db, int *ret, struct tw_err *err)
+static enum tw_status schema_version(struct tw_db *db, int *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, "PRAGMA user_version", "");
@@ -36,13 +37,11 @@ static enum tw_status schema_version(sqlite3 *db, int *ret, struct tw_err *err)
 static enum tw_status apply(struct tw_catalogue *c, int number, struct tw_err *err)
 {
 	char set[64];
+	enum tw_status st;
 
 	(void)snprintf(set, sizeof set, "PRAGMA user_version=%d", number + 1);
-	if (sqlite3_exec(c->writer, (const char *)tw_catalogue_schema[number].data, NULL, NULL,
-	            NULL) != SQLITE_OK ||
-	        sqlite3_exec(c->writer, set, NULL, NULL, NULL) != SQLITE_OK)
-		return tw_cat_fail(c->writer, err);
-	return TW_OK;
+	st = tw_db_run(c->writer, (const char *)tw_catalogue_schema[number].data, err);
+	return st == TW_OK ? tw_db_run(c->writer, set, err) : st;
 }
 
 static int known_schema(void)
@@ -100,26 +99,25 @@ static enum tw_status rewrite(struct tw_catalogue *c, const char *folder, struct
 	static const char sql[] = "PRAGMA temp_store=FILE; VACUUM; PRAGMA temp_store=MEMORY;"
 	                          "PRAGMA wal_checkpoint(TRUNCATE)";
 	char *before = sqlite3_temp_directory;
-	int rc;
+	enum tw_status st;
 
-	tw_cat_reserve_room(c->writer);
+	tw_db_reserve_room(c->writer);
 	sqlite3_temp_directory = sqlite3_mprintf("%s", folder);
-	rc = sqlite3_exec(c->writer, sql, NULL, NULL, NULL);
+	st = tw_db_run(c->writer, sql, err);
 	sqlite3_free(sqlite3_temp_directory);
 	sqlite3_temp_directory = before;
-	return rc == SQLITE_OK ? TW_OK : tw_cat_fail(c->writer, err);
+	return st;
 }
 
 /* As one sees it who comes now: a connection does not notice that another process gave room. */
 static bool has_room(const struct tw_catalogue *c)
 {
-	sqlite3 *db = NULL;
-	bool has = sqlite3_open_v2(c->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE,
-	                   TW_CAT_VFS) == SQLITE_OK &&
-	           tw_cat_room(db) == TW_SUMS_BYTES;
+	struct tw_db *db = NULL;
+	int room = 0;
+	enum tw_status st = tw_db_sqlite_open(c->path, TW_DB_WRITE, &db, &room, NULL);
 
-	(void)sqlite3_close(db);
-	return has;
+	tw_db_close(db);
+	return st == TW_OK && room == TW_SUMS_BYTES;
 }
 
 /* A catalogue of a schema that always had sums, without, has a damaged first page. */

@@ -30,7 +30,7 @@ enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], str
 	return TW_OK;
 }
 
-static enum tw_status name_is_free(sqlite3 *db, const char *name, struct tw_err *err)
+static enum tw_status name_is_free(struct tw_db *db, const char *name, struct tw_err *err)
 {
 	int64_t taken = 0;
 	enum tw_status st = tw_cat_first_int(/* unique index of name */
@@ -41,7 +41,7 @@ static enum tw_status name_is_free(sqlite3 *db, const char *name, struct tw_err 
 	return st;
 }
 
-enum tw_status tw_cat_user_insert(sqlite3 *db, const char *name, const char *password,
+enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char *password,
         bool is_admin, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	int64_t now = tw_unix_ms();
@@ -80,7 +80,7 @@ enum tw_status tw_catalogue_user_add(struct tw_catalogue *c, const char *name, c
 }
 
 static enum tw_status read_user(
-        sqlite3 *db, const char *name, struct tw_user *ret, struct tw_err *err)
+        struct tw_db *db, const char *name, struct tw_user *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* unique index of name */
@@ -94,9 +94,9 @@ static enum tw_status read_user(
 		return st;
 	there = tw_cat_row(&q);
 	if (there) {
-		(void)snprintf(u.id, sizeof u.id, "%s", sqlite3_column_text(q.stmt, 0));
-		(void)snprintf(u.name, sizeof u.name, "%s", sqlite3_column_text(q.stmt, 1));
-		(void)snprintf(u.password, sizeof u.password, "%s", sqlite3_column_text(q.stmt, 2));
+		(void)snprintf(u.id, sizeof u.id, "%s", tw_cat_str(&q, 0));
+		(void)snprintf(u.name, sizeof u.name, "%s", tw_cat_str(&q, 1));
+		(void)snprintf(u.password, sizeof u.password, "%s", tw_cat_str(&q, 2));
 		u.is_admin = tw_cat_int(&q, 3) != 0;
 		u.is_disabled = tw_cat_int(&q, 4) != 0;
 	}
@@ -111,7 +111,7 @@ static enum tw_status read_user(
 enum tw_status tw_catalogue_user_get(
         struct tw_catalogue *c, const char *name, struct tw_user *ret, struct tw_err *err)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -123,7 +123,7 @@ enum tw_status tw_catalogue_user_get(
 
 /* What the record calls someone; TW_NOT_FOUND when there is no such account. */
 static enum tw_status name_of(
-        sqlite3 *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
+        struct tw_db *db, const char *user_id, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* primary key */
@@ -132,13 +132,13 @@ static enum tw_status name_of(
 	if (st != TW_OK)
 		return st;
 	if (tw_cat_row(&q))
-		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", sqlite3_column_text(q.stmt, 0));
+		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", tw_cat_str(&q, 0));
 	else
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such user");
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status end_sessions(sqlite3 *db, const char *user_id, struct tw_err *err)
+static enum tw_status end_sessions(struct tw_db *db, const char *user_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 }
@@ -226,7 +226,7 @@ static enum tw_status read_users(struct tw_cat_query *q, struct tw_arena *a,
 	return st;
 }
 
-static enum tw_status list_users(struct tw_cat_query *q, sqlite3 *db, const char *project_id,
+static enum tw_status list_users(struct tw_cat_query *q, struct tw_db *db, const char *project_id,
         const char *after, struct tw_err *err)
 {
 	if (project_id[0]) /* member_by_project, then sorted: a handful */
@@ -248,7 +248,7 @@ enum tw_status tw_catalogue_users(struct tw_catalogue *c, const char *project_id
         struct tw_arena *a, struct tw_user_row **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	sqlite3 *db;
+	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
@@ -315,7 +315,7 @@ enum tw_status tw_catalogue_user_projects(struct tw_catalogue *c, const char *us
 	struct tw_project_row *all;
 	struct tw_cat_query q;
 	size_t n_all;
-	sqlite3 *db;
+	struct tw_db *db;
 	/* a person's projects are among all: room for these is enough */
 	enum tw_status st = tw_catalogue_projects(c, a, &all, &n_all, err);
 

@@ -16,6 +16,7 @@
  * around files of two kinds.
  */
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 
 #include <string.h>
 

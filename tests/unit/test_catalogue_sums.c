@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "catalogue_internal.h"
+#include "catalogue_sqlite.h"
 #include "catalogue_sums.h"
 #include "embedded.h"
 #include "upload_meta.h"
@@ -81,24 +82,24 @@ static void write_file(const char *path, const uint8_t *p, size_t n)
 	(void)close(fd);
 }
 
-static enum tw_status tell_rows(sqlite3 *db, const char *table, struct tw_buf *out)
+static enum tw_status tell_rows(struct tw_db *db, const char *table, struct tw_buf *out)
 {
-	struct tw_cat_query q;
+	sqlite3_stmt *q = NULL;
 	char sql[128];
-	enum tw_status st;
+	int rc;
 
 	(void)snprintf(sql, sizeof sql, "SELECT * FROM \"%.64s\"", table);
-	st = tw_cat_query(&q, db, NULL, sql, "");
-	if (st != TW_OK)
-		return st;
+	if (sqlite3_prepare_v2(tw_db_sqlite(db), sql, -1, &q, NULL) != SQLITE_OK)
+		return tw_cat_fail(db, NULL);
 	(void)tw_buf_printf(out, "%s\n", table);
-	while (tw_cat_row(&q))
-		for (int i = 0; i < sqlite3_column_count(q.stmt); i++) {
-			const unsigned char *text = sqlite3_column_text(q.stmt, i);
+	while ((rc = sqlite3_step(q)) == SQLITE_ROW)
+		for (int i = 0; i < sqlite3_column_count(q); i++) {
+			const unsigned char *text = sqlite3_column_text(q, i);
 
 			(void)tw_buf_printf(out, "%s|", text ? (const char *)text : "NULL");
 		}
-	return tw_cat_close(&q, NULL);
+	(void)sqlite3_finalize(q);
+	return rc == SQLITE_DONE ? TW_OK : tw_cat_fail(db, NULL);
 }
 
 /* All rows of all tables as text, the schema too; NULL when something cannot be read. */
@@ -106,7 +107,7 @@ static char *tell_all(struct tw_catalogue *c)
 {
 	struct tw_cat_query q;
 	struct tw_buf out;
-	sqlite3 *db;
+	struct tw_db *db;
 	char *text;
 	enum tw_status st;
 
@@ -118,7 +119,7 @@ static char *tell_all(struct tw_catalogue *c)
 		        "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name", "");
 	if (st == TW_OK) {
 		while (st == TW_OK && tw_cat_row(&q))
-			st = tell_rows(db, (const char *)sqlite3_column_text(q.stmt, 0), &out);
+			st = tell_rows(db, tw_cat_str(&q, 0), &out);
 		st = tw_cat_close_after(&q, st, NULL);
 	}
 	tw_cat_done(c, db);

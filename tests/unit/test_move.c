@@ -91,7 +91,7 @@ static int teardown(void **state)
 /* What somebody beside the move sees. */
 static int64_t traces_seen(struct world *w)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	int64_t n = 0;
 
 	assert_int_equal(tw_cat_reader(w->to, &db, NULL), TW_OK);
@@ -220,7 +220,7 @@ static void put_rules(struct tw_catalogue *c, const char *project_id, const char
 
 static int64_t count_rules(struct world *w, const char *sql)
 {
-	sqlite3 *db;
+	struct tw_db *db;
 	int64_t n = 0;
 
 	assert_int_equal(tw_cat_reader(w->to, &db, NULL), TW_OK);

@@ -1,0 +1,247 @@
+/*
+ * catalogue_query.c - statements: their values, rows and ends.
+ */
+#include "catalogue_internal.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void tw_db_close(struct tw_db *db)
+{
+	if (db)
+		db->engine->close(db);
+}
+
+enum tw_status tw_db_run(struct tw_db *db, const char *sql, struct tw_err *err)
+{
+	return db->engine->run(db, sql, err);
+}
+
+int64_t tw_db_changed(const struct tw_db *db)
+{
+	return db->engine->changed(db);
+}
+
+void tw_stmt_drop(struct tw_stmt *s)
+{
+	if (s)
+		s->db->engine->drop(s);
+}
+
+enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err)
+{
+	return db->engine->fail(db, err);
+}
+
+void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text)
+{
+	q->db->engine->bind_text(q->stmt, at, text ? text : "");
+}
+
+void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v)
+{
+	q->db->engine->bind_int(q->stmt, at, v);
+}
+
+static void bind_bytes(struct tw_cat_query *q, int at, struct tw_str bytes, bool stays)
+{
+	q->db->engine->bind_bytes(q->stmt, at, bytes, stays);
+}
+
+static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
+{
+	for (int at = 1; *types; types++, at++) {
+		if (*types == 't')
+			tw_cat_bind_text(q, at, va_arg(ap, const char *));
+		else if (*types == 'i')
+			tw_cat_bind_int(q, at, va_arg(ap, int64_t));
+		else if (*types == 'b')
+			bind_bytes(q, at, *va_arg(ap, const struct tw_str *), true);
+		else
+			bind_bytes(q, at, (struct tw_str){va_arg(ap, const char *), 32}, false);
+	}
+}
+
+static enum tw_status prepare(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
+        const char *sql, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	*q = (struct tw_cat_query){.db = db, .kept = kept, .stmt = kept ? *kept : NULL};
+	if (!q->stmt)
+		st = db->engine->prepare(db, sql, kept != NULL, &q->stmt, err);
+	if (kept && st == TW_OK)
+		*kept = q->stmt;
+	return st;
+}
+
+enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	enum tw_status st = prepare(q, db, NULL, sql, err);
+	va_list ap;
+
+	va_start(ap, types);
+	if (st == TW_OK)
+		bind_all(q, types, ap);
+	va_end(ap);
+	return st;
+}
+
+enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
+        struct tw_err *err, const char *sql, const char *types, ...)
+{
+	enum tw_status st = prepare(q, db, kept, sql, err);
+	va_list ap;
+
+	va_start(ap, types);
+	if (st == TW_OK)
+		bind_all(q, types, ap);
+	va_end(ap);
+	return st;
+}
+
+bool tw_cat_row(struct tw_cat_query *q)
+{
+	q->step = q->db->engine->step(q->stmt);
+	return q->step == TW_STEP_ROW;
+}
+
+bool tw_cat_at_end(const struct tw_cat_query *q)
+{
+	return q->step == TW_STEP_END;
+}
+
+enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
+{
+	enum tw_status st = q->step == TW_STEP_FAILED ? tw_cat_fail(q->db, err) : TW_OK;
+
+	if (q->kept)
+		q->db->engine->reset(q->stmt);
+	else
+		tw_stmt_drop(q->stmt);
+	q->stmt = NULL;
+	return st;
+}
+
+enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, struct tw_err *err)
+{
+	enum tw_status ended = tw_cat_close(q, st == TW_OK ? err : NULL);
+
+	return st == TW_OK ? ended : st;
+}
+
+enum tw_status tw_cat_first_int(
+        struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	enum tw_status st = prepare(&q, db, NULL, sql, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	bind_all(&q, types, ap);
+	va_end(ap);
+	if (tw_cat_row(&q))
+		*io = tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
+		if (!l->read(q, l->arena, (char *)l->rows + l->n++ * l->row_bytes))
+			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_cat_close_after(q, st, err);
+}
+
+enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	struct tw_db *db = NULL;
+	enum tw_status st;
+	va_list ap;
+
+	l->n = 0;
+	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
+	if (!l->rows)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	st = prepare(&q, db, NULL, sql, err);
+	va_start(ap, types);
+	if (st == TW_OK)
+		bind_all(&q, types, ap);
+	va_end(ap);
+	if (st == TW_OK)
+		st = read_list(&q, l, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)
+{
+	while (tw_cat_row(q))
+		continue;
+	return tw_cat_close(q, err);
+}
+
+enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
+        const char *types, ...)
+{
+	struct tw_cat_query q;
+	enum tw_status st = prepare(&q, db, NULL, sql, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	bind_all(&q, types, ap);
+	va_end(ap);
+	st = run_to_end(&q, err);
+	if (st == TW_OK && ret_changed)
+		*ret_changed = (int)tw_db_changed(db);
+	return st;
+}
+
+enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q;
+	enum tw_status st = prepare(&q, db, kept, sql, err);
+	va_list ap;
+
+	if (st != TW_OK)
+		return st;
+	va_start(ap, types);
+	bind_all(&q, types, ap);
+	va_end(ap);
+	return run_to_end(&q, err);
+}
+
+int64_t tw_cat_int(const struct tw_cat_query *q, int col)
+{
+	return q->db->engine->to_int(q->stmt, col);
+}
+
+const char *tw_cat_str(const struct tw_cat_query *q, int col)
+{
+	return q->db->engine->to_text(q->stmt, col);
+}
+
+struct tw_str tw_cat_blob(const struct tw_cat_query *q, int col)
+{
+	return q->db->engine->to_bytes(q->stmt, col);
+}
+
+const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *a)
+{
+	const char *p = tw_cat_str(q, col);
+
+	return tw_arena_str(a, (struct tw_str){p ? p : "", p ? strlen(p) : 0});
+}

@@ -1,0 +1,214 @@
+/*
+ * catalogue_sqlite.c - SQLite as the catalogue's engine.
+ *
+ * WAL with synchronous=FULL: a committed transaction survives power loss, and
+ * readers go on while one writes.
+ */
+#include "catalogue_sqlite.h"
+
+#include "base/arena.h"
+#include "catalogue_internal.h"
+#include "catalogue_sums.h"
+
+enum { BUSY_MS = 10000 };
+
+struct sqlite_db {
+	struct tw_db db;
+	sqlite3 *of;
+};
+
+struct sqlite_stmt {
+	struct tw_stmt stmt;
+	sqlite3_stmt *of;
+};
+
+sqlite3 *tw_db_sqlite(struct tw_db *db)
+{
+	return ((struct sqlite_db *)db)->of;
+}
+
+static sqlite3_stmt *of(struct tw_stmt *s)
+{
+	return ((struct sqlite_stmt *)s)->of;
+}
+
+static enum tw_status fail(struct tw_db *db, struct tw_err *err)
+{
+	sqlite3 *s = db ? tw_db_sqlite(db) : NULL;
+	int rc = s ? sqlite3_errcode(s) & 0xFF : SQLITE_NOMEM;
+	const char *why = s ? sqlite3_errmsg(s) : "out of memory";
+	enum tw_status st = TW_IO;
+
+	if (rc == SQLITE_FULL)
+		st = TW_FULL;
+	else if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+		st = TW_BUSY;
+	else if (rc == SQLITE_NOMEM)
+		st = TW_NOMEM;
+	else if (rc == SQLITE_MISUSE || rc == SQLITE_RANGE || rc == SQLITE_ERROR)
+		st = TW_BUG;
+	return tw_fail(err, st, TW_NO_OFFSET, "catalogue: %s", why);
+}
+
+static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
+{
+	return sqlite3_exec(tw_db_sqlite(db), sql, NULL, NULL, NULL) == SQLITE_OK ? TW_OK
+	                                                                          : fail(db, err);
+}
+
+static bool in_transaction(const struct tw_db *db)
+{
+	return !sqlite3_get_autocommit(((const struct sqlite_db *)db)->of);
+}
+
+static int64_t changed(const struct tw_db *db)
+{
+	return sqlite3_changes(((const struct sqlite_db *)db)->of);
+}
+
+static void close_db(struct tw_db *db)
+{
+	(void)sqlite3_close(tw_db_sqlite(db));
+	tw_mem_free(db);
+}
+
+/* --- statements --- */
+
+static enum tw_status prepare(
+        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
+{
+	struct sqlite_stmt *s = tw_mem_zalloc(1, sizeof *s);
+
+	if (!s)
+		return fail(NULL, err);
+	s->stmt.db = db;
+	if (sqlite3_prepare_v3(tw_db_sqlite(db), sql, -1, stays ? SQLITE_PREPARE_PERSISTENT : 0,
+	            &s->of, NULL) != SQLITE_OK) {
+		tw_mem_free(s);
+		return fail(db, err);
+	}
+	*ret = &s->stmt;
+	return TW_OK;
+}
+
+static void drop(struct tw_stmt *s)
+{
+	(void)sqlite3_finalize(of(s));
+	tw_mem_free(s);
+}
+
+static void bind_text(struct tw_stmt *s, int at, const char *text)
+{
+	(void)sqlite3_bind_text(of(s), at, text, -1, SQLITE_TRANSIENT);
+}
+
+static void bind_int(struct tw_stmt *s, int at, int64_t v)
+{
+	(void)sqlite3_bind_int64(of(s), at, v);
+}
+
+static void bind_bytes(struct tw_stmt *s, int at, struct tw_str bytes, bool stays)
+{
+	(void)sqlite3_bind_blob64(of(s), at, bytes.len ? bytes.ptr : "", bytes.len,
+	        stays ? SQLITE_STATIC : SQLITE_TRANSIENT);
+}
+
+static enum tw_step step(struct tw_stmt *s)
+{
+	int rc = sqlite3_step(of(s));
+
+	if (rc == SQLITE_ROW)
+		return TW_STEP_ROW;
+	return rc == SQLITE_DONE ? TW_STEP_END : TW_STEP_FAILED;
+}
+
+static void reset(struct tw_stmt *s)
+{
+	(void)sqlite3_reset(of(s));
+	(void)sqlite3_clear_bindings(of(s));
+}
+
+static int64_t to_int(struct tw_stmt *s, int col)
+{
+	return sqlite3_column_int64(of(s), col);
+}
+
+static const char *to_text(struct tw_stmt *s, int col)
+{
+	return (const char *)sqlite3_column_text(of(s), col);
+}
+
+static struct tw_str to_bytes(struct tw_stmt *s, int col)
+{
+	const void *p = sqlite3_column_blob(of(s), col);
+
+	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(of(s), col) : 0};
+}
+
+static const struct tw_db_engine engine = {"sqlite", close_db, run, in_transaction, changed, fail,
+        prepare, drop, bind_text, bind_int, bind_bytes, step, reset, to_int, to_text, to_bytes};
+
+/* --- connections --- */
+
+void tw_db_reserve_room(struct tw_db *db)
+{
+	int room = TW_SUMS_BYTES;
+
+	(void)sqlite3_file_control(tw_db_sqlite(db), NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
+}
+
+int tw_db_room(struct tw_db *db)
+{
+	sqlite3 *s = tw_db_sqlite(db);
+	int room = -1;
+
+	(void)sqlite3_exec(s, "PRAGMA schema_version", NULL, NULL, NULL); /* reads the header */
+	(void)sqlite3_file_control(s, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
+	return room;
+}
+
+static enum tw_status connect(
+        struct sqlite_db *s, const char *path, enum tw_db_open how, struct tw_err *err)
+{
+	static const int flags[] = {[TW_DB_CREATE] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+	        [TW_DB_WRITE] = SQLITE_OPEN_READWRITE,
+	        [TW_DB_LOOK] = SQLITE_OPEN_READONLY};
+	const int all = flags[how] | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+
+	if (how != TW_DB_LOOK)
+		tw_cat_need_vfs();
+	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_LOOK ? NULL : TW_CAT_VFS) != SQLITE_OK)
+		return fail(&s->db, err);
+	(void)sqlite3_busy_timeout(s->of, BUSY_MS);
+	return TW_OK;
+}
+
+static enum tw_status settle(struct tw_db *db, int *ret_room, struct tw_err *err)
+{
+	*ret_room = tw_db_room(db);
+	tw_db_reserve_room(db);
+	return run(db,
+	        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+	        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
+	        "PRAGMA wal_autocheckpoint=4000", /* 16 MB: 200 uploads one by one */
+	        err);
+}
+
+enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct tw_db **ret,
+        int *ret_room, struct tw_err *err)
+{
+	struct sqlite_db *s = tw_mem_zalloc(1, sizeof *s);
+	enum tw_status st;
+
+	if (!s)
+		return fail(NULL, err);
+	s->db.engine = &engine;
+	st = connect(s, path, how, err);
+	if (st == TW_OK && ret_room)
+		st = settle(&s->db, ret_room, err);
+	if (st == TW_OK)
+		*ret = &s->db;
+	else
+		close_db(&s->db);
+	return st;
+}
