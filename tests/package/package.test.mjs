@@ -13,6 +13,7 @@ import { after, before, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../e2e/make.mjs';
 import { Server, root } from '../e2e/server.mjs';
+import { Image } from './container.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-package-'));
 const debian = path.join(folder, 'debian');
@@ -35,8 +36,11 @@ before(() => {
 	make(OLD);
 });
 
+const image = new Image(folder);
+
 after(() => {
 	spawnSync('umount', ['-l', path.join(debian, 'proc')]);
+	image.close();
 	fs.rmSync(folder, { recursive: true, force: true });
 });
 
@@ -162,7 +166,7 @@ test('in a fresh Debian: installed, upgraded with its data and settings, removed
 	const said = install(OLD);
 	assert.match(said, /tracewell-admin link create/, 'what to do next');
 	assert.match(inside('tracewell', 'version'), /^tracewell \d/);
-	for (const name of ['lib/systemd/system/tracewell.service', 'etc/tracewell/tracewell.conf', 'usr/share/man/man1/tracewell.1.gz',
+	for (const name of ['lib/systemd/system/tracewell.service', 'lib/systemd/system/tracewell-backup.timer', 'etc/tracewell/tracewell.conf', 'usr/share/man/man1/tracewell.1.gz',
 		'etc/systemd/system/multi-user.target.wants/tracewell.service']) assert.ok(fs.lstatSync(path.join(debian, name)), name);
 
 	inside('install', '-d', '-o', '4000', '-g', '4000', '-m', '700', '/var/lib/tracewell');
@@ -185,7 +189,28 @@ test('in a fresh Debian: installed, upgraded with its data and settings, removed
 	assert.ok(!there('usr/bin/tracewell'));
 	assert.ok(there('etc/tracewell/tracewell.conf') && there('var/lib/tracewell/catalogue.db'), 'settings and data stay');
 	inside('apt-get', '-q', '-y', 'purge', 'tracewell');
-	for (const name of ['etc/tracewell', 'var/lib/tracewell', 'lib/systemd/system/tracewell.service',
+	for (const name of ['etc/tracewell', 'var/lib/tracewell', 'lib/systemd/system/tracewell.service', 'lib/systemd/system/tracewell-backup.timer',
 		'etc/systemd/system/multi-user.target.wants/tracewell.service', 'etc/systemd/system/tracewell.service'])
 		assert.ok(!fs.lstatSync(path.join(debian, name), { throwIfNoEntry: false }), `${name} is gone`);
+});
+
+test('the image: built, then run as nobody with a root that is read-only; healthy, and unhealthy', { skip: noRoot }, async (t) => {
+	if (!there('usr/bin/apt-get')) return t.skip('there is no fresh Debian');
+	spawnSync('umount', ['-l', path.join(debian, 'proc')]);
+	image.build(debian, path.join(folder, version));
+	const { health, command } = image.judge();
+	const data = path.join(folder, 'volume');
+	const program = image.wrapper(path.join(folder, 'in-image'), data);
+	const healthy = (port) => spawnSync(program, health.slice(1).map((arg) => arg.replace(':8080', `:${port}`)), { encoding: 'utf8' });
+	assert.equal(command[0], 'serve');
+	process.env.TRACEWELL = program;
+	let port;
+	await serves('/data', command.slice(1).filter((arg, i, all) => !/^--(data|listen)$/.test(arg) && !/^--(data|listen)$/.test(all[i - 1])), async (s) => {
+		await uploads(s);
+		port = new URL(s.url).port;
+		const { status, stdout } = healthy(port);
+		assert.equal(status, 0, stdout);
+	});
+	assert.notEqual(healthy(port).status, 0, 'nobody answers');
+	assert.ok(fs.existsSync(path.join(data, 'catalogue.db')));
 });
