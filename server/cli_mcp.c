@@ -1,0 +1,97 @@
+/* `tracewell mcp`: the server's answers for coding assistants, over stdin and stdout. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cli.h"
+#include "embedded.h"
+#include "mcp.h"
+#include "push_client.h"
+
+enum { MOST_MAX = 4 << 20 };
+
+extern const struct tw_embedded tw_openapi_files[];
+
+static const char synopsis[] = "mcp --server URL --key KEY [--max-answer BYTES]";
+
+static enum tw_status get(void *arg, const char *path, json_t **ret, struct tw_err *err)
+{
+	return tw_push_client_send(
+	        arg, &(struct tw_push_request){.method = "GET", .path = path}, ret, err);
+}
+
+/* The rest of a line that is too long is read over; it is no message then. */
+static bool read_line(char *line, size_t cap, size_t *ret_len)
+{
+	size_t n = 0;
+	bool any = false;
+	int c;
+
+	while ((c = getchar()) != EOF && c != '\n') {
+		any = true;
+		if (n < cap)
+			line[n++] = (char)c;
+	}
+	*ret_len = n < cap ? n : 0;
+	return any || c == '\n';
+}
+
+static enum tw_status serve(const struct tw_mcp *m, char *line, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	json_t *answer = NULL;
+	size_t len;
+
+	while (st == TW_OK && read_line(line, TW_MCP_MESSAGE_BYTES, &len)) {
+		st = tw_mcp_answer(m, (struct tw_str){line, len}, &answer, err);
+		if (st != TW_OK || !answer)
+			continue;
+		if (json_dumpf(answer, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF ||
+		        fflush(stdout) != 0)
+			st = tw_fail(err, TW_IO, TW_NO_OFFSET, "stdout: nobody reads any more");
+		json_decref(answer);
+	}
+	return st;
+}
+
+static enum tw_status run(struct tw_mcp *m, const char *server, const char *key, struct tw_err *err)
+{
+	struct tw_push_client *client = NULL;
+	char *line = tw_mem_alloc(TW_MCP_MESSAGE_BYTES, 1);
+	enum tw_status st = tw_push_client_new(server, key, false, &client, err);
+
+	m->openapi = json_loadb(
+	        (const char *)tw_openapi_files[0].data, tw_openapi_files[0].len, 0, NULL);
+	if (st == TW_OK && (!line || !m->openapi))
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	m->arg = client;
+	if (st == TW_OK)
+		st = serve(m, line, err);
+	json_decref(m->openapi);
+	(void)tw_push_client_free(client);
+	tw_mem_free(line);
+	return st;
+}
+
+int tw_cli_mcp(int argc, char **argv)
+{
+	const char *server = NULL, *key = NULL, *most = "65536";
+	const struct tw_flag flags[] = {{"server", .value = &server}, {"key", .value = &key},
+	        {"max-answer", .value = &most}};
+	struct tw_mcp m = {.get = get};
+	struct tw_err err;
+	uint64_t bytes;
+	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
+
+	if (n < 0)
+		return TW_EXIT_USAGE;
+	if (!key)
+		key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
+	if (n > 0 || !server || !key || !tw_str_u64(tw_str_of(most), MOST_MAX, &bytes)) {
+		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
+		return TW_EXIT_USAGE;
+	}
+	m.most = bytes;
+	return run(&m, server, key, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("mcp", &err);
+}
