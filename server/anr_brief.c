@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "anr_cause_int.h"
+#include "json_memory.h"
 
 enum {
 	THREADS_MAX = 48,
@@ -150,11 +151,11 @@ struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_aren
 		(void)json_object_set_new(o, "doc", doc_brief(doc));
 	if (path)
 		(void)json_object_set(o, "path", (json_t *)(uintptr_t)path);
-	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	text = tw_json_dumps(o, JSON_COMPACT);
 	if (text && strlen(text) > PLAIN_MAX) { /* it could not be read back */
 		(void)json_object_del(o, "doc");
 		free(text);
-		text = json_dumps(o, JSON_COMPACT);
+		text = tw_json_dumps(o, JSON_COMPACT);
 	}
 	json_decref(o);
 	len = text ? strlen(text) : 0;

@@ -7,6 +7,7 @@
 #include "anr_frame.h"
 #include "auth_secret.h"
 #include "formats/anr_words.h"
+#include "json_memory.h"
 
 enum { HASHED_BYTES = 256 << 10, PLAIN_BYTES = 1024, RING_MAX = 64 };
 
@@ -379,7 +380,7 @@ static const char *detail_of(struct tw_anr_find *f)
 		(void)json_object_set_new(o, "consumer", json_string(f->consumer));
 	if (f->by->path)
 		(void)json_object_set(o, "path", (json_t *)(uintptr_t)f->by->path);
-	dumped = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	dumped = tw_json_dumps(o, JSON_COMPACT);
 	if (dumped)
 		text = tw_arena_str(f->arena, tw_str_of(dumped));
 	free(dumped);

@@ -6,6 +6,7 @@
 
 #include "app.h"
 #include "blob.h"
+#include "json_memory.h"
 #include "log.h"
 
 uint64_t tw_api_small_body(const struct tw_app *app)
@@ -163,7 +164,7 @@ void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
 enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
 {
-	char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(value, JSON_COMPACT);
 	enum tw_status st = text ? tw_catalogue_setting_set(tw_req_app(r)->catalogue,
 	                                   tw_req_caller(r)->project_id, key, text, err)
 	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");

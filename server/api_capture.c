@@ -14,6 +14,7 @@
 #include "catalogue_capture.h"
 #include "clock.h"
 #include "digest.h"
+#include "json_memory.h"
 
 struct counts {
 	struct tw_capture_count *rows;
@@ -89,7 +90,7 @@ static enum tw_status read_device(struct tw_req *r, struct tw_capture_device *d,
 /* Takes answer. */
 static enum tw_status reply_tagged(struct tw_req *r, json_t *answer, struct tw_err *err)
 {
-	char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(answer, JSON_COMPACT);
 	json_int_t valid_s = json_integer_value(json_object_get(answer, "valid_s"));
 	const char *caching =
 	        tw_arena_printf(tw_req_arena(r), "private, max-age=%" JSON_INTEGER_FORMAT, valid_s);

@@ -7,6 +7,7 @@
 #include "api.h"
 #include "api_compare.h"
 #include "compare_sides.h"
+#include "json_memory.h"
 #include "json_write.h"
 #include "match.h"
 #include "view.h"
@@ -39,7 +40,7 @@ static struct tw_str name_of(const struct comparison *c, uint32_t method)
 static bool put_trace(struct comparison *c, const struct tw_side_trace *t)
 {
 	json_t *json = tw_api_trace(&t->row);
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(json, JSON_COMPACT);
 
 	json_decref(json);
 	if (!text)

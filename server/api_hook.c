@@ -9,6 +9,7 @@
 #include "auth_secret.h"
 #include "catalogue_hook.h"
 #include "clock.h"
+#include "json_memory.h"
 #include "periodic.h"
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
@@ -268,7 +269,7 @@ static enum tw_status drop(struct tw_req *r, struct tw_err *err)
 static enum tw_status test(struct tw_req *r, struct tw_err *err)
 {
 	json_t *facts = json_pack("{s:s}", "by", tw_api_author(r));
-	char *text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(facts, JSON_COMPACT);
 	int64_t id = 0;
 	enum tw_status st = text ? tw_catalogue_hook_test(catalogue(r), project(r),
 	                                   tw_req_path(r, "hook"), text, &id, err)

@@ -7,6 +7,7 @@
 
 #include "anr_names.h"
 #include "api.h"
+#include "json_memory.h"
 #include "json_write.h"
 #include "note_names.h"
 #include "view.h"
@@ -45,7 +46,7 @@ static void put_detail(struct answer *a, struct tw_str text)
 	char *named = NULL;
 
 	if (json_is_object(o) && tw_note_detail(retrace, o))
-		named = json_dumps(o, JSON_COMPACT);
+		named = tw_json_dumps(o, JSON_COMPACT);
 	put_json(&a->j, named ? tw_str_of(named) : text);
 	free(named);
 	json_decref(o);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "app.h"
+#include "json_memory.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
@@ -87,7 +88,7 @@ enum tw_status tw_api_ruleset_get(
 static enum tw_status store(struct tw_req *r, const struct tw_api_ruleset *of, int64_t after,
         const json_t *doc, struct tw_err *err)
 {
-	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(doc, JSON_COMPACT);
 	const struct tw_ruleset rules = {.value = text, .author = tw_api_author(r)};
 	enum tw_status st;
 

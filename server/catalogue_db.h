@@ -58,6 +58,9 @@ struct tw_db_engine {
 	enum tw_step (*step)(struct tw_stmt *s);
 	/* Ends a run; values are forgotten. */
 	void (*reset)(struct tw_stmt *s);
+	/* Was there no memory for a value, bound or of a row?  It is not stepped then: with NULL in
+	 * its place it would be another question. */
+	bool (*lacked)(const struct tw_stmt *s);
 
 	/* Of the row stepped to; what they give is good until the next step.  NULL is 0, "" and no
 	 * bytes; text gives NULL for it. */

@@ -114,8 +114,12 @@ bool tw_cat_at_end(const struct tw_cat_query *q)
 
 enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 {
-	enum tw_status st = q->step == TW_STEP_FAILED ? tw_cat_fail(q->db, err) : TW_OK;
+	enum tw_status st = TW_OK;
 
+	if (q->db->engine->lacked(q->stmt))
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a value of the catalogue");
+	else if (q->step == TW_STEP_FAILED)
+		st = tw_cat_fail(q->db, err);
 	if (q->kept)
 		q->db->engine->reset(q->stmt);
 	else

@@ -20,6 +20,7 @@ struct sqlite_db {
 struct sqlite_stmt {
 	struct tw_stmt stmt;
 	sqlite3_stmt *of;
+	bool lacked; /* memory for a value, which is or looked like NULL */
 };
 
 sqlite3 *tw_db_sqlite(struct tw_db *db)
@@ -97,26 +98,36 @@ static void drop(struct tw_stmt *s)
 	tw_mem_free(s);
 }
 
+/* A value that could not be bound would be NULL, and another question be answered. */
+static void note(struct tw_stmt *s, int rc)
+{
+	if (rc != SQLITE_OK)
+		((struct sqlite_stmt *)s)->lacked = true;
+}
+
 static void bind_text(struct tw_stmt *s, int at, const char *text)
 {
-	(void)sqlite3_bind_text(of(s), at, text, -1, SQLITE_TRANSIENT);
+	note(s, sqlite3_bind_text(of(s), at, text, -1, SQLITE_TRANSIENT));
 }
 
 static void bind_int(struct tw_stmt *s, int at, int64_t v)
 {
-	(void)sqlite3_bind_int64(of(s), at, v);
+	note(s, sqlite3_bind_int64(of(s), at, v));
 }
 
 static void bind_bytes(struct tw_stmt *s, int at, struct tw_str bytes, bool stays)
 {
-	(void)sqlite3_bind_blob64(of(s), at, bytes.len ? bytes.ptr : "", bytes.len,
-	        stays ? SQLITE_STATIC : SQLITE_TRANSIENT);
+	note(s, sqlite3_bind_blob64(of(s), at, bytes.len ? bytes.ptr : "", bytes.len,
+	                stays ? SQLITE_STATIC : SQLITE_TRANSIENT));
 }
 
 static enum tw_step step(struct tw_stmt *s)
 {
-	int rc = sqlite3_step(of(s));
+	int rc;
 
+	if (((struct sqlite_stmt *)s)->lacked)
+		return TW_STEP_FAILED;
+	rc = sqlite3_step(of(s));
 	if (rc == SQLITE_ROW)
 		return TW_STEP_ROW;
 	return rc == SQLITE_DONE ? TW_STEP_END : TW_STEP_FAILED;
@@ -126,6 +137,7 @@ static void reset(struct tw_stmt *s)
 {
 	(void)sqlite3_reset(of(s));
 	(void)sqlite3_clear_bindings(of(s));
+	((struct sqlite_stmt *)s)->lacked = false;
 }
 
 static int64_t to_int(struct tw_stmt *s, int col)
@@ -135,18 +147,30 @@ static int64_t to_int(struct tw_stmt *s, int col)
 
 static const char *to_text(struct tw_stmt *s, int col)
 {
-	return (const char *)sqlite3_column_text(of(s), col);
+	const char *text = (const char *)sqlite3_column_text(of(s), col);
+
+	if (!text && sqlite3_column_type(of(s), col) != SQLITE_NULL)
+		((struct sqlite_stmt *)s)->lacked = true;
+	return text;
 }
 
 static struct tw_str to_bytes(struct tw_stmt *s, int col)
 {
 	const void *p = sqlite3_column_blob(of(s), col);
 
+	if (!p && sqlite3_errcode(tw_db_sqlite(s->db)) == SQLITE_NOMEM)
+		((struct sqlite_stmt *)s)->lacked = true;
 	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(of(s), col) : 0};
 }
 
+static bool lacked(const struct tw_stmt *s)
+{
+	return ((const struct sqlite_stmt *)s)->lacked;
+}
+
 static const struct tw_db_engine engine = {"sqlite", close_db, run, in_transaction, changed, fail,
-        prepare, drop, bind_text, bind_int, bind_bytes, step, reset, to_int, to_text, to_bytes};
+        prepare, drop, bind_text, bind_int, bind_bytes, step, reset, lacked, to_int, to_text,
+        to_bytes};
 
 /* --- connections --- */
 

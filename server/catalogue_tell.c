@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "catalogue_internal.h"
+#include "json_memory.h"
 #include "regression_json.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
@@ -20,7 +21,7 @@ static enum tw_status tell(struct tw_db *db, const char *project_id, const struc
         json_t *facts, struct tw_err *err)
 {
 	/* a name that is no text is told nobody, and keeps nothing from being kept */
-	char *text = json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
+	char *text = tw_json_dumps(facts ? facts : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
 	const struct tw_tell what = {of->event, of->id, text};
 	enum tw_status st = !text   ? no_memory(err)
 	                    : facts ? tw_cat_tell(db, project_id, &what, err)

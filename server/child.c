@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "clock.h"
 #include "decoder.h"
+#include "json_memory.h"
 #include "log.h"
 
 enum {
@@ -38,7 +39,7 @@ static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 /* The task as a file at its beginning; -1 on failure. */
 static int task_fd(const json_t *task)
 {
-	char *text = json_dumps(task, JSON_COMPACT);
+	char *text = tw_json_dumps(task, JSON_COMPACT);
 	int fd = text ? memfd_create("task", MFD_CLOEXEC) : -1;
 	size_t len = text ? strlen(text) : 0;
 

@@ -15,6 +15,7 @@
 #include "auth_secret.h"
 #include "catalogue_ruleset.h"
 #include "hang_lock.h"
+#include "json_memory.h"
 #include "log.h"
 #include "trace_file.h"
 
@@ -382,7 +383,7 @@ static enum tw_status open_mappings(
 /* The report in the names of its build, judged; NULL: there is none, or no memory. */
 static json_t *named_doc(struct tw_hanger *h, const json_t *brief, const struct mappings *m)
 {
-	char *text = json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
+	char *text = tw_json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
 	struct tw_str named = {NULL, 0};
 
 	if (text)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_memory.h"
 #include "words.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* they refuse more than 28 KB in all */
@@ -118,7 +119,7 @@ enum tw_status tw_hook_body(
 	json_t *facts = json_loads(d->facts, 0, NULL);
 	json_t *body =
 	        facts && (unsigned)d->kind < TW_HOOK_KINDS ? kinds[d->kind](d, facts, base) : NULL;
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(body, JSON_COMPACT);
 	enum tw_status st = text ? tw_buf_add_str(out, tw_str_of(text)) : no_memory(err);
 
 	if (text && st != TW_OK)

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "http_int.h"
+#include "json_memory.h"
 #include "log.h"
 
 enum { WORTH_COMPRESSING = 860, STREAM_READ = 64 << 10, STREAM_READY = 128 << 10, MAX_ETAG = 200 };
@@ -197,7 +198,8 @@ enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struc
 	enum tw_status st;
 
 	tw_buf_init(&text, max_reply);
-	if (!json || json_dump_callback(json, put_json, &text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+	if (tw_json_lacked() || !json ||
+	        json_dump_callback(json, put_json, &text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory for the answer");
 	else
 		st = tw_req_reply_buf(r, http, "application/json", true, &text, err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_memory.h"
 #include "words.h"
 
 enum { TEXT_BYTES = 256 << 10 };
@@ -40,7 +41,7 @@ static enum tw_status make(struct tw_catalogue *c, const struct tw_news_of *of,
 	if (st != TW_OK)
 		return st;
 	facts = json_pack("{s:o}", "digest", digest);
-	text = facts ? json_dumps(facts, JSON_COMPACT) : NULL;
+	text = tw_json_dumps(facts, JSON_COMPACT);
 	st = text ? tw_catalogue_news_claim(c, of, text, rules, err) : no_memory(err);
 	free(text);
 	json_decref(facts);

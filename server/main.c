@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "json_memory.h"
 
 static const struct {
 	const char *name;
@@ -33,6 +34,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
+	tw_json_watch();
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (strcmp(name, commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);

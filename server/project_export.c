@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "digest.h"
+#include "json_memory.h"
 #include "project_archive.h"
 #include "stored.h"
 #include "tar_head.h"
@@ -202,7 +203,7 @@ static enum tw_status put_manifest(
 {
 	json_t *o = json_pack(
 	        "{si ss ss}", "tracewell_project", 1, "name", project, "catalogue_sha256", sha256);
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	char *text = tw_json_dumps(o, JSON_COMPACT);
 	enum tw_status st = text ? put_bytes(t, "tracewell-project.json", text, strlen(text), err)
 	                         : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 

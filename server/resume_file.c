@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "json_memory.h"
 #include "log.h"
 #include "resume_int.h"
 #include "ulid.h"
@@ -94,7 +95,7 @@ static bool write_text(int fd, const char *text)
 /* The text is made first: json_dumpfd does not tell of every write that failed. */
 static enum tw_status write_json(const char *path, const json_t *o, struct tw_err *err)
 {
-	char *text = json_dumps(o, JSON_COMPACT);
+	char *text = tw_json_dumps(o, JSON_COMPACT);
 	enum tw_status st = TW_OK;
 	int fd;
 

@@ -15,6 +15,7 @@
 #include "child.h"
 #include "clock.h"
 #include "jobs_internal.h"
+#include "json_memory.h"
 #include "log.h"
 
 enum {
@@ -383,7 +384,7 @@ static enum tw_status ask_in_turn(struct tw_sources *s, int clone,
 enum tw_status tw_sources_ask(
         struct tw_sources *s, const struct tw_source_question *q, json_t **ret, struct tw_err *err)
 {
-	char *task = json_dumps(q->task, JSON_COMPACT | JSON_SORT_KEYS);
+	char *task = tw_json_dumps(q->task, JSON_COMPACT | JSON_SORT_KEYS);
 	char *question = NULL;
 	int clone = -1;
 	enum tw_status st =

@@ -21,6 +21,12 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 /* Binds text that is made valid UTF-8; clean is room for it. */
 void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean);
 
+/* Text of a row, "" for NULL. */
+struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
+/* Did this thread get "" for a text since the last call because memory was short?  What was read
+ * is not what stands there then. */
+bool tw_trace_text_lacked(void);
+
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
 /* Files of schema 1 have none. */
 bool tw_trace_file_has_notes(const struct tw_trace_file *f);

@@ -10,13 +10,6 @@
 	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5) AND note_id<=?7"            \
 	" ORDER BY note_id LIMIT ?6"
 
-static struct tw_str text_at(sqlite3_stmt *s, int col)
-{
-	const char *p = (const char *)sqlite3_column_text(s, col);
-
-	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
-}
-
 static enum tw_status prepare(
         struct tw_trace_file *f, const char *sql, sqlite3_stmt **ret, struct tw_err *err)
 {
@@ -27,6 +20,8 @@ static enum tw_status prepare(
 
 static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
 {
+	if (tw_trace_text_lacked())
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read notes");
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return TW_OK;
 	return tw_trace_file_noted(f, tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err));
@@ -47,7 +42,7 @@ static void bind_query(sqlite3_stmt *s, const struct tw_note_query *q)
 
 static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
 {
-	enum tw_note_kind kind = tw_note_of_name(text_at(s, 1).ptr);
+	enum tw_note_kind kind = tw_note_of_name(tw_trace_text_at(s, 1).ptr);
 	const struct tw_note_row row = {
 	        .kind = kind,
 	        .thread_id = (uint32_t)sqlite3_column_int64(s, 2),
@@ -55,8 +50,8 @@ static bool pass_on(sqlite3_stmt *s, tw_note_fn each, void *arg)
 	        .dur_ns =
 	                sqlite3_column_type(s, 4) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 4),
 	        .value = sqlite3_column_int64(s, 5),
-	        .text = text_at(s, 6),
-	        .detail = text_at(s, 7),
+	        .text = tw_trace_text_at(s, 6),
+	        .detail = tw_trace_text_at(s, 7),
 	        .from_system = sqlite3_column_int(s, 8) != 0,
 	};
 
@@ -103,7 +98,7 @@ enum tw_status tw_trace_file_note_counts(
 	if (st != TW_OK)
 		return st;
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-		enum tw_note_kind kind = tw_note_of_name(text_at(s, 0).ptr);
+		enum tw_note_kind kind = tw_note_of_name(tw_trace_text_at(s, 0).ptr);
 
 		if (kind != TW_NOTE_COUNT)
 			ret[kind] = (uint64_t)sqlite3_column_int64(s, 1);
@@ -126,7 +121,7 @@ enum tw_status tw_trace_file_documents(
 	if (st != TW_OK)
 		return st;
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW)
-		if (!each(arg, text_at(s, 0), text_at(s, 1)))
+		if (!each(arg, tw_trace_text_at(s, 0), tw_trace_text_at(s, 1)))
 			break;
 	st = ended(f, rc, err);
 	(void)sqlite3_finalize(s);

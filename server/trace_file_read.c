@@ -59,16 +59,28 @@ static enum tw_status sql_fail(struct tw_trace_file *f, const char *doing, struc
 	return tw_trace_file_noted(f, tw_trace_sql_fail(f->db, doing, err));
 }
 
-static struct tw_str text_at(sqlite3_stmt *s, int col)
+static _Thread_local bool text_lacked;
+
+struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col)
 {
 	const char *p = (const char *)sqlite3_column_text(s, col);
 
+	if (!p && sqlite3_column_type(s, col) != SQLITE_NULL)
+		text_lacked = true;
 	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
+}
+
+bool tw_trace_text_lacked(void)
+{
+	bool was = text_lacked;
+
+	text_lacked = false;
+	return was;
 }
 
 static bool keep_text(struct tw_trace_file *f, sqlite3_stmt *s, int col, struct tw_str *ret)
 {
-	struct tw_str t = text_at(s, col);
+	struct tw_str t = tw_trace_text_at(s, col);
 	char *copy = tw_arena_str(f->arena, t);
 
 	*ret = (struct tw_str){copy, t.len};
@@ -93,7 +105,7 @@ static enum tw_status each_row(struct tw_trace_file *f, const char *sql,
 	if (!s)
 		return sql_fail(f, "opening a trace file", err);
 	while (st == TW_OK && (rc = sqlite3_step(s)) == SQLITE_ROW)
-		if (!row(f, s))
+		if (!row(f, s) || tw_trace_text_lacked())
 			st = no_memory(err);
 	if (st == TW_OK && rc != SQLITE_DONE)
 		st = sql_fail(f, "reading a trace file", err);
@@ -139,7 +151,7 @@ static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 
 static bool meta_row(struct tw_trace_file *f, sqlite3_stmt *s)
 {
-	const char *key = text_at(s, 0).ptr;
+	const char *key = tw_trace_text_at(s, 0).ptr;
 	struct tw_str text;
 
 	if (strcmp(key, "format") == 0) {
@@ -171,7 +183,7 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	        .start_ns = sqlite3_column_int64(s, 8),
 	        .end_ns = sqlite3_column_int64(s, 9),
 	        .busy_ns = sqlite3_column_int64(s, 10),
-	        .source = tw_source_of_word(text_at(s, 11).ptr),
+	        .source = tw_source_of_word(tw_trace_text_at(s, 11).ptr),
 	        .interval_ns = sqlite3_column_int64(s, 12),
 	};
 	f->n_threads++;
@@ -180,7 +192,7 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 
 static bool repair_row(struct tw_trace_file *f, sqlite3_stmt *s)
 {
-	enum tw_repair what = tw_repair_of_name(text_at(s, 0).ptr);
+	enum tw_repair what = tw_repair_of_name(tw_trace_text_at(s, 0).ptr);
 	bool no_place = sqlite3_column_type(s, 2) == SQLITE_NULL;
 
 	if (what == TW_REPAIR_COUNT || f->n_repairs == TW_REPAIR_COUNT)

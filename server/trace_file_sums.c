@@ -155,7 +155,9 @@ static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const 
 	while (s && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		if (!row(s, arg))
 			break;
-	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+	if (tw_trace_text_lacked())
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read sums of notes");
+	else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		st = tw_trace_sql_fail(tw_trace_file_db(f), "reading sums of notes", err);
 	(void)sqlite3_finalize(s);
 	return st;
@@ -192,12 +194,10 @@ enum tw_status tw_trace_file_note_blocks(
 static bool tell_sum(sqlite3_stmt *s, void *arg)
 {
 	const struct telling *t = arg;
-	const char *kind = (const char *)sqlite3_column_text(s, 0);
-	const char *text = (const char *)sqlite3_column_text(s, 2);
 	const struct tw_note_sum sum = {
-	        .kind = tw_note_of_name(kind ? kind : ""),
+	        .kind = tw_note_of_name(tw_trace_text_at(s, 0).ptr),
 	        .thread_id = (uint32_t)sqlite3_column_int64(s, 1),
-	        .text = {text ? text : "", text ? (size_t)sqlite3_column_bytes(s, 2) : 0},
+	        .text = tw_trace_text_at(s, 2),
 	        .notes = (uint64_t)sqlite3_column_int64(s, 3),
 	        .dur_ns = sqlite3_column_int64(s, 4),
 	};

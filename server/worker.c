@@ -24,6 +24,7 @@
 #include "export_system_report.h"
 #include "formats/aside_sink.h"
 #include "jail.h"
+#include "json_memory.h"
 #include "trace_file.h"
 #include "worker_fault.h"
 #include "worker_internal.h"
@@ -482,7 +483,7 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 	                                  tw_status_word(st), "message", why->msg, "offset",
 	                                  why->offset == TW_NO_OFFSET ? (json_int_t)-1
 	                                                              : (json_int_t)why->offset);
-	char *s = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
 	bool told = len && write(ANSWER_FD, s, len) == (ssize_t)len;
 
@@ -493,7 +494,7 @@ static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 
 void tw_worker_tell_line(const json_t *o)
 {
-	char *s = json_dumps(o, JSON_COMPACT);
+	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
 
 	if (len) {

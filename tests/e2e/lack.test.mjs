@@ -65,9 +65,11 @@ class Run {
 
 	async round(n, error, pid, to = n) {
 		this.faults.arm(n, to, error, pid);
-		const answers = await this.work();
-		const { calls, hits, what } = this.faults.disarm();
+		let calls = 0;
+		let hits = 0;
+		let what = '';
 		try {
+			const answers = await this.work().finally(() => ({ calls, hits, what } = this.faults.disarm()));
 			assert.ok(!this.s.exited, `the server lives: ${this.s.child.signalCode}, ${this.s.log.slice(-600)}`);
 			for (const answer of answers.filter((a) => a && a.status >= 400 && !a.headers.get('content-type')?.startsWith('text/')))
 				assert.ok(answer.json?.error?.message, `an error is told: ${answer.status} ${answer.text}`);

@@ -109,7 +109,7 @@ static bool falls_on(const char *what, const char *about)
 	if (n < control->at || n > control->until)
 		return false;
 	if (atomic_fetch_add(&control->hits, 1) == 0)
-		(void)snprintf(control->what, sizeof control->what, "%s %.100s", what, about);
+		(void)snprintf(control->what, sizeof control->what, "%s %.120s", what, about);
 	errno = (int)control->error;
 	return true;
 }
@@ -266,20 +266,40 @@ static bool is_new(uint64_t hash)
 	return false;
 }
 
+/* "libsqlite3.so.0+0x12 of tracewell+0x34 +0x56": where it is asked, and from where in the program.
+ */
+static void tell_place(const char *caller, char *out, size_t cap)
+{
+	void *frames[5 * FRAMES] = {NULL};
+	int n = backtrace(frames, 5 * FRAMES);
+	size_t len = 0;
+	Dl_info of;
+
+	if (dladdr(caller, &of))
+		len = (size_t)snprintf(out, cap, "%s+0x%tx of tracewell",
+		        strrchr(of.dli_fname, '/') ? strrchr(of.dli_fname, '/') + 1 : of.dli_fname,
+		        caller - (char *)of.dli_fbase);
+	for (int i = 0; i < n && len < cap; i++)
+		if (dladdr(frames[i], &of) && strstr(of.dli_fname, "/tracewell") &&
+		        !strstr(of.dli_fname, ".so"))
+			len += (size_t)snprintf(out + len, cap - len, " +0x%tx",
+			        (char *)frames[i] - (char *)of.dli_fbase);
+}
+
 /* One failure a round, of a place that had none in an earlier one. */
 static bool falls_on_place(const char *what, const char *caller)
 {
-	Dl_info of = {0};
-	char about[100];
+	char about[120] = "";
+	bool is_one;
 
 	if (looking || atomic_load(&control->hits) > 0)
 		return false;
 	looking = true;
-	if (is_new(place()) && dladdr(caller, &of))
-		(void)snprintf(about, sizeof about, "%s+0x%tx", of.dli_fname,
-		        caller - (char *)of.dli_fbase);
+	is_one = is_new(place());
+	if (is_one)
+		tell_place(caller, about, sizeof about);
 	looking = false;
-	return of.dli_fname && falls_on(what, about);
+	return is_one && falls_on(what, about);
 }
 
 static bool lacks_memory(const char *what, const char *caller)

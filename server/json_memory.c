@@ -1,0 +1,34 @@
+#include "json_memory.h"
+
+#include "base/arena.h"
+
+static _Thread_local bool lacked;
+
+static void *watched(size_t n)
+{
+	void *p = tw_mem_alloc(n, 1);
+
+	if (!p)
+		lacked = true;
+	return p;
+}
+
+void tw_json_watch(void)
+{
+	json_set_alloc_funcs(watched, tw_mem_free);
+}
+
+bool tw_json_lacked(void)
+{
+	bool was = lacked;
+
+	lacked = false;
+	return was;
+}
+
+char *tw_json_dumps(const json_t *json, size_t flags)
+{
+	if (tw_json_lacked() || !json)
+		return NULL;
+	return json_dumps(json, flags);
+}
