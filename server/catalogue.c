@@ -56,12 +56,20 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	return NULL;
 }
 
+/* Undoing may itself lack memory; what stays open then would make each later change fail. */
+static enum tw_status undo(struct tw_db *db, struct tw_err *err)
+{
+	return db->engine->in_transaction(db) ? tw_db_run(db, "ROLLBACK", err) : TW_OK;
+}
+
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
 {
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&c->write_lock);
-	st = tw_db_run(c->writer, sql, err);
+	st = undo(c->writer, err);
+	if (st == TW_OK)
+		st = tw_db_run(c->writer, sql, err);
 	if (st != TW_OK)
 		(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
@@ -81,8 +89,8 @@ enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_e
 {
 	if (st == TW_OK)
 		st = tw_db_run(c->writer, "COMMIT", err);
-	if (st != TW_OK)
-		(void)tw_db_run(c->writer, "ROLLBACK", NULL);
+	if (st != TW_OK && undo(c->writer, NULL) != TW_OK)
+		(void)undo(c->writer, NULL);
 	(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
 }
