@@ -36,7 +36,7 @@ void tw_rollup_head_write(const struct tw_rollup_head *h, struct tw_buf *out)
 {
 	const struct tw_sketch *s = &h->lengths;
 
-	tw_sketch_write(s, out);
+	tw_sketch_write_pairs(s, out);
 	for (uint32_t i = s->first; s->n && i <= s->last; i++)
 		if (s->counts[i])
 			(void)tw_buf_add(out, h->ids[i], TW_ROLLUP_ID);

@@ -1,6 +1,11 @@
 /*
  * sketch.c - written form: n, sum, min, max, number of buckets, then for each its distance from
  * the one before and its count; all varints.  n is the sum of the counts, and read as a check.
+ *
+ * One of many buckets is written as RUNS and the number of its runs instead, then for each its
+ * distance from the end of the one before, its length - 1, how many bytes its counts have, and
+ * the counts: there a bucket costs an addition and not two varints, so that adding up sketches
+ * of many numbers takes no longer than adding up those of few.
  */
 #include "sketch.h"
 
@@ -70,20 +75,92 @@ static uint32_t used(const struct tw_sketch *s)
 	return n;
 }
 
-void tw_sketch_write(const struct tw_sketch *s, struct tw_buf *out)
+/* Runs from so many buckets on; so many empty ones are cheaper than another run. */
+enum { RUNS = 1 << 16, RUNS_FROM = 16, GAP = 8 };
+
+static void write_head(const struct tw_sketch *s, uint64_t buckets, struct tw_buf *out)
 {
-	const uint64_t head[] = {
-	        s->n, (uint64_t)s->sum, (uint64_t)s->min, (uint64_t)s->max, used(s)};
-	uint32_t before = 0;
+	const uint64_t head[] = {s->n, (uint64_t)s->sum, (uint64_t)s->min, (uint64_t)s->max};
 
 	for (size_t i = 0; i < sizeof head / sizeof *head; i++)
 		(void)tw_buf_add_varint(out, head[i]);
+	(void)tw_buf_add_varint(out, buckets);
+}
+
+void tw_sketch_write_pairs(const struct tw_sketch *s, struct tw_buf *out)
+{
+	uint32_t before = 0;
+
+	write_head(s, used(s), out);
 	for (uint32_t i = s->first; s->n && i <= s->last; i++) {
 		if (!s->counts[i])
 			continue;
 		(void)tw_buf_add_varint(out, i - before);
 		(void)tw_buf_add_varint(out, s->counts[i]);
 		before = i;
+	}
+}
+
+struct run {
+	uint32_t first, last;
+	uint64_t most; /* that a bucket of it counts */
+};
+
+/* The run behind `at`, which is no later than the last bucket in use. */
+static struct run run_behind(const struct tw_sketch *s, uint32_t at)
+{
+	struct run r = {0};
+
+	while (!s->counts[at])
+		at++;
+	r.first = r.last = at;
+	for (; at <= s->last && at - r.last <= GAP; at++) {
+		if (!s->counts[at])
+			continue;
+		r.last = at;
+		r.most = s->counts[at] > r.most ? s->counts[at] : r.most;
+	}
+	return r;
+}
+
+static uint8_t width_of(uint64_t most)
+{
+	return most <= UINT8_MAX ? 1 : most <= UINT16_MAX ? 2 : most <= UINT32_MAX ? 4 : 8;
+}
+
+static void write_run(
+        const struct tw_sketch *s, const struct run *r, uint32_t behind, struct tw_buf *out)
+{
+	const uint8_t width = width_of(r->most);
+
+	(void)tw_buf_add_varint(out, r->first - behind);
+	(void)tw_buf_add_varint(out, r->last - r->first);
+	(void)tw_buf_add(out, &width, 1);
+	for (uint32_t i = r->first; i <= r->last; i++) {
+		uint8_t bytes[8];
+
+		for (uint8_t k = 0; k < 8; k++)
+			bytes[k] = (uint8_t)(s->counts[i] >> (8 * k));
+		(void)tw_buf_add(out, bytes, width);
+	}
+}
+
+void tw_sketch_write(const struct tw_sketch *s, struct tw_buf *out)
+{
+	uint32_t runs = 0, behind = 0;
+
+	if (used(s) < RUNS_FROM) {
+		tw_sketch_write_pairs(s, out);
+		return;
+	}
+	for (uint32_t at = s->first; at <= s->last; runs++)
+		at = run_behind(s, at).last + 1;
+	write_head(s, RUNS + runs, out);
+	for (uint32_t at = s->first; at <= s->last;) {
+		const struct run r = run_behind(s, at);
+
+		write_run(s, &r, behind, out);
+		behind = at = r.last + 1;
 	}
 }
 
@@ -108,6 +185,70 @@ static bool merge_buckets(
 	return left == 0;
 }
 
+/* Adds n counts; returns their sum, or UINT64_MAX when that is more than a sketch counts. */
+static uint64_t add_counts(uint64_t *counts, uint64_t n, unsigned width, const uint8_t *p)
+{
+	uint64_t sum = 0;
+
+	if (width == 1) { /* most are, and the compiler adds many of them at once */
+		for (uint64_t i = 0; i < n; i++) {
+			counts[i] += p[i];
+			sum += p[i];
+		}
+		return sum;
+	}
+	for (uint64_t i = 0; i < n; i++, p += width) {
+		uint64_t count = 0;
+
+		for (unsigned k = 0; k < width; k++)
+			count |= (uint64_t)p[k] << (8 * k);
+		counts[i] += count;
+		sum = count > UINT64_MAX - sum ? UINT64_MAX : sum + count;
+	}
+	return sum;
+}
+
+struct written_run {
+	uint64_t first, n;
+	unsigned width;
+};
+
+static bool read_run(struct written_run *r, uint64_t behind, const uint8_t **p, const uint8_t *end)
+{
+	uint64_t step, more;
+
+	if (!tw_get_varint(p, end, &step) || !tw_get_varint(p, end, &more) || *p >= end ||
+	        step >= TW_BUCKETS - behind || more >= TW_BUCKETS - behind - step)
+		return false;
+	*r = (struct written_run){behind + step, more + 1, *(*p)++};
+	return (r->width == 1 || r->width == 2 || r->width == 4 || r->width == 8) &&
+	       r->n <= (uint64_t)(end - *p) / r->width;
+}
+
+static bool merge_runs(
+        struct tw_sketch *s, uint64_t runs, uint64_t n, const uint8_t **p, const uint8_t *end)
+{
+	uint64_t behind = 0, left = n;
+
+	for (uint64_t i = 0; i < runs; i++) {
+		struct written_run r;
+		uint64_t sum;
+
+		if (left == 0 || behind >= TW_BUCKETS || !read_run(&r, behind, p, end))
+			return false;
+		sum = add_counts(s->counts + r.first, r.n, r.width, *p);
+		*p += r.n * r.width;
+		behind = r.first + r.n;
+		widen(s, (uint32_t)r.first);     /* before anything is refused: what was added is */
+		s->n += sum < left ? sum : left; /* found again when the sketch is cleared */
+		widen(s, (uint32_t)behind - 1);
+		if (sum > left || sum == 0)
+			return false;
+		left -= sum;
+	}
+	return left == 0;
+}
+
 bool tw_sketch_merge(struct tw_sketch *s, const uint8_t **p, const uint8_t *end)
 {
 	uint64_t head[5];
@@ -122,7 +263,8 @@ bool tw_sketch_merge(struct tw_sketch *s, const uint8_t **p, const uint8_t *end)
 		return false;
 	bound(s, (int64_t)head[2], (int64_t)head[3]);
 	s->sum = tw_sketch_sum(s->sum, (int64_t)head[1]);
-	return merge_buckets(s, head[4], head[0], p, end);
+	return head[4] < RUNS ? merge_buckets(s, head[4], head[0], p, end)
+	                      : merge_runs(s, head[4] - RUNS, head[0], p, end);
 }
 
 static uint64_t rank_of(uint64_t n, unsigned percent)

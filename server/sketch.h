@@ -30,8 +30,10 @@ void tw_sketch_clear(struct tw_sketch *s);
 void tw_sketch_add(struct tw_sketch *s, int64_t value);
 /* Adds all of another's numbers. */
 void tw_sketch_add_all(struct tw_sketch *s, const struct tw_sketch *other);
-/* Appends what tw_sketch_merge reads: a few bytes and two for each bucket in use. */
+/* Appends what tw_sketch_merge reads: a few bytes and about two for each bucket in use. */
 void tw_sketch_write(const struct tw_sketch *s, struct tw_buf *out);
+/* The same with the buckets in use one by one, for those who keep something beside each. */
+void tw_sketch_write_pairs(const struct tw_sketch *s, struct tw_buf *out);
 /* Adds a written one at *p, not past end, and moves *p behind it.  False: it is damaged, and s is
  * worth nothing any more. */
 bool tw_sketch_merge(struct tw_sketch *s, const uint8_t **p, const uint8_t *end) TW_MUST_USE;

@@ -129,6 +129,40 @@ static void test_any_order(void **state)
 	}
 }
 
+/* Counts of each width, with stretches between them; and as it was written before. */
+static void test_many_of_one_size(void **state)
+{
+	static const unsigned doubled[] = {0, 3, 9, 20, 40, 62};
+	struct tw_buf b;
+	const uint8_t *p;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof doubled / sizeof *doubled; k++) {
+		tw_sketch_clear(&one);
+		for (int64_t i = 0; i < 60; i++)
+			tw_sketch_add(&one, (i % 3 + 1) * (INT64_C(1) << i % 40));
+		for (unsigned i = 0; i < doubled[k] && one.n < UINT64_MAX / 2; i++) {
+			memcpy(&three, &one, sizeof one);
+			tw_sketch_add_all(&one, &three);
+			if (i % 2)
+				tw_sketch_add(&one, 1 << 30);
+		}
+		tw_sketch_clear(&two);
+		merge(&two, &one);
+		assert_memory_equal(one.counts, two.counts, sizeof one.counts);
+		assert_int_equal(one.first, two.first);
+		assert_int_equal(one.last, two.last);
+		assert_true(one.n == two.n && one.sum == two.sum && one.max == two.max);
+		tw_buf_init(&b, 1 << 20);
+		tw_sketch_write_pairs(&one, &b);
+		tw_sketch_clear(&two);
+		p = b.data;
+		assert_true(tw_sketch_merge(&two, &p, b.data + b.len));
+		assert_true(written_alike(&one, &two));
+		tw_buf_done(&b);
+	}
+}
+
 static void test_damage(void **state)
 {
 	struct tw_buf b;
@@ -354,6 +388,7 @@ int main(void)
 	        cmocka_unit_test(test_quantiles),
 	        cmocka_unit_test(test_few),
 	        cmocka_unit_test(test_any_order),
+	        cmocka_unit_test(test_many_of_one_size),
 	        cmocka_unit_test(test_damage),
 	        cmocka_unit_test(test_parts_in_any_grouping),
 	        cmocka_unit_test(test_many_methods),
