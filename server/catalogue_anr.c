@@ -1,97 +1,225 @@
 /*
  * catalogue_anr.c - groups of ANRs: how many, whose, since when, and which traces show them.
  */
-#include "catalogue_hang_int.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_tally_int.h"
 
 enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
+#define SUMS_BYTES ((size_t)256 << 20)
 
-/* Reports that have a key, of all groups or of one (parameter 11): each from an index that has all
- * that is asked for, so that no row of theirs is read. */
-#define FROM_ALL                                                                                   \
-	" FROM hang h INDEXED BY hang_anr_of_day WHERE" TW_HANG_WHERE                              \
-	" AND h.anr=1 AND h.key<>'' AND ?11=''"
+/* Reports of a group: from an index that has all that is asked for, so that no row of theirs is
+ * read. */
 #define FROM_ONE                                                                                   \
 	" FROM hang h INDEXED BY hang_anr_of_key WHERE" TW_HANG_WHERE " AND h.anr=1 AND h.key=?11"
 
-static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+static enum tw_status no_room(struct tw_err *err)
 {
-	struct tw_anr_group *r = ret_row;
-
-	*r = (struct tw_anr_group){.key = tw_cat_text(q, 0, a),
-	        .count = (uint64_t)tw_cat_int(q, 1),
-	        .users = (uint64_t)tw_cat_int(q, 2),
-	        .versions = (uint64_t)tw_cat_int(q, 3),
-	        .devices = (uint64_t)tw_cat_int(q, 4),
-	        .first_ms = tw_cat_int(q, 5),
-	        .last_ms = tw_cat_int(q, 6),
-	        .kind = tw_cat_text(q, 7, a),
-	        .name = tw_cat_text(q, 8, a),
-	        .title = tw_cat_text(q, 9, a),
-	        .verdict = tw_cat_text(q, 10, a),
-	        .detail = tw_cat_text(q, 11, a),
-	        .last_version = tw_cat_text(q, 12, a)};
-	return r->key && r->kind && r->name && r->title && r->verdict && r->detail &&
-	       r->last_version;
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "this is too much for one answer; narrow the filter or the time");
 }
 
-#define GROUPS(from)                                                                               \
-	"WITH g AS MATERIALIZED (SELECT h.key AS key, count(*) AS n, count(DISTINCT"               \
-	" nullif(h.who,0)) AS users, count(DISTINCT h.version_name) AS versions,"                  \
-	" count(DISTINCT nullif(h.device,'')) AS devices, min(h.created_ms) AS first,"             \
-	" max(h.created_ms) AS last, max(h.trace_id) AS newest" from                               \
-	" GROUP BY h.key ORDER BY n DESC, h.key LIMIT ?12)"                                        \
-	" SELECT g.key, g.n, g.users, g.versions, g.devices, g.first, g.last, a.kind,"             \
-	" a.name, a.title, a.verdict, a.detail, h.version_name FROM g CROSS JOIN anr a ON"         \
-	" a.project_id=?1 AND a.trace_id=g.newest CROSS JOIN hang h ON h.project_id=?1 AND"        \
-	" h.trace_id=g.newest ORDER BY g.n DESC, g.key"
+/* Reports have one kind alone (hang_tally.h). */
+static const struct tw_tally_part *sums_of(const struct tw_tally *t)
+{
+	static const struct tw_tally_part none = {.sum = {.holder = ""}};
+
+	return t->parts ? t->parts : &none;
+}
+
+static int by_count(const void *pa, const void *pb)
+{
+	const struct tw_tally *a = *(struct tw_tally *const *)pa;
+	const struct tw_tally *b = *(struct tw_tally *const *)pb;
+	const uint64_t n = sums_of(a)->sum.traces, m = sums_of(b)->sum.traces;
+	const int c = strcmp(a->name, b->name);
+
+	return n != m ? (n < m ? 1 : -1) : c ? c : strcmp(a->value, b->value);
+}
+
+static int by_day(const void *pa, const void *pb)
+{
+	const struct tw_tally *a = *(struct tw_tally *const *)pa;
+	const struct tw_tally *b = *(struct tw_tally *const *)pb;
+	const int c = strcmp(a->name, b->name);
+
+	return c ? c : a->day < b->day ? -1 : a->day > b->day;
+}
+
+static void sort(struct tw_tallies *all, int (*how)(const void *pa, const void *pb))
+{
+	if (all->n)
+		qsort(all->list, all->n, sizeof(struct tw_tally *), how);
+}
+
+/* --- groups --- */
+
+/* What its last report is called; false: it is gone, or there is no memory. */
+static bool read_group(const struct tw_cat_query *q, struct tw_arena *a, struct tw_anr_group *r)
+{
+	r->kind = tw_cat_text(q, 0, a);
+	r->name = tw_cat_text(q, 1, a);
+	r->title = tw_cat_text(q, 2, a);
+	r->verdict = tw_cat_text(q, 3, a);
+	r->detail = tw_cat_text(q, 4, a);
+	r->last_version = tw_cat_text(q, 5, a);
+	return r->kind && r->name && r->title && r->verdict && r->detail && r->last_version;
+}
+
+static struct tw_anr_group group_of(const struct tw_tally *t)
+{
+	const struct tw_tally_part *p = sums_of(t);
+
+	return (struct tw_anr_group){.key = t->name,
+	        .count = p->sum.traces,
+	        .users = tw_distinct_count(&p->sets[TW_TALLY_USERS]),
+	        .versions = tw_distinct_count(&p->sets[TW_TALLY_VERSIONS]),
+	        .devices = tw_distinct_count(&p->sets[TW_TALLY_DEVICES]),
+	        .first_ms = p->sum.first_ms,
+	        .last_ms = p->sum.last_ms};
+}
+
+/* One whose last report was taken out meanwhile is passed over. */
+static enum tw_status name_group(struct tw_db *db, struct tw_stmt **kept,
+        const struct tw_tally_ask *ask, const char *newest, struct tw_arena *a,
+        struct tw_anr_group *g, bool *ret_there, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary keys */
+	        "SELECT a.kind, a.name, a.title, a.verdict, a.detail, h.version_name FROM anr a"
+	        " CROSS JOIN hang h WHERE a.project_id=?1 AND a.trace_id=?2 AND h.project_id=?1"
+	        " AND h.trace_id=?2",
+	        "tt", ask->project_id, newest);
+
+	*ret_there = false;
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		*ret_there = read_group(&q, a, g);
+		st = *ret_there ? TW_OK : no_room(err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status name_groups(struct tw_catalogue *c, const struct tw_tally_ask *ask,
+        const struct tw_tallies *all, struct tw_anr_group *groups, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_stmt *kept = NULL;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret_n = 0;
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < all->n && i < TW_ANR_GROUPS_MAX; i++) {
+		bool there;
+
+		groups[*ret_n] = group_of(all->list[i]);
+		st = name_group(db, &kept, ask, sums_of(all->list[i])->sum.worst, all->arena,
+		        &groups[*ret_n], &there, err);
+		*ret_n += there;
+	}
+	tw_stmt_drop(kept);
+	tw_cat_done(c, db);
+	return st;
+}
 
 enum tw_status tw_catalogue_anr_groups(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
         struct tw_anr_group **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_ANR_GROUPS_MAX, sizeof **ret, read_group, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, key[0] ? GROUPS(FROM_ONE) : GROUPS(FROM_ALL),
-	        TW_HANG_TYPES "ti", TW_HANG_ARGS(project_id, f), key, (int64_t)TW_ANR_GROUPS_MAX);
+	const struct tw_tally_ask ask = {
+	        project_id, f, TW_TALLY_ANRS, key[0] ? key : NULL, false, TW_TALLY_BY_NAME};
+	struct tw_tallies all = {.arena = a};
+	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
 
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
+	if (st != TW_OK)
+		return st;
+	sort(&all, by_count);
+	*ret = tw_arena_alloc(a, TW_ANR_GROUPS_MAX, sizeof **ret);
+	return *ret ? name_groups(c, &ask, &all, *ret, ret_n, err) : no_room(err);
+}
+
+/* --- how many --- */
+
+static enum tw_status count_pending(struct tw_catalogue *c, const char *project_id, int64_t rules,
+        struct tw_anr_sums *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &n, err, /* hang_keyed */
+	        "SELECT (SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed<?2)+"
+	        "(SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2)",
+	        "ti", project_id, rules);
+	tw_cat_done(c, db);
+	ret->pending = (uint64_t)n;
 	return st;
 }
 
-static bool read_sums(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+static enum tw_status sum_up(struct tw_catalogue *c, struct tw_tally_ask *ask,
+        struct tw_tallies *all, struct tw_anr_sums *ret, struct tw_err *err)
 {
-	struct tw_anr_sums *r = ret_row;
+	enum tw_status st = tw_cat_tallies(c, ask, all, err);
 
-	(void)a;
-	*r = (struct tw_anr_sums){(uint64_t)tw_cat_int(q, 0), (uint64_t)tw_cat_int(q, 1),
-	        (uint64_t)tw_cat_int(q, 2), (uint64_t)tw_cat_int(q, 3)};
-	return true;
+	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
+		const struct tw_tally_part *p = sums_of(all->list[i]);
+
+		ret->traces = p->sum.traces;
+		ret->users = tw_distinct_count(&p->sets[TW_TALLY_USERS]);
+	}
+	*all = (struct tw_tallies){.arena = all->arena};
+	ask->name = NULL;
+	ask->names = true;
+	if (st == TW_OK)
+		st = tw_cat_tallies(c, ask, all, err);
+	ret->groups = all->n;
+	return st;
 }
 
 enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, int64_t rules, struct tw_anr_sums *ret,
         struct tw_err *err)
 {
-	struct tw_arena *a = tw_arena_new(1 << 16);
-	struct tw_cat_list list = {a, 1, sizeof *ret, read_sums, NULL, 0};
-	enum tw_status st =
-	        a ? tw_cat_list(c, &list, err, /* hang_anr_of_day, hang_keyed */
-	                    "SELECT count(*), count(DISTINCT h.key), count(DISTINCT"
-	                    " nullif(h.who,0)), (SELECT count(*) FROM hang WHERE project_id=?1 AND"
-	                    " anr=1 AND keyed<?12)+(SELECT count(*) FROM hang WHERE project_id=?1"
-	                    " AND anr=1 AND keyed>?12)" FROM_ALL,
-	                    TW_HANG_TYPES "ti", TW_HANG_ARGS(project_id, f), "", rules)
-	          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	struct tw_tally_ask ask = {project_id, f, TW_TALLY_ANRS, "", false, TW_TALLY_BY_NAME};
+	struct tw_tallies all = {.arena = tw_arena_new(SUMS_BYTES)};
+	enum tw_status st = all.arena ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 
+	*ret = (struct tw_anr_sums){0};
+	if (st == TW_OK) /* first: what is keyed by then is in the sums */
+		st = count_pending(c, project_id, rules, ret, err);
 	if (st == TW_OK)
-		*ret = list.n ? *(struct tw_anr_sums *)list.rows : (struct tw_anr_sums){0};
-	tw_arena_free(a);
+		st = sum_up(c, &ask, &all, ret, err);
+	tw_arena_free(all.arena);
 	return st;
 }
 
 /* --- over days, versions, devices --- */
+
+static enum tw_status take_slices(struct tw_tallies *all, size_t limit, struct tw_anr_slice **ret,
+        size_t *ret_n, struct tw_err *err)
+{
+	const size_t n = all->n < limit ? all->n : limit;
+	struct tw_anr_slice *slices = tw_arena_alloc(all->arena, n + 1, sizeof *slices);
+
+	if (!slices)
+		return no_room(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct tw_tally *t = all->list[i];
+		const struct tw_tally_part *p = sums_of(t);
+
+		slices[i] = (struct tw_anr_slice){t->name, t->value, t->day, p->sum.traces,
+		        tw_distinct_count(&p->sets[TW_TALLY_USERS])};
+	}
+	*ret = slices;
+	*ret_n = n;
+	return TW_OK;
+}
 
 static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -99,39 +227,54 @@ static bool read_slice(const struct tw_cat_query *q, struct tw_arena *a, void *r
 
 	*r = (struct tw_anr_slice){.key = tw_cat_text(q, 0, a),
 	        .value = tw_cat_text(q, 1, a),
-	        .day = tw_cat_int(q, 2),
-	        .count = (uint64_t)tw_cat_int(q, 3),
-	        .users = (uint64_t)tw_cat_int(q, 4)};
+	        .count = (uint64_t)tw_cat_int(q, 2),
+	        .users = (uint64_t)tw_cat_int(q, 3)};
 	return r->key && r->value;
 }
 
 #define SLICE(value)                                                                               \
-	"SELECT h.key, " value ", 0, count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE      \
-	" GROUP BY " value " ORDER BY n DESC, 2 LIMIT ?12"
-#define DAYS(from)                                                                                 \
-	"SELECT h.key, '', h.day, count(*), count(DISTINCT nullif(h.who,0))" from                  \
-	" GROUP BY h.key, h.day ORDER BY h.key, h.day LIMIT ?12"
+	"SELECT h.key, " value ", count(*) AS n, count(DISTINCT nullif(h.who,0))" FROM_ONE         \
+	" GROUP BY h.key, " value " ORDER BY n DESC, 2 LIMIT ?12"
 
-enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *project_id,
-        const struct tw_rollup_filter *f, const char *key, enum tw_anr_by by, struct tw_arena *a,
-        struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err)
+/* By what sums are not kept by. */
+static enum tw_status count_slices(struct tw_catalogue *c, const struct tw_tally_ask *ask,
+        const char *sql, struct tw_arena *a, struct tw_anr_slice **ret, size_t *ret_n,
+        struct tw_err *err)
 {
-	static const char *const sql[] = {[TW_ANR_BY_DAY] = DAYS(FROM_ONE),
-	        [TW_ANR_BY_VERSION] = SLICE("h.version_name"),
-	        [TW_ANR_BY_DEVICE] = SLICE("h.device"),
-	        [TW_ANR_BY_OS] = SLICE("h.os"),
-	        [TW_ANR_BY_KIND] = SLICE("h.kind")};
-	const bool all = by == TW_ANR_BY_DAY && !key[0];
-	const uint32_t limit = by == TW_ANR_BY_DAY ? DAYS_MAX : SLICES_MAX;
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_slice, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, all ? DAYS(FROM_ALL) : sql[by],
-	        TW_HANG_TYPES "ti", TW_HANG_ARGS(project_id, f), key, (int64_t)limit);
+	struct tw_cat_list list = {a, SLICES_MAX, sizeof **ret, read_slice, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, sql, TW_HANG_TYPES "ti",
+	        TW_HANG_ARGS(ask->project_id, ask->filter), ask->name, (int64_t)SLICES_MAX);
 
 	if (st == TW_OK) {
 		*ret = list.rows;
 		*ret_n = list.n;
 	}
 	return st;
+}
+
+enum tw_status tw_catalogue_anr_slices(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, const char *key, enum tw_anr_by by, struct tw_arena *a,
+        struct tw_anr_slice **ret, size_t *ret_n, struct tw_err *err)
+{
+	static const char *const sql[] = {
+	        [TW_ANR_BY_DEVICE] = SLICE("h.device"), [TW_ANR_BY_KIND] = SLICE("h.kind")};
+	static const enum tw_tally_by bys[] = {[TW_ANR_BY_DAY] = TW_TALLY_BY_DAY,
+	        [TW_ANR_BY_VERSION] = TW_TALLY_BY_VERSION,
+	        [TW_ANR_BY_OS] = TW_TALLY_BY_OS};
+	struct tw_tally_ask ask = {project_id, f, TW_TALLY_ANRS, key, false, TW_TALLY_BY_DAY};
+	struct tw_tallies all = {.arena = a};
+	enum tw_status st;
+
+	if (by == TW_ANR_BY_DEVICE || by == TW_ANR_BY_KIND)
+		return count_slices(c, &ask, sql[by], a, ret, ret_n, err);
+	ask.by = bys[by];
+	if (by == TW_ANR_BY_DAY && !key[0])
+		ask.name = NULL;
+	st = tw_cat_tallies(c, &ask, &all, err);
+	if (st != TW_OK)
+		return st;
+	sort(&all, by == TW_ANR_BY_DAY ? by_day : by_count);
+	return take_slices(&all, by == TW_ANR_BY_DAY ? DAYS_MAX : SLICES_MAX, ret, ret_n, err);
 }
 
 static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
@@ -148,27 +291,41 @@ static bool read_exemplar(const struct tw_cat_query *q, struct tw_arena *a, void
 	return r->trace_id && r->version_name && r->device && r->os && r->verdict;
 }
 
+/* The last ones, day by day, so that it ends with the day on which there are enough. */
+#define EXEMPLARS(there)                                                                           \
+	"SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "          \
+	"a.verdict, exemplar.created_ms, ?13"                                                      \
+	" FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.created_ms, h.day" FROM_ONE   \
+	" AND " there "EXISTS(SELECT 1 FROM trace t WHERE t.project_id=?1 AND"                     \
+	" t.trace_id=h.trace_id) ORDER BY h.day DESC, h.trace_id DESC LIMIT ?12) exemplar CROSS "  \
+	"JOIN"                                                                                     \
+	" anr a WHERE a.project_id=?1 AND a.trace_id=exemplar.trace_id ORDER BY exemplar.day "     \
+	"DESC,"                                                                                    \
+	" exemplar.trace_id DESC"
+
 enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
         struct tw_anr_exemplar **ret, size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_ANR_EXEMPLARS, sizeof **ret, read_exemplar, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_anr_of_key, primary keys */
-	        "SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "
-	        "a.verdict, exemplar.created_ms, "
-	        "exemplar.there"
-	        " FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.created_ms,"
-	        " EXISTS(SELECT 1 FROM trace t WHERE t.project_id=?1 AND t.trace_id=h.trace_id) AS"
-	        " there" FROM_ONE
-	        " ORDER BY there DESC, h.trace_id DESC LIMIT ?12) exemplar CROSS JOIN"
-	        " anr a ON a.project_id=?1 AND a.trace_id=exemplar.trace_id ORDER BY "
-	        "exemplar.there DESC,"
-	        " exemplar.trace_id DESC",
-	        TW_HANG_TYPES "ti", TW_HANG_ARGS(project_id, f), key, (int64_t)TW_ANR_EXEMPLARS);
+	static const char *const sql[] = {EXEMPLARS("NOT "), EXEMPLARS("")};
+	struct tw_anr_exemplar *all = tw_arena_alloc(a, TW_ANR_EXEMPLARS, sizeof *all);
+	enum tw_status st = TW_OK;
+	size_t n = 0;
 
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
+	if (!all)
+		return no_room(err);
+	for (int there = 1; st == TW_OK && there >= 0 && n < TW_ANR_EXEMPLARS; there--) {
+		struct tw_cat_list list = {
+		        a, TW_ANR_EXEMPLARS - n, sizeof *all, read_exemplar, NULL, 0};
+
+		st = tw_cat_list(c, &list, err, sql[there], /* hang_anr_of_key, primary keys */
+		        TW_HANG_TYPES "tii", TW_HANG_ARGS(project_id, f), key,
+		        (int64_t)(TW_ANR_EXEMPLARS - n), (int64_t)there);
+		if (st == TW_OK && list.n)
+			memcpy(all + n, list.rows, list.n * sizeof *all);
+		n += st == TW_OK ? list.n : 0;
 	}
+	*ret = all;
+	*ret_n = n;
 	return st;
 }

@@ -2,7 +2,7 @@
  * catalogue_hang.c - traces are looked at for ANRs and locks: what is to do, what came of it, its
  * age.
  */
-#include "catalogue_hang_int.h"
+#include "catalogue_tally_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static enum tw_status forget(
 	        "DELETE FROM lock_wait WHERE project_id=? AND trace_id=?",
 	        "DELETE FROM anr WHERE project_id=? AND trace_id=?",
 	        "DELETE FROM hang WHERE project_id=? AND trace_id=?"};
-	enum tw_status st = TW_OK;
+	enum tw_status st = tw_cat_tally_undo(db, project_id, trace_id, err);
 
 	for (int i = 0; st == TW_OK && i < 3; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "tt", project_id, trace_id);
@@ -89,6 +89,8 @@ static enum tw_status insert_hang(struct tw_db *db, const struct tw_hang *h, str
 		        row->created_ms / TW_DAY_MS, m->app, m->version_name, m->build_id,
 		        m->mapping_id, m->scenario, m->device, h->device_class, m->os,
 		        m->labels[0] ? m->labels : "{}", who, (int64_t)h->anr);
+	if (st == TW_OK)
+		st = tw_cat_tally_waits(db, row->project_id, row->created_ms / TW_DAY_MS, err);
 	if (st == TW_OK && h->anr)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO anr(project_id,trace_id,brief,base,key,kind,name,title,"
@@ -257,14 +259,17 @@ enum tw_status tw_catalogue_hang_expire(
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list list = {a, EXPIRED_AT_ONCE, sizeof(struct old), read_old, NULL, 0};
-	enum tw_status st = a ? tw_cat_list(c, &list, err, /* hang_by_age */
-	                                "SELECT project_id, trace_id FROM hang WHERE day<? LIMIT ?",
-	                                "ii", day, (int64_t)EXPIRED_AT_ONCE)
+	bool days = false;
+	enum tw_status st = a ? tw_cat_tally_expire(c, day, a, &days, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 
+	if (st == TW_OK && !days) /* sums go first: nothing is taken out of them one by one */
+		st = tw_cat_list(c, &list, err, /* hang_by_age */
+		        "SELECT project_id, trace_id FROM hang WHERE day<? LIMIT ?", "ii", day,
+		        (int64_t)EXPIRED_AT_ONCE);
 	if (st == TW_OK && list.n)
 		st = forget_all(c, list.rows, list.n, err);
-	*ret_more = st == TW_OK && list.n == EXPIRED_AT_ONCE;
+	*ret_more = st == TW_OK && (days || list.n == EXPIRED_AT_ONCE);
 	tw_arena_free(a);
 	return st;
 }

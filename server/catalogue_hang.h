@@ -76,8 +76,22 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_hang_stale *of,
         int64_t rules, const struct tw_anr_cause *cause, struct tw_err *err) TW_MUST_USE;
 
+/* --- counting (catalogue_tally.c) --- */
+
+struct tw_tally_due {
+	const char *project_id;
+	int64_t rules;  /* reports that other rules keyed wait */
+	int64_t today;  /* so do those of today and later, until they are `least` */
+	uint32_t least; /* above 0 */
+};
+/* Counts some of the reports of a day in its sums, so that answers read sums and not reports. */
+enum { TW_TALLY_LEAST = 256 };
+enum tw_status tw_catalogue_tally(struct tw_catalogue *c, const struct tw_tally_due *due,
+        bool *ret_more, struct tw_err *err) TW_MUST_USE;
+
 /* --- answers (catalogue_anr.c, catalogue_lock.c) --- */
 
+/* Versions, devices and users are exact up to thousands (hang_tally.h). */
 struct tw_anr_group {
 	const char *key, *kind, *name, *title, *verdict, *detail;
 	uint64_t count, users, versions, devices;

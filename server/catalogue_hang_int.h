@@ -13,9 +13,10 @@ enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, cons
 /* Hash of a text that says who somebody is, in a project; never negative, 0 for none. */
 int64_t tw_cat_install(const char *project_id, const char *name);
 
-/* Rows `h` of hang that a filter lets through: parameters 1 to 10. */
-#define TW_HANG_WHERE                                                                              \
-	" h.project_id=?1 AND h.day BETWEEN ?2 AND ?3 AND (?4='' OR h.app=?4)"                     \
+/* Rows `h` of hang that a filter lets through: parameters 1 to 10, days among them. */
+#define TW_HANG_WHERE " h.project_id=?1 AND h.day BETWEEN ?2 AND ?3" TW_HANG_FILTER
+#define TW_HANG_FILTER                                                                             \
+	" AND (?4='' OR h.app=?4)"                                                                 \
 	" AND (?5='' OR h.version_name=?5) AND (?6='' OR h.build_id=?6)"                           \
 	" AND (?7='' OR h.scenario=?7) AND (?8='' OR h.device_class=?8)"                           \
 	" AND (?9='' OR h.os=?9) AND (?10='' OR 'device='||h.device=?10 OR EXISTS("                \

@@ -3,8 +3,8 @@
  * came, when rules changed.  A few at a time, so that no transaction grows with the number of
  * traces.
  */
-#include "catalogue_hang_int.h"
 #include "catalogue_rollup_int.h"
+#include "catalogue_tally_int.h"
 #include "catalogue_tell.h"
 
 enum { MARKED_AT_ONCE = 256 };
@@ -200,9 +200,11 @@ enum tw_status tw_catalogue_hang_keyed(struct tw_catalogue *c, const struct tw_h
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &there, err, /* primary key */
-	        "UPDATE hang SET keyed=? WHERE project_id=? AND trace_id=?", "itt", rules,
-	        of->project_id, of->trace_id);
+	st = tw_cat_tally_undo(c->writer, of->project_id, of->trace_id, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, &there, err, /* primary key */
+		        "UPDATE hang SET keyed=?, tallied=0 WHERE project_id=? AND trace_id=?",
+		        "itt", rules, of->project_id, of->trace_id);
 	if (st == TW_OK && there && cause)
 		st = tw_cat_anr_note(c->writer, of, cause, err);
 	if (st == TW_OK && there && cause)

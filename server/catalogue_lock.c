@@ -1,89 +1,190 @@
 /*
  * catalogue_lock.c - locks that threads waited for, over many traces.
  */
-#include "catalogue_hang_int.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-/* A lock goes by the method that took it, or by the monitor's class where that is not known. */
-#define LOCK_NAME "iif(l.owner<>'', l.owner, l.monitor)"
-#define FROM_LOCKS                                                                                 \
-	" FROM hang h INDEXED BY hang_of_day CROSS JOIN lock_wait l ON l.project_id=h.project_id " \
-	"AND"                                                                                      \
-	" l.trace_id=h.trace_id WHERE" TW_HANG_WHERE " AND (?11=1 OR l.is_main=1)"                 \
-	" AND (?12=0 OR l.dump=?12-1) AND (?13='' OR " LOCK_NAME "=?13)"
-/* The longest wait with its trace and holder: a text whose order is that of the waits, as all of
- * its numbers are as long.  Traces are told apart by their rows, which sort faster than ids. */
-#define SUMS                                                                                       \
-	" count(DISTINCT h.rowid) AS traces, count(DISTINCT iif(l.dump,h.rowid,NULL)),"            \
-	" count(DISTINCT h.version_name), sum(l.waits) AS waits, sum(l.timed),"                    \
-	" CAST(min(total(l.total_ns), 9e18) AS INTEGER) AS total, max(l.max_ns) AS longest,"       \
-	" min(h.created_ms), max(h.created_ms), max((1000000000000000000+min(l.max_ns,"            \
-	"8000000000000000000))||(1000000000000000000+h.rowid)||l.holder) AS worst"
-#define WITH_WORST(of)                                                                             \
-	"SELECT *, (SELECT w.trace_id FROM hang w WHERE w.rowid=CAST(substr(worst,20,19) AS"       \
-	" INTEGER)-1000000000000000000)||substr(worst,39) FROM (" of ")"
+#include "catalogue_tally_int.h"
 
-static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+/* Kinds of waits (catalogue_tally_feed.c). */
+enum { OF_CALLS = 1 | 2, OF_REPORTS = 4 | 8, OF_MAIN = 2 | 8, OF_ALL = 15 };
+enum { DAY_BYTES = 32 };
+#define TOTAL_MAX INT64_C(9000000000000000000)
+
+static enum tw_status no_room(struct tw_err *err)
 {
-	struct tw_lock_row *r = ret_row;
-	const char *worst = tw_cat_text(q, 12, a);
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "this is too much for one answer; narrow the filter or the time");
+}
 
-	*r = (struct tw_lock_row){.owner = tw_cat_text(q, 0, a),
-	        .monitors = tw_cat_text(q, 1, a),
-	        .traces = (uint64_t)tw_cat_int(q, 2),
-	        .anrs = (uint64_t)tw_cat_int(q, 3),
-	        .versions = (uint64_t)tw_cat_int(q, 4),
-	        .waits = (uint64_t)tw_cat_int(q, 5),
-	        .timed = (uint64_t)tw_cat_int(q, 6),
-	        .total_ns = tw_cat_int(q, 7),
-	        .max_ns = tw_cat_int(q, 8),
-	        .first_ms = tw_cat_int(q, 9),
-	        .last_ms = tw_cat_int(q, 10),
-	        .holder = "",
-	        .worst = ""};
-	if (!r->owner || !r->monitors || !worst)
-		return false;
-	if (strlen(worst) < TW_ID_BYTES - 1)
-		return true;
-	r->holder = worst + TW_ID_BYTES - 1;
-	r->worst = tw_arena_str(a, (struct tw_str){worst, TW_ID_BYTES - 1});
-	return r->worst != NULL;
+static unsigned kinds_of(const struct tw_lock_question *q)
+{
+	const unsigned threads = q->others ? OF_ALL : OF_MAIN;
+
+	return threads & (q->dumps == 0 ? OF_ALL : q->dumps == 1 ? OF_CALLS : OF_REPORTS);
+}
+
+/* With commas between them. */
+static const char *monitors_of(const struct tw_tally_part *p, struct tw_arena *a)
+{
+	const char *all = p->n_monitors ? p->monitors[0] : "";
+
+	for (uint32_t i = 1; all && i < p->n_monitors; i++)
+		all = tw_arena_printf(a, "%s,%s", all, p->monitors[i]);
+	return all;
+}
+
+/* *ret_any false: nobody waited so; the method, or what the row is of, is the caller's to say. */
+static enum tw_status row_of(const struct tw_tally *t, unsigned kinds, struct tw_arena *a,
+        struct tw_lock_row *ret, bool *ret_any, struct tw_err *err)
+{
+	const struct tw_tally_part *p = tw_tally_select(a, t, kinds);
+
+	if (!p)
+		return no_room(err);
+	*ret_any = p->mask != 0;
+	*ret = (struct tw_lock_row){.owner = p->owned ? t->name : "",
+	        .monitors = monitors_of(p, a),
+	        .traces = p->sum.traces,
+	        .anrs = tw_tally_traces(t, kinds & OF_REPORTS),
+	        .versions = tw_distinct_count(&p->sets[TW_TALLY_VERSIONS]),
+	        .waits = p->sum.waits,
+	        .timed = p->sum.timed,
+	        .total_ns = p->sum.total_ns < TOTAL_MAX ? p->sum.total_ns : TOTAL_MAX,
+	        .max_ns = p->sum.max_ns,
+	        .first_ms = p->sum.first_ms,
+	        .last_ms = p->sum.last_ms,
+	        .holder = p->sum.holder,
+	        .worst = p->sum.worst};
+	return ret->monitors ? TW_OK : no_room(err);
+}
+
+/* --- all of them --- */
+
+struct ranked {
+	uint64_t rank;
+	const char *name;
+	struct tw_lock_row row;
+};
+
+static uint64_t rank_of(const struct tw_lock_row *r, const struct tw_lock_question *q)
+{
+	const uint64_t ranks[] = {[TW_LOCK_BY_TOTAL] = (uint64_t)r->total_ns,
+	        [TW_LOCK_BY_MAX] = (uint64_t)r->max_ns,
+	        [TW_LOCK_BY_TRACES] = r->traces,
+	        [TW_LOCK_BY_WAITS] = r->waits};
+
+	return ranks[q->sort];
+}
+
+static int by_rank(const void *pa, const void *pb)
+{
+	const struct ranked *a = pa;
+	const struct ranked *b = pb;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? 1 : -1;
+	if (a->row.waits != b->row.waits)
+		return a->row.waits < b->row.waits ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static enum tw_status rank(const struct tw_tallies *all, const struct tw_lock_question *q,
+        struct ranked **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct ranked *list = tw_arena_alloc(all->arena, all->n + 1, sizeof *list);
+	enum tw_status st = TW_OK;
+	size_t n = 0;
+
+	if (!list)
+		return no_room(err);
+	for (size_t i = 0; st == TW_OK && i < all->n; i++) {
+		bool any = false;
+
+		st = row_of(all->list[i], kinds_of(q), all->arena, &list[n].row, &any, err);
+		list[n].name = all->list[i]->name;
+		list[n].rank = rank_of(&list[n].row, q);
+		n += any;
+	}
+	if (st == TW_OK && n)
+		qsort(list, n, sizeof *list, by_rank);
+	*ret = list;
+	*ret_n = n < TW_LOCK_ROWS_MAX ? n : TW_LOCK_ROWS_MAX;
+	return st;
 }
 
 enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id,
         const struct tw_lock_question *q, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_LOCK_ROWS_MAX, sizeof **ret, read_row, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_of_day, primary key */
-	        WITH_WORST("SELECT l.owner, ifnull(group_concat(DISTINCT "
-	                   "nullif(l.monitor,'')),'')," SUMS FROM_LOCKS " GROUP BY " LOCK_NAME
-	                   " ORDER BY CASE ?14 WHEN 0 THEN total WHEN 1 THEN"
-	                   " longest WHEN 2 THEN traces ELSE waits END DESC, waits DESC, " LOCK_NAME
-	                   " LIMIT ?15"),
-	        TW_HANG_TYPES "iitii", TW_HANG_ARGS(project_id, q->filter), (int64_t)q->others,
-	        (int64_t)q->dumps, q->name, (int64_t)q->sort, (int64_t)TW_LOCK_ROWS_MAX);
+	const struct tw_tally_ask ask = {project_id, q->filter, TW_TALLY_LOCKS,
+	        q->name[0] ? q->name : NULL, false, TW_TALLY_BY_NAME};
+	struct tw_tallies all = {.arena = a};
+	struct ranked *list = NULL;
+	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
 
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
+	if (st == TW_OK)
+		st = rank(&all, q, &list, ret_n, err);
+	if (st != TW_OK)
+		return st;
+	*ret = tw_arena_alloc(a, *ret_n + 1, sizeof **ret);
+	if (!*ret)
+		return no_room(err);
+	for (size_t i = 0; list && i < *ret_n; i++)
+		(*ret)[i] = list[i].row;
+	return TW_OK;
+}
+
+/* --- over versions or days --- */
+
+static const char *day_text(int64_t day, struct tw_arena *a)
+{
+	const time_t s = (time_t)(day * (TW_DAY_MS / 1000));
+	char *text = tw_arena_alloc(a, DAY_BYTES, 1);
+	struct tm tm;
+
+	if (text && (!gmtime_r(&s, &tm) || !strftime(text, DAY_BYTES, "%Y-%m-%d", &tm)))
+		text[0] = '\0';
+	return text;
+}
+
+static int by_owner(const void *pa, const void *pb)
+{
+	return strcmp(
+	        ((const struct tw_lock_row *)pa)->owner, ((const struct tw_lock_row *)pb)->owner);
 }
 
 enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *project_id,
         const struct tw_lock_question *q, bool by_day, struct tw_arena *a, struct tw_lock_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
-	struct tw_cat_list list = {a, TW_LOCK_ROWS_MAX, sizeof **ret, read_row, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* hang_of_day, primary key */
-	        WITH_WORST("SELECT iif(?14, date(h.day*86400,'unixepoch'), h.version_name) AS at, "
-	                   "''," SUMS FROM_LOCKS " GROUP BY at ORDER BY at LIMIT ?15"),
-	        TW_HANG_TYPES "iitii", TW_HANG_ARGS(project_id, q->filter), (int64_t)q->others,
-	        (int64_t)q->dumps, q->name, (int64_t)by_day, (int64_t)TW_LOCK_ROWS_MAX);
+	const struct tw_tally_ask ask = {project_id, q->filter, TW_TALLY_LOCKS, q->name, false,
+	        by_day ? TW_TALLY_BY_DAY : TW_TALLY_BY_VERSION};
+	struct tw_tallies all = {.arena = a};
+	struct tw_lock_row *rows;
+	enum tw_status st = tw_cat_tallies(c, &ask, &all, err);
+	size_t n = 0;
 
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
+	if (st != TW_OK)
+		return st;
+	rows = tw_arena_alloc(a, all.n + 1, sizeof *rows);
+	if (!rows)
+		return no_room(err);
+	for (size_t i = 0; st == TW_OK && i < all.n; i++) {
+		const struct tw_tally *t = all.list[i];
+		bool any = false;
+
+		st = row_of(t, kinds_of(q), a, &rows[n], &any, err);
+		rows[n].monitors = "";
+		rows[n].owner = by_day ? day_text(t->day, a) : t->value;
+		if (st == TW_OK && !rows[n].owner)
+			st = no_room(err);
+		n += any;
 	}
+	if (st == TW_OK && n)
+		qsort(rows, n, sizeof *rows, by_owner);
+	*ret = rows;
+	*ret_n = n < TW_LOCK_ROWS_MAX ? n : TW_LOCK_ROWS_MAX;
 	return st;
 }

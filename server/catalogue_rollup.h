@@ -103,6 +103,9 @@ struct tw_rollup_filter { /* "": any */
 	int64_t first_day, last_day;
 };
 enum { TW_ROLLUP_CELLS_READ = 50000 };
+/* Among the metrics: whoever asks does not tell apart scenarios, classes and systems, so one of the
+ * cells that differ by nothing else may have the parts of all of them, and the others none. */
+#define TW_ROLLUP_WIDE (1U << TW_ROLLUP_METRICS)
 /* What they hold at one moment, by day; parts of the metrics whose bit is set, and with any of them
  * the facts of deltas.  TW_TOO_LARGE when it is more than TW_ROLLUP_CELLS_READ cells. */
 enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
@@ -143,6 +146,28 @@ enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_
 /* Puts what `was` held into its new head and parts.  TW_CONFLICT: somebody else did meanwhile. */
 enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_cell *was, const struct tw_str *head,
+        const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
+
+/* --- parts of many cells in one (catalogue_rollup_wide.c) --- */
+
+enum { TW_WIDE_CELLS = 4096 }; /* those beyond are read one by one */
+struct tw_rollup_wide {        /* cells of a day that differ only by scenario, class and system */
+	const char *project_id;
+	struct tw_rollup_dims dims; /* day, app, version, build and mapping */
+	int64_t due;
+	uint64_t sign;
+	struct tw_rollup_cell *cells; /* with parts and without deltas */
+	size_t n;
+};
+/* Those of days before `day` of which cells changed since. */
+enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
+        struct tw_arena *a, struct tw_rollup_wide **ret, size_t *ret_n,
+        struct tw_err *err) TW_MUST_USE;
+/* Reads its cells. */
+enum tw_status tw_catalogue_wide_load(struct tw_catalogue *c, struct tw_rollup_wide *io,
+        struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+/* The parts of all of its cells; of one cell alone nothing is kept. */
+enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
 /* --- names, age, making again (catalogue_rollup_name.c, catalogue_rollup_reset.c) --- */

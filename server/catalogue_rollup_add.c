@@ -136,5 +136,7 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 		st = take_deltas(c->writer, project_id, was, err);
 	if (st == TW_OK)
 		st = put_parts(c->writer, project_id, was->cell_id, parts, err);
+	if (st == TW_OK)
+		st = tw_cat_wide_due(c->writer, project_id, &was->dims, err);
 	return tw_cat_end(c, st, err);
 }

@@ -19,13 +19,24 @@ struct tw_cat_cells {
 	struct tw_arena *arena;
 	unsigned metrics;    /* parts that are wanted, a bit each; with any, facts of deltas too */
 	uint32_t max_deltas; /* of a cell */
-	struct tw_stmt *part, *delta;
+	struct tw_stmt *part, *delta, *sign, *wide;
 };
 void tw_cat_cells_done(struct tw_cat_cells *k);
 
 /* Adds to *cell, whose row is read, its parts and deltas. */
 enum tw_status tw_cat_read_cell(
         struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err);
+/* The same without deltas. */
+enum tw_status tw_cat_read_parts(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err);
+/* Parts of all that a filter let through, for TW_ROLLUP_WIDE (catalogue_rollup_wide.c). */
+enum tw_status tw_cat_read_wide(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cells, size_t n, struct tw_err *err);
+/* Within the transaction that changes the parts of a cell, or deletes it. */
+enum tw_status tw_cat_wide_due(struct tw_db *db, const char *project_id,
+        const struct tw_rollup_dims *d, struct tw_err *err);
+enum tw_status tw_cat_wide_delete(
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 /* A copy of a column's bytes in the arena; TW_TOO_LARGE when it is full. */
 enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,
         struct tw_str *ret, struct tw_err *err);

@@ -93,7 +93,7 @@ static enum tw_status read_deltas(
 	return tw_cat_close_after(&q, st, err);
 }
 
-enum tw_status tw_cat_read_cell(
+enum tw_status tw_cat_read_parts(
         struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -101,15 +101,31 @@ enum tw_status tw_cat_read_cell(
 	for (unsigned m = 0; st == TW_OK && cell->version && m < TW_ROLLUP_METRICS; m++)
 		if (k->metrics >> m & 1)
 			st = read_part(k, m, cell, err);
+	return st;
+}
+
+static enum tw_status read_some_deltas(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+{
 	if (cell->n_deltas > k->max_deltas)
 		cell->n_deltas = k->max_deltas;
-	return st == TW_OK && cell->n_deltas ? read_deltas(k, cell, err) : st;
+	return cell->n_deltas ? read_deltas(k, cell, err) : TW_OK;
+}
+
+enum tw_status tw_cat_read_cell(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cell, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_read_parts(k, cell, err);
+
+	return st == TW_OK ? read_some_deltas(k, cell, err) : st;
 }
 
 void tw_cat_cells_done(struct tw_cat_cells *k)
 {
 	tw_stmt_drop(k->part);
 	tw_stmt_drop(k->delta);
+	tw_stmt_drop(k->sign);
+	tw_stmt_drop(k->wide);
 }
 
 /* --- by filter --- */
@@ -162,10 +178,15 @@ static enum tw_status read_rows(struct tw_db *db, const char *project_id,
 static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_filter *f,
         struct growing *g, struct tw_err *err)
 {
+	const bool all = !f->scenario[0] && !f->device_class[0] && !f->os[0] && !f->label[0];
+	const bool wide = all && (k->metrics & TW_ROLLUP_WIDE);
 	enum tw_status st = read_rows(k->db, k->project_id, f, g, err);
 
+	if (st == TW_OK && wide)
+		st = tw_cat_read_wide(k, g->cells, g->n, err);
 	for (size_t i = 0; st == TW_OK && i < g->n; i++)
-		st = tw_cat_read_cell(k, &g->cells[i], err);
+		st = wide ? read_some_deltas(k, &g->cells[i], err)
+		          : tw_cat_read_cell(k, &g->cells[i], err);
 	return st;
 }
 

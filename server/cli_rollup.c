@@ -6,6 +6,7 @@
 #include "catalogue_rollup_tree.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "clock.h"
 #include "hang_fold.h"
 #include "rollup_fold.h"
 
@@ -41,10 +42,10 @@ static enum tw_status reset_all(
 /* All that there is to do, down to the last delta. */
 static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, struct tw_err *err)
 {
-	bool folded = true, renamed = true, added = true, merged = true;
+	bool folded = true, renamed = true, added = true, merged = true, wide = true;
 	enum tw_status st = TW_OK;
 
-	while (st == TW_OK && (folded || renamed || added || merged)) {
+	while (st == TW_OK && (folded || renamed || added || merged || wide)) {
 		st = tw_folder_fold(f, &folded, err);
 		if (st == TW_OK)
 			st = tw_folder_rename(f, &renamed, err);
@@ -52,6 +53,9 @@ static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, stru
 			st = tw_folder_add(f, 1, 0, &added, err);
 		if (st == TW_OK)
 			st = tw_rollup_trees_add(c, 1, 0, &merged, err);
+		wide = added;
+		if (st == TW_OK && !added)
+			st = tw_rollup_wides_add(c, tw_unix_ms() / TW_DAY_MS, &wide, err);
 	}
 	return st;
 }

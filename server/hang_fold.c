@@ -14,6 +14,7 @@
 #include "anr_names.h"
 #include "auth_secret.h"
 #include "catalogue_ruleset.h"
+#include "clock.h"
 #include "hang_lock.h"
 #include "json_memory.h"
 #include "log.h"
@@ -471,12 +472,22 @@ static enum tw_status key_one(struct tw_hanger *h, struct tw_hang_stale *s, cons
 	              : tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, NULL, err);
 }
 
+static enum tw_status count(struct tw_hanger *h, const char *project_id, int64_t rules,
+        bool *ret_more, struct tw_err *err)
+{
+	const struct tw_tally_due due = {
+	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_TALLY_LEAST};
+
+	return tw_catalogue_tally(h->parts.catalogue, &due, ret_more, err);
+}
+
 static enum tw_status key_some(
         struct tw_hanger *h, const char *project_id, bool *io_more, struct tw_err *err)
 {
 	struct tw_hang_stale *stale = NULL;
 	struct mappings m = {0};
 	struct rules r = {0};
+	bool counted = false;
 	size_t n = 0;
 	enum tw_status st = open_rules(h, project_id, &r, err);
 
@@ -487,9 +498,11 @@ static enum tw_status key_some(
 		tw_arena_reset(h->arena);
 		st = key_one(h, &stale[i], &r, &m, err);
 	}
+	if (st == TW_OK && n < KEYED_AT_ONCE) /* nobody counts what is to be keyed anew */
+		st = count(h, project_id, r.number, &counted, err);
 	close_mappings(h, &m);
 	close_rules(&r);
-	*io_more = *io_more || (st == TW_OK && n > 0);
+	*io_more = *io_more || (st == TW_OK && (n > 0 || counted));
 	return st;
 }
 

@@ -26,7 +26,8 @@ static enum tw_status some(
         struct tw_folder *f, struct tw_catalogue *c, bool *ret_more, struct tw_err *err)
 {
 	int64_t today = tw_unix_ms() / TW_DAY_MS;
-	bool folded = false, renamed = false, added = false, merged = false, expired = false;
+	bool folded = false, renamed = false, added = false, merged = false, wide = false,
+	     expired = false;
 	struct tw_err why;
 	enum tw_status st = tw_folder_fold(f, &folded, err), other;
 
@@ -38,9 +39,13 @@ static enum tw_status some(
 	st = first_of(st, other, &why, err);
 	other = tw_rollup_trees_add(c, TW_ROLLUP_TREE_DELTAS, today, &merged, &why);
 	st = first_of(st, other, &why, err);
+	if (!added) { /* cells of days that are over change no more */
+		other = tw_rollup_wides_add(c, today, &wide, &why);
+		st = first_of(st, other, &why, err);
+	}
 	other = tw_catalogue_rollup_expire(c, today - KEEP_DAYS, &expired, &why);
 	st = first_of(st, other, &why, err);
-	*ret_more = folded || renamed || added || merged || expired;
+	*ret_more = folded || renamed || added || merged || wide || expired;
 	return st;
 }
 

@@ -39,7 +39,7 @@ enum tw_status tw_folder_rename(
         struct tw_folder *f, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 /* Cells with enough deltas, by their size at most `most`, and with any of days before `day`
  * (struct tw_rollup_when). */
-enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 64 };
+enum { TW_ROLLUP_LEAST = 8, TW_ROLLUP_MOST = 16 };
 enum tw_status tw_folder_add(struct tw_folder *f, uint32_t most, int64_t day, bool *ret_more,
         struct tw_err *err) TW_MUST_USE;
 
@@ -52,6 +52,10 @@ enum tw_status tw_folder_read(struct tw_folder *f, const struct tw_trace_row *ro
 enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_arena *a,
         struct tw_str *ret_head, struct tw_str ret_parts[TW_ROLLUP_METRICS],
         struct tw_err *err) TW_MUST_USE;
+
+/* Adds up some cells of days before `day` (rollup_wide.c). */
+enum tw_status tw_rollup_wides_add(
+        struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 /* The labels by which a project's traces are counted too: TW_SETTING_ROLLUPS, {"labels": [...]}. */
 #define TW_SETTING_ROLLUPS "rollups"

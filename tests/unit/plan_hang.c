@@ -108,6 +108,15 @@ static void key_all(struct tw_catalogue *c, const char *project, struct tw_arena
 	assert_int_equal(n, 1);
 }
 
+static void count_all(struct tw_catalogue *c, const char *project)
+{
+	const struct tw_tally_due due = {project, 7, INT32_MAX, 1};
+	bool more = true;
+
+	while (more)
+		assert_int_equal(tw_catalogue_tally(c, &due, &more, NULL), TW_OK);
+}
+
 void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
@@ -142,8 +151,11 @@ void plan_use_hangs(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_hang_skip(c, project, id, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_hang_put(c, &hang, NULL), TW_OK);
 	key_all(c, project, a);
-	use_groups(c, project, a);
-	use_locks(c, project, a);
+	for (int counted = 0; counted < 2; counted++) {
+		use_groups(c, project, a);
+		use_locks(c, project, a);
+		count_all(c, project);
+	}
 	use_rules(c, project, a);
 	while (more)
 		assert_int_equal(tw_catalogue_hang_renames(c, &more, NULL), TW_OK);

@@ -1,0 +1,262 @@
+/*
+ * catalogue_rollup_wide.c - parts of a day's cells that differ only by scenario, class of devices
+ * and system, added up for questions that ask for none of these.
+ *
+ * Nothing has to be taken back when a cell changes: what was made is read only as
+ * long as its sign is that of the cells, which is made of their numbers and versions.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue_rollup_int.h"
+
+#define WIDE_KEY   "project_id,day,app,version_name,build_id,mapping_id"
+#define WIDE_TYPES "titttt"
+#define WIDE_ARGS(project_id, d)                                                                   \
+	(project_id), (d)->day, (d)->app, (d)->version_name, (d)->build_id, (d)->mapping_id
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	        "these are too many rollups for one answer; narrow the filter or the time");
+}
+
+/* Of a cell with parts; the sum of those of all is the sign. */
+static uint64_t sign_of(const struct tw_rollup_cell *cell)
+{
+	uint64_t x = (uint64_t)cell->cell_id * UINT64_C(0x9E3779B97F4A7C15) +
+	             (uint64_t)cell->version * UINT64_C(0xBF58476D1CE4E5B9);
+
+	if (cell->version == 0)
+		return 0;
+	x = (x ^ (x >> 29)) * UINT64_C(0x94D049BB133111EB);
+	return x ^ (x >> 32);
+}
+
+/* --- reading --- */
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct tw_rollup_dims *a = &(*(struct tw_rollup_cell *const *)pa)->dims;
+	const struct tw_rollup_dims *b = &(*(struct tw_rollup_cell *const *)pb)->dims;
+	int c = a->day < b->day ? -1 : a->day > b->day;
+
+	c = c ? c : strcmp(a->app, b->app);
+	c = c ? c : strcmp(a->version_name, b->version_name);
+	c = c ? c : strcmp(a->build_id, b->build_id);
+	return c ? c : strcmp(a->mapping_id, b->mapping_id);
+}
+
+static enum tw_status read_sign(
+        struct tw_cat_cells *k, const struct tw_rollup_dims *d, uint64_t *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->sign, err, /* primary key */
+	        "SELECT sign FROM rollup_wide WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)", WIDE_TYPES,
+	        WIDE_ARGS(k->project_id, d));
+
+	*ret = 0;
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q))
+		*ret = (uint64_t)tw_cat_int(&q, 0);
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status read_parts(
+        struct tw_cat_cells *k, struct tw_rollup_cell *into, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->wide, err, /* primary key */
+	        "SELECT metric, data FROM rollup_wide_part WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
+	        " AND (1<<metric)&?<>0",
+	        WIDE_TYPES "i", WIDE_ARGS(k->project_id, &into->dims), (int64_t)k->metrics);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const int64_t metric = tw_cat_int(&q, 0);
+
+		if (metric >= 0 && metric < TW_ROLLUP_METRICS)
+			st = tw_cat_bytes(&q, 1, k->arena, &into->parts[metric], err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* All of the cells: the first has the parts of all, the others none. */
+static enum tw_status read_wide(
+        struct tw_cat_cells *k, struct tw_rollup_cell **cells, size_t n, struct tw_err *err)
+{
+	uint64_t sign = 0, made = 0;
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; i < n; i++)
+		sign += sign_of(cells[i]);
+	if (n > 1 && sign)
+		st = read_sign(k, &cells[0]->dims, &made, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		if (!sign || made != sign)
+			st = tw_cat_read_parts(k, cells[i], err);
+		else if (i == 0)
+			st = read_parts(k, cells[0], err);
+	}
+	return st;
+}
+
+enum tw_status tw_cat_read_wide(
+        struct tw_cat_cells *k, struct tw_rollup_cell *cells, size_t n, struct tw_err *err)
+{
+	struct tw_rollup_cell **sorted =
+	        tw_arena_alloc(k->arena, n + 1, sizeof(struct tw_rollup_cell *));
+	enum tw_status st = TW_OK;
+
+	if (!sorted)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &cells[i];
+	if (n)
+		qsort(sorted, n, sizeof(struct tw_rollup_cell *), by_place);
+	for (size_t i = 0, end; st == TW_OK && i < n; i = end) {
+		for (end = i + 1; end < n && by_place(&sorted[i], &sorted[end]) == 0;)
+			end++;
+		st = read_wide(k, sorted + i, end - i, err);
+	}
+	return st;
+}
+
+/* --- making --- */
+
+enum tw_status tw_cat_wide_due(struct tw_db *db, const char *project_id,
+        const struct tw_rollup_dims *d, struct tw_err *err)
+{
+	return d->label[0] ? TW_OK
+	                   : tw_cat_exec(db, NULL, err, /* primary key */
+	                             "INSERT INTO rollup_wide(" WIDE_KEY ") VALUES(?,?,?,?,?,?) ON"
+	                             " CONFLICT (" WIDE_KEY ") DO UPDATE SET due=rollup_wide.due+1",
+	                             WIDE_TYPES, WIDE_ARGS(project_id, d));
+}
+
+enum tw_status tw_cat_wide_delete(
+        struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err)
+{
+	static const char *const sql[] = {/* primary keys */
+	        "DELETE FROM rollup_wide_part WHERE (" WIDE_KEY ")=(SELECT " WIDE_KEY " FROM"
+	        " rollup_cell WHERE project_id=? AND cell_id=? AND label='')",
+	        "DELETE FROM rollup_wide WHERE (" WIDE_KEY ")=(SELECT " WIDE_KEY " FROM"
+	        " rollup_cell WHERE project_id=? AND cell_id=? AND label='')"};
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < 2; i++)
+		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);
+	return st;
+}
+
+static bool read_due(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_rollup_wide *r = ret_row;
+	struct tw_rollup_dims *d = &r->dims;
+
+	*r = (struct tw_rollup_wide){.project_id = tw_cat_text(q, 0, a), .due = tw_cat_int(q, 6)};
+	d->day = tw_cat_int(q, 1);
+	d->app = tw_cat_text(q, 2, a);
+	d->version_name = tw_cat_text(q, 3, a);
+	d->build_id = tw_cat_text(q, 4, a);
+	d->mapping_id = tw_cat_text(q, 5, a);
+	return r->project_id && d->app && d->version_name && d->build_id && d->mapping_id;
+}
+
+enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
+        struct tw_arena *a, struct tw_rollup_wide **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &list, err, /* rollup_wide_due */
+	        "SELECT " WIDE_KEY ",due FROM rollup_wide WHERE due>0 AND day<? LIMIT ?", "ii", day,
+	        (int64_t)limit);
+
+	if (st == TW_OK) {
+		*ret = list.rows;
+		*ret_n = list.n;
+	}
+	return st;
+}
+
+static enum tw_status load(struct tw_cat_cells *k, struct tw_rollup_wide *io, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, k->db, err, /* rollup_cell_by_wide */
+	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE (" WIDE_KEY ")=(?,?,?,?,?,?) AND"
+	        " label='' AND version>0 ORDER BY cell_id LIMIT ?",
+	        WIDE_TYPES "i", WIDE_ARGS(io->project_id, &io->dims), (int64_t)TW_WIDE_CELLS);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && io->n < TW_WIDE_CELLS && tw_cat_row(&q)) {
+		st = tw_cat_cell_row(&q, k->arena, &io->cells[io->n], err);
+		if (st == TW_OK)
+			io->sign += sign_of(&io->cells[io->n++]);
+	}
+	st = tw_cat_close_after(&q, st, err);
+	for (size_t i = 0; st == TW_OK && io->n > 1 && i < io->n; i++)
+		st = tw_cat_read_parts(k, &io->cells[i], err);
+	return st;
+}
+
+enum tw_status tw_catalogue_wide_load(
+        struct tw_catalogue *c, struct tw_rollup_wide *io, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_cat_cells k = {
+	        .project_id = io->project_id, .arena = a, .metrics = TW_ROLLUP_ALL};
+	enum tw_status st;
+
+	io->cells = tw_arena_alloc(a, TW_WIDE_CELLS, sizeof *io->cells);
+	if (!io->cells)
+		return no_memory(err);
+	st = tw_cat_reader(c, &k.db, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(k.db, NULL, err, "BEGIN", "");
+	if (st == TW_OK) {
+		st = load(&k, io, err);
+		(void)tw_cat_exec(k.db, NULL, NULL, "COMMIT", "");
+	}
+	tw_cat_cells_done(&k);
+	tw_cat_done(c, k.db);
+	return st;
+}
+
+/* What nobody wrote meanwhile has no part: a metric that no method has any more. */
+static enum tw_status put_parts(struct tw_db *db, const struct tw_rollup_wide *w,
+        const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "DELETE FROM rollup_wide_part WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)", WIDE_TYPES,
+	        WIDE_ARGS(w->project_id, &w->dims));
+
+	for (int m = 0; st == TW_OK && m < TW_ROLLUP_METRICS; m++)
+		if (parts[m].len)
+			st = tw_cat_exec(db, NULL, err,
+			        "INSERT INTO rollup_wide_part(" WIDE_KEY ",metric,data)"
+			        " VALUES(?,?,?,?,?,?,?,?)",
+			        WIDE_TYPES "ib", WIDE_ARGS(w->project_id, &w->dims), (int64_t)m,
+			        &parts[m]);
+	return st;
+}
+
+enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
+        const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err)
+{
+	int there = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	/* deleted meanwhile: what was read is of cells that are gone */
+	st = tw_cat_exec(c->writer, &there, err, /* primary key */
+	        "UPDATE rollup_wide SET sign=?, due=due-? WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
+	        " AND due>=?",
+	        "ii" WIDE_TYPES "i", (int64_t)(w->n > 1 ? w->sign : 0), w->due,
+	        WIDE_ARGS(w->project_id, &w->dims), w->due);
+	if (st == TW_OK && there)
+		st = put_parts(c->writer, w, parts, err);
+	return tw_cat_end(c, st, err);
+}

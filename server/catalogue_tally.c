@@ -1,0 +1,336 @@
+/*
+ * catalogue_tally.c - reports are counted in the sums of their day, and sums that are worth nothing
+ * any more go.
+ *
+ * Only what is named and keyed is counted, as long as no mapping or rules that came
+ * are to change that.  A report's row says in which generation of its day it is
+ * counted, so whoever asks reads those that are not beside the sums.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_tally_int.h"
+
+enum { COUNTED_AT_ONCE = 256, BEING_COUNTED = -1, SUM_BYTES = 8 << 20, DIMS = 6 };
+#define FOLD_BYTES ((size_t)256 << 20)
+
+enum tw_status tw_cat_tally_waits(
+        struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "INSERT INTO hang_day(project_id,day) VALUES(?,?) ON CONFLICT (project_id,day)"
+	        " DO UPDATE SET waiting=1",
+	        "ti", project_id, day);
+}
+
+enum tw_status tw_cat_tally_undo(
+        struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary keys */
+	        "UPDATE hang_day SET generation=generation+1, waiting=1 WHERE project_id=?1 AND"
+	        " day=(SELECT day FROM hang WHERE project_id=?1 AND trace_id=?2) AND generation="
+	        "(SELECT tallied FROM hang WHERE project_id=?1 AND trace_id=?2)",
+	        "tt", project_id, trace_id);
+}
+
+/* --- counting --- */
+
+struct dims {
+	const char *texts[DIMS]; /* app, version_name, build_id, scenario, device_class, os */
+};
+struct sum { /* a row of hang_tally on its way; the first of a struct is what tallies are of */
+	enum tw_tally_what what;
+	bool fine;
+	struct dims dims;
+};
+struct counting {
+	struct tw_db *db;
+	const char *project_id;
+	int64_t day, generation, rules;
+	enum tw_tally_what what; /* that is being read */
+	struct tw_tallies sums;  /* their values point to struct sum, in the order of the list */
+	struct sum **of;
+	size_t cap;
+	struct tw_stmt *load, *store;
+};
+
+static bool room(struct counting *c)
+{
+	const size_t cap = c->cap ? 2 * c->cap : 256;
+	struct sum **of;
+
+	if (c->sums.n < c->cap)
+		return true;
+	of = tw_arena_alloc(c->sums.arena, cap, sizeof(struct sum *));
+	if (!of)
+		return false;
+	if (c->sums.n)
+		memcpy(of, c->of, c->sums.n * sizeof(struct sum *));
+	c->of = of;
+	c->cap = cap;
+	return true;
+}
+
+/* What it is of; false: no memory. */
+static bool begin_sum(
+        struct counting *c, struct tw_tally *t, const char *name, const struct dims *d, bool fine)
+{
+	struct sum *s = tw_arena_alloc(c->sums.arena, 1, sizeof *s);
+	bool fits = s != NULL;
+
+	if (!fits)
+		return false;
+	*s = (struct sum){c->what, fine, {{"", "", "", "", "", ""}}};
+	for (int i = 0; fits && fine && i < DIMS; i++) {
+		s->dims.texts[i] = tw_arena_str(c->sums.arena, tw_str_of(d->texts[i]));
+		fits = s->dims.texts[i] != NULL;
+	}
+	t->name = tw_arena_str(c->sums.arena, tw_str_of(name));
+	c->of[c->sums.n - 1] = s;
+	return fits && t->name;
+}
+
+/* The sum of that name and these dims; lengths keep apart what texts say. */
+static struct tw_tally *sum_at(
+        struct counting *c, const char *name, const struct tw_tally_report *r, bool fine)
+{
+	const struct dims d = {
+	        {r->app, r->version_name, r->build_id, r->scenario, r->device_class, r->os}};
+	const size_t before = c->sums.n;
+	struct tw_tally *t = NULL;
+	struct tw_buf key;
+
+	tw_buf_init(&key, 1 << 20);
+	tw_buf_printf(&key, "%d %d %zu %s", c->what, fine, strlen(name), name);
+	for (int i = 0; fine && i < DIMS; i++)
+		tw_buf_printf(&key, "%zu %s", strlen(d.texts[i]), d.texts[i]);
+	if (room(c) && tw_buf_status(&key) == TW_OK)
+		t = tw_tallies_at(&c->sums, (struct tw_str){(const char *)key.data, key.len});
+	tw_buf_done(&key);
+	if (t && c->sums.n > before && !begin_sum(c, t, name, &d, fine))
+		return NULL;
+	return t;
+}
+
+static bool count(void *arg, const struct tw_tally_report *of, const char *name,
+        const struct tw_tally_one *one)
+{
+	struct counting *c = arg;
+
+	for (int fine = 0; fine < 2; fine++) {
+		struct tw_tally *t = sum_at(c, name, of, fine != 0);
+
+		if (!t || !tw_tally_add(c->sums.arena, t, one))
+			return false;
+	}
+	return true;
+}
+
+static enum tw_status pick(struct counting *c, int *ret_n, struct tw_err *err)
+{
+	return tw_cat_exec(c->db, ret_n, err, /* hang_tallied, primary key */
+	        "UPDATE hang SET tallied=?6 WHERE project_id=?1 AND trace_id IN (SELECT trace_id"
+	        " FROM hang WHERE project_id=?1 AND day=?2 AND tallied<?3 AND keyed<>0 AND (anr=0"
+	        " OR keyed=?4) LIMIT ?5)",
+	        "tiiiii", c->project_id, c->day, c->generation, c->rules, (int64_t)COUNTED_AT_ONCE,
+	        (int64_t)BEING_COUNTED);
+}
+
+static enum tw_status read_picked(struct counting *c, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, c->db, err, /* hang_tallied */
+	        "SELECT" TW_TALLY_COLUMNS ", h.key FROM hang h WHERE h.project_id=? AND h.day=?"
+	        " AND h.tallied=? AND h.anr=1",
+	        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
+
+	c->what = TW_TALLY_ANRS;
+	if (st == TW_OK)
+		st = tw_cat_feed_anrs(&q, count, c, err);
+	c->what = TW_TALLY_LOCKS;
+	if (st == TW_OK)
+		st = tw_cat_query(&q, c->db, err, /* hang_tallied, primary key */
+		        "SELECT" TW_TALLY_LOCK_COLUMNS " FROM hang h CROSS JOIN lock_wait l WHERE"
+		        " h.project_id=? AND h.day=? AND h.tallied=? AND l.project_id=h.project_id"
+		        " AND l.trace_id=h.trace_id ORDER BY h.trace_id, l.seq",
+		        "tii", c->project_id, c->day, (int64_t)BEING_COUNTED);
+	return st == TW_OK ? tw_cat_feed_locks(&q, count, c, err) : st;
+}
+
+#define SUM_KEY   "project_id,what,fine,day,name,app,version_name,build_id,scenario,device_class,os"
+#define SUM_TYPES "tiiittttttt"
+#define SUM_ARGS(c, t, s)                                                                          \
+	(c)->project_id, (int64_t)(s)->what, (int64_t)(s)->fine, (c)->day, (t)->name,              \
+	        (s)->dims.texts[0], (s)->dims.texts[1], (s)->dims.texts[2], (s)->dims.texts[3],    \
+	        (s)->dims.texts[4], (s)->dims.texts[5]
+
+/* What was counted before; of another generation it is worth nothing. */
+static enum tw_status add_stored(
+        struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query_kept(&q, c->db, &c->load, err, /* primary key */
+	        "SELECT data FROM hang_tally WHERE (" SUM_KEY ")=(?,?,?,?,?,?,?,?,?,?,?)"
+	        " AND generation=?",
+	        SUM_TYPES "i", SUM_ARGS(c, t, s), c->generation);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		const struct tw_str data = tw_cat_blob(&q, 0);
+
+		st = tw_tally_merge(c->sums.arena, t, (const uint8_t *)data.ptr, data.len, err);
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status store(
+        struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
+{
+	struct tw_buf out;
+	enum tw_status st = add_stored(c, t, s, err);
+
+	tw_buf_init(&out, SUM_BYTES);
+	if (st == TW_OK) {
+		tw_tally_write(c->sums.arena, t, &out);
+		st = tw_buf_status(&out) == TW_OK
+		             ? TW_OK
+		             : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	if (st == TW_OK)
+		st = tw_cat_exec_kept(c->db, &c->store, err,
+		        "INSERT INTO hang_tally(" SUM_KEY ",generation,data)"
+		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_KEY ") DO UPDATE SET"
+		        " generation=excluded.generation, data=excluded.data",
+		        SUM_TYPES "ib", SUM_ARGS(c, t, s), c->generation,
+		        &(struct tw_str){(const char *)out.data, out.len});
+	tw_buf_done(&out);
+	return st;
+}
+
+/* Rows of older generations go when the last report of the day is counted. */
+static enum tw_status end_day(struct counting *c, struct tw_err *err)
+{
+	int ended = 0;
+	enum tw_status st = tw_cat_exec(c->db, NULL, err, /* hang_tallied */
+	        "UPDATE hang SET tallied=?3 WHERE project_id=?1 AND day=?2 AND tallied=?4", "tiii",
+	        c->project_id, c->day, c->generation, (int64_t)BEING_COUNTED);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(c->db, &ended, err, /* primary key, hang_tallied */
+		        "UPDATE hang_day SET waiting=0 WHERE project_id=?1 AND day=?2 AND NOT"
+		        " EXISTS(SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=?2 AND"
+		        " h.tallied<?3)",
+		        "tii", c->project_id, c->day, c->generation);
+	if (st == TW_OK && ended && c->generation > 1)
+		st = tw_cat_exec(c->db, NULL, err, /* primary key */
+		        "DELETE FROM hang_tally WHERE project_id=? AND what IN (0,1) AND fine IN"
+		        " (0,1) AND day=? AND generation<?",
+		        "tii", c->project_id, c->day, c->generation);
+	return st;
+}
+
+static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_first_int(c->db, &c->generation, err, /* primary key */
+	        "SELECT generation FROM hang_day WHERE project_id=? AND day=?", "ti", c->project_id,
+	        c->day);
+
+	if (st == TW_OK)
+		st = pick(c, ret_n, err);
+	if (st == TW_OK && *ret_n)
+		st = read_picked(c, err);
+	for (size_t i = 0; st == TW_OK && i < c->sums.n; i++)
+		st = store(c, c->sums.list[i], c->of[i], err);
+	tw_stmt_drop(c->load);
+	tw_stmt_drop(c->store);
+	return st == TW_OK ? end_day(c, err) : st;
+}
+
+/* Reports of a day that are to be counted; d is the day, parameter 2 the rules. */
+#define SETTLED                                                                                    \
+	"SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=d.day AND h.tallied<d.generation"    \
+	" AND h.keyed<>0 AND (h.anr=0 OR h.keyed=?2)"
+
+/* The first day that is over and has a report to be counted, or has many; -1: none. */
+static enum tw_status next_day(struct tw_catalogue *c, const struct tw_tally_due *due,
+        int64_t *ret_day, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	*ret_day = -1;
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, ret_day, err, /* hang_day_waiting, hang_tallied */
+	        "SELECT d.day FROM hang_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
+	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
+	        " EXISTS(SELECT 1 FROM hang_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",
+	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_tally(
+        struct tw_catalogue *c, const struct tw_tally_due *due, bool *ret_more, struct tw_err *err)
+{
+	struct counting k = {.project_id = due->project_id, .rules = due->rules};
+	int n = 0;
+	enum tw_status st = next_day(c, due, &k.day, err);
+
+	*ret_more = false;
+	if (st != TW_OK || k.day < 0)
+		return st;
+	k.sums.arena = tw_arena_new(FOLD_BYTES);
+	if (!k.sums.arena)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_cat_begin(c, err);
+	if (st == TW_OK) {
+		k.db = c->writer;
+		st = tw_cat_end(c, count_some(&k, &n, err), err);
+	}
+	tw_arena_free(k.sums.arena);
+	*ret_more = st == TW_OK && n > 0;
+	return st;
+}
+
+/* --- age --- */
+
+struct old_day {
+	const char *project_id;
+	int64_t day;
+};
+
+static bool read_old(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct old_day *r = ret_row;
+
+	*r = (struct old_day){tw_cat_text(q, 0, a), tw_cat_int(q, 1)};
+	return r->project_id != NULL;
+}
+
+enum tw_status tw_cat_tally_expire(
+        struct tw_catalogue *c, int64_t day, struct tw_arena *a, bool *ret_more, struct tw_err *err)
+{
+	struct tw_cat_list list = {a, 1, sizeof(struct old_day), read_old, NULL, 0};
+	const struct old_day *old;
+	enum tw_status st = tw_cat_list(c, &list, err, /* hang_day_by_age */
+	        "SELECT project_id, day FROM hang_day WHERE day<? LIMIT 1", "i", day);
+
+	*ret_more = st == TW_OK && list.n > 0;
+	if (!*ret_more)
+		return st;
+	old = list.rows;
+	st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "DELETE FROM hang_tally WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
+	        " day=?",
+	        "ti", old->project_id, old->day);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "DELETE FROM hang_day WHERE project_id=? AND day=?", "ti", old->project_id,
+		        old->day);
+	return tw_cat_end(c, st, err);
+}

@@ -1,0 +1,181 @@
+/*
+ * catalogue_tally_read.c - sums of ANRs and locks for a question: of whole days from what is kept,
+ * and beside it reports that are not counted yet.  A question by a label reads reports alone.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_tally_int.h"
+
+struct answer {
+	const struct tw_tally_ask *ask;
+	struct tw_tallies *all;
+};
+
+static bool is_fine(const struct tw_tally_ask *ask)
+{
+	const struct tw_rollup_filter *f = ask->filter;
+
+	return ask->by > TW_TALLY_BY_DAY || f->app[0] || f->version_name[0] || f->build_id[0] ||
+	       f->scenario[0] || f->device_class[0] || f->os[0];
+}
+
+struct place { /* what a row of the answer may be of */
+	const char *name, *version, *os;
+	int64_t day;
+};
+
+static struct tw_tally *tally_at(struct answer *to, const struct place *p)
+{
+	const enum tw_tally_by by = to->ask->by;
+	const char *value = by == TW_TALLY_BY_VERSION ? p->version
+	                    : by == TW_TALLY_BY_OS    ? p->os
+	                                              : "";
+	struct tw_tally *t = NULL;
+	struct tw_buf key;
+
+	tw_buf_init(&key, 1 << 20);
+	tw_buf_printf(&key, "%" PRId64 " %zu %s%s", by == TW_TALLY_BY_DAY ? p->day : 0,
+	        strlen(p->name), p->name, value);
+	if (tw_buf_status(&key) == TW_OK)
+		t = tw_tallies_at(to->all, (struct tw_str){(const char *)key.data, key.len});
+	tw_buf_done(&key);
+	if (t && !t->name) {
+		t->name = tw_arena_str(to->all->arena, tw_str_of(p->name));
+		t->value = tw_arena_str(to->all->arena, tw_str_of(value));
+		t->day = p->day;
+	}
+	return t && t->name && t->value ? t : NULL;
+}
+
+static bool is_asked(const struct tw_tally_ask *ask, const char *name)
+{
+	return ask->name ? strcmp(ask->name, name) == 0 : name[0] != '\0';
+}
+
+static bool take(void *arg, const struct tw_tally_report *of, const char *name,
+        const struct tw_tally_one *one)
+{
+	struct answer *to = arg;
+	const struct place p = {name, of->version_name, of->os, of->day};
+	struct tw_tally *t;
+
+	if (!is_asked(to->ask, name))
+		return true;
+	t = tally_at(to, &p);
+	return t && tw_tally_add(to->all->arena, t, one);
+}
+
+/* --- what is kept --- */
+
+static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_cat_row(q)) {
+		const struct place p = {
+		        tw_cat_str(q, 0), tw_cat_str(q, 2), tw_cat_str(q, 3), tw_cat_int(q, 1)};
+		const struct tw_str data = tw_cat_blob(q, 4);
+		struct tw_tally *t = tally_at(to, &p);
+
+		st = t ? tw_tally_merge(to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
+		       : tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		                 "this is too much for one answer; narrow the filter or the time");
+	}
+	return tw_cat_close_after(q, st, err);
+}
+
+#define KEPT(data, named)                                                                          \
+	"SELECT t.name, t.day, t.version_name, t.os, " data                                        \
+	" FROM hang_day d CROSS JOIN hang_tally"                                                   \
+	" t WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND t.project_id=?1 AND t.what=?10"  \
+	" AND t.fine=?11 AND t.day=d.day+0 AND " named " AND t.generation=d.generation"            \
+	" AND (?4='' OR t.app=?4) AND (?5='' OR t.version_name=?5) AND (?6='' OR t.build_id=?6)"   \
+	" AND (?7='' OR t.scenario=?7) AND (?8='' OR t.device_class=?8) AND (?9='' OR t.os=?9)"
+
+static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_err *err)
+{
+	const struct tw_tally_ask *ask = to->ask;
+	const struct tw_rollup_filter *f = ask->filter;
+	const char *sql = ask->name    ? KEPT("t.data", "t.name=?12")
+	                  : ask->names ? KEPT("''", "t.name<>?12")
+	                               : KEPT("t.data", "t.name<>?12");
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, sql, /* primary keys */
+	        "tiittttttiit", ask->project_id, f->first_day, f->last_day, f->app, f->version_name,
+	        f->build_id, f->scenario, f->device_class, f->os, (int64_t)ask->what,
+	        (int64_t)is_fine(ask), ask->name ? ask->name : "");
+
+	return st == TW_OK ? take_rows(&q, to, err) : st;
+}
+
+/* --- reports --- */
+
+/* Those that no sum counts, of each day that has any; or with a label all.  A day plus 0 is one day
+ * to SQLite, and not all of the days that are asked for. */
+#define UNCOUNTED                                                                                  \
+	" FROM hang_day d CROSS JOIN hang h INDEXED BY hang_tallied",                              \
+	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
+	        " h.project_id=?1 AND h.day=d.day+0 AND h.tallied<d.generation" TW_HANG_FILTER
+#define ANRS(from, where)                                                                          \
+	"SELECT" TW_TALLY_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
+#define LOCKS(from, where)                                                                         \
+	"SELECT" TW_TALLY_LOCK_COLUMNS from " CROSS JOIN lock_wait l WHERE" where                  \
+	" AND l.project_id=?1 AND l.trace_id=h.trace_id ORDER BY h.day, h.trace_id"
+#define SQL_OF(what, ...) what(__VA_ARGS__)
+
+static enum tw_status take_anrs(struct tw_db *db, struct answer *to, struct tw_err *err)
+{
+	const struct tw_tally_ask *ask = to->ask;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_anr_of_day */
+	        ask->filter->label[0]
+	                ? ANRS(" FROM hang h INDEXED BY hang_anr_of_day", TW_HANG_WHERE)
+	                : SQL_OF(ANRS, UNCOUNTED),
+	        TW_HANG_TYPES, TW_HANG_ARGS(ask->project_id, ask->filter));
+
+	return st == TW_OK ? tw_cat_feed_anrs(&q, take, to, err) : st;
+}
+
+static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_err *err)
+{
+	const struct tw_tally_ask *ask = to->ask;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* hang_tallied, hang_of_day, primary key */
+	        ask->filter->label[0] ? LOCKS(" FROM hang h INDEXED BY hang_of_day", TW_HANG_WHERE)
+	                              : SQL_OF(LOCKS, UNCOUNTED),
+	        TW_HANG_TYPES, TW_HANG_ARGS(ask->project_id, ask->filter));
+
+	return st == TW_OK ? tw_cat_feed_locks(&q, take, to, err) : st;
+}
+
+static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!to->ask->filter->label[0])
+		st = take_kept(db, to, err);
+	if (st != TW_OK)
+		return st;
+	return to->ask->what == TW_TALLY_ANRS ? take_anrs(db, to, err) : take_locks(db, to, err);
+}
+
+enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_tally_ask *ask,
+        struct tw_tallies *all, struct tw_err *err)
+{
+	struct answer to = {ask, all};
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	/* one moment: a report must not be met before and behind its way into the sums */
+	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
+	if (st == TW_OK) {
+		st = read_all(db, &to, err);
+		(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
+	}
+	tw_cat_done(c, db);
+	return st;
+}

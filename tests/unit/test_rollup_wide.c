@@ -1,0 +1,252 @@
+/* Parts of a day's cells in one: the same to the byte as those of the cells, whatever was counted
+ * since, and never those of cells that changed or are gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fleet.h"
+#include "fleet_sim.h"
+#include "rollup_fold.h"
+
+enum { TRACES = 200, DAY0 = 20000, LAST = DAY0 + SIM_DAYS - 1 };
+
+static struct session {
+	char dir[64], project[TW_ID_BYTES];
+	struct tw_catalogue *c;
+	sqlite3 *db;
+	struct tw_arena *arena;
+	struct tw_folder *folder;
+} s;
+
+static const struct tw_rollup_filter everything = {"", "", "", "", "", "", "", DAY0, LAST};
+
+static void count(uint64_t from, uint64_t to)
+{
+	assert_true(sim_load(s.c, s.db, s.project, from, to, DAY0));
+}
+
+static void add_up(void)
+{
+	for (bool more = true; more;)
+		assert_int_equal(tw_folder_add(s.folder, 1, 0, &more, NULL), TW_OK);
+}
+
+/* Of days before the last one. */
+static void make(void)
+{
+	for (bool more = true; more;)
+		assert_int_equal(tw_rollup_wides_add(s.c, LAST, &more, NULL), TW_OK);
+}
+
+struct read { /* what a question by day or another grouping is told, and of how many cells */
+	struct tw_buf bytes;
+	size_t with_parts;
+};
+
+/* Two of the six. */
+enum { METRICS = 1 << TW_ROLLUP_SELF | 1 << TW_ROLLUP_CALLS };
+
+static void write_group(const struct tw_fleet_group *g, struct tw_buf *out)
+{
+	static struct tw_sketch sketch;
+
+	for (unsigned m = TW_ROLLUP_SELF; m < TW_ROLLUP_METRICS; m += 3) {
+		struct tw_rollup r = {.arena = s.arena, .metrics = 1U << m};
+
+		assert_int_equal(tw_fleet_collect(g->cells, g->n, &r, NULL), TW_OK);
+		assert_int_equal(tw_rollup_write_part(&r, m, &sketch, out, NULL), TW_OK);
+	}
+}
+
+static struct read ask(const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned wide)
+{
+	struct tw_fleet_group *groups;
+	struct tw_rollup_cell *cells;
+	struct read ret = {.with_parts = 0};
+	size_t n, n_groups;
+
+	tw_arena_reset(s.arena);
+	tw_buf_init(&ret.bytes, (size_t)64 << 20);
+	assert_int_equal(tw_catalogue_rollup_read(
+	                         s.c, s.project, f, METRICS | wide, s.arena, &cells, &n, NULL),
+	        TW_OK);
+	for (size_t i = 0; i < n; i++)
+		ret.with_parts += cells[i].parts[TW_ROLLUP_SELF].len > 0;
+	assert_int_equal(
+	        tw_fleet_groups(cells, n, by, false, s.arena, &groups, &n_groups, NULL), TW_OK);
+	for (size_t i = 0; i < n_groups; i++)
+		write_group(&groups[i], &ret.bytes);
+	return ret;
+}
+
+/* Returns how many cells had parts. */
+static size_t check(const struct tw_rollup_filter *f)
+{
+	static const enum tw_fleet_by bys[] = {TW_FLEET_DAY, TW_FLEET_VERSION};
+	size_t with_parts = 0;
+
+	for (size_t i = 0; i < sizeof bys / sizeof *bys; i++) {
+		struct read cells = ask(f, bys[i], 0), wide = ask(f, bys[i], TW_ROLLUP_WIDE);
+
+		assert_true(cells.bytes.len > 0);
+		assert_int_equal(cells.bytes.len, wide.bytes.len);
+		assert_memory_equal(cells.bytes.data, wide.bytes.data, cells.bytes.len);
+		assert_true(wide.with_parts <= cells.with_parts);
+		with_parts = wide.with_parts;
+		tw_buf_done(&cells.bytes);
+		tw_buf_done(&wide.bytes);
+	}
+	return with_parts;
+}
+
+static int64_t number(const char *sql)
+{
+	sqlite3_stmt *q;
+	int64_t n;
+
+	assert_int_equal(sqlite3_prepare_v2(s.db, sql, -1, &q, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	n = sqlite3_column_int64(q, 0);
+	(void)sqlite3_finalize(q);
+	return n;
+}
+
+#define CELLS "SELECT count(*) FROM rollup_cell WHERE version>0"
+/* Of days before the last one; of some there is but one cell, which needs no other. */
+#define GROUPS                                                                                     \
+	"SELECT count(*) FROM (SELECT DISTINCT day, version_name FROM rollup_cell WHERE version>0" \
+	" AND day<20013)"
+#define CELLS_TODAY "SELECT count(*) FROM rollup_cell WHERE version>0 AND day=20013"
+
+static void test_the_same(void **state)
+{
+	const struct tw_rollup_filter version = {"", "8.3.1", "", "", "", "", "", DAY0, LAST};
+	const struct tw_rollup_filter class = {"", "", "", "", "mid", "", "", DAY0, LAST};
+	struct read some;
+
+	(void)state;
+	count(0, TRACES / 2);
+	(void)check(&everything); /* deltas alone */
+	add_up();
+	assert_int_equal(check(&everything), number(CELLS));
+	make();
+	assert_true(number("SELECT count(*) FROM rollup_wide WHERE sign<>0") > SIM_DAYS);
+	assert_int_equal(number("SELECT count(*) FROM rollup_wide WHERE due>0 AND day<20013"), 0);
+	assert_int_equal(number("SELECT count(*) FROM rollup_wide_part WHERE day=20013"), 0);
+	assert_int_equal(check(&everything), number(GROUPS) + number(CELLS_TODAY));
+	assert_true(check(&version) < check(&everything));
+	some = ask(&class, TW_FLEET_ALL, TW_ROLLUP_WIDE); /* each cell for itself */
+	assert_int_equal(some.with_parts,
+	        number("SELECT count(*) FROM rollup_cell WHERE version>0 AND device_class='mid'"));
+	tw_buf_done(&some.bytes);
+}
+
+static void test_what_comes_late(void **state)
+{
+	const int64_t made = number(GROUPS);
+
+	(void)state;
+	count(TRACES / 2, TRACES / 2 + 40);
+	assert_int_equal(check(&everything), made + number(CELLS_TODAY)); /* and its deltas */
+	add_up();
+	assert_true((int64_t)check(&everything) > made + number(CELLS_TODAY));
+	make();
+	assert_int_equal(check(&everything), number(GROUPS) + number(CELLS_TODAY));
+}
+
+static void test_what_is_emptied(void **state)
+{
+	struct tw_rollup_reset sums;
+	struct read before = ask(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE), after;
+
+	(void)state;
+	assert_int_equal(tw_catalogue_rollup_reset(s.c, s.project, &sums, NULL), TW_OK);
+	assert_int_equal(number("SELECT count(*) FROM rollup_wide"), 0);
+	assert_int_equal(number("SELECT count(*) FROM rollup_wide_part"), 0);
+	assert_true(sim_fold(s.c, s.project, 0, TRACES / 2 + 40, DAY0));
+	(void)check(&everything);
+	add_up();
+	(void)check(&everything);
+	make();
+	(void)check(&everything);
+	after = ask(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE);
+	assert_int_equal(before.bytes.len, after.bytes.len);
+	assert_memory_equal(before.bytes.data, after.bytes.data, before.bytes.len);
+	tw_buf_done(&before.bytes);
+	tw_buf_done(&after.bytes);
+}
+
+static void test_what_is_too_old(void **state)
+{
+	bool more = true;
+
+	(void)state;
+	while (more)
+		assert_int_equal(tw_catalogue_rollup_expire(s.c, DAY0 + 5, &more, NULL), TW_OK);
+	assert_int_equal(number("SELECT min(day) FROM rollup_wide"), DAY0 + 5);
+	assert_int_equal(number("SELECT min(day) FROM rollup_wide_part"), DAY0 + 5);
+	(void)check(&everything);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	struct tw_folder_parts parts = {0};
+	char path[100];
+	bool is_new;
+
+	(void)state;
+	s = (struct session){.dir = "/dev/shm/tw-wide-XXXXXX"};
+	if (!mkdtemp(s.dir)) {
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-wide-XXXXXX");
+		assert_non_null(mkdtemp(s.dir));
+	}
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
+	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	assert_int_equal(
+	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
+	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.arena = tw_arena_new((size_t)512 << 20);
+	parts.catalogue = s.c; /* adding up needs no files */
+	s.folder = tw_folder_new(&parts);
+	assert_non_null(s.folder);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)tw_folder_free(s.folder);
+	(void)sqlite3_close(s.db);
+	s.c = tw_catalogue_close(s.c);
+	tw_arena_free(s.arena);
+	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_the_same),
+	        cmocka_unit_test(test_what_comes_late),
+	        cmocka_unit_test(test_what_is_emptied),
+	        cmocka_unit_test(test_what_is_too_old),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,581 @@
+/* Groups of ANRs and locks by what is kept of days: the same answers as from a model of all
+ * reports, whether none, some or all of them are counted, and after they were keyed again, looked
+ * at again, or forgotten. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue_hang.h"
+#include "fleet_sim.h"
+
+enum { REPORTS = 350, DAY0 = 20000, DAYS = 5, LOCKS = 5, GROUPS = 7, NAMES = 9, RULES = 7 };
+
+static const char *const versions[] = {"", "1.0", "1.1", "2.0"};
+static const char *const devices[] = {"", "p1", "p2", "p3", "p4"};
+static const char *const classes[] = {"low", "mid", "high"};
+static const char *const systems[] = {"13", "14"};
+static const char *const names[NAMES] = {"a.B.c", "a.B.d", "x.Y.z", "x.Y.w", "com.app.Lock",
+        "com.app.Other", "m.N.o", "m.N.p", "m.N.q"};
+
+struct lock {
+	unsigned name, dump, main, waits;
+	int64_t ns;
+};
+struct report {
+	char id[TW_ID_BYTES], user[16];
+	unsigned version, device, class, os, anr, group, n_locks;
+	int64_t day, at;
+	bool gone;
+	struct lock locks[LOCKS];
+};
+static struct report reports[REPORTS];
+
+static struct session {
+	char dir[64], path[100], project[TW_ID_BYTES];
+	struct tw_catalogue *c;
+	sqlite3 *db;
+	struct tw_arena *arena;
+} s;
+
+static uint64_t mixed(uint64_t x)
+{
+	x = (x + UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xBF58476D1CE4E5B9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return x ^ (x >> 31);
+}
+
+static void make(struct report *r, uint64_t seed)
+{
+	uint64_t x = mixed(seed);
+
+	r->version = (unsigned)(x % 4);
+	r->device = (unsigned)(x >> 4) % 5;
+	r->class = (unsigned)(x >> 8) % 3;
+	r->os = (unsigned)(x >> 12) % 2;
+	r->anr = (x >> 16) % 3 != 0;
+	r->group = (unsigned)((x >> 20) % GROUPS * ((x >> 24) % GROUPS) / GROUPS);
+	r->n_locks = (unsigned)(x >> 28) % (LOCKS + 1);
+	if (!r->anr && !r->n_locks)
+		r->n_locks = 1;
+	(void)snprintf(r->user, sizeof r->user, "%s%u", "u", (unsigned)((x >> 32) % 90));
+	if ((x >> 40) % 5 == 0)
+		r->user[0] = '\0';
+	for (unsigned k = 0; k < r->n_locks; k++) {
+		uint64_t y = mixed(seed * 31 + k);
+
+		r->locks[k] = (struct lock){(unsigned)(y % NAMES), (unsigned)(y >> 8) % 2,
+		        (unsigned)(y >> 12) % 2, 1 + (unsigned)(y >> 16) % 3,
+		        (int64_t)((y >> 24) % 2000)};
+	}
+}
+
+static struct tw_lock_wait wait_of(const struct lock *l)
+{
+	const bool is_class = l->name == 4 || l->name == 5; /* whose method is not known */
+
+	return (struct tw_lock_wait){.dump = l->dump,
+	        .is_main = l->main,
+	        .raw_monitor = "m",
+	        .raw_owner = "o",
+	        .source = "",
+	        .monitor = is_class  ? names[l->name]
+	                   : l->dump ? "com.app.M"
+	                             : "",
+	        .owner = is_class ? "" : names[l->name],
+	        .holder = l->ns % 2 ? "pool-1" : "pool-2",
+	        .waits = l->waits,
+	        .timed = 1,
+	        .total_ns = l->ns,
+	        .max_ns = l->ns};
+}
+
+static void put(const struct report *r)
+{
+	struct tw_lock_wait locks[LOCKS];
+	const struct tw_trace_row row = {.id = r->id,
+	        .project_id = s.project,
+	        .created_ms = r->day * TW_DAY_MS + r->at,
+	        .meta = {.app = "app",
+	                .version_name = versions[r->version],
+	                .build_id = "b",
+	                .mapping_id = "",
+	                .scenario = "",
+	                .device = devices[r->device],
+	                .os = systems[r->os],
+	                .labels = ""}};
+	const struct tw_hang h = {.row = &row,
+	        .device_class = classes[r->class],
+	        .user = r->user,
+	        .anr = r->anr,
+	        .brief = {"brief", 5},
+	        .locks = locks,
+	        .n_locks = r->n_locks};
+
+	for (unsigned k = 0; k < r->n_locks; k++)
+		locks[k] = wait_of(&r->locks[k]);
+	assert_int_equal(tw_catalogue_hang_put(s.c, &h, NULL), TW_OK);
+}
+
+static void key(const struct report *r)
+{
+	struct tw_lock_wait locks[LOCKS];
+	char name[16];
+	struct tw_anr_cause cause = {
+	        .kind = "io", .name = "", .title = name, .verdict = "v", .detail = "{}"};
+	const struct tw_hang_stale stale = {.project_id = s.project,
+	        .trace_id = r->id,
+	        .build_id = "b",
+	        .mapping_id = "",
+	        .anr = r->anr,
+	        .locks = locks,
+	        .n_locks = r->n_locks};
+
+	(void)snprintf(name, sizeof name, "g%u", r->group);
+	(void)snprintf(cause.base, sizeof cause.base, "%s", name);
+	(void)snprintf(cause.key, sizeof cause.key, "%s", name);
+	for (unsigned k = 0; k < r->n_locks; k++)
+		locks[k] = wait_of(&r->locks[k]);
+	assert_int_equal(
+	        tw_catalogue_hang_keyed(s.c, &stale, RULES, r->anr ? &cause : NULL, NULL), TW_OK);
+}
+
+static void count(bool all)
+{
+	const struct tw_tally_due due = {s.project, RULES, DAY0 + DAYS - 1, all ? 1 : 64};
+	bool more = true;
+
+	while (more) {
+		assert_int_equal(tw_catalogue_tally(s.c, &due, &more, NULL), TW_OK);
+		more = more && all;
+	}
+}
+
+/* --- the truth --- */
+
+static bool passes(const struct report *r, const struct tw_rollup_filter *f)
+{
+	char device[32];
+
+	(void)snprintf(device, sizeof device, "device=%s", devices[r->device]);
+	return !r->gone && r->day >= f->first_day && r->day <= f->last_day &&
+	       (!f->version_name[0] || strcmp(f->version_name, versions[r->version]) == 0) &&
+	       (!f->device_class[0] || strcmp(f->device_class, classes[r->class]) == 0) &&
+	       (!f->os[0] || strcmp(f->os, systems[r->os]) == 0) &&
+	       (!f->label[0] || strcmp(f->label, device) == 0);
+}
+
+struct truth {
+	uint64_t n, users, versions, devices;
+	int64_t first_ms, last_ms;
+};
+
+static bool same_user(const struct report *a, const struct report *b)
+{
+	return a->user[0] && strcmp(a->user, b->user) == 0;
+}
+
+/* group GROUPS: all; day and version -1: any. */
+struct which {
+	const struct tw_rollup_filter *f;
+	unsigned group;
+	int64_t day;
+	int version;
+};
+
+static bool is_of(const struct report *r, const struct which *w)
+{
+	return r->anr && passes(r, w->f) && (w->group == GROUPS || r->group == w->group) &&
+	       (w->day < 0 || r->day == w->day) &&
+	       (w->version < 0 || r->version == (unsigned)w->version);
+}
+
+static bool new_user(size_t i, const struct which *w)
+{
+	bool is_new = reports[i].user[0] != '\0';
+
+	for (size_t k = 0; is_new && k < i; k++)
+		is_new = !(is_of(&reports[k], w) && same_user(&reports[k], &reports[i]));
+	return is_new;
+}
+
+static struct truth truth_of(const struct which *w)
+{
+	unsigned seen_versions = 0, seen_devices = 0;
+	struct truth t = {0};
+
+	for (size_t i = 0; i < REPORTS; i++) {
+		const struct report *r = &reports[i];
+		const int64_t ms = r->day * TW_DAY_MS + r->at;
+
+		if (!is_of(r, w))
+			continue;
+		t.n++;
+		t.users += new_user(i, w);
+		seen_versions |= 1U << r->version;
+		seen_devices |= r->device ? 1U << r->device : 0;
+		t.first_ms = t.first_ms && t.first_ms < ms ? t.first_ms : ms;
+		t.last_ms = t.last_ms > ms ? t.last_ms : ms;
+	}
+	t.versions = (uint64_t)__builtin_popcount(seen_versions);
+	t.devices = (uint64_t)__builtin_popcount(seen_devices);
+	return t;
+}
+
+static unsigned number_of(const char *key)
+{
+	return (unsigned)atoi(key + 1);
+}
+
+static void check_groups(const struct tw_rollup_filter *f)
+{
+	const struct which any = {f, GROUPS, -1, -1};
+	const struct truth whole = truth_of(&any);
+	struct tw_anr_group *groups;
+	struct tw_anr_sums sums;
+	uint64_t n_groups = 0;
+	size_t n;
+
+	assert_int_equal(
+	        tw_catalogue_anr_groups(s.c, s.project, f, "", s.arena, &groups, &n, NULL), TW_OK);
+	for (unsigned g = 0; g < GROUPS; g++)
+		n_groups += truth_of(&(struct which){f, g, -1, -1}).n > 0;
+	assert_int_equal(n, n_groups);
+	for (size_t i = 0; i < n; i++) {
+		const struct truth t =
+		        truth_of(&(struct which){f, number_of(groups[i].key), -1, -1});
+
+		assert_int_equal(groups[i].count, t.n);
+		assert_int_equal(groups[i].users, t.users);
+		assert_int_equal(groups[i].versions, t.versions);
+		assert_int_equal(groups[i].devices, t.devices);
+		assert_int_equal(groups[i].first_ms, t.first_ms);
+		assert_int_equal(groups[i].last_ms, t.last_ms);
+		assert_string_equal(groups[i].title, groups[i].key);
+		assert_true(i == 0 || groups[i - 1].count >= groups[i].count);
+	}
+	assert_int_equal(tw_catalogue_anr_sums(s.c, s.project, f, RULES, &sums, NULL), TW_OK);
+	assert_int_equal(sums.traces, whole.n);
+	assert_int_equal(sums.users, whole.users);
+	assert_int_equal(sums.groups, n_groups);
+	assert_int_equal(sums.pending, 0);
+}
+
+static void check_slices(const struct tw_rollup_filter *f)
+{
+	struct tw_anr_slice *slices;
+	uint64_t sum = 0;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_anr_slices(
+	                         s.c, s.project, f, "", TW_ANR_BY_DAY, s.arena, &slices, &n, NULL),
+	        TW_OK);
+	for (size_t i = 0; i < n; i++) {
+		const struct truth t =
+		        truth_of(&(struct which){f, number_of(slices[i].key), slices[i].day, -1});
+
+		assert_int_equal(slices[i].count, t.n);
+		assert_int_equal(slices[i].users, t.users);
+		sum += t.n;
+	}
+	assert_int_equal(sum, truth_of(&(struct which){f, GROUPS, -1, -1}).n);
+	assert_int_equal(tw_catalogue_anr_slices(s.c, s.project, f, "g1", TW_ANR_BY_VERSION,
+	                         s.arena, &slices, &n, NULL),
+	        TW_OK);
+	for (int v = 0; v < 4; v++) {
+		const struct truth t = truth_of(&(struct which){f, 1, -1, v});
+		size_t at = 0;
+
+		while (at < n && strcmp(slices[at].value, versions[v]) != 0)
+			at++;
+		assert_int_equal(at<n, t.n> 0);
+		assert_true(at == n || (slices[at].count == t.n && slices[at].users == t.users));
+	}
+}
+
+static bool is_asked(const struct lock *l, const struct tw_lock_question *q)
+{
+	return (q->others || l->main) && (q->dumps == 0 || l->dump == q->dumps - 1);
+}
+
+/* name NAMES: all; version -1: any. */
+static struct tw_lock_row lock_truth(const struct tw_lock_question *q, unsigned name, int version)
+{
+	struct tw_lock_row t = {.worst = ""};
+	unsigned seen = 0;
+
+	for (size_t i = 0; i < REPORTS; i++) {
+		const struct report *r = &reports[i];
+		bool any = false, dumped = false;
+
+		if (!passes(r, q->filter) || (version >= 0 && r->version != (unsigned)version))
+			continue;
+		for (unsigned k = 0; k < r->n_locks; k++) {
+			const struct lock *l = &r->locks[k];
+
+			if (!is_asked(l, q) || (name < NAMES && l->name != name))
+				continue;
+			any = true;
+			dumped = dumped || l->dump;
+			t.waits += l->waits;
+			t.timed++;
+			t.total_ns += l->ns;
+			if (l->ns > t.max_ns || !t.worst[0] ||
+			        (l->ns == t.max_ns && strcmp(r->id, t.worst) > 0)) {
+				t.max_ns = l->ns;
+				t.worst = r->id;
+			}
+		}
+		t.traces += any;
+		t.anrs += dumped;
+		seen |= any ? 1U << r->version : 0;
+	}
+	t.versions = (uint64_t)__builtin_popcount(seen);
+	return t;
+}
+
+static void assert_row(const struct tw_lock_row *r, const struct tw_lock_row *t)
+{
+	assert_int_equal(r->traces, t->traces);
+	assert_int_equal(r->anrs, t->anrs);
+	assert_int_equal(r->versions, t->versions);
+	assert_int_equal(r->waits, t->waits);
+	assert_int_equal(r->timed, t->timed);
+	assert_int_equal(r->total_ns, t->total_ns);
+	assert_int_equal(r->max_ns, t->max_ns);
+	assert_string_equal(r->worst, t->worst);
+}
+
+static void check_locks(const struct tw_rollup_filter *f, bool others, unsigned dumps)
+{
+	struct tw_lock_question q = {.filter = f, .name = "", .others = others, .dumps = dumps};
+	struct tw_lock_row *rows;
+	size_t n, n_names = 0;
+
+	assert_int_equal(tw_catalogue_locks(s.c, s.project, &q, s.arena, &rows, &n, NULL), TW_OK);
+	for (unsigned l = 0; l < NAMES; l++) {
+		const struct tw_lock_row t = lock_truth(&q, l, -1);
+		size_t at = 0;
+
+		while (at < n &&
+		        strcmp(names[l], rows[at].owner[0] ? rows[at].owner : rows[at].monitors))
+			at++;
+		assert_int_equal(at<n, t.waits> 0);
+		n_names += t.waits > 0;
+		if (at < n)
+			assert_row(&rows[at], &t);
+	}
+	assert_int_equal(n, n_names);
+	for (size_t i = 1; i < n; i++)
+		assert_true(rows[i - 1].total_ns >= rows[i].total_ns);
+	for (unsigned l = 0; l <= NAMES; l += NAMES) { /* of one, and of all */
+		q.name = l < NAMES ? names[l] : "";
+		assert_int_equal(tw_catalogue_lock_series(
+		                         s.c, s.project, &q, false, s.arena, &rows, &n, NULL),
+		        TW_OK);
+		for (size_t i = 0; i < n; i++)
+			for (int v = 0; v < 4; v++)
+				if (strcmp(rows[i].owner, versions[v]) == 0) {
+					const struct tw_lock_row t = lock_truth(&q, l, v);
+
+					assert_row(&rows[i], &t);
+				}
+	}
+}
+
+static void check(void)
+{
+	static const struct tw_rollup_filter filters[] = {
+	        {"", "", "", "", "", "", "", DAY0, DAY0 + DAYS},
+	        {"", "1.0", "", "", "", "", "", DAY0, DAY0 + DAYS},
+	        {"", "", "", "", "mid", "14", "", DAY0, DAY0 + DAYS},
+	        {"app", "", "b", "", "", "", "", DAY0 + 1, DAY0 + 2},
+	        {"", "", "", "", "", "", "device=p2", DAY0, DAY0 + DAYS},
+	        {"other", "", "", "", "", "", "", DAY0 + 99, DAY0 + 99}};
+
+	for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+		tw_arena_reset(s.arena);
+		check_groups(&filters[i]);
+		check_slices(&filters[i]);
+		for (unsigned dumps = 0; dumps < 3; dumps++) {
+			check_locks(&filters[i], false, dumps);
+			check_locks(&filters[i], true, dumps);
+		}
+	}
+}
+
+/* --- tests --- */
+
+static int64_t number(const char *sql)
+{
+	sqlite3_stmt *q;
+	int64_t n;
+
+	assert_int_equal(sqlite3_prepare_v2(s.db, sql, -1, &q, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+	n = sqlite3_column_int64(q, 0);
+	(void)sqlite3_finalize(q);
+	return n;
+}
+
+/* All that is kept, but for how often it was made. */
+static uint64_t sum_of_bytes(void)
+{
+	uint64_t h = 0;
+	sqlite3_stmt *q;
+
+	assert_int_equal(sqlite3_prepare_v2(s.db,
+	                         "SELECT what||'/'||fine||'/'||day||'/'||name||'/'||app||'/'||"
+	                         "version_name||'/'||build_id||'/'||scenario||'/'||device_class"
+	                         "||'/'||os||hex(data) FROM hang_tally ORDER BY 1",
+	                         -1, &q, NULL),
+	        SQLITE_OK);
+	while (sqlite3_step(q) == SQLITE_ROW)
+		for (const unsigned char *p = sqlite3_column_text(q, 0); *p; p++)
+			h = mixed(h ^ *p);
+	(void)sqlite3_finalize(q);
+	return h;
+}
+
+static void test_counted_bit_by_bit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < REPORTS; i++) {
+		put(&reports[i]);
+		key(&reports[i]);
+	}
+	check();
+	count(false);
+	assert_int_equal(number("SELECT sum(waiting) FROM hang_day"), DAYS - 1);
+	assert_true(number("SELECT count(*) FROM hang WHERE tallied=1") > 0);
+	check();
+	count(true);
+	assert_int_equal(number("SELECT sum(waiting) FROM hang_day"), 0);
+	assert_int_equal(number("SELECT count(*) FROM hang WHERE tallied<>1"), 0);
+	check();
+}
+
+static void test_keyed_and_put_again(void **state)
+{
+	(void)state;
+	for (size_t i = 3; i < REPORTS; i += 29) {
+		reports[i].group = (reports[i].group + 1) % GROUPS;
+		reports[i].locks[0].name = (reports[i].locks[0].name + 3) % NAMES;
+		key(&reports[i]);
+	}
+	check();
+	assert_true(number("SELECT count(*) FROM hang h JOIN hang_day d USING (project_id, day)"
+	                   " WHERE h.tallied<d.generation") > REPORTS / 2);
+	count(true);
+	check();
+	for (size_t i = 5; i < REPORTS / DAYS; i += 41) { /* of the first day alone */
+		make(&reports[i], i + 9999);
+		put(&reports[i]);
+		key(&reports[i]);
+	}
+	check();
+	count(true);
+	check();
+	assert_int_equal(number("SELECT count(*) FROM hang_tally t JOIN hang_day d USING"
+	                        " (project_id, day) WHERE t.generation<>d.generation"),
+	        0);
+}
+
+static void test_the_same_bytes_again(void **state)
+{
+	const uint64_t before = sum_of_bytes();
+
+	(void)state;
+	assert_int_equal(tw_catalogue_hang_reset(s.c, s.project, NULL), TW_OK);
+	for (size_t i = REPORTS; i-- > 0;) {
+		put(&reports[i]);
+		key(&reports[i]);
+		if (i % 200 == 0)
+			count(false);
+	}
+	count(true);
+	check();
+	assert_true(sum_of_bytes() == before);
+}
+
+static void test_forgotten(void **state)
+{
+	bool more = true;
+
+	(void)state;
+	for (size_t i = 0; i < REPORTS; i++)
+		reports[i].gone = reports[i].day < DAY0 + 2;
+	for (bool first = true; more; first = false) {
+		assert_int_equal(tw_catalogue_hang_expire(s.c, DAY0 + 2, &more, NULL), TW_OK);
+		if (!first)
+			count(true); /* what is forgotten is not counted on its way out */
+	}
+	check();
+	assert_int_equal(number("SELECT count(*) FROM hang_tally WHERE day<20002"), 0);
+	assert_int_equal(number("SELECT count(*) FROM hang_day"), DAYS - 2);
+	assert_int_equal(number("SELECT max(generation) FROM hang_day WHERE day>20002"),
+	        number("SELECT min(generation) FROM hang_day WHERE day>20002"));
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	bool is_new;
+
+	(void)state;
+	s = (struct session){.dir = "/dev/shm/tw-tally-XXXXXX"};
+	if (!mkdtemp(s.dir)) {
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-tally-XXXXXX");
+		assert_non_null(mkdtemp(s.dir));
+	}
+	(void)snprintf(s.path, sizeof s.path, "%s/catalogue.db", s.dir);
+	assert_int_equal(tw_catalogue_open(s.path, &s.c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
+	assert_int_equal(
+	        sqlite3_open_v2(s.path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
+	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.arena = tw_arena_new((size_t)512 << 20);
+	assert_true(sim_rows(s.db, s.project, 0, REPORTS, DAY0));
+	for (size_t i = 0; i < REPORTS; i++) {
+		make(&reports[i], i);
+		(void)snprintf(reports[i].id, sizeof reports[i].id, "01SIM%021u", (unsigned)i);
+		reports[i].day = DAY0 + (int64_t)(i * DAYS / REPORTS);
+		reports[i].at = (int64_t)(mixed(i + 77) % 80000000);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)sqlite3_close(s.db);
+	s.c = tw_catalogue_close(s.c);
+	tw_arena_free(s.arena);
+	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_counted_bit_by_bit),
+	        cmocka_unit_test(test_keyed_and_put_again),
+	        cmocka_unit_test(test_the_same_bytes_again),
+	        cmocka_unit_test(test_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
