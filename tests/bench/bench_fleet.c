@@ -7,8 +7,9 @@
  * server's own code, a new one for each size, day after day as in life: cells of
  * days that are over are added up, which is counted too.  CPU time of this
  * process, so that what else runs counts little; each question is asked three
- * times and the best is told.  Flat means that the last column stays near 1, or
- * falls: many traces of a cell are added up at once.
+ * times and the best is told.  Flat means that the last columns stay near 1, or
+ * fall: many traces of a cell are added up at once.  Below stands what questions
+ * read; methods of a class are read cell by cell, those of all classes by day.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 #include "rollup_fold.h"
 #include "sizes.h"
 
-enum { STEP = 1000, DAY0 = 20000, ROWS = 8 };
+enum { STEP = 250, DAY0 = 20000 };
 
 struct bench {
 	struct tw_catalogue *c;
@@ -61,12 +62,26 @@ static void close_all(struct bench *b)
 	b->c = tw_catalogue_close(b->c);
 }
 
+static void add_cells(struct bench *b, int64_t today)
+{
+	for (bool more = true; more;)
+		bench_must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) == TW_OK,
+		        "adding up");
+}
+
 static void add_trees(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
 		bench_must(tw_rollup_trees_add(b->c, TW_ROLLUP_TREE_DELTAS, today, &more, NULL) ==
 		                   TW_OK,
 		        "adding up trees");
+}
+
+static void add_wides(struct bench *b, int64_t today)
+{
+	for (bool more = true; more;)
+		bench_must(tw_rollup_wides_add(b->c, today, &more, NULL) == TW_OK,
+		        "adding up days that are over");
 }
 
 /* Milliseconds of CPU for each of n traces; their rows are not measured. */
@@ -77,17 +92,14 @@ static double count(struct bench *b, uint64_t n)
 	for (uint64_t i = 0; i < n; i += STEP) {
 		uint64_t end = i + STEP < n ? i + STEP : n;
 		int64_t today = DAY0 + (int64_t)((end - 1) / sim_per_day);
-		bool more = true;
 		double start;
 
 		bench_must(sim_rows(b->db, b->project, i, end, DAY0), "rows");
 		start = bench_cpu_ms();
 		bench_must(sim_fold(b->c, b->project, i, end, DAY0), "counting");
-		while (more)
-			bench_must(tw_folder_add(b->folder, TW_ROLLUP_MOST, today, &more, NULL) ==
-			                   TW_OK,
-			        "adding up");
+		add_cells(b, today);
 		add_trees(b, today);
+		add_wides(b, today);
 		spent += bench_cpu_ms() - start;
 	}
 	return spent / (double)n;
@@ -122,8 +134,8 @@ static void ask_methods(struct bench *b, const struct tw_rollup_filter *f, struc
 	uint64_t *ids;
 	size_t n, n_list;
 
-	bench_must(s && tw_catalogue_rollup_read(
-	                        b->c, b->project, f, r.metrics, a, &cells, &n, NULL) == TW_OK,
+	bench_must(s && tw_catalogue_rollup_read(b->c, b->project, f, r.metrics | TW_ROLLUP_WIDE, a,
+	                        &cells, &n, NULL) == TW_OK,
 	        "reading");
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_rollup_cell *one = &cells[i];
@@ -220,11 +232,23 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	tw_arena_free(s.arena);
 }
 
-typedef void (*ask_fn)(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a);
+static const struct {
+	const char *name, *version, *class;
+	void (*ask)(struct bench *b, const struct tw_rollup_filter *f, struct tw_arena *a);
+} rows[] = {{"methods of a version", "8.3.1", "", ask_methods},
+        {"methods of everything", "", "", ask_methods},
+        {"methods of a class", "", "mid", ask_methods},
+        {"scenarios by version", "", "", ask_scenarios},
+        {"flame graph, version", "8.3.1", "", ask_flame},
+        {"flame graph, everything", "", "", ask_flame},
+        {"search of a version", "8.3.1", "", ask_search},
+        {"search of everything", "", "", ask_search}};
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static double best_of_3(struct bench *b, const char *version, ask_fn ask)
+static double best_of_3(struct bench *b, int row)
 {
-	const struct tw_rollup_filter f = {"", version, "", "", "", "", "", DAY0, DAY0 + SIM_DAYS};
+	const struct tw_rollup_filter f = {
+	        "", rows[row].version, "", "", rows[row].class, "", "", DAY0, DAY0 + SIM_DAYS};
 	double best = 1e9;
 
 	for (int i = 0; i < 3; i++) {
@@ -232,7 +256,7 @@ static double best_of_3(struct bench *b, const char *version, ask_fn ask)
 		double start = bench_cpu_ms(), ms;
 
 		bench_must(a != NULL, "memory");
-		ask(b, &f, a);
+		rows[row].ask(b, &f, a);
 		ms = bench_cpu_ms() - start;
 		best = ms < best ? ms : best;
 		tw_arena_free(a);
@@ -240,42 +264,52 @@ static double best_of_3(struct bench *b, const char *version, ask_fn ask)
 	return best;
 }
 
-static void measure(const char *folder, uint64_t n, double *first)
+/* What questions read, so that what grows with traces is seen. */
+static void tell_numbers(const struct bench *b)
 {
-	static const char *const what[ROWS] = {"counting a trace", "methods of a version",
-	        "methods of everything", "scenarios by version", "flame graph, version",
-	        "flame graph, everything", "search of a version", "search of everything"};
+	static const char *const told[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
+	        {"cells added up over a day", "SELECT count(*) FROM rollup_wide WHERE sign<>0"},
+	        {"deltas not added up", "SELECT count(*) FROM rollup_delta"},
+	        {"KB a part of a cell",
+	                "SELECT avg(length(data))/1024.0 FROM rollup_part WHERE metric=1"},
+	        {"KB a part over a day",
+	                "SELECT avg(length(data))/1024.0 FROM rollup_wide_part WHERE metric=1"},
+	        {"KB of lengths a cell", "SELECT avg(length(head))/1024.0 FROM rollup_cell"},
+	        {"KB a merged tree",
+	                "SELECT avg(length(data))/1024.0 FROM rollup_tree WHERE version>0"},
+	        {"MB of postings", "SELECT sum(length(data))/1048576.0 FROM rollup_post"}};
+
+	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+		bench_tell_number(b->db, told[i][0], told[i][1]);
+}
+
+static void measure(const char *folder, uint64_t n, struct bench_took *took)
+{
 	struct bench b;
 	struct stat file;
-	double ms[ROWS];
-
-	bool is_there = !open_all(&b, folder);
+	bool is_new = open_all(&b, folder);
 
 	sim_per_day = (n + SIM_DAYS - 1) / SIM_DAYS;
-	ms[0] = is_there ? 0 : count(&b, n);
-	add_trees(&b, DAY0); /* what an upgrade left to do */
-	ms[1] = best_of_3(&b, "8.3.1", ask_methods);
-	ms[2] = best_of_3(&b, "", ask_methods);
-	ms[3] = best_of_3(&b, "", ask_scenarios);
-	ms[4] = best_of_3(&b, "8.3.1", ask_flame);
-	ms[5] = best_of_3(&b, "", ask_flame);
-	ms[6] = best_of_3(&b, "8.3.1", ask_search);
-	ms[7] = best_of_3(&b, "", ask_search);
+	(void)printf("%8llu traces\n", (unsigned long long)n);
+	if (is_new)
+		bench_tell("counting a trace", count(&b, n), &took[ROWS]);
+	add_cells(&b, DAY0); /* what an upgrade left to do */
+	add_trees(&b, DAY0);
+	add_wides(&b, DAY0 + SIM_DAYS - 1);
+	for (int k = 0; k < ROWS; k++)
+		bench_tell(rows[k].name, best_of_3(&b, k), &took[k]);
+	tell_numbers(&b);
 	close_all(&b);
 	(void)stat(b.path, &file);
-	(void)printf("%8llu traces: catalogue %.1f KB a trace\n", (unsigned long long)n,
+	(void)printf("    %-36s %12.1f\n", "KB of the catalogue a trace",
 	        (double)file.st_size / 1024 / (double)n);
-	for (int k = is_there; k < ROWS; k++) {
-		first[k] = first[k] > 0 ? first[k] : ms[k];
-		(void)printf("  %-24s %8.2f ms   %5.2f x\n", what[k], ms[k], ms[k] / first[k]);
-	}
 	(void)fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-	double first[ROWS] = {0};
-	const struct bench_plan plan = {10000000, {1000, 20000}, measure, first};
+	struct bench_took took[ROWS + 1] = {{0}};
+	const struct bench_plan plan = {10000000, {1000, 20000}, measure, took};
 
 	return bench_sizes(argc, argv, &plan);
 }

@@ -8,14 +8,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sqlite3.h>
+
 /* CPU time of this process. */
 double bench_cpu_ms(void);
 /* Ends the program where it is not. */
 void bench_must(bool fine, const char *what);
+/* What a thing took at one size after the other. */
+struct bench_took {
+	double first, before;
+};
+/* Prints it beside what it took at the first size and at the size before. */
+void bench_tell(const char *what, double ms, struct bench_took *io);
+/* Prints a number of the database: what there is more of as it grows. */
+void bench_tell_number(sqlite3 *db, const char *what, const char *sql);
 struct bench_plan {
 	uint64_t largest, usual[2]; /* sizes: that may be asked for, and when none is */
-	void (*measure)(const char *folder, uint64_t n, double *first);
-	double *first; /* what the first size took */
+	void (*measure)(const char *folder, uint64_t n, struct bench_took *took);
+	struct bench_took *took;
 };
 /* Measures each size of the command line, or the usual ones, in FOLDER/SIZE.  The exit code. */
 int bench_sizes(int argc, char **argv, const struct bench_plan *p);
