@@ -20,6 +20,7 @@
 #include "metrics.h"
 #include "quota.h"
 #include "resume.h"
+#include "source_ask.h"
 
 enum { MAX_METRICS = 4 << 20 };
 
@@ -146,6 +147,8 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_backlog_metrics(app->backlog, &out);
 	tw_resumes_metrics(app->resumes, &out);
 	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
+	if (app->sources)
+		tw_sources_metrics(app->sources, &out);
 	write_disk(app, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());

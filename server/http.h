@@ -32,6 +32,7 @@ struct tw_route {
 	bool slow;          /* `end` runs on a pool, not on an event loop */
 	bool knows_caller;  /* a PUBLIC route that answers by who asks */
 	bool outbound;      /* a slow one that waits for another server: on a pool of its own */
+	bool by_child;      /* a slow one that waits for a child of the server: likewise */
 	bool metrics;       /* answered by config.metrics_listen alone when that is set */
 	bool quiet;         /* logged only at debug when all went well: health checks */
 	bool upload;  /* counts against config.max_in_flight until its reply is made, and ends on

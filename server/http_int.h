@@ -30,6 +30,7 @@ struct tw_http {
 	struct tw_pool *pool;
 	struct tw_pool *arrivals; /* of uploads; NULL: there are none */
 	struct tw_pool *outbound; /* of routes that wait for other servers; NULL: there are none */
+	struct tw_pool *by_child; /* of routes that wait for children; NULL: there are none */
 	struct tw_watch *watch;
 	const struct tw_route *routes;
 	size_t n_routes;

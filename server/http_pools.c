@@ -2,11 +2,13 @@
  * http_pools.c - the threads on which slow routes end, by what they wait for.
  *
  * Queries and mappings wait for processors, uploads for judges and the disk, some routes for other
- * servers: each kind has its own, so that none holds up another.
+ * servers or for children: each kind has its own, so that none holds up another.
  */
 #include "http_int.h"
+#include "source_turn.h"
 
-enum { ARRIVAL_THREADS = 8, OUTBOUND_THREADS = 4 };
+/* A few more for children than may wait for them, so that who is one too many hears it at once. */
+enum { ARRIVAL_THREADS = 8, OUTBOUND_THREADS = 4, CHILD_THREADS = TW_TURN_ASKERS + 4 };
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 {
@@ -18,11 +20,14 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 		st = tw_pool_start(ARRIVAL_THREADS, &h->arrivals, err);
 	if (st == TW_OK && app->oidc && !h->for_metrics)
 		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
+	if (st == TW_OK && *app->config->repositories && !h->for_metrics)
+		st = tw_pool_start(CHILD_THREADS, &h->by_child, err);
 	return st;
 }
 
 void tw_http_pools_end(struct tw_http *h)
 {
+	tw_pool_end(h->by_child);
 	tw_pool_end(h->outbound);
 	tw_pool_end(h->arrivals);
 	tw_pool_end(h->pool);
@@ -30,6 +35,7 @@ void tw_http_pools_end(struct tw_http *h)
 
 void tw_http_pools_stop(struct tw_http *h)
 {
+	h->by_child = tw_pool_stop(h->by_child);
 	h->outbound = tw_pool_stop(h->outbound);
 	h->arrivals = tw_pool_stop(h->arrivals);
 	h->pool = tw_pool_stop(h->pool);
@@ -39,6 +45,8 @@ struct tw_pool *tw_http_pool_of(const struct tw_req *r)
 {
 	if (r->route->outbound && r->http->outbound)
 		return r->http->outbound;
+	if (r->route->by_child && r->http->by_child)
+		return r->http->by_child;
 	return r->route->upload && !r->route->worked && r->http->arrivals ? r->http->arrivals
 	                                                                  : r->http->pool;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -17,10 +17,9 @@
 #include "jobs_internal.h"
 #include "json_memory.h"
 #include "log.h"
+#include "source_turn.h"
 
 enum {
-	CHILDREN_MAX = 2,
-	WAITING_MAX = 1,
 	WAIT_MS = 3000,
 	LEAST_MS = 500,
 	MOST_MS = 8000,
@@ -42,26 +41,22 @@ struct kept {
 
 struct tw_sources {
 	const struct tw_config *config;
-	pthread_mutex_t lock;
-	pthread_cond_t freed;
-	unsigned running, waiting;
+	struct tw_turns *turns;
+	pthread_mutex_t lock; /* of what is kept */
+	uint64_t recalled;
 	struct kept kept[KEPT_MAX];
 };
 
 struct tw_sources *tw_sources_new(const struct tw_config *config)
 {
 	struct tw_sources *s = tw_mem_zalloc(1, sizeof *s);
-	pthread_condattr_t attr;
 
 	if (!s)
 		return NULL;
 	s->config = config;
 	(void)pthread_mutex_init(&s->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&s->freed, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	return s;
+	s->turns = tw_turns_new();
+	return s->turns ? s : tw_sources_free(s);
 }
 
 static void forget(struct kept *k)
@@ -77,7 +72,7 @@ struct tw_sources *tw_sources_free(struct tw_sources *s)
 		return NULL;
 	for (size_t i = 0; i < KEPT_MAX; i++)
 		forget(&s->kept[i]);
-	(void)pthread_cond_destroy(&s->freed);
+	s->turns = tw_turns_free(s->turns);
 	(void)pthread_mutex_destroy(&s->lock);
 	tw_mem_free(s);
 	return NULL;
@@ -155,9 +150,10 @@ static uint64_t stamp(int clone)
 	return sum;
 }
 
-/* --- answers kept; the lock is held --- */
+/* --- answers kept --- */
 
-static json_t *recall(struct tw_sources *s, const char *question)
+/* The lock is held. */
+static json_t *look_up(struct tw_sources *s, const char *question)
 {
 	int64_t now = tw_monotonic_ms();
 
@@ -176,6 +172,17 @@ static json_t *recall(struct tw_sources *s, const char *question)
 	return NULL;
 }
 
+static json_t *recall(struct tw_sources *s, const char *question)
+{
+	json_t *answer;
+
+	(void)pthread_mutex_lock(&s->lock);
+	answer = look_up(s, question);
+	s->recalled += answer != NULL;
+	(void)pthread_mutex_unlock(&s->lock);
+	return answer;
+}
+
 /* 0: not at all. */
 static int64_t lasts_ms(const json_t *answer)
 {
@@ -186,13 +193,12 @@ static int64_t lasts_ms(const json_t *answer)
 	return strcmp(status, "deadline") == 0 || strcmp(status, "corrupt") == 0 ? FAILED_MS : 0;
 }
 
-static void keep(struct tw_sources *s, const char *question, const json_t *answer)
+/* The lock is held. */
+static void store(struct tw_sources *s, const char *question, const json_t *answer)
 {
 	struct kept *to = &s->kept[0];
 	int64_t now = tw_monotonic_ms();
 
-	if (lasts_ms(answer) == 0 || json_dumpb(answer, NULL, 0, JSON_COMPACT) > ANSWER_BYTES)
-		return;
 	for (size_t i = 1; i < KEPT_MAX && to->question; i++)
 		if (!s->kept[i].question || s->kept[i].used_ms < to->used_ms)
 			to = &s->kept[i];
@@ -202,48 +208,13 @@ static void keep(struct tw_sources *s, const char *question, const json_t *answe
 		forget(to);
 }
 
-/* --- turns --- */
-
-/* Waits no longer than leaves time for an answer. */
-static enum tw_status take_turn(struct tw_sources *s, uint64_t ms_left, struct tw_err *err)
+static void keep(struct tw_sources *s, const char *question, const json_t *answer)
 {
-	const uint64_t spare = ms_left > LEAST_MS ? ms_left - LEAST_MS : 0;
-	int64_t until = tw_monotonic_ms() + (int64_t)(spare < WAIT_MS ? spare : WAIT_MS);
-	const struct timespec at = {until / 1000, (until % 1000) * 1000000};
-	int rc = 0;
-
-	if (s->running >= CHILDREN_MAX && s->waiting >= WAITING_MAX)
-		rc = ETIMEDOUT;
-	s->waiting++;
-	while (rc == 0 && s->running >= CHILDREN_MAX)
-		rc = pthread_cond_timedwait(&s->freed, &s->lock, &at);
-	s->waiting--;
-	if (s->running >= CHILDREN_MAX)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-		        "other questions about source code are being answered: ask again in a "
-		        "moment");
-	s->running++;
-	return TW_OK;
-}
-
-static void end_turn(struct tw_sources *s)
-{
+	if (lasts_ms(answer) == 0 || json_dumpb(answer, NULL, 0, JSON_COMPACT) > ANSWER_BYTES)
+		return;
 	(void)pthread_mutex_lock(&s->lock);
-	s->running--;
-	(void)pthread_cond_signal(&s->freed);
+	store(s, question, answer);
 	(void)pthread_mutex_unlock(&s->lock);
-}
-
-/* Whoever was waited for may have asked the same: its turn is over then. */
-static json_t *recall_in_turn(struct tw_sources *s, const char *question)
-{
-	json_t *answer = recall(s, question);
-
-	if (answer) {
-		s->running--;
-		(void)pthread_cond_signal(&s->freed);
-	}
-	return answer;
 }
 
 /* --- the child --- */
@@ -354,31 +325,44 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	return collect(&child, q->clone, ret, err);
 }
 
-static enum tw_status ask_in_turn(struct tw_sources *s, int clone,
-        const struct tw_source_question *q, const char *question, json_t **ret, struct tw_err *err)
+/* --- asking --- */
+
+struct asked {
+	struct tw_sources *s;
+	const struct tw_source_question *q;
+	const char *question;
+	int clone;
+	int64_t end_ms; /* when the answer must be there */
+};
+
+/* Whoever was waited for may have asked the same just before. */
+static enum tw_status answer(void *arg, json_t **ret, struct tw_err *err)
 {
-	struct tw_source_question now = *q;
-	int64_t since = tw_monotonic_ms(), waited;
+	struct asked *of = arg;
+	struct tw_source_question now = *of->q;
+	int64_t left = of->end_ms - tw_monotonic_ms();
 	enum tw_status st;
 
-	(void)pthread_mutex_lock(&s->lock);
-	*ret = recall(s, question);
-	st = *ret ? TW_OK : take_turn(s, q->ms, err);
-	if (!*ret && st == TW_OK)
-		*ret = recall_in_turn(s, question);
-	(void)pthread_mutex_unlock(&s->lock);
-	if (*ret || st != TW_OK)
-		return st;
-	waited = tw_monotonic_ms() - since;
-	now.ms = now.ms > (uint64_t)waited ? now.ms - (uint64_t)waited : 0;
-	st = run(s, clone, &now, ret, err);
-	end_turn(s);
-	if (st != TW_OK)
-		return st;
-	(void)pthread_mutex_lock(&s->lock);
-	keep(s, question, *ret);
-	(void)pthread_mutex_unlock(&s->lock);
-	return TW_OK;
+	*ret = recall(of->s, of->question);
+	if (*ret)
+		return TW_OK;
+	now.ms = left > 0 ? (uint64_t)left : 0;
+	st = run(of->s, of->clone, &now, ret, err);
+	if (st == TW_OK)
+		keep(of->s, of->question, *ret);
+	return st;
+}
+
+/* Waits no longer than leaves time for an answer. */
+static enum tw_status ask_in_turn(struct asked *of, json_t **ret, struct tw_err *err)
+{
+	const int64_t now = tw_monotonic_ms();
+	const int64_t last = of->end_ms > now + LEAST_MS ? of->end_ms - LEAST_MS : now;
+	const struct tw_turn turn = {of->q->project, of->question,
+	        last < now + WAIT_MS ? last : now + WAIT_MS, last, answer, of};
+
+	*ret = recall(of->s, of->question);
+	return *ret ? TW_OK : tw_turns_ask(of->s->turns, &turn, ret, err);
 }
 
 enum tw_status tw_sources_ask(
@@ -395,10 +379,32 @@ enum tw_status tw_sources_ask(
 	                                     (unsigned long long)stamp(clone), task) < 0))
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st == TW_OK && question)
-		st = ask_in_turn(s, clone, q, question, ret, err);
+		st = ask_in_turn(
+		        &(struct asked){s, q, question, clone, tw_monotonic_ms() + (int64_t)q->ms},
+		        ret, err);
 	if (clone >= 0)
 		(void)close(clone);
 	free(question);
 	free(task);
 	return st;
+}
+
+void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
+{
+	const struct tw_turn_counts n = tw_turns_counts(s->turns);
+	uint64_t recalled;
+
+	(void)pthread_mutex_lock(&s->lock);
+	recalled = s->recalled;
+	(void)pthread_mutex_unlock(&s->lock);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_source_answers_total counter\n"
+	        "tracewell_source_answers_total{from=\"clone\"} %" PRIu64 "\n"
+	        "tracewell_source_answers_total{from=\"shared\"} %" PRIu64 "\n"
+	        "tracewell_source_answers_total{from=\"kept\"} %" PRIu64 "\n"
+	        "# TYPE tracewell_source_refused_total counter\n"
+	        "tracewell_source_refused_total %" PRIu64 "\n"
+	        "# TYPE tracewell_source_askers gauge\n"
+	        "tracewell_source_askers %" PRIu64 "\n",
+	        n.run, n.shared, recalled, n.refused, n.askers);
 }

@@ -2,8 +2,8 @@
  * source_ask.h - questions about clones, each answered by a child that can read that clone alone.
  *
  * Clones lie in DIR/PROJECT/CLONE, where DIR is the server's setting and PROJECT the project's
- * name: no project reaches another's.  Two children at once, one question more may wait; answers
- * are kept until the clone changes, for five minutes at most, 256 of them.  Thread: any.
+ * name: no project reaches another's.  Children go by turns (source_turn.h); answers are kept
+ * until the clone changes, for five minutes at most, 256 of them.  Thread: any.
  */
 #ifndef TW_SOURCE_ASK_H
 #define TW_SOURCE_ASK_H
@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "app.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 struct tw_sources;
@@ -33,6 +34,9 @@ enum tw_status tw_sources_ask(struct tw_sources *s, const struct tw_source_quest
 /* A clone's folder below dir, open for reading; nothing outside of dir is reached, by no link. */
 enum tw_status tw_sources_open(const char *dir, const char *project, const char *clone, int *ret,
         struct tw_err *err) TW_MUST_USE;
+
+/* Lines of /metrics. */
+void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out);
 
 /* A name that is a folder and nothing else. */
 bool tw_sources_is_folder(const char *name);

@@ -317,3 +317,21 @@ test('no project reaches the clones of another, and who may only look changes no
 	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.write, body: '{"repositories":[]}' })).status, 403);
 	assert.equal((await s.get('/api/v1/source', { key: s.ingest, query: { method: LOAD } })).status, 403);
 });
+
+test('equal questions at one moment are one child, and a project that floods holds up no other', async (t) => {
+	const { s } = await withClones(t, [APP], (dir) => {
+		shopRepository(path.join(dir, 'test/app'));
+		shopRepository(path.join(dir, 'other/app'));
+	});
+	const counts = async () => Object.fromEntries((await s.get('/metrics')).text.split('\n').filter((l) => l.startsWith('tracewell_source_')).map((l) => l.split(' ')).map(([k, v]) => [k.replace('tracewell_source_', ''), Number(v)]));
+	const all = await Promise.all(Array(12).fill(0).map(() => ask(s, { method: LOAD, version: '1.1' })));
+	for (const a of all) assert.deepEqual(a, all[0]);
+	const n = await counts();
+	assert.deepEqual([n['answers_total{from="clone"}'], n['answers_total{from="shared"}'] + n['answers_total{from="kept"}'], n.askers], [1, 11, 0]);
+	const read = s.key('read', 'other');
+	assert.equal((await s.ask('PUT', '/api/v1/source/repositories', { key: s.key('admin', 'other'), body: JSON.stringify({ repositories: [APP] }) })).status, 200);
+	const flood = Promise.all(Array(40).fill(0).map((_, i) => s.get('/api/v1/source', { query: { method: LOAD, line: String(i + 1) } })));
+	const other = await s.get('/api/v1/source', { key: read, query: { method: LOAD, version: '1.1' } });
+	assert.deepEqual([other.status, other.json.found], [200, true], other.text);
+	for (const a of await flood) assert.ok(a.status === 200 || (a.status === 503 && /ask again in a moment/.test(a.text)), a.text);
+});

@@ -1,0 +1,256 @@
+#include "source_turn.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "clock.h"
+
+/* A question under way, with all who ask it. */
+struct flight {
+	struct flight *next; /* in the order they came */
+	char *project, *question;
+	uint64_t tag; /* the lowest is next */
+	unsigned askers;
+	enum { WAITS, RUNS, ENDED } state;
+	enum tw_status st;
+	struct tw_err err;
+	json_t *answer;
+};
+
+struct tw_turns {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct flight *flights;
+	uint64_t level; /* the tag of the last that began */
+	struct tw_turn_counts counts;
+};
+
+struct tw_turns *tw_turns_new(void)
+{
+	struct tw_turns *t = tw_mem_zalloc(1, sizeof *t);
+	pthread_condattr_t attr;
+
+	if (!t)
+		return NULL;
+	(void)pthread_mutex_init(&t->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&t->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return t;
+}
+
+struct tw_turns *tw_turns_free(struct tw_turns *t)
+{
+	if (!t)
+		return NULL;
+	(void)pthread_cond_destroy(&t->changed);
+	(void)pthread_mutex_destroy(&t->lock);
+	tw_mem_free(t);
+	return NULL;
+}
+
+/* --- flights; the lock is held --- */
+
+static struct flight *find(const struct tw_turns *t, const char *question)
+{
+	for (struct flight *f = t->flights; f; f = f->next)
+		if (f->state != ENDED && strcmp(f->question, question) == 0)
+			return f;
+	return NULL;
+}
+
+static void drop(struct tw_turns *t, struct flight *f)
+{
+	struct flight **at = &t->flights;
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (*at)
+		*at = f->next;
+	json_decref(f->answer);
+	free(f->project);
+	free(f->question);
+	tw_mem_free(f);
+}
+
+/* One behind the project's last, never in front of what is being answered. */
+static struct flight *add(struct tw_turns *t, const struct tw_turn *of)
+{
+	struct flight *f = tw_mem_zalloc(1, sizeof *f);
+	struct flight **end = &t->flights;
+
+	if (!f)
+		return NULL;
+	f->project = strdup(of->project);
+	f->question = strdup(of->question);
+	f->tag = t->level;
+	for (; f->project && *end; end = &(*end)->next)
+		if (strcmp((*end)->project, f->project) == 0 && (*end)->tag > f->tag)
+			f->tag = (*end)->tag;
+	f->tag++;
+	if (f->project && f->question) {
+		*end = f;
+		return f;
+	}
+	drop(t, f);
+	return NULL;
+}
+
+static unsigned running(const struct tw_turns *t, const char *project)
+{
+	unsigned n = 0;
+
+	for (const struct flight *f = t->flights; f; f = f->next)
+		n += f->state == RUNS && (!project || strcmp(f->project, project) == 0);
+	return n;
+}
+
+static unsigned askers(const struct tw_turns *t, const char *project)
+{
+	unsigned n = 0;
+
+	for (const struct flight *f = t->flights; f; f = f->next)
+		n += !project || strcmp(f->project, project) == 0 ? f->askers : 0;
+	return n;
+}
+
+/* What may begin now; NULL: nothing. */
+static struct flight *next(const struct tw_turns *t)
+{
+	struct flight *best = NULL;
+
+	if (running(t, NULL) >= TW_TURN_CHILDREN)
+		return NULL;
+	for (struct flight *f = t->flights; f; f = f->next)
+		if (f->state == WAITS && (!best || f->tag < best->tag) &&
+		        running(t, f->project) < TW_TURN_CHILDREN_OF_PROJECT)
+			best = f;
+	return best;
+}
+
+static void begin_next(struct tw_turns *t)
+{
+	struct flight *f;
+
+	while ((f = next(t))) {
+		f->state = RUNS;
+		t->level = f->tag > t->level ? f->tag : t->level;
+	}
+	(void)pthread_cond_broadcast(&t->changed);
+}
+
+static enum tw_status busy(struct tw_turns *t, struct tw_err *err)
+{
+	t->counts.refused++;
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	        "other questions about source code are being answered: ask again in a moment");
+}
+
+/* True: it came to that state; false: its time is over. */
+static bool wait_for(struct tw_turns *t, const struct flight *f, int state, int64_t until_ms)
+{
+	const struct timespec at = {until_ms / 1000, (until_ms % 1000) * 1000000};
+	int rc = 0;
+
+	while (rc == 0 && (int)f->state < state)
+		rc = pthread_cond_timedwait(&t->changed, &t->lock, &at);
+	return (int)f->state >= state;
+}
+
+static void settle(struct tw_turns *t, struct flight *f, enum tw_status st, struct tw_err why)
+{
+	f->state = ENDED;
+	f->st = st;
+	f->err = why;
+	begin_next(t);
+}
+
+/* The first that asks has it answered. */
+static void lead(struct tw_turns *t, struct flight *f, const struct tw_turn *of)
+{
+	struct tw_err why = {0};
+	json_t *answer = NULL;
+	enum tw_status st;
+
+	begin_next(t);
+	if (!wait_for(t, f, RUNS, of->turn_ms)) {
+		st = busy(t, &why);
+		settle(t, f, st, why);
+		return;
+	}
+	t->counts.run++;
+	(void)pthread_mutex_unlock(&t->lock);
+	st = of->run(of->arg, &answer, &why);
+	(void)pthread_mutex_lock(&t->lock);
+	f->answer = answer;
+	settle(t, f, st, why);
+}
+
+/* Each has a copy of its own: they are changed where they are told. */
+static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *err)
+{
+	if (f->st != TW_OK)
+		return tw_fail(err, f->st, f->err.offset, "%s", f->err.msg);
+	*ret = json_deep_copy(f->answer);
+	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* *ret_again: the one that led got no turn, which says nothing of who still has time. */
+static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, bool *ret_again,
+        json_t **ret, struct tw_err *err)
+{
+	struct flight *f = find(t, of->question);
+	const bool shares = f != NULL;
+	enum tw_status st;
+
+	*ret_again = false;
+	if (askers(t, NULL) >= TW_TURN_ASKERS ||
+	        askers(t, of->project) >= TW_TURN_ASKERS_OF_PROJECT)
+		return busy(t, err);
+	f = f ? f : add(t, of);
+	if (!f)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	f->askers++;
+	if (!shares)
+		lead(t, f, of);
+	if (wait_for(t, f, ENDED, of->until_ms)) {
+		st = take(f, ret, err);
+		*ret_again = shares && f->st == TW_BUSY;
+		t->counts.shared += shares && st == TW_OK;
+	} else {
+		st = busy(t, err);
+	}
+	if (--f->askers == 0)
+		drop(t, f);
+	return st;
+}
+
+enum tw_status tw_turns_ask(
+        struct tw_turns *t, const struct tw_turn *of, json_t **ret, struct tw_err *err)
+{
+	bool again = true;
+	enum tw_status st = TW_OK;
+
+	*ret = NULL;
+	(void)pthread_mutex_lock(&t->lock);
+	for (int tries = 0; again && tries < TW_TURN_ASKERS; tries++)
+		st = ask_once(t, of, &again, ret, err);
+	(void)pthread_mutex_unlock(&t->lock);
+	return st;
+}
+
+struct tw_turn_counts tw_turns_counts(struct tw_turns *t)
+{
+	struct tw_turn_counts now;
+
+	(void)pthread_mutex_lock(&t->lock);
+	now = t->counts;
+	now.askers = askers(t, NULL);
+	(void)pthread_mutex_unlock(&t->lock);
+	return now;
+}
