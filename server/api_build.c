@@ -13,6 +13,7 @@
 #include "blob.h"
 #include "jobs.h"
 #include "jobs_names.h"
+#include "upload_meta.h"
 #include "view.h"
 
 struct mapping {
@@ -209,23 +210,53 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
+/* --- commits --- */
+
+static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct tw_err *err)
+{
+	const json_t *said = json_object_get(body, "commit");
+	const char *id;
+	char commit[TW_COMMIT_BYTES] = "";
+	enum tw_status st = build_id_of(r, &id, err);
+
+	if (st == TW_OK && (!json_is_string(said) || json_object_size(body) != 1))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the body is {\"commit\": \"7 to 64 hex digits\"} and nothing else");
+	if (st == TW_OK && json_string_length(said))
+		st = tw_upload_meta_commit(json_string_value(said), commit, err);
+	if (st == TW_OK)
+		st = tw_catalogue_commit_set(
+		        tw_req_app(r)->catalogue, tw_req_caller(r)->project_id, id, commit, err);
+	return st == TW_OK ? tw_req_reply_json(r, 200,
+	                             json_pack("{s:s, s:s}", "build_id", id, "commit", commit), err)
+	                   : st;
+}
+
+static enum tw_status put_commit(struct tw_req *r, struct tw_err *err)
+{
+	return tw_api_with_body(r, store_commit, err);
+}
+
+/* --- what is told --- */
+
 static json_t *build_json(const struct tw_build_row *b)
 {
 	const struct tw_build_retrace *t = &b->retrace;
 	const struct tw_build_names *n = &b->names;
 
 	return json_pack(
-	        "{ss sb sI sI sI ss sI sI ss ss s{sb ss sI sI sI sI} s{sI sI sI sI sI sI}}",
+	        "{ss sb sI sI sI ss sI sI ss ss ss s{sb ss sI sI sI sI} s{sI sI sI sI sI sI}}",
 	        "build_id", b->build_id, "mapping", *b->map_sha256 != '\0', "entries",
 	        (json_int_t)b->entries, "malformed", (json_int_t)b->malformed, "duplicates",
 	        (json_int_t)b->duplicates, "map_version", b->map_version, "updated_ms",
 	        (json_int_t)b->updated_ms, "traces", (json_int_t)b->traces, "app", b->app,
-	        "version_name", b->version_name, "retrace", "mapping", *t->sha256 != '\0', "id",
-	        t->id, "classes", (json_int_t)t->classes, "methods", (json_int_t)t->methods,
-	        "malformed", (json_int_t)t->malformed, "updated_ms", (json_int_t)t->updated_ms,
-	        "names", "traces", (json_int_t)n->traces, "lacking", (json_int_t)n->lacking, "ids",
-	        (json_int_t)n->sum.ids, "resolved", (json_int_t)n->sum.resolved, "slices",
-	        (json_int_t)n->sum.slices, "resolved_slices", (json_int_t)n->sum.resolved_slices);
+	        "version_name", b->version_name, "commit", b->commit, "retrace", "mapping",
+	        *t->sha256 != '\0', "id", t->id, "classes", (json_int_t)t->classes, "methods",
+	        (json_int_t)t->methods, "malformed", (json_int_t)t->malformed, "updated_ms",
+	        (json_int_t)t->updated_ms, "names", "traces", (json_int_t)n->traces, "lacking",
+	        (json_int_t)n->lacking, "ids", (json_int_t)n->sum.ids, "resolved",
+	        (json_int_t)n->sum.resolved, "slices", (json_int_t)n->sum.slices, "resolved_slices",
+	        (json_int_t)n->sum.resolved_slices);
 }
 
 static enum tw_status list_builds(struct tw_req *r, struct tw_err *err)
@@ -318,6 +349,14 @@ const struct tw_route tw_routes_build[] = {
                 .end = end_mapping,
                 .abort = abort_mapping,
                 .summary = "Sets R8's or ProGuard's mapping of a build"},
+        {.method = "PUT",
+                .path = "/api/v1/builds/{build_id}/commit",
+                .slow = true,
+                .max_body = tw_api_small_body,
+                .begin = tw_api_collect_begin,
+                .body = tw_api_collect,
+                .end = put_commit,
+                .summary = "Say which commit a build is made of"},
         {.method = "GET",
                 .path = "/api/v1/builds",
                 .slow = true,

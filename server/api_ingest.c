@@ -354,7 +354,9 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 			st = part_finish(u, &u->parts[i], err);
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
 		st = hear_judge(&u->parts[i], err);
-	return st == TW_OK ? read_meta_part(u, err) : st;
+	if (st == TW_OK)
+		st = read_meta_part(u, err);
+	return st == TW_OK ? tw_upload_meta_whole(&u->meta, err) : st;
 }
 
 /* Where a trace's way through the log begins. */
@@ -438,6 +440,8 @@ enum tw_status tw_ingest_judge(
 
 	if (st == TW_OK)
 		st = take_pairs(u, pairs, n, err);
+	if (st == TW_OK)
+		st = tw_upload_meta_whole(&u->meta, err);
 	return st == TW_OK ? tw_req_judge_device(r, u->meta.device, 0, err) : st;
 }
 

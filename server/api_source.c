@@ -23,6 +23,7 @@ struct ask {
 	const char *method, *file;
 	const char *version, *build; /* of the newer side */
 	const char *base, *base_build;
+	const char *commit, *base_commit; /* that their builds said, "" none */
 	int64_t line;
 	bool log;
 	json_t *told;   /* the child's answer, NULL none */
@@ -153,6 +154,20 @@ static enum tw_status fill_build(
 	        version, tw_req_arena(q->r), io_build, err);
 }
 
+/* What is known of a side's build. */
+static enum tw_status fill_side(const struct ask *q, const char *version, const char **io_build,
+        const char **ret_commit, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	*ret_commit = "";
+	if (*version || **io_build)
+		st = tw_catalogue_commit_of(tw_req_app(q->r)->catalogue,
+		        tw_req_caller(q->r)->project_id, *io_build, version, tw_req_arena(q->r),
+		        ret_commit, err);
+	return st == TW_OK ? fill_build(q, version, io_build, err) : st;
+}
+
 static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 {
 	enum tw_status st = read_texts(q, err);
@@ -169,16 +184,19 @@ static enum tw_status read_ask(struct ask *q, struct tw_err *err)
 	if (st == TW_OK)
 		q->repository = tw_source_rules_pick(q->doc, &q->name);
 	if (st == TW_OK)
-		st = fill_build(q, q->version, &q->build, err);
-	return st == TW_OK ? fill_build(q, q->base, &q->base_build, err) : st;
+		st = fill_side(q, q->version, &q->build, &q->commit, err);
+	return st == TW_OK ? fill_side(q, q->base, &q->base_build, &q->base_commit, err) : st;
 }
 
 /* --- the clone --- */
 
-/* [] nothing is asked, null: something that no name can stand for. */
-static json_t *names_of(const struct ask *q, const char *version, const char *build)
+/* [] nothing is asked, null: something that no name can stand for.  What the build said is asked
+ * for alone: a tag of that name may be of another commit. */
+static json_t *names_of(
+        const struct ask *q, const char *version, const char *build, const char *commit)
 {
-	json_t *names = tw_source_rules_refs(q->repository, version, build, "");
+	json_t *names = *commit ? json_pack("[s]", commit)
+	                        : tw_source_rules_refs(q->repository, version, build, "");
 
 	if (json_array_size(names) || !(*version || *build))
 		return names;
@@ -189,8 +207,8 @@ static json_t *names_of(const struct ask *q, const char *version, const char *bu
 static json_t *task_of(const struct ask *q)
 {
 	json_t *roots = json_object_get(q->repository, "roots");
-	json_t *head = names_of(q, q->version, q->build);
-	json_t *base = names_of(q, q->base, q->base_build);
+	json_t *head = names_of(q, q->version, q->build, q->commit);
+	json_t *base = names_of(q, q->base, q->base_build, q->base_commit);
 
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:o, s:b}", "roots",
 	        roots ? json_incref(roots) : json_array(), "owners",
@@ -249,7 +267,8 @@ static uint32_t told_line(const struct ask *q, size_t which)
 	return (uint32_t)json_integer_value(json_array_get(first, which));
 }
 
-/* The commit, or what the version should be called. */
+/* The commit, or what the version should be called; "": nothing that anybody could go to, which is
+ * not the newest. */
 static const char *commit_of(const struct ask *q)
 {
 	json_t *names;
@@ -257,30 +276,59 @@ static const char *commit_of(const struct ask *q)
 
 	if (*name)
 		return name;
-	names = tw_source_rules_refs(q->repository, q->version, q->build, "");
+	names = names_of(q, q->version, q->build, q->commit);
 	name = json_string_value(json_array_get(names, 0));
-	name = tw_arena_str(tw_req_arena(q->r), tw_str_of(name ? name : "HEAD"));
+	if (!name)
+		name = json_is_null(names) ? "" : "HEAD";
+	name = tw_arena_str(tw_req_arena(q->r), tw_str_of(name));
 	json_decref(names);
-	return name ? name : "HEAD";
+	return name ? name : "";
+}
+
+/* How a side's commit is known. */
+static const char *known_from(const char *version, const char *build, const char *commit)
+{
+	return *commit ? "build" : *version || *build ? "name" : "newest";
+}
+
+static void tell_commits_from(struct ask *q)
+{
+	(void)json_object_set_new(
+	        q->answer, "commit_from", json_string(known_from(q->version, q->build, q->commit)));
+	if (q->log && (*q->base || *q->base_build))
+		(void)json_object_set_new(q->answer, "base_commit_from",
+		        json_string(known_from(q->base, q->base_build, q->base_commit)));
+}
+
+/* No link where it would have to name a commit, and nobody knows which. */
+static bool leads(struct ask *q, const char *commit)
+{
+	const char *link = tw_source_text(q->repository, "link");
+
+	if (*link && !*commit && strstr(link, "{commit}"))
+		say_why(q, "no tag or branch can be called as that version or build is: say how "
+		           "versions are named, or which commit the build is made of");
+	return *link && (*commit || !strstr(link, "{commit}"));
 }
 
 static enum tw_status tell_link(struct ask *q, struct tw_err *err)
 {
-	const char *link = tw_source_text(q->repository, "link");
+	struct tw_arena *a = tw_req_arena(q->r);
 	bool found = *told_text(q, "path");
-	const char *path =
-	        found ? told_text(q, "path")
-	              : tw_source_rules_path(q->repository, &q->name, q->file, tw_req_arena(q->r));
+	const char *path = found ? told_text(q, "path")
+	                         : tw_source_rules_path(q->repository, &q->name, q->file, a);
 	const struct tw_link_values values = {commit_of(q), path, q->version,
 	        found ? told_line(q, 0) : (uint32_t)q->line, found ? told_line(q, 1) : 0};
-	const char *made = path && *link ? tw_link_make(link, &values, tw_req_arena(q->r)) : NULL;
+	const char *made = "";
 
-	if (!path || (*link && !made))
+	if (path && leads(q, values.commit))
+		made = tw_link_make(tw_source_text(q->repository, "link"), &values, a);
+	if (!path || !made)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	(void)json_object_set_new(q->answer, "path", json_string(path));
-	(void)json_object_set_new(
-	        q->answer, "link", made && *made ? json_string(made) : json_null());
+	(void)json_object_set_new(q->answer, "link", *made ? json_string(made) : json_null());
 	(void)json_object_set_new(q->answer, "found", json_boolean(found));
+	tell_commits_from(q);
 	return TW_OK;
 }
 
@@ -308,8 +356,9 @@ static void tell_commits(struct ask *q)
 
 static void tell_rest(struct ask *q)
 {
-	static const char *const keys[] = {"commit", "base_commit", "lines", "is_method", "note",
-	        "owners", "owners_file", "owners_why", "newest_ms", "commits", "more", "why"};
+	static const char *const keys[] = {"commit", "base_commit", "base_note", "lines",
+	        "is_method", "note", "owners", "owners_file", "owners_why", "newest_ms", "commits",
+	        "more", "why"};
 
 	tell_commits(q);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

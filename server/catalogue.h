@@ -100,6 +100,7 @@ struct tw_trace_meta {
 	const char *app, *version_name, *version_code, *build_id, *mapping_id;
 	const char *device, *os, *abi, *process, *scenario, *session_id, *uuid;
 	const char *labels; /* JSON object text or "" */
+	const char *commit; /* of the build, which keeps it */
 	const char *capture,
 	        *device_id; /* counted when it arrives (catalogue_capture.h), kept as a hash */
 	uint32_t pid;
@@ -306,6 +307,7 @@ struct tw_build_row {
 	int64_t updated_ms;             /* of the mapping, 0 none yet */
 	uint64_t traces;                /* that name this build */
 	const char *app, *version_name; /* of its latest trace */
+	const char *commit;             /* that it is made of, "" nobody said */
 	struct tw_build_retrace retrace;
 	struct tw_build_names names;
 };
@@ -328,6 +330,18 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
 /* The newest of its builds whose latest trace is of that version, of the newest 5,000; "": none. */
 enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
         const char *version_name, struct tw_arena *a, const char **ret,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- what builds are made of (catalogue_commit.c) --- */
+
+enum { TW_COMMIT_BYTES = 65 };
+/* Of a build that may not be there yet; "": nobody knows any more. */
+enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, const char *commit, struct tw_err *err) TW_MUST_USE;
+/* The build's; without a build the newest that builds of that version say.  "": nobody said.
+ */
+enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, const char *version_name, struct tw_arena *a, const char **ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- how much of its traces the mappings name (catalogue_names.c) --- */

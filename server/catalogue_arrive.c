@@ -131,6 +131,7 @@ static enum tw_status insert_parts(
 	return st;
 }
 
+/* What was said of its commit first stays: devices may say anything, whoever builds sets it. */
 static enum tw_status note_build(
         struct tw_catalogue *c, const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
 {
@@ -139,10 +140,13 @@ static enum tw_status note_build(
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
 	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_BUILD], err,
-	        "INSERT INTO build(project_id,build_id,created_ms,traces,app,version_name)"
-	        " VALUES(?,?,?,1,?,?) ON CONFLICT DO UPDATE SET traces=traces+1, app=excluded.app,"
-	        " version_name=excluded.version_name",
-	        "ttitt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name);
+	        "INSERT INTO "
+	        "build(project_id,build_id,created_ms,traces,app,version_name,commit_id)"
+	        " VALUES(?,?,?,1,?,?,?) ON CONFLICT DO UPDATE SET traces=build.traces+1,"
+	        " app=excluded.app, version_name=excluded.version_name, commit_id=CASE WHEN"
+	        " build.commit_id='' THEN excluded.commit_id ELSE build.commit_id END",
+	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
+	        text_or_empty(m->commit));
 }
 
 static enum tw_status insert_all(

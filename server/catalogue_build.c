@@ -10,7 +10,7 @@
 	"build_id,map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"   \
 	"traces,app,version_name,created_ms,retrace_sha256,retrace_source_sha256,retrace_id,"      \
 	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms,names_traces,names_lacking," \
-	"names_ids,names_resolved,names_slices,names_resolved_slices"
+	"names_ids,names_resolved,names_slices,names_resolved_slices,commit_id"
 
 enum { LIMIT_MAX = 500 };
 
@@ -33,6 +33,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	        .traces = (uint64_t)tw_cat_int(q, 8),
 	        .app = tw_cat_text(q, 9, a),
 	        .version_name = tw_cat_text(q, 10, a),
+	        .commit = tw_cat_text(q, 25, a),
 	        .retrace = {.sha256 = tw_cat_text(q, 12, a),
 	                .source_sha256 = tw_cat_text(q, 13, a),
 	                .id = tw_cat_text(q, 14, a),
@@ -46,7 +47,8 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	                        (uint64_t)tw_cat_int(q, 23), (uint64_t)tw_cat_int(q, 24)}},
 	};
 	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
-	       r->version_name && r->retrace.sha256 && r->retrace.source_sha256 && r->retrace.id;
+	       r->version_name && r->commit && r->retrace.sha256 && r->retrace.source_sha256 &&
+	       r->retrace.id;
 }
 
 static enum tw_status get(struct tw_db *db, const char *project_id, const char *build_id,

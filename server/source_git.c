@@ -136,6 +136,28 @@ enum tw_status tw_source_git_commit(
 	        first, json_array_size(names) > 1 ? " (nor what else it could be called)" : "");
 }
 
+const char *tw_source_git_between(
+        const struct tw_source_git *g, const git_commit *base, const git_commit *head)
+{
+	const git_oid *a = git_commit_id(base), *b = git_commit_id(head);
+	git_oid common;
+	int rc;
+
+	if (git_oid_equal(a, b))
+		return "both are the same commit";
+	rc = git_merge_base(&common, g->repo, a, b);
+	if (rc == GIT_ENOTFOUND)
+		return "the two commits have no history in common: all that the newer side has is "
+		       "told";
+	if (rc != 0 || git_oid_equal(&common, a))
+		return NULL;
+	if (git_oid_equal(&common, b))
+		return "the base is newer than what is compared with it: nothing came between "
+		       "them that the base lacks";
+	return "the base is not among what came before: they are of different branches, and what "
+	       "the base alone has is not told";
+}
+
 int64_t tw_source_git_time(const git_commit *c)
 {
 	int64_t at = git_commit_time(c);

@@ -44,6 +44,10 @@ enum tw_status tw_source_git_late(const struct tw_source_git *g, struct tw_err *
 enum tw_status tw_source_git_commit(const struct tw_source_git *g, const json_t *names,
         git_commit **ret, struct tw_err *err) TW_MUST_USE;
 
+/* What is odd about asking for what came between them, in words; NULL nothing. */
+const char *tw_source_git_between(
+        const struct tw_source_git *g, const git_commit *base, const git_commit *head);
+
 /* Seconds since 1970, within the years 1970 to 9999 whatever the commit says. */
 int64_t tw_source_git_time(const git_commit *c);
 

@@ -27,11 +27,13 @@ static const struct {
         TEXT(scenario),
         TEXT(session_id),
         TEXT(uuid),
+        TEXT(commit),
         TEXT(capture),
         TEXT(device_id),
 #undef TEXT
 };
 
+enum { COMMIT_LEAST = 7 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
 struct tw_trace_meta tw_upload_meta_none(void)
@@ -116,16 +118,43 @@ static enum tw_status set_labels(
 	return TW_OK;
 }
 
+enum tw_status tw_upload_meta_commit(
+        const char *text, char ret[TW_COMMIT_BYTES], struct tw_err *err)
+{
+	const size_t len = strlen(text);
+
+	if (len < COMMIT_LEAST || len >= TW_COMMIT_BYTES ||
+	        strspn(text, "0123456789abcdefABCDEF") != len)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "commit is the id of a git commit, 7 to 64 hex digits");
+	for (size_t i = 0; i <= len; i++)
+		ret[i] = (char)(text[i] >= 'A' && text[i] <= 'F' ? text[i] + 32 : text[i]);
+	return TW_OK;
+}
+
+enum tw_status tw_upload_meta_whole(const struct tw_trace_meta *m, struct tw_err *err)
+{
+	if (*m->commit && !*m->build_id)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "commit says what a build is made of: send its build_id too");
+	return TW_OK;
+}
+
 static enum tw_status set_text(struct tw_arena *a, const char *name, const char *value,
         struct tw_trace_meta *m, struct tw_err *err)
 {
 	const char **field = text_of(m, name);
+	char commit[TW_COMMIT_BYTES];
 	enum tw_status st;
 	char *copy;
 
 	if (!field)
 		return unknown(name, err);
 	st = tw_api_check_text(name, value, err);
+	if (st == TW_OK && *value && strcmp(name, "commit") == 0) {
+		st = tw_upload_meta_commit(value, commit, err);
+		value = commit;
+	}
 	if (st != TW_OK)
 		return st;
 	copy = tw_arena_str(a, tw_str_of(value));

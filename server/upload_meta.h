@@ -3,7 +3,8 @@
  *
  * Texts are at most TW_MAX_TEXT bytes of UTF-8 without control characters;
  * names that are not known are refused, since a typing error would lose what
- * was meant: own facts belong into labels.
+ * was meant: own facts belong into labels.  A commit is one of a build, so it needs build_id:
+ * tw_upload_meta_whole says so, when all is read.
  * Thread: the request's.
  */
 #ifndef TW_UPLOAD_META_H
@@ -16,6 +17,9 @@
 
 enum { TW_MAX_LABELS = 64, TW_MAX_LABELS_BYTES = 4096 };
 
+/* The id of a commit, 7 to 64 hex digits, in small letters; TW_BAD_REQUEST. */
+enum tw_status tw_upload_meta_commit(
+        const char *text, char ret[TW_COMMIT_BYTES], struct tw_err *err) TW_MUST_USE;
 /* All fields "". */
 struct tw_trace_meta tw_upload_meta_none(void);
 /* One value as text, as in a query.  TW_BAD_REQUEST with the reason. */
@@ -24,5 +28,7 @@ enum tw_status tw_upload_meta_text(struct tw_arena *a, const char *name, const c
 /* The JSON object of the `meta` part: texts, numbers, and labels as an object. */
 enum tw_status tw_upload_meta_json(struct tw_arena *a, const json_t *object,
         struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
+
+enum tw_status tw_upload_meta_whole(const struct tw_trace_meta *m, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -5,8 +5,8 @@
  *           "head":[names],"base":[names],"log":bool}
  *   first  what is known before the history is read, as a line of its own
  *   answer {"newest_ms","commit","path","lines":[[first,last]…],"is_method","note","owners":[…],
- *           "owners_file","owners_why","base_commit","commits":[…],"more"}; where something is
- * missing, "why" and "status" say so beside what was found before.
+ *           "owners_file","owners_why","base_commit","base_note","commits":[…],"more"}; where
+ * something is missing, "why" and "status" say so beside what was found before.
  */
 #include <string.h>
 #include <unistd.h>
@@ -170,6 +170,15 @@ static void tell_early(const struct job *j)
 	json_decref(o);
 }
 
+static void put_base(struct job *j, const git_commit *base, const git_commit *head)
+{
+	const char *note = tw_source_git_between(&j->git, base, head);
+
+	put_commit(j, "base_commit", base);
+	if (note)
+		put(j, "base_note", json_string(note));
+}
+
 static enum tw_status tell_log(
         struct job *j, const git_commit *head, const struct tw_source_found *f, struct tw_err *err)
 {
@@ -185,7 +194,7 @@ static enum tw_status tell_log(
 	if (json_is_null(names) || json_array_size(names))
 		st = tw_source_git_commit(&j->git, names, &base, err);
 	if (st == TW_OK && base)
-		put_commit(j, "base_commit", base);
+		put_base(j, base, head);
 	if (st == TW_OK)
 		tell_early(j);
 	if (st == TW_OK)

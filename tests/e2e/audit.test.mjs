@@ -43,6 +43,7 @@ function changes(v) {
 		['POST /api/v1/keys/{id}/rotate', 'key.rotate', () => `/api/v1/keys/${v.key}/rotate`, {}, () => v.key],
 		['DELETE /api/v1/keys/{id}', 'key.revoke', () => `/api/v1/keys/${v.key}`, undefined, () => v.key],
 		['PUT /api/v1/builds/{build_id}/methods', 'mapping.set', '/api/v1/builds/b1/methods', sampleMapping, 'b1', { kind: 'methods' }],
+		['PUT /api/v1/builds/{build_id}/commit', 'build.commit', '/api/v1/builds/b1/commit', json({ commit: '0123abc' }), 'b1', { commit: '0123abc' }],
 		['PUT /api/v1/builds/{build_id}/retrace', 'mapping.set', '/api/v1/builds/b1/retrace', 'a.B -> c:\n    void m() -> d\n', 'b1', { kind: 'retrace' }],
 		['PUT /api/v1/retention', 'setting.set', '/api/v1/retention', { max_age_days: 365 }, 'retention'],
 		['PUT /api/v1/source/repositories', 'setting.set', '/api/v1/source/repositories', { repositories: [] }, 'source', { value: '{"repositories":[]}' }],

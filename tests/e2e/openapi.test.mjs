@@ -102,6 +102,7 @@ test('description, routes and answers agree', async (t) => {
 		set_capture_rules: JSON.stringify({ valid_s: 600, rules: [{ name: 'cold', scenario: 'cold_start', share: 0.5, per_day: 10, where: { os: ['14'] }, record: { max_seconds: 5 } }] }),
 		set_regression_rules: JSON.stringify({ least_days: 1 }),
 		change_regression: JSON.stringify({ owner: 'ann' }),
+		set_build_commit: JSON.stringify({ commit: '0123456789abcdef' }),
 		set_tracker: JSON.stringify({ for: 'github', template: 'https://example.com/new?title={title}' }),
 		make_webhook: JSON.stringify({ name: 'one more', url: 'https://hooks.invalid/x', kind: 'slack', events: ['digest'] }),
 		change_webhook: JSON.stringify({ name: 'other', new_secret: true }),

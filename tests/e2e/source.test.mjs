@@ -109,6 +109,63 @@ test('with a clone: file, lines, owners and the age of what is there', async (t)
 	}
 });
 
+test('a build carries its commit: links and last changes go by it and not by tags', async (t) => {
+	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
+	const set = (build, commit, status = 200) => s.ask('PUT', `/api/v1/builds/${build}/commit`, { key: s.ingest, body: JSON.stringify({ commit }) }).then((a) => (assert.equal(a.status, status, a.text), a));
+	for (const commit of ['abcdef', 'g'.repeat(40), 'a'.repeat(65), 'HEAD', 7, null, '../x']) assert.match((await set('b1', commit, 400)).json.error.message, /commit/);
+	await s.trace(sampleTrace(), { query: { build_id: 'b1', version_name: '1.0', commit: ids.first.toUpperCase() } });
+	await s.trace(sampleTrace(2), { query: { build_id: 'b2', version_name: '1.1' } });
+	const commits = async () => Object.fromEntries((await s.get('/api/v1/builds')).json.builds.map((b) => [b.build_id, b.commit]));
+	assert.deepEqual(await commits(), { b1: ids.first, b2: '' });
+	await set('b2', ids.slow.slice(0, 12));
+	await s.trace(sampleTrace(3), { query: { build_id: 'b2', version_name: '1.1', commit: ids.first } });
+	assert.deepEqual(await commits(), { b1: ids.first, b2: ids.slow.slice(0, 12) }, 'what whoever builds it said is not changed by a device');
+	const orphan = await s.post('/api/v1/traces', sampleTrace(4), { query: { version_name: '1.1', commit: ids.first } });
+	assert.deepEqual([orphan.status, /build_id too/.test(orphan.text)], [400, true]);
+
+	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
+	assert.deepEqual([a.base_commit, a.commit, a.base_commit_from, a.commit_from], [ids.first, ids.slow, 'build', 'build']);
+	assert.deepEqual(a.commits.map((c) => c.id), [ids.slow], 'what tag v1.1 has besides is not in that build');
+	assert.ok(a.link.includes(`/${ids.slow}/`));
+	assert.deepEqual([(await ask(s, { method: LOAD, version: '1.1' })).commit, (await ask(s, { method: LOAD, build: 'b1' })).commit, (await ask(s, { method: LOAD, version: '1.1', build: 'b1' })).commit], [ids.slow, ids.first, ids.first]);
+	r.git('tag', '-d', 'v1.0');
+	assert.equal((await blame(s, { method: LOAD, base: '1.0', head: '1.1' })).base_commit, ids.first, 'no tag is needed');
+	const gone = 'f'.repeat(40);
+	await set('b1', gone);
+	const unknown = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });
+	assert.deepEqual([unknown.commit, unknown.base_commit, unknown.commits], [ids.slow, undefined, undefined]);
+	assert.match(unknown.why, new RegExp(`no tag, branch or commit ${gone}`));
+	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).link, `https://git.example.com/app/blob/${gone}/app/src/main/kotlin/com/example/feed/FeedAdapter.kt`, 'its own place, not the newest');
+	await set('b1', '');
+	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).commit_from, 'build');
+	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).commit_from, 'name');
+	assert.equal((await ask(s, { method: LOAD })).commit_from, 'newest');
+});
+
+test('a base that cannot be one is said in words, and no link leads to the newest instead', async (t) => {
+	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
+	const note = async (base, head) => (await blame(s, { method: LOAD, base, head })).base_note;
+	assert.equal(await note('1.0', '1.1'), undefined);
+	assert.match(await note('1.1', '1.0'), /base is newer/);
+	assert.match(await note('1.1', '1.1'), /same commit/);
+	r.git('checkout', '-q', '-b', 'hotfix', ids.first);
+	r.write('other.txt', 'x');
+	r.commit('Fix');
+	r.git('tag', 'v1.0.1');
+	assert.match(await note('1.0.1', '1.1'), /different branches/);
+	r.git('checkout', '-q', '--orphan', 'new');
+	r.commit('Begin anew');
+	r.git('tag', 'v0.0');
+	assert.match(await note('0.0', '1.1'), /no history in common/);
+	const odd = await ask(s, { method: LOAD, version: '2.4 (77)' });
+	assert.deepEqual([odd.link, odd.commit_from], [null, 'name']);
+	await put(s, [{ ...APP, clone: '' }]);
+	const without = await ask(s, { method: LOAD, version: '2.4 (77)' });
+	assert.equal(without.link, null);
+	assert.match(without.why, /no tag or branch can be called|no clone/);
+	assert.match((await ask(s, { method: LOAD })).link, /\/blob\/HEAD\//, 'who asks for none gets the newest');
+});
+
 test('who changed a method between two versions, through a move and a merge', async (t) => {
 	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
 	const a = await blame(s, { method: LOAD, base: '1.0', head: '1.1' });

@@ -304,6 +304,16 @@ static void use_builds(struct session *s)
 	assert_int_equal(
 	        tw_catalogue_build_of(s->c, s->caller.project_id, "1.0", s->arena, &cursor, NULL),
 	        TW_OK);
+	assert_int_equal(
+	        tw_catalogue_commit_set(s->c, s->caller.project_id, "b-commit", "0123abc", NULL),
+	        TW_OK);
+	assert_int_equal(tw_catalogue_commit_of(s->c, s->caller.project_id, "b-commit", "",
+	                         s->arena, &cursor, NULL),
+	        TW_OK);
+	assert_string_equal(cursor, "0123abc");
+	assert_int_equal(tw_catalogue_commit_of(
+	                         s->c, s->caller.project_id, "", "1.0", s->arena, &cursor, NULL),
+	        TW_OK);
 	cursor = "";
 	for (int pages = 0; pages < 2; pages++)
 		assert_int_equal(tw_catalogue_builds(s->c, s->caller.project_id, 1, cursor,

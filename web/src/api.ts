@@ -44,7 +44,7 @@ export interface Flame {
 }
 export interface Build {
 	build_id: string; mapping: boolean; entries: number; malformed: number; duplicates: number;
-	map_version: string; updated_ms: number; traces: number; app: string; version_name: string;
+	map_version: string; updated_ms: number; traces: number; app: string; version_name: string; commit: string;
 	retrace: { mapping: boolean; id: string; classes: number; methods: number; malformed: number; updated_ms: number };
 	names: { traces: number; lacking: number; ids: number; resolved: number; slices: number; resolved_slices: number }; // of its ready traces
 }

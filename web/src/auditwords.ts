@@ -17,7 +17,7 @@ const DONE: Record<string, string> = {
 	'key.create': 'made a key', 'key.rotate': 'rotated a key', 'key.revoke': 'revoked a key',
 	'user.create': 'made an account', 'user.change': 'changed an account', 'user.remove': 'removed an account', 'member.set': 'gave a role', 'member.remove': 'took a role',
 	'identity.link': 'linked an account to the provider', 'identity.unlink': 'took an account off the provider',
-	'project.create': 'made a project', 'project.import': 'imported a project', 'mapping.set': 'sent a mapping', 'setting.set': 'changed a setting', 'regression.change': 'answered a regression',
+	'project.create': 'made a project', 'project.import': 'imported a project', 'mapping.set': 'sent a mapping', 'build.commit': 'said what a build is made of', 'setting.set': 'changed a setting', 'regression.change': 'answered a regression',
 	'trace.mark': 'marked a trace', 'trace.delete': 'deleted a trace', 'trace.requeue': 'had a trace decoded again', 'upload.delete': 'deleted an upload',
 	'annotation.create': 'annotated a trace', 'annotation.edit': 'changed an annotation', 'annotation.delete': 'deleted an annotation',
 	'webhook.create': 'made a webhook', 'webhook.change': 'changed a webhook', 'webhook.remove': 'removed a webhook', 'webhook.test': 'tested a webhook', 'webhook.redeliver': 'told a webhook once more', 'webhook.pause': 'paused a webhook that fails',

@@ -56,6 +56,8 @@ function Upload({ b }: { b: Build }) {
 			<Command>{`${keyLine(secret, project)}\n${send('methodMapping.txt', 'methods')}`}</Command>
 			<p class="quiet">R8’s or ProGuard’s <code>mapping.txt</code>, where the app is obfuscated:</p>
 			<Command>{send('mapping.txt', 'retrace')}</Command>
+			<p class="quiet">The commit it is made of{b.commit ? <> (<code>{b.commit}</code> now)</> : ''}, so that links to source and last changes do not go by tags:</p>
+			<Command>{`curl -X PUT -H "Authorization: Bearer $KEY" '${at}/commit' -d "{\\"commit\\": \\"$(git rev-parse HEAD)\\"}"`}</Command>
 			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={`mappings of ${b.build_id}`.slice(0, 100)} made={hold} />}
 			{b.map_version && <p class="quiet">The mapping’s first line: <code>{b.map_version}</code></p>}
 		</div>
@@ -66,7 +68,7 @@ function Row({ b, open }: { b: Build; open: boolean }) {
 	return <>
 		<tr data-build={b.build_id}>
 			<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
-			<td>{b.app} {b.version_name}</td>
+			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={`Made of commit ${b.commit}`}> {b.commit.slice(0, 10)}</span>}</td>
 			<td><Mapping b={b} /></td>
 			<td><Retrace b={b} /></td>
 			<td class="num">{count(b.traces)}</td>

@@ -5,7 +5,7 @@ import { api, get, Refusal, type Meta } from './api';
 import { Dialog } from './popover';
 import { Busy, Failure, MethodName, useLoad } from './parts';
 import { link, path } from './route';
-import { ageOf, dayOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
+import { ageOf, dayOf, fromOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
 import type { About } from './sourcelater';
 
 const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
@@ -63,6 +63,8 @@ function Asked({ method, base, head, between }: { method: string; base: string; 
 			{!v && load.busy && <Busy what="Reading the history" />}
 			{v && <Commits v={v} />}
 			{v?.why && <p class="quiet" role="status">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
+			{v?.base_note && <p class="quiet" role="status">{v.base_note.charAt(0).toUpperCase()}{v.base_note.slice(1)}.</p>}
+			{v && fromOf(v) && <p class="quiet">{fromOf(v)}</p>}
 			{v?.newest_ms !== undefined && <p class="quiet">{ageOf(v.newest_ms)}</p>}
 		</section>
 	);

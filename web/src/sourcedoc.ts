@@ -4,6 +4,7 @@ import { count } from './format';
 export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
 export interface Source {
 	method: string; repository: string | null; link?: string | null; path?: string; found?: boolean; commit?: string; base_commit?: string;
+	commit_from?: 'build' | 'name' | 'newest'; base_commit_from?: 'build' | 'name'; base_note?: string;
 	lines?: [number, number][]; is_method?: boolean; note?: string; owners?: { section: string; names: string[]; line: number }[]; owners_file?: string; owners_why?: string;
 	newest_ms?: number; commits?: Commit[]; more?: boolean; why?: string;
 }
@@ -35,6 +36,13 @@ export function ageOf(newest: number, now = Date.now()): string {
 	if (!(newest <= now + DAY_MS)) return 'How old the clone is is not known: its newest commit is of a time to come.';
 	const days = Math.floor((now - newest) / DAY_MS);
 	return `The newest commit of the clone is ${days < 1 ? 'of today' : days === 1 ? 'a day old' : `${count(days)} days old`}.`;
+}
+
+/** Where commits come from, when that is not plain: "by the commit that its build says". */
+export function fromOf(v: Source): string {
+	const head = v.commit_from === 'build', base = v.base_commit_from === 'build';
+	const by = head && base ? 'the commits that their builds say' : base ? 'the commit that the earlier build says' : head ? 'the commit that its build says' : '';
+	return by && `By ${by}${v.commit ? `: ${v.base_commit ? `${shortOf(v.base_commit)}..` : ''}${shortOf(v.commit)}` : ''}.`;
 }
 
 const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);

@@ -1,0 +1,48 @@
+/*
+ * catalogue_commit.c - which commit a build is made of.
+ */
+#include "catalogue_internal.h"
+
+enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, const char *commit, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err,
+	        "INSERT INTO build(project_id,build_id,created_ms,commit_id) VALUES(?,?,?,?)"
+	        " ON CONFLICT DO UPDATE SET commit_id=excluded.commit_id",
+	        "ttit", project_id, build_id, tw_unix_ms(), commit);
+	return tw_cat_end_audited(c, st,
+	        &(struct tw_change){
+	                "build.commit", project_id, build_id, .facts = {{"commit", commit}}},
+	        err);
+}
+
+static bool read_text(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	*(const char **)ret_row = tw_cat_text(q, 0, a);
+	return *(const char **)ret_row != NULL;
+}
+
+enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
+        const char *build_id, const char *version_name, struct tw_arena *a, const char **ret,
+        struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_text, NULL, 0};
+	enum tw_status st;
+
+	if (*build_id)
+		st = tw_cat_list(c, &l, err, /* primary key */
+		        "SELECT commit_id FROM build WHERE project_id=? AND build_id=?", "tt",
+		        project_id, build_id);
+	else
+		st = tw_cat_list(c, &l, err, /* build_with_commit */
+		        "SELECT commit_id FROM build WHERE project_id=? AND version_name=? AND"
+		        " commit_id<>'' ORDER BY created_ms DESC, build_id DESC LIMIT 1",
+		        "tt", project_id, version_name);
+	if (st == TW_OK)
+		*ret = l.n ? *(const char **)l.rows : "";
+	return st;
+}
