@@ -184,7 +184,9 @@ struct tw_token tw_lexer_next(struct tw_lexer *l)
 		skip(l, t.word.len + 2);
 	} else if (begins_text(l)) {
 		t.kind = TW_TOKEN_TEXT;
+		t.word.ptr = l->rest.ptr;
 		skip_text(l);
+		t.word.len = (size_t)(l->rest.ptr - t.word.ptr);
 	} else {
 		t.kind = TW_TOKEN_SIGN;
 		skip(l, 1);
@@ -209,4 +211,17 @@ bool tw_token_is_any(const struct tw_token *t, const char *const *words)
 bool tw_token_is_sign(const struct tw_token *t, char sign)
 {
 	return t->kind == TW_TOKEN_SIGN && t->sign == sign;
+}
+
+bool tw_token_joins(const struct tw_token *t)
+{
+	return t->kind == TW_TOKEN_SIGN && strchr("=.,([{+-*/&|:<", t->sign) != NULL;
+}
+
+bool tw_token_begins_record(const struct tw_lexer *behind, const struct tw_token *t)
+{
+	struct tw_lexer ahead = *behind;
+
+	return tw_token_is(t, "record") && tw_lexer_next(&ahead).kind == TW_TOKEN_WORD &&
+	       tw_lexer_next(&ahead).kind == TW_TOKEN_SIGN;
 }

@@ -13,7 +13,7 @@ enum tw_token_kind { TW_TOKEN_END, TW_TOKEN_WORD, TW_TOKEN_SIGN, TW_TOKEN_TEXT }
 
 struct tw_token {
 	enum tw_token_kind kind;
-	struct tw_str word; /* of a word, without the ` ` of Kotlin */
+	struct tw_str word; /* of a word, without the ` ` of Kotlin; a text with its quotes */
 	char sign;
 	uint32_t line; /* from 1 */
 	bool begins;   /* the first of its line */
@@ -34,5 +34,9 @@ struct tw_token tw_lexer_next(struct tw_lexer *l);
 bool tw_token_is(const struct tw_token *t, const char *word);
 bool tw_token_is_any(const struct tw_token *t, const char *const *words);
 bool tw_token_is_sign(const struct tw_token *t, char sign);
+/* "record Point(", where a declaration may stand. */
+bool tw_token_begins_record(const struct tw_lexer *behind, const struct tw_token *t);
+/* A sign behind which a line of Kotlin goes on in the next. */
+bool tw_token_joins(const struct tw_token *t);
 
 #endif

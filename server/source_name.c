@@ -54,6 +54,21 @@ static char *until(struct tw_arena *a, const char *from, const char *mark)
 	                         : NULL;
 }
 
+/* Without what is behind names of accessors: "access$getRows$cp", "getX$delegate". */
+static char *without_end(struct tw_arena *a, const char *name)
+{
+	static const char *const ends[] = {"$p", "$cp", "$default", "$delegate"};
+	struct tw_str s = tw_str_of(name);
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		size_t n = strlen(ends[i]);
+
+		if (s.len > n && strcmp(name + s.len - n, ends[i]) == 0)
+			return tw_arena_str(a, (struct tw_str){name, s.len - n});
+	}
+	return tw_arena_str(a, s);
+}
+
 /* What a compiler made goes back to what it was made of. */
 static void read_method(struct tw_arena *a, struct tw_source_name *n)
 {
@@ -65,7 +80,7 @@ static void read_method(struct tw_arena *a, struct tw_source_name *n)
 	if (strncmp(n->raw, "lambda$", 7) == 0)
 		plain = until(a, n->raw + 7, "$");
 	else if (strncmp(n->raw, "access$", 7) == 0 && !is_number(n->raw + 7))
-		plain = tw_arena_str(a, tw_str_of(n->raw + 7));
+		plain = without_end(a, n->raw + 7);
 	n->lambda = plain && n->raw[0] == 'l';
 	for (size_t i = 0; !plain && i < sizeof lambdas / sizeof *lambdas; i++) {
 		plain = until(a, n->raw, lambdas[i]);
@@ -73,6 +88,8 @@ static void read_method(struct tw_arena *a, struct tw_source_name *n)
 	}
 	for (size_t i = 0; !plain && i < sizeof same / sizeof *same; i++)
 		plain = until(a, n->raw, same[i]);
+	if (!plain && strstr(n->raw, "$delegate"))
+		plain = without_end(a, n->raw);
 	n->method = plain ? plain : n->raw;
 }
 
@@ -108,8 +125,13 @@ static void read_class(struct tw_arena *a, struct tw_source_name *n, struct tw_s
 	end = cls.len > 1 ? 1 + tw_str_find(tw_str_from(cls, 1), TW_STR("$")) : cls.len;
 	file = (struct tw_str){cls.ptr, end};
 	n->outer = tw_arena_str(a, file);
-	if (file.len > 2 && memcmp(file.ptr + file.len - 2, "Kt", 2) == 0)
+	if (file.len > 2 && memcmp(file.ptr + file.len - 2, "Kt", 2) == 0) {
+		size_t part = tw_str_find(file, TW_STR("__")); /* of a facade of several files */
+
 		file.len -= 2;
+		if (part + 2 < file.len)
+			file = tw_str_from(file, part + 2);
+	}
 	n->file = tw_arena_str(a, file);
 	if (end < cls.len && !lambda)
 		read_pieces(a, n, tw_str_from(cls, end + 1));
@@ -171,9 +193,18 @@ static const struct tw_decl *class_of(const struct search *s, const char *path)
 	return NULL;
 }
 
+/* By @JvmName. */
+static bool is_named(const struct tw_decl *d, const char *name)
+{
+	for (size_t i = 0; i < TW_JVM_NAMES; i++)
+		if (d->jvm[i].len && tw_str_eq(d->jvm[i], tw_str_of(name)))
+			return true;
+	return false;
+}
+
 static bool is_called(const struct tw_decl *d, const char *name)
 {
-	return tw_str_eq(d->name, tw_str_of(name));
+	return tw_str_eq(d->name, tw_str_of(name)) || is_named(d, name);
 }
 
 static bool has_method(const struct search *s, const char *path, const char *name)
@@ -185,6 +216,15 @@ static bool has_method(const struct search *s, const char *path, const char *nam
 	return false;
 }
 
+/* Is the class that of the file's functions: FileKt, or what @file:JvmName says, of several files
+ * each with a part, "Feeds__FileKt"? */
+static bool is_facade(const struct search *s)
+{
+	const struct tw_str outer = tw_str_of(s->name->outer), named = s->decls->facade;
+
+	return strcmp(s->name->outer, s->name->file) != 0 || (named.len && tw_str_eq(named, outer));
+}
+
 /* Goes as deep as the file declares classes of these names. */
 static bool find_class(struct search *s)
 {
@@ -192,12 +232,15 @@ static bool find_class(struct search *s)
 
 	(void)snprintf(s->path, sizeof s->path, "%s", n->outer);
 	if (!class_of(s, s->path)) {
-		if (strcmp(n->outer, n->file) == 0)
+		if (!is_facade(s))
 			return false;
 		s->path[0] = '\0'; /* functions of a file */
 	}
 	for (size_t i = 0; i < n->n && !s->nameless; i++) {
 		char deeper[sizeof s->path + 2];
+
+		if (strcmp(n->pieces[i], "DefaultImpls") == 0) /* bodies of an interface */
+			continue;
 		int len = snprintf(deeper, sizeof deeper, "%s%s%s", s->path, s->path[0] ? "$" : "",
 		        n->pieces[i]);
 
@@ -255,15 +298,38 @@ static void take_property(struct search *s)
 	char name[TW_NAME_BYTES + 1];
 	bool is = strncmp(m, "is", 2) == 0;
 
+	for (size_t i = 0; i < s->decls->n; i++)
+		if (s->decls->at[i].kind == TW_DECL_PROPERTY && is_named(&s->decls->at[i], m) &&
+		        strcmp(s->decls->at[i].in, s->path) == 0)
+			take(s, &s->decls->at[i]);
 	if (is)
 		take_named(s, m, TW_DECL_PROPERTY, false);
-	if (is || (strncmp(m, "get", 3) != 0 && strncmp(m, "set", 3) != 0) || !m[3])
+	if (s->to->n || is || (strncmp(m, "get", 3) != 0 && strncmp(m, "set", 3) != 0) || !m[3])
 		return;
 	(void)snprintf(name, sizeof name, "%s", m + 3);
 	take_named(s, name, TW_DECL_PROPERTY, false);
 	if (name[0] >= 'A' && name[0] <= 'Z')
 		name[0] = (char)(name[0] + 32);
 	take_named(s, name, TW_DECL_PROPERTY, false);
+	(void)snprintf(name, sizeof name, "is%s", m + 3); /* setOpen of isOpen */
+	if (s->to->n == 0 && m[0] == 's')
+		take_named(s, name, TW_DECL_PROPERTY, false);
+}
+
+/* The companion of the class that is looked at, NULL none. */
+static const struct tw_decl *companion_of(const struct search *s)
+{
+	const size_t n = strlen(s->path);
+
+	for (size_t i = 0; i < s->decls->n; i++) {
+		const struct tw_decl *d = &s->decls->at[i];
+
+		if (d->companion && d->kind == TW_DECL_CLASS && n &&
+		        strncmp(d->in, s->path, n) == 0 && d->in[n] == '$' &&
+		        tw_str_eq(d->name, tw_str_of(d->in + n + 1)))
+			return d;
+	}
+	return NULL;
 }
 
 /* The whole class's first lines. */
@@ -285,12 +351,54 @@ static void tell_method(struct search *s)
 		s->to->note = "there are several of this name, and no line says which";
 }
 
+static void take_values(struct search *s, const char *path)
+{
+	for (size_t i = 0; i < s->decls->n; i++)
+		if (s->decls->at[i].kind == TW_DECL_PROPERTY &&
+		        strcmp(s->decls->at[i].in, path) == 0)
+			take(s, &s->decls->at[i]);
+}
+
+/* Of Kotlin: the values of an object, of a file, of the companion. */
+static void take_static_values(struct search *s)
+{
+	const struct tw_decl *c = class_of(s, s->path), *companion = companion_of(s);
+
+	if (!*s->path || (c && c->object && !c->companion))
+		take_values(s, s->path);
+	if (companion)
+		take_values(s, companion->in);
+	s->to->is_method = s->to->n > 0;
+	if (s->to->n)
+		s->to->note = "initial values: the properties that may have them are shown";
+}
+
+/* The head that declares the constructor comes first. */
+static void take_constructors(struct search *s)
+{
+	const struct tw_decl *c = class_of(s, s->path);
+
+	if (c && c->primary)
+		take(s, &(struct tw_decl){.first = c->first, .last = c->head});
+	take_named(s, "<init>", TW_DECL_METHOD, false);
+	tell_method(s);
+	if (c && c->primary && s->to->n > 1)
+		s->to->note = "the head of the class, what it begins with and its constructors: no "
+		              "line says which";
+}
+
 static void take_initial(struct search *s)
 {
 	bool of_class = strcmp(s->name->method, "<clinit>") == 0;
 
-	take_named(s, s->name->method, TW_DECL_METHOD, false);
-	tell_method(s);
+	if (of_class) {
+		take_named(s, s->name->method, TW_DECL_METHOD, false);
+		tell_method(s);
+	} else {
+		take_constructors(s);
+	}
+	if (of_class && s->to->n == 0)
+		take_static_values(s);
 	if (s->to->n == 0)
 		take_head(s, of_class
 		                     ? "the initial values of the class: its head is shown"
@@ -311,7 +419,21 @@ static void take_in_lambda(struct search *s)
 	s->to->note = "it is in a lambda or a class without a name: the code around it is shown";
 }
 
-static void take_plain(struct search *s)
+/* "load$core_debug": the compiler adds the module to what is internal. */
+static void take_internal(struct search *s)
+{
+	const char *end = strchr(s->name->raw + 1, '$');
+	char name[TW_NAME_BYTES + 1];
+
+	if (s->to->n || !end || s->name->raw[0] == '$')
+		return;
+	(void)snprintf(name, sizeof name, "%.*s", (int)(end - s->name->raw), s->name->raw);
+	take_named(s, name, TW_DECL_METHOD, false);
+	if (s->to->n)
+		s->to->note = "the compiler added to its name";
+}
+
+static void take_here(struct search *s)
 {
 	take_named(s, s->name->method, TW_DECL_METHOD, false);
 	if (s->to->n == 0 && strcmp(s->name->raw, s->name->method) != 0)
@@ -320,6 +442,22 @@ static void take_plain(struct search *s)
 		take_property(s);
 		if (s->to->n)
 			s->to->note = "the accessor of a property";
+	}
+	take_internal(s);
+}
+
+/* @JvmStatic is in the class, its code in the companion. */
+static void take_plain(struct search *s)
+{
+	const struct tw_decl *companion;
+
+	take_here(s);
+	companion = s->to->n ? NULL : companion_of(s);
+	if (companion) {
+		(void)snprintf(s->path, sizeof s->path, "%s", companion->in);
+		take_here(s);
+		if (s->to->n == 0) /* the class's head is what is shown */
+			s->path[strlen(companion->in) - companion->name.len - 1] = '\0';
 	}
 	tell_method(s);
 }

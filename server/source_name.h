@@ -2,9 +2,9 @@
  * source_name.h - a method's name as traces have it, and which declaration of a file it means.
  *
  * "com.example.feed.FeedAdapter$Holder.bind" is looked for as FeedAdapter or FeedAdapterKt in
- * com/example/feed.  Compilers rename: lambdas, accessors, default arguments and what is mangled go
- * back to the method they were made of, and the answer says that it is approximate.  Pure.
- * Thread: any.
+ * com/example/feed, and what @file:JvmName calls so; "Feeds__MoreKt" in More.kt.  Compilers rename:
+ * lambdas, accessors, default arguments and what is mangled go back to the method they were made
+ * of, and the answer says that it is approximate.  Pure. Thread: any.
  */
 #ifndef TW_SOURCE_NAME_H
 #define TW_SOURCE_NAME_H

@@ -27,7 +27,7 @@ struct scope {
 	uint32_t lead;      /* its first line, 0 none */
 	struct tw_str name; /* the last word that may be its name */
 	uint32_t angle;
-	bool assigned, throws, companion, skip;
+	bool assigned, throws, companion, object, supers, skip;
 	bool anon; /* `new` or `object` was met at these parentheses */
 	uint32_t anon_paren;
 	uint32_t bodyless; /* a class that ended without a brace just now */
@@ -42,6 +42,8 @@ struct scan {
 	size_t lost; /* braces deeper than are kept */
 	struct tw_token prev;
 	bool annotation; /* its name is being read */
+	bool parameter;  /* `val` or `var` of a constructor was met */
+	struct tw_jvm jvm;
 	bool failed;
 };
 
@@ -63,7 +65,9 @@ static uint32_t declare(
 		d->cut = true;
 		return NO_DECL;
 	}
-	d->at[d->n] = (struct tw_decl){kind, in, name, lead ? lead : line, line, line};
+	d->at[d->n] = (struct tw_decl){kind, in, name, lead ? lead : line, line, line,
+	        .object = top(s)->object, .companion = top(s)->companion};
+	tw_jvm_take(&s->jvm, d->at[d->n].jvm);
 	return (uint32_t)d->n++;
 }
 
@@ -86,7 +90,7 @@ static void begin_statement(struct scope *c)
 	c->pending = NOTHING;
 	c->lead = 0;
 	c->angle = 0;
-	c->assigned = c->throws = c->companion = c->anon = false;
+	c->assigned = c->throws = c->companion = c->object = c->supers = c->anon = false;
 	c->name = (struct tw_str){0};
 }
 
@@ -100,6 +104,8 @@ static void end_pending(struct scan *s)
 	if (c->pending != CLASS_NAME && c->pending != FUN_NAME && c->pending != VALUE_NAME)
 		end_decl(s, c->at, s->prev.line);
 	c->bodyless = c->pending == CLASS_HEAD ? c->at : NO_DECL;
+	if (c->bodyless != NO_DECL)
+		s->to->at[c->at].head = s->to->at[c->at].last;
 	begin_statement(c);
 }
 
@@ -249,8 +255,8 @@ static void meet_object(struct scan *s)
 	struct scope *c = top(s);
 
 	if (c->paren == 0 && !c->is_code && c->pending == NOTHING) {
-		c->companion = tw_token_is(&s->prev, "companion");
 		meet_class(s);
+		c->object = true;
 		c->companion = tw_token_is(&s->prev, "companion");
 		return;
 	}
@@ -293,15 +299,6 @@ static void keyword_kotlin(struct scan *s, const struct tw_token *t)
 		c->bodyless = NO_DECL;
 }
 
-static bool names_record(struct scan *s, const struct tw_token *t)
-{
-	struct tw_lexer ahead = s->lexer;
-
-	return tw_token_is(t, "record") && !top(s)->is_code && !top(s)->assigned &&
-	       tw_lexer_next(&ahead).kind == TW_TOKEN_WORD &&
-	       tw_lexer_next(&ahead).kind == TW_TOKEN_SIGN;
-}
-
 static void keyword_java(struct scan *s, const struct tw_token *t)
 {
 	static const char *const classes[] = {"class", "interface", "enum", NULL};
@@ -311,7 +308,8 @@ static void keyword_java(struct scan *s, const struct tw_token *t)
 		c->anon = true;
 		c->anon_paren = c->paren;
 	} else if (c->paren == 0 && c->pending == NOTHING &&
-	           (tw_token_is_any(t, classes) || names_record(s, t))) {
+	           (tw_token_is_any(t, classes) ||
+	                   (!c->is_code && !c->assigned && tw_token_begins_record(&s->lexer, t)))) {
 		meet_class(s);
 	} else if (tw_token_is(t, "throws")) {
 		c->throws = true;
@@ -342,10 +340,28 @@ static bool take_name(struct scan *s, const struct tw_token *t)
 	return true;
 }
 
+/* `val x` and `var x` of a class's constructor are properties too. */
+static void meet_parameter(struct scan *s, const struct tw_token *t)
+{
+	struct scope *c = top(s);
+	const uint32_t lead = c->lead;
+
+	if (!s->lexer.kotlin || c->pending != CLASS_HEAD || c->paren != 1 || c->supers ||
+	        c->at == NO_DECL)
+		return;
+	if (s->parameter) {
+		c->lead = 0;
+		(void)declare(s, TW_DECL_PROPERTY, s->to->at[c->at].in, t->word, t->line);
+		c->lead = lead;
+	}
+	s->parameter = !s->parameter && (tw_token_is(t, "val") || tw_token_is(t, "var"));
+}
+
 static void on_word(struct scan *s, const struct tw_token *t)
 {
 	bool member = tw_token_is_sign(&s->prev, '.') || tw_token_is_sign(&s->prev, ':');
 
+	meet_parameter(s, t);
 	if (take_name(s, t))
 		return;
 	if (!top(s)->is_code && (tw_token_is(t, "import") || tw_token_is(t, "package")))
@@ -360,11 +376,21 @@ static void on_word(struct scan *s, const struct tw_token *t)
 
 /* --- signs --- */
 
+static void meet_primary(struct scan *s)
+{
+	const struct scope *c = top(s);
+
+	if (s->lexer.kotlin && c->paren == 0 && c->pending == CLASS_HEAD && !c->supers &&
+	        c->at != NO_DECL)
+		s->to->at[c->at].primary = true;
+}
+
 /* A parenthesis behind a name: of a method, where methods are declared. */
 static void open_parenthesis(struct scan *s, const struct tw_token *t)
 {
 	struct scope *c = top(s);
 
+	meet_primary(s);
 	if (c->paren == 0 && c->pending == FUN_NAME) {
 		if (c->name.len)
 			declare_in(s, TW_DECL_METHOD, c->name, t->line);
@@ -402,7 +428,8 @@ static void on_colon(struct scan *s, const struct tw_token *t)
 		return;
 	if (c->pending == CLASS_NAME)
 		name_class(s, c->companion ? TW_STR("Companion") : TW_STR("?"));
-	else if (c->pending == VALUE_NAME && c->name.len)
+	c->supers = c->supers || (c->pending == CLASS_HEAD && !c->angle);
+	if (c->pending == VALUE_NAME && c->name.len)
 		declare_in(s, TW_DECL_PROPERTY, c->name, t->line);
 }
 
@@ -414,9 +441,7 @@ static void on_comma(struct scan *s)
 		c->anon = false;
 	if (c->paren || c->angle || !c->is_class || c->pending == CLASS_HEAD || c->throws)
 		return;
-	if (c->pending == NOTHING ||
-	        (c->pending == FUN_HEAD && !s->lexer.kotlin)) { /* constants
-		                                                 * of an enum */
+	if (c->pending == NOTHING || (c->pending == FUN_HEAD && !s->lexer.kotlin)) {
 		c->pending = NOTHING;
 		c->lead = 0;
 	}
@@ -435,13 +460,12 @@ static void end_statement(struct scan *s, uint32_t line)
 
 static void on_angle(struct scope *c, bool kotlin, bool opens)
 {
-	if (c->paren || (kotlin ? c->pending != FUN_NAME && c->pending != VALUE_NAME
-	                        : c->pending != NOTHING))
+	const bool of_class = c->pending == CLASS_HEAD && !c->supers;
+	const bool of_name = c->pending == FUN_NAME || c->pending == VALUE_NAME;
+
+	if (c->paren || !(kotlin ? of_name || of_class : c->pending == NOTHING))
 		return;
-	if (opens)
-		c->angle++;
-	else if (c->angle)
-		c->angle--;
+	c->angle = opens ? c->angle + 1 : c->angle - (c->angle > 0);
 }
 
 static void on_sign(struct scan *s, const struct tw_token *t)
@@ -488,25 +512,6 @@ static void on_sign(struct scan *s, const struct tw_token *t)
 
 /* --- lines of Kotlin --- */
 
-static bool goes_on_after(const struct tw_token *prev)
-{
-	return prev->kind == TW_TOKEN_SIGN && strchr("=.,([{+-*/&|:<", prev->sign) != NULL;
-}
-
-/* "get", "private set" */
-static bool is_accessor(const struct scan *s, const struct tw_token *t)
-{
-	static const char *const accessors[] = {"get", "set", NULL};
-	static const char *const modifiers[] = {"private", "protected", "internal", "inline", NULL};
-	struct tw_lexer ahead = s->lexer;
-	struct tw_token next;
-
-	if (!tw_token_is_any(t, modifiers))
-		return tw_token_is_any(t, accessors);
-	next = tw_lexer_next(&ahead);
-	return tw_token_is_any(&next, accessors);
-}
-
 static bool goes_on_with(const struct scan *s, const struct scope *c, const struct tw_token *t)
 {
 	static const char *const anywhere[] = {"else", "as", "where", "by", NULL};
@@ -516,7 +521,7 @@ static bool goes_on_with(const struct scan *s, const struct scope *c, const stru
 	if (c->pending == CLASS_HEAD || c->pending == FUN_HEAD)
 		return tw_token_is_sign(t, '{') || tw_token_is_sign(t, '(') ||
 		       tw_token_is(t, "constructor") || tw_token_is(t, "where");
-	if (c->pending == VALUE && is_accessor(s, t))
+	if (c->pending == VALUE && tw_jvm_is_accessor(&s->lexer, t))
 		return true;
 	return tw_token_is_any(t, anywhere);
 }
@@ -532,11 +537,20 @@ static void begin_line(struct scan *s, const struct tw_token *t)
 	if (!s->lexer.kotlin || c->paren || c->pending == NOTHING || c->pending == CLASS_NAME ||
 	        c->pending == FUN_NAME)
 		return;
-	if (goes_on_after(&s->prev) || goes_on_with(s, c, t))
+	if (tw_token_joins(&s->prev) || goes_on_with(s, c, t))
 		return;
 	if (c->pending == VALUE_NAME && c->name.len) /* neither type nor value */
 		declare_in(s, TW_DECL_PROPERTY, c->name, s->prev.line);
 	end_pending(s);
+}
+
+/* One that stands in a property is of its accessor. */
+static void meet_jvm_name(struct scan *s, const struct tw_token *t)
+{
+	const struct scope *c = top(s);
+
+	if (tw_jvm_step(&s->jvm, t) && c->pending == VALUE && c->at != NO_DECL)
+		tw_jvm_take(&s->jvm, s->to->at[c->at].jvm);
 }
 
 static void step(struct scan *s, const struct tw_token *t)
@@ -546,14 +560,11 @@ static void step(struct scan *s, const struct tw_token *t)
 	if (t->begins)
 		begin_line(s, t);
 	c = top(s);
+	if (s->lexer.kotlin)
+		meet_jvm_name(s, t);
 	if (c->lead == 0 && c->paren == 0 && (t->kind == TW_TOKEN_WORD || tw_token_is_sign(t, '@')))
 		c->lead = t->line;
-	s->annotation =
-	        tw_token_is_sign(t, '@') ||
-	        (s->annotation && (tw_token_is_sign(t, '.') || tw_token_is_sign(t, '(') ||
-	                                  (t->kind == TW_TOKEN_WORD &&
-	                                          (tw_token_is_sign(&s->prev, '@') ||
-	                                                  tw_token_is_sign(&s->prev, '.')))));
+	s->annotation = tw_jvm_names_annotation(s->annotation, &s->prev, t);
 	if (t->kind == TW_TOKEN_WORD)
 		on_word(s, t);
 	else if (t->kind == TW_TOKEN_SIGN)
@@ -583,6 +594,7 @@ enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *
 	if (s.failed)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a source file");
 	end_pending(&s);
+	found.facade = s.jvm.file;
 	*ret = found;
 	return TW_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "source_jvm.h"
 
 enum { TW_SCAN_DECLS = 20000 };
 
@@ -19,16 +20,22 @@ enum tw_decl_kind { TW_DECL_CLASS, TW_DECL_METHOD, TW_DECL_PROPERTY };
 
 struct tw_decl {
 	enum tw_decl_kind kind;
-	const char *in;       /* the class around it, of a class its own name */
-	struct tw_str name;   /* in the text; "<init>", "<clinit>" of what has none */
-	uint32_t first, last; /* lines, from 1 */
-	uint32_t head;        /* of a class: the line of its brace */
+	const char *in;                  /* the class around it, of a class its own name */
+	struct tw_str name;              /* in the text; "<init>", "<clinit>" of what has none */
+	uint32_t first, last;            /* lines, from 1 */
+	uint32_t head;                   /* of a class: the line of its brace, or its last */
+	struct tw_str jvm[TW_JVM_NAMES]; /* what it is called in class files, by @JvmName */
+	/* of a class of Kotlin */
+	bool primary; /* its head declares a constructor */
+	bool object;  /* it is one; companion: of the class around it */
+	bool companion;
 };
 
 struct tw_decls {
 	struct tw_decl *at;
 	size_t n, cap;
-	bool cut; /* there are more */
+	bool cut;             /* there are more */
+	struct tw_str facade; /* @file:JvmName: the class of top-level functions, "" none */
 };
 
 /* What is told points into text and arena. */

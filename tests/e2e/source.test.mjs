@@ -142,6 +142,19 @@ test('a build carries its commit: links and last changes go by it and not by tag
 	assert.equal((await ask(s, { method: LOAD })).commit_from, 'newest');
 });
 
+test('a facade of several files is found in that which has the function', async (t) => {
+	const { s } = await withClones(t, [{ ...APP, roots: ['src'], refs: ['{version}'] }], (dir) => {
+		const r = new Repository(path.join(dir, 'test/app'));
+		for (const [file, name] of [['One', 'first'], ['Two', 'second']])
+			r.write(`src/com/example/${file}.kt`, `@file:JvmName("Feeds")\n@file:JvmMultifileClass\npackage com.example\n\n@JvmName("${name}Named")\nfun ${name}() = 1\n`);
+		r.commit('Begin');
+	});
+	assert.deepEqual(at(await ask(s, { method: 'com.example.Feeds.secondNamed' })), ['src/com/example/Two.kt', [[5, 6]], null]);
+	assert.deepEqual(at(await ask(s, { method: 'com.example.Feeds__OneKt.firstNamed$default' })), ['src/com/example/One.kt', [[5, 6]], null]);
+	assert.equal((await blame(s, { method: 'com.example.Feeds.firstNamed' })).commits.length, 1);
+	assert.match((await ask(s, { method: 'com.example.Feeds.third' })).why, /no file of that commit declares/);
+});
+
 test('a base that cannot be one is said in words, and no link leads to the newest instead', async (t) => {
 	const { s, made: { ids, r } } = await withClones(t, [APP], (dir) => shopRepository(path.join(dir, 'test/app')));
 	const note = async (base, head) => (await blame(s, { method: LOAD, base, head })).base_note;

@@ -256,7 +256,7 @@ static void declarations_of_kotlin(void **state)
 	        {"com.a.Feed.load$lambda$0", "~13-18"}, {"com.a.Feed.load$lambda-3", "~13-18"},
 	        {"com.a.Feed.none", "21-21"}, {"com.a.Feed.getTitle", "~22-23"},
 	        {"com.a.Feed.setOpen", "~24-25"}, {"com.a.Feed.size", "~19-20 26-29"},
-	        {"com.a.Feed.<init>", "~12-12 30-31"}, {"com.a.Feed.<clinit>", "~class 6-9"},
+	        {"com.a.Feed.<init>", "~6-9 12-12 30-31"}, {"com.a.Feed.<clinit>", "~class 6-9"},
 	        {"com.a.Feed$Companion.create", "33-33"}, {"com.a.Feed$Kind.f", "35-35"},
 	        {"com.a.Feed$Holder.get", "36-36"}, {"com.a.Feed$Plain.f", "38-38"},
 	        {"com.a.Feed.get", "40-40"}, {"com.a.FeedKt.top", "42-42"},
@@ -275,6 +275,88 @@ static void declarations_of_kotlin(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_string_equal(lines_of(kotlin, true, cases[i].method, 0), cases[i].lines);
 	assert_string_equal(lines_of(kotlin, true, "com.a.Feed.size", 27), "26-29");
+}
+
+static const char jvm[] = /* line 1 */
+        "@file:JvmName(\"Feeds\")\n"
+        "@file:JvmMultifileClass\n"
+        "package com.a\n"
+        "@JvmName(\"loadAll\")\n"
+        "fun load(n: Int = 1) = listOf(1).map { it }\n" /* 5 */
+        "val started = now()\n"
+        "var Int.size: Int\n"
+        "  get() = 1\n"
+        "  @JvmName(\"resize\") set(v) { f(v) }\n" /* 9 */
+        "class Feed @Inject constructor(\n"
+        "  @get:JvmName(\"lines\") val rows: Int,\n" /* 11 */
+        "  private var open: Boolean = f { true }, n: Int,\n"
+        ") : Base(n), Other {\n" /* 13 */
+        "  var isBig = false\n"
+        "  internal fun trim(a: Int) = a\n" /* 15 */
+        "  companion object Maker {\n"
+        "    const val TAG = \"x\"\n" /* 17 */
+        "    val cache by lazy { 1 }\n"
+        "    @JvmStatic\n"
+        "    fun make() = Feed(1)\n" /* 20 */
+        "    @kotlin.jvm.JvmName(name = \"other\") fun more() {}\n"
+        "  }\n"
+        "}\n" /* 23 */
+        "object Cache {\n"
+        "  val all = mutableMapOf<Int, Int>()\n" /* 25 */
+        "  @JvmName(\"$no\") fun drop() {}\n"
+        "}\n"
+        "interface Shown {\n"
+        "  fun show(n: Int = 1) { run { n } }\n" /* 29 */
+        "}\n"
+        "data class Pair(val a: Int,\n"
+        "  val b: Int)\n" /* 32 */
+        "class None\n"
+        "@JvmName(\"stale\") val left = 1\n"
+        "fun last() = 2\n"; /* 35 */
+
+/* As a trace names them, and where they are. */
+static void names_of_class_files(void **state)
+{
+	static const struct {
+		const char *method, *lines;
+	} cases[] = {{"com.a.Feeds.loadAll", "4-5"}, {"com.a.Feeds.load", "4-5"},
+	        {"com.a.Feeds__MoreKt.loadAll", "4-5"}, {"com.a.Feeds.loadAll$default", "4-5"},
+	        {"com.a.Feeds$loadAll$1.invoke", "~4-5"}, {"com.a.Feeds$load$1.invoke", "~4-5"},
+	        {"com.a.Feeds.load$lambda$0", "~4-5"}, {"com.a.Feeds.<clinit>", "~6-6 7-9 34-34"},
+	        {"com.a.Feeds.getStarted", "~6-6"}, {"com.a.Feeds.resize", "~7-9"},
+	        {"com.a.Feeds.getSize", "~7-9"}, {"com.a.Feeds.gone", ""},
+	        {"com.a.OtherFeeds.loadAll", ""}, {"com.a.Feed.<init>", "10-13"},
+	        {"com.a.Feed.lines", "~11-11"}, {"com.a.Feed.getRows", "~11-11"},
+	        {"com.a.Feed.setOpen", "~12-12"}, {"com.a.Feed.access$getOpen$p", "~12-12"},
+	        {"com.a.Feed.getN", "~class 10-13"}, {"com.a.Feed.setBig", "~14-14"},
+	        {"com.a.Feed.isBig", "~14-14"}, {"com.a.Feed.trim$core_debug", "~15-15"},
+	        {"com.a.Feed.<clinit>", "~17-17 18-18"}, {"com.a.Feed.make", "19-20"},
+	        {"com.a.Feed$Maker.make", "19-20"}, {"com.a.Feed.access$getCache$cp", "~18-18"},
+	        {"com.a.Feed$Maker.other", "21-21"}, {"com.a.Feed$Maker$cache$2.invoke", "~18-18"},
+	        {"com.a.Feed$Maker.getCache", "~18-18"}, {"com.a.Cache.<clinit>", "~25-25"},
+	        {"com.a.Cache.drop", "26-26"}, {"com.a.Shown$DefaultImpls.show", "29-29"},
+	        {"com.a.Shown$DefaultImpls.show$default", "29-29"},
+	        {"com.a.Shown$show$1.invoke", "~29-29"}, {"com.a.Pair.<init>", "31-32"},
+	        {"com.a.Pair.getB", "~32-32"}, {"com.a.Pair.component1", "~class 31-32"},
+	        {"com.a.None.<init>", "~class 33-33"}, {"com.a.Feeds.last", "35-35"},
+	        {"com.a.Feeds.stale", "~34-34"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *got = lines_of(jvm, true, cases[i].method, 0);
+
+		if (strcmp(got, cases[i].lines) != 0)
+			print_error("%s: %s, not %s\n", cases[i].method, got, cases[i].lines);
+	}
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_string_equal(lines_of(jvm, true, cases[i].method, 0), cases[i].lines);
+	for (size_t i = 0; i < sizeof jvm; i++) {
+		char cut[sizeof jvm];
+
+		memcpy(cut, jvm, i);
+		cut[i] = 0;
+		(void)lines_of(cut, true, "com.a.Feeds.loadAll", 0);
+	}
 }
 
 static const char java[] = /* line 1 */
@@ -387,7 +469,8 @@ static double reads_one_line(const char *piece, bool as_kotlin)
  */
 static void a_file_of_one_line_is_read_in_time(void **state)
 {
-	static const char *const pieces[] = {"1,", "`,", ".", "`a`.", "/**/,", "record "};
+	static const char *const pieces[] = {"1,", "val x=1\n@A(\"a\")", "@A(", "@JvmName(\"a\")",
+	        "`,", ".", "`a`.", "/**/,", "record "};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
@@ -428,6 +511,7 @@ int main(void)
 	        cmocka_unit_test(patterns_of_many_stars_end_in_time),
 	        cmocka_unit_test(links_hold_hostile_values),
 	        cmocka_unit_test(declarations_of_kotlin),
+	        cmocka_unit_test(names_of_class_files),
 	        cmocka_unit_test(declarations_of_java),
 	        cmocka_unit_test(files_may_be_anything),
 	        cmocka_unit_test(a_file_of_one_line_is_read_in_time),
