@@ -85,11 +85,17 @@ static enum tw_status reply_text(
 	return st;
 }
 
+static bool is_late(void *arg)
+{
+	return tw_req_ms_left(arg) == 0;
+}
+
 static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 {
 	static const char *const forms[] = {"json", "markdown", "html", "text", NULL};
 	const char *word = tw_req_query(r, "for");
-	struct tw_news_of of = {.project_id = tw_req_caller(r)->project_id};
+	struct tw_news_of of = {
+	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
 	json_t *digest = NULL;
 	unsigned form = 0;
 	enum tw_status st = tw_api_pick("for", word ? word : "json", forms, &form, err);

@@ -113,17 +113,22 @@ struct tw_try {
 };
 struct tw_logged {
 	int64_t id, created_ms, due_ms, tries;
-	const char *event_id, *body;
+	int64_t length;              /* of the whole body, in characters */
+	const char *event_id, *body; /* its first TW_LOGGED_BODY characters, or all */
 	enum tw_hook_event event;
 	enum tw_outbox_state state;
 	const struct tw_try *log; /* the last ones, oldest first */
 	size_t n_log;
 };
-enum { TW_TRIES_TOLD = 20 };
+enum { TW_TRIES_TOLD = 20, TW_LOGGED_BODY = 2048 };
 /* Newest first; `before` 0: from the newest on. */
 enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,
         struct tw_logged **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* One, with its whole body.  TW_NOT_FOUND. */
+enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_id,
+        const char *hook_id, int64_t delivery_id, struct tw_arena *a, struct tw_logged *ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Once more, now, under the same event id; a test once.  TW_NOT_FOUND; TW_CONFLICT when the hook is
  * paused, or a test of it waits. */
 enum tw_status tw_catalogue_redeliver(struct tw_catalogue *c, const char *project_id,

@@ -2,10 +2,13 @@
  * catalogue_news.c - what digests count, and which were made.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "catalogue_hook.h"
 #include "catalogue_internal.h"
+#include "json_memory.h"
 #include "news.h"
 
 enum { ID_BYTES = 64, KEPT_DAYS = 400 };
@@ -141,6 +144,29 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
 	return st;
 }
 
+/* Each address has its own: none sees another, and one that is late holds up none. */
+static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, const char *facts,
+        const struct tw_news_rules *to, struct tw_err *err)
+{
+	json_t *all = json_loads(facts, 0, NULL);
+	enum tw_status st = all ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (size_t i = 0; st == TW_OK && i < to->n_mail; i++) {
+		char id[ID_BYTES];
+		char *text;
+
+		(void)snprintf(id, sizeof id, "digest.%" PRId64 ".%zu", of->period.until_ms, i + 1);
+		(void)json_object_set_new(all, "to", json_string(to->mail[i]));
+		text = tw_json_dumps(all, JSON_COMPACT);
+		st = text ? tw_cat_tell_mail(db, of->project_id,
+		                    &(struct tw_tell){TW_HOOK_DIGEST, id, text}, err)
+		          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		free(text);
+	}
+	json_decref(all);
+	return st;
+}
+
 static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const char *facts,
         const struct tw_news_rules *to, struct tw_err *err)
 {
@@ -151,9 +177,7 @@ static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const 
 	(void)snprintf(id, sizeof id, "digest.%" PRId64, of->period.until_ms);
 	if (to->webhook)
 		st = tw_cat_tell(db, of->project_id, &what, err);
-	if (st == TW_OK && to->n_mail)
-		st = tw_cat_tell_mail(db, of->project_id, &what, err);
-	return st;
+	return st == TW_OK ? tell_mails(db, of, facts, to, err) : st;
 }
 
 enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,

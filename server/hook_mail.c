@@ -88,9 +88,10 @@ void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out)
 
 	tw_buf_printf(out, "From: tracewell <%s>\r\n", m->from);
 	put(out, "To: ");
-	for (size_t i = 0; i < m->n_to; i++)
-		tw_buf_printf(out, "%s<%s>", i ? ",\r\n " : "", m->to[i]);
-	put(out, "\r\n");
+	if (m->n_to == 1)
+		tw_buf_printf(out, "<%s>\r\n", m->to[0]);
+	else
+		put(out, "undisclosed-recipients:;\r\n"); /* none sees another */
 	put_subject(out, m->subject);
 	put_date(out, m->at_ms);
 	tw_buf_printf(out, "Message-ID: <%s%s>\r\n", m->id, host ? host : "@tracewell");

@@ -233,6 +233,8 @@ static void sign_in(CURL *curl, const struct tw_smtp *by)
 {
 	const bool secret = *by->user != '\0';
 
+	if (*by->ca_file)
+		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, by->ca_file);
 	if (secret) {
 		(void)curl_easy_setopt(curl, CURLOPT_USERNAME, by->user);
 		(void)curl_easy_setopt(curl, CURLOPT_PASSWORD, by->password);
@@ -293,6 +295,18 @@ static void explain_silence(const struct sending *one, CURLcode code, char *out,
 		(void)snprintf(out, cap, "the connection was closed without an answer");
 	else if (code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR)
 		(void)snprintf(out, cap, "the connection was closed in the middle of the answer");
+	else if (code == CURLE_PEER_FAILED_VERIFICATION)
+		(void)snprintf(out, cap,
+		        "its certificate is of another name, over, or signed by "
+		        "nobody that is known here%s",
+		        one->is_mail ? " (--smtp-ca-file)" : "");
+	else if (code == CURLE_USE_SSL_FAILED)
+		(void)snprintf(out, cap,
+		        "the mail server offers no TLS, and a password is not sent without");
+	else if (code == CURLE_LOGIN_DENIED)
+		(void)snprintf(out, cap,
+		        "the mail server does not let this server in: --smtp-user or its password "
+		        "is wrong");
 	else if (code == CURLE_COULDNT_RESOLVE_HOST)
 		(void)snprintf(out, cap, "nobody knows the name of its host");
 	else
@@ -337,8 +351,10 @@ static void tell(const struct sending *one, CURLcode code, struct tw_sent *ret)
 	        .retry_after_s = after};
 	if (is_success(one, code, http))
 		return;
-	ret->in_vain = one->is_mail && http >= 500;
-	if ((code == CURLE_OK || cut) || (one->is_mail && http >= 400))
+	/* a password can be put right */
+	ret->in_vain = one->is_mail && http >= 500 && code != CURLE_LOGIN_DENIED;
+	if ((code == CURLE_OK || cut) ||
+	        (one->is_mail && http >= 400 && code != CURLE_LOGIN_DENIED))
 		explain_status(one, http, ret->error, sizeof ret->error);
 	else
 		explain_silence(one, code, ret->error, sizeof ret->error);

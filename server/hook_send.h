@@ -44,7 +44,7 @@ enum tw_status tw_sender_post(
         struct tw_sender *s, const struct tw_post *what, struct tw_err *err) TW_MUST_USE;
 
 struct tw_smtp { /* "" where there is none */
-	const char *url, *user, *password, *from;
+	const char *url, *user, *password, *from, *ca_file;
 };
 struct tw_mail {
 	const struct tw_smtp *by;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "json_memory.h"
 #include "words.h"
 
@@ -31,48 +32,72 @@ static enum tw_status read_rules(struct tw_catalogue *c, const char *project_id,
 
 /* --- making --- */
 
-static enum tw_status make(struct tw_catalogue *c, const struct tw_news_of *of,
-        const struct tw_news_rules *rules, struct tw_err *err)
+struct making {
+	struct tw_catalogue *c;
+	struct tw_periodic *by;
+	bool mails;
+	int64_t now_ms, end_ms; /* end_ms: CLOCK_MONOTONIC */
+};
+
+static bool is_over(void *arg)
+{
+	const struct making *m = arg;
+
+	return tw_monotonic_ms() >= m->end_ms || tw_periodic_stopping(m->by);
+}
+
+/* One that was cut because the server stops is made again when it is back. */
+static enum tw_status make(struct making *m, const struct tw_news_of *of,
+        struct tw_news_rules *rules, struct tw_err *err)
 {
 	json_t *digest = NULL, *facts;
 	char *text;
-	enum tw_status st = tw_news_make(c, of, &digest, err);
+	enum tw_status st = tw_news_make(m->c, of, &digest, err);
 
 	if (st != TW_OK)
 		return st;
+	if (tw_periodic_stopping(m->by)) {
+		json_decref(digest);
+		return TW_OK;
+	}
+	if (!m->mails)
+		rules->n_mail = 0;
 	facts = json_pack("{s:o}", "digest", digest);
 	text = tw_json_dumps(facts, JSON_COMPACT);
-	st = text ? tw_catalogue_news_claim(c, of, text, rules, err) : no_memory(err);
+	st = text ? tw_catalogue_news_claim(m->c, of, text, rules, err) : no_memory(err);
 	free(text);
 	json_decref(facts);
 	return st;
 }
 
 /* What was over before the project asked for digests is not told. */
-static enum tw_status make_due(struct tw_catalogue *c, const struct tw_project_row *project,
-        int64_t now_ms, struct tw_arena *a, struct tw_err *err)
+static enum tw_status make_due(struct making *m, const struct tw_project_row *project,
+        struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_news_of of = {project->id, project->name, {0, 0}};
+	struct tw_news_of of = {project->id, project->name, {0, 0}, {is_over, m}};
 	struct tw_news_rules rules;
 	json_t *doc;
 	int64_t changed_ms = 0;
 	bool made = true;
-	enum tw_status st = read_rules(c, project->id, a, &doc, &rules, &changed_ms, err);
+	enum tw_status st = read_rules(m->c, project->id, a, &doc, &rules, &changed_ms, err);
 
+	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_MOST_S;
 	if (st == TW_OK && rules.every != TW_NEWS_OFF) {
-		of.period = tw_news_period(&rules, now_ms);
+		of.period = tw_news_period(&rules, m->now_ms);
 		if (of.period.until_ms > changed_ms)
-			st = tw_catalogue_news_made(c, project->id, of.period.until_ms, &made, err);
+			st = tw_catalogue_news_made(
+			        m->c, project->id, of.period.until_ms, &made, err);
 	}
 	if (st == TW_OK && !made)
-		st = make(c, &of, &rules, err);
+		st = make(m, &of, &rules, err);
 	json_decref(doc);
 	return st;
 }
 
-enum tw_status tw_digests_make(
-        struct tw_catalogue *c, struct tw_periodic *by, int64_t now_ms, struct tw_err *err)
+enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, bool mails,
+        int64_t now_ms, struct tw_err *err)
 {
+	struct making m = {c, by, mails, now_ms, 0};
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
 	struct tw_project_row *projects = NULL;
 	struct tw_err why;
@@ -81,7 +106,7 @@ enum tw_status tw_digests_make(
 	        st = a ? tw_catalogue_projects(c, a, &projects, &n, err) : no_memory(err);
 
 	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
-		one = make_due(c, &projects[i], now_ms, a, &why);
+		one = make_due(&m, &projects[i], a, &why);
 		if (one != TW_OK && st == TW_OK) {
 			st = one;
 			*err = why;
@@ -94,7 +119,7 @@ enum tw_status tw_digests_make(
 /* --- mail --- */
 
 static enum tw_status name_receivers(
-        const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err)
+        const struct tw_digest_mail *m, const char *only, struct tw_mail *ret, struct tw_err *err)
 {
 	struct tw_news_rules rules;
 	json_t *doc;
@@ -107,16 +132,18 @@ static enum tw_status name_receivers(
 	if (!to)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < rules.n_mail; i++) {
-		to[i] = tw_arena_str(m->arena, tw_str_of(rules.mail[i]));
-		if (!to[i])
+		if (only && strcmp(only, rules.mail[i]) != 0)
+			continue;
+		to[ret->n_to] = tw_arena_str(m->arena, tw_str_of(rules.mail[i]));
+		if (!to[ret->n_to++])
 			st = no_memory(err);
 	}
 	ret->to = to;
-	ret->n_to = rules.n_mail;
 	json_decref(doc);
 	if (st == TW_OK && ret->n_to == 0)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "nobody is named any more whom the digest is mailed to");
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        only ? "the address is not named any more"
+		             : "nobody is named any more whom the digest is mailed to");
 	return st;
 }
 
@@ -175,11 +202,11 @@ enum tw_status tw_digest_mail(
 	if (!*m->by->url)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "the server was given no --smtp-url to mail by");
-	st = name_receivers(m, ret, err);
-	if (st != TW_OK)
-		return st;
 	facts = json_loads(m->of->facts, 0, NULL);
-	st = facts ? write_message(m, ret, json_object_get(facts, "digest"), err) : no_memory(err);
+	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
+	           : no_memory(err);
+	if (st == TW_OK)
+		st = write_message(m, ret, json_object_get(facts, "digest"), err);
 	json_decref(facts);
 	return st;
 }

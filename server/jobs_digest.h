@@ -11,11 +11,15 @@
 #include "news.h"
 #include "periodic.h"
 
-enum { TW_DIGEST_LOOK_S = 20 }; /* how often it is looked whether one is due */
-/* One project's failure keeps no other from its digest; the first one is told.  Looks between
- * projects whether the thread is to stop. */
-enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, int64_t now_ms,
-        struct tw_err *err) TW_MUST_USE;
+enum {
+	TW_DIGEST_LOOK_S = 20, /* how often it is looked whether one is due */
+	TW_DIGEST_MOST_S = 60  /* for one; what is left out then is said */
+};
+/* mails: the server can; nobody is mailed otherwise, nor later.  One project's failure keeps no
+ * other from its digest; the first one is told.  Looks between projects whether the thread is to
+ * stop. */
+enum tw_status tw_digests_make(struct tw_catalogue *c, struct tw_periodic *by, bool mails,
+        int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 struct tw_digest_mail {
 	struct tw_catalogue *c;
@@ -25,7 +29,9 @@ struct tw_digest_mail {
 	struct tw_arena *arena; /* the mail's texts live in it */
 	struct tw_buf *message;
 };
-/* The mail of a digest, to those whom the project names now. */
+/* The mail of a digest, to the one whom it waits for: each address has a mail of its own, so none
+ * sees another.  One that waits since before that was so goes to all in one that names none of
+ * them. TW_NOT_FOUND: the project does not name the address any more. */
 enum tw_status tw_digest_mail(
         const struct tw_digest_mail *m, struct tw_mail *ret, struct tw_err *err) TW_MUST_USE;
 

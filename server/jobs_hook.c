@@ -210,7 +210,8 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
 	const struct tw_config *c = h->app->config;
-	const struct tw_smtp by = {c->smtp_url, c->smtp_user, h->smtp_password, c->mail_from};
+	const struct tw_smtp by = {
+	        c->smtp_url, c->smtp_user, h->smtp_password, c->mail_from, c->smtp_ca_file};
 	const struct tw_digest_mail what = {
 	        h->app->catalogue, &f->of, c->public_url, &by, f->arena, &f->body};
 	struct tw_mail m;
@@ -242,6 +243,7 @@ static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_de
 	tw_crash_point("delivery_begun");
 	if (st == TW_OK)
 		return true;
+	failed.in_vain = st == TW_NOT_FOUND; /* nobody names the address any more */
 	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
 	end(h, f, &failed);
 	return true;
@@ -409,7 +411,8 @@ static void digest(struct tw_periodic *p, void *arg)
 	struct tw_err err;
 
 	if (tw_monotonic_ms() < h->digest_ms ||
-	        tw_digests_make(h->app->catalogue, p, tw_unix_ms(), &err) == TW_OK)
+	        tw_digests_make(h->app->catalogue, p, *h->app->config->smtp_url != '\0',
+	                tw_unix_ms(), &err) == TW_OK)
 		return;
 	tw_log_err(TW_LOG_WARN, "digest_late", "digests", &err);
 	h->digest_ms = tw_monotonic_ms() + DIGEST_AGAIN_MS;
@@ -451,6 +454,9 @@ static enum tw_status judge(struct tw_hook_runner *h, const struct tw_config *c,
 	if (*c->smtp_url && !tw_mail_address(c->mail_from))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "--smtp-url needs --mail-from: the address that mails come from");
+	if (*c->smtp_ca_file && access(c->smtp_ca_file, R_OK) != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-ca-file: %.100s: %s",
+		        c->smtp_ca_file, strerror(errno));
 	if (*c->smtp_user && !*c->smtp_password_file)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "--smtp-user needs --smtp-password-file");

@@ -12,6 +12,7 @@
 
 enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10 };
 #define ARENA_MAX ((size_t)512 << 20)
+enum { LOOK_EACH = 64 /* methods */ };
 
 static const char *const every_words[] = {"off", "daily", "weekly", NULL};
 
@@ -144,6 +145,13 @@ static enum tw_status put(struct making *m, const char *key, json_t *part, struc
 	return json_object_set_new(m->out, key, part) == 0 ? TW_OK : no_memory(err);
 }
 
+static enum tw_status late(const struct making *m, struct tw_err *err)
+{
+	return tw_deadline_passed(&m->of->deadline)
+	               ? tw_fail(err, TW_DEADLINE, TW_NO_OFFSET, "the digest took too long")
+	               : TW_OK;
+}
+
 static bool is_muted(const struct tw_regression *r)
 {
 	return r->muted_until_ms > tw_unix_ms();
@@ -162,7 +170,10 @@ static enum tw_status put_happened(
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_regression r;
 
-		st = tw_catalogue_regression_get(m->c, m->of->project_id, ids[i], m->a, &r, err);
+		st = late(m, err);
+		if (st == TW_OK)
+			st = tw_catalogue_regression_get(
+			        m->c, m->of->project_id, ids[i], m->a, &r, err);
 		if (st == TW_NOT_FOUND || (st == TW_OK && is_muted(&r))) {
 			st = TW_OK;
 			continue;
@@ -259,6 +270,8 @@ static enum tw_status read_lengths(
 	enum tw_status st = read_cells(m, of, 0, &cells, &n, err);
 
 	*ret = (struct lengths){NULL, 0};
+	if (st == TW_OK)
+		st = late(m, err);
 	if (st == TW_OK && n)
 		st = tw_fleet_groups(
 		        cells, n, TW_FLEET_SCENARIO, false, m->a, &ret->groups, &ret->n, err);
@@ -278,8 +291,10 @@ static enum tw_status put_scenario(struct making *m, json_t *list, const struct 
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(m->a, 2, sizeof *h);
 	struct tw_fleet_lengths now = {.stat = {.n = 0}}, then = now;
-	enum tw_status st = h ? tw_fleet_lengths(g, h, &now, err) : no_memory(err);
+	enum tw_status st = h ? late(m, err) : no_memory(err);
 
+	if (st == TW_OK && h)
+		st = tw_fleet_lengths(g, h, &now, err);
 	if (st == TW_OK && h && same)
 		st = tw_fleet_lengths(same, h + 1, &then, err);
 	if (st != TW_OK)
@@ -341,6 +356,8 @@ static enum tw_status rank_methods(struct making *m, const struct tw_rollup *r,
 	for (size_t i = 0; st == TW_OK && i < *ret_n; i++) {
 		struct tw_fleet_method *one = &(*ret)[i];
 
+		if (i % LOOK_EACH == 0 && late(m, err) != TW_OK)
+			return TW_DEADLINE;
 		st = tw_fleet_stat(one->of, one->n, TW_ROLLUP_SELF, s, &one->sorted_by, err);
 		one->rank = one->naming.named ? one->sorted_by.sum : -1;
 	}
@@ -367,10 +384,14 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 	size_t n = 0, n_groups = 0;
 	enum tw_status st = read_cells(m, days_of(m->of->period), all.metrics, &cells, &n, err);
 
+	if (st == TW_OK)
+		st = late(m, err);
 	if (st == TW_OK && n)
 		st = tw_fleet_groups(cells, n, TW_FLEET_ALL, false, m->a, &groups, &n_groups, err);
 	if (st == TW_OK && n_groups)
 		st = tw_fleet_collect(groups[0].cells, groups[0].n, &all, err);
+	if (st == TW_OK)
+		st = late(m, err);
 	n = 0;
 	if (st == TW_OK && all.n)
 		st = rank_methods(m, &all, &list, &n, err);
@@ -447,15 +468,17 @@ struct part {
 	const char *none; /* JSON */
 };
 
-/* What is too much to be added up at once is left out, and said: the rest is news all the same, and
- * the next try would fail likewise. */
+/* What is too much to be added up at once, or in its time, is left out, and said: the rest is news
+ * all the same, and the next try would fail likewise. */
 static enum tw_status put_some(struct making *m, const struct part *of, struct tw_err *err)
 {
 	enum tw_status st;
 
 	tw_arena_reset(m->a);
-	st = of->fn(m, err);
-	if (st != TW_TOO_LARGE && st != TW_NOMEM)
+	st = late(m, err);
+	if (st == TW_OK)
+		st = of->fn(m, err);
+	if (st != TW_TOO_LARGE && st != TW_NOMEM && st != TW_DEADLINE)
 		return st;
 	m->partial = true;
 	return put(m, of->key, json_loads(of->none, 0, NULL), err);
@@ -475,7 +498,7 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 		st = put_some(m, &parts[i], err);
 	if (st == TW_OK)
 		st = put(m, "partial", json_boolean(m->partial), err);
-	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0), err) : st;
+	return st == TW_OK ? put(m, "quiet", json_boolean(m->news == 0 && !m->partial), err) : st;
 }
 
 enum tw_status tw_news_preview(

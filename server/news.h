@@ -10,6 +10,7 @@
 
 #include "catalogue.h"
 #include "hook_mail.h"
+#include "query.h"
 
 /* --- what a project wants: TW_SETTING_DIGEST --- */
 
@@ -39,6 +40,7 @@ struct tw_news_period tw_news_period(const struct tw_news_rules *r, int64_t now_
 struct tw_news_of {
 	const char *project_id, *project;
 	struct tw_news_period period;
+	struct tw_deadline deadline; /* asked between and within parts; what is left out is said */
 };
 /* A JSON object as schema/openapi.json says (Digest); lists are cut.  json_decref is owed.
  * It goes on where the last one ended, so that no day is told twice when the hour or the day of the

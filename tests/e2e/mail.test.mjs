@@ -1,0 +1,113 @@
+/*
+ * mail.test.mjs - digests mailed by a real mail server: TLS from the first byte and by STARTTLS, a
+ * certificate of nobody known or of another name, logins by PLAIN and LOGIN, right and wrong, and a
+ * server that takes a password without TLS.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { SMTPServer } from 'smtp-server';
+
+import { binary, startServer, until } from './server.mjs';
+
+const json = (o) => JSON.stringify(o);
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-mail-'));
+test.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+/** A certificate that signs itself; the name is one of this machine or of another. */
+function certificate(name, alt) {
+	const [key, cert] = ['key', 'crt'].map((end) => path.join(dir, `${name}.${end}`));
+	execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', `subjectAltName=${alt}`, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+	return { key: fs.readFileSync(key), cert: fs.readFileSync(cert), file: cert };
+}
+const ours = certificate('ours', 'IP:127.0.0.1');
+const another = certificate('another', 'DNS:mail.example.com');
+
+/** Keeps what it takes, and how whoever sent it came in. */
+async function startMails(t, options) {
+	const mails = [], logins = [];
+	const server = new SMTPServer({
+		logger: false, authOptional: true, ...options,
+		onAuth: (auth, session, done) => {
+			logins.push([auth.method, auth.username, auth.password, session.secure]);
+			return auth.username === 'ann' && auth.password === 'hush hush' ? done(null, { user: 'ann' }) : done(new Error('nobody of that name and password'));
+		},
+		onData: (stream, session, done) => {
+			const pieces = [];
+			stream.on('data', (p) => pieces.push(p)).on('end', () => {
+				mails.push({ to: session.envelope.rcptTo.map((r) => r.address), user: session.user, secure: session.secure, text: Buffer.concat(pieces).toString('utf8') });
+				done();
+			});
+		},
+	});
+	server.on('error', () => {});
+	await new Promise((ok) => server.listen(0, '127.0.0.1', ok));
+	t.after(() => new Promise((ok) => server.close(ok)));
+	return { mails, logins, port: server.server.address().port };
+}
+
+const secret = path.join(dir, 'secret');
+fs.writeFileSync(secret, 'hush hush\n');
+const wrong = path.join(dir, 'wrong');
+fs.writeFileSync(wrong, 'hush\n');
+
+/** One digest to ann, and what the log says of the first try. */
+async function tryMail(t, args) {
+	const s = await startServer(t, { args: ['--mail-from', 'tracewell@example.com', ...args] });
+	assert.equal((await s.ask('PUT', '/api/v1/digest/settings', { key: s.admin, body: json({ mail: ['ann@example.com'] }) })).status, 200);
+	execFileSync('python3', ['-c', `import sqlite3,sys
+c=sqlite3.connect(sys.argv[1], timeout=20)
+c.execute(sys.argv[2])
+c.commit()`, path.join(s.data, 'catalogue.db'), `insert into outbox(project_id,hook_id,event_id,event,facts,created_ms,due_ms,until_ms,tries_left)
+	select project_id,'mail','digest.1.1',5,'{"digest":{},"to":"ann@example.com"}',${Date.now()},1,${Date.now() + 1e8},15 from project where name='test'`]);
+	const d = await until(async () => (await s.get('/api/v1/webhooks/mail/deliveries', { key: s.admin })).json.deliveries.find((x) => x.log.length), 'a try', 40);
+	return [d.state, d.log[0].error];
+}
+
+test('TLS from the first byte, and a login by PLAIN', async (t) => {
+	const m = await startMails(t, { secure: true, ...ours, authMethods: ['PLAIN'], authOptional: false });
+	const url = `smtps://127.0.0.1:${m.port}`;
+	assert.deepEqual(await tryMail(t, ['--smtp-url', url, '--smtp-ca-file', ours.file, '--smtp-user', 'ann', '--smtp-password-file', secret]), ['delivered', '']);
+	assert.deepEqual(m.logins, [['PLAIN', 'ann', 'hush hush', true]]);
+	assert.deepEqual([m.mails[0].to, m.mails[0].user, m.mails[0].secure], [['ann@example.com'], 'ann', true]);
+	assert.match(m.mails[0].text, /^To: <ann@example.com>\r?$/m);
+});
+
+test('STARTTLS, and a login by LOGIN', async (t) => {
+	const m = await startMails(t, { ...ours, authMethods: ['LOGIN'], authOptional: false });
+	assert.deepEqual(await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--smtp-ca-file', ours.file, '--smtp-user', 'ann', '--smtp-password-file', secret]), ['delivered', '']);
+	assert.deepEqual(m.logins, [['LOGIN', 'ann', 'hush hush', true]]);
+});
+
+test('STARTTLS is used where it is offered, also without a login', async (t) => {
+	const m = await startMails(t, { ...ours });
+	assert.deepEqual(await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--smtp-ca-file', ours.file]), ['delivered', '']);
+	assert.equal(m.mails[0].secure, true);
+});
+
+test('a wrong password is told as such, never sent in the clear, and tried again', async (t) => {
+	const m = await startMails(t, { ...ours, authOptional: false });
+	const login = ['--smtp-user', 'ann', '--smtp-password-file'];
+	const [state, why] = await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--smtp-ca-file', ours.file, ...login, wrong]);
+	assert.match(why, /does not let this server in: --smtp-user or its password is wrong/);
+	assert.deepEqual([state, m.mails.length, m.logins.every((l) => l[3])], ['waiting', 0, true]);
+	const plain = await startMails(t, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true });
+	const [, refused] = await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${plain.port}`, ...login, secret]);
+	assert.match(refused, /offers no TLS, and a password is not sent without/);
+	assert.deepEqual([plain.logins, plain.mails], [[], []]);
+});
+
+test('a certificate of nobody known, or of another name, is refused', async (t) => {
+	for (const [secure, cert, ca] of [[true, ours, []], [false, ours, []], [true, another, ['--smtp-ca-file', another.file]], [false, another, ['--smtp-ca-file', another.file]]]) {
+		const m = await startMails(t, { secure, ...cert });
+		const [state, why] = await tryMail(t, ['--smtp-url', `${secure ? 'smtps' : 'smtp'}://127.0.0.1:${m.port}`, ...ca]);
+		assert.match(why, /certificate is of another name, over, or signed by nobody that is known here/);
+		assert.deepEqual([state, m.mails], ['waiting', []]);
+	}
+	const { status, stderr } = spawnSync(binary(), ['serve', '--data', path.join(dir, 'data'), '--listen', '127.0.0.1:0', '--smtp-url', 'smtp://127.0.0.1', '--mail-from', 'a@b.c', '--smtp-ca-file', path.join(dir, 'none')], { encoding: 'utf8', timeout: 20_000 });
+	assert.notEqual(status, 0);
+	assert.match(stderr, /smtp-ca-file/);
+});
