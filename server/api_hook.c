@@ -302,11 +302,11 @@ static json_t *logged_json(const struct tw_logged *l)
 {
 	const bool waits = l->state == TW_OUTBOX_WAITS;
 
-	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:o}", "id", (json_int_t)l->id,
-	        "event_id", l->event_id, "event", tw_hook_event_words[l->event], "state",
-	        tw_outbox_words[l->state], "created_ms", (json_int_t)l->created_ms, "next_ms",
-	        (json_int_t)(waits ? l->due_ms : 0), "tries", (json_int_t)l->tries, "body", l->body,
-	        "log", tries_json(l));
+	return json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:o}", "id",
+	        (json_int_t)l->id, "event_id", l->event_id, "event", tw_hook_event_words[l->event],
+	        "state", tw_outbox_words[l->state], "created_ms", (json_int_t)l->created_ms,
+	        "next_ms", (json_int_t)(waits ? l->due_ms : 0), "tries", (json_int_t)l->tries,
+	        "body", l->body, "body_length", (json_int_t)l->length, "log", tries_json(l));
 }
 
 /* A hook of the project, or the digest's mail. */
@@ -346,14 +346,35 @@ static enum tw_status deliveries(struct tw_req *r, struct tw_err *err)
 	        err);
 }
 
+static enum tw_status find_delivery(
+        struct tw_req *r, const char **ret_hook, uint64_t *ret_id, struct tw_err *err)
+{
+	enum tw_status st = find_target(r, ret_hook, err);
+
+	if (st == TW_OK && !tw_str_u64(tw_str_of(tw_req_path(r, "delivery")), INT64_MAX, ret_id))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+	return st;
+}
+
+static enum tw_status delivery(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_logged row;
+	const char *hook;
+	uint64_t id = 0;
+	enum tw_status st = find_delivery(r, &hook, &id, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_logged(
+		        catalogue(r), project(r), hook, (int64_t)id, tw_req_arena(r), &row, err);
+	return st == TW_OK ? tw_req_reply_json(r, 200, logged_json(&row), err) : st;
+}
+
 static enum tw_status redeliver(struct tw_req *r, struct tw_err *err)
 {
 	const char *hook;
 	uint64_t id = 0;
-	enum tw_status st = find_target(r, &hook, err);
+	enum tw_status st = find_delivery(r, &hook, &id, err);
 
-	if (st == TW_OK && !tw_str_u64(tw_str_of(tw_req_path(r, "delivery")), INT64_MAX, &id))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
 	if (st == TW_OK)
 		st = tw_catalogue_redeliver(catalogue(r), project(r), hook, (int64_t)id, err);
 	if (st != TW_OK)
@@ -402,6 +423,11 @@ const struct tw_route tw_routes_hook[] = {
                 .slow = true,
                 .end = deliveries,
                 .summary = "What was told to it, try by try"},
+        {.method = "GET",
+                .path = "/api/v1/webhooks/{hook}/deliveries/{delivery}",
+                .slow = true,
+                .end = delivery,
+                .summary = "One delivery, with its whole body"},
         {.method = "POST",
                 .path = "/api/v1/webhooks/{hook}/deliveries/{delivery}",
                 .slow = true,

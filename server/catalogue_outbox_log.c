@@ -18,7 +18,8 @@ static bool read_logged(const struct tw_cat_query *q, struct tw_arena *a, void *
 	        .event_id = tw_cat_text(q, 4, a),
 	        .body = tw_cat_text(q, 5, a),
 	        .event = (enum tw_hook_event)tw_cat_int(q, 6),
-	        .state = (enum tw_outbox_state)tw_cat_int(q, 7)};
+	        .state = (enum tw_outbox_state)tw_cat_int(q, 7),
+	        .length = tw_cat_int(q, 8)};
 	return r->event_id && r->body;
 }
 
@@ -45,18 +46,22 @@ static enum tw_status read_tries(
 	return st;
 }
 
+/* Of the hook's and the project's; a cut body is one of a list. */
+#define LOGGED(body)                                                                               \
+	"SELECT delivery_id, created_ms, CASE WHEN event=6 THEN due_ms ELSE max(due_ms,"           \
+	"coalesce((SELECT hold_ms FROM webhook WHERE project_id=?1 AND hook_id=?2),0)) END,"       \
+	" tries, event_id, " body ", event, state, length(body) FROM outbox WHERE project_id=?1"   \
+	" AND hook_id=?2"
+#define BODY_CUT "substr(body,1,2048)" /* TW_LOGGED_BODY */
+
 enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *project_id,
         const char *hook_id, int64_t before, uint32_t limit, struct tw_arena *a,
         struct tw_logged **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct tw_cat_list l = {a, limit, sizeof **ret, read_logged, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* outbox_by_hook */
-	        "SELECT delivery_id, created_ms, CASE WHEN event=6 THEN due_ms ELSE max(due_ms,"
-	        "coalesce((SELECT hold_ms FROM webhook WHERE project_id=?1 AND hook_id=?2),0)) END,"
-	        " tries, event_id, body, event, state FROM"
-	        " outbox WHERE project_id=?1 AND hook_id=?2 AND delivery_id<?3"
-	        " ORDER BY delivery_id DESC LIMIT ?4",
-	        "ttii", project_id, hook_id, before ? before : INT64_MAX, (int64_t)limit);
+	        LOGGED(BODY_CUT) " AND delivery_id<?3 ORDER BY delivery_id DESC LIMIT ?4", "ttii",
+	        project_id, hook_id, before ? before : INT64_MAX, (int64_t)limit);
 	struct tw_logged *rows = l.rows;
 
 	for (size_t i = 0; st == TW_OK && i < l.n; i++)
@@ -65,6 +70,23 @@ enum tw_status tw_catalogue_deliveries(struct tw_catalogue *c, const char *proje
 		*ret = rows;
 		*ret_n = l.n;
 	}
+	return st;
+}
+
+enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_id,
+        const char *hook_id, int64_t delivery_id, struct tw_arena *a, struct tw_logged *ret,
+        struct tw_err *err)
+{
+	struct tw_cat_list l = {a, 1, sizeof *ret, read_logged, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        LOGGED("body") " AND delivery_id=?3", "tti", project_id, hook_id, delivery_id);
+
+	if (st == TW_OK && l.n == 0)
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+	if (st == TW_OK)
+		st = read_tries(c, l.rows, a, err);
+	if (st == TW_OK)
+		*ret = *(struct tw_logged *)l.rows;
 	return st;
 }
 

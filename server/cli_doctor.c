@@ -7,11 +7,14 @@
 #include "config.h"
 #include "doctor.h"
 #include "json_write.h"
+#include "smtp_settings.h"
 
 static const char synopsis[] =
         "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "
         "[--tls-cert FILE --tls-key FILE] [--oidc-issuer URL [--oidc-ca-file FILE]] "
-        "[--repositories DIR] [--min-free PERCENT] [--json]";
+        "[--repositories DIR] [--public-url URL] [--smtp-url URL --mail-from ADDRESS [--smtp-user "
+        "NAME "
+        "--smtp-password-file FILE] [--smtp-ca-file FILE]] [--min-free PERCENT] [--json]";
 
 enum { LINE_BYTES = 1 << 14 };
 
@@ -49,7 +52,8 @@ static int conclude(const struct tw_doctor *d)
 int tw_cli_doctor(int argc, char **argv)
 {
 	struct tw_oidc_config oidc = {.issuer = "", .ca_file = ""};
-	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc};
+	struct tw_smtp_settings smtp = {"", "", "", "", ""};
+	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc, .smtp = &smtp};
 	const char *min_free = "5";
 	uint64_t percent = 0;
 	bool json = false;
@@ -62,6 +66,12 @@ int tw_cli_doctor(int argc, char **argv)
 	        {.name = "oidc-ca-file", .value = &oidc.ca_file},
 	        {.name = "oidc-loopback-http", .on = &oidc.loopback_http},
 	        {.name = "repositories", .value = &d.repositories},
+	        {.name = "public-url", .value = &d.public_url},
+	        {.name = "smtp-url", .value = &smtp.url},
+	        {.name = "smtp-user", .value = &smtp.user},
+	        {.name = "smtp-password-file", .value = &smtp.password_file},
+	        {.name = "smtp-ca-file", .value = &smtp.ca_file},
+	        {.name = "mail-from", .value = &smtp.from},
 	        {.name = "min-free", .value = &min_free}, {.name = "json", .on = &json}};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 
@@ -82,6 +92,8 @@ int tw_cli_doctor(int argc, char **argv)
 	tw_doctor_catalogue(&d);
 	tw_doctor_repositories(&d);
 	tw_doctor_provider(&d);
+	tw_doctor_mail(&d);
+	tw_doctor_public(&d);
 	tw_doctor_server(&d);
 	tw_buf_done(&line);
 	return conclude(&d);

@@ -65,18 +65,18 @@ static CURLcode perform(
 }
 
 /* False: there was no answer, and why is said.  json_decref of the answer's is owed. */
-static bool ask(CURL *curl, const struct tw_doctor *d, const char *path, const char *key,
-        struct answer *ret)
+static bool ask(
+        CURL *curl, const char *server, const char *path, const char *key, struct answer *ret)
 {
 	struct tw_buf body;
 	char url[URL_BYTES];
-	size_t len = strlen(d->server);
+	size_t len = strlen(server);
 	CURLcode rc;
 
 	*ret = (struct answer){0};
-	while (len && d->server[len - 1] == '/')
+	while (len && server[len - 1] == '/')
 		len--;
-	(void)snprintf(url, sizeof url, "%.*s%s", (int)len, d->server, path);
+	(void)snprintf(url, sizeof url, "%.*s%s", (int)len, server, path);
 	tw_buf_init(&body, ANSWER_BYTES);
 	rc = perform(curl, url, key, &body, ret);
 	if (rc != CURLE_OK && !ret->why[0])
@@ -97,7 +97,7 @@ static const char *word(const json_t *o, const char *name)
 static bool check_reached(struct tw_doctor *d, CURL *curl)
 {
 	struct answer a;
-	bool reached = ask(curl, d, "/healthz", NULL, &a);
+	bool reached = ask(curl, d->server, "/healthz", NULL, &a);
 	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
 	long long skew = a.date ? (long long)(a.date - time(NULL)) : 0;
 
@@ -126,7 +126,7 @@ static void check_ready(struct tw_doctor *d, CURL *curl)
 	const char *name;
 	json_t *check;
 
-	if (!ask(curl, d, "/readyz", NULL, &a))
+	if (!ask(curl, d->server, "/readyz", NULL, &a))
 		return;
 	if (a.http == 200)
 		tw_doctor_tell(d, TW_DOCTOR_GOOD, "ready", "It takes uploads.");
@@ -144,7 +144,7 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 	struct answer a;
 	const json_t *project;
 
-	if (!d->key || !ask(curl, d, "/api/v1/session", d->key, &a))
+	if (!d->key || !ask(curl, d->server, "/api/v1/session", d->key, &a))
 		return;
 	project = json_object_get(a.json, "project");
 	if (a.http == 200 && json_is_object(project))
@@ -173,6 +173,58 @@ void tw_doctor_server(struct tw_doctor *d)
 		check_ready(d, curl);
 		check_key(d, curl);
 	}
+	curl_easy_cleanup(curl);
+	curl_global_cleanup();
+}
+
+/* --- the public URL --- */
+
+/* An address that leads everybody to their own machine. */
+static bool is_of_this_machine(const char *url)
+{
+	static const char *const here[] = {"://localhost", "://127.", "://[::1]"};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+		any = any || strstr(url, here[i]);
+	return any;
+}
+
+static void check_public(struct tw_doctor *d, CURL *curl)
+{
+	struct answer a;
+	bool reached = ask(curl, d->public_url, "/healthz", NULL, &a);
+	bool ours = reached && a.http == 200 && strcmp(word(a.json, "status"), "ok") == 0;
+
+	json_decref(a.json);
+	if (!reached)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "public_url",
+		        "Links in webhooks and mails lead to %s, which does not answer here: %s.",
+		        d->public_url, a.why);
+	else if (!ours)
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "public_url",
+		        "Links in webhooks and mails lead to %s, where something else than "
+		        "tracewell answers (status %ld to /healthz).",
+		        d->public_url, a.http);
+	else if (is_of_this_machine(d->public_url))
+		tw_doctor_tell(d, TW_DOCTOR_NOTE, "public_url",
+		        "Links in webhooks and mails lead to %s, which is another machine for "
+		        "whoever reads them elsewhere.",
+		        d->public_url);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "public_url",
+		        "Links in webhooks and mails lead to %s, which answers.", d->public_url);
+}
+
+void tw_doctor_public(struct tw_doctor *d)
+{
+	CURL *curl;
+
+	if (!d->public_url || !*d->public_url || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+		return;
+	curl = curl_easy_init();
+	if (curl)
+		check_public(d, curl);
 	curl_easy_cleanup(curl);
 	curl_global_cleanup();
 }

@@ -244,6 +244,31 @@ static void sign_in(CURL *curl, const struct tw_smtp *by)
 	        curl, CURLOPT_USE_SSL, secret ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
 }
 
+static void by_mail(struct sending *one, const struct tw_smtp *by)
+{
+	one->is_mail = true;
+	(void)curl_easy_setopt(one->curl, CURLOPT_URL, by->url);
+	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_MAIL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)TW_SEND_MAIL_S);
+	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERFUNCTION, hear_line);
+	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERDATA, one);
+	sign_in(one->curl, by);
+}
+
+enum tw_status tw_sender_greet(struct tw_sender *s, const struct tw_smtp *by, struct tw_err *err)
+{
+	struct sending *one = NULL;
+	enum tw_status st = begin(s, NULL, &one, err);
+
+	if (st != TW_OK || !one)
+		return st;
+	by_mail(one, by);
+	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, "NOOP");
+	(void)curl_easy_setopt(one->curl, CURLOPT_NOBODY, 1L);
+	return go(s, one, true, err);
+}
+
 enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, struct tw_err *err)
 {
 	char from[300];
@@ -253,24 +278,17 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 
 	if (st != TW_OK || !one)
 		return st;
-	one->is_mail = true;
+	by_mail(one, what->by);
 	one->unsent = what->message;
 	for (size_t i = 0; i < what->n_to; i++)
 		whole = add_line(&one->to, what->to[i], "") && whole;
 	(void)snprintf(from, sizeof from, "<%s>", what->by->from);
-	(void)curl_easy_setopt(one->curl, CURLOPT_URL, what->by->url);
-	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-	(void)curl_easy_setopt(one->curl, CURLOPT_TIMEOUT, (long)TW_SEND_MAIL_S);
-	(void)curl_easy_setopt(one->curl, CURLOPT_SERVER_RESPONSE_TIMEOUT, (long)TW_SEND_MAIL_S);
-	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERFUNCTION, hear_line);
-	(void)curl_easy_setopt(one->curl, CURLOPT_HEADERDATA, one);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT_ALLOWFAILS, 1L);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
 	(void)curl_easy_setopt(one->curl, CURLOPT_READFUNCTION, say);
 	(void)curl_easy_setopt(one->curl, CURLOPT_READDATA, one);
-	sign_in(one->curl, what->by);
 	return go(s, one, whole, err);
 }
 

@@ -57,6 +57,10 @@ struct tw_mail {
 enum tw_status tw_sender_mail(
         struct tw_sender *s, const struct tw_mail *what, struct tw_err *err) TW_MUST_USE;
 
+/* Goes in and out of a mail server, and sends nothing. */
+enum tw_status tw_sender_greet(
+        struct tw_sender *s, const struct tw_smtp *by, struct tw_err *err) TW_MUST_USE;
+
 struct tw_sent {
 	void *arg;
 	int64_t http, took_ms, retry_after_s; /* http 0: no answer */

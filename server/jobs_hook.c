@@ -1,7 +1,5 @@
 #include "jobs_hook.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include "hook_send.h"
 #include "jobs_digest.h"
 #include "log.h"
+#include "smtp_settings.h"
 #include "words.h"
 
 enum {
@@ -32,7 +31,6 @@ enum {
 	WRITE_FIRST_MS = 2000,     /* until what could not be written is written again, twice as */
 	WRITE_MOST_MS = 60 * 1000, /* long each time */
 	DUE_ARENA = 8 << 20,
-	SECRET_BYTES = 512,
 	FLIGHT_ARENA = 4 << 20,
 	BODY_BYTES = 1 << 20
 };
@@ -50,7 +48,8 @@ struct flight { /* a delivery under way */
 struct tw_hook_runner {
 	struct tw_app *app;
 	struct tw_proxies allowed;
-	char smtp_password[SECRET_BYTES];
+	char smtp_password[TW_SMTP_PASSWORD_BYTES];
+	struct tw_smtp smtp;
 	struct tw_sender *sender;
 	struct flight flights[FLIGHTS];
 	char turn[TW_ID_BYTES];               /* the project that was served last */
@@ -210,10 +209,8 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 static enum tw_status mail(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
 	const struct tw_config *c = h->app->config;
-	const struct tw_smtp by = {
-	        c->smtp_url, c->smtp_user, h->smtp_password, c->mail_from, c->smtp_ca_file};
 	const struct tw_digest_mail what = {
-	        h->app->catalogue, &f->of, c->public_url, &by, f->arena, &f->body};
+	        h->app->catalogue, &f->of, c->public_url, &h->smtp, f->arena, &f->body};
 	struct tw_mail m;
 	enum tw_status st = tw_digest_mail(&what, &m, err);
 
@@ -420,47 +417,17 @@ static void digest(struct tw_periodic *p, void *arg)
 
 /* --- settings --- */
 
-static enum tw_status read_password(struct tw_hook_runner *h, const char *path, struct tw_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, h->smtp_password, SECRET_BYTES - 1) : -1;
-	const int why = errno;
-
-	if (fd >= 0)
-		(void)close(fd);
-	if (n < 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-password-file: %.100s: %s",
-		        path, strerror(why));
-	h->smtp_password[n] = '\0';
-	h->smtp_password[strcspn(h->smtp_password, "\r\n")] = '\0';
-	return TW_OK;
-}
-
 static enum tw_status judge(struct tw_hook_runner *h, const struct tw_config *c, struct tw_err *err)
 {
+	const struct tw_smtp_settings mail = {
+	        c->smtp_url, c->smtp_user, c->smtp_password_file, c->smtp_ca_file, c->mail_from};
+
 	if (tw_proxies_parse(c->webhook_private, &h->allowed, NULL) != TW_OK)
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "webhook-private: \"%.100s\" is no list of addresses and networks like "
 		        "10.0.0.0/8",
 		        c->webhook_private);
-	if (*c->smtp_url && strncmp(c->smtp_url, "smtp://", 7) != 0 &&
-	        strncmp(c->smtp_url, "smtps://", 8) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "smtp-url is neither smtp:// nor smtps://");
-	if (strchr(c->smtp_url, '@')) /* it would be sent where there is no TLS, too */
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "smtp-url holds a name or password: give them by --smtp-user and "
-		        "--smtp-password-file");
-	if (*c->smtp_url && !tw_mail_address(c->mail_from))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--smtp-url needs --mail-from: the address that mails come from");
-	if (*c->smtp_ca_file && access(c->smtp_ca_file, R_OK) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-ca-file: %.100s: %s",
-		        c->smtp_ca_file, strerror(errno));
-	if (*c->smtp_user && !*c->smtp_password_file)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--smtp-user needs --smtp-password-file");
-	return *c->smtp_password_file ? read_password(h, c->smtp_password_file, err) : TW_OK;
+	return tw_smtp_read(&mail, h->smtp_password, &h->smtp, err);
 }
 
 enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)

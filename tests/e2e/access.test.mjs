@@ -28,7 +28,7 @@ const NEEDS = {
 		'PATCH /api/v1/traces/{id}/annotations/{annotation}', 'DELETE /api/v1/traces/{id}/annotations/{annotation}',
 		'PUT /api/v1/filters/{name}', 'DELETE /api/v1/filters/{name}'],
 	ADMIN: ['PUT /api/v1/tracker', 'GET /api/v1/digest/settings', 'PUT /api/v1/digest/settings', 'GET /api/v1/webhooks', 'POST /api/v1/webhooks', 'GET /api/v1/webhooks/{hook}', 'PATCH /api/v1/webhooks/{hook}',
-		'DELETE /api/v1/webhooks/{hook}', 'POST /api/v1/webhooks/{hook}/test', 'GET /api/v1/webhooks/{hook}/deliveries', 'POST /api/v1/webhooks/{hook}/deliveries/{delivery}',
+		'DELETE /api/v1/webhooks/{hook}', 'POST /api/v1/webhooks/{hook}/test', 'GET /api/v1/webhooks/{hook}/deliveries', 'GET /api/v1/webhooks/{hook}/deliveries/{delivery}', 'POST /api/v1/webhooks/{hook}/deliveries/{delivery}',
 		'GET /api/v1/audit', 'GET /api/v1/keys', 'POST /api/v1/keys', 'POST /api/v1/keys/{id}/rotate', 'DELETE /api/v1/keys/{id}', 'GET /api/v1/members', 'PUT /api/v1/members/{name}',
 		'DELETE /api/v1/members/{name}', 'PUT /api/v1/retention', 'PUT /api/v1/capture/rules', 'PUT /api/v1/source/repositories',
 		'GET /api/v1/quarantine', 'GET /api/v1/quarantine/{id}/{part}', 'POST /api/v1/quarantine/{id}', 'DELETE /api/v1/quarantine/{id}'],

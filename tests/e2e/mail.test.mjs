@@ -4,10 +4,12 @@
  * server that takes a password without TLS.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { test } from 'node:test';
 import { SMTPServer } from 'smtp-server';
 
@@ -110,4 +112,34 @@ test('a certificate of nobody known, or of another name, is refused', async (t) 
 	const { status, stderr } = spawnSync(binary(), ['serve', '--data', path.join(dir, 'data'), '--listen', '127.0.0.1:0', '--smtp-url', 'smtp://127.0.0.1', '--mail-from', 'a@b.c', '--smtp-ca-file', path.join(dir, 'none')], { encoding: 'utf8', timeout: 20_000 });
 	assert.notEqual(status, 0);
 	assert.match(stderr, /smtp-ca-file/);
+});
+
+test('the doctor says whether mail would go, without sending any, and where links lead', async (t) => {
+	const doctor = async (...args) => {
+		const { stdout } = await promisify(execFile)(binary(), ['doctor', '--json', ...args]).catch((e) => e);
+		return Object.fromEntries(stdout.trim().split('\n').map((l) => JSON.parse(l)).map((l) => [l.what, [l.level, l.text]]));
+	};
+	const m = await startMails(t, { ...ours, authOptional: false });
+	const mail = ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--mail-from', 'tracewell@example.com', '--smtp-user', 'ann'];
+	const good = await doctor(...mail, '--smtp-password-file', secret, '--smtp-ca-file', ours.file);
+	assert.deepEqual([good.mail[0], /lets this server in/.test(good.mail[1])], ['good', true]);
+	assert.match(good.public_url[1], /no links without --public-url/);
+	const tell = async (words, ...args) => {
+		const [level, text] = (await doctor(...args)).mail;
+		assert.deepEqual([level, words.test(text)], ['wrong', true], text);
+	};
+	await tell(/--smtp-user or its password is wrong/, ...mail, '--smtp-password-file', wrong, '--smtp-ca-file', ours.file);
+	await tell(/certificate is of another name/, ...mail, '--smtp-password-file', secret);
+	await tell(/--smtp-user needs --smtp-password-file/, ...mail);
+	await tell(/needs --mail-from/, '--smtp-url', `smtp://127.0.0.1:${m.port}`);
+	await tell(/Nothing can be mailed by smtp:\/\/127.0.0.1:1:/, '--smtp-url', 'smtp://127.0.0.1:1', '--mail-from', 'a@b.c');
+	assert.deepEqual(m.mails, []);
+
+	const s = await startServer(t);
+	assert.deepEqual((await doctor('--public-url', s.url)).public_url[0], 'note', 'of this machine');
+	const other = http.createServer((req, res) => res.end('{}'));
+	await new Promise((ok) => other.listen(0, '127.0.0.1', ok));
+	t.after(() => other.close());
+	assert.match((await doctor('--public-url', `http://127.0.0.1:${other.address().port}`)).public_url[1], /something else than tracewell/);
+	assert.match((await doctor('--public-url', 'http://127.0.0.1:1')).public_url[1], /does not answer/);
 });

@@ -71,7 +71,12 @@ test('a regression is told: signed, once, in each receiver\'s form', async (t) =
 	await t.test('a delivery is sent once more under the same id', async () => {
 		const { deliveries } = (await asker(s)('GET', `/${plain.id}/deliveries`)).json;
 		assert.deepEqual([deliveries.length, deliveries[0].state, deliveries[0].log[0].http, deliveries[0].log[0].error], [5, 'delivered', 204, '']);
-		assert.equal(json(JSON.parse(deliveries[0].body)), json(r.at('/plain')[4].json));
+		const whole = (await asker(s)('GET', `/${plain.id}/deliveries/${deliveries[0].id}`)).json;
+		assert.equal(json(JSON.parse(whole.body)), json(r.at('/plain')[4].json));
+		assert.deepEqual([whole.body_length, whole.log], [r.at('/plain')[4].text.length, deliveries[0].log]);
+		for (const d of deliveries) assert.ok(d.body.length <= 2048 && d.body_length >= d.body.length, `${d.body.length} of ${d.body_length}`);
+		assert.equal(deliveries[0].body, whole.body.slice(0, 2048), 'a list has the first of it');
+		for (const id of ['999999', 'x', '-1']) assert.equal((await asker(s)('GET', `/${plain.id}/deliveries/${id}`)).status, 404);
 		assert.equal((await asker(s)('POST', `/${plain.id}/deliveries/${deliveries[0].id}`)).status, 202);
 		const again = await r.wait('/plain', 6);
 		assert.equal(again.json.id, deliveries[0].event_id);

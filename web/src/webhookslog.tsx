@@ -6,7 +6,7 @@ import { when } from './format';
 import { Failure, type Loaded, Pending, useLoad } from './parts';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
-interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; log: Try[] }
+interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; body_length: number; log: Try[] }
 
 const SOON_MS = 2000; // while something is on its way
 const LATER_MS = 30_000; // while its next try is far off
@@ -47,7 +47,18 @@ function useAgain(load: Loaded<{ deliveries: Delivery[] }>): void {
 	}, [load.busy, load.value]);
 }
 
-function Row({ d, again }: { d: Delivery; again: () => void }) {
+/** The list has the first of it; the rest is asked for when somebody looks. */
+function Body({ hook, d }: { hook: string; d: Delivery }) {
+	const cut = d.body.length < d.body_length;
+	const load = useLoad(`body ${hook} ${d.id} ${d.tries} ${cut}`, async (signal) => (cut ? (await get<Delivery>(`/api/v1/webhooks/${hook}/deliveries/${d.id}`, {}, signal)).body : d.body));
+	if (!d.body) return null;
+	return <>
+		{load.error && <Failure error={load.error} retry={load.again} title="The whole body did not come." />}
+		<pre class="body" tabIndex={0}>{load.value ? pretty(load.value) : d.body}</pre>
+	</>;
+}
+
+function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void }) {
 	const [open, show] = useState(false);
 	const last = d.log[d.log.length - 1];
 	return <>
@@ -62,7 +73,7 @@ function Row({ d, again }: { d: Delivery; again: () => void }) {
 		{open && <tr class="more"><td colSpan={6}>
 			<ol class="tries">{d.log.map((l) => <li key={l.n} value={l.n}>{when(l.at_ms)}: {l.error || `it answered ${l.http || 'yes'}`}, {l.took_ms} ms</li>)}</ol>
 			<p class="quiet">Event id <code>{d.event_id}</code></p>
-			{d.body && <pre class="body" tabIndex={0}>{pretty(d.body)}</pre>}
+			<Body hook={hook} d={d} />
 		</td></tr>}
 	</>;
 }
@@ -78,7 +89,7 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 		{list?.length === 0 && <p class="quiet">Nothing was told yet.</p>}
 		{list && list.length > 0 && <div class="scroll"><table class="deliveries">
 			<thead><tr><th scope="col">When</th><th scope="col">Event</th><th scope="col">State</th><th scope="col" class="num">Tries</th><th scope="col">What came of it</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
-			<tbody>{list.map((d) => <Row key={d.id} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
+			<tbody>{list.map((d) => <Row key={d.id} hook={hook} d={d} again={() => void change(() => send('POST', `/api/v1/webhooks/${hook}/deliveries/${d.id}`))} />)}</tbody>
 		</table></div>}
 		{error && <Failure error={error} />}
 	</>;

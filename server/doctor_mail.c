@@ -1,0 +1,63 @@
+/* The mail server: settings, reached, its certificate, and does it let this server in.  No mail is
+ * sent. */
+#include <string.h>
+
+#include "clock.h"
+#include "doctor.h"
+#include "smtp_settings.h"
+
+enum { STEP_MS = 250, PATIENCE_MS = 30000 };
+
+/* False: the way to say it did not even begin. */
+static bool ask(const struct tw_smtp *by, struct tw_sent *ret)
+{
+	const struct tw_proxies none = {.n = 0};
+	const int64_t until = tw_monotonic_ms() + PATIENCE_MS;
+	struct tw_sender *s = NULL;
+	bool ended = false;
+
+	if (tw_sender_new(&none, &s, NULL) != TW_OK)
+		return false;
+	if (tw_sender_greet(s, by, NULL) == TW_OK)
+		while (!ended && tw_monotonic_ms() < until)
+			ended = tw_sender_step(s, STEP_MS, ret);
+	(void)tw_sender_free(s);
+	return ended;
+}
+
+static void check_reached(struct tw_doctor *d, const struct tw_smtp *by)
+{
+	struct tw_sent sent;
+
+	if (!ask(by, &sent))
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		        "%s gives no answer to the end: is it a mail server?", by->url);
+	else if (sent.error[0])
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		        "Nothing can be mailed by %s: %s. Are --smtp-url and what goes with it "
+		        "right, does a firewall stand in between?",
+		        by->url, sent.error);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "mail", "%s answers%s.", by->url,
+		        *by->user ? " and lets this server in" : "");
+}
+
+void tw_doctor_mail(struct tw_doctor *d)
+{
+	char password[TW_SMTP_PASSWORD_BYTES];
+	struct tw_smtp by;
+	struct tw_err err;
+
+	if (!*d->smtp->url)
+		return;
+	if (tw_smtp_read(d->smtp, password, &by, &err) != TW_OK) {
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mail",
+		        "The server does not start with these settings of mail: %s.", err.msg);
+		return;
+	}
+	check_reached(d, &by);
+	explicit_bzero(password, sizeof password);
+	if (!d->public_url || !*d->public_url)
+		tw_doctor_tell(d, TW_DOCTOR_NOTE, "public_url",
+		        "Mails and webhooks have no links without --public-url.");
+}
