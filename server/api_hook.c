@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "json_memory.h"
 #include "periodic.h"
+#include "seal.h"
 
 enum { LOG_DEFAULT = 50, LOG_MAX = 100 };
 
@@ -37,15 +38,30 @@ static json_t *events_json(unsigned events)
 }
 
 /* Never its secret. */
-static json_t *hook_json(const struct tw_webhook *h)
+static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}", "id",
-	        h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_words[h->kind],
+	char secret[TW_SEAL_PLAIN_MAX + 1];
+	const bool lost = tw_seal_read(tw_req_app(r)->seal, tw_req_caller(r)->project_id, h->secret,
+	                          secret, NULL) != TW_OK;
+
+	explicit_bzero(secret, sizeof secret);
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:b}",
+	        "id", h->id, "name", h->name, "url", h->url, "kind", tw_hook_kind_words[h->kind],
 	        "events", events_json(h->events), "author", h->author, "created_ms",
 	        (json_int_t)h->created_ms, "delivered_ms", (json_int_t)h->delivered_ms,
 	        "failing_ms", (json_int_t)h->failing_ms, "fails", (json_int_t)h->fails, "paused_ms",
 	        (json_int_t)h->paused_ms, "paused_why", h->paused_why, "waiting",
-	        (json_int_t)h->waiting);
+	        (json_int_t)h->waiting, "secret_lost", (int)lost);
+}
+
+/* Another secret, and as it is kept; secrets are the caller's to wipe. */
+static enum tw_status new_sealed(struct tw_req *r, char ret[TW_SECRET_BYTES],
+        char ret_sealed[TW_SEALED_BYTES], struct tw_err *err)
+{
+	enum tw_status st = tw_secret_new("twh_", ret, err);
+
+	return st == TW_OK ? tw_seal_text(tw_req_app(r)->seal, project(r), ret, ret_sealed, err)
+	                   : st;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
@@ -61,7 +77,7 @@ static enum tw_status list(struct tw_req *r, struct tw_err *err)
 		return st;
 	all = json_array();
 	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(all, hook_json(&rows[i]));
+		(void)json_array_append_new(all, hook_json(r, &rows[i]));
 	return tw_req_reply_json(r, 200,
 	        json_pack("{s:o, s:i, s:s, s:b}", "webhooks", all, "most", (int)TW_HOOKS_MAX,
 	                "public_url", c->public_url, "mail", *c->smtp_url != '\0'),
@@ -85,7 +101,7 @@ static enum tw_status reply(
 
 	if (st != TW_OK)
 		return st;
-	j = hook_json(&h);
+	j = hook_json(r, &h);
 	if (secret && j && json_object_set_new(j, "secret", json_string(secret)) != 0) {
 		json_decref(j);
 		j = NULL;
@@ -193,17 +209,17 @@ static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struc
 
 static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES];
+	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
 	char id[TW_ID_BYTES];
 	struct tw_webhook h = {.name = "",
 	        .url = "",
-	        .secret = secret,
+	        .secret = sealed,
 	        .author = tw_api_author(r),
 	        .events = (1U << TW_HOOK_TEST) - 1};
 	enum tw_status st = read_hook(body, &h, err);
 
 	if (st == TW_OK)
-		st = tw_secret_new("twh_", secret, err);
+		st = new_sealed(r, secret, sealed, err);
 	if (st == TW_OK)
 		st = tw_catalogue_hook_add(catalogue(r), project(r), &h, id, err);
 	return st == TW_OK ? reply(r, 201, id, secret, err) : st;
@@ -224,7 +240,7 @@ static void set_paused(struct tw_webhook *h, bool paused)
 
 static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
-	char secret[TW_SECRET_BYTES];
+	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
 	struct tw_webhook h;
 	bool paused, new_secret = false;
 	enum tw_status st = find(r, &h, err);
@@ -238,11 +254,11 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK)
 		st = read_flag(body, "new_secret", &new_secret, err);
 	if (st == TW_OK && new_secret)
-		st = tw_secret_new("twh_", secret, err);
+		st = new_sealed(r, secret, sealed, err);
 	if (st != TW_OK)
 		return st;
 	if (new_secret)
-		h.secret = secret;
+		h.secret = sealed;
 	set_paused(&h, paused);
 	st = tw_catalogue_hook_change(catalogue(r), project(r), &h, err);
 	if (st != TW_OK)

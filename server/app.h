@@ -28,6 +28,7 @@ struct tw_app {
 	struct tw_periodic *hangs;   /* jobs_hang.h */
 	struct tw_hanger *hanger;    /* hang_fold.h: that job's */
 	struct tw_periodic *hooks;   /* jobs_hook.h */
+	struct tw_seal *seal;        /* of secrets of webhooks */
 	struct tw_hook_runner *hook_runner; /* that job's */
 	struct tw_periodic *retention;      /* jobs_retention.h */
 	struct tw_symbols *symbols;         /* symbols.h: open mappings by build */

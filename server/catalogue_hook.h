@@ -17,7 +17,8 @@ struct tw_db; /* catalogue_db.h */
 /* --- hooks (catalogue_hook.c) --- */
 
 struct tw_webhook {
-	const char *id, *name, *url, *secret, *author, *paused_why;
+	const char *id, *name, *url, *author, *paused_why;
+	const char *secret; /* sealed (seal.h) for the project */
 	enum tw_hook_kind kind;
 	unsigned events; /* a bit each */
 	int64_t created_ms, delivered_ms, failing_ms, fails, paused_ms;
@@ -37,6 +38,11 @@ enum tw_status tw_catalogue_hook_change(struct tw_catalogue *c, const char *proj
 /* With what is to be told to it, and the log. */
 enum tw_status tw_catalogue_hook_delete(struct tw_catalogue *c, const char *project_id,
         const char *id, struct tw_err *err) TW_MUST_USE;
+
+struct tw_seal;
+/* Seals what stands there as it is (catalogue_seal.c); *ret_lost: how many the key cannot read. */
+enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
+        struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err) TW_MUST_USE;
 
 /* --- the outbox (catalogue_outbox.c) --- */
 

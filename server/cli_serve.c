@@ -16,6 +16,7 @@
 #include "backlog.h"
 #include "blob.h"
 #include "catalogue.h"
+#include "catalogue_hook.h"
 #include "cli.h"
 #include "clock.h"
 #include "hang_fold.h"
@@ -34,6 +35,7 @@
 #include "quota.h"
 #include "resume.h"
 #include "rollup_fold.h"
+#include "seal.h"
 #include "source_ask.h"
 #include "symbols.h"
 #include "ticket.h"
@@ -45,7 +47,8 @@ enum {
 	MAX_PATH_BYTES = 1200,
 	CERTIFICATE_LOOK_S = 5,
 	MAPPINGS_OPEN = 16,
-	KEEP_QUOTA_S = 60
+	KEEP_QUOTA_S = 60,
+	SECRETS_ARENA = 64 << 20
 };
 
 static void log_started(const struct tw_app *app, const struct tw_http *http)
@@ -149,10 +152,36 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	return open_quota(app, err);
 }
 
+/* Secrets that an older server left as they were are sealed now. */
+static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
+{
+	struct tw_arena *a = NULL;
+	uint64_t lost = 0;
+	enum tw_status st =
+	        tw_seal_open(app->config->data_dir, app->config->secret_key_file, &app->seal, err);
+
+	if (st != TW_OK)
+		return st;
+	a = tw_arena_new(SECRETS_ARENA);
+	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err)
+	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	(void)tw_arena_free(a);
+	if (lost)
+		tw_log(TW_LOG_WARN, "webhook_secrets_lost",
+		        tw_log_number("webhooks", (int64_t)lost),
+		        tw_log_text("reason",
+		                "secret.key is another than the one that sealed them: "
+		                "give them other secrets, or bring that key back"));
+	return st;
+}
+
 /* What goes on in the background. */
 static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 {
-	enum tw_status st = tw_names_job_start(app, &app->names, err);
+	enum tw_status st = open_seal(app, err);
+
+	if (st == TW_OK)
+		st = tw_names_job_start(app, &app->names, err);
 
 	if (st == TW_OK)
 		st = tw_rollup_job_start(app, &app->rollup, err);
@@ -173,6 +202,7 @@ static void close_data(struct tw_app *app)
 	app->folder = tw_folder_free(app->folder);
 	app->hooks = tw_periodic_stop(app->hooks);
 	app->hook_runner = tw_hook_runner_free(app->hook_runner);
+	app->seal = tw_seal_free(app->seal);
 	app->hangs = tw_periodic_stop(app->hangs);
 	app->hanger = tw_hanger_free(app->hanger);
 	app->names = tw_periodic_stop(app->names);

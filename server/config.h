@@ -62,6 +62,7 @@ struct tw_config {
 	unsigned flame_nodes, query_deadline_ms;
 	unsigned drain_s, shutdown_s;
 	const char *webhook_private; /* networks that webhooks may reach all the same */
+	const char *secret_key_file;
 	const char *smtp_url, *smtp_user, *smtp_password_file, *smtp_ca_file,
 	        *mail_from;         /* "": no mail */
 	const char *metrics_listen; /* "": with everything else */

@@ -15,6 +15,7 @@
 #include "hook_send.h"
 #include "jobs_digest.h"
 #include "log.h"
+#include "seal.h"
 #include "smtp_settings.h"
 #include "words.h"
 
@@ -188,7 +189,7 @@ static enum tw_status end_body(struct flight *f, struct tw_err *err)
 
 static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw_err *err)
 {
-	char signature[TW_HOOK_SIGNATURE_BYTES];
+	char signature[TW_HOOK_SIGNATURE_BYTES], secret[TW_SEAL_PLAIN_MAX + 1];
 	struct tw_str body;
 	enum tw_status st = tw_hook_body(&f->of, h->app->config->public_url, &f->body, err);
 
@@ -197,7 +198,10 @@ static enum tw_status post(struct tw_hook_runner *h, struct flight *f, struct tw
 	if (st != TW_OK)
 		return st;
 	body = (struct tw_str){(const char *)f->body.data, f->body.len};
-	st = tw_hook_sign(f->of.secret, tw_unix_ms() / 1000, body, signature, err);
+	st = tw_seal_read(h->app->seal, f->of.project_id, f->of.secret, secret, err);
+	if (st == TW_OK)
+		st = tw_hook_sign(secret, tw_unix_ms() / 1000, body, signature, err);
+	explicit_bzero(secret, sizeof secret);
 	if (st != TW_OK)
 		return st;
 	return tw_sender_post(h->sender,
@@ -240,7 +244,7 @@ static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_de
 	tw_crash_point("delivery_begun");
 	if (st == TW_OK)
 		return true;
-	failed.in_vain = st == TW_NOT_FOUND; /* nobody names the address any more */
+	failed.in_vain = is_mail(d) && st == TW_NOT_FOUND; /* nobody names the address any more */
 	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
 	end(h, f, &failed);
 	return true;

@@ -10,7 +10,7 @@ import { DigestPanel, Tracker } from './webhooksdigest';
 
 interface Hook {
 	id: string; name: string; url: string; kind: string; events: string[]; created_ms: number; delivered_ms: number;
-	failing_ms: number; fails: number; paused_ms: number; paused_why: string; waiting: number; secret?: string;
+	failing_ms: number; fails: number; paused_ms: number; paused_why: string; waiting: number; secret_lost: boolean; secret?: string;
 }
 interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
@@ -44,6 +44,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 }
 
 function State({ h }: { h: Hook }) {
+	if (h.secret_lost) return <><span class="state failed">no secret</span> <span class="quiet">It was sealed by a key that this server does not have: give it a new secret.</span></>;
 	if (h.paused_ms) return <><span class="state failed">paused</span> <span class="quiet">{when(h.paused_ms)}{h.paused_why ? `: ${h.paused_why}` : ', by hand'}. What happens meanwhile is not told.</span></>;
 	if (h.failing_ms) return <><span class="state queued">failing</span> <span class="quiet">since {when(h.failing_ms)}, {count(h.fails)} tries in a row</span></>;
 	if (h.delivered_ms) return <><span class="state ready">works</span> <span class="quiet">last told {when(h.delivered_ms)}</span></>;

@@ -1,0 +1,57 @@
+/*
+ * catalogue_seal.c - secrets of webhooks that stand in the catalogue as they are, sealed.
+ */
+#include "catalogue_hook.h"
+#include "catalogue_internal.h"
+#include "seal.h"
+
+enum { ROWS_MOST = 100000 };
+
+struct secret {
+	const char *project_id, *hook_id, *text;
+};
+
+static bool read_secret(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct secret *r = ret_row;
+
+	*r = (struct secret){tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_text(q, 2, a)};
+	return r->project_id && r->hook_id && r->text;
+}
+
+static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
+        const struct secret *s, uint64_t *io_lost, struct tw_err *err)
+{
+	char sealed[TW_SEALED_BYTES], plain[TW_SEAL_PLAIN_MAX + 1];
+	enum tw_status st;
+
+	if (tw_seal_is(s->text)) {
+		*io_lost += tw_seal_read(by, s->project_id, s->text, plain, NULL) != TW_OK;
+		return TW_OK;
+	}
+	st = tw_seal_text(by, s->project_id, s->text, sealed, err);
+	if (st != TW_OK)
+		return st;
+	return tw_cat_exec(c->writer, NULL, err, /* primary key */
+	        "UPDATE webhook SET secret=? WHERE project_id=? AND hook_id=?", "ttt", sealed,
+	        s->project_id, s->hook_id);
+}
+
+enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
+        struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err)
+{
+	struct tw_cat_list l = {a, ROWS_MOST, sizeof(struct secret), read_secret, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* all: at most a few of each project */
+	        "SELECT project_id, hook_id, secret FROM webhook ORDER BY project_id, hook_id"
+	        " LIMIT ?",
+	        "i", (int64_t)ROWS_MOST);
+
+	*ret_lost = 0;
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < l.n; i++)
+		st = seal_one(c, by, &((const struct secret *)l.rows)[i], ret_lost, err);
+	return tw_cat_end(c, st, err);
+}

@@ -1,0 +1,189 @@
+#include "seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+#define KEY_BYTES   crypto_aead_xchacha20poly1305_ietf_KEYBYTES
+#define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+#define TAG_BYTES   crypto_aead_xchacha20poly1305_ietf_ABYTES
+
+enum { HEX_BYTES = 2 * KEY_BYTES, PATH_BYTES = 4200, FOR_US = 077, FOR_ALL = 007 };
+static const char mark[] = "sealed:1:";
+
+struct tw_seal {
+	unsigned char key[KEY_BYTES];
+};
+
+/* --- the key --- */
+
+static enum tw_status no_file(const char *path, const char *what, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the key %.100s %s: %s", path, what,
+	        strerror(errno));
+}
+
+static enum tw_status read_key(
+        int fd, const char *path, unsigned others, struct tw_seal *s, struct tw_err *err)
+{
+	char hex[HEX_BYTES + 2] = "";
+	struct stat st;
+	size_t len = 0;
+	const ssize_t n = read(fd, hex, HEX_BYTES + 1);
+
+	if (n < 0 || fstat(fd, &st) != 0)
+		return no_file(path, "cannot be read", err);
+	if (st.st_mode & others)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the key %.100s can be read by others: chmod 600 it", path);
+	hex[strcspn(hex, "\r\n")] = '\0';
+	if (sodium_hex2bin(s->key, KEY_BYTES, hex, strlen(hex), NULL, &len, NULL) != 0 ||
+	        len != KEY_BYTES || strlen(hex) != HEX_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%.100s is no key: one line of %d hex digits", path, (int)HEX_BYTES);
+	explicit_bzero(hex, sizeof hex);
+	return TW_OK;
+}
+
+static bool write_all(int fd, const char *line)
+{
+	return write(fd, line, strlen(line)) == (ssize_t)strlen(line) && fsync(fd) == 0;
+}
+
+/* Whole or not there, whatever happens meanwhile. */
+static enum tw_status make_key(const char *dir, const char *path, struct tw_err *err)
+{
+	unsigned char key[KEY_BYTES];
+	char hex[HEX_BYTES + 2], fresh[PATH_BYTES + 8];
+	bool whole = false;
+	int fd, folder;
+
+	randombytes_buf(key, sizeof key);
+	(void)sodium_bin2hex(hex, sizeof hex, key, sizeof key);
+	memcpy(hex + HEX_BYTES, "\n", 2);
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	(void)unlink(fresh);
+	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		whole = write_all(fd, hex);
+		(void)close(fd);
+	}
+	explicit_bzero(key, sizeof key);
+	explicit_bzero(hex, sizeof hex);
+	if (!whole || rename(fresh, path) != 0)
+		return no_file(path, "cannot be made", err);
+	folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	whole = folder >= 0 && fsync(folder) == 0;
+	if (folder >= 0)
+		(void)close(folder);
+	return whole ? TW_OK : no_file(path, "cannot be made", err);
+}
+
+static enum tw_status load(const char *dir, const char *file, struct tw_seal *s, struct tw_err *err)
+{
+	char own[PATH_BYTES];
+	const char *path = *file ? file : own;
+	enum tw_status st = TW_OK;
+	int fd;
+
+	(void)snprintf(own, sizeof own, "%s/secret.key", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && !*file) {
+		st = make_key(dir, path, err);
+		fd = st == TW_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	}
+	if (st != TW_OK)
+		return st;
+	if (fd < 0)
+		return no_file(path, "cannot be read", err);
+	st = read_key(fd, path, *file ? FOR_ALL : FOR_US, s, err);
+	(void)close(fd);
+	return st;
+}
+
+enum tw_status tw_seal_open(
+        const char *data_dir, const char *file, struct tw_seal **ret, struct tw_err *err)
+{
+	struct tw_seal *s;
+	enum tw_status st;
+
+	if (sodium_init() < 0)
+		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "libsodium does not start");
+	s = tw_mem_zalloc(1, sizeof *s);
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = load(data_dir, file, s, err);
+	if (st == TW_OK)
+		*ret = s;
+	else
+		(void)tw_seal_free(s);
+	return st;
+}
+
+struct tw_seal *tw_seal_free(struct tw_seal *s)
+{
+	if (s)
+		explicit_bzero(s, sizeof *s);
+	tw_mem_free(s);
+	return NULL;
+}
+
+/* --- sealing --- */
+
+bool tw_seal_is(const char *text)
+{
+	return strncmp(text, mark, sizeof mark - 1) == 0;
+}
+
+enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const char *plain,
+        char ret[TW_SEALED_BYTES], struct tw_err *err)
+{
+	unsigned char sealed[NONCE_BYTES + TW_SEAL_PLAIN_MAX + TAG_BYTES];
+	const size_t len = strlen(plain);
+	unsigned long long n = 0;
+
+	if (len > TW_SEAL_PLAIN_MAX)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "a secret is longer than %d bytes",
+		        (int)TW_SEAL_PLAIN_MAX);
+	randombytes_buf(sealed, NONCE_BYTES);
+	(void)crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_BYTES, &n,
+	        (const unsigned char *)plain, len, (const unsigned char *)whose, strlen(whose),
+	        NULL, sealed, s->key);
+	memcpy(ret, mark, sizeof mark);
+	(void)sodium_bin2base64(ret + sizeof mark - 1, TW_SEALED_BYTES - sizeof mark + 1, sealed,
+	        NONCE_BYTES + (size_t)n, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	return TW_OK;
+}
+
+enum tw_status tw_seal_read(const struct tw_seal *s, const char *whose, const char *text,
+        char ret[TW_SEAL_PLAIN_MAX + 1], struct tw_err *err)
+{
+	unsigned char sealed[NONCE_BYTES + TW_SEAL_PLAIN_MAX + TAG_BYTES];
+	const bool is_sealed = tw_seal_is(text);
+	const char *from = text + sizeof mark - 1;
+	unsigned long long n = 0;
+	size_t len = 0;
+
+	if (!is_sealed && strlen(text) <= TW_SEAL_PLAIN_MAX) {
+		(void)snprintf(ret, TW_SEAL_PLAIN_MAX + 1, "%s", text);
+		return TW_OK;
+	}
+	if (!is_sealed ||
+	        sodium_base642bin(sealed, sizeof sealed, from, strlen(from), NULL, &len, NULL,
+	                sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
+	        len < NONCE_BYTES + TAG_BYTES ||
+	        crypto_aead_xchacha20poly1305_ietf_decrypt((unsigned char *)ret, &n, NULL,
+	                sealed + NONCE_BYTES, len - NONCE_BYTES, (const unsigned char *)whose,
+	                strlen(whose), sealed, s->key) != 0)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "its secret was sealed by a key that this server does not have "
+		        "(secret.key, --secret-key-file): give it another secret");
+	ret[n] = '\0';
+	return TW_OK;
+}

@@ -1,0 +1,98 @@
+/*
+ * secrets.test.mjs - secrets of webhooks are sealed: none stands in the catalogue, old ones are sealed at
+ * the next start, and a catalogue without its key says so in words and goes on with new ones.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { isSigned, startReceiver } from './receiver.mjs';
+import { binary, startServer, until } from './server.mjs';
+
+const ARGS = ['--webhook-private', '127.0.0.0/8'];
+const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${target}`, { key: s.admin, body: body && JSON.stringify(body) });
+
+function db(data, sql) {
+	return execFileSync('python3', ['-c', `import sqlite3,sys
+c=sqlite3.connect(sys.argv[1], timeout=20)
+for row in c.execute(sys.argv[2]): print(*row)
+c.commit()`, path.join(data, 'catalogue.db'), sql], { encoding: 'utf8' }).trim();
+}
+
+/** Is what comes now signed by that secret? */
+async function signed(s, r, hook, secret) {
+	const n = r.got.length;
+	assert.equal((await asker(s)('POST', `/${hook}/test`)).status, 202);
+	const got = await until(() => r.got[n], 'a test', 30);
+	return isSigned(got, secret);
+}
+
+test('no secret stands in the catalogue, and what was told signs, also across a restart', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
+	const kept = () => db(s.data, 'select secret from webhook');
+	assert.match(kept(), /^sealed:1:[\w-]+$/);
+	assert.equal(fs.statSync(path.join(s.data, 'secret.key')).mode & 0o777, 0o600);
+	assert.equal(await signed(s, r, made.id, made.secret), true);
+	const again = (await asker(s)('PATCH', `/${made.id}`, { new_secret: true })).json;
+	assert.notEqual(again.secret, made.secret);
+	assert.equal((await asker(s)('PATCH', `/${made.id}`, { name: 'other' })).status, 200);
+	assert.equal(await signed(s, r, made.id, again.secret), true);
+	await s.stop();
+	for (const file of ['catalogue.db', 'catalogue.db-wal'].map((f) => path.join(s.data, f)).filter(fs.existsSync))
+		for (const secret of [made.secret, again.secret]) assert.ok(!fs.readFileSync(file).includes(secret), `${file} has a secret`);
+	db(s.data, "update webhook set secret='twh_as_an_older_server_left_it'");
+	await s.start();
+	assert.match(kept(), /^sealed:1:/, 'sealed at the next start');
+	assert.equal(await signed(s, r, made.id, 'twh_as_an_older_server_left_it'), true);
+});
+
+test('a backup without the key says that secrets must be set anew, and goes on with new ones', async (t) => {
+	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
+	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
+	const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-copy-'));
+	t.after(() => fs.rmSync(copy, { recursive: true, force: true }));
+	execFileSync(binary(), ['backup', '--data', s.data, '--to', path.join(copy, 'b')], { stdio: 'pipe' });
+	const files = fs.readdirSync(path.join(copy, 'b'), { recursive: true });
+	assert.ok(!files.some((f) => /secret/.test(f)), 'the key is in no backup');
+	await s.stop();
+	fs.rmSync(path.join(s.data, 'secret.key'));
+	await s.start();
+	assert.match(s.log, /webhook_secrets_lost/);
+	assert.equal((await asker(s)('GET', `/${made.id}`)).json.secret_lost, true);
+	await asker(s)('POST', `/${made.id}/test`);
+	const failed = await until(async () => (await asker(s)('GET', `/${made.id}/deliveries`)).json.deliveries.find((d) => d.log.length), 'a try');
+	assert.match(failed.log[0].error, /sealed by a key that this server does not have .*: give it another secret/);
+	assert.deepEqual(r.got, [], 'nothing goes unsigned');
+	const fresh = (await asker(s)('PATCH', `/${made.id}`, { new_secret: true })).json;
+	assert.equal(fresh.secret_lost, false);
+	assert.equal(await signed(s, r, made.id, fresh.secret), true);
+});
+
+test('a key that is none, or that others can read, is refused at the start', async (t) => {
+	const s = await startServer(t);
+	await s.stop();
+	const file = path.join(s.data, 'secret.key');
+	const key = fs.readFileSync(file);
+	const refused = (words, ...args) => {
+		const { status, stderr } = spawnSync(binary(), ['serve', '--data', s.data, '--listen', '127.0.0.1:0', ...args], { encoding: 'utf8', timeout: 20_000 });
+		assert.notEqual(status, 0);
+		assert.match(stderr, words);
+		assert.ok(!stderr.includes(key.toString('utf8').trim()), 'never the key');
+	};
+	fs.chmodSync(file, 0o644);
+	refused(/can be read by others: chmod 600/);
+	fs.chmodSync(file, 0o600);
+	for (const text of ['', 'abc\n', `${'g'.repeat(64)}\n`, `${'0'.repeat(66)}\n`]) {
+		fs.writeFileSync(file, text);
+		refused(/is no key: one line of 64 hex digits/);
+	}
+	refused(/cannot be read/, '--secret-key-file', path.join(s.data, 'none'));
+	const given = path.join(s.data, 'given');
+	fs.writeFileSync(given, key, { mode: 0o640 });
+	s.args = [...s.args, '--secret-key-file', given];
+	await s.start();
+});
