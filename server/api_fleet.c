@@ -94,8 +94,10 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 	        text_of(q, "build_id"), text_of(q, "scenario"), classes[st == TW_OK ? which : 0],
 	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
 	if (st == TW_OK && q->filter.label[0] && (q->filter.device_class[0] || q->filter.os[0]))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, TW_FLEET_LABEL_ALONE);
+	if (st == TW_OK && q->filter.label[0] && !strchr(q->filter.label, '='))
 		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "rollups of a label are not kept by class or os: leave one of them out");
+		        "label is KEY=VALUE; with nothing behind = those traces that have none");
 	return st;
 }
 
@@ -112,7 +114,7 @@ enum tw_status tw_fleet_run(struct tw_req *r, const char *const *own,
         enum tw_status (*answer)(struct tw_fleet_question *q, struct tw_err *err),
         struct tw_err *err)
 {
-	struct tw_fleet_question q = {.req = r, .arena = tw_arena_new(ARENA_MAX)};
+	struct tw_fleet_question q = {.req = r, .arena = tw_arena_new(ARENA_MAX), .label_key = ""};
 	struct known known = {own};
 	enum tw_status st = tw_req_each_query(r, check_name, &known, err);
 
@@ -231,22 +233,11 @@ static enum tw_status put_groups(struct tw_fleet_question *q, const struct tw_fl
 			break;
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_text(q, "scenario", groups[i].scenario);
-		tw_fleet_put_text(q, "key", groups[i].key);
+		tw_fleet_put_key(q, groups[i].key);
 		put_lengths(q, &lengths);
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');
-	return st;
-}
-
-enum tw_status tw_fleet_read_by(const struct tw_fleet_question *q, const char *dflt,
-        enum tw_fleet_by *ret, struct tw_err *err)
-{
-	const char *text = tw_req_query(q->req, "by");
-	unsigned which = TW_FLEET_ALL;
-	enum tw_status st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_words, &which, err);
-
-	*ret = (enum tw_fleet_by)which;
 	return st;
 }
 
@@ -260,11 +251,13 @@ static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_er
 	if (st == TW_OK)
 		st = tw_fleet_read(q, 0, err);
 	if (st == TW_OK)
+		st = tw_fleet_settle_labels(q, err);
+	if (st == TW_OK)
 		st = tw_fleet_groups(q->cells, q->n_cells, by, true, q->arena, &groups, &n, err);
 	if (st != TW_OK)
 		return st;
 	tw_fleet_put_head(q);
-	tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+	tw_fleet_put_by(q, by);
 	tw_json_key_int(&q->j, "total", (int64_t)n);
 	st = put_groups(q, groups, n, err);
 	tw_json_close(&q->j, '}');
@@ -273,7 +266,7 @@ static enum tw_status answer_scenarios(struct tw_fleet_question *q, struct tw_er
 
 static enum tw_status get_scenarios(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"by", NULL};
+	static const char *const own[] = {"by", "top", NULL};
 
 	return tw_fleet_run(r, own, answer_scenarios, err);
 }

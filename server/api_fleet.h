@@ -12,6 +12,8 @@
 
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* that an answer has */
 
+#define TW_FLEET_LABEL_ALONE "rollups of a label are not kept by class or os: leave one of them out"
+
 struct tw_fleet_question {
 	struct tw_req *req;
 	struct tw_arena *arena;
@@ -20,6 +22,9 @@ struct tw_fleet_question {
 	const char *type; /* of the answer, NULL: JSON */
 	const char *side; /* "a.version_name" comes before "version_name"; NULL: no sides */
 	struct tw_rollup_filter filter;
+	const char *label_key; /* of by=label:KEY; "": groups are not by that */
+	struct tw_fleet_values values;
+	uint64_t not_counted; /* traces of the filter from before the label was one to count by */
 	struct tw_rollup_cell *cells;
 	size_t n_cells;
 	struct tw_sketch *sketch;
@@ -37,13 +42,17 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_question *q, struct tw_err *
 /* The cells of the filter into q->cells, with these metrics (a bit each). */
 enum tw_status tw_fleet_read(
         struct tw_fleet_question *q, unsigned metrics, struct tw_err *err) TW_MUST_USE;
-/* by=, or dflt. */
-enum tw_status tw_fleet_read_by(const struct tw_fleet_question *q, const char *dflt,
+/* by=, or dflt; of label:KEY the filter becomes that of all its values. */
+enum tw_status tw_fleet_read_by(struct tw_fleet_question *q, const char *dflt,
         enum tw_fleet_by *ret, struct tw_err *err) TW_MUST_USE;
+/* Cells of a label by their value (top=); does nothing when groups are by something else. */
+enum tw_status tw_fleet_settle_labels(struct tw_fleet_question *q, struct tw_err *err) TW_MUST_USE;
 uint64_t tw_fleet_traces(const struct tw_fleet_question *q); /* that the cells count */
 
 /* What every answer begins with: the time, sample sizes, the error of quantiles. */
 void tw_fleet_put_head(struct tw_fleet_question *q);
+void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by);
+void tw_fleet_put_key(struct tw_fleet_question *q, const char *key); /* of a group */
 void tw_fleet_put_text(struct tw_fleet_question *q, const char *key, const char *text);
 void tw_fleet_put_stat(struct tw_fleet_question *q, const struct tw_fleet_stat *s);
 /* The id of a trace that is still there, else null. */

@@ -289,7 +289,7 @@ static enum tw_status put_point(struct tw_fleet_question *q, const struct tw_fle
 	for (uint32_t i = 0; i < r.n; i++)
 		of[i] = &r.methods[i];
 	tw_json_open(&q->j, '{');
-	tw_fleet_put_text(q, "key", g->key);
+	tw_fleet_put_key(q, g->key);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)g->traces);
 	st = put_metrics(q, of, r.n, s->metrics, err);
 	tw_json_close(&q->j, '}');
@@ -308,7 +308,7 @@ static enum tw_status put_series(struct tw_fleet_question *q, const char *name, 
 		return st;
 	tw_fleet_put_head(q);
 	tw_fleet_put_text(q, "name", name);
-	tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+	tw_fleet_put_by(q, by);
 	tw_json_key(&q->j, "groups");
 	tw_json_open(&q->j, '[');
 	for (size_t i = 0; st == TW_OK && i < n && i < TW_FLEET_GROUPS_MAX; i++)
@@ -348,12 +348,14 @@ static enum tw_status answer_method(struct tw_fleet_question *q, struct tw_err *
 	s.ids = ids;
 	if (st == TW_OK)
 		st = tw_fleet_read(q, s.metrics | wide_for(by), err);
+	if (st == TW_OK)
+		st = tw_fleet_settle_labels(q, err);
 	return st == TW_OK ? put_series(q, name, by, &s, err) : st;
 }
 
 enum tw_status tw_fleet_get_method(struct tw_req *r, struct tw_err *err)
 {
-	static const char *const own[] = {"name", "by", "metrics", NULL};
+	static const char *const own[] = {"name", "by", "top", "metrics", NULL};
 
 	return tw_fleet_run(r, own, answer_method, err);
 }

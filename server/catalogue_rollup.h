@@ -99,7 +99,7 @@ struct tw_rollup_cell {
 };
 struct tw_rollup_filter { /* "": any */
 	const char *app, *version_name, *build_id, *scenario, *device_class, *os;
-	const char *label; /* "": the cells that every trace has */
+	const char *label; /* "": the cells that every trace has; "key": all values of that label */
 	int64_t first_day, last_day;
 };
 enum { TW_ROLLUP_CELLS_READ = 50000 };
@@ -111,6 +111,9 @@ enum { TW_ROLLUP_CELLS_READ = 50000 };
 enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, unsigned metrics, struct tw_arena *a,
         struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* How many traces such cells count. */
+enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
 /* What the methods are called, in the order of ids; name "" of one that is not there. */
 enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *project_id,
         const uint64_t *ids, size_t n, struct tw_arena *a, struct tw_rollup_naming **ret,

@@ -155,17 +155,34 @@ static bool room(struct growing *g)
 	return true;
 }
 
+/* Cells that a filter lets through.  Labels are key=value: those of a key stand between it with =
+ * and with the character behind =. */
+#define OF_LABEL " project_id=?1 AND label=?2"
+#define OF_KEY   " project_id=?1 AND label>=?2||'=' AND label<?2||'>'"
+#define CELLS_WHERE                                                                                \
+	" AND day>=?3 AND day<=?4 AND (?5='' OR app=?5) AND (?6='' OR version_name=?6)"            \
+	" AND (?7='' OR build_id=?7) AND (?8='' OR scenario=?8)"                                   \
+	" AND (?9='' OR device_class=?9) AND (?10='' OR os=?10)"
+#define CELLS_ARGS(project, f)                                                                     \
+	(project), (f)->label, (f)->first_day, (f)->last_day, (f)->app, (f)->version_name,         \
+	        (f)->build_id, (f)->scenario, (f)->device_class, (f)->os
+
+static bool is_key(const struct tw_rollup_filter *f)
+{
+	return f->label[0] && !strchr(f->label, '=');
+}
+
 static enum tw_status read_rows(struct tw_db *db, const char *project_id,
         const struct tw_rollup_filter *f, struct growing *g, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day */
-	        "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE project_id=?1 AND label=?2"
-	        " AND day>=?3 AND day<=?4 AND (?5='' OR app=?5) AND (?6='' OR version_name=?6)"
-	        " AND (?7='' OR build_id=?7) AND (?8='' OR scenario=?8)"
-	        " AND (?9='' OR device_class=?9) AND (?10='' OR os=?10) ORDER BY day",
-	        "ttiitttttt", project_id, f->label, f->first_day, f->last_day, f->app,
-	        f->version_name, f->build_id, f->scenario, f->device_class, f->os);
+	const char *const sql =
+	        is_key(f) ? "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE" OF_KEY CELLS_WHERE
+	                    " ORDER BY day"
+	                  : "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE" OF_LABEL CELLS_WHERE
+	                    " ORDER BY day";
+	enum tw_status st = tw_cat_query(/* rollup_cell_by_day */
+	        &q, db, err, sql, "ttiitttttt", CELLS_ARGS(project_id, f));
 
 	if (st != TW_OK)
 		return st;
@@ -213,6 +230,23 @@ enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *proj
 		*ret = g.cells;
 		*ret_n = g.n;
 	}
+	return st;
+}
+
+enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *project_id,
+        const struct tw_rollup_filter *f, uint64_t *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &n, err, /* rollup_cell_by_day */
+	        "SELECT coalesce(sum(traces),0) FROM rollup_cell WHERE" OF_LABEL CELLS_WHERE,
+	        "ttiitttttt", CELLS_ARGS(project_id, f));
+	tw_cat_done(c, db);
+	*ret = (uint64_t)n;
 	return st;
 }
 

@@ -47,6 +47,15 @@ struct tw_fleet_group {
 enum tw_status tw_fleet_groups(const struct tw_rollup_cell *cells, size_t n, enum tw_fleet_by by,
         bool scenarios, struct tw_arena *a, struct tw_fleet_group **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
+/* Of cells of a label's values (fleet_label.c): gives each its value for a label, and one name,
+ * TW_FLEET_REST, to all but the `top` values with most traces; a rest of one value is none. */
+#define TW_FLEET_REST "\xff" /* no value: those are UTF-8 */
+struct tw_fleet_values {
+	uint64_t values,
+	        rest; /* how many there are, those without left out; how many of them rest */
+};
+enum tw_status tw_fleet_label_values(struct tw_rollup_cell *cells, size_t n, size_t top,
+        struct tw_arena *a, struct tw_fleet_values *ret, struct tw_err *err) TW_MUST_USE;
 /* The lengths of a group's traces; ids of traces at the quantiles and the longest. */
 struct tw_fleet_lengths {
 	struct tw_fleet_stat stat;

@@ -169,7 +169,7 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
 		struct tw_rollup_dims *d = &ret[*ret_n];
 
 		if (!value_of(row, said, labels[i], value))
-			continue;
+			value[0] = '\0';
 		*d = ret[0];
 		d->device_class = d->os = "";
 		d->label = tw_arena_printf(a, "%s=%s", labels[i], value);

@@ -22,9 +22,9 @@ struct tw_rollup_dims {
 	const char *label;             /* "key=value"; "" in the cell that every trace has */
 };
 
-/* The one cell that every trace has, and one for each of the project's indexed labels that it
- * brings: of its labels, or device, abi, process, version_code, session_id.  Strings live in the
- * arena. TW_NOMEM. */
+/* The one cell that every trace has, and one for each of the project's indexed labels: of the
+ * trace's labels, or device, abi, process, version_code, session_id; "key=" when it has none of
+ * that key, so that those are counted too.  Strings live in the arena.  TW_NOMEM. */
 enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const *labels,
         size_t n_labels, struct tw_arena *a, struct tw_rollup_dims ret[TW_ROLLUP_CELLS_MAX],
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;

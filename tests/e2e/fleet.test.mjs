@@ -115,6 +115,26 @@ test('a fleet, asked', async (t) => {
 		assert.equal((await s.get(`/api/v1/fleet/methods?label=${label}`)).json.traces, 24);
 	});
 
+	await t.test('by a label: its values, those without it, the largest and a counted rest', async () => {
+		const by = async (what, query = '') => (await s.get(`/api/v1/fleet/${what}&by=${encodeURIComponent('label:device')}${query}`)).json;
+		const { groups, ...head } = await by('scenarios?');
+		assert.deepEqual([head.by, head.traces, head.values, head.not_counted, head.total], ['label:device', 48, 2, 0, 2]);
+		assert.deepEqual(groups.map((g) => [g.scenario, g.key, g.values, g.duration_ns.traces]), [['cold_start', 'phone 0', 1, 24], ['cold_start', 'phone 1', 1, 24]]);
+		const method = await by('method?name=com.app.Repo.load&metrics=wall', '&version_name=8.3.1');
+		for (const [i, g] of method.groups.entries()) {
+			const of = fleet.filter((x) => x.device === `phone ${i}` && x.version === '8.3.1').map((x) => x.load * x.calls);
+			assert.deepEqual([g.key, g.of_traces, g.wall.max], [`phone ${i}`, 12, Math.max(...of)]);
+			near(g.wall.p50, rank(of, 50), method.error);
+		}
+		assert.deepEqual((await by('scenarios?', '&label=device%3Dphone%201')).groups.map((g) => [g.key, g.duration_ns.traces]), [['phone 1', 24]]);
+		for (const [query, words] of [['by=label:colour', /not counted by the label colour/], ['by=label:', /not counted by the label/], ['by=label:device&class=low', /leave one of them out/], ['by=label:device&label=a%3Db', /one label at a time/],
+			['by=label:device&top=0', /top/], ['by=label:device&top=201', /top/], ['label=device', /KEY=VALUE/]]) {
+			const { status, json } = await s.get(`/api/v1/fleet/scenarios?${query}`);
+			assert.equal(status, 400, query);
+			assert.match(json.error.message, words);
+		}
+	});
+
 	await t.test('what cannot be asked is said in words', async () => {
 		for (const [query, words] of [
 			['methods?device=Pixel', /class=low/], ['methods?colour=red', /no filter colour/], ['methods?metrics=wall,heat', /no metric heat/],
@@ -150,6 +170,34 @@ test('a fleet, asked', async (t) => {
 		assert.equal(after.traces, fleet.length);
 		assert.equal(after.groups[1].exemplars.max, null);
 	});
+});
+
+test('values of a label: who has none, who came before it was one to count by, and many', async (t) => {
+	const s = await startServer(t);
+	const send1 = async (i, labels) => assert.ok((await s.post('/api/v1/traces', trace(10_000 + i), { query: { app: 'shop', scenario: 'open', labels: JSON.stringify(labels) }, headers: { 'Idempotency-Key': `label-${i}` } })).status <= 202);
+	for (let i = 0; i < 3; i++) await send1(i, { flavour: 'early' });
+	await counted(s, 3);
+	await s.ask('PUT', '/api/v1/fleet/labels', { key: s.write, body: '{"labels":["flavour"]}' });
+	const values = ['beta', 'beta', 'beta', 'stable', 'stable', 'x=1', '(none)', 'ö'];
+	for (const [i, flavour] of values.entries()) await send1(10 + i, { flavour });
+	for (let i = 0; i < 4; i++) await send1(20 + i, { flavourful: 'no' });
+	await counted(s, 3 + values.length + 4);
+	const ask = async (top) => (await s.get(`/api/v1/fleet/scenarios?by=label%3Aflavour&top=${top}`)).json;
+	const told = (v) => v.groups.map((g) => [g.key, g.values, g.duration_ns.traces]);
+	const few = await ask(2);
+	assert.deepEqual([few.traces, few.not_counted, few.values, few.total], [12, 3, 5, 4]);
+	assert.deepEqual(told(few), [['', 0, 4], ['beta', 1, 3], ['stable', 1, 2], ['', 3, 3]]);
+	const rest = few.groups.at(-1);
+	assert.equal(rest.duration_ns.max - rest.duration_ns.mean > 0, true, 'of all of them');
+	assert.deepEqual(told(await ask(4)), [['', 0, 4], ['(none)', 1, 1], ['beta', 1, 3], ['stable', 1, 2], ['x=1', 1, 1], ['ö', 1, 1]], 'one alone is no rest');
+	assert.equal((await s.get('/api/v1/fleet/scenarios?by=all&label=flavour%3D')).json.traces, 4);
+	await s.stop();
+	tracewell('rollup', '--data', s.data, '--rebuild');
+	await s.start();
+	const again = await ask(20);
+	assert.deepEqual([again.traces, again.not_counted, again.values], [15, 0, 6]);
+	await s.ask('PUT', '/api/v1/fleet/labels', { key: s.write, body: '{"labels":[]}' });
+	assert.equal((await s.get('/api/v1/fleet/scenarios?by=label%3Aflavour')).status, 400, 'not counted by any more');
 });
 
 test('killed again and again while it counts, every trace counts once', async (t) => {

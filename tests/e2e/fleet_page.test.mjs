@@ -212,6 +212,33 @@ test('a label that is counted by narrows all, and what cannot be asked with it i
 	await done(page, t);
 });
 
+test('scenarios and a method by a label that is counted by, and on to one of its values', async (t) => {
+	await ready();
+	const page = await open(`${OVERVIEW}&class=low`);
+	await whole(page);
+	await page.selectOption('#scenarios select[name=by]', 'label:device');
+	const phone = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-scenario=open_cart][data-version="phone 1"] td.num')?.textContent === want, String(n));
+	await phone((VERSIONS.length * EACH) / 2);
+	assert.equal(new URL(page.url()).searchParams.get('class'), null, 'which a label cannot be asked with');
+	await page.waitForSelector('#scenarios tr[data-values="0"] >> text=(none)'); // the ANR's trace names no device
+	assert.deepEqual(await violations(page), []);
+	await page.click('#scenarios a:has-text("phone 1")');
+	await page.waitForSelector('#methods tbody tr');
+	assert.equal(new URL(page.url()).searchParams.get('label'), 'device=phone 1');
+	await page.goto(`${server.url}/fleet/methods?app=fleet&method=com.shop.Repo.load&by=label:device`);
+	await page.waitForSelector('#method tr[data-point="phone 0"] td:has-text("36 of 36")');
+	const loads = VERSIONS.flatMap((v) => Array.from({ length: EACH }, (_, i) => loadOf(v, i)).filter((_, i) => i % 2));
+	const cells = await page.locator('#method tr[data-point="phone 1"] td').allInnerTexts();
+	near(cells[2], rank(loads, 50));
+	assert.equal(await page.locator('#method thead th').first().innerText(), 'device');
+	await page.click('#method tr[data-point="phone 1"] a:has-text("phone 1")');
+	await page.waitForFunction(() => document.querySelectorAll('#method tr[data-point]').length === 1 && document.querySelector('#method tr[data-point]').dataset.point.length === 10);
+	assert.equal(new URL(page.url()).searchParams.get('label'), 'device=phone 1');
+	await page.goto(`${server.url}/fleet/methods?method=com.shop.Repo.load&by=label:colour`);
+	await page.waitForSelector('#method [role=alert] >> text=not counted by the label colour');
+	await done(page, t);
+});
+
 test('nothing there is told in words, in each panel', async (t) => {
 	await ready();
 	const page = await open('/fleet?app=nobody');

@@ -461,13 +461,14 @@ static void test_cells_of_a_trace(void **state)
 	size_t n;
 
 	assert_int_equal(tw_rollup_cells(&row, labels, 4, s->arena, d, &n, NULL), TW_OK);
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 5);
 	assert_int_equal(d[0].day, 5);
 	assert_string_equal(d[0].device_class, "mid");
 	assert_string_equal(d[1].label, "device=Pixel 9");
 	assert_string_equal(d[2].label, "flavour=beta");
 	assert_string_equal(d[3].label, "n=7");
 	assert_string_equal(d[3].device_class, "");
+	assert_string_equal(d[4].label, "none="); /* so those that say nothing of it are counted */
 	assert_string_equal(tw_rollup_device_class("{\"ram_mb\":3071}"), "low");
 	assert_string_equal(tw_rollup_device_class("{\"ram_mb\":\"6144\"}"), "high");
 	assert_string_equal(
@@ -475,6 +476,48 @@ static void test_cells_of_a_trace(void **state)
 	assert_string_equal(tw_rollup_device_class("{\"device_class\":\"x\"}"), "unknown");
 	assert_string_equal(tw_rollup_device_class("[1"), "unknown");
 	assert_string_equal(tw_rollup_device_class(""), "unknown");
+}
+
+static void put_label(struct tw_rollup_cell *c, const char *label, uint64_t traces)
+{
+	*c = (struct tw_rollup_cell){.traces = traces};
+	c->dims.label = label;
+}
+
+static void make_labels(struct tw_rollup_cell c[7])
+{
+	put_label(&c[0], "f=rare", 1);
+	put_label(&c[1], "f=big", 5);
+	put_label(&c[2], "f=", 100);
+	put_label(&c[3], "f=a=b", 4);
+	put_label(&c[4], "f=rare", 2);
+	put_label(&c[5], "f=small", 1);
+	put_label(&c[6], "f=big", 5);
+}
+
+/* The largest stand for themselves, the rest is one and counted; who has none is no value. */
+static void test_values_of_a_label(void **state)
+{
+	struct session *s = *state;
+	struct tw_fleet_values v;
+	struct tw_rollup_cell c[7];
+
+	make_labels(c);
+	assert_int_equal(tw_fleet_label_values(c, 7, 2, s->arena, &v, NULL), TW_OK);
+	assert_int_equal(v.values, 4);
+	assert_int_equal(v.rest, 2);
+	assert_string_equal(c[0].dims.label, TW_FLEET_REST);
+	assert_string_equal(c[1].dims.label, "big");
+	assert_string_equal(c[2].dims.label, "");
+	assert_string_equal(c[3].dims.label, "a=b");
+	assert_string_equal(c[4].dims.label, TW_FLEET_REST);
+	assert_string_equal(c[5].dims.label, TW_FLEET_REST);
+	make_labels(c); /* a rest of one value is told by its name */
+	assert_int_equal(tw_fleet_label_values(c, 7, 3, s->arena, &v, NULL), TW_OK);
+	assert_int_equal(v.rest, 0);
+	assert_string_equal(c[5].dims.label, "small");
+	assert_int_equal(tw_fleet_label_values(c, 0, 3, s->arena, &v, NULL), TW_OK);
+	assert_int_equal(v.values, 0);
 }
 
 int main(void)
@@ -490,6 +533,7 @@ int main(void)
 	        cmocka_unit_test(test_only_one_adds_up),
 	        cmocka_unit_test(test_old_rollups_go),
 	        cmocka_unit_test(test_cells_of_a_trace),
+	        cmocka_unit_test(test_values_of_a_label),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

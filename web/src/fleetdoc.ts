@@ -7,14 +7,18 @@ export type MetricName = 'self' | 'wall' | 'call' | 'calls' | 'cpu' | 'waiting';
 export type StatName = 'p50' | 'p75' | 'p95' | 'p99' | 'mean' | 'max' | 'sum';
 
 export interface Head { since_ms: number; until_ms: number; traces: number; cells: number; error: number }
-export interface ScenarioGroup { scenario: string; key: string; duration_ns: Stat; exemplars: Record<'p50' | 'p75' | 'p95' | 'p99' | 'max', string | null> }
-export interface Scenarios extends Head { total: number; groups: ScenarioGroup[] }
+/** What groups differ by; of a label `values` says how many of its values a group is: none, one, or the rest. */
+export interface Keyed { key: string; values?: number }
+export interface ScenarioGroup extends Keyed { scenario: string; duration_ns: Stat; exemplars: Record<'p50' | 'p75' | 'p95' | 'p99' | 'max', string | null> }
+/** Of answers by a label: how many values there are, and traces that came before it was counted by. */
+export interface ByLabel { values?: number; not_counted?: number }
+export interface Scenarios extends Head, ByLabel { by: string; total: number; groups: ScenarioGroup[] }
 export type FleetMethodRow = { name: string; descriptor: string; resolved: boolean; build_id: string; share: number } & Partial<Record<MetricName, Metric>>;
 export interface FleetMethods extends Head { total: number; methods: FleetMethodRow[] }
-export type Point = { key: string; of_traces: number } & Partial<Record<MetricName, Metric>>;
+export type Point = Keyed & { of_traces: number } & Partial<Record<MetricName, Metric>>;
 export interface Near { name: string; thread: boolean; total_ns: number; share: number; calls: number; in_traces: number }
 export interface Callers extends Head { name: string; of_traces: number; least_ns: number; total_ns: number; self_ns: number; calls: number; callers_total: number; callers: Near[]; callees_total: number; callees: Near[] }
-export interface Series extends Head { name: string; by: string; groups: Point[] }
+export interface Series extends Head, ByLabel { name: string; by: string; groups: Point[] }
 
 /** What is told of a method, and what it means. */
 export const METRICS: [MetricName, string, string][] = [
@@ -46,14 +50,29 @@ export function compareVersions(a: string, b: string): number {
 	return !preA ? 1 : !preB ? -1 : natural.compare(preA, preB);
 }
 
+export const LABEL = 'label:';
+/** The rest of a label's values are the last of all; those without it the last but that. */
+const rank = (g: Keyed) => ((g.values ?? 1) > 1 ? 2 : g.values === 0 ? 1 : 0);
+/** What a group is called; two of one answer never have one name, for no value is empty or begins so. */
+export function groupName(g: Keyed): string {
+	if (g.values === undefined || g.values === 1) return g.key || 'not said';
+	return g.values ? `${count(g.values)} other values` : '(none)';
+}
+/** Tells groups of one answer apart, whatever they are called. */
+export const groupId = (g: Keyed): string => (g.values === undefined || g.values === 1 ? g.key : g.values ? '\u0000rest' : '\u0000none');
+const byTraces = (traces: (g: never) => number) => (a: Keyed, b: Keyed) => rank(a) - rank(b) || traces(b as never) - traces(a as never) || natural.compare(a.key, b.key);
+
 export interface Scenario { scenario: string; traces: number; versions: ScenarioGroup[]; older: number; most: number }
 
-/** Scenarios with most traces first; of each its latest versions, the newest first. */
-export function scenarioRows(groups: ScenarioGroup[], latest: number): Scenario[] {
-	const by = new Map<string, ScenarioGroup[]>();
-	for (const g of groups) by.set(g.scenario, [...(by.get(g.scenario) ?? []), g]);
-	return [...by].map(([scenario, all]) => {
-		const versions = all.sort((a, b) => compareVersions(b.key, a.key)).slice(0, latest);
+/** How a scenario's groups stand: the newest first, or those with most traces. */
+const inScenario = (by: string) => (by === 'version' || by === 'day' ? (a: ScenarioGroup, b: ScenarioGroup) => compareVersions(b.key, a.key) : byTraces((g: ScenarioGroup) => g.duration_ns.traces));
+
+/** Scenarios with most traces first; of each its latest versions, or the largest of its other groups. */
+export function scenarioRows(groups: ScenarioGroup[], latest: number, by = 'version'): Scenario[] {
+	const of = new Map<string, ScenarioGroup[]>();
+	for (const g of groups) of.set(g.scenario, [...(of.get(g.scenario) ?? []), g]);
+	return [...of].map(([scenario, all]) => {
+		const versions = all.sort(inScenario(by)).slice(0, latest);
 		return { scenario, traces: all.reduce((n, g) => n + g.duration_ns.traces, 0), versions, older: all.length - versions.length, most: Math.max(0, ...versions.map((g) => g.duration_ns.p95)) };
 	}).sort((a, b) => b.traces - a.traces || natural.compare(a.scenario, b.scenario));
 }
@@ -65,7 +84,7 @@ export const changeOf = (now: number, before: number | undefined): number | null
 export const unsure = (error: number): number => (1 + error) / (1 - error) - 1;
 
 /** Groups in the order in which they are read: versions by their names, days by time, the rest as they come. */
-export const inOrder = (by: string, groups: Point[]): Point[] => (by === 'version' ? [...groups].sort((a, b) => compareVersions(a.key, b.key)) : groups);
+export const inOrder = (by: string, groups: Point[]): Point[] => (by === 'version' ? [...groups].sort((a, b) => compareVersions(a.key, b.key)) : by.startsWith(LABEL) ? [...groups].sort(byTraces((g: Point) => g.of_traces)) : groups);
 
 export interface Mark { key: string; x: number; p50: number; p75: number; p95: number; point: Point }
 export interface Chart { marks: Mark[]; ticks: { y: number; value: number }[]; left: number; right: number; bottom: number; most: number; dropped: number }

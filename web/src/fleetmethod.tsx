@@ -1,15 +1,19 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
 import { get } from './api';
-import { chartOf, inOrder, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
-import { Change, Stated, useAsked, withFilter } from './fleetparts';
+import { chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
+import { byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { count, tick } from './format';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from './parts';
 import { link, set, text } from './route';
 import { SourceBox } from './sourcelater';
 
-const BYS: [string, string][] = [['version', 'version'], ['day', 'day'], ['class', 'devices'], ['os', 'Android'], ['scenario', 'scenario'], ['app', 'app'], ['build', 'build']];
 /** What a group's key narrows the filter to; a day is no filter. */
 const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
+/** The filter that leaves only a group; null: there is none. */
+function filterOf(by: string, g: Point): Record<string, string> | null {
+	if (by.startsWith(LABEL)) return g.values === 1 ? { label: `${byName(by)}=${g.key}` } : g.values === 0 ? { label: `${byName(by)}=` } : null;
+	return g.key && FILTER[by] ? { [FILTER[by]]: g.key } : null;
+}
 const HIGH = 190, NAME_WIDE = 84;
 
 const line = (marks: Mark[], of: 'p50' | 'p75' | 'p95') => marks.map((m) => `${m.x.toFixed(1)},${m[of].toFixed(1)}`).join(' ');
@@ -17,13 +21,13 @@ const line = (marks: Mark[], of: 'p50' | 'p75' | 'p95') => marks.map((m) => `${m
 /** All that is told of a group, for the pointer. */
 const told = (metric: MetricName, g: Point) => {
 	const m = g[metric]!;
-	return `${g.key || 'not said'}: p50 ${valueOf(metric, m.p50)}, p75 ${valueOf(metric, m.p75)}, p95 ${valueOf(metric, m.p95)}, ${count(m.traces)} ${m.traces === 1 ? 'trace' : 'traces'}`;
+	return `${groupName(g)}: p50 ${valueOf(metric, m.p50)}, p75 ${valueOf(metric, m.p75)}, p95 ${valueOf(metric, m.p95)}, ${count(m.traces)} ${m.traces === 1 ? 'trace' : 'traces'}`;
 };
 
 function Marks({ c, metric, joined }: { c: Chart; metric: MetricName; joined: boolean }) {
 	return <>
 		{joined && (['p95', 'p75', 'p50'] as const).map((of) => <polyline key={of} class={of} points={line(c.marks, of)} />)}
-		{c.marks.map((m) => <g key={m.key} data-mark={m.key}>
+		{c.marks.map((m) => <g key={groupId(m.point)} data-mark={m.key}>
 			<title>{told(metric, m.point)}</title>
 			<rect class="catch" x={m.x - 8} width="16" y="0" height={c.bottom} />
 			<line class="range" x1={m.x} x2={m.x} y1={m.p50} y2={m.p95} />
@@ -35,13 +39,13 @@ function Marks({ c, metric, joined }: { c: Chart; metric: MetricName; joined: bo
 function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: MetricName }) {
 	const [ref, wide] = useWidth<HTMLDivElement>();
 	const c = chartOf(by, groups, metric, wide, HIGH);
-	const name = (m: Mark) => (m.key || 'not said').slice(0, 14) + (m.key.length > 14 ? '…' : '');
+	const name = (m: Mark) => groupName(m.point).replace(/^(.{14}).+/s, '$1…');
 	return (
 		<div class="trend" ref={ref}>
-			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={`From the median to p95, by ${by}; the latest: ${told(metric, c.marks[c.marks.length - 1].point)}. The table below has all`}>
+			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={`From the median to p95, by ${byName(by)}; the last: ${told(metric, c.marks[c.marks.length - 1].point)}. The table below has all`}>
 				{c.ticks.map((t) => <g key={t.value}><line class="tick" x1={c.left} x2={c.right} y1={t.y} y2={t.y} /><text x={c.left - 8} y={t.y + 4} text-anchor="end">{metric === 'calls' ? count(t.value) : tick(t.value)}</text></g>)}
 				<Marks c={c} metric={metric} joined={by === 'version' || by === 'day'} />
-				{namedMarks(c.marks, NAME_WIDE).map((m) => <text key={m.key} x={Math.min(m.x, c.right - NAME_WIDE / 3)} y={HIGH - 6} text-anchor="middle">{name(m)}</text>)}
+				{namedMarks(c.marks, NAME_WIDE).map((m) => <text key={groupId(m.point)} x={Math.min(m.x, c.right - NAME_WIDE / 3)} y={HIGH - 6} text-anchor="middle">{name(m)}</text>)}
 			</svg>}
 			<p class="quiet legend"><span class="dot" aria-hidden="true" /> p50, ticks at p75 and p95{c.dropped > 0 && `; the last ${count(c.marks.length)} of ${count(c.marks.length + c.dropped)} are drawn`}</p>
 		</div>
@@ -49,31 +53,31 @@ function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: 
 }
 
 function Key({ by, g }: { by: string; g: Point }) {
-	const filter = FILTER[by];
-	if (!g.key) return <span class="quiet">not said</span>;
-	return filter ? <a href={withFilter('/fleet/methods', { [filter]: g.key, method: text('method'), metric: text('metric'), by: 'day' })} title="Only this one, by day">{g.key}</a> : <>{g.key}</>;
+	const filter = filterOf(by, g);
+	const shown = g.key ? g.key : <span class="quiet">{groupName(g)}</span>;
+	return filter ? <a href={withFilter('/fleet/methods', { ...filter, method: text('method'), metric: text('metric'), by: 'day' })} title="Only this one, by day">{shown}</a> : <>{shown}</>;
 }
 
 function Row({ by, g, metric, before, error, name }: { by: string; g: Point; metric: MetricName; before?: Metric; error: number; name: string }) {
 	const m = g[metric];
-	if (!m?.traces) return <tr data-point={g.key}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">0 of {count(g.of_traces)}</td><td class="quiet" colSpan={9}>No trace tells it.</td></tr>;
+	if (!m?.traces) return <tr data-point={g.key} data-values={g.values}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">0 of {count(g.of_traces)}</td><td class="quiet" colSpan={9}>No trace tells it.</td></tr>;
 	return (
-		<tr data-point={g.key}>
+		<tr data-point={g.key} data-values={g.values}>
 			<td class="anywhere"><Key by={by} g={g} /></td>
 			<td class="num">{count(m.traces)}<span class="quiet"> of {count(g.of_traces)}</span></td>
 			{([m.p50, m.p75, m.p95, m.p99, m.mean, m.max, m.sum]).map((v, i) => <td key={i} class="num">{valueOf(metric, v)}</td>)}
 			<td class="num">{(by === 'version' || by === 'day') && <Change now={m.p50} before={before?.traces ? before.p50 : undefined} error={error} />}</td>
-			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={`The worst trace of ${g.key || 'those that do not say'}`}>worst</a> : <span class="quiet" title="It was deleted">gone</span>}</td>
+			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={`The worst trace of ${groupName(g)}`}>worst</a> : <span class="quiet" title="It was deleted">gone</span>}</td>
 		</tr>
 	);
 }
 
 function Numbers({ by, groups, metric, error, name }: { by: string; groups: Point[]; metric: MetricName; error: number; name: string }) {
 	const ordered = by === 'version' || by === 'day';
-	const rows = groups.map((g, i) => <Row key={g.key} by={by} g={g} metric={metric} before={ordered ? groups[i - 1]?.[metric] : undefined} error={error} name={name} />);
+	const rows = groups.map((g, i) => <Row key={groupId(g)} by={by} g={g} metric={metric} before={ordered ? groups[i - 1]?.[metric] : undefined} error={error} name={name} />);
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{BYS.find(([b]) => b === by)![1].replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces</th>
+			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces</th>
 				{['p50', 'p75', 'p95', 'p99', 'Mean', 'Max', 'All'].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
 				<th scope="col" class="num">{ordered ? 'Δ p50' : <span class="hidden">Change</span>}</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
 			<tbody>{ordered ? rows.reverse() : rows}</tbody>
@@ -90,8 +94,7 @@ function searchLink(name: string): string {
 
 export function FleetMethod({ name }: { name: string }) {
 	const asked = useAsked();
-	const bys = text('label') ? BYS.filter(([b]) => b !== 'class' && b !== 'os') : BYS; // rollups of a label know neither
-	const by = bys.some(([b]) => b === text('by')) ? text('by') : 'version';
+	const { by, bys } = useBy();
 	const metric = metricNamed(text('metric'));
 	const load = useLoad(`method ${name} ${by} ${metric} ${asked.key}`, (signal) => get<Series>('/api/v1/fleet/method', { ...asked.params, name, by, metrics: metric }, signal));
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
@@ -100,7 +103,7 @@ export function FleetMethod({ name }: { name: string }) {
 	return (
 		<Panel title="One method" id="method" aside={<>
 			<Choice label="What is told" value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
-			<label class="inline">By <select name="by" value={by} onChange={(e) => set({ by: e.currentTarget.value === 'version' ? null : e.currentTarget.value }, true)}>{bys.map(([b, shown]) => <option key={b} value={b}>{shown}</option>)}</select></label>
+			<PickBy by={by} bys={bys} />
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
 			<p class="row"><a href={searchLink(name)}>Its calls in all traces</a><a href={withFilter('/fleet/methods')}>All methods</a><Copy text={name} label="Copy name" />
@@ -109,6 +112,7 @@ export function FleetMethod({ name }: { name: string }) {
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />
+					<Uncounted n={v.not_counted} />
 					<Stated error={v.error} more="Quantiles are over traces. Overloads of one name count together." />
 				</div>}
 			<SourceBox method={name} head={text('version_name')} />

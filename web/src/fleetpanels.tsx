@@ -2,14 +2,14 @@
 import { useEffect } from 'preact/hooks';
 import { api, get } from './api';
 import { KINDS, type Groups } from './anrgroups';
-import { scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
-import { Change, methodLink, Stated, useAsked, withFilter } from './fleetparts';
+import { groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
+import { byName, Change, methodLink, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
 import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
 
-const LATEST = 3, SCENARIOS = 6, ROWS = 5, METHODS = 8;
+const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
 const LOOK_MS = 5000; // how often it is asked again what waits
 
 /* --- what came in --- */
@@ -86,15 +86,23 @@ function Exemplar({ id, children, what }: { id: string | null; children: string;
 	return id ? <a href={link(`/traces/${id}`)} title={what}>{children}</a> : <>{children}</>;
 }
 
-function Version({ s, i, error }: { s: Scenario; i: number; error: number }) {
+/** The methods of a group's traces. */
+function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
+	const shown = g.key || <span class="quiet">{groupName(g)}</span>;
+	const filter: Record<string, string> | null = by === 'version' ? { version_name: g.key } : by === 'build' ? { build_id: g.key } : by.startsWith(LABEL) ? { label: `${byName(by)}=${g.key}` } : by === 'day' ? null : { [by]: g.key };
+	const one = by.startsWith(LABEL) ? (g.values ?? 1) <= 1 : !!g.key;
+	return s.scenario && one && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title="Methods of these traces">{shown}</a> : <>{shown}</>;
+}
+
+function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; by: string }) {
 	const g = s.versions[i];
 	const d = g.duration_ns;
-	const before = s.versions[i + 1]?.duration_ns;
+	const before = by === 'version' || by === 'day' ? s.versions[i + 1]?.duration_ns : undefined;
 	return (
-		<tr data-scenario={s.scenario} data-version={g.key} class={i ? 'older' : 'latest'}>
+		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title="Its traces">{s.scenario}</a> : <span class="quiet">no scenario</span>}
-				{s.older > 0 && <p class="quiet">{count(s.older)} older {s.older === 1 ? 'version' : 'versions'}</p>}</th>}
-			<td class="anywhere">{s.scenario && g.key ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, version_name: g.key })} title="Methods of these traces">{g.key}</a> : g.key || <span class="quiet">not said</span>}</td>
+				{s.older > 0 && <p class="quiet">{count(s.older)} {by === 'version' ? `older ${s.older === 1 ? 'version' : 'versions'}` : 'more'}</p>}</th>}
+			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num">{count(d.traces)}</td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what="A trace at the median">{duration(d.p50)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p75} what="A trace at p75">{duration(d.p75)}</Exemplar></td>
@@ -106,29 +114,31 @@ function Version({ s, i, error }: { s: Scenario; i: number; error: number }) {
 	);
 }
 
-function ScenarioTable({ rows, error }: { rows: Scenario[]; error: number }) {
+function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; by: string }) {
 	return (
 		<div class="scroll"><table class="scenarios">
-			<thead><tr><th scope="col">Scenario</th><th scope="col">Version</th><th scope="col" class="num">Traces</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
+			<thead><tr><th scope="col">Scenario</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
 				<th scope="col" class="num" title="Against the version before it here; whether it is sure, Regressions tells">Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">p50 to p95</th></tr></thead>
-			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={g.key} s={s} i={i} error={error} />)}</tbody>)}
+			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
 		</table></div>
 	);
 }
 
 export function ScenarioTimes() {
 	const fleet = useAsked();
-	const load = useLoad(`scenarios ${fleet.key}`, (signal) => get<Scenarios>('/api/v1/fleet/scenarios', { ...fleet.params, by: 'version' }, signal));
+	const { by, bys } = useBy(['scenario']);
+	const load = useLoad(`scenarios ${by} ${fleet.key}`, (signal) => get<Scenarios>('/api/v1/fleet/scenarios', { ...fleet.params, by }, signal));
 	const all = text('all') === '1';
-	const v = load.value;
-	const rows = scenarioRows(v?.groups ?? [], LATEST);
+	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
+	const rows = scenarioRows(v?.groups ?? [], by === 'version' ? LATEST : LARGEST, by);
 	return (
-		<Panel title="How long scenarios take" id="scenarios" aside={rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? 'Show fewer' : `Show all ${count(rows.length)}`}</button>}>
-			<Pending of={load} what="Loading scenarios" />
+		<Panel title="How long scenarios take" id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? 'Show fewer' : `Show all ${count(rows.length)}`}</button>}</>}>
+			<Pending of={v ? load : { ...load, value: null }} what="Loading scenarios" />
 			{v && !load.error && rows.length === 0 && <p class="quiet">No counted trace fits. Traces are counted a moment after they are ready.</p>}
 			{v && !load.error && rows.length > 0 && <>
-				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} />
-				<Stated error={v.error} more={`The latest ${LATEST} versions by name; Δ is against the one before.`} />
+				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} />
+				<Uncounted n={v.not_counted} />
+				<Stated error={v.error} more={by === 'version' ? `The latest ${LATEST} versions by name; Δ is against the one before.` : ''} />
 			</>}
 		</Panel>
 	);

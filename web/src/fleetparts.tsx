@@ -1,8 +1,8 @@
 // What the pages of the fleet share: the filter and links that keep it, a change, how far numbers may be off.
 import { get } from './api';
-import { changeOf, unsure } from './fleetdoc';
+import { changeOf, LABEL, unsure } from './fleetdoc';
 import { useFleet } from './fleetfilter';
-import { percent } from './format';
+import { count, percent } from './format';
 import { useLoad } from './parts';
 import { query, set, text } from './route';
 
@@ -27,11 +27,42 @@ export function useAsked(): { params: Record<string, string | number>; key: stri
 	return { params: { ...fleet.params, ...(label && { label }) }, key: `${fleet.key} ${label}`, days: fleet.days };
 }
 
+/** The labels that traces are counted by. */
+export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
+
+/** What groups can differ by, and how it is called. */
+const BYS: [string, string][] = [['version', 'version'], ['day', 'day'], ['class', 'devices'], ['os', 'Android'], ['scenario', 'scenario'], ['app', 'app'], ['build', 'build']];
+export const byName = (by: string): string => (by.startsWith(LABEL) ? by.slice(LABEL.length) : BYS.find(([b]) => b === by)?.[1] ?? by);
+
+/** By what the address says, of what can be asked with its filter; `not` is left out. */
+export function useBy(not: string[] = []): { by: string; bys: string[] } {
+	const label = text('label');
+	const labels = useLabels().filter((l) => !label || label.startsWith(`${l}=`)).map((l) => LABEL + l);
+	const fixed = BYS.map(([b]) => b).filter((b) => !not.includes(b) && !(label && (b === 'class' || b === 'os'))); // rollups of a label know neither
+	const asked = text('by');
+	// one that is not counted by is asked for, too: the server says what to do
+	const bys = [...fixed, ...(asked.startsWith(LABEL) && !labels.includes(asked) ? [...labels, asked] : labels)];
+	return { by: bys.includes(asked) ? asked : 'version', bys };
+}
+
+export function PickBy({ by, bys }: { by: string; bys: string[] }) {
+	const pick = (to: string) => set({ by: to === 'version' ? null : to, ...(to.startsWith(LABEL) && { class: null, os: null }) }, true);
+	return (
+		<label class="inline">By <select name="by" value={by} onChange={(e) => pick(e.currentTarget.value)}>
+			{bys.map((b) => <option key={b} value={b}>{b.startsWith(LABEL) ? `label ${byName(b)}` : byName(b)}</option>)}</select></label>
+	);
+}
+
+/** What groups by a label leave out. */
+export function Uncounted({ n }: { n: number | undefined }) {
+	return n ? <p class="quiet">{count(n)} {n === 1 ? 'trace is' : 'traces are'} not here: counted before this label was one to count by. <code>tracewell rollup --rebuild</code> counts them again.</p> : null;
+}
+
 /** Filters that FleetFilter has no field for: they are named, and can be left. */
 export function Narrowed() {
 	const os = text('os'), build = text('build_id'), label = text('label');
 	const chips: [string, string][] = [['os', os && `Android ${os}`], ['build_id', build && `build ${build}`], ['label', label]];
-	const labels = useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
+	const labels = useLabels();
 	const ask = (e: SubmitEvent) => {
 		e.preventDefault();
 		const said = new FormData(e.currentTarget as HTMLFormElement);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changeOf, chartOf, compareVersions, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleetdoc';
+import { changeOf, chartOf, compareVersions, groupId, groupName, inOrder, metricNamed, namedMarks, scenarioRows, statNamed, uncounted, unsure, type Metric, type Point, type ScenarioGroup } from '../src/fleetdoc';
 
 const stat = (p50: number, traces = 5) => ({ traces, sum: p50 * traces, mean: p50, p50, p75: p50 * 1.2, p95: p50 * 2, p99: p50 * 2, max: p50 * 2 });
 const group = (scenario: string, key: string, p50: number, traces = 5): ScenarioGroup => ({ scenario, key, duration_ns: stat(p50, traces), exemplars: { p50: null, p75: null, p95: null, p99: null, max: null } });
@@ -74,4 +74,15 @@ test('what is ready and not counted; deleted ones that are still counted are no 
 	const c = { all: 10, queued: 1, decoding: 0, failed: 1, done: 8, counted: 5 };
 	assert.equal(uncounted(c), 3);
 	assert.equal(uncounted({ ...c, counted: 20 }), 0);
+});
+
+test('values of a label: most traces first, those without it and the rest last; each by its own name', () => {
+	const of = (key: string, values: number, traces: number): Point => ({ ...point(key, 10, traces), of_traces: traces, values });
+	const shown = inOrder('label:flavour', [of('', 0, 90), of('beta', 1, 5), of('stable', 1, 40), of('', 31, 60), of('(none)', 1, 2)]);
+	assert.deepEqual(shown.map(groupName), ['stable', 'beta', '(none)', '(none)', '31 other values']);
+	assert.equal(new Set(shown.map(groupId)).size, 5, 'a value that is called so is another one');
+	const rows = scenarioRows([{ ...group('a', 'x', 1, 5), values: 1 }, { ...group('a', '', 1, 50), values: 0 }, { ...group('a', 'y', 1, 9), values: 1 }, { ...group('a', '', 1, 70), values: 3 }], 3, 'label:flavour');
+	assert.deepEqual(rows[0].versions.map(groupName), ['y', 'x', '(none)']);
+	assert.equal(rows[0].older, 1);
+	assert.equal(groupName(group('a', '', 1)), 'not said');
 });

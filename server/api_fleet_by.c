@@ -1,0 +1,133 @@
+/*
+ * api_fleet_by.c - what groups of an answer differ by: a dimension, or a label that the project
+ * counts by.
+ */
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "rollup_fold.h"
+
+enum { TOP = 20, TOP_MAX = 200 };
+
+static enum tw_status not_counted_by(const char *key, struct tw_err *err)
+{
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "traces are not counted by the label %.64s; GET /api/v1/fleet/labels tells by "
+	        "which "
+	        "they are, PUT changes it",
+	        key);
+}
+
+static enum tw_status check_key(
+        const struct tw_fleet_question *q, const char *key, struct tw_err *err)
+{
+	const char *labels[TW_ROLLUP_LABELS_MAX];
+	size_t n = 0;
+	enum tw_status st = tw_rollup_labels(tw_req_app(q->req)->catalogue,
+	        tw_req_caller(q->req)->project_id, q->arena, labels, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(labels[i], key) == 0)
+			return TW_OK;
+	return st == TW_OK ? not_counted_by(key, err) : st;
+}
+
+/* A label that is filtered by may be the one that groups differ by, and is their only one then. */
+static enum tw_status check_filter(
+        const struct tw_fleet_question *q, const char *key, struct tw_err *err)
+{
+	const struct tw_rollup_filter *f = &q->filter;
+	const size_t len = strlen(key);
+
+	if (f->device_class[0] || f->os[0])
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, TW_FLEET_LABEL_ALONE);
+	if (f->label[0] && (strncmp(f->label, key, len) != 0 || f->label[len] != '='))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "traces are counted by one label at a time: leave out label= or ask for "
+		        "by=label: and its key");
+	return TW_OK;
+}
+
+static enum tw_status read_key(struct tw_fleet_question *q, const char *key, struct tw_err *err)
+{
+	enum tw_status st = check_key(q, key, err);
+
+	if (st == TW_OK)
+		st = check_filter(q, key, err);
+	if (st != TW_OK)
+		return st;
+	q->label_key = key;
+	if (!q->filter.label[0])
+		q->filter.label = key;
+	return TW_OK;
+}
+
+enum tw_status tw_fleet_read_by(
+        struct tw_fleet_question *q, const char *dflt, enum tw_fleet_by *ret, struct tw_err *err)
+{
+	static const char prefix[] = "label:";
+	const char *text = tw_req_query(q->req, "by");
+	unsigned which = TW_FLEET_ALL;
+	enum tw_status st;
+
+	*ret = TW_FLEET_LABEL;
+	if (text && strncmp(text, prefix, sizeof prefix - 1) == 0)
+		return read_key(q, text + sizeof prefix - 1, err);
+	st = tw_api_pick("by", text ? text : dflt, tw_fleet_by_words, &which, err);
+	*ret = (enum tw_fleet_by)which;
+	return st;
+}
+
+/* Traces that came before the label was one to count by are in none of its cells. */
+static enum tw_status count_others(struct tw_fleet_question *q, struct tw_err *err)
+{
+	struct tw_rollup_filter all = q->filter;
+	const uint64_t counted = tw_fleet_traces(q);
+	uint64_t n = 0;
+	enum tw_status st;
+
+	if (strchr(q->filter.label, '=')) /* of one value there are no others */
+		return TW_OK;
+	all.label = "";
+	st = tw_catalogue_rollup_count(
+	        tw_req_app(q->req)->catalogue, tw_req_caller(q->req)->project_id, &all, &n, err);
+	q->not_counted = n > counted ? n - counted : 0;
+	return st;
+}
+
+enum tw_status tw_fleet_settle_labels(struct tw_fleet_question *q, struct tw_err *err)
+{
+	int64_t top = TOP;
+	enum tw_status st = tw_req_query_i64(q->req, "top", TOP, 1, TOP_MAX, &top, err);
+
+	if (st != TW_OK || !q->label_key[0])
+		return st;
+	st = count_others(q, err);
+	if (st == TW_OK)
+		st = tw_fleet_label_values(
+		        q->cells, q->n_cells, (size_t)top, q->arena, &q->values, err);
+	return st;
+}
+
+void tw_fleet_put_by(struct tw_fleet_question *q, enum tw_fleet_by by)
+{
+	if (!q->label_key[0]) {
+		tw_fleet_put_text(q, "by", tw_fleet_by_words[by]);
+		return;
+	}
+	tw_fleet_put_text(q, "by", tw_req_query(q->req, "by"));
+	tw_json_key_int(&q->j, "values", (int64_t)q->values.values);
+	tw_json_key_int(&q->j, "not_counted", (int64_t)q->not_counted);
+}
+
+/* The rest has no key: what stands there could be a value. */
+void tw_fleet_put_key(struct tw_fleet_question *q, const char *key)
+{
+	const bool rest = strcmp(key, TW_FLEET_REST) == 0;
+
+	tw_fleet_put_text(q, "key", rest ? "" : key);
+	if (q->label_key[0])
+		tw_json_key_int(&q->j, "values", rest ? (int64_t)q->values.rest : key[0] != '\0');
+}
