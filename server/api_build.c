@@ -199,6 +199,7 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 		tw_periodic_wake(app->names);
 		tw_periodic_wake(app->rollup);
 		tw_periodic_wake(app->hangs);
+		tw_periodic_wake(app->findings);
 		drop_unused(app, &unused);
 		st = tw_catalogue_build_get(app->catalogue, tw_req_caller(r)->project_id,
 		        m->build_id, tw_req_arena(r), &row, err);

@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "api_detect.h"
 #include "base/sum.h"
+#include "detecting.h"
 
 enum { DURATION_BYTES = 32, SENTENCE_BYTES = 1024, SHOWN_BYTES = 300 };
 

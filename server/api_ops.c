@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "embedded.h"
 #include "http.h"
+#include "jobs_found.h"
 #include "jobs_hook.h"
 #include "jobs_rollup.h"
 #include "metrics.h"
@@ -154,6 +155,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());
 	write_gauge(&out, "tracewell_open_fds", open_fds());
 	write_gauge(&out, "tracewell_sessions", sessions);
+	tw_found_job_metrics(app, &out);
 	st = tw_rollup_job_metrics(app, &out, err);
 	if (st == TW_OK)
 		st = tw_hook_job_metrics(app, &out, err);

@@ -23,12 +23,14 @@ struct tw_app {
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
 	struct tw_folder *folder;       /* rollup_fold.h: that job's */
 	_Atomic bool looking;           /* for what got slower: one at a time */
-	int64_t look_ms;             /* when the rollups' thread looks for what got slower, next */
-	char look_turn[TW_ID_BYTES]; /* the project it looked at last; "" none yet this time */
-	struct tw_periodic *hangs;   /* jobs_hang.h */
-	struct tw_hanger *hanger;    /* hang_fold.h: that job's */
-	struct tw_periodic *hooks;   /* jobs_hook.h */
-	struct tw_seal *seal;        /* of secrets of webhooks */
+	int64_t look_ms;              /* when the rollups' thread looks for what got slower, next */
+	char look_turn[TW_ID_BYTES];  /* the project it looked at last; "" none yet this time */
+	struct tw_periodic *hangs;    /* jobs_hang.h */
+	struct tw_hanger *hanger;     /* hang_fold.h: that job's */
+	struct tw_periodic *findings; /* jobs_found.h */
+	struct tw_finder *finder;     /* found_fold.h: that job's */
+	struct tw_periodic *hooks;    /* jobs_hook.h */
+	struct tw_seal *seal;         /* of secrets of webhooks */
 	struct tw_hook_runner *hook_runner; /* that job's */
 	struct tw_periodic *retention;      /* jobs_retention.h */
 	struct tw_symbols *symbols;         /* symbols.h: open mappings by build */

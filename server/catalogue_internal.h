@@ -169,13 +169,17 @@ const char *tw_cat_text(const struct tw_cat_query *q, int col, struct tw_arena *
 /* Puts the counts of a trace's names into its row and its build's sums; NULL takes them out. */
 enum tw_status tw_cat_set_names(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_name_counts *counts, struct tw_err *err);
-/* The traces of a build are to be counted again, and their methods in rollups named again: a
- * mapping came. */
+/* The traces of a build are to be counted again, their methods in rollups named again, and
+ * detectors look at them again: a mapping came. */
 enum tw_status tw_cat_recount(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
 /* The second of these alone. */
 enum tw_status tw_cat_rename(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err);
+
+/* Are these still the mappings that name a trace? */
+enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
+        const struct tw_mapping_ids *by, bool *ret, struct tw_err *err);
 
 /* The job to claim now, in the transaction that claims it (catalogue_turn.c).  Its project is
  * charged from here on: tw_fair_end is owed. */

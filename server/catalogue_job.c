@@ -222,7 +222,8 @@ enum tw_status tw_catalogue_trace_requeue(
 		return st;
 	st = tw_cat_exec(c->writer, &changed, err,
 	        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
-	        " error_offset=-1, folded=iif(folded=2,0,folded), hung=0"
+	        " error_offset=-1, folded=iif(folded=2,0,folded), hung=0,"
+	        " detected=0"
 	        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)

@@ -183,18 +183,24 @@ static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const 
 	return tw_cat_close_after(&q, st, err);
 }
 
+/* What a mapping changes: how many names there are, and what detectors find by them. */
+#define AGAIN                                                                                      \
+	"CASE WHEN named=1 THEN 2 ELSE named END,"                                                 \
+	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
+
 static enum tw_status mark(
         struct tw_db *db, const struct recount *r, const char *last, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
-	        "UPDATE trace SET named=2 WHERE project_id=?1 AND build_id=?2 AND trace_id>?3 AND"
-	        " trace_id<=?4 AND named=1",
+	        "UPDATE trace SET named=" AGAIN " WHERE project_id=?1 AND build_id=?2 AND"
+	        " trace_id>?3 AND trace_id<=?4 AND (named=1 OR detected>0)",
 	        "tttt", r->project_id, r->build_id, r->after_id, last);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, /* trace_by_mapping */
-		        "UPDATE trace SET named=2 WHERE project_id=?1 AND mapping_id=?2 AND"
-		        " mapping_id<>'' AND trace_id>?3 AND trace_id<=?4 AND named=1",
+		        "UPDATE trace SET named=" AGAIN " WHERE project_id=?1 AND mapping_id=?2"
+		        " AND mapping_id<>'' AND trace_id>?3 AND trace_id<=?4 AND (named=1 OR"
+		        " detected>0)",
 		        "tttt", r->project_id, r->build_id, r->after_id, last);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
@@ -261,6 +267,23 @@ static enum tw_status take_mappings(struct tw_catalogue *c, const char *project_
 		(void)snprintf(ids->map, sizeof ids->map, "%s", build.map_sha256);
 	if (st == TW_OK && !ids->retrace[0])
 		(void)snprintf(ids->retrace, sizeof ids->retrace, "%s", build.retrace.sha256);
+	return st;
+}
+
+enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
+        const struct tw_mapping_ids *by, bool *ret, struct tw_err *err)
+{
+	int64_t same = 0;
+	enum tw_status st = tw_cat_first_int(db, &same, err, /* primary key */
+	        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?2),''),(SELECT map_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?3),'')=?4 AND"
+	        " coalesce(nullif((SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?2),''),(SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
+	        " build_id=?3),'')=?5",
+	        "ttttt", of->project_id, of->mapping_id, of->build_id, by->map, by->retrace);
+
+	*ret = same != 0;
 	return st;
 }
 

@@ -60,16 +60,9 @@ static enum tw_status name_again_if_mapped(
         struct tw_db *db, const struct tw_rollup_names *names, struct tw_err *err)
 {
 	const struct tw_rollup_naming *m = &names->methods[0];
-	int64_t same = 0;
-	enum tw_status st = tw_cat_first_int(db, &same, err, /* primary key */
-	        "SELECT coalesce(nullif((SELECT map_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?2),''),(SELECT map_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?3),'')=?4 AND"
-	        " coalesce(nullif((SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?2),''),(SELECT retrace_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id=?3),'')=?5",
-	        "ttttt", names->project_id, m->mapping_id, m->build_id, names->by.map,
-	        names->by.retrace);
+	const struct tw_named_trace of = {names->project_id, "", m->build_id, m->mapping_id};
+	bool same = true;
+	enum tw_status st = tw_cat_is_named_by(db, &of, &names->by, &same, err);
 
 	if (st == TW_OK && !same && m->build_id[0])
 		st = tw_cat_rename(db, names->project_id, m->build_id, err);

@@ -13,10 +13,11 @@ static enum tw_status delete_cell(
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM rollup_part WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=?",
-	        "DELETE FROM rollup_cell WHERE project_id=? AND cell_id=?"};
+	        "DELETE FROM rollup_cell WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM finding WHERE project_id=? AND cell_id=?"};
 	enum tw_status st = tw_cat_wide_delete(db, project_id, cell_id, err);
 
-	for (int i = 0; st == TW_OK && i < 3; i++)
+	for (int i = 0; st == TW_OK && i < 4; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);
 	if (st == TW_OK)
 		st = tw_cat_post_delete(db, project_id, cell_id, err);
@@ -108,6 +109,10 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
 	        "UPDATE trace SET folded=0 WHERE project_id=? AND folded>1", "t", project_id);
 	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err, /* trace_detected */
+		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND detected<0",
+		        "t", project_id);
+	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
 		        "DELETE FROM rollup_again WHERE project_id=?", "t", project_id);
 	return tw_cat_end(c, st, err);
@@ -165,8 +170,8 @@ static enum tw_status empty_day(
 		st = delete_cells(&q, db, &n, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, /* trace_by_created */
-		        "UPDATE trace SET folded=0 WHERE project_id=? AND created_ms>=? AND"
-		        " created_ms<? AND folded<>0",
+		        "UPDATE trace SET folded=0, detected=0 WHERE project_id=? AND created_ms>=?"
+		        " AND created_ms<? AND folded<>0",
 		        "tii", project_id, day * TW_DAY_MS, (day + 1) * TW_DAY_MS);
 	return st;
 }

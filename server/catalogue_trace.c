@@ -242,6 +242,10 @@ static enum tw_status delete_rows(
 		        "tt", project_id, trace_id);
 
 	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, /* finding_by_trace */
+		        "DELETE FROM finding WHERE project_id=? AND trace_id=?", "tt", project_id,
+		        trace_id);
+	if (st == TW_OK)
 		st = tw_cat_exec(db, &changed, err,
 		        "DELETE FROM trace WHERE project_id=? AND trace_id=?", "tt", project_id,
 		        trace_id);

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "cli_data.h"
 #include "clock.h"
+#include "found_fold.h"
 #include "hang_fold.h"
 #include "rollup_fold.h"
 
@@ -73,17 +74,31 @@ static enum tw_status look_at_all(struct tw_hanger *h, struct tw_err *err)
 	return st;
 }
 
+static enum tw_status find_all(struct tw_finder *f, struct tw_err *err)
+{
+	bool more = true;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && more)
+		st = tw_finder_look(f, &more, err);
+	return st;
+}
+
 static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struct tw_err *err)
 {
 	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
 	const struct tw_folder_parts parts = {c, blobs, symbols};
 	struct tw_folder *f = symbols ? tw_folder_new(&parts) : NULL;
 	struct tw_hanger *h = symbols ? tw_hanger_new(&parts) : NULL;
-	enum tw_status st =
-	        f && h ? fold_all(f, c, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	struct tw_finder *d = symbols ? tw_finder_new(&parts) : NULL;
+	enum tw_status st = f && h && d ? fold_all(f, c, err)
+	                                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 
 	if (st == TW_OK)
 		st = look_at_all(h, err);
+	if (st == TW_OK)
+		st = find_all(d, err);
+	tw_finder_free(d);
 	tw_hanger_free(h);
 	tw_folder_free(f);
 	tw_symbols_free(symbols);

@@ -19,9 +19,11 @@
 #include "catalogue_hook.h"
 #include "cli.h"
 #include "clock.h"
+#include "found_fold.h"
 #include "hang_fold.h"
 #include "http.h"
 #include "jobs.h"
+#include "jobs_found.h"
 #include "jobs_hang.h"
 #include "jobs_hook.h"
 #include "jobs_names.h"
@@ -188,6 +190,8 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_hang_job_start(app, &app->hangs, err);
 	if (st == TW_OK)
+		st = tw_found_job_start(app, &app->findings, err);
+	if (st == TW_OK)
 		st = tw_hook_job_start(app, &app->hooks, err);
 	if (st == TW_OK)
 		st = tw_jobs_start(app, &app->jobs, err);
@@ -205,6 +209,8 @@ static void close_data(struct tw_app *app)
 	app->seal = tw_seal_free(app->seal);
 	app->hangs = tw_periodic_stop(app->hangs);
 	app->hanger = tw_hanger_free(app->hanger);
+	app->findings = tw_periodic_stop(app->findings);
+	app->finder = tw_finder_free(app->finder);
 	app->names = tw_periodic_stop(app->names);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota)

@@ -239,6 +239,7 @@ static enum tw_status publish(
 	tw_periodic_wake(j->app->names);
 	tw_periodic_wake(j->app->rollup);
 	tw_periodic_wake(j->app->hangs);
+	tw_periodic_wake(j->app->findings);
 	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
 		drop_files(j, r);
 		return TW_OK;

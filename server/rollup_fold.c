@@ -64,7 +64,12 @@ static void forget(struct tw_folder *f)
 	f->n_known = 0;
 }
 
-static void remember(struct tw_folder *f, uint64_t id)
+bool tw_folder_knows(struct tw_folder *f, uint64_t id)
+{
+	return *known_slot(f, id) != 0;
+}
+
+void tw_folder_remember(struct tw_folder *f, uint64_t id)
 {
 	uint64_t *slot;
 
@@ -93,7 +98,7 @@ struct reading { /* a trace on its way into its cells */
 	bool is_first; /* of its round: all of the memory is its own */
 };
 
-static const char *raw_of(struct tw_folder *f, const struct tw_method_info *m)
+const char *tw_folder_raw(struct tw_folder *f, const struct tw_method_info *m)
 {
 	char name[TW_ROLLUP_NAME_BYTES];
 
@@ -115,7 +120,7 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 		return no_memory(err);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_method_info *m = &infos[i];
-		const char *raw = m->count ? raw_of(f, m) : "";
+		const char *raw = m->count ? tw_folder_raw(f, m) : "";
 
 		if (!raw)
 			return no_memory(err);
@@ -182,8 +187,8 @@ static bool name_method_of(struct tw_folder *f, struct reading *r, const struct 
 	*m = (struct tw_rollup_naming){.id = id,
 	        .build_id = r->row.meta.build_id,
 	        .mapping_id = r->row.meta.mapping_id,
-	        .raw = raw_of(f, info)};
-	remember(f, m->id);
+	        .raw = tw_folder_raw(f, info)};
+	tw_folder_remember(f, m->id);
 	return m->raw && tw_namer_name(f, names, &what, m);
 }
 
@@ -204,7 +209,7 @@ static enum tw_status name_methods(struct tw_folder *f, struct reading *r,
 	r->methods = tw_arena_alloc(f->arena, (size_t)n + 1, sizeof *r->methods);
 	fits = r->methods != NULL;
 	for (uint32_t i = 0; fits && i < n; i++)
-		if (r->in_tree[i] && !*known_slot(f, r->ids[i]))
+		if (r->in_tree[i] && !tw_folder_knows(f, r->ids[i]))
 			fits = name_method_of(f, r, &namer.names, r->ids[i], &infos[i]);
 	r->by = namer.ids;
 	tw_namer_close(f, &namer);
@@ -392,7 +397,7 @@ static enum tw_status next_todo(
 }
 
 /* Each day's names are written once, so that they say when they were seen. */
-static void begin_day(struct tw_folder *f)
+void tw_folder_begin_day(struct tw_folder *f)
 {
 	int64_t today = tw_unix_ms() / TW_DAY_MS;
 
@@ -411,7 +416,7 @@ enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err
 
 	*ret_more = false;
 	tw_arena_reset(f->arena);
-	begin_day(f);
+	tw_folder_begin_day(f);
 	st = tw_catalogue_rollup_back(f->parts.catalogue, tw_unix_ms(), f->arena, err);
 	if (st == TW_OK)
 		st = next_todo(f, &todo, &n_todo, err);

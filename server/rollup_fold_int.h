@@ -25,6 +25,15 @@ struct tw_folder {
 	_Atomic uint64_t folded, unreadable, put_off, cells, cells_failed, spent_ms;
 };
 
+/* --- methods (rollup_fold.c) --- */
+
+/* What a trace calls a method, as numbers are made of it; NULL: no memory. */
+const char *tw_folder_raw(struct tw_folder *f, const struct tw_method_info *m);
+/* Is its name written already?  Each day's are written once: tw_folder_begin_day forgets them. */
+bool tw_folder_knows(struct tw_folder *f, uint64_t id);
+void tw_folder_remember(struct tw_folder *f, uint64_t id);
+void tw_folder_begin_day(struct tw_folder *f);
+
 /* --- names (rollup_name.c) --- */
 
 struct tw_namer { /* the mappings of a build */

@@ -90,7 +90,9 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	const struct tw_rollup_names given = {project, &method, 1, 20000, {"", ""}};
 	struct tw_rollup_folding f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};
 	struct tw_rollup_when when = {1, 1, 0, INT64_MAX / 2, ""};
+	const struct tw_rollup_filter labelled = {"", "", "", "", "", "", "key", 20000, 20000};
 	struct tw_rollup_waiting waiting;
+	uint64_t counted;
 	struct tw_rollup_naming *names;
 	struct tw_rollup_todo *todo;
 	struct tw_rollup_cell *cells, one;
@@ -125,6 +127,12 @@ void plan_use_rollups(struct tw_catalogue *c, const char *path, const char *proj
 	        TW_OK);
 	assert_int_equal(n, 1);
 	assert_int_equal(cells[0].n_deltas, 1);
+	assert_int_equal(tw_catalogue_rollup_count(c, project, &any, &counted, NULL), TW_OK);
+	assert_int_equal(counted, 1);
+	assert_int_equal(
+	        tw_catalogue_rollup_read(c, project, &labelled, 0, a, &cells, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
+	assert_int_equal(tw_catalogue_rollup_read(c, project, &any, 0, a, &cells, &n, NULL), TW_OK);
 	use_posts(c, project, &cells[0], a);
 	assert_int_equal(tw_catalogue_rollup_due(c, &when, 9, a, &due, &n, NULL), TW_OK);
 	assert_int_equal(n, 1);

@@ -19,6 +19,7 @@
 #include "audit.h"
 #include "catalogue_quarantine.h"
 #include "catalogue_user.h"
+#include "plan_found.h"
 #include "plan_hang.h"
 #include "plan_hook.h"
 #include "plan_identity.h"
@@ -468,6 +469,7 @@ static int setup(void **state)
 	use_marks(&s, one);
 	use_filters(&s);
 	plan_use_rollups(s.c, s.path, s.caller.project_id, one);
+	plan_use_found(s.c, s.caller.project_id, one);
 	plan_use_hangs(s.c, s.caller.project_id, one);
 	plan_use_hooks(s.c, s.caller.project_id);
 	plan_use_retention(s.c, s.caller.project_id, one);

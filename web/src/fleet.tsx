@@ -1,6 +1,7 @@
-// The fleet of a project at a glance, and its methods: each panel asks, waits and fails by itself.
+// The fleet of a project at a glance, its methods and findings: each panel asks, waits and fails by itself.
 import { useEffect } from 'preact/hooks';
 import { FleetFilter } from './fleetfilter';
+import { FindingsPage, FleetFindings } from './fleetfindings';
 import { MethodsPage } from './fleetmethods';
 import { Anrs, Intake, Regressions, ScenarioTimes, Slowest } from './fleetpanels';
 import { Narrowed } from './fleetparts';
@@ -12,16 +13,18 @@ function Overview() {
 		<Intake />
 		<ScenarioTimes />
 		<div class="pair"><Regressions /><Anrs /></div>
+		<FleetFindings />
 		<Slowest />
 	</>;
 }
 
 export function FleetPage() {
-	const methods = path.value === '/fleet/methods';
+	const at = path.value;
 	useEffect(() => {
-		document.title = `${methods ? 'Methods of the fleet' : 'Fleet'} · tracewell`;
-	}, [methods]);
-	if (methods) return <main class="fleet"><MethodsPage /></main>;
+		document.title = `${at === '/fleet/methods' ? 'Methods of the fleet' : at === '/fleet/findings' ? 'Findings of the fleet' : 'Fleet'} · tracewell`;
+	}, [at]);
+	if (at === '/fleet/methods') return <main class="fleet"><MethodsPage /></main>;
+	if (at === '/fleet/findings') return <main class="fleet"><FindingsPage /></main>;
 	if (path.value === '/fleet') return <main class="fleet"><Overview /></main>;
 	return <main><h1>No such page</h1><p>This address leads nowhere. <a href={link('/fleet')}>The fleet</a></p></main>;
 }

@@ -73,7 +73,7 @@ function Foreign() {
 /** Another project's list: a trace, a build or a page of the list of this one is not in it. */
 function pickProject(id: string): void {
 	useProject(id);
-	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/source', '/webhooks', '/detectors', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
+	go(`${['/builds', '/keys', '/fleet', '/fleet/methods', '/fleet/findings', '/fleet/compare', '/search', '/regressions', '/anrs', '/locks', '/capture', '/source', '/webhooks', '/detectors', '/people', '/audit', '/retention', '/quarantine'].includes(path.value) ? path.value : '/'}?project=${encodeURIComponent(id)}`);
 	void load();
 }
 
@@ -96,7 +96,7 @@ function Head({ s }: { s: Session | null }) {
 			<a class="brand" href={link('/')}><img src="/favicon.svg" alt="" width="20" height="20" />tracewell</a>
 			{s?.signed_in && <nav aria-label="Pages">
 				<a href={link('/')} aria-current={here('/')}>Traces</a>
-				<a href={link('/fleet')} aria-current={path.value === '/fleet/methods' ? 'true' : here('/fleet')}>Fleet</a>
+				<a href={link('/fleet')} aria-current={path.value === '/fleet/methods' || path.value === '/fleet/findings' ? 'true' : here('/fleet')}>Fleet</a>
 				<a href={link('/search')} aria-current={here('/search')}>Search</a>
 				<a href={link('/regressions')} aria-current={here('/regressions')}>Regressions</a>
 				<a href={link('/fleet/compare')} aria-current={here('/fleet/compare')}>Compare</a>
@@ -207,7 +207,7 @@ function beginEarly(): void {
 	const id = traceOf(path.value);
 	const known = load();
 	if (id) preload(document.querySelector<HTMLMetaElement>('meta[name=trace-modules]')?.content ?? '');
-	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/fleet/compare': versus, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/source': source, '/webhooks': webhooks, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
+	const pages: Record<string, { begin: () => void }> = { '/fleet': fleet, '/fleet/methods': fleet, '/fleet/findings': fleet, '/fleet/compare': versus, '/anrs': anrs, '/locks': locks, '/builds': builds, '/keys': keys, '/compare': compare, '/people': people, '/audit': audit, '/account': account, '/capture': capture, '/source': source, '/webhooks': webhooks, '/retention': retention, '/quarantine': quarantine, '/regressions': regressions, '/search': search };
 	(id ? trace : pages[path.value] ?? list).begin();
 	if (!id) return;
 	aheadOfTrace(id);

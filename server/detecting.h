@@ -1,8 +1,9 @@
 /*
- * api_detect.h - what a trace's findings are made of, between the routes and their JSON.
+ * detecting.h - one trace looked through by a project's detectors: its names, findings, frames,
+ * start.
  */
-#ifndef TW_API_DETECT_H
-#define TW_API_DETECT_H
+#ifndef TW_DETECTING_H
+#define TW_DETECTING_H
 
 #include "detect_frames.h"
 #include "detect_rules.h"
@@ -11,13 +12,27 @@
 #include "json_write.h"
 #include "view.h"
 
+/* What names were judged to be, of traces that were looked through before: most of a small trace's
+ * cost is its names, which its build's other traces have too. */
+enum { TW_DETECT_MEMO = 1 << 16 };
+struct tw_detect_judged {
+	uint64_t key; /* of the name and the rules; 0: none */
+	uint64_t rules;
+	uint8_t mark, is_app;
+};
+struct tw_detect_memo {
+	uint64_t number; /* of the rules, and of whose frames are the app's */
+	struct tw_detect_judged names[TW_DETECT_MEMO];
+};
+
 struct tw_detecting { /* one trace, looked through by one set of rules */
 	struct tw_view v;
 	struct tw_arena *arena, *scratch; /* scratch: of one cause */
 	struct tw_deadline deadline;
 	struct tw_detect_rules *rules;
 	const struct tw_frame_rules *app;
-	int64_t rules_version; /* -1: rules that are tried */
+	struct tw_detect_memo *memo; /* NULL: each name is judged */
+	int64_t rules_version;       /* -1: rules that are tried */
 	int64_t keep;
 	const struct tw_thread_info *threads;
 	uint32_t n_threads;
@@ -36,7 +51,9 @@ struct tw_detecting { /* one trace, looked through by one set of rules */
 	struct tw_json j; /* into out */
 };
 
-/* Names, rules and marks of all methods; then the findings, frames and phases. */
+/* Names, rules and marks of all methods; then the findings, frames and phases.  Of v it needs the
+ * file, the names and the methods; arena, deadline, rules, app and keep are the caller's to fill.
+ */
 enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err) TW_MUST_USE;
 /* Writes all of it into d->j (api_detect_json.c). */
 enum tw_status tw_detecting_put(struct tw_detecting *d, struct tw_err *err) TW_MUST_USE;

@@ -1,0 +1,388 @@
+/*
+ * api_fleet_findings.c - what detectors found in many traces: by rule, by the method that caused
+ * it, by version or another dimension.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "api_fleet.h"
+#include "app.h"
+#include "catalogue_found.h"
+#include "found.h"
+#include "found_fold.h"
+
+enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000 };
+
+struct group { /* of cells */
+	const struct tw_fleet_group *of;
+	uint64_t looked;
+	struct tw_found_sum *rules;
+};
+
+struct cause { /* methods of one name */
+	uint32_t rule;
+	const struct tw_rollup_naming *naming;
+	struct tw_found_sum sum;
+};
+
+struct answer {
+	struct tw_fleet_question *q;
+	struct tw_found_rules rules;
+	const char *only; /* a rule; "": all */
+	int64_t limit;    /* of causes of a rule */
+	enum tw_fleet_by by;
+	struct tw_found_sums sums; /* its rules and traces are those of the group at hand */
+	struct tw_found found;
+	uint64_t rows, looked, partial, pending;
+	struct tw_found_sum total[TW_DETECT_RULES_MAX];
+	struct group *groups;
+	size_t n_groups;
+	struct cause *causes; /* by rule, those with most time first */
+	size_t n_causes;
+};
+
+/* --- reading --- */
+
+static enum tw_status take_row(
+        void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
+{
+	struct answer *a = arg;
+	enum tw_status st;
+
+	if (++a->rows > ROWS_MAX)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "these are more than %d traces; narrow the filter or the time", ROWS_MAX);
+	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, err);
+	return st == TW_OK ? tw_found_add(&a->sums, trace_id, &a->found, err) : st;
+}
+
+static enum tw_status read_group(
+        struct answer *a, struct group *g, const struct tw_fleet_group *of, struct tw_err *err)
+{
+	const size_t n = a->rules.detectors->n;
+	const struct tw_found_reading reading = {
+	        tw_req_caller(a->q->req)->project_id, of->cells, of->n, take_row, a};
+	enum tw_status st;
+
+	g->of = of;
+	g->rules = tw_arena_zalloc(a->q->arena, n + 1, sizeof *g->rules);
+	if (!g->rules)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	memset(a->sums.rules, 0, sizeof a->sums.rules);
+	a->sums.traces = a->sums.partial = 0;
+	st = tw_catalogue_found_read(tw_req_app(a->q->req)->catalogue, &reading, err);
+	g->looked = a->sums.traces;
+	a->looked += a->sums.traces;
+	a->partial += a->sums.partial;
+	for (size_t i = 0; i < n; i++) {
+		g->rules[i] = a->sums.rules[i];
+		tw_found_merge(&a->total[i], &a->sums.rules[i]);
+	}
+	return st;
+}
+
+static enum tw_status read_groups(struct answer *a, struct tw_err *err)
+{
+	struct tw_fleet_group *groups = NULL;
+	enum tw_status st = tw_fleet_groups(
+	        a->q->cells, a->q->n_cells, a->by, false, a->q->arena, &groups, &a->n_groups, err);
+
+	if (st != TW_OK)
+		return st;
+	a->groups = tw_arena_zalloc(a->q->arena, a->n_groups + 1, sizeof *a->groups);
+	a->found.rules = tw_arena_alloc(a->q->arena, TW_DETECT_RULES_MAX, sizeof *a->found.rules);
+	if (!a->groups || !a->found.rules)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (size_t i = 0; st == TW_OK && i < a->n_groups; i++)
+		st = read_group(a, &a->groups[i], &groups[i], err);
+	return st;
+}
+
+/* --- causes --- */
+
+static int compare_naming(const struct tw_rollup_naming *a, const struct tw_rollup_naming *b)
+{
+	int c = strcmp(a->name, b->name);
+
+	if (c || (a->named && b->named)) /* overloads are one */
+		return c;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct cause *a = pa;
+	const struct cause *b = pb;
+
+	if (a->rule != b->rule)
+		return a->rule < b->rule ? -1 : 1;
+	return compare_naming(a->naming, b->naming);
+}
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct cause *a = pa;
+	const struct cause *b = pb;
+
+	if (a->rule != b->rule)
+		return a->rule < b->rule ? -1 : 1;
+	if (a->sum.ns != b->sum.ns)
+		return a->sum.ns < b->sum.ns ? 1 : -1;
+	return compare_naming(a->naming, b->naming);
+}
+
+/* Methods of one name, of several builds, are one. */
+static void merge_causes(struct answer *a)
+{
+	size_t n = 0;
+
+	if (a->n_causes)
+		qsort(a->causes, a->n_causes, sizeof *a->causes, by_name);
+	for (size_t i = 0; i < a->n_causes; i++)
+		if (n && by_name(&a->causes[n - 1], &a->causes[i]) == 0)
+			tw_found_merge(&a->causes[n - 1].sum, &a->causes[i].sum);
+		else
+			a->causes[n++] = a->causes[i];
+	a->n_causes = n;
+	if (n)
+		qsort(a->causes, n, sizeof *a->causes, by_time);
+}
+
+static enum tw_status name_causes(struct answer *a, struct tw_err *err)
+{
+	const struct tw_found_sums *s = &a->sums;
+	struct tw_rollup_naming *names = NULL;
+	uint64_t *ids = tw_arena_alloc(a->q->arena, (size_t)s->n + 1, sizeof *ids);
+	enum tw_status st;
+
+	a->causes = tw_arena_alloc(a->q->arena, (size_t)s->n + 1, sizeof *a->causes);
+	if (!ids || !a->causes)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	for (uint32_t i = 0; i < s->n; i++)
+		ids[i] = s->causes[i].method;
+	st = tw_catalogue_rollup_names(tw_req_app(a->q->req)->catalogue,
+	        tw_req_caller(a->q->req)->project_id, ids, s->n, a->q->arena, &names, err);
+	if (st != TW_OK)
+		return st;
+	for (uint32_t i = 0; i < s->n; i++)
+		a->causes[i] = (struct cause){s->causes[i].rule, &names[i], s->causes[i].sum};
+	a->n_causes = s->n;
+	merge_causes(a);
+	return TW_OK;
+}
+
+/* --- telling --- */
+
+static void put_sum(struct tw_fleet_question *q, const struct tw_found_sum *s)
+{
+	tw_json_key_int(&q->j, "traces", (int64_t)s->traces);
+	tw_json_key_int(&q->j, "found", (int64_t)s->found);
+	tw_json_key_int(&q->j, "ns", s->ns);
+	tw_json_key_int(&q->j, "max_ns", s->max_ns);
+}
+
+/* A method by its name; without one there is none of the app's around what was found. */
+static void put_cause(struct tw_fleet_question *q, const struct cause *c)
+{
+	const struct tw_rollup_naming *m = c->naming;
+
+	tw_json_open(&q->j, '{');
+	tw_json_key(&q->j, "name");
+	if (m->id)
+		tw_json_str(&q->j, m->name[0] ? tw_str_of(m->name)
+		                              : TW_STR("(a method that is not known any more)"));
+	else
+		tw_json_null(&q->j);
+	tw_json_key_bool(&q->j, "resolved", m->named);
+	tw_fleet_put_text(q, "build_id", m->named ? "" : m->build_id);
+	put_sum(q, &c->sum);
+	tw_fleet_put_trace(q, "exemplar", c->sum.worst[0].trace_id);
+	tw_json_close(&q->j, '}');
+}
+
+static void put_causes(struct answer *a, uint32_t rule)
+{
+	struct tw_fleet_question *q = a->q;
+	int64_t total = 0;
+
+	tw_json_key(&q->j, "causes");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < a->n_causes; i++) {
+		if (a->causes[i].rule != rule)
+			continue;
+		if (total++ < a->limit)
+			put_cause(q, &a->causes[i]);
+	}
+	tw_json_close(&q->j, ']');
+	tw_json_key_int(&q->j, "causes_total", total);
+}
+
+static void put_exemplars(struct tw_fleet_question *q, const struct tw_found_sum *s)
+{
+	tw_json_key(&q->j, "exemplars");
+	tw_json_open(&q->j, '[');
+	for (int i = 0; i < TW_FOUND_EXEMPLARS && s->worst[i].trace_id[0]; i++) {
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_trace(q, "id", s->worst[i].trace_id);
+		tw_json_key_int(&q->j, "ns", s->worst[i].ns);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static void put_rule_groups(struct answer *a, uint32_t rule)
+{
+	struct tw_fleet_question *q = a->q;
+
+	tw_json_key(&q->j, "groups");
+	tw_json_open(&q->j, '[');
+	for (size_t i = 0; i < a->n_groups && i < TW_FLEET_GROUPS_MAX; i++) {
+		const struct group *g = &a->groups[i];
+
+		tw_json_open(&q->j, '{');
+		tw_fleet_put_key(q, g->of->key);
+		tw_json_key_int(&q->j, "of_traces", (int64_t)g->looked);
+		put_sum(q, &g->rules[rule]);
+		tw_json_key_int(&q->j, "main_ns", g->rules[rule].main_ns);
+		tw_json_close(&q->j, '}');
+	}
+	tw_json_close(&q->j, ']');
+}
+
+static void put_rule(struct answer *a, uint32_t rule)
+{
+	const struct tw_detect_rule *of = &a->rules.detectors->rules[rule];
+	const struct tw_found_sum *s = &a->total[rule];
+	struct tw_fleet_question *q = a->q;
+
+	tw_json_open(&q->j, '{');
+	tw_fleet_put_text(q, "id", of->id);
+	tw_fleet_put_text(q, "kind", of->kind);
+	tw_fleet_put_text(q, "title", of->title);
+	tw_fleet_put_text(q, "severity", of->severity);
+	tw_fleet_put_text(q, "says", of->says);
+	tw_json_key_int(&q->j, "threshold_ns", of->threshold_ns);
+	put_sum(q, s);
+	tw_json_key_int(&q->j, "main_ns", s->main_ns);
+	tw_json_key(&q->j, "share");
+	tw_json_double(&q->j, a->looked ? (double)s->traces / (double)a->looked : 0);
+	put_exemplars(q, s);
+	put_causes(a, rule);
+	put_rule_groups(a, rule);
+	tw_json_close(&q->j, '}');
+}
+
+struct ranked {
+	uint32_t rule;
+	const struct tw_found_sum *sum;
+};
+
+static int most_first(const void *pa, const void *pb)
+{
+	const struct ranked *a = pa;
+	const struct ranked *b = pb;
+
+	if (a->sum->main_ns != b->sum->main_ns)
+		return a->sum->main_ns < b->sum->main_ns ? 1 : -1;
+	if (a->sum->ns != b->sum->ns)
+		return a->sum->ns < b->sum->ns ? 1 : -1;
+	return a->rule < b->rule ? -1 : a->rule > b->rule;
+}
+
+static void put_rules(struct answer *a)
+{
+	struct ranked ranked[TW_DETECT_RULES_MAX];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < a->rules.detectors->n; i++)
+		if (a->total[i].traces &&
+		        (!a->only[0] || strcmp(a->only, a->rules.detectors->rules[i].id) == 0))
+			ranked[n++] = (struct ranked){i, &a->total[i]};
+	if (n)
+		qsort(ranked, n, sizeof *ranked, most_first);
+	tw_json_key(&a->q->j, "rules");
+	tw_json_open(&a->q->j, '[');
+	for (size_t i = 0; i < n; i++)
+		put_rule(a, ranked[i].rule);
+	tw_json_close(&a->q->j, ']');
+}
+
+static void put_all(struct answer *a)
+{
+	struct tw_fleet_question *q = a->q;
+
+	tw_fleet_put_head(q);
+	tw_fleet_put_by(q, a->by);
+	tw_json_key_int(&q->j, "looked", (int64_t)a->looked);
+	tw_json_key_int(&q->j, "partial", (int64_t)a->partial);
+	tw_json_key_int(&q->j, "pending", (int64_t)a->pending);
+	tw_json_key_int(&q->j, "rules_version", a->rules.version);
+	put_rules(a);
+	tw_json_close(&q->j, '}');
+}
+
+/* --- the question --- */
+
+static enum tw_status read_all(struct answer *a, struct tw_err *err)
+{
+	struct tw_fleet_question *q = a->q;
+	struct tw_catalogue *c = tw_req_app(q->req)->catalogue;
+	enum tw_status st = tw_fleet_read(q, 0, err);
+
+	if (st == TW_OK)
+		st = tw_fleet_settle_labels(q, err);
+	if (st == TW_OK)
+		st = read_groups(a, err);
+	if (st == TW_OK)
+		st = name_causes(a, err);
+	if (st == TW_OK)
+		st = tw_catalogue_found_waiting(
+		        c, tw_req_caller(q->req)->project_id, a->rules.number, &a->pending, err);
+	return st;
+}
+
+static enum tw_status check_rule(const struct answer *a, struct tw_err *err)
+{
+	for (size_t i = 0; a->only[0] && i < a->rules.detectors->n; i++)
+		if (strcmp(a->rules.detectors->rules[i].id, a->only) == 0)
+			return TW_OK;
+	if (!a->only[0])
+		return TW_OK;
+	return tw_fail(
+	        err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no detector of the id %.40s", a->only);
+}
+
+static enum tw_status answer_findings(struct tw_fleet_question *q, struct tw_err *err)
+{
+	const char *only = tw_req_query(q->req, "rule");
+	struct answer *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
+	enum tw_status st;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	*a = (struct answer){.q = q, .only = only ? only : ""};
+	st = tw_fleet_read_by(q, "version", &a->by, err);
+	if (st == TW_OK)
+		st = tw_req_query_i64(q->req, "limit", CAUSES, 1, CAUSES_MAX, &a->limit, err);
+	if (st == TW_OK)
+		st = tw_found_rules_open(tw_req_app(q->req)->catalogue,
+		        tw_req_caller(q->req)->project_id, q->arena, &a->rules, err);
+	if (st != TW_OK)
+		return st;
+	a->sums = (struct tw_found_sums){.arena = q->arena, .of = a->rules.detectors};
+	st = check_rule(a, err);
+	if (st == TW_OK)
+		st = read_all(a, err);
+	if (st == TW_OK)
+		put_all(a);
+	tw_found_rules_done(&a->rules);
+	return st;
+}
+
+enum tw_status tw_fleet_get_findings(struct tw_req *r, struct tw_err *err)
+{
+	static const char *const own[] = {"by", "top", "rule", "limit", NULL};
+
+	return tw_fleet_run(r, own, answer_findings, err);
+}

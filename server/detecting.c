@@ -1,0 +1,180 @@
+/*
+ * detecting.c - detectors look through a trace: what its names are, what they find.
+ */
+#include "detecting.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");
+}
+
+/* --- what a trace's names are --- */
+
+static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
+{
+	struct tw_detecting *d = arg;
+
+	*ret_mark = tw_detect_mark_of(name);
+	return tw_detect_rules_of(d->rules, name);
+}
+
+static struct tw_detect_judged judge(struct tw_detecting *d, struct tw_str name, bool known)
+{
+	struct tw_detect_judged j = {.is_app = tw_frame_rules_app(d->app, name)};
+
+	if (known)
+		j.rules = name_rules(d, name, &j.mark);
+	return j;
+}
+
+/* The name that comes last has its place: what is frequent comes often. */
+static struct tw_detect_judged recall(struct tw_detecting *d, struct tw_str name)
+{
+	const uint64_t key = tw_hash_str(name, d->memo->number) | 1;
+	struct tw_detect_judged *at = &d->memo->names[(key >> 1) & (TW_DETECT_MEMO - 1)];
+
+	if (at->key != key) {
+		*at = judge(d, name, true);
+		at->key = key;
+	}
+	return *at;
+}
+
+static void look_at_name(struct tw_detecting *d, uint32_t method)
+{
+	bool known = true;
+	const struct tw_str name = tw_view_name(&d->v, method, d->name, &known);
+	const struct tw_detect_judged j =
+	        d->memo && known ? recall(d, name) : judge(d, name, known);
+
+	d->unnamed += !known;
+	d->is_app[method] = j.is_app;
+	d->by_method[method] = j.rules;
+	d->marks[method] = j.mark;
+}
+
+static bool make_room(struct tw_detecting *d)
+{
+	const size_t n = (size_t)d->v.n_methods + 1;
+
+	d->name = tw_arena_alloc(d->arena, TW_NAME_BYTES, 1);
+	d->by_method = tw_arena_zalloc(d->arena, n, sizeof *d->by_method);
+	d->by_thread = tw_arena_zalloc(d->arena, (size_t)d->n_threads + 1, sizeof *d->by_thread);
+	d->marks = tw_arena_zalloc(d->arena, n, sizeof *d->marks);
+	d->is_app = tw_arena_zalloc(d->arena, n, sizeof *d->is_app);
+	return d->name && d->by_method && d->by_thread && d->marks && d->is_app;
+}
+
+/* The most frequent methods come first, so what time leaves out is rare.  A name may be dear: time
+ * is asked at each. */
+static void look_at_names(struct tw_detecting *d)
+{
+	for (uint32_t i = 0; i < d->v.n_methods && !(d->cut & TW_CUT_TIME); i++) {
+		look_at_name(d, i);
+		if (tw_deadline_passed(&d->deadline))
+			d->cut |= TW_CUT_TIME;
+	}
+	d->by_thread[0] = tw_detect_rules_on(d->rules, NULL, false);
+	for (uint32_t i = 0; i < d->n_threads; i++)
+		d->by_thread[d->threads[i].thread_id] =
+		        tw_detect_rules_on(d->rules, &d->threads[i], &d->threads[i] == d->main);
+}
+
+/* --- findings --- */
+
+static int by_begin(const void *pa, const void *pb)
+{
+	const struct tw_finding *a = pa, *b = pb;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->wall_ns != b->wall_ns)
+		return a->wall_ns > b->wall_ns ? -1 : 1;
+	return a->rule < b->rule ? -1 : a->rule > b->rule;
+}
+
+static enum tw_status gather(struct tw_detecting *d, struct tw_err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->rules->n; i++)
+		n += d->found.sums[i].n_kept;
+	d->list = tw_arena_alloc(d->arena, n + 1, sizeof *d->list);
+	if (!d->list)
+		return no_memory(err);
+	for (size_t i = 0; i < d->rules->n; i++)
+		for (uint32_t k = 0; k < d->found.sums[i].n_kept; k++)
+			d->list[d->n++] = d->found.sums[i].kept[k];
+	if (d->n)
+		qsort(d->list, d->n, sizeof *d->list, by_begin);
+	return TW_OK;
+}
+
+static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
+{
+	struct tw_detect_spec *specs = tw_arena_zalloc(d->arena, d->rules->n + 1, sizeof *specs);
+	const struct tw_detect_ask ask = {.rules = specs,
+	        .n_rules = d->rules->n,
+	        .by_method = d->by_method,
+	        .marks = d->marks,
+	        .is_app = d->is_app,
+	        .n_methods = d->v.n_methods,
+	        .by_thread = d->by_thread,
+	        .main_id = d->main ? d->main->thread_id : 0,
+	        .by_name = name_rules,
+	        .arg = d,
+	        .keep = (uint32_t)d->keep,
+	        .least_message_ns = d->rules->frozen_ns,
+	        .deadline = &d->deadline};
+	enum tw_status st;
+
+	if (!specs)
+		return no_memory(err);
+	for (size_t i = 0; i < d->rules->n; i++)
+		specs[i] = (struct tw_detect_spec){d->rules->rules[i].group,
+		        d->rules->rules[i].threshold_ns, d->rules->rules[i].notes};
+	st = tw_query_detect(d->v.file, &ask, d->arena, &d->found, err);
+	d->cut |= d->found.cut;
+	return st == TW_OK ? gather(d, err) : st;
+}
+
+/* By its id where the trace tells the process, else the only one that is called so. */
+static const struct tw_thread_info *find_main(const struct tw_detecting *d)
+{
+	const struct tw_thread_info *named = NULL;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < d->n_threads; i++) {
+		if (d->threads[i].is_main)
+			return &d->threads[i];
+		if (!tw_str_eq(d->threads[i].name, TW_STR("main")))
+			continue;
+		named = &d->threads[i];
+		n++;
+	}
+	return n == 1 ? named : NULL;
+}
+
+enum tw_status tw_detecting_run(struct tw_detecting *d, struct tw_err *err)
+{
+	const struct tw_frame_limits limits = {
+	        d->rules->slow_ns, d->rules->frozen_ns, TW_FRAMES_MAX, &d->deadline};
+	enum tw_status st;
+
+	d->threads = tw_trace_file_threads(d->v.file, &d->n_threads);
+	d->main = find_main(d);
+	if (!make_room(d))
+		return no_memory(err);
+	look_at_names(d);
+	st = find(d, err);
+	if (st == TW_OK)
+		st = tw_detect_frames(d->v.file, &d->found, &limits, d->arena, &d->frames, err);
+	d->cut |= d->frames.cut;
+	if (st == TW_OK)
+		tw_detect_start(&d->found, &d->start);
+	return st;
+}

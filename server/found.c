@@ -1,0 +1,227 @@
+#include "found.h"
+
+#include <string.h>
+
+#include "base/sum.h"
+
+/* --- one trace --- */
+
+enum { PARTIAL = 1 };
+
+static void write_caller(const struct tw_found_caller *c, struct tw_buf *out)
+{
+	(void)tw_buf_add_u64le(out, c->method);
+	(void)tw_buf_add_varint(out, c->found);
+	(void)tw_buf_add_varint(out, (uint64_t)c->ns);
+	(void)tw_buf_add_varint(out, (uint64_t)c->max_ns);
+}
+
+void tw_found_write(const struct tw_found *f, struct tw_buf *out)
+{
+	(void)tw_buf_add_varint(out, f->partial ? PARTIAL : 0);
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct tw_found_rule *r = &f->rules[i];
+
+		(void)tw_buf_add_varint(out, r->id.len);
+		(void)tw_buf_add_str(out, r->id);
+		(void)tw_buf_add_varint(out, r->found);
+		(void)tw_buf_add_varint(out, (uint64_t)r->ns);
+		(void)tw_buf_add_varint(out, (uint64_t)r->main_ns);
+		(void)tw_buf_add_varint(out, (uint64_t)r->max_ns);
+		(void)tw_buf_add_varint(out, r->n);
+		for (uint32_t k = 0; k < r->n; k++)
+			write_caller(&r->callers[k], out);
+	}
+}
+
+struct bytes {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static uint64_t take(struct bytes *b, uint64_t most)
+{
+	uint64_t v = 0;
+
+	if (!b->bad && (!tw_get_varint(&b->p, b->end, &v) || v > most))
+		b->bad = true;
+	return b->bad ? 0 : v;
+}
+
+static int64_t take_ns(struct bytes *b)
+{
+	return (int64_t)take(b, INT64_MAX);
+}
+
+static void read_caller(struct bytes *b, struct tw_found_caller *c)
+{
+	if (b->bad || b->end - b->p < 8) {
+		b->bad = true;
+		return;
+	}
+	c->method = tw_u64le(b->p);
+	b->p += 8;
+	c->found = take(b, UINT64_MAX);
+	c->ns = take_ns(b);
+	c->max_ns = take_ns(b);
+}
+
+static void read_rule(struct bytes *b, struct tw_found_rule *r)
+{
+	r->id.len = (size_t)take(b, TW_DETECT_ID_BYTES);
+	if (b->bad || (size_t)(b->end - b->p) < r->id.len) {
+		b->bad = true;
+		return;
+	}
+	r->id.ptr = (const char *)b->p;
+	b->p += r->id.len;
+	r->found = take(b, UINT64_MAX);
+	r->ns = take_ns(b);
+	r->main_ns = take_ns(b);
+	r->max_ns = take_ns(b);
+	r->n = (uint32_t)take(b, TW_FOUND_CALLERS);
+	for (uint32_t k = 0; !b->bad && k < r->n; k++)
+		read_caller(b, &r->callers[k]);
+}
+
+enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, struct tw_err *err)
+{
+	struct bytes b = {p, p + n, n == 0};
+
+	ret->n = 0;
+	ret->partial = take(&b, PARTIAL) != 0;
+	while (!b.bad && b.p < b.end && ret->n < TW_DETECT_RULES_MAX)
+		read_rule(&b, &ret->rules[ret->n++]);
+	if (b.bad || b.p < b.end)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "what detectors found in a trace is damaged in the catalogue");
+	return TW_OK;
+}
+
+/* --- many --- */
+
+static void take_worst(struct tw_found_sum *s, const struct tw_found_exemplar *e)
+{
+	int at = TW_FOUND_EXEMPLARS;
+
+	while (at > 0 && (!s->worst[at - 1].trace_id[0] || s->worst[at - 1].ns < e->ns))
+		at--;
+	if (at == TW_FOUND_EXEMPLARS)
+		return;
+	memmove(&s->worst[at + 1], &s->worst[at],
+	        (size_t)(TW_FOUND_EXEMPLARS - 1 - at) * sizeof *s->worst);
+	s->worst[at] = *e;
+}
+
+void tw_found_merge(struct tw_found_sum *to, const struct tw_found_sum *more)
+{
+	to->traces += more->traces;
+	to->found += more->found;
+	to->ns = tw_sum_ns(to->ns, more->ns);
+	to->main_ns = tw_sum_ns(to->main_ns, more->main_ns);
+	if (more->max_ns > to->max_ns)
+		to->max_ns = more->max_ns;
+	for (int i = 0; i < TW_FOUND_EXEMPLARS && more->worst[i].trace_id[0]; i++)
+		take_worst(to, &more->worst[i]);
+}
+
+static struct tw_found_sum sum_of(const char *trace_id, uint64_t found, int64_t ns, int64_t max_ns)
+{
+	struct tw_found_sum s = {.traces = 1, .found = found, .ns = ns, .max_ns = max_ns};
+
+	memcpy(s.worst[0].trace_id, trace_id, TW_ROLLUP_ID);
+	s.worst[0].ns = ns;
+	return s;
+}
+
+static uint32_t slot_of(const struct tw_found_sums *s, uint32_t rule, uint64_t method)
+{
+	uint32_t at = (uint32_t)((method ^ method >> 32) * 31 + rule) & (s->n_slots - 1);
+
+	while (s->slots[at]) {
+		const struct tw_found_cause *c = &s->causes[s->slots[at] - 1];
+
+		if (c->rule == rule && c->method == method)
+			break;
+		at = (at + 1) & (s->n_slots - 1);
+	}
+	return at;
+}
+
+static bool grow(struct tw_found_sums *s)
+{
+	const uint32_t cap = s->cap ? 2 * s->cap : 256;
+	struct tw_found_cause *causes = tw_arena_alloc(s->arena, cap, sizeof *causes);
+	uint32_t *slots = tw_arena_zalloc(s->arena, (size_t)cap * 2, sizeof *slots);
+
+	if (!causes || !slots)
+		return false;
+	if (s->n)
+		memcpy(causes, s->causes, s->n * sizeof *causes);
+	s->causes = causes;
+	s->cap = cap;
+	s->slots = slots;
+	s->n_slots = cap * 2;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->slots[slot_of(s, causes[i].rule, causes[i].method)] = i + 1;
+	return true;
+}
+
+/* NULL: the arena is full. */
+static struct tw_found_cause *cause_of(struct tw_found_sums *s, uint32_t rule, uint64_t method)
+{
+	uint32_t at;
+
+	if (s->n == s->cap && !grow(s))
+		return NULL;
+	at = slot_of(s, rule, method);
+	if (!s->slots[at]) {
+		s->causes[s->n] = (struct tw_found_cause){.method = method, .rule = rule};
+		s->slots[at] = ++s->n;
+	}
+	return &s->causes[s->slots[at] - 1];
+}
+
+static bool find_rule(const struct tw_detect_rules *of, struct tw_str id, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < of->n; i++)
+		if (tw_str_eq(id, tw_str_of(of->rules[i].id))) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
+static bool add_rule(struct tw_found_sums *s, const char *trace_id, const struct tw_found_rule *r)
+{
+	struct tw_found_sum one = sum_of(trace_id, r->found, r->ns, r->max_ns);
+	uint32_t rule;
+
+	if (!find_rule(s->of, r->id, &rule))
+		return true;
+	one.main_ns = r->main_ns;
+	tw_found_merge(&s->rules[rule], &one);
+	for (uint32_t k = 0; k < r->n; k++) {
+		const struct tw_found_caller *c = &r->callers[k];
+		struct tw_found_cause *to = cause_of(s, rule, c->method);
+
+		one = sum_of(trace_id, c->found, c->ns, c->max_ns);
+		if (!to)
+			return false;
+		tw_found_merge(&to->sum, &one);
+	}
+	return true;
+}
+
+enum tw_status tw_found_add(
+        struct tw_found_sums *s, const char *trace_id, const struct tw_found *f, struct tw_err *err)
+{
+	s->traces++;
+	s->partial += f->partial;
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!add_rule(s, trace_id, &f->rules[i]))
+			return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+			        "these are too many findings for one answer; narrow the filter or "
+			        "the time");
+	return TW_OK;
+}

@@ -1,0 +1,84 @@
+#include "plan_found.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "catalogue_found.h"
+
+struct told {
+	const char *id;
+	unsigned n;
+};
+
+static enum tw_status take(void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
+{
+	struct told *t = arg;
+
+	(void)err;
+	assert_string_equal(trace_id, t->id);
+	assert_int_equal(data.len, 1);
+	t->n++;
+	return TW_OK;
+}
+
+static bool is_todo(struct tw_catalogue *c, const char *project, const char *id, int64_t number)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	const char **todo;
+	uint64_t waiting;
+	bool found = false;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_found_todo(c, project, number, 9, a, &todo, &n, NULL), TW_OK);
+	for (size_t i = 0; i < n; i++)
+		found = found || strcmp(todo[i], id) == 0;
+	assert_int_equal(tw_catalogue_found_waiting(c, project, number, &waiting, NULL), TW_OK);
+	assert_true((waiting > 0) == (n > 0));
+	tw_arena_free(a);
+	return found;
+}
+
+/* What nobody looked at comes first: that is only this one then. */
+static void skip_others(struct tw_catalogue *c, const char *project, const char *id)
+{
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	const char **todo;
+	size_t n;
+
+	assert_int_equal(tw_catalogue_found_todo(c, project, 7, 9, a, &todo, &n, NULL), TW_OK);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(todo[i], id) != 0)
+			assert_int_equal(tw_catalogue_found_skip(c, project, todo[i], NULL), TW_OK);
+	tw_arena_free(a);
+}
+
+void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
+{
+	const struct tw_rollup_dims dims = {20000, "a", "1", "b", "", "s", "low", "14", ""};
+	const struct tw_rollup_cell cell = {.cell_id = tw_rollup_cell_id(&dims), .dims = dims};
+	const struct tw_rollup_cell *cells[] = {&cell};
+	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, &dims, 1, {"x", 1}};
+	struct told told = {id, 0};
+	const struct tw_found_reading all = {project, cells, 1, take, &told};
+
+	assert_true(is_todo(c, project, id, 7));
+	skip_others(c, project, id);
+	memcpy(t.by.map, "other", sizeof "other");
+	assert_int_equal(tw_catalogue_found_put(c, &t, 7, NULL), TW_OK);
+	assert_true(is_todo(c, project, id, 7)); /* what another mapping names is not kept */
+	t.by.map[0] = '\0';
+	assert_int_equal(tw_catalogue_found_put(c, &t, 7, NULL), TW_OK);
+	assert_false(is_todo(c, project, id, 7));
+	assert_true(is_todo(c, project, id, 6));
+	assert_true(is_todo(c, project, id, 8));
+	assert_int_equal(tw_catalogue_found_put(c, &t, 8, NULL), TW_OK); /* in place of it */
+	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(tw_catalogue_found_skip(c, project, id, NULL), TW_OK);
+	assert_false(is_todo(c, project, id, 9));
+}

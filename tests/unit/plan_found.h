@@ -1,0 +1,12 @@
+/*
+ * plan_found.h - every function of catalogue_found.h, called once, so that its statements are seen.
+ */
+#ifndef PLAN_FOUND_H
+#define PLAN_FOUND_H
+
+#include "catalogue.h"
+
+/* `id` is a ready trace of the project's, that nobody looked at. */
+void plan_use_found(struct tw_catalogue *c, const char *project, const char *id);
+
+#endif

@@ -1,0 +1,151 @@
+// What detectors found in many traces: a card on the fleet's overview, and a page with causes and versions.
+import { get } from './api';
+import { groupId, groupName, inOrder, LABEL, type ByLabel, type Head, type Keyed, type Point } from './fleetdoc';
+import { FleetFilter } from './fleetfilter';
+import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { count, duration, percent } from './format';
+import { MethodName, Panel, Pending, useLoad } from './parts';
+import { link, set, text } from './route';
+import './findings.css';
+
+const ROWS = 5, CAUSES = 20, GROUPS = 12;
+
+interface Sum { traces: number; found: number; ns: number; max_ns: number }
+interface CauseSum extends Sum { name: string | null; resolved: boolean; build_id: string; exemplar: string | null }
+type Group = Keyed & Sum & { of_traces: number; main_ns: number };
+interface RuleSum extends Sum {
+	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; threshold_ns: number; main_ns: number; share: number;
+	exemplars: { id: string | null; ns: number }[]; causes: CauseSum[]; causes_total: number; groups: Group[];
+}
+interface Found extends Head, ByLabel { by: string; looked: number; partial: number; pending: number; rules_version: number; rules: RuleSum[] }
+
+/** The trace with its findings open. */
+const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
+const ink = (r: RuleSum) => (r.severity === 'error' ? 'loss' : r.severity === 'warning' ? 'warnink' : '');
+
+function Worst({ id, what }: { id: string | null | undefined; what: string }) {
+	return id ? <a href={findingsLink(id)} aria-label={what}>worst</a> : <span class="quiet" title="It was deleted">gone</span>;
+}
+
+function Cause({ c }: { c: CauseSum | undefined }) {
+	if (!c) return null;
+	return c.name === null ? <span class="quiet">no method of the app's</span> : <a href={methodLink(c.name)}><MethodName name={c.name} /></a>;
+}
+
+/** Of how many traces this is, and which are still to come. */
+function Stand({ f }: { f: Found }) {
+	return <p class="quiet">Of {count(f.looked)} {f.looked === 1 ? 'trace' : 'traces'} that detectors looked at{f.partial > 0 && `, in ${count(f.partial)} of which there may be more`}.
+		{f.pending > 0 && ` ${count(f.pending)} of the project are still to be looked at by the rules and names that hold now.`} Deleted traces are not among them.</p>;
+}
+
+const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? 'Detectors are still looking at these traces.' : 'No trace that detectors looked at fits.' : 'Detectors found nothing that took too long.');
+
+export function FleetFindings() {
+	const fleet = useAsked();
+	const load = useLoad(`findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
+	const f = load.value;
+	return (
+		<Panel title="What detectors found" id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? `All ${count(f.rules.length)}` : 'Findings'}</a>}>
+			<Pending of={load} what="Loading findings" />
+			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
+			{f && !load.error && f.rules.length > 0 && <>
+				<div class="scroll findings"><table>
+					<thead><tr><th scope="col">What</th><th scope="col" class="num">In traces</th><th scope="col" class="num">On the main thread</th><th scope="col" class="num" title="Of the traces that have any">Each</th><th scope="col">Most of it by</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
+						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{r.title}</a></td>
+						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
+						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
+						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={`The trace with most time in ${r.title}`} /></td>
+					</tr>)}</tbody>
+				</table></div>
+				<Stand f={f} />
+			</>}
+		</Panel>
+	);
+}
+
+/* --- the page --- */
+
+function Rules({ f, chosen }: { f: Found; chosen: string }) {
+	return (
+		<div class="scroll"><table>
+			<thead><tr><th scope="col">What</th><th scope="col" class="num">Traces</th><th scope="col" class="num">Of all</th><th scope="col" class="num">Times</th><th scope="col" class="num">On the main thread</th>
+				<th scope="col" class="num">Each trace</th><th scope="col" class="num">Longest</th><th scope="col" class="num" title="Shorter ones are not counted">From</th><th scope="col">Traces with most</th></tr></thead>
+			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
+				<td class="anywhere"><button class="small" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{r.title}</button></td>
+				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
+				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
+				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={`Findings of a trace with ${duration(e.ns)} of ${r.title}`}>{duration(e.ns)}</a> : <span class="quiet">gone</span>}</>)}</td>
+			</tr>)}</tbody>
+		</table></div>
+	);
+}
+
+function Causes({ r }: { r: RuleSum }) {
+	return <>
+		<h3>Caused by</h3>
+		<div class="scroll"><table>
+			<thead><tr><th scope="col">Method of the app</th><th scope="col" class="num">Traces</th><th scope="col" class="num">Times</th><th scope="col" class="num">Time</th><th scope="col" class="num">Longest</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
+				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet"> of build {c.build_id}</span>}</td>
+				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
+				<td class="nowrap"><Worst id={c.exemplar} what={`The trace with most time by ${c.name ?? 'no method of the app'}`} /></td>
+			</tr>)}</tbody>
+		</table></div>
+		<p class="quiet">Of each trace the eight methods with most time.{r.causes_total > r.causes.length && ` The first ${count(r.causes.length)} of ${count(r.causes_total)}.`}</p>
+	</>;
+}
+
+function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) => string }) {
+	const most = Math.max(1e-9, ...r.groups.map((g) => (g.of_traces ? g.traces / g.of_traces : 0)));
+	const ordered = inOrder(by, r.groups as unknown as Point[]) as unknown as Group[];
+	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
+	return <>
+		<div class="scroll"><table>
+			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces with it</th><th scope="col" class="num">Of all</th><th scope="col"><span class="hidden">Share</span></th>
+				<th scope="col" class="num">On the main thread</th><th scope="col" class="num">Each trace</th></tr></thead>
+			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
+				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet"> of {count(g.of_traces)}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
+				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>
+				<td class="num">{duration(g.main_ns)}</td><td class="num">{g.traces ? duration(g.ns / g.traces) : <span class="quiet">–</span>}</td>
+			</tr>)}</tbody>
+		</table></div>
+		{rows.length > GROUPS && <p class="quiet">The first {count(GROUPS)} of {count(rows.length)}.</p>}
+	</>;
+}
+
+function One({ id }: { id: string }) {
+	const fleet = useAsked();
+	const { by, bys } = useBy();
+	const load = useLoad(`finding ${id} ${by} ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, rule: id, by, limit: CAUSES }, signal));
+	const f = load.value?.by === by ? load.value : null; // another question's groups have other keys
+	const r = f?.rules.find((x) => x.id === id);
+	return (
+		<Panel title={r?.title ?? 'One detector'} id="finding" aside={<><PickBy by={by} bys={bys} /><button class="small" onClick={() => set({ rule: null })}>Close</button></>}>
+			<Pending of={f ? load : { ...load, value: null }} what="Loading its causes" />
+			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
+			{f && r && !load.error && <div class={`findings ${load.busy ? 'stale' : ''}`}>
+				<p>{r.says}</p>
+				<Groups r={r} by={by} shown={groupName} />
+				<Uncounted n={f.not_counted} />
+				<Causes r={r} />
+			</div>}
+		</Panel>
+	);
+}
+
+export function FindingsPage() {
+	const fleet = useAsked();
+	const chosen = text('rule');
+	const load = useLoad(`all findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
+	const f = load.value;
+	return <>
+		<div class="row head"><h1><a href={withFilter('/fleet')}>Fleet</a> · Findings</h1><FleetFilter /><Narrowed /></div>
+		<Panel title="What detectors found" id="findings" aside={<a href={link('/detectors')}>Detectors</a>}>
+			<Pending of={load} what="Loading findings" />
+			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
+			{f && !load.error && <div class="findings">{f.rules.length > 0 && <Rules f={f} chosen={chosen} />}<Stand f={f} /></div>}
+		</Panel>
+		{chosen && <One key={chosen} id={chosen} />}
+	</>;
+}
