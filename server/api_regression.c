@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "api_regression.h"
 #include "app.h"
 #include "catalogue_regression.h"
 #include "catalogue_tell.h"
@@ -297,6 +298,11 @@ const struct tw_route tw_routes_regression[] = {
                 .slow = true,
                 .end = get_history,
                 .summary = "What became of it, and by whom"},
+        {.method = "GET",
+                .path = "/api/v1/regression/{regression}/trend",
+                .slow = true,
+                .end = tw_regression_get_trend,
+                .summary = "Its days, before and after the change"},
         {.method = "PATCH",
                 .path = "/api/v1/regression/{regression}",
                 .slow = true,

@@ -274,9 +274,8 @@ static uint64_t rank_of(uint64_t n, unsigned percent)
 	return rank ? rank : 1;
 }
 
-int64_t tw_sketch_quantile(const struct tw_sketch *s, unsigned percent)
+int64_t tw_sketch_rank(const struct tw_sketch *s, uint64_t rank)
 {
-	uint64_t rank = rank_of(s->n, percent);
 	uint64_t seen = 0;
 	uint32_t i = s->first;
 	int64_t v;
@@ -287,6 +286,11 @@ int64_t tw_sketch_quantile(const struct tw_sketch *s, unsigned percent)
 		i++;
 	v = tw_bucket_ns(i);
 	return v < s->min ? s->min : v > s->max ? s->max : v;
+}
+
+int64_t tw_sketch_quantile(const struct tw_sketch *s, unsigned percent)
+{
+	return tw_sketch_rank(s, rank_of(s->n, percent));
 }
 
 int64_t tw_sketch_mean(const struct tw_sketch *s)

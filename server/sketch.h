@@ -40,6 +40,8 @@ bool tw_sketch_merge(struct tw_sketch *s, const uint8_t **p, const uint8_t *end)
 /* The number that `percent` (1 to 100) of them do not exceed, by nearest rank; 0 when there are
  * none. */
 int64_t tw_sketch_quantile(const struct tw_sketch *s, unsigned percent);
+/* The number of that rank, from 1 for the least up to n. */
+int64_t tw_sketch_rank(const struct tw_sketch *s, uint64_t rank);
 /* 0 when there are none. */
 int64_t tw_sketch_mean(const struct tw_sketch *s);
 

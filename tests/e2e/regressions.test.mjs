@@ -40,6 +40,25 @@ test('a version that is slower', async (t) => {
 		assert.deepEqual((await s.get(`/api/v1/regression/${found.id}`)).json, found);
 	});
 
+	await t.test('its days are told, with intervals, for both versions and all', async () => {
+		const trend = (await s.get(`/api/v1/regression/${found.id}/trend`)).json;
+		assert.deepEqual([trend.metric, trend.change_ms, trend.versions_total], ['self', found.day_ms, 2]);
+		assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => p.traces)]), [[null, [70]], ['8.3.0', [35]], ['8.3.1', [35]]]);
+		assert.deepEqual(trend.versions.map((v) => [v.version, v.day_ms, v.traces]), [['8.3.0', found.day_ms, 35], ['8.3.1', found.day_ms, 35]]);
+		const [, base, head] = trend.lines.map((l) => l.points[0]);
+		assert.ok(Math.abs(head.p50.ns / base.p50.ns - 1.5) < 0.05, JSON.stringify(trend));
+		for (const p of [base, head]) {
+			assert.ok(p.p50.low_ns < p.p50.ns && p.p50.ns < p.p50.high_ns, 'which the median of 35 has');
+			assert.deepEqual([p.p95.low_ns, p.p95.high_ns], [null, null], 'which their p95 has not');
+		}
+		const whole = (await list()).find((r) => !r.method);
+		const lengths = (await s.get(`/api/v1/regression/${whole.id}/trend`)).json;
+		assert.deepEqual([lengths.metric, lengths.lines[0].points[0].traces], ['duration', 70]);
+		assert.ok(lengths.lines[1].points[0].p50.ns > base.p50.ns);
+		assert.equal((await s.get('/api/v1/regression/01AAAAAAAAAAAAAAAAAAAAAAAA/trend')).status, 404);
+		assert.equal((await s.get(`/api/v1/regression/${found.id}/trend`, { key: s.key('read', 'another') })).status, 404);
+	});
+
 	await t.test('people own it, mute it and close it', async () => {
 		const said = await ask('PATCH', `regression/${found.id}`, { owner: 'ann', note: 'the\ncache', status: 'acknowledged' });
 		assert.deepEqual([said.status, said.json.owner, said.json.note, said.json.status], [200, 'ann', 'the\ncache', 'acknowledged']);

@@ -38,6 +38,17 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(`${METHOD} button`).click();
 	await page.waitForSelector('text=/Repo.load in slower is \\d+ % slower, 8.3.1 against 8.3.0: .* at the median, 95 % sure/');
 	await page.waitForSelector('a:has-text("both traces compared")');
+	await page.locator('.trendline [data-line="8.3.1"] circle').waitFor();
+	await page.locator('.trendline [data-line="8.3.0"] .band').waitFor({ state: 'attached' });
+	const colours = await page.locator('.trendline polyline').evaluateAll((lines) => lines.map((l) => getComputedStyle(l).stroke));
+	assert.ok(colours.length === 2 && !colours.includes('none') && colours[0] !== colours[1], colours.join());
+	assert.match(await page.locator('.trendline svg').getAttribute('aria-labelledby'), /title-\S+ desc-\S+/);
+	assert.match(await page.locator('.trendline desc').innerHTML(), /It changed on \d{4}-\d\d-\d\d\. The last days: 8\.3\.0 on/);
+	await page.getByRole('button', { name: 'p95' }).click();
+	await page.waitForFunction(() => document.querySelector('.trendline title')?.textContent.startsWith('The p95'));
+	assert.equal(await page.locator('.trendline .band').count(), 0, 'too few traces for an interval of p95');
+	await page.click('.regressiontrend summary');
+	assert.deepEqual(await page.locator('.regressiontrend tr[data-day] td:nth-child(2)').allInnerTexts(), ['8.3.0', '8.3.1']);
 	const versions = await page.getByRole('link', { name: 'both versions compared' }).getAttribute('href');
 	assert.deepEqual(Object.fromEntries(new URL(versions, server.url).searchParams), { a: '8.3.0', b: '8.3.1', app: 'shop', scenario: 'slower', method: 'com.app.Repo.load' });
 	await page.locator(`${METHOD} a`).click();
@@ -70,6 +81,8 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		const page = await asEditor(scheme, width, '/regressions?status=all&muted=1');
 		await page.locator(`${METHOD} button`).click();
 		await page.waitForSelector('text=95 % sure');
+		await page.locator('.trendline [data-line="8.3.1"] circle').waitFor();
+		await page.click('.regressiontrend summary');
 		if (shots) await page.screenshot({ path: path.join(shots, `regressions-${scheme}.png`), fullPage: true });
 		assert.deepEqual(await unreadable(page), []);
 		assert.deepEqual(await violations(page), []);

@@ -17,6 +17,7 @@
 #include "catalogue_tell.h"
 #include "fleet_sim.h"
 #include "regress_look.h"
+#include "regress_trend.h"
 
 enum { TRACES = 3000, DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1 };
 
@@ -338,6 +339,54 @@ static void test_days_that_are_near_are_one(void **state)
 	keep(s, &f, 1);
 }
 
+/* Of a hundred days, in how many has the interval the true quantile in it; days without one are not
+ * counted. */
+static unsigned covered(uint64_t seed, unsigned traces, unsigned percent, unsigned *ret_days)
+{
+	static struct tw_sketch s;
+	const int64_t truth = 10000000 + 100000 * (int64_t)percent;
+	unsigned in = 0;
+
+	*ret_days = 0;
+	for (unsigned day = 0; day < 400; day++) {
+		struct tw_trend_quantile q;
+
+		tw_sketch_clear(&s);
+		for (unsigned i = 0; i < traces; i++) {
+			seed = seed * 6364136223846793005U + 1442695040888963407U;
+			tw_sketch_add(&s, 10000000 + (int64_t)((seed >> 33) % 10000001));
+		}
+		q = tw_trend_quantile_of(&s, percent);
+		if (q.low < 0)
+			continue;
+		++*ret_days; /* by as much as a bucket is wide it may be beside */
+		in += (double)q.low <= (double)truth * (1 + TW_SKETCH_ERROR) &&
+		      (double)q.high >= (double)truth * (1 - TW_SKETCH_ERROR);
+	}
+	return in;
+}
+
+static void test_intervals_of_days(void **state)
+{
+	static const struct {
+		unsigned traces, percent;
+	} cases[] = {{20, 50}, {35, 50}, {200, 50}, {1000, 50}, {150, 95}, {1000, 95}};
+	unsigned days;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		unsigned in = covered(i + 1, cases[i].traces, cases[i].percent, &days);
+
+		assert_int_equal(days, 400);
+		if (in < 368) /* 95 of 100, less four errors of counting so */
+			fail_msg("%u of 400 for p%u of %u", in, cases[i].percent, cases[i].traces);
+	}
+	(void)covered(9, 5, 50, &days); /* five say nothing of their median, nor 40 of p95 */
+	assert_int_equal(days, 0);
+	(void)covered(9, 40, 95, &days);
+	assert_int_equal(days, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +399,7 @@ int main(void)
 	        cmocka_unit_test(test_a_persons_version_stays),
 	        cmocka_unit_test(test_days_that_were_said),
 	        cmocka_unit_test(test_days_that_are_near_are_one),
+	        cmocka_unit_test(test_intervals_of_days),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -6,7 +6,6 @@ import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withF
 import { count, duration, percent } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
-import './findings.css';
 
 const ROWS = 5, CAUSES = 20, GROUPS = 12;
 

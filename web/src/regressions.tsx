@@ -6,6 +6,7 @@ import { count, duration, percent, when } from './format';
 import { IssueText } from './issue';
 import { Failure, MethodName, Panel, Pending, useCame, useLoad } from './parts';
 import { RegressionRules } from './regressionrules';
+import { RegressionTrend } from './regressiontrend';
 import { link, set, text } from './route';
 import { SourceBox } from './sourcelater';
 
@@ -125,6 +126,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<p>{sentence(r)}</p>
 				{r.earlier && <p class="quiet">It was slow before, was fixed, and came back.</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
+				<RegressionTrend id={r.id} base={r.base} head={r.head} percent={r.percent} />
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regression/${r.id}`} />

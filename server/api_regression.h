@@ -1,0 +1,11 @@
+/*
+ * api_regression.h - routes of regressions that are in files of their own.
+ */
+#ifndef TW_API_REGRESSION_H
+#define TW_API_REGRESSION_H
+
+#include "http.h"
+
+enum tw_status tw_regression_get_trend(struct tw_req *r, struct tw_err *err);
+
+#endif

@@ -1,0 +1,231 @@
+#include "regress_trend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet.h"
+
+const unsigned tw_trend_percents[TW_TREND_QUANTILES] = {50, 95};
+
+#define SURE 1.96 /* standard errors: 19 of 20 */
+
+struct work { /* cells of one line */
+	const struct tw_regress_found *of;
+	const uint64_t *ids; /* of the method, sorted */
+	size_t n_ids;
+	struct tw_arena *arena;
+	struct tw_rollup_head *head;
+	struct tw_sketch *sketch;
+};
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+struct tw_trend_quantile tw_trend_quantile_of(const struct tw_sketch *s, unsigned percent)
+{
+	const double p = percent / 100.0;
+	const double n = (double)s->n, middle = n * p;
+	const double error = SURE * sqrt(n * p * (1 - p));
+	const double low = floor(middle - error), high = ceil(middle + error) + 1;
+	struct tw_trend_quantile q = {tw_sketch_quantile(s, percent), -1, -1};
+
+	if (low < 1 || high > n)
+		return q;
+	q.low = tw_sketch_rank(s, (uint64_t)low);
+	q.high = tw_sketch_rank(s, (uint64_t)high);
+	return q;
+}
+
+/* --- points --- */
+
+static enum tw_status add_lengths(
+        struct work *w, const struct tw_fleet_group *g, struct tw_err *err)
+{
+	struct tw_fleet_lengths lengths;
+	enum tw_status st = tw_fleet_lengths(g, w->head, &lengths, err);
+
+	if (st == TW_OK)
+		tw_sketch_add_all(w->sketch, &w->head->lengths);
+	return st;
+}
+
+static enum tw_status add_method(struct work *w, const struct tw_fleet_group *g, struct tw_err *err)
+{
+	struct tw_rollup r = {.arena = w->arena,
+	        .metrics = 1U << TW_ROLLUP_SELF,
+	        .only = w->ids,
+	        .n_only = w->n_ids};
+	struct tw_rollup_worst worst = {0};
+	enum tw_status st = tw_fleet_collect(g->cells, g->n, &r, err);
+
+	for (uint32_t i = 0; st == TW_OK && i < r.n; i++)
+		st = tw_rollup_sum(&r.methods[i], TW_ROLLUP_SELF, w->sketch, &worst, err);
+	return st;
+}
+
+static enum tw_status make_point(struct work *w, const struct tw_fleet_group *g,
+        struct tw_trend_point *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_sketch_clear(w->sketch);
+	st = w->of->method[0] ? add_method(w, g, err) : add_lengths(w, g, err);
+	*ret = (struct tw_trend_point){
+	        .day = g->cells[0]->dims.day, .of_traces = g->traces, .traces = w->sketch->n};
+	for (int i = 0; i < TW_TREND_QUANTILES; i++)
+		ret->q[i] = tw_trend_quantile_of(w->sketch, tw_trend_percents[i]);
+	return st;
+}
+
+static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cells, size_t n,
+        struct tw_trend_line *line, struct tw_err *err)
+{
+	struct tw_rollup_cell *own = tw_arena_alloc(w->arena, n + 1, sizeof *own);
+	struct tw_fleet_group *days = NULL;
+	size_t n_own = 0, n_days = 0;
+	enum tw_status st;
+
+	if (!own)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++)
+		if (!line->version || strcmp(cells[i].dims.version_name, line->version) == 0)
+			own[n_own++] = cells[i];
+	st = tw_fleet_groups(own, n_own, TW_FLEET_DAY, false, w->arena, &days, &n_days, err);
+	if (st != TW_OK)
+		return st;
+	line->points = tw_arena_alloc(w->arena, n_days + 1, sizeof *line->points);
+	if (!line->points)
+		return no_memory(err);
+	for (size_t i = 0; st == TW_OK && i < n_days; i++) {
+		st = make_point(w, &days[i], &line->points[line->n], err);
+		line->n += st == TW_OK && line->points[line->n].traces > 0;
+	}
+	return st;
+}
+
+/* --- versions --- */
+
+static int by_traces(const void *pa, const void *pb)
+{
+	const struct tw_trend_mark *a = pa;
+	const struct tw_trend_mark *b = pb;
+
+	if (a->traces != b->traces)
+		return a->traces < b->traces ? 1 : -1;
+	return strcmp(a->version, b->version);
+}
+
+static int by_day(const void *pa, const void *pb)
+{
+	const struct tw_trend_mark *a = pa;
+	const struct tw_trend_mark *b = pb;
+
+	if (a->day != b->day)
+		return a->day < b->day ? -1 : 1;
+	return strverscmp(a->version, b->version);
+}
+
+static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell *cells, size_t n,
+        struct tw_trend *ret, struct tw_err *err)
+{
+	struct tw_fleet_group *of = NULL;
+	struct tw_trend_mark *all;
+	size_t n_of = 0;
+	enum tw_status st =
+	        tw_fleet_groups(cells, n, TW_FLEET_VERSION, false, w->arena, &of, &n_of, err);
+
+	if (st != TW_OK)
+		return st;
+	all = tw_arena_alloc(w->arena, n_of + 1, sizeof *all);
+	if (!all)
+		return no_memory(err);
+	for (size_t i = 0; i < n_of; i++) {
+		all[i] = (struct tw_trend_mark){of[i].key, INT64_MAX, of[i].traces};
+		for (size_t k = 0; k < of[i].n; k++)
+			if (of[i].cells[k]->dims.day < all[i].day)
+				all[i].day = of[i].cells[k]->dims.day;
+	}
+	ret->versions = n_of;
+	ret->n_marks = n_of < TW_TREND_MARKS ? n_of : TW_TREND_MARKS;
+	if (n_of)
+		qsort(all, n_of, sizeof *all, by_traces);
+	if (ret->n_marks)
+		qsort(all, ret->n_marks, sizeof *all, by_day);
+	for (size_t i = 0; i < ret->n_marks; i++)
+		ret->marks[i] = all[i];
+	return TW_OK;
+}
+
+/* --- the question --- */
+
+/* Numbers of the methods that the change is of: of its name and descriptor. */
+static enum tw_status find_method(
+        struct tw_catalogue *c, const char *project_id, struct work *w, struct tw_err *err)
+{
+	struct tw_rollup_naming *names = NULL;
+	uint64_t *ids = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        tw_catalogue_rollup_find(c, project_id, w->of->method, w->arena, &ids, &n, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_names(c, project_id, ids, n, w->arena, &names, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(names[i].descriptor, w->of->descriptor) == 0)
+			ids[w->n_ids++] = ids[i];
+	w->ids = ids;
+	return st;
+}
+
+/* "" is no filter, but an app or scenario of its own. */
+static size_t leave_own(struct tw_rollup_cell *cells, size_t n, const struct tw_regress_found *of)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(cells[i].dims.app, of->app) == 0 &&
+		        strcmp(cells[i].dims.scenario, of->scenario) == 0)
+			cells[kept++] = cells[i];
+	return kept;
+}
+
+static void name_lines(const struct tw_regress_found *of, struct tw_trend *t)
+{
+	t->n_lines = 1;
+	if (of->head[0]) {
+		t->lines[t->n_lines++].version = of->base;
+		t->lines[t->n_lines++].version = of->head;
+	}
+}
+
+enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regress_found *of, int64_t today, struct tw_arena *a, struct tw_trend *ret,
+        struct tw_err *err)
+{
+	struct work w = {.of = of, .arena = a};
+	struct tw_rollup_filter f = {of->app, "", "", of->scenario, "", "", "",
+	        of->day - TW_TREND_BEFORE, of->day + TW_TREND_AFTER};
+	struct tw_rollup_cell *cells = NULL;
+	size_t n = 0;
+	enum tw_status st = TW_OK;
+
+	f.last_day = f.last_day < today ? f.last_day : today;
+	*ret = (struct tw_trend){.first_day = f.first_day, .last_day = f.last_day};
+	name_lines(of, ret);
+	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
+	w.sketch = tw_arena_zalloc(a, 1, sizeof *w.sketch);
+	if (!w.head || !w.sketch)
+		return no_memory(err);
+	if (of->method[0])
+		st = find_method(c, project_id, &w, err);
+	if (st == TW_OK)
+		st = tw_catalogue_rollup_read(c, project_id, &f,
+		        of->method[0] ? 1U << TW_ROLLUP_SELF : 0, a, &cells, &n, err);
+	n = st == TW_OK ? leave_own(cells, n, of) : 0;
+	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
+		st = make_line(&w, cells, n, &ret->lines[i], err);
+	return st == TW_OK ? mark_versions(&w, cells, n, ret, err) : st;
+}
