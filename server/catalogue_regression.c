@@ -50,9 +50,10 @@ static enum tw_status find_same(struct tw_db *db, const char *project_id,
 	        "SELECT regression_id, status, fixed_day, fixed_in FROM regression WHERE"
 	        " project_id=?1 AND app=?2"
 	        " AND scenario=?3 AND method=?4 AND descriptor=?5 AND base=?6 AND head=?7"
-	        " AND (?7<>'' OR abs(day-?8)<=" SAME_DAYS ") ORDER BY regression_id DESC LIMIT 1",
-	        "ttttttti", project_id, f->app, f->scenario, f->method, f->descriptor, f->base,
-	        f->head, f->day);
+	        " AND (?7<>'' OR abs(day-?8)<=" SAME_DAYS ") AND kind=?9"
+	        " ORDER BY regression_id DESC LIMIT 1",
+	        "tttttttii", project_id, f->app, f->scenario, f->method, f->descriptor, f->base,
+	        f->head, f->day, (int64_t)f->kind);
 
 	return st == TW_OK ? read_known(&q, ret, a, err) : st;
 }
@@ -65,10 +66,10 @@ static enum tw_status find_fixed(struct tw_db *db, const char *project_id,
 	enum tw_status st = tw_cat_query(&q, db, err, /* regression_by_series */
 	        "SELECT regression_id, status, fixed_day, fixed_in FROM regression WHERE"
 	        " project_id=? AND app=?"
-	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<=?"
+	        " AND scenario=? AND method=? AND descriptor=? AND status=? AND day<=? AND kind=?"
 	        " ORDER BY day DESC, regression_id DESC LIMIT 1",
-	        "tttttii", project_id, f->app, f->scenario, f->method, f->descriptor,
-	        (int64_t)TW_REGRESS_FIXED, f->day);
+	        "tttttiii", project_id, f->app, f->scenario, f->method, f->descriptor,
+	        (int64_t)TW_REGRESS_FIXED, f->day, (int64_t)f->kind);
 
 	return st == TW_OK ? read_known(&q, ret, a, err) : st;
 }
@@ -94,10 +95,10 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
 	        "INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,"
 	        "base,head,day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,"
 	        "n_before,n_after,before_trace,after_trace,status,fixed_in,fixed_day,earlier,"
-	        "first_ms,last_ms)"
-	        " VALUES(?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,0,'','',?,'',0,?,?12,?12)",
-	        "ttttttttiiti", project_id, id, f->app, f->scenario, f->method, f->descriptor,
-	        f->base, f->head, f->day, status, earlier->id, now);
+	        "first_ms,last_ms,kind)"
+	        " VALUES(?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,0,'','',?,'',0,?,?12,?12,?13)",
+	        "ttttttttiitii", project_id, id, f->app, f->scenario, f->method, f->descriptor,
+	        f->base, f->head, f->day, status, earlier->id, now, (int64_t)f->kind);
 }
 
 /* The day on which somebody opened it again last (the server never does), 0 nobody did; whether
@@ -154,13 +155,13 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        " status=CASE WHEN ?18 THEN 2 ELSE status END,"
 	        " fixed_in=CASE WHEN ?18 AND ?15<>'' THEN ?15 ELSE fixed_in END,"
 	        " fixed_day=CASE WHEN ?18 THEN max(fixed_day, ?16) ELSE fixed_day END,"
-	        " last_ms=?17"
+	        " last_ms=?17, share_ppm=?19"
 	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
-	        "ttiiiiiiiiiitttiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
+	        "ttiiiiiiiiiitttiiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
 	        f->after_ns, ppm(s->change), ppm(s->low), ppm(s->high), ppm(s->score) / 1000,
 	        (int64_t)s->n_before, (int64_t)s->n_after, f->before_trace ? f->before_trace : "",
 	        f->after_trace ? f->after_trace : "", f->fixed_in, f->fixed_day, tw_unix_ms(),
-	        (int64_t)says_fixed);
+	        (int64_t)says_fixed, ppm(f->share));
 }
 
 enum { REGRESSIONS_KEPT = 2000, KEEP_DAYS = 400, EVIDENCE_DAYS = 90 };
@@ -299,7 +300,7 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 	"SELECT regression_id, app, scenario, method, descriptor, base, head, before_trace,"       \
 	" after_trace, fixed_in, earlier, owner, note, day, percent, before_ns, after_ns,"         \
 	" change_ppm, low_ppm, high_ppm, score_milli, n_before, n_after, status, fixed_day,"       \
-	" muted_until_ms, first_ms, last_ms FROM regression WHERE project_id=?1 "
+	" muted_until_ms, first_ms, last_ms, kind, share_ppm FROM regression WHERE project_id=?1 "
 
 static bool read_texts(const struct tw_cat_query *q, struct tw_arena *a, struct tw_regression *r)
 {
@@ -337,7 +338,9 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	r->of.fixed_day = tw_cat_int(q, at++);
 	r->muted_until_ms = tw_cat_int(q, at++);
 	r->first_ms = tw_cat_int(q, at++);
-	r->last_ms = tw_cat_int(q, at);
+	r->last_ms = tw_cat_int(q, at++);
+	r->of.kind = (enum tw_regress_kind)tw_cat_int(q, at++);
+	r->of.share = (double)tw_cat_int(q, at) / 1e6;
 	return true;
 }
 

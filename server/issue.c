@@ -38,9 +38,13 @@ static void regression_title(const json_t *r, struct tw_buf *out)
 		tw_buf_printf(out, " in ");
 		put_short(out, tw_words_of(r, "scenario"));
 	}
-	tw_buf_printf(out, " is ");
-	tw_prose_percent(&p, json_number_value(json_object_get(r, "change")), false);
-	tw_buf_printf(out, " slower");
+	if (strcmp(tw_words_of(r, "kind"), "new") == 0)
+		tw_buf_printf(out, " is new");
+	else {
+		tw_buf_printf(out, " is ");
+		tw_prose_percent(&p, json_number_value(json_object_get(r, "change")), false);
+		tw_buf_printf(out, " slower");
+	}
 	if (*head) {
 		tw_buf_printf(out, " since ");
 		put_short(out, head);

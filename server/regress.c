@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const tw_regress_kind_words[TW_REGRESS_KINDS + 1] = {"slower", "new", NULL};
+
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 
 /* By how many standard errors a change is gone, 99 of 100 such: it is asked at each look of each
@@ -134,7 +136,7 @@ static const char *worst_of(
 	return worst;
 }
 
-static enum tw_status add(
+enum tw_status tw_regress_add(
         struct tw_regress_list *l, const struct tw_regress_found *one, struct tw_err *err)
 {
 	if (l->n == l->cap) {
@@ -330,7 +332,7 @@ static enum tw_status find_by_version(struct tw_regress_finder *f, struct choice
 		if (any && compare(f, c, of, rules, &one)) {
 			one.fixed_in = fixed_in(f, c, of, rules, one.shift.change);
 			one.fixed_from = first_day_of(c->s, one.fixed_in);
-			st = add(io, &one, err);
+			st = tw_regress_add(io, &one, err);
 		}
 		any = true;
 	}
@@ -415,7 +417,7 @@ static enum tw_status find_by_day(struct tw_regress_finder *f, struct choice *c,
 		one.fixed_day = fixed_day(shifts, n, i, &rules->shift);
 		one.before_trace = worst_of(c->s, UINT64_MAX, from, day);
 		one.after_trace = worst_of(c->s, UINT64_MAX, day, INT64_MAX);
-		st = add(io, &one, err);
+		st = tw_regress_add(io, &one, err);
 	}
 	return st;
 }

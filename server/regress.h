@@ -55,7 +55,18 @@ struct tw_regress_series {
 
 /* --- what is found --- */
 
+enum tw_regress_kind { /* tw_regress_kind_words */
+	TW_REGRESS_SLOWER,
+	TW_REGRESS_NEW, /* a method that no version before had */
+	TW_REGRESS_KINDS
+};
+extern const char *const tw_regress_kind_words[TW_REGRESS_KINDS + 1]; /* ended by NULL */
+
+/* Of a new method before_ns is 0, after_ns the median of the traces that have it, and the shift's
+ * change how much of the scenario's median it takes in a trace, at the mean. */
 struct tw_regress_found {
+	enum tw_regress_kind kind;
+	double share; /* of the head's traces that have a new method */
 	const char *app, *scenario, *method, *descriptor;
 	const char *base, *head; /* versions; "": a day's change */
 	int64_t day;             /* the first one after it */
@@ -80,6 +91,34 @@ struct tw_regress_finder *tw_regress_finder_free(struct tw_regress_finder *f);
 /* Appends what got slower.  TW_NOMEM when the list's arena is full. */
 enum tw_status tw_regress_find(struct tw_regress_finder *f, const struct tw_regress_series *s,
         const struct tw_regress_rules *rules, struct tw_regress_list *io,
+        struct tw_err *err) TW_MUST_USE;
+
+/* --- methods that are new (regress_new.c) --- */
+
+struct tw_regress_total { /* of one day, version and class: all traces */
+	int64_t day;
+	uint32_t version, cls;
+	uint64_t n;
+};
+struct tw_regress_totals { /* of a scenario */
+	const struct tw_regress_total *at;
+	size_t n;
+	int64_t median_ns;
+	/* Of each version: time of a trace, at the mean, in methods without a name or beyond those
+	 * that are kept, in which another could hide. */
+	int64_t hidden_ns[TW_REGRESS_VERSIONS];
+};
+/* Appends the method of s when the first version that has it spends more than a little on it, and
+ * those before it are known well enough to say that they do not have it. */
+enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
+        const struct tw_regress_totals *of, const struct tw_regress_rules *rules,
+        struct tw_regress_list *io, struct tw_err *err) TW_MUST_USE;
+/* Of each version those with most time; none of one whose new methods are most of its time: there
+ * something else changed, what is recorded or what it is called. */
+enum { TW_REGRESS_NEW_MAX = 5 };
+void tw_regress_limit_new(struct tw_regress_list *io);
+/* Appends one (regress.c). */
+enum tw_status tw_regress_add(struct tw_regress_list *l, const struct tw_regress_found *one,
         struct tw_err *err) TW_MUST_USE;
 
 #endif

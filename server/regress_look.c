@@ -48,6 +48,9 @@ struct look {
 	struct bucket *buckets;
 	size_t n_buckets;
 	struct tw_regress_part *parts;
+	struct tw_regress_total *totals;
+	struct tw_regress_totals of;  /* the scenario's */
+	struct tw_regress_list fresh; /* methods that are new */
 	int64_t median_ns;
 };
 
@@ -186,8 +189,9 @@ static enum tw_status make_buckets(struct look *l, struct tw_err *err)
 
 	l->buckets = tw_arena_alloc(l->arena, n + 1, sizeof *l->buckets);
 	l->parts = tw_arena_alloc(l->arena, n + 1, sizeof *l->parts);
+	l->totals = tw_arena_alloc(l->arena, n + 1, sizeof *l->totals);
 	l->n_buckets = 0;
-	if (!placed || !cells || !l->buckets || !l->parts)
+	if (!placed || !cells || !l->buckets || !l->parts || !l->totals)
 		return no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		cells[i] = placed[i].cell;
@@ -210,12 +214,16 @@ static enum tw_status make_buckets(struct look *l, struct tw_err *err)
 static enum tw_status find(
         struct look *l, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
 {
+	enum tw_status st;
 	const struct tw_regress_series s = {l->filter.app, l->filter.scenario, of ? of->name : "",
 	        of ? of->descriptor : "", l->versions, l->n_versions, l->parts, n_parts,
 	        of ? (int64_t)((double)l->median_ns * l->rules.least_share) : 0};
 
 	l->sums->series++;
-	return tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
+	st = tw_regress_find(l->finder, &s, &l->rules, &l->found, err);
+	if (st == TW_OK && of)
+		st = tw_regress_find_new(&s, &l->of, &l->rules, &l->fresh, err);
+	return st;
 }
 
 static struct tw_regress_part part_of(const struct bucket *b, const char *worst)
@@ -227,8 +235,10 @@ static enum tw_status look_at_lengths(struct look *l, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(l->arena, 1, sizeof *h);
 	struct tw_sketch *all = tw_arena_zalloc(l->arena, 1, sizeof *all);
-	enum tw_status st = h && all ? TW_OK : no_memory(err);
+	enum tw_status st = TW_OK;
 
+	if (!h || !all)
+		return no_memory(err);
 	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
 		const struct bucket *b = &l->buckets[i];
 		const struct tw_fleet_group group = {"", "", 0, b->cells, b->n};
@@ -239,6 +249,7 @@ static enum tw_status look_at_lengths(struct look *l, struct tw_err *err)
 			break;
 		tw_sketch_add_all(b->sketch, &h->lengths);
 		tw_sketch_add_all(all, &h->lengths);
+		l->totals[i] = (struct tw_regress_total){b->day, b->version, b->cls, h->lengths.n};
 		l->parts[i] = part_of(b, tw_arena_printf(l->arena, "%s", lengths.longest));
 	}
 	if (st != TW_OK)
@@ -347,25 +358,80 @@ static enum tw_status look_at_method(
 	return st == TW_OK && most >= least ? find(l, e[0].naming, n_parts, err) : st;
 }
 
-static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
+/* Time in which a method could hide: of those without a name, and of the rest of each trace. */
+static enum tw_status find_hidden(
+        struct look *l, const struct entry *entries, size_t n, struct tw_err *err)
 {
-	struct entry *entries = NULL;
+	struct tw_sketch *s = tw_arena_zalloc(l->arena, 1, sizeof *s);
+	uint64_t traces[TW_REGRESS_VERSIONS] = {0};
+	enum tw_status st = TW_OK;
+
+	if (!s)
+		return no_memory(err);
+	l->of = (struct tw_regress_totals){l->totals, l->n_buckets, l->median_ns, {0}};
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		const uint32_t version = entries[i].bucket->version;
+		const struct tw_rollup_naming *of = entries[i].naming;
+		struct tw_rollup_worst worst = {0};
+
+		if (!of || (of->named && entries[i].method->id != TW_ROLLUP_OTHER))
+			continue;
+		tw_sketch_clear(s);
+		st = tw_rollup_sum(entries[i].method, TW_ROLLUP_SELF, s, &worst, err);
+		l->of.hidden_ns[version] = tw_sketch_sum(l->of.hidden_ns[version], s->sum);
+	}
+	for (size_t i = 0; i < l->n_buckets; i++)
+		traces[l->totals[i].version] += l->totals[i].n;
+	for (size_t v = 0; v < TW_REGRESS_VERSIONS; v++)
+		if (traces[v])
+			l->of.hidden_ns[v] /= (int64_t)traces[v];
+	return st;
+}
+
+/* New ones join what else was found. */
+static enum tw_status take_fresh(struct look *l, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	tw_regress_limit_new(&l->fresh);
+	for (size_t i = 0; st == TW_OK && i < l->fresh.n; i++)
+		st = tw_regress_add(&l->found, &l->fresh.of[i], err);
+	return st;
+}
+
+/* All methods of all buckets that have a name, sorted; what the others take is in l->of. */
+static enum tw_status make_entries(
+        struct look *l, struct entry **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct entry *entries;
 	size_t n_all = 0, n = 0;
 	enum tw_status st = collect(l, &n_all, err);
 
-	if (st == TW_OK) {
-		entries = tw_arena_alloc(l->arena, n_all + 1, sizeof *entries);
-		st = entries ? TW_OK : no_memory(err);
-	}
-	if (st != TW_OK || !entries)
+	if (st != TW_OK)
 		return st;
+	entries = tw_arena_alloc(l->arena, n_all + 1, sizeof *entries);
+	if (!entries)
+		return no_memory(err);
 	for (size_t i = 0; i < l->n_buckets; i++)
 		for (uint32_t k = 0; k < l->buckets[i].methods.n; k++)
 			entries[n++] = (struct entry){
 			        NULL, &l->buckets[i].methods.methods[k], &l->buckets[i]};
+	st = name_entries(l, entries, n, err);
 	if (st == TW_OK)
-		st = name_entries(l, entries, n, err);
-	n = st == TW_OK ? leave_named(entries, n) : 0;
+		st = find_hidden(l, entries, n, err);
+	if (st != TW_OK)
+		return st;
+	*ret = entries;
+	*ret_n = leave_named(entries, n);
+	return TW_OK;
+}
+
+static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
+{
+	struct entry *entries = NULL;
+	size_t n = 0;
+	enum tw_status st = make_entries(l, &entries, &n, err);
+
 	for (size_t i = 0; st == TW_OK && i < n;) {
 		size_t end = i + 1;
 
@@ -376,7 +442,7 @@ static enum tw_status look_at_methods(struct look *l, struct tw_err *err)
 			st = look_at_method(l, &entries[i], end - i, err);
 		i = end;
 	}
-	return st;
+	return st == TW_OK ? take_fresh(l, err) : st;
 }
 
 /* --- scenarios --- */
@@ -386,7 +452,7 @@ static enum tw_status look_at_scenario(struct look *l, struct tw_err *err)
 	enum tw_status st = tw_catalogue_rollup_read(l->c, l->project_id, &l->filter,
 	        1U << TW_ROLLUP_SELF, l->arena, &l->cells, &l->n_cells, err);
 
-	l->found = (struct tw_regress_list){l->arena, NULL, 0, 0};
+	l->found = l->fresh = (struct tw_regress_list){l->arena, NULL, 0, 0};
 	if (st != TW_OK || l->n_cells == 0)
 		return st;
 	st = find_versions(l, err);

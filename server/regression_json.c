@@ -20,12 +20,14 @@ json_t *tw_regression_json(const struct tw_regression *r)
 	        (json_int_t)f->after_ns, "change", s->change, "low", s->low, "high", s->high,
 	        "score", s->score, "traces_before", (json_int_t)s->n_before, "traces_after",
 	        (json_int_t)s->n_after);
-	json_t *more = json_pack("{s:o, s:o, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I}",
-	        "before_trace", trace_or_null(f->before_trace), "after_trace",
-	        trace_or_null(f->after_trace), "status", tw_regress_status_words[r->status],
-	        "fixed_in", f->fixed_in, "fixed_day_ms", fixed_ms, "earlier", r->earlier, "owner",
-	        r->owner, "note", r->note, "muted_until_ms", (json_int_t)r->muted_until_ms,
-	        "first_ms", (json_int_t)r->first_ms, "last_ms", (json_int_t)r->last_ms);
+	json_t *more = json_pack(
+	        "{s:s, s:f, s:o, s:o, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "kind",
+	        tw_regress_kind_words[f->kind], "share", f->share, "before_trace",
+	        trace_or_null(f->before_trace), "after_trace", trace_or_null(f->after_trace),
+	        "status", tw_regress_status_words[r->status], "fixed_in", f->fixed_in,
+	        "fixed_day_ms", fixed_ms, "earlier", r->earlier, "owner", r->owner, "note", r->note,
+	        "muted_until_ms", (json_int_t)r->muted_until_ms, "first_ms",
+	        (json_int_t)r->first_ms, "last_ms", (json_int_t)r->last_ms);
 	bool whole = j && more && json_object_update(j, more) == 0;
 
 	json_decref(more);

@@ -103,6 +103,132 @@ static void run(struct bench *b, struct sim_series s, unsigned n, const char *wh
 	        delay_at(&t, 90), 100.0 * t.wrong / t.series);
 }
 
+/* --- methods that are new --- */
+
+struct method { /* how many of a version's traces have it, and for how long */
+	double had, has, ns;
+};
+
+static uint64_t next(uint64_t *state)
+{
+	*state = *state * 6364136223846793005U + 1442695040888963407U;
+	return *state >> 33;
+}
+
+/* Of each part of the lengths those traces that have the method; 4e8 ns is a trace of a high
+ * device. A day may have it rarer or more often, for all versions alike. */
+static void make_method(
+        const struct sim_made *of, const struct method *m, uint64_t seed, struct sim_made *ret)
+{
+	uint64_t state = seed * 7919 + 1;
+	double of_day = 1;
+	int64_t day = 0;
+
+	ret->series = of->series;
+	ret->series.method = "m";
+	ret->series.parts = ret->parts;
+	ret->series.n_parts = 0;
+	memset(ret->sketches, 0, sizeof ret->sketches);
+	for (size_t i = 0; i < of->series.n_parts; i++) {
+		const struct tw_regress_part *p = &of->series.parts[i];
+		struct tw_sketch *s = &ret->sketches[i];
+		const double share = p->version >= CHANGED ? m->has : m->had;
+
+		if (p->day != day)
+			of_day = 0.7 + 0.6 * (double)(next(&state) % 1000) / 1000;
+		day = p->day;
+		for (uint64_t k = 0; k < p->of->n; k++)
+			if ((double)(next(&state) % 100000) < 1e5 * share * of_day)
+				tw_sketch_add(
+				        s, (int64_t)(m->ns *
+				                     (0.5 + (double)(next(&state) % 1000) / 1000)));
+		if (!s->n)
+			continue;
+		ret->parts[ret->series.n_parts] = *p;
+		ret->parts[ret->series.n_parts++].of = s;
+	}
+}
+
+static size_t leave_days(const struct tw_regress_part *all, size_t n, int64_t first, int64_t last,
+        struct tw_regress_part *ret)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].day >= first && all[i].day <= last)
+			ret[kept++] = all[i];
+	return kept;
+}
+
+/* What is found new on the morning after `day`. */
+static size_t look_new(struct bench *b, const struct sim_made *method, unsigned day)
+{
+	static struct tw_regress_total totals[SIM_PARTS_MAX];
+	static struct tw_regress_part parts[SIM_PARTS_MAX];
+	const int64_t last = 20000 + (int64_t)day, first = last - WINDOW + 1;
+	struct tw_regress_totals of = {totals, 0, (int64_t)4e8, {0}};
+	struct tw_regress_series s = method->series;
+	struct tw_regress_list list;
+
+	for (size_t i = 0; i < b->made->series.n_parts; i++) {
+		const struct tw_regress_part *p = &b->made->series.parts[i];
+
+		if (p->day >= first && p->day <= last)
+			totals[of.n++] =
+			        (struct tw_regress_total){p->day, p->version, p->cls, p->of->n};
+	}
+	s.n_parts = leave_days(s.parts, s.n_parts, first, last, parts);
+	s.parts = parts;
+	tw_arena_reset(b->arena);
+	list = (struct tw_regress_list){b->arena, NULL, 0, 0};
+	if (tw_regress_find_new(&s, &of, &tw_regress_defaults, &list, NULL) != TW_OK)
+		exit(1);
+	return list.n;
+}
+
+static void run_new(
+        struct bench *b, unsigned traces, unsigned n, const struct method *m, const char *what)
+{
+	static struct sim_made method;
+	struct sim_series s = {
+	        .days = DAYS, .traces_a_day = traces, .spread = 0.4, .day_noise = 0.03};
+	const unsigned from = CHANGED * SIM_VERSION_DAYS;
+	struct told t = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		bool found = false;
+
+		s.seed = i + 1;
+		sim_series_make(&s, b->made);
+		make_method(b->made, m, s.seed, &method);
+		for (unsigned day = FIRST_LOOK; day < s.days && !found; day++) {
+			found = look_new(b, &method, day) > 0;
+			if (found && day >= from)
+				t.delays[day + 1 - from]++;
+		}
+		t.series++;
+		t.found += found;
+	}
+	(void)printf("  %-34s %4u a day: told in %6.2f %%, after %u days (p50) and %u (p90)\n",
+	        what, traces, 100.0 * t.found / t.series, delay_at(&t, 50), delay_at(&t, 90));
+}
+
+static void run_all_new(struct bench *b, unsigned traces, unsigned n)
+{
+	static const struct method rare = {0.02, 0.02, 4e8}, some = {0.2, 0.2, 4e7},
+	                           all = {0.94, 0.94, 4e7}, small = {0, 0.94, 1e6},
+	                           often = {0, 0.94, 4e7}, half = {0, 0.5, 4e7},
+	                           seldom = {0, 0.1, 4e8};
+
+	run_new(b, traces, n, &rare, "an old method, in 2 % of traces");
+	run_new(b, traces, n, &some, "an old method, in 20 %");
+	run_new(b, traces, n, &all, "an old method, in 94 %");
+	run_new(b, traces, n, &small, "a new one of 0.25 % of the time");
+	run_new(b, traces, n, &often, "a new one, 10 % of it, in 94 %");
+	run_new(b, traces, n, &half, "a new one, 10 % of it, in 50 %");
+	run_new(b, traces, n, &seldom, "a new one, all of it, in 10 %");
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned n = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
@@ -129,6 +255,9 @@ int main(int argc, char **argv)
 		s.day = 21;
 		run(&b, s, n, "20 % slower from a day on");
 	}
+	(void)printf("methods that a version has and none before it\n");
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		run_all_new(&b, sizes[i], n);
 	b.finder = tw_regress_finder_free(b.finder);
 	free(b.made);
 	tw_arena_free(b.arena);

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { startServer } from './server.mjs';
+import { btrace } from './make.mjs';
+import { startServer, until } from './server.mjs';
 import { look as lookAt, sendSlower } from './slower.mjs';
 
 test('a version that is slower', async (t) => {
@@ -89,4 +90,40 @@ test('a version that is slower', async (t) => {
 		assert.equal((await ask('PATCH', 'regression/01AAAAAAAAAAAAAAAAAAAAAAAA', { owner: 'x' })).status, 404);
 		assert.equal((await s.get(`/api/v1/regression/${found.id}`, { key: s.key('read', 'other') })).status, 404);
 	});
+});
+
+test('a method that the version before did not have', async (t) => {
+	const s = await startServer(t);
+	const PID = 4400, EACH = 35;
+	const mapping = (version) => ['# v', '1,1,com.app.Main onCreate ()V', '2,1,com.app.Repo load ()V', ...(version === '2.0' ? ['3,1,com.app.Cache warm ()V'] : []), ''].join('\n');
+	for (const version of ['1.9', '2.0']) {
+		await s.put(`/api/v1/builds/n${version}/methods`, mapping(version));
+		for (let i = 0; i < EACH; i++) {
+			const warm = version === '2.0' && i > 1 ? 500_000 + i * 1000 : 0;
+			const calls = [[PID, 2, 1_100_000, 1_000_000], ...(warm ? [[PID, 3, 2_200_000, warm]] : []), [PID, 1, 1_000_000, 1_800_000 + i * 1000]];
+			assert.ok((await s.post('/api/v1/traces', btrace(calls, { pid: PID }), { query: { app: 'shop', version_name: version, build_id: `n${version}`, scenario: 'open' }, headers: { 'Idempotency-Key': `new-${version}-${i}` } })).status <= 202);
+		}
+	}
+	await until(async () => {
+		const { json } = await s.get('/api/v1/fleet/methods?scenario=open');
+		return json?.traces === 2 * EACH && json.methods.every((m) => m.resolved) ? true : undefined;
+	}, 'all are counted and named', 60);
+	await s.ask('PUT', '/api/v1/regressions/rules', { key: s.write, body: '{"least_days":1}' });
+	await lookAt(s);
+	const list = async () => (await s.get('/api/v1/regressions?status=all')).json.regressions.filter((r) => r.kind === 'new');
+	const [r, ...others] = await list();
+	assert.deepEqual(others, []);
+	assert.deepEqual([r.method, r.base, r.head, r.before_ns, r.status, r.traces_before, r.traces_after, r.before_trace], ['com.app.Cache.warm', '1.9', '2.0', 0, 'open', EACH, EACH, null]);
+	assert.ok(Math.abs(r.share - (EACH - 2) / EACH) < 1e-5 && Math.abs(r.after_ns - 518_000) < 15_000 && r.low < r.change && r.change < r.high && Math.abs(r.change - 0.27) < 0.03, JSON.stringify(r));
+	assert.equal((await s.get(`/api/v1/traces/${r.after_trace}`)).json.kept_for, 'regression');
+	const issue = (await s.get(`/api/v1/regression/${r.id}/issue`)).json;
+	assert.match(JSON.stringify(issue), /com\.app\.Cache\.warm in open is new since 2\.0/);
+	assert.match(JSON.stringify(issue), /at the median in 94 % of traces/);
+	await s.ask('PATCH', `/api/v1/regression/${r.id}`, { key: s.write, body: JSON.stringify({ status: 'acknowledged', owner: 'ann', muted_until_ms: Date.now() + 60_000_000 }) });
+	await lookAt(s);
+	assert.deepEqual((await list()).length, 0, 'muted');
+	const again = (await s.get('/api/v1/regressions?status=all&muted=true')).json.regressions.filter((x) => x.kind === 'new');
+	assert.deepEqual(again.map((x) => [x.id, x.status, x.owner]), [[r.id, 'acknowledged', 'ann']]);
+	const trend = (await s.get(`/api/v1/regression/${r.id}/trend`)).json;
+	assert.deepEqual(trend.lines.map((l) => [l.version, l.points.map((p) => [p.of_traces, p.traces])]), [[null, [[2 * EACH, EACH - 2]]], ['1.9', []], ['2.0', [[EACH, EACH - 2]]]]);
 });

@@ -146,7 +146,7 @@ export function ScenarioTimes() {
 
 /* --- what got slower --- */
 
-interface Regression { id: string; app: string; scenario: string; method: string; base: string; head: string; day_ms: number; percent: number; change: number; low: number; high: number; status: string }
+interface Regression { id: string; kind: 'slower' | 'new'; app: string; scenario: string; method: string; base: string; head: string; day_ms: number; percent: number; change: number; low: number; high: number; status: string }
 
 function Slower({ r }: { r: Regression }) {
 	return (
@@ -154,7 +154,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</a></td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">no scenario</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="num slower" title={`95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>+{percent(r.change)}</td>
+			<td class="num slower" title={`${r.kind === 'new' ? 'Of a median trace; ' : ''}95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>{r.kind === 'new' ? 'new' : `+${percent(r.change)}`}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={`${r.method} over ${r.head ? 'versions' : 'days'}`}>over {r.head ? 'versions' : 'days'}</a>}</td>
 		</tr>
 	);

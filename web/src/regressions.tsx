@@ -11,7 +11,7 @@ import { link, set, text } from './route';
 import { SourceBox } from './sourcelater';
 
 interface Regression {
-	id: string; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
+	id: string; kind: 'slower' | 'new'; share: number; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
 	day_ms: number; percent: number; before_ns: number; after_ns: number; change: number; low: number; high: number;
 	traces_before: number; traces_after: number; before_trace: string | null; after_trace: string | null;
 	status: string; fixed_in: string; fixed_day_ms: number; earlier: string; owner: string; note: string; muted_until_ms: number;
@@ -28,6 +28,7 @@ const signed = (share: number) => `${share < 0 ? '−' : '+'}${percent(Math.abs(
 /** One sentence that can be sent to somebody. */
 function sentence(r: Regression): string {
 	const what = r.method ? `${r.method} in ${r.scenario || 'all scenarios'}` : r.scenario || 'Traces without a scenario';
+	if (r.kind === 'new') return `New: ${r.method} takes ${duration(r.after_ns)} at the median in ${percent(r.share)} of ${r.scenario || 'all'} traces of ${r.head}; ${r.base || 'the version before'} did not have it. That is ${percent(r.change)} of a median trace, 95 % sure between ${percent(r.low)} and ${percent(r.high)}.`;
 	const since = r.head ? `${r.head} against ${r.base || 'the version before'}` : `since ${day(r.day_ms)}`;
 	return `${what} is ${percent(r.change)} slower, ${since}: ${duration(r.before_ns)} to ${duration(r.after_ns)} at the ${r.percent === 50 ? 'median' : `${r.percent}th percentile`}, 95 % sure between ${signed(r.low)} and ${signed(r.high)}.`;
 }
@@ -115,9 +116,9 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</button></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">none</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
 			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={`Compare ${r.base} with ${r.head}`}>{r.head} after {r.base}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet"> after {r.base}</span>}</>}</td>
-			<td class="num">{duration(r.before_ns)}</td>
+			<td class="num">{r.kind === 'new' ? <span class="quiet">not there</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
-			<td class="num" title={`95 % sure between ${signed(r.low)} and ${signed(r.high)}`}>{signed(r.change)}</td>
+			{r.kind === 'new' ? <td class="num" title={`${percent(r.change)} of a median trace, 95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>new</td> : <td class="num" title={`95 % sure between ${signed(r.low)} and ${signed(r.high)}`}>{signed(r.change)}</td>}
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>
