@@ -55,13 +55,14 @@ static json_t *hook_json(const struct tw_req *r, const struct tw_webhook *h)
 }
 
 /* Another secret, and as it is kept; secrets are the caller's to wipe. */
-static enum tw_status new_sealed(struct tw_req *r, char ret[TW_SECRET_BYTES],
+static enum tw_status new_sealed(struct tw_req *r, char ret_plain[TW_SECRET_BYTES],
         char ret_sealed[TW_SEALED_BYTES], struct tw_err *err)
 {
-	enum tw_status st = tw_secret_new("twh_", ret, err);
+	enum tw_status st = tw_secret_new("twh_", ret_plain, err);
 
-	return st == TW_OK ? tw_seal_text(tw_req_app(r)->seal, project(r), ret, ret_sealed, err)
-	                   : st;
+	return st == TW_OK
+	               ? tw_seal_text(tw_req_app(r)->seal, project(r), ret_plain, ret_sealed, err)
+	               : st;
 }
 
 static enum tw_status list(struct tw_req *r, struct tw_err *err)
