@@ -215,7 +215,7 @@ test('a label that is counted by narrows all, and what cannot be asked with it i
 test('scenarios and a method by a label that is counted by, and on to one of its values', async (t) => {
 	await ready();
 	const page = await open(`${OVERVIEW}&class=low`);
-	await whole(page);
+	await page.waitForSelector('#scenarios tbody');
 	await page.selectOption('#scenarios select[name=by]', 'label:device');
 	const phone = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-scenario=open_cart][data-version="phone 1"] td.num')?.textContent === want, String(n));
 	await phone((VERSIONS.length * EACH) / 2);
