@@ -11,9 +11,10 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, NULL, err,
-	        "INSERT INTO build(project_id,build_id,created_ms,commit_id) VALUES(?,?,?,?)"
-	        " ON CONFLICT DO UPDATE SET commit_id=excluded.commit_id",
-	        "ttit", project_id, build_id, tw_unix_ms(), commit);
+	        "INSERT INTO build(project_id,build_id,created_ms,commit_id,commit_set)"
+	        " VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET commit_id=excluded.commit_id,"
+	        " commit_set=excluded.commit_set",
+	        "ttiti", project_id, build_id, tw_unix_ms(), commit, (int64_t)(*commit != 0));
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){
 	                "build.commit", project_id, build_id, .facts = {{"commit", commit}}},
@@ -26,11 +27,13 @@ static bool read_text(const struct tw_cat_query *q, struct tw_arena *a, void *re
 	return *(const char **)ret_row != NULL;
 }
 
+/* A version has the commit that whoever builds set for its builds: what devices say of one may be
+ * anything, and where two builds disagree (two apps, two variants) nobody knows. */
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
         const char *build_id, const char *version_name, struct tw_arena *a, const char **ret,
         struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 1, sizeof *ret, read_text, NULL, 0};
+	struct tw_cat_list l = {a, 2, sizeof *ret, read_text, NULL, 0};
 	enum tw_status st;
 
 	if (*build_id)
@@ -39,10 +42,10 @@ enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *projec
 		        project_id, build_id);
 	else
 		st = tw_cat_list(c, &l, err, /* build_with_commit */
-		        "SELECT commit_id FROM build WHERE project_id=? AND version_name=? AND"
-		        " commit_id<>'' ORDER BY created_ms DESC, build_id DESC LIMIT 1",
+		        "SELECT DISTINCT commit_id FROM build WHERE project_id=? AND"
+		        " version_name=? AND commit_set=1 LIMIT 2",
 		        "tt", project_id, version_name);
 	if (st == TW_OK)
-		*ret = l.n ? *(const char **)l.rows : "";
+		*ret = l.n == 1 ? *(const char **)l.rows : "";
 	return st;
 }

@@ -4,6 +4,8 @@
 
 #include "catalogue_internal.h"
 
+enum { UNREADABLE = -1, PUT_OFF = -2 }; /* trace.detected */
+
 /* --- what is to do --- */
 
 struct todo {
@@ -25,7 +27,8 @@ static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, stru
 {
 	*ret = (struct tw_cat_list){a, t->limit, sizeof(const char *), read_id, NULL, 0};
 	return tw_cat_list(c, ret, err, /* trace_detected */
-	        "SELECT trace_id FROM trace WHERE project_id=? AND state=2 AND detected BETWEEN ?"
+	        "SELECT trace_id FROM trace WHERE project_id=? AND state=2 AND folded=1 AND "
+	        "detected BETWEEN ?"
 	        " AND ? ORDER BY detected DESC, trace_id DESC LIMIT ?",
 	        "tiii", t->project_id, t->from, t->to, (int64_t)t->limit);
 }
@@ -58,12 +61,13 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_first_int(db, &before, err, /* trace_detected */
-	        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND detected>=0 AND"
-	        " detected<?",
-	        "ti", project_id, number);
+	        "SELECT count(*) FROM trace WHERE project_id=?1 AND state=2 AND folded=1 AND"
+	        " (detected=?3 OR (detected>=0 AND detected<?2))",
+	        "tii", project_id, number, (int64_t)PUT_OFF);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &behind, err, /* trace_detected */
-		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND detected>?",
+		        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 "
+		        "AND detected>?",
 		        "ti", project_id, number);
 	tw_cat_done(c, db);
 	*ret = (uint64_t)(before + behind);
@@ -72,64 +76,141 @@ enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *pr
 
 /* --- what was found --- */
 
-static enum tw_status mark(struct tw_db *db, const struct tw_named_trace *of, int64_t number,
-        int *ret_there, struct tw_err *err)
+/* What rules looked at it, PUT_OFF or UNREADABLE.  *ret_there: it is ready, and counted in rollups:
+ * one that is not is looked at when it is, so that what was found has cells to be kept in. */
+static enum tw_status mark_of(struct tw_db *db, const struct tw_named_trace *of, int64_t *ret,
+        bool *ret_there, struct tw_err *err)
 {
-	return tw_cat_exec(db, ret_there, err, /* primary key */
-	        "UPDATE trace SET detected=? WHERE project_id=? AND trace_id=? AND state=2", "itt",
-	        number, of->project_id, of->trace_id);
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT detected FROM trace WHERE project_id=? AND trace_id=? AND state=2 AND"
+	        " folded=1",
+	        "tt", of->project_id, of->trace_id);
+
+	if (st != TW_OK)
+		return st;
+	*ret_there = tw_cat_row(&q);
+	*ret = *ret_there ? tw_cat_int(&q, 0) : 0;
+	return tw_cat_close(&q, err);
 }
 
+static enum tw_status mark(struct tw_db *db, const struct tw_named_trace *of, int64_t number,
+        int64_t until_ms, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE trace SET detected=?, detect_ms=? WHERE project_id=? AND trace_id=? AND"
+	        " state=2 AND folded=1",
+	        "iitt", number, until_ms, of->project_id, of->trace_id);
+}
+
+/* In cells that are there alone: labels that are counted by since have none for it, and those of
+ * a day that is too old are gone. */
 static enum tw_status insert_all(
         struct tw_db *db, const struct tw_found_trace *t, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* finding_by_trace */
+	        "DELETE FROM finding WHERE project_id=? AND trace_id=?", "tt", t->of.project_id,
+	        t->of.trace_id);
 
 	for (size_t i = 0; st == TW_OK && i < t->n_cells; i++)
-		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO finding(project_id,cell_id,trace_id,data) VALUES(?,?,?,?)",
-		        "titb", t->of.project_id, tw_rollup_cell_id(&t->cells[i]), t->of.trace_id,
-		        &t->data);
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "INSERT INTO finding(project_id,cell_id,trace_id,data) SELECT project_id,"
+		        " cell_id, ?, ? FROM rollup_cell WHERE project_id=? AND cell_id=?",
+		        "tbti", t->of.trace_id, &t->data, t->of.project_id,
+		        tw_rollup_cell_id(&t->cells[i]));
 	return st;
 }
 
-/* In the cells it was kept in: labels that are counted by since are not those it was counted by. */
-static enum tw_status put(struct tw_db *db, const struct tw_found_trace *t, struct tw_err *err)
+/* By other rules it stays in the cells it was kept in: labels that are counted by since are not
+ * those it was counted by.  The first time, and after its day was counted again, it is kept anew.
+ */
+static enum tw_status put(
+        struct tw_db *db, const struct tw_found_trace *t, int64_t before, struct tw_err *err)
 {
-	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, &changed, err, /* finding_by_trace */
+	if (before <= 0)
+		return insert_all(db, t, err);
+	return tw_cat_exec(db, NULL, err, /* finding_by_trace */
 	        "UPDATE finding SET data=? WHERE project_id=? AND trace_id=?", "btt", &t->data,
 	        t->of.project_id, t->of.trace_id);
-
-	return st == TW_OK && changed == 0 ? insert_all(db, t, err) : st;
 }
 
 enum tw_status tw_catalogue_found_put(
         struct tw_catalogue *c, const struct tw_found_trace *t, int64_t number, struct tw_err *err)
 {
-	bool same = false;
-	int there = 0;
+	bool same = false, there = false;
+	int64_t before = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_is_named_by(c->writer, &t->of, &t->by, &same, err);
 	if (st == TW_OK && same)
-		st = mark(c->writer, &t->of, number, &there, err);
+		st = mark_of(c->writer, &t->of, &before, &there, err);
 	if (st == TW_OK && there)
-		st = put(c->writer, t, err);
+		st = mark(c->writer, &t->of, number, 0, err);
+	if (st == TW_OK && there)
+		st = put(c->writer, t, before, err);
+	return tw_cat_end(c, st, err);
+}
+
+static enum tw_status mark_alone(struct tw_catalogue *c, const struct tw_named_trace *of,
+        int64_t number, int64_t until_ms, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = mark(c->writer, of, number, until_ms, err);
 	return tw_cat_end(c, st, err);
 }
 
 enum tw_status tw_catalogue_found_skip(
         struct tw_catalogue *c, const char *project_id, const char *trace_id, struct tw_err *err)
 {
-	const struct tw_named_trace of = {project_id, trace_id, "", ""};
-	enum tw_status st = tw_cat_begin(c, err);
+	return mark_alone(
+	        c, &(struct tw_named_trace){project_id, trace_id, "", ""}, UNREADABLE, 0, err);
+}
+
+enum tw_status tw_catalogue_found_put_off(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, int64_t until_ms, struct tw_err *err)
+{
+	return mark_alone(
+	        c, &(struct tw_named_trace){project_id, trace_id, "", ""}, PUT_OFF, until_ms, err);
+}
+
+static enum tw_status any_back(struct tw_catalogue *c, const char *project_id, int64_t now_ms,
+        bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = mark(c->writer, &of, -1, NULL, err);
+	st = tw_cat_first_int(db, &n, err, /* trace_detected */
+	        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 AND"
+	        " detected=? AND detect_ms<=?",
+	        "tii", project_id, (int64_t)PUT_OFF, now_ms);
+	tw_cat_done(c, db);
+	*ret = n > 0;
+	return st;
+}
+
+enum tw_status tw_catalogue_found_back(
+        struct tw_catalogue *c, const char *project_id, int64_t now_ms, struct tw_err *err)
+{
+	bool any = false;
+	enum tw_status st = any_back(c, project_id, now_ms, &any, err); /* writes nothing */
+
+	if (st != TW_OK || !any)
+		return st;
+	st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* trace_detected */
+	        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND folded=1 AND"
+	        " detected=? AND detect_ms<=?",
+	        "tii", project_id, (int64_t)PUT_OFF, now_ms);
 	return tw_cat_end(c, st, err);
 }
 

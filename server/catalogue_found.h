@@ -12,29 +12,36 @@
 #include "catalogue.h"
 #include "catalogue_rollup.h"
 
-/* Ready traces of a project that rules of another number looked at, or none: those that nobody
- * looked at first, the newest of them before others.  number > 0. */
+/* Ready and folded traces of a project that rules of another number looked at, or none: those that
+ * nobody looked at first, the newest of them before others.  number > 0. */
 enum tw_status tw_catalogue_found_todo(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint32_t limit, struct tw_arena *a, const char ***ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* How many there are. */
+/* How many there are, with those that are put off. */
 enum tw_status tw_catalogue_found_waiting(struct tw_catalogue *c, const char *project_id,
         int64_t number, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
 
 struct tw_found_trace {
 	struct tw_named_trace of;
 	struct tw_mapping_ids by;           /* that named it while it was looked at */
-	const struct tw_rollup_dims *cells; /* of rollups, in which it is kept the first time */
+	const struct tw_rollup_dims *cells; /* of rollups, in which it is kept if they are there */
 	size_t n_cells;
 	struct tw_str data; /* as tw_found_write wrote it */
 };
-/* In place of what was kept before, in the same cells.  Of a trace that is gone, or that another
+/* In place of what was kept before, in the same cells, or those of its cells that are there where
+ * its day was counted again.  Of a trace that is gone, or that another
  * mapping names meanwhile, nothing is kept. */
 enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_found_trace *t,
         int64_t number, struct tw_err *err) TW_MUST_USE;
 /* The trace cannot be read: it is not tried again before it was decoded again. */
 enum tw_status tw_catalogue_found_skip(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
+/* It could not be read just now: until then nobody comes upon it, and nothing waits for it. */
+enum tw_status tw_catalogue_found_put_off(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, int64_t until_ms, struct tw_err *err) TW_MUST_USE;
+/* Those whose time has come are to do again. */
+enum tw_status tw_catalogue_found_back(struct tw_catalogue *c, const char *project_id,
+        int64_t now_ms, struct tw_err *err) TW_MUST_USE;
 
 struct tw_found_reading { /* cells, of which each row is told; all of one moment */
 	const char *project_id;

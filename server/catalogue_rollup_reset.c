@@ -110,7 +110,9 @@ static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, 
 	        "UPDATE trace SET folded=0 WHERE project_id=? AND folded>1", "t", project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* trace_detected */
-		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND detected<0",
+		        "UPDATE trace SET detected=0 WHERE project_id=? AND state=2 AND folded=1 "
+		        "AND"
+		        " detected<0",
 		        "t", project_id);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err, /* primary key */

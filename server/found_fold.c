@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sum.h"
+#include "clock.h"
 #include "detecting.h"
 #include "found.h"
 #include "log.h"
@@ -14,7 +16,13 @@
 #define WORK_BYTES ((size_t)256 << 20)
 
 /* A trace has so long, five times what ten million calls take: what is found by then is kept. */
-enum { LOOKED_AT_ONCE = 8, PATH_BYTES = 1500, LONGEST_MS = 5000, DATA_BYTES = 1 << 20 };
+enum {
+	LOOKED_AT_ONCE = 8,
+	PATH_BYTES = 1500,
+	LONGEST_MS = 5000,
+	DATA_BYTES = 1 << 20,
+	LATER_MS = 1800000
+};
 
 struct tw_finder {
 	struct tw_folder *folder;       /* names methods, and has the memory of one trace */
@@ -68,6 +76,7 @@ struct look {
 	struct tw_rollup_naming *callers; /* whose names are not written yet */
 	size_t n_callers;
 	int64_t until_ms;
+	bool kept;
 };
 
 static bool is_late(void *arg)
@@ -131,7 +140,7 @@ static bool take_callers(
 		if (i == 0 || list[i].caller != list[i - 1].caller)
 			all[n_all++].method = list[i].caller;
 		all[n_all - 1].found++;
-		all[n_all - 1].ns += list[i].wall_ns;
+		all[n_all - 1].ns = tw_sum_ns(all[n_all - 1].ns, list[i].wall_ns);
 		if (list[i].wall_ns > all[n_all - 1].max_ns)
 			all[n_all - 1].max_ns = list[i].wall_ns;
 	}
@@ -158,7 +167,7 @@ static int64_t on_main(const struct tw_detecting *d, const struct tw_detect_rule
 		return sum->found_ns;
 	for (size_t i = 0; i < n; i++)
 		if (d->main && list[i].thread_id == d->main->thread_id)
-			ns += list[i].wall_ns;
+			ns = tw_sum_ns(ns, list[i].wall_ns);
 	return ns;
 }
 
@@ -167,6 +176,7 @@ static bool take_rules(struct look *l)
 	struct tw_detecting *d = &l->d;
 	size_t at = 0;
 
+	l->found.partial = d->cut != 0;
 	if (d->n)
 		qsort(d->list, d->n, sizeof *d->list, by_caller);
 	for (uint32_t i = 0; i < d->rules->n; i++) {
@@ -182,12 +192,13 @@ static bool take_rules(struct look *l)
 			        on_main(d, &d->rules->rules[i], sum, &d->list[at], n), sum->max_ns,
 			        0, {{0}}};
 			l->found.n++;
+			if (n < sum->found) /* callers are those of the longest */
+				l->found.partial = true;
 			if (!take_callers(l, &d->list[at], n, r))
 				return false;
 		}
 		at += n;
 	}
-	l->found.partial = d->cut != 0;
 	return true;
 }
 
@@ -263,6 +274,7 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 		st = write_names(l, err);
 	if (st == TW_OK)
 		st = tw_catalogue_found_put(c, &t, number, err);
+	l->kept = st == TW_OK;
 	tw_buf_done(&out);
 	return st;
 }
@@ -276,7 +288,7 @@ static bool is_for_good(const struct tw_finder *f, const char *trace_id, enum tw
 		return tw_trace_path(f->folder->parts.blobs, trace_id, path, sizeof path, NULL) ==
 		               TW_OK &&
 		       access(path, F_OK) != 0;
-	return st != TW_BUSY && st != TW_FULL;
+	return st != TW_BUSY && st != TW_FULL && st != TW_NOMEM;
 }
 
 static enum tw_status give_up(struct tw_finder *f, const struct tw_trace_row *row,
@@ -329,10 +341,25 @@ static enum tw_status look_at(
 		st = keep(&l, p->rules.number, err);
 	else
 		st = give_up(f, row, st, &why, err);
+	if (st != TW_OK || !l.kept) /* names that were to be written with it may not be */
+		tw_folder_forget(f->folder);
 	tw_arena_free(l.d.arena);
 	tw_namer_close(f->folder, &l.namer);
 	atomic_fetch_add(&f->looked, st == TW_OK);
 	return st;
+}
+
+/* One trace's trouble is not the others': it has its turn later. */
+static enum tw_status look_or_put_off(
+        struct tw_finder *f, const struct project *p, const char *trace_id, struct tw_err *err)
+{
+	struct tw_err why;
+
+	if (look_at(f, p, trace_id, &why) == TW_OK)
+		return TW_OK;
+	tw_log_err(TW_LOG_WARN, "findings_put_off", trace_id, &why);
+	return tw_catalogue_found_put_off(
+	        f->folder->parts.catalogue, p->id, trace_id, tw_unix_ms() + LATER_MS, err);
 }
 
 static uint64_t now_us(void)
@@ -350,7 +377,7 @@ static enum tw_status look_at_some(struct tw_finder *f, const struct project *p,
 
 	tw_folder_begin_day(f->folder);
 	for (size_t i = 0; st == TW_OK && i < p->n; i++)
-		st = look_at(f, p, p->todo[i], err);
+		st = look_or_put_off(f, p, p->todo[i], err);
 	atomic_fetch_add(&f->spent_us, now_us() - from_us);
 	return st;
 }
@@ -363,8 +390,10 @@ static enum tw_status serve(struct tw_finder *f, struct project *p, struct tw_er
 
 	if (st != TW_OK)
 		return st;
-	st = tw_catalogue_found_todo(
-	        c, p->id, p->rules.number, LOOKED_AT_ONCE, f->project_arena, &p->todo, &p->n, err);
+	st = tw_catalogue_found_back(c, p->id, tw_unix_ms(), err);
+	if (st == TW_OK)
+		st = tw_catalogue_found_todo(c, p->id, p->rules.number, LOOKED_AT_ONCE,
+		        f->project_arena, &p->todo, &p->n, err);
 	if (st == TW_OK && p->n)
 		st = tw_frame_rules_of(c, p->id, f->project_arena, &p->app, &changed_ms, err);
 	if (st == TW_OK && p->n)

@@ -58,7 +58,7 @@ static uint64_t *known_slot(struct tw_folder *f, uint64_t id)
 	return &f->known[at];
 }
 
-static void forget(struct tw_folder *f)
+void tw_folder_forget(struct tw_folder *f)
 {
 	memset(f->known, 0, KNOWN_SLOTS * sizeof *f->known);
 	f->n_known = 0;
@@ -74,7 +74,7 @@ void tw_folder_remember(struct tw_folder *f, uint64_t id)
 	uint64_t *slot;
 
 	if (f->n_known > KNOWN_SLOTS / 2) /* forgetting costs a write that changes nothing */
-		forget(f);
+		tw_folder_forget(f);
 	slot = known_slot(f, id);
 	f->n_known += *slot == 0;
 	*slot = id;
@@ -402,7 +402,7 @@ void tw_folder_begin_day(struct tw_folder *f)
 	int64_t today = tw_unix_ms() / TW_DAY_MS;
 
 	if (today != f->known_day)
-		forget(f);
+		tw_folder_forget(f);
 	f->known_day = today;
 }
 
@@ -431,13 +431,13 @@ enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err
 		n += readable;
 	}
 	if (st != TW_OK)
-		forget(f);
+		tw_folder_forget(f);
 	if (st == TW_NOMEM && n) /* the rest comes in a round of its own */
 		st = TW_OK;
 	if (st == TW_OK)
 		st = fold_all(f, readings, foldings, n, err);
 	if (st != TW_OK)
-		forget(f);
+		tw_folder_forget(f);
 	*ret_more = st == TW_OK && n_todo > 0;
 	return st;
 }

@@ -32,6 +32,8 @@ const char *tw_folder_raw(struct tw_folder *f, const struct tw_method_info *m);
 /* Is its name written already?  Each day's are written once: tw_folder_begin_day forgets them. */
 bool tw_folder_knows(struct tw_folder *f, uint64_t id);
 void tw_folder_remember(struct tw_folder *f, uint64_t id);
+/* After names that were remembered were not written. */
+void tw_folder_forget(struct tw_folder *f);
 void tw_folder_begin_day(struct tw_folder *f);
 
 /* --- names (rollup_name.c) --- */

@@ -117,6 +117,9 @@ test('a build carries its commit: links and last changes go by it and not by tag
 	await s.trace(sampleTrace(2), { query: { build_id: 'b2', version_name: '1.1' } });
 	const commits = async () => Object.fromEntries((await s.get('/api/v1/builds')).json.builds.map((b) => [b.build_id, b.commit]));
 	assert.deepEqual(await commits(), { b1: ids.first, b2: '' });
+	const from = async (query) => (await ask(s, { method: LOAD, ...query })).commit_from;
+	assert.deepEqual([await from({ build: 'b1' }), await from({ version: '1.0' })], ['build', 'name'], 'what a device says is of its build and no version');
+	await set('b1', ids.first);
 	await set('b2', ids.slow.slice(0, 12));
 	await s.trace(sampleTrace(3), { query: { build_id: 'b2', version_name: '1.1', commit: ids.first } });
 	assert.deepEqual(await commits(), { b1: ids.first, b2: ids.slow.slice(0, 12) }, 'what whoever builds it said is not changed by a device');
@@ -137,6 +140,10 @@ test('a build carries its commit: links and last changes go by it and not by tag
 	assert.match(unknown.why, new RegExp(`no tag, branch or commit ${gone}`));
 	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).link, `https://git.example.com/app/blob/${gone}/app/src/main/kotlin/com/example/feed/FeedAdapter.kt`, 'its own place, not the newest');
 	await set('b1', '');
+	await s.trace(sampleTrace(5), { query: { build_id: 'b3', version_name: '1.1', app: 'other' } });
+	await set('b3', ids.first);
+	assert.equal(await from({ version: '1.1' }), 'name', 'two builds disagree');
+	await set('b3', '');
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).commit_from, 'build');
 	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).commit_from, 'name');
 	assert.equal((await ask(s, { method: LOAD })).commit_from, 'newest');

@@ -38,7 +38,7 @@ static bool is_todo(struct tw_catalogue *c, const char *project, const char *id,
 	for (size_t i = 0; i < n; i++)
 		found = found || strcmp(todo[i], id) == 0;
 	assert_int_equal(tw_catalogue_found_waiting(c, project, number, &waiting, NULL), TW_OK);
-	assert_true((waiting > 0) == (n > 0));
+	assert_true(waiting >= n && (waiting > 0) == (n > 0));
 	tw_arena_free(a);
 	return found;
 }
@@ -57,15 +57,36 @@ static void skip_others(struct tw_catalogue *c, const char *project, const char 
 	tw_arena_free(a);
 }
 
+/* Until its time comes nobody comes upon it. */
+static void put_off(struct tw_catalogue *c, const char *project, const char *id)
+{
+	uint64_t waiting;
+
+	assert_int_equal(tw_catalogue_found_put_off(c, project, id, 1000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_found_back(c, project, 999, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_found_waiting(c, project, 9, &waiting, NULL), TW_OK);
+	assert_int_equal(waiting, 1);
+	assert_int_equal(tw_catalogue_found_back(c, project, 1000, NULL), TW_OK);
+	assert_true(is_todo(c, project, id, 9));
+}
+
 void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 {
 	const struct tw_rollup_dims dims = {20000, "a", "1", "b", "", "s", "low", "14", ""};
+	const struct tw_rollup_dims no_cell = {20000, "a", "1", "b", "", "s", "", "", "k=v"};
+	const struct tw_rollup_dims of[] = {dims, no_cell};
 	const struct tw_rollup_cell cell = {.cell_id = tw_rollup_cell_id(&dims), .dims = dims};
-	const struct tw_rollup_cell *cells[] = {&cell};
-	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, &dims, 1, {"x", 1}};
+	const struct tw_rollup_cell none = {
+	        .cell_id = tw_rollup_cell_id(&no_cell), .dims = no_cell};
+	const struct tw_rollup_cell *cells[] = {&cell, &none};
+	struct tw_found_trace t = {{project, id, "", ""}, {"", ""}, of, 2, {"x", 1}};
+	const struct tw_rollup_folding f = {project, id, &dims, 1, 5, {0}, {0}, {"x", 1}};
 	struct told told = {id, 0};
-	const struct tw_found_reading all = {project, cells, 1, take, &told};
+	const struct tw_found_reading all = {project, cells, 2, take, &told};
 
+	assert_false(
+	        is_todo(c, project, id, 7)); /* before it is counted there are no cells for it */
+	assert_int_equal(tw_catalogue_rollup_fold(c, &f, 1, NULL), TW_OK);
 	assert_true(is_todo(c, project, id, 7));
 	skip_others(c, project, id);
 	memcpy(t.by.map, "other", sizeof "other");
@@ -79,6 +100,11 @@ void plan_use_found(struct tw_catalogue *c, const char *project, const char *id)
 	assert_int_equal(tw_catalogue_found_put(c, &t, 8, NULL), TW_OK); /* in place of it */
 	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
 	assert_int_equal(told.n, 1);
+	put_off(c, project, id);
+	assert_int_equal(tw_catalogue_found_put(c, &t, 9, NULL), TW_OK); /* anew */
+	told.n = 0;
+	assert_int_equal(tw_catalogue_found_read(c, &all, NULL), TW_OK);
+	assert_int_equal(told.n, 1);
 	assert_int_equal(tw_catalogue_found_skip(c, project, id, NULL), TW_OK);
-	assert_false(is_todo(c, project, id, 9));
+	assert_false(is_todo(c, project, id, 10));
 }
