@@ -41,6 +41,8 @@ enum tw_status tw_catalogue_hook_delete(struct tw_catalogue *c, const char *proj
 
 struct tw_seal;
 /* Seals what stands there as it is (catalogue_seal.c); *ret_lost: how many the key cannot read. */
+enum tw_status tw_catalogue_hooks_sealed(
+        struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE; /* is any? */
 enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
         struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err) TW_MUST_USE;
 

@@ -25,7 +25,7 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
 	char sealed[TW_SEALED_BYTES], plain[TW_SEAL_PLAIN_MAX + 1];
 	enum tw_status st;
 
-	if (tw_seal_is(s->text)) {
+	if (tw_seal_is(s->text) || tw_seal_lost(by)) {
 		*io_lost += tw_seal_read(by, s->project_id, s->text, plain, NULL) != TW_OK;
 		return TW_OK;
 	}
@@ -37,9 +37,45 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
 	        s->project_id, s->hook_id);
 }
 
+enum tw_status tw_catalogue_hooks_sealed(struct tw_catalogue *c, bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &n, err, /* all: at most a few of each project */
+	        "SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%'", "");
+	tw_cat_done(c, db);
+	*ret = n > 0;
+	return st;
+}
+
+static bool any_plain(const struct tw_cat_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!tw_seal_is(((const struct secret *)l->rows)[i].text))
+			return true;
+	return false;
+}
+
+static enum tw_status seal_all(struct tw_catalogue *c, const struct tw_seal *by,
+        const struct tw_cat_list *l, uint64_t *io_lost, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < l->n; i++)
+		st = seal_one(c, by, &((const struct secret *)l->rows)[i], io_lost, err);
+	return tw_cat_end(c, st, err);
+}
+
 enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_seal *by,
         struct tw_arena *a, uint64_t *ret_lost, struct tw_err *err)
 {
+	bool wipe;
 	struct tw_cat_list l = {a, ROWS_MOST, sizeof(struct secret), read_secret, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* all: at most a few of each project */
 	        "SELECT project_id, hook_id, secret FROM webhook ORDER BY project_id, hook_id"
@@ -47,11 +83,13 @@ enum tw_status tw_catalogue_hooks_seal(struct tw_catalogue *c, const struct tw_s
 	        "i", (int64_t)ROWS_MOST);
 
 	*ret_lost = 0;
+	wipe = st == TW_OK && !tw_seal_lost(by) && any_plain(&l);
+	if (wipe) /* what stood there in plain text goes from its cell, and from the log; it holds
+	           * for this run of the server alone */
+		st = tw_db_run(c->writer, "PRAGMA secure_delete=ON", err);
 	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < l.n; i++)
-		st = seal_one(c, by, &((const struct secret *)l.rows)[i], ret_lost, err);
-	return tw_cat_end(c, st, err);
+		st = seal_all(c, by, &l, ret_lost, err);
+	if (st == TW_OK && wipe)
+		st = tw_db_run(c->writer, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+	return st;
 }

@@ -159,8 +159,12 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 {
 	struct tw_arena *a = NULL;
 	uint64_t lost = 0;
-	enum tw_status st =
-	        tw_seal_open(app->config->data_dir, app->config->secret_key_file, &app->seal, err);
+	bool sealed = false;
+	enum tw_status st = tw_catalogue_hooks_sealed(app->catalogue, &sealed, err);
+
+	if (st == TW_OK)
+		st = tw_seal_open(app->config->data_dir, app->config->secret_key_file,
+		        !sealed || app->config->new_secret_key, &app->seal, err);
 
 	if (st != TW_OK)
 		return st;
@@ -168,6 +172,12 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err)
 	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	(void)tw_arena_free(a);
+	if (tw_seal_lost(app->seal))
+		tw_log(TW_LOG_WARN, "secret_key_lost",
+		        tw_log_text("reason",
+		                "secret.key is not in the data folder, and secrets are sealed by "
+		                "it: bring it back, or start once with --new-secret-key; until "
+		                "then no webhook gets a secret"));
 	if (lost)
 		tw_log(TW_LOG_WARN, "webhook_secrets_lost",
 		        tw_log_number("webhooks", (int64_t)lost),

@@ -63,6 +63,7 @@ struct tw_config {
 	unsigned drain_s, shutdown_s;
 	const char *webhook_private; /* networks that webhooks may reach all the same */
 	const char *secret_key_file;
+	bool new_secret_key;
 	const char *smtp_url, *smtp_user, *smtp_password_file, *smtp_ca_file,
 	        *mail_from;         /* "": no mail */
 	const char *metrics_listen; /* "": with everything else */

@@ -14,11 +14,18 @@
 #define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 #define TAG_BYTES   crypto_aead_xchacha20poly1305_ietf_ABYTES
 
-enum { HEX_BYTES = 2 * KEY_BYTES, PATH_BYTES = 4200, FOR_US = 077, FOR_ALL = 007 };
+enum {
+	HEX_BYTES = 2 * KEY_BYTES,
+	PATH_BYTES = 4200,
+	FOR_US = 077,
+	/* A mounted secret is often of a group that this user is in: it may read, no more. */
+	FOR_GROUP = 037
+};
 static const char mark[] = "sealed:1:";
 
 struct tw_seal {
 	unsigned char key[KEY_BYTES];
+	bool lost; /* there is none, and there should be */
 };
 
 /* --- the key --- */
@@ -85,7 +92,8 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 	return whole ? TW_OK : no_file(path, "cannot be made", err);
 }
 
-static enum tw_status load(const char *dir, const char *file, struct tw_seal *s, struct tw_err *err)
+static enum tw_status load(
+        const char *dir, const char *file, bool make, struct tw_seal *s, struct tw_err *err)
 {
 	char own[PATH_BYTES];
 	const char *path = *file ? file : own;
@@ -94,6 +102,10 @@ static enum tw_status load(const char *dir, const char *file, struct tw_seal *s,
 
 	(void)snprintf(own, sizeof own, "%s/secret.key", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && !*file && !make) {
+		s->lost = true;
+		return TW_OK;
+	}
 	if (fd < 0 && errno == ENOENT && !*file) {
 		st = make_key(dir, path, err);
 		fd = st == TW_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -102,13 +114,13 @@ static enum tw_status load(const char *dir, const char *file, struct tw_seal *s,
 		return st;
 	if (fd < 0)
 		return no_file(path, "cannot be read", err);
-	st = read_key(fd, path, *file ? FOR_ALL : FOR_US, s, err);
+	st = read_key(fd, path, *file ? FOR_GROUP : FOR_US, s, err);
 	(void)close(fd);
 	return st;
 }
 
 enum tw_status tw_seal_open(
-        const char *data_dir, const char *file, struct tw_seal **ret, struct tw_err *err)
+        const char *data_dir, const char *file, bool make, struct tw_seal **ret, struct tw_err *err)
 {
 	struct tw_seal *s;
 	enum tw_status st;
@@ -118,7 +130,7 @@ enum tw_status tw_seal_open(
 	s = tw_mem_zalloc(1, sizeof *s);
 	if (!s)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = load(data_dir, file, s, err);
+	st = load(data_dir, file, make, s, err);
 	if (st == TW_OK)
 		*ret = s;
 	else
@@ -136,6 +148,11 @@ struct tw_seal *tw_seal_free(struct tw_seal *s)
 
 /* --- sealing --- */
 
+bool tw_seal_lost(const struct tw_seal *s)
+{
+	return s->lost;
+}
+
 bool tw_seal_is(const char *text)
 {
 	return strncmp(text, mark, sizeof mark - 1) == 0;
@@ -148,6 +165,10 @@ enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const ch
 	const size_t len = strlen(plain);
 	unsigned long long n = 0;
 
+	if (s->lost)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "the key that seals secrets is lost: bring secret.key back into the data "
+		        "folder, or start once with --new-secret-key");
 	if (len > TW_SEAL_PLAIN_MAX)
 		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "a secret is longer than %d bytes",
 		        (int)TW_SEAL_PLAIN_MAX);
@@ -174,7 +195,7 @@ enum tw_status tw_seal_read(const struct tw_seal *s, const char *whose, const ch
 		(void)snprintf(ret, TW_SEAL_PLAIN_MAX + 1, "%s", text);
 		return TW_OK;
 	}
-	if (!is_sealed ||
+	if (!is_sealed || s->lost ||
 	        sodium_base642bin(sealed, sizeof sealed, from, strlen(from), NULL, &len, NULL,
 	                sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0 ||
 	        len < NONCE_BYTES + TAG_BYTES ||

@@ -18,14 +18,17 @@ enum { TW_SEALED_BYTES = 512, TW_SEAL_PLAIN_MAX = 300 };
 
 struct tw_seal;
 
-/* file "": secret.key in the data folder, made when it is not there; a given one must be there.
+/* file "": secret.key in the data folder, made when it is not there, unless `make` is false: then
+ * it seals and reads nothing.  A given one must be there, and its group may read it.
  * TW_BAD_REQUEST in words: no key, or one that others can read. */
-enum tw_status tw_seal_open(const char *data_dir, const char *file, struct tw_seal **ret,
+enum tw_status tw_seal_open(const char *data_dir, const char *file, bool make, struct tw_seal **ret,
         struct tw_err *err) TW_MUST_USE;
+bool tw_seal_lost(const struct tw_seal *s);
 /* NULL is fine, returns NULL. */
 struct tw_seal *tw_seal_free(struct tw_seal *s);
 
 bool tw_seal_is(const char *text);
+/* TW_CONFLICT in words: the key is lost. */
 enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const char *plain,
         char ret[TW_SEALED_BYTES], struct tw_err *err) TW_MUST_USE;
 /* TW_NOT_FOUND: it was sealed by another key, or for somebody else. */

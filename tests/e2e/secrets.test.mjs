@@ -47,10 +47,11 @@ test('no secret stands in the catalogue, and what was told signs, also across a 
 	db(s.data, "update webhook set secret='twh_as_an_older_server_left_it'");
 	await s.start();
 	assert.match(kept(), /^sealed:1:/, 'sealed at the next start');
+	for (const file of ['catalogue.db', 'catalogue.db-wal'].map((f) => path.join(s.data, f)).filter(fs.existsSync)) assert.ok(!fs.readFileSync(file).includes('twh_as_an_older'), `${file} has a trace of it`);
 	assert.equal(await signed(s, r, made.id, 'twh_as_an_older_server_left_it'), true);
 });
 
-test('a backup without the key says that secrets must be set anew, and goes on with new ones', async (t) => {
+test('a backup without the key says that secrets must be set anew, and makes a new key when it is told to', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
 	const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-copy-'));
@@ -61,12 +62,22 @@ test('a backup without the key says that secrets must be set anew, and goes on w
 	await s.stop();
 	fs.rmSync(path.join(s.data, 'secret.key'));
 	await s.start();
-	assert.match(s.log, /webhook_secrets_lost/);
+	assert.match(s.log, /secret_key_lost/);
+	assert.ok(!fs.existsSync(path.join(s.data, 'secret.key')), 'none in its place');
+	for (const [method, target, body] of [['PATCH', `/${made.id}`, { new_secret: true }], ['POST', '', { url: `${r.url}/i` }]]) {
+		const refused = await asker(s)(method, target, body);
+		assert.deepEqual([refused.status, /key that seals secrets is lost.*--new-secret-key/.test(refused.text)], [409, true], refused.text);
+	}
 	assert.equal((await asker(s)('GET', `/${made.id}`)).json.secret_lost, true);
 	await asker(s)('POST', `/${made.id}/test`);
 	const failed = await until(async () => (await asker(s)('GET', `/${made.id}/deliveries`)).json.deliveries.find((d) => d.log.length), 'a try');
 	assert.match(failed.log[0].error, /sealed by a key that this server does not have .*: give it another secret/);
 	assert.deepEqual(r.got, [], 'nothing goes unsigned');
+	await s.stop();
+	const args = s.args;
+	s.args = [...args, '--new-secret-key'];
+	await s.start();
+	assert.match(s.log, /webhook_secrets_lost/);
 	const fresh = (await asker(s)('PATCH', `/${made.id}`, { new_secret: true })).json;
 	assert.equal(fresh.secret_lost, false);
 	assert.equal(await signed(s, r, made.id, fresh.secret), true);
@@ -93,6 +104,11 @@ test('a key that is none, or that others can read, is refused at the start', asy
 	refused(/cannot be read/, '--secret-key-file', path.join(s.data, 'none'));
 	const given = path.join(s.data, 'given');
 	fs.writeFileSync(given, key, { mode: 0o640 });
+	for (const mode of [0o660, 0o644]) {
+		fs.chmodSync(given, mode);
+		refused(/can be read by others/, '--secret-key-file', given);
+	}
+	fs.chmodSync(given, 0o640);
 	s.args = [...s.args, '--secret-key-file', given];
 	await s.start();
 });
