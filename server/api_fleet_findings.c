@@ -12,7 +12,7 @@
 #include "found.h"
 #include "found_fold.h"
 
-enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000 };
+enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000, LOOK_EACH = 64, MS_TO_TELL = 500 };
 
 struct group { /* of cells */
 	const struct tw_fleet_group *of;
@@ -34,27 +34,37 @@ struct answer {
 	enum tw_fleet_by by;
 	struct tw_found_sums sums; /* its rules and traces are those of the group at hand */
 	struct tw_found found;
-	uint64_t rows, looked, partial, pending;
+	uint64_t rows, looked, partial, pending, unreadable;
+	bool cut; /* there was no time or no room for the rest */
 	struct tw_found_sum total[TW_DETECT_RULES_MAX];
-	struct group *groups;
+	struct group *groups; /* those with most traces first: of the others no sums are kept */
 	size_t n_groups;
+	struct tw_found_sum unshown[TW_DETECT_RULES_MAX];
 	struct cause *causes; /* by rule, those with most time first */
 	size_t n_causes;
 };
 
 /* --- reading --- */
 
+/* What there is no time or no room for is left out: the answer says that it is. */
 static enum tw_status take_row(
         void *arg, const char *trace_id, struct tw_str data, struct tw_err *err)
 {
 	struct answer *a = arg;
 	enum tw_status st;
 
-	if (++a->rows > ROWS_MAX)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
-		        "these are more than %d traces; narrow the filter or the time", ROWS_MAX);
-	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, err);
-	return st == TW_OK ? tw_found_add(&a->sums, trace_id, &a->found, err) : st;
+	if (a->rows == ROWS_MAX ||
+	        (a->rows % LOOK_EACH == 0 && tw_req_ms_left(a->q->req) < MS_TO_TELL))
+		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET, "the rest is left out");
+	a->rows++;
+	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, NULL);
+	a->unreadable += st != TW_OK;
+	return st == TW_OK ? tw_found_add(&a->sums, trace_id, &a->found, err) : TW_OK;
+}
+
+static bool is_shown(const struct answer *a, const struct group *g)
+{
+	return g < a->groups + TW_FLEET_GROUPS_MAX;
 }
 
 static enum tw_status read_group(
@@ -66,12 +76,15 @@ static enum tw_status read_group(
 	enum tw_status st;
 
 	g->of = of;
-	g->rules = tw_arena_zalloc(a->q->arena, n + 1, sizeof *g->rules);
+	g->rules =
+	        is_shown(a, g) ? tw_arena_zalloc(a->q->arena, n + 1, sizeof *g->rules) : a->unshown;
 	if (!g->rules)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	memset(a->sums.rules, 0, sizeof a->sums.rules);
 	a->sums.traces = a->sums.partial = 0;
 	st = tw_catalogue_found_read(tw_req_app(a->q->req)->catalogue, &reading, err);
+	a->cut = st == TW_DEADLINE || st == TW_TOO_LARGE;
+	st = a->cut ? TW_OK : st;
 	g->looked = a->sums.traces;
 	a->looked += a->sums.traces;
 	a->partial += a->sums.partial;
@@ -82,6 +95,31 @@ static enum tw_status read_group(
 	return st;
 }
 
+static int most_traces_first(const void *pa, const void *pb)
+{
+	const struct tw_fleet_group *a = pa;
+	const struct tw_fleet_group *b = pb;
+
+	if (a->traces != b->traces)
+		return a->traces < b->traces ? 1 : -1;
+	return strcmp(a->key, b->key);
+}
+
+static int by_key(const void *pa, const void *pb)
+{
+	return strcmp(
+	        ((const struct tw_fleet_group *)pa)->key, ((const struct tw_fleet_group *)pb)->key);
+}
+
+/* Those that are shown are by key, as all are where all are. */
+static void put_shown_first(struct tw_fleet_group *groups, size_t n)
+{
+	if (n <= TW_FLEET_GROUPS_MAX)
+		return;
+	qsort(groups, n, sizeof *groups, most_traces_first);
+	qsort(groups, TW_FLEET_GROUPS_MAX, sizeof *groups, by_key);
+}
+
 static enum tw_status read_groups(struct answer *a, struct tw_err *err)
 {
 	struct tw_fleet_group *groups = NULL;
@@ -90,11 +128,12 @@ static enum tw_status read_groups(struct answer *a, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
+	put_shown_first(groups, a->n_groups);
 	a->groups = tw_arena_zalloc(a->q->arena, a->n_groups + 1, sizeof *a->groups);
 	a->found.rules = tw_arena_alloc(a->q->arena, TW_DETECT_RULES_MAX, sizeof *a->found.rules);
 	if (!a->groups || !a->found.rules)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	for (size_t i = 0; st == TW_OK && i < a->n_groups; i++)
+	for (size_t i = 0; st == TW_OK && !a->cut && i < a->n_groups; i++)
 		st = read_group(a, &a->groups[i], &groups[i], err);
 	return st;
 }
@@ -240,6 +279,8 @@ static void put_rule_groups(struct answer *a, uint32_t rule)
 	for (size_t i = 0; i < a->n_groups && i < TW_FLEET_GROUPS_MAX; i++) {
 		const struct group *g = &a->groups[i];
 
+		if (!g->rules) /* there was no time for it */
+			continue;
 		tw_json_open(&q->j, '{');
 		tw_fleet_put_key(q, g->of->key);
 		tw_json_key_int(&q->j, "of_traces", (int64_t)g->looked);
@@ -316,6 +357,8 @@ static void put_all(struct answer *a)
 	tw_fleet_put_by(q, a->by);
 	tw_json_key_int(&q->j, "looked", (int64_t)a->looked);
 	tw_json_key_int(&q->j, "partial", (int64_t)a->partial);
+	tw_json_key_bool(&q->j, "complete", !a->cut);
+	tw_json_key_int(&q->j, "unreadable", (int64_t)a->unreadable);
 	tw_json_key_int(&q->j, "pending", (int64_t)a->pending);
 	tw_json_key_int(&q->j, "rules_version", a->rules.version);
 	put_rules(a);

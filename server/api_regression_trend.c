@@ -10,6 +10,8 @@
 
 #define ARENA_MAX ((size_t)512 << 20)
 
+enum { MS_TO_TELL = 200 };
+
 static json_int_t ms_of(int64_t day)
 {
 	const int64_t ms = day * TW_DAY_MS;
@@ -53,10 +55,15 @@ static json_t *trend_json(const struct tw_regression *r, const struct tw_trend *
 		(void)json_array_append_new(marks,
 		        json_pack("{s:s, s:I, s:I}", "version", t->marks[i].version, "day_ms",
 		                ms_of(t->marks[i].day), "traces", (json_int_t)t->marks[i].traces));
-	return json_pack("{s:I, s:I, s:I, s:s, s:o, s:o, s:I}", "since_ms", ms_of(t->first_day),
-	        "until_ms", ms_of(t->last_day + 1), "change_ms", ms_of(r->of.day), "metric",
-	        r->of.method[0] ? "self" : "duration", "lines", lines, "versions", marks,
-	        "versions_total", (json_int_t)t->versions);
+	return json_pack("{s:I, s:I, s:I, s:s, s:o, s:o, s:I, s:b}", "since_ms",
+	        ms_of(t->first_day), "until_ms", ms_of(t->last_day + 1), "change_ms",
+	        ms_of(r->of.day), "metric", r->of.method[0] ? "self" : "duration", "lines", lines,
+	        "versions", marks, "versions_total", (json_int_t)t->versions, "complete", !t->cut);
+}
+
+static bool is_late(void *arg)
+{
+	return tw_req_ms_left(arg) < MS_TO_TELL;
 }
 
 static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err *err)
@@ -69,8 +76,9 @@ static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err 
 	        c, project_id, tw_req_path(r, "regression"), a, &row, err);
 
 	if (st == TW_OK)
-		st = tw_regress_trend(
-		        c, project_id, &row.of, tw_unix_ms() / TW_DAY_MS, a, &trend, err);
+		st = tw_regress_trend(c, project_id,
+		        &(struct tw_trend_ask){&row.of, tw_unix_ms() / TW_DAY_MS, {is_late, r}}, a,
+		        &trend, err);
 	return st == TW_OK ? tw_req_reply_json(r, 200, trend_json(&row, &trend), err) : st;
 }
 

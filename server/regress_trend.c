@@ -12,6 +12,8 @@ const unsigned tw_trend_percents[TW_TREND_QUANTILES] = {50, 95};
 
 struct work { /* cells of one line */
 	const struct tw_regress_found *of;
+	const struct tw_deadline *deadline;
+	bool late;
 	const uint64_t *ids; /* of the method, sorted */
 	size_t n_ids;
 	struct tw_arena *arena;
@@ -100,6 +102,9 @@ static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cel
 	if (!line->points)
 		return no_memory(err);
 	for (size_t i = 0; st == TW_OK && i < n_days; i++) {
+		w->late = w->late || tw_deadline_passed(w->deadline);
+		if (w->late)
+			break;
 		st = make_point(w, &days[i], &line->points[line->n], err);
 		line->n += st == TW_OK && line->points[line->n].traces > 0;
 	}
@@ -202,17 +207,18 @@ static void name_lines(const struct tw_regress_found *of, struct tw_trend *t)
 }
 
 enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regress_found *of, int64_t today, struct tw_arena *a, struct tw_trend *ret,
+        const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err)
 {
-	struct work w = {.of = of, .arena = a};
+	const struct tw_regress_found *of = ask->of;
+	struct work w = {.of = of, .deadline = &ask->deadline, .arena = a};
 	struct tw_rollup_filter f = {of->app, "", "", of->scenario, "", "", "",
 	        of->day - TW_TREND_BEFORE, of->day + TW_TREND_AFTER};
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
 	enum tw_status st = TW_OK;
 
-	f.last_day = f.last_day < today ? f.last_day : today;
+	f.last_day = f.last_day < ask->today ? f.last_day : ask->today;
 	*ret = (struct tw_trend){.first_day = f.first_day, .last_day = f.last_day};
 	name_lines(of, ret);
 	w.head = tw_arena_zalloc(a, 1, sizeof *w.head);
@@ -227,5 +233,6 @@ enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
 	n = st == TW_OK ? leave_own(cells, n, of) : 0;
 	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
 		st = make_line(&w, cells, n, &ret->lines[i], err);
+	ret->cut = w.late;
 	return st == TW_OK ? mark_versions(&w, cells, n, ret, err) : st;
 }

@@ -10,6 +10,7 @@
 #define TW_REGRESS_TREND_H
 
 #include "catalogue_rollup.h"
+#include "query.h"
 #include "regress.h"
 
 enum { TW_TREND_BEFORE = 30, TW_TREND_AFTER = 60 /* days */ };
@@ -41,9 +42,15 @@ struct tw_trend {
 	struct tw_trend_mark marks[TW_TREND_MARKS]; /* by day; those with most traces */
 	size_t n_marks;
 	size_t versions; /* how many there are */
+	bool cut;        /* there was no time for all days */
+};
+struct tw_trend_ask {
+	const struct tw_regress_found *of;
+	int64_t today;
+	struct tw_deadline deadline; /* asked for each day of a line */
 };
 enum tw_status tw_regress_trend(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regress_found *of, int64_t today, struct tw_arena *a, struct tw_trend *ret,
+        const struct tw_trend_ask *ask, struct tw_arena *a, struct tw_trend *ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* 19 of 20 such intervals have the quantile in them. */

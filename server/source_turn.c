@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "clock.h"
 
+enum { TRIES_MOST = 32 };
+
 /* A question under way, with all who ask it. */
 struct flight {
 	struct flight *next; /* in the order they came */
@@ -119,6 +121,16 @@ static unsigned askers(const struct tw_turns *t, const char *project)
 	return n;
 }
 
+/* Under way; who shares one takes no place of a question. */
+static unsigned questions(const struct tw_turns *t, const char *project)
+{
+	unsigned n = 0;
+
+	for (const struct flight *f = t->flights; f; f = f->next)
+		n += f->state != ENDED && (!project || strcmp(f->project, project) == 0);
+	return n;
+}
+
 /* What may begin now; NULL: nothing. */
 static struct flight *next(const struct tw_turns *t)
 {
@@ -200,7 +212,16 @@ static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *
 	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 }
 
-/* *ret_again: the one that led got no turn, which says nothing of who still has time. */
+static bool is_full(const struct tw_turns *t, const char *project, bool shares)
+{
+	if (!shares && (questions(t, NULL) >= TW_TURN_QUESTIONS ||
+	                       questions(t, project) >= TW_TURN_QUESTIONS_OF_PROJECT))
+		return true;
+	return askers(t, NULL) >= TW_TURN_ASKERS || askers(t, project) >= TW_TURN_ASKERS_OF_PROJECT;
+}
+
+/* *ret_again: the one that led got no turn, or its time was over, which says nothing of who still
+ * has time. */
 static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, bool *ret_again,
         json_t **ret, struct tw_err *err)
 {
@@ -209,8 +230,7 @@ static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, boo
 	enum tw_status st;
 
 	*ret_again = false;
-	if (askers(t, NULL) >= TW_TURN_ASKERS ||
-	        askers(t, of->project) >= TW_TURN_ASKERS_OF_PROJECT)
+	if (is_full(t, of->project, shares))
 		return busy(t, err);
 	f = f ? f : add(t, of);
 	if (!f)
@@ -220,7 +240,8 @@ static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, boo
 		lead(t, f, of);
 	if (wait_for(t, f, ENDED, of->until_ms)) {
 		st = take(f, ret, err);
-		*ret_again = shares && f->st == TW_BUSY;
+		*ret_again = shares && (f->st == TW_BUSY || f->st == TW_DEADLINE) &&
+		             tw_monotonic_ms() < of->turn_ms;
 		t->counts.shared += shares && st == TW_OK;
 	} else {
 		st = busy(t, err);
@@ -238,7 +259,7 @@ enum tw_status tw_turns_ask(
 
 	*ret = NULL;
 	(void)pthread_mutex_lock(&t->lock);
-	for (int tries = 0; again && tries < TW_TURN_ASKERS; tries++)
+	for (int tries = 0; again && tries < TRIES_MOST; tries++)
 		st = ask_once(t, of, &again, ret, err);
 	(void)pthread_mutex_unlock(&t->lock);
 	return st;

@@ -19,8 +19,10 @@
 enum {
 	TW_TURN_CHILDREN = 3,
 	TW_TURN_CHILDREN_OF_PROJECT = 2,
-	TW_TURN_ASKERS = 32, /* that are answered, wait or share */
-	TW_TURN_ASKERS_OF_PROJECT = 16
+	TW_TURN_QUESTIONS = 32, /* that are answered or wait, whoever shares them */
+	TW_TURN_QUESTIONS_OF_PROJECT = 16,
+	TW_TURN_ASKERS = 64, /* with who shares: each holds a thread */
+	TW_TURN_ASKERS_OF_PROJECT = 32
 };
 
 struct tw_turns;

@@ -244,11 +244,11 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 {
 	char name[3] = "a?";
 	struct asker late = {.h = &house, .project = "a", .question = "az", .patience_ms = LONG_MS};
-	const struct asker *other;
+	const struct asker *other, *shares;
 	int64_t since;
 
 	(void)state;
-	for (int i = 0; i < TW_TURN_ASKERS_OF_PROJECT; i++) {
+	for (int i = 0; i < TW_TURN_QUESTIONS_OF_PROJECT; i++) {
 		name[1] = (char)('0' + i);
 		(void)start(name, LONG_MS, TW_OK);
 	}
@@ -256,11 +256,13 @@ static void who_is_one_too_many_hears_it_at_once(void **state)
 	(void)ask(&late);
 	assert_int_equal(late.st, TW_BUSY);
 	assert_true(tw_monotonic_ms() - since < LONG_MS / 2);
-	other = start("b1", LONG_MS, TW_OK); /* another project has room */
-	end_children('a', TW_TURN_ASKERS_OF_PROJECT);
+	other = start("b1", LONG_MS, TW_OK);  /* another project has room */
+	shares = start("a0", LONG_MS, TW_OK); /* and who asks the same, too */
+	end_children('a', TW_TURN_QUESTIONS_OF_PROJECT);
 	end_children('b', 1);
 	join_all();
 	assert_int_equal(other->st, TW_OK);
+	assert_int_equal(shares->st, TW_OK);
 	assert_int_equal(tw_turns_counts(house.turns).refused, 1);
 	forget_all();
 }

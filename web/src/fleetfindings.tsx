@@ -16,7 +16,7 @@ interface RuleSum extends Sum {
 	id: string; kind: string; title: string; severity: 'info' | 'warning' | 'error'; says: string; threshold_ns: number; main_ns: number; share: number;
 	exemplars: { id: string | null; ns: number }[]; causes: CauseSum[]; causes_total: number; groups: Group[];
 }
-interface Found extends Head, ByLabel { by: string; looked: number; partial: number; pending: number; rules_version: number; rules: RuleSum[] }
+interface Found extends Head, ByLabel { by: string; looked: number; partial: number; complete: boolean; unreadable: number; pending: number; rules_version: number; rules: RuleSum[] }
 
 /** The trace with its findings open. */
 const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
@@ -34,7 +34,8 @@ function Cause({ c }: { c: CauseSum | undefined }) {
 /** Of how many traces this is, and which are still to come. */
 function Stand({ f }: { f: Found }) {
 	return <p class="quiet">Of {count(f.looked)} {f.looked === 1 ? 'trace' : 'traces'} that detectors looked at{f.partial > 0 && `, in ${count(f.partial)} of which there may be more`}.
-		{f.pending > 0 && ` ${count(f.pending)} of the project are still to be looked at by the rules and names that hold now.`} Deleted traces are not among them.</p>;
+		{f.pending > 0 && ` ${count(f.pending)} of the project are still to be looked at by the rules and names that hold now.`}
+		{!f.complete && ' These are not all of them: narrow the filter or the time.'}{f.unreadable > 0 && ` What was found in ${count(f.unreadable)} cannot be read.`} Deleted traces are not among them.</p>;
 }
 
 const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? 'Detectors are still looking at these traces.' : 'No trace that detectors looked at fits.' : 'Detectors found nothing that took too long.');

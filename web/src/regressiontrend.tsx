@@ -82,6 +82,7 @@ export function RegressionTrend({ id, base, head, percent }: { id: string; base:
 			{t && !none && <>
 				<div class="row"><Choice label="What is drawn" value={which} options={[['p50', 'Median'], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? 'own time in a trace' : 'length of a trace'}</span></div>
 				<Picture t={t} which={which} base={base} head={head} id={id} />
+				{!t.complete && <p class="quiet">There was no time to count all days: some are left out.</p>}
 				<Numbers t={t} />
 			</>}
 		</div>

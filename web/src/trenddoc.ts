@@ -5,7 +5,7 @@ export interface Quantile { ns: number; low_ns: number | null; high_ns: number |
 export interface TrendPoint { day_ms: number; of_traces: number; traces: number; p50: Quantile; p95: Quantile }
 export interface TrendLine { version: string | null; points: TrendPoint[] }
 export interface TrendVersion { version: string; day_ms: number; traces: number }
-export interface Trend { since_ms: number; until_ms: number; change_ms: number; metric: 'duration' | 'self'; lines: TrendLine[]; versions: TrendVersion[]; versions_total: number }
+export interface Trend { since_ms: number; until_ms: number; change_ms: number; metric: 'duration' | 'self'; lines: TrendLine[]; versions: TrendVersion[]; versions_total: number; complete: boolean }
 export type Which = 'p50' | 'p95';
 
 export interface Dot { x: number; y: number; point: TrendPoint }

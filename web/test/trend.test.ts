@@ -4,7 +4,7 @@ import { namedVersions, shownLines, trendChart, type Trend, type TrendPoint } fr
 
 const DAY = 86400000;
 const point = (d: number, ns: number, sure = true): TrendPoint => ({ day_ms: d * DAY, of_traces: 9, traces: 9, p50: { ns, low_ns: sure ? ns * 0.9 : null, high_ns: sure ? ns * 1.1 : null }, p95: { ns: 2 * ns, low_ns: null, high_ns: null } });
-const trend = (lines: [string | null, TrendPoint[]][]): Trend => ({ since_ms: 0, until_ms: 60 * DAY, change_ms: 20 * DAY, metric: 'self', versions: [{ version: '1', day_ms: 10 * DAY, traces: 5 }, { version: '2', day_ms: 20 * DAY, traces: 5 }, { version: '0', day_ms: 0, traces: 9 }], versions_total: 3, lines: lines.map(([version, points]) => ({ version, points })) });
+const trend = (lines: [string | null, TrendPoint[]][]): Trend => ({ since_ms: 0, until_ms: 60 * DAY, change_ms: 20 * DAY, metric: 'self', versions: [{ version: '1', day_ms: 10 * DAY, traces: 5 }, { version: '2', day_ms: 20 * DAY, traces: 5 }, { version: '0', day_ms: 0, traces: 9 }], versions_total: 3, complete: true, lines: lines.map(([version, points]) => ({ version, points })) });
 
 test('a change between versions shows both, another one all', () => {
 	const both = trend([[null, [point(10, 5)]], ['1', [point(10, 5)]], ['2', [point(20, 9)]]]);
