@@ -20,7 +20,8 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 		st = tw_pool_start(ARRIVAL_THREADS, &h->arrivals, err);
 	if (st == TW_OK && app->oidc && !h->for_metrics)
 		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
-	if (st == TW_OK && *app->config->repositories && !h->for_metrics)
+	if (st == TW_OK && app->config->repositories && *app->config->repositories &&
+	        !h->for_metrics)
 		st = tw_pool_start(CHILD_THREADS, &h->by_child, err);
 	return st;
 }
