@@ -19,6 +19,7 @@
 #include "audit.h"
 #include "catalogue_quarantine.h"
 #include "catalogue_user.h"
+#include "plan_commit.h"
 #include "plan_found.h"
 #include "plan_hang.h"
 #include "plan_hook.h"
@@ -305,16 +306,7 @@ static void use_builds(struct session *s)
 	assert_int_equal(
 	        tw_catalogue_build_of(s->c, s->caller.project_id, "1.0", s->arena, &cursor, NULL),
 	        TW_OK);
-	assert_int_equal(
-	        tw_catalogue_commit_set(s->c, s->caller.project_id, "b-commit", "0123abc", NULL),
-	        TW_OK);
-	assert_int_equal(tw_catalogue_commit_of(s->c, s->caller.project_id, "b-commit", "",
-	                         s->arena, &cursor, NULL),
-	        TW_OK);
-	assert_string_equal(cursor, "0123abc");
-	assert_int_equal(tw_catalogue_commit_of(
-	                         s->c, s->caller.project_id, "", "1.0", s->arena, &cursor, NULL),
-	        TW_OK);
+	plan_use_commits(s->c, s->caller.project_id);
 	cursor = "";
 	for (int pages = 0; pages < 2; pages++)
 		assert_int_equal(tw_catalogue_builds(s->c, s->caller.project_id, 1, cursor,

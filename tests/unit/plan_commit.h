@@ -1,0 +1,12 @@
+/*
+ * plan_commit.h - every function of catalogue_commit.c, called once, so that its statements are
+ * seen.
+ */
+#ifndef PLAN_COMMIT_H
+#define PLAN_COMMIT_H
+
+#include "catalogue.h"
+
+void plan_use_commits(struct tw_catalogue *c, const char *project);
+
+#endif
