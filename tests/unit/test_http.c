@@ -537,6 +537,7 @@ static void test_memory_that_fails(void **state)
 
 	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
 		bool whole = false;
+		int starved = 0;
 
 		for (uint64_t n = 1; !whole; n++) {
 			assert_true(n < 200);
@@ -544,6 +545,9 @@ static void test_memory_that_fails(void **state)
 			(void)ask(f, requests[i]);
 			whole = tw_mem_count() < n;
 			tw_mem_fail_at(0);
+			/* on a machine that is busy the client may give up before its turn comes */
+			if (whole && !f->len && starved++ < 3)
+				whole = false;
 			if (f->len)
 				assert_memory_equal(f->reply, "HTTP/1.1 ", 9);
 			if (whole)
