@@ -59,10 +59,10 @@ static bool grow_set(struct tw_arena *a, struct tw_distinct *d, uint64_t more)
 {
 	const struct tw_distinct old = *d;
 
-	if (d->n + more <= d->cap / 4 * 3)
+	if (d->n + more <= (size_t)d->cap / 4 * 3)
 		return true;
 	d->cap = old.cap ? 2 * old.cap : SLOTS_FIRST;
-	while (d->n + more > d->cap / 4 * 3)
+	while (d->n + more > (size_t)d->cap / 4 * 3)
 		d->cap *= 2;
 	d->slots = tw_arena_zalloc(a, d->cap, sizeof *d->slots);
 	if (!d->slots) {
