@@ -196,11 +196,11 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 		st = tw_names_job_start(app, &app->names, err);
 
 	if (st == TW_OK)
+		st = tw_found_job_start(app, &app->findings, err); /* before who wakes it */
+	if (st == TW_OK)
 		st = tw_rollup_job_start(app, &app->rollup, err);
 	if (st == TW_OK)
 		st = tw_hang_job_start(app, &app->hangs, err);
-	if (st == TW_OK)
-		st = tw_found_job_start(app, &app->findings, err);
 	if (st == TW_OK)
 		st = tw_hook_job_start(app, &app->hooks, err);
 	if (st == TW_OK)

@@ -146,6 +146,7 @@ static void fold_all(struct tw_periodic *p, void *arg)
 			tw_log_err(TW_LOG_WARN, "rollups_late", "counting traces", &err);
 			more = false; /* it is tried again later */
 		}
+		tw_periodic_wake(app->findings); /* detectors look at what is counted */
 		(void)look_for_slower(p, app);
 	}
 	while (!tw_periodic_stopping(p) && look_for_slower(p, app))

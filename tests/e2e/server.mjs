@@ -112,12 +112,17 @@ export class Server {
 	/* Any request; `key` null sends none, read (or write where that is needed) is what it is otherwise. The answer's body is in .bytes, .text and .json. */
 	async ask(method, target, { key = method === 'DELETE' ? this.write : this.read, body, query, headers = {}, redirect = 'follow' } = {}) {
 		const search = query ? '?' + new URLSearchParams(query) : '';
-		const answer = await fetch(this.url + target + search, {
+		const send = () => fetch(this.url + target + search, {
 			method,
 			body,
 			duplex: 'half',
 			redirect,
 			headers: { ...(key ? { Authorization: `Bearer ${key}` } : {}), ...headers },
+		});
+		/* a connection that was idle for long while this process was held up may be closed by now */
+		const answer = await send().catch((e) => {
+			if (method !== 'GET' || this.exited || e.cause?.code !== 'UND_ERR_SOCKET') throw e;
+			return send();
 		});
 		const bytes = Buffer.from(await answer.arrayBuffer());
 		const text = bytes.toString('utf8');
