@@ -91,7 +91,7 @@ enum tw_status tw_catalogue_tally(struct tw_catalogue *c, const struct tw_tally_
 
 /* --- answers (catalogue_anr.c, catalogue_lock.c) --- */
 
-/* Versions, devices and users are exact up to thousands (hang_tally.h). */
+/* Versions, devices and users are exact up to 1,024 a day (hang_tally.h). */
 struct tw_anr_group {
 	const char *key, *kind, *name, *title, *verdict, *detail;
 	uint64_t count, users, versions, devices;

@@ -170,8 +170,9 @@ enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint3
 {
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_due, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* rollup_wide_due */
-	        "SELECT " WIDE_KEY ",due FROM rollup_wide WHERE due>0 AND day<? LIMIT ?", "ii", day,
-	        (int64_t)limit);
+	        "SELECT " WIDE_KEY ",due FROM rollup_wide WHERE due>0 AND day<? ORDER BY day DESC"
+	        " LIMIT ?",
+	        "ii", day, (int64_t)limit);
 
 	if (st == TW_OK) {
 		*ret = list.rows;

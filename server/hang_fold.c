@@ -472,13 +472,19 @@ static enum tw_status key_one(struct tw_hanger *h, struct tw_hang_stale *s, cons
 	              : tw_catalogue_hang_keyed(h->parts.catalogue, s, r->number, NULL, err);
 }
 
-static enum tw_status count(struct tw_hanger *h, const char *project_id, int64_t rules,
-        bool *ret_more, struct tw_err *err)
+/* Questions read what is not counted row by row, so a day that cannot be counted is told and keeps
+ * no keys from being made. */
+static void count_or_tell(
+        struct tw_hanger *h, const char *project_id, int64_t rules, bool *ret_more)
 {
 	const struct tw_tally_due due = {
 	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_TALLY_LEAST};
+	struct tw_err err;
 
-	return tw_catalogue_tally(h->parts.catalogue, &due, ret_more, err);
+	if (tw_catalogue_tally(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
+		return;
+	*ret_more = false;
+	tw_log_err(TW_LOG_WARN, "anr_sums_late", project_id, &err);
 }
 
 static enum tw_status key_some(
@@ -499,7 +505,7 @@ static enum tw_status key_some(
 		st = key_one(h, &stale[i], &r, &m, err);
 	}
 	if (st == TW_OK && n < KEYED_AT_ONCE) /* nobody counts what is to be keyed anew */
-		st = count(h, project_id, r.number, &counted, err);
+		count_or_tell(h, project_id, r.number, &counted);
 	close_mappings(h, &m);
 	close_rules(&r);
 	*io_more = *io_more || (st == TW_OK && (n > 0 || counted));

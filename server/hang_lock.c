@@ -218,7 +218,8 @@ static bool read_wait(struct tw_lock_wait *w, const json_t *doc, const json_t *t
 	w->monitor = class_of(wants, a);
 	w->owner = tw_anr_word(json_array_get(frames, at), "name");
 	w->holder = tw_anr_word(holder, "name");
-	if (w->is_main && json_is_integer(ms) && json_integer_value(ms) <= INT32_MAX) {
+	if (w->is_main && json_is_integer(ms) && json_integer_value(ms) >= 0 &&
+	        json_integer_value(ms) <= INT32_MAX) {
 		w->timed = 1;
 		w->total_ns = w->max_ns = json_integer_value(ms) * INT64_C(1000000);
 	}

@@ -111,7 +111,7 @@ static struct run run_behind(const struct tw_sketch *s, uint32_t at)
 {
 	struct run r = {0};
 
-	while (!s->counts[at])
+	while (at < s->last && !s->counts[at])
 		at++;
 	r.first = r.last = at;
 	for (; at <= s->last && at - r.last <= GAP; at++) {
@@ -225,6 +225,20 @@ static bool read_run(struct written_run *r, uint64_t behind, const uint8_t **p, 
 	       r->n <= (uint64_t)(end - *p) / r->width;
 }
 
+static bool counts_any(const uint8_t *p, unsigned width)
+{
+	for (unsigned k = 0; k < width; k++)
+		if (p[k])
+			return true;
+	return false;
+}
+
+/* A run begins and ends with what counts something; others are damaged. */
+static bool is_tight(const struct written_run *r, const uint8_t *p)
+{
+	return counts_any(p, r->width) && counts_any(p + (r->n - 1) * r->width, r->width);
+}
+
 static bool merge_runs(
         struct tw_sketch *s, uint64_t runs, uint64_t n, const uint8_t **p, const uint8_t *end)
 {
@@ -234,7 +248,8 @@ static bool merge_runs(
 		struct written_run r;
 		uint64_t sum;
 
-		if (left == 0 || behind >= TW_BUCKETS || !read_run(&r, behind, p, end))
+		if (left == 0 || behind >= TW_BUCKETS || !read_run(&r, behind, p, end) ||
+		        !is_tight(&r, *p))
 			return false;
 		sum = add_counts(s->counts + r.first, r.n, r.width, *p);
 		*p += r.n * r.width;

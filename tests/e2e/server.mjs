@@ -121,7 +121,7 @@ export class Server {
 		});
 		/* a connection that was idle for long while this process was held up may be closed by now */
 		const answer = await send().catch((e) => {
-			if (method !== 'GET' || this.exited || e.cause?.code !== 'UND_ERR_SOCKET') throw e;
+			if (method !== 'GET' || this.exited || !e.cause?.code) throw e;
 			return send();
 		});
 		const bytes = Buffer.from(await answer.arrayBuffer());
