@@ -32,3 +32,14 @@ void tw_secret_hash(const char *secret, uint8_t ret_hash[32])
 	if (getrandom(ret_hash, 32, 0) != 32) /* what fits nothing */
 		memset(ret_hash, 0, 32);
 }
+
+uint64_t tw_secret_bits(const char *text)
+{
+	uint8_t hash[32];
+	uint64_t bits = 0;
+
+	tw_secret_hash(text, hash);
+	for (int i = 0; i < 8; i++)
+		bits = bits << 8 | hash[i];
+	return bits;
+}

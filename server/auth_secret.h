@@ -21,5 +21,7 @@ enum tw_status tw_secret_new(
 
 /* What the catalogue stores and looks for; any text. */
 void tw_secret_hash(const char *secret, uint8_t ret_hash[32]);
+/* The first 64 bits of that, for numbers that go by what a text is. */
+uint64_t tw_secret_bits(const char *text);
 
 #endif

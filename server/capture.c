@@ -203,16 +203,13 @@ static bool is_chosen(const char *rule, const char *device, double share)
 	char text[TW_CAPTURE_NAME_MAX + 1 + DEVICE_ID_BYTES + 1];
 	size_t name = strlen(rule);
 	size_t len = strnlen(device, DEVICE_ID_BYTES);
-	uint8_t hash[32];
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	memcpy(text, rule, name);
 	text[name] = '\n';
 	memcpy(text + name + 1, device, len);
 	text[name + 1 + len] = '\0';
-	tw_secret_hash(text, hash);
-	for (int i = 0; i < 8; i++)
-		bits = bits << 8 | hash[i];
+	bits = tw_secret_bits(text);
 	return (double)(bits >> 12) / (double)(UINT64_C(1) << 52) < share;
 }
 

@@ -15,16 +15,13 @@ static const char *text_or_empty(const char *s)
 static int64_t device_of(const struct tw_trace_meta *m)
 {
 	const char *name = text_or_empty(m->device_id);
-	uint8_t hash[32];
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	if (!*name)
 		name = text_or_empty(m->device);
 	if (!*name)
 		return 0;
-	tw_secret_hash(name, hash);
-	for (int i = 0; i < 8; i++)
-		bits = bits << 8 | hash[i];
+	bits = tw_secret_bits(name);
 	return (int64_t)(bits >> 1) + 1;
 }
 

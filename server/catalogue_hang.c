@@ -161,15 +161,12 @@ enum tw_status tw_catalogue_hang_skip(
 int64_t tw_cat_install(const char *project_id, const char *name)
 {
 	char text[TW_ID_BYTES + 1 + 512];
-	uint8_t hash[32];
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	if (!name || !name[0])
 		return 0;
 	(void)snprintf(text, sizeof text, "%s\n%s", project_id, name);
-	tw_secret_hash(text, hash);
-	for (int i = 0; i < 8; i++)
-		bits = bits << 8 | hash[i];
+	bits = tw_secret_bits(text);
 	return (int64_t)(bits >> 1) + 1;
 }
 

@@ -62,28 +62,32 @@ static void bind_all(struct tw_cat_query *q, const char *types, va_list ap)
 	}
 }
 
-static enum tw_status prepare(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
-        const char *sql, struct tw_err *err)
+/* Of q's connection, kept where it says. */
+static enum tw_status open_query(
+        struct tw_cat_query *q, const char *sql, const char *types, va_list ap, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	*q = (struct tw_cat_query){.db = db, .kept = kept, .stmt = kept ? *kept : NULL};
+	q->stmt = q->kept ? *q->kept : NULL;
 	if (!q->stmt)
-		st = db->engine->prepare(db, sql, kept != NULL, &q->stmt, err);
-	if (kept && st == TW_OK)
-		*kept = q->stmt;
-	return st;
+		st = q->db->engine->prepare(q->db, sql, q->kept != NULL, &q->stmt, err);
+	if (st != TW_OK)
+		return st;
+	if (q->kept)
+		*q->kept = q->stmt;
+	bind_all(q, types, ap);
+	return TW_OK;
 }
 
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	enum tw_status st = prepare(q, db, NULL, sql, err);
+	enum tw_status st;
 	va_list ap;
 
 	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(q, types, ap);
+	*q = (struct tw_cat_query){.db = db};
+	st = open_query(q, sql, types, ap, err);
 	va_end(ap);
 	return st;
 }
@@ -91,12 +95,12 @@ enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_
 enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
         struct tw_err *err, const char *sql, const char *types, ...)
 {
-	enum tw_status st = prepare(q, db, kept, sql, err);
+	enum tw_status st;
 	va_list ap;
 
 	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(q, types, ap);
+	*q = (struct tw_cat_query){.db = db, .kept = kept};
+	st = open_query(q, sql, types, ap, err);
 	va_end(ap);
 	return st;
 }
@@ -138,15 +142,15 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, NULL, sql, err);
+	struct tw_cat_query q = {.db = db};
+	enum tw_status st;
 	va_list ap;
 
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
 	if (st != TW_OK)
 		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
 	if (tw_cat_row(&q))
 		*io = tw_cat_int(&q, 0);
 	return tw_cat_close(&q, err);
@@ -177,10 +181,9 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	st = prepare(&q, db, NULL, sql, err);
+	q = (struct tw_cat_query){.db = db};
 	va_start(ap, types);
-	if (st == TW_OK)
-		bind_all(&q, types, ap);
+	st = open_query(&q, sql, types, ap, err);
 	va_end(ap);
 	if (st == TW_OK)
 		st = read_list(&q, l, err);
@@ -198,15 +201,15 @@ static enum tw_status run_to_end(struct tw_cat_query *q, struct tw_err *err)
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,
         const char *types, ...)
 {
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, NULL, sql, err);
+	struct tw_cat_query q = {.db = db};
+	enum tw_status st;
 	va_list ap;
 
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
 	if (st != TW_OK)
 		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
 	st = run_to_end(&q, err);
 	if (st == TW_OK && ret_changed)
 		*ret_changed = (int)tw_db_changed(db);
@@ -216,15 +219,15 @@ enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *er
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q;
-	enum tw_status st = prepare(&q, db, kept, sql, err);
+	struct tw_cat_query q = {.db = db, .kept = kept};
+	enum tw_status st;
 	va_list ap;
 
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
 	if (st != TW_OK)
 		return st;
-	va_start(ap, types);
-	bind_all(&q, types, ap);
-	va_end(ap);
 	return run_to_end(&q, err);
 }
 

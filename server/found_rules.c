@@ -24,15 +24,12 @@ static int64_t number_of(struct tw_arena *a, const json_t *doc, const char *fram
 	const char *text =
 	        rules ? tw_arena_printf(a, "%d\n%s\n%s", FINDS_VERSION, rules, frames ? frames : "")
 	              : NULL;
-	uint8_t hash[32];
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	free(rules);
 	if (!text)
 		return 0;
-	tw_secret_hash(text, hash);
-	for (int i = 0; i < 8; i++)
-		bits = bits << 8 | hash[i];
+	bits = tw_secret_bits(text);
 	return (int64_t)(bits >> 2) + 1;
 }
 

@@ -278,14 +278,11 @@ static int64_t number_of(struct tw_arena *a, const char *groups, const char *fra
 {
 	const char *text = tw_arena_printf(
 	        a, "%d\n%s\n%s", CAUSES_VERSION, groups ? groups : "", frames ? frames : "");
-	uint8_t hash[32];
-	uint64_t bits = 0;
+	uint64_t bits;
 
 	if (!text)
 		return 0;
-	tw_secret_hash(text, hash);
-	for (int i = 0; i < 8; i++)
-		bits = bits << 8 | hash[i];
+	bits = tw_secret_bits(text);
 	return (int64_t)(bits >> 2) + 1;
 }
 

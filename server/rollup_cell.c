@@ -15,12 +15,9 @@ enum { CUT_DIGITS = 32 };        /* of the hash behind a name that was cut */
 
 static uint64_t number_of(const char *text)
 {
-	uint8_t hash[32];
-	uint64_t n = 0;
+	uint64_t n;
 
-	tw_secret_hash(text, hash);
-	for (int i = 0; i < 8; i++)
-		n = n << 8 | hash[i];
+	n = tw_secret_bits(text);
 	n &= INT64_MAX;
 	return n ? n : 1;
 }
