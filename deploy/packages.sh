@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034  # used by the scripts that source this
 
 BUILD_PACKAGES=(ca-certificates curl gcc libc6-dev meson ninja-build pkg-config python3
-	libmicrohttpd-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev
+	libmicrohttpd-dev libpq-dev libsqlite3-dev libprotobuf-c-dev protobuf-c-compiler libzstd-dev libjansson-dev
 	libgnutls28-dev libcurl4-gnutls-dev libgit2-dev libpcre2-dev libseccomp-dev libsodium-dev zlib1g-dev)
 NODE_PACKAGES=(nodejs npm)
 

@@ -5,12 +5,25 @@
 
 #include <string.h>
 
+#include "catalogue_postgres.h"
 #include "catalogue_sqlite.h"
+
+static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
+{
+	int room = 0;
+	enum tw_status st;
+
+	if (tw_db_is_postgres(c->path)) {
+		st = tw_db_postgres_open(c->path, &c->writer, err);
+		return st == TW_OK ? tw_postgres_upgrade(c->writer, err) : st;
+	}
+	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writer, &room, err);
+	return st == TW_OK ? tw_cat_upgrade(c, room, err) : st;
+}
 
 enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_mem_zalloc(1, sizeof *c);
-	int room = 0;
 	enum tw_status st;
 
 	if (!c)
@@ -27,9 +40,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
 	}
 	memcpy(c->path, path, strlen(path) + 1);
-	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writer, &room, err);
-	if (st == TW_OK)
-		st = tw_cat_upgrade(c, room, err);
+	st = open_writer(c, err);
 	if (st == TW_OK)
 		*ret = c;
 	else
@@ -110,6 +121,8 @@ enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, str
 {
 	int room;
 
+	if (tw_db_is_postgres(c->path))
+		return tw_db_postgres_open(c->path, ret, err);
 	/* read-write, because the last reader of a WAL may have to recover it; only SELECTs run */
 	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &room, err);
 }
@@ -129,8 +142,20 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct 
 	return tw_cat_reader_new(c, ret, err);
 }
 
+const char *tw_catalogue_engine(const struct tw_catalogue *c)
+{
+	return c->writer->engine->name;
+}
+
+bool tw_cat_is_sqlite(const struct tw_catalogue *c)
+{
+	return !tw_db_is_postgres(c->path);
+}
+
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
+	if (db->engine->in_transaction(db))
+		(void)tw_db_run(db, "ROLLBACK", NULL);
 	(void)pthread_mutex_lock(&c->pool_lock);
 	if (c->n_idle < TW_CATALOGUE_READERS) {
 		c->idle[c->n_idle++] = db;

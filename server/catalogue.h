@@ -28,6 +28,8 @@ struct tw_catalogue;
 enum tw_status tw_catalogue_open(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
+/* "sqlite" or "postgresql". */
+const char *tw_catalogue_engine(const struct tw_catalogue *c);
 /* A write that changes nothing: is it there and writable (for /readyz). */
 enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err);
 

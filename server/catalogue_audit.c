@@ -69,6 +69,10 @@ static void put_facts(struct tw_buf *out, const struct tw_change *ch)
 	(void)tw_buf_add(out, "", 1);
 }
 
+/* PostgreSQL's own counters would go on where a transaction is rolled back. */
+#define WRITTEN "at_ms,project_id,by_kind,by_id,by_name,address,request_id,action,target,facts"
+#define VALUES  "?,?,?,?,?,?,?,?,?,?"
+
 enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct tw_err *err)
 {
 	const struct tw_actor *from = tw_actor_get();
@@ -81,8 +85,10 @@ enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct
 	st = tw_buf_status(&facts);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO audit(at_ms,project_id,by_kind,by_id,by_name,address,"
-		        "request_id,action,target,facts) VALUES(?,?,?,?,?,?,?,?,?,?)",
+		        TW_EITHER("INSERT INTO audit(" WRITTEN ") VALUES(" VALUES ")",
+		                "WITH n AS (UPDATE audit_last SET entry_id=entry_id+1 RETURNING"
+		                " entry_id) INSERT INTO audit(entry_id," WRITTEN
+		                ") SELECT n.entry_id," VALUES " FROM n"),
 		        "ittttttttt", tw_unix_ms(), ch->project_id, by->kind, by->id, by->name,
 		        from->address, from->request_id, ch->action, ch->target,
 		        (const char *)facts.data);

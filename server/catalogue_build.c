@@ -75,7 +75,7 @@ static enum tw_status put(
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,map_sha256,source_sha256,"
 	        "map_version,entries,malformed,duplicates,updated_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
-	        " ON CONFLICT DO UPDATE SET map_sha256=excluded.map_sha256,"
+	        " ON CONFLICT(project_id,build_id) DO UPDATE SET map_sha256=excluded.map_sha256,"
 	        " source_sha256=excluded.source_sha256, map_version=excluded.map_version,"
 	        " entries=excluded.entries, malformed=excluded.malformed,"
 	        " duplicates=excluded.duplicates, updated_ms=excluded.updated_ms",
@@ -94,7 +94,8 @@ static enum tw_status put_retrace(
 	        "INSERT INTO build(project_id,build_id,created_ms,retrace_sha256,"
 	        "retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"
 	        "retrace_malformed,retrace_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
-	        " ON CONFLICT DO UPDATE SET retrace_sha256=excluded.retrace_sha256,"
+	        " ON CONFLICT(project_id,build_id) DO UPDATE SET "
+	        "retrace_sha256=excluded.retrace_sha256,"
 	        " retrace_source_sha256=excluded.retrace_source_sha256,"
 	        " retrace_id=excluded.retrace_id, retrace_classes=excluded.retrace_classes,"
 	        " retrace_methods=excluded.retrace_methods,"
@@ -283,7 +284,7 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 	st = tw_cat_query(/* build_by_age */
 	        &q, db, err,
 	        "SELECT build_id FROM (SELECT build_id, version_name FROM build"
-	        " WHERE project_id=? ORDER BY created_ms DESC, build_id DESC LIMIT 5000)"
+	        " WHERE project_id=? ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
 	        " WHERE version_name=? LIMIT 1",
 	        "tt", project_id, version_name);
 	if (st == TW_OK) {

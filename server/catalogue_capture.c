@@ -30,9 +30,18 @@ static enum tw_status is_rule(struct tw_db *db, const char *project_id, const ch
 {
 	*ret = 0;
 	return tw_cat_first_int(db, ret, err, /* primary key */
-	        "SELECT 1 FROM project_setting, json_each(project_setting.value, '$.rules')"
-	        " WHERE project_id=? AND project_setting.key='" TW_SETTING_CAPTURE "'"
-	        " AND json_extract(json_each.value, '$.name')=?",
+	        "SELECT 1 FROM project_setting s," TW_EITHER("json_each(s.value, '$.rules') r",
+	                "jsonb_array_elements(s.value::jsonb->'"
+	                "rules') r(value)") " WHERE"
+	                                    " s.project_id=? "
+	                                    "AND "
+	                                    "s.key="
+	                                    "'" TW_SETTING_CAPTURE "' AND " TW_EITHER("json_"
+	                                                                              "extract(r."
+	                                                                              "value, "
+	                                                                              "'$.name')",
+	                                            "(r.value->>"
+	                                            "'name')") "=?",
 	        "tt", project_id, name);
 }
 
@@ -48,14 +57,14 @@ enum tw_status tw_cat_capture_count(struct tw_db *db, const char *project_id,
 
 	if (st == TW_OK && device)
 		st = tw_cat_exec(db, &fresh, err,
-		        "INSERT OR IGNORE INTO capture_device(day,project_id,rule,device)"
-		        " VALUES(?,?,?,?)",
+		        "INSERT INTO capture_device(day,project_id,rule,device)"
+		        " VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
 		        "itti", day, project_id, rule, device);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO capture_day(project_id,rule,day,traces,devices)"
-		        " VALUES(?,?,?,1,?4) ON CONFLICT DO UPDATE SET traces=traces+1,"
-		        " devices=devices+?4",
+		        " VALUES(?,?,?,1,?4) ON CONFLICT(project_id,rule,day) DO UPDATE SET"
+		        " traces=capture_day.traces+1, devices=capture_day.devices+?4",
 		        "ttii", project_id, rule, day, (int64_t)fresh);
 	return st;
 }

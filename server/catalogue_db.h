@@ -2,10 +2,11 @@
  * catalogue_db.h - a connection to the catalogue's database and its statements, whatever engine
  * keeps them.
  *
- * An engine is one file that fills a struct tw_db_engine (catalogue_sqlite.c).  Its own structs
- * begin with struct tw_db and struct tw_stmt.  A connection and its statements belong to one thread
- * at a time.  Places of values count from 1 and are written ?1, ?2 or ? in order; columns count
- * from 0.  Text is UTF-8.
+ * An engine fills a struct tw_db_engine (catalogue_sqlite.c, catalogue_postgres.c).  Its own
+ * structs begin with struct tw_db and struct tw_stmt.  SQL is written once, in what both know; what
+ * catalogue_postgres_dialect.h lists is turned, and the rest is given in both by TW_EITHER.  A
+ * connection and its statements belong to one thread at a time.  Places of values count from 1 and
+ * are written ?1, ?2 or ? in order; columns count from 0.  Text is UTF-8.
  */
 #ifndef TW_CATALOGUE_DB_H
 #define TW_CATALOGUE_DB_H
@@ -68,6 +69,10 @@ struct tw_db_engine {
 	const char *(*to_text)(struct tw_stmt *s, int col);
 	struct tw_str (*to_bytes)(struct tw_stmt *s, int col);
 };
+
+/* What has no words that both engines know: SQLite's, and PostgreSQL's, which SQLite takes for a
+ * comment. */
+#define TW_EITHER(sqlite, postgres) "/*{*/" sqlite "/*|" postgres "}*/"
 
 /* NULL is none. */
 void tw_db_close(struct tw_db *db);

@@ -185,7 +185,7 @@ static enum tw_status find_stretch(struct tw_db *db, struct stretch *io, struct 
 	        "SELECT min(x) FROM (SELECT (SELECT trace_id FROM trace WHERE project_id=?1 AND"
 	        " trace_id>?2 ORDER BY trace_id LIMIT 1 OFFSET ?3) AS x UNION ALL SELECT"
 	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND trace_id>?2 ORDER BY trace_id"
-	        " LIMIT 1 OFFSET ?3))",
+	        " LIMIT 1 OFFSET ?3)) of_both",
 	        "tti", io->project_id, io->after, (int64_t)RESET_AT_ONCE);
 
 	if (st != TW_OK)

@@ -36,9 +36,10 @@ static enum tw_status traces_of(
 {
 	return tw_cat_list(c, ids, err, /* hang_by_build, hang_by_mapping */
 	        "SELECT trace_id FROM (SELECT * FROM (SELECT trace_id FROM hang WHERE project_id=?1"
-	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) UNION SELECT * FROM"
+	        " AND build_id=?2 AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
+	        "SELECT * FROM"
 	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND mapping_id=?2 AND"
-	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4))"
+	        " mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping) of_both"
 	        " ORDER BY trace_id LIMIT ?4",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 }
@@ -156,9 +157,12 @@ enum tw_status tw_catalogue_hang_stale(struct tw_catalogue *c, const char *proje
 	struct tw_cat_list list = {a, limit, sizeof **ret, read_stale, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &list, err, /* hang_unnamed, hang_keyed, primary keys */
 	        "WITH stale(trace_id) AS (SELECT * FROM (SELECT trace_id FROM hang WHERE"
-	        " project_id=?1 AND keyed=0 LIMIT ?3) UNION SELECT * FROM (SELECT trace_id FROM"
-	        " hang WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) UNION SELECT * FROM"
-	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT ?3)"
+	        " project_id=?1 AND keyed=0 LIMIT ?3) of_none UNION SELECT * FROM (SELECT trace_id "
+	        "FROM"
+	        " hang WHERE project_id=?1 AND anr=1 AND keyed<?2 LIMIT ?3) of_older UNION SELECT "
+	        "* FROM"
+	        " (SELECT trace_id FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2 LIMIT ?3) "
+	        "of_newer"
 	        " LIMIT ?3) SELECT h.project_id, h.trace_id, h.build_id, h.mapping_id, h.anr,"
 	        " a.brief FROM stale s CROSS JOIN hang h ON h.project_id=?1 AND"
 	        " h.trace_id=s.trace_id LEFT JOIN anr a ON a.project_id=?1 AND"

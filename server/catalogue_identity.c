@@ -29,7 +29,7 @@ static enum tw_status by_identity(struct tw_db *db, const struct tw_identity *wh
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
 	        "SELECT u.user_id, u.name, u.is_admin, u.is_disabled FROM identity i"
-	        " JOIN user u ON u.user_id=i.user_id WHERE i.issuer=? AND i.subject=?",
+	        " JOIN \"user\" u ON u.user_id=i.user_id WHERE i.issuer=? AND i.subject=?",
 	        "tt", who->issuer, who->subject);
 
 	return st == TW_OK ? read_account(&q, ret, ret_there, err) : st;
@@ -40,7 +40,7 @@ static enum tw_status by_id(struct tw_db *db, const char *user_id, struct accoun
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT user_id, name, is_admin, is_disabled FROM user WHERE user_id=?", "t",
+	        "SELECT user_id, name, is_admin, is_disabled FROM \"user\" WHERE user_id=?", "t",
 	        user_id);
 
 	return st == TW_OK ? read_account(&q, ret, ret_there, err) : st;
@@ -103,7 +103,7 @@ static enum tw_status give_role(
 	else
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO member VALUES(?,?,?)"
-		        " ON CONFLICT DO UPDATE SET scope=excluded.scope",
+		        " ON CONFLICT(user_id,project_id) DO UPDATE SET scope=excluded.scope",
 		        "tti", a->id, project, (int64_t)g->scope);
 	if (st != TW_OK)
 		return st;
@@ -122,7 +122,7 @@ static enum tw_status give_server(
 
 	if (a->is_admin == is_admin)
 		return TW_OK;
-	st = tw_cat_exec(db, NULL, err, "UPDATE user SET is_admin=? WHERE user_id=?", "it",
+	st = tw_cat_exec(db, NULL, err, "UPDATE \"user\" SET is_admin=? WHERE user_id=?", "it",
 	        (int64_t)is_admin, a->id);
 	if (st != TW_OK)
 		return st;

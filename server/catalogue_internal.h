@@ -59,6 +59,8 @@ struct tw_catalogue {
 /* By what the engine says; TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG. */
 enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err);
 
+bool tw_cat_is_sqlite(const struct tw_catalogue *c);
+
 /* Brings the schema forward (catalogue_upgrade.c).  `room`: what the pages had for their sums when
  * the writer was opened. */
 enum tw_status tw_cat_upgrade(struct tw_catalogue *c, int room, struct tw_err *err);
@@ -79,6 +81,8 @@ struct tw_cat_gate {
 	void *arg;
 };
 void tw_cat_set_gate(struct tw_cat_gate *g); /* NULL: none */
+/* Asked before a commit by an engine that is not below. */
+bool tw_cat_gate_passes(void);
 
 /* What a change was, for the record (audit.h). */
 enum { TW_CHANGE_FACTS = 6, TW_NUMBER_BYTES = 24 };
@@ -135,6 +139,9 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err);
 enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, struct tw_err *err);
 void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text);
 void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
+
+/* Any number. */
+int64_t tw_cat_random(void);
 
 /* Runs to the end; *ret_changed (may be NULL) rows changed. */
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,

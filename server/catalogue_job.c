@@ -222,7 +222,7 @@ enum tw_status tw_catalogue_trace_requeue(
 		return st;
 	st = tw_cat_exec(c->writer, &changed, err,
 	        "UPDATE trace SET state=0, tries=0, error_status='', error_message='',"
-	        " error_offset=-1, folded=iif(folded=2,0,folded), hung=0,"
+	        " error_offset=-1, folded=CASE WHEN folded=2 THEN 0 ELSE folded END, hung=0,"
 	        " detected=0"
 	        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 	        "tt", project_id, trace_id);
@@ -246,8 +246,8 @@ static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, s
 	struct tw_cat_query q;
 	int64_t oldest;
 	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded: small */
-	        "SELECT total(claimed=0), total(claimed), min(iif(claimed=0, queued_ms, NULL)) "
-	        "FROM job",
+	        "SELECT count(*)-sum(claimed), sum(claimed), min(CASE WHEN claimed=0 THEN queued_ms"
+	        " END) FROM job",
 	        "");
 
 	if (st != TW_OK)

@@ -100,7 +100,7 @@ static void note_seen(struct tw_catalogue *c, const struct found *f, const char 
 		return;
 	st = tw_cat_exec(c->writer, NULL, NULL,
 	        "UPDATE api_key SET last_seen_ms=?1, seen_from=?2,"
-	        " old_seen_ms=CASE WHEN ?3 THEN ?1 ELSE old_seen_ms END"
+	        " old_seen_ms=CASE WHEN ?3<>0 THEN ?1 ELSE old_seen_ms END"
 	        " WHERE project_id=?4 AND key_id=?5",
 	        "ititt", now, from, (int64_t)f->old, f->caller.project_id, f->caller.key_id);
 	(void)tw_cat_end(c, st, NULL);

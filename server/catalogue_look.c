@@ -51,10 +51,10 @@ static enum tw_status ask_all(
 	int64_t quarantined = 0;
 	int64_t unused = 0;
 	const struct question all[] = {
-	        {"SELECT max((SELECT ifnull(max(created_ms),0) FROM trace),"
-	         " (SELECT ifnull(max(created_ms),0) FROM api_key)) WHERE ?1>0",
+	        {"SELECT max((SELECT coalesce(max(created_ms),0) FROM trace),"
+	         " (SELECT coalesce(max(created_ms),0) FROM api_key)) WHERE ?1>0",
 	                &f->newest_ms, NULL, 0},
-	        {"SELECT ifnull(min(queued_ms),0) FROM job WHERE claimed=0 AND ?1>0",
+	        {"SELECT coalesce(min(queued_ms),0) FROM job WHERE claimed=0 AND ?1>0",
 	                &f->oldest_job_ms, NULL, 0},
 	        {"SELECT count(*) FROM trace WHERE created_ms>?1-86400000 AND state>=2", &recent,
 	                NULL, 0},

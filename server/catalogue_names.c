@@ -84,7 +84,7 @@ enum tw_status tw_cat_recount(
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "INSERT INTO recount(project_id,build_id) VALUES(?,?)"
-	        " ON CONFLICT DO UPDATE SET after_id=''",
+	        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=''",
 	        "tt", project_id, build_id);
 
 	if (st == TW_OK)
@@ -92,7 +92,7 @@ enum tw_status tw_cat_recount(
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO hang_rename(project_id,build_id) VALUES(?,?)"
-		        " ON CONFLICT DO UPDATE SET after_id=''",
+		        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=''",
 		        "tt", project_id, build_id);
 	return st;
 }
@@ -169,10 +169,11 @@ static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const 
 	enum tw_status st = tw_cat_query(&q, db, err, /* trace_by_build, trace_by_mapping */
 	        "SELECT max(trace_id) FROM (SELECT trace_id FROM ("
 	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND build_id=?2"
-	        " AND trace_id>?3 ORDER BY trace_id LIMIT ?4) UNION "
+	        " AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_build UNION "
 	        "SELECT * FROM (SELECT trace_id FROM trace WHERE project_id=?1 AND mapping_id=?2"
-	        " AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4))"
-	        " ORDER BY trace_id LIMIT ?4)",
+	        " AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4) of_mapping) "
+	        "of_both"
+	        " ORDER BY trace_id LIMIT ?4) of_these",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 
 	if (st != TW_OK)

@@ -45,11 +45,12 @@ enum tw_status tw_cat_tell(
 	if (st != TW_OK || flood)
 		return st;
 	return tw_cat_exec(db, NULL, err, /* primary key, outbox_waiting */
-	        "INSERT OR IGNORE INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
+	        "INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"
 	        "due_ms,until_ms,tries_left) SELECT ?1, w.hook_id, ?2, ?3, ?4, ?5, ?5, ?6, ?7"
-	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>?3)&1"
+	        " FROM webhook w WHERE w.project_id=?1 AND w.paused_ms=0 AND (w.events>>CAST(?3 AS "
+	        "INTEGER))&1=1"
 	        " AND (SELECT count(*) FROM outbox o WHERE o.project_id=?1 AND"
-	        " o.hook_id=w.hook_id AND o.state=0)<?8",
+	        " o.hook_id=w.hook_id AND o.state=0)<?8 ON CONFLICT DO NOTHING",
 	        "ttitiiii", project_id, what->id, (int64_t)what->event, what->facts, now,
 	        give_up_at(now), (int64_t)TW_HOOK_TRIES, (int64_t)TW_HOOK_WAITING_MAX);
 }
@@ -70,8 +71,8 @@ enum tw_status tw_cat_no_test(
 }
 
 #define TELL_ONE                                                                                   \
-	"INSERT OR IGNORE INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"         \
-	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8)"
+	"INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"                   \
+	"due_ms,until_ms,tries_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8) ON CONFLICT DO NOTHING"
 
 enum tw_status tw_cat_tell_mail(
         struct tw_db *db, const char *project_id, const struct tw_tell *what, struct tw_err *err)
@@ -169,7 +170,7 @@ enum tw_status tw_catalogue_outbox_due(struct tw_catalogue *c, const char *proje
 	        " FROM outbox d INDEXED BY outbox_waiting WHERE d.project_id=?1 AND"
 	        " d.hook_id=of_project.hook_id AND d.state=0 AND d.due_ms<=?2 ORDER BY d.due_ms,"
 	        " d.delivery_id LIMIT 1) END) AS id FROM (SELECT hook_id, paused_ms=0 AND"
-	        " hold_ms<=?2 AS open FROM webhook WHERE project_id=?1 UNION ALL SELECT ?3, 1) "
+	        " hold_ms<=?2 AS open FROM webhook WHERE project_id=?1 UNION ALL SELECT ?3, 1=1) "
 	        "of_project)"
 	        " f CROSS JOIN outbox o ON o.delivery_id=f.id ORDER BY o.due_ms, o.delivery_id",
 	        "tit", project_id, now_ms, TW_HOOK_MAIL);
@@ -226,15 +227,17 @@ static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
         const struct tw_tried *t, int *ret_there, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary keys */
-	        "INSERT OR IGNORE INTO outbox_try(delivery_id,n,at_ms,took_ms,http,error) SELECT"
-	        " delivery_id, tries+1, ?2, ?3, ?4, ?5 FROM outbox WHERE delivery_id=?1",
+	        "INSERT INTO outbox_try(delivery_id,n,at_ms,took_ms,http,error) SELECT"
+	        " delivery_id, tries+1, ?2, ?3, ?4, ?5 FROM outbox WHERE delivery_id=?1 ON "
+	        "CONFLICT DO NOTHING",
 	        "iiiit", of->id, t->at_ms, t->took_ms, t->http, t->error);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, ret_there, err,
 		        "UPDATE outbox SET tries=tries+1, tries_left=tries_left-1, body=?2,"
-		        " due_ms=CASE WHEN ?6 THEN due_ms ELSE ?3 END, state=CASE WHEN ?4='' THEN 1"
-		        " WHEN ?7 OR tries_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
+		        " due_ms=CASE WHEN ?6<>0 THEN due_ms ELSE ?3 END, state=CASE WHEN ?4='' "
+		        "THEN 1"
+		        " WHEN ?7<>0 OR tries_left<=1 OR until_ms<=?5 THEN 2 ELSE 0 END WHERE"
 		        " delivery_id=?1",
 		        "ititiii", of->id, t->body, t->next_ms, t->error, t->at_ms,
 		        (int64_t)t->holds_all, (int64_t)t->in_vain);
@@ -257,7 +260,7 @@ static enum tw_status pause(struct tw_db *db, const struct tw_delivery *of,
 
 	return tw_cat_exec(db, ret_paused, err, /* primary key */
 	        "UPDATE webhook SET paused_ms=?3, paused_why=?4 WHERE project_id=?1 AND hook_id=?2"
-	        " AND paused_ms=0 AND (?5 OR (fails>=?6 AND failing_ms<=?7))",
+	        " AND paused_ms=0 AND (?5<>0 OR (fails>=?6 AND failing_ms<=?7))",
 	        "ttitiii", of->project_id, of->hook_id, t->at_ms, t->error, (int64_t)t->gone,
 	        (int64_t)TW_HOOK_PAUSE_FAILS, since);
 }
@@ -267,7 +270,7 @@ static enum tw_status note_failure(struct tw_db *db, const struct tw_delivery *o
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE webhook SET fails=fails+1, failing_ms=CASE WHEN failing_ms=0 THEN ?3 ELSE"
-	        " failing_ms END, hold_ms=CASE WHEN ?4 THEN max(hold_ms,?5) ELSE hold_ms END"
+	        " failing_ms END, hold_ms=CASE WHEN ?4<>0 THEN max(hold_ms,?5) ELSE hold_ms END"
 	        " WHERE project_id=?1 AND hook_id=?2",
 	        "ttiii", of->project_id, of->hook_id, t->at_ms, (int64_t)t->holds_all, t->next_ms);
 

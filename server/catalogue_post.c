@@ -12,8 +12,8 @@ enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
 		return TW_OK;
 	return tw_cat_exec_kept(db, kept, err,
 	        "INSERT INTO rollup_post(project_id,cell_id,slot,pack,data)"
-	        " VALUES(?,?,?,random(),?)",
-	        "tiib", f->project_id, cell_id, (int64_t)TW_POST_ONE, &f->posts);
+	        " VALUES(?,?,?,?,?)",
+	        "tiiib", f->project_id, cell_id, (int64_t)TW_POST_ONE, tw_cat_random(), &f->posts);
 }
 
 enum tw_status tw_cat_post_delete(
@@ -44,7 +44,7 @@ enum tw_status tw_catalogue_post_loose(struct tw_catalogue *c, const struct tw_r
 	        " AND pack IN (SELECT pack FROM (SELECT pack, sum(length(data)) OVER (ORDER BY "
 	        "pack)"
 	        " AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND slot=?3 LIMIT ?4)"
-	        " WHERE upto<=?5)",
+	        " of_cell WHERE upto<=?5) ORDER BY pack",
 	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, (int64_t)limit,
 	        (int64_t)TW_POST_PACK_BYTES);
 
@@ -112,7 +112,8 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
-	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?",
+	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
+	        " ORDER BY pack",
 	        "tii", ask->project_id, ask->cells[cell].cell_id, (int64_t)slot);
 
 	if (st != TW_OK)

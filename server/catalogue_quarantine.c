@@ -5,7 +5,7 @@
 #define COLUMNS                                                                                    \
 	"SELECT q.trace_id, reason, q.format, error_message, app, build_id, signal,"               \
 	" q.decoder_version, created_ms, first_ms, last_ms, deaths, upload_bytes, state,"          \
-	" pinned OR kept_for<>'', title<>'' OR annotations>0"                                      \
+	" pinned<>0 OR kept_for<>'', title<>'' OR annotations>0"                                   \
 	" FROM quarantine q JOIN trace t USING (project_id, trace_id) "
 
 enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row *job,
@@ -14,9 +14,10 @@ enum tw_status tw_cat_quarantine_enter(struct tw_db *db, const struct tw_job_row
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO quarantine(project_id,trace_id,reason,signal,format,decoder_version,"
 	        "first_ms,last_ms,deaths) VALUES(?1,?2,?3,?4,?5,?6,?7,?7,?8)"
-	        " ON CONFLICT DO UPDATE SET reason=excluded.reason, signal=excluded.signal,"
+	        " ON CONFLICT(project_id,trace_id) DO UPDATE SET reason=excluded.reason, "
+	        "signal=excluded.signal,"
 	        " format=excluded.format, decoder_version=excluded.decoder_version,"
-	        " last_ms=excluded.last_ms, deaths=deaths+excluded.deaths",
+	        " last_ms=excluded.last_ms, deaths=quarantine.deaths+excluded.deaths",
 	        "tttitiii", job->project_id, job->trace_id, note->reason, (int64_t)note->signal,
 	        note->format, (int64_t)note->decoder_version, tw_unix_ms(), (int64_t)job->tries);
 }
@@ -125,7 +126,7 @@ enum tw_status tw_catalogue_quarantine_size(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_query(&q, db, err, /* bounded by retention */
-	        "SELECT count(*), total(upload_bytes) FROM quarantine JOIN trace"
+	        "SELECT count(*), sum(upload_bytes) FROM quarantine JOIN trace"
 	        " USING (project_id, trace_id)",
 	        "");
 	if (st == TW_OK && tw_cat_row(&q)) {

@@ -3,6 +3,7 @@
  */
 #include "catalogue_internal.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -229,6 +230,14 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 	if (st != TW_OK)
 		return st;
 	return run_to_end(&q, err);
+}
+
+int64_t tw_cat_random(void)
+{
+	int64_t n;
+
+	randombytes_buf(&n, sizeof n);
+	return n;
 }
 
 int64_t tw_cat_int(const struct tw_cat_query *q, int col)

@@ -152,9 +152,9 @@ static enum tw_status update(struct tw_db *db, const char *project_id, const str
 	        "UPDATE regression SET day=?3, percent=?4, before_ns=?5, after_ns=?6,"
 	        " change_ppm=?7, low_ppm=?8, high_ppm=?9, score_milli=?10, n_before=?11,"
 	        " n_after=?12, before_trace=?13, after_trace=?14,"
-	        " status=CASE WHEN ?18 THEN 2 ELSE status END,"
-	        " fixed_in=CASE WHEN ?18 AND ?15<>'' THEN ?15 ELSE fixed_in END,"
-	        " fixed_day=CASE WHEN ?18 THEN max(fixed_day, ?16) ELSE fixed_day END,"
+	        " status=CASE WHEN ?18<>0 THEN 2 ELSE status END,"
+	        " fixed_in=CASE WHEN ?18<>0 AND ?15<>'' THEN ?15 ELSE fixed_in END,"
+	        " fixed_day=CASE WHEN ?18<>0 THEN max(fixed_day, ?16) ELSE fixed_day END,"
 	        " last_ms=?17, share_ppm=?19"
 	        " WHERE project_id=?1 AND regression_id=?2", /* primary key */
 	        "ttiiiiiiiiiitttiiii", project_id, k->id, f->day, (int64_t)f->percent, f->before_ns,
@@ -351,7 +351,8 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 	struct tw_cat_list l = {a, TW_REGRESSIONS_MAX, sizeof **ret, read_row, NULL, 0};
 	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
 	        COLUMNS "AND (?2='' OR app=?2) AND (?3='' OR scenario=?3) AND (?4='' OR method=?4)"
-	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>status)&1"
+	                " AND (?5='' OR head=?5) AND (?6='' OR owner=?6) AND (?7>>CAST(status AS "
+	                "INTEGER))&1=1"
 	                " AND (?8=0 OR muted_until_ms<=?8)"
 	                " ORDER BY day DESC, (after_ns-before_ns) DESC, regression_id LIMIT ?9",
 	        "ttttttiii", project_id, of->app, of->scenario, of->method, of->version, of->owner,

@@ -15,7 +15,8 @@ static enum tw_status read_traces_use(
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* the project's rows, once a sweep */
-	        "SELECT count(*), total(pinned), total(file_bytes), total(state=4) FROM trace"
+	        "SELECT count(*), sum(pinned), sum(file_bytes), sum(CASE state WHEN 4 THEN 1 ELSE "
+	        "0 END) FROM trace"
 	        " WHERE project_id=?",
 	        "t", project_id);
 
@@ -35,7 +36,7 @@ static enum tw_status read_uploads_use(
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT total(bytes) FROM part WHERE project_id=?", "t", project_id);
+	        "SELECT sum(bytes) FROM part WHERE project_id=?", "t", project_id);
 
 	if (st != TW_OK)
 		return st;
@@ -108,7 +109,7 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 	"trace_id, coalesce(nullif(title,''), nullif(trim(app||' '||version_name||' '||scenario)," \
 	"''), trace_id), created_ms, "
 #define PARTS_OF                                                                                   \
-	"(SELECT total(bytes) FROM part p WHERE p.project_id=trace.project_id"                     \
+	"(SELECT coalesce(sum(bytes),0) FROM part p WHERE p.project_id=trace.project_id"           \
 	" AND p.trace_id=trace.trace_id"
 /* Neither pinned nor kept for what it is worth. */
 #define MAY_GO                                                                                     \

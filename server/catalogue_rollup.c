@@ -49,8 +49,9 @@ static enum tw_status add_method(struct tw_db *db, struct tw_stmt **kept, const 
 {
 	return tw_cat_exec_kept(db, kept, err,
 	        "INSERT INTO rollup_method(project_id,method_id,build_id,mapping_id,raw,name,"
-	        "descriptor,named,seen_day) VALUES(?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
-	        " seen_day=max(seen_day,excluded.seen_day)",
+	        "descriptor,named,seen_day) VALUES(?,?,?,?,?,?,?,?,?) ON "
+	        "CONFLICT(project_id,method_id)"
+	        " DO UPDATE SET seen_day=max(rollup_method.seen_day,excluded.seen_day)",
 	        "titttttii", project_id, (int64_t)m->id, m->build_id, m->mapping_id, m->raw,
 	        m->name, m->descriptor, (int64_t)m->named, day);
 }
@@ -99,8 +100,8 @@ static enum tw_status add_to_cell(struct tw_db *db, struct tw_stmt **kept,
 	enum tw_status st = tw_cat_exec_kept(db, &kept[KEPT_CELL], err,
 	        "INSERT INTO rollup_cell(project_id,cell_id,day,app,version_name,build_id,"
 	        "mapping_id,scenario,device_class,os,label,traces,pending,head)"
-	        " VALUES(?,?,?,?,?,?,?,?,?,?,?,1,1,?) ON CONFLICT DO UPDATE SET traces=traces+1,"
-	        " pending=pending+1",
+	        " VALUES(?,?,?,?,?,?,?,?,?,?,?,1,1,?) ON CONFLICT(project_id,cell_id) DO UPDATE SET"
+	        " traces=rollup_cell.traces+1, pending=rollup_cell.pending+1",
 	        "tiittttttttb", f->project_id, cell_id, d->day, d->app, d->version_name,
 	        d->build_id, d->mapping_id, d->scenario, d->device_class, d->os, d->label,
 	        &no_head);

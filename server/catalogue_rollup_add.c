@@ -112,7 +112,8 @@ static enum tw_status put_parts(struct tw_db *db, const char *project_id, int64_
 		if (parts[m].len)
 			st = tw_cat_exec(db, NULL, err,
 			        "INSERT INTO rollup_part(project_id,cell_id,metric,data)"
-			        " VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET data=excluded.data",
+			        " VALUES(?,?,?,?) ON CONFLICT(project_id,cell_id,metric) DO UPDATE "
+			        "SET data=excluded.data",
 			        "tiib", project_id, cell_id, (int64_t)m, &parts[m]);
 	return st;
 }

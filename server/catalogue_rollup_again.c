@@ -39,8 +39,9 @@ enum tw_status tw_catalogue_rollup_later(
 	if (st == TW_OK && changed)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "INSERT INTO rollup_again(project_id,trace_id,tries,again_ms)"
-		        " VALUES(?1,?2,1,?3+5000) ON CONFLICT DO UPDATE SET tries=tries+1,"
-		        " again_ms=?3+" TW_PUT_OFF_MS("tries"),
+		        " VALUES(?1,?2,1,?3+5000) ON CONFLICT(project_id,trace_id) DO UPDATE SET"
+		        " tries=rollup_again.tries+1, again_ms=?3+" TW_PUT_OFF_MS(
+		                "rollup_again.tries"),
 		        "tti", t->project_id, t->trace_id, now_ms);
 	return tw_cat_end(c, st, err);
 }

@@ -9,7 +9,7 @@
 
 /* SQL: milliseconds until something that failed so often is tried again: five seconds, doubled with
  * each try, at most six hours. */
-#define TW_PUT_OFF_MS(tries) "min(21600000,5000*(1<<min(" tries ",20)))"
+#define TW_PUT_OFF_MS(tries) "min(21600000,5000*(1<<CAST(min(" tries ",13) AS INTEGER)))"
 
 /* Cells of a project on their way into an arena; statements stay prepared, and are NULL at first.
  */

@@ -12,9 +12,10 @@ enum tw_status tw_cat_rename(
         struct tw_db *db, const char *project_id, const char *build_id, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err,
-	        "INSERT INTO rollup_rename(project_id,build_id,generation) VALUES(?,?,random())"
-	        " ON CONFLICT DO UPDATE SET after_id=0, generation=excluded.generation",
-	        "tt", project_id, build_id);
+	        "INSERT INTO rollup_rename(project_id,build_id,generation) VALUES(?,?,?)"
+	        " ON CONFLICT(project_id,build_id) DO UPDATE SET after_id=0, "
+	        "generation=excluded.generation",
+	        "tti", project_id, build_id, tw_cat_random());
 }
 
 static enum tw_status first_rename(struct tw_db *db, const struct tw_rollup_rename *after,
@@ -61,9 +62,10 @@ static enum tw_status read_methods(struct tw_db *db, const struct tw_rollup_rena
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_method_by_build, _by_mapping */
 	        "SELECT method_id, build_id, mapping_id, raw, name, descriptor FROM ("
 	        "SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1 AND build_id=?2"
-	        " AND method_id>?3 ORDER BY method_id LIMIT ?4) UNION "
+	        " AND method_id>?3 ORDER BY method_id LIMIT ?4) of_build UNION "
 	        "SELECT * FROM (SELECT * FROM rollup_method WHERE project_id=?1 AND mapping_id=?2"
-	        " AND mapping_id<>'' AND method_id>?3 ORDER BY method_id LIMIT ?4))"
+	        " AND mapping_id<>'' AND method_id>?3 ORDER BY method_id LIMIT ?4) of_mapping) "
+	        "of_both"
 	        " ORDER BY method_id LIMIT ?4",
 	        "ttii", r->project_id, r->build_id, r->after_id, (int64_t)limit);
 

@@ -178,9 +178,9 @@ static enum tw_status read_rows(struct tw_db *db, const char *project_id,
 	struct tw_cat_query q;
 	const char *const sql =
 	        is_key(f) ? "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE" OF_KEY CELLS_WHERE
-	                    " ORDER BY day"
+	                    " ORDER BY day" TW_EITHER("", ", cell_id")
 	                  : "SELECT " TW_CELL_COLUMNS " FROM rollup_cell WHERE" OF_LABEL CELLS_WHERE
-	                    " ORDER BY day";
+	                    " ORDER BY day" TW_EITHER("", ", cell_id");
 	enum tw_status st = tw_cat_query(/* rollup_cell_by_day */
 	        &q, db, err, sql, "ttiitttttt", CELLS_ARGS(project_id, f));
 

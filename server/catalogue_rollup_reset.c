@@ -135,7 +135,7 @@ static enum tw_status read_days(struct tw_db *db, const char *project_id, struct
 	enum tw_status st = tw_cat_query(&q, db, err, /* rollup_cell_by_day, trace_by_created */
 	        "SELECT day, sum(n) FROM (SELECT day, traces AS n FROM rollup_cell"
 	        " WHERE project_id=?1 AND label='' UNION ALL SELECT created_ms/?3, 0 FROM trace"
-	        " WHERE project_id=?1 AND folded=1) GROUP BY day ORDER BY day LIMIT ?2",
+	        " WHERE project_id=?1 AND folded=1) of_day GROUP BY day ORDER BY day LIMIT ?2",
 	        "tii", project_id, (int64_t)DAYS_MAX, (int64_t)TW_DAY_MS);
 
 	if (st != TW_OK)
@@ -208,9 +208,10 @@ static enum tw_status name_again(struct tw_catalogue *c, const char *project_id,
 		return st;
 	st = tw_cat_exec(c->writer, NULL, err,
 	        "INSERT INTO rollup_rename(project_id,build_id,generation) SELECT project_id,"
-	        " build_id, random() FROM build WHERE project_id=? ON CONFLICT DO UPDATE SET"
+	        " build_id, ?2 FROM build WHERE project_id=?1 ON CONFLICT(project_id,build_id) DO "
+	        "UPDATE SET"
 	        " after_id=0, generation=excluded.generation",
-	        "t", project_id);
+	        "ti", project_id, tw_cat_random());
 	return tw_cat_end(c, st, err);
 }
 

@@ -24,7 +24,8 @@ enum tw_status tw_cat_tree_add(struct tw_db *db, struct tw_stmt *kept[2],
 		return st;
 	return tw_cat_exec_kept(db, &kept[1], err,
 	        "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels)"
-	        " VALUES(?,?,?,1,?4,?4) ON CONFLICT DO UPDATE SET pending=pending+1",
+	        " VALUES(?,?,?,1,?4,?4) ON CONFLICT(project_id,cell_id) DO UPDATE SET"
+	        " pending=rollup_tree.pending+1",
 	        "tiib", f->project_id, at->cell_id, at->day, &nothing);
 }
 
@@ -80,8 +81,9 @@ static enum tw_status read_tree(struct trees *k, struct tw_tree_cell *cell, stru
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->tree, err, /* primary keys */
-	        "SELECT t.version, t.pending, CASE WHEN ?4 AND r.data<>x'' THEN r.data ELSE t.data"
-	        " END, CASE WHEN ?3 THEN t.levels ELSE x'' END, r.data=x'' FROM rollup_tree t"
+	        "SELECT t.version, t.pending, CASE WHEN ?4<>0 AND r.data<>x'' THEN r.data ELSE "
+	        "t.data"
+	        " END, CASE WHEN ?3<>0 THEN t.levels ELSE x'' END, r.data=x'' FROM rollup_tree t"
 	        " LEFT JOIN rollup_tree_rough r ON r.project_id=t.project_id AND"
 	        " r.cell_id=t.cell_id WHERE t.project_id=?1 AND t.cell_id=?2",
 	        "tiii", k->project_id, cell->cell_id, (int64_t)k->levels, (int64_t)k->rough);
@@ -165,7 +167,8 @@ enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, i
 	        " INDEXED BY rollup_tree_pending WHERE pending>0 AND (pending>=min(?1,max(?5,"
 	        "2*version)) OR day<?2) AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
 	        " l.project_id=rollup_tree.project_id AND l.cell_id=rollup_tree.cell_id AND"
-	        " l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) UNION ALL SELECT project_id,"
+	        " l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) of_deltas UNION ALL SELECT "
+	        "project_id,"
 	        " cell_id FROM rollup_tree_rough r INDEXED BY rollup_tree_unrough WHERE data=x''"
 	        " AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE"
 	        " l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
@@ -194,8 +197,8 @@ static enum tw_status put_rough(struct tw_db *db, const char *project_id, int64_
         const struct tw_str *rough, struct tw_err *err)
 {
 	return tw_cat_exec(db, NULL, err, /* primary key */
-	        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?) ON CONFLICT"
-	        " DO UPDATE SET data=excluded.data",
+	        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?)"
+	        " ON CONFLICT(project_id,cell_id) DO UPDATE SET data=excluded.data",
 	        "tib", project_id, cell_id, rough);
 }
 
@@ -265,8 +268,9 @@ enum tw_status tw_catalogue_tree_put_off(
 	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
 	        "INSERT INTO rollup_tree_later(project_id,cell_id,tries,again_ms)"
 	        " VALUES(?1,?2,1,?3+" TW_PUT_OFF_MS(
-	                "0") ") ON CONFLICT DO UPDATE SET"
-	                     " tries=tries+1, again_ms=?3+" TW_PUT_OFF_MS("tries"),
+	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"
+	                     " tries=rollup_tree_later.tries+1, again_ms=?3+" TW_PUT_OFF_MS(
+	                             "rollup_tree_later.tries"),
 	        "tii", of->project_id, of->cell_id, now_ms);
 	return tw_cat_end(c, st, err);
 }

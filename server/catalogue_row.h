@@ -12,6 +12,9 @@
 	" AND o.anr=trace.anr AND o.anr<>'' AND (o.created_ms,o.trace_id)<"                        \
 	"(trace.created_ms,trace.trace_id))"
 
+#define TW_TRACE_TAGS                                                                              \
+	"(SELECT " TW_EITHER(                                                                      \
+	        "json_group_array(tag)", "coalesce(json_agg(tag ORDER BY tag),'[]')::text")
 /* In the order in which tw_catalogue_read_row takes them. */
 #define TW_TRACE_COLUMNS                                                                           \
 	"trace_id,project_id,key_id,state,created_ms,ready_ms,tries,upload_bytes,"                 \
@@ -19,9 +22,8 @@
 	"session_id,uuid,labels,pid,started_ms,"                                                   \
 	"format,decoder_version,slices,threads,methods,max_depth,duration_ns,input_bytes,"         \
 	"decoded_bytes,file_bytes,losses,repairs,error_status,error_message,error_offset,"         \
-	"title,pinned,annotations,"                                                                \
-	"(SELECT json_group_array(tag) FROM trace_tag t"                                           \
-	" WHERE t.project_id=trace.project_id AND "                                                \
+	"title,pinned,annotations," TW_TRACE_TAGS " FROM trace_tag t WHERE"                        \
+	" t.project_id=trace.project_id AND "                                                      \
 	"t.trace_id=trace.trace_id),upload_kept,kept_for,anr," TW_TRACE_IS_FIRST
 
 /* The current row of a query of TW_TRACE_COLUMNS, strings in the arena; false: no memory. */

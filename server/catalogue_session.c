@@ -44,7 +44,7 @@ static enum tw_status read_holder(struct tw_db *db, const uint8_t hash[32], stru
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
 	        "SELECT s.user_id, u.name, s.project_id, s.key_id"
-	        " FROM session s LEFT JOIN user u ON u.user_id=s.user_id WHERE s.hash=?",
+	        " FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id WHERE s.hash=?",
 	        "h", hash);
 
 	if (st != TW_OK)
@@ -105,8 +105,9 @@ enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, 
 		st = tw_cat_exec(
 		        db, NULL, err, "DELETE FROM session WHERE hash=?", "h", s->replaces);
 	if (st == TW_OK && s->user_id[0])
-		st = tw_cat_exec(db, NULL, err, "UPDATE user SET last_seen_ms=? WHERE user_id=?",
-		        "it", now, s->user_id);
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE \"user\" SET last_seen_ms=? WHERE user_id=?", "it", now,
+		        s->user_id);
 	return st == TW_OK ? insert_session(db, s, now, err) : st;
 }
 
@@ -162,7 +163,7 @@ static enum tw_status read_session(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
 	        "SELECT s.user_id, s.project_id, s.key_id, s.seen_ms, s.idle_ms, u.name, u.is_admin"
-	        " FROM session s LEFT JOIN user u ON u.user_id=s.user_id"
+	        " FROM session s LEFT JOIN \"user\" u ON u.user_id=s.user_id"
 	        " WHERE s.hash=?1 AND s.expires_ms>?2 AND s.seen_ms+s.idle_ms>?2"
 	        " AND coalesce(u.is_disabled,0)=0",
 	        "hi", hash, tw_unix_ms());
@@ -242,8 +243,8 @@ static enum tw_status person_seen(struct tw_catalogue *c, const struct found *f,
 {
 	if (!f->caller.user_id[0])
 		return TW_OK;
-	return tw_cat_exec(c->writer, NULL, NULL, "UPDATE user SET last_seen_ms=? WHERE user_id=?",
-	        "it", now, f->caller.user_id);
+	return tw_cat_exec(c->writer, NULL, NULL,
+	        "UPDATE \"user\" SET last_seen_ms=? WHERE user_id=?", "it", now, f->caller.user_id);
 }
 
 /* Best effort: a request is answered even when this cannot be noted. */
@@ -287,7 +288,7 @@ static enum tw_status read_person(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* unique index of name */
 	        &q, db, err,
-	        "SELECT user_id, name, is_admin, last_seen_ms FROM user"
+	        "SELECT user_id, name, is_admin, last_seen_ms FROM \"user\""
 	        " WHERE name=? AND is_disabled=0",
 	        "t", name);
 

@@ -40,8 +40,8 @@ enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *proj
 	/* two changes within a millisecond are told apart all the same */
 	st = tw_cat_exec(c->writer, NULL, err,
 	        "INSERT INTO project_setting(project_id,key,value,updated_ms) VALUES(?,?,?,?)"
-	        " ON CONFLICT DO UPDATE SET value=excluded.value,"
-	        " updated_ms=max(excluded.updated_ms, updated_ms+1)",
+	        " ON CONFLICT(project_id,key) DO UPDATE SET value=excluded.value,"
+	        " updated_ms=max(excluded.updated_ms, project_setting.updated_ms+1)",
 	        "ttti", project_id, key, value, tw_unix_ms());
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){"setting.set", project_id, key, .facts = {{"value", value}}},

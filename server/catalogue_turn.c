@@ -179,7 +179,9 @@ static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct 
 	struct tw_waiting *all = NULL;
 	size_t cap = 0;
 	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded */
-	        "SELECT project_id, count(*), total(bytes) FROM job GROUP BY project_id", "");
+	        "SELECT project_id, count(*), sum(bytes) FROM job GROUP BY project_id ORDER BY"
+	        " project_id",
+	        "");
 
 	if (st != TW_OK)
 		return st;

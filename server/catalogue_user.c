@@ -34,7 +34,7 @@ static enum tw_status name_is_free(struct tw_db *db, const char *name, struct tw
 {
 	int64_t taken = 0;
 	enum tw_status st = tw_cat_first_int(/* unique index of name */
-	        db, &taken, err, "SELECT 1 FROM user WHERE name=?", "t", name);
+	        db, &taken, err, "SELECT 1 FROM \"user\" WHERE name=?", "t", name);
 
 	if (st == TW_OK && taken)
 		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is a user %s already", name);
@@ -52,7 +52,7 @@ enum tw_status tw_cat_user_insert(struct tw_db *db, const char *name, const char
 		st = name_is_free(db, name, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO user(user_id,name,password,is_admin,created_ms)"
+		        "INSERT INTO \"user\"(user_id,name,password,is_admin,created_ms)"
 		        " VALUES(?,?,?,?,?)",
 		        "tttii", id, name, password, (int64_t)is_admin, now);
 	if (st == TW_OK)
@@ -85,8 +85,8 @@ static enum tw_status read_user(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* unique index of name */
 	        &q, db, err,
-	        "SELECT user_id, name, password, is_admin, is_disabled FROM user WHERE name=?", "t",
-	        name);
+	        "SELECT user_id, name, password, is_admin, is_disabled FROM \"user\" WHERE name=?",
+	        "t", name);
 	struct tw_user u = {.is_admin = false};
 	bool there;
 
@@ -127,7 +127,7 @@ static enum tw_status name_of(
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(/* primary key */
-	        &q, db, err, "SELECT name FROM user WHERE user_id=?", "t", user_id);
+	        &q, db, err, "SELECT name FROM \"user\" WHERE user_id=?", "t", user_id);
 
 	if (st != TW_OK)
 		return st;
@@ -158,14 +158,16 @@ enum tw_status tw_catalogue_user_change(struct tw_catalogue *c, const char *user
 		return st;
 	st = name_of(c->writer, user_id, name, err);
 	if (st == TW_OK && to->password)
-		st = tw_cat_exec(c->writer, NULL, err, "UPDATE user SET password=? WHERE user_id=?",
-		        "tt", to->password, user_id);
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE \"user\" SET password=? WHERE user_id=?", "tt", to->password,
+		        user_id);
 	if (st == TW_OK && to->sets_admin)
-		st = tw_cat_exec(c->writer, NULL, err, "UPDATE user SET is_admin=? WHERE user_id=?",
-		        "it", (int64_t)to->is_admin, user_id);
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "UPDATE \"user\" SET is_admin=? WHERE user_id=?", "it",
+		        (int64_t)to->is_admin, user_id);
 	if (st == TW_OK && to->sets_disabled)
 		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE user SET is_disabled=? WHERE user_id=?", "it",
+		        "UPDATE \"user\" SET is_disabled=? WHERE user_id=?", "it",
 		        (int64_t)to->is_disabled, user_id);
 	if (st == TW_OK)
 		st = end_sessions(c->writer, user_id, err);
@@ -188,7 +190,7 @@ enum tw_status tw_catalogue_user_remove(
 	st = name_of(c->writer, user_id, name, err);
 	if (st == TW_OK) /* roles and sessions go by their foreign keys */
 		st = tw_cat_exec(
-		        c->writer, NULL, err, "DELETE FROM user WHERE user_id=?", "t", user_id);
+		        c->writer, NULL, err, "DELETE FROM \"user\" WHERE user_id=?", "t", user_id);
 	return tw_cat_end_audited(c, st, &(struct tw_change){"user.remove", "", name}, err);
 }
 
@@ -234,13 +236,13 @@ static enum tw_status list_users(struct tw_cat_query *q, struct tw_db *db, const
 		        "SELECT u.user_id, u.name, u.is_admin, u.password<>'', u.created_ms,"
 		        " u.last_seen_ms, m.scope, u.is_disabled,"
 		        " EXISTS(SELECT 1 FROM identity i WHERE i.user_id=u.user_id) FROM member m "
-		        "JOIN user u ON u.user_id=m.user_id"
+		        "JOIN \"user\" u ON u.user_id=m.user_id"
 		        " WHERE m.project_id=?1 AND u.name>?2 ORDER BY u.name LIMIT ?3",
 		        "tti", project_id, after, (int64_t)TW_USERS_MAX);
 	return tw_cat_query(q, db, err, /* unique index of name */
 	        "SELECT user_id, name, is_admin, password<>'', created_ms, last_seen_ms, 0,"
-	        " is_disabled, EXISTS(SELECT 1 FROM identity i WHERE i.user_id=user.user_id)"
-	        " FROM user WHERE name>?1 ORDER BY name LIMIT ?2",
+	        " is_disabled, EXISTS(SELECT 1 FROM identity i WHERE i.user_id=\"user\".user_id)"
+	        " FROM \"user\" WHERE name>?1 ORDER BY name LIMIT ?2",
 	        "ti", after, (int64_t)TW_USERS_MAX);
 }
 
@@ -281,7 +283,7 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 		st = tw_cat_exec(c->writer, &changed, err,
 		        "INSERT INTO member SELECT ?1,project_id,?3 FROM project WHERE "
 		        "project_id=?2"
-		        " ON CONFLICT DO UPDATE SET scope=excluded.scope",
+		        " ON CONFLICT(user_id,project_id) DO UPDATE SET scope=excluded.scope",
 		        "tti", user_id, project_id, (int64_t)scope);
 	if (st == TW_OK && changed == 0)
 		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,

@@ -98,6 +98,11 @@ static int shell_truncate(sqlite3_file *f, sqlite3_int64 size)
 	return real_of(f)->pMethods->xTruncate(real_of(f), size);
 }
 
+bool tw_cat_gate_passes(void)
+{
+	return !gate || gate->durable(gate->arg);
+}
+
 static int shell_sync(sqlite3_file *f, int flags)
 {
 	struct shell *s = shell_of(f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalogue_internal.h"
 #include "post.h"
 
 enum { FOLDED_AT_ONCE = 16, FACTS_BYTES = 1 << 16 };
@@ -155,43 +156,32 @@ bool sim_tree(const struct sim_trace *t, struct tw_rollup_tree *ret)
 	return fits;
 }
 
-static bool insert_row(sqlite3_stmt *q, const char *project_id, const struct sim_trace *t)
+static bool insert_row(
+        struct tw_db *db, struct tw_stmt **kept, const char *project_id, const struct sim_trace *t)
 {
-	const char *texts[] = {project_id, t->id, t->dims.app, t->dims.version_name,
-	        t->dims.build_id, t->dims.scenario, t->dims.os};
-	bool fine;
-
-	for (int k = 0; k < 7; k++)
-		(void)sqlite3_bind_text(q, k + 1, texts[k], -1, SQLITE_TRANSIENT);
-	(void)sqlite3_bind_int64(q, 8, t->dims.day * TW_DAY_MS + 1);
-	(void)sqlite3_bind_int64(q, 9, t->duration_ns);
-	fine = sqlite3_step(q) == SQLITE_DONE;
-	(void)sqlite3_reset(q);
-	return fine;
+	return tw_cat_exec_kept(db, kept, NULL,
+	               "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
+	               "upload_bytes,version_code,mapping_id,device,abi,process,session_id,uuid,"
+	               "labels,pid,started_ms,app,version_name,build_id,scenario,os,created_ms,"
+	               "duration_ns) VALUES(?1,?2,'','','',2,1,'','','','','','','','',1,0,?3,?4,"
+	               "?5,?6,?7,?8,?9)",
+	               "tttttttii", project_id, t->id, t->dims.app, t->dims.version_name,
+	               t->dims.build_id, t->dims.scenario, t->dims.os, t->dims.day * TW_DAY_MS + 1,
+	               t->duration_ns) == TW_OK;
 }
 
-bool sim_rows(sqlite3 *db, const char *project_id, uint64_t from, uint64_t to, int64_t day0)
+bool sim_rows(struct tw_db *db, const char *project_id, uint64_t from, uint64_t to, int64_t day0)
 {
+	struct tw_stmt *kept = NULL;
+	bool fine = tw_db_run(db, "BEGIN IMMEDIATE", NULL) == TW_OK;
 	static struct sim_trace t;
-	sqlite3_stmt *q = NULL;
-	bool fine = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
 
-	if (!fine ||
-	        sqlite3_prepare_v2(db,
-	                "INSERT INTO trace(project_id,trace_id,app,version_name,build_id,scenario,"
-	                "os,created_ms,duration_ns,key_id,idempotency_key,content,state,upload_"
-	                "bytes,"
-	                "version_code,mapping_id,device,abi,process,session_id,uuid,labels,pid,"
-	                "started_ms) "
-	                "VALUES(?,?,?,?,?,?,?,?,?,'','','',2,1,'','','','','','','','',1,0)",
-	                -1, &q, NULL) != SQLITE_OK)
-		return false;
 	for (uint64_t i = from; fine && i < to; i++) {
 		sim_make(project_id, i, day0, &t);
-		fine = insert_row(q, project_id, &t);
+		fine = insert_row(db, &kept, project_id, &t);
 	}
-	(void)sqlite3_finalize(q);
-	return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK && fine;
+	tw_stmt_drop(kept);
+	return fine && tw_db_run(db, "COMMIT", NULL) == TW_OK;
 }
 
 /* What a method of the fleet is called; the numbers of a version's methods are its own. */
@@ -302,7 +292,7 @@ bool sim_fold(
 	return fine;
 }
 
-bool sim_load(struct tw_catalogue *c, sqlite3 *db, const char *project_id, uint64_t from,
+bool sim_load(struct tw_catalogue *c, struct tw_db *db, const char *project_id, uint64_t from,
         uint64_t to, int64_t day0)
 {
 	return sim_rows(db, project_id, from, to, day0) && sim_fold(c, project_id, from, to, day0);

@@ -10,8 +10,7 @@
 #ifndef FLEET_SIM_H
 #define FLEET_SIM_H
 
-#include <sqlite3.h>
-
+#include "catalogue_db.h"
 #include "catalogue_rollup.h"
 #include "rollup_tree.h"
 
@@ -39,10 +38,10 @@ extern const char *const sim_threads[SIM_THREADS];
 bool sim_tree(const struct sim_trace *t, struct tw_rollup_tree *ret);
 
 /* Writes rows of ready traces [from, to), and folds them; false: db says why. */
-bool sim_load(struct tw_catalogue *c, sqlite3 *db, const char *project_id, uint64_t from,
+bool sim_load(struct tw_catalogue *c, struct tw_db *db, const char *project_id, uint64_t from,
         uint64_t to, int64_t day0);
 /* Their rows alone. */
-bool sim_rows(sqlite3 *db, const char *project_id, uint64_t from, uint64_t to, int64_t day0);
+bool sim_rows(struct tw_db *db, const char *project_id, uint64_t from, uint64_t to, int64_t day0);
 bool sim_fold(
         struct tw_catalogue *c, const char *project_id, uint64_t from, uint64_t to, int64_t day0);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "catalogue_sqlite.h"
 #include "fleet.h"
 #include "fleet_search.h"
 #include "fleet_sim.h"
@@ -28,7 +29,7 @@ enum { STEP = 250, DAY0 = 20000 };
 struct bench {
 	struct tw_catalogue *c;
 	struct tw_folder *folder;
-	sqlite3 *db;
+	struct tw_db *db;
 	char project[TW_ID_BYTES];
 	char path[1000];
 };
@@ -38,6 +39,7 @@ static bool open_all(struct bench *b, const char *folder)
 {
 	struct tw_folder_parts parts = {0};
 	bool is_new;
+	int room;
 
 	memset(b, 0, sizeof *b);
 	(void)mkdir(folder, 0700);
@@ -45,10 +47,8 @@ static bool open_all(struct bench *b, const char *folder)
 	bench_must(tw_catalogue_open(b->path, &b->c, NULL) == TW_OK, "opening the catalogue");
 	bench_must(
 	        tw_catalogue_project(b->c, "p", b->project, &is_new, NULL) == TW_OK, "a project");
-	bench_must(
-	        sqlite3_open_v2(b->path, &b->db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
+	bench_must(tw_db_sqlite_open(b->path, TW_DB_WRITE, &b->db, &room, NULL) == TW_OK,
 	        "a second connection");
-	(void)sqlite3_busy_timeout(b->db, 10000);
 	parts.catalogue = b->c;
 	b->folder = tw_folder_new(&parts);
 	bench_must(b->folder != NULL, "memory");
@@ -58,7 +58,7 @@ static bool open_all(struct bench *b, const char *folder)
 static void close_all(struct bench *b)
 {
 	(void)tw_folder_free(b->folder);
-	(void)sqlite3_close(b->db);
+	tw_db_close(b->db);
 	b->c = tw_catalogue_close(b->c);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "audit.h"
+#include "catalogue_fixture.h"
 #include "catalogue_user.h"
 
 enum { FEW = 5, PAGE = 500 /* at most */, AT_ONCE = 1000 /* forgotten */ };
@@ -33,12 +34,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct record r;
-	char path[100];
 
 	memcpy(r.dir, "/tmp/tw-audit-XXXXXX", sizeof "/tmp/tw-audit-XXXXXX");
 	assert_non_null(mkdtemp(r.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", r.dir);
-	assert_int_equal(tw_catalogue_open(path, &r.c, NULL), TW_OK);
+	r.c = catalogue_in(r.dir);
 	r.arena = tw_arena_new(64 << 20);
 	*state = &r;
 	return 0;

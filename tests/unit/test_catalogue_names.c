@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "catalogue.h"
+#include "catalogue_fixture.h"
 #include "upload_meta.h"
 
 struct session {
@@ -32,13 +33,11 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct session s;
-	char path[100];
 	bool is_new;
 
 	s = (struct session){.dir = "/tmp/tw-names-XXXXXX", .caller = {.scope = TW_SCOPE_INGEST}};
 	assert_non_null(mkdtemp(s.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.caller.project_id, &is_new, NULL), TW_OK);
 	s.arena = tw_arena_new(256 << 20);
 	*state = &s;

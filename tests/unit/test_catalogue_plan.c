@@ -493,8 +493,8 @@ static bool may_be_scanned(const char *step)
 	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
 	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN exemplar" /* a page of them */,
 	        "SCAN quarantine", "SCAN webhook", "SCAN outbox USING INDEX outbox_until",
-	        "SCAN of_project" /* its hooks */, "SCAN (", "SCAN pragma_", "SCAN CONSTANT",
-	        "SCAN 2 CONSTANT"};
+	        "SCAN of_" /* what a query within found */, "SCAN (", "SCAN pragma_",
+	        "SCAN CONSTANT", "SCAN 2 CONSTANT"};
 
 	for (size_t i = 0; i < sizeof small / sizeof *small; i++)
 		if (strncmp(step, small[i], strlen(small[i])) == 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "catalogue_fixture.h"
 #include "catalogue_identity.h"
 #include "oidc_claim.h"
 #include "oidc_fetch.h"
@@ -195,14 +196,12 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct people p;
-	char path[100];
 	bool is_new;
 
 	p = (struct people){.next_hash = 1};
 	memcpy(p.dir, "/tmp/tw-oidc-XXXXXX", sizeof "/tmp/tw-oidc-XXXXXX");
 	assert_non_null(mkdtemp(p.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", p.dir);
-	assert_int_equal(tw_catalogue_open(path, &p.c, NULL), TW_OK);
+	p.c = catalogue_in(p.dir);
 	assert_int_equal(tw_catalogue_project(p.c, "one", p.one, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_user_add(p.c, "ann", "hash", false, p.ann, NULL), TW_OK);
 	*state = &p;

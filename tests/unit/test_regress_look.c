@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_fixture.h"
 #include "catalogue_regression.h"
 #include "catalogue_tell.h"
 #include "fleet_sim.h"
@@ -24,7 +25,7 @@ enum { TRACES = 3000, DAY0 = 20000, TODAY = DAY0 + SIM_DAYS - 1 };
 struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	sqlite3 *db;
+	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
 };
 
@@ -37,7 +38,6 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct session s;
-	char path[100];
 	bool is_new;
 
 	s = (struct session){.dir = "/dev/shm/tw-regress-XXXXXX"};
@@ -45,12 +45,9 @@ static int setup(void **state)
 		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-regress-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	assert_int_equal(
-	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.db = catalogue_beside(s.dir);
 	assert_true(sim_load(s.c, s.db, s.project, 0, TRACES, DAY0));
 	s.arena = tw_arena_new(64 << 20);
 	/* the method is one of two hundred: its share of a start is small */
@@ -65,7 +62,7 @@ static int teardown(void **state)
 {
 	struct session *s = *state;
 
-	(void)sqlite3_close(s->db);
+	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_fixture.h"
 #include "catalogue_rollup_tree.h"
 #include "fleet.h"
 #include "fleet_sim.h"
@@ -26,7 +27,7 @@ static struct sim_trace fleet[TRACES];
 struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	sqlite3 *db;
+	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
 	struct tw_folder *folder;
 };
@@ -41,7 +42,6 @@ static int setup(void **state)
 {
 	static struct session s;
 	struct tw_folder_parts parts = {0};
-	char path[100];
 	bool is_new;
 
 	/* hundreds of small transactions: in memory where that is to be had */
@@ -50,12 +50,9 @@ static int setup(void **state)
 		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-rollup-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	assert_int_equal(
-	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new(512 << 20);
 	parts.catalogue = s.c; /* adding up needs no files */
 	s.folder = tw_folder_new(&parts);
@@ -71,7 +68,7 @@ static int teardown(void **state)
 	struct session *s = *state;
 
 	(void)tw_folder_free(s->folder);
-	(void)sqlite3_close(s->db);
+	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -80,36 +77,49 @@ static int teardown(void **state)
 
 static int64_t number(struct session *s, const char *sql)
 {
-	sqlite3_stmt *q = NULL;
-	int64_t v;
-
-	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	v = sqlite3_column_int64(q, 0);
-	(void)sqlite3_finalize(q);
-	return v;
+	return catalogue_number(s->db, sql);
 }
+
+#define HEX(of) TW_EITHER("hex(" of ")", "encode(" of ",'hex')")
 
 /* All that rollups hold, but for how often cells were added up. */
 static char *dump(struct session *s)
 {
-	static const char sql[] =
-	        "SELECT group_concat(line, char(10)) FROM (SELECT 'c'||cell_id||day||version_name||"
-	        "scenario||device_class||os||traces||':'||pending||hex(head) AS line FROM "
-	        "rollup_cell UNION ALL SELECT 'p'||cell_id||':'||metric||hex(data) FROM rollup_part"
-	        " UNION ALL SELECT 'd'||cell_id||trace_id FROM rollup_delta UNION ALL SELECT"
-	        " 't'||cell_id||':'||pending||hex(data)||hex(levels) FROM rollup_tree UNION ALL "
-	        "SELECT 'r'||cell_id||hex(data) FROM rollup_tree_rough UNION ALL SELECT"
-	        " 'e'||cell_id||trace_id||hex(data) FROM rollup_tree_delta UNION ALL SELECT"
-	        " 'm'||method_id||name FROM rollup_method ORDER BY 1)";
-	sqlite3_stmt *q = NULL;
-	char *text;
-
-	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	text = strdup((const char *)sqlite3_column_text(q, 0));
-	(void)sqlite3_finalize(q);
-	return text;
+	static const char sql[] = "SELECT " TW_EITHER("group_concat(line, char(10))",
+	        "string_agg(line, chr(10))") " FROM (SELECT 'c'||cell_id||day||version_name||"
+	                                     "scenario||device_class||os||traces||':'||pending|"
+	                                     "|" HEX("head") " AS line FROM "
+	                                                     "rollup_cell UNION ALL SELECT "
+	                                                     "'p'||cell_id||':'||metric||" HEX(
+	                                                             "data") " FROM rollup_part"
+	                                                                     " UNION ALL SELECT "
+	                                                                     "'d'||cell_id||trace_"
+	                                                                     "id FROM rollup_delta "
+	                                                                     "UNION ALL SELECT"
+	                                                                     " 't'||cell_id||':'||"
+	                                                                     "pending||" HEX("data") "||" HEX(
+	                                                                             "levels") " FR"
+	                                                                                       "OM "
+	                                                                                       "rol"
+	                                                                                       "lup"
+	                                                                                       "_tr"
+	                                                                                       "ee "
+	                                                                                       "UNI"
+	                                                                                       "ON "
+	                                                                                       "ALL"
+	                                                                                       " "
+	                                                                                       "SEL"
+	                                                                                       "ECT"
+	                                                                                       " '"
+	                                                                                       "r'|"
+	                                                                                       "|ce"
+	                                                                                       "ll_"
+	                                                                                       "id|"
+	                                                                                       "|" HEX("data") " FROM rollup_tree_rough UNION ALL SELECT"
+	                                                                                                       " 'e'||cell_id||trace_id||" HEX(
+	                                                                                                               "data") " FROM rollup_tree_delta UNION ALL SELECT"
+	                                                                                                                       " 'm'||method_id||name FROM rollup_method ORDER BY 1) l";
+	return catalogue_text(s->db, sql);
 }
 
 static void add_up(struct session *s, uint32_t deltas)
@@ -362,9 +372,7 @@ static void test_rough_trees_are_made_again(void **state)
 	uint32_t whole, rough, before;
 	char *first = dump(s), *second;
 
-	assert_int_equal(
-	        sqlite3_exec(s->db, "UPDATE rollup_tree_rough SET data=x''", NULL, NULL, NULL),
-	        SQLITE_OK);
+	catalogue_run(s->db, "UPDATE rollup_tree_rough SET data=x''");
 	assert_true(tree_total(s, true, &before) == tree_total(s, false, &whole));
 	assert_int_equal(before, whole); /* as long as they are not made */
 	add_up(s, TW_ROLLUP_MOST);

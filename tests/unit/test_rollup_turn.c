@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_fixture.h"
 #include "catalogue_rollup_tree.h"
 #include "clock.h"
 #include "fleet_sim.h"
@@ -24,7 +25,7 @@ enum { TRACES = 40, DAY0 = 20000 };
 struct session {
 	char dir[64], project[TW_ID_BYTES], other[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	sqlite3 *db;
+	struct tw_db *db; /* beside it */
 	struct tw_arena *arena;
 	struct tw_folder *folder;
 };
@@ -39,18 +40,14 @@ static int setup(void **state)
 {
 	static struct session s;
 	struct tw_folder_parts parts = {0};
-	char path[100];
 	bool is_new;
 
 	s = (struct session){.dir = "/tmp/tw-rollup-turn-XXXXXX"};
 	assert_non_null(mkdtemp(s.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_project(s.c, "q", s.other, &is_new, NULL), TW_OK);
-	assert_int_equal(
-	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new(256 << 20);
 	parts.catalogue = s.c;
 	s.folder = tw_folder_new(&parts);
@@ -64,7 +61,7 @@ static int teardown(void **state)
 	struct session *s = *state;
 
 	(void)tw_folder_free(s->folder);
-	(void)sqlite3_close(s->db);
+	tw_db_close(s->db);
 	s->c = tw_catalogue_close(s->c);
 	tw_arena_free(s->arena);
 	(void)nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -73,29 +70,20 @@ static int teardown(void **state)
 
 static void run(struct session *s, const char *sql)
 {
-	assert_int_equal(sqlite3_exec(s->db, sql, NULL, NULL, NULL), SQLITE_OK);
+	catalogue_run(s->db, sql);
 }
 
 static int64_t number(struct session *s, const char *sql)
 {
-	sqlite3_stmt *q = NULL;
-	int64_t v;
-
-	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	v = sqlite3_column_int64(q, 0);
-	(void)sqlite3_finalize(q);
-	return v;
+	return catalogue_number(s->db, sql);
 }
 
 static void text(struct session *s, const char *sql, char out[200])
 {
-	sqlite3_stmt *q = NULL;
+	char *found = catalogue_text(s->db, sql);
 
-	assert_int_equal(sqlite3_prepare_v2(s->db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	(void)snprintf(out, 200, "%s", (const char *)sqlite3_column_text(q, 0));
-	(void)sqlite3_finalize(q);
+	(void)snprintf(out, 200, "%s", found);
+	free(found);
 }
 
 /* --- cells --- */
@@ -108,8 +96,8 @@ static void test_a_poisoned_cell_is_put_off(void **state)
 	bool more = true;
 
 	assert_true(sim_load(s->c, s->db, s->project, 0, TRACES, DAY0));
-	run(s, "UPDATE rollup_delta SET data=x'ff' WHERE rowid=(SELECT min(rowid) FROM"
-	       " rollup_delta)");
+	run(s, "UPDATE rollup_delta SET data=x'ff' WHERE (cell_id,trace_id)=(SELECT"
+	       " cell_id,trace_id FROM rollup_delta ORDER BY trace_id, cell_id LIMIT 1)");
 	while (more)
 		assert_int_equal(tw_folder_add(s->folder, 1, 0, &more, NULL), TW_OK);
 	n = tw_folder_counts(s->folder);
@@ -155,9 +143,10 @@ static void test_poisoned_trees_are_put_off(void **state)
 
 	assert_true(sim_load(s->c, s->db, s->project, 300, 300 + TRACES, DAY0));
 	run(s, "INSERT INTO rollup_tree(project_id,cell_id,day,pending,data,levels) SELECT"
-	       " project_id,-c,1,99,x'',x'' FROM (SELECT project_id FROM rollup_tree LIMIT 1),"
+	       " project_id,-c,1,99,x'',x'' FROM (SELECT project_id FROM rollup_tree LIMIT 1) p,"
 	       " (WITH RECURSIVE n(c) AS (SELECT 1 UNION ALL SELECT c+1 FROM n WHERE c<40) SELECT"
-	       " c FROM n); INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data) SELECT"
+	       " c FROM n) k; INSERT INTO rollup_tree_delta(project_id,cell_id,trace_id,data) "
+	       "SELECT"
 	       " project_id,cell_id,'t',x'ff' FROM rollup_tree WHERE cell_id<0");
 	all = number(s, "SELECT count(*) FROM rollup_tree WHERE cell_id>0 AND pending>0");
 	assert_true(all > 0);

@@ -17,6 +17,7 @@
 
 #include "blob.h"
 #include "catalogue.h"
+#include "catalogue_fixture.h"
 #include "upload_meta.h"
 
 struct store {
@@ -39,12 +40,10 @@ static void caller_of(struct tw_catalogue *c, const char *project, struct tw_cal
 
 static void open_store(struct store *s)
 {
-	char path[100];
 
 	memcpy(s->dir, "/tmp/tw-store-XXXXXX", sizeof "/tmp/tw-store-XXXXXX");
 	assert_non_null(mkdtemp(s->dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s->dir);
-	assert_int_equal(tw_catalogue_open(path, &s->c, NULL), TW_OK);
+	s->c = catalogue_in(s->dir);
 	s->arena = tw_arena_new(64 << 20);
 	caller_of(s->c, "one", &s->caller);
 }

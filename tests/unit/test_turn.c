@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backlog.h"
+#include "catalogue_fixture.h"
 #include "catalogue_internal.h"
 #include "upload_meta.h"
 
@@ -57,15 +58,13 @@ static int by_id(const void *a, const void *b)
 static int setup(void **state)
 {
 	static struct model m;
-	char path[64];
 	char name[8];
 	bool is_new;
 
 	m = (struct model){.served = -1};
 	memcpy(m.dir, "/tmp/tw-turn-XXXXXX", sizeof "/tmp/tw-turn-XXXXXX");
 	assert_non_null(mkdtemp(m.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", m.dir);
-	assert_int_equal(tw_catalogue_open(path, &m.c, NULL), TW_OK);
+	m.c = catalogue_in(m.dir);
 	m.c->fair.clock_ms = read_clock;
 	m.arena = tw_arena_new(64 << 20);
 	for (int i = 0; i < PROJECTS; i++) {

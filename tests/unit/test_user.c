@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 #include <ftw.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "auth_password.h"
 #include "auth_throttle.h"
+#include "catalogue_fixture.h"
 #include "catalogue_user.h"
 #include "clock.h"
 
@@ -36,13 +36,11 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	static struct people p;
-	char path[100];
 	bool is_new;
 
 	memcpy(p.dir, "/tmp/tw-user-XXXXXX", sizeof "/tmp/tw-user-XXXXXX");
 	assert_non_null(mkdtemp(p.dir));
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", p.dir);
-	assert_int_equal(tw_catalogue_open(path, &p.c, NULL), TW_OK);
+	p.c = catalogue_in(p.dir);
 	assert_int_equal(tw_catalogue_project(p.c, "one", p.one, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_project(p.c, "two", p.two, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_user_add(p.c, "ann", "hash", false, p.ann, NULL), TW_OK);
@@ -234,14 +232,12 @@ static void test_what_ends_a_session(void **state)
 /* As if so much time had passed since. */
 static void pass(struct people *p, const char *what)
 {
-	char path[100], sql[120];
-	sqlite3 *db = NULL;
+	struct tw_db *db = catalogue_beside(p->dir);
+	char sql[120];
 
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", p->dir);
 	(void)snprintf(sql, sizeof sql, "UPDATE session SET %s", what);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	catalogue_run(db, sql);
+	tw_db_close(db);
 }
 
 /* Being asked for keeps a session alive, but not beyond its end. */

@@ -1,0 +1,339 @@
+/*
+ * catalogue_postgres.c - PostgreSQL as the catalogue's engine: connections, and what fails.
+ *
+ * The server commits durably unless it is set up otherwise (synchronous_commit).  Waits end: for a
+ * connection, for a lock, for an answer, and for a peer that is gone without a word.
+ */
+#include "catalogue_postgres.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "catalogue_internal.h"
+#include "catalogue_postgres_dialect.h"
+#include "catalogue_postgres_int.h"
+
+enum { SQL_BYTES = 1 << 20 };
+
+bool tw_db_is_postgres(const char *address)
+{
+	return strncmp(address, "postgres://", 11) == 0 ||
+	       strncmp(address, "postgresql://", 13) == 0;
+}
+
+/* --- what failed --- */
+
+struct meaning {
+	const char *state; /* how the SQLSTATE begins */
+	enum tw_status status;
+};
+
+/* PostgreSQL's manual, appendix A. */
+static const struct meaning meanings[] = {
+        {"08", TW_BUSY},     /* the connection is lost */
+        {"25006", TW_BUSY},  /* it has become a standby */
+        {"40", TW_BUSY},     /* serialization, deadlock */
+        {"53100", TW_FULL},  /* its disk */
+        {"53200", TW_NOMEM}, /* its memory */
+        {"53", TW_BUSY},     /* too many connections */
+        {"55P03", TW_BUSY},  /* a lock was not had in time */
+        {"57", TW_BUSY},     /* an answer was not had in time; it is stopped or starting */
+        {"XX001", TW_CORRUPT},
+        {"XX002", TW_CORRUPT},
+        {"0A", TW_BUG},
+        {"22", TW_BUG},
+        {"42", TW_BUG},
+};
+
+static enum tw_status meaning_of(const char *state)
+{
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+		if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
+			return meanings[i].status;
+	return TW_IO;
+}
+
+static void note_lost(struct tw_postgres *p)
+{
+	p->failed = TW_BUSY;
+	(void)snprintf(p->said, sizeof p->said, "its server does not answer: %s",
+	        p->of ? PQerrorMessage(p->of) : "no memory");
+}
+
+/* The first line alone: the others quote values. */
+static void note_failed(struct tw_postgres *p, const PGresult *r)
+{
+	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+	const char *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	if (!state || PQstatus(p->of) == CONNECTION_BAD) {
+		note_lost(p);
+		return;
+	}
+	p->failed = meaning_of(state);
+	(void)snprintf(p->said, sizeof p->said, "%s (%s)", said ? said : "it failed", state);
+}
+
+enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err)
+{
+	const struct tw_postgres *p = (const struct tw_postgres *)db;
+
+	if (!p)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "catalogue: out of memory");
+	return tw_fail(err, p->failed == TW_OK ? TW_BUG : p->failed, TW_NO_OFFSET, "catalogue: %s",
+	        p->said);
+}
+
+/* --- connections --- */
+
+static void forget_prepared(struct tw_postgres *p)
+{
+	for (unsigned i = 0; i < p->n_prepared; i++)
+		tw_mem_free(p->prepared[i]);
+	p->n_prepared = 0;
+}
+
+static void hear_nothing(void *arg, const char *said)
+{
+	(void)arg;
+	(void)said;
+}
+
+/* Once for each connection. */
+static bool settle(struct tw_postgres *p)
+{
+	static const char sql[] = "SET statement_timeout='60s'; SET lock_timeout='10s';"
+	                          "SET idle_in_transaction_session_timeout='120s';"
+	                          "SET standard_conforming_strings=on";
+	PGresult *r;
+	bool fine;
+
+	forget_prepared(p);
+	if (PQstatus(p->of) != CONNECTION_OK) {
+		note_lost(p);
+		return false;
+	}
+	(void)PQsetNoticeProcessor(p->of, hear_nothing, NULL);
+	r = PQexec(p->of, sql);
+	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
+	if (!fine)
+		note_failed(p, r);
+	PQclear(r);
+	return fine;
+}
+
+static bool connect(struct tw_postgres *p, const char *address)
+{
+	/* what stands in the address goes before what stands ahead of it here */
+	static const char *const names[] = {"connect_timeout", "keepalives_idle",
+	        "keepalives_interval", "keepalives_count", "tcp_user_timeout",
+	        "target_session_attrs", "fallback_application_name", "dbname", "client_encoding",
+	        NULL};
+	const char *const values[] = {
+	        "5", "10", "5", "3", "20000", "read-write", "tracewell", address, "UTF8", NULL};
+
+	p->of = PQconnectdbParams(names, values, 1);
+	return settle(p);
+}
+
+/* It would be seen in the list of processes, and told wherever the settings are. */
+static enum tw_status no_password_in(const char *address, struct tw_err *err)
+{
+	char *why = NULL;
+	PQconninfoOption *all = PQconninfoParse(address, &why);
+	bool has = false;
+	bool read = all != NULL;
+
+	for (const PQconninfoOption *o = all; o && o->keyword; o++)
+		has = has || (o->val && strcmp(o->keyword, "password") == 0);
+	PQconninfoFree(all);
+	PQfreemem(why);
+	if (!read)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the catalogue's address is none: postgres://USER@HOST:PORT/DATABASE");
+	if (has)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the catalogue's address has a password, which others would see: put it "
+		        "into "
+		        "a file, as ?passfile=FILE or PGPASSFILE names it");
+	return TW_OK;
+}
+
+static bool is_lost(const struct tw_postgres *p)
+{
+	return PQstatus(p->of) == CONNECTION_BAD;
+}
+
+/* Within a transaction a new connection would go on without what was done so far. */
+static bool ready(struct tw_postgres *p)
+{
+	if (!is_lost(p))
+		return true;
+	if (p->in_transaction) {
+		note_lost(p);
+		return false;
+	}
+	PQreset(p->of);
+	return settle(p);
+}
+
+/* --- running --- */
+
+/* The place of a statement that the server knows; -1: it does not and is not to. */
+static int place_of(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v)
+{
+	char name[16];
+	PGresult *r;
+	bool fine;
+
+	for (unsigned i = 0; i < p->n_prepared; i++)
+		if (strcmp(p->prepared[i], sql) == 0)
+			return (int)i;
+	if (p->n_prepared == TW_POSTGRES_PREPARED)
+		return -1;
+	p->prepared[p->n_prepared] = tw_mem_alloc(strlen(sql) + 1, 1);
+	if (!p->prepared[p->n_prepared])
+		return -1;
+	(void)snprintf(name, sizeof name, "s%u", p->n_prepared);
+	r = PQprepare(p->of, name, sql, v->n, v->types);
+	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
+	PQclear(r);
+	if (!fine) {
+		tw_mem_free(p->prepared[p->n_prepared]);
+		return -1;
+	}
+	memcpy(p->prepared[p->n_prepared], sql, strlen(sql) + 1);
+	return (int)p->n_prepared++;
+}
+
+static PGresult *send(
+        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
+{
+	int place = v && stays ? place_of(p, sql, v) : -1;
+	char name[16];
+
+	if (!v)
+		return PQexec(p->of, sql);
+	if (place < 0)
+		return PQexecParams(
+		        p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1);
+	(void)snprintf(name, sizeof name, "s%d", place);
+	return PQexecPrepared(p->of, name, v->n, v->values, v->lengths, v->formats, 1);
+}
+
+static bool is_fine(const PGresult *r)
+{
+	ExecStatusType s = PQresultStatus(r);
+
+	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK;
+}
+
+/* A commit of what failed before rolls back, without a word of failure. */
+static bool is_kept(struct tw_postgres *p, const char *sql, PGresult *r)
+{
+	if (strcmp(sql, "COMMIT") != 0 || strcmp(PQcmdStatus(r), "COMMIT") == 0)
+		return true;
+	p->failed = TW_IO;
+	(void)snprintf(p->said, sizeof p->said, "a transaction that failed was not committed");
+	return false;
+}
+
+static bool ends_transaction(const char *sql)
+{
+	return strcmp(sql, "COMMIT") == 0 || strcmp(sql, "ROLLBACK") == 0;
+}
+
+PGresult *tw_postgres_run(
+        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
+{
+	const bool within = p->in_transaction;
+	PGresult *r = ready(p) ? send(p, sql, v, stays) : NULL;
+
+	if (r && is_lost(p) && !within) { /* the server was restarted since: nothing was begun */
+		PQclear(r);
+		r = ready(p) ? send(p, sql, v, stays) : NULL;
+	}
+	if (!is_lost(p))
+		p->in_transaction = PQtransactionStatus(p->of) != PQTRANS_IDLE;
+	else if (ends_transaction(sql))
+		p->in_transaction = false;
+	if (r && is_fine(r) && is_kept(p, sql, r)) {
+		p->changed = 0;
+		(void)tw_str_i64(tw_str_of(PQcmdTuples(r)), &p->changed);
+		return r;
+	}
+	if (r && !is_fine(r))
+		note_failed(p, r);
+	PQclear(r);
+	return NULL;
+}
+
+static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
+{
+	struct tw_buf text;
+	PGresult *r = NULL;
+	int n = 0;
+	enum tw_status st;
+
+	if (strcmp(sql, "COMMIT") == 0 && !tw_cat_gate_passes())
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "catalogue: files could not be made durable");
+	tw_buf_init(&text, SQL_BYTES);
+	st = tw_postgres_sql(sql, &text, &n);
+	if (st == TW_OK)
+		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL, false);
+	tw_buf_done(&text);
+	if (st != TW_OK)
+		return tw_fail(err, st, TW_NO_OFFSET, "catalogue: no memory for a statement");
+	if (!r)
+		return tw_postgres_fail(db, err);
+	PQclear(r);
+	return TW_OK;
+}
+
+static bool in_transaction(const struct tw_db *db)
+{
+	const struct tw_postgres *p = (const struct tw_postgres *)db;
+
+	return p->in_transaction && !is_lost(p);
+}
+
+static int64_t changed(const struct tw_db *db)
+{
+	return ((const struct tw_postgres *)db)->changed;
+}
+
+static void close_db(struct tw_db *db)
+{
+	struct tw_postgres *p = (struct tw_postgres *)db;
+
+	forget_prepared(p);
+	PQfinish(p->of);
+	tw_mem_free(p);
+}
+
+static const struct tw_db_engine engine = {"postgresql", close_db, run, in_transaction, changed,
+        tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
+        tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
+        tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
+
+enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err)
+{
+	struct tw_postgres *p;
+	enum tw_status st = no_password_in(address, err);
+
+	if (st != TW_OK)
+		return st;
+	p = tw_mem_zalloc(1, sizeof *p);
+	if (!p)
+		return tw_postgres_fail(NULL, err);
+	p->db.engine = &engine;
+	if (connect(p, address)) {
+		*ret = &p->db;
+		return TW_OK;
+	}
+	st = tw_postgres_fail(&p->db, err);
+	close_db(&p->db);
+	return st;
+}

@@ -1,0 +1,23 @@
+/*
+ * catalogue_postgres.h - PostgreSQL as the catalogue's engine: catalogue_postgres.c has its
+ * connections, catalogue_postgres_stmt.c statements, catalogue_postgres_schema.c migrations.
+ *
+ * A connection that was lost is made anew when it is used next outside of a transaction; within one
+ * everything fails until it is ended.  Who writes locks one row first
+ * (catalogue_postgres_dialect.h), so that writers of all processes follow one another as SQLite's
+ * do.
+ */
+#ifndef TW_CATALOGUE_POSTGRES_H
+#define TW_CATALOGUE_POSTGRES_H
+
+#include "catalogue_db.h"
+
+/* Is it the address of a server, and no path? */
+bool tw_db_is_postgres(const char *address);
+
+/* postgres://USER@HOST:PORT/DATABASE; tw_db_close is owed. */
+enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err);
+/* Brings its schema forward; TW_UNSUPPORTED when it is of a later program. */
+enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err);
+
+#endif

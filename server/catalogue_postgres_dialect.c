@@ -1,0 +1,152 @@
+#include "catalogue_postgres_dialect.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct translation {
+	const char *at;
+	struct tw_buf *out;
+	int values, next; /* the highest place, and that of the next ? */
+};
+
+static bool in_word(char c)
+{
+	return c == '_' || c == '$' || isalnum((unsigned char)c);
+}
+
+static void put(struct translation *t, const char *text)
+{
+	(void)tw_buf_add_str(t->out, tw_str_of(text));
+}
+
+static void copy(struct translation *t, size_t n)
+{
+	(void)tw_buf_add(t->out, t->at, n);
+	t->at += n;
+}
+
+static bool begins(const char *at, const char *word)
+{
+	return strncmp(at, word, strlen(word)) == 0;
+}
+
+/* '...' or "...", in which a quote is doubled: the second begins another. */
+static void quoted(struct translation *t)
+{
+	const char *end = strchr(t->at + 1, t->at[0]);
+
+	copy(t, end ? (size_t)(end - t->at) + 1 : strlen(t->at));
+}
+
+static void value(struct translation *t)
+{
+	int n = 0;
+
+	for (t->at++; isdigit((unsigned char)*t->at) && n < 1000; t->at++)
+		n = 10 * n + (*t->at - '0');
+	if (n == 0)
+		n = t->next + 1;
+	t->next = n;
+	if (n > t->values)
+		t->values = n;
+	(void)tw_buf_printf(t->out, "$%d", n);
+}
+
+/* Has the call whose arguments begin here several? */
+static bool has_comma(const char *at)
+{
+	char quote = '\0';
+
+	for (int depth = 0; *at; at++) {
+		if (quote || *at == '\'' || *at == '"')
+			quote = !quote ? *at : *at == quote ? '\0' : quote;
+		else if (*at == '(')
+			depth++;
+		else if (*at == ')' && depth-- == 0)
+			return false;
+		else if (*at == ',' && depth == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Behind INDEXED BY and its name. */
+static const char *behind_hint(const char *at)
+{
+	at += strlen("INDEXED BY");
+	while (*at == ' ')
+		at++;
+	while (in_word(*at))
+		at++;
+	return at;
+}
+
+static void word(struct translation *t)
+{
+	size_t n = 0;
+
+	if (begins(t->at, "INDEXED BY")) {
+		t->at = behind_hint(t->at);
+	} else if (begins(t->at, "CROSS JOIN")) {
+		t->at += strlen("CROSS ");
+	} else if (begins(t->at, "LIKE ")) {
+		put(t, "I");
+		copy(t, strlen("LIKE"));
+	} else if (begins(t->at, "x'")) {
+		put(t, "'\\x");
+		t->at += strlen("x'");
+		copy(t, strcspn(t->at, "'"));
+		put(t, "'::bytea");
+		t->at += *t->at == '\'';
+	} else if (begins(t->at, "char(")) {
+		put(t, "chr");
+		t->at += strlen("char");
+	} else if ((begins(t->at, "max(") || begins(t->at, "min(")) && has_comma(t->at + 4)) {
+		put(t, t->at[1] == 'a' ? "greatest" : "least");
+		t->at += 3;
+	} else {
+		while (in_word(t->at[n]))
+			n++;
+		copy(t, n);
+	}
+}
+
+/* TW_EITHER: SQLite's words up to the bar are passed over, PostgreSQL's are in a comment. */
+static void either(struct translation *t)
+{
+	const char *bar = strstr(t->at, "/*|");
+
+	t->at = bar ? bar + 3 : t->at + strlen(t->at);
+}
+
+static const char *whole(const char *sql)
+{
+	if (strcmp(sql, "BEGIN") == 0)
+		return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+	if (strcmp(sql, "BEGIN IMMEDIATE") == 0)
+		return "BEGIN; SELECT writer FROM catalogue_writer FOR UPDATE";
+	return sql;
+}
+
+enum tw_status tw_postgres_sql(const char *sql, struct tw_buf *out, int *ret_values)
+{
+	struct translation t = {whole(sql), out, 0, 0};
+
+	while (*t.at) {
+		if (*t.at == '\'' || *t.at == '"')
+			quoted(&t);
+		else if (*t.at == '?')
+			value(&t);
+		else if (begins(t.at, "/*{*/"))
+			either(&t);
+		else if (begins(t.at, "}*/"))
+			t.at += 3;
+		else if (in_word(*t.at))
+			word(&t);
+		else
+			copy(&t, 1);
+	}
+	(void)tw_buf_add_u8(out, 0);
+	*ret_values = t.values;
+	return tw_buf_status(out);
+}

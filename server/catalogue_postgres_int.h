@@ -1,0 +1,51 @@
+/*
+ * catalogue_postgres_int.h - a connection to PostgreSQL, shared by catalogue_postgres*.c.
+ */
+#ifndef TW_CATALOGUE_POSTGRES_INT_H
+#define TW_CATALOGUE_POSTGRES_INT_H
+
+#include <libpq-fe.h>
+
+#include "catalogue_postgres.h"
+
+enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_SAID = 300 };
+
+struct tw_postgres {
+	struct tw_db db;
+	PGconn *of;
+	bool in_transaction; /* begun and not ended, even when the connection is lost */
+	int64_t changed;
+	enum tw_status failed; /* what failed last, and in words */
+	char said[TW_POSTGRES_SAID];
+	char *prepared[TW_POSTGRES_PREPARED]; /* texts of statements that the server knows by place
+	                                       */
+	unsigned n_prepared;
+};
+
+struct tw_postgres_values {
+	int n;
+	const Oid *types;
+	const char *const *values;
+	const int *lengths, *formats;
+};
+
+/* Runs one statement by whichever way suits; NULL when it failed, which tw_postgres_fail tells.
+ * values NULL: several statements, without values.  PQclear is owed. */
+PGresult *tw_postgres_run(
+        struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays);
+enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
+
+/* Statements (catalogue_postgres_stmt.c), as in struct tw_db_engine. */
+enum tw_status tw_postgres_prepare(
+        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err);
+void tw_postgres_drop(struct tw_stmt *s);
+void tw_postgres_bind_text(struct tw_stmt *s, int at, const char *text);
+void tw_postgres_bind_int(struct tw_stmt *s, int at, int64_t v);
+void tw_postgres_bind_bytes(struct tw_stmt *s, int at, struct tw_str bytes, bool stays);
+enum tw_step tw_postgres_step(struct tw_stmt *s);
+void tw_postgres_reset(struct tw_stmt *s);
+int64_t tw_postgres_int(struct tw_stmt *s, int col);
+const char *tw_postgres_text(struct tw_stmt *s, int col);
+struct tw_str tw_postgres_bytes(struct tw_stmt *s, int col);
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * catalogue_postgres_stmt.c - statements to PostgreSQL: values and rows, both in binary.
+ *
+ * A statement is sent when it is stepped first, for only then the kinds of its values are known:
+ * int8, text or bytea.  Its rows come whole, so that others may run before the last was read.
+ */
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "catalogue_postgres_dialect.h"
+#include "catalogue_postgres_int.h"
+
+enum { SQL_BYTES = 1 << 16, VALUES_MAX = 64 };
+/* Numbers of types, as PostgreSQL's catalogue has them. */
+enum { BOOL = 16, BYTEA = 17, INT8 = 20, INT2 = 21, INT4 = 23, TEXT = 25, NUMERIC = 1700 };
+
+struct statement {
+	struct tw_stmt stmt;
+	char *sql;
+	bool stays, no_memory;
+	PGresult *rows;
+	int row, n;
+	/* Of n values; what is copied is in owned. */
+	Oid types[VALUES_MAX];
+	const char *values[VALUES_MAX];
+	char *owned[VALUES_MAX];
+	int lengths[VALUES_MAX], formats[VALUES_MAX];
+	int64_t ints[VALUES_MAX];
+	char number[24]; /* one that is asked for as a text */
+};
+
+static struct statement *of(struct tw_stmt *s)
+{
+	return (struct statement *)s;
+}
+
+enum tw_status tw_postgres_prepare(
+        struct tw_db *db, const char *sql, bool stays, struct tw_stmt **ret, struct tw_err *err)
+{
+	struct statement *s = tw_mem_zalloc(1, sizeof *s);
+	struct tw_buf text;
+	enum tw_status st = s ? TW_OK : TW_NOMEM;
+
+	tw_buf_init(&text, SQL_BYTES);
+	if (st == TW_OK)
+		st = tw_postgres_sql(sql, &text, &s->n);
+	if (st == TW_OK)
+		s->sql = tw_mem_alloc(text.len, 1);
+	if (st == TW_OK && s->sql)
+		memcpy(s->sql, text.data, text.len);
+	tw_buf_done(&text);
+	if (st != TW_OK || !s->sql || s->n > VALUES_MAX) {
+		if (s)
+			tw_mem_free(s->sql);
+		tw_mem_free(s);
+		return tw_fail(err, st == TW_OK ? TW_NOMEM : st, TW_NO_OFFSET,
+		        "catalogue: no memory for a statement");
+	}
+	s->stmt.db = db;
+	s->stays = stays;
+	*ret = &s->stmt;
+	return TW_OK;
+}
+
+/* --- values --- */
+
+static void forget(struct statement *s, int i)
+{
+	tw_mem_free(s->owned[i]);
+	s->owned[i] = NULL;
+	s->values[i] = NULL;
+	s->types[i] = 0;
+	s->lengths[i] = s->formats[i] = 0;
+}
+
+void tw_postgres_reset(struct tw_stmt *stmt)
+{
+	struct statement *s = of(stmt);
+
+	PQclear(s->rows);
+	s->rows = NULL;
+	s->row = 0;
+	s->no_memory = false;
+	for (int i = 0; i < s->n; i++)
+		forget(s, i);
+}
+
+void tw_postgres_drop(struct tw_stmt *stmt)
+{
+	tw_postgres_reset(stmt);
+	tw_mem_free(of(stmt)->sql);
+	tw_mem_free(stmt);
+}
+
+static bool is_utf8(const char *text, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = tw_utf8_len(text + i, len - i);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+/* The server refuses what is no UTF-8, and nothing that a device calls itself may be refused. */
+static void own_text(struct statement *s, int i, const char *text)
+{
+	const size_t len = strlen(text);
+	const bool clean = is_utf8(text, len);
+	const size_t cap = (clean ? len : 3 * len) + 1;
+	char *copy = tw_mem_alloc(cap, 1);
+
+	s->owned[i] = copy;
+	if (!copy)
+		s->no_memory = true;
+	else if (clean)
+		memcpy(copy, text, cap);
+	else
+		(void)tw_utf8_clean(copy, cap, (struct tw_str){text, len});
+}
+
+static bool has_place(const struct statement *s, int at)
+{
+	return at >= 1 && at <= s->n;
+}
+
+void tw_postgres_bind_text(struct tw_stmt *stmt, int at, const char *text)
+{
+	struct statement *s = of(stmt);
+
+	if (!has_place(s, at))
+		return;
+	forget(s, at - 1);
+	own_text(s, at - 1, text);
+	s->values[at - 1] = s->owned[at - 1];
+	s->types[at - 1] = TEXT;
+}
+
+void tw_postgres_bind_int(struct tw_stmt *stmt, int at, int64_t v)
+{
+	struct statement *s = of(stmt);
+
+	if (!has_place(s, at))
+		return;
+	forget(s, at - 1);
+	s->ints[at - 1] = (int64_t)htobe64((uint64_t)v);
+	s->values[at - 1] = (const char *)&s->ints[at - 1];
+	s->types[at - 1] = INT8;
+	s->lengths[at - 1] = sizeof v;
+	s->formats[at - 1] = 1;
+}
+
+void tw_postgres_bind_bytes(struct tw_stmt *stmt, int at, struct tw_str bytes, bool stays)
+{
+	struct statement *s = of(stmt);
+
+	if (!has_place(s, at))
+		return;
+	forget(s, at - 1);
+	if (!stays && bytes.len) {
+		s->owned[at - 1] = tw_mem_alloc(bytes.len, 1);
+		if (s->owned[at - 1])
+			memcpy(s->owned[at - 1], bytes.ptr, bytes.len);
+		else
+			s->no_memory = true;
+	}
+	s->values[at - 1] = !bytes.len ? "" : stays ? bytes.ptr : s->owned[at - 1];
+	s->types[at - 1] = BYTEA;
+	s->lengths[at - 1] = (int)bytes.len;
+	s->formats[at - 1] = 1;
+}
+
+/* --- rows --- */
+
+static bool send(struct statement *s)
+{
+	struct tw_postgres *p = (struct tw_postgres *)s->stmt.db;
+	const struct tw_postgres_values v = {s->n, s->types, s->values, s->lengths, s->formats};
+
+	if (s->no_memory) {
+		p->failed = TW_NOMEM;
+		(void)snprintf(p->said, sizeof p->said, "no memory");
+		return false;
+	}
+	s->rows = tw_postgres_run(p, s->sql, &v, s->stays);
+	s->row = -1;
+	return s->rows != NULL;
+}
+
+enum tw_step tw_postgres_step(struct tw_stmt *stmt)
+{
+	struct statement *s = of(stmt);
+
+	if (!s->rows && !send(s))
+		return TW_STEP_FAILED;
+	if (s->row + 1 >= PQntuples(s->rows))
+		return TW_STEP_END;
+	s->row++;
+	return TW_STEP_ROW;
+}
+
+static int64_t big_endian(const char *bytes, int n)
+{
+	uint64_t v = n && (signed char)bytes[0] < 0 ? UINT64_MAX : 0;
+
+	for (int i = 0; i < n; i++)
+		v = v << 8 | (unsigned char)bytes[i];
+	return (int64_t)v;
+}
+
+static unsigned digit(const char *bytes)
+{
+	return (unsigned)(unsigned char)bytes[0] << 8 | (unsigned char)bytes[1];
+}
+
+/* What sums of int8 are: digits of 10000, the first of weight 10000 to the power of the second
+ * number.  Clamped; what is behind the point goes. */
+static int64_t numeric(const char *bytes, int len)
+{
+	const int n = len >= 8 ? (int)digit(bytes) : 0;
+	const int weight = n ? (int16_t)digit(bytes + 2) : -1;
+	const bool negative = n && digit(bytes + 4) == 0x4000;
+	int64_t v = 0;
+
+	for (int i = 0; i <= weight; i++) {
+		const int64_t d = i < n && 8 + 2 * i + 1 < len ? digit(bytes + 8 + 2 * i) : 0;
+
+		if (v > (INT64_MAX - d) / 10000)
+			return negative ? INT64_MIN : INT64_MAX;
+		v = v * 10000 + d;
+	}
+	return negative ? -v : v;
+}
+
+static bool is_null(const struct statement *s, int col)
+{
+	return !s->rows || s->row < 0 || PQgetisnull(s->rows, s->row, col);
+}
+
+int64_t tw_postgres_int(struct tw_stmt *stmt, int col)
+{
+	const struct statement *s = of(stmt);
+	const char *bytes;
+	int64_t v = 0;
+
+	if (is_null(s, col))
+		return 0;
+	bytes = PQgetvalue(s->rows, s->row, col);
+	switch (PQftype(s->rows, col)) {
+	case BOOL:
+		return bytes[0] != 0;
+	case INT2:
+	case INT4:
+	case INT8:
+		return big_endian(bytes, PQgetlength(s->rows, s->row, col));
+	case NUMERIC:
+		return numeric(bytes, PQgetlength(s->rows, s->row, col));
+	default:
+		(void)tw_str_i64(tw_str_of(bytes), &v);
+		return v;
+	}
+}
+
+static bool is_number(Oid type)
+{
+	return type == BOOL || type == INT2 || type == INT4 || type == INT8 || type == NUMERIC;
+}
+
+const char *tw_postgres_text(struct tw_stmt *stmt, int col)
+{
+	struct statement *s = of(stmt);
+
+	if (is_null(s, col))
+		return NULL;
+	if (!is_number(PQftype(s->rows, col)))
+		return PQgetvalue(s->rows, s->row, col);
+	(void)snprintf(s->number, sizeof s->number, "%lld", (long long)tw_postgres_int(stmt, col));
+	return s->number;
+}
+
+struct tw_str tw_postgres_bytes(struct tw_stmt *stmt, int col)
+{
+	const struct statement *s = of(stmt);
+
+	if (is_null(s, col))
+		return (struct tw_str){"", 0};
+	return (struct tw_str){
+	        PQgetvalue(s->rows, s->row, col), (size_t)PQgetlength(s->rows, s->row, col)};
+}

@@ -1,0 +1,24 @@
+/*
+ * catalogue_fixture.h - where a test's catalogue is: in a file of its folder, or, when
+ * TRACEWELL_TEST_POSTGRES names a server (postgres://...), in a schema of its own there.
+ */
+#ifndef CATALOGUE_FIXTURE_H
+#define CATALOGUE_FIXTURE_H
+
+#include "catalogue_internal.h"
+
+enum { CATALOGUE_ADDRESS = 500 };
+
+bool catalogue_on_postgres(void);
+/* The same for the same folder. */
+void catalogue_address(const char *folder, char ret[CATALOGUE_ADDRESS]);
+/* A new one. */
+struct tw_catalogue *catalogue_in(const char *folder);
+/* Another connection to it, for statements of the test itself; tw_db_close is owed. */
+struct tw_db *catalogue_beside(const char *folder);
+void catalogue_run(struct tw_db *db, const char *sql);
+/* The first column of the first row. */
+int64_t catalogue_number(struct tw_db *db, const char *sql);
+char *catalogue_text(struct tw_db *db, const char *sql); /* free is owed */
+
+#endif
