@@ -17,6 +17,7 @@ struct tw_app {
 	struct tw_blobs *blobs;         /* blob.h */
 	struct tw_resumes *resumes;     /* resume.h: uploads that come in pieces */
 	struct tw_backlog *backlog;     /* backlog.h; NULL: any number may wait */
+	char node[64];                  /* of this process; no other server has the same */
 	struct tw_judges *judges;       /* judge.h; NULL: uploads are not looked at early */
 	struct tw_jobs *jobs;           /* jobs.h */
 	struct tw_periodic *names;      /* jobs_names.h */

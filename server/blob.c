@@ -34,14 +34,15 @@ enum {
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
 	BLOB_DIRS = 256,
-	SYNC_THREADS = 16
+	SYNC_THREADS = 16,
+	SPOOL_BYTES = 96
 };
 
 struct tw_blobs {
 	unsigned min_free_percent;
 	struct tw_pool *syncs;
 	_Atomic uint64_t serial;
-	size_t dir_len;
+	char spool[SPOOL_BYTES]; /* below dir */
 	char dir[];
 };
 
@@ -147,6 +148,7 @@ enum tw_status tw_blobs_open(
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	memcpy(b->dir, data_dir, len + 1);
 	b->min_free_percent = min_free_percent;
+	(void)snprintf(b->spool, sizeof b->spool, "spool");
 	st = tw_folder_make(b->dir, err);
 	if (st == TW_OK)
 		st = make_sub(b, "spool", err);
@@ -197,7 +199,13 @@ enum tw_status tw_blobs_check_room(const struct tw_blobs *b, struct tw_err *err)
 
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap)
 {
-	(void)snprintf(out, cap, "%s/spool/%s", b->dir, name);
+	(void)snprintf(out, cap, "%s/%s/%s", b->dir, b->spool, name);
+}
+
+enum tw_status tw_blobs_own_spool(struct tw_blobs *b, const char *name, struct tw_err *err)
+{
+	(void)snprintf(b->spool, sizeof b->spool, "spool/%s", name);
+	return make_sub(b, b->spool, err);
 }
 
 static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)
@@ -371,12 +379,18 @@ static void begin_sync(struct tw_blob_writer *w, struct sync *s, int fd, const c
 
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)
 {
+	char path[PATH_BYTES];
+
 	(void)pthread_mutex_lock(&w->lock);
 	while (w->syncing)
 		(void)pthread_cond_wait(&w->synced, &w->lock);
 	(void)pthread_mutex_unlock(&w->lock);
 	errno = w->file.error ? w->file.error : w->dir.error;
-	return errno ? fail_errno("fsync", w->path, err) : TW_OK;
+	if (errno)
+		return fail_errno("fsync", w->path, err);
+	blob_path(w->blobs, w->sha256, path, sizeof path);
+	/* another server may have dropped what nothing referred to yet */
+	return !w->sha256[0] || access(path, F_OK) == 0 ? TW_OK : fail_errno("find", path, err);
 }
 
 /* Under its content's name, whoever has it already: perhaps not durable yet, so what is there is

@@ -63,6 +63,10 @@ enum tw_status tw_trace_path(
 enum tw_status tw_trace_publish(struct tw_blobs *b, const char *tmp_path, const char *trace_id,
         struct tw_err *err) TW_MUST_USE;
 
+/* Where several servers have one data folder: from here on files are spooled in spool/NAME/. */
+enum tw_status tw_blobs_own_spool(
+        struct tw_blobs *b, const char *name, struct tw_err *err) TW_MUST_USE;
+
 /* Path of a file of that name in spool/, which the next start empties. */
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
 

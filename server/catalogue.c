@@ -152,6 +152,11 @@ bool tw_cat_is_sqlite(const struct tw_catalogue *c)
 	return !tw_db_is_postgres(c->path);
 }
 
+bool tw_catalogue_is_shared(const struct tw_catalogue *c)
+{
+	return !tw_cat_is_sqlite(c);
+}
+
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
 	if (db->engine->in_transaction(db))

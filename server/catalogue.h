@@ -30,6 +30,18 @@ enum tw_status tw_catalogue_open(
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */
 const char *tw_catalogue_engine(const struct tw_catalogue *c);
+/* May other servers be at work in it? */
+bool tw_catalogue_is_shared(const struct tw_catalogue *c);
+/* Of a shared one: no other has the same; as long as a row is there. */
+enum tw_status tw_catalogue_identity(
+        struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err) TW_MUST_USE;
+/* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
+enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
+        int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* Calls drop when nothing refers to the content, while nobody else can begin to. */
+enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
+        enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,
+        struct tw_err *err) TW_MUST_USE;
 /* A write that changes nothing: is it there and writable (for /readyz). */
 enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err);
 
@@ -373,14 +385,23 @@ enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_nam
 
 struct tw_job_row {
 	const char *project_id, *trace_id;
-	uint32_t tries; /* this one included */
+	uint32_t tries;    /* this one included */
+	const char *owner; /* who claimed it */
 };
 /* Claims the oldest queued job of the project whose turn it is: the one that has had the least of
  * the decoders' time (fair.h), and of those the next after the one served last.  Before that one
- * whose lease ran out; TW_NOT_FOUND when there is none. `owner` names this process. */
+ * whose lease ran out; TW_NOT_FOUND when there is none.  `owner` names this process, no other has
+ * that name.  Of several servers each claims what no other is claiming. */
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
-/* Ends the job: the trace is ready / failed for good / queued again. */
+/* Its owner has it for so long from now on; those that were lost meanwhile stay lost. */
+enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
+        struct tw_err *err) TW_MUST_USE;
+/* Has its owner got it for so long?  To be asked before what came of it is put in its place. */
+enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
+        int64_t for_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* Ends the job: the trace is ready / failed for good / queued again.  TW_CONFLICT: its lease had
+ * run out and another has it, so that nothing was changed; TW_NOT_FOUND: it was deleted. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
 /* `death`: decoders died of it, so that it is quarantined; NULL: it was read and refused. */
@@ -394,8 +415,12 @@ enum tw_status tw_catalogue_job_retry(
  * way; the trace tells why until it is decoded.  TW_NOT_FOUND: deleted meanwhile. */
 enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_err *why, struct tw_err *err) TW_MUST_USE;
-/* At start: whatever a dead server had claimed is queued again, and nothing waits any longer. */
+/* At start: whatever a dead server had claimed is queued again, and nothing waits any longer.  Of
+ * servers that share a catalogue others go on: what a dead one had is taken when its lease ends. */
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+/* What this owner has is queued again: it ends. */
+enum tw_status tw_catalogue_jobs_leave(
+        struct tw_catalogue *c, const char *owner, struct tw_err *err) TW_MUST_USE;
 /* A trace whose file is gone or damaged is decoded again from its raw parts.  TW_NOT_FOUND when
  * those are not kept any more. */
 enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *project_id,

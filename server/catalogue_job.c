@@ -3,8 +3,8 @@
  * is decided in catalogue_turn.c.
  *
  * A claim is a lease: when its time runs out (the claimer died) another claim
- * may take the job.  Ending a job checks that the trace is still there, because
- * it may have been deleted meanwhile.
+ * may take the job.  Ending a job checks that it is still its claimer's, because
+ * the trace may have been deleted or taken over meanwhile.
  */
 #include "catalogue_internal.h"
 #include "catalogue_quarantine.h"
@@ -13,6 +13,10 @@
 #include <string.h>
 
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
+
+/* Of the claim that is to end, and no other. */
+#define OWN   " AND claimed=1 AND owner=? AND job.tries=?"
+#define CLAIM "SELECT writer FROM catalogue_writer FOR SHARE"
 
 static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
         enum tw_trace_state state, struct tw_err *err)
@@ -33,10 +37,35 @@ static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const
 	return st == TW_OK ? set_state(db, job, TW_TRACE_DECODING, err) : st;
 }
 
+/* Claims go beside each other, and behind all else that is written. */
+static enum tw_status begin_claim(struct tw_catalogue *c, struct tw_err *err)
+{
+	return tw_cat_is_sqlite(c) ? tw_cat_begin(c, err)
+	                           : tw_cat_begin_as(c, "START TRANSACTION; " CLAIM, err);
+}
+
+static enum tw_status claim(struct tw_catalogue *c, const struct tw_job_row *by, int64_t lease_ms,
+        struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = begin_claim(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_next_job(c, now, a, ret, io_found, err);
+	ret->owner = by->owner;
+	if (st == TW_OK && *io_found)
+		st = take(c->writer, ret, by->owner, now + lease_ms, err);
+	st = tw_cat_end(c, st, err);
+	if (st != TW_OK && *io_found)
+		tw_fair_end(&c->fair, ret->trace_id);
+	return st;
+}
+
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
 {
-	int64_t now = tw_unix_ms();
+	const struct tw_job_row by = {.owner = tw_arena_str(a, tw_str_of(owner))};
 	struct tw_job_row job;
 	bool found = false;
 	struct tw_db *db;
@@ -44,20 +73,12 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_any_due(db, now, &found, err); /* a look that writes nothing */
+	st = tw_cat_any_due(db, tw_unix_ms(), &found, err); /* a look that writes nothing */
 	tw_cat_done(c, db);
+	if (st == TW_OK && !by.owner)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st == TW_OK && found)
-		st = tw_cat_begin(c, err);
-	if (st != TW_OK)
-		return st;
-	if (found) {
-		st = tw_cat_next_job(c, now, a, &job, &found, err);
-		if (st == TW_OK && found)
-			st = take(c->writer, &job, owner, now + lease_ms, err);
-		st = tw_cat_end(c, st, err);
-		if (st != TW_OK && found)
-			tw_fair_end(&c->fair, job.trace_id);
-	}
+		st = claim(c, &by, lease_ms, a, &job, &found, err);
 	if (st == TW_OK && !found)
 		tw_fair_idle(&c->fair);
 	if (st == TW_OK && !found)
@@ -67,22 +88,65 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 	return st;
 }
 
-static enum tw_status still_there(enum tw_status st, int changed, struct tw_err *err)
+/* Nothing changed: was it deleted meanwhile, or taken over? */
+static enum tw_status still_ours(
+        struct tw_db *db, const struct tw_job_row *job, int changed, struct tw_err *err)
 {
-	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace was deleted meanwhile");
-	return st;
+	int64_t there = 0;
+	enum tw_status st = TW_OK;
+
+	if (changed)
+		return TW_OK;
+	st = tw_cat_first_int(db, &there, err, /* primary key */
+	        "SELECT 1 FROM trace WHERE project_id=? AND trace_id=?", "tt", job->project_id,
+	        job->trace_id);
+	if (st != TW_OK)
+		return st;
+	return there ? tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	                       "the claim had run out, and another server has the trace")
+	             : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace was deleted meanwhile");
 }
 
-/* TW_NOT_FOUND when the trace was deleted meanwhile. */
 static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
 	int changed = 0;
-	enum tw_status st =
-	        tw_cat_exec(db, &changed, err, "DELETE FROM job WHERE project_id=? AND trace_id=?",
-	                "tt", job->project_id, job->trace_id);
+	enum tw_status st = tw_cat_exec(db, &changed, err,
+	        "DELETE FROM job WHERE project_id=? AND trace_id=?" OWN, "ttti", job->project_id,
+	        job->trace_id, job->owner, (int64_t)job->tries);
 
-	return still_there(st, changed, err);
+	return st == TW_OK ? still_ours(db, job, changed, err) : st;
+}
+
+enum tw_status tw_catalogue_jobs_renew(
+        struct tw_catalogue *c, const char *owner, int64_t lease_ms, struct tw_err *err)
+{
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = begin_claim(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, NULL, err, /* job_by_project */
+	        "UPDATE job SET due_ms=? WHERE claimed=1 AND owner=? AND due_ms>?", "iti",
+	        now + lease_ms, owner, now);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
+        int64_t for_ms, bool *ret, struct tw_err *err)
+{
+	int64_t held = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &held, err, /* primary key */
+	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" OWN " AND due_ms>?", "tttii",
+	        job->project_id, job->trace_id, job->owner, (int64_t)job->tries,
+	        tw_unix_ms() + for_ms);
+	tw_cat_done(c, db);
+	*ret = held != 0;
+	return st;
 }
 
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
@@ -149,9 +213,12 @@ enum tw_status tw_catalogue_job_retry(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE job SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND trace_id=?",
-	        "itt", due, job->project_id, job->trace_id);
-	if (st == TW_OK && changed)
+	        "UPDATE job SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND "
+	        "trace_id=?" OWN,
+	        "ittti", due, job->project_id, job->trace_id, job->owner, (int64_t)job->tries);
+	if (st == TW_OK)
+		st = still_ours(c->writer, job, changed, err);
+	if (st == TW_OK)
 		st = set_state(c->writer, job, TW_TRACE_QUEUED, err);
 	return tw_cat_end(c, st, err);
 }
@@ -163,11 +230,12 @@ static enum tw_status put_off(
 	int changed = 0;
 	enum tw_status st = tw_cat_exec(db, &changed, err,
 	        "UPDATE job SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,"
-	        "?6),?5) WHERE project_id=?2 AND trace_id=?3",
-	        "ittiii", (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
-	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS);
+	        "?6),?5) WHERE project_id=?2 AND trace_id=?3 AND claimed=1 AND owner=?7 AND"
+	        " job.tries=?1+1",
+	        "ittiiit", (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
+	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS, job->owner);
 
-	return still_there(st, changed, err);
+	return st == TW_OK ? still_ours(db, job, changed, err) : st;
 }
 
 enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job_row *job,
@@ -188,26 +256,42 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 	return tw_cat_end(c, st, err);
 }
 
+/* "": whoever's.  A try that the server's own end cut short does not count against the trace. */
+static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* those being decoded have a job */
+	        "UPDATE trace SET state=0 WHERE state=1 AND (project_id, trace_id) IN"
+	        " (SELECT project_id, trace_id FROM job WHERE ?1='' OR owner=?1)",
+	        "t", owner);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE job SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE"
+		        " claimed=1 AND (?1='' OR owner=?1)",
+		        "t", owner);
+	return st;
+}
+
+enum tw_status tw_catalogue_jobs_leave(
+        struct tw_catalogue *c, const char *owner, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	return st == TW_OK ? tw_cat_end(c, release(c->writer, owner, err), err) : st;
+}
+
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	/* A try that the server's own death cut short does not count against the trace. */
-	st = tw_cat_exec(c->writer, NULL, err,
-	        "UPDATE job SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE "
-	        "claimed=1",
-	        "");
+	if (!tw_catalogue_is_shared(c))
+		st = release(c->writer, "", err);
 	if (st == TW_OK) /* what was put off may have been mended meanwhile */
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE job SET due_ms=?1 WHERE claimed=0 AND due_ms>?1", "i",
 		        tw_unix_ms());
-	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* those being decoded have a job */
-		        "UPDATE trace SET state=0 WHERE state=1 AND (project_id, trace_id) IN"
-		        " (SELECT project_id, trace_id FROM job)",
-		        "");
 	return tw_cat_end(c, st, err);
 }
 

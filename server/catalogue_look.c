@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "catalogue_internal.h"
+#include "catalogue_postgres.h"
 #include "catalogue_sqlite.h"
 #include "embedded.h"
 
@@ -88,11 +89,15 @@ enum tw_status tw_catalogue_look(
 	struct tw_catalogue_facts f = {.known_schema = known_schema()};
 	struct tw_db *db = NULL;
 	int64_t schema = 0;
-	enum tw_status st = tw_db_sqlite_open(path, TW_DB_LOOK, &db, NULL, err);
+	enum tw_status st = tw_db_is_postgres(path)
+	                            ? tw_db_postgres_open(path, &db, err)
+	                            : tw_db_sqlite_open(path, TW_DB_LOOK, &db, NULL, err);
 
 	if (st == TW_OK)
-		st = ask(db, "SELECT user_version FROM pragma_user_version WHERE ?1>0", now_ms,
-		        &schema, NULL, 0, err);
+		st = ask(db,
+		        "SELECT " TW_EITHER("user_version FROM pragma_user_version",
+		                "version FROM catalogue_schema") " WHERE ?1>0",
+		        now_ms, &schema, NULL, 0, err);
 	f.schema = (int)schema;
 	if (st == TW_OK && f.schema == f.known_schema)
 		st = ask_all(db, now_ms, &f, err);

@@ -462,12 +462,25 @@ static void let_others(void)
 	(void)nanosleep(&pause, NULL);
 }
 
+enum tw_status tw_catalogue_must_be_file(const struct tw_catalogue *c, struct tw_err *err)
+{
+	if (tw_cat_is_sqlite(c))
+		return TW_OK;
+	return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+	        "projects are exported from and imported into a catalogue in the data folder; this "
+	        "one "
+	        "is in PostgreSQL");
+}
+
 enum tw_status tw_catalogue_project_move(struct tw_catalogue *to,
         const struct tw_project_move *move, struct tw_project_sums *ret, struct tw_err *err)
 {
 	struct tw_project_sums sums = {0};
 	struct turn t = {.after = ""};
-	enum tw_status st = attach(to, move->path, err);
+	enum tw_status st = tw_catalogue_must_be_file(to, err);
+
+	if (st == TW_OK)
+		st = attach(to, move->path, err);
 
 	if (st != TW_OK)
 		return st;

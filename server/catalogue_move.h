@@ -29,6 +29,9 @@ struct tw_project_sums {
 	uint64_t renamed;        /* traces whose id another project has */
 };
 
+/* TW_UNSUPPORTED, in words, of a catalogue in PostgreSQL: rows are moved between two files. */
+enum tw_status tw_catalogue_must_be_file(
+        const struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* The project of that name in the catalogue at `path`; TW_NOT_FOUND. */
 enum tw_status tw_catalogue_project_find(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;

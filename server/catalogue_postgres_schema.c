@@ -6,20 +6,20 @@
  */
 #include <limits.h>
 
-#include <limits.h>
-
 #include "catalogue_internal.h"
 #include "catalogue_postgres_int.h"
 #include "embedded.h"
 
 extern const struct tw_embedded tw_catalogue_postgres_schema[];
 
+enum { MAX_VERSION = 9999 };
+
 static int number_of(const struct tw_embedded *file)
 {
 	struct tw_str rest = tw_str_of(file->name);
 	uint64_t n = 0;
 
-	(void)tw_str_u64(tw_str_split(&rest, '_'), INT_MAX, &n);
+	(void)tw_str_u64(tw_str_split(&rest, '_'), MAX_VERSION, &n);
 	return (int)n;
 }
 

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What another server is claiming just now is passed over. */
+#define UNCLAIMED TW_EITHER("", " FOR UPDATE SKIP LOCKED")
+
 struct turn {
 	struct tw_job_row job;
 	bool found;
@@ -26,7 +29,7 @@ static enum tw_status find_lapsed(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
 	        "SELECT project_id, trace_id, tries, bytes FROM job WHERE claimed=1 AND due_ms<=?"
-	        " ORDER BY due_ms LIMIT 1",
+	        " ORDER BY due_ms LIMIT 1" UNCLAIMED,
 	        "i", now);
 
 	if (st != TW_OK)
@@ -34,7 +37,7 @@ static enum tw_status find_lapsed(
 	ret->found = tw_cat_row(&q);
 	if (ret->found) {
 		ret->job = (struct tw_job_row){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        (uint32_t)tw_cat_int(&q, 2) + 1};
+		        (uint32_t)tw_cat_int(&q, 2) + 1, ""};
 		ret->bytes = (uint64_t)tw_cat_int(&q, 3);
 		if (!ret->job.project_id || !ret->job.trace_id)
 			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
@@ -70,7 +73,7 @@ static enum tw_status oldest_of(struct tw_db *db, const char *project, int64_t n
 	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
 	        "SELECT trace_id, tries, bytes FROM job WHERE claimed=0 AND project_id=? AND "
 	        "due_ms<=?"
-	        " ORDER BY due_ms LIMIT 1",
+	        " ORDER BY due_ms LIMIT 1" UNCLAIMED,
 	        "ti", project, now);
 
 	if (st != TW_OK)
@@ -78,7 +81,7 @@ static enum tw_status oldest_of(struct tw_db *db, const char *project, int64_t n
 	ret->found = tw_cat_row(&q);
 	if (ret->found) {
 		ret->job = (struct tw_job_row){
-		        project, tw_cat_text(&q, 0, a), (uint32_t)tw_cat_int(&q, 1) + 1};
+		        project, tw_cat_text(&q, 0, a), (uint32_t)tw_cat_int(&q, 1) + 1, ""};
 		ret->bytes = (uint64_t)tw_cat_int(&q, 2);
 		if (!ret->job.trace_id)
 			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");

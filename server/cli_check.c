@@ -83,6 +83,10 @@ int tw_cli_check(int argc, char **argv)
 	st = tw_cli_data_open(data, &check.catalogue, &check.blobs, &err);
 	if (st == TW_OK)
 		st = tw_check_run(&check, &sums, &err);
+	if (st == TW_OK && tw_catalogue_is_shared(check.catalogue))
+		(void)fputs(
+		        "The catalogue's own pages are PostgreSQL's: pg_amcheck looks at them.\n",
+		        stderr);
 	tw_catalogue_close(check.catalogue);
 	tw_blobs_close(check.blobs);
 	tw_buf_done(&line);

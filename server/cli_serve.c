@@ -19,6 +19,7 @@
 #include "catalogue_hook.h"
 #include "cli.h"
 #include "clock.h"
+#include "data_catalogue.h"
 #include "found_fold.h"
 #include "hang_fold.h"
 #include "http.h"
@@ -42,6 +43,7 @@
 #include "symbols.h"
 #include "ticket.h"
 #include "tls.h"
+#include "ulid.h"
 #include "worker.h"
 
 enum {
@@ -64,7 +66,9 @@ static void log_started(const struct tw_app *app, const struct tw_http *http)
 	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
 	        app->tls ? "https" : "http", host, tw_http_port(http));
 	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
-	        tw_log_text("data", app->config->data_dir), tw_log_text("version", TW_VERSION));
+	        tw_log_text("data", app->config->data_dir),
+	        tw_log_text("catalogue", tw_catalogue_engine(app->catalogue)),
+	        tw_log_text("version", TW_VERSION));
 }
 
 static void quota_path(const struct tw_app *app, char out[MAX_PATH_BYTES])
@@ -117,20 +121,32 @@ static enum tw_status open_doors(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
+/* Of several servers none has another's name, also when one is started anew. */
+static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
+{
+	char id[TW_ID_BYTES];
+	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+
+	(void)snprintf(app->node, sizeof app->node, "node-%s", id);
+	return st;
+}
+
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
-	char path[MAX_PATH_BYTES];
 	const struct tw_route *routes;
 	size_t n;
 	enum tw_status st;
 
-	st = open_doors(app, err);
+	st = name_node(app, err);
+	if (st == TW_OK)
+		st = open_doors(app, err);
 	if (st == TW_OK)
 		st = tw_blobs_open(c->data_dir, c->min_free_percent, &app->blobs, err);
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", c->data_dir);
 	if (st == TW_OK)
-		st = tw_catalogue_open(path, &app->catalogue, err);
+		st = tw_data_catalogue_open(c->data_dir, c->catalog, &app->catalogue, err);
+	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
+		st = tw_blobs_own_spool(app->blobs, app->node, err);
 	if (st == TW_OK)
 		st = tw_resumes_open(app->blobs,
 		        &(struct tw_resume_limits){

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "catalogue_look.h"
+#include "catalogue_postgres.h"
 #include "clock.h"
+#include "data_catalogue.h"
 #include "doctor.h"
 
 enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
@@ -185,8 +187,9 @@ void tw_doctor_catalogue(struct tw_doctor *d)
 
 	if (!d->data)
 		return;
-	path_of(d, "catalogue.db", path);
-	if (access(path, F_OK) != 0)
+	if (tw_data_catalogue_address(d->data, path, sizeof path, &err) == TW_OK && !path[0])
+		path_of(d, "catalogue.db", path);
+	if (path[0] == '\0' || (!tw_db_is_postgres(path) && access(path, F_OK) != 0))
 		return; /* nothing was stored yet */
 	if (tw_catalogue_look(path, tw_unix_ms(), &facts, &err) == TW_OK)
 		judge(d, &facts);

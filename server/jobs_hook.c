@@ -28,6 +28,7 @@ enum {
 	LOOK_SHARE = 10, /* at most a tenth of the time */
 	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
+	LEAD_MS = 60 * 1000,
 	DIGEST_AGAIN_MS = 300 * 1000, /* after one that failed */
 	WRITE_FIRST_MS = 2000,     /* until what could not be written is written again, twice as */
 	WRITE_MOST_MS = 60 * 1000, /* long each time */
@@ -55,11 +56,13 @@ struct tw_hook_runner {
 	struct flight flights[FLIGHTS];
 	char turn[TW_ID_BYTES];               /* the project that was served last */
 	int64_t expire_ms, look_ms, write_ms; /* next */
-	int64_t rest_ms;                      /* it is not looked again before */
-	int64_t write_wait_ms;                /* 0: the last one was written */
-	struct tw_periodic *digests;          /* a thread of its own: making them takes time */
-	int64_t digest_ms;                    /* next; that thread's */
-	_Atomic uint64_t counts[3];           /* delivered, failed, given up */
+	int64_t lead_ms;                      /* asked again then */
+	bool leads;
+	int64_t rest_ms;             /* it is not looked again before */
+	int64_t write_wait_ms;       /* 0: the last one was written */
+	struct tw_periodic *digests; /* a thread of its own: making them takes time */
+	int64_t digest_ms;           /* next; that thread's */
+	_Atomic uint64_t counts[3];  /* delivered, failed, given up */
 };
 
 /* --- what came of it --- */
@@ -375,11 +378,25 @@ static void expire(struct tw_hook_runner *h)
 		tw_log_err(TW_LOG_WARN, "outbox_kept", "deliveries", &err);
 }
 
+/* Each delivery is made by one of several servers. */
+static bool leads(struct tw_hook_runner *h)
+{
+	bool mine = true;
+	enum tw_status st;
+
+	if (tw_monotonic_ms() < h->lead_ms)
+		return h->leads;
+	st = tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, LEAD_MS, &mine, NULL);
+	h->leads = st == TW_OK && mine;
+	h->lead_ms = tw_monotonic_ms() + LEAD_MS / 4;
+	return h->leads;
+}
+
 static void look(struct tw_hook_runner *h)
 {
 	struct tw_err err;
 
-	if (tw_monotonic_ms() < h->look_ms || !has_room(h))
+	if (tw_monotonic_ms() < h->look_ms || !has_room(h) || !leads(h))
 		return;
 	if (start_due(h, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "deliveries_late", "webhooks", &err);

@@ -31,7 +31,7 @@ void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
 /* At start: uploads of which only the row survived a power cut are removed (I1, I9). */
 enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);
 /* Removes what a crash left in spool/. */
-enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err);
+enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err);
 
 /* Removes blobs and trace files that no row knows, and queues ready traces again whose file is
  * gone (I9).  Runs while the server serves; ends early when *stop becomes true. */

@@ -4,6 +4,7 @@
  * A file without a row is removed: it was never accepted, or its deletion was
  * cut short.  Uploads go on meanwhile; blob_use is held for writing around each
  * removal, because an upload's blob exists for a moment before its row does.
+ * Where other servers have the same folder, only what is a day old is looked at.
  */
 #include "jobs_internal.h"
 
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api.h"
 #include "catalogue.h"
 #include "clock.h"
 #include "log.h"
@@ -31,21 +33,50 @@ static bool is_forgotten(int dir, const char *name)
 	       tw_unix_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
 }
 
-enum tw_status tw_jobs_clear_spool(struct tw_blobs *b, struct tw_err *err)
+/* Which files: all but those with a dot, or only what is forgotten. */
+static enum tw_status clear(const char *path, bool all, struct tw_err *err)
 {
-	char path[PATH_BYTES];
 	struct dirent *e;
-	DIR *d;
+	DIR *d = opendir(path);
 
-	tw_spool_path(b, ".", path, sizeof path);
-	d = opendir(path);
 	if (!d)
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "spool/ cannot be read (errno %d)", errno);
 	while ((e = readdir(d)))
-		if (e->d_name[0] != '.' || is_forgotten(dirfd(d), e->d_name))
+		if ((all && e->d_name[0] != '.') || is_forgotten(dirfd(d), e->d_name))
 			(void)unlinkat(dirfd(d), e->d_name, 0);
 	(void)closedir(d);
 	return TW_OK;
+}
+
+/* Servers that share a data folder have a folder each in spool/; one that is empty is of a dead
+ * server, or is made again when it is missed at the next start. */
+static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
+{
+	char path[PATH_BYTES], below[PATH_BYTES];
+	enum tw_status st = TW_OK;
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(path, sizeof path, "%s/spool", tw_blobs_dir(b));
+	st = clear(path, false, err);
+	d = st == TW_OK ? opendir(path) : NULL;
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
+		        snprintf(below, sizeof below, "%s/%s", path, e->d_name) < (int)sizeof below)
+			(void)clear(below, false, NULL);
+	if (d)
+		(void)closedir(d);
+	return st;
+}
+
+enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (tw_catalogue_is_shared(app->catalogue))
+		return clear_shared(app->blobs, err);
+	tw_spool_path(app->blobs, ".", path, sizeof path);
+	return clear(path, true, err);
 }
 
 enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
@@ -88,6 +119,18 @@ static enum tw_status trace_known(
 	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
 }
 
+/* An upload under way at another server, or a trace file just put in place, is younger. */
+static void sweep_shared(struct sweep *s, int dir, const char *name)
+{
+	if (!is_forgotten(dir, name))
+		return;
+	if (s->known == blob_known)
+		tw_api_drop_blobs(s->app, &name, 1);
+	else
+		(void)unlinkat(dir, name, 0);
+	s->removed++;
+}
+
 static void sweep_file(struct sweep *s, int dir, const char *name)
 {
 	bool known = true;
@@ -96,6 +139,10 @@ static void sweep_file(struct sweep *s, int dir, const char *name)
 
 	if (st == TW_OK && known)
 		return;
+	if (tw_catalogue_is_shared(s->app->catalogue)) {
+		sweep_shared(s, dir, name);
+		return;
+	}
 	(void)pthread_rwlock_wrlock(&s->app->blob_use);
 	st = s->known(s->app, name, &known, &err); /* its row may have come meanwhile */
 	if (st == TW_OK && !known && unlinkat(dir, name, 0) == 0)

@@ -251,8 +251,10 @@ static enum tw_status copy_project(struct tw_catalogue *c, const char *data_dir,
 	struct tw_catalogue *fresh = NULL;
 	char live[PATH_BYTES];
 	char id[TW_ID_BYTES];
-	enum tw_status st = tw_catalogue_project_find(c, name, id, err);
+	enum tw_status st = tw_catalogue_must_be_file(c, err);
 
+	if (st == TW_OK)
+		st = tw_catalogue_project_find(c, name, id, err);
 	(void)snprintf(live, sizeof live, "%s/catalogue.db", data_dir);
 	if (st == TW_OK)
 		st = tw_catalogue_open(copy, &fresh, err);

@@ -4,6 +4,11 @@
 CREATE TABLE catalogue_schema (version BIGINT NOT NULL);
 CREATE TABLE catalogue_writer (writer BIGINT PRIMARY KEY); -- who writes locks its row
 INSERT INTO catalogue_writer VALUES (1);
+CREATE TABLE catalogue_identity (identity TEXT COLLATE "C" NOT NULL); -- data folders know whose they are
+INSERT INTO catalogue_identity VALUES (gen_random_uuid());
+CREATE TABLE catalogue_lead ( -- which of several servers does what only one may
+	what TEXT COLLATE "C" PRIMARY KEY, owner TEXT COLLATE "C" NOT NULL, until_ms BIGINT NOT NULL
+);
 CREATE TABLE audit_last (one BIGINT PRIMARY KEY, entry_id BIGINT NOT NULL); -- no number is lost with a transaction
 INSERT INTO audit_last VALUES (1, 0);
 
@@ -104,6 +109,7 @@ CREATE TABLE job (
 	queued_ms BIGINT NOT NULL, batch BIGINT NOT NULL DEFAULT 0, bytes BIGINT NOT NULL DEFAULT 0,
 	PRIMARY KEY (project_id, trace_id), FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 );
+CREATE INDEX job_by_owner ON job(owner) WHERE claimed = 1;
 CREATE INDEX job_by_project ON job(claimed, project_id, due_ms);
 
 CREATE TABLE recount (

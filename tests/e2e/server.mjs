@@ -4,7 +4,8 @@
  *   const s = await startServer(t, { args: ['--max-body', '64K'] });   // ends with the test t
  *   const r = await s.post('/api/v1/traces', body, { query: { build_id: 'b1' } });
  *
- * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.
+ * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.  With
+ * $TRACEWELL_TEST_POSTGRES (postgres://...) each data folder has its catalogue in a schema there.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -52,10 +53,19 @@ export async function until(ask, what, seconds = 30) {
 	throw new Error(`${what}: not within ${seconds} s`);
 }
 
+/* What a server is started with to have its catalogue where the tests want it. */
+function catalogue(data, args) {
+	const url = process.env.TRACEWELL_TEST_POSTGRES;
+	if (!url || args.includes('--catalog')) return [];
+	const schema = path.basename(data).toLowerCase().replace(/[^a-z0-9]/g, '_');
+	execFileSync('psql', ['-Xq', '-c', `CREATE SCHEMA IF NOT EXISTS ${schema}`, url], { stdio: 'ignore' });
+	return ['--catalog', `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`];
+}
+
 export class Server {
 	constructor(data, args, env) {
 		this.data = data;
-		this.args = args;
+		this.args = [...args, ...catalogue(data, args)];
 		this.env = env;
 		this.log = '';
 	}

@@ -179,7 +179,8 @@ static int claim_and_check(struct model *m)
 static void finish(struct model *m, int i)
 {
 	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
-	const struct tw_job_row job = {m->callers[m->jobs[i].project].project_id, m->jobs[i].id, 1};
+	const struct tw_job_row job = {
+	        m->callers[m->jobs[i].project].project_id, m->jobs[i].id, 1, "me"};
 
 	assert_int_equal(tw_catalogue_job_done(m->c, &job, &summary, NULL), TW_OK);
 	m->jobs[i].state = DONE;
@@ -355,27 +356,45 @@ static void test_nothing_is_saved_up(void **state)
 	assert_in_range(late, 9, 11);
 }
 
-/* A claim whose time ran out is first, whoever's it is; what is put off is nobody's turn. */
+/* A claim whose time ran out is first, whoever's it is, and whoever had it cannot end it any more;
+ * what is put off is nobody's turn. */
 static void test_lapsed_and_put_off(void **state)
 {
 	struct model *m = *state;
+	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
 	const struct tw_err why = {.code = TW_FULL, .msg = "full"};
-	struct tw_job_row row;
+	struct tw_job_row dead, row;
 	int first = arrive(m, 0);
+	bool held = true;
 
 	(void)arrive(m, 1);
-	assert_int_equal(tw_catalogue_job_claim(m->c, "dead", -1, m->arena, &row, NULL), TW_OK);
-	assert_string_equal(row.trace_id, m->jobs[first].id);
+	assert_int_equal(tw_catalogue_job_claim(m->c, "dead", -1, m->arena, &dead, NULL), TW_OK);
+	assert_string_equal(dead.trace_id, m->jobs[first].id);
+	assert_int_equal(tw_catalogue_job_held(m->c, &dead, 0, &held, NULL), TW_OK);
+	assert_false(held);
+	assert_int_equal(tw_catalogue_jobs_renew(m->c, "dead", 10000, NULL), TW_OK); /* too late */
 	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[first].id);
 	assert_int_equal(row.tries, 2);
+	assert_int_equal(tw_catalogue_job_done(m->c, &dead, &summary, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_job_retry(m->c, &dead, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_job_failed(m->c, &dead, &why, NULL, NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_jobs_renew(m->c, "me", 30000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_held(m->c, &row, 20000, &held, NULL), TW_OK);
+	assert_true(held);
 	assert_int_equal(tw_catalogue_job_wait(m->c, &row, &why, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[1].id);
 	assert_int_equal(
 	        tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_jobs_leave(m->c, "dead", NULL), TW_OK); /* has nothing */
 	finish(m, 1);
-	finish(m, first);
+	assert_int_equal(tw_catalogue_jobs_recover(m->c, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_leave(m->c, "me", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_done(m->c, &row, &summary, NULL), TW_OK);
 }
 
 /* --- how much may wait --- */

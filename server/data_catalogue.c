@@ -1,0 +1,160 @@
+#include "data_catalogue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalogue_postgres.h"
+
+enum { PATH_BYTES = 1500, ADDRESS_BYTES = 1200, IDENTITY_BYTES = 64 };
+
+struct told { /* by catalogue.url: two lines */
+	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES];
+};
+
+static bool path_of(const char *data, const char *name, char out[PATH_BYTES])
+{
+	return snprintf(out, PATH_BYTES, "%s/%s", data, name) < PATH_BYTES;
+}
+
+static void take_line(struct tw_str *rest, char *out, size_t cap)
+{
+	struct tw_str line = tw_str_trim(tw_str_split(rest, '\n'));
+
+	(void)snprintf(out, cap, "%.*s", (int)(line.len < cap ? line.len : cap - 1), line.ptr);
+}
+
+static enum tw_status read_told(const char *data, struct told *ret, struct tw_err *err)
+{
+	char path[PATH_BYTES], text[ADDRESS_BYTES + IDENTITY_BYTES];
+	struct tw_str rest;
+	ssize_t n;
+	int fd;
+
+	*ret = (struct told){.address = ""};
+	if (!path_of(data, "catalogue.url", path))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return TW_OK;
+	n = fd < 0 ? -1 : read(fd, text, sizeof text);
+	if (fd >= 0)
+		(void)close(fd);
+	if (n < 0)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "%s cannot be read (errno %d)", path, errno);
+	rest = (struct tw_str){text, (size_t)n};
+	take_line(&rest, ret->address, sizeof ret->address);
+	take_line(&rest, ret->identity, sizeof ret->identity);
+	return TW_OK;
+}
+
+/* Replaced whole. */
+static enum tw_status write_told(const char *data, const struct told *t, struct tw_err *err)
+{
+	char path[PATH_BYTES], made[PATH_BYTES];
+	int fd = -1;
+	bool fine;
+
+	if (path_of(data, "catalogue.url", path) && path_of(data, ".catalogue.url", made))
+		fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fine = fd >= 0 && dprintf(fd, "%s\n%s\n", t->address, t->identity) > 0 && fsync(fd) == 0;
+	if (fd >= 0)
+		(void)close(fd);
+	if (fine && rename(made, path) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_IO, TW_NO_OFFSET,
+	        "the catalogue's address cannot be written to the data folder (errno %d)", errno);
+}
+
+static enum tw_status judge(const char *data, const char *address, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (!tw_db_is_postgres(address))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--catalog is the address of a PostgreSQL database, like "
+		        "postgres://tracewell@db.example.com/tracewell");
+	if (strlen(address) >= ADDRESS_BYTES)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--catalog is too long");
+	if (path_of(data, "catalogue.db", path) && access(path, F_OK) == 0)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "this data folder has a catalogue of its own (catalogue.db), and what "
+		        "another "
+		        "does not name would be removed from it: begin with a new folder");
+	return TW_OK;
+}
+
+/* Is it the one that the folder had? */
+static enum tw_status recognise(const char *data, const struct told *had, struct told *now,
+        struct tw_catalogue *c, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_identity(c, now->identity, sizeof now->identity, err);
+
+	if (st != TW_OK)
+		return st;
+	if (had->identity[0] && strcmp(had->identity, now->identity) != 0)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "this data folder belongs to another catalogue than the one at this "
+		        "address, "
+		        "and what that does not name would be removed from it");
+	if (strcmp(had->address, now->address) == 0 && had->identity[0])
+		return TW_OK;
+	return write_told(data, now, err);
+}
+
+static enum tw_status open_told(const char *data, const struct told *had, const char *address,
+        struct tw_catalogue **ret, struct tw_err *err)
+{
+	struct told now = {.identity = ""};
+	struct tw_catalogue *c = NULL;
+	enum tw_status st = judge(data, address, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(now.address, sizeof now.address, "%s", address);
+	st = tw_catalogue_open(address, &c, err);
+	if (st == TW_OK)
+		st = recognise(data, had, &now, c, err);
+	if (st == TW_OK)
+		*ret = c;
+	else
+		tw_catalogue_close(c);
+	return st;
+}
+
+enum tw_status tw_data_catalogue_open(
+        const char *data, const char *address, struct tw_catalogue **ret, struct tw_err *err)
+{
+	struct told had;
+	char path[PATH_BYTES];
+	enum tw_status st = read_told(data, &had, err);
+
+	if (st != TW_OK)
+		return st;
+	if (address[0] || had.address[0])
+		return open_told(data, &had, address[0] ? address : had.address, ret, err);
+	if (!path_of(data, "catalogue.db", path))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
+	return tw_catalogue_open(path, ret, err);
+}
+
+bool tw_data_catalogue_is_there(const char *data)
+{
+	char path[PATH_BYTES];
+
+	return (path_of(data, "catalogue.db", path) && access(path, F_OK) == 0) ||
+	       (path_of(data, "catalogue.url", path) && access(path, F_OK) == 0);
+}
+
+enum tw_status tw_data_catalogue_address(
+        const char *data, char *ret, size_t cap, struct tw_err *err)
+{
+	struct told t;
+	enum tw_status st = read_told(data, &t, err);
+
+	(void)snprintf(ret, cap, "%s", st == TW_OK ? t.address : "");
+	return st;
+}

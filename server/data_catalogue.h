@@ -1,0 +1,24 @@
+/*
+ * data_catalogue.h - which catalogue a data folder has: its catalogue.db, or one in PostgreSQL
+ * whose address and identity catalogue.url tells.
+ *
+ * What a catalogue does not name is swept from its folder.  So a folder is opened with no other
+ * catalogue than its own: neither with an empty one beside a catalogue.db, nor with one that is not
+ * the one it had.  Thread: the caller's.
+ */
+#ifndef TW_DATA_CATALOGUE_H
+#define TW_DATA_CATALOGUE_H
+
+#include "catalogue.h"
+
+/* address "": what the folder tells, or its catalogue.db, which is made when it is not there; else
+ * postgres://..., which the folder tells from here on. */
+enum tw_status tw_data_catalogue_open(const char *data, const char *address,
+        struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
+/* Has the folder any? */
+bool tw_data_catalogue_is_there(const char *data);
+/* What catalogue.url tells; "" when there is none. */
+enum tw_status tw_data_catalogue_address(
+        const char *data, char *ret, size_t cap, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * postgres.mjs - a PostgreSQL of a test's own, from Debian's package, in a temporary folder.
+ *
+ *   const db = await startPostgres(t);      // null when it is not installed; ends with the test t
+ *   const s = await startServer(t, { args: ['--catalog', db.url('one')] });   // a schema each
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { until } from './server.mjs';
+
+const HOME = '/usr/lib/postgresql';
+const versions = fs.existsSync(HOME) ? fs.readdirSync(HOME).filter((v) => Number(v) >= 15 && fs.existsSync(`${HOME}/${v}/bin/initdb`)) : [];
+const bin = versions.length ? `${HOME}/${versions.sort((a, b) => b - a)[0]}/bin` : null;
+
+export const postgresIsThere = bin !== null;
+
+/* It refuses to run as root. */
+const as = process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
+const command = (program, ...args) => [...as, path.join(bin, program), ...args];
+
+class Postgres {
+	constructor(folder) {
+		this.folder = folder;
+		this.data = path.join(folder, 'data');
+		this.socket = path.join(folder, 's');
+		this.base = `postgres://tw@/postgres?host=${encodeURIComponent(this.socket)}`;
+	}
+
+	make() {
+		fs.mkdirSync(this.socket);
+		fs.chmodSync(this.folder, 0o755);
+		fs.chmodSync(this.socket, 0o777);
+		fs.mkdirSync(this.data);
+		if (as.length) for (const at of [this.data, this.socket]) execFileSync('chown', ['postgres:postgres', at]);
+		const [program, ...args] = command('initdb', '-D', this.data, '-A', 'trust', '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
+		execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
+	}
+
+	/* Commits are written, so that a kill loses none; a power cut is not tried. */
+	async start() {
+		const [program, ...args] = command('postgres', '-D', this.data, '-k', this.socket, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200');
+		this.log = '';
+		this.child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
+		this.child.stderr.setEncoding('utf8').on('data', (text) => (this.log += text));
+		this.ended = new Promise((done) => this.child.once('exit', done));
+		await until(() => (this.log.includes('ready to accept connections') ? true : undefined), 'a database server');
+	}
+
+	/* SIGINT ends it at once and in order, SIGQUIT as a crash does. */
+	async stop(signal = 'SIGINT') {
+		this.child.kill(signal);
+		await this.ended;
+	}
+
+	sql(text, schema = 'public') {
+		return execFileSync(path.join(bin, 'psql'), ['-XqtA', '-v', 'ON_ERROR_STOP=1', '-c', `SET search_path=${schema}`, '-c', text, this.base], { encoding: 'utf8' }).trim();
+	}
+
+	/* A schema of that name is a catalogue of its own. */
+	url(schema) {
+		this.sql(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+		return `${this.base}&options=-csearch_path%3D${schema}`;
+	}
+}
+
+export async function startPostgres(t) {
+	if (!postgresIsThere) return null;
+	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')));
+	db.make();
+	await db.start();
+	t.after(async () => {
+		await db.stop();
+		fs.rmSync(db.folder, { recursive: true, force: true });
+	});
+	return db;
+}
