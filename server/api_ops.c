@@ -47,17 +47,25 @@ static json_t *check(bool ok, const char *message)
 	return json_pack("{sb ss}", "ok", ok, "message", ok ? "" : message);
 }
 
+static json_t *check_catalogue(struct tw_catalogue *c)
+{
+	struct tw_err why = {.msg = ""};
+	json_t *o = check(tw_catalogue_ping(c, &why) == TW_OK, "the catalogue cannot be written");
+
+	(void)json_object_set_new(o, "engine", json_string(tw_catalogue_engine(c)));
+	return o;
+}
+
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
-	struct tw_err why = {.msg = ""};
-	bool catalogue = tw_catalogue_ping(app->catalogue, &why) == TW_OK;
+	json_t *kept = check_catalogue(app->catalogue);
+	bool catalogue = json_is_true(json_object_get(kept, "ok"));
 	bool disk = free_percent(app) >= app->config->min_free_percent;
 	bool jobs = app->jobs != NULL;
 	bool running = !app->unready;
 	bool ready = catalogue && disk && jobs && running;
-	json_t *checks = json_pack("{so so so so}", "catalogue",
-	        check(catalogue, "the catalogue cannot be written"), "disk",
+	json_t *checks = json_pack("{so so so so}", "catalogue", kept, "disk",
 	        check(disk, "less of the disk is free than min-free: uploads are refused"), "jobs",
 	        check(jobs, "no decode queue is running"), "running",
 	        check(running, "the server is being stopped"));

@@ -34,9 +34,7 @@
 #include "metrics.h"
 #include "resume.h"
 
-enum { PATH_BYTES = 1500, POLL_MS = 1000, LEASE_SLACK_MS = 60000, WORKERS_MAX = 64 };
-/* Where other servers take over what a dead one had: claims are short, and renewed. */
-enum { SHARED_LEASE_MS = 30000, RENEW_MS = 8000, PUBLISH_MS = 10000 };
+enum { PATH_BYTES = 1500, POLL_MS = 1000, WORKERS_MAX = 64 };
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000 };
 
 enum ending { /* what becomes of a job that did not end ready */
@@ -69,7 +67,6 @@ struct tw_jobs {
 	unsigned drain_s;
 	unsigned n_slots;
 	struct running slots[WORKERS_MAX];
-	const char *owner;
 	int64_t renew_ms; /* next, where others may take over */
 };
 
@@ -222,20 +219,6 @@ static void count_repairs(const struct tw_jobs *j, const json_t *told)
 	}
 }
 
-/* Once the file is in its place no other server may put its own there. */
-static enum tw_status still_held(struct tw_jobs *j, const struct running *r, struct tw_err *err)
-{
-	bool held = true;
-	enum tw_status st = TW_OK;
-
-	if (tw_catalogue_is_shared(j->app->catalogue))
-		st = tw_catalogue_job_held(j->app->catalogue, &r->job, PUBLISH_MS, &held, err);
-	if (st == TW_OK && !held)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "the claim had run out, and another server has the trace");
-	return st;
-}
-
 /* Another server decodes it, or has. */
 static enum tw_status lose(struct running *r)
 {
@@ -254,7 +237,7 @@ static enum tw_status publish(
 
 	s.file_sha256 = sha256;
 	if (st == TW_OK)
-		st = still_held(j, r, err);
+		st = tw_jobs_still_held(j->app, &r->job, err);
 	if (st == TW_OK && count_of(told, "system_bytes"))
 		st = tw_jobs_keep_system(j->app, &r->job, r->system_fd, err);
 	if (st == TW_OK)
@@ -410,11 +393,8 @@ static struct running *free_running(struct tw_jobs *j)
 /* Claims and starts one job; false when there is none or no room. */
 static bool start_one(struct tw_jobs *j)
 {
-	const struct tw_config *c = j->app->config;
 	struct running *r = free_running(j);
-	const int64_t lease = tw_catalogue_is_shared(j->app->catalogue)
-	                              ? SHARED_LEASE_MS
-	                              : (int64_t)c->worker_wall_s * 1000 + LEASE_SLACK_MS;
+	const int64_t lease = tw_jobs_lease_ms(j->app);
 	struct tw_err err;
 	enum tw_status st;
 
@@ -424,7 +404,8 @@ static bool start_one(struct tw_jobs *j)
 	        .arena = tw_arena_new(1 << 20), .started_ms = tw_monotonic_ms(), .system_fd = -1};
 	if (!r->arena)
 		return false;
-	st = tw_catalogue_job_claim(j->app->catalogue, j->owner, lease, r->arena, &r->job, &err);
+	st = tw_catalogue_job_claim(
+	        j->app->catalogue, j->app->node, lease, r->arena, &r->job, &err);
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
@@ -500,7 +481,6 @@ static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
 static void drain(struct tw_jobs *j)
 {
 	int64_t until = tw_monotonic_ms() + (int64_t)j->drain_s * 1000;
-	struct tw_err err;
 
 	while (tw_monotonic_ms() < until && wait_and_finish(j, 50))
 		continue;
@@ -520,23 +500,7 @@ static void drain(struct tw_jobs *j)
 		(void)unlink(r->out);
 		free_slot(r); /* the next start finds the claim and queues it again */
 	}
-	if (tw_catalogue_is_shared(j->app->catalogue) && /* others need not wait for its end */
-	        tw_catalogue_jobs_leave(j->app->catalogue, j->owner, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "claims_kept", j->owner, &err);
-}
-
-static void renew(struct tw_jobs *j)
-{
-	const int64_t now = tw_monotonic_ms();
-	struct tw_err err;
-
-	if (now < j->renew_ms || !tw_catalogue_is_shared(j->app->catalogue))
-		return;
-	j->renew_ms = now + RENEW_MS;
-	if (tw_catalogue_jobs_renew(j->app->catalogue, j->owner, SHARED_LEASE_MS, &err) != TW_OK) {
-		j->renew_ms = now;
-		tw_log_err(TW_LOG_WARN, "claims_not_renewed", j->owner, &err);
-	}
+	tw_jobs_leave(j->app); /* others need not wait for its end */
 }
 
 static void *dispatch(void *arg)
@@ -545,7 +509,7 @@ static void *dispatch(void *arg)
 
 	tw_jobs_sweep(j->app, &j->stop);
 	while (!atomic_load(&j->stop)) {
-		renew(j);
+		tw_jobs_renew(j->app, &j->renew_ms);
 		settle_late(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
@@ -584,7 +548,6 @@ enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	j->app = app;
 	j->n_slots = workers(app->config);
-	j->owner = app->node;
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)

@@ -185,7 +185,7 @@ export class Server {
 	/* Names of what lies in the spool: uploads under way, or left. */
 	spool() {
 		const folder = path.join(this.data, 'spool');
-		return fs.existsSync(folder) ? fs.readdirSync(folder) : [];
+		return fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => e.name) : [];
 	}
 
 	/* A socket for what no well-behaved client sends; .answer is all it ever says. */
