@@ -1,8 +1,8 @@
 /*
  * catalogue.h - projects, keys, builds, traces, parts and jobs: what the server knows.
  *
- * One SQLite database, data/catalogue.db (WAL, synchronous=FULL), behind an
- * interface that names no SQL: another engine is another catalogue_*.c.  Every
+ * One database, SQLite's data/catalogue.db (WAL, synchronous=FULL) or one in PostgreSQL, behind an
+ * interface that names no SQL: an engine is below it (catalogue_db.h).  Every
  * table's key starts with project_id and every look-up takes it, so that no
  * caller reaches another project's rows (I11).  Ids are ULIDs made here.
  * Strings in rows are copies in the arena that was passed.  One writer at a
@@ -23,8 +23,8 @@
 
 struct tw_catalogue;
 
-/* Opens or creates it and applies migrations (schema/catalogue/NNNN_*.sql); a newer schema than
- * this binary's is refused. */
+/* Opens or creates it, at a path or postgres://..., and applies migrations (schema/catalogue*); a
+ * newer schema than this binary's is refused. */
 enum tw_status tw_catalogue_open(
         const char *path, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
@@ -35,6 +35,8 @@ bool tw_catalogue_is_shared(const struct tw_catalogue *c);
 /* Of a shared one: no other has the same; as long as a row is there. */
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err) TW_MUST_USE;
+/* A new data folder is its; TW_CONFLICT when it has one. */
+enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;

@@ -2,7 +2,8 @@
  * catalogue_internal.h - connections and statements, shared by the catalogue's files.
  *
  * Writes go through one connection under a mutex, in BEGIN IMMEDIATE
- * transactions; reads use a pool of read-only connections, a snapshot each.
+ * transactions; reads use a pool of read-only connections, a snapshot each (in
+ * PostgreSQL a statement each, unless they begin a transaction).
  * Values are bound by a string of types: t text (NULL is ''), i int64_t,
  * h 32-byte hash, b const struct tw_str * of bytes that stay until the query is closed.  Nothing is
  * ever pasted into SQL but constants of this code.

@@ -292,11 +292,10 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 	return TW_OK;
 }
 
+/* Also when its connection is lost: nothing is done until its end is asked for. */
 static bool in_transaction(const struct tw_db *db)
 {
-	const struct tw_postgres *p = (const struct tw_postgres *)db;
-
-	return p->in_transaction && !is_lost(p);
+	return ((const struct tw_postgres *)db)->in_transaction;
 }
 
 static int64_t changed(const struct tw_db *db)
@@ -316,7 +315,7 @@ static void close_db(struct tw_db *db)
 static const struct tw_db_engine engine = {"postgresql", close_db, run, in_transaction, changed,
         tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
         tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
-        tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
+        tw_postgres_lacked, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
 
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err)
 {

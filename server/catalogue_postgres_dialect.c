@@ -58,8 +58,12 @@ static bool has_comma(const char *at)
 	char quote = '\0';
 
 	for (int depth = 0; *at; at++) {
-		if (quote || *at == '\'' || *at == '"')
-			quote = !quote ? *at : *at == quote ? '\0' : quote;
+		if (*at == quote)
+			quote = '\0';
+		else if (!quote && (*at == '\'' || *at == '"'))
+			quote = *at;
+		else if (quote)
+			continue;
 		else if (*at == '(')
 			depth++;
 		else if (*at == ')' && depth-- == 0)

@@ -121,6 +121,11 @@ static void own_text(struct statement *s, int i, const char *text)
 		(void)tw_utf8_clean(copy, cap, (struct tw_str){text, len});
 }
 
+bool tw_postgres_lacked(const struct tw_stmt *stmt)
+{
+	return ((const struct statement *)stmt)->no_memory;
+}
+
 static bool has_place(const struct statement *s, int at)
 {
 	return at >= 1 && at <= s->n;
@@ -179,11 +184,6 @@ static bool send(struct statement *s)
 	struct tw_postgres *p = (struct tw_postgres *)s->stmt.db;
 	const struct tw_postgres_values v = {s->n, s->types, s->values, s->lengths, s->formats};
 
-	if (s->no_memory) {
-		p->failed = TW_NOMEM;
-		(void)snprintf(p->said, sizeof p->said, "no memory");
-		return false;
-	}
 	s->rows = tw_postgres_run(p, s->sql, &v, s->stays);
 	s->row = -1;
 	return s->rows != NULL;
@@ -193,7 +193,7 @@ enum tw_step tw_postgres_step(struct tw_stmt *stmt)
 {
 	struct statement *s = of(stmt);
 
-	if (!s->rows && !send(s))
+	if (s->no_memory || (!s->rows && !send(s)))
 		return TW_STEP_FAILED;
 	if (s->row + 1 >= PQntuples(s->rows))
 		return TW_STEP_END;
@@ -225,7 +225,7 @@ static int64_t numeric(const char *bytes, int len)
 	int64_t v = 0;
 
 	for (int i = 0; i <= weight; i++) {
-		const int64_t d = i < n && 8 + 2 * i + 1 < len ? digit(bytes + 8 + 2 * i) : 0;
+		const int64_t d = i < n && 8 + 2 * i + 1 < len ? digit(bytes + (8 + 2 * i)) : 0;
 
 		if (v > (INT64_MAX - d) / 10000)
 			return negative ? INT64_MIN : INT64_MAX;

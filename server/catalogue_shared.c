@@ -23,6 +23,23 @@ enum tw_status tw_catalogue_identity(
 	return st;
 }
 
+enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err,
+	        "UPDATE catalogue_identity SET has_folder=1 WHERE has_folder=0", "");
+	if (st == TW_OK && changed == 0)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "this catalogue's files are in another data folder, with a catalogue.url: "
+		        "all "
+		        "of its servers share that one");
+	return tw_cat_end(c, st, err);
+}
+
 /* It goes over when its time has run out. */
 static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
         int *ret, struct tw_err *err)

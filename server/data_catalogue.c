@@ -102,7 +102,9 @@ static enum tw_status recognise(const char *data, const struct told *had, struct
 		        "and what that does not name would be removed from it");
 	if (strcmp(had->address, now->address) == 0 && had->identity[0])
 		return TW_OK;
-	return write_told(data, now, err);
+	if (!had->identity[0])
+		st = tw_catalogue_take_folder(c, err);
+	return st != TW_OK ? st : write_told(data, now, err);
 }
 
 static enum tw_status open_told(const char *data, const struct told *had, const char *address,

@@ -4,7 +4,8 @@
  *
  * What a catalogue does not name is swept from its folder.  So a folder is opened with no other
  * catalogue than its own: neither with an empty one beside a catalogue.db, nor with one that is not
- * the one it had.  Thread: the caller's.
+ * the one it had; and a catalogue with no other folder, where its files would be missed.  Thread:
+ * the caller's.
  */
 #ifndef TW_DATA_CATALOGUE_H
 #define TW_DATA_CATALOGUE_H

@@ -28,7 +28,7 @@ enum {
 	LOOK_SHARE = 10, /* at most a tenth of the time */
 	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
-	LEAD_MS = 60 * 1000,
+	LEAD_MS = 12 * 1000,
 	DIGEST_AGAIN_MS = 300 * 1000, /* after one that failed */
 	WRITE_FIRST_MS = 2000,     /* until what could not be written is written again, twice as */
 	WRITE_MOST_MS = 60 * 1000, /* long each time */
@@ -392,6 +392,16 @@ static bool leads(struct tw_hook_runner *h)
 	return h->leads;
 }
 
+/* Another need not wait until our time has run out. */
+static void leave(struct tw_hook_runner *h)
+{
+	bool mine;
+
+	if (h->leads && tw_catalogue_lead(h->app->catalogue, "webhooks", h->app->node, 0, &mine,
+	                        NULL) == TW_OK)
+		h->leads = false;
+}
+
 static void look(struct tw_hook_runner *h)
 {
 	struct tw_err err;
@@ -420,6 +430,7 @@ static void deliver(struct tw_periodic *p, void *arg)
 	if (tw_periodic_stopping(p)) { /* the last time that it can be written */
 		h->write_ms = 0;
 		write_ended(h);
+		leave(h);
 	}
 }
 

@@ -4,7 +4,9 @@
 CREATE TABLE catalogue_schema (version BIGINT NOT NULL);
 CREATE TABLE catalogue_writer (writer BIGINT PRIMARY KEY); -- who writes locks its row
 INSERT INTO catalogue_writer VALUES (1);
-CREATE TABLE catalogue_identity (identity TEXT COLLATE "C" NOT NULL); -- data folders know whose they are
+CREATE TABLE catalogue_identity ( -- its data folder knows whose it is, and there is one
+	identity TEXT COLLATE "C" NOT NULL, has_folder BIGINT NOT NULL DEFAULT 0
+);
 INSERT INTO catalogue_identity VALUES (gen_random_uuid());
 CREATE TABLE catalogue_lead ( -- which of several servers does what only one may
 	what TEXT COLLATE "C" PRIMARY KEY, owner TEXT COLLATE "C" NOT NULL, until_ms BIGINT NOT NULL

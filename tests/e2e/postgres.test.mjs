@@ -71,6 +71,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 			[['backup', '--data', data, '--to', path.join(data, '..', `${path.basename(data)}-copy`)], /pg_dump/],
 			[['export', '--data', data, '--project', 'test', '--output', path.join(data, 'x.tar')], /PostgreSQL/],
 			[['serve', '--data', data, '--catalog', db.url('other'), '--listen', '127.0.0.1:0'], /belongs to another catalogue/],
+			[['serve', '--data', folder(t), '--catalog', db.url('main'), '--listen', '127.0.0.1:0'], /another data folder/],
 			[['serve', '--data', data, '--catalog', 'mysql://x', '--listen', '127.0.0.1:0'], /PostgreSQL/],
 			[['serve', '--data', folder(t), '--catalog', 'postgres://tw:secret@localhost/x', '--listen', '127.0.0.1:0'], /passfile/],
 		]) {
@@ -81,7 +82,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 		}
 		const own = folder(t);
 		tracewell('key', 'create', '--data', own, '--project', 'p', '--scope', 'read');
-		assert.match(run('serve', '--data', own, '--catalog', db.url('third'), '--listen', '127.0.0.1:0').stdout, /catalogue of its own/);
+		assert.match(run('serve', '--data', own, '--catalog', db.url('third'), '--listen', '127.0.0.1:0').stderr, /catalogue of its own/);
 		db.sql('UPDATE catalogue_schema SET version=version+1', 'main');
 		assert.match(run('key', 'list', '--data', data, '--project', 'test').stderr, /newer tracewell/);
 		db.sql('UPDATE catalogue_schema SET version=version-1', 'main');

@@ -57,7 +57,7 @@ export async function until(ask, what, seconds = 30) {
 function catalogue(data, args) {
 	const url = process.env.TRACEWELL_TEST_POSTGRES;
 	if (!url || args.includes('--catalog')) return [];
-	const schema = path.basename(data).toLowerCase().replace(/[^a-z0-9]/g, '_');
+	const schema = data.slice(-50).toLowerCase().replace(/[^a-z0-9]/g, '_').replace(/^[0-9_]+/, '');
 	execFileSync('psql', ['-Xq', '-c', `CREATE SCHEMA IF NOT EXISTS ${schema}`, url], { stdio: 'ignore' });
 	return ['--catalog', `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`];
 }
