@@ -280,7 +280,7 @@ static void tell_numbers(const struct bench *b)
 	        {"MB of postings", "SELECT sum(length(data))/1048576.0 FROM rollup_post"}};
 
 	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-		bench_tell_number(b->db, told[i][0], told[i][1]);
+		bench_tell_number(tw_db_sqlite(b->db), told[i][0], told[i][1]);
 }
 
 static void measure(const char *folder, uint64_t n, struct bench_took *took)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_fixture.h"
 #include "fleet.h"
 #include "fleet_sim.h"
 #include "rollup_fold.h"
@@ -22,7 +23,7 @@ enum { TRACES = 200, DAY0 = 20000, LAST = DAY0 + SIM_DAYS - 1 };
 static struct session {
 	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	sqlite3 *db;
+	struct tw_db *db;
 	struct tw_arena *arena;
 	struct tw_folder *folder;
 } s;
@@ -110,14 +111,7 @@ static size_t check(const struct tw_rollup_filter *f)
 
 static int64_t number(const char *sql)
 {
-	sqlite3_stmt *q;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(s.db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	n = sqlite3_column_int64(q, 0);
-	(void)sqlite3_finalize(q);
-	return n;
+	return catalogue_number(s.db, sql);
 }
 
 #define CELLS "SELECT count(*) FROM rollup_cell WHERE version>0"
@@ -206,7 +200,6 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int setup(void **state)
 {
 	struct tw_folder_parts parts = {0};
-	char path[100];
 	bool is_new;
 
 	(void)state;
@@ -215,12 +208,9 @@ static int setup(void **state)
 		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-wide-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
-	(void)snprintf(path, sizeof path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	assert_int_equal(
-	        sqlite3_open_v2(path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new((size_t)512 << 20);
 	parts.catalogue = s.c; /* adding up needs no files */
 	s.folder = tw_folder_new(&parts);
@@ -232,7 +222,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	(void)tw_folder_free(s.folder);
-	(void)sqlite3_close(s.db);
+	tw_db_close(s.db);
 	s.c = tw_catalogue_close(s.c);
 	tw_arena_free(s.arena);
 	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "catalogue_fixture.h"
 #include "catalogue_hang.h"
 #include "fleet_sim.h"
 
@@ -40,9 +41,9 @@ struct report {
 static struct report reports[REPORTS];
 
 static struct session {
-	char dir[64], path[100], project[TW_ID_BYTES];
+	char dir[64], project[TW_ID_BYTES];
 	struct tw_catalogue *c;
-	sqlite3 *db;
+	struct tw_db *db;
 	struct tw_arena *arena;
 } s;
 
@@ -416,32 +417,30 @@ static void check(void)
 
 static int64_t number(const char *sql)
 {
-	sqlite3_stmt *q;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(s.db, sql, -1, &q, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(q), SQLITE_ROW);
-	n = sqlite3_column_int64(q, 0);
-	(void)sqlite3_finalize(q);
-	return n;
+	return catalogue_number(s.db, sql);
 }
 
 /* All that is kept, but for how often it was made. */
 static uint64_t sum_of_bytes(void)
 {
 	uint64_t h = 0;
-	sqlite3_stmt *q;
+	struct tw_cat_query q;
 
-	assert_int_equal(sqlite3_prepare_v2(s.db,
+	assert_int_equal(tw_cat_query(&q, s.db, NULL,
 	                         "SELECT what||'/'||fine||'/'||day||'/'||name||'/'||app||'/'||"
 	                         "version_name||'/'||build_id||'/'||scenario||'/'||device_class"
-	                         "||'/'||os||hex(data) FROM hang_tally ORDER BY 1",
-	                         -1, &q, NULL),
-	        SQLITE_OK);
-	while (sqlite3_step(q) == SQLITE_ROW)
-		for (const unsigned char *p = sqlite3_column_text(q, 0); *p; p++)
-			h = mixed(h ^ *p);
-	(void)sqlite3_finalize(q);
+	                         "||'/'||os, data FROM hang_tally ORDER BY 1",
+	                         ""),
+	        TW_OK);
+	while (tw_cat_row(&q)) {
+		const struct tw_str data = tw_cat_blob(&q, 1);
+
+		for (const char *p = tw_cat_str(&q, 0); *p; p++)
+			h = mixed(h ^ (unsigned char)*p);
+		for (size_t i = 0; i < data.len; i++)
+			h = mixed(h ^ (unsigned char)data.ptr[i]);
+	}
+	assert_int_equal(tw_cat_close(&q, NULL), TW_OK);
 	return h;
 }
 
@@ -541,12 +540,9 @@ static int setup(void **state)
 		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-tally-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
-	(void)snprintf(s.path, sizeof s.path, "%s/catalogue.db", s.dir);
-	assert_int_equal(tw_catalogue_open(s.path, &s.c, NULL), TW_OK);
+	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	assert_int_equal(
-	        sqlite3_open_v2(s.path, &s.db, SQLITE_OPEN_READWRITE, "tracewell"), SQLITE_OK);
-	(void)sqlite3_busy_timeout(s.db, 10000);
+	s.db = catalogue_beside(s.dir);
 	s.arena = tw_arena_new((size_t)512 << 20);
 	assert_true(sim_rows(s.db, s.project, 0, REPORTS, DAY0));
 	for (size_t i = 0; i < REPORTS; i++) {
@@ -561,7 +557,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	(void)sqlite3_close(s.db);
+	tw_db_close(s.db);
 	s.c = tw_catalogue_close(s.c);
 	tw_arena_free(s.arena);
 	(void)nftw(s.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
