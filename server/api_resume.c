@@ -53,6 +53,9 @@ static enum tw_status check_version(struct tw_req *r, struct tw_err *err)
 
 	tw_req_set_header(r, "Tus-Resumable", version);
 	tw_req_set_header(r, "Cache-Control", "no-store");
+	if (tw_catalogue_is_shared(tw_req_app(r)->catalogue)) /* who has which is not settled */
+		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		        "several servers take no uploads in pieces: send it whole");
 	if (told && strcmp(told, version) == 0)
 		return TW_OK;
 	tw_req_set_header(r, "Tus-Version", version);

@@ -3,10 +3,14 @@
  */
 #include "catalogue_internal.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "catalogue_postgres.h"
 #include "catalogue_sqlite.h"
+
+enum { ROOM_WAIT_S = 10 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 {
@@ -32,6 +36,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
 	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
 	(void)pthread_cond_init(&c->arrivals.changed, NULL);
+	(void)pthread_cond_init(&c->given_back, NULL);
 	c->arrivals.last = &c->arrivals.first;
 	tw_fair_init(&c->fair);
 	c->path = tw_mem_alloc(strlen(path) + 1, 1);
@@ -61,6 +66,7 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
 	(void)pthread_cond_destroy(&c->arrivals.changed);
+	(void)pthread_cond_destroy(&c->given_back);
 	tw_fair_done(&c->fair);
 	tw_mem_free(c->path);
 	tw_mem_free(c);
@@ -81,6 +87,8 @@ enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct t
 	st = undo(c->writer, err);
 	if (st == TW_OK)
 		st = tw_db_run(c->writer, sql, err);
+	if (st != TW_OK) /* it may have begun all the same, and wait for nobody any more */
+		(void)undo(c->writer, NULL);
 	if (st != TW_OK)
 		(void)pthread_mutex_unlock(&c->write_lock);
 	return st;
@@ -127,19 +135,48 @@ enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, str
 	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &room, err);
 }
 
+/* A database server has only so many connections, and others want some.  With pool_lock held. */
+static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += ROOM_WAIT_S;
+	while (!tw_cat_is_sqlite(c) && c->n_out >= TW_CATALOGUE_OUT)
+		if (pthread_cond_timedwait(&c->given_back, &c->pool_lock, &until) == ETIMEDOUT)
+			return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+			        "catalogue: all %d connections are in use", TW_CATALOGUE_OUT);
+	return TW_OK;
+}
+
+static void give_back(struct tw_catalogue *c)
+{
+	(void)pthread_mutex_lock(&c->pool_lock);
+	c->n_out--;
+	(void)pthread_cond_signal(&c->given_back);
+	(void)pthread_mutex_unlock(&c->pool_lock);
+}
+
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	struct tw_db *db = NULL;
+	enum tw_status st;
 
 	(void)pthread_mutex_lock(&c->pool_lock);
-	if (c->n_idle)
+	st = await_room(c, err);
+	if (st == TW_OK && c->n_idle)
 		db = c->idle[--c->n_idle];
+	c->n_out += st == TW_OK;
 	(void)pthread_mutex_unlock(&c->pool_lock);
-	if (db) {
+	if (st != TW_OK)
+		return st;
+	if (db)
 		*ret = db;
-		return TW_OK;
-	}
-	return tw_cat_reader_new(c, ret, err);
+	else
+		st = tw_cat_reader_new(c, ret, err);
+	if (st != TW_OK)
+		give_back(c);
+	return st;
 }
 
 const char *tw_catalogue_engine(const struct tw_catalogue *c)
@@ -154,7 +191,7 @@ bool tw_cat_is_sqlite(const struct tw_catalogue *c)
 
 bool tw_catalogue_is_shared(const struct tw_catalogue *c)
 {
-	return !tw_cat_is_sqlite(c);
+	return c->shared;
 }
 
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
@@ -168,6 +205,7 @@ void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 	}
 	(void)pthread_mutex_unlock(&c->pool_lock);
 	tw_db_close(db);
+	give_back(c);
 }
 
 static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, struct tw_err *err)

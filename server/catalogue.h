@@ -30,13 +30,21 @@ enum tw_status tw_catalogue_open(
 struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c);
 /* "sqlite" or "postgresql". */
 const char *tw_catalogue_engine(const struct tw_catalogue *c);
+/* A server is at work in it from here on: as the only one, of which there is one at a time, or as
+ * one of several, which only PostgreSQL takes.  TW_BUSY when another has it otherwise. */
+enum tw_status tw_catalogue_serve(
+        struct tw_catalogue *c, bool several, struct tw_err *err) TW_MUST_USE;
 /* May other servers be at work in it? */
 bool tw_catalogue_is_shared(const struct tw_catalogue *c);
 /* Of a shared one: no other has the same; as long as a row is there. */
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err) TW_MUST_USE;
-/* A new data folder is its; TW_CONFLICT when it has one. */
-enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;
+/* The data folder of that id is its from here on; TW_CONFLICT when it has another. */
+enum tw_status tw_catalogue_take_folder(
+        struct tw_catalogue *c, const char *folder, struct tw_err *err) TW_MUST_USE;
+/* May it have that one?  TW_CONFLICT as above; folder "": a new one. */
+enum tw_status tw_catalogue_may_have_folder(
+        struct tw_catalogue *c, const char *folder, struct tw_err *err) TW_MUST_USE;
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
@@ -396,9 +404,10 @@ struct tw_job_row {
  * that name.  Of several servers each claims what no other is claiming. */
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
-/* Its owner has it for so long from now on; those that were lost meanwhile stay lost. */
-enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
-        struct tw_err *err) TW_MUST_USE;
+/* Their claimer has them for so long from now on; those that were lost meanwhile stay lost, and
+ * whatever is not named here (a claim that it does not know to have got) lapses. */
+enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
+        size_t n, int64_t lease_ms, struct tw_err *err) TW_MUST_USE;
 /* Has its owner got it for so long?  To be asked before what came of it is put in its place. */
 enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
         int64_t for_ms, bool *ret, struct tw_err *err) TW_MUST_USE;

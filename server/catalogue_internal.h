@@ -19,7 +19,7 @@
 #include "clock.h"
 #include "fair.h"
 
-enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_PARTS = 16 };
+enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_OUT = 32, TW_CATALOGUE_PARTS = 16 };
 
 struct tw_cat_arrival; /* an upload on its way in; catalogue_arrive.c */
 
@@ -50,7 +50,9 @@ struct tw_catalogue {
 	struct tw_db *writer;
 	pthread_mutex_t pool_lock;
 	struct tw_db *idle[TW_CATALOGUE_READERS];
-	unsigned n_idle;
+	unsigned n_idle, n_out; /* n_out: given out */
+	pthread_cond_t given_back;
+	bool shared; /* among servers */
 	struct tw_cat_queue arrivals;
 	bool unrecorded;          /* a copy: what is put right in it nobody did */
 	char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */

@@ -12,11 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RENEWING "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE"
+
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 /* Of the claim that is to end, and no other. */
-#define OWN   " AND claimed=1 AND owner=? AND job.tries=?"
-#define CLAIM "SELECT writer FROM catalogue_writer FOR SHARE"
+#define OWN " AND claimed=1 AND owner=? AND job.tries=?"
 
 static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
         enum tw_trace_state state, struct tw_err *err)
@@ -37,18 +38,11 @@ static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const
 	return st == TW_OK ? set_state(db, job, TW_TRACE_DECODING, err) : st;
 }
 
-/* Claims go beside each other, and behind all else that is written. */
-static enum tw_status begin_claim(struct tw_catalogue *c, struct tw_err *err)
-{
-	return tw_cat_is_sqlite(c) ? tw_cat_begin(c, err)
-	                           : tw_cat_begin_as(c, "START TRANSACTION; " CLAIM, err);
-}
-
 static enum tw_status claim(struct tw_catalogue *c, const struct tw_job_row *by, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
 {
 	const int64_t now = tw_unix_ms();
-	enum tw_status st = begin_claim(c, err);
+	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
@@ -117,17 +111,21 @@ static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, s
 	return st == TW_OK ? still_ours(db, job, changed, err) : st;
 }
 
-enum tw_status tw_catalogue_jobs_renew(
-        struct tw_catalogue *c, const char *owner, int64_t lease_ms, struct tw_err *err)
+/* Its own rows alone are written: in PostgreSQL no writer is waited for. */
+enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
+        size_t n, int64_t lease_ms, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
-	enum tw_status st = begin_claim(c, err);
+	const int64_t until = tw_unix_ms() + lease_ms;
+	enum tw_status st =
+	        tw_cat_is_sqlite(c) ? tw_cat_begin(c, err) : tw_cat_begin_as(c, RENEWING, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* job_by_project */
-	        "UPDATE job SET due_ms=? WHERE claimed=1 AND owner=? AND due_ms>?", "iti",
-	        now + lease_ms, owner, now);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "UPDATE job SET due_ms=? WHERE project_id=? AND trace_id=?" OWN, "ittti",
+		        until, jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
+		        (int64_t)jobs[i]->tries);
 	return tw_cat_end(c, st, err);
 }
 

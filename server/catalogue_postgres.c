@@ -6,15 +6,19 @@
  */
 #include "catalogue_postgres.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "catalogue_internal.h"
 #include "catalogue_postgres_dialect.h"
 #include "catalogue_postgres_int.h"
+#include "clock.h"
+#include "log.h"
 
-enum { SQL_BYTES = 1 << 20 };
+enum { SQL_BYTES = 1 << 20, LOG_EVERY_MS = 5000, HOLD_WAIT_MS = 15000, HOLD_LOOK_MS = 200 };
 
 bool tw_db_is_postgres(const char *address)
 {
@@ -54,11 +58,30 @@ static enum tw_status meaning_of(const char *state)
 	return TW_IO;
 }
 
+/* What libpq says names hosts and accounts: it is for the log, once in a while. */
+static void log_lost(const struct tw_postgres *p)
+{
+	static _Atomic int64_t next_ms;
+	const int64_t now = tw_monotonic_ms();
+
+	if (now < atomic_load(&next_ms))
+		return;
+	atomic_store(&next_ms, now + LOG_EVERY_MS);
+	tw_log(TW_LOG_WARN, "catalogue_lost",
+	        tw_log_text("why", p->of ? PQerrorMessage(p->of) : "no memory"));
+}
+
 static void note_lost(struct tw_postgres *p)
 {
 	p->failed = TW_BUSY;
-	(void)snprintf(p->said, sizeof p->said, "its server does not answer: %s",
-	        p->of ? PQerrorMessage(p->of) : "no memory");
+	(void)snprintf(p->said, sizeof p->said, "its server does not answer");
+	log_lost(p);
+}
+
+static void note_no_memory(struct tw_postgres *p)
+{
+	p->failed = TW_NOMEM;
+	(void)snprintf(p->said, sizeof p->said, "out of memory");
 }
 
 /* The first line alone: the others quote values. */
@@ -67,8 +90,12 @@ static void note_failed(struct tw_postgres *p, const PGresult *r)
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
 	const char *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
-	if (!state || PQstatus(p->of) == CONNECTION_BAD) {
+	if (PQstatus(p->of) == CONNECTION_BAD) {
 		note_lost(p);
+		return;
+	}
+	if (!state) { /* libpq itself made it, or could not */
+		note_no_memory(p);
 		return;
 	}
 	p->failed = meaning_of(state);
@@ -100,16 +127,41 @@ static void hear_nothing(void *arg, const char *said)
 	(void)said;
 }
 
+/* The lock is the session's: whoever has it made this connection, and nobody writes by another. */
+static bool hold(struct tw_postgres *p)
+{
+	static const char *const sql[] = {
+	        [TW_POSTGRES_ALONE] = "SELECT pg_try_advisory_lock(1953977199, hashtext(identity))"
+	                              " FROM catalogue_identity",
+	        [TW_POSTGRES_BESIDE] = "SELECT pg_try_advisory_lock_shared(1953977199,"
+	                               " hashtext(identity)) FROM catalogue_identity"};
+	PGresult *r = p->hold == TW_POSTGRES_FREE ? NULL : PQexec(p->of, sql[p->hold]);
+	bool held = p->hold == TW_POSTGRES_FREE;
+
+	if (r && PQresultStatus(r) == PGRES_TUPLES_OK) {
+		held = PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), "t") == 0;
+		p->failed = TW_BUSY;
+		(void)snprintf(p->said, sizeof p->said, "another server has it");
+	} else if (!held) {
+		note_failed(p, r);
+	}
+	PQclear(r);
+	return held;
+}
+
 /* Once for each connection. */
 static bool settle(struct tw_postgres *p)
 {
 	static const char sql[] = "SET statement_timeout='60s'; SET lock_timeout='10s';"
 	                          "SET idle_in_transaction_session_timeout='120s';"
+	                          "SET tcp_keepalives_idle=10; SET tcp_keepalives_interval=3;"
+	                          "SET tcp_keepalives_count=2;"
 	                          "SET standard_conforming_strings=on";
 	PGresult *r;
 	bool fine;
 
 	forget_prepared(p);
+	p->settled = false;
 	if (PQstatus(p->of) != CONNECTION_OK) {
 		note_lost(p);
 		return false;
@@ -120,7 +172,8 @@ static bool settle(struct tw_postgres *p)
 	if (!fine)
 		note_failed(p, r);
 	PQclear(r);
-	return fine;
+	p->settled = fine && hold(p);
+	return p->settled;
 }
 
 static bool connect(struct tw_postgres *p, const char *address)
@@ -168,7 +221,7 @@ static bool is_lost(const struct tw_postgres *p)
 /* Within a transaction a new connection would go on without what was done so far. */
 static bool ready(struct tw_postgres *p)
 {
-	if (!is_lost(p))
+	if (!is_lost(p) && p->settled)
 		return true;
 	if (p->in_transaction) {
 		note_lost(p);
@@ -180,12 +233,20 @@ static bool ready(struct tw_postgres *p)
 
 /* --- running --- */
 
-/* The place of a statement that the server knows; -1: it does not and is not to. */
-static int place_of(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v)
+static bool is_fine(const PGresult *r)
+{
+	ExecStatusType s = PQresultStatus(r);
+
+	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK;
+}
+
+/* The place of a statement that the server knows; -1: it does not and is not to.  *ret_failed, owed
+ * to PQclear: what it said when it could not take one, after which a transaction is over. */
+static int place_of(struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v,
+        PGresult **ret_failed)
 {
 	char name[16];
 	PGresult *r;
-	bool fine;
 
 	for (unsigned i = 0; i < p->n_prepared; i++)
 		if (strcmp(p->prepared[i], sql) == 0)
@@ -197,12 +258,12 @@ static int place_of(struct tw_postgres *p, const char *sql, const struct tw_post
 		return -1;
 	(void)snprintf(name, sizeof name, "s%u", p->n_prepared);
 	r = PQprepare(p->of, name, sql, v->n, v->types);
-	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
-	PQclear(r);
-	if (!fine) {
+	if (!is_fine(r)) {
 		tw_mem_free(p->prepared[p->n_prepared]);
+		*ret_failed = r;
 		return -1;
 	}
+	PQclear(r);
 	memcpy(p->prepared[p->n_prepared], sql, strlen(sql) + 1);
 	return (int)p->n_prepared++;
 }
@@ -210,23 +271,19 @@ static int place_of(struct tw_postgres *p, const char *sql, const struct tw_post
 static PGresult *send(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
 {
-	int place = v && stays ? place_of(p, sql, v) : -1;
+	PGresult *failed = NULL;
+	int place = v && stays ? place_of(p, sql, v, &failed) : -1;
 	char name[16];
 
 	if (!v)
 		return PQexec(p->of, sql);
+	if (failed)
+		return failed;
 	if (place < 0)
 		return PQexecParams(
 		        p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1);
 	(void)snprintf(name, sizeof name, "s%d", place);
 	return PQexecPrepared(p->of, name, v->n, v->values, v->lengths, v->formats, 1);
-}
-
-static bool is_fine(const PGresult *r)
-{
-	ExecStatusType s = PQresultStatus(r);
-
-	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK;
 }
 
 /* A commit of what failed before rolls back, without a word of failure. */
@@ -248,8 +305,10 @@ PGresult *tw_postgres_run(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
 {
 	const bool within = p->in_transaction;
-	PGresult *r = ready(p) ? send(p, sql, v, stays) : NULL;
+	PGresult *r;
 
+	note_no_memory(p); /* what it is when nothing says what */
+	r = ready(p) ? send(p, sql, v, stays) : NULL;
 	if (r && is_lost(p) && !within) { /* the server was restarted since: nothing was begun */
 		PQclear(r);
 		r = ready(p) ? send(p, sql, v, stays) : NULL;
@@ -316,6 +375,23 @@ static const struct tw_db_engine engine = {"postgresql", close_db, run, in_trans
         tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
         tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
         tw_postgres_lacked, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
+
+/* The session of a server that was killed may live on for a moment. */
+enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
+{
+	const struct timespec pause = {.tv_nsec = (long)HOLD_LOOK_MS * 1000000};
+	struct tw_postgres *p = (struct tw_postgres *)db;
+	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
+
+	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_BESIDE;
+	p->settled = false;
+	while (!ready(p)) {
+		if (tw_monotonic_ms() >= until)
+			return tw_postgres_fail(db, err);
+		(void)nanosleep(&pause, NULL);
+	}
+	return TW_OK;
+}
 
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err)
 {

@@ -17,6 +17,9 @@ bool tw_db_is_postgres(const char *address);
 
 /* postgres://USER@HOST:PORT/DATABASE; tw_db_close is owed. */
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err);
+/* From here on this connection, however often it is made anew, has the catalogue as the only server
+ * (alone), or as one of several; TW_BUSY when another has it otherwise. */
+enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
 /* Brings its schema forward; TW_UNSUPPORTED when it is of a later program. */
 enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err);
 

@@ -10,9 +10,17 @@
 
 enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_SAID = 300 };
 
+enum tw_postgres_hold {
+	TW_POSTGRES_FREE,  /* a reader's, a command's */
+	TW_POSTGRES_ALONE, /* of the only server */
+	TW_POSTGRES_BESIDE /* of one of several */
+};
+
 struct tw_postgres {
 	struct tw_db db;
 	PGconn *of;
+	enum tw_postgres_hold hold;
+	bool settled;        /* the connection is set up, and holds what it is to */
 	bool in_transaction; /* begun and not ended, even when the connection is lost */
 	int64_t changed;
 	enum tw_status failed; /* what failed last, and in words */

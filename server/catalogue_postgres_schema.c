@@ -89,7 +89,7 @@ enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err)
 		        (int)have, known_schema());
 	if (st != TW_OK || have == known_schema())
 		return st;
-	st = tw_db_run(db, "START TRANSACTION", err);
+	st = tw_db_run(db, "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE", err);
 	if (st != TW_OK)
 		return st;
 	st = migrate(db, err);

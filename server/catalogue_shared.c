@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "catalogue_internal.h"
+#include "catalogue_postgres.h"
 
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err)
@@ -23,7 +24,30 @@ enum tw_status tw_catalogue_identity(
 	return st;
 }
 
-enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, struct tw_err *err)
+static enum tw_status other_folder(struct tw_err *err)
+{
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "this catalogue's files are in another data folder, whose id its catalogue.url "
+	        "tells: what is not found here would be decoded again or missed");
+}
+
+enum tw_status tw_catalogue_may_have_folder(
+        struct tw_catalogue *c, const char *folder, struct tw_err *err)
+{
+	int64_t may = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_first_int(db, &may, err,
+	        "SELECT count(*) FROM catalogue_identity WHERE folder='' OR folder=?", "t", folder);
+	tw_cat_done(c, db);
+	return st == TW_OK && !may ? other_folder(err) : st;
+}
+
+enum tw_status tw_catalogue_take_folder(
+        struct tw_catalogue *c, const char *folder, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
@@ -31,13 +55,32 @@ enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, struct tw_err *e
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE catalogue_identity SET has_folder=1 WHERE has_folder=0", "");
+	        "UPDATE catalogue_identity SET folder=?1 WHERE folder='' OR folder=?1", "t",
+	        folder);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "this catalogue's files are in another data folder, with a catalogue.url: "
-		        "all "
-		        "of its servers share that one");
+		st = other_folder(err);
 	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (tw_cat_is_sqlite(c))
+		return several ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		                         "--several-servers is for a catalogue in PostgreSQL")
+		               : TW_OK;
+	st = tw_postgres_hold(c->writer, !several, err);
+	if (st == TW_BUSY && !several)
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "another server is at work in this catalogue, or it does not answer: end "
+		        "that, or start all of them with --several-servers (a preview)");
+	if (st == TW_BUSY)
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "a server that was started without --several-servers is at work in this "
+		        "catalogue, or it does not answer");
+	c->shared = several && st == TW_OK;
+	return st;
 }
 
 /* It goes over when its time has run out. */

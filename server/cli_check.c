@@ -83,7 +83,7 @@ int tw_cli_check(int argc, char **argv)
 	st = tw_cli_data_open(data, &check.catalogue, &check.blobs, &err);
 	if (st == TW_OK)
 		st = tw_check_run(&check, &sums, &err);
-	if (st == TW_OK && tw_catalogue_is_shared(check.catalogue))
+	if (st == TW_OK && strcmp(tw_catalogue_engine(check.catalogue), "postgresql") == 0)
 		(void)fputs(
 		        "The catalogue's own pages are PostgreSQL's: pg_amcheck looks at them.\n",
 		        stderr);

@@ -131,6 +131,18 @@ static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
+static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	enum tw_status st = tw_data_catalogue_open(c->data_dir, c->catalog, &app->catalogue, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_serve(app->catalogue, c->several, err);
+	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
+		st = tw_blobs_own_spool(app->blobs, app->node, err);
+	return st;
+}
+
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
@@ -144,9 +156,7 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_blobs_open(c->data_dir, c->min_free_percent, &app->blobs, err);
 	if (st == TW_OK)
-		st = tw_data_catalogue_open(c->data_dir, c->catalog, &app->catalogue, err);
-	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
-		st = tw_blobs_own_spool(app->blobs, app->node, err);
+		st = open_catalogue(app, err);
 	if (st == TW_OK)
 		st = tw_resumes_open(app->blobs,
 		        &(struct tw_resume_limits){

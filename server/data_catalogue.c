@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "catalogue_postgres.h"
+#include "clock.h"
+#include "ulid.h"
 
 enum { PATH_BYTES = 1500, ADDRESS_BYTES = 1200, IDENTITY_BYTES = 64 };
 
-struct told { /* by catalogue.url: two lines */
-	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES];
+struct told { /* by catalogue.url: a line each; the last is the folder's own id */
+	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES], folder[IDENTITY_BYTES];
 };
 
 static bool path_of(const char *data, const char *name, char out[PATH_BYTES])
@@ -28,7 +30,7 @@ static void take_line(struct tw_str *rest, char *out, size_t cap)
 
 static enum tw_status read_told(const char *data, struct told *ret, struct tw_err *err)
 {
-	char path[PATH_BYTES], text[ADDRESS_BYTES + IDENTITY_BYTES];
+	char path[PATH_BYTES], text[ADDRESS_BYTES + 2 * IDENTITY_BYTES];
 	struct tw_str rest;
 	ssize_t n;
 	int fd;
@@ -48,6 +50,7 @@ static enum tw_status read_told(const char *data, struct told *ret, struct tw_er
 	rest = (struct tw_str){text, (size_t)n};
 	take_line(&rest, ret->address, sizeof ret->address);
 	take_line(&rest, ret->identity, sizeof ret->identity);
+	take_line(&rest, ret->folder, sizeof ret->folder);
 	return TW_OK;
 }
 
@@ -60,7 +63,8 @@ static enum tw_status write_told(const char *data, const struct told *t, struct 
 
 	if (path_of(data, "catalogue.url", path) && path_of(data, ".catalogue.url", made))
 		fd = open(made, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	fine = fd >= 0 && dprintf(fd, "%s\n%s\n", t->address, t->identity) > 0 && fsync(fd) == 0;
+	fine = fd >= 0 && dprintf(fd, "%s\n%s\n%s\n", t->address, t->identity, t->folder) > 0 &&
+	       fsync(fd) == 0;
 	if (fd >= 0)
 		(void)close(fd);
 	if (fine && rename(made, path) == 0)
@@ -87,7 +91,22 @@ static enum tw_status judge(const char *data, const char *address, struct tw_err
 	return TW_OK;
 }
 
-/* Is it the one that the folder had? */
+static enum tw_status keep_told(
+        const char *data, const struct told *had, struct told *now, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (had->folder[0])
+		(void)snprintf(now->folder, sizeof now->folder, "%s", had->folder);
+	else
+		st = tw_ulid_new(tw_unix_ms(), now->folder, err);
+	if (st != TW_OK || (had->folder[0] && strcmp(had->address, now->address) == 0))
+		return st;
+	return write_told(data, now, err);
+}
+
+/* Is it the one that the folder had, and the folder the one that it had?  The folder is told first:
+ * where this ends in between, the next start goes on. */
 static enum tw_status recognise(const char *data, const struct told *had, struct told *now,
         struct tw_catalogue *c, struct tw_err *err)
 {
@@ -100,11 +119,10 @@ static enum tw_status recognise(const char *data, const struct told *had, struct
 		        "this data folder belongs to another catalogue than the one at this "
 		        "address, "
 		        "and what that does not name would be removed from it");
-	if (strcmp(had->address, now->address) == 0 && had->identity[0])
-		return TW_OK;
-	if (!had->identity[0])
-		st = tw_catalogue_take_folder(c, err);
-	return st != TW_OK ? st : write_told(data, now, err);
+	st = tw_catalogue_may_have_folder(c, had->folder, err);
+	if (st == TW_OK)
+		st = keep_told(data, had, now, err);
+	return st == TW_OK ? tw_catalogue_take_folder(c, now->folder, err) : st;
 }
 
 static enum tw_status open_told(const char *data, const struct told *had, const char *address,

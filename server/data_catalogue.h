@@ -1,6 +1,6 @@
 /*
  * data_catalogue.h - which catalogue a data folder has: its catalogue.db, or one in PostgreSQL
- * whose address and identity catalogue.url tells.
+ * whose address and identity catalogue.url tells, with a random id of the folder.
  *
  * What a catalogue does not name is swept from its folder.  So a folder is opened with no other
  * catalogue than its own: neither with an empty one beside a catalogue.db, nor with one that is not

@@ -136,6 +136,7 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	struct tw_app *app = j->app;
 	struct tw_part *parts = NULL;
 	int fds[TW_CHILD_INPUTS];
+	char name[64];
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_trace_parts(
 	        app->catalogue, r->job.project_id, r->job.trace_id, r->arena, &parts, &n, err);
@@ -143,7 +144,9 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	if (st != TW_OK)
 		return st;
 	n = sent_parts(parts, n);
-	tw_spool_path(app->blobs, r->job.trace_id, r->out, sizeof r->out);
+	/* a try that was given up does not touch what the next one writes */
+	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
+	tw_spool_path(app->blobs, name, r->out, sizeof r->out);
 	st = open_parts(app, parts, n, fds, err);
 	if (st == TW_OK)
 		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
@@ -503,13 +506,25 @@ static void drain(struct tw_jobs *j)
 	tw_jobs_leave(j->app); /* others need not wait for its end */
 }
 
+/* Claims that have a slot: one whose making went wrong on the way is nobody's. */
+static void renew(struct tw_jobs *j)
+{
+	const struct tw_job_row *held[WORKERS_MAX];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < j->n_slots; i++)
+		if (j->slots[i].used)
+			held[n++] = &j->slots[i].job;
+	tw_jobs_renew(j->app, held, n, &j->renew_ms);
+}
+
 static void *dispatch(void *arg)
 {
 	struct tw_jobs *j = arg;
 
 	tw_jobs_sweep(j->app, &j->stop);
 	while (!atomic_load(&j->stop)) {
-		tw_jobs_renew(j->app, &j->renew_ms);
+		renew(j);
 		settle_late(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;

@@ -19,7 +19,8 @@ int64_t tw_jobs_lease_ms(const struct tw_app *app)
 	               : (int64_t)app->config->worker_wall_s * 1000 + ALONE_SLACK_MS;
 }
 
-void tw_jobs_renew(struct tw_app *app, int64_t *io_next_ms)
+void tw_jobs_renew(
+        struct tw_app *app, const struct tw_job_row *const *jobs, size_t n, int64_t *io_next_ms)
 {
 	const int64_t now = tw_monotonic_ms();
 	struct tw_err err;
@@ -27,7 +28,7 @@ void tw_jobs_renew(struct tw_app *app, int64_t *io_next_ms)
 	if (now < *io_next_ms || !tw_catalogue_is_shared(app->catalogue))
 		return;
 	*io_next_ms = now + RENEW_MS;
-	if (tw_catalogue_jobs_renew(app->catalogue, app->node, SHARED_MS, &err) == TW_OK)
+	if (tw_catalogue_jobs_renew(app->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
 		return;
 	*io_next_ms = now;
 	tw_log_err(TW_LOG_WARN, "claims_not_renewed", app->node, &err);

@@ -33,7 +33,8 @@ enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);
 /* Claims (jobs_claim.c): for how long; renewed when it is time; is one still ours, else
  * TW_CONFLICT; and at the end given back. */
 int64_t tw_jobs_lease_ms(const struct tw_app *app);
-void tw_jobs_renew(struct tw_app *app, int64_t *io_next_ms);
+void tw_jobs_renew(
+        struct tw_app *app, const struct tw_job_row *const *jobs, size_t n, int64_t *io_next_ms);
 enum tw_status tw_jobs_still_held(
         struct tw_app *app, const struct tw_job_row *job, struct tw_err *err);
 void tw_jobs_leave(struct tw_app *app);

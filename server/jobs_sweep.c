@@ -120,15 +120,34 @@ static enum tw_status trace_known(
 }
 
 /* An upload under way at another server, or a trace file just put in place, is younger. */
-static void sweep_shared(struct sweep *s, int dir, const char *name)
+static enum tw_status sweep_shared(struct sweep *s, int dir, const char *name, struct tw_err *err)
 {
+	bool known = true;
+	enum tw_status st = TW_OK;
+
 	if (!is_forgotten(dir, name))
-		return;
+		return TW_OK;
 	if (s->known == blob_known)
 		tw_api_drop_blobs(s->app, &name, 1);
 	else
-		(void)unlinkat(dir, name, 0);
-	s->removed++;
+		st = s->known(s->app, name, &known, err);
+	if (st == TW_OK && !known && unlinkat(dir, name, 0) != 0)
+		return TW_OK;
+	s->removed += st == TW_OK && (!known || s->known == blob_known);
+	return st;
+}
+
+static enum tw_status sweep_own(struct sweep *s, int dir, const char *name, struct tw_err *err)
+{
+	bool known = true;
+	enum tw_status st;
+
+	(void)pthread_rwlock_wrlock(&s->app->blob_use);
+	st = s->known(s->app, name, &known, err); /* its row may have come meanwhile */
+	if (st == TW_OK && !known && unlinkat(dir, name, 0) == 0)
+		s->removed++;
+	(void)pthread_rwlock_unlock(&s->app->blob_use);
+	return st;
 }
 
 static void sweep_file(struct sweep *s, int dir, const char *name)
@@ -137,17 +156,9 @@ static void sweep_file(struct sweep *s, int dir, const char *name)
 	struct tw_err err;
 	enum tw_status st = s->known(s->app, name, &known, &err);
 
-	if (st == TW_OK && known)
-		return;
-	if (tw_catalogue_is_shared(s->app->catalogue)) {
-		sweep_shared(s, dir, name);
-		return;
-	}
-	(void)pthread_rwlock_wrlock(&s->app->blob_use);
-	st = s->known(s->app, name, &known, &err); /* its row may have come meanwhile */
-	if (st == TW_OK && !known && unlinkat(dir, name, 0) == 0)
-		s->removed++;
-	(void)pthread_rwlock_unlock(&s->app->blob_use);
+	if (st == TW_OK && !known)
+		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, dir, name, &err)
+		                                               : sweep_own(s, dir, name, &err);
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "sweep", name, &err);
 }

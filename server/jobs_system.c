@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api.h"
 #include "blob.h"
 #include "catalogue.h"
 #include "jobs_internal.h"
@@ -69,7 +70,7 @@ static void drop(struct tw_app *app, const char *sha256)
 
 	(void)pthread_rwlock_wrlock(&app->blob_use);
 	if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-		(void)tw_blob_delete(app->blobs, sha256, NULL);
+		tw_api_drop_blobs(app, &sha256, 1);
 	(void)pthread_rwlock_unlock(&app->blob_use);
 }
 

@@ -4,8 +4,8 @@
 CREATE TABLE catalogue_schema (version BIGINT NOT NULL);
 CREATE TABLE catalogue_writer (writer BIGINT PRIMARY KEY); -- who writes locks its row
 INSERT INTO catalogue_writer VALUES (1);
-CREATE TABLE catalogue_identity ( -- its data folder knows whose it is, and there is one
-	identity TEXT COLLATE "C" NOT NULL, has_folder BIGINT NOT NULL DEFAULT 0
+CREATE TABLE catalogue_identity ( -- its data folder knows whose it is, and there is one: folder is the id there, or ''
+	identity TEXT COLLATE "C" NOT NULL, folder TEXT COLLATE "C" NOT NULL DEFAULT ''
 );
 INSERT INTO catalogue_identity VALUES (gen_random_uuid());
 CREATE TABLE catalogue_lead ( -- which of several servers does what only one may

@@ -22,13 +22,14 @@ function folder(t) {
 	return data;
 }
 
-async function serve(t, data, url, env = {}) {
-	const s = new Server(data, ['--catalog', url], env);
+async function serve(t, data, url, env = {}, args = []) {
+	const s = new Server(data, ['--catalog', url, ...args], env);
 	await s.start();
 	t.after(() => s.stop());
 	return s;
 }
 
+const several = ['--several-servers'];
 const upload = (s, body, key, query = {}) => s.post('/api/v1/traces', body, { query: { app: 'shop', version_name: '1', scenario: 'cold_start', ...query }, headers: { 'Idempotency-Key': key } });
 const counted = (s) => s.get('/api/v1/fleet/scenarios?by=all').then(({ json }) => json?.traces ?? 0);
 
@@ -72,6 +73,7 @@ test('the main job, and what only a file has', { skip }, async (t) => {
 			[['export', '--data', data, '--project', 'test', '--output', path.join(data, 'x.tar')], /PostgreSQL/],
 			[['serve', '--data', data, '--catalog', db.url('other'), '--listen', '127.0.0.1:0'], /belongs to another catalogue/],
 			[['serve', '--data', folder(t), '--catalog', db.url('main'), '--listen', '127.0.0.1:0'], /another data folder/],
+			[['serve', '--data', data, '--several-servers', '--listen', '127.0.0.1:0'], /without --several-servers/],
 			[['serve', '--data', data, '--catalog', 'mysql://x', '--listen', '127.0.0.1:0'], /PostgreSQL/],
 			[['serve', '--data', folder(t), '--catalog', 'postgres://tw:secret@localhost/x', '--listen', '127.0.0.1:0'], /passfile/],
 		]) {
@@ -102,14 +104,19 @@ test('two servers on one catalogue: what one began when it was killed is done by
 	const db = await startPostgres(t);
 	const data = folder(t);
 	const url = db.url('two');
-	const dying = await serve(t, data, url, { TRACEWELL_CRASH_AT: 'child_done' });
+	const dying = await serve(t, data, url, { TRACEWELL_CRASH_AT: 'child_done' }, several);
 	const answers = [];
 	for (let i = 0; i < 6; i++) answers.push(await upload(dying, sampleTrace(10 + i), `k${i}`).catch(() => null));
 	assert.ok(answers[0]?.status === 202);
 	assert.equal((await dying.ended).signal, 'SIGKILL');
 	assert.ok(Number(db.sql('SELECT count(*) FROM job WHERE claimed=1', 'two')) >= 1, 'it died with a claim');
 
-	const [a, b] = [await serve(t, data, url), await serve(t, data, url)];
+	const [a, b] = [await serve(t, data, url, {}, several), await serve(t, data, url, {}, several)];
+	const alone = run('serve', '--data', data, '--catalog', url, '--listen', '127.0.0.1:0');
+	assert.notEqual(alone.status, 0);
+	assert.match(alone.stderr, /another server is at work/);
+	const pieces = await a.ask('POST', '/api/v1/uploads', { key: a.ingest, headers: { 'Tus-Resumable': '1.0.0', 'Upload-Length': '10' } });
+	assert.equal(pieces.status, 415, pieces.text);
 	for (let i = 0; i < 40; i++) {
 		const answer = await upload(i % 2 ? a : b, sampleTrace(10 + i), `k${i}`);
 		assert.ok(answer.status === 202 || answer.status === 200, answer.text);

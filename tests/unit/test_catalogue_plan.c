@@ -205,6 +205,7 @@ static void use_jobs(struct session *s)
 	struct tw_unproven *unproven;
 	struct tw_waiting *waiting;
 	struct tw_job_row job;
+	const struct tw_job_row *const renewed = &job;
 	bool held;
 	size_t n;
 
@@ -214,7 +215,7 @@ static void use_jobs(struct session *s)
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_retry(s->c, &job, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_claim(s->c, "me", 1000, s->arena, &job, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_jobs_renew(s->c, "me", 1000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_renew(s->c, &renewed, 1, 1000, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_held(s->c, &job, 0, &held, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_job_wait(s->c, &job, &why, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_jobs_recover(s->c, NULL), TW_OK);

@@ -364,6 +364,7 @@ static void test_lapsed_and_put_off(void **state)
 	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
 	const struct tw_err why = {.code = TW_FULL, .msg = "full"};
 	struct tw_job_row dead, row;
+	const struct tw_job_row *const both[] = {&dead, &row};
 	int first = arrive(m, 0);
 	bool held = true;
 
@@ -372,14 +373,16 @@ static void test_lapsed_and_put_off(void **state)
 	assert_string_equal(dead.trace_id, m->jobs[first].id);
 	assert_int_equal(tw_catalogue_job_held(m->c, &dead, 0, &held, NULL), TW_OK);
 	assert_false(held);
-	assert_int_equal(tw_catalogue_jobs_renew(m->c, "dead", 10000, NULL), TW_OK); /* too late */
+	assert_int_equal(tw_catalogue_jobs_renew(m->c, NULL, 0, 10000, NULL), TW_OK); /* not it */
 	assert_int_equal(tw_catalogue_job_claim(m->c, "me", 10000, m->arena, &row, NULL), TW_OK);
 	assert_string_equal(row.trace_id, m->jobs[first].id);
 	assert_int_equal(row.tries, 2);
 	assert_int_equal(tw_catalogue_job_done(m->c, &dead, &summary, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_retry(m->c, &dead, NULL), TW_CONFLICT);
 	assert_int_equal(tw_catalogue_job_failed(m->c, &dead, &why, NULL, NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_jobs_renew(m->c, "me", 30000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_jobs_renew(m->c, both, 2, 30000, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_job_held(m->c, &dead, 0, &held, NULL), TW_OK);
+	assert_false(held); /* too late */
 	assert_int_equal(tw_catalogue_job_held(m->c, &row, 20000, &held, NULL), TW_OK);
 	assert_true(held);
 	assert_int_equal(tw_catalogue_job_wait(m->c, &row, &why, NULL), TW_OK);

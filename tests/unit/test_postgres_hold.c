@@ -1,0 +1,145 @@
+/* Who has a catalogue in PostgreSQL: one server or several; and what a wait for its writers leaves
+ * behind.  Nothing to ask without one (tests/unit/on_postgres).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "catalogue_fixture.h"
+#include "catalogue_internal.h"
+
+enum { READERS = TW_CATALOGUE_OUT };
+
+/* Its sessions end as a restart of the database server ends them. */
+#define END_OTHERS                                                                                 \
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid<>pg_backend_pid()"       \
+	" AND application_name='tracewell'"
+
+static void test_one_server_or_several(void **state)
+{
+	struct tw_catalogue *one, *other;
+	struct tw_err err = {.msg = ""};
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	one = catalogue_in("/hold");
+	other = catalogue_in("/hold");
+	assert_int_equal(tw_catalogue_serve(one, false, &err), TW_OK);
+	assert_false(tw_catalogue_is_shared(one));
+	assert_int_equal(tw_catalogue_serve(other, true, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "without --several-servers"));
+	(void)tw_catalogue_close(other);
+	(void)tw_catalogue_close(one);
+	one = catalogue_in("/hold");
+	other = catalogue_in("/hold");
+	assert_int_equal(tw_catalogue_serve(one, true, &err), TW_OK);
+	assert_int_equal(tw_catalogue_serve(other, true, &err), TW_OK);
+	assert_true(tw_catalogue_is_shared(other));
+	(void)tw_catalogue_close(other);
+	(void)tw_catalogue_close(one);
+}
+
+/* A server whose session ended while another came writes nothing any more. */
+static void test_a_lost_hold_does_not_write(void **state)
+{
+	struct tw_catalogue *old, *new;
+	struct tw_db *beside;
+	struct tw_err err = {.msg = ""};
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	old = catalogue_in("/lost");
+	beside = catalogue_beside("/lost");
+	assert_int_equal(tw_catalogue_serve(old, false, &err), TW_OK);
+	catalogue_run(beside, END_OTHERS);
+	assert_int_equal(
+	        tw_catalogue_ping(old, &err), TW_OK); /* nobody else came: it has it again */
+	catalogue_run(beside, END_OTHERS);
+	new = catalogue_in("/lost");
+	assert_int_equal(tw_catalogue_serve(new, false, &err), TW_OK);
+	assert_int_equal(tw_catalogue_ping(old, &err), TW_BUSY);
+	assert_non_null(strstr(err.msg, "another server has it"));
+	assert_int_equal(tw_catalogue_ping(new, &err), TW_OK);
+	(void)tw_catalogue_close(new);
+	assert_int_equal(tw_catalogue_ping(old, &err), TW_OK);
+	(void)tw_catalogue_close(old);
+	tw_db_close(beside);
+}
+
+/* The block that the wait ended in is undone, and the next begin goes through. */
+static void test_begins_again_after_a_wait_for_the_writers(void **state)
+{
+	struct tw_catalogue *c;
+	struct tw_db *beside;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/wait");
+	beside = catalogue_beside("/wait");
+	catalogue_run(beside, "BEGIN IMMEDIATE");
+	assert_int_equal(tw_catalogue_ping(c, NULL), TW_BUSY);
+	assert_false(c->writer->engine->in_transaction(c->writer));
+	catalogue_run(beside, "ROLLBACK");
+	assert_int_equal(tw_catalogue_ping(c, NULL), TW_OK);
+	tw_db_close(beside);
+	(void)tw_catalogue_close(c);
+}
+
+/* One more waits, and is told in the end; what is given back is given out. */
+static void test_so_many_connections(void **state)
+{
+	struct tw_db *out[READERS];
+	struct tw_db *more = NULL;
+	struct tw_catalogue *c;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/many");
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
+	assert_int_equal(tw_cat_reader(c, &more, NULL), TW_BUSY);
+	tw_cat_done(c, out[0]);
+	assert_int_equal(tw_cat_reader(c, &out[0], NULL), TW_OK);
+	for (int i = 0; i < READERS; i++)
+		tw_cat_done(c, out[i]);
+	(void)tw_catalogue_close(c);
+}
+
+/* The first folder is its, under whatever address, and no other. */
+static void test_one_folder(void **state)
+{
+	struct tw_catalogue *c;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/folder");
+	assert_int_equal(tw_catalogue_may_have_folder(c, "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_take_folder(c, "A", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_take_folder(c, "A", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_may_have_folder(c, "A", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_may_have_folder(c, "", NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_take_folder(c, "B", NULL), TW_CONFLICT);
+	(void)tw_catalogue_close(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_one_server_or_several),
+	        cmocka_unit_test(test_a_lost_hold_does_not_write),
+	        cmocka_unit_test(test_begins_again_after_a_wait_for_the_writers),
+	        cmocka_unit_test(test_so_many_connections),
+	        cmocka_unit_test(test_one_folder),
+	};
+
+	return cmocka_run_group_tests_name("postgres_hold", tests, NULL, NULL);
+}
