@@ -142,7 +142,8 @@ static enum tw_status note_build(
 	return tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_BUILD], err,
 	        "INSERT INTO "
 	        "build(project_id,build_id,created_ms,traces,app,version_name,commit_id)"
-	        " VALUES(?,?,?,1,?,?,?) ON CONFLICT(project_id,build_id) DO UPDATE SET traces=build.traces+1,"
+	        " VALUES(?,?,?,1,?,?,?) ON CONFLICT(project_id,build_id) DO UPDATE SET "
+	        "traces=build.traces+1,"
 	        " app=excluded.app, version_name=excluded.version_name, commit_id=CASE WHEN"
 	        " build.commit_id='' THEN excluded.commit_id ELSE build.commit_id END",
 	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,

@@ -12,7 +12,8 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
 		return st;
 	st = tw_cat_exec(c->writer, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,commit_id,commit_set)"
-	        " VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET commit_id=excluded.commit_id,"
+	        " VALUES(?,?,?,?,?) ON CONFLICT (project_id,build_id) DO UPDATE SET "
+	        "commit_id=excluded.commit_id,"
 	        " commit_set=excluded.commit_set",
 	        "ttiti", project_id, build_id, tw_unix_ms(), commit, (int64_t)(*commit != 0));
 	return tw_cat_end_audited(c, st,

@@ -85,6 +85,25 @@ static const char *behind_hint(const char *at)
 	return at;
 }
 
+/* Is a join's condition its own, and not WHERE's? */
+static bool has_on(const char *at)
+{
+	static const char *const ends[] = {"WHERE ", "JOIN ", "GROUP BY ", "ORDER BY "};
+	int depth = 0;
+
+	for (; *at && depth >= 0; at++) {
+		depth += *at == '(' ? 1 : *at == ')' ? -1 : 0;
+		if (depth != 0 || *at != ' ')
+			continue;
+		if (begins(at, " ON "))
+			return true;
+		for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+			if (begins(at + 1, ends[i]))
+				return false;
+	}
+	return false;
+}
+
 static void word(struct translation *t)
 {
 	size_t n = 0;
@@ -92,7 +111,8 @@ static void word(struct translation *t)
 	if (begins(t->at, "INDEXED BY")) {
 		t->at = behind_hint(t->at);
 	} else if (begins(t->at, "CROSS JOIN")) {
-		t->at += strlen("CROSS ");
+		t->at += strlen("CROSS JOIN");
+		put(t, has_on(t->at) ? "JOIN" : "CROSS JOIN");
 	} else if (begins(t->at, "LIKE ")) {
 		put(t, "I");
 		copy(t, strlen("LIKE"));

@@ -5,7 +5,7 @@
  * word into PostgreSQL's, outside of quotes:
  *   ?1, ?           $1, $2, ...
  *   INDEXED BY i    nothing: a hint
- *   CROSS JOIN      JOIN: its order is a hint too, and it always has an ON
+ *   CROSS JOIN ON   JOIN ON: its order is a hint too
  *   max(a,b)        greatest(a,b); min: least
  *   x'ff'           '\xff'::bytea
  *   LIKE            ILIKE

@@ -69,7 +69,7 @@ static enum tw_status read_parts(
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->wide, err, /* primary key */
 	        "SELECT metric, data FROM rollup_wide_part WHERE (" WIDE_KEY ")=(?,?,?,?,?,?)"
-	        " AND (1<<metric)&?<>0",
+	        " AND (1<<CAST(metric AS INTEGER))&?<>0",
 	        WIDE_TYPES "i", WIDE_ARGS(k->project_id, &into->dims), (int64_t)k->metrics);
 
 	if (st != TW_OK)

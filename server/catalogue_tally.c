@@ -164,15 +164,21 @@ static enum tw_status read_picked(struct counting *c, struct tw_err *err)
 	        (s)->dims.texts[0], (s)->dims.texts[1], (s)->dims.texts[2], (s)->dims.texts[3],    \
 	        (s)->dims.texts[4], (s)->dims.texts[5]
 
+/* The texts may be longer than a row of PostgreSQL's indexes: hashes of them are the key there. */
+#define HASHES                                                                                     \
+	TW_TALLY_HASH("?5")                                                                        \
+	"," TW_TALLY_HASH("?6||chr(31)||?7||chr(31)||?8||chr(31)||?9||chr(31)||?10||chr(31)||?11")
+#define SUM_UNIQUE TW_EITHER(SUM_KEY, "project_id,what,fine,day,name_hash,dims_hash")
+#define OF_SUM     "(" SUM_UNIQUE ")=(?1,?2,?3,?4," TW_EITHER("?5,?6,?7,?8,?9,?10,?11", HASHES) ")"
+
 /* What was counted before; of another generation it is worth nothing. */
 static enum tw_status add_stored(
         struct counting *c, struct tw_tally *t, const struct sum *s, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query_kept(&q, c->db, &c->load, err, /* primary key */
-	        "SELECT data FROM hang_tally WHERE (" SUM_KEY ")=(?,?,?,?,?,?,?,?,?,?,?)"
-	        " AND generation=?",
-	        SUM_TYPES "i", SUM_ARGS(c, t, s), c->generation);
+	        "SELECT data FROM hang_tally WHERE " OF_SUM " AND generation=?12", SUM_TYPES "i",
+	        SUM_ARGS(c, t, s), c->generation);
 
 	if (st != TW_OK)
 		return st;
@@ -200,7 +206,8 @@ static enum tw_status store(
 	if (st == TW_OK)
 		st = tw_cat_exec_kept(c->db, &c->store, err,
 		        "INSERT INTO hang_tally(" SUM_KEY ",generation,data)"
-		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_KEY ") DO UPDATE SET"
+		        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (" SUM_UNIQUE
+		        ") DO UPDATE SET"
 		        " generation=excluded.generation, data=excluded.data",
 		        SUM_TYPES "ib", SUM_ARGS(c, t, s), c->generation,
 		        &(struct tw_str){(const char *)out.data, out.len});

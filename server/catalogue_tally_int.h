@@ -44,6 +44,9 @@ enum tw_status tw_cat_tally_undo(
 enum tw_status tw_cat_tally_expire(struct tw_catalogue *c, int64_t day, struct tw_arena *a,
         bool *ret_more, struct tw_err *err);
 
+/* A text's place in PostgreSQL's index of sums, as the schema has it. */
+#define TW_TALLY_HASH(text) "sha256(decode(replace(" text ",'\\','\\\\'),'escape'))"
+
 /* --- questions (catalogue_tally_read.c) --- */
 
 struct tw_tally_ask {

@@ -86,6 +86,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 	return tw_cat_close_after(q, st, err);
 }
 
+#define NAMED TW_EITHER("t.name=?12", "t.name_hash=" TW_TALLY_HASH("?12"))
 #define KEPT(data, named)                                                                          \
 	"SELECT t.name, t.day, t.version_name, t.os, " data                                        \
 	" FROM hang_day d CROSS JOIN hang_tally"                                                   \
@@ -98,7 +99,7 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 {
 	const struct tw_tally_ask *ask = to->ask;
 	const struct tw_rollup_filter *f = ask->filter;
-	const char *sql = ask->name    ? KEPT("t.data", "t.name=?12")
+	const char *sql = ask->name    ? KEPT("t.data", NAMED)
 	                  : ask->names ? KEPT("''", "t.name<>?12")
 	                               : KEPT("t.data", "t.name<>?12");
 	struct tw_cat_query q;

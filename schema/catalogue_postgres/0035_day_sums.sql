@@ -12,13 +12,18 @@ CREATE INDEX hang_day_waiting ON hang_day(project_id, day) WHERE waiting = 1;
 CREATE INDEX hang_day_by_age ON hang_day(day);
 INSERT INTO hang_day(project_id, day) SELECT DISTINCT project_id, day FROM hang;
 
+-- A row of an index has 2.7 KB, and names of methods may be longer: the key is a hash of the texts.  decode is there
+-- because what makes bytes of a text otherwise depends on the server's settings, and may not be kept.
 CREATE TABLE hang_tally (
 	project_id TEXT COLLATE "C" NOT NULL, what BIGINT NOT NULL, fine BIGINT NOT NULL, day BIGINT NOT NULL,
 	name TEXT COLLATE "C" NOT NULL, app TEXT COLLATE "C" NOT NULL, version_name TEXT COLLATE "C" NOT NULL,
 	build_id TEXT COLLATE "C" NOT NULL, scenario TEXT COLLATE "C" NOT NULL,
 	device_class TEXT COLLATE "C" NOT NULL, os TEXT COLLATE "C" NOT NULL, generation BIGINT NOT NULL,
-	data BYTEA NOT NULL, -- a row whose key takes more than 2.7 KB is refused
-	PRIMARY KEY (project_id, what, fine, day, name, app, version_name, build_id, scenario, device_class, os)
+	data BYTEA NOT NULL,
+	name_hash BYTEA NOT NULL GENERATED ALWAYS AS (sha256(decode(replace(name, '\', '\\'), 'escape'))) STORED,
+	dims_hash BYTEA NOT NULL GENERATED ALWAYS AS (sha256(decode(replace(app || chr(31) || version_name || chr(31)
+		|| build_id || chr(31) || scenario || chr(31) || device_class || chr(31) || os, '\', '\\'), 'escape'))) STORED,
+	PRIMARY KEY (project_id, what, fine, day, name_hash, dims_hash)
 );
 
 CREATE TABLE rollup_wide (
@@ -40,10 +45,12 @@ CREATE TABLE rollup_wide_part (
 );
 
 ALTER TABLE build ADD COLUMN commit_id TEXT COLLATE "C" NOT NULL DEFAULT '';
-CREATE INDEX build_with_commit ON build(project_id, version_name, created_ms, build_id) WHERE commit_id <> '';
+ALTER TABLE build ADD COLUMN commit_set BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX build_with_commit ON build(project_id, version_name, commit_id) WHERE commit_set = 1;
 
 ALTER TABLE trace ADD COLUMN detected BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2;
+ALTER TABLE trace ADD COLUMN detect_ms BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND folded = 1;
 
 CREATE TABLE finding (
 	project_id TEXT COLLATE "C" NOT NULL, cell_id BIGINT NOT NULL, trace_id TEXT COLLATE "C" NOT NULL,

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "catalogue_identity.h"
+#include "catalogue_user.h"
 
 static void enter(struct tw_catalogue *c, const struct tw_identity *who, uint8_t cookie)
 {
@@ -45,4 +46,24 @@ void use_identities(struct tw_catalogue *c, const char *user_id)
 	who.user_id = "";
 	who.subject = "3";
 	enter(c, &who, 8);
+}
+
+void plan_use_sessions(
+        struct tw_catalogue *c, const char *project_id, const char *user_id, const char *key_id)
+{
+	const uint8_t link[32] = {2}, cookie[32] = {3}, by_key[32] = {4}, by_name[32] = {5};
+	struct tw_session one = {cookie, cookie, "", "", "", 100000, 100000};
+	struct tw_caller found;
+
+	assert_int_equal(tw_catalogue_link_add(c, link, INT64_MAX, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_link_use(c, link, &one, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_find(c, cookie, "", &found, NULL), TW_OK);
+	one = (struct tw_session){by_key, NULL, "", project_id, key_id, 100000, 100000};
+	assert_int_equal(tw_catalogue_session_add(c, &one, NULL), TW_OK);
+	one = (struct tw_session){by_name, NULL, user_id, "", "", 100000, 100000};
+	assert_int_equal(tw_catalogue_session_add(c, &one, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_find(c, by_key, "", &found, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_find(c, by_name, "", &found, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_session_end(c, cookie, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_sessions_end(c, user_id, NULL), TW_OK);
 }

@@ -24,13 +24,14 @@
 #include "plan_hang.h"
 #include "plan_hook.h"
 #include "plan_identity.h"
+#include "plan_postgres.h"
 #include "plan_retention.h"
 #include "plan_rollup.h"
 #include "upload_meta.h"
 
-enum { MAX_STATEMENTS = 512, MAX_SQL = 2048 };
+enum { MAX_STATEMENTS = 512 };
 
-static char statements[MAX_STATEMENTS][MAX_SQL];
+static char statements[MAX_STATEMENTS][PLAN_SQL];
 static size_t n_statements;
 
 static int on_statement(unsigned kind, void *arg, void *statement, void *unused)
@@ -41,8 +42,9 @@ static int on_statement(unsigned kind, void *arg, void *statement, void *unused)
 	for (size_t i = 0; sql && i < n_statements; i++)
 		if (strcmp(statements[i], sql) == 0)
 			return 0;
-	if (sql && n_statements < MAX_STATEMENTS && strlen(sql) < MAX_SQL)
-		(void)snprintf(statements[n_statements++], MAX_SQL, "%s", sql);
+	assert_true(!sql || strlen(sql) < PLAN_SQL);
+	if (sql && n_statements < MAX_STATEMENTS)
+		(void)snprintf(statements[n_statements++], PLAN_SQL, "%s", sql);
 	return 0;
 }
 
@@ -59,25 +61,6 @@ struct session {
 	struct tw_arena *arena;
 	struct tw_caller caller;
 };
-
-static void use_sessions(struct session *s, const char *user_id, const char *key_id)
-{
-	const uint8_t link[32] = {2}, cookie[32] = {3}, by_key[32] = {4}, by_name[32] = {5};
-	struct tw_session one = {cookie, cookie, "", "", "", 100000, 100000};
-	struct tw_caller found;
-
-	assert_int_equal(tw_catalogue_link_add(s->c, link, INT64_MAX, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_link_use(s->c, link, &one, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_session_find(s->c, cookie, "", &found, NULL), TW_OK);
-	one = (struct tw_session){by_key, NULL, "", s->caller.project_id, key_id, 100000, 100000};
-	assert_int_equal(tw_catalogue_session_add(s->c, &one, NULL), TW_OK);
-	one = (struct tw_session){by_name, NULL, user_id, "", "", 100000, 100000};
-	assert_int_equal(tw_catalogue_session_add(s->c, &one, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_session_find(s->c, by_key, "", &found, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_session_find(s->c, by_name, "", &found, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_session_end(s->c, cookie, NULL), TW_OK);
-	assert_int_equal(tw_catalogue_sessions_end(s->c, user_id, NULL), TW_OK);
-}
 
 static void use_people(struct session *s, const char *key_id)
 {
@@ -99,7 +82,7 @@ static void use_people(struct session *s, const char *key_id)
 	assert_int_equal(tw_catalogue_users(s->c, "", "", s->arena, &rows, &n, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_user_projects(s->c, id, s->arena, &projects, &n, NULL), TW_OK);
-	use_sessions(s, id, key_id);
+	plan_use_sessions(s->c, s->caller.project_id, id, key_id);
 	assert_int_equal(tw_catalogue_user_caller(s->c, "ann", "", &caller, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_user_change(s->c, id, &(struct tw_user_change){.password = "x"}, NULL),
@@ -513,7 +496,7 @@ static bool may_be_scanned(const char *step)
 /* Steps of the plan that walk a whole table, or with `sorts` that sort; told and counted. */
 static unsigned judge(sqlite3 *db, const char *sql, bool sorts)
 {
-	char explain[MAX_SQL + 32];
+	char explain[PLAN_SQL + 32];
 	sqlite3_stmt *q = NULL;
 	unsigned bad = 0;
 
@@ -590,9 +573,17 @@ static void test_a_scan_is_seen(void **state)
 	(void)sqlite3_close(db);
 }
 
+static void test_the_other_engine_takes_them(void **state)
+{
+	const struct session *s = *state;
+
+	plan_on_postgres(s->dir, statements, n_statements);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_the_other_engine_takes_them),
 	        cmocka_unit_test(test_nothing_is_scanned),
 	        cmocka_unit_test(test_pages_are_not_sorted),
 	        cmocka_unit_test(test_a_scan_is_seen),

@@ -39,6 +39,9 @@ static void test_words(void **state)
 	(void)state;
 	becomes("FROM t INDEXED BY i WHERE x=?", "FROM t  WHERE x=$1", 1);
 	becomes("a CROSS JOIN b ON c", "a JOIN b ON c", 0);
+	becomes("a CROSS JOIN b WHERE c", "a CROSS JOIN b WHERE c", 0);
+	becomes("a CROSS JOIN (SELECT 1 FROM d WHERE e) b ON c CROSS JOIN f",
+	        "a JOIN (SELECT 1 FROM d WHERE e) b ON c CROSS JOIN f", 0);
 	becomes("max(a) min(b)", "max(a) min(b)", 0);
 	becomes("max(a,b)+min(?,f(1,2))", "greatest(a,b)+least($1,f(1,2))", 1);
 	becomes("max(f(a,b)) max(max(a,b))", "max(f(a,b)) max(greatest(a,b))", 0);

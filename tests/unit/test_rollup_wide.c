@@ -118,7 +118,7 @@ static int64_t number(const char *sql)
 /* Of days before the last one; of some there is but one cell, which needs no other. */
 #define GROUPS                                                                                     \
 	"SELECT count(*) FROM (SELECT DISTINCT day, version_name FROM rollup_cell WHERE version>0" \
-	" AND day<20013)"
+	" AND day<20013) t"
 #define CELLS_TODAY "SELECT count(*) FROM rollup_cell WHERE version>0 AND day=20013"
 
 static void test_the_same(void **state)
