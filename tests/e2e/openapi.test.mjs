@@ -50,11 +50,7 @@ function agrees(doc, validate, path, method, answer) {
 let poisons = 0;
 async function poisoned(s) {
 	const { id } = await s.trace(sampleTrace(100 + poisons++));
-	const script =
-		'import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], timeout=20)\n' +
-		"db.execute('UPDATE trace SET state=3 WHERE trace_id=?', (sys.argv[2],))\n" +
-		"db.execute(\"INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace WHERE trace_id=?\", (sys.argv[2],))\ndb.commit()";
-	execFileSync('python3', ['-c', script, `${s.data}/catalogue.db`, id]);
+	s.sql(`UPDATE trace SET state=3 WHERE trace_id='${id}'; INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace WHERE trace_id='${id}'`);
 	return id;
 }
 

@@ -15,12 +15,7 @@ import { binary, startServer, until } from './server.mjs';
 const ARGS = ['--webhook-private', '127.0.0.0/8'];
 const asker = (s) => (method, target, body) => s.ask(method, `/api/v1/webhooks${target}`, { key: s.admin, body: body && JSON.stringify(body) });
 
-function db(data, sql) {
-	return execFileSync('python3', ['-c', `import sqlite3,sys
-c=sqlite3.connect(sys.argv[1], timeout=20)
-for row in c.execute(sys.argv[2]): print(*row)
-c.commit()`, path.join(data, 'catalogue.db'), sql], { encoding: 'utf8' }).trim();
-}
+const db = (s, sql) => s.sql(sql);
 
 /** Is what comes now signed by that secret? */
 async function signed(s, r, hook, secret) {
@@ -33,7 +28,7 @@ async function signed(s, r, hook, secret) {
 test('no secret stands in the catalogue, and what was told signs, also across a restart', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const made = (await asker(s)('POST', '', { url: `${r.url}/h` })).json;
-	const kept = () => db(s.data, 'select secret from webhook');
+	const kept = () => db(s, 'select secret from webhook');
 	assert.match(kept(), /^sealed:1:[\w-]+$/);
 	assert.equal(fs.statSync(path.join(s.data, 'secret.key')).mode & 0o777, 0o600);
 	assert.equal(await signed(s, r, made.id, made.secret), true);
@@ -44,7 +39,7 @@ test('no secret stands in the catalogue, and what was told signs, also across a 
 	await s.stop();
 	for (const file of ['catalogue.db', 'catalogue.db-wal'].map((f) => path.join(s.data, f)).filter(fs.existsSync))
 		for (const secret of [made.secret, again.secret]) assert.ok(!fs.readFileSync(file).includes(secret), `${file} has a secret`);
-	db(s.data, "update webhook set secret='twh_as_an_older_server_left_it'");
+	db(s, "update webhook set secret='twh_as_an_older_server_left_it'");
 	await s.start();
 	assert.match(kept(), /^sealed:1:/, 'sealed at the next start');
 	for (const file of ['catalogue.db', 'catalogue.db-wal'].map((f) => path.join(s.data, f)).filter(fs.existsSync)) assert.ok(!fs.readFileSync(file).includes('twh_as_an_older'), `${file} has a trace of it`);

@@ -53,19 +53,35 @@ export async function until(ask, what, seconds = 30) {
 	throw new Error(`${what}: not within ${seconds} s`);
 }
 
-/* What a server is started with to have its catalogue where the tests want it. */
-function catalogue(data, args) {
+/* The schema that has the catalogue where the tests want one; undefined: it is in its folder. */
+function schemaOf(data, args) {
 	const url = process.env.TRACEWELL_TEST_POSTGRES;
-	if (!url || args.includes('--catalog')) return [];
+	if (!url || args.includes('--catalog')) return undefined;
 	const schema = data.slice(-50).toLowerCase().replace(/[^a-z0-9]/g, '_').replace(/^[0-9_]+/, '');
 	execFileSync('psql', ['-Xq', '-c', `CREATE SCHEMA IF NOT EXISTS ${schema}`, url], { stdio: 'ignore' });
-	return ['--catalog', `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`];
+	return schema;
 }
+
+function catalogueAt(schema) {
+	const url = process.env.TRACEWELL_TEST_POSTGRES;
+	return schema ? ['--catalog', `${url}${url.includes('?') ? '&' : '?'}options=-csearch_path%3D${schema}`] : [];
+}
+
+const FILE_SQL = `import sqlite3,sys
+c=sqlite3.connect(sys.argv[1], timeout=20)
+s=''
+for part in sys.argv[2].split(';'):
+  s+=part+';'
+  if sqlite3.complete_statement(s):
+    for row in c.execute(s): print(*row)
+    s=''
+c.commit()`;
 
 export class Server {
 	constructor(data, args, env) {
 		this.data = data;
-		this.args = [...args, ...catalogue(data, args)];
+		this.schema = schemaOf(data, args);
+		this.args = [...args, ...catalogueAt(this.schema)];
 		this.env = env;
 		this.log = '';
 	}
@@ -97,6 +113,11 @@ export class Server {
 			20,
 		);
 		this.url = `http://127.0.0.1:${this.port}`;
+	}
+
+	/* Statements of a test's own, that both engines know; rows as lines, columns between blanks. */
+	sql(text) {
+		return execFileSync(...(this.schema ? ['psql', ['-XqtA', '-F', ' ', '-v', 'ON_ERROR_STOP=1', '-c', `SET search_path=${this.schema}`, '-c', text, process.env.TRACEWELL_TEST_POSTGRES]] : ['python3', ['-c', FILE_SQL, path.join(this.data, 'catalogue.db'), text]]), { encoding: 'utf8' }).trim();
 	}
 
 	key(scope, project = 'test') {

@@ -161,7 +161,7 @@ static void test_poisoned_trees_are_put_off(void **state)
 	       " cell_id BETWEEN -20 AND -1");
 	run(s, "INSERT INTO rollup_tree_delta SELECT t.project_id,t.cell_id,'t',d.data FROM"
 	       " rollup_tree t, (SELECT data FROM rollup_tree WHERE cell_id>0 AND"
-	       " length(data)>0 LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
+	       " length(data)>0 ORDER BY cell_id LIMIT 1) d WHERE t.cell_id BETWEEN -20 AND -1");
 	add_trees(s);
 	assert_int_equal(number(s, "SELECT count(*) FROM rollup_tree_later"), 20);
 	assert_int_equal(tw_catalogue_rollup_waiting(s->c, &w, NULL), TW_OK);
