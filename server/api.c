@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "blob.h"
@@ -174,6 +175,36 @@ void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (drop_unused(app, blobs[i], &err) != TW_OK)
 			tw_log_err(TW_LOG_WARN, "blob_left", blobs[i], &err);
+}
+
+static bool are_there(void *arg)
+{
+	struct tw_needed_blobs *n = arg;
+
+	for (int i = 0; i < 2; i++) {
+		int fd = -1;
+
+		if (n->sha256[i] && tw_blob_open(n->app->blobs, n->sha256[i], &fd, NULL) != TW_OK)
+			n->lost = true;
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	return !n->lost;
+}
+
+void tw_api_need_blobs(struct tw_needed_blobs *n)
+{
+	if (tw_catalogue_is_shared(n->app->catalogue))
+		tw_catalogue_only_while(are_there, n);
+}
+
+enum tw_status tw_api_end_need(struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err)
+{
+	tw_catalogue_only_while(NULL, NULL);
+	if (!n->lost)
+		return st;
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	        "the same content was deleted at another server just now: send it again");
 }
 
 enum tw_status tw_api_keep_setting(

@@ -57,6 +57,18 @@ enum tw_status tw_api_stream_part(
  * finds them. */
 void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n);
 
+/* Between the two, of one thread: a row that names these is written only while they are there, as
+ * another server may drop what no row named yet.  NULL is none.  The end gives st, or TW_BUSY in
+ * words. */
+struct tw_needed_blobs {
+	struct tw_app *app;
+	const char *sha256[2];
+	bool lost;
+};
+void tw_api_need_blobs(struct tw_needed_blobs *n);
+enum tw_status tw_api_end_need(
+        struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err) TW_MUST_USE;
+
 /* Makes it the caller's project's setting; value NULL: TW_NOMEM. */
 enum tw_status tw_api_keep_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err) TW_MUST_USE;

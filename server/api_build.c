@@ -140,6 +140,7 @@ static enum tw_status compile_and_record(
 	struct tw_app *app = tw_req_app(r);
 	char source[TW_SHA256_HEX];
 	char image[TW_SHA256_HEX];
+	struct tw_needed_blobs needed;
 	enum tw_status st = tw_blob_commit(m->writer, source, err);
 
 	if (st != TW_OK)
@@ -147,7 +148,11 @@ static enum tw_status compile_and_record(
 	m->writer = NULL;
 	st = tw_jobs_run_map(
 	        app->jobs, m->retrace ? "retrace" : "map", source, image, &m->summary, err);
-	return st == TW_OK ? record(r, source, image, ret_unused, err) : st;
+	if (st != TW_OK)
+		return st;
+	needed = (struct tw_needed_blobs){app, {source, image}, false};
+	tw_api_need_blobs(&needed);
+	return tw_api_end_need(&needed, record(r, source, image, ret_unused, err), err);
 }
 
 /* Between the row and this another upload may have named the same content again: ask anew. */

@@ -28,6 +28,7 @@
 #include "crash_point.h"
 #include "digest.h"
 #include "pool.h"
+#include "spool.h"
 
 enum {
 	PATH_BYTES = 1400,
@@ -42,6 +43,7 @@ struct tw_blobs {
 	unsigned min_free_percent;
 	struct tw_pool *syncs;
 	_Atomic uint64_t serial;
+	int spool_lock;          /* of our own, -1: spool/ is */
 	char spool[SPOOL_BYTES]; /* below dir */
 	char dir[];
 };
@@ -149,6 +151,7 @@ enum tw_status tw_blobs_open(
 	memcpy(b->dir, data_dir, len + 1);
 	b->min_free_percent = min_free_percent;
 	(void)snprintf(b->spool, sizeof b->spool, "spool");
+	b->spool_lock = -1;
 	st = tw_folder_make(b->dir, err);
 	if (st == TW_OK)
 		st = make_sub(b, "spool", err);
@@ -172,6 +175,8 @@ struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 	if (!b)
 		return NULL;
 	b->syncs = tw_pool_stop(b->syncs);
+	if (b->spool_lock >= 0)
+		(void)close(b->spool_lock);
 	tw_mem_free(b);
 	return NULL;
 }
@@ -204,8 +209,11 @@ void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap)
 
 enum tw_status tw_blobs_own_spool(struct tw_blobs *b, const char *name, struct tw_err *err)
 {
+	char path[PATH_BYTES];
+
 	(void)snprintf(b->spool, sizeof b->spool, "spool/%s", name);
-	return make_sub(b, b->spool, err);
+	tw_spool_path(b, "", path, sizeof path);
+	return tw_spool_own(path, &b->spool_lock, err);
 }
 
 static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)

@@ -62,6 +62,7 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	for (int i = 0; i < TW_KEPT_N; i++)
 		tw_stmt_drop(c->arrivals.kept[i]);
 	tw_db_close(c->writer);
+	tw_db_close(c->renewer);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);

@@ -45,6 +45,10 @@ enum tw_status tw_catalogue_take_folder(
 /* May it have that one?  TW_CONFLICT as above; folder "": a new one. */
 enum tw_status tw_catalogue_may_have_folder(
         struct tw_catalogue *c, const char *folder, struct tw_err *err) TW_MUST_USE;
+/* What this thread commits from here on is committed only while there(arg): files that it names and
+ * nothing named before may be dropped by another server until then.  NULL: no more.  The commit
+ * fails with TW_IO, and nothing is changed. */
+void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
@@ -404,8 +408,9 @@ struct tw_job_row {
  * that name.  Of several servers each claims what no other is claiming. */
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
-/* Their claimer has them for so long from now on; those that were lost meanwhile stay lost, and
- * whatever is not named here (a claim that it does not know to have got) lapses. */
+/* Called by one thread at a time.  Their claimer has them for so long from now on; those that were
+ * lost meanwhile stay lost, and whatever is not named here (a claim that it does not know to have
+ * got) lapses. */
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err) TW_MUST_USE;
 /* Has its owner got it for so long?  To be asked before what came of it is put in its place. */
@@ -415,6 +420,15 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
  * run out and another has it, so that nothing was changed; TW_NOT_FOUND: it was deleted. */
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *summary, struct tw_err *err) TW_MUST_USE;
+/* The same, and when the job is still its owner's, before anybody sees the end, puts what came of
+ * it in its place: no other server that had the job can do so then or later. */
+struct tw_job_place {
+	enum tw_status (*put)(void *arg, struct tw_err *err);
+	void *arg;
+};
+enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_trace_summary *summary, const struct tw_job_place *place,
+        struct tw_err *err) TW_MUST_USE;
 /* `death`: decoders died of it, so that it is quarantined; NULL: it was read and refused. */
 struct tw_death_note;
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,

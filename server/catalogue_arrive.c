@@ -170,8 +170,8 @@ static enum tw_status insert_all(
 	if (st == TW_OK)
 		st = tw_cat_exec_kept(c->writer, &c->arrivals.kept[TW_KEPT_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
-		        " VALUES(?,?,?,?,?,?)",
-		        "ttiiii", up->of.caller->project_id, up->id, now, now, c->arrivals.batch,
+		        " VALUES(?1,?2," TW_CAT_BY_NOW("?3") ",?3,?4,?5)",
+		        "ttiii", up->of.caller->project_id, up->id, now, c->arrivals.batch,
 		        (int64_t)bytes);
 	return st;
 }

@@ -37,6 +37,7 @@ enum tw_step {
 
 struct tw_db_engine {
 	const char *name;
+	bool has_clock; /* that goes for all who ask it */
 	void (*close)(struct tw_db *db);
 	/* Statements without values and rows, one or several. */
 	enum tw_status (*run)(struct tw_db *db, const char *sql, struct tw_err *err);

@@ -48,6 +48,7 @@ struct tw_catalogue {
 	char *path;
 	pthread_mutex_t write_lock;
 	struct tw_db *writer;
+	struct tw_db *renewer; /* NULL: none yet; of the thread that renews claims */
 	pthread_mutex_t pool_lock;
 	struct tw_db *idle[TW_CATALOGUE_READERS];
 	unsigned n_idle, n_out; /* n_out: given out */
@@ -145,6 +146,12 @@ void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 
 /* Any number. */
 int64_t tw_cat_random(void);
+
+/* By the clock that all servers on this catalogue share: leases go by it. */
+enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err);
+/* A time of this server's clock, but not ahead of theirs: what is queued now is due now. */
+#define TW_CAT_DATABASE_MS "CAST(extract(epoch FROM clock_timestamp())*1000 AS BIGINT)"
+#define TW_CAT_BY_NOW(ms)  TW_EITHER(ms, "least(" ms "," TW_CAT_DATABASE_MS ")")
 
 /* Runs to the end; *ret_changed (may be NULL) rows changed. */
 enum tw_status tw_cat_exec(struct tw_db *db, int *ret_changed, struct tw_err *err, const char *sql,

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RENEWING "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE"
-
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 /* Of the claim that is to end, and no other. */
@@ -41,12 +39,15 @@ static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const
 static enum tw_status claim(struct tw_catalogue *c, const struct tw_job_row *by, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
+	int64_t now = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_next_job(c, now, a, ret, io_found, err);
+	*io_found = false;
+	st = tw_cat_now(c->writer, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_next_job(c, now, a, ret, io_found, err);
 	ret->owner = by->owner;
 	if (st == TW_OK && *io_found)
 		st = take(c->writer, ret, by->owner, now + lease_ms, err);
@@ -62,12 +63,15 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 	const struct tw_job_row by = {.owner = tw_arena_str(a, tw_str_of(owner))};
 	struct tw_job_row job;
 	bool found = false;
+	int64_t now = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_any_due(db, tw_unix_ms(), &found, err); /* a look that writes nothing */
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_any_due(db, now, &found, err); /* a look that writes nothing */
 	tw_cat_done(c, db);
 	if (st == TW_OK && !by.owner)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
@@ -111,37 +115,51 @@ static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, s
 	return st == TW_OK ? still_ours(db, job, changed, err) : st;
 }
 
-/* Its own rows alone are written: in PostgreSQL no writer is waited for. */
+static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jobs, size_t n,
+        int64_t lease_ms, struct tw_err *err)
+{
+	int64_t now = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE job SET due_ms=? WHERE project_id=? AND trace_id=?" OWN, "ittti",
+		        now + lease_ms, jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
+		        (int64_t)jobs[i]->tries);
+	return st;
+}
+
+/* By a connection of its own, a row at a time: no writer is waited for but one of that row. */
 enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_job_row *const *jobs,
         size_t n, int64_t lease_ms, struct tw_err *err)
 {
-	const int64_t until = tw_unix_ms() + lease_ms;
-	enum tw_status st =
-	        tw_cat_is_sqlite(c) ? tw_cat_begin(c, err) : tw_cat_begin_as(c, RENEWING, err);
+	enum tw_status st = TW_OK;
 
-	if (st != TW_OK)
-		return st;
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-		        "UPDATE job SET due_ms=? WHERE project_id=? AND trace_id=?" OWN, "ittti",
-		        until, jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
-		        (int64_t)jobs[i]->tries);
-	return tw_cat_end(c, st, err);
+	if (tw_cat_is_sqlite(c)) {
+		st = tw_cat_begin(c, err);
+		return st == TW_OK ? tw_cat_end(c, renew(c->writer, jobs, n, lease_ms, err), err)
+		                   : st;
+	}
+	if (!c->renewer)
+		st = tw_cat_reader_new(c, &c->renewer, err);
+	return st == TW_OK ? renew(c->renewer, jobs, n, lease_ms, err) : st;
 }
 
 enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
         int64_t for_ms, bool *ret, struct tw_err *err)
 {
-	int64_t held = 0;
+	int64_t held = 0, now = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_first_int(db, &held, err, /* primary key */
-	        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" OWN " AND due_ms>?", "tttii",
-	        job->project_id, job->trace_id, job->owner, (int64_t)job->tries,
-	        tw_unix_ms() + for_ms);
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &held, err, /* primary key */
+		        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" OWN " AND due_ms>?",
+		        "tttii", job->project_id, job->trace_id, job->owner, (int64_t)job->tries,
+		        now + for_ms);
 	tw_cat_done(c, db);
 	*ret = held != 0;
 	return st;
@@ -149,6 +167,12 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
 
 enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job_row *job,
         const struct tw_trace_summary *s, struct tw_err *err)
+{
+	return tw_catalogue_job_publish(c, job, s, NULL, err);
+}
+
+enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_trace_summary *s, const struct tw_job_place *place, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
@@ -174,6 +198,8 @@ enum tw_status tw_catalogue_job_done(struct tw_catalogue *c, const struct tw_job
 		        job->trace_id);
 	if (st == TW_OK)
 		st = tw_cat_quarantine_leave(c->writer, job, err);
+	if (st == TW_OK && place)
+		st = place->put(place->arg, err);
 	return tw_cat_end(c, st, err);
 }
 
@@ -203,17 +229,21 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
 {
-	int64_t due = tw_unix_ms() + ((int64_t)RETRY_AFTER_MS << (job->tries < 6 ? job->tries : 6));
+	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->tries < 6 ? job->tries : 6);
+	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	tw_fair_end(&c->fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE job SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND "
-	        "trace_id=?" OWN,
-	        "ittti", due, job->project_id, job->trace_id, job->owner, (int64_t)job->tries);
+	st = tw_cat_now(c->writer, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, &changed, err,
+		        "UPDATE job SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND "
+		        "trace_id=?" OWN,
+		        "ittti", now + later, job->project_id, job->trace_id, job->owner,
+		        (int64_t)job->tries);
 	if (st == TW_OK)
 		st = still_ours(c->writer, job, changed, err);
 	if (st == TW_OK)
@@ -222,11 +252,15 @@ enum tw_status tw_catalogue_job_retry(
 }
 
 /* The longer it has been there, the longer it waits: a quarter of its age, a minute at most. */
-static enum tw_status put_off(
-        struct tw_db *db, const struct tw_job_row *job, int64_t now, struct tw_err *err)
+static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
+	int64_t now = 0;
 	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, &changed, err,
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, &changed, err,
 	        "UPDATE job SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,"
 	        "?6),?5) WHERE project_id=?2 AND trace_id=?3 AND claimed=1 AND owner=?7 AND"
 	        " job.tries=?1+1",
@@ -244,7 +278,7 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 	tw_fair_end(&c->fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = put_off(c->writer, job, tw_unix_ms(), err);
+	st = put_off(c->writer, job, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE trace SET state=0, tries=?, error_status=?, error_message=?,"
@@ -314,8 +348,10 @@ enum tw_status tw_catalogue_trace_requeue(
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
-		        " SELECT project_id, trace_id, ?3, ?3, upload_bytes FROM trace"
-		        " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
+		        " SELECT project_id, trace_id, " TW_CAT_BY_NOW(
+		                "?3") ", ?3, upload_bytes FROM"
+		                      " trace"
+		                      " WHERE project_id=?1 AND trace_id=?2 ON CONFLICT DO NOTHING",
 		        "tti", project_id, trace_id, now);
 	if (st == TW_OK)
 		st = tw_cat_set_names(c->writer, project_id, trace_id, NULL, err);

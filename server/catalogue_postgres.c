@@ -371,8 +371,8 @@ static void close_db(struct tw_db *db)
 	tw_mem_free(p);
 }
 
-static const struct tw_db_engine engine = {"postgresql", close_db, run, in_transaction, changed,
-        tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
+static const struct tw_db_engine engine = {"postgresql", true, close_db, run, in_transaction,
+        changed, tw_postgres_fail, tw_postgres_prepare, tw_postgres_drop, tw_postgres_bind_text,
         tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_step, tw_postgres_reset,
         tw_postgres_lacked, tw_postgres_int, tw_postgres_text, tw_postgres_bytes};
 

@@ -157,6 +157,14 @@ enum tw_status tw_cat_first_int(
 	return tw_cat_close(&q, err);
 }
 
+enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)
+{
+	*ret_ms = tw_unix_ms();
+	return db->engine->has_clock
+	               ? tw_cat_first_int(db, ret_ms, err, "SELECT " TW_CAT_DATABASE_MS, "")
+	               : TW_OK;
+}
+
 static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;

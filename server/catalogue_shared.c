@@ -83,12 +83,23 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	return st;
 }
 
+void tw_catalogue_only_while(bool (*there)(void *arg), void *arg)
+{
+	static _Thread_local struct tw_cat_gate gate;
+
+	gate = (struct tw_cat_gate){there, arg};
+	tw_cat_set_gate(there ? &gate : NULL);
+}
+
 /* It goes over when its time has run out. */
 static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
         int *ret, struct tw_err *err)
 {
-	const int64_t now = tw_unix_ms();
+	int64_t now = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
 
+	if (st != TW_OK)
+		return st;
 	return tw_cat_exec(db, ret, err, /* primary key */
 	        "INSERT INTO catalogue_lead(what,owner,until_ms) VALUES(?1,?2,?3) ON CONFLICT(what)"
 	        " DO UPDATE SET owner=excluded.owner, until_ms=excluded.until_ms WHERE"

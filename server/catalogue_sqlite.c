@@ -168,8 +168,8 @@ static bool lacked(const struct tw_stmt *s)
 	return ((const struct sqlite_stmt *)s)->lacked;
 }
 
-static const struct tw_db_engine engine = {"sqlite", close_db, run, in_transaction, changed, fail,
-        prepare, drop, bind_text, bind_int, bind_bytes, step, reset, lacked, to_int, to_text,
+static const struct tw_db_engine engine = {"sqlite", false, close_db, run, in_transaction, changed,
+        fail, prepare, drop, bind_text, bind_int, bind_bytes, step, reset, lacked, to_int, to_text,
         to_bytes};
 
 /* --- connections --- */

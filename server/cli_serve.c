@@ -101,6 +101,8 @@ static enum tw_status open_quota(struct tw_app *app, struct tw_err *err)
 	app->quota = tw_quota_new(&limits);
 	if (!app->quota)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (tw_catalogue_is_shared(app->catalogue)) /* each server counts for itself */
+		return TW_OK;
 	quota_path(app, path);
 	st = tw_quota_load(app->quota, path, tw_unix_ms(), &why);
 	if (st != TW_OK && st != TW_NOT_FOUND)
@@ -194,6 +196,10 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
+	/* a viewer's link that one server made is good at all of them */
+	if (tw_catalogue_is_shared(app->catalogue) && !tw_seal_lost(app->seal) &&
+	        !tw_seal_derive(app->seal, "tickets", app->ticket_key))
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	a = tw_arena_new(SECRETS_ARENA);
 	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err)
 	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
@@ -249,7 +255,7 @@ static void close_data(struct tw_app *app)
 	app->finder = tw_finder_free(app->finder);
 	app->names = tw_periodic_stop(app->names);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
-	if (app->quota)
+	if (app->quota && !tw_catalogue_is_shared(app->catalogue))
 		keep_quota(NULL, app);
 	app->quota = tw_quota_free(app->quota);
 	app->sources = tw_sources_free(app->sources);

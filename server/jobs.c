@@ -67,7 +67,7 @@ struct tw_jobs {
 	unsigned drain_s;
 	unsigned n_slots;
 	struct running slots[WORKERS_MAX];
-	int64_t renew_ms; /* next, where others may take over */
+	struct tw_claims *claims; /* NULL: nobody else may take over */
 };
 
 /* --- starting a job --- */
@@ -173,35 +173,6 @@ static void tell_quarantined(const struct running *r)
 	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
 }
 
-static uint64_t count_of(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static struct tw_trace_summary summary_of(const json_t *o)
-{
-	const char *format = json_string_value(json_object_get(o, "format"));
-	const char *anr = json_string_value(json_object_get(o, "anr"));
-
-	return (struct tw_trace_summary){
-	        .slices = count_of(o, "slices"),
-	        .input_bytes = count_of(o, "input_bytes"),
-	        .decoded_bytes = count_of(o, "decoded_bytes"),
-	        .file_bytes = count_of(o, "file_bytes"),
-	        .threads = (uint32_t)count_of(o, "threads"),
-	        .methods = (uint32_t)count_of(o, "methods"),
-	        .max_depth = (uint32_t)count_of(o, "max_depth"),
-	        .losses = (uint32_t)count_of(o, "losses"),
-	        .repairs = (uint32_t)count_of(o, "repairs"),
-	        .duration_ns = (int64_t)count_of(o, "duration_ns"),
-	        .format = format ? format : "",
-	        .anr = anr ? anr : "",
-	        .decoder_version = (uint32_t)count_of(o, "decoder_version"),
-	};
-}
-
 static void drop_files(struct tw_jobs *j, const struct running *r)
 {
 	char path[PATH_BYTES];
@@ -230,24 +201,47 @@ static enum tw_status lose(struct running *r)
 	return TW_OK;
 }
 
+struct put {
+	struct tw_jobs *j;
+	const struct running *r;
+};
+
+static enum tw_status put_file(void *arg, struct tw_err *err)
+{
+	const struct put *p = arg;
+	enum tw_status st = tw_trace_publish(p->j->app->blobs, p->r->out, p->r->job.trace_id, err);
+
+	tw_crash_point("trace_renamed");
+	return st;
+}
+
+/* The file first, then its row; where others may have the job by now, both or none. */
+static enum tw_status put_and_tell(struct tw_jobs *j, const struct running *r,
+        const struct tw_trace_summary *s, struct tw_err *err)
+{
+	struct put p = {j, r};
+	const struct tw_job_place place = {put_file, &p};
+	enum tw_status st = j->claims ? TW_OK : put_file(&p, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_catalogue_job_publish(
+	        j->app->catalogue, &r->job, s, j->claims ? &place : NULL, err);
+}
+
 static enum tw_status publish(
         struct tw_jobs *j, struct running *r, const json_t *answer, struct tw_err *err)
 {
 	const json_t *told = json_object_get(answer, "summary");
-	struct tw_trace_summary s = summary_of(told);
+	struct tw_trace_summary s = tw_jobs_summary_of(told);
 	char sha256[TW_SHA256_HEX] = "";
 	enum tw_status st = tw_digest_file(r->out, sha256, &s.file_bytes, err);
 
 	s.file_sha256 = sha256;
-	if (st == TW_OK)
-		st = tw_jobs_still_held(j->app, &r->job, err);
-	if (st == TW_OK && count_of(told, "system_bytes"))
+	if (st == TW_OK && tw_jobs_count_of(told, "system_bytes"))
 		st = tw_jobs_keep_system(j->app, &r->job, r->system_fd, err);
 	if (st == TW_OK)
-		st = tw_trace_publish(j->app->blobs, r->out, r->job.trace_id, err);
-	tw_crash_point("trace_renamed");
-	if (st == TW_OK)
-		st = tw_catalogue_job_done(j->app->catalogue, &r->job, &s, err);
+		st = put_and_tell(j, r, &s, err);
 	tw_crash_point("row_ready");
 	tw_periodic_wake(j->app->names);
 	tw_periodic_wake(j->app->rollup);
@@ -344,8 +338,9 @@ static bool give_up_or_retry(
 	return settle(j, r);
 }
 
-static void free_slot(struct running *r)
+static void free_slot(struct tw_jobs *j, struct running *r)
 {
+	tw_claims_remove(j->claims, &r->job);
 	r->arena = tw_arena_free(r->arena);
 	if (r->system_fd >= 0)
 		(void)close(r->system_fd);
@@ -380,7 +375,7 @@ static void finish(struct tw_jobs *j, struct running *r)
 	if (st != TW_OK)
 		ended = give_up_or_retry(j, r, &why, told_by_child);
 	if (ended)
-		free_slot(r);
+		free_slot(j, r);
 }
 
 /* --- the dispatcher --- */
@@ -397,11 +392,11 @@ static struct running *free_running(struct tw_jobs *j)
 static bool start_one(struct tw_jobs *j)
 {
 	struct running *r = free_running(j);
-	const int64_t lease = tw_jobs_lease_ms(j->app);
+	const int64_t lease = tw_claims_lease_ms(j->app);
 	struct tw_err err;
 	enum tw_status st;
 
-	if (!r)
+	if (!r || !tw_claims_fresh(j->claims))
 		return false;
 	*r = (struct running){
 	        .arena = tw_arena_new(1 << 20), .started_ms = tw_monotonic_ms(), .system_fd = -1};
@@ -412,9 +407,10 @@ static bool start_one(struct tw_jobs *j)
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
-		free_slot(r);
+		free_slot(j, r);
 		return false;
 	}
+	tw_claims_add(j->claims, &r->job);
 	tw_crash_point("job_claimed");
 	st = start_child(j, r, &err);
 	if (st == TW_OK) {
@@ -424,7 +420,7 @@ static bool start_one(struct tw_jobs *j)
 		return true;
 	}
 	if (give_up_or_retry(j, r, &err, false))
-		free_slot(r);
+		free_slot(j, r);
 	else
 		r->used = true;
 	return !is_environment(st, false);
@@ -436,7 +432,7 @@ static void settle_late(struct tw_jobs *j)
 		struct running *r = &j->slots[i];
 
 		if (r->used && r->ending != ENDING_NONE && settle(j, r))
-			free_slot(r);
+			free_slot(j, r);
 	}
 }
 
@@ -501,21 +497,10 @@ static void drain(struct tw_jobs *j)
 				json_decref(answer);
 		}
 		(void)unlink(r->out);
-		free_slot(r); /* the next start finds the claim and queues it again */
+		free_slot(j, r); /* the next start finds the claim and queues it again */
 	}
-	tw_jobs_leave(j->app); /* others need not wait for its end */
-}
-
-/* Claims that have a slot: one whose making went wrong on the way is nobody's. */
-static void renew(struct tw_jobs *j)
-{
-	const struct tw_job_row *held[WORKERS_MAX];
-	size_t n = 0;
-
-	for (unsigned i = 0; i < j->n_slots; i++)
-		if (j->slots[i].used)
-			held[n++] = &j->slots[i].job;
-	tw_jobs_renew(j->app, held, n, &j->renew_ms);
+	j->claims = tw_claims_stop(j->claims);
+	tw_claims_leave(j->app); /* others need not wait for its end */
 }
 
 static void *dispatch(void *arg)
@@ -524,7 +509,6 @@ static void *dispatch(void *arg)
 
 	tw_jobs_sweep(j->app, &j->stop);
 	while (!atomic_load(&j->stop)) {
-		renew(j);
 		settle_late(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
@@ -561,12 +545,18 @@ enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw
 	j = tw_mem_zalloc(1, sizeof *j);
 	if (!j)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_claims_start(app, &j->claims, err);
+	if (st != TW_OK) {
+		tw_mem_free(j);
+		return st;
+	}
 	j->app = app;
 	j->n_slots = workers(app->config);
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);
+		(void)tw_claims_stop(j->claims);
 		tw_mem_free(j);
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the dispatcher could not be started");
 	}

@@ -1,55 +1,184 @@
 /*
- * jobs_claim.c - claims of servers that share a catalogue: short, renewed, and lost when they were
- * not in time.
+ * jobs_claim.c - claims of servers that share a catalogue: short, renewed by a thread of their own,
+ * and lost when they were not in time.
  *
  * Who is alone claims for as long as a decode may take, and queues what was claimed before it
  * started.
  */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
 #include "catalogue.h"
 #include "clock.h"
 #include "jobs_internal.h"
 #include "log.h"
 
-enum { SHARED_MS = 30000, RENEW_MS = 8000, PUBLISH_MS = 10000, ALONE_SLACK_MS = 60000 };
+enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000, HELD = 64 };
 
-int64_t tw_jobs_lease_ms(const struct tw_app *app)
+struct claim { /* a copy: the renewing thread reads it while the dispatcher ends the job */
+	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
+	uint32_t tries;
+};
+
+struct tw_claims {
+	struct tw_app *app;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what is below */
+	pthread_cond_t wake;
+	bool stop;
+	struct claim held[HELD];
+	size_t n;
+	int64_t fresh_ms; /* since when (monotonic) they all are as new as that */
+};
+
+int64_t tw_claims_lease_ms(const struct tw_app *app)
 {
 	return tw_catalogue_is_shared(app->catalogue)
 	               ? SHARED_MS
 	               : (int64_t)app->config->worker_wall_s * 1000 + ALONE_SLACK_MS;
 }
 
-void tw_jobs_renew(
-        struct tw_app *app, const struct tw_job_row *const *jobs, size_t n, int64_t *io_next_ms)
+/* --- renewing --- */
+
+static bool renew(struct tw_app *app, const struct claim *held, size_t n)
 {
-	const int64_t now = tw_monotonic_ms();
+	const struct tw_job_row *jobs[HELD];
+	struct tw_job_row rows[HELD];
 	struct tw_err err;
 
-	if (now < *io_next_ms || !tw_catalogue_is_shared(app->catalogue))
-		return;
-	*io_next_ms = now + RENEW_MS;
-	if (tw_catalogue_jobs_renew(app->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
-		return;
-	*io_next_ms = now;
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = (struct tw_job_row){
+		        held[i].project_id, held[i].trace_id, held[i].tries, app->node};
+		jobs[i] = &rows[i];
+	}
+	if (n == 0 || tw_catalogue_jobs_renew(app->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
+		return true;
 	tw_log_err(TW_LOG_WARN, "claims_not_renewed", app->node, &err);
+	return false;
 }
 
-/* Once a file is in its place no other server may put its own there. */
-enum tw_status tw_jobs_still_held(
-        struct tw_app *app, const struct tw_job_row *job, struct tw_err *err)
+/* With the lock held. */
+static void wait_ms(struct tw_claims *c, int64_t ms)
 {
-	bool held = true;
-	enum tw_status st = TW_OK;
+	struct timespec until;
 
-	if (tw_catalogue_is_shared(app->catalogue))
-		st = tw_catalogue_job_held(app->catalogue, job, PUBLISH_MS, &held, err);
-	if (st == TW_OK && !held)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "the claim had run out, and another server has the trace");
-	return st;
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	if (!c->stop)
+		(void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
 }
 
-void tw_jobs_leave(struct tw_app *app)
+static void *keep_renewing(void *arg)
+{
+	struct tw_claims *c = arg;
+	struct claim held[HELD];
+
+	(void)pthread_mutex_lock(&c->lock);
+	while (!c->stop) {
+		const size_t n = c->n;
+		const int64_t now = tw_monotonic_ms();
+		bool fine;
+
+		memcpy(held, c->held, sizeof held);
+		(void)pthread_mutex_unlock(&c->lock);
+		fine = renew(c->app, held, n);
+		(void)pthread_mutex_lock(&c->lock);
+		if (fine)
+			c->fresh_ms = now;
+		wait_ms(c, fine ? RENEW_MS : AGAIN_MS);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+/* --- what the dispatcher tells and asks --- */
+
+enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struct tw_err *err)
+{
+	struct tw_claims *c;
+	pthread_condattr_t attr;
+
+	*ret = NULL;
+	if (!tw_catalogue_is_shared(app->catalogue))
+		return TW_OK;
+	c = tw_mem_zalloc(1, sizeof *c);
+	if (!c)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	c->app = app;
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&c->wake, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	if (pthread_create(&c->thread, NULL, keep_renewing, c) != 0) {
+		tw_mem_free(c);
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "claims could not be renewed: no thread");
+	}
+	*ret = c;
+	return TW_OK;
+}
+
+struct tw_claims *tw_claims_stop(struct tw_claims *c)
+{
+	if (!c)
+		return NULL;
+	(void)pthread_mutex_lock(&c->lock);
+	c->stop = true;
+	(void)pthread_cond_signal(&c->wake);
+	(void)pthread_mutex_unlock(&c->lock);
+	(void)pthread_join(c->thread, NULL);
+	(void)pthread_cond_destroy(&c->wake);
+	(void)pthread_mutex_destroy(&c->lock);
+	tw_mem_free(c);
+	return NULL;
+}
+
+void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job)
+{
+	if (!c)
+		return;
+	(void)pthread_mutex_lock(&c->lock);
+	if (c->n == 0)
+		c->fresh_ms = tw_monotonic_ms();
+	if (c->n < HELD) {
+		struct claim *of = &c->held[c->n++];
+
+		(void)snprintf(of->project_id, sizeof of->project_id, "%s", job->project_id);
+		(void)snprintf(of->trace_id, sizeof of->trace_id, "%s", job->trace_id);
+		of->tries = job->tries;
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+void tw_claims_remove(struct tw_claims *c, const struct tw_job_row *job)
+{
+	if (!c || !job->trace_id)
+		return;
+	(void)pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->held[i].trace_id, job->trace_id) == 0 &&
+		        c->held[i].tries == job->tries) {
+			c->held[i] = c->held[--c->n];
+			break;
+		}
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+bool tw_claims_fresh(struct tw_claims *c)
+{
+	bool fresh = true;
+
+	if (!c)
+		return true;
+	(void)pthread_mutex_lock(&c->lock);
+	fresh = c->n == 0 || tw_monotonic_ms() - c->fresh_ms < SHARED_MS / 2;
+	(void)pthread_mutex_unlock(&c->lock);
+	return fresh;
+}
+
+void tw_claims_leave(struct tw_app *app)
 {
 	struct tw_err err;
 

@@ -28,16 +28,24 @@ enum tw_status tw_jobs_keep_system(
 /* The error that a child answered with. */
 void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
 
+/* What a child answered (jobs_answer.c): a number of it, 0 where there is none; all of them. */
+uint64_t tw_jobs_count_of(const json_t *o, const char *key);
+struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
+
 /* At start: uploads of which only the row survived a power cut are removed (I1, I9). */
 enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);
-/* Claims (jobs_claim.c): for how long; renewed when it is time; is one still ours, else
- * TW_CONFLICT; and at the end given back. */
-int64_t tw_jobs_lease_ms(const struct tw_app *app);
-void tw_jobs_renew(
-        struct tw_app *app, const struct tw_job_row *const *jobs, size_t n, int64_t *io_next_ms);
-enum tw_status tw_jobs_still_held(
-        struct tw_app *app, const struct tw_job_row *job, struct tw_err *err);
-void tw_jobs_leave(struct tw_app *app);
+/* Claims of one of several servers (jobs_claim.c), renewed by a thread as long as they are held;
+ * NULL, which all of these take, where a server is alone. */
+struct tw_claims;
+enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struct tw_err *err);
+struct tw_claims *tw_claims_stop(struct tw_claims *c);
+int64_t tw_claims_lease_ms(const struct tw_app *app);
+void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job);
+void tw_claims_remove(struct tw_claims *c, const struct tw_job_row *job);
+/* Else some may have run out, and what is claimed now may be one of ours that is being decoded. */
+bool tw_claims_fresh(struct tw_claims *c);
+/* All are given back: the server ends. */
+void tw_claims_leave(struct tw_app *app);
 
 /* Removes what a crash left in spool/. */
 enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err);

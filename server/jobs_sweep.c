@@ -20,6 +20,7 @@
 #include "catalogue.h"
 #include "clock.h"
 #include "log.h"
+#include "spool.h"
 
 enum { PATH_BYTES = 1500, PAGE = 500, DAY_S = 86400 };
 
@@ -48,8 +49,7 @@ static enum tw_status clear(const char *path, bool all, struct tw_err *err)
 	return TW_OK;
 }
 
-/* Servers that share a data folder have a folder each in spool/; one that is empty is of a dead
- * server, or is made again when it is missed at the next start. */
+/* Servers that share a data folder have a folder each in spool/, which goes when they are dead. */
 static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
 {
 	char path[PATH_BYTES], below[PATH_BYTES];
@@ -62,8 +62,10 @@ static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
 	d = st == TW_OK ? opendir(path) : NULL;
 	while (d && (e = readdir(d)))
 		if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
-		        snprintf(below, sizeof below, "%s/%s", path, e->d_name) < (int)sizeof below)
-			(void)clear(below, false, NULL);
+		        snprintf(below, sizeof below, "%s/%s", path, e->d_name) <
+		                (int)sizeof below &&
+		        tw_spool_is_dead(below) && clear(below, true, NULL) == TW_OK)
+			(void)rmdir(below);
 	if (d)
 		(void)closedir(d);
 	return st;

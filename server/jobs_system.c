@@ -48,6 +48,7 @@ static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, in
 {
 	struct tw_blob_writer *w = NULL;
 	struct tw_part part = {.part = "system", .sha256 = sha256, .format = ""};
+	struct tw_needed_blobs needed;
 	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
 
 	if (st == TW_OK)
@@ -60,7 +61,10 @@ static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, in
 		tw_blob_discard(w);
 		return st;
 	}
-	return tw_catalogue_part_found(app->catalogue, job->project_id, job->trace_id, &part, err);
+	needed = (struct tw_needed_blobs){app, {sha256, NULL}, false};
+	tw_api_need_blobs(&needed);
+	st = tw_catalogue_part_found(app->catalogue, job->project_id, job->trace_id, &part, err);
+	return tw_api_end_need(&needed, st, err);
 }
 
 /* Its trace was deleted meanwhile: nobody may have it now. */

@@ -63,19 +63,18 @@ static bool write_all(int fd, const char *line)
 	return write(fd, line, strlen(line)) == (ssize_t)strlen(line) && fsync(fd) == 0;
 }
 
-/* Whole or not there, whatever happens meanwhile. */
+/* Whole or not there, whatever happens meanwhile; of servers that begin at once one makes it. */
 static enum tw_status make_key(const char *dir, const char *path, struct tw_err *err)
 {
 	unsigned char key[KEY_BYTES];
-	char hex[HEX_BYTES + 2], fresh[PATH_BYTES + 8];
+	char hex[HEX_BYTES + 2], fresh[PATH_BYTES + 24];
 	bool whole = false;
 	int fd, folder;
 
 	randombytes_buf(key, sizeof key);
 	(void)sodium_bin2hex(hex, sizeof hex, key, sizeof key);
 	memcpy(hex + HEX_BYTES, "\n", 2);
-	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
-	(void)unlink(fresh);
+	(void)snprintf(fresh, sizeof fresh, "%s.new-%08x", path, randombytes_random());
 	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		whole = write_all(fd, hex);
@@ -83,7 +82,9 @@ static enum tw_status make_key(const char *dir, const char *path, struct tw_err 
 	}
 	explicit_bzero(key, sizeof key);
 	explicit_bzero(hex, sizeof hex);
-	if (!whole || rename(fresh, path) != 0)
+	whole = whole && (link(fresh, path) == 0 || errno == EEXIST);
+	(void)unlink(fresh);
+	if (!whole)
 		return no_file(path, "cannot be made", err);
 	folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	whole = folder >= 0 && fsync(folder) == 0;
@@ -151,6 +152,12 @@ struct tw_seal *tw_seal_free(struct tw_seal *s)
 bool tw_seal_lost(const struct tw_seal *s)
 {
 	return s->lost;
+}
+
+bool tw_seal_derive(const struct tw_seal *s, const char *what, unsigned char ret[TW_SEAL_DERIVED])
+{
+	return !s->lost && crypto_generichash(ret, TW_SEAL_DERIVED, (const unsigned char *)what,
+	                           strlen(what), s->key, sizeof s->key) == 0;
 }
 
 bool tw_seal_is(const char *text)

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 
-enum { TW_SEALED_BYTES = 512, TW_SEAL_PLAIN_MAX = 300 };
+enum { TW_SEALED_BYTES = 512, TW_SEAL_PLAIN_MAX = 300, TW_SEAL_DERIVED = 32 };
 
 struct tw_seal;
 
@@ -24,6 +24,9 @@ struct tw_seal;
 enum tw_status tw_seal_open(const char *data_dir, const char *file, bool make, struct tw_seal **ret,
         struct tw_err *err) TW_MUST_USE;
 bool tw_seal_lost(const struct tw_seal *s);
+/* Another key, the same wherever this one is, that does not tell this one.  False: it is lost. */
+bool tw_seal_derive(
+        const struct tw_seal *s, const char *what, unsigned char ret[TW_SEAL_DERIVED]) TW_MUST_USE;
 /* NULL is fine, returns NULL. */
 struct tw_seal *tw_seal_free(struct tw_seal *s);
 

@@ -25,7 +25,10 @@ function folder(t) {
 async function serve(t, data, url, env = {}, args = []) {
 	const s = new Server(data, ['--catalog', url, ...args], env);
 	await s.start();
-	t.after(() => s.stop());
+	t.after(() => {
+		s.child.kill('SIGCONT');
+		return s.stop();
+	});
 	return s;
 }
 
@@ -126,12 +129,39 @@ test('two servers on one catalogue: what one began when it was killed is done by
 	assert.equal((await b.get('/api/v1/traces', { query: { state: 'ready' } })).json.total, 40);
 	assert.equal(db.sql('SELECT count(*) FROM job', 'two'), '0');
 	for (const s of [a, b]) assert.match(s.log, /event=decoded /, 'both decode');
+	const done = [...(a.log + b.log).matchAll(/event=decoded trace=(\w+) outcome=ready/g)].map((m) => m[1]);
+	assert.equal(done.length, 40, 'what the dead one had and all else once');
+	assert.equal(new Set(done).size, 40);
 	const { json } = await a.get('/api/v1/traces', { query: { limit: 40 } });
 	for (const trace of json.traces) assert.ok((await b.flameLines(trace.id, 4000)).length > 0);
 	assert.equal(run('check', '--data', data).status, 0);
 
 	await sleep(200);
 	assert.equal(await counted(a), 40, 'and stays so');
+});
+
+test('a server that stood still for longer than its lease lost its work, and writes nothing of it', { skip, timeout: 240000 }, async (t) => {
+	const db = await startPostgres(t);
+	const data = folder(t);
+	const url = db.url('still');
+	const still = await serve(t, data, url, {}, several);
+	const stood = new Promise((done) => still.child.stderr.on('data', (text) => {
+		if (!text.includes('event=decoding')) return;
+		still.child.kill('SIGSTOP');
+		done();
+	}));
+	const answered = upload(still, sampleTrace(200000), 'large'); // perhaps when it goes on
+	await stood;
+	assert.equal(db.sql('SELECT claimed FROM job', 'still'), '1');
+	const id = db.sql('SELECT trace_id FROM job', 'still');
+	const other = await serve(t, data, url, {}, several);
+	await until(async () => ((await other.get(`/api/v1/traces/${id}`)).json?.state === 'ready' ? true : undefined), 'taken over', 60);
+	still.child.kill('SIGCONT');
+	await until(() => (/event=claim_lost/.test(still.log) ? true : undefined), 'told that it lost it');
+	assert.doesNotMatch(still.log, /outcome=ready/);
+	assert.equal((await answered).json.id, id);
+	assert.equal(run('check', '--data', data).status, 0, 'the file is the one that the row tells');
+	assert.equal((await still.trace(sampleTrace(7), { headers: { 'Idempotency-Key': 'small' } })).state, 'ready', 'and it goes on');
 });
 
 test('its server is restarted under load: what was accepted is there, and all goes on by itself', { skip, timeout: 240000 }, async (t) => {

@@ -1,0 +1,33 @@
+/*
+ * jobs_answer.c - what a child told of the trace that it decoded.
+ */
+#include "jobs_internal.h"
+
+uint64_t tw_jobs_count_of(const json_t *o, const char *key)
+{
+	json_int_t v = json_integer_value(json_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
+{
+	const char *format = json_string_value(json_object_get(o, "format"));
+	const char *anr = json_string_value(json_object_get(o, "anr"));
+
+	return (struct tw_trace_summary){
+	        .slices = tw_jobs_count_of(o, "slices"),
+	        .input_bytes = tw_jobs_count_of(o, "input_bytes"),
+	        .decoded_bytes = tw_jobs_count_of(o, "decoded_bytes"),
+	        .file_bytes = tw_jobs_count_of(o, "file_bytes"),
+	        .threads = (uint32_t)tw_jobs_count_of(o, "threads"),
+	        .methods = (uint32_t)tw_jobs_count_of(o, "methods"),
+	        .max_depth = (uint32_t)tw_jobs_count_of(o, "max_depth"),
+	        .losses = (uint32_t)tw_jobs_count_of(o, "losses"),
+	        .repairs = (uint32_t)tw_jobs_count_of(o, "repairs"),
+	        .duration_ns = (int64_t)tw_jobs_count_of(o, "duration_ns"),
+	        .format = format ? format : "",
+	        .anr = anr ? anr : "",
+	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),
+	};
+}
