@@ -153,7 +153,7 @@ static bool hold(struct tw_postgres *p)
 static bool settle(struct tw_postgres *p)
 {
 	static const char sql[] = "SET statement_timeout='60s'; SET lock_timeout='10s';"
-	                          "SET idle_in_transaction_session_timeout='120s';"
+	                          "SET idle_in_transaction_session_timeout='30s';"
 	                          "SET tcp_keepalives_idle=10; SET tcp_keepalives_interval=3;"
 	                          "SET tcp_keepalives_count=2;"
 	                          "SET standard_conforming_strings=on";

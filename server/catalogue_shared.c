@@ -74,7 +74,7 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	if (st == TW_BUSY && !several)
 		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
 		        "another server is at work in this catalogue, or it does not answer: end "
-		        "that, or start all of them with --several-servers (a preview)");
+		        "that, or start all of them with --several-servers");
 	if (st == TW_BUSY)
 		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
 		        "a server that was started without --several-servers is at work in this "

@@ -145,11 +145,15 @@ test('a server that stood still for longer than its lease lost its work, and wri
 	const data = folder(t);
 	const url = db.url('still');
 	const still = await serve(t, data, url, {}, several);
-	const stood = new Promise((done) => still.child.stderr.on('data', (text) => {
-		if (!text.includes('event=decoding')) return;
-		still.child.kill('SIGSTOP');
-		done();
-	}));
+	const stood = new Promise((done) => {
+		const hear = (text) => {
+			if (!text.includes('event=decoding')) return;
+			still.child.kill('SIGSTOP');
+			still.child.stderr.off('data', hear);
+			done();
+		};
+		still.child.stderr.on('data', hear);
+	});
 	const answered = upload(still, sampleTrace(200000), 'large'); // perhaps when it goes on
 	await stood;
 	assert.equal(db.sql('SELECT claimed FROM job', 'still'), '1');
