@@ -148,7 +148,8 @@ def zsh():
         takes = ["'1:what:(%s)'" % ' '.join(first)] if first else []
         for flag, value in flags.items():
             what = '' if not value else ':%s:%s' % (
-                value.lower(), '_files -/' if value == 'DIR' else '_files' if value in FILES else '( )')
+                flag if '|' in value else value.lower(), '_files -/' if value == 'DIR' else '_files' if value in FILES
+                else '(%s)' % value.replace('|', ' ') if '|' in value else '( )')
             takes.append("'--%s%s'" % (flag, what.replace('( )', ' ')))
         out.append("\t%s) _arguments %s '*:file:_files' ;;" % (name, ' '.join(takes)))
     out += ['\tesac', '}', '', '_tracewell "$@"']

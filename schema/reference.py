@@ -67,11 +67,15 @@ def limits_of(s):
     return ', '.join('%s %s' % (words, code(as_json(s[key]))) for key, words in LIMITS if key in s)
 
 
+def sentences(*pieces):
+    return ' '.join(p.rstrip('.') + '.' for p in pieces if p)
+
+
 def row(name, required, schema, description):
-    says = [x for x in (text(description or ''), limits_of(schema)) if x]
+    says = sentences(text(description or ''), limits_of(schema))
     inner = fields_of(schema) or fields_of(schema.get('items') or {})
     return '<tr><td>%s%s</td><td>%s</td><td>%s%s</td></tr>' % (
-        code(name), '' if required else ' <span class="quiet">optional</span>', kind_of(schema), '. '.join(says), inner)
+        code(name), '' if required else ' <span class="quiet">optional</span>', kind_of(schema), says, inner)
 
 
 def table(rows):
@@ -159,7 +163,7 @@ def navigation(by):
 
 def schema(name, s):
     return '<section id="schema-%s"><h3><a href="#schema-%s">%s</a></h3><p>%s</p>%s</section>' % (
-        anchor(name), anchor(name), text(name), '. '.join(x for x in (text(s.get('description', '')), kind_of(s), limits_of(s)) if x),
+        anchor(name), anchor(name), text(name), sentences(text(s.get('description', '')), kind_of(s), limits_of(s)),
         fields_of(s) or fields_of(s.get('items') or {}))
 
 
