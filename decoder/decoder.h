@@ -35,8 +35,8 @@ enum tw_status tw_decoder_finish(struct tw_decoder *d, struct tw_err *err) TW_MU
 const struct tw_format *tw_decoder_format(const struct tw_decoder *d);
 uint64_t tw_decoder_bytes(const struct tw_decoder *d); /* decoded so far */
 
-/* So many first bytes show what an upload is: zstd gives nothing out before its first block is whole,
- * which takes up to 128 KiB. */
+/* So many first bytes show what an upload is: zstd gives nothing out before its first block is
+ * whole, which takes up to 128 KiB. */
 enum { TW_DECODER_HEAD_BYTES = (128 << 10) + (4 << 10) };
 
 /* A look at the first bytes of an upload, before it is accepted: runs the chain on them with a
