@@ -35,6 +35,10 @@ enum tw_status tw_decoder_finish(struct tw_decoder *d, struct tw_err *err) TW_MU
 const struct tw_format *tw_decoder_format(const struct tw_decoder *d);
 uint64_t tw_decoder_bytes(const struct tw_decoder *d); /* decoded so far */
 
+/* So many first bytes show what an upload is: zstd gives nothing out before its first block is
+ * whole, which takes up to 128 KiB. */
+enum { TW_DECODER_HEAD_BYTES = (128 << 10) + (4 << 10) };
+
 /* A look at the first bytes of an upload, before it is accepted: runs the chain on them with a
  * sink that keeps nothing.  Refuses what no format knows (TW_UNSUPPORTED), a known format in a
  * version that cannot be read (TW_UNSUPPORTED), and a stream whose head already breaks a limit.

@@ -13,10 +13,11 @@ STRING = r'"((?:[^"\\]|\\.)*)"'
 FILES = {'FILE', 'FILE...', 'FILE|FOLDER...', 'DIR', 'FOLDER', 'OUT', 'M', 'S', 'T'}
 
 EXITS = [
-    ('0', 'done; for `compare`: every condition holds; for `check`: nothing is damaged'),
-    ('1', 'failed, with a sentence on standard error; for `compare`: a condition does not hold'),
+    ('0', 'done, `--help` too; for `compare`: every condition holds; for `check` and `doctor`: nothing is wrong'),
+    ('1', 'failed, with a sentence on standard error; for `compare`: a condition does not hold; for `check` and '
+          '`doctor`: something is wrong; for `backup`: something damaged was left out; for `push`: a file was refused'),
     ('2', 'wrong usage; for `compare`: too little to judge by'),
-    ('3', 'for `compare`: the server could not be asked'),
+    ('3', 'for `compare`, `watch` and `top`: the server cannot be asked, or refuses the key'),
 ]
 
 
@@ -75,7 +76,10 @@ def man(version, date):
     out += ['.SH EXIT STATUS']
     for code, meaning in EXITS:
         out += ['.TP', '.B ' + code, roff(meaning[0].upper() + meaning[1:] + '.')]
-    out += ['.SH FILES', '.TP', '.I /etc/tracewell/tracewell.conf', 'Settings of the service.',
+    out += ['.SH ENVIRONMENT', '.TP', '.B TRACEWELL_KEY',
+            'The key of what asks a server, where \\fB\\-\\-key\\fR would show it in the list of processes.',
+            '.TP', '.B NO_COLOR', 'When it is not empty: no colours, on terminals too.',
+            '.SH FILES', '.TP', '.I /etc/tracewell/tracewell.conf', 'Settings of the service.',
             '.TP', '.I /var/lib/tracewell', 'Its data folder.',
             '.SH SIGNALS', 'SIGTERM and SIGINT end the server: requests and decodes under way are waited for.',
             'SIGHUP makes it read its certificate again.']
@@ -144,7 +148,8 @@ def zsh():
         takes = ["'1:what:(%s)'" % ' '.join(first)] if first else []
         for flag, value in flags.items():
             what = '' if not value else ':%s:%s' % (
-                value.lower(), '_files -/' if value == 'DIR' else '_files' if value in FILES else '( )')
+                flag if '|' in value else value.lower(), '_files -/' if value == 'DIR' else '_files' if value in FILES
+                else '(%s)' % value.replace('|', ' ') if '|' in value else '( )')
             takes.append("'--%s%s'" % (flag, what.replace('( )', ' ')))
         out.append("\t%s) _arguments %s '*:file:_files' ;;" % (name, ' '.join(takes)))
     out += ['\tesac', '}', '', '_tracewell "$@"']

@@ -119,6 +119,8 @@ static enum tw_status copy_part(
 	enum tw_status st = copy_blob(r, f->sha256, &why);
 
 	r->sums.uploads++;
+	if (r->b->step)
+		r->b->step(r->b->arg, &r->sums);
 	if (is_lost(st))
 		return leave_out(r, f, &why, a);
 	if (st != TW_OK && err)

@@ -18,6 +18,13 @@
 #include "blob.h"
 #include "catalogue.h"
 
+struct tw_backup_sums {
+	uint64_t uploads;       /* files that the backup names */
+	uint64_t copied, bytes; /* files that were not there yet */
+	uint64_t dropped;       /* files of earlier backups */
+	uint64_t left_out;
+};
+
 struct tw_backup {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *from, *to;
@@ -25,14 +32,9 @@ struct tw_backup {
 	/* Told of an upload or mapping (its trace or build) that cannot be copied because it is
 	 * damaged or gone; the trace is in the backup all the same when its decoded file is. */
 	void (*left_out)(void *arg, const char *id, const char *why);
+	/* Told after each upload how far it is; NULL: nobody. */
+	void (*step)(void *arg, const struct tw_backup_sums *so_far);
 	void *arg;
-};
-
-struct tw_backup_sums {
-	uint64_t uploads;       /* files that the backup names */
-	uint64_t copied, bytes; /* files that were not there yet */
-	uint64_t dropped;       /* files of earlier backups */
-	uint64_t left_out;
 };
 
 enum tw_status tw_backup_run(

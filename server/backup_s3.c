@@ -79,6 +79,8 @@ static enum tw_status put_part(
 	enum tw_status st = put_content(r, f->sha256, err);
 
 	r->sums.uploads++;
+	if (r->b->step)
+		r->b->step(r->b->arg, &r->sums);
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT)
 		return st;
 	if (!is_deleted(r, f->id))

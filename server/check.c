@@ -31,6 +31,12 @@ static void tell(struct checker *k, const struct tw_stored_file *f, const char *
 	k->c->found(k->c->arg, &finding);
 }
 
+static void step(const struct checker *k)
+{
+	if (k->c->step)
+		k->c->step(k->c->arg, &k->sums);
+}
+
 /* --- one file --- */
 
 static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_file *f)
@@ -170,6 +176,7 @@ static enum tw_status check_decoded(
 
 	(void)err;
 	k->sums.decoded++;
+	step(k);
 	if (v == WHOLE || !still_so(k, f, a))
 		return TW_OK;
 	whole = upload_is_whole(k, f, a);
@@ -203,6 +210,7 @@ static enum tw_status check_part(
 	(void)a;
 	(void)err;
 	k->sums.uploads++;
+	step(k);
 	if (v == WHOLE || !is_wanted(k, f->sha256))
 		return TW_OK;
 	(void)snprintf(text, sizeof text,
@@ -267,6 +275,7 @@ static enum tw_status check_mapping(
 	(void)a;
 	(void)err;
 	k->sums.mappings++;
+	step(k);
 	if (v == WHOLE || !is_wanted(k, f->sha256))
 		return TW_OK;
 	if (is_image && k->c->repair && judge_blob(k, source) == WHOLE)

@@ -24,19 +24,21 @@ struct tw_finding {
 	bool repaired;
 };
 
+struct tw_check_sums {
+	uint64_t uploads, mappings, decoded; /* files looked at */
+	uint64_t bytes;                      /* read */
+	uint64_t wrong, repaired;
+};
+
 struct tw_check {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
 	bool quick;  /* look whether files are there and as long as they should be, read nothing */
 	bool repair; /* mend what can be */
 	void (*found)(void *arg, const struct tw_finding *finding); /* borrowed during the call */
+	/* Told of each file that was looked at; NULL: nobody. */
+	void (*step)(void *arg, const struct tw_check_sums *so_far);
 	void *arg;
-};
-
-struct tw_check_sums {
-	uint64_t uploads, mappings, decoded; /* files looked at */
-	uint64_t bytes;                      /* read */
-	uint64_t wrong, repaired;
 };
 
 /* TW_OK also when things are wrong: *ret says how many.  Another status: the check itself could not

@@ -3,6 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool helped;
+
+bool tw_cli_helped(void)
+{
+	return helped;
+}
+
 static const struct tw_flag *find(
         const struct tw_flag *flags, size_t n, const char *name, size_t len)
 {
@@ -67,6 +74,7 @@ int tw_cli_flags(
 			only_arguments = true;
 		} else if (strcmp(argv[i], "--help") == 0) {
 			(void)printf("usage: tracewell %s\n", synopsis);
+			helped = true;
 			return -1;
 		} else {
 			took = take_flag(synopsis, flags, n_flags, argc - i, argv + i);

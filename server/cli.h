@@ -13,7 +13,8 @@
 
 #include "base/err.h"
 
-enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2 };
+/* What they mean of each subcommand stands in README.md, Exit codes. */
+enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3 };
 
 #define COMMAND(name, synopsis, summary) int tw_cli_##name(int argc, char **argv);
 #include "cli.def"
@@ -31,9 +32,13 @@ struct tw_flag {
 
 /* Reads the flags wherever they stand, up to a lone `--`, and moves the other arguments to the
  * front of argv (from 1 on); returns their number.  An unknown flag or one without its value is
- * told on stderr with the synopsis, and gives -1; so does --help, told on stdout. */
+ * told on stderr with the synopsis, and gives -1; so does --help, told on stdout: main() makes a
+ * success of that. */
 int tw_cli_flags(
         const char *synopsis, const struct tw_flag *flags, size_t n_flags, int argc, char **argv);
+
+/* --help was asked for, and told. */
+bool tw_cli_helped(void);
 
 /* "tracewell push: cannot open x: No such file" on stderr; returns TW_EXIT_FAILED. */
 int tw_cli_failed(const char *command, const struct tw_err *err);

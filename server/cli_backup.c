@@ -8,13 +8,15 @@
 #include "backup_s3.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
+#include "cli_term.h"
 
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
-                               "URL] [--without-decoded]";
+                               "URL] [--without-decoded] [--json]";
 
 static void tell_left_out(void *arg, const char *id, const char *why)
 {
-	(void)arg;
+	tw_progress_clear(arg);
 	(void)fprintf(stderr, "the upload of %s is left out: %s\n", id, why);
 }
 
@@ -25,6 +27,24 @@ static void tell_sums(const struct tw_backup_sums *s)
 	             " left out\n",
 	        s->uploads - s->left_out, s->copied, (double)s->bytes / 1e6, s->dropped,
 	        s->left_out);
+}
+
+static enum tw_status print_json(const struct tw_backup_sums *s, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+
+	tw_json_key_int(j, "uploads", (int64_t)(s->uploads - s->left_out));
+	tw_json_key_int(j, "copied", (int64_t)s->copied);
+	tw_json_key_int(j, "bytes", (int64_t)s->bytes);
+	tw_json_key_int(j, "dropped", (int64_t)s->dropped);
+	tw_json_key_int(j, "left_out", (int64_t)s->left_out);
+	return tw_cli_line_end(&line, err);
+}
+
+static void step(void *arg, const struct tw_backup_sums *s)
+{
+	tw_progress_at(arg, s->uploads, s->bytes);
 }
 
 static bool is_same_folder(const char *one, const char *other)
@@ -38,7 +58,9 @@ static bool is_same_folder(const char *one, const char *other)
 static enum tw_status run(const char *data, const char *to, bool decoded,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
-	struct tw_backup backup = {.decoded = decoded, .left_out = tell_left_out};
+	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
+	struct tw_backup backup = {
+	        .decoded = decoded, .left_out = tell_left_out, .step = step, .arg = &bar};
 	enum tw_status st;
 
 	if (is_same_folder(data, to))
@@ -50,6 +72,7 @@ static enum tw_status run(const char *data, const char *to, bool decoded,
 		st = tw_blobs_open(to, 0, &backup.to, err);
 	if (st == TW_OK)
 		st = tw_backup_run(&backup, ret, err);
+	tw_progress_clear(&bar);
 	tw_catalogue_close(backup.catalogue);
 	tw_blobs_close(backup.from);
 	tw_blobs_close(backup.to);
@@ -60,7 +83,8 @@ static enum tw_status run(const char *data, const char *to, bool decoded,
 static enum tw_status run_s3(const char *data, const char *to, const char *endpoint,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
-	struct tw_backup backup = {.left_out = tell_left_out};
+	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
+	struct tw_backup backup = {.left_out = tell_left_out, .step = step, .arg = &bar};
 	struct tw_s3 *s3 = NULL;
 	enum tw_status st;
 
@@ -70,6 +94,7 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 		st = tw_s3_new(to, endpoint, &s3, err);
 	if (st == TW_OK)
 		st = tw_backup_s3_run(&backup, s3, ret, err);
+	tw_progress_clear(&bar);
 	tw_s3_free(s3);
 	tw_catalogue_close(backup.catalogue);
 	tw_blobs_close(backup.from);
@@ -79,14 +104,14 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 int tw_cli_backup(int argc, char **argv)
 {
 	const char *data = "./data", *to = NULL, *endpoint = NULL;
-	bool without_decoded = false;
+	bool without_decoded = false, json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "to", .value = &to}, {.name = "s3-endpoint", .value = &endpoint},
-	        {.name = "without-decoded", .on = &without_decoded}};
+	        {.name = "without-decoded", .on = &without_decoded}, {.name = "json", .on = &json}};
 	struct tw_backup_sums sums = {0};
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 5, argc, argv);
 
 	if (n != 0 || !to) {
 		if (n >= 0)
@@ -95,8 +120,11 @@ int tw_cli_backup(int argc, char **argv)
 	}
 	st = strncmp(to, "s3://", 5) == 0 ? run_s3(data, to, endpoint, &sums, &err)
 	                                  : run(data, to, !without_decoded, &sums, &err);
+	if (st == TW_OK && json)
+		st = print_json(&sums, &err);
 	if (st != TW_OK)
 		return tw_cli_failed("backup", &err);
-	tell_sums(&sums);
+	if (!json)
+		tell_sums(&sums);
 	return sums.left_out ? TW_EXIT_FAILED : TW_EXIT_OK;
 }

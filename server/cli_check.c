@@ -3,42 +3,39 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "check.h"
 #include "cli.h"
 #include "cli_data.h"
-#include "json_write.h"
+#include "cli_line.h"
+#include "cli_term.h"
 
 static const char synopsis[] = "check --data DIR [--quick] [--repair] [--json]";
 
-enum { LINE_BYTES = 1 << 16 };
-
 static void tell_text(void *arg, const struct tw_finding *f)
 {
-	(void)arg;
-	(void)printf("%s: %s\n", f->repaired ? "repaired" : "wrong", f->text);
+	tw_progress_clear(arg);
+	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, f->repaired ? TW_YELLOW : TW_RED),
+	        f->repaired ? "repaired" : "wrong", tw_term_paint(stdout, TW_PLAIN), f->text);
 }
 
 static void tell_json(void *arg, const struct tw_finding *f)
 {
-	struct tw_buf *line = arg;
-	struct tw_json j;
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
 
-	tw_buf_clear(line);
-	j = tw_json_to(line);
-	tw_json_open(&j, '{');
-	tw_json_key(&j, "project");
-	tw_json_str(&j, tw_str_of(f->project_id));
-	tw_json_key(&j, "id");
-	tw_json_str(&j, tw_str_of(f->id));
-	tw_json_key(&j, "what");
-	tw_json_str(&j, tw_str_of(f->what));
-	tw_json_key(&j, "repaired");
-	tw_json_bool(&j, f->repaired);
-	tw_json_key(&j, "text");
-	tw_json_str(&j, tw_str_of(f->text));
-	tw_json_close(&j, '}');
-	(void)printf("%.*s\n", (int)line->len, (const char *)line->data);
+	tw_progress_clear(arg);
+	tw_json_key_str(j, "project", tw_str_of(f->project_id));
+	tw_json_key_str(j, "id", tw_str_of(f->id));
+	tw_json_key_str(j, "what", tw_str_of(f->what));
+	tw_json_key_bool(j, "repaired", f->repaired);
+	tw_json_key_str(j, "text", tw_str_of(f->text));
+	if (tw_cli_line_end(&line, NULL) != TW_OK)
+		(void)fputs("tracewell check: standard output cannot be written\n", stderr);
+}
+
+static void step(void *arg, const struct tw_check_sums *s)
+{
+	tw_progress_at(arg, s->uploads + s->mappings + s->decoded, s->bytes);
 }
 
 static void tell_sums(const struct tw_check_sums *s)
@@ -61,9 +58,9 @@ int tw_cli_check(int argc, char **argv)
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "quick", .on = &quick}, {.name = "repair", .on = &repair},
 	        {.name = "json", .on = &json}};
-	struct tw_check check = {.found = tell_text};
+	struct tw_progress bar = tw_progress_of("check: files", 0);
+	struct tw_check check = {.step = step, .arg = &bar};
 	struct tw_check_sums sums = {0};
-	struct tw_buf line;
 	struct tw_err err;
 	enum tw_status st;
 	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
@@ -73,13 +70,9 @@ int tw_cli_check(int argc, char **argv)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	tw_buf_init(&line, LINE_BYTES);
 	check.quick = quick;
 	check.repair = repair;
-	if (json) {
-		check.found = tell_json;
-		check.arg = &line;
-	}
+	check.found = json ? tell_json : tell_text;
 	st = tw_cli_data_open(data, &check.catalogue, &check.blobs, &err);
 	if (st == TW_OK)
 		st = tw_check_run(&check, &sums, &err);
@@ -89,7 +82,7 @@ int tw_cli_check(int argc, char **argv)
 		        stderr);
 	tw_catalogue_close(check.catalogue);
 	tw_blobs_close(check.blobs);
-	tw_buf_done(&line);
+	tw_progress_clear(&bar);
 	if (st != TW_OK)
 		return tw_cli_failed("check", &err);
 	tell_sums(&sums);

@@ -16,7 +16,7 @@
 #include "push_client.h"
 
 enum { MAX_GATES = 64, MAX_WHERE = 32, MAX_QUERY = 12 << 10, ARENA = 1 << 20 };
-enum { EXIT_TOO_LITTLE = 2, EXIT_SERVER = 3 };
+enum { EXIT_TOO_LITTLE = 2 };
 
 static const char synopsis[] =
         "compare --server URL --key KEY --base SIDE --head SIDE [--where K=V]... "
@@ -232,7 +232,7 @@ static int compare(struct comparing *c)
 	if (st == TW_OK)
 		return report(c);
 	(void)tw_cli_failed("compare", &err);
-	return c->misused ? TW_EXIT_USAGE : EXIT_SERVER;
+	return c->misused ? TW_EXIT_USAGE : TW_EXIT_SERVER;
 }
 
 int tw_cli_compare(int argc, char **argv)
@@ -261,7 +261,7 @@ int tw_cli_compare(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	}
 	c.arena = tw_arena_new(ARENA);
-	code = c.arena ? compare(&c) : EXIT_SERVER;
+	code = c.arena ? compare(&c) : TW_EXIT_SERVER;
 	json_decref(c.answer);
 	c.client = tw_push_client_free(c.client);
 	c.arena = tw_arena_free(c.arena);

@@ -1,19 +1,25 @@
-/* `tracewell decode`: the events of an upload as text. */
+/* `tracewell decode`: the events of an upload as text, or as JSON. */
 #include <stdio.h>
 
 #include "cli.h"
+#include "cli_decode_json.h"
 #include "formats/print_sink.h"
 #include "local_trace.h"
 
-static const char synopsis[] = "decode FILE [--mapping M] [--retrace R] [--threads T]";
+static const char synopsis[] = "decode FILE [--mapping M] [--retrace R] [--threads T] [--json]";
 
 struct output {
 	const struct tw_names *names; /* NULL: ids as they are */
+	struct tw_decode_json json;
+	bool is_json;
 };
 
 static enum tw_status write_text(void *arg, const char *p, size_t n)
 {
-	(void)arg;
+	struct output *o = arg;
+
+	if (o->is_json)
+		return tw_decode_json_text(&o->json, p, n);
 	return fwrite(p, 1, n, stdout) == n ? TW_OK : TW_IO;
 }
 
@@ -47,16 +53,17 @@ static enum tw_status print(
 
 int tw_cli_decode(int argc, char **argv)
 {
+	struct output o = {0};
 	const char *mapping = NULL;
 	const char *retrace = NULL;
 	const char *threads = NULL;
 	const struct tw_flag flags[] = {{.name = "mapping", .value = &mapping},
-	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads}};
+	        {.name = "retrace", .value = &retrace}, {.name = "threads", .value = &threads},
+	        {.name = "json", .on = &o.is_json}};
 	struct tw_local_names names;
-	struct output o = {0};
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
 
 	if (n != 1) {
 		if (n >= 0)
@@ -67,7 +74,9 @@ int tw_cli_decode(int argc, char **argv)
 	st = tw_local_names_read(&names, mapping, retrace, &err);
 	if (st == TW_OK) {
 		o.names = mapping ? &names.names : NULL;
+		tw_decode_json_init(&o.json);
 		st = print(argv[1], threads, &o, &err);
+		tw_decode_json_done(&o.json);
 	}
 	tw_local_names_done(&names);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("decode", &err);

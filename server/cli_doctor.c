@@ -1,12 +1,12 @@
 /* `tracewell doctor`: what is wrong with a set-up, in sentences. */
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "cli.h"
+#include "cli_line.h"
+#include "cli_term.h"
 #include "config.h"
 #include "doctor.h"
-#include "json_write.h"
 #include "smtp_settings.h"
 
 static const char synopsis[] =
@@ -16,28 +16,29 @@ static const char synopsis[] =
         "NAME "
         "--smtp-password-file FILE] [--smtp-ca-file FILE]] [--min-free PERCENT] [--json]";
 
-enum { LINE_BYTES = 1 << 14 };
-
 static void tell_text(void *arg, enum tw_doctor_level level, const char *what, const char *text)
 {
+	static const enum tw_paint paints[] = {[TW_DOCTOR_GOOD] = TW_GREEN,
+	        [TW_DOCTOR_NOTE] = TW_YELLOW,
+	        [TW_DOCTOR_WRONG] = TW_RED};
+
 	(void)arg;
 	(void)what;
-	(void)printf("%s: %s\n", tw_doctor_word(level), text);
+	(void)printf("%s%s%s: %s\n", tw_term_paint(stdout, paints[level]), tw_doctor_word(level),
+	        tw_term_paint(stdout, TW_PLAIN), text);
 }
 
 static void tell_json(void *arg, enum tw_doctor_level level, const char *what, const char *text)
 {
-	struct tw_buf *line = arg;
-	struct tw_json j;
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
 
-	tw_buf_clear(line);
-	j = tw_json_to(line);
-	tw_json_open(&j, '{');
-	tw_json_key_str(&j, "level", tw_str_of(tw_doctor_word(level)));
-	tw_json_key_str(&j, "what", tw_str_of(what));
-	tw_json_key_str(&j, "text", tw_str_of(text));
-	tw_json_close(&j, '}');
-	(void)printf("%.*s\n", (int)line->len, (const char *)line->data);
+	(void)arg;
+	tw_json_key_str(j, "level", tw_str_of(tw_doctor_word(level)));
+	tw_json_key_str(j, "what", tw_str_of(what));
+	tw_json_key_str(j, "text", tw_str_of(text));
+	if (tw_cli_line_end(&line, NULL) != TW_OK)
+		(void)fputs("tracewell doctor: standard output cannot be written\n", stderr);
 }
 
 static int conclude(const struct tw_doctor *d)
@@ -57,7 +58,6 @@ int tw_cli_doctor(int argc, char **argv)
 	const char *min_free = "5";
 	uint64_t percent = 0;
 	bool json = false;
-	struct tw_buf line;
 	const struct tw_flag flags[] = {{.name = "data", .value = &d.data},
 	        {.name = "listen", .value = &d.listen}, {.name = "server", .value = &d.server},
 	        {.name = "key", .value = &d.key}, {.name = "tls-cert", .value = &d.tls_cert},
@@ -80,11 +80,8 @@ int tw_cli_doctor(int argc, char **argv)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	tw_buf_init(&line, LINE_BYTES);
-	if (json) {
+	if (json)
 		d.tell = tell_json;
-		d.arg = &line;
-	}
 	d.min_free_percent = (unsigned)percent;
 	tw_doctor_machine(&d);
 	tw_doctor_tls(&d);
@@ -95,6 +92,5 @@ int tw_cli_doctor(int argc, char **argv)
 	tw_doctor_mail(&d);
 	tw_doctor_public(&d);
 	tw_doctor_server(&d);
-	tw_buf_done(&line);
 	return conclude(&d);
 }

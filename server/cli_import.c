@@ -6,17 +6,36 @@
 
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
 #include "cli_out.h"
 #include "cli_project.h"
 #include "project_archive.h"
 
-static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst]";
+static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst] [--json]";
 enum { MIN_FREE_PERCENT = 5 }; /* as a server keeps unless told otherwise */
 
-static const char import_synopsis[] = "import FILE --data DIR [--project NAME]";
+static const char import_synopsis[] = "import FILE --data DIR [--project NAME] [--json]";
+
+static enum tw_status tell_exported(
+        const struct tw_project_sums *s, uint64_t bytes, bool json, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	if (!json) {
+		(void)printf("%" PRIu64 " traces and %" PRIu64 " builds exported (%.1f MB)\n",
+		        s->traces, s->builds, (double)bytes / 1e6);
+		return TW_OK;
+	}
+	j = tw_cli_line(&line);
+	tw_json_key_int(j, "traces", (int64_t)s->traces);
+	tw_json_key_int(j, "builds", (int64_t)s->builds);
+	tw_json_key_int(j, "bytes", (int64_t)bytes);
+	return tw_cli_line_end(&line, err);
+}
 
 static enum tw_status export_project(
-        const char *data, const char *project, const char *out, struct tw_err *err)
+        const char *data, const char *project, const char *out, bool json, struct tw_err *err)
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
@@ -30,26 +49,25 @@ static enum tw_status export_project(
 		st = tw_project_export(c, b, project, out, &sums, &bytes, err);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
-	if (st == TW_OK)
-		(void)printf("%" PRIu64 " traces and %" PRIu64 " builds exported (%.1f MB)\n",
-		        sums.traces, sums.builds, (double)bytes / 1e6);
-	return st;
+	return st == TW_OK ? tell_exported(&sums, bytes, json, err) : st;
 }
 
 int tw_cli_project_export(int argc, char **argv)
 {
 	const char *data = "./data", *project = NULL, *out = NULL;
+	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
-	        {.name = "project", .value = &project}, {.name = "output", .value = &out}};
+	        {.name = "project", .value = &project}, {.name = "output", .value = &out},
+	        {.name = "json", .on = &json}};
 	struct tw_err err;
-	int n = tw_cli_flags(export_synopsis, flags, 3, argc, argv);
+	int n = tw_cli_flags(export_synopsis, flags, 4, argc, argv);
 
 	if (n != 0 || !project || !out) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", export_synopsis);
 		return TW_EXIT_USAGE;
 	}
-	if (export_project(data, project, out, &err) != TW_OK)
+	if (export_project(data, project, out, json, &err) != TW_OK)
 		return tw_cli_failed("export", &err);
 	return TW_EXIT_OK;
 }
@@ -70,14 +88,35 @@ static enum tw_status import_file(const char *data, const char *project, const c
 	return st;
 }
 
+static enum tw_status tell_imported(const struct tw_project_sums *s, bool json, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	if (!json) {
+		(void)printf("%" PRIu64 " traces and %" PRIu64 " builds imported, %" PRIu64
+		             " traces were there already, %" PRIu64
+		             " have new ids because another project has theirs\n",
+		        s->traces, s->builds, s->there, s->renamed);
+		return TW_OK;
+	}
+	j = tw_cli_line(&line);
+	tw_json_key_int(j, "traces", (int64_t)s->traces);
+	tw_json_key_int(j, "builds", (int64_t)s->builds);
+	tw_json_key_int(j, "there", (int64_t)s->there);
+	tw_json_key_int(j, "renamed", (int64_t)s->renamed);
+	return tw_cli_line_end(&line, err);
+}
+
 int tw_cli_import(int argc, char **argv)
 {
 	const char *data = "./data", *project = NULL;
-	const struct tw_flag flags[] = {
-	        {.name = "data", .value = &data}, {.name = "project", .value = &project}};
+	bool json = false;
+	const struct tw_flag flags[] = {{.name = "data", .value = &data},
+	        {.name = "project", .value = &project}, {.name = "json", .on = &json}};
 	struct tw_project_sums sums = {0};
 	struct tw_err err;
-	int n = tw_cli_flags(import_synopsis, flags, 2, argc, argv);
+	int n = tw_cli_flags(import_synopsis, flags, 3, argc, argv);
 
 	if (n != 1) {
 		if (n >= 0)
@@ -86,9 +125,7 @@ int tw_cli_import(int argc, char **argv)
 	}
 	if (import_file(data, project, argv[1], &sums, &err) != TW_OK)
 		return tw_cli_failed("import", &err);
-	(void)printf("%" PRIu64 " traces and %" PRIu64 " builds imported, %" PRIu64
-	             " traces were there already, %" PRIu64
-	             " have new ids because another project has theirs\n",
-	        sums.traces, sums.builds, sums.there, sums.renamed);
+	if (tell_imported(&sums, json, &err) != TW_OK)
+		return tw_cli_failed("import", &err);
 	return TW_EXIT_OK;
 }

@@ -9,17 +9,25 @@
 #include "catalogue_user.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
 #include "clock.h"
 
-enum { LIST_BYTES = 16 << 20, MAX_TEXT = 512, MAX_LINK_HOURS = 24 * 365, MAX_SPAN = 1000000 };
+enum {
+	LIST_BYTES = 16 << 20,
+	MAX_TEXT = 512,
+	MAX_LINK_HOURS = 24 * 365,
+	MAX_SPAN = 1000000,
+	MAX_ADDRESS = 2048
+};
 
 static const char key_synopsis[] =
         "key create --data DIR --project NAME --scope ingest|read|write|admin [--name N] "
         "[--expires 90d]\n"
         "       tracewell key list --data DIR --project NAME\n"
         "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
-        "       tracewell key revoke --data DIR --project NAME ID";
-static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N]";
+        "       tracewell key revoke --data DIR --project NAME ID\n"
+        "  --json: results as JSON, an object a line";
+static const char link_synopsis[] = "link create --data DIR [--url URL] [--hours N] [--json]";
 
 static bool is_fit_name(const char *name)
 {
@@ -31,6 +39,7 @@ static bool is_fit_name(const char *name)
 
 struct key_flags {
 	const char *data, *project, *scope, *name, *expires, *grace;
+	bool json;
 };
 
 /* "90d", "12h", "30m" or "45s" in milliseconds. */
@@ -71,6 +80,24 @@ static enum tw_status parse_expiry(
 	return TW_OK;
 }
 
+/* A secret is shown this once. */
+static enum tw_status tell_secret(const char *id, const char *secret, const struct tw_key_new *k,
+        bool json, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	if (!json)
+		return puts(secret) != EOF ? TW_OK
+		                           : tw_fail(err, TW_IO, TW_NO_OFFSET,
+		                                     "standard output cannot be written");
+	j = tw_cli_line(&line);
+	tw_json_key_str(j, "id", tw_str_of(id));
+	tw_json_key_str(j, "secret", tw_str_of(secret));
+	tw_json_key_int(j, "expires_ms", k->expires_ms);
+	return tw_cli_line_end(&line, err);
+}
+
 static enum tw_status create(struct tw_catalogue *c, const char *project_id,
         const struct key_flags *flags, struct tw_err *err)
 {
@@ -91,9 +118,7 @@ static enum tw_status create(struct tw_catalogue *c, const char *project_id,
 		return st;
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_key_add(c, &k, id, err);
-	if (st == TW_OK)
-		(void)puts(secret);
-	return st;
+	return st == TW_OK ? tell_secret(id, secret, &k, flags->json, err) : st;
 }
 
 static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row *row,
@@ -115,9 +140,7 @@ static enum tw_status rotate_row(struct tw_catalogue *c, const struct tw_key_row
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_key_rotate(
 	        c, &k, row->id, tw_key_old_until(row, tw_unix_ms() + grace_ms), err);
-	if (st == TW_OK)
-		(void)puts(secret);
-	return st;
+	return st == TW_OK ? tell_secret(row->id, secret, &k, flags->json, err) : st;
 }
 
 static enum tw_status rotate(struct tw_catalogue *c, const char *project_id, const char *id,
@@ -152,21 +175,44 @@ static const char *time_text(int64_t ms, char *out, size_t cap)
 	return out;
 }
 
-static enum tw_status list(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
+{
+	char ends[32], seen[32];
+	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", k->id, tw_scope_word(k->scope),
+	        state_of(k), k->name, time_text(k->expires_ms, ends, sizeof ends),
+	        time_text(k->last_seen_ms, seen, sizeof seen), k->seen_from[0] ? " from " : "",
+	        k->seen_from);
+
+	return n > 0 ? TW_OK
+	             : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+}
+
+static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+
+	tw_json_key_str(j, "id", tw_str_of(k->id));
+	tw_json_key_str(j, "scope", tw_str_of(tw_scope_word(k->scope)));
+	tw_json_key_str(j, "state", tw_str_of(state_of(k)));
+	tw_json_key_str(j, "name", tw_str_of(k->name));
+	tw_json_key_int(j, "expires_ms", k->expires_ms);
+	tw_json_key_int(j, "last_seen_ms", k->last_seen_ms);
+	tw_json_key_str(j, "seen_from", tw_str_of(k->seen_from));
+	return tw_cli_line_end(&line, err);
+}
+
+static enum tw_status list(
+        struct tw_catalogue *c, const char *project_id, bool json, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_key_row *rows = NULL;
-	char ends[32], seen[32];
 	size_t n = 0;
 	enum tw_status st = a ? tw_catalogue_keys(c, project_id, a, &rows, &n, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		(void)printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", rows[i].id,
-		        tw_scope_word(rows[i].scope), state_of(&rows[i]), rows[i].name,
-		        time_text(rows[i].expires_ms, ends, sizeof ends),
-		        time_text(rows[i].last_seen_ms, seen, sizeof seen),
-		        rows[i].seen_from[0] ? " from " : "", rows[i].seen_from);
+		st = (json ? print_json : print_text)(&rows[i], err);
 	(void)tw_arena_free(a);
 	return st;
 }
@@ -183,7 +229,7 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
 	if (strcmp(verb, "create") == 0)
 		return create(c, project, flags, err);
 	if (strcmp(verb, "list") == 0)
-		return list(c, project, err);
+		return list(c, project, flags->json, err);
 	if (strcmp(verb, "rotate") == 0)
 		return rotate(c, project, id, flags, err);
 	return tw_catalogue_key_revoke(c, project, id, err);
@@ -213,6 +259,7 @@ int tw_cli_key(int argc, char **argv)
 	        {"name", .value = &flags.name},
 	        {"expires", .value = &flags.expires},
 	        {"grace", .value = &flags.grace},
+	        {"json", .on = &flags.json},
 	};
 	int n = tw_cli_flags(key_synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
@@ -232,23 +279,43 @@ int tw_cli_key(int argc, char **argv)
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("key", &err);
 }
 
-static enum tw_status create_link(
-        struct tw_catalogue *c, const char *url, uint64_t hours, struct tw_err *err)
+static enum tw_status tell_link(
+        const char *address, int64_t expires_ms, bool json, struct tw_err *err)
 {
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	if (!json)
+		return puts(address) != EOF ? TW_OK
+		                            : tw_fail(err, TW_IO, TW_NO_OFFSET,
+		                                      "standard output cannot be written");
+	j = tw_cli_line(&line);
+	tw_json_key_str(j, "url", tw_str_of(address));
+	tw_json_key_int(j, "expires_ms", expires_ms);
+	return tw_cli_line_end(&line, err);
+}
+
+static enum tw_status create_link(
+        struct tw_catalogue *c, const char *url, uint64_t hours, bool json, struct tw_err *err)
+{
+	char address[MAX_ADDRESS];
 	char secret[TW_SECRET_BYTES];
 	uint8_t hash[32];
 	int64_t expires_ms = ((int64_t)time(NULL) + (int64_t)hours * 3600) * 1000;
 	size_t len = strlen(url);
-	enum tw_status st = tw_secret_new("twl_", secret, err);
+	enum tw_status st =
+	        len < MAX_ADDRESS - 2 * TW_SECRET_BYTES
+	                ? tw_secret_new("twl_", secret, err)
+	                : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--url is too long");
 
 	if (st != TW_OK)
 		return st;
 	tw_secret_hash(secret, hash);
 	st = tw_catalogue_link_add(c, hash, expires_ms, err);
 	if (st == TW_OK)
-		(void)printf("%.*s/signin#%s\n", (int)(len && url[len - 1] == '/' ? len - 1 : len),
-		        url, secret);
-	return st;
+		(void)snprintf(address, sizeof address, "%.*s/signin#%s",
+		        (int)(len && url[len - 1] == '/' ? len - 1 : len), url, secret);
+	return st == TW_OK ? tell_link(address, expires_ms, json, err) : st;
 }
 
 int tw_cli_link(int argc, char **argv)
@@ -256,10 +323,12 @@ int tw_cli_link(int argc, char **argv)
 	const char *data = "./data";
 	const char *url = "http://127.0.0.1:8080";
 	const char *hours = "24";
+	bool json = false;
 	const struct tw_flag table[] = {
 	        {"data", .value = &data},
 	        {"url", .value = &url},
 	        {"hours", .value = &hours},
+	        {"json", .on = &json},
 	};
 	int n = tw_cli_flags(link_synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
@@ -274,7 +343,7 @@ int tw_cli_link(int argc, char **argv)
 		return wrong_usage(link_synopsis);
 	st = tw_cli_data_make(data, &c, &err);
 	if (st == TW_OK)
-		st = create_link(c, url, life_h, &err);
+		st = create_link(c, url, life_h, json, &err);
 	(void)tw_catalogue_close(c);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("link", &err);
 }

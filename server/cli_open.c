@@ -23,6 +23,7 @@
 #include "catalogue_user.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
 #include "clock.h"
 
 enum {
@@ -35,11 +36,11 @@ enum {
 };
 
 static const char synopsis[] =
-        "open FILE... [--mapping M] [--retrace R] [--threads T] [--port N] [--no-browser]";
+        "open FILE... [--mapping M] [--retrace R] [--threads T] [--port N] [--no-browser] [--json]";
 
 struct opened {
 	const char *mapping, *retrace, *threads, *port;
-	bool no_browser;
+	bool no_browser, json;
 	char folder[256];
 	char url[URL_BYTES];
 	char key[TW_SECRET_BYTES]; /* in TRACEWELL_KEY of what is spawned: not in the list of
@@ -265,18 +266,34 @@ static void wait_for_end(struct opened *o, const sigset_t *set)
 	}
 }
 
+static enum tw_status tell(const struct opened *o, const char *address, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j;
+
+	if (!o->json) {
+		(void)printf("%s\n", address);
+		(void)fflush(stdout);
+		return TW_OK;
+	}
+	j = tw_cli_line(&line);
+	tw_json_key_str(j, "url", tw_str_of(address));
+	tw_json_key_str(j, "trace", tw_str_of(o->trace));
+	return tw_cli_line_end(&line, err);
+}
+
 static enum tw_status stay(
         struct opened *o, const sigset_t *set, const char *link, struct tw_err *err)
 {
 	pthread_t reader;
 	char address[URL_BYTES + TW_SECRET_BYTES + 64];
+	enum tw_status st;
 
 	if (pthread_create(&reader, NULL, drain, o) != 0)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no thread");
 	(void)snprintf(
 	        address, sizeof address, "%s/signin?next=/traces/%s#%s", o->url, o->trace, link);
-	(void)printf("%s\n", address);
-	(void)fflush(stdout);
+	st = tell(o, address, err);
 	(void)fputs(
 	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);
 	if (!o->no_browser)
@@ -286,7 +303,7 @@ static enum tw_status stay(
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the server ended by itself");
 	(void)kill(o->server, SIGTERM);
 	(void)pthread_join(reader, NULL);
-	return TW_OK;
+	return st;
 }
 
 static enum tw_status show(
@@ -340,6 +357,7 @@ int tw_cli_open(int argc, char **argv)
 	        {"threads", .value = &o.threads},
 	        {"port", .value = &o.port},
 	        {"no-browser", .on = &o.no_browser},
+	        {"json", .on = &o.json},
 	};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	uint64_t port;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "cli_term.h"
 
 enum { PIECE_BYTES = 256 << 10 };
 
@@ -30,13 +31,17 @@ static enum tw_status copy_out(int fd, tw_cli_pull_fn pull, void *arg, struct tw
 	uint8_t *piece = tw_mem_alloc(PIECE_BYTES, 1);
 	enum tw_status st =
 	        piece ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	struct tw_progress bar = tw_progress_of("writing", 0);
+	uint64_t bytes = 0;
 	size_t n = 1;
 
 	while (st == TW_OK && n > 0) {
 		st = pull(arg, piece, PIECE_BYTES, &n, err);
 		if (st == TW_OK)
 			st = write_all(fd, piece, n, err);
+		tw_progress_at(&bar, 0, bytes += n);
 	}
+	tw_progress_clear(&bar);
 	tw_mem_free(piece);
 	return st;
 }

@@ -18,6 +18,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli.h"
+#include "cli_line.h"
+#include "cli_term.h"
 #include "digest.h"
 #include "push_client.h"
 
@@ -33,10 +35,10 @@ enum {
 	MAX_POLL_MS = 2000
 };
 
-static const char synopsis[] =
-        "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
-        "K=V]... [--mapping FILE]\n"
-        "       [--retrace FILE] [--threads FILE] [--part NAME=FILE]... [--wait] FILE|FOLDER...";
+static const char synopsis[] = "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
+                               "K=V]... [--mapping FILE]\n"
+                               "       [--retrace FILE] [--threads FILE] [--part NAME=FILE]... "
+                               "[--wait] [--json] FILE|FOLDER...";
 
 struct push {
 	struct tw_arena *arena;
@@ -48,7 +50,7 @@ struct push {
 	size_t n_parts;
 	const char *meta[MAX_META];
 	size_t n_meta;
-	bool wait;
+	bool wait, json;
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
 	unsigned sent, failed;
 };
@@ -153,6 +155,41 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 	}
 }
 
+/* Told as soon as the server has it; of --wait, when it is decoded. */
+static enum tw_status tell_json(const char *path, const char *id, const struct push *p,
+        const struct tw_err *why, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+
+	tw_json_key_str(j, "file", tw_str_of(path));
+	tw_json_key_str(j, "id", tw_str_of(id));
+	tw_json_key_str(j, "state", tw_str_of(why ? "failed" : p->wait ? "ready" : "accepted"));
+	if (why)
+		tw_json_key_str(j, "error", tw_str_of(why->msg));
+	return tw_cli_line_end(&line, err);
+}
+
+static enum tw_status settle(struct push *p, const char *path, const char *id, struct tw_err *err)
+{
+	struct tw_err later;
+	enum tw_status st = TW_OK, told;
+
+	p->sent++;
+	if (!p->json) {
+		(void)printf("%s\n", id);
+		(void)fflush(stdout);
+	}
+	if (p->wait)
+		st = wait_for(p, id, err);
+	if (!p->json)
+		return st;
+	told = tell_json(path, id, p, st == TW_OK ? NULL : err, &later);
+	if (st == TW_OK && told != TW_OK)
+		*err = later;
+	return st == TW_OK ? told : st;
+}
+
 static enum tw_status send_trace(struct push *p, const char *path, struct tw_err *err)
 {
 	char key[72];
@@ -175,14 +212,8 @@ static enum tw_status send_trace(struct push *p, const char *path, struct tw_err
 	if (st != TW_OK)
 		return st;
 	id = json_string_value(json_object_get(answer, "id"));
-	if (id) {
-		p->sent++;
-		(void)printf("%s\n", id);
-		(void)fflush(stdout);
-		st = p->wait ? wait_for(p, id, err) : TW_OK;
-	} else {
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no id: is this tracewell?");
-	}
+	st = id ? settle(p, path, id, err)
+	        : tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no id: is this tracewell?");
 	json_decref(answer);
 	return st;
 }
@@ -312,7 +343,7 @@ static int push_all(struct push *p, int n, char **paths)
 {
 	struct tw_err err;
 	enum tw_status st =
-	        tw_push_client_new(p->server, p->key, isatty(STDERR_FILENO) == 1, &p->client, &err);
+	        tw_push_client_new(p->server, p->key, tw_term_is(stderr), &p->client, &err);
 
 	if (st == TW_OK)
 		st = make_query(p, &err);
@@ -351,6 +382,7 @@ int tw_cli_push(int argc, char **argv)
 	        {"part", .list = p.part, .max = MAX_PARTS, .n = &p.n_part},
 	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta},
 	        {"wait", .on = &p.wait},
+	        {"json", .on = &p.json},
 	};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	int code;

@@ -6,12 +6,14 @@
 #include "catalogue_rollup_tree.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
+#include "cli_term.h"
 #include "clock.h"
 #include "found_fold.h"
 #include "hang_fold.h"
 #include "rollup_fold.h"
 
-static const char synopsis[] = "rollup --data DIR [--rebuild]";
+static const char synopsis[] = "rollup --data DIR [--rebuild] [--json]";
 
 enum { ARENA_BYTES = 4 << 20, MAPPINGS_OPEN = 16 };
 
@@ -40,14 +42,26 @@ static enum tw_status reset_all(
 	return st;
 }
 
+/* How many traces are not counted yet; 0 where nobody looks. */
+static uint64_t waiting(struct tw_catalogue *c, const struct tw_progress *bar)
+{
+	struct tw_rollup_waiting w;
+
+	return bar->what && tw_catalogue_rollup_waiting(c, &w, NULL) == TW_OK ? w.traces : 0;
+}
+
 /* All that there is to do, down to the last delta. */
 static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, struct tw_err *err)
 {
+	struct tw_progress bar = tw_progress_of("rollup: traces", 0);
+	uint64_t done = 0;
 	bool folded = true, renamed = true, added = true, merged = true, wide = true;
 	enum tw_status st = TW_OK;
 
+	bar.total = waiting(c, &bar);
 	while (st == TW_OK && (folded || renamed || added || merged || wide)) {
 		st = tw_folder_fold(f, &folded, err);
+		tw_progress_at(&bar, done += folded, 0);
 		if (st == TW_OK)
 			st = tw_folder_rename(f, &renamed, err);
 		if (st == TW_OK)
@@ -58,6 +72,7 @@ static enum tw_status fold_all(struct tw_folder *f, struct tw_catalogue *c, stru
 		if (st == TW_OK && !added)
 			st = tw_rollup_wides_add(c, tw_unix_ms() / TW_DAY_MS, &wide, err);
 	}
+	tw_progress_clear(&bar);
 	return st;
 }
 
@@ -105,6 +120,25 @@ static enum tw_status fold(struct tw_catalogue *c, struct tw_blobs *blobs, struc
 	return st;
 }
 
+static enum tw_status print_json(
+        struct tw_catalogue *c, const struct tw_rollup_reset *sums, struct tw_err *err)
+{
+	struct tw_rollup_waiting w;
+	struct tw_cli_line line;
+	struct tw_json *j;
+	enum tw_status st = tw_catalogue_rollup_waiting(c, &w, err);
+
+	if (st != TW_OK)
+		return st;
+	j = tw_cli_line(&line);
+	tw_json_key_int(j, "days", (int64_t)sums->days);
+	tw_json_key_int(j, "traces", (int64_t)sums->traces);
+	tw_json_key_int(j, "days_kept", (int64_t)sums->days_kept);
+	tw_json_key_int(j, "put_off", (int64_t)w.put_off);
+	tw_json_key_int(j, "trees_put_off", (int64_t)w.trees);
+	return tw_cli_line_end(&line, err);
+}
+
 static void tell(const struct tw_rollup_reset *sums)
 {
 	(void)fprintf(stderr, "made %" PRIu64 " days again, of %" PRIu64 " traces\n", sums->days,
@@ -138,15 +172,15 @@ static enum tw_status tell_put_off(struct tw_catalogue *c, struct tw_err *err)
 int tw_cli_rollup(int argc, char **argv)
 {
 	const char *data = "./data";
-	bool rebuild = false;
-	const struct tw_flag flags[] = {
-	        {.name = "data", .value = &data}, {.name = "rebuild", .on = &rebuild}};
+	bool rebuild = false, json = false;
+	const struct tw_flag flags[] = {{.name = "data", .value = &data},
+	        {.name = "rebuild", .on = &rebuild}, {.name = "json", .on = &json}};
 	struct tw_rollup_reset sums = {0};
 	struct tw_catalogue *catalogue = NULL;
 	struct tw_blobs *blobs = NULL;
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 2, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 3, argc, argv);
 
 	if (n != 0) {
 		if (n > 0)
@@ -159,12 +193,12 @@ int tw_cli_rollup(int argc, char **argv)
 	if (st == TW_OK)
 		st = fold(catalogue, blobs, &err);
 	if (st == TW_OK)
-		st = tell_put_off(catalogue, &err);
+		st = json ? print_json(catalogue, &sums, &err) : tell_put_off(catalogue, &err);
 	tw_catalogue_close(catalogue);
 	tw_blobs_close(blobs);
 	if (st != TW_OK)
 		return tw_cli_failed("rollup", &err);
-	if (rebuild)
+	if (rebuild && !json)
 		tell(&sums);
 	return TW_EXIT_OK;
 }

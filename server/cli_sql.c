@@ -15,7 +15,7 @@
 #include "ulid.h"
 
 static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] [--format "
-                               "table|csv|json] 'SELECT ...'";
+                               "table|csv|json] [--json] 'SELECT ...'";
 
 enum { PATH_BYTES = 1500 };
 
@@ -288,11 +288,12 @@ static enum tw_status answer(const struct request *r, struct tw_err *err)
 int tw_cli_sql(int argc, char **argv)
 {
 	struct request r = {.data = "./data", .format = "table"};
+	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
 	        {.name = "mapping", .value = &r.mapping}, {.name = "retrace", .value = &r.retrace},
-	        {.name = "format", .value = &r.format}};
+	        {.name = "format", .value = &r.format}, {.name = "json", .on = &json}};
 	struct tw_err err;
-	int n = tw_cli_flags(synopsis, flags, 4, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 5, argc, argv);
 
 	if (n != 2) {
 		if (n >= 0)
@@ -301,5 +302,7 @@ int tw_cli_sql(int argc, char **argv)
 	}
 	r.what = argv[1];
 	r.sql = argv[2];
+	if (json) /* as other subcommands call it */
+		r.format = "json";
 	return answer(&r, &err) == TW_OK ? TW_EXIT_OK : tw_cli_failed("sql", &err);
 }

@@ -10,6 +10,7 @@
 #include "catalogue_identity.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_line.h"
 
 enum { LIST_BYTES = 16 << 20 };
 
@@ -21,12 +22,12 @@ static const char synopsis[] =
         "       tracewell user role NAME --data DIR --role server-admin|none\n"
         "       tracewell user disable|enable NAME --data DIR\n"
         "       tracewell user unlink NAME --data DIR\n"
-        "       tracewell user list --data DIR [--project P]\n"
+        "       tracewell user list --data DIR [--project P] [--json]\n"
         "       tracewell user remove NAME --data DIR";
 
 struct user_flags {
 	const char *data, *project, *role;
-	bool server_admin;
+	bool server_admin, json;
 };
 
 /* A line of stdin, not shown while it is typed. */
@@ -208,8 +209,30 @@ static const char *role_of(const struct tw_user_row *u)
 	return u->is_admin ? "server-admin" : "-";
 }
 
+static enum tw_status print_text(const struct tw_user_row *u, struct tw_err *err)
+{
+	int n = printf("%s\t%s%s%s\n", u->name, role_of(u), u->is_disabled ? "\tdisabled" : "",
+	        u->is_linked ? "\tlinked" : "");
+
+	return n > 0 ? TW_OK
+	             : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+}
+
+static enum tw_status print_json(const struct tw_user_row *u, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+	const char *role = role_of(u);
+
+	tw_json_key_str(j, "name", tw_str_of(u->name));
+	tw_json_key_str(j, "role", tw_str_of(strcmp(role, "-") == 0 ? "none" : role));
+	tw_json_key_bool(j, "disabled", u->is_disabled);
+	tw_json_key_bool(j, "linked", u->is_linked);
+	return tw_cli_line_end(&line, err);
+}
+
 static enum tw_status print_users(
-        struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+        struct tw_catalogue *c, const char *project_id, bool json, struct tw_err *err)
 {
 	char after[TW_USER_NAME_BYTES] = "";
 	struct tw_user_row *rows = NULL;
@@ -222,9 +245,7 @@ static enum tw_status print_users(
 		st = a ? tw_catalogue_users(c, project_id, after, a, &rows, &n, err)
 		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
-			(void)printf("%s\t%s%s%s\n", rows[i].name, role_of(&rows[i]),
-			        rows[i].is_disabled ? "\tdisabled" : "",
-			        rows[i].is_linked ? "\tlinked" : "");
+			st = (json ? print_json : print_text)(&rows[i], err);
 			(void)snprintf(after, sizeof after, "%s", rows[i].name);
 		}
 		(void)tw_arena_free(a);
@@ -242,7 +263,7 @@ static enum tw_status list(struct tw_catalogue *c, const char *given,
 	(void)given;
 	if (flags->project)
 		st = tw_catalogue_project(c, flags->project, project, &is_new, err);
-	return st == TW_OK ? print_users(c, project, err) : st;
+	return st == TW_OK ? print_users(c, project, flags->json, err) : st;
 }
 
 static const struct verb {
@@ -262,6 +283,7 @@ int tw_cli_user(int argc, char **argv)
 	        {"project", .value = &flags.project},
 	        {"role", .value = &flags.role},
 	        {"server-admin", .on = &flags.server_admin},
+	        {"json", .on = &flags.json},
 	};
 	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;

@@ -14,10 +14,11 @@
 #include <stddef.h>
 
 #include "config.h"
+#include "decoder.h"
 #include "formats/format.h"
 
 /* More than these are not looked at. */
-enum { TW_HEAD_BYTES = 64 << 10 };
+enum { TW_HEAD_BYTES = TW_DECODER_HEAD_BYTES };
 
 struct tw_judges;
 struct tw_metrics;

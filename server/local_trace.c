@@ -10,7 +10,12 @@
 #include "base/unzip.h"
 #include "bundle.h"
 
-enum { READ_BYTES = 256 << 10, PATH_BYTES = 512, MAP_ENTRIES = 16 << 20, BUNDLE_HEAD = 64 << 10 };
+enum {
+	READ_BYTES = 256 << 10,
+	PATH_BYTES = 512,
+	MAP_ENTRIES = 16 << 20,
+	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES
+};
 
 static enum tw_status fail_errno(const char *path, struct tw_err *err)
 {

@@ -26,8 +26,21 @@ static int help(FILE *to)
 		if (*commands[i].summary)
 			(void)fprintf(to, "  tracewell %s\n      %s\n", commands[i].synopsis,
 			        commands[i].summary);
-	(void)fprintf(to, "  tracewell version\n  tracewell help\n");
+	(void)fprintf(to, "  tracewell version [--json]\n  tracewell help\n");
 	return to == stdout ? TW_EXIT_OK : TW_EXIT_USAGE;
+}
+
+static int version(bool json)
+{
+	(void)puts(json ? "{\"version\":\"" TW_VERSION "\"}" : "tracewell " TW_VERSION);
+	return TW_EXIT_OK;
+}
+
+static int run(int argc, char **argv, int (*command)(int argc, char **argv))
+{
+	int code = command(argc, argv);
+
+	return tw_cli_helped() ? TW_EXIT_OK : code;
 }
 
 int main(int argc, char **argv)
@@ -37,11 +50,9 @@ int main(int argc, char **argv)
 	tw_json_watch();
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (strcmp(name, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0) {
-		(void)puts("tracewell " TW_VERSION);
-		return TW_EXIT_OK;
-	}
+			return run(argc - 1, argv + 1, commands[i].run);
+	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0)
+		return version(argc > 2 && strcmp(argv[2], "--json") == 0);
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0)
 		return help(stdout);
 	if (*name)

@@ -347,9 +347,9 @@ enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_pus
 			tries++;
 		else
 			patience_ms -= ms;
-		if (!again || tries == TRIES || patience_ms < 0)
+		if (!again || request->once || tries == TRIES || patience_ms < 0)
 			return st;
-		(void)fprintf(stderr, "tracewell push: %s; trying again in %.1f s\n", err->msg,
+		(void)fprintf(stderr, "tracewell: %s; trying again in %.1f s\n", err->msg,
 		        (double)ms / 1000);
 		sleep_ms(ms);
 	}

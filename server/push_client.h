@@ -1,5 +1,5 @@
 /*
- * push_client.h - a tracewell server seen from outside, for `tracewell push`.
+ * push_client.h - a tracewell server seen from outside, for the subcommands that ask one.
  *
  * Requests are repeated when the network or the server fails for a while
  * (no answer, 429, 5xx), with growing waits, jitter, and Retry-After obeyed.
@@ -32,6 +32,7 @@ struct tw_push_request {
 	const struct tw_push_part *parts;
 	size_t n_parts;
 	const char *idempotency; /* NULL: none */
+	bool once;               /* somebody waits at a terminal: no second try */
 };
 /* The answer's JSON object; json_decref is owed.  A refusal is the status and the sentence of the
  * server, a transport failure TW_IO. */

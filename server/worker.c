@@ -31,7 +31,12 @@
 
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
-enum { PARTS_MAX = 16, BUNDLE_HEAD = 64 << 10, REPORT_BYTES = 4096, ANR_GROUP_BYTES = 32 };
+enum {
+	PARTS_MAX = 16,
+	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
+	REPORT_BYTES = 4096,
+	ANR_GROUP_BYTES = 32
+};
 
 static uint64_t number(const json_t *o, const char *key)
 {

@@ -326,7 +326,7 @@ test('a provider on https is believed by the authority that is named for it, and
 	const outcome = async (...args) => {
 		const s = await startServer(t, { args: ['--oidc-issuer', p.url, '--oidc-client-id', CLIENT.id, '--oidc-create', ...args] });
 		const { to } = await new Jar().ask(begin(s));
-		return to.startsWith(p.url) ? 'sent there' : [whyOf(to), /oidc_refused .*error=(.*)/.exec(s.log)?.[1]];
+		return to.startsWith(p.url) ? 'sent there' : [whyOf(to), await until(() => /oidc_refused .*error=(.*)\n/.exec(s.log)?.[1], 'why, in the log')];
 	};
 	assert.equal(await outcome('--oidc-ca-file', file('theirs.pem')), 'sent there');
 	for (const args of [[], ['--oidc-ca-file', file('other.pem')]]) {

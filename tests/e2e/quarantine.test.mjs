@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { sampleTrace } from './make.mjs';
-import { sanitized, startServer, until } from './server.mjs';
+import { endsUnlike, startServer, until } from './server.mjs';
 
 const files = (s) => fs.readdirSync(path.join(s.data, 'blobs'), { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).length;
 const listed = async (s) => (await s.get('/api/v1/quarantine', { key: s.admin })).json.quarantine;
@@ -22,9 +22,6 @@ async function restart(s, env) {
 	await s.start();
 }
 
-/* A sanitizer tells a crash by its own exit, and needs the memory and the calls that are forbidden. */
-const unlike = new Set(sanitized() ? ['crash', 'eat', 'run'] : []);
-
 describe('quarantine', { concurrency: 2 }, () => {
 	for (const [how, reason, signal, args] of [
 		['crash', 'crash', 11, []],
@@ -33,7 +30,7 @@ describe('quarantine', { concurrency: 2 }, () => {
 		['eat', 'memory', 0, ['--worker-memory', '128M']],
 		['run', 'forbidden', 31, []],
 	])
-		test(`a decoder that ends by ${how}`, { skip: unlike.has(how) && 'built with a sanitizer' }, async (t) => {
+		test(`a decoder that ends by ${how}`, { skip: endsUnlike(how) }, async (t) => {
 			const s = await poisoned(t, how, args);
 			const body = sampleTrace(40);
 			const trace = await s.trace(body, { query: { build_id: 'b1', app: 'com.app' } });

@@ -35,6 +35,10 @@ export function sanitized() {
 	return (isSanitized ??= look(fs.readFileSync(binary())));
 }
 
+/* Ends of a child that are others there: a sanitizer tells a crash by its own exit, and needs the
+ * memory and the calls that are forbidden. */
+export const endsUnlike = (how) => sanitized() && ['crash', 'eat', 'run'].includes(how) && 'built with a sanitizer';
+
 /* Runs a subcommand; stdout trimmed. */
 export function tracewell(...args) {
 	return execFileSync(binary(), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 }).trim();

@@ -209,7 +209,8 @@ test('who changed a method between two versions, through a move and a merge', as
 	assert.equal(evil, '2026-01-01T00:09:00.000Z');
 });
 
-test('a shallow clone says that it is one, beside what it has', async (t) => {
+/* libgit2 leaks 16 bytes of such a clone, and a child that leaks ends without an answer there. */
+test('a shallow clone says that it is one, beside what it has', { skip: sanitized() && 'built with a sanitizer' }, async (t) => {
 	const origin = folder(t);
 	const { ids } = shopRepository(path.join(origin, 'app'));
 	const { s } = await withClones(t, [{ ...APP, refs: ['{version}'] }], (dir) => {
@@ -361,7 +362,7 @@ test('a child that hangs is ended at its time, and the server goes on', async (t
 	assert.equal((await s.get('/healthz')).status, 200);
 });
 
-test('what was known before the history is told when the child dies of it', async (t) => {
+test('what was known before the history is told when the child dies of it', { skip: sanitized() && 'a sanitizer takes the signal' }, async (t) => {
 	const clones = folder(t);
 	const { ids } = shopRepository(path.join(clones, 'test/app'));
 	const s = await startServer(t, { args: ['--repositories', clones], env: { TRACEWELL_SOURCE_FAULT: 'crash' } });

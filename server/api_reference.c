@@ -1,0 +1,42 @@
+/* The API's reference for people, made of its description when the binary is built
+ * (schema/reference.py). */
+#include <string.h>
+
+#include "embedded.h"
+#include "http.h"
+
+extern const struct tw_embedded tw_reference_files[]; /* reference.html, reference.css */
+
+static enum tw_status send(
+        struct tw_req *r, const struct tw_embedded *f, const char *type, struct tw_err *err)
+{
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_req_set_header(r, "Cache-Control", "no-cache");
+	tw_buf_init(&out, f->len);
+	(void)tw_buf_add(&out, f->data, f->len);
+	st = tw_req_reply_buf(r, 200, type, true, &out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status reference(struct tw_req *r, struct tw_err *err)
+{
+	return send(r, &tw_reference_files[0], "text/html; charset=utf-8", err);
+}
+
+static enum tw_status style(struct tw_req *r, struct tw_err *err)
+{
+	return send(r, &tw_reference_files[1], "text/css; charset=utf-8", err);
+}
+
+const struct tw_route tw_routes_reference[] = {
+        {.method = "GET",
+                .path = "/api/reference",
+                .slow = true,
+                .end = reference,
+                .summary = "This API's description, for people"},
+        {.method = "GET", .path = "/api/reference.css", .end = style, .summary = "Its style"},
+        {0},
+};

@@ -1,0 +1,82 @@
+#include "cli_ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli.h"
+
+enum { MAX_NAME = 64 };
+
+bool tw_cli_ask_begin(struct tw_cli_ask *a)
+{
+	if (!a->key)
+		a->key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
+	return a->server && a->key;
+}
+
+static enum tw_status add_where(
+        struct tw_cli_ask *a, struct tw_buf *q, const char *pair, struct tw_err *err)
+{
+	const char *equals = strchr(pair, '=');
+	char name[MAX_NAME];
+
+	if (!equals || equals == pair || equals - pair >= MAX_NAME ||
+	        strspn(pair, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(equals - pair)) {
+		a->misused = true;
+		return tw_fail(
+		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--where %.200s is not K=V", pair);
+	}
+	(void)snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
+	return tw_push_client_query(a->client, q, name, equals + 1, err);
+}
+
+static enum tw_status make_query(struct tw_cli_ask *a, const char *path, const char *const pairs[],
+        struct tw_buf *q, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < a->n_where; i++)
+		st = add_where(a, q, a->where[i], err);
+	for (; st == TW_OK && *pairs; pairs += 2)
+		st = tw_push_client_query(a->client, q, pairs[0], pairs[1], err);
+	if (st == TW_OK && (tw_buf_add_u8(q, '\0') != TW_OK || strlen(path) >= MAX_NAME))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the query is too long");
+	return st;
+}
+
+enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char *const pairs[],
+        bool patient, json_t **ret, struct tw_err *err)
+{
+	char whole[TW_ASK_QUERY_BYTES + MAX_NAME];
+	struct tw_buf q;
+	enum tw_status st = TW_OK;
+
+	if (!a->client)
+		st = tw_push_client_new(a->server, a->key, false, &a->client, err);
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&q, TW_ASK_QUERY_BYTES);
+	st = make_query(a, path, pairs, &q, err);
+	if (st == TW_OK) {
+		(void)snprintf(whole, sizeof whole, "%s%s", path, (const char *)q.data);
+		st = tw_push_client_send(a->client,
+		        &(struct tw_push_request){.method = "GET", .path = whole, .once = !patient},
+		        ret, err);
+		a->misused = st == TW_BAD_REQUEST;
+	}
+	tw_buf_done(&q);
+	return st;
+}
+
+int tw_cli_ask_failed(const struct tw_cli_ask *a, const char *command, const struct tw_err *err)
+{
+	(void)tw_cli_failed(command, err);
+	return a->misused ? TW_EXIT_USAGE : TW_EXIT_SERVER;
+}
+
+void tw_cli_ask_end(struct tw_cli_ask *a)
+{
+	a->client = tw_push_client_free(a->client);
+}

@@ -1,0 +1,18 @@
+/*
+ * cli_decode_json.h - the lines of a print sink (formats/print_sink.h) as JSON, an object a line.
+ */
+#ifndef TW_CLI_DECODE_JSON_H
+#define TW_CLI_DECODE_JSON_H
+
+#include "base/buf.h"
+
+struct tw_decode_json {
+	struct tw_buf line; /* that is not ended yet */
+};
+
+void tw_decode_json_init(struct tw_decode_json *d);
+void tw_decode_json_done(struct tw_decode_json *d);
+/* Text as it comes, in any pieces; whole lines are printed. */
+enum tw_status tw_decode_json_text(struct tw_decode_json *d, const char *p, size_t n);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * alone.test.mjs - nothing phones home: a server that was told of no other address connects to none, looks no name up
+ * and sends no datagram, while it is used as people and devices use it; and the page asks its own server alone.
+ *
+ * The system calls of the server and of all its children are written down by strace; without one the test skips.
+ */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { launch, visit } from './browser.mjs';
+import { sampleMapping, sampleTrace } from './make.mjs';
+import { sanitized, startServer, until } from './server.mjs';
+import { sendSlower } from './slower.mjs';
+
+const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
+
+/* What was connected or sent to by address, as strace writes it; sockets between its own processes are no address. */
+const FOREIGN = /\b(connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_(?!UNIX|UNSPEC)\w+/;
+const UNIX = /\bconnect\(.*sa_family=AF_UNIX, sun_path=("[^"]*")/;
+
+/* The lines of a trace of `server` from here on: call .end() for them. */
+async function traced(t, server) {
+	const log = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-alone-')), 'calls');
+	t.after(() => fs.rmSync(path.dirname(log), { recursive: true, force: true }));
+	const child = spawn('strace', ['-f', '-qq', '-s', '200', '-e', 'trace=connect,sendto,sendmsg,sendmmsg,socket', '-e', 'signal=none', '-o', log, '-p', String(server.child.pid)], { stdio: ['ignore', 'ignore', 'pipe'] });
+	let said = '';
+	child.stderr.setEncoding('utf8').on('data', (d) => (said += d));
+	const ended = new Promise((done) => child.once('exit', done));
+	t.after(() => child.kill('SIGINT'));
+	const isTraced = () => /TracerPid:\s+[1-9]/.test(fs.readFileSync(`/proc/${server.child.pid}/status`, 'utf8'));
+	await until(() => (isTraced() ? true : child.exitCode !== null ? assert.fail(said) : undefined), 'the tracer');
+	return {
+		lines: () => fs.readFileSync(log, 'utf8').split('\n'),
+		end: async () => {
+			child.kill('SIGINT');
+			await ended;
+			return fs.readFileSync(log, 'utf8').split('\n');
+		},
+	};
+}
+
+test('a server that knows no other address talks to none', { skip: lacks }, async (t) => {
+	const s = await startServer(t);
+	await s.get('/healthz', { key: null });
+	const calls = await traced(t, s);
+	await sendSlower(s, 12);
+	const { id } = await s.trace(sampleTrace(), { query: { build_id: 'b' } });
+	await s.put('/api/v1/builds/b/methods', sampleMapping);
+	for (const target of [`/api/v1/traces/${id}/flame?thread=4000`, `/api/v1/traces/${id}/findings`, `/api/v1/traces/${id}/perfetto`, '/api/v1/fleet/methods', '/api/v1/regressions', '/api/v1/digest?for=markdown', '/', '/api/reference', '/metrics'])
+		assert.equal((await s.get(target)).status, 200, target);
+	assert.equal((await s.ask('POST', '/api/v1/regressions/look', { key: s.write })).status, 200);
+	const lines = await calls.end();
+	assert.ok(lines.some((l) => /\bsend(to|msg)\(/.test(l)), 'the tracer saw the server answer');
+	assert.deepEqual(lines.filter((l) => FOREIGN.test(l)), []);
+	assert.deepEqual(lines.filter((l) => UNIX.test(l)), [], 'nor to a resolver or a bus of this machine');
+	assert.deepEqual(lines.filter((l) => /\bsocket\(AF_INET6?, SOCK_DGRAM/.test(l)), [], 'nor is a name looked up');
+});
+
+test('one that knows of a webhook talks to that, and the test sees it', { skip: lacks }, async (t) => {
+	const told = [];
+	const receiver = http.createServer((req, res) => { told.push(req.url); req.resume().on('end', () => res.end()); });
+	await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
+	t.after(() => receiver.close());
+	const { port } = receiver.address();
+	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.0/8'] });
+	const calls = await traced(t, s);
+	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `http://127.0.0.1:${port}/hook` }) })).json.id;
+	await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin });
+	await until(() => (told.length ? true : undefined), 'the webhook is told');
+	const foreign = (await calls.end()).filter((l) => FOREIGN.test(l));
+	assert.ok(foreign.length > 0, 'the connection is written down');
+	for (const l of foreign) assert.match(l, new RegExp(`htons\\(${port}\\).*127\\.0\\.0\\.1`));
+});
+
+test('the page asks its own server alone', async (t) => {
+	const s = await startServer(t);
+	await sendSlower(s, 5);
+	const { id } = await s.trace(sampleTrace(), { query: { build_id: 'b', scenario: 'cold_start' } });
+	const browser = await launch();
+	t.after(() => browser.close());
+	const context = await browser.newContext();
+	const asked = new Set();
+	/* the context sees what pages, their workers and their frames ask for */
+	context.on('request', (r) => asked.add(new URL(r.url()).origin));
+	const sockets = [];
+	const page = await context.newPage();
+	page.on('websocket', (w) => sockets.push(w.url()));
+	await visit(page, s, '/');
+	await page.goto(`${s.url}/traces/${id}`);
+	await page.locator('h1').first().waitFor();
+	await page.locator('canvas').first().waitFor();
+	for (const target of ['/fleet', '/compare', '/regressions', '/builds', '/api/reference']) {
+		await page.goto(s.url + target);
+		await page.locator('h1').first().waitFor();
+	}
+	const own = [s.url, 'null' /* data: and blob: */];
+	assert.deepEqual([...asked].filter((origin) => !own.includes(origin)), []);
+	assert.deepEqual(sockets, []);
+});
+
+/* Addresses that stand in the binary are of what the reader opens, or configures otherwise, and no others. */
+test('the addresses in the page’s files are those of viewers that a person opens', async (t) => {
+	const s = await startServer(t);
+	const { text } = await s.get('/', { key: null });
+	const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map((m) => m[1]);
+	assert.ok(files.length > 0);
+	for (const file of files) assert.ok(file.startsWith('/'), file);
+	const html = text.replace(/<!--[^]*?-->/g, '');
+	assert.doesNotMatch(html, /(?:src|href)="(?:https?:)?\/\//, 'nothing is loaded from elsewhere');
+});

@@ -1,0 +1,242 @@
+/*
+ * cli.test.mjs - what all subcommands have in common: exit codes as the README's table says, --json that is JSON,
+ * colours and progress on terminals alone; and `watch` and `top` against a real server.
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { btrace, sampleMapping, sampleTrace } from './make.mjs';
+import { binary, root, startServer, until } from './server.mjs';
+import { sendSlower } from './slower.mjs';
+
+/* `input` null: standard input is empty. */
+function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd } = {}) {
+	return new Promise((done) => {
+		const child = execFile(program, args, { env: { ...process.env, TRACEWELL_KEY: '', ...env }, timeout, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) =>
+			done({ code: error ? error.code : 0, stdout, stderr }));
+		child.stdin.on('error', () => {}).end(input);
+	});
+}
+
+/* The same on a terminal of 24 lines and 100 columns; both streams come as one. */
+const quote = (s) => `'${s.replaceAll("'", "'\\''")}'`;
+const onTerminal = (args, { env, ...options } = {}) =>
+	run(['-qec', `stty rows 24 columns 100; ${[binary(), ...args].map(quote).join(' ')}`, '/dev/null'], { program: 'script', env: { TERM: 'xterm', NO_COLOR: '', ...env }, ...options });
+
+const lines = (text) => text.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+
+function folder(t) {
+	const at = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-cli-'));
+	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+	return at;
+}
+
+/* The commands that `tracewell help` lists, each once. */
+async function commands() {
+	const { stdout } = await run(['help']);
+	return [...new Set([...stdout.matchAll(/^ {2}tracewell (\w+)/gm)].map((m) => m[1]))];
+}
+
+test('help is a success, a flag that nobody knows is wrong usage, of every subcommand', async () => {
+	const names = (await commands()).filter((name) => name !== 'version' && name !== 'help');
+	assert.ok(names.length >= 20, names.join());
+	for (const name of names) {
+		const helped = await run([name, '--help']);
+		assert.equal(helped.code, 0, `${name} --help: ${helped.stderr}`);
+		assert.match(helped.stdout, /usage|--data/, name);
+		const odd = await run([name, '--nonsense']);
+		assert.equal(odd.code, 2, `${name} --nonsense`);
+		assert.equal(odd.stdout, '', name);
+	}
+	assert.equal((await run([])).code, 2);
+	assert.equal((await run(['nonsense'])).code, 2);
+	assert.equal((await run(['help'])).code, 0);
+	assert.deepEqual(lines((await run(['version', '--json'])).stdout).map((v) => typeof v.version), ['string']);
+});
+
+/* Every way to end that the README's table names, made to happen. */
+test('exit codes are those of the README', async (t) => {
+	const s = await startServer(t);
+	const at = folder(t);
+	const file = (name) => path.join(at, name);
+	fs.writeFileSync(file('a.trace'), sampleTrace(9));
+	fs.writeFileSync(file('odd.trace'), 'no trace at all');
+	fs.writeFileSync(file('plain'), 'a file');
+	await s.post('/api/v1/traces', sampleTrace(), { query: { version_name: '1', scenario: 'x' } });
+	const to = ['--server', s.url, '--key', s.read];
+	const nobody = ['--server', 'http://127.0.0.1:9', '--key', s.read];
+	await run(['key', 'list', '--data', file('fresh'), '--project', 'p']);
+	const broken = file('broken');
+	await run(['backup', '--data', s.data, '--to', broken]);
+	const blobs = fs.readdirSync(path.join(broken, 'blobs'), { recursive: true }).map((name) => path.join(broken, 'blobs', name)).filter((name) => fs.statSync(name).isFile());
+	for (const blob of blobs) fs.appendFileSync(blob, 'more');
+	const seen = {
+		'every command': { 0: ['key', 'list', '--data', file('fresh'), '--project', 'p'], 1: ['audit', '--data', file('none')], 2: ['key', 'nonsense'] },
+		check: { 0: ['check', '--data', file('fresh')], 1: ['check', '--data', broken], 2: ['check', 'x'] },
+		doctor: { 0: ['doctor', '--server', s.url, '--key', s.ingest], 1: ['doctor', '--server', 'http://127.0.0.1:9'], 2: ['doctor', 'x'] },
+		backup: { 0: ['backup', '--data', s.data, '--to', file('copy')], 1: ['backup', '--data', broken, '--to', file('copy2')], 2: ['backup', '--data', s.data] },
+		push: { 0: ['push', '--server', s.url, '--key', s.ingest, file('a.trace')], 1: ['push', '--server', s.url, '--key', s.ingest, file('odd.trace'), file('a.trace')], 2: ['push', file('a.trace')] },
+		compare: {
+			0: ['compare', ...to, '--base', '1', '--head', '1'], 1: null /* judge.test.mjs has it */,
+			2: ['compare', ...to, '--base', 'none', '--head', 'none'], 3: ['compare', '--server', s.url, '--key', 'twr_nonsense', '--base', '1', '--head', '1'],
+		},
+		'watch`, `top': { 0: ['watch', ...to, '--once'], 2: ['top', ...to, '--where', 'class=odd'], 3: ['top', ...nobody] },
+		serve: { 0: null /* drain.test.mjs */, 1: ['serve', '--data', file('plain'), '--listen', '127.0.0.1:0'], 2: ['serve', '--listen'] },
+	};
+	const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
+	const table = /\n## Exit codes\n[^]*?\n\| \| 0 \| 1 \| 2 \| 3 \|\n\|[-|]+\n([^]*?)\n\n/.exec(readme);
+	assert.ok(table, 'README: Exit codes');
+	const rows = table[1].split('\n').map((row) => row.slice(1, -1).split('|').map((cell) => cell.trim()));
+	assert.deepEqual(rows.map((row) => row[0].replace(/^`|`$/g, '')).sort(), Object.keys(seen).sort());
+	for (const [name, ...cells] of rows)
+		await t.test(name, async () => {
+			const ways = seen[name.replace(/^`|`$/g, '')];
+			cells.forEach((cell, code) => assert.equal(cell !== '', code in ways, `${name} ${code}: the table and the test know the same codes`));
+			for (const [code, args] of Object.entries(ways)) {
+				if (!args) continue;
+				const r = await run(args);
+				if (name === '`compare`' && code === '0') assert.ok([0, 2].includes(r.code), r.stderr); /* one trace is too little for some statements */
+				else assert.equal(r.code, Number(code), `${args.join(' ')}: ${r.stdout}${r.stderr}`);
+				if (r.code) assert.notEqual(r.stderr + r.stdout, '', 'says why');
+			}
+		});
+	await t.test('watch and top refuse with 3 whom the server does not know', async () => {
+		for (const name of ['watch', 'top']) assert.equal((await run([name, '--server', s.url, '--key', 'twr_nonsense', ...(name === 'watch' ? ['--once'] : [])])).code, 3);
+	});
+});
+
+test('--json is JSON, an object a line', async (t) => {
+	const s = await startServer(t);
+	const at = folder(t);
+	const file = (name) => path.join(at, name);
+	fs.writeFileSync(file('a.bin'), sampleTrace(9));
+	fs.writeFileSync(file('b.bin'), btrace([[4000, 1, 1, 5]]));
+	fs.writeFileSync(file('odd.bin'), 'nothing');
+	fs.writeFileSync(file('map'), sampleMapping);
+	const data = ['--data', s.data];
+	const json = async (...args) => {
+		const r = await run([...args, '--json'], { input: 'correct horse battery\n' });
+		assert.equal(r.code, 0, `${args.join(' ')}: ${r.stderr}`);
+		return lines(r.stdout);
+	};
+	const [made] = await json('key', 'create', ...data, '--project', 'test', '--scope', 'read', '--expires', '2d');
+	assert.match(made.secret, /^twr_/);
+	assert.ok(made.expires_ms > Date.now());
+	assert.deepEqual((await json('key', 'list', ...data, '--project', 'test')).map((k) => [k.id, k.scope, k.state]), [[made.id, 'read', 'valid']]);
+	const [turned] = await json('key', 'rotate', made.id, ...data, '--project', 'test');
+	assert.equal(turned.id, made.id);
+	assert.notEqual(turned.secret, made.secret);
+	const [link] = await json('link', 'create', ...data, '--url', s.url);
+	assert.ok(link.url.startsWith(`${s.url}/signin#twl_`));
+	assert.equal((await run(['user', 'create', 'ann', ...data, '--server-admin'], { input: 'correct horse battery\n' })).code, 0);
+	assert.deepEqual(await json('user', 'list', ...data), [{ name: 'ann', role: 'server-admin', disabled: false, linked: false }]);
+
+	const sent = await run(['push', '--server', s.url, '--key', s.ingest, '--build-id', 'b', '--mapping', file('map'), '--wait', '--json', file('a.bin'), file('b.bin')]);
+	assert.equal(sent.code, 0, sent.stderr);
+	const traces = lines(sent.stdout);
+	assert.deepEqual(traces.map((l) => [path.basename(l.file), l.state]), [['a.bin', 'ready'], ['b.bin', 'ready']]);
+	const refused = await run(['push', '--server', s.url, '--key', s.ingest, '--json', file('odd.bin')]);
+	assert.deepEqual([refused.code, refused.stdout], [1, '']);
+
+	const events = await json('decode', file('a.bin'), '--mapping', file('map'));
+	const text = (await run(['decode', file('a.bin'), '--mapping', file('map')])).stdout.trim().split('\n').map((line) => line.split('\t'));
+	assert.deepEqual(events.map((e) => e.event), text.map((fields) => fields[0]));
+	const slice = text.find((fields) => fields[0] === 'slice');
+	assert.deepEqual(events.find((e) => e.event === 'slice'), { event: 'slice', tid: +slice[1], ts_ns: +slice[2], dur_ns: +slice[3], name: slice[4] });
+	assert.deepEqual(JSON.parse((await run(['sql', file('a.bin'), '--json', 'SELECT count(*) AS n FROM slice'])).stdout), [{ n: 27 }]);
+
+	const copy = file('copy');
+	assert.ok((await json('backup', ...data, '--to', copy))[0].copied > 0);
+	assert.equal((await json('export', '--project', 'test', ...data, '-o', file('p.tar')))[0].traces, 2);
+	assert.deepEqual((await json('import', file('p.tar'), '--data', file('other')))[0], { traces: 2, builds: 1, there: 0, renamed: 0 });
+	assert.equal((await json('rollup', ...data))[0].put_off, 0);
+	assert.deepEqual(await json('check', ...data), []);
+	assert.ok((await json('doctor', ...data)).every((l) => l.level && l.text));
+	assert.ok((await json('audit', ...data)).some((l) => /key/.test(l.action)));
+});
+
+test('formats other than calls become JSON too, each event with its own fields', async (t) => {
+	const at = folder(t);
+	const anr = path.join(at, 'anr.txt');
+	fs.writeFileSync(anr, '"main" prio=5 tid=1 Blocked\n  at a.B.c(B.java:1)\n  - waiting to lock <0x01> (a a.T) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at d.E.f(E.java:3)\n  - locked <0x01> (a a.T)\n');
+	const r = await run(['decode', anr, '--json']);
+	assert.equal(r.code, 0, r.stderr);
+	const all = lines(r.stdout);
+	assert.ok(all.find((e) => e.event === 'document').json, 'the report is JSON itself');
+	const odd = Object.keys(Object.assign({}, ...all)).filter((k) => /^[#!]/.test(k));
+	assert.deepEqual(odd, []);
+	for (const e of all) assert.ok(Object.keys(e).length > 1, JSON.stringify(e));
+});
+
+test('watch: a line for each trace and each change of its state', async (t) => {
+	const s = await startServer(t);
+	const first = await s.trace(sampleTrace(), { query: { scenario: 'cold_start', version_name: '8.3.1', device: 'Pixel\u009b31m 8\u202e' } });
+	const child = spawn(binary(), ['watch', '--server', s.url, '--every', '1', '--json'], { env: { ...process.env, TRACEWELL_KEY: s.read }, stdio: ['ignore', 'pipe', 'pipe'] });
+	t.after(() => child.kill());
+	let out = '';
+	child.stdout.setEncoding('utf8').on('data', (d) => (out += d));
+	const told = (id) => out.split('\n').slice(0, -1).map((l) => JSON.parse(l)).filter((l) => l.id === id);
+	await until(() => (told(first.id).length ? true : undefined), 'the first');
+	const second = await s.trace(sampleTrace(20), { query: { scenario: 'page' } });
+	await until(() => (told(second.id).at(-1)?.state === 'ready' ? true : undefined), 'the second, ready');
+	assert.equal(told(first.id).length, 1, 'what does not change is told once');
+
+	const once = await run(['watch', '--server', s.url, '--key', s.read, '--where', 'scenario=cold_start', '--once']);
+	assert.equal(once.code, 0, once.stderr);
+	assert.match(once.stdout, new RegExp(`ready .*cold_start +8\\.3\\.1 +${first.id} +Pixel`));
+	assert.doesNotMatch(once.stdout, new RegExp(second.id));
+	assert.doesNotMatch(once.stdout, /[\u001b\u009b\u202e]/, 'names are data: a terminal does not obey them');
+
+	const screen = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000 });
+	assert.match(screen.stdout, /2 traces; Ctrl-C ends/);
+	assert.match(screen.stdout, /\u001b\[32mready/);
+	assert.doesNotMatch(screen.stdout, /[\u009b\u202e]/);
+	const plain = await onTerminal(['watch', '--server', s.url, '--key', s.read, '--every', '1'], { timeout: 4000, env: { NO_COLOR: '1' } });
+	assert.match(plain.stdout, /ready/);
+	assert.doesNotMatch(plain.stdout, /\u001b\[[0-9]+m/);
+});
+
+test('top: the slowest methods of a filter', async (t) => {
+	const s = await startServer(t);
+	await sendSlower(s, 5);
+	const to = ['top', '--server', s.url, '--key', s.read, '--where', 'scenario=slower'];
+	const r = await run([...to, '--where', 'version_name=8.3.1']);
+	assert.equal(r.code, 0, r.stderr);
+	const [head, ...rows] = r.stdout.trimEnd().split('\n');
+	assert.match(head, /p50 +p95 +max +sum +traces +self by p95/);
+	assert.equal(rows.length, 2);
+	assert.match(rows[0], /1\.5\d? ms +1\.5\d? ms .* 100\.0 % +com\.app\.Repo\.load/);
+	const [answer] = lines((await run([...to, '--metric', 'wall', '--by', 'max', '--limit', '1', '--json'])).stdout);
+	assert.equal(answer.methods.length, 1);
+	assert.equal(answer.methods[0].name, 'com.app.Main.onCreate');
+	assert.equal((await run([...to, '--metric', 'odd'])).code, 2);
+	assert.match((await onTerminal(to)).stdout, /\u001b\[1m/);
+	assert.doesNotMatch((await onTerminal(to, { env: { NO_COLOR: '1' } })).stdout, /\u001b\[/);
+	assert.doesNotMatch((await onTerminal(to, { env: { TERM: 'dumb' } })).stdout, /\u001b/);
+});
+
+test('progress: on terminals only, and gone at the end', async (t) => {
+	const s = await startServer(t);
+	await s.trace(sampleTrace());
+	const slow = http.createServer((req, res) => { req.resume().on('end', () => res.end('{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV"}')); });
+	await new Promise((done) => slow.listen(0, '127.0.0.1', done));
+	t.after(() => slow.close());
+	const big = path.join(folder(t), 'big.bin');
+	fs.writeFileSync(big, Buffer.alloc(4 << 20));
+	const small = path.join(folder(t), 'small.bin');
+	fs.writeFileSync(small, sampleTrace());
+	const push = ['push', '--server', `http://127.0.0.1:${slow.address().port}`, '--key', 'x', big];
+	for (const [args, line] of [[push, /100% of 4\.2 MB/], [['check', '--data', s.data], /check: files \d/], [['backup', '--data', s.data, '--to', path.join(folder(t), 'b')], /backup: uploads \d/],
+		[['perfetto', small, '-o', path.join(folder(t), 'x')], /writing +0\.\d MB/]]) {
+		const seen = await onTerminal(args);
+		assert.match(seen.stdout, line);
+		assert.match(seen.stdout, /\r\u001b\[K/, 'taken away');
+		const piped = await run(args);
+		assert.doesNotMatch(piped.stderr + piped.stdout, /[\r\u001b]/);
+	}
+});

@@ -1,0 +1,39 @@
+/* The API's reference: every operation and schema of the description, readable, without a script or a foreign address. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { startServer } from './server.mjs';
+
+test('the reference says what the description says', async (t) => {
+	const s = await startServer(t);
+	const doc = (await s.get('/api/v1/openapi.json', { key: null })).json;
+	const { status, headers, text } = await s.get('/api/reference', { key: null });
+	assert.equal(status, 200);
+	assert.match(headers.get('content-type'), /^text\/html/);
+	assert.match(headers.get('content-security-policy'), /script-src 'self'/);
+
+	await t.test('every operation and schema has its place, and every link one to go to', () => {
+		const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1]);
+		assert.equal(new Set(ids).size, ids.length, 'each once');
+		const operations = Object.values(doc.paths).flatMap((item) => Object.values(item).map((op) => op.operationId));
+		for (const id of operations) assert.ok(ids.includes(id), id);
+		for (const name of Object.keys(doc.components.schemas)) assert.ok(ids.includes(`schema-${name.toLowerCase()}`), name);
+		const links = [...text.matchAll(/ href="([^"]+)"/g)].map((m) => m[1]);
+		assert.ok(links.length > operations.length);
+		for (const link of links) assert.ok(link.startsWith('#') ? ids.includes(link.slice(1)) : ['data:,', '/api/reference.css', '/api/v1/openapi.json'].includes(link), link);
+	});
+
+	await t.test('every parameter and field is named', () => {
+		const shown = new Set([...text.matchAll(/<tr><td><code>([^<]+)<\/code>/g)].map((m) => m[1]));
+		for (const item of Object.values(doc.paths)) for (const op of Object.values(item)) for (const p of op.parameters ?? []) if (p.name) assert.ok(shown.has(p.name), p.name);
+		for (const schema of Object.values(doc.components.schemas)) for (const name of Object.keys(schema.properties ?? {})) assert.ok(shown.has(name), name);
+	});
+
+	await t.test('nothing in it is run, or loaded from elsewhere', async () => {
+		assert.doesNotMatch(text, /<script|<style|<iframe|<img|\son\w+=|\sstyle=|https?:\/\/(?!\S*example\.com)/i);
+		const css = await s.get('/api/reference.css', { key: null });
+		assert.match(css.headers.get('content-type'), /^text\/css/);
+		assert.match(css.text, /prefers-color-scheme: dark/);
+		assert.doesNotMatch(css.text, /url\(|@import/);
+	});
+});
