@@ -10,6 +10,7 @@
 #include "cli_data.h"
 #include "cli_line.h"
 #include "cli_term.h"
+#include "stored.h"
 
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
                                "URL] [--without-decoded] [--json]";
@@ -70,6 +71,8 @@ static enum tw_status run(const char *data, const char *to, bool decoded,
 	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
 	if (st == TW_OK)
 		st = tw_blobs_open(to, 0, &backup.to, err);
+	if (st == TW_OK && bar.what)
+		bar.total = tw_stored_count(backup.catalogue, tw_catalogue_stored_parts);
 	if (st == TW_OK)
 		st = tw_backup_run(&backup, ret, err);
 	tw_progress_clear(&bar);
@@ -92,6 +95,8 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
 	if (st == TW_OK)
 		st = tw_s3_new(to, endpoint, &s3, err);
+	if (st == TW_OK && bar.what)
+		bar.total = tw_stored_count(backup.catalogue, tw_catalogue_stored_parts);
 	if (st == TW_OK)
 		st = tw_backup_s3_run(&backup, s3, ret, err);
 	tw_progress_clear(&bar);

@@ -8,6 +8,7 @@
 #include "cli_data.h"
 #include "cli_line.h"
 #include "cli_term.h"
+#include "stored.h"
 
 static const char synopsis[] = "check --data DIR [--quick] [--repair] [--json]";
 
@@ -74,6 +75,10 @@ int tw_cli_check(int argc, char **argv)
 	check.repair = repair;
 	check.found = json ? tell_json : tell_text;
 	st = tw_cli_data_open(data, &check.catalogue, &check.blobs, &err);
+	if (st == TW_OK && bar.what)
+		bar.total = tw_stored_count(check.catalogue, tw_catalogue_stored_parts) +
+		            tw_stored_count(check.catalogue, tw_catalogue_stored_mappings) +
+		            tw_stored_count(check.catalogue, tw_catalogue_stored_traces);
 	if (st == TW_OK)
 		st = tw_check_run(&check, &sums, &err);
 	if (st == TW_OK && strcmp(tw_catalogue_engine(check.catalogue), "postgresql") == 0)

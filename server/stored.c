@@ -33,3 +33,20 @@ enum tw_status tw_stored_each(struct tw_catalogue *c, tw_stored_page_fn page, tw
 	tw_arena_free(a);
 	return st;
 }
+
+static enum tw_status count_one(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	(void)f;
+	(void)a;
+	(void)err;
+	++*(uint64_t *)arg;
+	return TW_OK;
+}
+
+uint64_t tw_stored_count(struct tw_catalogue *c, tw_stored_page_fn page)
+{
+	uint64_t n = 0;
+
+	return tw_stored_each(c, page, count_one, &n, NULL) == TW_OK ? n : 0;
+}

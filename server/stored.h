@@ -19,4 +19,7 @@ typedef enum tw_status (*tw_stored_fn)(
 enum tw_status tw_stored_each(struct tw_catalogue *c, tw_stored_page_fn page, tw_stored_fn one,
         void *arg, struct tw_err *err) TW_MUST_USE;
 
+/* How many there are; 0 where it cannot be told. */
+uint64_t tw_stored_count(struct tw_catalogue *c, tw_stored_page_fn page);
+
 #endif

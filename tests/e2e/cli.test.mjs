@@ -231,10 +231,10 @@ test('progress: on terminals only, and gone at the end', async (t) => {
 	const small = path.join(folder(t), 'small.bin');
 	fs.writeFileSync(small, sampleTrace());
 	const push = ['push', '--server', `http://127.0.0.1:${slow.address().port}`, '--key', 'x', big];
-	for (const [args, line] of [[push, /100% of 4\.2 MB/], [['check', '--data', s.data], /check: files \d/], [['backup', '--data', s.data, '--to', path.join(folder(t), 'b')], /backup: uploads \d/],
+	for (const [args, line] of [[push, /100% of 4\.2 MB/], [['check', '--data', s.data], /check: files \[#+\.*\] +\d+%  \d+ of 2/], [['backup', '--data', s.data, '--to', path.join(folder(t), 'b')], /backup: uploads \[#+\] 100%  1 of 1/],
 		[['perfetto', small, '-o', path.join(folder(t), 'x')], /writing +0\.\d MB/]]) {
 		const seen = await onTerminal(args);
-		assert.match(seen.stdout, line);
+		assert.match(seen.stdout.replace(/\u001b\[\d*m/g, ''), line);
 		assert.match(seen.stdout, /\r\u001b\[K/, 'taken away');
 		const piped = await run(args);
 		assert.doesNotMatch(piped.stderr + piped.stdout, /[\r\u001b]/);

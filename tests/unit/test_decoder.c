@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "../event_log.h"
 
@@ -529,28 +528,6 @@ static void test_preflight(void **state)
 	tw_buf_done(&b);
 }
 
-/* Recordings of busy threads compress badly, so that the first block is larger than small heads. */
-static void test_preflight_of_a_large_block(void **state)
-{
-	const size_t packed_cap = ZSTD_compressBound(1 << 20);
-	struct tw_buf b, packed;
-
-	(void)state;
-	start(&b, MONO);
-	for (uint64_t i = 0, dice = 1; i < 20000; i++) {
-		dice = dice * 6364136223846793005u + 1442695040888963407u;
-		btrace2_record(&b, i * 1000 + (dice >> 56), dice >> 40, 7, (dice >> 33) & 0x7fff);
-	}
-	tw_buf_init(&packed, packed_cap);
-	assert_int_equal(tw_buf_reserve(&packed, packed_cap), TW_OK);
-	packed.len = ZSTD_compress(packed.data, packed_cap, b.data, b.len, 1);
-	assert_true(packed.len > TW_DECODER_HEAD_BYTES);
-	assert_int_equal(look(&packed, 64 << 10, false, NULL), TW_CORRUPT);
-	assert_int_equal(look(&packed, TW_DECODER_HEAD_BYTES, false, NULL), TW_OK);
-	tw_buf_done(&packed);
-	tw_buf_done(&b);
-}
-
 static void test_parts(void **state)
 {
 	struct tw_limits limits = tw_limits_default();
@@ -592,7 +569,6 @@ int main(void)
 	        cmocka_unit_test(test_cut_tail),
 	        cmocka_unit_test(test_refusals),
 	        cmocka_unit_test(test_preflight),
-	        cmocka_unit_test(test_preflight_of_a_large_block),
 	        cmocka_unit_test(test_parts),
 	};
 
