@@ -21,6 +21,7 @@
 #include "metrics.h"
 #include "quota.h"
 #include "resume.h"
+#include "role.h"
 #include "source_ask.h"
 
 enum { MAX_METRICS = 4 << 20 };
@@ -64,14 +65,17 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 	bool disk = free_percent(app) >= app->config->min_free_percent;
 	bool jobs = app->jobs != NULL;
 	bool running = !app->unready;
+	char roles[64];
 	bool ready = catalogue && disk && jobs && running;
 	json_t *checks = json_pack("{so so so so}", "catalogue", kept, "disk",
 	        check(disk, "less of the disk is free than min-free: uploads are refused"), "jobs",
 	        check(jobs, "no decode queue is running"), "running",
 	        check(running, "the server is being stopped"));
 
+	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
-	        json_pack("{ss so}", "status", ready ? "ready" : "not_ready", "checks", checks),
+	        json_pack("{ss ss so}", "status", ready ? "ready" : "not_ready", "role", roles,
+	                "checks", checks),
 	        err);
 }
 

@@ -37,6 +37,7 @@
 #include "periodic.h"
 #include "quota.h"
 #include "resume.h"
+#include "role.h"
 #include "rollup_fold.h"
 #include "seal.h"
 #include "source_ask.h"
@@ -68,7 +69,7 @@ static void log_started(const struct tw_app *app, const struct tw_http *http)
 	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
 	        tw_log_text("data", app->config->data_dir),
 	        tw_log_text("catalogue", tw_catalogue_engine(app->catalogue)),
-	        tw_log_text("version", TW_VERSION));
+	        tw_log_text("role", app->config->role), tw_log_text("version", TW_VERSION));
 }
 
 static void quota_path(const struct tw_app *app, char out[MAX_PATH_BYTES])
@@ -219,13 +220,10 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
-/* What goes on in the background. */
-static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
+/* What is done with traces that are decoded, by those who decode. */
+static enum tw_status start_folding(struct tw_app *app, struct tw_err *err)
 {
-	enum tw_status st = open_seal(app, err);
-
-	if (st == TW_OK)
-		st = tw_names_job_start(app, &app->names, err);
+	enum tw_status st = tw_names_job_start(app, &app->names, err);
 
 	if (st == TW_OK)
 		st = tw_found_job_start(app, &app->findings, err); /* before who wakes it */
@@ -235,9 +233,17 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 		st = tw_hang_job_start(app, &app->hangs, err);
 	if (st == TW_OK)
 		st = tw_hook_job_start(app, &app->hooks, err);
-	if (st == TW_OK)
-		st = tw_jobs_start(app, &app->jobs, err);
 	return st == TW_OK ? tw_retention_job_start(app, &app->retention, err) : st;
+}
+
+/* What goes on in the background. */
+static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
+{
+	enum tw_status st = open_seal(app, err);
+
+	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
+		st = start_folding(app, err);
+	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
 }
 
 static void close_data(struct tw_app *app)

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "role.h"
+
 enum kind { STR, BOOL, COUNT, BYTES };
 
 struct setting {
@@ -296,6 +298,18 @@ static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
 	return tw_proxies_parse(c->trusted_proxies, &c->proxies, err);
 }
 
+/* Of one that is alone nobody else does the rest. */
+static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
+{
+	enum tw_status st = tw_roles_parse(c->role, &c->roles, err);
+
+	if (st == TW_OK && c->roles != TW_ROLE_ALL && !c->several)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--role %s is for one of several servers: --several-servers is missing",
+		        c->role);
+	return st;
+}
+
 static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 {
 	static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
@@ -303,6 +317,7 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	char host[128];
 	uint16_t port;
+	enum tw_status st;
 
 	if (!tw_listen_split(c->listen, host, sizeof host, &port))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
@@ -330,7 +345,8 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	if (c->decode_workers == 0)
 		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
 	c->limits.max_memory_bytes = c->worker_memory_bytes;
-	return judge_proxies(c, err);
+	st = judge_roles(c, err);
+	return st == TW_OK ? judge_proxies(c, err) : st;
 }
 
 enum tw_status tw_config_load(

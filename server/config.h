@@ -57,6 +57,8 @@ struct tw_config {
 	uint64_t worker_memory_bytes;
 	unsigned worker_cpu_s, worker_wall_s, worker_tries;
 	bool several;             /* other servers are at work in the catalogue and the folder */
+	const char *role;         /* what this server does; read into: */
+	unsigned roles;           /* role.h */
 	const char *repositories; /* folder of clones, "": none */
 	bool worker_jail;         /* decoders may make no system call but those they need */
 	unsigned min_free_percent;

@@ -29,6 +29,7 @@ struct tw_route {
 	const char *path;   /* "/api/v1/traces/{id}/flame"; one {name} per segment; a last segment
 	                     * {*} takes the rest */
 	enum tw_need needs; /* what the caller must hold; filled in from routes.def */
+	unsigned roles;     /* of whom it is answered (role.h); filled in likewise */
 	bool slow;          /* `end` runs on a pool, not on an event loop */
 	bool knows_caller;  /* a PUBLIC route that answers by who asks */
 	bool outbound;      /* a slow one that waits for another server: on a pool of its own */

@@ -5,6 +5,7 @@
 #include "app.h"
 #include "config.h"
 #include "http_int.h"
+#include "role.h"
 
 static bool is_method(const struct tw_route *route, const char *method)
 {
@@ -43,6 +44,20 @@ static bool is_elsewhere(const struct tw_http *h, const struct tw_route *route)
 	return route->metrics && !h->for_metrics && h->app->config->metrics_listen[0];
 }
 
+/* Whoever sends requests to the wrong one of several servers is told so, and to come again: an
+ * upload must not be given up for that. */
+static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
+{
+	const unsigned mine = r->http->app->config->roles;
+	char text[64];
+
+	if (r->route->roles & mine)
+		return TW_OK;
+	tw_roles_write(mine, text, sizeof text);
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	        "this server does not answer that (--role %s): send it to another", text);
+}
+
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 {
 	char allow[64] = "";
@@ -62,7 +77,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 		if (is_method(route, r->method) || is_meant(r, route)) {
 			r->route = route;
 			r->method = route->by_post ? route->method : r->method;
-			return TW_OK;
+			return judge_role(r, err);
 		}
 		add_allowed(route, allow, sizeof allow);
 	}

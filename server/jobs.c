@@ -33,6 +33,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "resume.h"
+#include "role.h"
 
 enum { PATH_BYTES = 1500, POLL_MS = 1000, WORKERS_MAX = 64 };
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000 };
@@ -522,10 +523,7 @@ static void *dispatch(void *arg)
 
 static unsigned workers(const struct tw_config *c)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned n = c->decode_workers ? c->decode_workers
-	             : processors > 0  ? (unsigned)processors
-	                               : 1;
+	unsigned n = c->roles & TW_ROLE_DECODE ? c->decode_workers : 0; /* it sweeps all the same */
 
 	return n < WORKERS_MAX ? n : WORKERS_MAX;
 }

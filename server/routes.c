@@ -4,15 +4,26 @@
 #include <threads.h>
 
 #include "http.h"
+#include "role.h"
 
-#define AREA(name) extern const struct tw_route tw_routes_##name[];
+enum {
+	SERVED_BY_INGEST = TW_ROLE_INGEST,
+	SERVED_BY_QUERY = TW_ROLE_QUERY,
+	SERVED_BY_EITHER = TW_ROLE_INGEST | TW_ROLE_QUERY,
+	SERVED_BY_EVERY = TW_ROLE_ALL
+};
+
+#define AREA(name, roles) extern const struct tw_route tw_routes_##name[];
 #define ROUTE(method, path, needs)
 #include "routes.def"
 #undef AREA
 #undef ROUTE
 
-static const struct tw_route *const areas[] = {
-#define AREA(name) tw_routes_##name,
+static const struct area {
+	const struct tw_route *routes;
+	unsigned roles;
+} areas[] = {
+#define AREA(name, roles) {tw_routes_##name, SERVED_BY_##roles},
 #define ROUTE(method, path, needs)
 #include "routes.def"
 #undef AREA
@@ -23,7 +34,7 @@ static const struct line {
 	const char *method, *path;
 	enum tw_need needs;
 } lines[] = {
-#define AREA(name)
+#define AREA(name, roles)
 #define ROUTE(method, path, needs) {method, path, TW_NEED_##needs},
 #include "routes.def"
 #undef AREA
@@ -37,22 +48,22 @@ static size_t n_all;
 static once_flag joined = ONCE_FLAG_INIT;
 
 /* Lines stand in the order of the areas' tables, so that one place tells both. */
-static void add(const struct tw_route *r)
+static void add(const struct tw_route *r, unsigned roles)
 {
 	const struct line *line = &lines[n_all];
 
 	assert(n_all < N_LINES && strcmp(r->method, line->method) == 0 &&
 	        strcmp(r->path, line->path) == 0);
 	all[n_all] = *r;
+	all[n_all].roles = roles;
 	all[n_all++].needs = line->needs;
 }
 
 static void join(void)
 {
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression) an array of pointers */
 	for (size_t i = 0; i < sizeof areas / sizeof *areas; i++)
-		for (const struct tw_route *r = areas[i]; r->method; r++)
-			add(r);
+		for (const struct tw_route *r = areas[i].routes; r->method; r++)
+			add(r, areas[i].roles);
 	assert(n_all == N_LINES);
 }
 

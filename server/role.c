@@ -1,0 +1,60 @@
+#include "role.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static const struct {
+	const char *name;
+	unsigned role;
+} roles[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
+        {"all", TW_ROLE_ALL}};
+
+enum { N_ROLES = sizeof roles / sizeof *roles, ALL_AT = N_ROLES - 1 };
+
+static unsigned role_of(struct tw_str name)
+{
+	for (size_t i = 0; i < N_ROLES; i++)
+		if (tw_str_eq(name, tw_str_of(roles[i].name)))
+			return roles[i].role;
+	return 0;
+}
+
+enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text);
+	unsigned found = 0;
+	bool last;
+
+	do {
+		struct tw_str name;
+		unsigned role;
+
+		last = !strchr(rest.ptr, ',');
+		name = tw_str_split(&rest, ',');
+		role = role_of(name);
+		if (!role)
+			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			        "role: \"%.*s\" is none of ingest, decode, query and all",
+			        (int)(name.len < 32 ? name.len : 32), name.ptr);
+		found |= role;
+	} while (!last);
+	*ret = found;
+	return TW_OK;
+}
+
+void tw_roles_write(unsigned of, char *ret, size_t cap)
+{
+	size_t at = 0;
+
+	if (of == TW_ROLE_ALL) {
+		(void)snprintf(ret, cap, "%s", roles[ALL_AT].name);
+		return;
+	}
+	ret[0] = '\0';
+	for (size_t i = 0; i < ALL_AT && at < cap; i++)
+		if (of & roles[i].role)
+			at += (size_t)snprintf(
+			        ret + at, cap - at, "%s%s", at ? "," : "", roles[i].name);
+}
