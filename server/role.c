@@ -8,16 +8,16 @@
 static const struct {
 	const char *name;
 	unsigned role;
-} roles[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
+} words[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
         {"all", TW_ROLE_ALL}};
 
-enum { N_ROLES = sizeof roles / sizeof *roles, ALL_AT = N_ROLES - 1 };
+enum { N_ROLES = sizeof words / sizeof *words, ALL_AT = N_ROLES - 1 };
 
 static unsigned role_of(struct tw_str name)
 {
 	for (size_t i = 0; i < N_ROLES; i++)
-		if (tw_str_eq(name, tw_str_of(roles[i].name)))
-			return roles[i].role;
+		if (tw_str_eq(name, tw_str_of(words[i].name)))
+			return words[i].role;
 	return 0;
 }
 
@@ -44,17 +44,17 @@ enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *er
 	return TW_OK;
 }
 
-void tw_roles_write(unsigned of, char *ret, size_t cap)
+void tw_roles_write(unsigned roles, char *ret, size_t cap)
 {
 	size_t at = 0;
 
-	if (of == TW_ROLE_ALL) {
-		(void)snprintf(ret, cap, "%s", roles[ALL_AT].name);
+	if (roles == TW_ROLE_ALL) {
+		(void)snprintf(ret, cap, "%s", words[ALL_AT].name);
 		return;
 	}
 	ret[0] = '\0';
 	for (size_t i = 0; i < ALL_AT && at < cap; i++)
-		if (of & roles[i].role)
+		if (roles & words[i].role)
 			at += (size_t)snprintf(
-			        ret + at, cap - at, "%s%s", at ? "," : "", roles[i].name);
+			        ret + at, cap - at, "%s%s", at ? "," : "", words[i].name);
 }
