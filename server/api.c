@@ -153,30 +153,6 @@ json_t *tw_api_trace(const struct tw_trace_row *row)
 	        tags_of(row->tags), "annotations", (json_int_t)row->annotations, "report");
 }
 
-static enum tw_status drop_blob(void *arg, const char *sha256, struct tw_err *err)
-{
-	struct tw_app *app = arg;
-
-	return tw_blob_delete(app->blobs, sha256, err);
-}
-
-/* Other servers do not see our lock: theirs and ours is the catalogue's. */
-static enum tw_status drop_unused(struct tw_app *app, const char *sha256, struct tw_err *err)
-{
-	return tw_catalogue_is_shared(app->catalogue)
-	               ? tw_catalogue_unless_used(app->catalogue, sha256, drop_blob, app, err)
-	               : drop_blob(app, sha256, err);
-}
-
-void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n)
-{
-	struct tw_err err;
-
-	for (size_t i = 0; i < n; i++)
-		if (drop_unused(app, blobs[i], &err) != TW_OK)
-			tw_log_err(TW_LOG_WARN, "blob_left", blobs[i], &err);
-}
-
 static bool are_there(void *arg)
 {
 	struct tw_needed_blobs *n = arg;
@@ -194,7 +170,8 @@ static bool are_there(void *arg)
 
 void tw_api_need_blobs(struct tw_needed_blobs *n)
 {
-	if (tw_catalogue_is_shared(n->app->catalogue))
+	/* of a store elsewhere nothing is dropped that was put a short while ago */
+	if (tw_catalogue_is_shared(n->app->catalogue) && !tw_blobs_remote(n->app->blobs))
 		tw_catalogue_only_while(are_there, n);
 }
 

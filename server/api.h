@@ -53,10 +53,6 @@ json_t *tw_api_trace(const struct tw_trace_row *row);
 enum tw_status tw_api_stream_part(
         struct tw_req *r, const char *id, const struct tw_part *p, struct tw_err *err) TW_MUST_USE;
 
-/* Deletes blobs that no row refers to any more.  Failures are logged: the next start's sweep
- * finds them. */
-void tw_api_drop_blobs(struct tw_app *app, const char *const *blobs, size_t n);
-
 /* Between the two, of one thread: a row that names these is written only while they are there, as
  * another server may drop what no row named yet.  NULL is none.  The end gives st, or TW_BUSY in
  * words. */

@@ -11,8 +11,10 @@
 #include "api.h"
 #include "app.h"
 #include "blob.h"
+#include "blob_use.h"
 #include "jobs.h"
 #include "jobs_names.h"
+#include "jobs_store.h"
 #include "upload_meta.h"
 #include "view.h"
 
@@ -158,15 +160,15 @@ static enum tw_status compile_and_record(
 /* Between the row and this another upload may have named the same content again: ask anew. */
 static void drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
 {
-	(void)pthread_rwlock_wrlock(&app->blob_use);
+	tw_blob_drop_begin(app);
 	for (size_t i = 0; i < blobs->n; i++) {
 		const char *sha256 = blobs->sha256[i];
 		bool used = true;
 
 		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-			tw_api_drop_blobs(app, &sha256, 1);
+			tw_store_drop_blobs(app, &sha256, 1);
 	}
-	(void)pthread_rwlock_unlock(&app->blob_use);
+	tw_blob_drop_end(app);
 }
 
 /* What the child counted, with the build and how many traces it names now. */
@@ -197,9 +199,9 @@ static enum tw_status end_mapping(struct tw_req *r, struct tw_err *err)
 
 	if (m->bytes == 0)
 		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
-	(void)pthread_rwlock_rdlock(&app->blob_use);
+	tw_blob_use_begin(app);
 	st = compile_and_record(r, &unused, err);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+	tw_blob_use_end(app);
 	if (st == TW_OK) {
 		tw_periodic_wake(app->names);
 		tw_periodic_wake(app->rollup);

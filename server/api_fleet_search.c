@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "fleet_search.h"
 #include "match.h"
+#include "trace_stored.h"
 
 enum { LIMIT_MAX = 200, NAMES_MAX = 4096, PATH_BYTES = 1500 };
 /* A search answers within half a second: names may take some of it, files the most. */
@@ -173,13 +174,10 @@ static struct tw_search_call look(struct search *k, const struct tw_search_found
 	        &k->s.methods[found->which], found, &k->path, k->s.over_ns, &deadline};
 	struct tw_search_call call = {0};
 	struct tw_trace_file *file = NULL;
-	char path[PATH_BYTES];
 	struct tw_err why;
-	enum tw_status st = tw_trace_path(
-	        tw_req_app(k->q->req)->blobs, found->trace_id, path, sizeof path, &why);
+	enum tw_status st = tw_trace_stored_open_by(
+	        tw_req_app(k->q->req)->blobs, found->trace_id, k->until_ms, &file, &why);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &file, &why);
 	if (st == TW_OK)
 		st = tw_search_find_call(file, &ask, &call, &why);
 	tw_trace_file_close(file);

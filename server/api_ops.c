@@ -8,6 +8,8 @@
 
 #include "app.h"
 #include "backlog.h"
+#include "blob.h"
+#include "blob_store.h"
 #include "catalogue.h"
 #include "catalogue_quarantine.h"
 #include "catalogue_sums.h"
@@ -57,20 +59,33 @@ static json_t *check_catalogue(struct tw_catalogue *c)
 	return o;
 }
 
+static json_t *check_storage(const struct tw_blobs *b)
+{
+	struct tw_err why = {.msg = ""};
+	bool ok = !b || tw_blobs_ready(b, &why) == TW_OK;
+	json_t *o = check(ok, "the storage of uploads and traces does not answer");
+
+	(void)json_object_set_new(
+	        o, "engine", json_string(b && tw_blobs_remote(b) ? "s3" : "folder"));
+	return o;
+}
+
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_app *app = tw_req_app(r);
 	json_t *kept = check_catalogue(app->catalogue);
+	json_t *stored = check_storage(app->blobs);
 	bool catalogue = json_is_true(json_object_get(kept, "ok"));
 	bool disk = free_percent(app) >= app->config->min_free_percent;
 	bool jobs = app->jobs != NULL;
 	bool running = !app->unready;
+	bool storage = json_is_true(json_object_get(stored, "ok"));
 	char roles[64];
-	bool ready = catalogue && disk && jobs && running;
-	json_t *checks = json_pack("{so so so so}", "catalogue", kept, "disk",
+	bool ready = catalogue && disk && jobs && running && storage;
+	json_t *checks = json_pack("{so so so so so}", "catalogue", kept, "disk",
 	        check(disk, "less of the disk is free than min-free: uploads are refused"), "jobs",
 	        check(jobs, "no decode queue is running"), "running",
-	        check(running, "the server is being stopped"));
+	        check(running, "the server is being stopped"), "storage", stored);
 
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
@@ -111,6 +126,18 @@ static void write_disk(const struct tw_app *app, struct tw_buf *out)
 	write_gauge(out, "tracewell_disk_free_percent", free_percent(app));
 	write_gauge(out, "tracewell_disk_free_bytes", (uint64_t)fs.f_bavail * fs.f_frsize);
 	write_gauge(out, "tracewell_disk_size_bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
+}
+
+static void write_storage(const struct tw_app *app, struct tw_buf *out)
+{
+	void *store;
+	const struct tw_store_engine *engine =
+	        app->blobs ? tw_blobs_engine(app->blobs, &store) : NULL;
+
+	if (engine && engine->metrics)
+		engine->metrics(store, out);
+	else
+		tw_store_s3.metrics(NULL, out); /* names that are there say more than none */
 }
 
 static uint64_t open_fds(void)
@@ -163,6 +190,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	if (app->sources)
 		tw_sources_metrics(app->sources, &out);
 	write_disk(app, &out);
+	write_storage(app, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
 	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());
 	write_gauge(&out, "tracewell_open_fds", open_fds());

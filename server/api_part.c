@@ -5,6 +5,7 @@
 #include "api.h"
 #include "app.h"
 #include "blob.h"
+#include "clock.h"
 
 static enum tw_status read_some(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
@@ -34,7 +35,8 @@ enum tw_status tw_api_stream_part(
 
 	if (!fd)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	st = tw_blob_open(tw_req_app(r)->blobs, p->sha256, fd, err);
+	st = tw_blob_open_by(tw_req_app(r)->blobs, p->sha256,
+	        tw_monotonic_ms() + (int64_t)tw_req_ms_left(r), fd, err);
 	if (st != TW_OK) {
 		tw_mem_free(fd);
 		return st;

@@ -7,6 +7,7 @@
 
 #include "api.h"
 #include "blob.h"
+#include "clock.h"
 #include "export_perfetto.h"
 #include "view.h"
 
@@ -134,7 +135,8 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 	        tw_req_arena(v->req), &parts, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (strcmp(parts[i].part, "system") == 0)
-			return tw_blob_open(app->blobs, parts[i].sha256, ret_fd, err);
+			return tw_blob_open_by(app->blobs, parts[i].sha256,
+			        tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req), ret_fd, err);
 	if (st == TW_OK && tw_req_query(v->req, "system"))
 		return tw_fail(
 		        err, TW_NOT_FOUND, TW_NO_OFFSET, "no system trace was sent with this one");

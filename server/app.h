@@ -20,6 +20,8 @@ struct tw_app {
 	char node[64];                  /* of this process; no other server has the same */
 	struct tw_judges *judges;       /* judge.h; NULL: uploads are not looked at early */
 	struct tw_jobs *jobs;           /* jobs.h */
+	bool storage_unproven; /* it did not answer at the start: storage_owner.h comes later */
+	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_periodic *names;      /* jobs_names.h */
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
 	struct tw_folder *folder;       /* rollup_fold.h: that job's */

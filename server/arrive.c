@@ -3,6 +3,7 @@
 #include "app.h"
 #include "backlog.h"
 #include "blob.h"
+#include "blob_use.h"
 #include "catalogue.h"
 #include "jobs.h"
 
@@ -63,9 +64,9 @@ enum tw_status tw_arrive(struct tw_app *app, const struct tw_upload *up, char re
 
 	if (up->n_parts > PARTS_MAX)
 		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "an upload of too many parts");
-	(void)pthread_rwlock_rdlock(&app->blob_use);
+	tw_blob_use_begin(app);
 	st = place_and_record(app, &mine, ret_id, ret_new, err);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+	tw_blob_use_end(app);
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; i < up->n_parts; i++) {

@@ -164,14 +164,14 @@ static enum tw_status copy_all(int from, int to, const char *path, struct tw_err
 	return fsync(to) == 0 ? TW_OK : fail_errno("made durable", path, err);
 }
 
-static enum tw_status copy_file(const char *from, const char *to, struct tw_err *err)
+static enum tw_status copy_file(
+        struct run *r, const char *trace_id, const char *to, struct tw_err *err)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int out = -1;
-	enum tw_status st;
+	int in = -1, out = -1;
+	enum tw_status st = tw_trace_open(r->b->from, trace_id, &in, err);
 
-	if (in < 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "it is not there");
+	if (st != TW_OK)
+		return st;
 	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	st = out < 0 ? fail_errno("made", to, err) : copy_all(in, out, to, err);
 	(void)close(in);
@@ -202,15 +202,13 @@ static enum tw_status copy_decoded(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct run *r = arg;
-	char from[PATH_BYTES], to[PATH_BYTES], spool[PATH_BYTES];
-	enum tw_status st = tw_trace_path(r->b->from, f->id, from, sizeof from, err);
+	char to[PATH_BYTES], spool[PATH_BYTES];
+	enum tw_status st = tw_trace_path(r->b->to, f->id, to, sizeof to, err);
 
-	if (st == TW_OK)
-		st = tw_trace_path(r->b->to, f->id, to, sizeof to, err);
 	if (st != TW_OK || (f->sha256[0] && is_same(to, f)))
 		return st;
 	tw_spool_path(r->b->to, f->id, spool, sizeof spool);
-	st = copy_file(from, spool, err);
+	st = copy_file(r, f->id, spool, err);
 	if (st == TW_OK && f->sha256[0] && !is_same(spool, f))
 		st = TW_NOT_FOUND;
 	if (st == TW_OK)

@@ -30,7 +30,9 @@ static enum tw_status put_checked(
 	if (st == TW_OK && sha256[0] && strcmp(found, sha256) != 0)
 		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
 	if (st == TW_OK)
-		st = tw_s3_put(r->to, key, fd, found, err);
+		st = tw_s3_put(r->to,
+		        &(struct tw_s3_object){.key = key, .sha256 = found, .bytes = bytes}, fd,
+		        err);
 	if (st == TW_OK) {
 		r->sums.copied++;
 		r->sums.bytes += bytes;
@@ -108,14 +110,13 @@ static enum tw_status put_only_copy(
         struct run *r, const struct tw_stored_file *f, struct tw_err *err)
 {
 	char path[PATH_BYTES];
-	int fd;
+	int fd = -1;
 	enum tw_status st = tw_trace_path(r->b->from, f->id, path, sizeof path, err);
 
+	if (st == TW_OK)
+		st = tw_trace_open(r->b->from, f->id, &fd, err);
 	if (st != TW_OK)
 		return st;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "it is not there");
 	st = put_checked(r, path + strlen(tw_blobs_dir(r->b->from)) + 1, fd, f->sha256, err);
 	(void)close(fd);
 	return st;

@@ -1,13 +1,9 @@
 /*
- * blob.c - uploads on disk by content.
+ * blob.c - uploads in spool/, hashed as they come, and handed to a storage engine when they are
+ * whole.
  *
- * What makes an upload survive power loss (I1): it is renamed from spool/ into
- * its folder under blobs/, then the file and the folder are fsynced; the 256
- * folders are made and synced at start.  The two syncs run in threads of their
- * own, because the row's sync may go on beside them (catalogue_arrive.c), and a
- * journalling file system does all three in one go.  Without a row a file counts
- * for nothing.  A blob that exists already may have a row, and so is only ever
- * replaced by one whose bytes are fsynced before.
+ * What makes them durable is the engine's business (store_*.c).  While files are kept elsewhere,
+ * whoever puts one holds a claim on its key until the row is there (store_claims.h).
  */
 #include "blob.h"
 
@@ -15,7 +11,6 @@
 #include <fcntl.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,48 +20,28 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "blob_int.h"
 #include "crash_point.h"
 #include "digest.h"
-#include "pool.h"
 #include "spool.h"
+#include "store_lock.h"
 
 enum {
 	PATH_BYTES = 1400,
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
-	BLOB_DIRS = 256,
-	SYNC_THREADS = 16,
-	SPOOL_BYTES = 96
-};
-
-struct tw_blobs {
-	unsigned min_free_percent;
-	struct tw_pool *syncs;
-	_Atomic uint64_t serial;
-	int spool_lock;          /* of our own, -1: spool/ is */
-	char spool[SPOOL_BYTES]; /* below dir */
-	char dir[];
-};
-
-struct sync {                     /* of a file or folder, in a thread of the pool */
-	struct tw_pool_task task; /* first: the pool hands it back */
-	struct tw_blob_writer *writer;
-	const char *done; /* crash point */
-	int fd;
-	int error; /* errno, 0 it went well */
+	LINGER_MS = 15 * 60 * 1000 /* what is put without a row must have one by then */
 };
 
 struct tw_blob_writer {
 	struct tw_blobs *blobs;
 	int fd;
-	int dir_fd;           /* of the folder, once renamed into it */
-	pthread_mutex_t lock; /* of the next four */
-	pthread_cond_t synced;
-	unsigned syncing;
-	struct sync file, dir;
 	uint64_t bytes, max_bytes, next_check;
 	gnutls_hash_hd_t sha;
-	char sha256[TW_SHA256_HEX]; /* once placed */
+	bool placed, claimed;
+	struct tw_store_put put; /* once placed, with: */
+	char sha256[TW_SHA256_HEX];
+	char key[TW_STORE_KEY];
 	char path[PATH_BYTES];
 };
 
@@ -118,27 +93,23 @@ static enum tw_status make_sub(struct tw_blobs *b, const char *name, struct tw_e
 	return tw_folder_make(path, err);
 }
 
-/* All folders of blobs/ at once, so that no upload waits for one to be made durable. */
-static enum tw_status make_blob_dirs(struct tw_blobs *b, struct tw_err *err)
+static enum tw_status open_engine(
+        struct tw_blobs *b, const struct tw_store_place *p, struct tw_err *err)
 {
-	char path[PATH_BYTES];
-	bool made = false;
+	enum tw_status st = tw_store_engine_of(p->storage->blobs, &b->engine, err);
 
-	for (unsigned i = 0; i < BLOB_DIRS; i++) {
-		(void)snprintf(path, sizeof path, "%s/blobs/%02x", b->dir, i);
-		if (mkdir(path, 0700) == 0)
-			made = true;
-		else if (errno != EEXIST)
-			return fail_errno("mkdir", path, err);
+	if (st == TW_OK && b->engine->remote) {
+		b->claims = tw_key_claims_new();
+		st = b->claims ? tw_store_lock_open(b->dir, p->serves, &b->in_use, err)
+		               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	}
-	(void)snprintf(path, sizeof path, "%s/blobs", b->dir);
-	return made ? sync_dir(path, err) : TW_OK;
+	return st == TW_OK ? b->engine->open(p, &b->store, err) : st;
 }
 
-enum tw_status tw_blobs_open(
-        const char *data_dir, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
+enum tw_status tw_blobs_open_at(
+        const struct tw_store_place *p, struct tw_blobs **ret, struct tw_err *err)
 {
-	size_t len = strlen(data_dir);
+	size_t len = strlen(p->data_dir);
 	struct tw_blobs *b;
 	enum tw_status st;
 
@@ -148,33 +119,41 @@ enum tw_status tw_blobs_open(
 	b = tw_mem_zalloc(1, sizeof *b + len + 1);
 	if (!b)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	memcpy(b->dir, data_dir, len + 1);
-	b->min_free_percent = min_free_percent;
+	memcpy(b->dir, p->data_dir, len + 1);
+	b->min_free_percent = p->min_free_percent;
+	b->in_use = -1;
 	(void)snprintf(b->spool, sizeof b->spool, "spool");
 	b->spool_lock = -1;
 	st = tw_folder_make(b->dir, err);
 	if (st == TW_OK)
 		st = make_sub(b, "spool", err);
 	if (st == TW_OK)
-		st = make_sub(b, "blobs", err);
-	if (st == TW_OK)
-		st = make_blob_dirs(b, err);
-	if (st == TW_OK)
-		st = make_sub(b, "traces", err);
-	if (st == TW_OK)
-		st = tw_pool_start(SYNC_THREADS, &b->syncs, err);
+		st = open_engine(b, p, err);
 	if (st == TW_OK)
 		*ret = b;
 	else
-		tw_mem_free(b);
+		(void)tw_blobs_close(b);
 	return st;
+}
+
+enum tw_status tw_blobs_open(
+        const char *data_dir, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
+{
+	const struct tw_storage folder = {.blobs = ""};
+
+	return tw_blobs_open_at(
+	        &(struct tw_store_place){data_dir, &folder, min_free_percent, false}, ret, err);
 }
 
 struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 {
 	if (!b)
 		return NULL;
-	b->syncs = tw_pool_stop(b->syncs);
+	if (b->store)
+		b->engine->close(b->store);
+	b->claims = tw_key_claims_free(b->claims);
+	if (b->in_use >= 0)
+		(void)close(b->in_use);
 	if (b->spool_lock >= 0)
 		(void)close(b->spool_lock);
 	tw_mem_free(b);
@@ -187,7 +166,8 @@ static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struc
 
 	if (statvfs(b->dir, &v) != 0)
 		return fail_errno("statvfs", b->dir, err);
-	if ((uint64_t)v.f_bavail * 100 < (uint64_t)v.f_blocks * b->min_free_percent)
+	if ((uint64_t)v.f_bavail * 100 < (uint64_t)v.f_blocks * b->min_free_percent &&
+	        !(b->engine->yield && b->engine->yield(b->store)))
 		return tw_fail(err, TW_FULL, TW_NO_OFFSET,
 		        "less than %u %% of the disk is free: uploads are not accepted until there "
 		        "is room",
@@ -225,26 +205,31 @@ static enum tw_status open_spool(struct tw_blob_writer *w, struct tw_err *err)
 	(void)snprintf(name, sizeof name, "up-%lld-%ld-%d-%llu", (long long)t.tv_sec, t.tv_nsec,
 	        (int)getpid(), (unsigned long long)atomic_fetch_add(&w->blobs->serial, 1));
 	tw_spool_path(w->blobs, name, w->path, sizeof w->path);
-	w->fd = open(w->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (w->fd < 0)
 		return fail_errno("create", w->path, err);
 	tw_crash_point("spool_created");
 	return TW_OK;
 }
 
-static void close_writer(struct tw_blob_writer *w)
+static void close_writer(struct tw_blob_writer *w, int64_t linger_ms)
 {
 	uint8_t hash[32];
 
+	if (w->placed)
+		w->blobs->engine->end(w->blobs->store, &w->put);
+	if (w->claimed)
+		tw_claim_end(w->blobs->claims, w->key, linger_ms);
 	if (w->fd >= 0)
 		(void)close(w->fd);
-	if (w->dir_fd >= 0)
-		(void)close(w->dir_fd);
 	if (w->sha)
 		gnutls_hash_deinit(w->sha, hash);
-	(void)pthread_cond_destroy(&w->synced);
-	(void)pthread_mutex_destroy(&w->lock);
 	tw_mem_free(w);
+}
+
+enum tw_status tw_blobs_ready(const struct tw_blobs *b, struct tw_err *err)
+{
+	return b->engine->ready ? b->engine->ready(b->store, err) : TW_OK;
 }
 
 enum tw_status tw_blob_begin(
@@ -253,6 +238,8 @@ enum tw_status tw_blob_begin(
 	enum tw_status st = check_room(b, 0, err);
 	struct tw_blob_writer *w;
 
+	if (st == TW_OK)
+		st = tw_blobs_ready(b, err);
 	if (st != TW_OK)
 		return st;
 	w = tw_mem_zalloc(1, sizeof *w);
@@ -262,9 +249,6 @@ enum tw_status tw_blob_begin(
 	w->max_bytes = max_bytes;
 	w->next_check = CHECK_EVERY_BYTES;
 	w->fd = -1;
-	w->dir_fd = -1;
-	(void)pthread_mutex_init(&w->lock, NULL);
-	(void)pthread_cond_init(&w->synced, NULL);
 	st = tw_digest_begin(GNUTLS_DIG_SHA256, &w->sha, err);
 	if (st == TW_OK)
 		st = open_spool(w, err);
@@ -328,126 +312,62 @@ enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err 
 	return n < 0 ? fail_errno("read what goes to", w->path, err) : st;
 }
 
+/* --- names --- */
+
 static bool is_sha256(const char *s)
 {
 	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
 }
 
-static void blob_dir(const struct tw_blobs *b, const char *sha, char *out, size_t cap)
+static void blob_key(const char *sha256, char out[TW_STORE_KEY])
 {
-	(void)snprintf(out, cap, "%s/blobs/%.2s", b->dir, sha);
+	(void)snprintf(out, TW_STORE_KEY, "blobs/%.2s/%.64s", sha256, sha256);
 }
 
-static void blob_path(const struct tw_blobs *b, const char *sha, char *out, size_t cap)
+/* --- into place --- */
+
+enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
 {
-	(void)snprintf(out, cap, "%s/blobs/%.2s/%s", b->dir, sha, sha);
-}
+	const struct tw_blob_peers *peers = &b->peers;
+	bool held = false;
+	enum tw_status st, gone;
 
-/* base/ab and base/ab/cd */
-static enum tw_status make_shards(const char *leaf, struct tw_err *err)
-{
-	char upper[PATH_BYTES];
-	enum tw_status st;
-
-	if (access(leaf, F_OK) == 0)
-		return TW_OK;
-	(void)snprintf(upper, sizeof upper, "%s", leaf);
-	*strrchr(upper, '/') = '\0';
-	st = tw_folder_make(upper, err);
-	return st == TW_OK ? tw_folder_make(leaf, err) : st;
-}
-
-/* --- into place, and durable there --- */
-
-static void run_sync(struct tw_pool_task *task, bool stopping)
-{
-	struct sync *s = (struct sync *)(void *)task;
-	struct tw_blob_writer *w = s->writer;
-	int error = fsync(s->fd) == 0 ? 0 : errno;
-
-	(void)stopping; /* who waits for it wants it done */
-	if (!error)
-		tw_crash_point(s->done);
-	(void)pthread_mutex_lock(&w->lock);
-	s->error = error;
-	w->syncing--;
-	(void)pthread_cond_broadcast(&w->synced);
-	(void)pthread_mutex_unlock(&w->lock);
-}
-
-static void begin_sync(struct tw_blob_writer *w, struct sync *s, int fd, const char *done)
-{
-	*s = (struct sync){.task.run = run_sync, .writer = w, .done = done, .fd = fd};
-	(void)pthread_mutex_lock(&w->lock);
-	w->syncing++;
-	(void)pthread_mutex_unlock(&w->lock);
-	if (!tw_pool_submit(w->blobs->syncs, &s->task))
-		run_sync(&s->task, true);
+	if (!peers->hold)
+		return b->engine->put(b->store, p, err);
+	st = peers->hold(peers->arg, p->key, false, &held, err);
+	if (st != TW_OK)
+		return st;
+	st = b->engine->put(b->store, p, err);
+	gone = peers->let_go(peers->arg, p->key, false, st == TW_OK ? err : NULL);
+	return st == TW_OK ? gone : st;
 }
 
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)
 {
-	char path[PATH_BYTES];
-
-	(void)pthread_mutex_lock(&w->lock);
-	while (w->syncing)
-		(void)pthread_cond_wait(&w->synced, &w->lock);
-	(void)pthread_mutex_unlock(&w->lock);
-	errno = w->file.error ? w->file.error : w->dir.error;
-	if (errno)
-		return fail_errno("fsync", w->path, err);
-	blob_path(w->blobs, w->sha256, path, sizeof path);
-	/* another server may have dropped what nothing referred to yet */
-	return !w->sha256[0] || access(path, F_OK) == 0 ? TW_OK : fail_errno("find", path, err);
-}
-
-/* Under its content's name, whoever has it already: perhaps not durable yet, so what is there is
- * not built upon.  File systems that cannot refuse to replace take this way too. */
-static enum tw_status replace(struct tw_blob_writer *w, struct tw_err *err)
-{
-	char path[PATH_BYTES];
-
-	if (fsync(w->fd) != 0)
-		return fail_errno("fsync", w->path, err);
-	blob_path(w->blobs, w->sha256, path, sizeof path);
-	if (rename(w->path, path) != 0)
-		return fail_errno("rename", path, err);
-	return TW_OK;
-}
-
-static enum tw_status rename_in(struct tw_blob_writer *w, struct tw_err *err)
-{
-	char path[PATH_BYTES];
-
-	blob_path(w->blobs, w->sha256, path, sizeof path);
-	if (renameat2(AT_FDCWD, w->path, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
-		begin_sync(w, &w->file, w->fd, "content_synced");
-		return TW_OK;
-	}
-	if (errno == EEXIST || errno == EINVAL || errno == ENOSYS)
-		return replace(w, err);
-	return fail_errno("rename", path, err);
+	return w->placed ? w->blobs->engine->wait(w->blobs->store, &w->put, err) : TW_OK;
 }
 
 enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 {
 	uint8_t hash[32];
-	char dir[PATH_BYTES];
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	tw_crash_point("spool_written");
 	gnutls_hash_output(w->sha, hash);
 	tw_digest_hex(hash, w->sha256);
-	blob_dir(w->blobs, w->sha256, dir, sizeof dir);
-	w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w->dir_fd < 0)
-		return fail_errno("open", dir, err);
-	st = rename_in(w, err);
+	blob_key(w->sha256, w->key);
+	if (w->blobs->claims)
+		st = tw_claim(w->blobs->claims, w->key, err);
 	if (st != TW_OK)
 		return st;
-	tw_crash_point("blob_renamed");
-	begin_sync(w, &w->dir, w->dir_fd, "name_synced");
-	return TW_OK;
+	w->claimed = w->blobs->claims != NULL;
+	w->placed = true;
+	w->put = (struct tw_store_put){.key = w->key,
+	        .sha256 = w->sha256,
+	        .bytes = w->bytes,
+	        .path = w->path,
+	        .fd = w->fd};
+	return tw_blob_put_held(w->blobs, &w->put, err);
 }
 
 const char *tw_blob_sha256(const struct tw_blob_writer *w)
@@ -462,8 +382,7 @@ uint64_t tw_blob_bytes(const struct tw_blob_writer *w)
 
 struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w)
 {
-	(void)tw_blob_wait(w, NULL);
-	close_writer(w);
+	close_writer(w, 0);
 	return NULL;
 }
 
@@ -477,7 +396,7 @@ enum tw_status tw_blob_commit(
 	if (st != TW_OK)
 		return st;
 	memcpy(ret_sha256, w->sha256, TW_SHA256_HEX);
-	close_writer(w);
+	close_writer(w, LINGER_MS);
 	return TW_OK;
 }
 
@@ -486,37 +405,51 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 	if (!w)
 		return NULL;
 	if (w->fd >= 0)
-		(void)unlink(w->path); /* gone when it was renamed */
+		(void)unlink(w->path); /* gone when it was placed */
 	return tw_blob_end(w);
 }
 
+/* --- what is there --- */
+
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd, struct tw_err *err)
 {
-	char path[PATH_BYTES];
-	int fd;
+	return tw_blob_open_by(b, sha256, 0, ret_fd, err);
+}
+
+enum tw_status tw_blob_open_by(
+        struct tw_blobs *b, const char *sha256, int64_t until_ms, int *ret_fd, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
 
 	if (!is_sha256(sha256))
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
-	blob_path(b, sha256, path, sizeof path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 && errno == ENOENT)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the content is not kept any more");
-	if (fd < 0)
-		return fail_errno("open", path, err);
-	*ret_fd = fd;
-	return TW_OK;
+	blob_key(sha256, key);
+	return b->engine->get(b->store, key, until_ms, ret_fd, err);
+}
+
+enum tw_status tw_blob_look(
+        struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct tw_store_file f = {.bytes = 0};
+	char key[TW_STORE_KEY];
+	enum tw_status st;
+
+	if (!is_sha256(sha256))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
+	blob_key(sha256, key);
+	st = b->engine->look(b->store, key, &f, err);
+	*ret_bytes = f.bytes;
+	return st;
 }
 
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err)
 {
-	char path[PATH_BYTES];
+	char key[TW_STORE_KEY];
 
 	if (!is_sha256(sha256))
 		return TW_OK;
-	blob_path(b, sha256, path, sizeof path);
-	if (unlink(path) != 0 && errno != ENOENT)
-		return fail_errno("unlink", path, err);
-	return TW_OK;
+	blob_key(sha256, key);
+	return b->engine->remove(b->store, key, err);
 }
 
 enum tw_status tw_blob_check(
@@ -538,39 +471,71 @@ enum tw_status tw_blob_check(
 	return st;
 }
 
-enum tw_status tw_trace_path(
-        struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err)
+/* --- all that is kept --- */
+
+void tw_blobs_stop(struct tw_blobs *b)
 {
-	size_t len = strlen(trace_id);
-	char dir[PATH_BYTES];
-	enum tw_status st;
-
-	/* ids begin with their time: their last characters spread evenly */
-	if (len != TW_ID_CHARS || strspn(trace_id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != len)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
-	(void)snprintf(dir, sizeof dir, "%s/traces/%.2s/%.2s", b->dir, trace_id + len - 2,
-	        trace_id + len - 4);
-	st = make_shards(dir, err);
-	if (st == TW_OK && snprintf(out, cap, "%s/%s.db", dir, trace_id) >= (int)cap)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "a path is too long");
-	return st;
-}
-
-enum tw_status tw_trace_publish(
-        struct tw_blobs *b, const char *tmp_path, const char *trace_id, struct tw_err *err)
-{
-	char path[PATH_BYTES];
-	enum tw_status st = tw_trace_path(b, trace_id, path, sizeof path, err);
-
-	if (st != TW_OK)
-		return st;
-	if (rename(tmp_path, path) != 0)
-		return fail_errno("rename", path, err);
-	*strrchr(path, '/') = '\0';
-	return sync_dir(path, err);
+	if (b->engine->stop)
+		b->engine->stop(b->store);
 }
 
 const char *tw_blobs_dir(const struct tw_blobs *b)
 {
 	return b->dir;
+}
+
+bool tw_blobs_remote(const struct tw_blobs *b)
+{
+	return b->engine->remote;
+}
+
+const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **ret_store)
+{
+	*ret_store = b->store;
+	return b->engine;
+}
+
+void tw_blobs_heed_peers(struct tw_blobs *b, const struct tw_blob_peers *p)
+{
+	b->peers = *p;
+}
+
+bool tw_blobs_have_peers(const struct tw_blobs *b)
+{
+	return b->peers.hold != NULL;
+}
+
+static bool claim_here(struct tw_blobs *b, const char *key)
+{
+	if (tw_store_lock_try(b->in_use) && tw_claim_alone(b->claims, key))
+		return true;
+	tw_store_lock_end(b->in_use);
+	return false;
+}
+
+bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key)
+{
+	bool held = true;
+
+	if (!b->claims)
+		return true;
+	if (!claim_here(b, key))
+		return false;
+	if (b->peers.hold && b->peers.hold(b->peers.arg, key, true, &held, NULL) != TW_OK)
+		held = false;
+	if (held)
+		return true;
+	tw_claim_alone_end(b->claims, key);
+	tw_store_lock_end(b->in_use);
+	return false;
+}
+
+void tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
+{
+	if (!b->claims)
+		return;
+	if (b->peers.hold)
+		(void)b->peers.let_go(b->peers.arg, key, true, NULL);
+	tw_claim_alone_end(b->claims, key);
+	tw_store_lock_end(b->in_use);
 }

@@ -34,6 +34,7 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
 	(void)pthread_mutex_init(&c->write_lock, NULL);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
+	(void)pthread_mutex_init(&c->locker_lock, NULL);
 	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
 	(void)pthread_cond_init(&c->arrivals.changed, NULL);
 	(void)pthread_cond_init(&c->given_back, NULL);
@@ -63,6 +64,8 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 		tw_stmt_drop(c->arrivals.kept[i]);
 	tw_db_close(c->writer);
 	tw_db_close(c->renewer);
+	tw_db_close(c->locker);
+	(void)pthread_mutex_destroy(&c->locker_lock);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);

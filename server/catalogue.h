@@ -39,12 +39,13 @@ bool tw_catalogue_is_shared(const struct tw_catalogue *c);
 /* Of a shared one: no other has the same; as long as a row is there. */
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err) TW_MUST_USE;
-/* The data folder of that id is its from here on; TW_CONFLICT when it has another. */
-enum tw_status tw_catalogue_take_folder(
-        struct tw_catalogue *c, const char *folder, struct tw_err *err) TW_MUST_USE;
-/* May it have that one?  TW_CONFLICT as above; folder "": a new one. */
-enum tw_status tw_catalogue_may_have_folder(
-        struct tw_catalogue *c, const char *folder, struct tw_err *err) TW_MUST_USE;
+/* Its files are there from here on: in the data folder of that id, or in a store (s3://...);
+ * TW_CONFLICT when they are in another than `instead`, "" none. */
+enum tw_status tw_catalogue_take_folder(struct tw_catalogue *c, const char *folder,
+        const char *instead, struct tw_err *err) TW_MUST_USE;
+/* Are they in one of the two, or nowhere yet?  TW_CONFLICT as above; "" none. */
+enum tw_status tw_catalogue_may_have_folder(struct tw_catalogue *c, const char *folder,
+        const char *instead, struct tw_err *err) TW_MUST_USE;
 /* What this thread commits from here on is committed only while there(arg): files that it names and
  * nothing named before may be dropped by another server until then.  NULL: no more.  The commit
  * fails with TW_IO, and nothing is changed. */
@@ -52,6 +53,13 @@ void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+/* A lock of that name, of a shared catalogue: with others, or alone; *ret false: somebody has it.
+ * Nothing waits. */
+enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
+        bool *ret, struct tw_err *err) TW_MUST_USE;
+/* *ret_held false: it was lost before. */
+enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
+        bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Calls drop when nothing refers to the content, while nobody else can begin to. */
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,

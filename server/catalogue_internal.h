@@ -54,6 +54,8 @@ struct tw_catalogue {
 	unsigned n_idle, n_out; /* n_out: given out */
 	pthread_cond_t given_back;
 	bool shared; /* among servers */
+	pthread_mutex_t locker_lock;
+	struct tw_db *locker; /* catalogue_key_lock.c; NULL until it is used */
 	struct tw_cat_queue arrivals;
 	bool unrecorded;          /* a copy: what is put right in it nobody did */
 	char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */

@@ -341,11 +341,23 @@ static enum tw_status move_project(struct tw_db *db, const struct tw_project_mov
 	return st == TW_OK ? copy_rows(db, "saved_filter", false, m, err) : st;
 }
 
+/* What was planned a moment ago, but for what came meanwhile. */
+static enum tw_status plan_again(
+        struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
+{
+	uint64_t there = 0;
+	enum tw_status st = leave_those_there(db, m, &there, err);
+
+	t->sums.there += there;
+	t->sums.traces -= there;
+	return st;
+}
+
 static enum tw_status move_traces(
         struct tw_db *db, const struct tw_project_move *m, struct turn *t, struct tw_err *err)
 {
 	static const char *const of_trace[] = {"trace", "part", "trace_tag", "annotation"};
-	enum tw_status st = plan(db, m, t, err);
+	enum tw_status st = m->decoded_first ? plan_again(db, m, t, err) : plan(db, m, t, err);
 
 	for (size_t i = 0; st == TW_OK && i < sizeof of_trace / sizeof *of_trace; i++)
 		st = copy_rows(db, of_trace[i], true, m, err);
@@ -353,7 +365,7 @@ static enum tw_status move_traces(
 		st = settle_traces(db, m, err);
 	if (st == TW_OK)
 		st = count_traces(db, m, err);
-	return st == TW_OK && m->decoded ? publish_decoded(db, m, err) : st;
+	return st == TW_OK && m->decoded && !m->decoded_first ? publish_decoded(db, m, err) : st;
 }
 
 /* --- the other catalogue --- */
@@ -434,15 +446,77 @@ static enum tw_status begin(
 	return move->decode ? tw_cat_begin(to, err) : tw_cat_begin_as(to, "BEGIN", err);
 }
 
-static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project_move *m,
-        struct turn *t, struct tw_err *err)
+struct placing { /* decoded files of a turn */
+	struct tw_arena *arena;
+	size_t n;
+	struct {
+		const char *old, *new;
+	} of[TW_MOVE_AT_ONCE];
+};
+
+/* Those that publish_decoded names, read whole. */
+static enum tw_status list_decoded(
+        struct tw_db *db, const struct tw_project_move *m, struct placing *p, struct tw_err *err)
 {
-	bool is_first = !t->after[0];
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err,
+	        "SELECT old, new FROM temp.move JOIN src.trace ON project_id=? AND trace_id=old"
+	        " WHERE upload_kept=0",
+	        "t", m->from_id);
+
+	if (st != TW_OK)
+		return st;
+	for (; p->n < TW_MOVE_AT_ONCE && tw_cat_row(&q); p->n++) {
+		p->of[p->n].old = tw_cat_text(&q, 0, p->arena);
+		p->of[p->n].new = tw_cat_text(&q, 1, p->arena);
+	}
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status plan_first(struct tw_catalogue *to, const struct tw_project_move *m,
+        struct turn *t, struct placing *p, struct tw_err *err)
+{
 	enum tw_status st = begin(to, m, err);
 
 	if (st != TW_OK)
 		return st;
+	st = judge_schema(to->writer, err);
+	if (st == TW_OK)
+		st = plan(to->writer, m, t, err);
+	if (st == TW_OK)
+		st = list_decoded(to->writer, m, p, err);
+	return tw_cat_end(to, st, err);
+}
+
+/* Plans, and puts files that are kept elsewhere before their rows are written: a store takes its
+ * time, and nobody writes to the catalogue during a transaction of ours. */
+static enum tw_status put_first(struct tw_catalogue *to, const struct tw_project_move *m,
+        struct turn *t, struct tw_err *err)
+{
+	struct placing p = {.arena = tw_arena_new(1 << 20)};
+	enum tw_status st = p.arena ? plan_first(to, m, t, &p, err)
+	                            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	for (size_t i = 0; st == TW_OK && i < p.n; i++)
+		st = p.of[i].old && p.of[i].new ? m->decoded(m->arg, p.of[i].old, p.of[i].new, err)
+		                                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+static enum tw_status move_turn(struct tw_catalogue *to, const struct tw_project_move *m,
+        struct turn *t, struct tw_err *err)
+{
+	bool is_first = !t->after[0];
+	enum tw_status st = TW_OK;
+
 	t->sums = (struct tw_project_sums){0};
+	if (m->decoded_first)
+		st = put_first(to, m, t, err);
+	if (st == TW_OK)
+		st = begin(to, m, err);
+	if (st != TW_OK)
+		return st;
 	st = judge_schema(to->writer, err);
 	if (st == TW_OK && is_first)
 		st = move_project(to->writer, m, &t->sums, err);

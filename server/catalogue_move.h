@@ -17,9 +17,11 @@ struct tw_project_move {
 	/* Queued to be decoded again, those whose upload is kept; else they stay as they are. */
 	bool decode;
 	/* Called for each trace without an upload before anybody sees it, so that its decoded file
-	 * can be put under its new id; NULL: not called.  Called while others cannot write. */
+	 * can be put under its new id; NULL: not called.  Called while others cannot write, unless
+	 * decoded_first: then before its row is written, which may not happen after all. */
 	enum tw_status (*decoded)(
 	        void *arg, const char *old_id, const char *new_id, struct tw_err *err);
+	bool decoded_first;
 	void *arg;
 };
 

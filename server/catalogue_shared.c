@@ -28,11 +28,12 @@ static enum tw_status other_folder(struct tw_err *err)
 {
 	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
 	        "this catalogue's files are in another data folder, whose id its catalogue.url "
-	        "tells: what is not found here would be decoded again or missed");
+	        "tells, or in another store: what is not found here would be decoded again or "
+	        "missed");
 }
 
 enum tw_status tw_catalogue_may_have_folder(
-        struct tw_catalogue *c, const char *folder, struct tw_err *err)
+        struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
 	int64_t may = 0;
 	struct tw_db *db;
@@ -41,13 +42,14 @@ enum tw_status tw_catalogue_may_have_folder(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_first_int(db, &may, err,
-	        "SELECT count(*) FROM catalogue_identity WHERE folder='' OR folder=?", "t", folder);
+	        "SELECT count(*) FROM catalogue_identity WHERE folder IN ('',?1,?2)", "tt", folder,
+	        instead);
 	tw_cat_done(c, db);
 	return st == TW_OK && !may ? other_folder(err) : st;
 }
 
 enum tw_status tw_catalogue_take_folder(
-        struct tw_catalogue *c, const char *folder, struct tw_err *err)
+        struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
@@ -55,8 +57,8 @@ enum tw_status tw_catalogue_take_folder(
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_exec(c->writer, &changed, err,
-	        "UPDATE catalogue_identity SET folder=?1 WHERE folder='' OR folder=?1", "t",
-	        folder);
+	        "UPDATE catalogue_identity SET folder=?1 WHERE folder IN ('',?1,?2)", "tt", folder,
+	        instead);
 	if (st == TW_OK && changed == 0)
 		st = other_folder(err);
 	return tw_cat_end(c, st, err);

@@ -16,6 +16,8 @@ enum { PATH_BYTES = 1500, TEXT_BYTES = 400 };
 struct checker {
 	const struct tw_check *c;
 	struct tw_check_sums sums;
+	bool is_away; /* the store, with: */
+	struct tw_err away;
 };
 
 /* What became of one file. */
@@ -57,14 +59,42 @@ static enum verdict judge_fd(struct checker *k, int fd, const struct tw_stored_f
 	return strcmp(sha256, f->sha256) == 0 ? WHOLE : DAMAGED;
 }
 
-static enum verdict judge_blob(struct checker *k, const struct tw_stored_file *f)
+/* Of a store that goes away nothing is known: that is no verdict. */
+static enum verdict verdict_of(struct checker *k, enum tw_status st, const struct tw_err *why)
 {
-	enum verdict v;
-	int fd = -1;
-	enum tw_status st = tw_blob_open(k->c->blobs, f->sha256, &fd, NULL);
+	if (st == TW_BUSY && tw_blobs_remote(k->c->blobs)) {
+		k->away = *why;
+		k->is_away = true;
+	}
+	return st == TW_NOT_FOUND ? MISSING : st == TW_CORRUPT ? DAMAGED : UNREADABLE;
+}
+
+/* Without fetching it. */
+static enum verdict judge_size(struct checker *k, const struct tw_stored_file *f,
+        enum tw_status (*look)(struct tw_blobs *, const char *, uint64_t *, struct tw_err *))
+{
+	uint64_t bytes = 0;
+	struct tw_err why;
+	enum tw_status st =
+	        look(k->c->blobs, look == tw_trace_look ? f->id : f->sha256, &bytes, &why);
 
 	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? MISSING : UNREADABLE;
+		return verdict_of(k, st, &why);
+	return f->bytes && f->bytes != bytes ? DAMAGED : WHOLE;
+}
+
+static enum verdict judge_blob(struct checker *k, const struct tw_stored_file *f)
+{
+	struct tw_err why;
+	enum verdict v;
+	int fd = -1;
+	enum tw_status st;
+
+	if (k->c->quick && tw_blobs_remote(k->c->blobs))
+		return judge_size(k, f, tw_blob_look);
+	st = tw_blob_open(k->c->blobs, f->sha256, &fd, &why);
+	if (st != TW_OK)
+		return verdict_of(k, st, &why);
 	v = judge_fd(k, fd, f);
 	(void)close(fd);
 	return v;
@@ -92,14 +122,14 @@ static enum tw_status read_thread(
 }
 
 /* For files from before their sums were kept. */
-static enum verdict read_through(const char *path)
+static enum verdict read_through(int fd)
 {
 	const struct tw_thread_info *threads = NULL;
 	const struct tw_method_info *methods;
 	struct tw_trace_file *t = NULL;
 	struct tw_chunk chunk;
 	uint32_t n_methods, n = 0;
-	enum tw_status st = tw_trace_file_open(path, &t, NULL);
+	enum tw_status st = tw_trace_file_open_on(fd, &t, NULL);
 
 	tw_chunk_init(&chunk);
 	if (st == TW_OK)
@@ -115,18 +145,21 @@ static enum verdict read_through(const char *path)
 
 static enum verdict judge_decoded(struct checker *k, const struct tw_stored_file *f)
 {
-	char path[PATH_BYTES];
+	struct tw_err why;
 	enum verdict v;
-	int fd;
+	int fd = -1;
+	enum tw_status st;
 
-	if (tw_trace_path(k->c->blobs, f->id, path, sizeof path, NULL) != TW_OK)
-		return UNREADABLE;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return access(path, F_OK) == 0 ? UNREADABLE : MISSING;
+	if (k->c->quick && tw_blobs_remote(k->c->blobs))
+		return judge_size(k, f, tw_trace_look);
+	st = tw_trace_open(k->c->blobs, f->id, &fd, &why);
+	if (st != TW_OK)
+		return verdict_of(k, st, &why);
 	v = judge_fd(k, fd, f);
+	if (v == WHOLE && !f->sha256[0] && !k->c->quick)
+		v = read_through(fd);
 	(void)close(fd);
-	return v == WHOLE && !f->sha256[0] && !k->c->quick ? read_through(path) : v;
+	return v;
 }
 
 /* A server beside may have deleted the trace or decoded it again since the page was read. */
@@ -166,6 +199,13 @@ static bool upload_is_whole(struct checker *k, const struct tw_stored_file *f, s
 	return whole && n > 0;
 }
 
+static enum tw_status go_on(const struct checker *k, struct tw_err *err)
+{
+	if (k->is_away && err)
+		*err = k->away;
+	return k->is_away ? TW_BUSY : TW_OK;
+}
+
 static enum tw_status check_decoded(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
@@ -174,12 +214,13 @@ static enum tw_status check_decoded(
 	char text[TEXT_BYTES];
 	bool whole, repaired;
 
-	(void)err;
 	k->sums.decoded++;
 	step(k);
-	if (v == WHOLE || !still_so(k, f, a))
-		return TW_OK;
+	if (v == WHOLE || k->is_away || !still_so(k, f, a))
+		return go_on(k, err);
 	whole = upload_is_whole(k, f, a);
+	if (k->is_away)
+		return go_on(k, err);
 	repaired = whole && k->c->repair &&
 	           tw_catalogue_trace_requeue(k->c->catalogue, f->project_id, f->id, NULL) == TW_OK;
 	(void)snprintf(text, sizeof text, "the decoded file of trace %s is %s; %s", f->id,
@@ -208,11 +249,10 @@ static enum tw_status check_part(
 	char text[TEXT_BYTES];
 
 	(void)a;
-	(void)err;
 	k->sums.uploads++;
 	step(k);
-	if (v == WHOLE || !is_wanted(k, f->sha256))
-		return TW_OK;
+	if (v == WHOLE || k->is_away || !is_wanted(k, f->sha256))
+		return go_on(k, err);
 	(void)snprintf(text, sizeof text,
 	        "the upload of trace %s (part %s) is %s: it cannot be decoded again", f->id,
 	        f->what, verdict_words[v]);
@@ -273,11 +313,10 @@ static enum tw_status check_mapping(
 	char text[TEXT_BYTES];
 
 	(void)a;
-	(void)err;
 	k->sums.mappings++;
 	step(k);
-	if (v == WHOLE || !is_wanted(k, f->sha256))
-		return TW_OK;
+	if (v == WHOLE || k->is_away || !is_wanted(k, f->sha256))
+		return go_on(k, err);
 	if (is_image && k->c->repair && judge_blob(k, source) == WHOLE)
 		repaired = compile_again(k, source, f);
 	(void)snprintf(text, sizeof text, "the %s of build %.200s is %s; %s", f->what, f->id,

@@ -12,6 +12,8 @@
 #include "cli_term.h"
 #include "stored.h"
 
+enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };
+
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
                                "URL] [--without-decoded] [--json]";
 
@@ -94,7 +96,11 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 	(void)umask(077);
 	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
 	if (st == TW_OK)
-		st = tw_s3_new(to, endpoint, &s3, err);
+		st = tw_s3_new(&(struct tw_s3_place){.where = to,
+		                       .endpoint = endpoint,
+		                       .timeout_s = TIMEOUT_S,
+		                       .part_bytes = PART_BYTES},
+		        &s3, err);
 	if (st == TW_OK && bar.what)
 		bar.total = tw_stored_count(backup.catalogue, tw_catalogue_stored_parts);
 	if (st == TW_OK)

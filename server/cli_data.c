@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include "audit.h"
+#include "blob_store.h"
 #include "data_catalogue.h"
+#include "storage_mark.h"
 
 /* Where no server has told the folder yet, the setting of one does. */
 static const char *address(void)
@@ -14,9 +16,37 @@ static const char *address(void)
 	return given ? given : "";
 }
 
+/* A store that is away would look as if all files were missing. */
+static enum tw_status ask(struct tw_blobs *b, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+
+	return engine->probe ? engine->probe(store, err) : TW_OK;
+}
+
+struct place { /* of a data folder's files, and what it was read into */
+	struct tw_arena *arena;
+	struct tw_storage storage;
+};
+
+static enum tw_status find_place(const char *data, struct place *p, struct tw_err *err)
+{
+	p->arena = tw_arena_new(1 << 20);
+	return p->arena ? tw_storage_of(data, p->arena, &p->storage, err)
+	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+static enum tw_status open_catalogue(
+        const char *data, const struct place *p, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return tw_data_catalogue_open(data, address(), p->storage.blobs, ret, err);
+}
+
 enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err)
 {
+	struct place p = {.arena = NULL};
 	enum tw_status st;
 
 	if (!tw_data_catalogue_is_there(data))
@@ -25,17 +55,31 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
 		        "catalogue.url",
 		        data);
 	tw_actor_set_cli();
-	st = tw_blobs_open(data, 0, ret_blobs, err);
-	return st == TW_OK ? tw_data_catalogue_open(data, address(), ret_catalogue, err) : st;
+	st = find_place(data, &p, err);
+	if (st == TW_OK)
+		st = tw_blobs_open_at(
+		        &(struct tw_store_place){data, &p.storage, 0, false}, ret_blobs, err);
+	if (st == TW_OK)
+		st = ask(*ret_blobs, err);
+	if (st == TW_OK)
+		st = open_catalogue(data, &p, ret_catalogue, err);
+	(void)tw_arena_free(p.arena);
+	return st;
 }
 
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
 {
+	struct place p = {.arena = NULL};
 	enum tw_status st;
 
 	tw_actor_set_cli();
 	(void)umask(077);
 	st = tw_folder_make(data, err);
-	return st == TW_OK ? tw_data_catalogue_open(data, address(), ret_catalogue, err) : st;
+	if (st == TW_OK)
+		st = find_place(data, &p, err);
+	if (st == TW_OK)
+		st = open_catalogue(data, &p, ret_catalogue, err);
+	(void)tw_arena_free(p.arena);
+	return st;
 }

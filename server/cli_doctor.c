@@ -8,10 +8,12 @@
 #include "config.h"
 #include "doctor.h"
 #include "smtp_settings.h"
+#include "storage.h"
 
 static const char synopsis[] =
         "doctor [--data DIR] [--listen ADDR:PORT] [--server URL [--key KEY]] "
         "[--tls-cert FILE --tls-key FILE] [--oidc-issuer URL [--oidc-ca-file FILE]] "
+        "[--blobs s3://BUCKET[/PREFIX] [--s3-endpoint URL] [--s3-credentials-file FILE]] "
         "[--repositories DIR] [--public-url URL] [--smtp-url URL --mail-from ADDRESS [--smtp-user "
         "NAME "
         "--smtp-password-file FILE] [--smtp-ca-file FILE]] [--min-free PERCENT] [--json]";
@@ -54,7 +56,9 @@ int tw_cli_doctor(int argc, char **argv)
 {
 	struct tw_oidc_config oidc = {.issuer = "", .ca_file = ""};
 	struct tw_smtp_settings smtp = {"", "", "", "", ""};
-	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc, .smtp = &smtp};
+	struct tw_storage storage = {
+	        .blobs = "", .endpoint = "", .region = "", .ca_file = "", .credentials_file = ""};
+	struct tw_doctor d = {.tell = tell_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
 	const char *min_free = "5";
 	uint64_t percent = 0;
 	bool json = false;
@@ -72,6 +76,12 @@ int tw_cli_doctor(int argc, char **argv)
 	        {.name = "smtp-password-file", .value = &smtp.password_file},
 	        {.name = "smtp-ca-file", .value = &smtp.ca_file},
 	        {.name = "mail-from", .value = &smtp.from},
+	        {.name = "blobs", .value = &storage.blobs},
+	        {.name = "s3-endpoint", .value = &storage.endpoint},
+	        {.name = "s3-region", .value = &storage.region},
+	        {.name = "s3-ca-file", .value = &storage.ca_file},
+	        {.name = "s3-credentials-file", .value = &storage.credentials_file},
+	        {.name = "s3-virtual-host", .on = &storage.virtual_host},
 	        {.name = "min-free", .value = &min_free}, {.name = "json", .on = &json}};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 
@@ -87,6 +97,7 @@ int tw_cli_doctor(int argc, char **argv)
 	tw_doctor_tls(&d);
 	tw_doctor_data(&d);
 	tw_doctor_catalogue(&d);
+	tw_doctor_storage(&d);
 	tw_doctor_repositories(&d);
 	tw_doctor_provider(&d);
 	tw_doctor_mail(&d);

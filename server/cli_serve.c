@@ -15,6 +15,7 @@
 #include "auth_throttle.h"
 #include "backlog.h"
 #include "blob.h"
+#include "blob_store.h"
 #include "catalogue.h"
 #include "catalogue_hook.h"
 #include "cli.h"
@@ -30,6 +31,7 @@
 #include "jobs_names.h"
 #include "jobs_retention.h"
 #include "jobs_rollup.h"
+#include "jobs_store.h"
 #include "judge.h"
 #include "log.h"
 #include "metrics.h"
@@ -41,6 +43,9 @@
 #include "rollup_fold.h"
 #include "seal.h"
 #include "source_ask.h"
+#include "storage_mark.h"
+#include "storage_owner.h"
+#include "store_peers.h"
 #include "symbols.h"
 #include "ticket.h"
 #include "tls.h"
@@ -124,6 +129,48 @@ static enum tw_status open_doors(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
+/* A folder that was there before is served while its store does not answer: what needs the store is
+ * refused until it was proven to be the one.  Another would begin without a mark of where its files
+ * are. */
+static enum tw_status wait_for_storage(
+        struct tw_app *app, const struct tw_err *why, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+
+	if (!tw_storage_is_kept(c->data_dir)) {
+		*err = *why;
+		return why->code;
+	}
+	tw_log_err(TW_LOG_ERROR, "storage_away", c->storage.blobs, why);
+	if (engine->hold)
+		engine->hold(store, why);
+	app->storage_unproven = true;
+	return TW_OK;
+}
+
+/* A key, bucket or prefix that is wrong ends the start; a store that does not answer is waited for,
+ * while /readyz says so. */
+static enum tw_status ask_storage(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+	struct tw_err why;
+	enum tw_status st = engine->probe ? engine->probe(store, &why) : TW_OK;
+
+	if (st == TW_OK)
+		st = tw_storage_own(app, &why);
+	if (st == TW_BUSY)
+		return wait_for_storage(app, &why, err);
+	if (st != TW_OK) {
+		*err = why;
+		return st;
+	}
+	return tw_storage_keep(c->data_dir, &c->storage, err);
+}
+
 /* Of several servers none has another's name, also when one is started anew. */
 static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 {
@@ -134,16 +181,30 @@ static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 	return st;
 }
 
+/* Servers with folders of their own would each make a key. */
+static enum tw_status judge_keys(const struct tw_app *app, struct tw_err *err)
+{
+	if (!tw_catalogue_is_shared(app->catalogue) || !tw_blobs_remote(app->blobs) ||
+	        *app->config->secret_key_file)
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "several servers with data folders of their own need one key for secrets: name it "
+	        "with --secret-key-file, the same for all");
+}
+
 static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
-	enum tw_status st = tw_data_catalogue_open(c->data_dir, c->catalog, &app->catalogue, err);
+	enum tw_status st = tw_data_catalogue_open(
+	        c->data_dir, c->catalog, c->storage.blobs, &app->catalogue, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_serve(app->catalogue, c->several, err);
 	if (st == TW_OK && tw_catalogue_is_shared(app->catalogue))
 		st = tw_blobs_own_spool(app->blobs, app->node, err);
-	return st;
+	if (st == TW_OK)
+		tw_store_peers_heed(app->blobs, app->catalogue);
+	return st == TW_OK ? judge_keys(app, err) : st;
 }
 
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
@@ -157,9 +218,15 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = open_doors(app, err);
 	if (st == TW_OK)
-		st = tw_blobs_open(c->data_dir, c->min_free_percent, &app->blobs, err);
+		st = tw_storage_agree(c->data_dir, &c->storage, err);
+	if (st == TW_OK)
+		st = tw_blobs_open_at(&(struct tw_store_place){c->data_dir, &c->storage,
+		                              c->min_free_percent, true},
+		        &app->blobs, err);
 	if (st == TW_OK)
 		st = open_catalogue(app, err);
+	if (st == TW_OK)
+		st = ask_storage(app, err);
 	if (st == TW_OK)
 		st = tw_resumes_open(app->blobs,
 		        &(struct tw_resume_limits){
@@ -243,6 +310,8 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
 		st = start_folding(app, err);
+	if (st == TW_OK)
+		st = tw_store_job_start(app, &app->store_job, err);
 	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
 }
 
@@ -250,6 +319,9 @@ static void close_data(struct tw_app *app)
 {
 	app->retention = tw_periodic_stop(app->retention);
 	app->jobs = tw_jobs_stop(app->jobs, app->config->shutdown_s);
+	if (app->blobs)
+		tw_blobs_stop(app->blobs);
+	app->store_job = tw_store_job_stop(app->store_job);
 	app->rollup = tw_periodic_stop(app->rollup);
 	app->folder = tw_folder_free(app->folder);
 	app->hooks = tw_periodic_stop(app->hooks);
@@ -332,6 +404,16 @@ static enum tw_status start_metrics(struct tw_app *app, struct tw_http **ret, st
 	return st;
 }
 
+/* Who is still there after that time waits for a store that is silent: it is not waited for. */
+static void drain(struct tw_app *app, struct tw_http *http)
+{
+	int64_t began = tw_monotonic_ms();
+
+	tw_http_drain(http, app->config->shutdown_s);
+	if (tw_monotonic_ms() - began >= (int64_t)app->config->shutdown_s * 1000)
+		tw_blobs_stop(app->blobs);
+}
+
 static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err *err)
 {
 	struct tw_http *http = NULL;
@@ -350,7 +432,7 @@ static enum tw_status run(struct tw_app *app, const sigset_t *set, struct tw_err
 		app->unready = true;
 		stay_unready(app->config->drain_s);
 		app->stopping = true;
-		tw_http_drain(http, app->config->shutdown_s);
+		drain(app, http);
 	}
 	http = tw_http_stop(http);
 	metrics = tw_http_stop(metrics);

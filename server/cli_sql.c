@@ -12,6 +12,7 @@
 #include "json_write.h"
 #include "local_trace.h"
 #include "trace_sql.h"
+#include "trace_stored.h"
 #include "ulid.h"
 
 static const char synopsis[] = "sql FILE-OR-ID [--data DIR] [--mapping M] [--retrace R] [--format "
@@ -173,7 +174,7 @@ static enum tw_status run(struct tw_trace_file *f, const struct tw_names *names,
 /* --- a server's trace: its file, and the mapping of its build --- */
 
 struct stored {
-	char path[PATH_BYTES];
+	struct tw_trace_file *file;
 	char map_sha256[TW_SHA256_HEX], retrace_sha256[TW_SHA256_HEX]; /* "" none */
 };
 
@@ -190,7 +191,7 @@ static enum tw_status find_in(struct tw_catalogue *c, struct tw_blobs *b, const 
 		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "this trace is %s",
 		        tw_trace_state_word(row.state));
 	if (st == TW_OK)
-		st = tw_trace_path(b, id, ret->path, sizeof ret->path, err);
+		st = tw_trace_stored_open(b, id, &ret->file, err);
 	if (st == TW_OK && row.meta.build_id[0] &&
 	        tw_catalogue_build_get(c, project, row.meta.build_id, a, &build, NULL) == TW_OK) {
 		(void)snprintf(ret->map_sha256, sizeof ret->map_sha256, "%s", build.map_sha256);
@@ -243,13 +244,12 @@ static enum tw_status open_stored(const char *data, const char *id, struct tw_tr
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
-	struct stored found = {.path = ""};
+	struct stored found = {.file = NULL};
 	enum tw_status st = tw_cli_data_open(data, &c, &b, err);
 
 	if (st == TW_OK)
 		st = find_stored(c, b, id, &found, err);
-	if (st == TW_OK)
-		st = tw_trace_file_open(found.path, ret, err);
+	*ret = found.file;
 	if (st == TW_OK && found.map_sha256[0])
 		st = read_image(b, found.map_sha256, &names->images[0], err);
 	if (st == TW_OK && found.retrace_sha256[0])

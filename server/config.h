@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "limits.h"
 #include "proxy.h"
+#include "storage.h"
 
 /* The provider by which people sign in; what each is says config.def.  Read and judged by oidc.c.
  */
@@ -28,7 +29,8 @@ struct tw_oidc_config {
 
 struct tw_config {
 	const char *data_dir;
-	const char *catalog;         /* postgres://..., "": what the folder has */
+	const char *catalog; /* postgres://..., "": what the folder has */
+	struct tw_storage storage;
 	const char *listen;          /* "127.0.0.1:8080"; port 0 picks one, told in the log */
 	bool behind_proxy;           /* allows another address than loopback: a proxy does TLS */
 	const char *trusted_proxies; /* addresses and networks, "" nobody; read into: */

@@ -14,6 +14,7 @@ enum { PATH_BYTES = 1500, ADDRESS_BYTES = 1200, IDENTITY_BYTES = 64 };
 
 struct told { /* by catalogue.url: a line each; the last is the folder's own id */
 	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES], folder[IDENTITY_BYTES];
+	const char *store; /* where the files are, "" in the folder; not told by it */
 };
 
 static bool path_of(const char *data, const char *name, char out[PATH_BYTES])
@@ -35,7 +36,7 @@ static enum tw_status read_told(const char *data, struct told *ret, struct tw_er
 	ssize_t n;
 	int fd;
 
-	*ret = (struct told){.address = ""};
+	*ret = (struct told){.store = ""};
 	if (!path_of(data, "catalogue.url", path))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -105,8 +106,8 @@ static enum tw_status keep_told(
 	return write_told(data, now, err);
 }
 
-/* Is it the one that the folder had, and the folder the one that it had?  The folder is told first:
- * where this ends in between, the next start goes on. */
+/* Is it the one that the folder had, and the folder or the store the one that it had?  The folder
+ * is told first: where this ends in between, the next start goes on. */
 static enum tw_status recognise(const char *data, const struct told *had, struct told *now,
         struct tw_catalogue *c, struct tw_err *err)
 {
@@ -119,16 +120,19 @@ static enum tw_status recognise(const char *data, const struct told *had, struct
 		        "this data folder belongs to another catalogue than the one at this "
 		        "address, "
 		        "and what that does not name would be removed from it");
-	st = tw_catalogue_may_have_folder(c, had->folder, err);
+	st = tw_catalogue_may_have_folder(c, now->store, had->folder, err);
 	if (st == TW_OK)
 		st = keep_told(data, had, now, err);
-	return st == TW_OK ? tw_catalogue_take_folder(c, now->folder, err) : st;
+	if (st != TW_OK)
+		return st;
+	return now->store[0] ? tw_catalogue_take_folder(c, now->store, now->folder, err)
+	                     : tw_catalogue_take_folder(c, now->folder, "", err);
 }
 
 static enum tw_status open_told(const char *data, const struct told *had, const char *address,
         struct tw_catalogue **ret, struct tw_err *err)
 {
-	struct told now = {.identity = ""};
+	struct told now = {.store = had->store};
 	struct tw_catalogue *c = NULL;
 	enum tw_status st = judge(data, address, err);
 
@@ -145,8 +149,8 @@ static enum tw_status open_told(const char *data, const struct told *had, const 
 	return st;
 }
 
-enum tw_status tw_data_catalogue_open(
-        const char *data, const char *address, struct tw_catalogue **ret, struct tw_err *err)
+enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
+        struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct told had;
 	char path[PATH_BYTES];
@@ -154,6 +158,7 @@ enum tw_status tw_data_catalogue_open(
 
 	if (st != TW_OK)
 		return st;
+	had.store = store;
 	if (address[0] || had.address[0])
 		return open_told(data, &had, address[0] ? address : had.address, ret, err);
 	if (!path_of(data, "catalogue.db", path))

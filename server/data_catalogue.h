@@ -13,8 +13,9 @@
 #include "catalogue.h"
 
 /* address "": what the folder tells, or its catalogue.db, which is made when it is not there; else
- * postgres://..., which the folder tells from here on. */
-enum tw_status tw_data_catalogue_open(const char *data, const char *address,
+ * postgres://..., which the folder tells from here on.  store: where the files are (s3://...), so
+ * that folders of several servers are as one; "": in the folder. */
+enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
         struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 /* Has the folder any? */
 bool tw_data_catalogue_is_there(const char *data);

@@ -18,6 +18,7 @@ const char *tw_doctor_word(enum tw_doctor_level l);
 
 struct tw_oidc_config;
 struct tw_smtp_settings;
+struct tw_storage;
 
 struct tw_doctor {
 	const char *data;                    /* folder, NULL: not asked */
@@ -25,6 +26,7 @@ struct tw_doctor {
 	const char *server, *key;            /* URL and key, NULL: not asked */
 	const char *tls_cert, *tls_key;      /* files, NULL: not asked */
 	const struct tw_oidc_config *oidc;   /* of the provider; its issuer "": not asked */
+	const struct tw_storage *storage;    /* of uploads and traces; its blobs "": as data says */
 	const char *repositories;            /* folder of clones, NULL: not asked */
 	const struct tw_smtp_settings *smtp; /* its url "": not asked */
 	const char *public_url;              /* NULL: not asked */
@@ -42,6 +44,7 @@ void tw_doctor_machine(struct tw_doctor *d);      /* limits, kernel, clock, port
 void tw_doctor_tls(struct tw_doctor *d);          /* certificate and key */
 void tw_doctor_data(struct tw_doctor *d);         /* folder: owner, room, files */
 void tw_doctor_catalogue(struct tw_doctor *d);    /* what stands in it */
+void tw_doctor_storage(struct tw_doctor *d);      /* elsewhere: reached, allowed */
 void tw_doctor_provider(struct tw_doctor *d);     /* OpenID: reached, is who it is, has keys */
 void tw_doctor_repositories(struct tw_doctor *d); /* clones: there, readable, fresh */
 void tw_doctor_mail(struct tw_doctor *d);         /* mail server: reached, lets it in */

@@ -19,6 +19,7 @@
 #include "json_memory.h"
 #include "log.h"
 #include "trace_file.h"
+#include "trace_stored.h"
 
 enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, PATH_BYTES = 1500, NAME_BYTES = 16384 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
@@ -133,11 +134,8 @@ static enum tw_status read_file(struct look *l, struct tw_err *err)
 
 static enum tw_status open_and_read(struct tw_hanger *h, struct look *l, struct tw_err *err)
 {
-	char path[PATH_BYTES];
-	enum tw_status st = tw_trace_path(h->parts.blobs, l->row.id, path, sizeof path, err);
+	enum tw_status st = tw_trace_stored_open(h->parts.blobs, l->row.id, &l->file, err);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &l->file, err);
 	if (st == TW_OK)
 		st = read_file(l, err);
 	l->file = tw_trace_file_close(l->file);
@@ -182,14 +180,9 @@ static enum tw_status keep(struct tw_hanger *h, struct look *l, struct tw_err *e
 }
 
 /* Its own fault, or one of the disk, which passes? */
-static bool is_for_good(const struct tw_hanger *h, const char *trace_id, enum tw_status st)
+static bool is_for_good(enum tw_status st)
 {
-	char path[PATH_BYTES];
-
-	if (st == TW_IO)
-		return tw_trace_path(h->parts.blobs, trace_id, path, sizeof path, NULL) == TW_OK &&
-		       access(path, F_OK) != 0;
-	return st != TW_BUSY && st != TW_FULL;
+	return st != TW_IO && st != TW_BUSY && st != TW_FULL;
 }
 
 /* One that cannot be read is noted, and not tried again before it was decoded again. */
@@ -206,7 +199,7 @@ static enum tw_status look_at(struct tw_hanger *h, const struct tw_hang_todo *t,
 	st = open_and_read(h, &l, &why);
 	if (st == TW_OK)
 		st = keep(h, &l, err);
-	else if (!is_for_good(h, t->trace_id, st))
+	else if (!is_for_good(st))
 		*err = why;
 	else {
 		tw_log_err(TW_LOG_WARN, "trace_not_looked_at", t->trace_id, &why);
@@ -334,16 +327,21 @@ struct mappings { /* of the build that was named last */
 	struct tw_names names;
 };
 
-static struct tw_symbols_ref *acquire(struct tw_hanger *h, const char *sha256, const char *build_id)
+/* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
+static enum tw_status acquire(struct tw_hanger *h, const char *sha256, const char *build_id,
+        struct tw_symbols_ref **ret, struct tw_err *err)
 {
-	struct tw_symbols_ref *ref = NULL;
 	struct tw_err why;
+	enum tw_status st = tw_symbols_acquire(h->parts.symbols, sha256, ret, &why);
 
-	if (tw_symbols_acquire(h->parts.symbols, sha256, &ref, &why) != TW_OK) {
+	if (st == TW_OK)
+		return st;
+	*ret = NULL;
+	if (st == TW_BUSY)
+		*err = why;
+	else
 		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
-		return NULL;
-	}
-	return ref;
+	return st == TW_BUSY ? st : TW_OK;
 }
 
 static void close_mappings(struct tw_hanger *h, struct mappings *m)
@@ -369,10 +367,13 @@ static enum tw_status open_mappings(
 	st = tw_catalogue_mappings(h->parts.catalogue, &of, h->arena, &ids, err);
 	if (st != TW_OK)
 		return st;
+	st = acquire(h, ids.map, s->build_id, &m->map, err);
+	if (st == TW_OK)
+		st = acquire(h, ids.retrace, s->build_id, &m->retrace, err);
+	if (st != TW_OK)
+		return st;
 	m->build_id = s->build_id;
 	m->mapping_id = s->mapping_id;
-	m->map = acquire(h, ids.map, s->build_id);
-	m->retrace = acquire(h, ids.retrace, s->build_id);
 	m->names = (struct tw_names){m->map ? tw_symbols_map(m->map) : NULL,
 	        m->retrace ? tw_symbols_retrace(m->retrace) : NULL};
 	return TW_OK;

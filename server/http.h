@@ -100,6 +100,8 @@ enum tw_status tw_req_judge_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_req_charge_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
+/* Of the request's key, for what comes another way than as its body. */
+enum tw_status tw_req_charge_key(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 void tw_req_refund_device(struct tw_req *r, const char *device, uint64_t bytes);
 
 /* Replies; one per request.  Headers set before count for whichever reply follows. */

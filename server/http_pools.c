@@ -4,11 +4,19 @@
  * Queries and mappings wait for processors, uploads for judges and the disk, some routes for other
  * servers or for children: each kind has its own, so that none holds up another.
  */
+#include "blob.h"
 #include "http_int.h"
 #include "source_turn.h"
 
-/* A few more for children than may wait for them, so that who is one too many hears it at once. */
-enum { ARRIVAL_THREADS = 8, OUTBOUND_THREADS = 4, CHILD_THREADS = TW_TURN_ASKERS + 4 };
+/* Arrivals of a store elsewhere wait for it. A few more for children than may wait for them, so
+ * that who is one too many hears it at once.
+ */
+enum {
+	ARRIVAL_THREADS = 8,
+	ARRIVAL_THREADS_REMOTE = 32,
+	OUTBOUND_THREADS = 4,
+	CHILD_THREADS = TW_TURN_ASKERS + 4
+};
 
 enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 {
@@ -17,7 +25,10 @@ enum tw_status tw_http_pools_start(struct tw_http *h, struct tw_err *err)
 	        tw_pool_start(h->for_metrics ? 1 : app->config->query_threads, &h->pool, err);
 
 	if (st == TW_OK && !h->for_metrics)
-		st = tw_pool_start(ARRIVAL_THREADS, &h->arrivals, err);
+		st = tw_pool_start(app->blobs && tw_blobs_remote(app->blobs)
+		                           ? ARRIVAL_THREADS_REMOTE
+		                           : ARRIVAL_THREADS,
+		        &h->arrivals, err);
 	if (st == TW_OK && app->oidc && !h->for_metrics)
 		st = tw_pool_start(OUTBOUND_THREADS, &h->outbound, err);
 	if (st == TW_OK && app->config->repositories && *app->config->repositories &&

@@ -113,6 +113,20 @@ enum tw_status tw_req_judge_device(
 	return ask_for_device(r, device, bytes, false, err);
 }
 
+enum tw_status tw_req_charge_key(struct tw_req *r, uint64_t bytes, struct tw_err *err)
+{
+	struct tw_quota *q = r->http->app->quota;
+	unsigned wait_s = 0;
+	enum tw_status st;
+
+	if (!q || !r->caller.key_id[0])
+		return TW_OK;
+	st = tw_quota_take(q, TW_QUOTA_KEY, r->caller.key_id, bytes, tw_unix_ms(), &wait_s, err);
+	if (st != TW_OK)
+		ask_to_wait(r, wait_s);
+	return st;
+}
+
 enum tw_status tw_req_charge_device(
         struct tw_req *r, const char *device, uint64_t bytes, struct tw_err *err)
 {

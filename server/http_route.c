@@ -58,15 +58,37 @@ static enum tw_status judge_role(const struct tw_req *r, struct tw_err *err)
 	        "this server does not answer that (--role %s): send it to another", text);
 }
 
+static bool is_literal(const struct tw_route *route)
+{
+	return !strchr(route->path, '{');
+}
+
+/* Does a route of exactly this path exist?  Then no template is meant: "direct" is no upload's id.
+ */
+static bool has_literal(const struct tw_req *r)
+{
+	for (size_t i = 0; i < r->http->n_routes; i++)
+		if (is_literal(&r->http->routes[i]) &&
+		        tw_target_matches(&r->target, r->http->routes[i].path))
+			return true;
+	return false;
+}
+
+static bool is_passed_over(const struct tw_route *route, bool literal, bool no_catch_all)
+{
+	return (literal && !is_literal(route)) || (no_catch_all && is_catch_all(route));
+}
+
 enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 {
 	char allow[64] = "";
+	bool literal = has_literal(r);
 	bool is_read = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
 
 	for (size_t i = 0; i < r->http->n_routes; i++) {
 		const struct tw_route *route = &r->http->routes[i];
 
-		if (is_catch_all(route) && (allow[0] || !is_read))
+		if (is_passed_over(route, literal, allow[0] || !is_read))
 			continue;
 		if (!tw_target_matches(&r->target, route->path) ||
 		        (r->http->for_metrics && !route->metrics))

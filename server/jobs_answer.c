@@ -1,7 +1,8 @@
 /*
- * jobs_answer.c - what a child told of the trace that it decoded.
+ * jobs_answer.c - what a child answered, as the catalogue and the metrics want it.
  */
 #include "jobs_internal.h"
+#include "metrics.h"
 
 uint64_t tw_jobs_count_of(const json_t *o, const char *key)
 {
@@ -30,4 +31,15 @@ struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
 	        .anr = anr ? anr : "",
 	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),
 	};
+}
+
+void tw_jobs_count_repairs(struct tw_app *app, const json_t *told)
+{
+	const char *name;
+	json_t *count;
+
+	json_object_foreach(json_object_get(told, "repairs_by_name"), name, count)
+	{
+		tw_metrics_repair(app->metrics, name, (uint64_t)json_integer_value(count));
+	}
 }

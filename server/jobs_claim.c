@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "blob.h"
 #include "catalogue.h"
 #include "clock.h"
 #include "jobs_internal.h"
@@ -35,9 +36,12 @@ struct tw_claims {
 
 int64_t tw_claims_lease_ms(const struct tw_app *app)
 {
-	return tw_catalogue_is_shared(app->catalogue)
-	               ? SHARED_MS
-	               : (int64_t)app->config->worker_wall_s * 1000 + ALONE_SLACK_MS;
+	const struct tw_config *c = app->config;
+	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
+
+	if (tw_blobs_remote(app->blobs)) /* both ways, each perhaps tried to the end */
+		ms += (int64_t)c->storage.timeout_s * 4000;
+	return tw_catalogue_is_shared(app->catalogue) ? SHARED_MS : ms;
 }
 
 /* --- renewing --- */

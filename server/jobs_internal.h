@@ -28,9 +28,10 @@ enum tw_status tw_jobs_keep_system(
 /* The error that a child answered with. */
 void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
 
-/* What a child answered (jobs_answer.c): a number of it, 0 where there is none; all of them. */
+/* What a child's answer says (jobs_answer.c): a count, 0 when it says none; all of a trace. */
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
+void tw_jobs_count_repairs(struct tw_app *app, const json_t *told);
 
 /* At start: uploads of which only the row survived a power cut are removed (I1, I9). */
 enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err);

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "symbols.h"
 #include "trace_file.h"
+#include "trace_stored.h"
 
 enum { AT_ONCE = 16, PATH_BYTES = 1500, LOOK_AGAIN_S = 60 };
 
@@ -33,12 +34,9 @@ static enum tw_status count_file(struct tw_app *app, const struct tw_named_trace
 {
 	const struct tw_method_info *methods;
 	struct tw_trace_file *f = NULL;
-	char path[PATH_BYTES];
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_path(app->blobs, t->trace_id, path, sizeof path, err);
+	enum tw_status st = tw_trace_stored_open(app->blobs, t->trace_id, &f, err);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &f, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(f, &methods, &n, err);
 	if (st == TW_OK)
@@ -47,7 +45,8 @@ static enum tw_status count_file(struct tw_app *app, const struct tw_named_trace
 	return st;
 }
 
-/* What cannot be read counts as nothing: it must not be tried for ever. */
+/* What cannot be read counts as nothing: it must not be tried for ever.  Storage that is away is
+ * waited for. */
 static enum tw_status count_trace(
         struct tw_app *app, const struct tw_named_trace *t, struct tw_arena *a, struct tw_err *err)
 {
@@ -59,11 +58,18 @@ static enum tw_status count_trace(
 
 	if (st != TW_OK)
 		return st;
-	if (tw_symbols_acquire(app->symbols, ids.map, &ref, &why) != TW_OK)
+	st = tw_symbols_acquire(app->symbols, ids.map, &ref, &why);
+	if (st != TW_OK && st != TW_BUSY)
 		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", t->build_id, &why);
-	if (count_file(app, t, tw_symbols_map(ref), &counts, &why) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "names_not_counted", t->trace_id, &why);
+	if (st != TW_BUSY)
+		st = count_file(app, t, tw_symbols_map(ref), &counts, &why);
 	tw_symbols_release(app->symbols, ref);
+	if (st == TW_BUSY) {
+		*err = why;
+		return st;
+	}
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "names_not_counted", t->trace_id, &why);
 	return tw_catalogue_names_set(app->catalogue, t->project_id, t->trace_id, &counts, err);
 }
 

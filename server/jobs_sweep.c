@@ -16,9 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api.h"
+#include "blob_store.h"
+#include "blob_use.h"
 #include "catalogue.h"
 #include "clock.h"
+#include "jobs_store.h"
 #include "log.h"
 #include "spool.h"
 
@@ -122,89 +124,77 @@ static enum tw_status trace_known(
 }
 
 /* An upload under way at another server, or a trace file just put in place, is younger. */
-static enum tw_status sweep_shared(struct sweep *s, int dir, const char *name, struct tw_err *err)
+static enum tw_status sweep_shared(
+        struct sweep *s, const struct tw_store_file *f, const char *name, struct tw_err *err)
 {
 	bool known = true;
 	enum tw_status st = TW_OK;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
 
-	if (!is_forgotten(dir, name))
+	if (tw_unix_ms() - f->modified_ms <= TW_DAY_MS)
 		return TW_OK;
 	if (s->known == blob_known)
-		tw_api_drop_blobs(s->app, &name, 1);
+		tw_store_drop_blobs(s->app, &name, 1);
 	else
 		st = s->known(s->app, name, &known, err);
-	if (st == TW_OK && !known && unlinkat(dir, name, 0) != 0)
+	if (st == TW_OK && !known && engine->remove(store, f->key, err) != TW_OK)
 		return TW_OK;
 	s->removed += st == TW_OK && (!known || s->known == blob_known);
 	return st;
 }
 
-static enum tw_status sweep_own(struct sweep *s, int dir, const char *name, struct tw_err *err)
+static enum tw_status sweep_own(
+        struct sweep *s, const struct tw_store_file *f, const char *name, struct tw_err *err)
 {
 	bool known = true;
 	enum tw_status st;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
 
-	(void)pthread_rwlock_wrlock(&s->app->blob_use);
+	tw_blob_drop_begin(s->app);
 	st = s->known(s->app, name, &known, err); /* its row may have come meanwhile */
-	if (st == TW_OK && !known && unlinkat(dir, name, 0) == 0)
+	if (st == TW_OK && !known && engine->remove(store, f->key, err) == TW_OK)
 		s->removed++;
-	(void)pthread_rwlock_unlock(&s->app->blob_use);
+	tw_blob_drop_end(s->app);
 	return st;
 }
 
-static void sweep_file(struct sweep *s, int dir, const char *name)
+static enum tw_status sweep_file(void *arg, const struct tw_store_file *f, struct tw_err *err)
 {
+	struct sweep *s = arg;
+	const char *name = strrchr(f->key, '/') + 1;
 	bool known = true;
-	struct tw_err err;
-	enum tw_status st = s->known(s->app, name, &known, &err);
+	struct tw_err why;
+	enum tw_status st;
 
+	if (atomic_load(s->stop))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	st = s->known(s->app, name, &known, &why);
 	if (st == TW_OK && !known)
-		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, dir, name, &err)
-		                                               : sweep_own(s, dir, name, &err);
+		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, f, name, &why)
+		                                               : sweep_own(s, f, name, &why);
 	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "sweep", name, &err);
+		tw_log_err(TW_LOG_WARN, "sweep", name, &why);
+	return TW_OK;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion) as many as levels says */
-static void sweep_level(struct sweep *s, const char *path, int levels)
+static void sweep_folder(struct sweep *s, const char *name)
 {
-	DIR *d = opendir(path);
-	struct dirent *e;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
 
-	while (d && !atomic_load(s->stop) && (e = readdir(d))) {
-		char below[PATH_BYTES];
-
-		if (e->d_name[0] == '.')
-			continue;
-		if (levels == 0) {
-			sweep_file(s, dirfd(d), e->d_name);
-			continue;
-		}
-		if (snprintf(below, sizeof below, "%s/%s", path, e->d_name) < (int)sizeof below)
-			sweep_level(s, below, levels - 1);
-	}
-	if (d)
-		(void)closedir(d);
-}
-
-/* Files lie `levels` folders below. */
-static void sweep_folder(struct sweep *s, const char *name, int levels)
-{
-	char path[PATH_BYTES];
-
-	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(s->app->blobs), name);
-	sweep_level(s, path, levels);
+	(void)engine->list(store, name, sweep_file, s, NULL); /* ends early when it is stopped */
 }
 
 static void requeue_missing(
         struct tw_app *app, const char *project_id, const struct tw_trace_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		char path[PATH_BYTES];
 		struct tw_err err;
+		uint64_t bytes;
 
-		if (tw_trace_path(app->blobs, rows[i].id, path, sizeof path, NULL) != TW_OK ||
-		        access(path, F_OK) == 0)
+		if (tw_trace_look(app->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
 			continue;
 		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
 		        tw_log_text("then", "decoding it again"));
@@ -253,8 +243,10 @@ void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
 	struct sweep blobs = {app, stop, blob_known, 0};
 	struct sweep traces = {app, stop, trace_known, 0};
 
-	sweep_folder(&blobs, "blobs", 1);
-	sweep_folder(&traces, "traces", 2);
+	if (tw_blobs_remote(app->blobs))
+		return; /* jobs_store.c's business: it takes its time */
+	sweep_folder(&blobs, "blobs");
+	sweep_folder(&traces, "traces");
 	check_trace_files(app, stop);
 	if (blobs.removed || traces.removed)
 		tw_log(TW_LOG_INFO, "swept", tw_log_number("blobs", (int64_t)blobs.removed),

@@ -13,8 +13,10 @@
 
 #include "api.h"
 #include "blob.h"
+#include "blob_use.h"
 #include "catalogue.h"
 #include "jobs_internal.h"
+#include "jobs_store.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -72,10 +74,10 @@ static void drop(struct tw_app *app, const char *sha256)
 {
 	bool used = true;
 
-	(void)pthread_rwlock_wrlock(&app->blob_use);
+	tw_blob_drop_begin(app);
 	if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
-		tw_api_drop_blobs(app, &sha256, 1);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+		tw_store_drop_blobs(app, &sha256, 1);
+	tw_blob_drop_end(app);
 }
 
 enum tw_status tw_jobs_keep_system(
@@ -84,9 +86,9 @@ enum tw_status tw_jobs_keep_system(
 	char sha256[TW_SHA256_HEX] = "";
 	enum tw_status st;
 
-	(void)pthread_rwlock_rdlock(&app->blob_use);
+	tw_blob_use_begin(app);
 	st = store(app, job, fd, sha256, err);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+	tw_blob_use_end(app);
 	if (st == TW_NOT_FOUND)
 		drop(app, sha256);
 	return st;

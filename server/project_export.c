@@ -188,14 +188,19 @@ static enum tw_status put_decoded(
 {
 	struct export *e = arg;
 	struct tw_trace_row row;
-	char path[PATH_BYTES], name[TW_TAR_NAME_BYTES];
+	char name[TW_TAR_NAME_BYTES];
+	int fd = -1;
 	enum tw_status st = tw_catalogue_trace_get(e->copy, f->project_id, f->id, a, &row, err);
 
 	if (st != TW_OK || row.upload_kept)
 		return st;
 	(void)snprintf(name, sizeof name, "decoded/%.26s.db", f->id);
-	st = tw_trace_path(e->blobs, f->id, path, sizeof path, err);
-	return st == TW_OK ? put_path(&e->archive, name, path, err) : st;
+	st = tw_trace_open(e->blobs, f->id, &fd, err);
+	if (st != TW_OK)
+		return st;
+	st = put_file(&e->archive, name, fd, err);
+	(void)close(fd);
+	return st;
 }
 
 static enum tw_status put_manifest(

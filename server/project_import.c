@@ -282,15 +282,12 @@ static enum tw_status judge_blob(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct import *im = arg;
-	int fd = -1;
-	enum tw_status st = tw_blob_open(im->blobs, f->sha256, &fd, err);
+	uint64_t bytes;
+	enum tw_status st = tw_blob_look(im->blobs, f->sha256, &bytes, err);
 
 	(void)a;
-	if (st == TW_NOT_FOUND)
-		return broken(err, "a file that its catalogue names is not in it");
-	if (st == TW_OK)
-		(void)close(fd);
-	return st;
+	return st == TW_NOT_FOUND ? broken(err, "a file that its catalogue names is not in it")
+	                          : st;
 }
 
 static enum tw_status judge_decoded(
@@ -378,6 +375,7 @@ static enum tw_status take_in(struct import *im, struct tw_catalogue *c, const c
 	                .name = to,
 	                .decode = true,
 	                .decoded = place_decoded,
+	                .decoded_first = tw_blobs_remote(im->blobs),
 	                .arg = im},
 	        ret, err);
 }

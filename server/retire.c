@@ -1,28 +1,23 @@
 #include "retire.h"
 
-#include <unistd.h>
-
-#include "api.h"
-#include "blob.h"
+#include "blob_use.h"
 #include "catalogue.h"
-
-enum { PATH_BYTES = 1500 };
+#include "jobs_store.h"
 
 enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err)
 {
-	char path[PATH_BYTES];
 	const char **blobs = NULL;
 	size_t n = 0;
 	enum tw_status st;
 
-	(void)pthread_rwlock_wrlock(&app->blob_use);
+	tw_blob_drop_begin(app);
 	st = tw_catalogue_trace_delete(app->catalogue, project_id, trace_id, a, &blobs, &n, err);
 	if (st == TW_OK)
-		tw_api_drop_blobs(app, blobs, n);
-	(void)pthread_rwlock_unlock(&app->blob_use);
-	if (st == TW_OK && tw_trace_path(app->blobs, trace_id, path, sizeof path, NULL) == TW_OK)
-		(void)unlink(path);
+		tw_store_drop_blobs(app, blobs, n);
+	tw_blob_drop_end(app);
+	if (st == TW_OK)
+		tw_store_drop_trace(app, trace_id);
 	return st;
 }
 
@@ -31,11 +26,10 @@ enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const
 enum tw_status tw_retire_decoded(
         struct tw_app *app, const char *project_id, const char *trace_id, struct tw_err *err)
 {
-	char path[PATH_BYTES];
 	enum tw_status st = tw_catalogue_decoded_drop(app->catalogue, project_id, trace_id, err);
 
-	if (st == TW_OK && tw_trace_path(app->blobs, trace_id, path, sizeof path, NULL) == TW_OK)
-		(void)unlink(path);
+	if (st == TW_OK)
+		tw_store_drop_trace(app, trace_id);
 	return st;
 }
 
@@ -45,10 +39,10 @@ enum tw_status tw_retire_upload(struct tw_app *app, const char *project_id, cons
 	struct tw_blob_list unused = {0};
 	enum tw_status st;
 
-	(void)pthread_rwlock_wrlock(&app->blob_use);
+	tw_blob_drop_begin(app);
 	st = tw_catalogue_upload_drop(app->catalogue, project_id, trace_id, a, &unused, err);
 	if (st == TW_OK)
-		tw_api_drop_blobs(app, unused.sha256, unused.n);
-	(void)pthread_rwlock_unlock(&app->blob_use);
+		tw_store_drop_blobs(app, unused.sha256, unused.n);
+	tw_blob_drop_end(app);
 	return st;
 }

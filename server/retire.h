@@ -2,7 +2,7 @@
  * retire.h - a trace, or its upload or its decoded file alone, goes for good: rows, then files that
  * nothing else names.
  *
- * A crash in between leaves files that the next start's sweep removes (I9).
+ * A crash in between leaves files that the next sweep removes (I9).
  * Thread: any.
  */
 #ifndef TW_RETIRE_H

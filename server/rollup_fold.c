@@ -14,6 +14,7 @@
 #include "log.h"
 #include "rollup_trace.h"
 #include "trace_file.h"
+#include "trace_stored.h"
 
 enum { FOLDED_AT_ONCE = 16 };
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
@@ -237,12 +238,9 @@ static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct t
 {
 	const struct tw_method_info *infos;
 	struct tw_trace_file *file = NULL;
-	char path[PATH_BYTES];
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_path(f->parts.blobs, r->row.id, path, sizeof path, err);
+	enum tw_status st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(file, &infos, &n, err);
 	if (st == TW_OK)
@@ -284,7 +282,8 @@ static enum tw_status write_facts(struct tw_folder *f, const struct reading *r,
 /* Nothing that only time mends makes a trace one that cannot be read. */
 static bool may_pass(enum tw_status st, const struct reading *r)
 {
-	return st == TW_BUSY || st == TW_IO || st == TW_FULL || (st == TW_NOMEM && !r->is_first);
+	return st == TW_BUSY || st == TW_IO || st == TW_FULL || st == TW_NOT_FOUND ||
+	       (st == TW_NOMEM && !r->is_first);
 }
 
 /* It cannot be counted now, or never. */

@@ -15,16 +15,21 @@ static enum tw_status no_memory(struct tw_err *err)
 	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 }
 
-static struct tw_symbols_ref *acquire(struct tw_folder *f, const char *sha256, const char *build_id)
+/* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */
+static enum tw_status acquire(struct tw_folder *f, const char *sha256, const char *build_id,
+        struct tw_symbols_ref **ret, struct tw_err *err)
 {
-	struct tw_symbols_ref *ref = NULL;
 	struct tw_err why;
+	enum tw_status st = tw_symbols_acquire(f->parts.symbols, sha256, ret, &why);
 
-	if (tw_symbols_acquire(f->parts.symbols, sha256, &ref, &why) != TW_OK) {
+	if (st == TW_OK)
+		return st;
+	*ret = NULL;
+	if (st == TW_BUSY)
+		*err = why;
+	else
 		tw_log_err(TW_LOG_ERROR, "mapping_unreadable", build_id, &why);
-		return NULL;
-	}
-	return ref;
+	return st == TW_BUSY ? st : TW_OK;
 }
 
 enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *of,
@@ -34,8 +39,13 @@ enum tw_status tw_namer_open(struct tw_folder *f, const struct tw_named_trace *o
 
 	if (st != TW_OK)
 		return st;
-	ret->map = acquire(f, ret->ids.map, of->build_id);
-	ret->retrace = acquire(f, ret->ids.retrace, of->build_id);
+	st = acquire(f, ret->ids.map, of->build_id, &ret->map, err);
+	if (st == TW_OK)
+		st = acquire(f, ret->ids.retrace, of->build_id, &ret->retrace, err);
+	if (st != TW_OK) {
+		tw_namer_close(f, ret);
+		return st;
+	}
 	ret->names = (struct tw_names){ret->map ? tw_symbols_map(ret->map) : NULL,
 	        ret->retrace ? tw_symbols_retrace(ret->retrace) : NULL};
 	return TW_OK;

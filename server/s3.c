@@ -1,240 +1,532 @@
 #include "s3.h"
 
-#include <curl/curl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "digest.h"
+#include "s3_xml.h"
 
-enum { TEXT_BYTES = 512, URL_BYTES = 2048, CONNECT_S = 15, STALL_S = 60, TRIES = 4 };
+enum { QUERY_BYTES = 1400, ID_BYTES = 400, PARTS_MAX = 10000, PIECE_BYTES = 1 << 16, PROBE_S = 5 };
 
-struct tw_s3 {
-	CURL *curl;
-	char base[TEXT_BYTES * 2]; /* endpoint/bucket/prefix */
-	char user[TEXT_BYTES];     /* key id:secret */
-	char provider[128];
-	char told[TEXT_BYTES]; /* beginning of an answer */
-};
+static const struct tw_s3_request nothing_sent = {.to_fd = -1, .from_fd = -1};
 
-struct tw_s3 *tw_s3_free(struct tw_s3 *s)
+/* --- sums --- */
+
+static unsigned nibble(char c)
 {
-	if (!s)
-		return NULL;
-	curl_easy_cleanup(s->curl);
-	explicit_bzero(s->user, sizeof s->user);
-	tw_mem_free(s);
-	curl_global_cleanup();
-	return NULL;
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10) & 15U;
 }
 
-static const char *setting(const char *name, const char *otherwise)
+void tw_s3_checksum(const char *sha256, char ret[TW_S3_CHECKSUM])
 {
-	const char *value = getenv(name);
+	static const char digits[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *at = ret;
 
-	return value && *value ? value : otherwise;
-}
+	for (size_t i = 0; i < 33; i += 3) { /* 32 bytes, and one that is not there */
+		uint32_t three = 0;
 
-static enum tw_status set_user(struct tw_s3 *s, struct tw_err *err)
-{
-	const char *id = setting("AWS_ACCESS_KEY_ID", NULL);
-	const char *secret = setting("AWS_SECRET_ACCESS_KEY", NULL);
-
-	if (!id || !secret)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the store");
-	if (snprintf(s->user, sizeof s->user, "%s:%s", id, secret) >= (int)sizeof s->user)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the store's secret is too long");
-	(void)snprintf(s->provider, sizeof s->provider, "aws:amz:%.80s:s3",
-	        setting("AWS_REGION", "us-east-1"));
-	return TW_OK;
-}
-
-static enum tw_status set_base(
-        struct tw_s3 *s, const char *where, const char *endpoint, struct tw_err *err)
-{
-	size_t n = endpoint ? strlen(endpoint) : 0;
-	const char *bucket = where + strlen("s3://");
-
-	while (n && endpoint[n - 1] == '/')
-		n--;
-	if (!*bucket || *bucket == '/')
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "say where to: s3://BUCKET or s3://BUCKET/PREFIX");
-	if (endpoint)
-		(void)snprintf(s->base, sizeof s->base, "%.*s/%.500s", (int)(n < 400 ? n : 400),
-		        endpoint, bucket);
-	else
-		(void)snprintf(s->base, sizeof s->base, "https://s3.%.80s.amazonaws.com/%.500s",
-		        setting("AWS_REGION", "us-east-1"), bucket);
-	n = strlen(s->base);
-	if (s->base[n - 1] == '/')
-		s->base[n - 1] = '\0';
-	return TW_OK;
-}
-
-enum tw_status tw_s3_new(
-        const char *where, const char *endpoint, struct tw_s3 **ret, struct tw_err *err)
-{
-	struct tw_s3 *s = tw_mem_zalloc(1, sizeof *s);
-	enum tw_status st;
-
-	if (!s || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
-		tw_mem_free(s);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		for (size_t k = i; k < i + 3; k++)
+			three = three << 8 |
+			        (k < 32 ? nibble(sha256[2 * k]) << 4 | nibble(sha256[2 * k + 1])
+			                : 0);
+		for (int shift = 18; shift >= 0; shift -= 6)
+			*at++ = digits[three >> shift & 63];
 	}
-	s->curl = curl_easy_init();
-	st = s->curl ? set_user(s, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	at[-1] = '=';
+	*at = '\0';
+}
+
+static enum tw_status hash_range(
+        int fd, uint64_t at, uint64_t bytes, char ret[TW_SHA256_HEX], struct tw_err *err)
+{
+	uint8_t piece[PIECE_BYTES], hash[32];
+	gnutls_hash_hd_t sha;
+	enum tw_status st = tw_digest_begin(GNUTLS_DIG_SHA256, &sha, err);
+
+	while (st == TW_OK && bytes) {
+		size_t want = bytes < sizeof piece ? (size_t)bytes : sizeof piece;
+		ssize_t n = pread(fd, piece, want, (off_t)at);
+
+		if (n <= 0 || gnutls_hash(sha, piece, (size_t)n) != 0)
+			st = tw_fail(
+			        err, TW_IO, TW_NO_OFFSET, "a file that is sent cannot be read");
+		at += n > 0 ? (uint64_t)n : 0;
+		bytes -= n > 0 ? (uint64_t)n : 0;
+	}
+	if (sha)
+		gnutls_hash_deinit(sha, hash);
 	if (st == TW_OK)
-		st = set_base(s, where, endpoint, err);
-	if (st == TW_OK)
-		*ret = s;
-	else
-		(void)tw_s3_free(s);
+		tw_digest_hex(hash, ret);
 	return st;
 }
 
-static size_t hear(char *p, size_t size, size_t n, void *arg)
+/* --- looking --- */
+
+/* A HEAD's 404 has no text that tells the object from the bucket, or the store from a proxy. */
+static enum tw_status ask_what_lacks(struct tw_s3 *s, const char *key, struct tw_err *err)
 {
-	struct tw_s3 *s = arg;
-	size_t used = strlen(s->told), room = sizeof s->told - 1 - used;
-
-	memcpy(s->told + used, p, n < room ? n : room);
-	return size * n;
-}
-
-static size_t give(char *p, size_t size, size_t n, void *arg)
-{
-	ssize_t got = read(*(const int *)arg, p, size * n);
-
-	return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
-}
-
-static void set_up(struct tw_s3 *s, const char *key)
-{
-	char url[URL_BYTES];
-
-	curl_easy_reset(s->curl);
-	memset(s->told, 0, sizeof s->told);
-	(void)snprintf(url, sizeof url, "%s/%.400s", s->base, key);
-	(void)curl_easy_setopt(s->curl, CURLOPT_URL, url);
-	(void)curl_easy_setopt(s->curl, CURLOPT_AWS_SIGV4, s->provider);
-	(void)curl_easy_setopt(s->curl, CURLOPT_USERPWD, s->user);
-	(void)curl_easy_setopt(s->curl, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(s->curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-	(void)curl_easy_setopt(s->curl, CURLOPT_LOW_SPEED_LIMIT, 64L);
-	(void)curl_easy_setopt(s->curl, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
-	(void)curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, hear);
-	(void)curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
-}
-
-/* *ret_status 0 when nobody answered. */
-static enum tw_status perform(
-        struct tw_s3 *s, const char *key, long *ret_status, struct tw_err *err)
-{
-	CURLcode code = curl_easy_perform(s->curl);
-
-	*ret_status = 0;
-	if (code != CURLE_OK)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the store does not answer for %.100s: %s",
-		        key, curl_easy_strerror(code));
-	(void)curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, ret_status);
-	return TW_OK;
-}
-
-static enum tw_status refused(
-        const struct tw_s3 *s, const char *key, long status, struct tw_err *err)
-{
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "the store answered %ld for %.100s: %.150s",
-	        status, key, s->told);
-}
-
-static bool worth_a_retry(long status)
-{
-	return status == 0 || status == 429 || status >= 500;
-}
-
-/* libcurl signs this header and sends none of its own beside it. */
-static struct curl_slist *sum_header(const char *sha256)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof text, "x-amz-content-sha256: %.64s", sha256);
-	return curl_slist_append(NULL, text);
-}
-
-static enum tw_status head_once(
-        struct tw_s3 *s, const char *key, long *ret_status, struct tw_err *err)
-{
-	static const char of_nothing[] =
-	        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-	struct curl_slist *headers = sum_header(of_nothing);
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
 	enum tw_status st;
 
-	if (!headers)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	set_up(s, key);
-	(void)curl_easy_setopt(s->curl, CURLOPT_NOBODY, 1L);
-	(void)curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, headers);
-	st = perform(s, key, ret_status, err);
-	curl_slist_free_all(headers);
-	return st;
+	r.op = TW_S3_GET;
+	r.method = "GET";
+	r.key = key;
+	r.headers[r.n_headers++] = (struct tw_s3_header){"range", "bytes=0-0"};
+	st = tw_s3_ask(s, &r, &a, err);
+	tw_s3_answer_done(&a);
+	return st == TW_OK
+	               ? tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	                         "the store says of %.90s that it is there and that it is not", key)
+	               : st;
+}
+
+enum tw_status tw_s3_look(
+        struct tw_s3 *s, const char *key, struct tw_s3_kept *ret, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	enum tw_status st;
+
+	r.op = TW_S3_HEAD;
+	r.method = "HEAD";
+	r.key = key;
+	st = tw_s3_ask(s, &r, &a, err);
+	if (st == TW_OK) {
+		*ret = (struct tw_s3_kept){.bytes = a.length, .modified_ms = a.modified_ms};
+		memcpy(ret->sha256, a.sha256, sizeof ret->sha256);
+	}
+	tw_s3_answer_done(&a);
+	return st == TW_NOT_FOUND ? ask_what_lacks(s, key, err) : st;
 }
 
 enum tw_status tw_s3_has(struct tw_s3 *s, const char *key, bool *ret, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-	long status = 0;
+	struct tw_s3_kept kept;
+	enum tw_status st = tw_s3_look(s, key, &kept, err);
 
-	for (int i = 0; i < TRIES && worth_a_retry(status); i++) {
-		if (i)
-			(void)sleep(1U << (i - 1));
-		st = head_once(s, key, &status, err);
+	*ret = st == TW_OK;
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+/* --- putting --- */
+
+static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, struct tw_err *err)
+{
+	struct tw_s3_kept kept = {.bytes = 0};
+	enum tw_status st = tw_s3_look(s, o->key, &kept, err);
+
+	if (st == TW_OK && kept.bytes == o->bytes &&
+	        (!kept.sha256[0] || strcmp(kept.sha256, o->sha256) == 0))
+		return TW_OK;
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		return st;
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	        "the store took %.90s and keeps another, or %llu of its %llu bytes", o->key,
+	        (unsigned long long)kept.bytes, (unsigned long long)o->bytes);
+}
+
+static enum tw_status put_whole(
+        struct tw_s3 *s, const struct tw_s3_object *o, int fd, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	char checksum[TW_S3_CHECKSUM];
+	enum tw_status st;
+
+	tw_s3_checksum(o->sha256, checksum);
+	r.op = TW_S3_PUT;
+	r.method = "PUT";
+	r.key = o->key;
+	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-checksum-sha256", checksum};
+	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", o->sha256};
+	r.sha256 = o->sha256;
+	r.from_fd = fd;
+	r.from_bytes = r.bytes = o->bytes;
+	st = tw_s3_ask(s, &r, &a, err);
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+/* --- in parts --- */
+
+struct parts {
+	struct tw_s3 *s;
+	const struct tw_s3_object *o;
+	int fd;
+	uint64_t size;      /* of each but the last */
+	char id[ID_BYTES];  /* as an address takes it */
+	struct tw_buf done; /* the list that ends it */
+};
+
+static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	struct tw_buf escaped;
+	char id[ID_BYTES];
+	enum tw_status st;
+
+	r.op = TW_S3_PART;
+	r.method = "POST";
+	r.key = p->o->key;
+	r.query = "uploads=";
+	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", p->o->sha256};
+	st = tw_s3_ask(p->s, &r, &a, err);
+	if (st == TW_OK) {
+		tw_xml_text((struct tw_str){(const char *)a.text.data, a.text.len}, "UploadId", id,
+		        sizeof id);
+		tw_buf_init(&escaped, sizeof p->id - 1);
+		tw_s3_escape(tw_str_of(id), false, &escaped);
+		if (!id[0] || tw_buf_status(&escaped) != TW_OK)
+			st = tw_fail(
+			        err, TW_BUSY, TW_NO_OFFSET, "the store begins no upload in parts");
+		else
+			(void)snprintf(p->id, sizeof p->id, "%.*s", (int)escaped.len,
+			        (const char *)escaped.data);
+		tw_buf_done(&escaped);
 	}
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, struct tw_err *err)
+{
+	uint64_t left = p->o->bytes - at;
+	char query[QUERY_BYTES], sha256[TW_SHA256_HEX];
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	enum tw_status st;
+
+	r.op = TW_S3_PART;
+	r.method = "PUT";
+	r.key = p->o->key;
+	r.from_fd = p->fd;
+	r.from_at = at;
+	r.from_bytes = r.bytes = left < p->size ? left : p->size;
+	(void)snprintf(query, sizeof query, "partNumber=%u&uploadId=%s", number, p->id);
+	r.query = query;
+	r.sha256 = sha256;
+	st = hash_range(p->fd, at, r.from_bytes, sha256, err);
 	if (st != TW_OK)
 		return st;
-	if (status != 200 && status != 404)
-		return refused(s, key, status, err);
-	*ret = status == 200;
-	return TW_OK;
+	st = tw_s3_ask(p->s, &r, &a, err);
+	if (st == TW_OK &&
+	        tw_buf_printf(&p->done, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>",
+	                number, a.etag) != TW_OK)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a list of parts");
+	tw_s3_answer_done(&a);
+	return st;
 }
 
-static enum tw_status put_once(struct tw_s3 *s, const char *key, int fd, const char *sha256,
-        long *ret_status, struct tw_err *err)
+/* It may say 200 and then, in the text, that it failed. */
+static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 {
-	struct curl_slist *headers;
-	struct stat st;
-	enum tw_status done;
+	char query[QUERY_BYTES], sha256[TW_SHA256_HEX], code[64];
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	uint8_t hash[32];
+	enum tw_status st;
 
-	if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.100s cannot be read", key);
-	headers = sum_header(sha256);
-	if (!headers)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	set_up(s, key);
-	(void)curl_easy_setopt(s->curl, CURLOPT_UPLOAD, 1L);
-	(void)curl_easy_setopt(s->curl, CURLOPT_READFUNCTION, give);
-	(void)curl_easy_setopt(s->curl, CURLOPT_READDATA, &fd);
-	(void)curl_easy_setopt(s->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)st.st_size);
-	(void)curl_easy_setopt(s->curl, CURLOPT_HTTPHEADER, headers);
-	done = perform(s, key, ret_status, err);
-	curl_slist_free_all(headers);
-	return done;
-}
-
-enum tw_status tw_s3_put(
-        struct tw_s3 *s, const char *key, int fd, const char *sha256, struct tw_err *err)
-{
-	enum tw_status st = TW_OK;
-	long status = 0;
-
-	for (int i = 0; i < TRIES && worth_a_retry(status); i++) {
-		if (i)
-			(void)sleep(1U << (i - 1));
-		status = 0;
-		st = put_once(s, key, fd, sha256, &status, err);
+	(void)tw_buf_printf(&p->done, "</CompleteMultipartUpload>");
+	if (tw_buf_status(&p->done) != TW_OK)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a list of parts");
+	r.op = TW_S3_PART;
+	r.method = "POST";
+	r.key = p->o->key;
+	(void)snprintf(query, sizeof query, "uploadId=%s", p->id);
+	r.query = query;
+	r.text = (struct tw_str){(const char *)p->done.data, p->done.len};
+	r.bytes = p->o->bytes; /* the store copies them, silently */
+	r.silent = true;
+	r.from_bytes = p->done.len;
+	tw_digest_bytes(r.text, hash);
+	tw_digest_hex(hash, sha256);
+	r.sha256 = sha256;
+	st = tw_s3_ask(p->s, &r, &a, err);
+	if (st == TW_OK) {
+		tw_xml_text((struct tw_str){(const char *)a.text.data, a.text.len}, "Code", code,
+		        sizeof code);
+		if (code[0])
+			st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+			        "the store did not join the parts of %.90s: %.60s", p->o->key,
+			        code);
 	}
-	return st != TW_OK || status == 200 ? st : refused(s, key, status, err);
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+static enum tw_status abort_parts(
+        struct tw_s3 *s, const char *key, const char *id, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	char query[QUERY_BYTES];
+	enum tw_status st;
+
+	r.op = TW_S3_PART;
+	r.method = "DELETE";
+	r.key = key;
+	(void)snprintf(query, sizeof query, "uploadId=%s", id);
+	r.query = query;
+	st = tw_s3_ask(s, &r, &a, err);
+	tw_s3_answer_done(&a);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static enum tw_status put_parts(
+        struct tw_s3 *s, const struct tw_s3_object *o, int fd, struct tw_err *err)
+{
+	struct parts p = {.s = s, .o = o, .fd = fd, .size = tw_s3_part_bytes(s)};
+	unsigned number = 0;
+	enum tw_status st;
+
+	if (p.size < o->bytes / PARTS_MAX + 1)
+		p.size = o->bytes / PARTS_MAX + 1;
+	tw_buf_init(&p.done, (size_t)PARTS_MAX * 256);
+	(void)tw_buf_printf(&p.done, "<CompleteMultipartUpload>");
+	st = begin_parts(&p, err);
+	for (uint64_t at = 0; st == TW_OK && at < o->bytes; at += p.size)
+		st = put_part(&p, ++number, at, err);
+	if (st == TW_OK) {
+		st = join_parts(&p, err);
+		if (st != TW_OK && verify(s, o, NULL) == TW_OK)
+			st = TW_OK; /* joined, and the answer got lost */
+	}
+	if (st != TW_OK && p.id[0])
+		(void)!abort_parts(s, o->key, p.id, NULL); /* else the sweep does, a day later */
+	tw_buf_done(&p.done);
+	return st;
+}
+
+enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, struct tw_err *err)
+{
+	uint64_t most = tw_s3_part_bytes(s);
+	enum tw_status st =
+	        most && o->bytes > most ? put_parts(s, o, fd, err) : put_whole(s, o, fd, err);
+
+	if (st == TW_NOT_FOUND) /* the bucket, or an upload in parts that somebody ended */
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "the store answered 404 for %.100s: is the bucket there?", o->key);
+	return st == TW_OK ? verify(s, o, err) : st;
+}
+
+/* --- getting --- */
+
+enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha256[TW_SHA256_HEX],
+        uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_kept o = {.bytes = 0};
+	struct tw_s3_answer a;
+	enum tw_status st = tw_s3_look(s, key, &o, err); /* how long may it take? */
+
+	if (st != TW_OK)
+		return st;
+	r.op = TW_S3_GET;
+	r.method = "GET";
+	r.key = key;
+	r.to_fd = fd;
+	r.bytes = o.bytes;
+	st = tw_s3_ask(s, &r, &a, err);
+	if (st == TW_OK) {
+		(void)snprintf(ret_sha256, TW_SHA256_HEX, "%s", a.got_sha256);
+		*ret_bytes = a.length;
+	}
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+/* --- deleting --- */
+
+enum tw_status tw_s3_delete(struct tw_s3 *s, const char *key, bool *ret_doubt, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	enum tw_status st;
+
+	r.op = TW_S3_DELETE;
+	r.method = "DELETE";
+	r.key = key;
+	st = tw_s3_ask(s, &r, &a, err);
+	*ret_doubt = a.unanswered > 0;
+	tw_s3_answer_done(&a);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+/* --- listing --- */
+
+static int64_t time_of(const char *text)
+{
+	struct tm tm = {.tm_isdst = 0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	return rest ? (int64_t)timegm(&tm) * 1000 : 0;
+}
+
+struct listing {
+	struct tw_s3 *s;
+	const char *place; /* the prefix of all that is ours */
+	unsigned timeout_s;
+	enum tw_status (*each)(void *, const struct tw_s3_object *, struct tw_err *);
+	void *arg;
+	bool more;
+	char next[QUERY_BYTES]; /* as an address takes it */
+};
+
+static enum tw_status take_page(struct listing *l, struct tw_str text, struct tw_err *err)
+{
+	char token[QUERY_BYTES / 2], more[8];
+	struct tw_buf escaped;
+	struct tw_str one, rest = text;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && tw_xml_next(&rest, "Contents", &one)) {
+		char key[TW_S3_NAME], size[24], at[40];
+		struct tw_s3_object o = {.sha256 = ""};
+
+		tw_xml_text(one, "Key", key, sizeof key);
+		tw_xml_text(one, "Size", size, sizeof size);
+		tw_xml_text(one, "LastModified", at, sizeof at);
+		if (strncmp(key, l->place, strlen(l->place)) != 0)
+			continue;
+		o.key = key + strlen(l->place);
+		o.modified_ms = time_of(at);
+		if (tw_str_u64(tw_str_of(size), INT64_MAX, &o.bytes) && o.modified_ms)
+			st = l->each(l->arg, &o, err);
+	}
+	tw_xml_text(text, "IsTruncated", more, sizeof more);
+	tw_xml_text(text, "NextContinuationToken", token, sizeof token);
+	l->more = strcmp(more, "true") == 0 && token[0];
+	tw_buf_init(&escaped, sizeof l->next - 1);
+	tw_s3_escape(tw_str_of(token), false, &escaped);
+	(void)snprintf(l->next, sizeof l->next, "%.*s", (int)escaped.len,
+	        escaped.len ? (const char *)escaped.data : "");
+	tw_buf_done(&escaped);
+	return st;
+}
+
+static enum tw_status ask_page(
+        struct listing *l, const char *prefix, unsigned most, struct tw_err *err)
+{
+	char query[QUERY_BYTES * 2];
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	struct tw_buf escaped;
+	enum tw_status st;
+
+	tw_buf_init(&escaped, QUERY_BYTES / 2);
+	tw_s3_escape(tw_str_of(l->place), false, &escaped);
+	tw_s3_escape(tw_str_of(prefix), false, &escaped);
+	(void)snprintf(query, sizeof query, "%s%s%slist-type=2&max-keys=%u&prefix=%.*s",
+	        l->more ? "continuation-token=" : "", l->more ? l->next : "", l->more ? "&" : "",
+	        most, (int)escaped.len, escaped.len ? (const char *)escaped.data : "");
+	tw_buf_done(&escaped);
+	r.op = TW_S3_LIST;
+	r.method = "GET";
+	r.key = "";
+	r.query = query;
+	r.timeout_s = l->timeout_s;
+	st = tw_s3_ask(l->s, &r, &a, err);
+	if (st == TW_OK && l->each)
+		st = take_page(l, (struct tw_str){(const char *)a.text.data, a.text.len}, err);
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
+        enum tw_status (*each)(void *, const struct tw_s3_object *, struct tw_err *), void *arg,
+        struct tw_err *err)
+{
+	struct listing l = {.s = s, .place = tw_s3_prefix(s), .each = each, .arg = arg};
+	enum tw_status st;
+
+	do
+		st = ask_page(&l, prefix, 1000, err);
+	while (st == TW_OK && l.more);
+	return st;
+}
+
+enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
+{
+	struct listing l = {.s = s, .place = tw_s3_prefix(s), .timeout_s = PROBE_S};
+
+	return ask_page(&l, "", 1, err);
+}
+
+/* Those of keys that are ours below the prefix; what is left of more than a page goes next time. */
+static enum tw_status drop_parts_of(
+        struct tw_s3 *s, const char *folder, int64_t before_ms, uint64_t *ret, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_str one, rest;
+	struct tw_s3_answer a;
+	const char *place = tw_s3_prefix(s);
+	char query[QUERY_BYTES], ours[TW_S3_NAME];
+	struct tw_buf prefix;
+	enum tw_status st;
+
+	(void)snprintf(ours, sizeof ours, "%.500s%.20s", place, folder);
+	tw_buf_init(&prefix, sizeof query / 2);
+	tw_s3_escape(tw_str_of(ours), false, &prefix);
+	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)prefix.len,
+	        prefix.len ? (const char *)prefix.data : "");
+	tw_buf_done(&prefix);
+	r.op = TW_S3_LIST;
+	r.method = "GET";
+	r.key = "";
+	r.query = query;
+	st = tw_s3_ask(s, &r, &a, err);
+	rest = (struct tw_str){(const char *)a.text.data, a.text.len};
+	while (st == TW_OK && tw_xml_next(&rest, "Upload", &one)) {
+		char key[TW_S3_NAME], id[ID_BYTES], at[40], plain[ID_BYTES];
+		struct tw_buf escaped;
+
+		tw_xml_text(one, "Key", key, sizeof key);
+		tw_xml_text(one, "UploadId", id, sizeof id);
+		tw_xml_text(one, "Initiated", at, sizeof at);
+		if (strncmp(key, ours, strlen(ours)) != 0 || !id[0] || !time_of(at) ||
+		        time_of(at) >= before_ms)
+			continue;
+		tw_buf_init(&escaped, sizeof plain - 1);
+		tw_s3_escape(tw_str_of(id), false, &escaped);
+		(void)snprintf(
+		        plain, sizeof plain, "%.*s", (int)escaped.len, (const char *)escaped.data);
+		if (tw_buf_status(&escaped) == TW_OK)
+			st = abort_parts(s, key + strlen(place), plain, err);
+		tw_buf_done(&escaped);
+		*ret += st == TW_OK;
+	}
+	tw_s3_answer_done(&a);
+	return st;
+}
+
+enum tw_status tw_s3_drop_parts(
+        struct tw_s3 *s, int64_t before_ms, uint64_t *ret, struct tw_err *err)
+{
+	enum tw_status st = drop_parts_of(s, "blobs/", before_ms, ret, err);
+
+	return st == TW_OK ? drop_parts_of(s, "traces/", before_ms, ret, err) : st;
+}
+
+/* --- for others --- */
+
+enum tw_status tw_s3_put_address(struct tw_s3 *s, const struct tw_s3_object *o, unsigned expires_s,
+        struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	char checksum[TW_S3_CHECKSUM], length[24];
+
+	tw_s3_checksum(o->sha256, checksum);
+	(void)snprintf(length, sizeof length, "%llu", (unsigned long long)o->bytes);
+	r.op = TW_S3_PUT;
+	r.method = "PUT";
+	r.key = o->key;
+	r.headers[r.n_headers++] = (struct tw_s3_header){"content-length", length};
+	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-checksum-sha256", checksum};
+	r.sha256 = TW_S3_UNSIGNED;
+	return tw_s3_address(s, &r, expires_s, out, err);
 }

@@ -86,21 +86,17 @@ static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *
 	return r->is_retrace ? TW_OK : tw_map_open(r->data, r->len, &r->map, err);
 }
 
-/* Opens an image and puts it first in the list. */
-static enum tw_status open_image(struct tw_symbols *s, const char *sha256, struct tw_err *err)
+/* Puts the image that fd is open on first in the list. */
+static enum tw_status open_image(
+        struct tw_symbols *s, const char *sha256, int fd, struct tw_err *err)
 {
 	struct tw_symbols_ref *r = tw_mem_zalloc(1, sizeof *r);
 	enum tw_status st;
-	int fd = -1;
 
 	if (!r)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	memcpy(r->sha256, sha256, sizeof r->sha256);
-	st = tw_blob_open(s->blobs, sha256, &fd, err);
-	if (st == TW_OK) {
-		st = map_file(fd, r, err);
-		(void)close(fd);
-	}
+	st = map_file(fd, r, err);
 	if (st != TW_OK) {
 		drop(r);
 		return st;
@@ -139,6 +135,22 @@ static struct tw_symbols_ref *find(struct tw_symbols *s, const char *sha256)
 	return r;
 }
 
+/* Called with the lock held, which is free while the storage is asked: that may take long. */
+static enum tw_status fetch_image(struct tw_symbols *s, const char *sha256, struct tw_err *err)
+{
+	int fd = -1;
+	enum tw_status st;
+
+	(void)pthread_mutex_unlock(&s->lock);
+	st = tw_blob_open(s->blobs, sha256, &fd, err);
+	(void)pthread_mutex_lock(&s->lock);
+	if (st == TW_OK && !find(s, sha256))
+		st = open_image(s, sha256, fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
 enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256,
         struct tw_symbols_ref **ret, struct tw_err *err)
 {
@@ -151,8 +163,8 @@ enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256
 	if (*image_sha256) {
 		r = find(s, image_sha256);
 		if (!r) {
-			st = open_image(s, image_sha256, err);
-			r = s->refs;
+			st = fetch_image(s, image_sha256, err);
+			r = find(s, image_sha256);
 		}
 	}
 	if (st == TW_OK && r) {

@@ -45,6 +45,9 @@ enum tw_status tw_trace_file_open(
 /* The descriptor stays the caller's and must outlive the reader. */
 enum tw_status tw_trace_file_open_on(
         int fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
+/* The descriptor is the reader's, also when this fails. */
+enum tw_status tw_trace_file_open_fd(
+        int owned_fd, struct tw_trace_file **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f);
 
 /* Something read from it was not as it was written: a failed checksum, a broken page. */

@@ -10,6 +10,7 @@
 #include "trace_file_vfs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct tw_trace_file {
 	sqlite3 *db;
@@ -27,6 +28,7 @@ struct tw_trace_file {
 	struct tw_method_info *methods;
 	uint32_t n_methods, cap_methods;
 	struct tw_chunk_directory directory;
+	int owned_fd; /* -1 none */
 };
 
 /* Method and thread tables of the largest trace, with names. */
@@ -318,6 +320,7 @@ static struct tw_trace_file *new_reader(void)
 
 	if (!f)
 		return NULL;
+	f->owned_fd = -1;
 	f->arena = tw_arena_new(ARENA_MAX_BYTES);
 	f->unpacker = tw_unpacker_new();
 	return f->arena && f->unpacker ? f : tw_trace_file_close(f);
@@ -350,12 +353,28 @@ enum tw_status tw_trace_file_open_on(int fd, struct tw_trace_file **ret, struct 
 	return opened(f, f && vfs ? open_db(f, name, vfs, err) : no_memory(err), ret);
 }
 
+enum tw_status tw_trace_file_open_fd(int owned_fd, struct tw_trace_file **ret, struct tw_err *err)
+{
+	struct tw_trace_file *f = NULL;
+	enum tw_status st = tw_trace_file_open_on(owned_fd, &f, err);
+
+	if (st != TW_OK) {
+		(void)close(owned_fd);
+		return st;
+	}
+	f->owned_fd = owned_fd;
+	*ret = f;
+	return TW_OK;
+}
+
 struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 {
 	if (!f)
 		return NULL;
 	(void)sqlite3_finalize(f->chunk_data);
 	(void)sqlite3_close(f->db);
+	if (f->owned_fd >= 0)
+		(void)close(f->owned_fd);
 	tw_unpacker_free(f->unpacker);
 	tw_mem_free(f->directory.rows);
 	tw_arena_free(f->arena);

@@ -7,9 +7,11 @@
 #include "api.h"
 #include "backlog.h"
 #include "blob.h"
+#include "clock.h"
 #include "jobs.h"
 #include "log.h"
 #include "metrics.h"
+#include "trace_stored.h"
 
 enum { PATH_BYTES = 1500, TIDS_MAX = 4096 };
 
@@ -23,17 +25,23 @@ static enum tw_status not_ready(const struct tw_trace_row *row, struct tw_err *e
 	        tw_trace_state_word(row->state), row->error.msg[0] ? ": " : "", row->error.msg);
 }
 
-/* A damaged mapping costs the names, not the trace. */
-static struct tw_symbols_ref *acquire(struct tw_view *v, char sha256[TW_SHA256_HEX])
+/* A damaged mapping costs the names, not the trace; one that cannot be had now is waited for. */
+static enum tw_status acquire(struct tw_view *v, char sha256[TW_SHA256_HEX],
+        struct tw_symbols_ref **ret, struct tw_err *err)
 {
-	struct tw_symbols_ref *ref = NULL;
 	struct tw_err why;
+	enum tw_status st = tw_symbols_acquire(tw_req_app(v->req)->symbols, sha256, ret, &why);
 
-	if (tw_symbols_acquire(tw_req_app(v->req)->symbols, sha256, &ref, &why) == TW_OK)
-		return ref;
+	if (st == TW_OK)
+		return st;
+	*ret = NULL;
+	if (st == TW_BUSY) {
+		*err = why;
+		return st;
+	}
 	tw_log_err(TW_LOG_ERROR, "mapping_unreadable", v->row.meta.build_id, &why);
 	sha256[0] = '\0';
-	return NULL;
+	return TW_OK;
 }
 
 static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
@@ -48,8 +56,11 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 		return st;
 	memcpy(v->map_sha256, ids.map, sizeof v->map_sha256);
 	memcpy(v->retrace_sha256, ids.retrace, sizeof v->retrace_sha256);
-	v->map_ref = acquire(v, v->map_sha256);
-	v->retrace_ref = acquire(v, v->retrace_sha256);
+	st = acquire(v, v->map_sha256, &v->map_ref, err);
+	if (st == TW_OK)
+		st = acquire(v, v->retrace_sha256, &v->retrace_ref, err);
+	if (st != TW_OK)
+		return st;
 	v->names =
 	        (struct tw_names){tw_symbols_map(v->map_ref), tw_symbols_retrace(v->retrace_ref)};
 	return TW_OK;
@@ -57,12 +68,10 @@ static enum tw_status open_mappings(struct tw_view *v, struct tw_err *err)
 
 static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 {
-	char path[PATH_BYTES];
+	const int64_t until = tw_monotonic_ms() + (int64_t)tw_req_ms_left(v->req);
 	enum tw_status st =
-	        tw_trace_path(tw_req_app(v->req)->blobs, v->row.id, path, sizeof path, err);
+	        tw_trace_stored_open_by(tw_req_app(v->req)->blobs, v->row.id, until, &v->file, err);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &v->file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(v->file, &v->methods, &v->n_methods, err);
 	return st;
@@ -157,15 +166,9 @@ static enum tw_status unpack(struct tw_req *r, const struct tw_trace_row *seen, 
 	        "moment");
 }
 
-static bool is_file_bad(const struct tw_req *r, const struct tw_trace_row *row, enum tw_status st)
+static bool is_file_bad(enum tw_status st)
 {
-	char path[PATH_BYTES];
-
-	if (st == TW_CORRUPT || st == TW_UNSUPPORTED)
-		return true;
-	return st == TW_IO &&
-	       tw_trace_path(tw_req_app(r)->blobs, row->id, path, sizeof path, NULL) == TW_OK &&
-	       access(path, F_OK) != 0;
+	return st == TW_CORRUPT || st == TW_UNSUPPORTED || st == TW_NOT_FOUND;
 }
 
 static enum tw_status opened_not(
@@ -173,7 +176,7 @@ static enum tw_status opened_not(
 {
 	if (is_gone(r, row->id))
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "this trace was deleted");
-	if (!is_file_bad(r, row, st))
+	if (!is_file_bad(st))
 		return st;
 	if (!row->upload_kept)
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
@@ -216,8 +219,10 @@ enum tw_status tw_view_open(struct tw_req *r, struct tw_view *ret, struct tw_err
 
 void tw_view_close(struct tw_view *v)
 {
-	if (v->file && tw_trace_file_is_damaged(v->file))
+	if (v->file && tw_trace_file_is_damaged(v->file)) {
+		(void)tw_trace_forget(tw_req_app(v->req)->blobs, v->row.id);
 		(void)heal(v->req, &v->row, NULL);
+	}
 	v->file = tw_trace_file_close(v->file);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->map_ref);
 	tw_symbols_release(tw_req_app(v->req)->symbols, v->retrace_ref);

@@ -18,6 +18,8 @@ const json = (o) => JSON.stringify(o);
 const WITHOUT = {
 	'POST /api/v1/traces': 'a trace says by which key it was sent, and its deletion says so again',
 	'POST /api/v1/uploads': 'as a trace: what is not whole yet is in no list',
+	'POST /api/v1/uploads/direct': 'the same',
+	'POST /api/v1/uploads/direct/{upload}/done': 'as a trace',
 	'PATCH /api/v1/uploads/{upload}': 'the same',
 	'DELETE /api/v1/uploads/{upload}': 'the same',
 	'OPTIONS /api/v1/uploads': 'changes nothing',

@@ -1,89 +1,27 @@
 /*
  * backup_s3.test.mjs - a backup into an S3-compatible store, under load; what is fetched from there is a
- * data folder that a server runs on. The store is s3rver; it takes any signature of version 4, so a gate
- * before it verifies them, and the sums of bodies, from the scheme's text alone.
+ * data folder that a server runs on. The store is bucket.mjs.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { createHash, createHmac } from 'node:crypto';
-import fs from 'node:fs';
-import http from 'node:http';
-import os from 'node:os';
-import path from 'node:path';
 import { test } from 'node:test';
-import S3rver from 's3rver';
 
+import { startBucket } from './bucket.mjs';
 import { sampleMapping, sampleTrace } from './make.mjs';
 import { binary, startServer } from './server.mjs';
 
-const SUFFIX = '._S3rver_object';
-
-const SECRET = 'S3RVER';
-const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
-const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
-
-/* Signature Version 4, as the service computes it. */
-function isSigned({ method, url, headers }) {
-	const [, date, region, service, names, signature] =
-		/^AWS4-HMAC-SHA256 Credential=[^/]+\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/
-			.exec(headers.authorization ?? '') ?? [];
-	if (!signature || !/(^|;)host(;|$)/.test(names) || !/(^|;)x-amz-content-sha256(;|$)/.test(names)) return false;
-	const [path, query = ''] = url.split('?');
-	const lines = names.split(';').map((name) => `${name}:${headers[name].trim()}\n`).join('');
-	const canonical = [method, path, query, lines, names, headers['x-amz-content-sha256']].join('\n');
-	const scope = `${date}/${region}/${service}/aws4_request`;
-	const key = [date, region, service, 'aws4_request'].reduce(hmac, 'AWS4' + SECRET);
-	return hmac(key, ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, sha256(canonical)].join('\n')).toString('hex') === signature;
-}
-
-/* Passes on what is signed and whole. */
-async function startGate(t, port) {
-	const gate = http.createServer(async (q, r) => {
-		const body = Buffer.concat(await q.toArray());
-		if (!isSigned(q) || sha256(body) !== q.headers['x-amz-content-sha256']) {
-			r.writeHead(403).end(q.method === 'HEAD' ? undefined : 'SignatureDoesNotMatch');
-			return;
-		}
-		const { expect, ...headers } = q.headers;
-		http.request({ port, host: '127.0.0.1', method: q.method, path: q.url, headers }, (answer) => {
-			r.writeHead(answer.statusCode, answer.headers);
-			answer.pipe(r);
-		}).end(body);
-	});
-	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
-	t.after(() => gate.close());
-	return gate.address().port;
-}
-
 /* The store and its bucket; .backup() and .fetch(). */
 async function startStore(t) {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-s3-'));
-	const store = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory: path.join(dir, 'store'), configureBuckets: [{ name: 'backups' }] });
-	const port = await startGate(t, (await store.run()).port);
-	t.after(async () => {
-		await store.close();
-		fs.rmSync(dir, { recursive: true, force: true });
-	});
-	const env = { ...process.env, AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: SECRET };
+	const bucket = await startBucket(t, 'backups');
 	return {
 		async backup(data, more = {}, to = 's3://backups/nightly') {
-			const child = spawn(binary(), ['backup', '--data', data, '--to', to, '--s3-endpoint', `http://127.0.0.1:${port}/`],
-				{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, ...more } });
+			const child = spawn(binary(), ['backup', '--data', data, '--to', to, '--s3-endpoint', `${bucket.url}/`],
+				{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...bucket.env, ...more } });
 			let told = '';
 			for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (told += text));
 			return new Promise((done) => child.once('close', (code) => done({ code, told })));
 		},
-		/* As any S3 client copies a prefix to a folder. */
-		fetch(name) {
-			const from = path.join(dir, 'store', 'backups', 'nightly');
-			const to = path.join(dir, name);
-			for (const file of fs.readdirSync(from, { recursive: true }).map(String).filter((f) => f.endsWith(SUFFIX))) {
-				const target = path.join(to, file.slice(0, -SUFFIX.length));
-				fs.mkdirSync(path.dirname(target), { recursive: true });
-				fs.copyFileSync(path.join(from, file), target);
-			}
-			return to;
-		},
+		fetch: (name) => bucket.fetch(name, 'nightly'),
 	};
 }
 

@@ -120,6 +120,7 @@ test('description, routes and answers agree', async (t) => {
 		link_oidc: JSON.stringify({ password: root.password }),
 		make_key: JSON.stringify({ name: 'n', scope: 'ingest' }),
 		rotate_key: JSON.stringify({ grace_s: 60 }),
+		begin_direct_upload: JSON.stringify({ bytes: 9, sha256: 'a'.repeat(64), meta: { app: 'x' } }),
 	};
 	const tus = { 'Tus-Resumable': '1.0.0' };
 	const piece = { ...tus, 'Content-Type': 'application/offset+octet-stream', 'Upload-Offset': '0' };
@@ -148,7 +149,7 @@ test('description, routes and answers agree', async (t) => {
 			assert.ok(o.op.summary && o.op.operationId, 'a summary');
 			const answer = await ask(o, good);
 			assert.notEqual(answer.status, 405);
-			if (o.op.operationId !== 'sign_in' && o.op.operationId !== 'revoke_key' && o.op.operationId !== 'rotate_key') assert.ok(answer.status < 400, answer.text);
+			if (!/^(begin|end)_direct_upload$/.test(o.op.operationId) /* storage.test.mjs: not in a folder */ && o.op.operationId !== 'sign_in' && o.op.operationId !== 'revoke_key' && o.op.operationId !== 'rotate_key') assert.ok(answer.status < 400, answer.text);
 			agrees(doc, validate, o.path, o.method, answer);
 			if (o.path.includes('{id}')) agrees(doc, validate, o.path, o.method, await ask(o, { ...good, id: '01ARZ3NDEKTSV4RRFFQ69G5FAV' }));
 			if (o.op.security.length && !o.op.security.some((x) => !Object.keys(x).length)) {

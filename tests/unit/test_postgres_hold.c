@@ -122,12 +122,12 @@ static void test_one_folder(void **state)
 	if (!catalogue_on_postgres())
 		skip();
 	c = catalogue_in("/folder");
-	assert_int_equal(tw_catalogue_may_have_folder(c, "", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_take_folder(c, "A", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_take_folder(c, "A", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_may_have_folder(c, "A", NULL), TW_OK);
-	assert_int_equal(tw_catalogue_may_have_folder(c, "", NULL), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_take_folder(c, "B", NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_may_have_folder(c, "", "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_take_folder(c, "A", "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_take_folder(c, "A", "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_may_have_folder(c, "A", "", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_may_have_folder(c, "", "", NULL), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_take_folder(c, "B", "", NULL), TW_CONFLICT);
 	(void)tw_catalogue_close(c);
 }
 

@@ -1,0 +1,32 @@
+/*
+ * blob_int.h - the folder of a server and its storage engine, shared by blob.c and blob_trace.c.
+ */
+#ifndef TW_BLOB_INT_H
+#define TW_BLOB_INT_H
+
+#include <stdatomic.h>
+
+#include "blob.h"
+#include "blob_store.h"
+#include "store_claims.h"
+
+enum { TW_BLOB_SPOOL = 96 };
+
+struct tw_blobs {
+	unsigned min_free_percent;
+	const struct tw_store_engine *engine;
+	void *store;
+	struct tw_key_claims *claims; /* NULL unless the engine is remote */
+	_Atomic uint64_t serial;
+	int in_use; /* of a remote engine: store_lock.h */
+	struct tw_blob_peers peers;
+	int spool_lock;            /* of our own, -1: spool/ is */
+	char spool[TW_BLOB_SPOOL]; /* below dir */
+	char dir[];
+};
+
+/* The engine's put, while no other server deletes it. */
+enum tw_status tw_blob_put_held(
+        struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err) TW_MUST_USE;
+
+#endif

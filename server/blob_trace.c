@@ -1,0 +1,138 @@
+/*
+ * blob_trace.c - trace files: where one is kept, put in place of the one before, and held until its
+ * row is written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blob_int.h"
+#include "digest.h"
+
+/* Ids begin with their time: their last characters spread evenly. */
+static bool trace_key(const char *id, char out[TW_STORE_KEY])
+{
+	size_t len = strlen(id);
+
+	if (len != TW_ID_CHARS || strspn(id, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != len)
+		return false;
+	(void)snprintf(out, TW_STORE_KEY, "traces/%.2s/%.2s/%s.db", id + len - 2, id + len - 4, id);
+	return true;
+}
+
+static enum tw_status no_trace(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+}
+
+enum tw_status tw_trace_path(
+        struct tw_blobs *b, const char *trace_id, char *out, size_t cap, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!trace_key(trace_id, key))
+		return no_trace(err);
+	if (snprintf(out, cap, "%s/%s", b->dir, key) >= (int)cap)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "a path is too long");
+	return TW_OK;
+}
+
+enum tw_status tw_trace_open(
+        struct tw_blobs *b, const char *trace_id, int *ret_fd, struct tw_err *err)
+{
+	return tw_trace_open_by(b, trace_id, 0, ret_fd, err);
+}
+
+bool tw_trace_forget(struct tw_blobs *b, const char *trace_id)
+{
+	char key[TW_STORE_KEY];
+
+	return b->engine->forget && trace_key(trace_id, key) && b->engine->forget(b->store, key);
+}
+
+enum tw_status tw_trace_open_by(
+        struct tw_blobs *b, const char *trace_id, int64_t until_ms, int *ret_fd, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!trace_key(trace_id, key))
+		return no_trace(err);
+	return b->engine->get(b->store, key, until_ms, ret_fd, err);
+}
+
+enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	return trace_key(trace_id, key) ? b->engine->remove(b->store, key, err) : TW_OK;
+}
+
+enum tw_status tw_trace_look(
+        struct tw_blobs *b, const char *trace_id, uint64_t *ret_bytes, struct tw_err *err)
+{
+	struct tw_store_file f = {.bytes = 0};
+	char key[TW_STORE_KEY];
+	enum tw_status st;
+
+	if (!trace_key(trace_id, key))
+		return no_trace(err);
+	st = b->engine->look(b->store, key, &f, err);
+	*ret_bytes = f.bytes;
+	return st;
+}
+
+static enum tw_status put_trace(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	enum tw_status st = TW_OK;
+
+	if (b->engine->remote) /* it tells what it is there */
+		st = tw_digest_fd(p->fd, sha256, &p->bytes, err);
+	p->sha256 = sha256;
+	if (st == TW_OK)
+		st = tw_blob_put_held(b, p, err);
+	if (st == TW_OK)
+		st = b->engine->wait(b->store, p, err);
+	b->engine->end(b->store, p);
+	return st;
+}
+
+enum tw_status tw_trace_publish(
+        struct tw_blobs *b, const char *tmp_path, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+	struct tw_store_put p = {.key = key, .path = tmp_path, .fd = -1, .replaces = true};
+	enum tw_status st;
+
+	if (!trace_key(trace_id, key))
+		return no_trace(err);
+	if (b->engine->remote) {
+		p.fd = open(tmp_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (p.fd < 0)
+			return tw_fail(err, TW_IO, TW_NO_OFFSET,
+			        "%.150s cannot be opened (errno %d)", tmp_path, errno);
+	}
+	st = put_trace(b, &p, err);
+	if (p.fd >= 0)
+		(void)close(p.fd);
+	return st;
+}
+
+enum tw_status tw_trace_hold(struct tw_blobs *b, const char *trace_id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+
+	if (!trace_key(trace_id, key))
+		return no_trace(err);
+	return b->claims ? tw_claim(b->claims, key, err) : TW_OK;
+}
+
+void tw_trace_release(struct tw_blobs *b, const char *trace_id)
+{
+	char key[TW_STORE_KEY];
+
+	if (b->claims && trace_key(trace_id, key))
+		tw_claim_end(b->claims, key, 0);
+}

@@ -1,0 +1,206 @@
+#include "direct.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blob_store.h"
+#include "digest.h"
+
+enum { PATH_BYTES = 1500, RECORD_MAX = 64 << 10 };
+
+void tw_direct_key(const struct tw_direct *d, const char *kind, char out[TW_DIRECT_KEY])
+{
+	const char *folder = strcmp(kind, "json") == 0 ? "open/" : "";
+
+	(void)snprintf(out, TW_DIRECT_KEY, "incoming/%.26s/%s%.26s%s%s", d->key_id, folder, d->id,
+	        *kind ? "." : "", kind);
+}
+
+enum tw_status tw_direct_able(struct tw_blobs *b, struct tw_err *err)
+{
+	void *store;
+
+	if (tw_blobs_engine(b, &store)->address)
+		return tw_blobs_ready(b, err);
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "this server keeps uploads in a folder of its own: send them to /api/v1/traces or "
+	        "/api/v1/uploads");
+}
+
+/* --- how many --- */
+
+struct counting {
+	int64_t since_ms;
+	struct tw_direct_open *open;
+};
+
+/* The last that are over are noted, so that who never ends his uploads does not make counting slow.
+ */
+static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct counting *c = arg;
+	const char *name = strrchr(f->key, '/') + 1;
+
+	(void)err;
+	if (f->modified_ms >= c->since_ms)
+		c->open->n++;
+	else if (strlen(name) == TW_ID_CHARS + 5 && c->open->n_over < TW_DIRECT_OVER &&
+	         f->modified_ms < c->since_ms - (int64_t)TW_DIRECT_S * 1000)
+		(void)snprintf(c->open->over[c->open->n_over++], TW_ID_BYTES, "%.26s", name);
+	return TW_OK;
+}
+
+enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t now_ms,
+        struct tw_direct_open *ret, struct tw_err *err)
+{
+	struct counting c = {.since_ms = now_ms - (int64_t)TW_DIRECT_S * 1000, .open = ret};
+	char folder[TW_DIRECT_KEY];
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+
+	ret->n = 0;
+	ret->n_over = 0;
+	(void)snprintf(folder, sizeof folder, "incoming/%.26s/open", key_id);
+	return engine->list(store, folder, count_one, &c, err);
+}
+
+/* --- what was said --- */
+
+static enum tw_status put_file(
+        struct tw_blobs *b, const char *key, const char *path, int fd, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	struct tw_store_put p = {.key = key, .sha256 = sha256, .path = path, .fd = fd};
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+	enum tw_status st = tw_digest_fd(fd, sha256, &p.bytes, err);
+
+	if (st != TW_OK)
+		return st;
+	st = engine->put(store, &p, err);
+	if (st == TW_OK)
+		st = engine->wait(store, &p, err);
+	engine->end(store, &p);
+	return st;
+}
+
+enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
+        const json_t *said, struct tw_err *err)
+{
+	char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+	char path[PATH_BYTES], name[64], key[TW_DIRECT_KEY];
+	enum tw_status st = TW_OK;
+	int fd;
+
+	if (!text)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (strlen(text) > RECORD_MAX) { /* it could not be read again */
+		free(text);              /* NOLINT: jansson's */
+		return tw_fail(err, TW_TOO_LARGE, RECORD_MAX,
+		        "what is said of an upload has more than %d bytes", RECORD_MAX);
+	}
+	(void)snprintf(name, sizeof name, "direct-%.26s-%.8s", d->id, kind);
+	tw_spool_path(b, name, path, sizeof path);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+	        lseek(fd, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written", path);
+	tw_direct_key(d, kind, key);
+	if (st == TW_OK)
+		st = put_file(b, key, path, fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	(void)unlink(path); /* gone when it was put */
+	free(text);         /* NOLINT: jansson's */
+	return st;
+}
+
+enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
+        json_t **ret, struct tw_err *err)
+{
+	char key[TW_DIRECT_KEY], text[4096];
+	struct tw_buf all;
+	ssize_t n;
+	int fd = -1;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+	enum tw_status st;
+
+	tw_direct_key(d, kind, key);
+	st = engine->get(store, key, 0, &fd, err);
+	if (st != TW_OK)
+		return st;
+	tw_buf_init(&all, RECORD_MAX);
+	while ((n = read(fd, text, sizeof text)) > 0)
+		(void)tw_buf_add(&all, text, (size_t)n);
+	(void)close(fd);
+	*ret = tw_buf_status(&all) == TW_OK && all.len && n == 0
+	               ? json_loadb((const char *)all.data, all.len, 0, NULL)
+	               : NULL;
+	tw_buf_done(&all);
+	return *ret ? TW_OK
+	            : tw_fail(err, TW_BUSY, TW_NO_OFFSET, "what was said of it cannot be read");
+}
+
+/* --- what is put --- */
+
+enum tw_status tw_direct_address(
+        struct tw_blobs *b, const struct tw_direct *d, struct tw_buf *out, struct tw_err *err)
+{
+	char key[TW_DIRECT_KEY];
+	const struct tw_store_put p = {.key = key, .sha256 = d->sha256, .bytes = d->bytes};
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+
+	tw_direct_key(d, "", key);
+	return engine->address(store, &p, TW_DIRECT_S, out, err);
+}
+
+static enum tw_status verify(const struct tw_direct *d, int fd, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	uint64_t bytes = 0;
+	enum tw_status st = tw_digest_fd(fd, sha256, &bytes, err);
+
+	if (st == TW_OK && (bytes != d->bytes || strcmp(sha256, d->sha256) != 0))
+		st = tw_fail(err, TW_CHECKSUM, TW_NO_OFFSET,
+		        "what was put is not what was announced; announce it again");
+	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+	return st;
+}
+
+enum tw_status tw_direct_open(
+        struct tw_blobs *b, const struct tw_direct *d, int *ret_fd, struct tw_err *err)
+{
+	struct tw_store_file f = {.bytes = 0};
+	char key[TW_DIRECT_KEY];
+	int fd = -1;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
+	enum tw_status st;
+
+	tw_direct_key(d, "", key);
+	st = engine->look(
+	        store, key, &f, err); /* nothing is fetched that is not as long as it says */
+	if (st == TW_OK && f.bytes != d->bytes)
+		return tw_fail(err, TW_CHECKSUM, TW_NO_OFFSET,
+		        "%" PRIu64 " bytes were put and %" PRIu64 " announced; announce it again",
+		        f.bytes, d->bytes);
+	if (st == TW_OK)
+		st = engine->get(store, key, 0, &fd, err);
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "nothing was put at its address yet: put it, then say that it is done");
+	if (st == TW_OK)
+		st = verify(d, fd, err);
+	if (st == TW_OK)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		(void)close(fd);
+	return st;
+}

@@ -1,0 +1,210 @@
+/*
+ * jobs_end.c - what becomes of a job: stored and ready, failed, tried again, or put off.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "catalogue_quarantine.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "decoder.h"
+#include "digest.h"
+#include "jobs_internal.h"
+#include "jobs_run.h"
+#include "jobs_store.h"
+#include "log.h"
+#include "metrics.h"
+#include "periodic.h"
+
+enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
+
+static void tell(const struct running *r, const char *outcome, const struct tw_err *why)
+{
+	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "decoded", tw_log_text("trace", r->job.trace_id),
+	        tw_log_text("outcome", outcome), tw_log_number("try", r->job.tries),
+	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms),
+	        tw_log_text("why", why ? why->msg : ""));
+}
+
+static void tell_quarantined(const struct running *r)
+{
+	tw_log(TW_LOG_WARN, "quarantined", tw_log_text("trace", r->job.trace_id),
+	        tw_log_text("reason", tw_death_word(r->end.death)),
+	        tw_log_number("signal", r->end.signal), tw_log_text("format", r->end.format));
+}
+
+void tw_run_let_go(struct running *r)
+{
+	if (r->held)
+		tw_trace_release(r->jobs->app->blobs, r->job.trace_id);
+	r->held = false;
+}
+
+static void drop_files(struct tw_jobs *j, struct running *r)
+{
+	(void)unlink(r->out);
+	tw_run_let_go(r);
+	tw_store_drop_trace(j->app, r->job.trace_id);
+}
+
+/* Another server decodes it, or has: what is in its place is that one's. */
+void tw_run_lose(struct running *r)
+{
+	(void)unlink(r->out);
+	tw_log(TW_LOG_WARN, "claim_lost", tw_log_text("trace", r->job.trace_id));
+}
+
+static enum tw_status put_file(void *arg, struct tw_err *err)
+{
+	const struct running *r = arg;
+	enum tw_status st = tw_trace_publish(r->jobs->app->blobs, r->out, r->job.trace_id, err);
+
+	tw_crash_point("trace_renamed");
+	return st;
+}
+
+/* In a folder of several servers a file is put by the transaction that ends the claim: both or
+ * none.  A store takes too long for that: of one trace it gets the same from all. */
+static bool puts_late(const struct running *r)
+{
+	return r->jobs->claims && !tw_blobs_remote(r->jobs->app->blobs);
+}
+
+static enum tw_status is_held(const struct running *r, struct tw_err *err)
+{
+	bool held = true;
+	enum tw_status st = TW_OK;
+
+	if (r->jobs->claims)
+		st = tw_catalogue_job_held(r->jobs->app->catalogue, &r->job, PUT_MS, &held, err);
+	if (st == TW_OK && !held)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "the claim had run out, and another server has the trace");
+	return st;
+}
+
+/* What the child wrote goes where it is kept.  Of a running job, perhaps beside the dispatcher. */
+enum tw_status tw_run_store(void *arg, struct tw_err *err)
+{
+	struct running *r = arg;
+	struct tw_app *app = r->jobs->app;
+	const json_t *told = json_object_get(r->answer, "summary");
+	enum tw_status st = tw_digest_file(r->out, r->sha256, &r->file_bytes, err);
+
+	if (st == TW_OK && tw_blobs_remote(app->blobs))
+		st = is_held(r, err);
+	if (st == TW_OK && tw_jobs_count_of(told, "system_bytes"))
+		st = tw_jobs_keep_system(app, &r->job, r->system_fd, err);
+	if (st == TW_OK)
+		st = tw_trace_hold(app->blobs, r->job.trace_id, err);
+	if (st != TW_OK)
+		return st;
+	r->held = true;
+	return puts_late(r) ? TW_OK : put_file(r, err);
+}
+
+enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
+{
+	const json_t *told = json_object_get(r->answer, "summary");
+	const struct tw_job_place place = {put_file, r};
+	struct tw_trace_summary s = tw_jobs_summary_of(told);
+	enum tw_status st;
+
+	s.file_sha256 = r->sha256;
+	s.file_bytes = r->file_bytes;
+	st = tw_catalogue_job_publish(
+	        j->app->catalogue, &r->job, &s, puts_late(r) ? &place : NULL, err);
+	tw_crash_point("row_ready");
+	tw_periodic_wake(j->app->names);
+	tw_periodic_wake(j->app->rollup);
+	tw_periodic_wake(j->app->hangs);
+	tw_periodic_wake(j->app->findings);
+	if (st == TW_NOT_FOUND) { /* deleted while it was decoded: its file must go too */
+		drop_files(j, r);
+		return TW_OK;
+	}
+	if (st == TW_OK) {
+		tw_metrics_decode(j->app->metrics, s.format, "ready",
+		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
+		tw_jobs_count_repairs(j->app, told);
+		tell(r, "ready", NULL);
+	}
+	return st;
+}
+
+/* Memory that a child may not have is the trace's doing; what the dispatcher itself lacks is not.
+ */
+bool tw_run_is_environment(enum tw_status st, bool told_by_child)
+{
+	return st == TW_IO || st == TW_FULL || st == TW_BUSY || (st == TW_NOMEM && !told_by_child);
+}
+
+static bool worth_a_retry(enum tw_status st)
+{
+	return st == TW_NOMEM || st == TW_BUG || st == TW_DEADLINE;
+}
+
+static void pause_starting(struct tw_jobs *j)
+{
+	int64_t now = tw_monotonic_ms();
+
+	if (now < j->resume_ms)
+		return; /* another child met the same */
+	j->pause_ms = j->pause_ms ? j->pause_ms * 2 : PAUSE_LEAST_MS;
+	if (j->pause_ms > PAUSE_MOST_MS)
+		j->pause_ms = PAUSE_MOST_MS;
+	j->resume_ms = now + j->pause_ms;
+}
+
+static enum tw_status write_ending(struct tw_jobs *j, struct running *r, struct tw_err *err)
+{
+	struct tw_catalogue *c = j->app->catalogue;
+	const struct tw_death_note note = {
+	        tw_death_word(r->end.death), r->end.signal, r->end.format, TW_DECODER_VERSION};
+
+	if (r->ending == ENDING_WAIT)
+		return tw_catalogue_job_wait(c, &r->job, &r->why, err);
+	if (r->ending == ENDING_RETRY)
+		return tw_catalogue_job_retry(c, &r->job, err);
+	return tw_catalogue_job_failed(c, &r->job, &r->why, r->end.death ? &note : NULL, err);
+}
+
+/* False: it could not be written, and is to be tried again. */
+bool tw_run_settle(struct tw_jobs *j, struct running *r)
+{
+	struct tw_err err;
+	enum tw_status st = write_ending(j, r, &err);
+
+	if (st == TW_NOT_FOUND) /* deleted meanwhile */
+		drop_files(j, r);
+	else if (st == TW_CONFLICT)
+		tw_run_lose(r);
+	else if (st != TW_OK)
+		tw_log_err(TW_LOG_ERROR, "job_not_ended", r->job.trace_id, &err);
+	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
+}
+
+bool tw_run_give_up(
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child)
+{
+	static const char *const outcomes[] = {"", "failed", "retry", "put_off"};
+
+	r->ending = tw_run_is_environment(why->code, told_by_child) ? ENDING_WAIT
+	            : worth_a_retry(why->code) && r->job.tries < j->app->config->worker_tries
+	                    ? ENDING_RETRY
+	                    : ENDING_FAILED;
+	r->why = *why;
+	if (r->ending == ENDING_WAIT)
+		pause_starting(j);
+	(void)unlink(r->out);
+	if (r->end.death)
+		tw_metrics_death(j->app->metrics, r->end.death);
+	tw_metrics_decode(j->app->metrics, r->end.format,
+	        r->ending == ENDING_FAILED ? tw_status_word(why->code) : outcomes[r->ending],
+	        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
+	tell(r, outcomes[r->ending], why);
+	if (r->end.death && r->ending == ENDING_FAILED)
+		tell_quarantined(r);
+	return tw_run_settle(j, r);
+}

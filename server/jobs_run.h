@@ -1,0 +1,86 @@
+/*
+ * jobs_run.h - a job under way, between the dispatcher (jobs.c) and what becomes of jobs
+ * (jobs_end.c).
+ */
+#ifndef TW_JOBS_RUN_H
+#define TW_JOBS_RUN_H
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "blob.h"
+#include "catalogue.h"
+#include "child.h"
+#include "jobs.h"
+#include "jobs_errand.h"
+
+enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
+
+enum ending { /* what becomes of a job that did not end ready */
+	ENDING_NONE,
+	ENDING_FAILED,
+	ENDING_RETRY,
+	ENDING_WAIT
+};
+
+enum step { /* what a job that has not ended waits for */
+	STEP_CHILD,
+	STEP_FETCH, /* its parts */
+	STEP_STORE  /* what the child wrote */
+};
+
+struct running { /* a child and its job */
+	bool used;
+	enum step step;
+	struct tw_errand errand; /* of STEP_FETCH and STEP_STORE */
+	struct tw_jobs *jobs;
+	enum ending ending; /* the child is gone, and this not yet in the catalogue */
+	struct tw_err why;  /* of ending */
+	struct tw_child_end end;
+	struct tw_child child;
+	struct tw_arena *arena; /* of job */
+	struct tw_job_row job;
+	int64_t started_ms;
+	struct tw_part *parts; /* those that were sent */
+	size_t n_parts;
+	int fds[TW_CHILD_INPUTS];
+	json_t *answer; /* of a child that ended well */
+	char sha256[TW_SHA256_HEX];
+	uint64_t file_bytes;
+	bool held;     /* the trace's file, until its row is written */
+	int system_fd; /* of the child's second output, -1 none */
+	char out[TW_RUN_PATH];
+};
+
+struct tw_jobs {
+	struct tw_app *app;
+	pthread_t thread;
+	struct tw_pool *errands; /* NULL: storage is the disk */
+	int wake_fd;
+	_Atomic bool stop;
+	_Atomic uint64_t serial;     /* of map outputs */
+	int64_t pause_ms, resume_ms; /* the last pause; nothing is started before (monotonic) */
+	unsigned drain_s;
+	unsigned n_slots;
+	struct running slots[TW_RUN_WORKERS];
+	struct tw_claims *claims; /* jobs_internal.h; NULL: nobody else may take over */
+};
+
+/* Lets go of the trace's file. */
+void tw_run_let_go(struct running *r);
+/* What the child wrote goes where it is kept.  Of a running job, perhaps beside the dispatcher. */
+enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
+/* It was: the row says so. */
+enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
+/* Another server decodes it, or has. */
+void tw_run_lose(struct running *r);
+/* Does the server lack something, rather than the trace? */
+bool tw_run_is_environment(enum tw_status st, bool told_by_child);
+/* Writes the ending.  False: it could not be written, and is to be tried again. */
+bool tw_run_settle(struct tw_jobs *j, struct running *r);
+/* Chooses the ending, and settles it. */
+bool tw_run_give_up(
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child);
+
+#endif

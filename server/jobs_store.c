@@ -1,0 +1,435 @@
+#include "jobs_store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "blob.h"
+#include "blob_store.h"
+#include "catalogue.h"
+#include "clock.h"
+#include "config.h"
+#include "log.h"
+#include "periodic.h"
+#include "storage_owner.h"
+
+enum {
+	LOOK_S = 1,
+	PROBE_MS = 15000,
+	PROBE_AWAY_MS = 2000,
+	YOUNG_MS = 30 * 60 * 1000, /* its row may be on its way from another server */
+	LEAD_MS = 60000,
+	RENEW_MS = 15000,
+	SWEEP_FEW = 16, /* that many are swept whatever else is there */
+	SWEEP_SHARE = 10,
+	QUEUE_MAX = 1 << 16,
+	AGAIN_LEAST_MS = 1000,
+	AGAIN_MOST_MS = 5 * 60 * 1000
+};
+
+struct drop { /* a key to be deleted */
+	struct drop *next;
+	int64_t due_ms; /* monotonic */
+	int64_t wait_ms;
+	char key[TW_STORE_KEY];
+};
+
+struct tw_store_job {
+	struct tw_app *app;
+	const struct tw_store_engine *engine;
+	void *store;
+	struct tw_periodic *_Atomic thread;
+	pthread_mutex_t lock; /* of the queue */
+	struct drop *first, **last;
+	size_t n;
+	bool told_away;
+	int64_t probe_ms, sweep_ms, lead_ms; /* next */
+	uint64_t swept, seen, unnamed;
+};
+
+/* --- the queue --- */
+
+static void add(struct tw_store_job *j, struct drop *d)
+{
+	(void)pthread_mutex_lock(&j->lock);
+	d->next = NULL;
+	*j->last = d;
+	j->last = &d->next;
+	j->n++;
+	(void)pthread_mutex_unlock(&j->lock);
+}
+
+static bool is_full(struct tw_store_job *j)
+{
+	bool full;
+
+	(void)pthread_mutex_lock(&j->lock);
+	full = j->n >= QUEUE_MAX;
+	(void)pthread_mutex_unlock(&j->lock);
+	return full;
+}
+
+static void note(struct tw_store_job *j, const char *key)
+{
+	struct drop *d = is_full(j) ? NULL : tw_mem_zalloc(1, sizeof *d);
+
+	if (!d)
+		return; /* the sweep finds it */
+	d->wait_ms = AGAIN_LEAST_MS;
+	(void)snprintf(d->key, sizeof d->key, "%s", key);
+	add(j, d);
+	tw_periodic_wake(j->thread);
+}
+
+/* All that are due, as a list. */
+static struct drop *take_due(struct tw_store_job *j)
+{
+	int64_t now = tw_monotonic_ms();
+	struct drop *due = NULL;
+
+	(void)pthread_mutex_lock(&j->lock);
+	for (struct drop **at = &j->first; *at;) {
+		struct drop *d = *at;
+
+		if (d->due_ms > now) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		d->next = due;
+		due = d;
+		j->n--;
+	}
+	j->last = &j->first;
+	while (*j->last)
+		j->last = &(*j->last)->next;
+	(void)pthread_mutex_unlock(&j->lock);
+	return due;
+}
+
+/* --- does a row name it? --- */
+
+static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+{
+	const char *name = strrchr(key, '/');
+	char id[TW_SHA256_HEX];
+
+	*ret = strncmp(key, "incoming/", 9) != 0; /* what is not ours is left alone */
+	if (!name || !*ret)
+		return TW_OK;
+	(void)snprintf(id, sizeof id, "%.64s", name + 1);
+	if (strncmp(key, "blobs/", 6) == 0 && strlen(id) == TW_SHA256_HEX - 1)
+		return tw_catalogue_has_blob(app->catalogue, id, ret, err);
+	if (strncmp(key, "traces/", 7) != 0 || strlen(id) != TW_ID_CHARS + 3)
+		return TW_OK;
+	id[TW_ID_CHARS] = '\0';
+	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
+}
+
+/* Of several servers another may have put it a moment ago. */
+static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct tw_err *err)
+{
+	struct tw_store_file f = {.bytes = 0};
+	enum tw_status st;
+
+	if (!tw_blobs_have_peers(j->app->blobs))
+		return TW_OK;
+	st = j->engine->look(j->store, key, &f, err);
+	if (st == TW_OK && f.modified_ms > tw_unix_ms() - YOUNG_MS)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "it was put a moment ago");
+	return st;
+}
+
+/* TW_CONFLICT: somebody is putting it, or was a moment ago. */
+static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, struct tw_err *err)
+{
+	bool known = true;
+	enum tw_status st;
+
+	if (!tw_blobs_claim_alone(j->app->blobs, key))
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "it is being put");
+	st = is_settled(j, key, err);
+	if (st == TW_OK)
+		st = is_known(j->app, key, &known, err);
+	if (st == TW_OK && !known)
+		st = j->engine->remove(j->store, key, err);
+	tw_blobs_claim_alone_end(j->app->blobs, key);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
+static void drop_due(struct tw_store_job *j)
+{
+	struct drop *d = take_due(j);
+	struct tw_err err;
+
+	while (d) {
+		struct drop *next = d->next;
+		enum tw_status st = j->engine->ready(j->store, &err);
+
+		if (st == TW_OK && !tw_periodic_stopping(j->thread))
+			st = drop_unnamed(j, d->key, &err);
+		if (st == TW_OK || tw_periodic_stopping(j->thread)) {
+			tw_mem_free(d);
+		} else {
+			d->due_ms = tw_monotonic_ms() + d->wait_ms;
+			d->wait_ms =
+			        d->wait_ms * 2 < AGAIN_MOST_MS ? d->wait_ms * 2 : AGAIN_MOST_MS;
+			add(j, d);
+		}
+		d = next;
+	}
+}
+
+/* --- is it there? --- */
+
+/* The first answer after a start without one: is it the store that was left? */
+static enum tw_status ask(struct tw_store_job *j, struct tw_err *err)
+{
+	enum tw_status st = j->engine->probe(j->store, err);
+
+	if (st != TW_OK || !j->app->storage_unproven)
+		return st;
+	st = tw_storage_own(j->app, err);
+	if (st == TW_OK)
+		j->app->storage_unproven = false;
+	else if (j->engine->hold)
+		j->engine->hold(j->store, err);
+	return st;
+}
+
+static void probe(struct tw_store_job *j)
+{
+	struct tw_err err = {.msg = ""};
+	bool away = j->engine->ready(j->store, NULL) != TW_OK;
+
+	if (tw_monotonic_ms() < j->probe_ms && !(away && !j->told_away))
+		return;
+	if (ask(j, &err) == TW_OK) {
+		if (j->told_away)
+			tw_log(TW_LOG_INFO, "storage", tw_log_text("state", "there again"));
+		j->told_away = false;
+	} else if (!j->told_away) {
+		tw_log(TW_LOG_ERROR, "storage", tw_log_text("state", "away"),
+		        tw_log_text("why", err.msg));
+		j->told_away = true;
+	}
+	j->probe_ms = tw_monotonic_ms() + (j->told_away ? PROBE_AWAY_MS : PROBE_MS);
+}
+
+/* --- the sweep --- */
+
+/* Of several servers one sweeps.  TW_CONFLICT: another does. */
+static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err *err)
+{
+	bool mine = true;
+	enum tw_status st;
+
+	if (tw_monotonic_ms() < j->lead_ms)
+		return TW_OK;
+	st = tw_catalogue_lead(j->app->catalogue, "storage", j->app->node, for_ms, &mine, err);
+	if (st == TW_OK && !mine)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "another server sweeps");
+	j->lead_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
+	return st;
+}
+
+static void attend(struct tw_store_job *j)
+{
+	probe(j);
+	drop_due(j);
+}
+
+static bool is_unnamed(struct tw_store_job *j, const struct tw_store_file *f, struct tw_err *err)
+{
+	bool known = true;
+
+	return f->modified_ms <= tw_unix_ms() - TW_DAY_MS &&
+	       is_known(j->app, f->key, &known, err) == TW_OK && !known;
+}
+
+static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct tw_store_job *j = arg;
+
+	if (tw_periodic_stopping(j->thread))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	attend(j);
+	j->seen++;
+	j->unnamed += is_unnamed(j, f, err);
+	return lead(j, LEAD_MS, err);
+}
+
+static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct tw_store_job *j = arg;
+	enum tw_status st;
+
+	if (tw_periodic_stopping(j->thread))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	attend(j);
+	st = lead(j, LEAD_MS, err);
+	if (st != TW_OK || !is_unnamed(j, f, err))
+		return st;
+	st = drop_unnamed(j, f->key, err);
+	j->swept += st == TW_OK;
+	return st == TW_CONFLICT ? TW_OK : st;
+}
+
+static enum tw_status over_all(struct tw_store_job *j, tw_store_each *each, struct tw_err *err)
+{
+	static const char *const folders[] = {"blobs", "traces", "incoming"};
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < sizeof folders / sizeof *folders; i++)
+		st = j->engine->list(j->store, folders[i], each, j, err);
+	return st;
+}
+
+/* A catalogue that is older than the store knows nothing of much: that is not swept. */
+static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
+{
+	enum tw_status st;
+
+	j->swept = j->seen = j->unnamed = 0;
+	st = over_all(j, count_one, err);
+	if (st == TW_OK && j->unnamed > SWEEP_FEW && j->unnamed > j->seen / SWEEP_SHARE)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "%llu of %llu files have no row: nothing was deleted; is the catalogue an "
+		        "older one?",
+		        (unsigned long long)j->unnamed, (unsigned long long)j->seen);
+	return st == TW_OK ? over_all(j, sweep_one, err) : st;
+}
+
+static void sweep(struct tw_store_job *j)
+{
+	const int64_t every_ms = (int64_t)j->app->config->storage.sweep_s * 1000;
+	struct tw_err err = {.msg = ""};
+	enum tw_status st;
+
+	if (!every_ms || tw_monotonic_ms() < j->sweep_ms ||
+	        j->engine->ready(j->store, NULL) != TW_OK)
+		return;
+	if (lead(j, LEAD_MS, &err) != TW_OK) { /* it did, or is at it */
+		j->sweep_ms = tw_monotonic_ms() + every_ms;
+		return;
+	}
+	st = sweep_all(j, &err);
+	if (st == TW_OK && j->engine->tidy(j->store, tw_unix_ms() - TW_DAY_MS, &err) != TW_OK)
+		tw_log_err(TW_LOG_INFO, "storage_parts", "uploads in parts are not listed", &err);
+	j->sweep_ms = tw_monotonic_ms() + every_ms;
+	if (tw_periodic_stopping(j->thread))
+		return;
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "storage_not_swept", "listing what is stored", &err);
+	else
+		tw_log(TW_LOG_INFO, "storage_swept", tw_log_number("removed", (int64_t)j->swept));
+}
+
+/* --- the thread --- */
+
+static void look_after(struct tw_periodic *p, void *arg)
+{
+	struct tw_store_job *j = arg;
+
+	j->thread = p;
+	attend(j);
+	sweep(j);
+}
+
+enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret, struct tw_err *err)
+{
+	struct tw_store_job *j;
+	struct tw_periodic *thread = NULL;
+	enum tw_status st;
+
+	*ret = NULL;
+	if (!tw_blobs_remote(app->blobs))
+		return TW_OK;
+	j = tw_mem_zalloc(1, sizeof *j);
+	if (!j)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	j->app = app;
+	j->engine = tw_blobs_engine(app->blobs, &j->store);
+	j->last = &j->first;
+	j->probe_ms = tw_monotonic_ms() + PROBE_MS;
+	j->sweep_ms = tw_monotonic_ms() + (int64_t)app->config->storage.sweep_s * 1000;
+	(void)pthread_mutex_init(&j->lock, NULL);
+	st = tw_periodic_start(look_after, j, LOOK_S, &thread, err);
+	if (st != TW_OK) {
+		(void)pthread_mutex_destroy(&j->lock);
+		tw_mem_free(j);
+		return st;
+	}
+	j->thread = thread;
+	*ret = j;
+	return TW_OK;
+}
+
+struct tw_store_job *tw_store_job_stop(struct tw_store_job *j)
+{
+	if (!j)
+		return NULL;
+	(void)tw_periodic_stop(j->thread);
+	while (j->first) {
+		struct drop *next = j->first->next;
+
+		tw_mem_free(j->first);
+		j->first = next;
+	}
+	(void)pthread_mutex_destroy(&j->lock);
+	tw_mem_free(j);
+	return NULL;
+}
+
+/* --- for others --- */
+
+static enum tw_status drop_blob(void *arg, const char *sha256, struct tw_err *err)
+{
+	struct tw_app *app = arg;
+
+	return tw_blob_delete(app->blobs, sha256, err);
+}
+
+/* Other servers do not see our lock: theirs and ours is the catalogue's. */
+static enum tw_status drop_unused(struct tw_app *app, const char *sha256, struct tw_err *err)
+{
+	return tw_catalogue_is_shared(app->catalogue)
+	               ? tw_catalogue_unless_used(app->catalogue, sha256, drop_blob, app, err)
+	               : drop_blob(app, sha256, err);
+}
+
+void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n)
+{
+	char key[TW_STORE_KEY];
+	struct tw_err err;
+
+	for (size_t i = 0; i < n; i++) {
+		if (app->store_job) {
+			(void)snprintf(key, sizeof key, "blobs/%.2s/%.64s", sha256[i], sha256[i]);
+			note(app->store_job, key);
+		} else if (drop_unused(app, sha256[i], &err) != TW_OK) {
+			tw_log_err(TW_LOG_WARN, "blob_left", sha256[i], &err);
+		}
+	}
+}
+
+void tw_store_drop_key(struct tw_app *app, const char *key)
+{
+	if (app->store_job)
+		note(app->store_job, key);
+}
+
+void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
+{
+	size_t len = strlen(trace_id);
+	char key[TW_STORE_KEY];
+
+	if (!app->store_job) {
+		(void)tw_trace_delete(app->blobs, trace_id, NULL);
+	} else if (len == TW_ID_CHARS) {
+		(void)snprintf(key, sizeof key, "traces/%.2s/%.2s/%.26s.db", trace_id + len - 2,
+		        trace_id + len - 4, trace_id);
+		note(app->store_job, key);
+	}
+}

@@ -1,0 +1,558 @@
+#include "s3_http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "digest.h"
+#include "s3_int.h"
+#include "s3_xml.h"
+
+enum {
+	URL_BYTES = 2 * TW_S3_PATH,
+	TEXT_MAX = 1 << 20,
+	CONNECT_MS = 5000,
+	BACKOFF_LEAST_MS = 100,
+	BACKOFF_MOST_MS = 5000,
+	NAP_MS = 50,
+	SKEW_MS = 5 * 60 * 1000,
+	BYTES_A_MS = 256, /* what a slow store is at least given time for */
+	TRY_LEAST_MS = 1000,
+	SAID_BYTES = 120,
+	WRONG_MOST = 3
+};
+
+/* One try of a request. */
+struct
+try {
+	struct tw_s3 *s;
+	const struct tw_s3_request *r;
+	struct tw_s3_answer *a;
+	CURL *curl;
+	struct curl_slist *headers;
+	gnutls_hash_hd_t sha; /* of what goes to a file */
+	uint64_t sent, got;
+	int64_t retry_after_ms;
+	bool no_room; /* for what comes */
+};
+
+/* --- what libcurl asks --- */
+
+static size_t give(char *out, size_t size, size_t n, void *arg)
+{
+	struct try *t = arg;
+	const struct tw_s3_request *r = t->r;
+	uint64_t left = r->from_bytes - t->sent;
+	size_t want = size * n < left ? size * n : (size_t)left;
+	ssize_t got;
+
+	if (r->text.len) {
+		if (want)
+			memcpy(out, r->text.ptr + t->sent, want);
+		t->sent += want;
+		return want;
+	}
+	got = pread(r->from_fd, out, want, (off_t)(r->from_at + t->sent));
+	if (got < 0 || (got == 0 && want > 0))
+		return CURL_READFUNC_ABORT;
+	t->sent += (uint64_t)got;
+	return (size_t)got;
+}
+
+/* libcurl rewinds what it sends again on a fresh connection. */
+static int seek(void *arg, curl_off_t at, int origin)
+{
+	struct try *t = arg;
+
+	if (origin != SEEK_SET || at < 0)
+		return CURL_SEEKFUNC_FAIL;
+	t->sent = (uint64_t)at;
+	return CURL_SEEKFUNC_OK;
+}
+
+static bool to_file(struct try *t, const char *p, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t k = pwrite(t->r->to_fd, p + done, n - done, (off_t)(t->got + done));
+
+		if (k < 0) {
+			t->no_room = true;
+			return false;
+		}
+		done += (size_t)k;
+	}
+	t->got += n;
+	return gnutls_hash(t->sha, p, n) == 0;
+}
+
+static size_t hear(char *p, size_t size, size_t n, void *arg)
+{
+	struct try *t = arg;
+	long status = 0;
+
+	(void)curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (t->sha && status / 100 == 2)
+		return to_file(t, p, size * n) ? size * n : 0;
+	if (t->a->text.len + size * n <= TEXT_MAX)
+		(void)tw_buf_add(&t->a->text, p, size * n);
+	return size * n;
+}
+
+static bool value_of(struct tw_str line, const char *name, struct tw_str *ret)
+{
+	size_t n = strlen(name);
+
+	if (line.len <= n || line.ptr[n] != ':' || strncasecmp(line.ptr, name, n) != 0)
+		return false;
+	*ret = tw_str_trim(tw_str_from(line, n + 1));
+	return true;
+}
+
+static int64_t date_of(struct tw_str value)
+{
+	char text[64];
+	time_t at;
+
+	(void)snprintf(
+	        text, sizeof text, "%.*s", (int)(value.len < 63 ? value.len : 63), value.ptr);
+	at = curl_getdate(text, NULL);
+	return at < 0 ? 0 : (int64_t)at * 1000;
+}
+
+/* libcurl gives the shape. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
+static size_t hear_header(char *p, size_t size, size_t n, void *arg)
+{
+	struct try *t = arg;
+	struct tw_s3_answer *a = t->a;
+	struct tw_str line = {p, size * n};
+	struct tw_str v;
+	uint64_t seconds;
+
+	if (value_of(line, "etag", &v) && v.len < sizeof a->etag)
+		(void)snprintf(a->etag, sizeof a->etag, "%.*s", (int)v.len, v.ptr);
+	else if (value_of(line, "x-amz-meta-sha256", &v) && v.len == TW_SHA256_HEX - 1)
+		(void)snprintf(a->sha256, sizeof a->sha256, "%.64s", v.ptr);
+	else if (value_of(line, "content-length", &v))
+		(void)!tw_str_u64(v, INT64_MAX, &a->length);
+	else if (value_of(line, "date", &v))
+		a->date_ms = date_of(v);
+	else if (value_of(line, "last-modified", &v))
+		a->modified_ms = date_of(v);
+	else if (value_of(line, "retry-after", &v) && tw_str_u64(v, 3600, &seconds))
+		t->retry_after_ms = (int64_t)seconds * 1000;
+	return size * n;
+}
+
+static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct try *t = arg;
+
+	(void)a;
+	(void)b;
+	(void)c;
+	(void)d;
+	return atomic_load(&t->s->stopped);
+}
+
+/* --- signing it --- */
+
+static bool add_line(struct try *t, const char *name, const char *value)
+{
+	char line[TW_S3_TOKEN + 64];
+	struct curl_slist *more;
+
+	(void)snprintf(line, sizeof line, "%s: %s", name, value);
+	more = curl_slist_append(t->headers, line);
+	if (more)
+		t->headers = more;
+	return more != NULL;
+}
+
+static enum tw_status sign_lines(struct try *t, struct tw_s3_signed *g, struct tw_err *err)
+{
+	struct tw_buf text;
+	bool ok = true;
+	enum tw_status st;
+
+	tw_s3_add_header(g, "x-amz-content-sha256", g->s.payload);
+	tw_s3_add_header(g, "x-amz-date", g->time);
+	if (g->key.token[0])
+		tw_s3_add_header(g, "x-amz-security-token", g->key.token);
+	tw_buf_init(&text, TEXT_MAX);
+	st = tw_s3_authorize(&g->s, &text, err);
+	(void)tw_buf_add_u8(&text, 0);
+	for (size_t i = 0; i < g->s.n_headers; i++)
+		ok = ok && add_line(t, g->headers[i].name, g->headers[i].value);
+	if (st == TW_OK && (!ok || tw_buf_status(&text) != TW_OK ||
+	                           !add_line(t, "authorization", (const char *)text.data) ||
+	                           !add_line(t, "expect", "")))
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a request");
+	tw_buf_done(&text);
+	return st;
+}
+
+/* --- one try --- */
+
+static CURL *take_handle(struct tw_s3 *s)
+{
+	CURL *curl = NULL;
+
+	(void)pthread_mutex_lock(&s->lock);
+	if (s->n_idle)
+		curl = s->idle[--s->n_idle];
+	(void)pthread_mutex_unlock(&s->lock);
+	return curl ? curl : curl_easy_init();
+}
+
+static void put_back(struct tw_s3 *s, CURL *curl)
+{
+	curl_easy_reset(curl); /* connections stay */
+	(void)pthread_mutex_lock(&s->lock);
+	if (s->n_idle < TW_S3_IDLE) {
+		s->idle[s->n_idle++] = curl;
+		curl = NULL;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	if (curl)
+		curl_easy_cleanup(curl);
+}
+
+static void set_limits(struct try *t, int64_t left_ms)
+{
+	CURL *c = t->curl;
+	long stall_s = (long)(t->s->timeout_s / 3 ? t->s->timeout_s / 3 : 1);
+
+	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)left_ms);
+	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, t->r->silent ? 0L : stall_s);
+	(void)curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	(void)curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, keep_going);
+	(void)curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
+	if (t->s->ca_file[0])
+		(void)curl_easy_setopt(c, CURLOPT_CAINFO, t->s->ca_file);
+}
+
+static void set_bodies(struct try *t)
+{
+	CURL *c = t->curl;
+	const struct tw_s3_request *r = t->r;
+
+	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, hear_header);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, hear);
+	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+	if (strcmp(r->method, "HEAD") == 0) {
+		(void)curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+	} else if (strcmp(r->method, "PUT") == 0 || strcmp(r->method, "POST") == 0) {
+		(void)curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+		(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, give);
+		(void)curl_easy_setopt(c, CURLOPT_READDATA, t);
+		(void)curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, seek);
+		(void)curl_easy_setopt(c, CURLOPT_SEEKDATA, t);
+		(void)curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->from_bytes);
+	}
+	(void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, r->method);
+	/* libcurl asks again by itself where a connection that it had ends: who deletes has to know
+	 */
+	(void)curl_easy_setopt(
+	        c, CURLOPT_FRESH_CONNECT, strcmp(r->method, "DELETE") == 0 ? 1L : 0L);
+}
+
+static void forget(struct tw_s3_answer *a)
+{
+	struct tw_buf text = a->text;
+
+	tw_buf_clear(&text);
+	*a = (struct tw_s3_answer){.text = text};
+}
+
+static enum tw_status begin(struct try *t, struct tw_err *err)
+{
+	struct tw_s3_signed g = {.time = ""};
+	char url[URL_BYTES];
+	enum tw_status st = tw_s3_prepare(t->s, t->r, &g, err);
+
+	if (st == TW_OK)
+		st = sign_lines(t, &g, err);
+	explicit_bzero(&g.key, sizeof g.key);
+	if (st == TW_OK && t->r->to_fd >= 0)
+		st = tw_digest_begin(GNUTLS_DIG_SHA256, &t->sha, err);
+	if (st == TW_OK && t->sha && ftruncate(t->r->to_fd, 0) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "a file cannot be emptied");
+	t->curl = st == TW_OK ? take_handle(t->s) : NULL;
+	if (st == TW_OK && !t->curl)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a request");
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(
+	        url, sizeof url, "%s%s%s%s", t->s->base, g.path, *g.s.query ? "?" : "", g.s.query);
+	(void)curl_easy_setopt(t->curl, CURLOPT_URL, url);
+	return TW_OK;
+}
+
+static void end(struct try *t)
+{
+	uint8_t hash[32];
+
+	if (t->sha) {
+		gnutls_hash_deinit(t->sha, hash);
+		tw_digest_hex(hash, t->a->got_sha256);
+	}
+	if (t->curl)
+		put_back(t->s, t->curl);
+	curl_slist_free_all(t->headers);
+}
+
+static bool is_broken(const struct try *t)
+{
+	const struct tw_s3_answer *a = t->a;
+
+	if (!t->sha || a->status / 100 != 2)
+		return false;
+	return t->got != a->length || (a->sha256[0] && strcmp(a->sha256, a->got_sha256) != 0);
+}
+
+static bool says(const struct tw_s3_answer *a, const char *code)
+{
+	char found[64] = "";
+
+	tw_xml_text((struct tw_str){(const char *)a->text.data, a->text.len}, "Code", found,
+	        sizeof found);
+	return strcmp(found, code) == 0;
+}
+
+/* A 404 that does not say of what may be a proxy's, or of a bucket that is gone.  After a HEAD no
+ * text comes: s3.c asks again. */
+static bool is_missing(const struct try *t)
+{
+	return strcmp(t->r->method, "HEAD") == 0 || says(t->a, "NoSuchKey") ||
+	       says(t->a, "NoSuchUpload");
+}
+
+static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
+{
+	long status = t->a->status;
+
+	if (code == CURLE_PARTIAL_FILE || (code == CURLE_OK && is_broken(t)))
+		return TW_S3_BROKEN;
+	if (code != CURLE_OK)
+		return TW_S3_SILENT;
+	if (status / 100 == 2)
+		return TW_S3_OK;
+	if (status == 404 && is_missing(t))
+		return TW_S3_MISSING;
+	if (status == 429 || status == 503)
+		return TW_S3_SLOW;
+	return status >= 500 ? TW_S3_FAILED : TW_S3_REFUSED;
+}
+
+/* --- what comes of it --- */
+
+/* TW_DENIED: the store says no, and will again. */
+static enum tw_status tell_refusal(
+        const struct try *t, enum tw_s3_outcome outcome, struct tw_err *err)
+{
+	char code[64], said[SAID_BYTES];
+	const char *name = *t->r->key ? t->r->key : t->s->where;
+	struct tw_str text = {(const char *)t->a->text.data, t->a->text.len};
+	enum tw_status st = outcome == TW_S3_SLOW || outcome == TW_S3_FAILED ? TW_BUSY : TW_DENIED;
+
+	tw_xml_text(text, "Code", code, sizeof code);
+	tw_xml_text(text, "Message", said, sizeof said);
+	if (strcmp(code, "NoSuchBucket") == 0)
+		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        "the store answered %ld for %.100s: there is no bucket of that name",
+		        t->a->status, t->s->where);
+	return tw_fail(err, st, TW_NO_OFFSET, "the store answered %ld for %.90s%s%s %.60s",
+	        t->a->status, name, code[0] ? ": " : "", code, said);
+}
+
+static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw_err *err)
+{
+	const char *name = *t->r->key ? t->r->key : t->s->where;
+
+	if (t->no_room)
+		return tw_fail(
+		        err, TW_FULL, TW_NO_OFFSET, "no space left for what the store sends");
+	if (atomic_load(&t->s->stopped))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the store does not answer for %.90s: %.80s",
+	        name, curl_easy_strerror(code));
+}
+
+/* The store's clock is another's: signed anew by its time it may agree. */
+static bool learn_time(struct try *t, int64_t *ret_skew)
+{
+	int64_t ahead = t->a->date_ms - tw_unix_ms();
+
+	if (t->a->status != 403 || !t->a->date_ms)
+		return false;
+	if (!says(t->a, "RequestTimeTooSkewed") && (t->a->text.len || llabs(ahead) < SKEW_MS))
+		return false;
+	*ret_skew = ahead;
+	return llabs(ahead - atomic_load(&t->s->skew_ms)) > 1000;
+}
+
+static bool is_for_good(const struct try *t, CURLcode code, enum tw_s3_outcome outcome)
+{
+	if (t->no_room || atomic_load(&t->s->stopped))
+		return true;
+	if (outcome == TW_S3_SILENT)
+		return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+		       code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
+		       code == CURLE_READ_ERROR;
+	if (outcome == TW_S3_REFUSED) /* damaged or delayed on the way there */
+		return t->a->status != 408 && !says(t->a, "RequestTimeout") &&
+		       !says(t->a, "BadDigest") && !says(t->a, "XAmzContentSHA256Mismatch") &&
+		       !says(t->a, "IncompleteBody");
+	return outcome == TW_S3_MISSING;
+}
+
+struct asking {
+	struct tw_s3 *s;
+	const struct tw_s3_request *r;
+	int64_t until_ms; /* monotonic */
+	unsigned tries;
+	bool told_time;
+	unsigned unanswered;
+	unsigned wrong; /* whole bodies in a row with one and the same wrong sum */
+	char wrong_sha256[TW_SHA256_HEX];
+};
+
+/* False: the time is over, or the server stops. */
+static bool wait_a_while(const struct asking *k, int64_t least_ms)
+{
+	int64_t most = (int64_t)BACKOFF_LEAST_MS << (k->tries < 8 ? k->tries : 8);
+	uint32_t lot = 0;
+	int64_t until, now = tw_monotonic_ms();
+
+	if (most > BACKOFF_MOST_MS)
+		most = BACKOFF_MOST_MS;
+	if (getrandom(&lot, sizeof lot, 0) != (ssize_t)sizeof lot)
+		lot = 0;
+	until = now + most / 2 + (int64_t)(lot % (uint32_t)(most / 2 + 1));
+	if (least_ms > BACKOFF_MOST_MS)
+		least_ms = BACKOFF_MOST_MS;
+	if (until < now + least_ms)
+		until = now + least_ms;
+	if (until >= k->until_ms)
+		return false;
+	while (!atomic_load(&k->s->stopped) && (now = tw_monotonic_ms()) < until) {
+		const struct timespec nap = {
+		        .tv_nsec = (until - now < NAP_MS ? until - now : NAP_MS) * 1000000};
+
+		(void)nanosleep(&nap, NULL);
+	}
+	return !atomic_load(&k->s->stopped);
+}
+
+/* What comes whole and the same each time, and is not what was put, is so in the store: on the way
+ * here it would be damaged otherwise each time. */
+static bool is_damaged(struct asking *k, const struct tw_s3_answer *a, const struct try *t)
+{
+	if (t->got != a->length) {
+		k->wrong = 0;
+		return false;
+	}
+	if (strcmp(k->wrong_sha256, a->got_sha256) != 0)
+		k->wrong = 0;
+	memcpy(k->wrong_sha256, a->got_sha256, sizeof k->wrong_sha256);
+	return ++k->wrong == WRONG_MOST;
+}
+
+/* *ret_again: it may be tried again. */
+static enum tw_status judge(
+        struct asking *k, struct try *t, CURLcode code, bool *ret_again, struct tw_err *err)
+{
+	enum tw_s3_outcome outcome = outcome_of(t, code);
+	int64_t skew;
+
+	*ret_again = false;
+	k->unanswered += outcome == TW_S3_SILENT;
+	if (outcome == TW_S3_OK)
+		return TW_OK;
+	if (!k->told_time && outcome == TW_S3_REFUSED && learn_time(t, &skew)) {
+		atomic_store(&k->s->skew_ms, skew);
+		k->told_time = *ret_again = true;
+		return tell_refusal(t, outcome, err);
+	}
+	if (outcome == TW_S3_BROKEN && code == CURLE_OK && is_damaged(k, t->a, t))
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the store keeps %.90s damaged: it is not what was put", t->r->key);
+	*ret_again = !is_for_good(t, code, outcome) && wait_a_while(k, t->retry_after_ms);
+	if (outcome == TW_S3_SILENT)
+		return tell_silence(t, code, err);
+	if (outcome == TW_S3_BROKEN)
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "the store sends %.90s cut short, or other than it was put", t->r->key);
+	if (outcome == TW_S3_MISSING)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "the store answered 404 for %.100s: it is not there", t->r->key);
+	return tell_refusal(t, outcome, err);
+}
+
+static enum tw_status try_once(
+        struct asking *k, struct tw_s3_answer *a, bool *ret_again, struct tw_err *err)
+{
+	struct try t = {.s = k->s, .r = k->r, .a = a};
+	int64_t began = tw_monotonic_ms();
+	CURLcode code = CURLE_OK;
+	enum tw_status st;
+
+	*ret_again = false;
+	forget(a);
+	st = begin(&t, err);
+	if (st == TW_OK) {
+		set_limits(&t,
+		        k->until_ms - began > TRY_LEAST_MS ? k->until_ms - began : TRY_LEAST_MS);
+		set_bodies(&t);
+		code = curl_easy_perform(t.curl);
+		(void)curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &a->status);
+	}
+	end(&t);
+	if (st != TW_OK)
+		return st;
+	if (t.r->to_fd >= 0 && a->status / 100 == 2 && a->length == 0)
+		a->length = t.got; /* not said: in chunks */
+	if (k->s->count)
+		k->s->count(k->s->arg, k->r->op, outcome_of(&t, code), tw_monotonic_ms() - began);
+	return judge(k, &t, code, ret_again, err);
+}
+
+enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_answer *ret,
+        struct tw_err *err)
+{
+	struct asking k = {.s = s, .r = r};
+	struct tw_err why = {.msg = ""};
+	bool again = true;
+	enum tw_status st = TW_OK;
+
+	*ret = (struct tw_s3_answer){.status = 0};
+	tw_buf_init(&ret->text, TEXT_MAX);
+	k.until_ms = tw_monotonic_ms() + (int64_t)(r->bytes / BYTES_A_MS) +
+	             (int64_t)(r->timeout_s && r->timeout_s < s->timeout_s ? r->timeout_s
+	                                                                   : s->timeout_s) *
+	                     1000;
+	for (; again; k.tries++)
+		st = try_once(&k, ret, &again, &why);
+	ret->unanswered = k.unanswered;
+	if (st != TW_OK && err)
+		*err = why;
+	return st;
+}
+
+void tw_s3_answer_done(struct tw_s3_answer *a)
+{
+	tw_buf_done(&a->text);
+}

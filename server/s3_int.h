@@ -1,0 +1,48 @@
+/*
+ * s3_int.h - between where a store is and who signs (s3_place.c), and requests (s3_http.c).
+ */
+#ifndef TW_S3_INT_H
+#define TW_S3_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "s3_http.h"
+#include "s3_key.h"
+
+enum { TW_S3_IDLE = 32, TW_S3_PLACE = 512, TW_S3_PATH = 2048 };
+
+struct tw_s3 {
+	pthread_mutex_t lock;   /* of idle, n_idle and key */
+	void *idle[TW_S3_IDLE]; /* of libcurl */
+	size_t n_idle;
+	struct tw_s3_key key;
+	_Atomic int64_t skew_ms; /* the store's clock before ours */
+	_Atomic bool stopped;
+	uint64_t part_bytes;
+	unsigned timeout_s;
+	void (*count)(void *, enum tw_s3_op, enum tw_s3_outcome, int64_t);
+	void *arg;
+	char base[TW_S3_PLACE * 2];    /* https://host[:port] */
+	char host[TW_S3_PLACE];        /* as the header says it */
+	char path[TW_S3_PLACE];        /* "/bucket/prefix", "/prefix" or "" */
+	char bucket_path[TW_S3_PLACE]; /* "/bucket/" or "/" */
+	char prefix[TW_S3_PLACE];      /* "prefix/" or "" */
+	char where[TW_S3_PLACE * 2];
+	char region[80], ca_file[1024 + 1], key_file[1024 + 1];
+};
+
+struct tw_s3_signed { /* what a signature points into */
+	struct tw_s3_signing s;
+	struct tw_s3_header headers[TW_S3_HEADERS + 4];
+	struct tw_s3_key key;
+	char time[TW_S3_TIME_BYTES];
+	char path[TW_S3_PATH];
+};
+
+void tw_s3_add_header(struct tw_s3_signed *g, const char *name, const char *value);
+/* All that is signed but x-amz-content-sha256 and x-amz-date.  Its key is to be wiped. */
+enum tw_status tw_s3_prepare(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_signed *g,
+        struct tw_err *err) TW_MUST_USE;
+
+#endif

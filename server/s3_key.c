@@ -1,0 +1,115 @@
+#include "s3_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+enum { FILE_MAX = 16 << 10 };
+
+static bool keep(struct tw_str value, char *out, size_t cap)
+{
+	if (value.len >= cap)
+		return false;
+	if (value.len)
+		memcpy(out, value.ptr, value.len);
+	out[value.len] = '\0';
+	return true;
+}
+
+static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err)
+{
+	const char *id = getenv("AWS_ACCESS_KEY_ID");
+	const char *secret = getenv("AWS_SECRET_ACCESS_KEY");
+	const char *token = getenv("AWS_SESSION_TOKEN");
+
+	if (!id || !*id || !secret || !*secret)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the store");
+	if (!keep(tw_str_of(id), key->id, sizeof key->id) ||
+	        !keep(tw_str_of(secret), key->secret, sizeof key->secret) ||
+	        !keep(tw_str_of(token ? token : ""), key->token, sizeof key->token))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the store's secret is too long");
+	return TW_OK;
+}
+
+/* Lines of the first section. */
+static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw_err *err)
+{
+	unsigned sections = 0;
+	bool fits = true;
+
+	while (text.len) {
+		struct tw_str value = tw_str_trim(tw_str_split(&text, '\n'));
+		struct tw_str name;
+
+		sections += value.len && value.ptr[0] == '[';
+		if (sections > 1)
+			break;
+		name = tw_str_trim(tw_str_split(&value, '='));
+		value = tw_str_trim(value);
+		if (tw_str_eq(name, TW_STR("aws_access_key_id")))
+			fits = fits && keep(value, ret->id, sizeof ret->id);
+		else if (tw_str_eq(name, TW_STR("aws_secret_access_key")))
+			fits = fits && keep(value, ret->secret, sizeof ret->secret);
+		else if (tw_str_eq(name, TW_STR("aws_session_token")))
+			fits = fits && keep(value, ret->token, sizeof ret->token);
+	}
+	if (fits && ret->id[0] && ret->secret[0])
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "the file of the store's key needs lines aws_access_key_id = and "
+	        "aws_secret_access_key =");
+}
+
+static enum tw_status read_file(const char *file, int fd, struct tw_s3_key *ret, struct tw_err *err)
+{
+	char text[FILE_MAX];
+	size_t len = 0;
+	ssize_t n = 1;
+	enum tw_status st;
+
+	while (n > 0 && len < sizeof text) {
+		n = read(fd, text + len, sizeof text - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be read", file);
+	else
+		st = parse((struct tw_str){text, len}, ret, err);
+	explicit_bzero(text, sizeof text);
+	return st;
+}
+
+enum tw_status tw_s3_key_read(const char *file, struct tw_s3_key *key, struct tw_err *err)
+{
+	struct tw_s3_key fresh = {.id = ""};
+	struct stat s;
+	enum tw_status st = TW_OK;
+	int fd;
+
+	if (!file[0])
+		return key->id[0] ? TW_OK : from_environment(key, err);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &s) != 0)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the file of the store's key, %.100s, cannot be read (errno %d)", file,
+		        errno);
+	else
+		fresh.read_ns =
+		        (int64_t)s.st_mtim.tv_sec * 1000000000 + (int64_t)s.st_mtim.tv_nsec + 1;
+	if (st == TW_OK && fresh.read_ns != key->read_ns) {
+		st = read_file(file, fd, &fresh, err);
+		if (st == TW_OK)
+			*key = fresh;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	explicit_bzero(&fresh, sizeof fresh);
+	return st == TW_OK || !key->id[0] ? st : TW_OK; /* half written: the one before goes on */
+}

@@ -1,0 +1,209 @@
+/* Where a store is, and who asks there. */
+#include <ctype.h>
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "clock.h"
+#include "s3_int.h"
+
+static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/* --- where it is --- */
+
+static const char *setting(const char *said, const char *name, const char *otherwise)
+{
+	const char *value = said && *said ? said : getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+static bool is_plain(const char *text, const char *more)
+{
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr(more, *text))
+			return false;
+	return true;
+}
+
+/* "s3://bucket/prefix/" to bucket and "prefix". */
+static bool split_place(const char *where, char *bucket, char *prefix, size_t cap)
+{
+	const char *at = strncmp(where, "s3://", 5) == 0 ? where + 5 : "";
+	size_t n = strcspn(at, "/");
+	size_t len;
+
+	if (n == 0 || n > 63)
+		return false;
+	(void)snprintf(bucket, cap, "%.*s", (int)n, at);
+	at += n;
+	at += strspn(at, "/");
+	len = strlen(at);
+	while (len && at[len - 1] == '/')
+		len--;
+	if (len > 200)
+		return false;
+	(void)snprintf(prefix, cap, "%.*s", (int)len, at);
+	return is_plain(bucket, ".-") && is_plain(prefix, "._-/") && !strstr(prefix, "..");
+}
+
+/* The endpoint without its last slash; its host as a request tells it. */
+static enum tw_status set_endpoint(
+        struct tw_s3 *s, const char *endpoint, const char *bucket, struct tw_err *err)
+{
+	const char *scheme = strncmp(endpoint, "http://", 7) == 0 ? "http://" : "https://";
+	const char *host = endpoint + strlen(scheme);
+	size_t n;
+
+	if (strncmp(endpoint, scheme, strlen(scheme)) != 0)
+		host = endpoint;
+	n = strcspn(host, "/");
+	if (n == 0 || n > 250 || host[n + strspn(host + n, "/")] || memchr(host, '@', n) ||
+	        (host == endpoint && strstr(endpoint, "://")))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "the store's address is https://HOST or http://HOST:PORT, nothing behind "
+		        "it");
+	(void)snprintf(
+	        s->host, sizeof s->host, "%s%s%.*s", bucket, *bucket ? "." : "", (int)n, host);
+	(void)snprintf(s->base, sizeof s->base, "%s%s", scheme, s->host);
+	return TW_OK;
+}
+
+static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_place *p, struct tw_err *err)
+{
+	char bucket[TW_S3_PLACE / 2], prefix[TW_S3_PLACE / 2], amazon[TW_S3_PLACE];
+	const char *endpoint = p->endpoint && *p->endpoint ? p->endpoint : amazon;
+
+	if (!split_place(p->where, bucket, prefix, sizeof bucket))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "say where to: s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and "
+		        "._-");
+	(void)snprintf(s->region, sizeof s->region, "%.79s",
+	        setting(p->region, "AWS_REGION", "us-east-1"));
+	if (!is_plain(s->region, "-_"))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the region is letters and -");
+	(void)snprintf(amazon, sizeof amazon, "https://s3.%s.amazonaws.com", s->region);
+	(void)snprintf(s->bucket_path, sizeof s->bucket_path, "/%s%s",
+	        p->virtual_host ? "" : bucket, p->virtual_host ? "" : "/");
+	(void)snprintf(s->prefix, sizeof s->prefix, "%s%s", prefix, *prefix ? "/" : "");
+	(void)snprintf(
+	        s->where, sizeof s->where, "s3://%s%s%s", bucket, *prefix ? "/" : "", prefix);
+	return set_endpoint(s, endpoint, p->virtual_host ? bucket : "", err);
+}
+
+enum tw_status tw_s3_new(const struct tw_s3_place *place, struct tw_s3 **ret, struct tw_err *err)
+{
+	struct tw_s3 *s = tw_mem_zalloc(1, sizeof *s);
+	enum tw_status st;
+
+	if (!s || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
+		tw_mem_free(s);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	(void)pthread_mutex_init(&s->lock, NULL);
+	s->part_bytes = place->part_bytes;
+	s->timeout_s = place->timeout_s;
+	s->count = place->count;
+	s->arg = place->arg;
+	(void)snprintf(s->ca_file, sizeof s->ca_file, "%s", place->ca_file ? place->ca_file : "");
+	(void)snprintf(s->key_file, sizeof s->key_file, "%s",
+	        place->credentials_file ? place->credentials_file : "");
+	st = tw_s3_key_read(s->key_file, &s->key, err);
+	if (st == TW_OK)
+		st = set_place(s, place, err);
+	if (st == TW_OK)
+		*ret = s;
+	else
+		(void)tw_s3_free(s);
+	return st;
+}
+
+struct tw_s3 *tw_s3_free(struct tw_s3 *s)
+{
+	if (!s)
+		return NULL;
+	while (s->n_idle)
+		curl_easy_cleanup(s->idle[--s->n_idle]);
+	(void)pthread_mutex_destroy(&s->lock);
+	explicit_bzero(&s->key, sizeof s->key);
+	tw_mem_free(s);
+	curl_global_cleanup();
+	return NULL;
+}
+
+void tw_s3_stop(struct tw_s3 *s)
+{
+	atomic_store(&s->stopped, true);
+}
+
+const char *tw_s3_where(const struct tw_s3 *s)
+{
+	return s->where;
+}
+
+const char *tw_s3_prefix(const struct tw_s3 *s)
+{
+	return s->prefix;
+}
+
+uint64_t tw_s3_part_bytes(const struct tw_s3 *s)
+{
+	return s->part_bytes;
+}
+
+/* --- who asks --- */
+
+void tw_s3_add_header(struct tw_s3_signed *g, const char *name, const char *value)
+{
+	size_t at = g->s.n_headers++;
+
+	for (; at > 0 && strcmp(g->headers[at - 1].name, name) > 0; at--)
+		g->headers[at] = g->headers[at - 1];
+	g->headers[at] = (struct tw_s3_header){name, value};
+}
+
+enum tw_status tw_s3_prepare(
+        struct tw_s3 *s, const struct tw_s3_request *r, struct tw_s3_signed *g, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&s->lock);
+	st = tw_s3_key_read(s->key_file, &s->key, err);
+	g->key = s->key;
+	(void)pthread_mutex_unlock(&s->lock);
+	if (st != TW_OK)
+		return st;
+	tw_s3_time(tw_unix_ms() + atomic_load(&s->skew_ms), g->time);
+	(void)snprintf(g->path, sizeof g->path, "%s%s%s", s->bucket_path, *r->key ? s->prefix : "",
+	        r->key);
+	g->s = (struct tw_s3_signing){.method = r->method,
+	        .path = g->path,
+	        .query = r->query ? r->query : "",
+	        .headers = g->headers,
+	        .payload = r->sha256 ? r->sha256 : of_nothing,
+	        .key_id = g->key.id,
+	        .secret = g->key.secret,
+	        .token = g->key.token,
+	        .region = s->region,
+	        .time = g->time};
+	tw_s3_add_header(g, "host", s->host);
+	for (size_t i = 0; i < r->n_headers; i++)
+		tw_s3_add_header(g, r->headers[i].name, r->headers[i].value);
+	return TW_OK;
+}
+
+enum tw_status tw_s3_address(struct tw_s3 *s, const struct tw_s3_request *r, unsigned expires_s,
+        struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_s3_signed g = {.time = ""};
+	enum tw_status st = tw_s3_prepare(s, r, &g, err);
+
+	if (st == TW_OK) {
+		(void)tw_buf_printf(out, "%s%s?", s->base, g.path);
+		st = tw_s3_presign(&g.s, expires_s, out, err);
+	}
+	explicit_bzero(&g.key, sizeof g.key);
+	return st;
+}

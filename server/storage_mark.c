@@ -1,0 +1,182 @@
+#include "storage_mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "blob.h"
+#include "config.h"
+#include "stored.h"
+
+enum { PATH_BYTES = 1500, TEXT_MAX = 16 << 10, LOOKED_AT = 5, LINE_BYTES = 1100 };
+
+static void path_of(const char *data_dir, char out[PATH_BYTES])
+{
+	(void)snprintf(out, PATH_BYTES, "%s/storage", data_dir);
+}
+
+bool tw_storage_is_kept(const char *data_dir)
+{
+	char path[PATH_BYTES];
+
+	path_of(data_dir, path);
+	return access(path, F_OK) == 0;
+}
+
+enum tw_status tw_storage_of(
+        const char *data_dir, struct tw_arena *a, struct tw_storage *ret, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	char flag[] = "--config";
+	char *args[] = {flag, path};
+	struct tw_config config;
+	enum tw_status st;
+
+	path_of(data_dir, path);
+	if (access(path, F_OK) != 0) {
+		*ret = (struct tw_storage){.blobs = ""};
+		return TW_OK;
+	}
+	st = tw_config_load(a, 2, args, &config, err);
+	if (st == TW_OK)
+		*ret = config.storage;
+	return st;
+}
+
+/* What stands behind "blobs = ", "" when the file is not there. */
+static enum tw_status read_blobs(const char *data_dir, char out[LINE_BYTES], struct tw_err *err)
+{
+	static const char name[] = "blobs = ";
+	char path[PATH_BYTES];
+	FILE *f;
+
+	out[0] = '\0';
+	path_of(data_dir, path);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? TW_OK
+		                       : tw_fail(err, TW_IO, TW_NO_OFFSET,
+		                                 "%.150s cannot be read (errno %d)", path, errno);
+	while (fgets(out, LINE_BYTES, f)) {
+		out[strcspn(out, "\n")] = '\0';
+		if (strncmp(out, name, sizeof name - 1) == 0) {
+			memmove(out, out + sizeof name - 1, strlen(out + sizeof name - 1) + 1);
+			break;
+		}
+		out[0] = '\0';
+	}
+	(void)fclose(f);
+	return TW_OK;
+}
+
+enum tw_status tw_storage_agree(
+        const char *data_dir, const struct tw_storage *s, struct tw_err *err)
+{
+	char said[LINE_BYTES];
+	enum tw_status st = read_blobs(data_dir, said, err);
+
+	if (st != TW_OK || !said[0] || strcmp(said, s->blobs) == 0)
+		return st;
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "the files of this data folder are in %.60s: start with --blobs=%.60s, or copy "
+	        "them and remove the file data/storage",
+	        said, said);
+}
+
+struct proof {
+	struct tw_blobs *blobs;
+	unsigned asked, found;
+};
+
+static enum tw_status look_for(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct proof *p = arg;
+	uint64_t bytes;
+	enum tw_status st = tw_blob_look(p->blobs, f->sha256, &bytes, err);
+
+	(void)a;
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		return st;
+	p->asked++;
+	p->found += st == TW_OK;
+	return p->found || p->asked == LOOKED_AT
+	               ? tw_fail(err, TW_PRECONDITION, TW_NO_OFFSET, "enough was seen")
+	               : TW_OK;
+}
+
+enum tw_status tw_storage_prove(
+        struct tw_catalogue *c, struct tw_blobs *b, bool *ret_names, struct tw_err *err)
+{
+	struct proof p = {.blobs = b};
+	enum tw_status st;
+
+	if (!tw_blobs_remote(b))
+		return TW_OK;
+	st = tw_stored_each(c, tw_catalogue_stored_parts, look_for, &p, err);
+	if (st != TW_OK && st != TW_PRECONDITION)
+		return st;
+	*ret_names = p.asked > 0;
+	if (p.found || !p.asked)
+		return TW_OK;
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "the catalogue names uploads and none of the first %u is in the store: another "
+	        "bucket or prefix, or copy the folders blobs and traces there first",
+	        p.asked);
+}
+
+static void write_text(const struct tw_storage *s, struct tw_buf *out)
+{
+	const struct {
+		const char *name, *value;
+	} lines[] = {{"blobs", s->blobs}, {"s3-endpoint", s->endpoint}, {"s3-region", s->region},
+	        {"s3-ca-file", s->ca_file}, {"s3-credentials-file", s->credentials_file},
+	        {"s3-virtual-host", s->virtual_host ? "true" : "false"}};
+
+	(void)tw_buf_printf(
+	        out, "# written by tracewell serve: where the files of this folder are\n");
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (lines[i].value[0])
+			(void)tw_buf_printf(out, "%s = %s\n", lines[i].name, lines[i].value);
+}
+
+static enum tw_status write_file(const char *path, const struct tw_buf *text, struct tw_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool ok =
+	        fd >= 0 && write(fd, text->data, text->len) == (ssize_t)text->len && fsync(fd) == 0;
+	enum tw_status st = ok ? TW_OK
+	                       : tw_fail(err, TW_IO, TW_NO_OFFSET,
+	                                 "%.120s cannot be written (errno %d)", path, errno);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
+enum tw_status tw_storage_keep(const char *data_dir, const struct tw_storage *s, struct tw_err *err)
+{
+	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
+	struct tw_buf text;
+	enum tw_status st;
+
+	path_of(data_dir, path);
+	if (!s->blobs[0]) {
+		(void)unlink(path);
+		return TW_OK;
+	}
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	tw_buf_init(&text, TEXT_MAX);
+	write_text(s, &text);
+	st = tw_buf_status(&text) == TW_OK ? write_file(fresh, &text, err)
+	                                   : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK && rename(fresh, path) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be renamed (errno %d)", fresh,
+		        errno);
+	tw_buf_done(&text);
+	return st;
+}

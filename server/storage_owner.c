@@ -1,0 +1,217 @@
+#include "storage_owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blob.h"
+#include "blob_store.h"
+#include "catalogue.h"
+#include "clock.h"
+#include "config.h"
+#include "digest.h"
+#include "storage_mark.h"
+#include "ulid.h"
+
+enum { PATH_BYTES = 1500, OTHERS_MOST = 16, OWNER_BYTES = 64 };
+
+static const char folder[] = "owner/";
+
+struct owners {
+	char ours[OWNER_BYTES]; /* "" none yet */
+	bool is_ours;
+	char others[OTHERS_MOST][TW_STORE_KEY];
+	size_t n_others;
+};
+
+/* --- what is here --- */
+
+static enum tw_status read_id(const char *path, char out[OWNER_BYTES], struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd >= 0 ? read(fd, out, TW_ID_BYTES - 1) : -1;
+	int why = errno;
+
+	if (fd >= 0)
+		(void)close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	if (tw_ulid_valid(out) || (fd < 0 && why == ENOENT))
+		return TW_OK;
+	return tw_fail(
+	        err, TW_CONFLICT, TW_NO_OFFSET, "%.150s is damaged: put its copy back", path);
+}
+
+static enum tw_status write_id(const char *path, const char *id, int *ret_fd, struct tw_err *err)
+{
+	size_t n = strlen(id);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	*ret_fd = fd;
+	if (fd >= 0 && write(fd, id, n) == (ssize_t)n && fsync(fd) == 0)
+		return TW_OK;
+	return tw_fail(
+	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", path, errno);
+}
+
+static enum tw_status keep_id(struct tw_app *app, const char *id, struct tw_err *err)
+{
+	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
+	int fd;
+	enum tw_status st;
+
+	(void)snprintf(path, sizeof path, "%s/storage_owner", app->config->data_dir);
+	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
+	st = write_id(fresh, id, &fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	if (st == TW_OK && rename(fresh, path) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be renamed (errno %d)", fresh,
+		        errno);
+	return st;
+}
+
+/* A catalogue that several servers may have has an id of its own; of one in a file the folder keeps
+ * it. */
+static bool has_identity(const struct tw_app *app)
+{
+	return strcmp(tw_catalogue_engine(app->catalogue), "postgresql") == 0;
+}
+
+static enum tw_status our_id(struct tw_app *app, char out[OWNER_BYTES], struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (has_identity(app))
+		return tw_catalogue_identity(app->catalogue, out, OWNER_BYTES, err);
+	(void)snprintf(path, sizeof path, "%s/storage_owner", app->config->data_dir);
+	return read_id(path, out, err);
+}
+
+/* --- what is there --- */
+
+static enum tw_status take_owner(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct owners *o = arg;
+	const char *id = f->key + sizeof folder - 1;
+
+	if (o->ours[0] && strcmp(id, o->ours) == 0)
+		o->is_ours = true;
+	else if (o->n_others < OTHERS_MOST)
+		(void)snprintf(o->others[o->n_others++], TW_STORE_KEY, "%s", f->key);
+	else
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the prefix has too many owners");
+	return TW_OK;
+}
+
+static enum tw_status take_any(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	(void)f;
+	*(bool *)arg = true;
+	return tw_fail(err, TW_PRECONDITION, TW_NO_OFFSET, "enough was seen");
+}
+
+static enum tw_status has_files(
+        const struct tw_store_engine *e, void *store, bool *ret, struct tw_err *err)
+{
+	enum tw_status st = e->list(store, "blobs", take_any, ret, err);
+
+	if (st == TW_OK)
+		st = e->list(store, "traces", take_any, ret, err);
+	return st == TW_PRECONDITION ? TW_OK : st;
+}
+
+/* --- taking it --- */
+
+static enum tw_status put_owner(struct tw_app *app, const char *id, struct tw_err *err)
+{
+	char key[TW_STORE_KEY], sha256[TW_SHA256_HEX], path[PATH_BYTES];
+	struct tw_store_put p = {.key = key, .sha256 = sha256, .path = path, .fd = -1};
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	enum tw_status st;
+
+	(void)snprintf(key, sizeof key, "%s%s", folder, id);
+	tw_spool_path(app->blobs, "storage_owner", path, sizeof path);
+	st = write_id(path, id, &p.fd, err);
+	if (st == TW_OK)
+		st = tw_digest_fd(p.fd, sha256, &p.bytes, err);
+	if (st == TW_OK) {
+		st = e->put(store, &p, err);
+		if (st == TW_OK)
+			st = e->wait(store, &p, err);
+		e->end(store, &p);
+	}
+	if (p.fd >= 0)
+		(void)close(p.fd);
+	return st;
+}
+
+static enum tw_status take(struct tw_app *app, struct owners *o, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	enum tw_status st = TW_OK;
+
+	if (!o->ours[0])
+		st = tw_ulid_new(tw_unix_ms(), o->ours, err);
+	if (st == TW_OK && !has_identity(app)) /* first here: what is there is never of nobody */
+		st = keep_id(app, o->ours, err);
+	if (st == TW_OK && !o->is_ours)
+		st = put_owner(app, o->ours, err);
+	for (size_t i = 0; st == TW_OK && i < o->n_others; i++)
+		st = e->remove(store, o->others[i], err);
+	return st;
+}
+
+/* May it be taken? */
+static enum tw_status judge(
+        struct tw_app *app, const struct owners *o, bool names_files, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	const char *where = app->config->storage.blobs;
+	bool any = false;
+	enum tw_status st = TW_OK;
+
+	if (app->config->storage.adopt)
+		return TW_OK;
+	if (o->n_others)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "%.60s is another catalogue's (%.40s): choose another prefix, or put its "
+		        "file data/storage_owner back, or say --s3-adopt once",
+		        where, o->others[0]);
+	if (!o->is_ours && !names_files)
+		st = has_files(e, store, &any, err);
+	if (st == TW_OK && any)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "%.60s has files, and this catalogue names none: choose another prefix, or "
+		        "put its catalogue back, or say --s3-adopt once",
+		        where);
+	return st;
+}
+
+enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err)
+{
+	struct owners o = {.is_ours = false};
+	bool names_files = false;
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	enum tw_status st;
+
+	if (!e->remote)
+		return TW_OK;
+	st = our_id(app, o.ours, err);
+	if (st == TW_OK)
+		st = tw_storage_prove(app->catalogue, app->blobs, &names_files, err);
+	if (st == TW_OK)
+		st = e->list(store, "owner", take_owner, &o, err);
+	if (st == TW_OK)
+		st = judge(app, &o, names_files, err);
+	if (st != TW_OK)
+		return st;
+	if (e->hold)
+		e->hold(store, NULL);
+	return o.is_ours && !o.n_others ? TW_OK : take(app, &o, err);
+}

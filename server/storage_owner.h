@@ -1,0 +1,19 @@
+/*
+ * storage_owner.h - whose catalogue a prefix of a store is.
+ *
+ * Files there are deleted by what one catalogue says, so a prefix belongs to one: the object
+ * owner/<id> there, and data/storage_owner with that id here.
+ * Thread: one.
+ */
+#ifndef TW_STORAGE_OWNER_H
+#define TW_STORAGE_OWNER_H
+
+#include "app.h"
+
+/* Are the catalogue's files there, and is the prefix its own?  Takes one that is nobody's; from
+ * then on the store is not held (blob_store.h).  TW_CONFLICT with a sentence when it is another's,
+ * when it is nobody's and has files of which this catalogue knows nothing, or when the catalogue's
+ * are not there. */
+enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
+
+#endif

@@ -1,0 +1,544 @@
+#include "store_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "pool.h"
+
+enum { PATH_BYTES = 1500, SLOTS = 1 << 14, SHARE_OF_FULL = 8, FETCHERS = 16 };
+
+static const char unfinished[] = ".fill-";
+
+struct entry {
+	struct entry *next;          /* in its slot */
+	struct entry *newer, *older; /* by use */
+	uint64_t bytes;
+	char name[TW_CACHE_NAME];
+};
+
+struct flight {                   /* a file that is being fetched, for one or more */
+	struct tw_pool_task task; /* first: the pool hands it back */
+	struct flight *next;      /* of those that are found by their name */
+	struct tw_cache *cache;
+	struct tw_cache_ask ask; /* whose texts are: */
+	char name[TW_CACHE_NAME], key[TW_CACHE_NAME];
+	unsigned holders;  /* who wait, and who fetches */
+	bool done, doomed; /* doomed: not to be kept */
+	int fd;            /* for those who wait */
+	enum tw_status status;
+	struct tw_err err;
+};
+
+struct tw_cache {
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t landed;
+	struct entry *slots[SLOTS];
+	struct entry *newest, *oldest;
+	struct flight *flights;
+	struct tw_pool *fetchers;
+	struct tw_cache_stats stats;
+	uint64_t max_bytes, serial;
+	unsigned min_free_percent;
+	char dir[PATH_BYTES / 2];
+};
+
+/* --- what is there --- */
+
+static size_t slot_of(const char *name)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619U;
+	return h & (SLOTS - 1);
+}
+
+static struct entry *find(struct tw_cache *c, const char *name)
+{
+	struct entry *e = c->slots[slot_of(name)];
+
+	while (e && strcmp(e->name, name) != 0)
+		e = e->next;
+	return e;
+}
+
+static void unchain(struct tw_cache *c, struct entry *e)
+{
+	if (e->newer)
+		e->newer->older = e->older;
+	else
+		c->newest = e->older;
+	if (e->older)
+		e->older->newer = e->newer;
+	else
+		c->oldest = e->newer;
+	e->newer = e->older = NULL;
+}
+
+static void make_newest(struct tw_cache *c, struct entry *e)
+{
+	e->older = c->newest;
+	e->newer = NULL;
+	if (c->newest)
+		c->newest->newer = e;
+	else
+		c->oldest = e;
+	c->newest = e;
+}
+
+static void forget(struct tw_cache *c, struct entry *e)
+{
+	struct entry **at = &c->slots[slot_of(e->name)];
+
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	unchain(c, e);
+	c->stats.bytes -= e->bytes;
+	c->stats.files--;
+	tw_mem_free(e);
+}
+
+static void path_of(const struct tw_cache *c, const char *name, char out[PATH_BYTES])
+{
+	(void)snprintf(out, PATH_BYTES, "%s/%s", c->dir, name);
+}
+
+static void evict(struct tw_cache *c, uint64_t down_to)
+{
+	char path[PATH_BYTES];
+
+	while (c->oldest && (c->stats.bytes > down_to || c->stats.files > TW_CACHE_FILES)) {
+		path_of(c, c->oldest->name, path);
+		(void)unlink(path);
+		forget(c, c->oldest);
+		c->stats.evicted++;
+	}
+}
+
+/* False without memory. */
+static bool note(struct tw_cache *c, const char *name, uint64_t bytes)
+{
+	struct entry *e = find(c, name);
+	struct entry **slot = &c->slots[slot_of(name)];
+
+	if (e) {
+		c->stats.bytes += bytes - e->bytes;
+		e->bytes = bytes;
+		unchain(c, e);
+	} else {
+		e = tw_mem_zalloc(1, sizeof *e);
+		if (!e)
+			return false;
+		(void)snprintf(e->name, sizeof e->name, "%s", name);
+		e->bytes = bytes;
+		e->next = *slot;
+		*slot = e;
+		c->stats.bytes += bytes;
+		c->stats.files++;
+	}
+	make_newest(c, e);
+	return true;
+}
+
+static bool has_room(const struct tw_cache *c)
+{
+	struct statvfs v;
+
+	return statvfs(c->dir, &v) == 0 &&
+	       (uint64_t)v.f_bavail * 100 >= (uint64_t)v.f_blocks * c->min_free_percent;
+}
+
+/* What is used by others comes first: the longest unused go until there is room, or nothing is
+ * left.
+ */
+static bool make_room(struct tw_cache *c)
+{
+	const uint64_t step = c->max_bytes / SHARE_OF_FULL;
+
+	while (!has_room(c) && c->oldest)
+		evict(c, c->stats.bytes > step ? c->stats.bytes - step : 0);
+	return has_room(c);
+}
+
+/* The file at `path` gets its name, or goes.  Called with the lock held. */
+static void keep(struct tw_cache *c, const char *name, const char *path, bool wanted)
+{
+	char to[PATH_BYTES];
+	struct stat s;
+	struct entry *e;
+
+	path_of(c, name, to);
+	wanted = wanted && make_room(c);
+	e = find(c, name);
+	if (wanted && stat(path, &s) == 0 && (uint64_t)s.st_size <= c->max_bytes &&
+	        rename(path, to) == 0) {
+		if (!note(c, name, (uint64_t)s.st_size))
+			(void)unlink(to);
+		evict(c, c->max_bytes);
+		return;
+	}
+	(void)unlink(path);
+	if (e) { /* it is not what it was */
+		(void)unlink(to);
+		forget(c, e);
+	}
+}
+
+/* --- at start --- */
+
+struct found {
+	char name[TW_CACHE_NAME];
+	uint64_t bytes;
+	struct timespec used;
+};
+
+static int by_use(const void *one, const void *other)
+{
+	const struct timespec *a = &((const struct found *)one)->used;
+	const struct timespec *b = &((const struct found *)other)->used;
+
+	if (a->tv_sec != b->tv_sec)
+		return a->tv_sec < b->tv_sec ? -1 : 1;
+	return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
+}
+
+/* What is no whole file of ours goes. */
+static size_t read_folder(DIR *d, struct found *all, size_t cap)
+{
+	struct dirent *e;
+	struct stat s;
+	size_t n = 0;
+
+	while ((e = readdir(d))) {
+		size_t len = strlen(e->d_name);
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (e->d_name[0] == '.' || len >= TW_CACHE_NAME || n == cap ||
+		        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+		        !S_ISREG(s.st_mode)) {
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+			continue;
+		}
+		memcpy(all[n].name, e->d_name, len + 1);
+		all[n].bytes = (uint64_t)s.st_size;
+		all[n++].used = s.st_mtim;
+	}
+	return n;
+}
+
+static enum tw_status remember(struct tw_cache *c, struct tw_err *err)
+{
+	struct found *all = tw_mem_zalloc(TW_CACHE_FILES, sizeof *all);
+	DIR *d = all ? opendir(c->dir) : NULL;
+	size_t n;
+
+	if (!d) {
+		tw_mem_free(all);
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "the folder of cached files cannot be read (errno %d)", errno);
+	}
+	n = read_folder(d, all, TW_CACHE_FILES);
+	(void)closedir(d);
+	if (n)
+		qsort(all, n, sizeof *all, by_use);
+	for (size_t i = 0; i < n; i++)
+		(void)!note(c, all[i].name, all[i].bytes);
+	tw_mem_free(all);
+	evict(c, c->max_bytes);
+	c->stats.evicted = 0;
+	return TW_OK;
+}
+
+enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_free_percent,
+        struct tw_cache **ret, struct tw_err *err)
+{
+	struct tw_cache *c = tw_mem_zalloc(1, sizeof *c);
+	pthread_condattr_t by_clock;
+	enum tw_status st;
+
+	if (!c)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_condattr_init(&by_clock);
+	(void)pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&c->landed, &by_clock);
+	(void)pthread_condattr_destroy(&by_clock);
+	c->max_bytes = max_bytes;
+	c->min_free_percent = min_free_percent;
+	if (snprintf(c->dir, sizeof c->dir, "%s", dir) >= (int)sizeof c->dir)
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "a path is too long");
+	else
+		st = remember(c, err);
+	if (st == TW_OK)
+		st = tw_pool_start(FETCHERS, &c->fetchers, err);
+	if (st == TW_OK)
+		*ret = c;
+	else
+		(void)tw_cache_close(c);
+	return st;
+}
+
+struct tw_cache *tw_cache_close(struct tw_cache *c)
+{
+	if (!c)
+		return NULL;
+	c->fetchers = tw_pool_stop(c->fetchers);
+	while (c->oldest)
+		forget(c, c->oldest);
+	(void)pthread_cond_destroy(&c->landed);
+	(void)pthread_mutex_destroy(&c->lock);
+	tw_mem_free(c);
+	return NULL;
+}
+
+/* --- fetching --- */
+
+static struct flight *flight_of(struct tw_cache *c, const char *name)
+{
+	struct flight *f = c->flights;
+
+	while (f && strcmp(f->name, name) != 0)
+		f = f->next;
+	return f;
+}
+
+/* The same file, read from its start by another. */
+static int open_again(int fd)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static enum tw_status fetch(struct flight *f, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	enum tw_status st;
+
+	if (fd < 0)
+		return tw_fail(&f->err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
+		        TW_NO_OFFSET, "a file cannot be cached (errno %d)", errno);
+	st = f->ask.fill(f->ask.arg, f->key, fd, &f->err);
+	if (st == TW_OK && fdatasync(fd) != 0)
+		st = tw_fail(
+		        &f->err, TW_IO, TW_NO_OFFSET, "a file cannot be cached (errno %d)", errno);
+	f->fd = st == TW_OK ? open_again(fd) : -1;
+	(void)close(fd);
+	if (st == TW_OK && f->fd < 0)
+		st = tw_fail(&f->err, TW_IO, TW_NO_OFFSET,
+		        "a cached file cannot be opened (errno %d)", errno);
+	return st;
+}
+
+/* Called with the lock held. */
+static void let_go(struct flight *f)
+{
+	if (--f->holders)
+		return;
+	if (f->fd >= 0)
+		(void)close(f->fd);
+	tw_mem_free(f);
+}
+
+/* Nobody finds it any more.  Called with the lock held. */
+static void land(struct tw_cache *c, struct flight *f)
+{
+	struct flight **at = &c->flights;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	f->done = true;
+	(void)pthread_cond_broadcast(&c->landed);
+	let_go(f);
+}
+
+static void fly(struct tw_pool_task *task, bool stopping)
+{
+	struct flight *f = (struct flight *)task;
+	struct tw_cache *c = f->cache;
+	char temporary[32], path[PATH_BYTES];
+
+	(void)pthread_mutex_lock(&c->lock);
+	(void)snprintf(
+	        temporary, sizeof temporary, "%s%llu", unfinished, (unsigned long long)c->serial++);
+	(void)make_room(c);
+	(void)pthread_mutex_unlock(&c->lock);
+	path_of(c, temporary, path);
+	f->status = stopping
+	                    ? tw_fail(&f->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped")
+	                    : fetch(f, path);
+	(void)pthread_mutex_lock(&c->lock);
+	if (f->status == TW_OK && !f->doomed)
+		keep(c, f->name, path, true);
+	else
+		(void)unlink(path);
+	land(c, f);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Called with the lock held.  NULL without memory. */
+static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *ask)
+{
+	struct flight *f = tw_mem_zalloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->task.run = fly;
+	f->cache = c;
+	f->ask = *ask;
+	(void)snprintf(f->name, sizeof f->name, "%s", ask->name);
+	(void)snprintf(f->key, sizeof f->key, "%s", ask->key);
+	f->holders = 1;
+	f->fd = -1;
+	f->next = c->flights;
+	c->flights = f;
+	c->stats.misses++;
+	if (tw_pool_submit(c->fetchers, &f->task))
+		return f;
+	f->holders++; /* who asks lets go of one */
+	f->status = tw_fail(&f->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	land(c, f);
+	f->holders--;
+	return f;
+}
+
+/* False: the time is over.  Called with the lock held. */
+static bool await(struct tw_cache *c, const struct flight *f, int64_t until_ms)
+{
+	const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
+
+	while (!f->done) {
+		if (!until_ms)
+			(void)pthread_cond_wait(&c->landed, &c->lock);
+		else if (pthread_cond_timedwait(&c->landed, &c->lock, &until) == ETIMEDOUT)
+			return f->done;
+	}
+	return true;
+}
+
+/* Called with the lock held. */
+static enum tw_status share(
+        struct tw_cache *c, struct flight *f, int64_t until_ms, int *ret_fd, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	f->holders++;
+	if (!await(c, f, until_ms))
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "a file of this is on its way from the storage; ask again in a moment");
+	else if (f->status != TW_OK && err)
+		*err = f->err;
+	if (f->done && f->status == TW_OK) {
+		*ret_fd = open_again(f->fd);
+		if (*ret_fd < 0)
+			st = tw_fail(err, TW_IO, TW_NO_OFFSET,
+			        "a fetched file cannot be opened (errno %d)", errno);
+	} else if (f->done) {
+		st = f->status;
+	}
+	let_go(f);
+	return st;
+}
+
+static bool open_kept(struct tw_cache *c, const char *name, int *ret_fd)
+{
+	struct entry *e = find(c, name);
+	char path[PATH_BYTES];
+
+	if (!e)
+		return false;
+	path_of(c, name, path);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (*ret_fd < 0) { /* somebody emptied the folder */
+		forget(c, e);
+		return false;
+	}
+	(void)futimens(*ret_fd, NULL); /* its place in line after a restart */
+	unchain(c, e);
+	make_newest(c, e);
+	c->stats.hits++;
+	return true;
+}
+
+enum tw_status tw_cache_get(
+        struct tw_cache *c, const struct tw_cache_ask *ask, int *ret_fd, struct tw_err *err)
+{
+	struct flight *f;
+	enum tw_status st = TW_OK;
+
+	(void)pthread_mutex_lock(&c->lock);
+	f = flight_of(c, ask->name);
+	if (f && !f->doomed) {
+		c->stats.shared++;
+		st = share(c, f, ask->until_ms, ret_fd, err);
+	} else if (f || !open_kept(c, ask->name, ret_fd)) {
+		f = take_off(c, ask);
+		st = f ? share(c, f, ask->until_ms, ret_fd, err)
+		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return st;
+}
+
+bool tw_cache_yield(struct tw_cache *c)
+{
+	bool room;
+
+	(void)pthread_mutex_lock(&c->lock);
+	room = make_room(c);
+	(void)pthread_mutex_unlock(&c->lock);
+	return room;
+}
+
+static void doom(struct tw_cache *c, const char *name)
+{
+	for (struct flight *f = c->flights; f; f = f->next)
+		if (strcmp(f->name, name) == 0)
+			f->doomed = true;
+}
+
+void tw_cache_take(struct tw_cache *c, const char *name, const char *path)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	doom(c, name);
+	keep(c, name, path, true);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+bool tw_cache_drop(struct tw_cache *c, const char *name)
+{
+	char path[PATH_BYTES];
+	struct entry *e;
+
+	(void)pthread_mutex_lock(&c->lock);
+	doom(c, name);
+	e = find(c, name);
+	if (e) {
+		path_of(c, name, path);
+		(void)unlink(path);
+		forget(c, e);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return e != NULL;
+}
+
+void tw_cache_stats(struct tw_cache *c, struct tw_cache_stats *ret)
+{
+	(void)pthread_mutex_lock(&c->lock);
+	*ret = c->stats;
+	(void)pthread_mutex_unlock(&c->lock);
+}

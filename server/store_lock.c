@@ -1,0 +1,33 @@
+#include "store_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 1400 };
+
+enum tw_status tw_store_lock_open(
+        const char *data_dir, bool serves, int *ret_fd, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/storage.lock", data_dir);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	*ret_fd = fd;
+	if (fd >= 0 && (serves || flock(fd, LOCK_SH) == 0))
+		return TW_OK;
+	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be locked (errno %d)", path, errno);
+}
+
+bool tw_store_lock_try(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+void tw_store_lock_end(int fd)
+{
+	(void)flock(fd, LOCK_UN);
+}

@@ -1,0 +1,45 @@
+#include "store_peers.h"
+
+#include <time.h>
+
+#include "blob.h"
+#include "catalogue.h"
+#include "clock.h"
+
+enum { LOOK_MS = 50, WAIT_MS = 20000 };
+
+/* Who deletes has it for as long as a request takes. */
+static enum tw_status hold(void *arg, const char *key, bool alone, bool *ret, struct tw_err *err)
+{
+	const struct timespec pause = {.tv_nsec = (long)LOOK_MS * 1000000};
+	const int64_t until = tw_monotonic_ms() + WAIT_MS;
+	enum tw_status st = tw_catalogue_key_lock(arg, key, alone, ret, err);
+
+	while (st == TW_OK && !*ret && !alone && tw_monotonic_ms() < until) {
+		(void)nanosleep(&pause, NULL);
+		st = tw_catalogue_key_lock(arg, key, alone, ret, err);
+	}
+	if (st == TW_OK && !*ret && !alone)
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "another server deletes the same content from the store; come back");
+	return st;
+}
+
+/* A connection that was lost in between had let go of it before: somebody may have deleted what was
+ * put, or put what was to be deleted. */
+static enum tw_status let_go(void *arg, const char *key, bool alone, struct tw_err *err)
+{
+	bool held = false;
+	enum tw_status st = tw_catalogue_key_unlock(arg, key, alone, &held, err);
+
+	if (st == TW_OK && !held)
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "the catalogue was away while something was put into the store; come back");
+	return st;
+}
+
+void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c)
+{
+	if (tw_blobs_remote(b) && tw_catalogue_is_shared(c))
+		tw_blobs_heed_peers(b, &(struct tw_blob_peers){hold, let_go, c});
+}

@@ -1,0 +1,541 @@
+/*
+ * store_s3.c - files in an S3-compatible store, and those used lately in data/cache as well.
+ *
+ * What is put is verified before put returns, and lies in the cache then: a decoder wants it next.
+ * A store that did not answer for the whole of an operation's time is away: what would need it is
+ * refused at once until a probe (or an operation that was under way) gets an answer, so that those
+ * who can come back are told so rather than kept waiting.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "blob.h"
+#include "blob_store.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "s3.h"
+#include "store_cache.h"
+
+enum {
+	PATH_BYTES = 1400,
+	BUCKETS = 8,
+	DOUBTS = 256,
+	DOUBT_MS = 16 * 60 * 1000 /* a signature is good for a quarter of an hour */
+};
+
+static const int64_t bounds_ms[BUCKETS] = {10, 30, 100, 300, 1000, 3000, 10000, 30000};
+
+struct counts {
+	_Atomic uint64_t ended[TW_S3_OPS][TW_S3_OUTCOMES];
+	_Atomic uint64_t within[TW_S3_OPS][BUCKETS + 1];
+	_Atomic uint64_t ms[TW_S3_OPS];
+	_Atomic uint64_t sent, received;
+};
+
+struct doubt { /* a key whose deletion may still be under way */
+	int64_t until_ms;
+	char key[TW_STORE_KEY];
+};
+
+struct store {
+	struct tw_s3 *s3;
+	struct tw_cache *cache; /* NULL: a program beside the server */
+	struct counts counts;
+	_Atomic unsigned unanswered; /* requests in a row */
+	_Atomic bool away, held;
+	_Atomic uint64_t serial;
+	pthread_mutex_t lock; /* of doubts and why */
+	struct doubt doubts[DOUBTS];
+	size_t n_doubts;
+	struct tw_err why; /* it is away */
+	char spool[PATH_BYTES];
+};
+
+/* --- is it there? --- */
+
+static void count(void *arg, enum tw_s3_op op, enum tw_s3_outcome outcome, int64_t ms)
+{
+	struct store *s = arg;
+	size_t bucket = 0;
+
+	while (bucket < BUCKETS && ms > bounds_ms[bucket])
+		bucket++;
+	(void)atomic_fetch_add(&s->counts.ended[op][outcome], 1);
+	(void)atomic_fetch_add(&s->counts.within[op][bucket], 1);
+	(void)atomic_fetch_add(&s->counts.ms[op], (uint64_t)ms);
+	if (outcome == TW_S3_OK || outcome == TW_S3_MISSING || outcome == TW_S3_BROKEN)
+		atomic_store(&s->unanswered, 0);
+	else if (outcome != TW_S3_REFUSED) /* that may be of one object: the probe tells */
+		(void)atomic_fetch_add(&s->unanswered, 1);
+}
+
+/* Its operations end in words that a server may answer with: what is refused now may not be later.
+ */
+static enum tw_status learn(struct store *s, enum tw_status st, struct tw_err *err)
+{
+	if (st == TW_OK || st == TW_NOT_FOUND) {
+		atomic_store(&s->away, false);
+		return st;
+	}
+	if (st != TW_BUSY && st != TW_DENIED)
+		return st;
+	if (atomic_load(&s->unanswered)) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->why = *err;
+		(void)pthread_mutex_unlock(&s->lock);
+		atomic_store(&s->away, s->cache != NULL);
+	}
+	err->code = TW_BUSY;
+	return TW_BUSY;
+}
+
+static enum tw_status ready(void *store, struct tw_err *err)
+{
+	struct store *s = store;
+	struct tw_err why;
+
+	if (!atomic_load(&s->away) && !atomic_load(&s->held))
+		return TW_OK;
+	(void)pthread_mutex_lock(&s->lock);
+	why = s->why;
+	(void)pthread_mutex_unlock(&s->lock);
+	return tw_fail(
+	        err, TW_BUSY, TW_NO_OFFSET, "the storage is away (%.150s); come back", why.msg);
+}
+
+/* Both differ: what asks again does not help is told apart. */
+static enum tw_status probe(void *store, struct tw_err *err)
+{
+	struct store *s = store;
+	struct tw_err why = {.msg = ""};
+	enum tw_status st = tw_s3_probe(s->s3, &why);
+
+	(void)learn(s, st, &(struct tw_err){why.code, why.offset, {0}});
+	if (st != TW_OK) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->why = why;
+		(void)pthread_mutex_unlock(&s->lock);
+		atomic_store(&s->away, s->cache != NULL);
+		if (err)
+			*err = why;
+	}
+	return st;
+}
+
+static void hold(void *store, const struct tw_err *why)
+{
+	struct store *s = store;
+
+	if (why) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->why = *why;
+		(void)pthread_mutex_unlock(&s->lock);
+	}
+	atomic_store(&s->held, why != NULL);
+}
+
+/* --- its life --- */
+
+static void close_store(void *store)
+{
+	struct store *s = store;
+
+	s->cache = tw_cache_close(s->cache);
+	s->s3 = tw_s3_free(s->s3);
+	(void)pthread_mutex_destroy(&s->lock);
+	tw_mem_free(s);
+}
+
+static void stop(void *store)
+{
+	tw_s3_stop(((struct store *)store)->s3);
+}
+
+static enum tw_status open_cache(
+        struct store *s, const struct tw_store_place *p, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(path, sizeof path, "%s/cache", p->data_dir);
+	st = tw_folder_make(path, err);
+	return st == TW_OK ? tw_cache_open(path, p->storage->cache_bytes, p->min_free_percent,
+	                             &s->cache, err)
+	                   : st;
+}
+
+static enum tw_status open_store(const struct tw_store_place *p, void **ret, struct tw_err *err)
+{
+	struct store *s = tw_mem_zalloc(1, sizeof *s);
+	const struct tw_storage *of = p->storage;
+	enum tw_status st;
+
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)snprintf(s->spool, sizeof s->spool, "%s/spool", p->data_dir);
+	st = tw_s3_new(&(struct tw_s3_place){.where = of->blobs,
+	                       .endpoint = of->endpoint,
+	                       .region = of->region,
+	                       .ca_file = of->ca_file,
+	                       .credentials_file = of->credentials_file,
+	                       .virtual_host = of->virtual_host,
+	                       .timeout_s = of->timeout_s,
+	                       .part_bytes = of->part_bytes,
+	                       .count = count,
+	                       .arg = s},
+	        &s->s3, err);
+	if (st == TW_OK && p->serves)
+		st = open_cache(s, p, err);
+	if (st == TW_OK)
+		*ret = s;
+	else
+		close_store(s);
+	return st;
+}
+
+/* --- putting --- */
+
+/* Of content and traces the last piece says all; of anything else the whole key does. */
+static const char *name_of(const char *key, char out[TW_STORE_KEY])
+{
+	const char *slash = strrchr(key, '/');
+	bool alone = slash && (strncmp(key, "blobs/", 6) == 0 || strncmp(key, "traces/", 7) == 0);
+
+	(void)snprintf(out, TW_STORE_KEY, "%s", alone ? slash + 1 : key);
+	for (char *at = out; (at = strchr(at, '/'));)
+		*at = '_';
+	return out;
+}
+
+static bool is_content(const char *key)
+{
+	return strncmp(key, "blobs/", 6) == 0;
+}
+
+static bool is_read_again(const char *key)
+{
+	return strncmp(key, "owner/", 6) != 0;
+}
+
+/* A deletion without an answer may be done later: until its signature is too old, what is put under
+ * that key is not safe.  Those of a server before are not known. */
+static void note_doubt(struct store *s, const char *key)
+{
+	struct doubt *d;
+
+	(void)pthread_mutex_lock(&s->lock);
+	d = &s->doubts[s->n_doubts++ % DOUBTS];
+	d->until_ms = tw_monotonic_ms() + DOUBT_MS;
+	(void)snprintf(d->key, sizeof d->key, "%s", key);
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_doubted(struct store *s, const char *key)
+{
+	const int64_t now = tw_monotonic_ms();
+	bool found = false;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < DOUBTS; i++)
+		found = found ||
+		        (now < s->doubts[i].until_ms && strcmp(s->doubts[i].key, key) == 0);
+	(void)pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *err)
+{
+	struct store *s = store;
+	const struct tw_s3_object o = {p->key, p->sha256, p->bytes, 0};
+	struct tw_err why = {.msg = ""};
+	char name[TW_STORE_KEY];
+	enum tw_status st = ready(s, err);
+
+	if (st != TW_OK)
+		return st;
+	if (is_doubted(s, p->key))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "the same content was deleted and the storage did not say that it is "
+		        "gone; come back in a few minutes");
+	st = learn(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
+	if (st != TW_OK) {
+		if (err)
+			*err = why;
+		return st;
+	}
+	(void)atomic_fetch_add(&s->counts.sent, p->bytes);
+	tw_crash_point("object_put");
+	if (s->cache && is_read_again(p->key) && fdatasync(p->fd) == 0)
+		tw_cache_take(s->cache, name_of(p->key, name), p->path);
+	else
+		(void)unlink(p->path);
+	return TW_OK;
+}
+
+static enum tw_status wait_put(void *store, struct tw_store_put *p, struct tw_err *err)
+{
+	(void)store;
+	(void)p;
+	(void)err;
+	return TW_OK; /* put waited */
+}
+
+static void end_put(void *store, struct tw_store_put *p)
+{
+	(void)store;
+	(void)p;
+}
+
+static enum tw_status address(void *store, const struct tw_store_put *p, unsigned expires_s,
+        struct tw_buf *out, struct tw_err *err)
+{
+	struct store *s = store;
+	const struct tw_s3_object o = {p->key, p->sha256, p->bytes, 0};
+
+	return tw_s3_put_address(s->s3, &o, expires_s, out, err);
+}
+
+/* --- getting --- */
+
+static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *err)
+{
+	struct store *s = arg;
+	char sha256[TW_SHA256_HEX] = "", name[TW_STORE_KEY];
+	struct tw_err why = {.msg = ""};
+	uint64_t bytes = 0;
+	enum tw_status st = ready(s, err);
+
+	if (st != TW_OK)
+		return st;
+	st = learn(s, tw_s3_get(s->s3, key, fd, sha256, &bytes, &why), &why);
+	if (st == TW_OK && is_content(key) && strcmp(sha256, name_of(key, name)) != 0)
+		st = tw_fail(&why, TW_CORRUPT, TW_NO_OFFSET,
+		        "what the store keeps of it is damaged: %llu bytes of another SHA-256",
+		        (unsigned long long)bytes);
+	(void)atomic_fetch_add(&s->counts.received, bytes);
+	if (st != TW_OK && err)
+		*err = why;
+	return st;
+}
+
+/* For those that leave no file behind. */
+static enum tw_status get_once(struct store *s, const char *key, int *ret_fd, struct tw_err *err)
+{
+	char path[PATH_BYTES + 64];
+	enum tw_status st;
+	int fd;
+
+	(void)snprintf(path, sizeof path, "%s/.fetched-%d-%llu", s->spool, (int)getpid(),
+	        (unsigned long long)atomic_fetch_add(&s->serial, 1));
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be made (errno %d)", path, errno);
+	(void)unlink(path);
+	st = fill(s, key, fd, err);
+	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "a file cannot be read");
+	if (st == TW_OK)
+		*ret_fd = fd;
+	else
+		(void)close(fd);
+	return st;
+}
+
+static enum tw_status get(
+        void *store, const char *key, int64_t until_ms, int *ret_fd, struct tw_err *err)
+{
+	struct store *s = store;
+	char name[TW_STORE_KEY];
+
+	return s->cache
+	               ? tw_cache_get(s->cache,
+	                         &(struct tw_cache_ask){name_of(key, name), key, fill, s, until_ms},
+	                         ret_fd, err)
+	               : get_once(s, key, ret_fd, err);
+}
+
+static bool forget(void *store, const char *key)
+{
+	struct store *s = store;
+	char name[TW_STORE_KEY];
+
+	return s->cache && tw_cache_drop(s->cache, name_of(key, name));
+}
+
+static bool yield(void *store)
+{
+	struct store *s = store;
+
+	return s->cache && tw_cache_yield(s->cache);
+}
+
+static enum tw_status look(
+        void *store, const char *key, struct tw_store_file *ret, struct tw_err *err)
+{
+	struct store *s = store;
+	struct tw_s3_kept o = {.bytes = 0};
+	struct tw_err why = {.msg = ""};
+	enum tw_status st = learn(s, tw_s3_look(s->s3, key, &o, &why), &why);
+
+	if (st == TW_OK)
+		*ret = (struct tw_store_file){key, o.bytes, o.modified_ms};
+	else if (err)
+		*err = why;
+	return st;
+}
+
+static enum tw_status remove_object(void *store, const char *key, struct tw_err *err)
+{
+	struct store *s = store;
+	struct tw_err why = {.msg = ""};
+	bool doubt = false;
+	enum tw_status st;
+
+	(void)forget(s, key);
+	st = learn(s, tw_s3_delete(s->s3, key, &doubt, &why), &why);
+	(void)forget(s, key); /* somebody may have fetched it meanwhile */
+	if (doubt)
+		note_doubt(s, key);
+	if (st != TW_OK && err)
+		*err = why;
+	return st;
+}
+
+struct listing {
+	tw_store_each *each;
+	void *arg;
+};
+
+static enum tw_status pass_on(void *arg, const struct tw_s3_object *o, struct tw_err *err)
+{
+	const struct listing *l = arg;
+	const struct tw_store_file f = {o->key, o->bytes, o->modified_ms};
+
+	return strlen(o->key) < TW_STORE_KEY ? l->each(l->arg, &f, err) : TW_OK;
+}
+
+static enum tw_status list(
+        void *store, const char *folder, tw_store_each *each, void *arg, struct tw_err *err)
+{
+	struct store *s = store;
+	struct listing l = {each, arg};
+	char prefix[TW_STORE_KEY];
+
+	(void)snprintf(prefix, sizeof prefix, "%s/", folder);
+	return tw_s3_list(s->s3, prefix, pass_on, &l, err);
+}
+
+static enum tw_status tidy(void *store, int64_t before_ms, struct tw_err *err)
+{
+	uint64_t dropped = 0;
+
+	return tw_s3_drop_parts(((struct store *)store)->s3, before_ms, &dropped, err);
+}
+
+/* --- metrics --- */
+
+static const char *const op_words[] = {"put", "get", "head", "delete", "list", "multipart"};
+static const char *const outcome_words[] = {
+        "ok", "missing", "refused", "slow_down", "failed", "no_answer", "broken"};
+
+static uint64_t of(_Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+static void write_requests(struct counts *c, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_storage_requests_total counter\n");
+	for (int op = 0; op < TW_S3_OPS; op++)
+		for (int how = 0; how < TW_S3_OUTCOMES; how++)
+			tw_buf_printf(out,
+			        "tracewell_storage_requests_total{op=\"%s\",outcome=\"%s\"} "
+			        "%" PRIu64 "\n",
+			        op_words[op], outcome_words[how], of(&c->ended[op][how]));
+}
+
+static void write_seconds(struct counts *c, struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_storage_seconds histogram\n");
+	for (int op = 0; op < TW_S3_OPS; op++) {
+		uint64_t n = 0;
+
+		for (int i = 0; i <= BUCKETS; i++) {
+			n += of(&c->within[op][i]);
+			tw_buf_printf(out, "tracewell_storage_seconds_bucket{op=\"%s\",le=\"",
+			        op_words[op]);
+			if (i < BUCKETS)
+				tw_buf_printf(out, "%g", (double)bounds_ms[i] / 1000);
+			tw_buf_printf(out, "%s\"} %" PRIu64 "\n", i < BUCKETS ? "" : "+Inf", n);
+		}
+		tw_buf_printf(out,
+		        "tracewell_storage_seconds_sum{op=\"%s\"} %.3f\n"
+		        "tracewell_storage_seconds_count{op=\"%s\"} %" PRIu64 "\n",
+		        op_words[op], (double)of(&c->ms[op]) / 1000, op_words[op], n);
+	}
+}
+
+static void write_number(
+        const char *name, const char *type, const char *labels, uint64_t n, struct tw_buf *out)
+{
+	if (*type)
+		tw_buf_printf(out, "# TYPE %s %s\n", name, type);
+	tw_buf_printf(out, "%s%s %" PRIu64 "\n", name, labels, n);
+}
+
+static void metrics(void *store, struct tw_buf *out)
+{
+	static struct counts none;
+	struct store *s = store;
+	struct counts *c = s ? &s->counts : &none;
+	struct tw_cache_stats cache = {0};
+
+	if (s && s->cache)
+		tw_cache_stats(s->cache, &cache);
+	write_requests(c, out);
+	write_seconds(c, out);
+	write_number("tracewell_storage_bytes_total", "counter", "{direction=\"sent\"}",
+	        of(&c->sent), out);
+	write_number("tracewell_storage_bytes_total", "", "{direction=\"received\"}",
+	        of(&c->received), out);
+	write_number("tracewell_storage_away", "gauge", "", s && atomic_load(&s->away), out);
+	write_number(
+	        "tracewell_cache_reads_total", "counter", "{outcome=\"hit\"}", cache.hits, out);
+	write_number("tracewell_cache_reads_total", "", "{outcome=\"miss\"}", cache.misses, out);
+	write_number("tracewell_cache_reads_total", "", "{outcome=\"shared\"}", cache.shared, out);
+	write_number("tracewell_cache_evictions_total", "counter", "", cache.evicted, out);
+	write_number("tracewell_cache_bytes", "gauge", "", cache.bytes, out);
+	write_number("tracewell_cache_files", "gauge", "", cache.files, out);
+}
+
+const struct tw_store_engine tw_store_s3 = {
+        .scheme = "s3://",
+        .remote = true,
+        .open = open_store,
+        .close = close_store,
+        .stop = stop,
+        .put = put,
+        .wait = wait_put,
+        .end = end_put,
+        .get = get,
+        .forget = forget,
+        .yield = yield,
+        .look = look,
+        .remove = remove_object,
+        .list = list,
+        .ready = ready,
+        .probe = probe,
+        .hold = hold,
+        .tidy = tidy,
+        .metrics = metrics,
+        .address = address,
+};
