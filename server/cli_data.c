@@ -43,6 +43,27 @@ static enum tw_status open_catalogue(
 	return tw_data_catalogue_open(data, address(), p->storage.blobs, ret, err);
 }
 
+static enum tw_status open_files(const char *data, const struct place *p, unsigned min_free_percent,
+        struct tw_blobs **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_blobs_open_at(
+	        &(struct tw_store_place){data, &p->storage, min_free_percent, false}, ret, err);
+
+	return st == TW_OK ? ask(*ret, err) : st;
+}
+
+enum tw_status tw_cli_data_files(
+        const char *data, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
+{
+	struct place p = {.arena = NULL};
+	enum tw_status st = find_place(data, &p, err);
+
+	if (st == TW_OK)
+		st = open_files(data, &p, min_free_percent, ret, err);
+	(void)tw_arena_free(p.arena);
+	return st;
+}
+
 enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err)
 {
@@ -57,10 +78,7 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
 	tw_actor_set_cli();
 	st = find_place(data, &p, err);
 	if (st == TW_OK)
-		st = tw_blobs_open_at(
-		        &(struct tw_store_place){data, &p.storage, 0, false}, ret_blobs, err);
-	if (st == TW_OK)
-		st = ask(*ret_blobs, err);
+		st = open_files(data, &p, 0, ret_blobs, err);
 	if (st == TW_OK)
 		st = open_catalogue(data, &p, ret_catalogue, err);
 	(void)tw_arena_free(p.arena);

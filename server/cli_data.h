@@ -16,4 +16,9 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 
+/* Its uploads and trace files, wherever they are kept.  Opened also when it fails: tw_blobs_close
+ * is owed. */
+enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, struct tw_blobs **ret,
+        struct tw_err *err) TW_MUST_USE;
+
 #endif

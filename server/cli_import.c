@@ -80,7 +80,7 @@ static enum tw_status import_file(const char *data, const char *project, const c
 	enum tw_status st = tw_cli_data_make(data, &c, err);
 
 	if (st == TW_OK)
-		st = tw_blobs_open(data, MIN_FREE_PERCENT, &b, err);
+		st = tw_cli_data_files(data, MIN_FREE_PERCENT, &b, err);
 	if (st == TW_OK)
 		st = tw_project_import(c, b, path, project, ret, err);
 	tw_catalogue_close(c);

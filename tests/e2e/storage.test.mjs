@@ -535,7 +535,9 @@ test('a trace whose upload is gone is moved to another store as it was decoded',
 	assert.ok(other.read);
 	const imported = await run(['import', archive, '--data', other.data], c.env);
 	assert.equal(imported.code, 0, imported.told);
+	assert.match(imported.told, /^1 trace/, imported.told);
 	assert.ok(c.keys().includes(fileOf(id)), c.keys().join(' '));
+	assert.ok(!fs.existsSync(path.join(other.data, 'blobs')) && !fs.existsSync(path.join(other.data, 'traces')));
 	assert.deepEqual((await other.get(`/api/v1/traces/${id}/flame`)).json, (await s.get(`/api/v1/traces/${id}/flame`)).json);
 });
 
