@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "digest.h"
+#include "file_copy.h"
 #include "stored.h"
 
-enum { PATH_BYTES = 1500, PIECE_BYTES = 1 << 17 };
+enum { PATH_BYTES = 1500 };
 
 struct run {
 	const struct tw_backup *b;
@@ -148,35 +149,16 @@ static enum tw_status copy_mapping(
 
 /* --- one decoded file --- */
 
-static enum tw_status copy_all(int from, int to, const char *path, struct tw_err *err)
-{
-	uint8_t piece[PIECE_BYTES];
-	ssize_t n;
-
-	while ((n = read(from, piece, sizeof piece)) > 0)
-		for (ssize_t at = 0, put; at < n; at += put) {
-			put = write(to, piece + at, (size_t)(n - at));
-			if (put < 0)
-				return fail_errno("written", path, err);
-		}
-	if (n < 0)
-		return fail_errno("read", path, err);
-	return fsync(to) == 0 ? TW_OK : fail_errno("made durable", path, err);
-}
-
 static enum tw_status copy_file(
         struct run *r, const char *trace_id, const char *to, struct tw_err *err)
 {
-	int in = -1, out = -1;
+	int in = -1;
 	enum tw_status st = tw_trace_open(r->b->from, trace_id, &in, err);
 
-	if (st != TW_OK)
-		return st;
-	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	st = out < 0 ? fail_errno("made", to, err) : copy_all(in, out, to, err);
-	(void)close(in);
-	if (out >= 0)
-		(void)close(out);
+	if (st == TW_OK)
+		st = tw_file_copy_from(in, to, err);
+	if (in >= 0)
+		(void)close(in);
 	return st;
 }
 

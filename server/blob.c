@@ -442,6 +442,21 @@ enum tw_status tw_blob_look(
 	return st;
 }
 
+enum tw_status tw_blob_link(struct tw_blobs *from, struct tw_blobs *to, const char *sha256,
+        bool *ret, struct tw_err *err)
+{
+	char have[PATH_BYTES], path[PATH_BYTES];
+
+	if (!is_sha256(sha256))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
+	blob_path(from, sha256, have, sizeof have);
+	blob_path(to, sha256, path, sizeof path);
+	*ret = link(have, path) == 0 || errno == EEXIST;
+	return !*ret && errno == ENOENT
+	               ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the content is not there")
+	               : TW_OK;
+}
+
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];

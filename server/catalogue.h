@@ -34,6 +34,9 @@ const char *tw_catalogue_engine(const struct tw_catalogue *c);
  * one of several, which only PostgreSQL takes.  TW_BUSY when another has it otherwise. */
 enum tw_status tw_catalogue_serve(
         struct tw_catalogue *c, bool several, struct tw_err *err) TW_MUST_USE;
+/* Has a server the catalogue in PostgreSQL?  Of one in a file that is not known here. */
+enum tw_status tw_catalogue_is_served(
+        struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE;
 /* May other servers be at work in it? */
 bool tw_catalogue_is_shared(const struct tw_catalogue *c);
 /* Of a shared one: no other has the same; as long as a row is there. */

@@ -93,6 +93,29 @@ void tw_catalogue_only_while(bool (*there)(void *arg), void *arg)
 	tw_cat_set_gate(there ? &gate : NULL);
 }
 
+enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct tw_err *err)
+{
+	struct tw_db *db;
+	int64_t served = 0;
+	enum tw_status st;
+
+	*ret = false;
+	if (tw_cat_is_sqlite(c))
+		return TW_OK;
+	st = tw_cat_reader(c, &db, err);
+	if (st != TW_OK)
+		return st;
+	/* what tw_postgres_hold takes, had and given back */
+	st = tw_cat_first_int(db, &served, err,
+	        "SELECT CASE WHEN pg_try_advisory_lock(1953977199, hashtext(identity)) THEN NOT"
+	        " pg_advisory_unlock(1953977199, hashtext(identity)) ELSE true END"
+	        " FROM catalogue_identity",
+	        "");
+	tw_cat_done(c, db);
+	*ret = served != 0;
+	return st;
+}
+
 /* It goes over when its time has run out. */
 static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
         int *ret, struct tw_err *err)

@@ -6,11 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "catalogue_migrate.h"
 #include "catalogue_postgres.h"
 #include "clock.h"
 #include "ulid.h"
 
-enum { PATH_BYTES = 1500, ADDRESS_BYTES = 1200, IDENTITY_BYTES = 64 };
+enum {
+	PATH_BYTES = 1500,
+	ADDRESS_BYTES = 1200,
+	IDENTITY_BYTES = 64,
+	LOCK_BYTE = 128 /* of catalogue.db-shm, held while anybody has it open */
+};
 
 struct told { /* by catalogue.url: a line each; the last is the folder's own id */
 	char address[ADDRESS_BYTES], identity[IDENTITY_BYTES], folder[IDENTITY_BYTES];
@@ -149,7 +155,7 @@ static enum tw_status open_told(const char *data, const struct told *had, const 
 	return st;
 }
 
-enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
+static enum tw_status open_any(const char *data, const char *address, const char *store,
         struct tw_catalogue **ret, struct tw_err *err)
 {
 	struct told had;
@@ -164,6 +170,46 @@ enum tw_status tw_data_catalogue_open(const char *data, const char *address, con
 	if (!path_of(data, "catalogue.db", path))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
 	return tw_catalogue_open(path, ret, err);
+}
+
+enum tw_status tw_data_catalogue_open_target(
+        const char *data, const char *address, struct tw_catalogue **ret, struct tw_err *err)
+{
+	return open_any(data, address, "", ret, err);
+}
+
+enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,
+        struct tw_catalogue **ret, struct tw_err *err)
+{
+	struct tw_catalogue *c = NULL;
+	bool migrating = false;
+	enum tw_status st = open_any(data, address, store, &c, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_migrating(c, &migrating, err);
+	if (st == TW_OK && migrating)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "this catalogue is half a copy of another: `tracewell migrate` is to be "
+		        "run again until it says that it is done");
+	if (st == TW_OK)
+		*ret = c;
+	else
+		tw_catalogue_close(c);
+	return st;
+}
+
+bool tw_data_catalogue_in_use(const char *data)
+{
+	struct flock lock = {
+	        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+	char path[PATH_BYTES];
+	bool held;
+	int fd = path_of(data, "catalogue.db-shm", path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+	held = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (fd >= 0)
+		(void)close(fd);
+	return held;
 }
 
 bool tw_data_catalogue_is_there(const char *data)

@@ -1,6 +1,5 @@
 /* A data folder: who owns it, room, the catalogue's file and log, then what the catalogue says. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "doctor.h"
 
 enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
-enum { LOCK_BYTE = 128 /* of catalogue.db-shm, held while anybody has it open */ };
 
 static void path_of(const struct tw_doctor *d, const char *name, char out[PATH_BYTES])
 {
@@ -63,28 +61,11 @@ static void check_room(struct tw_doctor *d)
 		        "Less than 1 %% of the disk's inodes are free: no file can be made soon.");
 }
 
-/* Has any process the catalogue open? */
-static bool in_use(const struct tw_doctor *d)
-{
-	struct flock lock = {
-	        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
-	char path[PATH_BYTES];
-	bool held;
-	int fd;
-
-	path_of(d, "catalogue.db-shm", path);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	held = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-	if (fd >= 0)
-		(void)close(fd);
-	return held;
-}
-
 static void check_log(struct tw_doctor *d)
 {
 	char path[PATH_BYTES];
 	struct stat st;
-	bool used = in_use(d);
+	bool used = tw_data_catalogue_in_use(d->data);
 
 	path_of(d, "catalogue.db-wal", path);
 	if (stat(path, &st) != 0 || st.st_size == 0)

@@ -1,0 +1,270 @@
+/*
+ * catalogue_migrate_mark.c - the mark of a migration that is not done, what is held meanwhile, and
+ * the numbers that go on.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_migrate_int.h"
+#include "catalogue_tables.h"
+
+/* --- the mark --- */
+
+/* It is a table that only a target has, so that no catalogue of before lacks anything. */
+static enum tw_status has_mark(struct tw_db *db, bool *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_first_int(db, &n, err,
+	        TW_EITHER("SELECT count(*) FROM sqlite_master WHERE name='catalogue_migration'",
+	                "SELECT to_regclass('catalogue_migration') IS NOT NULL"),
+	        "");
+
+	*ret = n != 0;
+	return st;
+}
+
+static enum tw_status first_text(
+        struct tw_catalogue *c, const char *sql, char *ret, size_t cap, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, sql, "");
+	if (st == TW_OK) {
+		const char *text = tw_cat_row(&q) ? tw_cat_str(&q, 0) : NULL;
+
+		(void)snprintf(ret, cap, "%s", text ? text : "");
+		st = tw_cat_close(&q, err);
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_source_id(
+        struct tw_catalogue *c, char ret[TW_SOURCE_ID], struct tw_err *err)
+{
+	return first_text(c, "SELECT project_id FROM project ORDER BY project_id LIMIT 1", ret,
+	        TW_SOURCE_ID, err);
+}
+
+enum tw_status tw_catalogue_migrating(struct tw_catalogue *c, bool *ret, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = has_mark(db, ret, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
+{
+	size_t n;
+	const struct tw_table *t = tw_tables(&n);
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		char sql[96];
+		int64_t rows = 0;
+
+		(void)snprintf(sql, sizeof sql, "SELECT 1 FROM \"%s\" LIMIT 1", t[i].name);
+		st = tw_cat_first_int(db, &rows, err, sql, "");
+		if (st == TW_OK && rows)
+			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+			        "the target has a catalogue in use (table %s has rows): what is in "
+			        "it would be lost, so name an empty one",
+			        t[i].name);
+	}
+	return st;
+}
+
+static enum tw_status make_mark(struct tw_catalogue *to, const char *source, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(to, err);
+
+	if (st != TW_OK)
+		return st;
+	st = must_be_empty(to->writer, err);
+	if (st == TW_OK)
+		st = tw_db_run(
+		        to->writer, "CREATE TABLE catalogue_migration(source TEXT NOT NULL)", err);
+	if (st == TW_OK)
+		st = tw_cat_exec(to->writer, NULL, err, "INSERT INTO catalogue_migration VALUES(?)",
+		        "t", source);
+	return tw_cat_end(to, st, err);
+}
+
+enum tw_status tw_catalogue_mark_migrating(
+        struct tw_catalogue *to, const char *source, struct tw_err *err)
+{
+	char had[TW_SOURCE_ID] = "";
+	bool marked = false;
+	enum tw_status st = tw_catalogue_migrating(to, &marked, err);
+
+	if (st == TW_OK && !marked)
+		return make_mark(to, source, err);
+	if (st == TW_OK)
+		st = first_text(to, "SELECT source FROM catalogue_migration", had, sizeof had, err);
+	if (st == TW_OK && strcmp(had, source) != 0)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "the target has half a copy of another catalogue: name an empty one");
+	return st;
+}
+
+enum tw_status tw_catalogue_unmark_migrating(struct tw_catalogue *to, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(to, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_db_run(to->writer, "DROP TABLE catalogue_migration", err);
+	return tw_cat_end(to, st, err);
+}
+
+enum tw_status tw_catalogue_note_migration(
+        struct tw_catalogue *from, const char *to_engine, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(from, err);
+
+	if (st != TW_OK)
+		return st;
+	return tw_cat_end_audited(from, st,
+	        &(struct tw_change){"catalogue.migrate", "", to_engine,
+	                .facts = {{"from", tw_catalogue_engine(from)}, {"to", to_engine}}},
+	        err);
+}
+
+/* --- what is held --- */
+
+/* A transaction in which nothing happens for long is ended by PostgreSQL unless told. */
+static enum tw_status stay(struct tw_db *db, struct tw_err *err)
+{
+	return tw_db_run(
+	        db, TW_EITHER("SELECT 1", "SET LOCAL idle_in_transaction_session_timeout=0"), err);
+}
+
+enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = stay(c->writer, err);
+	return st == TW_OK ? TW_OK : tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_still_held(struct tw_catalogue *c, struct tw_err *err)
+{
+	return stay(c->writer, err);
+}
+
+enum tw_status tw_catalogue_release(struct tw_catalogue *c, struct tw_err *err)
+{
+	return tw_cat_end(c, TW_OK, err);
+}
+
+static enum tw_status open_side(
+        struct tw_catalogue *c, bool still, struct tw_db **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_reader(c, ret, err);
+
+	if (st == TW_OK && still)
+		st = tw_db_run(*ret, "BEGIN", err);
+	return st == TW_OK && still ? stay(*ret, err) : st;
+}
+
+enum tw_status tw_cat_sides_open(
+        struct tw_migrate_rows *m, bool still, struct tw_cat_sides *ret, struct tw_err *err)
+{
+	enum tw_status st = open_side(m->from, true, &ret->from, err);
+
+	return st == TW_OK ? open_side(m->to, still, &ret->to, err) : st;
+}
+
+void tw_cat_sides_close(struct tw_migrate_rows *m, struct tw_cat_sides *s)
+{
+	if (s->from)
+		tw_cat_done(m->from, s->from);
+	if (s->to)
+		tw_cat_done(m->to, s->to);
+}
+
+/* --- numbers in a row --- */
+
+struct counter {
+	const char *table, *get, *set; /* the number last given */
+};
+
+#define SEQUENCE "pg_get_serial_sequence('outbox','delivery_id')"
+
+static const struct counter counters[] = {
+        {"audit",
+                TW_EITHER("SELECT seq FROM sqlite_sequence WHERE name='audit'",
+                        "SELECT entry_id FROM audit_last"),
+                TW_EITHER("INSERT INTO sqlite_sequence(name,seq) VALUES('audit',?1)",
+                        "UPDATE audit_last SET entry_id=?1")},
+        {"outbox",
+                TW_EITHER("SELECT seq FROM sqlite_sequence WHERE name='outbox'",
+                        "SELECT coalesce(pg_sequence_last_value(" SEQUENCE "),0)"),
+                TW_EITHER("INSERT INTO sqlite_sequence(name,seq) VALUES('outbox',?1)",
+                        "SELECT setval(" SEQUENCE ",?1)")},
+};
+
+enum { COUNTERS = sizeof counters / sizeof *counters };
+
+static enum tw_status set_counter(
+        struct tw_catalogue *to, const struct counter *k, int64_t n, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(to, err);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_is_sqlite(to)) /* it has no key to say ON CONFLICT of */
+		st = tw_cat_exec(to->writer, NULL, err, "DELETE FROM sqlite_sequence WHERE name=?",
+		        "t", k->table);
+	if (st == TW_OK)
+		st = tw_cat_exec(to->writer, NULL, err, k->set, "i", n);
+	return tw_cat_end(to, st, err);
+}
+
+enum tw_status tw_cat_bring_counters(
+        struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
+		int64_t had = 0, n = 0;
+
+		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
+		if (st == TW_OK)
+			st = tw_cat_first_int(s->to, &had, err, counters[i].get, "");
+		if (st == TW_OK && n > 0 && had != n)
+			st = set_counter(m->to, &counters[i], n, err);
+	}
+	return st;
+}
+
+enum tw_status tw_cat_compare_counters(
+        struct tw_migrate_rows *m, const struct tw_cat_sides *s, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	(void)m;
+	for (size_t i = 0; st == TW_OK && i < COUNTERS; i++) {
+		int64_t had = 0, n = 0;
+
+		st = tw_cat_first_int(s->from, &n, err, counters[i].get, "");
+		if (st == TW_OK)
+			st = tw_cat_first_int(s->to, &had, err, counters[i].get, "");
+		if (st == TW_OK && had < n)
+			st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+			        "the target would give numbers of table %s a second time",
+			        counters[i].table);
+	}
+	return st;
+}

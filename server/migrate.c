@@ -1,0 +1,116 @@
+#include "migrate.h"
+
+#include <string.h>
+
+#include "crash_point.h"
+
+static bool is_alike(const struct tw_migrate_table *t)
+{
+	return t->differ == 0 && t->from.rows == t->to.rows &&
+	       strcmp(t->from.sha256, t->to.sha256) == 0;
+}
+
+static enum tw_status compare_rows(
+        struct tw_migrate *m, enum tw_migrate_state *ret_state, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_compare(&m->rows, err);
+
+	for (size_t i = 0; st == TW_OK && i < m->rows.n; i++) {
+		const struct tw_migrate_table *t = &m->rows.tables[i];
+
+		if (is_alike(t))
+			continue;
+		*ret_state = TW_MIGRATE_DIFFERENT;
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "table %s is not alike: %llu rows here, %llu there, %llu differ, the first "
+		        "is %s",
+		        t->name, (unsigned long long)t->from.rows, (unsigned long long)t->to.rows,
+		        (unsigned long long)t->differ, t->first);
+	}
+	return st;
+}
+
+/* While nobody can write to the source. */
+static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *files,
+        enum tw_migrate_state *ret_state, struct tw_err *err)
+{
+	enum tw_status st = tw_migrate_files(m, files, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_bring(&m->rows, err);
+	if (st == TW_OK)
+		tw_crash_point("migrate_brought");
+	if (st == TW_OK)
+		st = compare_rows(m, ret_state, err);
+	if (st == TW_OK)
+		st = tw_catalogue_still_held(m->rows.from, err);
+	if (st == TW_OK)
+		st = tw_catalogue_unmark_migrating(m->rows.to, err);
+	if (st == TW_OK)
+		*ret_state = TW_MIGRATE_DONE;
+	if (st == TW_OK && m->held)
+		m->held(m->arg);
+	return st;
+}
+
+static enum tw_status hold_and(struct tw_migrate *m, struct tw_migrate_files *files,
+        enum tw_migrate_state *ret_state, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_hold(m->rows.from, err);
+	enum tw_status released;
+
+	if (st != TW_OK)
+		return st;
+	st = finish(m, files, ret_state, err);
+	released = tw_catalogue_release(m->rows.from, st == TW_OK ? err : NULL);
+	return st == TW_OK ? released : st;
+}
+
+static enum tw_status copy_beside_server(
+        struct tw_migrate *m, struct tw_migrate_files *files, struct tw_err *err)
+{
+	enum tw_status st = tw_migrate_files(m, files, err);
+
+	return st == TW_OK ? tw_catalogue_bring(&m->rows, err) : st;
+}
+
+static enum tw_status begin(struct tw_migrate *m, struct tw_err *err)
+{
+	char source[TW_SOURCE_ID];
+	enum tw_status st = tw_catalogue_source_id(m->rows.from, source, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_mark_migrating(m->rows.to, source, err);
+	return st == TW_OK ? tw_catalogue_note_migration(
+	                             m->rows.from, tw_catalogue_engine(m->rows.to), err)
+	                   : st;
+}
+
+static enum tw_status compare_only(struct tw_migrate *m, struct tw_migrate_files *files,
+        enum tw_migrate_state *ret_state, struct tw_err *err)
+{
+	enum tw_status st = compare_rows(m, ret_state, err);
+
+	if (st == TW_OK)
+		st = tw_migrate_compare_files(m, files, err);
+	if (st == TW_OK)
+		*ret_state = TW_MIGRATE_COMPARED;
+	return st;
+}
+
+enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret,
+        enum tw_migrate_state *ret_state, struct tw_err *err)
+{
+	enum tw_status st;
+
+	*ret_state = TW_MIGRATE_COPIED;
+	*ret = (struct tw_migrate_files){0};
+	if (m->only_compare)
+		return compare_only(m, ret, ret_state, err);
+	st = begin(m, err);
+	if (st == TW_OK && m->served)
+		st = copy_beside_server(m, ret, err);
+	if (st != TW_OK || (m->served && !m->hold))
+		return st;
+	return hold_and(m, ret, ret_state, err);
+}
