@@ -10,7 +10,7 @@
 #include "catalogue_postgres.h"
 #include "catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10 };
+enum { ROOM_WAIT_S = 10, SOON_NS = 100000000 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 {
@@ -83,18 +83,52 @@ static enum tw_status undo(struct tw_db *db, struct tw_err *err)
 	return db->engine->in_transaction(db) ? tw_db_run(db, "ROLLBACK", err) : TW_OK;
 }
 
-enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
+/* With write_lock held, which stays held when it is TW_OK. */
+static enum tw_status begin_locked(struct tw_catalogue *c, const char *sql, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = undo(c->writer, err);
 
-	(void)pthread_mutex_lock(&c->write_lock);
-	st = undo(c->writer, err);
 	if (st == TW_OK)
 		st = tw_db_run(c->writer, sql, err);
 	if (st != TW_OK) /* it may have begun all the same, and wait for nobody any more */
 		(void)undo(c->writer, NULL);
 	if (st != TW_OK)
 		(void)pthread_mutex_unlock(&c->write_lock);
+	return st;
+}
+
+enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
+{
+	(void)pthread_mutex_lock(&c->write_lock);
+	return begin_locked(c, sql, err);
+}
+
+static bool lock_soon(struct tw_catalogue *c)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += SOON_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return pthread_mutex_timedlock(&c->write_lock, &until) == 0;
+}
+
+enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	if (!lock_soon(c))
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "catalogue: somebody writes");
+	if (tw_cat_is_sqlite(c))
+		tw_db_sqlite_wait(c->writer, SOON_NS / 1000000);
+	st = begin_locked(c,
+	        TW_EITHER("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+	                                     " SET LOCAL lock_timeout='100ms'; SELECT writer FROM"
+	                                     " catalogue_writer FOR UPDATE"),
+	        err);
+	if (tw_cat_is_sqlite(c))
+		tw_db_sqlite_wait(c->writer, TW_DB_WAIT_MS);
 	return st;
 }
 

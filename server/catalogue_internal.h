@@ -75,6 +75,8 @@ enum tw_status tw_cat_upgrade(struct tw_catalogue *c, int room, struct tw_err *e
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
 /* By another statement than BEGIN IMMEDIATE. */
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err);
+/* For what need not be written: TW_BUSY where that would wait. */
+enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err);
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err);
 
 /* The layer of files for every connection, made on first use (catalogue_vfs.c). */

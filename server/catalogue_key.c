@@ -91,10 +91,10 @@ static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *e
 	               : "the key has expired; ask an admin of the project for another");
 }
 
-/* Best effort: a key must work even when this cannot be noted. */
+/* Best effort: a key must work, and at once, even when this cannot be noted. */
 static void note_seen(struct tw_catalogue *c, const struct found *f, const char *from, int64_t now)
 {
-	enum tw_status st = tw_cat_begin(c, NULL);
+	enum tw_status st = tw_cat_begin_soon(c, NULL);
 
 	if (st != TW_OK)
 		return;

@@ -255,7 +255,7 @@ static void note_seen(struct tw_catalogue *c, const uint8_t hash[32], const stru
 
 	if (now - f->seen_ms <= SEEN_EVERY_MS && now - f->seen_ms <= f->idle_ms / 4)
 		return;
-	if (tw_cat_begin(c, NULL) != TW_OK)
+	if (tw_cat_begin_soon(c, NULL) != TW_OK)
 		return;
 	st = tw_cat_exec(c->writer, NULL, NULL, "UPDATE session SET seen_ms=? WHERE hash=?", "ih",
 	        now, hash);
@@ -313,7 +313,7 @@ static void note_person_seen(struct tw_catalogue *c, const struct found *f)
 {
 	int64_t now = tw_unix_ms();
 
-	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin(c, NULL) == TW_OK)
+	if (now - f->seen_ms > SEEN_EVERY_MS && tw_cat_begin_soon(c, NULL) == TW_OK)
 		(void)tw_cat_end(c, person_seen(c, f, now), NULL);
 }
 

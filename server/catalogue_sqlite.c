@@ -10,8 +10,6 @@
 #include "catalogue_internal.h"
 #include "catalogue_sums.h"
 
-enum { BUSY_MS = 10000 };
-
 struct sqlite_db {
 	struct tw_db db;
 	sqlite3 *of;
@@ -203,8 +201,13 @@ static enum tw_status connect(
 		tw_cat_need_vfs();
 	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_LOOK ? NULL : TW_CAT_VFS) != SQLITE_OK)
 		return fail(&s->db, err);
-	(void)sqlite3_busy_timeout(s->of, BUSY_MS);
+	(void)sqlite3_busy_timeout(s->of, TW_DB_WAIT_MS);
 	return TW_OK;
+}
+
+void tw_db_sqlite_wait(struct tw_db *db, int ms)
+{
+	(void)sqlite3_busy_timeout(tw_db_sqlite(db), ms);
 }
 
 static enum tw_status settle(struct tw_db *db, int *ret_room, struct tw_err *err)

@@ -17,6 +17,9 @@ enum tw_db_open {
 /* tw_db_close is owed.  *ret_room: what its pages had for their sums; NULL: not asked. */
 enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct tw_db **ret,
         int *ret_room, struct tw_err *err);
+/* How long a writer waits for another; TW_DB_WAIT_MS unless told. */
+enum { TW_DB_WAIT_MS = 10000 };
+void tw_db_sqlite_wait(struct tw_db *db, int ms);
 /* The library's own connection. */
 sqlite3 *tw_db_sqlite(struct tw_db *db);
 
