@@ -63,11 +63,12 @@ static void end(int number)
 /* Until SIGINT or SIGTERM, or until the source's database lets go. */
 static void stay_held(void *arg)
 {
-	const struct tw_migrate *m = arg;
+	struct tw_migrate *m = arg;
 	const struct sigaction on_end = {.sa_handler = end};
 	const struct timespec look = {.tv_sec = LOOK_S};
 
 	end_progress();
+	m->rows.to = tw_catalogue_close(m->rows.to); /* for its server to have */
 	(void)sigaction(SIGINT, &on_end, NULL);
 	(void)sigaction(SIGTERM, &on_end, NULL);
 	(void)fputs(

@@ -31,7 +31,7 @@ struct tw_migrate {
 	bool served; /* has a server the source? */
 	bool hold; /* end it all the same: `held` is called while nobody can write to the source */
 	bool only_compare;
-	void (*held)(void *arg);
+	void (*held)(void *arg); /* may close rows.to */
 	void (*lost)(void *arg, const char *id, const char *why);
 	void *arg;
 };
