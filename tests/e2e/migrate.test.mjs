@@ -50,9 +50,8 @@ async function fill(s) {
 		await s.ask('PUT', '/api/v1/filters/mine', { ...as, body: json({ query: 'app=shop', author: 'ann' }) }),
 		await s.ask('POST', '/api/v1/webhooks', { ...admin, body: json({ url: 'http://127.0.0.1:9/x', name: 'ours' }) }),
 	]) assert.ok(answer.status < 300, answer.text);
-	assert.equal(spawnSync(binary(), ['user', 'create', '--data', s.data, '--name', 'ann', '--admin'], { input: 'correct horse battery\n', encoding: 'utf8' }).status, 0);
-	await until(async () => ((await s.get(`/api/v1/traces/${ready.id}/names`)).json?.resolved_ids > 0 ? true : undefined), 'names');
-	await until(async () => (s.db('SELECT count(*) FROM trace WHERE state=2 AND (folded=0 OR hung=0 OR detected=0 OR named=0 AND build_id<>\'\')') === 0 ? true : undefined), 'all counted', 60);
+	assert.equal(spawnSync(binary(), ['user', 'create', 'ann', '--data', s.data, '--server-admin'], { input: 'correct horse battery' }).status, 0);
+	await until(async () => (s.db('SELECT count(*) FROM trace WHERE state=2 AND (folded=0 OR hung=0 OR detected=0 OR named<>1 AND build_id<>\'\')') === 0 ? true : undefined), 'all counted', 60);
 	return ready;
 }
 
@@ -77,7 +76,8 @@ async function answers(s, { ready, failed }) {
 	const all = {};
 	for (const target of TARGETS(ready.id, failed.id)) {
 		const answer = await s.get(target, { key: s.admin });
-		all[target] = [answer.status, answer.text];
+		/* a server looks when it starts, and notes the time */
+		all[target] = [answer.status, target === '/api/v1/regressions' ? answer.text.replaceAll(/"last_ms":\d+/g, '') : answer.bytes.toString('latin1')];
 	}
 	assert.ok(Object.values(all).filter(([status]) => status === 200).length > 25, json(Object.entries(all).filter(([, [status]]) => status !== 200)));
 	return all;
@@ -139,13 +139,11 @@ test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 300
 	assert.equal(record.entries.length > 0, true);
 	for (const entry of audit) assert.ok(record.entries.some((e) => json(e) === json(entry)), json(entry));
 
-	await t.test('work goes on there, and numbers where they were', async () => {
-		const more = await moved.trace(sampleTrace(31), { query: { app: 'shop', version_name: '2' } });
-		assert.equal(more.state, 'ready');
-		assert.equal((await moved.ask('DELETE', `/api/v1/traces/${more.id}`)).status, 204);
+	await t.test('numbers go on where they were', () => {
+		assert.equal(spawnSync(binary(), ['key', 'create', '--data', target, '--project', 'test', '--scope', 'read']).status, 0);
 		const ids = db.sql('SELECT entry_id FROM audit ORDER BY entry_id', 'one').split('\n').map(Number);
-		assert.equal(new Set(ids).size, ids.length);
-		assert.ok(Math.max(...ids) > audit.length);
+		assert.deepEqual(ids, ids.map((_, i) => ids[0] + i));
+		assert.equal(db.sql('SELECT action FROM audit ORDER BY entry_id DESC LIMIT 1', 'one'), 'key.create');
 	});
 	await moved.stop();
 
