@@ -96,7 +96,7 @@ static const struct tw_table tables[] = {
         {"digest_made", 2, MANY, "project_id until_ms:i since_ms:i made_ms:i"},
         {"rollup_tree_rough", 2, FEW, "project_id cell_id:i data:b"},
         {"hang_day", 2, MANY, "project_id day:i generation:i waiting:i"},
-        {"hang_tally", 11, FEW,
+        {"hang_tally", 11, MANY,
                 "project_id what:i fine:i day:i name app version_name build_id scenario "
                 "device_class os generation:i data:b"},
         {"rollup_wide", 6, MANY,

@@ -261,15 +261,14 @@ static enum tw_status run(const struct asked *a, struct outcome *ret, struct tw_
 static int run_and_tell(const struct asked *a)
 {
 	struct outcome o = {.state = TW_MIGRATE_COPIED, .from = "", .to = ""};
-	struct tw_err err;
+	struct tw_err err = {.msg = "out of memory"};
 	enum tw_status st;
 
 	(void)tw_tables(&o.rows.n);
 	o.rows.tables = tw_mem_zalloc(o.rows.n, sizeof *o.rows.tables);
-	if (o.rows.tables)
-		st = run(a, &o, &err);
-	else
-		st = tw_fail(&err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	if (!o.rows.tables)
+		return tw_cli_failed("migrate", &err);
+	st = run(a, &o, &err);
 	if (a->json)
 		tell_json(&o, st == TW_OK ? NULL : err.msg);
 	else if (st == TW_OK)

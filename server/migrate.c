@@ -69,8 +69,11 @@ static enum tw_status hold_and(struct tw_migrate *m, struct tw_migrate_files *fi
 static enum tw_status copy_beside_server(
         struct tw_migrate *m, struct tw_migrate_files *files, struct tw_err *err)
 {
-	enum tw_status st = tw_migrate_files(m, files, err);
+	enum tw_status st;
 
+	m->beside = true;
+	st = tw_migrate_files(m, files, err);
+	m->beside = false;
 	return st == TW_OK ? tw_catalogue_bring(&m->rows, err) : st;
 }
 

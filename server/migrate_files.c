@@ -33,7 +33,8 @@ static void tell(struct files *f)
 		        f->sums.files);
 }
 
-/* What the source lacks or has damaged the target lacks too: it is told, and no reason to stay. */
+/* What the source lacks or has damaged the target lacks too: it is told, and no reason to stay.
+ * While its server goes on it may have been deleted or decoded again just now. */
 static enum tw_status judge(struct files *f, const struct tw_stored_file *of, enum tw_status st,
         const struct tw_err *why, struct tw_err *err)
 {
@@ -42,6 +43,8 @@ static enum tw_status judge(struct files *f, const struct tw_stored_file *of, en
 			*err = *why;
 		return st;
 	}
+	if (f->m->beside)
+		return TW_OK;
 	f->sums.lost++;
 	f->m->lost(f->m->arg, of->id, why->msg);
 	return TW_OK;

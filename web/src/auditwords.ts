@@ -8,7 +8,7 @@ export interface Entry {
 
 export const SORTS: [action: string, shown: string][] = [['', 'everything'], ['key', 'keys'], ['user', 'accounts'], ['member', 'roles'], ['session', 'signing in and out'],
 	['identity', 'links to the provider'], ['link', 'sign-in links'], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', 'decoded files'], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
-	['filter', 'saved lists'], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', 'this record']];
+	['filter', 'saved lists'], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', 'this record'], ['catalogue', 'the catalogue']];
 
 const KINDS: Record<string, string> = { cli: 'command line, ', key: 'key ', link: 'sign-in link', server: 'the server itself', nobody: 'nobody known' };
 
@@ -21,7 +21,7 @@ const DONE: Record<string, string> = {
 	'trace.mark': 'marked a trace', 'trace.delete': 'deleted a trace', 'trace.requeue': 'had a trace decoded again', 'upload.delete': 'deleted an upload',
 	'annotation.create': 'annotated a trace', 'annotation.edit': 'changed an annotation', 'annotation.delete': 'deleted an annotation',
 	'webhook.create': 'made a webhook', 'webhook.change': 'changed a webhook', 'webhook.remove': 'removed a webhook', 'webhook.test': 'tested a webhook', 'webhook.redeliver': 'told a webhook once more', 'webhook.pause': 'paused a webhook that fails',
-	'filter.set': 'saved a list', 'filter.delete': 'deleted a saved list', 'audit.expire': 'forgot old changes',
+	'filter.set': 'saved a list', 'filter.delete': 'deleted a saved list', 'audit.expire': 'forgot old changes', 'catalogue.migrate': 'copied everything to another place',
 };
 
 /** Actions that came later read as they are written, without their punctuation. */
