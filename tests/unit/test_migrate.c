@@ -98,6 +98,18 @@ static const char *folder(void)
 	return path;
 }
 
+static void drop_folder(const char *at)
+{
+	static const char *const files[] = {"catalogue.db", "catalogue.db-wal", "catalogue.db-shm"};
+	char path[120];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s", at, files[i]);
+		(void)unlink(path);
+	}
+	assert_int_equal(rmdir(at), 0);
+}
+
 /* The first line in which they differ, not all of them. */
 static void assert_same_lines(const char *a, const char *b)
 {
@@ -126,6 +138,7 @@ static void test_list_is_the_schema(void **state)
 	free(schema);
 	tw_db_close(db);
 	(void)tw_catalogue_close(c);
+	drop_folder(at);
 }
 
 static size_t place_of(const char *name)
@@ -169,6 +182,7 @@ static void test_list_is_in_order(void **state)
 	assert_true(n > 10);
 	tw_db_close(db);
 	(void)tw_catalogue_close(c);
+	drop_folder(at);
 }
 
 /* --- rows --- */
@@ -199,6 +213,8 @@ static void close_pair(struct pair *p)
 	tw_db_close(p->target);
 	(void)tw_catalogue_close(p->from);
 	(void)tw_catalogue_close(p->to);
+	drop_folder(p->from_at);
+	drop_folder(p->to_at);
 	free(p->rows.tables);
 }
 
