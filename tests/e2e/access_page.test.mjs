@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { signIn, unreadable } from './browser.mjs';
+import { navigate, signIn, unreadable } from './browser.mjs';
 import { Faults, shim } from './faults.mjs';
 import { browser, dir, done, id, open, server, shots, watched } from './page.mjs';
 import { startServer, tracewell } from './server.mjs';
@@ -61,7 +61,7 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await page.waitForSelector('[data-ready]');
 	assert.equal(new URL(page.url()).pathname, `/traces/${there}`);
 	assert.equal(await page.locator('header select option:checked').innerText(), 'other');
-	await page.click('nav >> text=Traces');
+	await navigate(page, 'Traces');
 	await page.waitForSelector('td a:has-text("com.acme.other")');
 	await page.selectOption('header select', { label: 'test' });
 	await page.waitForSelector('td a:has-text("com.acme.shop")');

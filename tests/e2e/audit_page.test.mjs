@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { done, HOSTILE, server, shots, watched } from './page.mjs';
 import { tracewell } from './server.mjs';
 
@@ -15,7 +15,7 @@ test('changes are listed, picked by kind, and paged', async (t) => {
 	for (const scheme of ['light', 'dark']) {
 		const page = await watched(scheme);
 		await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
-		await page.click('nav >> text=Changes');
+		await navigate(page, 'Changes');
 		await page.reload(); // its address is served too
 		const rows = page.locator('tr[data-entry]');
 		await rows.filter({ hasText: HOSTILE }).filter({ hasText: 'made a key' }).first().waitFor();

@@ -38,6 +38,15 @@ export async function signInAs(page, server, name, password) {
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 }
 
+/* To another page by the navigation: opens the menu that holds its link, when it is in one. */
+export async function navigate(page, name) {
+	const link = page.locator('.top nav a', { hasText: new RegExp(`^${name}$`) });
+	await link.waitFor({ state: 'attached' });
+	const menu = page.locator('.places', { has: link });
+	if (await menu.count() && !await link.isVisible()) await menu.locator('button').click();
+	await link.click();
+}
+
 /*
  * What a person could not read: text whose contrast against what is painted behind it is under
  * 4.5 (3 for large text), text that its box cuts off, and what sticks out sideways.

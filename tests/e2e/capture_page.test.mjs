@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { sampleTrace } from './make.mjs';
 import { done, open, server, shots, watched } from './page.mjs';
 import { tracewell } from './server.mjs';
@@ -15,7 +15,7 @@ async function asAdmin(scheme, width) {
 	const page = await watched(scheme, width);
 	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
-	await page.click('nav >> text=Capture');
+	await navigate(page, 'Capture');
 	await page.waitForSelector('#rules p');
 	return page;
 }

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { btrace, zip } from './make.mjs';
 import { HOSTILE, done, open, server, shots, WRITTEN_MS } from './page.mjs';
 import { root, sleep, until } from './server.mjs';
@@ -60,7 +60,7 @@ const whole = async (page) => {
 test('from the overview to the slow method and the version that made it slow', async (t) => {
 	await ready();
 	const page = await open('/');
-	await page.click('nav >> text=Fleet');
+	await navigate(page, 'Fleet');
 	await whole(page);
 	const versions = await page.locator('#scenarios tr[data-scenario=open_cart]').evaluateAll((rows) => rows.map((r) => r.dataset.version));
 	assert.deepEqual(versions, [...VERSIONS].reverse(), 'the newest first, 10 after 9');

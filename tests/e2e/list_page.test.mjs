@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { btrace } from './make.mjs';
 import { dir, done, HOSTILE, server, watched, WRITTEN_MS } from './page.mjs';
 import { startServer, tracewell, until } from './server.mjs';
@@ -292,7 +292,7 @@ test('who may only look is offered nothing else', async (t) => {
 	for (const name of ['Delete', 'Pin', 'Tags']) assert.equal(await bar(page).getByRole('button', { name, exact: true }).count(), 0, name);
 	await page.keyboard.press('#');
 	assert.equal(await page.getByRole('dialog').count(), 0);
-	await page.click('nav >> text=Keys');
+	await navigate(page, 'Keys');
 	await page.getByText('Keys are for admins of the project.').waitFor();
 	await done(page, t);
 });

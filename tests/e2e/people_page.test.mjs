@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { browser, done, server, shots, watched } from './page.mjs';
 import { tracewell } from './server.mjs';
 
@@ -25,7 +25,7 @@ async function signIn(page, name, password) {
 
 test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	const page = await byLink();
-	await page.click('nav >> text=People');
+	await navigate(page, 'People');
 	await page.waitForSelector('text=There is no account yet.');
 	for (const name of ['ann', 'bob']) {
 		await page.fill('input[name=account]', name);
@@ -70,7 +70,7 @@ test('an admin makes accounts and gives roles, and they hold', async (t) => {
 	await page.click('[aria-label="bob is admin of the server"]');
 	await page.waitForSelector('[aria-label="bob is admin of the server"]:checked');
 	await signIn(bob, 'bob', 'password of bob');
-	await bob.waitForSelector('nav >> text=People');
+	await bob.waitForSelector('nav >> text=People', { state: 'attached' });
 	await bob.context().close();
 
 	await page.click('[aria-label="Remove the account bob"]');

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { sampleTrace } from './make.mjs';
 import { browser, done, shots } from './page.mjs';
 import { binary, startServer, tracewell, until } from './server.mjs';
@@ -40,7 +40,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 	for (const [id, days] of [[old, 40], [kept, 40], [soon, 25]]) change(s, 'UPDATE trace SET created_ms=created_ms-?*86400000 WHERE trace_id=?', days, id);
 	for (const scheme of ['light', 'dark']) {
 		const page = await watch(s, scheme);
-		await page.click('nav >> text=Retention');
+		await navigate(page, 'Retention');
 		await page.waitForSelector('text=Traces are kept until somebody deletes them.');
 		await page.waitForSelector('.roomfacts dd:has-text("3")');
 		await page.waitForSelector('#next >> text=Nothing, by the present rules.');
@@ -67,7 +67,7 @@ test('an admin tries rules out, saves them, and sees what goes next and why', as
 		assert.deepEqual((({ max_age_days, max_bytes }) => [max_age_days, max_bytes])((await s.get('/api/v1/retention')).json.rules), [30, 2 ** 29]);
 		await page.goto(`${s.url}/retention`); // its address works too
 		await page.waitForSelector('text=At most 512 MiB are used');
-		await page.click('nav >> text=Changes');
+		await navigate(page, 'Changes');
 		await page.locator('tr[data-entry]', { hasText: 'changed a setting' }).filter({ hasText: 'retention' }).first().waitFor();
 		await page.goto(`${s.url}/?cols=state,expires`);
 		await page.locator('th', { hasText: 'Expires' }).waitFor();
@@ -86,7 +86,7 @@ test('a viewer sees the rules and what goes, and changes nothing', async (t) => 
 	execFileSync(binary(), ['user', 'create', person.name, '--data', s.data], { input: person.password });
 	tracewell('user', 'role', person.name, '--data', s.data, '--project', 'test', '--role', 'viewer');
 	const page = await watch(s, 'light', person);
-	await page.click('nav >> text=Retention');
+	await navigate(page, 'Retention');
 	await page.waitForSelector('text=At most 5 traces are kept, the oldest go first.');
 	await page.locator('#next tr', { hasText: 'raw upload' }).filter({ hasText: 'older than 3 days; the trace stays' }).waitFor();
 	await page.waitForSelector('text=Admins of the project change them.');
@@ -127,7 +127,7 @@ test('poison: seen with its reason, saved, tried again, deleted', async (t) => {
 	const worse = (await s.trace(sampleTrace(66), { query: { app: '<img src=x onerror=alert(1)>' } })).id;
 	for (const scheme of ['light', 'dark']) {
 		const page = await watch(s, scheme);
-		await page.click('nav >> text=Quarantine');
+		await navigate(page, 'Quarantine');
 		const row = page.locator(`tr[data-poison="${bad}"]`);
 		await row.filter({ hasText: 'It crashed (signal 11)' }).filter({ hasText: 'build b7' }).waitFor();
 		await page.locator(`tr[data-poison="${worse}"]`, { hasText: '<img src=x' }).waitFor();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { btrace } from './make.mjs';
 import { done, open, server, shots } from './page.mjs';
 import { until } from './server.mjs';
@@ -29,7 +29,7 @@ const ready = () => (made ??= fleet());
 test('a search is asked for, kept in the address, and leads to the call', async (t) => {
 	await ready();
 	const page = await open('/');
-	await page.click('nav >> text=Search');
+	await navigate(page, 'Search');
 	await page.waitForSelector('text=Say which method');
 	await page.fill('form.search [name=method]', 'com.shop.Repo.load');
 	await page.fill('form.search [name=over]', '4');

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { dir, done, HOSTILE, open, openTrace, server, shots, watched } from './page.mjs';
 import { Repository } from './repository.mjs';
 import { tracewell } from './server.mjs';
@@ -52,7 +52,7 @@ async function changes(page) {
 test('an admin says where the source lies, and tries it', async (t) => {
 	ids = makeClone();
 	const page = await asAdmin('/');
-	await page.click('nav >> text=Source');
+	await navigate(page, 'Source');
 	await page.waitForSelector('text=There is none yet');
 	await page.click('text=Add a repository');
 	await page.fill('form.rule [name=name]', 'app');

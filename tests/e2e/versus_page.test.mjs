@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from './axe.mjs';
-import { unreadable } from './browser.mjs';
+import { navigate, unreadable } from './browser.mjs';
 import { btrace } from './make.mjs';
 import { done, HOSTILE, open, server, shots } from './page.mjs';
 import { until } from './server.mjs';
@@ -69,7 +69,7 @@ const hues = (page) => page.locator('[data-diff] canvas').evaluate((c) => {
 test('two versions are picked and the page says what the server found', async (t) => {
 	await ready();
 	const page = await open('/');
-	await page.click('nav >> text=Compare');
+	await navigate(page, 'Compare');
 	await page.waitForSelector('text=Pick what A and B are');
 	await page.getByLabel('Both Scenario').selectOption('checkout');
 	await page.waitForFunction(() => location.search.includes('scenario=checkout'));

@@ -1,0 +1,74 @@
+// Every page of tracewell: where it is, what draws it, who may see it, and where the navigation holds it.
+import { may, type Session } from './api';
+import { later, type Later } from './later';
+
+/** What a page may be told of who looks. */
+export interface Viewer {
+	s: Session;
+	leave: () => Promise<void>;
+}
+
+export interface Place {
+	at: string;
+	page: Later<any>; // each page takes what `props` gives it
+	props?: (v: Viewer) => object;
+	needs?: 'role' | 'admin' | 'user';
+	below?: boolean; // addresses below it are its own, too
+	of?: string; // the page that stands for it in the navigation
+	group?: 'fleet' | 'problems' | 'manage' | '';
+	label?: string;
+}
+
+const list = later('list', async () => (await import('./list')).ListPage);
+const fleet = later('fleet', async () => (await import('./fleet')).FleetPage);
+const account = later<{ name: string; provider: Session['oidc']; out: () => Promise<void> }>('account', async () => (await import('./account')).AccountPage);
+const people = later<{ project: string; provider: string }>('people', async () => (await import('./people')).PeoplePage);
+
+export const trace = later<{ id: string }>('trace', async () => (await import('./trace')).TracePage);
+
+/** In the order of the navigation. */
+export const PLACES: Place[] = [
+	{ at: '/', group: '', label: 'Traces', needs: 'role', page: list },
+	{ at: '/traces', of: '/', needs: 'role', page: list },
+	{ at: '/compare', of: '/', needs: 'role', page: later('compare', async () => (await import('./compare')).ComparePage) },
+	{ at: '/search', group: '', label: 'Search', page: later('search', async () => (await import('./search')).SearchPage) },
+	{ at: '/fleet', group: 'fleet', label: 'Overview', needs: 'role', page: fleet, below: true },
+	{ at: '/fleet/methods', group: 'fleet', label: 'Methods', needs: 'role', page: fleet },
+	{ at: '/fleet/findings', group: 'fleet', label: 'Findings', needs: 'role', page: fleet },
+	{ at: '/fleet/compare', group: 'fleet', label: 'Compare', page: later('versus', async () => (await import('./versus')).VersusPage) },
+	{ at: '/regressions', group: 'problems', label: 'Regressions', page: later('regressions', async () => (await import('./regressions')).RegressionsPage) },
+	{ at: '/anrs', group: 'problems', label: 'ANRs', needs: 'role', page: later('anrs', async () => (await import('./anrs')).AnrsPage), below: true },
+	{ at: '/locks', group: 'problems', label: 'Locks', needs: 'role', page: later('locks', async () => (await import('./locks')).LocksPage) },
+	{ at: '/detectors', group: 'problems', label: 'Detectors', needs: 'role', page: later('detectors', async () => (await import('./detectors')).DetectorsPage) },
+	{ at: '/capture', group: 'manage', label: 'Capture', page: later('capture', async () => (await import('./capture')).CapturePage) },
+	{ at: '/builds', group: 'manage', label: 'Builds', page: later('builds', async () => (await import('./builds')).BuildsPage) },
+	{ at: '/source', group: 'manage', label: 'Source', page: later('source', async () => (await import('./sourcecode')).SourcePage) },
+	{ at: '/retention', group: 'manage', label: 'Retention', needs: 'role', page: later('retention', async () => (await import('./retention')).RetentionPage) },
+	{ at: '/quarantine', group: 'manage', label: 'Quarantine', needs: 'admin', page: later('quarantine', async () => (await import('./quarantine')).QuarantinePage) },
+	{ at: '/webhooks', group: 'manage', label: 'Webhooks', needs: 'admin', page: later('webhooks', async () => (await import('./webhooks')).WebhooksPage) },
+	{ at: '/keys', group: 'manage', label: 'Keys', page: later('keys', async () => (await import('./keyspage')).KeysPage) },
+	{ at: '/people', group: 'manage', label: 'People', needs: 'admin', page: people, props: ({ s }) => ({ project: s.project?.name ?? '', provider: s.oidc?.name ?? '' }) },
+	{ at: '/audit', group: 'manage', label: 'Changes', needs: 'admin', page: later('audit', async () => (await import('./audit')).AuditPage) },
+	{ at: '/account', needs: 'user', page: account, props: ({ s, leave }) => ({ name: s.user, provider: s.oidc, out: leave }) },
+];
+
+/** The page at an address, whoever may see it. */
+export function placeOf(path: string): Place | undefined {
+	return PLACES.find((p) => p.at === path) ?? PLACES.find((p) => p.below && path.startsWith(`${p.at}/`));
+}
+
+export function traceOf(path: string): string | undefined {
+	return /^\/traces\/([0-9A-Z]{26})$/.exec(path)?.[1];
+}
+
+/** May this viewer see it?  What only lacks a role is told apart, by the page. */
+export function allowed(p: Place, s: Session): boolean {
+	return p.needs === 'admin' ? may.admin : p.needs !== 'user' || Boolean(s.user);
+}
+
+/** How the navigation marks a page's link at an address. */
+export function current(p: Place, path: string): 'page' | 'true' | undefined {
+	if (p.at === path) return 'page';
+	const here = placeOf(path);
+	return here === p || here?.of === p.at || (p.at === '/' && traceOf(path)) ? 'true' : undefined;
+}
