@@ -445,12 +445,16 @@ enum tw_status tw_blob_look(
 enum tw_status tw_blob_link(struct tw_blobs *from, struct tw_blobs *to, const char *sha256,
         bool *ret, struct tw_err *err)
 {
-	char have[PATH_BYTES], path[PATH_BYTES];
+	char key[TW_STORE_KEY], have[PATH_BYTES], path[PATH_BYTES];
 
+	*ret = false;
 	if (!is_sha256(sha256))
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
-	blob_path(from, sha256, have, sizeof have);
-	blob_path(to, sha256, path, sizeof path);
+	if (from->engine->remote || to->engine->remote)
+		return TW_OK;
+	blob_key(sha256, key);
+	(void)snprintf(have, sizeof have, "%s/%s", tw_blobs_dir(from), key);
+	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(to), key);
 	*ret = link(have, path) == 0 || errno == EEXIST;
 	return !*ret && errno == ENOENT
 	               ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the content is not there")

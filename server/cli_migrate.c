@@ -14,6 +14,7 @@
 #include "data_catalogue.h"
 #include "json_write.h"
 #include "migrate.h"
+#include "storage_mark.h"
 
 static const char synopsis[] =
         "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] [--hold] "
@@ -203,12 +204,24 @@ static enum tw_status judge(const struct asked *a, struct tw_err *err)
 	return TW_OK;
 }
 
+/* What is in a store is not brought from there, nor to there. */
+static enum tw_status judge_files(const char *dir, struct tw_err *err)
+{
+	return tw_storage_is_kept(dir)
+	               ? tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+	                         "the files of %.120s are in a store (--blobs): only those of data "
+	                         "folders are migrated",
+	                         dir)
+	               : TW_OK;
+}
+
 static enum tw_status open_source(struct tw_migrate *m, const struct asked *a, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = judge_files(a->from, err);
 
 	m->served = tw_data_catalogue_in_use(a->from); /* before it is opened here */
-	st = tw_data_catalogue_open(a->from, "", &m->rows.from, err);
+	if (st == TW_OK)
+		st = tw_data_catalogue_open(a->from, "", "", &m->rows.from, err);
 	if (st == TW_OK && !m->served)
 		st = tw_catalogue_is_served(m->rows.from, &m->served, err);
 	return st == TW_OK ? tw_blobs_open(a->from, 0, &m->from, err) : st;
@@ -219,6 +232,8 @@ static enum tw_status open_target(struct tw_migrate *m, const struct asked *a, s
 {
 	enum tw_status st = tw_folder_make(a->data, err);
 
+	if (st == TW_OK)
+		st = judge_files(a->data, err);
 	if (st == TW_OK)
 		st = tw_data_catalogue_open_target(
 		        a->data, a->to_catalog ? a->to_catalog : "", &m->rows.to, err);

@@ -35,8 +35,7 @@ static enum tw_status copy_all(int from, int to, const char *path, struct tw_err
 enum tw_status tw_file_copy_from(int from, const char *to, struct tw_err *err)
 {
 	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	enum tw_status st =
-	        out < 0 ? fail_errno("made", to, err) : copy_all(from, out, to, err);
+	enum tw_status st = out < 0 ? fail_errno("made", to, err) : copy_all(from, out, to, err);
 
 	if (out >= 0)
 		(void)close(out);

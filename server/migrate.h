@@ -31,7 +31,7 @@ struct tw_migrate {
 	bool served; /* has a server the source? */
 	bool hold; /* end it all the same: `held` is called while nobody can write to the source */
 	bool only_compare;
-	bool beside; /* set while the source's server may still write */
+	bool beside;             /* set while the source's server may still write */
 	void (*held)(void *arg); /* may close rows.to */
 	void (*lost)(void *arg, const char *id, const char *why);
 	void *arg;

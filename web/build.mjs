@@ -13,7 +13,7 @@ function parameters() {
 }
 
 const shared = { bundle: true, minify: true, format: 'esm', target: 'es2022', metafile: true,
-	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', logLevel: 'warning',
+	jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none', charset: 'utf8', logLevel: 'warning',
 	define: { PARAMETERS: JSON.stringify(parameters()) } };
 
 /* What `entry` became: its address, and that of all it needs at once, by source file. */
@@ -29,11 +29,11 @@ async function bundle(entry, outdir, extra = {}) {
 async function tests() {
 	rmSync('dist-test', { recursive: true, force: true });
 	const entries = readdirSync('test').filter((f) => f.endsWith('.test.ts')).map((f) => join('test', f));
-	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', minify: false, platform: 'node' });
+	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', minify: false, platform: 'node', external: ['typescript'] });
 }
 
 function compress(dir) {
-	const js = { workbench: 0, fleet: 0 };
+	const js = Object.fromEntries(Object.keys(BUDGETS).map((part) => [part, 0]));
 	for (const name of readdirSync(dir, { recursive: true, withFileTypes: true })) {
 		if (!name.isFile() || !/\.(js|css|html|svg)$/.test(name.name)) continue;
 		const path = join(name.parentPath ?? name.path, name.name);

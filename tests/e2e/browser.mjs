@@ -40,9 +40,10 @@ export async function signInAs(page, server, name, password) {
 
 /* To another page by the navigation: opens the menu that holds its link, when it is in one. */
 export async function navigate(page, name) {
-	const link = page.locator('.top nav a', { hasText: new RegExp(`^${name}$`) });
+	const named = { hasText: new RegExp(`^${name}$`) };
+	const link = page.locator('.top nav a', named);
 	await link.waitFor({ state: 'attached' });
-	const menu = page.locator('.places', { has: link });
+	const menu = page.locator('.places', { has: page.locator('a', named) });
 	if (await menu.count() && !await link.isVisible()) await menu.locator('button').click();
 	await link.click();
 }

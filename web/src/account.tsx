@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { send, type Session } from './api';
 import { Failure, Panel } from './parts';
 import { link } from './provider';
+import { tr } from './strings/manage';
 
 function Provider({ of, fail }: { of: NonNullable<Session['oidc']>; fail: (why: Error | null) => void }) {
 	const [password, putPassword] = useState('');
@@ -13,11 +14,11 @@ function Provider({ of, fail }: { of: NonNullable<Session['oidc']>; fail: (why: 
 	};
 	return (
 		<Panel title={of.name}>
-			{of.linked ? <p>{of.name} signs you in to this account. Signing out here does not sign you out there.</p>
+			{of.linked ? <p>{tr('{name} signs you in to this account. Signing out here does not sign you out there.', { name: of.name })}</p>
 				: <form class="fields" onSubmit={go}>
-					<p>Once you are known there, {of.name} can sign you in to this account.</p>
-					<label>Your password here<input type="password" name="link-password" autoComplete="current-password" value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
-					<div class="row"><button disabled={!password}>Link to {of.name}</button></div>
+					<p>{tr('Once you are known there, {name} can sign you in to this account.', { name: of.name })}</p>
+					<label>{tr('Your password here')}<input type="password" name="link-password" autoComplete="current-password" value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
+					<div class="row"><button disabled={!password}>{tr('Link to {name}', { name: of.name })}</button></div>
 				</form>}
 		</Panel>
 	);
@@ -30,7 +31,7 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 	const [said, say] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	useEffect(() => {
-		document.title = 'Account · tracewell';
+		document.title = tr('Account · tracewell');
 	}, []);
 	const differs = again !== '' && again !== password;
 	const change = async (e: Event) => {
@@ -39,7 +40,7 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 		fail(null);
 		try {
 			await send('PUT', '/api/v1/session/password', { old, password });
-			say('Changed. All other browsers are signed out.');
+			say(tr('Changed. All other browsers are signed out.'));
 			putOld(''); putPassword(''); putAgain('');
 		} catch (why) {
 			fail(why as Error);
@@ -60,20 +61,20 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 	return (
 		<main>
 			<div class="row head"><h1>{name}</h1></div>
-			<Panel title="Password">
+			<Panel title={tr('Password')}>
 				<form class="fields" onSubmit={change}>
 					<input class="hidden" name="name" autoComplete="username" value={name} readOnly tabIndex={-1} aria-hidden="true" />
-					{field('Old password', old, putOld, 'current-password')}
-					{field('New password, ten characters or more', password, putPassword, 'new-password')}
-					{field('The new one again', again, putAgain, 'new-password')}
-					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>Change it</button>
-						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? 'The two differ.' : said}</span></div>
+					{field(tr('Old password'), old, putOld, 'current-password')}
+					{field(tr('New password, ten characters or more'), password, putPassword, 'new-password')}
+					{field(tr('The new one again'), again, putAgain, 'new-password')}
+					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>{tr('Change it')}</button>
+						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The two differ.') : said}</span></div>
 				</form>
 			</Panel>
 			{provider && <Provider of={provider} fail={fail} />}
-			<Panel title="Sessions">
-				<p>Signs you out here and wherever else you are signed in.</p>
-				<div class="row"><button onClick={everywhere}>Sign out everywhere</button></div>
+			<Panel title={tr('Sessions')}>
+				<p>{tr('Signs you out here and wherever else you are signed in.')}</p>
+				<div class="row"><button onClick={everywhere}>{tr('Sign out everywhere')}</button></div>
 			</Panel>
 			{error && <Failure error={error} />}
 		</main>

@@ -6,14 +6,15 @@ import type { Span } from './axis';
 import { duration, when } from './format';
 import { Copy, Failure, Panel, useLoad } from './parts';
 import { number, text } from './route';
+import { tr } from './strings/trace';
 
 interface Of { id: string; threads: Thread[]; names: string[]; whole: Span }
 
 function where(a: AnnotationPlace, { threads, names, whole }: Of): string {
 	const parts: string[] = [];
-	if (a.ts_ns !== undefined) parts.push(`at ${duration(a.ts_ns - whole.from)}${a.dur_ns ? ` for ${duration(a.dur_ns)}` : ''}`);
-	if (a.tid !== undefined) parts.push(`in ${threads.find((t) => t.tid === a.tid)?.name || `thread ${a.tid}`}`);
-	if (a.method !== undefined) parts.push(`on ${names[a.method] ?? `method ${a.method}`}`);
+	if (a.ts_ns !== undefined) parts.push(tr('at {from}{dur_ns}', { from: duration(a.ts_ns - whole.from), dur_ns: a.dur_ns ? tr(' for {dur_ns}', { dur_ns: duration(a.dur_ns) }) : '' }));
+	if (a.tid !== undefined) parts.push(tr('in {name}', { name: threads.find((t) => t.tid === a.tid)?.name || tr('thread {tid}', { tid: a.tid }) }));
+	if (a.method !== undefined) parts.push(tr('on {names}', { names: names[a.method] ?? tr('method {method}', { method: a.method }) }));
 	return parts.join(' ');
 }
 
@@ -39,11 +40,11 @@ function Form({ of, place, done }: { of: Of; place: AnnotationPlace; done: () =>
 	};
 	return (
 		<form class="annotate" onSubmit={save} onKeyDown={(e) => { if (e.key === 'Escape') draft.value = null; if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) save(e); }}>
-			<label>Annotate {where(place, of)}
+			<label>{tr('Annotate {place}', { place: where(place, of) })}
 				<textarea ref={area} rows={2} maxLength={4000} value={words} onInput={(e) => hold(e.currentTarget.value)} /></label>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="primary" disabled={!words.trim()}>Save</button>
-				<button type="button" onClick={() => { draft.value = null; }}>Cancel</button><span class="quiet">Ctrl+Enter saves</span></p>
+			<p class="row"><button class="primary" disabled={!words.trim()}>{tr('Save')}</button>
+				<button type="button" onClick={() => { draft.value = null; }}>{tr('Cancel')}</button><span class="quiet">{tr('Ctrl+Enter saves')}</span></p>
 		</form>
 	);
 }
@@ -59,15 +60,15 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 	};
 	return (
 		<li data-annotation={a.id} class={text('annotation') === a.id ? 'current' : ''}>
-			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole.to)}>{where(placed(a), of) || (a.method_name ? `on ${a.method_name}` : 'Show')}</button>
-				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? `, changed ${when(a.edited_ms)}` : ''}</span>
-				<span class="grow" /><Copy text={link} label="Copy link" />
+			<p class="row"><button class="small" onClick={() => showAnnotation(a, of.whole.to)}>{where(placed(a), of) || (a.method_name ? tr('on {method_name}', { method_name: a.method_name }) : tr('Show'))}</button>
+				<span class="quiet">{a.author}, {when(a.created_ms)}{a.edited_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.edited_ms) }) : ''}</span>
+				<span class="grow" /><Copy text={link} label={tr('Copy link')} />
 				{may.write && editing === null && (sure
-					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>Delete for good</button><button class="small" onClick={() => ask(false)}>Keep</button></>
-					: <><button class="small" onClick={() => edit(a.text)}>Edit</button><button class="small" onClick={() => ask(true)}>Delete</button></>)}</p>
+					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete for good')}</button><button class="small" onClick={() => ask(false)}>{tr('Keep')}</button></>
+					: <><button class="small" onClick={() => edit(a.text)}>{tr('Edit')}</button><button class="small" onClick={() => ask(true)}>{tr('Delete')}</button></>)}</p>
 			{editing === null ? <p class="words">{a.text}</p> : <form class="annotate" onSubmit={save}>
-				<textarea aria-label="Text" rows={2} maxLength={4000} value={editing} onInput={(e) => edit(e.currentTarget.value)} />
-				<p class="row"><button class="primary" disabled={!editing.trim()}>Save</button><button type="button" onClick={() => edit(null)}>Cancel</button></p></form>}
+				<textarea aria-label={tr('Text')} rows={2} maxLength={4000} value={editing} onInput={(e) => edit(e.currentTarget.value)} />
+				<p class="row"><button class="primary" disabled={!editing.trim()}>{tr('Save')}</button><button type="button" onClick={() => edit(null)}>{tr('Cancel')}</button></p></form>}
 			{error && <Failure error={error} />}
 		</li>
 	);
@@ -87,7 +88,7 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
 	});
-	return may.write ? <button class="small" title="At the selection, or at the middle of what is in view" onClick={begin}>Annotate</button> : null;
+	return may.write ? <button class="small" title={tr('At the selection, or at the middle of what is in view')} onClick={begin}>{tr('Annotate')}</button> : null;
 }
 
 export function AnnotationPanel(of: Of) {
@@ -104,10 +105,10 @@ export function AnnotationPanel(of: Of) {
 		draft.value = null;
 	}, []);
 	const list = annotations.value;
-	if (load.error) return <Failure error={load.error} retry={load.again} title="The annotations did not come." />;
+	if (load.error) return <Failure error={load.error} retry={load.again} title={tr('The annotations did not come.')} />;
 	if (list.length === 0 && !draft.value) return null;
 	return (
-		<Panel title="Annotations" id="annotations">
+		<Panel title={tr('Annotations')} id="annotations">
 			{draft.value && <Form of={of} place={draft.value} done={() => { draft.value = null; load.again(); }} />}
 			<ul class="annotations">{list.map((a) => <Item key={a.id} a={a} of={of} changed={load.again} />)}</ul>
 		</Panel>
@@ -123,7 +124,7 @@ export function Flags({ whole }: { whole: Span }) {
 		<div class="flags">{annotations.value.map((a) => {
 			if (a.ts_ns === null || share(a.ts_ns + a.dur_ns) < 0 || share(a.ts_ns) > 100) return null;
 			const x = Math.max(0, share(a.ts_ns));
-			return <button key={a.id} class={`plain flag ${text('annotation') === a.id ? 'current' : ''}`} title={`${a.author}: ${a.text}`} aria-label={`Annotation by ${a.author}: ${a.text.slice(0, 80)}`}
+			return <button key={a.id} class={`plain flag ${text('annotation') === a.id ? 'current' : ''}`} title={`${a.author}: ${a.text}`} aria-label={tr('Annotation by {author}: {text}', { author: a.author, text: a.text.slice(0, 80) })}
 				style={{ left: `${x}%`, width: a.dur_ns > 0 ? `max(9px, ${Math.min(100, share(a.ts_ns + a.dur_ns)) - x}%)` : '9px' }}
 				onClick={() => showAnnotation(a, whole.to)} />;
 		})}</div>

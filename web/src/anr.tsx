@@ -10,6 +10,7 @@ import { count, duration } from './format';
 import { openAlso } from './opened';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/anr';
 import { Waits } from './waitpicture';
 
 const WAITED_MS = 10_000; // before the report, when it does not say how long
@@ -19,11 +20,11 @@ function Wish({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	const w = step.wants;
 	if (!w) return null;
 	const holder = w.holder === null ? undefined : p.threads[w.holder];
-	const nobody = w.holder_tid ? `thread ${w.holder_tid}, which the dump does not have` : 'nobody who is seen';
+	const nobody = w.holder_tid ? tr('thread {holder_tid}, which the dump does not have', { holder_tid: w.holder_tid }) : tr('nobody who is seen');
 	return (
-		<p class="wish">wants {lockName(w)} <span class="mono quiet">{w.id}</span>, held by <strong>{holder ? threadName(holder) : nobody}</strong>
-			{step.taken_in && <>, taken in <Method f={step.taken_in} track={holder?.track} /></>}
-			{holder && !w.told && <span class="quiet"> (found by who has it locked)</span>}</p>
+		<p class="wish">{tr.rich('wants {w} {id}, held by {holder}', { w: lockName(w), id: <span class="mono quiet">{w.id}</span>, holder: <strong>{holder ? threadName(holder) : nobody}</strong> })}
+			{step.taken_in && <>{tr(', taken in')}{' '}<Method f={step.taken_in} track={holder?.track} /></>}
+			{holder && !w.told && <span class="quiet">{' '}{tr('(found by who has it locked)')}</span>}</p>
 	);
 }
 
@@ -33,7 +34,7 @@ function Step({ p, step }: { p: AnrProcess; step: AnrStep }) {
 	return (
 		<li>
 			<p><strong>{threadName(t)}</strong> {t?.state && <span class="state">{t.state}</span>} {does(step)} {step.frame && <Method f={step.frame} track={t?.track} />}
-				{app && <> for <Method f={app} track={t?.track} /></>}</p>
+				{app && <>{' '}{tr('for')}{' '}<Method f={app} track={t?.track} /></>}</p>
 			<Wish p={p} step={step} />
 		</li>
 	);
@@ -44,23 +45,23 @@ export function Chain({ p }: { p: AnrProcess }) {
 	const back = last?.wants?.holder ?? null;
 	const first = p.chain.findIndex((s) => s.thread === back);
 	return (
-		<section aria-label="What main waits for">
-			<h3>{p.chain.length > 1 ? 'Who blocks main' : 'Where main stood'}</h3>
+		<section aria-label={tr('What main waits for')}>
+			<h3>{p.chain.length > 1 ? tr('Who blocks main') : tr('Where main stood')}</h3>
 			<ol class="chain">{p.chain.map((s) => <Step key={s.thread} p={p} step={s} />)}</ol>
-			{first >= 0 && <p class="badtext">and so round again to {threadName(p.threads[back!])}.</p>}
+			{first >= 0 && <p class="badtext">{tr('and so round again to {threads}.', { threads: threadName(p.threads[back!]) })}</p>}
 		</section>
 	);
 }
 
 export function Cycles({ p }: { p: AnrProcess }) {
 	return <>{p.cycles.map((c, i) => (
-		<section key={i} class="cycle" aria-label={`Deadlock ${i + 1}`}>
-			<h3 class="badtext">{c.certain ? 'Deadlock' : 'Possible deadlock'} of {count(c.size)} threads</h3>
-			{!c.certain && <p class="quiet">Threads are dumped one after the other, and not all of these were seen to be blocked.</p>}
+		<section key={i} class="cycle" aria-label={tr('Deadlock {i}', { i: i + 1 })}>
+			<h3 class="badtext">{tr('{certain} of {c} threads', { certain: c.certain ? tr('Deadlock') : tr('Possible deadlock'), c: count(c.size) })}</h3>
+			{!c.certain && <p class="quiet">{tr('Threads are dumped one after the other, and not all of these were seen to be blocked.')}</p>}
 			<div class="stacks">{c.threads.map((s) => p.threads[s.thread] && (
 				<div key={s.thread}>
 					<p class="row"><strong>{threadName(p.threads[s.thread])}</strong><span class="state">{p.threads[s.thread].state}</span>
-						<span class="grow" /><Copy text={stackText(p.threads[s.thread])} label="Copy the stack" /></p>
+						<span class="grow" /><Copy text={stackText(p.threads[s.thread])} label={tr('Copy the stack')} /></p>
 					<Wish p={p} step={s} />
 					<Stack t={p.threads[s.thread]} />
 				</div>))}</div>
@@ -68,14 +69,14 @@ export function Cycles({ p }: { p: AnrProcess }) {
 }
 
 function title(p: AnrProcess): string {
-	return p.facts.command ?? (p.pid === null ? 'the report' : `process ${p.pid}`);
+	return p.facts.command ?? (p.pid === null ? tr('the report') : tr('process {pid}', { pid: p.pid }));
 }
 
 function Which({ doc, at }: { doc: Anr; at: number }) {
 	if (doc.processes.length < 2) return null;
-	return <label class="inline">{doc.sampled ? 'Sample' : 'Process'}
+	return <label class="inline">{doc.sampled ? tr('Sample') : tr('Process')}
 		<select value={at} onChange={(e) => set({ dump: Number(e.currentTarget.value), stack: null, waits: null, anrstate: null })}>
-			{doc.processes.map((p, i) => <option key={i} value={i}>{doc.sampled ? `${count(i + 1)} of ${count(doc.processes.length)}, at ${duration(p.at_ns)}`
+			{doc.processes.map((p, i) => <option key={i} value={i}>{doc.sampled ? tr('{i} of {processes}, at {at_ns}', { i: count(i + 1), processes: count(doc.processes.length), at_ns: duration(p.at_ns) })
 				: `${title(p)}${p.pid === null ? '' : ` (${p.pid})`}`}</option>)}
 		</select></label>;
 }
@@ -85,7 +86,7 @@ function More({ doc, p }: { doc: Anr; p: AnrProcess }) {
 	if (facts.length === 0 && doc.loads.length === 0) return null;
 	return (
 		<details>
-			<summary>Device, memory and CPU use</summary>
+			<summary>{tr('Device, memory and CPU use')}</summary>
 			<dl class="facts">{facts.map(([k, v]) => <div key={k}><dt>{k.replaceAll('_', ' ')}</dt><dd>{v}</dd></div>)}</dl>
 			{doc.loads.length > 0 && <pre class="mono" tabIndex={0}>{doc.loads.join('\n')}</pre>}
 		</details>
@@ -128,8 +129,8 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 		<Panel id="anr" title="ANR" aside={<>
 			<Which doc={doc} at={at} />
 			{doc.kind !== 'unknown' && <span class="state">{doc.kind.replaceAll('_', ' ')}</span>}
-			{doc.waited_ms !== null && <span class="quiet">waited {duration(doc.waited_ms * 1e6)}</span>}
-			<span class="quiet">cluster <span class="mono">{doc.cluster}</span></span>{button}</>}>
+			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
+			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{button}</>}>
 			<p class="verdict">{verdict.charAt(0).toUpperCase() + verdict.slice(1)}.</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}
@@ -145,6 +146,6 @@ export function AnrPanel({ t, children }: { t: Trace; children: ComponentChildre
 	const beside = !!load.value?.documents.length && !t.summary?.format.startsWith('anr'); // else its stacks are the trace
 	const names = useLoad(`${t.id} ${turn} ${beside}`, () => (beside ? api.names(t.id) : Promise.resolve(null)));
 	if (load.error) return <><Failure error={load.error} retry={load.again} />{children}</>;
-	if (!load.value) return <Busy what="Opening the trace" />;
+	if (!load.value) return <Busy what={tr('Opening the trace')} />;
 	return <>{load.value.documents.map((d, i) => <Report key={i} doc={d.content} t={t} names={names.value?.names ?? NONE} />)}{children}</>;
 }

@@ -1,4 +1,5 @@
 // The document "anr" of a trace, and questions about it.
+import { tr } from './strings/anr';
 
 export interface AnrFrame {
 	name: string; where?: string; kind?: 'native' | 'kernel'; inlined?: true; // into the frame below
@@ -27,22 +28,22 @@ export interface Anr {
 
 /** What a thread does, to be followed by the name of a method. */
 const DOES: Record<string, string> = {
-	blocked: 'waits in', idle: 'waits for its next message in', running: 'runs', native: 'runs', io: 'reads or writes in',
-	binder: 'waits for another process in', sleeping: 'sleeps in', waiting: 'waits in', gc: 'waits for the garbage collector in',
-	lock_unknown: 'waits for a lock in', no_stack: 'has no stack', no_cpu: 'waits for a processor in',
+	blocked: tr('waits in'), idle: tr('waits for its next message in'), running: 'runs', native: 'runs', io: tr('reads or writes in'),
+	binder: tr('waits for another process in'), sleeping: tr('sleeps in'), waiting: tr('waits in'), gc: tr('waits for the garbage collector in'),
+	lock_unknown: tr('waits for a lock in'), no_stack: tr('has no stack'), no_cpu: tr('waits for a processor in'),
 };
 
 export function does(step: AnrStep): string {
-	return DOES[step.does] ?? 'is in';
+	return DOES[step.does] ?? tr('is in');
 }
 
 export function threadName(t: AnrThread | undefined): string {
-	if (!t) return 'a thread that is not here';
-	return t.name || `thread ${t.tid ?? t.sys_tid ?? t.track}`;
+	if (!t) return tr('a thread that is not here');
+	return t.name || tr('thread {track}', { track: t.tid ?? t.sys_tid ?? t.track });
 }
 
 export function stateOf(t: AnrThread): string {
-	return t.state || (t.attached === false ? 'not attached' : 'unknown');
+	return t.state || (t.attached === false ? tr('not attached') : 'unknown');
 }
 
 /** The states of a process's threads and how many are in each, the most frequent first. */
@@ -55,8 +56,8 @@ export function statesOf(p: AnrProcess): [string, number][] {
 /** "a.b.Store" → "a lock of a.b.Store", "java.lang.Class<a.B>" → "the class lock of a.B". */
 export function lockName(lock: AnrLock): string {
 	const cls = /^java\.lang\.Class<(.*)>$/.exec(lock.type ?? '');
-	if (cls) return `the class lock of ${cls[1]}`;
-	return lock.type ? `a lock of ${lock.type}` : 'a lock of an unknown class';
+	if (cls) return tr('the class lock of {cls}', { cls: cls[1] });
+	return lock.type ? tr('a lock of {type}', { type: lock.type }) : tr('a lock of an unknown class');
 }
 
 export function frameText(f: AnrFrame): string {
@@ -87,9 +88,9 @@ export function shows(t: AnrThread, filter: string): boolean {
 /** A stack as text, as a dump has it: to be copied. */
 export function stackText(t: AnrThread): string {
 	const head = `"${threadName(t)}" ${t.tid ? `tid=${t.tid} ` : ''}${t.state}`;
-	const lines = t.frames.flatMap((f) => [`  at ${f.name}${f.where ? `(${f.where})` : ''}`,
+	const lines = t.frames.flatMap((f) => [tr('  at {name}{where}', { name: f.name, where: f.where ? `(${f.where})` : '' }),
 		...(f.locks ?? []).map((l) => `  - ${HOW[l.how]} <${l.id}>${l.type ? ` (a ${l.type})` : ''}`)]);
 	return [head, ...lines].join('\n');
 }
 
-export const HOW: Record<string, string> = { locked: 'locked', wants: 'waiting to lock', waits: 'waiting on', sleeps: 'sleeping on' };
+export const HOW: Record<string, string> = { locked: 'locked', wants: tr('waiting to lock'), waits: tr('waiting on'), sleeps: tr('sleeping on') };

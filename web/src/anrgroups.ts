@@ -1,4 +1,5 @@
 // Groups of ANRs as the server tells them, in words.
+import { tr } from './strings/anrs';
 
 export interface Held { class: string; wanted_in: string; taken_in: string }
 export interface Cause {
@@ -20,17 +21,17 @@ export interface Rules { version: number; author: string; created_ms: number; ru
 
 /** In the order of the causes' weight; what each is called. */
 export const KINDS: Record<string, string> = {
-	deadlock: 'deadlock', lock: 'lock', path: 'long work', io: 'IO', binder: 'binder', no_cpu: 'no CPU', gc: 'collection', sleep: 'sleep', wait: 'wait', run: 'running', idle: 'idle', unknown: 'unknown',
+	deadlock: 'deadlock', lock: 'lock', path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: 'collection', sleep: 'sleep', wait: 'wait', run: 'running', idle: 'idle', unknown: 'unknown',
 };
 
-export const ACTS: Record<Rule['do'], string> = { skip: 'Do not blame', merge: 'Merge', name: 'Name' };
+export const ACTS: Record<Rule['do'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };
 
 /** What a rule does, in a sentence. */
 export function says(r: Rule): string {
-	if (r.do === 'skip') return `Frames with ${r.frame} are not blamed.`;
-	const which = [r.kind && `of kind ${KINDS[r.kind] ?? r.kind}`, r.frame && `with a frame ${r.frame}`, r.lock && `with a lock of ${r.lock}`, r.groups && `of ${r.groups.length === 1 ? 'the group' : 'the groups'} ${r.groups.join(', ')}`]
+	if (r.do === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
+	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
 		.filter(Boolean).join(', ');
-	return r.do === 'merge' ? `ANRs ${which} are one group.` : `Groups ${which} are called so.`;
+	return r.do === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} are called so.', { which });
 }
 
 /** The groups that a rule would be for, without those that it has. */

@@ -3,6 +3,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { HOW, type AnrFrame, type AnrThread } from './anrdoc';
 import { count, splitName } from './format';
+import { tr } from './strings/anr';
 
 /** Leads from a frame to the calls of that method, where the trace beside the report has some. */
 export interface Way {
@@ -19,19 +20,19 @@ export function Method({ f, track }: { f: AnrFrame; track?: number }) {
 	return (
 		<span class="mono method">
 			{track !== undefined && way?.has(f.name)
-				? <button class="plain link" title="Show its calls in the trace of the same seconds" onClick={() => way.go(f.name, track)}>{name}</button> : name}
-			{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title="The compiler put this method's code into the method below">inlined</em>}</span>
+				? <button class="plain link" title={tr('Show its calls in the trace of the same seconds')} onClick={() => way.go(f.name, track)}>{name}</button> : name}
+			{f.where && <span class="quiet"> {f.where}</span>}{f.inlined && <em class="tag" title={tr("The compiler put this method's code into the method below")}>{tr('inlined')}</em>}</span>
 	);
 }
 
 export function Stack({ t }: { t: AnrThread }) {
-	if (t.frames.length === 0) return <p class="quiet">{t.more_frames ? 'The stack was left out: the report is too large.' : 'No frames in the dump.'}{t.channel ? ` In the kernel it waits in ${t.channel}.` : ''}</p>;
+	if (t.frames.length === 0) return <p class="quiet">{t.more_frames ? tr('The stack was left out: the report is too large.') : tr('No frames in the dump.')}{t.channel ? tr(' In the kernel it waits in {channel}.', { channel: t.channel }) : ''}</p>;
 	return (
-		<ol class="stack" tabIndex={0} aria-label="Stack, the latest call first">
+		<ol class="stack" tabIndex={0} aria-label={tr('Stack, the latest call first')}>
 			{t.frames.map((f, i) => (
 				<li key={i} class={f.kind ? 'native' : ''}><Method f={f} track={t.track} />
-					{f.locks?.map((l, k) => <span key={k} class={`lock ${l.how}`}>{HOW[l.how]} <span class="mono">{l.type ?? 'an unknown class'} {l.id}</span></span>)}</li>))}
-			{(t.more_frames ?? 0) > 0 && <li class="quiet">and {count(t.more_frames!)} more</li>}
+					{f.locks?.map((l, k) => <span key={k} class={`lock ${l.how}`}>{HOW[l.how]} <span class="mono">{l.type ?? tr('an unknown class')} {l.id}</span></span>)}</li>))}
+			{(t.more_frames ?? 0) > 0 && <li class="quiet">{tr('and {more_frames} more', { more_frames: count(t.more_frames!) })}</li>}
 		</ol>
 	);
 }

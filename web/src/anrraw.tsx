@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { api, Refusal } from './api';
 import { bytes } from './format';
 import { Busy, Failure, useLoad } from './parts';
+import { tr } from './strings/anr';
 
 const MOST = 16 << 20; // bytes that are unpacked
 const SHOWN = 1 << 20; // characters in the page; the download has all of them
@@ -40,7 +41,7 @@ async function reportText(id: string, signal: AbortSignal): Promise<{ text: stri
 	const head = new Uint8Array(await blob.slice(0, 8).arrayBuffer());
 	if (starts(head, 0x1f, 0x8b)) return read(blob.stream().pipeThrough(new DecompressionStream('gzip')));
 	if (starts(head, 0x28, 0xb5, 0x2f, 0xfd) || starts(head, 0x50, 0x4b))
-		throw new Error(`The report came inside ${starts(head, 0x50, 0x4b) ? 'an archive' : 'a zstd file'}, which a browser cannot unpack. Download what was uploaded and unpack it.`);
+		throw new Error(tr('The report came inside {head}, which a browser cannot unpack. Download what was uploaded and unpack it.', { head: starts(head, 0x50, 0x4b) ? tr('an archive') : tr('a zstd file') }));
 	return read(blob.stream());
 }
 
@@ -55,15 +56,15 @@ export function Raw({ id }: { id: string }) {
 	const load = useLoad(id, (s) => reportText(id, s));
 	const v = load.value;
 	if (load.error) return <>
-		<Failure error={load.error} title="The text cannot be shown." retry={load.error instanceof Refusal ? load.again : undefined} />
-		<p><a class="button" href={api.rawUrl(id)} download>Download what was uploaded</a></p></>;
-	if (!v) return <Busy what="Loading the report" />;
+		<Failure error={load.error} title={tr('The text cannot be shown.')} retry={load.error instanceof Refusal ? load.again : undefined} />
+		<p><a class="button" href={api.rawUrl(id)} download>{tr('Download what was uploaded')}</a></p></>;
+	if (!v) return <Busy what={tr('Loading the report')} />;
 	return (
-		<section aria-label="The report as it came">
-			<div class="row"><h3>The report as it came</h3>
-				<span class="quiet">{v.text.length > SHOWN ? `the first ${bytes(SHOWN)} of ` : ''}{bytes(v.text.length)}{v.cut ? ', cut: it is too large for a page' : ''}</span>
+		<section aria-label={tr('The report as it came')}>
+			<div class="row"><h3>{tr('The report as it came')}</h3>
+				<span class="quiet">{v.text.length > SHOWN ? tr('the first {shown} of ', { shown: bytes(SHOWN) }) : ''}{bytes(v.text.length)}{v.cut ? tr(', cut: it is too large for a page') : ''}</span>
 				<span class="grow" />
-				<button class="small" onClick={() => save(v.text, `${id}-anr.txt`)}>Download as text</button></div>
+				<button class="small" onClick={() => save(v.text, `${id}-anr.txt`)}>{tr('Download as text')}</button></div>
 			<pre class="raw" tabIndex={0}>{v.text.slice(0, SHOWN)}</pre>
 		</section>
 	);
@@ -72,5 +73,5 @@ export function Raw({ id }: { id: string }) {
 /** One click shows the text, a second hides it. */
 export function useRaw(): [boolean, preact.JSX.Element] {
 	const [shown, show] = useState(false);
-	return [shown, <button class="small" aria-expanded={shown} onClick={() => show(!shown)}>{shown ? 'Hide the text' : 'Raw text'}</button>];
+	return [shown, <button class="small" aria-expanded={shown} onClick={() => show(!shown)}>{shown ? tr('Hide the text') : tr('Raw text')}</button>];
 }

@@ -6,6 +6,7 @@ import { Sure, useChange } from './change';
 import { when } from './format';
 import { Failure, Panel, Pending, useLoad } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/anrs';
 
 const EXAMPLES: Record<Rule['do'], string> = { skip: 'com.example.log.', merge: '/^com\\.example\\.image\\./', name: 'com.example.Cart' };
 
@@ -18,19 +19,19 @@ function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; can
 	const [r, put] = useState(rule);
 	const field = (key: 'name' | 'frame' | 'lock') => ({ name: key, spellcheck: false, value: r[key] ?? '', onInput: (e: { currentTarget: { value: string } }) => put({ ...r, [key]: e.currentTarget.value }) });
 	return (
-		<form class="rule" aria-label="A rule" onSubmit={(e) => { e.preventDefault(); keep(tidy(r)); }}>
+		<form class="rule" aria-label={tr('A rule')} onSubmit={(e) => { e.preventDefault(); keep(tidy(r)); }}>
 			<div class="row">
-				<label class="inline">Rule <select name="do" value={r.do} onChange={(e) => put({ ...r, do: e.currentTarget.value as Rule['do'] })}>{Object.entries(ACTS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
-				{r.do !== 'skip' && <label class="inline">Name of the group <input {...field('name')} /></label>}
-				<label class="inline">Frame <input class="mono" placeholder={EXAMPLES[r.do]} {...field('frame')} /></label>
-				{r.do !== 'skip' && <label class="inline">Lock of class <input class="mono" {...field('lock')} /></label>}
-				{r.do !== 'skip' && <label class="inline">Kind <select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
-					<option value="">any</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>}
-				<label class="inline"><input type="checkbox" name="on" checked={r.on !== false} onChange={(e) => put({ ...r, on: e.currentTarget.checked })} /> on</label>
+				<label class="inline">{tr('Rule')}{' '}<select name="do" value={r.do} onChange={(e) => put({ ...r, do: e.currentTarget.value as Rule['do'] })}>{Object.entries(ACTS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+				{r.do !== 'skip' && <label class="inline">{tr('Name of the group')}{' '}<input {...field('name')} /></label>}
+				<label class="inline">{tr('Frame')}{' '}<input class="mono" placeholder={EXAMPLES[r.do]} {...field('frame')} /></label>
+				{r.do !== 'skip' && <label class="inline">{tr('Lock of class')}{' '}<input class="mono" {...field('lock')} /></label>}
+				{r.do !== 'skip' && <label class="inline">{tr('Kind')}{' '}<select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
+					<option value="">{tr('any')}</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>}
+				<label class="inline"><input type="checkbox" name="on" checked={r.on !== false} onChange={(e) => put({ ...r, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
-			{r.do !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">Of the groups {r.groups!.join(', ')}.</p>}
-			<p class="quiet">Text that a name has, without regard to case; an expression stands between slashes. All that is said must hold.</p>
-			<div class="row"><button class="primary">Keep</button><button type="button" onClick={cancel}>Cancel</button></div>
+			{r.do !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">{tr('Of the groups {groups}.', { groups: r.groups!.join(', ') })}</p>}
+			<p class="quiet">{tr('Text that a name has, without regard to case; an expression stands between slashes. All that is said must hold.')}</p>
+			<div class="row"><button class="primary">{tr('Keep')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }
@@ -39,14 +40,14 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 	const swap = (at: number) => rules.map((r, i) => (i === at - 1 ? rules[at] : i === at ? rules[at - 1] : r));
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">No.</th><th scope="col">Rule</th><th scope="col">Group</th><th scope="col">What it does</th>{change && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('No.')}</th><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Group')}</th><th scope="col">{tr('What it does')}</th>{change && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
-					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.do]}{r.on === false && <span class="quiet"> (off)</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
+					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.do]}{r.on === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
 					{change && <td class="actions">
-						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={`Try rule ${i + 1} earlier`}>Earlier</button>
-						<button class="small" onClick={() => edit(i)} aria-label={`Change rule ${i + 1}`}>Change</button>
-						<Sure what="Remove" label={`Remove rule ${i + 1}`} act={() => change(rules.filter((o) => o !== r))} /></td>}
+						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
+						<button class="small" onClick={() => edit(i)} aria-label={tr('Change rule {i}', { i: i + 1 })}>{tr('Change')}</button>
+						<Sure what={tr('Remove')} label={tr('Remove rule {i}', { i: i + 1 })} act={() => change(rules.filter((o) => o !== r))} /></td>}
 				</tr>))}</tbody>
 		</table></div>
 	);
@@ -56,8 +57,8 @@ function Versions({ v }: { v: Rules }) {
 	const last = v.versions[0]?.version ?? 0;
 	if (v.versions.length < 2) return null;
 	return (
-		<label class="inline">Version <select name="version" value={v.version} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
-			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && ` by ${o.author}`}</option>)}</select></label>
+		<label class="inline">{tr('Version')}{' '}<select name="version" value={v.version} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
+			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && tr(' by {author}', { author: o.author })}</option>)}</select></label>
 	);
 }
 
@@ -86,15 +87,15 @@ export function AnrRules() {
 		set({ groups: null });
 	};
 	return (
-		<Panel title="How ANRs are grouped" id="rules" aside={v && <>{editing === null && <Versions v={v} />}
-			{may.write && now && editing === null && <button onClick={() => edit(-1)}>Add a rule</button>}
-			{may.write && !now && <button onClick={() => void put(v.rules)}>Make these hold again</button>}</>}>
-			{(!v || load.error) && <Pending of={load} what="Loading rules" />}
-			{v && v.rules.length === 0 && editing === null && <p class="quiet">There is no rule: groups are made by cause alone.</p>}
+		<Panel title={tr('How ANRs are grouped')} id="rules" aside={v && <>{editing === null && <Versions v={v} />}
+			{may.write && now && editing === null && <button onClick={() => edit(-1)}>{tr('Add a rule')}</button>}
+			{may.write && !now && <button onClick={() => void put(v.rules)}>{tr('Make these hold again')}</button>}</>}>
+			{(!v || load.error) && <Pending of={load} what={tr('Loading rules')} />}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There is no rule: groups are made by cause alone.')}</p>}
 			{v && v.rules.length > 0 && <Table rules={v.rules} edit={edit} change={may.write && now ? (rules) => void put(rules) : undefined} />}
 			{v && editing !== null && <Form key={editing} rule={editing === -1 ? wanted ?? { do: 'skip' } : v.rules[editing]} keep={(r) => void keep(r)} cancel={() => { edit(null); set({ groups: null }); }} />}
 			{error && <Failure error={error} />}
-			{v && <p class="quiet">The first rule that fits names or merges a group. A change groups all reports anew, in the background; whose frames are the app's is said with the methods of a trace.</p>}
+			{v && <p class="quiet">{tr("The first rule that fits names or merges a group. A change groups all reports anew, in the background; whose frames are the app's is said with the methods of a trace.")}</p>}
 		</Panel>
 	);
 }

@@ -6,6 +6,7 @@ import { count, duration } from './format';
 import { openAlso } from './opened';
 import { Copy } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/anr';
 
 const ROWS = 40;
 
@@ -15,18 +16,18 @@ function Row({ p, i, open }: { p: AnrProcess; i: number; open: boolean }) {
 	return <>
 		<tr id={`anr-thread-${i}`}>
 			<td><button class="plain" aria-expanded={open} onClick={() => set({ stack: open ? null : i })}>{threadName(t)}</button>
-				{i === p.main && <em class="tag">main</em>}{t.daemon && <span class="quiet"> daemon</span>}</td>
+				{i === p.main && <em class="tag">{tr('main')}</em>}{t.daemon && <span class="quiet">{' '}{tr('daemon')}</span>}</td>
 			<td class="num quiet">{t.sys_tid ?? ''}</td>
 			<td><span class={`state ${t.wants ? 'loss' : ''}`}>{stateOf(t)}</span></td>
-			<td>{t.held.map((l) => <div key={l.id} class="mono">{l.type ?? 'unknown'} <span class="quiet">{l.id}</span></div>)}
-				{(t.victims ?? 0) > 0 && <span class="badtext">blocks {count(t.victims!)} {t.victims === 1 ? 'thread' : 'threads'}</span>}</td>
-			<td>{t.wants && <><span class="mono">{t.wants.type ?? 'unknown'} <span class="quiet">{t.wants.id}</span></span>{holder && <div>of {holder}</div>}</>}</td>
-			<td>{t.top ? <Method f={t.top} track={t.track} /> : <span class="quiet">{t.channel ? `kernel: ${t.channel}` : 'no stack'}</span>}</td>
+			<td>{t.held.map((l) => <div key={l.id} class="mono">{l.type ?? tr('unknown')} <span class="quiet">{l.id}</span></div>)}
+				{(t.victims ?? 0) > 0 && <span class="badtext">{tr('blocks {victims} {victims2}', { victims: count(t.victims!), victims2: t.victims === 1 ? tr('thread') : tr('threads') })}</span>}</td>
+			<td>{t.wants && <><span class="mono">{t.wants.type ?? tr('unknown')} <span class="quiet">{t.wants.id}</span></span>{holder && <div>{tr('of {holder}', { holder })}</div>}</>}</td>
+			<td>{t.top ? <Method f={t.top} track={t.track} /> : <span class="quiet">{t.channel ? tr('kernel: {channel}', { channel: t.channel }) : tr('no stack')}</span>}</td>
 		</tr>
 		{open && <tr class="opened"><td colSpan={6}>
-			<p class="row"><Copy text={stackText(t)} label="Copy the stack" />
-				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>Show in the chart</button>}
-				{t.run_ns !== undefined && <span class="quiet">on a CPU for {duration(t.run_ns)}, waited for one for {duration(t.queue_ns ?? 0)} in all</span>}</p>
+			<p class="row"><Copy text={stackText(t)} label={tr('Copy the stack')} />
+				{t.frames.length > 0 && <button class="small" onClick={() => set({ thread: t.track, open: openAlso(text('open'), t.track), from: null, to: null, a: null, b: null, root: null, row: null }, true)}>{tr('Show in the chart')}</button>}
+				{t.run_ns !== undefined && <span class="quiet">{tr('on a CPU for {run_ns}, waited for one for {queue_ns} in all', { run_ns: duration(t.run_ns), queue_ns: duration(t.queue_ns ?? 0) })}</span>}</p>
 			<Stack t={t} /></td></tr>}
 	</>;
 }
@@ -37,8 +38,8 @@ function States({ p, chosen }: { p: AnrProcess; chosen: string }) {
 	if (states.length < 2) return null;
 	const pick = (state: string | null) => set({ anrstate: state, anrrows: null });
 	return (
-		<div class="row chips" role="group" aria-label="States">
-			<button class="small" aria-pressed={!chosen} onClick={() => pick(null)}>All {count(p.threads.length)}</button>
+		<div class="row chips" role="group" aria-label={tr('States')}>
+			<button class="small" aria-pressed={!chosen} onClick={() => pick(null)}>{tr('All {threads}', { threads: count(p.threads.length) })}</button>
 			{states.map(([state, n]) => <button key={state} class="small" aria-pressed={state === chosen} onClick={() => pick(state === chosen ? null : state)}>{state} {count(n)}</button>)}
 		</div>
 	);
@@ -54,17 +55,17 @@ export function Threads({ p }: { p: AnrProcess }) {
 	const found = useMemo(() => all.filter((i) => (!state || stateOf(p.threads[i]) === state) && shows(p.threads[i], filter)), [all, state, filter]);
 	if (p.threads.length === 0) return null;
 	return (
-		<section aria-label="Threads of the dump">
-			<div class="row"><h3>Threads</h3><span class="quiet">{filter || state ? `${count(found.length)} of ` : ''}{count(p.threads.length)}
-				{p.threads_left_out > 0 ? `, ${count(p.threads_left_out)} more were left out` : ''}</span>
+		<section aria-label={tr('Threads of the dump')}>
+			<div class="row"><h3>{tr('Threads')}</h3><span class="quiet">{filter || state ? tr('{found} of ', { found: count(found.length) }) : ''}{count(p.threads.length)}
+				{p.threads_left_out > 0 ? tr(', {threads_left_out} more were left out', { threads_left_out: count(p.threads_left_out) }) : ''}</span>
 				<States p={p} chosen={state} /><span class="grow" />
-				<label class="inline">Filter<input type="search" value={filter} placeholder="name, state, class or method" onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
-			{found.length === 0 ? <p class="quiet">No thread{state ? ` that is ${state}` : ''} has this in its name, state, locks or stack.</p>
+				<label class="inline">{tr('Filter')}<input type="search" value={filter} placeholder={tr('name, state, class or method')} onInput={(e) => set({ anr: e.currentTarget.value, anrrows: null })} /></label></div>
+			{found.length === 0 ? <p class="quiet">{tr('No thread{state} has this in its name, state, locks or stack.', { state: state ? tr(' that is {state}', { state }) : '' })}</p>
 				: <div class="scroll" tabIndex={0}><table class="anrthreads">
-					<thead><tr><th scope="col">Thread</th><th scope="col" class="num">Id</th><th scope="col">State</th><th scope="col">Holds</th><th scope="col">Wants</th><th scope="col">Top frame</th></tr></thead>
+					<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col" class="num">{tr('Id')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Holds')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Top frame')}</th></tr></thead>
 					<tbody>{found.slice(0, limit).map((i) => <Row key={i} p={p} i={i} open={open === i} />)}</tbody>
 				</table></div>}
-			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>Show all {count(found.length)}</button></p>}
+			{found.length > limit && <p><button class="small" onClick={() => set({ anrrows: p.threads.length })}>{tr('Show all {found}', { found: count(found.length) })}</button></p>}
 		</section>
 	);
 }

@@ -1,6 +1,7 @@
 // The server's API, as types and calls.
 import type { ComparedMethods, Comparison } from './comparedoc';
 import { answered, lost } from './health';
+import { tr } from './strings/frame';
 
 export interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number;
@@ -130,12 +131,12 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 	} catch (why) {
 		if ((why as Error).name === 'AbortError') throw why;
 		lost();
-		throw new Refusal(0, 'The server does not answer. Is it still running?');
+		throw new Refusal(0, tr('The server does not answer. Is it still running?'));
 	}
 	answered(path, r.status);
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
-	throw new Refusal(r.status, body?.error?.message ?? `The server answered ${r.status}.`, body?.error?.offset ?? null);
+	throw new Refusal(r.status, body?.error?.message ?? tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // asked for before anybody needs it

@@ -5,10 +5,11 @@ import { did, facts, SORTS, target, who, type Entry } from './auditwords';
 import { when } from './format';
 import { Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/manage';
 
 interface Entries { entries: Entry[]; before: number | null }
 
-const COLUMNS = ['When', 'Who', 'Did', 'To', 'Details', 'From'];
+const COLUMNS = [tr('When'), tr('Who'), tr('Did'), 'To', tr('Details'), tr('From')];
 
 /** What was done to a trace that may still be there leads to it. */
 function Target({ e }: { e: Entry }) {
@@ -24,7 +25,7 @@ function Row({ e }: { e: Entry }) {
 			<td title={e.action} class="nowrap">{did(e)}</td>
 			<td title={target(e) === e.target ? undefined : e.target}><Target e={e} /></td>
 			<td class="anywhere">{facts(e)}</td>
-			<td title={e.request ? `request ${e.request}` : undefined} class="nowrap">{e.address || <span class="quiet">on the server</span>}</td>
+			<td title={e.request ? tr('request {request}', { request: e.request }) : undefined} class="nowrap">{e.address || <span class="quiet">{tr('on the server')}</span>}</td>
 		</tr>
 	);
 }
@@ -36,10 +37,10 @@ function Page({ before, asked, everywhere }: { before: number; asked: string; ev
 	const v = load.value;
 	const wide = COLUMNS.length;
 	return <>
-		{!v && <tr><td colSpan={wide}><Pending of={load} what="Loading changes" /></td></tr>}
-		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">Nothing of that kind was changed yet.</td></tr>}
+		{!v && <tr><td colSpan={wide}><Pending of={load} what={tr('Loading changes')} /></td></tr>}
+		{v && before === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('Nothing of that kind was changed yet.')}</td></tr>}
 		{v?.entries.map((e) => <Row key={e.id} e={e} />)}
-		{v?.before && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>Older changes</button></td></tr>}
+		{v?.before && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
 		{v?.before && more && <Page before={v.before} asked={asked} everywhere={everywhere} />}
 	</>;
 }
@@ -49,14 +50,14 @@ export function AuditPage() {
 	const asked = SORTS.some(([s]) => s === named) ? named : '';
 	const everywhere = may.server && text('everywhere') === '1';
 	useEffect(() => {
-		document.title = 'Changes · tracewell';
+		document.title = tr('Changes · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>Changes</h1></div>
-			<Panel title="Who changed what" aside={<>
-				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} /> of all projects and the server</label>}
-				<label class="inline">Show <select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+			<div class="row head"><h1>{tr('Changes')}</h1></div>
+			<Panel title={tr('Who changed what')} aside={<>
+				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
+				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>
 				<div class="scroll"><table>
 					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>

@@ -1,27 +1,28 @@
 // What entries of the audit say, in words for people.
 import { when } from './format';
+import { tr } from './strings/manage';
 
 export interface Entry {
 	id: number; at_ms: number; project: string; by: { kind: string; id: string; name: string };
 	address: string; request: string; action: string; target: string; facts: Record<string, string>;
 }
 
-export const SORTS: [action: string, shown: string][] = [['', 'everything'], ['key', 'keys'], ['user', 'accounts'], ['member', 'roles'], ['session', 'signing in and out'],
-	['identity', 'links to the provider'], ['link', 'sign-in links'], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', 'decoded files'], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
-	['filter', 'saved lists'], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', 'this record'], ['catalogue', 'the catalogue']];
+export const SORTS: [action: string, shown: string][] = [['', 'everything'], ['key', 'keys'], ['user', 'accounts'], ['member', 'roles'], ['session', tr('signing in and out')],
+	['identity', tr('links to the provider')], ['link', tr('sign-in links')], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', tr('decoded files')], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
+	['filter', tr('saved lists')], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
 
-const KINDS: Record<string, string> = { cli: 'command line, ', key: 'key ', link: 'sign-in link', server: 'the server itself', nobody: 'nobody known' };
+const KINDS: Record<string, string> = { cli: tr('command line, '), key: 'key ', link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('nobody known') };
 
 const DONE: Record<string, string> = {
-	'session.start': 'signed in', 'session.end': 'signed out', 'session.end_all': 'signed out everywhere', 'link.create': 'made a sign-in link',
-	'key.create': 'made a key', 'key.rotate': 'rotated a key', 'key.revoke': 'revoked a key',
-	'user.create': 'made an account', 'user.change': 'changed an account', 'user.remove': 'removed an account', 'member.set': 'gave a role', 'member.remove': 'took a role',
-	'identity.link': 'linked an account to the provider', 'identity.unlink': 'took an account off the provider',
-	'project.create': 'made a project', 'project.import': 'imported a project', 'mapping.set': 'sent a mapping', 'build.commit': 'said what a build is made of', 'setting.set': 'changed a setting', 'regression.change': 'answered a regression',
-	'trace.mark': 'marked a trace', 'trace.delete': 'deleted a trace', 'trace.requeue': 'had a trace decoded again', 'upload.delete': 'deleted an upload',
-	'annotation.create': 'annotated a trace', 'annotation.edit': 'changed an annotation', 'annotation.delete': 'deleted an annotation',
-	'webhook.create': 'made a webhook', 'webhook.change': 'changed a webhook', 'webhook.remove': 'removed a webhook', 'webhook.test': 'tested a webhook', 'webhook.redeliver': 'told a webhook once more', 'webhook.pause': 'paused a webhook that fails',
-	'filter.set': 'saved a list', 'filter.delete': 'deleted a saved list', 'audit.expire': 'forgot old changes', 'catalogue.migrate': 'copied everything to another place',
+	'session.start': tr('signed in'), 'session.end': tr('signed out'), 'session.end_all': tr('signed out everywhere'), 'link.create': tr('made a sign-in link'),
+	'key.create': tr('made a key'), 'key.rotate': tr('rotated a key'), 'key.revoke': tr('revoked a key'),
+	'user.create': tr('made an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('gave a role'), 'member.remove': tr('took a role'),
+	'identity.link': tr('linked an account to the provider'), 'identity.unlink': tr('took an account off the provider'),
+	'project.create': tr('made a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('said what a build is made of'), 'setting.set': tr('changed a setting'), 'regression.change': tr('answered a regression'),
+	'trace.mark': tr('marked a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('had a trace decoded again'), 'upload.delete': tr('deleted an upload'),
+	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
+	'webhook.create': tr('made a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('told a webhook once more'), 'webhook.pause': tr('paused a webhook that fails'),
+	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('forgot old changes'), 'catalogue.migrate': tr('copied everything to another place'),
 };
 
 /** Actions that came later read as they are written, without their punctuation. */
@@ -41,8 +42,8 @@ export function target(e: Entry): string {
 function fact(name: string, value: string): string {
 	const words = name.replaceAll('_', ' ');
 	if (name.endsWith('_ms')) return `${words.slice(0, -3)} ${value === '0' ? 'never' : when(Number(value))}`;
-	if (name === 'how') return `by ${value}`;
-	return value === 'true' ? words : value === 'false' ? `not ${words}` : `${words} ${value}`;
+	if (name === 'how') return tr('by {value}', { value });
+	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }
 
 /** The rest of what it says; what target() told already is left out. */

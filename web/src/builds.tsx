@@ -6,14 +6,15 @@ import { count, percent, when } from './format';
 import { KeyButton, keyLine, NewKey } from './makekey';
 import { Command, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/manage';
 import { several } from './traces';
 
 /** How much of the build's traces its mapping names; nothing while no trace with ids is counted. */
 function Named({ n }: { n: Build['names'] }) {
-	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title="The traces bring their names themselves">no ids</span> : null;
+	if (n.ids === 0) return n.traces > 0 ? <span class="quiet" title={tr('The traces bring their names themselves')}>{tr('no ids')}</span> : null;
 	const share = n.resolved / n.ids;
 	return (
-		<span class="meter" title={`${count(n.resolved)} of ${count(n.ids)} method ids, ${count(n.resolved_slices)} of ${count(n.slices)} calls`}>
+		<span class="meter" title={tr('{resolved} of {ids} method ids, {resolved_slices} of {slices} calls', { resolved: count(n.resolved), ids: count(n.ids), resolved_slices: count(n.resolved_slices), slices: count(n.slices) })}>
 			<span class="track" aria-hidden="true"><span style={{ width: `${share * 100}%` }} /></span>
 			<span class={n.lacking > 0 ? 'loss' : ''}>{percent(share)}</span></span>
 	);
@@ -21,28 +22,28 @@ function Named({ n }: { n: Build['names'] }) {
 
 function Mapping({ b }: { b: Build }) {
 	return <>
-		<span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? 'present' : 'missing'}</span>
+		<span class={`state ${b.mapping ? 'ready' : 'failed'}`}>{b.mapping ? tr('present') : tr('missing')}</span>
 		{b.mapping && <span class="quiet"> {several(b.entries, 'method')}</span>}
-		{b.malformed > 0 && <span class="quiet">, {count(b.malformed)} lines unreadable</span>}
-		{b.duplicates > 0 && <span class="quiet">, {count(b.duplicates)} ids twice</span>}
+		{b.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(b.malformed) })}</span>}
+		{b.duplicates > 0 && <span class="quiet">{tr(', {duplicates} ids twice', { duplicates: count(b.duplicates) })}</span>}
 	</>;
 }
 
 function Retrace({ b }: { b: Build }) {
 	const r = b.retrace;
 	return <>
-		{r.mapping ? <><span class="state ready">present</span> <span class="quiet">{count(r.classes)} classes</span></> : <span class="quiet">none</span>}
-		{r.malformed > 0 && <span class="quiet">, {count(r.malformed)} lines unreadable</span>}
+		{r.mapping ? <><span class="state ready">{tr('present')}</span> <span class="quiet">{tr('{classes} classes', { classes: count(r.classes) })}</span></> : <span class="quiet">{tr('none')}</span>}
+		{r.malformed > 0 && <span class="quiet">{tr(', {malformed} lines unreadable', { malformed: count(r.malformed) })}</span>}
 	</>;
 }
 
 /** What is missing, as a sentence that says what to do. */
 function advice(b: Build): string {
 	const n = b.names;
-	if (!b.mapping && n.lacking > 0) return `${several(n.lacking, 'trace')} of this build ${n.lacking === 1 ? 'waits' : 'wait'} for names. Send the methodMapping.txt that this build wrote:`;
-	if (n.lacking > 0) return `The mapping lacks ${count(n.ids - n.resolved)} of the ids that its traces use: it may be another build's. Send the one that this build wrote:`;
-	if (b.mapping) return 'All ids of its traces have names. Sending a mapping again replaces the present one:';
-	return n.traces > 0 ? 'Its traces bring their names. If the app is obfuscated, send R8’s mapping:' : 'Send its mapping before or after its first trace:';
+	if (!b.mapping && n.lacking > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt that this build wrote:', { lacking: several(n.lacking, 'trace'), lacking2: n.lacking === 1 ? 'waits' : 'wait' });
+	if (n.lacking > 0) return tr("The mapping lacks {resolved} of the ids that its traces use: it may be another build's. Send the one that this build wrote:", { resolved: count(n.ids - n.resolved) });
+	if (b.mapping) return tr('All ids of its traces have names. Sending a mapping again replaces the present one:');
+	return n.traces > 0 ? tr('Its traces bring their names. If the app is obfuscated, send R8’s mapping:') : tr('Send its mapping before or after its first trace:');
 }
 
 function Upload({ b }: { b: Build }) {
@@ -54,12 +55,12 @@ function Upload({ b }: { b: Build }) {
 		<div class="instructions">
 			<p>{advice(b)}</p>
 			<Command>{`${keyLine(secret, project)}\n${send('methodMapping.txt', 'methods')}`}</Command>
-			<p class="quiet">R8’s or ProGuard’s <code>mapping.txt</code>, where the app is obfuscated:</p>
+			<p class="quiet">{tr.rich('R8’s or ProGuard’s {code}, where the app is obfuscated:', { code: <code>mapping.txt</code> })}</p>
 			<Command>{send('mapping.txt', 'retrace')}</Command>
-			<p class="quiet">The commit it is made of{b.commit ? <> (<code>{b.commit}</code> now)</> : ''}, so that links to source and last changes do not go by tags:</p>
+			<p class="quiet">{tr.rich('The commit it is made of{commit}, so that links to source and last changes do not go by tags:', { commit: b.commit ? <>{' '}{tr.rich('({commit} now)', { commit: <code>{b.commit}</code> })}</> : '' })}</p>
 			<Command>{`curl -X PUT -H "Authorization: Bearer $KEY" '${at}/commit' -d "{\\"commit\\": \\"$(git rev-parse HEAD)\\"}"`}</Command>
-			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={`mappings of ${b.build_id}`.slice(0, 100)} made={hold} />}
-			{b.map_version && <p class="quiet">The mapping’s first line: <code>{b.map_version}</code></p>}
+			{secret ? <NewKey secret={secret} name="" /> : <KeyButton name={tr('mappings of {build_id}', { build_id: b.build_id }).slice(0, 100)} made={hold} />}
+			{b.map_version && <p class="quiet">{tr.rich('The mapping’s first line: {map_version}', { map_version: <code>{b.map_version}</code> })}</p>}
 		</div>
 	);
 }
@@ -68,14 +69,14 @@ function Row({ b, open }: { b: Build; open: boolean }) {
 	return <>
 		<tr data-build={b.build_id}>
 			<td><a href={link(`/?build_id=${encodeURIComponent(b.build_id)}`)}>{b.build_id}</a></td>
-			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={`Made of commit ${b.commit}`}> {b.commit.slice(0, 10)}</span>}</td>
+			<td>{b.app} {b.version_name}{b.commit && <span class="mono quiet" title={tr('Made of commit {commit}', { commit: b.commit })}> {b.commit.slice(0, 10)}</span>}</td>
 			<td><Mapping b={b} /></td>
 			<td><Retrace b={b} /></td>
 			<td class="num">{count(b.traces)}</td>
-			<td class="num">{b.names.lacking > 0 ? <span class="loss">{count(b.names.lacking)}</span> : b.names.traces < b.traces ? <span class="quiet" title="Not all of its traces are counted yet">counting</span> : '0'}</td>
+			<td class="num">{b.names.lacking > 0 ? <span class="loss">{count(b.names.lacking)}</span> : b.names.traces < b.traces ? <span class="quiet" title={tr('Not all of its traces are counted yet')}>{tr('counting')}</span> : '0'}</td>
 			<td class="num"><Named n={b.names} /></td>
 			<td class="when">{b.updated_ms ? when(b.updated_ms) : ''}</td>
-			<td class="actions"><button class="small" aria-expanded={open} onClick={() => set({ build: open ? null : b.build_id })}>{open ? 'Hide' : 'How to send'}</button></td>
+			<td class="actions"><button class="small" aria-expanded={open} onClick={() => set({ build: open ? null : b.build_id })}>{open ? tr('Hide') : tr('How to send')}</button></td>
 		</tr>
 		{open && <tr class="more"><td colSpan={9}><Upload b={b} /></td></tr>}
 	</>;
@@ -87,7 +88,7 @@ export function BuildsPage() {
 	const page = useLoad(cursor, () => api.builds(cursor));
 	const v = page.value;
 	useEffect(() => {
-		document.title = 'Builds · tracewell';
+		document.title = tr('Builds · tracewell');
 	}, []);
 	// a mapping that was just sent shows when this page is looked at again
 	useEffect(() => {
@@ -99,28 +100,26 @@ export function BuildsPage() {
 	const lacking = waiting.reduce((n, b) => n + b.names.lacking, 0);
 	return (
 		<main>
-			<div class="row head"><h1>Builds</h1>
+			<div class="row head"><h1>{tr('Builds')}</h1>
 				<span class="grow" />
-				{v && <button class="small" onClick={page.again} disabled={page.busy}>Look again</button>}</div>
-			<p>A trace holds numbers where a build’s <code>methodMapping.txt</code> holds names. Send the
-				mapping of each build once, before or after its traces; and R8’s <code>mapping.txt</code> where
-				the app is obfuscated.</p>
-			<Pending of={page} what="Loading builds" />
-			{v && v.builds.length === 0 && <div class="notice"><strong>No build is known yet.</strong>
-				<p>One appears here with its first trace or mapping:</p>
+				{v && <button class="small" onClick={page.again} disabled={page.busy}>{tr('Look again')}</button>}</div>
+			<p>{tr.rich('A trace holds numbers where a build’s {code} holds names. Send the mapping of each build once, before or after its traces; and R8’s {code2} where the app is obfuscated.', { code: <code>methodMapping.txt</code>, code2: <code>mapping.txt</code> })}</p>
+			<Pending of={page} what={tr('Loading builds')} />
+			{v && v.builds.length === 0 && <div class="notice"><strong>{tr('No build is known yet.')}</strong>
+				<p>{tr('One appears here with its first trace or mapping:')}</p>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
-			{waiting.length > 0 && <div class="notice warn"><strong>{several(lacking, 'trace')} of {several(waiting.length, 'build')} {lacking === 1 ? 'lacks' : 'lack'} names.</strong>
-				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{waiting.length > 5 && ` and ${waiting.length - 5} more`}: send {waiting.length === 1 ? 'its mapping' : 'their mappings'}, and the traces get their names without being uploaded again.</p></div>}
+			{waiting.length > 0 && <div class="notice warn"><strong>{tr('{lacking} of {waiting} {lacking2} names.', { lacking: several(lacking, 'trace'), waiting: several(waiting.length, 'build'), lacking2: lacking === 1 ? tr('lacks') : tr('lack') })}</strong>
+				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}, and the traces get their names without being uploaded again.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
 			{v && v.builds.length > 0 && (
 				<div class="scroll"><table>
-					<thead><tr><th scope="col">Build</th><th scope="col">App</th><th scope="col">Mapping</th><th scope="col">R8 mapping</th>
-						<th scope="col" class="num">Traces</th><th scope="col" class="num">Waiting</th><th scope="col" class="num">Ids named</th>
-						<th scope="col">Mapping sent</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('Build')}</th><th scope="col">{tr('App')}</th><th scope="col">{tr('Mapping')}</th><th scope="col">{tr('R8 mapping')}</th>
+						<th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col" class="num">{tr('Ids named')}</th>
+						<th scope="col">{tr('Mapping sent')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{v.builds.map((b) => <Row key={b.build_id} b={b} open={open === b.build_id} />)}</tbody>
 				</table></div>)}
 			<div class="row pages">
-				{cursor && <button onClick={() => history.back()}>Back</button>}
-				{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>More</button>}</div>
+				{cursor && <button onClick={() => history.back()}>{tr('Back')}</button>}
+				{v?.cursor && <button onClick={() => set({ cursor: v.cursor }, true)}>{tr('More')}</button>}</div>
 			{v && <FramesPanel />}
 		</main>
 	);

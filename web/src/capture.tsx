@@ -5,6 +5,7 @@ import { Sure, useChange } from './change';
 import { RuleForm, type Rule } from './captureform';
 import { count, percent } from './format';
 import { Busy, Command, Failure, Panel, useLoad } from './parts';
+import { tr } from './strings/manage';
 
 interface Day { rule: string; day_ms: number; traces: number; devices: number }
 interface Rules { valid_s: number; rules: Rule[]; changed_ms: number; days: Day[] }
@@ -23,7 +24,7 @@ function whom(r: Rule): string {
 		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
 		.filter(([, patterns]) => patterns.length)
 		.map(([word, patterns]) => `${word} ${patterns.join(' or ')}`);
-	return words.join(', ') || 'every device';
+	return words.join(', ') || tr('every device');
 }
 
 /** Traces a day, the last one today; the table beside it says the number of today. */
@@ -32,7 +33,7 @@ function Bars({ days, name }: { days: Day[]; name: string }) {
 	const heights = Array.from({ length: DAYS }, (_, i) => days.find((d) => d.day_ms === first + i * DAY_MS)?.traces ?? 0);
 	const most = Math.max(1, ...heights);
 	return (
-		<svg class="bars" role="img" aria-label={`${name}, traces a day for ${DAYS} days: ${heights.join(', ')}`} width={DAYS * BAR} height={HIGH}>
+		<svg class="bars" role="img" aria-label={tr('{name}, traces a day for {days} days: {heights}', { name, days: DAYS, heights: heights.join(', ') })} width={DAYS * BAR} height={HIGH}>
 			{heights.map((n, i) => <rect key={i} x={i * BAR} width={BAR - 1} y={HIGH - Math.max(1, (n / most) * HIGH)} height={Math.max(1, (n / most) * HIGH)} class={n ? '' : 'none'} />)}
 		</svg>
 	);
@@ -42,7 +43,7 @@ function Came({ days, perDay }: { days: Day[]; perDay: number }) {
 	const now = days.find((d) => d.day_ms === today());
 	const n = now?.traces ?? 0;
 	return <>
-		<td class="num">{count(n)}{perDay > 0 && <> of {count(perDay)}</>}{perDay > 0 && n >= perDay && <span class="quiet"> full</span>}</td>
+		<td class="num">{count(n)}{perDay > 0 && <>{' '}{tr('of {perDay}', { perDay: count(perDay) })}</>}{perDay > 0 && n >= perDay && <span class="quiet">{' '}{tr('full')}</span>}</td>
 		<td class="num">{count(now?.devices ?? 0)}</td>
 	</>;
 }
@@ -50,15 +51,15 @@ function Came({ days, perDay }: { days: Day[]; perDay: number }) {
 function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; drop: () => void }) {
 	return (
 		<tr data-rule={r.name}>
-			<td>{r.name}{r.on === false && <span class="quiet"> (off)</span>}</td>
-			<td>{r.scenario || 'any'}</td>
+			<td>{r.name}{r.on === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td>
+			<td>{r.scenario || tr('any')}</td>
 			<td>{whom(r)}</td>
 			<td class="num">{percent(shareOf(r))}</td>
 			<Came days={days} perDay={r.per_day ?? 0} />
 			<td><Bars days={days} name={r.name} /></td>
 			{may.admin && <td class="actions">
-				<button class="small" onClick={edit} aria-label={`Change ${r.name}`}>Change</button>
-				<Sure what="Remove" label={`Remove ${r.name}`} act={drop} />
+				<button class="small" onClick={edit} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button>
+				<Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={drop} />
 			</td>}
 		</tr>
 	);
@@ -68,12 +69,12 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 	const gone = v.days.filter((d) => d.rule === '');
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">Rule</th><th scope="col">Scenario</th><th scope="col">For</th><th scope="col" class="num">Share</th>
-				<th scope="col" class="num">Traces today</th><th scope="col" class="num">Devices today</th><th scope="col">{DAYS} days</th>
-				{may.admin && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th>
+				<th scope="col" class="num">{tr('Traces today')}</th><th scope="col" class="num">{tr('Devices today')}</th><th scope="col">{tr('{days} days', { days: DAYS })}</th>
+				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>
 				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
-				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>by rules that are no longer here</td><Came days={gone} perDay={0} /><td><Bars days={gone} name="rules that are gone" /></td>{may.admin && <td />}</tr>}
+				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by rules that are no longer here')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name="rules that are gone" /></td>{may.admin && <td />}</tr>}
 			</tbody>
 		</table></div>
 	);
@@ -91,28 +92,28 @@ function Rules() {
 		if (await keep(rules)) edit(null);
 	};
 	return (
-		<Panel title="What devices record" id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>Add a rule</button>}>
+		<Panel title={tr('What devices record')} id="rules" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a rule')}</button>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!v && load.busy && <Busy what="Loading rules" />}
-			{v && v.rules.length === 0 && editing === null && <p class="quiet">There is no rule yet: devices that ask are told to record nothing.</p>}
+			{!v && load.busy && <Busy what={tr('Loading rules')} />}
+			{v && v.rules.length === 0 && editing === null && <p class="quiet">{tr('There is no rule yet: devices that ask are told to record nothing.')}</p>}
 			{v && (v.rules.length > 0 || v.days.length > 0) && <Table v={v} edit={edit} keep={(r) => void keep(r)} />}
 			{v && editing !== null && <RuleForm key={editing} rule={v.rules.find((r) => r.name === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
-			{v && <p class="quiet">Devices ask again after {count(v.valid_s / 60)} minutes. A device that says who it is is chosen by its name: always the same ones, and a larger share adds to them. Days are those of UTC.</p>}
+			{v && <p class="quiet">{tr('Devices ask again after {valid_s} minutes. A device that says who it is is chosen by its name: always the same ones, and a larger share adds to them. Days are those of UTC.', { valid_s: count(v.valid_s / 60) })}</p>}
 		</Panel>
 	);
 }
 
 export function CapturePage() {
 	useEffect(() => {
-		document.title = 'Capture · tracewell';
+		document.title = tr('Capture · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>Capture</h1></div>
+			<div class="row head"><h1>{tr('Capture')}</h1></div>
 			<Rules />
-			<Panel title="On the device">
-				<p>Ask with an ingest key, keep the answer and its ETag, and record only what it names. Send each trace with <code>capture=</code> the rule's name and the same <code>device_id</code>: that counts it.</p>
+			<Panel title={tr('On the device')}>
+				<p>{tr.rich("Ask with an ingest key, keep the answer and its ETag, and record only what it names. Send each trace with {code} the rule's name and the same {code2}: that counts it.", { code: <code>capture=</code>, code2: <code>device_id</code> })}</p>
 				<Command>{`curl -H "Authorization: Bearer $KEY" -H 'If-None-Match: "…"' \\\n  "${location.origin}/api/v1/capture?app=com.example&version_name=8.3.1&device=Pixel+8&os=14&device_id=$INSTALLATION"`}</Command>
 			</Panel>
 		</main>

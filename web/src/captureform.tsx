@@ -1,13 +1,14 @@
 // One capture rule, made or changed.
 import { useState } from 'preact/hooks';
 import { Failure } from './parts';
+import { tr } from './strings/manage';
 
 export type Where = Partial<Record<'app' | 'version_name' | 'device' | 'os', string[]>>;
 export interface Rule { name: string; on?: boolean; scenario?: string; where?: Where; share?: number; per_day?: number; record?: object }
 
 interface Draft { name: string; on: boolean; scenario: string; app: string; version_name: string; device: string; os: string; share: string; per_day: string; record: string }
 
-const CONDITIONS: [keyof Where, string, string][] = [['version_name', 'Versions', '8.3.* 9.0'], ['app', 'Apps', 'com.example.*'], ['device', 'Devices', 'Pixel*'], ['os', 'Android', '1[45]']];
+const CONDITIONS: [keyof Where, string, string][] = [['version_name', tr('Versions'), '8.3.* 9.0'], ['app', tr('Apps'), 'com.example.*'], ['device', tr('Devices'), 'Pixel*'], ['os', 'Android', '1[45]']];
 const joined = (patterns?: string[]) => (patterns ?? []).join('\n');
 const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);
 
@@ -21,13 +22,13 @@ function draftOf(r?: Rule): Draft {
 function ruleOf(d: Draft): Rule {
 	const where: Where = {};
 	for (const [key] of CONDITIONS) if (listed(d[key]).length) where[key] = listed(d[key]);
-	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error('The share is a number of per cent.');
-	if (!/^\d+$/.test(d.per_day.trim())) throw new Error('Traces a day is a whole number, 0 for any.');
+	if (d.share.trim() === '' || !Number.isFinite(Number(d.share))) throw new Error(tr('The share is a number of per cent.'));
+	if (!/^\d+$/.test(d.per_day.trim())) throw new Error(tr('Traces a day is a whole number, 0 for any.'));
 	let record: object;
 	try {
 		record = JSON.parse(d.record || '{}') as object;
 	} catch {
-		throw new Error('What to record is not JSON.');
+		throw new Error(tr('What to record is not JSON.'));
 	}
 	return { name: d.name.trim(), on: d.on, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
 }
@@ -46,23 +47,23 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 		}
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label={rule ? `Change ${rule.name}` : 'A new rule'}>
+		<form class="rule" onSubmit={save} aria-label={rule ? tr('Change {name}', { name: rule.name }) : tr('A new rule')}>
 			<div class="row">
-				<label class="inline">Name <input {...text('name')} autofocus={!rule} /></label>
-				<label class="inline">Scenario <input {...text('scenario')} placeholder="any" /></label>
-				<label class="inline">Share <input class="short" inputMode="decimal" {...text('share')} /> %</label>
-				<label class="inline">Traces a day <input class="short" inputMode="numeric" {...text('per_day')} /></label>
-				<label class="inline"><input type="checkbox" checked={d.on} onChange={(e) => put({ ...d, on: e.currentTarget.checked })} /> on</label>
+				<label class="inline">{tr('Name')}{' '}<input {...text('name')} autofocus={!rule} /></label>
+				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
+				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} /> %</label>
+				<label class="inline">{tr('Traces a day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} /></label>
+				<label class="inline"><input type="checkbox" checked={d.on} onChange={(e) => put({ ...d, on: e.currentTarget.checked })} />{' '}{tr('on')}</label>
 			</div>
 			<div class="lists conditions">
 				{CONDITIONS.map(([key, label, example]) => (
-					<label class="list" key={key}>{label} <span class="quiet">one pattern a line; none: any</span>
+					<label class="list" key={key}>{label} <span class="quiet">{tr('one pattern a line; none: any')}</span>
 						<textarea rows={2} class="mono" placeholder={example} {...text(key)} /></label>))}
 			</div>
-			<label class="list">What to record <span class="quiet">JSON for the recorder on the device, handed on as it is</span>
+			<label class="list">{tr.rich('What to record {part}', { part: <span class="quiet">{tr('JSON for the recorder on the device, handed on as it is')}</span> })}
 				<textarea rows={4} class="mono" {...text('record')} /></label>
 			{error && <Failure error={error} />}
-			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? 'Save' : 'Add'}</button><button type="button" onClick={cancel}>Cancel</button></div>
+			<div class="row"><button class="primary" disabled={!d.name.trim()}>{rule ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }

@@ -1,5 +1,6 @@
 // Changes that people make on a page: run, told when they fail, asked twice when they destroy.
 import { useState } from 'preact/hooks';
+import { tr } from './strings/regressions';
 
 /** Runs a change, tells why it failed, and loads anew when it did not. */
 export function useChange(again: () => void): [Error | null, (change: () => Promise<unknown>) => Promise<boolean>] {
@@ -24,8 +25,8 @@ export function Sure({ what, label, act }: { what: string; label: string; act: (
 	if (!sure) return <button class="small" onClick={() => ask(true)} aria-label={label}>{what}</button>;
 	return (
 		<span role="group" aria-label={`${label}?`}>
-			<button class="small danger" onClick={() => { ask(false); act(); }}>{what} for good</button>
-			<button class="small" onClick={() => ask(false)}>Keep</button>
+			<button class="small danger" onClick={() => { ask(false); act(); }}>{tr('{what} for good', { what })}</button>
+			<button class="small" onClick={() => ask(false)}>{tr('Keep')}</button>
 		</span>
 	);
 }

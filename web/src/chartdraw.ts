@@ -2,6 +2,7 @@
 import { count } from './format';
 import { fit, FONT } from './label';
 import type { Label } from './paint';
+import { tr } from './strings/trace';
 import { ROW } from './tracks';
 
 /** Seconds with as many digits as the step needs. */
@@ -21,7 +22,7 @@ export function drawLabels(g: CanvasRenderingContext2D, labels: Label[], names: 
 	g.font = FONT;
 	g.textBaseline = 'middle';
 	for (const l of labels) {
-		const text = fit(g, l.merged > 1 ? `${count(l.merged)} short ones` : short(names[l.method] ?? ''), l.w / dpr - 8);
+		const text = fit(g, l.merged > 1 ? tr('{merged} short ones', { merged: count(l.merged) }) : short(names[l.method] ?? ''), l.w / dpr - 8);
 		if (!text) continue;
 		g.fillStyle = ink(l.method);
 		g.fillText(text, l.x / dpr + 4, l.y / dpr + (ROW - 1) / 2 + 0.5);

@@ -10,6 +10,7 @@ import { afresh, useTable } from './held';
 import { LinkCheck } from './linkcheck';
 import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from './parts';
 import { link, number, set, text } from './route';
+import { tr } from './strings/compare';
 import { nameOf, several } from './traces';
 
 const NODES_MAX = 200000;
@@ -17,13 +18,13 @@ const NODES_MAX = 200000;
 function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 	const lacking = list.filter((x) => x.named * 2 < x.methods).length;
 	return (
-		<section class="side" aria-label={`Side ${name}`}>
+		<section class="side" aria-label={tr('Side {name}', { name })}>
 			<h2>{name} <span class="quiet">{several(list.length, 'trace')}</span></h2>
 			<ul>{list.map(({ trace: t }) => (
 				<li key={t.id}><a href={link(`/traces/${t.id}`)}>{nameOf(t)}</a>
-					<span class="quiet">{[t.meta.version_name && `version ${t.meta.version_name}`, t.meta.scenario, t.meta.device, when(t.created_ms)].filter(Boolean).join(', ')}</span></li>))}</ul>
-			{lacking > 0 && <p class="badtext">{lacking === list.length ? 'Method names are missing' : `Method names are missing in ${several(lacking, 'trace')}`}: what has no name is matched with nothing of another build.{' '}
-				<a href={link('/builds')}>Send the mapping</a></p>}
+					<span class="quiet">{[t.meta.version_name && tr('version {version_name}', { version_name: t.meta.version_name }), t.meta.scenario, t.meta.device, when(t.created_ms)].filter(Boolean).join(', ')}</span></li>))}</ul>
+			{lacking > 0 && <p class="badtext">{tr('{list}: what has no name is matched with nothing of another build.', { list: lacking === list.length ? tr('Method names are missing') : tr('Method names are missing in {lacking}', { lacking: several(lacking, 'trace') }) })}{' '}
+				<a href={link('/builds')}>{tr('Send the mapping')}</a></p>}
 		</section>
 	);
 }
@@ -39,18 +40,18 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
 	for (const n of c.names) seen.set(n.method, n.name);
 	return (
-		<Panel title="Differential flame graph" aside={<>
-			<Choice label="Threads" value={text('thread') || 'all'} options={[['all', 'All threads'], ['main', 'Main thread']]} onPick={(v) => set({ thread: v === 'main' ? v : null }, true)} />
-			<span class="quiet">Widths</span><Choice label="Widths" value={side} options={[['b', 'As B'], ['a', 'As A, with what is gone']]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+		<Panel title={tr('Differential flame graph')} aside={<>
+			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => set({ thread: v === 'main' ? v : null }, true)} />
+			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('As A, with what is gone')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			<Crumbs names={seen} root={root} go={go} />
 			<Legend />
-			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? 'B does not call this. Widths as A show it.' : 'A does not call this. Widths as B show it.'}</p>
+			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Widths as A show it.') : tr('A does not call this. Widths as B show it.')}</p>
 				: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 			<div class="row under">
-				<span class="quiet">{count(c.shown_nodes)}{c.shown_nodes < c.total_nodes ? ` of ${count(c.total_nodes)}` : ''} nodes; times are of one trace</span>
+				<span class="quiet">{tr('{shown_nodes}{total_nodes} nodes; times are of one trace', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '' })}</span>
 				<span class="grow" />
-				<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 			</div>
 			{listed && <Below key={root.join()} c={c} open={(node) => openNode(c, node, root, go, more)} />}
 		</Panel>
@@ -60,9 +61,9 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 function Nothing() {
 	return (
 		<div class="notice">
-			<strong>Pick what to compare.</strong>
-			<p>In the list of traces, pick two traces, or traces of two versions, and press Compare. A comparison has two sides of up to {SIDE_MAX} traces each.</p>
-			<p><a class="button" href={link('/')}>All traces</a></p>
+			<strong>{tr('Pick what to compare.')}</strong>
+			<p>{tr('In the list of traces, pick two traces, or traces of two versions, and press Compare. A comparison has two sides of up to {side_max} traces each.', { side_max: SIDE_MAX })}</p>
+			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
 		</div>
 	);
 }
@@ -70,15 +71,15 @@ function Nothing() {
 function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record<string, string>; root: number[] }) {
 	const c = tree.value;
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && root.length > 0;
-	if (gone) return <div class="notice"><strong>This path does not occur here.</strong><p>Neither side has a call with it, or one of the traces is gone.</p>
-		<button onClick={() => set({ root: null })}>Show the whole comparison</button></div>;
-	if (tree.error) return <Failure error={tree.error} retry={tree.again} title="These cannot be compared." />;
-	if (!c) return <Busy what="Comparing" />;
+	if (gone) return <div class="notice"><strong>{tr('This path does not occur here.')}</strong><p>{tr('Neither side has a call with it, or one of the traces is gone.')}</p>
+		<button onClick={() => set({ root: null })}>{tr('Show the whole comparison')}</button></div>;
+	if (tree.error) return <Failure error={tree.error} retry={tree.again} title={tr('These cannot be compared.')} />;
+	if (!c) return <Busy what={tr('Comparing')} />;
 	const alone = c.a.length === 1 && c.b.length === 1;
 	return <>
 		<p class="verdict-line" role="status">{verdict(c)}</p>
 		<div class="sides"><Side name="A" list={c.a} /><Side name="B" list={c.b} /></div>
-		{alone && <p class="quiet">One trace a side shows what differs between these two recordings, not what always does. Traces of two versions, several of each, are more telling.</p>}
+		{alone && <p class="quiet">{tr('One trace a side shows what differs between these two recordings, not what always does. Traces of two versions, several of each, are more telling.')}</p>}
 		<div class={tree.busy ? 'stale' : ''} data-compared={tree.busy ? undefined : '1'}><Graphs c={c} root={root} /></div>
 		<CompareTable sides={{ params, traces: { a: c.a.length, b: c.b.length } }} />
 	</>;
@@ -92,13 +93,13 @@ export function ComparePage() {
 	const some = a !== '' && b !== '';
 	const tree = useLoad<Comparison | null>(JSON.stringify(asked), async (s) => (some ? api.compare(asked, s) : null));
 	useEffect(() => {
-		document.title = 'Comparison · tracewell';
+		document.title = tr('Comparison · tracewell');
 	}, []);
 	return (
 		<main class="wide">
 			<LinkCheck />
-			<div class="row head"><h1>Comparison</h1><span class="grow" />
-				{some && <button onClick={() => set({ a: b, b: a }, true)}>Swap A and B</button>}</div>
+			<div class="row head"><h1>{tr('Comparison')}</h1><span class="grow" />
+				{some && <button onClick={() => set({ a: b, b: a }, true)}>{tr('Swap A and B')}</button>}</div>
 			{some ? <Body tree={tree as Loaded<Comparison>} params={params} root={root} /> : <Nothing />}
 		</main>
 	);

@@ -2,6 +2,7 @@
 import { pixel } from './color';
 import { count, duration } from './format';
 import type { Flame, Trace } from './api';
+import { tr } from './strings/compare';
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }
 /** Calls of both sides as one tree, in pre-order; sums over the traces of each side, of which a and b tell how many. */
@@ -72,7 +73,7 @@ export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: nu
 		at[i] = nodes.length;
 		nodes.push(i);
 	}
-	const names = nodes.map((i) => (c.other[i] ? '(other)' : name.get(c.method[i]) ?? 'all calls'));
+	const names = nodes.map((i) => (c.other[i] ? '(other)' : name.get(c.method[i]) ?? tr('all calls')));
 	const of = (list: number[]) => nodes.map((i) => list[i]);
 	return { nodes, f: { names, name: nodes.map((_, i) => i), parent: nodes.map((i) => at[c.parent[i]]), value: of(value), self: of(c[`${side}_self_ns`]), count: of(c[`${side}_count`]),
 		method: nodes.map(() => -1), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
@@ -104,9 +105,9 @@ export function relative({ a, b }: Pair): string {
 export function verdict(c: Comparison): string {
 	const all = pairOf(c, 0, 'ns');
 	const each = c.a.length + c.b.length > 2 ? ' a trace' : '';
-	if (all.a === 0 && all.b === 0) return 'Neither side has a call here.';
-	if (all.a === 0) return `Only B has calls here: ${duration(all.b)}${each}.`;
-	if (all.b === 0) return `Only A has calls here: ${duration(all.a)}${each}.`;
-	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return `A and B take about the same: ${duration(all.a)} and ${duration(all.b)}${each}.`;
-	return `B takes ${duration(Math.abs(all.b - all.a))} ${all.b > all.a ? 'more' : 'less'} than A: ${duration(all.b)} against ${duration(all.a)}${each} (${relative(all)}).`;
+	if (all.a === 0 && all.b === 0) return tr('Neither side has a call here.');
+	if (all.a === 0) return tr('Only B has calls here: {b}{each}.', { b: duration(all.b), each });
+	if (all.b === 0) return tr('Only A has calls here: {a}{each}.', { a: duration(all.a), each });
+	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return tr('A and B take about the same: {a} and {b}{each}.', { a: duration(all.a), b: duration(all.b), each });
+	return tr('B takes {a} {a2} than A: {b} against {a3}{each} ({all}).', { a: duration(Math.abs(all.b - all.a)), a2: all.b > all.a ? 'more' : 'less', b: duration(all.b), a3: duration(all.a), each, all: relative(all) });
 }

@@ -9,6 +9,7 @@ import { metricOf } from './graphparts';
 import { useMore } from './held';
 import { MethodName } from './parts';
 import { wordsOf } from './source';
+import { tr } from './strings/compare';
 import { dark } from './theme';
 
 const LISTED = 50;
@@ -19,22 +20,22 @@ const each = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
 /** What a node says of both sides. */
 export function told(c: ComparedTree, node: number): [string, string][] {
 	const [all, self, calls] = [pairOf(c, node, 'ns'), pairOf(c, node, 'self_ns'), pairOf(c, node, 'count')];
-	const seen = (side: 'a' | 'b') => (node > 0 && !c.other[node] && c[`${side}_traces`] ? `, in ${count(c[`${side}_traces`]![node])} of ${count(c[side].length)} traces` : '');
-	const chance = isChance(c, node) ? 'may be chance' : '';
+	const seen = (side: 'a' | 'b') => (node > 0 && !c.other[node] && c[`${side}_traces`] ? tr(', in {c} of {c2} traces', { c: count(c[`${side}_traces`]![node]), c2: count(c[side].length) }) : '');
+	const chance = isChance(c, node) ? tr('may be chance') : '';
 	return [
-		['A', `${duration(all.a)}, self ${duration(self.a)}, ${each(calls.a)} calls${seen('a')}`],
-		['B', `${duration(all.b)}, self ${duration(self.b)}, ${each(calls.b)} calls${seen('b')}`],
+		['A', tr('{a}, self {a2}, {a3} calls{seen}', { a: duration(all.a), a2: duration(self.a), a3: each(calls.a), seen: seen('a') })],
+		['B', tr('{b}, self {b2}, {b3} calls{seen}', { b: duration(all.b), b2: duration(self.b), b3: each(calls.b), seen: seen('b') })],
 		['change', [change(all), relative(all), chance].filter(Boolean).join(', ')],
 	];
 }
 
-export function Legend({ grey = 'the change is under 1 % of the whole' }: { grey?: string }) {
+export function Legend({ grey = tr('the change is under 1 % of the whole') }: { grey?: string }) {
 	return (
 		<p class="legend">
-			<span>less in B</span>
+			<span>{tr('less in B')}</span>
 			<span class="ramp" aria-hidden="true">{STEPS.map((l) => <i key={l} style={{ background: css(colorOfLevel(l, dark.value)) }} />)}</span>
-			<span>more in B</span>
-			<span class="quiet">Grey: {grey}. The strongest colours: gone, new, or more than threefold.</span>
+			<span>{tr('more in B')}</span>
+			<span class="quiet">{tr('Grey: {grey}. The strongest colours: gone, new, or more than threefold.', { grey })}</span>
 		</p>
 	);
 }
@@ -44,12 +45,12 @@ export function Crumbs({ names, root, go }: { names: Map<number, string>; root: 
 	if (root.length === 0) return null;
 	const first = Math.max(0, root.length - 4);
 	return (
-		<nav class="crumbs" aria-label="Path of the flame graph">
-			<button class="small" onClick={() => go([])}>Top</button>
+		<nav class="crumbs" aria-label={tr('Path of the flame graph')}>
+			<button class="small" onClick={() => go([])}>{tr('Top')}</button>
 			{first > 0 && <span class="quiet">…</span>}
 			{root.slice(first).map((m, i) => (
 				<button key={i} class="small" title={names.get(m)} aria-current={first + i === root.length - 1} onClick={() => go(root.slice(0, first + i + 1))}>
-					{splitName(names.get(m) ?? `method ${m}`)[1]}</button>))}
+					{splitName(names.get(m) ?? tr('method {m}', { m }))[1]}</button>))}
 		</nav>
 	);
 }
@@ -67,18 +68,18 @@ export function Below({ c, open }: { c: ComparedTree; open: (node: number) => vo
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
-				<thead><tr><th scope="col">Directly below {splitName(name(0))[1] || 'the top'}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th>
-					<th scope="col" class="num">Change</th><th scope="col" class="num">Of A</th><th scope="col" class="num">Calls A</th><th scope="col" class="num">Calls B</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Directly below {name}', { name: splitName(name(0))[1] || tr('the top') })}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th>
+					<th scope="col" class="num">{tr('Change')}</th><th scope="col" class="num">{tr('Of A')}</th><th scope="col" class="num">{tr('Calls A')}</th><th scope="col" class="num">{tr('Calls B')}</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [time, calls] = [pairOf(c, i, 'ns'), pairOf(c, i, 'count')];
 					return (
 						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
-							{c.other[i] ? `${count(c.other[i])} smaller nodes` : <MethodName name={name(i)} />}</button></td>
+							{c.other[i] ? tr('{other} smaller nodes', { other: count(c.other[i]) }) : <MethodName name={name(i)} />}</button></td>
 						<td class="num">{duration(time.a)}</td><td class="num">{duration(time.b)}</td><td class="num">{change(time)}</td><td class="num">{relative(time)}</td>
 						<td class="num">{each(calls.a)}</td><td class="num">{each(calls.b)}</td></tr>);
 				})}</tbody>
 			</table>
-			{all.length > max && <button class="small" onClick={() => more(max * 4)}>Show more of {count(all.length)}</button>}
+			{all.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more of {all}', { all: count(all.length) })}</button>}
 		</div>
 	);
 }
@@ -99,6 +100,6 @@ export function DiffGraph({ c, side, root, go, more }: { c: ComparedTree; side: 
 	const up = () => root.length > 0 && go(root.slice(0, -1));
 	const open = (i: number) => (i === 0 ? up() : openNode(c, nodes[i], root, go, more));
 	const words = wordsOf([]);
-	return <Graph a={a} label="Differential flame graph" hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} tell={(i) => told(c, nodes[i])}
+	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} tell={(i) => told(c, nodes[i])}
 		open={open} up={up} came={null} />;
 }

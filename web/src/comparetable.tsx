@@ -6,11 +6,12 @@ import { count, duration } from './format';
 import { filterOf } from './methodcolumns';
 import { Busy, Choice, Copy, Failure, MethodName, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/compare';
 
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
-const ONLY: [string, string][] = [['all', 'All'], ['slower', 'Slower'], ['faster', 'Faster'], ['new', 'New'], ['gone', 'Gone']];
+const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['gone', tr('Gone')]];
 
 export interface Sides { params: Record<string, string>; traces: { a: number; b: number } }
 
@@ -43,16 +44,16 @@ function Filter() {
 		clearTimeout(timer.current);
 		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
 	};
-	return <label class="inline">Filter
-		<input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => type(e.currentTarget.value)} /></label>;
+	return <label class="inline">{tr('Filter')}
+		<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
 }
 
 function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: number }) {
 	const [self, total, n] = [pair(m, 'self_ns', of), pair(m, 'total_ns', of), pair(m, 'count', of)];
-	const share = (x: { traces: number }, all: number) => (all > 1 ? <span class="quiet" title={`Called in ${x.traces} of ${all} traces`}> in {x.traces}/{all}</span> : null);
+	const share = (x: { traces: number }, all: number) => (all > 1 ? <span class="quiet" title={tr('Called in {traces} of {all} traces', { traces: x.traces, all })}>{' '}{tr('in {traces}/{all}', { traces: x.traces, all })}</span> : null);
 	return (
 		<tr>
-			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">new</span>}{m.b.count === 0 && <span class="state">gone</span>}</td>
+			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">{tr('new')}</span>}{m.b.count === 0 && <span class="state">{tr('gone')}</span>}</td>
 			<td class="num">{duration(self.a)}</td><td class="num">{duration(self.b)}</td>
 			<td class="num change"><span class={`bar ${self.b < self.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(self.b - self.a)) / most}%` }} aria-hidden="true" /><span>{change(self)}</span></td>
 			<td class="num">{relative(self)}</td>
@@ -73,9 +74,9 @@ function Table({ v, of }: { v: ComparedMethods; of: Sides['traces'] }) {
 	const most = Math.max(1, ...v.methods.map((m) => Math.abs(pair(m, 'self_ns', of).b - pair(m, 'self_ns', of).a)));
 	return (
 		<div class="scroll"><table class="methods compared">
-			<thead><tr><Sorted by="name" label="Method" usual="asc" /><Sorted by="self_a" label="Self A" /><Sorted by="self_b" label="Self B" /><Sorted by="self_change" label="Self change" />
-				<th scope="col" class="num">Of A</th><Sorted by="total_a" label="Total A" /><Sorted by="total_b" label="Total B" /><Sorted by="total_change" label="Total change" />
-				<Sorted by="count_a" label="Calls A" /><Sorted by="count_b" label="Calls B" /><Sorted by="count_change" label="Calls change" /></tr></thead>
+			<thead><tr><Sorted by="name" label={tr('Method')} usual="asc" /><Sorted by="self_a" label={tr('Self A')} /><Sorted by="self_b" label={tr('Self B')} /><Sorted by="self_change" label={tr('Self change')} />
+				<th scope="col" class="num">{tr('Of A')}</th><Sorted by="total_a" label={tr('Total A')} /><Sorted by="total_b" label={tr('Total B')} /><Sorted by="total_change" label={tr('Total change')} />
+				<Sorted by="count_a" label={tr('Calls A')} /><Sorted by="count_b" label={tr('Calls B')} /><Sorted by="count_change" label={tr('Calls change')} /></tr></thead>
 			<tbody>{v.methods.map((m) => <Row key={m.method} m={m} of={of} most={most} />)}</tbody>
 		</table></div>
 	);
@@ -92,15 +93,15 @@ export function CompareTable({ sides }: { sides: Sides }) {
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
 	const options = ONLY.map(([k, t]): [string, string] => [k, v && (k === 'new' || k === 'gone') ? `${t} (${count(v[k])})` : t]);
 	return (
-		<Panel title="Methods" aside={<><Choice label="Which" value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
-			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label="Copy as TSV" />}</>}>
+		<Panel title={tr('Methods')} aside={<><Choice label={tr('Which')} value={only} options={options} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} /><Filter />
+			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label={tr('Copy as TSV')} />}</>}>
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what="Adding up both sides" />}
-			{v && v.total === 0 && <p class="quiet">No method fits.</p>}
+			{!v && page.busy && <Busy what={tr('Adding up both sides')} />}
+			{v && v.total === 0 && <p class="quiet">{tr('No method fits.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} /></div>}
-			{v && v.total > 0 && <div class="row under"><span class="quiet">{count(v.methods.length)} of {count(v.total)} methods</span>
-				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>Show more</button>}</div>}
+			{v && v.total > 0 && <div class="row under"><span class="quiet">{tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) })}</span>
+				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}</div>}
 		</Panel>
 	);
 }

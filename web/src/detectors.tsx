@@ -9,6 +9,7 @@ import { count, when } from './format';
 import { spotOf } from './findingspanel';
 import { Failure, Panel, Pending, useLoad } from './parts';
 import { go, link, number, set, text } from './route';
+import { tr } from './strings/findings';
 import { nameOf } from './traces';
 
 export { FindingsPanel } from './findingspanel';
@@ -20,7 +21,7 @@ function parsed(draft: string): Doc {
 	try {
 		return JSON.parse(draft) as Doc;
 	} catch (why) {
-		throw new Error(`This is not JSON: ${(why as Error).message}`);
+		throw new Error(tr('This is not JSON: {message}', { message: (why as Error).message }));
 	}
 }
 
@@ -36,12 +37,12 @@ function readable(draft: string): Doc | null {
 
 function Differences({ from, to, title }: { from: Doc; to: Doc | null; title: string }) {
 	const list = useMemo(() => (to ? differences(from, to) : []), [from, to]);
-	if (!to) return <p class="quiet">What differs is told when the text is JSON again.</p>;
-	if (list.length === 0) return <p class="quiet">Nothing differs from {title}.</p>;
+	if (!to) return <p class="quiet">{tr('What differs is told when the text is JSON again.')}</p>;
+	if (list.length === 0) return <p class="quiet">{tr('Nothing differs from {title}.', { title })}</p>;
 	return (
 		<div class="scroll"><table>
-			<caption>What differs from {title}</caption>
-			<thead><tr><th scope="col">Rule</th><th scope="col">What</th><th scope="col">There</th><th scope="col">Here</th></tr></thead>
+			<caption>{tr('What differs from {title}', { title })}</caption>
+			<thead><tr><th scope="col">{tr('Rule')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('There')}</th><th scope="col">{tr('Here')}</th></tr></thead>
 			<tbody>{list.map((d, i) => (
 				<tr key={i} data-differs={d.what}><td>{d.what}</td><td>{d.member}</td><td class="anywhere">{d.before && <del>{d.before}</del>}</td><td class="anywhere">{d.after && <ins>{d.after}</ins>}</td></tr>))}</tbody>
 		</table></div>
@@ -52,8 +53,8 @@ function Versions({ v, held }: { v: Kept; held: boolean }) {
 	const last = v.versions[0]?.version ?? 0;
 	if (v.versions.length < 2) return null;
 	return (
-		<label class="inline">Version <select name="version" value={v.version} disabled={held} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
-			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && ` by ${o.author}`}</option>)}</select></label>
+		<label class="inline">{tr('Version')}{' '}<select name="version" value={v.version} disabled={held} onChange={(e) => set({ version: Number(e.currentTarget.value) === last ? null : e.currentTarget.value }, true)}>
+			{v.versions.map((o) => <option key={o.version} value={o.version}>{o.version}, {when(o.created_ms)}{o.author && tr(' by {author}', { author: o.author })}</option>)}</select></label>
 	);
 }
 
@@ -74,7 +75,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	};
 	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
 	return <>
-		<p role="status">{count(sum(f))} findings with what stands above{before && `, ${count(sum(before))} with the rules that hold now`}. Nothing was kept.</p>
+		<p role="status">{tr.rich('{f} findings with what stands above{before}. Nothing was kept.', { f: count(sum(f)), before: before && tr(', {before} with the rules that hold now', { before: count(sum(before)) }) })}</p>
 		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} threads={all} />
 	</>;
 }
@@ -99,14 +100,14 @@ function Try({ draft }: { draft: string }) {
 		}
 	});
 	return (
-		<Panel title="Try them" id="try">
+		<Panel title={tr('Try them')} id="try">
 			{error && <Failure error={error} retry={again} />}
 			<div class="row">
-				<label class="inline">On <select name="trace" value={chosen} onChange={(e) => set({ trace: e.currentTarget.value })}>
+				<label class="inline">{tr('On')}{' '}<select name="trace" value={chosen} onChange={(e) => set({ trace: e.currentTarget.value })}>
 					{chosen && !traces.some((t) => t.id === chosen) && <option value={chosen}>{chosen}</option>}
 					{traces.map((t) => <option key={t.id} value={t.id}>{nameOf(t)}, {when(t.created_ms)}</option>)}</select></label>
-				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? 'Trying' : 'Try'}</button>
-				{!chosen && <span class="quiet">There is no trace yet that could be looked through.</span>}
+				<button class="primary" disabled={busy || !chosen} onClick={() => void begin()}>{busy ? tr('Trying') : tr('Try')}</button>
+				{!chosen && <span class="quiet">{tr('There is no trace yet that could be looked through.')}</span>}
 			</div>
 			{why && <Failure error={why} />}
 			{tried && <Tried key={tried.id} {...tried} t={traces.find((t) => t.id === tried.id)} />}
@@ -129,22 +130,22 @@ function Editor({ v, again }: { v: Kept; again: () => void }) {
 		if (!now) set({ version: null });
 	});
 	const there = against === 'kept' ? docOf(v) : v.defaults;
-	const title = against !== 'kept' ? 'the rules that come with the server' : v.version ? `version ${v.version}` : 'the rules that hold';
+	const title = against !== 'kept' ? tr('the rules that come with the server') : v.version ? tr('version {version}', { version: v.version }) : tr('the rules that hold');
 	return <>
-		<Panel title="Rules" id="rules" aside={<>
-			<span class="quiet">{v.version === 0 ? 'Those that come with the server' : `Version ${v.version}${v.author && ` by ${v.author}`}, ${when(v.created_ms)}`}{!now && ', which does not hold any more'}</span>
+		<Panel title={tr('Rules')} id="rules" aside={<>
+			<span class="quiet">{v.version === 0 ? tr('Those that come with the server') : tr('Version {version}{author}, {created_ms}', { version: v.version, author: v.author && tr(' by {author}', { author: v.author }), created_ms: when(v.created_ms) })}{!now && tr(', which does not hold any more')}</span>
 			<Versions v={v} held={changed} /></>}>
-			<label class="list">What is looked for<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
-			{error && <Failure error={error} title="These rules were not kept." />}
+			<label class="list">{tr('What is looked for')}<textarea name="rules" class="mono" rows={24} spellcheck={false} readOnly={!may.write} value={draft} onInput={(e) => put(e.currentTarget.value)} /></label>
+			{error && <Failure error={error} title={tr('These rules were not kept.')} />}
 			<div class="row">
-				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? 'Save as a new version' : 'Make these hold again'}</button>}
-				<button disabled={!changed} onClick={() => put(kept)}>Undo changes</button>
-				{may.write && <button onClick={() => put(written(v.defaults))}>Take those of the server</button>}
+				{may.write && <button class="primary" disabled={now && !changed} onClick={() => void save()}>{now ? tr('Save as a new version') : tr('Make these hold again')}</button>}
+				<button disabled={!changed} onClick={() => put(kept)}>{tr('Undo changes')}</button>
+				{may.write && <button onClick={() => put(written(v.defaults))}>{tr('Take those of the server')}</button>}
 				<span class="grow" />
-				<label class="inline">Compare with <select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">what is kept</option><option value="server">those of the server</option></select></label>
+				<label class="inline">{tr('Compare with')}{' '}<select name="against" value={against} onChange={(e) => compare(e.currentTarget.value)}><option value="kept">{tr('what is kept')}</option><option value="server">{tr('those of the server')}</option></select></label>
 			</div>
 			<Differences from={there} to={doc} title={title} />
-			<p class="quiet">A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. The last 200 versions stay.</p>
+			<p class="quiet">{tr('A pattern is the beginning of a name (a package, class or method), a name with * in it, or an /expression/. Of calls inside each other the outermost is told. The last 200 versions stay.')}</p>
 		</Panel>
 		<Try draft={draft} />
 	</>;
@@ -154,12 +155,12 @@ export function DetectorsPage() {
 	const version = number('version');
 	const load = useLoad(`detectors ${version ?? ''}`, () => get<Kept>('/api/v1/detectors', { version }));
 	useEffect(() => {
-		document.title = 'Detectors · tracewell';
+		document.title = tr('Detectors · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>Detectors</h1></div>
-			<Pending of={load} what="Loading the rules" />
+			<div class="row head"><h1>{tr('Detectors')}</h1></div>
+			<Pending of={load} what={tr('Loading the rules')} />
 			{load.value && <Editor v={load.value} again={load.again} />}
 		</main>
 	);

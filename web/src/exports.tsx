@@ -6,17 +6,18 @@ import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Sc
 import { Choice } from './parts';
 import { Blocked, openInPerfetto } from './perfetto';
 import { flush, number } from './route';
+import { tr } from './strings/trace';
 
 const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] = [
 	['speedscope', 'speedscope'],
 	['firefox', 'Firefox Profiler'],
-	['chrome', 'Chrome trace events'],
+	['chrome', tr('Chrome trace events')],
 	['pprof', 'pprof'],
-	['folded', 'Folded stacks, wall time'],
-	['folded', 'Folded stacks, calls', { metric: 'count' }],
-	['svg', 'Flame graph as SVG'],
-	['d3', 'Flame graph as JSON'],
-	['csv', 'Methods as CSV'],
+	['folded', tr('Folded stacks, wall time')],
+	['folded', tr('Folded stacks, calls'), { metric: 'count' }],
+	['svg', tr('Flame graph as SVG')],
+	['d3', tr('Flame graph as JSON')],
+	['csv', tr('Methods as CSV')],
 ];
 
 /** The address of this view, with the project even where it is the only one here. */
@@ -93,21 +94,21 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const go = (what: () => Promise<void>) => () => run(what);
 	const copy = async () => {
 		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope))));
-		say('Copied. It works for some minutes.');
+		say(tr('Copied. It works for some minutes.'));
 	};
 	return (
-		<div class="tools" role="dialog" aria-label="Open or download" ref={box} onKeyDown={key}>
+		<div class="tools" role="dialog" aria-label={tr('Open or download')} ref={box} onKeyDown={key}>
 			{(tid !== null || range) && <div class="row">
-				{tid !== null && <Choice label="Threads" value={one ? 'one' : 'all'} options={[['all', 'All threads'], ['one', `Thread ${tid}`]]} onPick={(v) => pickOne(v === 'one')} />}
-				{range && <Choice label="Time" value={part ? 'part' : 'all'} options={[['part', `Selection, ${duration(range[1] - range[0])}`], ['all', 'Whole trace']]} onPick={(v) => pickPart(v === 'part')} />}
+				{tid !== null && <Choice label={tr('Threads')} value={one ? 'one' : 'all'} options={[['all', tr('All threads')], ['one', tr('Thread {tid}', { tid })]]} onPick={(v) => pickOne(v === 'one')} />}
+				{range && <Choice label={tr('Time')} value={part ? 'part' : 'all'} options={[['part', tr('Selection, {range}', { range: duration(range[1] - range[0]) })], ['all', tr('Whole trace')]]} onPick={(v) => pickPart(v === 'part')} />}
 			</div>}
-			<h3>Open in</h3>
-			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? `${name}, thread ${tid}` : name)))}>speedscope</button>
+			<h3>{tr('Open in')}</h3>
+			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? tr('{name}, thread {tid}', { name, tid }) : name)))}>speedscope</button>
 			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
-			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>Perfetto UI, which fetches it</button>
-			<button class="item" onClick={go(copy)}>Copy a link for the Perfetto UI</button>
+			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>{tr('Perfetto UI, which fetches it')}</button>
+			<button class="item" onClick={go(copy)}>{tr('Copy a link for the Perfetto UI')}</button>
 			<output class="quiet">{copied}</output>
-			<h3>Download</h3>
+			<h3>{tr('Download')}</h3>
 			<a class="item" download href={api.perfettoUrl(t.id, scopeQuery(scope))}>Perfetto</a>
 			{DOWNLOADS.map(([kind, label, more]) =>
 				<a class="item" key={label} download href={api.exportUrl(t.id, kind, scopeQuery(scope, more))}>{label}</a>)}
@@ -133,16 +134,16 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		button.current?.focus();
 	};
 	return <>
-		<button onClick={() => run(perfetto)} disabled={what !== ''}>{what || 'Open in the Perfetto UI'}</button>
-		<a class="button" href={api.perfettoUrl(t.id)} download>Download .perfetto-trace</a>
+		<button onClick={() => run(perfetto)} disabled={what !== ''}>{what || tr('Open in the Perfetto UI')}</button>
+		<a class="button" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
 		<span class="holds-menu">
-			<button ref={button} aria-haspopup="dialog" aria-expanded={open} onClick={() => show(!open)}>Other tools</button>
+			<button ref={button} aria-haspopup="dialog" aria-expanded={open} onClick={() => show(!open)}>{tr('Other tools')}</button>
 			{open && <Menu t={t} name={name} run={run} close={close} />}
 		</span>
 		{failed && <div class="notice bad whole" role="alert">
-			<strong>{failed.error instanceof Blocked ? 'The window was blocked.' : 'The other tool did not get the trace.'}</strong>
+			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The other tool did not get the trace.')}</strong>
 			<p>{failed.error.message}</p>
-			<p class="row"><button onClick={failed.again}>Try again</button><button onClick={() => fail(null)}>Dismiss</button></p>
+			<p class="row"><button onClick={failed.again}>{tr('Try again')}</button><button onClick={() => fail(null)}>{tr('Dismiss')}</button></p>
 		</div>}
 	</>;
 }

@@ -1,4 +1,5 @@
 // What detectors find in a trace, and what differs between two documents of them.
+import { tr } from './strings/findings';
 export interface Named { method: number; name: string }
 export interface Finding {
 	rule: string; kind: string; tid: number | null; start_ns: number; wall_ns: number; cpu_ns: number | null;
@@ -20,14 +21,14 @@ export interface Findings {
 
 /** Why there may be more than is told, by the word of the answer. */
 const CUTS: Record<string, string> = {
-	time: 'The time for this answer ran out: there may be more than is told here.',
-	calls: 'Too many calls have notes that tell them once more: some may be counted twice.',
-	marks: 'The main thread has too many messages and frames: frames and the start are told of the first of them.',
-	notes: 'The trace has too many notes: not all were looked at.',
-	frames: 'The display drew too many frames: those behind them are not counted.',
-	causes: 'There was no memory to say where the time of some frames or phases went.',
+	time: tr('The time for this answer ran out: there may be more than is told here.'),
+	calls: tr('Too many calls have notes that tell them once more: some may be counted twice.'),
+	marks: tr('The main thread has too many messages and frames: frames and the start are told of the first of them.'),
+	notes: tr('The trace has too many notes: not all were looked at.'),
+	frames: tr('The display drew too many frames: those behind them are not counted.'),
+	causes: tr('There was no memory to say where the time of some frames or phases went.'),
 };
-export const cuts = (f: Findings) => f.cut.map((word) => CUTS[word] ?? `There may be more than is told here (${word}).`);
+export const cuts = (f: Findings) => f.cut.map((word) => CUTS[word] ?? tr('There may be more than is told here ({word}).', { word }));
 
 export interface Rule { id: string; [member: string]: unknown }
 export interface Doc { rules: Rule[]; frames?: Record<string, unknown> }
@@ -60,7 +61,7 @@ function differ(what: string, member: string, a: unknown, b: unknown): Differenc
 	if (!isTexts(a) || !isTexts(b)) return [{ what, member, before: shown(a), after: shown(b) }];
 	const before = a.filter((x) => !b.includes(x)).join(', ');
 	const after = b.filter((x) => !a.includes(x)).join(', ');
-	return [{ what, member: before || after ? member : `${member}, order`, before, after }];
+	return [{ what, member: before || after ? member : tr('{member}, order', { member }), before, after }];
 }
 
 function members(what: string, a: Record<string, unknown>, b: Record<string, unknown>): Difference[] {
@@ -73,7 +74,7 @@ export function differences(from: Doc, to: Doc): Difference[] {
 	const ids = [...new Set([...from.rules, ...to.rules].map((r) => r.id))];
 	const list = ids.flatMap((id) => {
 		const [a, b] = [find(from, id), find(to, id)];
-		if (!a || !b) return [{ what: id, member: 'the rule', before: a ? shown(a.title) : '', after: b ? shown(b.title) : '' }];
+		if (!a || !b) return [{ what: id, member: tr('the rule'), before: a ? shown(a.title) : '', after: b ? shown(b.title) : '' }];
 		return members(id, a, b);
 	});
 	const order = (d: Doc, o: Doc) => d.rules.map((r) => r.id).filter((id) => find(o, id)).join(', ');

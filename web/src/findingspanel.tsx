@@ -6,6 +6,7 @@ import { around } from './notekinds';
 import { openAlso } from './opened';
 import { Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/trace';
 
 /** The address that shows a stretch, selected, with what is around it. */
 export function spotOf(s: Spot, end: number, open: string, tids: Set<number>): Record<string, string | number | null> {
@@ -21,9 +22,9 @@ export function FindingsPanel({ id, threads, start, end, turn }: { id: string; t
 		document.querySelector('section[aria-label="Threads"]')?.scrollIntoView();
 	};
 	return (
-		<Panel title="Findings" id="findings" aside={<><a href={link(`/detectors?trace=${id}`)}>Detectors</a>
-			<button class="small" onClick={() => set({ findings: null })}>Close</button></>}>
-			<Pending of={load} what="Looking through the calls" />
+		<Panel title={tr('Findings')} id="findings" aside={<><a href={link(`/detectors?trace=${id}`)}>{tr('Detectors')}</a>
+			<button class="small" onClick={() => set({ findings: null })}>{tr('Close')}</button></>}>
+			<Pending of={load} what={tr('Looking through the calls')} />
 			{load.value && <FindingsView f={load.value} from={start} show={show} threads={threads} />}
 		</Panel>
 	);

@@ -4,6 +4,7 @@ import type { Thread } from './api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
 import { count, duration, percent } from './format';
 import { MethodName } from './parts';
+import { tr } from './strings/findings';
 
 const ROWS = 10;
 
@@ -12,11 +13,11 @@ export interface Spot { tid: number | null; start_ns: number; dur_ns: number }
 type Show = (s: Spot) => void;
 
 function At({ s, from, show }: { s: Spot; from: number; show: Show }) {
-	return <button class="small" title="Show this in the timeline" onClick={() => show(s)}>{duration(s.start_ns - from)}</button>;
+	return <button class="small" title={tr('Show this in the timeline')} onClick={() => show(s)}>{duration(s.start_ns - from)}</button>;
 }
 
 function What({ f }: { f: Finding }) {
-	if (f.note) return <><span class="mono">{f.note.text || 'a wait'}</span>{f.call && <span class="quiet"> in <MethodName name={f.call.name} /></span>}</>;
+	if (f.note) return <><span class="mono">{f.note.text || tr('a wait')}</span>{f.call && <span class="quiet">{' '}{tr.rich('in {methodname}', { methodname: <MethodName name={f.call.name} /> })}</span>}</>;
 	return <span class="mono">{f.call ? <MethodName name={f.call.name} /> : ''}</span>;
 }
 
@@ -29,7 +30,7 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 		<div class="found">
 			<p>{r.says}</p>
 			<div class="scroll"><table>
-				<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">Wall</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">Thread</th>}<th scope="col">What</th><th scope="col">Called by</th></tr></thead>
+				<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('Wall')}</th>{cpu && <th scope="col" class="num">CPU</th>}{others && <th scope="col">{tr('Thread')}</th>}<th scope="col">{tr('What')}</th><th scope="col">{tr('Called by')}</th></tr></thead>
 				<tbody>{list.slice(0, rows).map((x, i) => (
 					<tr key={i} data-finding={r.id}>
 						<td class="num"><At s={{ tid: x.tid, start_ns: x.start_ns, dur_ns: x.wall_ns }} from={from} show={show} /></td>
@@ -39,8 +40,8 @@ function List({ r, f, from, show, named }: { r: RuleSum; f: Findings; from: numb
 					</tr>))}</tbody>
 			</table></div>
 			<p class="row">
-				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>Show more</button>}
-				{r.found > r.told && <span class="quiet">The longest {count(r.told)} of {count(r.found)}.</span>}
+				{list.length > rows && <button class="small" onClick={() => more(rows * 4)}>{tr('Show more')}</button>}
+				{r.found > r.told && <span class="quiet">{tr('The longest {told} of {found}.', { told: count(r.told), found: count(r.found) })}</span>}
 			</p>
 		</div>
 	);
@@ -63,45 +64,45 @@ function Rules({ f, from, show, named }: { f: Findings; from: number; show: Show
 	const silent = all.filter((r) => !rules.includes(r));
 	const [open, toggle] = useState<string | null>(rules[0]?.found ? rules[0].id : null);
 	const chosen = rules.find((r) => r.id === open && r.found > 0);
-	if (all.length === 0) return <p class="quiet">No detector is on.</p>;
+	if (all.length === 0) return <p class="quiet">{tr('No detector is on.')}</p>;
 	return <>
 		{rules.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col">Detector</th><th scope="col" class="num">Findings</th><th scope="col" class="num">Their time</th><th scope="col" class="num">Longest</th>
-				<th scope="col" class="num">Told from</th><th scope="col" class="num">All calls</th><th scope="col" class="num">Time of all</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Detector')}</th><th scope="col" class="num">{tr('Findings')}</th><th scope="col" class="num">{tr('Their time')}</th><th scope="col" class="num">{tr('Longest')}</th>
+				<th scope="col" class="num">{tr('Told from')}</th><th scope="col" class="num">{tr('All calls')}</th><th scope="col" class="num">{tr('Time of all')}</th></tr></thead>
 			<tbody>{rules.map((r) => <Row key={r.id} r={r} open={r === chosen} toggle={() => toggle(r.id === open ? null : r.id)} />)}</tbody>
 		</table></div>}
-		{silent.length > 0 && <p class="quiet">Nothing that fits: {silent.map((r) => r.title).join(', ')}.</p>}
+		{silent.length > 0 && <p class="quiet">{tr('Nothing that fits: {silent}.', { silent: silent.map((r) => r.title).join(', ') })}</p>}
 		{chosen && <><h3>{chosen.title}</h3><List key={chosen.id} r={chosen} f={f} from={from} show={show} named={named} /></>}
 	</>;
 }
 
 function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null }) {
-	if (!c) return <span class="quiet">not looked into</span>;
-	return <>{c.says} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>Show the call</button>}</>;
+	if (!c) return <span class="quiet">{tr('not looked into')}</span>;
+	return <>{c.says} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
 }
 
 function framesSay(f: Findings['frames']): string {
-	if (f.from === null && f.messages === 0) return 'The trace holds no frames: neither calls of the Choreographer nor the display\'s timeline.';
-	const frames = f.from === null ? 'No frames are told' : `${count(f.total)} frames${f.from === 'notes' ? ', as the display tells them' : ''}: ${count(f.slow)} slow (over ${duration(f.slow_ns)}), ${count(f.frozen)} of them frozen (over ${duration(f.frozen_ns)})`;
-	return `${frames}${f.messages ? `; ${count(f.messages)} ${f.messages === 1 ? 'message' : 'messages'} in whose time none could be drawn` : ''}.`;
+	if (f.from === null && f.messages === 0) return tr("The trace holds no frames: neither calls of the Choreographer nor the display's timeline.");
+	const frames = f.from === null ? tr('No frames are told') : tr('{total} frames{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { total: count(f.total), from: f.from === 'notes' ? tr(', as the display tells them') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
+	return `${frames}${f.messages ? tr('; {messages} {messages2} in whose time none could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? 'message' : 'messages' }) : ''}.`;
 }
 
 function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 	const [rows, more] = useState(ROWS);
 	const list = f.frames.list;
-	const kind = (x: FrameFound) => (x.what === 'message' ? 'Message' : x.frozen ? 'Frozen' : 'Slow');
+	const kind = (x: FrameFound) => (x.what === 'message' ? tr('Message') : x.frozen ? tr('Frozen') : tr('Slow'));
 	return <>
-		<h3>Frames</h3>
+		<h3>{tr('Frames')}</h3>
 		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
 		{list.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col">Frame</th><th scope="col">Cause</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col">{tr('Frame')}</th><th scope="col">{tr('Cause')}</th></tr></thead>
 			<tbody>{list.slice(0, rows).map((x, i) => (
 				<tr key={i} data-frame={x.frozen ? 'frozen' : 'slow'}>
 					<td class="num"><At s={x} from={from} show={show} /></td><td class="num">{duration(x.dur_ns)}</td>
 					<td class="nowrap">{kind(x)}</td><td class="cause"><Why c={x.cause} show={show} tid={x.tid} /></td>
 				</tr>))}</tbody>
 		</table></div>}
-		{list.length > rows && <p><button class="small" onClick={() => more(rows * 4)}>Show more frames</button></p>}
+		{list.length > rows && <p><button class="small" onClick={() => more(rows * 4)}>{tr('Show more frames')}</button></p>}
 	</>;
 }
 
@@ -114,10 +115,10 @@ function Bar({ p, start }: { p: Phase; start: NonNullable<Findings['start']> }) 
 
 function Start({ start, from, show }: { start: NonNullable<Findings['start']>; from: number; show: Show }) {
 	return <>
-		<h3>{start.kind === 'process' ? 'Start of the app' : 'Start of an activity'}</h3>
-		<p class="quiet">{duration(start.dur_ns)} from {start.phases[0].title} to the end of {start.phases[start.phases.length - 1].title}, as far as the calls show it.</p>
+		<h3>{start.kind === 'process' ? tr('Start of the app') : tr('Start of an activity')}</h3>
+		<p class="quiet">{tr('{dur_ns} from {title} to the end of {title2}, as far as the calls show it.', { dur_ns: duration(start.dur_ns), title: start.phases[0].title, title2: start.phases[start.phases.length - 1].title })}</p>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col" class="num">Share</th><th scope="col">Phase</th><th scope="col" class="when"><span class="hidden">When</span></th><th scope="col">Dominated by</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col" class="num">{tr('Share')}</th><th scope="col">{tr('Phase')}</th><th scope="col" class="when"><span class="hidden">{tr('When')}</span></th><th scope="col">{tr('Dominated by')}</th></tr></thead>
 			<tbody>{start.phases.map((p) => (
 				<tr key={p.id} data-phase={p.id}>
 					<td class="num"><At s={p} from={from} show={show} /></td><td class="num">{duration(p.dur_ns)}</td><td class="num">{percent(p.dur_ns / Math.max(1, start.dur_ns))}</td>
@@ -131,16 +132,16 @@ function Start({ start, from, show }: { start: NonNullable<Findings['start']>; f
 function Limits({ f, threads }: { f: Findings; threads: Thread[] }) {
 	const main = threads.find((t) => t.tid === f.main_tid);
 	return <>
-		{main && main.source !== 'calls' && <p class="notice warn" role="status">The calls of the main thread are {main.source === 'samples' ? `samples${main.interval_ns > 0 ? `, ${duration(main.interval_ns)} apart` : ''}: short ones may be missing, and lengths are as exact as that` : 'counts: their lengths are not what the clock said'}.</p>}
+		{main && main.source !== 'calls' && <p class="notice warn" role="status">{tr('The calls of the main thread are {source}.', { source: main.source === 'samples' ? tr('samples{interval_ns}: short ones may be missing, and lengths are as exact as that', { interval_ns: main.interval_ns > 0 ? tr(', {interval_ns} apart', { interval_ns: duration(main.interval_ns) }) : '' }) : tr('counts: their lengths are not what the clock said') })}</p>}
 		{cuts(f).map((why) => <p key={why} class="notice warn" role="status">{why}</p>)}
-		{f.main_tid === null && <p class="notice warn" role="status">The trace does not say which thread is the main one: detectors of the main thread find nothing in it.</p>}
-		{f.unnamed > 0 && <p class="notice warn" role="status">{count(f.unnamed)} of {count(f.methods)} methods have no name: detectors go by names. Send the mapping of the build.</p>}
+		{f.main_tid === null && <p class="notice warn" role="status">{tr('The trace does not say which thread is the main one: detectors of the main thread find nothing in it.')}</p>}
+		{f.unnamed > 0 && <p class="notice warn" role="status">{tr('{unnamed} of {methods} methods have no name: detectors go by names. Send the mapping of the build.', { unnamed: count(f.unnamed), methods: count(f.methods) })}</p>}
 	</>;
 }
 
 /** Times are shown from `from` on. */
 export function FindingsView({ f, from, show, threads }: { f: Findings; from: number; show: Show; threads: Thread[] }) {
-	const named = (tid: number | null) => (tid === null ? '' : threads.find((t) => t.tid === tid)?.name || `thread ${tid}`);
+	const named = (tid: number | null) => (tid === null ? '' : threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid }));
 	return (
 		<div class="findings">
 			<Limits f={f} threads={threads} />

@@ -15,6 +15,7 @@ import { matching } from './matching';
 import { AppSwitch, StepBar, useSteps } from './stepbar';
 import { format, type Step } from './steps';
 import type { Words } from './source';
+import { tr } from './strings/trace';
 import { TreeGrid } from './treegrid';
 
 const LISTED = 50;
@@ -36,13 +37,13 @@ function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) 
 	if (path.length === 0 && skip === 0) return null;
 	const first = Math.max(0, path.length - 4);
 	return (
-		<nav class="crumbs" aria-label="Path of the flame graph">
-			<button class="small" onClick={() => go({ path: [], skip: 0 })}>Top</button>
+		<nav class="crumbs" aria-label={tr('Path of the flame graph')}>
+			<button class="small" onClick={() => go({ path: [], skip: 0 })}>{tr('Top')}</button>
 			{first > 0 && <span class="quiet">…</span>}
 			{path.slice(first).map((m, i) => (
 				<button key={i} class="small" title={names[m]} aria-current={!skip && first + i === path.length - 1}
 					onClick={() => go({ path: path.slice(0, first + i + 1), skip: 0 })}>{splitName(names[m] ?? '')[1]}</button>))}
-			{skip > 0 && <span>without its {count(skip)} heaviest</span>}
+			{skip > 0 && <span>{tr('without its {skip} heaviest', { skip: count(skip) })}</span>}
 		</nav>
 	);
 }
@@ -56,18 +57,18 @@ function Children({ a, name, metric, words, open, callers = false }: { a: Answer
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table class="methods">
-				<thead><tr><th scope="col">{callers ? 'Directly called it' : `Directly below ${labelOf(f, 0)}`}</th><th scope="col" class="num">{head(metric.all)}</th>
-					<th scope="col" class="num">{head(metric.own)}</th><th scope="col" class="num" title={words.hint}>{words.head}</th><th scope="col" class="num">Share</th></tr></thead>
+				<thead><tr><th scope="col">{callers ? tr('Directly called it') : tr('Directly below {f}', { f: labelOf(f, 0) })}</th><th scope="col" class="num">{head(metric.all)}</th>
+					<th scope="col" class="num">{head(metric.own)}</th><th scope="col" class="num" title={words.hint}>{words.head}</th><th scope="col" class="num">{tr('Share')}</th></tr></thead>
 				<tbody>{all.slice(0, max).map((i) => {
 					const [with_, own] = numbers(f, i, metric, words);
 					return (
 						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
-							{f.other[i] ? `${count(f.other[i])} smaller nodes` : <MethodName name={f.names[f.name[i]]} />}</button></td>
+							{f.other[i] ? tr('{other} smaller nodes', { other: count(f.other[i]) }) : <MethodName name={f.names[f.name[i]]} />}</button></td>
 						<td class="num">{with_[1]}</td><td class="num">{own[1]}</td><td class="num">{count(f.count[i])}</td>
 						<td class="num">{percent(f.value[i] / (f.value[0] || 1))}</td></tr>);
 				})}</tbody>
 			</table>
-			{all.length > max && <button class="small" onClick={() => more(max * 4)}>Show more of {count(all.length)}</button>}
+			{all.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more of {all}', { all: count(all.length) })}</button>}
 		</div>
 	);
 }
@@ -110,25 +111,25 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 	const thin = a && !tree && narrow(a.f, a.at, width);
 	return <>
 		<Crumbs at={at} names={named} go={go} />
-		{gone && <div class="notice"><strong>This path does not occur here.</strong>
-			<p>The graph is of another thread or time range than the path.</p>
-			<button onClick={() => go({ path: [], skip: 0 })}>Show the whole graph</button></div>}
+		{gone && <div class="notice"><strong>{tr('This path does not occur here.')}</strong>
+			<p>{tr('The graph is of another thread or time range than the path.')}</p>
+			<button onClick={() => go({ path: [], skip: 0 })}>{tr('Show the whole graph')}</button></div>}
 		{flame.error && !gone && <Failure error={flame.error} retry={flame.again} />}
-		{!a && flame.busy && <Busy what="Merging calls" />}
+		{!a && flame.busy && <Busy what={tr('Merging calls')} />}
 		<div ref={box} />
 		{a && !flame.error && <div class={flame.busy ? 'stale' : ''} data-flame={flame.busy ? undefined : '1'}>
-			{a.f.value[0] === 0 ? <p class="quiet">{steps.length ? 'Nothing is left of this part.' : 'No call in this part.'}</p>
+			{a.f.value[0] === 0 ? <p class="quiet">{steps.length ? tr('Nothing is left of this part.') : tr('No call in this part.')}</p>
 				: tree ? <TreeGrid id={p.id} a={a} params={paramsOf(p, view, metric.key, format(steps), true)} metric={metric} words={p.words} matches={p.matches}
 					callers={view === 'bottom_up'} go={go} up={up} />
-				: <Graph a={a} label="Merged flame graph" hold="graph" metric={metric} words={p.words} matches={p.matches} names={named}
+				: <Graph a={a} label={tr('Merged flame graph')} hold="graph" metric={metric} words={p.words} matches={p.matches} names={named}
 					callers={view === 'bottom_up'} open={open} up={up} came={came.current} />}
 		</div>}
 		{a && !flame.error && <div class="row under">
-			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? `of ${view === 'bottom_up' ? 'at least ' : ''}${count(a.f.total_nodes)} ` : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? 'node' : 'nodes'}{a.f.partial ? ', not complete: the time for this query ran out' : ''}</span>
+			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', not complete: the time for this query ran out') : ''}</span>
 			<span class="grow" />
-			{thin && <button class="small" onClick={() => go(thin.place)}>Show the {count(thin.nodes)} too narrow to see</button>}
+			{thin && <button class="small" onClick={() => go(thin.place)}>{tr('Show the {nodes} too narrow to see', { nodes: count(thin.nodes) })}</button>}
 			{!tree && a.f.value[0] > 0 && <SaveGraph a={a} id={p.id} metric={metric} matches={p.matches} />}
-			<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>}
 		{a && !flame.error && listed && <Children key={JSON.stringify(a.at)} name="children" a={a} metric={metric} words={p.words} open={open} />}
 	</>;
@@ -136,7 +137,8 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 
 interface HalfProps {
 	p: Props;
-	title: 'Callers' | 'Callees';
+	title: string;
+	held: 'callers' | 'callees'; // in the address
 	steps: Step[];
 	at: Place;
 	top: Place; // of the half as a whole
@@ -147,28 +149,28 @@ interface HalfProps {
 }
 
 /** Callers stand above the method, callees below. */
-function Half({ p, title, steps, at, top, metric, named, go, pick }: HalfProps) {
-	const up = title === 'Callers';
+function Half({ p, title, held, steps, at, top, metric, named, go, pick }: HalfProps) {
+	const up = held === 'callers';
 	const flame = useFlame(p, up ? 'bottom_up' : 'top_down', metric.key, at, format(steps));
-	const [listed, list] = useTable(title.toLowerCase());
+	const [listed, list] = useTable(held);
 	const a = flame.value;
 	const part = placeText(at) !== placeText(top);
 	if (flame.error instanceof Refusal && flame.error.status === 404)
-		return <p class="quiet">It is not called in this part. {part && <button class="small" onClick={() => go(top)}>All {title.toLowerCase()}</button>}</p>;
+		return <p class="quiet">{tr('It is not called in this part.')}{' '}{part && <button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button>}</p>;
 	if (flame.error) return <Failure error={flame.error} retry={flame.again} />;
-	if (!a) return <Busy what={`Merging ${title.toLowerCase()}`} />;
+	if (!a) return <Busy what={tr('Merging {title}', { title: title.toLowerCase() })} />;
 	const open = (node: number) => {
 		if (a.f.other[node] && node > 0) go(placeOf(a.f, a.at, node)); // what is too small to be shown with the others
 		else if (node > 0 && a.f.method[node] >= 0) pick(a.f.method[node]);
 	};
 	const some = a.f.value[0] > 0;
 	return (
-		<div class={flame.busy ? 'stale' : ''} data-half={flame.busy ? undefined : title}>
-			{part && <p class="crumbs"><button class="small" onClick={() => go(top)}>All {title.toLowerCase()}</button> <span class="quiet">without {count(at.skip)} that are heavier</span></p>}
-			{some ? <Graph a={a} label={title} hold={title.toLowerCase()} metric={metric} words={p.words} matches={p.matches} names={named} flip={up} callers={up}
-				open={open} up={() => part && go(top)} came={null} /> : <p class="quiet">Nothing is left of this part.</p>}
-			{some && <div class="row under"><span class="grow" /><button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : `${title} as a table`}</button></div>}
-			{some && listed && <Children key={placeText(at)} name={title.toLowerCase()} a={a} metric={metric} words={p.words} open={open} callers={up} />}
+		<div class={flame.busy ? 'stale' : ''} data-half={flame.busy ? undefined : up ? 'Callers' : 'Callees'}>
+			{part && <p class="crumbs"><button class="small" onClick={() => go(top)}>{tr('All {title}', { title: title.toLowerCase() })}</button> <span class="quiet">{tr('without {skip} that are heavier', { skip: count(at.skip) })}</span></p>}
+			{some ? <Graph a={a} label={title} hold={held} metric={metric} words={p.words} matches={p.matches} names={named} flip={up} callers={up}
+				open={open} up={() => part && go(top)} came={null} /> : <p class="quiet">{tr('Nothing is left of this part.')}</p>}
+			{some && <div class="row under"><span class="grow" /><button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('{title} as a table', { title })}</button></div>}
+			{some && listed && <Children key={placeText(at)} name={held} a={a} metric={metric} words={p.words} open={open} callers={up} />}
 		</div>
 	);
 }
@@ -183,16 +185,16 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 	const top = useMemo<Place>(() => ({ path: [method ?? 0], skip: 0 }), [method]);
 	const up = useMemo(() => (callers && parsePlace(callers)) || top, [callers, top]);
 	const down = useMemo(() => (callees && parsePlace(callees)) || top, [callees, top]);
-	if (method === null) return <p class="quiet">Right click a frame or a method below and choose Callers and callees.</p>;
+	if (method === null) return <p class="quiet">{tr('Right click a frame or a method below and choose Callers and callees.')}</p>;
 	const pick = (m: number) => set({ method: m, ...NO_PARTS }, true);
 	const half = { p, metric, named, pick, top };
 	return (
 		<div class="sandwich">
-			<h3>Callers</h3>
-			<Half {...half} title="Callers" at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
+			<h3>{tr('Callers')}</h3>
+			<Half {...half} held="callers" title={tr('Callers')} at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
 			<h3 class="mono">{named[method]}</h3>
-			<Half {...half} title="Callees" at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
-			<p class="quiet under">A click makes that method the middle. Callers share {metric.key === 'count' ? `its ${p.words.many}` : 'its time with all below'}.</p>
+			<Half {...half} held="callees" title={tr('Callees')} at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
+			<p class="quiet under">{tr('A click makes that method the middle. Callers share {key}.', { key: metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its time with all below') })}</p>
 		</div>
 	);
 }
@@ -206,17 +208,17 @@ export function FlamePanel(p: Props) {
 	const find = text('find');
 	const matches = useMemo(() => (named === p.names ? p.matches : matching(named, find)), [named, p.names, p.matches, find]);
 	const q = { ...p, matches };
-	const metrics: [string, string][] = [['wall', 'Wall'], ['count', p.words.head]];
-	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', 'Waiting']);
+	const metrics: [string, string][] = [['wall', tr('Wall')], ['count', p.words.head]];
+	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', tr('Waiting')]);
 	return (
-		<Panel title="Merged flame graph" aside={<>
+		<Panel title={tr('Merged flame graph')} aside={<>
 			{p.scope}
 			<AppSwitch />
-			<Choice label="Direction" value={view} options={[['top_down', 'Top-down'], ['bottom_up', 'Bottom-up'], ['sandwich', 'Sandwich']]}
+			<Choice label={tr('Direction')} value={view} options={[['top_down', tr('Top-down')], ['bottom_up', tr('Bottom-up')], ['sandwich', tr('Sandwich')]]}
 				onPick={(v) => set({ view: v === 'top_down' ? null : v, root: null, skip: null, tree: null, ...NO_PARTS, ...afresh() }, true)} />
-			{view !== 'sandwich' && <Choice label="Shape" value={text('as') === 'tree' ? 'tree' : 'graph'} options={[['graph', 'Graph'], ['tree', 'Tree']]}
+			{view !== 'sandwich' && <Choice label={tr('Shape')} value={text('as') === 'tree' ? 'tree' : 'graph'} options={[['graph', tr('Graph')], ['tree', tr('Tree')]]}
 				onPick={(v) => set({ as: v === 'tree' ? v : null }, true)} />}
-			<Choice label="Metric" value={metric.key} options={metrics}
+			<Choice label={tr('Metric')} value={metric.key} options={metrics}
 				onPick={(v) => set({ metric: v === 'wall' ? null : v, skip: null }, true)} />
 		</>}>
 			<StepBar names={p.names} />

@@ -4,6 +4,7 @@ import { colorOf, css } from './color';
 import { count, splitName } from './format';
 import type { Boxes } from './flamelayout';
 import { fit, FONT } from './label';
+import { tr } from './strings/trace';
 
 export const ROW = 19;
 
@@ -18,7 +19,7 @@ export interface Look {
 
 /** The name as a box shows it. */
 export function labelOf(f: Flame, node: number): string {
-	if (f.other[node]) return `${count(f.other[node])} smaller`;
+	if (f.other[node]) return tr('{other} smaller', { other: count(f.other[node]) });
 	return node === 0 && f.method[0] < 0 ? f.names[f.name[0]] : splitName(f.names[f.name[node]])[1];
 }
 

@@ -6,6 +6,7 @@ import { paintBoxes, ROW } from './flamepaint';
 import { svgOf, WIDTH } from './flamesvg';
 import type { Answer, Metric } from './graphparts';
 import { Popover } from './popover';
+import { tr } from './strings/trace';
 import { dark, safe } from './theme';
 
 const SCALE = 2; // of the PNG
@@ -19,7 +20,7 @@ function pngOf(f: Flame, b: Boxes, matches: Uint8Array | null): Promise<Blob> {
 	g.fillRect(0, 0, canvas.width, canvas.height);
 	g.scale(SCALE, SCALE);
 	paintBoxes(g, f, b, { from: 0, to: b.rows, shift: 0, width: WIDTH }, { matches, dark: dark.value, safe: safe.value, focus: -1, flip: false });
-	return new Promise((ok, no) => canvas.toBlob((blob) => (blob ? ok(blob) : no(new Error('The browser made no picture of it.'))), 'image/png'));
+	return new Promise((ok, no) => canvas.toBlob((blob) => (blob ? ok(blob) : no(new Error(tr('The browser made no picture of it.')))), 'image/png'));
 }
 
 function save(blob: Blob, name: string): void {
@@ -35,10 +36,10 @@ export function SaveGraph({ a, id, metric, matches }: { a: Answer; id: string; m
 	const file = (kind: string) => `flame-${id}.${kind}`;
 	const run = (job: () => Promise<string>) => job().then(say, (why: Error) => say(why.message));
 	return (
-		<Popover label="Save picture" title="Save the picture" small>{(close) => <>
-			<button class="item" onClick={() => { save(new Blob([svgOf(a.f, a.boxes, metric.show, safe.value)], { type: 'image/svg+xml' }), file('svg')); close(); }}>As SVG</button>
-			<button class="item" onClick={() => run(async () => { save(await pngOf(a.f, a.boxes, matches), file('png')); return 'Saved.'; })}>As PNG</button>
-			<button class="item" onClick={() => run(async () => { await navigator.clipboard.write([new ClipboardItem({ 'image/png': pngOf(a.f, a.boxes, matches) })]); return 'Copied.'; })}>Copy as PNG</button>
+		<Popover label={tr('Save picture')} title={tr('Save the picture')} small>{(close) => <>
+			<button class="item" onClick={() => { save(new Blob([svgOf(a.f, a.boxes, metric.show, safe.value)], { type: 'image/svg+xml' }), file('svg')); close(); }}>{tr('As SVG')}</button>
+			<button class="item" onClick={() => run(async () => { save(await pngOf(a.f, a.boxes, matches), file('png')); return tr('Saved.'); })}>{tr('As PNG')}</button>
+			<button class="item" onClick={() => run(async () => { await navigator.clipboard.write([new ClipboardItem({ 'image/png': pngOf(a.f, a.boxes, matches) })]); return tr('Copied.'); })}>{tr('Copy as PNG')}</button>
 			<output class="quiet">{said}</output>
 		</>}</Popover>
 	);

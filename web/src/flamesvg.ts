@@ -17,7 +17,7 @@ export function escapeXml(s: string): string {
 /** The whole graph as it stands, every box with a title that tells its numbers. */
 export function svgOf(f: Flame, b: Boxes, show: (v: number) => string, safe = false): string {
 	const out = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${b.rows * ROW}" width="${WIDTH}" height="${b.rows * ROW}" font-family="monospace" font-size="11">`,
-		`<rect width="100%" height="100%" fill="#ffffff"/>`];
+		'<rect width="100%" height="100%" fill="#ffffff"/>'];
 	for (let i = 0; i < b.n; i++) {
 		const w = (b.x1[i] - b.x0[i]) * WIDTH;
 		if (w < NARROWEST) continue;

@@ -6,10 +6,11 @@ import { MethodsPage } from './fleetmethods';
 import { Anrs, Intake, Regressions, ScenarioTimes, Slowest } from './fleetpanels';
 import { Narrowed } from './fleetparts';
 import { link, path } from './route';
+import { tr } from './strings/fleet';
 
 function Overview() {
 	return <>
-		<div class="row head"><h1>Fleet</h1><FleetFilter /><Narrowed /></div>
+		<div class="row head"><h1>{tr('Fleet')}</h1><FleetFilter /><Narrowed /></div>
 		<Intake />
 		<ScenarioTimes />
 		<div class="pair"><Regressions /><Anrs /></div>
@@ -21,10 +22,10 @@ function Overview() {
 export function FleetPage() {
 	const at = path.value;
 	useEffect(() => {
-		document.title = `${at === '/fleet/methods' ? 'Methods of the fleet' : at === '/fleet/findings' ? 'Findings of the fleet' : 'Fleet'} · tracewell`;
+		document.title = tr('{at} · tracewell', { at: at === '/fleet/methods' ? tr('Methods of the fleet') : at === '/fleet/findings' ? tr('Findings of the fleet') : tr('Fleet') });
 	}, [at]);
 	if (at === '/fleet/methods') return <main class="fleet"><MethodsPage /></main>;
 	if (at === '/fleet/findings') return <main class="fleet"><FindingsPage /></main>;
 	if (path.value === '/fleet') return <main class="fleet"><Overview /></main>;
-	return <main><h1>No such page</h1><p>This address leads nowhere. <a href={link('/fleet')}>The fleet</a></p></main>;
+	return <main><h1>{tr('No such page')}</h1><p>{tr.rich('This address leads nowhere. {link}', { link: <a href={link('/fleet')}>{tr('The fleet')}</a> })}</p></main>;
 }

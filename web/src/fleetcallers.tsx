@@ -6,10 +6,11 @@ import type { Callers, Near } from './fleetdoc';
 import { methodLink, useAsked, withFilter } from './fleetparts';
 import { count, duration, percent } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
+import { tr } from './strings/fleet';
 
 /** A thread is no method: its row leads nowhere. */
 function Name({ of }: { of: Near }) {
-	return of.thread ? <span title="It is the first that these threads call">threads <b>{of.name}</b></span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
+	return of.thread ? <span title={tr('It is the first that these threads call')}>{tr.rich('threads {name}', { name: <b>{of.name}</b> })}</span> : <a class="mono" href={methodLink(of.name)}><MethodName name={of.name} /></a>;
 }
 
 function Row({ of, traces, what }: { of: Near; traces: number; what: string }) {
@@ -17,7 +18,7 @@ function Row({ of, traces, what }: { of: Near; traces: number; what: string }) {
 		<tr data-near={of.name}>
 			<td class="anywhere"><Name of={of} /></td>
 			<td class="num share"><span class="bar" style={{ width: `${Math.min(100, 100 * of.share)}%` }} />{percent(of.share)}</td>
-			<td class="num" title={`${duration(of.total_ns)} in all ${what}`}>{duration(of.total_ns / traces)}</td>
+			<td class="num" title={tr('{total_ns} in all {what}', { total_ns: duration(of.total_ns), what })}>{duration(of.total_ns / traces)}</td>
 			<td class="num">{count(of.calls)}</td>
 			<td class="num">{count(of.in_traces)}</td>
 		</tr>
@@ -33,8 +34,8 @@ function Rest({ label, title, ns, of }: { label: string; title: string; ns: numb
 function List({ title, list, total, of, children }: { title: string; list: Near[]; total: number; of: Callers; children?: ComponentChildren }) {
 	return (
 		<tbody>
-			<tr><th scope="rowgroup" colSpan={5}>{title}{total > list.length && <span class="quiet">, {count(list.length)} of {count(total)}</span>}</th></tr>
-			{list.map((n) => <Row key={`${n.thread} ${n.name}`} of={n} traces={of.of_traces} what={`${count(of.of_traces)} traces`} />)}{children}
+			<tr><th scope="rowgroup" colSpan={5}>{title}{total > list.length && <span class="quiet">{tr(', {list} of {total}', { list: count(list.length), total: count(total) })}</span>}</th></tr>
+			{list.map((n) => <Row key={`${n.thread} ${n.name}`} of={n} traces={of.of_traces} what={tr('{of_traces} traces', { of_traces: count(of.of_traces) })} />)}{children}
 		</tbody>
 	);
 }
@@ -43,15 +44,14 @@ function Both({ of }: { of: Callers }) {
 	const callees = of.callees.reduce((n, c) => n + c.total_ns, 0);
 	return <>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">Method</th><th scope="col" class="num">Of its time</th><th scope="col" class="num" title="Per trace, of all that were counted">A trace</th><th scope="col" class="num">Calls</th><th scope="col" class="num" title="At least">In traces</th></tr></thead>
-			<List title="Called by" list={of.callers} total={of.callers_total} of={of} />
-			<List title="It calls" list={of.callees} total={of.callees_total} of={of}>
-				<Rest label="its own time" title="Time in it and in nothing that it called" ns={of.self_ns} of={of} />
-				<Rest label="other calls" title="Calls that were too short to be kept, and those that are not listed" ns={of.total_ns - of.self_ns - callees} of={of} />
+			<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Of its time')}</th><th scope="col" class="num" title={tr('Per trace, of all that were counted')}>{tr('A trace')}</th><th scope="col" class="num">{tr('Calls')}</th><th scope="col" class="num" title={tr('At least')}>{tr('In traces')}</th></tr></thead>
+			<List title={tr('Called by')} list={of.callers} total={of.callers_total} of={of} />
+			<List title={tr('It calls')} list={of.callees} total={of.callees_total} of={of}>
+				<Rest label={tr('its own time')} title={tr('Time in it and in nothing that it called')} ns={of.self_ns} of={of} />
+				<Rest label={tr('other calls')} title={tr('Calls that were too short to be kept, and those that are not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</table></div>
-		<p class="quiet">{count(of.calls)} calls, {duration(of.total_ns / of.of_traces)} a trace over {count(of.of_traces)} {of.of_traces === 1 ? 'trace' : 'traces'}.
-			A call inside a call of the same method counts with the outer one.{of.least_ns > 0 && ` Calls that took less than ${duration(of.least_ns)} in their trace may be missing.`} <a href={withFilter('/fleet')}>The flame graph of these traces</a></p>
+		<p class="quiet">{tr.rich('{calls} calls, {of_traces} a trace over {of_traces2} {of_traces3}. A call inside a call of the same method counts with the outer one.{least_ns} {link}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), least_ns: of.least_ns > 0 && tr(' Calls that took less than {least_ns} in their trace may be missing.', { least_ns: duration(of.least_ns) }), link: <a href={withFilter('/fleet')}>{tr('The flame graph of these traces')}</a> })}</p>
 	</>;
 }
 
@@ -60,9 +60,9 @@ export function FleetCallers({ name }: { name: string }) {
 	const load = useLoad(`callers ${name} ${asked.key}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name }, signal));
 	const v = load.value?.name === name ? load.value : null;
 	return (
-		<Panel title="Callers" id="callers">
-			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what="Loading its callers" />
-				: v.callers.length === 0 ? <p class="quiet">The merged call trees of these traces do not have it: its calls are too short, or nothing was merged yet.</p>
+		<Panel title={tr('Callers')} id="callers">
+			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading its callers')} />
+				: v.callers.length === 0 ? <p class="quiet">{tr('The merged call trees of these traces do not have it: its calls are too short, or nothing was merged yet.')}</p>
 					: <div class={load.busy ? 'stale' : ''}><Both of={v} /></div>}
 		</Panel>
 	);

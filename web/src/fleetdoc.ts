@@ -1,5 +1,6 @@
 // Numbers of the fleet as the server tells them, and questions about them.
 import { count, duration, tickStep } from './format';
+import { tr } from './strings/fleet';
 
 export interface Stat { traces: number; sum: number; mean: number; p50: number; p75: number; p95: number; p99: number; max: number }
 export interface Metric extends Stat { exemplar: string | null }
@@ -22,12 +23,12 @@ export interface Series extends Head, ByLabel { name: string; by: string; groups
 
 /** What is told of a method, and what it means. */
 export const METRICS: [MetricName, string, string][] = [
-	['self', 'Self', 'time of its own in a trace, without what it calls'],
-	['wall', 'Wall', 'time in a trace, with what it calls'],
-	['call', 'One call', 'wall time of a call: the mean of each trace'],
-	['calls', 'Calls', 'calls in a trace'],
-	['cpu', 'CPU', 'time on a CPU in a trace, where traces tell it'],
-	['waiting', 'Waiting', 'time off the CPU in a trace, where traces tell it'],
+	['self', tr('Self'), tr('time of its own in a trace, without what it calls')],
+	['wall', tr('Wall'), tr('time in a trace, with what it calls')],
+	['call', tr('One call'), tr('wall time of a call: the mean of each trace')],
+	['calls', tr('Calls'), tr('calls in a trace')],
+	['cpu', 'CPU', tr('time on a CPU in a trace, where traces tell it')],
+	['waiting', tr('Waiting'), tr('time off the CPU in a trace, where traces tell it')],
 ];
 export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p95', 'p95'], ['p99', 'p99'], ['mean', 'mean'], ['max', 'max'], ['sum', 'all']];
 
@@ -55,8 +56,8 @@ export const LABEL = 'label:';
 const rank = (g: Keyed) => ((g.values ?? 1) > 1 ? 2 : g.values === 0 ? 1 : 0);
 /** What a group is called; two of one answer never have one name, for no value is empty or begins so. */
 export function groupName(g: Keyed): string {
-	if (g.values === undefined || g.values === 1) return g.key || 'not said';
-	return g.values ? `${count(g.values)} other values` : '(none)';
+	if (g.values === undefined || g.values === 1) return g.key || tr('not said');
+	return g.values ? tr('{values} other values', { values: count(g.values) }) : '(none)';
 }
 /** Tells groups of one answer apart, whatever they are called. */
 export const groupId = (g: Keyed): string => (g.values === undefined || g.values === 1 ? g.key : g.values ? '\u0000rest' : '\u0000none');

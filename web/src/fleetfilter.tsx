@@ -2,6 +2,7 @@
 import { get } from './api';
 import { useLoad } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/fleet';
 
 const DAY_MS = 86400000;
 export const CLASSES = ['low', 'mid', 'high', 'unknown'];
@@ -34,7 +35,7 @@ function Pick({ name, label, column }: { name: string; label: string; column: st
 	return (
 		<label class="inline">{label}
 			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
-				<option value="">any</option>
+				<option value="">{tr('any')}</option>
 				{(now && !values.includes(now) ? [now, ...values] : values).map((v) => <option key={v} value={v}>{v}</option>)}
 			</select></label>
 	);
@@ -44,12 +45,12 @@ export function FleetFilter() {
 	const days = useDays();
 	return (
 		<div class="row fleetfilter">
-			<Pick name="app" label="App" column="app" />
-			<Pick name="version_name" label="Version" column="version_name" />
-			<Pick name="scenario" label="Scenario" column="scenario" />
-			<label class="inline">Devices <select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
-				<option value="">any</option>{CLASSES.map((c) => <option key={c} value={c}>{c}</option>)}</select></label>
-			<label class="inline">Days <select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
+			<Pick name="app" label={tr('App')} column="app" />
+			<Pick name="version_name" label={tr('Version')} column="version_name" />
+			<Pick name="scenario" label={tr('Scenario')} column="scenario" />
+			<label class="inline">{tr('Devices')}{' '}<select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
+				<option value="">{tr('any')}</option>{CLASSES.map((c) => <option key={c} value={c}>{c}</option>)}</select></label>
+			<label class="inline">{tr('Days')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
 		</div>
 	);
@@ -70,7 +71,7 @@ export function Trend({ trend, days, name, high = 20, wide = 150 }: { trend: Day
 	const step = wide / bars;
 	const said = sums.reduce((a, b) => a + b, 0);
 	return (
-		<svg class="bars" role="img" aria-label={`${name}: ${said} in ${days} days, at most ${Math.max(...sums)} ${bars === days ? 'a day' : 'a bar'}`} width={wide} height={high}>
+		<svg class="bars" role="img" aria-label={tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? 'a day' : 'a bar' })} width={wide} height={high}>
 			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={n ? '' : 'none'} />)}
 		</svg>
 	);

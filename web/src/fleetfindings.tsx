@@ -6,6 +6,7 @@ import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withF
 import { count, duration, percent } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/fleet';
 
 const ROWS = 5, CAUSES = 20, GROUPS = 12;
 
@@ -23,39 +24,37 @@ const findingsLink = (id: string) => link(`/traces/${id}?findings=1`);
 const ink = (r: RuleSum) => (r.severity === 'error' ? 'loss' : r.severity === 'warning' ? 'warnink' : '');
 
 function Worst({ id, what }: { id: string | null | undefined; what: string }) {
-	return id ? <a href={findingsLink(id)} aria-label={what}>worst</a> : <span class="quiet" title="It was deleted">gone</span>;
+	return id ? <a href={findingsLink(id)} aria-label={what}>{tr('worst')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('gone')}</span>;
 }
 
 function Cause({ c }: { c: CauseSum | undefined }) {
 	if (!c) return null;
-	return c.name === null ? <span class="quiet">no method of the app's</span> : <a href={methodLink(c.name)}><MethodName name={c.name} /></a>;
+	return c.name === null ? <span class="quiet">{tr("no method of the app's")}</span> : <a href={methodLink(c.name)}><MethodName name={c.name} /></a>;
 }
 
 /** Of how many traces this is, and which are still to come. */
 function Stand({ f }: { f: Found }) {
-	return <p class="quiet">Of {count(f.looked)} {f.looked === 1 ? 'trace' : 'traces'} that detectors looked at{f.partial > 0 && `, in ${count(f.partial)} of which there may be more`}.
-		{f.pending > 0 && ` ${count(f.pending)} of the project are still to be looked at by the rules and names that hold now.`}
-		{!f.complete && ' These are not all of them: narrow the filter or the time.'}{f.unreadable > 0 && ` What was found in ${count(f.unreadable)} cannot be read.`} Deleted traces are not among them.</p>;
+	return <p class="quiet">{tr.rich('Of {looked} {looked2} that detectors looked at{partial}.{pending}{complete}{unreadable} Deleted traces are not among them.', { looked: count(f.looked), looked2: f.looked === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', in {partial} of which there may be more', { partial: count(f.partial) }), pending: f.pending > 0 && tr(' {pending} of the project are still to be looked at by the rules and names that hold now.', { pending: count(f.pending) }), complete: !f.complete && tr(' These are not all of them: narrow the filter or the time.'), unreadable: f.unreadable > 0 && tr(' What was found in {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
 }
 
-const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? 'Detectors are still looking at these traces.' : 'No trace that detectors looked at fits.' : 'Detectors found nothing that took too long.');
+const nothing = (f: Found) => (f.looked === 0 ? f.pending > 0 ? tr('Detectors are still looking at these traces.') : tr('No trace that detectors looked at fits.') : tr('Detectors found nothing that took too long.'));
 
 export function FleetFindings() {
 	const fleet = useAsked();
 	const load = useLoad(`findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
 	const f = load.value;
 	return (
-		<Panel title="What detectors found" id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? `All ${count(f.rules.length)}` : 'Findings'}</a>}>
-			<Pending of={load} what="Loading findings" />
+		<Panel title={tr('What detectors found')} id="topfindings" aside={<a href={withFilter('/fleet/findings')}>{f && f.rules.length > ROWS ? tr('All {rules}', { rules: count(f.rules.length) }) : tr('Findings')}</a>}>
+			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && f.rules.length > 0 && <>
 				<div class="scroll findings"><table>
-					<thead><tr><th scope="col">What</th><th scope="col" class="num">In traces</th><th scope="col" class="num">On the main thread</th><th scope="col" class="num" title="Of the traces that have any">Each</th><th scope="col">Most of it by</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num" title={tr('Of the traces that have any')}>{tr('Each')}</th><th scope="col">{tr('Most of it by')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 					<tbody>{f.rules.slice(0, ROWS).map((r) => <tr key={r.id} data-rule={r.id}>
 						<td class="anywhere named"><a href={withFilter('/fleet/findings', { rule: r.id })}>{r.title}</a></td>
 						<td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 						<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={`The trace with most time in ${r.title}`} /></td>
+						<td class="nowrap"><Worst id={r.exemplars[0]?.id} what={tr('The trace with most time in {title}', { title: r.title })} /></td>
 					</tr>)}</tbody>
 				</table></div>
 				<Stand f={f} />
@@ -69,13 +68,13 @@ export function FleetFindings() {
 function Rules({ f, chosen }: { f: Found; chosen: string }) {
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">What</th><th scope="col" class="num">Traces</th><th scope="col" class="num">Of all</th><th scope="col" class="num">Times</th><th scope="col" class="num">On the main thread</th>
-				<th scope="col" class="num">Each trace</th><th scope="col" class="num">Longest</th><th scope="col" class="num" title="Shorter ones are not counted">From</th><th scope="col">Traces with most</th></tr></thead>
+			<thead><tr><th scope="col">{tr('What')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Of all')}</th><th scope="col" class="num">{tr('Times')}</th><th scope="col" class="num">{tr('On the main thread')}</th>
+				<th scope="col" class="num">{tr('Each trace')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num" title={tr('Shorter ones are not counted')}>{tr('From')}</th><th scope="col">{tr('Traces with most')}</th></tr></thead>
 			<tbody>{f.rules.map((r) => <tr key={r.id} data-rule={r.id} aria-current={r.id === chosen ? 'true' : undefined}>
 				<td class="anywhere"><button class="small" aria-expanded={r.id === chosen} onClick={() => set({ rule: r.id === chosen ? null : r.id }, true)}>{r.title}</button></td>
 				<td class="num">{count(r.traces)}</td><td class={`num ${ink(r)}`}>{percent(r.share)}</td><td class="num">{count(r.found)}</td>
 				<td class="num">{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td><td class="num">{duration(r.max_ns)}</td><td class="num">{duration(r.threshold_ns)}</td>
-				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={`Findings of a trace with ${duration(e.ns)} of ${r.title}`}>{duration(e.ns)}</a> : <span class="quiet">gone</span>}</>)}</td>
+				<td class="nowrap">{r.exemplars.map((e, i) => <>{i > 0 && ' '}{e.id ? <a href={findingsLink(e.id)} aria-label={tr('Findings of a trace with {ns} of {title}', { ns: duration(e.ns), title: r.title })}>{duration(e.ns)}</a> : <span class="quiet">{tr('gone')}</span>}</>)}</td>
 			</tr>)}</tbody>
 		</table></div>
 	);
@@ -83,16 +82,16 @@ function Rules({ f, chosen }: { f: Found; chosen: string }) {
 
 function Causes({ r }: { r: RuleSum }) {
 	return <>
-		<h3>Caused by</h3>
+		<h3>{tr('Caused by')}</h3>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">Method of the app</th><th scope="col" class="num">Traces</th><th scope="col" class="num">Times</th><th scope="col" class="num">Time</th><th scope="col" class="num">Longest</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+			<thead><tr><th scope="col">{tr('Method of the app')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Times')}</th><th scope="col" class="num">{tr('Time')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{r.causes.map((c) => <tr key={`${c.name} ${c.build_id}`} data-cause={c.name ?? ''}>
-				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet"> of build {c.build_id}</span>}</td>
+				<td class="anywhere wide"><Cause c={c} />{!c.resolved && c.name !== null && c.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: c.build_id })}</span>}</td>
 				<td class="num">{count(c.traces)}</td><td class="num">{count(c.found)}</td><td class="num">{duration(c.ns)}</td><td class="num">{duration(c.max_ns)}</td>
-				<td class="nowrap"><Worst id={c.exemplar} what={`The trace with most time by ${c.name ?? 'no method of the app'}`} /></td>
+				<td class="nowrap"><Worst id={c.exemplar} what={tr('The trace with most time by {name}', { name: c.name ?? tr('no method of the app') })} /></td>
 			</tr>)}</tbody>
 		</table></div>
-		<p class="quiet">Of each trace the eight methods with most time.{r.causes_total > r.causes.length && ` The first ${count(r.causes.length)} of ${count(r.causes_total)}.`}</p>
+		<p class="quiet">{tr.rich('Of each trace the eight methods with most time.{causes}', { causes: r.causes_total > r.causes.length && tr(' The first {causes} of {causes_total}.', { causes: count(r.causes.length), causes_total: count(r.causes_total) }) })}</p>
 	</>;
 }
 
@@ -102,15 +101,15 @@ function Groups({ r, by, shown }: { r: RuleSum; by: string; shown: (g: Group) =>
 	const rows = (by === 'version' || by === 'day' ? ordered.reverse() : ordered).filter((g) => g.of_traces > 0);
 	return <>
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces with it</th><th scope="col" class="num">Of all</th><th scope="col"><span class="hidden">Share</span></th>
-				<th scope="col" class="num">On the main thread</th><th scope="col" class="num">Each trace</th></tr></thead>
+			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces with it')}</th><th scope="col" class="num">{tr('Of all')}</th><th scope="col"><span class="hidden">{tr('Share')}</span></th>
+				<th scope="col" class="num">{tr('On the main thread')}</th><th scope="col" class="num">{tr('Each trace')}</th></tr></thead>
 			<tbody>{rows.slice(0, GROUPS).map((g) => <tr key={groupId(g)} data-group={g.key}>
-				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet"> of {count(g.of_traces)}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
+				<td class="anywhere">{g.key ? g.key : <span class="quiet">{shown(g)}</span>}</td><td class="num">{count(g.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td><td class="num">{percent(g.traces / g.of_traces)}</td>
 				<td class="draw"><svg class="bars" width="120" height="10" aria-hidden="true"><rect y="1" height="8" width={Math.max(1, (120 * g.traces) / g.of_traces / most)} /></svg></td>
 				<td class="num">{duration(g.main_ns)}</td><td class="num">{g.traces ? duration(g.ns / g.traces) : <span class="quiet">–</span>}</td>
 			</tr>)}</tbody>
 		</table></div>
-		{rows.length > GROUPS && <p class="quiet">The first {count(GROUPS)} of {count(rows.length)}.</p>}
+		{rows.length > GROUPS && <p class="quiet">{tr('The first {groups} of {rows}.', { groups: count(GROUPS), rows: count(rows.length) })}</p>}
 	</>;
 }
 
@@ -121,8 +120,8 @@ function One({ id }: { id: string }) {
 	const f = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const r = f?.rules.find((x) => x.id === id);
 	return (
-		<Panel title={r?.title ?? 'One detector'} id="finding" aside={<><PickBy by={by} bys={bys} /><button class="small" onClick={() => set({ rule: null })}>Close</button></>}>
-			<Pending of={f ? load : { ...load, value: null }} what="Loading its causes" />
+		<Panel title={r?.title ?? tr('One detector')} id="finding" aside={<><PickBy by={by} bys={bys} /><button class="small" onClick={() => set({ rule: null })}>{tr('Close')}</button></>}>
+			<Pending of={f ? load : { ...load, value: null }} what={tr('Loading its causes')} />
 			{f && !load.error && !r && <p class="quiet">{nothing(f)}</p>}
 			{f && r && !load.error && <div class={`findings ${load.busy ? 'stale' : ''}`}>
 				<p>{r.says}</p>
@@ -140,9 +139,9 @@ export function FindingsPage() {
 	const load = useLoad(`all findings ${fleet.key}`, (signal) => get<Found>('/api/v1/fleet/findings', { ...fleet.params, by: 'all', limit: 1 }, signal));
 	const f = load.value;
 	return <>
-		<div class="row head"><h1><a href={withFilter('/fleet')}>Fleet</a> · Findings</h1><FleetFilter /><Narrowed /></div>
-		<Panel title="What detectors found" id="findings" aside={<a href={link('/detectors')}>Detectors</a>}>
-			<Pending of={load} what="Loading findings" />
+		<div class="row head"><h1>{tr.rich('{link} · Findings', { link: <a href={withFilter('/fleet')}>{tr('Fleet')}</a> })}</h1><FleetFilter /><Narrowed /></div>
+		<Panel title={tr('What detectors found')} id="findings" aside={<a href={link('/detectors')}>{tr('Detectors')}</a>}>
+			<Pending of={load} what={tr('Loading findings')} />
 			{f && !load.error && f.rules.length === 0 && <p class="quiet">{nothing(f)}</p>}
 			{f && !load.error && <div class="findings">{f.rules.length > 0 && <Rules f={f} chosen={chosen} />}<Stand f={f} /></div>}
 		</Panel>

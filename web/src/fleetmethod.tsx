@@ -6,6 +6,7 @@ import { count, tick } from './format';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from './parts';
 import { link, set, text } from './route';
 import { SourceBox } from './sourcelater';
+import { tr } from './strings/fleet';
 
 /** What a group's key narrows the filter to; a day is no filter. */
 const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
@@ -42,12 +43,12 @@ function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: 
 	const name = (m: Mark) => groupName(m.point).replace(/^(.{14}).+/s, '$1…');
 	return (
 		<div class="trend" ref={ref}>
-			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={`From the median to p95, by ${byName(by)}; the last: ${told(metric, c.marks[c.marks.length - 1].point)}. The table below has all`}>
+			{wide > 0 && c.marks.length > 0 && <svg width={wide} height={HIGH} role="img" aria-label={tr('From the median to p95, by {by}; the last: {metric}. The table below has all', { by: byName(by), metric: told(metric, c.marks[c.marks.length - 1].point) })}>
 				{c.ticks.map((t) => <g key={t.value}><line class="tick" x1={c.left} x2={c.right} y1={t.y} y2={t.y} /><text x={c.left - 8} y={t.y + 4} text-anchor="end">{metric === 'calls' ? count(t.value) : tick(t.value)}</text></g>)}
 				<Marks c={c} metric={metric} joined={by === 'version' || by === 'day'} />
 				{namedMarks(c.marks, NAME_WIDE).map((m) => <text key={groupId(m.point)} x={Math.min(m.x, c.right - NAME_WIDE / 3)} y={HIGH - 6} text-anchor="middle">{name(m)}</text>)}
 			</svg>}
-			<p class="quiet legend"><span class="dot" aria-hidden="true" /> p50, ticks at p75 and p95{c.dropped > 0 && `; the last ${count(c.marks.length)} of ${count(c.marks.length + c.dropped)} are drawn`}</p>
+			<p class="quiet legend">{tr.rich('{span} p50, ticks at p75 and p95{dropped}', { span: <span class="dot" aria-hidden="true" />, dropped: c.dropped > 0 && tr('; the last {marks} of {dropped} are drawn', { marks: count(c.marks.length), dropped: count(c.marks.length + c.dropped) }) })}</p>
 		</div>
 	);
 }
@@ -55,19 +56,19 @@ function Picture({ by, groups, metric }: { by: string; groups: Point[]; metric: 
 function Key({ by, g }: { by: string; g: Point }) {
 	const filter = filterOf(by, g);
 	const shown = g.key ? g.key : <span class="quiet">{groupName(g)}</span>;
-	return filter ? <a href={withFilter('/fleet/methods', { ...filter, method: text('method'), metric: text('metric'), by: 'day' })} title="Only this one, by day">{shown}</a> : <>{shown}</>;
+	return filter ? <a href={withFilter('/fleet/methods', { ...filter, method: text('method'), metric: text('metric'), by: 'day' })} title={tr('Only this one, by day')}>{shown}</a> : <>{shown}</>;
 }
 
 function Row({ by, g, metric, before, error, name }: { by: string; g: Point; metric: MetricName; before?: Metric; error: number; name: string }) {
 	const m = g[metric];
-	if (!m?.traces) return <tr data-point={g.key} data-values={g.values}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">0 of {count(g.of_traces)}</td><td class="quiet" colSpan={9}>No trace tells it.</td></tr>;
+	if (!m?.traces) return <tr data-point={g.key} data-values={g.values}><td class="anywhere"><Key by={by} g={g} /></td><td class="num quiet">{tr('0 of {of_traces}', { of_traces: count(g.of_traces) })}</td><td class="quiet" colSpan={9}>{tr('No trace tells it.')}</td></tr>;
 	return (
 		<tr data-point={g.key} data-values={g.values}>
 			<td class="anywhere"><Key by={by} g={g} /></td>
-			<td class="num">{count(m.traces)}<span class="quiet"> of {count(g.of_traces)}</span></td>
+			<td class="num">{count(m.traces)}<span class="quiet">{' '}{tr('of {of_traces}', { of_traces: count(g.of_traces) })}</span></td>
 			{([m.p50, m.p75, m.p95, m.p99, m.mean, m.max, m.sum]).map((v, i) => <td key={i} class="num">{valueOf(metric, v)}</td>)}
 			<td class="num">{(by === 'version' || by === 'day') && <Change now={m.p50} before={before?.traces ? before.p50 : undefined} error={error} />}</td>
-			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={`The worst trace of ${groupName(g)}`}>worst</a> : <span class="quiet" title="It was deleted">gone</span>}</td>
+			<td class="nowrap">{m.exemplar ? <a href={link(`/traces/${m.exemplar}?find=${encodeURIComponent(name)}`)} aria-label={tr('The worst trace of {g}', { g: groupName(g) })}>{tr('worst')}</a> : <span class="quiet" title={tr('It was deleted')}>{tr('gone')}</span>}</td>
 		</tr>
 	);
 }
@@ -77,9 +78,9 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	const rows = groups.map((g, i) => <Row key={groupId(g)} by={by} g={g} metric={metric} before={ordered ? groups[i - 1]?.[metric] : undefined} error={error} name={name} />);
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces</th>
-				{['p50', 'p75', 'p95', 'p99', 'Mean', 'Max', 'All'].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
-				<th scope="col" class="num">{ordered ? 'Δ p50' : <span class="hidden">Change</span>}</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+			<thead><tr><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th>
+				{['p50', 'p75', 'p95', 'p99', tr('Mean'), tr('Max'), tr('All')].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
+				<th scope="col" class="num">{ordered ? 'Δ p50' : <span class="hidden">{tr('Change')}</span>}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{ordered ? rows.reverse() : rows}</tbody>
 		</table></div>
 	);
@@ -101,19 +102,19 @@ export function FleetMethod({ name }: { name: string }) {
 	const groups = v && v.groups.some((g) => g[metric]) ? inOrder(by, v.groups) : [];
 	const none = !groups.some((g) => g[metric]?.traces);
 	return (
-		<Panel title="One method" id="method" aside={<>
-			<Choice label="What is told" value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
+		<Panel title={tr('One method')} id="method" aside={<>
+			<Choice label={tr('What is told')} value={metric} options={METRICS.map(([m, label]) => [m, label])} onPick={(m) => set({ metric: m === 'self' ? null : m }, true)} />
 			<PickBy by={by} bys={bys} />
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
-			<p class="row"><a href={searchLink(name)}>Its calls in all traces</a><a href={withFilter('/fleet/methods')}>All methods</a><Copy text={name} label="Copy name" />
+			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />
 				<span class="quiet">{METRICS.find(([m]) => m === metric)![1]}: {METRICS.find(([m]) => m === metric)![2]}.</span></p>
-			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what="Loading the method" /> : none ? <p class="quiet">{v.traces === 0 ? 'No counted trace fits.' : 'No trace of these tells it.'}</p>
+			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No counted trace fits.') : tr('No trace of these tells it.')}</p>
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />
 					<Uncounted n={v.not_counted} />
-					<Stated error={v.error} more="Quantiles are over traces. Overloads of one name count together." />
+					<Stated error={v.error} more={tr('Quantiles are over traces. Overloads of one name count together.')} />
 				</div>}
 			<SourceBox method={name} head={text('version_name')} />
 		</Panel>

@@ -8,6 +8,7 @@ import { methodLink, Narrowed, Stated, useAsked, withFilter } from './fleetparts
 import { count, percent } from './format';
 import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
 import { link, number, set, text } from './route';
+import { tr } from './strings/fleet';
 
 const PAGE = 100, MOST = 1000;
 
@@ -38,10 +39,10 @@ function Row({ m, most }: { m: FleetMethodRow; most: number }) {
 	const worst = m[metric]?.exemplar;
 	return (
 		<tr data-method={m.name}>
-			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={m.descriptor || undefined}><MethodName name={m.name} /></a>{!m.resolved && m.build_id && <span class="quiet"> of build {m.build_id}</span>}</td>
+			<td class="name"><a href={methodLink(m.name, { metric: metric === 'self' ? '' : metric })} title={m.descriptor || undefined}><MethodName name={m.name} /></a>{!m.resolved && m.build_id && <span class="quiet">{' '}{tr('of build {build_id}', { build_id: m.build_id })}</span>}</td>
 			{METRICS.map(([of]) => <Cell key={of} m={m} metric={of} stat={stat} most={of === metric ? most : 0} />)}
-			<td class="num" title={`${count(m[metric]?.traces ?? 0)} traces tell it`}>{percent(m.share)}</td>
-			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={`The trace with the most of ${m.name}`}>worst</a>}</td>
+			<td class="num" title={tr('{traces} traces tell it', { traces: count(m[metric]?.traces ?? 0) })}>{percent(m.share)}</td>
+			<td class="nowrap">{worst && <a href={link(`/traces/${worst}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with the most of {name}', { name: m.name })}>{tr('worst')}</a>}</td>
 		</tr>
 	);
 }
@@ -50,15 +51,15 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const { metric, stat } = useSort();
 	const most = Math.max(0, ...v.methods.map((m) => m[metric]?.[stat] ?? 0));
 	return <>
-		<p class="quiet" role="status">{count(v.total)} {v.total === 1 ? 'method' : 'methods'} of {count(v.traces)} {v.traces === 1 ? 'trace' : 'traces'}{v.total > v.methods.length && `, the first ${count(v.methods.length)}`}.</p>
+		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
 		<div class="scroll"><table class="methods">
-			<thead><tr><th scope="col">Method</th>{METRICS.map(([of, label, hint]) => <Heading key={of} metric={of} label={label} hint={hint} />)}
-				<th scope="col" class="num">In traces</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+			<thead><tr><th scope="col">{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Heading key={of} metric={of} label={label} hint={hint} />)}
+				<th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{v.methods.map((m) => <Row key={`${m.name} ${m.descriptor} ${m.build_id}`} m={m} most={most} />)}</tbody>
 		</table></div>
-		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>Show more</button></p>
-			: <p class="quiet">More than {count(MOST)} are not shown: filter by name.</p>)}
-		<Stated error={v.error} more="A dash: no trace tells it." />
+		{v.total > v.methods.length && (rows < MOST ? <p><button onClick={() => set({ rows: Math.min(MOST, rows + PAGE) })}>{tr('Show more')}</button></p>
+			: <p class="quiet">{tr('More than {most} are not shown: filter by name.', { most: count(MOST) })}</p>)}
+		<Stated error={v.error} more={tr('A dash: no trace tells it.')} />
 	</>;
 }
 
@@ -72,13 +73,13 @@ function List() {
 	const load = useLoad(`methods ${JSON.stringify(question)} ${asked.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...asked.params, ...question }, signal));
 	const v = load.value;
 	return (
-		<Panel title="Methods of all traces" id="methods" aside={<>
-			<Choice label="Statistic over traces" value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
-			<label class="inline">Find <input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
-			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} /> expression</label>
+		<Panel title={tr('Methods of all traces')} id="methods" aside={<>
+			<Choice label={tr('Statistic over traces')} value={stat} options={STATS} onPick={(s) => set({ stat: s === 'p95' ? null : s, rows: null }, true)} />
+			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value, rows: null })} /></label>
+			<label class="inline"><input type="checkbox" name="regex" checked={regex} onChange={(e) => set({ regex: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('expression')}</label>
 		</>}>
-			<Pending of={load} what="Loading methods" />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? 'No counted trace fits. Traces are counted a moment after they are ready.' : 'No method has such a name.'}</p>}
+			<Pending of={load} what={tr('Loading methods')} />
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">{v.traces === 0 ? tr('No counted trace fits. Traces are counted a moment after they are ready.') : tr('No method has such a name.')}</p>}
 			{v && !load.error && v.methods.length > 0 && <div class={load.busy ? 'stale' : ''}><Table v={v} rows={rows} /></div>}
 		</Panel>
 	);
@@ -87,7 +88,7 @@ function List() {
 export function MethodsPage() {
 	const method = text('method');
 	return <>
-		<div class="row head"><h1><a href={withFilter('/fleet')}>Fleet</a> · {method ? <a href={withFilter('/fleet/methods')}>Methods</a> : 'Methods'}</h1><FleetFilter /><Narrowed /></div>
+		<div class="row head"><h1><a href={withFilter('/fleet')}>{tr('Fleet')}</a> · {method ? <a href={withFilter('/fleet/methods')}>{tr('Methods')}</a> : tr('Methods')}</h1><FleetFilter /><Narrowed /></div>
 		{method ? <><FleetMethod key={method} name={method} /><FleetCallers key={`callers ${method}`} name={method} /></> : <List />}
 	</>;
 }

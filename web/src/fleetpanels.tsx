@@ -8,6 +8,7 @@ import { span, Trend, useDays } from './fleetfilter';
 import { count, duration, percent } from './format';
 import { MethodName, Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/fleet';
 
 const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
 const LOOK_MS = 5000; // how often it is asked again what waits
@@ -36,9 +37,9 @@ function Fact({ name, n, bad, to }: { name: string; n: number; bad?: boolean; to
 
 /** Says which parts of the filter a panel cannot keep to. */
 function Beyond({ of }: { of: string[] }) {
-	const names: Record<string, string> = { class: 'devices', label: 'label', os: 'system', build_id: 'build' };
+	const names: Record<string, string> = { class: 'devices', label: tr('label'), os: 'system', build_id: 'build' };
 	const beyond = of.filter((k) => text(k)).map((k) => names[k]);
-	return beyond.length ? <p class="quiet">Not narrowed by {beyond.join(' and ')}.</p> : null;
+	return beyond.length ? <p class="quiet">{tr('Not narrowed by {beyond}.', { beyond: beyond.join(' and ') })}</p> : null;
 }
 
 /** Whether the numbers below are of everything that was sent. */
@@ -53,8 +54,8 @@ export function Intake() {
 	}, [v]);
 	const list = (state: string) => link(`/?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
-		<Panel title="What came in" id="intake">
-			<Pending of={load} what="Counting traces" />
+		<Panel title={tr('What came in')} id="intake">
+			<Pending of={load} what={tr('Counting traces')} />
 			{v && !load.error && <dl class="facts" data-counts>
 				<Fact name="Traces" n={v.all} to={list('')} />
 				<Fact name="Waiting" n={v.queued} to={list('queued')} /><Fact name="Decoding" n={v.decoding} to={list('decoding')} />
@@ -62,7 +63,7 @@ export function Intake() {
 				<Fact name="Counted below" n={v.counted} />
 				{uncounted(v) > 0 && <Fact name="Ready, not yet counted" n={uncounted(v)} />}
 			</dl>}
-			{v && v.all === 0 && v.counted === 0 && <p class="quiet">No trace came in that time and filter. <a href={link('/')}>How to send one</a></p>}
+			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No trace came in that time and filter. {link}', { link: <a href={link('/')}>{tr('How to send one')}</a> })}</p>}
 			<Beyond of={['class', 'label']} />
 		</Panel>
 	);
@@ -91,7 +92,7 @@ function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
 	const shown = g.key || <span class="quiet">{groupName(g)}</span>;
 	const filter: Record<string, string> | null = by === 'version' ? { version_name: g.key } : by === 'build' ? { build_id: g.key } : by.startsWith(LABEL) ? { label: `${byName(by)}=${g.key}` } : by === 'day' ? null : { [by]: g.key };
 	const one = by.startsWith(LABEL) ? (g.values ?? 1) <= 1 : !!g.key;
-	return s.scenario && one && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title="Methods of these traces">{shown}</a> : <>{shown}</>;
+	return s.scenario && one && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title={tr('Methods of these traces')}>{shown}</a> : <>{shown}</>;
 }
 
 function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; by: string }) {
@@ -100,13 +101,13 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 	const before = by === 'version' || by === 'day' ? s.versions[i + 1]?.duration_ns : undefined;
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
-			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title="Its traces">{s.scenario}</a> : <span class="quiet">no scenario</span>}
-				{s.older > 0 && <p class="quiet">{count(s.older)} {by === 'version' ? `older ${s.older === 1 ? 'version' : 'versions'}` : 'more'}</p>}</th>}
+			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
+				{s.older > 0 && <p class="quiet">{count(s.older)} {by === 'version' ? tr('older {older}', { older: s.older === 1 ? 'version' : 'versions' }) : tr('more')}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num">{count(d.traces)}</td>
-			<td class="num"><Exemplar id={g.exemplars.p50} what="A trace at the median">{duration(d.p50)}</Exemplar></td>
-			<td class="num"><Exemplar id={g.exemplars.p75} what="A trace at p75">{duration(d.p75)}</Exemplar></td>
-			<td class="num"><Exemplar id={g.exemplars.p95} what="A trace at p95">{duration(d.p95)}</Exemplar></td>
+			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
+			<td class="num"><Exemplar id={g.exemplars.p75} what={tr('A trace at p75')}>{duration(d.p75)}</Exemplar></td>
+			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
 			<td class="num"><Change now={d.p50} before={before?.p50} error={error} /></td>
 			<td class="num"><Change now={d.p95} before={before?.p95} error={error} /></td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
@@ -117,8 +118,8 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; by: string }) {
 	return (
 		<div class="scroll"><table class="scenarios">
-			<thead><tr><th scope="col">Scenario</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">Traces</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
-				<th scope="col" class="num" title="Against the version before it here; whether it is sure, Regressions tells">Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">p50 to p95</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
+				<th scope="col" class="num" title={tr('Against the version before it here; whether it is sure, Regressions tells')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
 		</table></div>
 	);
@@ -132,13 +133,13 @@ export function ScenarioTimes() {
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const rows = scenarioRows(v?.groups ?? [], by === 'version' ? LATEST : LARGEST, by);
 	return (
-		<Panel title="How long scenarios take" id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? 'Show fewer' : `Show all ${count(rows.length)}`}</button>}</>}>
-			<Pending of={v ? load : { ...load, value: null }} what="Loading scenarios" />
-			{v && !load.error && rows.length === 0 && <p class="quiet">No counted trace fits. Traces are counted a moment after they are ready.</p>}
+		<Panel title={tr('How long scenarios take')} id="scenarios" aside={<><PickBy by={by} bys={bys} />{rows.length > SCENARIOS && <button class="small" onClick={() => set({ all: all ? null : 1 }, true)}>{all ? tr('Show fewer') : tr('Show all {rows}', { rows: count(rows.length) })}</button>}</>}>
+			<Pending of={v ? load : { ...load, value: null }} what={tr('Loading scenarios')} />
+			{v && !load.error && rows.length === 0 && <p class="quiet">{tr('No counted trace fits. Traces are counted a moment after they are ready.')}</p>}
 			{v && !load.error && rows.length > 0 && <>
 				<ScenarioTable rows={all ? rows : rows.slice(0, SCENARIOS)} error={v.error} by={by} />
 				<Uncounted n={v.not_counted} />
-				<Stated error={v.error} more={by === 'version' ? `The latest ${LATEST} versions by name; Δ is against the one before.` : ''} />
+				<Stated error={v.error} more={by === 'version' ? tr('The latest {latest} versions by name; Δ is against the one before.', { latest: LATEST }) : ''} />
 			</>}
 		</Panel>
 	);
@@ -151,11 +152,11 @@ interface Regression { id: string; kind: 'slower' | 'new'; app: string; scenario
 function Slower({ r }: { r: Regression }) {
 	return (
 		<tr data-regression={r.id}>
-			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</a></td>
-			<td class="anywhere named">{r.scenario || <span class="quiet">no scenario</span>}</td>
+			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</a></td>
+			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
-			<td class="num slower" title={`${r.kind === 'new' ? 'Of a median trace; ' : ''}95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>{r.kind === 'new' ? 'new' : `+${percent(r.change)}`}</td>
-			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={`${r.method} over ${r.head ? 'versions' : 'days'}`}>over {r.head ? 'versions' : 'days'}</a>}</td>
+			<td class="num slower" title={tr('{kind}95 % sure between {low} and {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: percent(r.low), high: percent(r.high) })}>{r.kind === 'new' ? tr('new') : `+${percent(r.change)}`}</td>
+			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? 'versions' : 'days' })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);
 }
@@ -165,11 +166,11 @@ export function Regressions() {
 	const load = useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[] }>('/api/v1/regressions', { status: 'live', app, scenario, version_name }, signal));
 	const all = load.value?.regressions;
 	return (
-		<Panel title="What got slower" id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? `All ${count(all.length)}` : 'Regressions'}</a>}>
-			<Pending of={load} what="Loading regressions" />
-			{all && !load.error && all.length === 0 && <p class="quiet">Nothing got slower that nobody answered.</p>}
+		<Panel title={tr('What got slower')} id="slower" aside={<a href={link('/regressions')}>{all && all.length > ROWS ? tr('All {all}', { all: count(all.length) }) : tr('Regressions')}</a>}>
+			<Pending of={load} what={tr('Loading regressions')} />
+			{all && !load.error && all.length === 0 && <p class="quiet">{tr('Nothing got slower that nobody answered.')}</p>}
 			{all && !load.error && all.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">What</th><th scope="col">Scenario</th><th scope="col">Since</th><th scope="col" class="num">Slower</th><th scope="col"><span class="hidden">Trend</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Since')}</th><th scope="col" class="num">{tr('Slower')}</th><th scope="col"><span class="hidden">{tr('Trend')}</span></th></tr></thead>
 				<tbody>{all.slice(0, ROWS).map((r) => <Slower key={r.id} r={r} />)}</tbody>
 			</table></div>}
 			<Beyond of={['class', 'label', 'os', 'build_id']} />
@@ -184,17 +185,17 @@ export function Anrs() {
 	const load = useLoad(`top anrs ${fleet.key}`, (signal) => get<Groups>('/api/v1/anr/groups', { ...fleet.params, limit: ROWS }, signal));
 	const v = load.value;
 	return (
-		<Panel title="Why apps did not respond" id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? `All ${count(v.total)}` : 'ANRs'}</a>}>
-			<Pending of={load} what="Loading ANRs" />
-			{v && !load.error && v.groups.length === 0 && <p class="quiet">No ANR came in that time and filter.</p>}
+		<Panel title={tr('Why apps did not respond')} id="topanrs" aside={<a href={withFilter('/anrs', { label: '' })}>{v && v.total > ROWS ? tr('All {total}', { total: count(v.total) }) : tr('ANRs')}</a>}>
+			<Pending of={load} what={tr('Loading ANRs')} />
+			{v && !load.error && v.groups.length === 0 && <p class="quiet">{tr('No ANR came in that time and filter.')}</p>}
 			{v && !load.error && v.groups.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Cause</th><th scope="col">Kind</th><th scope="col" class="num">ANRs</th><th scope="col" class="num">Users</th><th scope="col">{fleet.days} days</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Cause')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('ANRs')}</th><th scope="col" class="num">{tr('Users')}</th><th scope="col">{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
 					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || g.title}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
 					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || g.title} wide={90} /></td>
 				</tr>)}</tbody>
 			</table></div>}
-			{v && v.pending > 0 && <p class="quiet">{count(v.pending)} {v.pending === 1 ? 'report is' : 'reports are'} still being grouped.</p>}
+			{v && v.pending > 0 && <p class="quiet">{tr('{pending} {pending2} still being grouped.', { pending: count(v.pending), pending2: v.pending === 1 ? tr('report is') : tr('reports are') })}</p>}
 		</Panel>
 	);
 }
@@ -206,15 +207,15 @@ export function Slowest() {
 	const load = useLoad(`slowest ${fleet.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...fleet.params, sort: 'p95_self', metrics: 'self,wall', limit: METHODS }, signal));
 	const v = load.value;
 	return (
-		<Panel title="Slowest methods" id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? `All ${count(v.total)} methods` : 'Methods'}</a>}>
-			<Pending of={load} what="Loading methods" />
-			{v && !load.error && v.methods.length === 0 && <p class="quiet">No counted trace fits.</p>}
+		<Panel title={tr('Slowest methods')} id="slowest" aside={<a href={withFilter('/fleet/methods')}>{v ? tr('All {total} methods', { total: count(v.total) }) : tr('Methods')}</a>}>
+			<Pending of={load} what={tr('Loading methods')} />
+			{v && !load.error && v.methods.length === 0 && <p class="quiet">{tr('No counted trace fits.')}</p>}
 			{v && !load.error && v.methods.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Method</th><th scope="col" class="num">Self, p50</th><th scope="col" class="num">Self, p95</th><th scope="col" class="num">Wall, p95</th><th scope="col" class="num">In traces</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Method')}</th><th scope="col" class="num">{tr('Self, p50')}</th><th scope="col" class="num">{tr('Self, p95')}</th><th scope="col" class="num">{tr('Wall, p95')}</th><th scope="col" class="num">{tr('In traces')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.methods.map((m) => <tr key={`${m.name} ${m.descriptor} ${m.build_id}`} data-method={m.name}>
 					<td class="anywhere wide"><a href={methodLink(m.name)}><MethodName name={m.name} /></a></td>
 					<td class="num">{duration(m.self!.p50)}</td><td class="num">{duration(m.self!.p95)}</td><td class="num">{duration(m.wall!.p95)}</td><td class="num">{percent(m.share)}</td>
-					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={`The trace with most own time in ${m.name}`}>worst</a>}</td>
+					<td class="nowrap">{m.self!.exemplar && <a href={link(`/traces/${m.self!.exemplar}?find=${encodeURIComponent(m.name)}`)} aria-label={tr('The trace with most own time in {name}', { name: m.name })}>{tr('worst')}</a>}</td>
 				</tr>)}</tbody>
 			</table></div>}
 		</Panel>

@@ -5,6 +5,7 @@ import { useFleet } from './fleetfilter';
 import { count, percent } from './format';
 import { useLoad } from './parts';
 import { query, set, text } from './route';
+import { tr } from './strings/fleet';
 
 const KEPT = ['app', 'version_name', 'scenario', 'class', 'os', 'build_id', 'label', 'days', 'project'];
 
@@ -48,20 +49,20 @@ export function useBy(not: string[] = []): { by: string; bys: string[] } {
 export function PickBy({ by, bys }: { by: string; bys: string[] }) {
 	const pick = (to: string) => set({ by: to === 'version' ? null : to, ...(to.startsWith(LABEL) && { class: null, os: null }) }, true);
 	return (
-		<label class="inline">By <select name="by" value={by} onChange={(e) => pick(e.currentTarget.value)}>
-			{bys.map((b) => <option key={b} value={b}>{b.startsWith(LABEL) ? `label ${byName(b)}` : byName(b)}</option>)}</select></label>
+		<label class="inline">{tr('By')}{' '}<select name="by" value={by} onChange={(e) => pick(e.currentTarget.value)}>
+			{bys.map((b) => <option key={b} value={b}>{b.startsWith(LABEL) ? tr('label {b}', { b: byName(b) }) : byName(b)}</option>)}</select></label>
 	);
 }
 
 /** What groups by a label leave out. */
 export function Uncounted({ n }: { n: number | undefined }) {
-	return n ? <p class="quiet">{count(n)} {n === 1 ? 'trace is' : 'traces are'} not here: counted before this label was one to count by. <code>tracewell rollup --rebuild</code> counts them again.</p> : null;
+	return n ? <p class="quiet">{tr.rich('{n} {n2} not here: counted before this label was one to count by. {code} counts them again.', { n: count(n), n2: n === 1 ? tr('trace is') : tr('traces are'), code: <code>tracewell rollup --rebuild</code> })}</p> : null;
 }
 
 /** Filters that FleetFilter has no field for: they are named, and can be left. */
 export function Narrowed() {
 	const os = text('os'), build = text('build_id'), label = text('label');
-	const chips: [string, string][] = [['os', os && `Android ${os}`], ['build_id', build && `build ${build}`], ['label', label]];
+	const chips: [string, string][] = [['os', os && tr('Android {os}', { os })], ['build_id', build && tr('build {build}', { build })], ['label', label]];
 	const labels = useLabels();
 	const ask = (e: SubmitEvent) => {
 		e.preventDefault();
@@ -70,11 +71,11 @@ export function Narrowed() {
 		if (value) set({ label: `${said.get('name')}=${value}`, class: null, os: null }, true); // rollups of a label know neither
 	};
 	return <>
-		{labels.length > 0 && !label && <form class="inlineform" aria-label="Traces with a label" onSubmit={ask}>
-			<label class="inline">Label <select name="name">{labels.map((l) => <option key={l} value={l}>{l}</option>)}</select></label>
-			<input name="value" aria-label="Value of the label" placeholder="is" /><button class="small">Set</button>
+		{labels.length > 0 && !label && <form class="inlineform" aria-label={tr('Traces with a label')} onSubmit={ask}>
+			<label class="inline">{tr('Label')}{' '}<select name="name">{labels.map((l) => <option key={l} value={l}>{l}</option>)}</select></label>
+			<input name="value" aria-label={tr('Value of the label')} placeholder={tr('is')} /><button class="small">{tr('Set')}</button>
 		</form>}
-		{chips.filter(([, shown]) => shown).map(([name, shown]) => <span key={name} class="step">{shown}<button class="plain" aria-label={`Any ${name === 'os' ? 'system' : name === 'label' ? 'label' : 'build'}`} onClick={() => set({ [name]: null }, true)}>×</button></span>)}
+		{chips.filter(([, shown]) => shown).map(([name, shown]) => <span key={name} class="step">{shown}<button class="plain" aria-label={tr('Any {name}', { name: name === 'os' ? 'system' : name === 'label' ? 'label' : 'build' })} onClick={() => set({ [name]: null }, true)}>×</button></span>)}
 	</>;
 }
 
@@ -85,10 +86,10 @@ export function Change({ now, before, error }: { now: number; before: number | u
 	const c = changeOf(now, before);
 	if (c === null) return <span class="quiet">–</span>;
 	const sure = Math.abs(c) > unsure(error);
-	return <span class={sure ? (c > 0 ? 'slower' : 'faster') : 'quiet'} title={sure ? undefined : 'No more than the numbers may be off'}>{signed(c)}</span>;
+	return <span class={sure ? (c > 0 ? 'slower' : 'faster') : 'quiet'} title={sure ? undefined : tr('No more than the numbers may be off')}>{signed(c)}</span>;
 }
 
 /** The stated error of every quantile here. */
 export function Stated({ error, more }: { error: number; more?: string }) {
-	return <p class="quiet">Quantiles are at most {percent(error)} beside the truth; counts, sums, means and maxima are exact. {more}</p>;
+	return <p class="quiet">{tr('Quantiles are at most {error} beside the truth; counts, sums, means and maxima are exact. {more}', { error: percent(error), more })}</p>;
 }

@@ -1,6 +1,7 @@
 // Where a note leads to: who holds the lock that is waited for, which thread was started, who woke one.
 import { api, type Note, type Thread } from './api';
 import type { Lane } from './lanes';
+import { tr } from './strings/trace';
 
 export interface End {
 	tid: number;
@@ -27,11 +28,11 @@ export function flowOf(s: Spot, threads: Thread[]): Flow | null {
 	if (lane.tid === null || lane.notes[i] !== 1 || !other || other.tid === lane.tid) return null;
 	const from = { tid: lane.tid, time: lane.ts[i] };
 	if (lane.kind === 'contention')
-		return { from, to: { tid: other.tid, time: lane.ts[i] }, back: lane.ts[i] + lane.dur[i], label: `held by ${other.name || other.tid}` };
+		return { from, to: { tid: other.tid, time: lane.ts[i] }, back: lane.ts[i] + lane.dur[i], label: tr('held by {tid}', { tid: other.name || other.tid }) };
 	if (lane.kind === 'thread_created')
-		return { from, to: { tid: other.tid, time: Math.max(lane.ts[i], other.slices > 0 ? other.start_ns : 0) }, back: null, label: `starts ${other.name || other.tid}` };
+		return { from, to: { tid: other.tid, time: Math.max(lane.ts[i], other.slices > 0 ? other.start_ns : 0) }, back: null, label: tr('starts {tid}', { tid: other.name || other.tid }) };
 	if (lane.kind === 'flow')
-		return { from, to: { tid: other.tid, time: lane.ts[i] + lane.dur[i] }, back: null, label: `taken up by ${other.name || other.tid}` };
+		return { from, to: { tid: other.tid, time: lane.ts[i] + lane.dur[i] }, back: null, label: tr('taken up by {tid}', { tid: other.name || other.tid }) };
 	return null;
 }
 
@@ -44,7 +45,7 @@ export async function wakerOf(id: string, s: Spot, threads: Thread[], signal: Ab
 	const woke = (n: Note) => n.value === lane.tid && n.tid !== null && n.tid !== lane.tid;
 	const n = notes.filter(woke).sort((a, b) => Math.abs(a.ts_ns - at) - Math.abs(b.ts_ns - at))[0];
 	const by = n && threads.find((t) => t.tid === n.tid);
-	return by ? { from: { tid: by.tid, time: n.ts_ns }, to: { tid: lane.tid, time: at }, back: null, label: `woken by ${by.name || by.tid}` } : null;
+	return by ? { from: { tid: by.tid, time: n.ts_ns }, to: { tid: lane.tid, time: at }, back: null, label: tr('woken by {tid}', { tid: by.name || by.tid }) } : null;
 }
 
 /** The end that one is not at. */

@@ -1,4 +1,5 @@
-// Numbers as people read them.
+// Numbers as people read them.  Times are written as ISO 8601 has them, in every language.
+import { language } from './language';
 
 const UNITS: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
 
@@ -24,7 +25,7 @@ function trim(v: number, digits: number): string {
 	return v.toFixed(digits).replace(/\.0+$/, '').replace(/(\.\d*[1-9])0+$/, '$1');
 }
 
-const plain = new Intl.NumberFormat('en');
+const plain = new Intl.NumberFormat(language);
 
 export function count(n: number): string {
 	return plain.format(n);

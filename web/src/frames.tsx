@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Frames } from './api';
 import { Busy, Failure, Panel, useLoad } from './parts';
+import { tr } from './strings/trace';
 
 interface Draft {
 	off: string[];
@@ -28,13 +29,13 @@ export function FramesPanel() {
 		if (load.value) edit(draftOf(load.value));
 	}, [load.value]);
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
-	if (!load.value || !draft) return <Busy what="Loading rules" />;
+	if (!load.value || !draft) return <Busy what={tr('Loading rules')} />;
 	const save = async (e: Event) => {
 		e.preventDefault();
 		fail(null);
 		try {
 			edit(draftOf(await api.setFrames({ off: draft.off, framework: lines(draft.framework), app: lines(draft.app) })));
-			say('Saved.');
+			say(tr('Saved.'));
 		} catch (why) {
 			fail(why as Error);
 		}
@@ -44,22 +45,21 @@ export function FramesPanel() {
 		edit({ ...draft, ...d });
 	};
 	return (
-		<Panel title="App frames" id="frames">
-			<p>“App frames only” charges time in other people's code to the app's frame that called it. The longest
-				beginning that fits a method's name decides whose it is; what none fits is the app's.</p>
+		<Panel title={tr('App frames')} id="frames">
+			<p>{tr("“App frames only” charges time in other people's code to the app's frame that called it. The longest beginning that fits a method's name decides whose it is; what none fits is the app's.")}</p>
 			<form onSubmit={save}>
-				<fieldset class="presets"><legend>Other people's code</legend>
+				<fieldset class="presets"><legend>{tr("Other people's code")}</legend>
 					{load.value.presets.map((p) => (
 						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
 							<input type="checkbox" checked={!draft.off.includes(p.id)}
 								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {p.title}</label>))}
 				</fieldset>
 				<div class="lists">
-					<List label="Also other people's" hint="one beginning a line, com.vendor.sdk" value={draft.framework} change={(framework) => change({ framework })} />
-					<List label="The app's all the same" hint="one beginning a line" value={draft.app} change={(app) => change({ app })} />
+					<List label={tr("Also other people's")} hint={tr('one beginning a line, com.vendor.sdk')} value={draft.framework} change={(framework) => change({ framework })} />
+					<List label={tr("The app's all the same")} hint={tr('one beginning a line')} value={draft.app} change={(app) => change({ app })} />
 				</div>
 				{error && <Failure error={error} />}
-				<div class="row"><button type="submit">Save</button><span role="status" class="quiet">{said}</span></div>
+				<div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{said}</span></div>
 			</form>
 		</Panel>
 	);

@@ -8,6 +8,7 @@ import { HitBar, hitsOf, nextHit } from './hits';
 import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphparts';
 import { MethodMenu, type About } from './methodmenu';
 import { useSize } from './parts';
+import { tr } from './strings/trace';
 import { dark, safe } from './theme';
 
 const FLIPPED: Record<string, string> = { ArrowUp: 'ArrowDown', ArrowDown: 'ArrowUp' };
@@ -110,12 +111,12 @@ export function Graph(p: GraphProps) {
 		point(node < 0 || menu ? null : { node, x: e.clientX, y: e.clientY });
 	};
 	return <>
-		{hits && <HitBar hits={hits.nodes.length} of={boxes.n - 1} share={hits.value / (f.value[0] || 1)} what="frames" go={goHit} />}
+		{hits && <HitBar hits={hits.nodes.length} of={boxes.n - 1} share={hits.value / (f.value[0] || 1)} what={tr('frames')} go={goHit} />}
 		<div ref={box} class="canvasbox flame" onScroll={() => { point(null); paint(); scrolled(); }}>
 			<div style={{ height: `${all}px` }}>
 				<canvas ref={canvas} width={width * dpr} height={height * dpr} role="application" tabIndex={0}
 					style={{ width: `${width}px`, height: `${height}px` }}
-					aria-label={`${label}. Arrows go to parent, child and siblings, Enter opens a node, m shows what can be done with it, Escape goes up. The tables below hold the same numbers.`}
+					aria-label={tr('{label}. Arrows go to parent, child and siblings, Enter opens a node, m shows what can be done with it, Escape goes up. The tables below hold the same numbers.', { label })}
 					onClick={(e) => { const n = nodeAt(e); if (n >= 0) open(n); }} onKeyDown={onKey}
 					onContextMenu={(e) => { e.preventDefault(); more(nodeAt(e), e.clientX, e.clientY); }}
 					onFocus={(e) => e.currentTarget.matches(':focus-visible') && put((n) => Math.max(0, n))} onBlur={() => menu || put(-1)}

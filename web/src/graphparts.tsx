@@ -3,6 +3,7 @@ import type { Flame } from './api';
 import { count, duration, percent } from './format';
 import { childrenOf, type Boxes, type Place } from './flamelayout';
 import { many, type Words } from './source';
+import { tr } from './strings/trace';
 import { Tip } from './tip';
 
 /** What widths are made of. */
@@ -14,9 +15,9 @@ export interface Metric {
 }
 
 export function metricOf(key: string, w: Words): Metric {
-	if (key === 'count') return { key, all: `${w.many} with all below`, own: `own ${w.many}`, show: count };
-	if (key === 'cpu') return { key, all: 'CPU', own: 'own CPU', show: duration };
-	if (key === 'waiting') return { key, all: 'waiting', own: 'own waiting', show: duration };
+	if (key === 'count') return { key, all: tr('{many} with all below', { many: w.many }), own: tr('own {many}', { many: w.many }), show: count };
+	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration };
+	if (key === 'waiting') return { key, all: 'waiting', own: tr('own waiting'), show: duration };
 	return { key: 'wall', all: 'wall', own: 'self', show: duration };
 }
 
@@ -31,16 +32,16 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 		[m.all, m.show(f.value[node])],
 		[m.own, m.show(f.self[node])],
 		['count', many(f.count[node], w)],
-		['share', `${percent(f.value[node] / (f.value[0] || 1))} of this graph`],
+		['share', tr('{f} of this graph', { f: percent(f.value[node] / (f.value[0] || 1)) })],
 	];
 }
 
 export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: number; y: number; told: [string, string][] }) {
 	return (
 		<Tip x={x} y={y} name={f.other[node] ? `${count(f.other[node])} smaller` : f.names[f.name[node]]}>
-			{f.other[node] > 0 && node > 0 && <div>A click shows them.</div>}
+			{f.other[node] > 0 && node > 0 && <div>{tr('A click shows them.')}</div>}
 			<dl>{told.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
-			{f.method[node] >= 0 && <div class="quiet">Right click or m: more</div>}
+			{f.method[node] >= 0 && <div class="quiet">{tr('Right click or m: more')}</div>}
 		</Tip>
 	);
 }

@@ -1,6 +1,7 @@
 // What a search lights up in a merged graph or tree, and the row that says so.
 import type { Flame } from './api';
 import { count, percent } from './format';
+import { tr } from './strings/trace';
 
 export interface Hits {
 	nodes: number[]; // rising
@@ -38,10 +39,10 @@ export function HitBar({ hits, of, share, what, go }: {
 }) {
 	return (
 		<div class="row hits">
-			<output>{count(hits)} of {count(of)} {what} match{hits > 0 && `, ${percent(share)} of the time`}</output>
+			<output>{tr.rich('{hits} of {of} {what} match{hits2}', { hits: count(hits), of: count(of), what, hits2: hits > 0 && tr(', {share} of the time', { share: percent(share) }) })}</output>
 			{hits > 0 && <>
-				<button class="small" onClick={() => go(false)} aria-label={`Previous of the ${what} that match`}>Previous</button>
-				<button class="small" onClick={() => go(true)} aria-label={`Next of the ${what} that match`}>Next</button>
+				<button class="small" onClick={() => go(false)} aria-label={tr('Previous of the {what} that match', { what })}>{tr('Previous')}</button>
+				<button class="small" onClick={() => go(true)} aria-label={tr('Next of the {what} that match', { what })}>{tr('Next')}</button>
 			</>}
 		</div>
 	);

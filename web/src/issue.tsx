@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get } from './api';
 import { Choice, Copy, Pending, useLoad } from './parts';
+import { tr } from './strings/regressions';
 
 interface Issue { for: string; title: string; body: string; url: string | null }
 
@@ -15,11 +16,11 @@ function Text({ path }: { path: string }) {
 	const v = load.value;
 	return (
 		<div class="issue">
-			<div class="row"><Choice label="Issue text for" value={form} options={FORMS} onPick={pick} />
-				{v && <><Copy text={v.title} label="Copy the title" /><Copy text={v.body} label="Copy the text" /></>}
-				{v?.url && <a class="button" href={v.url} target="_blank" rel="noopener noreferrer">Open a new issue</a>}</div>
-			<Pending of={load} what="Writing the issue" />
-			{v && <><p><strong>{v.title}</strong></p><pre class="body" tabIndex={0} aria-label="Issue text">{v.body}</pre></>}
+			<div class="row"><Choice label={tr('Issue text for')} value={form} options={FORMS} onPick={pick} />
+				{v && <><Copy text={v.title} label={tr('Copy the title')} /><Copy text={v.body} label={tr('Copy the text')} /></>}
+				{v?.url && <a class="button" href={v.url} target="_blank" rel="noopener noreferrer">{tr('Open a new issue')}</a>}</div>
+			<Pending of={load} what={tr('Writing the issue')} />
+			{v && <><p><strong>{v.title}</strong></p><pre class="body" tabIndex={0} aria-label={tr('Issue text')}>{v.body}</pre></>}
 		</div>
 	);
 }
@@ -27,5 +28,5 @@ function Text({ path }: { path: string }) {
 /** path: of the API, of what the issue is about. */
 export function IssueText({ path }: { path: string }) {
 	const [open, show] = useState(false);
-	return <><button aria-expanded={open} onClick={() => show(!open)}>Issue text</button>{open && <Text path={path} />}</>;
+	return <><button aria-expanded={open} onClick={() => show(!open)}>{tr('Issue text')}</button>{open && <Text path={path} />}</>;
 }

@@ -1,6 +1,7 @@
 // The keys, behind "?".
 import { useEffect, useRef } from 'preact/hooks';
 import { SHORTCUTS } from './shortcuts';
+import { tr } from './strings/frame';
 
 export function Keys() {
 	const dialog = useRef<HTMLDialogElement>(null);
@@ -12,13 +13,13 @@ export function Keys() {
 		return () => removeEventListener('keydown', key);
 	}, []);
 	return (
-		<dialog ref={dialog} aria-label="Keys">
-			<h2>Keys</h2>
+		<dialog ref={dialog} aria-label={tr('Keys')}>
+			<h2>{tr('Keys')}</h2>
 			<div class="keys">{SHORTCUTS.map(({ title, keys }) => <section key={title}>
 				<h3>{title}</h3>
 				<dl>{keys.map(({ shown, does }) => <div key={shown}><dt>{shown}</dt><dd>{does}</dd></div>)}</dl>
 			</section>)}</div>
-			<form method="dialog" class="row"><button autofocus>Close</button></form>
+			<form method="dialog" class="row"><button autofocus>{tr('Close')}</button></form>
 		</dialog>
 	);
 }

@@ -5,35 +5,36 @@ import { when } from './format';
 import { NewKey } from './makekey';
 import { Command, Failure, Panel, Pending, useCame, useLoad } from './parts';
 import { Dialog } from './popover';
+import { tr } from './strings/manage';
 
 const SCOPES: [scope: string, does: string][] = [
-	['ingest', 'sends traces and mappings, nothing else: for apps and build servers'],
-	['read', 'sees all of the project: for people who look, and for scripts'],
-	['write', 'sends, marks and deletes traces as well'],
-	['admin', 'makes and revokes keys as well'],
+	['ingest', tr('sends traces and mappings, nothing else: for apps and build servers')],
+	['read', tr('sees all of the project: for people who look, and for scripts')],
+	['write', tr('sends, marks and deletes traces as well')],
+	['admin', tr('makes and revokes keys as well')],
 ];
 const DAY_S = 86_400;
 const RECENT_MS = 1000 * DAY_S;
-const LIVES: [days: number, shown: string][] = [[0, 'until revoked'], [30, '30 days'], [90, '90 days'], [365, 'a year']];
-const GRACES: [seconds: number, shown: string][] = [[0, 'not at all'], [3600, 'an hour'], [DAY_S, 'a day'], [7 * DAY_S, 'a week'], [30 * DAY_S, '30 days'], [90 * DAY_S, '90 days']];
+const LIVES: [days: number, shown: string][] = [[0, tr('until revoked')], [30, '30 days'], [90, '90 days'], [365, 'a year']];
+const GRACES: [seconds: number, shown: string][] = [[0, tr('not at all')], [3600, tr('an hour')], [DAY_S, 'a day'], [7 * DAY_S, 'a week'], [30 * DAY_S, '30 days'], [90 * DAY_S, '90 days']];
 
 function Seen({ k }: { k: Key }) {
-	if (k.last_seen_ms === 0) return <span class="quiet">never</span>;
-	return <span title={Date.now() - k.last_seen_ms < RECENT_MS ? 'Within a day' : undefined}>{when(k.last_seen_ms)}
-		{k.seen_from && <span class="quiet"> from {k.seen_from}</span>}</span>;
+	if (k.last_seen_ms === 0) return <span class="quiet">{tr('never')}</span>;
+	return <span title={Date.now() - k.last_seen_ms < RECENT_MS ? tr('Within a day') : undefined}>{when(k.last_seen_ms)}
+		{k.seen_from && <span class="quiet">{' '}{tr('from {seen_from}', { seen_from: k.seen_from })}</span>}</span>;
 }
 
 const ended = (k: Key) => k.expires_ms > 0 && k.expires_ms <= Date.now();
 
 /** In use, until when, and whether the secret before the last rotation still works. */
 function State({ k }: { k: Key }) {
-	if (k.revoked_ms) return <span class="state failed">revoked {when(k.revoked_ms)}</span>;
-	if (ended(k)) return <span class="state failed">expired {when(k.expires_ms)}</span>;
+	if (k.revoked_ms) return <span class="state failed">{tr('revoked {revoked_ms}', { revoked_ms: when(k.revoked_ms) })}</span>;
+	if (ended(k)) return <span class="state failed">{tr('expired {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>;
 	const old = k.rotated_ms > 0 && k.old_until_ms > Date.now();
 	return <>
-		<span class="state ready">in use</span>
-		{k.expires_ms > 0 && <span class="quiet"> ends {when(k.expires_ms)}</span>}
-		{old && <div class="quiet">old secret until {when(k.old_until_ms)}, {k.old_seen_ms ? `still used ${when(k.old_seen_ms)}` : 'not used since'}</div>}
+		<span class="state ready">{tr('in use')}</span>
+		{k.expires_ms > 0 && <span class="quiet">{' '}{tr('ends {expires_ms}', { expires_ms: when(k.expires_ms) })}</span>}
+		{old && <div class="quiet">{tr('old secret until {old_until_ms}, {old_seen_ms}', { old_until_ms: when(k.old_until_ms), old_seen_ms: k.old_seen_ms ? tr('still used {old_seen_ms}', { old_seen_ms: when(k.old_seen_ms) }) : tr('not used since') })}</div>}
 	</>;
 }
 
@@ -52,10 +53,10 @@ function Make({ made }: { made: (secret: string, name: string) => void }) {
 	};
 	return <>
 		<form class="row" onSubmit={make}>
-			<label class="inline">Name <input value={name} maxLength={200} required autocomplete="off" placeholder="release builds" onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<label class="inline">May <select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
-			<label class="inline">Works <select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
-			<button class="primary" disabled={!name.trim()}>Make a key</button>
+			<label class="inline">{tr('Name')}{' '}<input value={name} maxLength={200} required autocomplete="off" placeholder={tr('release builds')} onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<label class="inline">{tr('May')}{' '}<select value={scope} onChange={(e) => pick(e.currentTarget.value)}>{SCOPES.map(([s]) => <option key={s} value={s}>{s}</option>)}</select></label>
+			<label class="inline">{tr('Works')}{' '}<select value={days} onChange={(e) => live(Number(e.currentTarget.value))}>{LIVES.map(([d, shown]) => <option key={d} value={d}>{shown}</option>)}</select></label>
+			<button class="primary" disabled={!name.trim()}>{tr('Make a key')}</button>
 			<span class="quiet">{SCOPES.find(([s]) => s === scope)![1]}</span>
 		</form>
 		{error && <Failure error={error} />}
@@ -68,12 +69,11 @@ function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: 
 	const [error, fail] = useState<Error | null>(null);
 	const go = () => api.rotateKey(k.id, grace).then((n) => { made(n.key, k.name); close(); }, fail);
 	return (
-		<Dialog title={`Rotate ${k.name || 'this key'}?`} close={close}>
-			<p>The key gets a new secret. The old one works on for a time, so that nothing in the field stops: put the new one where the old
-				one is, and see here whether the old one is still used.</p>
-			<p><label class="inline">The old secret works on <select value={grace} onChange={(e) => pick(Number(e.currentTarget.value))}>{GRACES.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label></p>
+		<Dialog title={tr('Rotate {name}?', { name: k.name || tr('this key') })} close={close}>
+			<p>{tr('The key gets a new secret. The old one works on for a time, so that nothing in the field stops: put the new one where the old one is, and see here whether the old one is still used.')}</p>
+			<p><label class="inline">{tr('The old secret works on')}{' '}<select value={grace} onChange={(e) => pick(Number(e.currentTarget.value))}>{GRACES.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label></p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="primary" onClick={go}>Make the new secret</button><button onClick={close}>Not now</button></p>
+			<p class="row"><button class="primary" onClick={go}>{tr('Make the new secret')}</button><button onClick={close}>{tr('Not now')}</button></p>
 		</Dialog>
 	);
 }
@@ -81,11 +81,11 @@ function Rotate({ k, close, made }: { k: Key; close: () => void; made: (secret: 
 function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => void }) {
 	const [error, fail] = useState<Error | null>(null);
 	return (
-		<Dialog title={`Revoke ${k.name || 'this key'}?`} close={close}>
-			<p>Whoever still uses it is refused from now on, and it cannot be taken back. What it sent stays.</p>
-			<p>{k.last_seen_ms ? `It was last seen ${when(k.last_seen_ms)}.` : 'It was never used.'}</p>
+		<Dialog title={tr('Revoke {name}?', { name: k.name || tr('this key') })} close={close}>
+			<p>{tr('Whoever still uses it is refused from now on, and it cannot be taken back. What it sent stays.')}</p>
+			<p>{k.last_seen_ms ? tr('It was last seen {last_seen_ms}.', { last_seen_ms: when(k.last_seen_ms) }) : tr('It was never used.')}</p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>Revoke</button><button onClick={close} autofocus>Keep</button></p>
+			<p class="row"><button class="danger" onClick={() => api.revokeKey(k.id).then(done, fail)}>{tr('Revoke')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>
 	);
 }
@@ -93,14 +93,14 @@ function Revoke({ k, close, done }: { k: Key; close: () => void; done: () => voi
 function Row({ k, rotate, revoke }: { k: Key; rotate: () => void; revoke: () => void }) {
 	return (
 		<tr data-key={k.id}>
-			<td>{k.name || <span class="quiet">without a name</span>}</td>
+			<td>{k.name || <span class="quiet">{tr('without a name')}</span>}</td>
 			<td>{k.scope}</td>
 			<td class="when">{when(k.created_ms)}</td>
 			<td class="when"><Seen k={k} /></td>
 			<td><State k={k} /></td>
 			<td class="actions">{!k.revoked_ms && <>
-				{!ended(k) && <button class="small" onClick={rotate} aria-label={`Rotate ${k.name || k.id}`}>Rotate</button>}
-				<button class="small danger" onClick={revoke} aria-label={`Revoke ${k.name || k.id}`}>Revoke</button></>}</td>
+				{!ended(k) && <button class="small" onClick={rotate} aria-label={tr('Rotate {id}', { id: k.name || k.id })}>{tr('Rotate')}</button>}
+				<button class="small danger" onClick={revoke} aria-label={tr('Revoke {id}', { id: k.name || k.id })}>{tr('Revoke')}</button></>}</td>
 		</tr>
 	);
 }
@@ -117,14 +117,14 @@ function Keys({ came }: { came: () => void }) {
 	};
 	const close = () => ask(null);
 	return (
-		<Panel title="Keys of this project">
+		<Panel title={tr('Keys of this project')}>
 			<Make made={made} />
 			{fresh && <NewKey {...fresh} />}
-			<Pending of={load} what="Loading keys" />
-			{load.value && keys.length === 0 && <p class="quiet">There is none yet. An app needs an ingest key to send its traces.</p>}
+			<Pending of={load} what={tr('Loading keys')} />
+			{load.value && keys.length === 0 && <p class="quiet">{tr('There is none yet. An app needs an ingest key to send its traces.')}</p>}
 			{keys.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Made</th><th scope="col">Last seen</th>
-					<th scope="col">State</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('May')}</th><th scope="col">{tr('Made')}</th><th scope="col">{tr('Last seen')}</th>
+					<th scope="col">{tr('State')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
 			</table></div>}
 			{asked?.what === 'rotate' && <Rotate k={asked.k} close={close} made={made} />}
@@ -146,8 +146,8 @@ function MakeProject({ made }: { made: () => void }) {
 	};
 	return <>
 		<form class="row" onSubmit={make}>
-			<label class="inline">Name of a new project <input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<button disabled={!name.trim()}>Make a project</button>
+			<label class="inline">{tr('Name of a new project')}{' '}<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
+			<button disabled={!name.trim()}>{tr('Make a project')}</button>
 		</form>
 		{error && <Failure error={error} />}
 	</>;
@@ -158,15 +158,15 @@ function Projects() {
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
 	return (
-		<Panel title="Projects">
-			<Pending of={load} what="Loading projects" />
+		<Panel title={tr('Projects')}>
+			<Pending of={load} what={tr('Loading projects')} />
 			{list.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Name</th><th scope="col">Made</th><th scope="col">Id</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Made')}</th><th scope="col">{tr('Id')}</th></tr></thead>
 				<tbody>{list.map((p) => (
-					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet"> shown now</span>}</td>
+					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('shown now')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td></tr>))}</tbody>
 			</table></div>}
-			{(load.value || load.error) && <><p class="quiet">A project holds its own traces, builds and keys; nothing reaches from one into another.{!may.server && ' A new one is made on the server, with its first key:'}</p>
+			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project holds its own traces, builds and keys; nothing reaches from one into another.{server}', { server: !may.server && tr(' A new one is made on the server, with its first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
 		</Panel>
 	);
@@ -175,13 +175,13 @@ function Projects() {
 export function KeysPage() {
 	const [first, came] = useState(!may.admin); // what is above the projects is there
 	useEffect(() => {
-		document.title = 'Projects and keys · tracewell';
+		document.title = tr('Projects and keys · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>Projects and keys</h1></div>
-			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>Keys are for admins of the project.</strong>
-				<p>Who is signed in may look{may.write ? ' and change traces' : ''}. Ask an admin for a key, or sign in by the link that the server prints when it starts.</p></div>}
+			<div class="row head"><h1>{tr('Projects and keys')}</h1></div>
+			{may.admin ? <Keys came={() => came(true)} /> : <div class="notice"><strong>{tr('Keys are for admins of the project.')}</strong>
+				<p>{tr('Who is signed in may look{write}. Ask an admin for a key, or sign in by the link that the server prints when it starts.', { write: may.write ? tr(' and change traces') : '' })}</p></div>}
 			{first && <Projects />}
 		</main>
 	);

@@ -1,6 +1,6 @@
 // Text on boxes: as much of it as fits.
 
-export const FONT = '11px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+export const FONT = '11px system-ui, "Segoe UI", Roboto, "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", "DejaVu Sans", sans-serif';
 
 const widths = new Map<string, number>(); // by character; labels repeat few of them
 

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'preact';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { flush } from './route';
+import { tr } from './strings/frame';
 
 export interface Later<P> {
 	Page: ComponentType<P>;
@@ -21,8 +22,8 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 	const Page = (props: P) => {
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
 		if (part.value) return <part.value.Inner {...props} />;
-		const instead = part.error ? <Failure error={new Error('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.')}
-			title="The page is not complete." again="Load the page again" retry={anew} /> : <Busy what="Loading the page" />;
+		const instead = part.error ? <Failure error={new Error(tr('A part of this page did not come. Either the server does not answer, or it was updated since the page was opened.'))}
+			title={tr('The page is not complete.')} again={tr('Load the page again')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
 		if (panel) return <Panel title={panel}>{instead}</Panel>;
 		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
 	};

@@ -3,6 +3,7 @@ import { computed } from '@preact/signals';
 import { strangeValues, type Known } from './linkvalues';
 import { known, query, set, text } from './route';
 import { fitting, format, made, notUnderstood, parse } from './steps';
+import { tr } from './strings/trace';
 
 const strange = computed(() => [...new Set(query.value.keys())].filter((k) => !known(k)).sort().join('\n'));
 const SHOWN = 60; // characters of each
@@ -18,14 +19,14 @@ export function LinkCheck({ of }: { of?: Known }) {
 	const left = [...notUnderstood(text('t')), ...steps.filter((s) => !fit.includes(s)).map((s) => format([s]))];
 	if (names.length + values.length + left.length === 0) return null;
 	const clean = () => set({ ...Object.fromEntries([...names, ...values.map((v) => v.name)].map((n) => [n, null])), t: format(fit) });
-	const out = [...names.map(short), ...left.map((s) => `the step ${short(s)}`)];
+	const out = [...names.map(short), ...left.map((s) => tr('the step {s}', { s: short(s) }))];
 	return (
 		<div class="notice warn" role="status">
-			<strong>Part of this link is not understood here.</strong>
-			<p>It may come from another version of tracewell or be of another trace, or was cut. All else of it is shown.</p>
-			{out.length > 0 && <p>Left out: {out.map((s, i) => <>{i > 0 && ', '}<code key={s}>{s}</code></>)}.</p>}
-			{values.length > 0 && <p>Shown instead: {values.map((v, i) => <>{i > 0 && '; '}<code key={v.name}>{v.name}={short(v.value)}</code> {v.instead}</>)}.</p>}
-			<p><button onClick={clean}>Remove it from the address</button></p>
+			<strong>{tr('Part of this link is not understood here.')}</strong>
+			<p>{tr('It may come from another version of tracewell or be of another trace, or was cut. All else of it is shown.')}</p>
+			{out.length > 0 && <p>{tr('Left out:')}{' '}{out.map((s, i) => <>{i > 0 && ', '}<code key={s}>{s}</code></>)}.</p>}
+			{values.length > 0 && <p>{tr('Shown instead:')}{' '}{values.map((v, i) => <>{i > 0 && '; '}<code key={v.name}>{v.name}={short(v.value)}</code> {v.instead}</>)}.</p>}
+			<p><button onClick={clean}>{tr('Remove it from the address')}</button></p>
 		</div>
 	);
 }

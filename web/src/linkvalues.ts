@@ -1,4 +1,5 @@
 // What the values of a trace's address may be, and what is shown where one is not understood.
+import { tr } from './strings/trace';
 
 export interface Known {
 	tids: number[]; // of all threads
@@ -19,33 +20,33 @@ interface Rule {
 }
 
 const one = (...of: string[]) => (v: string) => of.includes(v);
-const time = { fits: (v: string) => /^\d{1,16}$/.test(v), instead: 'the whole trace' };
-const selected = { fits: time.fits, instead: 'no selection' };
+const time = { fits: (v: string) => /^\d{1,16}$/.test(v), instead: tr('the whole trace') };
+const selected = { fits: time.fits, instead: tr('no selection') };
 const flag = (instead: string): Rule => ({ fits: one('1', '0'), instead });
-const path = { fits: (v: string) => /^\d{1,9}(\.\d{1,9})*$/.test(v), instead: 'the whole graph' };
-const part = { fits: (v: string) => /^(\d{1,9}(\.\d{1,9})*)?(\+\d{1,9})?$/.test(v), instead: 'all of them' };
+const path = { fits: (v: string) => /^\d{1,9}(\.\d{1,9})*$/.test(v), instead: tr('the whole graph') };
+const part = { fits: (v: string) => /^(\d{1,9}(\.\d{1,9})*)?(\+\d{1,9})?$/.test(v), instead: tr('all of them') };
 const held = (v: string) => /^[a-z]+:\d{1,7}(,[a-z]+:\d{1,7})*$/.test(v);
 const isThread = (v: string, k: Known) => /^\d{1,16}$/.test(v) && k.tids.includes(Number(v));
 
 const RULES: Record<string, Rule> = {
 	view: { fits: one('top_down', 'bottom_up', 'sandwich'), instead: 'top-down' },
 	as: { fits: one('tree', 'graph'), instead: 'a graph' },
-	metric: { fits: (v, k) => one('wall', 'count')(v) || (k.hasCpu && one('cpu', 'waiting')(v)), instead: 'wall time' },
-	threads: { fits: one('one', 'sel', 'all'), instead: 'the one thread' },
-	thread: { fits: isThread, instead: 'the first thread' },
-	sel: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: 'those that are there' },
-	open: { fits: (v, k) => v === 'none' || v.split(',').every((t) => isThread(/^(\d+)(\.\d{1,5})?f?$/.exec(t)?.[1] ?? '', k)), instead: 'those that are there' },
+	metric: { fits: (v, k) => one('wall', 'count')(v) || (k.hasCpu && one('cpu', 'waiting')(v)), instead: tr('wall time') },
+	threads: { fits: one('one', 'sel', 'all'), instead: tr('the one thread') },
+	thread: { fits: isThread, instead: tr('the first thread') },
+	sel: { fits: (v, k) => v.split(',').every((t) => isThread(t, k)), instead: tr('those that are there') },
+	open: { fits: (v, k) => v === 'none' || v.split(',').every((t) => isThread(/^(\d+)(\.\d{1,5})?f?$/.exec(t)?.[1] ?? '', k)), instead: tr('those that are there') },
 	from: time, to: time, a: selected, b: selected,
-	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: 'all children' }, callers: part, callees: part,
-	method: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: 'no method' },
-	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: 'by self time' },
-	order: { fits: one('asc', 'desc'), instead: 'the usual order' },
-	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: 'those that are there' },
+	root: path, skip: { fits: (v) => /^\d{1,9}$/.test(v), instead: tr('all children') }, callers: part, callees: part,
+	method: { fits: (v, k) => /^\d{1,9}$/.test(v) && Number(v) < k.methods, instead: tr('no method') },
+	sort: { fits: (v, k) => v === 'name' || k.columns.includes(v.replace(/_ns$/, '')), instead: tr('by self time') },
+	order: { fits: one('asc', 'desc'), instead: tr('the usual order') },
+	cols: { fits: (v, k) => v === 'none' || v.split(',').every((c) => k.columns.includes(c)), instead: tr('those that are there') },
 	rows: { fits: (v) => /^\d{1,6}$/.test(v), instead: '25 rows' },
-	counters: { fits: one('all'), instead: 'the first counters' },
-	idle: flag('threads with calls'), findings: flag('no findings'), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
-	more: { fits: held, instead: 'the first rows' }, tops: { fits: held, instead: 'the top' },
-	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: 'the top of the list' },
+	counters: { fits: one('all'), instead: tr('the first counters') },
+	idle: flag(tr('threads with calls')), findings: flag(tr('no findings')), tables: { fits: (v) => /^[a-z]+(,[a-z]+)*$/.test(v), instead: 'none' },
+	more: { fits: held, instead: tr('the first rows') }, tops: { fits: held, instead: tr('the top') },
+	y: { fits: (v) => /^\d{1,7}$/.test(v), instead: tr('the top of the list') },
 };
 
 /** Values that mean nothing here, with what is shown for each; `get` tells what the address holds. */

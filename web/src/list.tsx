@@ -9,6 +9,7 @@ import { PickedBar } from './listpicked';
 import { Busy, Failure, useLoad } from './parts';
 import { go, number, set, text } from './route';
 import { Arrival, Start } from './start';
+import { tr } from './strings/list';
 import { backOff, FILTERS } from './traces';
 
 const PAGE = 50;
@@ -81,7 +82,7 @@ function useRowKeys(rows: Trace[], act: { pick: (t: Trace, range: boolean) => vo
 function Row({ t, columns, picked, pick }: { t: Trace; columns: Column[]; picked: boolean; pick: (range: boolean) => void }) {
 	return (
 		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
-			<td class="check"><input type="checkbox" checked={picked} aria-label={`Pick ${t.title || t.meta.app || t.id}, ${t.id}`}
+			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Pick {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
 				onClick={(e) => { e.preventDefault(); pick(e.shiftKey); }} /></td>
 			<td class="wide"><NameCell t={t} /></td>
 			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''}>{c.cell(t)}</td>)}
@@ -98,9 +99,9 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 		<div class="scroll">
 			<table class="traces">
 				<thead><tr>
-					<th scope="col" class="check"><input type="checkbox" aria-label="Pick all on this page" checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
+					<th scope="col" class="check"><input type="checkbox" aria-label={tr('Pick all on this page')} checked={all} ref={(e) => { if (e) e.indeterminate = some && !all; }}
 						onChange={(e) => pickAll(e.currentTarget.checked)} /></th>
-					<th scope="col">Trace</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
+					<th scope="col">{tr('Trace')}</th>{columns.map((c) => <Heading key={c.key} c={c} />)}
 				</tr></thead>
 				<tbody>{rows.map((t) => <Row key={t.id} t={t} columns={columns} picked={picked.has(t.id)} pick={(range) => pick(t, range)} />)}</tbody>
 			</table>
@@ -128,11 +129,11 @@ function Pages({ rows, total, cursor }: { rows: number; total: number; cursor: s
 	const before = number('n') ?? 0;
 	if (before === 0 && !cursor) return null;
 	return (
-		<nav class="row pages" aria-label="Pages of the list">
-			<button disabled={!text('cursor')} onClick={() => put({})}>First</button>
-			<button disabled={!text('cursor')} onClick={() => history.back()}>Back</button>
-			<button disabled={!cursor} onClick={() => set({ cursor, n: before + rows }, true)}>Next</button>
-			<span class="quiet">{count(before + 1)} to {count(before + rows)} of {count(total)}</span>
+		<nav class="row pages" aria-label={tr('Pages of the list')}>
+			<button disabled={!text('cursor')} onClick={() => put({})}>{tr('First')}</button>
+			<button disabled={!text('cursor')} onClick={() => history.back()}>{tr('Back')}</button>
+			<button disabled={!cursor} onClick={() => set({ cursor, n: before + rows }, true)}>{tr('Next')}</button>
+			<span class="quiet">{tr('{before} to {rows} of {total}', { before: count(before + 1), rows: count(before + rows), total: count(total) })}</span>
 		</nav>
 	);
 }
@@ -153,29 +154,29 @@ export function ListPage() {
 	useRowKeys(rows, { pick, clear, ask: () => ask(true), some: list.length > 0 });
 	useEffect(() => {
 		if (empty) watch(true);
-		else document.title = 'Traces · tracewell';
+		else document.title = tr('Traces · tracewell');
 	}, [empty]);
 
 	return (
 		<main>
 			<div class="row head">
-				<h1>{empty ? 'Bring in a first trace' : 'Traces'}</h1>
-				{v && v.total > 0 && <span class="quiet">{count(v.total)} {isFiltered() ? 'match' : 'in this project'}</span>}
+				<h1>{empty ? tr('Bring in a first trace') : tr('Traces')}</h1>
+				{v && v.total > 0 && <span class="quiet">{count(v.total)} {isFiltered() ? tr('match') : tr('in this project')}</span>}
 				<span class="grow" />
-				{!empty && <span class="quiet">? for keys</span>}
+				{!empty && <span class="quiet">{tr('? for keys')}</span>}
 				{!empty && <ColumnChooser shown={columns} />}
 			</div>
 			{first && v && v.total > 0 && <Arrival t={rows[rows.length - 1]} />}
 			{!empty && <Filters />}
 			{!empty && <Saved />}
 			{page.error && <Failure error={page.error} retry={page.again} />}
-			{page.error && rows.length > 0 && <p class="quiet">Below is what was there before.</p>}
-			{!v && page.busy && <Busy what="Loading traces" />}
+			{page.error && rows.length > 0 && <p class="quiet">{tr('Below is what was there before.')}</p>}
+			{!v && page.busy && <Busy what={tr('Loading traces')} />}
 			{empty && <Start />}
-			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>No trace fits these filters.</strong>
-				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>Show all traces</button></p></div>}
-			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>This page of the list is empty by now.</strong>
-				<p><button onClick={() => go(location.pathname)}>To the first page</button></p></div>}
+			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No trace fits these filters.')}</strong>
+				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Show all traces')}</button></p></div>}
+			{v && v.total > 0 && rows.length === 0 && <div class="notice"><strong>{tr('This page of the list is empty by now.')}</strong>
+				<p><button onClick={() => go(location.pathname)}>{tr('To the first page')}</button></p></div>}
 			{rows.length > 0 && <Table rows={rows} columns={columns} picked={picked} pick={pick} pickAll={pickAll} />}
 			{v && <Pages rows={rows.length} total={v.total} cursor={v.cursor} />}
 			{list.length > 0 && <PickedBar list={list} clear={clear} changed={page.again} asking={asking} ask={ask} />}

@@ -5,6 +5,7 @@ import type { Trace } from './api';
 import { bytes, count, duration, when } from './format';
 import { Popover } from './popover';
 import { link, set, text } from './route';
+import { tr } from './strings/list';
 
 export interface Column {
 	key: string;
@@ -18,7 +19,7 @@ function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
 		<span class={`state ${t.state}`} title={t.error?.message}>
-			{t.state}{t.state === 'queued' && t.error ? ', held up' : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
+			{t.state}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
 		</span>
 	);
 }
@@ -29,7 +30,7 @@ export function Tag({ tag }: { tag: string }) {
 }
 
 export function Pinned() {
-	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label="pinned"><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
+	return <svg class="pin" viewBox="0 0 16 16" width="12" height="12" role="img" aria-label={tr('pinned')}><path d="M10 1l5 5-2 1-3 3-1 4-3-3-4 4-1-1 4-4-3-3 4-1 3-3z" /></svg>;
 }
 
 export function NameCell({ t }: { t: Trace }) {
@@ -40,7 +41,7 @@ export function NameCell({ t }: { t: Trace }) {
 		<a class="rowlink" href={link(`/traces/${t.id}`)}>{t.title || app}</a>
 		{t.title && app && <span class="quiet">{app}</span>}
 		{m.process && m.process !== m.app && <span class="quiet">{m.process}</span>}
-		{t.annotations > 0 && <span class="quiet" title="Annotations">{count(t.annotations)} {t.annotations === 1 ? 'note' : 'notes'}</span>}
+		{t.annotations > 0 && <span class="quiet" title={tr('Annotations')}>{count(t.annotations)} {t.annotations === 1 ? tr('note') : tr('notes')}</span>}
 		{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}
 	</div>;
 }
@@ -49,33 +50,33 @@ export function NameCell({ t }: { t: Trace }) {
 function Expires({ t }: { t: Trace }) {
 	const part = !t.expires_ms && (t.upload_expires_ms ?? t.decoded_expires_ms);
 	if (t.expires_ms) return <>{when(t.expires_ms)}</>;
-	if (part) return <span class="quiet" title="The trace itself stays">{t.upload_expires_ms ? 'raw' : 'decoded'} {when(part)}</span>;
-	return <span class="quiet">{t.pinned ? 'pinned' : t.first_anr ? 'first of its ANRs' : ''}</span>;
+	if (part) return <span class="quiet" title={tr('The trace itself stays')}>{t.upload_expires_ms ? tr('raw') : tr('decoded')} {when(part)}</span>;
+	return <span class="quiet">{t.pinned ? tr('pinned') : t.first_anr ? tr('first of its ANRs') : ''}</span>;
 }
 
 const of = (f: (s: NonNullable<Trace['summary']>) => string) => (t: Trace) => (t.summary ? f(t.summary) : '');
 
 export const COLUMNS: Column[] = [
-	{ key: 'version', label: 'Version', cell: (t) => t.meta.version_name },
-	{ key: 'scenario', label: 'Scenario', cell: (t) => t.meta.scenario },
-	{ key: 'device', label: 'Device', cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
-	{ key: 'state', label: 'State', cell: (t) => <State t={t} /> },
-	{ key: 'duration', label: 'Duration', sort: 'duration', num: true, cell: of((s) => duration(s.duration_ns)) },
-	{ key: 'calls', label: 'Calls, samples', sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
-	{ key: 'upload', label: 'Upload', sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
-	{ key: 'arrived', label: 'Arrived', sort: 'created', num: true, cell: (t) => when(t.created_ms) },
-	{ key: 'expires', label: 'Expires', num: true, cell: (t) => <Expires t={t} /> },
-	{ key: 'recorded', label: 'Recorded', num: true, cell: (t) => (t.meta.started_ms > 0 ? when(t.meta.started_ms) : '') },
-	{ key: 'build', label: 'Build', cell: (t) => t.meta.build_id },
-	{ key: 'process', label: 'Process', cell: (t) => t.meta.process },
+	{ key: 'version', label: tr('Version'), cell: (t) => t.meta.version_name },
+	{ key: 'scenario', label: tr('Scenario'), cell: (t) => t.meta.scenario },
+	{ key: 'device', label: tr('Device'), cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
+	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} /> },
+	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of((s) => duration(s.duration_ns)) },
+	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
+	{ key: 'upload', label: tr('Upload'), sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
+	{ key: 'arrived', label: tr('Arrived'), sort: 'created', num: true, cell: (t) => when(t.created_ms) },
+	{ key: 'expires', label: tr('Expires'), num: true, cell: (t) => <Expires t={t} /> },
+	{ key: 'recorded', label: tr('Recorded'), num: true, cell: (t) => (t.meta.started_ms > 0 ? when(t.meta.started_ms) : '') },
+	{ key: 'build', label: tr('Build'), cell: (t) => t.meta.build_id },
+	{ key: 'process', label: tr('Process'), cell: (t) => t.meta.process },
 	{ key: 'abi', label: 'ABI', cell: (t) => t.meta.abi },
-	{ key: 'format', label: 'Format', cell: of((s) => s.format) },
-	{ key: 'threads', label: 'Threads', num: true, cell: of((s) => count(s.threads)) },
-	{ key: 'methods', label: 'Methods', num: true, cell: of((s) => count(s.methods)) },
-	{ key: 'depth', label: 'Depth', num: true, cell: of((s) => count(s.max_depth)) },
-	{ key: 'file', label: 'On disk', num: true, cell: of((s) => bytes(s.file_bytes)) },
-	{ key: 'session', label: 'Session', cell: (t) => t.meta.session_id },
-	{ key: 'id', label: 'Id', cell: (t) => <code>{t.id}</code> },
+	{ key: 'format', label: tr('Format'), cell: of((s) => s.format) },
+	{ key: 'threads', label: tr('Threads'), num: true, cell: of((s) => count(s.threads)) },
+	{ key: 'methods', label: tr('Methods'), num: true, cell: of((s) => count(s.methods)) },
+	{ key: 'depth', label: tr('Depth'), num: true, cell: of((s) => count(s.max_depth)) },
+	{ key: 'file', label: tr('On disk'), num: true, cell: of((s) => bytes(s.file_bytes)) },
+	{ key: 'session', label: tr('Session'), cell: (t) => t.meta.session_id },
+	{ key: 'id', label: tr('Id'), cell: (t) => <code>{t.id}</code> },
 ];
 const FIRST = ['version', 'scenario', 'device', 'state', 'duration', 'calls', 'upload', 'arrived'];
 const REMEMBERED = 'tracewell.columns';
@@ -114,11 +115,11 @@ export function ColumnChooser({ shown }: { shown: Column[] }) {
 		set({ cols: keys });
 	};
 	return (
-		<Popover label="Columns" title="Columns" small>{() => <>
+		<Popover label={tr('Columns')} title={tr('Columns')} small>{() => <>
 			<div class="checks">{COLUMNS.map((c) => (
 				<label class="check" key={c.key}><input type="checkbox" checked={shown.includes(c)} disabled={shown.length === 1 && shown.includes(c)}
 					onChange={(e) => put(c, e.currentTarget.checked)} />{c.label}</label>))}</div>
-			<button class="small" onClick={() => { remember(null); set({ cols: null }); }}>As they were at first</button>
+			<button class="small" onClick={() => { remember(null); set({ cols: null }); }}>{tr('As they were at first')}</button>
 		</>}</Popover>
 	);
 }

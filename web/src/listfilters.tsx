@@ -5,10 +5,11 @@ import { count, when } from './format';
 import { Failure, useLoad } from './parts';
 import { Popover } from './popover';
 import { query, set, text } from './route';
+import { tr } from './strings/list';
 import { changesTo, dateOf, dayStart, FILTERS, keptOf } from './traces';
 
-const MAIN: [string, string][] = [['app', 'App'], ['version_name', 'Version'], ['scenario', 'Scenario'], ['device', 'Device'], ['state', 'State'], ['tag', 'Tag']];
-const MORE: [string, string][] = [['os', 'OS'], ['build_id', 'Build'], ['process', 'Process']];
+const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
+const MORE: [string, string][] = [['os', 'OS'], ['build_id', tr('Build')], ['process', tr('Process')]];
 const FROM_START = { cursor: null, n: null };
 
 export function put(changes: Record<string, string | number | null>): void {
@@ -22,7 +23,7 @@ function Filter({ column, label }: { column: string; label: string }) {
 	return (
 		<label class="inline">{label}
 			<select value={value} disabled={values.length === 0 && !value} onChange={(e) => put({ [column]: e.currentTarget.value })}>
-				<option value="">any</option>
+				<option value="">{tr('any')}</option>
 				{value && !values.some((v) => v.value === value) && <option value={value}>{value}</option>}
 				{values.map((v) => <option key={v.value} value={v.value}>{v.value} ({count(v.count)})</option>)}
 			</select>
@@ -44,17 +45,17 @@ function SearchBox() {
 		clearTimeout(timer.current);
 		timer.current = window.setTimeout(() => put({ q: v }), 250);
 	};
-	return <label class="inline grow">Search
-		<input type="search" id="search" value={value} placeholder="title, app, device, build, id"
+	return <label class="inline grow">{tr('Search')}
+		<input type="search" id="search" value={value} placeholder={tr('title, app, device, build, id')}
 			onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
 /** Both ends belong to the range: the server's `until` is the day after. */
 function Days() {
 	return <>
-		<label class="inline">From
+		<label class="inline">{tr('From')}
 			<input type="date" value={dateOf(text('since'))} onChange={(e) => put({ since: dayStart(e.currentTarget.value) })} /></label>
-		<label class="inline">To
+		<label class="inline">{tr('To')}
 			<input type="date" value={dateOf(text('until'), 1)} onChange={(e) => put({ until: dayStart(e.currentTarget.value, 1) })} /></label>
 	</>;
 }
@@ -72,10 +73,10 @@ export function Filters() {
 			{MAIN.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
 			{more && MORE.map(([c, l]) => <Filter key={c} column={c} label={l} />)}
 			{more && <Days />}
-			{more && <label class="check"><input type="checkbox" checked={text('pinned') !== ''} onChange={(e) => put({ pinned: e.currentTarget.checked ? 1 : null })} />Pinned only</label>}
+			{more && <label class="check"><input type="checkbox" checked={text('pinned') !== ''} onChange={(e) => put({ pinned: e.currentTarget.checked ? 1 : null })} />{tr('Pinned only')}</label>}
 			<SearchBox />
-			{!inUse && <button class="small" aria-expanded={more} onClick={() => set({ more: more ? null : 1 })}>{more ? 'Fewer filters' : 'More filters'}</button>}
-			{isFiltered() && <button class="small" onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>Clear</button>}
+			{!inUse && <button class="small" aria-expanded={more} onClick={() => set({ more: more ? null : 1 })}>{more ? tr('Fewer filters') : tr('More filters')}</button>}
+			{isFiltered() && <button class="small" onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Clear')}</button>}
 		</div>
 	);
 }
@@ -95,11 +96,11 @@ function Keep({ used, kept, close }: { used: string[]; kept: () => void; close: 
 	};
 	return (
 		<form onSubmit={save}>
-			<label>Name of this list
+			<label>{tr('Name of this list')}
 				<input value={name} maxLength={100} autocomplete="off" onInput={(e) => hold(e.currentTarget.value)} /></label>
-			<p class="quiet">Filters, order and columns, for everybody in this project.{used.includes(name.trim()) ? ' There is one of that name: it is replaced.' : ''}</p>
+			<p class="quiet">{tr('Filters, order and columns, for everybody in this project.{name}', { name: used.includes(name.trim()) ? tr(' There is one of that name: it is replaced.') : '' })}</p>
 			{error && <Failure error={error} />}
-			<button class="primary" disabled={!name.trim()}>Save</button>
+			<button class="primary" disabled={!name.trim()}>{tr('Save')}</button>
 		</form>
 	);
 }
@@ -113,14 +114,14 @@ export function Saved() {
 	const drop = (name: string) => api.dropFilter(name).then(load.again, (why: Error) => fail(why));
 	if (all.length === 0 && (!may.write || !here)) return null;
 	return (
-		<div class="row saved" role="group" aria-label="Saved lists">
-			<span class="quiet">Saved</span>
+		<div class="row saved" role="group" aria-label={tr('Saved lists')}>
+			<span class="quiet">{tr('Saved')}</span>
 			{all.map((f) => (
 				<span class="step" key={f.name}>
-					<button class="plain" aria-pressed={f.query === here} title={`by ${f.author}, ${when(f.updated_ms)}`} onClick={() => set(changesTo(f.query), true)}>{f.name}</button>
-					{may.write && <button class="plain" aria-label={`Delete the saved list ${f.name}`} onClick={() => void drop(f.name)}>×</button>}
+					<button class="plain" aria-pressed={f.query === here} title={tr('by {author}, {updated_ms}', { author: f.author, updated_ms: when(f.updated_ms) })} onClick={() => set(changesTo(f.query), true)}>{f.name}</button>
+					{may.write && <button class="plain" aria-label={tr('Delete the saved list {name}', { name: f.name })} onClick={() => void drop(f.name)}>×</button>}
 				</span>))}
-			{may.write && here && !all.some((f) => f.query === here) && <Popover label="Save this list" title="Save this list" small>{(close) => <Keep used={all.map((f) => f.name)} kept={load.again} close={close} />}</Popover>}
+			{may.write && here && !all.some((f) => f.query === here) && <Popover label={tr('Save this list')} title={tr('Save this list')} small>{(close) => <Keep used={all.map((f) => f.name)} kept={load.again} close={close} />}</Popover>}
 			{error && <Failure error={error} />}
 		</div>
 	);

@@ -6,12 +6,13 @@ import { Failure, useLoad } from './parts';
 import { Dialog, Popover } from './popover';
 import { sidesOf } from './comparedoc';
 import { link } from './route';
+import { tr } from './strings/list';
 import { loss, nameOf, several } from './traces';
 
 const MERGE_MAX = 16;
 const FORMATS: [kind: string, label: string][] = [
-	['perfetto', 'Perfetto'], ['speedscope', 'speedscope'], ['firefox', 'Firefox Profiler'], ['chrome', 'Chrome trace events'], ['pprof', 'pprof'],
-	['folded', 'Folded stacks'], ['svg', 'Flame graph as SVG'], ['csv', 'Methods as CSV'], ['raw', 'As it was uploaded'],
+	['perfetto', 'Perfetto'], ['speedscope', 'speedscope'], ['firefox', 'Firefox Profiler'], ['chrome', tr('Chrome trace events')], ['pprof', 'pprof'],
+	['folded', tr('Folded stacks')], ['svg', tr('Flame graph as SVG')], ['csv', tr('Methods as CSV')], ['raw', tr('As it was uploaded')],
 ];
 const BETWEEN_DOWNLOADS_MS = 300; // browsers drop those that come at once
 
@@ -31,11 +32,11 @@ function download(href: string): void {
 /** One after another; the first failure ends it, and what was done stays done. */
 async function each(list: Trace[], verb: string, say: (s: string) => void, one: (t: Trace) => Promise<unknown>): Promise<void> {
 	for (const [i, t] of list.entries()) {
-		if (list.length > 1) say(`${verb} ${i + 1} of ${list.length}`);
+		if (list.length > 1) say(tr('{verb} {i} of {list}', { verb, i: i + 1, list: list.length }));
 		try {
 			await one(t);
 		} catch (why) {
-			throw new Error(`${nameOf(t)}: ${(why as Error).message}${i > 0 ? ` The ${several(i, 'trace')} before ${i === 1 ? 'is' : 'are'} done.` : ''}`);
+			throw new Error(`${nameOf(t)}: ${(why as Error).message}${i > 0 ? tr(' The {i} before {i2} done.', { i: several(i, 'trace'), i2: i === 1 ? 'is' : 'are' }) : ''}`);
 		}
 	}
 }
@@ -45,18 +46,18 @@ function Deletion({ list, close, done }: { list: Trace[]; close: () => void; don
 	const [error, fail] = useState<Error | null>(null);
 	const remove = () => {
 		fail(null);
-		say('Deleting');
-		each(list, 'Deleting', say, (t) => api.remove(t.id)).then(done, fail).finally(() => say(''));
+		say(tr('Deleting'));
+		each(list, tr('Deleting'), say, (t) => api.remove(t.id)).then(done, fail).finally(() => say(''));
 	};
 	return (
-		<Dialog title={`Delete ${list.length === 1 ? 'this trace' : several(list.length, 'trace')}?`} close={close}>
+		<Dialog title={tr('Delete {list}?', { list: list.length === 1 ? tr('this trace') : several(list.length, 'trace') })} close={close}>
 			<ul class="names">{list.slice(0, 8).map((t) => <li key={t.id}>{nameOf(t)} <span class="quiet">{t.meta.device}</span></li>)}
-				{list.length > 8 && <li class="quiet">and {count(list.length - 8)} more</li>}</ul>
+				{list.length > 8 && <li class="quiet">{tr('and {list} more', { list: count(list.length - 8) })}</li>}</ul>
 			{loss(list).map((s) => <p key={s}>{s}</p>)}
 			{error && <Failure error={error} />}
 			<p class="row">
-				<button class="danger" disabled={busy !== ''} onClick={remove}>{busy || 'Delete for good'}</button>
-				<button onClick={close} autofocus>Keep</button>
+				<button class="danger" disabled={busy !== ''} onClick={remove}>{busy || tr('Delete for good')}</button>
+				<button onClick={close} autofocus>{tr('Keep')}</button>
 			</p>
 		</Dialog>
 	);
@@ -70,27 +71,27 @@ function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace
 		e.preventDefault();
 		const one = tag.trim();
 		hold('');
-		run('Tagging', (t) => (t.tags.includes(one) ? Promise.resolve() : api.mark(t.id, { tags: [...t.tags, one] })));
+		run(tr('Tagging'), (t) => (t.tags.includes(one) ? Promise.resolve() : api.mark(t.id, { tags: [...t.tags, one] })));
 	};
 	return <>
 		<form class="row" onSubmit={add}>
-			<label class="inline">Add
+			<label class="inline">{tr('Add')}
 				<input value={tag} list="known-tags" maxLength={64} autocomplete="off" onInput={(e) => hold(e.currentTarget.value.replaceAll(',', ''))} /></label>
 			<datalist id="known-tags">{known.map((v) => <option key={v.value} value={v.value} />)}</datalist>
-			<button class="small" disabled={!tag.trim()}>Tag</button>
+			<button class="small" disabled={!tag.trim()}>{tr('Tag')}</button>
 		</form>
 		{used.length > 0 && <div class="row">{used.map((u) => (
-			<span class="tag" key={u}>{u}<button class="plain" aria-label={`Take the tag ${u} off`}
-				onClick={() => run('Tagging', (t) => (t.tags.includes(u) ? api.mark(t.id, { tags: t.tags.filter((x) => x !== u) }) : Promise.resolve()))}>×</button></span>))}</div>}
+			<span class="tag" key={u}>{u}<button class="plain" aria-label={tr('Take the tag {u} off', { u })}
+				onClick={() => run(tr('Tagging'), (t) => (t.tags.includes(u) ? api.mark(t.id, { tags: t.tags.filter((x) => x !== u) }) : Promise.resolve()))}>×</button></span>))}</div>}
 	</>;
 }
 
 /** Two traces, the older as A, or those of two versions. */
 function Comparing({ list }: { list: Trace[] }) {
 	const sides = sidesOf(list);
-	const hint = 'Two ready traces, or the traces of two versions (at most 16 of each), beside each other';
-	if (!sides) return <button disabled title={hint}>Compare</button>;
-	return <a class="button" title={hint} href={link(`/compare?a=${sides.a.join()}&b=${sides.b.join()}`)}>Compare</a>;
+	const hint = tr('Two ready traces, or the traces of two versions (at most 16 of each), beside each other');
+	if (!sides) return <button disabled title={hint}>{tr('Compare')}</button>;
+	return <a class="button" title={hint} href={link(`/compare?a=${sides.a.join()}&b=${sides.b.join()}`)}>{tr('Compare')}</a>;
 }
 
 export function PickedBar({ list, clear, changed, asking, ask }: {
@@ -105,7 +106,7 @@ export function PickedBar({ list, clear, changed, asking, ask }: {
 	};
 	const run = (verb: string, one: (t: Trace) => Promise<unknown>) => task(each(list, verb, say, one).finally(changed));
 	const merge = async () => {
-		say('Asking the server');
+		say(tr('Asking the server'));
 		const to = api.mergeUrl(ready.map((t) => t.id));
 		await call(to, { method: 'HEAD' }).catch(async (why: Error) => {
 			await call(to); // a refusal to HEAD has no words
@@ -121,25 +122,25 @@ export function PickedBar({ list, clear, changed, asking, ask }: {
 	})());
 	const all = list.every((t) => t.pinned);
 	return (
-		<section class="picked" aria-label="Picked traces">
+		<section class="picked" aria-label={tr('Picked traces')}>
 			<div class="row">
-				<strong role="status">{several(list.length, 'trace')} picked</strong>
-				{ready.length < list.length && <span class="quiet">{count(ready.length)} ready</span>}
+				<strong role="status">{tr('{list} picked', { list: several(list.length, 'trace') })}</strong>
+				{ready.length < list.length && <span class="quiet">{tr('{ready} ready', { ready: count(ready.length) })}</span>}
 				<span class="grow" />
 				{busy && <span class="quiet" role="status">{busy}</span>}
 				<Comparing list={list} />
-				<button disabled={ready.length < 2 || ready.length > MERGE_MAX} title={ready.length > MERGE_MAX ? `At most ${MERGE_MAX} traces go into one file` : 'One Perfetto file with all of them on one time axis'}
-					onClick={() => task(merge())}>Merge into one file</button>
-				<Popover label="Export" title="Export">{(close) => <>
-					{ready.length === 0 && <p class="quiet">None of them is ready.</p>}
+				<button disabled={ready.length < 2 || ready.length > MERGE_MAX} title={ready.length > MERGE_MAX ? tr('At most {merge_max} traces go into one file', { merge_max: MERGE_MAX }) : tr('One Perfetto file with all of them on one time axis')}
+					onClick={() => task(merge())}>{tr('Merge into one file')}</button>
+				<Popover label={tr('Export')} title={tr('Export')}>{(close) => <>
+					{ready.length === 0 && <p class="quiet">{tr('None of them is ready.')}</p>}
 					{ready.length > 0 && FORMATS.map(([kind, label]) => <button class="item" key={kind} onClick={() => { close(); save(kind); }}>{label}</button>)}
 				</>}</Popover>
 				{may.write && <>
-					<button onClick={() => run(all ? 'Unpinning' : 'Pinning', (t) => (t.pinned === !all ? Promise.resolve() : api.mark(t.id, { pinned: !all })))}>{all ? 'Unpin' : 'Pin'}</button>
-					<Popover label="Tags" title="Tags">{() => <Tags list={list} run={run} />}</Popover>
-					<button class="danger" onClick={() => ask(true)}>Delete</button>
+					<button onClick={() => run(all ? tr('Unpinning') : tr('Pinning'), (t) => (t.pinned === !all ? Promise.resolve() : api.mark(t.id, { pinned: !all })))}>{all ? tr('Unpin') : tr('Pin')}</button>
+					<Popover label={tr('Tags')} title={tr('Tags')}>{() => <Tags list={list} run={run} />}</Popover>
+					<button class="danger" onClick={() => ask(true)}>{tr('Delete')}</button>
 				</>}
-				<button onClick={clear}>Clear</button>
+				<button onClick={clear}>{tr('Clear')}</button>
 			</div>
 			{error && <Failure error={error} />}
 			{asking && <Deletion list={list} close={() => { ask(false); changed(); }} done={() => { ask(false); clear(); changed(); }} />}

@@ -5,15 +5,16 @@ import { FleetFilter, useFleet } from './fleetfilter';
 import { count, duration, when } from './format';
 import { Choice, MethodName, Panel, Pending, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/anrs';
 
 interface Sums { traces: number; reports: number; versions: number; waits: number; timed: number; total_ns: number; max_ns: number; mean_ns: number; first_ms: number; last_ms: number; holder: string; worst: string | null }
 interface Lock extends Sums { name: string; owner: string; monitors: string[] }
 interface Locks { total: number; locks: Lock[] }
 interface Series { lock: Lock; groups: (Sums & { key: string })[] }
 
-const SORTS: [string, string][] = [['total', 'all time'], ['max', 'longest'], ['traces', 'traces'], ['waits', 'waits']];
+const SORTS: [string, string][] = [['total', tr('all time')], ['max', 'longest'], ['traces', 'traces'], ['waits', 'waits']];
 
-const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">not told</span>);
+const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">{tr('not told')}</span>);
 
 function Numbers({ s }: { s: Sums }) {
 	return <>
@@ -22,20 +23,20 @@ function Numbers({ s }: { s: Sums }) {
 	</>;
 }
 
-const NUMBERS = <><th scope="col" class="num">Waited in all</th><th scope="col" class="num">Longest</th><th scope="col" class="num">Waits</th><th scope="col" class="num">Traces</th><th scope="col" class="num">of them ANRs</th></>;
+const NUMBERS = <><th scope="col" class="num">{tr('Waited in all')}</th><th scope="col" class="num">{tr('Longest')}</th><th scope="col" class="num">{tr('Waits')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('of them ANRs')}</th></>;
 
 function Monitors({ of }: { of: string[] }) {
-	if (of.length === 0) return <span class="quiet">class not told</span>;
+	if (of.length === 0) return <span class="quiet">{tr('class not told')}</span>;
 	return <>{of.map((m) => <div key={m}><MethodName name={m} /></div>)}</>;
 }
 
 function Row({ l }: { l: Lock }) {
 	return (
 		<tr data-lock={l.name}>
-			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : 'a holder that was not seen'}</button></td>
+			<td class="anywhere"><button class="plain link" onClick={() => set({ name: l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('a holder that was not seen')}</button></td>
 			<td class="anywhere"><Monitors of={l.monitors} /></td><td class="anywhere">{l.holder}</td>
 			<Numbers s={l} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={`The trace of the longest wait for ${l.name}`}>worst</a>}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('The trace of the longest wait for {name}', { name: l.name })}>{tr('worst')}</a>}</td>
 		</tr>
 	);
 }
@@ -52,13 +53,13 @@ function One({ name }: { name: string }) {
 	const load = useLoad(`lock ${name} ${by} ${asked.key}`, () => get<Series>('/api/v1/fleet/lock', { ...asked.params, name, by }));
 	const v = load.value;
 	return (
-		<Panel title="One lock" id="lock" aside={<><Choice label="By" value={by} options={[['version', 'by version'], ['day', 'by day']]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
-			<button class="small" onClick={() => set({ name: null, by: null }, true)}>Close</button></>}>
+		<Panel title={tr('One lock')} id="lock" aside={<><Choice label={tr('By')} value={by} options={[['version', tr('by version')], ['day', tr('by day')]]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
+			<button class="small" onClick={() => set({ name: null, by: null }, true)}>{tr('Close')}</button></>}>
 			<p class="verdict"><MethodName name={name} /></p>
-			{(!v || load.error) && <Pending of={load} what="Loading the lock" />}
+			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <div class="scroll"><table>
-				<thead><tr><th scope="col">{by === 'day' ? 'Day' : 'Version'}</th>{NUMBERS}<th scope="col">Holder</th></tr></thead>
-				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">not said</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
+				<thead><tr><th scope="col">{by === 'day' ? tr('Day') : tr('Version')}</th>{NUMBERS}<th scope="col">{tr('Holder')}</th></tr></thead>
+				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not said')}</span>}</td><Numbers s={g} /><td class="anywhere">{g.holder}</td></tr>)}</tbody>
 			</table></div>}
 		</Panel>
 	);
@@ -71,20 +72,20 @@ function List() {
 	const load = useLoad(`locks ${sort} ${q} ${asked.key}`, () => get<Locks>('/api/v1/fleet/locks', { ...asked.params, sort, q }));
 	const v = load.value;
 	return (
-		<Panel title={asked.threads ? 'Locks that threads waited for' : 'Locks that main threads waited for'} id="locks" aside={<>
-			<label class="inline">Threads <select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">main</option><option value="all">all</option></select></label>
-			<label class="inline">Said by <select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">both</option><option value="calls">traces</option><option value="reports">ANR reports</option></select></label>
-			<label class="inline">Sort by <select name="sort" value={sort} onChange={(e) => set({ sort: e.currentTarget.value === 'total' ? null : e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
-			<label class="inline">Find <input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
+		<Panel title={asked.threads ? tr('Locks that threads waited for') : tr('Locks that main threads waited for')} id="locks" aside={<>
+			<label class="inline">{tr('Threads')}{' '}<select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">{tr('main')}</option><option value="all">{tr('all')}</option></select></label>
+			<label class="inline">{tr('Said by')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
+			<label class="inline">{tr('Sort by')}{' '}<select name="sort" value={sort} onChange={(e) => set({ sort: e.currentTarget.value === 'total' ? null : e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
 		</>}>
 			<FleetFilter />
-			{(!v || load.error) && <Pending of={load} what="Loading locks" />}
-			{v && v.locks.length === 0 && <p class="quiet">No thread of these traces waited for a lock. Traces tell it by sections of monitors, ANR reports by their thread dumps.</p>}
+			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
+			{v && v.locks.length === 0 && <p class="quiet">{tr('No thread of these traces waited for a lock. Traces tell it by sections of monitors, ANR reports by their thread dumps.')}</p>}
 			{v && v.locks.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Taken in</th><th scope="col">Lock of</th><th scope="col">Held by</th>{NUMBERS}<th scope="col" class="num">Versions</th><th scope="col">Last</th><th scope="col"><span class="hidden">Trace</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Taken in')}</th><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Held by')}</th>{NUMBERS}<th scope="col" class="num">{tr('Versions')}</th><th scope="col">{tr('Last')}</th><th scope="col"><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 				<tbody>{v.locks.map((l) => <Row key={l.name} l={l} />)}</tbody>
 			</table></div>}
-			<p class="quiet">Of ANR reports only main's wait has a length, where the report says it.</p>
+			<p class="quiet">{tr("Of ANR reports only main's wait has a length, where the report says it.")}</p>
 		</Panel>
 	);
 }
@@ -92,11 +93,11 @@ function List() {
 export function LocksPage() {
 	const name = text('name');
 	useEffect(() => {
-		document.title = 'Locks · tracewell';
+		document.title = tr('Locks · tracewell');
 	}, []);
 	return (
 		<main class="hangs">
-			<div class="row head"><h1>Locks</h1></div>
+			<div class="row head"><h1>{tr('Locks')}</h1></div>
 			{name && <One key={name} name={name} />}
 			<List />
 		</main>

@@ -6,11 +6,13 @@ import { aheadOfTrace, api, Refusal, useProject, useScope, useTools, type Sessio
 import { beginWorker } from './callworker';
 import { away, expired } from './health';
 import { Keys } from './keys';
+import { language, LANGUAGES, speak, type Language } from './language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
 import { Busy, Failure } from './parts';
 import { flush, follow, go, link, path, text } from './route';
 import { SignIn } from './signin';
+import { tr } from './strings/frame';
 import { dark, toggle } from './theme';
 
 const session = signal<Session | null>(null);
@@ -43,9 +45,9 @@ function isForeign(why: Error): boolean {
 function Foreign() {
 	return (
 		<div class="notice bad" role="alert">
-			<strong>There is no such project.</strong>
-			<p>The address names a project that is not here, or not yours to see.</p>
-			<p><a class="button" href="/" target="_self">Show what is here</a></p>
+			<strong>{tr('There is no such project.')}</strong>
+			<p>{tr('The address names a project that is not here, or not yours to see.')}</p>
+			<p><a class="button" href="/" target="_self">{tr('Show what is here')}</a></p>
 		</div>
 	);
 }
@@ -64,6 +66,12 @@ async function leave(): Promise<void> {
 	go('/signin');
 }
 
+/** The other language, by its own name. */
+function Languages() {
+	const others = (Object.keys(LANGUAGES) as Language[]).filter((one) => one !== language);
+	return <>{others.map((one) => <button key={one} class="small" lang={one} onClick={() => { flush(); speak(one); }}>{LANGUAGES[one]}</button>)}</>;
+}
+
 function Head({ s }: { s: Session | null }) {
 	const out = async () => {
 		await api.signOut().catch((why: Error) => {
@@ -77,17 +85,18 @@ function Head({ s }: { s: Session | null }) {
 			{s?.signed_in && <Navigation s={s} />}
 			<span class="grow" />
 			{s?.signed_in && s.projects.length > 1 && (
-				<label class="inline">Project
+				<label class="inline">{tr('Project')}
 					<select value={s.project?.id} onChange={(e) => pickProject(e.currentTarget.value)}>
 						{s.projects.map((p) => <option key={p.id} value={p.id}>{p.name}</option>)}
 					</select>
 				</label>)}
 			{s?.signed_in && s.projects.length === 1 && <span class="quiet">{s.projects[0].name}</span>}
-			{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? 'Use light colours' : 'Use dark colours'}>
-				{dark.value ? 'Light' : 'Dark'}
+			{(s || failed.value) && <Languages />}
+			{(s || failed.value) && <button class="small" onClick={toggle} aria-label={dark.value ? tr('Use light colours') : tr('Use dark colours')}>
+				{dark.value ? tr('Light') : tr('Dark')}
 			</button>}
-			{s?.user && <a href={link('/account')} title="Your account">{s.user}</a>}
-			{s?.signed_in && <button class="small" onClick={out}>Sign out</button>}
+			{s?.user && <a href={link('/account')} title={tr('Your account')}>{s.user}</a>}
+			{s?.signed_in && <button class="small" onClick={out}>{tr('Sign out')}</button>}
 		</header>
 	);
 }
@@ -95,8 +104,8 @@ function Head({ s }: { s: Session | null }) {
 function NoRole() {
 	return (
 		<main><div class="notice">
-			<strong>You have no role in any project yet.</strong>
-			<p>Ask an admin for one, then load this page again.</p>
+			<strong>{tr('You have no role in any project yet.')}</strong>
+			<p>{tr('Ask an admin for one, then load this page again.')}</p>
 		</div></main>
 	);
 }
@@ -110,13 +119,13 @@ function Page({ s }: { s: Session }) {
 	const place = placeOf(p);
 	if (s.scope === 'public' && (!place || place.needs === 'role' || !allowed(place, s))) return <NoRole />;
 	if (place && allowed(place, s)) return <place.page.Page key={s.project?.id} {...place.props?.({ s, leave })} />;
-	return <main><h1>No such page</h1><Failure error={new Refusal(404, 'This address leads nowhere.')} /></main>;
+	return <main><h1>{tr('No such page')}</h1><Failure error={new Refusal(404, tr('This address leads nowhere.'))} /></main>;
 }
 
 /** Stands over the page, so that nothing moves when it comes and goes. */
 function Away() {
 	if (!away.value) return null;
-	return <p class="notice warn away" role="alert"><strong>The server does not answer.</strong> What is shown stays; the page goes on by itself as soon as the server is back.</p>;
+	return <p class="notice warn away" role="alert">{tr.rich('{bold} What is shown stays; the page goes on by itself as soon as the server is back.', { bold: <strong>{tr('The server does not answer.')}</strong> })}</p>;
 }
 
 function App() {
@@ -138,7 +147,7 @@ function App() {
 			<Head s={s} />
 			<Away />
 			{failed.value ? <main>{isForeign(failed.value) ? <Foreign /> : <Failure error={failed.value} retry={load} />}</main>
-				: s ? <><Page s={s} /><Keys /></> : <main><Busy what="Asking the server who you are" /></main>}
+				: s ? <><Page s={s} /><Keys /></> : <main><Busy what={tr('Asking the server who you are')} /></main>}
 		</>
 	);
 }

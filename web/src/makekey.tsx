@@ -2,13 +2,14 @@
 import { useState } from 'preact/hooks';
 import { api, currentProject, may } from './api';
 import { Copy, Failure } from './parts';
+import { tr } from './strings/frame';
 
 /** Its secret is nowhere else: who leaves without it makes another. */
 export function NewKey({ secret, name }: { secret: string; name: string }) {
 	return (
 		<div class="notice good" role="status">
-			<strong>{name ? `The key ${name} is made.` : 'The key is made.'}</strong> It is shown this once; the server keeps only its hash.
-			<div class="command"><pre tabIndex={0}>{secret}</pre><Copy text={secret} label="Copy the key" /></div>
+			{tr.rich('{name} It is shown this once; the server keeps only its hash.', { name: <strong>{name ? tr('The key {name} is made.', { name }) : tr('The key is made.')}</strong> })}
+			<div class="command"><pre tabIndex={0}>{secret}</pre><Copy text={secret} label={tr('Copy the key')} /></div>
 		</div>
 	);
 }
@@ -29,7 +30,7 @@ export function KeyButton({ name, made }: { name: string; made: (secret: string)
 	};
 	if (!may.admin) return null;
 	return <>
-		<button class="small" disabled={busy} onClick={make}>Make an ingest key and put it in</button>
+		<button class="small" disabled={busy} onClick={make}>{tr('Make an ingest key and put it in')}</button>
 		{error && <Failure error={error} />}
 	</>;
 }

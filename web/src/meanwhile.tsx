@@ -4,6 +4,7 @@ import { api, type Trace } from './api';
 import { count } from './format';
 import { missing } from './health';
 import { link } from './route';
+import { tr } from './strings/trace';
 
 const LOOK_MS = 5000; // while names are lacking
 
@@ -36,18 +37,18 @@ export function NamesCame({ t }: { t: Trace }) {
 	const before = useRef(resolved);
 	const [said, say] = useState('');
 	useEffect(() => {
-		if (resolved > before.current) say(`A mapping arrived: ${count(resolved)} of ${count(t.report!.names.ids)} method ids have names now.`);
+		if (resolved > before.current) say(tr('A mapping arrived: {resolved} of {ids} method ids have names now.', { resolved: count(resolved), ids: count(t.report!.names.ids) }));
 		before.current = resolved;
 	}, [resolved]);
-	return <div role="status">{said && <p class="notice row">{said}<span class="grow" /><button class="small" onClick={() => say('')}>Close</button></p>}</div>;
+	return <div role="status">{said && <p class="notice row">{said}<span class="grow" /><button class="small" onClick={() => say('')}>{tr('Close')}</button></p>}</div>;
 }
 
 export function Deleted() {
 	return (
 		<div class="notice bad" role="alert">
-			<strong>This trace was deleted meanwhile.</strong>
-			<p>What was loaded before is still shown below; nothing more of it can be loaded. If it is needed, upload it again.</p>
-			<p><a class="button" href={link('/')}>All traces</a></p>
+			<strong>{tr('This trace was deleted meanwhile.')}</strong>
+			<p>{tr('What was loaded before is still shown below; nothing more of it can be loaded. If it is needed, upload it again.')}</p>
+			<p><a class="button" href={link('/')}>{tr('All traces')}</a></p>
 		</div>
 	);
 }

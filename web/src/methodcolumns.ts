@@ -2,6 +2,7 @@
 import type { Method } from './api';
 import { count, duration } from './format';
 import type { Words } from './source';
+import { tr } from './strings/trace';
 
 export interface Column {
 	key: 'count' | 'self_ns' | 'total_ns' | 'sum_ns' | 'max_ns' | 'p95_ns' | 'cpu_ns' | 'waiting_ns';
@@ -12,14 +13,14 @@ export interface Column {
 }
 
 export const COLUMNS: Column[] = [
-	{ key: 'count', title: 'Calls', hint: '' },
-	{ key: 'self_ns', title: 'Self', hint: 'Wall time without what it called' },
-	{ key: 'total_ns', title: 'Total', hint: 'Wall time with it on the stack, a call inside a call of the same method counted once' },
-	{ key: 'sum_ns', title: 'Wall', hint: 'Wall time of all its calls, also of those inside each other', rare: true },
-	{ key: 'cpu_ns', title: 'CPU', hint: 'CPU time of all its calls', cpu: true },
-	{ key: 'waiting_ns', title: 'Waiting', hint: 'Wall time of all its calls in which it did not run', cpu: true },
-	{ key: 'p95_ns', title: 'p95', hint: '95 % of its calls take at most this, to 1.6 %' },
-	{ key: 'max_ns', title: 'Longest', hint: 'Its longest call' },
+	{ key: 'count', title: tr('Calls'), hint: '' },
+	{ key: 'self_ns', title: tr('Self'), hint: tr('Wall time without what it called') },
+	{ key: 'total_ns', title: tr('Total'), hint: tr('Wall time with it on the stack, a call inside a call of the same method counted once') },
+	{ key: 'sum_ns', title: tr('Wall'), hint: tr('Wall time of all its calls, also of those inside each other'), rare: true },
+	{ key: 'cpu_ns', title: 'CPU', hint: tr('CPU time of all its calls'), cpu: true },
+	{ key: 'waiting_ns', title: tr('Waiting'), hint: tr('Wall time of all its calls in which it did not run'), cpu: true },
+	{ key: 'p95_ns', title: 'p95', hint: tr('95 % of its calls take at most this, to 1.6 %') },
+	{ key: 'max_ns', title: tr('Longest'), hint: tr('Its longest call') },
 ];
 
 /** The columns of the address; '' is what is shown at first. */

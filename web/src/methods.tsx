@@ -8,11 +8,12 @@ import { MethodMenu, type About } from './methodmenu';
 import { Busy, Copy, Failure, MethodName, Panel, useLoad, type Loaded } from './parts';
 import { number, set, text } from './route';
 import type { Words } from './source';
+import { tr } from './strings/trace';
 
 const STEP = 25;
 const ROWS_MAX = 10000;
 const TYPING_MS = 200;
-const P95_RESHAPED = 'p95 is of single calls as they were recorded, and is not known once steps reshape them';
+const P95_RESHAPED = tr('p95 is of single calls as they were recorded, and is not known once steps reshape them');
 
 type Page = Awaited<ReturnType<typeof api.methods>>;
 
@@ -63,8 +64,8 @@ function Filter() {
 		clearTimeout(timer.current);
 		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
 	};
-	return <label class="inline">Filter
-		<input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => change(e.currentTarget.value)} /></label>;
+	return <label class="inline">{tr('Filter')}
+		<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => change(e.currentTarget.value)} /></label>;
 }
 
 /** Which columns there are, as a list to pick from. */
@@ -82,8 +83,8 @@ function Chooser({ hasCpu, words }: { hasCpu: boolean; words: Words }) {
 	};
 	return (
 		<details ref={box} class="chooser" onFocusOut={leave} onKeyDown={key}>
-			<summary class="button small">Columns</summary>
-			<div role="group" aria-label="Columns" onMouseDown={(e) => e.preventDefault()}>
+			<summary class="button small">{tr('Columns')}</summary>
+			<div role="group" aria-label={tr('Columns')} onMouseDown={(e) => e.preventDefault()}>
 				{COLUMNS.filter((c) => !c.cpu || hasCpu).map((c) => (
 					<label key={c.key} class="check" title={c.hint}><input type="checkbox" checked={shown.includes(c)}
 						onChange={() => set({ cols: withColumn(cols, hasCpu, c.key) }, true)} /> {c.key === 'count' ? words.head : c.title}</label>))}
@@ -98,11 +99,11 @@ function Row({ m, columns, words, busy, most, lit, onFind, onMore }: {
 	const more = (x: number, y: number) => onMore({ x, y, method: m.method, name: m.name, row: rowText(m, columns, words) });
 	return (
 		<tr class={lit ? 'lit' : ''} onContextMenu={(e) => { e.preventDefault(); more(e.clientX, e.clientY); }}>
-			<td class="mono name"><button class="plain" title={`Show where it runs${m.id === null ? '' : `; method id ${m.id}`}`} onClick={() => onFind(m.name)}>
+			<td class="mono name"><button class="plain" title={tr('Show where it runs{id}', { id: m.id === null ? '' : tr('; method id {id}', { id: m.id }) })} onClick={() => onFind(m.name)}>
 				<MethodName name={m.name} /></button></td>
 			{columns.map((c) => <td key={c.key} class="num">{cell(m, c)}</td>)}
 			<td class="num share"><span class="bar" style={{ width: `${(100 * m.self_ns) / most}%` }} /><span>{percent(m.self_ns / (busy || 1))}</span></td>
-			<td class="num"><button class="plain" aria-label={`More about ${m.name}`} aria-haspopup="menu" onClick={(e) => {
+			<td class="num"><button class="plain" aria-label={tr('More about {name}', { name: m.name })} aria-haspopup="menu" onClick={(e) => {
 				const r = e.currentTarget.getBoundingClientRect();
 				more(r.left, r.bottom);
 			}}>⋯</button></td>
@@ -137,13 +138,13 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 		row?.querySelector('button')?.focus({ preventScroll: true });
 	};
 	return <>
-		{matches && <HitBar hits={hits.length} of={v.methods.length} share={hits.reduce((n, i) => n + v.methods[i].self_ns, 0) / (v.busy_ns || 1)} what="rows" go={go} />}
+		{matches && <HitBar hits={hits.length} of={v.methods.length} share={hits.reduce((n, i) => n + v.methods[i].self_ns, 0) / (v.busy_ns || 1)} what={tr('rows')} go={go} />}
 		<div class="scroll"><table class="methods">
 			<thead><tr>
-				<Sorted by="name" label="Method" />
-				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? `Not known here: ${P95_RESHAPED}` : c.hint} />)}
-				<th scope="col" class="num">Self share</th>
-				<th scope="col"><span class="hidden">More</span></th>
+				<Sorted by="name" label={tr('Method')} />
+				{columns.map((c) => <Sorted key={c.key} by={c.key} label={c.key === 'count' ? words.head : c.title} hint={c.key === 'count' ? words.hint : c.key === 'p95_ns' && p.transform ? tr('Not known here: {reason}', { reason: P95_RESHAPED }) : c.hint} />)}
+				<th scope="col" class="num">{tr('Self share')}</th>
+				<th scope="col"><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
 			<tbody ref={body}>{v.methods.map((m) => (
 				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={ask} />))}</tbody>
@@ -160,16 +161,16 @@ export function MethodsPanel(p: Props) {
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
 	const limit = number('rows') ?? STEP;
 	return (
-		<Panel title="Methods" aside={<>{p.scope}<Filter /><Chooser hasCpu={p.hasCpu} words={p.words} />
-			{v && v.methods.length > 0 && <Copy text={tsvOf(v.methods, columns, p.words)} label="Copy as TSV" />}</>}>
+		<Panel title={tr('Methods')} aside={<>{p.scope}<Filter /><Chooser hasCpu={p.hasCpu} words={p.words} />
+			{v && v.methods.length > 0 && <Copy text={tsvOf(v.methods, columns, p.words)} label={tr('Copy as TSV')} />}</>}>
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what="Adding up" />}
-			{v && v.total === 0 && <p class="quiet">{filter ? 'No method that was called here has a name like this.' : 'No call in this part.'}</p>}
+			{!v && page.busy && <Busy what={tr('Adding up')} />}
+			{v && v.total === 0 && <p class="quiet">{filter ? tr('No method that was called here has a name like this.') : tr('No call in this part.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} ask={ask} /></div>}
 			{v && v.total > 0 && <div class="row under">
-				<span class="quiet">{count(v.methods.length)} of {count(v.total)} methods{filter && ' that fit'}; shares are of {duration(v.busy_ns)} busy time{v.partial ? '; not complete: the time for this query ran out' : ''}{p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : ''}</span>
-				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>Show more</button>}
+				<span class="quiet">{tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; not complete: the time for this query ran out') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
+				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}
 			</div>}
 			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
 		</Panel>

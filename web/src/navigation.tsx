@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from './api';
 import { allowed, current, PLACES, type Place } from './pages';
 import { link, path } from './route';
+import { tr } from './strings/frame';
 
-const MENUS: [Place['group'], string][] = [['fleet', 'Fleet'], ['problems', 'Problems'], ['manage', 'Manage']];
+const MENUS: [Place['group'], string][] = [['fleet', tr('Fleet')], ['problems', tr('Problems')], ['manage', tr('Manage')]];
 
 function PlaceLink({ place }: { place: Place }) {
 	return <a href={link(place.at)} aria-current={current(place, path.value)}>{place.label}</a>;
@@ -67,7 +68,7 @@ function PlacesMenu({ id, title, places }: { id: string; title: string; places: 
 export function Navigation({ s }: { s: Session }) {
 	const of = (group: Place['group']) => PLACES.filter((p) => p.group === group && allowed(p, s));
 	return (
-		<nav aria-label="Pages">
+		<nav aria-label={tr('Pages')}>
 			{of('').map((p) => <PlaceLink key={p.at} place={p} />)}
 			{MENUS.map(([group, title]) => <PlacesMenu key={group} id={group!} title={title} places={of(group)} />)}
 		</nav>

@@ -1,11 +1,12 @@
 // What kinds of notes are called, and in which order kinds and notes are shown.
 import type { Note } from './api';
+import { tr } from './strings/trace';
 
 const TITLES: Record<string, string> = {
-	instant: 'Marks', async: 'Spans', counter: 'Counters', state: 'Thread states', wakeup: 'Wake-ups', contention: 'Lock waits', wait: 'Object.wait',
-	notify: 'notify', park: 'Parked', unpark: 'Unparked', thread_created: 'Thread starts', gc: 'Collections', class_load: 'Class loading', io: 'File access',
-	binder: 'Binder calls', render: 'Rendering', message: 'Messages', anr: 'ANR', sample: 'Samples', merged: 'Merged calls', section: 'Sections',
-	process: 'Processes', unroll: 'Left by exceptions', flow: 'Flows', frame: 'Frames',
+	instant: tr('Marks'), async: tr('Spans'), counter: tr('Counters'), state: tr('Thread states'), wakeup: tr('Wake-ups'), contention: tr('Lock waits'), wait: 'Object.wait',
+	notify: 'notify', park: tr('Parked'), unpark: tr('Unparked'), thread_created: tr('Thread starts'), gc: tr('Collections'), class_load: tr('Class loading'), io: tr('File access'),
+	binder: tr('Binder calls'), render: tr('Rendering'), message: tr('Messages'), anr: 'ANR', sample: tr('Samples'), merged: tr('Merged calls'), section: tr('Sections'),
+	process: tr('Processes'), unroll: tr('Left by exceptions'), flow: tr('Flows'), frame: tr('Frames'),
 };
 
 /** What people look for first comes first. */

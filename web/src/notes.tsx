@@ -7,6 +7,7 @@ import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekin
 import { openAlso } from './opened';
 import { Choice, Failure, Panel, Pending, useLoad } from './parts';
 import { set, text } from './route';
+import { tr } from './strings/trace';
 
 const LOAD = 2000;
 const ROWS = 15;
@@ -19,7 +20,7 @@ function says(v: unknown): string {
 function detailOf(n: Note, named: (tid: number) => string): string {
 	const held = n.kind === 'contention' && n.value > 0; // its owner is told by name
 	const parts = Object.entries(n.detail ?? {}).filter(([k]) => !held || k !== 'owner').map(([k, v]) => `${k.replaceAll('_', ' ')}: ${says(v)}`);
-	if (held) parts.unshift(`held by ${named(n.value)}`);
+	if (held) parts.unshift(tr('held by {n}', { n: named(n.value) }));
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) parts.unshift(named(n.value));
 	if (n.kind === 'counter') parts.unshift(count(n.value));
 	return parts.join(', ');
@@ -38,7 +39,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 		(s) => (kind ? api.notes(id, { kind, limit: LOAD, thread: of?.tid, from: a, to: b }, s) : Promise.resolve(null)));
 	const [rows, show] = useMore('notes', ROWS);
 	const list = useMemo(() => inOrder(load.value?.notes ?? []), [load.value]);
-	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || `thread ${tid}`;
+	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const more = list.some((n) => detailOf(n, named) !== '');
 	const goTo = (n: Note) => {
 		const [from, to] = around(n, end);
@@ -49,26 +50,26 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 	if (first.error) return <Failure error={first.error} retry={first.again} />;
 	if (kinds.length === 0) return null;
 	return (
-		<Panel title="Beside the calls" id="notes" aside={<Choice label="Kind" value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
+		<Panel title={tr('Beside the calls')} id="notes" aside={<Choice label={tr('Kind')} value={kind} onPick={(v) => { show(ROWS); set({ note: v }); }}
 			options={kinds.map((k) => [k, `${kindTitle(k)} ${count(first.value!.kinds[k])}`])} />}>
-			<Pending of={load} what="Loading" />
-			{load.value && list.length === 0 && <p class="quiet">None{of ? ` of ${of.name || `thread ${of.tid}`}` : ''}{a && b ? ' in the selected time' : ''}.</p>}
+			<Pending of={load} what={tr('Loading')} />
+			{load.value && list.length === 0 && <p class="quiet">{tr('None{of}{b}.', { of: of ? tr(' of {name}', { name: of.name || tr('thread {tid}', { tid: of.tid }) }) : '', b: a && b ? tr(' in the selected time') : '' })}</p>}
 			{list.length > 0 && (
 				<div class="scroll"><table>
-					<thead><tr><th scope="col" class="num">At</th><th scope="col" class="num">For</th><th scope="col">Thread</th>
-						<th scope="col">What</th>{more && <th scope="col">More</th>}</tr></thead>
+					<thead><tr><th scope="col" class="num">{tr('At')}</th><th scope="col" class="num">{tr('For')}</th><th scope="col">{tr('Thread')}</th>
+						<th scope="col">{tr('What')}</th>{more && <th scope="col">{tr('More')}</th>}</tr></thead>
 					<tbody>{list.slice(0, rows).map((n) => (
 						<tr key={n.id}>
-							<td class="num"><button class="small" title="Show this in the chart" onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
+							<td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
-							<td>{n.tid === null ? <span class="quiet">the trace</span> : named(n.tid)}</td>
+							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
 							<td class="mono">{n.text}</td>
 							{more && <td class="quiet">{detailOf(n, named)}</td>}
 						</tr>))}</tbody>
 				</table></div>)}
 			<p class="row">
-				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>Show more</button>}
-				{load.value?.next && <span class="quiet">The first {count(LOAD)} of {count(first.value!.kinds[kind])}{a && b ? ' in the selected time' : ''}; select a stretch of time to see others.</span>}
+				{list.length > rows && <button class="small" onClick={() => show(rows * 4)}>{tr('Show more')}</button>}
+				{load.value?.next && <span class="quiet">{tr('The first {load} of {kinds}{b}; select a stretch of time to see others.', { load: count(LOAD), kinds: count(first.value!.kinds[kind]), b: a && b ? tr(' in the selected time') : '' })}</span>}
 			</p>
 		</Panel>
 	);

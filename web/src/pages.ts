@@ -1,6 +1,7 @@
 // Every page of tracewell: where it is, what draws it, who may see it, and where the navigation holds it.
 import { may, type Session } from './api';
 import { later, type Later } from './later';
+import { tr } from './strings/frame';
 
 /** What a page may be told of who looks. */
 export interface Viewer {
@@ -28,27 +29,27 @@ export const trace = later<{ id: string }>('trace', async () => (await import('.
 
 /** In the order of the navigation. */
 export const PLACES: Place[] = [
-	{ at: '/', group: '', label: 'Traces', needs: 'role', page: list },
+	{ at: '/', group: '', label: tr('Traces'), needs: 'role', page: list },
 	{ at: '/traces', of: '/', needs: 'role', page: list },
 	{ at: '/compare', of: '/', needs: 'role', page: later('compare', async () => (await import('./compare')).ComparePage) },
-	{ at: '/search', group: '', label: 'Search', page: later('search', async () => (await import('./search')).SearchPage) },
-	{ at: '/fleet', group: 'fleet', label: 'Overview', needs: 'role', page: fleet, below: true },
-	{ at: '/fleet/methods', group: 'fleet', label: 'Methods', needs: 'role', page: fleet },
-	{ at: '/fleet/findings', group: 'fleet', label: 'Findings', needs: 'role', page: fleet },
-	{ at: '/fleet/compare', group: 'fleet', label: 'Compare', page: later('versus', async () => (await import('./versus')).VersusPage) },
-	{ at: '/regressions', group: 'problems', label: 'Regressions', page: later('regressions', async () => (await import('./regressions')).RegressionsPage) },
-	{ at: '/anrs', group: 'problems', label: 'ANRs', needs: 'role', page: later('anrs', async () => (await import('./anrs')).AnrsPage), below: true },
-	{ at: '/locks', group: 'problems', label: 'Locks', needs: 'role', page: later('locks', async () => (await import('./locks')).LocksPage) },
-	{ at: '/detectors', group: 'problems', label: 'Detectors', needs: 'role', page: later('detectors', async () => (await import('./detectors')).DetectorsPage) },
-	{ at: '/capture', group: 'manage', label: 'Capture', page: later('capture', async () => (await import('./capture')).CapturePage) },
-	{ at: '/builds', group: 'manage', label: 'Builds', page: later('builds', async () => (await import('./builds')).BuildsPage) },
-	{ at: '/source', group: 'manage', label: 'Source', page: later('source', async () => (await import('./sourcecode')).SourcePage) },
-	{ at: '/retention', group: 'manage', label: 'Retention', needs: 'role', page: later('retention', async () => (await import('./retention')).RetentionPage) },
-	{ at: '/quarantine', group: 'manage', label: 'Quarantine', needs: 'admin', page: later('quarantine', async () => (await import('./quarantine')).QuarantinePage) },
-	{ at: '/webhooks', group: 'manage', label: 'Webhooks', needs: 'admin', page: later('webhooks', async () => (await import('./webhooks')).WebhooksPage) },
-	{ at: '/keys', group: 'manage', label: 'Keys', page: later('keys', async () => (await import('./keyspage')).KeysPage) },
-	{ at: '/people', group: 'manage', label: 'People', needs: 'admin', page: people, props: ({ s }) => ({ project: s.project?.name ?? '', provider: s.oidc?.name ?? '' }) },
-	{ at: '/audit', group: 'manage', label: 'Changes', needs: 'admin', page: later('audit', async () => (await import('./audit')).AuditPage) },
+	{ at: '/search', group: '', label: tr('Search'), page: later('search', async () => (await import('./search')).SearchPage) },
+	{ at: '/fleet', group: 'fleet', label: tr('Overview'), needs: 'role', page: fleet, below: true },
+	{ at: '/fleet/methods', group: 'fleet', label: tr('Methods'), needs: 'role', page: fleet },
+	{ at: '/fleet/findings', group: 'fleet', label: tr('Findings'), needs: 'role', page: fleet },
+	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('./versus')).VersusPage) },
+	{ at: '/regressions', group: 'problems', label: tr('Regressions'), page: later('regressions', async () => (await import('./regressions')).RegressionsPage) },
+	{ at: '/anrs', group: 'problems', label: tr('ANRs'), needs: 'role', page: later('anrs', async () => (await import('./anrs')).AnrsPage), below: true },
+	{ at: '/locks', group: 'problems', label: tr('Locks'), needs: 'role', page: later('locks', async () => (await import('./locks')).LocksPage) },
+	{ at: '/detectors', group: 'problems', label: tr('Detectors'), needs: 'role', page: later('detectors', async () => (await import('./detectors')).DetectorsPage) },
+	{ at: '/capture', group: 'manage', label: tr('Capture'), page: later('capture', async () => (await import('./capture')).CapturePage) },
+	{ at: '/builds', group: 'manage', label: tr('Builds'), page: later('builds', async () => (await import('./builds')).BuildsPage) },
+	{ at: '/source', group: 'manage', label: tr('Source'), page: later('source', async () => (await import('./sourcecode')).SourcePage) },
+	{ at: '/retention', group: 'manage', label: tr('Retention'), needs: 'role', page: later('retention', async () => (await import('./retention')).RetentionPage) },
+	{ at: '/quarantine', group: 'manage', label: tr('Quarantine'), needs: 'admin', page: later('quarantine', async () => (await import('./quarantine')).QuarantinePage) },
+	{ at: '/webhooks', group: 'manage', label: tr('Webhooks'), needs: 'admin', page: later('webhooks', async () => (await import('./webhooks')).WebhooksPage) },
+	{ at: '/keys', group: 'manage', label: tr('Keys'), page: later('keys', async () => (await import('./keyspage')).KeysPage) },
+	{ at: '/people', group: 'manage', label: tr('People'), needs: 'admin', page: people, props: ({ s }) => ({ project: s.project?.name ?? '', provider: s.oidc?.name ?? '' }) },
+	{ at: '/audit', group: 'manage', label: tr('Changes'), needs: 'admin', page: later('audit', async () => (await import('./audit')).AuditPage) },
 	{ at: '/account', needs: 'user', page: account, props: ({ s, leave }) => ({ name: s.user, provider: s.oidc, out: leave }) },
 ];
 

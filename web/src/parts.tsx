@@ -5,18 +5,19 @@ import { Refusal } from './api';
 import { sentence, splitName } from './format';
 import { returned } from './health';
 import { link } from './route';
+import { tr } from './strings/frame';
 
 /** What went wrong, and what to do; `more` says what the server cannot know. */
-export function Failure({ error, retry, title, more, again = 'Try again' }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
+export function Failure({ error, retry, title, more, again = tr('Try again') }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const offset = error instanceof Refusal ? error.offset : null;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{title ?? (status === 401 ? 'Sign in to go on.' : status === 404 ? 'There is nothing here.' : 'That did not work.')}</strong>
-			<p>{sentence(error.message)}{/[.!?]$/.test(error.message) ? '' : '.'}{offset !== null ? ` (at byte ${offset})` : ''}{more && ` ${more}`}</p>
+			<strong>{title ?? (status === 401 ? tr('Sign in to go on.') : status === 404 ? tr('There is nothing here.') : tr('That did not work.'))}</strong>
+			<p>{sentence(error.message)}{/[.!?]$/.test(error.message) ? '' : '.'}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
 			<p class="row">
-				{status === 401 && <a class="button" href="/signin">Sign in</a>}
-				{status === 404 && <a class="button" href={link('/')}>All traces</a>}
+				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}
+				{status === 404 && <a class="button" href={link('/')}>{tr('All traces')}</a>}
 				{retry && <button onClick={retry}>{again}</button>}
 			</p>
 		</div>
@@ -113,7 +114,7 @@ export function useSize<T extends HTMLElement>(): [preact.RefObject<T>, number, 
 	return [ref, ...size];
 }
 
-export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function Copy({ text, label = tr('Copy') }: { text: string; label?: string }) {
 	const [done, put] = useState(false);
 	const copy = async () => {
 		try {
@@ -124,7 +125,7 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
 			put(false);
 		}
 	};
-	return <button class="small" onClick={copy}>{done ? 'Copied' : label}</button>;
+	return <button class="small" onClick={copy}>{done ? tr('Copied') : label}</button>;
 }
 
 export function Command({ children }: { children: string }) {

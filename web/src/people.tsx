@@ -4,12 +4,13 @@ import { get, may, send } from './api';
 import { Sure, useChange } from './change';
 import { when } from './format';
 import { Failure, Panel, Pending, useCame, useLoad } from './parts';
+import { tr } from './strings/manage';
 
 type Role = 'viewer' | 'editor' | 'admin';
 interface Member { name: string; role: Role; last_seen_ms: number }
 interface User { name: string; admin: boolean; password: boolean; oidc: boolean; disabled: boolean; created_ms: number; last_seen_ms: number }
 
-const ROLES: [Role, string][] = [['viewer', 'viewer: sees'], ['editor', 'editor: also sends, deletes, changes rules'], ['admin', 'admin: also keeps keys and members']];
+const ROLES: [Role, string][] = [['viewer', tr('viewer: sees')], ['editor', tr('editor: also sends, deletes, changes rules')], ['admin', tr('admin: also keeps keys and members')]];
 const member = (name: string) => `/api/v1/members/${encodeURIComponent(name)}`;
 const user = (name: string) => `/api/v1/users/${encodeURIComponent(name)}`;
 const seen = (ms: number) => (ms ? when(ms) : 'never');
@@ -35,23 +36,23 @@ function Members({ project, came }: { project: string; came: () => void }) {
 	};
 	const v = load.value;
 	return (
-		<Panel title={`In project ${project}`} id="members">
-			<Pending of={load} what="Loading members" />
-			{v && v.members.length === 0 && <p class="quiet">Nobody has a role here yet. Admins of the server reach every project.</p>}
+		<Panel title={tr('In project {project}', { project })} id="members">
+			<Pending of={load} what={tr('Loading members')} />
+			{v && v.members.length === 0 && <p class="quiet">{tr('Nobody has a role here yet. Admins of the server reach every project.')}</p>}
 			{v && v.members.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Last seen</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Role')}</th><th scope="col">{tr('Last seen')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.members.map((m) => <tr key={m.name}>
 					<td>{m.name}</td>
-					<td><RoleSelect label={`Role of ${m.name}`} value={m.role} pick={(r) => void change(() => send('PUT', member(m.name), { role: r }))} /></td>
+					<td><RoleSelect label={tr('Role of {name}', { name: m.name })} value={m.role} pick={(r) => void change(() => send('PUT', member(m.name), { role: r }))} /></td>
 					<td class="when">{seen(m.last_seen_ms)}</td>
-					<td class="actions"><Sure what="Remove" label={`Remove ${m.name} from the project`} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
+					<td class="actions"><Sure what={tr('Remove')} label={tr('Remove {name} from the project', { name: m.name })} act={() => void change(() => send('DELETE', member(m.name)))} /></td>
 				</tr>)}</tbody>
 			</table></div>}
-			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>More</button></div>}
+			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>{tr('More')}</button></div>}
 			{(v || load.error) && <form class="row" onSubmit={add}>
-				<label class="inline">Name <input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
-				<label class="inline">Role <RoleSelect label="Role" value={role} pick={pick} /></label>
-				<button disabled={!name.trim()}>Give the role</button>
+				<label class="inline">{tr('Name')}{' '}<input name="member" spellcheck={false} autocapitalize="none" value={name} onInput={(e) => put(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Role')}{' '}<RoleSelect label={tr('Role')} value={role} pick={pick} /></label>
+				<button disabled={!name.trim()}>{tr('Give the role')}</button>
 			</form>}
 			{error && <Failure error={error} />}
 		</Panel>
@@ -62,9 +63,9 @@ function NewPassword({ name, done }: { name: string; done: (password: string | n
 	const [password, put] = useState('');
 	return (
 		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(password); }}>
-			<input type="password" aria-label={`New password of ${name}`} placeholder="ten characters or more" autoComplete="new-password" value={password} autofocus onInput={(e) => put(e.currentTarget.value)} />
-			<button class="small" disabled={password.length < 10}>Set</button>
-			<button class="small" type="button" onClick={() => done(null)}>Cancel</button>
+			<input type="password" aria-label={tr('New password of {name}', { name })} placeholder={tr('ten characters or more')} autoComplete="new-password" value={password} autofocus onInput={(e) => put(e.currentTarget.value)} />
+			<button class="small" disabled={password.length < 10}>{tr('Set')}</button>
+			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>
 	);
 }
@@ -77,17 +78,17 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 	};
 	return (
 		<tr>
-			<td>{u.name}{u.disabled && <span class="quiet"> (disabled)</span>}</td>
-			<td><label class="inline"><input type="checkbox" checked={u.admin} aria-label={`${u.name} is admin of the server`}
-				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} /> all projects and accounts</label></td>
+			<td>{u.name}{u.disabled && <span class="quiet">{' '}{tr('(disabled)')}</span>}</td>
+			<td><label class="inline"><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
+				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} />{' '}{tr('all projects and accounts')}</label></td>
 			<td>{setting ? <NewPassword name={u.name} done={given} />
-				: <button class="small" onClick={() => set(true)} aria-label={`Set a password for ${u.name}`}>{u.password ? 'Set another' : 'Set one'}</button>}</td>
+				: <button class="small" onClick={() => set(true)} aria-label={tr('Set a password for {name}', { name: u.name })}>{u.password ? tr('Set another') : tr('Set one')}</button>}</td>
 			{provider && <td><Linked u={u} change={change} /></td>}
 			<td class="when">{seen(u.last_seen_ms)}</td>
 			<td class="when">{when(u.created_ms)}</td>
-			<td class="actions"><button class="small" aria-label={`${u.disabled ? 'Enable' : 'Disable'} the account ${u.name}`}
-				onClick={() => void change(() => send('PUT', user(u.name), { disabled: !u.disabled }))}>{u.disabled ? 'Enable' : 'Disable'}</button>{' '}
-				<Sure what="Remove" label={`Remove the account ${u.name}`} act={() => void change(() => send('DELETE', user(u.name)))} /></td>
+			<td class="actions"><button class="small" aria-label={tr('{disabled} the account {name}', { disabled: u.disabled ? tr('Enable') : tr('Disable'), name: u.name })}
+				onClick={() => void change(() => send('PUT', user(u.name), { disabled: !u.disabled }))}>{u.disabled ? tr('Enable') : tr('Disable')}</button>{' '}
+				<Sure what={tr('Remove')} label={tr('Remove the account {name}', { name: u.name })} act={() => void change(() => send('DELETE', user(u.name)))} /></td>
 		</tr>
 	);
 }
@@ -97,9 +98,9 @@ function LinkTo({ name, done }: { name: string; done: (subject: string | null) =
 	const [subject, put] = useState('');
 	return (
 		<form class="inlineform" onSubmit={(e) => { e.preventDefault(); done(subject.trim()); }}>
-			<input aria-label={`Subject of ${name} at the provider`} placeholder="subject, as the log tells" spellcheck={false} autocapitalize="none" value={subject} autofocus onInput={(e) => put(e.currentTarget.value)} />
-			<button class="small" disabled={!subject.trim()}>Link</button>
-			<button class="small" type="button" onClick={() => done(null)}>Cancel</button>
+			<input aria-label={tr('Subject of {name} at the provider', { name })} placeholder={tr('subject, as the log tells')} spellcheck={false} autocapitalize="none" value={subject} autofocus onInput={(e) => put(e.currentTarget.value)} />
+			<button class="small" disabled={!subject.trim()}>{tr('Link')}</button>
+			<button class="small" type="button" onClick={() => done(null)}>{tr('Cancel')}</button>
 		</form>
 	);
 }
@@ -107,8 +108,8 @@ function LinkTo({ name, done }: { name: string; done: (subject: string | null) =
 function Linked({ u, change }: { u: User; change: (c: () => Promise<unknown>) => Promise<boolean> }) {
 	const [linking, link] = useState(false);
 	const to = (subject: string) => void change(() => send('PUT', user(u.name), { subject }));
-	if (u.oidc) return <Sure what="Unlink" label={`Unlink ${u.name} from the provider`} act={() => to('')} />;
-	if (!linking) return <button class="small" onClick={() => link(true)} aria-label={`Link ${u.name} to a person at the provider`}>Link</button>;
+	if (u.oidc) return <Sure what={tr('Unlink')} label={tr('Unlink {name} from the provider', { name: u.name })} act={() => to('')} />;
+	if (!linking) return <button class="small" onClick={() => link(true)} aria-label={tr('Link {name} to a person at the provider', { name: u.name })}>{tr('Link')}</button>;
 	return <LinkTo name={u.name} done={(subject) => { link(false); if (subject) to(subject); }} />;
 }
 
@@ -126,19 +127,19 @@ function Accounts({ changed, provider }: { changed: () => void; provider: string
 	};
 	const v = load.value;
 	return (
-		<Panel title="Accounts on this server" id="accounts">
-			<Pending of={load} what="Loading accounts" />
-			{v && v.users.length === 0 && <p class="quiet">There is no account yet. You are signed in by a link, which works once: make an account for yourself.</p>}
+		<Panel title={tr('Accounts on this server')} id="accounts">
+			<Pending of={load} what={tr('Loading accounts')} />
+			{v && v.users.length === 0 && <p class="quiet">{tr('There is no account yet. You are signed in by a link, which works once: make an account for yourself.')}</p>}
 			{v && v.users.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Name</th><th scope="col">Admin of the server</th><th scope="col">Password</th>{provider && <th scope="col">{provider}</th>}
-					<th scope="col">Last seen</th><th scope="col">Made</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('Admin of the server')}</th><th scope="col">{tr('Password')}</th>{provider && <th scope="col">{provider}</th>}
+					<th scope="col">{tr('Last seen')}</th><th scope="col">{tr('Made')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.users.map((u) => <Account key={u.name} u={u} provider={provider} change={change} />)}</tbody>
 			</table></div>}
-			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>More</button></div>}
+			{v?.after && <div class="row"><button onClick={() => page(v.after!)}>{tr('More')}</button></div>}
 			{(v || load.error) && <form class="row" onSubmit={add}>
-				<label class="inline">Name <input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
-				<label class="inline">Password <input name="new-password" type="password" autoComplete="new-password" placeholder="ten characters or more" value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
-				<button disabled={!name.trim() || password.length < 10}>Make the account</button>
+				<label class="inline">{tr('Name')}{' '}<input name="account" spellcheck={false} autocapitalize="none" autoComplete="off" value={name} onInput={(e) => putName(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Password')}{' '}<input name="new-password" type="password" autoComplete="new-password" placeholder={tr('ten characters or more')} value={password} onInput={(e) => putPassword(e.currentTarget.value)} /></label>
+				<button disabled={!name.trim() || password.length < 10}>{tr('Make the account')}</button>
 			</form>}
 			{error && <Failure error={error} />}
 		</Panel>
@@ -149,11 +150,11 @@ export function PeoplePage({ project, provider }: { project: string; provider: s
 	const [turn, again] = useState(0); // who loses an account loses the roles
 	const [first, came] = useState(!project); // what is above the accounts is there
 	useEffect(() => {
-		document.title = 'People · tracewell';
+		document.title = tr('People · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>People</h1></div>
+			<div class="row head"><h1>{tr('People')}</h1></div>
 			{project && <Members key={turn} project={project} came={() => came(true)} />}
 			{may.server && first && <Accounts changed={() => again((n) => n + 1)} provider={provider} />}
 		</main>

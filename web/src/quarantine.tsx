@@ -5,6 +5,7 @@ import { bytes, count, sentence, when } from './format';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { Dialog } from './popover';
 import { link } from './route';
+import { tr } from './strings/manage';
 import { several } from './traces';
 
 interface Poison {
@@ -13,18 +14,18 @@ interface Poison {
 }
 
 const WORDS: Record<string, string> = {
-	crash: 'It crashed', loop: 'It did not end', memory: 'It ran out of memory', forbidden: 'It tried what no decoder may do',
-	no_answer: 'It ended without a word', bug: 'It contradicted itself',
+	crash: tr('It crashed'), loop: tr('It did not end'), memory: tr('It ran out of memory'), forbidden: tr('It tried what no decoder may do'),
+	no_answer: tr('It ended without a word'), bug: tr('It contradicted itself'),
 };
 const LOOK_MS = 1500; // while one is being tried
 
 function Discard({ q, close, done }: { q: Poison; close: () => void; done: () => void }) {
 	const [error, fail] = useState<Error | null>(null);
 	return (
-		<Dialog title={`Delete the upload of ${q.app || q.id}?`} close={close}>
-			<p>The trace and its {bytes(q.bytes)} go for good. Save its bytes first if the decoder is to be mended with them.</p>
+		<Dialog title={tr('Delete the upload of {id}?', { id: q.app || q.id })} close={close}>
+			<p>{tr('The trace and its {bytes} go for good. Save its bytes first if the decoder is to be mended with them.', { bytes: bytes(q.bytes) })}</p>
 			{error && <Failure error={error} />}
-			<p class="row"><button class="danger" onClick={() => send('DELETE', `/api/v1/quarantine/${q.id}`).then(done, fail)}>Delete</button><button onClick={close} autofocus>Keep</button></p>
+			<p class="row"><button class="danger" onClick={() => send('DELETE', `/api/v1/quarantine/${q.id}`).then(done, fail)}>{tr('Delete')}</button><button onClick={close} autofocus>{tr('Keep')}</button></p>
 		</Dialog>
 	);
 }
@@ -33,16 +34,16 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 	const name = q.app || q.id;
 	return (
 		<tr data-poison={q.id}>
-			<td><a href={link(`/traces/${q.id}`)}>{name}</a>{q.build_id && <div class="quiet">build {q.build_id}</div>}</td>
-			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet"> (signal {q.signal})</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(q.message)}</div>}</td>
-			<td>{q.format || <span class="quiet">not recognised yet</span>}<div class="quiet">decoder {q.decoder_version}</div></td>
+			<td><a href={link(`/traces/${q.id}`)}>{name}</a>{q.build_id && <div class="quiet">{tr('build {build_id}', { build_id: q.build_id })}</div>}</td>
+			<td>{WORDS[q.reason] ?? q.reason}{q.signal > 0 && <span class="quiet">{' '}{tr('(signal {signal})', { signal: q.signal })}</span>}{!q.message.startsWith('the decoder') && <div class="quiet">{sentence(q.message)}</div>}</td>
+			<td>{q.format || <span class="quiet">{tr('not recognised yet')}</span>}<div class="quiet">{tr('decoder {decoder_version}', { decoder_version: q.decoder_version })}</div></td>
 			<td class="num">{count(q.deaths)}</td>
 			<td class="num">{bytes(q.bytes)}</td>
-			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">again {when(q.last_ms)}</div>}</td>
+			<td class="num">{when(q.first_ms)}{q.last_ms - q.first_ms > 60_000 && <div class="quiet">{tr('again {last_ms}', { last_ms: when(q.last_ms) })}</div>}</td>
 			<td class="actions">
-				{q.parts.map((p) => <a class="button small" key={p.part} href={url(`/api/v1/quarantine/${q.id}/${p.part}`)} download aria-label={`Save ${p.part} of ${name}`}>{q.parts.length > 1 ? `Save ${p.part}` : 'Save'}</a>)}
-				{q.state === 'failed' ? <button class="small" onClick={again} aria-label={`Decode ${name} again`}>Try again</button> : <span class="state decoding">being tried</span>}
-				<button class="small danger" onClick={discard} aria-label={`Delete ${name}`}>Delete</button>
+				{q.parts.map((p) => <a class="button small" key={p.part} href={url(`/api/v1/quarantine/${q.id}/${p.part}`)} download aria-label={tr('Save {part} of {name}', { part: p.part, name })}>{q.parts.length > 1 ? tr('Save {part}', { part: p.part }) : tr('Save')}</a>)}
+				{q.state === 'failed' ? <button class="small" onClick={again} aria-label={tr('Decode {name} again', { name })}>{tr('Try again')}</button> : <span class="state decoding">{tr('being tried')}</span>}
+				<button class="small danger" onClick={discard} aria-label={tr('Delete {name}', { name })}>{tr('Delete')}</button>
 			</td>
 		</tr>
 	);
@@ -57,7 +58,7 @@ export function QuarantinePage() {
 	const trying = list.some((q) => q.state !== 'failed');
 	const well = load.value ? tried.filter((id) => !list.some((q) => q.id === id)) : [];
 	useEffect(() => {
-		document.title = 'Quarantine · tracewell';
+		document.title = tr('Quarantine · tracewell');
 	}, []);
 	useEffect(() => {
 		if (!trying || load.busy) return;
@@ -70,18 +71,17 @@ export function QuarantinePage() {
 	};
 	return (
 		<main>
-			<div class="row head"><h1>Quarantine</h1></div>
-			<Panel title="Uploads of which decoders died" aside={list.length > 0 && <span class="quiet">{several(list.length, 'upload')}, {bytes(list.reduce((n, q) => n + q.bytes, 0))}</span>}>
-				<p class="quiet">Each cost a decoder, which runs by itself and can reach nothing, and no other trace. Nobody but admins gets their bytes: they may be made to
-					break whatever reads them. How many stay is said under <a href={link('/retention')}>Retention</a>.</p>
-				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>It was decoded: <a href={link(`/traces/${well[0]}`)}>open the trace</a>.</> : `${count(well.length)} were decoded, and are in the list of traces.`}</p>}</div>
+			<div class="row head"><h1>{tr('Quarantine')}</h1></div>
+			<Panel title={tr('Uploads of which decoders died')} aside={list.length > 0 && <span class="quiet">{several(list.length, 'upload')}, {bytes(list.reduce((n, q) => n + q.bytes, 0))}</span>}>
+				<p class="quiet">{tr.rich('Each cost a decoder, which runs by itself and can reach nothing, and no other trace. Nobody but admins gets their bytes: they may be made to break whatever reads them. How many stay is said under {link}.', { link: <a href={link('/retention')}>{tr('Retention')}</a> })}</p>
+				<div role="status">{well.length > 0 && <p class="notice good">{well.length === 1 ? <>{tr.rich('It was decoded: {link}.', { link: <a href={link(`/traces/${well[0]}`)}>{tr('open the trace')}</a> })}</> : tr('{well} were decoded, and are in the list of traces.', { well: count(well.length) })}</p>}</div>
 				{error && <Failure error={error} />}
 				{load.error && <Failure error={load.error} retry={load.again} />}
-				{!load.value && load.busy && <Busy what="Loading the quarantine" />}
-				{load.value && list.length === 0 && <p>There is none: no decoder died of an upload.</p>}
+				{!load.value && load.busy && <Busy what={tr('Loading the quarantine')} />}
+				{load.value && list.length === 0 && <p>{tr('There is none: no decoder died of an upload.')}</p>}
 				{list.length > 0 && <div class="scroll"><table>
-					<thead><tr><th scope="col">Upload</th><th scope="col">The decoder</th><th scope="col">Format</th><th scope="col" class="num">Deaths</th><th scope="col" class="num">Size</th>
-						<th scope="col" class="num">First</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+					<thead><tr><th scope="col">{tr('Upload')}</th><th scope="col">{tr('The decoder')}</th><th scope="col">{tr('Format')}</th><th scope="col" class="num">{tr('Deaths')}</th><th scope="col" class="num">{tr('Size')}</th>
+						<th scope="col" class="num">{tr('First')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
 				</table></div>}
 			</Panel>

@@ -3,16 +3,17 @@ import { useState } from 'preact/hooks';
 import { get, may, send } from './api';
 import { useChange } from './change';
 import { Failure, Panel, Pending, useLoad } from './parts';
+import { tr } from './strings/regressions';
 
 type Rules = Record<'least_change' | 'certainty' | 'least_traces' | 'least_days' | 'window_days' | 'least_share', number>;
 
 const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its unit, how much of it is one
-	['least_change', 'A change of at least', '%', 100],
-	['certainty', 'and at least', 'standard errors: 4 is one false alarm in tens of thousands of looks', 1],
-	['least_traces', 'with at least', 'traces on each side', 1],
-	['least_days', 'on at least', 'days on each side', 1],
+	['least_change', tr('A change of at least'), '%', 100],
+	['certainty', tr('and at least'), tr('standard errors: 4 is one false alarm in tens of thousands of looks'), 1],
+	['least_traces', tr('with at least'), tr('traces on each side'), 1],
+	['least_days', tr('on at least'), tr('days on each side'), 1],
 	['window_days', 'within', 'days', 1],
-	['least_share', 'and for a method, of at least', '% of the scenario\'s median', 100],
+	['least_share', tr('and for a method, of at least'), tr("% of the scenario's median"), 100],
 ];
 
 function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boolean> }) {
@@ -24,11 +25,11 @@ function Form({ rules, keep }: { rules: Rules; keep: (r: Rules) => Promise<boole
 	};
 	const same = FIELDS.every(([key, , , one]) => draft[key] === shown(key, one));
 	return (
-		<form class="rule" onSubmit={save} aria-label="Thresholds">
+		<form class="rule" onSubmit={save} aria-label={tr('Thresholds')}>
 			{FIELDS.map(([key, before, after]) => (
 				<label class="inline" key={key}>{before} <input class="short" name={key} inputMode="decimal" disabled={!may.write} value={draft[key]}
 					onInput={(e) => put({ ...draft, [key]: e.currentTarget.value })} /> {after}</label>))}
-			{may.write && <div class="row"><button class="primary" disabled={same}>Save</button></div>}
+			{may.write && <div class="row"><button class="primary" disabled={same}>{tr('Save')}</button></div>}
 		</form>
 	);
 }
@@ -37,11 +38,11 @@ export function RegressionRules() {
 	const load = useLoad('regression rules', () => get<Rules>('/api/v1/regressions/rules'));
 	const [error, change] = useChange(load.again);
 	return (
-		<Panel title="What is told" id="thresholds">
-			<Pending of={load} what="Loading thresholds" />
+		<Panel title={tr('What is told')} id="thresholds">
+			<Pending of={load} what={tr('Loading thresholds')} />
 			{load.value && <Form key={JSON.stringify(load.value)} rules={load.value} keep={(r) => change(() => send('PUT', '/api/v1/regressions/rules', r))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">Each version is held against the one before it by the days both were used, class of device by class of device; and each version's days against each other. A trace counts on the day it came.</p>}
+			{load.value && <p class="quiet">{tr("Each version is held against the one before it by the days both were used, class of device by class of device; and each version's days against each other. A trace counts on the day it came.")}</p>}
 		</Panel>
 	);
 }

@@ -9,6 +9,7 @@ import { RegressionRules } from './regressionrules';
 import { RegressionTrend } from './regressiontrend';
 import { link, set, text } from './route';
 import { SourceBox } from './sourcelater';
+import { tr } from './strings/regressions';
 
 interface Regression {
 	id: string; kind: 'slower' | 'new'; share: number; app: string; scenario: string; method: string; descriptor: string; base: string; head: string;
@@ -19,25 +20,25 @@ interface Regression {
 
 const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
-const SHOWN: [string, string][] = [['live', 'to be looked at'], ['open', 'open'], ['acknowledged', 'acknowledged'], ['returned', 'came back'], ['fixed', 'fixed'], ['all', 'all']];
-const STATUS: Record<string, string> = { open: 'Open', acknowledged: 'Acknowledged', fixed: 'Fixed', returned: 'Came back' };
+const SHOWN: [string, string][] = [['live', tr('to be looked at')], ['open', 'open'], ['acknowledged', 'acknowledged'], ['returned', tr('came back')], ['fixed', 'fixed'], ['all', 'all']];
+const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Came back') };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const signed = (share: number) => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 
 /** One sentence that can be sent to somebody. */
 function sentence(r: Regression): string {
-	const what = r.method ? `${r.method} in ${r.scenario || 'all scenarios'}` : r.scenario || 'Traces without a scenario';
-	if (r.kind === 'new') return `New: ${r.method} takes ${duration(r.after_ns)} at the median in ${percent(r.share)} of ${r.scenario || 'all'} traces of ${r.head}; ${r.base || 'the version before'} did not have it. That is ${percent(r.change)} of a median trace, 95 % sure between ${percent(r.low)} and ${percent(r.high)}.`;
-	const since = r.head ? `${r.head} against ${r.base || 'the version before'}` : `since ${day(r.day_ms)}`;
-	return `${what} is ${percent(r.change)} slower, ${since}: ${duration(r.before_ns)} to ${duration(r.after_ns)} at the ${r.percent === 50 ? 'median' : `${r.percent}th percentile`}, 95 % sure between ${signed(r.low)} and ${signed(r.high)}.`;
+	const what = r.method ? tr('{method} in {scenario}', { method: r.method, scenario: r.scenario || tr('all scenarios') }) : r.scenario || tr('Traces without a scenario');
+	if (r.kind === 'new') return tr('New: {method} takes {after_ns} at the median in {share} of {scenario} traces of {head}; {base} did not have it. That is {change} of a median trace, 95 % sure between {low} and {high}.', { method: r.method, after_ns: duration(r.after_ns), share: percent(r.share), scenario: r.scenario || 'all', head: r.head, base: r.base || tr('the version before'), change: percent(r.change), low: percent(r.low), high: percent(r.high) });
+	const since = r.head ? tr('{head} against {base}', { head: r.head, base: r.base || tr('the version before') }) : tr('since {day_ms}', { day_ms: day(r.day_ms) });
+	return tr('{what} is {change} slower, {since}: {before_ns} to {after_ns} at the {percent}, 95 % sure between {low} and {high}.', { what, change: percent(r.change), since, before_ns: duration(r.before_ns), after_ns: duration(r.after_ns), percent: r.percent === 50 ? 'median' : tr('{percent}th percentile', { percent: r.percent }), low: signed(r.low), high: signed(r.high) });
 }
 
 function How({ r }: { r: Regression }) {
-	const fixed = r.fixed_in ? ` in ${r.fixed_in}` : r.fixed_day_ms ? ` since ${day(r.fixed_day_ms)}` : '';
+	const fixed = r.fixed_in ? tr(' in {fixed_in}', { fixed_in: r.fixed_in }) : r.fixed_day_ms ? tr(' since {fixed_day_ms}', { fixed_day_ms: day(r.fixed_day_ms) }) : '';
 	return <>
 		<span class={r.status === 'fixed' ? 'quiet' : r.status === 'returned' ? 'loss' : ''}>{STATUS[r.status] ?? r.status}{r.status === 'fixed' && fixed}</span>
-		{r.muted_until_ms > Date.now() && <span class="quiet"> muted until {day(r.muted_until_ms)}</span>}
+		{r.muted_until_ms > Date.now() && <span class="quiet">{' '}{tr('muted until {muted_until_ms}', { muted_until_ms: day(r.muted_until_ms) })}</span>}
 	</>;
 }
 
@@ -52,11 +53,11 @@ function Evidence({ r }: { r: Regression }) {
 	const filter = { app: r.app, scenario: r.scenario, ...(r.head && { version_name: r.head }) };
 	return (
 		<p>
-			{r.base && r.head && <><a href={versions(r)}>both versions compared</a>{' · '}</>}
-			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>A slow trace</a>{' · '}</>}
-			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>one from before</a>{' · '}</>}
-			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>both traces compared</a>{' · '}</>}
-			<a href={link(`/?${new URLSearchParams(filter)}`)}>all traces of it</a>
+			{r.base && r.head && <><a href={versions(r)}>{tr('both versions compared')}</a>{' · '}</>}
+			{r.after_trace && <><a href={link(`/traces/${r.after_trace}`)}>{tr('A slow trace')}</a>{' · '}</>}
+			{r.before_trace && <><a href={link(`/traces/${r.before_trace}`)}>{tr('one from before')}</a>{' · '}</>}
+			{r.before_trace && r.after_trace && <><a href={link(`/compare?a=${r.before_trace}&b=${r.after_trace}`)}>{tr('both traces compared')}</a>{' · '}</>}
+			<a href={link(`/?${new URLSearchParams(filter)}`)}>{tr('all traces of it')}</a>
 		</p>
 	);
 }
@@ -65,8 +66,8 @@ interface Entry { n: number; at_ms: number; author: string; event: string; statu
 
 function told(e: Entry): string {
 	if (e.event === 'regression.found') return 'found';
-	if (e.event === 'regression.returned') return 'came back';
-	return e.status === 'fixed' && e.version ? `fixed in ${e.version}` : STATUS[e.status]?.toLowerCase() ?? e.status;
+	if (e.event === 'regression.returned') return tr('came back');
+	return e.status === 'fixed' && e.version ? tr('fixed in {version}', { version: e.version }) : STATUS[e.status]?.toLowerCase() ?? e.status;
 }
 
 /** What became of it, and by whom. */
@@ -75,7 +76,7 @@ function History({ r }: { r: Regression }) {
 	const list = load.value?.history ?? [];
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (list.length === 0) return null;
-	return <ul class="history" aria-label="History">{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {told(e)} <span class="quiet">by {e.author}</span></li>)}</ul>;
+	return <ul class="history" aria-label={tr('History')}>{list.map((e) => <li key={e.n}>{when(e.at_ms)}: {told(e)} <span class="quiet">{tr('by {author}', { author: e.author })}</span></li>)}</ul>;
 }
 
 function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Partial<Regression>) => Promise<boolean> }) {
@@ -87,24 +88,24 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 		void say({ owner: owner.trim(), note });
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label="What is done about it">
+		<form class="rule" onSubmit={save} aria-label={tr('What is done about it')}>
 			<div class="row">
-				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged' })}>Acknowledge</button>}
-				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed' })}>Mark as fixed</button>}
-				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>Open again</button>}
-				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? 'Unmute' : `Mute for ${MUTED_DAYS} days`}</button>
+				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged' })}>{tr('Acknowledge')}</button>}
+				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed' })}>{tr('Mark as fixed')}</button>}
+				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Open again')}</button>}
+				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? tr('Unmute') : tr('Mute for {muted_days} days', { muted_days: MUTED_DAYS })}</button>
 			</div>
 			<div class="row">
-				<label class="inline">Owner <input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
-				{file && !owner.trim() && <span class="from-file"><span class="quiet">not set; the code owners file says</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>Take</button></span>}
+				<label class="inline">{tr('Owner')}{' '}<input name="owner" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
+				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; the code owners file says')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Take')}</button></span>}
 			</div>
-			<label class="list">Note<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
-			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>Save</button></div>
+			<label class="list">{tr('Note')}<textarea name="note" rows={2} maxLength={2000} value={note} onInput={(e) => put(e.currentTarget.value)} /></label>
+			<div class="row"><button class="primary" disabled={owner.trim() === r.owner && note === r.note}>{tr('Save')}</button></div>
 		</form>
 	);
 }
 
-const COLUMNS = ['Status', 'What', 'Scenario', 'Since', 'Before', 'After', 'Change', 'Traces', 'Owner'];
+const COLUMNS = [tr('Status'), tr('What'), tr('Scenario'), tr('Since'), tr('Before'), tr('After'), tr('Change'), tr('Traces'), tr('Owner')];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
 	const [error, change] = useChange(again);
@@ -113,19 +114,19 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>
-			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : 'the whole trace'}</button></td>
-			<td class="anywhere">{r.scenario || <span class="quiet">none</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
-			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={`Compare ${r.base} with ${r.head}`}>{r.head} after {r.base}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet"> after {r.base}</span>}</>}</td>
-			<td class="num">{r.kind === 'new' ? <span class="quiet">not there</span> : duration(r.before_ns)}</td>
+			<td class="wide anywhere"><button class="plain mono" aria-expanded={open} onClick={toggle}>{r.method ? <MethodName name={r.method} /> : tr('the whole trace')}</button></td>
+			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
+			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || day(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
+			<td class="num">{r.kind === 'new' ? <span class="quiet">{tr('not there')}</span> : duration(r.before_ns)}</td>
 			<td class="num">{duration(r.after_ns)}</td>
-			{r.kind === 'new' ? <td class="num" title={`${percent(r.change)} of a median trace, 95 % sure between ${percent(r.low)} and ${percent(r.high)}`}>new</td> : <td class="num" title={`95 % sure between ${signed(r.low)} and ${signed(r.high)}`}>{signed(r.change)}</td>}
+			{r.kind === 'new' ? <td class="num" title={tr('{change} of a median trace, 95 % sure between {low} and {high}', { change: percent(r.change), low: percent(r.low), high: percent(r.high) })}>{tr('new')}</td> : <td class="num" title={tr('95 % sure between {low} and {high}', { low: signed(r.low), high: signed(r.high) })}>{signed(r.change)}</td>}
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>
 		{open && <tr class="more"><td colSpan={COLUMNS.length}>
 			<div class="instructions">
 				<p>{sentence(r)}</p>
-				{r.earlier && <p class="quiet">It was slow before, was fixed, and came back.</p>}
+				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and came back.')}</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
 				<RegressionTrend id={r.id} base={r.base} head={r.head} percent={r.percent} />
 				<Evidence r={r} />
@@ -143,7 +144,7 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 	const open = text('open');
 	return (
 		<div class="scroll"><table class="regressions">
-			<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col" class={['Before', 'After', 'Change', 'Traces'].includes(c) ? 'num' : ''}>{c}</th>)}</tr></thead>
+			<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col" class={[tr('Before'), tr('After'), tr('Change'), tr('Traces')].includes(c) ? 'num' : ''}>{c}</th>)}</tr></thead>
 			<tbody>{rows.map((r) => <Row key={r.id} r={r} open={open === r.id} toggle={() => set({ open: open === r.id ? null : r.id })} again={again} />)}</tbody>
 		</table></div>
 	);
@@ -157,12 +158,12 @@ function Look({ done }: { done: () => void }) {
 		say(true);
 		await send('POST', '/api/v1/regressions/look').then(async (answer) => {
 			const l = await answer.json() as { series: number; found: number; new: number };
-			tell(`${count(l.series)} series looked at, ${count(l.found)} slower, ${count(l.new)} of them new.`);
+			tell(tr('{series} series looked at, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
 			done();
 		}).catch((why: Error) => tell(why.message));
 		say(false);
 	};
-	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? 'Looking' : 'Look now'}</button></>;
+	return <><span class="quiet" role="status">{told}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Looking') : tr('Look now')}</button></>;
 }
 
 export function RegressionsPage() {
@@ -174,18 +175,18 @@ export function RegressionsPage() {
 	const [came, settle] = useState(false); // what stands below is not moved by the list
 	useCame(load, () => settle(true));
 	useEffect(() => {
-		document.title = 'Regressions · tracewell';
+		document.title = tr('Regressions · tracewell');
 	}, []);
 	return (
 		<main>
-			<div class="row head"><h1>Regressions</h1></div>
-			<Panel title="What got slower" aside={<>
-				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} /> muted, too</label>
-				<label class="inline">Show <select value={status} onChange={(e) => set({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }, true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+			<div class="row head"><h1>{tr('Regressions')}</h1></div>
+			<Panel title={tr('What got slower')} aside={<>
+				<label class="inline"><input type="checkbox" checked={muted} onChange={(e) => set({ muted: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('muted, too')}</label>
+				<label class="inline">{tr('Show')}{' '}<select value={status} onChange={(e) => set({ status: e.currentTarget.value === 'live' ? null : e.currentTarget.value }, true)}>{SHOWN.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 				{may.write && <Look done={load.again} />}
 			</>}>
-				<Pending of={load} what="Loading regressions" />
-				{v && v.regressions.length === 0 && <p class="quiet">{status === 'live' ? 'Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.' : 'There is none of that kind.'}</p>}
+				<Pending of={load} what={tr('Loading regressions')} />
+				{v && v.regressions.length === 0 && <p class="quiet">{status === 'live' ? tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.') : tr('There is none of that kind.')}</p>}
 				{v && v.regressions.length > 0 && <Table rows={v.regressions} again={load.again} />}
 			</Panel>
 			{came && <RegressionRules />}

@@ -3,14 +3,15 @@ import { useState } from 'preact/hooks';
 import { get } from './api';
 import { count, duration, tick } from './format';
 import { Choice, Pending, useLoad, useWidth } from './parts';
+import { tr } from './strings/regressions';
 import { namedVersions, trendChart, type Drawn, type Quantile, type Trend, type TrendChart, type TrendPoint, type Which } from './trenddoc';
 
 const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;
 const WORDS: Record<Which, string> = { p50: 'median', p95: 'p95' };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const between = (q: Quantile) => (q.low_ns === null ? 'too few traces for an interval' : `95 % sure between ${duration(q.low_ns)} and ${duration(q.high_ns!)}`);
-const nameOf = (l: Drawn) => (l.role === 'all' ? 'all versions' : l.line.version || 'no version');
+const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % sure between {low_ns} and {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) }));
+const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
 const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${count(p.traces)} ${p.traces === 1 ? 'trace' : 'traces'}`;
 
 function Line({ l, which }: { l: Drawn; which: Which }) {
@@ -29,41 +30,40 @@ function Axes({ c, t, base, head }: { c: TrendChart; t: Trend; base: string; hea
 	return <>
 		{c.ticks.map((k) => <g key={k.value}><line class="tick" x1={c.left} x2={c.right} y1={k.y} y2={k.y} /><text x={c.left - 8} y={k.y + 4} text-anchor="end">{tick(k.value)}</text></g>)}
 		{days.map((d, i) => <text key={d.x} x={i ? Math.min(d.x, c.right - DAY_WIDE / 2) : Math.max(d.x, c.left + DAY_WIDE / 2)} y={c.bottom + 30} text-anchor="middle">{day(d.point.day_ms)}</text>)}
-		{c.versions.map((v) => <path key={v.of.version} class="version" d={`M${v.x.toFixed(1)} ${c.bottom}v6`}><title>{`${v.of.version || 'no version'}: first on ${day(v.of.day_ms)}`}</title></path>)}
+		{c.versions.map((v) => <path key={v.of.version} class="version" d={`M${v.x.toFixed(1)} ${c.bottom}v6`}><title>{tr('{version}: first on {day_ms}', { version: v.of.version || tr('no version'), day_ms: day(v.of.day_ms) })}</title></path>)}
 		{namedVersions(c.versions, NAME_WIDE, [base, head].filter(Boolean)).map((v) => <text key={v.of.version} class="name" x={Math.min(Math.max(v.x, c.left + NAME_WIDE / 3), c.right - NAME_WIDE / 3)} y={c.bottom + 16} text-anchor="middle">{(v.of.version || 'none').slice(0, 11)}</text>)}
-		<line class="change" x1={c.change} x2={c.change} y1={c.top - 4} y2={c.bottom} /><text class="name" x={Math.min(c.change + 5, c.right - 90)} y={c.top - 6}>change, {day(t.change_ms)}</text>
+		<line class="change" x1={c.change} x2={c.change} y1={c.top - 4} y2={c.bottom} /><text class="name" x={Math.min(c.change + 5, c.right - 90)} y={c.top - 6}>{tr('change, {change_ms}', { change_ms: day(t.change_ms) })}</text>
 	</>;
 }
 
 function Picture({ t, which, base, head, id }: { t: Trend; which: Which; base: string; head: string; id: string }) {
 	const [ref, wide] = useWidth<HTMLDivElement>();
 	const c = trendChart(t, which, wide, HIGH);
-	const last = c.lines.map((l) => { const d = l.dots[l.dots.length - 1]; return `${nameOf(l)} on ${day(d.point.day_ms)} ${duration(d.point[which].ns)}`; });
+	const last = c.lines.map((l) => { const d = l.dots[l.dots.length - 1]; return tr('{l} on {day_ms} {ns}', { l: nameOf(l), day_ms: day(d.point.day_ms), ns: duration(d.point[which].ns) }); });
 	return (
 		<div class="trendline" ref={ref}>
 			{wide > 0 && <svg width={wide} height={HIGH} role="img" aria-labelledby={`title-${id} desc-${id}`}>
-				<title id={`title-${id}`}>{`The ${WORDS[which]} by day, ${day(t.since_ms)} to ${day(t.until_ms - 1)}`}</title>
-				<desc id={`desc-${id}`}>{`It changed on ${day(t.change_ms)}. The last days: ${last.join('; ')}. The table below has all days.`}</desc>
+				<title id={`title-${id}`}>{tr('The {words} by day, {since_ms} to {until_ms}', { words: WORDS[which], since_ms: day(t.since_ms), until_ms: day(t.until_ms - 1) })}</title>
+				<desc id={`desc-${id}`}>{tr('It changed on {change_ms}. The last days: {last}. The table below has all days.', { change_ms: day(t.change_ms), last: last.join('; ') })}</desc>
 				<Axes c={c} t={t} base={base} head={head} />
 				{c.lines.map((l) => <Line key={l.role} l={l} which={which} />)}
 			</svg>}
-			<p class="quiet legend">{c.lines.map((l) => <span key={l.role} class={`of-${l.role}`}><span class="dot" aria-hidden="true" /> {nameOf(l)} </span>)}
-				the {WORDS[which]} of each day; bands are 95 % sure, where a day has enough traces; marks below are first days of versions{t.versions_total > t.versions.length && ` (${count(t.versions.length)} of ${count(t.versions_total)})`}</p>
+			<p class="quiet legend">{tr.rich('{lines}the {words} of each day; bands are 95 % sure, where a day has enough traces; marks below are first days of versions{versions}', { lines: c.lines.map((l) => <span key={l.role} class={`of-${l.role}`}><span class="dot" aria-hidden="true" /> {nameOf(l)} </span>), words: WORDS[which], versions: t.versions_total > t.versions.length && tr(' ({versions} of {versions_total})', { versions: count(t.versions.length), versions_total: count(t.versions_total) }) })}</p>
 		</div>
 	);
 }
 
-const cell = (q: Quantile) => <>{duration(q.ns)}{q.low_ns !== null && <span class="quiet"> {duration(q.low_ns)} to {duration(q.high_ns!)}</span>}</>;
+const cell = (q: Quantile) => <>{duration(q.ns)}{q.low_ns !== null && <span class="quiet">{' '}{tr('{low_ns} to {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) })}</span>}</>;
 
 function Numbers({ t }: { t: Trend }) {
 	const c = trendChart(t, 'p50', 1, 1);
 	const rows = c.lines.flatMap((l) => l.line.points.map((p) => ({ l, p }))).sort((a, b) => b.p.day_ms - a.p.day_ms);
 	return (
-		<details class="numbers"><summary>The days as a table</summary>
+		<details class="numbers"><summary>{tr('The days as a table')}</summary>
 			<div class="scroll"><table>
-				<thead><tr><th scope="col">Day</th><th scope="col">Version</th><th scope="col" class="num">Traces</th><th scope="col" class="num">Median</th><th scope="col" class="num">p95</th></tr></thead>
+				<thead><tr><th scope="col">{tr('Day')}</th><th scope="col">{tr('Version')}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">{tr('Median')}</th><th scope="col" class="num">p95</th></tr></thead>
 				<tbody>{rows.map(({ l, p }) => <tr key={`${p.day_ms} ${l.role}`} data-day={day(p.day_ms)}>
-					<td class="nowrap">{day(p.day_ms)}{p.day_ms === t.change_ms && <span class="quiet"> change</span>}</td><td class="anywhere">{nameOf(l)}</td><td class="num">{count(p.traces)}</td><td class="num">{cell(p.p50)}</td><td class="num">{cell(p.p95)}</td>
+					<td class="nowrap">{day(p.day_ms)}{p.day_ms === t.change_ms && <span class="quiet">{' '}{tr('change')}</span>}</td><td class="anywhere">{nameOf(l)}</td><td class="num">{count(p.traces)}</td><td class="num">{cell(p.p50)}</td><td class="num">{cell(p.p95)}</td>
 				</tr>)}</tbody>
 			</table></div>
 		</details>
@@ -77,12 +77,12 @@ export function RegressionTrend({ id, base, head, percent }: { id: string; base:
 	const none = t && t.lines.every((l) => l.points.length === 0);
 	return (
 		<div class="regressiontrend" data-trend>
-			<Pending of={load} what="Loading its days" />
-			{none && <p class="quiet">No trace of those days is counted any more.</p>}
+			<Pending of={load} what={tr('Loading its days')} />
+			{none && <p class="quiet">{tr('No trace of those days is counted any more.')}</p>}
 			{t && !none && <>
-				<div class="row"><Choice label="What is drawn" value={which} options={[['p50', 'Median'], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? 'own time in a trace' : 'length of a trace'}</span></div>
+				<div class="row"><Choice label={tr('What is drawn')} value={which} options={[['p50', tr('Median')], ['p95', 'p95']]} onPick={(w) => pick(w as Which)} /><span class="quiet">{t.metric === 'self' ? tr('own time in a trace') : tr('length of a trace')}</span></div>
 				<Picture t={t} which={which} base={base} head={head} id={id} />
-				{!t.complete && <p class="quiet">There was no time to count all days: some are left out.</p>}
+				{!t.complete && <p class="quiet">{tr('There was no time to count all days: some are left out.')}</p>}
 				<Numbers t={t} />
 			</>}
 		</div>

@@ -4,15 +4,16 @@ import { bytes, count, duration, when } from './format';
 import { Command } from './parts';
 import { systemWords } from './systemwords';
 import { headOf } from './source';
+import { tr } from './strings/trace';
 
 export function Facts({ t }: { t: Trace }) {
 	const m = t.meta;
 	const s = t.summary;
 	const facts: [string, string][] = [
-		['Version', m.version_name], ['Build', m.build_id], ['Scenario', m.scenario], ['Device', [m.device, m.os].filter(Boolean).join(', ')],
-		['Process', m.process], ['Duration', s ? duration(s.duration_ns) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
-		['Threads', s ? count(s.threads) : ''], ['Methods', s ? count(s.methods) : ''], ['Depth', s ? count(s.max_depth) : ''],
-		['Upload', bytes(t.upload_bytes)], ['Stored', s ? bytes(s.file_bytes) : ''], ['Arrived', when(t.created_ms)],
+		[tr('Version'), m.version_name], [tr('Build'), m.build_id], [tr('Scenario'), m.scenario], [tr('Device'), [m.device, m.os].filter(Boolean).join(', ')],
+		[tr('Process'), m.process], [tr('Duration'), s ? duration(s.duration_ns) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
+		[tr('Threads'), s ? count(s.threads) : ''], [tr('Methods'), s ? count(s.methods) : ''], [tr('Depth'), s ? count(s.max_depth) : ''],
+		[tr('Upload'), bytes(t.upload_bytes)], [tr('Stored'), s ? bytes(s.file_bytes) : ''], [tr('Arrived'), when(t.created_ms)],
 	];
 	return <dl class="facts">{facts.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 }
@@ -37,13 +38,13 @@ export function Repairs({ t }: { t: Trace }) {
 	const losses = list.filter((r) => r.kind === 'loss').length;
 	return (
 		<details class="panel" open={losses > 0}>
-			<summary><h2>Decode report</h2>
-				<span class="quiet">{list.length === 0 ? 'nothing was lost or repaired' : `${list.length} ${list.length === 1 ? 'finding' : 'findings'}`}
-					{n ? `, ${count(n.resolved)} of ${count(n.ids)} method ids named` : ''}</span></summary>
+			<summary><h2>{tr('Decode report')}</h2>
+				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : `${list.length} ${list.length === 1 ? 'finding' : 'findings'}`}
+					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">What</th><th scope="col">Kind</th><th scope="col" class="num">Cases</th>
-					<th scope="col" class="num">First at byte</th><th scope="col">Meaning</th></tr></thead>
+				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
+					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Meaning')}</th></tr></thead>
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{r.kind}</span></td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>

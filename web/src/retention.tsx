@@ -5,6 +5,7 @@ import { bytes, count } from './format';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { link } from './route';
 import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, type NumberRule, type Room, type Rules } from './rules';
+import { tr } from './strings/manage';
 import { several } from './traces';
 
 const SPANS: [days: number, shown: string][] = [[7, 'a week'], [30, '30 days'], [90, '90 days'], [365, 'a year']];
@@ -20,16 +21,16 @@ function Used({ room }: { room: Room }) {
 	const of = Math.max(rules.max_bytes ?? 0, total, 1);
 	const share = (n: number) => `${((100 * n) / of).toFixed(2)}%`;
 	return (
-		<Panel title="Room in use">
-			<div class="roombar" role="img" aria-label={`${bytes(use.upload_bytes)} raw, ${bytes(use.decoded_bytes)} decoded${rules.max_bytes ? `, of ${bytes(rules.max_bytes)}` : ''}`}>
+		<Panel title={tr('Room in use')}>
+			<div class="roombar" role="img" aria-label={tr('{upload_bytes} raw, {decoded_bytes} decoded{max_bytes}', { upload_bytes: bytes(use.upload_bytes), decoded_bytes: bytes(use.decoded_bytes), max_bytes: rules.max_bytes ? tr(', of {max_bytes}', { max_bytes: bytes(rules.max_bytes) }) : '' })}>
 				<span class="raw" style={{ width: share(use.upload_bytes) }} /><span class="decoded" style={{ width: share(use.decoded_bytes) }} /></div>
 			<dl class="roomfacts">
-				<div><dt><span class="swatch raw" />Raw uploads</dt><dd>{bytes(use.upload_bytes)}</dd></div>
-				<div><dt><span class="swatch decoded" />Decoded files</dt><dd>{bytes(use.decoded_bytes)}</dd></div>
-				<div><dt>Together</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet"> of {bytes(rules.max_bytes)}</span>}</dd></div>
-				<div><dt>Traces</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet"> of {count(rules.max_traces)}</span>}</dd></div>
-				<div><dt>Pinned</dt><dd>{count(use.pinned)}</dd></div>
-				<div><dt>Only raw</dt><dd>{count(use.archived)}</dd></div>
+				<div><dt>{tr.rich('{span}Raw uploads', { span: <span class="swatch raw" /> })}</dt><dd>{bytes(use.upload_bytes)}</dd></div>
+				<div><dt>{tr.rich('{span}Decoded files', { span: <span class="swatch decoded" /> })}</dt><dd>{bytes(use.decoded_bytes)}</dd></div>
+				<div><dt>{tr('Together')}</dt><dd>{bytes(total)}{rules.max_bytes && <span class="quiet">{' '}{tr('of {max_bytes}', { max_bytes: bytes(rules.max_bytes) })}</span>}</dd></div>
+				<div><dt>{tr('Traces')}</dt><dd>{count(use.traces)}{rules.max_traces && <span class="quiet">{' '}{tr('of {max_traces}', { max_traces: count(rules.max_traces) })}</span>}</dd></div>
+				<div><dt>{tr('Pinned')}</dt><dd>{count(use.pinned)}</dd></div>
+				<div><dt>{tr('Only raw')}</dt><dd>{count(use.archived)}</dd></div>
 			</dl>
 		</Panel>
 	);
@@ -39,7 +40,7 @@ function Goes({ list, rules }: { list: Due[]; rules: Rules }) {
 	const now = Date.now();
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">When</th><th scope="col">What goes</th><th scope="col">Of</th><th scope="col">Why</th><th scope="col" class="num">Gives back</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('When')}</th><th scope="col">{tr('What goes')}</th><th scope="col">{tr('Of')}</th><th scope="col">{tr('Why')}</th><th scope="col" class="num">{tr('Gives back')}</th></tr></thead>
 			<tbody>{list.map((d) => (
 				<tr key={d.id + d.what} data-due={d.id}><td class="num">{time(d, now)}</td><td>{what(d)}</td><td><a href={link(`/traces/${d.id}`)}>{d.name}</a></td>
 					<td>{why(d, rules)}</td><td class="num">{bytes(d.bytes)}</td></tr>))}</tbody>
@@ -51,11 +52,10 @@ function Next({ room, days, span, tried, busy }: { room: Room; days: number; spa
 	const list = inTurn(room);
 	const freed = list.reduce((n, d) => n + d.bytes, 0);
 	return (
-		<Panel title={tried ? 'What these rules would delete' : 'What goes next'} id="next"
-			aside={<label class="inline">Within <select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
-			{list.length === 0 ? <p class="quiet">Nothing, by {tried ? 'these' : 'the present'} rules.</p> : <>
-				<p>{list.length >= TOLD ? 'The first ' : ''}{several(list.length, 'item')}, {bytes(freed)}{room.due.length > 0 && <>; <strong>{room.due.length === list.length ? 'all' : count(room.due.length)} of them at
-					once{tried ? ' when the rules are saved' : ''}</strong></>}. A pin keeps a trace.</p>
+		<Panel title={tried ? tr('What these rules would delete') : tr('What goes next')} id="next"
+			aside={<label class="inline">{tr('Within')}{' '}<select value={days} disabled={busy} onChange={(e) => span(Number(e.currentTarget.value))}>{SPANS.map(([d, s]) => <option key={d} value={d}>{s}</option>)}</select></label>}>
+			{list.length === 0 ? <p class="quiet">{tr('Nothing, by {tried} rules.', { tried: tried ? tr('these') : tr('the present') })}</p> : <>
+				<p>{tr.rich('{told}{list}, {freed}{due}. A pin keeps a trace.', { told: list.length >= TOLD ? tr('The first ') : '', list: several(list.length, 'item'), freed: bytes(freed), due: room.due.length > 0 && <>; <strong>{tr('{due} of them at once{tried}', { due: room.due.length === list.length ? tr('all') : count(room.due.length), tried: tried ? tr(' when the rules are saved') : '' })}</strong></> })}</p>
 				<Goes list={list} rules={room.rules} /></>}
 		</Panel>
 	);
@@ -82,13 +82,13 @@ function Edit({ rules, tryOut, save, busy, said }: { rules: Rules; tryOut: (r: R
 				const wrong = meant(texts[f.key], f.scale) === undefined;
 				return <label key={f.key}><span>{f.label}</span>
 					<span class="row"><input name={f.key} inputMode="decimal" size={8} value={texts[f.key]} placeholder={f.empty} aria-invalid={wrong} autocomplete="off"
-						onInput={(e) => type({ ...texts, [f.key]: e.currentTarget.value })} />{f.unit}{wrong && <span class="badtext">a number above 0</span>}</span></label>;
+						onInput={(e) => type({ ...texts, [f.key]: e.currentTarget.value })} />{f.unit}{wrong && <span class="badtext">{tr('a number above 0')}</span>}</span></label>;
 			})}</div>
-			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />The first trace of each group of ANRs outlives its age</label>
-				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />Traces with a title or annotations stay</label></div>
-			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>Show what would go</button>
-				<button class="primary" disabled={!now || !changed || busy}>Save the rules</button>
-				<span class="quiet" role="status">{said || 'Nothing is deleted before the rules are saved.'}</span></div>
+			<div class="row"><label class="check"><input type="checkbox" checked={flags.keep_first_anr} onChange={(e) => flag({ ...flags, keep_first_anr: e.currentTarget.checked })} />{tr('The first trace of each group of ANRs outlives its age')}</label>
+				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Traces with a title or annotations stay')}</label></div>
+			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Show what would go')}</button>
+				<button class="primary" disabled={!now || !changed || busy}>{tr('Save the rules')}</button>
+				<span class="quiet" role="status">{said || tr('Nothing is deleted before the rules are saved.')}</span></div>
 		</form>
 	);
 }
@@ -101,24 +101,24 @@ export function RetentionPage() {
 	const [error, fail] = useState<Error | null>(null);
 	const [said, say] = useState('');
 	useEffect(() => {
-		document.title = 'Retention · tracewell';
+		document.title = tr('Retention · tracewell');
 	}, []);
 	const save = (r: Rules) => {
 		fail(null);
-		put(r, days, false).then(() => { hold(null); say('Saved. They hold from the next look on.'); load.again(); }, fail);
+		put(r, days, false).then(() => { hold(null); say(tr('Saved. They hold from the next look on.')); load.again(); }, fail);
 	};
 	const room = load.value;
 	const shownRoom = tried && dry.value ? dry.value : room;
 	return (
 		<main>
-			<div class="row head"><h1>Retention</h1></div>
+			<div class="row head"><h1>{tr('Retention')}</h1></div>
 			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!room && load.busy && <Busy what="Loading the rules" />}
+			{!room && load.busy && <Busy what={tr('Loading the rules')} />}
 			{room && shownRoom && <>
 				<Used room={room} />
-				<Panel title="Rules of this project" id="rules">
+				<Panel title={tr('Rules of this project')} id="rules">
 					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
-					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">Admins of the project change them.</p>}
+					{may.admin ? <Edit key={JSON.stringify(room.rules)} rules={room.rules} busy={load.busy} said={said} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
 					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />

@@ -4,6 +4,7 @@ import { get } from './api';
 import { count, duration } from './format';
 import { Busy, Failure, MethodName, Panel, useLoad } from './parts';
 import { link, set, text } from './route';
+import { tr } from './strings/search';
 
 interface Call { tid: number; start_ns: number; duration_ns: number; depth: number }
 interface Hit {
@@ -45,24 +46,24 @@ function Form() {
 		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'version_name', 'scenario', 'class', 'os'].map((n) => [n, of(n)])), true);
 	};
 	return (
-		<form class="rule search" onSubmit={ask} aria-label="What to look for">
+		<form class="rule search" onSubmit={ask} aria-label={tr('What to look for')}>
 			<div class="row">
-				<label class="inline grow">Method <input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
-				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} /> expression</label>
-				<label class="inline">longer than <input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title="A number of milliseconds" defaultValue={text('over')} /> ms</label>
-				<label class="inline">on thread <input name="on" defaultValue={text('on')} placeholder="any, or main" /></label>
+				<label class="inline grow">{tr('Method')}{' '}<input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
+				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('expression')}</label>
+				<label class="inline">{tr('longer than')}{' '}<input name="over" class="short" inputMode="decimal" pattern="[0-9]+([.][0-9]+)?" title={tr('A number of milliseconds')} defaultValue={text('over')} />{' '}{'ms'}</label>
+				<label class="inline">{tr('on thread')}{' '}<input name="on" defaultValue={text('on')} placeholder={tr('any, or main')} /></label>
 			</div>
 			<div class="row">
-				<label class="inline grow">Below <input name="below" class="mono" defaultValue={text('below')} placeholder="any caller, direct or not" /></label>
-				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} /> expression</label>
-				<label class="inline">Version <input name="version_name" class="short" defaultValue={text('version_name')} placeholder="any" /></label>
-				<label class="inline">Scenario <input name="scenario" defaultValue={text('scenario')} placeholder="any" /></label>
-				<label class="inline">Devices <select name="class" defaultValue={text('class')}>
-					<option value="">any</option>
+				<label class="inline grow">{tr('Below')}{' '}<input name="below" class="mono" defaultValue={text('below')} placeholder={tr('any caller, direct or not')} /></label>
+				<label class="inline"><input type="checkbox" name="below_regex" value="1" defaultChecked={text('below_regex') === '1'} />{' '}{tr('expression')}</label>
+				<label class="inline">{tr('Version')}{' '}<input name="version_name" class="short" defaultValue={text('version_name')} placeholder={tr('any')} /></label>
+				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
+				<label class="inline">{tr('Devices')}{' '}<select name="class" defaultValue={text('class')}>
+					<option value="">{tr('any')}</option>
 					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{c}</option>)}
 				</select></label>
-				<label class="inline">Android <input name="os" class="short" defaultValue={text('os')} placeholder="any" /></label>
-				<button class="primary">Search</button>
+				<label class="inline">{'Android'}{' '}<input name="os" class="short" defaultValue={text('os')} placeholder={tr('any')} /></label>
+				<button class="primary">{tr('Search')}</button>
 			</div>
 		</form>
 	);
@@ -71,9 +72,9 @@ function Form() {
 function Row({ h }: { h: Hit }) {
 	return (
 		<tr>
-			<td class="num"><a href={hitLink(h)} title={h.call ? 'Opens the trace at this call' : 'Opens the trace'}>{duration(h.max_ns)}</a></td>
+			<td class="num"><a href={hitLink(h)} title={h.call ? tr('Opens the trace at this call') : tr('Opens the trace')}>{duration(h.max_ns)}</a></td>
 			<td><MethodName name={h.method} /></td>
-			<td>{h.thread || (h.main ? 'main' : 'unnamed')}{h.main && h.thread && h.thread !== 'main' && <span class="quiet"> (main)</span>}</td>
+			<td>{h.thread || (h.main ? tr('main') : tr('unnamed'))}{h.main && h.thread && h.thread !== 'main' && <span class="quiet">{' '}{tr('(main)')}</span>}</td>
 			<td>{h.version_name || '–'}</td>
 			<td>{h.scenario || '–'}</td>
 			<td>{h.class || '–'}</td>
@@ -85,10 +86,10 @@ function Row({ h }: { h: Hit }) {
 
 /** How much was found, in words. */
 export function summary(v: Found): string {
-	if (v.methods === 0) return 'No counted trace has a method of such a name.';
+	if (v.methods === 0) return tr('No counted trace has a method of such a name.');
 	const of = `${count(v.traces)} ${v.traces === 1 ? 'trace' : 'traces'}`;
-	if (v.hits.length === 0) return v.partial ? `Nothing found in the time there was, in ${of}.` : `Nothing as long in ${of}.`;
-	return `The ${v.hits.length === 1 ? 'longest call' : `${count(v.hits.length)} longest`} of ${count(v.matches)} in ${of}${v.partial ? '; there may be more, time was up' : ''}.`;
+	if (v.hits.length === 0) return v.partial ? tr('Nothing found in the time there was, in {of}.', { of }) : tr('Nothing as long in {of}.', { of });
+	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more, time was up') : '' });
 }
 
 function Hits({ ask }: { ask: Record<string, string> }) {
@@ -96,12 +97,12 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 	const load = useLoad(key, (signal) => get<Found>('/api/v1/fleet/search', ask, signal));
 	const v = load.value;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
-	if (!v) return <Busy what="Searching" />;
+	if (!v) return <Busy what={tr('Searching')} />;
 	return <>
 		<p class="quiet" role="status">{summary(v)}</p>
 		{v.hits.length > 0 && <div class="scroll"><table>
-			<thead><tr><th scope="col" class="num">Longest call</th><th scope="col">Method</th><th scope="col">Thread</th><th scope="col">Version</th>
-				<th scope="col">Scenario</th><th scope="col">Devices</th><th scope="col">Android</th><th scope="col">Day</th></tr></thead>
+			<thead><tr><th scope="col" class="num">{tr('Longest call')}</th><th scope="col">{tr('Method')}</th><th scope="col">{tr('Thread')}</th><th scope="col">{tr('Version')}</th>
+				<th scope="col">{tr('Scenario')}</th><th scope="col">{tr('Devices')}</th><th scope="col">Android</th><th scope="col">{tr('Day')}</th></tr></thead>
 			<tbody>{v.hits.map((h) => <Row key={`${h.trace} ${h.method} ${h.descriptor} ${h.thread} ${h.main}`} h={h} />)}</tbody>
 		</table></div>}
 	</>;
@@ -109,15 +110,15 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 
 export function SearchPage() {
 	useEffect(() => {
-		document.title = 'Search · tracewell';
+		document.title = tr('Search · tracewell');
 	}, []);
 	const ask = question();
 	return (
 		<main>
-			<div class="row head"><h1>Search</h1></div>
-			<Panel title="Calls of all traces" id="asked">
+			<div class="row head"><h1>{tr('Search')}</h1></div>
+			<Panel title={tr('Calls of all traces')} id="asked">
 				<Form key={JSON.stringify(ask)} />
-				{ask ? <Hits ask={ask} /> : <p class="quiet">Say which method, and how long a call of it took at least. Traces of the last 30 days are looked at.</p>}
+				{ask ? <Hits ask={ask} /> : <p class="quiet">{tr('Say which method, and how long a call of it took at least. Traces of the last 30 days are looked at.')}</p>}
 			</Panel>
 		</main>
 	);

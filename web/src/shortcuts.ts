@@ -1,4 +1,5 @@
 // The one list of what keys and the pointer do.  A test holds the timeline's keys to it.
+import { tr } from './strings/frame';
 
 export interface Shortcut {
 	shown: string;
@@ -15,40 +16,40 @@ export interface Shortcuts {
 const one = (shown: string, does: string, ...keys: string[]): Shortcut => ({ shown, does, keys });
 
 export const SHORTCUTS: Shortcuts[] = [
-	{ title: 'Everywhere', keys: [
-		one('?', 'these keys', '?'), one('Tab, Shift+Tab', 'next, previous control', 'Tab'), one('Enter, Space', 'press what has the focus', 'Enter', ' '),
-		one('Esc', 'close a menu or this list', 'Escape'),
+	{ title: tr('Everywhere'), keys: [
+		one('?', tr('these keys'), '?'), one('Tab, Shift+Tab', tr('next, previous control'), 'Tab'), one('Enter, Space', tr('press what has the focus'), 'Enter', ' '),
+		one('Esc', tr('close a menu or this list'), 'Escape'),
 	] },
-	{ title: 'List of traces', keys: [
-		one('j / k', 'next, previous trace', 'j', 'k'), one('Enter', 'open it', 'Enter'), one('x', 'pick it, or not', 'x'), one('X', 'pick all from the one picked before', 'X'),
-		one('Esc', 'pick none', 'Escape'), one('#', 'delete what is picked, after asking', '#'), one('/', 'search', '/'),
+	{ title: tr('List of traces'), keys: [
+		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('pick it, or not'), 'x'), one('X', tr('pick all from the one picked before'), 'X'),
+		one('Esc', tr('pick none'), 'Escape'), one('#', tr('delete what is picked, after asking'), '#'), one('/', 'search', '/'),
 	] },
-	{ title: 'Timeline', canvas: 'timeline', keys: [
-		one('w / s, + / −, wheel', 'zoom in, zoom out', 'w', 's', '+', '=', '-'), one('a / d, ← / →, drag', 'move earlier, later', 'a', 'd', 'ArrowLeft', 'ArrowRight'),
-		one('0', 'whole trace', '0'), one('↑ / ↓, Shift+wheel', 'scroll rows', 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', 'scroll threads', 'PageUp', 'PageDown'),
-		one('double click', 'zoom to the call'), one('j / k', 'next, previous thread', 'j', 'k'), one('o', 'open or close the thread', 'o'),
-		one('O', 'close all others', 'O'), one('e', 'all its rows, or fewer', 'e'), one('. / ,', 'next, previous note of the thread', '.', ','),
-		one('f', 'follow the arrow: lock, start, wake-up; again goes back', 'f'),
+	{ title: tr('Timeline'), canvas: 'timeline', keys: [
+		one('w / s, + / −, wheel', tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one('a / d, ← / →, drag', tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
+		one('0', tr('whole trace'), '0'), one('↑ / ↓, Shift+wheel', tr('scroll rows'), 'ArrowUp', 'ArrowDown'), one('Page ↑ / ↓', tr('scroll threads'), 'PageUp', 'PageDown'),
+		one(tr('double click'), tr('zoom to the call')), one('j / k', tr('next, previous thread'), 'j', 'k'), one('o', tr('open or close the thread'), 'o'),
+		one('O', tr('close all others'), 'O'), one('e', tr('all its rows, or fewer'), 'e'), one('. / ,', tr('next, previous note of the thread'), '.', ','),
+		one('f', tr('follow the arrow: lock, start, wake-up; again goes back'), 'f'),
 	] },
-	{ title: 'Annotations', keys: [
-		one('n', 'write one, at the selection or the middle of the view', 'n'), one('Ctrl+Enter', 'save it'), one('Esc', 'leave it', 'Escape'),
+	{ title: tr('Annotations'), keys: [
+		one('n', tr('write one, at the selection or the middle of the view'), 'n'), one('Ctrl+Enter', tr('save it')), one('Esc', tr('leave it'), 'Escape'),
 	] },
-	{ title: 'Selection', canvas: 'timeline', keys: [
-		one('Shift+drag', 'time and threads'), one('drag on the ruler', 'time'), one('v', 'what is in view', 'v'),
-		one('Shift+← / →', 'move its end', 'Shift ArrowLeft', 'Shift ArrowRight'), one('x, Ctrl+click on a name', 'take a thread in, or out', 'x'),
-		one('Enter', 'zoom to it', 'Enter'), one('Esc', 'clear it', 'Escape'),
+	{ title: tr('Selection'), canvas: 'timeline', keys: [
+		one('Shift+drag', tr('time and threads')), one(tr('drag on the ruler'), 'time'), one('v', tr('what is in view'), 'v'),
+		one('Shift+← / →', tr('move its end'), 'Shift ArrowLeft', 'Shift ArrowRight'), one(tr('x, Ctrl+click on a name'), tr('take a thread in, or out'), 'x'),
+		one('Enter', tr('zoom to it'), 'Enter'), one('Esc', tr('clear it'), 'Escape'),
 	] },
-	{ title: 'Search', keys: [one('/', 'find a method', '/'), one('Enter, Shift+Enter', 'next, previous call', 'Enter', 'Shift Enter'), one('Esc', 'clear the search', 'Escape')] },
-	{ title: 'Merged graph, comparison', keys: [
-		one('↑ ↓ ← →, Home', 'parent, child, siblings, root', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home'), one('Enter', 'open the node, or what is smaller', 'Enter'),
-		one('Esc, Backspace', 'back up', 'Escape', 'Backspace'), one('n, N, F3', 'next, previous hit of the search', 'n', 'N', 'F3'),
-		one('m, right click', 'what can be done with a method', 'm'),
+	{ title: tr('Search'), keys: [one('/', tr('find a method'), '/'), one('Enter, Shift+Enter', tr('next, previous call'), 'Enter', 'Shift Enter'), one('Esc', tr('clear the search'), 'Escape')] },
+	{ title: tr('Merged graph, comparison'), keys: [
+		one('↑ ↓ ← →, Home', tr('parent, child, siblings, root'), 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home'), one('Enter', tr('open the node, or what is smaller'), 'Enter'),
+		one('Esc, Backspace', tr('back up'), 'Escape', 'Backspace'), one('n, N, F3', tr('next, previous hit of the search'), 'n', 'N', 'F3'),
+		one(tr('m, right click'), tr('what can be done with a method'), 'm'),
 	] },
-	{ title: 'Tree', keys: [
-		one('↑ ↓, Home, End, Page ↑ ↓', 'rows', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'), one('→ / ←, Space', 'open, close; into it, out of it', 'ArrowRight', 'ArrowLeft', ' '),
-		one('*', 'open the heaviest path to its end', '*'), one('letters', 'next row that begins so'), one('Enter, double click', 'this node alone', 'Enter'),
-		one('Esc, Backspace', 'back up', 'Escape', 'Backspace'), one('F3, Shift+F3', 'next, previous hit of the search', 'F3', 'Shift F3'),
-		one('Shift+F10, right click', 'what can be done with a method', 'Shift F10'),
+	{ title: tr('Tree'), keys: [
+		one('↑ ↓, Home, End, Page ↑ ↓', 'rows', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'), one('→ / ←, Space', tr('open, close; into it, out of it'), 'ArrowRight', 'ArrowLeft', ' '),
+		one('*', tr('open the heaviest path to its end'), '*'), one('letters', tr('next row that begins so')), one(tr('Enter, double click'), tr('this node alone'), 'Enter'),
+		one('Esc, Backspace', tr('back up'), 'Escape', 'Backspace'), one('F3, Shift+F3', tr('next, previous hit of the search'), 'F3', 'Shift F3'),
+		one(tr('Shift+F10, right click'), tr('what can be done with a method'), 'Shift F10'),
 	] },
-	{ title: 'ANR report', keys: [one('Enter, Space', 'on a box of the picture: show its stack', 'Enter', ' ')] },
+	{ title: tr('ANR report'), keys: [one('Enter, Space', tr('on a box of the picture: show its stack'), 'Enter', ' ')] },
 ];

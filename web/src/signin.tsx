@@ -5,6 +5,7 @@ import { api } from './api';
 import { Failure } from './parts';
 import { beginAddress, refusal } from './provider';
 import { go, text } from './route';
+import { tr } from './strings/frame';
 
 /** Away to the provider, and why it did not work last time. */
 function ByProvider({ name }: { name: string }) {
@@ -13,8 +14,8 @@ function ByProvider({ name }: { name: string }) {
 	const here = location.pathname === '/signin' ? '/' : location.pathname + location.search;
 	return <>
 		{why && <div class="notice bad" role="alert"><strong>{what}</strong> <p>{then}</p></div>}
-		<p class="byprovider"><a class="button primary" href={beginAddress(here)} target="_self">Sign in with {name}</a></p>
-		<p class="quiet or"><span>or with a password</span></p>
+		<p class="byprovider"><a class="button primary" href={beginAddress(here)} target="_self">{tr('Sign in with {name}', { name })}</a></p>
+		<p class="quiet or"><span>{tr('or with a password')}</span></p>
 	</>;
 }
 
@@ -44,7 +45,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 	};
 
 	useEffect(() => {
-		document.title = 'Sign in · tracewell';
+		document.title = tr('Sign in · tracewell');
 		const fromLink = location.hash.slice(1);
 		if (!fromLink) return;
 		history.replaceState(null, '', location.pathname); // not left in the history
@@ -53,31 +54,31 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 
 	return (
 		<main class="narrow">
-			<h1>Sign in</h1>
-			{ended && <p class="notice warn" role="alert"><strong>Your session has ended.</strong> Sign in again: the page comes back as it was.</p>}
+			<h1>{tr('Sign in')}</h1>
+			{ended && <p class="notice warn" role="alert">{tr.rich('{bold} Sign in again: the page comes back as it was.', { bold: <strong>{tr('Your session has ended.')}</strong> })}</p>}
 			{provider && <ByProvider name={provider} />}
 			<form onSubmit={(e) => { e.preventDefault(); void enter({ name: name.trim(), password }); }}>
-				<label>Name
+				<label>{tr('Name')}
 					<input name="name" autoComplete="username" autocapitalize="none" spellcheck={false} value={name} autofocus
 						onInput={(e) => putName(e.currentTarget.value)} />
 				</label>
-				<label>Password
+				<label>{tr('Password')}
 					<input name="password" type="password" autoComplete="current-password" value={password}
 						onInput={(e) => putPassword(e.currentTarget.value)} />
 				</label>
-				<button class={provider ? undefined : 'primary'} disabled={busy || !name.trim() || !password}>{busy ? 'Signing in' : 'Sign in'}</button>
+				<button class={provider ? undefined : 'primary'} disabled={busy || !name.trim() || !password}>{busy ? tr('Signing in') : tr('Sign in')}</button>
 			</form>
 			{error && <Failure error={error} />}
 			<details>
-				<summary>With a key</summary>
+				<summary>{tr('With a key')}</summary>
 				<form onSubmit={(e) => { e.preventDefault(); void enter({ token: token.trim() }); }}>
-					<label>A read, write or admin key
+					<label>{tr('A read, write or admin key')}
 						<input name="token" type="password" autoComplete="off" value={token} onInput={(e) => putToken(e.currentTarget.value)} />
 					</label>
-					<div class="row"><button disabled={busy || !token.trim()}>Sign in with the key</button></div>
+					<div class="row"><button disabled={busy || !token.trim()}>{tr('Sign in with the key')}</button></div>
 				</form>
 			</details>
-			<p class="quiet">No account yet? The link that the server printed when it started signs an admin in, once. Another one: <code>tracewell link create --data DIR</code></p>
+			<p class="quiet">{tr.rich('No account yet? The link that the server printed when it started signs an admin in, once. Another one: {code}', { code: <code>tracewell link create --data DIR</code> })}</p>
 		</main>
 	);
 }

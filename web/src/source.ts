@@ -1,6 +1,7 @@
 // Where the calls of a thread come from, in words: nobody shall read a count of samples as one of calls.
 import type { Thread } from './api';
 import { count, duration } from './format';
+import { tr } from './strings/frame';
 
 export type Source = 'calls' | 'samples' | 'counts';
 
@@ -11,13 +12,13 @@ export interface Words {
 }
 
 const WORDS: Record<Source | 'mixed', Words> = {
-	calls: { one: 'call', many: 'calls', head: 'Calls', hint: '' },
-	samples: { one: 'sampled stretch', many: 'sampled stretches', head: 'Samples',
-		hint: 'Stretches of samples in a row that have it on the stack. How often it was called is not known.' },
-	counts: { one: 'counted call', many: 'counted calls', head: 'Calls',
-		hint: 'Only how often was recorded: lengths are numbers of calls, not times.' },
-	mixed: { one: 'call or sample', many: 'calls and samples', head: 'Calls, samples',
-		hint: 'Some of these threads were sampled: for them these are stretches of samples, not calls.' },
+	calls: { one: 'call', many: 'calls', head: tr('Calls'), hint: '' },
+	samples: { one: tr('sampled stretch'), many: tr('sampled stretches'), head: tr('Samples'),
+		hint: tr('Stretches of samples in a row that have it on the stack. How often it was called is not known.') },
+	counts: { one: tr('counted call'), many: tr('counted calls'), head: tr('Calls'),
+		hint: tr('Only how often was recorded: lengths are numbers of calls, not times.') },
+	mixed: { one: tr('call or sample'), many: tr('calls and samples'), head: tr('Calls, samples'),
+		hint: tr('Some of these threads were sampled: for them these are stretches of samples, not calls.') },
 };
 
 /** Of what is shown of these threads together. */
@@ -36,7 +37,7 @@ export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.cal
 
 /** What stands beside the name of a thread; '' when every call was seen. */
 export function mark(t: Thread): string {
-	if (t.source === 'counts') return 'counts, no times';
+	if (t.source === 'counts') return tr('counts, no times');
 	if (t.source !== 'samples') return '';
-	return t.interval_ns > 0 ? `samples, every ${duration(t.interval_ns)}` : 'samples';
+	return t.interval_ns > 0 ? tr('samples, every {interval_ns}', { interval_ns: duration(t.interval_ns) }) : 'samples';
 }

@@ -7,6 +7,7 @@ import { Busy, Failure, MethodName, useLoad } from './parts';
 import { link, path } from './route';
 import { ageOf, dayOf, fromOf, namesOf, numbersOf, safe, shortOf, type Source } from './sourcedoc';
 import type { About } from './sourcelater';
+import { tr } from './strings/sources';
 
 const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
 
@@ -20,36 +21,36 @@ export function Out({ to, children }: { to: string | null | undefined; children:
 /** File, lines and owners, or why not. */
 export function SourceFacts({ v }: { v: Source }) {
 	return <>
-		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet"> by its package and class: whether it is there is not known</span>}</p>}
-		{v.note && <p class="quiet">Approximate: {v.note}.</p>}
-		{namesOf(v) && <p>Owned by <strong>{namesOf(v)}</strong> <span class="quiet">by {v.owners_file}</span></p>}
-		{v.owners_why && <p class="quiet">Its owners are not known: {v.owners_why}.</p>}
-		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{v.owners_file} names no owner of it.</p>}
+		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('by its package and class: whether it is there is not known')}</span>}</p>}
+		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: v.note })}</p>}
+		{namesOf(v) && <p>{tr.rich('Owned by {v} {owners_file}', { v: <strong>{namesOf(v)}</strong>, owners_file: <span class="quiet">{tr('by {owners_file}', { owners_file: v.owners_file })}</span> })}</p>}
+		{v.owners_why && <p class="quiet">{tr('Its owners are not known: {owners_why}.', { owners_why: v.owners_why })}</p>}
+		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{tr('{owners_file} names no owner of it.', { owners_file: v.owners_file })}</p>}
 		{v.why && <p class="quiet">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
-		{v.repository === null && <p><a href={link('/source')}>Set up repositories</a></p>}
+		{v.repository === null && <p><a href={link('/source')}>{tr('Set up repositories')}</a></p>}
 	</>;
 }
 
 function Commits({ v }: { v: Source }) {
 	if (!v.commits) return null;
-	if (v.commits.length === 0) return v.more ? null : <p class="quiet">No commit between them touched its lines: what it calls changed, or what it is called with.</p>;
+	if (v.commits.length === 0) return v.more ? null : <p class="quiet">{tr('No commit between them touched its lines: what it calls changed, or what it is called with.')}</p>;
 	return <>
 		<div class="scroll"><table class="commits">
-			<thead><tr><th scope="col">Commit</th><th scope="col">What</th><th scope="col">Author</th><th scope="col">When</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Commit')}</th><th scope="col">{tr('What')}</th><th scope="col">{tr('Author')}</th><th scope="col">{tr('When')}</th></tr></thead>
 			<tbody>{v.commits.map((c) => <tr key={c.id} data-commit={c.id}>
 				<td class="mono nowrap"><Out to={c.link}>{shortOf(c.id)}</Out></td><td class="anywhere">{c.summary}</td>
 				<td class="anywhere">{c.author}{c.email && <span class="quiet"> {c.email}</span>}</td><td class="nowrap">{dayOf(c.time_ms)}</td></tr>)}</tbody>
 		</table></div>
-		{v.more && <p class="quiet">There may be earlier ones.</p>}
+		{v.more && <p class="quiet">{tr('There may be earlier ones.')}</p>}
 	</>;
 }
 
 /** Who changed its lines; loaded with the button. */
 function Changes({ method, base, head }: { method: string; base: string; head: string }) {
 	const [on, ask] = useState(false);
-	const between = base && head ? `between ${base} and ${head}` : head ? `up to ${head}` : 'so far';
+	const between = base && head ? tr('between {base} and {head}', { base, head }) : head ? tr('up to {head}', { head }) : tr('so far');
 	useEffect(() => ask(false), [method, base, head]);
-	if (!on) return <p><button class="small" onClick={() => ask(true)}>Last changes {between}</button></p>;
+	if (!on) return <p><button class="small" onClick={() => ask(true)}>{tr('Last changes {between}', { between })}</button></p>;
 	return <Asked method={method} base={base} head={head} between={between} />;
 }
 
@@ -57,10 +58,10 @@ function Asked({ method, base, head, between }: { method: string; base: string; 
 	const load = useLoad(`blame ${method} ${base} ${head}`, (signal) => get<Source>('/api/v1/source/blame', paramsOf({ method, base, head }), signal));
 	const v = load.value;
 	return (
-		<section class="blame" aria-label="Last changes">
-			<h4>Last changes {between}</h4>
-			{load.error && <Failure error={load.error} retry={load.again} title="The changes did not come." />}
-			{!v && load.busy && <Busy what="Reading the history" />}
+		<section class="blame" aria-label={tr('Last changes')}>
+			<h4>{tr('Last changes {between}', { between })}</h4>
+			{load.error && <Failure error={load.error} retry={load.again} title={tr('The changes did not come.')} />}
+			{!v && load.busy && <Busy what={tr('Reading the history')} />}
 			{v && <Commits v={v} />}
 			{v?.why && <p class="quiet" role="status">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
 			{v?.base_note && <p class="quiet" role="status">{v.base_note.charAt(0).toUpperCase()}{v.base_note.slice(1)}.</p>}
@@ -80,9 +81,9 @@ export function SourceBox({ method, base = '', head = '', told }: About) {
 	useEffect(() => {
 		if (v) told?.(namesOf(v));
 	}, [v]);
-	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title="Its source did not come." />;
+	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />;
 	if (!v || v.repository === null) return null;
-	return <section class="source-box" aria-label="Source"><h3>Source</h3><SourceFacts v={v} /><Changes method={method} base={base} head={head} /></section>;
+	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} base={base} head={head} /></section>;
 }
 
 /** Behind "Source" in the menu of a method; the trace that is open says which version it is of. */
@@ -107,12 +108,12 @@ function SourceDialog({ method, close }: { method: string; close: () => void }) 
 	});
 	const v = load.value?.v;
 	return (
-		<Dialog title="Source" close={close}>
+		<Dialog title={tr('Source')} close={close}>
 			<p class="mono anywhere"><MethodName name={method} /></p>
-			{load.error && (isNoMethod(load.error) ? <p>This is no method of Java or Kotlin: it has no place in the source.</p> : <Failure error={load.error} retry={load.again} title="Its source did not come." />)}
-			{!v && load.busy && <Busy what="Looking for its source" />}
+			{load.error && (isNoMethod(load.error) ? <p>{tr('This is no method of Java or Kotlin: it has no place in the source.')}</p> : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />)}
+			{!v && load.busy && <Busy what={tr('Looking for its source')} />}
 			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} base="" head={load.value!.version} />}</>}
-			<div class="row"><span class="grow" /><button autofocus onClick={close}>Close</button></div>
+			<div class="row"><span class="grow" /><button autofocus onClick={close}>{tr('Close')}</button></div>
 		</Dialog>
 	);
 }

@@ -1,5 +1,6 @@
 // What the server tells of a method's source, in words.
 import { count } from './format';
+import { tr } from './strings/sources';
 
 export interface Commit { id: string; author: string; email?: string; time_ms: number; summary: string; link: string | null }
 export interface Source {
@@ -32,17 +33,17 @@ export function dayOf(ms: number): string {
 
 /** How far what is known of the repository reaches. */
 export function ageOf(newest: number, now = Date.now()): string {
-	if (!newest) return 'The clone has no commit that can be read.';
-	if (!(newest <= now + DAY_MS)) return 'How old the clone is is not known: its newest commit is of a time to come.';
+	if (!newest) return tr('The clone has no commit that can be read.');
+	if (!(newest <= now + DAY_MS)) return tr('How old the clone is is not known: its newest commit is of a time to come.');
 	const days = Math.floor((now - newest) / DAY_MS);
-	return `The newest commit of the clone is ${days < 1 ? 'of today' : days === 1 ? 'a day old' : `${count(days)} days old`}.`;
+	return tr('The newest commit of the clone is {days}.', { days: days < 1 ? tr('of today') : days === 1 ? tr('a day old') : tr('{days} days old', { days: count(days) }) });
 }
 
 /** Where commits come from, when that is not plain: "by the commit that its build says". */
 export function fromOf(v: Source): string {
 	const head = v.commit_from === 'build', base = v.base_commit_from === 'build';
-	const by = head && base ? 'the commits that their builds say' : base ? 'the commit that the earlier build says' : head ? 'the commit that its build says' : '';
-	return by && `By ${by}${v.commit ? `: ${v.base_commit ? `${shortOf(v.base_commit)}..` : ''}${shortOf(v.commit)}` : ''}.`;
+	const by = head && base ? tr('the commits that their builds say') : base ? tr('the commit that the earlier build says') : head ? tr('the commit that its build says') : '';
+	return by && tr('By {by}{commit}.', { by, commit: v.commit ? `: ${v.base_commit ? `${shortOf(v.base_commit)}..` : ''}${shortOf(v.commit)}` : '' });
 }
 
 const listed = (text: string) => text.split('\n').map((l) => l.trim()).filter(Boolean);

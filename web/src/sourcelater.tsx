@@ -1,10 +1,11 @@
 // The source of a method where it is looked at; its code comes when one is.
 import { Failure, useLoad } from './parts';
+import { tr } from './strings/sources';
 
 export interface About { method: string; base?: string; head?: string; told?: (owners: string) => void }
 
 export function SourceBox(about: About) {
 	const code = useLoad('sourcecode', () => import('./sourcecode'));
-	if (code.error) return <Failure error={code.error} retry={() => location.reload()} again="Load the page again" title="Its source did not come." />;
+	if (code.error) return <Failure error={code.error} retry={() => location.reload()} again={tr('Load the page again')} title={tr('Its source did not come.')} />;
 	return code.value ? <code.value.SourceBox {...about} /> : null;
 }

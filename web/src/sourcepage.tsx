@@ -5,17 +5,18 @@ import { Sure, useChange } from './change';
 import { Busy, Command, Failure, Panel, useLoad } from './parts';
 import { askSource, SourceFacts } from './sourcebox';
 import { ageOf, draftOf, repositoryOf, type Draft, type Repository, type Source } from './sourcedoc';
+import { tr } from './strings/sources';
 
 interface Settings { repositories: Repository[]; changed_ms: number; clones_in: string | null }
 
 const TEXTS: [keyof Draft, string, string, string][] = [
-	['link', 'Link to a file', 'https://git.example.com/app/blob/{commit}/{path}#L{line}', '{commit}, {path}, {line}, {end} and {version} are filled in'],
-	['commit_link', 'Link to a commit', 'https://git.example.com/app/commit/{commit}', 'for last changes; none: no links'],
+	['link', tr('Link to a file'), 'https://git.example.com/app/blob/{commit}/{path}#L{line}', tr('{names} are filled in', { names: '{commit}, {path}, {line}, {end}, {version}' })],
+	['commit_link', tr('Link to a commit'), 'https://git.example.com/app/commit/{commit}', tr('for last changes; none: no links')],
 ];
 const LISTS: [keyof Draft, string, string, string][] = [
-	['packages', 'Packages', 'com.example.', 'one a line; none: all that no other repository has'],
-	['roots', 'Folders of sources', 'app/src/main/java', 'one a line, * and ** stand for folders; none: anywhere'],
-	['refs', 'What a version is called in git', 'v{version}', 'one a line, {version} or {build}; none: v{version}, then {version}'],
+	['packages', tr('Packages'), 'com.example.', tr('one a line; none: all that no other repository has')],
+	['roots', tr('Folders of sources'), 'app/src/main/java', tr('one a line, * and ** stand for folders; none: anywhere')],
+	['refs', tr('What a version is called in git'), 'v{version}', tr('one a line, {names}; none: {usual}', { names: '{version} / {build}', usual: 'v{version}, {version}' })],
 ];
 
 function Form({ of, where, keep, cancel }: { of?: Repository; where: string | null; keep: (r: Repository) => void; cancel: () => void }) {
@@ -26,17 +27,17 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 		keep(repositoryOf(d));
 	};
 	return (
-		<form class="rule" onSubmit={save} aria-label={of ? `Change ${of.name}` : 'A new repository'}>
-			<div class="row"><label class="inline">Name <input {...text('name')} autofocus={!of} /></label></div>
+		<form class="rule" onSubmit={save} aria-label={of ? tr('Change {name}', { name: of.name }) : tr('A new repository')}>
+			<div class="row"><label class="inline">{tr('Name')}{' '}<input {...text('name')} autofocus={!of} /></label></div>
 			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono wide" placeholder={example} {...text(key)} /></label>)}
 			<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
 			<div class="row">
-				<label class="inline">Clone <input {...text('clone')} placeholder="none" title={where === null ? 'The server was started without --repositories' : `A folder in ${where} below the server's --repositories`} /></label>
-				<label class="inline">Code owners <input {...text('owners')} placeholder=".github/CODEOWNERS" /></label>
-				<label class="inline"><input type="checkbox" checked={d.emails} onChange={(e) => put({ ...d, emails: e.currentTarget.checked })} /> show authors' addresses</label>
+				<label class="inline">{tr('Clone')}{' '}<input {...text('clone')} placeholder={tr('none')} title={where === null ? tr('The server was started without --repositories') : tr("A folder in {where} below the server's --repositories", { where })} /></label>
+				<label class="inline">{tr('Code owners')}{' '}<input {...text('owners')} placeholder=".github/CODEOWNERS" /></label>
+				<label class="inline"><input type="checkbox" checked={d.emails} onChange={(e) => put({ ...d, emails: e.currentTarget.checked })} />{' '}{tr("show authors' addresses")}</label>
 			</div>
-			<p class="quiet">{where === null ? 'This server has no clones: links are made of package and class alone until it is started with --repositories.' : `Clones of this project lie in the folder ${where} below the server's --repositories.`}</p>
-			<div class="row"><button class="primary" disabled={!d.name.trim()}>{of ? 'Save' : 'Add'}</button><button type="button" onClick={cancel}>Cancel</button></div>
+			<p class="quiet">{where === null ? tr('This server has no clones: links are made of package and class alone until it is started with --repositories.') : tr("Clones of this project lie in the folder {where} below the server's --repositories.", { where })}</p>
+			<div class="row"><button class="primary" disabled={!d.name.trim()}>{of ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }
@@ -44,10 +45,10 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) => void; keep: (all: Repository[]) => void }) {
 	return (
 		<div class="scroll"><table>
-			<thead><tr><th scope="col">Repository</th><th scope="col">Packages</th><th scope="col">Link</th><th scope="col">Clone</th>{may.admin && <th scope="col"><span class="hidden">Actions</span></th>}</tr></thead>
+			<thead><tr><th scope="col">{tr('Repository')}</th><th scope="col">{tr('Packages')}</th><th scope="col">{tr('Link')}</th><th scope="col">{tr('Clone')}</th>{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{list.map((r) => <tr key={r.name} data-repository={r.name}>
-				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">all others</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">none</span>}</td><td class="mono">{r.clone ?? <span class="quiet">none</span>}</td>
-				{may.admin && <td class="actions"><button class="small" onClick={() => edit(r.name)} aria-label={`Change ${r.name}`}>Change</button><Sure what="Remove" label={`Remove ${r.name}`} act={() => keep(list.filter((o) => o !== r))} /></td>}
+				<td>{r.name}</td><td class="mono anywhere">{r.packages?.join(' ') ?? <span class="quiet">{tr('all others')}</span>}</td><td class="mono anywhere">{r.link ?? <span class="quiet">{tr('none')}</span>}</td><td class="mono">{r.clone ?? <span class="quiet">{tr('none')}</span>}</td>
+				{may.admin && <td class="actions"><button class="small" onClick={() => edit(r.name)} aria-label={tr('Change {name}', { name: r.name })}>{tr('Change')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={() => keep(list.filter((o) => o !== r))} /></td>}
 			</tr>)}</tbody>
 		</table></div>
 	);
@@ -66,11 +67,11 @@ function Try() {
 		work(false);
 	};
 	return (
-		<Panel title="Try it" id="try">
-			<form class="row" onSubmit={(e) => void ask(e)} aria-label="Try a method">
-				<label class="inline grow">Method <input class="mono wide" name="method" placeholder="com.example.feed.FeedAdapter.load" value={method} onInput={(e) => put(e.currentTarget.value)} /></label>
-				<label class="inline">Version <input name="version" placeholder="newest" value={version} onInput={(e) => say(e.currentTarget.value)} /></label>
-				<button disabled={busy || !method.trim()}>{busy ? 'Looking' : 'Find'}</button>
+		<Panel title={tr('Try it')} id="try">
+			<form class="row" onSubmit={(e) => void ask(e)} aria-label={tr('Try a method')}>
+				<label class="inline grow">{tr('Method')}{' '}<input class="mono wide" name="method" placeholder="com.example.feed.FeedAdapter.load" value={method} onInput={(e) => put(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Version')}{' '}<input name="version" placeholder={tr('newest')} value={version} onInput={(e) => say(e.currentTarget.value)} /></label>
+				<button disabled={busy || !method.trim()}>{busy ? tr('Looking') : tr('Find')}</button>
 			</form>
 			{told instanceof Error && <Failure error={told} />}
 			{told && !(told instanceof Error) && <div class="instructions" role="status"><SourceFacts v={told} />{told.newest_ms !== undefined && <p class="quiet">{ageOf(told.newest_ms)}</p>}</div>}
@@ -84,7 +85,7 @@ export function SourcePage() {
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const v = load.value;
 	useEffect(() => {
-		document.title = 'Source · tracewell';
+		document.title = tr('Source · tracewell');
 	}, []);
 	const keep = (repositories: Repository[]) => change(() => send('PUT', '/api/v1/source/repositories', { repositories }));
 	const put = async (r: Repository) => {
@@ -93,18 +94,18 @@ export function SourcePage() {
 	};
 	return (
 		<main>
-			<div class="row head"><h1>Source</h1></div>
-			<Panel title="Repositories" id="repositories" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>Add a repository</button>}>
+			<div class="row head"><h1>{tr('Source')}</h1></div>
+			<Panel title={tr('Repositories')} id="repositories" aside={v && may.admin && editing === null && <button onClick={() => edit('')}>{tr('Add a repository')}</button>}>
 				{load.error && <Failure error={load.error} retry={load.again} />}
-				{!v && load.busy && <Busy what="Loading repositories" />}
-				{v && v.repositories.length === 0 && editing === null && <p class="quiet">There is none yet. With one, every method links to its source; with a clone on the server, its lines, owners and last changes are told, too.</p>}
+				{!v && load.busy && <Busy what={tr('Loading repositories')} />}
+				{v && v.repositories.length === 0 && editing === null && <p class="quiet">{tr('There is none yet. With one, every method links to its source; with a clone on the server, its lines, owners and last changes are told, too.')}</p>}
 				{v && v.repositories.length > 0 && <Table list={v.repositories} edit={edit} keep={(all) => void keep(all)} />}
 				{v && editing !== null && <Form key={editing} of={v.repositories.find((r) => r.name === editing)} where={v.clones_in} keep={(r) => void put(r)} cancel={() => edit(null)} />}
 				{error && <Failure error={error} />}
 			</Panel>
 			{v && v.repositories.length > 0 && <Try />}
-			{v && may.admin && <Panel title="On the server">
-				<p>The server reads clones and fetches nothing: whoever runs it makes one and lets cron keep it fresh.</p>
+			{v && may.admin && <Panel title={tr('On the server')}>
+				<p>{tr('The server reads clones and fetches nothing: whoever runs it makes one and lets cron keep it fresh.')}</p>
 				<Command>{`git clone --mirror https://git.example.com/app.git "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app"\n*/10 * * * * git -C "$REPOSITORIES/${v.clones_in ?? 'PROJECT'}/app" fetch --quiet --prune`}</Command>
 			</Panel>}
 		</main>

@@ -4,6 +4,7 @@ import { api, may, type Trace } from './api';
 import { KeyButton, keyLine, NewKey } from './makekey';
 import { Command, useLoad } from './parts';
 import { link } from './route';
+import { tr } from './strings/list';
 import { nameOf } from './traces';
 
 const STEPS = ['received', 'decoding', 'ready'] as const;
@@ -17,11 +18,11 @@ export function Arrival({ t }: { t: Trace | null }) {
 			<ol>{STEPS.map((s, i) => (
 				<li key={s} class={i < at || (ready && i === at) ? 'done' : i === at ? 'now' : ''}>
 					<span class="dot" aria-hidden="true" />{s}</li>))}</ol>
-			{!t && <p class="quiet">Waiting for the first trace. This page looks by itself.</p>}
-			{t && t.state === 'queued' && <p>{t.error ? `It is here and safe, but ${t.error.message}.` : 'It is here and safe, and waits for its turn.'}</p>}
-			{t && t.state === 'decoding' && <p>It is being decoded.</p>}
-			{t && t.state === 'failed' && <p>It could not be decoded: {t.error?.message}. <a href={link(`/traces/${t.id}`)}>More about it</a></p>}
-			{ready && <p><strong>The first trace is ready.</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>Open {nameOf(t)}</a></p>}
+			{!t && <p class="quiet">{tr('Waiting for the first trace. This page looks by itself.')}</p>}
+			{t && t.state === 'queued' && <p>{t.error ? tr('It is here and safe, but {message}.', { message: t.error.message }) : tr('It is here and safe, and waits for its turn.')}</p>}
+			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}
+			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: t.error?.message, link: <a href={link(`/traces/${t.id}`)}>{tr('More about it')}</a> })}</p>}
+			{ready && <p><strong>{tr('The first trace is ready.')}</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>{tr('Open {t}', { t: nameOf(t) })}</a></p>}
 		</div>
 	);
 }
@@ -31,26 +32,26 @@ export function Start() {
 	const session = useLoad('session', () => api.session()).value;
 	const o = location.origin;
 	useEffect(() => {
-		document.title = 'First trace · tracewell';
+		document.title = tr('First trace · tracewell');
 	}, []);
 	return (
 		<div class="start">
-			<p>Three commands bring in the first trace. The first sets a key that may send and nothing else.</p>
+			<p>{tr('Three commands bring in the first trace. The first sets a key that may send and nothing else.')}</p>
 			<section>
-				<h2>1. A key</h2>
+				<h2>{tr('1. A key')}</h2>
 				<Command>{keyLine(secret, session?.project?.name ?? '')}</Command>
 				{secret ? <NewKey secret={secret} name="" /> : may.admin ? <KeyButton name="first upload" made={hold} />
-					: <p class="quiet">Run it on the server, or ask an admin for an ingest key.</p>}
+					: <p class="quiet">{tr('Run it on the server, or ask an admin for an ingest key.')}</p>}
 			</section>
 			<section>
-				<h2>2. The names of the build</h2>
+				<h2>{tr('2. The names of the build')}</h2>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${o}/api/v1/builds/BUILD/methods`}</Command>
-				<p class="quiet">btrace writes <code>methodMapping.txt</code> when the app is built; BUILD is any name of yours for that build. It may come after its traces, and formats that bring their names need none.</p>
+				<p class="quiet">{tr.rich('btrace writes {code} when the app is built; BUILD is any name of yours for that build. It may come after its traces, and formats that bring their names need none.', { code: <code>methodMapping.txt</code> })}</p>
 			</section>
 			<section>
-				<h2>3. The trace</h2>
+				<h2>{tr('3. The trace')}</h2>
 				<Command>{`curl --data-binary @rhea-atrace.bin -H "Authorization: Bearer $KEY" '${o}/api/v1/traces?build_id=BUILD&scenario=cold_start'`}</Command>
-				<p class="quiet">Any file that tracewell reads goes here: its format is recognised by what is in it.</p>
+				<p class="quiet">{tr('Any file that tracewell reads goes here: its format is recognised by what is in it.')}</p>
 			</section>
 			<Arrival t={null} />
 		</div>

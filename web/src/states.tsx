@@ -5,6 +5,7 @@ import { duration, percent } from './format';
 import { kindTitle } from './notekinds';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
 import { linesOf, STATES, WAITS, type Line } from './statelines';
+import { tr } from './strings/trace';
 
 function Bar({ line, most }: { line: Line; most: number }) {
 	return <div class="statebar" aria-hidden="true">{line.states.map((v, i) => v > 0 &&
@@ -20,12 +21,12 @@ function Table({ lines }: { lines: Line[] }) {
 	const most = Math.max(1, ...lines.map((l) => l.known));
 	return (
 		<div class="scroll"><table class="states">
-			<thead><tr><th scope="col">Thread</th>{states.length > 0 && <th scope="col" class="wide">Share of the time</th>}
+			<thead><tr><th scope="col">{tr('Thread')}</th>{states.length > 0 && <th scope="col" class="wide">{tr('Share of the time')}</th>}
 				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATES[i]}</th>)}
 				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (
 				<tr key={l.thread.thread_id}>
-					<th scope="row">{l.thread.name || `thread ${l.thread.tid}`} <span class="quiet num">{l.thread.tid}</span></th>
+					<th scope="row">{l.thread.name || tr('thread {tid}', { tid: l.thread.tid })} <span class="quiet num">{l.thread.tid}</span></th>
 					{states.length > 0 && <td><Bar line={l} most={most} /></td>}
 					{states.map((i) => <td key={i} class="num" title={l.known ? percent(l.states[i] / l.known) : ''}>{l.states[i] > 0 ? duration(l.states[i]) : ''}</td>)}
 					{waits.map((i) => <td key={i} class="num">{l.waits[i] > 0 ? duration(l.waits[i]) : ''}</td>)}
@@ -50,12 +51,12 @@ export function StatesPanel({ id, threads, tids, range, sums, scope }: {
 	const lines = useMemo(() => linesOf(of ?? [], chosen), [of, chosen]);
 	if (!there) return null;
 	return (
-		<Panel title="Thread states" aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label="Copy as TSV" />}</>}>
+		<Panel title={tr('Thread states')} aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label={tr('Copy as TSV')} />}</>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!of && !load.error && <Busy what="Adding up" />}
-			{of && lines.length === 0 && <p class="quiet">The trace says nothing of {chosen.length === 1 ? 'this thread' : 'these threads'} here.</p>}
+			{!of && !load.error && <Busy what={tr('Adding up')} />}
+			{of && lines.length === 0 && <p class="quiet">{tr('The trace says nothing of {chosen} here.', { chosen: chosen.length === 1 ? tr('this thread') : tr('these threads') })}</p>}
 			{lines.length > 0 && <div class={load.busy ? 'stale' : ''}><Table lines={lines} /></div>}
-			{load.value?.partial && <p class="quiet">Not complete: the time for this query ran out.</p>}
+			{load.value?.partial && <p class="quiet">{tr('Not complete: the time for this query ran out.')}</p>}
 		</Panel>
 	);
 }

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { splitName } from './format';
 import { set, text } from './route';
 import { added, describe, fitting, format, made, parse, without, type Step } from './steps';
+import { tr } from './strings/trace';
 
 /** The steps of the address, and the names of all methods with the frames that steps make. */
 export function useSteps(names: string[]): { steps: Step[]; named: string[] } {
@@ -25,8 +26,8 @@ export function AppSwitch() {
 	const steps = parse(text('t'));
 	const at = steps.findIndex((s) => s.kind === 'app');
 	return (
-		<button class="small" aria-pressed={at >= 0} title="Time in frameworks and libraries is charged to the app's frame that called them. Which these are is set on the Builds page."
-			onClick={() => put(at >= 0 ? steps.filter((s) => s.kind !== 'app') : added(steps, { kind: 'app' }))}>App frames only</button>
+		<button class="small" aria-pressed={at >= 0} title={tr("Time in frameworks and libraries is charged to the app's frame that called them. Which these are is set on the Builds page.")}
+			onClick={() => put(at >= 0 ? steps.filter((s) => s.kind !== 'app') : added(steps, { kind: 'app' }))}>{tr('App frames only')}</button>
 	);
 }
 
@@ -34,18 +35,18 @@ export function StepBar({ names }: { names: string[] }) {
 	const { steps, named } = useSteps(names);
 	const inverted = text('view') === 'bottom_up';
 	if (!steps.length && !inverted) return null;
-	const short = (m: number) => splitName(named[m] ?? `method ${m}`)[1];
+	const short = (m: number) => splitName(named[m] ?? tr('method {m}', { m }))[1];
 	return (
-		<nav class="steps" aria-label="Changes to what is shown">
+		<nav class="steps" aria-label={tr('Changes to what is shown')}>
 			{steps.map((s, i) => {
 				const what = describe(s, short);
 				return (
 					<span key={format([s])} class="step" title={describe(s, (m) => named[m] ?? '')}>{what}
-						<button class="plain" aria-label={`Take back: ${what}`} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
+						<button class="plain" aria-label={tr('Take back: {what}', { what })} onClick={() => put(without(steps, i, names.length))}>×</button></span>);
 			})}
-			{inverted && <span class="step" title="Methods by their own time, below them who called them">inverted
-				<button class="plain" aria-label="Take back: inverted" onClick={() => set({ view: null, root: null, skip: null, tree: null }, true)}>×</button></span>}
-			{steps.length > 1 && <button class="small" onClick={() => put([])}>Take all back</button>}
+			{inverted && <span class="step" title={tr('Methods by their own time, below them who called them')}>{tr('inverted')}
+				<button class="plain" aria-label={tr('Take back: inverted')} onClick={() => set({ view: null, root: null, skip: null, tree: null }, true)}>×</button></span>}
+			{steps.length > 1 && <button class="small" onClick={() => put([])}>{tr('Take all back')}</button>}
 		</nav>
 	);
 }

@@ -1,5 +1,6 @@
 // Steps that reshape the calls before they are counted, as the address and the server know them:
 // transform=app,focus:12,library:okhttp3 (see the API's description).
+import { tr } from './strings/trace';
 export type Step =
 	| { kind: 'focus' | 'drop' | 'merge' | 'fold'; method: number }
 	| { kind: 'library'; name: string }
@@ -68,10 +69,10 @@ export function packageOf(name: string): string {
 }
 
 export function describe(step: Step, nameOf: (method: number) => string): string {
-	if (step.kind === 'app') return 'app frames only';
-	if (step.kind === 'recursion') return 'recursion as one frame';
-	if (step.kind === 'library') return `${step.name} as one frame`;
+	if (step.kind === 'app') return tr('app frames only');
+	if (step.kind === 'recursion') return tr('recursion as one frame');
+	if (step.kind === 'library') return tr('{name} as one frame', { name: step.name });
 	const name = nameOf((step as { method: number }).method);
-	return step.kind === 'focus' ? `only ${name}` : step.kind === 'drop' ? `without ${name}`
-		: step.kind === 'fold' ? `${name} without what it calls` : `${name} merged into callers`;
+	return step.kind === 'focus' ? tr('only {name}', { name }) : step.kind === 'drop' ? tr('without {name}', { name })
+		: step.kind === 'fold' ? tr('{name} without what it calls', { name }) : tr('{name} merged into callers', { name });
 }

@@ -14,6 +14,7 @@ import { number, query, set, text } from './route';
 import { Scene, type Hover } from './scene';
 import { RULER } from './scenedraw';
 import type { Progress } from './store';
+import { tr } from './strings/trace';
 import { dark, safe } from './theme';
 import { Control, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
@@ -155,12 +156,12 @@ export function Timeline(p: TimelineProps) {
 			<div class="scroller" ref={els.scroller} onScroll={() => scene.scrolled()} style={{ height: `${height}px` }}>
 				<div class="sheet" style={{ height: `${layout.height}px` }}>
 					<div class="pane" style={{ height: `${height}px` }} onScroll={(e) => { e.currentTarget.scrollTop = 0; }}>
-						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label="Threads">
+						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label={tr('Threads')}>
 							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
 						</ul>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
-								aria-label="Timeline of all threads. The keys are behind the question mark. Threads are listed beside it; tables below hold calls, notes and times in each state."
+								aria-label={tr('Timeline of all threads. The keys are behind the question mark. Threads are listed beside it; tables below hold calls, notes and times in each state.')}
 								{...pointer} onPointerMove={onMove} onDblClick={() => control.open()} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>

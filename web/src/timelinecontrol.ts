@@ -8,6 +8,7 @@ import { kindTitle } from './notekinds';
 import { formatOpen, withOpen, type OpenSet } from './opened';
 import { set, text } from './route';
 import type { Hover, Scene } from './scene';
+import { tr } from './strings/trace';
 import type { HeadActions } from './timelinehead';
 import { rowsHidden, type Actions } from './timelineinput';
 import { addToRange, selectRange, type TimelineProps } from './timelineview';
@@ -101,11 +102,11 @@ export class Control implements Actions, HeadActions {
 		if (!g) return;
 		const at = scene.spot?.lane.tid === g.thread?.tid && scene.spot ? scene.spot.lane.ts[scene.spot.i] : forward ? scene.view.from - 1 : scene.view.to;
 		const to = this.spotsOf(g, forward).find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
-		if (!to) return this.tell(forward ? 'No later note here.' : 'No earlier note here.');
+		if (!to) return this.tell(forward ? tr('No later note here.') : tr('No earlier note here.'));
 		scene.spot = to;
 		this.centre(to.lane.ts[to.i]);
 		this.meet(to);
-		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || 'no text'}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : 'a moment'}${scene.flow ? `, ${scene.flow.label}; f follows` : ''}`);
+		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : 'a moment'}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
 	/** Single notes of a thread in the order in which they are stepped through; states where there is nothing else. */
@@ -120,14 +121,14 @@ export class Control implements Actions, HeadActions {
 		const { scene } = this;
 		const f = scene.flow;
 		const h = this.now.shown?.hover;
-		if (!f) return this.tell('Nothing to follow here.');
+		if (!f) return this.tell(tr('Nothing to follow here.'));
 		const end = otherEnd(f, this.here ?? scene.spot?.lane.tid ?? (h?.what === 'note' ? h.spot.lane.tid ?? -1 : -1));
 		const t = this.p.threads.find((x) => x.tid === end.tid);
 		if (!t) return;
 		this.here = end.tid;
 		this.centre(end.time);
 		this.pick(t, false);
-		this.tell(`At ${t.name || t.tid}; f goes back.`);
+		this.tell(tr('At {tid}; f goes back.', { tid: t.name || t.tid }));
 	}
 
 	/* --- where the view is --- */

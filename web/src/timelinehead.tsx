@@ -4,6 +4,7 @@ import type { Thread } from './api';
 import { count, duration } from './format';
 import { kindTitle } from './notekinds';
 import { many, mark, wordsOf } from './source';
+import { tr } from './strings/trace';
 import type { Group, Track } from './tracks';
 
 export interface HeadActions {
@@ -15,7 +16,7 @@ export interface HeadActions {
 }
 
 function trackTitle(t: Track): string {
-	return t.kind === 'counter' ? t.name : t.kind === 'state' ? 'States' : kindTitle(t.kind);
+	return t.kind === 'counter' ? t.name : t.kind === 'state' ? tr('States') : kindTitle(t.kind);
 }
 
 function Tracks({ g }: { g: Group }) {
@@ -26,10 +27,10 @@ function Tracks({ g }: { g: Group }) {
 function Facts({ t, open }: { t: Thread; open: boolean }) {
 	const words = wordsOf([t]);
 	const of = mark(t);
-	const calls = t.slices > 0 ? many(t.slices, words) : 'no calls';
-	return <span class="facts quiet" title={`${duration(t.busy_ns)} busy, ${calls}${of ? `, ${of}` : ''}`}>
+	const calls = t.slices > 0 ? many(t.slices, words) : tr('no calls');
+	return <span class="facts quiet" title={tr('{busy_ns} busy, {calls}{of}', { busy_ns: duration(t.busy_ns), calls, of: of ? `, ${of}` : '' })}>
 		{open && of && <span><em title={`${of}. ${words.hint}`}>{t.source}</em></span>}
-		{(t.slices > 0 || (open && t.is_main)) && <span>{open && t.is_main && <><em>main</em> </>}{t.slices > 0 && `${duration(t.busy_ns)}${open ? ' busy' : ''}`}</span>}
+		{(t.slices > 0 || (open && t.is_main)) && <span>{open && t.is_main && <><em>{tr('main')}</em> </>}{t.slices > 0 && `${duration(t.busy_ns)}${open ? ' busy' : ''}`}</span>}
 		{open && <span>{calls}</span>}
 	</span>;
 }
@@ -42,23 +43,23 @@ export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; p
 	const t = g.thread;
 	if (!t)
 		return <Item g={g} on={on}>
-			<span class="name plain">Whole trace</span><Tracks g={g} />
-			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>Show {count(g.hidden)} more counters</button>}
+			<span class="name plain">{tr('Whole trace')}</span><Tracks g={g} />
+			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>{tr('Show {hidden} more counters', { hidden: count(g.hidden) })}</button>}
 		</Item>;
-	const name = t.name || `thread ${t.tid}`;
+	const name = t.name || tr('thread {tid}', { tid: t.tid });
 	const foldable = t.slices > 0 || g.tracks.length > 0;
 	return (
 		<Item g={g} on={on}>
-			<button class="fold" aria-expanded={g.open} aria-label={`${g.open ? 'Close' : 'Open'} ${name}`} disabled={!foldable} onClick={() => on.toggle(t)}>
+			<button class="fold" aria-expanded={g.open} aria-label={`${g.open ? tr('Close') : tr('Open')} ${name}`} disabled={!foldable} onClick={() => on.toggle(t)}>
 				<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
 			</button>
-			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={`${name}, thread ${t.tid}`} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
-				<span class="text">{name}</span>{t.is_main && !g.open && <em>main</em>}<span class="quiet num">{t.tid}</span>
+			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={tr('{name}, thread {tid}', { name, tid: t.tid })} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
+				<span class="text">{name}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />
 			{g.calls && t.max_depth > 20 && <button class="small bottom" aria-pressed={g.calls.rows === t.max_depth} onClick={() => on.full(t)}>
-				{g.calls.rows === t.max_depth ? 'Fewer rows' : `All ${count(t.max_depth)} rows`}</button>}
+				{g.calls.rows === t.max_depth ? tr('Fewer rows') : tr('All {max_depth} rows', { max_depth: count(t.max_depth) })}</button>}
 		</Item>
 	);
 }

@@ -8,6 +8,7 @@ import { Busy } from './parts';
 import type { Scene } from './scene';
 import { many, wordsOf } from './source';
 import type { Progress } from './store';
+import { tr } from './strings/trace';
 import type { Shown } from './timelinecontrol';
 import { Head, type HeadActions } from './timelinehead';
 import { viewOf, type TimelineProps } from './timelineview';
@@ -54,12 +55,12 @@ export function Under({ p, progress, wanted, failed, scene, calls, list }: {
 	const [listed, turn] = useListed(p, ready, scene, list);
 	return <>
 		<div class="row under">
-			{!ready && !failed && <Busy what={total > 0 ? `Loading ${words.many}, ${Math.round((100 * loaded) / total)} %` : `Loading ${words.many}`} />}
-			{ready && <span class="quiet" data-ready="1">{many(slices, words)} in {count(wanted)} open {wanted === 1 ? 'thread' : 'threads'}, {duration(v.to - v.from)} in view</span>}
-			{p.range && <span class="quiet">{duration(p.range.to - p.range.from)} selected{p.range.tids ? ` of ${p.range.tids.size === 1 && p.focus ? p.focus.name || p.focus.tid : `${count(p.range.tids.size)} threads`}` : ''}</span>}
+			{!ready && !failed && <Busy what={total > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: Math.round((100 * loaded) / total) }) : tr('Loading {many}', { many: words.many })} />}
+			{ready && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
+			{p.range && <span class="quiet">{tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? p.focus.name || p.focus.tid : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>}
 			<span class="grow" />
-			<button class="small" onClick={() => scene.move(p.whole)}>Whole trace</button>
-			{p.focus && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? 'Hide the table' : `Visible ${words.many} as a table`}</button>}
+			<button class="small" onClick={() => scene.move(p.whole)}>{tr('Whole trace')}</button>
+			{p.focus && <button class="small" aria-expanded={listed} onClick={turn}>{listed ? tr('Hide the table') : tr('Visible {many} as a table', { many: words.many })}</button>}
 		</div>
 		{listed && calls && <VisibleCalls of={p.focus} calls={calls} names={p.names} start={p.whole.from} />}
 	</>;
@@ -69,13 +70,13 @@ function VisibleCalls({ of, calls, names, start }: { of: Thread | null; calls: H
 	return (
 		<div class="scroll short" tabIndex={0}>
 			<table>
-				<caption class="quiet">The longest {wordsOf(of ? [of] : []).many} of {of?.name || 'the thread'} in view, at most 200, in time order</caption>
-				<thead><tr><th scope="col" class="num">Start</th><th scope="col" class="num">Duration</th>
-					<th scope="col" class="num">Depth</th><th scope="col">Method</th></tr></thead>
+				<caption class="quiet">{tr('The longest {many} of {name} in view, at most 200, in time order', { many: wordsOf(of ? [of] : []).many, name: of?.name || tr('the thread') })}</caption>
+				<thead><tr><th scope="col" class="num">{tr('Start')}</th><th scope="col" class="num">{tr('Duration')}</th>
+					<th scope="col" class="num">{tr('Depth')}</th><th scope="col">{tr('Method')}</th></tr></thead>
 				<tbody>{calls.map((c, i) => (
 					<tr key={i}><td class="num">{duration(c.start - start)}</td><td class="num">{duration(c.end - c.start)}</td>
 						<td class="num">{c.depth}</td>
-						<td class="mono name">{c.merged > 1 ? `${count(c.merged)} short ${wordsOf(of ? [of] : []).many}, the longest ${names[c.method]}` : names[c.method]}</td></tr>))}</tbody>
+						<td class="mono name">{c.merged > 1 ? tr('{merged} short {many}, the longest {names}', { merged: count(c.merged), many: wordsOf(of ? [of] : []).many, names: names[c.method] }) : names[c.method]}</td></tr>))}</tbody>
 			</table>
 		</div>
 	);

@@ -7,6 +7,7 @@ import type { About, Hit } from './messages';
 import { kindTitle } from './notekinds';
 import { MethodName } from './parts';
 import { many, type Words } from './source';
+import { tr } from './strings/trace';
 
 /** Beside the pointer, on the side with more room; x and y in the window. */
 export function Tip({ x, y, name, children }: { x: number; y: number; name: string; children: ComponentChildren }) {
@@ -30,16 +31,16 @@ export function CallTip({ words, hit, about, name, start, x, y }: {
 	const { self, methodCount, methodSelf, busy } = about;
 	return (
 		<Tip x={x} y={y} name={name}>
-			{hit.merged > 1 && <div>{count(hit.merged)} short {words.many} drawn as one; the longest is named</div>}
+			{hit.merged > 1 && <div>{tr('{merged} short {many} drawn as one; the longest is named', { merged: count(hit.merged), many: words.many })}</div>}
 			<dl>
-				<dt>wall</dt><dd>{duration(wall)}</dd>
-				{self !== null && <><dt>self</dt><dd>{duration(self)}</dd></>}
-				{busy !== null && <><dt>share</dt><dd>{percent(wall / (busy || 1))} of the thread's busy time</dd></>}
-				{methodCount !== null && <><dt>count</dt><dd>{many(methodCount, words)} of this method in the thread</dd></>}
+				<dt>{tr('wall')}</dt><dd>{duration(wall)}</dd>
+				{self !== null && <><dt>{tr('self')}</dt><dd>{duration(self)}</dd></>}
+				{busy !== null && <><dt>{tr('share')}</dt><dd>{tr("{busy} of the thread's busy time", { busy: percent(wall / (busy || 1)) })}</dd></>}
+				{methodCount !== null && <><dt>{tr('count')}</dt><dd>{tr('{methodCount} of this method in the thread', { methodCount: many(methodCount, words) })}</dd></>}
 				{methodSelf !== null && methodCount !== null && methodCount > 1 &&
-					<><dt>all its self</dt><dd>{duration(methodSelf)}, {percent(methodSelf / (busy || 1))}</dd></>}
-				<dt>starts at</dt><dd>{duration(hit.start - start)}</dd>
-				<dt>depth</dt><dd>{hit.depth}</dd>
+					<><dt>{tr('all its self')}</dt><dd>{duration(methodSelf)}, {percent(methodSelf / (busy || 1))}</dd></>}
+				<dt>{tr('starts at')}</dt><dd>{duration(hit.start - start)}</dd>
+				<dt>{tr('depth')}</dt><dd>{hit.depth}</dd>
 			</dl>
 		</Tip>
 	);
@@ -47,19 +48,19 @@ export function CallTip({ words, hit, about, name, start, x, y }: {
 
 /** A note of a lane, or several that were drawn together. */
 export function NoteTip({ spot: { lane, i }, threads, start, x, y }: { spot: Spot; threads: Thread[]; start: number; x: number; y: number }) {
-	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || `thread ${tid}`;
+	const named = (tid: number) => threads.find((t) => t.tid === tid)?.name || tr('thread {tid}', { tid });
 	const many = lane.notes[i] > 1;
 	const dur = lane.dur[i];
 	return (
 		<Tip x={x} y={y} name={lane.kind === 'counter' ? lane.name : lane.text[i] || kindTitle(lane.kind)}>
-			{many && <div>{lane.kind === 'counter' ? `${count(lane.notes[i])} changes drawn as one` : `${count(lane.notes[i])} drawn as one; what took most is named`}</div>}
+			{many && <div>{lane.kind === 'counter' ? tr('{notes} changes drawn as one', { notes: count(lane.notes[i]) }) : tr('{notes} drawn as one; what took most is named', { notes: count(lane.notes[i]) })}</div>}
 			<dl>
-				<dt>what</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? ` of ${named(lane.tid)}` : ''}</dd>
-				{lane.kind === 'counter' ? <><dt>value</dt><dd>{many ? `${count(lane.low[i])} to ${count(lane.high[i])}` : count(lane.value[i])}</dd></>
-					: dur > 0 && <><dt>for</dt><dd>{duration(dur)}</dd></>}
-				{lane.kind === 'contention' && lane.value[i] > 0 && !many && <><dt>held by</dt><dd>{named(lane.value[i])}</dd></>}
-				{lane.kind === 'state' && lane.text[i] === 'running' && lane.value[i] >= 0 && !many && <><dt>on CPU</dt><dd>{lane.value[i]}</dd></>}
-				<dt>starts at</dt><dd>{duration(Math.max(0, lane.ts[i] - start))}</dd>
+				<dt>{tr('what')}</dt><dd>{kindTitle(lane.kind)}{lane.tid !== null ? tr(' of {tid}', { tid: named(lane.tid) }) : ''}</dd>
+				{lane.kind === 'counter' ? <><dt>{tr('value')}</dt><dd>{many ? tr('{low} to {high}', { low: count(lane.low[i]), high: count(lane.high[i]) }) : count(lane.value[i])}</dd></>
+					: dur > 0 && <><dt>{tr('for')}</dt><dd>{duration(dur)}</dd></>}
+				{lane.kind === 'contention' && lane.value[i] > 0 && !many && <><dt>{tr('held by')}</dt><dd>{named(lane.value[i])}</dd></>}
+				{lane.kind === 'state' && lane.text[i] === 'running' && lane.value[i] >= 0 && !many && <><dt>{tr('on CPU')}</dt><dd>{lane.value[i]}</dd></>}
+				<dt>{tr('starts at')}</dt><dd>{duration(Math.max(0, lane.ts[i] - start))}</dd>
 			</dl>
 		</Tip>
 	);

@@ -22,6 +22,7 @@ import { many, wordsOf } from './source';
 import { StatesPanel } from './states';
 import { useSteps } from './stepbar';
 import { format } from './steps';
+import { tr } from './strings/trace';
 import { Timeline } from './timeline';
 import { threadsFromAddress } from './timelineview';
 import { safe, useSafe } from './theme';
@@ -40,8 +41,8 @@ const COLUMN_NAMES = COLUMNS.map((c) => c.key.replace('_ns', ''));
 
 function foundIn(met: Found, thread: Thread): string {
 	const of = thread.name || thread.tid;
-	if (met.calls === 0) return `no ${wordsOf([thread]).one} in ${of}`;
-	return `${many(met.calls, wordsOf([thread]))} in ${of}, ${percent(met.share)} of its busy time`;
+	if (met.calls === 0) return tr('no {one} in {of}', { one: wordsOf([thread]).one, of });
+	return tr('{calls} in {of}, {share} of its busy time', { calls: many(met.calls, wordsOf([thread])), of, share: percent(met.share) });
 }
 
 function SearchBar({ names, matches, thread, met, onStep }: {
@@ -61,17 +62,17 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 	}, []);
 	return (
 		<div class="row search" role="search">
-			<label class="inline">Find a method
-				<input ref={input} type="search" value={find} placeholder="name, or /expression/" onInput={(e) => set({ find: e.currentTarget.value })}
+			<label class="inline">{tr('Find a method')}
+				<input ref={input} type="search" value={find} placeholder={tr('name, or /expression/')} onInput={(e) => set({ find: e.currentTarget.value })}
 					onKeyDown={(e) => {
 						if (e.key === 'Enter') onStep(!e.shiftKey);
 						if (e.key === 'Escape') set({ find: null });
 					}} /></label>
-			{find && <output>{!matches ? 'not an expression' : `${count(methods)} of ${count(names.length)} methods`
+			{find && <output>{!matches ? tr('not an expression') : tr('{methods} of {names} methods', { methods: count(methods), names: count(names.length) })
 				+ (methods > 0 && met ? `, ${foundIn(met, thread)}` : '')}</output>}
 			{find && methods > 0 && met?.calls !== 0 && <>
-				<button class="small" onClick={() => onStep(false)} aria-label="Previous call that matches">Previous</button>
-				<button class="small" onClick={() => onStep(true)} aria-label="Next call that matches">Next</button>
+				<button class="small" onClick={() => onStep(false)} aria-label={tr('Previous call that matches')}>{tr('Previous')}</button>
+				<button class="small" onClick={() => onStep(true)} aria-label={tr('Next call that matches')}>{tr('Next')}</button>
 			</>}
 		</div>
 	);
@@ -100,14 +101,14 @@ function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: 
 	const chosen = useMemo(() => (tids ? busy.filter((x) => tids.has(x.tid)) : busy), [busy, tids]);
 	const several = text('sel') !== '' && text('sel').includes(',');
 	const words = wordsOf(chosen);
-	const scope = busy.length > 1 && <Choice label="Threads" value={text('threads') || 'one'}
-		options={[['one', thread.name || `thread ${thread.tid}`], ...(several ? [['sel', `${count(tidsOf(text('sel')).size)} threads`] as [string, string]] : []), ['all', 'All threads']]}
+	const scope = busy.length > 1 && <Choice label={tr('Threads')} value={text('threads') || 'one'}
+		options={[['one', thread.name || tr('thread {tid}', { tid: thread.tid })], ...(several ? [['sel', tr('{text} threads', { text: count(tidsOf(text('sel')).size) })] as [string, string]] : []), ['all', tr('All threads')]]}
 		onPick={(v) => set({ threads: v === 'one' ? null : v, root: null, skip: null })} />;
 	const list = !tids ? 'all' : chosen.map((x) => x.tid).join(',');
 	const times = useMemo<[number, number] | null>(() => (range ? [range.from, range.to] : null), [range?.from, range?.to]);
 	const states = <StatesPanel id={t.id} threads={listed} tids={tids} range={times} sums={sums} scope={scope} />;
 	if (chosen.length === 0)
-		return <><Panel title="Merged flame graph" aside={scope}><p class="quiet">{tids?.size === 1 ? `${thread.name || `Thread ${thread.tid}`} has no calls.` : 'The selected threads have no calls.'}</p></Panel>{states}</>;
+		return <><Panel title={tr('Merged flame graph')} aside={scope}><p class="quiet">{tids?.size === 1 ? tr('{name} has no calls.', { name: thread.name || tr('Thread {tid}', { tid: thread.tid }) }) : tr('The selected threads have no calls.')}</p></Panel>{states}</>;
 	return <>
 		<FlamePanel id={t.id} thread={list} range={times} names={names} matches={matches} mappingTurn={turn} scope={scope} words={words} hasCpu={t.has_cpu === true} />
 		{states}
@@ -119,8 +120,8 @@ function Totals({ t, busy, listed, thread, range, tids, sums, names, matches }: 
 /** Looking through all calls is asked for: by the button, or by the address. */
 function Detected(p: { id: string; threads: Thread[]; start: number; end: number; turn: number }) {
 	if (text('findings') === '1') return <findings.Page {...p} />;
-	return <Panel title="Findings" id="findings" aside={<button class="small" onClick={() => set({ findings: 1 })}>Look for them</button>}>
-		<p class="quiet">What keeps the main thread, by the project's detectors; why frames froze; phases of the start.</p></Panel>;
+	return <Panel title={tr('Findings')} id="findings" aside={<button class="small" onClick={() => set({ findings: 1 })}>{tr('Look for them')}</button>}>
+		<p class="quiet">{tr("What keeps the main thread, by the project's detectors; why frames froze; phases of the start.")}</p></Panel>;
 }
 
 /** What stands below the timeline comes once calls are drawn there, or after a moment: drawing them comes first. */
@@ -159,20 +160,20 @@ function Ready({ t }: { t: Trace }) {
 
 	const failed = [threads, names, sums].find((l) => l.error);
 	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
-	if (!threads.value || !names.value || !sums.value) return <Busy what="Opening the trace" />;
+	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
 	const notes = <NotesPanel id={t.id} threads={all} shown={thread ?? undefined} start={start} end={end} />;
-	const none = busy.length === 0 && <div class="notice"><strong>This trace holds no calls.</strong></div>;
+	const none = busy.length === 0 && <div class="notice"><strong>{tr('This trace holds no calls.')}</strong></div>;
 	if (!thread) return <>{none}{notes}<Repairs t={t} /></>;
 	return <>
 		<LinkCheck of={{ tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES }} />
 		{none}
-		<Panel title="Threads" aside={<>
-			{(range || picked) && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>Clear the selection</button>}
+		<Panel title={tr('Threads')} aside={<>
+			{(range || picked) && <button class="small" onClick={() => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null })}>{tr('Clear the selection')}</button>}
 			<AnnotateButton whole={whole} thread={thread} />
-			<span class="quiet">wheel zooms, drag moves, Shift+drag selects, ? for keys</span>
-			<label class="check" title="For eyes that do not tell red from green; kept in this browser"><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} /> blue to yellow</label>
+			<span class="quiet">{tr('wheel zooms, drag moves, Shift+drag selects, ? for keys')}</span>
+			<label class="check" title={tr('For eyes that do not tell red from green; kept in this browser')}><input type="checkbox" checked={safe.value} onChange={(e) => useSafe(e.currentTarget.checked)} />{' '}{tr('blue to yellow')}</label>
 			{busy.length > 0 && all.length > busy.length && <label class="check"><input type="checkbox" checked={idle} onChange={(e) => set({ idle: e.currentTarget.checked ? 1 : null })} />
-				{count(all.length - busy.length)} without calls</label>}</>}>
+				{tr('{busy} without calls', { busy: count(all.length - busy.length) })}</label>}</>}>
 			{search}
 			<Timeline id={t.id} threads={listed} names={list} matches={matches} whole={whole} sums={sums.value.sums} focus={thread} range={range} picked={picked} step={step} onFound={found} onDrawn={drawn} />
 		</Panel>
@@ -188,7 +189,7 @@ export function TracePage({ id }: { id: string }) {
 	const t = load.value;
 	const waiting = t && (t.state === 'queued' || t.state === 'decoding' || t.state === 'archived');
 	useEffect(() => {
-		document.title = t ? `${nameOf(t)} · tracewell` : 'Trace · tracewell';
+		document.title = t ? tr('{t} · tracewell', { t: nameOf(t) }) : tr('Trace · tracewell');
 	}, [t]);
 	useEffect(() => {
 		if (!waiting || load.busy) return;
@@ -209,9 +210,9 @@ export function TracePage({ id }: { id: string }) {
 	useMeanwhile(t, load.again);
 
 	const gone = load.error instanceof Refusal && load.error.status === 404;
-	if (load.error && !t) return <main><div class="row head"><h1>Trace</h1></div><Failure error={load.error} retry={load.again} title={gone ? 'This trace is not here.' : undefined}
-		more={gone ? 'It was deleted, is of another project, or the link was cut.' : ''} /></main>;
-	if (!t) return <main><Busy what="Opening the trace" /></main>;
+	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('This trace is not here.') : undefined}
+		more={gone ? tr('It was deleted, is of another project, or the link was cut.') : ''} /></main>;
+	if (!t) return <main><Busy what={tr('Opening the trace')} /></main>;
 	return (
 		<main class="wide">
 			<div class="row head">
@@ -224,12 +225,12 @@ export function TracePage({ id }: { id: string }) {
 			<NamesCame t={t} />
 			<NamesWarning t={t} />
 			{waiting && <Waiting t={t} />}
-			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>This trace could not be decoded.</strong>
-				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? ` (at byte ${count(t.error.offset)})` : ''}</p>
-				<p class="quiet">{t.tries > 1 ? `It was tried ${count(t.tries)} times. ` : ''}The upload is kept as it came, so that it can be looked into.</p>
+			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
+				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
+				<p class="quiet">{tr('{tries}The upload is kept as it came, so that it can be looked into.', { tries: t.tries > 1 ? tr('It was tried {tries} times. ', { tries: count(t.tries) }) : '' })}</p>
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
-					? <p><a class="button" href={api.rawUrl(t.id)} download>Download what was uploaded</a></p>
-					: <p>It is in quarantine, because decoders died of it: an admin of the project can save its bytes.</p>}</div>}
+					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download what was uploaded')}</a></p>
+					: <p>{tr('It is in quarantine, because decoders died of it: an admin of the project can save its bytes.')}</p>}</div>}
 			{t.state === 'ready' && <AnrPanel t={t}><Ready t={t} /></AnrPanel>}
 		</main>
 	);

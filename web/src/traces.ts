@@ -1,6 +1,6 @@
 // What a list of traces says of one, and what its address may hold.
 import type { Trace } from './api';
-import { count } from './format';
+import { tr } from './strings/frame';
 
 /** What people call it, else what it is a trace of. */
 export function nameOf(t: Trace): string {
@@ -39,19 +39,29 @@ export function dateOf(ms: string, after = 0): string {
 	return `${String(d.getFullYear()).padStart(4, '0')}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
 }
 
+const SEVERAL = {
+	trace: (n: number) => tr.many(n, '{n} trace', '{n} traces'),
+	build: (n: number) => tr.many(n, '{n} build', '{n} builds'),
+	day: (n: number) => tr.many(n, '{n} day', '{n} days'),
+	annotation: (n: number) => tr.many(n, '{n} annotation', '{n} annotations'),
+	upload: (n: number) => tr.many(n, '{n} upload', '{n} uploads'),
+	item: (n: number) => tr.many(n, '{n} item', '{n} items'),
+	method: (n: number) => tr.many(n, '{n} method', '{n} methods'),
+};
+
 /** "3 traces", "1 trace". */
-export function several(n: number, one: string): string {
-	return `${count(n)} ${n === 1 ? one : one + 's'}`;
+export function several(n: number, one: keyof typeof SEVERAL): string {
+	return SEVERAL[one](n);
 }
 
 /** What goes when these are deleted, as sentences. */
 export function loss(list: Trace[]): string[] {
 	const notes = list.reduce((n, t) => n + t.annotations, 0);
 	const pinned = list.filter((t) => t.pinned).length;
-	const out = [`${list.length === 1 ? 'Its upload and what was decoded from it go' : 'Their uploads and what was decoded from them go'} for good, and every link to ${list.length === 1 ? 'it' : 'them'} ends.`];
-	if (notes > 0) out.push(`So ${notes === 1 ? 'does' : 'do'} ${several(notes, 'annotation')}.`);
-	if (pinned > 0) out.push(`${pinned === list.length ? (pinned === 1 ? 'It is' : 'All are') : `${pinned} of them ${pinned === 1 ? 'is' : 'are'}`} pinned, which was meant to keep ${pinned === 1 ? 'it' : 'them'}.`);
-	out.push('Builds and their mappings stay.');
+	const out = [tr('{list} for good, and every link to {list2} ends.', { list: list.length === 1 ? tr('Its upload and what was decoded from it go') : tr('Their uploads and what was decoded from them go'), list2: list.length === 1 ? 'it' : 'them' })];
+	if (notes > 0) out.push(tr('So {notes} {notes2}.', { notes: notes === 1 ? 'does' : 'do', notes2: several(notes, 'annotation') }));
+	if (pinned > 0) out.push(tr('{pinned} pinned, which was meant to keep {pinned2}.', { pinned: pinned === list.length ? (pinned === 1 ? tr('It is') : tr('All are')) : tr('{pinned} of them {pinned2}', { pinned, pinned2: pinned === 1 ? 'is' : 'are' }), pinned2: pinned === 1 ? 'it' : 'them' }));
+	out.push(tr('Builds and their mappings stay.'));
 	return out;
 }
 

@@ -11,6 +11,7 @@ import { MethodMenu, type About } from './methodmenu';
 import { Failure, useSize } from './parts';
 import { set, text } from './route';
 import type { Words } from './source';
+import { tr } from './strings/trace';
 import { AROUND, Line, ROW, Titles } from './treeline';
 
 const ADDRESS_MAX = 3000; // characters that may say what is open
@@ -199,9 +200,9 @@ export function TreeGrid(p: Props) {
 		<Line key={i} n={n} at={i} focused={n === node} indent={n.depth - base} metric={metric} total={root.value}
 			lit={!!matches && n.method >= 0 && matches[n.method] === 1} on={{ pick: show, open, drill, more }} />);
 	return <>
-		{hits && <HitBar hits={hits.rows.length} of={rows.length} share={hits.value / (root.value || 1)} what="open rows" go={goHit} />}
+		{hits && <HitBar hits={hits.rows.length} of={rows.length} share={hits.value / (root.value || 1)} what={tr('open rows')} go={goHit} />}
 		{error && <Failure error={error} />}
-		<div class="tree" role="treegrid" aria-label={callers ? 'Callers as a tree' : 'Calls as a tree'} aria-rowcount={rows.length + 1} aria-readonly="true"
+		<div class="tree" role="treegrid" aria-label={callers ? tr('Callers as a tree') : tr('Calls as a tree')} aria-rowcount={rows.length + 1} aria-readonly="true"
 			aria-activedescendant={`row${at}`} tabIndex={0} onKeyDown={onKey}>
 			<Titles metric={metric} words={words} />
 			<div ref={box} class="treebody" role="rowgroup" onScroll={scrolled}>

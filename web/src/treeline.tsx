@@ -3,6 +3,7 @@ import { isLeaf, type TreeNode } from './calltree';
 import { count, percent, splitName } from './format';
 import type { Metric } from './graphparts';
 import type { Words } from './source';
+import { tr } from './strings/trace';
 
 export const ROW = 24;
 export const AROUND = 12; // rows beyond the view that are in the document
@@ -20,11 +21,11 @@ const head = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
 export function Titles({ metric, words }: { metric: Metric; words: Words }) {
 	return (
 		<div class="treerow titles" role="row" aria-rowindex={1}>
-			<span role="columnheader" class="name">Method</span>
+			<span role="columnheader" class="name">{tr('Method')}</span>
 			<span role="columnheader" class="num">{head(metric.all)}</span>
 			<span role="columnheader" class="num">{head(metric.own)}</span>
 			<span role="columnheader" class="num" title={words.hint}>{words.head}</span>
-			<span role="columnheader" class="num">Share</span>
+			<span role="columnheader" class="num">{tr('Share')}</span>
 		</div>
 	);
 }
@@ -47,9 +48,9 @@ export function Line({ n, at, focused, indent, metric, total, lit, on }: {
 		<div id={`row${at}`} role="row" aria-level={n.depth + 1} aria-rowindex={at + 2} aria-expanded={isLeaf(n) ? undefined : n.open} aria-selected={focused}
 			class={`treerow ${lit ? 'lit' : ''}`} style={{ top: `${at * ROW}px` }} onPointerDown={() => on.pick(n)} onDblClick={() => on.drill(n)}
 			onContextMenu={(e) => { e.preventDefault(); on.more(n, e.clientX, e.clientY); }}>
-			<span role="gridcell" class="name mono" style={{ paddingLeft: `${Math.max(0, indent) * STEP}px` }} title={`${n.name}, depth ${n.depth}`}>
+			<span role="gridcell" class="name mono" style={{ paddingLeft: `${Math.max(0, indent) * STEP}px` }} title={tr('{name}, depth {depth}', { name: n.name, depth: n.depth })}>
 				<Fold n={n} on={on} />
-				{n.other ? <span class="quiet">{count(n.other)} smaller</span> : <><span class="method">{n.depth === 0 && n.method < 0 ? n.name : rest}</span> <span class="quiet">{n.method < 0 ? '' : pkg}</span></>}
+				{n.other ? <span class="quiet">{tr('{other} smaller', { other: count(n.other) })}</span> : <><span class="method">{n.depth === 0 && n.method < 0 ? n.name : rest}</span> <span class="quiet">{n.method < 0 ? '' : pkg}</span></>}
 			</span>
 			<span role="gridcell" class="num">{metric.show(n.value)}</span>
 			<span role="gridcell" class="num">{metric.show(n.self)}</span>

@@ -6,6 +6,7 @@ import { LinkCheck } from './linkcheck';
 import { Busy, Failure, useLoad } from './parts';
 import { number, text } from './route';
 import { SourceBox } from './sourcelater';
+import { tr } from './strings/versus';
 import { ASKED, daysOf, isAlone, paramsOf, SIDES, suggested, swapped, treeOf, WHERE, type FleetTree, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
@@ -22,9 +23,9 @@ function Nothing({ values }: { values: Values }) {
 	const two = suggested(values.version_name);
 	return (
 		<div class="notice">
-			<strong>Pick what A and B are.</strong>
-			<p>Each is a version, a scenario, a class of devices, some days, or one trace. What is the same on both is picked once, for both.</p>
-			{two && <p><button class="primary" onClick={() => ask({ a: two[0], b: two[1] })}>Compare {two[0]} with {two[1]}</button></p>}
+			<strong>{tr('Pick what A and B are.')}</strong>
+			<p>{tr('Each is a version, a scenario, a class of devices, some days, or one trace. What is the same on both is picked once, for both.')}</p>
+			{two && <p><button class="primary" onClick={() => ask({ a: two[0], b: two[1] })}>{tr('Compare {two} with {two2}', { two: two[0], two2: two[1] })}</button></p>}
 		</div>
 	);
 }
@@ -33,13 +34,13 @@ function Nothing({ values }: { values: Values }) {
 function Refused({ error, retry }: { error: Error; retry: () => void }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const alone = SIDES.filter((s) => text(s).startsWith('trace:'));
-	if (status !== 400 && status !== 404 && status !== 409) return <Failure error={error} retry={retry} title="These cannot be compared." />;
+	if (status !== 400 && status !== 404 && status !== 409) return <Failure error={error} retry={retry} title={tr('These cannot be compared.')} />;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{status === 404 ? 'There is no such trace.' : 'These cannot be compared.'}</strong>
-			<p class="anywhere">{status === 404 ? 'It was deleted, is of another project, or its id was cut.' : `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`}</p>
-			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>Take the trace out of {s.toUpperCase()}</button>)}
-				<button onClick={startOver}>Start over</button><button onClick={retry}>Try again</button></p>
+			<strong>{status === 404 ? tr('There is no such trace.') : tr('These cannot be compared.')}</strong>
+			<p class="anywhere">{status === 404 ? tr('It was deleted, is of another project, or its id was cut.') : `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`}</p>
+			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>{tr('Take the trace out of {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
+				<button onClick={startOver}>{tr('Start over')}</button><button onClick={retry}>{tr('Try again')}</button></p>
 		</div>
 	);
 }
@@ -50,13 +51,13 @@ function Empty({ v }: { v: Versus }) {
 	const common = v.a.traces > 0 && v.b.traces > 0;
 	return (
 		<div class="notice warn">
-			<strong>Nothing can be compared.</strong>
-			<p>{common ? 'Both sides have traces, but none that are alike: no class of devices is on both.' : 'A side without traces says nothing.'} Pick others above, or:</p>
+			<strong>{tr('Nothing can be compared.')}</strong>
+			<p>{tr('{common} Pick others above, or:', { common: common ? tr('Both sides have traces, but none that are alike: no class of devices is on both.') : tr('A side without traces says nothing.') })}</p>
 			<p class="row">
-				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>Look at {DAYS_MAX} days</button>}
-				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>Drop the filters of both</button>}
-				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>Compare devices as they are</button>}
-				<button onClick={startOver}>Start over</button>
+				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>{tr('Look at {days_max} days', { days_max: DAYS_MAX })}</button>}
+				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>{tr('Drop the filters of both')}</button>}
+				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>{tr('Compare devices as they are')}</button>}
+				<button onClick={startOver}>{tr('Start over')}</button>
 			</p>
 		</div>
 	);
@@ -85,7 +86,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 	const tree = useTree(params, of);
 	const v = load.value;
 	if (load.error) return <Refused error={load.error} retry={load.again} />;
-	if (!v) return <Busy what="Comparing" />;
+	if (!v) return <Busy what={tr('Comparing')} />;
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
 			<p class="verdict-line anywhere" role="status">{v.sentence}</p>
@@ -103,10 +104,10 @@ function Body({ params, of }: { params: Params; of: string }) {
 function Links({ params }: { params: Params }) {
 	const other = () => ask(swapped(text));
 	return <>
-		<button onClick={other}>Swap A and B</button>
+		<button onClick={other}>{tr('Swap A and B')}</button>
 		<a class="button" href={url(WHERE, { ...params, method: text('method'), format: 'markdown' })}>Markdown</a>
 		<a class="button" href={url(WHERE, { ...params, method: text('method') })}>JSON</a>
-		<button onClick={startOver}>Start over</button>
+		<button onClick={startOver}>{tr('Start over')}</button>
 	</>;
 }
 
@@ -116,12 +117,12 @@ export function VersusPage() {
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);
 	useEffect(() => {
-		document.title = 'Compare · tracewell';
+		document.title = tr('Compare · tracewell');
 	}, []);
 	return (
 		<main class="wide">
 			<LinkCheck />
-			<div class="row head"><h1>Compare</h1><span class="grow" />{params && <Links params={params} />}</div>
+			<div class="row head"><h1>{tr('Compare')}</h1><span class="grow" />{params && <Links params={params} />}</div>
 			<Picker values={values} some={params !== null} />
 			{params ? <Body params={params} of={of} /> : <Nothing values={values} />}
 		</main>

@@ -1,6 +1,7 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
 import type { ComparedTree } from './comparedoc';
 import { percent } from './format';
+import { tr } from './strings/versus';
 
 const DAY_MS = 86400000;
 export const WHERE = '/api/v1/fleet/compare';
@@ -88,7 +89,7 @@ export const signed = (share: number) => (share === 0 ? '±0 %' : `${share < 0 ?
 
 /** "−1.2 to +3.4" of an interval that is known. */
 export function between({ low, high }: Interval, show: (v: number) => string): string {
-	return low === null || high === null ? '' : `${show(low)} to ${show(high)}`;
+	return low === null || high === null ? '' : tr('{low} to {high}', { low: show(low), high: show(high) });
 }
 
 /** One trace on each side: there is nothing to be sure of. */
@@ -104,9 +105,9 @@ export function verdictOf(s: Stat): Verdict {
 
 /** Why some of a side's traces are not compared; '' when all are. */
 export function leftOut(side: 'a' | 'b', v: Versus): string {
-	const out = v.mix.classes.filter((c) => c.left_out && c[`${side}_traces`] > 0).map((c) => c.class || 'without a class');
+	const out = v.mix.classes.filter((c) => c.left_out && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
-	return `Left out: devices of class ${out.join(', ')}, which only ${side.toUpperCase()} has.`;
+	return tr('Left out: devices of class {out}, which only {toUpperCase} has.', { out: out.join(', '), toUpperCase: side.toUpperCase() });
 }
 
 /* --- places --- */

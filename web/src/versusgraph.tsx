@@ -6,10 +6,11 @@ import { count } from './format';
 import { afresh, useTable } from './held';
 import { Busy, Choice, Failure, Panel, type Loaded } from './parts';
 import { set, text } from './route';
+import { tr } from './strings/versus';
 import { ask } from './versuspick';
 
 const NODES_MAX = 200000;
-const GREY = 'the change is under 1 % of the whole, or may be chance';
+const GREY = tr('the change is under 1 % of the whole, or may be chance');
 
 /** Names of the path come with the answers that led here; numbers are those of one comparison. */
 const seen = { of: '', names: new Map<number, string>() };
@@ -34,13 +35,13 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	return <>
 		<Crumbs names={namesOf(of, c)} root={root} go={go} />
 		<Legend grey={c.sure ? GREY : undefined} />
-		{!c.sure && <p class="quiet">With fewer than ten traces on a side, chance cannot be told from change: colours show every difference.</p>}
-		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? 'B does not call this. Widths as A show it.' : 'A does not call this. Widths as B show it.'}</p>
+		{!c.sure && <p class="quiet">{tr('With fewer than ten traces on a side, chance cannot be told from change: colours show every difference.')}</p>}
+		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Widths as A show it.') : tr('A does not call this. Widths as B show it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 		<div class="row under">
-			<span class="quiet">{count(c.shown_nodes)}{c.shown_nodes < c.total_nodes ? ` of ${count(c.total_nodes)}` : ''} {c.total_nodes === 1 ? 'node' : 'nodes'}; times are of one trace, of {count(c.a.length)} in A and {count(c.b.length)} in B</span>
+			<span class="quiet">{tr('{shown_nodes}{total_nodes} {total_nodes2}; times are of one trace, of {a} in A and {b} in B', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '', total_nodes2: c.total_nodes === 1 ? tr('node') : tr('nodes'), a: count(c.a.length), b: count(c.b.length) })}</span>
 			<span class="grow" />
-			<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'Children as a table'}</button>
+			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>
 		{listed && <Below key={root.join()} c={c} open={(node) => openNode(c, node, root, go, more)} />}
 	</>;
@@ -49,15 +50,15 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: string }) {
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && text('root') !== '';
 	return (
-		<Panel title="Differential flame graph" id="difference" aside={<>
-			<Choice label="Threads" value={text('thread') || 'all'} options={[['all', 'All threads'], ['main', 'Main thread']]} onPick={(v) => ask({ thread: v === 'main' ? v : null })} />
-			<Choice label="Frames" value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', 'All frames'], ['app', 'The app’s']]} onPick={(v) => ask({ frames: v === 'app' ? v : null })} />
-			<span class="quiet">Widths</span><Choice label="Widths" value={text('width') === 'a' ? 'a' : 'b'} options={[['b', 'As B'], ['a', 'As A, with what is gone']]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
+		<Panel title={tr('Differential flame graph')} id="difference" aside={<>
+			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => ask({ thread: v === 'main' ? v : null })} />
+			<Choice label={tr('Frames')} value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', tr('All frames')], ['app', tr('The app’s')]]} onPick={(v) => ask({ frames: v === 'app' ? v : null })} />
+			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={text('width') === 'a' ? 'a' : 'b'} options={[['b', tr('As B')], ['a', tr('As A, with what is gone')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
-			{gone && <div class="notice"><strong>This path does not occur here.</strong><p>Neither side has a call with it, or other traces came since the link was made.</p>
-				<button onClick={() => ask({})}>Show the whole graph</button></div>}
+			{gone && <div class="notice"><strong>{tr('This path does not occur here.')}</strong><p>{tr('Neither side has a call with it, or other traces came since the link was made.')}</p>
+				<button onClick={() => ask({})}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
-			{!tree.value && tree.busy && <Busy what="Merging calls of both sides" />}
+			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}
 			{tree.value && !tree.error && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} of={of} /></div>}
 		</Panel>
 	);

@@ -4,6 +4,7 @@ import { count, duration, percent } from './format';
 import { useMore } from './held';
 import { Panel, Pending, useLoad } from './parts';
 import { link, text } from './route';
+import { tr } from './strings/versus';
 import { axisOf, between, leftOut, placeOn, signed, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;
@@ -17,11 +18,11 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 	const why = leftOut(side, v);
 	const scenario = text(`${side}.scenario`) || text('scenario');
 	return (
-		<section class="side" aria-label={`Side ${side.toUpperCase()}`}>
+		<section class="side" aria-label={tr('Side {toUpperCase}', { toUpperCase: side.toUpperCase() })}>
 			<h2><span class="letter">{side.toUpperCase()}</span> {s.trace ? <a class="anywhere" href={link(`/traces/${s.trace}`)}>{s.label}</a> : <span class="anywhere">{s.label}</span>}</h2>
-			<p class="sample"><strong class="figure">{count(s.traces)}</strong> {s.traces === 1 ? 'trace' : 'traces'}
-				{!s.trace && <span class="quiet">{scenario && ` of ${scenario},`} {day(s.since_ms)} to {day(s.until_ms - DAY_MS)}</span>}</p>
-			{s.traces > 0 && s.compared < s.traces && <p class="quiet">{count(s.compared)} of them are compared. {why}</p>}
+			<p class="sample"><strong class="figure">{count(s.traces)}</strong> {s.traces === 1 ? tr('trace') : tr('traces')}
+				{!s.trace && <span class="quiet">{tr.rich('{scenario} {since_ms} to {day_ms}', { scenario: scenario && tr(' of {scenario},', { scenario }), since_ms: day(s.since_ms), day_ms: day(s.until_ms - DAY_MS) })}</span>}</p>
+			{s.traces > 0 && s.compared < s.traces && <p class="quiet">{tr('{compared} of them are compared. {why}', { compared: count(s.compared), why })}</p>}
 		</section>
 	);
 }
@@ -30,13 +31,13 @@ export function MixCard({ v }: { v: Versus }) {
 	const { classes, corrected } = v.mix;
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
-		<section class="side" aria-label="Device mix">
-			<h2>Device mix</h2>
-			<table class="mix"><thead><tr><th scope="col">Class</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">Counts as</th></tr></thead>
-				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class || 'not said'}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
+		<section class="side" aria-label={tr('Device mix')}>
+			<h2>{tr('Device mix')}</h2>
+			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
+				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class || tr('not said')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.left_out)}{!corrected && !c.left_out && <span class="quiet"> / {share(c.b_weight, c.left_out)}</span>}</td></tr>)}</tbody></table>
-			<p class="quiet">{corrected ? 'B’s devices count as A has them, so that other devices are not taken for a change.'
-				: text('mix') === 'none' ? 'Each side has its own devices: a difference between them shows as a change.' : 'The sides have no class of devices in common: each counts as it is.'}</p>
+			<p class="quiet">{corrected ? tr('B’s devices count as A has them, so that other devices are not taken for a change.')
+				: text('mix') === 'none' ? tr('Each side has its own devices: a difference between them shows as a change.') : tr('The sides have no class of devices in common: each counts as it is.')}</p>
 		</section>
 	);
 }
@@ -47,7 +48,7 @@ function Whisker({ s, x, name }: { s: Stat; x: Axis; name: string }) {
 	const at = (v: number) => `${(100 * placeOn(x, v)).toFixed(2)}%`;
 	const kind = CLASS[verdictOf(s)];
 	return (
-		<svg class={`whisker ${kind}`} role="img" aria-label={`${name}: ${low === null ? 'no interval' : between(s.change, signed)}`}>
+		<svg class={`whisker ${kind}`} role="img" aria-label={`${name}: ${low === null ? tr('no interval') : between(s.change, signed)}`}>
 			<line class="zero" x1={at(0)} x2={at(0)} y1="0" y2="100%" />
 			{low !== null && high !== null && <rect x={at(low)} width={`${(100 * (placeOn(x, high) - placeOn(x, low))).toFixed(2)}%`} y="7" height="4" rx="2" />}
 			{value !== null && <circle cx={at(value)} cy="9" r="4.5" />}
@@ -73,11 +74,11 @@ function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: prea
 	);
 }
 
-const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">Change</th><th scope="col">95 % sure within <span class="usual">(dashed: no change)</span></th><th scope="col">So B is</th></>;
+const HEADS = <><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Change')}</th><th scope="col">{tr.rich('95 % sure within {part}', { part: <span class="usual">{tr('(dashed: no change)')}</span> })}</th><th scope="col">{tr('So B is')}</th></>;
 
 function Head({ c }: { c: Scenario }) {
-	return <th scope="rowgroup" rowSpan={Object.keys(c.stats).length} class="scenario anywhere">{c.scenario || <span class="quiet">no scenario</span>}
-		<div class="quiet within">{count(c.a_traces)} in A, {count(c.b_traces)} in B</div></th>;
+	return <th scope="rowgroup" rowSpan={Object.keys(c.stats).length} class="scenario anywhere">{c.scenario || <span class="quiet">{tr('no scenario')}</span>}
+		<div class="quiet within">{tr('{a_traces} in A, {b_traces} in B', { a_traces: count(c.a_traces), b_traces: count(c.b_traces) })}</div></th>;
 }
 
 export function Quantiles({ v }: { v: Versus }) {
@@ -87,14 +88,14 @@ export function Quantiles({ v }: { v: Versus }) {
 	const alone = list.filter((c) => !both.includes(c));
 	const x = axisOf(both.slice(0, max).flatMap((c) => Object.values(c.stats)));
 	return (
-		<Panel title="How long traces take" id="lengths">
+		<Panel title={tr('How long traces take')} id="lengths">
 			{both.length > 0 && <div class="scroll" tabIndex={0}><table class="stats">
-				<thead><tr><th scope="col">Scenario</th><th scope="col"><span class="hidden">Quantile</span></th>{HEADS}</tr></thead>
+				<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{Object.entries(c.stats).map(([name, s], i) => <Row key={name} name={name} s={s} x={x} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</table></div>}
-			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>Show more of {count(both.length)} scenarios</button></div>}
-			{alone.length > 0 && <p class="quiet anywhere">On one side alone: {alone.slice(0, 20).map((c) => `${c.scenario || 'no scenario'} (${c.a_traces ? `${count(c.a_traces)} in A` : `${count(c.b_traces)} in B`})`).join(', ')}{alone.length > 20 && ' and more'}.</p>}
-			<p class="quiet">Quantiles are at most {percent(v.error)} beside the truth. A change is told as slower or faster when 0 is not within its interval.</p>
+			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
+			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('On one side alone: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
+			<p class="quiet">{tr('Quantiles are at most {error} beside the truth. A change is told as slower or faster when 0 is not within its interval.', { error: percent(v.error) })}</p>
 		</Panel>
 	);
 }
@@ -103,12 +104,12 @@ export function Quantiles({ v }: { v: Versus }) {
 export function OneMethod({ params, of, name }: { params: Record<string, string | number>; of: string; name: string }) {
 	const load = useLoad(`method ${of} ${name}`, (s) => get<Versus>(WHERE, { ...params, method: name, tree: '0', limit: 1 }, s));
 	const one = load.value?.method;
-	if (!load.value || load.error) return <div class="one"><Pending of={load} what="Loading quantiles of the method" /></div>;
-	if (!one) return <p class="quiet">Neither side has a method of that name in these traces.</p>;
+	if (!load.value || load.error) return <div class="one"><Pending of={load} what={tr('Loading quantiles of the method')} /></div>;
+	if (!one) return <p class="quiet">{tr('Neither side has a method of that name in these traces.')}</p>;
 	return (
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
-			<p>In {percent(one.a_share)} of A’s traces and {percent(one.b_share)} of B’s{one.share_margin !== null && <span class="quiet"> (the difference may be {percent(one.share_margin)} more or less)</span>}. Wall time in a trace that has it:</p>
-			<div class="scroll" tabIndex={0}><table class="stats"><thead><tr><th scope="col"><span class="hidden">Quantile</span></th>{HEADS}</tr></thead>
+			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>
+			<div class="scroll" tabIndex={0}><table class="stats"><thead><tr><th scope="col"><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></table></div>
 		</div>
 	);

@@ -5,12 +5,13 @@ import { CLASSES } from './fleetfilter';
 import { afresh } from './held';
 import { Failure, useLoad, type Loaded } from './parts';
 import { set, text } from './route';
+import { tr } from './strings/versus';
 import { daysOf, SIDES, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
 type Column = typeof COLUMNS[number] | 'class';
-const TITLES: [Column, string][] = [['version_name', 'Version'], ['app', 'App'], ['scenario', 'Scenario'], ['class', 'Devices'], ['os', 'System']];
+const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Devices')], ['os', tr('System')]];
 export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
 
 interface Facets { values: { value: string }[] }
@@ -51,7 +52,7 @@ function Day({ side, name, title, disabled }: { side: string; name: string; titl
 function TraceId({ side, name }: { side: string; name: string }) {
 	const said = text(name);
 	const now = said.startsWith('trace:') ? said.slice(6) : '';
-	return <label><Caption title="Or one trace" /><input key={now} name={`${name}.trace`} aria-label={`${side} Or one trace`} defaultValue={now} placeholder="id or address" spellcheck={false} autocomplete="off"
+	return <label><Caption title={tr('Or one trace')} /><input key={now} name={`${name}.trace`} aria-label={tr('{side} Or one trace', { side })} defaultValue={now} placeholder={tr('id or address')} spellcheck={false} autocomplete="off"
 		onChange={(e) => ask({ [name]: e.currentTarget.value.trim() && `trace:${traceIn(e.currentTarget.value)}` })} /></label>;
 }
 
@@ -59,11 +60,11 @@ function One({ name, values }: { name: 'a' | 'b'; values: Values }) {
 	const side = name.toUpperCase();
 	const alone = text(name).startsWith('trace:');
 	return (
-		<div class="pickrow" role="group" aria-label={`Side ${side}`}>
+		<div class="pickrow" role="group" aria-label={tr('Side {side}', { side })}>
 			<strong>{side}</strong>
-			{TITLES.map(([column, title]) => (column === 'version_name' && !alone ? <Pick key={column} side={side} title={title} name={name} values={values[column]} none="any" />
-				: <Pick key={column} side={side} title={title} name={`${name}.${column}`} values={values[column]} none={alone ? '–' : 'as both'} disabled={alone} />))}
-			<Day side={side} title="From" name={`${name}.since`} disabled={alone} /><Day side={side} title="Until" name={`${name}.until`} disabled={alone} />
+			{TITLES.map(([column, title]) => (column === 'version_name' && !alone ? <Pick key={column} side={side} title={title} name={name} values={values[column]} none={tr('any')} />
+				: <Pick key={column} side={side} title={title} name={`${name}.${column}`} values={values[column]} none={alone ? '–' : tr('as both')} disabled={alone} />))}
+			<Day side={side} title={tr('From')} name={`${name}.since`} disabled={alone} /><Day side={side} title={tr('Until')} name={`${name}.until`} disabled={alone} />
 			<TraceId side={side} name={name} />
 		</div>
 	);
@@ -72,13 +73,13 @@ function One({ name, values }: { name: 'a' | 'b'; values: Values }) {
 function Both({ values }: { values: Values }) {
 	const days = daysOf(text('days'));
 	return (
-		<div class="pickrow" role="group" aria-label="Both sides">
-			<strong>Both</strong>
-			{TITLES.map(([column, title]) => <Pick key={column} side="Both" title={title} name={column} values={values[column]} none="any" />)}
-			<label class="two"><Caption title="Days until today" /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
+		<div class="pickrow" role="group" aria-label={tr('Both sides')}>
+			<strong>{tr('Both')}</strong>
+			{TITLES.map(([column, title]) => <Pick key={column} side={tr('Both')} title={title} name={column} values={values[column]} none={tr('any')} />)}
+			<label class="two"><Caption title={tr('Days until today')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
-			<label><Caption title="Device mix" /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
-				<option value="">B as in A</option><option value="none">as it is</option></select></label>
+			<label><Caption title={tr('Device mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
+				<option value="">{tr('B as in A')}</option><option value="none">{tr('as it is')}</option></select></label>
 		</div>
 	);
 }
@@ -88,10 +89,10 @@ export function Picker({ values, some }: { values: Values; some: boolean }) {
 	const [open] = useState(() => !some || innerWidth > 760);
 	return (
 		<details class="panel versuspick" open={open}>
-			<summary><h2>What is compared</h2></summary>
+			<summary><h2>{tr('What is compared')}</h2></summary>
 			<div class="picks"><Both values={values} />{SIDES.map((s) => <One key={s} name={s} values={values} />)}</div>
-			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title="What there is to pick from did not come." />}
-			<p class="quiet">Days are whole ones by UTC, by when a trace came. What A or B picks goes before what both have.</p>
+			{values.load.error && <Failure error={values.load.error} retry={values.load.again} title={tr('What there is to pick from did not come.')} />}
+			<p class="quiet">{tr('Days are whole ones by UTC, by when a trace came. What A or B picks goes before what both have.')}</p>
 		</details>
 	);
 }

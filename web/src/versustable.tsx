@@ -6,14 +6,15 @@ import { count, duration, percent } from './format';
 import { matching } from './matching';
 import { Choice, Copy, MethodName, Panel } from './parts';
 import { number, set, text } from './route';
+import { tr } from './strings/versus';
 import { isAlone, sorted, type Key, type Mean, type Method, type Versus } from './versusdoc';
 
 const STEP = 25;
 const TYPING_MS = 200;
 export const METHODS_MAX = 1000; // that the server tells at once
-export const ONLY: [string, string][] = [['all', 'All'], ['slower', 'Slower'], ['faster', 'Faster'], ['new', 'New'], ['gone', 'Gone'], ['sure', 'Sure']];
-const COLUMNS: [Key, string][] = [['name', 'Method'], ['self_a', 'Self A'], ['self_b', 'Self B'], ['self_change', 'Self change'], ['total_a', 'Total A'], ['total_b', 'Total B'], ['total_change', 'Total change'],
-	['calls_a', 'Calls A'], ['calls_b', 'Calls B'], ['calls_change', 'Calls change'], ['share_a', 'In A'], ['share_b', 'In B']];
+export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['gone', tr('Gone')], ['sure', tr('Sure')]];
+const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
+	['calls_a', tr('Calls A')], ['calls_b', tr('Calls B')], ['calls_change', tr('Calls change')], ['share_a', tr('In A')], ['share_b', tr('In B')]];
 
 const calls = (n: number) => (n >= 100 || Math.abs(n - Math.round(n)) < 0.005 ? count(Math.round(n)) : n.toFixed(n < 1 ? 2 : 1));
 
@@ -36,7 +37,7 @@ function Sorted({ by, label }: { by: Key; label: string }) {
 	};
 	return (
 		<th scope="col" class={by === 'name' ? '' : 'num'} aria-sort={on ? (down ? 'descending' : 'ascending') : 'none'}>
-			<button class="plain" onClick={pick} title={by.endsWith('change') ? 'By how much it changed, up or down' : undefined}>{label}{on && <span aria-hidden="true">{down ? ' ↓' : ' ↑'}</span>}</button>
+			<button class="plain" onClick={pick} title={by.endsWith('change') ? tr('By how much it changed, up or down') : undefined}>{label}{on && <span aria-hidden="true">{down ? ' ↓' : ' ↑'}</span>}</button>
 		</th>
 	);
 }
@@ -47,7 +48,7 @@ function Changed({ m, show, chance = false, most }: { m: Mean; show: (v: number)
 		<td class="num change">
 			{most !== undefined && <span class={`bar ${m.b < m.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(m.b - m.a)) / most}%` }} aria-hidden="true" />}
 			<span>{change(m, show)}{off && <span class="within"> {off}</span>}</span>
-			{chance && <div class="within quiet">may be chance</div>}
+			{chance && <div class="within quiet">{tr('may be chance')}</div>}
 		</td>
 	);
 }
@@ -85,7 +86,7 @@ function Filter() {
 		clearTimeout(timer.current);
 		timer.current = window.setTimeout(() => set({ filter: v, rows: null }), TYPING_MS);
 	};
-	return <label class="inline">Filter <input type="search" value={typed} placeholder="part of a name, or /expression/" onInput={(e) => type(e.currentTarget.value)} /></label>;
+	return <label class="inline">{tr('Filter')}{' '}<input type="search" value={typed} placeholder={tr('part of a name, or /expression/')} onInput={(e) => type(e.currentTarget.value)} /></label>;
 }
 
 /** What is left of the server's methods, in the order that was asked for. */
@@ -104,18 +105,18 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	const asked = text('method');
 	const there = v.counts[only] ?? v.methods.length;
 	return (
-		<Panel title="Methods" id="methods" aside={<><Choice label="Which" value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
-			<Filter />{list.length > 0 && <Copy text={tsv(list)} label="Copy as TSV" />}</>}>
-			{asked && !shown.some((m) => m.name === asked) && <section class="asked" aria-label="One method">
-				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>Close</button></div>
+		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Which')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
+			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
+			{asked && !shown.some((m) => m.name === asked) && <section class="asked" aria-label={tr('One method')}>
+				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
 				{detail(asked)}</section>}
-			{list.length === 0 && <p class="quiet">No method fits.</p>}
+			{list.length === 0 && <p class="quiet">{tr('No method fits.')}</p>}
 			{list.length > 0 && <div class={`scroll${busy ? ' stale' : ''}`}><table class="methods compared">
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} />)}</tr></thead>
 				<tbody>{shown.map((m) => <Row key={m.name} m={m} most={most} judged={!isAlone(v)} detail={detail} />)}</tbody>
 			</table></div>}
-			<div class="row under"><span class="quiet">{count(shown.length)} of {count(list.length)} methods{there > v.methods.length && ` of the ${count(v.methods.length)} whose self time changed most, of ${count(there)}`}{isAlone(v) ? '.' : '; means of one trace. Of the changes of self time that are not marked as chance, at most 1 in 20 is.'}</span>
-				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>Show more</button>}</div>
+			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means of one trace. Of the changes of self time that are not marked as chance, at most 1 in 20 is.') })}</span>
+				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>
 		</Panel>
 	);
 }

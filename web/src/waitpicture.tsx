@@ -4,6 +4,7 @@ import { lockName, stateOf, threadName, type AnrProcess, type AnrWish } from './
 import { count, splitName } from './format';
 import { useMore, useTable } from './held';
 import { number, set } from './route';
+import { tr } from './strings/anr';
 import { pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
 
 const BOX = { width: 196, height: 46 };
@@ -22,7 +23,7 @@ function short(s: string, most: number): string {
 /** "java.lang.Class<a.b.C>" and "a.b.C" → "class C" and "C". */
 function className(lock: AnrWish): string {
 	const cls = /^java\.lang\.Class<(.*)>$/.exec(lock.type ?? '')?.[1];
-	const full = cls ?? lock.type ?? 'unknown class';
+	const full = cls ?? lock.type ?? tr('unknown class');
 	return (cls ? 'class ' : '') + full.slice(full.lastIndexOf('.') + 1);
 }
 
@@ -85,8 +86,8 @@ function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
 }
 
 function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; says: string } {
-	if (b.kind === 'more') return { name: `${count(b.more)} more ${b.more === 1 ? 'thread' : 'threads'}`, says: b.ring ? 'of this deadlock' : 'wait for it, too' };
-	if (b.kind === 'gone') return { name: gone?.holder_tid ? `thread ${gone.holder_tid}` : 'nobody who is seen', says: gone?.holder_tid ? 'is not in the dump' : 'has this lock' };
+	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? 'thread' : 'threads' }), says: b.ring ? tr('of this deadlock') : tr('wait for it, too') };
+	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('nobody who is seen'), says: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
 	const t = p.threads[b.thread];
 	return { name: threadName(t), says: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
 }
@@ -98,7 +99,7 @@ function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWi
 		set({ anr: null, anrstate: null, stack: b.thread, anrrows: p.threads.length > ROWS ? p.threads.length : null });
 		setTimeout(() => document.getElementById(`anr-thread-${b.thread}`)?.scrollIntoView({ block: 'center' }));
 	};
-	const acts = b.kind === 'thread' ? { role: 'button' as const, tabindex: 0, onClick: show, 'aria-label': `${name}: ${says}. Show its stack`,
+	const acts = b.kind === 'thread' ? { role: 'button' as const, tabindex: 0, onClick: show, 'aria-label': tr('{name}: {says}. Show its stack', { name, says }),
 		onKeyDown: (e: KeyboardEvent) => (e.key === 'Enter' || e.key === ' ') && (e.preventDefault(), show()) } : {};
 	return (
 		<g class={`box ${kind}`} transform={`translate(${at.x} ${at.y})`} {...acts}>
@@ -114,11 +115,11 @@ function headOf(p: AnrProcess, w: Wait): string {
 	const main = p.main !== null && w.threads.includes(p.main);
 	if (w.deadlock) {
 		const certain = p.cycles.some((c) => c.certain && c.threads.some((s) => w.ring.includes(s.thread)));
-		return `${certain ? 'Deadlock' : 'Possible deadlock'} of ${count(w.ring.length)} ${w.ring.length === 1 ? 'thread' : 'threads'}${main && !w.ring.includes(p.main!) ? ', main waits for it' : ''}`;
+		return tr('{certain} of {ring} {ring2}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), ring: count(w.ring.length), ring2: w.ring.length === 1 ? 'thread' : 'threads', main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
 	}
-	const end = w.gone ? 'a holder that is not seen' : threadName(p.threads[w.ring[0]]);
+	const end = w.gone ? tr('a holder that is not seen') : threadName(p.threads[w.ring[0]]);
 	const waiting = w.threads.length - w.ring.length;
-	return main && waiting === 1 ? `main waits for ${end}` : `${count(waiting)} ${waiting === 1 ? 'waits' : 'wait'} for ${end}`;
+	return main && waiting === 1 ? tr('main waits for {end}', { end }) : tr('{waiting} {waiting2} for {end}', { waiting: count(waiting), waiting2: waiting === 1 ? 'waits' : 'wait', end });
 }
 
 /** The same as rows. */
@@ -127,15 +128,15 @@ function Table({ p, w }: { p: AnrProcess; w: Wait }) {
 	const waiting = w.threads.filter((i) => p.threads[i].wants);
 	return <>
 		<div class="scroll short" tabIndex={0}><table>
-			<thead><tr><th scope="col">Thread</th><th scope="col">State</th><th scope="col">Wants</th><th scope="col">Held by</th></tr></thead>
+			<thead><tr><th scope="col">{tr('Thread')}</th><th scope="col">{tr('State')}</th><th scope="col">{tr('Wants')}</th><th scope="col">{tr('Held by')}</th></tr></thead>
 			<tbody>{waiting.slice(0, most).map((i) => {
 				const t = p.threads[i];
 				const holder = t.wants!.holder === null ? undefined : p.threads[t.wants!.holder];
 				return <tr key={i}><td>{threadName(t)}</td><td>{stateOf(t)}</td><td>{lockName(t.wants!)} <span class="mono quiet">{t.wants!.id}</span></td>
-					<td>{holder ? threadName(holder) : t.wants!.holder_tid ? `thread ${t.wants!.holder_tid}, not in the dump` : 'nobody who is seen'}</td></tr>;
+					<td>{holder ? threadName(holder) : t.wants!.holder_tid ? tr('thread {holder_tid}, not in the dump', { holder_tid: t.wants!.holder_tid }) : tr('nobody who is seen')}</td></tr>;
 			})}</tbody>
 		</table></div>
-		{waiting.length > most && <p><button class="small" onClick={() => more(waiting.length)}>Show all {count(waiting.length)}</button></p>}
+		{waiting.length > most && <p><button class="small" onClick={() => more(waiting.length)}>{tr('Show all {waiting}', { waiting: count(waiting.length) })}</button></p>}
 	</>;
 }
 
@@ -149,17 +150,17 @@ export function Waits({ p }: { p: AnrProcess }) {
 	const { where, width, height } = placesOf(q, w.deadlock);
 	const others = waits.reduce((n, x) => n + x.threads.length, 0) - w.threads.length;
 	return (
-		<section class="waits" aria-label="Who waits for whom">
-			<div class="row"><h3>Who waits for whom</h3>
-				{waits.length > 1 ? <label class="inline">Show<select value={at} onChange={(e) => set({ waits: Number(e.currentTarget.value) || null })}>
+		<section class="waits" aria-label={tr('Who waits for whom')}>
+			<div class="row"><h3>{tr('Who waits for whom')}</h3>
+				{waits.length > 1 ? <label class="inline">{tr('Show')}<select value={at} onChange={(e) => set({ waits: Number(e.currentTarget.value) || null })}>
 					{waits.map((x, i) => <option key={i} value={i}>{headOf(p, x)}</option>)}</select></label>
 					: <span class={w.deadlock ? 'badtext' : 'quiet'}>{headOf(p, w)}</span>}
-				<span class="quiet">{[q.hidden > 0 && `${count(q.hidden)} of its ${count(w.threads.length)} threads are not drawn`,
-					others > 0 && `${count(others)} other threads wait or are waited for elsewhere`].filter(Boolean).join('; ')}</span>
+				<span class="quiet">{[q.hidden > 0 && tr('{hidden} of its {threads} threads are not drawn', { hidden: count(q.hidden), threads: count(w.threads.length) }),
+					others > 0 && tr('{others} other threads wait or are waited for elsewhere', { others: count(others) })].filter(Boolean).join('; ')}</span>
 				<span class="grow" />
-				<button class="small" aria-expanded={listed} onClick={list}>{listed ? 'Hide the table' : 'As a table'}</button></div>
+				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('As a table')}</button></div>
 			<div class="scroll" tabIndex={0}>
-				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`${headOf(p, w)}. An arrow leads from a thread to who holds the lock that it wants.`}>
+				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={tr('{p}. An arrow leads from a thread to who holds the lock that it wants.', { p: headOf(p, w) })}>
 					{q.arrows.map((a, i) => {
 						const [from, to] = [where(q.boxes[a.from]), where(q.boxes[a.to])];
 						return a.ring ? <Round key={i} a={a} from={from} to={to} /> : <Across key={i} a={a} from={from} to={to} />;

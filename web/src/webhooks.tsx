@@ -5,6 +5,7 @@ import { Sure, useChange } from './change';
 import { count, when } from './format';
 import { Command, Copy, Failure, Panel, Pending, useCame, useLoad } from './parts';
 import { set, text } from './route';
+import { tr } from './strings/webhooks';
 import { Deliveries } from './webhookslog';
 import { DigestPanel, Tracker } from './webhooksdigest';
 
@@ -15,9 +16,9 @@ interface Hook {
 interface Hooks { webhooks: Hook[]; most: number; public_url: string; mail: boolean }
 type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
-const EVENTS: [event: string, shown: string][] = [['regression.found', 'something got slower'], ['regression.returned', 'it came back'], ['regression.fixed', 'it was fixed'],
-	['regression.status', 'somebody acknowledged or reopened it'], ['anr.new', 'a new group of ANRs'], ['digest', 'the digest']];
-const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
+const EVENTS: [event: string, shown: string][] = [['regression.found', tr('something got slower')], ['regression.returned', tr('it came back')], ['regression.fixed', tr('it was fixed')],
+	['regression.status', tr('somebody acknowledged or reopened it')], ['anr.new', tr('a new group of ANRs')], ['digest', tr('the digest')]];
+const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', tr('Matrix (hookshot)')]];
 const FULL = 500; // events of a hook that may wait
 
 function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise<void>; cancel: () => void }) {
@@ -28,27 +29,27 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 	};
 	const toggle = (event: string) => put({ ...d, events: d.events.includes(event) ? d.events.filter((o) => o !== event) : [...d.events, event] });
 	return (
-		<form class="rule" onSubmit={save} aria-label={hook ? 'Change the webhook' : 'A new webhook'}>
+		<form class="rule" onSubmit={save} aria-label={hook ? tr('Change the webhook') : tr('A new webhook')}>
 			<div class="row">
-				<label class="inline">Name <input name="name" maxLength={100} value={d.name} placeholder="perf channel" autofocus={!hook} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
-				<label class="inline">For <select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
+				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} autofocus={!hook} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
+				<label class="inline">{tr('For')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
 			</div>
-			<label class="list">Address <span class="quiet">http or https; private addresses only where the server's --webhook-private allows them</span>
+			<label class="list">{tr.rich('Address {part}', { part: <span class="quiet">{tr("http or https; private addresses only where the server's --webhook-private allows them")}</span> })}
 				<input name="url" class="mono wide" type="url" maxLength={1000} spellcheck={false} autocomplete="off" value={d.url} placeholder="https://hooks.example.com/tracewell" onInput={(e) => put({ ...d, url: e.currentTarget.value })} /></label>
-			<fieldset class="events"><legend>Tells when</legend>
+			<fieldset class="events"><legend>{tr('Tells when')}</legend>
 				{EVENTS.map(([event, shown]) => <label class="inline" key={event}><input type="checkbox" name={event} checked={d.events.includes(event)} onChange={() => toggle(event)} /> {shown}</label>)}
 			</fieldset>
-			<div class="row"><button class="primary" disabled={!d.url.trim() || d.events.length === 0}>{hook ? 'Save' : 'Add'}</button><button type="button" onClick={cancel}>Cancel</button></div>
+			<div class="row"><button class="primary" disabled={!d.url.trim() || d.events.length === 0}>{hook ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }
 
 function State({ h }: { h: Hook }) {
-	if (h.secret_lost) return <><span class="state failed">no secret</span> <span class="quiet">It was sealed by a key that this server does not have: give it a new secret.</span></>;
-	if (h.paused_ms) return <><span class="state failed">paused</span> <span class="quiet">{when(h.paused_ms)}{h.paused_why ? `: ${h.paused_why}` : ', by hand'}. What happens meanwhile is not told.</span></>;
-	if (h.failing_ms) return <><span class="state queued">failing</span> <span class="quiet">since {when(h.failing_ms)}, {count(h.fails)} tries in a row</span></>;
-	if (h.delivered_ms) return <><span class="state ready">works</span> <span class="quiet">last told {when(h.delivered_ms)}</span></>;
-	return <span class="quiet">nothing told yet</span>;
+	if (h.secret_lost) return <><span class="state failed">{tr('no secret')}</span> <span class="quiet">{tr('It was sealed by a key that this server does not have: give it a new secret.')}</span></>;
+	if (h.paused_ms) return <><span class="state failed">{tr('paused')}</span> <span class="quiet">{tr('{paused_ms}{paused_why}. What happens meanwhile is not told.', { paused_ms: when(h.paused_ms), paused_why: h.paused_why ? `: ${h.paused_why}` : tr(', by hand') })}</span></>;
+	if (h.failing_ms) return <><span class="state queued">{tr('failing')}</span> <span class="quiet">{tr('since {failing_ms}, {fails} tries in a row', { failing_ms: when(h.failing_ms), fails: count(h.fails) })}</span></>;
+	if (h.delivered_ms) return <><span class="state ready">{tr('works')}</span> <span class="quiet">{tr('last told {delivered_ms}', { delivered_ms: when(h.delivered_ms) })}</span></>;
+	return <span class="quiet">{tr('nothing told yet')}</span>;
 }
 
 /** Of an address; the whole of one that the browser cannot read, though the server could. */
@@ -69,19 +70,19 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 		<tr data-hook={h.id}>
 			<td><button class="plain" aria-expanded={open} onClick={() => set({ open: open ? null : h.id })}>{name}</button><div class="quiet anywhere">{partOf(h.url, 'origin')}</div></td>
 			<td class="nowrap">{KINDS.find(([k]) => k === h.kind)?.[1] ?? h.kind}</td>
-			<td class="anywhere">{h.events.length === EVENTS.length ? 'everything' : h.events.join(', ')}</td>
+			<td class="anywhere">{h.events.length === EVENTS.length ? tr('everything') : h.events.join(', ')}</td>
 			<td><State h={h} /></td>
-			<td class="num" title={h.waiting >= FULL ? 'It is full: further events are not told' : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss"> full</span>}</td>
+			<td class="num" title={h.waiting >= FULL ? tr('It is full: further events are not told') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
 			<td class="actions">
-				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={`Test ${name}`}>Test</button>
-				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? 'Resume' : 'Pause'} ${name}`}>{h.paused_ms ? 'Resume' : 'Pause'}</button>
-				<button class="small" onClick={edit} aria-label={`Change ${name}`}>Change</button>
-				<Sure what="Remove" label={`Remove ${name}`} act={() => say('DELETE', path)} />
+				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
+				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
+				<button class="small" onClick={edit} aria-label={tr('Change {name}', { name })}>{tr('Change')}</button>
+				<Sure what={tr('Remove')} label={tr('Remove {name}', { name })} act={() => say('DELETE', path)} />
 			</td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
 			<Deliveries hook={h.id} sign={`${h.waiting} ${h.delivered_ms} ${h.failing_ms} ${h.fails}`} />
-			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>Make a new secret</button><span class="quiet">The old one signs nothing from then on.</span></p>
+			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>{tr('Make a new secret')}</button><span class="quiet">{tr('The old one signs nothing from then on.')}</span></p>
 		</td></tr>}
 	</>;
 }
@@ -89,8 +90,8 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 /** Shown once. */
 function Secret({ secret, done }: { secret: string; done: () => void }) {
 	return (
-		<div class="notice" role="status"><strong>The secret that signs, shown this once:</strong>
-			<p class="row"><code class="anywhere">{secret}</code><Copy text={secret} /><button class="small" onClick={done}>I have it</button></p>
+		<div class="notice" role="status"><strong>{tr('The secret that signs, shown this once:')}</strong>
+			<p class="row"><code class="anywhere">{secret}</code><Copy text={secret} /><button class="small" onClick={done}>{tr('I have it')}</button></p>
 		</div>
 	);
 }
@@ -113,17 +114,17 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	};
 	const open = text('open');
 	return (
-		<Panel title="Webhooks" id="webhooks" aside={editing === null && v.webhooks.length < v.most && <button onClick={() => edit('')}>Add a webhook</button>}>
+		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.most && <button onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
-			{v.webhooks.length === 0 && editing === null && <p class="quiet">There is none yet. A webhook tells a chat or a program of yours when something got slower, came back, was fixed, or when apps stop responding in a new way.</p>}
+			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('There is none yet. A webhook tells a chat or a program of yours when something got slower, came back, was fixed, or when apps stop responding in a new way.')}</p>}
 			{v.webhooks.length > 0 && <div class="scroll"><table>
-				<thead><tr><th scope="col">Name</th><th scope="col">For</th><th scope="col">Tells of</th><th scope="col">State</th><th scope="col" class="num">Waiting</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<thead><tr><th scope="col">{tr('Name')}</th><th scope="col">{tr('For')}</th><th scope="col">{tr('Tells of')}</th><th scope="col">{tr('State')}</th><th scope="col" class="num">{tr('Waiting')}</th><th scope="col"><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
 			</table></div>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}
-			{!v.public_url && <p class="quiet">The server was given no --public-url: what it tells has no links.</p>}
-			<details><summary>How a receiver checks the signature</summary><p class="quiet">In Python; <code>Tracewell-Event-Id</code> is the same for each try of an event, so that one that came twice can be told.</p><Command>{VERIFY}</Command></details>
+			{!v.public_url && <p class="quiet">{tr('The server was given no --public-url: what it tells has no links.')}</p>}
+			<details><summary>{tr('How a receiver checks the signature')}</summary><p class="quiet">{tr.rich('In Python; {code} is the same for each try of an event, so that one that came twice can be told.', { code: <code>Tracewell-Event-Id</code> })}</p><Command>{VERIFY}</Command></details>
 		</Panel>
 	);
 }
@@ -133,12 +134,12 @@ export function WebhooksPage() {
 	const [came, settle] = useState(false); // what stands below is not moved by the list
 	useCame(load, () => settle(true));
 	useEffect(() => {
-		document.title = 'Webhooks · tracewell';
+		document.title = tr('Webhooks · tracewell');
 	}, []);
 	return (
 		<main class="webhooks">
-			<div class="row head"><h1>Webhooks</h1></div>
-			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title="Webhooks"><Pending of={load} what="Loading webhooks" /></Panel>}
+			<div class="row head"><h1>{tr('Webhooks')}</h1></div>
+			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title={tr('Webhooks')}><Pending of={load} what={tr('Loading webhooks')} /></Panel>}
 			{came && <DigestPanel mail={load.value?.mail ?? false} />}
 			{came && <Tracker />}
 		</main>
