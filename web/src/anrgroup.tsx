@@ -26,7 +26,7 @@ function Locks({ g }: { g: GroupDetail }) {
 		<div class="scroll"><table>
 			<thead><tr><th scope="col">{tr('Lock of')}</th><th scope="col">{tr('Wanted in')}</th><th scope="col">{tr('Taken in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
-				<tr key={i}><td><MethodName name={l.class || 'a class that is not known'} /></td><td><MethodName name={l.wanted_in} /></td>
+				<tr key={i}><td><MethodName name={l.class || tr('a class that is not known')} /></td><td><MethodName name={l.wanted_in} /></td>
 					<td>{l.taken_in ? <a href={link(`/locks?name=${encodeURIComponent(l.taken_in)}`)}><MethodName name={l.taken_in} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
 		</table></div>
 	);
@@ -86,7 +86,7 @@ export function AnrGroup({ id }: { id: string }) {
 				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not said')}</dd></div>
 				<div><dt>{tr('Versions')}</dt><dd>{count(g.versions)}</dd></div><div><dt>{tr('Devices')}</dt><dd>{count(g.devices)}</dd></div>
 				<div><dt>{tr('First seen')}</dt><dd>{when(g.first_ms)}</dd></div><div><dt>{tr('Last seen')}</dt><dd>{when(g.last_ms)}</dd></div>
-				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name="ANRs of this group" wide={240} high={32} /></dd></div>
+				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name={tr('ANRs of this group')} wide={240} high={32} /></dd></div>
 			</dl>
 			{g.name && <p class="quiet">{g.title}</p>}
 			<Told g={g} />

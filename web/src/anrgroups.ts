@@ -21,7 +21,7 @@ export interface Rules { version: number; author: string; created_ms: number; ru
 
 /** In the order of the causes' weight; what each is called. */
 export const KINDS: Record<string, string> = {
-	deadlock: 'deadlock', lock: 'lock', path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: 'collection', sleep: 'sleep', wait: 'wait', run: 'running', idle: 'idle', unknown: 'unknown',
+	deadlock: tr('deadlock'), lock: tr('lock'), path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: tr('collection'), sleep: tr('sleep'), wait: tr('wait'), run: tr('running'), idle: tr('idle'), unknown: tr('unknown'),
 };
 
 export const ACTS: Record<Rule['do'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };

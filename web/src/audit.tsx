@@ -9,7 +9,7 @@ import { tr } from './strings/manage';
 
 interface Entries { entries: Entry[]; before: number | null }
 
-const COLUMNS = [tr('When'), tr('Who'), tr('Did'), 'To', tr('Details'), tr('From')];
+const COLUMNS = [tr('When'), tr('Who'), tr('Did'), tr('To'), tr('Details'), tr('From')];
 
 /** What was done to a trace that may still be there leads to it. */
 function Target({ e }: { e: Entry }) {

@@ -7,11 +7,11 @@ export interface Entry {
 	address: string; request: string; action: string; target: string; facts: Record<string, string>;
 }
 
-export const SORTS: [action: string, shown: string][] = [['', 'everything'], ['key', 'keys'], ['user', 'accounts'], ['member', 'roles'], ['session', tr('signing in and out')],
+export const SORTS: [action: string, shown: string][] = [['', tr('everything')], ['key', tr('keys')], ['user', tr('accounts')], ['member', tr('roles')], ['session', tr('signing in and out')],
 	['identity', tr('links to the provider')], ['link', tr('sign-in links')], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', tr('decoded files')], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
 	['filter', tr('saved lists')], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
 
-const KINDS: Record<string, string> = { cli: tr('command line, '), key: 'key ', link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('nobody known') };
+const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('nobody known') };
 
 const DONE: Record<string, string> = {
 	'session.start': tr('signed in'), 'session.end': tr('signed out'), 'session.end_all': tr('signed out everywhere'), 'link.create': tr('made a sign-in link'),
@@ -41,7 +41,7 @@ export function target(e: Entry): string {
 
 function fact(name: string, value: string): string {
 	const words = name.replaceAll('_', ' ');
-	if (name.endsWith('_ms')) return `${words.slice(0, -3)} ${value === '0' ? 'never' : when(Number(value))}`;
+	if (name.endsWith('_ms')) return `${words.slice(0, -3)} ${value === '0' ? tr('never') : when(Number(value))}`;
 	if (name === 'how') return tr('by {value}', { value });
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }

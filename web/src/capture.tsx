@@ -23,7 +23,7 @@ function whom(r: Rule): string {
 	const words = Object.entries({ app: 'app', version_name: 'version', device: 'device', os: 'Android' })
 		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
 		.filter(([, patterns]) => patterns.length)
-		.map(([word, patterns]) => `${word} ${patterns.join(' or ')}`);
+		.map(([word, patterns]) => `${word} ${patterns.join(tr(' or '))}`);
 	return words.join(', ') || tr('every device');
 }
 
@@ -74,7 +74,7 @@ function Table({ v, edit, keep }: { v: Rules; edit: (name: string) => void; keep
 				{may.admin && <th scope="col"><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>
 				{v.rules.map((r) => <Row key={r.name} r={r} days={v.days.filter((d) => d.rule === r.name)} edit={() => edit(r.name)} drop={() => keep(v.rules.filter((o) => o !== r))} />)}
-				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by rules that are no longer here')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name="rules that are gone" /></td>{may.admin && <td />}</tr>}
+				{gone.length > 0 && <tr class="quiet"><td colSpan={4}>{tr('by rules that are no longer here')}</td><Came days={gone} perDay={0} /><td><Bars days={gone} name={tr('rules that are gone')} /></td>{may.admin && <td />}</tr>}
 			</tbody>
 		</table></div>
 	);

@@ -73,7 +73,7 @@ export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: nu
 		at[i] = nodes.length;
 		nodes.push(i);
 	}
-	const names = nodes.map((i) => (c.other[i] ? '(other)' : name.get(c.method[i]) ?? tr('all calls')));
+	const names = nodes.map((i) => (c.other[i] ? tr('(other)') : name.get(c.method[i]) ?? tr('all calls')));
 	const of = (list: number[]) => nodes.map((i) => list[i]);
 	return { nodes, f: { names, name: nodes.map((_, i) => i), parent: nodes.map((i) => at[c.parent[i]]), value: of(value), self: of(c[`${side}_self_ns`]), count: of(c[`${side}_count`]),
 		method: nodes.map(() => -1), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
@@ -94,7 +94,7 @@ export function change({ a, b }: Pair, show: (v: number) => string = duration): 
 
 /** "+12 %", "new", "gone". */
 export function relative({ a, b }: Pair): string {
-	if (a === 0) return b === 0 ? '' : 'new';
+	if (a === 0) return b === 0 ? '' : tr('new');
 	if (b === 0) return 'gone';
 	const p = (100 * (b - a)) / a;
 	if (Math.abs(p) < 0.05) return '±0 %';
@@ -104,10 +104,10 @@ export function relative({ a, b }: Pair): string {
 /** What the comparison comes down to, in one sentence. */
 export function verdict(c: Comparison): string {
 	const all = pairOf(c, 0, 'ns');
-	const each = c.a.length + c.b.length > 2 ? ' a trace' : '';
+	const each = c.a.length + c.b.length > 2 ? tr(' a trace') : '';
 	if (all.a === 0 && all.b === 0) return tr('Neither side has a call here.');
 	if (all.a === 0) return tr('Only B has calls here: {b}{each}.', { b: duration(all.b), each });
 	if (all.b === 0) return tr('Only A has calls here: {a}{each}.', { a: duration(all.a), each });
 	if (Math.abs(all.b - all.a) < SMALL * Math.max(all.a, all.b)) return tr('A and B take about the same: {a} and {b}{each}.', { a: duration(all.a), b: duration(all.b), each });
-	return tr('B takes {a} {a2} than A: {b} against {a3}{each} ({all}).', { a: duration(Math.abs(all.b - all.a)), a2: all.b > all.a ? 'more' : 'less', b: duration(all.b), a3: duration(all.a), each, all: relative(all) });
+	return tr('B takes {a} {a2} than A: {b} against {a3}{each} ({all}).', { a: duration(Math.abs(all.b - all.a)), a2: all.b > all.a ? tr('more') : tr('less'), b: duration(all.b), a3: duration(all.a), each, all: relative(all) });
 }

@@ -30,7 +30,7 @@ export const METRICS: [MetricName, string, string][] = [
 	['cpu', 'CPU', tr('time on a CPU in a trace, where traces tell it')],
 	['waiting', tr('Waiting'), tr('time off the CPU in a trace, where traces tell it')],
 ];
-export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p95', 'p95'], ['p99', 'p99'], ['mean', 'mean'], ['max', 'max'], ['sum', 'all']];
+export const STATS: [StatName, string][] = [['p50', 'p50'], ['p75', 'p75'], ['p95', 'p95'], ['p99', 'p99'], ['mean', tr('mean')], ['max', tr('max')], ['sum', tr('all')]];
 
 export const metricNamed = (name: string): MetricName => METRICS.find(([m]) => m === name)?.[0] ?? 'self';
 export const statNamed = (name: string): StatName => STATS.find(([s]) => s === name)?.[0] ?? 'p95';
@@ -57,7 +57,7 @@ const rank = (g: Keyed) => ((g.values ?? 1) > 1 ? 2 : g.values === 0 ? 1 : 0);
 /** What a group is called; two of one answer never have one name, for no value is empty or begins so. */
 export function groupName(g: Keyed): string {
 	if (g.values === undefined || g.values === 1) return g.key || tr('not said');
-	return g.values ? tr('{values} other values', { values: count(g.values) }) : '(none)';
+	return g.values ? tr('{values} other values', { values: count(g.values) }) : tr('(none)');
 }
 /** Tells groups of one answer apart, whatever they are called. */
 export const groupId = (g: Keyed): string => (g.values === undefined || g.values === 1 ? g.key : g.values ? '\u0000rest' : '\u0000none');

@@ -39,7 +39,7 @@ function Fact({ name, n, bad, to }: { name: string; n: number; bad?: boolean; to
 function Beyond({ of }: { of: string[] }) {
 	const names: Record<string, string> = { class: 'devices', label: tr('label'), os: 'system', build_id: 'build' };
 	const beyond = of.filter((k) => text(k)).map((k) => names[k]);
-	return beyond.length ? <p class="quiet">{tr('Not narrowed by {beyond}.', { beyond: beyond.join(' and ') })}</p> : null;
+	return beyond.length ? <p class="quiet">{tr('Not narrowed by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
 /** Whether the numbers below are of everything that was sent. */
@@ -57,11 +57,11 @@ export function Intake() {
 		<Panel title={tr('What came in')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
 			{v && !load.error && <dl class="facts" data-counts>
-				<Fact name="Traces" n={v.all} to={list('')} />
-				<Fact name="Waiting" n={v.queued} to={list('queued')} /><Fact name="Decoding" n={v.decoding} to={list('decoding')} />
-				<Fact name="Failed" n={v.failed} bad to={list('failed')} />
-				<Fact name="Counted below" n={v.counted} />
-				{uncounted(v) > 0 && <Fact name="Ready, not yet counted" n={uncounted(v)} />}
+				<Fact name={tr('Traces')} n={v.all} to={list('')} />
+				<Fact name={tr('Waiting')} n={v.queued} to={list('queued')} /><Fact name={tr('Decoding')} n={v.decoding} to={list('decoding')} />
+				<Fact name={tr('Failed')} n={v.failed} bad to={list('failed')} />
+				<Fact name={tr('Counted below')} n={v.counted} />
+				{uncounted(v) > 0 && <Fact name={tr('Ready, not yet counted')} n={uncounted(v)} />}
 			</dl>}
 			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No trace came in that time and filter. {link}', { link: <a href={link('/')}>{tr('How to send one')}</a> })}</p>}
 			<Beyond of={['class', 'label']} />

@@ -18,7 +18,7 @@ export function metricOf(key: string, w: Words): Metric {
 	if (key === 'count') return { key, all: tr('{many} with all below', { many: w.many }), own: tr('own {many}', { many: w.many }), show: count };
 	if (key === 'cpu') return { key, all: 'CPU', own: tr('own CPU'), show: duration };
 	if (key === 'waiting') return { key, all: 'waiting', own: tr('own waiting'), show: duration };
-	return { key: 'wall', all: 'wall', own: 'self', show: duration };
+	return { key: 'wall', all: tr('wall'), own: tr('self'), show: duration };
 }
 
 export interface Answer {
@@ -38,7 +38,7 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 
 export function FlameTip({ f, node, x, y, told }: { f: Flame; node: number; x: number; y: number; told: [string, string][] }) {
 	return (
-		<Tip x={x} y={y} name={f.other[node] ? `${count(f.other[node])} smaller` : f.names[f.name[node]]}>
+		<Tip x={x} y={y} name={f.other[node] ? tr('{other} smaller', { other: count(f.other[node]) }) : f.names[f.name[node]]}>
 			{f.other[node] > 0 && node > 0 && <div>{tr('A click shows them.')}</div>}
 			<dl>{told.map(([k, v]) => <><dt key={k}>{k}</dt><dd>{v}</dd></>)}</dl>
 			{f.method[node] >= 0 && <div class="quiet">{tr('Right click or m: more')}</div>}

@@ -15,8 +15,8 @@ const SCOPES: [scope: string, does: string][] = [
 ];
 const DAY_S = 86_400;
 const RECENT_MS = 1000 * DAY_S;
-const LIVES: [days: number, shown: string][] = [[0, tr('until revoked')], [30, '30 days'], [90, '90 days'], [365, 'a year']];
-const GRACES: [seconds: number, shown: string][] = [[0, tr('not at all')], [3600, tr('an hour')], [DAY_S, 'a day'], [7 * DAY_S, 'a week'], [30 * DAY_S, '30 days'], [90 * DAY_S, '90 days']];
+const LIVES: [days: number, shown: string][] = [[0, tr('until revoked')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
+const GRACES: [seconds: number, shown: string][] = [[0, tr('not at all')], [3600, tr('an hour')], [DAY_S, tr('a day')], [7 * DAY_S, tr('a week')], [30 * DAY_S, tr('30 days')], [90 * DAY_S, tr('90 days')]];
 
 function Seen({ k }: { k: Key }) {
 	if (k.last_seen_ms === 0) return <span class="quiet">{tr('never')}</span>;

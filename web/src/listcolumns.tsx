@@ -6,6 +6,7 @@ import { bytes, count, duration, when } from './format';
 import { Popover } from './popover';
 import { link, set, text } from './route';
 import { tr } from './strings/list';
+import { stateName } from './traces';
 
 export interface Column {
 	key: string;
@@ -19,7 +20,7 @@ function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
 		<span class={`state ${t.state}`} title={t.error?.message}>
-			{t.state}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `, ${flaws} ${flaws === 1 ? 'repair' : 'repairs'}` : ''}
+			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `, ${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
 		</span>
 	);
 }

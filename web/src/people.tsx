@@ -13,7 +13,7 @@ interface User { name: string; admin: boolean; password: boolean; oidc: boolean;
 const ROLES: [Role, string][] = [['viewer', tr('viewer: sees')], ['editor', tr('editor: also sends, deletes, changes rules')], ['admin', tr('admin: also keeps keys and members')]];
 const member = (name: string) => `/api/v1/members/${encodeURIComponent(name)}`;
 const user = (name: string) => `/api/v1/users/${encodeURIComponent(name)}`;
-const seen = (ms: number) => (ms ? when(ms) : 'never');
+const seen = (ms: number) => (ms ? when(ms) : tr('never'));
 
 function RoleSelect({ label, value, pick }: { label: string; value: Role; pick: (r: Role) => void }) {
 	return (

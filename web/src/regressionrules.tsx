@@ -12,7 +12,7 @@ const FIELDS: [keyof Rules, string, string, number][] = [ // what it is, its uni
 	['certainty', tr('and at least'), tr('standard errors: 4 is one false alarm in tens of thousands of looks'), 1],
 	['least_traces', tr('with at least'), tr('traces on each side'), 1],
 	['least_days', tr('on at least'), tr('days on each side'), 1],
-	['window_days', 'within', 'days', 1],
+	['window_days', tr('within'), tr('days'), 1],
 	['least_share', tr('and for a method, of at least'), tr("% of the scenario's median"), 100],
 ];
 

@@ -20,7 +20,7 @@ interface Regression {
 
 const DAY_MS = 86400000;
 const MUTED_DAYS = 7;
-const SHOWN: [string, string][] = [['live', tr('to be looked at')], ['open', 'open'], ['acknowledged', 'acknowledged'], ['returned', tr('came back')], ['fixed', 'fixed'], ['all', 'all']];
+const SHOWN: [string, string][] = [['live', tr('to be looked at')], ['open', tr('open')], ['acknowledged', tr('acknowledged')], ['returned', tr('came back')], ['fixed', tr('fixed')], ['all', tr('all')]];
 const STATUS: Record<string, string> = { open: tr('Open'), acknowledged: tr('Acknowledged'), fixed: tr('Fixed'), returned: tr('Came back') };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -39,7 +39,7 @@ export function Repairs({ t }: { t: Trace }) {
 	return (
 		<details class="panel" open={losses > 0}>
 			<summary><h2>{tr('Decode report')}</h2>
-				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : `${list.length} ${list.length === 1 ? 'finding' : 'findings'}`}
+				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} finding', '{n} findings')}
 					{n ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <div class="scroll"><table>

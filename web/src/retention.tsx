@@ -8,7 +8,7 @@ import { FIELDS, inTurn, meant, sentences, shown, time, what, why, type Due, typ
 import { tr } from './strings/manage';
 import { several } from './traces';
 
-const SPANS: [days: number, shown: string][] = [[7, 'a week'], [30, '30 days'], [90, '90 days'], [365, 'a year']];
+const SPANS: [days: number, shown: string][] = [[7, tr('a week')], [30, tr('30 days')], [90, tr('90 days')], [365, tr('a year')]];
 const TOLD = 200; // rows that the server tells at most
 
 const put = async (rules: Rules, days: number, dry: boolean) =>

@@ -87,7 +87,7 @@ function Row({ h }: { h: Hit }) {
 /** How much was found, in words. */
 export function summary(v: Found): string {
 	if (v.methods === 0) return tr('No counted trace has a method of such a name.');
-	const of = `${count(v.traces)} ${v.traces === 1 ? 'trace' : 'traces'}`;
+	const of = tr.many(v.traces, '{n} trace', '{n} traces');
 	if (v.hits.length === 0) return v.partial ? tr('Nothing found in the time there was, in {of}.', { of }) : tr('Nothing as long in {of}.', { of });
 	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more, time was up') : '' });
 }

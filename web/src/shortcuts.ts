@@ -22,7 +22,7 @@ export const SHORTCUTS: Shortcuts[] = [
 	] },
 	{ title: tr('List of traces'), keys: [
 		one('j / k', tr('next, previous trace'), 'j', 'k'), one('Enter', tr('open it'), 'Enter'), one('x', tr('pick it, or not'), 'x'), one('X', tr('pick all from the one picked before'), 'X'),
-		one('Esc', tr('pick none'), 'Escape'), one('#', tr('delete what is picked, after asking'), '#'), one('/', 'search', '/'),
+		one('Esc', tr('pick none'), 'Escape'), one('#', tr('delete what is picked, after asking'), '#'), one('/', tr('search'), '/'),
 	] },
 	{ title: tr('Timeline'), canvas: 'timeline', keys: [
 		one('w / s, + / −, wheel', tr('zoom in, zoom out'), 'w', 's', '+', '=', '-'), one('a / d, ← / →, drag', tr('move earlier, later'), 'a', 'd', 'ArrowLeft', 'ArrowRight'),
@@ -35,7 +35,7 @@ export const SHORTCUTS: Shortcuts[] = [
 		one('n', tr('write one, at the selection or the middle of the view'), 'n'), one('Ctrl+Enter', tr('save it')), one('Esc', tr('leave it'), 'Escape'),
 	] },
 	{ title: tr('Selection'), canvas: 'timeline', keys: [
-		one('Shift+drag', tr('time and threads')), one(tr('drag on the ruler'), 'time'), one('v', tr('what is in view'), 'v'),
+		one('Shift+drag', tr('time and threads')), one(tr('drag on the ruler'), tr('time')), one('v', tr('what is in view'), 'v'),
 		one('Shift+← / →', tr('move its end'), 'Shift ArrowLeft', 'Shift ArrowRight'), one(tr('x, Ctrl+click on a name'), tr('take a thread in, or out'), 'x'),
 		one('Enter', tr('zoom to it'), 'Enter'), one('Esc', tr('clear it'), 'Escape'),
 	] },
@@ -46,8 +46,8 @@ export const SHORTCUTS: Shortcuts[] = [
 		one(tr('m, right click'), tr('what can be done with a method'), 'm'),
 	] },
 	{ title: tr('Tree'), keys: [
-		one('↑ ↓, Home, End, Page ↑ ↓', 'rows', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'), one('→ / ←, Space', tr('open, close; into it, out of it'), 'ArrowRight', 'ArrowLeft', ' '),
-		one('*', tr('open the heaviest path to its end'), '*'), one('letters', tr('next row that begins so')), one(tr('Enter, double click'), tr('this node alone'), 'Enter'),
+		one('↑ ↓, Home, End, Page ↑ ↓', tr('rows'), 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown'), one('→ / ←, Space', tr('open, close; into it, out of it'), 'ArrowRight', 'ArrowLeft', ' '),
+		one('*', tr('open the heaviest path to its end'), '*'), one(tr('letters'), tr('next row that begins so')), one(tr('Enter, double click'), tr('this node alone'), 'Enter'),
 		one('Esc, Backspace', tr('back up'), 'Escape', 'Backspace'), one('F3, Shift+F3', tr('next, previous hit of the search'), 'F3', 'Shift F3'),
 		one(tr('Shift+F10, right click'), tr('what can be done with a method'), 'Shift F10'),
 	] },

@@ -12,7 +12,7 @@ export interface Words {
 }
 
 const WORDS: Record<Source | 'mixed', Words> = {
-	calls: { one: 'call', many: 'calls', head: tr('Calls'), hint: '' },
+	calls: { one: tr('call'), many: tr('calls'), head: tr('Calls'), hint: '' },
 	samples: { one: tr('sampled stretch'), many: tr('sampled stretches'), head: tr('Samples'),
 		hint: tr('Stretches of samples in a row that have it on the stack. How often it was called is not known.') },
 	counts: { one: tr('counted call'), many: tr('counted calls'), head: tr('Calls'),

@@ -1,7 +1,9 @@
 // Time in each state and wait, by thread: sums of notes as lines of a table.
 import type { NoteSum, Thread } from './api';
+import { tr } from './strings/trace';
 
 export const STATES = ['running', 'runnable', 'blocked', 'sleeping', 'stopped', 'dead'];
+export const STATE_NAMES = [tr('running'), tr('runnable'), tr('blocked'), tr('sleeping'), tr('stopped'), tr('dead')];
 
 /** Kinds that are time of a thread, beside its states. */
 export const WAITS = ['contention', 'wait', 'park', 'io', 'binder', 'gc'];

@@ -4,7 +4,7 @@ import { api, type NoteSum, type Thread } from './api';
 import { duration, percent } from './format';
 import { kindTitle } from './notekinds';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
-import { linesOf, STATES, WAITS, type Line } from './statelines';
+import { linesOf, STATE_NAMES, STATES, WAITS, type Line } from './statelines';
 import { tr } from './strings/trace';
 
 function Bar({ line, most }: { line: Line; most: number }) {
@@ -22,7 +22,7 @@ function Table({ lines }: { lines: Line[] }) {
 	return (
 		<div class="scroll"><table class="states">
 			<thead><tr><th scope="col">{tr('Thread')}</th>{states.length > 0 && <th scope="col" class="wide">{tr('Share of the time')}</th>}
-				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATES[i]}</th>)}
+				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATE_NAMES[i]}</th>)}
 				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (
 				<tr key={l.thread.thread_id}>

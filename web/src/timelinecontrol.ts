@@ -106,7 +106,7 @@ export class Control implements Actions, HeadActions {
 		scene.spot = to;
 		this.centre(to.lane.ts[to.i]);
 		this.meet(to);
-		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : 'a moment'}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
+		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('a moment')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
 	/** Single notes of a thread in the order in which they are stepped through; states where there is nothing else. */

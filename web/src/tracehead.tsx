@@ -6,7 +6,7 @@ import { Pinned, Tag } from './listcolumns';
 import { Failure } from './parts';
 import { link } from './route';
 import { tr } from './strings/trace';
-import { nameOf } from './traces';
+import { nameOf, stateName } from './traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -46,7 +46,7 @@ export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
 	};
 	return <>
 		{naming ? <TitleForm t={t} save={(title) => mark({ title })} close={() => name(false)} /> : <h1>{t.pinned && <Pinned />} {nameOf(t)}</h1>}
-		<span class={`state ${t.state}`}>{t.state}</span>
+		<span class={`state ${t.state}`}>{stateName(t.state)}</span>
 		<Ends t={t} />
 		{t.tags.map((tag) => (
 			<span class="row tagged" key={tag}><Tag tag={tag} />

@@ -49,6 +49,13 @@ const SEVERAL = {
 	method: (n: number) => tr.many(n, '{n} method', '{n} methods'),
 };
 
+const STATES: Record<string, string> = { received: tr('received'), queued: tr('queued'), decoding: tr('decoding'), ready: tr('ready'), failed: tr('failed'), archived: tr('archived') };
+
+/** What state a trace is in, in words. */
+export function stateName(state: string): string {
+	return STATES[state] ?? state;
+}
+
 /** "3 traces", "1 trace". */
 export function several(n: number, one: keyof typeof SEVERAL): string {
 	return SEVERAL[one](n);

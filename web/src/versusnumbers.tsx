@@ -8,6 +8,7 @@ import { tr } from './strings/versus';
 import { axisOf, between, leftOut, placeOn, signed, verdictOf, WHERE, type Axis, type Interval, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const SHOWN = 5;
+const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
 const CLASS = { slower: 'up', faster: 'down', 'may be chance': 'quiet', 'too few traces': 'quiet' };
 const DAY_MS = 86400000;
 
@@ -69,7 +70,7 @@ function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: prea
 			<td class="num"><Value i={s.a} /></td><td class="num"><Value i={s.b} /></td>
 			<td class="num">{s.change.value === null ? '–' : signed(s.change.value)}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
 			<td class="plot"><Whisker s={s} x={x} name={name} /></td>
-			<td class={`nowrap ${CLASS[said]}`}>{said}</td>
+			<td class={`nowrap ${CLASS[said]}`}>{VERDICTS[said]}</td>
 		</tr>
 	);
 }

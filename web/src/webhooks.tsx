@@ -18,7 +18,7 @@ type Draft = Pick<Hook, 'name' | 'url' | 'kind' | 'events'>;
 
 const EVENTS: [event: string, shown: string][] = [['regression.found', tr('something got slower')], ['regression.returned', tr('it came back')], ['regression.fixed', tr('it was fixed')],
 	['regression.status', tr('somebody acknowledged or reopened it')], ['anr.new', tr('a new group of ANRs')], ['digest', tr('the digest')]];
-const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', tr('Matrix (hookshot)')]];
+const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
 
 function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise<void>; cancel: () => void }) {

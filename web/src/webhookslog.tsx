@@ -13,6 +13,7 @@ const SOON_MS = 2000; // while something is on its way
 const LATER_MS = 30_000; // while its next try is far off
 const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', 'given up': 'failed' };
+const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), 'given up': tr('given up') };
 
 /** As people read it; what is no JSON as it is. */
 function pretty(body: string): string {
@@ -66,7 +67,7 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 		<tr data-delivery={d.id}>
 			<td class="nowrap">{when(d.created_ms)}</td>
 			<td class="nowrap"><button class="plain" aria-expanded={open} onClick={() => show(!open)}>{d.event}</button></td>
-			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{d.state}</span></td>
+			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{STATE_NAMES[d.state] ?? d.state}</span></td>
 			<td class="num">{d.tries}</td>
 			<td class="anywhere">{last ? last.error || tr('it answered {http} in {took_ms} ms', { http: last.http || 'yes', took_ms: last.took_ms }) : tr('on its way')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next try {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
 			<td class="actions"><button class="small" onClick={again} aria-label={tr('Tell {event} of {event_id} once more', { event: d.event, event_id: d.event_id })}>{tr('Redeliver')}</button></td>

@@ -22,6 +22,7 @@ const zh = {
 	'unnamed': '未命名',
 	'(main)': '（主线程）',
 	'No counted trace has a method of such a name.': '没有已统计的 Trace 含有这样名称的方法。',
+	'{n} traces': ' {n} 条 Trace ',
 	'Nothing found in the time there was, in {of}.': '在限定时间内，{of}中没有找到。',
 	'Nothing as long in {of}.': '{of}中没有这么长的。',
 	'The {hits} of {matches} in {of}{partial}.': '{of}中 {matches} 个里的 {hits}{partial}。',

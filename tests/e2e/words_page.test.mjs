@@ -1,0 +1,124 @@
+/*
+ * The page in Chinese: chosen or asked for by the browser, every page in it without a word of English
+ * that is no name, readable and within its bounds, and back; and the navigation by keys.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { violations } from './axe.mjs';
+import { unreadable, visit } from './browser.mjs';
+import { browser, done, id, open, server, shots } from './page.mjs';
+
+/* What is in English: words in a row, or one alone, that no name, code or choice of the data holds. */
+function english(page) {
+	return page.evaluate(() => {
+		const DATA = 'code, pre, kbd, dt, .mono, textarea, [lang]:not(html), option, noscript, .brand, .top .quiet, .name, .tags, .presets';
+		const NAMES = new Set(['Trace', 'Webhook', 'Android', 'ms', 'test', 'web', 'main']);
+		const left = (text) => !NAMES.has(text.trim()) && (/\b[a-z]{2,} [a-z]{2,}\b/.test(text) || /^[^\p{L}\d]*[A-Z]?[a-z]{2,}[^\p{L}\d]*$/u.test(text));
+		const found = [];
+		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let n = walker.nextNode(); n; n = walker.nextNode()) {
+			const e = n.parentElement;
+			if (e.getClientRects().length && !e.closest(DATA) && left(n.textContent)) found.push(n.textContent.trim());
+		}
+		for (const e of document.querySelectorAll('[aria-label], [title], [placeholder]'))
+			for (const a of ['aria-label', 'title', 'placeholder']) if (left(e.getAttribute(a) ?? '') && !e.closest(DATA)) found.push(`${a}: ${e.getAttribute(a)}`);
+		return [...new Set(found)].filter((text) => !/(JSON|Database|Network) on the main thread/.test(text)); // a detector's name is data
+	});
+}
+
+const PAGES = ['/', '/compare?a=ID&b=ID', '/search', '/fleet', '/fleet/methods', '/fleet/findings', '/fleet/compare', '/regressions', '/anrs', '/locks', '/detectors', '/capture',
+	'/builds', '/source', '/retention', '/quarantine', '/webhooks', '/keys', '/people', '/audit', '/traces/ID'];
+
+async function settled(page, language) {
+	await page.waitForSelector(`html[lang="${language}"] main h1`);
+	await page.waitForLoadState('networkidle');
+	await page.waitForFunction(() => !document.querySelector('.busy'));
+}
+
+/* The texts of a page as its address has it, with the language that was chosen. */
+async function look(page, at) {
+	await page.goto(server.url + at.replaceAll('ID', id));
+	await settled(page, 'zh-Hans');
+	assert.match(await page.textContent('main'), /\p{Script=Han}/u, at);
+	assert.deepEqual(await english(page), [], at);
+	assert.deepEqual(await unreadable(page), [], at);
+	assert.deepEqual(await violations(page), [], at);
+	if (shots) await page.screenshot({ path: path.join(shots, `chinese${at.replaceAll(/\W+/g, '-')}.png`), fullPage: true });
+}
+
+test('every page in Chinese, chosen in the header, and back', async (t) => {
+	const page = await open('/');
+	assert.equal(await page.getAttribute('html', 'lang'), 'en');
+	await page.click('header button[lang="zh-Hans"]');
+	await settled(page, 'zh-Hans');
+	for (const at of PAGES) await look(page, at);
+	await page.click('header button[lang="en"]');
+	await settled(page, 'en');
+	assert.equal(new URL(page.url()).pathname, `/traces/${id}`, 'the page stays');
+	assert.doesNotMatch(await page.textContent('main'), /\p{Script=Han}/u);
+	await done(page, t);
+});
+
+test('keys and their meaning in Chinese, numbers and the name of a trace as they are', async (t) => {
+	const page = await open('/');
+	await page.click('header button[lang="zh-Hans"]');
+	await settled(page, 'zh-Hans');
+	await page.keyboard.press('?');
+	await page.waitForSelector('dialog:has-text("下一条、上一条 Trace")');
+	assert.deepEqual(await english(page), []);
+	await page.keyboard.press('Escape');
+	await page.waitForSelector('td a:has-text("com.acme.shop 8.3.1 cold_start")');
+	await done(page, t);
+});
+
+test("the browser's language, and what another one loads", async (t) => {
+	const loaded = async (locale) => {
+		const context = await browser.newContext({ locale, viewport: { width: 1280, height: 900 } });
+		const page = await context.newPage();
+		const asked = [];
+		page.on('request', (r) => asked.push(r.url()));
+		await visit(page, server, '/search'); // with the session of the tests before
+		await page.waitForSelector('main h1');
+		const language = await page.getAttribute('html', 'lang');
+		await context.close();
+		return [language, asked.filter((u) => /\.zh-/.test(u)).map((u) => /(\w+)\.zh-/.exec(u)[1]).sort()];
+	};
+	assert.deepEqual(await loaded('en-US'), ['en', []]);
+	assert.deepEqual(await loaded('de-DE'), ['en', []]);
+	assert.deepEqual(await loaded('zh-CN'), ['zh-Hans', ['frame', 'search']]);
+	t.diagnostic('a page loads its own words, and those of the frame');
+});
+
+test('the menus of the navigation, by keys and by pointer, on wide and narrow screens', async (t) => {
+	const page = await open('/');
+	const menu = page.getByRole('button', { name: 'Problems' });
+	await menu.focus();
+	await page.keyboard.press('ArrowDown');
+	await page.waitForFunction(() => document.activeElement?.textContent === 'Regressions');
+	assert.equal(await menu.getAttribute('aria-expanded'), 'true');
+	assert.deepEqual(await violations(page), []);
+	assert.deepEqual(await unreadable(page), []);
+	await page.keyboard.press('End');
+	await page.waitForFunction(() => document.activeElement?.textContent === 'Detectors');
+	await page.keyboard.press('ArrowDown');
+	await page.waitForFunction(() => document.activeElement?.textContent === 'Regressions');
+	await page.keyboard.press('Escape');
+	await page.waitForFunction(() => document.activeElement?.textContent === 'Problems');
+	assert.equal(await menu.getAttribute('aria-expanded'), 'false');
+	await page.keyboard.press('Enter');
+	await page.getByRole('link', { name: 'Locks' }).click();
+	await page.waitForSelector('h1:has-text("Locks")');
+	assert.equal(await menu.getAttribute('aria-expanded'), 'false', 'closed by going there');
+	assert.equal(await menu.getAttribute('aria-current'), 'true');
+	await menu.click();
+	assert.equal(await page.locator('.places a[aria-current="page"]').textContent(), 'Locks');
+	await page.locator('main h1').click();
+	assert.equal(await menu.getAttribute('aria-expanded'), 'false', 'closed by a click beside');
+	assert.equal(await page.evaluate(() => document.querySelector('header').offsetHeight < 60), true, 'one row at 1280');
+	await page.setViewportSize({ width: 360, height: 740 });
+	await page.getByRole('button', { name: 'Manage' }).click();
+	await page.waitForSelector('.places a:has-text("Retention")');
+	assert.equal(await page.evaluate(() => [...document.querySelectorAll('.places > ul:not([hidden])')].every((e) => e.getBoundingClientRect().left >= 0 && e.getBoundingClientRect().right <= innerWidth)), true);
+	await done(page, t);
+});
