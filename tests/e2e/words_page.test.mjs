@@ -68,7 +68,7 @@ test('keys and their meaning in Chinese, numbers and the name of a trace as they
 	await page.waitForSelector('dialog:has-text("下一条、上一条 Trace")');
 	assert.deepEqual(await english(page), []);
 	await page.keyboard.press('Escape');
-	await page.waitForSelector('td a:has-text("com.acme.shop 8.3.1 cold_start")');
+	await page.waitForSelector('tr[data-trace] >> text=cold_start');
 	await done(page, t);
 });
 

@@ -20,7 +20,7 @@ const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 
 /** Whom a rule is for, in words. */
 function whom(r: Rule): string {
-	const words = Object.entries({ app: 'app', version_name: 'version', device: 'device', os: 'Android' })
+	const words = Object.entries({ app: tr('app'), version_name: tr('version'), device: tr('device'), os: 'Android' })
 		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
 		.filter(([, patterns]) => patterns.length)
 		.map(([word, patterns]) => `${word} ${patterns.join(tr(' or '))}`);

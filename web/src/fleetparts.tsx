@@ -32,7 +32,7 @@ export function useAsked(): { params: Record<string, string | number>; key: stri
 export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
 
 /** What groups can differ by, and how it is called. */
-const BYS: [string, string][] = [['version', 'version'], ['day', 'day'], ['class', 'devices'], ['os', 'Android'], ['scenario', 'scenario'], ['app', 'app'], ['build', 'build']];
+const BYS: [string, string][] = [['version', tr('version')], ['day', tr('day')], ['class', tr('devices')], ['os', 'Android'], ['scenario', tr('scenario')], ['app', tr('app')], ['build', tr('build')]];
 export const byName = (by: string): string => (by.startsWith(LABEL) ? by.slice(LABEL.length) : BYS.find(([b]) => b === by)?.[1] ?? by);
 
 /** By what the address says, of what can be asked with its filter; `not` is left out. */
