@@ -9,6 +9,7 @@
 
 #include "log.h"
 #include "metrics.h"
+#include "role.h"
 
 enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
@@ -37,7 +38,8 @@ int fixture_start(void **state)
 	const struct tw_route *routes = tw_routes(&n);
 	struct tw_err err;
 
-	f->config = (struct tw_config){.listen = "127.0.0.1:0",
+	f->config = (struct tw_config){.roles = TW_ROLE_ALL,
+	        .listen = "127.0.0.1:0",
 	        .public_url = "",
 	        .max_in_flight = 2,
 	        .connections = 64,

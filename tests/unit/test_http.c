@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "metrics.h"
+#include "role.h"
 
 enum { LIMIT = 100000 };
 
@@ -140,7 +141,7 @@ static enum tw_status silent(struct tw_req *r, struct tw_err *err)
 	return TW_OK;
 }
 
-static const struct tw_route routes[] = {
+static struct tw_route routes[] = {
         {.method = "POST",
                 .path = "/sum",
                 .needs = TW_NEED_INGEST,
@@ -168,6 +169,8 @@ static const struct tw_route routes[] = {
 const struct tw_route *tw_routes(size_t *ret_n)
 {
 	*ret_n = sizeof routes / sizeof *routes;
+	for (size_t i = 0; i < *ret_n; i++)
+		routes[i].roles = TW_ROLE_ALL;
 	return routes;
 }
 

