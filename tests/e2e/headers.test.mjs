@@ -81,9 +81,9 @@ test('every route, given and refused; no secret in the log', async (t) => {
 /* A view that only links reach is lost when somebody loads it again. */
 test('every address of the page is served when it is loaded as such', async (t) => {
 	const s = await startServer(t);
-	const main = fs.readFileSync(path.join(root, 'web/src/main.tsx'), 'utf8');
-	const views = [...new Set([...main.matchAll(/\bp === '(\/\w*)'/g)].map(([, view]) => view))];
-	assert.ok(views.length >= 8 && views.includes('/audit'), views.join(' '));
+	const text = ['main.tsx', 'pages.ts'].map((name) => fs.readFileSync(path.join(root, 'web/src', name), 'utf8')).join('\n');
+	const views = [...new Set([...text.matchAll(/(?:\bp === |\bat: )'(\/[\w/]*)'/g)].map(([, view]) => view))];
+	assert.ok(views.length >= 20 && views.includes('/audit'), views.join(' '));
 	for (const view of views) {
 		const a = await s.get(view, { key: null });
 		assert.deepEqual([a.status, /<title>|<!doctype html>/i.test(a.text)], [200, true], view);

@@ -105,8 +105,8 @@ describe('quarantine', { concurrency: 2 }, () => {
 	});
 
 	test('what is merely bad is refused in words and not kept here', async (t) => {
-		const s = await startServer(t, { args: ['--max-decoded', '100K'] });
-		const bad = await s.trace(sampleTrace(5000));
+		const s = await startServer(t, { args: ['--max-decoded', '200K'] }); // more than is looked at while it arrives
+		const bad = await s.trace(sampleTrace(20000));
 		assert.equal(bad.state, 'failed');
 		assert.deepEqual(await listed(s), []);
 		assert.equal((await s.get(`/api/v1/quarantine/${bad.id}/trace`, { key: s.admin })).status, 404);
