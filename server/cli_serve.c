@@ -308,10 +308,10 @@ static enum tw_status start_jobs(struct tw_app *app, struct tw_err *err)
 {
 	enum tw_status st = open_seal(app, err);
 
+	if (st == TW_OK) /* before who deletes */
+		st = tw_store_job_start(app, &app->store_job, err);
 	if (st == TW_OK && app->config->roles & TW_ROLE_DECODE)
 		st = start_folding(app, err);
-	if (st == TW_OK)
-		st = tw_store_job_start(app, &app->store_job, err);
 	return st == TW_OK ? tw_jobs_start(app, &app->jobs, err) : st;
 }
 

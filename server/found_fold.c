@@ -62,6 +62,8 @@ struct tw_finder *tw_finder_free(struct tw_finder *f)
 
 struct tw_finder_counts tw_finder_counts(const struct tw_finder *f)
 {
+	if (!f) /* a server that does not decode */
+		return (struct tw_finder_counts){0};
 	return (struct tw_finder_counts){
 	        atomic_load(&f->looked), atomic_load(&f->unreadable), atomic_load(&f->spent_us)};
 }

@@ -17,6 +17,7 @@
 #include "log.h"
 
 enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000, HELD = 64 };
+enum { STORE_MS = 6 * 3600 * 1000 };
 
 struct claim { /* a copy: the renewing thread reads it while the dispatcher ends the job */
 	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
@@ -39,8 +40,8 @@ int64_t tw_claims_lease_ms(const struct tw_app *app)
 	const struct tw_config *c = app->config;
 	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
 
-	if (tw_blobs_remote(app->blobs)) /* both ways, each perhaps tried to the end */
-		ms += (int64_t)c->storage.timeout_s * 4000;
+	if (tw_blobs_remote(app->blobs)) /* both ways, as slow as large files may be */
+		ms += STORE_MS;
 	return tw_catalogue_is_shared(app->catalogue) ? SHARED_MS : ms;
 }
 

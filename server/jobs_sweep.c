@@ -127,12 +127,15 @@ static enum tw_status trace_known(
 static enum tw_status sweep_shared(
         struct sweep *s, const struct tw_store_file *f, const char *name, struct tw_err *err)
 {
+	struct tw_store_file now;
 	bool known = true;
-	enum tw_status st = TW_OK;
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
+	enum tw_status st = engine->look(store, f->key, &now, err); /* lists tell no times */
 
-	if (tw_unix_ms() - f->modified_ms <= TW_DAY_MS)
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	if (tw_unix_ms() - now.modified_ms <= TW_DAY_MS)
 		return TW_OK;
 	if (s->known == blob_known)
 		tw_store_drop_blobs(s->app, &name, 1);

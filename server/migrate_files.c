@@ -103,14 +103,39 @@ static uint64_t bytes_of(struct tw_blobs *b, const char *sha256)
 	return bytes;
 }
 
+static bool is_one_blob(struct tw_blobs *a, struct tw_blobs *b, const char *sha256)
+{
+	struct stat one, other;
+	int fd[2] = {-1, -1};
+	const bool both = tw_blob_open(a, sha256, &fd[0], NULL) == TW_OK &&
+	                  tw_blob_open(b, sha256, &fd[1], NULL) == TW_OK;
+	const bool alike = both && fstat(fd[0], &one) == 0 && fstat(fd[1], &other) == 0 &&
+	                   one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+
+	for (size_t i = 0; i < 2; i++)
+		if (fd[i] >= 0)
+			(void)close(fd[i]);
+	return alike;
+}
+
+/* What a run before left may have been cut short by a loss of power. */
+static bool is_there(struct files *f, const char *sha256)
+{
+	return is_one_blob(f->m->from, f->m->to, sha256) ||
+	       (has_blob(f->m->to, sha256) && tw_blob_check(f->m->to, sha256,
+	                                              bytes_of(f->m->from, sha256), NULL) == TW_OK);
+}
+
 static enum tw_status bring_blob(struct files *f, const char *sha256, struct tw_err *err)
 {
 	bool linked = false;
 	enum tw_status st;
 
-	if (has_blob(f->m->to, sha256))
+	if (is_there(f, sha256))
 		return TW_OK;
 	st = tw_blob_check(f->m->from, sha256, bytes_of(f->m->from, sha256), err);
+	if (st == TW_OK)
+		st = tw_blob_delete(f->m->to, sha256, err);
 	if (st == TW_OK)
 		st = tw_blob_link(f->m->from, f->m->to, sha256, &linked, err);
 	f->sums.linked += linked;

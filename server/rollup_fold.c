@@ -443,6 +443,8 @@ enum tw_status tw_folder_fold(struct tw_folder *f, bool *ret_more, struct tw_err
 
 struct tw_folder_counts tw_folder_counts(const struct tw_folder *f)
 {
+	if (!f) /* a server that does not decode */
+		return (struct tw_folder_counts){0};
 	return (struct tw_folder_counts){atomic_load(&f->folded), atomic_load(&f->unreadable),
 	        atomic_load(&f->put_off), atomic_load(&f->cells), atomic_load(&f->cells_failed),
 	        atomic_load(&f->spent_ms)};

@@ -88,6 +88,7 @@ test('each role answers its own part, and says so of the rest', { skip, timeout:
 	assert.equal(sent.status, 202, sent.text);
 	const { id } = sent.json;
 	assert.equal((await takes.get('/readyz', { key: null })).json.role, 'ingest');
+	assert.match((await takes.get('/metrics', { key: null })).text, /^tracewell_findings_traces_total/m, 'also of what it does not do');
 	for (const target of ['/', '/api/v1/fleet/methods', `/api/v1/traces/${id}/flame`]) {
 		const answer = await takes.get(target);
 		assert.equal(answer.status, 503, target);
