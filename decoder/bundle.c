@@ -6,7 +6,7 @@
 #include "formats/aside_sink.h"
 #include "formats/null_sink.h"
 
-enum { MAX_FILES = 256, LOOK_BYTES = 64 << 10 };
+enum { MAX_FILES = 256, LOOK_BYTES = TW_DECODER_HEAD_BYTES };
 
 enum role { ROLE_NONE, ROLE_NAMES, ROLE_TRACE, ROLE_SIDE, ROLE_LAST = ROLE_SIDE };
 

@@ -100,13 +100,12 @@ static const char *look(const struct tw_buf *b, size_t n)
 }
 
 /* Recordings of busy threads compress badly, so that the first block is larger than small heads. */
-static void test_large_block(void **state)
+static struct tw_buf large_block(void)
 {
 	const size_t cap = ZSTD_compressBound(1 << 20);
 	uint64_t dice = 1;
 	struct tw_buf plain, packed;
 
-	(void)state;
 	tw_buf_init(&plain, 1 << 20);
 	btrace2_header(&plain, 4711, 987654321000123u, 123456789012345u, 123456790000000u);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -118,10 +117,49 @@ static void test_large_block(void **state)
 	assert_int_equal(tw_buf_reserve(&packed, cap), TW_OK);
 	packed.len = ZSTD_compress(packed.data, cap, plain.data, plain.len, 1);
 	assert_true(!ZSTD_isError(packed.len) && packed.len > TW_DECODER_HEAD_BYTES);
+	tw_buf_done(&plain);
+	return packed;
+}
+
+static void test_large_block(void **state)
+{
+	struct tw_buf packed = large_block();
+
+	(void)state;
 	assert_string_equal(look(&packed, 64 << 10), "none"); /* no block is whole */
 	assert_string_equal(look(&packed, TW_DECODER_HEAD_BYTES), "btrace2");
 	tw_buf_done(&packed);
-	tw_buf_done(&plain);
+}
+
+static void test_large_block_in_tar(void **state)
+{
+	struct tw_buf packed = large_block(), tar;
+	struct event_log log;
+	char h[512] = "rhea-atrace.bin.zst";
+	unsigned sum = 0;
+
+	(void)state;
+	(void)snprintf(h + 124, 12, "%011o", (unsigned)packed.len);
+	memset(h + 148, ' ', 8);
+	h[156] = '0';
+	memcpy(h + 257,
+	        "ustar\0"
+	        "00",
+	        8);
+	for (size_t i = 0; i < sizeof h; i++)
+		sum += (unsigned char)h[i];
+	(void)snprintf(h + 148, 8, "%06o", sum);
+	tw_buf_init(&tar, 4 << 20);
+	(void)tw_buf_add(&tar, h, sizeof h);
+	(void)tw_buf_add(&tar, packed.data, packed.len);
+	while (tar.len % 512 || tar.len < packed.len + 2048)
+		(void)tw_buf_add_u8(&tar, 0);
+	event_log_run_bundle(&log, tar.data, tar.len, 0, NULL);
+	assert_int_equal(log.status, TW_OK);
+	assert_string_equal(log.format->name, "btrace2");
+	event_log_done(&log);
+	tw_buf_done(&tar);
+	tw_buf_done(&packed);
 }
 
 int main(void)
@@ -130,6 +168,7 @@ int main(void)
 	        cmocka_unit_test(test_golden),
 	        cmocka_unit_test(test_samples),
 	        cmocka_unit_test(test_large_block),
+	        cmocka_unit_test(test_large_block_in_tar),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
