@@ -5,7 +5,7 @@
  * The system calls of the server and of all its children are written down by strace; without one the test skips.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -23,38 +23,32 @@ const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized()
 const FOREIGN = /\b(connect|sendto|sendmsg|sendmmsg)\(.*sa_family=AF_(?!UNIX|UNSPEC)\w+/;
 const UNIX = /\bconnect\(.*sa_family=AF_UNIX, sun_path=("[^"]*")/;
 
-/* The lines of a trace of `server` from here on: call .end() for them. */
-async function traced(t, server) {
+/* A server that strace follows from its first call on, and its lines once it has ended: call .ended() for them. */
+async function traced(t, options = {}) {
 	const log = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-alone-')), 'calls');
 	t.after(() => fs.rmSync(path.dirname(log), { recursive: true, force: true }));
-	const child = spawn('strace', ['-f', '-qq', '-s', '200', '-e', 'trace=connect,sendto,sendmsg,sendmmsg,socket', '-e', 'signal=none', '-o', log, '-p', String(server.child.pid)], { stdio: ['ignore', 'ignore', 'pipe'] });
-	let said = '';
-	child.stderr.setEncoding('utf8').on('data', (d) => (said += d));
-	const ended = new Promise((done) => child.once('exit', done));
-	t.after(() => child.kill('SIGINT'));
-	const isTraced = () => /TracerPid:\s+[1-9]/.test(fs.readFileSync(`/proc/${server.child.pid}/status`, 'utf8'));
-	await until(() => (isTraced() ? true : child.exitCode !== null ? assert.fail(said) : undefined), 'the tracer');
-	return {
-		lines: () => fs.readFileSync(log, 'utf8').split('\n'),
-		end: async () => {
-			child.kill('SIGINT');
-			await ended;
-			return fs.readFileSync(log, 'utf8').split('\n');
-		},
+	/* -D: the server is this test's child, the tracer a grandchild of it */
+	const s = await startServer(t, { ...options, under: ['strace', '-D', '-f', '-q', '-s', '200', '-e', 'trace=connect,sendto,sendmsg,sendmmsg,socket', '-e', 'signal=none', '-o', log] });
+	const { pid } = s.child;
+	const lines = () => fs.readFileSync(log, 'utf8').split('\n');
+	const ended = async () => {
+		await s.stop();
+		await until(() => (lines().some((l) => l.startsWith(`${pid} `) && /\+\+\+ (exited|killed)/.test(l)) ? true : undefined), 'the end of the trace');
+		return lines();
 	};
+	return { s, ended };
 }
 
 test('a server that knows no other address talks to none', { skip: lacks }, async (t) => {
-	const s = await startServer(t);
-	await s.get('/healthz', { key: null });
-	const calls = await traced(t, s);
+	const { s, ended } = await traced(t);
 	await sendSlower(s, 12);
 	const { id } = await s.trace(sampleTrace(), { query: { build_id: 'b' } });
 	await s.put('/api/v1/builds/b/methods', sampleMapping);
 	for (const target of [`/api/v1/traces/${id}/flame?thread=4000`, `/api/v1/traces/${id}/findings`, `/api/v1/traces/${id}/perfetto`, '/api/v1/fleet/methods', '/api/v1/regressions', '/api/v1/digest?for=markdown', '/', '/api/reference', '/metrics'])
 		assert.equal((await s.get(target)).status, 200, target);
 	assert.equal((await s.ask('POST', '/api/v1/regressions/look', { key: s.write })).status, 200);
-	const lines = await calls.end();
+	const lines = await ended();
+	assert.ok(lines.some((l) => /\bsocket\(AF_INET6?, SOCK_STREAM/.test(l)), 'the tracer saw the server begin to listen');
 	assert.ok(lines.some((l) => /\bsend(to|msg)\(/.test(l)), 'the tracer saw the server answer');
 	assert.deepEqual(lines.filter((l) => FOREIGN.test(l)), []);
 	assert.deepEqual(lines.filter((l) => UNIX.test(l)), [], 'nor to a resolver or a bus of this machine');
@@ -67,12 +61,11 @@ test('one that knows of a webhook talks to that, and the test sees it', { skip: 
 	await new Promise((done) => receiver.listen(0, '127.0.0.1', done));
 	t.after(() => receiver.close());
 	const { port } = receiver.address();
-	const s = await startServer(t, { args: ['--webhook-private', '127.0.0.0/8'] });
-	const calls = await traced(t, s);
+	const { s, ended } = await traced(t, { args: ['--webhook-private', '127.0.0.0/8'] });
 	const hook = (await s.ask('POST', '/api/v1/webhooks', { key: s.admin, body: JSON.stringify({ url: `http://127.0.0.1:${port}/hook` }) })).json.id;
 	await s.ask('POST', `/api/v1/webhooks/${hook}/test`, { key: s.admin });
 	await until(() => (told.length ? true : undefined), 'the webhook is told');
-	const foreign = (await calls.end()).filter((l) => FOREIGN.test(l));
+	const foreign = (await ended()).filter((l) => FOREIGN.test(l));
 	assert.ok(foreign.length > 0, 'the connection is written down');
 	for (const l of foreign) assert.match(l, new RegExp(`htons\\(${port}\\).*127\\.0\\.0\\.1`));
 });
@@ -103,13 +96,26 @@ test('the page asks its own server alone', async (t) => {
 	assert.deepEqual(sockets, []);
 });
 
-/* Addresses that stand in the binary are of what the reader opens, or configures otherwise, and no others. */
-test('the addresses in the page’s files are those of viewers that a person opens', async (t) => {
+/* Names of XML, and examples in forms that a person fills in: all addresses that the page's files hold. */
+const HELD = [/^http:\/\/www\.w3\.org\//, /^https:\/\/[a-z]+\.example\.com\//, /^https:\/\/github\.com\/OWNER\/REPO\//, /^https:\/\/gitlab\.com\/GROUP\/PROJECT\//];
+
+test('the page’s files hold no address that could be asked', async (t) => {
 	const s = await startServer(t);
-	const { text } = await s.get('/', { key: null });
-	const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map((m) => m[1]);
-	assert.ok(files.length > 0);
-	for (const file of files) assert.ok(file.startsWith('/'), file);
-	const html = text.replace(/<!--[^]*?-->/g, '');
+	const { text: html } = await s.get('/', { key: null });
+	const texts = new Map([['/', html]]);
+	const named = (text) => [...text.matchAll(/["'(`](?:\/|\.\/)?((?:assets\/)?[\w.-]+\.(?:js|css|svg))["')`]/g)].map((m) => (m[1].includes('/') || m[1] === 'favicon.svg' ? `/${m[1]}` : `/assets/${m[1]}`));
+	const waiting = named(html);
+	assert.ok(waiting.length > 0);
+	for (let file; (file = waiting.pop());) {
+		if (texts.has(file)) continue;
+		const { status, text } = await s.get(file, { key: null });
+		assert.equal(status, 200, file);
+		texts.set(file, text);
+		waiting.push(...named(text));
+	}
+	assert.ok(texts.size > 20, `${texts.size} files, with those that are loaded later`);
+	const addresses = [...texts].flatMap(([file, text]) => [...text.matchAll(/\bhttps?:\/\/[\w.-]+[^\s"'`)<]*/g)].map((m) => [m[0], file]));
+	assert.ok(addresses.length > 0);
+	assert.deepEqual(addresses.filter(([address]) => !HELD.some((held) => held.test(address))), []);
 	assert.doesNotMatch(html, /(?:src|href)="(?:https?:)?\/\//, 'nothing is loaded from elsewhere');
 });

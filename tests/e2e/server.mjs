@@ -82,8 +82,9 @@ for part in sys.argv[2].split(';'):
 c.commit()`;
 
 export class Server {
-	constructor(data, args, env) {
+	constructor(data, args, env, under = []) {
 		this.data = data;
+		this.under = under;
 		this.schema = schemaOf(data, args);
 		this.args = [...args, ...catalogueAt(this.schema)];
 		this.env = env;
@@ -92,9 +93,10 @@ export class Server {
 
 	async start() {
 		this.exited = false;
+		const [program, ...before] = [...this.under, binary()];
 		this.child = spawn(
-			binary(),
-			['serve', '--data', this.data, '--listen', '127.0.0.1:0', ...this.args],
+			program,
+			[...before, 'serve', '--data', this.data, '--listen', '127.0.0.1:0', ...this.args],
 			{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.env } },
 		);
 		this.ended = new Promise((done) =>
@@ -240,10 +242,11 @@ export class Server {
 	}
 }
 
-/* `t`: the test or suite context whose end stops it and removes its data. */
-export async function startServer(t, { args = [], env = {}, data } = {}) {
+/* `t`: the test or suite context whose end stops it and removes its data.  `under`: a program and its arguments that becomes
+ * the server. */
+export async function startServer(t, { args = [], env = {}, data, under } = {}) {
 	const folder = data ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-e2e-'));
-	const server = new Server(folder, args, env);
+	const server = new Server(folder, args, env, under);
 	await server.start();
 	t.after(async () => {
 		await server.stop();
