@@ -27,9 +27,9 @@ static void make_printable(char *s)
 	while (i < len) {
 		size_t n = tw_utf8_len(s + i, len - i);
 
-		if (n == 0 || (unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
-			s[i] = '?';
-			n = 1;
+		if (n == 0 || tw_utf8_is_control(s + i, n)) {
+			n = n ? n : 1;
+			memset(s + i, '?', n);
 		}
 		i += n;
 	}

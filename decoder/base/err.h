@@ -54,7 +54,8 @@ struct tw_err {
 #define TW_MUST_USE  __attribute__((warn_unused_result))
 
 /* Fills *err (when not NULL) and returns code, so that `return tw_fail(...)` reads
- * as one act.  Control characters and invalid UTF-8 in the text become '?'. */
+ * as one act.  Control characters (tw_utf8_is_control) and
+ * invalid UTF-8 in the text become '?'. */
 enum tw_status tw_fail(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
         ...) __attribute__((format(printf, 4, 5), nonnull(4)));
 

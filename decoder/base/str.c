@@ -40,6 +40,23 @@ size_t tw_utf8_len(const char *s, size_t len)
 	return 0;
 }
 
+bool tw_utf8_is_control(const char *s, size_t len)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {{0, 0x1F}, {0x7F, 0x9F}, {0x61C, 0x61C}, {0x200B, 0x200F}, {0x2028, 0x202E},
+	        {0x2060, 0x206F}, {0xFEFF, 0xFEFF}};
+	const unsigned char *p = (const unsigned char *)s;
+	uint32_t c = len == 1 ? p[0] : p[0] & (0xFFu >> (len + 1));
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3F);
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
 /* The character that two surrogates of three bytes each stand for, as UTF-8; false: none there. */
 static bool joined_surrogates(const char *s, size_t len, char out[4])
 {

@@ -43,6 +43,10 @@ static inline int tw_str_cmp(struct tw_str a, struct tw_str b)
 /* Length in bytes (1..4) of the valid UTF-8 character at s, 0 when there is none. */
 size_t tw_utf8_len(const char *s, size_t len);
 
+/* Is a valid character of `len` bytes one that a terminal obeys or does not show: C0, DEL, C1, what
+ * turns the direction of text, separates lines or takes no room? */
+bool tw_utf8_is_control(const char *s, size_t len);
+
 /* Copies s into out (cap bytes, cap > 0) as valid NUL-terminated UTF-8: bad bytes and NUL become
  * U+FFFD, pairs of surrogates (as Java's modified UTF-8 writes characters from U+10000 on) that
  * character, cut at a character boundary when too long.  Returns the length. */

@@ -46,10 +46,16 @@ static void put(struct tw_print_sink *p, const char *line, int n)
 /* One line, one field. */
 static void clean(char out[NAME_BYTES], struct tw_str name)
 {
-	(void)tw_utf8_clean(out, NAME_BYTES, name);
-	for (char *c = out; *c; c++)
-		if ((unsigned char)*c < 0x20)
-			*c = ' ';
+	size_t len = tw_utf8_clean(out, NAME_BYTES, name);
+
+	for (size_t i = 0; i < len;) {
+		size_t n = tw_utf8_len(out + i, len - i);
+
+		n = n ? n : 1;
+		if (tw_utf8_is_control(out + i, n))
+			memset(out + i, ' ', n);
+		i += n;
+	}
 }
 
 static uint32_t *slot_of(const struct labels *l, uint64_t id, const char *name)
