@@ -73,7 +73,7 @@ def sentences(*pieces):
 
 def row(name, required, schema, description):
     says = sentences(text(description or ''), limits_of(schema))
-    inner = fields_of(schema) or fields_of(schema.get('items') or {})
+    inner = fields_of(schema)
     return '<tr><td>%s%s</td><td>%s</td><td>%s%s</td></tr>' % (
         code(name), '' if required else ' <span class="quiet">optional</span>', kind_of(schema), says, inner)
 
@@ -83,12 +83,15 @@ def table(rows):
 
 
 def fields_of(s):
-    """The fields of an object that has no name of its own."""
-    fields = s.get('properties') if '$ref' not in s else None
-    if not fields:
+    """The fields of an object that has no name of its own, wherever they stand in it."""
+    if '$ref' in s:
         return ''
     needed = s.get('required', [])
-    return table(row(name, name in needed, f, f.get('description')) for name, f in fields.items())
+    fields = s.get('properties', {})
+    out = table(row(name, name in needed, f, f.get('description')) for name, f in fields.items()) if fields else ''
+    inner = [x for word in ('anyOf', 'oneOf', 'allOf') for x in s.get(word, [])]
+    inner += [s[word] for word in ('items', 'additionalProperties') if isinstance(s.get(word), dict)]
+    return out + ''.join(map(fields_of, inner))
 
 
 def found(doc, o):
@@ -164,7 +167,7 @@ def navigation(by):
 def schema(name, s):
     return '<section id="schema-%s"><h3><a href="#schema-%s">%s</a></h3><p>%s</p>%s</section>' % (
         anchor(name), anchor(name), text(name), sentences(text(s.get('description', '')), kind_of(s), limits_of(s)),
-        fields_of(s) or fields_of(s.get('items') or {}))
+        fields_of(s))
 
 
 def page(doc):

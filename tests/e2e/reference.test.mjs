@@ -23,10 +23,21 @@ test('the reference says what the description says', async (t) => {
 		for (const link of links) assert.ok(link.startsWith('#') ? ids.includes(link.slice(1)) : ['data:,', '/api/reference.css', '/api/v1/openapi.json'].includes(link), link);
 	});
 
-	await t.test('every parameter and field is named', () => {
-		const shown = new Set([...text.matchAll(/<tr><td><code>([^<]+)<\/code>/g)].map((m) => m[1]));
-		for (const item of Object.values(doc.paths)) for (const op of Object.values(item)) for (const p of op.parameters ?? []) if (p.name) assert.ok(shown.has(p.name), p.name);
-		for (const schema of Object.values(doc.components.schemas)) for (const name of Object.keys(schema.properties ?? {})) assert.ok(shown.has(name), name);
+	await t.test('every parameter and field is named in its own section, as often as it stands there', () => {
+		const sections = new Map(text.split('<section id="').slice(1).map((s) => [s.slice(0, s.indexOf('"')), s.slice(0, s.indexOf('</section>'))]));
+		const shown = (id) => [...sections.get(id).matchAll(/<tr><td><code>([^<]+)<\/code>/g)].map((m) => m[1]).sort();
+		/* The names in what is described in place; what has a name of its own has a section of its own. */
+		const named = (s) => (typeof s !== 'object' || s === null || s.$ref ? [] : [
+			...Object.entries(s.properties ?? {}).flatMap(([name, field]) => [name, ...named(field)]),
+			...['anyOf', 'oneOf', 'allOf'].flatMap((word) => (s[word] ?? []).flatMap(named)), ...named(s.items), ...named(s.additionalProperties)]);
+		const found = (o) => (o.$ref ? found(o.$ref.slice(2).split('/').reduce((at, piece) => at[piece.replaceAll('~1', '/').replaceAll('~0', '~')], doc)) : o);
+		const bodies = (o) => Object.values(found(o).content ?? {}).flatMap((c) => named(c.schema));
+		for (const item of Object.values(doc.paths)) for (const op of Object.values(item)) {
+			const parameters = (op.parameters ?? []).map(found).flatMap((p) => [p.name, ...named(p.schema)]);
+			const answers = Object.entries(op.responses).filter(([status]) => status < '400').flatMap(([, answer]) => bodies(answer));
+			assert.deepEqual(shown(op.operationId), [...parameters, ...(op.requestBody ? bodies(op.requestBody) : []), ...answers].sort(), op.operationId);
+		}
+		for (const [name, schema] of Object.entries(doc.components.schemas)) assert.deepEqual(shown(`schema-${name.toLowerCase()}`), named(schema).sort(), name);
 	});
 
 	await t.test('nothing in it is run, or loaded from elsewhere', async () => {
