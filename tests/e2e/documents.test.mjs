@@ -1,5 +1,5 @@
 /*
- * documents.test.mjs - what the documents say can be done is done: every link leads somewhere, every command in a
+ * documents.test.mjs - what the documents say can be done is done: every link within the checkout leads somewhere, every command in a
  * block of shell is run against a real server in the order in which a reader would, or stands in NOT_RUN with the reason.
  */
 import assert from 'node:assert/strict';
@@ -38,7 +38,7 @@ const NOT_RUN = [
 	['tests/fuzz/README.md', 'ASAN_SYMBOLIZER_PATH', 'needs the fuzz build: tests/run --only fuzz makes it'],
 ];
 
-test('every link in every document leads somewhere', () => {
+test('every link within the checkout leads somewhere, in every document', () => {
 	const anchors = new Map();
 	const has = (name, anchor) => {
 		if (!anchors.has(name)) anchors.set(name, anchorsOf(textOf(name)));
