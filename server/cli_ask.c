@@ -7,13 +7,13 @@
 #include "base/buf.h"
 #include "cli.h"
 
-enum { MAX_NAME = 64 };
+enum { MAX_NAME = 64, MAX_ANSWER = 16 << 20 /* 500 traces with all their texts */ };
 
 bool tw_cli_ask_begin(struct tw_cli_ask *a)
 {
 	if (!a->key)
 		a->key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	return a->server && a->key;
+	return a->server && a->key && *a->key;
 }
 
 static enum tw_status add_where(
@@ -24,7 +24,6 @@ static enum tw_status add_where(
 
 	if (!equals || equals == pair || equals - pair >= MAX_NAME ||
 	        strspn(pair, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(equals - pair)) {
-		a->misused = true;
 		return tw_fail(
 		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "--where %.200s is not K=V", pair);
 	}
@@ -43,6 +42,20 @@ static enum tw_status make_query(struct tw_cli_ask *a, const char *path, const c
 		st = tw_push_client_query(a->client, q, pairs[0], pairs[1], err);
 	if (st == TW_OK && (tw_buf_add_u8(q, '\0') != TW_OK || strlen(path) >= MAX_NAME))
 		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the query is too long");
+	a->misused = st == TW_BAD_REQUEST;
+	return st;
+}
+
+static enum tw_status send_query(
+        struct tw_cli_ask *a, const char *whole, bool patient, json_t **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_push_client_send(a->client,
+	        &(struct tw_push_request){
+	                .method = "GET", .path = whole, .once = !patient, .max_answer = MAX_ANSWER},
+	        ret, err);
+
+	a->unasked = st != TW_OK;
+	a->misused = st == TW_BAD_REQUEST;
 	return st;
 }
 
@@ -55,16 +68,14 @@ enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char
 
 	if (!a->client)
 		st = tw_push_client_new(a->server, a->key, false, &a->client, err);
+	a->misused = st == TW_BAD_REQUEST;
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&q, TW_ASK_QUERY_BYTES);
 	st = make_query(a, path, pairs, &q, err);
 	if (st == TW_OK) {
 		(void)snprintf(whole, sizeof whole, "%s%s", path, (const char *)q.data);
-		st = tw_push_client_send(a->client,
-		        &(struct tw_push_request){.method = "GET", .path = whole, .once = !patient},
-		        ret, err);
-		a->misused = st == TW_BAD_REQUEST;
+		st = send_query(a, whole, patient, ret, err);
 	}
 	tw_buf_done(&q);
 	return st;
@@ -73,7 +84,9 @@ enum tw_status tw_cli_ask_get(struct tw_cli_ask *a, const char *path, const char
 int tw_cli_ask_failed(const struct tw_cli_ask *a, const char *command, const struct tw_err *err)
 {
 	(void)tw_cli_failed(command, err);
-	return a->misused ? TW_EXIT_USAGE : TW_EXIT_SERVER;
+	if (a->misused)
+		return TW_EXIT_USAGE;
+	return a->unasked ? TW_EXIT_SERVER : TW_EXIT_FAILED;
 }
 
 void tw_cli_ask_end(struct tw_cli_ask *a)

@@ -17,6 +17,7 @@ struct tw_cli_ask {
 	size_t n_where;
 	struct tw_push_client *client;
 	bool misused; /* what failed was not the server's fault */
+	bool unasked; /* what failed was the asking */
 };
 
 /* False when --server or a key is missing. */

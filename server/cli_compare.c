@@ -15,7 +15,13 @@
 #include "gate.h"
 #include "push_client.h"
 
-enum { MAX_GATES = 64, MAX_WHERE = 32, MAX_QUERY = 12 << 10, ARENA = 1 << 20 };
+enum {
+	MAX_GATES = 64,
+	MAX_WHERE = 32,
+	MAX_QUERY = 12 << 10,
+	ARENA = 1 << 20,
+	MAX_ANSWER = 16 << 20
+};
 enum { EXIT_TOO_LITTLE = 2 };
 
 static const char synopsis[] =
@@ -100,7 +106,7 @@ static enum tw_status make_query(
 
 static enum tw_status ask(struct comparing *c, const char *method, json_t **ret, struct tw_err *err)
 {
-	struct tw_push_request request = {.method = "GET"};
+	struct tw_push_request request = {.method = "GET", .max_answer = MAX_ANSWER};
 	struct tw_buf q;
 	enum tw_status st;
 
@@ -111,8 +117,8 @@ static enum tw_status ask(struct comparing *c, const char *method, json_t **ret,
 		        tw_arena_printf(c->arena, "/api/v1/fleet/compare%s", (const char *)q.data);
 		st = request.path ? tw_push_client_send(c->client, &request, ret, err)
 		                  : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-		c->misused = st == TW_BAD_REQUEST;
 	}
+	c->misused = st == TW_BAD_REQUEST;
 	tw_buf_done(&q);
 	return st;
 }
@@ -227,6 +233,7 @@ static int compare(struct comparing *c)
 		return TW_EXIT_USAGE;
 	}
 	st = tw_push_client_new(c->server, c->key, false, &c->client, &err);
+	c->misused = st == TW_BAD_REQUEST;
 	if (st == TW_OK)
 		st = judge_all(c, &err);
 	if (st == TW_OK)
@@ -256,7 +263,8 @@ int tw_cli_compare(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (!c.key)
 		c.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (n > 0 || !c.server || !c.key || !c.base || !c.head || (c.markdown && c.json)) {
+	if (n > 0 || !c.server || !c.key || !*c.key || !c.base || !c.head ||
+	        (c.markdown && c.json)) {
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}

@@ -12,6 +12,7 @@ struct output {
 	const struct tw_names *names; /* NULL: ids as they are */
 	struct tw_decode_json json;
 	bool is_json;
+	struct tw_err err; /* why text was not written */
 };
 
 static enum tw_status write_text(void *arg, const char *p, size_t n)
@@ -19,8 +20,10 @@ static enum tw_status write_text(void *arg, const char *p, size_t n)
 	struct output *o = arg;
 
 	if (o->is_json)
-		return tw_decode_json_text(&o->json, p, n);
-	return fwrite(p, 1, n, stdout) == n ? TW_OK : TW_IO;
+		return tw_decode_json_text(&o->json, p, n, &o->err);
+	return fwrite(p, 1, n, stdout) == n
+	               ? TW_OK
+	               : tw_fail(&o->err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
 }
 
 static void resolve(void *arg, uint64_t id, char *buf, size_t cap)
@@ -45,7 +48,11 @@ static enum tw_status print(
 		st = tw_local_decode(threads, "threads", tw_print_sink_of(p), NULL, &facts, err);
 	if (st == TW_OK)
 		st = tw_local_decode(file, NULL, tw_print_sink_of(p), NULL, &facts, err);
-	if (p && (tw_print_sink_end(p) != TW_OK || fflush(stdout) != 0) && st == TW_OK)
+	if (p && tw_print_sink_end(p) != TW_OK && st == TW_OK) {
+		*err = o->err;
+		st = err->code;
+	}
+	if (fflush(stdout) != 0 && st == TW_OK)
 		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
 	tw_arena_free(a);
 	return st;

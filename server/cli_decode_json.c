@@ -50,7 +50,7 @@ static void put_field(struct tw_json *j, const char *field, struct tw_str text)
 		tw_json_str(j, text);
 }
 
-static enum tw_status put_line(struct tw_str line)
+static enum tw_status put_line(struct tw_str line, struct tw_err *err)
 {
 	struct tw_str rest = line, event = tw_str_split(&rest, '\t');
 	const struct shape *shape = shape_of(event);
@@ -65,7 +65,7 @@ static enum tw_status put_line(struct tw_str line)
 		if (last)
 			break;
 	}
-	return tw_cli_line_end(&out, NULL);
+	return tw_cli_line_put(&out, err);
 }
 
 void tw_decode_json_init(struct tw_decode_json *d)
@@ -78,7 +78,8 @@ void tw_decode_json_done(struct tw_decode_json *d)
 	tw_buf_done(&d->line);
 }
 
-enum tw_status tw_decode_json_text(struct tw_decode_json *d, const char *p, size_t n)
+enum tw_status tw_decode_json_text(
+        struct tw_decode_json *d, const char *p, size_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -86,9 +87,12 @@ enum tw_status tw_decode_json_text(struct tw_decode_json *d, const char *p, size
 		const char *end = memchr(p, '\n', n);
 		size_t take = end ? (size_t)(end - p) : n;
 
-		st = tw_buf_add(&d->line, p, take);
+		if (tw_buf_add(&d->line, p, take) != TW_OK)
+			st = tw_fail(
+			        err, TW_NOMEM, TW_NO_OFFSET, "a line of the answer is too long");
 		if (st == TW_OK && end) {
-			st = put_line((struct tw_str){(const char *)d->line.data, d->line.len});
+			st = put_line(
+			        (struct tw_str){(const char *)d->line.data, d->line.len}, err);
 			tw_buf_clear(&d->line);
 			take++;
 		}

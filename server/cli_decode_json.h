@@ -13,6 +13,7 @@ struct tw_decode_json {
 void tw_decode_json_init(struct tw_decode_json *d);
 void tw_decode_json_done(struct tw_decode_json *d);
 /* Text as it comes, in any pieces; whole lines are printed. */
-enum tw_status tw_decode_json_text(struct tw_decode_json *d, const char *p, size_t n);
+enum tw_status tw_decode_json_text(
+        struct tw_decode_json *d, const char *p, size_t n, struct tw_err *err);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-enum { LINE_BYTES = 1 << 20 };
+/* What the longest line of `decode` becomes. */
+enum { LINE_BYTES = 512 << 20 };
 
 struct tw_json *tw_cli_line(struct tw_cli_line *l)
 {
@@ -12,7 +13,7 @@ struct tw_json *tw_cli_line(struct tw_cli_line *l)
 	return &l->json;
 }
 
-enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err)
+enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -20,8 +21,17 @@ enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err)
 	(void)tw_buf_add_u8(&l->text, '\n');
 	if (tw_buf_status(&l->text) != TW_OK)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a line of the answer is too long");
-	else if (fwrite(l->text.data, 1, l->text.len, stdout) != l->text.len || fflush(stdout) != 0)
+	else if (fwrite(l->text.data, 1, l->text.len, stdout) != l->text.len)
 		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
 	tw_buf_done(&l->text);
+	return st;
+}
+
+enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err)
+{
+	enum tw_status st = tw_cli_line_put(l, err);
+
+	if (st == TW_OK && fflush(stdout) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
 	return st;
 }

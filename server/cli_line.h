@@ -16,7 +16,9 @@ struct tw_cli_line {
 };
 
 struct tw_json *tw_cli_line(struct tw_cli_line *l);
-/* Ends the object and prints it; TW_IO when nobody reads any more. */
+/* Ends the object and prints it, when stdout's buffer is full or flushed: for very many. */
+enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
+/* The same at once, for whoever waits for this line; TW_IO when nobody reads any more. */
 enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -88,7 +88,7 @@ int tw_cli_mcp(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (!key)
 		key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (n > 0 || !server || !key || !tw_str_u64(tw_str_of(most), MOST_MAX, &bytes)) {
+	if (n > 0 || !server || !key || !*key || !tw_str_u64(tw_str_of(most), MOST_MAX, &bytes)) {
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}

@@ -119,7 +119,7 @@ static enum tw_status idempotency_key(
 	return st;
 }
 
-/* Until the trace is ready or failed. */
+/* Until the trace is ready or failed (TW_CORRUPT). */
 static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *err)
 {
 	char path[128];
@@ -136,7 +136,12 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 		if (st != TW_OK)
 			return st;
 		state = json_string_value(json_object_get(trace, "state"));
-		if (!state || strcmp(state, "failed") == 0) {
+		if (!state) {
+			json_decref(trace);
+			return tw_fail(err, TW_IO, TW_NO_OFFSET,
+			        "the answer has no state: is this tracewell?");
+		}
+		if (strcmp(state, "failed") == 0) {
 			const json_t *why = json_object_get(trace, "error");
 			const char *text = json_string_value(json_object_get(why, "message"));
 
@@ -155,21 +160,40 @@ static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *er
 	}
 }
 
-/* Told as soon as the server has it; of --wait, when it is decoded. */
-static enum tw_status tell_json(const char *path, const char *id, const struct push *p,
+/* `id` NULL: the server did not take it; `why` NULL: nothing went wrong. */
+static enum tw_status tell_json(const char *path, const char *id, const char *state,
         const struct tw_err *why, struct tw_err *err)
 {
 	struct tw_cli_line line;
 	struct tw_json *j = tw_cli_line(&line);
 
 	tw_json_key_str(j, "file", tw_str_of(path));
-	tw_json_key_str(j, "id", tw_str_of(id));
-	tw_json_key_str(j, "state", tw_str_of(why ? "failed" : p->wait ? "ready" : "accepted"));
+	if (id)
+		tw_json_key_str(j, "id", tw_str_of(id));
+	tw_json_key_str(j, "state", tw_str_of(state));
 	if (why)
 		tw_json_key_str(j, "error", tw_str_of(why->msg));
 	return tw_cli_line_end(&line, err);
 }
 
+/* What could not be read, or sent, the server had no say in. */
+static void not_taken(struct push *p, const char *path, enum tw_status st, const struct tw_err *err)
+{
+	bool is_refused = st != TW_IO && st != TW_NOMEM;
+
+	failed(p, path, err);
+	if (p->json && tell_json(path, NULL, is_refused ? "refused" : "unsent", err, NULL) != TW_OK)
+		(void)fputs("tracewell push: standard output cannot be written\n", stderr);
+}
+
+static const char *state_of(const struct push *p, enum tw_status waited)
+{
+	if (waited == TW_CORRUPT)
+		return "failed";
+	return waited == TW_OK && p->wait ? "ready" : "accepted";
+}
+
+/* Told as soon as the server has it; of --wait, when it is decoded. */
 static enum tw_status settle(struct push *p, const char *path, const char *id, struct tw_err *err)
 {
 	struct tw_err later;
@@ -184,38 +208,50 @@ static enum tw_status settle(struct push *p, const char *path, const char *id, s
 		st = wait_for(p, id, err);
 	if (!p->json)
 		return st;
-	told = tell_json(path, id, p, st == TW_OK ? NULL : err, &later);
+	told = tell_json(path, id, state_of(p, st), st == TW_OK ? NULL : err, &later);
 	if (st == TW_OK && told != TW_OK)
 		*err = later;
 	return st == TW_OK ? told : st;
 }
 
-static enum tw_status send_trace(struct push *p, const char *path, struct tw_err *err)
+/* json_decref(*ret) is owed. */
+static enum tw_status upload(
+        struct push *p, const char *path, json_t **ret, const char **ret_id, struct tw_err *err)
 {
 	char key[72];
-	const char *id;
 	char *url = tw_arena_printf(p->arena, "/api/v1/traces%s", (const char *)p->query.data);
-	json_t *answer;
 	enum tw_status st = url ? idempotency_key(p, path, key, err)
 	                        : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 
+	if (st == TW_OK)
+		st = tw_push_client_send(p->client,
+		        &(struct tw_push_request){.method = "POST",
+		                .path = url,
+		                .file = path,
+		                .parts = p->parts,
+		                .n_parts = p->n_parts,
+		                .idempotency = key},
+		        ret, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_push_client_send(p->client,
-	        &(struct tw_push_request){.method = "POST",
-	                .path = url,
-	                .file = path,
-	                .parts = p->parts,
-	                .n_parts = p->n_parts,
-	                .idempotency = key},
-	        &answer, err);
+	*ret_id = json_string_value(json_object_get(*ret, "id"));
+	return *ret_id ? TW_OK
+	               : tw_fail(err, TW_IO, TW_NO_OFFSET,
+	                         "the answer has no id: is this tracewell?");
+}
+
+static void send_trace(struct push *p, const char *path)
+{
+	json_t *answer = NULL;
+	const char *id = NULL;
+	struct tw_err err;
+	enum tw_status st = upload(p, path, &answer, &id, &err);
+
 	if (st != TW_OK)
-		return st;
-	id = json_string_value(json_object_get(answer, "id"));
-	st = id ? settle(p, path, id, err)
-	        : tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no id: is this tracewell?");
+		not_taken(p, path, st, &err);
+	else if (settle(p, path, id, &err) != TW_OK)
+		failed(p, path, &err);
 	json_decref(answer);
-	return st;
 }
 
 static enum tw_status send_mapping(
@@ -291,7 +327,7 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 	int n = scandir(path, &entries, keep_visible, alphasort);
 
 	if (n < 0) {
-		failed(p, path, &(struct tw_err){.msg = "cannot read the folder"});
+		not_taken(p, path, TW_IO, &(struct tw_err){.msg = "cannot read the folder"});
 		return;
 	}
 	for (int i = 0; i < n; i++) {
@@ -315,11 +351,13 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 
 	if (stat(path, &st) != 0) {
 		tw_fail(&err, TW_IO, TW_NO_OFFSET, "%s", strerror(errno));
-		failed(p, path, &err);
-	} else if (S_ISDIR(st.st_mode) && depth < MAX_FOLDERS) {
+		not_taken(p, path, TW_IO, &err);
+	} else if (!S_ISDIR(st.st_mode)) {
+		send_trace(p, path);
+	} else if (depth < MAX_FOLDERS) {
 		push_folder(p, path, depth);
-	} else if (S_ISDIR(st.st_mode) || send_trace(p, path, &err) != TW_OK) {
-		failed(p, path, &err);
+	} else {
+		not_taken(p, path, TW_IO, &err);
 	}
 }
 
@@ -349,6 +387,10 @@ static int push_all(struct push *p, int n, char **paths)
 		st = make_query(p, &err);
 	if (st == TW_OK)
 		st = name_parts(p, &err);
+	if (st == TW_BAD_REQUEST) {
+		(void)tw_cli_failed("push", &err);
+		return TW_EXIT_USAGE;
+	}
 	if (st == TW_OK && p->mapping)
 		st = send_mapping(p, "methods", p->mapping, &err);
 	if (st == TW_OK && p->retrace)
@@ -391,7 +433,7 @@ int tw_cli_push(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	if (!p.key)
 		p.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */
-	if (!p.server || !p.key || (n == 0 && !p.mapping && !p.retrace) ||
+	if (!p.server || !p.key || !*p.key || (n == 0 && !p.mapping && !p.retrace) ||
 	        ((p.mapping || p.retrace) && !p.build_id)) {
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;

@@ -39,19 +39,6 @@ struct tw_term_size tw_term_size(FILE *f)
 	return (struct tw_term_size){w.ws_col < MAX_COLUMNS ? w.ws_col : MAX_COLUMNS, w.ws_row};
 }
 
-/* C0, DEL, C1, and what turns the direction of text: in valid UTF-8 of `len` bytes. */
-static bool is_control(const unsigned char *s, size_t len)
-{
-	if (len == 1)
-		return s[0] < 0x20 || s[0] == 0x7f;
-	if (len == 2)
-		return s[0] == 0xc2 && s[1] < 0xa0;
-	if (len != 3 || s[0] != 0xe2)
-		return false;
-	return (s[1] == 0x80 && ((s[2] >= 0xa8 && s[2] <= 0xae) || s[2] == 0x8e || s[2] == 0x8f)) ||
-	       (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
-}
-
 static unsigned count(const char *text, size_t left)
 {
 	unsigned n = 0;
@@ -74,7 +61,7 @@ void tw_term_text(struct tw_buf *out, const char *text, unsigned columns)
 
 	for (unsigned i = 0; i < shown; i++) {
 		size_t len = tw_utf8_len(text, left);
-		bool bad = len == 0 || is_control((const unsigned char *)text, len);
+		bool bad = len == 0 || tw_utf8_is_control(text, len);
 
 		len = len ? len : 1;
 		if (bad)

@@ -12,7 +12,17 @@
 #include "cli_ask.h"
 #include "cli_term.h"
 
-enum { PAGE = 100, MAX_EVERY_S = 3600, SCREEN_BYTES = 1 << 20, ID_BYTES = 33, STATE_BYTES = 16 };
+enum {
+	PAGE = 100,
+	PAGES = 20, /* of one look, at most */
+	MAX_EVERY_S = 3600,
+	SCREEN_BYTES = 1 << 20,
+	LINE_BYTES = 1 << 20,
+	ID_BYTES = 33,
+	STATE_BYTES = 16,
+	WIDE = 120, /* columns from which on there is room for dates */
+	ALL = 0     /* columns: text is not cut */
+};
 
 static const char synopsis[] =
         "watch --server URL --key KEY [--where K=V]... [--every SECONDS] [--once] [--json]\n"
@@ -20,6 +30,7 @@ static const char synopsis[] =
         "project";
 
 struct seen {
+	int64_t created_ms;
 	char id[ID_BYTES], state[STATE_BYTES];
 };
 
@@ -27,8 +38,10 @@ struct watch {
 	struct tw_cli_ask ask;
 	const char *every;
 	bool once, json, lines;
-	struct seen seen[PAGE]; /* of the page before */
+	struct seen seen[PAGES * PAGE]; /* of the look before, the newest first */
 	size_t n_seen;
+	bool looked;
+	struct seen bottom; /* what is not newer was there before, whenever it comes in sight */
 };
 
 static const char *text_of(const json_t *o, const char *key)
@@ -47,15 +60,37 @@ static enum tw_paint paint_of(const char *state)
 	return strcmp(state, "archived") == 0 ? TW_DIM : TW_YELLOW;
 }
 
-static void add_when(struct tw_buf *out, const json_t *trace)
+/* A row, cut where the window ends. */
+struct row {
+	struct tw_buf *out;
+	unsigned left; /* columns */
+	bool is_cut;
+};
+
+static void add_cell(struct row *r, const char *text, unsigned columns)
+{
+	if (!r->is_cut) {
+		tw_term_text(r->out, text, columns);
+	} else if (r->left) {
+		unsigned shown = columns && columns < r->left ? columns : r->left;
+
+		tw_term_text(r->out, text, shown);
+		r->left -= shown;
+	}
+}
+
+static void add_when(struct row *r, const json_t *trace)
 {
 	time_t s = (time_t)(json_integer_value(json_object_get(trace, "created_ms")) / 1000);
+	bool is_short = r->is_cut && r->left < WIDE;
 	char text[32] = "-";
 	struct tm tm;
 
 	if (gmtime_r(&s, &tm))
-		(void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	tw_buf_printf(out, "%s  ", text);
+		(void)strftime(
+		        text, sizeof text, is_short ? "%H:%M:%SZ" : "%Y-%m-%dT%H:%M:%SZ", &tm);
+	add_cell(r, text, is_short ? 9 : 20);
+	add_cell(r, "  ", 2);
 }
 
 /* What people call it; else why it failed; else its device. */
@@ -69,28 +104,37 @@ static const char *about(const json_t *trace)
 	return *why ? why : text_of(json_object_get(trace, "meta"), "device");
 }
 
-static void add_row(struct tw_buf *out, const json_t *trace, unsigned rest)
+static void add_duration(struct row *r, const json_t *trace)
 {
-	const json_t *meta = json_object_get(trace, "meta");
 	const json_t *summary = json_object_get(trace, "summary");
-	const char *state = text_of(trace, "state");
-	char time[32] = "-";
+	char time[32] = "-", text[40];
 
-	add_when(out, trace);
-	tw_buf_printf(out, "%s", tw_term_paint(stdout, paint_of(state)));
-	tw_term_text(out, state, 8);
-	tw_buf_printf(out, "%s  ", tw_term_paint(stdout, TW_PLAIN));
 	if (json_is_object(summary))
 		(void)tw_term_time(time, sizeof time,
 		        json_integer_value(json_object_get(summary, "duration_ns")));
-	tw_buf_printf(out, "%8s  ", time);
-	tw_term_text(out, text_of(meta, "scenario"), 14);
-	tw_buf_printf(out, "  ");
-	tw_term_text(out, text_of(meta, "version_name"), 10);
-	tw_buf_printf(out, "  ");
-	tw_term_text(out, text_of(trace, "id"), 26);
-	tw_buf_printf(out, "  ");
-	tw_term_text(out, about(trace), rest);
+	(void)snprintf(text, sizeof text, "%8s  ", time);
+	add_cell(r, text, 10);
+}
+
+static void add_row(struct tw_buf *out, const json_t *trace, unsigned columns)
+{
+	struct row r = {.out = out, .left = columns, .is_cut = columns != ALL};
+	const json_t *meta = json_object_get(trace, "meta");
+	const char *state = text_of(trace, "state");
+
+	add_when(&r, trace);
+	tw_buf_printf(out, "%s", tw_term_paint(stdout, paint_of(state)));
+	add_cell(&r, state, 8);
+	tw_buf_printf(out, "%s", tw_term_paint(stdout, TW_PLAIN));
+	add_cell(&r, "  ", 2);
+	add_duration(&r, trace);
+	add_cell(&r, text_of(meta, "scenario"), 14);
+	add_cell(&r, "  ", 2);
+	add_cell(&r, text_of(meta, "version_name"), 10);
+	add_cell(&r, "  ", 2);
+	add_cell(&r, text_of(trace, "id"), 26);
+	add_cell(&r, "  ", 2);
+	add_cell(&r, about(trace), ALL);
 }
 
 static enum tw_status put(const struct tw_buf *out, struct tw_err *err)
@@ -103,31 +147,37 @@ static enum tw_status put(const struct tw_buf *out, struct tw_err *err)
 
 /* --- a terminal --- */
 
-static void add_head(const struct watch *w, struct tw_buf *out, const json_t *page)
+static void add_head(
+        const struct watch *w, struct tw_buf *out, const json_t *page, unsigned columns)
 {
-	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));
-	tw_term_text(out, w->ask.server, 0);
-	tw_buf_printf(out, "%s  %lld traces; Ctrl-C ends\033[K\n\033[K\n",
-	        tw_term_paint(stdout, TW_PLAIN),
+	char count[64];
+	int n = snprintf(count, sizeof count, "  %lld traces; Ctrl-C ends",
 	        (long long)json_integer_value(json_object_get(page, "total")));
+	unsigned room = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
+
+	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));
+	tw_term_text(out, w->ask.server, strlen(w->ask.server) > room ? room : ALL);
+	tw_buf_printf(out, "%s%s\033[K\n\033[K\n", tw_term_paint(stdout, TW_PLAIN), count);
 }
 
+/* Rows are cut by characters, and some take two columns: so nothing is wrapped meanwhile. */
 static enum tw_status draw(const struct watch *w, const json_t *page, struct tw_err *err)
 {
-	enum { BEFORE = 91 };
 	const struct tw_term_size size = tw_term_size(stdout);
 	const json_t *traces = json_object_get(page, "traces");
-	unsigned rest = size.columns > BEFORE + 8 ? size.columns - BEFORE : 8;
 	struct tw_buf out;
 	enum tw_status st;
 
 	tw_buf_init(&out, SCREEN_BYTES);
-	add_head(w, &out, page);
+	tw_buf_printf(&out, "\033[?7l");
+	add_head(w, &out, page, size.columns);
 	for (size_t i = 0; i < json_array_size(traces) && i + 3 < size.rows; i++) {
-		add_row(&out, json_array_get(traces, i), rest);
-		tw_buf_printf(&out, "\033[K\n");
+		/* the end of the line is cleared first: behind a full row it would be its end */
+		tw_buf_printf(&out, "\033[K");
+		add_row(&out, json_array_get(traces, i), size.columns);
+		tw_buf_printf(&out, "\n");
 	}
-	tw_buf_printf(&out, "\033[J");
+	tw_buf_printf(&out, "\033[J\033[?7h");
 	st = put(&out, err);
 	tw_buf_done(&out);
 	return st;
@@ -135,26 +185,63 @@ static enum tw_status draw(const struct watch *w, const json_t *page, struct tw_
 
 /* --- lines --- */
 
-static bool is_new(const struct watch *w, const json_t *trace)
+static struct seen seen_of(const json_t *trace)
 {
-	const char *id = text_of(trace, "id");
+	struct seen s = {.created_ms = json_integer_value(json_object_get(trace, "created_ms"))};
 
+	(void)snprintf(s.id, sizeof s.id, "%s", text_of(trace, "id"));
+	(void)snprintf(s.state, sizeof s.state, "%s", text_of(trace, "state"));
+	return s;
+}
+
+static bool is_newer(const struct seen *a, const struct seen *b)
+{
+	if (a->created_ms != b->created_ms)
+		return a->created_ms > b->created_ms;
+	return strcmp(a->id, b->id) > 0;
+}
+
+static bool is_finished(const struct seen *s)
+{
+	return strcmp(s->state, "ready") == 0 || strcmp(s->state, "failed") == 0 ||
+	       strcmp(s->state, "archived") == 0;
+}
+
+/* Its state is another than at the look before; or it came into sight, and not because one that was
+ * newer is gone. */
+static bool is_news(const struct watch *w, const struct seen *now)
+{
 	for (size_t i = 0; i < w->n_seen; i++)
-		if (strcmp(w->seen[i].id, id) == 0)
-			return strcmp(w->seen[i].state, text_of(trace, "state")) != 0;
+		if (strcmp(w->seen[i].id, now->id) == 0)
+			return strcmp(w->seen[i].state, now->state) != 0;
+	return !w->looked || is_newer(now, &w->bottom);
+}
+
+/* How far back a look goes: to the newest of the look before, and to what was not finished then. */
+static bool is_enough(const struct watch *w, const json_t *traces)
+{
+	const size_t n = json_array_size(traces);
+	const struct seen last = seen_of(n ? json_array_get(traces, n - 1) : NULL);
+
+	if (!w->looked || n == 0)
+		return true;
+	if (w->n_seen && is_newer(&last, &w->seen[0]))
+		return false;
+	for (size_t i = 0; i < w->n_seen; i++)
+		if (!is_finished(&w->seen[i]) && is_newer(&last, &w->seen[i]))
+			return false;
 	return true;
 }
 
-static void remember(struct watch *w, const json_t *traces)
+static void remember(struct watch *w, const json_t *traces, bool is_all)
 {
-	w->n_seen = 0;
-	for (size_t i = 0; i < json_array_size(traces) && i < PAGE; i++) {
-		const json_t *trace = json_array_get(traces, i);
-		struct seen *s = &w->seen[w->n_seen++];
+	const size_t n = json_array_size(traces);
 
-		(void)snprintf(s->id, sizeof s->id, "%s", text_of(trace, "id"));
-		(void)snprintf(s->state, sizeof s->state, "%s", text_of(trace, "state"));
-	}
+	for (w->n_seen = 0; w->n_seen < n && w->n_seen < PAGES * PAGE; w->n_seen++)
+		w->seen[w->n_seen] = seen_of(json_array_get(traces, w->n_seen));
+	if (!is_all && w->n_seen && is_newer(&w->seen[w->n_seen - 1], &w->bottom))
+		w->bottom = w->seen[w->n_seen - 1];
+	w->looked = true;
 }
 
 static void add_line(const struct watch *w, struct tw_buf *out, const json_t *trace)
@@ -164,48 +251,89 @@ static void add_line(const struct watch *w, struct tw_buf *out, const json_t *tr
 	if (text)
 		(void)tw_buf_add_str(out, tw_str_of(text));
 	else
-		add_row(out, trace, 0);
+		add_row(out, trace, ALL);
 	(void)tw_buf_add_u8(out, '\n');
 	free(text); /* NOLINT: jansson's */
 }
 
-static enum tw_status tell(struct watch *w, const json_t *page, struct tw_err *err)
+static enum tw_status tell_one(const struct watch *w, const json_t *trace, struct tw_err *err)
 {
-	const json_t *traces = json_object_get(page, "traces");
-	const size_t n = json_array_size(traces);
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_buf_init(&out, LINE_BYTES);
+	add_line(w, &out, trace);
+	st = put(&out, err);
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status tell(struct watch *w, const json_t *traces, bool is_all, struct tw_err *err)
+{
 	enum tw_status st = TW_OK;
-	size_t told = 0;
 
-	for (size_t i = n; st == TW_OK && i-- > 0;) {
+	for (size_t i = json_array_size(traces); st == TW_OK && i-- > 0;) {
 		const json_t *trace = json_array_get(traces, i);
-		struct tw_buf out;
+		const struct seen now = seen_of(trace);
 
-		if (!is_new(w, trace))
-			continue;
-		told++;
-		tw_buf_init(&out, SCREEN_BYTES);
-		add_line(w, &out, trace);
-		st = put(&out, err);
-		tw_buf_done(&out);
+		if (is_news(w, &now))
+			st = tell_one(w, trace, err);
 	}
-	if (w->n_seen && told == PAGE)
-		(void)fputs("tracewell watch: more came than one answer holds; some are left out\n",
-		        stderr);
-	remember(w, traces);
+	if (!is_all && !is_enough(w, traces))
+		(void)fprintf(stderr,
+		        "tracewell watch: more came than the %d traces of a look; some are left "
+		        "out\n",
+		        PAGES * PAGE);
+	remember(w, traces, is_all);
 	return st;
 }
 
 /* --- */
 
-static enum tw_status look(struct watch *w, bool patient, struct tw_err *err)
+static enum tw_status ask_page(
+        struct watch *w, const char *cursor, bool patient, json_t **ret, struct tw_err *err)
 {
 	static const char limit[] = "100"; /* PAGE */
-	const char *const pairs[] = {"sort", "created", "order", "desc", "limit", limit, NULL};
-	json_t *page = NULL;
-	enum tw_status st = tw_cli_ask_get(&w->ask, "/api/v1/traces", pairs, patient, &page, err);
+	const char *const pairs[] = {"sort", "created", "order", "desc", "limit", limit,
+	        cursor ? "cursor" : NULL, cursor, NULL};
 
-	if (st == TW_OK)
-		st = w->lines ? tell(w, page, err) : draw(w, page, err);
+	return tw_cli_ask_get(&w->ask, "/api/v1/traces", pairs, patient, ret, err);
+}
+
+/* The pages behind `page`, as far as a look goes, are added to its traces. */
+static enum tw_status look_back(
+        struct watch *w, json_t *page, bool patient, bool *ret_is_all, struct tw_err *err)
+{
+	json_t *traces = json_object_get(page, "traces");
+	json_t *next = json_incref(json_object_get(page, "cursor"));
+	enum tw_status st = TW_OK;
+
+	for (int i = 1; st == TW_OK && i < PAGES && json_is_string(next) && !is_enough(w, traces);
+	        i++) {
+		json_t *more = NULL;
+
+		st = ask_page(w, json_string_value(next), patient, &more, err);
+		json_decref(next);
+		next = json_incref(json_object_get(more, "cursor"));
+		if (st == TW_OK && json_array_extend(traces, json_object_get(more, "traces")) != 0)
+			st = tw_fail(err, TW_IO, TW_NO_OFFSET, "the answer has no traces");
+		json_decref(more);
+	}
+	*ret_is_all = !json_is_string(next);
+	json_decref(next);
+	return st;
+}
+
+static enum tw_status look(struct watch *w, bool patient, struct tw_err *err)
+{
+	json_t *page = NULL;
+	bool is_all = true;
+	enum tw_status st = ask_page(w, NULL, patient, &page, err);
+
+	if (st == TW_OK && !w->lines)
+		st = draw(w, page, err);
+	else if (st == TW_OK && (st = look_back(w, page, patient, &is_all, err)) == TW_OK)
+		st = tell(w, json_object_get(page, "traces"), is_all, err);
 	json_decref(page);
 	return st;
 }

@@ -36,11 +36,21 @@ static int version(bool json)
 	return TW_EXIT_OK;
 }
 
+/* What was lost is lost, whatever the command made of it. */
+static int settle(const char *name, int code)
+{
+	if ((fflush(stdout) != 0 || ferror(stdout)) && code == TW_EXIT_OK) {
+		(void)fprintf(stderr, "tracewell %s: standard output cannot be written\n", name);
+		return TW_EXIT_FAILED;
+	}
+	return code;
+}
+
 static int run(int argc, char **argv, int (*command)(int argc, char **argv))
 {
 	int code = command(argc, argv);
 
-	return tw_cli_helped() ? TW_EXIT_OK : code;
+	return settle(argv[0], tw_cli_helped() ? TW_EXIT_OK : code);
 }
 
 int main(int argc, char **argv)
@@ -52,9 +62,9 @@ int main(int argc, char **argv)
 		if (strcmp(name, commands[i].name) == 0)
 			return run(argc - 1, argv + 1, commands[i].run);
 	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0)
-		return version(argc > 2 && strcmp(argv[2], "--json") == 0);
+		return settle(name, version(argc > 2 && strcmp(argv[2], "--json") == 0));
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0)
-		return help(stdout);
+		return settle(name, help(stdout));
 	if (*name)
 		(void)fprintf(stderr, "tracewell: unknown command %s\n\n", name);
 	return help(stderr);

@@ -19,7 +19,6 @@ enum {
 	CONNECT_S = 15,
 	STALL_BYTES_PER_S = 64,
 	STALL_S = 60,
-	MAX_ANSWER = 1 << 20,
 	MAX_URL = 16 << 10
 };
 
@@ -55,9 +54,14 @@ static char *text_of(const char *a, const char *b)
 enum tw_status tw_push_client_new(const char *server, const char *key, bool progress,
         struct tw_push_client **ret, struct tw_err *err)
 {
-	struct tw_push_client *c = tw_mem_zalloc(1, sizeof *c);
+	struct tw_push_client *c;
 	size_t len = strlen(server);
 
+	if (strstr(server, "://") && strncmp(server, "http://", 7) != 0 &&
+	        strncmp(server, "https://", 8) != 0)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%.120s is not an address of a server: http:// or https://", server);
+	c = tw_mem_zalloc(1, sizeof *c);
 	if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
 		tw_mem_free(c);
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
@@ -85,7 +89,8 @@ enum tw_status tw_push_client_query(struct tw_push_client *c, struct tw_buf *out
 	if (escaped)
 		st = tw_buf_printf(out, "%s%s=%s", out->len ? "&" : "?", name, escaped);
 	curl_free(escaped);
-	return st == TW_OK ? TW_OK : tw_fail(err, st, TW_NO_OFFSET, "the query is too long");
+	return st == TW_OK ? TW_OK
+	                   : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the query is too long");
 }
 
 /* --- callbacks --- */
@@ -270,6 +275,17 @@ static void attempt_done(struct attempt *a)
 		(void)fputs("\r\033[K", stderr);
 }
 
+static enum tw_status transport_failed(
+        const struct tw_push_client *c, CURLcode code, struct tw_err *err)
+{
+	const char *why =
+	        code == CURLE_WRITE_ERROR ? "the answer is too large" : curl_easy_strerror(code);
+	bool is_misused = code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
+
+	return tw_fail(
+	        err, is_misused ? TW_BAD_REQUEST : TW_IO, TW_NO_OFFSET, "%s: %s", c->server, why);
+}
+
 /* TW_OK, or why not; *ret_again with the seconds the server asked for when it may pass. */
 static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_request *request,
         json_t **ret, bool *ret_again, struct tw_err *err)
@@ -280,7 +296,7 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 	enum tw_status st;
 
 	*ret_again = false;
-	tw_buf_init(&a.answer, MAX_ANSWER);
+	tw_buf_init(&a.answer, request->max_answer ? request->max_answer : TW_PUSH_ANSWER);
 	(void)snprintf(url, sizeof url, "%s%s", c->server, request->path);
 	st = prepare(&a, url, err);
 	if (st == TW_OK) {
@@ -290,8 +306,7 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 		/* a refusal may come while the body is still being sent: the answer counts */
 		st = code == CURLE_OK || (a.http >= 400 && a.answer.len)
 		             ? read_answer(&a, ret, err)
-		             : tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", c->server,
-		                       curl_easy_strerror(code));
+		             : transport_failed(c, code, err);
 		if (code != CURLE_OK && a.http >= 400 && a.http < 500 && a.answer.len)
 			*ret_again = false;
 	}

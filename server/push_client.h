@@ -25,6 +25,8 @@ struct tw_push_part { /* of a form, beside the trace */
 	const char *name, *file;
 };
 
+enum { TW_PUSH_ANSWER = 1 << 20 };
+
 struct tw_push_request {
 	const char *method;
 	const char *path; /* with query, already escaped */
@@ -32,6 +34,7 @@ struct tw_push_request {
 	const struct tw_push_part *parts;
 	size_t n_parts;
 	const char *idempotency; /* NULL: none */
+	size_t max_answer;       /* bytes; 0: TW_PUSH_ANSWER */
 	bool once;               /* somebody waits at a terminal: no second try */
 };
 /* The answer's JSON object; json_decref is owed.  A refusal is the status and the sentence of the
