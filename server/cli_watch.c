@@ -237,7 +237,8 @@ static void remember(struct watch *w, const json_t *traces, bool is_all)
 {
 	const size_t n = json_array_size(traces);
 
-	for (w->n_seen = 0; w->n_seen < n && w->n_seen < PAGES * PAGE; w->n_seen++)
+	for (w->n_seen = 0; w->n_seen < n && w->n_seen < sizeof w->seen / sizeof *w->seen;
+	        w->n_seen++)
 		w->seen[w->n_seen] = seen_of(json_array_get(traces, w->n_seen));
 	if (!is_all && w->n_seen && is_newer(&w->seen[w->n_seen - 1], &w->bottom))
 		w->bottom = w->seen[w->n_seen - 1];
