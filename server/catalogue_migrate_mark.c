@@ -155,6 +155,9 @@ enum tw_status tw_catalogue_hold(struct tw_catalogue *c, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	st = stay(c->writer, err);
+	if (st == TW_OK) /* claims are renewed by connections that wait for no writer */
+		st = tw_db_run(
+		        c->writer, TW_EITHER("SELECT 1", "LOCK TABLE job IN EXCLUSIVE MODE"), err);
 	return st == TW_OK ? TW_OK : tw_cat_end(c, st, err);
 }
 
