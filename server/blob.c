@@ -329,7 +329,7 @@ static void blob_key(const char *sha256, char out[TW_STORE_KEY])
 enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
 {
 	const struct tw_blob_peers *peers = &b->peers;
-	bool held = false;
+	uint64_t held = 0;
 	enum tw_status st, gone;
 
 	if (!peers->hold)
@@ -338,7 +338,7 @@ enum tw_status tw_blob_put_held(struct tw_blobs *b, struct tw_store_put *p, stru
 	if (st != TW_OK)
 		return st;
 	st = b->engine->put(b->store, p, err);
-	gone = peers->let_go(peers->arg, p->key, false, st == TW_OK ? err : NULL);
+	gone = peers->let_go(peers->arg, p->key, false, held, st == TW_OK ? err : NULL);
 	return st == TW_OK ? gone : st;
 }
 
@@ -534,27 +534,34 @@ static bool claim_here(struct tw_blobs *b, const char *key)
 
 bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key)
 {
-	bool held = true;
-
 	if (!b->claims)
 		return true;
 	if (!claim_here(b, key))
 		return false;
-	if (b->peers.hold && b->peers.hold(b->peers.arg, key, true, &held, NULL) != TW_OK)
-		held = false;
-	if (held)
+	b->held_alone = 0;
+	if (!b->peers.hold)
+		return true;
+	if (b->peers.hold(b->peers.arg, key, true, &b->held_alone, NULL) == TW_OK && b->held_alone)
 		return true;
 	tw_claim_alone_end(b->claims, key);
 	tw_store_lock_end(b->in_use);
 	return false;
 }
 
-void tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
+enum tw_status tw_blobs_claim_alone_still(struct tw_blobs *b, const char *key, struct tw_err *err)
 {
+	return b->peers.still ? b->peers.still(b->peers.arg, key, b->held_alone, err) : TW_OK;
+}
+
+bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
+{
+	bool held = true;
+
 	if (!b->claims)
-		return;
-	if (b->peers.hold)
-		(void)b->peers.let_go(b->peers.arg, key, true, NULL);
+		return true;
+	if (b->peers.let_go)
+		held = b->peers.let_go(b->peers.arg, key, true, b->held_alone, NULL) == TW_OK;
 	tw_claim_alone_end(b->claims, key);
 	tw_store_lock_end(b->in_use);
+	return held;
 }

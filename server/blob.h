@@ -41,7 +41,11 @@ const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **r
  * folder open: another time then.  Thread: one.  Rows are to be looked for behind this.  Always
  * true in the data folder, where blob_use (app.h) does that. */
 bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key);
-void tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key);
+/* Asks, of several servers: TW_CONFLICT when the claim was lost, and another may have it. */
+enum tw_status tw_blobs_claim_alone_still(
+        struct tw_blobs *b, const char *key, struct tw_err *err) TW_MUST_USE;
+/* False: it was lost meanwhile, or nobody can say. */
+bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key);
 
 enum tw_status tw_blob_begin(struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret,
         struct tw_err *err) TW_MUST_USE;
@@ -103,12 +107,15 @@ enum tw_status tw_trace_publish(struct tw_blobs *b, const char *tmp_path, const 
         struct tw_err *err) TW_MUST_USE;
 
 struct tw_blob_peers { /* other servers that put into the same store, and delete from it */
-	/* With those who put it too, for which it waits a while (TW_BUSY), or alone: *ret false
-	 * at once when anybody has it. */
+	/* With those who put it too, for which it waits a while (TW_BUSY), or alone: *ret, which
+	 * the others take, 0 at once when anybody has it. */
 	enum tw_status (*hold)(
-	        void *arg, const char *key, bool alone, bool *ret, struct tw_err *err);
+	        void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err);
+	/* Asks whether it is held alone as yet.  TW_CONFLICT: it was lost. */
+	enum tw_status (*still)(void *arg, const char *key, uint64_t held, struct tw_err *err);
 	/* TW_BUSY: it was lost before. */
-	enum tw_status (*let_go)(void *arg, const char *key, bool alone, struct tw_err *err);
+	enum tw_status (*let_go)(
+	        void *arg, const char *key, bool alone, uint64_t held, struct tw_err *err);
 	void *arg;
 };
 void tw_blobs_heed_peers(struct tw_blobs *b, const struct tw_blob_peers *p);

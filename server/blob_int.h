@@ -20,6 +20,7 @@ struct tw_blobs {
 	_Atomic uint64_t serial;
 	int in_use; /* of a remote engine: store_lock.h */
 	struct tw_blob_peers peers;
+	uint64_t held_alone;       /* of the one key that is claimed alone, by peers.hold */
 	int spool_lock;            /* of our own, -1: spool/ is */
 	char spool[TW_BLOB_SPOOL]; /* below dir */
 	char dir[];

@@ -56,13 +56,16 @@ void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
-/* A lock of that name, of a shared catalogue: with others, or alone; *ret false: somebody has it.
- * Nothing waits. */
+/* A lock of that name, of a shared catalogue: with others, or alone; *ret_session, by which it is
+ * given back, 0: somebody has it.  Nothing waits. */
 enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
-        bool *ret, struct tw_err *err) TW_MUST_USE;
+        uint64_t *ret_session, struct tw_err *err) TW_MUST_USE;
+/* Asks: is it, which was had alone, ours as yet? */
+enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
+        bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* *ret_held false: it was lost before. */
 enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
-        bool *ret_held, struct tw_err *err) TW_MUST_USE;
+        uint64_t session, bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Calls drop when nothing refers to the content, while nobody else can begin to. */
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,

@@ -22,6 +22,9 @@ struct tw_db_engine;
 
 struct tw_db {
 	const struct tw_db_engine *engine;
+	/* Another wherever a connection that was lost is made anew: what was the session's is gone.
+	 * 0: none is ever lost. */
+	uint64_t session;
 };
 
 struct tw_stmt {

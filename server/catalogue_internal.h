@@ -56,6 +56,7 @@ struct tw_catalogue {
 	bool shared; /* among servers */
 	pthread_mutex_t locker_lock;
 	struct tw_db *locker; /* catalogue_key_lock.c; NULL until it is used */
+	uint64_t locker_seed;
 	struct tw_cat_queue arrivals;
 	bool unrecorded;          /* a copy: what is put right in it nobody did */
 	char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */

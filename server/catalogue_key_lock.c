@@ -3,52 +3,83 @@
  * at work elsewhere: of PostgreSQL, held by a connection of their own.
  *
  * No transaction is open meanwhile, and a server that dies leaves none behind.  A connection that
- * was lost has lost all of them: giving one back tells.
+ * was lost has lost all of them, and the one after it may have had the same since, for another
+ * thread: a lock is of the connection that it was had by.
  */
 #include "catalogue_internal.h"
 
-/* Names share a lock where their hashes are equal: they wait for one another then. */
-static int64_t number_of(const struct tw_catalogue *c, const char *name)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
+enum { IDENTITY_BYTES = 80 };
 
-	for (const char *at = c->path; *at; at++)
-		h = (h ^ (unsigned char)*at) * UINT64_C(1099511628211);
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return (int64_t)h;
+static uint64_t hash(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	return h;
 }
 
-static enum tw_status ask(
-        struct tw_catalogue *c, const char *sql, const char *name, bool *ret, struct tw_err *err)
+/* What the catalogue is called there is the same for all, by whatever address they have it. */
+static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
+{
+	char identity[IDENTITY_BYTES] = "";
+	enum tw_status st = tw_catalogue_identity(c, identity, sizeof identity, err);
+
+	c->locker_seed = hash(UINT64_C(14695981039346656037), identity);
+	return st == TW_OK ? tw_cat_reader_new(c, &c->locker, err) : st;
+}
+
+/* Names share a lock where their hashes are equal: they wait for one another then.  *session is
+ * that of the lock, 0: of a new one, and which it is of then.  Of one that is over it is no. */
+static enum tw_status ask(struct tw_catalogue *c, const char *sql, const char *name,
+        uint64_t *session, bool *ret, struct tw_err *err)
 {
 	int64_t yes = 0;
 	enum tw_status st = TW_OK;
 
 	(void)pthread_mutex_lock(&c->locker_lock);
 	if (!c->locker)
-		st = tw_cat_reader_new(c, &c->locker, err);
-	if (st == TW_OK)
-		st = tw_cat_first_int(c->locker, &yes, err, sql, "i", number_of(c, name));
+		st = open_locker(c, err);
+	if (st == TW_OK && (!*session || *session == c->locker->session))
+		st = tw_cat_first_int(
+		        c->locker, &yes, err, sql, "i", (int64_t)hash(c->locker_seed, name));
+	if (st == TW_OK && !*session)
+		*session = c->locker->session;
+	*ret = st == TW_OK && yes != 0 && *session == c->locker->session;
 	(void)pthread_mutex_unlock(&c->locker_lock);
-	*ret = yes != 0;
 	return st;
 }
 
-enum tw_status tw_catalogue_key_lock(
-        struct tw_catalogue *c, const char *name, bool alone, bool *ret, struct tw_err *err)
+enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
+        uint64_t *ret_session, struct tw_err *err)
 {
-	return ask(c,
+	bool held = false;
+	enum tw_status st;
+
+	*ret_session = 0;
+	st = ask(c,
 	        alone ? "SELECT CASE WHEN pg_try_advisory_lock(?) THEN 1 ELSE 0 END"
 	              : "SELECT CASE WHEN pg_try_advisory_lock_shared(?) THEN 1 ELSE 0 END",
-	        name, ret, err);
+	        name, ret_session, &held, err);
+	if (!held)
+		*ret_session = 0;
+	return st;
 }
 
-enum tw_status tw_catalogue_key_unlock(
-        struct tw_catalogue *c, const char *name, bool alone, bool *ret_held, struct tw_err *err)
+/* The lock's number stands there in two halves. */
+enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
+        bool *ret_held, struct tw_err *err)
+{
+	return ask(c,
+	        "SELECT count(*) FROM pg_locks WHERE locktype='advisory' AND granted"
+	        " AND pid=pg_backend_pid() AND objsubid=1"
+	        " AND (CAST(classid AS BIGINT)<<32|CAST(objid AS BIGINT))=?",
+	        name, &session, ret_held, err);
+}
+
+enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
+        uint64_t session, bool *ret_held, struct tw_err *err)
 {
 	return ask(c,
 	        alone ? "SELECT CASE WHEN pg_advisory_unlock(?) THEN 1 ELSE 0 END"
 	              : "SELECT CASE WHEN pg_advisory_unlock_shared(?) THEN 1 ELSE 0 END",
-	        name, ret_held, err);
+	        name, &session, ret_held, err);
 }

@@ -162,6 +162,7 @@ static bool settle(struct tw_postgres *p)
 
 	forget_prepared(p);
 	p->settled = false;
+	p->db.session++;
 	if (PQstatus(p->of) != CONNECTION_OK) {
 		note_lost(p);
 		return false;

@@ -9,7 +9,8 @@
 enum { LOOK_MS = 50, WAIT_MS = 20000 };
 
 /* Who deletes has it for as long as a request takes. */
-static enum tw_status hold(void *arg, const char *key, bool alone, bool *ret, struct tw_err *err)
+static enum tw_status hold(
+        void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err)
 {
 	const struct timespec pause = {.tv_nsec = (long)LOOK_MS * 1000000};
 	const int64_t until = tw_monotonic_ms() + WAIT_MS;
@@ -27,10 +28,11 @@ static enum tw_status hold(void *arg, const char *key, bool alone, bool *ret, st
 
 /* A connection that was lost in between had let go of it before: somebody may have deleted what was
  * put, or put what was to be deleted. */
-static enum tw_status let_go(void *arg, const char *key, bool alone, struct tw_err *err)
+static enum tw_status let_go(
+        void *arg, const char *key, bool alone, uint64_t held_by, struct tw_err *err)
 {
 	bool held = false;
-	enum tw_status st = tw_catalogue_key_unlock(arg, key, alone, &held, err);
+	enum tw_status st = tw_catalogue_key_unlock(arg, key, alone, held_by, &held, err);
 
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
@@ -38,8 +40,18 @@ static enum tw_status let_go(void *arg, const char *key, bool alone, struct tw_e
 	return st;
 }
 
+static enum tw_status still(void *arg, const char *key, uint64_t held_by, struct tw_err *err)
+{
+	bool held = false;
+	enum tw_status st = tw_catalogue_key_held(arg, key, held_by, &held, err);
+
+	return st == TW_OK && !held ? tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	                                      "the catalogue was away: another may have it")
+	                            : st;
+}
+
 void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c)
 {
 	if (tw_blobs_remote(b) && tw_catalogue_is_shared(c))
-		tw_blobs_heed_peers(b, &(struct tw_blob_peers){hold, let_go, c});
+		tw_blobs_heed_peers(b, &(struct tw_blob_peers){hold, still, let_go, c});
 }

@@ -7,10 +7,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "catalogue_fixture.h"
 #include "catalogue_internal.h"
+#include "catalogue_migrate.h"
 
 enum { READERS = TW_CATALOGUE_OUT };
 
@@ -131,6 +133,93 @@ static void test_one_folder(void **state)
 	(void)tw_catalogue_close(c);
 }
 
+/* By another text of the same address. */
+static struct tw_catalogue *catalogue_as(const char *folder, const char *more)
+{
+	char address[CATALOGUE_ADDRESS], other[CATALOGUE_ADDRESS + 40];
+	struct tw_catalogue *c = NULL;
+
+	catalogue_address(folder, address);
+	(void)snprintf(other, sizeof other, "%s%s", address, more);
+	assert_int_equal(tw_catalogue_open(other, &c, NULL), TW_OK);
+	return c;
+}
+
+static void test_a_key_is_the_same_by_any_address(void **state)
+{
+	struct tw_catalogue *one, *other;
+	uint64_t mine = 0, theirs = 0;
+	bool held = false;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	one = catalogue_in("/keys");
+	other = catalogue_as("/keys", "&connect_timeout=7");
+	assert_int_equal(tw_catalogue_key_lock(one, "k", true, &mine, NULL), TW_OK);
+	assert_int_not_equal(mine, 0);
+	assert_int_equal(tw_catalogue_key_lock(other, "k", false, &theirs, NULL), TW_OK);
+	assert_int_equal(theirs, 0);
+	assert_int_equal(tw_catalogue_key_held(one, "k", mine, &held, NULL), TW_OK);
+	assert_true(held);
+	assert_int_equal(tw_catalogue_key_held(one, "l", mine, &held, NULL), TW_OK);
+	assert_false(held);
+	assert_int_equal(tw_catalogue_key_unlock(one, "k", true, mine, &held, NULL), TW_OK);
+	assert_true(held);
+	assert_int_equal(tw_catalogue_key_lock(other, "k", false, &theirs, NULL), TW_OK);
+	assert_int_not_equal(theirs, 0);
+	(void)tw_catalogue_close(other);
+	(void)tw_catalogue_close(one);
+}
+
+/* One thread's was lost; another has the same since, by the same server's next connection. */
+static void test_a_lost_key_is_not_anothers(void **state)
+{
+	struct tw_catalogue *c;
+	struct tw_db *beside;
+	uint64_t lost = 0, new = 0;
+	bool held = true;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/lost_key");
+	beside = catalogue_beside("/lost_key");
+	assert_int_equal(tw_catalogue_key_lock(c, "k", true, &lost, NULL), TW_OK);
+	catalogue_run(beside, END_OTHERS);
+	assert_int_equal(tw_catalogue_key_held(c, "k", lost, &held, NULL), TW_OK);
+	assert_false(held);
+	assert_int_equal(tw_catalogue_key_lock(c, "k", true, &new, NULL), TW_OK);
+	assert_int_not_equal(new, lost);
+	assert_int_equal(tw_catalogue_key_unlock(c, "k", true, lost, &held, NULL), TW_OK);
+	assert_false(held);
+	assert_int_equal(tw_catalogue_key_unlock(c, "k", true, new, &held, NULL), TW_OK);
+	assert_true(held);
+	tw_db_close(beside);
+	(void)tw_catalogue_close(c);
+}
+
+/* Also those who renew claims, and wait for no writer. */
+static void test_nothing_changes_while_it_is_held(void **state)
+{
+	struct tw_catalogue *c;
+	struct tw_db *beside;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/held");
+	beside = catalogue_beside("/held");
+	catalogue_run(beside, "SET lock_timeout='200ms'");
+	assert_int_equal(tw_catalogue_hold(c, NULL), TW_OK);
+	assert_int_equal(tw_db_run(beside, "UPDATE job SET due_ms=due_ms+1", NULL), TW_BUSY);
+	assert_int_equal(catalogue_number(beside, "SELECT count(*) FROM job"), 0);
+	assert_int_equal(tw_catalogue_release(c, NULL), TW_OK);
+	catalogue_run(beside, "UPDATE job SET due_ms=due_ms+1");
+	tw_db_close(beside);
+	(void)tw_catalogue_close(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +228,9 @@ int main(void)
 	        cmocka_unit_test(test_begins_again_after_a_wait_for_the_writers),
 	        cmocka_unit_test(test_so_many_connections),
 	        cmocka_unit_test(test_one_folder),
+	        cmocka_unit_test(test_a_key_is_the_same_by_any_address),
+	        cmocka_unit_test(test_a_lost_key_is_not_anothers),
+	        cmocka_unit_test(test_nothing_changes_while_it_is_held),
 	};
 
 	return cmocka_run_group_tests_name("postgres_hold", tests, NULL, NULL);
