@@ -68,6 +68,10 @@ struct tw_store_engine {
 	        void *s, const char *key, struct tw_store_file *ret, struct tw_err *err);
 	/* One that is not there is fine. */
 	enum tw_status (*remove)(void *s, const char *key, struct tw_err *err);
+	/* The same by one try that ends soon.  NULL: remove does. */
+	enum tw_status (*remove_once)(void *s, const char *key, struct tw_err *err);
+	/* Unix time by the clock that its files' times are of.  NULL: ours. */
+	int64_t (*now_ms)(void *s);
 	/* All below "blobs" or "traces". */
 	enum tw_status (*list)(
 	        void *s, const char *folder, tw_store_each *each, void *arg, struct tw_err *err);

@@ -127,6 +127,12 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
 }
 
+/* By the clock that the files' times are of: ours may be another. */
+static int64_t store_now(const struct tw_store_job *j)
+{
+	return j->engine->now_ms ? j->engine->now_ms(j->store) : tw_unix_ms();
+}
+
 /* Of several servers another may have put it a moment ago. */
 static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
@@ -136,15 +142,44 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 	if (!tw_blobs_have_peers(j->app->blobs))
 		return TW_OK;
 	st = j->engine->look(j->store, key, &f, err);
-	if (st == TW_OK && f.modified_ms > tw_unix_ms() - YOUNG_MS)
+	if (st == TW_OK && f.modified_ms > store_now(j) - YOUNG_MS)
 		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "it was put a moment ago");
 	return st;
+}
+
+/* Of several servers another may claim it as soon as ours is lost: what is asked of the store then
+ * is asked at once, and not again. */
+static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, struct tw_err *err)
+{
+	const bool once = tw_blobs_have_peers(j->app->blobs) && j->engine->remove_once;
+	enum tw_status st = tw_blobs_claim_alone_still(j->app->blobs, key, err);
+
+	if (st != TW_OK)
+		return st;
+	return once ? j->engine->remove_once(j->store, key, err)
+	            : j->engine->remove(j->store, key, err);
+}
+
+/* The claim was lost while it was deleted: has it a row now? */
+static void tell_if_missed(struct tw_store_job *j, const char *key)
+{
+	struct tw_store_file f = {.bytes = 0};
+	bool known = true;
+
+	if (is_known(j->app, key, &known, NULL) == TW_OK && !known)
+		return;
+	if (j->engine->look(j->store, key, &f, NULL) != TW_OK)
+		tw_log(TW_LOG_ERROR, "storage_missed", tw_log_text("key", key),
+		        tw_log_text("why",
+		                "the catalogue was away while it was deleted, and another server "
+		                "may have put it meanwhile: see tracewell check, and put it "
+		                "again"));
 }
 
 /* TW_CONFLICT: somebody is putting it, or was a moment ago. */
 static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
-	bool known = true;
+	bool known = true, asked = false;
 	enum tw_status st;
 
 	if (!tw_blobs_claim_alone(j->app->blobs, key))
@@ -152,9 +187,12 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	st = is_settled(j, key, err);
 	if (st == TW_OK)
 		st = is_known(j->app, key, &known, err);
-	if (st == TW_OK && !known)
-		st = j->engine->remove(j->store, key, err);
-	tw_blobs_claim_alone_end(j->app->blobs, key);
+	if (st == TW_OK && !known) {
+		st = remove_claimed(j, key, err);
+		asked = st != TW_CONFLICT;
+	}
+	if (!tw_blobs_claim_alone_end(j->app->blobs, key) && asked)
+		tell_if_missed(j, key);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -244,7 +282,7 @@ static bool is_unnamed(struct tw_store_job *j, const struct tw_store_file *f, st
 {
 	bool known = true;
 
-	return f->modified_ms <= tw_unix_ms() - TW_DAY_MS &&
+	return f->modified_ms <= store_now(j) - TW_DAY_MS &&
 	       is_known(j->app, f->key, &known, err) == TW_OK && !known;
 }
 
@@ -273,6 +311,10 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 		return st;
 	st = drop_unnamed(j, f->key, err);
 	j->swept += st == TW_OK;
+	if (st == TW_BUSY && tw_blobs_have_peers(j->app->blobs)) { /* it was asked once */
+		note(j, f->key);
+		return TW_OK;
+	}
 	return st == TW_CONFLICT ? TW_OK : st;
 }
 
@@ -315,7 +357,7 @@ static void sweep(struct tw_store_job *j)
 		return;
 	}
 	st = sweep_all(j, &err);
-	if (st == TW_OK && j->engine->tidy(j->store, tw_unix_ms() - TW_DAY_MS, &err) != TW_OK)
+	if (st == TW_OK && j->engine->tidy(j->store, store_now(j) - TW_DAY_MS, &err) != TW_OK)
 		tw_log_err(TW_LOG_INFO, "storage_parts", "uploads in parts are not listed", &err);
 	j->sweep_ms = tw_monotonic_ms() + every_ms;
 	if (tw_periodic_stopping(j->thread))
@@ -408,6 +450,8 @@ void tw_store_drop_blobs(struct tw_app *app, const char *const *sha256, size_t n
 		if (app->store_job) {
 			(void)snprintf(key, sizeof key, "blobs/%.2s/%.64s", sha256[i], sha256[i]);
 			note(app->store_job, key);
+		} else if (tw_blobs_remote(app->blobs)) {
+			continue; /* nobody here can claim it: the sweep finds it */
 		} else if (drop_unused(app, sha256[i], &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "blob_left", sha256[i], &err);
 		}
@@ -425,6 +469,8 @@ void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
 	size_t len = strlen(trace_id);
 	char key[TW_STORE_KEY];
 
+	if (!app->store_job && tw_blobs_remote(app->blobs))
+		return; /* as above */
 	if (!app->store_job) {
 		(void)tw_trace_delete(app->blobs, trace_id, NULL);
 	} else if (len == TW_ID_CHARS) {

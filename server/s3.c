@@ -8,7 +8,14 @@
 #include "digest.h"
 #include "s3_xml.h"
 
-enum { QUERY_BYTES = 1400, ID_BYTES = 400, PARTS_MAX = 10000, PIECE_BYTES = 1 << 16, PROBE_S = 5 };
+enum {
+	QUERY_BYTES = 1400,
+	ID_BYTES = 400,
+	PARTS_MAX = 10000,
+	PIECE_BYTES = 1 << 16,
+	PROBE_S = 5,
+	ONCE_S = 5
+};
 
 static const struct tw_s3_request nothing_sent = {.to_fd = -1, .from_fd = -1};
 
@@ -342,13 +349,16 @@ enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha2
 
 /* --- deleting --- */
 
-enum tw_status tw_s3_delete(struct tw_s3 *s, const char *key, bool *ret_doubt, struct tw_err *err)
+enum tw_status tw_s3_delete(
+        struct tw_s3 *s, const char *key, bool once, bool *ret_doubt, struct tw_err *err)
 {
 	struct tw_s3_request r = nothing_sent;
 	struct tw_s3_answer a;
 	enum tw_status st;
 
 	r.op = TW_S3_DELETE;
+	r.once = once;
+	r.timeout_s = once ? ONCE_S : 0;
 	r.method = "DELETE";
 	r.key = key;
 	st = tw_s3_ask(s, &r, &a, err);

@@ -39,9 +39,10 @@ enum tw_status tw_s3_get(struct tw_s3 *s, const char *key, int fd, char ret_sha2
 /* Without its bytes. */
 enum tw_status tw_s3_look(
         struct tw_s3 *s, const char *key, struct tw_s3_kept *ret, struct tw_err *err) TW_MUST_USE;
-/* One that is not there is fine.  *ret_doubt: a try got no answer, and may be done later. */
-enum tw_status tw_s3_delete(
-        struct tw_s3 *s, const char *key, bool *ret_doubt, struct tw_err *err) TW_MUST_USE;
+/* One that is not there is fine.  once: by one try that ends soon.  *ret_doubt: a try got no
+ * answer, and may be done later. */
+enum tw_status tw_s3_delete(struct tw_s3 *s, const char *key, bool once, bool *ret_doubt,
+        struct tw_err *err) TW_MUST_USE;
 /* Every object whose key begins so, until `each` says other than TW_OK. */
 enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
         enum tw_status (*each)(void *arg, const struct tw_s3_object *o, struct tw_err *err),

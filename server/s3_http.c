@@ -125,6 +125,13 @@ static int64_t date_of(struct tw_str value)
 	return at < 0 ? 0 : (int64_t)at * 1000;
 }
 
+static void note_date(struct try *t, int64_t date_ms)
+{
+	t->a->date_ms = date_ms;
+	if (date_ms)
+		atomic_store(&t->s->ahead_ms, date_ms - tw_unix_ms());
+}
+
 /* libcurl gives the shape. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t hear_header(char *p, size_t size, size_t n, void *arg)
@@ -142,7 +149,7 @@ static size_t hear_header(char *p, size_t size, size_t n, void *arg)
 	else if (value_of(line, "content-length", &v))
 		(void)!tw_str_u64(v, INT64_MAX, &a->length);
 	else if (value_of(line, "date", &v))
-		a->date_ms = date_of(v);
+		note_date(t, date_of(v));
 	else if (value_of(line, "last-modified", &v))
 		a->modified_ms = date_of(v);
 	else if (value_of(line, "retry-after", &v) && tw_str_u64(v, 3600, &seconds))
@@ -490,7 +497,8 @@ static enum tw_status judge(
 	if (outcome == TW_S3_BROKEN && code == CURLE_OK && is_damaged(k, t->a, t))
 		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
 		        "the store keeps %.90s damaged: it is not what was put", t->r->key);
-	*ret_again = !is_for_good(t, code, outcome) && wait_a_while(k, t->retry_after_ms);
+	*ret_again =
+	        !k->r->once && !is_for_good(t, code, outcome) && wait_a_while(k, t->retry_after_ms);
 	if (outcome == TW_S3_SILENT)
 		return tell_silence(t, code, err);
 	if (outcome == TW_S3_BROKEN)
@@ -550,6 +558,11 @@ enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct 
 	if (st != TW_OK && err)
 		*err = why;
 	return st;
+}
+
+int64_t tw_s3_ahead_ms(const struct tw_s3 *s)
+{
+	return atomic_load(&s->ahead_ms);
 }
 
 void tw_s3_answer_done(struct tw_s3_answer *a)

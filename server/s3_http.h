@@ -56,6 +56,8 @@ void tw_s3_stop(struct tw_s3 *s);
 const char *tw_s3_where(const struct tw_s3 *s);
 const char *tw_s3_prefix(const struct tw_s3 *s); /* "prefix/" or "" */
 uint64_t tw_s3_part_bytes(const struct tw_s3 *s);
+/* How far the store's clock is before ours, in milliseconds, by its last answer. */
+int64_t tw_s3_ahead_ms(const struct tw_s3 *s);
 
 struct tw_s3_request {
 	enum tw_s3_op op;
@@ -70,6 +72,7 @@ struct tw_s3_request {
 	struct tw_str text; /* sent instead, when it has a length */
 	int to_fd;          /* what comes goes there, from 0 on; -1: into the answer's text */
 	bool silent;        /* the store may work for long before it answers */
+	bool once;          /* what passes is not tried again */
 	unsigned timeout_s; /* 0: the place's */
 	uint64_t bytes;     /* about how many go or come, for the time it may take */
 };

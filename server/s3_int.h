@@ -17,7 +17,8 @@ struct tw_s3 {
 	void *idle[TW_S3_IDLE]; /* of libcurl */
 	size_t n_idle;
 	struct tw_s3_key key;
-	_Atomic int64_t skew_ms; /* the store's clock before ours */
+	_Atomic int64_t skew_ms;  /* the store's clock before ours */
+	_Atomic int64_t ahead_ms; /* the same by its last answer; signing heeds it when it must */
 	_Atomic bool stopped;
 	uint64_t part_bytes;
 	unsigned timeout_s;

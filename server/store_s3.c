@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -55,6 +56,7 @@ struct store {
 	struct doubt doubts[DOUBTS];
 	size_t n_doubts;
 	struct tw_err why; /* it is away */
+	int cache_lock;    /* of data/cache.lock, -1: none */
 	char spool[PATH_BYTES];
 };
 
@@ -149,6 +151,8 @@ static void close_store(void *store)
 
 	s->cache = tw_cache_close(s->cache);
 	s->s3 = tw_s3_free(s->s3);
+	if (s->cache_lock >= 0)
+		(void)close(s->cache_lock);
 	(void)pthread_mutex_destroy(&s->lock);
 	tw_mem_free(s);
 }
@@ -158,6 +162,23 @@ static void stop(void *store)
 	tw_s3_stop(((struct store *)store)->s3);
 }
 
+/* Two servers in one cache would drop one another's files, and what is on its way there. */
+static enum tw_status lock_cache(struct store *s, const char *data_dir, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	(void)snprintf(path, sizeof path, "%s/cache.lock", data_dir);
+	s->cache_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX | LOCK_NB) == 0)
+		return TW_OK;
+	if (errno == EWOULDBLOCK)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "another server has the data folder %.200s, and caches files in it: with "
+		        "--blobs in a store each server needs a --data of its own",
+		        data_dir);
+	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be locked (errno %d)", path, errno);
+}
+
 static enum tw_status open_cache(
         struct store *s, const struct tw_store_place *p, struct tw_err *err)
 {
@@ -165,7 +186,9 @@ static enum tw_status open_cache(
 	enum tw_status st;
 
 	(void)snprintf(path, sizeof path, "%s/cache", p->data_dir);
-	st = tw_folder_make(path, err);
+	st = lock_cache(s, p->data_dir, err);
+	if (st == TW_OK)
+		st = tw_folder_make(path, err);
 	return st == TW_OK ? tw_cache_open(path, p->storage->cache_bytes, p->min_free_percent,
 	                             &s->cache, err)
 	                   : st;
@@ -180,6 +203,7 @@ static enum tw_status open_store(const struct tw_store_place *p, void **ret, str
 	if (!s)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	(void)pthread_mutex_init(&s->lock, NULL);
+	s->cache_lock = -1;
 	(void)snprintf(s->spool, sizeof s->spool, "%s/spool", p->data_dir);
 	st = tw_s3_new(&(struct tw_s3_place){.where = of->blobs,
 	                       .endpoint = of->endpoint,
@@ -393,21 +417,35 @@ static enum tw_status look(
 	return st;
 }
 
-static enum tw_status remove_object(void *store, const char *key, struct tw_err *err)
+static enum tw_status drop(struct store *s, const char *key, bool once, struct tw_err *err)
 {
-	struct store *s = store;
 	struct tw_err why = {.msg = ""};
 	bool doubt = false;
 	enum tw_status st;
 
 	(void)forget(s, key);
-	st = learn(s, tw_s3_delete(s->s3, key, &doubt, &why), &why);
+	st = learn(s, tw_s3_delete(s->s3, key, once, &doubt, &why), &why);
 	(void)forget(s, key); /* somebody may have fetched it meanwhile */
 	if (doubt)
 		note_doubt(s, key);
 	if (st != TW_OK && err)
 		*err = why;
 	return st;
+}
+
+static enum tw_status remove_object(void *store, const char *key, struct tw_err *err)
+{
+	return drop(store, key, false, err);
+}
+
+static enum tw_status remove_once(void *store, const char *key, struct tw_err *err)
+{
+	return drop(store, key, true, err);
+}
+
+static int64_t now_ms(void *store)
+{
+	return tw_unix_ms() + tw_s3_ahead_ms(((const struct store *)store)->s3);
 }
 
 struct listing {
@@ -531,6 +569,8 @@ const struct tw_store_engine tw_store_s3 = {
         .yield = yield,
         .look = look,
         .remove = remove_object,
+        .remove_once = remove_once,
+        .now_ms = now_ms,
         .list = list,
         .ready = ready,
         .probe = probe,

@@ -107,9 +107,13 @@ class Bucket {
 		return this.log.filter((line) => line.startsWith(method + ' ') && line.includes(part)).length;
 	}
 
+	get date() {
+		return new Date(Date.now() + this.skewMs).toUTCString();
+	}
+
 	answer(r, q, status, code) {
 		const body = q.method === 'HEAD' ? '' : `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code} it is</Message></Error>`;
-		r.writeHead(status, { date: new Date(Date.now() + this.skewMs).toUTCString(), 'content-type': 'application/xml' }).end(body);
+		r.writeHead(status, { date: this.date, 'content-type': 'application/xml' }).end(body);
 	}
 
 	refuse(q, r, body) {
@@ -130,7 +134,7 @@ class Bucket {
 		const page = left.slice(0, most);
 		const more = left.length > page.length;
 		const of = (key) => fs.statSync(this.file(key, ''));
-		r.writeHead(200, { 'content-type': 'application/xml' }).end(`<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>` +
+		r.writeHead(200, { date: this.date, 'content-type': 'application/xml' }).end(`<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>` +
 			(more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '') +
 			page.map((key) => `<Contents><Key>${key}</Key><LastModified>${of(key).mtime.toISOString()}</LastModified><Size>${of(key).size}</Size></Contents>`).join('') +
 			'</ListBucketResult>');
@@ -145,7 +149,7 @@ class Bucket {
 			if (fault?.drop === 'after') return q.socket.destroy();
 			if (answer.statusCode === 500 && q.method === 'POST' && q.url.includes('uploadId=')) return this.answer(r, q, 404, 'NoSuchUpload'); // joined before
 			if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
-			r.writeHead(answer.statusCode, answer.headers);
+			r.writeHead(answer.statusCode, { ...answer.headers, date: this.date });
 			if (!fault?.cut) return r.end(bytes);
 			r.write(bytes.subarray(0, bytes.length >> 1));
 			setTimeout(() => q.socket.destroy(), 20);

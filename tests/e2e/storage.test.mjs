@@ -84,6 +84,26 @@ test('what is deleted goes there too, but not what another trace still names', a
 	await until(() => (cached(s).length === 0 ? true : undefined), 'the cache is empty, too');
 });
 
+test('how old a file is goes by the store\'s clock', async (t) => {
+	const b = await startBucket(t);
+	const s = await start(t, b);
+	await s.trace(sampleTrace(45));
+	await s.stop();
+	const lost = 'blobs/aa/' + 'a'.repeat(64);
+	fs.mkdirSync(path.dirname(b.file(lost)), { recursive: true });
+	fs.copyFileSync(b.file(keyOf(sampleTrace(45))), b.file(lost));
+	fs.copyFileSync(b.file(keyOf(sampleTrace(45))).replace(/object$/, 'metadata.json'), b.file(lost).replace(/object$/, 'metadata.json'));
+	const at = new Date(Date.now() - 25 * 3600 * 1000);
+	fs.utimesSync(b.file(lost), at, at);
+	b.skewMs = -2 * 3600 * 1000;
+	s.args.push('--s3-sweep=1');
+	await s.start();
+	await until(() => (s.log.includes('event=storage_swept') ? true : undefined), 'a sweep');
+	assert.ok(b.keys().includes(lost), 'it is 23 hours old there');
+	b.skewMs = 0;
+	await until(() => (b.keys().includes(lost) ? undefined : true), 'it is a day old, and gone');
+});
+
 test('what no row names is swept when it is older than a day, and only then', async (t) => {
 	const b = await startBucket(t);
 	const s = await start(t, b);

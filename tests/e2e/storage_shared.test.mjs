@@ -127,6 +127,29 @@ test('what one server deletes another may put at the same time', { skip, timeout
 	assert.deepEqual(b.keys().filter((key) => key === fileOf(trace.id)), [fileOf(trace.id)]);
 });
 
+test('a deleter that lost its claim asks anew, and two servers are not in one folder', { skip, timeout: 240000 }, async (t) => {
+	const { bucket: b, db, args, serve } = await setUp(t, 'lost');
+	const one = await serve();
+	const body = sampleTrace(64);
+	const gone = await one.trace(body);
+	const second = await refused(['--data', one.data, ...args()], b.env);
+	assert.notEqual(second.code, 0);
+	assert.match(second.told, /a --data of its own/);
+
+	age(b, keyOf(body), HOUR_MS);
+	const from = b.log.length;
+	let lost = false;
+	b.fault = async (q) => {
+		if (lost || q.method !== 'HEAD' || !q.url.includes(keyOf(body))) return;
+		lost = true;
+		db.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid<>pg_backend_pid() AND application_name='tracewell'", 'lost');
+	};
+	assert.equal((await one.ask('DELETE', `/api/v1/traces/${gone.id}`)).status, 204);
+	await until(() => (b.count('DELETE', keyOf(body)) ? true : undefined), 'it is deleted in the end', 120);
+	const asked = b.log.slice(from).filter((line) => line.includes(keyOf(body)));
+	assert.ok(asked.slice(0, asked.findIndex((line) => line.startsWith('DELETE'))).filter((line) => line.startsWith('HEAD')).length >= 2, asked.join('\n'));
+});
+
 test('one of several servers sweeps', { skip, timeout: 240000 }, async (t) => {
 	const { bucket: b, serve } = await setUp(t, 'sweep');
 	const one = await serve();
