@@ -60,7 +60,7 @@ const whole = async (page) => {
 test('from the overview to the slow method and the version that made it slow', async (t) => {
 	await ready();
 	const page = await open('/');
-	await navigate(page, 'Fleet');
+	await navigate(page, 'Overview');
 	await whole(page);
 	const versions = await page.locator('#scenarios tr[data-scenario=open_cart]').evaluateAll((rows) => rows.map((r) => r.dataset.version));
 	assert.deepEqual(versions, [...VERSIONS].reverse(), 'the newest first, 10 after 9');
