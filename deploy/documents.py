@@ -65,7 +65,7 @@ def man(version, date):
            '.SH COMMANDS']
     for _, synopsis, summary in commands():
         out += ['.TP', '.B ' + roff(synopsis), roff(summary[0].upper() + summary[1:] + '.')]
-    out += ['.TP', '.B version', 'Prints the version.', '.TP', '.B help', 'Prints all commands.',
+    out += ['.TP', '.B ' + roff('version [--json]'), 'Prints the version.', '.TP', '.B help', 'Prints all commands.',
             '.SH SETTINGS OF SERVE',
             'A setting is a flag, an environment variable (\\fBTRACEWELL_\\fR and its name in capitals, with',
             'underscores for hyphens), or a line \\fIname\\fB = \\fIvalue\\fR of the file given by',
