@@ -11,9 +11,11 @@ const PLACE = /\{(\w+)\}/g;
 const SAME = new Set(['tracewell', 'ANR', 'ANRs', 'CPU', 'ABI', 'UTC', 'JSON', 'ms', 'GiB', 'Android', 'Perfetto', 'speedscope', 'Firefox Profiler', 'Markdown', 'GitHub', 'GitLab', 'Jira', 'Slack',
 	'Microsoft Teams', 'curl', 'p50', 'p75', 'p95', 'Webhooks', 'Trace', 'Traces', 'traces', 'Id', 'R8', 'at']);
 
-const files = readdirSync('src').filter((f) => /\.tsx?$/.test(f));
-const parsed = files.map((name) => ({ name, ast: ts.createSourceFile(name, readFileSync(`src/${name}`, 'utf8'), ts.ScriptTarget.ES2022, true, name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS) }));
-const tables = readdirSync('src/strings').filter((f) => f.endsWith('.zh.ts')).map((f) => f.slice(0, -'.zh.ts'.length));
+const SRC = new URL('../src/', import.meta.url);
+const read = (name: string) => readFileSync(new URL(name, SRC), 'utf8');
+const files = readdirSync(SRC).filter((f) => /\.tsx?$/.test(f));
+const parsed = files.map((name) => ({ name, ast: ts.createSourceFile(name, read(name), ts.ScriptTarget.ES2022, true, name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS) }));
+const tables = readdirSync(new URL('strings/', SRC)).filter((f) => f.endsWith('.zh.ts')).map((f) => f.slice(0, -'.zh.ts'.length));
 
 function each(node: ts.Node, see: (n: ts.Node) => void): void {
 	see(node);
@@ -40,7 +42,7 @@ function saidOf(): Map<string, Set<string>> {
 /** The table of a part, read from its source. */
 function tableOf(part: string): Map<string, string> {
 	const table = new Map<string, string>();
-	each(ts.createSourceFile(part, readFileSync(`src/strings/${part}.zh.ts`, 'utf8'), ts.ScriptTarget.ES2022, true), (n) => {
+	each(ts.createSourceFile(part, read(`strings/${part}.zh.ts`), ts.ScriptTarget.ES2022, true), (n) => {
 		if (ts.isPropertyAssignment(n) && literal(n.name) && literal(n.initializer)) table.set(n.name.text, n.initializer.text);
 	});
 	return table;
