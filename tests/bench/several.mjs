@@ -1,21 +1,24 @@
 /*
- * several.mjs - what a trace costs on each engine: uploads and decodes a second, processor time, transactions
- * and log of PostgreSQL, one server after the other on SQLite, then 1, 2 and 4 servers on PostgreSQL; and the
- * first and later questions about a trace.
+ * several.mjs - what a trace costs on each engine: uploads and decodes a second, processor time, transactions,
+ * log and room of PostgreSQL, requests and bytes of a store; one server after the other on SQLite and a folder,
+ * then 1, 2 and 4 servers on PostgreSQL, and on PostgreSQL and S3; and the first question about a trace of a
+ * server that has none of its files, and the same once more.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/several.mjs [TRACES [RECORDS]]
  *
- * All of it shares one machine: what is added by more servers shows where there are processors for them. The
- * processor's time per trace, of servers, decoders and database, is what plans are made of.
+ * All of it shares one machine, also the store, which is a script: what is added by more servers shows where
+ * there are processors for them.  The processor's time per trace, of servers, decoders and database, is what
+ * plans are made of.
  */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import zlib from 'node:zlib';
 
-import { sampleTrace } from '../e2e/make.mjs';
+import { startBucket } from '../e2e/bucket.mjs';
 import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
-import { Server, until } from '../e2e/server.mjs';
+import { Server, binary, until } from '../e2e/server.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const RECORDS = Number(process.argv[3] ?? 20000);
@@ -33,12 +36,32 @@ function cpuOf(pid) {
 const childrenOf = (pid) => fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
 const databaseCpu = (db) => (db ? [db.child.pid, ...childrenOf(db.child.pid)].reduce((sum, pid) => sum + cpuOf(pid), 0) : 0);
 const databaseWork = (db) => {
-	if (!db) return { commits: 0, log: 0 };
-	const [commits, log] = db.sql("SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname='postgres'), pg_current_wal_lsn()-'0/0'").split('|').map(Number);
-	return { commits, log };
+	if (!db) return { commits: 0, log: 0, room: 0 };
+	const [commits, log, room] = db.sql("SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname='postgres'), pg_current_wal_lsn()-'0/0', pg_database_size('postgres')").split('|').map(Number);
+	return { commits, log, room };
 };
+const bytesOf = (file) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+const filesBelow = (...parts) => {
+	const from = path.join(...parts);
+	return fs.existsSync(from) ? fs.readdirSync(from, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => path.join(f.parentPath ?? f.path, f.name)) : [];
+};
+const bytesBelow = (...parts) => filesBelow(...parts).reduce((sum, f) => sum + bytesOf(f), 0);
 
-const body = zlib.gzipSync(sampleTrace(RECORDS, 7));
+const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');
+
+/* A simulated phone's, as it sends them.  No two alike: the same content would be kept once. */
+function recordings() {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-phone-'));
+	const bodies = Array.from({ length: TRACES }, (_, n) => {
+		execFileSync(sim, ['--out', dir, '--seed', String(n + 1), '--build', '1', '--records', String(RECORDS)]);
+		return zlib.gzipSync(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	});
+	const mapping = fs.readFileSync(path.join(dir, 'methodMapping.txt'));
+	fs.rmSync(dir, { recursive: true });
+	return { bodies, mapping };
+}
+
+const { bodies, mapping } = recordings();
 
 async function send(servers) {
 	let next = 0;
@@ -46,7 +69,7 @@ async function send(servers) {
 		while (next < TRACES) {
 			const n = next++;
 			const s = servers[of % servers.length];
-			const answer = await s.post('/api/v1/traces', body, { query: { app: 'shop', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+			const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
 			if (answer.status !== 202) throw new Error(answer.text);
 		}
 	};
@@ -64,46 +87,70 @@ async function questions(s) {
 	const { json } = await s.get('/api/v1/traces', { query: { limit: 20 } });
 	const ask = async () => {
 		const times = [];
-		for (const { id } of json.traces) times.push(await timed(() => s.get(`/api/v1/traces/${id}/flame?thread=7`)));
+		for (const { id } of json.traces) times.push(await timed(() => s.get(`/api/v1/traces/${id}/flame?thread=all`)));
 		return times.sort((a, b) => a - b)[times.length >> 1];
 	};
 	return [await ask(), await ask()];
 }
 
-async function measure(name, n, db) {
-	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-several-'));
-	const args = [...(db ? ['--catalog', db.url(name.replace(/\W/g, '_'))] : []), ...(n > 1 ? ['--several-servers'] : []), '--device-requests', '0', '--log-level', 'warn'];
-	const servers = Array.from({ length: n }, () => new Server(data, [...args, '--log-level', 'info'], {}));
+/* What is common to all servers, and what each has of its own. */
+function places(name, n, db, bucket) {
+	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-several-'));
+	const args = ['--device-requests', '0', '--log-level', 'info'];
+	if (db) args.push('--catalog', db.url(name.replace(/\W/g, '_')));
+	if (n > 1) args.push('--several-servers');
+	if (bucket) args.push(...bucket.args('--secret-key-file', path.join(home, 'secret.key')));
+	if (bucket) fs.writeFileSync(path.join(home, 'secret.key'), '0123456789abcdef'.repeat(4) + '\n', { mode: 0o600 });
+	const data = (of) => path.join(home, bucket ? `node${of}` : 'data');
+	return { home, servers: Array.from({ length: n }, (_, of) => new Server(data(of), args, bucket?.env ?? {})) };
+}
+
+const requestsOf = (bucket) => (bucket ? [bucket.count('PUT', '/') + bucket.count('POST', '/'), bucket.count('GET', '/') + bucket.count('HEAD', '/')] : [0, 0]);
+
+/* All that costs, as one row of numbers to be subtracted. */
+const spent = (db, bucket) => ({ cpu: databaseCpu(db), ...databaseWork(db), writes: requestsOf(bucket)[0], reads: requestsOf(bucket)[1] });
+
+async function measure(name, n, db, bucket) {
+	const { home, servers } = places(name, n, db, bucket);
 	for (const s of servers) await s.start();
 	for (const s of servers) s.ingestKey = servers[0].ingest; // made before the clock runs
-	const before = { cpu: databaseCpu(db), ...databaseWork(db) };
+	await servers[0].put('/api/v1/builds/b/methods', mapping);
+	const before = spent(db, bucket);
 	const begin = performance.now();
 	await send(servers);
 	const sent = performance.now() - begin;
-	await until(async () => ((await servers[0].get('/api/v1/traces', { query: { state: 'ready', limit: 1 } })).json.total === TRACES ? true : undefined), 'all decoded', 600);
+	const [first] = servers;
+	await until(async () => ((await first.get('/api/v1/traces', { query: { state: 'ready', limit: 1 } })).json.total === TRACES ? true : undefined), 'all decoded', 600);
 	const decoded = performance.now() - begin;
-	await until(async () => ((await servers[0].get('/api/v1/fleet/scenarios?by=all')).json?.traces === TRACES ? true : undefined), 'all counted', 600);
-	const after = { cpu: databaseCpu(db), ...databaseWork(db) };
-	const cpu = servers.reduce((sum, s) => sum + cpuOf(s.child.pid), 0);
+	await until(async () => ((await first.get('/api/v1/fleet/scenarios?by=all')).json?.traces === TRACES ? true : undefined), 'all counted', 600);
+	const after = spent(db, bucket);
+	const each = Object.fromEntries(Object.keys(after).map((key) => [key, (after[key] - before[key]) / TRACES]));
+	const cpu = servers.reduce((sum, s) => sum + cpuOf(s.child.pid), 0) / TRACES;
 	for (const s of servers) await s.stop();
-	await servers[0].start();
-	servers[0].readKey = servers[0].read;
-	const [cold, warm] = await questions(servers[0]);
-	await servers[0].stop();
-	fs.rmSync(data, { recursive: true, force: true });
-	return { name, uploads: (TRACES * 1000) / sent, decodes: (TRACES * 1000) / decoded, cpu: cpu / TRACES, database: (after.cpu - before.cpu) / TRACES,
-		commits: (after.commits - before.commits) / TRACES, log: (after.log - before.log) / TRACES, cold, warm };
+	const kept = bucket ? bytesBelow(bucket.folder, 'tw') : bytesBelow(first.data, 'blobs') + bytesBelow(first.data, 'traces');
+	if (!db) each.room = filesBelow(first.data).filter((f) => /catalogue\.db/.test(f)).reduce((sum, f) => sum + bytesOf(f), 0) / TRACES;
+	for (const s of servers) fs.rmSync(path.join(s.data, 'cache'), { recursive: true, force: true });
+	await first.start();
+	first.readKey = first.read;
+	const [cold, warm] = await questions(first);
+	await first.stop();
+	fs.rmSync(home, { recursive: true, force: true });
+	return { ...each, name, uploads: (TRACES * 1000) / sent, decodes: (TRACES * 1000) / decoded, cpu, database: each.cpu, kept: kept / TRACES, cold, warm };
 }
 
 const rows = [await measure('SQLite', 1, null)];
 if (postgresIsThere) {
 	const db = await startPostgres(t);
 	for (const n of [1, 2, 4]) rows.push(await measure(`PostgreSQL x${n}`, n, db));
+	for (const n of [1, 2, 4]) rows.push(await measure(`PostgreSQL, S3 x${n}`, n, db, await startBucket(t, `files${n}`)));
 } else console.log('PostgreSQL is not installed: SQLite alone');
 const [base] = rows;
 const by = (value, to) => `${value.toFixed(1)} (${(value / to).toFixed(2)})`;
 
-console.log(`${TRACES} traces of ${RECORDS} records, ${body.length} bytes sent; in brackets the ratio to SQLite's`);
-console.log('| | uploads/s | decoded/s | CPU ms of servers | of the database | commits | bytes of log | first flame ms | next ms |\n|---|---|---|---|---|---|---|---|---|');
-for (const r of rows) console.log(`| ${r.name} | ${by(r.uploads, base.uploads)} | ${by(r.decodes, base.decodes)} | ${by(r.cpu, base.cpu)} | ${r.database.toFixed(1)} | ${r.commits.toFixed(1)} | ${r.log.toFixed(0)} | ${by(r.cold, base.cold)} | ${by(r.warm, base.warm)} |`);
+console.log(`${TRACES} traces of ${RECORDS} records, ${bodies[0].length} bytes sent; in brackets the ratio to SQLite's`);
+console.log('| | uploads/s | decoded/s | CPU ms of servers | of the database | commits | bytes of log | bytes of catalogue | S3 writes | S3 reads | bytes kept | first flame ms | next ms |');
+console.log('|---|---|---|---|---|---|---|---|---|---|---|---|---|');
+for (const r of rows)
+	console.log(`| ${r.name} | ${by(r.uploads, base.uploads)} | ${by(r.decodes, base.decodes)} | ${by(r.cpu, base.cpu)} | ${r.database.toFixed(1)} | ${r.commits.toFixed(1)} | ${r.log.toFixed(0)} | ${r.room.toFixed(0)} | ` +
+		`${r.writes.toFixed(2)} | ${r.reads.toFixed(2)} | ${r.kept.toFixed(0)} | ${by(r.cold, base.cold)} | ${by(r.warm, base.warm)} |`);
 for (const end of ends) await end();
