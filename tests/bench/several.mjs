@@ -2,7 +2,8 @@
  * several.mjs - what a trace costs on each engine: uploads and decodes a second, processor time, transactions,
  * log and room of PostgreSQL, requests and bytes of a store; one server after the other on SQLite and a folder,
  * then 1, 2 and 4 servers on PostgreSQL, and on PostgreSQL and S3; and the first question about a trace of a
- * server that has none of its files, and the same once more.
+ * server that has none of its files, and the same once more.  Last, how many small uploads a second are accepted
+ * by servers that do nothing else: what the one writer of a catalogue lets through.
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/several.mjs [TRACES [RECORDS]]
  *
@@ -17,12 +18,13 @@ import path from 'node:path';
 import zlib from 'node:zlib';
 
 import { startBucket } from '../e2e/bucket.mjs';
+import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary, until } from '../e2e/server.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const RECORDS = Number(process.argv[3] ?? 20000);
-const SENDERS = 8;
+const SENDERS = 16;
 const TICKS = 100; // a second, of /proc
 const ends = [];
 const t = { after: (end) => ends.unshift(end) };
@@ -36,9 +38,9 @@ function cpuOf(pid) {
 const childrenOf = (pid) => fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
 const databaseCpu = (db) => (db ? [db.child.pid, ...childrenOf(db.child.pid)].reduce((sum, pid) => sum + cpuOf(pid), 0) : 0);
 const databaseWork = (db) => {
-	if (!db) return { commits: 0, log: 0, room: 0 };
-	const [commits, log, room] = db.sql("SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname='postgres'), pg_current_wal_lsn()-'0/0', pg_database_size('postgres')").split('|').map(Number);
-	return { commits, log, room };
+	if (!db) return { commits: 0, changes: 0, log: 0, room: 0 };
+	const [commits, changes, log, room] = db.sql("SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname='postgres'), txid_snapshot_xmax(txid_current_snapshot()), pg_current_wal_lsn()-'0/0', pg_database_size('postgres')").split('|').map(Number);
+	return { commits, changes, log, room };
 };
 const bytesOf = (file) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 const filesBelow = (...parts) => {
@@ -63,13 +65,13 @@ function recordings() {
 
 const { bodies, mapping } = recordings();
 
-async function send(servers) {
+async function send(servers, what = bodies) {
 	let next = 0;
 	const sender = async (of) => {
-		while (next < TRACES) {
+		while (next < what.length) {
 			const n = next++;
 			const s = servers[of % servers.length];
-			const answer = await s.post('/api/v1/traces', bodies[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
+			const answer = await s.post('/api/v1/traces', what[n], { query: { app: 'shop', build_id: 'b', version_name: '1', scenario: 'start', device: `d${n}` }, headers: { 'Idempotency-Key': `k${n}` } });
 			if (answer.status !== 202) throw new Error(answer.text);
 		}
 	};
@@ -138,19 +140,37 @@ async function measure(name, n, db, bucket) {
 	return { ...each, name, uploads: (TRACES * 1000) / sent, decodes: (TRACES * 1000) / decoded, cpu, database: each.cpu, kept: kept / TRACES, cold, warm };
 }
 
+/* Uploads a second, and the transactions of each, of servers that accept alone. */
+async function accepting(n, db) {
+	const { home, servers } = places(`accepting${n}`, n, db, null);
+	for (const s of servers) s.args.push('--role', 'ingest', '--max-queue', '100000', ...(n > 1 ? [] : ['--several-servers']));
+	for (const s of servers) await s.start();
+	for (const s of servers) s.ingestKey = servers[0].ingest;
+	const small = Array.from({ length: 1500 }, (_, of) => zlib.gzipSync(sampleTrace(150, of + 1)));
+	const before = databaseWork(db).changes;
+	const ms = await timed(() => send(servers, small));
+	const each = (databaseWork(db).changes - before) / small.length;
+	for (const s of servers) await s.stop();
+	fs.rmSync(home, { recursive: true, force: true });
+	return `${n} accepting: ${((small.length * 1000) / ms).toFixed(0)} uploads/s, ${each.toFixed(1)} transactions that change each`;
+}
+
 const rows = [await measure('SQLite', 1, null)];
+const accepted = [];
 if (postgresIsThere) {
 	const db = await startPostgres(t);
 	for (const n of [1, 2, 4]) rows.push(await measure(`PostgreSQL x${n}`, n, db));
+	accepted.push(await accepting(1, db), await accepting(2, db));
 	for (const n of [1, 2, 4]) rows.push(await measure(`PostgreSQL, S3 x${n}`, n, db, await startBucket(t, `files${n}`)));
 } else console.log('PostgreSQL is not installed: SQLite alone');
 const [base] = rows;
 const by = (value, to) => `${value.toFixed(1)} (${(value / to).toFixed(2)})`;
 
 console.log(`${TRACES} traces of ${RECORDS} records, ${bodies[0].length} bytes sent; in brackets the ratio to SQLite's`);
-console.log('| | uploads/s | decoded/s | CPU ms of servers | of the database | commits | bytes of log | bytes of catalogue | S3 writes | S3 reads | bytes kept | first flame ms | next ms |');
-console.log('|---|---|---|---|---|---|---|---|---|---|---|---|---|');
+console.log('| | uploads/s | decoded/s | CPU ms of servers | of the database | transactions | that change | bytes of log | bytes of catalogue | S3 writes | S3 reads | bytes kept | first flame ms | next ms |');
+console.log('|---|---|---|---|---|---|---|---|---|---|---|---|---|---|');
 for (const r of rows)
-	console.log(`| ${r.name} | ${by(r.uploads, base.uploads)} | ${by(r.decodes, base.decodes)} | ${by(r.cpu, base.cpu)} | ${r.database.toFixed(1)} | ${r.commits.toFixed(1)} | ${r.log.toFixed(0)} | ${r.room.toFixed(0)} | ` +
+	console.log(`| ${r.name} | ${by(r.uploads, base.uploads)} | ${by(r.decodes, base.decodes)} | ${by(r.cpu, base.cpu)} | ${r.database.toFixed(1)} | ${r.commits.toFixed(1)} | ${r.changes.toFixed(1)} | ${r.log.toFixed(0)} | ${r.room.toFixed(0)} | ` +
 		`${r.writes.toFixed(2)} | ${r.reads.toFixed(2)} | ${r.kept.toFixed(0)} | ${by(r.cold, base.cold)} | ${by(r.warm, base.warm)} |`);
+for (const line of accepted) console.log(line);
 for (const end of ends) await end();
