@@ -11,6 +11,7 @@
 #include "blob.h"
 #include "blob_store.h"
 #include "catalogue.h"
+#include "catalogue_postgres.h"
 #include "catalogue_quarantine.h"
 #include "catalogue_sums.h"
 #include "catalogue_user.h"
@@ -20,6 +21,7 @@
 #include "jobs_found.h"
 #include "jobs_hook.h"
 #include "jobs_rollup.h"
+#include "leader.h"
 #include "metrics.h"
 #include "quota.h"
 #include "resume.h"
@@ -89,8 +91,8 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
-	        json_pack("{ss ss so}", "status", ready ? "ready" : "not_ready", "role", roles,
-	                "checks", checks),
+	        json_pack("{ss ss ss so}", "status", ready ? "ready" : "not_ready", "node",
+	                app->node_name, "role", roles, "checks", checks),
 	        err);
 }
 
@@ -116,6 +118,24 @@ static uint64_t resident_bytes(void)
 static void write_gauge(struct tw_buf *out, const char *name, uint64_t value)
 {
 	tw_buf_printf(out, "# TYPE %s gauge\n%s %" PRIu64 "\n", name, name, value);
+}
+
+/* Who it is, and whether it does what one of several servers does for all. */
+static void write_node(const struct tw_app *app, struct tw_buf *out)
+{
+	char roles[64];
+
+	tw_roles_write(app->config->roles, roles, sizeof roles);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_node_info gauge\n"
+	        "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
+	        app->node_name, roles, TW_VERSION);
+	write_gauge(out, "tracewell_leader",
+	        (app->config->roles & TW_ROLE_DECODE) && tw_leads(app->leader));
+	tw_buf_printf(out,
+	        "# TYPE tracewell_catalogue_connections_lost_total counter\n"
+	        "tracewell_catalogue_connections_lost_total %" PRIu64 "\n",
+	        tw_postgres_times_lost());
 }
 
 static void write_disk(const struct tw_app *app, struct tw_buf *out)
@@ -175,6 +195,7 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_buf_printf(&out,
 	        "# TYPE tracewell_build_info gauge\ntracewell_build_info{version=\"%s\"} 1\n",
 	        TW_VERSION);
+	write_node(app, &out);
 	tw_metrics_write(app->metrics, &out);
 	write_gauge(&out, "tracewell_queue_traces", queue.queued);
 	write_gauge(&out, "tracewell_decoding_traces", queue.decoding);

@@ -17,11 +17,13 @@ struct tw_app {
 	struct tw_blobs *blobs;         /* blob.h */
 	struct tw_resumes *resumes;     /* resume.h: uploads that come in pieces */
 	struct tw_backlog *backlog;     /* backlog.h; NULL: any number may wait */
+	char node_name[33];             /* for people: --node, or the machine's name */
 	char node[64];                  /* of this process; no other server has the same */
 	struct tw_judges *judges;       /* judge.h; NULL: uploads are not looked at early */
 	struct tw_jobs *jobs;           /* jobs.h */
 	bool storage_unproven; /* it did not answer at the start: storage_owner.h comes later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
+	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */
 	struct tw_periodic *names;      /* jobs_names.h */
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
 	struct tw_folder *folder;       /* rollup_fold.h: that job's */

@@ -71,8 +71,16 @@ static void log_lost(const struct tw_postgres *p)
 	        tw_log_text("why", p->of ? PQerrorMessage(p->of) : "no memory"));
 }
 
+static _Atomic uint64_t times_lost;
+
+uint64_t tw_postgres_times_lost(void)
+{
+	return atomic_load(&times_lost);
+}
+
 static void note_lost(struct tw_postgres *p)
 {
+	atomic_fetch_add(&times_lost, 1);
 	p->failed = TW_BUSY;
 	(void)snprintf(p->said, sizeof p->said, "its server does not answer");
 	log_lost(p);

@@ -20,6 +20,8 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
 /* From here on this connection, however often it is made anew, has the catalogue as the only server
  * (alone), or as one of several; TW_BUSY when another has it otherwise. */
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
+/* How often a connection of this process was found dead, or could not be made. */
+uint64_t tw_postgres_times_lost(void);
 /* Brings its schema forward; TW_UNSUPPORTED when it is of a later program. */
 enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err);
 

@@ -132,6 +132,26 @@ static enum tw_status lead(struct tw_db *db, const char *what, const char *owner
 	        "ttii", what, owner, now + lease_ms, now);
 }
 
+/* Without a transaction that changes something, of which a catalogue has one at a time. */
+static enum tw_status is_led_by_other(
+        struct tw_catalogue *c, const char *what, const char *owner, bool *ret, struct tw_err *err)
+{
+	struct tw_db *db;
+	int64_t now = 0, led = 0;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = tw_cat_first_int(db, &led, err, /* primary key */
+		        "SELECT 1 FROM catalogue_lead WHERE what=?1 AND owner<>?2 AND until_ms>?3",
+		        "tti", what, owner, now);
+	tw_cat_done(c, db);
+	*ret = led != 0;
+	return st;
+}
+
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err)
 {
@@ -141,7 +161,13 @@ enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const
 	*ret = true;
 	if (!tw_catalogue_is_shared(c))
 		return TW_OK;
-	st = tw_cat_begin(c, err);
+	st = is_led_by_other(c, what, owner, ret, err);
+	if (st == TW_OK && *ret) {
+		*ret = false;
+		return TW_OK;
+	}
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
 	if (st != TW_OK)
 		return st;
 	st = lead(c->writer, what, owner, lease_ms, &mine, err);

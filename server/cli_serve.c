@@ -33,6 +33,7 @@
 #include "jobs_rollup.h"
 #include "jobs_store.h"
 #include "judge.h"
+#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "oidc.h"
@@ -177,7 +178,17 @@ static enum tw_status name_node(struct tw_app *app, struct tw_err *err)
 	char id[TW_ID_BYTES];
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
 
-	(void)snprintf(app->node, sizeof app->node, "node-%s", id);
+	if (*app->config->node)
+		(void)snprintf(app->node_name, sizeof app->node_name, "%s", app->config->node);
+	else if (gethostname(app->node_name, sizeof app->node_name) != 0)
+		(void)snprintf(app->node_name, sizeof app->node_name, "unnamed");
+	app->node_name[sizeof app->node_name - 1] = '\0';
+	for (char *p = app->node_name; *p; p++)
+		if (*p <= ' ' || *p > '~' || *p == '"' || *p == '\\')
+			*p = '-';
+	(void)snprintf(app->node, sizeof app->node, "%s-%s", app->node_name, id);
+	if (app->config->several)
+		tw_log_node(app->node_name);
 	return st;
 }
 
@@ -290,8 +301,12 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 /* What is done with traces that are decoded, by those who decode. */
 static enum tw_status start_folding(struct tw_app *app, struct tw_err *err)
 {
-	enum tw_status st = tw_names_job_start(app, &app->names, err);
+	enum tw_status st = TW_OK;
 
+	if (tw_catalogue_is_shared(app->catalogue))
+		st = tw_leader_start(app->catalogue, app->node, &app->leader, err);
+	if (st == TW_OK)
+		st = tw_names_job_start(app, &app->names, err);
 	if (st == TW_OK)
 		st = tw_found_job_start(app, &app->findings, err); /* before who wakes it */
 	if (st == TW_OK)
@@ -332,6 +347,7 @@ static void close_data(struct tw_app *app)
 	app->findings = tw_periodic_stop(app->findings);
 	app->finder = tw_finder_free(app->finder);
 	app->names = tw_periodic_stop(app->names);
+	app->leader = tw_leader_stop(app->leader);
 	app->keep_quota = tw_periodic_stop(app->keep_quota);
 	if (app->quota && !tw_catalogue_is_shared(app->catalogue))
 		keep_quota(NULL, app);

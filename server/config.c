@@ -310,6 +310,18 @@ static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
 	return st;
 }
 
+/* It stands in labels and in lines of logs. */
+static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
+{
+	static const char fine[] =
+	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	if (c->node[strspn(c->node, fine)] == '\0')
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "--node is letters, digits, . _ and -, not %s", c->node);
+}
+
 static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 {
 	static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
@@ -346,6 +358,8 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 		c->decode_workers = cores > 0 ? (unsigned)cores : 1;
 	c->limits.max_memory_bytes = c->worker_memory_bytes;
 	st = judge_roles(c, err);
+	if (st == TW_OK)
+		st = judge_node(c, err);
 	return st == TW_OK ? judge_proxies(c, err) : st;
 }
 

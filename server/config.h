@@ -60,6 +60,7 @@ struct tw_config {
 	unsigned worker_cpu_s, worker_wall_s, worker_tries;
 	bool several;             /* other servers are at work in the catalogue and the folder */
 	const char *role;         /* what this server does; read into: */
+	const char *node;         /* "": the machine's name */
 	unsigned roles;           /* role.h */
 	const char *repositories; /* folder of clones, "": none */
 	bool worker_jail;         /* decoders may make no system call but those they need */

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "found_fold.h"
+#include "leader.h"
 #include "log.h"
 
 enum { LOOK_AGAIN_S = 60, REST_MOST_MS = 2000, STEP_MS = 50 };
@@ -25,7 +26,7 @@ static void look_at_all(struct tw_periodic *p, void *arg)
 	bool more = true;
 	struct tw_err err;
 
-	while (more && !tw_periodic_stopping(p)) {
+	while (more && !tw_periodic_stopping(p) && tw_leads(app->leader)) {
 		const int64_t from_ms = tw_monotonic_ms();
 
 		if (tw_finder_look(app->finder, &more, &err) != TW_OK) {
@@ -43,7 +44,8 @@ enum tw_status tw_found_job_start(struct tw_app *app, struct tw_periodic **ret, 
 	app->finder = tw_finder_new(&parts);
 	if (!app->finder)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(look_at_all, app, LOOK_AGAIN_S, ret, err);
+	return tw_periodic_start(
+	        look_at_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
 }
 
 void tw_found_job_metrics(const struct tw_app *app, struct tw_buf *out)

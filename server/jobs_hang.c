@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "hang_fold.h"
+#include "leader.h"
 #include "log.h"
 
 enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400 };
@@ -27,7 +28,7 @@ static void look_at_all(struct tw_periodic *p, void *arg)
 	bool more = true;
 	struct tw_err err;
 
-	while (more && !tw_periodic_stopping(p)) {
+	while (more && !tw_periodic_stopping(p) && tw_leads(app->leader)) {
 		if (some(app, &more, &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "anr_groups_late", "looking at traces", &err);
 			break; /* it is tried again later */
@@ -42,5 +43,6 @@ enum tw_status tw_hang_job_start(struct tw_app *app, struct tw_periodic **ret, s
 	app->hanger = tw_hanger_new(&parts);
 	if (!app->hanger)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(look_at_all, app, LOOK_AGAIN_S, ret, err);
+	return tw_periodic_start(
+	        look_at_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
 }

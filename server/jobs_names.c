@@ -2,6 +2,7 @@
 
 #include "blob.h"
 #include "catalogue.h"
+#include "leader.h"
 #include "log.h"
 #include "symbols.h"
 #include "trace_file.h"
@@ -98,7 +99,7 @@ static void count_all(struct tw_periodic *p, void *arg)
 	bool more = a != NULL;
 	struct tw_err err;
 
-	while (more && !tw_periodic_stopping(p)) {
+	while (more && !tw_periodic_stopping(p) && tw_leads(app->leader)) {
 		tw_arena_reset(a);
 		if (some(app, a, &more, &err) != TW_OK) {
 			tw_log_err(TW_LOG_WARN, "names_not_counted", "counting names", &err);
@@ -110,5 +111,6 @@ static void count_all(struct tw_periodic *p, void *arg)
 
 enum tw_status tw_names_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	return tw_periodic_start(count_all, app, LOOK_AGAIN_S, ret, err);
+	return tw_periodic_start(
+	        count_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
 }

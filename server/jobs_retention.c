@@ -4,6 +4,7 @@
 #include "catalogue.h"
 #include "catalogue_capture.h"
 #include "clock.h"
+#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "retention.h"
@@ -96,6 +97,10 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_app *app = arg;
 	size_t n = 0;
 
+	if (!tw_leads(app->leader)) {
+		tw_arena_free(a);
+		return;
+	}
 	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, app, projects[i].id, a);

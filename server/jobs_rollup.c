@@ -8,6 +8,7 @@
 #include "catalogue_rollup_tree.h"
 #include "clock.h"
 #include "crash_point.h"
+#include "leader.h"
 #include "log.h"
 #include "rollup_fold.h"
 
@@ -137,7 +138,7 @@ static void fold_all(struct tw_periodic *p, void *arg)
 	bool more = true;
 	struct tw_err err;
 
-	while (more && !tw_periodic_stopping(p)) {
+	while (more && !tw_periodic_stopping(p) && tw_leads(app->leader)) {
 		int64_t start_ms = tw_monotonic_ms();
 		enum tw_status st = some(app->folder, app->catalogue, &more, &err);
 
@@ -147,9 +148,10 @@ static void fold_all(struct tw_periodic *p, void *arg)
 			more = false; /* it is tried again later */
 		}
 		tw_periodic_wake(app->findings); /* detectors look at what is counted */
-		(void)look_for_slower(p, app);
+		if (tw_leads(app->leader))
+			(void)look_for_slower(p, app);
 	}
-	while (!tw_periodic_stopping(p) && look_for_slower(p, app))
+	while (!tw_periodic_stopping(p) && tw_leads(app->leader) && look_for_slower(p, app))
 		;
 }
 
@@ -160,7 +162,8 @@ enum tw_status tw_rollup_job_start(struct tw_app *app, struct tw_periodic **ret,
 	app->folder = tw_folder_new(&parts);
 	if (!app->folder)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(fold_all, app, LOOK_AGAIN_S, ret, err);
+	return tw_periodic_start(
+	        fold_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
 }
 
 enum tw_status tw_rollup_job_metrics(

@@ -13,6 +13,7 @@ enum { MAX_LINE = 4096, MAX_VALUE = 1024 };
 static const char *const level_words[] = {"debug", "info", "warn", "error"};
 static _Atomic int threshold = TW_LOG_INFO; /* the one global of the server */
 static _Atomic bool as_json;
+static const char *_Atomic node_name;
 
 bool tw_log_setup(const char *level, const char *format)
 {
@@ -27,6 +28,11 @@ bool tw_log_setup(const char *level, const char *format)
 			return true;
 		}
 	return false;
+}
+
+void tw_log_node(const char *node)
+{
+	node_name = node;
 }
 
 struct line {
@@ -128,6 +134,8 @@ void tw_log_fields(
 	if (l.json)
 		put(&l, "{", 1);
 	put_time(&l);
+	if (node_name)
+		put_text(&l, "node", node_name);
 	put_text(&l, "level", level_words[level]);
 	put_text(&l, "event", event);
 	for (size_t i = 0; i < n; i++)

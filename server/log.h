@@ -21,6 +21,9 @@ enum tw_log_level { TW_LOG_DEBUG, TW_LOG_INFO, TW_LOG_WARN, TW_LOG_ERROR };
 /* Words as in config.h; false when either is unknown (nothing changes then). */
 bool tw_log_setup(const char *level, const char *format);
 
+/* Which of several servers says it, in each line; NULL: none.  The text stays. */
+void tw_log_node(const char *node);
+
 struct tw_log_field {
 	const char *key;
 	const char *text; /* NULL: a number */

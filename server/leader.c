@@ -1,0 +1,92 @@
+#include "leader.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "clock.h"
+#include "log.h"
+#include "periodic.h"
+
+enum {
+	LEASE_MS = 15000,
+	EARLY_MS = 2000, /* it is over here before it is anywhere else */
+	RENEW_S = 3,
+	LOOK_S = 2
+};
+
+struct tw_leader {
+	struct tw_catalogue *catalogue;
+	const char *node;
+	struct tw_periodic *thread;
+	_Atomic int64_t until_ms; /* monotonic */
+};
+
+static void tell(struct tw_leader *l, bool leads)
+{
+	tw_log(TW_LOG_INFO, "leading", tw_log_text("who", leads ? "this server" : "another"),
+	        tw_log_text("owner", l->node));
+}
+
+/* By the time before it was asked: the lease began later. */
+static void renew(struct tw_periodic *p, void *arg)
+{
+	struct tw_leader *l = arg;
+	const int64_t asked_ms = tw_monotonic_ms();
+	const bool led = tw_leads(l);
+	bool mine = false;
+	struct tw_err err;
+
+	(void)p;
+	if (tw_catalogue_lead(l->catalogue, "background", l->node, LEASE_MS, &mine, &err) !=
+	        TW_OK) {
+		tw_log_err(TW_LOG_WARN, "lead_not_renewed", "background", &err);
+		return; /* what is left of it stays */
+	}
+	atomic_store(&l->until_ms, mine ? asked_ms + LEASE_MS - EARLY_MS : 0);
+	if (mine != led)
+		tell(l, mine);
+}
+
+enum tw_status tw_leader_start(
+        struct tw_catalogue *c, const char *node, struct tw_leader **ret, struct tw_err *err)
+{
+	struct tw_leader *l = tw_mem_zalloc(1, sizeof *l);
+	enum tw_status st;
+
+	if (!l)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	l->catalogue = c;
+	l->node = node;
+	st = tw_periodic_start(renew, l, RENEW_S, &l->thread, err);
+	if (st == TW_OK)
+		*ret = l;
+	else
+		tw_mem_free(l);
+	return st;
+}
+
+struct tw_leader *tw_leader_stop(struct tw_leader *l)
+{
+	bool mine;
+	struct tw_err err;
+
+	if (!l)
+		return NULL;
+	l->thread = tw_periodic_stop(l->thread);
+	if (tw_leads(l) && tw_catalogue_lead(l->catalogue, "background", l->node, 0, &mine, &err) !=
+	                           TW_OK) /* it has to run out */
+		tw_log_err(TW_LOG_WARN, "lead_not_given_back", "background", &err);
+	tw_mem_free(l);
+	return NULL;
+}
+
+bool tw_leads(const struct tw_leader *l)
+{
+	return !l || tw_monotonic_ms() < atomic_load(&l->until_ms);
+}
+
+unsigned tw_leader_look_s(const struct tw_leader *l, unsigned alone_s)
+{
+	return l ? LOOK_S : alone_s;
+}

@@ -1,0 +1,33 @@
+/*
+ * leader.h - which of several servers does what one does for all of them: counting traces that were
+ * decoded, looking at them, adding up, expiring.
+ *
+ * A lease in the catalogue, by its clock, which a thread renews whatever the work takes; another
+ * server gets it when it was given back or has run out, so within LEASE_MS of a death.  That
+ * nothing is counted twice is a matter of the transactions, also while two believe that they lead
+ * (one stood still): the lease saves the work from being done by each of them.
+ *
+ * Thread: start and stop by the owner; the rest by any.
+ */
+#ifndef TW_LEADER_H
+#define TW_LEADER_H
+
+#include <stdbool.h>
+
+#include "catalogue.h"
+
+struct tw_leader;
+
+/* `node` names this process and stays; the catalogue outlives what is returned. */
+enum tw_status tw_leader_start(struct tw_catalogue *c, const char *node, struct tw_leader **ret,
+        struct tw_err *err) TW_MUST_USE;
+/* Gives the lease back.  NULL is fine, returns NULL. */
+struct tw_leader *tw_leader_stop(struct tw_leader *l);
+
+/* NULL leads: there are no others. */
+bool tw_leads(const struct tw_leader *l);
+/* Seconds between looks for work: others find it without waking who leads; `alone_s` of a server
+ * that has no others. */
+unsigned tw_leader_look_s(const struct tw_leader *l, unsigned alone_s);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * leader.test.mjs - of several servers one counts and looks at what all of them decoded; another follows it
+ * when it dies, when it is stopped, and when it stands still; and which is which in logs and metrics.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { sampleTrace } from './make.mjs';
+import { postgresIsThere, startPostgres } from './postgres.mjs';
+import { Server, until } from './server.mjs';
+
+const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
+const upload = (s, n) => s.post('/api/v1/traces', sampleTrace(100 + n), { query: { app: 'shop', version_name: '1', scenario: 'cold_start' }, headers: { 'Idempotency-Key': `k${n}` } });
+const counted = (s) => s.get('/api/v1/fleet/scenarios?by=all').then(({ json }) => json?.traces ?? 0);
+const metric = async (s, name) => Number(new RegExp(`^${name}(?:{[^}]*})? ([0-9.]+)$`, 'm').exec((await s.get('/metrics', { key: null })).text)?.[1]);
+const leads = (s) => metric(s, 'tracewell_leader');
+
+async function serve(t, data, url, node, more = []) {
+	const s = new Server(data, ['--catalog', url, '--several-servers', ...(node ? ['--node', node] : []), ...more], {});
+	await s.start();
+	t.after(() => {
+		s.child.kill('SIGCONT');
+		return s.stop();
+	});
+	return s;
+}
+
+/* All of them sent to `to`, counted as `of` tells. */
+async function bring(to, from, n, of) {
+	for (let i = from; i < from + n; i++) assert.equal((await upload(to, i)).status, 202);
+	await until(async () => ((await counted(of)) === from + n ? true : undefined), `${from + n} counted`, 60);
+}
+
+test('one counts for all, and another follows it', { skip, timeout: 240000 }, async (t) => {
+	const db = await startPostgres(t);
+	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
+	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
+	const url = db.url('lead');
+	const a = await serve(t, data, url, 'first');
+	await until(async () => ((await leads(a)) === 1 ? true : undefined), 'the first leads');
+	const b = await serve(t, data, url, 'second');
+	const folded = async () => [await metric(a, 'tracewell_rollup_folded_total'), await metric(b, 'tracewell_rollup_folded_total')];
+
+	await t.test('what the other decodes, too', async () => {
+		await bring(b, 0, 6, b);
+		assert.deepEqual([await leads(a), await leads(b)], [1, 0]);
+		assert.deepEqual(await folded(), [6, 0]);
+	});
+
+	await t.test('each says who it is', async () => {
+		assert.match((await b.get('/metrics', { key: null })).text, /^tracewell_node_info{node="second",role="all",version="[^"]+"} 1$/m);
+		assert.equal((await a.get('/readyz', { key: null })).json.node, 'first');
+		for (const line of b.log.trim().split('\n').filter((l) => l.includes('event=decoded'))) assert.match(line, /^time=\S+ node=second level=/);
+	});
+
+	await t.test('it is stopped: the other goes on within a moment', async () => {
+		const began = Date.now();
+		await a.stop();
+		await until(async () => ((await leads(b)) === 1 ? true : undefined), 'the second leads', 30);
+		assert.ok(Date.now() - began < 14000, 'by a lease that was given back, not by one that ran out');
+		await bring(b, 6, 2, b);
+	});
+
+	await t.test('it dies: the other goes on when its lease has run out', async () => {
+		await a.start();
+		b.child.kill('SIGKILL');
+		await b.ended;
+		await until(async () => ((await leads(a)) === 1 ? true : undefined), 'the first leads', 40);
+		await bring(a, 8, 2, a);
+	});
+
+	await t.test('it stands still and goes on: it knows that it leads no more', async () => {
+		await b.start();
+		a.child.kill('SIGSTOP');
+		await until(async () => ((await leads(b)) === 1 ? true : undefined), 'the second leads', 40);
+		await bring(b, 10, 2, b);
+		a.child.kill('SIGCONT');
+		assert.equal(await leads(a), 0, 'at once');
+		await bring(a, 12, 2, a);
+		assert.deepEqual([await leads(a), await leads(b)], [0, 1]);
+		assert.equal(await counted(b), 14);
+	});
+});
+
+test('a name that is none is refused, and one server says no name', async () => {
+	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-lead-'));
+	const s = new Server(data, ['--node', 'no name'], {});
+	await assert.rejects(s.start(), /--node is letters, digits, \. _ and -, not no name/);
+	s.args = [];
+	await s.start();
+	assert.equal(await leads(s), 1);
+	assert.doesNotMatch(s.log, / node=/);
+	await s.stop();
+	fs.rmSync(data, { recursive: true });
+});
