@@ -6,7 +6,8 @@ import { does, lockName, stackText, threadName, type Anr, type AnrProcess, type 
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
-import { count, duration } from './format';
+import { count, duration, sentence } from './format';
+import { ended, heard } from './heard';
 import { openAlso } from './opened';
 import { Busy, Copy, Failure, Panel, useLoad } from './parts';
 import { number, set, text } from './route';
@@ -131,7 +132,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 			{doc.kind !== 'unknown' && <span class="state">{doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
 			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{button}</>}>
-			<p class="verdict">{verdict.charAt(0).toUpperCase() + verdict.slice(1)}.</p>
+			<p class="verdict">{ended(sentence(heard(verdict)))}</p>
 			{doc.reason && <p class="quiet reason">{doc.reason}</p>}
 			{raw && <Raw id={t.id} />}
 			<Calls.Provider value={way}><Body doc={doc} p={p} /></Calls.Provider>

@@ -5,6 +5,7 @@ import type { Anr } from './anrdoc';
 import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from './format';
+import { heard } from './heard';
 import { MethodName, Panel, Pending, useLoad } from './parts';
 import { IssueText } from './issue';
 import { link, set, text } from './route';
@@ -65,7 +66,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
 					<td class="mono nowrap">{e.there ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace is deleted; it stays counted')}>{tr('{trace} (gone)', { trace: e.trace.slice(-8) })}</span>}</td>
-					<td class="nowrap">{when(e.created_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{e.verdict}</td>
+					<td class="nowrap">{when(e.created_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere">{heard(e.verdict)}</td>
 					<td>{e.there && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</table></div>
@@ -80,15 +81,15 @@ export function AnrGroup({ id }: { id: string }) {
 	const there = g.exemplars.filter((e) => e.there).map((e) => e.trace);
 	const shown = there.includes(text('trace')) ? text('trace') : there[0];
 	return <>
-		<Panel title={g.name || g.title} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
-			<p class="verdict">{g.verdict}</p>
+		<Panel title={g.name || heard(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
+			<p class="verdict">{heard(g.verdict)}</p>
 			<dl class="facts">
 				<div><dt>{tr('ANRs')}</dt><dd>{count(g.count)}</dd></div><div><dt>{tr('Users')}</dt><dd>{g.users ? count(g.users) : tr('not said')}</dd></div>
 				<div><dt>{tr('Versions')}</dt><dd>{count(g.versions)}</dd></div><div><dt>{tr('Devices')}</dt><dd>{count(g.devices)}</dd></div>
 				<div><dt>{tr('First seen')}</dt><dd>{when(g.first_ms)}</dd></div><div><dt>{tr('Last seen')}</dt><dd>{when(g.last_ms)}</dd></div>
 				<div><dt>{tr('{days} days', { days: fleet.days })}</dt><dd><Trend trend={g.trend} days={fleet.days} name={tr('ANRs of this group')} wide={240} high={32} /></dd></div>
 			</dl>
-			{g.name && <p class="quiet">{g.title}</p>}
+			{g.name && <p class="quiet">{heard(g.title)}</p>}
 			<Told g={g} />
 			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>

@@ -6,6 +6,7 @@ import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
 import { FleetFilter, Trend, useFleet } from './fleetfilter';
 import { count, when } from './format';
+import { ended, heard } from './heard';
 import { Panel, Pending, useLoad } from './parts';
 import { link, path, query, set, text } from './route';
 import { tr } from './strings/anrs';
@@ -21,12 +22,12 @@ export function within(to: string): string {
 function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolean; pick?: () => void }) {
 	return (
 		<tr data-group={g.key}>
-			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Pick {title}', { title: g.name || g.title })} /></td>}
-			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || g.title}</a><p class="quiet">{g.name ? `${g.title}. ${g.verdict}` : g.verdict}</p></td>
+			{pick && <td><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Pick {title}', { title: g.name || heard(g.title) })} /></td>}
+			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || heard(g.title)}</a><p class="quiet">{g.name ? `${ended(heard(g.title))} ${heard(g.verdict)}` : heard(g.verdict)}</p></td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
 			<td class="num">{count(g.count)}</td>
 			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not said')}</span>}</td>
-			<td><Trend trend={g.trend} days={days} name={g.name || g.title} /></td>
+			<td><Trend trend={g.trend} days={days} name={g.name || heard(g.title)} /></td>
 			<td class="num">{count(g.versions)}</td>
 			<td class="num">{count(g.devices)}</td>
 			<td class="nowrap">{when(g.last_ms)}<br /><span class="quiet">{g.last_version || tr('no version')}</span></td>

@@ -1,6 +1,7 @@
 // The server's API, as types and calls.
 import type { ComparedMethods, Comparison } from './comparedoc';
 import { answered, lost } from './health';
+import { heardInTime } from './heard';
 import { tr } from './strings/frame';
 
 export interface Summary {
@@ -136,7 +137,8 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
 	answered(path, r.status);
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
-	throw new Refusal(r.status, body?.error?.message ?? tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
+	const message = body?.error?.message;
+	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server answered {status}.', { status: r.status }), body?.error?.offset ?? null);
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // asked for before anybody needs it

@@ -1,6 +1,7 @@
 // Whose code a method is: what "App frames only" goes by, for all of the project.
 import { useEffect, useState } from 'preact/hooks';
 import { api, type Frames } from './api';
+import { heard } from './heard';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { tr } from './strings/trace';
 
@@ -52,7 +53,7 @@ export function FramesPanel() {
 					{load.value.presets.map((p) => (
 						<label key={p.id} class="inline" title={p.prefixes.join(' ')}>
 							<input type="checkbox" checked={!draft.off.includes(p.id)}
-								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {p.title}</label>))}
+								onChange={(e) => change({ off: e.currentTarget.checked ? draft.off.filter((x) => x !== p.id) : [...draft.off, p.id] })} /> {heard(p.title)}</label>))}
 				</fieldset>
 				<div class="lists">
 					<List label={tr("Also other people's")} hint={tr('one beginning a line, com.vendor.sdk')} value={draft.framework} change={(framework) => change({ framework })} />

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Trace } from './api';
 import { bytes, count, duration, when } from './format';
+import { heard } from './heard';
 import { Popover } from './popover';
 import { link, set, text } from './route';
 import { tr } from './strings/list';
@@ -19,7 +20,7 @@ export interface Column {
 function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
-		<span class={`state ${t.state}`} title={t.error?.message}>
+		<span class={`state ${t.state}`} title={t.error ? heard(t.error.message) : undefined}>
 			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `, ${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
 		</span>
 	);

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from './api';
 import { sentence, splitName } from './format';
 import { returned } from './health';
+import { ended } from './heard';
 import { link } from './route';
 import { tr } from './strings/frame';
 
@@ -14,7 +15,7 @@ export function Failure({ error, retry, title, more, again = tr('Try again') }: 
 	return (
 		<div class="notice bad" role="alert">
 			<strong>{title ?? (status === 401 ? tr('Sign in to go on.') : status === 404 ? tr('There is nothing here.') : tr('That did not work.'))}</strong>
-			<p>{sentence(error.message)}{/[.!?]$/.test(error.message) ? '' : '.'}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
+			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}
 				{status === 404 && <a class="button" href={link('/')}>{tr('All traces')}</a>}

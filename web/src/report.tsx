@@ -1,6 +1,7 @@
 // What the trace is, and what was lost or mended on the way.
 import type { Trace } from './api';
 import { bytes, count, duration, when } from './format';
+import { heard } from './heard';
 import { Command } from './parts';
 import { systemWords } from './systemwords';
 import { headOf } from './source';
@@ -48,7 +49,7 @@ export function Repairs({ t }: { t: Trace }) {
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{r.kind}</span></td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
-						<td>{r.meaning}</td></tr>))}</tbody>
+						<td>{heard(r.meaning)}</td></tr>))}</tbody>
 			</table></div>}
 		</details>
 	);

@@ -2,6 +2,8 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { api, get, Refusal, type Meta } from './api';
+import { sentence } from './format';
+import { ended, heard } from './heard';
 import { Dialog } from './popover';
 import { Busy, Failure, MethodName, useLoad } from './parts';
 import { link, path } from './route';
@@ -22,11 +24,11 @@ export function Out({ to, children }: { to: string | null | undefined; children:
 export function SourceFacts({ v }: { v: Source }) {
 	return <>
 		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('by its package and class: whether it is there is not known')}</span>}</p>}
-		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: v.note })}</p>}
+		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: heard(v.note) })}</p>}
 		{namesOf(v) && <p>{tr.rich('Owned by {v} {owners_file}', { v: <strong>{namesOf(v)}</strong>, owners_file: <span class="quiet">{tr('by {owners_file}', { owners_file: v.owners_file })}</span> })}</p>}
-		{v.owners_why && <p class="quiet">{tr('Its owners are not known: {owners_why}.', { owners_why: v.owners_why })}</p>}
+		{v.owners_why && <p class="quiet">{tr('Its owners are not known: {owners_why}.', { owners_why: heard(v.owners_why) })}</p>}
 		{v.found && v.owners_file && !namesOf(v) && <p class="quiet">{tr('{owners_file} names no owner of it.', { owners_file: v.owners_file })}</p>}
-		{v.why && <p class="quiet">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
+		{v.why && <p class="quiet">{ended(sentence(heard(v.why)))}</p>}
 		{v.repository === null && <p><a href={link('/source')}>{tr('Set up repositories')}</a></p>}
 	</>;
 }
@@ -63,8 +65,8 @@ function Asked({ method, base, head, between }: { method: string; base: string; 
 			{load.error && <Failure error={load.error} retry={load.again} title={tr('The changes did not come.')} />}
 			{!v && load.busy && <Busy what={tr('Reading the history')} />}
 			{v && <Commits v={v} />}
-			{v?.why && <p class="quiet" role="status">{v.why.charAt(0).toUpperCase()}{v.why.slice(1)}.</p>}
-			{v?.base_note && <p class="quiet" role="status">{v.base_note.charAt(0).toUpperCase()}{v.base_note.slice(1)}.</p>}
+			{v?.why && <p class="quiet" role="status">{ended(sentence(heard(v.why)))}</p>}
+			{v?.base_note && <p class="quiet" role="status">{ended(sentence(heard(v.base_note)))}</p>}
 			{v && fromOf(v) && <p class="quiet">{fromOf(v)}</p>}
 			{v?.newest_ms !== undefined && <p class="quiet">{ageOf(v.newest_ms)}</p>}
 		</section>

@@ -1,6 +1,7 @@
 // A project without traces: three commands to the first one, and how it comes in.
 import { useEffect, useState } from 'preact/hooks';
 import { api, may, type Trace } from './api';
+import { heard } from './heard';
 import { KeyButton, keyLine, NewKey } from './makekey';
 import { Command, useLoad } from './parts';
 import { link } from './route';
@@ -19,9 +20,9 @@ export function Arrival({ t }: { t: Trace | null }) {
 				<li key={s} class={i < at || (ready && i === at) ? 'done' : i === at ? 'now' : ''}>
 					<span class="dot" aria-hidden="true" />{s}</li>))}</ol>
 			{!t && <p class="quiet">{tr('Waiting for the first trace. This page looks by itself.')}</p>}
-			{t && t.state === 'queued' && <p>{t.error ? tr('It is here and safe, but {message}.', { message: t.error.message }) : tr('It is here and safe, and waits for its turn.')}</p>}
+			{t && t.state === 'queued' && <p>{t.error ? tr('It is here and safe, but {message}.', { message: heard(t.error.message) }) : tr('It is here and safe, and waits for its turn.')}</p>}
 			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}
-			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: t.error?.message, link: <a href={link(`/traces/${t.id}`)}>{tr('More about it')}</a> })}</p>}
+			{t && t.state === 'failed' && <p>{tr.rich('It could not be decoded: {message}. {link}', { message: heard(t.error?.message ?? ''), link: <a href={link(`/traces/${t.id}`)}>{tr('More about it')}</a> })}</p>}
 			{ready && <p><strong>{tr('The first trace is ready.')}</strong> <a class="button primary" href={link(`/traces/${t.id}`)}>{tr('Open {t}', { t: nameOf(t) })}</a></p>}
 		</div>
 	);

@@ -6,6 +6,7 @@ import { currentProject } from './api';
 import { addressOf, sameView } from './axis';
 import type { Found } from './calls';
 import { probe, returned } from './health';
+import { heard } from './heard';
 import { Tiles } from './lanes';
 import type { Hit } from './messages';
 import { Minimap } from './minimap';
@@ -170,7 +171,7 @@ export function Timeline(p: TimelineProps) {
 			</div>
 			{shown && <HoverTip shown={shown} p={p} />}
 			<p class="keyed" role="status">{said}</p>
-			{news.error && <Failure error={new Error(news.error.message)} retry={() => again(news.error!.tid)} />}
+			{news.error && <Failure error={new Error(heard(news.error.message))} retry={() => again(news.error!.tid)} />}
 			<Under p={p} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null} scene={scene} calls={news.calls} list={news.list} />
 		</div>
 	);

@@ -7,6 +7,7 @@ import { Exports } from './exports';
 import type { Found } from './calls';
 import { count, percent, sentence } from './format';
 import { FlamePanel } from './flame';
+import { heard } from './heard';
 import { later } from './later';
 import { LinkCheck } from './linkcheck';
 import { matching } from './matching';
@@ -226,7 +227,7 @@ export function TracePage({ id }: { id: string }) {
 			<NamesWarning t={t} />
 			{waiting && <Waiting t={t} />}
 			{t.state === 'failed' && <div class="notice bad" role="alert"><strong>{tr('This trace could not be decoded.')}</strong>
-				<p>{sentence(t.error?.message ?? '')}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
+				<p>{sentence(heard(t.error?.message ?? ''))}{t.error?.offset !== null && t.error?.offset !== undefined ? tr(' (at byte {offset})', { offset: count(t.error.offset) }) : ''}</p>
 				<p class="quiet">{tr('{tries}The upload is kept as it came, so that it can be looked into.', { tries: t.tries > 1 ? tr('It was tried {tries} times. ', { tries: count(t.tries) }) : '' })}</p>
 				{may.admin || !DEATHS.has(t.error?.status ?? '')
 					? <p><a class="button" href={api.rawUrl(t.id)} download>{tr('Download what was uploaded')}</a></p>

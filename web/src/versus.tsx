@@ -2,6 +2,8 @@
 import { useEffect } from 'preact/hooks';
 import { get, Refusal, url } from './api';
 import type { ComparedTree } from './comparedoc';
+import { sentence } from './format';
+import { ended, heard } from './heard';
 import { LinkCheck } from './linkcheck';
 import { Busy, Failure, useLoad } from './parts';
 import { number, text } from './route';
@@ -38,7 +40,7 @@ function Refused({ error, retry }: { error: Error; retry: () => void }) {
 	return (
 		<div class="notice bad" role="alert">
 			<strong>{status === 404 ? tr('There is no such trace.') : tr('These cannot be compared.')}</strong>
-			<p class="anywhere">{status === 404 ? tr('It was deleted, is of another project, or its id was cut.') : `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`}</p>
+			<p class="anywhere">{status === 404 ? tr('It was deleted, is of another project, or its id was cut.') : ended(sentence(error.message))}</p>
 			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>{tr('Take the trace out of {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
 				<button onClick={startOver}>{tr('Start over')}</button><button onClick={retry}>{tr('Try again')}</button></p>
 		</div>
@@ -89,7 +91,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 	if (!v) return <Busy what={tr('Comparing')} />;
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
-			<p class="verdict-line anywhere" role="status">{v.sentence}</p>
+			<p class="verdict-line anywhere" role="status">{heard(v.sentence)}</p>
 			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isAlone(v) && <MixCard v={v} />}</div>
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>

@@ -1,6 +1,7 @@
 /* What is said of a trace that is not decoded yet. */
 import type { Trace } from './api';
 import { sentence } from './format';
+import { heard } from './heard';
 import { Busy } from './parts';
 import { tr } from './strings/list';
 
@@ -11,7 +12,7 @@ export function Waiting({ t }: { t: Trace }) {
 			<p>{tr('It is decoded again from its raw upload, now that it was opened, and shown here as soon as that is done.')}</p></div>}
 		<Busy what={t.state !== 'decoding' ? tr('Waiting to be decoded') : tr('Being decoded')} />
 		{t.error && <div class="notice warn" role="status"><strong>{tr('The server could not decode it yet.')}</strong>
-			<p>{sentence(t.error.message)}</p>
+			<p>{sentence(heard(t.error.message))}</p>
 			<p class="quiet">{tr('It is tried again by itself, and nothing is lost meanwhile.')}</p></div>}
 	</>;
 }

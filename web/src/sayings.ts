@@ -1,0 +1,77 @@
+// Sentences with values in them, found again in what came, and said in another language.  Values are
+// data of strangers: matching takes one walk over the text, whatever it holds.
+
+interface Saying {
+	literals: string[]; // between the values
+	names: string[]; // of the values: a number, and what they must be
+	text: string;
+}
+
+const HOLE = /\{\d+[!?#]?\}/;
+const DURATION = /^\d[\d.]* (s|ms|µs|ns)$/;
+const DEPTH = 6; // of sentences within sentences
+
+function parse([pattern, text]: [string, string]): Saying {
+	return { literals: pattern.split(HOLE), names: [...pattern.matchAll(/\{(\d+[!?#]?)\}/g)].map((m) => m[1]), text };
+}
+
+/** The values in a text that a saying fits, the shortest that each can be; null: it does not. */
+function valuesOf({ literals }: Saying, text: string): string[] | null {
+	const last = literals[literals.length - 1];
+	if (!text.startsWith(literals[0]) || !text.endsWith(last)) return null;
+	const end = text.length - last.length;
+	const values: string[] = [];
+	let at = literals[0].length;
+	for (let i = 1; i < literals.length; i++) {
+		const next = i === literals.length - 1 ? end : text.indexOf(literals[i], at);
+		if (next < at || next > end) return null;
+		values.push(text.slice(at, next));
+		at = next + literals[i].length;
+	}
+	return values;
+}
+
+/** Those that say most come first: "no such trace" before "no {1}". */
+const weight = (s: Saying) => s.literals.join('').length;
+const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
+
+/* Blanks stand between Chinese and what is none. */
+const set = (text: string) => text.replace(/(?<=[\p{Script=Han}，。：；（）、“”]) (?=[\p{Script=Han}，。：；（）、“”])| (?=[，。：；（）、])|(?<=[，。：；（）、]) /gu, '');
+
+/** Says a text by its tables: of sentences, and of what stands only within those ({1?} in Chinese where
+ * one may, {1!} in a pattern where one must, {1#} a duration).  What they do not know is said as it came. */
+export function sayings(sentences: Record<string, string>, pieces: Record<string, string>): (text: string) => string {
+	const whole = { fixed: sentences, open: ordered(sentences) };
+	const within = { fixed: pieces, open: ordered(pieces) };
+	const known = new Map<string, string>();
+
+	function fill(s: Saying, values: string[], depth: number): string | null {
+		const wrong = (name: string, value: string) => (name.endsWith('!') ? inner(value, depth) === null : name.endsWith('#') && !DURATION.test(value));
+		if (s.names.some((name, i) => wrong(name, values[i]))) return null;
+		return set(s.text.replace(/\{(\d+)([!?]?)\}/g, (_, n: string, mark: string) => (mark && inner(values[+n - 1], depth)) || values[+n - 1]));
+	}
+	function by(table: typeof whole, text: string, depth: number): string | null {
+		if (Object.hasOwn(table.fixed, text)) return table.fixed[text];
+		for (const s of table.open) {
+			const values = valuesOf(s, text);
+			const filled = values && fill(s, values, depth);
+			if (filled) return filled;
+		}
+		return null;
+	}
+	const inner = (text: string, depth: number): string | null => (depth < DEPTH ? by(within, text, depth + 1) ?? by(whole, text, depth + 1) : null);
+	/* As it stands, else without what a page or a document makes of a sentence: a capital, a full stop. */
+	function find(text: string): string | null {
+		const bare = text.charAt(0).toLowerCase() + text.slice(1);
+		const cut = /\.$/.test(bare) ? bare.slice(0, -1) : '';
+		return by(whole, text, 0) ?? by(whole, bare, 0) ?? (cut && by(whole, cut, 0)?.concat('。')) ?? null;
+	}
+	return (text) => {
+		let said = known.get(text);
+		if (said === undefined) {
+			said = (text && find(text)) || text;
+			if (known.size < 2000) known.set(text, said);
+		}
+		return said;
+	};
+}
