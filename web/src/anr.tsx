@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { api, type Trace } from './api';
-import { does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
+import { CAUSED, does, lockName, stackText, threadName, type Anr, type AnrProcess, type AnrStep } from './anrdoc';
 import { Calls, Method, Stack, type Way } from './anrparts';
 import { Raw, useRaw } from './anrraw';
 import { Threads } from './anrthreads';
@@ -129,7 +129,7 @@ function Report({ doc, t, names }: { doc: Anr; t: Trace; names: string[] }) {
 	return (
 		<Panel id="anr" title="ANR" aside={<>
 			<Which doc={doc} at={at} />
-			{doc.kind !== 'unknown' && <span class="state">{doc.kind.replaceAll('_', ' ')}</span>}
+			{doc.kind !== 'unknown' && <span class="state">{CAUSED[doc.kind] ?? doc.kind.replaceAll('_', ' ')}</span>}
 			{doc.waited_ms !== null && <span class="quiet">{tr('waited {waited_ms}', { waited_ms: duration(doc.waited_ms * 1e6) })}</span>}
 			<span class="quiet">{tr.rich('cluster {cluster}', { cluster: <span class="mono">{doc.cluster}</span> })}</span>{button}</>}>
 			<p class="verdict">{ended(sentence(heard(verdict)))}</p>

@@ -93,4 +93,7 @@ export function stackText(t: AnrThread): string {
 	return [head, ...lines].join('\n');
 }
 
-export const HOW: Record<string, string> = { locked: 'locked', wants: tr('waiting to lock'), waits: tr('waiting on'), sleeps: tr('sleeping on') };
+export const HOW: Record<string, string> = { locked: tr('locked'), wants: tr('waiting to lock'), waits: tr('waiting on'), sleeps: tr('sleeping on') };
+
+/** What the system waited for, by the kind of an ANR. */
+export const CAUSED: Record<string, string> = { input: tr('input'), broadcast: tr('broadcast'), foreground_service: tr('foreground service'), service: tr('service'), provider: tr('content provider'), job: tr('job'), watchdog: tr('watchdog') };

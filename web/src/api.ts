@@ -171,6 +171,14 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
 export const send = (method: string, path: string, body?: object) =>
 	call(url(path), body ? { method, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method });
 
+const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads'), thread: tr('thread') };
+
+/** What stands for no method is the server's word. */
+function withRoot(f: Flame): Flame {
+	const name = f.method[0] < 0 ? ROOTS[f.names[f.name[0]]] : undefined;
+	return name ? { ...f, names: f.names.map((n, i) => (i === f.name[0] ? name : n)) } : f;
+}
+
 const trace = (id: string) => `/api/v1/traces/${encodeURIComponent(id)}`;
 
 /** What a trace's page needs first. */
@@ -210,7 +218,7 @@ export const api = {
 	names: (id: string) => get<{ names: string[]; resolved: string }>(`${trace(id)}/names`),
 	methods: (id: string, p: Params, s?: AbortSignal) =>
 		get<{ methods: Method[]; total: number; busy_ns: number; partial: boolean }>(`${trace(id)}/methods`, p, s),
-	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s),
+	flame: (id: string, p: Params, s?: AbortSignal) => get<Flame>(`${trace(id)}/flame`, { ...p, format: 'columns' }, s).then(withRoot),
 	documents: <T>(id: string, kind: string, s?: AbortSignal) =>
 		get<{ documents: { kind: string; content: T }[] }>(`${trace(id)}/documents`, { kind }, s),
 	notes: (id: string, p: Params, s?: AbortSignal) =>

@@ -8,8 +8,8 @@ export interface Entry {
 }
 
 export const SORTS: [action: string, shown: string][] = [['', tr('everything')], ['key', tr('keys')], ['user', tr('accounts')], ['member', tr('roles')], ['session', tr('signing in and out')],
-	['identity', tr('links to the provider')], ['link', tr('sign-in links')], ['trace', 'traces'], ['upload', 'uploads'], ['decoded', tr('decoded files')], ['mapping', 'mappings'], ['setting', 'settings'], ['annotation', 'annotations'],
-	['filter', tr('saved lists')], ['webhook', 'webhooks'], ['project', 'projects'], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
+	['identity', tr('links to the provider')], ['link', tr('sign-in links')], ['trace', tr('traces')], ['upload', tr('uploads')], ['decoded', tr('decoded files')], ['mapping', tr('mappings')], ['setting', tr('settings')], ['annotation', tr('annotations')],
+	['filter', tr('saved lists')], ['webhook', 'Webhooks'], ['project', tr('projects')], ['audit', tr('this record')], ['catalogue', tr('the catalogue')]];
 
 const KINDS: Record<string, string> = { cli: tr('command line, '), key: tr('key '), link: tr('sign-in link'), server: tr('the server itself'), nobody: tr('nobody known') };
 
@@ -39,9 +39,12 @@ export function target(e: Entry): string {
 	return (e.action.startsWith('key.') && e.facts.name) || e.target;
 }
 
+const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expires'), kind: tr('kind'), role: tr('role'), project: tr('project'), build_id: tr('build'), name: tr('name'), title: tr('title'), status: tr('status'), count: tr('count'), bytes: tr('bytes') };
+
+/* What came later reads as it is written. */
 function fact(name: string, value: string): string {
-	const words = name.replaceAll('_', ' ');
-	if (name.endsWith('_ms')) return `${words.slice(0, -3)} ${value === '0' ? tr('never') : when(Number(value))}`;
+	const words = NAMED[name] ?? name.replace(/_ms$/, '').replaceAll('_', ' ');
+	if (name.endsWith('_ms')) return `${words} ${value === '0' ? tr('never') : when(Number(value))}`;
 	if (name === 'how') return tr('by {value}', { value });
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
 }

@@ -1,6 +1,6 @@
 // Two sides beside each other: which traces stand where, numbers a trace, what to draw, what to say of it.
 import { pixel } from './color';
-import { count, duration } from './format';
+import { PERCENT, count, duration } from './format';
 import type { Flame, Trace } from './api';
 import { tr } from './strings/compare';
 
@@ -98,7 +98,7 @@ export function relative({ a, b }: Pair): string {
 	if (b === 0) return 'gone';
 	const p = (100 * (b - a)) / a;
 	if (Math.abs(p) < 0.05) return '±0 %';
-	return `${p > 0 ? '+' : '−'}${count(Number(Math.abs(p).toFixed(Math.abs(p) < 9.95 ? 1 : 0)))} %`;
+	return `${p > 0 ? '+' : '−'}${count(Number(Math.abs(p).toFixed(Math.abs(p) < 9.95 ? 1 : 0)))}${PERCENT}`;
 }
 
 /** What the comparison comes down to, in one sentence. */

@@ -85,7 +85,7 @@ function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null
 function framesSay(f: Findings['frames']): string {
 	if (f.from === null && f.messages === 0) return tr("The trace holds no frames: neither calls of the Choreographer nor the display's timeline.");
 	const frames = f.from === null ? tr('No frames are told') : tr('{total} frames{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { total: count(f.total), from: f.from === 'notes' ? tr(', as the display tells them') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
-	return `${frames}${f.messages ? tr('; {messages} {messages2} in whose time none could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? 'message' : 'messages' }) : ''}.`;
+	return `${frames}${f.messages ? tr('; {messages} {messages2} in whose time none could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? tr('message') : tr('messages') }) : ''}.`;
 }
 
 function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {

@@ -6,6 +6,9 @@ import { tr } from './strings/fleet';
 
 const DAY_MS = 86400000;
 export const CLASSES = ['low', 'mid', 'high', 'unknown'];
+
+/** A class of devices, in words. */
+export const classWord = (c: string): string => ({ low: tr('low'), mid: tr('mid'), high: tr('high'), unknown: tr('unknown') })[c] ?? c;
 const DAYS = [7, 30, 90, 400];
 
 interface Facets { values: { value: string; count: number }[] }
@@ -49,9 +52,9 @@ export function FleetFilter() {
 			<Pick name="version_name" label={tr('Version')} column="version_name" />
 			<Pick name="scenario" label={tr('Scenario')} column="scenario" />
 			<label class="inline">{tr('Devices')}{' '}<select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
-				<option value="">{tr('any')}</option>{CLASSES.map((c) => <option key={c} value={c}>{c}</option>)}</select></label>
-			<label class="inline">{tr('Days')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
-				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
+				<option value="">{tr('any')}</option>{CLASSES.map((c) => <option key={c} value={c}>{classWord(c)}</option>)}</select></label>
+			<label class="inline">{tr('Time')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
+				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 		</div>
 	);
 }

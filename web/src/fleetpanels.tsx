@@ -157,7 +157,7 @@ function Slower({ r }: { r: Regression }) {
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || new Date(r.day_ms).toISOString().slice(0, 10)}</td>
 			<td class="num slower" title={tr('{kind}95 % sure between {low} and {high}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', low: percent(r.low), high: percent(r.high) })}>{r.kind === 'new' ? tr('new') : `+${percent(r.change)}`}</td>
-			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? 'versions' : 'days' })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
+			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('{method} over {head}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
 		</tr>
 	);
 }

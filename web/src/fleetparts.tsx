@@ -75,7 +75,7 @@ export function Narrowed() {
 			<label class="inline">{tr('Label')}{' '}<select name="name">{labels.map((l) => <option key={l} value={l}>{l}</option>)}</select></label>
 			<input name="value" aria-label={tr('Value of the label')} placeholder={tr('is')} /><button class="small">{tr('Set')}</button>
 		</form>}
-		{chips.filter(([, shown]) => shown).map(([name, shown]) => <span key={name} class="step">{shown}<button class="plain" aria-label={tr('Any {name}', { name: name === 'os' ? 'system' : name === 'label' ? 'label' : 'build' })} onClick={() => set({ [name]: null }, true)}>×</button></span>)}
+		{chips.filter(([, shown]) => shown).map(([name, shown]) => <span key={name} class="step">{shown}<button class="plain" aria-label={tr('Any {name}', { name: name === 'os' ? tr('system') : name === 'label' ? tr('label') : tr('build') })} onClick={() => set({ [name]: null }, true)}>×</button></span>)}
 	</>;
 }
 

@@ -25,6 +25,8 @@ function trim(v: number, digits: number): string {
 	return v.toFixed(digits).replace(/\.0+$/, '').replace(/(\.\d*[1-9])0+$/, '$1');
 }
 
+export const PERCENT = language === 'en' ? ' %' : '%';
+
 const plain = new Intl.NumberFormat(language);
 
 export function count(n: number): string {
@@ -45,8 +47,7 @@ export function bytes(n: number): string {
 
 export function percent(share: number): string {
 	const p = share * 100;
-	if (p === 0) return '0 %';
-	return p < 0.1 ? '<0.1 %' : `${p.toFixed(p < 9.95 ? 1 : 0)} %`;
+	return `${p === 0 ? '0' : p < 0.1 ? '<0.1' : p.toFixed(p < 9.95 ? 1 : 0)}${PERCENT}`;
 }
 
 /** Unix ms → "2026-11-21 05:40". */

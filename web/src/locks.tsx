@@ -12,7 +12,7 @@ interface Lock extends Sums { name: string; owner: string; monitors: string[] }
 interface Locks { total: number; locks: Lock[] }
 interface Series { lock: Lock; groups: (Sums & { key: string })[] }
 
-const SORTS: [string, string][] = [['total', tr('all time')], ['max', 'longest'], ['traces', 'traces'], ['waits', 'waits']];
+const SORTS: [string, string][] = [['total', tr('all time')], ['max', tr('longest')], ['traces', tr('traces')], ['waits', tr('waits')]];
 
 const time = (s: Sums, ns: number) => (s.timed ? duration(ns) : <span class="quiet">{tr('not told')}</span>);
 

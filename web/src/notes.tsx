@@ -6,6 +6,7 @@ import { useMore } from './held';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
 import { openAlso } from './opened';
 import { Choice, Failure, Panel, Pending, useLoad } from './parts';
+import { heard } from './heard';
 import { set, text } from './route';
 import { tr } from './strings/trace';
 
@@ -63,7 +64,7 @@ export function NotesPanel({ id, threads, shown, start, end }: { id: string; thr
 							<td class="num"><button class="small" title={tr('Show this in the chart')} onClick={() => goTo(n)}>{duration(n.ts_ns - start)}</button></td>
 							<td class="num">{n.dur_ns === null ? '' : duration(n.dur_ns)}</td>
 							<td>{n.tid === null ? <span class="quiet">{tr('the trace')}</span> : named(n.tid)}</td>
-							<td class="mono">{n.text}</td>
+							<td class="mono">{n.kind === 'anr' ? heard(n.text) : n.text}</td>
 							{more && <td class="quiet">{detailOf(n, named)}</td>}
 						</tr>))}</tbody>
 				</table></div>)}

@@ -7,12 +7,12 @@ import { tr } from './strings/regressions';
 import { namedVersions, trendChart, type Drawn, type Quantile, type Trend, type TrendChart, type TrendPoint, type Which } from './trenddoc';
 
 const HIGH = 220, NAME_WIDE = 70, DAY_WIDE = 78;
-const WORDS: Record<Which, string> = { p50: 'median', p95: 'p95' };
+const WORDS: Record<Which, string> = { p50: tr('median'), p95: 'p95' };
 
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const between = (q: Quantile) => (q.low_ns === null ? tr('too few traces for an interval') : tr('95 % sure between {low_ns} and {high_ns}', { low_ns: duration(q.low_ns), high_ns: duration(q.high_ns!) }));
 const nameOf = (l: Drawn) => (l.role === 'all' ? tr('all versions') : l.line.version || tr('no version'));
-const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${count(p.traces)} ${p.traces === 1 ? 'trace' : 'traces'}`;
+const told = (l: Drawn, p: TrendPoint, which: Which) => `${day(p.day_ms)}, ${nameOf(l)}: ${WORDS[which]} ${duration(p[which].ns)}, ${between(p[which])}, ${tr.many(p.traces, '{n} trace', '{n} traces')}`;
 
 function Line({ l, which }: { l: Drawn; which: Which }) {
 	return (

@@ -33,6 +33,8 @@ export function NamesWarning({ t }: { t: Trace }) {
 	);
 }
 
+const REPAIR: Record<string, string> = { note: tr('note'), repair: tr('repair'), loss: tr('loss') };
+
 export function Repairs({ t }: { t: Trace }) {
 	const list = t.report?.repairs ?? [];
 	const n = t.report?.names;
@@ -47,7 +49,7 @@ export function Repairs({ t }: { t: Trace }) {
 				<thead><tr><th scope="col">{tr('What')}</th><th scope="col">{tr('Kind')}</th><th scope="col" class="num">{tr('Cases')}</th>
 					<th scope="col" class="num">{tr('First at byte')}</th><th scope="col">{tr('Meaning')}</th></tr></thead>
 				<tbody>{list.map((r) => (
-					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{r.kind}</span></td>
+					<tr key={r.name}><td class="mono">{r.name}</td><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
 						<td>{heard(r.meaning)}</td></tr>))}</tbody>
 			</table></div>}

@@ -32,7 +32,7 @@ function valuesOf({ literals }: Saying, text: string): string[] | null {
 }
 
 /** Those that say most come first: "no such trace" before "no {1}". */
-const weight = (s: Saying) => s.literals.join('').length;
+const weight = (s: Saying) => s.literals.join('').length + (s.literals[1].startsWith('; ') ? 1000 : 0); // what joins two goes before either
 const ordered = (table: Record<string, string>) => Object.entries(table).filter(([k]) => HOLE.test(k)).map(parse).sort((a, b) => weight(b) - weight(a));
 
 /* Blanks stand between Chinese and what is none. */
@@ -42,7 +42,8 @@ const set = (text: string) => text.replace(/(?<=[\p{Script=Han}，。：；（�
  * one may, {1!} in a pattern where one must, {1#} a duration).  What they do not know is said as it came. */
 export function sayings(sentences: Record<string, string>, pieces: Record<string, string>): (text: string) => string {
 	const whole = { fixed: sentences, open: ordered(sentences) };
-	const within = { fixed: pieces, open: ordered(pieces) };
+	const both = { ...sentences, ...pieces };
+	const within = { fixed: both, open: ordered(both) };
 	const known = new Map<string, string>();
 
 	function fill(s: Saying, values: string[], depth: number): string | null {
@@ -59,7 +60,7 @@ export function sayings(sentences: Record<string, string>, pieces: Record<string
 		}
 		return null;
 	}
-	const inner = (text: string, depth: number): string | null => (depth < DEPTH ? by(within, text, depth + 1) ?? by(whole, text, depth + 1) : null);
+	const inner = (text: string, depth: number): string | null => (depth < DEPTH ? by(within, text, depth + 1) : null);
 	/* As it stands, else without what a page or a document makes of a sentence: a capital, a full stop. */
 	function find(text: string): string | null {
 		const bare = text.charAt(0).toLowerCase() + text.slice(1);

@@ -1,6 +1,6 @@
 // Where the calls of a thread come from, in words: nobody shall read a count of samples as one of calls.
 import type { Thread } from './api';
-import { count, duration } from './format';
+import { duration } from './format';
 import { tr } from './strings/frame';
 
 export type Source = 'calls' | 'samples' | 'counts';
@@ -9,16 +9,20 @@ export interface Words {
 	one: string; many: string; // of what a number counts
 	head: string; // of a column of such numbers
 	hint: string; // what they are, '' for calls
+	of: (n: number) => string; // so many of them
 }
 
 const WORDS: Record<Source | 'mixed', Words> = {
-	calls: { one: tr('call'), many: tr('calls'), head: tr('Calls'), hint: '' },
+	calls: { one: tr('call'), many: tr('calls'), head: tr('Calls'), hint: '', of: (n) => tr.many(n, '{n} call', '{n} calls') },
 	samples: { one: tr('sampled stretch'), many: tr('sampled stretches'), head: tr('Samples'),
-		hint: tr('Stretches of samples in a row that have it on the stack. How often it was called is not known.') },
+		hint: tr('Stretches of samples in a row that have it on the stack. How often it was called is not known.'),
+		of: (n) => tr.many(n, '{n} sampled stretch', '{n} sampled stretches') },
 	counts: { one: tr('counted call'), many: tr('counted calls'), head: tr('Calls'),
-		hint: tr('Only how often was recorded: lengths are numbers of calls, not times.') },
+		hint: tr('Only how often was recorded: lengths are numbers of calls, not times.'),
+		of: (n) => tr.many(n, '{n} counted call', '{n} counted calls') },
 	mixed: { one: tr('call or sample'), many: tr('calls and samples'), head: tr('Calls, samples'),
-		hint: tr('Some of these threads were sampled: for them these are stretches of samples, not calls.') },
+		hint: tr('Some of these threads were sampled: for them these are stretches of samples, not calls.'),
+		of: (n) => tr.many(n, '{n} call or sample', '{n} calls and samples') },
 };
 
 /** Of what is shown of these threads together. */
@@ -27,7 +31,7 @@ export function wordsOf(threads: Thread[]): Words {
 	return WORDS[threads.every((t) => t.source === first) ? first : 'mixed'];
 }
 
-export const many = (n: number, w: Words) => `${count(n)} ${n === 1 ? w.one : w.many}`;
+export const many = (n: number, w: Words) => w.of(n);
 
 // Of these every call was seen; of all others some may have been sampled or only counted.
 const ALL_SEEN = ['btrace2', 'rhea1', 'rhea_atrace', 'atrace', 'systrace', 'chrome'];
@@ -39,5 +43,5 @@ export const headOf = (format: string) => (ALL_SEEN.includes(format) ? WORDS.cal
 export function mark(t: Thread): string {
 	if (t.source === 'counts') return tr('counts, no times');
 	if (t.source !== 'samples') return '';
-	return t.interval_ns > 0 ? tr('samples, every {interval_ns}', { interval_ns: duration(t.interval_ns) }) : 'samples';
+	return t.interval_ns > 0 ? tr('samples, every {interval_ns}', { interval_ns: duration(t.interval_ns) }) : tr('samples');
 }

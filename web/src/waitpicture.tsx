@@ -86,7 +86,7 @@ function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
 }
 
 function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; says: string } {
-	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? 'thread' : 'threads' }), says: b.ring ? tr('of this deadlock') : tr('wait for it, too') };
+	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), says: b.ring ? tr('of this deadlock') : tr('wait for it, too') };
 	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('nobody who is seen'), says: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
 	const t = p.threads[b.thread];
 	return { name: threadName(t), says: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
@@ -115,7 +115,7 @@ function headOf(p: AnrProcess, w: Wait): string {
 	const main = p.main !== null && w.threads.includes(p.main);
 	if (w.deadlock) {
 		const certain = p.cycles.some((c) => c.certain && c.threads.some((s) => w.ring.includes(s.thread)));
-		return tr('{certain} of {ring} {ring2}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), ring: count(w.ring.length), ring2: w.ring.length === 1 ? 'thread' : 'threads', main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
+		return tr('{certain} of {ring} {ring2}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), ring: count(w.ring.length), ring2: w.ring.length === 1 ? tr('thread') : tr('threads'), main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
 	}
 	const end = w.gone ? tr('a holder that is not seen') : threadName(p.threads[w.ring[0]]);
 	const waiting = w.threads.length - w.ring.length;

@@ -124,7 +124,7 @@ const zh = {
 	'class not told': '类未知',
 	'a holder that was not seen': '未知的持有者',
 	'The trace of the longest wait for {name}': '{name} 等待最久的 Trace',
-	'worst': '最差',
+	'worst': '最慢',
 	'One lock': '单个锁',
 	'By': '分组方式',
 	'by version': '按版本',
@@ -140,7 +140,7 @@ const zh = {
 	'all': '全部',
 	'Said by': '依据',
 	'both': '两者',
-	'traces': 'Trace',
+	'traces': 'Trace 数',
 	'ANR reports': 'ANR 报告',
 	'Sort by': '排序',
 	'Find': '查找',
@@ -150,6 +150,8 @@ const zh = {
 	'Of ANR reports only main\'s wait has a length, where the report says it.': 'ANR 报告中只有主线程的等待有时长，且仅当报告写明时。',
 	'Locks · tracewell': '锁 · tracewell',
 	'Locks': '锁',
+	'longest': '最长一次',
+	'waits': '等待次数',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -72,7 +72,7 @@ const zh = {
 	'No frames are told': '没有帧信息',
 	'{total} frames{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})': '共 {total} 帧{from}：{slow} 帧卡顿（超过 {slow_ns}），其中 {frozen} 帧冻结（超过 {frozen_ns}）',
 	', as the display tells them': '，由显示系统给出',
-	'; {messages} {messages2} in whose time none could be drawn': '；{messages} {messages2}期间无法绘制任何帧',
+	'; {messages} {messages2} in whose time none could be drawn': '；{messages} {messages2}处理期间无法绘制任何帧',
 	'Message': '消息',
 	'Frozen': '冻结',
 	'Slow': '卡顿',
@@ -95,6 +95,8 @@ const zh = {
 	'The trace does not say which thread is the main one: detectors of the main thread find nothing in it.': 'Trace 没有说明哪个是主线程：针对主线程的检测器查不到任何内容。',
 	'{unnamed} of {methods} methods have no name: detectors go by names. Send the mapping of the build.': '{methods} 个方法中有 {unnamed} 个没有名称：检测器依据名称工作。请上传该构建的映射文件。',
 	'thread {tid}': '线程 {tid}',
+	'message': '条消息',
+	'messages': '条消息',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

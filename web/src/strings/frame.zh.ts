@@ -214,6 +214,14 @@ const zh = {
 	'All are': '它们全部',
 	'{pinned} of them {pinned2}': '其中 {pinned} 条',
 	'Builds and their mappings stay.': '构建及其映射文件会保留。',
+	'{n} calls': '{n} 次调用',
+	'{n} sampled stretches': '{n} 段采样',
+	'{n} counted calls': '{n} 次计数调用',
+	'{n} calls and samples': '{n} 次调用和采样',
+	'samples': '采样',
+	'all threads': '所有线程',
+	'thread': '线程',
+	'selected threads': '所选线程',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

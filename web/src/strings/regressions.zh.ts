@@ -118,6 +118,8 @@ const zh = {
 	'own time in a trace': '每条 Trace 的自身耗时',
 	'length of a trace': 'Trace 的时长',
 	'There was no time to count all days: some are left out.': '时间不足以统计所有日期：有些被略去。',
+	'median': '中位数',
+	'{n} traces': '{n} 条 Trace',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

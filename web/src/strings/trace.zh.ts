@@ -322,7 +322,7 @@ const zh = {
 	'All {max_depth} rows': '全部 {max_depth} 行',
 	'Loading {many}, {total} %': '正在加载{many}，{total}%',
 	'Loading {many}': '正在加载{many}',
-	'{slices} in {wanted} open {wanted2}, {from} in view': '{wanted} 个展开的线程中有 {slices}，视图中 {from}',
+	'{slices} in {wanted} open {wanted2}, {from} in view': '{wanted} 个展开的线程中共 {slices}，视图时长 {from}',
 	'thread': '个线程',
 	'threads': '个线程',
 	'{from} selected{tids}': '已选 {from}{tids}',
@@ -397,6 +397,9 @@ const zh = {
 	'Callers as a tree': '以树显示调用者',
 	'Calls as a tree': '以树显示调用',
 	'{name}, depth {depth}': '{name}，深度 {depth}',
+	'note': '说明',
+	'repair': '修复',
+	'loss': '丢失',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
