@@ -10,7 +10,9 @@ import sys
 
 SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'server')
 STRING = r'"((?:[^"\\]|\\.)*)"'
-FILES = {'FILE', 'FILE...', 'FILE|FOLDER...', 'DIR', 'FOLDER', 'OUT', 'M', 'S', 'T'}
+FOLDERS = {'DIR', 'NEWDIR', 'FOLDER'}
+FILES = {'FILE', 'OUT', 'M', 'R', 'S', 'T', 'NAME=FILE'}
+FILE_FLAGS = {'mapping', 'retrace', 'threads', 'system', 'part'}  # what their letter means elsewhere is no file
 
 EXITS = [
     ('0', 'done, `--help` too; for `compare`: every condition holds; for `check` and `doctor`: nothing is wrong'),
@@ -65,7 +67,8 @@ def man(version, date):
            '.SH COMMANDS']
     for _, synopsis, summary in commands():
         out += ['.TP', '.B ' + roff(synopsis), roff(summary[0].upper() + summary[1:] + '.')]
-    out += ['.TP', '.B ' + roff('version [--json]'), 'Prints the version.', '.TP', '.B help', 'Prints all commands.',
+    out += ['.TP', '.B ' + roff('version [--json]'), 'Prints the version.', '.TP', '.B ' + roff('help [COMMAND]'),
+            'Prints all commands, or how one is used.',
             '.SH SETTINGS OF SERVE',
             'A setting is a flag, an environment variable (\\fBTRACEWELL_\\fR and its name in capitals, with',
             'underscores for hyphens), or a line \\fIname\\fB = \\fIvalue\\fR of the file given by',
@@ -96,40 +99,88 @@ def configuration():
     return '\n'.join(out)
 
 
+def export_kinds():
+    """What `export --to` takes."""
+    return [body.strip() for body in calls('exports.def', 'EXPORT')]
+
+
+def values(flag, value):
+    """What follows a flag: the words it may be, 'folder', 'file', or None where nobody can tell."""
+    if value == 'KIND':
+        return export_kinds()
+    first = value.split('|')[0].split('[')[0]
+    if first in FOLDERS:
+        return 'folder'
+    if flag in FILE_FLAGS or value in FILES - {'M', 'R', 'S', 'T'}:
+        return 'file'
+    return value.split('|') if '|' in value and value == value.lower() else None
+
+
+def setting_values(kind, meaning):
+    """The same of a setting, by what it says of itself: "info or warn", "folder of ...", "PEM file of ..."."""
+    if kind == 'BOOL':
+        return ['true', 'false']
+    choice = re.search(r'(?:^|: )((?:\w+, )*\w+)(?:, with commas between,)? or (\w+)$', meaning)
+    if choice:
+        return choice.group(1).split(', ') + [choice.group(2)]
+    return 'folder' if meaning.startswith('folder of') else 'file' if re.match(r'(PEM )?file of', meaning) else None
+
+
 def words(synopsis):
-    """What may follow the command: the choice that comes first (create|list) and its flags."""
-    first = re.match(r'\w+ ([a-z]+(?:\|[a-z]+)+)', synopsis)
-    flags = re.findall(r'--([a-z0-9-]+)(?: ([A-Za-z0-9|./:]+))?', synopsis)
+    """What may follow the command: the choice that comes first (create|list), and its flags with what each
+    takes; '' for those that take nothing."""
+    first = re.match(r'\w+ ([a-z]+(?:\|[a-z]+)*) ', synopsis)
+    flags = re.findall(r'(?<![\w-])--?([a-z][a-z0-9-]*)(?: ([A-Za-z0-9_=|./:\[\]-]+(?<!\])))?', synopsis)
     return (first.group(1).split('|') if first else []), dict(flags)
 
 
 def choices():
-    """Of each command: the words behind it, and its flags with what they take."""
+    """Of each command: its summary, the words behind it, its flags ('--to') with what they take, and
+    whether it takes files."""
     for name, synopsis, summary in commands():
         first, flags = words(synopsis)
+        takes = {('--' if len(flag) > 1 else '-') + flag: '' if not value else values(flag, value)
+                 for flag, value in flags.items()}
         if name == 'serve':
-            flags = {flag: ('DIR' if flag == 'data' else 'FILE' if flag.endswith(('-cert', '-key', '-file'))
-                            else 'VALUE') for _, flag, _, _ in settings()}
-            flags['config'] = 'FILE'
-        yield name, summary, first, flags
+            takes = {'--' + flag: setting_values(kind, meaning) for kind, flag, _, meaning in settings()}
+            takes['--config'] = 'file'
+        if name == 'export':
+            takes.update({'--project': None, '--data': 'folder'})
+        bare = re.sub(r'(?<![\w-])--?[a-z][a-z-]*( [A-Za-z_=.\[\]/|:-]+)?', '', synopsis)
+        yield name, summary, first, takes, bool(re.search(r'\bFILE', bare))
+
+
+def bash_values(takes):
+    """The case that says what follows the flag before."""
+    out = []
+    for flag, what in takes.items():
+        if what != '':
+            says = 'of=%s' % what if isinstance(what, str) else 'of=words words="%s"' % ' '.join(what) if what else 'of=none'
+            out.append('%s) %s ;;' % (flag, says))
+    return 'case $before in %s esac' % ' '.join(out) if out else ':'
 
 
 def bash():
+    names = ' '.join(name for name, _, _ in commands())
     out = ['# bash completion of tracewell', '_tracewell() {',
-           '\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= first=',
-           '\tif [ "$COMP_CWORD" = 1 ]; then',
-           '\t\tmapfile -t COMPREPLY < <(compgen -W "%s version help" -- "$word")'
-           % ' '.join(name for name, _, _ in commands()),
-           '\t\treturn', '\tfi', '\tcase ${COMP_WORDS[1]} in']
-    for name, _, first, flags in choices():
-        out.append('\t%s) first="%s" words="%s" ;;' % (
-            name, ' '.join(first), ' '.join('--' + f for f in flags)))
-    out += ['\tesac',
-            '\tif [[ $word == --* ]]; then', '\t\tmapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")',
-            '\telif [ "$COMP_CWORD" = 2 ] && [ -n "$first" ]; then',
-            '\t\tmapfile -t COMPREPLY < <(compgen -W "$first" -- "$word")',
-            '\telif [[ $before == --data ]]; then', '\t\tmapfile -t COMPREPLY < <(compgen -d -- "$word")',
-            '\telse', '\t\tmapfile -t COMPREPLY < <(compgen -f -- "$word")', '\tfi', '}',
+           '\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= first= of=',
+           '\t# bash makes three words of --flag=value',
+           '\tif [ "$word" = = ]; then', '\t\tword=', '\telif [ "$before" = = ]; then',
+           '\t\tbefore=${COMP_WORDS[COMP_CWORD-2]}', '\tfi', '\tCOMPREPLY=()',
+           '\tif [ "$COMP_CWORD" = 1 ]; then', '\t\tof=words words="%s version help"' % names,
+           '\telse', '\t\tcase ${COMP_WORDS[1]} in']
+    for name, _, first, takes, files in choices():
+        out.append('\t\t%s) first="%s" words="%s" of=%s; %s ;;' % (
+            name, ' '.join(first), ' '.join(takes), 'file' if files else 'none', bash_values(takes)))
+    out += ['\t\thelp) of=words words="%s" ;;' % names,
+            '\t\tesac',
+            '\t\tif [[ $word == -* && $of != words ]]; then', '\t\t\tof=words',
+            '\t\telif [ "$COMP_CWORD" = 2 ] && [ -n "$first" ]; then', '\t\t\tof=words words=$first', '\t\tfi', '\tfi',
+            '\tcase $of in',
+            '\twords) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word") ;;',
+            '\tfolder) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;',
+            '\tfile) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;',
+            '\tesac', '}',
             'complete -o filenames -F _tracewell tracewell']
     return '\n'.join(out) + '\n'
 
@@ -138,21 +189,24 @@ def zsh_text(s):
     return re.sub(r"([\[\]:\\])", r'\\\1', s).replace("'", '"')
 
 
+def zsh_flag(flag, what):
+    if what == '':
+        return "'%s'" % flag
+    says = {'folder': '_files -/', 'file': '_files'}.get(what) if isinstance(what, str) else '(%s)' % ' '.join(what) if what else ' '
+    return "'%s%s:%s:%s'" % (flag, '=' if flag.startswith('--') else '', flag.lstrip('-'), says)
+
+
 def zsh():
     out = ['#compdef tracewell', '', '_tracewell() {', '\tlocal -a commands=(']
     out += ["\t\t'%s:%s'" % (name, zsh_text(summary)) for name, _, summary in commands()]
     out += ["\t\t'version:prints the version'", "\t\t'help:prints all commands'", '\t)',
             '\tif (( CURRENT == 2 )); then', '\t\t_describe command commands', '\t\treturn', '\tfi',
             '\tlocal command=$words[2]', '\tshift words', '\t(( CURRENT-- ))', '\tcase $command in']
-    for name, _, first, flags in choices():
-        takes = ["'1:what:(%s)'" % ' '.join(first)] if first else []
-        for flag, value in flags.items():
-            what = '' if not value else ':%s:%s' % (
-                flag if '|' in value else value.lower(), '_files -/' if value == 'DIR' else '_files' if value in FILES
-                else '(%s)' % value.replace('|', ' ') if '|' in value else '( )')
-            takes.append("'--%s%s'" % (flag, what.replace('( )', ' ')))
-        out.append("\t%s) _arguments %s '*:file:_files' ;;" % (name, ' '.join(takes)))
-    out += ['\tesac', '}', '', '_tracewell "$@"']
+    for name, _, first, takes, files in choices():
+        args = ["'1:what:(%s)'" % ' '.join(first)] if first else []
+        args += [zsh_flag(flag, what) for flag, what in takes.items()] + (["'*:file:_files'"] if files else [])
+        out.append('\t%s) _arguments %s ;;' % (name, ' '.join(args)))
+    out += ['\thelp) _describe command commands ;;', '\tesac', '}', '', '_tracewell "$@"']
     return '\n'.join(out) + '\n'
 
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli_near.h"
+
 static bool helped;
 
 bool tw_cli_helped(void)
@@ -37,6 +39,22 @@ static bool set(const struct tw_flag *f, const char *value)
 	return true;
 }
 
+/* A flag that nobody knows, and which may have been meant. */
+static int usage_of_unknown(const char *synopsis, const struct tw_flag *flags, size_t n_flags,
+        const char *arg, size_t len)
+{
+	struct tw_cli_nearest near = {NULL, 0};
+	char word[64], trouble[160] = " is not known here";
+
+	(void)snprintf(word, sizeof word, "%.*s", len > 2 ? (int)len - 2 : 0, arg + 2);
+	for (size_t i = 0; i < n_flags; i++)
+		tw_cli_near(&near, word, flags[i].name);
+	if (near.best)
+		(void)snprintf(trouble, sizeof trouble, " is not known here; did you mean --%.64s?",
+		        near.best);
+	return usage(synopsis, arg, trouble);
+}
+
 /* The flag at argv[0]; how many arguments it took, or -1. */
 static int take_flag(
         const char *synopsis, const struct tw_flag *flags, size_t n_flags, int left, char **argv)
@@ -47,6 +65,8 @@ static int take_flag(
 	const struct tw_flag *f =
 	        strncmp(arg, "--", 2) == 0 ? find(flags, n_flags, arg + 2, len - 2) : NULL;
 
+	if (!f && strncmp(arg, "--", 2) == 0)
+		return usage_of_unknown(synopsis, flags, n_flags, arg, len);
 	if (!f || (f->on && equals))
 		return usage(synopsis, arg, " is not known here");
 	if (f->on) {

@@ -9,6 +9,7 @@
 #include "cli_line.h"
 #include "cli_out.h"
 #include "cli_project.h"
+#include "cli_term.h"
 #include "project_archive.h"
 
 static const char export_synopsis[] = "export --project NAME --data DIR -o FILE.tar[.zst] [--json]";
@@ -34,11 +35,18 @@ static enum tw_status tell_exported(
 	return tw_cli_line_end(&line, err);
 }
 
+static void step(void *arg, uint64_t files, uint64_t bytes)
+{
+	tw_progress_at(arg, files, bytes);
+}
+
 static enum tw_status export_project(
         const char *data, const char *project, const char *out, bool json, struct tw_err *err)
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
+	struct tw_progress bar = tw_progress_of("export: files", 0);
+	const struct tw_project_watch watch = {step, &bar};
 	struct tw_project_sums sums = {0};
 	uint64_t bytes = 0;
 	enum tw_status st;
@@ -46,7 +54,8 @@ static enum tw_status export_project(
 	(void)umask(077);
 	st = tw_cli_data_open(data, &c, &b, err);
 	if (st == TW_OK)
-		st = tw_project_export(c, b, project, out, &sums, &bytes, err);
+		st = tw_project_export(c, b, project, out, &watch, &sums, &bytes, err);
+	tw_progress_clear(&bar);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
 	return st == TW_OK ? tell_exported(&sums, bytes, json, err) : st;
@@ -77,12 +86,15 @@ static enum tw_status import_file(const char *data, const char *project, const c
 {
 	struct tw_catalogue *c = NULL;
 	struct tw_blobs *b = NULL;
+	struct tw_progress bar = tw_progress_of("import: files", 0);
+	const struct tw_project_watch watch = {step, &bar};
 	enum tw_status st = tw_cli_data_make(data, &c, err);
 
 	if (st == TW_OK)
 		st = tw_cli_data_files(data, MIN_FREE_PERCENT, &b, err);
 	if (st == TW_OK)
-		st = tw_project_import(c, b, path, project, ret, err);
+		st = tw_project_import(c, b, path, project, &watch, ret, err);
+	tw_progress_clear(&bar);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
 	return st;

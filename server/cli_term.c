@@ -8,7 +8,7 @@
 
 #include "clock.h"
 
-enum { BAR = 24, DRAW_EVERY_MS = 100, MAX_COLUMNS = 1000 };
+enum { BAR = 24, DRAW_EVERY_MS = 100, RATE_FROM_MS = 1000, MAX_COLUMNS = 1000 };
 
 bool tw_term_is(FILE *f)
 {
@@ -110,12 +110,22 @@ static void draw_bar(uint64_t done, uint64_t total)
 	        (int)(done >= total ? 100 : (double)done * 100 / (double)total), done, total);
 }
 
+static void draw_bytes(uint64_t bytes, int64_t ms)
+{
+	if (bytes)
+		(void)fprintf(stderr, "  %.1f MB", (double)bytes / 1e6);
+	if (bytes && ms >= RATE_FROM_MS)
+		(void)fprintf(stderr, ", %.1f MB/s", (double)bytes / 1e3 / (double)ms);
+}
+
 void tw_progress_at(struct tw_progress *p, uint64_t done, uint64_t bytes)
 {
 	int64_t now = p->what ? tw_monotonic_ms() : 0;
 
 	if (!p->what || now < p->next_ms)
 		return;
+	if (p->begun_ms == 0)
+		p->begun_ms = now;
 	p->next_ms = now + DRAW_EVERY_MS;
 	p->drawn = true;
 	(void)fprintf(stderr, "\r%s", p->what);
@@ -123,8 +133,7 @@ void tw_progress_at(struct tw_progress *p, uint64_t done, uint64_t bytes)
 		draw_bar(done, p->total);
 	else if (done)
 		(void)fprintf(stderr, " %" PRIu64, done);
-	if (bytes)
-		(void)fprintf(stderr, "  %.1f MB", (double)bytes / 1e6);
+	draw_bytes(bytes, now - p->begun_ms);
 	(void)fputs("\033[K", stderr);
 	(void)fflush(stderr);
 }

@@ -39,13 +39,15 @@ const char *tw_term_time(char *out, size_t cap, int64_t ns);
 struct tw_progress {
 	const char *what; /* "checking"; NULL: not shown */
 	uint64_t total;   /* 0: not known */
+	int64_t begun_ms; /* 0: nothing came yet */
 	int64_t next_ms;  /* not drawn again before */
 	bool drawn;
 };
 
 /* Shows nothing where stderr is no terminal. */
 struct tw_progress tw_progress_of(const char *what, uint64_t total);
-/* `done` of total, and how many bytes that was (0: not said); ten times a second at most. */
+/* `done` of total, and how many bytes that was (0: not said), after a second also how many a
+ * second; drawn ten times a second at most. */
 void tw_progress_at(struct tw_progress *p, uint64_t done, uint64_t bytes);
 /* Takes the line away, for others to be printed; it comes back with the next step. */
 void tw_progress_clear(struct tw_progress *p);

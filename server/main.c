@@ -3,11 +3,14 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cli_near.h"
 #include "json_memory.h"
+
+typedef int (*command_fn)(int argc, char **argv);
 
 static const struct {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	command_fn run;
 	const char *synopsis, *summary;
 } commands[] = {
 #define COMMAND(name, synopsis, summary) {#name, tw_cli_##name, synopsis, summary},
@@ -26,7 +29,9 @@ static int help(FILE *to)
 		if (*commands[i].summary)
 			(void)fprintf(to, "  tracewell %s\n      %s\n", commands[i].synopsis,
 			        commands[i].summary);
-	(void)fprintf(to, "  tracewell version [--json]\n  tracewell help\n");
+	(void)fprintf(to, "  tracewell version [--json]\n  tracewell help [COMMAND]\n\nexit codes: "
+	                  "0 done, 1 failed, 2 wrong usage; more of a command: tracewell help "
+	                  "COMMAND, man tracewell\n");
 	return to == stdout ? TW_EXIT_OK : TW_EXIT_USAGE;
 }
 
@@ -46,26 +51,63 @@ static int settle(const char *name, int code)
 	return code;
 }
 
-static int run(int argc, char **argv, int (*command)(int argc, char **argv))
+static int run(int argc, char **argv, command_fn command)
 {
 	int code = command(argc, argv);
 
 	return settle(argv[0], tw_cli_helped() ? TW_EXIT_OK : code);
 }
 
+static command_fn command_of(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return commands[i].run;
+	return NULL;
+}
+
+static int unknown(const char *name)
+{
+	struct tw_cli_nearest near = {NULL, 0};
+
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (*commands[i].summary)
+			tw_cli_near(&near, name, commands[i].name);
+	tw_cli_near(&near, name, "version");
+	tw_cli_near(&near, name, "help");
+	(void)fprintf(stderr, "tracewell: unknown command %s%s%s%s\n", name,
+	        near.best ? "; did you mean " : "", near.best ? near.best : "",
+	        near.best ? "?" : "");
+	(void)fprintf(stderr, "`tracewell help` lists all commands\n");
+	return TW_EXIT_USAGE;
+}
+
+/* "help push" is what "push --help" is. */
+static int help_of(const char *name)
+{
+	char of[32], flag[] = "--help";
+	char *argv[] = {of, flag, NULL};
+	command_fn command = command_of(name);
+
+	if (!command || strcmp(name, "worker") == 0)
+		return unknown(name);
+	(void)snprintf(of, sizeof of, "%s", name);
+	return run(2, argv, command);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
+	command_fn command = command_of(name);
 
 	tw_json_watch();
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		if (strcmp(name, commands[i].name) == 0)
-			return run(argc - 1, argv + 1, commands[i].run);
+	if (command)
+		return run(argc - 1, argv + 1, command);
 	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0)
 		return settle(name, version(argc > 2 && strcmp(argv[2], "--json") == 0));
+	if (strcmp(name, "help") == 0 && argc > 2)
+		return help_of(argv[2]);
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0)
 		return settle(name, help(stdout));
-	if (*name)
-		(void)fprintf(stderr, "tracewell: unknown command %s\n\n", name);
-	return help(stderr);
+	return *name ? unknown(name) : help(stderr);
 }

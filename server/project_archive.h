@@ -17,16 +17,23 @@
 #include "catalogue.h"
 #include "catalogue_move.h"
 
+/* Whoever watches: so many files and bytes of their contents until now.  step NULL: nobody. */
+struct tw_project_watch {
+	void (*step)(void *arg, uint64_t files, uint64_t bytes);
+	void *arg;
+};
+
 /* Works beside a running server.  `path` is replaced when all of it is written; on failure it is
  * left as it was.  *ret_bytes: of the archive. */
 enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, const char *name,
-        const char *path, struct tw_project_sums *ret, uint64_t *ret_bytes,
-        struct tw_err *err) TW_MUST_USE;
+        const char *path, const struct tw_project_watch *watch, struct tw_project_sums *ret,
+        uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;
 
 /* `name` NULL: as the archive says.  Files are stored first and rows come in one transaction, so
  * nothing is half there; a second time changes nothing.  TW_CORRUPT when the archive is damaged,
  * cut or no project's; traces are decoded again by the server. */
 enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, const char *path,
-        const char *name, struct tw_project_sums *ret, struct tw_err *err) TW_MUST_USE;
+        const char *name, const struct tw_project_watch *watch, struct tw_project_sums *ret,
+        struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -25,6 +25,8 @@ struct archive {
 	int fd;
 	ZSTD_CStream *zstd; /* NULL: plain */
 	uint64_t bytes;
+	uint64_t files, read_bytes; /* that went in */
+	const struct tw_project_watch *watch;
 	uint8_t out[PIECE_BYTES];
 };
 
@@ -115,6 +117,12 @@ static enum tw_status put_bytes(
 	return st == TW_OK ? put_zeros(t, tw_tar_pad(n), err) : st;
 }
 
+static void tell(const struct archive *t)
+{
+	if (t->watch->step)
+		t->watch->step(t->watch->arg, t->files, t->read_bytes);
+}
+
 /* As many bytes as the head says, or the archive would be read wrongly from there. */
 static enum tw_status put_exactly(
         struct archive *t, const char *name, int fd, uint64_t bytes, struct tw_err *err)
@@ -131,6 +139,8 @@ static enum tw_status put_exactly(
 			        err, TW_IO, TW_NO_OFFSET, "%.80s ended while it was read", name);
 		st = put(t, piece, (size_t)n, err);
 		left -= (uint64_t)n;
+		t->read_bytes += (uint64_t)n;
+		tell(t);
 	}
 	return st;
 }
@@ -145,6 +155,7 @@ static enum tw_status put_file(struct archive *t, const char *name, int fd, stru
 	st = put_head(t, name, (uint64_t)s.st_size, err);
 	if (st == TW_OK)
 		st = put_exactly(t, name, fd, (uint64_t)s.st_size, err);
+	t->files++;
 	return st == TW_OK ? put_zeros(t, tw_tar_pad((uint64_t)s.st_size), err) : st;
 }
 
@@ -326,7 +337,8 @@ static enum tw_status write_archive(
 }
 
 enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, const char *name,
-        const char *path, struct tw_project_sums *ret, uint64_t *ret_bytes, struct tw_err *err)
+        const char *path, const struct tw_project_watch *watch, struct tw_project_sums *ret,
+        uint64_t *ret_bytes, struct tw_err *err)
 {
 	struct export *e = tw_mem_zalloc(1, sizeof *e);
 	struct tw_project_sums sums = {0};
@@ -337,6 +349,7 @@ enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, con
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	e->blobs = b;
 	e->archive.fd = -1;
+	e->archive.watch = watch;
 	st = tw_ulid_new(tw_unix_ms(), id, err);
 	(void)snprintf(file, sizeof file, ".export-%s", id); /* a server that starts leaves it */
 	tw_spool_path(b, file, copy, sizeof copy);

@@ -43,6 +43,8 @@ struct import {
 	struct tw_blob_writer *writer;   /* of one that goes to the blobs */
 	struct tw_buf manifest, decoded; /* decoded: ids in the spool, 26 characters each */
 	bool ended;
+	uint64_t files, bytes; /* that were read */
+	const struct tw_project_watch *watch;
 };
 
 static enum tw_status broken(struct tw_err *err, const char *why)
@@ -114,6 +116,7 @@ static enum tw_status begin_member(
 	struct import *im = arg;
 
 	im->now = member_of(im, name);
+	im->files++;
 	if (index == 0 && im->now != MANIFEST)
 		return broken(err, "it is no export of a project");
 	if (im->now == BLOB)
@@ -148,6 +151,9 @@ static enum tw_status member_data(void *arg, const uint8_t *p, size_t n, struct 
 {
 	struct import *im = arg;
 
+	im->bytes += n;
+	if (im->watch->step)
+		im->watch->step(im->watch->arg, im->files, im->bytes);
 	if (im->now == BLOB)
 		return tw_blob_write(im->writer, p, n, err);
 	if (im->now == CATALOGUE || im->now == DECODED)
@@ -416,9 +422,10 @@ static void clean_up(struct import *im, const char *catalogue)
 }
 
 enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, const char *path,
-        const char *name, struct tw_project_sums *ret, struct tw_err *err)
+        const char *name, const struct tw_project_watch *watch, struct tw_project_sums *ret,
+        struct tw_err *err)
 {
-	struct import im = {.blobs = b, .fd = -1};
+	struct import im = {.blobs = b, .fd = -1, .watch = watch};
 	struct manifest said = {0};
 	char catalogue[PATH_BYTES];
 	enum tw_status st = tw_ulid_new(tw_unix_ms(), im.run, err);

@@ -56,6 +56,8 @@ test('help is a success, a flag that nobody knows is wrong usage, of every subco
 	assert.equal((await run([])).code, 2);
 	assert.equal((await run(['nonsense'])).code, 2);
 	assert.equal((await run(['help'])).code, 0);
+	assert.match((await run(['help', 'push'])).stdout, /^usage: tracewell push /);
+	assert.equal((await run(['help', 'nonsense'])).code, 2);
 	assert.deepEqual(lines((await run(['version', '--json'])).stdout).map((v) => typeof v.version), ['string']);
 });
 
@@ -304,6 +306,26 @@ test('top: the slowest methods of a filter', async (t) => {
 	assert.doesNotMatch((await onTerminal(to, { env: { TERM: 'dumb' } })).stdout, /\u001b/);
 });
 
+test('a word that nobody knows: what may have been meant, or nothing', async () => {
+	const says = async (...args) => {
+		const { code, stdout, stderr } = await run(args);
+		assert.equal(code, 2, args.join(' '));
+		assert.equal(stdout, '');
+		return /did you mean (.*)\?/.exec(stderr)?.[1];
+	};
+	assert.equal(await says('puhs'), 'push');
+	assert.equal(await says('exprot'), 'export');
+	assert.equal(await says('doc'), 'doctor');
+	assert.equal(await says('help', 'bakcup'), 'backup');
+	assert.equal(await says('wrker'), undefined, 'what is hidden stays so');
+	assert.equal(await says('xyzzy'), undefined);
+	assert.equal(await says('x'.repeat(500)), undefined);
+	assert.equal(await says('check', '--quik'), '--quick');
+	assert.equal(await says('push', '--sever', 'x'), '--server');
+	assert.equal(await says('check', '--nonsense'), undefined);
+	assert.equal(await says('check', '-'.repeat(300)), undefined);
+});
+
 test('progress: on terminals only, and gone at the end', async (t) => {
 	const s = await startServer(t);
 	await s.trace(sampleTrace());
@@ -314,8 +336,10 @@ test('progress: on terminals only, and gone at the end', async (t) => {
 	fs.writeFileSync(big, Buffer.alloc(4 << 20));
 	const small = path.join(folder(t), 'small.bin');
 	fs.writeFileSync(small, sampleTrace());
+	const parcel = path.join(folder(t), 'p.tar');
 	const push = ['push', '--server', `http://127.0.0.1:${slow.address().port}`, '--key', 'x', big];
 	for (const [args, line] of [[push, /100% of 4\.2 MB/], [['check', '--data', s.data], /check: files \[#+\.*\] +\d+%  \d+ of 2/], [['backup', '--data', s.data, '--to', path.join(folder(t), 'b')], /backup: uploads \[#+\] 100%  1 of 1/],
+		[['export', '--project', 'test', '--data', s.data, '-o', parcel], /export: files \d+  \d+\.\d MB/], [['import', parcel, '--data', path.join(folder(t), 'there')], /import: files \d+  \d+\.\d MB/],
 		[['perfetto', small, '-o', path.join(folder(t), 'x')], /writing +0\.\d MB/]]) {
 		const seen = await onTerminal(args);
 		assert.match(seen.stdout.replace(/\u001b\[\d*m/g, ''), line);
