@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { LONGEST = 63, FAR = 99 };
+enum { LONGEST = 63, FAR = 99, MOST = 3 };
 
 static unsigned least(unsigned a, unsigned b)
 {
@@ -40,7 +40,7 @@ void tw_cli_near(struct tw_cli_nearest *n, const char *word, const char *name)
 
 	if (len >= 2 && strncmp(word, name, len) == 0)
 		d = 1;
-	if (d > (len + 2) / 3 || (n->best && d >= n->distance))
+	if (d > MOST || d > (len + 2) / 3 || (n->best && d >= n->distance))
 		return;
 	n->best = name;
 	n->distance = d;

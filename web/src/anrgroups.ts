@@ -1,4 +1,5 @@
 // Groups of ANRs as the server tells them, in words.
+import { COMMA } from './format';
 import { tr } from './strings/anrs';
 
 export interface Held { class: string; wanted_in: string; taken_in: string }
@@ -30,7 +31,7 @@ export const ACTS: Record<Rule['do'], string> = { skip: tr('Do not blame'), merg
 export function says(r: Rule): string {
 	if (r.do === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
 	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
-		.filter(Boolean).join(', ');
+		.filter(Boolean).join(COMMA);
 	return r.do === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} are called so.', { which });
 }
 

@@ -1,5 +1,5 @@
 // What entries of the audit say, in words for people.
-import { when } from './format';
+import { COMMA, when } from './format';
 import { tr } from './strings/manage';
 
 export interface Entry {
@@ -44,6 +44,7 @@ const NAMED: Record<string, string> = { scope: tr('scope'), expires_ms: tr('expi
 /* What came later reads as it is written. */
 function fact(name: string, value: string): string {
 	const words = NAMED[name] ?? name.replace(/_ms$/, '').replaceAll('_', ' ');
+	if (name === 'expires_ms' && value === '0') return tr('never expires');
 	if (name.endsWith('_ms')) return `${words} ${value === '0' ? tr('never') : when(Number(value))}`;
 	if (name === 'how') return tr('by {value}', { value });
 	return value === 'true' ? words : value === 'false' ? tr('not {words}', { words }) : `${words} ${value}`;
@@ -51,5 +52,5 @@ function fact(name: string, value: string): string {
 
 /** The rest of what it says; what target() told already is left out. */
 export function facts(e: Entry): string {
-	return Object.entries(e.facts).filter(([k, v]) => v !== '' && !(k === 'name' && v === target(e))).map(([k, v]) => fact(k, v)).join(', ');
+	return Object.entries(e.facts).filter(([k, v]) => v !== '' && !(k === 'name' && v === target(e))).map(([k, v]) => fact(k, v)).join(COMMA);
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, may, send } from './api';
 import { Sure, useChange } from './change';
 import { RuleForm, type Rule } from './captureform';
-import { count, percent } from './format';
+import { COMMA, count, percent } from './format';
 import { Busy, Command, Failure, Panel, useLoad } from './parts';
 import { tr } from './strings/manage';
 
@@ -24,7 +24,7 @@ function whom(r: Rule): string {
 		.map(([key, word]) => [word, r.where?.[key as keyof typeof r.where] ?? []] as const)
 		.filter(([, patterns]) => patterns.length)
 		.map(([word, patterns]) => `${word} ${patterns.join(tr(' or '))}`);
-	return words.join(', ') || tr('every device');
+	return words.join(COMMA) || tr('every device');
 }
 
 /** Traces a day, the last one today; the table beside it says the number of today. */

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import type { Thread } from './api';
 import { cuts, inOrder, ofRule, type Cause, type Finding, type Findings, type FrameFound, type Phase, type RuleSum } from './findings';
-import { count, duration, percent } from './format';
-import { COMMA, heard } from './heard';
+import { COMMA, count, duration, percent } from './format';
+import { heard } from './heard';
 import { MethodName } from './parts';
 import { tr } from './strings/findings';
 

@@ -1,14 +1,11 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
 import { get } from './api';
+import { CLASSES, classWord } from './fleetdoc';
 import { useLoad } from './parts';
 import { number, set, text } from './route';
 import { tr } from './strings/fleet';
 
 const DAY_MS = 86400000;
-export const CLASSES = ['low', 'mid', 'high', 'unknown'];
-
-/** A class of devices, in words. */
-export const classWord = (c: string): string => ({ low: tr('low'), mid: tr('mid'), high: tr('high'), unknown: tr('unknown') })[c] ?? c;
 const DAYS = [7, 30, 90, 400];
 
 interface Facets { values: { value: string; count: number }[] }

@@ -25,6 +25,9 @@ function trim(v: number, digits: number): string {
 	return v.toFixed(digits).replace(/\.0+$/, '').replace(/(\.\d*[1-9])0+$/, '$1');
 }
 
+/** What stands between the parts of a list. */
+export const COMMA = language === 'en' ? ', ' : '，';
+
 export const PERCENT = language === 'en' ? ' %' : '%';
 
 const plain = new Intl.NumberFormat(language);

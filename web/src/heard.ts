@@ -25,6 +25,3 @@ export async function heardInTime(text: string): Promise<string> {
 
 /** A sentence with its end. */
 export const ended = (text: string): string => (/[.!?。！？]$/.test(text) ? text : text + (language === 'en' ? '.' : '。'));
-
-/** What stands between the parts of a list. */
-export const COMMA = language === 'en' ? ', ' : '、';

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Trace } from './api';
-import { bytes, count, duration, when } from './format';
+import { bytes, COMMA, count, duration, when } from './format';
 import { heard } from './heard';
 import { Popover } from './popover';
 import { link, set, text } from './route';
@@ -21,7 +21,7 @@ function State({ t }: { t: Trace }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	return (
 		<span class={`state ${t.state}`} title={t.error ? heard(t.error.message) : undefined}>
-			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `, ${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
+			{stateName(t.state)}{t.state === 'queued' && t.error ? tr(', held up') : ''}{t.state === 'ready' && flaws > 0 ? `${COMMA}${tr.many(flaws, '{n} repair', '{n} repairs')}` : ''}
 		</span>
 	);
 }

@@ -6,7 +6,7 @@ import { Failure, useLoad } from './parts';
 import { Popover } from './popover';
 import { query, set, text } from './route';
 import { tr } from './strings/list';
-import { changesTo, dateOf, dayStart, FILTERS, keptOf } from './traces';
+import { changesTo, dateOf, dayStart, FILTERS, keptOf, stateName } from './traces';
 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
 const MORE: [string, string][] = [['os', 'OS'], ['build_id', tr('Build')], ['process', tr('Process')]];
@@ -25,7 +25,7 @@ function Filter({ column, label }: { column: string; label: string }) {
 			<select value={value} disabled={values.length === 0 && !value} onChange={(e) => put({ [column]: e.currentTarget.value })}>
 				<option value="">{tr('any')}</option>
 				{value && !values.some((v) => v.value === value) && <option value={value}>{value}</option>}
-				{values.map((v) => <option key={v.value} value={v.value}>{v.value} ({count(v.count)})</option>)}
+				{values.map((v) => <option key={v.value} value={v.value}>{column === 'state' ? stateName(v.value) : v.value} ({count(v.count)})</option>)}
 			</select>
 		</label>
 	);

@@ -1,7 +1,7 @@
 // What the trace says beside its calls: waits, locks, states, counters, collections, marks.
 import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from './api';
-import { count, duration } from './format';
+import { COMMA, count, duration } from './format';
 import { useMore } from './held';
 import { around, inOrder, kindsInOrder, kindTitle, ofOneThread } from './notekinds';
 import { openAlso } from './opened';
@@ -24,7 +24,7 @@ function detailOf(n: Note, named: (tid: number) => string): string {
 	if (held) parts.unshift(tr('held by {n}', { n: named(n.value) }));
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) parts.unshift(named(n.value));
 	if (n.kind === 'counter') parts.unshift(count(n.value));
-	return parts.join(', ');
+	return parts.join(COMMA);
 }
 
 /** Times are shown as the chart shows them, from `start` on; states are those of the thread that is shown. */

@@ -1,5 +1,5 @@
 // A project's rules of retention: what the server holds, and what it says of them in words.
-import { bytes, count, when } from './format';
+import { bytes, COMMA, count, when } from './format';
 import { tr } from './strings/manage';
 import { several } from './traces';
 
@@ -56,7 +56,7 @@ export function sentences(r: Rules): string[] {
 	if (r.decoded_max_age_days) out.push(tr('What was decoded is deleted {decoded_max_age_days} after that, while the raw upload is there; it is decoded again when somebody opens the trace.', { decoded_max_age_days: several(r.decoded_max_age_days, 'day') }));
 	if (r.keep_first_anr && (r.max_age_days || r.anr_max_age_days)) out.push(tr('The first trace of each group of ANRs outlives its age: the newest 1,000 of them, 4 GiB together.'));
 	const stay = [tr('Pinned traces'), ...(r.keep_annotated ? [tr('traces with a title or annotations')] : [])];
-	out.push(tr('{stay} always stay.', { stay: stay.length > 1 ? tr('{stay} and {stay2}', { stay: stay.slice(0, -1).join(', '), stay2: stay[stay.length - 1] }) : stay[0] }));
+	out.push(tr('{stay} always stay.', { stay: stay.length > 1 ? tr('{stay} and {stay2}', { stay: stay.slice(0, -1).join(COMMA), stay2: stay[stay.length - 1] }) : stay[0] }));
 	return out;
 }
 

@@ -1,6 +1,7 @@
 // Calls of the whole fleet that took more than a time: asked for in the address, each hit leads to its call.
 import { useEffect } from 'preact/hooks';
 import { get } from './api';
+import { CLASSES, classWord } from './fleetdoc';
 import { count, duration } from './format';
 import { Busy, Failure, MethodName, Panel, useLoad } from './parts';
 import { link, set, text } from './route';
@@ -36,7 +37,6 @@ function question(): Record<string, string> | null {
 	return q.method ? Object.fromEntries(Object.entries(q).filter(([, v]) => v)) : null;
 }
 
-const CLASSES = ['low', 'mid', 'high', 'unknown'];
 
 function Form() {
 	const ask = (e: SubmitEvent) => {
@@ -60,7 +60,7 @@ function Form() {
 				<label class="inline">{tr('Scenario')}{' '}<input name="scenario" defaultValue={text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Devices')}{' '}<select name="class" defaultValue={text('class')}>
 					<option value="">{tr('any')}</option>
-					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{c}</option>)}
+					{CLASSES.map((c) => <option key={c} value={c} selected={c === text('class')}>{classWord(c)}</option>)}
 				</select></label>
 				<label class="inline">{'Android'}{' '}<input name="os" class="short" defaultValue={text('os')} placeholder={tr('any')} /></label>
 				<button class="primary">{tr('Search')}</button>

@@ -1,12 +1,12 @@
 import type { System } from './api';
-import { count } from './format';
+import { COMMA, count } from './format';
 import { heard } from './heard';
 import { tr } from './strings/frame';
 
 // How the device's own trace goes with this one: the clock, and how far it was moved.
 export function systemWords(s: System): string {
 	const flaws = [s.damages > 0 ? tr('{damages} damaged places', { damages: count(s.damages) }) : '', s.cut ? tr('its end is missing') : ''].filter(Boolean);
-	const end = flaws.length > 0 ? ` (${flaws.join(', ')})` : '';
+	const end = flaws.length > 0 ? ` (${flaws.join(COMMA)})` : '';
 	if (!s.joined) return tr("The device's system trace is left out of Perfetto files: {why_not}{end}.", { why_not: heard(s.why_not ?? ''), end });
 	if (s.clock === 'start')
 		return tr("The device's system trace shares no clock with this one: in Perfetto files both begin together{end}.", { end });

@@ -1,7 +1,7 @@
 // A trace's title, pin and tags: shown to all, changed by those who may.
 import { useState } from 'preact/hooks';
 import { api, may, type Trace } from './api';
-import { when } from './format';
+import { COMMA, when } from './format';
 import { Pinned, Tag } from './listcolumns';
 import { Failure } from './parts';
 import { link } from './route';
@@ -34,7 +34,7 @@ function Ends({ t }: { t: Trace }) {
 	const told = parts.filter(([, ms]) => ms !== null && (ms === t.expires_ms || t.expires_ms === null || ms < t.expires_ms));
 	if (told.length === 0 && t.upload_kept) return null;
 	return <a class="quiet" href={link('/retention')} title={tr("By the project's rules of retention; a pin keeps it")}>
-		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(', ')}</a>;
+		{[...told.map(([what, ms]) => `${what} ${when(ms!)}`), ...(t.upload_kept ? [] : [tr('raw upload not kept')])].join(COMMA)}</a>;
 }
 
 export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {

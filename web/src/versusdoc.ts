@@ -1,6 +1,7 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
+import { classWord } from './fleetdoc';
 import type { ComparedTree } from './comparedoc';
-import { percent } from './format';
+import { COMMA, percent } from './format';
 import { tr } from './strings/versus';
 
 const DAY_MS = 86400000;
@@ -107,7 +108,7 @@ export function verdictOf(s: Stat): Verdict {
 export function leftOut(side: 'a' | 'b', v: Versus): string {
 	const out = v.mix.classes.filter((c) => c.left_out && c[`${side}_traces`] > 0).map((c) => c.class || tr('without a class'));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
-	return tr('Left out: devices of class {out}, which only {toUpperCase} has.', { out: out.join(', '), toUpperCase: side.toUpperCase() });
+	return tr('Left out: devices of class {out}, which only {toUpperCase} has.', { out: out.map(classWord).join(COMMA), toUpperCase: side.toUpperCase() });
 }
 
 /* --- places --- */

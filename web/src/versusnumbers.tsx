@@ -1,5 +1,6 @@
 // How long the traces of both sides take: how many there are, whose devices, quantiles with intervals.
 import { get } from './api';
+import { classWord } from './fleetdoc';
 import { count, duration, percent } from './format';
 import { useMore } from './held';
 import { Panel, Pending, useLoad } from './parts';
@@ -22,7 +23,7 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 		<section class="side" aria-label={tr('Side {toUpperCase}', { toUpperCase: side.toUpperCase() })}>
 			<h2><span class="letter">{side.toUpperCase()}</span> {s.trace ? <a class="anywhere" href={link(`/traces/${s.trace}`)}>{s.label}</a> : <span class="anywhere">{s.label}</span>}</h2>
 			<p class="sample"><strong class="figure">{count(s.traces)}</strong> {s.traces === 1 ? tr('trace') : tr('traces')}
-				{!s.trace && <span class="quiet">{tr.rich('{scenario} {since_ms} to {day_ms}', { scenario: scenario && tr(' of {scenario},', { scenario }), since_ms: day(s.since_ms), day_ms: day(s.until_ms - DAY_MS) })}</span>}</p>
+				{!s.trace && <span class="quiet">{' '}{tr.rich('{scenario} {since_ms} to {day_ms}', { scenario: scenario && tr(' of {scenario},', { scenario }), since_ms: day(s.since_ms), day_ms: day(s.until_ms - DAY_MS) })}</span>}</p>
 			{s.traces > 0 && s.compared < s.traces && <p class="quiet">{tr('{compared} of them are compared. {why}', { compared: count(s.compared), why })}</p>}
 		</section>
 	);
@@ -35,7 +36,7 @@ export function MixCard({ v }: { v: Versus }) {
 		<section class="side" aria-label={tr('Device mix')}>
 			<h2>{tr('Device mix')}</h2>
 			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
-				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class || tr('not said')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
+				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not said')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.left_out)}{!corrected && !c.left_out && <span class="quiet"> / {share(c.b_weight, c.left_out)}</span>}</td></tr>)}</tbody></table>
 			<p class="quiet">{corrected ? tr('B’s devices count as A has them, so that other devices are not taken for a change.')
 				: text('mix') === 'none' ? tr('Each side has its own devices: a difference between them shows as a change.') : tr('The sides have no class of devices in common: each counts as it is.')}</p>
@@ -66,7 +67,7 @@ function Row({ name, s, x, head }: { name: string; s: Stat; x: Axis; head?: prea
 	return (
 		<tr data-stat={name}>
 			{head}
-			<th scope="row">{name}</th>
+			<th scope="row">{name === 'mean' ? tr('mean') : name}</th>
 			<td class="num"><Value i={s.a} /></td><td class="num"><Value i={s.b} /></td>
 			<td class="num">{s.change.value === null ? '–' : signed(s.change.value)}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
 			<td class="plot"><Whisker s={s} x={x} name={name} /></td>

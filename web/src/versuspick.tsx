@@ -1,7 +1,7 @@
 // What stands on each side: pickers for both and for each, in rows; all of it is in the address.
 import { useState } from 'preact/hooks';
 import { get } from './api';
-import { CLASSES } from './fleetfilter';
+import { CLASSES, classWord } from './fleetdoc';
 import { afresh } from './held';
 import { Failure, useLoad, type Loaded } from './parts';
 import { set, text } from './route';
@@ -38,7 +38,7 @@ function Pick({ side, title, name, values, none, disabled = false }: { side: str
 		<label><Caption title={title} />
 			<select name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'} onChange={(e) => ask({ [name]: e.currentTarget.value })}>
 				<option value="">{none}</option>
-				{list.map((v) => <option key={v} value={v}>{v}</option>)}
+				{list.map((v) => <option key={v} value={v}>{name.endsWith('class') ? classWord(v) : v}</option>)}
 			</select></label>
 	);
 }
@@ -76,8 +76,8 @@ function Both({ values }: { values: Values }) {
 		<div class="pickrow" role="group" aria-label={tr('Both sides')}>
 			<strong>{tr('Both')}</strong>
 			{TITLES.map(([column, title]) => <Pick key={column} side={tr('Both')} title={title} name={column} values={values[column]} none={tr('any')} />)}
-			<label class="two"><Caption title={tr('Days until today')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
-				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
+			<label class="two"><Caption title={tr('Until today')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
+				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 			<label><Caption title={tr('Device mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
 				<option value="">{tr('B as in A')}</option><option value="none">{tr('as it is')}</option></select></label>
 		</div>

@@ -60,7 +60,7 @@ function Row({ m, most, judged, detail }: { m: Method; most: number; judged: boo
 	return <>
 		<tr data-method={m.name}>
 			<td class="mono name"><button class="plain" aria-expanded={open} onClick={() => set({ method: open ? null : m.name }, true)}><MethodName name={m.name} /></button>
-				{m.state !== 'both' && <span class="state">{m.state}</span>}</td>
+				{m.state !== 'both' && <span class="state">{m.state === 'new' ? tr('new') : tr('gone')}</span>}</td>
 			<td class="num">{duration(m.self_ns.a)}</td><td class="num">{duration(m.self_ns.b)}</td><Changed m={m.self_ns} show={duration} chance={judged && !m.sure && m.self_ns.a !== m.self_ns.b} most={most} />
 			<td class="num">{duration(m.total_ns.a)}</td><td class="num">{duration(m.total_ns.b)}</td><Changed m={m.total_ns} show={duration} />
 			<td class="num">{calls(m.calls.a)}</td><td class="num">{calls(m.calls.b)}</td><Changed m={m.calls} show={calls} />

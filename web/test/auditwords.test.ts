@@ -21,7 +21,7 @@ test('who did it: a person, a key, the command line, the server', () => {
 test('a key is told by its name, once', () => {
 	const made = entry({ facts: { name: 'ci', scope: 'read', expires_ms: '0' } });
 	assert.equal(target(made), 'ci');
-	assert.equal(facts(made), 'scope read, expires never');
+	assert.equal(facts(made), 'scope read, never expires');
 	assert.equal(target(entry({})), '01KEY');
 });
 

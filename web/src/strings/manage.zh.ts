@@ -406,6 +406,7 @@ const zh = {
 	'status': '状态',
 	'count': '数量',
 	'bytes': '字节数',
+	'never expires': '永不过期',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

@@ -100,7 +100,6 @@ const zh = {
 	'Until': '至',
 	'Both sides': '两侧共同',
 	'Both': '两侧',
-	'Days until today': '截至今天的天数',
 	'B as in A': 'B 按 A 计',
 	'as it is': '原样',
 	'What is compared': '对比内容',
@@ -137,6 +136,11 @@ const zh = {
 	' of the {methods} whose self time changed most, of {there}': '，取自 {there} 个中自身耗时变化最大的 {methods} 个',
 	'; means of one trace. Of the changes of self time that are not marked as chance, at most 1 in 20 is.': '；为每条 Trace 的平均值。未标记为偶然的自身耗时变化中，最多 1/20 是偶然。',
 	'Show more': '显示更多',
+	'{n} days': '{n} 天',
+	'Until today': '截至今天',
+	'mean': '平均值',
+	'new': '新增',
+	'gone': '消失',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
