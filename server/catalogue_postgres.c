@@ -33,10 +33,12 @@ struct meaning {
 	enum tw_status status;
 };
 
+#define READ_ONLY "25006" /* it has become a standby */
+
 /* PostgreSQL's manual, appendix A. */
 static const struct meaning meanings[] = {
-        {"08", TW_BUSY},     /* the connection is lost */
-        {"25006", TW_BUSY},  /* it has become a standby */
+        {"08", TW_BUSY}, /* the connection is lost */
+        {READ_ONLY, TW_BUSY},
         {"40", TW_BUSY},     /* serialization, deadlock */
         {"53100", TW_FULL},  /* its disk */
         {"53200", TW_NOMEM}, /* its memory */
@@ -82,7 +84,8 @@ static void note_lost(struct tw_postgres *p)
 {
 	atomic_fetch_add(&times_lost, 1);
 	p->failed = TW_BUSY;
-	(void)snprintf(p->said, sizeof p->said, "its server does not answer");
+	(void)snprintf(p->said, sizeof p->said, "its server does not answer%s",
+	        p->gave_up ? " in time" : "");
 	log_lost(p);
 }
 
@@ -106,6 +109,8 @@ static void note_failed(struct tw_postgres *p, const PGresult *r)
 		note_no_memory(p);
 		return;
 	}
+	if (strcmp(state, READ_ONLY) == 0) /* another host may be the one to ask */
+		tw_postgres_give_up(p);
 	p->failed = meaning_of(state);
 	(void)snprintf(p->said, sizeof p->said, "%s (%s)", said ? said : "it failed", state);
 }
@@ -135,6 +140,11 @@ static void hear_nothing(void *arg, const char *said)
 	(void)said;
 }
 
+static PGresult *ask(struct tw_postgres *p, const char *sql)
+{
+	return tw_postgres_answer(p, PQsendQuery(p->of, sql), tw_postgres_limit_ms(p, sql));
+}
+
 /* The lock is the session's: whoever has it made this connection, and nobody writes by another. */
 static bool hold(struct tw_postgres *p)
 {
@@ -143,7 +153,7 @@ static bool hold(struct tw_postgres *p)
 	                              " FROM catalogue_identity",
 	        [TW_POSTGRES_BESIDE] = "SELECT pg_try_advisory_lock_shared(1953977199,"
 	                               " hashtext(identity)) FROM catalogue_identity"};
-	PGresult *r = p->hold == TW_POSTGRES_FREE ? NULL : PQexec(p->of, sql[p->hold]);
+	PGresult *r = p->hold == TW_POSTGRES_FREE ? NULL : ask(p, sql[p->hold]);
 	bool held = p->hold == TW_POSTGRES_FREE;
 
 	if (r && PQresultStatus(r) == PGRES_TUPLES_OK) {
@@ -170,33 +180,43 @@ static bool settle(struct tw_postgres *p)
 
 	forget_prepared(p);
 	p->settled = false;
+	p->stale = p->gave_up = false;
 	p->db.session++;
-	if (PQstatus(p->of) != CONNECTION_OK) {
+	if (PQstatus(p->of) != CONNECTION_OK || PQsetnonblocking(p->of, 1) != 0) {
 		note_lost(p);
 		return false;
 	}
 	(void)PQsetNoticeProcessor(p->of, hear_nothing, NULL);
-	r = PQexec(p->of, sql);
+	r = ask(p, sql);
 	fine = PQresultStatus(r) == PGRES_COMMAND_OK;
 	if (!fine)
 		note_failed(p, r);
 	PQclear(r);
-	p->settled = fine && hold(p);
+	p->stale = fine && tw_postgres_is_stale(p);
+	p->settled = fine && !p->stale && hold(p);
 	return p->settled;
 }
 
-static bool connect(struct tw_postgres *p, const char *address)
+static void note_stale(struct tw_postgres *p)
 {
-	/* what stands in the address goes before what stands ahead of it here */
-	static const char *const names[] = {"connect_timeout", "keepalives_idle",
-	        "keepalives_interval", "keepalives_count", "tcp_user_timeout",
-	        "target_session_attrs", "fallback_application_name", "dbname", "client_encoding",
-	        NULL};
-	const char *const values[] = {
-	        "5", "10", "5", "3", "20000", "read-write", "tracewell", address, "UTF8", NULL};
+	tw_postgres_give_up(p);
+	p->failed = TW_BUSY;
+	(void)snprintf(p->said, sizeof p->said, "its server is an old primary");
+}
 
-	p->of = PQconnectdbParams(names, values, 1);
-	return settle(p);
+/* Each host once, as long as they are what was the primary before. */
+static bool connect(struct tw_postgres *p)
+{
+	for (unsigned left = tw_postgres_hosts(p->address); left; left--) {
+		tw_postgres_dial(p);
+		if (settle(p))
+			return true;
+		if (!p->stale)
+			return false;
+		p->turn++;
+	}
+	note_stale(p);
+	return false;
 }
 
 /* It would be seen in the list of processes, and told wherever the settings are. */
@@ -236,8 +256,7 @@ static bool ready(struct tw_postgres *p)
 		note_lost(p);
 		return false;
 	}
-	PQreset(p->of);
-	return settle(p);
+	return connect(p);
 }
 
 /* --- running --- */
@@ -266,7 +285,8 @@ static int place_of(struct tw_postgres *p, const char *sql, const struct tw_post
 	if (!p->prepared[p->n_prepared])
 		return -1;
 	(void)snprintf(name, sizeof name, "s%u", p->n_prepared);
-	r = PQprepare(p->of, name, sql, v->n, v->types);
+	r = tw_postgres_answer(
+	        p, PQsendPrepare(p->of, name, sql, v->n, v->types), tw_postgres_limit_ms(p, sql));
 	if (!is_fine(r)) {
 		tw_mem_free(p->prepared[p->n_prepared]);
 		*ret_failed = r;
@@ -283,16 +303,18 @@ static PGresult *send(
 	PGresult *failed = NULL;
 	int place = v && stays ? place_of(p, sql, v, &failed) : -1;
 	char name[16];
+	int sent;
 
 	if (!v)
-		return PQexec(p->of, sql);
+		return ask(p, sql);
 	if (failed)
 		return failed;
-	if (place < 0)
-		return PQexecParams(
-		        p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1);
 	(void)snprintf(name, sizeof name, "s%d", place);
-	return PQexecPrepared(p->of, name, v->n, v->values, v->lengths, v->formats, 1);
+	sent = place < 0 ? PQsendQueryParams(
+	                           p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1)
+	                 : PQsendQueryPrepared(
+	                           p->of, name, v->n, v->values, v->lengths, v->formats, 1);
+	return tw_postgres_answer(p, sent, tw_postgres_limit_ms(p, sql));
 }
 
 /* A commit of what failed before rolls back, without a word of failure. */
@@ -310,6 +332,15 @@ static bool ends_transaction(const char *sql)
 	return strcmp(sql, "COMMIT") == 0 || strcmp(sql, "ROLLBACK") == 0;
 }
 
+/* Why it is none; where nothing was sent, or it was not kept, that is noted. */
+static void note_end(struct tw_postgres *p, const PGresult *r)
+{
+	if (r && !is_fine(r))
+		note_failed(p, r);
+	else if (!r && is_lost(p) && p->failed == TW_NOMEM)
+		note_lost(p);
+}
+
 PGresult *tw_postgres_run(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays)
 {
@@ -318,7 +349,8 @@ PGresult *tw_postgres_run(
 
 	note_no_memory(p); /* what it is when nothing says what */
 	r = ready(p) ? send(p, sql, v, stays) : NULL;
-	if (r && is_lost(p) && !within) { /* the server was restarted since: nothing was begun */
+	/* the server was restarted since: nothing was begun */
+	if (r && is_lost(p) && !within && !p->gave_up) {
 		PQclear(r);
 		r = ready(p) ? send(p, sql, v, stays) : NULL;
 	}
@@ -331,8 +363,7 @@ PGresult *tw_postgres_run(
 		(void)tw_str_i64(tw_str_of(PQcmdTuples(r)), &p->changed);
 		return r;
 	}
-	if (r && !is_fine(r))
-		note_failed(p, r);
+	note_end(p, r);
 	PQclear(r);
 	return NULL;
 }
@@ -377,6 +408,7 @@ static void close_db(struct tw_db *db)
 
 	forget_prepared(p);
 	PQfinish(p->of);
+	tw_mem_free(p->address);
 	tw_mem_free(p);
 }
 
@@ -413,11 +445,14 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
 	if (!p)
 		return tw_postgres_fail(NULL, err);
 	p->db.engine = &engine;
-	if (connect(p, address)) {
+	p->address = tw_mem_alloc(strlen(address) + 1, 1);
+	if (p->address)
+		memcpy(p->address, address, strlen(address) + 1);
+	if (p->address && connect(p)) {
 		*ret = &p->db;
 		return TW_OK;
 	}
-	st = tw_postgres_fail(&p->db, err);
+	st = tw_postgres_fail(p->address ? &p->db : NULL, err);
 	close_db(&p->db);
 	return st;
 }

@@ -19,8 +19,13 @@ enum tw_postgres_hold {
 struct tw_postgres {
 	struct tw_db db;
 	PGconn *of;
+	char *address;
+	unsigned turn; /* of several hosts which is asked first */
 	enum tw_postgres_hold hold;
 	bool settled;        /* the connection is set up, and holds what it is to */
+	bool patient;        /* what is asked may take any time: a migration of the schema */
+	bool gave_up;        /* the last answer did not come in time */
+	bool stale;          /* it is of a host that lacks what this process has seen */
 	bool in_transaction; /* begun and not ended, even when the connection is lost */
 	int64_t changed;
 	enum tw_status failed; /* what failed last, and in words */
@@ -42,6 +47,18 @@ struct tw_postgres_values {
 PGresult *tw_postgres_run(
         struct tw_postgres *p, const char *sql, const struct tw_postgres_values *v, bool stays);
 enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
+
+/* The last result of what was sent, PQclear is owed; NULL when nothing was.  What takes longer
+ * loses the connection. */
+PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms);
+int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql);
+/* The connection is lost from here on. */
+void tw_postgres_give_up(struct tw_postgres *p);
+
+/* Connects anew (catalogue_postgres_hosts.c). */
+void tw_postgres_dial(struct tw_postgres *p);
+unsigned tw_postgres_hosts(const char *address);
+bool tw_postgres_is_stale(struct tw_postgres *p);
 
 /* Statements (catalogue_postgres_stmt.c), as in struct tw_db_engine. */
 enum tw_status tw_postgres_prepare(

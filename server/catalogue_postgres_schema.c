@@ -92,7 +92,9 @@ enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err)
 	st = tw_db_run(db, "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE", err);
 	if (st != TW_OK)
 		return st;
+	((struct tw_postgres *)db)->patient = true;
 	st = migrate(db, err);
+	((struct tw_postgres *)db)->patient = false;
 	if (st == TW_OK)
 		return tw_db_run(db, "COMMIT", err);
 	(void)tw_db_run(db, "ROLLBACK", NULL);

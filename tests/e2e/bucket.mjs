@@ -6,9 +6,10 @@
  *   const s = await startServer(t, { args: b.args(), env: b.env });
  *   b.fault = (q) => (q.method === 'PUT' ? { status: 503, code: 'SlowDown' } : undefined);
  *
- * What a fault may be: { status, code } an answer; { drop } the connection ends, before or ('after') the store
- * did it; { cut } an answer's body ends early; { flip } a byte of it is another; { wait } milliseconds;
- * { hang } no answer.
+ * What a fault may be: { status, code, retryAfter } an answer; { drop } the connection ends, before or ('after') the store
+ * did it; { cut } an answer's body ends early; { flip } a byte of it is another; { etag } another one;
+ * { wait } milliseconds; { hang } no answer. What `early` gives is asked before the body is read: { reset } the
+ * connection is reset within it.
  */
 import { createHash, createHmac } from 'node:crypto';
 import fs from 'node:fs';
@@ -61,7 +62,7 @@ const timeOf = (text) => Date.parse((text ?? '').replace(/^(\d{4})(\d\d)(\d\d)T(
 
 class Bucket {
 	constructor(dir, name) {
-		Object.assign(this, { dir, name, log: [], skewMs: 0, pageKeys: 3, fault: () => undefined });
+		Object.assign(this, { dir, name, log: [], skewMs: 0, pageKeys: 3, fault: () => undefined, early: () => undefined });
 		this.env = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: SECRET };
 	}
 
@@ -111,9 +112,9 @@ class Bucket {
 		return new Date(Date.now() + this.skewMs).toUTCString();
 	}
 
-	answer(r, q, status, code) {
+	answer(r, q, status, code, more = {}) {
 		const body = q.method === 'HEAD' ? '' : `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code} it is</Message></Error>`;
-		r.writeHead(status, { date: this.date, 'content-type': 'application/xml' }).end(body);
+		r.writeHead(status, { date: this.date, 'content-type': 'application/xml', ...more }).end(body);
 	}
 
 	refuse(q, r, body) {
@@ -149,7 +150,7 @@ class Bucket {
 			if (fault?.drop === 'after') return q.socket.destroy();
 			if (answer.statusCode === 500 && q.method === 'POST' && q.url.includes('uploadId=')) return this.answer(r, q, 404, 'NoSuchUpload'); // joined before
 			if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
-			r.writeHead(answer.statusCode, { ...answer.headers, date: this.date });
+			r.writeHead(answer.statusCode, { ...answer.headers, date: this.date, ...(fault?.etag && answer.headers.etag ? { etag: fault.etag } : {}) });
 			if (!fault?.cut) return r.end(bytes);
 			r.write(bytes.subarray(0, bytes.length >> 1));
 			setTimeout(() => q.socket.destroy(), 20);
@@ -159,13 +160,17 @@ class Bucket {
 	}
 
 	async take(q, r) {
+		if (this.early(q)?.reset) {
+			await new Promise((done) => q.once('data', done).once('end', done));
+			return q.socket.resetAndDestroy();
+		}
 		const body = Buffer.concat(await q.toArray());
 		this.log.push(`${q.method} ${q.url}`);
 		const fault = await this.fault(q);
 		if (fault?.wait) await sleep(fault.wait);
 		if (fault?.hang) return;
 		if (fault?.drop === true) return q.socket.destroy();
-		if (fault?.status) return this.answer(r, q, fault.status, fault.code);
+		if (fault?.status) return this.answer(r, q, fault.status, fault.code, fault.retryAfter ? { 'retry-after': String(fault.retryAfter) } : {});
 		const query = new URLSearchParams(q.url.split('?')[1] ?? '');
 		if (this.refuse(q, r, body)) return;
 		if (q.method === 'GET' && query.has('list-type') && this.isOurs(q)) this.list(r, query);

@@ -1,5 +1,5 @@
 /*
- * faults.mjs - operations of a server and its decoders made to fail, by tests/fault/fault.c: give it to
+ * faults.mjs - operations of a server and its decoders made to fail, or to be its last, by tests/fault/fault.c: give it to
  * the server as LD_PRELOAD.
  */
 import fs from 'node:fs';
@@ -8,8 +8,9 @@ import path from 'node:path';
 import { binary } from './server.mjs';
 
 export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
-/* What fails with which error: the disk, what makes descriptors, memory, memory at a new place of the program. */
-const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n] };
+/* What fails with which error: the disk, what makes descriptors, memory, memory at a new place of the program; KILL dies at what it writes or
+ * sends. */
+const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n], KILL: [0n, 4n] };
 export const ANY = 2 ** 40; /* calls */
 const HEAD = 192; /* of the control file, up to the folder */
 

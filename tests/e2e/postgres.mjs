@@ -19,10 +19,12 @@ export const postgresIsThere = bin !== null;
 
 /* It refuses to run as root. */
 const as = process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
-const command = (program, ...args) => [...as, path.join(bin, program), ...args];
+export const command = (program, ...args) => [...as, path.join(bin, program), ...args];
 
-class Postgres {
-	constructor(folder) {
+export class Postgres {
+	/* `more`: arguments of the server. */
+	constructor(folder, more = []) {
+		this.more = more;
 		this.folder = folder;
 		this.data = path.join(folder, 'data');
 		this.socket = path.join(folder, 's');
@@ -41,12 +43,12 @@ class Postgres {
 
 	/* Commits are written, so that a kill loses none; a power cut is not tried. */
 	async start() {
-		const [program, ...args] = command('postgres', '-D', this.data, '-k', this.socket, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200');
+		const [program, ...args] = command('postgres', '-D', this.data, '-k', this.socket, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200', ...this.more);
 		this.log = '';
 		this.child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
 		this.child.stderr.setEncoding('utf8').on('data', (text) => (this.log += text));
 		this.ended = new Promise((done) => this.child.once('exit', done));
-		await until(() => (this.log.includes('ready to accept connections') ? true : undefined), 'a database server');
+		await until(() => (/ready to accept (read-only )?connections/.test(this.log) ? true : undefined), 'a database server');
 	}
 
 	/* SIGINT ends it at once and in order, SIGQUIT as a crash does. */

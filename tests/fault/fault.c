@@ -1,7 +1,8 @@
 /*
  * fault.c - a library for LD_PRELOAD that makes the n-th operation of a kind in a process tree
  * fail: of the disk, of what makes descriptors, or of memory; or, of memory, the first at a place
- * of the program that has not failed yet.
+ * of the program that has not failed yet; or that kills the process at one, of the disk or of what
+ * it sends.
  *
  * Steered by a file beside the library, <library>.ctl, that all processes map:
  * the test copies the library for itself, writes the file, and may change it at
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,7 +30,7 @@
 
 enum { MAX_NAME = 512 };
 
-enum kind { OF_DISK, OF_DESCRIPTORS, OF_MEMORY, OF_MEMORY_PLACES };
+enum kind { OF_DISK, OF_DESCRIPTORS, OF_MEMORY, OF_MEMORY_PLACES, OF_STEPS };
 
 /* The control file; e2e/faults.mjs writes the same layout. */
 struct control {
@@ -77,6 +79,12 @@ static bool is_under(const char *path)
 	return control && strncmp(path, control->under, strlen(control->under)) == 0;
 }
 
+static bool counts_disk(void)
+{
+	return control && control->at != 0 &&
+	       (control->kind == OF_DISK || control->kind == OF_STEPS);
+}
+
 /* The path of an open file that counts; false for others. */
 static bool is_file_under(int fd, char path[MAX_NAME])
 {
@@ -84,8 +92,7 @@ static bool is_file_under(int fd, char path[MAX_NAME])
 	struct stat st;
 	ssize_t n;
 
-	if (!control || control->at == 0 || control->kind != OF_DISK || fstat(fd, &st) != 0 ||
-	        (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+	if (!counts_disk() || fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return false;
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	n = readlink(link, path, MAX_NAME - 1);
@@ -110,13 +117,16 @@ static bool falls_on(const char *what, const char *about)
 		return false;
 	if (atomic_fetch_add(&control->hits, 1) == 0)
 		(void)snprintf(control->what, sizeof control->what, "%s %.120s", what, about);
+	if (control->kind == OF_STEPS)
+		(void)raise(SIGKILL);
 	errno = (int)control->error;
 	return true;
 }
 
 static bool fails(const char *what, const char *path)
 {
-	return is_meant(OF_DISK) && is_under(path) && falls_on(what, path + strlen(control->under));
+	return (is_meant(OF_DISK) || is_meant(OF_STEPS)) && is_under(path) &&
+	       falls_on(what, path + strlen(control->under));
 }
 
 static bool fails_at(const char *what, int fd)
@@ -231,6 +241,35 @@ int memfd_create(const char *name, unsigned flags)
 {
 	REAL(int, memfd_create, const char *, unsigned);
 	return lacks("memfd") ? -1 : real_memfd_create(name, flags);
+}
+
+/* --- what is sent --- */
+
+static void step(const char *what)
+{
+	if (is_meant(OF_STEPS))
+		(void)falls_on(what, "");
+}
+
+ssize_t send(int fd, const void *p, size_t n, int flags)
+{
+	REAL(ssize_t, send, int, const void *, size_t, int);
+	step("send");
+	return real_send(fd, p, n, flags);
+}
+
+ssize_t sendto(int fd, const void *p, size_t n, int flags, __CONST_SOCKADDR_ARG to, socklen_t len)
+{
+	REAL(ssize_t, sendto, int, const void *, size_t, int, __CONST_SOCKADDR_ARG, socklen_t);
+	step("send");
+	return real_sendto(fd, p, n, flags, to, len);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	REAL(ssize_t, sendmsg, int, const struct msghdr *, int);
+	step("send");
+	return real_sendmsg(fd, m, flags);
 }
 
 /* --- memory --- */

@@ -1,0 +1,144 @@
+/*
+ * cluster.mjs - several servers on PostgreSQL and an S3-compatible store, devices that send to all of them
+ * until they are told yes, and what must be so after whatever went wrong meanwhile.
+ *
+ *   const c = await startCluster(t, { db, name: 'x' });
+ *   const s = await c.serve();
+ *   const load = c.send(3);   ...   await load.end();   await c.judge(load.kept);
+ */
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { startBucket } from './bucket.mjs';
+import { sampleTrace } from './make.mjs';
+import { Server, sleep, until } from './server.mjs';
+
+export const blobKey = (body) => {
+	const sha256 = createHash('sha256').update(body).digest('hex');
+	return `blobs/${sha256.slice(0, 2)}/${sha256}`;
+};
+export const fileKey = (id) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db`;
+
+/* Numbers that come the same again, for faults that are drawn by lot. */
+export function lots(seed) {
+	let state = seed >>> 0 || 1;
+	return () => {
+		state ^= state << 13;
+		state ^= state >>> 17;
+		state ^= state << 5;
+		return (state >>> 0) / 2 ** 32;
+	};
+}
+
+const SCOPES = ['ingest', 'read', 'write', 'admin'];
+
+class Cluster {
+	constructor(t, db, bucket, url) {
+		Object.assign(this, { t, db, bucket, url, servers: [], n: 0, keys: {} });
+		this.home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-cluster-'));
+		this.secret = path.join(this.home, 'secret.key');
+		fs.writeFileSync(this.secret, randomBytes(32).toString('hex') + '\n', { mode: 0o600 });
+	}
+
+	args(...more) {
+		return this.bucket.args('--catalog', this.url, '--several-servers', '--secret-key-file', this.secret, ...more);
+	}
+
+	/* Keys of the first are everybody's. */
+	async serve({ args = [], env = {}, under = [], join = true } = {}) {
+		const data = path.join(this.home, `node${++this.n}`);
+		fs.mkdirSync(data);
+		const s = new Server(data, this.args(...args), { ...this.bucket.env, TRACEWELL_CATALOG: this.url, ...env }, under);
+		this.t.after(() => s.stop('SIGKILL'));
+		await s.start();
+		for (const scope of SCOPES) {
+			this.keys[scope] ??= s.key(scope);
+			Object.defineProperty(s, scope, { value: this.keys[scope], configurable: true });
+		}
+		if (join) this.servers.push(s);
+		return s;
+	}
+
+	/* As devices do: the same key until it is accepted, at one server after the other.  Ends when it is told to, not
+	 * before each has sent what it began. `large`: calls more in those of the first. */
+	send(n, { most = Infinity, pause = 5, least = 0, large = 0 } = {}) {
+		const load = { kept: new Map(), told: new Map(), slowest: 0, going: true };
+		const one = async (of) => {
+			for (let i = 0; (load.going && i < most) || i < least; i++) {
+				const [key, calls] = [`${of}-${i}`, 5 + ((7 * i + of) % 40) + (of === 0 ? large : 0)];
+				for (let turn = i; !load.kept.has(key); turn++) {
+					const s = this.servers[turn % this.servers.length];
+					const began = Date.now();
+					const answer = await fetch(`${s.url}/api/v1/traces?app=shop&version_name=1&scenario=start`, { method: 'POST', body: sampleTrace(calls, 4000 + of),
+						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key }, signal: AbortSignal.timeout(90000) }).catch(() => null);
+					const json = await answer?.json().catch(() => null);
+					load.slowest = Math.max(load.slowest, Date.now() - began);
+					load.told.set(answer?.status ?? 0, (load.told.get(answer?.status ?? 0) ?? 0) + 1);
+					if (json && (answer.status === 202 || answer.status === 200)) load.kept.set(key, { id: json.id, calls, of });
+					else await sleep(50);
+				}
+				await sleep(pause);
+			}
+		};
+		const all = Array.from({ length: n }, (_, of) => one(of));
+		load.end = () => {
+			load.going = false;
+			return Promise.all(all);
+		};
+		/* As many more as that. */
+		load.more = async (more, what, seconds = 60) => {
+			const from = load.kept.size;
+			await until(() => (load.kept.size >= from + more ? true : undefined), what, seconds);
+		};
+		return load;
+	}
+
+	/* Every server answers its pages and takes what is sent; how long that took. */
+	async works(seconds = 60) {
+		const began = Date.now();
+		for (const s of this.servers)
+			for (const [target, key] of [['/readyz', null], ['/', null], ['/api/v1/traces', s.read], ['/api/v1/fleet/methods', s.read]])
+				await until(async () => ((await s.get(target, { key }).catch(() => null))?.status === 200 ? true : undefined), `${target} of ${s.url}`, seconds);
+		return (Date.now() - began) / 1000;
+	}
+
+	/* What was accepted is there, decoded once and counted once; nobody was told anything but to come back. */
+	async judge({ kept, told = new Map() }, seconds = 90) {
+		const s = this.servers[0];
+		assert.deepEqual([...told.keys()].filter((status) => ![0, 200, 202, 429, 503].includes(status)), [], JSON.stringify([...told]));
+		const ids = new Set([...kept.values()].map((k) => k.id));
+		assert.equal(ids.size, kept.size, 'each a trace of its own');
+		await until(async () => ((await s.get('/api/v1/traces', { query: { state: 'ready', limit: 1 } }).catch(() => null))?.json?.total >= kept.size ? true : undefined), 'all decoded', seconds);
+		assert.equal((await s.get('/api/v1/traces', { query: { limit: 1 } })).json.total, kept.size, 'none that was sent again is a second one');
+		const counted = async () => (await s.get('/api/v1/fleet/scenarios?by=all')).json?.traces ?? 0;
+		await until(async () => ((await counted()) >= kept.size ? true : undefined), 'all counted', seconds);
+		await sleep(300);
+		assert.equal(await counted(), kept.size, 'none counted twice');
+		/* of each call of the outer method there is one */
+		const { json } = await s.get('/api/v1/fleet/methods?metrics=calls');
+		const calls = Math.max(...json.methods.map((m) => m.calls.sum));
+		assert.equal(calls, [...kept.values()].reduce((sum, k) => sum + k.calls, 0), 'calls of the fleet');
+		for (const of of this.servers)
+			for (const { id } of [...kept.values()].slice(-5)) assert.equal((await of.get(`/api/v1/traces/${id}`)).json.state, 'ready');
+		for (const { id, calls, of } of kept.values()) {
+			for (const key of [fileKey(id), blobKey(sampleTrace(calls, 4000 + of))]) assert.ok(fs.existsSync(this.bucket.file(key)), `${key} of ${id}`);
+		}
+	}
+
+	/* Objects that no row names, but for those that the sweep has to find. */
+	strays({ kept }) {
+		const named = new Set();
+		for (const { id, calls, of } of kept.values()) named.add(fileKey(id)).add(blobKey(sampleTrace(calls, 4000 + of)));
+		return this.bucket.keys().filter((key) => !named.has(key));
+	}
+}
+
+export async function startCluster(t, { db, name, url }) {
+	const bucket = await startBucket(t);
+	const c = new Cluster(t, db, bucket, url ?? db.url(name));
+	t.after(() => fs.rmSync(c.home, { recursive: true, force: true }));
+	return c;
+}

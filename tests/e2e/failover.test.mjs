@@ -1,0 +1,85 @@
+/*
+ * failover.test.mjs - servers on a primary of PostgreSQL and its replica: the primary dies under load and the
+ * replica becomes it, the old one comes back read-only and as if nothing had been, the replica is gone and
+ * commits wait for it. They wait for the most part, and so
+ * side by side.
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { startCluster } from './cluster.mjs';
+import { sampleTrace } from './make.mjs';
+import { postgresIsThere } from './postgres.mjs';
+import { startPair } from './postgres_pair.mjs';
+import { sleep, until } from './server.mjs';
+
+const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
+const WITHIN_S = 30;
+
+describe('a primary and its replica', { concurrency: true }, () => {
+	test('the primary is killed, its replica is promoted: nothing accepted is lost, all goes on', { skip, timeout: 240000 }, async (t) => {
+		const pair = await startPair(t);
+		const c = await startCluster(t, { db: pair, url: pair.url('ha') });
+		await c.serve();
+		await c.serve();
+		const load = c.send(3);
+		await load.more(15, 'uploads before');
+		await pair.primary.crash();
+		await sleep(1000);
+		for (const s of c.servers) assert.notEqual((await s.get('/readyz', { key: null })).status, 200, 'it says that it cannot be written');
+		const lacking = Date.now();
+		await pair.promote();
+		await load.more(10, 'uploads go on');
+		t.diagnostic(`took uploads again ${(Date.now() - lacking) / 1000} s after the promotion began`);
+		t.diagnostic(`and all pages ${await c.works(WITHIN_S)} s later`);
+		assert.ok(Date.now() - lacking < WITHIN_S * 1000);
+
+		const old = pair.primary;
+		const rows = () => old.sql('SELECT count(*) FROM trace', 'ha');
+		const standby = path.join(old.data, 'standby.signal');
+		for (const [how, begin] of [['read-only', () => fs.writeFileSync(standby, '')], ['as if nothing had been', () => fs.rmSync(standby)]]) {
+			begin();
+			await old.start();
+			if (how !== 'read-only') old.sql("ALTER SYSTEM SET synchronous_standby_names=''");
+			if (how !== 'read-only') old.sql('SELECT pg_reload_conf()');
+			const before = rows();
+			for (let i = 0; i < 3; i++) {
+				pair.replica.endSessions();
+				await load.more(6, `uploads while the old one is there ${how}`);
+			}
+			assert.equal(rows(), before, how);
+			assert.equal(old.sql("SELECT count(*) FROM pg_locks WHERE locktype='advisory'"), '0', 'nobody is at work there');
+			await old.stop('SIGINT');
+		}
+		assert.ok(c.servers.some((s) => /event=catalogue_stale/.test(s.log)), 'it was seen');
+		await load.end();
+		await c.judge(load);
+		t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}, the slowest ${load.slowest} ms`);
+	});
+
+	test('the replica is gone: what cannot be promised is not, and nobody waits for ever', { skip, timeout: 240000 }, async (t) => {
+		const pair = await startPair(t);
+		const c = await startCluster(t, { db: pair, url: pair.url('wait') });
+		const s = await c.serve();
+		await s.trace(sampleTrace(5));
+		await pair.replica.crash();
+		const began = Date.now();
+		const answer = await s.post('/api/v1/traces', sampleTrace(6), { headers: { 'Idempotency-Key': 'six' } });
+		const waited = (Date.now() - began) / 1000;
+		assert.equal(answer.status, 503, answer.text);
+		assert.ok(waited > 10 && waited < 45, `${waited} s`);
+		assert.equal((await s.get('/api/v1/traces')).status, 200, 'what is read is answered');
+		pair.primary.sql("ALTER SYSTEM SET synchronous_standby_names=''");
+		pair.primary.sql('SELECT pg_reload_conf()');
+		const healed = Date.now();
+		const again = await until(async () => {
+			const r = await s.post('/api/v1/traces', sampleTrace(6), { headers: { 'Idempotency-Key': 'six' } });
+			return r.status < 300 ? r : undefined;
+		}, 'accepted', 60);
+		t.diagnostic(`refused after ${waited} s, accepted ${(Date.now() - healed) / 1000} s after it was mended`);
+		assert.equal((await s.decoded(again.json.id)).state, 'ready');
+		assert.equal(await s.total(), 2, 'it is one trace, whether the first answer was committed or not');
+	});
+});

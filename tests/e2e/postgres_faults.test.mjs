@@ -1,0 +1,99 @@
+/*
+ * postgres_faults.test.mjs - two servers while their PostgreSQL fails otherwise than by dying: sessions ended at
+ * random, serialization failures and deadlocks at random, no connection to be had, a restart in order and as by a
+ * crash, and a primary that writes no more. FAULT_SECONDS (2) is the time of each.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { startCluster } from './cluster.mjs';
+import { command, postgresIsThere, startPostgres } from './postgres.mjs';
+import { sleep, until } from './server.mjs';
+
+const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
+const SECONDS = Number(process.env.FAULT_SECONDS ?? 2);
+const MINE = "pid<>pg_backend_pid() AND application_name='tracewell'";
+
+/* A writer that fails now and then as one does that met another. */
+const QUARREL = `CREATE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF random() < 0.15 THEN RAISE EXCEPTION 'at random' USING ERRCODE = CASE WHEN random() < 0.5 THEN '40001' ELSE '40P01' END; END IF;
+	RETURN NULL; END $$`;
+const QUARRELLED = ['trace', 'job', 'part', 'rollup_part', 'catalogue_lead'];
+
+async function until_s(seconds, act) {
+	for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(60)) act();
+}
+
+/* Sessions of the test's own, until none is left for others. */
+function crowd(db, n, seconds) {
+	return Array.from({ length: n }, () => spawn(path.join(path.dirname(command('psql').at(-1)), 'psql'), ['-Xq', '-c', `SELECT pg_sleep(${seconds})`, db.base], { stdio: 'ignore' }));
+}
+
+test('sessions end, writers quarrel, nobody gets a connection: nothing is lost or counted twice', { skip, timeout: 240000 }, async (t) => {
+	const db = await startPostgres(t);
+	const c = await startCluster(t, { db, name: 'faulty' });
+	await c.serve();
+	await c.serve();
+	const load = c.send(3);
+	const well = async (what) => {
+		const began = Date.now();
+		await load.more(10, `uploads after: ${what}`);
+		await c.works();
+		t.diagnostic(`${what}: uploads and all pages ${(Date.now() - began) / 1000} s after`);
+	};
+	await load.more(10, 'uploads before');
+
+	let ended = 0;
+	await until_s(SECONDS, () => (ended += Number(db.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE ${MINE} AND random()<0.4`))));
+	await well(`${ended} sessions ended`);
+
+	await until_s(SECONDS, () => db.sql(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${MINE} AND random()<0.5`));
+	await well('statements cancelled');
+
+	db.sql(QUARREL, 'faulty');
+	for (const table of QUARRELLED) db.sql(`CREATE TRIGGER quarrel AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW EXECUTE FUNCTION quarrel()`, 'faulty');
+	await sleep(SECONDS * 1000);
+	for (const table of QUARRELLED) db.sql(`DROP TRIGGER quarrel ON ${table}`, 'faulty');
+	await well('serialization failures and deadlocks');
+
+	const many = crowd(db, 200, SECONDS);
+	await until_s(SECONDS, () => {
+		try {
+			db.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${MINE}`);
+		} catch {
+			/* it got none either */
+		}
+	});
+	for (const one of many) one.kill();
+	await until(() => {
+		try {
+			return db.sql('SELECT 1') === '1' || undefined;
+		} catch {
+			return undefined;
+		}
+	}, 'a connection to be had');
+	await well('no connection to be had');
+
+	for (const signal of ['SIGINT', 'SIGQUIT']) {
+		await db.stop(signal);
+		await sleep(500);
+		await db.start();
+		await well(`restarted by ${signal}`);
+	}
+
+	/* What a primary says that was made a standby under its sessions. */
+	const writers = () => db.sql('SELECT pid FROM pg_locks WHERE classid=1953977199 ORDER BY 1').split('\n');
+	const before = writers();
+	db.sql("CREATE OR REPLACE FUNCTION quarrel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no more' USING ERRCODE='25006'; END $$", 'faulty');
+	db.sql('CREATE TRIGGER quarrel AFTER INSERT ON trace FOR EACH ROW EXECUTE FUNCTION quarrel()', 'faulty');
+	await sleep(SECONDS * 1000);
+	db.sql('DROP TRIGGER quarrel ON trace', 'faulty');
+	await well('nothing could be written');
+	assert.deepEqual(writers().filter((pid) => before.includes(pid)), [], 'they asked for another host');
+
+	await load.end();
+	await c.judge(load);
+	t.diagnostic(`${load.kept.size} uploads accepted; answers ${JSON.stringify([...load.told])}, the slowest ${load.slowest} ms`);
+});

@@ -1,0 +1,105 @@
+/*
+ * postgres_pair.mjs - a primary and its streaming replica, both on loopback: what the primary has committed
+ * the replica has written.
+ *
+ *   const pair = await startPair(t);          // null when PostgreSQL is not installed
+ *   pair.url('one')                            // both hosts, a schema
+ *   await pair.primary.crash();  await pair.promote();
+ */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+
+import { Postgres, command, postgresIsThere } from './postgres.mjs';
+import { until } from './server.mjs';
+
+const freePort = () => new Promise((done) => {
+	const s = net.createServer().listen(0, '127.0.0.1', () => {
+		const { port } = s.address();
+		s.close(() => done(port));
+	});
+});
+
+const run = (...all) => execFileSync(all[0], all.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', encoding: 'utf8' });
+
+class Node extends Postgres {
+	constructor(folder, port, more = []) {
+		super(folder, ['-c', 'listen_addresses=127.0.0.1', '-c', `port=${port}`, ...more]);
+		this.port = port;
+		this.base += `&port=${port}`;
+	}
+
+	/* As when its machine is gone: its sessions with it. */
+	async crash() {
+		const sessions = run('ps', '-o', 'pid=', '--ppid', String(this.child.pid)).split('\n').map(Number).filter(Boolean);
+		this.child.kill('SIGKILL');
+		for (const pid of sessions) {
+			try {
+				process.kill(pid, 'SIGKILL');
+			} catch {
+				/* it was quicker */
+			}
+		}
+		await this.ended;
+	}
+
+	/* All sessions of tracewell end. */
+	endSessions() {
+		this.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid<>pg_backend_pid() AND application_name='tracewell'");
+	}
+}
+
+class Pair {
+	constructor(primary, replica) {
+		Object.assign(this, { primary, replica });
+	}
+
+	url(schema) {
+		this.primary.sql(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+		return `postgres://tw@127.0.0.1:${this.primary.port},127.0.0.1:${this.replica.port}/postgres?options=-csearch_path%3D${schema}`;
+	}
+
+	/* A commit is done when the replica has it on its disk. */
+	async agree() {
+		this.primary.sql("ALTER SYSTEM SET synchronous_standby_names='*'");
+		this.primary.sql('SELECT pg_reload_conf()');
+		await until(() => (this.primary.sql('SELECT sync_state FROM pg_stat_replication') === 'sync' ? true : undefined), 'a replica that is waited for');
+	}
+
+	/* It waits for none of its own. */
+	async promote() {
+		this.replica.sql("ALTER SYSTEM SET synchronous_standby_names=''");
+		this.replica.sql('SELECT pg_promote()');
+		await until(() => (this.replica.sql('SELECT pg_is_in_recovery()') === 'f' ? true : undefined), 'promoted');
+	}
+}
+
+function copy(primary, replica) {
+	fs.mkdirSync(replica.socket);
+	fs.chmodSync(replica.folder, 0o755);
+	fs.chmodSync(replica.socket, 0o777);
+	fs.mkdirSync(replica.data, { mode: 0o700 });
+	if (process.getuid() === 0) for (const at of [replica.data, replica.socket]) run('chown', 'postgres:postgres', at);
+	run(...command('pg_basebackup', '-h', '127.0.0.1', '-p', String(primary.port), '-U', 'tw', '-D', replica.data, '-R', '-c', 'fast', '--no-sync'));
+}
+
+export async function startPair(t) {
+	if (!postgresIsThere) return null;
+	const make = async () => new Node(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), await freePort());
+	const [primary, replica] = [await make(), await make()];
+	t.after(async () => {
+		for (const node of [primary, replica]) {
+			if (node.child && node.child.exitCode === null && node.child.signalCode === null) await node.stop('SIGQUIT');
+			fs.rmSync(node.folder, { recursive: true, force: true });
+		}
+	});
+	primary.make();
+	await primary.start();
+	copy(primary, replica);
+	await replica.start();
+	const pair = new Pair(primary, replica);
+	await pair.agree();
+	return pair;
+}
