@@ -5,6 +5,7 @@
 
 #include "auth_secret.h"
 #include "base/str.h"
+#include "catalogue.h"
 #include "catalogue_user.h"
 
 enum { MAX_SECRET = 128 };
@@ -76,7 +77,7 @@ static enum tw_status judge_ambient(const struct tw_credentials *shown, struct t
 	return TW_OK;
 }
 
-enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
+static enum tw_status find_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
         struct tw_caller *ret, struct tw_err *err)
 {
 	static const char bearer[] = "Bearer ";
@@ -108,6 +109,18 @@ enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credential
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such project");
 	*ret = caller;
 	return TW_OK;
+}
+
+/* It is asked on threads that have other connections to serve. */
+enum tw_status tw_auth_caller(struct tw_catalogue *c, const struct tw_credentials *shown,
+        struct tw_caller *ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	tw_catalogue_hurry(true);
+	st = find_caller(c, shown, ret, err);
+	tw_catalogue_hurry(false);
+	return st;
 }
 
 /* What each scope reaches, a bit a need: nothing is reached but what stands here. */

@@ -53,6 +53,9 @@ enum tw_status tw_catalogue_may_have_folder(struct tw_catalogue *c, const char *
  * nothing named before may be dropped by another server until then.  NULL: no more.  The commit
  * fails with TW_IO, and nothing is changed. */
 void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
+/* What this thread asks until it is no more in a hurry is a row by its key, and is failed after few
+ * seconds: others wait for the thread. */
+void tw_catalogue_hurry(bool hurry);
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;

@@ -204,18 +204,25 @@ static void note_stale(struct tw_postgres *p)
 	(void)snprintf(p->said, sizeof p->said, "its server is an old primary");
 }
 
-/* Each host once, as long as they are what was the primary before. */
+/* Each host once. */
 static bool connect(struct tw_postgres *p)
 {
-	for (unsigned left = tw_postgres_hosts(p->address); left; left--) {
-		tw_postgres_dial(p);
-		if (settle(p))
+	static _Atomic unsigned had; /* it last */
+	const unsigned n = tw_postgres_hosts(p->address), first = atomic_load(&had);
+	const int64_t began_ms = tw_monotonic_ms();
+
+	for (unsigned i = 0; i < n; i++) {
+		p->since_ms = tw_monotonic_ms();
+		tw_postgres_dial(p, (first + i) % n);
+		if (settle(p)) {
+			atomic_store(&had, (first + i) % n);
+			tw_postgres_note_well();
 			return true;
-		if (!p->stale)
-			return false;
-		p->turn++;
+		}
+		if (p->stale)
+			note_stale(p);
 	}
-	note_stale(p);
+	tw_postgres_note_hung(began_ms);
 	return false;
 }
 
@@ -250,9 +257,11 @@ static bool is_lost(const struct tw_postgres *p)
 /* Within a transaction a new connection would go on without what was done so far. */
 static bool ready(struct tw_postgres *p)
 {
-	if (!is_lost(p) && p->settled)
+	const bool there = !is_lost(p) && p->settled;
+
+	if (there && (p->in_transaction || !tw_postgres_is_suspect(p)))
 		return true;
-	if (p->in_transaction) {
+	if (p->in_transaction || !tw_postgres_may_dial()) {
 		note_lost(p);
 		return false;
 	}

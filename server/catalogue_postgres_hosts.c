@@ -1,10 +1,11 @@
 /*
  * catalogue_postgres_hosts.c - which of several hosts has the catalogue.
  *
- * libpq takes the first that lets it write.  After a fail-over that may be the old primary, started
- * again as if nothing had been: it lacks what was written since.  Each fail-over begins a new
- * timeline of the same database system, so one of an earlier timeline than this process has seen is
- * none, and the next host is asked.
+ * It is one that lets itself be written, and the one that had it is asked first: where a machine is
+ * gone without a word, each connection would wait for it otherwise.  After a fail-over the old
+ * primary may be started again as if nothing had been: it lacks what was written since.  Each
+ * fail-over begins a new timeline of the same database system, so one of an earlier timeline than
+ * this process has seen is none.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -80,45 +81,39 @@ unsigned tw_postgres_hosts(const char *address)
 	return most;
 }
 
-/* "a,b,c" from the second on: "b,c,a"; it is shorter than LIST_BYTES. */
-static void turn_list(const char *list, unsigned by, char ret[LIST_BYTES])
+/* The one of "a,b,c" at that place; of a list of one it is that. */
+static void pick(const char *list, unsigned at, char ret[LIST_BYTES])
 {
-	const size_t len = strlen(list);
 	const char *from = list;
-	size_t head;
+	size_t len;
 
-	for (; by && strchr(from, ','); by--)
+	for (; at && strchr(from, ','); at--)
 		from = strchr(from, ',') + 1;
-	head = (size_t)(from - list);
-	memcpy(ret, from, len - head + 1);
-	if (!head)
-		return;
-	ret[len - head] = ',';
-	memcpy(ret + (len - head) + 1, list, head - 1);
-	ret[len] = '\0';
+	len = strcspn(from, ",");
+	(void)snprintf(ret, LIST_BYTES, "%.*s", (int)(len < LIST_BYTES ? len : 0), from);
 }
 
-/* What is set behind the address goes before what stands in it. */
-void tw_postgres_dial(struct tw_postgres *p)
+/* What is set behind the address goes before what stands in it.  A host is given up after a moment,
+ * for another may be the one, and a wait is one of many requests. */
+void tw_postgres_dial(struct tw_postgres *p, unsigned host)
 {
 	static const char *const lists[] = {"host", "hostaddr", "port"};
 	const char *names[] = {"connect_timeout", "keepalives_idle", "keepalives_interval",
 	        "keepalives_count", "tcp_user_timeout", "target_session_attrs",
 	        "fallback_application_name", "dbname", "client_encoding", NULL, NULL, NULL, NULL};
-	const char *values[] = {"5", "10", "5", "3", "20000", "read-write", "tracewell", p->address,
+	const char *values[] = {"4", "4", "2", "2", "8000", "read-write", "tracewell", p->address,
 	        "UTF8", NULL, NULL, NULL, NULL};
 	PQconninfoOption *all = PQconninfoParse(p->address, NULL);
-	const unsigned n_hosts = tw_postgres_hosts(p->address);
-	char turned[3][LIST_BYTES];
+	const bool several = tw_postgres_hosts(p->address) > 1;
+	char picked[3][LIST_BYTES];
 	unsigned n = 9;
 
-	for (const PQconninfoOption *o = all; n_hosts > 1 && o && o->keyword; o++)
+	for (const PQconninfoOption *o = all; several && o && o->keyword; o++)
 		for (unsigned i = 0; i < 3; i++)
-			if (o->val && strcmp(o->keyword, lists[i]) == 0 &&
-			        strlen(o->val) + 1 < LIST_BYTES) {
-				turn_list(o->val, p->turn % n_hosts, turned[i]);
+			if (o->val && strcmp(o->keyword, lists[i]) == 0) {
+				pick(o->val, host, picked[i]);
 				names[n] = lists[i];
-				values[n++] = turned[i];
+				values[n++] = picked[i];
 			}
 	PQconninfoFree(all);
 	PQfinish(p->of);

@@ -20,7 +20,7 @@ struct tw_postgres {
 	struct tw_db db;
 	PGconn *of;
 	char *address;
-	unsigned turn; /* of several hosts which is asked first */
+	int64_t since_ms; /* monotonic, of this connection */
 	enum tw_postgres_hold hold;
 	bool settled;        /* the connection is set up, and holds what it is to */
 	bool patient;        /* what is asked may take any time: a migration of the schema */
@@ -55,9 +55,15 @@ int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql);
 /* The connection is lost from here on. */
 void tw_postgres_give_up(struct tw_postgres *p);
 
-/* Connects anew (catalogue_postgres_hosts.c). */
-void tw_postgres_dial(struct tw_postgres *p);
+/* While its server hangs nobody waits for it but one at a time, who looks (of all connections). */
+void tw_postgres_note_hung(int64_t began_ms);
+void tw_postgres_note_well(void);
+bool tw_postgres_is_suspect(const struct tw_postgres *p);
+bool tw_postgres_may_dial(void);
+
+/* Connects anew, to one of the address' hosts (catalogue_postgres_hosts.c). */
 unsigned tw_postgres_hosts(const char *address);
+void tw_postgres_dial(struct tw_postgres *p, unsigned host);
 bool tw_postgres_is_stale(struct tw_postgres *p);
 
 /* Statements (catalogue_postgres_stmt.c), as in struct tw_db_engine. */

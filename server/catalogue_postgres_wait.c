@@ -8,14 +8,79 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "catalogue.h"
 #include "catalogue_postgres_int.h"
 #include "clock.h"
 
-/* More than statement_timeout; a commit has nothing to compute. */
-enum { ANSWER_MS = 70000, COMMIT_MS = 10000, SETTLE_MS = 10000, FOR_EVER_MS = 1 << 30 };
+/* ANSWER_MS is more than statement_timeout; a commit has nothing to compute, and who is in a hurry
+ * asks for a row by its key. */
+enum {
+	ANSWER_MS = 70000,
+	COMMIT_MS = 10000,
+	SETTLE_MS = 10000,
+	HURRY_MS = 3000,
+	FOR_EVER_MS = 1 << 30
+};
+/* What is not answered for so long hangs; then so long nobody asks, and then one alone looks. */
+enum { HANGS_MS = 2000, PAUSE_MS = 1000, LOOK_MS = 5000, OVERDUE_MS = 5000 };
+
+static _Thread_local bool hurried;
+
+/* Monotonic: when it hung last, and when somebody may look again; 0: never, and all may. */
+static _Atomic int64_t hung_ms, again_ms;
+
+void tw_catalogue_hurry(bool hurry)
+{
+	hurried = hurry;
+}
+
+/* --- a database that hangs --- */
+
+void tw_postgres_note_hung(int64_t began_ms)
+{
+	const int64_t now = tw_monotonic_ms();
+
+	if (now - began_ms < HANGS_MS)
+		return;
+	atomic_store(&hung_ms, now);
+	atomic_store(&again_ms, now + PAUSE_MS);
+}
+
+void tw_postgres_note_well(void)
+{
+	atomic_store(&again_ms, 0);
+}
+
+/* Its connections of before are as dead as the one that was seen to be, and to learn that of each
+ * by waiting takes long. */
+bool tw_postgres_is_suspect(const struct tw_postgres *p)
+{
+	return p->since_ms < atomic_load(&hung_ms);
+}
+
+/* Who is in a hurry leaves it to others, unless there are none. */
+bool tw_postgres_may_dial(void)
+{
+	int64_t again = atomic_load(&again_ms);
+	const int64_t now = tw_monotonic_ms();
+
+	if (again == 0)
+		return true;
+	return now >= again + (hurried ? OVERDUE_MS : 0) &&
+	       atomic_compare_exchange_strong(&again_ms, &again, now + LOOK_MS);
+}
+
+/* --- waiting --- */
+
+/* What is written is of many, and not given up for one. */
+static bool is_hurried(const struct tw_postgres *p)
+{
+	return hurried && p->hold == TW_POSTGRES_FREE;
+}
 
 int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql)
 {
@@ -23,6 +88,8 @@ int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql)
 		return FOR_EVER_MS;
 	if (!p->settled)
 		return SETTLE_MS;
+	if (is_hurried(p))
+		return HURRY_MS;
 	return strcmp(sql, "COMMIT") == 0 ? COMMIT_MS : ANSWER_MS;
 }
 
@@ -73,7 +140,7 @@ static bool has_come(PGconn *of, int64_t until_ms)
 
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
 {
-	const int64_t until_ms = tw_monotonic_ms() + limit_ms;
+	const int64_t began_ms = tw_monotonic_ms(), until_ms = began_ms + limit_ms;
 	PGresult *last = NULL, *r;
 
 	p->gave_up = false;
@@ -90,5 +157,7 @@ PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
 			last = r;
 		}
 	} while (r);
+	if (PQstatus(p->of) == CONNECTION_BAD && (!p->gave_up || is_hurried(p)))
+		tw_postgres_note_hung(began_ms);
 	return last;
 }

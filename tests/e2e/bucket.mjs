@@ -146,7 +146,8 @@ class Bucket {
 		const host = (headers.host ?? '').split('.')[0];
 		const url = q.url.replace(/[?&]X-Amz-[^&]*/g, '').replace(/^([^?&]*)&/, '$1?');
 		const inner = http.request({ port: this.inner, host: '127.0.0.1', method: q.method, path: host === this.name ? `/${host}${url}` : url, headers: { ...headers, host: '127.0.0.1' } }, async (answer) => {
-			const bytes = Buffer.concat(await answer.toArray());
+			const bytes = await answer.toArray().then(Buffer.concat, () => undefined);
+			if (!bytes) return q.socket.destroy();
 			if (fault?.drop === 'after') return q.socket.destroy();
 			if (answer.statusCode === 500 && q.method === 'POST' && q.url.includes('uploadId=')) return this.answer(r, q, 404, 'NoSuchUpload'); // joined before
 			if (fault?.flip && bytes.length) bytes[bytes.length >> 1] ^= 1;
@@ -178,15 +179,16 @@ class Bucket {
 	}
 }
 
-export async function startBucket(t, name = 'files') {
+/* `at`: the address that it is reached by. */
+export async function startBucket(t, name = 'files', at = '127.0.0.1') {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-s3-'));
 	const store = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory: path.join(dir, 'store'), configureBuckets: [{ name }] });
 	const bucket = new Bucket(dir, name);
 	bucket.inner = (await store.run()).port;
 	const gate = http.createServer((q, r) => bucket.take(q, r).catch(() => q.socket.destroy()));
-	await new Promise((done) => gate.listen(0, '127.0.0.1', done));
+	await new Promise((done) => gate.listen(0, at, done));
 	bucket.port = gate.address().port;
-	bucket.url = `http://127.0.0.1:${bucket.port}`;
+	bucket.url = `http://${at}:${bucket.port}`;
 	t.after(async () => {
 		gate.close();
 		gate.closeAllConnections();

@@ -47,13 +47,14 @@ class Cluster {
 		return this.bucket.args('--catalog', this.url, '--several-servers', '--secret-key-file', this.secret, ...more);
 	}
 
-	/* Keys of the first are everybody's. */
-	async serve({ args = [], env = {}, under = [], join = true } = {}) {
+	/* Keys of the first are everybody's.  `host`: where it is reached, when it listens elsewhere than on loopback. */
+	async serve({ args = [], env = {}, under = [], join = true, host } = {}) {
 		const data = path.join(this.home, `node${++this.n}`);
 		fs.mkdirSync(data);
 		const s = new Server(data, this.args(...args), { ...this.bucket.env, TRACEWELL_CATALOG: this.url, ...env }, under);
 		this.t.after(() => s.stop('SIGKILL'));
 		await s.start();
+		if (host) s.url = `http://${host}:${s.port}`;
 		for (const scope of SCOPES) {
 			this.keys[scope] ??= s.key(scope);
 			Object.defineProperty(s, scope, { value: this.keys[scope], configurable: true });
@@ -63,17 +64,18 @@ class Cluster {
 	}
 
 	/* As devices do: the same key until it is accepted, at one server after the other.  Ends when it is told to, not
-	 * before each has sent what it began. `large`: calls more in those of the first. */
-	send(n, { most = Infinity, pause = 5, least = 0, large = 0 } = {}) {
+	 * before each has sent what it began. `large`: calls more in those of the first; `patience`:
+	 * milliseconds after which the next server is asked. */
+	send(n, { most = Infinity, pause = 5, least = 0, large = 0, patience = 90000 } = {}) {
 		const load = { kept: new Map(), told: new Map(), slowest: 0, going: true };
 		const one = async (of) => {
-			for (let i = 0; (load.going && i < most) || i < least; i++) {
+			for (let i = 0; ((load.going && i < most) || i < least) && !load.given_up; i++) {
 				const [key, calls] = [`${of}-${i}`, 5 + ((7 * i + of) % 40) + (of === 0 ? large : 0)];
-				for (let turn = i; !load.kept.has(key); turn++) {
+				for (let turn = i; !load.kept.has(key) && !load.given_up; turn++) {
 					const s = this.servers[turn % this.servers.length];
 					const began = Date.now();
 					const answer = await fetch(`${s.url}/api/v1/traces?app=shop&version_name=1&scenario=start`, { method: 'POST', body: sampleTrace(calls, 4000 + of),
-						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key }, signal: AbortSignal.timeout(90000) }).catch(() => null);
+						headers: { Authorization: `Bearer ${this.keys.ingest}`, 'Idempotency-Key': key }, signal: AbortSignal.timeout(patience) }).catch(() => null);
 					const json = await answer?.json().catch(() => null);
 					load.slowest = Math.max(load.slowest, Date.now() - began);
 					load.told.set(answer?.status ?? 0, (load.told.get(answer?.status ?? 0) ?? 0) + 1);
@@ -88,6 +90,7 @@ class Cluster {
 			load.going = false;
 			return Promise.all(all);
 		};
+		this.t.after(() => (load.given_up = true));
 		/* As many more as that. */
 		load.more = async (more, what, seconds = 60) => {
 			const from = load.kept.size;
@@ -136,8 +139,8 @@ class Cluster {
 	}
 }
 
-export async function startCluster(t, { db, name, url }) {
-	const bucket = await startBucket(t);
+export async function startCluster(t, { db, name, url, at }) {
+	const bucket = await startBucket(t, 'files', at);
 	const c = new Cluster(t, db, bucket, url ?? db.url(name));
 	t.after(() => fs.rmSync(c.home, { recursive: true, force: true }));
 	return c;
