@@ -319,9 +319,10 @@ static bool is_sha256(const char *s)
 	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
 }
 
-static void blob_key(const char *sha256, char out[TW_STORE_KEY])
+bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY])
 {
 	(void)snprintf(out, TW_STORE_KEY, "blobs/%.2s/%.64s", sha256, sha256);
+	return is_sha256(sha256);
 }
 
 /* --- into place --- */
@@ -355,7 +356,7 @@ enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 	tw_crash_point("spool_written");
 	gnutls_hash_output(w->sha, hash);
 	tw_digest_hex(hash, w->sha256);
-	blob_key(w->sha256, w->key);
+	(void)tw_blob_key(w->sha256, w->key);
 	if (w->blobs->claims)
 		st = tw_claim(w->blobs->claims, w->key, err);
 	if (st != TW_OK)
@@ -421,9 +422,8 @@ enum tw_status tw_blob_open_by(
 {
 	char key[TW_STORE_KEY];
 
-	if (!is_sha256(sha256))
+	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
-	blob_key(sha256, key);
 	return b->engine->get(b->store, key, until_ms, ret_fd, err);
 }
 
@@ -434,40 +434,19 @@ enum tw_status tw_blob_look(
 	char key[TW_STORE_KEY];
 	enum tw_status st;
 
-	if (!is_sha256(sha256))
+	if (!tw_blob_key(sha256, key))
 		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
-	blob_key(sha256, key);
 	st = b->engine->look(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;
-}
-
-enum tw_status tw_blob_link(struct tw_blobs *from, struct tw_blobs *to, const char *sha256,
-        bool *ret, struct tw_err *err)
-{
-	char key[TW_STORE_KEY], have[PATH_BYTES], path[PATH_BYTES];
-
-	*ret = false;
-	if (!is_sha256(sha256))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
-	if (from->engine->remote || to->engine->remote)
-		return TW_OK;
-	blob_key(sha256, key);
-	(void)snprintf(have, sizeof have, "%s/%s", tw_blobs_dir(from), key);
-	(void)snprintf(path, sizeof path, "%s/%s", tw_blobs_dir(to), key);
-	*ret = link(have, path) == 0 || errno == EEXIST;
-	return !*ret && errno == ENOENT
-	               ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the content is not there")
-	               : TW_OK;
 }
 
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err)
 {
 	char key[TW_STORE_KEY];
 
-	if (!is_sha256(sha256))
+	if (!tw_blob_key(sha256, key))
 		return TW_OK;
-	blob_key(sha256, key);
 	return b->engine->remove(b->store, key, err);
 }
 

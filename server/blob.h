@@ -80,10 +80,6 @@ enum tw_status tw_blob_check(
 /* Its size as the storage tells it. */
 enum tw_status tw_blob_look(struct tw_blobs *b, const char *sha256, uint64_t *ret_bytes,
         struct tw_err *err) TW_MUST_USE;
-/* Puts one of `from` into `to` by a second name of the same file, where one file system has both
- * folders; *ret false: it cannot, and must be copied.  Not durable before the caller synced. */
-enum tw_status tw_blob_link(struct tw_blobs *from, struct tw_blobs *to, const char *sha256,
-        bool *ret, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_blob_delete(struct tw_blobs *b, const char *sha256, struct tw_err *err);
 
 /* Path of a trace file in the data folder: traces/ab/cd/<id>.db, from the id's last characters. */

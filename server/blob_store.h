@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "blob.h"
 #include "storage.h"
 
 enum { TW_STORE_KEY = 96 };
@@ -25,16 +26,21 @@ struct tw_store_place {
 	bool serves; /* a server: others use the folder beside it, and leave its cache alone */
 };
 
+/* The keys of content and of trace files; false: nothing has such a name. */
+bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY]);
+bool tw_trace_key(const char *trace_id, char out[TW_STORE_KEY]);
+
 struct tw_store_file {
 	const char *key;
 	uint64_t bytes;
 	int64_t modified_ms;
+	char sha256[TW_SHA256_HEX]; /* look: what it was put as; "" not known */
 };
 
 struct tw_store_put { /* a whole file on its way in; one caller's */
 	const char *key, *sha256;
 	uint64_t bytes;
-	const char *path; /* where it lies in spool/; taken away */
+	const char *path; /* where it lies in spool/; taken away.  "" (remote): fd is all of it */
 	int fd;           /* of it, open until the end */
 	/* It takes the place of another of that name, its bytes are synced, and it is durable when
 	 * put returns. */

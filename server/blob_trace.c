@@ -12,7 +12,7 @@
 #include "digest.h"
 
 /* Ids begin with their time: their last characters spread evenly. */
-static bool trace_key(const char *id, char out[TW_STORE_KEY])
+bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
 {
 	size_t len = strlen(id);
 
@@ -32,7 +32,7 @@ enum tw_status tw_trace_path(
 {
 	char key[TW_STORE_KEY];
 
-	if (!trace_key(trace_id, key))
+	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	if (snprintf(out, cap, "%s/%s", b->dir, key) >= (int)cap)
 		return tw_fail(err, TW_IO, TW_NO_OFFSET, "a path is too long");
@@ -49,7 +49,7 @@ bool tw_trace_forget(struct tw_blobs *b, const char *trace_id)
 {
 	char key[TW_STORE_KEY];
 
-	return b->engine->forget && trace_key(trace_id, key) && b->engine->forget(b->store, key);
+	return b->engine->forget && tw_trace_key(trace_id, key) && b->engine->forget(b->store, key);
 }
 
 enum tw_status tw_trace_open_by(
@@ -57,7 +57,7 @@ enum tw_status tw_trace_open_by(
 {
 	char key[TW_STORE_KEY];
 
-	if (!trace_key(trace_id, key))
+	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	return b->engine->get(b->store, key, until_ms, ret_fd, err);
 }
@@ -66,7 +66,7 @@ enum tw_status tw_trace_delete(struct tw_blobs *b, const char *trace_id, struct 
 {
 	char key[TW_STORE_KEY];
 
-	return trace_key(trace_id, key) ? b->engine->remove(b->store, key, err) : TW_OK;
+	return tw_trace_key(trace_id, key) ? b->engine->remove(b->store, key, err) : TW_OK;
 }
 
 enum tw_status tw_trace_look(
@@ -76,7 +76,7 @@ enum tw_status tw_trace_look(
 	char key[TW_STORE_KEY];
 	enum tw_status st;
 
-	if (!trace_key(trace_id, key))
+	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	st = b->engine->look(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
@@ -106,7 +106,7 @@ enum tw_status tw_trace_publish(
 	struct tw_store_put p = {.key = key, .path = tmp_path, .fd = -1, .replaces = true};
 	enum tw_status st;
 
-	if (!trace_key(trace_id, key))
+	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	if (b->engine->remote) {
 		p.fd = open(tmp_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -124,7 +124,7 @@ enum tw_status tw_trace_hold(struct tw_blobs *b, const char *trace_id, struct tw
 {
 	char key[TW_STORE_KEY];
 
-	if (!trace_key(trace_id, key))
+	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	return b->claims ? tw_claim(b->claims, key, err) : TW_OK;
 }
@@ -133,6 +133,6 @@ void tw_trace_release(struct tw_blobs *b, const char *trace_id)
 {
 	char key[TW_STORE_KEY];
 
-	if (b->claims && trace_key(trace_id, key))
+	if (b->claims && tw_trace_key(trace_id, key))
 		tw_claim_end(b->claims, key, 0);
 }

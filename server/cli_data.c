@@ -16,8 +16,7 @@ static const char *address(void)
 	return given ? given : "";
 }
 
-/* A store that is away would look as if all files were missing. */
-static enum tw_status ask(struct tw_blobs *b, struct tw_err *err)
+enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err)
 {
 	void *store;
 	const struct tw_store_engine *engine = tw_blobs_engine(b, &store);
@@ -49,7 +48,7 @@ static enum tw_status open_files(const char *data, const struct place *p, unsign
 	enum tw_status st = tw_blobs_open_at(
 	        &(struct tw_store_place){data, &p->storage, min_free_percent, false}, ret, err);
 
-	return st == TW_OK ? ask(*ret, err) : st;
+	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
 }
 
 enum tw_status tw_cli_data_files(

@@ -21,4 +21,7 @@ enum tw_status tw_cli_data_make(
 enum tw_status tw_cli_data_files(const char *data, unsigned min_free_percent, struct tw_blobs **ret,
         struct tw_err *err) TW_MUST_USE;
 
+/* TW_OK for a folder.  A store that is away would look as if all files were missing. */
+enum tw_status tw_cli_data_ask(struct tw_blobs *b, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -1,4 +1,4 @@
-/* `tracewell migrate`: a data folder and its catalogue brought to another engine, and back. */
+/* `tracewell migrate`: a server's files and its catalogue brought to other engines, and back. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +11,16 @@
 #include "base/arena.h"
 #include "catalogue_tables.h"
 #include "cli.h"
-#include "data_catalogue.h"
+#include "cli_migrate_sides.h"
+#include "cli_term.h"
 #include "json_write.h"
-#include "migrate.h"
-#include "storage_mark.h"
+#include "migrate_each.h"
 
 static const char synopsis[] =
-        "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] [--hold] "
-        "[--verify] [--json]";
+        "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] "
+        "[--to-blobs s3://BUCKET[/PREFIX]] [--s3-endpoint URL] [--s3-region R] "
+        "[--s3-virtual-host] [--s3-ca-file FILE] [--s3-credentials-file FILE] "
+        "[--s3-timeout S] [--s3-part BYTES] [--s3-adopt] [--hold] [--verify] [--json]";
 
 enum { JSON_BYTES = 1 << 20, LOOK_S = 1 };
 
@@ -27,29 +29,37 @@ static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
         [TW_MIGRATE_COMPARED] = "compared",
         [TW_MIGRATE_DIFFERENT] = "different"};
 
-struct asked {
-	const char *from, *data, *to_catalog;
-	bool hold, verify, json;
-};
-
 /* --- while it goes on --- */
+
+struct watch { /* what its callbacks are told with */
+	struct tw_migrate m;
+	struct tw_progress bar; /* of files */
+};
 
 static void tell_progress(void *arg, const char *doing, const char *table, uint64_t rows)
 {
-	(void)arg;
+	struct watch *w = arg;
+
+	tw_progress_clear(&w->bar);
 	if (isatty(STDERR_FILENO))
 		(void)fprintf(stderr, "\r\033[K%s %s: %" PRIu64, doing, table, rows);
 }
 
-static void end_progress(void)
+static void tell_file(void *arg, const struct tw_migrate_files *so_far)
 {
+	tw_progress_at(&((struct watch *)arg)->bar, so_far->files, so_far->bytes);
+}
+
+static void end_progress(struct watch *w)
+{
+	tw_progress_clear(&w->bar);
 	if (isatty(STDERR_FILENO))
 		(void)fputs("\r\033[K", stderr);
 }
 
 static void tell_lost(void *arg, const char *id, const char *why)
 {
-	(void)arg;
+	tw_progress_clear(&((struct watch *)arg)->bar);
 	(void)fprintf(stderr, "%s: %s, in the source too\n", id, why);
 }
 
@@ -64,11 +74,13 @@ static void end(int number)
 /* Until SIGINT or SIGTERM, or until the source's database lets go. */
 static void stay_held(void *arg)
 {
-	struct tw_migrate *m = arg;
+	struct watch *w = arg;
+	struct tw_migrate *m = &w->m;
 	const struct sigaction on_end = {.sa_handler = end};
 	const struct timespec look = {.tv_sec = LOOK_S};
 
-	end_progress();
+	end_progress(w);
+	m->to = tw_blobs_close(m->to);
 	m->rows.to = tw_catalogue_close(m->rows.to); /* for its server to have */
 	(void)sigaction(SIGINT, &on_end, NULL);
 	(void)sigaction(SIGTERM, &on_end, NULL);
@@ -88,6 +100,7 @@ struct outcome {
 	struct tw_migrate_files files;
 	enum tw_migrate_state state;
 	const char *from, *to; /* engines */
+	struct tw_migrate_sides sides;
 };
 
 static void write_side(struct tw_json *j, const char *name, const struct tw_migrate_side *s)
@@ -121,6 +134,12 @@ static void write_tables(struct tw_json *j, const struct tw_migrate_rows *rows)
 	tw_json_close(j, ']');
 }
 
+/* "" the folder. */
+static const char *where(const struct tw_storage *s)
+{
+	return s->blobs ? s->blobs : "";
+}
+
 static void tell_json(const struct outcome *o, const char *why)
 {
 	struct tw_buf out;
@@ -134,6 +153,8 @@ static void tell_json(const struct outcome *o, const char *why)
 		tw_json_key_str(&j, "error", tw_str_of(why));
 	tw_json_key_str(&j, "from", tw_str_of(o->from));
 	tw_json_key_str(&j, "to", tw_str_of(o->to));
+	tw_json_key_str(&j, "from_blobs", tw_str_of(where(&o->sides.from)));
+	tw_json_key_str(&j, "to_blobs", tw_str_of(where(&o->sides.to)));
 	write_tables(&j, &o->rows);
 	tw_json_key(&j, "files");
 	tw_json_open(&j, '{');
@@ -177,103 +198,35 @@ static void tell_sums(const struct outcome *o)
 
 /* --- the command --- */
 
-static bool is_same_folder(const char *one, const char *other)
+static enum tw_status run(const struct tw_migrate_asked *a, struct outcome *ret, struct tw_err *err)
 {
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
-static enum tw_status judge(const struct asked *a, struct tw_err *err)
-{
-	if (is_same_folder(a->from, a->data))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--data is --from itself: the copy needs a folder of its own");
-	if (!tw_data_catalogue_is_there(a->from))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "%.120s is no data folder of a server: it has no catalogue.db nor "
-		        "catalogue.url",
-		        a->from);
-	if (a->verify && !tw_data_catalogue_is_there(a->data))
-		return tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "%.120s has no catalogue yet", a->data);
-	if (tw_data_catalogue_in_use(a->data) && !a->verify)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-		        "another process has the catalogue of %.120s open", a->data);
-	return TW_OK;
-}
-
-/* What is in a store is not brought from there, nor to there. */
-static enum tw_status judge_files(const char *dir, struct tw_err *err)
-{
-	return tw_storage_is_kept(dir)
-	               ? tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
-	                         "the files of %.120s are in a store (--blobs): only those of data "
-	                         "folders are migrated",
-	                         dir)
-	               : TW_OK;
-}
-
-static enum tw_status open_source(struct tw_migrate *m, const struct asked *a, struct tw_err *err)
-{
-	enum tw_status st = judge_files(a->from, err);
-
-	m->served = tw_data_catalogue_in_use(a->from); /* before it is opened here */
-	if (st == TW_OK)
-		st = tw_data_catalogue_open(a->from, "", "", &m->rows.from, err);
-	if (st == TW_OK && !m->served)
-		st = tw_catalogue_is_served(m->rows.from, &m->served, err);
-	return st == TW_OK ? tw_blobs_open(a->from, 0, &m->from, err) : st;
-}
-
-/* Nobody else fills it meanwhile. */
-static enum tw_status open_target(struct tw_migrate *m, const struct asked *a, struct tw_err *err)
-{
-	enum tw_status st = tw_folder_make(a->data, err);
-
-	if (st == TW_OK)
-		st = judge_files(a->data, err);
-	if (st == TW_OK)
-		st = tw_data_catalogue_open_target(
-		        a->data, a->to_catalog ? a->to_catalog : "", &m->rows.to, err);
-	if (st == TW_OK && !a->verify)
-		st = tw_catalogue_serve(m->rows.to, false, err);
-	return st == TW_OK ? tw_blobs_open(a->data, 0, &m->to, err) : st;
-}
-
-static enum tw_status run(const struct asked *a, struct outcome *ret, struct tw_err *err)
-{
-	struct tw_migrate m = {.rows = ret->rows,
-	        .hold = a->hold,
-	        .only_compare = a->verify,
-	        .held = a->hold ? stay_held : NULL,
-	        .lost = tell_lost};
+	struct watch w = {.m = {.rows = ret->rows,
+	                          .hold = a->hold,
+	                          .only_compare = a->verify,
+	                          .held = a->hold ? stay_held : NULL,
+	                          .lost = tell_lost,
+	                          .step = tell_file},
+	        .bar = tw_progress_of(a->verify ? "comparing files" : "bringing files", 0)};
 	enum tw_status st;
 
-	m.rows.progress = tell_progress;
-	m.arg = &m;
+	w.m.rows.progress = tell_progress;
+	w.m.rows.arg = w.m.arg = &w;
 	tw_actor_set_cli();
 	(void)umask(077);
-	st = judge(a, err);
-	if (st == TW_OK)
-		st = open_source(&m, a, err);
-	if (st == TW_OK)
-		st = open_target(&m, a, err);
+	st = tw_migrate_sides_open(a, &w.m, &ret->sides, err);
+	if (st == TW_OK && w.bar.what)
+		w.bar.total = tw_migrate_count(w.m.rows.from);
 	if (st == TW_OK) {
-		ret->from = tw_catalogue_engine(m.rows.from);
-		ret->to = tw_catalogue_engine(m.rows.to);
-		st = tw_migrate_run(&m, &ret->files, &ret->state, err);
+		ret->from = tw_catalogue_engine(w.m.rows.from);
+		ret->to = tw_catalogue_engine(w.m.rows.to);
+		st = tw_migrate_run(&w.m, &ret->files, &ret->state, err);
 	}
-	end_progress();
-	tw_catalogue_close(m.rows.from);
-	tw_catalogue_close(m.rows.to);
-	tw_blobs_close(m.from);
-	tw_blobs_close(m.to);
+	end_progress(&w);
+	tw_migrate_sides_close(&w.m);
 	return st;
 }
 
-static int run_and_tell(const struct asked *a)
+static int run_and_tell(const struct tw_migrate_asked *a)
 {
 	struct outcome o = {.state = TW_MIGRATE_COPIED, .from = "", .to = ""};
 	struct tw_err err = {.msg = "out of memory"};
@@ -289,6 +242,7 @@ static int run_and_tell(const struct asked *a)
 	else if (st == TW_OK)
 		tell_sums(&o);
 	tw_mem_free(o.rows.tables);
+	(void)tw_arena_free(o.sides.arena);
 	if (st != TW_OK)
 		return tw_cli_failed("migrate", &err);
 	return o.files.lost ? TW_EXIT_FAILED : TW_EXIT_OK;
@@ -296,11 +250,18 @@ static int run_and_tell(const struct asked *a)
 
 int tw_cli_migrate(int argc, char **argv)
 {
-	struct asked a = {.from = NULL};
+	struct tw_migrate_asked a = {.from = NULL};
 	const struct tw_flag flags[] = {{.name = "from", .value = &a.from},
 	        {.name = "data", .value = &a.data}, {.name = "to-catalog", .value = &a.to_catalog},
-	        {.name = "hold", .on = &a.hold}, {.name = "verify", .on = &a.verify},
-	        {.name = "json", .on = &a.json}};
+	        {.name = "to-blobs", .value = &a.to_blobs},
+	        {.name = "s3-endpoint", .value = &a.endpoint},
+	        {.name = "s3-region", .value = &a.region},
+	        {.name = "s3-virtual-host", .on = &a.virtual_host},
+	        {.name = "s3-ca-file", .value = &a.ca_file},
+	        {.name = "s3-credentials-file", .value = &a.credentials_file},
+	        {.name = "s3-timeout", .value = &a.timeout}, {.name = "s3-part", .value = &a.part},
+	        {.name = "s3-adopt", .on = &a.adopt}, {.name = "hold", .on = &a.hold},
+	        {.name = "verify", .on = &a.verify}, {.name = "json", .on = &a.json}};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 
 	if (n != 0 || !a.from || !a.data) {

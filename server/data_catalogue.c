@@ -172,10 +172,10 @@ static enum tw_status open_any(const char *data, const char *address, const char
 	return tw_catalogue_open(path, ret, err);
 }
 
-enum tw_status tw_data_catalogue_open_target(
-        const char *data, const char *address, struct tw_catalogue **ret, struct tw_err *err)
+enum tw_status tw_data_catalogue_open_target(const char *data, const char *address,
+        const char *store, struct tw_catalogue **ret, struct tw_err *err)
 {
-	return open_any(data, address, "", ret, err);
+	return open_any(data, address, store, ret, err);
 }
 
 enum tw_status tw_data_catalogue_open(const char *data, const char *address, const char *store,

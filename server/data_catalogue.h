@@ -20,7 +20,7 @@ enum tw_status tw_data_catalogue_open(const char *data, const char *address, con
 /* The same of a catalogue that is to be filled, and so may be half a copy of another, which the
  * above refuses with TW_CONFLICT. */
 enum tw_status tw_data_catalogue_open_target(const char *data, const char *address,
-        struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
+        const char *store, struct tw_catalogue **ret, struct tw_err *err) TW_MUST_USE;
 /* Has any other process the folder's catalogue.db open?  To be asked before this one opens it: what
  * it locked would be free afterwards. */
 bool tw_data_catalogue_in_use(const char *data);

@@ -77,16 +77,12 @@ static enum tw_status copy_beside_server(
 	return st == TW_OK ? tw_catalogue_bring(&m->rows, err) : st;
 }
 
-static enum tw_status begin(struct tw_migrate *m, struct tw_err *err)
+enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err)
 {
 	char source[TW_SOURCE_ID];
 	enum tw_status st = tw_catalogue_source_id(m->rows.from, source, err);
 
-	if (st == TW_OK)
-		st = tw_catalogue_mark_migrating(m->rows.to, source, err);
-	return st == TW_OK ? tw_catalogue_note_migration(
-	                             m->rows.from, tw_catalogue_engine(m->rows.to), err)
-	                   : st;
+	return st == TW_OK ? tw_catalogue_mark_migrating(m->rows.to, source, err) : st;
 }
 
 static enum tw_status compare_only(struct tw_migrate *m, struct tw_migrate_files *files,
@@ -110,7 +106,7 @@ enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret
 	*ret = (struct tw_migrate_files){0};
 	if (m->only_compare)
 		return compare_only(m, ret, ret_state, err);
-	st = begin(m, err);
+	st = tw_catalogue_note_migration(m->rows.from, tw_catalogue_engine(m->rows.to), err);
 	if (st == TW_OK && m->served)
 		st = copy_beside_server(m, ret, err);
 	if (st != TW_OK || (m->served && !m->hold))

@@ -1,6 +1,6 @@
 /*
- * migrate.h - a server's data folder and its catalogue brought into another folder, whose catalogue
- * is of another engine.
+ * migrate.h - a server's files and its catalogue brought to another's, of whichever engines: the
+ * catalogue a file or in PostgreSQL, the files in a folder or a store.
  *
  * First everything is copied while the source's server goes on, then nobody may write to the
  * source, which goes on answering, what has changed meanwhile is copied too, both are compared, and
@@ -33,16 +33,21 @@ struct tw_migrate {
 	bool only_compare;
 	bool beside;             /* set while the source's server may still write */
 	void (*held)(void *arg); /* may close rows.to */
+	/* Both by any thread, one at a time. */
 	void (*lost)(void *arg, const char *id, const char *why);
+	void (*step)(void *arg, const struct tw_migrate_files *so_far); /* NULL: nobody is told */
 	void *arg;
 };
 
+/* From here on nobody serves the target; before anything else is done to it, and before the run.
+ * TW_CONFLICT when it is another's. */
+enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err) TW_MUST_USE;
 /* TW_CORRUPT, with *ret_state TW_MIGRATE_DIFFERENT, when both are not alike in the end. */
 enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret,
         enum tw_migrate_state *ret_state, struct tw_err *err) TW_MUST_USE;
 
-/* All files that the source names, and those that belong to the folder itself (migrate_files.c).
- * Again, it only does what is left. */
+/* All files that the source names, and those that belong to the folder itself (migrate_files.c), a
+ * few at a time.  Again, it only does what is left. */
 enum tw_status tw_migrate_files(
         struct tw_migrate *m, struct tw_migrate_files *ret, struct tw_err *err) TW_MUST_USE;
 /* Reads each file of the target; TW_CORRUPT when one is not what the source has. */

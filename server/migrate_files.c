@@ -1,41 +1,45 @@
 /*
- * migrate_files.c - uploads, mappings and decoded files of one data folder, in another.
+ * migrate_files.c - uploads, mappings and decoded files of one server, kept where another's are.
  *
- * None of them is ever changed where it lies, so one file with a name in each folder will do where
- * one file system has both: it takes no room and no time.  Each is read against its sum before.
+ * Each is read against its sum before it is put.  None of them is ever changed where it lies, so
+ * one file with a name in each folder will do where one file system has both: it takes no room and
+ * no time.  A store is told what it takes, and says itself what it keeps; what is there already is
+ * not sent again.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "crash_point.h"
 #include "digest.h"
 #include "file_copy.h"
 #include "migrate.h"
-#include "stored.h"
+#include "migrate_each.h"
 
 enum { PATH_BYTES = 1500 };
 
 struct files {
 	struct tw_migrate *m;
+	pthread_mutex_t lock; /* of sums, and of who is told */
 	struct tw_migrate_files sums;
 };
 
 static void tell(struct files *f)
 {
-	const struct tw_migrate_rows *rows = &f->m->rows;
-
+	(void)pthread_mutex_lock(&f->lock);
 	f->sums.files++;
-	if (rows->progress && f->sums.files % 50 == 0)
-		rows->progress(rows->arg, f->m->only_compare ? "compare" : "bring", "files",
-		        f->sums.files);
+	if (f->m->step)
+		f->m->step(f->m->arg, &f->sums);
+	(void)pthread_mutex_unlock(&f->lock);
 }
 
 /* What the source lacks or has damaged the target lacks too: it is told, and no reason to stay.
  * While its server goes on it may have been deleted or decoded again just now. */
-static enum tw_status judge(struct files *f, const struct tw_stored_file *of, enum tw_status st,
+static enum tw_status judge(struct files *f, const struct tw_migrate_file *of, enum tw_status st,
         const struct tw_err *why, struct tw_err *err)
 {
 	if (st != TW_NOT_FOUND && st != TW_CORRUPT) {
@@ -45,189 +49,249 @@ static enum tw_status judge(struct files *f, const struct tw_stored_file *of, en
 	}
 	if (f->m->beside)
 		return TW_OK;
+	(void)pthread_mutex_lock(&f->lock);
 	f->sums.lost++;
 	f->m->lost(f->m->arg, of->id, why->msg);
+	(void)pthread_mutex_unlock(&f->lock);
 	return TW_OK;
 }
 
-/* --- by content --- */
-
-static enum tw_status copy_blob(struct files *f, const char *sha256, struct tw_err *err)
+static void count(struct files *f, bool linked, uint64_t bytes)
 {
-	char got[TW_SHA256_HEX] = "";
-	struct tw_blob_writer *w = NULL;
-	int fd = -1;
-	enum tw_status st = tw_blob_open(f->m->from, sha256, &fd, err);
-
-	if (st == TW_OK)
-		st = tw_blob_begin(f->m->to, UINT64_MAX, &w, err);
-	if (st == TW_OK)
-		st = tw_blob_write_fd(w, fd, err);
-	if (st == TW_OK) {
-		f->sums.bytes += tw_blob_bytes(w);
-		st = tw_blob_commit(w, got, err);
-	}
-	if (st != TW_OK)
-		(void)tw_blob_discard(w);
-	if (fd >= 0)
-		(void)close(fd);
-	if (st == TW_OK && strcmp(got, sha256) != 0) {
-		(void)tw_blob_delete(f->m->to, got, NULL);
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "it is damaged");
-	}
-	f->sums.copied += st == TW_OK;
-	return st;
-}
-
-static bool has_blob(struct tw_blobs *b, const char *sha256)
-{
-	int fd = -1;
-
-	if (tw_blob_open(b, sha256, &fd, NULL) != TW_OK)
-		return false;
-	(void)close(fd);
-	return true;
-}
-
-static uint64_t bytes_of(struct tw_blobs *b, const char *sha256)
-{
-	struct stat st;
-	int fd = -1;
-	uint64_t bytes = 0;
-
-	if (tw_blob_open(b, sha256, &fd, NULL) != TW_OK)
-		return 0;
-	if (fstat(fd, &st) == 0)
-		bytes = (uint64_t)st.st_size;
-	(void)close(fd);
-	return bytes;
-}
-
-static bool is_one_blob(struct tw_blobs *a, struct tw_blobs *b, const char *sha256)
-{
-	struct stat one, other;
-	int fd[2] = {-1, -1};
-	const bool both = tw_blob_open(a, sha256, &fd[0], NULL) == TW_OK &&
-	                  tw_blob_open(b, sha256, &fd[1], NULL) == TW_OK;
-	const bool alike = both && fstat(fd[0], &one) == 0 && fstat(fd[1], &other) == 0 &&
-	                   one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-
-	for (size_t i = 0; i < 2; i++)
-		if (fd[i] >= 0)
-			(void)close(fd[i]);
-	return alike;
-}
-
-/* What a run before left may have been cut short by a loss of power. */
-static bool is_there(struct files *f, const char *sha256)
-{
-	return is_one_blob(f->m->from, f->m->to, sha256) ||
-	       (has_blob(f->m->to, sha256) && tw_blob_check(f->m->to, sha256,
-	                                              bytes_of(f->m->from, sha256), NULL) == TW_OK);
-}
-
-static enum tw_status bring_blob(struct files *f, const char *sha256, struct tw_err *err)
-{
-	bool linked = false;
-	enum tw_status st;
-
-	if (is_there(f, sha256))
-		return TW_OK;
-	st = tw_blob_check(f->m->from, sha256, bytes_of(f->m->from, sha256), err);
-	if (st == TW_OK)
-		st = tw_blob_delete(f->m->to, sha256, err);
-	if (st == TW_OK)
-		st = tw_blob_link(f->m->from, f->m->to, sha256, &linked, err);
+	(void)pthread_mutex_lock(&f->lock);
 	f->sums.linked += linked;
-	return st == TW_OK && !linked ? copy_blob(f, sha256, err) : st;
+	f->sums.copied += !linked;
+	f->sums.bytes += linked ? 0 : bytes;
+	(void)pthread_mutex_unlock(&f->lock);
 }
 
-static enum tw_status one_blob(
-        void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
+/* --- what is there --- */
+
+static enum tw_status get(
+        struct tw_blobs *b, const struct tw_migrate_file *of, int *ret_fd, struct tw_err *err)
 {
-	struct files *f = arg;
-	struct tw_err why = {.msg = ""};
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
 
-	(void)a;
-	tell(f);
-	return judge(f, of, bring_blob(f, of->sha256, &why), &why, err);
+	return of->key[0] ? e->get(store, of->key, 0, ret_fd, err)
+	                  : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no file has such a name");
 }
 
-/* --- decoded files --- */
-
-static bool is_one_file(const char *a, const char *b)
+static bool is_it(
+        const struct tw_migrate_file *of, const char sha256[TW_SHA256_HEX], uint64_t bytes)
 {
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
+	return of->sha256[0] ? strcmp(of->sha256, sha256) == 0 : !of->bytes || of->bytes == bytes;
 }
 
-/* An older program kept no sum: its length is all that is known. */
-static bool is_it(const char *path, const struct tw_stored_file *of)
+/* Open at 0, read and found to be it; what was not known of it is known then. */
+static enum tw_status open_whole(
+        struct tw_blobs *b, struct tw_migrate_file *of, int *ret_fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX];
 	uint64_t bytes = 0;
-	struct stat st;
+	int fd = -1;
+	enum tw_status st = get(b, of, &fd, err);
 
-	if (!of->sha256[0])
-		return stat(path, &st) == 0 && (!of->bytes || (uint64_t)st.st_size == of->bytes);
-	return tw_digest_file(path, sha256, &bytes, NULL) == TW_OK &&
-	       strcmp(sha256, of->sha256) == 0;
+	if (st != TW_OK)
+		return st;
+	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its %.60s cannot be read", of->what);
+	else if (!is_it(of, sha256, bytes))
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its %.60s is damaged", of->what);
+	if (st != TW_OK) {
+		(void)close(fd);
+		return st;
+	}
+	memcpy(of->sha256, sha256, sizeof sha256);
+	of->bytes = bytes;
+	*ret_fd = fd;
+	return TW_OK;
 }
 
-static enum tw_status copy_decoded(
-        struct files *f, const struct tw_stored_file *of, const char *from, struct tw_err *err)
+static enum tw_status is_whole(
+        struct tw_blobs *b, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
-	char spool[PATH_BYTES];
-	enum tw_status st;
+	struct tw_migrate_file read = *of;
+	int fd = -1;
+	enum tw_status st = open_whole(b, &read, &fd, err);
 
-	tw_spool_path(f->m->to, of->id, spool, sizeof spool);
-	st = tw_file_copy(from, spool, err);
-	if (st == TW_OK && !is_it(spool, of))
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its decoded file changed meanwhile");
-	if (st == TW_OK)
-		st = tw_trace_publish(f->m->to, spool, of->id, err);
-	if (st != TW_OK)
-		(void)unlink(spool);
-	f->sums.copied += st == TW_OK;
-	f->sums.bytes += st == TW_OK ? of->bytes : 0;
+	*ret = st == TW_OK;
+	if (fd >= 0)
+		(void)close(fd);
+	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_OK : st;
+}
+
+/* The store says what it was put as; it is read where it says nothing. */
+static enum tw_status store_has(
+        struct tw_blobs *b, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
+{
+	struct tw_store_file there = {.bytes = 0};
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
+	enum tw_status st = e->look(store, of->key, &there, err);
+
+	if (st == TW_NOT_FOUND)
+		return TW_OK;
+	if (st == TW_OK && !there.sha256[0])
+		return is_whole(b, of, ret, err);
+	*ret = st == TW_OK && strcmp(there.sha256, of->sha256) == 0;
 	return st;
 }
 
-static enum tw_status bring_decoded(
-        struct files *f, const struct tw_stored_file *of, struct tw_err *err)
+static void path_in(
+        const struct tw_blobs *b, const struct tw_migrate_file *of, char out[PATH_BYTES])
 {
-	char from[PATH_BYTES], to[PATH_BYTES];
-	enum tw_status st = tw_trace_path(f->m->from, of->id, from, sizeof from, err);
-
-	if (st == TW_OK)
-		st = tw_trace_path(f->m->to, of->id, to, sizeof to, err);
-	if (st != TW_OK || is_one_file(from, to))
-		return st;
-	if (access(from, F_OK) != 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "its decoded file is not there");
-	if (access(to, F_OK) == 0 && is_it(to, of))
-		return TW_OK;
-	if (!is_it(from, of))
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its decoded file is damaged");
-	(void)unlink(to); /* of a run before: it was decoded again since */
-	if (link(from, to) == 0) {
-		f->sums.linked++;
-		return TW_OK;
-	}
-	return copy_decoded(f, of, from, err);
+	(void)snprintf(out, PATH_BYTES, "%s/%s", tw_blobs_dir(b), of->key);
 }
 
-static enum tw_status one_decoded(
-        void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
+static bool both_are_folders(const struct tw_migrate *m)
+{
+	return !tw_blobs_remote(m->from) && !tw_blobs_remote(m->to);
+}
+
+static bool is_one_file(const struct tw_migrate *m, const struct tw_migrate_file *of)
+{
+	char from[PATH_BYTES], to[PATH_BYTES];
+	struct stat one, other;
+
+	path_in(m->from, of, from);
+	path_in(m->to, of, to);
+	return both_are_folders(m) && stat(from, &one) == 0 && stat(to, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Of a folder it is read: what a run before left may have been cut short by a loss of power. */
+static enum tw_status is_there(
+        const struct tw_migrate *m, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
+{
+	return tw_blobs_remote(m->to) ? store_has(m->to, of, ret, err)
+	                              : is_whole(m->to, of, ret, err);
+}
+
+/* --- put there --- */
+
+/* traces/ab and traces/ab/cd; those of blobs/ are there. */
+static enum tw_status make_folders(const char *path, struct tw_err *err)
+{
+	char upper[PATH_BYTES], leaf[PATH_BYTES];
+	enum tw_status st;
+
+	(void)snprintf(leaf, sizeof leaf, "%s", path);
+	*strrchr(leaf, '/') = '\0';
+	if (access(leaf, F_OK) == 0)
+		return TW_OK;
+	(void)snprintf(upper, sizeof upper, "%s", leaf);
+	*strrchr(upper, '/') = '\0';
+	st = tw_folder_make(upper, err);
+	return st == TW_OK ? tw_folder_make(leaf, err) : st;
+}
+
+/* *ret false: it must be copied. */
+static enum tw_status link_it(
+        struct tw_migrate *m, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
+{
+	char from[PATH_BYTES], to[PATH_BYTES];
+	enum tw_status st;
+
+	if (!both_are_folders(m))
+		return TW_OK;
+	path_in(m->from, of, from);
+	path_in(m->to, of, to);
+	st = make_folders(to, err);
+	if (st != TW_OK)
+		return st;
+	(void)unlink(to); /* of a run before, damaged or decoded again since */
+	*ret = link(from, to) == 0 || errno == EEXIST;
+	return TW_OK;
+}
+
+static enum tw_status put(struct tw_blobs *b, const struct tw_migrate_file *of, const char *path,
+        int fd, struct tw_err *err)
+{
+	struct tw_store_put p = {.key = of->key,
+	        .sha256 = of->sha256,
+	        .bytes = of->bytes,
+	        .path = path,
+	        .fd = fd,
+	        .replaces = true};
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
+	enum tw_status st = e->put(store, &p, err);
+
+	if (st == TW_OK)
+		st = e->wait(store, &p, err);
+	e->end(store, &p);
+	return st;
+}
+
+static enum tw_status copy_to_folder(
+        struct files *f, const struct tw_migrate_file *of, int fd, struct tw_err *err)
+{
+	char spool[PATH_BYTES], name[24], sha256[TW_SHA256_HEX];
+	uint64_t bytes;
+	enum tw_status st;
+
+	(void)snprintf(name, sizeof name, "migrate-%u", of->hand);
+	tw_spool_path(f->m->to, name, spool, sizeof spool);
+	st = tw_file_copy_from(fd, spool, err);
+	if (st == TW_OK)
+		st = tw_digest_file(spool, sha256, &bytes, err);
+	if (st == TW_OK && strcmp(sha256, of->sha256) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.150s is not what was written", spool);
+	if (st == TW_OK)
+		st = put(f->m->to, of, spool, -1, err);
+	if (st != TW_OK)
+		(void)unlink(spool);
+	return st;
+}
+
+static enum tw_status bring_opened(
+        struct files *f, const struct tw_migrate_file *of, int fd, struct tw_err *err)
+{
+	bool linked = false;
+	enum tw_status st = link_it(f->m, of, &linked, err);
+
+	if (st == TW_OK && !linked)
+		st = tw_blobs_remote(f->m->to) ? put(f->m->to, of, "", fd, err)
+		                               : copy_to_folder(f, of, fd, err);
+	if (st == TW_OK) {
+		count(f, linked, of->bytes);
+		tw_crash_point("migrate_file");
+	}
+	/* what the target says is no reason to call it lost */
+	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_IO : st;
+}
+
+static enum tw_status bring(
+        struct files *f, const struct tw_migrate_file *listed, struct tw_err *err)
+{
+	struct tw_migrate_file of = *listed;
+	bool there = is_one_file(f->m, &of);
+	int fd = -1;
+	enum tw_status st = TW_OK;
+
+	if (there)
+		return TW_OK;
+	if (!of.sha256[0] || !of.key[0]) /* else it is read only where it must be put */
+		st = open_whole(f->m->from, &of, &fd, err);
+	if (st == TW_OK)
+		st = is_there(f->m, &of, &there, err);
+	if (st == TW_OK && !there && fd < 0)
+		st = open_whole(f->m->from, &of, &fd, err);
+	if (st == TW_OK && !there)
+		st = bring_opened(f, &of, fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	return st;
+}
+
+static enum tw_status bring_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
 	struct tw_err why = {.msg = ""};
 
-	(void)a;
 	tell(f);
-	return judge(f, of, bring_decoded(f, of, &why), &why, err);
+	return judge(f, of, bring(f, of, &why), &why, err);
 }
 
 /* --- all --- */
@@ -262,15 +326,14 @@ static enum tw_status make_durable(const struct tw_migrate *m, struct tw_err *er
 	                      "the target folder cannot be made durable (errno %d)", errno);
 }
 
-static enum tw_status each(
-        struct files *f, tw_stored_fn blob, tw_stored_fn decoded, struct tw_err *err)
+static enum tw_status each(struct files *f, tw_migrate_one one, struct tw_err *err)
 {
-	struct tw_catalogue *c = f->m->rows.from;
-	enum tw_status st = tw_stored_each(c, tw_catalogue_stored_mappings, blob, f, err);
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = tw_stored_each(c, tw_catalogue_stored_parts, blob, f, err);
-	return st == TW_OK ? tw_stored_each(c, tw_catalogue_stored_traces, decoded, f, err) : st;
+	(void)pthread_mutex_init(&f->lock, NULL);
+	st = tw_migrate_each(f->m->rows.from, one, f, err);
+	(void)pthread_mutex_destroy(&f->lock);
+	return st;
 }
 
 enum tw_status tw_migrate_files(
@@ -283,7 +346,7 @@ enum tw_status tw_migrate_files(
 	f.sums.files = f.sums.lost = 0;
 	st = bring_own(m, err);
 	if (st == TW_OK)
-		st = each(&f, one_blob, one_decoded, err);
+		st = each(&f, bring_one, err);
 	*ret = f.sums;
 	return st == TW_OK ? make_durable(m, err) : st;
 }
@@ -291,53 +354,36 @@ enum tw_status tw_migrate_files(
 /* --- compared --- */
 
 static enum tw_status not_alike(
-        const struct tw_stored_file *of, const struct tw_err *why, struct tw_err *err)
+        const struct tw_migrate_file *of, const struct tw_err *why, struct tw_err *err)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the target's %s of %s: %.100s", of->what,
-	        of->id, why->msg);
+	const bool lacks = why->code == TW_NOT_FOUND;
+
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the target's %.30s of %.40s%s%.110s",
+	        of->what, of->id, lacks ? " is not there" : ": ", lacks ? "" : why->msg);
 }
 
-static enum tw_status compare_blob(
-        void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
+static enum tw_status compare_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
-	struct tw_err why = {.msg = ""};
-	uint64_t bytes = bytes_of(f->m->from, of->sha256);
+	struct tw_err there = {.msg = ""}, here = {.msg = ""};
+	bool is_alike = false, is_here = false;
+	enum tw_status st;
 
-	(void)a;
 	tell(f);
-	if (!has_blob(f->m->from, of->sha256))
-		return judge(f, of, TW_NOT_FOUND,
-		        &(struct tw_err){.msg = "the content is not there"}, err);
-	if (tw_blob_check(f->m->to, of->sha256, bytes, &why) == TW_OK)
-		return TW_OK;
-	if (tw_blob_check(f->m->from, of->sha256, bytes, NULL) != TW_OK)
-		return judge(f, of, TW_CORRUPT, &why, err);
-	return not_alike(of, &why, err);
-}
-
-static enum tw_status compare_decoded(
-        void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
-{
-	struct files *f = arg;
-	char from[PATH_BYTES], to[PATH_BYTES];
-	const struct tw_err why = {.msg = "it is not there or not what was decoded"};
-	enum tw_status st = tw_trace_path(f->m->from, of->id, from, sizeof from, err);
-
-	(void)a;
-	tell(f);
-	if (st == TW_OK)
-		st = tw_trace_path(f->m->to, of->id, to, sizeof to, err);
-	if (st != TW_OK || is_it(to, of))
-		return st;
-	return is_it(from, of) ? not_alike(of, &why, err) : judge(f, of, TW_CORRUPT, &why, err);
+	st = is_whole(f->m->to, of, &is_alike, &there);
+	if (st != TW_OK || is_alike)
+		return judge(f, of, st, &there, err);
+	st = is_whole(f->m->from, of, &is_here, &here);
+	if (st == TW_OK && is_here)
+		return not_alike(of, &there, err);
+	return judge(f, of, st == TW_OK ? TW_CORRUPT : st, &here, err);
 }
 
 enum tw_status tw_migrate_compare_files(
         struct tw_migrate *m, struct tw_migrate_files *ret, struct tw_err *err)
 {
 	struct files f = {.m = m};
-	enum tw_status st = each(&f, compare_blob, compare_decoded, err);
+	enum tw_status st = each(&f, compare_one, err);
 
 	*ret = f.sums;
 	return st;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app.h"
 #include "blob.h"
 #include "blob_store.h"
 #include "catalogue.h"
@@ -55,13 +56,13 @@ static enum tw_status write_id(const char *path, const char *id, int *ret_fd, st
 	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", path, errno);
 }
 
-static enum tw_status keep_id(struct tw_app *app, const char *id, struct tw_err *err)
+static enum tw_status keep_id(const struct tw_storage_claim *c, const char *id, struct tw_err *err)
 {
 	char path[PATH_BYTES], fresh[PATH_BYTES + 8];
 	int fd;
 	enum tw_status st;
 
-	(void)snprintf(path, sizeof path, "%s/storage_owner", app->config->data_dir);
+	(void)snprintf(path, sizeof path, "%s/storage_owner", c->data_dir);
 	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
 	st = write_id(fresh, id, &fd, err);
 	if (fd >= 0)
@@ -74,18 +75,19 @@ static enum tw_status keep_id(struct tw_app *app, const char *id, struct tw_err 
 
 /* A catalogue that several servers may have has an id of its own; of one in a file the folder keeps
  * it. */
-static bool has_identity(const struct tw_app *app)
+static bool has_identity(const struct tw_storage_claim *c)
 {
-	return strcmp(tw_catalogue_engine(app->catalogue), "postgresql") == 0;
+	return strcmp(tw_catalogue_engine(c->catalogue), "postgresql") == 0;
 }
 
-static enum tw_status our_id(struct tw_app *app, char out[OWNER_BYTES], struct tw_err *err)
+static enum tw_status our_id(
+        const struct tw_storage_claim *c, char out[OWNER_BYTES], struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
-	if (has_identity(app))
-		return tw_catalogue_identity(app->catalogue, out, OWNER_BYTES, err);
-	(void)snprintf(path, sizeof path, "%s/storage_owner", app->config->data_dir);
+	if (has_identity(c))
+		return tw_catalogue_identity(c->catalogue, out, OWNER_BYTES, err);
+	(void)snprintf(path, sizeof path, "%s/storage_owner", c->data_dir);
 	return read_id(path, out, err);
 }
 
@@ -124,16 +126,17 @@ static enum tw_status has_files(
 
 /* --- taking it --- */
 
-static enum tw_status put_owner(struct tw_app *app, const char *id, struct tw_err *err)
+static enum tw_status put_owner(
+        const struct tw_storage_claim *c, const char *id, struct tw_err *err)
 {
 	char key[TW_STORE_KEY], sha256[TW_SHA256_HEX], path[PATH_BYTES];
 	struct tw_store_put p = {.key = key, .sha256 = sha256, .path = path, .fd = -1};
 	void *store;
-	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *e = tw_blobs_engine(c->blobs, &store);
 	enum tw_status st;
 
 	(void)snprintf(key, sizeof key, "%s%s", folder, id);
-	tw_spool_path(app->blobs, "storage_owner", path, sizeof path);
+	tw_spool_path(c->blobs, "storage_owner", path, sizeof path);
 	st = write_id(path, id, &p.fd, err);
 	if (st == TW_OK)
 		st = tw_digest_fd(p.fd, sha256, &p.bytes, err);
@@ -148,34 +151,34 @@ static enum tw_status put_owner(struct tw_app *app, const char *id, struct tw_er
 	return st;
 }
 
-static enum tw_status take(struct tw_app *app, struct owners *o, struct tw_err *err)
+static enum tw_status take(const struct tw_storage_claim *c, struct owners *o, struct tw_err *err)
 {
 	void *store;
-	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *e = tw_blobs_engine(c->blobs, &store);
 	enum tw_status st = TW_OK;
 
 	if (!o->ours[0])
 		st = tw_ulid_new(tw_unix_ms(), o->ours, err);
-	if (st == TW_OK && !has_identity(app)) /* first here: what is there is never of nobody */
-		st = keep_id(app, o->ours, err);
+	if (st == TW_OK && !has_identity(c)) /* first here: what is there is never of nobody */
+		st = keep_id(c, o->ours, err);
 	if (st == TW_OK && !o->is_ours)
-		st = put_owner(app, o->ours, err);
+		st = put_owner(c, o->ours, err);
 	for (size_t i = 0; st == TW_OK && i < o->n_others; i++)
 		st = e->remove(store, o->others[i], err);
 	return st;
 }
 
 /* May it be taken? */
-static enum tw_status judge(
-        struct tw_app *app, const struct owners *o, bool names_files, struct tw_err *err)
+static enum tw_status judge(const struct tw_storage_claim *c, const struct owners *o,
+        bool names_files, struct tw_err *err)
 {
 	void *store;
-	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
-	const char *where = app->config->storage.blobs;
+	const struct tw_store_engine *e = tw_blobs_engine(c->blobs, &store);
+	const char *where = c->storage->blobs;
 	bool any = false;
 	enum tw_status st = TW_OK;
 
-	if (app->config->storage.adopt)
+	if (c->storage->adopt)
 		return TW_OK;
 	if (o->n_others)
 		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
@@ -192,26 +195,33 @@ static enum tw_status judge(
 	return st;
 }
 
-enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err)
+enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err *err)
 {
 	struct owners o = {.is_ours = false};
 	bool names_files = false;
 	void *store;
-	const struct tw_store_engine *e = tw_blobs_engine(app->blobs, &store);
+	const struct tw_store_engine *e = tw_blobs_engine(c->blobs, &store);
 	enum tw_status st;
 
 	if (!e->remote)
 		return TW_OK;
-	st = our_id(app, o.ours, err);
-	if (st == TW_OK)
-		st = tw_storage_prove(app->catalogue, app->blobs, &names_files, err);
+	st = our_id(c, o.ours, err);
+	if (st == TW_OK && !c->fresh)
+		st = tw_storage_prove(c->catalogue, c->blobs, &names_files, err);
 	if (st == TW_OK)
 		st = e->list(store, "owner", take_owner, &o, err);
 	if (st == TW_OK)
-		st = judge(app, &o, names_files, err);
+		st = judge(c, &o, names_files, err);
 	if (st != TW_OK)
 		return st;
 	if (e->hold)
 		e->hold(store, NULL);
-	return o.is_ours && !o.n_others ? TW_OK : take(app, &o, err);
+	return o.is_ours && !o.n_others ? TW_OK : take(c, &o, err);
+}
+
+enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err)
+{
+	return tw_storage_claim(&(struct tw_storage_claim){app->config->data_dir,
+	                                &app->config->storage, app->catalogue, app->blobs, false},
+	        err);
 }

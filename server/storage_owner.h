@@ -8,12 +8,29 @@
 #ifndef TW_STORAGE_OWNER_H
 #define TW_STORAGE_OWNER_H
 
-#include "app.h"
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "storage.h"
+
+struct tw_app;
+struct tw_blobs;
+struct tw_catalogue;
+
+struct tw_storage_claim {
+	const char *data_dir;
+	const struct tw_storage *storage;
+	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
+	bool fresh; /* the catalogue's files are only to come there */
+};
 
 /* Are the catalogue's files there, and is the prefix its own?  Takes one that is nobody's; from
  * then on the store is not held (blob_store.h).  TW_CONFLICT with a sentence when it is another's,
  * when it is nobody's and has files of which this catalogue knows nothing, or when the catalogue's
  * are not there. */
+enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err *err) TW_MUST_USE;
+/* A server's own. */
 enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
 
 #endif

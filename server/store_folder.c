@@ -319,7 +319,9 @@ static enum tw_status look(
 		return errno == ENOENT ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
 		                                 "the content is not kept any more")
 		                       : fail_errno("stat", path, err);
-	*ret = (struct tw_store_file){key, (uint64_t)s.st_size, (int64_t)s.st_mtim.tv_sec * 1000};
+	*ret = (struct tw_store_file){.key = key,
+	        .bytes = (uint64_t)s.st_size,
+	        .modified_ms = (int64_t)s.st_mtim.tv_sec * 1000};
 	return TW_OK;
 }
 

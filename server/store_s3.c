@@ -299,7 +299,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 	tw_crash_point("object_put");
 	if (s->cache && is_read_again(p->key) && fdatasync(p->fd) == 0)
 		tw_cache_take(s->cache, name_of(p->key, name), p->path);
-	else
+	else if (p->path[0])
 		(void)unlink(p->path);
 	return TW_OK;
 }
@@ -410,10 +410,13 @@ static enum tw_status look(
 	struct tw_err why = {.msg = ""};
 	enum tw_status st = learn(s, tw_s3_look(s->s3, key, &o, &why), &why);
 
-	if (st == TW_OK)
-		*ret = (struct tw_store_file){key, o.bytes, o.modified_ms};
-	else if (err)
+	if (st == TW_OK) {
+		*ret = (struct tw_store_file){
+		        .key = key, .bytes = o.bytes, .modified_ms = o.modified_ms};
+		memcpy(ret->sha256, o.sha256, sizeof ret->sha256);
+	} else if (err) {
 		*err = why;
+	}
 	return st;
 }
 
@@ -456,7 +459,8 @@ struct listing {
 static enum tw_status pass_on(void *arg, const struct tw_s3_object *o, struct tw_err *err)
 {
 	const struct listing *l = arg;
-	const struct tw_store_file f = {o->key, o->bytes, o->modified_ms};
+	const struct tw_store_file f = {
+	        .key = o->key, .bytes = o->bytes, .modified_ms = o->modified_ms};
 
 	return strlen(o->key) < TW_STORE_KEY ? l->each(l->arg, &f, err) : TW_OK;
 }

@@ -1,0 +1,185 @@
+#include "cli_migrate_sides.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "blob_store.h"
+#include "cli_data.h"
+#include "config.h"
+#include "data_catalogue.h"
+#include "storage_mark.h"
+#include "storage_owner.h"
+
+enum { ARENA_BYTES = 2 << 20, SETTINGS = 9 };
+
+/* --- what is asked for --- */
+
+static bool is_same_folder(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static bool says_store(const struct tw_migrate_asked *a)
+{
+	return a->endpoint || a->region || a->ca_file || a->credentials_file || a->timeout ||
+	       a->part || a->virtual_host || a->adopt;
+}
+
+static enum tw_status judge(const struct tw_migrate_asked *a, struct tw_err *err)
+{
+	if (is_same_folder(a->from, a->data))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--data is --from itself: the copy needs a folder of its own");
+	if (!tw_data_catalogue_is_there(a->from))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		        "%.120s is no data folder of a server: it has no catalogue.db nor "
+		        "catalogue.url",
+		        a->from);
+	if (a->verify && !tw_data_catalogue_is_there(a->data))
+		return tw_fail(
+		        err, TW_NOT_FOUND, TW_NO_OFFSET, "%.120s has no catalogue yet", a->data);
+	if (tw_data_catalogue_in_use(a->data) && !a->verify)
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "another process has the catalogue of %.120s open", a->data);
+	if (says_store(a) && !a->to_blobs)
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "--s3-endpoint and its like are of the store that --to-blobs names; where "
+		        "the source's files are says its folder");
+	return TW_OK;
+}
+
+/* As serve reads the same flags. */
+static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_arena *arena,
+        struct tw_storage *ret, struct tw_err *err)
+{
+	const struct {
+		const char *name, *value;
+	} said[SETTINGS] = {{"blobs", a->to_blobs}, {"s3-endpoint", a->endpoint},
+	        {"s3-region", a->region}, {"s3-ca-file", a->ca_file},
+	        {"s3-credentials-file", a->credentials_file}, {"s3-timeout", a->timeout},
+	        {"s3-part", a->part}, {"s3-virtual-host", a->virtual_host ? "true" : NULL},
+	        {"s3-adopt", a->adopt ? "true" : NULL}};
+	struct tw_config config;
+	char *args[SETTINGS];
+	int n = 0;
+	enum tw_status st;
+
+	for (size_t i = 0; i < SETTINGS; i++) {
+		if (!said[i].value)
+			continue;
+		args[n] = tw_arena_printf(arena, "--%s=%s", said[i].name, said[i].value);
+		if (!args[n++])
+			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	st = tw_config_load(arena, n, args, &config, err);
+	if (st == TW_OK)
+		*ret = config.storage;
+	return st;
+}
+
+/* A prefix is one catalogue's. */
+static enum tw_status judge_stores(const struct tw_migrate_sides *s, struct tw_err *err)
+{
+	if (!s->to.blobs[0] || strcmp(s->to.blobs, s->from.blobs) != 0 ||
+	        strcmp(s->to.endpoint, s->from.endpoint) != 0)
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "%.100s is where the source has its files, and a prefix is one catalogue's: name "
+	        "another with --to-blobs",
+	        s->to.blobs);
+}
+
+static enum tw_status find_stores(
+        const struct tw_migrate_asked *a, struct tw_migrate_sides *s, struct tw_err *err)
+{
+	enum tw_status st = tw_storage_of(a->from, s->arena, &s->from, err);
+
+	if (st == TW_OK) /* the environment may say otherwise */
+		st = tw_storage_agree(a->from, &s->from, err);
+	if (st == TW_OK)
+		st = a->to_blobs ? read_store(a, s->arena, &s->to, err)
+		                 : tw_storage_of(a->data, s->arena, &s->to, err);
+	if (st == TW_OK)
+		st = tw_storage_agree(a->data, &s->to, err);
+	return st == TW_OK ? judge_stores(s, err) : st;
+}
+
+/* --- opened --- */
+
+static enum tw_status open_files(const char *data, const struct tw_storage *storage,
+        struct tw_blobs **ret, struct tw_err *err)
+{
+	enum tw_status st =
+	        tw_blobs_open_at(&(struct tw_store_place){data, storage, 0, false}, ret, err);
+
+	return st == TW_OK ? tw_cli_data_ask(*ret, err) : st;
+}
+
+static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        const struct tw_migrate_sides *s, struct tw_err *err)
+{
+	bool names_files;
+	enum tw_status st;
+
+	m->served = tw_data_catalogue_in_use(a->from); /* before it is opened here */
+	st = open_files(a->from, &s->from, &m->from, err);
+	if (st == TW_OK)
+		st = tw_data_catalogue_open(a->from, "", s->from.blobs, &m->rows.from, err);
+	if (st == TW_OK && !m->served)
+		st = tw_catalogue_is_served(m->rows.from, &m->served, err);
+	return st == TW_OK ? tw_storage_prove(m->rows.from, m->from, &names_files, err) : st;
+}
+
+/* Nobody else fills it meanwhile, nor serves it before it is done. */
+static enum tw_status take_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        const struct tw_migrate_sides *s, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_serve(m->rows.to, false, err);
+
+	if (st == TW_OK)
+		st = tw_migrate_mark(m, err);
+	if (st == TW_OK && s->to.blobs[0])
+		st = tw_storage_claim(
+		        &(struct tw_storage_claim){a->data, &s->to, m->rows.to, m->to, true}, err);
+	return st == TW_OK ? tw_storage_keep(a->data, &s->to, err) : st;
+}
+
+static enum tw_status open_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        const struct tw_migrate_sides *s, struct tw_err *err)
+{
+	enum tw_status st = tw_folder_make(a->data, err);
+
+	if (st == TW_OK)
+		st = open_files(a->data, &s->to, &m->to, err);
+	if (st == TW_OK)
+		st = tw_data_catalogue_open_target(
+		        a->data, a->to_catalog ? a->to_catalog : "", s->to.blobs, &m->rows.to, err);
+	return st == TW_OK && !a->verify ? take_target(a, m, s, err) : st;
+}
+
+enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        struct tw_migrate_sides *ret, struct tw_err *err)
+{
+	enum tw_status st = judge(a, err);
+
+	ret->arena = tw_arena_new(ARENA_BYTES);
+	if (st == TW_OK && !ret->arena)
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	if (st == TW_OK)
+		st = find_stores(a, ret, err);
+	if (st == TW_OK)
+		st = open_source(a, m, ret, err);
+	return st == TW_OK ? open_target(a, m, ret, err) : st;
+}
+
+void tw_migrate_sides_close(struct tw_migrate *m)
+{
+	m->rows.from = tw_catalogue_close(m->rows.from);
+	m->rows.to = tw_catalogue_close(m->rows.to);
+	m->from = tw_blobs_close(m->from);
+	m->to = tw_blobs_close(m->to);
+}

@@ -1,0 +1,30 @@
+/*
+ * cli_migrate_sides.h - what `tracewell migrate` copies from and to: a data folder each, its
+ * catalogue, and the folder or store of its files.  Thread: one.
+ */
+#ifndef TW_CLI_MIGRATE_SIDES_H
+#define TW_CLI_MIGRATE_SIDES_H
+
+#include "base/arena.h"
+#include "migrate.h"
+#include "storage.h"
+
+struct tw_migrate_asked { /* by flags; NULL: not */
+	const char *from, *data, *to_catalog, *to_blobs;
+	const char *endpoint, *region, *ca_file, *credentials_file, *timeout, *part;
+	bool virtual_host, adopt;
+	bool hold, verify, json;
+};
+
+struct tw_migrate_sides {
+	struct tw_arena *arena;
+	struct tw_storage from, to; /* into it */
+};
+
+/* Fills m's sides and m->served, after asking whether both may be what they are to be.
+ * tw_migrate_sides_close and tw_arena_free are owed, also after a failure. */
+enum tw_status tw_migrate_sides_open(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        struct tw_migrate_sides *ret, struct tw_err *err) TW_MUST_USE;
+void tw_migrate_sides_close(struct tw_migrate *m);
+
+#endif

@@ -1,0 +1,140 @@
+#include "migrate_each.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "pool.h"
+#include "stored.h"
+
+struct crew;
+
+struct slot {
+	struct tw_pool_task task; /* first: the pool hands it back */
+	struct slot *next;        /* that is free */
+	struct crew *crew;
+	struct tw_migrate_file file;
+};
+
+struct crew {
+	struct tw_pool *pool;
+	tw_migrate_one one;
+	void *arg;
+	bool decoded;         /* files are of traces, rather than by content */
+	pthread_mutex_t lock; /* of the rest */
+	pthread_cond_t freed;
+	struct slot *free;
+	enum tw_status status; /* the first failure, with err */
+	struct tw_err err;
+	struct slot slots[TW_MIGRATE_HANDS];
+};
+
+static void run_slot(struct tw_pool_task *task, bool stopping)
+{
+	struct slot *s = (struct slot *)(void *)task;
+	struct crew *c = s->crew;
+	struct tw_err err = {.msg = ""};
+	enum tw_status st = c->one(c->arg, &s->file, &err);
+
+	(void)stopping; /* as many as there are threads: none waits */
+	(void)pthread_mutex_lock(&c->lock);
+	if (st != TW_OK && c->status == TW_OK) {
+		c->status = st;
+		c->err = err;
+	}
+	s->next = c->free;
+	c->free = s;
+	(void)pthread_cond_signal(&c->freed);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+/* NULL: somebody failed. */
+static struct slot *await_slot(struct crew *c)
+{
+	struct slot *s = NULL;
+
+	(void)pthread_mutex_lock(&c->lock);
+	while (!c->free && c->status == TW_OK)
+		(void)pthread_cond_wait(&c->freed, &c->lock);
+	if (c->status == TW_OK) {
+		s = c->free;
+		c->free = s->next;
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+	return s;
+}
+
+static void fill(struct tw_migrate_file *ret, const struct tw_stored_file *of, bool decoded)
+{
+	(void)snprintf(ret->sha256, sizeof ret->sha256, "%s", of->sha256);
+	(void)snprintf(ret->id, sizeof ret->id, "%s", of->id);
+	(void)snprintf(ret->what, sizeof ret->what, "%s", of->what);
+	ret->bytes = of->bytes;
+	if (!(decoded ? tw_trace_key(of->id, ret->key) : tw_blob_key(of->sha256, ret->key)))
+		ret->key[0] = '\0';
+}
+
+static enum tw_status hand_out(
+        void *arg, struct tw_stored_file *of, struct tw_arena *a, struct tw_err *err)
+{
+	struct crew *c = arg;
+	struct slot *s = await_slot(c);
+
+	(void)a;
+	if (!s)
+		return TW_PRECONDITION; /* c->err says why */
+	fill(&s->file, of, c->decoded);
+	return tw_pool_submit(c->pool, &s->task)
+	               ? TW_OK
+	               : tw_fail(err, TW_BUG, TW_NO_OFFSET, "no thread takes a file");
+}
+
+static enum tw_status hand_out_all(struct crew *c, struct tw_catalogue *of, struct tw_err *err)
+{
+	enum tw_status st = tw_stored_each(of, tw_catalogue_stored_mappings, hand_out, c, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(of, tw_catalogue_stored_parts, hand_out, c, err);
+	c->decoded = true;
+	if (st == TW_OK)
+		st = tw_stored_each(of, tw_catalogue_stored_traces, hand_out, c, err);
+	c->pool = tw_pool_stop(c->pool); /* waits for all */
+	if (c->status != TW_OK && err)
+		*err = c->err;
+	return c->status == TW_OK ? st : c->status;
+}
+
+enum tw_status tw_migrate_each(
+        struct tw_catalogue *of, tw_migrate_one one, void *arg, struct tw_err *err)
+{
+	struct crew *c = tw_mem_zalloc(1, sizeof *c);
+	enum tw_status st;
+
+	if (!c)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	c->one = one;
+	c->arg = arg;
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_cond_init(&c->freed, NULL);
+	for (size_t i = 0; i < TW_MIGRATE_HANDS; i++) {
+		c->slots[i].task.run = run_slot;
+		c->slots[i].crew = c;
+		c->slots[i].file.hand = (unsigned)i;
+		c->slots[i].next = c->free;
+		c->free = &c->slots[i];
+	}
+	st = tw_pool_start(TW_MIGRATE_HANDS, &c->pool, err);
+	if (st == TW_OK)
+		st = hand_out_all(c, of, err);
+	(void)pthread_cond_destroy(&c->freed);
+	(void)pthread_mutex_destroy(&c->lock);
+	tw_mem_free(c);
+	return st;
+}
+
+uint64_t tw_migrate_count(struct tw_catalogue *c)
+{
+	return tw_stored_count(c, tw_catalogue_stored_mappings) +
+	       tw_stored_count(c, tw_catalogue_stored_parts) +
+	       tw_stored_count(c, tw_catalogue_stored_traces);
+}
