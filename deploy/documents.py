@@ -17,7 +17,8 @@ FILE_FLAGS = {'mapping', 'retrace', 'threads', 'system', 'part'}  # what their l
 EXITS = [
     ('0', 'done, `--help` too; for `compare`: every condition holds; for `check` and `doctor`: nothing is wrong'),
     ('1', 'failed, with a sentence on standard error; for `compare`: a condition does not hold; for `check` and '
-          '`doctor`: something is wrong; for `backup`: something damaged was left out; for `push`: a file was refused'),
+          '`doctor`: something is wrong; for `backup`: something damaged was left out; for `push`: a file was refused; '
+          'for `migrate`: both are not alike, or the source lacks files'),
     ('2', 'wrong usage; for `compare`: too little to judge by'),
     ('3', 'for `compare`, `watch` and `top`: the server cannot be asked, or refuses the key'),
 ]

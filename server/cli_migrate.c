@@ -18,9 +18,9 @@
 
 static const char synopsis[] =
         "migrate --from DIR --data NEWDIR [--to-catalog postgres://USER@HOST/DATABASE] "
-        "[--to-blobs s3://BUCKET[/PREFIX]] [--s3-endpoint URL] [--s3-region R] "
+        "[--to-blobs s3://BUCKET[/PREFIX]] [--s3-endpoint URL] [--s3-region NAME] "
         "[--s3-virtual-host] [--s3-ca-file FILE] [--s3-credentials-file FILE] "
-        "[--s3-timeout S] [--s3-part BYTES] [--s3-adopt] [--hold] [--verify] [--json]";
+        "[--s3-timeout SECONDS] [--s3-part BYTES] [--s3-adopt] [--hold] [--verify] [--json]";
 
 enum { JSON_BYTES = 1 << 20, LOOK_S = 1 };
 

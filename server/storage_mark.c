@@ -82,8 +82,8 @@ enum tw_status tw_storage_agree(
 	if (st != TW_OK || !said[0] || strcmp(said, s->blobs) == 0)
 		return st;
 	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-	        "the files of this data folder are in %.60s: start with --blobs=%.60s, or copy "
-	        "them and remove the file data/storage",
+	        "the files of this data folder are in %.60s: say --blobs=%.60s, or bring them to "
+	        "another folder or store with `tracewell migrate`",
 	        said, said);
 }
 

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { sampleTrace } from './make.mjs';
 import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from './migrating.mjs';
 import { postgresIsThere, startPostgres } from './postgres.mjs';
-import { binary, until } from './server.mjs';
+import { binary, startServer, until } from './server.mjs';
 
 const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
 test('to PostgreSQL and back: every answer is what it was', { skip, timeout: 300000 }, async (t) => {
@@ -143,6 +143,94 @@ test('uploads that wait are decoded where they were brought', { skip, timeout: 1
 	assert.equal(r.code, 0, r.told);
 	const moved = keysOf(dying, await serve(t, target));
 	for (const id of ids) assert.equal((await moved.decoded(id)).state, 'ready');
+});
+
+/* Files of a folder by their keys, with what is in them. */
+function filesIn(data) {
+	const keys = ['blobs', 'traces'].flatMap((kind) => fs.readdirSync(path.join(data, kind), { recursive: true }).map((f) => `${kind}/${f}`));
+	return Object.fromEntries(keys.filter((key) => fs.statSync(path.join(data, key)).isFile()).sort().map((key) => [key, fs.readFileSync(path.join(data, key)).toString('latin1')]));
+}
+
+async function threeTraces(t) {
+	const data = folder(t);
+	const s = await serve(t, data);
+	const traces = [];
+	for (const n of [20, 21, 22]) traces.push(await s.trace(sampleTrace(n), { query: { app: 'shop' } }));
+	await s.stop();
+	return { s, data, traces, fileOf: ({ id }) => `traces/${id.slice(-2)}/${id.slice(-4, -2)}/${id}.db` };
+}
+
+test('what a run before left cut short, as a loss of power does, is not built upon', { timeout: 60000 }, async (t) => {
+	const { data, traces, fileOf } = await threeTraces(t);
+	const target = path.join(folder(t), 'new');
+	const files = filesIn(data);
+	assert.equal(migrate(['--from', data, '--data', target], { TRACEWELL_CRASH_AT: 'migrate_brought' }).signal, 'SIGKILL');
+	const upload = Object.keys(files).find((key) => key.startsWith('blobs/'));
+	for (const key of [upload, fileOf(traces[0])]) { // files of its own, not names of the source's
+		fs.rmSync(path.join(target, key));
+		fs.writeFileSync(path.join(target, key), files[key].slice(0, 50), 'latin1');
+	}
+	const done = migrate(['--from', data, '--data', target, '--json']);
+	assert.deepEqual([done.code, done.json.state, done.json.files.linked, done.json.files.lost], [0, 'done', 2, 0], done.told);
+	assert.deepEqual(filesIn(target), files);
+	assert.deepEqual(filesIn(data), files, 'the source stays as it was');
+});
+
+test('on another file system files are copied, and what is there is read rather than copied again', { skip: fs.existsSync('/dev/shm') && fs.statSync('/dev/shm').dev !== fs.statSync('/tmp').dev ? false : 'no second file system', timeout: 60000 }, async (t) => {
+	const { data } = await threeTraces(t);
+	const parent = fs.mkdtempSync('/dev/shm/tracewell-mig-');
+	t.after(() => fs.rmSync(parent, { recursive: true, force: true }));
+	const target = path.join(parent, 'new');
+	const files = filesIn(data);
+	assert.equal(migrate(['--from', data, '--data', target], { TRACEWELL_CRASH_AT: 'migrate_file' }).signal, 'SIGKILL');
+	assert.equal(migrate(['--from', data, '--data', target], { TRACEWELL_CRASH_AT: 'migrate_brought' }).signal, 'SIGKILL');
+	assert.deepEqual(filesIn(target), files);
+	const key = Object.keys(files)[0];
+	fs.writeFileSync(path.join(target, key), files[key].slice(0, 50), 'latin1');
+	const done = migrate(['--from', data, '--data', target, '--json']);
+	assert.deepEqual([done.code, done.json.files.linked, done.json.files.copied, done.json.files.bytes], [0, 0, 1, files[key].length], done.told);
+	assert.deepEqual(filesIn(target), files);
+});
+
+test('what the source lacks or has damaged is named and counted, and the rest is there', { timeout: 60000 }, async (t) => {
+	const { s, data, traces, fileOf } = await threeTraces(t);
+	const target = path.join(folder(t), 'new');
+	fs.rmSync(path.join(data, fileOf(traces[0])));
+	fs.truncateSync(path.join(data, fileOf(traces[1])), 100);
+	const done = migrate(['--from', data, '--data', target, '--json']);
+	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [1, 'done', 2], done.told);
+	for (const { id } of traces.slice(0, 2)) assert.match(done.told, new RegExp(`^${id}: .*, in the source too$`, 'm'));
+	assert.ok(!fs.existsSync(path.join(target, fileOf(traces[1]))));
+	const compared = migrate(['--from', data, '--data', target, '--verify', '--json']);
+	assert.deepEqual([compared.code, compared.json.state, compared.json.files.lost], [1, 'compared', 2], compared.told);
+	const moved = keysOf(s, await serve(t, target)); // uploads are there: what lacks is decoded again
+	for (const { id } of traces) assert.equal((await moved.decoded(id)).state, 'ready');
+});
+
+test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 120000 }, async (t) => {
+	const db = await startPostgres(t);
+	const [source, back] = [folder(t), path.join(folder(t), 'back')];
+	const s = await startServer(t, { data: source, env: { TRACEWELL_WORKER_FAULT: 'sleep' }, args: ['--catalog', db.url('busy'), '--decode-workers', '1', '--shutdown', '0'] });
+	const { id } = (await s.post('/api/v1/traces', sampleTrace(20))).json;
+	void [s.read, s.write];
+	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'decoding' ? true : undefined), 'a decode under way');
+	const child = spawn(binary(), ['migrate', '--from', source, '--data', back, '--hold', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
+	t.after(() => child.kill('SIGKILL'));
+	let told = '', out = '';
+	child.stderr.setEncoding('utf8').on('data', (text) => (told += text));
+	child.stdout.setEncoding('utf8').on('data', (text) => (out += text));
+	const ended = new Promise((done) => child.once('close', done));
+	await until(() => (told.includes('The source answers what is read') ? true : undefined), 'held', 60);
+	assert.equal((await s.get(`/api/v1/traces/${id}`)).json.state, 'decoding');
+	assert.equal((await s.ask('PATCH', `/api/v1/traces/${id}`, { key: s.write, body: json({ title: 'x' }) })).status, 503);
+	await s.stop('SIGKILL');
+	child.kill('SIGINT');
+	assert.equal(await ended, 0, told);
+	const r = JSON.parse(out);
+	assert.deepEqual([r.state, r.from, r.to], ['done', 'postgresql', 'sqlite']);
+	for (const table of r.tables) assert.deepEqual(table.from, table.to, table.name);
+	const home = keysOf(s, await serve(t, back));
+	assert.equal((await home.decoded(id)).state, 'ready');
 });
 
 test('what cannot be done is refused in words', { skip }, async (t) => {
