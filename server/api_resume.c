@@ -53,9 +53,6 @@ static enum tw_status check_version(struct tw_req *r, struct tw_err *err)
 
 	tw_req_set_header(r, "Tus-Resumable", version);
 	tw_req_set_header(r, "Cache-Control", "no-store");
-	if (tw_catalogue_is_shared(tw_req_app(r)->catalogue)) /* who has which is not settled */
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
-		        "several servers take no uploads in pieces: send it whole");
 	if (told && strcmp(told, version) == 0)
 		return TW_OK;
 	tw_req_set_header(r, "Tus-Version", version);
@@ -254,7 +251,7 @@ static enum tw_status finish(struct tw_req *r, struct piece *p, struct tw_err *e
 	if (st == TW_OK)
 		st = tw_resume_done(resumes(r), p->of, id, err);
 	else if (is_final(st))
-		tw_resume_drop(resumes(r), p->of);
+		(void)tw_resume_drop(resumes(r), p->of, NULL);
 	return st;
 }
 
@@ -398,9 +395,10 @@ static enum tw_status end_upload(struct tw_req *r, struct tw_err *err)
 	enum tw_status st =
 	        tw_resume_acquire(resumes(r), project(r), tw_req_path(r, "upload"), &p->of, err);
 
+	if (st == TW_OK)
+		st = tw_resume_drop(resumes(r), p->of, err);
 	if (st != TW_OK)
 		return st;
-	tw_resume_drop(resumes(r), p->of);
 	let_go(r, p);
 	return tw_req_reply_empty(r, 204, err);
 }

@@ -13,14 +13,15 @@
 
 struct tw_app {
 	const struct tw_config *config;
-	struct tw_catalogue *catalogue; /* catalogue.h */
-	struct tw_blobs *blobs;         /* blob.h */
-	struct tw_resumes *resumes;     /* resume.h: uploads that come in pieces */
-	struct tw_backlog *backlog;     /* backlog.h; NULL: any number may wait */
-	char node_name[33];             /* for people: --node, or the machine's name */
-	char node[64];                  /* of this process; no other server has the same */
-	struct tw_judges *judges;       /* judge.h; NULL: uploads are not looked at early */
-	struct tw_jobs *jobs;           /* jobs.h */
+	struct tw_catalogue *catalogue;    /* catalogue.h */
+	struct tw_blobs *blobs;            /* blob.h */
+	struct tw_resumes *resumes;        /* resume.h: uploads that come in pieces */
+	struct tw_resume_cleaner *cleaner; /* resume_clean.h; NULL: no other server has any */
+	struct tw_backlog *backlog;        /* backlog.h; NULL: any number may wait */
+	char node_name[33];                /* for people: --node, or the machine's name */
+	char node[64];                     /* of this process; no other server has the same */
+	struct tw_judges *judges;          /* judge.h; NULL: uploads are not looked at early */
+	struct tw_jobs *jobs;              /* jobs.h */
 	bool storage_unproven; /* it did not answer at the start: storage_owner.h comes later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
 	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */

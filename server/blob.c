@@ -27,22 +27,10 @@
 #include "store_lock.h"
 
 enum {
-	PATH_BYTES = 1400,
+	PATH_BYTES = TW_BLOB_PATH,
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
 	LINGER_MS = 15 * 60 * 1000 /* what is put without a row must have one by then */
-};
-
-struct tw_blob_writer {
-	struct tw_blobs *blobs;
-	int fd;
-	uint64_t bytes, max_bytes, next_check;
-	gnutls_hash_hd_t sha;
-	bool placed, claimed;
-	struct tw_store_put put; /* once placed, with: */
-	char sha256[TW_SHA256_HEX];
-	char key[TW_STORE_KEY];
-	char path[PATH_BYTES];
 };
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)

@@ -1,16 +1,19 @@
 /*
- * blob_int.h - the folder of a server and its storage engine, shared by blob.c and blob_trace.c.
+ * blob_int.h - the folder of a server and its storage engine, shared by blob.c, blob_trace.c
+ * and blob_piece.c.
  */
 #ifndef TW_BLOB_INT_H
 #define TW_BLOB_INT_H
 
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <stdatomic.h>
 
 #include "blob.h"
 #include "blob_store.h"
 #include "store_claims.h"
 
-enum { TW_BLOB_SPOOL = 96 };
+enum { TW_BLOB_SPOOL = 96, TW_BLOB_PATH = 1400 };
 
 struct tw_blobs {
 	unsigned min_free_percent;
@@ -24,6 +27,18 @@ struct tw_blobs {
 	int spool_lock;            /* of our own, -1: spool/ is */
 	char spool[TW_BLOB_SPOOL]; /* below dir */
 	char dir[];
+};
+
+struct tw_blob_writer {
+	struct tw_blobs *blobs;
+	int fd;
+	uint64_t bytes, max_bytes, next_check;
+	gnutls_hash_hd_t sha;
+	bool placed, claimed;
+	struct tw_store_put put; /* once placed, with: */
+	char sha256[TW_SHA256_HEX];
+	char key[TW_STORE_KEY];
+	char path[TW_BLOB_PATH];
 };
 
 /* The engine's put, while no other server deletes it. */

@@ -379,3 +379,41 @@ enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *use
 	tw_cat_done(c, db);
 	return st;
 }
+
+static enum tw_status bound_used(struct tw_db *db, int64_t now, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* signin_used_by_end */
+	        "DELETE FROM signin_used WHERE until_ms<=?", "i", now);
+
+	if (st == TW_OK)
+		st = tw_cat_first_int(
+		        db, &n, err, "SELECT count(*) FROM signin_used", ""); /* few */
+	if (st == TW_OK && n >= TW_SIGNINS_USED)
+		st = tw_cat_exec(db, NULL, err, /* signin_used_by_end */
+		        "DELETE FROM signin_used WHERE mark IN (SELECT mark FROM signin_used"
+		        " ORDER BY until_ms LIMIT 1)",
+		        "");
+	return st;
+}
+
+enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark, int64_t until_ms,
+        bool *ret_first, struct tw_err *err)
+{
+	int64_t now = 0;
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(c->writer, &now, err);
+	if (st == TW_OK)
+		st = bound_used(c->writer, now, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, &changed, err,
+		        "INSERT INTO signin_used(mark,until_ms) VALUES(?,?) ON CONFLICT (mark) DO"
+		        " NOTHING",
+		        "ti", mark, until_ms);
+	*ret_first = changed > 0;
+	return tw_cat_end(c, st, err);
+}

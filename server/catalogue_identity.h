@@ -52,4 +52,10 @@ enum tw_status tw_catalogue_identity_drop(
 enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *user_id,
         const char *issuer, bool *ret, struct tw_err *err) TW_MUST_USE;
 
+/* Marks a sign-in by a provider as ended, where several servers end them.  *ret_first false: it was
+ * before.  Of very many the one that is over first is forgotten. */
+enum { TW_SIGNINS_USED = 4096 };
+enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark, int64_t until_ms,
+        bool *ret_first, struct tw_err *err) TW_MUST_USE;
+
 #endif

@@ -18,6 +18,7 @@
 #include "blob_store.h"
 #include "catalogue.h"
 #include "catalogue_hook.h"
+#include "catalogue_identity.h"
 #include "cli.h"
 #include "clock.h"
 #include "data_catalogue.h"
@@ -40,6 +41,7 @@
 #include "periodic.h"
 #include "quota.h"
 #include "resume.h"
+#include "resume_clean.h"
 #include "role.h"
 #include "rollup_fold.h"
 #include "seal.h"
@@ -218,6 +220,25 @@ static enum tw_status open_catalogue(struct tw_app *app, struct tw_err *err)
 	return st == TW_OK ? judge_keys(app, err) : st;
 }
 
+/* A server that is alone keeps them in its folder; what several had before it is still deleted. */
+static enum tw_status open_resumes(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	const struct tw_resume_limits limits = {
+	        c->max_open_uploads, c->max_open_bytes, c->keep_open_s};
+	struct tw_resume_place place = {app->blobs, app->catalogue, app->node, NULL};
+	enum tw_status st = TW_OK;
+
+	if (strcmp(tw_catalogue_engine(app->catalogue), "sqlite") != 0)
+		st = tw_resume_cleaner_start(&place, &app->cleaner, err);
+	place.cleaner = app->cleaner;
+	if (st != TW_OK)
+		return st;
+	return tw_catalogue_is_shared(app->catalogue)
+	               ? tw_resumes_open_shared(&place, &limits, &app->resumes, err)
+	               : tw_resumes_open(app->blobs, &limits, &app->resumes, err);
+}
+
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
@@ -239,10 +260,7 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	if (st == TW_OK)
 		st = ask_storage(app, err);
 	if (st == TW_OK)
-		st = tw_resumes_open(app->blobs,
-		        &(struct tw_resume_limits){
-		                c->max_open_uploads, c->max_open_bytes, c->keep_open_s},
-		        &app->resumes, err);
+		st = open_resumes(app, err);
 	if (st == TW_OK)
 		st = tw_ticket_key_new(app->ticket_key, err);
 	if (st != TW_OK)
@@ -261,6 +279,27 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 	return open_quota(app, err);
 }
 
+static enum tw_status use_signin(
+        void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err)
+{
+	return tw_catalogue_signin_use(arg, mark, until_ms, ret_first, err);
+}
+
+/* A viewer's link that one server made, and a sign-in that one began, are good at all of them. */
+static bool share_keys(struct tw_app *app)
+{
+	struct tw_oidc_sharing with = {.use = use_signin, .arg = app->catalogue};
+
+	if (!tw_seal_derive(app->seal, "tickets", app->ticket_key) ||
+	        !tw_seal_derive(app->seal, "signin seal", with.seal) ||
+	        !tw_seal_derive(app->seal, "signin state", with.secret))
+		return false;
+	if (app->oidc)
+		tw_oidc_share(app->oidc, &with);
+	explicit_bzero(&with, sizeof with);
+	return true;
+}
+
 /* Secrets that an older server left as they were are sealed now. */
 static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 {
@@ -275,9 +314,7 @@ static enum tw_status open_seal(struct tw_app *app, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	/* a viewer's link that one server made is good at all of them */
-	if (tw_catalogue_is_shared(app->catalogue) && !tw_seal_lost(app->seal) &&
-	        !tw_seal_derive(app->seal, "tickets", app->ticket_key))
+	if (tw_catalogue_is_shared(app->catalogue) && !tw_seal_lost(app->seal) && !share_keys(app))
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	a = tw_arena_new(SECRETS_ARENA);
 	st = a ? tw_catalogue_hooks_seal(app->catalogue, app->seal, a, &lost, err)
@@ -355,6 +392,7 @@ static void close_data(struct tw_app *app)
 	app->sources = tw_sources_free(app->sources);
 	app->judges = tw_judges_free(app->judges);
 	app->resumes = tw_resumes_close(app->resumes);
+	app->cleaner = tw_resume_cleaner_stop(app->cleaner);
 	app->backlog = tw_backlog_free(app->backlog);
 	app->throttle = tw_throttle_free(app->throttle);
 	app->oidc = tw_oidc_close(app->oidc);

@@ -8,6 +8,7 @@
 #include "blob.h"
 #include "blob_store.h"
 #include "catalogue.h"
+#include "catalogue_resumable.h"
 #include "clock.h"
 #include "config.h"
 #include "log.h"
@@ -121,6 +122,8 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	(void)snprintf(id, sizeof id, "%.64s", name + 1);
 	if (strncmp(key, "blobs/", 6) == 0 && strlen(id) == TW_SHA256_HEX - 1)
 		return tw_catalogue_has_blob(app->catalogue, id, ret, err);
+	if (strncmp(key, "pieces/", 7) == 0)
+		return tw_catalogue_resumable_names(app->catalogue, key, ret, err);
 	if (strncmp(key, "traces/", 7) != 0 || strlen(id) != TW_ID_CHARS + 3)
 		return TW_OK;
 	id[TW_ID_CHARS] = '\0';
@@ -320,7 +323,7 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 
 static enum tw_status over_all(struct tw_store_job *j, tw_store_each *each, struct tw_err *err)
 {
-	static const char *const folders[] = {"blobs", "traces", "incoming"};
+	static const char *const folders[] = {"blobs", "traces", "incoming", "pieces"};
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < sizeof folders / sizeof *folders; i++)

@@ -19,6 +19,7 @@
 #include "blob_store.h"
 #include "blob_use.h"
 #include "catalogue.h"
+#include "catalogue_resumable.h"
 #include "clock.h"
 #include "jobs_store.h"
 #include "log.h"
@@ -121,6 +122,19 @@ static enum tw_status trace_known(
 		return TW_OK; /* nothing of ours */
 	(void)snprintf(id, sizeof id, "%.26s", name);
 	return tw_catalogue_has_decoded(app->catalogue, id, ret, err);
+}
+
+static enum tw_status piece_known(
+        struct tw_app *app, const char *name, bool *ret, struct tw_err *err)
+{
+	char object[TW_STORE_KEY];
+	size_t len = strlen(name);
+
+	*ret = true; /* what is not ours is left alone */
+	if (len != 2 * TW_ID_CHARS + 1)
+		return TW_OK;
+	(void)snprintf(object, sizeof object, "pieces/%.2s/%s", name + TW_ID_CHARS - 2, name);
+	return tw_catalogue_resumable_names(app->catalogue, object, ret, err);
 }
 
 /* An upload under way at another server, or a trace file just put in place, is younger. */
@@ -245,13 +259,16 @@ void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
 {
 	struct sweep blobs = {app, stop, blob_known, 0};
 	struct sweep traces = {app, stop, trace_known, 0};
+	struct sweep pieces = {app, stop, piece_known, 0};
 
 	if (tw_blobs_remote(app->blobs))
 		return; /* jobs_store.c's business: it takes its time */
 	sweep_folder(&blobs, "blobs");
 	sweep_folder(&traces, "traces");
+	sweep_folder(&pieces, "pieces");
 	check_trace_files(app, stop);
-	if (blobs.removed || traces.removed)
+	if (blobs.removed || traces.removed || pieces.removed)
 		tw_log(TW_LOG_INFO, "swept", tw_log_number("blobs", (int64_t)blobs.removed),
-		        tw_log_number("traces", (int64_t)traces.removed));
+		        tw_log_number("traces", (int64_t)traces.removed),
+		        tw_log_number("pieces", (int64_t)pieces.removed));
 }

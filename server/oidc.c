@@ -148,6 +148,11 @@ enum tw_status tw_oidc_open(
 	return st;
 }
 
+void tw_oidc_share(struct tw_oidc *o, const struct tw_oidc_sharing *with)
+{
+	tw_oidc_states_share(o->states, with);
+}
+
 struct tw_oidc *tw_oidc_close(struct tw_oidc *o)
 {
 	if (!o)

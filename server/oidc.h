@@ -42,6 +42,8 @@ struct tw_oidc;
 /* TW_BAD_REQUEST: a setting is wrong.  Asks nobody; config outlives it. */
 enum tw_status tw_oidc_open(
         const struct tw_oidc_config *c, struct tw_oidc **ret, struct tw_err *err) TW_MUST_USE;
+/* A sign-in that one server began any of them ends. */
+void tw_oidc_share(struct tw_oidc *o, const struct tw_oidc_sharing *with);
 struct tw_oidc *tw_oidc_close(struct tw_oidc *o); /* NULL is fine; returns NULL */
 
 const char *tw_oidc_name(const struct tw_oidc *o); /* for people */

@@ -14,7 +14,8 @@ enum {
 	HASH_BYTES = 32,
 	ID_TEXT = TW_BASE64URL_BYTES(ID_BYTES) - 1,
 	HASH_TEXT = TW_BASE64URL_BYTES(HASH_BYTES) - 1,
-	MARK_BYTES = 16
+	MARK_BYTES = 16,
+	MARK_TEXT = TW_BASE64URL_BYTES(MARK_BYTES)
 };
 
 struct used {
@@ -24,6 +25,7 @@ struct used {
 
 struct tw_oidc_states {
 	uint8_t seal[TW_TICKET_KEY_BYTES], secret[TW_TICKET_KEY_BYTES];
+	struct tw_oidc_sharing with; /* use NULL: nobody */
 	pthread_mutex_t lock;
 	struct used used[TW_OIDC_STATES_USED];
 };
@@ -45,6 +47,13 @@ enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *er
 	(void)pthread_mutex_init(&s->lock, NULL);
 	*ret = s;
 	return TW_OK;
+}
+
+void tw_oidc_states_share(struct tw_oidc_states *s, const struct tw_oidc_sharing *with)
+{
+	s->with = *with;
+	memcpy(s->seal, with->seal, sizeof s->seal);
+	memcpy(s->secret, with->secret, sizeof s->secret);
 }
 
 struct tw_oidc_states *tw_oidc_states_free(struct tw_oidc_states *s)
@@ -169,6 +178,18 @@ static enum tw_status lost(struct tw_err *err)
 	        "this sign-in was not begun in this browser, took too long or was used already");
 }
 
+static enum tw_status use_among_servers(
+        struct tw_oidc_states *s, const uint8_t id[ID_BYTES], int64_t until_ms, struct tw_err *err)
+{
+	char mark[MARK_TEXT];
+	bool first = false;
+	enum tw_status st;
+
+	tw_base64url_spell(id, MARK_BYTES, mark);
+	st = s->with.use(s->with.arg, mark, until_ms, &first, err);
+	return st == TW_OK && !first ? lost(err) : st;
+}
+
 static enum tw_status use_once(struct tw_oidc_states *s, const uint8_t id[ID_BYTES],
         int64_t until_ms, int64_t now_ms, struct tw_err *err)
 {
@@ -212,7 +233,8 @@ enum tw_status tw_oidc_state_take(struct tw_oidc_states *s, const char *cookie, 
 	if (strlen(state) != strlen(begun.state) ||
 	        gnutls_memcmp(state, begun.state, strlen(begun.state)) != 0)
 		return lost(err);
-	st = use_once(s, id, t.expires_ms, now_ms, err);
+	st = s->with.use ? use_among_servers(s, id, t.expires_ms, err)
+	                 : use_once(s, id, t.expires_ms, now_ms, err);
 	if (st == TW_OK)
 		*ret = begun;
 	return st;

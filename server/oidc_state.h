@@ -2,11 +2,11 @@
  * oidc_state.h - a sign-in under way, kept by the browser that began it.
  *
  * The cookie holds a random number, signed with a key that the process makes when
- * it starts; state, nonce and the PKCE verifier are made from that number with
- * another key, so that whoever reads an address learns none of the others.  The
- * number is good once and for ten minutes; of very many that were used in that
- * time the one that ends first is forgotten (its code is the provider's, and is
- * good once there too).
+ * it starts, or that all servers on one catalogue have; state, nonce and the PKCE verifier are made
+ * from that number with another key, so that whoever reads an address learns none of the others.
+ * The number is good once and for ten minutes; of very many that were used in that time the one
+ * that ends first is forgotten (its code is the provider's, and is good once there too).  Among
+ * servers the catalogue says which were used.
  *
  * The cookie of a session does not travel on the way back from the provider
  * (SameSite=Strict), so the one that the browser began with goes along, hashed.
@@ -42,6 +42,15 @@ struct tw_oidc_state {
 };
 
 enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *err) TW_MUST_USE;
+/* From here on they are those of all who share it: called before the first is begun. */
+struct tw_oidc_sharing {
+	uint8_t seal[32], secret[32]; /* the same for all */
+	/* Marks it as used; *ret_first false: it was before. */
+	enum tw_status (*use)(
+	        void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err);
+	void *arg;
+};
+void tw_oidc_states_share(struct tw_oidc_states *s, const struct tw_oidc_sharing *with);
 struct tw_oidc_states *tw_oidc_states_free(struct tw_oidc_states *s); /* NULL is fine */
 
 enum tw_status tw_oidc_state_begin(struct tw_oidc_states *s, const struct tw_oidc_purpose *for_what,

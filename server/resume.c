@@ -12,12 +12,15 @@
 #include "clock.h"
 #include "crash_point.h"
 #include "resume_int.h"
+#include "resume_shared.h"
 #include "ulid.h"
 
 enum { PATH_BYTES = 1500, CHECK_EVERY_BYTES = 16 << 20 };
 
 struct tw_resumes {
 	struct tw_blobs *blobs;
+	struct tw_resume_shared
+	        *shared; /* NULL: this server alone has them, and all that follows */
 	struct tw_resume_limits limits;
 	pthread_mutex_t lock; /* of all that follows, and of entries while they are not busy */
 	struct tw_resume_entry *all;
@@ -58,10 +61,30 @@ enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_li
 	return st;
 }
 
+enum tw_status tw_resumes_open_shared(const struct tw_resume_place *p,
+        const struct tw_resume_limits *limits, struct tw_resumes **ret, struct tw_err *err)
+{
+	struct tw_resumes *rs = tw_mem_zalloc(1, sizeof *rs);
+	enum tw_status st;
+
+	if (!rs)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	rs->blobs = p->blobs;
+	rs->limits = *limits;
+	(void)pthread_mutex_init(&rs->lock, NULL);
+	st = tw_resume_shared_open(p, limits, &rs->shared, err);
+	if (st == TW_OK)
+		*ret = rs;
+	else
+		(void)tw_resumes_close(rs);
+	return st;
+}
+
 struct tw_resumes *tw_resumes_close(struct tw_resumes *rs)
 {
 	if (!rs)
 		return NULL;
+	rs->shared = tw_resume_shared_close(rs->shared);
 	while (rs->all) {
 		struct tw_resume_entry *e = rs->all;
 
@@ -188,6 +211,12 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
 	e = make(caller, length, metadata, key, err);
 	if (!e)
 		return TW_NOMEM;
+	if (rs->shared) {
+		st = tw_resume_shared_new(rs->shared, &e->r, err);
+		memcpy(ret_id, e->r.id, TW_ID_BYTES);
+		(void)tw_resume_free(e);
+		return st;
+	}
 	st = admit(rs, caller, e, err);
 	if (st != TW_OK) {
 		(void)tw_resume_free(e);
@@ -222,6 +251,8 @@ enum tw_status tw_resume_look(struct tw_resumes *rs, const char *project_id, con
 	const struct tw_resume_entry *e;
 	enum tw_status st = TW_OK;
 
+	if (rs->shared)
+		return tw_resume_shared_look(rs->shared, project_id, id, ret, a, err);
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
 	e = find(rs, project_id, id);
@@ -243,6 +274,8 @@ enum tw_status tw_resume_acquire(struct tw_resumes *rs, const char *project_id, 
 	struct tw_resume_entry *e;
 	enum tw_status st = TW_OK;
 
+	if (rs->shared)
+		return tw_resume_shared_acquire(rs->shared, project_id, id, ret, err);
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
 	e = find(rs, project_id, id);
@@ -268,6 +301,10 @@ void tw_resume_release(struct tw_resumes *rs, struct tw_resume *r)
 {
 	struct tw_resume_entry *e = entry_of(r);
 
+	if (rs->shared) {
+		tw_resume_shared_release(r);
+		return;
+	}
 	(void)pthread_mutex_lock(&rs->lock);
 	e->busy = false;
 	if (e->dropped)
@@ -275,12 +312,15 @@ void tw_resume_release(struct tw_resumes *rs, struct tw_resume *r)
 	(void)pthread_mutex_unlock(&rs->lock);
 }
 
-void tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r)
+enum tw_status tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r, struct tw_err *err)
 {
+	if (rs->shared)
+		return tw_resume_shared_drop(r, err);
 	(void)pthread_mutex_lock(&rs->lock);
 	rs->ended += !r->trace_id[0];
 	entry_of(r)->dropped = true;
 	(void)pthread_mutex_unlock(&rs->lock);
+	return TW_OK;
 }
 
 /* --- pieces --- */
@@ -311,6 +351,8 @@ enum tw_status tw_resume_begin_piece(
 
 	if (st != TW_OK)
 		return st;
+	if (rs->shared)
+		return tw_resume_shared_begin_piece(r, apart, err);
 	tw_resume_path(rs->blobs, r->id, apart ? ".new" : ".part", path, sizeof path);
 	e->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (apart ? O_TRUNC : 0), 0600);
 	if (e->fd < 0)
@@ -355,10 +397,13 @@ enum tw_status tw_resume_write(
         struct tw_resumes *rs, struct tw_resume *r, const void *p, size_t n, struct tw_err *err)
 {
 	struct tw_resume_entry *e = entry_of(r);
-	uint64_t at = r->offset + e->pending;
+	uint64_t at;
 	enum tw_status st = TW_OK;
 	size_t done;
 
+	if (rs->shared)
+		return tw_resume_shared_write(r, p, n, err);
+	at = r->offset + e->pending;
 	if (n > r->length - at)
 		return tw_fail(err, TW_TOO_LARGE, r->length,
 		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
@@ -403,10 +448,13 @@ enum tw_status tw_resume_end_piece(
         struct tw_resumes *rs, struct tw_resume *r, bool keep, struct tw_err *err)
 {
 	struct tw_resume_entry *e = entry_of(r);
-	int fd = e->fd;
 	char path[PATH_BYTES];
 	enum tw_status st = TW_OK;
+	int fd;
 
+	if (rs->shared)
+		return tw_resume_shared_end_piece(r, keep, err);
+	fd = e->fd;
 	if (fd < 0)
 		return TW_OK;
 	e->fd = -1;
@@ -428,10 +476,12 @@ enum tw_status tw_resume_end_piece(
 /* --- whole ones --- */
 
 enum tw_status tw_resume_open(
-        struct tw_resumes *rs, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
+        struct tw_resumes *rs, struct tw_resume *r, int *ret_fd, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
+	if (rs->shared)
+		return tw_resume_shared_whole(r, ret_fd, err);
 	tw_resume_path(rs->blobs, r->id, ".part", path, sizeof path);
 	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	return *ret_fd >= 0 ? TW_OK : fail_errno("opened", err);
@@ -443,6 +493,8 @@ enum tw_status tw_resume_done(
 	char path[PATH_BYTES];
 	enum tw_status st;
 
+	if (rs->shared)
+		return tw_resume_shared_done(r, trace_id, err);
 	(void)pthread_mutex_lock(&rs->lock);
 	memcpy(r->trace_id, trace_id, sizeof r->trace_id);
 	r->expires_ms = new_end(rs);
@@ -458,18 +510,30 @@ enum tw_status tw_resume_done(
 	return TW_OK;
 }
 
-void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out)
+static void count_own(struct tw_resumes *rs, struct tw_resume_sums *ret)
 {
-	uint64_t open = 0;
-	uint64_t bytes = 0;
-
 	(void)pthread_mutex_lock(&rs->lock);
 	expire(rs);
+	*ret = (struct tw_resume_sums){.begun = rs->begun,
+	        .finished = rs->finished,
+	        .expired = rs->expired,
+	        .ended = rs->ended};
 	for (const struct tw_resume_entry *e = rs->all; e; e = e->next)
 		if (!e->r.trace_id[0]) {
-			open++;
-			bytes += e->r.offset;
+			ret->open++;
+			ret->bytes += e->r.offset;
 		}
+	(void)pthread_mutex_unlock(&rs->lock);
+}
+
+void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out)
+{
+	struct tw_resume_sums n;
+
+	if (rs->shared)
+		tw_resume_shared_sums(rs->shared, &n);
+	else
+		count_own(rs, &n);
 	tw_buf_printf(out,
 	        "# TYPE tracewell_resumable_open gauge\n"
 	        "tracewell_resumable_open %" PRIu64 "\n"
@@ -480,6 +544,5 @@ void tw_resumes_metrics(struct tw_resumes *rs, struct tw_buf *out)
 	        "tracewell_resumable_total{step=\"finished\"} %" PRIu64 "\n"
 	        "tracewell_resumable_total{step=\"expired\"} %" PRIu64 "\n"
 	        "tracewell_resumable_total{step=\"deleted\"} %" PRIu64 "\n",
-	        open, bytes, rs->begun, rs->finished, rs->expired, rs->ended);
-	(void)pthread_mutex_unlock(&rs->lock);
+	        n.open, n.bytes, n.begun, n.finished, n.expired, n.ended);
 }

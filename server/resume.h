@@ -5,8 +5,10 @@
  * is written once, and again when the upload has become a trace.  <id>.part is what has come: its
  * size is the offset, so a server that was killed goes on at the byte where it ended; after a power
  * cut <id>.mark says how much of it is believed.  <id>.new is a piece whose checksum is not
- * verified yet.  A part without its .json, and every .new, goes at start (I9).  What becomes of a
- * whole upload is not decided here. Thread: any; an upload is written by whoever acquired it.
+ * verified yet.  A part without its .json, and every .new, goes at start (I9).  Where several
+ * servers are at work all of it is in the catalogue and the storage (resume_shared.h).  What
+ * becomes of a whole upload is not decided here. Thread: any; an upload is written by whoever
+ * acquired it.
  */
 #ifndef TW_RESUME_H
 #define TW_RESUME_H
@@ -38,9 +40,22 @@ struct tw_resume { /* read only */
 	char *metadata; /* as it was sent */
 };
 
+struct tw_catalogue;
+struct tw_resume_cleaner;
+
+struct tw_resume_place { /* where several servers have them */
+	struct tw_blobs *blobs;
+	struct tw_catalogue *catalogue;
+	const char *node;                  /* what no other server is called */
+	struct tw_resume_cleaner *cleaner; /* resume_clean.h */
+};
+
 /* `blobs` outlives it: folder and disk floor are its. */
 enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_limits *limits,
         struct tw_resumes **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resumes_open_shared(const struct tw_resume_place *p,
+        const struct tw_resume_limits *limits, struct tw_resumes **ret,
+        struct tw_err *err) TW_MUST_USE;
 struct tw_resumes *tw_resumes_close(struct tw_resumes *rs); /* NULL is fine; returns NULL */
 
 /* TW_RATE past a limit of the key, TW_FULL at the disk's floor.  key "" makes one of the id. */
@@ -68,12 +83,12 @@ enum tw_status tw_resume_end_piece(
 
 /* The bytes of a whole upload, from their start; the caller closes it. */
 enum tw_status tw_resume_open(
-        struct tw_resumes *rs, const struct tw_resume *r, int *ret_fd, struct tw_err *err);
+        struct tw_resumes *rs, struct tw_resume *r, int *ret_fd, struct tw_err *err);
 /* It became this trace: its bytes go, its answer stays until it is too old. */
 enum tw_status tw_resume_done(
         struct tw_resumes *rs, struct tw_resume *r, const char *trace_id, struct tw_err *err);
-/* It goes, when it is released. */
-void tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r);
+/* It goes, when it is released; nobody finds it from here on. */
+enum tw_status tw_resume_drop(struct tw_resumes *rs, struct tw_resume *r, struct tw_err *err);
 
 /* Those that are too old go. */
 void tw_resumes_expire(struct tw_resumes *rs);

@@ -519,7 +519,9 @@ enum tw_status tw_s3_drop_parts(
 {
 	enum tw_status st = drop_parts_of(s, "blobs/", before_ms, ret, err);
 
-	return st == TW_OK ? drop_parts_of(s, "traces/", before_ms, ret, err) : st;
+	if (st == TW_OK)
+		st = drop_parts_of(s, "traces/", before_ms, ret, err);
+	return st == TW_OK ? drop_parts_of(s, "pieces/", before_ms, ret, err) : st;
 }
 
 /* --- for others --- */

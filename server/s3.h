@@ -49,8 +49,8 @@ enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
         void *arg, struct tw_err *err) TW_MUST_USE;
 /* May the bucket be listed by this key? */
 enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err) TW_MUST_USE;
-/* Uploads in parts below blobs/ and traces/ that were begun before that time, and never ended, go:
- * those of the first page of the store's answer. */
+/* Uploads in parts below blobs/, traces/ and pieces/ that were begun before that time, and never
+ * ended, go: those of the first page of the store's answer. */
 enum tw_status tw_s3_drop_parts(
         struct tw_s3 *s, int64_t before_ms, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
 /* An address by which anybody may put an object of that size and, where the store verifies it,

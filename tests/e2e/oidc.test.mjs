@@ -5,10 +5,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { postgresIsThere, startPostgres } from './postgres.mjs';
 import { CLIENT, Jar, jwt, knows, newKey, publicOf, realProvider, saysAnything } from './provider.mjs';
 import { binary, startServer, tracewell, until } from './server.mjs';
 
@@ -616,4 +619,48 @@ test('a public client, and a secret from a file', async (t) => {
 	assert.ok(!kept.s.log.includes(CLIENT.secret));
 	const none = await withReal(t, ['--oidc-create'], {}, {});
 	assert.equal(whyOf(await signIn(none.s, new Jar(), 'ida')), 'refused');
+});
+
+test('what one of several servers began another ends, and none ends it again', { skip: postgresIsThere ? false : 'PostgreSQL 15 or later is not installed' }, async (t) => {
+	const db = await startPostgres(t);
+	const data = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-signin-'));
+	t.after(() => fs.rmSync(data, { recursive: true, force: true }));
+	const servers = [];
+	let to = 0;
+	const balancer = http.createServer((q, r) => {
+		const inner = http.request({ host: '127.0.0.1', port: servers[to].port, method: q.method, path: q.url, headers: q.headers, agent: false }, (answer) => {
+			r.writeHead(answer.statusCode, answer.headers);
+			answer.pipe(r);
+		});
+		inner.on('error', () => r.destroy());
+		q.pipe(inner);
+	});
+	await new Promise((done) => balancer.listen(0, '127.0.0.1', done));
+	t.after(() => balancer.close() && balancer.closeAllConnections());
+	const front = { url: `http://127.0.0.1:${balancer.address().port}` };
+	const provider = await realProvider(t, `${front.url}/api/v1/oidc/callback`, {});
+	for (let i = 0; i < 2; i++) servers.push(await startServer(t, { data, env: { TRACEWELL_OIDC_CLIENT_SECRET: CLIENT.secret }, args: ['--catalog', db.url('signin'), '--several-servers',
+		'--oidc-issuer', provider.url, '--oidc-client-id', CLIENT.id, '--oidc-loopback-http', '--oidc-create', '--oidc-new-roles', 'viewer:test'] }));
+	assert.ok(servers[0].read);
+	knows('ann-2', { preferred_username: 'ann' });
+	const jar = new Jar();
+	const back = await jar.follow(begin(front), isCallback, 'ann-2');
+	const flow = jar.header(front.url);
+	assert.match(flow, /tw_oidc/);
+	const at = (i) => {
+		to = i;
+		return jar.ask(back, { fromElsewhere: true });
+	};
+	assert.equal((await at(1)).to, `${front.url}/`);
+	for (const i of [0, 1]) {
+		to = i;
+		assert.equal((await who(front, jar)).user, 'ann', 'signed in at both');
+		const again = await fetch(back, { redirect: 'manual', headers: { Cookie: flow } });
+		assert.equal(whyOf(new URL(again.headers.get('location'), front.url)), 'state', 'ended once');
+	}
+	to = 0;
+	assert.equal((await jar.ask(`${front.url}/api/v1/session`, { method: 'DELETE', headers: { 'X-Tracewell': '1' } })).status, 204);
+	to = 1;
+	assert.equal((await who(front, jar)).signed_in, false, 'signed out at both');
+	await servers[1].stop();
 });

@@ -47,7 +47,7 @@ static void open_all(struct upload *u)
 }
 
 /* The part holds what was sent, up to where the upload is said to be. */
-static void check_content(const struct upload *u, const struct tw_resume *r)
+static void check_content(const struct upload *u, struct tw_resume *r)
 {
 	uint8_t bytes[LENGTH_MOST];
 	struct tw_err err = {0};
@@ -194,7 +194,7 @@ static void drop(struct upload *u)
 	struct stat s;
 
 	FUZZ_CHECK(tw_resume_acquire(u->rs, "P", u->id, &r, &err) == TW_OK);
-	tw_resume_drop(u->rs, r);
+	tw_resume_drop(u->rs, r, NULL);
 	tw_resume_release(u->rs, r);
 	FUZZ_CHECK(tw_resume_acquire(u->rs, "P", u->id, &r, &err) == TW_NOT_FOUND);
 	for (int i = 0; i < 4; i++) {

@@ -64,7 +64,7 @@ async function startProxy(t, ports) {
 			const pieces = [];
 			res.on('data', (piece) => pieces.push(piece)).on('error', fail).on('end', () => {
 				const text = Buffer.concat(pieces).toString();
-				done({ status: res.statusCode, text, json: text.startsWith('{') ? JSON.parse(text) : undefined });
+				done({ status: res.statusCode, headers: res.headers, text, json: text.startsWith('{') ? JSON.parse(text) : undefined });
 			});
 		}).on('error', fail);
 		req.end(body);
@@ -158,6 +158,54 @@ test('behind HAProxy: servers are killed, and what was accepted is decoded and c
 	assert.equal(db.sql('SELECT count(*) FROM job', 'several'), '0');
 	for (const id of [...kept.values()].slice(-20)) assert.equal((await ask('GET', `/api/v1/traces/${id}`, { key: read })).json.state, 'ready');
 	assert.equal((await ask('GET', '/')).status, 200);
+	for (const s of nodes) await s.stop();
+	const check = spawnSync(binary(), ['check', '--data', data], { encoding: 'utf8' });
+	assert.equal(check.status, 0, check.stdout + check.stderr);
+});
+
+test('behind HAProxy: uploads in pieces go on at another server when theirs is killed', { skip, timeout: 240000 }, async (t) => {
+	const db = await startPostgres(t);
+	const url = db.url('pieces');
+	const data = folder(t, 'pieces');
+	const ports = [await freePort(), await freePort(), await freePort(), await freePort()];
+	const start = (role, port) => startRole(t, data, url, role, port);
+	const nodes = [await start('ingest', ports[0]), await start('ingest', ports[1]), await start('query,decode', ports[2])];
+	const ask = await startProxy(t, ports);
+	const [key, read] = [nodes[0].ingest, nodes[0].read];
+	const tus = { 'Tus-Resumable': '1.0.0' };
+
+	/* As a client does: what is locked or lost is asked for, and gone on with. */
+	const send = async (bytes) => {
+		const begun = await until(async () => {
+			const answer = await ask('POST', '/api/v1/uploads', { key, headers: { ...tus, 'Upload-Length': String(bytes.length) } }).catch(() => null);
+			return answer?.status === 201 ? answer : undefined;
+		}, 'an upload begun', 60);
+		const at = begun.headers.location;
+		return until(async () => {
+			const head = await ask('HEAD', at, { key, headers: tus }).catch(() => null);
+			if (head?.headers['tracewell-trace']) return head.headers['tracewell-trace'];
+			if (head?.status !== 200) return undefined;
+			const offset = Number(head.headers['upload-offset']);
+			const piece = bytes.subarray(offset, offset + 2000);
+			const answer = await ask('PATCH', at, { key, body: piece, headers: { ...tus, 'Upload-Offset': String(offset), 'Content-Type': 'application/offset+octet-stream' } }).catch(() => null);
+			assert.ok(!answer || [204, 409, 423, 502, 503, 504].includes(answer.status), answer?.text);
+			return undefined;
+		}, 'an upload whole', 90);
+	};
+	const sent = Array.from({ length: 6 }, (_, i) => sampleTrace(400 + i));
+	const senders = sent.map(send);
+	for (const at of [0, 1]) {
+		await sleep(700);
+		nodes[at].child.kill('SIGKILL');
+		await nodes[at].ended;
+		await sleep(1500);
+		await nodes[at].start();
+	}
+	const ids = await Promise.all(senders);
+	assert.equal(new Set(ids).size, sent.length);
+	await until(async () => ((await ask('GET', '/api/v1/traces?state=ready&limit=1', { key: read })).json?.total === sent.length ? true : undefined), 'all decoded', 90);
+	for (const s of nodes.slice(0, 2)) assert.match(s.log, /method=PATCH [^\n]*status=204/, 'both took pieces');
+	for (const [i, id] of ids.entries()) assert.deepEqual((await nodes[2].get(`/api/v1/traces/${id}/raw/trace`, { key: read })).bytes, sent[i]);
 	for (const s of nodes) await s.stop();
 	const check = spawnSync(binary(), ['check', '--data', data], { encoding: 'utf8' });
 	assert.equal(check.status, 0, check.stdout + check.stderr);

@@ -25,6 +25,7 @@
 #include "plan_hook.h"
 #include "plan_identity.h"
 #include "plan_postgres.h"
+#include "plan_resumable.h"
 #include "plan_retention.h"
 #include "plan_rollup.h"
 #include "upload_meta.h"
@@ -298,6 +299,7 @@ static void use_builds(struct session *s)
 	        tw_catalogue_build_of(s->c, s->caller.project_id, "1.0", s->arena, &cursor, NULL),
 	        TW_OK);
 	plan_use_commits(s->c, s->caller.project_id);
+	plan_use_resumables(s->c, s->caller.project_id);
 	cursor = "";
 	for (int pages = 0; pages < 2; pages++)
 		assert_int_equal(tw_catalogue_builds(s->c, s->caller.project_id, 1, cursor,
@@ -483,7 +485,9 @@ static bool may_be_scanned(const char *step)
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
 	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
 	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN exemplar" /* a page of them */,
-	        "SCAN quarantine", "SCAN webhook", "SCAN outbox USING INDEX outbox_until",
+	        "SCAN quarantine", "SCAN signin_used" /* 4096 */,
+	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,
+	        "SCAN webhook", "SCAN outbox USING INDEX outbox_until",
 	        "SCAN of_" /* what a query within found */, "SCAN (", "SCAN pragma_",
 	        "SCAN CONSTANT", "SCAN 2 CONSTANT"};
 

@@ -69,13 +69,16 @@ static const char *as_listed(void)
 	"array_position(ARRAY['project_id','what','fine','day','name','app','version_name',"       \
 	"'build_id','scenario','device_class','os']::name[], a.attname)"
 
-/* What engines have for themselves is not copied: see schema/catalogue_postgres. */
+/* What engines have for themselves is not copied: see schema/catalogue_postgres.  Nor are uploads
+ * in pieces, which are begun again, as those in the folder are, and sign-ins that are over in
+ * minutes. */
+#define NOT_COPIED "('resumable','resumable_piece','signin_used')"
 static const char of_schema[] =
         TW_EITHER("SELECT group_concat(line, char(10))||char(10) FROM (SELECT m.name||'.'||p.name||"
                   "CASE p.type WHEN 'INTEGER' THEN ':i' WHEN 'BLOB' THEN ':b' ELSE '' END||"
                   "CASE WHEN p.\"notnull\"=0 AND p.pk=0 THEN '?' ELSE '' END||':'||p.pk AS line"
                   " FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type='table'"
-                  " AND m.name NOT LIKE 'sqlite%' ORDER BY line)",
+                  " AND m.name NOT LIKE 'sqlite%' AND m.name NOT IN " NOT_COPIED " ORDER BY line)",
                 "SELECT string_agg(line, chr(10) ORDER BY line COLLATE \"C\")||chr(10) FROM ("
                 "SELECT c.relname||'.'||a.attname||CASE t.typname WHEN 'int8' THEN ':i'"
                 " WHEN 'bytea' THEN ':b' ELSE '' END||CASE WHEN a.attnotnull THEN '' ELSE '?' END"
@@ -87,7 +90,7 @@ static const char of_schema[] =
                 " x.indrelid=c.oid AND x.indisprimary WHERE c.relkind='r' AND"
                 " c.relnamespace=current_schema()::regnamespace AND c.relname NOT IN"
                 " ('catalogue_schema','catalogue_writer','catalogue_identity','catalogue_lead',"
-                "'audit_last')) lines");
+                "'audit_last') AND c.relname NOT IN " NOT_COPIED ") lines");
 
 static const char *folder(void)
 {

@@ -154,7 +154,7 @@ static enum tw_status send_piece(struct fixture *f, struct tw_resume *r, bool ap
 	return st;
 }
 
-static void check_content(struct fixture *f, const struct tw_resume *r)
+static void check_content(struct fixture *f, struct tw_resume *r)
 {
 	uint8_t bytes[LENGTH + 1];
 	int fd = -1;
@@ -206,7 +206,7 @@ static void go_on(struct fixture *f, const char *id, uint64_t accepted)
 		assert_int_equal(tw_resume_end_piece(f->rs, r, true, NULL), TW_OK);
 	}
 	check_content(f, r);
-	tw_resume_drop(f->rs, r);
+	tw_resume_drop(f->rs, r, NULL);
 	tw_resume_release(f->rs, r);
 }
 
@@ -293,7 +293,7 @@ static void test_limits(void **state)
 	assert_int_equal(begin(f, 3 * LENGTH, id[0]), TW_OK);
 	assert_int_equal(begin(f, 1, id[1]), TW_RATE);
 	assert_int_equal(tw_resume_acquire(f->rs, "P", id[0], &r, NULL), TW_OK);
-	tw_resume_drop(f->rs, r);
+	tw_resume_drop(f->rs, r, NULL);
 	tw_resume_release(f->rs, r);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(begin(f, LENGTH, id[i]), TW_OK);

@@ -1,0 +1,494 @@
+#include "catalogue_resumable.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalogue_internal.h"
+
+#define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
+
+/* What changes one row waits for nobody but who changes the same: in PostgreSQL by a connection of
+ * its own. */
+static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+{
+	enum tw_status st;
+
+	if (tw_cat_is_sqlite(c)) {
+		*ret = c->writer;
+		return tw_cat_begin(c, err);
+	}
+	st = tw_cat_reader(c, ret, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_db_run(*ret, "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE", err);
+	if (st != TW_OK)
+		tw_cat_done(c, *ret);
+	return st;
+}
+
+static enum tw_status end(
+        struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err)
+{
+	if (tw_cat_is_sqlite(c))
+		return tw_cat_end(c, st, err);
+	if (st == TW_OK)
+		st = tw_db_run(db, "COMMIT", err);
+	tw_cat_done(c, db); /* what is open is rolled back */
+	return st;
+}
+
+/* --- reading --- */
+
+#define COLUMNS                                                                                    \
+	"resumable_id,project_id,key_id,trace_id,idempotency_key,bytes,arrived,pieces,"            \
+	"expires_ms,metadata FROM resumable"
+
+static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
+{
+	const char *text = tw_cat_str(q, col);
+
+	(void)snprintf(out, cap, "%s", text ? text : "");
+}
+
+static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_resumable *ret)
+{
+	copy_text(q, 0, ret->id, sizeof ret->id);
+	copy_text(q, 1, ret->project_id, sizeof ret->project_id);
+	copy_text(q, 2, ret->key_id, sizeof ret->key_id);
+	copy_text(q, 3, ret->trace_id, sizeof ret->trace_id);
+	copy_text(q, 4, ret->key, sizeof ret->key);
+	ret->bytes = (uint64_t)tw_cat_int(q, 5);
+	ret->arrived = (uint64_t)tw_cat_int(q, 6);
+	ret->pieces = (uint32_t)tw_cat_int(q, 7);
+	ret->expires_ms = tw_cat_int(q, 8);
+	ret->metadata = tw_cat_text(q, 9, a);
+	return ret->metadata != NULL;
+}
+
+static enum tw_status not_found(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	        "no such upload: it was deleted, is too old, or never was; begin a new one");
+}
+
+static enum tw_status get(struct tw_db *db, const char *project_id, const char *id,
+        struct tw_arena *a, struct tw_resumable *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	int64_t now = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	if (st == TW_OK)
+		st = tw_cat_query(&q, db, err, /* primary key */
+		        "SELECT " COLUMNS " WHERE project_id=? AND resumable_id=? AND state<2"
+		        " AND expires_ms>?",
+		        "tti", project_id, id, now);
+	if (st != TW_OK)
+		return st;
+	if (!tw_cat_row(&q))
+		st = tw_cat_at_end(&q) ? not_found(err) : TW_OK;
+	else if (!read_row(&q, a, ret))
+		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_resumable_get(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_resumable *ret, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = get(db, project_id, id, a, ret, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+static bool read_piece(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
+{
+	struct tw_resumable_piece *p = ret_row;
+
+	*p = (struct tw_resumable_piece){(uint64_t)tw_cat_int(q, 0), (uint64_t)tw_cat_int(q, 1),
+	        tw_cat_text(q, 2, a), tw_cat_text(q, 3, a)};
+	return p->sha256 && p->object;
+}
+
+enum tw_status tw_catalogue_resumable_pieces(struct tw_catalogue *c, const char *project_id,
+        const char *id, struct tw_arena *a, struct tw_resumable_piece **ret, size_t *ret_n,
+        struct tw_err *err)
+{
+	struct tw_cat_list l = {a, TW_RESUMABLE_PIECES + 1, sizeof **ret, read_piece, NULL, 0};
+	enum tw_status st = tw_cat_list(c, &l, err, /* primary key */
+	        "SELECT start,bytes,sha256,object FROM resumable_piece WHERE project_id=?"
+	        " AND resumable_id=? ORDER BY start",
+	        "tt", project_id, id);
+
+	*ret = l.rows;
+	*ret_n = l.n;
+	return st;
+}
+
+static enum tw_status first_two(struct tw_catalogue *c, const char *sql, const char *text,
+        int64_t ret[2], struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, sql, text ? "t" : "", text);
+	if (st == TW_OK) {
+		if (tw_cat_row(&q)) {
+			ret[0] = tw_cat_int(&q, 0);
+			ret[1] = tw_cat_int(&q, 1);
+		}
+		st = tw_cat_close(&q, err);
+	}
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_resumable_names(
+        struct tw_catalogue *c, const char *object, bool *ret, struct tw_err *err)
+{
+	int64_t found[2] = {0, 0};
+	enum tw_status st = first_two(c, /* resumable_piece_by_object */
+	        "SELECT 1, 0 FROM resumable_piece WHERE object=?", object, found, err);
+
+	*ret = st != TW_OK || found[0] != 0;
+	return st;
+}
+
+enum tw_status tw_catalogue_resumables_open(
+        struct tw_catalogue *c, uint64_t *ret_n, uint64_t *ret_bytes, struct tw_err *err)
+{
+	int64_t sums[2] = {0, 0};
+	enum tw_status st = first_two(c, /* resumable_open: as many as keys may have open */
+	        "SELECT count(*), coalesce(sum(arrived),0) FROM resumable WHERE state=0", NULL,
+	        sums, err);
+
+	*ret_n = (uint64_t)sums[0];
+	*ret_bytes = (uint64_t)sums[1];
+	return st;
+}
+
+/* --- new ones --- */
+
+static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *u,
+        const struct tw_resumable_limits *limits, int64_t now, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	uint64_t count = 0, bytes = 0;
+	enum tw_status st = tw_cat_query(&q, db, err, /* resumable_open */
+	        "SELECT count(*), coalesce(sum(bytes),0) FROM resumable WHERE project_id=?"
+	        " AND key_id=? AND state=0 AND expires_ms>?",
+	        "tti", u->project_id, u->key_id, now);
+
+	if (st != TW_OK)
+		return st;
+	if (tw_cat_row(&q)) {
+		count = (uint64_t)tw_cat_int(&q, 0);
+		bytes = (uint64_t)tw_cat_int(&q, 1);
+	}
+	st = tw_cat_close(&q, err);
+	if (st != TW_OK)
+		return st;
+	if (count >= limits->count)
+		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		        "%" PRIu64
+		        " uploads of this key are not finished; finish or delete one first",
+		        count);
+	if (u->bytes > limits->bytes || bytes > limits->bytes - u->bytes)
+		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		        "this key's unfinished uploads may have %" PRIu64
+		        " bytes together; finish or delete one first",
+		        limits->bytes);
+	return TW_OK;
+}
+
+/* In the transaction of which the catalogue has one at a time, so that two servers do not take the
+ * same room. */
+enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resumable *u,
+        const struct tw_resumable_limits *limits, struct tw_err *err)
+{
+	int64_t now = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(c->writer, &now, err);
+	u->expires_ms = now + limits->keep_ms;
+	if (st == TW_OK)
+		st = judge_limits(c->writer, u, limits, now, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(c->writer, NULL, err,
+		        "INSERT INTO resumable(project_id,resumable_id,key_id,idempotency_key,"
+		        "metadata,bytes,expires_ms) VALUES(?,?,?,?,?,?,?)",
+		        "tttttii", u->project_id, u->id, u->key_id, u->key, u->metadata,
+		        (int64_t)u->bytes, u->expires_ms);
+	return tw_cat_end(c, st, err);
+}
+
+/* --- holds --- */
+
+static enum tw_status hold(struct tw_db *db, const struct tw_resumable_hold *h, int64_t lease_ms,
+        struct tw_arena *a, struct tw_resumable *ret, struct tw_err *err)
+{
+	int64_t now = 0;
+	int changed = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, &changed, err, /* primary key */
+		        "UPDATE resumable SET owner=?, until_ms=? WHERE project_id=? AND"
+		        " resumable_id=? AND state<2 AND expires_ms>? AND until_ms<=?",
+		        "tittii", h->owner, now + lease_ms, h->project_id, h->id, now, now);
+	if (st == TW_OK)
+		st = get(db, h->project_id, h->id, a, ret, err);
+	/* nobody writes what is a trace: its pieces may be on their way out just now */
+	if (st == TW_OK && !changed && !ret->trace_id[0])
+		st = tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+		        "another request is writing this upload; ask again in a moment");
+	return st;
+}
+
+enum tw_status tw_catalogue_resumable_hold(struct tw_catalogue *c,
+        const struct tw_resumable_hold *h, int64_t lease_ms, struct tw_arena *a,
+        struct tw_resumable *ret, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	return st == TW_OK ? end(c, db, hold(db, h, lease_ms, a, ret, err), err) : st;
+}
+
+static enum tw_status renew(
+        struct tw_db *db, const struct tw_resumable_hold *h, int64_t until_ms, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE resumable SET until_ms=?" OF_HOLD, "ittt", until_ms, h->project_id, h->id,
+	        h->owner);
+}
+
+enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
+        const struct tw_resumable_hold *holds, size_t n, int64_t lease_ms, struct tw_err *err)
+{
+	int64_t now = 0;
+	struct tw_db *db;
+	enum tw_status st = n ? begin(c, &db, err) : TW_OK;
+
+	if (st != TW_OK || !n)
+		return st;
+	st = tw_cat_now(db, &now, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = renew(db, &holds[i], now + lease_ms, err);
+	return end(c, db, st, err);
+}
+
+static enum tw_status lost(struct tw_err *err)
+{
+	return tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+	        "another server went on with this upload; ask with HEAD how far it is");
+}
+
+/* --- what a hold is for --- */
+
+static enum tw_status advance(struct tw_db *db, const struct tw_resumable_hold *h,
+        const struct tw_resumable_piece *p, int64_t until_ms, int64_t expires_ms,
+        struct tw_err *err)
+{
+	int changed = 0;
+	enum tw_status st = tw_cat_exec(db, &changed, err, /* primary key */
+	        "UPDATE resumable SET arrived=arrived+?, pieces=pieces+1, until_ms=?,"
+	        " expires_ms=?" OF_HOLD " AND state=0 AND arrived=? AND bytes-arrived>=?",
+	        "iiitttii", (int64_t)p->bytes, until_ms, expires_ms, h->project_id, h->id, h->owner,
+	        (int64_t)p->start, (int64_t)p->bytes);
+
+	if (st == TW_OK && !changed)
+		return lost(err);
+	if (st == TW_OK && until_ms == 0)
+		st = tw_cat_exec(db, NULL, err, "UPDATE resumable SET owner=''" OF_HOLD, "ttt",
+		        h->project_id, h->id, h->owner);
+	return st;
+}
+
+enum tw_status tw_catalogue_resumable_append(struct tw_catalogue *c,
+        const struct tw_resumable_hold *h, const struct tw_resumable_piece *p, int64_t lease_ms,
+        int64_t keep_ms, struct tw_err *err)
+{
+	int64_t now = 0;
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = advance(db, h, p, lease_ms ? now + lease_ms : 0, now + keep_ms, err);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err, "INSERT INTO resumable_piece VALUES(?,?,?,?,?,?)",
+		        "ttiitt", h->project_id, h->id, (int64_t)p->start, (int64_t)p->bytes,
+		        p->sha256, p->object);
+	return end(c, db, st, err);
+}
+
+static enum tw_status done(struct tw_db *db, const struct tw_resumable_hold *h,
+        const char *trace_id, int64_t keep_ms, struct tw_err *err)
+{
+	int64_t now = 0, same = 0;
+	int changed = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, &changed, err, /* primary key */
+		        "UPDATE resumable SET state=1, trace_id=?, expires_ms=?, owner='',"
+		        " until_ms=0" OF_HOLD " AND state=0",
+		        "tittt", trace_id, now + keep_ms, h->project_id, h->id, h->owner);
+	if (st != TW_OK || changed)
+		return st;
+	st = tw_cat_first_int(db, &same, err, /* primary key */
+	        "SELECT 1 FROM resumable WHERE project_id=? AND resumable_id=? AND trace_id=?",
+	        "ttt", h->project_id, h->id, trace_id);
+	return st == TW_OK && !same ? lost(err) : st;
+}
+
+enum tw_status tw_catalogue_resumable_done(struct tw_catalogue *c,
+        const struct tw_resumable_hold *h, const char *trace_id, int64_t keep_ms,
+        struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	return st == TW_OK ? end(c, db, done(db, h, trace_id, keep_ms, err), err) : st;
+}
+
+enum tw_status tw_catalogue_resumable_drop(
+        struct tw_catalogue *c, const struct tw_resumable_hold *h, struct tw_err *err)
+{
+	int changed = 0;
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, &changed, err, /* primary key */
+	        "UPDATE resumable SET state=2, owner='', until_ms=0" OF_HOLD, "ttt", h->project_id,
+	        h->id, h->owner);
+	if (st == TW_OK && !changed)
+		st = lost(err);
+	return end(c, db, st, err);
+}
+
+enum tw_status tw_catalogue_resumable_release(
+        struct tw_catalogue *c, const struct tw_resumable_hold *h, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE resumable SET owner='', until_ms=0" OF_HOLD, "ttt", h->project_id, h->id,
+	        h->owner);
+	return end(c, db, st, err);
+}
+
+/* --- what goes --- */
+
+static enum tw_status find_unclean(struct tw_db *db, const char *sql, int64_t now,
+        struct tw_resumable_hold *ret, bool *ret_found, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, sql, "ii", now, now);
+
+	if (st != TW_OK)
+		return st;
+	*ret_found = tw_cat_row(&q);
+	if (*ret_found) {
+		copy_text(&q, 0, ret->project_id, sizeof ret->project_id);
+		copy_text(&q, 1, ret->id, sizeof ret->id);
+	}
+	return tw_cat_close(&q, err);
+}
+
+/* Too old ones are counted once, by whoever marks them. */
+static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *io, int64_t now,
+        int64_t lease_ms, bool *ret_expired, struct tw_err *err)
+{
+	bool found = false;
+	int changed = 0, expired = 0;
+	enum tw_status st = find_unclean(db, /* resumable_to_clean */
+	        "SELECT project_id, resumable_id FROM resumable WHERE state>0 AND (state=2 OR"
+	        " pieces>0) AND until_ms<=? AND until_ms<=? LIMIT 1",
+	        now, io, &found, err);
+
+	if (st == TW_OK && !found)
+		st = find_unclean(db, /* resumable_by_end */
+		        "SELECT project_id, resumable_id FROM resumable WHERE expires_ms<=? AND"
+		        " until_ms<=? ORDER BY expires_ms LIMIT 1",
+		        now, io, &found, err);
+	if (st == TW_OK && found) /* primary key */
+		st = tw_cat_exec(db, &expired, err,
+		        "UPDATE resumable SET state=2 WHERE project_id=? AND resumable_id=? AND"
+		        " state=0 AND expires_ms<=? AND until_ms<=?",
+		        "ttii", io->project_id, io->id, now, now);
+	if (st == TW_OK && found) /* primary key */
+		st = tw_cat_exec(db, &changed, err,
+		        "UPDATE resumable SET owner=?, until_ms=? WHERE project_id=? AND"
+		        " resumable_id=? AND until_ms<=? AND (state>0 OR expires_ms<=?)",
+		        "tittii", io->owner, now + lease_ms, io->project_id, io->id, now, now);
+	*ret_expired = expired > 0;
+	return st == TW_OK && !changed ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "none") : st;
+}
+
+enum tw_status tw_catalogue_resumable_clean(struct tw_catalogue *c, struct tw_resumable_hold *io,
+        int64_t lease_ms, bool *ret_expired, struct tw_err *err)
+{
+	int64_t now = 0;
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = take_unclean(db, io, now, lease_ms, ret_expired, err);
+	return end(c, db, st, err);
+}
+
+static enum tw_status cleaned(
+        struct tw_db *db, const struct tw_resumable_hold *h, struct tw_err *err)
+{
+	int64_t now = 0;
+	int mine = 0;
+	enum tw_status st = tw_cat_now(db, &now, err);
+
+	if (st == TW_OK) /* primary key, as of all that follow */
+		st = tw_cat_exec(db, &mine, err,
+		        "UPDATE resumable SET pieces=0, owner='', until_ms=0" OF_HOLD, "ttt",
+		        h->project_id, h->id, h->owner);
+	if (st == TW_OK && !mine)
+		return lost(err);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "DELETE FROM resumable_piece WHERE project_id=? AND resumable_id=?", "tt",
+		        h->project_id, h->id);
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "DELETE FROM resumable WHERE project_id=? AND resumable_id=? AND (state=2"
+		        " OR expires_ms<=?)",
+		        "tti", h->project_id, h->id, now);
+	return st;
+}
+
+enum tw_status tw_catalogue_resumable_cleaned(
+        struct tw_catalogue *c, const struct tw_resumable_hold *h, struct tw_err *err)
+{
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
+
+	return st == TW_OK ? end(c, db, cleaned(db, h, err), err) : st;
+}

@@ -1,0 +1,110 @@
+#include "resume_clean.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "blob_piece.h"
+#include "catalogue_resumable.h"
+#include "log.h"
+#include "periodic.h"
+
+enum {
+	EVERY_S = 5,
+	AT_ONCE = 100,    /* uploads a look */
+	LEASE_MS = 60000, /* who did not end by then is asked again, or somebody else */
+	ARENA = 16 << 20
+};
+
+struct tw_resume_cleaner {
+	struct tw_resume_place place;
+	struct tw_periodic *thread;
+	uint64_t turns; /* of the thread */
+	_Atomic uint64_t expired;
+};
+
+static enum tw_status remove_pieces(struct tw_resume_cleaner *c, struct tw_periodic *p,
+        const struct tw_resumable_hold *h, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_resumable_piece *pieces = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_resumable_pieces(
+	        c->place.catalogue, h->project_id, h->id, a, &pieces, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		st = tw_periodic_stopping(p)
+		             ? tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped")
+		             : tw_piece_remove(c->place.blobs, pieces[i].object, err);
+	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->place.catalogue, h, err) : st;
+}
+
+/* TW_NOT_FOUND: nothing is left to do. */
+static enum tw_status clean_one(
+        struct tw_resume_cleaner *c, struct tw_periodic *p, struct tw_err *err)
+{
+	struct tw_resumable_hold h = {.id = ""};
+	struct tw_arena *a = tw_arena_new(ARENA);
+	bool expired = false;
+	enum tw_status st;
+
+	if (!a)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)snprintf(h.owner, sizeof h.owner, "%s-clean-%llu", c->place.node,
+	        (unsigned long long)++c->turns);
+	st = tw_catalogue_resumable_clean(c->place.catalogue, &h, LEASE_MS, &expired, err);
+	if (st == TW_OK) {
+		(void)atomic_fetch_add(&c->expired, expired);
+		st = remove_pieces(c, p, &h, a, err);
+	}
+	(void)tw_arena_free(a);
+	return st == TW_LOCKED ? TW_OK : st;
+}
+
+static void clean(struct tw_periodic *p, void *arg)
+{
+	struct tw_resume_cleaner *c = arg;
+	struct tw_err err = {.msg = ""};
+	enum tw_status st = tw_blobs_ready(c->place.blobs, NULL);
+
+	for (int i = 0; st == TW_OK && i < AT_ONCE && !tw_periodic_stopping(p); i++)
+		st = clean_one(c, p, &err);
+	if (st != TW_OK && st != TW_NOT_FOUND && st != TW_BUSY && !tw_periodic_stopping(p))
+		tw_log_err(TW_LOG_WARN, "pieces_not_removed", c->place.node, &err);
+}
+
+enum tw_status tw_resume_cleaner_start(
+        const struct tw_resume_place *p, struct tw_resume_cleaner **ret, struct tw_err *err)
+{
+	struct tw_resume_cleaner *c = tw_mem_zalloc(1, sizeof *c);
+	enum tw_status st;
+
+	if (!c)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	c->place = *p;
+	st = tw_periodic_start(clean, c, EVERY_S, &c->thread, err);
+	if (st == TW_OK)
+		*ret = c;
+	else
+		tw_mem_free(c);
+	return st;
+}
+
+struct tw_resume_cleaner *tw_resume_cleaner_stop(struct tw_resume_cleaner *c)
+{
+	if (!c)
+		return NULL;
+	(void)tw_periodic_stop(c->thread);
+	tw_mem_free(c);
+	return NULL;
+}
+
+void tw_resume_cleaner_wake(struct tw_resume_cleaner *c)
+{
+	if (c)
+		tw_periodic_wake(c->thread);
+}
+
+uint64_t tw_resume_cleaner_expired(struct tw_resume_cleaner *c)
+{
+	return c ? atomic_load(&c->expired) : 0;
+}

@@ -1,0 +1,577 @@
+#include "resume_shared.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "blob_piece.h"
+#include "catalogue_resumable.h"
+#include "clock.h"
+#include "crash_point.h"
+#include "log.h"
+#include "periodic.h"
+#include "pool.h"
+#include "resume_clean.h"
+#include "ulid.h"
+
+enum {
+	LEASE_MS = 6000,
+	RENEW_S = 2,
+	QUIET_MS = 15000, /* of whom nothing was heard for so long the hold is not renewed */
+	THREADS = 8,
+	PART_BYTES = 4 << 20, /* of a long piece, put and counted while it comes */
+	PART_LEAST = 256 << 10,
+	PARTS_WAITING = 4, /* a store that is slower than the client gets larger parts, not more */
+	PART_MS = 3000,    /* what comes slowly, in parts of so long */
+	ARENA = 32 << 10
+};
+
+struct tw_resume_shared {
+	struct tw_resume_place place;
+	struct tw_resume_limits limits;
+	struct tw_pool *pool;
+	struct tw_periodic *renewer;
+	pthread_mutex_t lock; /* of the list and, in entries, of what is said there */
+	struct entry *all;
+	size_t n;
+	_Atomic uint64_t serial, begun, finished, ended;
+};
+
+struct part { /* of a piece, on its way to the storage */
+	struct part *next;
+	struct tw_blob_writer *writer;
+};
+
+struct entry {                    /* an upload that a request of ours writes */
+	struct tw_resume r;       /* first */
+	struct tw_pool_task task; /* puts its parts */
+	struct tw_resume_shared *s;
+	struct tw_resumable_hold hold;
+	struct tw_blob_writer *now; /* what comes goes there; NULL until it does */
+	bool open, apart;           /* a piece is */
+	uint64_t came;              /* of the piece */
+	int64_t since_ms;           /* `now` was begun */
+	uint32_t pieces;            /* of the upload */
+	/* under the lock: */
+	struct entry *next;
+	struct part *first, **last;
+	unsigned waiting;
+	bool running, closing; /* the task is; it is released when that ends */
+	bool held, works;      /* as far as we know; something else than bytes is waited for */
+	int64_t heard_ms;
+	uint64_t arrived; /* counted */
+	enum tw_status failed;
+	struct tw_err why;
+	pthread_cond_t idle;
+};
+
+static struct entry *entry_of(struct tw_resume *r)
+{
+	return (struct entry *)(void *)r;
+}
+
+static int64_t keep_ms(const struct tw_resume_shared *s)
+{
+	return (int64_t)s->limits.keep_s * 1000;
+}
+
+/* --- new ones, and a look --- */
+
+enum tw_status tw_resume_shared_new(
+        struct tw_resume_shared *s, struct tw_resume *r, struct tw_err *err)
+{
+	const struct tw_resumable_limits limits = {s->limits.count, s->limits.bytes, keep_ms(s)};
+	struct tw_resumable u = {.bytes = r->length, .metadata = r->metadata};
+	enum tw_status st = tw_blobs_ready(s->place.blobs, err);
+
+	memcpy(u.id, r->id, sizeof u.id);
+	memcpy(u.project_id, r->project_id, sizeof u.project_id);
+	memcpy(u.key_id, r->key_id, sizeof u.key_id);
+	(void)snprintf(u.key, sizeof u.key, "%s", r->key);
+	if (st == TW_OK)
+		st = tw_catalogue_resumable_add(s->place.catalogue, &u, &limits, err);
+	if (st == TW_OK)
+		(void)atomic_fetch_add(&s->begun, 1);
+	return st;
+}
+
+/* All but the metadata. */
+static void fill(const struct tw_resumable *from, struct tw_resume *to)
+{
+	memcpy(to->id, from->id, sizeof to->id);
+	memcpy(to->project_id, from->project_id, sizeof to->project_id);
+	memcpy(to->key_id, from->key_id, sizeof to->key_id);
+	memcpy(to->trace_id, from->trace_id, sizeof to->trace_id);
+	(void)snprintf(to->key, sizeof to->key, "%s", from->key);
+	to->length = from->bytes;
+	to->offset = from->arrived;
+	to->expires_ms = from->expires_ms;
+}
+
+enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume *ret, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_resumable u = {.bytes = 0};
+	enum tw_status st =
+	        tw_catalogue_resumable_get(s->place.catalogue, project_id, id, a, &u, err);
+
+	if (st != TW_OK)
+		return st;
+	fill(&u, ret);
+	ret->metadata = tw_arena_str(a, tw_str_of(u.metadata));
+	return ret->metadata ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+}
+
+/* --- having one --- */
+
+static void enter(struct tw_resume_shared *s, struct entry *e)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	e->next = s->all;
+	s->all = e;
+	s->n++;
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+static struct entry *free_entry(struct entry *e)
+{
+	(void)pthread_cond_destroy(&e->idle);
+	tw_mem_free(e->r.metadata);
+	tw_mem_free(e);
+	return NULL;
+}
+
+static void run(struct tw_pool_task *task, bool stopping);
+
+static struct entry *new_entry(struct tw_resume_shared *s, const char *project_id, const char *id)
+{
+	struct entry *e = tw_mem_zalloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->s = s;
+	e->task.run = run;
+	e->last = &e->first;
+	(void)pthread_cond_init(&e->idle, NULL);
+	(void)snprintf(e->hold.project_id, sizeof e->hold.project_id, "%s", project_id);
+	(void)snprintf(e->hold.id, sizeof e->hold.id, "%s", id);
+	(void)snprintf(e->hold.owner, sizeof e->hold.owner, "%s-%" PRIu64, s->place.node,
+	        atomic_fetch_add(&s->serial, 1));
+	return e;
+}
+
+static enum tw_status take(
+        struct tw_resume_shared *s, struct entry *e, struct tw_arena *a, struct tw_err *err)
+{
+	struct tw_resumable u = {.bytes = 0};
+	enum tw_status st =
+	        tw_catalogue_resumable_hold(s->place.catalogue, &e->hold, LEASE_MS, a, &u, err);
+
+	if (st != TW_OK)
+		return st;
+	fill(&u, &e->r);
+	e->pieces = u.pieces;
+	e->arrived = u.arrived;
+	e->held = true;
+	e->heard_ms = tw_monotonic_ms();
+	e->r.metadata = tw_mem_alloc(strlen(u.metadata) + 1, 1);
+	if (!e->r.metadata) {
+		(void)tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	}
+	memcpy(e->r.metadata, u.metadata, strlen(u.metadata) + 1);
+	return TW_OK;
+}
+
+enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume **ret, struct tw_err *err)
+{
+	struct tw_arena *a;
+	struct entry *e;
+	enum tw_status st;
+
+	if (!tw_ulid_valid(id))
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such upload");
+	e = new_entry(s, project_id, id);
+	if (!e)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	a = tw_arena_new(ARENA);
+	st = a ? take(s, e, a, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	(void)tw_arena_free(a);
+	if (st != TW_OK) {
+		(void)free_entry(e);
+		return st;
+	}
+	enter(s, e);
+	*ret = &e->r;
+	return TW_OK;
+}
+
+/* Nobody else has it any more. */
+static void leave(struct entry *e)
+{
+	struct tw_resume_shared *s = e->s;
+	struct entry **at;
+
+	(void)pthread_mutex_lock(&s->lock);
+	for (at = &s->all; *at && *at != e;)
+		at = &(*at)->next;
+	if (*at)
+		*at = e->next;
+	s->n--;
+	(void)pthread_mutex_unlock(&s->lock);
+	if (e->held && tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL) != TW_OK)
+		tw_log(TW_LOG_INFO, "upload_not_released", tw_log_text("upload", e->r.id));
+	(void)free_entry(e);
+}
+
+void tw_resume_shared_release(struct tw_resume *r)
+{
+	struct entry *e = entry_of(r);
+	bool later;
+
+	(void)pthread_mutex_lock(&e->s->lock);
+	later = e->running;
+	e->closing = later;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	if (!later)
+		leave(e);
+}
+
+/* --- parts of a piece --- */
+
+/* Durable, and counted.  last: the hold ends with it, where the upload does not. */
+static enum tw_status put_part(
+        struct entry *e, struct tw_blob_writer *w, bool last, struct tw_err *err)
+{
+	const struct tw_resume_shared *s = e->s;
+	char object[TW_STORE_KEY], sha256[TW_SHA256_HEX];
+	struct tw_resumable_piece p = {e->arrived, tw_blob_bytes(w), sha256, object};
+	const bool ends = last && p.start + p.bytes < e->r.length;
+	enum tw_status st = tw_piece_put(s->place.blobs, w, e->r.id, object, sha256, err);
+
+	tw_crash_point("piece_put");
+	if (st != TW_OK)
+		return st;
+	st = tw_catalogue_resumable_append(
+	        s->place.catalogue, &e->hold, &p, ends ? 0 : LEASE_MS, keep_ms(s), err);
+	tw_crash_point("piece_counted");
+	if (st == TW_LOCKED) /* else it may have been counted: the sweep knows */
+		(void)tw_piece_remove(s->place.blobs, object, NULL);
+	(void)pthread_mutex_lock(&e->s->lock);
+	if (st == TW_OK)
+		e->arrived += p.bytes;
+	e->held = st == TW_OK ? !ends : st != TW_LOCKED;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	return st;
+}
+
+static struct part *next_part(struct entry *e, bool *ret_failed, bool *ret_close)
+{
+	struct part *p;
+
+	(void)pthread_mutex_lock(&e->s->lock);
+	p = e->first;
+	if (p) {
+		e->first = p->next;
+		e->waiting--;
+		if (!e->first)
+			e->last = &e->first;
+	} else {
+		e->running = false;
+		(void)pthread_cond_broadcast(&e->idle);
+	}
+	*ret_failed = e->failed != TW_OK;
+	*ret_close = !p && e->closing;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	return p;
+}
+
+static void run(struct tw_pool_task *task, bool stopping)
+{
+	struct entry *e = (struct entry *)(void *)((char *)task - offsetof(struct entry, task));
+	struct part *p;
+	bool failed, close_it;
+
+	while ((p = next_part(e, &failed, &close_it))) {
+		struct tw_err why = {.msg = ""};
+		enum tw_status st = TW_BUSY;
+
+		if (failed || stopping)
+			(void)tw_blob_discard(p->writer);
+		else
+			st = put_part(e, p->writer, false, &why);
+		tw_mem_free(p);
+		if (failed || st == TW_OK)
+			continue;
+		(void)pthread_mutex_lock(&e->s->lock);
+		e->failed = st;
+		e->why = why;
+		(void)pthread_mutex_unlock(&e->s->lock);
+	}
+	if (close_it)
+		leave(e);
+}
+
+/* To the threads; what comes next begins another. */
+static enum tw_status hand_over(struct entry *e, struct tw_err *err)
+{
+	struct part *p = tw_mem_zalloc(1, sizeof *p);
+	bool begin;
+
+	if (!p)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	p->writer = e->now;
+	e->now = NULL;
+	e->pieces++;
+	(void)pthread_mutex_lock(&e->s->lock);
+	*e->last = p;
+	e->last = &p->next;
+	e->waiting++;
+	begin = !e->running;
+	e->running = true;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	if (begin && !tw_pool_submit(e->s->pool, &e->task))
+		run(&e->task, true);
+	return TW_OK;
+}
+
+static enum tw_status failure(struct entry *e, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&e->s->lock);
+	st = e->failed;
+	if (st != TW_OK && err)
+		*err = e->why;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	return st;
+}
+
+/* --- pieces --- */
+
+static enum tw_status begin_part(struct entry *e, struct tw_err *err)
+{
+	if (e->pieces >= TW_RESUMABLE_PIECES)
+		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		        "this upload came in %d pieces: begin a new one, in larger ones",
+		        TW_RESUMABLE_PIECES);
+	e->since_ms = tw_monotonic_ms();
+	return tw_blob_begin(e->s->place.blobs, e->r.length, &e->now, err);
+}
+
+enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+
+	e->apart = apart;
+	e->came = 0;
+	e->open = true;
+	return begin_part(e, err);
+}
+
+static bool is_enough(const struct entry *e, bool too_many)
+{
+	const uint64_t n = tw_blob_bytes(e->now);
+
+	return !e->apart && !too_many &&
+	       (n >= PART_BYTES || (n >= PART_LEAST && tw_monotonic_ms() - e->since_ms >= PART_MS));
+}
+
+enum tw_status tw_resume_shared_write(
+        struct tw_resume *r, const void *p, size_t n, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+	enum tw_status st = failure(e, err);
+	bool too_many;
+
+	if (st != TW_OK)
+		return st;
+	if (n > r->length - r->offset - e->came)
+		return tw_fail(err, TW_TOO_LARGE, r->length,
+		        "the piece goes past Upload-Length, %" PRIu64 " bytes", r->length);
+	if (!e->now)
+		st = begin_part(e, err);
+	if (st == TW_OK)
+		st = tw_blob_write(e->now, p, n, err);
+	if (st != TW_OK)
+		return st;
+	e->came += n;
+	(void)pthread_mutex_lock(&e->s->lock);
+	e->heard_ms = tw_monotonic_ms();
+	too_many = e->waiting >= PARTS_WAITING;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	tw_crash_point("piece_written");
+	return is_enough(e, too_many) ? hand_over(e, err) : TW_OK;
+}
+
+static void wait_for_parts(struct entry *e)
+{
+	(void)pthread_mutex_lock(&e->s->lock);
+	e->works = true;
+	while (e->running)
+		(void)pthread_cond_wait(&e->idle, &e->s->lock);
+	(void)pthread_mutex_unlock(&e->s->lock);
+}
+
+static enum tw_status keep_all(struct entry *e, struct tw_err *err)
+{
+	struct tw_blob_writer *w = e->now;
+	enum tw_status st;
+
+	wait_for_parts(e);
+	st = failure(e, err);
+	if (st == TW_OK && w && tw_blob_bytes(w)) {
+		e->now = NULL;
+		e->pieces++;
+		st = put_part(e, w, true, err);
+	}
+	e->r.offset = e->arrived;
+	if (st == TW_OK)
+		e->r.expires_ms = tw_unix_ms() + keep_ms(e->s);
+	return st;
+}
+
+/* What came of a piece that was cut counts, too, a little later. */
+enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+	enum tw_status st = TW_OK;
+
+	if (!e->open)
+		return TW_OK;
+	e->open = false;
+	if (keep)
+		st = keep_all(e, err);
+	else if (!e->apart && e->now && tw_blob_bytes(e->now))
+		st = hand_over(e, err);
+	e->now = tw_blob_discard(e->now);
+	return st;
+}
+
+/* --- whole ones --- */
+
+enum tw_status tw_resume_shared_whole(struct tw_resume *r, int *ret_fd, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+
+	(void)pthread_mutex_lock(&e->s->lock);
+	e->works = true; /* until it is released */
+	(void)pthread_mutex_unlock(&e->s->lock);
+	return tw_resume_assemble(&e->s->place, r, ret_fd, err);
+}
+
+static void hold_ended(struct entry *e)
+{
+	(void)pthread_mutex_lock(&e->s->lock);
+	e->held = false;
+	(void)pthread_mutex_unlock(&e->s->lock);
+	tw_resume_cleaner_wake(e->s->place.cleaner);
+}
+
+enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+	enum tw_status st = tw_catalogue_resumable_done(
+	        e->s->place.catalogue, &e->hold, trace_id, keep_ms(e->s), err);
+
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(r->trace_id, sizeof r->trace_id, "%s", trace_id);
+	r->expires_ms = tw_unix_ms() + keep_ms(e->s);
+	(void)atomic_fetch_add(&e->s->finished, 1);
+	hold_ended(e);
+	return TW_OK;
+}
+
+enum tw_status tw_resume_shared_drop(struct tw_resume *r, struct tw_err *err)
+{
+	struct entry *e = entry_of(r);
+	enum tw_status st = tw_catalogue_resumable_drop(e->s->place.catalogue, &e->hold, err);
+
+	if (st != TW_OK)
+		return st;
+	(void)atomic_fetch_add(&e->s->ended, !r->trace_id[0]);
+	hold_ended(e);
+	return TW_OK;
+}
+
+void tw_resume_shared_sums(struct tw_resume_shared *s, struct tw_resume_sums *ret)
+{
+	*ret = (struct tw_resume_sums){.begun = atomic_load(&s->begun),
+	        .finished = atomic_load(&s->finished),
+	        .expired = tw_resume_cleaner_expired(s->place.cleaner),
+	        .ended = atomic_load(&s->ended)};
+	(void)tw_catalogue_resumables_open(s->place.catalogue, &ret->open, &ret->bytes, NULL);
+}
+
+/* --- holds are renewed --- */
+
+/* Those of whom something was heard, or for whom we work. */
+static struct tw_resumable_hold *held_now(struct tw_resume_shared *s, size_t *ret_n)
+{
+	const int64_t since = tw_monotonic_ms() - QUIET_MS;
+	struct tw_resumable_hold *holds;
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&s->lock);
+	holds = s->n ? tw_mem_alloc(s->n, sizeof *holds) : NULL;
+	for (const struct entry *e = s->all; holds && e; e = e->next)
+		if (e->held && (e->works || e->running || e->heard_ms >= since))
+			holds[n++] = e->hold;
+	(void)pthread_mutex_unlock(&s->lock);
+	*ret_n = n;
+	return holds;
+}
+
+static void renew(struct tw_periodic *p, void *arg)
+{
+	struct tw_resume_shared *s = arg;
+	struct tw_err err = {.msg = ""};
+	size_t n = 0;
+	struct tw_resumable_hold *holds = held_now(s, &n);
+
+	(void)p;
+	if (n && tw_catalogue_resumables_renew(s->place.catalogue, holds, n, LEASE_MS, &err) !=
+	                 TW_OK)
+		tw_log_err(TW_LOG_WARN, "uploads_not_renewed", s->place.node, &err);
+	tw_mem_free(holds);
+}
+
+/* --- the whole --- */
+
+enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
+        const struct tw_resume_limits *limits, struct tw_resume_shared **ret, struct tw_err *err)
+{
+	struct tw_resume_shared *s = tw_mem_zalloc(1, sizeof *s);
+	enum tw_status st;
+
+	if (!s)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	s->place = *p;
+	s->limits = *limits;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	st = tw_pool_start(THREADS, &s->pool, err);
+	if (st == TW_OK)
+		st = tw_periodic_start(renew, s, RENEW_S, &s->renewer, err);
+	if (st == TW_OK)
+		*ret = s;
+	else
+		(void)tw_resume_shared_close(s);
+	return st;
+}
+
+struct tw_resume_shared *tw_resume_shared_close(struct tw_resume_shared *s)
+{
+	if (!s)
+		return NULL;
+	s->pool = tw_pool_stop(s->pool);
+	s->renewer = tw_periodic_stop(s->renewer);
+	(void)pthread_mutex_destroy(&s->lock);
+	tw_mem_free(s);
+	return NULL;
+}

@@ -1,0 +1,51 @@
+/*
+ * resume_shared.h - uploads in pieces where several servers are at work: any goes on with any.
+ *
+ * What came is a file of the storage and a row of the catalogue (catalogue_resumable.h) before it
+ * is answered.  A piece is spooled here while it comes; of a long one a part is put and counted
+ * every few seconds by threads of ours, so that little is sent again when this server dies.  What
+ * comes with a checksum counts whole or not at all.  Who writes holds the row for LEASE_MS, which
+ * is renewed while bytes come; it was lost when another server went on, and adds nothing then.
+ * Calls are as resume.h says.  Thread: any, as there.
+ */
+#ifndef TW_RESUME_SHARED_H
+#define TW_RESUME_SHARED_H
+
+#include "catalogue.h"
+#include "resume.h"
+
+struct tw_resume_shared;
+
+/* All outlive it; node: what no other server is called. */
+enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
+        const struct tw_resume_limits *limits, struct tw_resume_shared **ret,
+        struct tw_err *err) TW_MUST_USE;
+struct tw_resume_shared *tw_resume_shared_close(struct tw_resume_shared *s);
+
+enum tw_status tw_resume_shared_new(
+        struct tw_resume_shared *s, struct tw_resume *r, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_look(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume *ret, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_acquire(struct tw_resume_shared *s, const char *project_id,
+        const char *id, struct tw_resume **ret, struct tw_err *err) TW_MUST_USE;
+void tw_resume_shared_release(struct tw_resume *r);
+
+enum tw_status tw_resume_shared_begin_piece(
+        struct tw_resume *r, bool apart, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_write(
+        struct tw_resume *r, const void *p, size_t n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_end_piece(struct tw_resume *r, bool keep, struct tw_err *err);
+
+/* All its pieces as one file of this server; the caller closes it (resume_whole.c). */
+enum tw_status tw_resume_assemble(const struct tw_resume_place *p, const struct tw_resume *r,
+        int *ret_fd, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_resume_shared_whole(struct tw_resume *r, int *ret_fd, struct tw_err *err);
+enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, struct tw_err *err);
+enum tw_status tw_resume_shared_drop(struct tw_resume *r, struct tw_err *err);
+
+struct tw_resume_sums {
+	uint64_t open, bytes, begun, finished, expired, ended;
+};
+void tw_resume_shared_sums(struct tw_resume_shared *s, struct tw_resume_sums *ret);
+
+#endif

@@ -1,0 +1,100 @@
+/* Pieces of an upload, put together again: read one after another, each against its sum, by 64 KiB
+ * at a time. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blob_piece.h"
+#include "catalogue_resumable.h"
+#include "digest.h"
+#include "resume_shared.h"
+
+enum { ARENA = 16 << 20 };
+
+static enum tw_status append_file(int from, int to, uint64_t bytes, struct tw_err *err)
+{
+	uint8_t piece[65536];
+	uint64_t done = 0;
+	ssize_t n;
+
+	while ((n = pread(from, piece, sizeof piece, (off_t)done)) > 0) {
+		for (ssize_t at = 0, k; at < n; at += k) {
+			k = write(to, piece + at, (size_t)(n - at));
+			if (k < 0)
+				return tw_fail(
+				        err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
+		}
+		done += (uint64_t)n;
+	}
+	if (n < 0)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET, "a piece cannot be read");
+	return done == bytes ? TW_OK
+	                     : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	                               "a piece has %" PRIu64 " of %" PRIu64 " bytes", done, bytes);
+}
+
+static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable_piece *p,
+        uint64_t at, int to, struct tw_err *err)
+{
+	char sha256[TW_SHA256_HEX] = "";
+	uint64_t n = 0;
+	int fd = -1;
+	enum tw_status st;
+
+	if (p->start != at)
+		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "the upload has a hole at %" PRIu64 ": begin a new one", at);
+	st = tw_piece_open(b, p->object, &fd, err);
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		        "a piece of the upload is not there: ask with HEAD");
+	if (st != TW_OK)
+		return st;
+	st = tw_digest_fd(fd, sha256, &n, err);
+	if (st == TW_OK && strcmp(sha256, p->sha256) != 0)
+		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		        "a piece of the upload was damaged in the storage: begin a new one");
+	if (st == TW_OK)
+		st = append_file(fd, to, p->bytes, err);
+	(void)close(fd);
+	return st;
+}
+
+static enum tw_status append_all(const struct tw_resume_place *p, const struct tw_resume *r,
+        struct tw_arena *a, int to, struct tw_err *err)
+{
+	struct tw_resumable_piece *pieces = NULL;
+	uint64_t at = 0;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_resumable_pieces(
+	        p->catalogue, r->project_id, r->id, a, &pieces, &n, err);
+
+	for (size_t i = 0; st == TW_OK && i < n; i++) {
+		st = append_piece(p->blobs, &pieces[i], at, to, err);
+		at += pieces[i].bytes;
+	}
+	if (st == TW_OK && at != r->length)
+		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the upload changed: ask with HEAD");
+	if (st == TW_OK && lseek(to, 0, SEEK_SET) != 0)
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "an upload cannot be read");
+	return st;
+}
+
+enum tw_status tw_resume_assemble(
+        const struct tw_resume_place *p, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(ARENA);
+	int fd = -1;
+	enum tw_status st = a ? tw_piece_scratch(p->blobs, &fd, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+
+	if (st == TW_OK)
+		st = append_all(p, r, a, fd, err);
+	(void)tw_arena_free(a);
+	if (st == TW_OK)
+		*ret_fd = fd;
+	else if (fd >= 0)
+		(void)close(fd);
+	return st;
+}

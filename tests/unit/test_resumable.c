@@ -1,0 +1,357 @@
+/* Rows of uploads in pieces: who holds one, what counts, what goes; and sign-ins that are used
+ * once. Run on both engines (tests/unit/on_postgres). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalogue_fixture.h"
+#include "catalogue_identity.h"
+#include "catalogue_resumable.h"
+#include "ulid.h"
+
+enum { LEASE_MS = 60000, KEEP_MS = 60000, WRITERS = 6, ROUNDS = 20 };
+
+struct fixture {
+	char dir[64];
+	struct tw_catalogue *c;
+	struct tw_arena *arena;
+};
+
+static const struct tw_resumable_limits limits = {3, 1000, KEEP_MS};
+static const char trace_id[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st, (void)kind, (void)at;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){.dir = "/tmp/tw-resumable-XXXXXX"};
+	assert_non_null(mkdtemp(f.dir));
+	f.c = catalogue_in(f.dir);
+	f.arena = tw_arena_new(64 << 20);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	f->c = tw_catalogue_close(f->c);
+	tw_arena_free(f->arena);
+	(void)nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+static enum tw_status add_as(struct fixture *f, const char *key_id, uint64_t bytes, int64_t keep_ms,
+        char ret_id[TW_ID_BYTES])
+{
+	const struct tw_resumable_limits l = {limits.count, limits.bytes, keep_ms};
+	struct tw_resumable u = {
+	        .project_id = "P", .key = "once", .bytes = bytes, .metadata = "a b"};
+
+	(void)snprintf(u.key_id, sizeof u.key_id, "%s", key_id);
+	assert_int_equal(tw_ulid_new(1, u.id, NULL), TW_OK);
+	memcpy(ret_id, u.id, TW_ID_BYTES);
+	return tw_catalogue_resumable_add(f->c, &u, &l, NULL);
+}
+
+static void add(struct fixture *f, uint64_t bytes, char ret_id[TW_ID_BYTES])
+{
+	assert_int_equal(add_as(f, "K", bytes, KEEP_MS, ret_id), TW_OK);
+}
+
+static struct tw_resumable_hold hold_of(const char *id, const char *owner)
+{
+	struct tw_resumable_hold h = {.project_id = "P"};
+
+	(void)snprintf(h.id, sizeof h.id, "%s", id);
+	(void)snprintf(h.owner, sizeof h.owner, "%s", owner);
+	return h;
+}
+
+static enum tw_status hold_for(
+        struct fixture *f, const struct tw_resumable_hold *h, int64_t lease_ms)
+{
+	struct tw_resumable u;
+
+	return tw_catalogue_resumable_hold(f->c, h, lease_ms, f->arena, &u, NULL);
+}
+
+static enum tw_status append(struct fixture *f, const struct tw_resumable_hold *h, uint64_t start,
+        uint64_t bytes, int64_t lease_ms)
+{
+	char object[160];
+	const struct tw_resumable_piece p = {start, bytes, "aa", object};
+
+	(void)snprintf(object, sizeof object, "pieces/xx/%s-%s-%llu", h->id, h->owner,
+	        (unsigned long long)start);
+	return tw_catalogue_resumable_append(f->c, h, &p, lease_ms, KEEP_MS, NULL);
+}
+
+static enum tw_status look(struct fixture *f, const char *id, struct tw_resumable *ret)
+{
+	return tw_catalogue_resumable_get(f->c, "P", id, f->arena, ret, NULL);
+}
+
+static size_t pieces(struct fixture *f, const char *id)
+{
+	struct tw_resumable_piece *p = NULL;
+	size_t n = 0;
+
+	assert_int_equal(
+	        tw_catalogue_resumable_pieces(f->c, "P", id, f->arena, &p, &n, NULL), TW_OK);
+	return n;
+}
+
+static void test_one_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_resumable u;
+	char id[TW_ID_BYTES];
+	struct tw_resumable_hold a, b;
+
+	add(f, 100, id);
+	a = hold_of(id, "a-1");
+	b = hold_of(id, "b-1");
+	assert_int_equal(look(f, id, &u), TW_OK);
+	assert_string_equal(u.metadata, "a b");
+	assert_string_equal(u.key, "once");
+	assert_int_equal(
+	        tw_catalogue_resumable_get(f->c, "Q", id, f->arena, &u, NULL), TW_NOT_FOUND);
+	assert_int_equal(hold_for(f, &a, LEASE_MS), TW_OK);
+	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_LOCKED);
+	assert_int_equal(append(f, &b, 0, 10, LEASE_MS), TW_LOCKED);
+	assert_int_equal(append(f, &a, 0, 10, LEASE_MS), TW_OK);
+	assert_int_equal(append(f, &a, 0, 10, LEASE_MS), TW_LOCKED);  /* it is elsewhere */
+	assert_int_equal(append(f, &a, 10, 91, LEASE_MS), TW_LOCKED); /* past its end */
+	assert_int_equal(append(f, &a, 10, 10, 0), TW_OK);
+	assert_int_equal(append(f, &a, 20, 10, LEASE_MS), TW_LOCKED); /* the hold ended with it */
+	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_OK);
+	assert_int_equal(look(f, id, &u), TW_OK);
+	assert_int_equal(u.arrived, 20);
+	assert_int_equal(u.pieces, 2);
+	assert_int_equal(pieces(f, id), 2);
+	assert_int_equal(
+	        tw_catalogue_resumable_release(f->c, &a, NULL), TW_OK); /* not its to give */
+	assert_int_equal(hold_for(f, &a, LEASE_MS), TW_LOCKED);
+}
+
+/* Its time ran out: it may go on as long as nobody else did. */
+static void test_stood_still(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_resumable u;
+	char id[TW_ID_BYTES];
+	struct tw_resumable_hold a, b;
+
+	add(f, 100, id);
+	a = hold_of(id, "a-1");
+	b = hold_of(id, "b-1");
+	assert_int_equal(hold_for(f, &a, 0), TW_OK);
+	assert_int_equal(append(f, &a, 0, 10, 1), TW_OK);
+	(void)usleep(5000);
+	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_OK);
+	assert_int_equal(tw_catalogue_resumables_renew(f->c, &a, 1, LEASE_MS, NULL), TW_OK);
+	assert_int_equal(append(f, &a, 10, 10, LEASE_MS), TW_LOCKED);
+	assert_int_equal(tw_catalogue_resumable_done(f->c, &a, trace_id, KEEP_MS, NULL), TW_LOCKED);
+	assert_int_equal(tw_catalogue_resumable_drop(f->c, &a, NULL), TW_LOCKED);
+	assert_int_equal(append(f, &b, 10, 10, LEASE_MS), TW_OK);
+	assert_int_equal(look(f, id, &u), TW_OK);
+	assert_int_equal(u.arrived, 20);
+	assert_int_equal(tw_catalogue_resumable_release(f->c, &b, NULL), TW_OK);
+	assert_int_equal(hold_for(f, &a, 0), TW_OK);
+	assert_int_equal(tw_catalogue_resumables_renew(f->c, &a, 1, LEASE_MS, NULL), TW_OK);
+	assert_int_equal(hold_for(f, &b, LEASE_MS), TW_LOCKED); /* renewed */
+}
+
+static void test_limits(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_resumable_hold h;
+	uint64_t n = 0, bytes = 0;
+	char id[4][TW_ID_BYTES];
+
+	add(f, 400, id[0]);
+	add(f, 600, id[1]);
+	assert_int_equal(add_as(f, "K", 1, KEEP_MS, id[2]), TW_RATE);
+	assert_int_equal(add_as(f, "L", 1001, KEEP_MS, id[2]), TW_RATE);
+	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[3]), TW_RATE);
+	h = hold_of(id[0], "a-1");
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
+	assert_int_equal(append(f, &h, 0, 150, LEASE_MS), TW_OK);
+	assert_int_equal(tw_catalogue_resumables_open(f->c, &n, &bytes, NULL), TW_OK);
+	assert_int_equal(n, 5);
+	assert_int_equal(bytes, 150);
+	assert_int_equal(tw_catalogue_resumable_drop(f->c, &h, NULL), TW_OK);
+	assert_int_equal(add_as(f, "K", 400, KEEP_MS, id[0]), TW_OK); /* it counts no more */
+}
+
+static enum tw_status clean(struct fixture *f, struct tw_resumable_hold *h, bool *ret_expired)
+{
+	*h = (struct tw_resumable_hold){.owner = "cleaner"};
+	return tw_catalogue_resumable_clean(f->c, h, LEASE_MS, ret_expired, NULL);
+}
+
+static void test_what_goes(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_resumable_hold h, c;
+	struct tw_resumable u;
+	bool expired = true, named = false;
+	char id[TW_ID_BYTES], object[64];
+
+	add(f, 20, id);
+	h = hold_of(id, "a-1");
+	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
+	assert_int_equal(append(f, &h, 0, 20, LEASE_MS), TW_OK);
+	(void)snprintf(object, sizeof object, "pieces/xx/%s-a-1-0", id);
+	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
+	assert_true(named);
+	assert_int_equal(tw_catalogue_resumable_done(f->c, &h, trace_id, KEEP_MS, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_done(f->c, &h, trace_id, KEEP_MS, NULL), TW_OK);
+	assert_int_equal(clean(f, &c, &expired), TW_OK);
+	assert_false(expired);
+	assert_string_equal(c.id, id);
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK); /* to be told of */
+	assert_int_equal(tw_catalogue_resumable_drop(f->c, &h, NULL), TW_LOCKED);
+	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &h, NULL), TW_LOCKED);
+	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
+	assert_int_equal(pieces(f, id), 0);
+	assert_int_equal(tw_catalogue_resumable_names(f->c, object, &named, NULL), TW_OK);
+	assert_false(named);
+	assert_int_equal(look(f, id, &u), TW_OK); /* it tells of its trace */
+	assert_string_equal(u.trace_id, trace_id);
+	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_drop(f->c, &h, NULL), TW_OK);
+	assert_int_equal(look(f, id, &u), TW_NOT_FOUND);
+	assert_int_equal(clean(f, &c, &expired), TW_OK);
+	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
+	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
+}
+
+static void test_expires(void **state)
+{
+	struct fixture *f = *state;
+	struct tw_resumable_hold h, c;
+	struct tw_resumable u;
+	bool expired = false;
+	char id[2][TW_ID_BYTES];
+
+	assert_int_equal(add_as(f, "K", 20, 30, id[0]), TW_OK);
+	h = hold_of(id[0], "a-1");
+	assert_int_equal(hold_for(f, &h, 300), TW_OK);
+	assert_int_equal(add_as(f, "K", 20, 30, id[1]), TW_OK);
+	(void)usleep(60000);
+	assert_int_equal(look(f, id[1], &u), TW_NOT_FOUND);
+	assert_int_equal(clean(f, &c, &expired), TW_OK);
+	assert_true(expired);
+	assert_string_equal(c.id, id[1]); /* the other is held */
+	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
+	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
+	(void)usleep(300000);
+	assert_int_equal(clean(f, &c, &expired), TW_OK);
+	assert_string_equal(c.id, id[0]);
+	assert_int_equal(append(f, &h, 0, 20, LEASE_MS), TW_LOCKED);
+	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
+}
+
+struct race {
+	struct fixture *f;
+	const char *id;
+	char owner[16];
+	_Atomic int *won;
+};
+
+static void *run_race(void *arg)
+{
+	struct race *r = arg;
+	struct tw_resumable_hold h = hold_of(r->id, r->owner);
+	struct tw_arena *a = tw_arena_new(1 << 16);
+	struct tw_resumable u;
+	enum tw_status st = tw_catalogue_resumable_hold(r->f->c, &h, LEASE_MS, a, &u, NULL);
+
+	assert_true(st == TW_OK || st == TW_LOCKED);
+	(void)atomic_fetch_add(r->won, st == TW_OK);
+	(void)tw_arena_free(a);
+	return NULL;
+}
+
+static void test_race(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct race r[WRITERS];
+		pthread_t threads[WRITERS];
+		_Atomic int won = 0;
+		struct tw_resumable_hold h;
+		char id[TW_ID_BYTES];
+
+		add(f, 10, id);
+		for (int i = 0; i < WRITERS; i++) {
+			r[i] = (struct race){f, id, "", &won};
+			(void)snprintf(r[i].owner, sizeof r[i].owner, "w-%d", i);
+			assert_int_equal(pthread_create(&threads[i], NULL, run_race, &r[i]), 0);
+		}
+		for (int i = 0; i < WRITERS; i++)
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(won, 1);
+		for (int i = 0; i < WRITERS; i++) { /* its alone */
+			h = hold_of(id, r[i].owner);
+			won += tw_catalogue_resumable_drop(f->c, &h, NULL) == TW_OK;
+		}
+		assert_int_equal(won, 2);
+	}
+}
+
+static void test_signins(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t soon = tw_unix_ms() + 60000;
+	bool first = false;
+
+	assert_int_equal(tw_catalogue_signin_use(f->c, "m", soon, &first, NULL), TW_OK);
+	assert_true(first);
+	assert_int_equal(tw_catalogue_signin_use(f->c, "m", soon, &first, NULL), TW_OK);
+	assert_false(first);
+	assert_int_equal(tw_catalogue_signin_use(f->c, "old", 1, &first, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_signin_use(f->c, "old", 1, &first, NULL), TW_OK);
+	assert_true(first); /* over, and forgotten */
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(test_one_goes_on, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_stood_still, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_what_goes, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_expires, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
