@@ -25,6 +25,7 @@ struct tw_throttle {
 	pthread_mutex_t lock;
 	uint8_t secret[crypto_shorthash_KEYBYTES]; /* nobody chooses whom they share a set with */
 	struct table accounts, addresses;
+	struct tw_throttle_sharing with; /* take NULL: nobody */
 };
 
 struct tw_throttle *tw_throttle_new(void)
@@ -40,6 +41,12 @@ struct tw_throttle *tw_throttle_new(void)
 	t->addresses.cost_ms = TW_THROTTLE_ADDRESS_MS;
 	t->addresses.most_ms = (int64_t)TW_THROTTLE_ADDRESS_MS * TW_THROTTLE_ADDRESS_TRIES;
 	return t;
+}
+
+void tw_throttle_share(struct tw_throttle *t, const struct tw_throttle_sharing *with)
+{
+	t->with = *with;
+	memcpy(t->secret, with->secret, sizeof t->secret);
 }
 
 struct tw_throttle *tw_throttle_free(struct tw_throttle *t)
@@ -147,12 +154,39 @@ static enum tw_status tell_wait(int64_t wait_ms, unsigned *ret_wait_s, struct tw
 	        *ret_wait_s);
 }
 
+/* Accounts and addresses that hash alike are other buckets all the same. */
+static struct tw_throttle_ask ask_of(const struct tw_throttle *t, struct keys k)
+{
+	struct tw_throttle_ask ask = {.n = 0};
+
+	if (k.who)
+		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
+		        k.who | 1, t->accounts.cost_ms, t->accounts.most_ms};
+	if (k.where)
+		ask.buckets[ask.n++] = (struct tw_throttle_bucket){
+		        k.where & ~UINT64_C(1), t->addresses.cost_ms, t->addresses.most_ms};
+	return ask;
+}
+
+static enum tw_status ask_all(
+        struct tw_throttle *t, struct keys k, bool take, int64_t *ret_wait_ms, struct tw_err *err)
+{
+	const struct tw_throttle_ask ask = ask_of(t, k);
+
+	return t->with.take(t->with.arg, &ask, take, ret_wait_ms, err);
+}
+
 enum tw_status tw_throttle_try(struct tw_throttle *t, const char *account, const char *address,
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	struct keys k = keys_of(t, account, address);
-	int64_t wait_ms;
+	int64_t wait_ms = 0;
+	enum tw_status st;
 
+	if (t->with.take) {
+		st = ask_all(t, k, true, &wait_ms, err);
+		return st == TW_OK ? tell_wait(wait_ms, ret_wait_s, err) : st;
+	}
 	(void)pthread_mutex_lock(&t->lock);
 	wait_ms = longest_wait(t, k, now_ms);
 	if (wait_ms == 0)
@@ -165,8 +199,13 @@ enum tw_status tw_throttle_judge(struct tw_throttle *t, const char *account, con
         int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err)
 {
 	struct keys k = keys_of(t, account, address);
-	int64_t wait_ms;
+	int64_t wait_ms = 0;
+	enum tw_status st;
 
+	if (t->with.take) {
+		st = ask_all(t, k, false, &wait_ms, err);
+		return st == TW_OK ? tell_wait(wait_ms, ret_wait_s, err) : st;
+	}
 	(void)pthread_mutex_lock(&t->lock);
 	wait_ms = longest_wait(t, k, now_ms);
 	(void)pthread_mutex_unlock(&t->lock);
@@ -177,7 +216,12 @@ void tw_throttle_wrong(
         struct tw_throttle *t, const char *account, const char *address, int64_t now_ms)
 {
 	struct keys k = keys_of(t, account, address);
+	int64_t wait_ms = 0;
 
+	if (t->with.take) {
+		(void)ask_all(t, k, true, &wait_ms, NULL);
+		return;
+	}
 	(void)pthread_mutex_lock(&t->lock);
 	if (longest_wait(t, k, now_ms) == 0)
 		count(t, k, now_ms);
@@ -186,6 +230,12 @@ void tw_throttle_wrong(
 
 void tw_throttle_right(struct tw_throttle *t, const char *account, const char *address)
 {
+	if (t->with.take) {
+		const struct tw_throttle_ask ask = ask_of(t, keys_of(t, account, address));
+
+		t->with.give_back(t->with.arg, &ask);
+		return;
+	}
 	(void)pthread_mutex_lock(&t->lock);
 	take_back(&t->accounts, key_of(t, account, strlen(account)));
 	take_back(&t->addresses, key_of_address(t, address));

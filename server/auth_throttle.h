@@ -4,12 +4,15 @@
  * Every try counts until it is known to be right, so that tries at once count
  * too.  What is remembered has a fixed size (128 KiB): accounts and addresses
  * are hashed with a secret into slots, and of those that share a set the one
- * with the fewest tries is forgotten first.
+ * with the fewest tries is forgotten first.  Where several servers are, the
+ * buckets are of all of them, and kept elsewhere.
  * Thread: any.
  */
 #ifndef TW_AUTH_THROTTLE_H
 #define TW_AUTH_THROTTLE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,6 +28,25 @@ enum {
 struct tw_throttle;
 
 struct tw_throttle *tw_throttle_new(void); /* NULL: no memory */
+
+struct tw_throttle_bucket {
+	uint64_t key; /* hash of whom it is of, and of what for */
+	int64_t cost_ms, most_ms;
+};
+struct tw_throttle_ask {
+	struct tw_throttle_bucket buckets[2];
+	size_t n;
+};
+struct tw_throttle_sharing {
+	uint8_t secret[32]; /* the same for all, and for nothing else */
+	/* *ret_wait_ms 0: all have room, and with `count` it is taken.  By a clock of its own. */
+	enum tw_status (*take)(void *arg, const struct tw_throttle_ask *ask, bool count,
+	        int64_t *ret_wait_ms, struct tw_err *err);
+	void (*give_back)(void *arg, const struct tw_throttle_ask *ask);
+	void *arg;
+};
+/* From here on; called before the first try. */
+void tw_throttle_share(struct tw_throttle *t, const struct tw_throttle_sharing *with);
 struct tw_throttle *tw_throttle_free(struct tw_throttle *t);
 
 /* Counts a try; of an IPv6 address its first 64 bits count.  TW_RATE, uncounted, when there were

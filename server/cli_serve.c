@@ -19,6 +19,7 @@
 #include "catalogue.h"
 #include "catalogue_hook.h"
 #include "catalogue_identity.h"
+#include "catalogue_tries.h"
 #include "cli.h"
 #include "clock.h"
 #include "data_catalogue.h"
@@ -285,14 +286,39 @@ static enum tw_status use_signin(
 	return tw_catalogue_signin_use(arg, mark, until_ms, ret_first, err);
 }
 
-/* A viewer's link that one server made, and a sign-in that one began, are good at all of them. */
+static enum tw_status take_tries(void *arg, const struct tw_throttle_ask *ask, bool count,
+        int64_t *ret_wait_ms, struct tw_err *err)
+{
+	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
+}
+
+static void give_tries_back(void *arg, const struct tw_throttle_ask *ask)
+{
+	(void)tw_catalogue_tries_back(arg, ask, NULL); /* at worst one is counted for a while */
+}
+
+static bool share_tries(struct tw_app *app, struct tw_throttle *t, const char *what)
+{
+	struct tw_throttle_sharing with = {
+	        .take = take_tries, .give_back = give_tries_back, .arg = app->catalogue};
+
+	if (!tw_seal_derive(app->seal, what, with.secret))
+		return false;
+	tw_throttle_share(t, &with);
+	return true;
+}
+
+/* A viewer's link that one server made, and a sign-in that one began, are good at all of them, and
+ * who guesses has no more tries than at one. */
 static bool share_keys(struct tw_app *app)
 {
 	struct tw_oidc_sharing with = {.use = use_signin, .arg = app->catalogue};
 
 	if (!tw_seal_derive(app->seal, "tickets", app->ticket_key) ||
 	        !tw_seal_derive(app->seal, "signin seal", with.seal) ||
-	        !tw_seal_derive(app->seal, "signin state", with.secret))
+	        !tw_seal_derive(app->seal, "signin state", with.secret) ||
+	        !share_tries(app, app->throttle, "tries of passwords") ||
+	        (app->oidc && !share_tries(app, tw_oidc_tries(app->oidc), "tries of sign-ins")))
 		return false;
 	if (app->oidc)
 		tw_oidc_share(app->oidc, &with);

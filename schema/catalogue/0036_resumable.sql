@@ -31,3 +31,7 @@ CREATE UNIQUE INDEX resumable_piece_by_object ON resumable_piece(object);
 -- Sign-ins by a provider that were ended, so that none is ended at another server again.
 CREATE TABLE signin_used (mark TEXT NOT NULL PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX signin_used_by_end ON signin_used(until_ms);
+
+-- Tries of passwords and of sign-ins: a bucket each, by the hash of whom they are of, until it is empty.
+CREATE TABLE signin_try (what INTEGER NOT NULL PRIMARY KEY, empty_ms INTEGER NOT NULL) STRICT;
+CREATE INDEX signin_try_by_end ON signin_try(empty_ms);

@@ -30,3 +30,6 @@ CREATE UNIQUE INDEX resumable_piece_by_object ON resumable_piece(object);
 
 CREATE TABLE signin_used (mark TEXT COLLATE "C" NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL);
 CREATE INDEX signin_used_by_end ON signin_used(until_ms);
+
+CREATE TABLE signin_try (what BIGINT NOT NULL PRIMARY KEY, empty_ms BIGINT NOT NULL);
+CREATE INDEX signin_try_by_end ON signin_try(empty_ms);

@@ -662,5 +662,14 @@ test('what one of several servers began another ends, and none ends it again', {
 	assert.equal((await jar.ask(`${front.url}/api/v1/session`, { method: 'DELETE', headers: { 'X-Tracewell': '1' } })).status, 204);
 	to = 1;
 	assert.equal((await who(front, jar)).signed_in, false, 'signed out at both');
+
+	make(servers[0], 'root', '--server-admin');
+	const guess = (i, password) => servers[i].ask('POST', '/api/v1/session', { key: null, body: JSON.stringify({ name: 'root', password }) });
+	for (let i = 0; i < 10; i++) assert.equal((await guess(i % 2, 'a guess')).status, 401);
+	for (const i of [0, 1]) {
+		const late = await guess(i, 'password of root');
+		assert.equal(late.status, 429, 'tries are counted for both together');
+		assert.ok(Number(late.headers.get('retry-after')) > 0);
+	}
 	await servers[1].stop();
 });

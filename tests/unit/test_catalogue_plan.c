@@ -485,7 +485,7 @@ static bool may_be_scanned(const char *step)
 	static const char *const small[] = {"SCAN project", "SCAN session", "SCAN signin_link",
 	        "SCAN job", "SCAN recount", "SCAN rollup_rename", "SCAN hang_rename",
 	        "SCAN e VIRTUAL TABLE" /* labels of a row */, "SCAN exemplar" /* a page of them */,
-	        "SCAN quarantine", "SCAN signin_used" /* 4096 */,
+	        "SCAN quarantine", "SCAN signin_used" /* 4096 */, "SCAN signin_try" /* 16384 */,
 	        "SCAN resumable USING INDEX resumable_open" /* as many as keys may have open */,
 	        "SCAN webhook", "SCAN outbox USING INDEX outbox_until",
 	        "SCAN of_" /* what a query within found */, "SCAN (", "SCAN pragma_",

@@ -18,6 +18,7 @@
 #include "catalogue_fixture.h"
 #include "catalogue_identity.h"
 #include "catalogue_resumable.h"
+#include "catalogue_tries.h"
 #include "ulid.h"
 
 enum { LEASE_MS = 60000, KEEP_MS = 60000, WRITERS = 6, ROUNDS = 20 };
@@ -341,6 +342,50 @@ static void test_signins(void **state)
 	assert_true(first); /* over, and forgotten */
 }
 
+static enum tw_status take(void *arg, const struct tw_throttle_ask *ask, bool count,
+        int64_t *ret_wait_ms, struct tw_err *err)
+{
+	return tw_catalogue_tries(arg, ask, count, ret_wait_ms, err);
+}
+
+static void give_back(void *arg, const struct tw_throttle_ask *ask)
+{
+	(void)tw_catalogue_tries_back(arg, ask, NULL);
+}
+
+/* Two servers count in the same buckets. */
+static void test_tries(void **state)
+{
+	struct fixture *f = *state;
+	const struct tw_throttle_sharing with = {
+	        .secret = "the same", .take = take, .give_back = give_back, .arg = f->c};
+	struct tw_throttle *t[] = {tw_throttle_new(), tw_throttle_new()};
+	unsigned wait_s = 0;
+
+	tw_throttle_share(t[0], &with);
+	tw_throttle_share(t[1], &with);
+	for (int i = 0; i < TW_THROTTLE_ACCOUNT_TRIES; i++)
+		assert_int_equal(
+		        tw_throttle_try(t[i % 2], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+		        tw_throttle_try(t[i], "ann", "10.0.0.2", 0, &wait_s, NULL), TW_RATE);
+		assert_in_range(wait_s, 1, TW_THROTTLE_ACCOUNT_MS / 1000);
+		assert_int_equal(tw_throttle_judge(t[i], "ann", NULL, 0, &wait_s, NULL), TW_RATE);
+		assert_int_equal(
+		        tw_throttle_judge(t[i], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+	}
+	tw_throttle_right(t[1], "ann", "10.0.0.1");
+	assert_int_equal(tw_throttle_try(t[0], "ann", "10.0.0.1", 0, &wait_s, NULL), TW_OK);
+	tw_throttle_wrong(t[1], "ann", NULL, 0); /* there is no room to count it */
+	for (int i = 0; i < TW_THROTTLE_ADDRESS_TRIES; i++)
+		tw_throttle_wrong(t[i % 2], NULL, "10.0.0.1", 0);
+	assert_int_equal(tw_throttle_judge(t[0], "bob", "10.0.0.1", 0, &wait_s, NULL), TW_RATE);
+	assert_int_equal(tw_throttle_judge(t[0], "bob", "10.0.0.2", 0, &wait_s, NULL), TW_OK);
+	for (int i = 0; i < 2; i++)
+		(void)tw_throttle_free(t[i]);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -351,6 +396,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_expires, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_tries, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,109 @@
+#include "catalogue_tries.h"
+
+#include "catalogue_internal.h"
+
+static enum tw_status empty_at(
+        struct tw_db *db, const struct tw_throttle_bucket *b, int64_t *ret, struct tw_err *err)
+{
+	*ret = 0;
+	return tw_cat_first_int(db, ret, err, /* primary key */
+	        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
+}
+
+static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now,
+        int64_t *ret, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	*ret = 0;
+	for (size_t i = 0; st == TW_OK && i < ask->n; i++) {
+		const struct tw_throttle_bucket *b = &ask->buckets[i];
+		int64_t empty = 0, over;
+
+		st = empty_at(db, b, &empty, err);
+		over = (empty > now ? empty - now : 0) + b->cost_ms - b->most_ms;
+		if (over > *ret)
+			*ret = over;
+	}
+	return st;
+}
+
+static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct tw_err *err)
+{
+	int64_t rows = 0;
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* signin_try_by_end */
+	        "DELETE FROM signin_try WHERE empty_ms<=?", "i", now);
+
+	if (st == TW_OK)
+		st = tw_cat_first_int(
+		        db, &rows, err, "SELECT count(*) FROM signin_try", ""); /* few */
+	if (st == TW_OK && rows + (int64_t)n > TW_TRIES_ROWS)
+		st = tw_cat_exec(db, NULL, err, /* signin_try_by_end */
+		        "DELETE FROM signin_try WHERE what IN (SELECT what FROM signin_try"
+		        " ORDER BY empty_ms LIMIT ?)",
+		        "i", (int64_t)n);
+	return st;
+}
+
+static enum tw_status take(
+        struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now, struct tw_err *err)
+{
+	enum tw_status st = make_room(db, now, ask->n, err);
+
+	for (size_t i = 0; st == TW_OK && i < ask->n; i++) /* what is empty is gone by now */
+		st = tw_cat_exec(db, NULL, err,            /* primary key */
+		        "INSERT INTO signin_try(what,empty_ms) VALUES(?1,?2) ON CONFLICT (what) DO"
+		        " UPDATE SET empty_ms=signin_try.empty_ms+?3",
+		        "iii", (int64_t)ask->buckets[i].key, now + ask->buckets[i].cost_ms,
+		        ask->buckets[i].cost_ms);
+	return st;
+}
+
+static enum tw_status look(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+        int64_t *ret_wait_ms, struct tw_err *err)
+{
+	int64_t now = 0;
+	struct tw_db *db;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = longest_wait(db, ask, now, ret_wait_ms, err);
+	tw_cat_done(c, db);
+	return st;
+}
+
+enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+        bool count, int64_t *ret_wait_ms, struct tw_err *err)
+{
+	int64_t now = 0;
+	enum tw_status st = look(c, ask, ret_wait_ms, err);
+
+	if (st != TW_OK || *ret_wait_ms || !count)
+		return st; /* who is told to wait costs no write */
+	st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_now(c->writer, &now, err);
+	if (st == TW_OK)
+		st = longest_wait(c->writer, ask, now, ret_wait_ms, err);
+	if (st == TW_OK && *ret_wait_ms == 0)
+		st = take(c->writer, ask, now, err);
+	return tw_cat_end(c, st, err);
+}
+
+enum tw_status tw_catalogue_tries_back(
+        struct tw_catalogue *c, const struct tw_throttle_ask *ask, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	for (size_t i = 0; st == TW_OK && i < ask->n; i++)
+		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
+		        "UPDATE signin_try SET empty_ms=empty_ms-? WHERE what=?", "ii",
+		        ask->buckets[i].cost_ms, (int64_t)ask->buckets[i].key);
+	return tw_cat_end(c, st, err);
+}

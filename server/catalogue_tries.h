@@ -1,0 +1,20 @@
+/*
+ * catalogue_tries.h - how often something was tried, for all servers on one catalogue: buckets that
+ * drain by the database's clock (auth_throttle.h).
+ */
+#ifndef TW_CATALOGUE_TRIES_H
+#define TW_CATALOGUE_TRIES_H
+
+#include "auth_throttle.h"
+#include "catalogue.h"
+
+enum { TW_TRIES_ROWS = 16384 }; /* of more the one that is empty first is forgotten */
+
+/* *ret_wait_ms until all have room, 0: they have, and with `count` it is taken. */
+enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
+        bool count, int64_t *ret_wait_ms, struct tw_err *err) TW_MUST_USE;
+/* What was taken is given back. */
+enum tw_status tw_catalogue_tries_back(
+        struct tw_catalogue *c, const struct tw_throttle_ask *ask, struct tw_err *err);
+
+#endif
