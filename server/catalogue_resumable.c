@@ -8,8 +8,9 @@
 
 #define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
 
-/* What changes one row waits for nobody but who changes the same: in PostgreSQL by a connection of
- * its own. */
+/* What changes one row waits for nobody but who changes the same, and for that not long: a server
+ * that stands still in the middle must not hold up an event loop of another.  In PostgreSQL by a
+ * connection of its own. */
 static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -21,7 +22,10 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_db_run(*ret, "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE", err);
+	st = tw_db_run(*ret,
+	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
+	        " SET LOCAL lock_timeout='1s'",
+	        err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
 	return st;
@@ -209,27 +213,38 @@ static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *
 	return TW_OK;
 }
 
-/* In the transaction of which the catalogue has one at a time, so that two servers do not take the
- * same room. */
+/* One at a time of a project, so that two servers do not take the same room. */
+static enum tw_status lock_project(struct tw_db *db, const char *project_id, struct tw_err *err)
+{
+	int64_t there = 0;
+
+	return tw_cat_first_int(db, &there, err, /* primary key */
+	        "SELECT 1 FROM project WHERE project_id=?" TW_EITHER("", " FOR NO KEY UPDATE"), "t",
+	        project_id);
+}
+
 enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resumable *u,
         const struct tw_resumable_limits *limits, struct tw_err *err)
 {
 	int64_t now = 0;
-	enum tw_status st = tw_cat_begin(c, err);
+	struct tw_db *db;
+	enum tw_status st = begin(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(c->writer, &now, err);
+	st = lock_project(db, u->project_id, err);
+	if (st == TW_OK)
+		st = tw_cat_now(db, &now, err);
 	u->expires_ms = now + limits->keep_ms;
 	if (st == TW_OK)
-		st = judge_limits(c->writer, u, limits, now, err);
+		st = judge_limits(db, u, limits, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err,
+		st = tw_cat_exec(db, NULL, err,
 		        "INSERT INTO resumable(project_id,resumable_id,key_id,idempotency_key,"
 		        "metadata,bytes,expires_ms) VALUES(?,?,?,?,?,?,?)",
 		        "tttttii", u->project_id, u->id, u->key_id, u->key, u->metadata,
 		        (int64_t)u->bytes, u->expires_ms);
-	return tw_cat_end(c, st, err);
+	return end(c, db, st, err);
 }
 
 /* --- holds --- */

@@ -12,7 +12,7 @@
 enum {
 	EVERY_S = 5,
 	AT_ONCE = 100,    /* uploads a look */
-	LEASE_MS = 60000, /* who did not end by then is asked again, or somebody else */
+	LEASE_MS = 30000, /* who did not end by then is asked again, or somebody else */
 	ARENA = 16 << 20
 };
 

@@ -327,6 +327,49 @@ static void test_race(void **state)
 	}
 }
 
+struct adding {
+	struct fixture *f;
+	const char *project_id;
+	_Atomic int *added;
+};
+
+static void *run_adding(void *arg)
+{
+	struct adding *r = arg;
+	struct tw_resumable u = {.key_id = "K", .key = "k", .bytes = 1, .metadata = ""};
+	enum tw_status st;
+
+	(void)snprintf(u.project_id, sizeof u.project_id, "%s", r->project_id);
+	assert_int_equal(tw_ulid_new(1, u.id, NULL), TW_OK);
+	st = tw_catalogue_resumable_add(r->f->c, &u, &limits, NULL);
+	assert_true(st == TW_OK || st == TW_RATE);
+	(void)atomic_fetch_add(r->added, st == TW_OK);
+	return NULL;
+}
+
+/* Limits hold for those who begin at the same moment. */
+static void test_adding_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		char project_id[TW_ID_BYTES], name[16];
+		pthread_t threads[WRITERS];
+		_Atomic int added = 0;
+		struct adding r = {f, project_id, &added};
+		bool is_new;
+
+		(void)snprintf(name, sizeof name, "p%d", round);
+		assert_int_equal(
+		        tw_catalogue_project(f->c, name, project_id, &is_new, NULL), TW_OK);
+		for (int i = 0; i < WRITERS; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, run_adding, &r), 0);
+		for (int i = 0; i < WRITERS; i++)
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(added, limits.count);
+	}
+}
+
 static void test_signins(void **state)
 {
 	struct fixture *f = *state;
@@ -395,6 +438,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_what_goes, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_expires, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_adding_at_once, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_tries, setup, teardown),
 	};
