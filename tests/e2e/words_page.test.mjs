@@ -23,7 +23,7 @@ function english(page) {
 		}
 		for (const e of document.querySelectorAll('[aria-label], [title], [placeholder]'))
 			for (const a of ['aria-label', 'title', 'placeholder']) if (left(e.getAttribute(a) ?? '') && !e.closest(DATA)) found.push(`${a}: ${e.getAttribute(a)}`);
-		return [...new Set(found)].filter((text) => !/(JSON|Database|Network) on the main thread/.test(text)); // a detector's name is data
+		return [...new Set(found)];
 	});
 }
 
@@ -69,6 +69,43 @@ test('keys and their meaning in Chinese, numbers and the name of a trace as they
 	assert.deepEqual(await english(page), []);
 	await page.keyboard.press('Escape');
 	await page.waitForSelector('tr[data-trace] >> text=cold_start');
+	await done(page, t);
+});
+
+const DEADLOCK = `"main" prio=5 tid=1 Blocked
+  at com.example.shop.Cart.total(Cart.java:88)
+  - waiting to lock <0x02> (a com.example.shop.Store) held by thread 9
+  - locked <0x01> (a com.example.shop.Cart)
+
+"DB-writer" prio=5 tid=9 Blocked
+  at com.example.shop.Store.put(Store.java:7)
+  - waiting to lock <0x01> (a com.example.shop.Cart) held by thread 1
+  - locked <0x02> (a com.example.shop.Store)
+`;
+
+test("the server's own sentences: refusals, verdicts, detectors; its answers stay English", async (t) => {
+	const anr = await server.trace(DEADLOCK, { query: { app: 'words', scenario: 'anr' } });
+	const page = await open('/');
+	const asked = [];
+	page.on('request', (r) => asked.push(r.url()));
+	await page.click('header button[lang="zh-Hans"]');
+	await settled(page, 'zh-Hans');
+	assert.equal(asked.some((u) => /\/said-/.test(u)), false, 'loaded with the first sentence, not before');
+	const answer = page.waitForResponse((r) => r.url().includes('01ARZ3NDEKTSV4RRFFQ69G5FAV') && r.status() === 404);
+	await page.goto(`${server.url}/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV`);
+	await page.waitForSelector('[role=alert]:has-text("没有这个 Trace")');
+	assert.equal((await (await answer).json()).error.message, 'no such trace');
+	assert.ok(asked.some((u) => /\/said-/.test(u)));
+	await page.goto(`${server.url}/traces/${anr.id}`);
+	await page.waitForSelector('.verdict:has-text("死锁：主线程等待 Store 的锁（由 DB-writer 持有），DB-writer 又在等待 Cart 的锁（由主线程持有）。")');
+	assert.equal(await page.locator('#anr h3:has-text("死锁：2 个线程")').count(), 1);
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.click('#findings button:has-text("开始检查")');
+	await page.waitForSelector('#findings td:has-text("主线程上的")');
+	assert.deepEqual(await english(page), []);
+	await page.goto(`${server.url}/fleet`);
+	await page.waitForSelector('select[name=days] option:has-text("30 天")', { state: 'attached' });
+	assert.equal(await page.locator('select[name=class] option').nth(1).textContent(), '低端');
 	await done(page, t);
 });
 

@@ -2,11 +2,6 @@
 import { count, duration, tickStep } from './format';
 import { tr } from './strings/fleet';
 
-export const CLASSES = ['low', 'mid', 'high', 'unknown'];
-
-/** A class of devices, in words. */
-export const classWord = (c: string): string => ({ low: tr('low'), mid: tr('mid'), high: tr('high'), unknown: tr('unknown') })[c] ?? c;
-
 export interface Stat { traces: number; sum: number; mean: number; p50: number; p75: number; p95: number; p99: number; max: number }
 export interface Metric extends Stat { exemplar: string | null }
 export type MetricName = 'self' | 'wall' | 'call' | 'calls' | 'cpu' | 'waiting';

@@ -1,6 +1,6 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
 import { get } from './api';
-import { CLASSES, classWord } from './fleetdoc';
+import { CLASSES, classWord } from './classes';
 import { useLoad } from './parts';
 import { number, set, text } from './route';
 import { tr } from './strings/fleet';

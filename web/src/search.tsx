@@ -1,7 +1,7 @@
 // Calls of the whole fleet that took more than a time: asked for in the address, each hit leads to its call.
 import { useEffect } from 'preact/hooks';
 import { get } from './api';
-import { CLASSES, classWord } from './fleetdoc';
+import { CLASSES, classWord } from './classes';
 import { count, duration } from './format';
 import { Busy, Failure, MethodName, Panel, useLoad } from './parts';
 import { link, set, text } from './route';

@@ -1,5 +1,5 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
-import { classWord } from './fleetdoc';
+import { classWord } from './classes';
 import type { ComparedTree } from './comparedoc';
 import { COMMA, percent } from './format';
 import { tr } from './strings/versus';

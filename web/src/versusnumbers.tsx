@@ -1,6 +1,6 @@
 // How long the traces of both sides take: how many there are, whose devices, quantiles with intervals.
 import { get } from './api';
-import { classWord } from './fleetdoc';
+import { classWord } from './classes';
 import { count, duration, percent } from './format';
 import { useMore } from './held';
 import { Panel, Pending, useLoad } from './parts';

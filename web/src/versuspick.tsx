@@ -1,7 +1,7 @@
 // What stands on each side: pickers for both and for each, in rows; all of it is in the address.
 import { useState } from 'preact/hooks';
 import { get } from './api';
-import { CLASSES, classWord } from './fleetdoc';
+import { CLASSES, classWord } from './classes';
 import { afresh } from './held';
 import { Failure, useLoad, type Loaded } from './parts';
 import { set, text } from './route';

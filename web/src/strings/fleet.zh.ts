@@ -227,10 +227,6 @@ const zh = {
 	'No more than the numbers may be off': '不超过数值的误差',
 	'Quantiles are at most {error} beside the truth; counts, sums, means and maxima are exact. {more}': '分位数与真实值最多相差 {error}；次数、总和、平均值和最大值是精确的。{more}',
 	'{n} days': '{n} 天',
-	'low': '低端',
-	'mid': '中端',
-	'high': '高端',
-	'unknown': '未知',
 	'system': '系统',
 } as const;
 

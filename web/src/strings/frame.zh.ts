@@ -222,6 +222,10 @@ const zh = {
 	'all threads': '所有线程',
 	'thread': '线程',
 	'selected threads': '所选线程',
+	'low': '低端',
+	'mid': '中端',
+	'high': '高端',
+	'unknown': '未知',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
