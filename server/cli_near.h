@@ -14,8 +14,8 @@ struct tw_cli_nearest {
 	const char *best; /* NULL: nothing is like it */
 	unsigned distance;
 };
-/* Holds one more name against `word`: the nearest stays, of those that differ in a third of it, three
- * letters or less, or begin with it. */
+/* Holds one more name against `word`: the nearest stays, of those that differ in a third of it,
+ * three letters or less, or begin with it. */
 void tw_cli_near(struct tw_cli_nearest *n, const char *word, const char *name);
 
 #endif

@@ -50,7 +50,7 @@ export function bytes(n: number): string {
 
 export function percent(share: number): string {
 	const p = share * 100;
-	return `${p === 0 ? '0' : p < 0.1 ? '<0.1' : p.toFixed(p < 9.95 ? 1 : 0)}${PERCENT}`;
+	return `${p === 0 ? '0' : p < 0.1 ? '<0.1' : p < 9.95 ? p.toFixed(1) : count(Math.round(p))}${PERCENT}`;
 }
 
 /** Unix ms → "2026-11-21 05:40". */

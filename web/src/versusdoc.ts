@@ -1,7 +1,7 @@
 // Two sides of the fleet: what the address asks of the server, and what its answer says in words and places.
 import { classWord } from './classes';
 import type { ComparedTree } from './comparedoc';
-import { COMMA, percent } from './format';
+import { COMMA, percent, PERCENT } from './format';
 import { tr } from './strings/versus';
 
 const DAY_MS = 86400000;
@@ -86,7 +86,7 @@ export function suggested(versions: string[]): [string, string] | null {
 
 /* --- words --- */
 
-export const signed = (share: number) => (share === 0 ? '±0 %' : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`);
+export const signed = (share: number) => (share === 0 ? `±0${PERCENT}` : `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`);
 
 /** "−1.2 to +3.4" of an interval that is known. */
 export function between({ low, high }: Interval, show: (v: number) => string): string {

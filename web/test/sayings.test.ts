@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { pieces, said, sentences } from '../src/said';
 import { sayings } from '../src/sayings';
-import { pieces, sentences } from '../src/strings/server.zh';
 import { callsOf, everything, sample, SOURCES, textsOf, type Source } from './csource';
 
 const HAN = /\p{Script=Han}/u;
-const said = sayings(sentences, pieces);
 
 /** Whose words are for the command line, for the log, or for whoever starts a server. */
 const NOT_THE_PAGE = new RegExp('^server/(' + [

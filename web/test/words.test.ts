@@ -15,7 +15,7 @@ const SRC = new URL('../src/', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, SRC), 'utf8');
 const files = readdirSync(SRC).filter((f) => /\.tsx?$/.test(f));
 const parsed = files.map((name) => ({ name, ast: ts.createSourceFile(name, read(name), ts.ScriptTarget.ES2022, true, name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS) }));
-const tables = readdirSync(new URL('strings/', SRC)).filter((f) => f.endsWith('.zh.ts') && f !== 'server.zh.ts').map((f) => f.slice(0, -'.zh.ts'.length));
+const tables = readdirSync(new URL('strings/', SRC)).filter((f) => f.endsWith('.zh.ts') && !f.startsWith('server')).map((f) => f.slice(0, -'.zh.ts'.length));
 
 function each(node: ts.Node, see: (n: ts.Node) => void): void {
 	see(node);
