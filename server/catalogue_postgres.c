@@ -197,6 +197,13 @@ static bool settle(struct tw_postgres *p)
 	return p->settled;
 }
 
+/* What it is when it is not even asked. */
+static void note_hangs(struct tw_postgres *p)
+{
+	p->failed = TW_BUSY;
+	(void)snprintf(p->said, sizeof p->said, "its server does not answer");
+}
+
 static void note_stale(struct tw_postgres *p)
 {
 	tw_postgres_give_up(p);
@@ -261,11 +268,12 @@ static bool ready(struct tw_postgres *p)
 
 	if (there && (p->in_transaction || !tw_postgres_is_suspect(p)))
 		return true;
-	if (p->in_transaction || !tw_postgres_may_dial()) {
+	if (p->in_transaction) {
 		note_lost(p);
 		return false;
 	}
-	return connect(p);
+	note_hangs(p);
+	return tw_postgres_may_dial() && connect(p);
 }
 
 /* --- running --- */
@@ -457,7 +465,8 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
 	p->address = tw_mem_alloc(strlen(address) + 1, 1);
 	if (p->address)
 		memcpy(p->address, address, strlen(address) + 1);
-	if (p->address && connect(p)) {
+	note_hangs(p);
+	if (p->address && tw_postgres_may_dial() && connect(p)) {
 		*ret = &p->db;
 		return TW_OK;
 	}

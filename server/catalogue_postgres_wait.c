@@ -38,6 +38,11 @@ void tw_catalogue_hurry(bool hurry)
 	hurried = hurry;
 }
 
+bool tw_postgres_hurries(void)
+{
+	return hurried;
+}
+
 /* --- a database that hangs --- */
 
 void tw_postgres_note_hung(int64_t began_ms)

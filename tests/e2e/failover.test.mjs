@@ -45,10 +45,12 @@ describe('a primary and its replica', { concurrency: true }, () => {
 			if (how !== 'read-only') old.sql("ALTER SYSTEM SET synchronous_standby_names=''");
 			if (how !== 'read-only') old.sql('SELECT pg_reload_conf()');
 			const before = rows();
-			for (let i = 0; i < 3; i++) {
-				pair.replica.endSessions();
-				await load.more(6, `uploads while the old one is there ${how}`);
-			}
+			pair.replica.endSessions();
+			await load.more(6, `uploads while the old one is there ${how}`);
+			await pair.replica.stop('SIGINT'); // the old one is all there is
+			await sleep(1500);
+			await pair.replica.start();
+			await load.more(6, `uploads when the new one is back, and the old one there ${how}`);
 			assert.equal(rows(), before, how);
 			assert.equal(old.sql("SELECT count(*) FROM pg_locks WHERE locktype='advisory'"), '0', 'nobody is at work there');
 			await old.stop('SIGINT');

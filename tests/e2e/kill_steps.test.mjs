@@ -96,8 +96,14 @@ class Relay {
 		await this.next(['--s3-sweep=1']);
 		const owed = new Set();
 		for (const { id, calls } of this.kept.values()) if (!this.gone.has(id)) owed.add(fileKey(id)).add(blobKey(sampleTrace(calls, 4000)));
-		await until(() => (b.keys().every((key) => owed.has(key)) ? true : undefined), 'what nobody owns is gone', 40)
-			.catch((e) => assert.fail(`${e.message}: ${b.keys().filter((key) => !owed.has(key))} ${this.works.log.slice(-1500)}`));
+		const strays = () => {
+			try {
+				return b.keys().filter((key) => !owed.has(key));
+			} catch {
+				return ['a folder went while it was read'];
+			}
+		};
+		await until(() => (strays().length === 0 ? true : undefined), 'what nobody owns is gone', 40).catch((e) => assert.fail(`${e.message}: ${strays()} ${this.works.log.slice(-1500)}`));
 		assert.deepEqual([...owed].filter((key) => !b.keys().includes(key)), [], 'nothing is missing');
 		await this.works.stop();
 		await this.next();
