@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "crash_point.h"
+#include "migrate_seen.h"
 
 static bool is_alike(const struct tw_migrate_table *t)
 {
@@ -107,9 +108,12 @@ enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret
 	if (m->only_compare)
 		return compare_only(m, ret, ret_state, err);
 	st = tw_catalogue_note_migration(m->rows.from, tw_catalogue_engine(m->rows.to), err);
-	if (st == TW_OK && m->served)
+	if (st == TW_OK && m->served) {
+		m->seen = m->hold ? tw_migrate_seen_new() : NULL;
 		st = copy_beside_server(m, ret, err);
-	if (st != TW_OK || (m->served && !m->hold))
-		return st;
-	return hold_and(m, ret, ret_state, err);
+	}
+	if (st == TW_OK && (!m->served || m->hold))
+		st = hold_and(m, ret, ret_state, err);
+	m->seen = tw_migrate_seen_free(m->seen);
+	return st;
 }

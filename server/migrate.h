@@ -31,8 +31,9 @@ struct tw_migrate {
 	bool served; /* has a server the source? */
 	bool hold; /* end it all the same: `held` is called while nobody can write to the source */
 	bool only_compare;
-	bool beside;             /* set while the source's server may still write */
-	void (*held)(void *arg); /* may close rows.to */
+	struct tw_migrate_seen *seen; /* NULL: all is looked at */
+	bool beside;                  /* set while the source's server may still write */
+	void (*held)(void *arg);      /* may close rows.to */
 	/* Both by any thread, one at a time. */
 	void (*lost)(void *arg, const char *id, const char *why);
 	void (*step)(void *arg, const struct tw_migrate_files *so_far); /* NULL: nobody is told */

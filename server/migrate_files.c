@@ -18,7 +18,7 @@
 #include "digest.h"
 #include "file_copy.h"
 #include "migrate.h"
-#include "migrate_each.h"
+#include "migrate_seen.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -285,13 +285,37 @@ static enum tw_status bring(
 	return st;
 }
 
+static bool is_seen(struct files *f, const struct tw_migrate_file *of)
+{
+	bool seen;
+
+	(void)pthread_mutex_lock(&f->lock);
+	seen = f->m->seen && tw_migrate_seen_has(f->m->seen, of);
+	(void)pthread_mutex_unlock(&f->lock);
+	return seen;
+}
+
+static void note_seen(struct files *f, const struct tw_migrate_file *of)
+{
+	(void)pthread_mutex_lock(&f->lock);
+	if (f->m->seen)
+		tw_migrate_seen_add(f->m->seen, of);
+	(void)pthread_mutex_unlock(&f->lock);
+}
+
 static enum tw_status bring_one(void *arg, const struct tw_migrate_file *of, struct tw_err *err)
 {
 	struct files *f = arg;
 	struct tw_err why = {.msg = ""};
+	enum tw_status st;
 
 	tell(f);
-	return judge(f, of, bring(f, of, &why), &why, err);
+	if (is_seen(f, of))
+		return TW_OK;
+	st = bring(f, of, &why);
+	if (st == TW_OK)
+		note_seen(f, of);
+	return judge(f, of, st, &why, err);
 }
 
 /* --- all --- */

@@ -1,0 +1,64 @@
+/* Files that a run found in the target: each with its very content, and as many as there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "migrate_seen.h"
+
+static struct tw_migrate_file file(unsigned n, unsigned content)
+{
+	struct tw_migrate_file f = {.bytes = 1};
+
+	(void)snprintf(f.key, sizeof f.key, "traces/%02x/%u.db", n % 256, n);
+	(void)snprintf(f.sha256, sizeof f.sha256, "%064x", content);
+	return f;
+}
+
+static void test_many(void **state)
+{
+	struct tw_migrate_seen *s = tw_migrate_seen_new();
+
+	(void)state;
+	assert_non_null(s);
+	for (unsigned i = 0; i < 20000; i++) {
+		const struct tw_migrate_file f = file(i, i);
+
+		assert_false(tw_migrate_seen_has(s, &f));
+		tw_migrate_seen_add(s, &f);
+		tw_migrate_seen_add(s, &f);
+	}
+	for (unsigned i = 0; i < 20000; i++) {
+		const struct tw_migrate_file f = file(i, i), again = file(i, i + 1);
+
+		assert_true(tw_migrate_seen_has(s, &f));
+		assert_false(tw_migrate_seen_has(s, &again)); /* decoded again since */
+	}
+	assert_null(tw_migrate_seen_free(s));
+}
+
+static void test_an_unknown_content_is_never_seen(void **state)
+{
+	struct tw_migrate_seen *s = tw_migrate_seen_new();
+	struct tw_migrate_file f = file(1, 1);
+
+	(void)state;
+	f.sha256[0] = '\0';
+	tw_migrate_seen_add(s, &f);
+	assert_false(tw_migrate_seen_has(s, &f));
+	assert_null(tw_migrate_seen_free(s));
+	assert_null(tw_migrate_seen_free(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_many),
+	        cmocka_unit_test(test_an_unknown_content_is_never_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
