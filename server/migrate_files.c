@@ -24,7 +24,8 @@ enum { PATH_BYTES = 1500 };
 
 struct files {
 	struct tw_migrate *m;
-	pthread_mutex_t lock; /* of sums, and of who is told */
+	pthread_mutex_t lock;           /* of the rest, and of who is told */
+	struct tw_migrate_seen *listed; /* keys of the store; NULL: not asked */
 	struct tw_migrate_files sums;
 };
 
@@ -121,6 +122,40 @@ static enum tw_status is_whole(
 	return st == TW_NOT_FOUND || st == TW_CORRUPT ? TW_OK : st;
 }
 
+static enum tw_status note_listed(void *arg, const struct tw_store_file *there, struct tw_err *err)
+{
+	(void)err;
+	tw_migrate_seen_add_key(arg, there->key);
+	return TW_OK;
+}
+
+/* A page of names costs a request, and each file that is not there two.  Not while the source is
+ * held, when there is little left to be looked at. */
+static enum tw_status list_store(struct files *f, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(f->m->to, &store);
+	enum tw_status st;
+
+	if (!e->remote || (f->m->seen && !f->m->beside))
+		return TW_OK;
+	f->listed = tw_migrate_seen_new();
+	if (!f->listed)
+		return TW_OK;
+	st = e->list(store, "blobs", note_listed, f->listed, err);
+	return st == TW_OK ? e->list(store, "traces", note_listed, f->listed, err) : st;
+}
+
+static bool may_have(struct files *f, const char *key)
+{
+	bool may;
+
+	(void)pthread_mutex_lock(&f->lock);
+	may = !f->listed || tw_migrate_seen_may_have_key(f->listed, key);
+	(void)pthread_mutex_unlock(&f->lock);
+	return may;
+}
+
 /* The store says what it was put as; it is read where it says nothing. */
 static enum tw_status store_has(
         struct tw_blobs *b, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
@@ -162,10 +197,11 @@ static bool is_one_file(const struct tw_migrate *m, const struct tw_migrate_file
 
 /* Of a folder it is read: what a run before left may have been cut short by a loss of power. */
 static enum tw_status is_there(
-        const struct tw_migrate *m, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
+        struct files *f, const struct tw_migrate_file *of, bool *ret, struct tw_err *err)
 {
-	return tw_blobs_remote(m->to) ? store_has(m->to, of, ret, err)
-	                              : is_whole(m->to, of, ret, err);
+	if (!tw_blobs_remote(f->m->to))
+		return is_whole(f->m->to, of, ret, err);
+	return may_have(f, of->key) ? store_has(f->m->to, of, ret, err) : TW_OK;
 }
 
 /* --- put there --- */
@@ -275,7 +311,7 @@ static enum tw_status bring(
 	if (!of.sha256[0] || !of.key[0]) /* else it is read only where it must be put */
 		st = open_whole(f->m->from, &of, &fd, err);
 	if (st == TW_OK)
-		st = is_there(f->m, &of, &there, err);
+		st = is_there(f, &of, &there, err);
 	if (st == TW_OK && !there && fd < 0)
 		st = open_whole(f->m->from, &of, &fd, err);
 	if (st == TW_OK && !there)
@@ -300,6 +336,8 @@ static void note_seen(struct files *f, const struct tw_migrate_file *of)
 	(void)pthread_mutex_lock(&f->lock);
 	if (f->m->seen)
 		tw_migrate_seen_add(f->m->seen, of);
+	if (f->listed)
+		tw_migrate_seen_add_key(f->listed, of->key);
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
@@ -370,7 +408,10 @@ enum tw_status tw_migrate_files(
 	f.sums.files = f.sums.lost = 0;
 	st = bring_own(m, err);
 	if (st == TW_OK)
+		st = list_store(&f, err);
+	if (st == TW_OK)
 		st = each(&f, bring_one, err);
+	f.listed = tw_migrate_seen_free(f.listed);
 	*ret = f.sums;
 	return st == TW_OK ? make_durable(m, err) : st;
 }

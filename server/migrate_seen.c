@@ -16,6 +16,7 @@ struct name {
 struct tw_migrate_seen {
 	struct name *all; /* open addressing */
 	size_t room, n;   /* room: a power of two */
+	bool full;        /* something was left out */
 };
 
 struct tw_migrate_seen *tw_migrate_seen_new(void)
@@ -37,13 +38,13 @@ struct tw_migrate_seen *tw_migrate_seen_free(struct tw_migrate_seen *s)
 	return NULL;
 }
 
-static struct name name_of(const struct tw_migrate_file *f)
+static struct name name_of(const char *key, const char *sha256)
 {
 	char text[TW_STORE_KEY + TW_SHA256_HEX];
 	uint8_t hash[32];
 	struct name ret;
 
-	(void)snprintf(text, sizeof text, "%s %s", f->key, f->sha256);
+	(void)snprintf(text, sizeof text, "%s %s", key, sha256);
 	tw_digest_bytes(tw_str_of(text), hash);
 	memcpy(ret.bytes, hash, sizeof ret.bytes);
 	return ret;
@@ -88,24 +89,44 @@ static bool make_room(struct tw_migrate_seen *s)
 	return true;
 }
 
-void tw_migrate_seen_add(struct tw_migrate_seen *s, const struct tw_migrate_file *f)
+static void add(struct tw_migrate_seen *s, const char *key, const char *sha256)
 {
 	struct name k, *at;
 
-	if (!f->sha256[0] || !make_room(s))
+	if (!make_room(s)) {
+		s->full = true;
 		return;
-	k = name_of(f);
+	}
+	k = name_of(key, sha256);
 	at = place_of(s->all, s->room, &k);
 	s->n += is_none(at);
 	*at = k;
 }
 
+static bool has(const struct tw_migrate_seen *s, const char *key, const char *sha256)
+{
+	const struct name k = name_of(key, sha256);
+
+	return !is_none(place_of(s->all, s->room, &k));
+}
+
+void tw_migrate_seen_add(struct tw_migrate_seen *s, const struct tw_migrate_file *f)
+{
+	if (f->sha256[0])
+		add(s, f->key, f->sha256);
+}
+
 bool tw_migrate_seen_has(const struct tw_migrate_seen *s, const struct tw_migrate_file *f)
 {
-	struct name k;
+	return f->sha256[0] && has(s, f->key, f->sha256);
+}
 
-	if (!f->sha256[0])
-		return false;
-	k = name_of(f);
-	return !is_none(place_of(s->all, s->room, &k));
+void tw_migrate_seen_add_key(struct tw_migrate_seen *s, const char *key)
+{
+	add(s, key, "");
+}
+
+bool tw_migrate_seen_may_have_key(const struct tw_migrate_seen *s, const char *key)
+{
+	return s->full || has(s, key, "");
 }

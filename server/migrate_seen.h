@@ -18,5 +18,9 @@ struct tw_migrate_seen *tw_migrate_seen_free(
 /* Only with that very content: one whose SHA-256 is not known is never seen. */
 void tw_migrate_seen_add(struct tw_migrate_seen *s, const struct tw_migrate_file *f);
 bool tw_migrate_seen_has(const struct tw_migrate_seen *s, const struct tw_migrate_file *f);
+/* The same by the key alone, whatever its content is. */
+void tw_migrate_seen_add_key(struct tw_migrate_seen *s, const char *key);
+/* False: it was never added, for sure. */
+bool tw_migrate_seen_may_have_key(const struct tw_migrate_seen *s, const char *key);
 
 #endif

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "migrate_seen.h"
 
 static struct tw_migrate_file file(unsigned n, unsigned content)
@@ -53,11 +54,44 @@ static void test_an_unknown_content_is_never_seen(void **state)
 	assert_null(tw_migrate_seen_free(NULL));
 }
 
+static void test_keys_alone(void **state)
+{
+	struct tw_migrate_seen *s = tw_migrate_seen_new();
+	const struct tw_migrate_file f = file(7, 7);
+
+	(void)state;
+	assert_false(tw_migrate_seen_may_have_key(s, f.key));
+	tw_migrate_seen_add_key(s, f.key);
+	assert_true(tw_migrate_seen_may_have_key(s, f.key));
+	assert_false(tw_migrate_seen_may_have_key(s, "blobs/00/x"));
+	assert_false(tw_migrate_seen_has(s, &f));
+	assert_null(tw_migrate_seen_free(s));
+}
+
+/* What was left out for want of memory is no proof that it is not there. */
+static void test_without_memory(void **state)
+{
+	struct tw_migrate_seen *s = tw_migrate_seen_new();
+
+	(void)state;
+	tw_mem_fail_at(1);
+	for (unsigned i = 0; i < 600; i++) {
+		const struct tw_migrate_file f = file(i, i);
+
+		tw_migrate_seen_add_key(s, f.key);
+	}
+	tw_mem_fail_at(0);
+	assert_true(tw_migrate_seen_may_have_key(s, "blobs/00/x"));
+	assert_null(tw_migrate_seen_free(s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_many),
 	        cmocka_unit_test(test_an_unknown_content_is_never_seen),
+	        cmocka_unit_test(test_keys_alone),
+	        cmocka_unit_test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
