@@ -60,7 +60,7 @@ function cut(port, ways) {
 const mend = () => within('nft', 'flush table inet cut');
 
 async function startDatabase(t) {
-	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), ['-c', `listen_addresses=${outside}`]);
+	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), undefined, ['-c', `listen_addresses=${outside}`]);
 	db.make();
 	fs.appendFileSync(path.join(db.data, 'pg_hba.conf'), `host all all ${net}.0/24 trust\n`);
 	await db.start();

@@ -22,13 +22,14 @@ const as = process.getuid() === 0 ? ['setpriv', '--reuid=postgres', '--regid=pos
 export const command = (program, ...args) => [...as, path.join(bin, program), ...args];
 
 export class Postgres {
-	/* `more`: arguments of the server. */
-	constructor(folder, more = []) {
+	/* `tcp`: a port of 127.0.0.1 where it listens, too; `more`: arguments of the server. */
+	constructor(folder, tcp, more = []) {
 		this.more = more;
 		this.folder = folder;
+		this.tcp = tcp ? ['-c', 'listen_addresses=127.0.0.1', '-p', String(tcp)] : ['-c', 'listen_addresses='];
 		this.data = path.join(folder, 'data');
 		this.socket = path.join(folder, 's');
-		this.base = `postgres://tw@/postgres?host=${encodeURIComponent(this.socket)}`;
+		this.base = `postgres://tw@/postgres?host=${encodeURIComponent(this.socket)}${tcp ? `&port=${tcp}` : ''}`;
 	}
 
 	make() {
@@ -37,13 +38,13 @@ export class Postgres {
 		fs.chmodSync(this.socket, 0o777);
 		fs.mkdirSync(this.data);
 		if (as.length) for (const at of [this.data, this.socket]) execFileSync('chown', ['postgres:postgres', at]);
-		const [program, ...args] = command('initdb', '-D', this.data, '-A', 'trust', '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
+		const [program, ...args] = command('initdb', '-D', this.data, '--auth-local=trust', '--auth-host=scram-sha-256', '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
 		execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
 	}
 
 	/* Commits are written, so that a kill loses none; a power cut is not tried. */
 	async start() {
-		const [program, ...args] = command('postgres', '-D', this.data, '-k', this.socket, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=200', ...this.more);
+		const [program, ...args] = command('postgres', '-D', this.data, '-k', this.socket, ...this.tcp, '-c', 'fsync=off', '-c', 'max_connections=200', ...this.more);
 		this.log = '';
 		this.child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' });
 		this.child.stderr.setEncoding('utf8').on('data', (text) => (this.log += text));
@@ -68,9 +69,10 @@ export class Postgres {
 	}
 }
 
-export async function startPostgres(t) {
+/* tcp: a port of loopback where it asks for passwords. */
+export async function startPostgres(t, { tcp } = {}) {
 	if (!postgresIsThere) return null;
-	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')));
+	const db = new Postgres(fs.mkdtempSync(path.join(os.tmpdir(), 'tw-pg-')), tcp);
 	db.make();
 	await db.start();
 	t.after(async () => {

@@ -11,23 +11,12 @@ import { after, test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
 import { Server, binary, root, startServer, tracewell } from '../e2e/server.mjs';
+import { settings, yaml } from './cluster.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-orchestrate-'));
 const deploy = path.join(root, 'deploy');
 const run = (program, args, options = {}) => execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
 after(() => fs.rmSync(folder, { recursive: true, force: true }));
-
-/* Debian's parser: all documents of a file. */
-function yaml(name) {
-	const program = 'import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))';
-	return JSON.parse(run('/usr/bin/python3', ['-c', program, path.join(deploy, name)]));
-}
-
-function settings() {
-	const made = path.join(folder, 'documents');
-	run(path.join(deploy, 'documents.py'), [made, '0', '2026-01-01']);
-	return new Set([...fs.readFileSync(path.join(made, 'tracewell.conf'), 'utf8').matchAll(/^#?([a-z][a-z0-9-]*) *=/gm)].map((m) => m[1]));
-}
 
 test('compose: its paths are there, its settings are settings, and the server takes them', async (t) => {
 	const [compose] = yaml('container/compose.yml');

@@ -6,31 +6,16 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
-import net from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere, startPostgres } from '../e2e/postgres.mjs';
 import { Server, binary, root, sleep, until } from '../e2e/server.mjs';
+import { folder, freePort, hasProxy } from './cluster.mjs';
 
 const NAME = 'traces.example.com';
-const skip = !postgresIsThere ? 'no PostgreSQL 15' : spawnSync('which', ['haproxy']).status !== 0 && 'no haproxy';
-
-const freePort = () => new Promise((done) => {
-	const s = net.createServer().listen(0, '127.0.0.1', () => {
-		const { port } = s.address();
-		s.close(() => done(port));
-	});
-});
-
-function folder(t, name) {
-	const at = fs.mkdtempSync(path.join(os.tmpdir(), `tracewell-${name}-`));
-	fs.chmodSync(at, 0o755);
-	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
-	return at;
-}
+const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy && 'no haproxy';
 
 /* On a port that stays its own over a restart, as HAProxy's list has it. */
 async function startRole(t, data, url, role, port) {

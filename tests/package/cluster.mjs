@@ -1,0 +1,81 @@
+/*
+ * cluster.mjs - what several servers stand on, for tests of the files that set them up: a PostgreSQL that asks for
+ * its password, a store, and HAProxy with the shipped configuration, all on loopback.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+
+import { startBucket } from '../e2e/bucket.mjs';
+import { startPostgres } from '../e2e/postgres.mjs';
+import { Server, root, until } from '../e2e/server.mjs';
+
+export const hasProxy = spawnSync('which', ['haproxy']).status === 0;
+
+export const freePort = () => new Promise((done) => {
+	const s = net.createServer().listen(0, '127.0.0.1', () => {
+		const { port } = s.address();
+		s.close(() => done(port));
+	});
+});
+
+export function folder(t, name) {
+	const at = fs.mkdtempSync(path.join(os.tmpdir(), `tracewell-${name}-`));
+	fs.chmodSync(at, 0o755);
+	t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+	return at;
+}
+
+/* Debian's parser: all documents of a file. */
+export function yaml(name) {
+	const program = 'import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))';
+	return JSON.parse(execFileSync('/usr/bin/python3', ['-c', program, path.join(root, 'deploy', name)], { encoding: 'utf8' }));
+}
+
+/* Names of all settings of the server, as its configuration file lists them. */
+export function settings() {
+	const made = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-settings-'));
+	execFileSync(path.join(root, 'deploy/documents.py'), [made, '0', '2026-01-01']);
+	const text = fs.readFileSync(path.join(made, 'tracewell.conf'), 'utf8');
+	fs.rmSync(made, { recursive: true });
+	return new Set([...text.matchAll(/^#?([a-z][a-z0-9-]*) *=/gm)].map((m) => m[1]));
+}
+
+/* A role and a database "tracewell" that only the password opens. */
+export async function startDatabase(t, password) {
+	const port = await freePort();
+	const db = await startPostgres(t, { tcp: port });
+	db.sql(`CREATE ROLE tracewell LOGIN PASSWORD '${password}'`);
+	db.sql('CREATE DATABASE tracewell OWNER tracewell');
+	return { port, address: `127.0.0.1:${port}` };
+}
+
+export const startStore = (t) => startBucket(t, 'tracewell');
+
+/* The shipped text as it is; what differs is set from outside, as the files do. */
+export async function startBalance(t, env) {
+	const port = await freePort();
+	const child = spawn('haproxy', ['-db', '-f', path.join(root, 'deploy/proxy/haproxy-cluster.cfg')],
+		{ stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH, TRACEWELL_BIND: `127.0.0.1:${port}`, ...env } });
+	let said = '';
+	child.stderr.on('data', (piece) => (said += piece));
+	t.after(() => new Promise((done) => (child.exitCode === null ? child.once('close', done).kill('SIGTERM') : done())));
+	const url = `http://127.0.0.1:${port}`;
+	await until(async () => ((await fetch(url + '/proxyz').catch(() => null))?.status === 200 ? true : undefined), 'the proxy').catch((e) => assert.fail(e.message + said));
+	return url;
+}
+
+/* What a file gives to `tracewell serve`, on a folder and a port of the test's. */
+export async function startOne(t, name, command, env) {
+	assert.deepEqual(command.slice(0, 3), ['serve', '--data', '/data']);
+	const rest = command.slice(3);
+	const at = rest.indexOf('--listen');
+	if (at >= 0) rest.splice(at, 2);
+	const s = new Server(folder(t, name), rest, env);
+	await s.start();
+	t.after(() => s.stop());
+	return s;
+}
