@@ -2,7 +2,7 @@
  * network.test.mjs - one of two servers stands in a network namespace of its own, and its packets to PostgreSQL or
  * to the S3-compatible store are dropped, both ways and one way only, while it is at work: how long a request
  * hangs, who does its work meanwhile, and that all goes on when the network is back. Needs root, ip and nft.
- * CUT_SECONDS (6) is how long; with 40 leases run out by themselves.
+ * CUT_SECONDS (4) is how long; with 40 leases run out by themselves.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -17,7 +17,7 @@ import { Postgres, postgresIsThere } from './postgres.mjs';
 import { sanitized, sleep, until } from './server.mjs';
 
 
-const SECONDS = Number(process.env.CUT_SECONDS ?? 6);
+const SECONDS = Number(process.env.CUT_SECONDS ?? 4);
 const LEASE_S = 30;
 const HANGS_S = 25; /* at most; what lives answers within */
 const LIVES_S = 6;
