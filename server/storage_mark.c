@@ -137,8 +137,7 @@ static void write_text(const struct tw_storage *s, struct tw_buf *out)
 	        {"s3-ca-file", s->ca_file}, {"s3-credentials-file", s->credentials_file},
 	        {"s3-virtual-host", s->virtual_host ? "true" : "false"}};
 
-	(void)tw_buf_printf(
-	        out, "# written by tracewell serve: where the files of this folder are\n");
+	(void)tw_buf_printf(out, "# written by tracewell: where the files of this folder are\n");
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		if (lines[i].value[0])
 			(void)tw_buf_printf(out, "%s = %s\n", lines[i].name, lines[i].value);
