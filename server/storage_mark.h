@@ -2,8 +2,8 @@
  * storage_mark.h - data/storage says where a data folder's files are, when they are elsewhere.
  *
  * The server writes it (and `tracewell migrate`, of its target), so that tools on the folder look
- * there too, and so that a start without
- * --blobs, or with another, does not take files for lost.  Secrets do not stand in it.
+ * there too, and so that a start without --blobs, or with another, does not take files for lost.
+ * Secrets do not stand in it.
  * Thread: one.
  */
 #ifndef TW_STORAGE_MARK_H
