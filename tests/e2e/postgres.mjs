@@ -25,6 +25,7 @@ export class Postgres {
 	/* `tcp`: a port of 127.0.0.1 where it listens, too; `more`: arguments of the server. */
 	constructor(folder, tcp, more = []) {
 		this.more = more;
+		this.hosts = 'scram-sha-256'; // what who comes by TCP is asked for
 		this.folder = folder;
 		this.tcp = tcp ? ['-c', 'listen_addresses=127.0.0.1', '-p', String(tcp)] : ['-c', 'listen_addresses='];
 		this.data = path.join(folder, 'data');
@@ -38,7 +39,7 @@ export class Postgres {
 		fs.chmodSync(this.socket, 0o777);
 		fs.mkdirSync(this.data);
 		if (as.length) for (const at of [this.data, this.socket]) execFileSync('chown', ['postgres:postgres', at]);
-		const [program, ...args] = command('initdb', '-D', this.data, '--auth-local=trust', '--auth-host=scram-sha-256', '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
+		const [program, ...args] = command('initdb', '-D', this.data, '--auth-local=trust', `--auth-host=${this.hosts}`, '-U', 'tw', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
 		execFileSync(program, args, { stdio: 'ignore', cwd: '/' });
 	}
 

@@ -26,9 +26,9 @@ const run = (...all) => execFileSync(all[0], all.slice(1), { stdio: ['ignore', '
 
 class Node extends Postgres {
 	constructor(folder, port, more = []) {
-		super(folder, ['-c', 'listen_addresses=127.0.0.1', '-c', `port=${port}`, ...more]);
+		super(folder, port, more);
 		this.port = port;
-		this.base += `&port=${port}`;
+		this.hosts = 'trust';
 	}
 
 	/* As when its machine is gone: its sessions with it. */
