@@ -83,6 +83,7 @@ async function prepare(t, s) {
 	write('mapping.txt', 'com.shop.Repo -> a.a:\n    void load() -> a\n');
 	write('threads.txt', `${MAIN},main\n4712,RenderThread\n`);
 	write('password', 'correct horse battery\n'.repeat(4));
+	write('home/.keep', ''); // nothing of whoever runs the tests
 	write('bin/.keep', '');
 	fs.symlinkSync(binary(), path.join(at, 'bin/tracewell'));
 	fs.mkdirSync(path.join(at, 'build-release/server'), { recursive: true });
@@ -117,7 +118,7 @@ function runDocument(commands, s, cwd) {
 	const script = SETUP + each.join('');
 	fs.writeFileSync(path.join(cwd, 'script.sh'), script.replaceAll('http://127.0.0.1:8080', s.url));
 	return new Promise((done) =>
-		execFile('bash', ['script.sh'], { cwd, timeout: 240_000, maxBuffer: 1 << 28, env: { ...process.env, PATH: `${cwd}/bin:${process.env.PATH}`, NO_PROXY: '127.0.0.1' } }, (error, stdout, stderr) =>
+		execFile('bash', ['script.sh'], { cwd, timeout: 240_000, maxBuffer: 1 << 28, env: { ...process.env, HOME: path.join(cwd, 'home'), PATH: `${cwd}/bin:${process.env.PATH}`, NO_PROXY: '127.0.0.1' } }, (error, stdout, stderr) =>
 			done({ code: error ? error.code ?? 1 : 0, stdout, stderr, line: fs.readFileSync(path.join(cwd, 'at'), 'utf8').trim() })));
 }
 
@@ -136,7 +137,9 @@ test('every command in every document works, or is named with the reason', async
 		await t.test(name, async (t) => {
 			const s = await startServer(t);
 			const cwd = await prepare(t, s);
+			const from = Date.now();
 			const r = await runDocument(commands, s, cwd);
+			t.diagnostic(`${name}: ${commands.length} commands in ${((Date.now() - from) / 1000).toFixed(1)} s`);
 			assert.equal(r.code, 0, `${name}, the block at line ${r.line}: ${r.stderr.slice(-1500)}\n${r.stdout.slice(-500)}`);
 		});
 	}
