@@ -15,7 +15,7 @@ import { root, startServer } from './server.mjs';
 const writes = process.env.PICTURES === 'write';
 const SIZE = { width: 1280, height: 800 };
 const MOST_BYTES = 80 * 1024;
-const MOST_APART = 0.04; // of black to white, at the mean of all places: fonts and times are less, another page is more
+const MOST_APART = 0.012; // of black to white, at the mean of all places: times make 0.0002, another page more than this
 const record = path.join(FOLDER, 'pictures.json');
 const ending = [];
 let server, browser, ids;
@@ -72,6 +72,7 @@ test('each shows its page as it is today', { timeout: 180000 }, async (t) => {
 	const known = writes ? {} : JSON.parse(fs.readFileSync(record, 'utf8'));
 	const blank = await browser.newPage();
 	const judged = [];
+	let last;
 	const page = await (await browser.newContext({ colorScheme: 'light', viewport: SIZE, reducedMotion: 'reduce' })).newPage();
 	await signIn(page, server);
 	for (const picture of pictures(ids)) {
@@ -84,7 +85,10 @@ test('each shows its page as it is today', { timeout: 180000 }, async (t) => {
 			known[name] = said;
 		}
 		const far = await apart(blank, bytes, fs.readFileSync(file));
-		judged.push(`${name} ${far.toFixed(4)}`);
+		const other = last ? await apart(blank, bytes, last) : 1;
+		last = bytes;
+		judged.push(`${name} ${far.toFixed(4)} (another page ${other.toFixed(3)})`);
+		assert.ok(other > MOST_APART, 'it would be told from another page');
 		assert.deepEqual(said, known[name], `${name}: other headings; PICTURES=write makes the pictures anew`);
 		assert.ok(far <= MOST_APART, `${name} is ${far} apart from its page; PICTURES=write makes the pictures anew`);
 	}
