@@ -163,6 +163,7 @@ test('in a fresh Debian: installed, upgraded with its data and settings, removed
 	const made = spawnSync('debootstrap', ['--variant=minbase', 'bookworm', debian, ...mirror()], { encoding: 'utf8' });
 	if (made.status !== 0) return t.skip(`debootstrap: ${(made.stdout ?? '').slice(-300)}`);
 	run('mount', ['-t', 'proc', 'proc', path.join(debian, 'proc')]);
+	const began = Date.now();
 	const said = install(OLD);
 	assert.match(said, /tracewell-admin link create/, 'what to do next');
 	assert.match(inside('tracewell', 'version'), /^tracewell \d/);
@@ -174,6 +175,7 @@ test('in a fresh Debian: installed, upgraded with its data and settings, removed
 	const config = ['--config', '/etc/tracewell/tracewell.conf'];
 	let id;
 	await serves('/var/lib/tracewell', config, async (s) => (id = await uploads(s)));
+	t.diagnostic(`from a fresh Debian to a decoded trace: ${((Date.now() - began) / 1000).toFixed(1)} s`);
 
 	fs.appendFileSync(path.join(debian, 'etc/tracewell/tracewell.conf'), 'log-level = debug\n');
 	const again = install(version);
