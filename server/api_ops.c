@@ -91,8 +91,9 @@ static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
-	        json_pack("{ss ss ss so}", "status", ready ? "ready" : "not_ready", "node",
-	                app->node_name, "role", roles, "checks", checks),
+	        json_pack("{ss ss* ss so}", "status", ready ? "ready" : "not_ready", "node",
+	                app->config->several ? app->node_name : NULL, "role", roles, "checks",
+	                checks),
 	        err);
 }
 

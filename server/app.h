@@ -29,6 +29,7 @@ struct tw_app {
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
 	struct tw_folder *folder;       /* rollup_fold.h: that job's */
 	_Atomic bool looking;           /* for what got slower: one at a time */
+	int64_t keep_ms;                /* when retention looks, next */
 	int64_t look_ms;              /* when the rollups' thread looks for what got slower, next */
 	char look_turn[TW_ID_BYTES];  /* the project it looked at last; "" none yet this time */
 	struct tw_periodic *hangs;    /* jobs_hang.h */

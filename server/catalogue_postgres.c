@@ -158,6 +158,7 @@ static bool hold(struct tw_postgres *p)
 
 	if (r && PQresultStatus(r) == PGRES_TUPLES_OK) {
 		held = PQntuples(r) == 1 && strcmp(PQgetvalue(r, 0, 0), "t") == 0;
+		p->taken = !held;
 		p->failed = TW_BUSY;
 		(void)snprintf(p->said, sizeof p->said, "another server has it");
 	} else if (!held) {
@@ -180,7 +181,7 @@ static bool settle(struct tw_postgres *p)
 
 	forget_prepared(p);
 	p->settled = false;
-	p->stale = p->gave_up = false;
+	p->stale = p->taken = p->gave_up = false;
 	p->db.session++;
 	if (PQstatus(p->of) != CONNECTION_OK || PQsetnonblocking(p->of, 1) != 0) {
 		note_lost(p);
@@ -228,8 +229,10 @@ static bool connect(struct tw_postgres *p)
 		}
 		if (p->stale)
 			note_stale(p);
+		else if (p->taken) /* it is the one: there is no other to be asked */
+			return false;
 	}
-	tw_postgres_note_hung(began_ms);
+	tw_postgres_note_away(began_ms);
 	return false;
 }
 

@@ -40,6 +40,8 @@ static bool is_earlier(const char *system, const char *timeline)
 		seen.timeline[0] = '\0';
 	}
 	earlier = strcmp(timeline, seen.timeline) < 0;
+	if (seen.timeline[0] && strcmp(timeline, seen.timeline) > 0)
+		tw_postgres_suspect_all(); /* some may be to the one before */
 	if (!earlier)
 		(void)snprintf(seen.timeline, sizeof seen.timeline, "%s", timeline);
 	(void)pthread_mutex_unlock(&seen.lock);
@@ -57,7 +59,10 @@ bool tw_postgres_is_stale(struct tw_postgres *p)
 	PQclear(r);
 	if (stale)
 		tw_log(TW_LOG_WARN, "catalogue_stale", tw_log_text("host", PQhost(p->of)),
-		        tw_log_text("port", PQport(p->of)));
+		        tw_log_text("port", PQport(p->of)),
+		        tw_log_text("cure",
+		                "remove or rewind it; where the way back was meant, restart "
+		                "tracewell"));
 	return stale;
 }
 

@@ -25,6 +25,7 @@ struct tw_postgres {
 	bool settled;        /* the connection is set up, and holds what it is to */
 	bool patient;        /* what is asked may take any time: a migration of the schema */
 	bool gave_up;        /* the last answer did not come in time */
+	bool taken;          /* another server has the catalogue there */
 	bool stale;          /* it is of a host that lacks what this process has seen */
 	bool in_transaction; /* begun and not ended, even when the connection is lost */
 	int64_t changed;
@@ -57,6 +58,10 @@ void tw_postgres_give_up(struct tw_postgres *p);
 
 /* While its server hangs nobody waits for it but one at a time, who looks (of all connections). */
 void tw_postgres_note_hung(int64_t began_ms);
+/* None of the hosts was the one. */
+void tw_postgres_note_away(int64_t began_ms);
+/* Connections of before are made anew. */
+void tw_postgres_suspect_all(void);
 void tw_postgres_note_well(void);
 bool tw_postgres_is_suspect(const struct tw_postgres *p);
 bool tw_postgres_may_dial(void);

@@ -55,6 +55,18 @@ void tw_postgres_note_hung(int64_t began_ms)
 	atomic_store(&again_ms, now + PAUSE_MS);
 }
 
+void tw_postgres_note_away(int64_t began_ms)
+{
+	tw_postgres_note_hung(began_ms);
+	if (atomic_load(&again_ms) != 0) /* who looked has looked */
+		atomic_store(&again_ms, tw_monotonic_ms() + PAUSE_MS);
+}
+
+void tw_postgres_suspect_all(void)
+{
+	atomic_store(&hung_ms, tw_monotonic_ms());
+}
+
 void tw_postgres_note_well(void)
 {
 	atomic_store(&again_ms, 0);

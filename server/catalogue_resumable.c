@@ -11,6 +11,11 @@
 /* What changes one row waits for nobody but who changes the same, and for that not long: a server
  * that stands still in the middle must not hold up an event loop of another.  In PostgreSQL by a
  * connection of its own. */
+enum {
+	HOLD_MOST_MS = 5 * 60 * 1000, /* more than any hold */
+	HOLD_AGE_MS = 60 * 60 * 1000
+};
+
 static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
 	enum tw_status st;
@@ -26,6 +31,20 @@ static enum tw_status begin(struct tw_catalogue *c, struct tw_db **ret, struct t
 	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
 	        " SET LOCAL lock_timeout='1s'",
 	        err);
+	if (st != TW_OK)
+		tw_cat_done(c, *ret);
+	return st;
+}
+
+/* What may be lost in a crash of the database, and what waits for no disk and no replica of it: who
+ * holds an upload, and one that has no bytes yet.  What follows it durably makes it durable. */
+static enum tw_status begin_lightly(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+{
+	enum tw_status st = begin(c, ret, err);
+
+	if (st != TW_OK || tw_cat_is_sqlite(c))
+		return st;
+	st = tw_db_run(*ret, "SET LOCAL synchronous_commit=off", err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
 	return st;
@@ -228,7 +247,7 @@ enum tw_status tw_catalogue_resumable_add(struct tw_catalogue *c, struct tw_resu
 {
 	int64_t now = 0;
 	struct tw_db *db;
-	enum tw_status st = begin(c, &db, err);
+	enum tw_status st = begin_lightly(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
@@ -259,8 +278,10 @@ static enum tw_status hold(struct tw_db *db, const struct tw_resumable_hold *h, 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, &changed, err, /* primary key */
 		        "UPDATE resumable SET owner=?, until_ms=? WHERE project_id=? AND"
-		        " resumable_id=? AND state<2 AND expires_ms>? AND until_ms<=?",
-		        "tittii", h->owner, now + lease_ms, h->project_id, h->id, now, now);
+		        " resumable_id=? AND state<2 AND expires_ms>? AND (until_ms<=? OR"
+		        " until_ms>?)",
+		        "tittiii", h->owner, now + lease_ms, h->project_id, h->id, now, now,
+		        now + HOLD_MOST_MS);
 	if (st == TW_OK)
 		st = get(db, h->project_id, h->id, a, ret, err);
 	/* nobody writes what is a trace: its pieces may be on their way out just now */
@@ -275,7 +296,7 @@ enum tw_status tw_catalogue_resumable_hold(struct tw_catalogue *c,
         struct tw_resumable *ret, struct tw_err *err)
 {
 	struct tw_db *db;
-	enum tw_status st = begin(c, &db, err);
+	enum tw_status st = begin_lightly(c, &db, err);
 
 	return st == TW_OK ? end(c, db, hold(db, h, lease_ms, a, ret, err), err) : st;
 }
@@ -288,19 +309,38 @@ static enum tw_status renew(
 	        h->owner);
 }
 
-enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
-        const struct tw_resumable_hold *holds, size_t n, int64_t lease_ms, struct tw_err *err)
+static enum tw_status renew_one(struct tw_catalogue *c, const struct tw_resumable_hold *h,
+        int64_t lease_ms, struct tw_err *err)
 {
 	int64_t now = 0;
 	struct tw_db *db;
-	enum tw_status st = n ? begin(c, &db, err) : TW_OK;
+	enum tw_status st = begin_lightly(c, &db, err);
 
-	if (st != TW_OK || !n)
+	if (st != TW_OK)
 		return st;
 	st = tw_cat_now(db, &now, err);
-	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = renew(db, &holds[i], now + lease_ms, err);
+	if (st == TW_OK)
+		st = renew(db, h, now + lease_ms, err);
 	return end(c, db, st, err);
+}
+
+/* One whose row is being written just now is no reason to lose the others. */
+enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
+        const struct tw_resumable_hold *holds, size_t n, int64_t lease_ms, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	struct tw_err why;
+
+	for (size_t i = 0; i < n; i++) {
+		enum tw_status of_one = renew_one(c, &holds[i], lease_ms, &why);
+
+		if (of_one == TW_OK)
+			continue;
+		st = of_one;
+		if (err)
+			*err = why;
+	}
+	return st;
 }
 
 static enum tw_status lost(struct tw_err *err)
@@ -330,6 +370,18 @@ static enum tw_status advance(struct tw_db *db, const struct tw_resumable_hold *
 	return st;
 }
 
+/* A piece that was put long before its row is what a sweep takes for nobody's. */
+static enum tw_status judge_age(
+        struct tw_db *db, const struct tw_resumable_hold *h, int64_t now, struct tw_err *err)
+{
+	int64_t held = 0;
+	enum tw_status st = tw_cat_first_int(db, &held, err, /* primary key */
+	        "SELECT 1 FROM resumable" OF_HOLD " AND until_ms>?", "ttti", h->project_id, h->id,
+	        h->owner, now - HOLD_AGE_MS);
+
+	return st == TW_OK && !held ? lost(err) : st;
+}
+
 enum tw_status tw_catalogue_resumable_append(struct tw_catalogue *c,
         const struct tw_resumable_hold *h, const struct tw_resumable_piece *p, int64_t lease_ms,
         int64_t keep_ms, struct tw_err *err)
@@ -341,6 +393,8 @@ enum tw_status tw_catalogue_resumable_append(struct tw_catalogue *c,
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_now(db, &now, err);
+	if (st == TW_OK)
+		st = judge_age(db, h, now, err);
 	if (st == TW_OK)
 		st = advance(db, h, p, lease_ms ? now + lease_ms : 0, now + keep_ms, err);
 	if (st == TW_OK)
@@ -401,7 +455,7 @@ enum tw_status tw_catalogue_resumable_release(
         struct tw_catalogue *c, const struct tw_resumable_hold *h, struct tw_err *err)
 {
 	struct tw_db *db;
-	enum tw_status st = begin(c, &db, err);
+	enum tw_status st = begin_lightly(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
@@ -483,9 +537,11 @@ static enum tw_status cleaned(
 
 	if (st == TW_OK) /* primary key, as of all that follow */
 		st = tw_cat_exec(db, &mine, err,
-		        "UPDATE resumable SET pieces=0, owner='', until_ms=0" OF_HOLD, "ttt",
-		        h->project_id, h->id, h->owner);
-	if (st == TW_OK && !mine)
+		        "UPDATE resumable SET pieces=0, owner='', until_ms=0 WHERE project_id=? AND"
+		        " resumable_id=? AND (state>0 OR expires_ms<=?)",
+		        "tti", h->project_id, h->id, now);
+	if (st == TW_OK &&
+	        !mine) /* else nobody writes to it any more, whoever deletes its pieces */
 		return lost(err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,

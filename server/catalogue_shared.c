@@ -6,6 +6,8 @@
 #include "catalogue_internal.h"
 #include "catalogue_postgres.h"
 
+enum { LEAD_MOST_MS = 5 * 60 * 1000 }; /* more than any lease */
+
 enum tw_status tw_catalogue_identity(
         struct tw_catalogue *c, char *ret, size_t cap, struct tw_err *err)
 {
@@ -116,7 +118,8 @@ enum tw_status tw_catalogue_is_served(struct tw_catalogue *c, bool *ret, struct 
 	return st;
 }
 
-/* It goes over when its time has run out. */
+/* It goes over when its time has run out; so it does when that is further ahead than anybody takes
+ * it for, as after a fail-over to a machine whose clock is behind. */
 static enum tw_status lead(struct tw_db *db, const char *what, const char *owner, int64_t lease_ms,
         int *ret, struct tw_err *err)
 {
@@ -128,51 +131,44 @@ static enum tw_status lead(struct tw_db *db, const char *what, const char *owner
 	return tw_cat_exec(db, ret, err, /* primary key */
 	        "INSERT INTO catalogue_lead(what,owner,until_ms) VALUES(?1,?2,?3) ON CONFLICT(what)"
 	        " DO UPDATE SET owner=excluded.owner, until_ms=excluded.until_ms WHERE"
-	        " catalogue_lead.owner=?2 OR catalogue_lead.until_ms<=?4",
-	        "ttii", what, owner, now + lease_ms, now);
+	        " catalogue_lead.owner=?2 OR catalogue_lead.until_ms<=?4 OR"
+	        " catalogue_lead.until_ms>?5",
+	        "ttiii", what, owner, now + lease_ms, now, now + LEAD_MOST_MS);
 }
 
-/* Without a transaction that changes something, of which a catalogue has one at a time. */
-static enum tw_status is_led_by_other(
-        struct tw_catalogue *c, const char *what, const char *owner, bool *ret, struct tw_err *err)
+/* Not by the writer, which long work may have; and a lease that a fail-over takes back is harmless,
+ * so it waits for no disk and no replica. */
+static enum tw_status lead_apart(struct tw_db *db, const char *what, const char *owner,
+        int64_t lease_ms, int *ret, struct tw_err *err)
 {
-	struct tw_db *db;
-	int64_t now = 0, led = 0;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_db_run(db,
+	        "START TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE;"
+	        " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off",
+	        err);
 
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
-		st = tw_cat_first_int(db, &led, err, /* primary key */
-		        "SELECT 1 FROM catalogue_lead WHERE what=?1 AND owner<>?2 AND until_ms>?3",
-		        "tti", what, owner, now);
-	tw_cat_done(c, db);
-	*ret = led != 0;
-	return st;
+		st = lead(db, what, owner, lease_ms, ret, err);
+	return st == TW_OK ? tw_db_run(db, "COMMIT", err) : st;
 }
 
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err)
 {
+	struct tw_db *db;
 	int mine = 0;
 	enum tw_status st;
 
 	*ret = true;
 	if (!tw_catalogue_is_shared(c))
 		return TW_OK;
-	st = is_led_by_other(c, what, owner, ret, err);
-	if (st == TW_OK && *ret) {
-		*ret = false;
-		return TW_OK;
-	}
-	if (st == TW_OK)
-		st = tw_cat_begin(c, err);
+	*ret = false;
+	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	st = lead(c->writer, what, owner, lease_ms, &mine, err);
-	*ret = mine > 0;
-	return tw_cat_end(c, st, err);
+	st = lead_apart(db, what, owner, lease_ms, &mine, err);
+	tw_cat_done(c, db); /* what is open is rolled back */
+	*ret = st == TW_OK && mine > 0;
+	return st;
 }
 
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,

@@ -82,6 +82,8 @@ static void stay_held(void *arg)
 	end_progress(w);
 	m->to = tw_blobs_close(m->to);
 	m->rows.to = tw_catalogue_close(m->rows.to); /* for its server to have */
+	(void)signal(SIGHUP, SIG_IGN);               /* a terminal that is lost ends no hold */
+	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigaction(SIGINT, &on_end, NULL);
 	(void)sigaction(SIGTERM, &on_end, NULL);
 	(void)fputs(

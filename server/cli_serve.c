@@ -367,7 +367,7 @@ static enum tw_status start_folding(struct tw_app *app, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_catalogue_is_shared(app->catalogue))
-		st = tw_leader_start(app->catalogue, app->node, &app->leader, err);
+		st = tw_leader_start(app->catalogue, app->blobs, app->node, &app->leader, err);
 	if (st == TW_OK)
 		st = tw_names_job_start(app, &app->names, err);
 	if (st == TW_OK)

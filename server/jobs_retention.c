@@ -97,10 +97,13 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	struct tw_app *app = arg;
 	size_t n = 0;
 
-	if (!tw_leads(app->leader)) {
+	if (!tw_leads(app->leader) || tw_monotonic_ms() < app->keep_ms) {
 		tw_arena_free(a);
 		return;
 	}
+	if (app->leader) /* it is asked more often than that, so that a lead that is gained late
+	                    counts */
+		app->keep_ms = tw_monotonic_ms() + (int64_t)app->config->retention_every_s * 1000;
 	if (a && tw_catalogue_projects(app->catalogue, a, &projects, &n, NULL) == TW_OK)
 		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
 			keep_project(p, app, projects[i].id, a);
@@ -112,5 +115,6 @@ static void keep_all(struct tw_periodic *p, void *arg)
 enum tw_status tw_retention_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	return tw_periodic_start(keep_all, app, app->config->retention_every_s, ret, err);
+	return tw_periodic_start(keep_all, app,
+	        tw_leader_look_s(app->leader, app->config->retention_every_s), ret, err);
 }

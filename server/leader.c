@@ -17,6 +17,7 @@ enum {
 
 struct tw_leader {
 	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
 	const char *node;
 	struct tw_periodic *thread;
 	_Atomic int64_t until_ms; /* monotonic */
@@ -33,23 +34,26 @@ static void renew(struct tw_periodic *p, void *arg)
 {
 	struct tw_leader *l = arg;
 	const int64_t asked_ms = tw_monotonic_ms();
-	const bool led = tw_leads(l);
+	const bool led = tw_leads(l), able = tw_blobs_ready(l->blobs, NULL) == TW_OK;
 	bool mine = false;
 	struct tw_err err;
 
 	(void)p;
-	if (tw_catalogue_lead(l->catalogue, "background", l->node, LEASE_MS, &mine, &err) !=
-	        TW_OK) {
+	if (!able && !led)
+		return;
+	if (tw_catalogue_lead(l->catalogue, "background", l->node, able ? LEASE_MS : 0, &mine,
+	            &err) != TW_OK) {
 		tw_log_err(TW_LOG_WARN, "lead_not_renewed", "background", &err);
 		return; /* what is left of it stays */
 	}
+	mine = mine && able;
 	atomic_store(&l->until_ms, mine ? asked_ms + LEASE_MS - EARLY_MS : 0);
 	if (mine != led)
 		tell(l, mine);
 }
 
-enum tw_status tw_leader_start(
-        struct tw_catalogue *c, const char *node, struct tw_leader **ret, struct tw_err *err)
+enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
+        struct tw_leader **ret, struct tw_err *err)
 {
 	struct tw_leader *l = tw_mem_zalloc(1, sizeof *l);
 	enum tw_status st;
@@ -57,6 +61,7 @@ enum tw_status tw_leader_start(
 	if (!l)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	l->catalogue = c;
+	l->blobs = b;
 	l->node = node;
 	st = tw_periodic_start(renew, l, RENEW_S, &l->thread, err);
 	if (st == TW_OK)

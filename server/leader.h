@@ -14,13 +14,15 @@
 
 #include <stdbool.h>
 
+#include "blob.h"
 #include "catalogue.h"
 
 struct tw_leader;
 
-/* `node` names this process and stays; the catalogue outlives what is returned. */
-enum tw_status tw_leader_start(struct tw_catalogue *c, const char *node, struct tw_leader **ret,
-        struct tw_err *err) TW_MUST_USE;
+/* `node` names this process and stays; catalogue and blobs outlive what is returned. Who does not
+ * reach the files leaves the work to others. */
+enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const char *node,
+        struct tw_leader **ret, struct tw_err *err) TW_MUST_USE;
 /* Gives the lease back.  NULL is fine, returns NULL. */
 struct tw_leader *tw_leader_stop(struct tw_leader *l);
 

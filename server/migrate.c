@@ -5,6 +5,9 @@
 #include "crash_point.h"
 #include "migrate_seen.h"
 
+/* So many lost files are told and left out; more, and a tenth of all, are no accident. */
+enum { LOST_FEW = 16, LOST_SHARE = 10 };
+
 static bool is_alike(const struct tw_migrate_table *t)
 {
 	return t->differ == 0 && t->from.rows == t->to.rows &&
@@ -31,12 +34,36 @@ static enum tw_status compare_rows(
 	return st;
 }
 
+/* A commit whose answer was lost may have been done. */
+static enum tw_status unmark(struct tw_catalogue *to, struct tw_err *err)
+{
+	bool marked = true;
+	enum tw_status st = tw_catalogue_unmark_migrating(to, err);
+
+	if (st != TW_OK && tw_catalogue_migrating(to, &marked, NULL) == TW_OK && !marked)
+		return TW_OK;
+	return st;
+}
+
+/* A volume that is not mounted looks like files that were lost. */
+static enum tw_status judge_lost(const struct tw_migrate_files *f, struct tw_err *err)
+{
+	if (f->lost <= LOST_FEW || f->lost <= f->files / LOST_SHARE)
+		return TW_OK;
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	        "%llu of the source's %llu files are lost: is all of it mounted? tracewell check "
+	        "tells which; delete these traces to go on without them",
+	        (unsigned long long)f->lost, (unsigned long long)f->files);
+}
+
 /* While nobody can write to the source. */
 static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *files,
         enum tw_migrate_state *ret_state, struct tw_err *err)
 {
 	enum tw_status st = tw_migrate_files(m, files, err);
 
+	if (st == TW_OK)
+		st = judge_lost(files, err);
 	if (st == TW_OK)
 		st = tw_catalogue_bring(&m->rows, err);
 	if (st == TW_OK)
@@ -46,7 +73,7 @@ static enum tw_status finish(struct tw_migrate *m, struct tw_migrate_files *file
 	if (st == TW_OK)
 		st = tw_catalogue_still_held(m->rows.from, err);
 	if (st == TW_OK)
-		st = tw_catalogue_unmark_migrating(m->rows.to, err);
+		st = unmark(m->rows.to, err);
 	if (st == TW_OK)
 		*ret_state = TW_MIGRATE_DONE;
 	if (st == TW_OK && m->held)

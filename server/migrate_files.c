@@ -96,7 +96,8 @@ static enum tw_status open_whole(
 	if (st != TW_OK)
 		return st;
 	if (tw_digest_fd(fd, sha256, &bytes, NULL) != TW_OK || lseek(fd, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its %.60s cannot be read", of->what);
+		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.80s: its %.60s cannot be read", of->id,
+		        of->what);
 	else if (!is_it(of, sha256, bytes))
 		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "its %.60s is damaged", of->what);
 	if (st != TW_OK) {
@@ -167,9 +168,10 @@ static enum tw_status store_has(
 
 	if (st == TW_NOT_FOUND)
 		return TW_OK;
-	if (st == TW_OK && !there.sha256[0])
+	if (st == TW_OK && (!there.sha256[0] || !of->bytes))
 		return is_whole(b, of, ret, err);
-	*ret = st == TW_OK && strcmp(there.sha256, of->sha256) == 0;
+	/* it was told with the content, and a store may have kept less of that */
+	*ret = st == TW_OK && strcmp(there.sha256, of->sha256) == 0 && there.bytes == of->bytes;
 	return st;
 }
 

@@ -356,7 +356,7 @@ static enum tw_status failure(struct entry *e, struct tw_err *err)
 
 static enum tw_status begin_part(struct entry *e, struct tw_err *err)
 {
-	if (e->pieces >= TW_RESUMABLE_PIECES)
+	if (e->pieces >= TW_RESUMABLE_PIECES && e->r.offset < e->r.length)
 		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
 		        "this upload came in %d pieces: begin a new one, in larger ones",
 		        TW_RESUMABLE_PIECES);
@@ -376,10 +376,12 @@ enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, str
 
 static bool is_enough(const struct entry *e, bool too_many)
 {
-	const uint64_t n = tw_blob_bytes(e->now);
+	const uint64_t n = tw_blob_bytes(e->now), room = e->r.length / (TW_RESUMABLE_PIECES / 2);
+	const uint64_t least = room > PART_LEAST ? room : PART_LEAST; /* so that all find place */
 
 	return !e->apart && !too_many &&
-	       (n >= PART_BYTES || (n >= PART_LEAST && tw_monotonic_ms() - e->since_ms >= PART_MS));
+	       (n >= PART_BYTES + room ||
+	               (n >= least && tw_monotonic_ms() - e->since_ms >= PART_MS));
 }
 
 enum tw_status tw_resume_shared_write(

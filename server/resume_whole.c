@@ -34,29 +34,51 @@ static enum tw_status append_file(int from, int to, uint64_t bytes, struct tw_er
 	                               "a piece has %" PRIu64 " of %" PRIu64 " bytes", done, bytes);
 }
 
-static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable_piece *p,
-        uint64_t at, int to, struct tw_err *err)
+/* A copy in the cache may be damaged, where the store's is not. */
+static enum tw_status open_piece(
+        struct tw_blobs *b, const struct tw_resumable_piece *p, int *ret_fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX] = "";
 	uint64_t n = 0;
+	void *store;
+	const struct tw_store_engine *e = tw_blobs_engine(b, &store);
+	enum tw_status st = TW_OK;
+
+	*ret_fd = -1;
+	for (int i = 0; i < 2 && st == TW_OK; i++) {
+		st = tw_piece_open(b, p->object, ret_fd, err);
+		if (st == TW_OK)
+			st = tw_digest_fd(*ret_fd, sha256, &n, err);
+		if (st == TW_OK && strcmp(sha256, p->sha256) == 0)
+			return TW_OK;
+		if (*ret_fd >= 0)
+			(void)close(*ret_fd);
+		*ret_fd = -1;
+		if (st == TW_OK && (!e->forget || !e->forget(store, p->object)))
+			break;
+	}
+	return st != TW_OK ? st
+	                   : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	                             "a piece of the upload was damaged in the storage: begin a "
+	                             "new one");
+}
+
+static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable_piece *p,
+        uint64_t at, int to, struct tw_err *err)
+{
 	int fd = -1;
 	enum tw_status st;
 
 	if (p->start != at)
 		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
 		        "the upload has a hole at %" PRIu64 ": begin a new one", at);
-	st = tw_piece_open(b, p->object, &fd, err);
+	st = open_piece(b, p, &fd, err);
 	if (st == TW_NOT_FOUND)
 		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
 		        "a piece of the upload is not there: ask with HEAD");
 	if (st != TW_OK)
 		return st;
-	st = tw_digest_fd(fd, sha256, &n, err);
-	if (st == TW_OK && strcmp(sha256, p->sha256) != 0)
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "a piece of the upload was damaged in the storage: begin a new one");
-	if (st == TW_OK)
-		st = append_file(fd, to, p->bytes, err);
+	st = append_file(fd, to, p->bytes, err);
 	(void)close(fd);
 	return st;
 }

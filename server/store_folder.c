@@ -254,6 +254,23 @@ static enum tw_status make_shards(const char *leaf, struct tw_err *err)
 	return st == TW_OK ? tw_folder_make(leaf, err) : st;
 }
 
+/* Those that were there may have been made by somebody who did not come to their sync.  What can
+ * be made again need not wait for it. */
+static enum tw_status sync_shards(
+        const struct tw_store_put *p, const char *leaf, struct tw_err *err)
+{
+	char upper[PATH_BYTES];
+	enum tw_status st;
+
+	if (strncmp(p->key, "pieces/", 7) != 0)
+		return TW_OK;
+	(void)snprintf(upper, sizeof upper, "%s", leaf);
+	*strrchr(upper, '/') = '\0';
+	st = sync_dir(upper, err);
+	*strrchr(upper, '/') = '\0';
+	return st == TW_OK ? sync_dir(upper, err) : st;
+}
+
 static enum tw_status put_named(struct tw_store_put *p, char path[PATH_BYTES], struct tw_err *err)
 {
 	char *slash = strrchr(path, '/');
@@ -261,6 +278,8 @@ static enum tw_status put_named(struct tw_store_put *p, char path[PATH_BYTES], s
 
 	*slash = '\0';
 	st = make_shards(path, err);
+	if (st == TW_OK)
+		st = sync_shards(p, path, err);
 	*slash = '/';
 	if (st != TW_OK)
 		return st;

@@ -62,7 +62,7 @@ const timeOf = (text) => Date.parse((text ?? '').replace(/^(\d{4})(\d\d)(\d\d)T(
 
 class Bucket {
 	constructor(dir, name) {
-		Object.assign(this, { dir, name, log: [], skewMs: 0, pageKeys: 3, fault: () => undefined, early: () => undefined });
+		Object.assign(this, { dir, name, log: [], skewMs: 0, pageKeys: 3, busy: new Map(), fault: () => undefined, early: () => undefined });
 		this.env = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: SECRET };
 	}
 
@@ -141,12 +141,24 @@ class Bucket {
 			'</ListBucketResult>');
 	}
 
-	pass(q, r, body, fault) {
+	/* An object is the one before or the one that was put, as in any store: s3rver writes it in place. */
+	async alone(q, work) {
+		const key = q.url.split('?')[0];
+		const before = this.busy.get(key) ?? Promise.resolve();
+		let done;
+		const mine = new Promise((ok) => (done = ok));
+		this.busy.set(key, mine);
+		await before;
+		work(done);
+	}
+
+	pass(q, r, body, fault, done) {
 		const { expect, authorization, ...headers } = q.headers;
 		const host = (headers.host ?? '').split('.')[0];
 		const url = q.url.replace(/[?&]X-Amz-[^&]*/g, '').replace(/^([^?&]*)&/, '$1?');
 		const inner = http.request({ port: this.inner, host: '127.0.0.1', method: q.method, path: host === this.name ? `/${host}${url}` : url, headers: { ...headers, host: '127.0.0.1' } }, async (answer) => {
 			const bytes = await answer.toArray().then(Buffer.concat, () => undefined);
+			done();
 			if (!bytes) return q.socket.destroy();
 			if (fault?.drop === 'after') return q.socket.destroy();
 			if (answer.statusCode === 500 && q.method === 'POST' && q.url.includes('uploadId=')) return this.answer(r, q, 404, 'NoSuchUpload'); // joined before
@@ -156,7 +168,10 @@ class Bucket {
 			r.write(bytes.subarray(0, bytes.length >> 1));
 			setTimeout(() => q.socket.destroy(), 20);
 		});
-		inner.on('error', () => q.socket.destroy());
+		inner.on('error', () => {
+			done();
+			q.socket.destroy();
+		});
 		inner.end(body);
 	}
 
@@ -175,7 +190,7 @@ class Bucket {
 		const query = new URLSearchParams(q.url.split('?')[1] ?? '');
 		if (this.refuse(q, r, body)) return;
 		if (q.method === 'GET' && query.has('list-type') && this.isOurs(q)) this.list(r, query);
-		else this.pass(q, r, body, fault);
+		else await this.alone(q, (done) => this.pass(q, r, body, fault, done));
 	}
 }
 

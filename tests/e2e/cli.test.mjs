@@ -89,6 +89,7 @@ test('exit codes are those of the README', async (t) => {
 			2: ['compare', ...to, '--base', 'none', '--head', 'none'], 3: ['compare', '--server', s.url, '--key', 'twr_nonsense', '--base', '1', '--head', '1'],
 		},
 		'watch`, `top': { 0: ['watch', ...to, '--once'], 1: null /* below */, 2: ['top', ...to, '--where', 'class=odd'], 3: ['top', ...nobody] },
+		migrate: { 0: null /* migrate.test.mjs, as is 1 */, 1: null, 2: ['migrate', '--from', s.data] },
 		serve: { 0: null /* drain.test.mjs */, 1: ['serve', '--data', file('plain'), '--listen', '127.0.0.1:0'], 2: ['serve', '--listen'] },
 	};
 	const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');

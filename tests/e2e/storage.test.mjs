@@ -477,7 +477,7 @@ test('a wrong key, bucket or set-up is told in words', async (t) => {
 	assert.match(wrong.told, /the store answered 403 .*SignatureDoesNotMatch/);
 	assert.ok(!wrong.told.includes('guessed'));
 	assert.match((await serve(b.args(), { AWS_ACCESS_KEY_ID: '' })).told, /set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
-	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: start with --blobs/);
+	assert.match((await serve([])).told, /files of this data folder are in s3:\/\/files\/tw: say --blobs/);
 	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /are in s3:\/\/files\/tw/);
 	fs.rmSync(path.join(s.data, 'storage'));
 	assert.match((await serve(['--blobs=s3://files/tx', ...b.args().slice(1)])).told, /none of the first 1 is in the store/);
