@@ -207,6 +207,24 @@ test('what the source lacks or has damaged is named and counted, and the rest is
 	for (const { id } of traces) assert.equal((await moved.decoded(id)).state, 'ready');
 });
 
+test('a volume that is not mounted is no migration that lost its files', { timeout: 60000 }, async (t) => {
+	const data = folder(t), target = path.join(folder(t), 'new');
+	const s = await serve(t, data);
+	for (let n = 0; n < 10; n++) await s.trace(sampleTrace(30 + n));
+	await s.stop();
+	for (const name of ['blobs', 'traces']) fs.renameSync(path.join(data, name), path.join(data, `${name}.away`));
+	const failed = migrate(['--from', data, '--data', target]);
+	assert.equal(failed.code, 1);
+	assert.match(failed.told, /20 of the source's 20 files are lost: is all of it mounted\?/);
+	assert.match(spawnSync(binary(), ['serve', '--data', target, '--listen', '127.0.0.1:0'], { encoding: 'utf8' }).stderr, /migrat/, 'nobody serves it');
+	for (const name of ['blobs', 'traces']) {
+		fs.rmSync(path.join(data, name), { recursive: true, force: true });
+		fs.renameSync(path.join(data, `${name}.away`), path.join(data, name));
+	}
+	const done = migrate(['--from', data, '--data', target, '--json']);
+	assert.deepEqual([done.code, done.json.state, done.json.files.lost], [0, 'done', 0], done.told);
+});
+
 test('back from PostgreSQL beside its server, held while a decode is under way there', { skip, timeout: 120000 }, async (t) => {
 	const db = await startPostgres(t);
 	const [source, back] = [folder(t), path.join(folder(t), 'back')];
