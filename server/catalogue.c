@@ -10,7 +10,7 @@
 #include "catalogue_postgres.h"
 #include "catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10, SOON_NS = 100000000 };
+enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1, SOON_NS = 100000000 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 {
@@ -179,7 +179,7 @@ static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += ROOM_WAIT_S;
+	until.tv_sec += tw_postgres_hurries() ? ROOM_HURRY_S : ROOM_WAIT_S;
 	while (!tw_cat_is_sqlite(c) && c->n_out >= TW_CATALOGUE_OUT)
 		if (pthread_cond_timedwait(&c->given_back, &c->pool_lock, &until) == ETIMEDOUT)
 			return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
@@ -232,18 +232,42 @@ bool tw_catalogue_is_shared(const struct tw_catalogue *c)
 	return c->shared;
 }
 
+/* One whose transaction cannot be ended is closed: whoever had it next would read what was long
+ * ago.
+ */
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db)
 {
-	if (db->engine->in_transaction(db))
-		(void)tw_db_run(db, "ROLLBACK", NULL);
+	bool ended;
+
+	(void)undo(db, NULL);
+	ended = !db->engine->in_transaction(db);
 	(void)pthread_mutex_lock(&c->pool_lock);
-	if (c->n_idle < TW_CATALOGUE_READERS) {
+	if (ended && c->n_idle < TW_CATALOGUE_READERS) {
 		c->idle[c->n_idle++] = db;
 		db = NULL;
 	}
 	(void)pthread_mutex_unlock(&c->pool_lock);
 	tw_db_close(db);
 	give_back(c);
+}
+
+enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_reader(c, ret, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(*ret, NULL, err, "BEGIN", "");
+	if (st != TW_OK)
+		tw_cat_done(c, *ret);
+	return st;
+}
+
+/* What was read stands, however that ends. */
+void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db)
+{
+	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
+	tw_cat_done(c, db);
 }
 
 static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, struct tw_err *err)

@@ -170,6 +170,9 @@ struct tw_trace_summary { /* of a ready trace */
 	const char *anr;         /* the group of its ANR, "" none */
 };
 
+/* Is it in the sums of many traces?  As column folded has it. */
+enum tw_counted { TW_COUNTED_LATER, TW_COUNTED, TW_COUNTED_NEVER, TW_COUNTED_PUT_OFF };
+
 struct tw_trace_row {
 	const char *id, *project_id, *key_id;
 	enum tw_trace_state state;
@@ -187,6 +190,7 @@ struct tw_trace_row {
 	bool first_anr;       /* and it is the first of that */
 	bool upload_kept;     /* false: what was decoded is all there is */
 	uint32_t annotations;
+	enum tw_counted counted;
 };
 
 struct tw_arrival { /* an upload that is all there */
@@ -372,9 +376,13 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_id, uint32_t limit,
         const char *cursor, struct tw_arena *a, struct tw_build_row **ret, size_t *ret_n,
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
-/* The newest of its builds whose latest trace is of that version, of the newest 5,000; "": none. */
+struct tw_release { /* "" where it is not known */
+	const char *app, *version_name, *build_id;
+};
+/* The newest of its builds whose latest trace is of that version, and of that app, of the newest
+ * 5,000; "": none. */
 enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
-        const char *version_name, struct tw_arena *a, const char **ret,
+        const struct tw_release *of, struct tw_arena *a, const char **ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- what builds are made of (catalogue_commit.c) --- */
@@ -383,10 +391,10 @@ enum { TW_COMMIT_BYTES = 65 };
 /* Of a build that may not be there yet; "": nobody knows any more. */
 enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
         const char *build_id, const char *commit, struct tw_err *err) TW_MUST_USE;
-/* The build's; without a build the newest that builds of that version say.  "": nobody said.
- */
+/* The build's; without a build what builds of that version, and of that app, say.  "": nobody said,
+ * or they do not agree. */
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
-        const char *build_id, const char *version_name, struct tw_arena *a, const char **ret,
+        const struct tw_release *of, struct tw_arena *a, const char **ret,
         struct tw_err *err) TW_MUST_USE;
 
 /* --- how much of its traces the mappings name (catalogue_names.c) --- */

@@ -148,16 +148,11 @@ static enum tw_status count_pending(struct tw_catalogue *c, const char *project_
         struct tw_anr_sums *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &n, err, /* hang_keyed */
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* hang_keyed */
 	        "SELECT (SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed<?2)+"
 	        "(SELECT count(*) FROM hang WHERE project_id=?1 AND anr=1 AND keyed>?2)",
 	        "ti", project_id, rules);
-	tw_cat_done(c, db);
+
 	ret->pending = (uint64_t)n;
 	return st;
 }

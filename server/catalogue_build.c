@@ -272,7 +272,7 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
 }
 
 enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
-        const char *version_name, struct tw_arena *a, const char **ret, struct tw_err *err)
+        const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
 	const char *found = "";
@@ -283,10 +283,11 @@ enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project
 		return st;
 	st = tw_cat_query(/* build_by_age */
 	        &q, db, err,
-	        "SELECT build_id FROM (SELECT build_id, version_name FROM build"
-	        " WHERE project_id=? ORDER BY created_ms DESC, build_id DESC LIMIT 5000) of_project"
-	        " WHERE version_name=? LIMIT 1",
-	        "tt", project_id, version_name);
+	        "SELECT build_id FROM (SELECT build_id, version_name, app FROM build"
+	        " WHERE project_id=?1 ORDER BY created_ms DESC, build_id DESC LIMIT 5000) "
+	        "of_project"
+	        " WHERE version_name=?2 AND (?3='' OR app=?3) LIMIT 1",
+	        "ttt", project_id, of->version_name, of->app);
 	if (st == TW_OK) {
 		if (tw_cat_row(&q))
 			found = tw_cat_text(&q, 0, a);

@@ -29,23 +29,23 @@ static bool read_text(const struct tw_cat_query *q, struct tw_arena *a, void *re
 }
 
 /* A version has the commit that whoever builds set for its builds: what devices say of one may be
- * anything, and where two builds disagree (two apps, two variants) nobody knows. */
+ * anything, and where two builds disagree (two variants, or two apps of which none is asked for)
+ * nobody knows. */
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
-        const char *build_id, const char *version_name, struct tw_arena *a, const char **ret,
-        struct tw_err *err)
+        const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
 	struct tw_cat_list l = {a, 2, sizeof *ret, read_text, NULL, 0};
 	enum tw_status st;
 
-	if (*build_id)
+	if (*of->build_id)
 		st = tw_cat_list(c, &l, err, /* primary key */
 		        "SELECT commit_id FROM build WHERE project_id=? AND build_id=?", "tt",
-		        project_id, build_id);
+		        project_id, of->build_id);
 	else
 		st = tw_cat_list(c, &l, err, /* build_with_commit */
-		        "SELECT DISTINCT commit_id FROM build WHERE project_id=? AND"
-		        " version_name=? AND commit_set=1 LIMIT 2",
-		        "tt", project_id, version_name);
+		        "SELECT DISTINCT commit_id FROM build WHERE project_id=?1 AND"
+		        " version_name=?2 AND commit_set=1 AND (?3='' OR app=?3) LIMIT 2",
+		        "ttt", project_id, of->version_name, of->app);
 	if (st == TW_OK)
 		*ret = l.n == 1 ? *(const char **)l.rows : "";
 	return st;

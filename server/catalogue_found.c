@@ -182,16 +182,11 @@ static enum tw_status any_back(struct tw_catalogue *c, const char *project_id, i
         bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &n, err, /* trace_detected */
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* trace_detected */
 	        "SELECT count(*) FROM trace WHERE project_id=? AND state=2 AND folded=1 AND"
 	        " detected=? AND detect_ms<=?",
 	        "tii", project_id, (int64_t)PUT_OFF, now_ms);
-	tw_cat_done(c, db);
+
 	*ret = n > 0;
 	return st;
 }
@@ -240,15 +235,13 @@ enum tw_status tw_catalogue_found_read(
 {
 	struct tw_stmt *kept = NULL;
 	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
 	for (size_t i = 0; st == TW_OK && i < r->n; i++)
 		st = read_cell(db, &kept, r->cells[i]->cell_id, r, err);
 	tw_stmt_drop(kept);
-	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
-	tw_cat_done(c, db);
+	tw_cat_snapshot_done(c, db);
 	return st;
 }

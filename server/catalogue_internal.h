@@ -123,6 +123,10 @@ enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, 
 /* A read connection; tw_cat_done is owed. */
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
+/* One that sees a single moment until tw_cat_snapshot_done, which is owed: after its kept
+ * statements were dropped, and however the reading ended. */
+enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
+void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db);
 /* One that has read nothing yet. */
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 
@@ -168,6 +172,10 @@ enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct 
 /* The first column of the first row; *io stays as it is when there is no row. */
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...);
+
+/* The same on a read connection. */
+enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+        const char *sql, const char *types, ...);
 
 /* Rows of a query on a read connection, in an arena. */
 struct tw_cat_list {

@@ -77,7 +77,8 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 		if (st == TW_OK && rows)
 			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
 			        "the target has a catalogue in use (table %s has rows): what is in "
-			        "it would be lost, so name an empty one",
+			        "it would be lost, so name an empty one; or, if it is a copy that "
+			        "was done and nobody has used, delete it and begin anew",
 			        t[i].name);
 	}
 	return st;

@@ -108,18 +108,11 @@ enum tw_status tw_catalogue_news_anrs(struct tw_catalogue *c, const char *projec
 enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *project_id,
         int64_t before_ms, int64_t *ret, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
 	*ret = 0;
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, ret, err, /* primary key */
+	return tw_cat_ask_int(c, ret, err, /* primary key */
 	        "SELECT coalesce(max(until_ms),0) FROM digest_made WHERE project_id=? AND"
 	        " until_ms<?",
 	        "ti", project_id, before_ms);
-	tw_cat_done(c, db);
-	return st;
 }
 
 static int64_t day_of(int64_t ms)
@@ -131,15 +124,10 @@ enum tw_status tw_catalogue_news_made(struct tw_catalogue *c, const char *projec
         int64_t until_ms, bool *ret, struct tw_err *err)
 {
 	int64_t there = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &there, err, /* primary key */
+	enum tw_status st = tw_cat_ask_int(c, &there, err, /* primary key */
 	        "SELECT EXISTS(SELECT 1 FROM digest_made WHERE project_id=? AND until_ms>=?)", "ti",
 	        project_id, day_of(until_ms));
-	tw_cat_done(c, db);
+
 	*ret = there != 0;
 	return st;
 }

@@ -144,16 +144,14 @@ enum tw_status tw_catalogue_post_read(
 {
 	struct tw_stmt *kept = NULL;
 	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
 	for (size_t i = 0; st == TW_OK && i < ask->n_cells; i++)
 		st = read_cell(db, &kept, ask, i, err);
 	tw_stmt_drop(kept);
-	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
-	tw_cat_done(c, db);
+	tw_cat_snapshot_done(c, db);
 	return st;
 }
 

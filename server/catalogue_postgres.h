@@ -22,6 +22,7 @@ enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, stru
 enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
 /* How often a connection of this process was found dead, or could not be made. */
 uint64_t tw_postgres_times_lost(void);
+bool tw_postgres_hurries(void); /* this thread: tw_catalogue_hurry */
 /* Brings its schema forward; TW_UNSUPPORTED when it is of a later program. */
 enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err);
 

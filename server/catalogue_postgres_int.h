@@ -65,7 +65,6 @@ void tw_postgres_suspect_all(void);
 void tw_postgres_note_well(void);
 bool tw_postgres_is_suspect(const struct tw_postgres *p);
 bool tw_postgres_may_dial(void);
-bool tw_postgres_hurries(void); /* this thread: tw_catalogue_hurry */
 
 /* Connects anew, to one of the address' hosts (catalogue_postgres_hosts.c). */
 unsigned tw_postgres_hosts(const char *address);

@@ -33,6 +33,11 @@ static _Thread_local bool hurried;
 /* Monotonic: when it hung last, and when somebody may look again; 0: never, and all may. */
 static _Atomic int64_t hung_ms, again_ms;
 
+/* Sessions given up in a hurry since any session was answered last: one is slow by itself, with
+ * several it is their server. */
+enum { GIVEN_UP_FEW = 1 };
+static _Atomic unsigned given_up;
+
 void tw_catalogue_hurry(bool hurry)
 {
 	hurried = hurry;
@@ -103,10 +108,10 @@ int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql)
 {
 	if (p->patient)
 		return FOR_EVER_MS;
-	if (!p->settled)
-		return SETTLE_MS;
 	if (is_hurried(p))
 		return HURRY_MS;
+	if (!p->settled)
+		return SETTLE_MS;
 	return strcmp(sql, "COMMIT") == 0 ? COMMIT_MS : ANSWER_MS;
 }
 
@@ -155,6 +160,13 @@ static bool has_come(PGconn *of, int64_t until_ms)
 	return true;
 }
 
+/* Who is not in a hurry asks what may take long. */
+static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
+{
+	if (!p->gave_up || (is_hurried(p) && atomic_fetch_add(&given_up, 1) >= GIVEN_UP_FEW))
+		tw_postgres_note_hung(began_ms);
+}
+
 PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
 {
 	const int64_t began_ms = tw_monotonic_ms(), until_ms = began_ms + limit_ms;
@@ -174,7 +186,9 @@ PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
 			last = r;
 		}
 	} while (r);
-	if (PQstatus(p->of) == CONNECTION_BAD && (!p->gave_up || is_hurried(p)))
-		tw_postgres_note_hung(began_ms);
+	if (PQstatus(p->of) == CONNECTION_BAD)
+		note_lost_after(p, began_ms);
+	else
+		atomic_store(&given_up, 0);
 	return last;
 }

@@ -140,6 +140,13 @@ enum tw_status tw_cat_close_after(struct tw_cat_query *q, enum tw_status st, str
 	return st == TW_OK ? ended : st;
 }
 
+static enum tw_status first_int(struct tw_cat_query *q, int64_t *io, struct tw_err *err)
+{
+	if (tw_cat_row(q))
+		*io = tw_cat_int(q, 0);
+	return tw_cat_close(q, err);
+}
+
 enum tw_status tw_cat_first_int(
         struct tw_db *db, int64_t *io, struct tw_err *err, const char *sql, const char *types, ...)
 {
@@ -150,11 +157,25 @@ enum tw_status tw_cat_first_int(
 	va_start(ap, types);
 	st = open_query(&q, sql, types, ap, err);
 	va_end(ap);
+	return st == TW_OK ? first_int(&q, io, err) : st;
+}
+
+enum tw_status tw_cat_ask_int(struct tw_catalogue *c, int64_t *io, struct tw_err *err,
+        const char *sql, const char *types, ...)
+{
+	struct tw_cat_query q = {.db = NULL};
+	enum tw_status st = tw_cat_reader(c, &q.db, err);
+	va_list ap;
+
 	if (st != TW_OK)
 		return st;
-	if (tw_cat_row(&q))
-		*io = tw_cat_int(&q, 0);
-	return tw_cat_close(&q, err);
+	va_start(ap, types);
+	st = open_query(&q, sql, types, ap, err);
+	va_end(ap);
+	if (st == TW_OK)
+		st = first_int(&q, io, err);
+	tw_cat_done(c, q.db);
+	return st;
 }
 
 enum tw_status tw_cat_now(struct tw_db *db, int64_t *ret_ms, struct tw_err *err)

@@ -68,16 +68,12 @@ enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_
         struct tw_arena *a, struct tw_rollup_cell *ret, struct tw_err *err)
 {
 	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
-	if (st == TW_OK) {
-		st = load(db, of, a, ret, err);
-		(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
-	}
-	tw_cat_done(c, db);
+	st = load(db, of, a, ret, err);
+	tw_cat_snapshot_done(c, db);
 	return st;
 }
 

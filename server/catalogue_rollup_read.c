@@ -214,18 +214,14 @@ enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *proj
 	struct growing g = {.arena = a};
 	struct tw_cat_cells k = {
 	        .project_id = project_id, .arena = a, .metrics = metrics, .max_deltas = UINT32_MAX};
-	enum tw_status st = tw_cat_reader(c, &k.db, err);
+	/* a delta must not be met before and behind its way into the parts */
+	enum tw_status st = tw_cat_snapshot(c, &k.db, err);
 
 	if (st != TW_OK)
 		return st;
-	/* one moment: a delta must not be met before and behind its way into the parts */
-	st = tw_cat_exec(k.db, NULL, err, "BEGIN", "");
-	if (st == TW_OK) {
-		st = read_all(&k, f, &g, err);
-		(void)tw_cat_exec(k.db, NULL, NULL, "COMMIT", "");
-	}
+	st = read_all(&k, f, &g, err);
 	tw_cat_cells_done(&k);
-	tw_cat_done(c, k.db);
+	tw_cat_snapshot_done(c, k.db);
 	if (st == TW_OK) {
 		*ret = g.cells;
 		*ret_n = g.n;
@@ -237,15 +233,10 @@ enum tw_status tw_catalogue_rollup_count(struct tw_catalogue *c, const char *pro
         const struct tw_rollup_filter *f, uint64_t *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &n, err, /* rollup_cell_by_day */
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* rollup_cell_by_day */
 	        "SELECT coalesce(sum(traces),0) FROM rollup_cell WHERE" OF_LABEL CELLS_WHERE,
 	        "ttiitttttt", CELLS_ARGS(project_id, f));
-	tw_cat_done(c, db);
+
 	*ret = (uint64_t)n;
 	return st;
 }
@@ -291,15 +282,13 @@ enum tw_status tw_catalogue_rollup_names(struct tw_catalogue *c, const char *pro
 
 	if (!names)
 		return too_much(err);
-	st = tw_cat_reader(c, &db, err);
+	st = tw_cat_snapshot(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = read_name(db, &kept, project_id, ids[i], a, &names[i], err);
 	tw_stmt_drop(kept);
-	(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
-	tw_cat_done(c, db);
+	tw_cat_snapshot_done(c, db);
 	if (st == TW_OK)
 		*ret = names;
 	return st;

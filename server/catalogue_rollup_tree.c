@@ -105,15 +105,12 @@ static enum tw_status read_tree(struct trees *k, struct tw_tree_cell *cell, stru
 static enum tw_status read_all(
         struct trees *k, struct tw_tree_cell *cells, size_t n, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(k->db, NULL, err, "BEGIN", "");
+	enum tw_status st = TW_OK;
 
-	if (st != TW_OK)
-		return st;
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = read_tree(k, &cells[i], err);
 	tw_stmt_drop(k->tree);
 	tw_stmt_drop(k->delta);
-	(void)tw_cat_exec(k->db, NULL, NULL, "COMMIT", "");
 	return st;
 }
 
@@ -127,11 +124,11 @@ static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const i
 		return too_much(err);
 	for (size_t i = 0; i < n; i++)
 		cells[i].cell_id = cell_ids[i];
-	st = tw_cat_reader(c, &k->db, err);
+	st = tw_cat_snapshot(c, &k->db, err);
 	if (st != TW_OK)
 		return st;
 	st = read_all(k, cells, n, err);
-	tw_cat_done(c, k->db);
+	tw_cat_snapshot_done(c, k->db);
 	if (st == TW_OK)
 		*ret = cells;
 	return st;

@@ -212,16 +212,12 @@ enum tw_status tw_catalogue_wide_load(
 	io->cells = tw_arena_alloc(a, TW_WIDE_CELLS, sizeof *io->cells);
 	if (!io->cells)
 		return no_memory(err);
-	st = tw_cat_reader(c, &k.db, err);
+	st = tw_cat_snapshot(c, &k.db, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(k.db, NULL, err, "BEGIN", "");
-	if (st == TW_OK) {
-		st = load(&k, io, err);
-		(void)tw_cat_exec(k.db, NULL, NULL, "COMMIT", "");
-	}
+	st = load(&k, io, err);
 	tw_cat_cells_done(&k);
-	tw_cat_done(c, k.db);
+	tw_cat_snapshot_done(c, k.db);
 	return st;
 }
 

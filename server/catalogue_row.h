@@ -24,7 +24,7 @@
 	"decoded_bytes,file_bytes,losses,repairs,error_status,error_message,error_offset,"         \
 	"title,pinned,annotations," TW_TRACE_TAGS " FROM trace_tag t WHERE"                        \
 	" t.project_id=trace.project_id AND "                                                      \
-	"t.trace_id=trace.trace_id),upload_kept,kept_for,anr," TW_TRACE_IS_FIRST
+	"t.trace_id=trace.trace_id),upload_kept,kept_for,anr," TW_TRACE_IS_FIRST ",folded"
 
 /* The current row of a query of TW_TRACE_COLUMNS, strings in the arena; false: no memory. */
 bool tw_catalogue_read_row(

@@ -40,14 +40,9 @@ static enum tw_status seal_one(struct tw_catalogue *c, const struct tw_seal *by,
 enum tw_status tw_catalogue_hooks_sealed(struct tw_catalogue *c, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &n, err, /* all: at most a few of each project */
+	enum tw_status st = tw_cat_ask_int(c, &n, err, /* all: at most a few of each project */
 	        "SELECT count(*) FROM webhook WHERE secret LIKE 'sealed:%'", "");
-	tw_cat_done(c, db);
+
 	*ret = n > 0;
 	return st;
 }

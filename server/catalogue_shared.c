@@ -38,15 +38,10 @@ enum tw_status tw_catalogue_may_have_folder(
         struct tw_catalogue *c, const char *folder, const char *instead, struct tw_err *err)
 {
 	int64_t may = 0;
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, &may, err,
+	enum tw_status st = tw_cat_ask_int(c, &may, err,
 	        "SELECT count(*) FROM catalogue_identity WHERE folder IN ('',?1,?2)", "tt", folder,
 	        instead);
-	tw_cat_done(c, db);
+
 	return st == TW_OK && !may ? other_folder(err) : st;
 }
 

@@ -11,7 +11,13 @@
 
 #include "catalogue_tally_int.h"
 
-enum { COUNTED_AT_ONCE = 256, BEING_COUNTED = -1, SUM_BYTES = 8 << 20, DIMS = 6 };
+enum {
+	COUNTED_AT_ONCE = 256,
+	DROPPED_AT_ONCE = 2000,
+	BEING_COUNTED = -1,
+	SUM_BYTES = 8 << 20,
+	DIMS = 6
+};
 #define FOLD_BYTES ((size_t)256 << 20)
 
 enum tw_status tw_cat_tally_waits(
@@ -52,6 +58,7 @@ struct counting {
 	struct sum **of;
 	size_t cap;
 	struct tw_stmt *load, *store;
+	bool outdated; /* sums of generations before may be left */
 };
 
 static bool room(struct counting *c)
@@ -215,7 +222,35 @@ static enum tw_status store(
 	return st;
 }
 
-/* Rows of older generations go when the last report of the day is counted. */
+/* Sums of generations before that one, some at a time: others write between. */
+static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_t day,
+        int64_t before, int *ret_n, struct tw_err *err)
+{
+	return tw_cat_exec(db, ret_n, err, /* primary keys */
+	        "DELETE FROM hang_tally WHERE (" SUM_UNIQUE ") IN (SELECT " SUM_UNIQUE
+	        " FROM hang_tally"
+	        " WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND day=? AND generation<?"
+	        " LIMIT ?)",
+	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
+}
+
+/* Where this is cut short they are read no more, and go with the day. */
+static enum tw_status drop_outdated(
+        struct tw_catalogue *c, const struct counting *k, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+	int n = DROPPED_AT_ONCE;
+
+	while (st == TW_OK && n == DROPPED_AT_ONCE) {
+		st = tw_cat_begin(c, err);
+		if (st == TW_OK)
+			st = tw_cat_end(c,
+			        drop_some(c->writer, k->project_id, k->day, k->generation, &n, err),
+			        err);
+	}
+	return st;
+}
+
 static enum tw_status end_day(struct counting *c, struct tw_err *err)
 {
 	int ended = 0;
@@ -229,11 +264,7 @@ static enum tw_status end_day(struct counting *c, struct tw_err *err)
 		        " EXISTS(SELECT 1 FROM hang h WHERE h.project_id=?1 AND h.day=?2 AND"
 		        " h.tallied<?3)",
 		        "tii", c->project_id, c->day, c->generation);
-	if (st == TW_OK && ended && c->generation > 1)
-		st = tw_cat_exec(c->db, NULL, err, /* primary key */
-		        "DELETE FROM hang_tally WHERE project_id=? AND what IN (0,1) AND fine IN"
-		        " (0,1) AND day=? AND generation<?",
-		        "tii", c->project_id, c->day, c->generation);
+	c->outdated = ended && c->generation > 1;
 	return st;
 }
 
@@ -263,19 +294,12 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 static enum tw_status next_day(struct tw_catalogue *c, const struct tw_tally_due *due,
         int64_t *ret_day, struct tw_err *err)
 {
-	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
-
 	*ret_day = -1;
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_first_int(db, ret_day, err, /* hang_day_waiting, hang_tallied */
+	return tw_cat_ask_int(c, ret_day, err, /* hang_day_waiting, hang_tallied */
 	        "SELECT d.day FROM hang_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
 	        " EXISTS(SELECT 1 FROM hang_rename r WHERE r.project_id=?1) ORDER BY d.day LIMIT 1",
 	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
-	tw_cat_done(c, db);
-	return st;
 }
 
 enum tw_status tw_catalogue_tally(
@@ -297,11 +321,32 @@ enum tw_status tw_catalogue_tally(
 		st = tw_cat_end(c, count_some(&k, &n, err), err);
 	}
 	tw_arena_free(k.sums.arena);
+	if (st == TW_OK && k.outdated)
+		st = drop_outdated(c, &k, err);
 	*ret_more = st == TW_OK && n > 0;
 	return st;
 }
 
 /* --- age --- */
+
+/* Some of its sums, and with the last of them the day itself.  Meanwhile no sum is of the day's
+ * generation, so that none is read in part. */
+static enum tw_status expire_some(
+        struct tw_db *db, const char *project_id, int64_t day, struct tw_err *err)
+{
+	int n = 0;
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* primary key */
+	        "UPDATE hang_day SET generation=generation+1, waiting=0 WHERE project_id=? AND"
+	        " day=?",
+	        "ti", project_id, day);
+
+	if (st == TW_OK)
+		st = drop_some(db, project_id, day, INT64_MAX, &n, err);
+	if (st != TW_OK || n == DROPPED_AT_ONCE)
+		return st;
+	return tw_cat_exec(db, NULL, err, /* primary key */
+	        "DELETE FROM hang_day WHERE project_id=? AND day=?", "ti", project_id, day);
+}
 
 struct old_day {
 	const char *project_id;
@@ -331,13 +376,5 @@ enum tw_status tw_cat_tally_expire(
 	st = tw_cat_begin(c, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-	        "DELETE FROM hang_tally WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
-	        " day=?",
-	        "ti", old->project_id, old->day);
-	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, NULL, err, /* primary key */
-		        "DELETE FROM hang_day WHERE project_id=? AND day=?", "ti", old->project_id,
-		        old->day);
-	return tw_cat_end(c, st, err);
+	return tw_cat_end(c, expire_some(c->writer, old->project_id, old->day, err), err);
 }

@@ -40,7 +40,8 @@ enum tw_status tw_cat_tally_waits(
 enum tw_status tw_cat_tally_undo(
         struct tw_db *db, const char *project_id, const char *trace_id, struct tw_err *err);
 
-/* Forgets the sums of one day before `day`, and that there is such a day. */
+/* Forgets sums of one day before `day`, some at a time, and with the last of them that there is
+ * such a day. */
 enum tw_status tw_cat_tally_expire(struct tw_catalogue *c, int64_t day, struct tw_arena *a,
         bool *ret_more, struct tw_err *err);
 

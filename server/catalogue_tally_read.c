@@ -167,16 +167,12 @@ enum tw_status tw_cat_tallies(struct tw_catalogue *c, const struct tw_tally_ask 
 {
 	struct answer to = {ask, all};
 	struct tw_db *db;
-	enum tw_status st = tw_cat_reader(c, &db, err);
+	/* a report must not be met before and behind its way into the sums */
+	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	/* one moment: a report must not be met before and behind its way into the sums */
-	st = tw_cat_exec(db, NULL, err, "BEGIN", "");
-	if (st == TW_OK) {
-		st = read_all(db, &to, err);
-		(void)tw_cat_exec(db, NULL, NULL, "COMMIT", "");
-	}
-	tw_cat_done(c, db);
+	st = read_all(db, &to, err);
+	tw_cat_snapshot_done(c, db);
 	return st;
 }

@@ -73,6 +73,7 @@ static bool read_marks(const struct tw_cat_query *q, struct tw_arena *a, struct 
 	r->kept_for = tw_cat_text(q, COL_MARKS + 5, a);
 	r->anr = tw_cat_text(q, COL_MARKS + 6, a);
 	r->first_anr = tw_cat_int(q, COL_MARKS + 7) != 0;
+	r->counted = (enum tw_counted)tw_cat_int(q, COL_MARKS + 8);
 	return r->title && r->tags && r->kept_for && r->anr;
 }
 

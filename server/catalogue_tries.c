@@ -10,17 +10,36 @@ static enum tw_status empty_at(
 	        "SELECT empty_ms FROM signin_try WHERE what=?", "i", (int64_t)b->key);
 }
 
+/* No bucket holds more than it holds: what says so was written before the database's clock was put
+ * back. */
+static enum tw_status pull_back(
+        struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < ask->n; i++)
+		st = tw_cat_exec(db, NULL, err, /* primary key */
+		        "UPDATE signin_try SET empty_ms=?2 WHERE what=?1 AND empty_ms>?2", "ii",
+		        (int64_t)ask->buckets[i].key, now + ask->buckets[i].most_ms);
+	return st;
+}
+
+/* *ret_over: there is something to pull back. */
 static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_ask *ask, int64_t now,
-        int64_t *ret, struct tw_err *err)
+        int64_t *ret, bool *ret_over, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	*ret = 0;
+	*ret_over = false;
 	for (size_t i = 0; st == TW_OK && i < ask->n; i++) {
 		const struct tw_throttle_bucket *b = &ask->buckets[i];
 		int64_t empty = 0, over;
 
 		st = empty_at(db, b, &empty, err);
+		*ret_over = *ret_over || empty > now + b->most_ms;
+		if (empty > now + b->most_ms)
+			empty = now + b->most_ms;
 		over = (empty > now ? empty - now : 0) + b->cost_ms - b->most_ms;
 		if (over > *ret)
 			*ret = over;
@@ -60,7 +79,7 @@ static enum tw_status take(
 }
 
 static enum tw_status look(struct tw_catalogue *c, const struct tw_throttle_ask *ask,
-        int64_t *ret_wait_ms, struct tw_err *err)
+        int64_t *ret_wait_ms, bool *ret_over, struct tw_err *err)
 {
 	int64_t now = 0;
 	struct tw_db *db;
@@ -70,7 +89,7 @@ static enum tw_status look(struct tw_catalogue *c, const struct tw_throttle_ask 
 		return st;
 	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
-		st = longest_wait(db, ask, now, ret_wait_ms, err);
+		st = longest_wait(db, ask, now, ret_wait_ms, ret_over, err);
 	tw_cat_done(c, db);
 	return st;
 }
@@ -79,17 +98,20 @@ enum tw_status tw_catalogue_tries(struct tw_catalogue *c, const struct tw_thrott
         bool count, int64_t *ret_wait_ms, struct tw_err *err)
 {
 	int64_t now = 0;
-	enum tw_status st = look(c, ask, ret_wait_ms, err);
+	bool over = false;
+	enum tw_status st = look(c, ask, ret_wait_ms, &over, err);
 
-	if (st != TW_OK || *ret_wait_ms || !count)
+	if (st != TW_OK || (!over && (*ret_wait_ms || !count)))
 		return st; /* who is told to wait costs no write */
 	st = tw_cat_begin(c, err);
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_now(c->writer, &now, err);
+	if (st == TW_OK && over)
+		st = pull_back(c->writer, ask, now, err);
 	if (st == TW_OK)
-		st = longest_wait(c->writer, ask, now, ret_wait_ms, err);
-	if (st == TW_OK && *ret_wait_ms == 0)
+		st = longest_wait(c->writer, ask, now, ret_wait_ms, &over, err);
+	if (st == TW_OK && *ret_wait_ms == 0 && count)
 		st = take(c->writer, ask, now, err);
 	return tw_cat_end(c, st, err);
 }

@@ -293,13 +293,30 @@ static bool is_for_good(const struct tw_finder *f, const char *trace_id, enum tw
 	return st != TW_BUSY && st != TW_FULL && st != TW_NOMEM;
 }
 
+/* A file that went with its row is no fault of it. */
+static enum tw_status went_meanwhile(
+        struct tw_finder *f, const struct tw_trace_row *row, bool *ret, struct tw_err *err)
+{
+	struct tw_trace_row now;
+	enum tw_status st = tw_catalogue_trace_get(
+	        f->folder->parts.catalogue, row->project_id, row->id, f->folder->arena, &now, err);
+
+	*ret = st == TW_NOT_FOUND || (st == TW_OK && now.state != TW_TRACE_READY);
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
 static enum tw_status give_up(struct tw_finder *f, const struct tw_trace_row *row,
         enum tw_status st, const struct tw_err *why, struct tw_err *err)
 {
+	bool went = false;
+
 	if (!is_for_good(f, row->id, st)) {
 		*err = *why;
 		return st;
 	}
+	st = went_meanwhile(f, row, &went, err);
+	if (st != TW_OK || went)
+		return st;
 	tw_log_err(TW_LOG_WARN, "trace_without_findings", row->id, why);
 	atomic_fetch_add(&f->unreadable, 1);
 	return tw_catalogue_found_skip(f->folder->parts.catalogue, row->project_id, row->id, err);

@@ -108,9 +108,9 @@ uint32_t tw_rollup_tree_child(struct tw_rollup_tree *t, uint32_t parent, uint64_
 
 static bool name_thread(struct tw_rollup_tree *t, uint64_t id, struct tw_str name)
 {
-	for (uint32_t i = 0; i < t->n_threads; i++)
-		if (t->threads[i].id == id)
-			return true;
+	if (t->n_slots &&
+	        t->slots[slot_of(t, TW_ROLLUP_NO_NODE, id)]) /* it has a node, so a name */
+		return true;
 	if (t->n_threads == t->cap_threads) {
 		uint32_t cap = t->cap_threads ? 2 * t->cap_threads : THREADS_FIRST;
 		struct tw_rollup_thread *more =

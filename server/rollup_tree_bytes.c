@@ -104,22 +104,31 @@ static bool put_in_order(struct writing *w)
 	return true;
 }
 
-static void write_threads(const struct writing *w, struct tw_buf *out)
-{
-	(void)tw_buf_add_varint(out, w->n_threads);
-	for (uint32_t i = 0; i < w->n_threads; i++)
-		for (uint32_t k = 0; k < w->t->n_threads; k++)
-			if (w->t->threads[k].id == w->threads[i]) {
-				(void)tw_buf_add_varint(out, w->t->threads[k].name.len);
-				(void)tw_buf_add_str(out, w->t->threads[k].name);
-			}
-}
-
+/* n: it is none of them. */
 static uint32_t index_of(const uint64_t *numbers, uint32_t n, uint64_t number)
 {
-	const uint64_t *at = bsearch(&number, numbers, n, sizeof number, by_number);
+	const uint64_t *at = n ? bsearch(&number, numbers, n, sizeof number, by_number) : NULL;
 
-	return (uint32_t)(at - numbers);
+	return at ? (uint32_t)(at - numbers) : n;
+}
+
+/* Of all that were met those that are kept, by their numbers.  False: no memory. */
+static bool write_threads(const struct writing *w, struct tw_buf *out)
+{
+	const struct tw_rollup_tree *t = w->t;
+	struct tw_str *names = tw_mem_zalloc((size_t)w->n_threads + 1, sizeof *names);
+
+	if (!names)
+		return false;
+	for (uint32_t k = 0; k < t->n_threads; k++)
+		names[index_of(w->threads, w->n_threads, t->threads[k].id)] = t->threads[k].name;
+	(void)tw_buf_add_varint(out, w->n_threads);
+	for (uint32_t i = 0; i < w->n_threads; i++) {
+		(void)tw_buf_add_varint(out, names[i].len);
+		(void)tw_buf_add_str(out, names[i]);
+	}
+	tw_mem_free(names);
+	return true;
 }
 
 static void write_numbers(const struct tw_rollup_tree_sum *s, struct tw_buf *out)
@@ -222,7 +231,7 @@ enum tw_status tw_rollup_tree_write(const struct tw_rollup_tree *t, struct tw_bu
 		(void)tw_buf_add_varint(out, t->traces);
 		(void)tw_buf_add_varint(out, t->drop);
 		(void)tw_buf_add_varint(out, t->told);
-		write_threads(&w, out);
+		fits = write_threads(&w, out);
 		(void)tw_buf_add_varint(out, w.n_methods);
 		for (uint32_t i = 0; i < w.n_methods; i++)
 			(void)tw_buf_add_u64le(out, w.methods[i]);

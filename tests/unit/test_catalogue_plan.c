@@ -295,8 +295,8 @@ static void use_builds(struct session *s)
 	assert_int_equal(
 	        tw_catalogue_build_get(s->c, s->caller.project_id, "b", s->arena, &found, NULL),
 	        TW_OK);
-	assert_int_equal(
-	        tw_catalogue_build_of(s->c, s->caller.project_id, "1.0", s->arena, &cursor, NULL),
+	assert_int_equal(tw_catalogue_build_of(s->c, s->caller.project_id,
+	                         &(struct tw_release){"", "1.0", ""}, s->arena, &cursor, NULL),
 	        TW_OK);
 	plan_use_commits(s->c, s->caller.project_id);
 	plan_use_resumables(s->c, s->caller.project_id);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "catalogue_fixture.h"
 #include "catalogue_internal.h"
@@ -220,6 +221,95 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	(void)tw_catalogue_close(c);
 }
 
+/* --- slow ones, asked in a hurry --- */
+
+static void *ask_slowly(void *arg)
+{
+	tw_catalogue_hurry(true);
+	assert_int_equal(tw_cat_exec(arg, NULL, NULL, "SELECT pg_sleep(6)", ""), TW_BUSY);
+	tw_catalogue_hurry(false);
+	return NULL;
+}
+
+static enum tw_status ask_in_a_hurry(struct tw_db *db)
+{
+	int64_t n = 0;
+	enum tw_status st;
+
+	tw_catalogue_hurry(true);
+	st = tw_cat_first_int(db, &n, NULL, "SELECT 1", "");
+	tw_catalogue_hurry(false);
+	return st;
+}
+
+/* Sessions that are given up at once, and how it is with another meanwhile. */
+static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool *ret_kept)
+{
+	struct tw_db *slow[2], *other;
+	pthread_t threads[2];
+	uint64_t session;
+	enum tw_status st;
+
+	assert_int_equal(tw_cat_reader(c, &other, NULL), TW_OK);
+	assert_int_equal(ask_in_a_hurry(other), TW_OK);
+	session = other->session;
+	for (int i = 0; i < n_slow; i++)
+		assert_int_equal(tw_cat_reader(c, &slow[i], NULL), TW_OK);
+	for (int i = 0; i < n_slow; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_slowly, slow[i]), 0);
+	for (int i = 0; i < n_slow; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	st = ask_in_a_hurry(other);
+	*ret_kept = other->session == session;
+	for (int i = 0; i < n_slow; i++)
+		tw_cat_done(c, slow[i]);
+	tw_cat_done(c, other);
+	return st;
+}
+
+/* One look-up that takes long is its session's trouble; when several do, the server hangs, and who
+ * is in a hurry is told at once. */
+static void test_a_slow_look_up_is_its_own(void **state)
+{
+	const struct timespec pause = {.tv_sec = 2};
+	struct tw_catalogue *c;
+	bool kept = false;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/slow");
+	assert_int_equal(beside_slow_ones(c, 1, &kept), TW_OK);
+	assert_true(kept);
+	assert_int_equal(beside_slow_ones(c, 2, &kept), TW_BUSY);
+	(void)nanosleep(&pause, NULL); /* somebody may look again */
+	assert_int_equal(tw_catalogue_ping(c, NULL), TW_OK);
+	(void)tw_catalogue_close(c);
+}
+
+/* Who is in a hurry does not wait for long for a connection either. */
+static void test_no_room_in_a_hurry(void **state)
+{
+	struct tw_db *out[READERS], *more = NULL;
+	struct tw_catalogue *c;
+	int64_t began;
+
+	(void)state;
+	if (!catalogue_on_postgres())
+		skip();
+	c = catalogue_in("/no_room");
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
+	began = tw_monotonic_ms();
+	tw_catalogue_hurry(true);
+	assert_int_equal(tw_cat_reader(c, &more, NULL), TW_BUSY);
+	tw_catalogue_hurry(false);
+	assert_true(tw_monotonic_ms() - began < 5000);
+	for (int i = 0; i < READERS; i++)
+		tw_cat_done(c, out[i]);
+	(void)tw_catalogue_close(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +321,8 @@ int main(void)
 	        cmocka_unit_test(test_a_key_is_the_same_by_any_address),
 	        cmocka_unit_test(test_a_lost_key_is_not_anothers),
 	        cmocka_unit_test(test_nothing_changes_while_it_is_held),
+	        cmocka_unit_test(test_a_slow_look_up_is_its_own),
+	        cmocka_unit_test(test_no_room_in_a_hurry),
 	};
 
 	return cmocka_run_group_tests_name("postgres_hold", tests, NULL, NULL);

@@ -6,14 +6,16 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fleet_sim.h"
 #include "fleet_tree.h"
 #include "rollup_tree.h"
 
-enum { TRACES = 60, DAY0 = 20000, ARENA = 64 << 20, SMALL = 200 };
+enum { TRACES = 60, DAY0 = 20000, ARENA = 64 << 20, SMALL = 200, MANY = 200000 };
 
 struct tree { /* written */
 	struct tw_buf data, levels;
@@ -368,6 +370,37 @@ static void test_lack_of_memory_is_told(void **state)
 	tw_arena_free(a);
 }
 
+/* Names that no two threads share, as of a hash: what each costs does not grow with them. */
+static void test_many_names_of_threads(void **state)
+{
+	const struct tw_rollup_tree_sum one = {.traces = 1, .calls = 1, .total_ns = 5, .level = 3};
+	struct tw_rollup_tree t = {.arena = tw_arena_new((size_t)512 << 20)};
+	struct tree out;
+	const clock_t began = clock();
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		char name[TW_ROLLUP_THREAD_BYTES];
+		uint32_t node, again;
+
+		(void)snprintf(name, sizeof name, "t-%c%c%c%c", 'a' + (int)(i & 31),
+		        'a' + (int)(i >> 5 & 31), 'a' + (int)(i >> 10 & 31),
+		        'a' + (int)(i >> 15 & 31));
+		node = tw_rollup_tree_thread(&t, tw_str_of(name));
+		again = tw_rollup_tree_thread(&t, tw_str_of(name));
+		assert_int_not_equal(node, TW_ROLLUP_NO_NODE);
+		assert_int_equal(node, again);
+		assert_true(tw_rollup_tree_add(&t, node, &one));
+	}
+	assert_int_equal(t.n_threads, MANY);
+	tw_buf_init(&out.data, 64 << 20);
+	tw_buf_init(&out.levels, 64 << 20);
+	assert_int_equal(tw_rollup_tree_write(&t, &out.data, &out.levels, NULL), TW_OK);
+	assert_true((clock() - began) / CLOCKS_PER_SEC < 10);
+	free_tree(&out);
+	tw_arena_free(t.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +410,7 @@ int main(void)
 	        cmocka_unit_test(test_a_graph_adds_up),
 	        cmocka_unit_test(test_callers_are_told_once),
 	        cmocka_unit_test(test_names_of_threads),
+	        cmocka_unit_test(test_many_names_of_threads),
 	        cmocka_unit_test(test_levels),
 	        cmocka_unit_test(test_any_bytes_are_safe),
 	        cmocka_unit_test(test_lack_of_memory_is_told),

@@ -444,6 +444,16 @@ static uint64_t sum_of_bytes(void)
 	return h;
 }
 
+/* Sums of the first day that are outdated. */
+static void add_outdated(void)
+{
+	catalogue_run(s.db,
+	        "INSERT INTO hang_tally(project_id,what,fine,day,name,app,version_name,build_id,"
+	        "scenario,device_class,os,generation,data) WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+	        "ALL SELECT i+1 FROM n WHERE i<5000) SELECT project_id,1,0,day,'only '||i,'','','',"
+	        "'','','',0,x'' FROM hang_day CROSS JOIN n WHERE day=20000");
+}
+
 static void test_counted_bit_by_bit(void **state)
 {
 	(void)state;
@@ -481,6 +491,7 @@ static void test_keyed_and_put_again(void **state)
 		key(&reports[i]);
 	}
 	check();
+	add_outdated();
 	count(true);
 	check();
 	assert_int_equal(number("SELECT count(*) FROM hang_tally t JOIN hang_day d USING"
