@@ -44,9 +44,12 @@ def folder_of(top):
 def source(symbol, entries):
     parts = ['#include "embedded.h"\n']
     rows = []
+    entries = list(entries)
     for i, (name, data) in enumerate(entries):
         parts.append('static const unsigned char file_%d[] = {\n%s0};\n' % (i, literal(data)))
         rows.append('{"%s", file_%d, sizeof file_%d - 1},\n' % (name, i, i))
+    names = [name for name, _ in entries]
+    assert len(set(names)) == len(names), 'a name is embedded twice'
     parts.append('extern const struct tw_embedded %s[];\n' % symbol)
     parts.append('const struct tw_embedded %s[] = {\n%s{0}};\n' % (symbol, ''.join(rows)))
     return ''.join(parts)

@@ -141,16 +141,24 @@ static json_t *tags_of(const char *text)
 	return tags ? tags : json_array();
 }
 
+static const char *counted_of(const struct tw_trace_row *row)
+{
+	static const char *const words[] = {"waiting", "counted", "unreadable", "put_off"};
+
+	return (unsigned)row->counted < sizeof words / sizeof *words ? words[row->counted] : "";
+}
+
 json_t *tw_api_trace(const struct tw_trace_row *row)
 {
-	return json_pack("{ss ss so sI sI sI sI sb so so ss sb ss ss sb so sI sn}", "id", row->id,
-	        "state", tw_trace_state_word(row->state), "error", error_of(row), "created_ms",
-	        (json_int_t)row->created_ms, "ready_ms", (json_int_t)row->ready_ms, "tries",
-	        (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes,
+	return json_pack("{ss ss so sI sI sI sI sb so so ss sb ss ss sb so sI ss sn}", "id",
+	        row->id, "state", tw_trace_state_word(row->state), "error", error_of(row),
+	        "created_ms", (json_int_t)row->created_ms, "ready_ms", (json_int_t)row->ready_ms,
+	        "tries", (json_int_t)row->tries, "upload_bytes", (json_int_t)row->upload_bytes,
 	        "upload_kept", row->upload_kept, "meta", meta_of(&row->meta), "summary",
 	        summary_of(row), "title", row->title, "pinned", row->pinned, "kept_for",
 	        row->kept_for, "anr", row->anr, "first_anr", row->first_anr, "tags",
-	        tags_of(row->tags), "annotations", (json_int_t)row->annotations, "report");
+	        tags_of(row->tags), "annotations", (json_int_t)row->annotations, "counted",
+	        counted_of(row), "report");
 }
 
 static bool are_there(void *arg)

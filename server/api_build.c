@@ -134,6 +134,32 @@ static enum tw_status record(struct tw_req *r, const char *source, const char *i
 	return tw_catalogue_build_set(c, project_id, &row, tw_req_arena(r), ret_unused, err);
 }
 
+/*
+ * A key of the ingest scope stands in apps and leaks: it gives a build the mapping that it lacks,
+ * or the same one again, and replaces none, or whoever takes it out of an app could take the names
+ * from all traces.
+ */
+static enum tw_status may_set(struct tw_req *r, const char *image, struct tw_err *err)
+{
+	const struct mapping *m = tw_req_state(r);
+	struct tw_build_row row;
+	const char *there;
+	enum tw_status st;
+
+	if (tw_req_caller(r)->scope != TW_SCOPE_INGEST)
+		return TW_OK;
+	st = tw_catalogue_build_get(tw_req_app(r)->catalogue, tw_req_caller(r)->project_id,
+	        m->build_id, tw_req_arena(r), &row, err);
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	there = m->retrace ? row.retrace.sha256 : row.map_sha256;
+	if (!there || !*there || strcmp(there, image) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+	        "build %s has another mapping already: replacing it wants a key of scope write",
+	        m->build_id);
+}
+
 /* Called with blob_use held for reading. */
 static enum tw_status compile_and_record(
         struct tw_req *r, struct tw_blob_list *ret_unused, struct tw_err *err)
@@ -150,6 +176,8 @@ static enum tw_status compile_and_record(
 	m->writer = NULL;
 	st = tw_jobs_run_map(
 	        app->jobs, m->retrace ? "retrace" : "map", source, image, &m->summary, err);
+	if (st == TW_OK)
+		st = may_set(r, image, err);
 	if (st != TW_OK)
 		return st;
 	needed = (struct tw_needed_blobs){app, {source, image}, false};

@@ -173,7 +173,7 @@ static enum tw_status read_tree_query(
 
 		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
 			st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "root is method numbers with dots between them");
+			        "root is method numbers with dots between them, not %.60s", text);
 		else
 			path[n++] = (uint32_t)method;
 	}

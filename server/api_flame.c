@@ -21,7 +21,7 @@ static enum tw_status read_root(
 		if (f->n_root == ROOT_MAX ||
 		        !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &method))
 			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "root is method indexes with dots between them");
+			        "root is method indexes with dots between them, not %.60s", text);
 		path[f->n_root++] = (uint32_t)method;
 	}
 	f->root = path;

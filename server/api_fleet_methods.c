@@ -71,18 +71,19 @@ static enum tw_status read_sort(
 	struct tw_str rest = tw_str_of(said && said[0] ? said : "p95_self");
 	struct tw_str stat = tw_str_split(&rest, '_');
 	unsigned metric = 0;
-	enum tw_status st = read_metric(rest.ptr, rest.len, &metric, err);
+	bool known = read_metric(rest.ptr, rest.len, &metric, NULL) == TW_OK;
 
 	t->metric = (enum tw_rollup_metric)metric;
 	t->stat = STATS;
 	for (unsigned i = 0; i < STATS; i++)
 		if (tw_str_eq(stat, tw_str_of(words[i])))
 			t->stat = (enum stat)i;
-	if (st == TW_OK && t->stat == STATS)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "sort is p50, p75, p95, p99, mean, max or sum, then _ and a metric, as in "
-		        "p95_self");
-	return st;
+	if (known && t->stat != STATS)
+		return TW_OK;
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	        "sort is p50, p75, p95, p99, mean, max or sum, then _ and wall, self, cpu, "
+	        "waiting, calls or call, as in p95_self, not %.60s",
+	        said);
 }
 
 static enum tw_status read_table(struct tw_fleet_question *q, struct table *t, struct tw_err *err)

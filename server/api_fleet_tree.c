@@ -110,7 +110,7 @@ enum tw_status tw_fleet_read_root(
 
 		if (n == ROOT_MAX || !tw_str_u64(tw_str_split(&rest, '.'), UINT32_MAX, &number))
 			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "root is method numbers with dots between them");
+			        "root is method numbers with dots between them, not %.60s", text);
 		path[n++] = (uint32_t)number;
 	}
 	*ret = path;

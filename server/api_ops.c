@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "app.h"
 #include "backlog.h"
 #include "blob.h"
@@ -22,6 +23,7 @@
 #include "jobs_hook.h"
 #include "jobs_rollup.h"
 #include "leader.h"
+#include "log_sink.h"
 #include "metrics.h"
 #include "quota.h"
 #include "resume.h"
@@ -139,6 +141,14 @@ static void write_node(const struct tw_app *app, struct tw_buf *out)
 	        tw_postgres_times_lost());
 }
 
+static void write_log(struct tw_buf *out)
+{
+	tw_buf_printf(out,
+	        "# TYPE tracewell_log_lines_lost_total counter\n"
+	        "tracewell_log_lines_lost_total %" PRIu64 "\n",
+	        tw_log_sink_lost());
+}
+
 static void write_disk(const struct tw_app *app, struct tw_buf *out)
 {
 	struct statvfs fs = {0};
@@ -171,6 +181,16 @@ static uint64_t open_fds(void)
 	if (d)
 		(void)closedir(d);
 	return n > 3 ? n - 3 : 0; /* ".", ".." and the folder's own */
+}
+
+/* What the process and its machine have. */
+static void write_here(const struct tw_app *app, struct tw_buf *out)
+{
+	write_log(out);
+	write_disk(app, out);
+	write_storage(app, out);
+	write_gauge(out, "tracewell_resident_bytes", resident_bytes());
+	write_gauge(out, "tracewell_open_fds", open_fds());
 }
 
 static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
@@ -209,13 +229,11 @@ static enum tw_status metrics(struct tw_req *r, struct tw_err *err)
 	tw_backlog_metrics(app->backlog, &out);
 	tw_resumes_metrics(app->resumes, &out);
 	tw_quota_metrics(app->quota, tw_unix_ms(), &out);
+	tw_answers_metrics(app->answers, &out);
 	if (app->sources)
 		tw_sources_metrics(app->sources, &out);
-	write_disk(app, &out);
-	write_storage(app, &out);
+	write_here(app, &out);
 	write_gauge(&out, "tracewell_catalogue_damaged_pages", tw_sums_damaged());
-	write_gauge(&out, "tracewell_resident_bytes", resident_bytes());
-	write_gauge(&out, "tracewell_open_fds", open_fds());
 	write_gauge(&out, "tracewell_sessions", sessions);
 	tw_found_job_metrics(app, &out);
 	st = tw_rollup_job_metrics(app, &out, err);

@@ -20,7 +20,7 @@ struct ask {
 	json_t *doc;
 	const json_t *repository; /* of doc; NULL none */
 	struct tw_source_name name;
-	const char *method, *file;
+	const char *method, *file, *app;
 	const char *version, *build; /* of the newer side */
 	const char *base, *base_build;
 	const char *commit, *base_commit; /* that their builds said, "" none */
@@ -126,7 +126,8 @@ static enum tw_status read_texts(struct ask *q, struct tw_err *err)
 	const struct {
 		const char *name;
 		const char **at;
-	} texts[] = {{"file", &q->file}, {q->log ? "head" : "version", &q->version},
+	} texts[] = {{"file", &q->file}, {"app", &q->app},
+	        {q->log ? "head" : "version", &q->version},
 	        {q->log ? "head_build" : "build", &q->build}, {"base", &q->base},
 	        {"base_build", &q->base_build}};
 	enum tw_status st = TW_OK;
@@ -151,7 +152,7 @@ static enum tw_status fill_build(
 	if (!asked || !*version || **io_build)
 		return TW_OK;
 	return tw_catalogue_build_of(tw_req_app(q->r)->catalogue, tw_req_caller(q->r)->project_id,
-	        version, tw_req_arena(q->r), io_build, err);
+	        &(struct tw_release){q->app, version, ""}, tw_req_arena(q->r), io_build, err);
 }
 
 /* What is known of a side's build. */
@@ -163,7 +164,8 @@ static enum tw_status fill_side(const struct ask *q, const char *version, const 
 	*ret_commit = "";
 	if (*version || **io_build)
 		st = tw_catalogue_commit_of(tw_req_app(q->r)->catalogue,
-		        tw_req_caller(q->r)->project_id, *io_build, version, tw_req_arena(q->r),
+		        tw_req_caller(q->r)->project_id,
+		        &(struct tw_release){q->app, version, *io_build}, tw_req_arena(q->r),
 		        ret_commit, err);
 	return st == TW_OK ? fill_build(q, version, io_build, err) : st;
 }

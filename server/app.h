@@ -41,6 +41,7 @@ struct tw_app {
 	struct tw_hook_runner *hook_runner; /* that job's */
 	struct tw_periodic *retention;      /* jobs_retention.h */
 	struct tw_symbols *symbols;         /* symbols.h: open mappings by build */
+	struct tw_answers *answers;         /* answers.h; NULL: none is kept */
 	struct tw_metrics *metrics;         /* metrics.h */
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */

@@ -398,6 +398,37 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 	return tw_blob_end(w);
 }
 
+enum tw_status tw_blob_set_aside(struct tw_blob_writer *w, const char *path,
+        char ret_sha256[TW_SHA256_HEX], struct tw_err *err)
+{
+	uint8_t hash[32];
+
+	if (rename(w->path, path) != 0)
+		return fail_errno("rename", w->path, err);
+	gnutls_hash_output(w->sha, hash);
+	tw_digest_hex(hash, ret_sha256);
+	close_writer(w, 0);
+	return TW_OK;
+}
+
+enum tw_status tw_blob_take(
+        struct tw_blobs *b, const char *path, const char *sha256, struct tw_err *err)
+{
+	char key[TW_STORE_KEY];
+	struct tw_store_put p = {.key = key, .sha256 = sha256, .path = path};
+	enum tw_status st;
+
+	p.fd = tw_blob_key(sha256, key) ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+	if (p.fd < 0)
+		return fail_errno("open", path, err);
+	st = b->engine->put(b->store, &p, err);
+	if (st == TW_OK)
+		st = b->engine->wait(b->store, &p, err);
+	b->engine->end(b->store, &p);
+	(void)close(p.fd);
+	return st;
+}
+
 /* --- what is there --- */
 
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd, struct tw_err *err)

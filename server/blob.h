@@ -67,6 +67,13 @@ struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w);
 enum tw_status tw_blob_commit(
         struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX], struct tw_err *err) TW_MUST_USE;
 struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w); /* NULL is fine; returns NULL */
+/* Ends a writer whose file is the caller's from here on, at `path` in spool/; on failure w stays
+ * the caller's to discard. */
+enum tw_status tw_blob_set_aside(struct tw_blob_writer *w, const char *path,
+        char ret_sha256[TW_SHA256_HEX], struct tw_err *err) TW_MUST_USE;
+/* Such a file becomes what tw_blob_commit makes.  The data folder's alone. */
+enum tw_status tw_blob_take(
+        struct tw_blobs *b, const char *path, const char *sha256, struct tw_err *err) TW_MUST_USE;
 
 enum tw_status tw_blob_open(struct tw_blobs *b, const char *sha256, int *ret_fd,
         struct tw_err *err) TW_MUST_USE; /* O_RDONLY | O_CLOEXEC */

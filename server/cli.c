@@ -55,6 +55,19 @@ static int usage_of_unknown(const char *synopsis, const struct tw_flag *flags, s
 	return usage(synopsis, arg, trouble);
 }
 
+/* A switch, or one with a word behind it. */
+static int take_switch(const char *synopsis, const struct tw_flag *f, const char *arg)
+{
+	const char *equals = strchr(arg, '=');
+
+	if (equals && !f->value)
+		return usage(synopsis, arg, " is not known here");
+	if (equals)
+		*f->value = equals + 1;
+	*f->on = true;
+	return 1;
+}
+
 /* The flag at argv[0]; how many arguments it took, or -1. */
 static int take_flag(
         const char *synopsis, const struct tw_flag *flags, size_t n_flags, int left, char **argv)
@@ -67,12 +80,10 @@ static int take_flag(
 
 	if (!f && strncmp(arg, "--", 2) == 0)
 		return usage_of_unknown(synopsis, flags, n_flags, arg, len);
-	if (!f || (f->on && equals))
+	if (!f)
 		return usage(synopsis, arg, " is not known here");
-	if (f->on) {
-		*f->on = true;
-		return 1;
-	}
+	if (f->on)
+		return take_switch(synopsis, f, arg);
 	if (!equals && left < 2)
 		return usage(synopsis, arg, " needs a value");
 	if (!set(f, equals ? equals + 1 : argv[1]))

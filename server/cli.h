@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* What they mean of each subcommand stands in README.md, Exit codes. */
+/* What they mean of each subcommand stands in deploy/guides/commands.md. */
 enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3 };
 
 #define COMMAND(name, synopsis, summary) int tw_cli_##name(int argc, char **argv);
@@ -24,7 +24,7 @@ enum { TW_EXIT_OK = 0, TW_EXIT_FAILED = 1, TW_EXIT_USAGE = 2, TW_EXIT_SERVER = 3
 struct tw_flag {
 	const char *name;   /* without dashes */
 	const char **value; /* where the (last) value goes, or */
-	bool *on;           /* a switch, or */
+	bool *on;           /* a switch, which --name=value may say more of where both are, or */
 	const char **list;  /* each value in turn, room for max, */
 	size_t max;
 	size_t *n; /* how many there were */

@@ -2,7 +2,7 @@
  * cli_compare.c - `tracewell compare`: asks a server to compare two sides of the fleet, and fails
  * when a condition says so.
  *
- * Exit codes: 0 all conditions hold, 1 one fails, 2 wrong usage or too little to judge by, 3 the
+ * Exit codes: 0 all conditions pass, 1 one fails, 2 wrong usage or too little to judge by, 3 the
  * server cannot be asked.
  */
 #include <stdio.h>
@@ -30,7 +30,8 @@ static const char synopsis[] =
         "        [--strict] [--markdown|--json]\n"
         "  SIDE: a version, trace:ID, or K=V[,K=V]... (app, version_name, build_id, class, os, "
         "label, since, until)\n"
-        "  CONDITION: 'p95(cold_start) > +10%', 'mean(method:com.app.A.b) > 5ms'";
+        "  CONDITION: of the change 'p95(cold_start) > +10%', 'mean(method:com.app.A.b) > +5ms';\n"
+        "    of what HEAD itself has 'p95(cold_start) > 800ms'";
 
 struct comparing {
 	struct tw_arena *arena;
@@ -143,7 +144,7 @@ static enum tw_status judge_all(struct comparing *c, struct tw_err *err)
 
 /* --- the report --- */
 
-static const char *const words[] = {"holds", "FAILS", "too little data"};
+static const char *const words[] = {"passes", "FAILS", "too little data"};
 
 static int code_of(const struct comparing *c)
 {

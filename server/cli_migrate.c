@@ -93,6 +93,10 @@ static void stay_held(void *arg)
 	        stderr);
 	while (!ended && tw_catalogue_still_held(m->rows.from, NULL) == TW_OK)
 		(void)nanosleep(&look, NULL);
+	(void)fputs("The source takes changes again, and what it takes from here on is not in the "
+	            "copy.  If that is not what is served now, delete it and run this again with "
+	            "an empty target (a prefix of a store with --s3-adopt).\n",
+	        stderr);
 }
 
 /* --- what came of it --- */

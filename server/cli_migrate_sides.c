@@ -8,6 +8,7 @@
 #include "cli_data.h"
 #include "config.h"
 #include "data_catalogue.h"
+#include "s3_http.h"
 #include "storage_mark.h"
 #include "storage_owner.h"
 
@@ -84,8 +85,14 @@ static enum tw_status read_store(const struct tw_migrate_asked *a, struct tw_are
 /* A prefix is one catalogue's. */
 static enum tw_status judge_stores(const struct tw_migrate_sides *s, struct tw_err *err)
 {
-	if (!s->to.blobs[0] || strcmp(s->to.blobs, s->from.blobs) != 0 ||
-	        strcmp(s->to.endpoint, s->from.endpoint) != 0)
+	const struct tw_s3_place from = {.where = s->from.blobs,
+	                                 .endpoint = s->from.endpoint,
+	                                 .region = s->from.region},
+	                         to = {.where = s->to.blobs,
+	                                 .endpoint = s->to.endpoint,
+	                                 .region = s->to.region};
+
+	if (!s->to.blobs[0] || !s->from.blobs[0] || !tw_s3_is_same(&from, &to))
 		return TW_OK;
 	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 	        "%.100s is where the source has its files, and a prefix is one catalogue's: name "
@@ -134,6 +141,24 @@ static enum tw_status open_source(const struct tw_migrate_asked *a, struct tw_mi
 	return st == TW_OK ? tw_storage_prove(m->rows.from, m->from, &names_files, err) : st;
 }
 
+/* Of a store by another name the owner's file there tells. */
+static enum tw_status claim_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
+        const struct tw_migrate_sides *s, struct tw_err *err)
+{
+	const struct tw_storage_claim from = {.data_dir = a->from,
+	        .storage = &s->from,
+	        .catalogue = m->rows.from,
+	        .blobs = m->from};
+	struct tw_storage_claim to = {a->data, &s->to, m->rows.to, m->to, .fresh = true};
+	enum tw_status st = TW_OK;
+
+	if (!s->to.blobs[0])
+		return TW_OK;
+	if (s->from.blobs[0])
+		st = tw_storage_id(&from, to.never, err);
+	return st == TW_OK ? tw_storage_claim(&to, err) : st;
+}
+
 /* Nobody else fills it meanwhile, nor serves it before it is done. */
 static enum tw_status take_target(const struct tw_migrate_asked *a, struct tw_migrate *m,
         const struct tw_migrate_sides *s, struct tw_err *err)
@@ -142,9 +167,8 @@ static enum tw_status take_target(const struct tw_migrate_asked *a, struct tw_mi
 
 	if (st == TW_OK)
 		st = tw_migrate_mark(m, err);
-	if (st == TW_OK && s->to.blobs[0])
-		st = tw_storage_claim(
-		        &(struct tw_storage_claim){a->data, &s->to, m->rows.to, m->to, true}, err);
+	if (st == TW_OK)
+		st = claim_target(a, m, s, err);
 	return st == TW_OK ? tw_storage_keep(a->data, &s->to, err) : st;
 }
 

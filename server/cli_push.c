@@ -38,7 +38,7 @@ enum {
 static const char synopsis[] = "push --server URL --key KEY [--build-id B] [--scenario S] [--meta "
                                "K=V]... [--mapping FILE]\n"
                                "       [--retrace FILE] [--threads FILE] [--part NAME=FILE]... "
-                               "[--wait] [--json] FILE|FOLDER...";
+                               "[--wait[=counted]] [--json] FILE|FOLDER...";
 
 struct push {
 	struct tw_arena *arena;
@@ -51,6 +51,7 @@ struct push {
 	const char *meta[MAX_META];
 	size_t n_meta;
 	bool wait, json;
+	const char *until;   /* what is waited for: NULL, "ready" or "counted" */
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
 	unsigned sent, failed;
 };
@@ -119,44 +120,77 @@ static enum tw_status idempotency_key(
 	return st;
 }
 
-/* Until the trace is ready or failed (TW_CORRUPT). */
+static bool until_counted(const struct push *p)
+{
+	return p->until && strcmp(p->until, "counted") == 0;
+}
+
+static enum tw_status failed_trace(const char *id, const json_t *trace, struct tw_err *err)
+{
+	const json_t *why = json_object_get(trace, "error");
+	const char *text = json_string_value(json_object_get(why, "message"));
+
+	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "trace %s failed: %s", id,
+	        text ? text : "no reason given");
+}
+
+/* Of a ready one; what has no file now is counted when somebody opens it. */
+static enum tw_status judge_counted(
+        const char *id, const json_t *trace, bool *ret_done, struct tw_err *err)
+{
+	const char *counted = json_string_value(json_object_get(trace, "counted"));
+
+	if (!counted)
+		return tw_fail(err, TW_IO, TW_NO_OFFSET,
+		        "the server does not say whether trace %s is counted: it is older than "
+		        "this command",
+		        id);
+	if (strcmp(counted, "unreadable") == 0)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "trace %s will not be counted: its decoded file cannot be read", id);
+	*ret_done = strcmp(counted, "counted") == 0;
+	return TW_OK;
+}
+
+/* Is the trace what is waited for? */
+static enum tw_status judge(const struct push *p, const char *id, const json_t *trace,
+        bool *ret_done, struct tw_err *err)
+{
+	const char *state = json_string_value(json_object_get(trace, "state"));
+
+	*ret_done = false;
+	if (!state)
+		return tw_fail(
+		        err, TW_IO, TW_NO_OFFSET, "the answer has no state: is this tracewell?");
+	if (strcmp(state, "failed") == 0)
+		return failed_trace(id, trace, err);
+	*ret_done = strcmp(state, "archived") == 0 || strcmp(state, "ready") == 0;
+	if (until_counted(p) && strcmp(state, "ready") == 0)
+		return judge_counted(id, trace, ret_done, err);
+	return TW_OK;
+}
+
+/* Until the trace is ready, or counted.  TW_CORRUPT: it failed; TW_CONFLICT: it is ready and will
+ * not be counted. */
 static enum tw_status wait_for(struct push *p, const char *id, struct tw_err *err)
 {
 	char path[128];
-	int64_t ms = FIRST_POLL_MS;
+	bool done = false;
 
 	(void)snprintf(path, sizeof path, "/api/v1/traces/%.32s", id);
-	for (;;) {
+	for (int64_t ms = FIRST_POLL_MS;; ms = ms * 2 < MAX_POLL_MS ? ms * 2 : MAX_POLL_MS) {
 		const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 		json_t *trace;
-		const char *state;
 		enum tw_status st = tw_push_client_send(p->client,
 		        &(struct tw_push_request){.method = "GET", .path = path}, &trace, err);
 
 		if (st != TW_OK)
 			return st;
-		state = json_string_value(json_object_get(trace, "state"));
-		if (!state) {
-			json_decref(trace);
-			return tw_fail(err, TW_IO, TW_NO_OFFSET,
-			        "the answer has no state: is this tracewell?");
-		}
-		if (strcmp(state, "failed") == 0) {
-			const json_t *why = json_object_get(trace, "error");
-			const char *text = json_string_value(json_object_get(why, "message"));
-
-			st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "trace %s failed: %s", id,
-			        text ? text : "no reason given");
-			json_decref(trace);
-			return st;
-		}
-		if (strcmp(state, "ready") == 0 || strcmp(state, "archived") == 0) {
-			json_decref(trace);
-			return TW_OK;
-		}
+		st = judge(p, id, trace, &done, err);
 		json_decref(trace);
+		if (st != TW_OK || done)
+			return st;
 		(void)nanosleep(&pause, NULL);
-		ms = ms * 2 < MAX_POLL_MS ? ms * 2 : MAX_POLL_MS;
 	}
 }
 
@@ -190,10 +224,14 @@ static const char *state_of(const struct push *p, enum tw_status waited)
 {
 	if (waited == TW_CORRUPT)
 		return "failed";
-	return waited == TW_OK && p->wait ? "ready" : "accepted";
+	if (waited == TW_CONFLICT) /* it is no more than that */
+		return "ready";
+	if (waited != TW_OK || !p->wait)
+		return "accepted";
+	return until_counted(p) ? "counted" : "ready";
 }
 
-/* Told as soon as the server has it; of --wait, when it is decoded. */
+/* Told as soon as the server has it; of --wait, when it is decoded, or counted. */
 static enum tw_status settle(struct push *p, const char *path, const char *id, struct tw_err *err)
 {
 	struct tw_err later;
@@ -410,6 +448,16 @@ static int push_all(struct push *p, int n, char **paths)
 	return p->failed ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 
+static bool knows_until(const struct push *p)
+{
+	if (!p->until || until_counted(p) || strcmp(p->until, "ready") == 0)
+		return true;
+	(void)fprintf(stderr,
+	        "tracewell: --wait is for ready or counted, not %.60s\nusage: tracewell %s\n",
+	        p->until, synopsis);
+	return false;
+}
+
 int tw_cli_push(int argc, char **argv)
 {
 	struct push p = {0};
@@ -423,13 +471,15 @@ int tw_cli_push(int argc, char **argv)
 	        {"threads", .value = &p.threads},
 	        {"part", .list = p.part, .max = MAX_PARTS, .n = &p.n_part},
 	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta},
-	        {"wait", .on = &p.wait},
+	        {"wait", .on = &p.wait, .value = &p.until},
 	        {"json", .on = &p.json},
 	};
 	int n = tw_cli_flags(synopsis, flags, sizeof flags / sizeof *flags, argc, argv);
 	int code;
 
 	if (n < 0)
+		return TW_EXIT_USAGE;
+	if (!knows_until(&p))
 		return TW_EXIT_USAGE;
 	if (!p.key)
 		p.key = getenv("TRACEWELL_KEY"); /* keeps it out of the process list */

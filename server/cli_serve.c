@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "answers.h"
 #include "app.h"
 #include "auth_throttle.h"
 #include "backlog.h"
@@ -37,6 +38,7 @@
 #include "judge.h"
 #include "leader.h"
 #include "log.h"
+#include "log_sink.h"
 #include "metrics.h"
 #include "oidc.h"
 #include "periodic.h"
@@ -240,14 +242,31 @@ static enum tw_status open_resumes(struct tw_app *app, struct tw_err *err)
 	               : tw_resumes_open(app->blobs, &limits, &app->resumes, err);
 }
 
+static enum tw_status make_parts(struct tw_app *app, struct tw_err *err)
+{
+	const struct tw_config *c = app->config;
+	size_t n;
+	const struct tw_route *routes = tw_routes(&n);
+
+	app->metrics = tw_metrics_new(routes, n);
+	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
+	app->answers = tw_answers_new(c->answer_memory_bytes);
+	app->throttle = tw_throttle_new();
+	app->judges = tw_judges_new(c, app->metrics);
+	app->backlog = tw_backlog_new(
+	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
+	app->sources = tw_sources_new(c);
+	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
+	        !app->answers || !app->throttle)
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return TW_OK;
+}
+
 static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 {
 	const struct tw_config *c = app->config;
-	const struct tw_route *routes;
-	size_t n;
-	enum tw_status st;
+	enum tw_status st = name_node(app, err);
 
-	st = name_node(app, err);
 	if (st == TW_OK)
 		st = open_doors(app, err);
 	if (st == TW_OK)
@@ -266,18 +285,8 @@ static enum tw_status open_data(struct tw_app *app, struct tw_err *err)
 		st = tw_ticket_key_new(app->ticket_key, err);
 	if (st != TW_OK)
 		return st;
-	routes = tw_routes(&n);
-	app->metrics = tw_metrics_new(routes, n);
-	app->symbols = tw_symbols_new(app->blobs, MAPPINGS_OPEN);
-	app->throttle = tw_throttle_new();
-	app->judges = tw_judges_new(c, app->metrics);
-	app->backlog = tw_backlog_new(
-	        app->catalogue, &(struct tw_backlog_limits){c->max_queue, c->max_queue_bytes});
-	app->sources = tw_sources_new(c);
-	if (!app->sources || !app->backlog || !app->judges || !app->metrics || !app->symbols ||
-	        !app->throttle)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	return open_quota(app, err);
+	st = make_parts(app, err);
+	return st == TW_OK ? open_quota(app, err) : st;
 }
 
 static enum tw_status use_signin(
@@ -423,6 +432,7 @@ static void close_data(struct tw_app *app)
 	app->throttle = tw_throttle_free(app->throttle);
 	app->oidc = tw_oidc_close(app->oidc);
 	app->tls = tw_tls_close(app->tls);
+	app->answers = tw_answers_free(app->answers);
 	app->symbols = tw_symbols_free(app->symbols);
 	app->metrics = tw_metrics_free(app->metrics);
 	app->catalogue = tw_catalogue_close(app->catalogue);
@@ -531,6 +541,12 @@ static void set_signals(sigset_t *ret)
 	(void)pthread_sigmask(SIG_BLOCK, ret, NULL);
 }
 
+static void tell_mistaken(const char *flag, const char *meant)
+{
+	tw_log(TW_LOG_WARN, "setting_unknown", tw_log_text("environment", flag),
+	        tw_log_text("meant", meant));
+}
+
 static int serve(struct tw_arena *a, int argc, char **argv)
 {
 	struct tw_config config;
@@ -546,6 +562,8 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 	(void)tw_log_setup(config.log_level, config.log_format);
 	(void)umask(077); /* data/ holds names of methods and devices: nobody else's business */
 	set_signals(&set);
+	tw_log_sink_open();
+	tw_config_each_mistaken(tell_mistaken);
 	(void)pthread_rwlock_init(&app.blob_use, NULL);
 	st = run(&app, &set, &err);
 	(void)pthread_rwlock_destroy(&app.blob_use);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli_near.h"
 #include "role.h"
 
 enum kind { STR, BOOL, COUNT, BYTES };
@@ -34,7 +35,12 @@ static const struct setting settings[] = {
 #undef SETTING
 };
 
-enum { N_SETTINGS = sizeof settings / sizeof *settings, MAX_FILE = 64 << 10, MAX_ENV = 64 };
+enum {
+	N_SETTINGS = sizeof settings / sizeof *settings,
+	MAX_FILE = 64 << 10,
+	MAX_ENV = 64,
+	MAX_PLACE = 1100
+};
 
 /* Some of them wait for the disk at any time. */
 enum { MIN_QUERY_THREADS = 4 };
@@ -66,6 +72,32 @@ static size_t setting_of(struct tw_str name)
 	return N_SETTINGS;
 }
 
+/* The setting that is most like the name, with dashes or underscores; NULL: none is. */
+static const char *nearest(struct tw_str name)
+{
+	struct tw_cli_nearest near = {NULL, 0};
+	char word[MAX_ENV];
+	size_t n = name.len < sizeof word ? name.len : sizeof word - 1;
+
+	for (size_t i = 0; i < n; i++)
+		word[i] = (char)(name.ptr[i] == '_' ? '-' : name.ptr[i]);
+	word[n] = '\0';
+	for (size_t i = 0; i < N_SETTINGS; i++)
+		tw_cli_near(&near, word, settings[i].flag);
+	return near.best;
+}
+
+/* `what` is "unknown flag --" or the like; a flag's value is not told, it may be a secret. */
+static enum tw_status unknown(
+        const char *what, struct tw_str name, const char *before, struct tw_err *err)
+{
+	const char *meant = nearest(name);
+
+	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s%.*s%s%s%s%s", what,
+	        (int)(name.len < 64 ? name.len : 64), name.ptr, meant ? "; did you mean " : "",
+	        meant ? before : "", meant ? meant : "", meant ? "?" : "");
+}
+
 /* --name value, --name=value; a BOOL may stand alone. */
 static enum tw_status read_flag(
         struct loading *l, int argc, char **argv, int *at, struct tw_err *err)
@@ -84,7 +116,7 @@ static enum tw_status read_flag(
 		value = name.ptr;
 	i = setting_of(key);
 	if (i == N_SETTINGS && !tw_str_eq(key, TW_STR("config")))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "unknown flag %s", arg);
+		return unknown("unknown flag --", key, "--", err);
 	if (!value && i < N_SETTINGS && settings[i].kind == BOOL)
 		value = "true";
 	if (!value && *at + 1 < argc)
@@ -103,6 +135,7 @@ static enum tw_status read_line(
 {
 	struct tw_str value = tw_str_trim(line);
 	struct tw_str name;
+	char what[MAX_PLACE];
 	size_t i;
 
 	if (value.len == 0 || value.ptr[0] == '#')
@@ -110,10 +143,9 @@ static enum tw_status read_line(
 	name = tw_str_trim(tw_str_split(&value, '='));
 	value = tw_str_trim(value);
 	i = setting_of(name);
+	(void)snprintf(what, sizeof what, "%s line %u: unknown setting ", l->file, number);
 	if (i == N_SETTINGS)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s line %u: unknown setting %.*s", l->file, number,
-		        (int)(name.len < 64 ? name.len : 64), name.ptr);
+		return unknown(what, name, "", err);
 	l->lines[i].value = tw_arena_str(l->arena, value);
 	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u", l->file, number);
 	return l->lines[i].value && l->lines[i].place
@@ -170,6 +202,47 @@ static const char *environment(const char *flag)
 		name[at++] = (char)(*flag == '-' ? '_' : toupper((unsigned char)*flag));
 	name[at] = '\0';
 	return getenv(name);
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+/* What follows TRACEWELL_, up to its value, as a flag is spelled; false: it is no such variable. */
+static bool flag_of(const char *variable, char ret[MAX_ENV])
+{
+	static const char prefix[] = "TRACEWELL_";
+	size_t n = 0;
+
+	if (strncmp(variable, prefix, sizeof prefix - 1) != 0)
+		return false;
+	for (const char *p = variable + sizeof prefix - 1; *p && *p != '='; p++) {
+		if (n == MAX_ENV - 1)
+			return false;
+		ret[n++] = (char)(*p == '_' ? '-' : tolower((unsigned char)*p));
+	}
+	ret[n] = '\0';
+	return true;
+}
+
+void tw_config_each_mistaken(void (*each)(const char *flag, const char *meant))
+{
+	static const char *const others[] = {"config", "key", NULL};
+	char flag[MAX_ENV];
+
+	for (char **e = environ; *e; e++) {
+		const char *meant = NULL;
+
+		if (flag_of(*e, flag) && !is_one_of(flag, others) &&
+		        setting_of(tw_str_of(flag)) == N_SETTINGS)
+			meant = nearest(tw_str_of(flag));
+		if (meant)
+			each(flag, meant);
+	}
 }
 
 static bool parse_bytes(struct tw_str s, uint64_t *ret)
@@ -265,14 +338,6 @@ static bool is_loopback(const char *host)
 {
 	return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
 	       strcmp(host, "localhost") == 0;
-}
-
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (strcmp(word, *words) == 0)
-			return true;
-	return false;
 }
 
 static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)

@@ -67,6 +67,7 @@ struct tw_config {
 	unsigned min_free_percent;
 	unsigned retention_every_s, audit_days;
 	unsigned flame_nodes, query_deadline_ms;
+	uint64_t answer_memory_bytes;
 	unsigned drain_s, shutdown_s;
 	const char *webhook_private; /* networks that webhooks may reach all the same */
 	const char *secret_key_file;
@@ -81,6 +82,10 @@ struct tw_config {
  * are TW_BAD_REQUEST with a sentence. */
 enum tw_status tw_config_load(struct tw_arena *a, int argc, char **argv, struct tw_config *ret,
         struct tw_err *err) TW_MUST_USE;
+/* Variables TRACEWELL_* of the environment that are no setting but much like one, both as flags are
+ * spelled.  Others are let be: orchestrators make such of the names of services. */
+void tw_config_each_mistaken(void (*each)(const char *flag, const char *meant));
+
 /* "127.0.0.1:8080", "[::1]:0", "localhost:80" into host (without brackets) and port. */
 bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port);
 

@@ -53,6 +53,7 @@ static bool take_limit(const char *text, struct tw_gate *g)
 	} units[] = {{"%", 0}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 	char *end = NULL;
 	double v = strtod(text, &end);
+	const char *first = text + strspn(text, " ");
 	struct tw_str unit;
 
 	if (end == text || !isfinite(v))
@@ -62,6 +63,7 @@ static bool take_limit(const char *text, struct tw_gate *g)
 		if (tw_str_eq(unit, tw_str_of(units[i].unit))) {
 			g->relative = i == 0;
 			g->limit = g->relative ? v : v * units[i].ns;
+			g->budget = *first != '+' && *first != '-' && (!g->relative || g->is_share);
 			return !g->is_share || g->relative;
 		}
 	return false;
@@ -170,6 +172,17 @@ static void say(const struct tw_gate *g, const struct change *c, const char *end
 		        end);
 }
 
+/* A budget is of what head takes, whatever base took: there is no change to be sure of. */
+static enum tw_gate_result within_budget(
+        const struct tw_gate *g, const struct change *c, char ret_why[TW_GATE_TEXT_BYTES])
+{
+	if (g->is_share)
+		(void)snprintf(ret_why, TW_GATE_TEXT_BYTES, "%.1f %% of the traces", c->b);
+	else
+		(void)snprintf(ret_why, TW_GATE_TEXT_BYTES, "%.3f ms", c->b / 1e6);
+	return (g->below ? c->b < g->limit : c->b > g->limit) ? TW_GATE_FAILS : TW_GATE_HOLDS;
+}
+
 enum tw_gate_result tw_gate_judge(const struct tw_gate *g, const json_t *answer, bool strict,
         char ret_why[TW_GATE_TEXT_BYTES])
 {
@@ -188,6 +201,8 @@ enum tw_gate_result tw_gate_judge(const struct tw_gate *g, const json_t *answer,
 		        "too few traces on one side to judge %s", g->stat);
 		return TW_GATE_TOO_LITTLE;
 	}
+	if (g->budget)
+		return within_budget(g, &c, ret_why);
 	beyond = g->below ? c.value < g->limit : c.value > g->limit;
 	say(g, &c, beyond && !c.sure && !strict ? "; beyond, but it may be chance" : "", ret_why);
 	return beyond && (c.sure || strict) ? TW_GATE_FAILS : TW_GATE_HOLDS;

@@ -4,9 +4,10 @@
  *   STAT(SCENARIO) or STAT(method:NAME), then > or <, then a number with %, ms, s or us
  * STAT: p50, p75, p95, p99, mean (of the traces' lengths, or of the method's wall time in the
  * traces that have it), share (of the traces, those that have the method; in percentage points).
- * The number is the change from base to head: relative with %, else absolute.
- * A condition fails the gate when the change is beyond it and sure to be one at all: its 95 %
- * interval does not reach 0.  Knows neither HTTP nor files.  Thread: any.
+ * With a sign, or of a time in %, the number is the change from base to head: relative with %, else
+ * absolute. Such a condition fails the gate when the change is beyond it and sure to be one at all:
+ * its 95 % interval does not reach 0.  Without a sign it is a budget, of what head itself has.
+ * Knows neither HTTP nor files.  Thread: any.
  */
 #ifndef TW_GATE_H
 #define TW_GATE_H
@@ -24,6 +25,7 @@ struct tw_gate {
 	bool is_method, is_share;
 	bool below;    /* <, else > */
 	bool relative; /* limit is in %, else in ns */
+	bool budget;   /* limit is of head's value, else of the change */
 	double limit;
 };
 

@@ -117,6 +117,12 @@ void tw_req_add_to_header(struct tw_req *r, const char *name, const char *value)
 bool tw_req_reply_unchanged(struct tw_req *r, const char *etag);
 /* No body: 204, or what `http` says. */
 enum tw_status tw_req_reply_empty(struct tw_req *r, int http, struct tw_err *err);
+/* Replies with what an equal request got by tw_req_reply_and_keep, when that is still there, and
+ * says true.  Behind tw_req_reply_unchanged, whose ETag says on what the answer depends. */
+bool tw_req_reply_again(struct tw_req *r, const char *type);
+/* As tw_req_reply_buf of what is compressible, with 200; kept when it took long to make. */
+enum tw_status tw_req_reply_and_keep(
+        struct tw_req *r, const char *type, struct tw_buf *buf, struct tw_err *err) TW_MUST_USE;
 /* Takes the reference to json, also on failure; json NULL is TW_NOMEM (a json_pack that failed). */
 enum tw_status tw_req_reply_json(struct tw_req *r, int http, json_t *json, struct tw_err *err);
 /* Takes buf's memory on success. `type` is the Content-Type; compressed when worth it and

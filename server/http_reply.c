@@ -11,11 +11,19 @@
 #include <string.h>
 #include <strings.h>
 
+#include "answers.h"
 #include "http_int.h"
 #include "json_memory.h"
 #include "log.h"
 
-enum { WORTH_COMPRESSING = 860, STREAM_READ = 64 << 10, STREAM_READY = 128 << 10, MAX_ETAG = 200 };
+enum {
+	WORTH_COMPRESSING = 860,
+	WORTH_KEEPING_NS = 10 * 1000 * 1000,
+	STREAM_READ = 64 << 10,
+	STREAM_READY = 128 << 10,
+	MAX_ETAG = 200,
+	MAX_KEY = 4096
+};
 static const size_t max_reply = (size_t)1 << 30;
 
 /* The page opens windows of the Perfetto UI and talks to them: same-origin alone would cut that. */
@@ -160,31 +168,120 @@ static enum tw_status encode_all(
 	return st;
 }
 
+/* As it is sent; takes buf's memory on success. */
+static enum tw_status encode(
+        enum tw_coding coding, struct tw_buf *buf, struct tw_buf *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_buf_status(buf);
+
+	if (st != TW_OK)
+		return tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
+	if (coding == TW_CODING_IDENTITY) {
+		*ret = *buf;
+		tw_buf_init(buf, buf->max);
+		return TW_OK;
+	}
+	st = encode_all(coding, buf, ret, err);
+	if (st == TW_OK)
+		tw_buf_done(buf);
+	return st;
+}
+
+/* Takes the memory of what is encoded. */
+static enum tw_status give(struct tw_req *r, int http, const char *type, enum tw_coding coding,
+        struct tw_buf *encoded, struct tw_err *err)
+{
+	size_t len = encoded->len;
+	struct MHD_Response *response =
+	        MHD_create_response_from_buffer_with_free_callback(len, encoded->data, tw_mem_free);
+
+	if (!response) {
+		tw_buf_done(encoded);
+		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	}
+	tw_metrics_bytes_out(r->http->app->metrics, len);
+	return use(r, http, type, coding, response, err);
+}
+
 enum tw_status tw_req_reply_buf(struct tw_req *r, int http, const char *type, bool compressible,
         struct tw_buf *buf, struct tw_err *err)
 {
 	enum tw_coding coding = choose(r, compressible && buf->len >= WORTH_COMPRESSING);
 	struct tw_buf encoded = *buf;
-	struct MHD_Response *response;
-	enum tw_status st = tw_buf_status(buf);
+	enum tw_status st = encode(coding, buf, &encoded, err);
+
+	return st == TW_OK ? give(r, http, type, coding, &encoded, err) : st;
+}
+
+/* --- answers that are kept --- */
+
+static void put_key_part(struct tw_buf *key, const char *text)
+{
+	tw_buf_printf(key, "%zu:%s", strlen(text), text);
+}
+
+/* All that the answer depends on; false: nothing says what that is, or it is too long. */
+static bool key_of(const struct tw_req *r, enum tw_coding coding, struct tw_buf *key)
+{
+	const char *etag = header_set(r, "ETag");
+
+	tw_buf_init(key, MAX_KEY);
+	if (!etag)
+		return false;
+	put_key_part(key, r->caller.project_id);
+	put_key_part(key, etag);
+	put_key_part(key, r->target.path);
+	for (size_t i = 0; i < r->target.n_pairs; i++) {
+		put_key_part(key, r->target.pairs[i].name);
+		put_key_part(key, r->target.pairs[i].value);
+	}
+	put_key_part(key, tw_coding_word(coding));
+	return tw_buf_add(key, "", 1) == TW_OK;
+}
+
+bool tw_req_reply_again(struct tw_req *r, const char *type)
+{
+	struct tw_answers *answers = r->http->app->answers;
+	enum tw_coding coding = choose(r, true);
+	struct tw_buf key, bytes;
+	bool there;
+
+	if (!answers)
+		return false;
+	tw_buf_init(&bytes, max_reply);
+	there = key_of(r, coding, &key) &&
+	        tw_answers_take(answers, (const char *)key.data, &bytes) &&
+	        give(r, MHD_HTTP_OK, type, coding, &bytes, NULL) == TW_OK;
+	tw_buf_done(&key);
+	return there;
+}
+
+static void keep(const struct tw_req *r, enum tw_coding coding, const struct tw_buf *bytes)
+{
+	struct tw_answers *answers = r->http->app->answers;
+	struct tw_buf key;
+
+	if (!answers || tw_http_now_ns() - r->started_ns < WORTH_KEEPING_NS)
+		return;
+	if (key_of(r, coding, &key))
+		tw_answers_keep(answers, (const char *)key.data,
+		        (struct tw_str){(const char *)bytes->data, bytes->len});
+	tw_buf_done(&key);
+}
+
+enum tw_status tw_req_reply_and_keep(
+        struct tw_req *r, const char *type, struct tw_buf *buf, struct tw_err *err)
+{
+	bool large = buf->len >= WORTH_COMPRESSING; /* of small ones the coding is not as asked */
+	enum tw_coding coding = choose(r, large);
+	struct tw_buf encoded = *buf;
+	enum tw_status st = encode(coding, buf, &encoded, err);
 
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "the answer is too large");
-	if (coding != TW_CODING_IDENTITY)
-		st = encode_all(coding, buf, &encoded, err);
-	if (st != TW_OK)
 		return st;
-	response = MHD_create_response_from_buffer_with_free_callback(
-	        encoded.len, encoded.data, tw_mem_free);
-	if (!response && coding != TW_CODING_IDENTITY)
-		tw_buf_done(&encoded);
-	if (!response)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	tw_metrics_bytes_out(r->http->app->metrics, encoded.len);
-	if (coding != TW_CODING_IDENTITY)
-		tw_buf_done(buf);
-	tw_buf_init(buf, buf->max); /* its memory is the response's now */
-	return use(r, http, type, coding, response, err);
+	if (large)
+		keep(r, coding, &encoded);
+	return give(r, MHD_HTTP_OK, type, coding, &encoded, err);
 }
 
 static int put_json(const char *p, size_t n, void *arg)

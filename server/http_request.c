@@ -132,7 +132,8 @@ enum tw_status tw_req_query_i64(const struct tw_req *r, const char *name, int64_
 
 	if (text && (!parse_i64(text, &n) || n < min || n > max))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s must be a number from %" PRId64 " to %" PRId64, name, min, max);
+		        "%s must be a number from %" PRId64 " to %" PRId64 ", not %.60s", name, min,
+		        max, text);
 	*ret = n;
 	return TW_OK;
 }
@@ -145,7 +146,8 @@ enum tw_status tw_req_query_bool(
 	bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "false") == 0);
 
 	if (text && !on && !off)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be 0 or 1", name);
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be 0 or 1, not %.60s",
+		        name, text);
 	*ret = text ? on : dflt;
 	return TW_OK;
 }

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/str.h"
+#include "log_sink.h"
 
-enum { MAX_LINE = 4096, MAX_VALUE = 1024 };
+enum { MAX_LINE = TW_LOG_LINE_BYTES, MAX_VALUE = 1024 };
 
 static const char *const level_words[] = {"debug", "info", "warn", "error"};
 static _Atomic int threshold = TW_LOG_INFO; /* the one global of the server */
@@ -123,31 +123,52 @@ static void put_time(struct line *l)
 	put_text(l, "time", text);
 }
 
+static void begin(struct line *l, enum tw_log_level level, const char *event)
+{
+	*l = (struct line){.json = as_json};
+	if (l->json)
+		put(l, "{", 1);
+	put_time(l);
+	if (node_name)
+		put_text(l, "node", node_name);
+	put_text(l, "level", level_words[level]);
+	put_text(l, "event", event);
+}
+
+static void end(struct line *l)
+{
+	if (l->json)
+		l->text[l->len++] = '}';
+	l->text[l->len++] = '\n';
+}
+
+static size_t write_lost(char out[TW_LOG_LINE_BYTES], uint64_t lost)
+{
+	struct line l;
+
+	begin(&l, TW_LOG_WARN, "log_lost");
+	put_number(&l, "lines", (int64_t)lost);
+	put_text(&l, "reason", "whoever reads the log did not");
+	end(&l);
+	memcpy(out, l.text, l.len);
+	return l.len;
+}
+
 void tw_log_fields(
         enum tw_log_level level, const char *event, const struct tw_log_field *fields, size_t n)
 {
-	struct line l = {.json = as_json};
-	ssize_t done;
+	struct line l;
 
 	if ((int)level < threshold)
 		return;
-	if (l.json)
-		put(&l, "{", 1);
-	put_time(&l);
-	if (node_name)
-		put_text(&l, "node", node_name);
-	put_text(&l, "level", level_words[level]);
-	put_text(&l, "event", event);
+	begin(&l, level, event);
 	for (size_t i = 0; i < n; i++)
 		if (fields[i].text)
 			put_text(&l, fields[i].key, fields[i].text);
 		else
 			put_number(&l, fields[i].key, fields[i].number);
-	if (l.json)
-		l.text[l.len++] = '}';
-	l.text[l.len++] = '\n';
-	done = write(STDERR_FILENO, l.text, l.len); /* a log that cannot be written has no reader */
-	(void)done;
+	end(&l);
+	tw_log_sink_put(l.text, l.len, write_lost);
 }
 
 void tw_log_err(

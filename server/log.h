@@ -4,7 +4,8 @@
  *   time=2026-03-01T09:00:00.123Z level=info event=request id=4f… method=GET status=200
  *
  * Values may be hostile: they are quoted and escaped here.  Secrets are never passed in.
- * A line is one write, so that lines of several threads and processes do not mix.
+ * A line is one write, so that lines of several threads and processes do not mix.  Nobody is held
+ * up by a pipe that is not read: its lines are lost, and counted (log_sink.h).
  * Thread: any.
  */
 #ifndef TW_LOG_H

@@ -2,11 +2,13 @@
  * project_import.c - a project out of an archive.
  *
  * The archive is hostile until it was read to its end: its files go to the spool
- * and, by their content, to the blobs, where they count for nothing without
- * rows; its catalogue must have our very schema, and each file that it names must
- * be there.  Only then do its rows come, some traces at a time, so that uploads to
- * a server beside us go on.
+ * (with a store elsewhere uploads go there at once, where they count for nothing
+ * without rows); its catalogue must have our very schema, and each file that it
+ * names must be there.  Only then do these files and its rows come, some traces at
+ * a time, so that uploads to a server beside us go on.  What does not come is gone
+ * when the import ends.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -38,10 +40,10 @@ struct import {
 	struct tw_catalogue *copy; /* of the archive */
 	char run[TW_ID_BYTES];     /* begins our names in the spool */
 	enum member now;
-	char name[96];                   /* of the member, behind its folder */
-	int fd;                          /* of a member that goes to the spool, -1 none */
-	struct tw_blob_writer *writer;   /* of one that goes to the blobs */
-	struct tw_buf manifest, decoded; /* decoded: ids in the spool, 26 characters each */
+	char name[96];                 /* of the member, behind its folder */
+	int fd;                        /* of a member that goes to the spool, -1 none */
+	struct tw_blob_writer *writer; /* of one that goes to the blobs */
+	struct tw_buf manifest;
 	bool ended;
 	uint64_t files, bytes; /* that were read */
 	const struct tw_project_watch *watch;
@@ -58,7 +60,7 @@ static void spool_path(const struct import *im, const char *name, char out[PATH_
 	char file[160];
 
 	(void)snprintf(
-	        file, sizeof file, ".%s-%.60s", im->run, name); /* a server that starts leaves it */
+	        file, sizeof file, ".%s-%.95s", im->run, name); /* a server that starts leaves it */
 	tw_spool_path(im->blobs, file, out, PATH_BYTES);
 }
 
@@ -105,8 +107,6 @@ static enum tw_status open_spool(struct import *im, struct tw_err *err)
 	if (im->fd < 0)
 		return broken(err, errno == EEXIST ? "a file stands in it twice"
 		                                   : "there is no room to unpack it");
-	if (im->now == DECODED && tw_buf_add(&im->decoded, im->name, TW_ID_CHARS) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	return TW_OK;
 }
 
@@ -165,9 +165,12 @@ static enum tw_status member_data(void *arg, const uint8_t *p, size_t n, struct 
 
 static enum tw_status end_blob(struct import *im, struct tw_err *err)
 {
-	char sha256[TW_SHA256_HEX];
-	enum tw_status st = tw_blob_commit(im->writer, sha256, err);
+	char sha256[TW_SHA256_HEX], path[PATH_BYTES];
+	enum tw_status st;
 
+	spool_path(im, im->name, path);
+	st = tw_blobs_remote(im->blobs) ? tw_blob_commit(im->writer, sha256, err)
+	                                : tw_blob_set_aside(im->writer, path, sha256, err);
 	if (st != TW_OK)
 		return st;
 	im->writer = NULL;
@@ -284,14 +287,27 @@ static void note_wrong(void *arg, const char *text)
 	*(bool *)arg = true;
 }
 
+/* Is it in the archive, and not in its place yet? */
+static bool is_aside(const struct import *im, const char *sha256, char path[PATH_BYTES])
+{
+	if (!is_hex(sha256)) /* which the archive says */
+		return false;
+	spool_path(im, sha256, path);
+	return access(path, F_OK) == 0;
+}
+
 static enum tw_status judge_blob(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct import *im = arg;
+	char path[PATH_BYTES];
 	uint64_t bytes;
-	enum tw_status st = tw_blob_look(im->blobs, f->sha256, &bytes, err);
+	enum tw_status st;
 
 	(void)a;
+	if (is_aside(im, f->sha256, path))
+		return TW_OK;
+	st = tw_blob_look(im->blobs, f->sha256, &bytes, err);
 	return st == TW_NOT_FOUND ? broken(err, "a file that its catalogue names is not in it")
 	                          : st;
 }
@@ -333,19 +349,36 @@ static enum tw_status open_catalogue(
 	return TW_OK;
 }
 
+static enum tw_status each_blob(struct import *im, tw_stored_fn one, struct tw_err *err)
+{
+	enum tw_status st = tw_stored_each(im->copy, tw_catalogue_stored_parts, one, im, err);
+
+	if (st == TW_OK)
+		st = tw_stored_each(im->copy, tw_catalogue_stored_mappings, one, im, err);
+	return st;
+}
+
 static enum tw_status judge_files(struct import *im, struct tw_err *err)
 {
-	enum tw_status st;
+	enum tw_status st = each_blob(im, judge_blob, err);
 
-	st = tw_stored_each(im->copy, tw_catalogue_stored_parts, judge_blob, im, err);
-	if (st == TW_OK)
-		st = tw_stored_each(im->copy, tw_catalogue_stored_mappings, judge_blob, im, err);
 	if (st == TW_OK)
 		st = tw_stored_each(im->copy, tw_catalogue_stored_traces, judge_decoded, im, err);
 	return st;
 }
 
 /* --- taking it in --- */
+
+static enum tw_status place_blob(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	struct import *im = arg;
+	char path[PATH_BYTES];
+
+	(void)a;
+	return is_aside(im, f->sha256, path) ? tw_blob_take(im->blobs, path, f->sha256, err)
+	                                     : TW_OK;
+}
 
 static enum tw_status place_decoded(
         void *arg, const char *old_id, const char *new_id, struct tw_err *err)
@@ -364,6 +397,8 @@ static enum tw_status take_in(struct import *im, struct tw_catalogue *c, const c
 	char from_id[TW_ID_BYTES], to_id[TW_ID_BYTES];
 	enum tw_status st = tw_catalogue_project_find(im->copy, from, from_id, err);
 
+	if (st == TW_OK)
+		st = each_blob(im, place_blob, err);
 	im->copy = tw_catalogue_close(im->copy);
 	if (st == TW_NOT_FOUND)
 		return broken(err, "its catalogue is of another project");
@@ -393,9 +428,7 @@ static enum tw_status judge_again(struct import *im, const char *catalogue, stru
 	enum tw_status st = tw_catalogue_open(catalogue, &im->copy, err);
 
 	if (st == TW_OK)
-		st = tw_stored_each(im->copy, tw_catalogue_stored_parts, judge_blob, im, err);
-	if (st == TW_OK)
-		st = tw_stored_each(im->copy, tw_catalogue_stored_mappings, judge_blob, im, err);
+		st = each_blob(im, judge_blob, err);
 	if (st == TW_CORRUPT)
 		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
 		        "the server deleted files while they were imported: delete the project's "
@@ -403,22 +436,31 @@ static enum tw_status judge_again(struct import *im, const char *catalogue, stru
 	return st;
 }
 
-static void clean_up(struct import *im, const char *catalogue)
+/* All that is ours and was not taken in. */
+static void clear_spool(const struct import *im)
 {
-	char path[PATH_BYTES], name[64];
+	char path[PATH_BYTES], ours[TW_ID_BYTES + 2];
+	struct dirent *e;
+	DIR *d;
 
+	(void)snprintf(ours, sizeof ours, ".%s-", im->run);
+	tw_spool_path(im->blobs, ".", path, sizeof path);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (strncmp(e->d_name, ours, strlen(ours)) == 0)
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		(void)closedir(d);
+}
+
+static void clean_up(struct import *im)
+{
 	im->copy = tw_catalogue_close(im->copy);
 	(void)tw_blob_discard(im->writer);
 	if (im->fd >= 0)
 		(void)close(im->fd);
-	(void)unlink(catalogue);
-	for (size_t at = 0; at + TW_ID_CHARS <= im->decoded.len; at += TW_ID_CHARS) {
-		(void)snprintf(name, sizeof name, "%.26s.db", (const char *)im->decoded.data + at);
-		spool_path(im, name, path);
-		(void)unlink(path); /* gone when it was taken in */
-	}
+	clear_spool(im);
 	tw_buf_done(&im->manifest);
-	tw_buf_done(&im->decoded);
 }
 
 enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, const char *path,
@@ -433,7 +475,6 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 	if (st != TW_OK)
 		return st;
 	tw_buf_init(&im.manifest, MANIFEST_BYTES);
-	tw_buf_init(&im.decoded, ARENA_BYTES);
 	spool_path(&im, "catalogue.db", catalogue);
 	st = read_archive(&im, path, err);
 	if (st == TW_OK)
@@ -446,6 +487,6 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 		st = take_in(&im, c, catalogue, said.name, name ? name : said.name, ret, err);
 	if (st == TW_OK)
 		st = judge_again(&im, catalogue, err);
-	clean_up(&im, catalogue);
+	clean_up(&im);
 	return st;
 }

@@ -38,11 +38,17 @@ static void close_question(struct tw_question *q)
 static enum tw_status reply(struct tw_question *q,
         enum tw_status (*answer)(struct tw_question *q, struct tw_err *err), struct tw_err *err)
 {
-	enum tw_status st = answer(q, err);
+	static const char type[] = "application/json";
+	enum tw_status st;
 
-	if (st == TW_OK)
-		st = tw_req_reply_buf(q->v.req, 200, "application/json", true, &q->out, err);
-	return st;
+	if (tw_req_reply_again(q->v.req, type))
+		return TW_OK;
+	st = answer(q, err);
+	if (st != TW_OK)
+		return st;
+	if (tw_deadline_passed(&q->deadline)) /* with more time it would say more */
+		return tw_req_reply_buf(q->v.req, 200, type, true, &q->out, err);
+	return tw_req_reply_and_keep(q->v.req, type, &q->out, err);
 }
 
 enum tw_status tw_question_run(struct tw_req *r,

@@ -49,6 +49,9 @@ struct tw_s3;
 
 enum tw_status tw_s3_new(
         const struct tw_s3_place *place, struct tw_s3 **ret, struct tw_err *err) TW_MUST_USE;
+/* Do both mean the same objects, however they are written?  False for what is no place.  What a
+ * name of a host stands for nobody is asked. */
+bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b);
 struct tw_s3 *tw_s3_free(struct tw_s3 *s); /* NULL is fine; returns NULL */
 /* From now on nothing is waited for: what is under way ends soon, and badly. */
 void tw_s3_stop(struct tw_s3 *s);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 #include "clock.h"
@@ -91,6 +92,57 @@ static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_place *p, st
 	(void)snprintf(
 	        s->where, sizeof s->where, "s3://%s%s%s", bucket, *prefix ? "/" : "", prefix);
 	return set_endpoint(s, endpoint, p->virtual_host ? bucket : "", err);
+}
+
+/* --- is it the same? --- */
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t n = strlen(text), k = strlen(end);
+
+	return n >= k && strcasecmp(text + n - k, end) == 0;
+}
+
+/* The host without its scheme's port.  Amazon's are one: a bucket's name is one bucket's in all of
+ * its regions. */
+static void host_of(const struct tw_s3 *s, char out[TW_S3_PLACE])
+{
+	const char *port = strncmp(s->base, "http://", 7) == 0 ? ":80" : ":443";
+	size_t n;
+
+	(void)snprintf(out, TW_S3_PLACE, "%s", s->host);
+	if (ends_with(out, port))
+		out[strlen(out) - strlen(port)] = '\0';
+	n = strlen(out);
+	if (n && out[n - 1] == '.') /* the whole name, as DNS has it */
+		out[n - 1] = '\0';
+	if (ends_with(out, ".amazonaws.com"))
+		(void)snprintf(out, TW_S3_PLACE, "amazonaws.com");
+}
+
+/* By path, whichever way it is asked: the bucket is in no host then. */
+static bool canonical(const struct tw_s3_place *p, struct tw_s3 *ret, char host[TW_S3_PLACE])
+{
+	struct tw_s3_place by_path = *p;
+
+	by_path.virtual_host = false;
+	if (set_place(ret, &by_path, NULL) != TW_OK)
+		return false;
+	host_of(ret, host);
+	return true;
+}
+
+bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b)
+{
+	struct tw_s3 *s = tw_mem_zalloc(2, sizeof *s);
+	char one[TW_S3_PLACE], other[TW_S3_PLACE];
+	const bool same = s && canonical(a, &s[0], one) && canonical(b, &s[1], other) &&
+	                  strcasecmp(one, other) == 0 &&
+	                  strcasecmp(s[0].bucket_path, s[1].bucket_path) == 0 &&
+	                  strcmp(s[0].prefix, s[1].prefix) == 0;
+
+	tw_mem_free(s);
+	return same;
 }
 
 enum tw_status tw_s3_new(const struct tw_s3_place *place, struct tw_s3 **ret, struct tw_err *err)

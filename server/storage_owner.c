@@ -16,12 +16,12 @@
 #include "storage_mark.h"
 #include "ulid.h"
 
-enum { PATH_BYTES = 1500, OTHERS_MOST = 16, OWNER_BYTES = 64 };
+enum { PATH_BYTES = 1500, OTHERS_MOST = 16 };
 
 static const char folder[] = "owner/";
 
 struct owners {
-	char ours[OWNER_BYTES]; /* "" none yet */
+	char ours[TW_STORAGE_OWNER]; /* "" none yet */
 	bool is_ours;
 	char others[OTHERS_MOST][TW_STORE_KEY];
 	size_t n_others;
@@ -29,7 +29,7 @@ struct owners {
 
 /* --- what is here --- */
 
-static enum tw_status read_id(const char *path, char out[OWNER_BYTES], struct tw_err *err)
+static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = fd >= 0 ? read(fd, out, TW_ID_BYTES - 1) : -1;
@@ -80,13 +80,13 @@ static bool has_identity(const struct tw_storage_claim *c)
 	return strcmp(tw_catalogue_engine(c->catalogue), "postgresql") == 0;
 }
 
-static enum tw_status our_id(
-        const struct tw_storage_claim *c, char out[OWNER_BYTES], struct tw_err *err)
+enum tw_status tw_storage_id(
+        const struct tw_storage_claim *c, char out[TW_STORAGE_OWNER], struct tw_err *err)
 {
 	char path[PATH_BYTES];
 
 	if (has_identity(c))
-		return tw_catalogue_identity(c->catalogue, out, OWNER_BYTES, err);
+		return tw_catalogue_identity(c->catalogue, out, TW_STORAGE_OWNER, err);
 	(void)snprintf(path, sizeof path, "%s/storage_owner", c->data_dir);
 	return read_id(path, out, err);
 }
@@ -168,6 +168,14 @@ static enum tw_status take(const struct tw_storage_claim *c, struct owners *o, s
 	return st;
 }
 
+static bool has_never(const struct tw_storage_claim *c, const struct owners *o)
+{
+	for (size_t i = 0; c->never[0] && i < o->n_others; i++)
+		if (strcmp(o->others[i] + sizeof folder - 1, c->never) == 0)
+			return true;
+	return false;
+}
+
 /* May it be taken? */
 static enum tw_status judge(const struct tw_storage_claim *c, const struct owners *o,
         bool names_files, struct tw_err *err)
@@ -178,6 +186,11 @@ static enum tw_status judge(const struct tw_storage_claim *c, const struct owner
 	bool any = false;
 	enum tw_status st = TW_OK;
 
+	if (has_never(c, o))
+		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%.100s is where the source has its files, by another name: a prefix is "
+		        "one catalogue's, so name another with --to-blobs",
+		        where);
 	if (c->storage->adopt)
 		return TW_OK;
 	if (o->n_others)
@@ -205,7 +218,7 @@ enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err 
 
 	if (!e->remote)
 		return TW_OK;
-	st = our_id(c, o.ours, err);
+	st = tw_storage_id(c, o.ours, err);
 	if (st == TW_OK && !c->fresh)
 		st = tw_storage_prove(c->catalogue, c->blobs, &names_files, err);
 	if (st == TW_OK)
@@ -221,7 +234,8 @@ enum tw_status tw_storage_claim(const struct tw_storage_claim *c, struct tw_err 
 
 enum tw_status tw_storage_own(struct tw_app *app, struct tw_err *err)
 {
-	return tw_storage_claim(&(struct tw_storage_claim){app->config->data_dir,
-	                                &app->config->storage, app->catalogue, app->blobs, false},
+	return tw_storage_claim(
+	        &(struct tw_storage_claim){app->config->data_dir, &app->config->storage,
+	                app->catalogue, app->blobs, false, ""},
 	        err);
 }

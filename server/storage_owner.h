@@ -17,13 +17,21 @@ struct tw_app;
 struct tw_blobs;
 struct tw_catalogue;
 
+enum { TW_STORAGE_OWNER = 64 };
+
 struct tw_storage_claim {
 	const char *data_dir;
 	const struct tw_storage *storage;
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *blobs;
-	bool fresh; /* the catalogue's files are only to come there */
+	bool fresh;                   /* the catalogue's files are only to come there */
+	char never[TW_STORAGE_OWNER]; /* whose prefix is not taken over by s3-adopt; "": anybody's
+	                               */
 };
+
+/* "" none yet. */
+enum tw_status tw_storage_id(const struct tw_storage_claim *c, char out[TW_STORAGE_OWNER],
+        struct tw_err *err) TW_MUST_USE;
 
 /* Are the catalogue's files there, and is the prefix its own?  Takes one that is nobody's; from
  * then on the store is not held (blob_store.h).  TW_CONFLICT with a sentence when it is another's,

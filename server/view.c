@@ -263,7 +263,8 @@ static enum tw_status read_tids(
 	while (rest.len && s->n_tids < TIDS_MAX)
 		if (!tw_str_u64(tw_str_split(&rest, ','), INT64_MAX, &tids[s->n_tids++]))
 			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "thread is `all` or thread ids with commas between them");
+			        "thread is `all` or thread ids with commas between them, not %.60s",
+			        text);
 	s->tids = tids;
 	return TW_OK;
 }

@@ -48,22 +48,22 @@ function claimOf({ url, headers }) {
 }
 
 /* Signature Version 4, as the service computes it. */
-function isSigned(q, c) {
+function isSigned(q, c, secret) {
 	if (!c.signature || !/(^|;)host(;|$)/.test(c.names) || !c.payload) return false;
 	const [where, query = ''] = q.url.split('?');
 	const lines = c.names.split(';').map((name) => `${name}:${(q.headers[name] ?? '').trim()}\n`).join('');
 	const canonical = [q.method, where, sorted(query), lines, c.names, c.payload].join('\n');
 	const scope = `${c.date}/${c.region}/${c.service}/aws4_request`;
-	const key = [c.date, c.region, c.service, 'aws4_request'].reduce(hmac, 'AWS4' + SECRET);
+	const key = [c.date, c.region, c.service, 'aws4_request'].reduce(hmac, 'AWS4' + secret);
 	return hmac(key, ['AWS4-HMAC-SHA256', c.time, scope, sha256(canonical)].join('\n')).toString('hex') === c.signature;
 }
 
 const timeOf = (text) => Date.parse((text ?? '').replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 
 class Bucket {
-	constructor(dir, name) {
-		Object.assign(this, { dir, name, log: [], skewMs: 0, pageKeys: 3, busy: new Map(), fault: () => undefined, early: () => undefined });
-		this.env = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: SECRET };
+	constructor(dir, name, secret) {
+		Object.assign(this, { dir, name, secret, log: [], skewMs: 0, pageKeys: 3, busy: new Map(), fault: () => undefined, early: () => undefined });
+		this.env = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: secret };
 	}
 
 	/* Flags of a server that keeps its files here. */
@@ -120,7 +120,7 @@ class Bucket {
 	refuse(q, r, body) {
 		const claim = claimOf(q);
 		const late = Math.abs(timeOf(claim.time) - (Date.now() + this.skewMs)) > claim.expires * 1000;
-		if (!isSigned(q, claim)) this.answer(r, q, 403, 'SignatureDoesNotMatch');
+		if (!isSigned(q, claim, this.secret)) this.answer(r, q, 403, 'SignatureDoesNotMatch');
 		else if (late) this.answer(r, q, 403, 'RequestTimeTooSkewed');
 		else if (claim.payload !== 'UNSIGNED-PAYLOAD' && sha256(body) !== claim.payload) this.answer(r, q, 400, 'XAmzContentSHA256Mismatch');
 		else return false;
@@ -194,11 +194,11 @@ class Bucket {
 	}
 }
 
-/* `at`: the address that it is reached by. */
-export async function startBucket(t, name = 'files', at = '127.0.0.1') {
-	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-s3-'));
+/* `at`: the address that it is reached by; `dir`: a folder that stays, where one is given, and the secret of its key. */
+export async function startBucket(t, name = 'files', at = '127.0.0.1', { dir: kept, secret = SECRET } = {}) {
+	const dir = kept ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-s3-'));
 	const store = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory: path.join(dir, 'store'), configureBuckets: [{ name }] });
-	const bucket = new Bucket(dir, name);
+	const bucket = new Bucket(dir, name, secret);
 	bucket.inner = (await store.run()).port;
 	const gate = http.createServer((q, r) => bucket.take(q, r).catch(() => q.socket.destroy()));
 	await new Promise((done) => gate.listen(0, at, done));
@@ -208,7 +208,7 @@ export async function startBucket(t, name = 'files', at = '127.0.0.1') {
 		gate.close();
 		gate.closeAllConnections();
 		await store.close();
-		fs.rmSync(dir, { recursive: true, force: true });
+		if (!kept) fs.rmSync(dir, { recursive: true, force: true });
 	});
 	return bucket;
 }

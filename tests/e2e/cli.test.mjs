@@ -1,5 +1,5 @@
 /*
- * cli.test.mjs - what all subcommands have in common: exit codes as the README's table says, --json that is JSON,
+ * cli.test.mjs - what all subcommands have in common: exit codes as the guide's table says, --json that is JSON,
  * colours and progress on terminals alone; and `watch` and `top` against a real server.
  */
 import assert from 'node:assert/strict';
@@ -61,8 +61,8 @@ test('help is a success, a flag that nobody knows is wrong usage, of every subco
 	assert.deepEqual(lines((await run(['version', '--json'])).stdout).map((v) => typeof v.version), ['string']);
 });
 
-/* Every way to end that the README's table names, made to happen. */
-test('exit codes are those of the README', async (t) => {
+/* Every way to end that deploy/guides/commands.md names, made to happen. */
+test('exit codes are those of deploy/guides/commands.md', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t);
 	const file = (name) => path.join(at, name);
@@ -92,9 +92,9 @@ test('exit codes are those of the README', async (t) => {
 		migrate: { 0: null /* migrate.test.mjs, as is 1 */, 1: null, 2: ['migrate', '--from', s.data] },
 		serve: { 0: null /* drain.test.mjs */, 1: ['serve', '--data', file('plain'), '--listen', '127.0.0.1:0'], 2: ['serve', '--listen'] },
 	};
-	const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
-	const table = /\n## Exit codes\n[^]*?\n\| \| 0 \| 1 \| 2 \| 3 \|\n\|[-|]+\n([^]*?)\n\n/.exec(readme);
-	assert.ok(table, 'README: Exit codes');
+	const guide = fs.readFileSync(path.join(root, 'deploy/guides/commands.md'), 'utf8');
+	const table = /\n## Exit codes\n[^]*?\n\| \| 0 \| 1 \| 2 \| 3 \|\n\|[-|]+\n([^]*?)\n(?:\n|$)/.exec(guide);
+	assert.ok(table, 'deploy/guides/commands.md: Exit codes');
 	const rows = table[1].split('\n').map((row) => row.slice(1, -1).split('|').map((cell) => cell.trim()));
 	assert.deepEqual(rows.map((row) => row[0].replace(/^`|`$/g, '')).sort(), Object.keys(seen).sort());
 	for (const [name, ...cells] of rows)
@@ -325,6 +325,23 @@ test('a word that nobody knows: what may have been meant, or nothing', async () 
 	assert.equal(await says('push', '--sever', 'x'), '--server');
 	assert.equal(await says('check', '--nonsense'), undefined);
 	assert.equal(await says('check', '-'.repeat(300)), undefined);
+});
+
+test('a setting that nobody knows: which may have been meant', async (t) => {
+	const at = path.join(folder(t), 'tracewell.conf');
+	const says = async (args, env) => {
+		const { code, stderr } = await run(['serve', ...args], { env });
+		assert.equal(code, 2, stderr);
+		return stderr.trim();
+	};
+	assert.equal(await says(['--blob=s3://key:secret@x']), 'tracewell serve: unknown flag --blob; did you mean --blobs?');
+	assert.equal(await says(['--retention_evry', '5']), 'tracewell serve: unknown flag --retention_evry; did you mean --retention-every?');
+	assert.equal(await says(['--xyzzy']), 'tracewell serve: unknown flag --xyzzy');
+	assert.equal(await says([`--${'x'.repeat(300)}`]), `tracewell serve: unknown flag --${'x'.repeat(64)}`);
+	fs.writeFileSync(at, '# mine\nlistn = 127.0.0.1:0\n');
+	assert.equal(await says(['--config', at]), `tracewell serve: ${at} line 2: unknown setting listn; did you mean listen?`);
+	const s = await startServer(t, { env: { TRACEWELL_QUERY_DEADLNE: '5', TRACEWELL_KEY: 'x', TRACEWELL_SERVICE_HOST: '10.0.0.1', TRACEWELL_PORT: 'tcp://10.0.0.1:80' } });
+	assert.deepEqual([...s.log.matchAll(/event=setting_unknown (.*)/g)].map(([, what]) => what), ['environment=query-deadlne meant=query-deadline']);
 });
 
 test('progress: on terminals only, and gone at the end', async (t) => {

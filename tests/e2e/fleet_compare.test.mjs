@@ -123,14 +123,16 @@ test('two sides of a fleet', async (t) => {
 		assert.match(stranger.sentence, /Neither side has traces/);
 	});
 
-	await t.test('the gate: holds, fails, lacks data, is misused, has no server', async () => {
+	await t.test('the gate: passes, fails, lacks data, is misused, has no server', async () => {
 		const gate = (...args) => spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...args], { encoding: 'utf8' });
-		const held = gate('--fail-if', 'p50(cold_start) > +80%', '--fail-if', 'mean(method:com.app.Db.query) > 1ms');
+		const held = gate('--fail-if', 'p50(cold_start) > +80%', '--fail-if', 'mean(method:com.app.Db.query) > +1ms');
 		assert.equal(held.status, 0, held.stdout + held.stderr);
-		assert.match(held.stdout, /holds +p50\(cold_start\) > \+80%: .*95 % sure/);
-		const failed = gate('--fail-if', 'p50(cold_start) > +10%', '--fail-if', 'p50(method:com.app.Repo.load) > 50us', '--json');
+		assert.match(held.stdout, /passes +p50\(cold_start\) > \+80%: .*95 % sure/);
+		const failed = gate('--fail-if', 'p50(cold_start) > +10%', '--fail-if', 'p50(method:com.app.Repo.load) > +50us', '--json');
 		assert.equal(failed.status, 1, failed.stdout + failed.stderr);
 		assert.deepEqual(JSON.parse(failed.stdout).conditions.map((c) => c.result), ['FAILS', 'FAILS']);
+		const budget = gate('--fail-if', 'p50(cold_start) > 1us', '--fail-if', 'p50(cold_start) > 60s', '--json');
+		assert.deepEqual(JSON.parse(budget.stdout).conditions.map((c) => c.result), ['FAILS', 'passes'], 'without a sign it is of what B has');
 		const share = gate('--fail-if', 'share(method:com.app.Old.path) < -50%', '--markdown');
 		assert.equal(share.status, 1, share.stdout + share.stderr);
 		assert.match(share.stdout, /\| FAILS \| 100\.0 % -> 0\.0 %/);

@@ -3,10 +3,13 @@
  * cause and version; again when a mapping comes or rules change; gone with the trace.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 
 import { btrace } from './make.mjs';
-import { startServer, tracewell, until } from './server.mjs';
+import { sleep, startServer, tracewell, until } from './server.mjs';
 
 const PID = 4100, MS = 1_000_000;
 const mapping = (build) => ['# v', '1,1,com.app.Main onCreate ()V', `2,1,com.app.${build === 'b2' ? 'Store' : 'Repo'} load ()V`, '3,1,android.app.SharedPreferencesImpl getString ()V', '4,1,org.json.JSONObject get ()V', '5,1,java.lang.String length ()I', ''].join('\n');
@@ -128,4 +131,34 @@ test('findings of a fleet', async (t) => {
 		await s.start();
 		assert.deepEqual(await settled(s, FLEET.length - 1), before);
 	});
+});
+
+/* A pipe stands where its file is: who looks at the trace waits in it.  False: nobody did. */
+async function deletedWithin(s, n) {
+	const id = await send(s, FLEET[n], n);
+	await settled(s, 1);
+	const [at, aside] = [path.join(s.data, 'traces', id.slice(-2), id.slice(-4, -2), `${id}.db`), path.join(s.data, `aside${n}`)];
+	fs.rmSync(at);
+	assert.equal(spawnSync('mkfifo', [aside]).status, 0);
+	fs.linkSync(aside, at);
+	const { version, rules } = (await s.get('/api/v1/detectors')).json;
+	assert.equal((await s.ask('PUT', '/api/v1/detectors', { key: s.write, body: JSON.stringify({ version, rules: rules.slice(1) }) })).status, 200);
+	await sleep(50 * 2 ** n);
+	assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
+	try {
+		fs.closeSync(fs.openSync(aside, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK));
+		return true;
+	} catch (err) {
+		assert.equal(err.code, 'ENXIO');
+		return false;
+	}
+}
+
+test('a trace that goes while it is looked at is no fault', async (t) => {
+	const s = await startServer(t);
+	let n = 0;
+	while (!(await deletedWithin(s, n))) assert.ok(++n < 8, 'nobody looks');
+	await send(s, FLEET[n + 1], n + 1);
+	await settled(s, 1); // it is done with the one before
+	assert.doesNotMatch(s.log, /trace_without_findings|findings_put_off/);
 });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
+import { sampleMapping } from './make.mjs';
 import { binary, sleep, startServer, tracewell } from './server.mjs';
 
 const json = (o) => JSON.stringify(o);
@@ -134,4 +135,21 @@ test('the command line does the same', async (t) => {
 	assert.equal(run('rotate').status, 2);
 	assert.equal(run('revoke', listed.split('\t')[0]).status, 0);
 	assert.match(tracewell('key', 'list', '--data', s.data, '--project', 'test'), /\tread\trevoked\tcli\t/);
+});
+
+test('a key that may only send gives a build its mapping, and replaces none', async (t) => {
+	const s = await startServer(t);
+	const [ingest, write] = [s.ingest, s.write];
+	const other = sampleMapping.replaceAll('com.', 'org.');
+	assert.notEqual(other, sampleMapping);
+	for (const [kind, first, second] of [['methods', sampleMapping, other], ['retrace', 'com.A -> a.a:\n    void b() -> c\n', 'com.B -> a.a:\n    void b() -> c\n']]) {
+		const to = `/api/v1/builds/b1/${kind}`;
+		assert.equal((await s.put(to, first, { key: ingest })).status, 200);
+		assert.equal((await s.put(to, first, { key: ingest })).status, 200, 'the same again is no change');
+		const refused = await s.put(to, second, { key: ingest });
+		assert.equal(refused.status, 403);
+		assert.match(refused.json.error.message, /b1 has another mapping already: replacing it wants a key of scope write/);
+		assert.equal((await s.put(to, second, { key: write })).status, 200);
+		assert.equal((await s.put(to, first, { key: ingest })).status, 403, 'nor back');
+	}
 });

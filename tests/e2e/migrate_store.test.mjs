@@ -248,6 +248,8 @@ test('what cannot be done with a store is refused in words', { timeout: 120000 }
 		[['--from', source, '--data', fresh(), ...toStore(b, 'taken')], /another catalogue's/],
 		[['--from', source, '--data', fresh(), ...toStore(b, 'full')], /has files, and this catalogue names none/],
 		[['--from', kept, '--data', fresh(), ...toStore(b, 'taken')], /where the source has its files/],
+		[['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken/`, `--s3-endpoint=${b.url}/`, '--s3-adopt'], /where the source has its files, and/],
+		[['--from', kept, '--data', fresh(), `--to-blobs=s3://${b.name}/taken`, `--s3-endpoint=${b.url.replace('127.0.0.1', 'localhost')}`, '--s3-adopt'], /where the source has its files, by another name/],
 		[['--from', source, '--data', kept, ...toStore(c)], /the files of this data folder are in s3:\/\/files\/taken/],
 		[['--from', source, '--data', fresh(), `--s3-endpoint=${b.url}`], /of the store that --to-blobs names/],
 		[['--from', source, '--data', fresh(), '--to-blobs=ftp://x'], /s3:\/\/BUCKET/],

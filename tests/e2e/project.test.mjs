@@ -153,7 +153,11 @@ describe('a project', { concurrency: 2 }, () => {
 			assert.equal((await other.get('/api/v1/traces')).json.total, 0, what);
 		}
 		assert.deepEqual(other.spool(), []);
+		const uploads = () => fs.readdirSync(path.join(other.data, 'blobs'), { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).length;
+		assert.equal(uploads(), 0, 'nothing of them is left');
 		assert.equal(take(other.data, file).code, 0);
+		assert.ok(uploads() > 0);
+		assert.deepEqual(other.spool(), []);
 		await seen(other, ids);
 		assert.match(send(s.data, file, 'nobody').told, /there is no project "nobody"/);
 		assert.match(take(other.data, path.join(dir, 'none')).told, /No such file/);

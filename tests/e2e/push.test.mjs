@@ -45,6 +45,28 @@ function proxy(t, target, spoil) {
 	return new Promise((done) => server.listen(0, '127.0.0.1', () => done(`http://127.0.0.1:${server.address().port}`)));
 }
 
+test('push --wait=counted: who asks the fleet then finds the trace', async (t) => {
+	const s = await startServer(t);
+	const at = folder(t, { 'a.bin': sampleTrace(33), 'b.bin': sampleTrace(34) });
+	const to = ['--server', s.url, '--key', s.ingest, '--meta', 'app=com.a', '--meta', 'version_name=1'];
+	const traces = async () => (await s.get('/api/v1/fleet/scenarios?by=version&app=com.a')).json;
+	for (const [n, file] of [[1, 'a.bin'], [2, 'b.bin']]) {
+		const sent = await push(...to, '--wait=counted', '--json', at(file));
+		assert.equal(sent.code, 0, sent.stderr);
+		const { id, state } = JSON.parse(sent.stdout);
+		assert.equal(state, 'counted');
+		assert.equal((await traces()).traces, n);
+		assert.equal((await s.get(`/api/v1/traces/${id}`)).json.counted, 'counted');
+	}
+	s.sql("UPDATE trace SET folded=2");
+	const never = await push(...to, '--wait=counted', '--json', at('a.bin'));
+	assert.deepEqual([never.code, JSON.parse(never.stdout).state], [1, 'ready']);
+	assert.match(never.stderr, /will not be counted/);
+	const odd = await push(...to, '--wait=forever', at('a.bin'));
+	assert.deepEqual([odd.code, /--wait is for ready or counted, not forever/.test(odd.stderr)], [2, true]);
+	assert.equal((await push(...to, '--wait=ready', at('a.bin'))).code, 0);
+});
+
 test('push', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t, {

@@ -143,6 +143,7 @@ test('a build carries its commit: links and last changes go by it and not by tag
 	await s.trace(sampleTrace(5), { query: { build_id: 'b3', version_name: '1.1', app: 'other' } });
 	await set('b3', ids.first);
 	assert.equal(await from({ version: '1.1' }), 'name', 'two builds disagree');
+	assert.deepEqual([(await ask(s, { method: LOAD, version: '1.1', app: 'other' })).commit, (await blame(s, { method: LOAD, head: '1.1', app: 'other' })).commit, await from({ version: '1.1', app: 'none' })], [ids.first, ids.first, 'name'], 'two apps may have a version each of that name');
 	await set('b3', '');
 	assert.equal((await ask(s, { method: LOAD, version: '1.1' })).commit_from, 'build');
 	assert.equal((await ask(s, { method: LOAD, version: '1.0' })).commit_from, 'name');

@@ -430,6 +430,28 @@ static void test_tries(void **state)
 		(void)tw_throttle_free(t[i]);
 }
 
+/* What is counted an hour ahead was counted before the clock was put back: nobody waits that long.
+ */
+static void test_tries_after_the_clock_went_back(void **state)
+{
+	struct fixture *f = *state;
+	const struct tw_throttle_ask ask = {{{7, 1000, 4000}}, 1};
+	struct tw_db *beside = catalogue_beside(f->dir);
+	int64_t wait_ms = 0;
+
+	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(wait_ms, 0);
+	catalogue_run(beside, "UPDATE signin_try SET empty_ms=empty_ms+3600000");
+	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_in_range(wait_ms, 1, 1000);
+	assert_in_range(catalogue_number(beside, "SELECT max(empty_ms) FROM signin_try"),
+	        tw_unix_ms(), tw_unix_ms() + 4000 + 500);
+	catalogue_run(beside, "UPDATE signin_try SET empty_ms=empty_ms-1000");
+	assert_int_equal(tw_catalogue_tries(f->c, &ask, true, &wait_ms, NULL), TW_OK);
+	assert_int_equal(wait_ms, 0); /* it drains as ever */
+	tw_db_close(beside);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -442,6 +464,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_adding_at_once, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_signins, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_tries, setup, teardown),
+	        cmocka_unit_test_setup_teardown(
+	                test_tries_after_the_clock_went_back, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

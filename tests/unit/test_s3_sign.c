@@ -160,6 +160,36 @@ static void reads_what_it_is_asked_for(void **state)
 	assert_string_equal(key, "");
 }
 
+static bool is_same(const char *where, const char *endpoint, const char *as, const char *at)
+{
+	const struct tw_s3_place a = {.where = where, .endpoint = endpoint, .region = ""},
+	                         b = {.where = as, .endpoint = at, .region = "eu-west-1"};
+
+	return tw_s3_is_same(&a, &b) && tw_s3_is_same(&b, &a);
+}
+
+static void knows_a_place_by_any_spelling(void **state)
+{
+	static const char at[] = "https://store.example:9000", there[] = "s3://bucket/a/b";
+
+	(void)state;
+	assert_true(is_same(there, at, there, at));
+	assert_true(is_same(there, at, "s3://bucket//a/b/", at));
+	assert_true(is_same(there, at, there, "https://STORE.example:9000/"));
+	assert_true(is_same(there, at, there, "http://store.example:9000"));
+	assert_true(is_same(there, "https://store.example", there, "https://store.example.:443/"));
+	assert_true(is_same(there, "http://store.example:80", there, "http://store.example"));
+	assert_true(is_same(there, "", there, "https://s3.amazonaws.com"));
+	assert_true(is_same(there, "", there, "https://s3.dualstack.us-east-1.amazonaws.com"));
+	assert_false(is_same(there, at, "s3://bucket/a", at));
+	assert_false(is_same(there, at, "s3://bucket/a/B", at));
+	assert_false(is_same(there, at, "s3://other/a/b", at));
+	assert_false(is_same(there, at, there, "https://store.example:9001"));
+	assert_false(is_same(there, at, there, "https://tore.example:9000"));
+	assert_false(is_same(there, at, there, ""));
+	assert_false(is_same("", at, "", at)); /* no place */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +200,7 @@ int main(void)
 	        cmocka_unit_test(a_token_is_signed_in_its_place),
 	        cmocka_unit_test(escapes_and_times),
 	        cmocka_unit_test(reads_what_it_is_asked_for),
+	        cmocka_unit_test(knows_a_place_by_any_spelling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,8 +304,8 @@ int main(void)
 
 	(void)snprintf(root, sizeof root, "%s/../shared/samples", source ? source : ".");
 	if (access(root, R_OK) != 0) {
-		printf("1..0 # SKIP no recordings at %s\n", root);
-		return 0;
+		printf("# SKIP no recordings at %s\n", root);
+		return 77; /* skipped, to meson */
 	}
 	bytes = malloc(MAX_BYTES);
 	failed = bytes ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

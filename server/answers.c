@@ -1,0 +1,153 @@
+#include "answers.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+/* One answer takes an eighth of the room at most. */
+enum { SLOTS = 512, SHARE = 8 };
+
+struct kept {
+	char *key; /* NULL: free */
+	uint8_t *bytes;
+	size_t len, weight;
+	uint64_t used;
+};
+
+struct tw_answers {
+	pthread_mutex_t lock;
+	uint64_t max, weight;
+	uint64_t now; /* counts uses */
+	uint64_t again;
+	struct kept kept[SLOTS];
+};
+
+struct tw_answers *tw_answers_new(uint64_t max_bytes)
+{
+	struct tw_answers *a = tw_mem_zalloc(1, sizeof *a);
+
+	if (!a)
+		return NULL;
+	(void)pthread_mutex_init(&a->lock, NULL);
+	a->max = max_bytes;
+	return a;
+}
+
+static void drop(struct tw_answers *a, struct kept *k)
+{
+	a->weight -= k->weight;
+	tw_mem_free(k->key);
+	tw_mem_free(k->bytes);
+	*k = (struct kept){0};
+}
+
+struct tw_answers *tw_answers_free(struct tw_answers *a)
+{
+	if (!a)
+		return NULL;
+	for (size_t i = 0; i < SLOTS; i++)
+		drop(a, &a->kept[i]);
+	(void)pthread_mutex_destroy(&a->lock);
+	tw_mem_free(a);
+	return NULL;
+}
+
+static struct kept *find(struct tw_answers *a, const char *key)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		if (a->kept[i].key && strcmp(a->kept[i].key, key) == 0)
+			return &a->kept[i];
+	return NULL;
+}
+
+bool tw_answers_take(struct tw_answers *a, const char *key, struct tw_buf *out)
+{
+	struct kept *k;
+	bool taken;
+
+	(void)pthread_mutex_lock(&a->lock);
+	k = find(a, key);
+	taken = k && tw_buf_add(out, k->bytes, k->len) == TW_OK;
+	if (taken) {
+		k->used = ++a->now;
+		a->again++;
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	return taken;
+}
+
+/* A free slot, or the one that was not asked for longest. */
+static struct kept *oldest(struct tw_answers *a)
+{
+	struct kept *old = &a->kept[0];
+
+	for (size_t i = 0; i < SLOTS && old->key; i++)
+		if (!a->kept[i].key || a->kept[i].used < old->used)
+			old = &a->kept[i];
+	return old;
+}
+
+static struct kept *oldest_kept(struct tw_answers *a)
+{
+	struct kept *old = NULL;
+
+	for (size_t i = 0; i < SLOTS; i++)
+		if (a->kept[i].key && (!old || a->kept[i].used < old->used))
+			old = &a->kept[i];
+	return old;
+}
+
+/* Takes over what `fresh` owns. */
+static void put(struct tw_answers *a, struct kept *fresh)
+{
+	struct kept *k = find(a, fresh->key);
+
+	if (k)
+		drop(a, k);
+	while (a->weight + fresh->weight > a->max)
+		drop(a, oldest_kept(a));
+	k = oldest(a);
+	drop(a, k);
+	*k = *fresh;
+	k->used = ++a->now;
+	a->weight += k->weight;
+}
+
+void tw_answers_keep(struct tw_answers *a, const char *key, struct tw_str bytes)
+{
+	size_t key_len = strlen(key) + 1;
+	struct kept fresh = {.len = bytes.len, .weight = bytes.len + key_len};
+
+	if (bytes.len == 0 || fresh.weight > a->max / SHARE)
+		return;
+	fresh.key = tw_mem_alloc(key_len, 1);
+	fresh.bytes = tw_mem_alloc(bytes.len, 1);
+	if (!fresh.key || !fresh.bytes) {
+		tw_mem_free(fresh.key);
+		tw_mem_free(fresh.bytes);
+		return;
+	}
+	memcpy(fresh.key, key, key_len);
+	memcpy(fresh.bytes, bytes.ptr, bytes.len);
+	(void)pthread_mutex_lock(&a->lock);
+	put(a, &fresh);
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+void tw_answers_metrics(struct tw_answers *a, struct tw_buf *out)
+{
+	uint64_t again, weight;
+
+	(void)pthread_mutex_lock(&a->lock);
+	again = a->again;
+	weight = a->weight;
+	(void)pthread_mutex_unlock(&a->lock);
+	tw_buf_printf(out,
+	        "# TYPE tracewell_answers_again_total counter\n"
+	        "tracewell_answers_again_total %" PRIu64 "\n"
+	        "# TYPE tracewell_answers_bytes gauge\n"
+	        "tracewell_answers_bytes %" PRIu64 "\n",
+	        again, weight);
+}

@@ -1,0 +1,106 @@
+/*
+ * log_sink.c - lines put on stderr (log_sink.h).
+ *
+ * A pipe is opened once more, so that writes into it can be refused instead of
+ * waited for without O_NONBLOCK on the descriptor that was inherited, which
+ * whoever started the server, and all it started beside, would get too.
+ */
+#include "log_sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What threads lose at most to a reader that is too slow: a tenth of their time. */
+enum { WAIT_MS = 100, WAIT_AGAIN_MS = 1000 };
+
+static struct {
+	pthread_mutex_t lock;
+	int fd;
+	bool is_socket;
+	uint64_t untold;      /* lost since the last line that was taken */
+	int64_t no_wait_till; /* ms */
+} sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};
+
+static _Atomic uint64_t lost_lines;
+
+void tw_log_sink_open(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDERR_FILENO, &st) != 0)
+		return;
+	sink.is_socket = S_ISSOCK(st.st_mode);
+	if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		sink.fd = fd;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits when nothing was waited for lately. */
+static bool has_room(void)
+{
+	struct pollfd p = {.fd = sink.fd, .events = POLLOUT};
+	int rc = poll(&p, 1, 0);
+
+	if (rc == 0 && now_ms() >= sink.no_wait_till) {
+		rc = poll(&p, 1, WAIT_MS);
+		sink.no_wait_till = now_ms() + WAIT_AGAIN_MS;
+	}
+	return rc > 0 && p.revents & POLLOUT;
+}
+
+static bool put(const char *line, size_t len)
+{
+	ssize_t n;
+
+	if (!has_room())
+		return false;
+	do
+		n = sink.is_socket ? send(sink.fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL)
+		                   : write(sink.fd, line, len);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)len;
+}
+
+static bool tell_lost(tw_log_lost_fn lost)
+{
+	char line[TW_LOG_LINE_BYTES];
+
+	if (sink.untold == 0)
+		return true;
+	if (!put(line, lost(line, sink.untold)))
+		return false;
+	sink.untold = 0;
+	return true;
+}
+
+void tw_log_sink_put(const char *line, size_t len, tw_log_lost_fn lost)
+{
+	(void)pthread_mutex_lock(&sink.lock);
+	if (!tell_lost(lost) || !put(line, len)) {
+		sink.untold++;
+		(void)atomic_fetch_add(&lost_lines, 1);
+	}
+	(void)pthread_mutex_unlock(&sink.lock);
+}
+
+uint64_t tw_log_sink_lost(void)
+{
+	return atomic_load(&lost_lines);
+}

@@ -1,0 +1,53 @@
+/*
+ * again.mjs - questions about call trees of a trace of 20 threads: what the first who asks waits for, and who asks
+ * the same then.
+ *
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/again.mjs [RECORDS [TIMES]]
+ */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+
+import { binary, startServer } from '../e2e/server.mjs';
+
+const RECORDS = process.argv[2] ?? '400000';
+const TIMES = Number(process.argv[3] ?? 9);
+const FLOOR = 5;
+const QUESTIONS = { 'top down': 'flame?format=columns', 'nested': 'flame?', 'bottom up': 'flame?view=bottom_up&format=columns', 'by calls': 'flame?metric=count&format=columns', 'a range': 'flame?from=0&to=4000000000&format=columns' };
+
+const ends = [];
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-again-'));
+const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+
+/* Until the last byte; nothing is unpacked here. */
+function ms(s, target) {
+	const began = performance.now();
+	return new Promise((done, fail) => {
+		http.get(s.url + target, { headers: { Authorization: `Bearer ${s.read}`, 'Accept-Encoding': 'gzip' } }, (answer) => {
+			if (answer.statusCode !== 200) fail(new Error(`status ${answer.statusCode}`));
+			answer.resume().on('end', () => done(performance.now() - began)).on('error', fail);
+		}).on('error', fail);
+	});
+}
+
+try {
+	execFileSync(path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim'), ['--out', dir, '--seed', '3', '--records', RECORDS, '--threads', '20', '--depth', '60']);
+	const s = await startServer({ after: (end) => ends.push(end) }, { args: ['--answer-memory', '256M'] });
+	const { id } = await s.trace(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	for (const [name, question] of Object.entries(QUESTIONS)) {
+		const target = `/api/v1/traces/${id}/${question}`;
+		const cold = [];
+		const warm = [];
+		for (let n = 0; n < TIMES; n++) {
+			cold.push(await ms(s, `${target}&max_nodes=${20_000 - n}`));
+			warm.push(await ms(s, `${target}&max_nodes=${20_000 - n}`));
+		}
+		const [first, again] = [median(cold), median(warm)];
+		console.log(`${name.padEnd(10)} first ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms: ${(first / again).toFixed(1)} x${first / again < FLOOR ? `, below ${FLOOR} x` : ''}`);
+	}
+} finally {
+	for (const end of ends.reverse()) await end();
+	fs.rmSync(dir, { recursive: true, force: true });
+}
