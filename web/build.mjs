@@ -1,4 +1,4 @@
-// Builds the page into dist/: index.html, hashed assets, and a .gz beside what shrinks.
+// Builds the page into dist/: index.html and hashed assets.
 // `--test` bundles test/*.test.ts into dist-test/ for node's test runner instead.
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,16 +32,12 @@ async function tests() {
 	await build({ ...shared, entryPoints: entries, outdir: 'dist-test', minify: false, platform: 'node', external: ['typescript'] });
 }
 
-function compress(dir) {
+/* As the server sends it: schema/embed.py puts the compressed form beside each file. */
+function gzipped(dir) {
 	const js = Object.fromEntries(Object.keys(BUDGETS).map((part) => [part, 0]));
-	for (const name of readdirSync(dir, { recursive: true, withFileTypes: true })) {
-		if (!name.isFile() || !/\.(js|css|html|svg)$/.test(name.name)) continue;
-		const path = join(name.parentPath ?? name.path, name.name);
-		const plain = readFileSync(path);
-		const gz = gzipSync(plain, { level: 9 });
-		if (gz.length < plain.length) writeFileSync(path + '.gz', gz);
-		if (name.name.endsWith('.js')) js[budgetOf(name.name)] += gz.length;
-	}
+	for (const name of readdirSync(dir, { recursive: true, withFileTypes: true }))
+		if (name.isFile() && name.name.endsWith('.js'))
+			js[budgetOf(name.name)] += gzipSync(readFileSync(join(name.parentPath ?? name.path, name.name)), { level: 9 }).length;
 	return js;
 }
 
@@ -59,7 +55,7 @@ async function page() {
 		.replace('{{trace}}', [app.of('src/trace.tsx'), ...app.needs('src/trace.tsx')].join(' '));
 	writeFileSync('dist/index.html', html);
 	writeFileSync('dist/favicon.svg', readFileSync('src/favicon.svg'));
-	const js = compress('dist');
+	const js = gzipped('dist');
 	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
 	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`more JavaScript than the ${part} may have`);
 }

@@ -214,6 +214,8 @@ test('several traces: one file, exports, pins and tags', async (t) => {
 test('what merging refuses is said', async (t) => {
 	const page = await openList({ sort: 'slices', order: 'asc' });
 	await page.locator(`tr[data-trace="${ids[0]}"] input[type=checkbox]`).click();
+	await page.locator(`tr.is-picked[data-trace="${ids[0]}"]`).waitFor();
+	assert.ok(await page.locator(`tr[data-trace="${ids[0]}"] input[type=checkbox]`).isChecked(), 'the box says so, too');
 	await page.locator(`tr[data-trace="${ids[1]}"] input[type=checkbox]`).click();
 	await page.route('**/api/v1/merge?*', (r) => r.continue({ url: r.request().url().replace(ids[1], '01ARZ3NDEKTSV4RRFFQ69G5FAV') }));
 	await bar(page).getByRole('button', { name: 'Merge into one file' }).click();

@@ -135,7 +135,7 @@ function Limits({ f, threads }: { f: Findings; threads: Thread[] }) {
 	return <>
 		{main && main.source !== 'calls' && <p class="notice warn" role="status">{tr('The calls of the main thread are {source}.', { source: main.source === 'samples' ? tr('samples{interval_ns}: short ones may be missing, and lengths are as exact as that', { interval_ns: main.interval_ns > 0 ? tr(', {interval_ns} apart', { interval_ns: duration(main.interval_ns) }) : '' }) : tr('counts: their lengths are not what the clock said') })}</p>}
 		{cuts(f).map((why) => <p key={why} class="notice warn" role="status">{why}</p>)}
-		{f.main_tid === null && <p class="notice warn" role="status">{tr('The trace does not say which thread is the main one: detectors of the main thread find nothing in it.')}</p>}
+		{f.main_tid === null && <p class="notice warn" role="status">{tr('The trace does not say which thread is the main one: detectors of the main thread find nothing in it. The list of its threads, sent with the trace, says so (threads.txt of the recording).')}</p>}
 		{f.unnamed > 0 && <p class="notice warn" role="status">{tr('{unnamed} of {methods} methods have no name: detectors go by names. Send the mapping of the build.', { unnamed: count(f.unnamed), methods: count(f.methods) })}</p>}
 	</>;
 }

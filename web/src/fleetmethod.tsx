@@ -116,7 +116,7 @@ export function FleetMethod({ name }: { name: string }) {
 					<Uncounted n={v.not_counted} />
 					<Stated error={v.error} more={tr('Quantiles are over traces. Overloads of one name count together.')} />
 				</div>}
-			<SourceBox method={name} head={text('version_name')} />
+			<SourceBox method={name} app={text('app')} head={text('version_name')} />
 		</Panel>
 	);
 }

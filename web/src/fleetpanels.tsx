@@ -100,6 +100,8 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 	const g = s.versions[i];
 	const d = g.duration_ns;
 	const before = by === 'version' || by === 'day' ? s.versions[i + 1]?.duration_ns : undefined;
+	const older = by === 'version' ? s.versions[i + 1]?.key : '';
+	const to = older && g.key ? link(`/fleet/compare?${new URLSearchParams({ a: older, b: g.key, ...(s.scenario && { scenario: s.scenario }), ...(text('app') && { app: text('app') }) })}`) : undefined;
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
@@ -109,8 +111,8 @@ function Version({ s, i, error, by }: { s: Scenario; i: number; error: number; b
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p75} what={tr('A trace at p75')}>{duration(d.p75)}</Exemplar></td>
 			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
-			<td class="num"><Change now={d.p50} before={before?.p50} error={error} /></td>
-			<td class="num"><Change now={d.p95} before={before?.p95} error={error} /></td>
+			<td class="num"><Change now={d.p50} before={before?.p50} error={error} to={to} /></td>
+			<td class="num"><Change now={d.p95} before={before?.p95} error={error} to={to} /></td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
 		</tr>
 	);
@@ -120,7 +122,7 @@ function ScenarioTable({ rows, error, by }: { rows: Scenario[]; error: number; b
 	return (
 		<div class="scroll"><table class="scenarios">
 			<thead><tr><th scope="col">{tr('Scenario')}</th><th scope="col">{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th scope="col" class="num">{tr('Traces')}</th><th scope="col" class="num">p50</th><th scope="col" class="num">p75</th><th scope="col" class="num">p95</th>
-				<th scope="col" class="num" title={tr('Against the version before it here; whether it is sure, Regressions tells')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
+				<th scope="col" class="num" title={tr('Against the version before it here, as the numbers are; a click tells how sure that is')}>Δ p50</th><th scope="col" class="num">Δ p95</th><th scope="col">{tr('p50 to p95')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} />)}</tbody>)}
 		</table></div>
 	);

@@ -82,11 +82,12 @@ export function Narrowed() {
 const signed = (share: number) => `${share < 0 ? '−' : share > 0 ? '+' : ''}${percent(Math.abs(share))}`;
 
 /** How much a quantile moved; quiet where that may be the error of both. */
-export function Change({ now, before, error }: { now: number; before: number | undefined; error: number }) {
+/** Of the numbers as they are: another mix of devices makes one too, so it has no colour of good or bad; `to`: where it is told how sure it is. */
+export function Change({ now, before, error, to }: { now: number; before: number | undefined; error: number; to?: string }) {
 	const c = changeOf(now, before);
 	if (c === null) return <span class="quiet">–</span>;
-	const sure = Math.abs(c) > unsure(error);
-	return <span class={sure ? (c > 0 ? 'slower' : 'faster') : 'quiet'} title={sure ? undefined : tr('No more than the numbers may be off')}>{signed(c)}</span>;
+	if (Math.abs(c) <= unsure(error)) return <span class="quiet" title={tr('No more than the numbers may be off')}>{signed(c)}</span>;
+	return to ? <a href={to} title={tr('Compared for the same mix of devices, and how sure that is')}>{signed(c)}</a> : <span>{signed(c)}</span>;
 }
 
 /** The stated error of every quantile here. */

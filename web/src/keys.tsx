@@ -7,7 +7,11 @@ export function Keys() {
 	const dialog = useRef<HTMLDialogElement>(null);
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			if (e.key === '?' && !/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) dialog.current?.showModal();
+			if (e.key === '?' && !/^(INPUT|TEXTAREA|SELECT)$/.test((e.target as Element).tagName)) open();
+		};
+		const open = () => {
+			dialog.current?.showModal();
+			dialog.current?.scrollTo(0, 0); // the focus is at its end
 		};
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);

@@ -83,7 +83,7 @@ function Row({ t, columns, picked, pick }: { t: Trace; columns: Column[]; picked
 	return (
 		<tr data-trace={t.id} class={picked ? 'is-picked' : ''}>
 			<td class="check"><input type="checkbox" checked={picked} aria-label={tr('Pick {id}, {id2}', { id: t.title || t.meta.app || t.id, id2: t.id })}
-				onClick={(e) => { e.preventDefault(); pick(e.shiftKey); }} /></td>
+				onClick={(e) => pick(e.shiftKey)} /></td>
 			<td class="wide"><NameCell t={t} /></td>
 			{columns.map((c) => <td key={c.key} class={c.num ? 'num' : ''}>{c.cell(t)}</td>)}
 		</tr>

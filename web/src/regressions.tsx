@@ -90,8 +90,8 @@ function Answer({ r, file, say }: { r: Regression; file: string; say: (what: Par
 	return (
 		<form class="rule" onSubmit={save} aria-label={tr('What is done about it')}>
 			<div class="row">
-				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged' })}>{tr('Acknowledge')}</button>}
-				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed' })}>{tr('Mark as fixed')}</button>}
+				{r.status !== 'acknowledged' && <button type="button" onClick={() => say({ status: 'acknowledged', owner: owner.trim(), note })}>{tr('Acknowledge')}</button>}
+				{r.status !== 'fixed' && <button type="button" onClick={() => say({ status: 'fixed', owner: owner.trim(), note })}>{tr('Mark as fixed')}</button>}
 				{r.status !== 'open' && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Open again')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : Date.now() + MUTED_DAYS * DAY_MS })}>{muted ? tr('Unmute') : tr('Mute for {muted_days} days', { muted_days: MUTED_DAYS })}</button>
 			</div>
@@ -133,7 +133,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				<History r={r} />
 				<IssueText path={`/api/v1/regression/${r.id}`} />
 				{may.write && <Answer key={`${r.owner} ${r.note}`} r={r} file={file} say={say} />}
-				{r.method && <SourceBox method={r.method} base={r.base} head={r.head} told={tell} />}
+				{r.method && <SourceBox method={r.method} app={r.app} base={r.base} head={r.head} told={tell} />}
 				{error && <Failure error={error} />}
 			</div>
 		</td></tr>}

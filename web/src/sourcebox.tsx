@@ -13,7 +13,7 @@ import { tr } from './strings/sources';
 
 const paramsOf = (p: Record<string, string | undefined>) => Object.fromEntries(Object.entries(p).filter(([, v]) => v)) as Record<string, string>;
 
-export const askSource = (p: { method: string; version?: string; build?: string }, signal?: AbortSignal) => get<Source>('/api/v1/source', paramsOf(p), signal);
+export const askSource = (p: { method: string; app?: string; version?: string; build?: string }, signal?: AbortSignal) => get<Source>('/api/v1/source', paramsOf(p), signal);
 
 /** Opens in a tab of its own; what is no http address is shown as text. */
 export function Out({ to, children }: { to: string | null | undefined; children: preact.ComponentChildren }) {
@@ -48,16 +48,16 @@ function Commits({ v }: { v: Source }) {
 }
 
 /** Who changed its lines; loaded with the button. */
-function Changes({ method, base, head }: { method: string; base: string; head: string }) {
+function Changes({ method, app, base, head }: { method: string; app: string; base: string; head: string }) {
 	const [on, ask] = useState(false);
 	const between = base && head ? tr('between {base} and {head}', { base, head }) : head ? tr('up to {head}', { head }) : tr('so far');
-	useEffect(() => ask(false), [method, base, head]);
+	useEffect(() => ask(false), [method, app, base, head]);
 	if (!on) return <p><button class="small" onClick={() => ask(true)}>{tr('Last changes {between}', { between })}</button></p>;
-	return <Asked method={method} base={base} head={head} between={between} />;
+	return <Asked method={method} app={app} base={base} head={head} between={between} />;
 }
 
-function Asked({ method, base, head, between }: { method: string; base: string; head: string; between: string }) {
-	const load = useLoad(`blame ${method} ${base} ${head}`, (signal) => get<Source>('/api/v1/source/blame', paramsOf({ method, base, head }), signal));
+function Asked({ method, app, base, head, between }: { method: string; app: string; base: string; head: string; between: string }) {
+	const load = useLoad(`blame ${method} ${app} ${base} ${head}`, (signal) => get<Source>('/api/v1/source/blame', paramsOf({ method, app, base, head }), signal));
 	const v = load.value;
 	return (
 		<section class="blame" aria-label={tr('Last changes')}>
@@ -77,15 +77,15 @@ function Asked({ method, base, head, between }: { method: string; base: string; 
 const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
 
 /** All of it, where a method is looked at; nothing where the project has no repository. */
-export function SourceBox({ method, base = '', head = '', told }: About) {
-	const load = useLoad(`source ${method} ${head}`, (signal) => askSource({ method, version: head }, signal));
+export function SourceBox({ method, app = '', base = '', head = '', told }: About) {
+	const load = useLoad(`source ${method} ${app} ${head}`, (signal) => askSource({ method, app, version: head }, signal));
 	const v = load.value;
 	useEffect(() => {
 		if (v) told?.(namesOf(v));
 	}, [v]);
 	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />;
 	if (!v || v.repository === null) return null;
-	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} base={base} head={head} /></section>;
+	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} app={app} base={base} head={head} /></section>;
 }
 
 /** Behind "Source" in the menu of a method; the trace that is open says which version it is of. */
@@ -106,7 +106,7 @@ const ofTrace = (): Promise<Meta | null> => {
 function SourceDialog({ method, close }: { method: string; close: () => void }) {
 	const load = useLoad(`source ${method}`, async (signal) => {
 		const of = await ofTrace();
-		return { version: of?.version_name ?? '', v: await askSource({ method, version: of?.version_name, build: of?.build_id }, signal) };
+		return { app: of?.app ?? '', version: of?.version_name ?? '', v: await askSource({ method, app: of?.app, version: of?.version_name, build: of?.build_id }, signal) };
 	});
 	const v = load.value?.v;
 	return (
@@ -114,7 +114,7 @@ function SourceDialog({ method, close }: { method: string; close: () => void }) 
 			<p class="mono anywhere"><MethodName name={method} /></p>
 			{load.error && (isNoMethod(load.error) ? <p>{tr('This is no method of Java or Kotlin: it has no place in the source.')}</p> : <Failure error={load.error} retry={load.again} title={tr('Its source did not come.')} />)}
 			{!v && load.busy && <Busy what={tr('Looking for its source')} />}
-			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} base="" head={load.value!.version} />}</>}
+			{v && <><SourceFacts v={v} />{v.repository !== null && <Changes method={method} app={load.value!.app} base="" head={load.value!.version} />}</>}
 			<div class="row"><span class="grow" /><button autofocus onClick={close}>{tr('Close')}</button></div>
 		</Dialog>
 	);

@@ -2,7 +2,7 @@
 import { Failure, useLoad } from './parts';
 import { tr } from './strings/sources';
 
-export interface About { method: string; base?: string; head?: string; told?: (owners: string) => void }
+export interface About { method: string; app?: string; base?: string; head?: string; told?: (owners: string) => void }
 
 export function SourceBox(about: About) {
 	const code = useLoad('sourcecode', () => import('./sourcecode'));

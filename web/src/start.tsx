@@ -6,7 +6,7 @@ import { KeyButton, keyLine, NewKey } from './makekey';
 import { Command, useLoad } from './parts';
 import { link } from './route';
 import { tr } from './strings/list';
-import { nameOf } from './traces';
+import { nameOf, stateName } from './traces';
 
 const STEPS = ['received', 'decoding', 'ready'] as const;
 
@@ -18,7 +18,7 @@ export function Arrival({ t }: { t: Trace | null }) {
 		<div class={`notice arrival ${ready ? 'good' : t?.state === 'failed' ? 'bad' : ''}`} role="status" data-arrival={t?.state ?? 'waiting'}>
 			<ol>{STEPS.map((s, i) => (
 				<li key={s} class={i < at || (ready && i === at) ? 'done' : i === at ? 'now' : ''}>
-					<span class="dot" aria-hidden="true" />{s}</li>))}</ol>
+					<span class="dot" aria-hidden="true" />{stateName(s)}</li>))}</ol>
 			{!t && <p class="quiet">{tr('Waiting for the first trace. This page looks by itself.')}</p>}
 			{t && t.state === 'queued' && <p>{t.error ? tr('It is here and safe, but {message}.', { message: heard(t.error.message) }) : tr('It is here and safe, and waits for its turn.')}</p>}
 			{t && t.state === 'decoding' && <p>{tr('It is being decoded.')}</p>}

@@ -41,6 +41,7 @@ export function trendChart(t: Trend, which: Which, wide: number, high: number): 
 	const shown = shownLines(t);
 	const days = shown.flatMap((l) => l.line.points.map((p) => p.day_ms));
 	const first = Math.min(t.change_ms, ...days), last = Math.max(t.change_ms, ...days) + DAY_MS;
+	const begins = last - first > DAY_MS ? DAY_MS / 2 : 0; // of a day alone that is the axis: it stands at the day itself
 	const right = Math.max(LEFT + 1, wide - RIGHT), bottom = high - BOTTOM;
 	const x = (ms: number) => LEFT + ((ms + DAY_MS / 2 - first) / (last - first)) * (right - LEFT);
 	const most = Math.max(1, ...shown.flatMap((l) => l.line.points.map((p) => Math.max(p[which].ns, p[which].high_ns ?? 0))));
@@ -50,7 +51,7 @@ export function trendChart(t: Trend, which: Which, wide: number, high: number): 
 	return {
 		lines: shown.map(({ line, role }) => ({ line, role, dots: line.points.map((p) => ({ x: x(p.day_ms), y: y(p[which].ns), point: p })), bands: bandsOf(line.points, which, x, y) })),
 		ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({ y: y(i * step), value: i * step })),
-		change: x(t.change_ms) - (0.5 * (right - LEFT) * DAY_MS) / (last - first), // where its day begins
+		change: x(t.change_ms - begins), // where its day begins
 		versions: t.versions.filter((v) => v.day_ms >= first && v.day_ms < last).map((v) => ({ x: x(v.day_ms), of: v })),
 		left: LEFT, right, bottom, top: TOP,
 	};

@@ -96,7 +96,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
 				{!isAlone(v) && <Quantiles v={v} />}
-				<VersusTable v={v} busy={load.busy} detail={(name) => <><OneMethod params={params} of={of} name={name} /><SourceBox method={name} base={versionOf('a')} head={versionOf('b')} /></>} />
+				<VersusTable v={v} busy={load.busy} detail={(name) => <><OneMethod params={params} of={of} name={name} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
 				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
 			</>}
 		</div>

@@ -78,10 +78,16 @@ export function traceIn(typed: string): string {
 	return /[0-9A-HJKMNP-TV-Z]{26}/.exec(typed.toUpperCase())?.[0] ?? typed.trim();
 }
 
-/** Of the versions, most used first, the two that are worth a look, the older one first. */
+/** Names of versions, the newest first; what does not begin like one (a build of CI) behind those that do. */
+export function newestFirst(versions: string[]): string[] {
+	const like = (v: string) => /^[vV]?\d/.test(v);
+	return versions.filter(Boolean).sort((x, y) => Number(like(y)) - Number(like(x)) || y.localeCompare(x, 'en', { numeric: true }));
+}
+
+/** The newest version and the one before it, that one first. */
 export function suggested(versions: string[]): [string, string] | null {
-	const two = versions.filter(Boolean).slice(0, 2).sort((x, y) => x.localeCompare(y, 'en', { numeric: true }));
-	return two.length === 2 ? [two[0], two[1]] : null;
+	const [newest, before] = newestFirst(versions);
+	return newest && before ? [before, newest] : null;
 }
 
 /* --- words --- */

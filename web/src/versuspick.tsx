@@ -6,7 +6,7 @@ import { afresh } from './held';
 import { Failure, useLoad, type Loaded } from './parts';
 import { set, text } from './route';
 import { tr } from './strings/versus';
-import { daysOf, SIDES, traceIn } from './versusdoc';
+import { daysOf, newestFirst, SIDES, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;
@@ -16,11 +16,11 @@ export type Values = Record<Column, string[]> & { load: Loaded<unknown> };
 
 interface Facets { values: { value: string }[] }
 
-/** What there is to pick from, most used first. */
+/** What there is to pick from, most used first; of versions the newest. */
 export function useValues(): Values {
 	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map((column) => get<Facets>('/api/v1/facets', { column }))));
 	const of = (i: number) => load.value?.[i].values.map((v) => v.value).filter(Boolean) ?? [];
-	return { load, version_name: of(0), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
+	return { load, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };
 }
 
 /** Another question: the graph begins at its top. */

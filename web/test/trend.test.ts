@@ -25,6 +25,13 @@ test('days stand by time, from zero up, and the change where its day begins', ()
 	assert.deepEqual(c.versions.map((v) => v.of.version), ['1', '2'], 'one from before is not marked');
 });
 
+test('a day alone stands in the middle, and its change with it', () => {
+	const c = trendChart(trend([[null, [point(20, 100)]]]), 'p50', 800, 220);
+	assert.ok(Math.abs(c.lines[0].dots[0].x - (c.left + c.right) / 2) < 1e-6);
+	assert.equal(c.change, c.lines[0].dots[0].x);
+	assert.deepEqual(c.versions.map((v) => v.of.version), ['2']);
+});
+
 test('bands are of days in a row that have an interval', () => {
 	const bands = (points: TrendPoint[], which: 'p50' | 'p95' = 'p50') => trendChart(trend([[null, points]]), which, 800, 220).lines[0].bands;
 	assert.equal(bands([point(10, 5), point(11, 5), point(12, 5)]).length, 1);

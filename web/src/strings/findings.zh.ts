@@ -92,7 +92,7 @@ const zh = {
 	'samples{interval_ns}: short ones may be missing, and lengths are as exact as that': '采样{interval_ns}：短的可能缺失，长度的精度也只有这么高',
 	', {interval_ns} apart': '，间隔 {interval_ns}',
 	'counts: their lengths are not what the clock said': '计数：其长度不是时钟时间',
-	'The trace does not say which thread is the main one: detectors of the main thread find nothing in it.': 'Trace 没有说明哪个是主线程：针对主线程的检测器查不到任何内容。',
+	'The trace does not say which thread is the main one: detectors of the main thread find nothing in it. The list of its threads, sent with the trace, says so (threads.txt of the recording).': 'Trace 没有说明哪个是主线程：针对主线程的检测器查不到任何内容。上传 Trace 时附上线程列表（录制产生的 threads.txt）即可说明。',
 	'{unnamed} of {methods} methods have no name: detectors go by names. Send the mapping of the build.': '{methods} 个方法中有 {unnamed} 个没有名称：检测器依据名称工作。请上传该构建的映射文件。',
 	'thread {tid}': '线程 {tid}',
 	'message': '条消息',

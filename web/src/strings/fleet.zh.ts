@@ -2,13 +2,13 @@
 import type { Fits } from '../language';
 
 const zh = {
-	'Fleet': '全局',
+	'Fleet': '大盘',
 	'{at} · tracewell': '{at} · tracewell',
-	'Methods of the fleet': '全局方法',
-	'Findings of the fleet': '全局检测结果',
+	'Methods of the fleet': '大盘方法',
+	'Findings of the fleet': '大盘检测结果',
 	'No such page': '没有这个页面',
 	'This address leads nowhere. {link}': '该地址没有对应的内容。{link}',
-	'The fleet': '全局概览',
+	'The fleet': '大盘概览',
 	'It is the first that these threads call': '它是这些线程最先调用的',
 	'threads {name}': '线程 {name}',
 	'{total_ns} in all {what}': '{what}共 {total_ns}',
@@ -164,7 +164,8 @@ const zh = {
 	'A trace at the median': '位于中位数的 Trace',
 	'A trace at p75': '位于 p75 的 Trace',
 	'A trace at p95': '位于 p95 的 Trace',
-	'Against the version before it here; whether it is sure, Regressions tells': '与这里的前一版本相比；是否可信见“回归”',
+	'Against the version before it here, as the numbers are; a click tells how sure that is': '与这里的前一个版本相比（未校正的数值）；点击查看有多大把握',
+	'Compared for the same mix of devices, and how sure that is': '按相同的设备构成对比，以及有多大把握',
 	'p50 to p95': 'p50 至 p95',
 	'How long scenarios take': '场景耗时',
 	'Show fewer': '收起',

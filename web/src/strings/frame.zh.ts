@@ -1,7 +1,7 @@
 // Simplified Chinese, and the one place for its terms, which all tables keep to:
 //   trace Trace | call 调用 | method 方法 | slice 切片 | thread 线程 | main thread 主线程 | stack 堆栈 | frame 栈帧 (of a stack), 帧 (of the display)
 //   flame graph 火焰图 | self time 自身耗时 | total time 总耗时 | wall time 实际耗时 | CPU time CPU 时间 | waiting 等待 | sample 采样
-//   scenario 场景 | cold start 冷启动 | build 构建 | mapping 映射文件 | version 版本 | comparison 对比 | regression 回归 | jank 卡顿
+//   fleet 大盘 | scenario 场景 | cold start 冷启动 | build 构建 | mapping 映射文件 | version 版本 | comparison 对比 | regression 回归 | jank 卡顿
 //   lock 锁 | deadlock 死锁 | detector 检测器 | finding 检测结果 | annotation 批注 | note 记录 | project 项目 | key 密钥 | role 角色
 //   retention 保留规则 | quarantine 隔离区 | webhook Webhook | digest 摘要 | upload 上传 | decode 解码 | median 中位数 | quantile 分位数
 import type { Fits } from '../language';
@@ -37,7 +37,7 @@ const zh = {
 	'The key is made.': '密钥已创建。',
 	'Copy the key': '复制密钥',
 	'Make an ingest key and put it in': '创建上传密钥并填入',
-	'Fleet': '全局',
+	'Fleet': '大盘',
 	'Problems': '问题',
 	'Manage': '管理',
 	'Pages': '页面',
@@ -96,7 +96,7 @@ const zh = {
 	'Wait a minute, then try again.': '请等待一分钟后重试。',
 	'Another site\'s page sent you here to sign in.': '是另一个网站的页面把您带到这里登录的。',
 	'If you want to, press the button yourself.': '如果您确实想登录，请自己点击按钮。',
-	'Everywhere': '任何地方',
+	'Everywhere': '通用',
 	'these keys': '显示快捷键',
 	'next, previous control': '下一个、上一个控件',
 	'press what has the focus': '按下有焦点的控件',
@@ -115,6 +115,10 @@ const zh = {
 	'whole trace': '整条 Trace',
 	'scroll rows': '滚动各行',
 	'scroll threads': '滚动线程',
+	'w / s, + / −, wheel': 'w / s、+ / −、滚轮',
+	'a / d, ← / →, drag': 'a / d、← / →、拖动',
+	'↑ / ↓, Shift+wheel': '↑ / ↓、Shift+滚轮',
+	'Shift+drag': 'Shift+拖动',
 	'double click': '双击',
 	'zoom to the call': '放大到该调用',
 	'next, previous thread': '下一个、上一个线程',
@@ -150,7 +154,7 @@ const zh = {
 	'Tree': '树',
 	'rows': '各行',
 	'open, close; into it, out of it': '展开、收起；进入、退出',
-	'open the heaviest path to its end': '沿最重的路径展开到底',
+	'open the heaviest path to its end': '沿耗时最多的路径展开到底',
 	'letters': '字母',
 	'next row that begins so': '下一个以此开头的行',
 	'Enter, double click': 'Enter，双击',
