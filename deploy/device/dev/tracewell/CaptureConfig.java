@@ -20,6 +20,9 @@ import java.util.Properties;
 public final class CaptureConfig {
 	private static final int MAX_BYTES = 256 << 10;
 	private static final long RETRY_MS = 5 * 60_000;
+	private static final long MAX_AGE_MS = 7 * 24 * 3600_000L;
+	/** What the rules may ask for. Not the scenario: the answer is for all of them, and there is one file. */
+	private static final String[] ASKED = {"app", "device", "device_id", "os", "version_name"};
 
 	private final URI server;
 	private final String key;
@@ -31,21 +34,27 @@ public final class CaptureConfig {
 		this.file = file;
 	}
 
+	/** What was heard last, without asking: for a start that cannot wait for a network. "" when nothing was. */
+	public synchronized String kept() {
+		return read().getProperty("body", "");
+	}
+
 	/**
-	 * The rules for this device, "" when none were ever heard. About: app, version_name, device, os, device_id,
-	 * as uploads say them; when that changes (an update of the app), the server is asked again at once.
+	 * The rules for this device, "" when none were ever heard. About: app, version_name, device, os, device_id of
+	 * what uploads say, the rest of it is left out; when one of these changes (an update of the app), the server is
+	 * asked again at once. May wait for the network: not on the main thread.
 	 */
 	public synchronized String get(Map<String, String> about) {
 		Properties kept = read();
 		String query = query(about);
 		boolean same = query.equals(kept.getProperty("query"));
 		long now = System.currentTimeMillis();
-		long due = Long.parseLong(kept.getProperty("due", "0"));
-		long asked = Long.parseLong(kept.getProperty("asked", "0"));
-		if (same && now < due && now >= asked) return kept.getProperty("body", "");
+		long due = TraceUploader.number(kept, "due", 0);
+		long asked = TraceUploader.number(kept, "asked", 0);
+		if (same && now < due && now >= asked && due - now <= MAX_AGE_MS) return kept.getProperty("body", "");
 		try {
 			ask(query, same ? kept.getProperty("etag") : null, kept);
-		} catch (IOException offline) {
+		} catch (IOException | IllegalArgumentException offline) { // the latter: an answer that is none of ours
 			kept.setProperty("due", String.valueOf(now + RETRY_MS));
 		}
 		kept.setProperty("asked", String.valueOf(now));
@@ -65,7 +74,8 @@ public final class CaptureConfig {
 		if (status != 200 && status != 304) throw new IOException("status " + status);
 		if (status == 200) {
 			kept.setProperty("body", body(c));
-			kept.setProperty("etag", String.valueOf(c.getHeaderField("ETag")));
+			kept.remove("etag");
+			if (c.getHeaderField("ETag") != null) kept.setProperty("etag", c.getHeaderField("ETag"));
 		}
 		kept.setProperty("due", String.valueOf(System.currentTimeMillis() + maxAgeMs(c.getHeaderField("Cache-Control"))));
 	}
@@ -73,7 +83,7 @@ public final class CaptureConfig {
 	private static long maxAgeMs(String cacheControl) {
 		if (cacheControl != null)
 			for (String word : cacheControl.split(","))
-				if (word.trim().startsWith("max-age=")) return Long.parseLong(word.trim().substring(8)) * 1000;
+				if (word.trim().startsWith("max-age=")) return Math.min(Long.parseLong(word.trim().substring(8)), MAX_AGE_MS / 1000) * 1000;
 		return RETRY_MS;
 	}
 
@@ -92,8 +102,10 @@ public final class CaptureConfig {
 	private static String query(Map<String, String> about) {
 		StringBuilder s = new StringBuilder();
 		try {
-			for (Map.Entry<String, String> e : new java.util.TreeMap<>(about).entrySet())
-				s.append(s.length() == 0 ? '?' : '&').append(e.getKey()).append('=').append(URLEncoder.encode(e.getValue(), "UTF-8"));
+			for (String name : ASKED) {
+				String value = about == null ? null : about.get(name);
+				if (value != null) s.append(s.length() == 0 ? '?' : '&').append(name).append('=').append(URLEncoder.encode(value, "UTF-8"));
+			}
 		} catch (java.io.UnsupportedEncodingException never) {
 			throw new AssertionError(never);
 		}

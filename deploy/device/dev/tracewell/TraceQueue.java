@@ -1,0 +1,184 @@
+package dev.tracewell;
+
+import java.io.Closeable;
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.RandomAccessFile;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Properties;
+import java.util.Set;
+import java.util.UUID;
+import java.util.zip.GZIPOutputStream;
+
+/**
+ * The folder in which traces wait: NAME.gz is a trace, NAME.properties what is known of it, NAME.part and
+ * NAME.next are on their way to become one of these. Several uploaders and several processes may share a
+ * folder: names are unique, what others are making is left alone, and one at a time sends.
+ */
+final class TraceQueue {
+	private static final String BYTES = ".gz";
+	private static final String ABOUT = ".properties";
+	private static final long LEFT_BEHIND_MS = 3600_000;
+	/** Folders that this process sends from: a file's lock is of the process, and lost with any other stream on it. */
+	private static final Set<String> SENDING = new HashSet<>();
+
+	private final File folder;
+
+	TraceQueue(File folder) {
+		this.folder = folder;
+		if (!folder.isDirectory() && !folder.mkdirs() && !folder.isDirectory())
+			throw new IllegalArgumentException("cannot make " + folder);
+		cleanUp();
+	}
+
+	/** Oldest first. */
+	List<String> names() {
+		String[] files = folder.list((dir, name) -> name.endsWith(BYTES));
+		List<String> names = new ArrayList<>();
+		for (String f : files == null ? new String[0] : files) names.add(f.substring(0, f.length() - BYTES.length()));
+		names.sort(null);
+		return names;
+	}
+
+	File file(String name) {
+		return new File(folder, name + BYTES);
+	}
+
+	long bytes() {
+		long bytes = 0;
+		for (String name : names()) bytes += file(name).length();
+		return bytes;
+	}
+
+	/** What went to make room; null when the trace alone is larger than all may be. */
+	List<Properties> add(File trace, Properties about, long maxBytes) throws IOException {
+		// digits of the user's language are no digits to a server
+		String name = String.format(Locale.ROOT, "%013d-%s", System.currentTimeMillis(), UUID.randomUUID());
+		File part = new File(folder, name + ".part");
+		compress(trace, part);
+		if (part.length() > maxBytes) {
+			part.delete();
+			return null;
+		}
+		try {
+			write(name, about);
+			return enter(part, name, maxBytes);
+		} catch (IOException full) {
+			part.delete();
+			forget(name);
+			throw full;
+		}
+	}
+
+	/** Alone, but not while it is compressed: that takes long. */
+	private synchronized List<Properties> enter(File part, String name, long maxBytes) throws IOException {
+		List<Properties> gone = makeRoom(maxBytes - part.length());
+		if (!part.renameTo(file(name))) throw new IOException("cannot rename " + part);
+		return gone;
+	}
+
+	boolean has(String property, String value) {
+		for (String name : names())
+			if (value.equals(read(name).getProperty(property))) return true;
+		return false;
+	}
+
+	private List<Properties> makeRoom(long bytes) {
+		List<Properties> gone = new ArrayList<>();
+		long all = bytes();
+		for (String name : names()) {
+			if (all <= bytes) break;
+			all -= file(name).length();
+			gone.add(read(name));
+			forget(name);
+		}
+		return gone;
+	}
+
+	void forget(String name) {
+		file(name).delete();
+		new File(folder, name + ABOUT).delete();
+	}
+
+	Properties read(String name) {
+		Properties about = new Properties();
+		try (InputStream in = new FileInputStream(new File(folder, name + ABOUT))) {
+			about.load(in);
+		} catch (IOException | IllegalArgumentException lost) {
+			// sent without what was known of it
+		}
+		return about;
+	}
+
+	/** Whole or not at all, also when the battery is pulled. */
+	void write(String name, Properties about) throws IOException {
+		File next = new File(folder, name + ".next");
+		try (FileOutputStream out = new FileOutputStream(next)) {
+			about.store(out, null);
+			out.getFD().sync();
+		}
+		if (!next.renameTo(new File(folder, name + ABOUT))) throw new IOException("cannot rename " + next);
+	}
+
+	/** The right to send from this folder until it is closed; null while another thread or process has it. */
+	Closeable lockSending() throws IOException {
+		String path = folder.getCanonicalPath();
+		synchronized (SENDING) {
+			if (!SENDING.add(path)) return null;
+		}
+		RandomAccessFile file = null;
+		boolean others = false;
+		try {
+			file = new RandomAccessFile(new File(folder, "lock"), "rw");
+			others = file.getChannel().tryLock() == null;
+		} catch (IOException noLocks) {
+			// a file system without: what two processes send at once is one trace by its key
+		}
+		RandomAccessFile held = file;
+		if (!others) return () -> unlock(path, held);
+		unlock(path, file);
+		return null;
+	}
+
+	private static void unlock(String path, RandomAccessFile file) throws IOException {
+		synchronized (SENDING) {
+			SENDING.remove(path);
+			if (file != null) file.close();
+		}
+	}
+
+	/** What a killed process left half made; what is young may be another's that is being made. */
+	private void cleanUp() {
+		File[] files = folder.listFiles();
+		long now = System.currentTimeMillis();
+		for (File f : files == null ? new File[0] : files) {
+			String name = f.getName();
+			boolean halfMade = name.endsWith(".part") || name.endsWith(".next") || isAlone(name);
+			if (halfMade && Math.abs(now - f.lastModified()) > LEFT_BEHIND_MS) f.delete();
+		}
+	}
+
+	private boolean isAlone(String name) {
+		return name.endsWith(ABOUT) && !name.equals(TraceUploader.SERVER + ABOUT)
+				&& !file(name.substring(0, name.length() - ABOUT.length())).exists();
+	}
+
+	private static void compress(File from, File to) throws IOException {
+		try (InputStream in = new FileInputStream(from); FileOutputStream file = new FileOutputStream(to)) {
+			GZIPOutputStream out = new GZIPOutputStream(file, 64 << 10);
+			byte[] piece = new byte[64 << 10];
+			for (int n; (n = in.read(piece)) > 0;) out.write(piece, 0, n);
+			out.finish();
+			file.getFD().sync();
+		} catch (IOException e) {
+			to.delete();
+			throw e;
+		}
+	}
+}

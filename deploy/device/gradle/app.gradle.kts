@@ -1,0 +1,41 @@
+// To be merged into app/build.gradle.kts; buildSrc of this folder goes beside settings.gradle.kts. Gradle 7.4, AGP 7.4 and later.
+import com.android.build.api.artifact.SingleArtifact
+import com.android.build.api.variant.BuildConfigField
+
+val tracewell = providers.environmentVariable("TRACEWELL_URL").getOrElse("https://traces.example.com")
+val buildNumber = providers.environmentVariable("BUILD_NUMBER").getOrElse("local")
+
+android {
+    buildFeatures { buildConfig = true } // AGP 8 makes none by itself
+    defaultConfig {
+        buildConfigField("String", "TRACEWELL_URL", "\"$tracewell\"")
+        // an ingest key: whoever takes the app apart can send traces and mappings with it, and read nothing
+        buildConfigField("String", "TRACEWELL_INGEST_KEY", "\"${providers.environmentVariable("TRACEWELL_INGEST_KEY").getOrElse("")}\"")
+    }
+}
+
+androidComponents {
+    onVariants { variant ->
+        val suffix = variant.name.replaceFirstChar { it.uppercase() }
+        // one value for the app and for its mappings
+        val id = variant.outputs.first().versionName.map { "$it-$buildNumber-${variant.name}" }
+        variant.buildConfigFields?.put("BUILD_ID", id.map { BuildConfigField("String", "\"$it\"", null) })
+
+        // ./gradlew assembleFreeRelease uploadFreeReleaseMappings
+        val minified = android.buildTypes.getByName(variant.buildType!!).isMinifyEnabled
+        val recorder = providers.gradleProperty("tracewell.recorder").orNull // btrace2, matrix or none
+        if (minified || recorder != null) {
+            tasks.register<UploadMappings>("upload${suffix}Mappings") {
+                server.set(tracewell)
+                key.set(providers.environmentVariable("TRACEWELL_KEY"))
+                buildId.set(id)
+                if (minified) retrace.set(variant.artifacts.get(SingleArtifact.OBFUSCATION_MAPPING_FILE))
+                if (recorder != null) {
+                    dependsOn("assemble$suffix") // which writes it without telling Gradle
+                    val folder = if (recorder == "matrix") "mapping" else "rhea"
+                    methods.set(layout.buildDirectory.file("outputs/$folder/${variant.name}/methodMapping.txt"))
+                }
+            }
+        }
+    }
+}

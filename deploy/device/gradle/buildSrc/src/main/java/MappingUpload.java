@@ -1,0 +1,96 @@
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UnsupportedEncodingException;
+import java.net.HttpRetryException;
+import java.net.HttpURLConnection;
+import java.net.URI;
+import java.net.URL;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+
+/** PUT of a mapping, with patience: a server that starts again, a proxy that has none, a network that is not there yet. */
+public final class MappingUpload {
+	private static final int TRIES = 6;
+	private final URI server;
+	private final String key;
+	private final long firstWaitMs;
+
+	public MappingUpload(URI server, String key, long firstWaitMs) {
+		this.server = server;
+		this.key = key;
+		this.firstWaitMs = firstWaitMs;
+	}
+
+	/** Kind: methods (btrace, Matrix) or retrace (R8). Throws with the server's own words. */
+	public void send(String build, String kind, File file) throws IOException {
+		for (int tries = 1;; tries++) {
+			String trouble;
+			boolean passes = true;
+			try {
+				HttpURLConnection c = put(at(build, kind), file);
+				int status = status(c);
+				if (status / 100 == 2) return;
+				trouble = status + ": " + said(c);
+				passes = status >= 500 || status == 408 || status == 423 || status == 429;
+			} catch (IOException e) {
+				trouble = e.toString();
+			}
+			if (!passes || tries == TRIES) throw new IOException(file + " was not taken by " + server + ": " + trouble);
+			pause(firstWaitMs << (tries - 1));
+		}
+	}
+
+	private URL at(String build, String kind) throws IOException {
+		try {
+			String id = URLEncoder.encode(build, "UTF-8").replace("+", "%20");
+			return server.resolve("/api/v1/builds/" + id + "/" + kind).toURL();
+		} catch (UnsupportedEncodingException never) {
+			throw new AssertionError(never);
+		}
+	}
+
+	private HttpURLConnection put(URL to, File file) throws IOException {
+		HttpURLConnection c = (HttpURLConnection) to.openConnection();
+		c.setRequestMethod("PUT");
+		c.setInstanceFollowRedirects(false); // a key is for this server alone
+		c.setConnectTimeout(15_000);
+		c.setReadTimeout(120_000);
+		c.setRequestProperty("Authorization", "Bearer " + key);
+		c.setDoOutput(true);
+		c.setFixedLengthStreamingMode(file.length());
+		try (OutputStream out = c.getOutputStream()) {
+			Files.copy(file.toPath(), out);
+		}
+		return c;
+	}
+
+	private static int status(HttpURLConnection c) throws IOException {
+		try {
+			return c.getResponseCode();
+		} catch (HttpRetryException e) { // the JVM's word for 401 when a body was sent
+			return e.responseCode();
+		}
+	}
+
+	private static String said(HttpURLConnection c) throws IOException {
+		try (InputStream in = c.getErrorStream()) {
+			if (in == null) return "";
+			byte[] text = new byte[4096];
+			int n = 0;
+			for (int got; n < text.length && (got = in.read(text, n, text.length - n)) > 0;) n += got;
+			return new String(text, 0, n, StandardCharsets.UTF_8);
+		}
+	}
+
+	private static void pause(long ms) throws IOException {
+		try {
+			Thread.sleep(ms);
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+			throw new IOException("stopped", e);
+		}
+	}
+}

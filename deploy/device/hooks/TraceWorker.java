@@ -1,0 +1,24 @@
+package com.example.app;
+
+import android.content.Context;
+import androidx.work.ExistingWorkPolicy;
+import androidx.work.Worker;
+import androidx.work.WorkerParameters;
+import dev.tracewell.TraceUploader;
+
+/** Sends what waits. The uploader knows how long the server wants to be left alone: WorkManager's own retry does not. */
+public final class TraceWorker extends Worker {
+	public TraceWorker(Context context, WorkerParameters parameters) {
+		super(context, parameters);
+	}
+
+	@Override
+	public Result doWork() {
+		TraceUploader uploader = Tracing.uploader(getApplicationContext());
+		long wait = TraceUploader.SENT;
+		while (wait == TraceUploader.SENT && !isStopped() && Tracing.isAllowed(getApplicationContext())) wait = uploader.sendNext();
+		if (wait != TraceUploader.SENT && wait != TraceUploader.NOTHING)
+			Tracing.sendIn(getApplicationContext(), wait, ExistingWorkPolicy.APPEND_OR_REPLACE); // REPLACE would stop this one
+		return Result.success();
+	}
+}
