@@ -50,6 +50,9 @@ test('who waits for whom waits for something that comes', () => {
 test('HAProxy believes the address that the proxy has', () => {
 	const text = fs.readFileSync(path.join(root, 'deploy/proxy/haproxy-cluster.cfg'), 'utf8');
 	assert.ok(text.includes(`TRACEWELL_FRONT-${compose.services.proxy.networks.inside.ipv4_address}}`));
+	const { subnet, ip_range: given } = compose.networks.inside.ipam.config[0];
+	assert.deepEqual([subnet, given], ['172.31.78.0/24', '172.31.78.128/25']);
+	assert.ok(Number(compose.services.proxy.networks.inside.ipv4_address.split('.')[3]) < 128, 'no other container is given its address');
 	for (const role of ['ingest', 'query']) assert.ok(text.includes(`-${role}:8080}`) && compose.services[role]);
 	for (const [, s] of ours) assert.equal(s.environment.TRACEWELL_TRUSTED_PROXIES, compose.networks.inside.ipam.config[0].subnet);
 });

@@ -11,6 +11,7 @@ import { sampleTrace } from '../e2e/make.mjs';
 import { postgresIsThere } from '../e2e/postgres.mjs';
 import { root, until } from '../e2e/server.mjs';
 import { folder, hasProxy, settings, startBalance, startDatabase, startOne, startStore, yaml } from './cluster.mjs';
+import { compiled } from './types.mjs';
 
 const skip = !postgresIsThere ? 'no PostgreSQL 15' : !hasProxy && 'no haproxy';
 const FILE = 'kubernetes/several.yml';
@@ -25,6 +26,24 @@ const conf = of('ConfigMap')[0].data['tracewell.conf'];
 /* Is every label of the selector one of the pod? */
 const selects = ({ matchLabels, matchExpressions = [] }, labels) =>
 	Object.entries(matchLabels).every(([k, v]) => labels[k] === v) && matchExpressions.every(({ key, values }) => values.includes(labels[key]));
+
+/* Kubernetes' own description of its objects, as types; a literal with a field that they do not have does not compile. */
+function typed(file) {
+	return yaml(file).map(({ apiVersion, kind, ...rest }, i) =>
+		`import type { I${kind} as K${i} } from 'kubernetes-models/${apiVersion}';\nexport const o${i}: K${i} = ${JSON.stringify({ apiVersion, kind, ...rest })};\n`).join('');
+}
+
+test('every object has the fields that Kubernetes knows, and no other', async (t) => {
+	const files = ['tracewell', 'backup', 'several'].map((name) => `kubernetes/${name}.yml`);
+	const sources = Object.fromEntries(files.map((file) => [path.basename(file, '.yml') + '.ts', typed(file)]));
+	const { status, stdout } = compiled(t, sources);
+	assert.equal(status, 0, stdout);
+	assert.match(compiled(t, { 'wrong.ts': typed(FILE).replace('"readOnlyRootFilesystem"', '"readonlyRootFilesystem"') }).stdout, /readonlyRootFilesystem/, 'a word of the wrong case is found');
+	for (const object of files.flatMap(yaml)) {
+		const { [object.kind]: Kind } = await import(`kubernetes-models/${object.apiVersion}/${object.kind}`);
+		new Kind(object).validate();
+	}
+});
 
 test('pods have no more rights than they need, and bounded room', () => {
 	for (const { metadata, spec } of of('Deployment')) {

@@ -30,10 +30,10 @@ test('compose: its paths are there, its settings are settings, and the server ta
 	for (const name of Object.keys(server.environment)) assert.ok(known.has(name.replace('TRACEWELL_', '').toLowerCase().replaceAll('_', '-')), name);
 	const networks = compose.networks.inside.ipam.config.map((config) => config.subnet);
 	assert.deepEqual(networks, [server.environment.TRACEWELL_TRUSTED_PROXIES]);
-	/* without a name and with one */
+	/* without an address and with one */
 	const shell = (env) => run('bash', ['-c', `echo "${server.environment.TRACEWELL_PUBLIC_URL}"`], { env }).trim();
 	assert.equal(shell({}), 'http://127.0.0.1:8080');
-	assert.equal(shell({ TRACEWELL_NAME: 'traces.example.com' }), 'https://traces.example.com');
+	assert.equal(shell({ TRACEWELL_URL: 'https://traces.example.com' }), 'https://traces.example.com');
 	const s = await startServer(t, { args: ['--behind-proxy'], env: { TRACEWELL_PUBLIC_URL: shell({}), TRACEWELL_TRUSTED_PROXIES: networks[0] } });
 	assert.equal((await s.get('/readyz', { key: null })).status, 200);
 });

@@ -1,0 +1,24 @@
+/*
+ * demo.test.mjs - what the demo's fleet shows: the version that got slower, by which methods, and the deadlock.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { root, startServer } from './server.mjs';
+
+test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, async (t) => {
+	const s = await startServer(t);
+	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
+	assert.equal(Number(said), 228);
+	const found = (await s.get('/api/v1/regressions')).json.regressions;
+	const methods = found.filter((r) => r.scenario === 'cold_start' && r.head === '8.4.0').map((r) => r.method);
+	assert.ok(methods.includes('com.acme.shop.data.JsonParser.parse'), JSON.stringify(methods));
+	assert.deepEqual(found.filter((r) => r.scenario === 'feed_scroll'), [], 'what did not change is not told');
+	const compared = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.4.0&scenario=cold_start&format=markdown')).text;
+	assert.match(compared, /JsonParser\.parse .*\| yes \|/);
+	assert.match(compared, /weighed/, 'by classes of devices, which are known');
+	const { groups } = (await s.get('/api/v1/anr/groups')).json;
+	assert.ok(groups.some((g) => g.kind === 'deadlock'));
+});

@@ -1,0 +1,92 @@
+/*
+ * demo_fleet.mjs - what many phones sent in nine days: cold starts and scrolls of three versions, in the last of which
+ * one method got slower and one is new, and reports of apps that stopped responding; then the server is asked to look.
+ *
+ *   node tests/gen/demo_fleet.mjs URL KEY       the key's scope is write
+ *
+ * Numbers come from a seed, so each run sends the same but for its days.
+ */
+import { CAUSES } from './anr_fleet.mjs';
+
+const DAY_MS = 24 * 3600 * 1000;
+const [VERSIONS, DAYS, A_DAY, AT_ONCE] = [['8.2.0', '8.3.0', '8.4.0'], 3, 12, 8];
+/* model, memory, Android, how much longer everything takes there */
+const DEVICES = [['Galaxy A15', 2800, '14', 1.9], ['Redmi Note 12', 5600, '13', 1.35], ['Pixel 8', 7700, '15', 1]];
+
+/* Park and Miller's, from 0 to 1. */
+function numbers(seed) {
+	let at = seed;
+	return () => (at = (at * 48271) % 2147483647) / 2147483647;
+}
+
+/* name, milliseconds, what it calls */
+const start = (slower) => ['com.acme.shop.App.onCreate', 20, [
+	['com.acme.shop.di.Graph.build', 35, [['com.acme.shop.data.Prefs.load', 18, []]]],
+	['com.acme.shop.home.HomeActivity.onCreate', 15, [
+		['com.acme.shop.data.Repo.load', 12, [['com.acme.shop.data.JsonParser.parse', slower ? 94 : 64, []]]],
+		['android.view.LayoutInflater.inflate', 48, []],
+		...(slower ? [['com.acme.shop.ads.Ads.warmUp', 46, []]] : []),
+		['com.acme.shop.image.ImageCache.open', 27, []]]]]];
+const scroll = () => ['com.acme.shop.feed.Feed.onScroll', 6, [
+	['com.acme.shop.feed.FeedAdapter.onBind', 9, [['com.acme.shop.image.ImageCache.get', 7, []], ['com.acme.shop.text.Prices.format', 3, []]]]]];
+
+/* The calls as a trace: each takes its own time before what it calls. */
+function recording(tree, factor, random) {
+	const events = [{ ph: 'M', name: 'thread_name', pid: 4711, tid: 4711, args: { name: 'main' } }, { ph: 'M', name: 'process_name', pid: 4711, args: { name: 'com.acme.shop' } }];
+	const call = ([name, ms, inner], ts) => {
+		const event = { ph: 'X', cat: 'method', name, pid: 4711, tid: 4711, ts };
+		events.push(event);
+		let at = ts + Math.round(ms * 1000 * factor * (0.88 + 0.24 * random()));
+		for (const one of inner) at = call(one, at);
+		event.dur = at - ts;
+		return at;
+	};
+	call(tree, 1_000_000);
+	return JSON.stringify({ traceEvents: events });
+}
+
+/* All that is sent: body, and what is said of it. */
+function* traces(now) {
+	const random = numbers(20261123);
+	for (const [v, version] of VERSIONS.entries())
+		for (let day = 0; day < DAYS; day++)
+			for (let i = 0; i < A_DAY; i++)
+				for (const scenario of ['cold_start', 'feed_scroll']) {
+					const [device, ram, os, factor] = DEVICES[i % DEVICES.length];
+					const at = now - (DAYS * (VERSIONS.length - v) - day) * DAY_MS + i * 1000 * 60;
+					yield [recording(scenario === 'cold_start' ? start(v === 2) : scroll(), factor, random), { version, scenario, device, ram, os, at, who: `${day}-${i}` }];
+				}
+	for (const [n, cause] of CAUSES.slice(0, 3).entries())
+		for (let i = 0; i < 5 - n; i++) {
+			const [device, ram, os] = DEVICES[i % DEVICES.length];
+			yield [cause.make(i), { version: VERSIONS[n === 0 ? 2 : 1], scenario: 'anr', device, ram, os, at: now - (1 + i) * DAY_MS / 2, who: `anr-${i}` }];
+		}
+}
+
+async function sent(url, key, n, [body, of]) {
+	const query = new URLSearchParams({ app: 'com.acme.shop', version_name: of.version, build_id: `shop-${of.version}`, scenario: of.scenario, device: of.device, os: of.os,
+		labels: JSON.stringify({ ram_mb: of.ram }), started_at: String(Math.round(of.at)), device_id: `phone-${of.who}` });
+	for (;;) {
+		const answer = await fetch(`${url}/api/v1/traces?${query}`, { method: 'POST', body, headers: { Authorization: `Bearer ${key}`, 'Idempotency-Key': `demo-fleet-${n}` } });
+		if (answer.status === 202 || answer.status === 200) return;
+		if (answer.status !== 503 && answer.status !== 429) throw new Error(await answer.text());
+		await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get('retry-after') ?? 1)));
+	}
+}
+
+const [url, key] = process.argv.slice(2);
+const ask = async (target, method = 'GET', body = undefined) => (await fetch(url + target, { method, body, headers: { Authorization: `Bearer ${key}` } })).json();
+const all = [...traces(Date.now())];
+const left = all.entries();
+await Promise.all(Array.from({ length: AT_ONCE }, async () => { for (const [n, one] of left) await sent(url, key, n, one); }));
+
+const expected = all.filter(([, of]) => of.scenario !== 'anr').length;
+for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((done) => setTimeout(done, 300))) {
+	const { groups = [] } = await ask('/api/v1/fleet/scenarios?by=version&app=com.acme.shop');
+	const counted = groups.filter((g) => g.scenario === 'cold_start' || g.scenario === 'feed_scroll').reduce((sum, g) => sum + g.duration_ns.traces, 0);
+	if (counted >= expected) break;
+}
+/* All of it comes within a day, of which the server would wait for two. */
+await ask('/api/v1/regressions/rules', 'PUT', JSON.stringify({ least_days: 1 }));
+for (let tries = 0; tries < 20 && (await ask('/api/v1/regressions/look', 'POST')).error; tries++) await new Promise((done) => setTimeout(done, 500));
+console.log(all.length);
