@@ -1,7 +1,7 @@
 /*
- * The last column of the README's table of formats, for reports, issues, mappings and archives: every
+ * The last column of deploy/guides/formats.md, for reports, issues, mappings and archives: every
  * reason for a refusal that it names is provoked, and the answer's words are held.  A reason that the
- * README adds without a case here fails, and so does a case that it no longer names.
+ * guide adds without a case here fails, and so does a case that it no longer names.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -56,9 +56,9 @@ const rows = {
 };
 
 function refusedColumn(begin) {
-	const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
-	const line = readme.split('\n').find((l) => l.startsWith('| ' + begin));
-	assert.ok(line, `the README has no row that begins with ${begin}`);
+	const guide = fs.readFileSync(path.join(root, 'deploy/guides/formats.md'), 'utf8');
+	const line = guide.split('\n').find((l) => l.startsWith('| ' + begin));
+	assert.ok(line, `deploy/guides/formats.md has no row that begins with ${begin}`);
 	return line.replace(/ \|$/, '').split(' | ').at(-1);
 }
 
@@ -72,16 +72,16 @@ async function refusal(s, body, to) {
 	return trace.error.message;
 }
 
-test('what the README says is refused is refused, with words', async (t) => {
+test('what deploy/guides/formats.md says is refused is refused, with words', async (t) => {
 	const s = await startServer(t);
 	for (const [begin, cases] of Object.entries(rows))
 		await t.test(begin, async () => {
 			let rest = refusedColumn(begin);
 			for (const [reason, body, words, to] of cases) {
-				assert.ok(rest.includes(reason), `the README does not say "${reason}"`);
+				assert.ok(rest.includes(reason), `the guide does not say "${reason}"`);
 				rest = rest.replace(reason, '');
 				assert.match(await refusal(s, body, to), words, reason);
 			}
-			assert.match(rest, /^(, | or |and )*$/, 'the README names a reason that is not tried');
+			assert.match(rest, /^(, | or |and )*$/, 'the guide names a reason that is not tried');
 		});
 });
