@@ -13,7 +13,7 @@ import { test } from 'node:test';
 
 import { postgresIsThere, startPostgres } from './postgres.mjs';
 import { CLIENT, Jar, jwt, knows, newKey, publicOf, realProvider, saysAnything } from './provider.mjs';
-import { binary, startServer, tracewell, until } from './server.mjs';
+import { binary, cookiesOf, startServer, tracewell, until } from './server.mjs';
 
 /* A port that is free now: provider and server must know each other's address before they run. */
 async function freePort() {
@@ -71,7 +71,7 @@ for (const [alg, options] of [['RS256', {}], ['ES256', { claimsInToken: true }],
 		assert.deepEqual((await who(s, jar)).oidc, { name: 'the firm', linked: false });
 
 		const first = await jar.ask(begin(s));
-		const flow = first.headers.getSetCookie()[0];
+		const flow = cookiesOf(first.headers)[0];
 		for (const attribute of ['HttpOnly', 'SameSite=Lax', 'Path=/api/v1/oidc', 'Max-Age=600']) assert.ok(flow.includes(attribute), flow);
 		const asked = new URL(first.to).searchParams;
 		assert.equal(asked.get('code_challenge_method'), 'S256');
@@ -104,7 +104,7 @@ test('the session is one like any other: followed, ended, signed out', async (t)
 	assert.ok(!one.includes('tw_oidc'), 'the flow is over');
 	const back = await jar.follow(begin(s), isCallback, 'bea');
 	const again = await jar.ask(back, { fromElsewhere: true });
-	const cookie = again.headers.getSetCookie().find((c) => c.startsWith('tw_session='));
+	const cookie = cookiesOf(again.headers).find((c) => c.startsWith('tw_session='));
 	for (const attribute of ['HttpOnly', 'SameSite=Strict', 'Path=/', 'Max-Age=1000']) assert.ok(cookie.includes(attribute), cookie);
 	const old = await s.get('/api/v1/session', { key: null, headers: { Cookie: one } });
 	assert.equal(old.status, 401, 'signing in ends the session before, though its cookie does not travel on the way back');
@@ -347,7 +347,7 @@ test('where the page is on https, cookies are of this host alone', async (t) => 
 	const s = await signsIn(t, p, ['--oidc-create', '--public-url', 'https://traces.example']);
 	const jar = new Jar();
 	const first = await jar.ask(begin(s));
-	assert.match(first.headers.getSetCookie()[0], /^__Host-tw_oidc=[^;]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/);
+	assert.match(cookiesOf(first.headers)[0], /^__Host-tw_oidc=[^;]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/);
 	const back = new URL(await jar.follow(first.to, isCallback));
 	assert.equal(back.origin, 'https://traces.example');
 	const here = `${s.url}${back.pathname}${back.search}`;
@@ -356,7 +356,7 @@ test('where the page is on https, cookies are of this host alone', async (t) => 
 	assert.equal(whyOf(new URL(planted.headers.get('location'), s.url)), 'state', 'a cookie that a neighbour planted');
 	const signed = await jar.ask(here, { fromElsewhere: true });
 	assert.equal(whyOf(signed.to), null);
-	const cookie = signed.headers.getSetCookie().find((c) => c.startsWith('__Host-tw_session='));
+	const cookie = cookiesOf(signed.headers).find((c) => c.startsWith('__Host-tw_session='));
 	for (const attribute of ['; Path=/;', 'HttpOnly', 'SameSite=Strict', 'Secure']) assert.ok(cookie.includes(attribute), cookie);
 	assert.ok(!/domain/i.test(cookie));
 	assert.equal((await who(s, jar)).user, 'ann');

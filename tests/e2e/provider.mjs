@@ -8,6 +8,8 @@ import https from 'node:https';
 
 import Provider from 'oidc-provider';
 
+import { cookiesOf } from './server.mjs';
+
 export const CLIENT = { id: 'tracewell', secret: 'the secret of the client' };
 
 const ALGS = { RS256: ['rsa', { modulusLength: 2048 }], ES256: ['ec', { namedCurve: 'P-256' }], ES384: ['ec', { namedCurve: 'P-384' }], PS256: ['rsa', { modulusLength: 2048 }] };
@@ -135,7 +137,7 @@ export class Jar {
 		const answer = await fetch(url, { redirect: 'manual', ...options, headers: { ...(cookie ? { Cookie: cookie } : {}), ...options.headers } });
 		const host = new URL(url).host;
 		if (!this.of.has(host)) this.of.set(host, new Map());
-		for (const line of answer.headers.getSetCookie?.() ?? []) {
+		for (const line of cookiesOf(answer.headers)) {
 			const [pair] = line.split(';');
 			const at = pair.indexOf('=');
 			if (/max-age=0|expires=Thu, 01 Jan 1970/i.test(line)) this.of.get(host).delete(pair.slice(0, at));

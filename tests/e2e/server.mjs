@@ -47,6 +47,9 @@ export function tracewell(...args) {
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /* Asks again until the answer is not undefined. */
+/* Each cookie of an answer; Debian 12's Node 18 hands them out as one text. */
+export const cookiesOf = (headers) => headers.getSetCookie?.() ?? (headers.get('set-cookie') ?? '').split(/, (?=[^;, ]+=)/).filter(Boolean);
+
 export async function until(ask, what, seconds = 30) {
 	const end = Date.now() + seconds * 1000 * (sanitized() ? 4 : 1);
 	while (Date.now() < end) {
@@ -89,6 +92,7 @@ export class Server {
 		this.args = [...args, ...catalogueAt(this.schema)];
 		this.env = env;
 		this.log = '';
+		this.stderr = 'pipe'; // or a descriptor
 	}
 
 	async start() {
@@ -97,7 +101,7 @@ export class Server {
 		this.child = spawn(
 			program,
 			[...before, 'serve', '--data', this.data, '--listen', '127.0.0.1:0', ...this.args],
-			{ stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.env } },
+			{ stdio: ['ignore', 'pipe', this.stderr], env: { ...process.env, ...this.env } },
 		);
 		this.ended = new Promise((done) =>
 			this.child.once('exit', (code, signal) => {
@@ -108,7 +112,7 @@ export class Server {
 		const start = this.log.length;
 		const hear = (text) => (this.log += text);
 		this.child.stdout.setEncoding('utf8').on('data', hear);
-		this.child.stderr.setEncoding('utf8').on('data', hear);
+		this.child.stderr?.setEncoding('utf8').on('data', hear);
 		this.port = await until(
 			() => {
 				if (this.exited) throw new Error('the server ended: ' + this.log.slice(-500));
@@ -176,7 +180,7 @@ export class Server {
 	}
 
 	put(target, body, options = {}) {
-		return this.ask('PUT', target, { key: this.ingest, body, ...options });
+		return this.ask('PUT', target, { key: this.write, body, ...options });
 	}
 
 	/* Uploads and waits until ready or failed; the TRACE. */
