@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/sum.h"
 #include "clock.h"
@@ -12,17 +11,12 @@
 #include "found.h"
 #include "log.h"
 #include "rollup_fold_int.h"
+#include "trace_stored.h"
 
 #define WORK_BYTES ((size_t)256 << 20)
 
 /* A trace has so long, five times what ten million calls take: what is found by then is kept. */
-enum {
-	LOOKED_AT_ONCE = 8,
-	PATH_BYTES = 1500,
-	LONGEST_MS = 5000,
-	DATA_BYTES = 1 << 20,
-	LATER_MS = 1800000
-};
+enum { LOOKED_AT_ONCE = 8, LONGEST_MS = 5000, DATA_BYTES = 1 << 20, LATER_MS = 1800000 };
 
 struct tw_finder {
 	struct tw_folder *folder;       /* names methods, and has the memory of one trace */
@@ -226,12 +220,8 @@ static enum tw_status look_through(struct look *l, struct tw_err *err)
 static enum tw_status open_file(struct look *l, struct tw_err *err)
 {
 	struct tw_view *v = &l->d.v;
-	char path[PATH_BYTES];
-	enum tw_status st =
-	        tw_trace_path(l->folder->parts.blobs, v->row.id, path, sizeof path, err);
+	enum tw_status st = tw_trace_stored_open(l->folder->parts.blobs, v->row.id, &v->file, err);
 
-	if (st == TW_OK)
-		st = tw_trace_file_open(path, &v->file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(v->file, &v->methods, &v->n_methods, err);
 	if (st != TW_OK)
@@ -282,15 +272,9 @@ static enum tw_status keep(struct look *l, int64_t number, struct tw_err *err)
 }
 
 /* Its own fault, or one that passes? */
-static bool is_for_good(const struct tw_finder *f, const char *trace_id, enum tw_status st)
+static bool is_for_good(enum tw_status st)
 {
-	char path[PATH_BYTES];
-
-	if (st == TW_IO)
-		return tw_trace_path(f->folder->parts.blobs, trace_id, path, sizeof path, NULL) ==
-		               TW_OK &&
-		       access(path, F_OK) != 0;
-	return st != TW_BUSY && st != TW_FULL && st != TW_NOMEM;
+	return st != TW_BUSY && st != TW_FULL && st != TW_NOMEM && st != TW_IO;
 }
 
 /* A file that went with its row is no fault of it. */
@@ -310,7 +294,7 @@ static enum tw_status give_up(struct tw_finder *f, const struct tw_trace_row *ro
 {
 	bool went = false;
 
-	if (!is_for_good(f, row->id, st)) {
+	if (!is_for_good(st)) {
 		*err = *why;
 		return st;
 	}

@@ -5,7 +5,8 @@
  *   const r = await s.post('/api/v1/traces', body, { query: { build_id: 'b1' } });
  *
  * The binary is $TRACEWELL, or the one built last in a build folder of the checkout.  With
- * $TRACEWELL_TEST_POSTGRES (postgres://...) each data folder has its catalogue in a schema there.
+ * $TRACEWELL_TEST_POSTGRES (postgres://...) each data folder has its catalogue in a schema there, and with
+ * $TRACEWELL_TEST_BUCKET each server its files in an S3-compatible store of its own.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -246,11 +247,27 @@ export class Server {
 	}
 }
 
+const BUCKET = `import { startBucket } from ${JSON.stringify(new URL('./bucket.mjs', import.meta.url).href)};
+const ends = [];
+const bucket = await startBucket({ after: (end) => ends.push(end) });
+process.send({ args: bucket.args(), env: bucket.env });
+process.on('disconnect', async () => { for (const end of ends) await end(); process.exit(); });`;
+
+/* Where the tests want the files in a store: in a process of its own, because subcommands are waited for. */
+async function bucketArgs(t, args, data) {
+	if (!process.env.TRACEWELL_TEST_BUCKET || data || args.some((arg) => /^--(blobs|s3)/.test(arg))) return [];
+	const child = spawn(process.execPath, ['--input-type=module', '-e', BUCKET], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+	t.after(() => child.disconnect());
+	const bucket = await new Promise((done) => child.once('message', done));
+	Object.assign(process.env, bucket.env);
+	return bucket.args;
+}
+
 /* `t`: the test or suite context whose end stops it and removes its data.  `under`: a program and its arguments that becomes
  * the server. */
 export async function startServer(t, { args = [], env = {}, data, under } = {}) {
 	const folder = data ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-e2e-'));
-	const server = new Server(folder, args, env, under);
+	const server = new Server(folder, [...args, ...(await bucketArgs(t, args, data))], env, under);
 	await server.start();
 	t.after(async () => {
 		await server.stop();
