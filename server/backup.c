@@ -250,6 +250,24 @@ static void drop_all_unnamed(struct run *r)
 
 /* --- the whole --- */
 
+static enum tw_status may_replace(const struct tw_backup *b, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+	bool strange = false;
+	enum tw_status st;
+
+	(void)snprintf(path, sizeof path, "%s/catalogue.db", tw_blobs_dir(b->to));
+	if (b->replace || access(path, F_OK) != 0)
+		return TW_OK;
+	st = tw_catalogue_is_strange(b->catalogue, path, &strange, err);
+	if (st != TW_OK || !strange)
+		return st;
+	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        "%.120s is a copy of another server, or of this one before its data folder was "
+	        "lost: none of its projects is here; name another folder, or say --replace",
+	        tw_blobs_dir(b->to));
+}
+
 static enum tw_status sync_path(const char *path, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -309,8 +327,10 @@ enum tw_status tw_backup_run(
 {
 	struct run r = {.b = backup};
 	char copy[PATH_BYTES];
-	enum tw_status st;
+	enum tw_status st = may_replace(backup, err);
 
+	if (st != TW_OK)
+		return st;
 	(void)snprintf(copy, sizeof copy, "%s/catalogue.new", tw_blobs_dir(backup->to));
 	st = copy_catalogue(&r, copy, err);
 	if (st == TW_OK)

@@ -5,6 +5,8 @@
  * copy names, and last the copy takes its place.  Cut short anywhere, the backup
  * before is still whole.  Files are named by their content, so a later backup to
  * the same folder copies what is new and drops what is not named any more.
+ * A copy whose projects are all unknown here is left alone: it is another server's,
+ * or this one's from before its folder was lost, and may be the only one.
  * Works beside a running server and under load.
  * Thread: the caller's.
  */
@@ -28,6 +30,7 @@ struct tw_backup_sums {
 struct tw_backup {
 	struct tw_catalogue *catalogue;
 	struct tw_blobs *from, *to;
+	bool replace; /* also what is another server's copy; else that is TW_CONFLICT */
 	bool decoded; /* decoded files too; without, a server on the backup decodes them again */
 	/* Told of an upload or mapping (its trace or build) that cannot be copied because it is
 	 * damaged or gone; the trace is in the backup all the same when its decoded file is. */

@@ -76,8 +76,7 @@ enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha2
 /* A write that changes nothing: is it there and writable (for /readyz). */
 enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err);
 
-/* --- projects and keys (catalogue_project.c, catalogue_key.c); people and sessions:
- * catalogue_user.h --- */
+/* --- projects and keys (catalogue_project.c, catalogue_key.c); people: catalogue_user.h --- */
 
 /* The project of that name, made when new. */
 enum tw_status tw_catalogue_project(struct tw_catalogue *c, const char *name,
@@ -88,6 +87,9 @@ struct tw_project_row {
 };
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Has the catalogue in that file, which is only looked at, projects, and none of c's? */
+enum tw_status tw_catalogue_is_strange(
+        struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err) TW_MUST_USE;
 
 /* Secrets come hashed (auth_secret.h makes and hashes them).  A key has one, and for a time after
  * it was rotated also the one before. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalogue_sqlite.h"
 #include "ulid.h"
 
 static enum tw_status no_memory(struct tw_err *err)
@@ -105,5 +106,40 @@ enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
 		return st;
 	st = read_projects(db, a, ret, ret_n, err);
 	tw_cat_done(c, db);
+	return st;
+}
+
+/* *ret_n: how many there are, *ret_known: how many of them c has, too. */
+static enum tw_status compare_projects(struct tw_catalogue *c, struct tw_db *other, size_t *ret_n,
+        size_t *ret_known, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, other, err, "SELECT project_id FROM project", "");
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		int64_t n = 0;
+
+		st = tw_cat_first_int(c->writer, &n, err,
+		        "SELECT count(*) FROM project WHERE project_id=?", "t", tw_cat_str(&q, 0));
+		*ret_known += n > 0;
+		++*ret_n;
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+enum tw_status tw_catalogue_is_strange(
+        struct tw_catalogue *c, const char *path, bool *ret, struct tw_err *err)
+{
+	struct tw_db *other;
+	size_t n = 0, known = 0;
+	enum tw_status st = tw_db_sqlite_open(path, TW_DB_LOOK, &other, NULL, err);
+
+	if (st != TW_OK)
+		return st;
+	st = compare_projects(c, other, &n, &known, err);
+	tw_db_close(other);
+	*ret = n > 0 && known == 0;
 	return st;
 }

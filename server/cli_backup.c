@@ -15,7 +15,7 @@
 enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20 };
 
 static const char synopsis[] = "backup --data DIR --to FOLDER|s3://BUCKET[/PREFIX] [--s3-endpoint "
-                               "URL] [--without-decoded] [--json]";
+                               "URL] [--without-decoded] [--replace] [--json]";
 
 static void tell_left_out(void *arg, const char *id, const char *why)
 {
@@ -58,17 +58,18 @@ static bool is_same_folder(const char *one, const char *other)
 	       a.st_ino == b.st_ino;
 }
 
-static enum tw_status run(const char *data, const char *to, bool decoded,
+static enum tw_status run(const char *data, const char *to, struct tw_backup backup,
         struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct tw_progress bar = tw_progress_of("backup: uploads", 0);
-	struct tw_backup backup = {
-	        .decoded = decoded, .left_out = tell_left_out, .step = step, .arg = &bar};
 	enum tw_status st;
 
 	if (is_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 		        "--to is the data folder itself: a backup needs a folder of its own");
+	backup.left_out = tell_left_out;
+	backup.step = step;
+	backup.arg = &bar;
 	(void)umask(077);
 	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
 	if (st == TW_OK)
@@ -115,22 +116,27 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 int tw_cli_backup(int argc, char **argv)
 {
 	const char *data = "./data", *to = NULL, *endpoint = NULL;
-	bool without_decoded = false, json = false;
+	bool without_decoded = false, replace = false, json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "to", .value = &to}, {.name = "s3-endpoint", .value = &endpoint},
-	        {.name = "without-decoded", .on = &without_decoded}, {.name = "json", .on = &json}};
+	        {.name = "without-decoded", .on = &without_decoded},
+	        {.name = "replace", .on = &replace}, {.name = "json", .on = &json}};
 	struct tw_backup_sums sums = {0};
 	struct tw_err err;
 	enum tw_status st;
-	int n = tw_cli_flags(synopsis, flags, 5, argc, argv);
+	int n = tw_cli_flags(synopsis, flags, 6, argc, argv);
 
 	if (n != 0 || !to) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	st = strncmp(to, "s3://", 5) == 0 ? run_s3(data, to, endpoint, &sums, &err)
-	                                  : run(data, to, !without_decoded, &sums, &err);
+	if (strncmp(to, "s3://", 5) == 0)
+		st = run_s3(data, to, endpoint, &sums, &err);
+	else
+		st = run(data, to,
+		        (struct tw_backup){.decoded = !without_decoded, .replace = replace}, &sums,
+		        &err);
 	if (st == TW_OK && json)
 		st = print_json(&sums, &err);
 	if (st != TW_OK)

@@ -127,6 +127,23 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.ok(isWhole(to));
 	});
 
+	test('a copy of which the server knows nothing is left alone', async (t) => {
+		const to = folder(t);
+		const [old, fresh] = [await startServer(t), await startServer(t)];
+		await old.decoded(await upload(old, 1));
+		await fresh.decoded(await upload(fresh, 2));
+		assert.equal(backup(old.data, to).code, 0);
+		const files = () => execFileSync('find', [to, '-type', 'f', '!', '-name', 'catalogue.db-*', '-exec', 'sha256sum', '{}', '+'], { encoding: 'utf8' }).split('\n').sort();
+		const before = files();
+		const refused = backup(fresh.data, to);
+		assert.equal(refused.code, 1);
+		assert.match(refused.told, /a copy of another server.* none of its projects is here; name another folder, or say --replace/);
+		assert.deepEqual(files(), before);
+		assert.equal(backup(old.data, to).code, 0, 'its own goes on');
+		assert.match(backup(fresh.data, to, '--replace').told, /^1 uploads are in the backup; 2 files copied .* 1 of earlier ones dropped/);
+		assert.ok(isWhole(to));
+	});
+
 	test('says what it cannot do', async (t) => {
 		const s = await startServer(t);
 		assert.match(backup(s.data, s.data).told, /is the data folder itself/);
