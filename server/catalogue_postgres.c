@@ -142,7 +142,7 @@ static void hear_nothing(void *arg, const char *said)
 
 static PGresult *ask(struct tw_postgres *p, const char *sql)
 {
-	return tw_postgres_answer(p, PQsendQuery(p->of, sql), tw_postgres_limit_ms(p, sql));
+	return tw_postgres_answer(p, PQsendQuery(p->of, sql), sql);
 }
 
 /* The lock is the session's: whoever has it made this connection, and nobody writes by another. */
@@ -305,8 +305,7 @@ static int place_of(struct tw_postgres *p, const char *sql, const struct tw_post
 	if (!p->prepared[p->n_prepared])
 		return -1;
 	(void)snprintf(name, sizeof name, "s%u", p->n_prepared);
-	r = tw_postgres_answer(
-	        p, PQsendPrepare(p->of, name, sql, v->n, v->types), tw_postgres_limit_ms(p, sql));
+	r = tw_postgres_answer(p, PQsendPrepare(p->of, name, sql, v->n, v->types), sql);
 	if (!is_fine(r)) {
 		tw_mem_free(p->prepared[p->n_prepared]);
 		*ret_failed = r;
@@ -334,7 +333,7 @@ static PGresult *send(
 	                           p->of, sql, v->n, v->types, v->values, v->lengths, v->formats, 1)
 	                 : PQsendQueryPrepared(
 	                           p->of, name, v->n, v->values, v->lengths, v->formats, 1);
-	return tw_postgres_answer(p, sent, tw_postgres_limit_ms(p, sql));
+	return tw_postgres_answer(p, sent, sql);
 }
 
 /* A commit of what failed before rolls back, without a word of failure. */
@@ -399,7 +398,7 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 		return tw_fail(
 		        err, TW_IO, TW_NO_OFFSET, "catalogue: files could not be made durable");
 	tw_buf_init(&text, SQL_BYTES);
-	st = tw_postgres_sql(sql, &text, &n);
+	st = tw_postgres_sql(tw_postgres_begin(sql), &text, &n);
 	if (st == TW_OK)
 		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL, false);
 	tw_buf_done(&text);

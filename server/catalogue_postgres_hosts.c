@@ -51,7 +51,7 @@ static bool is_earlier(const char *system, const char *timeline)
 /* What does not know the question (not every service lets it be asked) is believed. */
 bool tw_postgres_is_stale(struct tw_postgres *p)
 {
-	PGresult *r = tw_postgres_answer(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
+	PGresult *r = tw_postgres_answer_within(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
 	bool stale = false;
 
 	if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1)

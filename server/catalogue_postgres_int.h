@@ -50,9 +50,11 @@ PGresult *tw_postgres_run(
 enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err);
 
 /* The last result of what was sent, PQclear is owed; NULL when nothing was.  What takes longer
- * loses the connection. */
-PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms);
-int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql);
+ * loses the connection: longer than that, or than what was sent, sql, may. */
+PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms);
+PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql);
+/* What to send for it: who begins to write waits less while commits do not come back. */
+const char *tw_postgres_begin(const char *sql);
 /* The connection is lost from here on. */
 void tw_postgres_give_up(struct tw_postgres *p);
 

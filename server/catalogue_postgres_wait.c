@@ -21,6 +21,7 @@
 enum {
 	ANSWER_MS = 70000,
 	COMMIT_MS = 10000,
+	COMMIT_AGAIN_MS = 2000, /* after one that did not come back */
 	SETTLE_MS = 10000,
 	HURRY_MS = 3000,
 	FOR_EVER_MS = 1 << 30
@@ -37,6 +38,10 @@ static _Atomic int64_t hung_ms, again_ms;
  * several it is their server. */
 enum { GIVEN_UP_FEW = 1 };
 static _Atomic unsigned given_up;
+
+/* The last commit of a writer was given up: while a replica is gone the next one will be, too, and
+ * writers wait for each other. */
+static _Atomic bool commits_wait;
 
 void tw_catalogue_hurry(bool hurry)
 {
@@ -104,7 +109,12 @@ static bool is_hurried(const struct tw_postgres *p)
 	return hurried && p->hold == TW_POSTGRES_FREE;
 }
 
-int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql)
+static bool is_commit(const char *sql)
+{
+	return strcmp(sql, "COMMIT") == 0;
+}
+
+static int64_t limit_ms_of(const struct tw_postgres *p, const char *sql)
 {
 	if (p->patient)
 		return FOR_EVER_MS;
@@ -112,7 +122,9 @@ int64_t tw_postgres_limit_ms(const struct tw_postgres *p, const char *sql)
 		return HURRY_MS;
 	if (!p->settled)
 		return SETTLE_MS;
-	return strcmp(sql, "COMMIT") == 0 ? COMMIT_MS : ANSWER_MS;
+	if (!is_commit(sql))
+		return ANSWER_MS;
+	return atomic_load(&commits_wait) ? COMMIT_AGAIN_MS : COMMIT_MS;
 }
 
 /* libpq finds it closed, and says so. */
@@ -135,6 +147,16 @@ static bool wait_for(PGconn *of, short events, int64_t until_ms)
 			return true;
 	}
 	return false;
+}
+
+/* What was given up waits on in its server, and keeps the lock of who writes until it is through.
+ */
+const char *tw_postgres_begin(const char *sql)
+{
+	if (strcmp(sql, "BEGIN IMMEDIATE") != 0 || !atomic_load(&commits_wait))
+		return sql;
+	return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout='2s';"
+	       " SELECT writer FROM catalogue_writer FOR UPDATE";
 }
 
 /* True also when the connection is lost, which the result tells. */
@@ -167,7 +189,7 @@ static void note_lost_after(const struct tw_postgres *p, int64_t began_ms)
 		tw_postgres_note_hung(began_ms);
 }
 
-PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
+PGresult *tw_postgres_answer_within(struct tw_postgres *p, int sent, int64_t limit_ms)
 {
 	const int64_t began_ms = tw_monotonic_ms(), until_ms = began_ms + limit_ms;
 	PGresult *last = NULL, *r;
@@ -191,4 +213,13 @@ PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, int64_t limit_ms)
 	else
 		atomic_store(&given_up, 0);
 	return last;
+}
+
+PGresult *tw_postgres_answer(struct tw_postgres *p, int sent, const char *sql)
+{
+	PGresult *r = tw_postgres_answer_within(p, sent, limit_ms_of(p, sql));
+
+	if (is_commit(sql) && p->hold != TW_POSTGRES_FREE)
+		atomic_store(&commits_wait, p->gave_up);
+	return r;
 }

@@ -256,27 +256,30 @@ static void test_what_goes(void **state)
 static void test_expires(void **state)
 {
 	struct fixture *f = *state;
+	struct tw_db *beside = catalogue_beside(f->dir);
 	struct tw_resumable_hold h, c;
 	struct tw_resumable u;
 	bool expired = false;
 	char id[2][TW_ID_BYTES];
 
-	assert_int_equal(add_as(f, "K", 20, 30, id[0]), TW_OK);
+	add(f, 20, id[0]);
+	add(f, 20, id[1]);
 	h = hold_of(id[0], "a-1");
-	assert_int_equal(hold_for(f, &h, 300), TW_OK);
-	assert_int_equal(add_as(f, "K", 20, 30, id[1]), TW_OK);
-	(void)usleep(60000);
+	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
+	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
+	catalogue_run(beside, "UPDATE resumable SET expires_ms=1");
 	assert_int_equal(look(f, id[1], &u), TW_NOT_FOUND);
 	assert_int_equal(clean(f, &c, &expired), TW_OK);
 	assert_true(expired);
 	assert_string_equal(c.id, id[1]); /* the other is held */
 	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
 	assert_int_equal(clean(f, &c, &expired), TW_NOT_FOUND);
-	(void)usleep(300000);
+	catalogue_run(beside, "UPDATE resumable SET until_ms=1");
 	assert_int_equal(clean(f, &c, &expired), TW_OK);
 	assert_string_equal(c.id, id[0]);
 	assert_int_equal(append(f, &h, 0, 20, LEASE_MS), TW_LOCKED);
 	assert_int_equal(tw_catalogue_resumable_cleaned(f->c, &c, NULL), TW_OK);
+	tw_db_close(beside);
 }
 
 struct race {
