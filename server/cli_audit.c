@@ -118,7 +118,6 @@ int tw_cli_audit(int argc, char **argv)
 	};
 	int n = tw_cli_flags(synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
-	struct tw_blobs *blobs = NULL;
 	struct tw_err err;
 	uint64_t limit;
 	enum tw_status st;
@@ -128,10 +127,9 @@ int tw_cli_audit(int argc, char **argv)
 			(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	st = tw_cli_data_open(f.data, &c, &blobs, &err);
+	st = tw_cli_data_look(f.data, &c, &err);
 	if (st == TW_OK)
 		st = run(c, &f, limit, &err);
 	(void)tw_catalogue_close(c);
-	(void)tw_blobs_close(blobs);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("audit", &err);
 }

@@ -63,7 +63,8 @@ enum tw_status tw_cli_data_files(
 	return st;
 }
 
-enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
+/* ret_blobs NULL: its files are not asked for. */
+static enum tw_status open_there(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err)
 {
 	struct place p = {.arena = NULL};
@@ -76,12 +77,24 @@ enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_cata
 		        data);
 	tw_actor_set_cli();
 	st = find_place(data, &p, err);
-	if (st == TW_OK)
+	if (st == TW_OK && ret_blobs)
 		st = open_files(data, &p, 0, ret_blobs, err);
 	if (st == TW_OK)
 		st = open_catalogue(data, &p, ret_catalogue, err);
 	(void)tw_arena_free(p.arena);
 	return st;
+}
+
+enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
+        struct tw_blobs **ret_blobs, struct tw_err *err)
+{
+	return open_there(data, ret_catalogue, ret_blobs, err);
+}
+
+enum tw_status tw_cli_data_look(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
+{
+	return open_there(data, ret_catalogue, NULL, err);
 }
 
 enum tw_status tw_cli_data_make(

@@ -12,7 +12,10 @@
 enum tw_status tw_cli_data_open(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err) TW_MUST_USE;
 
-/* The catalogue alone, of a folder that is made when it is not there. */
+/* The catalogue alone: its files may be in a store whose key is not at hand. */
+enum tw_status tw_cli_data_look(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
+/* The same, of a folder that is made when it is not there. */
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 

@@ -513,6 +513,8 @@ test('check, sql, backup, export and import look there too', async (t) => {
 		const answer = await check(...more);
 		assert.equal(answer.code, 0, answer.told);
 	}
+	const noted = await run(['audit', '--data', s.data, '--action', 'build.methods'], { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' });
+	assert.equal(noted.code, 0, 'what is not in the store is told without its key: ' + noted.told);
 	const rows = await run(['sql', one.id, '--data', s.data, 'SELECT 6*7 AS n'], b.env);
 	assert.match(rows.told, /42/);
 	const copy = path.join(b.dir, 'copy');
