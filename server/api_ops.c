@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "answers.h"
+#include "api.h"
 #include "app.h"
 #include "backlog.h"
 #include "blob.h"
@@ -54,10 +55,23 @@ static json_t *check(bool ok, const char *message)
 	return json_pack("{sb ss}", "ok", ok, "message", ok ? "" : message);
 }
 
-static json_t *check_catalogue(struct tw_catalogue *c)
+/* Without waiting for those who write. */
+static bool can_be_read(struct tw_catalogue *c)
 {
-	struct tw_err why = {.msg = ""};
-	json_t *o = check(tw_catalogue_ping(c, &why) == TW_OK, "the catalogue cannot be written");
+	enum tw_status st;
+	bool there;
+
+	tw_catalogue_hurry(true);
+	st = tw_catalogue_has_trace(c, "", &there, NULL);
+	tw_catalogue_hurry(false);
+	return st == TW_OK;
+}
+
+static json_t *check_catalogue(struct tw_catalogue *c, bool to_read)
+{
+	json_t *o = to_read ? check(can_be_read(c), "the catalogue cannot be read")
+	                    : check(tw_catalogue_ping(c, NULL) == TW_OK,
+	                              "the catalogue cannot be written");
 
 	(void)json_object_set_new(o, "engine", json_string(tw_catalogue_engine(c)));
 	return o;
@@ -74,23 +88,44 @@ static json_t *check_storage(const struct tw_blobs *b)
 	return o;
 }
 
+static json_t *check_all(const struct tw_app *app, bool to_read)
+{
+	bool disk = free_percent(app) >= app->config->min_free_percent;
+
+	return json_pack("{so so so so so}", "catalogue", check_catalogue(app->catalogue, to_read),
+	        "disk", check(disk, "less of the disk is free than min-free: uploads are refused"),
+	        "jobs", check(app->jobs != NULL, "no decode queue is running"), "running",
+	        check(!app->unready, "the server is being stopped"), "storage",
+	        check_storage(app->blobs));
+}
+
+/* What keeps uploads out does not keep readers from what is there. */
+static bool is_ready(const json_t *checks, bool to_read)
+{
+	static const char *const all[] = {"catalogue", "running", "disk", "jobs", "storage"};
+	const size_t n = to_read ? 2 : sizeof all / sizeof *all;
+
+	for (size_t i = 0; i < n; i++)
+		if (!json_is_true(json_object_get(json_object_get(checks, all[i]), "ok")))
+			return false;
+	return true;
+}
+
 static enum tw_status readyz(struct tw_req *r, struct tw_err *err)
 {
+	static const char *const words[] = {"upload", "read", NULL};
 	const struct tw_app *app = tw_req_app(r);
-	json_t *kept = check_catalogue(app->catalogue);
-	json_t *stored = check_storage(app->blobs);
-	bool catalogue = json_is_true(json_object_get(kept, "ok"));
-	bool disk = free_percent(app) >= app->config->min_free_percent;
-	bool jobs = app->jobs != NULL;
-	bool running = !app->unready;
-	bool storage = json_is_true(json_object_get(stored, "ok"));
+	json_t *checks;
 	char roles[64];
-	bool ready = catalogue && disk && jobs && running && storage;
-	json_t *checks = json_pack("{so so so so so}", "catalogue", kept, "disk",
-	        check(disk, "less of the disk is free than min-free: uploads are refused"), "jobs",
-	        check(jobs, "no decode queue is running"), "running",
-	        check(running, "the server is being stopped"), "storage", stored);
+	const char *what = tw_req_query(r, "for");
+	unsigned to_read = 0;
+	bool ready;
+	enum tw_status st = tw_api_pick("for", what ? what : words[0], words, &to_read, err);
 
+	if (st != TW_OK)
+		return st;
+	checks = check_all(app, to_read);
+	ready = is_ready(checks, to_read);
 	tw_roles_write(app->config->roles, roles, sizeof roles);
 	return tw_req_reply_json(r, ready ? 200 : 503,
 	        json_pack("{ss ss* ss so}", "status", ready ? "ready" : "not_ready", "node",

@@ -33,6 +33,7 @@ test('SIGTERM: not ready at once, still serving, then no new connection, then wh
 	}, 'a red readiness', 3);
 	assert.equal(red.json.checks.running.ok, false);
 	assert.match(red.json.checks.running.message, /being stopped/);
+	assert.equal((await s.get('/readyz?for=read', { key: null })).status, 503, 'readers go elsewhere, too');
 	const upload = await s.post('/api/v1/traces', sampleTrace(61));
 	assert.equal(upload.status, 202, 'whoever has not noticed yet is served');
 	await until(() => refused(s), 'no new connection', 10);

@@ -77,6 +77,7 @@ describe('a primary and its replica', { concurrency: true }, () => {
 		assert.ok(first.waited < 45, `${first.waited} s`);
 		assert.ok(second.waited < 20, `${second.waited} s: a commit is not waited for as long as the one before, by it and by what the server writes itself`);
 		assert.equal((await s.get('/api/v1/traces')).status, 200, 'what is read is answered');
+		assert.equal((await s.get('/readyz?for=read', { key: null })).status, 200, 'and a proxy told so');
 		pair.primary.sql("ALTER SYSTEM SET synchronous_standby_names=''");
 		pair.primary.sql('SELECT pg_reload_conf()');
 		const healed = Date.now();

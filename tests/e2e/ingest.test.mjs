@@ -346,6 +346,11 @@ test('a disk that is nearly full', async (t) => {
 	const ready = await s.get('/readyz');
 	assert.equal(ready.status, 503);
 	assert.equal(ready.json.checks.disk.ok, false);
+	const reading = await s.get('/readyz?for=read', { key: null });
+	assert.equal(reading.status, 200, 'readers need no room');
+	assert.equal(reading.json.checks.disk.ok, false);
+	assert.equal((await s.get('/readyz?for=upload', { key: null })).status, 503);
+	isRefused(await s.get('/readyz?for=all', { key: null }), 400);
 	await leavesNothing(s);
 });
 

@@ -189,7 +189,7 @@ test('its server is restarted under load: what was accepted is there, and all go
 		const before = kept.size;
 		await until(() => (kept.size > before + 20 ? true : undefined), 'uploads before');
 		await db.stop(signal);
-		assert.equal((await s.get('/readyz', { key: null })).status, 503, 'it says that it cannot be written');
+		for (const target of ['/readyz', '/readyz?for=read']) assert.equal((await s.get(target, { key: null })).status, 503, `${target} while it is away`);
 		await db.start();
 		await until(async () => ((await s.get('/readyz', { key: null })).status === 200 ? true : undefined), 'ready again');
 	}
