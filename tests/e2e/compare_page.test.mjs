@@ -50,10 +50,11 @@ test('two traces of the list are compared', async (t) => {
 	assert.equal(await page.title(), 'Comparison · tracewell');
 
 	// the sentence and the rows are the server's numbers
-	const { json } = await server.get('/api/v1/compare', { query: { a: id, b } });
+	const { json } = await server.get('/api/v1/compare', { query: { a: id, b, thread: 'main' } });
 	const words = await page.locator('.verdict-line').innerText();
+	assert.ok(await page.getByText('Compared are the main threads.').isVisible(), 'a start is what its main thread does');
 	assert.match(words, json.b_ns[0] > json.a_ns[0] ? /^B takes .* more than A/ : /^B takes .* less than A/);
-	const methods = (await server.get('/api/v1/compare/methods', { query: { a: id, b } })).json;
+	const methods = (await server.get('/api/v1/compare/methods', { query: { a: id, b, thread: 'main' } })).json;
 	const name = (m) => m.name.split('.').slice(-1)[0];
 	assert.ok((await table(page).first().innerText()).includes(name(methods.methods[0])));
 	assert.match(await page.locator('section[aria-label="Side B"]').innerText(), /8\.3\.2/);
@@ -78,7 +79,7 @@ test('two traces of the list are compared', async (t) => {
 	await page.waitForSelector('[data-compared]');
 	const root = at().searchParams.get('root');
 	assert.match(root, /^\d+$/);
-	const part = (await server.get('/api/v1/compare', { query: { a: id, b, root } })).json;
+	const part = (await server.get('/api/v1/compare', { query: { a: id, b, root, thread: 'main' } })).json;
 	await page.getByRole('button', { name: 'Children as a table' }).click();
 	await page.locator('.panel .short tbody tr').first().waitFor();
 	const below = await page.locator('.panel .short tbody tr').count();
@@ -98,13 +99,28 @@ test('two traces of the list are compared', async (t) => {
 	await page.goBack();
 	await page.waitForFunction((w) => document.querySelector('.verdict-line')?.textContent === w, words);
 
-	// the main thread alone
-	await page.getByRole('button', { name: 'Main thread' }).click();
+	// all threads
+	await page.getByRole('button', { name: 'All threads' }).click();
 	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
+	await page.getByText('Compared are all threads: their times add up').waitFor();
+	assert.equal(at().searchParams.get('thread'), 'all');
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
 		assert.deepEqual(await unreadable(page), []);
 	}
+	await done(page, t);
+});
+
+test('recordings without a main thread are compared as they are', async (t) => {
+	const send = (n) => server.trace(btrace([[7, 1, 1000, 500 * n], [7, 2, 1100, 100]]), { query: { app: 'pool', version_name: String(n) } });
+	const [a, b] = [(await send(1)).id, (await send(2)).id];
+	const page = await open(`/compare?a=${a}&b=${b}`);
+	await page.waitForSelector('[data-compared]');
+	await page.getByText('Compared are all threads').waitFor();
+	await page.getByRole('button', { name: 'Main thread' }).click();
+	await page.getByText('These have no main threads to compare.').waitFor();
+	await page.getByRole('button', { name: 'Compare all threads' }).click();
+	await page.getByText('Compared are all threads').waitFor();
 	await done(page, t);
 });
 

@@ -2,7 +2,7 @@
 // address holds all of it; sides are lists of traces here, and the server may learn other ways to name one.
 import { useEffect } from 'preact/hooks';
 import { api, Refusal } from './api';
-import { pairOf, SIDE_MAX, verdict, type ComparedTrace, type Comparison } from './comparedoc';
+import { comparisonOf, pairOf, SIDE_MAX, verdict, type ComparedTrace, type Comparison } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { CompareTable } from './comparetable';
 import { count, when } from './format';
@@ -35,13 +35,13 @@ const seen = new Map<number, string>();
 function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 	const side = text('width') === 'a' ? 'a' : 'b';
 	const [listed, list] = useTable('children');
-	const go = (to: number[]) => set({ root: to.join('.'), nodes: null, ...afresh() }, true);
+	const go = (to: number[]) => set({ root: to.join('.'), thread: c.thread, nodes: null, ...afresh() }, true);
 	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
 	for (const n of c.names) seen.set(n.method, n.name);
 	return (
 		<Panel title={tr('Differential flame graph')} aside={<>
-			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => set({ thread: v === 'main' ? v : null }, true)} />
+			<Choice label={tr('Threads')} value={c.thread} options={[['main', tr('Main thread')], ['all', tr('All threads')]]} onPick={(v) => set({ thread: v }, true)} />
 			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('As A, with what is gone')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			<Crumbs names={seen} root={root} go={go} />
@@ -73,15 +73,19 @@ function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && root.length > 0;
 	if (gone) return <div class="notice"><strong>{tr('This path does not occur here.')}</strong><p>{tr('Neither side has a call with it, or one of the traces is gone.')}</p>
 		<button onClick={() => set({ root: null })}>{tr('Show the whole comparison')}</button></div>;
+	const mainless = tree.error instanceof Refusal && tree.error.status === 404 && params.thread === 'main';
+	if (mainless) return <div class="notice"><strong>{tr('These have no main threads to compare.')}</strong><p>{tr('One of the recordings does not tell which thread is its main one, or is gone.')}</p>
+		<button onClick={() => set({ thread: 'all' })}>{tr('Compare all threads')}</button></div>;
 	if (tree.error) return <Failure error={tree.error} retry={tree.again} title={tr('These cannot be compared.')} />;
 	if (!c) return <Busy what={tr('Comparing')} />;
 	const alone = c.a.length === 1 && c.b.length === 1;
 	return <>
 		<p class="verdict-line" role="status">{verdict(c)}</p>
+		<p class="quiet">{c.thread === 'main' ? tr('Compared are the main threads.') : tr('Compared are all threads: their times add up, though they ran beside each other.')}</p>
 		<div class="sides"><Side name="A" list={c.a} /><Side name="B" list={c.b} /></div>
 		{alone && <p class="quiet">{tr('One trace a side shows what differs between these two recordings, not what always does. Traces of two versions, several of each, are more telling.')}</p>}
 		<div class={tree.busy ? 'stale' : ''} data-compared={tree.busy ? undefined : '1'}><Graphs c={c} root={root} /></div>
-		<CompareTable sides={{ params, traces: { a: c.a.length, b: c.b.length } }} />
+		<CompareTable sides={{ params: { ...params, thread: c.thread === 'main' ? 'main' : '' }, traces: { a: c.a.length, b: c.b.length } }} />
 	</>;
 }
 
@@ -91,7 +95,7 @@ export function ComparePage() {
 	const root = /^\d+(\.\d+)*$/.test(rootText) ? rootText.split('.').map(Number) : [];
 	const asked = { ...params, root: root.join('.'), max_nodes: number('nodes') };
 	const some = a !== '' && b !== '';
-	const tree = useLoad<Comparison | null>(JSON.stringify(asked), async (s) => (some ? api.compare(asked, s) : null));
+	const tree = useLoad<Comparison | null>(JSON.stringify(asked), async (s) => (some ? comparisonOf(asked.thread, asked.root, (thread) => api.compare({ ...asked, thread }, s)) : null));
 	useEffect(() => {
 		document.title = tr('Comparison · tracewell');
 	}, []);

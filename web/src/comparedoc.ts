@@ -13,7 +13,8 @@ export interface ComparedTree {
 	a_traces?: number[]; b_traces?: number[]; // in how many of the traces a node is, where that was counted
 	sure?: number[]; // 0: the node's change may be chance; none: that was not asked
 }
-export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[] }
+export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: Threads }
+export type Threads = 'main' | 'all';
 export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
 export interface ComparedMethod { method: number; name: string; a: Compared; b: Compared }
 export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; gone: number }
@@ -37,6 +38,21 @@ export const pairOf = (c: ComparedTree, node: number, what: 'ns' | 'self_ns' | '
 
 const SMALL = 0.01; // of the larger side's whole
 const LEVELS = [0.1, 0.3, 0.7]; // of the larger of the two
+
+const onBoth = (c: ComparedTree) => pairOf(c, 0, 'ns').a > 0 && pairOf(c, 0, 'ns').b > 0;
+
+/** The comparison of the threads that are meant: where nobody says, the main threads, of which a start is made, when both
+ * sides have them.  A path without its threads is of all. */
+export async function comparisonOf(meant: string, root: string, ask: (thread: string) => Promise<Omit<Comparison, 'thread'>>): Promise<Comparison> {
+	if (meant === 'main') return { ...(await ask('main')), thread: 'main' };
+	if (meant === '' && root === '') {
+		const c = await ask('main').catch((e: unknown) => {
+			if ((e as { status?: number }).status !== 404) throw e; // one of them does not tell its main thread
+		});
+		if (c && onBoth(c)) return { ...c, thread: 'main' };
+	}
+	return { ...(await ask('')), thread: 'all' };
+}
 
 /** 0: as before or small; up to 4: much more in B, down to -4: much less.  `whole` is what the larger side takes. */
 export function levelOf({ a, b }: Pair, whole: number): number {
@@ -95,7 +111,7 @@ export function change({ a, b }: Pair, show: (v: number) => string = duration): 
 /** "+12 %", "new", "gone". */
 export function relative({ a, b }: Pair): string {
 	if (a === 0) return b === 0 ? '' : tr('new');
-	if (b === 0) return 'gone';
+	if (b === 0) return tr('gone');
 	const p = (100 * (b - a)) / a;
 	if (Math.abs(p) < 0.05) return '±0 %';
 	return `${p > 0 ? '+' : '−'}${count(Number(Math.abs(p).toFixed(Math.abs(p) < 9.95 ? 1 : 0)))}${PERCENT}`;

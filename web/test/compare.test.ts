@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Trace } from '../src/api';
-import { change, colorOfLevel, flameOf, levelOf, pathTo, relative, sidesOf, verdict, type Comparison } from '../src/comparedoc';
+import { change, colorOfLevel, comparisonOf, flameOf, levelOf, pathTo, relative, sidesOf, verdict, type Comparison } from '../src/comparedoc';
 import { boxesOf } from '../src/flamelayout';
 import { apart, contrast, tokens, type Rgb } from './eyes';
 
@@ -67,4 +67,24 @@ for (const dark of [false, true])
 test('less and more have the hues of the graph in the table, too', () => {
 	const style = readFileSync(new URL('../src/tokens.css', import.meta.url), 'utf8');
 	assert.equal([...style.matchAll(/--less: #|--more: #/g)].length, 4);
+});
+
+test('main threads are compared where both sides have them, else all', async () => {
+	const asked: string[] = [];
+	const answers = (of: Record<string, Comparison | number>) => async (thread: string) => {
+		asked.push(thread);
+		const answer = of[thread];
+		if (typeof answer === 'number') throw Object.assign(new Error('no'), { status: answer });
+		return answer;
+	};
+	const oneSided = { ...c, b_ns: [0, 0, 0, 0, 0] };
+	const outcome = async (meant: string, root: string, of: Record<string, Comparison | number>) => (asked.length = 0, [(await comparisonOf(meant, root, answers(of))).thread, ...asked]);
+	assert.deepEqual(await outcome('', '', { main: c, '': c }), ['main', 'main']);
+	assert.deepEqual(await outcome('', '', { main: oneSided, '': c }), ['all', 'main', '']);
+	assert.deepEqual(await outcome('', '', { main: 404, '': c }), ['all', 'main', '']);
+	assert.deepEqual(await outcome('', '3.4', { main: c, '': c }), ['all', ''], 'an older link');
+	assert.deepEqual(await outcome('all', '', { main: c, '': c }), ['all', '']);
+	assert.deepEqual(await outcome('main', '3', { main: oneSided, '': c }), ['main', 'main']);
+	await assert.rejects(outcome('', '', { main: 500, '': c }));
+	await assert.rejects(outcome('main', '', { main: 404, '': c }));
 });
