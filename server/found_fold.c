@@ -290,17 +290,17 @@ static enum tw_status went_meanwhile(
 }
 
 static enum tw_status give_up(struct tw_finder *f, const struct tw_trace_row *row,
-        enum tw_status st, const struct tw_err *why, struct tw_err *err)
+        enum tw_status failed, const struct tw_err *why, struct tw_err *err)
 {
 	bool went = false;
+	enum tw_status st = went_meanwhile(f, row, &went, err);
 
-	if (!is_for_good(st)) {
-		*err = *why;
-		return st;
-	}
-	st = went_meanwhile(f, row, &went, err);
 	if (st != TW_OK || went)
 		return st;
+	if (!is_for_good(failed)) {
+		*err = *why;
+		return failed;
+	}
 	tw_log_err(TW_LOG_WARN, "trace_without_findings", row->id, why);
 	atomic_fetch_add(&f->unreadable, 1);
 	return tw_catalogue_found_skip(f->folder->parts.catalogue, row->project_id, row->id, err);

@@ -127,6 +127,10 @@ test('each change leaves exactly one entry, refusals and looks none, and no secr
 				await signIn(v.passwords[3]);
 				newest = (await audit())[0].id;
 			}
+			if (action === 'webhook.redeliver') await until(async () => {
+				const { deliveries } = (await s.ask('GET', `/api/v1/webhooks/${v.hook}/deliveries`, { key: null, headers })).json;
+				return deliveries.some((d) => ['waiting', 'sending'].includes(d.state)) ? undefined : true;
+			}, 'the test is over');
 			const sent = value(body);
 			const a = await s.ask(method, value(target), { key: null, headers, body: sent === undefined || typeof sent === 'string' ? sent : json(sent) });
 			assert.ok(a.status < 300, a.text);
