@@ -79,6 +79,10 @@ static enum tw_status read_trace(
 		        s->trace_id);
 	s->folder = tw_folder_new(&parts);
 	st = s->folder ? tw_folder_read(s->folder, &row, &s->folding, err) : no_memory(err);
+	if (st == TW_OK && s->folding.n_cells == 0)
+		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "trace %s is a report of an ANR, which has no times to compare",
+		        s->trace_id);
 	return st == TW_OK ? make_cell(q, s, err) : st;
 }
 

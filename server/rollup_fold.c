@@ -239,8 +239,11 @@ static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct t
 	const struct tw_method_info *infos;
 	struct tw_trace_file *file = NULL;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
+	enum tw_status st;
 
+	if (r->n_cells == 0)
+		return TW_OK;
+	st = tw_trace_stored_open(f->parts.blobs, r->row.id, &file, err);
 	if (st == TW_OK)
 		st = tw_trace_file_methods(file, &infos, &n, err);
 	if (st == TW_OK)
@@ -255,13 +258,21 @@ static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct t
 	return st;
 }
 
+/* A report of an ANR is a moment: its stacks took no time that could be added up. */
+static bool is_moment(const struct tw_trace_row *row)
+{
+	return strncmp(row->summary.format, "anr", 3) == 0;
+}
+
 static enum tw_status find_cells(struct tw_folder *f, struct reading *r, struct tw_err *err)
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
-	enum tw_status st =
-	        tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
+	enum tw_status st;
 
+	if (is_moment(&r->row))
+		return TW_OK;
+	st = tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
 	return st == TW_OK
 	               ? tw_rollup_cells(&r->row, labels, n, f->arena, r->cells, &r->n_cells, err)
 	               : st;

@@ -227,3 +227,21 @@ test('killed again and again while it counts, every trace counts once', async (t
 	assert.equal((await counted(s, sent)).traces, sent);
 	assert.deepEqual(await everything(s), old);
 });
+
+test('a report of an ANR is a moment: it makes nothing longer and is no scenario', async (t) => {
+	const s = await startServer(t);
+	const report = ['----- pid 4242 at 2026-11-21 10:00:00 -----', 'Cmd line: com.example.app', 'DALVIK THREADS (1):', '"main" prio=5 tid=1 Native',
+		'  at com.app.Repo.load(Repo.java:30)', '', '----- end 4242 -----', ''].join('\n');
+	const where = { app: 'shop', version_name: '1' };
+	const anr = await s.trace(report, { query: { ...where, scenario: 'anr' } });
+	assert.equal(anr.summary.format, 'anr');
+	const other = await s.trace(trace(50_000), { query: { ...where, scenario: 'cold_start' } });
+	await until(async () => ((await s.get(`/api/v1/traces/${anr.id}`)).json.counted === 'counted' ? true : undefined), 'it is done with');
+	const all = await counted(s, 1);
+	assert.deepEqual(all.groups.map((g) => g.scenario), ['cold_start']);
+	const names = (await s.get('/api/v1/fleet/methods')).json.methods.map((m) => m.name);
+	assert.ok(names.length > 0 && !names.includes('com.app.Repo.load'), names.join());
+	const compared = await s.get('/api/v1/fleet/compare', { query: { a: `trace:${anr.id}`, b: `trace:${other.id}` } });
+	assert.equal(compared.status, 409, compared.text);
+	assert.match(compared.json.error.message, /is a report of an ANR, which has no times to compare/);
+});

@@ -38,6 +38,7 @@ async function fleet() {
 		for (let i = 0; i < EACH; i++) await send(version, i);
 	}
 	await server.trace(fs.readFileSync(path.join(root, 'tests/golden/anr/realistic/input')), { query: { app: 'fleet', scenario: 'anr' } });
+	await server.trace(trace(loadOf('9.10.0', 0)), { query: { app: 'fleet', scenario: 'of no device' } });
 	await server.trace(zip({ 'a.txt': Buffer.from('nothing') }), { query: { app: 'fleet', scenario: 'open_cart' } });
 	await until(async () => {
 		const { json } = await server.get('/api/v1/fleet/methods?scenario=open_cart');
@@ -114,7 +115,7 @@ test('what came in is told, and leads to the lists', async (t) => {
 	await whole(page);
 	const facts = Object.fromEntries(await page.locator('#intake dl div').evaluateAll((all) => all.map((d) => [d.children[0].textContent, d.children[1].textContent])));
 	const n = VERSIONS.length * EACH;
-	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Counted below']], [String(n + 2), '0', '1', String(n + 1)]);
+	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Counted below']], [String(n + 3), '0', '1', String(n + 1)], 'a report of an ANR is not counted there');
 	await page.click('#intake a:has-text("1") >> nth=-1');
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	assert.match(page.url(), /state=failed/);
@@ -220,7 +221,7 @@ test('scenarios and a method by a label that is counted by, and on to one of its
 	const phone = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-scenario=open_cart][data-version="phone 1"] td.num')?.textContent === want, String(n));
 	await phone((VERSIONS.length * EACH) / 2);
 	assert.equal(new URL(page.url()).searchParams.get('class'), null, 'which a label cannot be asked with');
-	await page.waitForSelector('#scenarios tr[data-values="0"] >> text=(none)'); // the ANR's trace names no device
+	await page.waitForSelector('#scenarios tr[data-values="0"] >> text=(none)'); // one names no device
 	assert.deepEqual(await violations(page), []);
 	await page.click('#scenarios a:has-text("phone 1")');
 	await page.waitForSelector('#methods tbody tr');

@@ -2,12 +2,12 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { Trace } from './api';
-import { bytes, COMMA, count, duration, when } from './format';
+import { bytes, COMMA, count, when } from './format';
 import { heard } from './heard';
 import { Popover } from './popover';
 import { link, set, text } from './route';
 import { tr } from './strings/list';
-import { stateName } from './traces';
+import { lengthOf, stateName } from './traces';
 
 export interface Column {
 	key: string;
@@ -63,7 +63,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'scenario', label: tr('Scenario'), cell: (t) => t.meta.scenario },
 	{ key: 'device', label: tr('Device'), cell: (t) => <>{t.meta.device}{t.meta.os ? <span class="quiet"> {t.meta.os}</span> : null}</> },
 	{ key: 'state', label: tr('State'), cell: (t) => <State t={t} /> },
-	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of((s) => duration(s.duration_ns)) },
+	{ key: 'duration', label: tr('Duration'), sort: 'duration', num: true, cell: of(lengthOf) },
 	{ key: 'calls', label: tr('Calls, samples'), sort: 'slices', num: true, cell: of((s) => count(s.slices)) },
 	{ key: 'upload', label: tr('Upload'), sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
 	{ key: 'arrived', label: tr('Arrived'), sort: 'created', num: true, cell: (t) => when(t.created_ms) },

@@ -1,18 +1,19 @@
 // What the trace is, and what was lost or mended on the way.
 import type { Trace } from './api';
-import { bytes, count, duration, when } from './format';
+import { bytes, count, when } from './format';
 import { heard } from './heard';
 import { Command } from './parts';
 import { systemWords } from './systemwords';
 import { headOf } from './source';
 import { tr } from './strings/trace';
+import { lengthOf } from './traces';
 
 export function Facts({ t }: { t: Trace }) {
 	const m = t.meta;
 	const s = t.summary;
 	const facts: [string, string][] = [
 		[tr('Version'), m.version_name], [tr('Build'), m.build_id], [tr('Scenario'), m.scenario], [tr('Device'), [m.device, m.os].filter(Boolean).join(', ')],
-		[tr('Process'), m.process], [tr('Duration'), s ? duration(s.duration_ns) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
+		[tr('Process'), m.process], [tr('Duration'), s ? lengthOf(s) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
 		[tr('Threads'), s ? count(s.threads) : ''], [tr('Methods'), s ? count(s.methods) : ''], [tr('Depth'), s ? count(s.max_depth) : ''],
 		[tr('Upload'), bytes(t.upload_bytes)], [tr('Stored'), s ? bytes(s.file_bytes) : ''], [tr('Arrived'), when(t.created_ms)],
 	];

@@ -391,6 +391,7 @@ export const refusals: Record<string, string> = {
 	'name= says which method: its name as /api/v1/fleet/methods tells it': 'name= 指明方法：使用 /api/v1/fleet/methods 给出的名称',
 	'no trace that was counted has a method of that name': '已统计的 Trace 中没有该名称的方法',
 	'trace {1} is not decoded: it can be compared once it is ready': 'Trace {1} 尚未解码：就绪后才能对比',
+	'trace {1} is a report of an ANR, which has no times to compare': 'Trace {1} 是 ANR 报告，没有可对比的耗时',
 	'A and B are the same: say what differs, as in a=8.3.0&b=8.3.1, a.os=13&b.os=14 or a=trace:ID': 'A 和 B 相同：请指明差异，例如 a=8.3.0&b=8.3.1、a.os=13&b.os=14 或 a=trace:ID',
 	'the rest is left out': '其余部分已略去',
 	'there is no detector of the id {1}': '没有 id 为 {1} 的检测器',
