@@ -115,17 +115,28 @@ static bool hear(int fd, char *said, size_t size, const char *until, int ms)
 
 /* --- the server --- */
 
+/* A browser gives cookies to all ports of a host: of an address of its own, it signs nobody out of
+ * another server here.  A port that was asked for is for who forwards it, and knows 127.0.0.1. */
+static void choose_address(const struct opened *o, char out[32])
+{
+	const unsigned pid = (unsigned)getpid();
+
+	if (strcmp(o->port, "0") == 0)
+		(void)snprintf(out, 32, "127.84.%u.%u:0", pid / 254 % 256, 1 + pid % 254);
+	else
+		(void)snprintf(out, 32, "127.0.0.1:%s", o->port);
+}
+
 static enum tw_status start_server(struct opened *o, struct tw_err *err)
 {
 	static const char sign[] = "event=listening url=";
-	char listen[32];
-	char said[MAX_SAID];
+	char listen[32], said[MAX_SAID];
 	const char *url;
 	const char *const argv[] = {"/proc/self/exe", "serve", "--data", o->folder, "--listen",
 	        listen, "--min-free", "0", "--log-level", "info", "--log-format", "logfmt", NULL};
 	enum tw_status st;
 
-	(void)snprintf(listen, sizeof listen, "127.0.0.1:%s", o->port);
+	choose_address(o, listen);
 	st = start(argv, STDERR_FILENO, &o->server, &o->said, err);
 	if (st != TW_OK)
 		return st;
@@ -326,12 +337,31 @@ static enum tw_status show(
 	return st;
 }
 
+/* Told before anything is started. */
+static enum tw_status are_there(
+        const struct opened *o, int n, char *const *files, struct tw_err *err)
+{
+	const char *beside[] = {o->mapping, o->retrace, o->threads};
+	const int all = n + (int)(sizeof beside / sizeof *beside);
+
+	for (int i = 0; i < all; i++) {
+		const char *file = i < n ? files[i] : beside[i - n];
+
+		if (file && access(file, R_OK) != 0)
+			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "%.200s: %s", file,
+			        strerror(errno));
+	}
+	return TW_OK;
+}
+
 static int open_files(struct opened *o, int n, char **files)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct tw_err err;
 	sigset_t set;
 
+	if (are_there(o, n, files, &err) != TW_OK)
+		return tw_cli_failed("open", &err);
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);

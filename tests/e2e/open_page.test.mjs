@@ -57,6 +57,25 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	assert.deepEqual(left(), []);
 });
 
+test('a second one signs nobody out of the first; a port that is asked for is of 127.0.0.1', async (t) => {
+	const port = 20000 + (process.pid % 20000);
+	const all = [opened(t, path.join(folder, 'trace.bin')), opened(t, path.join(folder, 'trace.bin')), opened(t, path.join(folder, 'trace.bin'), '--port', String(port))];
+	const page = await browser.newPage();
+	const hosts = [];
+	for (const o of all) {
+		await page.goto(await link(o));
+		await page.waitForSelector('[data-ready]');
+		hosts.push(new URL(page.url()));
+	}
+	assert.equal(new Set(hosts.map((u) => u.hostname)).size, 3, hosts.map(String).join());
+	assert.equal(hosts[2].host, `127.0.0.1:${port}`);
+	await page.goto(hosts[0].origin + '/');
+	await page.waitForSelector('h1:text-matches("^Traces$")');
+	await page.close();
+	for (const o of all) o.child.kill('SIGTERM');
+	for (const o of all) assert.equal((await o.ended).code, 0);
+});
+
 test('a link leads nowhere but to this page', async (t) => {
 	const o = opened(t, path.join(folder, 'trace.bin'));
 	const address = await link(o);
@@ -67,6 +86,15 @@ test('a link leads nowhere but to this page', async (t) => {
 	await page.close();
 	o.child.kill('SIGTERM');
 	assert.equal((await o.ended).code, 0);
+});
+
+test('a file that is not there is told by its own name, before anything is started', async (t) => {
+	for (const args of [[path.join(folder, 'nothere')], [path.join(folder, 'trace.bin'), '--mapping', path.join(folder, 'nothere')]]) {
+		const o = opened(t, ...args);
+		assert.equal((await o.ended).code, 1);
+		assert.equal(o.err, `tracewell open: ${folder}/nothere: No such file or directory\n`);
+		assert.equal(o.out, '');
+	}
 });
 
 test('what is no trace is told in words, and nothing stays', async (t) => {
