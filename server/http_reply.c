@@ -469,6 +469,10 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, int http, const char *type,
 		free_stream(s);
 		return st;
 	}
+	/* libmicrohttpd 0.9.75 ends what has no body with a chunk of nothing, which whoever asks
+	 * next by the same connection would take for an answer */
+	if (strcmp(r->method, "HEAD") == 0)
+		tw_req_set_header(r, "Connection", "close");
 	response = MHD_create_response_from_callback(
 	        MHD_SIZE_UNKNOWN, STREAM_READ, pull, s, free_stream);
 	if (!response)
