@@ -163,7 +163,7 @@ export class Server {
 		});
 		/* a connection that was idle for long while this process was held up may be closed by now */
 		const answer = await send().catch((e) => {
-			if (method !== 'GET' || this.exited || !e.cause?.code) throw e;
+			if (!['GET', 'HEAD'].includes(method) || this.exited || !e.cause?.code) throw new Error(`${method} ${target}: ${e.message} ${e.cause?.message ?? ''}`, { cause: e });
 			return send();
 		});
 		const bytes = Buffer.from(await answer.arrayBuffer());
