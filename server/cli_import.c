@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "cli_data.h"
@@ -17,15 +18,17 @@ enum { MIN_FREE_PERCENT = 5 }; /* as a server keeps unless told otherwise */
 
 static const char import_synopsis[] = "import FILE --data DIR [--project NAME] [--json]";
 
-static enum tw_status tell_exported(
-        const struct tw_project_sums *s, uint64_t bytes, bool json, struct tw_err *err)
+/* `to_stdout`: the archive went there, and nothing else may. */
+static enum tw_status tell_exported(const struct tw_project_sums *s, uint64_t bytes, bool json,
+        bool to_stdout, struct tw_err *err)
 {
 	struct tw_cli_line line;
 	struct tw_json *j;
 
-	if (!json) {
-		(void)printf("%" PRIu64 " traces and %" PRIu64 " builds exported (%.1f MB)\n",
-		        s->traces, s->builds, (double)bytes / 1e6);
+	if (!json || to_stdout) {
+		(void)fprintf(to_stdout ? stderr : stdout,
+		        "%" PRIu64 " traces and %" PRIu64 " builds exported (%.1f MB)\n", s->traces,
+		        s->builds, (double)bytes / 1e6);
 		return TW_OK;
 	}
 	j = tw_cli_line(&line);
@@ -58,7 +61,7 @@ static enum tw_status export_project(
 	tw_progress_clear(&bar);
 	tw_catalogue_close(c);
 	tw_blobs_close(b);
-	return st == TW_OK ? tell_exported(&sums, bytes, json, err) : st;
+	return st == TW_OK ? tell_exported(&sums, bytes, json, strcmp(out, "-") == 0, err) : st;
 }
 
 int tw_cli_project_export(int argc, char **argv)
@@ -74,6 +77,12 @@ int tw_cli_project_export(int argc, char **argv)
 	if (n != 0 || !project || !out) {
 		if (n >= 0)
 			(void)fprintf(stderr, "usage: tracewell %s\n", export_synopsis);
+		return TW_EXIT_USAGE;
+	}
+	if (strcmp(out, "-") == 0 && isatty(STDOUT_FILENO)) {
+		(void)fprintf(stderr,
+		        "tracewell export: the archive is not for a terminal: send it "
+		        "to a file or a program\n");
 		return TW_EXIT_USAGE;
 	}
 	if (export_project(data, project, out, json, &err) != TW_OK)

@@ -292,10 +292,12 @@ static bool is_zst(const char *name)
 	return len >= 4 && strcmp(name + len - 4, ".zst") == 0;
 }
 
+/* "" is standard output. */
 static enum tw_status open_archive(
         struct archive *t, const char *path, bool zst, struct tw_err *err)
 {
-	t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	t->fd = *path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+	              : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (t->fd < 0)
 		return fail_errno("make", path, err);
 	if (!zst)
@@ -313,6 +315,10 @@ static enum tw_status close_archive(
 	(void)ZSTD_freeCStream(t->zstd);
 	if (t->fd < 0)
 		return st;
+	if (!*from) {
+		(void)close(t->fd);
+		return st;
+	}
 	if (st == TW_OK && fsync(t->fd) != 0)
 		st = fail_errno("sync", from, err);
 	(void)close(t->fd);
@@ -326,11 +332,13 @@ static enum tw_status close_archive(
 static enum tw_status write_archive(
         struct export *e, const char *name, const char *copy, const char *path, struct tw_err *err)
 {
-	char half[PATH_BYTES];
+	const bool to_stdout = strcmp(path, "-") == 0;
+	char half[PATH_BYTES] = "";
 	enum tw_status st;
 
-	(void)snprintf(half, sizeof half, "%.1400s.new", path);
-	st = open_archive(&e->archive, half, is_zst(path), err);
+	if (!to_stdout)
+		(void)snprintf(half, sizeof half, "%.1400s.new", path);
+	st = open_archive(&e->archive, half, to_stdout || is_zst(path), err);
 	if (st == TW_OK)
 		st = put_all(e, name, copy, err);
 	return close_archive(&e->archive, st, half, path, err);

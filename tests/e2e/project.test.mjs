@@ -159,6 +159,13 @@ describe('a project', { concurrency: 2 }, () => {
 		assert.ok(uploads() > 0);
 		assert.deepEqual(other.spool(), []);
 		await seen(other, ids);
+		const piped = spawnSync('bash', ['-c', '"$0" export --project test --data "$1" -o - | tee "$3" | "$0" import /dev/stdin --data "$2"', binary(), s.data, path.join(dir, 'piped'), path.join(dir, 'piped.tar.zst')], { encoding: 'utf8' });
+		assert.equal(piped.status, 0, piped.stderr);
+		assert.match(piped.stderr, /traces and \d+ builds exported/);
+		assert.match(piped.stdout, new RegExp(`^${ids.length} traces and`));
+		const cut = path.join(dir, 'cut.tar.zst');
+		fs.writeFileSync(cut, fs.readFileSync(path.join(dir, 'piped.tar.zst')).subarray(0, -50));
+		assert.notEqual(take(path.join(dir, 'cut'), cut).code, 0);
 		assert.match(send(s.data, file, 'nobody').told, /there is no project "nobody"/);
 		assert.match(take(other.data, path.join(dir, 'none')).told, /No such file/);
 		assert.deepEqual([run('import').code, run('export', '--project', 'x').code], [2, 2]);
