@@ -10,6 +10,7 @@
 #include "api.h"
 #include "app.h"
 #include "backlog.h"
+#include "backup_mark.h"
 #include "blob.h"
 #include "blob_store.h"
 #include "catalogue.h"
@@ -194,6 +195,17 @@ static void write_disk(const struct tw_app *app, struct tw_buf *out)
 	write_gauge(out, "tracewell_disk_size_bytes", (uint64_t)fs.f_blocks * fs.f_frsize);
 }
 
+/* Nothing where there never was a copy: an age of for ever would wake who makes them elsewise. */
+static void write_backup(const struct tw_app *app, struct tw_buf *out)
+{
+	const int64_t at_ms = tw_backup_marked_ms(app->config->data_dir);
+	const int64_t age_ms = tw_unix_ms() - at_ms;
+
+	if (at_ms > 0)
+		write_gauge(out, "tracewell_backup_age_seconds",
+		        age_ms > 0 ? (uint64_t)age_ms / 1000 : 0);
+}
+
 static void write_storage(const struct tw_app *app, struct tw_buf *out)
 {
 	void *store;
@@ -223,6 +235,7 @@ static void write_here(const struct tw_app *app, struct tw_buf *out)
 {
 	write_log(out);
 	write_disk(app, out);
+	write_backup(app, out);
 	write_storage(app, out);
 	write_gauge(out, "tracewell_resident_bytes", resident_bytes());
 	write_gauge(out, "tracewell_open_fds", open_fds());

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backup_mark.h"
 #include "backup_s3.h"
 #include "cli.h"
 #include "cli_data.h"
@@ -113,6 +114,17 @@ static enum tw_status run_s3(const char *data, const char *to, const char *endpo
 	return st;
 }
 
+/* A folder that can only be read is copied all the same. */
+static void note_done(const char *data)
+{
+	struct tw_err err;
+
+	if (tw_backup_mark(data, &err) != TW_OK)
+		(void)fprintf(stderr,
+		        "tracewell backup: the server is not told that there is a copy: %s\n",
+		        err.msg);
+}
+
 int tw_cli_backup(int argc, char **argv)
 {
 	const char *data = "./data", *to = NULL, *endpoint = NULL;
@@ -137,6 +149,8 @@ int tw_cli_backup(int argc, char **argv)
 		st = run(data, to,
 		        (struct tw_backup){.decoded = !without_decoded, .replace = replace}, &sums,
 		        &err);
+	if (st == TW_OK)
+		note_done(data);
 	if (st == TW_OK && json)
 		st = print_json(&sums, &err);
 	if (st != TW_OK)

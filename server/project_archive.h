@@ -24,7 +24,8 @@ struct tw_project_watch {
 };
 
 /* Works beside a running server.  `path` is replaced when all of it is written; on failure it is
- * left as it was.  "-" is standard output, in zstd; what failed there lacks its end.  *ret_bytes: of the archive. */
+ * left as it was.  "-" is standard output, in zstd; what failed there lacks its end.  *ret_bytes:
+ * of the archive. */
 enum tw_status tw_project_export(struct tw_catalogue *c, struct tw_blobs *b, const char *name,
         const char *path, const struct tw_project_watch *watch, struct tw_project_sums *ret,
         uint64_t *ret_bytes, struct tw_err *err) TW_MUST_USE;

@@ -74,7 +74,15 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		const ids = [await upload(s, 1), await upload(s, 2)];
 		for (const id of ids) await s.decoded(id);
 		assert.equal(backup(s.data, to).code, 0);
+		const age = async () => /^tracewell_backup_age_seconds (\d+)$/m.exec((await s.get('/metrics', { key: null })).text)?.[1];
+		assert.ok(Number(await age()) < 60);
+		const before = new Date(Date.now() - 5 * 86400e3);
+		fs.utimesSync(path.join(s.data, 'backup.done'), before, before);
+		assert.ok(Number(await age()) >= 5 * 86400);
+		fs.rmSync(path.join(s.data, 'backup.done'));
+		assert.equal(await age(), undefined, 'no copy, no age');
 		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 0 files copied/);
+		assert.ok(Number(await age()) < 60);
 		await s.decoded(await upload(s, 3));
 		await s.ask('DELETE', `/api/v1/traces/${ids[0]}`);
 		assert.match(backup(s.data, to).told, /^2 uploads are in the backup; 2 files copied .* 1 of earlier ones dropped/);
