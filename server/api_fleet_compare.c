@@ -308,6 +308,7 @@ static void put_mix(struct tw_fleet_question *q, const struct tw_mix *m)
 	tw_json_key(&q->j, "mix");
 	tw_json_open(&q->j, '{');
 	tw_json_key_bool(&q->j, "corrected", m->corrected);
+	tw_json_key_str(&q->j, "note", tw_str_of(m->note));
 	tw_json_key(&q->j, "classes");
 	tw_json_open(&q->j, '[');
 	for (int k = 0; k < TW_MIX_CLASSES; k++) {

@@ -233,7 +233,9 @@ static void put_method(
 
 static void put_mix(const struct tw_comparison *c, struct tw_buf *out)
 {
-	if (!c->mix.corrected)
+	if (c->mix.note[0])
+		(void)tw_buf_printf(out, "\n%s\n", c->mix.note);
+	if (!c->mix.corrected || c->mix.note[0])
 		return;
 	(void)tw_buf_printf(out,
 	        "\nB's classes of devices are weighed as A has them (low, mid, high, unknown by "

@@ -165,9 +165,20 @@ static const char *sentence_of(const struct comparing *c)
 	return text ? text : "";
 }
 
+/* Why another mix of devices counts as a change; "": it does not, or the server is an older one. */
+static const char *mix_note_of(const struct comparing *c)
+{
+	const char *text =
+	        json_string_value(json_object_get(json_object_get(c->answer, "mix"), "note"));
+
+	return text ? text : "";
+}
+
 static void print_text(const struct comparing *c)
 {
-	(void)printf("%s\n", sentence_of(c));
+	const char *note = mix_note_of(c);
+
+	(void)printf("%s\n%s%s", sentence_of(c), note, *note ? "\n" : "");
 	for (size_t i = 0; i < c->n_conditions; i++)
 		(void)printf("%-15s  %s: %s\n", words[c->results[i]], c->conditions[i], c->why[i]);
 }
@@ -184,6 +195,8 @@ static void print_markdown(const struct comparing *c)
 	(void)printf("**");
 	print_cell(sentence_of(c));
 	(void)printf("**\n\nBase `%s`, head `%s`.\n", c->base, c->head);
+	if (*mix_note_of(c))
+		(void)printf("\n%s\n", mix_note_of(c));
 	if (c->n_conditions)
 		(void)printf("\n| Fails if | Result | |\n|---|---|---|\n");
 	for (size_t i = 0; i < c->n_conditions; i++) {

@@ -57,6 +57,31 @@ static bool have_common(const struct tw_mix *m)
 	return any;
 }
 
+/* Has any trace of either side said low, mid or high? */
+static bool have_known(const struct tw_mix *m)
+{
+	bool any = false;
+
+	for (int i = 0; i < TW_MIX_KNOWN; i++)
+		any = any || m->of[TW_SIDE_A][i].traces || m->of[TW_SIDE_B][i].traces;
+	return any;
+}
+
+/* One class for all is weighed as itself: that corrects nothing, however it is called. */
+static const char *note_of(const struct tw_mix *m)
+{
+	if (!m->all[TW_SIDE_A] || !m->all[TW_SIDE_B])
+		return "";
+	if (!have_known(m))
+		return "No trace says how strong its device is (ram_mb or device_class), so "
+		       "another mix "
+		       "of devices could not be corrected for.";
+	return m->corrected
+	               ? ""
+	               : "The sides have no class of devices in common, so another mix of devices "
+	                 "could not be corrected for.";
+}
+
 static void weigh(struct tw_mix *m)
 {
 	for (int i = 0; i < TW_MIX_CLASSES; i++) {
@@ -81,12 +106,14 @@ static void weigh(struct tw_mix *m)
 enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
         bool correct, struct tw_arena *a, struct tw_mix *ret, struct tw_err *err)
 {
-	*ret = (struct tw_mix){.corrected = false};
+	*ret = (struct tw_mix){.note = ""};
 	for (int side = 0; side < TW_SIDES; side++)
 		if (!sort_cells(&sides[side], scenario, a, ret->of[side]))
 			return no_memory(err);
 	ret->corrected = correct && have_common(ret);
 	weigh(ret);
+	if (correct)
+		ret->note = note_of(ret);
 	return TW_OK;
 }
 

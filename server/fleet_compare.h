@@ -13,7 +13,10 @@
 #include "fleet.h"
 #include "query_compare.h"
 
-enum { TW_MIX_CLASSES = 5 }; /* low, mid, high, unknown, and "" of cells of a label */
+enum {
+	TW_MIX_KNOWN = 3,
+	TW_MIX_CLASSES = 5
+}; /* low, mid, high, unknown, and "" of cells of a label */
 extern const char *const tw_mix_words[TW_MIX_CLASSES];
 
 struct tw_fleet_cells {
@@ -27,6 +30,7 @@ struct tw_mix {
 	uint64_t all[TW_SIDES];                  /* of all classes */
 	double weight[TW_SIDES][TW_MIX_CLASSES]; /* of a class; they add up to 1 */
 	bool corrected;                          /* B has A's mix */
+	const char *note;                        /* why it could not be; "": nothing to say */
 	bool left_out[TW_MIX_CLASSES];           /* only one side has it */
 };
 /* scenario NULL: any. */

@@ -67,12 +67,15 @@ for (const [name, steps] of [
 	test(`${name}: slower starts are stopped, others pass`, async (t) => {
 		const s = await startServer(t);
 		await s.put('/api/v1/builds/base/methods', mapping);
-		for (let i = 0; i < STARTS; i++) await s.post('/api/v1/traces', trace(load(i, 1)), { query: { version_name: '8.3.0', build_id: 'base', scenario: 'cold_start' } });
+		for (let i = 0; i < STARTS; i++) await s.post('/api/v1/traces', trace(load(i, 1)), { query: { version_name: '8.3.0', build_id: 'base', scenario: 'cold_start', labels: '{"device_class":"mid"}' } });
 		const slow = await runAll(t, steps(s, '7'), 1.4);
 		assert.match(slow.step, /tracewell compare/, slow.stderr);
 		assert.equal(slow.status, 1, slow.stderr + slow.report);
 		assert.match(slow.report, /\| `p50\(cold_start\) > \+10%` \| FAILS \|/);
 		const same = await runAll(t, steps(s, '8'), 1);
 		assert.equal(same.status, 0, same.stderr + same.report);
+		const { text } = await s.get('/api/v1/traces?version_name=8.3.1&class=mid');
+		assert.equal(JSON.parse(text).total, 2 * STARTS, 'requests are traces of the release, of a known class');
+		assert.doesNotMatch(same.report, /could not be corrected/);
 		assert.match(same.report, /\| `p95\(cold_start\) > \+15%` \| passes \|/);
 	});

@@ -48,7 +48,7 @@ test('two sides of a fleet', async (t) => {
 	await t.test('the method that got slower is found, by how much, with the mix of devices taken out', async () => {
 		const { status, json, text } = await compare(s, 'a=8.3.0&b=8.3.1');
 		assert.equal(status, 200, text);
-		assert.ok(json.comparable && json.mix.corrected);
+		assert.ok(json.comparable && json.mix.corrected && json.mix.note === '');
 		const cold = json.scenarios.find((x) => x.scenario === 'cold_start');
 		const load = json.methods.find((m) => m.name === 'com.app.Repo.load');
 		assert.equal(json.methods[0].name, 'com.app.Repo.load', 'first of all');
@@ -69,7 +69,7 @@ test('two sides of a fleet', async (t) => {
 		assert.equal(json.methods.find((m) => m.name === 'com.app.Db.query').sure, false, 'what stayed is not sure');
 		assert.deepEqual([json.counts.new, json.counts.gone], [1, 1]);
 		const raw = (await compare(s, 'a=8.3.0&b=8.3.1&mix=none&tree=0')).json;
-		assert.ok(!raw.mix.corrected && raw.tree === undefined);
+		assert.ok(!raw.mix.corrected && raw.mix.note === '' && raw.tree === undefined);
 		assert.ok(raw.scenarios[0].stats.mean.change.value > 1, 'without, devices are taken for the version');
 	});
 
@@ -90,6 +90,7 @@ test('two sides of a fleet', async (t) => {
 		const os = (await compare(s, 'a.os=14&b.os=13&version_name=8.3.0')).json;
 		assert.equal(os.a.traces + os.b.traces, 40);
 		assert.equal(os.mix.corrected, false, 'no class in common');
+		assert.match(os.mix.note, /no class of devices in common, so another mix of devices could not be corrected for/);
 		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
 		assert.match(one.sentence, /one trace on each side/);
 		assert.ok(one.methods.every((m) => !m.sure && m.self_ns.change.low === null));
@@ -149,4 +150,16 @@ test('two sides of a fleet', async (t) => {
 		assert.equal(nobody.status, 3, nobody.stderr);
 		assert.equal(spawnSync(binary(), ['compare', '--base', '1']).status, 2);
 	});
+});
+
+test('devices that say nothing of their class: one sentence says that their mix counts', async (t) => {
+	const s = await startServer(t);
+	const plain = fleet.filter((_, i) => i % 8 === 0);
+	for (const [i, x] of plain.entries()) await s.post('/api/v1/traces', trace(x), { query: { version_name: x.version, build_id: `b${x.version}`, scenario: 'cold_start' }, headers: { 'Idempotency-Key': `plain-${i}` } });
+	await until(async () => ((await s.get('/api/v1/fleet/flame')).json?.of_traces === plain.length ? true : undefined), 'all counted', 60);
+	const note = /^No trace says how strong its device is \(ram_mb or device_class\), so another mix of devices could not be corrected for\.$/m;
+	assert.match((await compare(s, 'a=8.3.0&b=8.3.1')).json.mix.note, note);
+	assert.match((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, /No trace says how strong/);
+	assert.equal((await compare(s, 'a=8.3.0&b=8.3.2')).json.mix.note, '', 'one side has nothing');
+	for (const form of [[], ['--markdown']]) assert.match(spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...form], { encoding: 'utf8' }).stdout, note);
 });

@@ -31,6 +31,7 @@ export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 
 export function MixCard({ v }: { v: Versus }) {
 	const { classes, corrected } = v.mix;
+	const unsaid = text('mix') !== 'none' && classes.length > 0 && classes.every((c) => !c.class || c.class === 'unknown');
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
 		<section class="side" aria-label={tr('Device mix')}>
@@ -38,7 +39,7 @@ export function MixCard({ v }: { v: Versus }) {
 			<table class="mix"><thead><tr><th scope="col">{tr('Class')}</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{classes.map((c) => <tr key={c.class}><td>{c.class ? classWord(c.class) : tr('not said')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.left_out)}{!corrected && !c.left_out && <span class="quiet"> / {share(c.b_weight, c.left_out)}</span>}</td></tr>)}</tbody></table>
-			<p class="quiet">{corrected ? tr('B’s devices count as A has them, so that other devices are not taken for a change.')
+			<p class="quiet">{unsaid ? tr('No trace says how strong its device is, so another mix of devices could not be corrected for.') : corrected ? tr('B’s devices count as A has them, so that other devices are not taken for a change.')
 				: text('mix') === 'none' ? tr('Each side has its own devices: a difference between them shows as a change.') : tr('The sides have no class of devices in common: each counts as it is.')}</p>
 		</section>
 	);

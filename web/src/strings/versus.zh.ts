@@ -64,6 +64,7 @@ const zh = {
 	'Counts as': '计为',
 	'not said': '未说明',
 	'B’s devices count as A has them, so that other devices are not taken for a change.': 'B 的设备按 A 的构成计算，以免把设备不同当作变化。',
+	'No trace says how strong its device is, so another mix of devices could not be corrected for.': '没有任何 Trace 说明其设备性能等级，因此无法校正设备构成的差异。',
 	'Each side has its own devices: a difference between them shows as a change.': '每侧使用各自的设备：设备之间的差异会表现为变化。',
 	'The sides have no class of devices in common: each counts as it is.': '两侧没有共同的设备等级：各自按原样计算。',
 	'no interval': '无区间',
