@@ -28,6 +28,7 @@ enum {
 	MAX_QUERY = 12 << 10,
 	MAX_PATH_BYTES = 4096,
 	MAX_FOLDERS = 16,
+	MAX_SKIPPED_TOLD = 20,
 	MAX_PARTS = 8,
 	ARENA = 64 << 20,
 	HASH_STEP = 64 << 10,
@@ -53,8 +54,23 @@ struct push {
 	bool wait, json;
 	const char *until;   /* what is waited for: NULL, "ready" or "counted" */
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
-	unsigned sent, failed;
+	unsigned sent, failed, skipped;
 };
+
+/* Each by name, so that a trace is not missed; of many the first are enough to see what they are.
+ */
+static void skip(struct push *p, const char *path, const char *why)
+{
+	if (p->skipped++ < MAX_SKIPPED_TOLD)
+		(void)fprintf(stderr, "skipped %s: %s\n", path, why);
+}
+
+static void tell_skipped(const struct push *p)
+{
+	if (p->skipped)
+		(void)fprintf(stderr, "%u file%s skipped, %u sent\n", p->skipped,
+		        p->skipped == 1 ? "" : "s", p->sent);
+}
 
 static void failed(struct push *p, const char *path, const struct tw_err *err)
 {
@@ -278,14 +294,26 @@ static enum tw_status upload(
 	                         "the answer has no id: is this tracewell?");
 }
 
-static void send_trace(struct push *p, const char *path)
+/* In a folder, JSON may be a trace (Chrome, Sentry, Matrix, ...) or anything: the server knows. */
+static bool is_guess(const char *path, unsigned depth)
+{
+	const char *dot = strstr(path, ".json");
+
+	for (const char *next = dot; next; next = strstr(next + 1, ".json"))
+		dot = next;
+	return depth > 0 && dot && !strchr(dot, '/');
+}
+
+static void send_trace(struct push *p, const char *path, unsigned depth)
 {
 	json_t *answer = NULL;
 	const char *id = NULL;
 	struct tw_err err;
 	enum tw_status st = upload(p, path, &answer, &id, &err);
 
-	if (st != TW_OK)
+	if (st == TW_UNSUPPORTED && is_guess(path, depth))
+		skip(p, path, "JSON of no format that the server reads");
+	else if (st != TW_OK)
 		not_taken(p, path, st, &err);
 	else if (settle(p, path, id, &err) != TW_OK)
 		failed(p, path, &err);
@@ -336,7 +364,7 @@ static bool ends_with(const char *s, size_t len, const char *suffix)
 static bool is_trace_name(const char *name)
 {
 	static const char *const suffixes[] = {".bin", ".trace", ".perfetto-trace", ".pftrace",
-	        ".zip", ".tar", ".tgz", ".systrace.html"};
+	        ".zip", ".tar", ".tgz", ".systrace.html", ".json", ".blockInfo"};
 	size_t len = strlen(name);
 
 	if (name[0] == '.')
@@ -372,10 +400,13 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 		char *inner = tw_arena_printf(p->arena, "%s/%s", path, entries[i]->d_name);
 		struct stat st;
 
-		if (inner && lstat(inner, &st) == 0 &&
-		        (S_ISDIR(st.st_mode) ||
-		                (S_ISREG(st.st_mode) && is_trace_name(entries[i]->d_name))))
-			push_path(p, inner, depth + 1);
+		if (inner && lstat(inner, &st) == 0) {
+			if (S_ISDIR(st.st_mode) ||
+			        (S_ISREG(st.st_mode) && is_trace_name(entries[i]->d_name)))
+				push_path(p, inner, depth + 1);
+			else
+				skip(p, inner, "not named as traces are");
+		}
 		tw_mem_free(entries[i]);
 	}
 	tw_mem_free(entries);
@@ -391,7 +422,7 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 		tw_fail(&err, TW_IO, TW_NO_OFFSET, "%s", strerror(errno));
 		not_taken(p, path, TW_IO, &err);
 	} else if (!S_ISDIR(st.st_mode)) {
-		send_trace(p, path);
+		send_trace(p, path, depth);
 	} else if (depth < MAX_FOLDERS) {
 		push_folder(p, path, depth);
 	} else {
@@ -437,9 +468,10 @@ static int push_all(struct push *p, int n, char **paths)
 		return tw_cli_failed("push", &err);
 	for (int i = 0; i < n; i++)
 		push_path(p, paths[i], 0);
+	tell_skipped(p);
 	if (p->sent + p->failed == 0 && n > 0) {
 		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
-		            "*.perfetto-trace, *.zip, *.tar, also "
+		            "*.perfetto-trace, *.json, *.zip, *.tar, also "
 		            ".zst and .gz); files that are named one by one are sent whatever "
 		            "their names\n",
 		        stderr);

@@ -95,6 +95,18 @@ test('push', async (t) => {
 		const none = await push(...to, path.dirname(at('notes.md')) + '/deep/er/none');
 		assert.notEqual(none.code, 0);
 	});
+	await t.test('a folder with JSON: traces are sent, what is none is skipped, by name and counted', async () => {
+		const chrome = JSON.stringify({ traceEvents: [{ name: 'load', ph: 'X', ts: 1000, dur: 500, pid: 1, tid: 1 }, { name: 'draw', ph: 'X', ts: 2000, dur: 500, pid: 1, tid: 1 }] });
+		const mixed = folder(t, { 'chrome.json': chrome, 'settings.json': '{"colour":"red"}', 'readme.md': 'no trace' });
+		const got = await push(...to, '--wait', mixed('.'));
+		assert.equal(got.code, 0, got.stderr);
+		assert.equal(got.ids.length, 1);
+		assert.match(got.stderr, /skipped \S*settings\.json: JSON of no format that the server reads/);
+		assert.match(got.stderr, /skipped \S*readme\.md: not named as traces are/);
+		assert.match(got.stderr, /2 files skipped, 1 sent/);
+		const named = await push(...to, mixed('settings.json'));
+		assert.equal(named.code, 1, 'who names it means it');
+	});
 	await t.test('refusals are told in words, and not tried again', async () => {
 		const bad = await push('--server', s.url, '--key', 'twi_nonsense', at('a.bin'));
 		assert.notEqual(bad.code, 0);
