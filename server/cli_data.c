@@ -1,5 +1,6 @@
 #include "cli_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -111,5 +112,16 @@ enum tw_status tw_cli_data_make(
 	if (st == TW_OK)
 		st = open_catalogue(data, &p, ret_catalogue, err);
 	(void)tw_arena_free(p.arena);
+	return st;
+}
+
+enum tw_status tw_cli_data_make_told(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
+{
+	bool is_new = !tw_data_catalogue_is_there(data);
+	enum tw_status st = tw_cli_data_make(data, ret_catalogue, err);
+
+	if (st == TW_OK && is_new)
+		(void)fprintf(stderr, "made a new data folder: %s\n", data);
 	return st;
 }

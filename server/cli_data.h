@@ -18,6 +18,9 @@ enum tw_status tw_cli_data_look(
 /* The same, of a folder that is made when it is not there. */
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
+/* The same; that the folder is new is told on standard error: its path may be a slip. */
+enum tw_status tw_cli_data_make_told(
+        const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 
 /* Its uploads and trace files, wherever they are kept.  Opened also when it fails: tw_blobs_close
  * is owed. */

@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "cli_data.h"
 #include "cli_line.h"
+#include "cli_near.h"
 #include "clock.h"
 
 enum {
@@ -17,12 +18,13 @@ enum {
 	MAX_TEXT = 512,
 	MAX_LINK_HOURS = 24 * 365,
 	MAX_SPAN = 1000000,
-	MAX_ADDRESS = 2048
+	MAX_ADDRESS = 2048,
+	SHORTEST_NEAR = 3 /* letters: shorter names are all like each other */
 };
 
 static const char key_synopsis[] =
         "key create --data DIR --project NAME --scope ingest|read|write|admin [--name N] "
-        "[--expires 90d]\n"
+        "[--expires 90d] [--new-project]\n"
         "       tracewell key list --data DIR --project NAME\n"
         "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
         "       tracewell key revoke --data DIR --project NAME ID\n"
@@ -39,7 +41,7 @@ static bool is_fit_name(const char *name)
 
 struct key_flags {
 	const char *data, *project, *scope, *name, *expires, *grace;
-	bool json;
+	bool json, new_project;
 };
 
 /* "90d", "12h", "30m" or "45s" in milliseconds. */
@@ -217,12 +219,51 @@ static enum tw_status list(
 	return st;
 }
 
+/* TW_OK when the project is there, or its name is like no other's. */
+static enum tw_status is_no_slip(const struct key_flags *flags, const struct tw_project_row *rows,
+        size_t n, struct tw_err *err)
+{
+	struct tw_cli_nearest near = {.best = NULL};
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(rows[i].name, flags->project) == 0)
+			return TW_OK;
+		tw_cli_near(&near, flags->project, rows[i].name);
+	}
+	if (!near.best || flags->new_project || strlen(flags->project) < SHORTEST_NEAR)
+		return TW_OK;
+	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	        "there is no project %.120s; did you mean %.120s? key create --new-project makes "
+	        "it",
+	        flags->project, near.best);
+}
+
+/* A project that is new is made, and told: a slip would else take traces that nobody finds. */
+static enum tw_status find_project(struct tw_catalogue *c, const struct key_flags *flags,
+        char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(LIST_BYTES);
+	struct tw_project_row *rows = NULL;
+	size_t n = 0;
+	bool is_new = false;
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+
+	if (st == TW_OK)
+		st = is_no_slip(flags, rows, n, err);
+	if (st == TW_OK)
+		st = tw_catalogue_project(c, flags->project, ret_id, &is_new, err);
+	if (st == TW_OK && is_new)
+		(void)fprintf(stderr, "made project %s\n", flags->project);
+	(void)tw_arena_free(a);
+	return st;
+}
+
 static enum tw_status key_command(struct tw_catalogue *c, const char *verb, const char *id,
         const struct key_flags *flags, struct tw_err *err)
 {
 	char project[TW_ID_BYTES];
-	bool is_new;
-	enum tw_status st = tw_catalogue_project(c, flags->project, project, &is_new, err);
+	enum tw_status st = find_project(c, flags, project, err);
 
 	if (st != TW_OK)
 		return st;
@@ -260,6 +301,7 @@ int tw_cli_key(int argc, char **argv)
 	        {"expires", .value = &flags.expires},
 	        {"grace", .value = &flags.grace},
 	        {"json", .on = &flags.json},
+	        {"new-project", .on = &flags.new_project},
 	};
 	int n = tw_cli_flags(key_synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
@@ -272,7 +314,7 @@ int tw_cli_key(int argc, char **argv)
 		return wrong_usage(key_synopsis);
 	if (flags.name && *flags.name && !is_fit_name(flags.name))
 		return wrong_usage(key_synopsis);
-	st = tw_cli_data_make(flags.data, &c, &err);
+	st = tw_cli_data_make_told(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = key_command(c, argv[1], argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);
@@ -341,7 +383,7 @@ int tw_cli_link(int argc, char **argv)
 	if (n != 1 || strcmp(argv[1], "create") != 0 ||
 	        !tw_str_u64(tw_str_of(hours), MAX_LINK_HOURS, &life_h))
 		return wrong_usage(link_synopsis);
-	st = tw_cli_data_make(data, &c, &err);
+	st = tw_cli_data_make_told(data, &c, &err);
 	if (st == TW_OK)
 		st = create_link(c, url, life_h, json, &err);
 	(void)tw_catalogue_close(c);

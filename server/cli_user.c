@@ -300,7 +300,7 @@ int tw_cli_user(int argc, char **argv)
 		(void)fprintf(stderr, "usage: tracewell %s\n", synopsis);
 		return TW_EXIT_USAGE;
 	}
-	st = tw_cli_data_make(flags.data, &c, &err);
+	st = tw_cli_data_make_told(flags.data, &c, &err);
 	if (st == TW_OK)
 		st = verb->run(c, argv[n], &flags, &err);
 	(void)tw_catalogue_close(c);

@@ -4,6 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleMapping } from './make.mjs';
@@ -152,4 +155,23 @@ test('a key that may only send gives a build its mapping, and replaces none', as
 		assert.equal((await s.put(to, second, { key: write })).status, 200);
 		assert.equal((await s.put(to, first, { key: ingest })).status, 403, 'nor back');
 	}
+});
+
+test('a key for a project that is not there: a new one is told, a slip is refused', async (t) => {
+	const parent = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-slip-'));
+	t.after(() => fs.rmSync(parent, { recursive: true }));
+	const key = (verb, project, ...more) => spawnSync(binary(), ['key', verb, '--data', path.join(parent, 'new'), '--project', project, ...more], { encoding: 'utf8' });
+	const create = (project, ...more) => key('create', project, '--scope', 'read', ...more);
+	const first = create('shopping');
+	assert.equal(first.status, 0, first.stderr);
+	assert.match(first.stderr, /^made a new data folder: \S+\nmade project shopping\n$/);
+	assert.match(first.stdout, /^twr_[\w-]{43}\n$/, 'scripts read the key alone');
+	assert.equal(create('shopping').stderr, '');
+	for (const slip of [create('shoping'), key('list', 'shoping')]) {
+		assert.deepEqual([slip.status, slip.stdout], [1, '']);
+		assert.match(slip.stderr, /there is no project shoping; did you mean shopping\? key create --new-project makes it/);
+	}
+	assert.equal(create('chat').stderr, 'made project chat\n', 'like no other');
+	assert.equal(create('shoping', '--new-project').stderr, 'made project shoping\n');
+	assert.equal(create('shoping').stderr, '');
 });
