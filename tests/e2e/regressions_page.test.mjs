@@ -26,6 +26,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await sendSlower(server);
 	const page = await asEditor();
 	await page.waitForSelector('text=Nothing got slower that nobody answered');
+	await page.waitForSelector('text=/It looks at the last \\d+ days, today included; a change is told when each side has 30 traces on 2 days/');
 	await page.fill('#thresholds [name=least_days]', '0');
 	await page.click('#thresholds button.primary');
 	await page.waitForSelector('#thresholds [role=alert] >> text=whole number from 1 to 14');
@@ -62,6 +63,13 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(METHOD).getByText('ann').waitFor();
 	await page.getByRole('button', { name: 'Acknowledge' }).click();
 	await page.locator(METHOD).getByText('Acknowledged').waitFor();
+	await page.locator('.acknowledged[open] p:text-matches("The chart has each day as it was; the sentence holds class")').waitFor();
+	assert.equal(await page.locator('.acknowledged tr[data-regression]').count(), 1, 'the other still waits');
+	const opened = page.url();
+	await page.locator(`.acknowledged ${METHOD} button[aria-expanded=true]`).click();
+	await page.locator('.acknowledged:not([open]) summary:text-is("Acknowledged: 1")').waitFor();
+	await page.goto(opened);
+	await page.locator('.acknowledged[open] p:text-matches("95 % sure")').first().waitFor();
 	assert.deepEqual(await unreadable(page), []);
 	await page.reload();
 	await page.waitForSelector('text=95 % sure'); /* the open one is in the address */

@@ -129,6 +129,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and came back.')}</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
 				<RegressionTrend id={r.id} base={r.base} head={r.head} percent={r.percent} />
+				{r.kind === 'slower' && <p class="quiet">{tr('The chart has each day as it was; the sentence holds class of device against class of device, so its numbers may differ.')}</p>}
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regression/${r.id}`} />
@@ -148,6 +149,24 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 			<tbody>{rows.map((r) => <Row key={r.id} r={r} open={open === r.id} toggle={() => set({ open: open === r.id ? null : r.id })} again={again} />)}</tbody>
 		</table></div>
 	);
+}
+
+/** What nobody answered; what somebody acknowledged is folded, but when one of it is open. */
+function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
+	const taken = rows.filter((r) => r.status === 'acknowledged');
+	const waiting = rows.filter((r) => r.status !== 'acknowledged');
+	return <>
+		{waiting.length === 0 ? <Nothing /> : <Table rows={waiting} again={again} />}
+		{taken.length > 0 && <details class="numbers acknowledged" open={taken.some((r) => r.id === text('open'))}><summary>{tr('Acknowledged: {n}', { n: count(taken.length) })}</summary><Table rows={taken} again={again} /></details>}
+	</>;
+}
+
+/** What the rules ask for, since too few traces look like nothing found. */
+function Nothing() {
+	const load = useLoad('regression rules', () => get<Record<'least_traces' | 'least_days' | 'window_days', number>>('/api/v1/regressions/rules'));
+	const r = load.value;
+	return <p class="quiet">{tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.')}
+		{r && <>{' '}{tr('It looks at the last {window} days, today included; a change is told when each side has {traces} traces on {days} days.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) })}</>}</p>;
 }
 
 /** Looks now, and says what came of it. */
@@ -186,8 +205,9 @@ export function RegressionsPage() {
 				{may.write && <Look done={load.again} />}
 			</>}>
 				<Pending of={load} what={tr('Loading regressions')} />
-				{v && v.regressions.length === 0 && <p class="quiet">{status === 'live' ? tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.') : tr('There is none of that kind.')}</p>}
-				{v && v.regressions.length > 0 && <Table rows={v.regressions} again={load.again} />}
+				{v && v.regressions.length === 0 && (status === 'live' ? <Nothing /> : <p class="quiet">{tr('There is none of that kind.')}</p>)}
+				{v && v.regressions.length > 0 && status === 'live' && <Live rows={v.regressions} again={load.again} />}
+				{v && v.regressions.length > 0 && status !== 'live' && <Table rows={v.regressions} again={load.again} />}
 			</Panel>
 			{came && <RegressionRules />}
 		</main>
