@@ -67,6 +67,8 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	assert.equal(await page.locator('.acknowledged tr[data-regression]').count(), 1, 'the other still waits');
 	const opened = page.url();
 	await page.locator(`.acknowledged ${METHOD} button[aria-expanded=true]`).click();
+	await page.locator(`.acknowledged[open] ${METHOD} button[aria-expanded=false]`).waitFor();
+	await page.goto(`${server.url}/regressions`);
 	await page.locator('.acknowledged:not([open]) summary:text-is("Acknowledged: 1")').waitFor();
 	await page.goto(opened);
 	await page.locator('.acknowledged[open] p:text-matches("95 % sure")').first().waitFor();

@@ -154,10 +154,11 @@ function Table({ rows, again }: { rows: Regression[]; again: () => void }) {
 /** What nobody answered; what somebody acknowledged is folded, but when one of it is open. */
 function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
 	const taken = rows.filter((r) => r.status === 'acknowledged');
+	const [unfolded, unfold] = useState(false); // closing a row does not fold the list under the reader
 	const waiting = rows.filter((r) => r.status !== 'acknowledged');
 	return <>
 		{waiting.length === 0 ? <Nothing /> : <Table rows={waiting} again={again} />}
-		{taken.length > 0 && <details class="numbers acknowledged" open={taken.some((r) => r.id === text('open'))}><summary>{tr('Acknowledged: {n}', { n: count(taken.length) })}</summary><Table rows={taken} again={again} /></details>}
+		{taken.length > 0 && <details class="numbers acknowledged" open={unfolded || taken.some((r) => r.id === text('open'))} onToggle={(e) => unfold(e.currentTarget.open)}><summary>{tr('Acknowledged: {n}', { n: count(taken.length) })}</summary><Table rows={taken} again={again} /></details>}
 	</>;
 }
 
