@@ -6,6 +6,7 @@
 
 #include "auth_secret.h"
 #include "base/arena.h"
+#include "catalogue_move.h"
 #include "catalogue_user.h"
 #include "cli.h"
 #include "cli_data.h"
@@ -219,6 +220,24 @@ static enum tw_status list(
 	return st;
 }
 
+static const char *past_digits(const char *p)
+{
+	while (*p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* "team1" and "team12" are no slips of each other. */
+static bool is_another_number(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a = past_digits(a);
+		b = past_digits(b);
+		if (!*a || *a != *b)
+			return *a == *b;
+	}
+}
+
 /* TW_OK when the project is there, or its name is like no other's. */
 static enum tw_status is_no_slip(const struct key_flags *flags, const struct tw_project_row *rows,
         size_t n, struct tw_err *err)
@@ -228,7 +247,8 @@ static enum tw_status is_no_slip(const struct key_flags *flags, const struct tw_
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].name, flags->project) == 0)
 			return TW_OK;
-		tw_cli_near(&near, flags->project, rows[i].name);
+		if (!is_another_number(flags->project, rows[i].name))
+			tw_cli_near(&near, flags->project, rows[i].name);
 	}
 	if (!near.best || flags->new_project || strlen(flags->project) < SHORTEST_NEAR)
 		return TW_OK;
@@ -238,8 +258,9 @@ static enum tw_status is_no_slip(const struct key_flags *flags, const struct tw_
 	        flags->project, near.best);
 }
 
-/* A project that is new is made, and told: a slip would else take traces that nobody finds. */
-static enum tw_status find_project(struct tw_catalogue *c, const struct key_flags *flags,
+/* A project that is new is made for its first key, and told: a slip would else take traces that
+ * nobody finds. */
+static enum tw_status find_project(struct tw_catalogue *c, const struct key_flags *flags, bool make,
         char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
@@ -251,7 +272,9 @@ static enum tw_status find_project(struct tw_catalogue *c, const struct key_flag
 
 	if (st == TW_OK)
 		st = is_no_slip(flags, rows, n, err);
-	if (st == TW_OK)
+	if (st == TW_OK && !make)
+		st = tw_catalogue_project_find(c, flags->project, ret_id, err);
+	else if (st == TW_OK)
 		st = tw_catalogue_project(c, flags->project, ret_id, &is_new, err);
 	if (st == TW_OK && is_new)
 		(void)fprintf(stderr, "made project %s\n", flags->project);
@@ -263,7 +286,7 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
         const struct key_flags *flags, struct tw_err *err)
 {
 	char project[TW_ID_BYTES];
-	enum tw_status st = find_project(c, flags, project, err);
+	enum tw_status st = find_project(c, flags, strcmp(verb, "create") == 0, project, err);
 
 	if (st != TW_OK)
 		return st;

@@ -72,7 +72,7 @@ test('exit codes are those of deploy/guides/commands.md', async (t) => {
 	await sendSlower(s, 15);
 	const to = ['--server', s.url, '--key', s.read];
 	const nobody = ['--server', 'http://127.0.0.1:9', '--key', s.read];
-	await run(['key', 'list', '--data', file('fresh'), '--project', 'p']);
+	await run(['key', 'create', '--data', file('fresh'), '--project', 'p', '--scope', 'read']);
 	const broken = file('broken');
 	await run(['backup', '--data', s.data, '--to', broken]);
 	const blobs = fs.readdirSync(path.join(broken, 'blobs'), { recursive: true }).map((name) => path.join(broken, 'blobs', name)).filter((name) => fs.statSync(name).isFile());

@@ -171,6 +171,8 @@ test('a key for a project that is not there: a new one is told, a slip is refuse
 		assert.deepEqual([slip.status, slip.stdout], [1, '']);
 		assert.match(slip.stderr, /there is no project shoping; did you mean shopping\? key create --new-project makes it/);
 	}
+	for (const number of ['shopping2', 'shopping10']) assert.equal(create(number).stderr, `made project ${number}\n`, 'another number is no slip');
+	for (const verb of ['list', 'rotate', 'revoke']) assert.match(key(verb, 'elsewhere', ...(verb === 'list' ? [] : ['x'])).stderr, /there is no project/, 'a key that is not there makes none');
 	assert.equal(create('chat').stderr, 'made project chat\n', 'like no other');
 	assert.equal(create('shoping', '--new-project').stderr, 'made project shoping\n');
 	assert.equal(create('shoping').stderr, '');
