@@ -109,6 +109,18 @@ test('a method tells who calls it and what it calls, and leads there', async (t)
 	await done(page, t);
 });
 
+test('several apps are told to be added up, and one is picked', async (t) => {
+	await ready();
+	await server.trace(trace(loadOf('9.10.0', 1)), { query: { app: 'another', scenario: 'open_cart', version_name: '1' } });
+	const page = await open('/fleet');
+	await page.getByText(/^\d apps are added up here/).waitFor();
+	await page.locator('.severalapps').getByRole('button', { name: 'another' }).click();
+	await page.locator('.severalapps').waitFor({ state: 'detached' });
+	assert.equal(new URL(page.url()).searchParams.get('app'), 'another');
+	assert.deepEqual(await violations(page), []);
+	await done(page, t);
+});
+
 test('what came in is told, and leads to the lists', async (t) => {
 	await ready();
 	const page = await open(OVERVIEW);
@@ -116,6 +128,7 @@ test('what came in is told, and leads to the lists', async (t) => {
 	const facts = Object.fromEntries(await page.locator('#intake dl div').evaluateAll((all) => all.map((d) => [d.children[0].textContent, d.children[1].textContent])));
 	const n = VERSIONS.length * EACH;
 	assert.deepEqual([facts.Traces, facts.Waiting, facts.Failed, facts['Counted below']], [String(n + 3), '0', '1', String(n + 1)], 'a report of an ANR is not counted there');
+	assert.equal(facts['Reports of ANRs, and what is not counted yet'], '1');
 	await page.click('#intake a:has-text("1") >> nth=-1');
 	await page.waitForSelector('h1:text-matches("^(Traces|Bring in a first trace)$")');
 	assert.match(page.url(), /state=failed/);

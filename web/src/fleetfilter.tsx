@@ -28,10 +28,14 @@ export function useFleet(): { params: Record<string, string | number>; key: stri
 	return { params: { ...params, since: span(days).first }, key: JSON.stringify([params, days]), days };
 }
 
-function Pick({ name, label, column }: { name: string; label: string; column: string }) {
+const useValues = (column: string): string[] => {
 	const load = useLoad(`facets ${column}`, () => get<Facets>('/api/v1/facets', { column }));
+	return load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
+};
+
+function Pick({ name, label, column }: { name: string; label: string; column: string }) {
+	const values = useValues(column);
 	const now = name === 'app' ? text('app') : name === 'version_name' ? text('version_name') : text('scenario');
-	const values = load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
 	return (
 		<label class="inline">{label}
 			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
@@ -53,6 +57,18 @@ export function FleetFilter() {
 			<label class="inline">{tr('Time')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 		</div>
+	);
+}
+
+const APPS_SHOWN = 6;
+
+/** A scenario of the same name in another app is another one: who has not said which is told that they are added up. */
+export function SeveralApps() {
+	const apps = useValues('app');
+	if (text('app') || apps.length < 2) return null;
+	return (
+		<p class="row severalapps">{tr('{n} apps are added up here. One alone:', { n: apps.length })}{' '}
+			{apps.slice(0, APPS_SHOWN).map((app) => <button key={app} class="small" onClick={() => set({ app }, true)}>{app}</button>)}</p>
 	);
 }
 

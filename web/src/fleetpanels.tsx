@@ -62,7 +62,7 @@ export function Intake() {
 				<Fact name={tr('Waiting')} n={v.queued} to={list('queued')} /><Fact name={tr('Decoding')} n={v.decoding} to={list('decoding')} />
 				<Fact name={tr('Failed')} n={v.failed} bad to={list('failed')} />
 				<Fact name={tr('Counted below')} n={v.counted} />
-				{uncounted(v) > 0 && <Fact name={tr('Ready, not yet counted')} n={uncounted(v)} />}
+				{uncounted(v) > 0 && <Fact name={tr('Reports of ANRs, and what is not counted yet')} n={uncounted(v)} />}
 			</dl>}
 			{v && v.all === 0 && v.counted === 0 && <p class="quiet">{tr.rich('No trace came in that time and filter. {link}', { link: <a href={link('/')}>{tr('How to send one')}</a> })}</p>}
 			<Beyond of={['class', 'label']} />
