@@ -106,6 +106,21 @@ test('a sandwich shows callers above and callees below', async (t) => {
 	await done(page, t);
 });
 
+test('from a row below, the sandwich is shown and has the keys', async (t) => {
+	const page = await openTrace('?threads=all');
+	const row = page.locator('section[aria-label="Methods"] tbody tr').nth(6);
+	await row.scrollIntoViewIfNeeded();
+	await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+	const top = () => page.locator('#flame').evaluate((e) => e.getBoundingClientRect().top);
+	assert.ok((await top()) < 0, 'it is above');
+	await row.click({ button: 'right' });
+	await page.getByRole('menuitem', { name: 'Callers and callees' }).click();
+	await page.waitForSelector('[data-half="Callers"]');
+	await page.waitForFunction(() => document.activeElement?.matches('.sandwich h3.mono'));
+	assert.ok((await top()) >= -1 && (await top()) < 700, String(await top()));
+	await done(page, t);
+});
+
 test('only the app\'s frames, and a library as one frame', async (t) => {
 	const page = await openTrace('?threads=all');
 	const whole = await answer(page);

@@ -192,7 +192,7 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 		<div class="sandwich">
 			<h3>{tr('Callers')}</h3>
 			<Half {...half} held="callers" title={tr('Callers')} at={up} steps={[...steps, { kind: 'fold', method }]} go={(to) => set({ callers: to === top ? null : placeText(to) }, true)} />
-			<h3 class="mono">{named[method]}</h3>
+			<h3 class="mono" tabIndex={-1}>{named[method]}</h3>
 			<Half {...half} held="callees" title={tr('Callees')} at={down} steps={[...steps, { kind: 'focus', method }]} go={(to) => set({ callees: to === top ? null : placeText(to) }, true)} />
 			<p class="quiet under">{tr('A click makes that method the middle. Callers share {key}.', { key: metric.key === 'count' ? tr('its {many}', { many: p.words.many }) : tr('its time with all below') })}</p>
 		</div>
@@ -211,7 +211,7 @@ export function FlamePanel(p: Props) {
 	const metrics: [string, string][] = [['wall', tr('Wall')], ['count', p.words.head]];
 	if (p.hasCpu) metrics.push(['cpu', 'CPU'], ['waiting', tr('Waiting')]);
 	return (
-		<Panel title={tr('Merged flame graph')} aside={<>
+		<Panel title={tr('Merged flame graph')} id="flame" aside={<>
 			{p.scope}
 			<AppSwitch />
 			<Choice label={tr('Direction')} value={view} options={[['top_down', tr('Top-down')], ['bottom_up', tr('Bottom-up')], ['sandwich', tr('Sandwich')]]}

@@ -21,10 +21,19 @@ function copy(text: string): void {
 	navigator.clipboard?.writeText(text).catch(() => undefined);
 }
 
+/** The flame graph may be above what is seen, where the table of methods is: it is shown, and its middle has the keys. */
+function showSandwich(): void {
+	setTimeout(() => {
+		const panel = document.getElementById('flame');
+		if (panel && panel.getBoundingClientRect().top < 0) panel.scrollIntoView();
+		panel?.querySelector<HTMLElement>('.sandwich h3.mono')?.focus({ preventScroll: true });
+	}, 50); // after the menu gave its focus back
+}
+
 export function itemsOf({ method, name, stack, row }: About): Item[] {
 	const pkg = name.startsWith('[') ? '' : packageOf(name);
 	const items: Item[] = [
-		{ label: tr('Callers and callees'), title: tr('Who called it above, what it called below'), run: () => set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true) },
+		{ label: tr('Callers and callees'), title: tr('Who called it above, what it called below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showSandwich(); } },
 		{ label: tr('Only this method'), title: tr('All its calls, wherever they are'), run: () => take({ kind: 'focus', method }) },
 		{ label: tr('Without this method'), title: tr('Its calls and all they called go, with their time'), run: () => take({ kind: 'drop', method }) },
 		{ label: tr('Merge into its callers'), title: tr('Its time becomes theirs'), run: () => take({ kind: 'merge', method }) },
