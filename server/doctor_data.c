@@ -24,8 +24,9 @@ static void check_owner(struct tw_doctor *d, const struct stat *st)
 {
 	if (st->st_uid != geteuid() || access(d->data, R_OK | W_OK | X_OK) != 0)
 		tw_doctor_tell(d, TW_DOCTOR_WRONG, "owner",
-		        "%s belongs to user %u and this is user %u: run tracewell as its owner, or "
-		        "chown -R the folder.",
+		        "%s belongs to user %u and this is user %u: run tracewell as its owner "
+		        "(tracewell-admin where the package's service has it), or chown -R the "
+		        "folder.",
 		        d->data, (unsigned)st->st_uid, (unsigned)geteuid());
 	else if (st->st_mode & 077)
 		tw_doctor_tell(d, TW_DOCTOR_WRONG, "mode",

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,54 @@ static void check_clock(struct tw_doctor *d)
 		        "would be wrong. Set it (NTP).");
 }
 
+/* Does a tracewell answer there, as it says of its health? */
+static bool is_ours(const struct addrinfo *at)
+{
+	static const char ask[] =
+	        "GET /healthz HTTP/1.1\r\nHost: doctor\r\nConnection: close\r\n\r\n";
+	const struct timeval wait = {.tv_sec = 2};
+	char said[2048] = "";
+	size_t n = 0;
+	ssize_t got = 1;
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	if (connect(fd, at->ai_addr, at->ai_addrlen) == 0 &&
+	        send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL) > 0)
+		while (got > 0 && n < sizeof said - 1) {
+			got = recv(fd, said + n, sizeof said - 1 - n, 0);
+			n += got > 0 ? (size_t)got : 0;
+		}
+	if (fd >= 0)
+		(void)close(fd);
+	said[n] = '\0';
+	return strstr(said, "X-Request-Id: ") && strstr(said, "{\"status\":\"ok\"}");
+}
+
+static void check_bind(struct tw_doctor *d, const struct addrinfo *at)
+{
+	int on = 1;
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int why = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, 1) != 0)
+		why = errno;
+	if (fd >= 0)
+		(void)close(fd);
+	if (why == 0)
+		tw_doctor_tell(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
+	else if (why == EADDRINUSE && is_ours(at))
+		tw_doctor_tell(
+		        d, TW_DOCTOR_GOOD, "listen", "A tracewell answers on %s.", d->listen);
+	else
+		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
+		        "Nothing can listen on %s: %s. Find who does with `ss -ltnp`, or choose "
+		        "another --listen.",
+		        d->listen, strerror(why));
+}
+
 static void check_port(struct tw_doctor *d)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
@@ -94,8 +143,6 @@ static void check_port(struct tw_doctor *d)
 	char host[128];
 	char service[8];
 	uint16_t port = 0;
-	int on = 1;
-	int fd;
 
 	if (!d->listen)
 		return;
@@ -108,17 +155,7 @@ static void check_port(struct tw_doctor *d)
 		        d->listen);
 		return;
 	}
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1) == 0)
-		tw_doctor_tell(d, TW_DOCTOR_GOOD, "listen", "%s is free.", d->listen);
-	else
-		tw_doctor_tell(d, TW_DOCTOR_WRONG, "listen",
-		        "Nothing can listen on %s: %s. Find who does with `ss -ltnp`, or choose "
-		        "another --listen.",
-		        d->listen, strerror(errno));
-	if (fd >= 0)
-		(void)close(fd);
+	check_bind(d, found);
 	freeaddrinfo(found);
 }
 

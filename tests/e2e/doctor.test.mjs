@@ -94,6 +94,8 @@ describe('the machine', () => {
 		const { port } = server.address();
 		const taken = await doctor(['--listen', `127.0.0.1:${port}`]);
 		assert.match(taken.of('listen').text, /in use.*ss -ltnp/);
+		const s = await startServer(t);
+		assert.ok((await doctor(['--listen', `127.0.0.1:${s.port}`])).good('listen'), 'a server of its own is there');
 		assert.ok((await doctor(['--listen', '127.0.0.1:0'])).good('listen'));
 		assert.match((await doctor(['--listen', 'nowhere'])).of('listen').text, /no address/);
 	});
