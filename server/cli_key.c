@@ -6,7 +6,6 @@
 
 #include "auth_secret.h"
 #include "base/arena.h"
-#include "catalogue_move.h"
 #include "catalogue_user.h"
 #include "cli.h"
 #include "cli_data.h"
@@ -25,7 +24,7 @@ enum {
 
 static const char key_synopsis[] =
         "key create --data DIR --project NAME --scope ingest|read|write|admin [--name N] "
-        "[--expires 90d] [--new-project]\n"
+        "[--expires 90d]\n"
         "       tracewell key list --data DIR --project NAME\n"
         "       tracewell key rotate --data DIR --project NAME ID [--grace 7d] [--expires 90d]\n"
         "       tracewell key revoke --data DIR --project NAME ID\n"
@@ -42,7 +41,7 @@ static bool is_fit_name(const char *name)
 
 struct key_flags {
 	const char *data, *project, *scope, *name, *expires, *grace;
-	bool json, new_project;
+	bool json;
 };
 
 /* "90d", "12h", "30m" or "45s" in milliseconds. */
@@ -220,64 +219,49 @@ static enum tw_status list(
 	return st;
 }
 
-static const char *past_digits(const char *p)
-{
-	while (*p >= '0' && *p <= '9')
-		p++;
-	return p;
-}
-
-/* "team1" and "team12" are no slips of each other. */
-static bool is_another_number(const char *a, const char *b)
-{
-	for (;; a++, b++) {
-		a = past_digits(a);
-		b = past_digits(b);
-		if (!*a || *a != *b)
-			return *a == *b;
-	}
-}
-
-/* TW_OK when the project is there, or its name is like no other's. */
-static enum tw_status is_no_slip(const struct key_flags *flags, const struct tw_project_row *rows,
-        size_t n, struct tw_err *err)
+/* "" when no other project's name is much like it; else in words. */
+static void name_near(
+        const char *name, const struct tw_project_row *rows, size_t n, char out[MAX_TEXT])
 {
 	struct tw_cli_nearest near = {.best = NULL};
 
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(rows[i].name, flags->project) == 0)
-			return TW_OK;
-		if (!is_another_number(flags->project, rows[i].name))
-			tw_cli_near(&near, flags->project, rows[i].name);
-	}
-	if (!near.best || flags->new_project || strlen(flags->project) < SHORTEST_NEAR)
-		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-	        "there is no project %.120s; did you mean %.120s? key create --new-project makes "
-	        "it",
-	        flags->project, near.best);
+	for (size_t i = 0; i < n; i++)
+		tw_cli_near(&near, name, rows[i].name);
+	out[0] = '\0';
+	if (near.best && strlen(name) >= SHORTEST_NEAR)
+		(void)snprintf(out, MAX_TEXT, "; there is %.120s", near.best);
+}
+
+static bool is_there(const char *name, const struct tw_project_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return true;
+	return false;
 }
 
 /* A project that is new is made for its first key, and told: a slip would else take traces that
  * nobody finds. */
-static enum tw_status find_project(struct tw_catalogue *c, const struct key_flags *flags, bool make,
+static enum tw_status find_project(struct tw_catalogue *c, const char *name, bool make,
         char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(LIST_BYTES);
 	struct tw_project_row *rows = NULL;
-	size_t n = 0;
+	char near[MAX_TEXT] = "";
 	bool is_new = false;
+	size_t n = 0;
 	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err)
 	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 
 	if (st == TW_OK)
-		st = is_no_slip(flags, rows, n, err);
-	if (st == TW_OK && !make)
-		st = tw_catalogue_project_find(c, flags->project, ret_id, err);
-	else if (st == TW_OK)
-		st = tw_catalogue_project(c, flags->project, ret_id, &is_new, err);
+		name_near(name, rows, n, near);
+	if (st == TW_OK && !make && !is_there(name, rows, n))
+		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.120s%s", name,
+		        near);
+	if (st == TW_OK)
+		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
 	if (st == TW_OK && is_new)
-		(void)fprintf(stderr, "made project %s\n", flags->project);
+		(void)fprintf(stderr, "made project %s%s\n", name, near);
 	(void)tw_arena_free(a);
 	return st;
 }
@@ -286,7 +270,8 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
         const struct key_flags *flags, struct tw_err *err)
 {
 	char project[TW_ID_BYTES];
-	enum tw_status st = find_project(c, flags, strcmp(verb, "create") == 0, project, err);
+	enum tw_status st =
+	        find_project(c, flags->project, strcmp(verb, "create") == 0, project, err);
 
 	if (st != TW_OK)
 		return st;
@@ -324,7 +309,6 @@ int tw_cli_key(int argc, char **argv)
 	        {"expires", .value = &flags.expires},
 	        {"grace", .value = &flags.grace},
 	        {"json", .on = &flags.json},
-	        {"new-project", .on = &flags.new_project},
 	};
 	int n = tw_cli_flags(key_synopsis, table, sizeof table / sizeof *table, argc, argv);
 	struct tw_catalogue *c = NULL;
