@@ -103,6 +103,8 @@ test('two traces of the list are compared', async (t) => {
 	await page.getByRole('button', { name: 'All threads' }).click();
 	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
 	await page.getByText('Compared are all threads: their times add up').waitFor();
+	await page.waitForSelector('[data-compared]');
+	await page.waitForTimeout(WRITTEN_MS);
 	assert.equal(at().searchParams.get('thread'), 'all');
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });

@@ -208,7 +208,8 @@ test('the menu works by keys, and its downloads follow the selection', async (t)
 	await page.keyboard.press('Enter');
 	assert.equal(await button.getAttribute('aria-expanded'), 'true');
 	const focused = () => page.evaluate(() => document.activeElement.textContent);
-	assert.equal(await focused(), 'All threads');
+	const isOpen = () => page.waitForFunction(() => document.activeElement?.textContent === 'All threads');
+	await isOpen();
 	await page.keyboard.press('ArrowUp');
 	assert.equal(await focused(), 'Methods as CSV');
 	await page.keyboard.press('Home');
@@ -227,6 +228,7 @@ test('the menu works by keys, and its downloads follow the selection', async (t)
 	await page.waitForSelector('.tools', { state: 'detached' });
 	assert.match(await focused(), /Other tools/);
 	await button.click();
+	await page.waitForFunction(() => document.querySelector('.tools')?.contains(document.activeElement));
 	await page.mouse.click(5, 5);
 	await page.waitForSelector('.tools', { state: 'detached' }); // a click elsewhere closes it
 	await done(page, t);
