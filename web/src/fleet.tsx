@@ -1,6 +1,6 @@
 // The fleet of a project at a glance, its methods and findings: each panel asks, waits and fails by itself.
 import { useEffect } from 'preact/hooks';
-import { FleetFilter, SeveralApps } from './fleetfilter';
+import { FleetFilter } from './fleetfilter';
 import { FindingsPage, FleetFindings } from './fleetfindings';
 import { MethodsPage } from './fleetmethods';
 import { Anrs, Intake, Regressions, ScenarioTimes, Slowest } from './fleetpanels';
@@ -11,7 +11,6 @@ import { tr } from './strings/fleet';
 function Overview() {
 	return <>
 		<div class="row head"><h1>{tr('Fleet')}</h1><FleetFilter /><Narrowed /></div>
-		<SeveralApps />
 		<Intake />
 		<ScenarioTimes />
 		<div class="pair"><Regressions /><Anrs /></div>

@@ -39,7 +39,7 @@ function Pick({ name, label, column }: { name: string; label: string; column: st
 	return (
 		<label class="inline">{label}
 			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
-				<option value="">{tr('any')}</option>
+				<option value="">{name === 'app' && values.length > 1 ? tr('{n} added up', { n: values.length }) : tr('any')}</option>
 				{(now && !values.includes(now) ? [now, ...values] : values).map((v) => <option key={v} value={v}>{v}</option>)}
 			</select></label>
 	);
@@ -57,18 +57,6 @@ export function FleetFilter() {
 			<label class="inline">{tr('Time')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 		</div>
-	);
-}
-
-const APPS_SHOWN = 6;
-
-/** A scenario of the same name in another app is another one: who has not said which is told that they are added up. */
-export function SeveralApps() {
-	const apps = useValues('app');
-	if (text('app') || apps.length < 2) return null;
-	return (
-		<p class="row severalapps">{tr('{n} apps are added up here. One alone:', { n: apps.length })}{' '}
-			{apps.slice(0, APPS_SHOWN).map((app) => <button key={app} class="small" onClick={() => set({ app }, true)}>{app}</button>)}</p>
 	);
 }
 

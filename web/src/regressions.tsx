@@ -166,8 +166,10 @@ function Live({ rows, again }: { rows: Regression[]; again: () => void }) {
 function Nothing() {
 	const load = useLoad('regression rules', () => get<Record<'least_traces' | 'least_days' | 'window_days', number>>('/api/v1/regressions/rules'));
 	const r = load.value;
-	return <p class="quiet">{tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.')}
-		{r && <>{' '}{tr('It looks at the last {window} days, today included; a change is told when each side has {traces} traces on {days} days.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) })}</>}</p>;
+	return <>
+		<p class="quiet">{tr('Nothing got slower that nobody answered. The server looks once an hour at each scenario and method, by version and by day.')}</p>
+		<p class="quiet">{r ? tr('It looks at the last {window} days, today included; a change is told when each side has {traces} traces on {days} days.', { window: count(r.window_days), traces: count(r.least_traces), days: count(r.least_days) }) : '\u00a0' /* its place */}</p>
+	</>;
 }
 
 /** Looks now, and says what came of it. */

@@ -153,7 +153,7 @@ const zh = {
 	'Decoding': '解码中',
 	'Failed': '失败',
 	'Counted below': '已计入下方',
-	'{n} apps are added up here. One alone:': '这里合计了 {n} 个应用。只看其中一个：',
+	'{n} added up': '合计 {n} 个',
 	'Reports of ANRs, and what is not counted yet': 'ANR 报告，以及尚未计入的',
 	'No trace came in that time and filter. {link}': '在该时间和筛选条件内没有 Trace。{link}',
 	'How to send one': '如何上传',
