@@ -1,5 +1,6 @@
 // Telling the team: webhooks, what was told to them, the digest, and where issues are made.
 import { useEffect, useState } from 'preact/hooks';
+import { LATER_MS, SOON_MS, useLookAgain } from './again';
 import { get, send } from './api';
 import { Sure, useChange } from './change';
 import { count, when } from './format';
@@ -20,6 +21,12 @@ const EVENTS: [event: string, shown: string][] = [['regression.found', tr('somet
 	['regression.status', tr('somebody acknowledged or reopened it')], ['anr.new', tr('a new group of ANRs')], ['digest', tr('the digest')]];
 const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Slack'], ['teams', 'Microsoft Teams'], ['matrix', 'Matrix (hookshot)']];
 const FULL = 500; // events of a hook that may wait
+
+/** When to look again: a paused one tells nothing. */
+function lookIn(hooks: Hook[]): number | null {
+	const waiting = hooks.filter((h) => h.waiting > 0 && !h.paused_ms);
+	return waiting.length === 0 ? null : waiting.some((h) => !h.failing_ms) ? SOON_MS : LATER_MS;
+}
 
 function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise<void>; cancel: () => void }) {
 	const [d, put] = useState<Draft>(hook ?? { name: '', url: '', kind: 'json', events: EVENTS.map(([e]) => e) });
@@ -133,6 +140,7 @@ export function WebhooksPage() {
 	const load = useLoad('webhooks', () => get<Hooks>('/api/v1/webhooks'));
 	const [came, settle] = useState(false); // what stands below is not moved by the list
 	useCame(load, () => settle(true));
+	useLookAgain(load, load.value && lookIn(load.value.webhooks));
 	useEffect(() => {
 		document.title = tr('Webhooks · tracewell');
 	}, []);

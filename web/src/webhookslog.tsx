@@ -1,16 +1,15 @@
 // What was told to one webhook, try by try.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { LATER_MS, SOON_MS, useLookAgain } from './again';
 import { get, send } from './api';
 import { useChange } from './change';
 import { when } from './format';
-import { Failure, type Loaded, Pending, useLoad } from './parts';
+import { Failure, Pending, useLoad } from './parts';
 import { tr } from './strings/webhooks';
 
 interface Try { n: number; at_ms: number; took_ms: number; http: number; error: string }
 interface Delivery { id: number; event_id: string; event: string; state: string; created_ms: number; next_ms: number; tries: number; body: string; body_length: number; log: Try[] }
 
-const SOON_MS = 2000; // while something is on its way
-const LATER_MS = 30_000; // while its next try is far off
 const SHOWN = 32_768; // characters of a body
 const STATES: Record<string, string> = { waiting: 'queued', delivered: 'ready', 'given up': 'failed' };
 const STATE_NAMES: Record<string, string> = { waiting: tr('waiting'), delivered: tr('delivered'), 'given up': tr('given up') };
@@ -28,25 +27,6 @@ function pretty(body: string): string {
 function lookIn(list: Delivery[]): number | null {
 	const next = list.filter((d) => d.state === 'waiting').map((d) => d.next_ms - Date.now());
 	return next.length ? Math.min(LATER_MS, Math.max(SOON_MS, Math.min(...next))) : null;
-}
-
-/** Looks again once the answer is there, while something waits and somebody can see it. */
-function useAgain(load: Loaded<{ deliveries: Delivery[] }>): void {
-	useEffect(() => {
-		const wait = load.value && !load.busy ? lookIn(load.value.deliveries) : null;
-		if (wait === null) return;
-		let timer: ReturnType<typeof setTimeout> | undefined;
-		const plan = () => {
-			clearTimeout(timer);
-			if (!document.hidden) timer = setTimeout(load.again, wait);
-		};
-		plan();
-		document.addEventListener('visibilitychange', plan);
-		return () => {
-			clearTimeout(timer);
-			document.removeEventListener('visibilitychange', plan);
-		};
-	}, [load.busy, load.value]);
 }
 
 /** The list has the first of it; the rest is asked for when somebody looks. */
@@ -85,7 +65,7 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 	const load = useLoad(`deliveries ${hook} ${sign}`, () => get<{ deliveries: Delivery[] }>(`/api/v1/webhooks/${hook}/deliveries`));
 	const [error, change] = useChange(load.again);
 	const list = load.value?.deliveries;
-	useAgain(load);
+	useLookAgain(load, load.value && lookIn(load.value.deliveries));
 	return <>
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
 		{list?.length === 0 && <p class="quiet">{tr('Nothing was told yet.')}</p>}
