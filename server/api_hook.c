@@ -208,6 +208,16 @@ static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struc
 	return st == TW_OK ? read_events(body, &io->events, err) : st;
 }
 
+/* Not the one that stands there, from when the server allowed it. */
+static enum tw_status refuse_private(
+        struct tw_req *r, const char *url, const char *was, struct tw_err *err)
+{
+	struct tw_proxies allowed;
+	enum tw_status st = tw_proxies_parse(tw_req_app(r)->config->webhook_private, &allowed, err);
+
+	return st == TW_OK && strcmp(url, was) != 0 ? tw_hook_url_public(url, &allowed, err) : st;
+}
+
 static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
@@ -219,6 +229,8 @@ static enum tw_status make(struct tw_req *r, const json_t *body, struct tw_err *
 	        .events = (1U << TW_HOOK_TEST) - 1};
 	enum tw_status st = read_hook(body, &h, err);
 
+	if (st == TW_OK)
+		st = refuse_private(r, h.url, "", err);
 	if (st == TW_OK)
 		st = new_sealed(r, secret, sealed, err);
 	if (st == TW_OK)
@@ -243,13 +255,17 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 {
 	char secret[TW_SECRET_BYTES], sealed[TW_SEALED_BYTES];
 	struct tw_webhook h;
+	const char *was;
 	bool paused, new_secret = false;
 	enum tw_status st = find(r, &h, err);
 
 	if (st != TW_OK)
 		return st;
+	was = h.url;
 	paused = h.paused_ms != 0;
 	st = read_hook(body, &h, err);
+	if (st == TW_OK)
+		st = refuse_private(r, h.url, was, err);
 	if (st == TW_OK)
 		st = read_flag(body, "paused", &paused, err);
 	if (st == TW_OK)

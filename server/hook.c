@@ -10,7 +10,6 @@
 #include <strings.h>
 
 #include "base/arena.h"
-#include "proxy.h"
 
 const char *const tw_hook_event_words[TW_HOOK_EVENTS + 1] = {"regression.found",
         "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
@@ -149,4 +148,37 @@ bool tw_hook_is_private(const char *address)
 		return true;
 	return tw_proxies_trust(&ranges, address) ||
 	       (hidden_in(address, four) && tw_proxies_trust(&ranges, four));
+}
+
+/* The host as libcurl goes there, without the brackets of IPv6; NULL: none.  curl_free is owed. */
+static char *host_of(const char *url)
+{
+	CURLU *parts = curl_url();
+	char *host = NULL;
+	size_t len;
+
+	if (parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK)
+		(void)curl_url_get(parts, CURLUPART_HOST, &host, 0);
+	curl_url_cleanup(parts);
+	len = host ? strlen(host) : 0;
+	if (len > 2 && host[0] == '[') {
+		memmove(host, host + 1, len - 2);
+		host[len - 2] = '\0';
+	}
+	return host;
+}
+
+enum tw_status tw_hook_url_public(
+        const char *url, const struct tw_proxies *allowed, struct tw_err *err)
+{
+	char *host = host_of(url);
+	enum tw_status st = TW_OK;
+
+	if (host && tw_hook_is_private(host) && !tw_proxies_trust(allowed, host))
+		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		        "%.100s is a private address: the server does not go there unless "
+		        "--webhook-private allows it",
+		        host);
+	curl_free(host);
+	return st;
 }

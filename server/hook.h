@@ -12,6 +12,7 @@
 #include "auth.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "proxy.h"
 
 enum tw_hook_event {      /* tw_hook_event_words; numbers are stored */
 	TW_HOOK_FOUND,    /* a regression was found */
@@ -70,5 +71,10 @@ void tw_hook_host(const char *url, char *out, size_t cap);
 /* Is an address (as text) one that a stranger's URL must not reach: of this machine, its network,
  * or a cloud's metadata?  Also where it hides in an IPv6 address. */
 bool tw_hook_is_private(const char *address);
+
+/* TW_BAD_REQUEST: the URL's host is written as such an address, in any form of it, and is not among
+ * the allowed.  A name may lead to one as well, which is seen when it is gone to. */
+enum tw_status tw_hook_url_public(
+        const char *url, const struct tw_proxies *allowed, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -246,10 +246,20 @@ test('a new group of ANRs is told once', async (t) => {
 });
 
 test('addresses that a stranger must not reach are refused behind their names', async (t) => {
-	const [s, r] = [await startServer(t), await startReceiver(t)]; // without --webhook-private
+	const [s, r] = [await startServer(t, { args: ['--webhook-private', '127.0.0.0/8,169.254.0.0/16,::/96'] }), await startReceiver(t)];
 	const port = new URL(r.url).port;
-	for (const [host, shown] of [['127.0.0.1', '127.0.0.1'], ['localhost', /127\.0\.0\.1|::1/], ['[::ffff:127.0.0.1]', /127/], ['0x7f.1', '127.0.0.1'], ['169.254.169.254', '169.254.169.254']]) {
-		const h = await hook(s, `http://${host}:${port}/`);
+	const hosts = [['127.0.0.1', '127.0.0.1'], ['localhost', /127\.0\.0\.1|::1/], ['[::ffff:127.0.0.1]', /127/], ['0x7f.1', '127.0.0.1'], ['169.254.169.254', '169.254.169.254']];
+	const made = [];
+	for (const [host, shown] of hosts) made.push([host, shown, await hook(s, `http://${host}:${port}/`)]);
+	await s.stop();
+	s.args.splice(s.args.indexOf('--webhook-private'), 2);
+	await s.start();
+	for (const [host, shown, h] of made) {
+		if (host !== 'localhost') for (const [method, target] of [['POST', ''], ['PATCH', `/${h.id}`]]) {
+			const a = await asker(s)(method, target, { url: `http://${host}:${port}/other` });
+			assert.deepEqual([a.status, /private address: the server does not go there unless --webhook-private/.test(a.json.error.message)], [400, true], a.text);
+		}
+		assert.equal((await asker(s)('PATCH', `/${h.id}`, { name: 'stands', url: `http://${host}:${port}/` })).status, 200, 'the rest of one that is there can be changed');
 		await test1(s, h.id);
 		const d = await delivery(s, h.id, (x) => x.log.length);
 		assert.match(d.log[0].error, /private address: the server does not go there unless --webhook-private/, host);

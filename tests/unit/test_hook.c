@@ -74,6 +74,25 @@ static void test_private_addresses(void **state)
 			fail_msg("%s may not be reached", fine[i]);
 }
 
+static void test_private_hosts(void **state)
+{
+	static const char *const refused[] = {"http://127.0.0.1:80/x", "http://0x7f.1/",
+	        "https://2130706433/", "http://[::1]:8080/", "http://[::ffff:10.0.0.1]/",
+	        "HTTP://192.168.1.1"};
+	static const char *const fine[] = {"https://8.8.8.8/", "https://hooks.example.com/10.0.0.1",
+	        "http://10.1.2.3/", "http://localhost/", "https://127.0.0.1.example.com/"};
+	struct tw_proxies allowed;
+
+	(void)state;
+	assert_int_equal(tw_proxies_parse("10.1.0.0/16", &allowed, NULL), TW_OK);
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (tw_hook_url_public(refused[i], &allowed, NULL) != TW_BAD_REQUEST)
+			fail_msg("%s may be reached", refused[i]);
+	for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+		if (tw_hook_url_public(fine[i], &allowed, NULL) != TW_OK)
+			fail_msg("%s may not be reached", fine[i]);
+}
+
 static void test_addresses_of_hooks(void **state)
 {
 	static const char *const nowhere[] = {"http://h:99999/", "https://[x]/", "http://a<b/",
@@ -334,6 +353,7 @@ int main(void)
 	        cmocka_unit_test(test_a_known_signature),
 	        cmocka_unit_test(test_waits_double_to_a_bound),
 	        cmocka_unit_test(test_private_addresses),
+	        cmocka_unit_test(test_private_hosts),
 	        cmocka_unit_test(test_addresses_of_hooks),
 	        cmocka_unit_test(test_names_stay_data),
 	        cmocka_unit_test(test_cards_have_no_links_of_others),
