@@ -1,15 +1,19 @@
 /*
  * api_digest.c - the digest as it would be told now, and when and to whom it is told.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
 #include "app.h"
+#include "catalogue_hook.h"
 #include "clock.h"
+#include "json_memory.h"
 #include "news.h"
+#include "periodic.h"
 #include "words.h"
 
-enum { TEXT_BYTES = 512 << 10 };
+enum { TEXT_BYTES = 512 << 10, MINUTE_MS = 60 * 1000 };
 
 /* json_decref(*ret_doc) is owed: rules point into it. */
 static enum tw_status load_rules(
@@ -115,6 +119,78 @@ static enum tw_status get_digest(struct tw_req *r, struct tw_err *err)
 	return st;
 }
 
+/* --- telling it now --- */
+
+/* Hooks that want digests and are not paused. */
+static enum tw_status count_hooks(struct tw_req *r, json_int_t *ret, struct tw_err *err)
+{
+	struct tw_webhook *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_hooks(tw_req_app(r)->catalogue,
+	        tw_req_caller(r)->project_id, tw_req_arena(r), &rows, &n, err);
+
+	*ret = 0;
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		*ret += !rows[i].paused_ms && (rows[i].events >> TW_HOOK_DIGEST & 1);
+	return st;
+}
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+}
+
+/* Its end is that of the minute: what is asked for twice in one is told once. */
+static enum tw_status tell(struct tw_req *r, const struct tw_news_rules *to, struct tw_err *err)
+{
+	struct tw_catalogue *c = tw_req_app(r)->catalogue;
+	struct tw_news_of of = {
+	        .project_id = tw_req_caller(r)->project_id, .deadline = {is_late, r}};
+	json_t *digest = NULL, *facts;
+	char *text;
+	enum tw_status st = read_period(r, &of.period, err);
+
+	of.period.until_ms += MINUTE_MS - of.period.until_ms % MINUTE_MS;
+	if (st == TW_OK)
+		st = find_project(r, &of.project, err);
+	if (st == TW_OK)
+		st = tw_news_preview(c, &of, &digest, err);
+	if (st != TW_OK)
+		return st;
+	facts = json_pack("{s:o}", "digest", digest);
+	text = tw_json_dumps(facts, JSON_COMPACT);
+	st = text ? tw_catalogue_news_tell(c, &of, text, to, err) : no_memory(err);
+	free(text);
+	json_decref(facts);
+	return st;
+}
+
+static enum tw_status post_digest(struct tw_req *r, struct tw_err *err)
+{
+	struct tw_news_rules to = {.n_mail = 0};
+	json_int_t hooks = 0, mails = 0;
+	json_t *doc;
+	enum tw_status st = load_rules(r, &doc, &to, err);
+
+	if (st == TW_OK && to.webhook)
+		st = count_hooks(r, &hooks, err);
+	if (!*tw_req_app(r)->config->smtp_url)
+		to.n_mail = 0;
+	mails = (json_int_t)to.n_mail;
+	if (st == TW_OK && hooks + mails == 0)
+		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        "nobody is told: no webhook that is not paused wants digests, and nobody "
+		        "is mailed");
+	if (st == TW_OK)
+		st = tell(r, &to, err);
+	json_decref(doc);
+	if (st != TW_OK)
+		return st;
+	tw_periodic_wake(tw_req_app(r)->hooks);
+	return tw_req_reply_json(
+	        r, 202, json_pack("{s:I, s:I}", "webhooks", hooks, "mails", mails), err);
+}
+
 /* --- when and to whom --- */
 
 static enum tw_status get_settings(struct tw_req *r, struct tw_err *err)
@@ -180,6 +256,11 @@ const struct tw_route tw_routes_digest[] = {
                 .slow = true,
                 .end = get_digest,
                 .summary = "What is slow and new, as the digest tells it"},
+        {.method = "POST",
+                .path = "/api/v1/digest",
+                .slow = true,
+                .end = post_digest,
+                .summary = "Tells it now, to those to whom it is told"},
         {.method = "GET",
                 .path = "/api/v1/digest/settings",
                 .slow = true,

@@ -168,6 +168,18 @@ static enum tw_status tell(struct tw_db *db, const struct tw_news_of *of, const 
 	return st == TW_OK ? tell_mails(db, of, facts, to, err) : st;
 }
 
+enum tw_status tw_catalogue_news_tell(struct tw_catalogue *c, const struct tw_news_of *of,
+        const char *facts, const struct tw_news_rules *to, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tell(c->writer, of, facts, to, err);
+	return tw_cat_end_audited(
+	        c, st, &(struct tw_change){"digest.send", of->project_id, "digest"}, err);
+}
+
 enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
         const char *facts, const struct tw_news_rules *to, struct tw_err *err)
 {

@@ -131,7 +131,8 @@ struct making {
 	const struct tw_news_of *of;
 	struct tw_arena *a;
 	json_t *out;
-	size_t news; /* things that got slower or are new */
+	json_t *told; /* ids of regressions: each stands in one list */
+	size_t news;  /* things that got slower or are new */
 	bool partial;
 };
 
@@ -157,6 +158,19 @@ static bool is_muted(const struct tw_regression *r)
 	return r->muted_until_ms > tw_unix_ms();
 }
 
+/* What was found and fixed since the last digest, or fixed and came back, stands where it is now.
+ */
+static bool stands_here(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
+{
+	if ((event == TW_HOOK_FIXED) != (r->status == TW_REGRESS_FIXED) ||
+	        json_object_get(m->told, r->id))
+		return false;
+	(void)json_object_set_new(m->told, r->id, json_true());
+	if (*r->earlier)
+		(void)json_object_set_new(m->told, r->earlier, json_true());
+	return true;
+}
+
 static enum tw_status put_happened(
         struct making *m, const char *key, enum tw_hook_event event, struct tw_err *err)
 {
@@ -178,10 +192,10 @@ static enum tw_status put_happened(
 			st = TW_OK;
 			continue;
 		}
-		if (st == TW_OK && total++ < LIST_MAX)
+		m->news += st == TW_OK && event != TW_HOOK_FIXED;
+		if (st == TW_OK && stands_here(m, &r, event) && total++ < LIST_MAX)
 			(void)json_array_append_new(list, tw_regression_json(&r));
 	}
-	m->news += event == TW_HOOK_FIXED ? 0 : (size_t)total;
 	if (st == TW_OK)
 		return put(m, key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
 	json_decref(list);
@@ -487,9 +501,9 @@ static enum tw_status put_some(struct making *m, const struct part *of, struct t
 static enum tw_status put_all(struct making *m, struct tw_err *err)
 {
 	static const char some[] = "{\"total\": 0, \"list\": []}";
-	static const struct part parts[] = {{"found", put_found, some},
-	        {"returned", put_returned, some}, {"fixed", put_fixed, some},
-	        {"open", put_open, some}, {"anrs", put_anrs, some},
+	static const struct part parts[] = {{"returned", put_returned, some},
+	        {"found", put_found, some}, {"fixed", put_fixed, some}, {"open", put_open, some},
+	        {"anrs", put_anrs, some},
 	        {"ingest", put_ingest, "{\"accepted\": 0, \"failed\": 0, \"expired\": 0}"},
 	        {"scenarios", put_scenarios, "[]"}, {"methods", put_methods, "[]"}};
 	enum tw_status st = put_days(m, err);
@@ -504,14 +518,15 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 enum tw_status tw_news_preview(
         struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret, struct tw_err *err)
 {
-	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, 0, false};
+	struct making m = {c, of, tw_arena_new(ARENA_MAX), NULL, json_object(), 0, false};
 	enum tw_status st;
 
 	m.out = json_pack("{s:{s:s, s:s}, s:I, s:I}", "project", "id", of->project_id, "name",
 	        of->project, "since_ms", (json_int_t)of->period.since_ms, "until_ms",
 	        (json_int_t)of->period.until_ms);
-	st = m.a && m.out ? put_all(&m, err) : no_memory(err);
+	st = m.a && m.out && m.told ? put_all(&m, err) : no_memory(err);
 	tw_arena_free(m.a);
+	json_decref(m.told);
 	if (st == TW_OK)
 		*ret = m.out;
 	else

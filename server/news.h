@@ -82,5 +82,8 @@ enum tw_status tw_catalogue_news_last(struct tw_catalogue *c, const char *projec
 /* In one transaction: this period is told, by whoever comes first, and what is to be sent. */
 enum tw_status tw_catalogue_news_claim(struct tw_catalogue *c, const struct tw_news_of *of,
         const char *facts, const struct tw_news_rules *to, struct tw_err *err) TW_MUST_USE;
+/* Somebody tells one now: no planned one is left out for it. */
+enum tw_status tw_catalogue_news_tell(struct tw_catalogue *c, const struct tw_news_of *of,
+        const char *facts, const struct tw_news_rules *to, struct tw_err *err) TW_MUST_USE;
 
 #endif

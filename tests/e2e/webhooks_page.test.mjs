@@ -88,6 +88,10 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	assert.deepEqual((await server.get('/api/v1/digest/settings', { key: server.admin })).json, { every: 'weekly', hour: 7, weekday: 3, webhook: true, mail: ['ann@example.com'] });
 	await page.getByRole('button', { name: 'Preview' }).click();
 	await page.waitForSelector('pre.digest >> text=com.app.Repo.load in slower');
+	await page.getByRole('button', { name: 'Send it now' }).click();
+	await page.locator('#digest [role=status]').getByText('On its way to 1 webhook and 1 address.').waitFor();
+	const told = await until(() => receiver.at('/h').find((g) => g.json.event === 'digest'), 'the digest is told');
+	assert.match(told.json.text, /com\.app\.Repo\.load in slower/);
 	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
 	await page.click('#tracker button.primary');
 	await page.waitForSelector('#tracker button.primary[disabled]');

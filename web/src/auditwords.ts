@@ -21,7 +21,7 @@ const DONE: Record<string, string> = {
 	'project.create': tr('made a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('said what a build is made of'), 'setting.set': tr('changed a setting'), 'regression.change': tr('answered a regression'),
 	'trace.mark': tr('marked a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('had a trace decoded again'), 'upload.delete': tr('deleted an upload'),
 	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
-	'webhook.create': tr('made a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('told a webhook once more'), 'webhook.pause': tr('paused a webhook that fails'),
+	'webhook.create': tr('made a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('told a webhook once more'), 'webhook.pause': tr('paused a webhook that fails'), 'digest.send': tr('sent a digest'),
 	'filter.set': tr('saved a list'), 'filter.delete': tr('deleted a saved list'), 'audit.expire': tr('forgot old changes'), 'catalogue.migrate': tr('copied everything to another place'),
 };
 

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { call, get, send, url } from './api';
 import { useChange } from './change';
+import { count } from './format';
 import { Choice, Failure, Panel, Pending, useLoad } from './parts';
 import { tr } from './strings/webhooks';
 import { Deliveries } from './webhookslog';
@@ -35,11 +36,38 @@ function Form({ v, mail, keep }: { v: Settings; mail: boolean; keep: (s: Setting
 	);
 }
 
-function Preview() {
+interface Told { webhooks: number; mails: number }
+
+/** "1 webhook and 2 addresses". */
+function receivers({ webhooks, mails }: Told): string {
+	const hooks = webhooks === 1 ? tr('1 webhook') : tr('{webhooks} webhooks', { webhooks: count(webhooks) });
+	const addresses = mails === 1 ? tr('1 address') : tr('{mails} addresses', { mails: count(mails) });
+	if (!mails) return hooks;
+	return webhooks ? tr('{hooks} and {addresses}', { hooks, addresses }) : addresses;
+}
+
+function SendNow({ days, sent }: { days: string; sent: () => void }) {
+	const [told, tell] = useState<Told | null>(null);
+	const [busy, wait] = useState(false);
+	const [error, change] = useChange(sent);
+	const sendNow = async () => {
+		wait(true);
+		tell(null);
+		await change(async () => tell(await (await call(url('/api/v1/digest', { days }), { method: 'POST' })).json() as Told));
+		wait(false);
+	};
+	return <>
+		<button disabled={busy} onClick={() => void sendNow()}>{tr('Send it now')}</button>
+		<span role="status" class="quiet">{told && tr('On its way to {receivers}.', { receivers: receivers(told) })}</span>
+		{error && <Failure error={error} />}
+	</>;
+}
+
+function Preview({ sent }: { sent: () => void }) {
 	const [days, pick] = useState('1');
 	const load = useLoad(`digest ${days}`, async (signal) => (await call(url('/api/v1/digest', { for: 'text', days }), { signal })).text());
 	return <>
-		<div class="row"><Choice label={tr('Days of the preview')} value={days} options={[['1', tr('Last day')], ['7', tr('Last week')]]} onPick={pick} /></div>
+		<div class="row"><Choice label={tr('Days of the preview')} value={days} options={[['1', tr('Last day')], ['7', tr('Last week')]]} onPick={pick} /><SendNow key={days} days={days} sent={sent} /></div>
 		<Pending of={load} what={tr('Making the digest')} />
 		{load.value && <pre class="body digest" tabIndex={0} aria-label={tr('The digest as it would read now')}>{load.value}</pre>}
 	</>;
@@ -49,14 +77,15 @@ export function DigestPanel({ mail }: { mail: boolean }) {
 	const load = useLoad('digest settings', () => get<Settings>('/api/v1/digest/settings'));
 	const [error, change] = useChange(load.again);
 	const [shown, show] = useState(false);
+	const [sends, another] = useState(0);
 	const v = load.value;
 	return (
 		<Panel title={tr('Digest')} id="digest" aside={<button aria-expanded={shown} onClick={() => show(!shown)}>{shown ? tr('Hide the preview') : tr('Preview')}</button>}>
 			<Pending of={load} what={tr("Loading the digest's settings")} />
 			{v && <Form key={JSON.stringify(v)} v={v} mail={mail} keep={(s) => change(() => send('PUT', '/api/v1/digest/settings', s))} />}
 			{error && <Failure error={error} />}
-			{v && v.mail.length > 0 && <details><summary>{tr('Mails sent')}</summary><Deliveries hook="mail" /></details>}
-			{shown && <Preview />}
+			{v && v.mail.length > 0 && <details><summary>{tr('Mails sent')}</summary><Deliveries hook="mail" sign={String(sends)} /></details>}
+			{shown && <Preview sent={() => another((n) => n + 1)} />}
 		</Panel>
 	);
 }

@@ -80,6 +80,7 @@ const zh = {
 	'changed a webhook': '修改了 Webhook',
 	'removed a webhook': '移除了 Webhook',
 	'tested a webhook': '测试了 Webhook',
+	'sent a digest': '发送了摘要',
 	'told a webhook once more': '重新投递了一次 Webhook',
 	'paused a webhook that fails': '暂停了失败的 Webhook',
 	'saved a list': '保存了列表',

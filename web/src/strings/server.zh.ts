@@ -472,6 +472,8 @@ export const refusals: Record<string, string> = {
 	'the webhook\'s body is too large': 'Webhook 的正文过大',
 	'url is longer than {1} bytes': 'url 超过 {1} 字节',
 	'url holds a character that belongs in no address: percent-encode it': 'url 中有地址不允许的字符：请使用百分号编码',
+	'{1} is a private address: the server does not go there unless --webhook-private allows it': '{1} 是私有地址：除非 --webhook-private 允许，服务器不会访问它',
+	'nobody is told: no webhook that is not paused wants digests, and nobody is mailed': '没有接收者：没有未暂停的 Webhook 需要摘要，也没有邮件收件人',
 	'url must be http:// or https:// and a host': 'url 必须是 http:// 或 https:// 加主机名',
 	'url holds a name or password: deliveries are signed instead': 'url 中不能有用户名或密码：投递以签名验证',
 	'url names no host and port that anybody could go to': 'url 没有给出可访问的主机和端口',
