@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -45,7 +46,9 @@ struct opened {
 	char url[URL_BYTES];
 	char key[TW_SECRET_BYTES]; /* in TRACEWELL_KEY of what is spawned: not in the list of
 	                              processes */
-	char trace[TW_ID_BYTES];   /* the last that was sent */
+	char project[TW_ID_BYTES];
+	char trace[TW_ID_BYTES]; /* the last that was sent */
+	unsigned sent;
 	pid_t server;
 	int said; /* its log */
 };
@@ -161,20 +164,19 @@ static void *drain(void *arg)
 static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], struct tw_err *err)
 {
 	struct tw_catalogue *c = NULL;
-	char project[TW_ID_BYTES];
 	char id[TW_ID_BYTES];
 	uint8_t hash[32];
 	bool is_new;
 	enum tw_status st = tw_cli_data_make(o->folder, &c, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_project(c, "default", project, &is_new, err);
+		st = tw_catalogue_project(c, "default", o->project, &is_new, err);
 	if (st == TW_OK)
 		st = tw_secret_new(tw_key_prefix(TW_SCOPE_WRITE), o->key, err);
 	if (st == TW_OK) {
 		tw_secret_hash(o->key, hash);
 		st = tw_catalogue_key_add(c,
-		        &(struct tw_key_new){.project_id = project,
+		        &(struct tw_key_new){.project_id = o->project,
 		                .scope = TW_SCOPE_WRITE,
 		                .name = "open",
 		                .hash = hash},
@@ -193,19 +195,46 @@ static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], st
 
 /* --- the files --- */
 
-/* The ids of what `tracewell push` sent; the last of them is kept. */
-static void take_ids(struct opened *o, const char *said)
+/* Called as its file: who opens files knows them by their names. */
+static enum tw_status name_trace(struct opened *o, const char *id, const char *file)
 {
-	for (const char *line = said; strchr(line, '\n'); line = strchr(line, '\n') + 1)
-		(void)snprintf(o->trace, sizeof o->trace, "%.*s", (int)strcspn(line, "\n"), line);
+	const char *slash = strrchr(file, '/');
+	const struct tw_trace_marks marks = {.title = slash ? slash + 1 : file};
+	struct tw_catalogue *c = NULL;
+	enum tw_status st = tw_cli_data_make(o->folder, &c, NULL);
+
+	(void)snprintf(o->trace, sizeof o->trace, "%s", id);
+	o->sent++;
+	if (st == TW_OK)
+		st = tw_catalogue_trace_mark(c, o->project, id, &marks, NULL);
+	(void)tw_catalogue_close(c);
+	return st;
+}
+
+/* What `tracewell push` sent, a line of JSON each; the last of it is kept. */
+static void take_sent(struct opened *o, FILE *in)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	while (getline(&line, &size, in) > 0) {
+		json_t *sent = json_loads(line, 0, NULL);
+		const char *id = json_string_value(json_object_get(sent, "id"));
+		const char *file = json_string_value(json_object_get(sent, "file"));
+
+		if (id && file && name_trace(o, id, file) != TW_OK)
+			(void)fprintf(stderr, "%s: it has no title\n", file);
+		json_decref(sent);
+	}
+	free(line);
 }
 
 static enum tw_status push(struct opened *o, int n, char **files, struct tw_err *err)
 {
-	const char *argv[MAX_FILES + 24] = {
-	        "/proc/self/exe", "push", "--server", o->url, "--build-id", "local", "--wait"};
-	size_t at = 7;
-	char said[MAX_SAID];
+	const char *argv[MAX_FILES + 24] = {"/proc/self/exe", "push", "--server", o->url,
+	        "--build-id", "local", "--wait", "--json"};
+	size_t at = 8;
+	FILE *in;
 	int status = 0;
 	pid_t pid = 0;
 	int out = -1;
@@ -228,9 +257,10 @@ static enum tw_status push(struct opened *o, int n, char **files, struct tw_err 
 	st = start(argv, STDOUT_FILENO, &pid, &out, err);
 	if (st != TW_OK)
 		return st;
-	(void)hear(out, said, sizeof said, "\n\n", INT32_MAX); /* to its end */
-	take_ids(o, said);
-	(void)close(out);
+	in = fdopen(out, "r");
+	if (in)
+		take_sent(o, in);
+	(void)(in ? fclose(in) : close(out));
 	(void)waitpid(pid, &status, 0);
 	/* what it could not send it told itself; the rest can be looked at */
 	return o->trace[0] ? TW_OK
@@ -302,8 +332,8 @@ static enum tw_status stay(
 
 	if (pthread_create(&reader, NULL, drain, o) != 0)
 		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no thread");
-	(void)snprintf(
-	        address, sizeof address, "%s/signin?next=/traces/%s#%s", o->url, o->trace, link);
+	(void)snprintf(address, sizeof address, "%s/signin?next=/%s%s#%s", o->url,
+	        o->sent > 1 ? "" : "traces/", o->sent > 1 ? "" : o->trace, link);
 	st = tell(o, address, err);
 	(void)fputs(
 	        "The link works once. Ctrl-C ends the server and removes its copies.\n", stderr);

@@ -47,6 +47,7 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	const page = await browser.newPage();
 	await page.goto(address);
 	await page.waitForSelector('[data-ready]');
+	await page.waitForSelector('h1 >> text=trace.bin');
 	assert.match(new URL(page.url()).pathname, /^\/traces\/[0-9A-Z]{26}$/);
 	assert.ok(!page.url().includes('#twl_'));
 	const methods = await page.evaluate(async () => (await fetch(`/api/v1${location.pathname}/methods`)).text());
@@ -55,6 +56,18 @@ test('the link leads to the trace, with its names; Ctrl-C leaves nothing', async
 	o.child.kill('SIGINT');
 	assert.deepEqual(await o.ended, { code: 0, signal: null });
 	assert.deepEqual(left(), []);
+});
+
+test('several files are listed by their names', async (t) => {
+	const names = Array.from({ length: 40 }, (_, i) => `a recording with a long name, so that what is said of all is more than a page of memory, ${i}.bin`);
+	const o = opened(t, ...names.map((name, i) => file(name, sampleTrace(i + 1))));
+	const page = await browser.newPage();
+	await page.goto(await link(o));
+	await page.waitForSelector('h1:text-matches("^Traces$")');
+	for (const name of [names[0], names[39]]) await page.getByRole('link', { name }).waitFor();
+	await page.close();
+	o.child.kill('SIGINT');
+	assert.deepEqual(await o.ended, { code: 0, signal: null });
 });
 
 test('a second one signs nobody out of the first; a port that is asked for is of 127.0.0.1', async (t) => {
