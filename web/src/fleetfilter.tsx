@@ -4,6 +4,7 @@ import { CLASSES, classWord } from './classes';
 import { useLoad } from './parts';
 import { number, set, text } from './route';
 import { tr } from './strings/fleet';
+import { newestFirst } from './traces';
 
 const DAY_MS = 86400000;
 const DAYS = [7, 30, 90, 400];
@@ -30,7 +31,8 @@ export function useFleet(): { params: Record<string, string | number>; key: stri
 
 const useValues = (column: string): string[] => {
 	const load = useLoad(`facets ${column}`, () => get<Facets>('/api/v1/facets', { column }));
-	return load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
+	const values = load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
+	return column === 'version_name' ? newestFirst(values) : values;
 };
 
 function Pick({ name, label, column }: { name: string; label: string; column: string }) {

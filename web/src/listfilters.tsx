@@ -6,7 +6,7 @@ import { Failure, useLoad } from './parts';
 import { Popover } from './popover';
 import { query, set, text } from './route';
 import { tr } from './strings/list';
-import { changesTo, dateOf, dayStart, FILTERS, keptOf, stateName } from './traces';
+import { changesTo, dateOf, dayStart, FILTERS, keptOf, newestFirst, stateName } from './traces';
 
 const MAIN: [string, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['state', tr('State')], ['tag', tr('Tag')]];
 const MORE: [string, string][] = [['os', 'OS'], ['build_id', tr('Build')], ['process', tr('Process')]];
@@ -16,9 +16,16 @@ export function put(changes: Record<string, string | number | null>): void {
 	set({ ...changes, ...FROM_START });
 }
 
+/** Most traces first, as they come; of versions the newest. */
+function inOrder(column: string, values: { value: string; count: number }[]): typeof values {
+	if (column !== 'version_name') return values;
+	const at = new Map(newestFirst(values.map((v) => v.value)).map((v, i) => [v, i]));
+	return [...values].sort((a, b) => at.get(a.value)! - at.get(b.value)!);
+}
+
 /** It stands where it will stand before its values are known, so that nothing moves. */
 function Filter({ column, label }: { column: string; label: string }) {
-	const values = useLoad(column, () => api.facets(column)).value?.values.filter((v) => v.value) ?? [];
+	const values = inOrder(column, useLoad(column, () => api.facets(column)).value?.values.filter((v) => v.value) ?? []);
 	const value = text(column);
 	return (
 		<label class="inline">{label}

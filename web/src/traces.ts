@@ -80,3 +80,9 @@ export function loss(list: Trace[]): string[] {
 export function backOff(turn: number): number {
 	return Math.min(10_000, Math.round(1000 * 1.4 ** turn));
 }
+
+/** Names of versions, the newest first; what does not begin like one (a build of CI) behind those that do. */
+export function newestFirst(versions: string[]): string[] {
+	const like = (v: string) => /^[vV]?\d/.test(v);
+	return versions.filter(Boolean).sort((x, y) => Number(like(y)) - Number(like(x)) || y.localeCompare(x, 'en', { numeric: true }));
+}

@@ -3,6 +3,7 @@ import { classWord } from './classes';
 import type { ComparedTree } from './comparedoc';
 import { COMMA, percent, PERCENT } from './format';
 import { tr } from './strings/versus';
+import { newestFirst } from './traces';
 
 const DAY_MS = 86400000;
 export const WHERE = '/api/v1/fleet/compare';
@@ -76,12 +77,6 @@ export function swapped(get: Get): Record<string, string | null> {
 /** The id in what somebody typed or pasted: an id, or a trace's address. */
 export function traceIn(typed: string): string {
 	return /[0-9A-HJKMNP-TV-Z]{26}/.exec(typed.toUpperCase())?.[0] ?? typed.trim();
-}
-
-/** Names of versions, the newest first; what does not begin like one (a build of CI) behind those that do. */
-export function newestFirst(versions: string[]): string[] {
-	const like = (v: string) => /^[vV]?\d/.test(v);
-	return versions.filter(Boolean).sort((x, y) => Number(like(y)) - Number(like(x)) || y.localeCompare(x, 'en', { numeric: true }));
 }
 
 /** The newest version and the one before it, that one first. */

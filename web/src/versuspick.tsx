@@ -6,7 +6,8 @@ import { afresh } from './held';
 import { Failure, useLoad, type Loaded } from './parts';
 import { set, text } from './route';
 import { tr } from './strings/versus';
-import { daysOf, newestFirst, SIDES, traceIn } from './versusdoc';
+import { newestFirst } from './traces';
+import { daysOf, SIDES, traceIn } from './versusdoc';
 
 const DAYS = [7, 30, 90, 400];
 const COLUMNS = ['version_name', 'app', 'scenario', 'os'] as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Trace } from '../src/api';
-import { backOff, changesTo, dateOf, dayStart, keptOf, loss, nameOf, several } from '../src/traces';
+import { backOff, changesTo, dateOf, dayStart, keptOf, loss, nameOf, newestFirst, several } from '../src/traces';
 
 const trace = (more: Partial<Trace> = {}) => ({ id: 'ID', title: '', pinned: false, tags: [], annotations: 0, meta: { app: 'a', version_name: '1', scenario: '' }, ...more }) as Trace;
 
@@ -48,4 +48,8 @@ test('asking again takes longer each time, but not for ever', () => {
 	assert.equal(waits[0], 1000);
 	assert.ok(waits.every((w, i) => i === 0 || w >= waits[i - 1]));
 	assert.equal(waits.at(-1), 10_000);
+});
+
+test('versions are read from the newest on; what begins like none is behind', () => {
+	assert.deepEqual(newestFirst(['8.9.0', '', '8.10.0', 'nightly', 'v9.0']), ['v9.0', '8.10.0', '8.9.0', 'nightly']);
 });
