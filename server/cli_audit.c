@@ -8,6 +8,7 @@
 #include "catalogue.h"
 #include "cli.h"
 #include "cli_data.h"
+#include "cli_by_name.h"
 
 enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
 
@@ -69,38 +70,18 @@ static enum tw_status print_all(struct tw_catalogue *c, struct tw_audit_query *o
 	return st;
 }
 
-static enum tw_status project_of(struct tw_catalogue *c, const char *name, struct tw_arena *a,
-        const char **ret_id, struct tw_err *err)
-{
-	struct tw_project_row *rows = NULL;
-	size_t n = 0;
-	enum tw_status st = tw_catalogue_projects(c, a, &rows, &n, err);
-
-	for (size_t i = 0; st == TW_OK && rows && i < n; i++)
-		if (strcmp(rows[i].name, name) == 0) {
-			*ret_id = rows[i].id;
-			return TW_OK;
-		}
-	return st == TW_OK ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.100s",
-	                             name)
-	                   : st;
-}
-
 static enum tw_status run(
         struct tw_catalogue *c, const struct audit_flags *f, uint64_t limit, struct tw_err *err)
 {
 	struct tw_audit_query of = {.action = f->action, .by = f->by, .target = f->target};
-	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
+	char project[TW_ID_BYTES];
 	enum tw_status st = TW_OK;
 
-	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-	if (f->project)
-		st = project_of(c, f->project, a, &of.project_id, err);
-	if (st == TW_OK)
-		st = print_all(c, &of, limit, f->json, err);
-	(void)tw_arena_free(a);
-	return st;
+	if (f->project) {
+		st = tw_cli_project_find(c, f->project, project, err);
+		of.project_id = project;
+	}
+	return st == TW_OK ? print_all(c, &of, limit, f->json, err) : st;
 }
 
 int tw_cli_audit(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "cli_data.h"
 #include "cli_line.h"
-#include "cli_near.h"
+#include "cli_by_name.h"
 #include "clock.h"
 
 enum {
@@ -18,8 +18,7 @@ enum {
 	MAX_TEXT = 512,
 	MAX_LINK_HOURS = 24 * 365,
 	MAX_SPAN = 1000000,
-	MAX_ADDRESS = 2048,
-	SHORTEST_NEAR = 3 /* letters: shorter names are all like each other */
+	MAX_ADDRESS = 2048
 };
 
 static const char key_synopsis[] =
@@ -219,63 +218,17 @@ static enum tw_status list(
 	return st;
 }
 
-/* "" when no other project's name is much like it; else in words. */
-static void name_near(
-        const char *name, const struct tw_project_row *rows, size_t n, char out[MAX_TEXT])
-{
-	struct tw_cli_nearest near = {.best = NULL};
-
-	for (size_t i = 0; i < n; i++)
-		tw_cli_near(&near, name, rows[i].name);
-	out[0] = '\0';
-	if (near.best && strlen(name) >= SHORTEST_NEAR)
-		(void)snprintf(out, MAX_TEXT, "; there is %.120s", near.best);
-}
-
-static bool is_there(const char *name, const struct tw_project_row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(rows[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-/* A project that is new is made for its first key, and told: a slip would else take traces that
- * nobody finds. */
-static enum tw_status find_project(struct tw_catalogue *c, const char *name, bool make,
-        char ret_id[TW_ID_BYTES], struct tw_err *err)
-{
-	struct tw_arena *a = tw_arena_new(LIST_BYTES);
-	struct tw_project_row *rows = NULL;
-	char near[MAX_TEXT] = "";
-	bool is_new = false;
-	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
-
-	if (st == TW_OK)
-		name_near(name, rows, n, near);
-	if (st == TW_OK && !make && !is_there(name, rows, n))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.120s%s", name,
-		        near);
-	if (st == TW_OK)
-		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
-	if (st == TW_OK && is_new)
-		(void)fprintf(stderr, "made project %s%s\n", name, near);
-	(void)tw_arena_free(a);
-	return st;
-}
-
 static enum tw_status key_command(struct tw_catalogue *c, const char *verb, const char *id,
         const struct key_flags *flags, struct tw_err *err)
 {
 	char project[TW_ID_BYTES];
-	enum tw_status st =
-	        find_project(c, flags->project, strcmp(verb, "create") == 0, project, err);
+	const bool makes = strcmp(verb, "create") == 0;
+	enum tw_status st = (makes ? tw_cli_project_make : tw_cli_project_find)(
+	        c, flags->project, project, err);
 
 	if (st != TW_OK)
 		return st;
-	if (strcmp(verb, "create") == 0)
+	if (makes)
 		return create(c, project, flags, err);
 	if (strcmp(verb, "list") == 0)
 		return list(c, project, flags->json, err);

@@ -1,6 +1,8 @@
 /* `tracewell user`: people and their roles, on the data folder itself, beside a running server or
  * not.  Passwords come on stdin, never as an argument. */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "cli.h"
 #include "cli_data.h"
 #include "cli_line.h"
+#include "cli_by_name.h"
 
 enum { LIST_BYTES = 16 << 20 };
 
@@ -117,13 +120,12 @@ static enum tw_status give_role(struct tw_catalogue *c, const struct tw_user *us
 	} roles[] = {{"viewer", TW_SCOPE_READ}, {"editor", TW_SCOPE_WRITE},
 	        {"admin", TW_SCOPE_ADMIN}, {"none", TW_SCOPE_PUBLIC}};
 	char project[TW_ID_BYTES];
-	bool is_new;
 	enum tw_status st;
 
 	for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
 		if (strcmp(flags->role, roles[i].word) != 0)
 			continue;
-		st = tw_catalogue_project(c, flags->project, project, &is_new, err);
+		st = tw_cli_project_find(c, flags->project, project, err);
 		return st == TW_OK
 		               ? tw_catalogue_member_set(c, project, user->id, roles[i].scope, err)
 		               : st;
@@ -198,6 +200,8 @@ static enum tw_status drop(struct tw_catalogue *c, const char *given,
 	return st == TW_OK ? tw_catalogue_user_remove(c, user.id, err) : st;
 }
 
+/* --- the list --- */
+
 static const char *role_of(const struct tw_user_row *u)
 {
 	static const char *const words[] = {[TW_SCOPE_READ] = "viewer",
@@ -206,33 +210,20 @@ static const char *role_of(const struct tw_user_row *u)
 
 	if (u->scope >= TW_SCOPE_READ && u->scope <= TW_SCOPE_ADMIN)
 		return words[u->scope];
-	return u->is_admin ? "server-admin" : "-";
+	return u->is_admin ? "server-admin" : "none";
 }
 
-static enum tw_status print_text(const struct tw_user_row *u, struct tw_err *err)
-{
-	int n = printf("%s\t%s%s%s\n", u->name, role_of(u), u->is_disabled ? "\tdisabled" : "",
-	        u->is_linked ? "\tlinked" : "");
+struct listing {
+	struct tw_catalogue *c;
+	json_t *roles; /* by name: a list of {project, role}; NULL in a list of one project */
+};
 
-	return n > 0 ? TW_OK
-	             : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
-}
+typedef enum tw_status (*each_user)(
+        const struct listing *l, const char *project, const struct tw_user_row *u, struct tw_err *);
 
-static enum tw_status print_json(const struct tw_user_row *u, struct tw_err *err)
-{
-	struct tw_cli_line line;
-	struct tw_json *j = tw_cli_line(&line);
-	const char *role = role_of(u);
-
-	tw_json_key_str(j, "name", tw_str_of(u->name));
-	tw_json_key_str(j, "role", tw_str_of(strcmp(role, "-") == 0 ? "none" : role));
-	tw_json_key_bool(j, "disabled", u->is_disabled);
-	tw_json_key_bool(j, "linked", u->is_linked);
-	return tw_cli_line_end(&line, err);
-}
-
-static enum tw_status print_users(
-        struct tw_catalogue *c, const char *project_id, bool json, struct tw_err *err)
+/* Of a project, "" of all, a page at a time. */
+static enum tw_status for_each(const struct listing *l, const char *project_id, const char *project,
+        each_user each, struct tw_err *err)
 {
 	char after[TW_USER_NAME_BYTES] = "";
 	struct tw_user_row *rows = NULL;
@@ -242,10 +233,10 @@ static enum tw_status print_users(
 	while (st == TW_OK && n == TW_USERS_MAX) {
 		struct tw_arena *a = tw_arena_new(LIST_BYTES);
 
-		st = a ? tw_catalogue_users(c, project_id, after, a, &rows, &n, err)
+		st = a ? tw_catalogue_users(l->c, project_id, after, a, &rows, &n, err)
 		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 		for (size_t i = 0; st == TW_OK && rows && i < n; i++) {
-			st = (json ? print_json : print_text)(&rows[i], err);
+			st = each(l, project, &rows[i], err);
 			(void)snprintf(after, sizeof after, "%s", rows[i].name);
 		}
 		(void)tw_arena_free(a);
@@ -253,17 +244,97 @@ static enum tw_status print_users(
 	return st;
 }
 
+static enum tw_status note_role(const struct listing *l, const char *project,
+        const struct tw_user_row *u, struct tw_err *err)
+{
+	json_t *all = json_object_get(l->roles, u->name);
+
+	if (!all && json_object_set_new(l->roles, u->name, json_array()) == 0)
+		all = json_object_get(l->roles, u->name);
+	return json_array_append_new(
+	               all, json_pack("{s:s, s:s}", "project", project, "role", role_of(u))) == 0
+	               ? TW_OK
+	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+}
+
+/* "shop: editor, news: viewer", behind what they are of the server. */
+static void print_roles(const struct listing *l, const struct tw_user_row *u)
+{
+	const json_t *all = json_object_get(l->roles, u->name);
+	const json_t *one;
+	size_t i;
+
+	if (!l->roles || u->is_admin || json_array_size(all) == 0)
+		(void)printf("%s%s", role_of(u), json_array_size(all) ? ", " : "");
+	json_array_foreach(all, i, one)
+	{
+		(void)printf("%s%s: %s", i ? ", " : "",
+		        json_string_value(json_object_get(one, "project")),
+		        json_string_value(json_object_get(one, "role")));
+	}
+}
+
+static enum tw_status print_text(const struct listing *l, const char *project,
+        const struct tw_user_row *u, struct tw_err *err)
+{
+	(void)project;
+	(void)printf("%s\t", u->name);
+	print_roles(l, u);
+	return printf("%s%s\n", u->is_disabled ? "\tdisabled" : "",
+	               u->is_linked ? "\tlinked" : "") > 0
+	               ? TW_OK
+	               : tw_fail(err, TW_IO, TW_NO_OFFSET, "standard output cannot be written");
+}
+
+static enum tw_status print_json(const struct listing *l, const char *project,
+        const struct tw_user_row *u, struct tw_err *err)
+{
+	struct tw_cli_line line;
+	struct tw_json *j = tw_cli_line(&line);
+	const json_t *all = json_object_get(l->roles, u->name);
+	char *roles = l->roles ? all ? json_dumps(all, JSON_COMPACT) : strdup("[]") : NULL;
+
+	(void)project;
+	tw_json_key_str(j, "name", tw_str_of(u->name));
+	tw_json_key_str(j, "role", tw_str_of(role_of(u)));
+	if (roles) {
+		tw_json_key(j, "roles");
+		tw_json_raw(j, tw_str_of(roles));
+	}
+	tw_json_key_bool(j, "disabled", u->is_disabled);
+	tw_json_key_bool(j, "linked", u->is_linked);
+	free(roles);
+	return tw_cli_line_end(&line, err);
+}
+
+static enum tw_status note_roles(const struct listing *l, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(LIST_BYTES);
+	struct tw_project_row *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_projects(l->c, a, &rows, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+
+	for (size_t i = 0; st == TW_OK && rows && i < n; i++)
+		st = for_each(l, rows[i].id, rows[i].name, note_role, err);
+	(void)tw_arena_free(a);
+	return st;
+}
+
 static enum tw_status list(struct tw_catalogue *c, const char *given,
         const struct user_flags *flags, struct tw_err *err)
 {
+	struct listing l = {c, flags->project ? NULL : json_object()};
 	char project[TW_ID_BYTES] = "";
-	bool is_new;
-	enum tw_status st = TW_OK;
+	enum tw_status st;
 
 	(void)given;
-	if (flags->project)
-		st = tw_catalogue_project(c, flags->project, project, &is_new, err);
-	return st == TW_OK ? print_users(c, project, flags->json, err) : st;
+	st = flags->project ? tw_cli_project_find(c, flags->project, project, err)
+	                    : note_roles(&l, err);
+	if (st == TW_OK)
+		st = for_each(&l, project, "", flags->json ? print_json : print_text, err);
+	json_decref(l.roles);
+	return st;
 }
 
 static const struct verb {

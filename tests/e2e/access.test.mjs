@@ -27,7 +27,7 @@ const NEEDS = {
 	WRITE: ['PUT /api/v1/anr/rules', 'PUT /api/v1/detectors', 'PUT /api/v1/regressions/rules', 'POST /api/v1/regressions/look', 'PATCH /api/v1/regression/{regression}', 'PUT /api/v1/frames', 'PUT /api/v1/fleet/labels', 'DELETE /api/v1/traces/{id}', 'PATCH /api/v1/traces/{id}', 'POST /api/v1/traces/{id}/annotations',
 		'PATCH /api/v1/traces/{id}/annotations/{annotation}', 'DELETE /api/v1/traces/{id}/annotations/{annotation}',
 		'PUT /api/v1/filters/{name}', 'DELETE /api/v1/filters/{name}'],
-	ADMIN: ['PUT /api/v1/tracker', 'GET /api/v1/digest/settings', 'PUT /api/v1/digest/settings', 'GET /api/v1/webhooks', 'POST /api/v1/webhooks', 'GET /api/v1/webhooks/{hook}', 'PATCH /api/v1/webhooks/{hook}',
+	ADMIN: ['PUT /api/v1/tracker', 'POST /api/v1/digest', 'GET /api/v1/digest/settings', 'PUT /api/v1/digest/settings', 'GET /api/v1/webhooks', 'POST /api/v1/webhooks', 'GET /api/v1/webhooks/{hook}', 'PATCH /api/v1/webhooks/{hook}',
 		'DELETE /api/v1/webhooks/{hook}', 'POST /api/v1/webhooks/{hook}/test', 'GET /api/v1/webhooks/{hook}/deliveries', 'GET /api/v1/webhooks/{hook}/deliveries/{delivery}', 'POST /api/v1/webhooks/{hook}/deliveries/{delivery}',
 		'GET /api/v1/audit', 'GET /api/v1/keys', 'POST /api/v1/keys', 'POST /api/v1/keys/{id}/rotate', 'DELETE /api/v1/keys/{id}', 'GET /api/v1/members', 'PUT /api/v1/members/{name}',
 		'DELETE /api/v1/members/{name}', 'PUT /api/v1/retention', 'PUT /api/v1/capture/rules', 'PUT /api/v1/source/repositories',

@@ -153,7 +153,16 @@ test('--json is JSON, an object a line', async (t) => {
 	const [link] = await json('link', 'create', ...data, '--url', s.url);
 	assert.ok(link.url.startsWith(`${s.url}/signin#twl_`));
 	assert.equal((await run(['user', 'create', 'ann', ...data, '--server-admin'], { input: 'correct horse battery\n' })).code, 0);
-	assert.deepEqual(await json('user', 'list', ...data), [{ name: 'ann', role: 'server-admin', disabled: false, linked: false }]);
+	assert.deepEqual(await json('user', 'list', ...data), [{ name: 'ann', role: 'server-admin', roles: [], disabled: false, linked: false }]);
+	assert.equal((await run(['user', 'create', 'bob', ...data], { input: 'correct horse battery\n' })).code, 0);
+	const slip = await run(['user', 'role', 'bob', ...data, '--project', 'tset', '--role', 'viewer']);
+	assert.deepEqual([slip.code, slip.stderr], [1, 'tracewell user: there is no project tset; there is test\n'], 'a slip makes no project');
+	assert.equal((await run(['user', 'list', ...data, '--project', 'tset'])).code, 1);
+	assert.equal((await run(['user', 'list', ...data])).stdout, 'ann\tserver-admin\nbob\tnone\n');
+	assert.equal((await run(['user', 'role', 'bob', ...data, '--project', 'test', '--role', 'viewer'])).code, 0);
+	assert.equal((await run(['user', 'list', ...data])).stdout, 'ann\tserver-admin\nbob\ttest: viewer\n');
+	assert.deepEqual((await json('user', 'list', ...data))[1].roles, [{ project: 'test', role: 'viewer' }]);
+	assert.equal((await run(['user', 'list', ...data, '--project', 'test'])).stdout, 'bob\tviewer\n');
 
 	const sent = await run(['push', '--server', s.url, '--key', s.ingest, '--build-id', 'b', '--mapping', file('map'), '--wait', '--json', file('a.bin'), file('b.bin')]);
 	assert.equal(sent.code, 0, sent.stderr);

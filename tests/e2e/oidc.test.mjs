@@ -147,9 +147,9 @@ test('whom nobody knows stays out, and is let in by what the provider calls them
 
 	await t.test('the same from the command line', async () => {
 		const listed = () => tracewell('user', 'list', '--data', s.data).split('\n').find((line) => line.startsWith('eve'));
-		assert.equal(listed(), 'eve\t-\tlinked');
+		assert.equal(listed(), 'eve\tnone\tlinked');
 		tracewell('user', 'disable', 'eve', '--data', s.data);
-		assert.equal(listed(), 'eve\t-\tdisabled\tlinked');
+		assert.equal(listed(), 'eve\tnone\tdisabled\tlinked');
 		assert.equal((await jar.ask(`${s.url}/api/v1/session`)).status, 401, 'the session is over');
 		assert.equal(whyOf(await signIn(s, new Jar(), 'eve-7')), 'disabled');
 		tracewell('user', 'enable', 'eve', '--data', s.data);

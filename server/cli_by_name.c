@@ -1,0 +1,78 @@
+#include "cli_by_name.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cli_near.h"
+
+enum {
+	LIST_BYTES = 16 << 20,
+	MAX_TEXT = 512,
+	SHORTEST_NEAR = 3 /* letters: shorter names are all like each other */
+};
+
+struct found {
+	bool is_there;
+	char id[TW_ID_BYTES];
+	char near[MAX_TEXT]; /* "" when no other project's name is much like it; else in words */
+};
+
+static void look(const char *name, const struct tw_project_row *rows, size_t n, struct found *ret)
+{
+	struct tw_cli_nearest near = {.best = NULL};
+
+	for (size_t i = 0; i < n; i++) {
+		tw_cli_near(&near, name, rows[i].name);
+		if (strcmp(rows[i].name, name) == 0) {
+			ret->is_there = true;
+			(void)snprintf(ret->id, sizeof ret->id, "%s", rows[i].id);
+		}
+	}
+	if (near.best && strlen(name) >= SHORTEST_NEAR)
+		(void)snprintf(ret->near, sizeof ret->near, "; there is %.120s", near.best);
+}
+
+static enum tw_status find(
+        struct tw_catalogue *c, const char *name, struct found *ret, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(LIST_BYTES);
+	struct tw_project_row *rows = NULL;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err)
+	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+
+	*ret = (struct found){.is_there = false};
+	if (st == TW_OK)
+		look(name, rows, n, ret);
+	(void)tw_arena_free(a);
+	return st;
+}
+
+enum tw_status tw_cli_project_find(
+        struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct found f;
+	enum tw_status st = find(c, name, &f, err);
+
+	if (st == TW_OK && !f.is_there)
+		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no project %.120s%s",
+		        name, f.near);
+	if (st == TW_OK)
+		memcpy(ret_id, f.id, sizeof f.id);
+	return st;
+}
+
+enum tw_status tw_cli_project_make(
+        struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+{
+	struct found f;
+	bool is_new = false;
+	enum tw_status st = find(c, name, &f, err);
+
+	if (st == TW_OK)
+		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
+	if (st == TW_OK && is_new)
+		(void)fprintf(stderr, "made project %s%s\n", name, f.near);
+	return st;
+}
