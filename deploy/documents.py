@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes what is made from the lists that the binary is built from, so that none of it can be stale:
-the man page, a configuration file with every setting, and completion for bash and zsh.
+the man page, a configuration file with every setting, completion for bash and zsh, and the changelog as
+Debian's programs read it.
 
-  deploy/documents.py FOLDER VERSION DATE
+  deploy/documents.py FOLDER VERSION DATE [SIGNED]      SIGNED: "NAME <ADDRESS>  DATE", with which there is a changelog
 """
 import os
 import re
 import sys
+import textwrap
 
 SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'server')
 STRING = r'"((?:[^"\\]|\\.)*)"'
@@ -211,11 +213,28 @@ def zsh():
     return '\n'.join(out) + '\n'
 
 
+def changes(version):
+    """The items of the version in CHANGELOG.md, of what is unreleased when it has none."""
+    with open(os.path.join(SERVER, '..', 'CHANGELOG.md'), encoding='utf-8') as f:
+        parts = dict(re.findall(r'^## (\S+).*\n((?:(?!## ).*\n?)*)', f.read(), re.M))
+    items = re.findall(r'^- (.*)$', parts.get(version) or parts.get('Unreleased', ''), re.M)
+    if not items:
+        sys.exit('documents.py: CHANGELOG.md has nothing of %s' % version)
+    return [re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', item).replace('`', '').replace('*', '') for item in items]
+
+
+def debian_changelog(version, signed):
+    items = [textwrap.fill(item, 78, initial_indent='  * ', subsequent_indent='    ', break_long_words=False,
+                           break_on_hyphens=False) for item in changes(version)]
+    return 'tracewell (%s) stable; urgency=medium\n\n%s\n\n -- %s\n' % (version, '\n'.join(items), signed)
+
+
 def main():
-    folder, version, date = sys.argv[1:4]
+    folder, version, date, *signed = sys.argv[1:5]
     os.makedirs(folder, exist_ok=True)
+    changelog = [('changelog', debian_changelog(version, signed[0]))] if signed else []
     for name, text in (('tracewell.1', man(version, date)), ('tracewell.conf', configuration()),
-                       ('tracewell.bash', bash()), ('_tracewell', zsh())):
+                       ('tracewell.bash', bash()), ('_tracewell', zsh()), *changelog):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as f:
             f.write(text)
 

@@ -56,6 +56,18 @@ test('lintian finds nothing but the address of nobody', () => {
 	assert.deepEqual(found, []);
 });
 
+test('the changelog is the one of the source, as programs of Debian read it', () => {
+	const at = path.join(folder, 'changelog-of');
+	run('dpkg-deb', ['-x', deb(), at]);
+	const said = run('zcat', [path.join(at, 'usr/share/doc/tracewell/changelog.gz')]);
+	const read = run('dpkg-parsechangelog', ['-l', '-'], { input: said, stdio: ['pipe', 'pipe', 'pipe'] });
+	assert.match(read, new RegExp(`^Version: ${version.replaceAll('.', '\\.')}$`, 'm'));
+	const [, first] = /^- (.*)$/m.exec(fs.readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'));
+	const words = (text) => text.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '').split(/\s+/).join(' ');
+	assert.ok(words(said).includes(words(first)), words(said).slice(0, 300));
+	assert.ok(said.split('\n').every((line) => line.length <= 100));
+});
+
 test('the tar has the source and the page, so that it builds without npm', () => {
 	const names = run('tar', ['-tzf', path.join(folder, version, `tracewell-${version}.tar.gz`)]).split('\n');
 	for (const name of ['meson.build', 'web/dist/index.html', 'server/main.c', 'deploy/tracewell.service'])
