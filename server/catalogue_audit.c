@@ -5,12 +5,15 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "catalogue_internal.h"
 #include "json_write.h"
+
+#define SUDO_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 enum { MAX_FACTS_BYTES = 8192, MAX_FACT = 1000, MAX_ENTRIES = 500, EXPIRE_AT_ONCE = 1000 };
 
@@ -30,16 +33,30 @@ const struct tw_actor *tw_actor_get(void)
 	return actor_is_set ? &actor : &the_server;
 }
 
+/* Who became another by sudo; NULL: nobody, or no name of an account. */
+static const char *before_sudo(void)
+{
+	const char *name = getenv("SUDO_USER");
+	const size_t len = name ? strlen(name) : 0;
+
+	return len > 0 && len <= 32 && strspn(name, SUDO_LETTERS) == len ? name : NULL;
+}
+
 void tw_actor_set_cli(void)
 {
-	static _Thread_local char name[65];
+	static _Thread_local char name[100];
 	struct passwd entry, *found = NULL;
-	char room[4096];
+	char room[4096], self[65];
+	const char *sudo = before_sudo();
 
 	if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found)
-		(void)snprintf(name, sizeof name, "%s", entry.pw_name);
+		(void)snprintf(self, sizeof self, "%s", entry.pw_name);
 	else
-		(void)snprintf(name, sizeof name, "uid %u", (unsigned)getuid());
+		(void)snprintf(self, sizeof self, "uid %u", (unsigned)getuid());
+	if (sudo && strcmp(sudo, self) != 0)
+		(void)snprintf(name, sizeof name, "%s as %s", sudo, self);
+	else
+		(void)snprintf(name, sizeof name, "%s", self);
 	tw_actor_set(&(struct tw_actor){"cli", "", name, "", ""});
 }
 
@@ -124,7 +141,8 @@ static enum tw_status select_entries(struct tw_cat_query *q, struct tw_db *db,
 	" target, facts FROM audit WHERE "
 #define AUDIT_FILTER                                                                               \
 	" entry_id<?2 AND (?3='' OR action=?3 OR substr(action,1,length(?3)+1)=?3||'.')"           \
-	" AND (?4='' OR by_name=?4 OR by_id=?4) AND (?5='' OR target=?5)"                          \
+	" AND (?4='' OR by_name=?4 OR by_id=?4 OR"                                                 \
+	" substr(by_name,1,length(?4)+4)=?4||' as ') AND (?5='' OR target=?5)"                     \
 	" ORDER BY entry_id DESC LIMIT ?6"
 	int64_t before = of->before ? of->before : INT64_MAX;
 	int64_t limit = of->limit < MAX_ENTRIES ? of->limit : MAX_ENTRIES;

@@ -234,6 +234,20 @@ test('the command line and the server itself are noted; entries go when they are
 	assert.deepEqual(await audit({ action: 'link' }), []);
 });
 
+test('who became another by sudo is named before it, and found by it', async (t) => {
+	const s = await startServer(t);
+	const audit = await watcher(s);
+	const env = { ...process.env };
+	delete env.SUDO_USER;
+	const made = async (more) => {
+		execFileSync(binary(), ['link', 'create', '--data', s.data], { env: { ...env, ...more } });
+		return (await audit({ action: 'link.create' }))[0].by.name;
+	};
+	const self = await made({});
+	assert.deepEqual([await made({ SUDO_USER: 'ann' }), await made({ SUDO_USER: self }), await made({ SUDO_USER: '<b>' })], [`ann as ${self}`, self, self]);
+	assert.equal((await audit({ by: 'ann' })).length, 1);
+});
+
 test('what is done to quarantined uploads is noted', async (t) => {
 	const s = await startServer(t, { env: { TRACEWELL_WORKER_FAULT: 'crash' }, args: ['--worker-tries', '1'] });
 	const { id } = await s.trace(sampleTrace());
