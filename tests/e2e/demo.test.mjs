@@ -12,6 +12,8 @@ test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, 
 	const s = await startServer(t);
 	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
 	assert.equal(Number(said), 228);
+	const { traces } = (await s.get('/api/v1/traces?limit=250')).json;
+	assert.deepEqual(traces.filter((x) => x.summary.repairs || x.summary.losses).map((x) => x.id), [], 'nothing in it looks damaged');
 	const found = (await s.get('/api/v1/regressions')).json.regressions;
 	const methods = found.filter((r) => r.scenario === 'cold_start' && r.head === '8.4.0').map((r) => r.method);
 	assert.ok(methods.includes('com.acme.shop.data.JsonParser.parse'), JSON.stringify(methods));

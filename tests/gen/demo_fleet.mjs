@@ -35,10 +35,10 @@ function recording(tree, factor, random) {
 	const events = [{ ph: 'M', name: 'thread_name', pid: 4711, tid: 4711, args: { name: 'main' } }, { ph: 'M', name: 'process_name', pid: 4711, args: { name: 'com.acme.shop' } }];
 	const call = ([name, ms, inner], ts) => {
 		const event = { ph: 'X', cat: 'method', name, pid: 4711, tid: 4711, ts };
-		events.push(event);
 		let at = ts + Math.round(ms * 1000 * factor * (0.88 + 0.24 * random()));
 		for (const one of inner) at = call(one, at);
 		event.dur = at - ts;
+		events.push(event); // as they end
 		return at;
 	};
 	call(tree, 1_000_000);
