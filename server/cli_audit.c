@@ -7,8 +7,8 @@
 #include "audit.h"
 #include "catalogue.h"
 #include "cli.h"
-#include "cli_data.h"
 #include "cli_by_name.h"
+#include "cli_data.h"
 
 enum { ARENA_BYTES = 32 << 20, MAX_LIMIT = 500 };
 

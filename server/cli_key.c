@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "catalogue_user.h"
 #include "cli.h"
+#include "cli_by_name.h"
 #include "cli_data.h"
 #include "cli_line.h"
-#include "cli_by_name.h"
 #include "clock.h"
 
 enum {

@@ -11,9 +11,9 @@
 #include "base/arena.h"
 #include "catalogue_identity.h"
 #include "cli.h"
+#include "cli_by_name.h"
 #include "cli_data.h"
 #include "cli_line.h"
-#include "cli_by_name.h"
 
 enum { LIST_BYTES = 16 << 20 };
 
