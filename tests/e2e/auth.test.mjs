@@ -46,7 +46,7 @@ test('people, by the command line', async (t) => {
 	assert.match(fails(s, 'short\n', 'create', 'bob'), /10 to 256/);
 	assert.match(fails(s, '', 'create', 'bob'), /read from stdin/);
 	assert.match(fails(s, 'correct horse\n', 'create', 'a b'), /letters, digits/);
-	assert.equal(user(s, '', 'list'), 'ann\t-\n');
+	assert.equal(user(s, '', 'list'), 'ann\tnone\n');
 	user(s, '', 'role', 'ann', '--project', 'test', '--role', 'editor');
 	assert.equal(user(s, '', 'list', '--project', 'test'), 'ann\teditor\n');
 	assert.match(fails(s, '', 'role', 'ann', '--project', 'test', '--role', 'king'), /viewer, editor, admin or none/);

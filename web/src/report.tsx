@@ -14,7 +14,7 @@ export function Facts({ t }: { t: Trace }) {
 	const facts: [string, string][] = [
 		[tr('Version'), m.version_name], [tr('Build'), m.build_id], [tr('Scenario'), m.scenario], [tr('Device'), [m.device, m.os].filter(Boolean).join(', ')],
 		[tr('Process'), m.process], [tr('Duration'), s ? lengthOf(s) : ''], [headOf(s?.format ?? ''), s ? count(s.slices) : ''],
-		[tr('Threads'), s ? count(s.threads) : ''], [tr('Methods'), s ? count(s.methods) : ''], [tr('Depth'), s ? count(s.max_depth) : ''],
+		[tr('Threads'), s ? count(s.threads) : ''], [tr('Methods'), s ? count(s.methods) : ''], [tr('Depth'), s ? count(s.max_depth) : ''], [tr('Format'), s?.format ?? ''],
 		[tr('Upload'), bytes(t.upload_bytes)], [tr('Stored'), s ? bytes(s.file_bytes) : ''], [tr('Arrived'), when(t.created_ms)],
 	];
 	return <dl class="facts">{facts.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;

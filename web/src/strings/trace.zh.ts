@@ -266,6 +266,7 @@ const zh = {
 	'Process': '进程',
 	'Duration': '时长',
 	'Depth': '深度',
+	'Format': '格式',
 	'Upload': '上传大小',
 	'Stored': '存储大小',
 	'Arrived': '到达时间',
