@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../e2e/make.mjs';
-import { root, startServer, until } from '../e2e/server.mjs';
+import { root, startServer, tracewell, until } from '../e2e/server.mjs';
 import { folder, freePort } from './cluster.mjs';
 import { compiled } from './types.mjs';
 
@@ -47,6 +47,7 @@ test('Prometheus scrapes a server; rules and panels get their answers', { skip, 
 	await s.trace(sampleTrace(50).subarray(0, -100));
 	assert.equal((await s.post('/api/v1/traces', Buffer.from('no trace at all'))).status, 415);
 	await s.get('/api/v1/traces');
+	tracewell('backup', '--data', s.data, '--to', path.join(folder(t, 'copy'), 'of-it'));
 	const scraped = async () => Number((await p.query('min(count_over_time(up{job="tracewell"}[1m]))')).data.result[0]?.value[1] ?? 0);
 	await until(async () => ((await scraped()) >= 4 ? true : undefined), 'four scrapes');
 
