@@ -8,9 +8,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { inverted, paths, STEPS, stepped, subtree } from './naive.mjs';
 import { done, open, openTrace, server, id, shots, WRITTEN_MS } from './page.mjs';
-import { root, tracewell } from './server.mjs';
+import { root, tracewell, until } from './server.mjs';
 
 const graph = (page, panel = 'Merged flame graph') => page.getByRole('region', { name: panel });
 const flame = (page) => page.locator('[data-flame]');
@@ -229,7 +230,8 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 	const row = graph(page, 'Methods').getByRole('button', { name: `More about ${m.name}`, exact: true });
 	const pkg = m.name.split('.').slice(0, -2).join('.');
 	const whole = ownOf(stepped(list));
-	holds(await ownTimes(page), whole, 'as it was');
+	const before = await ownTimes(page);
+	holds(before, whole, 'as it was');
 	const cases = [['Only this method', 'focus', STEPS.focus(m.name)], ['Without this method', 'drop', STEPS.drop(m.name)], ['Merge into its callers', 'merge', STEPS.merge(m.name)],
 		['Fold what it calls', 'fold', STEPS.fold(m.name)], ['Show recursion as one frame', 'recursion', STEPS.recursion()], [`Show ${pkg} as one frame`, 'library', STEPS.frame(pkg)]];
 	for (const [item, kind, step] of cases) {
@@ -240,6 +242,7 @@ test('each step gives what a walk over every path gives, is a crumb and can be u
 		holds(await ownTimes(page), ownOf(stepped(list, step)), item);
 		await page.getByRole('button', { name: /^Take back/ }).click();
 		await page.locator('.step').waitFor({ state: 'detached' });
+		await until(async () => (isDeepStrictEqual(await ownTimes(page), before) ? true : undefined), 'the rows are as they were'); // a menu of one of before goes with it
 	}
 	holds(await ownTimes(page), whole, 'undone');
 	await page.getByRole('button', { name: 'Bottom-up' }).click();
@@ -384,6 +387,7 @@ test('a permalink holds tables, rows and how far each graph is scrolled', async 
 	await flame(page).locator('canvas').click({ position: { x: 40, y: 60 } });
 	await page.waitForSelector('.crumbs');
 	await stands(page, '[data-flame] .flame', 0);
+	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))); // it has told so
 	await page.goBack();
 	await page.waitForSelector('.crumbs', { state: 'detached' });
 	await stands(page, '[data-flame] .flame', 180);
