@@ -342,7 +342,9 @@ static void test_deadline(void **state)
 
 			tw_crew_pretend(cores);
 			f = trees_of(&w, &sel, &d, true);
-			assert_in_range(check_honest(&f), 1, all);
+			/* of several hands, one can be told before another has begun at the
+			 * start, and what lies behind a gap is left out */
+			assert_in_range(check_honest(&f), cores == 1, all);
 			tw_arena_reset(w.arena);
 		}
 	close_world(&w);
