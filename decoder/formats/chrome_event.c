@@ -224,7 +224,8 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 	struct tw_event ev = {.kind = TW_EV_SLICE,
 	        .ts_ns = e->mark.ts_ns,
 	        .cpu_ns = cpu_of(e, "tdur"),
-	        .offset = e->mark.offset};
+	        .offset = e->mark.offset,
+	        .any_order = true};
 
 	if (!micros(json_object_get(e->root, "dur"), &ev.dur_ns) || ev.dur_ns < 0)
 		ev.dur_ns = 0;

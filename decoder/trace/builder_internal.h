@@ -45,6 +45,7 @@ struct track {
 	enum tw_source source;
 	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
+	bool any_order; /* its format promised none */
 	struct open_call *open;
 	uint32_t n_open, cap_open;
 	uint32_t n_hidden;    /* BEGINs above them that were too deep to be kept */

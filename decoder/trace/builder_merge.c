@@ -268,6 +268,7 @@ static void interleave(struct track *to, const struct track *a, const struct tra
 	while (j < b->n)
 		copy_record(to, b, j++);
 	to->unordered = !by_end;
+	to->any_order = a->any_order || b->any_order;
 }
 
 static void empty(struct track *t)

@@ -163,6 +163,8 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b, uint64_t
 	n_cut = nest_sorted(n, b, stack);
 	tw_mem_free(stack);
 	n->sorted = true;
+	if (t->any_order)
+		return TW_OK;
 	if (t->unordered)
 		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
 	else if (n_cut == 0) /* of two that end together the outer was written first */
