@@ -280,6 +280,7 @@ static enum tw_status add_samples(
 	p.n = tw_samples_frames(s->samples) - p.first;
 	if (st != TW_OK || p.n < want)
 		return st; /* at a limit, which was counted */
+	p.first = tw_samples_share(s->samples, p.first);
 	st = tw_samples_add(s->samples, &p, err);
 	if (st != TW_OK || r->end_ns <= r->begin_ns)
 		return st;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "formats/stacks.h"
 
 enum {
@@ -10,12 +11,17 @@ enum {
 	MAX_FRAMES = 32 << 20,
 	FIRST = 256,
 	JOINED_FRAMES = 4096, /* more of one sample are cut */
-	MEDIAN_OF = 4096      /* distances that tell the interval */
+	MEDIAN_OF = 4096,     /* distances that tell the interval */
+	SHARED = 16 << 10     /* stacks that are remembered; power of two */
 };
 
 struct kept {
 	struct tw_sample_piece p;
 	uint32_t seq;
+};
+
+struct stack { /* n 0: none */
+	uint32_t first, n;
 };
 
 struct tw_samples {
@@ -26,6 +32,7 @@ struct tw_samples {
 	uint32_t n, cap;
 	uint32_t *frames;
 	uint32_t n_frames, cap_frames;
+	struct stack *shared; /* by hash; NULL before the first */
 	uint32_t joined[JOINED_FRAMES];
 };
 
@@ -86,6 +93,29 @@ enum tw_status tw_samples_frame(
 uint32_t tw_samples_frames(const struct tw_samples *s)
 {
 	return s->n_frames;
+}
+
+uint32_t tw_samples_share(struct tw_samples *s, uint32_t first)
+{
+	const uint32_t *frames = s->frames + first;
+	uint32_t n = s->n_frames - first;
+	size_t bytes = n * sizeof *frames;
+	struct stack *known;
+
+	if (n == 0)
+		return first;
+	if (!s->shared)
+		s->shared = tw_arena_zalloc(s->arena, SHARED, sizeof *s->shared);
+	if (!s->shared)
+		return first;
+	known = &s->shared[tw_hash_str((struct tw_str){(const char *)frames, bytes},
+	                           s->limits.hash_salt) &
+	                   (SHARED - 1)];
+	if (known->n == n && memcmp(s->frames + known->first, frames, bytes) == 0)
+		s->n_frames = first;
+	else
+		*known = (struct stack){first, n};
+	return known->first;
 }
 
 uint32_t tw_samples_count(const struct tw_samples *s)

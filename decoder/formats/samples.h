@@ -28,6 +28,10 @@ enum tw_status tw_samples_frame(
 /* Frames so far: where the next one will stand. */
 uint32_t tw_samples_frames(const struct tw_samples *s);
 
+/* The frames from `first` on are a whole stack: where it stands.  Where the same was lately, they
+ * are taken back. */
+uint32_t tw_samples_share(struct tw_samples *s, uint32_t first);
+
 struct tw_sample_piece {
 	uint32_t track; /* a handle of the sink, not 0 */
 	int64_t ts_ns;
