@@ -74,6 +74,25 @@ test('sampled stacks', async (t) => {
 		assert.ok(v.notes.some((n) => n.kind === 'merged' && n.value === 4));
 	});
 
+	await t.test('simpleperf: names behind the samples, and without them', async () => {
+		let v = await look(s, await s.trace(golden('simpleperf')));
+		assert.equal(v.format, 'simpleperf');
+		assert.deepEqual(v.threads.map((x) => [x.name, x.source, x.is_main]).sort(), [['OkHttp Dispatch', 'samples', false], ['com.example.shop', 'samples', true]]);
+		assert.ok(v.threads.every((x) => x.interval_ns > 990000 && x.interval_ns < 1010000));
+		for (const name of ['com.example.shop.Cart.total', 'art::gc::Heap::AllocObject(art::Thread*)', '[kernel.kallsyms]', '[libart.so]']) assert.ok(v.names.includes(name), name);
+		assert.deepEqual(v.repairs.sort(), ['sample_failed', 'sample_gap']);
+		v = await look(s, await s.trace(golden('simpleperf', 'truncated')));
+		assert.deepEqual(v.repairs, ['input_truncated']);
+		assert.equal(v.names.length, 4);
+	});
+
+	await t.test('simpleperf: an obfuscated build is named by its R8 mapping', async () => {
+		const trace = await s.trace(golden('simpleperf', 'minimal'), { query: { build_id: 'sp1' } });
+		const map = 'com.example.Start -> a.B:\n    void begin(android.content.Context) -> main\n';
+		assert.equal((await s.put('/api/v1/builds/sp1/retrace', map)).status, 200);
+		assert.ok((await look(s, trace)).names.includes('com.example.Start.begin'));
+	});
+
 	await t.test('btrace 3.0 with its names in a part', async () => {
 		const { body, headers } = form(['trace', golden('btrace3')], ['names', golden('btrace3_names')]);
 		const v = await look(s, await s.trace(body, { headers }));

@@ -221,7 +221,77 @@ def btrace3():
     write('btrace3_names', 'garbage', two + bytes(range(7)))
 
 
+class Simpleperf:
+    """What `simpleperf report-sample --protobuf --show-callchain` writes."""
+
+    def __init__(self, off_cpu=False):
+        self.data = b'SIMPLEPERF' + struct.pack('<H', 1)
+        self.record(5, self.text(1, 'cpu-clock:u') + self.text(2, 'com.example.shop') + self.text(4, '34') +
+                    self.number(6, int(off_cpu)))
+
+    @staticmethod
+    def varint(v):
+        out = b''
+        while v > 127:
+            out, v = out + bytes([v & 127 | 128]), v >> 7
+        return out + bytes([v])
+
+    def number(self, field, v):
+        return self.varint(field << 3) + self.varint(v % (1 << 64))
+
+    def text(self, field, v):
+        v = v if isinstance(v, bytes) else v.encode()
+        return self.varint(field << 3 | 2) + self.varint(len(v)) + v
+
+    def record(self, kind, message):
+        message = self.text(kind, message)
+        self.data += struct.pack('<I', len(message)) + message
+
+    def sample(self, time, tid, stack, failed=0):
+        """stack: (file, symbol), outermost first"""
+        frames = b''.join(self.text(3, self.number(1, 4096 * f + 16 * max(0, m)) + self.number(2, f) + self.number(3, m))
+                          for f, m in reversed(stack))
+        self.record(1, self.number(1, time) + self.number(2, tid) + frames + self.number(4, 1000000) + self.number(5, 0) +
+                    (self.text(6, self.number(1, failed) + self.number(3, failed)) if failed else b''))
+
+    def end(self, files, threads, lost=0):
+        self.record(2, self.number(1, 400) + self.number(2, lost))
+        for i, (path, symbols) in enumerate(files):
+            self.record(3, self.number(1, i) + self.text(2, path) + b''.join(self.text(3, n) for n in symbols))
+        for tid, pid, name in threads:
+            self.record(4, self.number(1, tid) + self.number(2, pid) + self.text(3, name))
+        self.data += struct.pack('<I', 0)
+        return self.data
+
+
+def simpleperf():
+    zero, files = 987654321000, [('/system/lib64/libc.so', ['__libc_init']), ('/data/app/base.apk', ['a.B.main', 'a.C.run'])]
+    p = Simpleperf()
+    for at, stack in ((0, [(0, 0), (1, 0)]), (1000000, [(0, 0), (1, 0), (1, 1)]), (2000000, [(0, 0), (1, 0), (0, -1)])):
+        p.sample(zero + at, 4711, stack)
+    small = p.end(files, [(4711, 4711, 'main')])
+    write('simpleperf', 'minimal', small)
+    write('simpleperf', 'truncated', small[:-100])
+    at = small.index(struct.pack('<I', 0)[1:] + b'\x0a', 100) - 1  # the size of a sample's record
+    write('simpleperf', 'garbage', small[:at] + b'\xff' * 3 + small[at + 3:] + b'behind')
+    files = [('/apex/com.android.runtime/lib64/bionic/libc.so', ['__libc_init', '__start_thread', 'read']),
+             ('/data/app/~~x==/com.example.shop-y==/base.apk', METHODS), ('[kernel.kallsyms]', []),
+             ('/apex/com.android.art/lib64/libart.so', ['art_quick_invoke_stub', 'art::gc::Heap::AllocObject(art::Thread*)'])]
+    r, samples = random.Random(21), []
+    for tid, seed, root in ((28069, 22, (0, 0)), (28101, 23, (0, 1))):
+        time = zero + r.randrange(1000000)
+        for stack in walk(seed, 250):
+            leaf = r.choice([[], [], [], [(0, 2), (2, -1)], [(3, 1)], [(3, -1)]])
+            samples.append((time, tid, [root, (3, 0)] + [(1, m) for m in stack] + leaf, r.choice([0] * 60 + [3])))
+            time += r.randrange(980000, 1020000) if r.random() < 0.98 else 40000000
+    p = Simpleperf()
+    for sample in sorted(samples):
+        p.sample(*sample)
+    write('simpleperf', 'realistic', p.end(files, [(28069, 28069, 'com.example.shop'), (28101, 28069, 'OkHttp Dispatch')], 7))
+
+
 if __name__ == '__main__':
+    simpleperf()
     btrace3()
     profilo()
     sentry()
