@@ -75,12 +75,16 @@ test('sampled stacks', async (t) => {
 	});
 
 	await t.test('simpleperf: names behind the samples, and without them', async () => {
-		let v = await look(s, await s.trace(golden('simpleperf')));
+		const whole = await s.trace(golden('simpleperf'));
+		let v = await look(s, whole);
 		assert.equal(v.format, 'simpleperf');
 		assert.deepEqual(v.threads.map((x) => [x.name, x.source, x.is_main]).sort(), [['OkHttp Dispatch', 'samples', false], ['com.example.shop', 'samples', true]]);
 		assert.ok(v.threads.every((x) => x.interval_ns > 990000 && x.interval_ns < 1010000));
 		for (const name of ['com.example.shop.Cart.total', 'art::gc::Heap::AllocObject(art::Thread*)', '[kernel.kallsyms]', '[libart.so]']) assert.ok(v.names.includes(name), name);
 		assert.deepEqual(v.repairs.sort(), ['sample_failed', 'sample_gap']);
+		const own = JSON.stringify(await json(s, `/api/v1/traces/${whole.id}/flame?transform=app`));
+		assert.match(own, /Cart\.total/);
+		assert.doesNotMatch(own, /__libc_init|art_quick|art::gc|\[lib|\[kernel|HashMap/, 'native frames are not the app\'s');
 		v = await look(s, await s.trace(golden('simpleperf', 'truncated')));
 		assert.deepEqual(v.repairs, ['input_truncated']);
 		assert.equal(v.names.length, 4);

@@ -88,6 +88,7 @@ export const told: Record<string, string> = {
 	'Kotlin library': 'Kotlin 标准库',
 	'Kotlin coroutines': 'Kotlin 协程',
 	'OkHttp and Retrofit': 'OkHttp 和 Retrofit',
+	'Native runtime of Android': 'Android 原生运行时',
 	'Dagger and Hilt': 'Dagger 和 Hilt',
 	'Glide, Fresco, Coil': 'Glide、Fresco、Coil',
 	'Tracers': 'Trace 采集库',
