@@ -12,7 +12,7 @@
 #include "formats/format.h"
 
 /* Goes up whenever the same input may give another trace; stored with each trace. */
-enum { TW_DECODER_VERSION = 3 };
+enum { TW_DECODER_VERSION = 4 };
 
 struct tw_decoder;
 
