@@ -72,8 +72,9 @@ void tw_hook_host(const char *url, char *out, size_t cap);
  * or a cloud's metadata?  Also where it hides in an IPv6 address. */
 bool tw_hook_is_private(const char *address);
 
-/* TW_BAD_REQUEST: the URL's host is written as such an address, in any form of it, and is not among
- * the allowed.  A name may lead to one as well, which is seen when it is gone to. */
+/* TW_BAD_REQUEST: the URL's host is written as such an address, in any form of it or as
+ * localhost, and is not among the allowed.  A name may lead to one as well, which is seen when it
+ * is gone to. */
 enum tw_status tw_hook_url_public(
         const char *url, const struct tw_proxies *allowed, struct tw_err *err) TW_MUST_USE;
 

@@ -78,9 +78,10 @@ static void test_private_hosts(void **state)
 {
 	static const char *const refused[] = {"http://127.0.0.1:80/x", "http://0x7f.1/",
 	        "https://2130706433/", "http://[::1]:8080/", "http://[::ffff:10.0.0.1]/",
-	        "HTTP://192.168.1.1"};
+	        "HTTP://192.168.1.1", "http://localhost/", "http://LocalHost:8080/x",
+	        "https://hooks.localhost/"};
 	static const char *const fine[] = {"https://8.8.8.8/", "https://hooks.example.com/10.0.0.1",
-	        "http://10.1.2.3/", "http://localhost/", "https://127.0.0.1.example.com/"};
+	        "http://10.1.2.3/", "http://notlocalhost/", "https://127.0.0.1.example.com/"};
 	struct tw_proxies allowed;
 
 	(void)state;
