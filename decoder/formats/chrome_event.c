@@ -224,8 +224,7 @@ static enum tw_status read_call(struct tw_chrome *c, const struct event *e, stru
 	struct tw_event ev = {.kind = TW_EV_SLICE,
 	        .ts_ns = e->mark.ts_ns,
 	        .cpu_ns = cpu_of(e, "tdur"),
-	        .offset = e->mark.offset,
-	        .any_order = true};
+	        .offset = e->mark.offset};
 
 	if (!micros(json_object_get(e->root, "dur"), &ev.dur_ns) || ev.dur_ns < 0)
 		ev.dur_ns = 0;
@@ -495,6 +494,7 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *trace)
 {
 	*c = (struct tw_chrome){.trace = trace, .flows = {.arena = a, .marks = &trace->marks}};
+	trace->marks.any_order = true;
 	return tw_chrome_text_init(&c->text, a, trace->marks.sink, each_piece, c) &&
 	       tw_lines_init(&c->kernel, a, TW_FTRACE_LINE_MAX, each_line, c);
 }

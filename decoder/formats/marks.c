@@ -52,7 +52,8 @@ enum tw_status tw_marks_event(struct tw_marks *m, const struct tw_event *ev, str
 	m->told++;
 	if (ev->track == 0 || (ev->sym == 0 && ev->kind != TW_EV_END))
 		return TW_OK; /* at a limit, which the sink counts */
-	m->batch[m->n_batch++] = *ev;
+	m->batch[m->n_batch] = *ev;
+	m->batch[m->n_batch++].any_order |= m->any_order;
 	return m->n_batch == TW_MARKS_BATCH ? flush(m, err) : TW_OK;
 }
 

@@ -30,6 +30,7 @@ struct tw_marks {
 	uint64_t salt;   /* of hashes */
 	int64_t last_ns; /* latest time so far */
 	uint64_t told;   /* events and notes */
+	bool any_order;  /* the format lets calls come in any order */
 	unsigned n_batch;
 	struct tw_event batch[TW_MARKS_BATCH];
 	char *renamed; /* a section's name with the name of its binder call */

@@ -508,6 +508,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
 	if (!tw_marks_init(&s->marks, a, limits, sink))
 		return no_memory(err);
+	s->marks.any_order = true; /* of packets only those of one sequence follow each other */
 	s->flows = (struct tw_flows){.arena = a, .marks = &s->marks};
 	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
 	s->ftrace = (struct tw_perfetto_ftrace){.arena = a,

@@ -67,6 +67,7 @@ static enum tw_status close_top(
 	                .ts_ns = c->start_ns,
 	                .dur_ns = end_ns > c->start_ns ? end_ns - c->start_ns : 0,
 	                .cpu_ns = -1,
+	                .any_order = c->thrown_ns >= 0, /* it is told late that it ended there */
 	                .offset = c->offset,
 	                .track = tw_tids_track(&s->rhea.marks.tids, by),
 	                .sym = c->sym},

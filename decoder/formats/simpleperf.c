@@ -29,8 +29,8 @@ enum {
 	HEADER = 12,
 	VERSION = 1,
 	SIZE = 4,
-	MAX_HEAD = SIZE + 1 + 4, /* a size, a tag, the length of what is told to be at most... */
-	MAX_RECORD = 16 << 20,   /* ...this */
+	MAX_RECORD = 16 << 20,
+	MAX_HEAD = SIZE + 1 + 4, /* a size, a tag, and the length of the longest record */
 	FIRST_RECORD = 4096,
 	MAX_FRAMES = 4096,
 	MAX_FILE_NAME = 256
@@ -398,9 +398,8 @@ static enum tw_status read_header(struct simpleperf *s, struct tw_err *err)
 
 	if (memcmp(s->head, RAW_MAGIC, RAW_BYTES) == 0)
 		return tw_fail(err, TW_UNSUPPORTED, 0,
-		        "a perf.data of simpleperf or perf; what this server reads is made of it "
-		        "by "
-		        "simpleperf report-sample --protobuf --show-callchain");
+		        "a perf.data of simpleperf or perf; what this server reads is made of "
+		        "it by simpleperf report-sample --protobuf --show-callchain");
 	if (memcmp(s->head, MAGIC, MAGIC_BYTES) != 0)
 		return tw_fail(err, TW_CORRUPT, 0, "no simpleperf samples");
 	if (version != VERSION)

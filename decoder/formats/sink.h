@@ -60,8 +60,7 @@ struct tw_event {
 	uint32_t track;  /* from tw_sink_ops.track */
 	uint32_t sym;    /* from tw_sink_ops.method or .name; 0 is none */
 	enum tw_ev_kind kind;
-	bool any_order; /* SLICE: its format lets calls come in any order, so sorting them is no
-	                   repair */
+	bool any_order; /* its format lets calls come in any order: sorting them is no repair */
 };
 
 struct tw_clock {

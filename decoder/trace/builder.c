@@ -412,7 +412,6 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 	if (ev->cpu_ns >= 0 && !t->cpu_ns && !start_cpu(b, t))
 		return b->status;
 	note_order(t, end, ev->offset);
-	t->any_order = t->any_order || ev->any_order;
 	if (t->cpu_ns)
 		t->cpu_ns[t->n] = ev->cpu_ns;
 	if (t->n == 0 || ev->ts_ns < t->first_ns)
@@ -444,6 +443,7 @@ static void take_event(struct tw_builder *b, const struct tw_event *ev)
 		return;
 	}
 	t = &b->tracks[ev->track - 1];
+	t->any_order |= ev->any_order;
 	if (ev->kind == TW_EV_SLICE)
 		b->status = tw_builder_record(b, t, ev);
 	else if (ev->kind == TW_EV_BEGIN)
