@@ -108,8 +108,9 @@ uint32_t tw_samples_share(struct tw_samples *s, uint32_t first)
 		s->shared = tw_arena_zalloc(s->arena, SHARED, sizeof *s->shared);
 	if (!s->shared)
 		return first;
-	known = &s->shared[tw_hash_str((struct tw_str){(const char *)frames, bytes},
-	                           s->limits.hash_salt) &
+	/* No salt: what stacks are shared says when the limit is met, and who makes them meet gets
+	 * only more frames. */
+	known = &s->shared[tw_hash_str((struct tw_str){(const char *)frames, bytes}, 0) &
 	                   (SHARED - 1)];
 	if (known->n == n && memcmp(s->frames + known->first, frames, bytes) == 0)
 		s->n_frames = first;
