@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "cli.h"
 #include "cli_line.h"
+#include "cli_pipe.h"
 #include "cli_term.h"
 #include "digest.h"
 #include "push_client.h"
@@ -55,6 +56,7 @@ struct push {
 	const char *until;   /* what is waited for: NULL, "ready" or "counted" */
 	struct tw_buf query; /* "?build_id=...", NUL-terminated */
 	unsigned sent, failed, skipped;
+	struct tw_pipes pipes; /* of files that are pipes */
 };
 
 /* Each by name, so that a trace is not missed; of many the first are enough to see what they are.
@@ -274,14 +276,17 @@ static enum tw_status upload(
 {
 	char key[72];
 	char *url = tw_arena_printf(p->arena, "/api/v1/traces%s", (const char *)p->query.data);
-	enum tw_status st = url ? idempotency_key(p, path, key, err)
+	const char *file = NULL;
+	enum tw_status st = url ? tw_pipes_path(&p->pipes, p->arena, path, &file, err)
 	                        : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 
+	if (st == TW_OK)
+		st = idempotency_key(p, file, key, err);
 	if (st == TW_OK)
 		st = tw_push_client_send(p->client,
 		        &(struct tw_push_request){.method = "POST",
 		                .path = url,
-		                .file = path,
+		                .file = file,
 		                .parts = p->parts,
 		                .n_parts = p->n_parts,
 		                .idempotency = key},
@@ -329,6 +334,8 @@ static enum tw_status send_mapping(
 
 	tw_buf_init(&path, MAX_QUERY);
 	st = tw_push_client_query(p->client, &path, "b", p->build_id, err);
+	if (st == TW_OK)
+		st = tw_pipes_path(&p->pipes, p->arena, file, &file, err);
 	if (st == TW_OK && tw_buf_add(&path, "", 1) != TW_OK)
 		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
 	if (st == TW_OK) {
@@ -415,13 +422,14 @@ static void push_folder(struct push *p, const char *path, unsigned depth)
 /* NOLINTNEXTLINE(misc-no-recursion) as deep as MAX_FOLDERS allows */
 static void push_path(struct push *p, const char *path, unsigned depth)
 {
+	bool is_input = strcmp(path, "-") == 0;
 	struct stat st;
 	struct tw_err err = {.msg = "folders too deep"};
 
-	if (stat(path, &st) != 0) {
+	if (!is_input && stat(path, &st) != 0) {
 		tw_fail(&err, TW_IO, TW_NO_OFFSET, "%s", strerror(errno));
 		not_taken(p, path, TW_IO, &err);
-	} else if (!S_ISDIR(st.st_mode)) {
+	} else if (is_input || !S_ISDIR(st.st_mode)) {
 		send_trace(p, path, depth);
 	} else if (depth < MAX_FOLDERS) {
 		push_folder(p, path, depth);
@@ -430,20 +438,31 @@ static void push_path(struct push *p, const char *path, unsigned depth)
 	}
 }
 
+static enum tw_status add_part(
+        struct push *p, const char *name, const char *path, struct tw_err *err)
+{
+	const char *file;
+	enum tw_status st = tw_pipes_path(&p->pipes, p->arena, path, &file, err);
+
+	if (st == TW_OK)
+		p->parts[p->n_parts++] = (struct tw_push_part){name, file};
+	return st;
+}
+
 static enum tw_status name_parts(struct push *p, struct tw_err *err)
 {
-	if (p->threads)
-		p->parts[p->n_parts++] = (struct tw_push_part){"threads", p->threads};
-	for (size_t i = 0; i < p->n_part; i++) {
+	enum tw_status st = p->threads ? add_part(p, "threads", p->threads, err) : TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < p->n_part; i++) {
 		struct tw_str file = tw_str_of(p->part[i]);
 		char *name = tw_arena_str(p->arena, tw_str_split(&file, '='));
 
 		if (!name || file.len == 0)
 			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
 			        "--part %s is not NAME=FILE", p->part[i]);
-		p->parts[p->n_parts++] = (struct tw_push_part){name, file.ptr};
+		st = add_part(p, name, file.ptr, err);
 	}
-	return TW_OK;
+	return st;
 }
 
 static int push_all(struct push *p, int n, char **paths)
@@ -525,6 +544,7 @@ int tw_cli_push(int argc, char **argv)
 	code = p.arena ? push_all(&p, n, argv + 1) : TW_EXIT_FAILED;
 	tw_buf_done(&p.query);
 	p.client = tw_push_client_free(p.client);
+	tw_pipes_done(&p.pipes);
 	p.arena = tw_arena_free(p.arena);
 	return code;
 }

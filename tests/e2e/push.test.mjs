@@ -67,6 +67,25 @@ test('push --wait=counted: who asks the fleet then finds the trace', async (t) =
 	assert.equal((await push(...to, '--wait=ready', at('a.bin'))).code, 0);
 });
 
+test('push through pipes, also over a network that fails', async (t) => {
+	const s = await startServer(t);
+	const at = folder(t, { 'a.bin': sampleTrace(35), map: sampleMapping });
+	const url = await proxy(t, s.url, (n, req, res) => n % 2 === 0 && (req.destroy(), res.destroy(), true));
+	const sent = await new Promise((done) => {
+		const line = `"$0" push --server ${url} --key ${s.ingest} --build-id p --mapping <(cat ${at('map')}) --threads <(echo 4000,piped) --wait --json - <(cat ${at('a.bin')}; printf more) < <(cat ${at('a.bin')})`;
+		const child = spawn('bash', ['-c', line, binary()], { stdio: ['ignore', 'pipe', 'pipe'] });
+		const out = { stdout: '', stderr: '' };
+		for (const stream of ['stdout', 'stderr']) child[stream].on('data', (d) => (out[stream] += d));
+		child.on('close', (code) => done({ code, ...out }));
+	});
+	assert.equal(sent.code, 0, sent.stderr);
+	const told = sent.stdout.trim().split('\n').map((line) => JSON.parse(line));
+	assert.deepEqual(told.map((x) => x.state), ['ready', 'ready']);
+	assert.deepEqual([told[0].file, /^\/dev\/fd\/\d+$/.test(told[1].file)], ['-', true]);
+	assert.match(sent.stderr, /mapping of p: 9 methods/);
+	for (const { id } of told) assert.deepEqual((await s.get(`/api/v1/traces/${id}/threads`)).json.threads.map((x) => x.name), ['piped']);
+});
+
 test('push', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t, {
