@@ -33,7 +33,8 @@ enum {
 	MAX_HEAD = SIZE + 1 + 4, /* a size, a tag, and the length of the longest record */
 	FIRST_RECORD = 4096,
 	MAX_FRAMES = 4096,
-	MAX_FILE_NAME = 256
+	MAX_FILE_NAME = 256,
+	FILES = 4096 /* of which it is known whether they have frames without a symbol */
 };
 
 #define MAGIC       "SIMPLEPERF"
@@ -60,6 +61,7 @@ struct simpleperf {
 	uint32_t n_head, want;
 	uint8_t *record; /* room for cap bytes, n are there */
 	uint32_t cap, n, size;
+	bool nameless[FILES]; /* frames in the file have no symbol */
 	uint32_t n_frames;
 	uint32_t frames[MAX_FRAMES]; /* of the sample, innermost first */
 };
@@ -117,6 +119,8 @@ static void name_rest(struct simpleperf *s, uint32_t file, struct tw_str path)
 	struct tw_str name = last_component(path);
 	char text[MAX_FILE_NAME + 2] = "[";
 
+	if (file < FILES && !s->nameless[file])
+		return;
 	if (name.len == 0)
 		name = TW_STR("unknown");
 	if (name.len > MAX_FILE_NAME)
@@ -188,6 +192,8 @@ static bool read_frame(struct simpleperf *s, struct tw_pb message)
 			file = (uint32_t)f.value;
 		else if (f.number == 3)
 			symbol = (uint32_t)f.value;
+	if (symbol == NO_SYMBOL && file < FILES)
+		s->nameless[file] = true;
 	if (s->n_frames < MAX_FRAMES)
 		s->frames[s->n_frames] = s->sink->ops->method(s->sink, method_id(file, symbol));
 	s->n_frames++;
