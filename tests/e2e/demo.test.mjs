@@ -6,13 +6,16 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { root, startServer } from './server.mjs';
+import { root, startServer, until } from './server.mjs';
 
 test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, async (t) => {
 	const s = await startServer(t);
 	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
 	assert.equal(Number(said), 228);
-	const { traces } = (await s.get('/api/v1/traces?limit=250')).json;
+	const traces = await until(async () => { // of ANRs it does not wait itself
+		const all = (await s.get('/api/v1/traces?limit=250')).json.traces;
+		return all.every((x) => x.state === 'ready') ? all : undefined;
+	}, 'every trace is decoded');
 	assert.deepEqual(traces.filter((x) => x.summary.repairs || x.summary.losses).map((x) => x.id), [], 'nothing in it looks damaged');
 	const found = (await s.get('/api/v1/regressions')).json.regressions;
 	const methods = found.filter((r) => r.scenario === 'cold_start' && r.head === '8.4.0').map((r) => r.method);
@@ -21,6 +24,5 @@ test('the demo has a regression to find, and a deadlock', { timeout: 180_000 }, 
 	const compared = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.4.0&scenario=cold_start&format=markdown')).text;
 	assert.match(compared, /JsonParser\.parse .*\| yes \|/);
 	assert.match(compared, /weighed/, 'by classes of devices, which are known');
-	const { groups } = (await s.get('/api/v1/anr/groups')).json;
-	assert.ok(groups.some((g) => g.kind === 'deadlock'));
+	await until(async () => (await s.get('/api/v1/anr/groups')).json.groups.find((g) => g.kind === 'deadlock'), 'a group of deadlocks');
 });
