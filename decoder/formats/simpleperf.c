@@ -7,7 +7,8 @@
  *   1 sample: 1 time ns, 2 thread, 3 frames, innermost first (2 file, 3 symbol, -1 none), 6 how
  *     unwinding it failed
  *   2 lost: 2 samples that the kernel dropped   3 file: 1 id, 2 path, 3 symbols in their order
- *   4 thread: 1 id, 2 process, 3 name           5 meta: 6 threads are sampled off the CPU too
+ *   4 thread: 1 id, 2 process, 3 name
+ *   5 meta: 1 names of events, 6 threads are sampled as they leave the CPU, too
  * Files and threads come behind the samples, so a frame is a method whose id says its file and
  * symbol, and which its file names.  Learned from platform/system/extras, simpleperf.
  *
@@ -272,6 +273,19 @@ static uint64_t number_of(struct tw_pb message, uint32_t field)
 	return value;
 }
 
+/* Is there a sample whenever a thread leaves the CPU?  Older ones tell it by the event alone. */
+static bool is_off_cpu(struct tw_pb message)
+{
+	struct tw_pb_field f;
+	bool off_cpu = false;
+
+	while (tw_pb_next(&message, &f))
+		off_cpu |= f.number == 1
+		                   ? tw_str_starts(tw_pb_str(&f), TW_STR("sched:sched_switch"))
+		                   : f.number == 6 && f.value;
+	return off_cpu;
+}
+
 /* --- records --- */
 
 static enum tw_status read_record(struct simpleperf *s, struct tw_err *err)
@@ -298,7 +312,7 @@ static enum tw_status read_record(struct simpleperf *s, struct tw_err *err)
 		read_thread(s, message);
 		break;
 	case 5:
-		s->off_cpu = number_of(message, 6) != 0;
+		s->off_cpu = is_off_cpu(message);
 		break;
 	default: /* switches of threads, and what newer ones write */
 		break;

@@ -195,15 +195,30 @@ static void test_samples(void **state)
 	event_log_done(&log);
 }
 
+static void events(struct tw_buf *b, const char *one, const char *other)
+{
+	struct tw_buf m;
+
+	tw_buf_init(&m, 1 << 20);
+	text(&m, 1, one);
+	text(&m, 1, other);
+	record(b, 5, &m);
+	tw_buf_done(&m);
+}
+
 /* On the CPU a gap is a time in which nothing is known; else the thread stood where it was. */
 static void test_off_cpu(void **state)
 {
 	(void)state;
-	for (int off_cpu = 0; off_cpu <= 1; off_cpu++) {
+	for (int how = 0; how < 4; how++) {
+		bool off_cpu = how % 2;
 		struct tw_buf b = begin();
 		struct event_log log;
 
-		told(&b, 5, 6, (uint64_t)off_cpu);
+		if (how < 2)
+			told(&b, 5, 6, (uint64_t)off_cpu);
+		else
+			events(&b, "cpu-clock", off_cpu ? "sched:sched_switch" : "cache-misses");
 		for (int ms = 0; ms < 4; ms++)
 			SAMPLE(&b, ms, MAIN, 0);
 		SAMPLE(&b, 500, MAIN, 1, 0);
