@@ -64,7 +64,8 @@ struct simpleperf {
 	uint32_t cap, n, size;
 	bool nameless[FILES]; /* frames in the file have no symbol */
 	uint32_t n_frames;
-	uint32_t frames[MAX_FRAMES]; /* of the sample, innermost first */
+	uint32_t last_file, last_symbol; /* of the frame before */
+	uint32_t frames[MAX_FRAMES];     /* of the sample, innermost first */
 };
 
 static int probe(const uint8_t *head, size_t len)
@@ -181,6 +182,22 @@ static void read_thread(struct simpleperf *s, struct tw_pb message)
 
 /* --- samples --- */
 
+static void add_frame(struct simpleperf *s, uint32_t file, uint32_t symbol)
+{
+	bool again = s->n_frames && symbol == NO_SYMBOL && s->last_symbol == NO_SYMBOL &&
+	             s->last_file == file;
+
+	if (again) /* a dozen of the kernel's say no more than one */
+		return;
+	s->last_file = file;
+	s->last_symbol = symbol;
+	if (symbol == NO_SYMBOL && file < FILES)
+		s->nameless[file] = true;
+	if (s->n_frames < MAX_FRAMES)
+		s->frames[s->n_frames] = s->sink->ops->method(s->sink, method_id(file, symbol));
+	s->n_frames++;
+}
+
 /* False: it is damaged. */
 static bool read_frame(struct simpleperf *s, struct tw_pb message)
 {
@@ -193,11 +210,7 @@ static bool read_frame(struct simpleperf *s, struct tw_pb message)
 			file = (uint32_t)f.value;
 		else if (f.number == 3)
 			symbol = (uint32_t)f.value;
-	if (symbol == NO_SYMBOL && file < FILES)
-		s->nameless[file] = true;
-	if (s->n_frames < MAX_FRAMES)
-		s->frames[s->n_frames] = s->sink->ops->method(s->sink, method_id(file, symbol));
-	s->n_frames++;
+	add_frame(s, file, symbol);
 	return !tw_pb_bad(&message);
 }
 

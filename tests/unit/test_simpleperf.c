@@ -173,7 +173,7 @@ static void test_samples(void **state)
 	struct event_log log;
 
 	(void)state;
-	SAMPLE(&b, 2, MAIN, NONE, 0); /* threads come in no order of time */
+	SAMPLE(&b, 2, MAIN, NONE, NONE, NONE, 0); /* threads come in no order of time */
 	SAMPLE(&b, 0, MAIN, 0);
 	SAMPLE(&b, 1, MAIN, 1, 0);
 	SAMPLE(&b, 1, 99, 2);
