@@ -91,7 +91,7 @@ static struct tw_str last_two(struct tw_str name)
 {
 	size_t dots = 0;
 
-	for (size_t at = name.len; at-- > 0;)
+	for (size_t at = tw_str_find(name, TW_STR("(")); at-- > 0;) /* parameters have dots, too */
 		if (name.ptr[at] == '.' && ++dots == 2)
 			return tw_str_from(name, at + 1);
 	return name;

@@ -1,6 +1,7 @@
 // A merged call tree that is loaded as it is opened: what is there, what is open, which rows that gives.
 // An answer holds a tree's heaviest nodes; what it left out is asked for when somebody opens it.
 import type { Flame } from './api';
+import { withoutParameters } from './format';
 import { childrenOf, type Place } from './flamelayout';
 
 export interface TreeNode {
@@ -168,7 +169,7 @@ export async function openHeaviest(from: TreeNode, fill: Fill): Promise<TreeNode
 /** The first row after `at` whose method begins with what was typed; else the first that holds it. */
 export function typed(rows: TreeNode[], at: number, text: string): number {
 	const low = text.toLowerCase();
-	const names = rows.map((r) => r.name.slice(r.name.lastIndexOf('.') + 1).toLowerCase());
+	const names = rows.map((r) => r.name.slice(withoutParameters(r.name).lastIndexOf('.') + 1).toLowerCase());
 	for (const fits of [(s: string) => s.startsWith(low), (s: string) => s.includes(low)])
 		for (let i = 0; i < rows.length; i++) {
 			const k = (at + i) % rows.length;

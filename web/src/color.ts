@@ -1,6 +1,8 @@
 // Colours of calls: the hue tells the package, the lightness the class, the same in every view and
 // on every visit.  All hues are equally light to the eye, so that labels can be read on each.
 
+import { withoutParameters } from './format';
+
 export function hash(text: string): number {
 	let h = 0x811c9dc5;
 	for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
@@ -9,7 +11,7 @@ export function hash(text: string): number {
 
 /** The package of "a.b.Class.method": "a.b". */
 export function packageOf(name: string): string {
-	const pieces = name.split('.');
+	const pieces = withoutParameters(name).split('.');
 	return pieces.slice(0, Math.max(1, pieces.length - 2)).join('.');
 }
 
@@ -44,7 +46,7 @@ function blueToYellow(hue: number, step: number, dark: boolean): number {
 
 /** safe: for eyes that do not tell red from green. */
 export function colorOf(name: string, dark: boolean, safe = false): number {
-	const cls = name.slice(0, Math.max(0, name.lastIndexOf('.')));
+	const cls = name.slice(0, Math.max(0, withoutParameters(name).lastIndexOf('.')));
 	const hue = hash(packageOf(name)) % HUES;
 	const step = (hash(cls) >>> 8) % 5;
 	const key = ((hue * 5 + step) * 2 + Number(dark)) * 2 + Number(safe);

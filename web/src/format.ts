@@ -68,11 +68,16 @@ export function tickStep(span: number, ticks: number): number {
 	return Math.max(1, (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10) * power);
 }
 
+/** Without what it takes, in which dots part no names: "a::B::call(char const*, ...)" → "a::B::call". */
+export function withoutParameters(name: string): string {
+	const at = name.indexOf('(');
+	return at < 0 ? name : name.slice(0, at);
+}
+
 /** "com.example.app.Feed$Adapter.bind" → ["com.example.app.", "Feed$Adapter.bind"]. */
 export function splitName(name: string): [string, string] {
-	const method = name.lastIndexOf('.');
-	const cls = name.lastIndexOf('.', method - 1);
-	return cls < 0 ? ['', name] : [name.slice(0, cls + 1), name.slice(cls + 1)];
+	const [, pkg = ''] = /^(.*\.)[^.]*\.[^.]*$/.exec(withoutParameters(name)) ?? [];
+	return [pkg, name.slice(pkg.length)];
 }
 
 export function sentence(text: string): string {

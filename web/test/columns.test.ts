@@ -113,5 +113,7 @@ test('numbers read well', () => {
 	assert.equal(count(1234567), '1,234,567');
 	assert.equal(percent(0.0004), '<0.1 %');
 	assert.deepEqual(splitName('a.b.C.m'), ['a.b.', 'C.m']);
+	assert.deepEqual(splitName('a.b.C.m(java.lang.String)'), ['a.b.', 'C.m(java.lang.String)']);
+	for (const whole of ['C.m', 'm', '', '(unknown)', 'libart.so+0x12', 'a::B::call(_jclass*, ...)']) assert.deepEqual(splitName(whole), ['', whole]);
 	assert.equal(tickStep(1000, 10), 100);
 });
