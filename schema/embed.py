@@ -4,7 +4,7 @@ or a whole folder: embed.py OUT.c SYMBOL --folder FOLDER
 
 The source defines `const struct tw_embedded SYMBOL[]`, one element a file in the
 order given (name = the file's base name, bytes with a NUL behind them), ended by
-an element whose name is NULL.  struct tw_embedded is in server/embedded.h.
+an element whose name is NULL.  struct tw_embedded is in server/base/embedded.h.
 
 Of a folder all files are taken, by names relative to it, and each that shrinks a
 second time as NAME.gz; a folder that is missing gives an empty list.  The source
@@ -42,7 +42,7 @@ def folder_of(top):
 
 
 def source(symbol, entries):
-    parts = ['#include "embedded.h"\n']
+    parts = ['#include "server/base/embedded.h"\n']
     rows = []
     entries = list(entries)
     for i, (name, data) in enumerate(entries):

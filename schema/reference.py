@@ -2,7 +2,7 @@
 """Makes the API's reference for people of its description: reference.py OPENAPI TOKENS STYLE OUT.html OUT.css
 
 A page without scripts: the server's policy for content holds for it as it is.  Colours are those of
-TOKENS (web/src/tokens.css), whose dark half counts where the reader's system is dark.
+TOKENS (web/src/ui/tokens.css), whose dark half counts where the reader's system is dark.
 """
 import html
 import json

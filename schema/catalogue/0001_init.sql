@@ -1,13 +1,19 @@
--- The catalogue (user_version 1).  Every key starts with project_id; ids are ULIDs; times are Unix
--- milliseconds, 0 for never.  Applied once, never edited after a release: changes are new files.
+-- The catalogue in SQLite, schema 1.  Keys begin with project_id.  Ids are ULIDs.  Times are Unix
+-- milliseconds, 0 for never.  A day counts from 1970 in UTC.  Not edited after a release: a change
+-- is a new file, 0002_what.sql.
 
+-- Projects, keys and people
+
+-- Every other row belongs to a project, except accounts and sign-ins, which belong to the server.
 CREATE TABLE project (
 	project_id TEXT PRIMARY KEY,
 	name TEXT NOT NULL UNIQUE,
 	created_ms INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE api_key ( -- secrets are kept as SHA-256 only
+-- API keys of a project.  Secrets are stored as SHA-256 only.  After a rotation the previous secret
+-- remains valid for a time.
+CREATE TABLE api_key (
 	project_id TEXT NOT NULL REFERENCES project,
 	key_id TEXT NOT NULL,
 	name TEXT NOT NULL,
@@ -16,67 +22,239 @@ CREATE TABLE api_key ( -- secrets are kept as SHA-256 only
 	created_ms INTEGER NOT NULL,
 	last_seen_ms INTEGER NOT NULL DEFAULT 0,
 	revoked_ms INTEGER NOT NULL DEFAULT 0,
+	expires_ms INTEGER NOT NULL DEFAULT 0,   -- 0: does not expire
+	seen_from TEXT NOT NULL DEFAULT '',      -- address of the last use
+	rotated_ms INTEGER NOT NULL DEFAULT 0,
+	old_hash BLOB,                           -- of the previous secret
+	old_until_ms INTEGER NOT NULL DEFAULT 0, -- end of its validity
+	old_seen_ms INTEGER NOT NULL DEFAULT 0,  -- its last use since the rotation
 	PRIMARY KEY (project_id, key_id)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX api_key_by_old ON api_key(old_hash) WHERE old_hash IS NOT NULL;
 
-CREATE TABLE signin_link ( -- of the whole server; used once, then gone
+-- Accounts.  They belong to the server; a project grants them a role (member).
+CREATE TABLE user (
+	user_id TEXT PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE,              -- for signing in
+	password TEXT NOT NULL DEFAULT '',      -- argon2id with salt and cost; '' none
+	is_admin INTEGER NOT NULL DEFAULT 0,    -- of the server
+	created_ms INTEGER NOT NULL,
+	last_seen_ms INTEGER NOT NULL DEFAULT 0,
+	is_disabled INTEGER NOT NULL DEFAULT 0  -- 1: cannot sign in, but keeps account and roles
+) STRICT, WITHOUT ROWID;
+
+-- Roles of accounts in projects.
+CREATE TABLE member (
+	user_id TEXT NOT NULL REFERENCES user ON DELETE CASCADE,
+	project_id TEXT NOT NULL REFERENCES project ON DELETE CASCADE,
+	scope INTEGER NOT NULL, -- 2 viewer, 3 editor, 4 admin (auth.h)
+	PRIMARY KEY (user_id, project_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX member_by_project ON member(project_id, user_id);
+
+-- Accounts as an OpenID provider knows them: by issuer and subject.  Names and addresses may be
+-- reassigned to another person, so they identify nobody.
+CREATE TABLE identity (
+	issuer TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	user_id TEXT NOT NULL REFERENCES user ON DELETE CASCADE,
+	created_ms INTEGER NOT NULL,
+	PRIMARY KEY (issuer, subject)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX identity_by_user ON identity(user_id, issuer);
+
+-- Single-use links for signing in to the server.  Deleted when used.
+CREATE TABLE signin_link (
 	hash BLOB PRIMARY KEY,
 	expires_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Sessions of browsers.
 CREATE TABLE session (
 	hash BLOB PRIMARY KEY,
+	user_id TEXT REFERENCES user ON DELETE CASCADE, -- NULL: signed in by a link or a key
+	project_id TEXT,                                -- with key_id; NULL: not signed in by a key
+	key_id TEXT,
 	created_ms INTEGER NOT NULL,
-	expires_ms INTEGER NOT NULL
+	seen_ms INTEGER NOT NULL,
+	idle_ms INTEGER NOT NULL,                       -- ends after this time without a request
+	expires_ms INTEGER NOT NULL,
+	FOREIGN KEY (project_id, key_id) REFERENCES api_key ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX session_by_user ON session(user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX session_by_key ON session(project_id, key_id) WHERE key_id IS NOT NULL;
+
+-- Completed sign-ins through a provider, so that no other server completes one again.
+CREATE TABLE signin_used (
+	mark TEXT NOT NULL PRIMARY KEY,
+	until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX signin_used_by_end ON signin_used(until_ms);
+
+-- Rate limits for passwords and sign-ins: one bucket per hashed caller, deleted once it is empty.
+CREATE TABLE signin_try (
+	what INTEGER NOT NULL PRIMARY KEY,
+	empty_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX signin_try_by_end ON signin_try(empty_ms);
+
+-- Audit log.  Each entry is written in the transaction of its change and expires by age.  Numbers
+-- rise and are never reused, so a missing one is noticed.
+CREATE TABLE audit (
+	entry_id INTEGER PRIMARY KEY AUTOINCREMENT,
+	at_ms INTEGER NOT NULL,
+	project_id TEXT NOT NULL, -- '' for the server
+	by_kind TEXT NOT NULL,    -- user, key, link, cli, server
+	by_id TEXT NOT NULL,      -- of the user or key
+	by_name TEXT NOT NULL,    -- at that time
+	address TEXT NOT NULL,    -- of the caller; '' not over the network
+	request_id TEXT NOT NULL, -- as in the log
+	action TEXT NOT NULL,     -- such as key.create
+	target TEXT NOT NULL,     -- id or name of the changed object
+	facts TEXT NOT NULL       -- JSON object of texts
+) STRICT;
+CREATE INDEX audit_by_project ON audit(project_id, entry_id);
+CREATE INDEX audit_by_age ON audit(at_ms);
+
+-- Settings of a project.
+CREATE TABLE project_setting (
+	project_id TEXT NOT NULL REFERENCES project(project_id) ON DELETE CASCADE,
+	key TEXT NOT NULL,   -- such as 'frames': which methods belong to the app
+	value TEXT NOT NULL, -- JSON
+	updated_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, key)
+) WITHOUT ROWID;
+
+-- Rules of a project.  All versions are stored; the latest of each kind applies.
+CREATE TABLE ruleset (
+	project_id TEXT NOT NULL,
+	kind TEXT NOT NULL, -- 'anr_rules' (server/fleet/anr/anr_rules.h) or 'detectors' (server/query/detect/detect_rules.h)
+	version INTEGER NOT NULL,
+	value TEXT NOT NULL,
+	author TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, kind, version)
 ) STRICT, WITHOUT ROWID;
 
+-- Named filters of the trace list.
+CREATE TABLE saved_filter (
+	project_id TEXT NOT NULL REFERENCES project ON DELETE CASCADE,
+	name TEXT NOT NULL,
+	query TEXT NOT NULL, -- query string of the list's address
+	author TEXT NOT NULL,
+	updated_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- Builds and traces
+
+-- Builds of the app: those that have a mapping and those that a trace names.  A mapping is stored
+-- as uploaded (source) and compiled (map: method ids; retrace: R8 or ProGuard).
 CREATE TABLE build (
 	project_id TEXT NOT NULL REFERENCES project,
 	build_id TEXT NOT NULL,
-	map_sha256 TEXT NOT NULL DEFAULT '',    -- compiled image; '' while no mapping was sent
-	source_sha256 TEXT NOT NULL DEFAULT '', -- the text as it was sent
+	map_sha256 TEXT NOT NULL DEFAULT '',    -- compiled method mapping; '' none
+	source_sha256 TEXT NOT NULL DEFAULT '', -- its text as uploaded
 	map_version TEXT NOT NULL DEFAULT '',
 	entries INTEGER NOT NULL DEFAULT 0,
 	malformed INTEGER NOT NULL DEFAULT 0,
 	duplicates INTEGER NOT NULL DEFAULT 0,
-	created_ms INTEGER NOT NULL,            -- first heard of
-	updated_ms INTEGER NOT NULL DEFAULT 0,  -- mapping
+	created_ms INTEGER NOT NULL,            -- first seen
+	updated_ms INTEGER NOT NULL DEFAULT 0,  -- of the method mapping
 	traces INTEGER NOT NULL DEFAULT 0,      -- that name this build
 	app TEXT NOT NULL DEFAULT '',           -- of its latest trace
 	version_name TEXT NOT NULL DEFAULT '',
+	retrace_sha256 TEXT NOT NULL DEFAULT '',        -- compiled R8 or ProGuard mapping; '' none
+	retrace_source_sha256 TEXT NOT NULL DEFAULT '', -- its text as uploaded
+	retrace_id TEXT NOT NULL DEFAULT '',            -- its pg_map_id
+	retrace_classes INTEGER NOT NULL DEFAULT 0,
+	retrace_methods INTEGER NOT NULL DEFAULT 0,
+	retrace_malformed INTEGER NOT NULL DEFAULT 0,
+	retrace_ms INTEGER NOT NULL DEFAULT 0,
+	-- sums over its traces whose names were counted (trace.named)
+	names_traces INTEGER NOT NULL DEFAULT 0,  -- number of these traces
+	names_lacking INTEGER NOT NULL DEFAULT 0, -- those with an id that no mapping resolves
+	names_ids INTEGER NOT NULL DEFAULT 0,
+	names_resolved INTEGER NOT NULL DEFAULT 0,
+	names_slices INTEGER NOT NULL DEFAULT 0,
+	names_resolved_slices INTEGER NOT NULL DEFAULT 0,
+	commit_id TEXT NOT NULL DEFAULT '',      -- hex digits; '' not known
+	commit_set INTEGER NOT NULL DEFAULT 0,   -- 1: set by the build; 0: by an upload, which any device may send
+	first_malformed INTEGER NOT NULL DEFAULT -1,         -- offset in the mapping; -1 none
+	retrace_first_malformed INTEGER NOT NULL DEFAULT -1,
 	PRIMARY KEY (project_id, build_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX build_by_age ON build(project_id, created_ms, build_id);
 CREATE INDEX build_by_map ON build(map_sha256) WHERE map_sha256 <> '';
 CREATE INDEX build_by_source ON build(source_sha256) WHERE source_sha256 <> '';
+CREATE INDEX build_by_retrace ON build(retrace_sha256) WHERE retrace_sha256 <> '';
+CREATE INDEX build_by_retrace_source ON build(retrace_source_sha256) WHERE retrace_source_sha256 <> '';
+CREATE INDEX build_with_commit ON build(project_id, version_name, commit_id) WHERE commit_set = 1;
 
+-- Traces, from the upload on.
 CREATE TABLE trace (
 	project_id TEXT NOT NULL REFERENCES project,
 	trace_id TEXT NOT NULL,
 	key_id TEXT NOT NULL,
 	idempotency_key TEXT NOT NULL,
-	content TEXT NOT NULL,      -- part=sha256 of each part: what makes two uploads the same
-	state INTEGER NOT NULL,     -- 0 queued, 1 decoding, 2 ready, 3 failed
+	content TEXT NOT NULL,      -- part=sha256 of each part; equal content makes two uploads the same
+	state INTEGER NOT NULL,     -- 0 queued, 1 decoding, 2 ready, 3 failed, 4 decoded file expired: decoded again on request
 	created_ms INTEGER NOT NULL,
 	ready_ms INTEGER NOT NULL DEFAULT 0,
 	tries INTEGER NOT NULL DEFAULT 0,
 	upload_bytes INTEGER NOT NULL,
-	-- what the uploader said
-	app TEXT NOT NULL, version_name TEXT NOT NULL, version_code TEXT NOT NULL,
-	build_id TEXT NOT NULL, mapping_id TEXT NOT NULL, device TEXT NOT NULL, os TEXT NOT NULL,
-	abi TEXT NOT NULL, process TEXT NOT NULL, scenario TEXT NOT NULL,
-	session_id TEXT NOT NULL, uuid TEXT NOT NULL, labels TEXT NOT NULL,
-	pid INTEGER NOT NULL, started_ms INTEGER NOT NULL,
-	-- what the decoder found
-	format TEXT NOT NULL DEFAULT '', decoder_version INTEGER NOT NULL DEFAULT 0,
-	slices INTEGER NOT NULL DEFAULT 0, threads INTEGER NOT NULL DEFAULT 0,
-	methods INTEGER NOT NULL DEFAULT 0, max_depth INTEGER NOT NULL DEFAULT 0,
-	duration_ns INTEGER NOT NULL DEFAULT 0, input_bytes INTEGER NOT NULL DEFAULT 0,
-	decoded_bytes INTEGER NOT NULL DEFAULT 0, file_bytes INTEGER NOT NULL DEFAULT 0,
-	losses INTEGER NOT NULL DEFAULT 0, repairs INTEGER NOT NULL DEFAULT 0,
+	-- from the uploader
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	version_code TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	mapping_id TEXT NOT NULL,
+	device TEXT NOT NULL,
+	os TEXT NOT NULL,
+	abi TEXT NOT NULL,
+	process TEXT NOT NULL,
+	scenario TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	uuid TEXT NOT NULL,
+	labels TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	started_ms INTEGER NOT NULL,
+	-- from the decoder
+	format TEXT NOT NULL DEFAULT '',
+	decoder_version INTEGER NOT NULL DEFAULT 0,
+	slices INTEGER NOT NULL DEFAULT 0,
+	threads INTEGER NOT NULL DEFAULT 0,
+	methods INTEGER NOT NULL DEFAULT 0,
+	max_depth INTEGER NOT NULL DEFAULT 0,
+	duration_ns INTEGER NOT NULL DEFAULT 0,
+	input_bytes INTEGER NOT NULL DEFAULT 0,
+	decoded_bytes INTEGER NOT NULL DEFAULT 0,
+	file_bytes INTEGER NOT NULL DEFAULT 0,
+	losses INTEGER NOT NULL DEFAULT 0,
+	repairs INTEGER NOT NULL DEFAULT 0,
 	-- why it failed
-	error_status TEXT NOT NULL DEFAULT '', error_message TEXT NOT NULL DEFAULT '',
+	error_status TEXT NOT NULL DEFAULT '',
+	error_message TEXT NOT NULL DEFAULT '',
 	error_offset INTEGER NOT NULL DEFAULT -1,
+	-- how many of its methods the build's mappings resolve
+	named INTEGER NOT NULL DEFAULT 0,                 -- 0 not counted, 1 counted, 2 counted with an earlier mapping
+	names_ids INTEGER NOT NULL DEFAULT 0,             -- method ids in the trace
+	names_resolved INTEGER NOT NULL DEFAULT 0,        -- of these, resolved by a mapping
+	names_slices INTEGER NOT NULL DEFAULT 0,          -- slices of methods with ids
+	names_resolved_slices INTEGER NOT NULL DEFAULT 0,
+	file_sha256 TEXT NOT NULL DEFAULT '',             -- of the decoded file, to detect damage on disk
+	title TEXT NOT NULL DEFAULT '',
+	pinned INTEGER NOT NULL DEFAULT 0,                -- 1: exempt from retention
+	annotations INTEGER NOT NULL DEFAULT 0,           -- rows in annotation
+	upload_kept INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
+	kept_for TEXT NOT NULL DEFAULT '',                -- why retention spares it, such as 'exemplar'; '' no reason
+	-- derived data
+	folded INTEGER NOT NULL DEFAULT 0,    -- rollups: 1 counted, 2 unreadable, 3 to be tried again (rollup_again)
+	hung INTEGER NOT NULL DEFAULT 0,      -- ANRs and locks: 1 indexed, 2 unreadable
+	install INTEGER NOT NULL DEFAULT 0,   -- hash of the sending installation; 0 not given
+	anr TEXT NOT NULL DEFAULT '',         -- key of its ANR's group; '' no ANR.  Retention spares the first of each group
+	detected INTEGER NOT NULL DEFAULT 0,  -- detectors: version of the rules applied, 0 none, -1 unreadable, -2 postponed
+	detect_ms INTEGER NOT NULL DEFAULT 0, -- postponed until
 	PRIMARY KEY (project_id, trace_id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX trace_once_by_key ON trace(project_id, idempotency_key)
@@ -88,8 +266,18 @@ CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);
 CREATE INDEX trace_by_bytes ON trace(project_id, upload_bytes, trace_id);
 CREATE INDEX trace_by_build ON trace(project_id, build_id);
-CREATE INDEX trace_by_id ON trace(trace_id); -- the start-up sweep knows only the file's name
+CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
+CREATE INDEX trace_uncounted ON trace(project_id, trace_id) WHERE state = 2 AND named <> 1 AND build_id <> '';
+CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
+CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE upload_kept=1;
+CREATE INDEX trace_unfolded ON trace(project_id, created_ms, trace_id) WHERE state = 2 AND folded = 0;
+CREATE INDEX trace_unhung ON trace(project_id, trace_id) WHERE state = 2 AND hung = 0;
+CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
+CREATE INDEX trace_with_anr ON trace(project_id, created_ms, trace_id) WHERE anr<>'';
+CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=2 AND upload_kept=1;
+CREATE INDEX trace_detected ON trace(project_id, detected, trace_id) WHERE state = 2 AND folded = 1; -- others are in no cell
 
+-- Uploaded files of a trace, and files found in its archive.
 CREATE TABLE part (
 	project_id TEXT NOT NULL,
 	trace_id TEXT NOT NULL,
@@ -97,20 +285,570 @@ CREATE TABLE part (
 	sha256 TEXT NOT NULL,
 	format TEXT NOT NULL,
 	bytes INTEGER NOT NULL,
+	found INTEGER NOT NULL DEFAULT 0, -- 1: not uploaded separately, found by the decoder in the trace's archive
 	PRIMARY KEY (project_id, trace_id, part),
 	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX part_by_content ON part(sha256);
 
-CREATE TABLE job ( -- one per trace that is not decoded yet
+-- The decode queue: one row per trace that is not decoded yet.  Projects are served in turn.
+CREATE TABLE job (
 	project_id TEXT NOT NULL,
 	trace_id TEXT NOT NULL,
 	claimed INTEGER NOT NULL DEFAULT 0,
-	due_ms INTEGER NOT NULL,   -- unclaimed: not before; claimed: end of the lease
+	due_ms INTEGER NOT NULL,           -- unclaimed: not before; claimed: end of the lease
 	tries INTEGER NOT NULL DEFAULT 0,
 	owner TEXT NOT NULL DEFAULT '',
 	queued_ms INTEGER NOT NULL,
+	batch INTEGER NOT NULL DEFAULT 0,  -- number of the upload's transaction.  Only files of the highest may not be durable yet
+	bytes INTEGER NOT NULL DEFAULT 0,  -- of the upload
 	PRIMARY KEY (project_id, trace_id),
 	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX job_by_due ON job(claimed, due_ms);
+CREATE INDEX job_by_project ON job(claimed, project_id, due_ms);
+
+-- Uploaded mappings that are not in use: queued, being compiled, or failed.  At most one per build
+-- and kind.
+CREATE TABLE mapping_job (
+	project_id TEXT NOT NULL,
+	job_id TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	kind INTEGER NOT NULL,                  -- 0 method mapping, 1 R8's
+	source_sha256 TEXT NOT NULL,            -- the upload; '' after it failed
+	may_replace INTEGER NOT NULL DEFAULT 0, -- a mapping with other content
+	claimed INTEGER NOT NULL DEFAULT 0,     -- 0 queued, 1 being compiled, 2 failed
+	due_ms INTEGER NOT NULL,                -- as in job, like the next four
+	tries INTEGER NOT NULL DEFAULT 0,
+	owner TEXT NOT NULL DEFAULT '',
+	queued_ms INTEGER NOT NULL,
+	bytes INTEGER NOT NULL DEFAULT 0,
+	error_status TEXT NOT NULL DEFAULT '',  -- why it failed, or waits
+	error_message TEXT NOT NULL DEFAULT '',
+	error_offset INTEGER NOT NULL DEFAULT -1,
+	PRIMARY KEY (project_id, job_id),
+	FOREIGN KEY (project_id, build_id) REFERENCES build ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX mapping_job_by_build ON mapping_job(project_id, build_id, kind);
+CREATE INDEX mapping_job_by_project ON mapping_job(claimed, project_id, due_ms);
+CREATE INDEX mapping_job_by_content ON mapping_job(source_sha256) WHERE source_sha256<>'';
+
+-- Builds with a new mapping: names of their traces after after_id are to be counted again.
+CREATE TABLE recount (
+	project_id TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	after_id TEXT NOT NULL DEFAULT '',
+	PRIMARY KEY (project_id, build_id)
+) STRICT, WITHOUT ROWID;
+
+-- Resumable uploads that any of several servers can continue.  A single server stores them in
+-- data/uploads instead.
+CREATE TABLE resumable (
+	project_id TEXT NOT NULL,
+	resumable_id TEXT NOT NULL,
+	key_id TEXT NOT NULL,               -- whose limits apply
+	idempotency_key TEXT NOT NULL,      -- never ''
+	metadata TEXT NOT NULL,             -- Upload-Metadata as received
+	bytes INTEGER NOT NULL,             -- total length
+	arrived INTEGER NOT NULL DEFAULT 0, -- Upload-Offset: durable in the storage
+	pieces INTEGER NOT NULL DEFAULT 0,  -- rows in resumable_piece
+	state INTEGER NOT NULL DEFAULT 0,   -- 0 open, 1 became a trace, 2 to be deleted after its pieces
+	trace_id TEXT NOT NULL DEFAULT '',  -- the trace it became
+	expires_ms INTEGER NOT NULL,
+	owner TEXT NOT NULL DEFAULT '',     -- the current writer, a new value for each request
+	until_ms INTEGER NOT NULL DEFAULT 0, -- after this time another request may write
+	PRIMARY KEY (project_id, resumable_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX resumable_open ON resumable(project_id, key_id) WHERE state = 0;
+CREATE INDEX resumable_by_end ON resumable(expires_ms);
+CREATE INDEX resumable_to_clean ON resumable(until_ms) WHERE state > 0 AND (state = 2 OR pieces > 0);
+
+-- Stored pieces of a resumable upload.
+CREATE TABLE resumable_piece (
+	project_id TEXT NOT NULL,
+	resumable_id TEXT NOT NULL,
+	start INTEGER NOT NULL, -- offset in the upload
+	bytes INTEGER NOT NULL,
+	sha256 TEXT NOT NULL,
+	object TEXT NOT NULL,   -- key in the storage
+	PRIMARY KEY (project_id, resumable_id, start)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX resumable_piece_by_object ON resumable_piece(object);
+
+-- Tags of traces.
+CREATE TABLE trace_tag (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	tag TEXT NOT NULL,
+	PRIMARY KEY (project_id, trace_id, tag),
+	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX trace_by_tag ON trace_tag(project_id, tag, trace_id);
+
+-- Comments on a trace: at a time, on a method, or both.
+CREATE TABLE annotation (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	annotation_id TEXT NOT NULL,
+	author TEXT NOT NULL,
+	text TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	edited_ms INTEGER NOT NULL DEFAULT 0,
+	ts_ns INTEGER NOT NULL,        -- -1: no time
+	dur_ns INTEGER NOT NULL,
+	tid INTEGER NOT NULL,          -- -1: no thread
+	method_index INTEGER NOT NULL, -- -1: no method; otherwise its last known index
+	method_key TEXT NOT NULL,      -- finds the method after another decode: #id, or its name in the trace
+	PRIMARY KEY (project_id, trace_id, annotation_id),
+	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+-- Uploads that crashed or stalled a decoder.  Stored until an admin decides or retention deletes
+-- them.
+CREATE TABLE quarantine (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	reason TEXT NOT NULL,             -- crash, loop, memory, forbidden, no_answer
+	signal INTEGER NOT NULL,          -- of the last crash; 0 none
+	format TEXT NOT NULL,             -- as far as recognised; '' not known
+	decoder_version INTEGER NOT NULL,
+	first_ms INTEGER NOT NULL,
+	last_ms INTEGER NOT NULL,
+	deaths INTEGER NOT NULL,          -- number of decoders it ended
+	PRIMARY KEY (project_id, trace_id),
+	FOREIGN KEY (project_id, trace_id) REFERENCES trace ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX quarantine_by_age ON quarantine(project_id, first_ms, trace_id);
+
+-- Uploads by capture rule and day.  Rule '' counts uploads that name a deleted rule.
+CREATE TABLE capture_day (
+	project_id TEXT NOT NULL,
+	rule TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	traces INTEGER NOT NULL,
+	devices INTEGER NOT NULL, -- distinct, of uploads that name a device
+	PRIMARY KEY (project_id, rule, day)
+) WITHOUT ROWID;
+
+-- Devices that capture_day has counted, for two days.
+CREATE TABLE capture_device (
+	day INTEGER NOT NULL,
+	project_id TEXT NOT NULL,
+	rule TEXT NOT NULL,
+	device INTEGER NOT NULL, -- hash of the device's name
+	PRIMARY KEY (day, project_id, rule, device)
+) WITHOUT ROWID;
+
+-- Rollups: sums over many traces.  A trace adds one row to rollup_delta per cell it is counted in,
+-- in the transaction that sets trace.folded.  From time to time a cell's deltas are added to its
+-- parts, in the transaction that deletes them.  server/stats/rollup.h defines the bytes.  Ids of cells
+-- and methods are hashes of their identity.
+
+-- A cell is a day and a set of dimensions.
+CREATE TABLE rollup_cell (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	day INTEGER NOT NULL,                 -- of the upload
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	mapping_id TEXT NOT NULL,
+	scenario TEXT NOT NULL,
+	device_class TEXT NOT NULL,           -- '' in cells of a label
+	os TEXT NOT NULL,                     -- '' in cells of a label
+	label TEXT NOT NULL,                  -- key=value of an indexed label; '' in the cell that counts every trace
+	traces INTEGER NOT NULL,
+	pending INTEGER NOT NULL,             -- of these, still in rollup_delta
+	version INTEGER NOT NULL DEFAULT 0,   -- rises when deltas are added to the parts
+	head BLOB NOT NULL,                   -- durations of traces, with examples
+	tries INTEGER NOT NULL DEFAULT 0,     -- failures in a row
+	again_ms INTEGER NOT NULL DEFAULT 0,  -- next attempt not before
+	PRIMARY KEY (project_id, cell_id)
+) STRICT;
+CREATE INDEX rollup_cell_by_day ON rollup_cell(project_id, label, day);
+CREATE INDEX rollup_cell_by_age ON rollup_cell(day);
+CREATE INDEX rollup_cell_pending ON rollup_cell(project_id, pending DESC) WHERE pending > 0;
+CREATE INDEX rollup_cell_by_wide ON rollup_cell(project_id, day, app, version_name, build_id, mapping_id) WHERE label = '';
+
+-- One metric of all methods of a cell.
+CREATE TABLE rollup_part (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	metric INTEGER NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, cell_id, metric)
+) STRICT;
+
+-- Traces that are not in the parts of their cell yet.
+CREATE TABLE rollup_delta (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	trace_id TEXT NOT NULL,
+	duration_ns INTEGER NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, cell_id, trace_id)
+) STRICT;
+
+-- Names of the method ids in rollups.  A later mapping changes the name.
+CREATE TABLE rollup_method (
+	project_id TEXT NOT NULL,
+	method_id INTEGER NOT NULL,
+	build_id TEXT NOT NULL,               -- of the traces with this id
+	mapping_id TEXT NOT NULL,
+	raw TEXT NOT NULL,                    -- in the trace: #id, or a name
+	name TEXT NOT NULL,
+	descriptor TEXT NOT NULL,             -- distinguishes methods of one name; '' not known
+	named INTEGER NOT NULL,               -- 0: an id that no mapping resolves
+	seen_day INTEGER NOT NULL DEFAULT 0,  -- no cell of a later day uses it
+	PRIMARY KEY (project_id, method_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rollup_method_by_name ON rollup_method(project_id, name, method_id);
+CREATE INDEX rollup_method_by_build ON rollup_method(project_id, build_id, method_id);
+CREATE INDEX rollup_method_by_mapping ON rollup_method(project_id, mapping_id, method_id) WHERE mapping_id <> '';
+CREATE INDEX rollup_method_by_age ON rollup_method(seen_day);
+
+-- Builds with a new mapping: their methods after after_id are to be named again.
+CREATE TABLE rollup_rename (
+	project_id TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	after_id INTEGER NOT NULL DEFAULT 0,
+	generation INTEGER NOT NULL DEFAULT 0, -- changes with each mapping
+	PRIMARY KEY (project_id, build_id)
+) STRICT, WITHOUT ROWID;
+
+-- Traces whose counting failed temporarily (trace.folded 3), or is being tried again (0).
+CREATE TABLE rollup_again (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	tries INTEGER NOT NULL,
+	again_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, trace_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rollup_again_by_time ON rollup_again(again_ms);
+
+-- Merged call tree of a cell (server/stats/rollup_tree_bytes.c).
+CREATE TABLE rollup_tree (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	day INTEGER NOT NULL,               -- of the cell
+	pending INTEGER NOT NULL,           -- its rows in rollup_tree_delta
+	version INTEGER NOT NULL DEFAULT 0, -- rises when deltas are added to data
+	data BLOB NOT NULL,                 -- empty before the first time
+	levels BLOB NOT NULL,               -- for adding deltas only; after data, so that queries do not read it
+	PRIMARY KEY (project_id, cell_id)
+) STRICT;
+CREATE INDEX rollup_tree_pending ON rollup_tree(pending) WHERE pending > 0;
+
+-- Call trees of traces that are not in their cell's tree yet.
+CREATE TABLE rollup_tree_delta (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	trace_id TEXT NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, cell_id, trace_id)
+) STRICT;
+
+-- Cells whose tree could not be updated: tried again after growing delays.  Separate from
+-- rollup_tree, whose rows are large.
+CREATE TABLE rollup_tree_later (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	tries INTEGER NOT NULL,
+	again_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, cell_id)
+) STRICT, WITHOUT ROWID;
+
+-- The large nodes of a cell's tree, for queries over many cells.  Written with rollup_tree.data in
+-- one transaction.  Separate, so that a query reads no large rows.
+CREATE TABLE rollup_tree_rough (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	data BLOB NOT NULL, -- as rollup_tree.data; empty: to be made
+	PRIMARY KEY (project_id, cell_id)
+) STRICT;
+CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(data, project_id, cell_id) WHERE data = x'';
+
+-- Parts of all cells of a day that differ only by scenario, device class and system, summed once
+-- the day is over.  A query without these dimensions reads one row instead of dozens.  Valid while
+-- sign equals that of the cells and their versions.
+CREATE TABLE rollup_wide (
+	project_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	mapping_id TEXT NOT NULL,
+	due INTEGER NOT NULL DEFAULT 1,  -- number of changes to its cells since it was made
+	sign INTEGER NOT NULL DEFAULT 0, -- 0: no parts
+	PRIMARY KEY (project_id, day, app, version_name, build_id, mapping_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rollup_wide_due ON rollup_wide(day) WHERE due > 0;
+
+-- Parts of rollup_wide, as in rollup_part.
+CREATE TABLE rollup_wide_part (
+	project_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	mapping_id TEXT NOT NULL,
+	metric INTEGER NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, day, app, version_name, build_id, mapping_id, metric)
+) STRICT;
+
+-- Search index of methods: which traces call them, on which thread, and the longest duration.  A
+-- trace adds a row in slot 17 of its cells.  When a cell is updated these rows are packed: slot 16
+-- lists traces and threads of a pack, slots 0 to 15 the calls of methods by the last four bits of
+-- their id (server/stats/post.c).
+CREATE TABLE rollup_post (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL,
+	slot INTEGER NOT NULL,
+	pack INTEGER NOT NULL, -- any number, shared by the rows of a pack
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, cell_id, slot, pack)
+) STRICT;
+
+-- Findings of detectors: one row per trace and rollup cell it is counted in.  Deleted with the
+-- trace (server/fleet/found.c).
+CREATE TABLE finding (
+	project_id TEXT NOT NULL,
+	cell_id INTEGER NOT NULL, -- as in rollup_cell
+	trace_id TEXT NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, cell_id, trace_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX finding_by_trace ON finding(project_id, trace_id);
+
+-- Regressions found in rollups, with their triage.
+CREATE TABLE regression (
+	project_id TEXT NOT NULL,
+	regression_id TEXT NOT NULL,
+	app TEXT NOT NULL,
+	scenario TEXT NOT NULL,
+	method TEXT NOT NULL,               -- '' for the scenario's duration
+	descriptor TEXT NOT NULL,
+	base TEXT NOT NULL,                 -- version before; '' with head: from a day on
+	head TEXT NOT NULL,                 -- version after
+	day INTEGER NOT NULL,               -- first day after the change
+	percent INTEGER NOT NULL,           -- the percentile
+	before_ns INTEGER NOT NULL,
+	after_ns INTEGER NOT NULL,
+	change_ppm INTEGER NOT NULL,        -- 100000 is 10 %
+	low_ppm INTEGER NOT NULL,           -- 95 % confidence interval, lower end
+	high_ppm INTEGER NOT NULL,          -- and upper end
+	score_milli INTEGER NOT NULL,       -- thousandths of a standard error
+	n_before INTEGER NOT NULL,          -- traces
+	n_after INTEGER NOT NULL,
+	before_trace TEXT NOT NULL,
+	after_trace TEXT NOT NULL,
+	status INTEGER NOT NULL,            -- 0 open, 1 acknowledged, 2 fixed, 3 came back
+	fixed_in TEXT NOT NULL DEFAULT '',  -- a version
+	fixed_day INTEGER NOT NULL DEFAULT 0,
+	earlier TEXT NOT NULL DEFAULT '',   -- if it came back: the regression that had been fixed
+	owner TEXT NOT NULL DEFAULT '',
+	note TEXT NOT NULL DEFAULT '',
+	muted_until_ms INTEGER NOT NULL DEFAULT 0,
+	first_ms INTEGER NOT NULL,          -- first found
+	last_ms INTEGER NOT NULL,           -- last found
+	kind INTEGER NOT NULL DEFAULT 0,      -- 1: a method that the version before did not have
+	share_ppm INTEGER NOT NULL DEFAULT 0, -- of head's traces that have it
+	PRIMARY KEY (project_id, regression_id)
+) STRICT;
+CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method);
+
+-- Events of a regression.
+CREATE TABLE regression_history (
+	project_id TEXT NOT NULL,
+	regression_id TEXT NOT NULL,
+	n INTEGER NOT NULL,
+	at_ms INTEGER NOT NULL,
+	author TEXT NOT NULL,    -- 'tracewell' for the server
+	event INTEGER NOT NULL,  -- server/catalogue/notify/hook.h
+	status INTEGER NOT NULL, -- after the event
+	version TEXT NOT NULL,   -- in which it was fixed
+	PRIMARY KEY (project_id, regression_id, n)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX regression_history_by_time ON regression_history(project_id, at_ms);
+
+-- ANRs and lock waits
+
+-- One row per trace that has an ANR or lock waits.  It remains when the trace is deleted, as
+-- rollups do.  Indexes cover all columns that queries of groups and locks filter by.
+CREATE TABLE hang (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	day INTEGER NOT NULL,                -- of the upload
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	mapping_id TEXT NOT NULL,
+	scenario TEXT NOT NULL,
+	device TEXT NOT NULL,
+	device_class TEXT NOT NULL,
+	os TEXT NOT NULL,
+	labels TEXT NOT NULL,                -- JSON object
+	who INTEGER NOT NULL,                -- hash of the user or installation; 0 not given
+	anr INTEGER NOT NULL,                -- 1: has a row in anr
+	keyed INTEGER NOT NULL DEFAULT 0,    -- version of the rules that gave its ANR the key; 0 to be named
+	key TEXT NOT NULL DEFAULT '',        -- of its ANR, as in anr
+	kind TEXT NOT NULL DEFAULT '',
+	tallied INTEGER NOT NULL DEFAULT 0,  -- hang_day.generation of the sums that count it; 0 none
+	PRIMARY KEY (project_id, trace_id)
+) STRICT;
+CREATE INDEX hang_by_age ON hang(day);
+CREATE INDEX hang_by_build ON hang(project_id, build_id, trace_id);
+CREATE INDEX hang_by_mapping ON hang(project_id, mapping_id, trace_id) WHERE mapping_id <> '';
+CREATE INDEX hang_keyed ON hang(project_id, keyed, trace_id) WHERE anr = 1;
+CREATE INDEX hang_unnamed ON hang(project_id, trace_id) WHERE keyed = 0;
+CREATE INDEX hang_anr_of_day ON hang(project_id, day, key, kind, version_name, device, who, created_ms, trace_id, app,
+	build_id, scenario, device_class, os, labels) WHERE anr = 1;
+CREATE INDEX hang_anr_of_key ON hang(project_id, key, day, kind, version_name, device, who, created_ms, trace_id, app,
+	build_id, scenario, device_class, os, labels) WHERE anr = 1;
+CREATE INDEX hang_of_day ON hang(project_id, day, trace_id, version_name, created_ms, device, app, build_id, scenario,
+	device_class, os, labels);
+CREATE INDEX hang_tallied ON hang(project_id, day, tallied);
+
+-- Cause and group of an ANR.
+CREATE TABLE anr (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	brief BLOB NOT NULL,  -- the part of the report that determines the cause, with the names of the trace
+	base TEXT NOT NULL,   -- key of its group before rules merge groups; '' not known yet
+	key TEXT NOT NULL,    -- and after
+	kind TEXT NOT NULL,
+	name TEXT NOT NULL,
+	title TEXT NOT NULL,
+	verdict TEXT NOT NULL,
+	detail TEXT NOT NULL, -- JSON: frames, locks
+	PRIMARY KEY (project_id, trace_id)
+) STRICT;
+
+-- Locks that threads of a trace waited for.
+CREATE TABLE lock_wait (
+	project_id TEXT NOT NULL,
+	trace_id TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	dump INTEGER NOT NULL,     -- 1: from a thread dump, 0: from calls
+	is_main INTEGER NOT NULL,  -- 1: the main thread waited
+	raw_monitor TEXT NOT NULL, -- as in the trace
+	raw_owner TEXT NOT NULL,
+	source TEXT NOT NULL,      -- file and line of raw_owner
+	monitor TEXT NOT NULL,     -- class; '' not known
+	owner TEXT NOT NULL,       -- method that took the lock; '' not known
+	holder TEXT NOT NULL,      -- name of the thread that held it
+	waits INTEGER NOT NULL,
+	timed INTEGER NOT NULL,    -- waits of known duration
+	total_ns INTEGER NOT NULL,
+	max_ns INTEGER NOT NULL,
+	PRIMARY KEY (project_id, trace_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Builds with a new mapping: their traces after after_id are to be named again.
+CREATE TABLE hang_rename (
+	project_id TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	after_id TEXT NOT NULL DEFAULT '',
+	PRIMARY KEY (project_id, build_id)
+) STRICT, WITHOUT ROWID;
+
+-- Each day that hang has rows of.  A change to a counted row raises the generation, which
+-- invalidates all sums of the day; they are made again in the background.
+CREATE TABLE hang_day (
+	project_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	generation INTEGER NOT NULL DEFAULT 1,
+	waiting INTEGER NOT NULL DEFAULT 1, -- 1: some of its rows are not counted
+	PRIMARY KEY (project_id, day)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hang_day_waiting ON hang_day(project_id, day) WHERE waiting = 1;
+CREATE INDEX hang_day_by_age ON hang_day(day);
+
+-- Sums of ANR groups and of locks by day, so that a list reads one row per group and not one per
+-- report.  Rows of hang that are not counted yet are read with them.  server/stats/hang_tally.c
+-- defines the bytes.
+CREATE TABLE hang_tally (
+	project_id TEXT NOT NULL,
+	what INTEGER NOT NULL,         -- 0: ANRs, 1: locks
+	fine INTEGER NOT NULL,         -- 1: by all dimensions that follow the name, 0: over all of them
+	day INTEGER NOT NULL,
+	name TEXT NOT NULL,            -- key of the group or name of the lock; '' all of them
+	app TEXT NOT NULL,
+	version_name TEXT NOT NULL,
+	build_id TEXT NOT NULL,
+	scenario TEXT NOT NULL,
+	device_class TEXT NOT NULL,
+	os TEXT NOT NULL,
+	generation INTEGER NOT NULL,   -- of the day when it was made
+	data BLOB NOT NULL,
+	PRIMARY KEY (project_id, what, fine, day, name, app, version_name, build_id, scenario, device_class, os)
+) STRICT, WITHOUT ROWID;
+
+-- Notifications
+
+-- Webhooks of a project.
+CREATE TABLE webhook (
+	project_id TEXT NOT NULL,
+	hook_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	url TEXT NOT NULL,                       -- may be a secret itself
+	kind INTEGER NOT NULL,                   -- of body: server/catalogue/notify/hook.h
+	events INTEGER NOT NULL,                 -- one bit per event
+	secret TEXT NOT NULL,                    -- signs requests, so a hash is not enough
+	author TEXT NOT NULL,
+	created_ms INTEGER NOT NULL,
+	delivered_ms INTEGER NOT NULL DEFAULT 0, -- last successful delivery
+	failing_ms INTEGER NOT NULL DEFAULT 0,   -- first failure since then; 0: it works
+	fails INTEGER NOT NULL DEFAULT 0,        -- failed attempts in a row
+	hold_ms INTEGER NOT NULL DEFAULT 0,      -- after a failure: only tests are sent before this time
+	paused_ms INTEGER NOT NULL DEFAULT 0,
+	paused_why TEXT NOT NULL DEFAULT '',
+	PRIMARY KEY (project_id, hook_id)
+) STRICT;
+
+-- Deliveries: one row per event and hook, written in the transaction of the event.  It remains as
+-- the delivery log.
+CREATE TABLE outbox (
+	delivery_id INTEGER PRIMARY KEY AUTOINCREMENT,
+	project_id TEXT NOT NULL,
+	hook_id TEXT NOT NULL,           -- 'mail': the digest's addresses
+	event_id TEXT NOT NULL,
+	event INTEGER NOT NULL,          -- server/catalogue/notify/hook.h
+	facts TEXT NOT NULL,             -- JSON object
+	body TEXT NOT NULL DEFAULT '',   -- as last sent
+	created_ms INTEGER NOT NULL,
+	due_ms INTEGER NOT NULL,
+	until_ms INTEGER NOT NULL,       -- abandoned after this time
+	tries INTEGER NOT NULL DEFAULT 0,
+	tries_left INTEGER NOT NULL,
+	state INTEGER NOT NULL DEFAULT 0 -- 0 waiting, 1 delivered, 2 abandoned
+) STRICT;
+CREATE UNIQUE INDEX outbox_once ON outbox(project_id, hook_id, event_id);
+CREATE INDEX outbox_by_hook ON outbox(project_id, hook_id, delivery_id);
+CREATE INDEX outbox_waiting ON outbox(project_id, hook_id, due_ms) WHERE state = 0;
+CREATE INDEX outbox_tests ON outbox(project_id, hook_id) WHERE state = 0 AND event = 6;
+CREATE INDEX outbox_until ON outbox(until_ms) WHERE state = 0;
+CREATE INDEX outbox_by_age ON outbox(created_ms) WHERE state <> 0;
+CREATE INDEX outbox_anrs ON outbox(project_id, created_ms) WHERE event = 4;
+
+-- Attempts of a delivery.
+CREATE TABLE outbox_try (
+	delivery_id INTEGER NOT NULL,
+	n INTEGER NOT NULL,
+	at_ms INTEGER NOT NULL,
+	took_ms INTEGER NOT NULL,
+	http INTEGER NOT NULL, -- status; 0: no response
+	error TEXT NOT NULL,   -- message; '' success
+	PRIMARY KEY (delivery_id, n)
+) STRICT, WITHOUT ROWID;
+
+-- Periods whose digest was made.  The row claims the period, so each digest is sent once, also
+-- across restarts.
+CREATE TABLE digest_made (
+	project_id TEXT NOT NULL,
+	until_ms INTEGER NOT NULL, -- end of the period
+	since_ms INTEGER NOT NULL,
+	made_ms INTEGER NOT NULL,
+	PRIMARY KEY (project_id, until_ms)
+) STRICT, WITHOUT ROWID;

@@ -1,4 +1,4 @@
--- One decoded trace (application_id 'TWTR', user_version 4).  Written once, never changed.
+-- One decoded trace (application_id 'TWTR', user_version 1).  Written once, never changed.
 -- Times are nanoseconds; *_ns of slices count from the trace's clock base (0).
 -- Open it with sqlite3, or with `tracewell sql`, which shows slices as rows.
 
@@ -22,7 +22,7 @@ CREATE TABLE trace_thread (
 	end_ns INTEGER NOT NULL,
 	busy_ns INTEGER NOT NULL,      -- sum of the durations of its roots
 	source TEXT NOT NULL,          -- calls: each was seen; samples: stacks at intervals; counts: no times
-	interval_ns INTEGER NOT NULL   -- of samples; 0 unknown
+	interval_ns INTEGER NOT NULL   -- of samples; 0 unknown, -1 snapshots: durations are nominal
 ) STRICT;
 
 CREATE TABLE trace_method ( -- the trace's own numbering, most frequent first

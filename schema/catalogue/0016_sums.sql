@@ -1,1 +1,0 @@
--- Each page ends with its sum from here on (server/catalogue_sums.h): what is older is written anew first.
