@@ -1,10 +1,10 @@
-#include "bundle.h"
+#include "decoder/bundle.h"
 
 #include <string.h>
 
-#include "base/unpack.h"
-#include "formats/aside_sink.h"
-#include "formats/null_sink.h"
+#include "decoder/base/unpack.h"
+#include "decoder/formats/aside_sink.h"
+#include "decoder/formats/null_sink.h"
 
 enum { MAX_FILES = 256, LOOK_BYTES = TW_DECODER_HEAD_BYTES };
 
@@ -78,7 +78,7 @@ static enum tw_status begin(void *arg, uint32_t index, struct tw_str name, struc
 	if (w->turn == ROLE_SIDE)
 		tell_side(w, &w->files[index]);
 	w->decoder = decoder_for(w, &w->files[index]);
-	return w->decoder ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+	return w->decoder ? TW_OK : tw_oom(err);
 }
 
 /* What its first bytes look like; what is wrong with it shows when it is decoded, but what only
@@ -91,8 +91,7 @@ static enum tw_status recognise(struct walk *w, struct tw_err *err)
 	f->format = tw_decoder_format(w->decoder);
 	w->decoder = tw_decoder_free(w->decoder);
 	tw_arena_reset(w->scratch);
-	return st == TW_NOMEM ? tw_fail(err, st, TW_NO_OFFSET, "no memory to look into the archive")
-	                      : TW_OK;
+	return st == TW_NOMEM ? tw_fail(err, st, "no memory to look into the archive") : TW_OK;
 }
 
 static enum tw_status look(struct walk *w, const uint8_t *p, size_t n, struct tw_err *err)
@@ -187,7 +186,7 @@ static enum tw_status pass(struct walk *w, enum role turn, struct tw_err *err)
 	struct tw_unpack *u = tw_unpack_new(t->arena, t->limits, &ops, w);
 	struct tw_unzip *z = u ? tw_unzip_new(t->arena, t->limits, push_unpack, u) : NULL;
 	enum tw_unzip_end how;
-	enum tw_status st = z ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+	enum tw_status st = z ? TW_OK : tw_oom(err);
 
 	w->turn = turn;
 	if (st == TW_OK)
@@ -287,7 +286,7 @@ static enum tw_status decode(struct walk *w, const struct tw_format **ret, struc
 	if (st != TW_OK)
 		return st;
 	if (!trace)
-		return tw_fail(err, TW_UNSUPPORTED, 0,
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "none of the %u files in this archive is a trace in a format that is known "
 		        "here",
 		        w->n);
@@ -306,12 +305,11 @@ enum tw_status tw_bundle_decode(const struct tw_bundle_task *task,
 	enum tw_status st;
 
 	if (!w)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+		return tw_oom(err);
 	w->task = task;
 	w->nothing = tw_null_sink();
 	w->scratch = tw_arena_new(task->limits->max_memory_bytes);
-	st = w->scratch ? decode(w, &format, err)
-	                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+	st = w->scratch ? decode(w, &format, err) : tw_oom(err);
 	tw_arena_free(w->scratch);
 	if (st == TW_OK) {
 		*ret_format = format;

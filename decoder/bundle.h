@@ -11,8 +11,8 @@
 #ifndef TW_BUNDLE_H
 #define TW_BUNDLE_H
 
-#include "base/unzip.h"
-#include "decoder.h"
+#include "decoder/base/unzip.h"
+#include "decoder/decoder.h"
 
 /* What goes beside the trace; each has a clock of its own. */
 enum tw_bundle_side { TW_BUNDLE_SIDE, TW_BUNDLE_ANR, TW_BUNDLE_SYSTEM };

@@ -5,12 +5,12 @@
  * known (or the input ends), then pushed with the rest, so that recognition
  * does not depend on how the input was cut (I3).
  */
-#include "decoder.h"
+#include "decoder/decoder.h"
 
 #include <string.h>
 
-#include "base/ahead.h"
-#include "symbols/mapping_kind.h"
+#include "decoder/base/ahead.h"
+#include "decoder/symbols/mapping_kind.h"
 
 struct tw_decoder {
 	struct tw_arena *arena;
@@ -75,8 +75,9 @@ static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *
 	const char *belongs = tw_mapping_belongs(
 	        tw_mapping_kind((struct tw_str){(const char *)d->head, d->n_head}));
 
-	return tw_fail(err, TW_UNSUPPORTED, 0, "not a trace in any format that is known here%s%s",
-	        belongs ? "; " : "", belongs ? belongs : "");
+	return tw_fail_at(err, TW_UNSUPPORTED, 0,
+	        "not a trace in any format that is known here%s%s", belongs ? "; " : "",
+	        belongs ? belongs : "");
 }
 
 static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
@@ -85,7 +86,7 @@ static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
 		const struct tw_format *f = tw_format_probe(d->head, d->n_head);
 
 		if (f && !tw_format_fits(f, d->part))
-			return tw_fail(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
+			return tw_fail_at(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 			        f->title, d->part);
 		d->format = f;
 	}
@@ -95,7 +96,7 @@ static enum tw_status start_format(struct tw_decoder *d, struct tw_err *err)
 		d->on_format(d->on_format_arg, d->format);
 	d->state = tw_arena_zalloc(d->arena, 1, d->format->state_size);
 	if (!d->state)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	d->started = true;
 	return d->format->start(d->state, d->arena, &d->limits, d->sink, err);
 }
@@ -191,12 +192,12 @@ static enum tw_status decode_inner(struct tw_decoder *d, struct tw_err *err)
 		return TW_OK;
 	f = tw_format_probe(p, bytes.len < TW_PROBE_BYTES ? bytes.len : TW_PROBE_BYTES);
 	if (!f || f->inner || !tw_format_fits(f, d->part))
-		return tw_fail(err, TW_UNSUPPORTED, 0,
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "what this %s carries is not a trace in any format that is known here",
 		        d->format->title);
 	state = tw_arena_zalloc(d->arena, 1, f->state_size);
 	if (!state)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	st = f->start(state, d->arena, &d->limits, d->sink, err);
 	if (st == TW_OK)
 		st = f->push(state, p, bytes.len, err);
@@ -212,9 +213,9 @@ static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (at == 0 && end == TW_UNZIP_COMPLETE)
-		return tw_fail(err, TW_BAD_REQUEST, 0, "the body is empty");
+		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty");
 	if (at == 0)
-		return tw_fail(err, TW_CORRUPT, 0,
+		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "the compressed data is damaged or cut "
 		        "before its first byte");
 	if (!d->started) {

@@ -9,10 +9,10 @@
 #ifndef TW_DECODER_H
 #define TW_DECODER_H
 
-#include "formats/format.h"
+#include "decoder/formats/format.h"
 
 /* Goes up whenever the same input may give another trace; stored with each trace. */
-enum { TW_DECODER_VERSION = 4 };
+enum { TW_DECODER_VERSION = 5 };
 
 struct tw_decoder;
 

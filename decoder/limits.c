@@ -1,4 +1,4 @@
-#include "limits.h"
+#include "decoder/limits.h"
 
 struct tw_limits tw_limits_default(void)
 {

@@ -5,8 +5,8 @@
  * with a sink that keeps nothing, so that what is refused here is what a worker would refuse, with
  * the same words and offset.
  */
-#include "decoder.h"
-#include "formats/null_sink.h"
+#include "decoder/decoder.h"
+#include "decoder/formats/null_sink.h"
 
 enum { PREFLIGHT_MEMORY = 160 << 20 /* a zstd window of 128 MiB and the chain */ };
 
@@ -35,8 +35,7 @@ enum tw_status tw_decoder_preflight(const void *head, size_t n, bool whole,
 	struct tw_decoder *d = a ? tw_decoder_new(a, limits, forced, NULL, &sink) : NULL;
 	enum tw_status st;
 
-	st = d ? look(d, head, n, whole, ret_format, err)
-	       : tw_fail(err, TW_NOMEM, 0, "no memory to look at the upload");
+	st = d ? look(d, head, n, whole, ret_format, err) : tw_oom(err);
 	tw_decoder_free(d);
 	tw_arena_free(a);
 	return st;

@@ -5,7 +5,7 @@
  * consumer that failed takes and drops what still comes, so that the other
  * thread never waits for it.
  */
-#include "base/ahead.h"
+#include "decoder/base/ahead.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H
 
-#include "base/unzip.h"
+#include "decoder/base/unzip.h"
 
 struct tw_ahead;
 

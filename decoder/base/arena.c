@@ -1,5 +1,6 @@
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -101,33 +102,103 @@ static bool refused(void)
 	return atomic_fetch_add(&mem_count, 1) + 1 >= at;
 }
 
+static _Thread_local struct tw_mem_account *account;
+
+struct tw_mem_account *tw_mem_count_for(struct tw_mem_account *a)
+{
+	struct tw_mem_account *before = account;
+
+	account = a;
+	return before;
+}
+
+struct tw_mem_account *tw_mem_counted_for(void)
+{
+	return account;
+}
+
+static void uncount(size_t bytes)
+{
+	if (account)
+		(void)atomic_fetch_sub_explicit(
+		        &account->used, (int64_t)bytes, memory_order_relaxed);
+}
+
+bool tw_mem_charge(size_t bytes)
+{
+	struct tw_mem_account *a = account;
+	int64_t used;
+
+	if (!a)
+		return true;
+	used = atomic_fetch_add_explicit(&a->used, (int64_t)bytes, memory_order_relaxed) +
+	       (int64_t)bytes;
+	if (used <= atomic_load_explicit(&a->granted, memory_order_relaxed) || a->more(a, used))
+		return true;
+	uncount(bytes);
+	atomic_store(&a->refused, true);
+	return false;
+}
+
+/* Before it is asked for, as a large piece may not fit into memory at all. */
+static void *counted(void *p, size_t total)
+{
+	size_t real;
+
+	if (!account)
+		return p;
+	if (!p) {
+		uncount(total);
+		return NULL;
+	}
+	real = malloc_usable_size(p);
+	(void)atomic_fetch_add_explicit(
+	        &account->used, (int64_t)real - (int64_t)total, memory_order_relaxed);
+	return p;
+}
+
 void *tw_mem_alloc(size_t n, size_t size)
 {
 	size_t total;
 
-	if (refused() || __builtin_mul_overflow(n, size, &total))
+	if (refused() || __builtin_mul_overflow(n, size, &total) || !tw_mem_charge(total))
 		return NULL;
-	return malloc(total ? total : 1);
+	return counted(malloc(total ? total : 1), total);
 }
 
 void *tw_mem_zalloc(size_t n, size_t size)
 {
-	if (refused())
+	size_t total;
+
+	if (refused() || __builtin_mul_overflow(n, size, &total) || !tw_mem_charge(total))
 		return NULL;
-	return calloc(n ? n : 1, size ? size : 1);
+	return counted(calloc(n ? n : 1, size ? size : 1), total);
 }
 
 void *tw_mem_resize(void *p, size_t n, size_t size)
 {
+	size_t before = account && p ? malloc_usable_size(p) : 0;
 	size_t total;
+	void *q;
 
-	if (refused() || __builtin_mul_overflow(n, size, &total))
+	if (refused() || __builtin_mul_overflow(n, size, &total) ||
+	        (total > before && !tw_mem_charge(total - before)))
 		return NULL;
-	return realloc(p, total ? total : 1);
+	q = realloc(p, total ? total : 1);
+	if (!account)
+		return q;
+	if (!q) {
+		uncount(total > before ? total - before : 0);
+		return NULL;
+	}
+	(void)counted(q, total > before ? total : before);
+	return q;
 }
 
 void tw_mem_free(void *p)
 {
+	if (account && p)
+		uncount(malloc_usable_size(p));
 	free(p);
 }
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 struct tw_arena;
 
@@ -51,6 +51,26 @@ void *tw_mem_alloc(size_t n, size_t size) __attribute__((alloc_size(1, 2)));
 void *tw_mem_zalloc(size_t n, size_t size) __attribute__((alloc_size(1, 2)));
 void *tw_mem_resize(void *p, size_t n, size_t size) __attribute__((alloc_size(2, 3)));
 void tw_mem_free(void *p);
+
+/*
+ * Memory of one piece of work, counted against a limit of its owner.
+ *
+ * While a thread has an account, all that it allocates and frees through the functions above is
+ * counted there.  When more is used than was granted, `more` is called: it grants more and
+ * returns true, or returns false, and the allocation fails like any other.
+ */
+struct tw_mem_account {
+	_Atomic int64_t used; /* bytes, as malloc rounds them */
+	_Atomic int64_t granted;
+	_Atomic bool refused; /* an allocation failed because of the account */
+	bool (*more)(struct tw_mem_account *a, int64_t used);
+};
+
+/* Sets this thread's account, NULL for none, and returns the one before. */
+struct tw_mem_account *tw_mem_count_for(struct tw_mem_account *a);
+struct tw_mem_account *tw_mem_counted_for(void);
+/* Counts memory that a library allocates by other means.  False: refused. */
+bool tw_mem_charge(size_t bytes);
 
 /* Tests: the n-th allocation from now on (1 is the next) and all later ones fail; 0 ends it.
  * tw_mem_count tells how many were asked for since. */

@@ -1,10 +1,10 @@
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { VARINT_MAX = 10 };
 

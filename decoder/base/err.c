@@ -1,11 +1,12 @@
-#include "base/err.h"
+#include "decoder/base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 static const struct {
 	const char *word;
@@ -35,20 +36,61 @@ static void make_printable(char *s)
 	}
 }
 
-enum tw_status tw_fail(
+static enum tw_status fill(
+        struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt, va_list ap)
+{
+	err->code = code;
+	err->offset = offset;
+	(void)vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+	make_printable(err->msg);
+	return code;
+}
+
+enum tw_status tw_fail(struct tw_err *err, enum tw_status code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	(void)fill(err, code, TW_NO_OFFSET, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+enum tw_status tw_fail_at(
         struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (!err)
 		return code;
-	err->code = code;
-	err->offset = offset;
 	va_start(ap, fmt);
-	(void)vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+	(void)fill(err, code, offset, fmt, ap);
 	va_end(ap);
-	make_printable(err->msg);
 	return code;
+}
+
+enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char *fmt, ...)
+{
+	const char *meaning = strerrordesc_np(errno);
+	va_list ap;
+	size_t len;
+
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	(void)fill(err, code, TW_NO_OFFSET, fmt, ap);
+	va_end(ap);
+	len = strlen(err->msg);
+	(void)snprintf(
+	        err->msg + len, sizeof err->msg - len, ": %s", meaning ? meaning : "unknown error");
+	return code;
+}
+
+enum tw_status tw_oom(struct tw_err *err)
+{
+	return tw_fail(err, TW_NOMEM, "out of memory");
 }
 
 const char *tw_status_word(enum tw_status code)

@@ -53,11 +53,22 @@ struct tw_err {
 #define TW_NO_OFFSET UINT64_MAX
 #define TW_MUST_USE  __attribute__((warn_unused_result))
 
-/* Fills *err (when not NULL) and returns code, so that `return tw_fail(...)` reads
- * as one act.  Control characters (tw_utf8_is_control) and
- * invalid UTF-8 in the text become '?'. */
-enum tw_status tw_fail(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
+/* Each of these fills *err (when not NULL) and returns the code, so that `return tw_fail(...)`
+ * reads as one act.  Control characters (tw_utf8_is_control) and invalid UTF-8 in the text
+ * become '?'. */
+enum tw_status tw_fail(struct tw_err *err, enum tw_status code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4), nonnull(3)));
+
+/* An error at a place in the input. */
+enum tw_status tw_fail_at(struct tw_err *err, enum tw_status code, uint64_t offset, const char *fmt,
         ...) __attribute__((format(printf, 4, 5), nonnull(4)));
+
+/* The text, a colon and what errno means. */
+enum tw_status tw_fail_errno(struct tw_err *err, enum tw_status code, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4), nonnull(3)));
+
+/* TW_NOMEM. */
+enum tw_status tw_oom(struct tw_err *err);
 
 /* The JSON word ("malformed") and the HTTP code (422) of a status. */
 const char *tw_status_word(enum tw_status code);

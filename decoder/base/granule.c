@@ -1,4 +1,4 @@
-#include "base/granule.h"
+#include "decoder/base/granule.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* All 64 bits are well mixed: any of them may be taken. */
 static inline uint64_t tw_hash_id(uint64_t id, uint64_t salt)

@@ -1,6 +1,6 @@
-#include "base/pbread.h"
+#include "decoder/base/pbread.h"
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum { MAX_NUMBER = (1 << 29) - 1, TYPE_BITS = 3 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum tw_pb_type { TW_PB_VARINT = 0, TW_PB_FIXED64 = 1, TW_PB_BYTES = 2, TW_PB_FIXED32 = 5 };
 

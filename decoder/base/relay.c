@@ -5,12 +5,12 @@
  * One of the two waits at most: the owner for a ring that is full, the thread
  * for one that is empty.  So one condition and single signals are enough.
  */
-#include "base/relay.h"
+#include "decoder/base/relay.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 struct tw_relay {
 	tw_relay_fn work;

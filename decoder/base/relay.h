@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_relay;
 

@@ -1,4 +1,4 @@
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* First bytes and what may follow them (RFC 3629): overlong forms, surrogates and what lies past
  * U+10FFFF are shut out by the bounds of the second byte. */

@@ -5,15 +5,15 @@
  * first, so that cuts change nothing.  Data goes on as it comes, in granules,
  * since the ratio is judged as it goes.
  */
-#include "base/unpack.h"
+#include "decoder/base/unpack.h"
 
 #include <string.h>
 
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include "base/buf.h"
-#include "base/granule.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/granule.h"
 
 enum {
 	ZIP_LOCAL = 0x04034B50,
@@ -138,11 +138,11 @@ static enum tw_status deliver(struct tw_unpack *u, const uint8_t *p, size_t n, s
 {
 	u->out_bytes += n;
 	if (u->out_bytes > u->limits.max_decoded_bytes) /* the same offset for all cuts */
-		return tw_fail(err, TW_TOO_LARGE, u->limits.max_decoded_bytes,
+		return tw_fail_at(err, TW_TOO_LARGE, u->limits.max_decoded_bytes,
 		        "the archive's files are larger than %llu bytes",
 		        (unsigned long long)u->limits.max_decoded_bytes);
 	if (u->out_bytes > RATIO_FLOOR && u->out_bytes / u->limits.max_ratio > u->in_bytes)
-		return tw_fail(err, TW_TOO_LARGE, u->out_bytes,
+		return tw_fail_at(err, TW_TOO_LARGE, u->out_bytes,
 		        "the archive's files are more than %u times its size",
 		        (unsigned)u->limits.max_ratio);
 	return u->in_file && n ? u->ops->data(u->arg, p, n, err) : TW_OK;
@@ -204,7 +204,7 @@ static enum tw_status begin_inflate(struct tw_unpack *u, struct tw_err *err)
 		rc = inflateReset(&u->zlib);
 	}
 	if (rc != Z_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+		return tw_oom(err);
 	u->state = STATE_DEFLATED;
 	return TW_OK;
 }
@@ -225,7 +225,7 @@ static enum tw_status pass_over(
 	enum tw_status st;
 
 	if (u->files == 0)
-		return tw_fail(err, TW_UNSUPPORTED, u->in_bytes, "a zip file that is %s", why);
+		return tw_fail_at(err, TW_UNSUPPORTED, u->in_bytes, "a zip file that is %s", why);
 	st = begin_file(u, name, err);
 	if (st == TW_OK)
 		st = end_file(u, false, err);
@@ -491,7 +491,7 @@ static enum tw_status deflated(
 		u->zlib.avail_out = OUT_BYTES;
 		rc = inflate(&u->zlib, Z_NO_FLUSH);
 		if (rc == Z_MEM_ERROR)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to unpack");
+			return tw_oom(err);
 		used = give - u->zlib.avail_in;
 		*p += used;
 		*n -= used;

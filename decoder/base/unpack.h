@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/str.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "decoder/limits.h"
 
 struct tw_unpack_ops {
 	/* A file begins; index counts files from 0.  The name is valid during the call. */

@@ -5,11 +5,13 @@
  * stage collects up to SNIFF bytes, decides what they are, and from then on
  * passes, inflates or decompresses into the next stage.  The stage that finds
  * no compression hands its bytes to the caller, so plain input is copied only
- * for its first few bytes.  Limits are judged where bytes leave the chain.
+ * for its first few bytes.  Size and ratio are limited where bytes leave the
+ * chain, and also behind each stage: zstd skips frames and gzip members may be
+ * empty, so a stage may produce gigabytes of which none leaves the chain.
  * Compressed input goes through the chain in granules: how much a library has
  * read when it has written so much depends on how it is fed.
  */
-#include "base/unzip.h"
+#include "decoder/base/unzip.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,16 +23,18 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "base/buf.h"
-#include "base/granule.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/granule.h"
 
 enum {
 	SNIFF = 4,
 	OUT_BYTES = 128 << 10,
 	MAX_STAGES = 8,
 	BLOCK_HEADER = 3, /* of zstd */
+	FRAME_COST = 256, /* bytes that a further frame or member counts as: empty ones add up */
+	FRAMES_FREE = 4096,
 	RATIO_FLOOR = 1 << 20,
-	JUDGE_BYTES = 128 << 10
+	RATIO_EVERY = 128 << 10
 };
 
 enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_ZSTD, KIND_ZLIB };
@@ -45,6 +49,8 @@ struct stage {
 	size_t in_header; /* bytes of the zstd frame so far */
 	size_t zstd_left; /* zstd's advice on how much to feed next; 0 between frames */
 	z_stream zlib;
+	uint64_t made;   /* bytes given to the next stage */
+	uint64_t frames; /* ended so far */
 	uint8_t *out;
 };
 
@@ -143,7 +149,7 @@ static enum tw_status start_zstd(struct tw_unzip *z, struct stage *s, struct tw_
 
 	s->zstd = ZSTD_createDStream_advanced(mem);
 	if (!s->zstd)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+		return tw_oom(err);
 	(void)ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, (int)z->limits.max_window_log);
 	note_kind(z, "zstd");
 	return TW_OK;
@@ -155,7 +161,7 @@ static enum tw_status start_zlib(struct tw_unzip *z, struct stage *s, struct tw_
 	s->zlib = (z_stream){.zalloc = zlib_alloc, .zfree = zstd_release};
 	if (inflateInit2(&s->zlib, s->gzip ? 15 + 16 : 15) != Z_OK) {
 		s->kind = KIND_PLAIN;
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+		return tw_oom(err);
 	}
 	note_kind(z, s->gzip ? "gzip" : "zlib");
 	return TW_OK;
@@ -167,7 +173,7 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	enum kind kind = recognise(s);
 
 	if (kind != KIND_PLAIN && (at >= z->limits.max_nesting || at + 1 >= MAX_STAGES))
-		return tw_fail(err, TW_TOO_LARGE, 0, "compressed more than %u times over",
+		return tw_fail_at(err, TW_TOO_LARGE, 0, "compressed more than %u times over",
 		        (unsigned)z->limits.max_nesting);
 	s->kind = kind;
 	if (kind == KIND_PLAIN)
@@ -177,17 +183,56 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 		z->granules.held = tw_mem_alloc(TW_GRANULE, 1);
 	if (!s->out || !z->granules.held) {
 		s->kind = KIND_UNKNOWN;
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+		return tw_oom(err);
 	}
 	return kind == KIND_ZSTD ? start_zstd(z, s, err) : start_zlib(z, s, err);
 }
 
-/* Judged where the output crosses a multiple of JUDGE_BYTES, against what stage 0 has consumed by
- * then: with input in granules, neither depends on how it was cut. */
-static bool too_dense(const struct tw_unzip *z, uint64_t before)
+/* Checked where the output crosses a multiple of RATIO_EVERY, against the bytes that stage 0 has
+ * consumed by then: with input in granules, neither depends on how it was cut. */
+static bool too_dense(const struct tw_unzip *z, uint64_t before, uint64_t after)
 {
-	return z->out_bytes > RATIO_FLOOR && before / JUDGE_BYTES != z->out_bytes / JUDGE_BYTES &&
-	       z->out_bytes / z->limits.max_ratio > z->in_bytes;
+	return after > RATIO_FLOOR && before / RATIO_EVERY != after / RATIO_EVERY &&
+	       after / z->limits.max_ratio > z->in_bytes;
+}
+
+static enum tw_status fail_dense(const struct tw_unzip *z, uint64_t bytes, struct tw_err *err)
+{
+	return tw_fail_at(err, TW_TOO_LARGE, bytes, "decompresses to more than %u times its size",
+	        (unsigned)z->limits.max_ratio);
+}
+
+static enum tw_status fail_large(const struct tw_unzip *z, struct tw_err *err)
+{
+	return tw_fail_at(err, TW_TOO_LARGE, z->limits.max_decoded_bytes,
+	        "larger than %llu bytes when decompressed",
+	        (unsigned long long)z->limits.max_decoded_bytes);
+}
+
+static uint64_t work_of(const struct stage *s)
+{
+	return s->made + (s->frames ? s->frames - 1 : 0) * FRAME_COST;
+}
+
+/* After the next stage took them: the last stage's limit is that of the bytes that leave. */
+static enum tw_status charge(
+        struct tw_unzip *z, struct stage *s, size_t bytes, bool frame, struct tw_err *err)
+{
+	const uint64_t before = work_of(s);
+	uint64_t after;
+
+	s->made += bytes;
+	s->frames += frame;
+	after = work_of(s);
+	if (too_dense(z, before, after))
+		return fail_dense(z, after, err);
+	if (s->made > z->limits.max_decoded_bytes)
+		return fail_large(z, err);
+	if (s->frames > FRAMES_FREE && s->frames > z->limits.max_decoded_bytes / FRAME_COST)
+		return tw_fail_at(err, TW_TOO_LARGE, z->out_bytes,
+		        "compressed in more than %llu frames",
+		        (unsigned long long)(z->limits.max_decoded_bytes / FRAME_COST));
+	return TW_OK;
 }
 
 static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
@@ -198,16 +243,10 @@ static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, st
 	enum tw_status st;
 
 	z->out_bytes += fits;
-	if (too_dense(z, before))
-		return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
-		        "decompresses to more than %u times its size",
-		        (unsigned)z->limits.max_ratio);
+	if (too_dense(z, before, z->out_bytes))
+		return fail_dense(z, z->out_bytes, err);
 	st = fits ? z->out(z->arg, p, fits, err) : TW_OK;
-	if (st == TW_OK && fits < n)
-		return tw_fail(err, TW_TOO_LARGE, z->limits.max_decoded_bytes,
-		        "larger than %llu bytes when decompressed",
-		        (unsigned long long)z->limits.max_decoded_bytes);
-	return st;
+	return st == TW_OK && fits < n ? fail_large(z, err) : st;
 }
 
 static enum tw_status push_stage(
@@ -240,14 +279,14 @@ static size_t zstd_portion(const struct stage *s)
 }
 
 /* What is not the fault of the bytes; damage is noted. */
-static enum tw_status judge_zstd(struct tw_unzip *z, size_t result, struct tw_err *err)
+static enum tw_status check_zstd(struct tw_unzip *z, size_t result, struct tw_err *err)
 {
 	ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
 
 	if (code == ZSTD_error_memory_allocation)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+		return tw_oom(err);
 	if (code == ZSTD_error_frameParameter_windowTooLarge)
-		return tw_fail(err, TW_TOO_LARGE, z->out_bytes,
+		return tw_fail_at(err, TW_TOO_LARGE, z->out_bytes,
 		        "its zstd window is larger than %u MiB: compress it without --long or "
 		        "--ultra",
 		        (1u << z->limits.max_window_log) >> 20);
@@ -265,7 +304,7 @@ static enum tw_status zstd_step(struct tw_unzip *z, struct stage *s, ZSTD_outBuf
 	s->zstd_left = ZSTD_decompressStream(s->zstd, out, in);
 	s->in_frame = s->zstd_left != 0;
 	s->in_header = s->in_frame ? s->in_header + in->pos - from : 0;
-	return judge_zstd(z, s->zstd_left, err);
+	return check_zstd(z, s->zstd_left, err);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion) as deep as max_nesting allows */
@@ -286,6 +325,8 @@ static enum tw_status push_zstd(
 			return st;
 		consume(z, at, in.pos - from);
 		st = push_stage(z, at + 1, s->out, out.pos, err);
+		if (st == TW_OK)
+			st = charge(z, s, out.pos, !s->in_frame, err);
 		if (st != TW_OK)
 			return st;
 		/* a full output buffer may hide more; input that is gone and room left does not */
@@ -317,11 +358,13 @@ static enum tw_status push_zlib(
 		s->zlib.avail_out = OUT_BYTES;
 		rc = inflate(&s->zlib, Z_NO_FLUSH);
 		if (rc == Z_MEM_ERROR)
-			return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+			return tw_oom(err);
 		p += piece - s->zlib.avail_in;
 		n -= piece - s->zlib.avail_in;
 		consume(z, at, piece - s->zlib.avail_in);
 		st = push_stage(z, at + 1, s->out, OUT_BYTES - s->zlib.avail_out, err);
+		if (st == TW_OK)
+			st = charge(z, s, OUT_BYTES - s->zlib.avail_out, rc == Z_STREAM_END, err);
 		if (st != TW_OK)
 			return st;
 		s->in_frame = rc != Z_STREAM_END;
@@ -446,4 +489,14 @@ const char *tw_unzip_kinds(const struct tw_unzip *z)
 uint64_t tw_unzip_bytes(const struct tw_unzip *z)
 {
 	return z->out_bytes;
+}
+
+uint64_t tw_unzip_made(const struct tw_unzip *z)
+{
+	uint64_t most = z->out_bytes;
+
+	for (unsigned i = 0; i < MAX_STAGES; i++)
+		if (z->stages[i].made > most)
+			most = z->stages[i].made;
+	return most;
 }

@@ -5,7 +5,9 @@
  * zstd and gzip/zlib are recognised by their first bytes, may be nested up to
  * limits.max_nesting, and anything else passes unchanged.  Concatenated zstd
  * frames and gzip members are one stream.  Refuses (TW_TOO_LARGE) past
- * max_decoded_bytes or, beyond 1 MiB decoded, past max_ratio; and zstd frames
+ * max_decoded_bytes or, beyond 1 MiB decoded, past max_ratio of the bytes that
+ * came in, whichever stage of the chain produces them and whether or not they
+ * leave it (skippable frames do not), an empty frame counting too; and zstd frames
  * whose window is past max_window_log.  What was pushed may come out as late as
  * in tw_unzip_finish.
  * Damage is not an error here: tw_unzip_finish tells it, and everything before
@@ -19,9 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/limits.h"
 
 struct tw_unzip;
 
@@ -44,5 +46,6 @@ enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struc
 /* Compressions met so far, outermost first, as "zstd", "gzip,zstd" or "". */
 const char *tw_unzip_kinds(const struct tw_unzip *z);
 uint64_t tw_unzip_bytes(const struct tw_unzip *z); /* decoded so far */
+uint64_t tw_unzip_made(const struct tw_unzip *z);  /* the most that a stage has put out so far */
 
 #endif

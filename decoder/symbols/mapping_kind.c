@@ -1,4 +1,4 @@
-#include "symbols/mapping_kind.h"
+#include "decoder/symbols/mapping_kind.h"
 
 static enum tw_mapping_kind kind_of_line(struct tw_str line)
 {

@@ -6,7 +6,7 @@
 #ifndef TW_MAPPING_KIND_H
 #define TW_MAPPING_KIND_H
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum tw_mapping_kind { TW_MAPPING_NONE, TW_MAPPING_METHODS, TW_MAPPING_RETRACE };
 

@@ -5,13 +5,13 @@
  * write them.  Lines longer than MAX_LINE or with a NUL inside are malformed:
  * no compiler makes them, binaries do.
  */
-#include "symbols/method_map.h"
+#include "decoder/symbols/method_map.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
-#include "symbols/mapping_kind.h"
+#include "decoder/limits.h"
+#include "decoder/symbols/mapping_kind.h"
 
 enum { HEADER = 64, RECORD = 24, MAX_LINE = 32 << 10, MAX_ID = INT32_MAX, DIGITS = 1 << 16 };
 
@@ -159,13 +159,13 @@ static enum tw_status end_line(struct tw_map_writer *w, struct tw_err *err)
 	w->line_len = 0;
 	w->overlong = false;
 	if (tw_buf_status(&w->records) == TW_TOO_LARGE)
-		return tw_fail(
+		return tw_fail_at(
 		        err, TW_TOO_LARGE, w->line_offset, "more than %u methods", w->max_entries);
 	if (tw_buf_status(&w->strings) == TW_TOO_LARGE)
-		return tw_fail(err, TW_TOO_LARGE, w->line_offset, "more than %llu bytes of names",
-		        (unsigned long long)w->max_bytes);
+		return tw_fail_at(err, TW_TOO_LARGE, w->line_offset,
+		        "more than %llu bytes of names", (unsigned long long)w->max_bytes);
 	if (tw_buf_status(&w->records) != TW_OK || tw_buf_status(&w->strings) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -183,7 +183,7 @@ enum tw_status tw_map_writer_push(
         struct tw_map_writer *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	if (n > w->max_bytes - w->seen)
-		return tw_fail(err, TW_TOO_LARGE, w->max_bytes,
+		return tw_fail_at(err, TW_TOO_LARGE, w->max_bytes,
 		        "the mapping is longer than %llu bytes", (unsigned long long)w->max_bytes);
 	while (n) {
 		const uint8_t *newline = memchr(p, '\n', n);
@@ -268,7 +268,7 @@ static enum tw_status sort_and_write(
 	uint32_t *order = space;
 
 	if (!space)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	sort_pass(w, order, space + n, n, 0, space + 2 * (size_t)n);
@@ -278,8 +278,7 @@ static enum tw_status sort_and_write(
 	write_image(w, order, out);
 	tw_mem_free(space);
 	if (tw_buf_status(out) != TW_OK)
-		return tw_fail(
-		        err, tw_buf_status(out), TW_NO_OFFSET, "the mapping's image is too large");
+		return tw_fail(err, tw_buf_status(out), "the mapping's image is too large");
 	return TW_OK;
 }
 
@@ -300,7 +299,7 @@ enum tw_status tw_map_writer_finish(
 	if (w->line_len || w->overlong)
 		st = end_line(w, err);
 	if (st == TW_OK && w->records.len == 0)
-		st = tw_fail(err, TW_CORRUPT,
+		st = tw_fail_at(err, TW_CORRUPT,
 		        w->stats.first_malformed == TW_NO_OFFSET ? 0 : w->stats.first_malformed,
 		        "not one line of it is `<id>,<flags>,<class> <method>`: %s", guess(w));
 	if (st == TW_OK)
@@ -318,10 +317,10 @@ enum tw_status tw_map_open(const void *data, size_t len, struct tw_map *ret, str
 	uint64_t records;
 
 	if (len < HEADER || memcmp(p, magic, sizeof magic) != 0)
-		return tw_fail(err, TW_CORRUPT, 0, "no mapping image");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no mapping image");
 	records = (uint64_t)tw_u32le(p + 8) * RECORD;
 	if (records > len - HEADER || tw_u64le(p + 16) != len - HEADER - records)
-		return tw_fail(
+		return tw_fail_at(
 		        err, TW_CORRUPT, 8, "a mapping image of another length than it says");
 	*ret = (struct tw_map){p, len, tw_u32le(p + 8)};
 	return TW_OK;

@@ -22,10 +22,10 @@
 #ifndef TW_METHOD_MAP_H
 #define TW_METHOD_MAP_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 struct tw_map_writer;
 

@@ -1,4 +1,6 @@
-#include "symbols/names.h"
+#include "decoder/symbols/names.h"
+
+enum { MAX_FRAMES = 32 };
 
 static bool display_id(const struct tw_names *n, uint64_t id, char *out, size_t cap)
 {
@@ -47,6 +49,21 @@ static bool skip_type(struct tw_str s, size_t *at)
 	return ++*at <= s.len;
 }
 
+uint32_t tw_names_line(struct tw_str name)
+{
+	uint64_t line = 0;
+	size_t open;
+
+	if (name.len == 0 || name.ptr[name.len - 1] != ')') /* of most names */
+		return 0;
+	open = tw_str_find_last(name, TW_STR("(:"));
+	if (open == name.len ||
+	        !tw_str_u64((struct tw_str){name.ptr + open + 2, name.len - open - 3}, UINT32_MAX,
+	                &line))
+		return 0;
+	return (uint32_t)line;
+}
+
 struct tw_str tw_names_plain(struct tw_str name)
 {
 	const char *open = name.len ? memchr(name.ptr, '(', name.len) : NULL;
@@ -55,11 +72,48 @@ struct tw_str tw_names_plain(struct tw_str name)
 
 	if (len == 0)
 		return name;
+	if (tw_names_line(name))
+		return (struct tw_str){name.ptr, len};
 	while (at < name.len && name.ptr[at] != ')')
 		if (!skip_type(name, &at))
 			return name;
 	at++;
 	return skip_type(name, &at) && at == name.len ? (struct tw_str){name.ptr, len} : name;
+}
+
+bool tw_names_frames(const struct tw_names *n, const struct tw_named *what, struct tw_retraced *ret,
+        size_t cap, size_t *ret_n)
+{
+	struct tw_retrace_walk walk = {.r = n->retrace};
+	struct tw_retrace_at at = {.line = what->has_id ? 0 : tw_names_line(what->name)};
+	struct tw_str line;
+	bool known = false;
+	bool one = false;
+
+	if (!n->retrace || !at.line || !split(what->name, &at.class_name, &at.method, &line))
+		return false;
+	*ret_n = tw_retrace_next(&walk, &at, ret, cap, &known);
+	if (*ret_n)
+		*ret_n = tw_retrace_settle(ret, *ret_n, &one);
+	return known && (one || *ret_n == 0);
+}
+
+/* Of a frame with a line the method that is really there. */
+static bool display_frame(
+        const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
+{
+	struct tw_retraced frames[MAX_FRAMES];
+	const struct tw_retraced *f = frames;
+	size_t count = 0;
+	size_t at = 0;
+
+	if (!tw_names_frames(n, what, frames, MAX_FRAMES, &count) || count == 0)
+		return false;
+	f += count - 1;
+	at += tw_utf8_clean(out + at, cap - at, f->class_name);
+	at += tw_utf8_clean(out + at, cap - at, TW_STR("."));
+	(void)tw_utf8_clean(out + at, cap - at, f->method);
+	return true;
 }
 
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap)
@@ -70,8 +124,15 @@ bool tw_names_display(const struct tw_names *n, const struct tw_named *what, cha
 
 	if (what->has_id)
 		return display_id(n, what->id, out, cap);
-	if (!n->retrace || !split(what->name, &class_name, &method, &descriptor) ||
-	        !tw_retrace_display(n->retrace, class_name, method, descriptor, out, cap))
+	if (display_frame(n, what, out, cap))
+		return true;
+	if (!n->retrace || !split(what->name, &class_name, &method, &descriptor)) {
+		(void)tw_utf8_clean(out, cap, tw_names_plain(what->name));
+		return true;
+	}
+	if (tw_names_line(what->name))
+		descriptor = TW_STR("");
+	if (!tw_retrace_display(n->retrace, class_name, method, descriptor, out, cap))
 		(void)tw_utf8_clean(out, cap, tw_names_plain(what->name));
 	return true;
 }

@@ -9,8 +9,8 @@
 #ifndef TW_NAMES_H
 #define TW_NAMES_H
 
-#include "symbols/method_map.h"
-#include "symbols/retrace.h"
+#include "decoder/symbols/method_map.h"
+#include "decoder/symbols/retrace.h"
 
 struct tw_names { /* borrowed; each may be NULL */
 	const struct tw_map *map;
@@ -19,13 +19,20 @@ struct tw_names { /* borrowed; each may be NULL */
 
 struct tw_named { /* a method as the trace has it */
 	bool has_id;
-	uint64_t id; /* has_id */
-	struct tw_str
-	        name; /* else: "pkg.Class.method", or anything; a descriptor may follow at '(' */
+	uint64_t id;        /* has_id */
+	struct tw_str name; /* else: "pkg.Class.method", or anything; a descriptor may follow at
+	                       '(', or the line of a sampled frame, "(:12)" */
 };
 
-/* A name without the descriptor behind it: as mappings show theirs.  A view of it. */
+/* A name without the descriptor or line behind it: as mappings show theirs.  A view of it. */
 struct tw_str tw_names_plain(struct tw_str name);
+/* The line behind the name of a sampled frame; 0: none. */
+uint32_t tw_names_line(struct tw_str name);
+
+/* The original frames of a sampled frame with a line, innermost first: one alternative, without
+ * those that the compiler made.  False: the mapping has no such frame, or several alternatives. */
+bool tw_names_frames(const struct tw_names *n, const struct tw_named *what, struct tw_retraced *ret,
+        size_t cap, size_t *ret_n);
 
 /* Valid UTF-8, cut to cap.  False for an id without a mapping line, which is "unknown:<id>". */
 bool tw_names_display(const struct tw_names *n, const struct tw_named *what, char *out, size_t cap);

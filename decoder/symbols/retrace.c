@@ -2,11 +2,11 @@
  * retrace.c - classes, and methods without lines, in a retrace image; frames with
  * lines are in retrace_frame.c.
  */
-#include "symbols/retrace.h"
+#include "decoder/symbols/retrace.h"
 
 #include <string.h>
 
-#include "symbols/retrace_read.h"
+#include "decoder/symbols/retrace_read.h"
 
 enum { MAX_ALTERNATIVES = 8, CLASS_BYTES = 1024 };
 
@@ -16,14 +16,16 @@ enum tw_status tw_retrace_open(
 	const uint8_t *p = data;
 	uint64_t classes;
 	uint64_t members;
+	uint64_t sources;
 
 	if (len < RETRACE_HEADER || memcmp(p, retrace_magic, sizeof retrace_magic) != 0)
-		return tw_fail(err, TW_CORRUPT, 0, "no retrace image");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no retrace image");
 	classes = (uint64_t)tw_u32le(p + 8) * RETRACE_CLASS;
 	members = (uint64_t)tw_u32le(p + 12) * RETRACE_MEMBER;
-	if (classes + members > len - RETRACE_HEADER ||
-	        tw_u64le(p + 16) != len - RETRACE_HEADER - classes - members)
-		return tw_fail(
+	sources = (uint64_t)tw_u32le(p + 32) * sizeof(uint32_t);
+	if (classes + members + sources > len - RETRACE_HEADER ||
+	        tw_u64le(p + 16) != len - RETRACE_HEADER - classes - members - sources)
+		return tw_fail_at(
 		        err, TW_CORRUPT, 8, "a retrace image of another length than it says");
 	*ret = (struct tw_retrace){
 	        .data = p,
@@ -32,7 +34,9 @@ enum tw_status tw_retrace_open(
 	        .members = tw_u32le(p + 12),
 	        .class_records = p + RETRACE_HEADER,
 	        .member_records = p + RETRACE_HEADER + classes,
-	        .text = (const char *)p + RETRACE_HEADER + classes + members,
+	        .sources = tw_u32le(p + 32),
+	        .source_records = p + RETRACE_HEADER + classes + members,
+	        .text = (const char *)p + RETRACE_HEADER + classes + members + sources,
 	        .text_len = (size_t)tw_u64le(p + 16),
 	};
 	return TW_OK;
@@ -219,15 +223,51 @@ static bool fits(
 
 /* --- methods --- */
 
-struct tw_retraced tw_retrace_told(const struct retrace_class *c, const struct retrace_member *m)
+/* The file of the class with this original name; "" unknown. */
+static struct tw_str source_of(const struct tw_retrace *r, struct tw_str orig)
 {
+	uint32_t low = 0;
+	uint32_t high = r->sources;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		uint32_t number = tw_u32le(r->source_records + (size_t)middle * sizeof number);
+		struct retrace_class c = {0};
+		int order;
+
+		if (number < r->classes)
+			c = class_at(r, number);
+		order = tw_str_cmp(c.orig, orig);
+		if (order == 0)
+			return c.source;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return TW_STR("");
+}
+
+/* R8 writes this file for classes that it made. */
+static bool is_file(struct tw_str source)
+{
+	return source.len && !tw_str_eq(source, TW_STR("R8$$SyntheticClass"));
+}
+
+struct tw_retraced tw_retrace_told(
+        const struct tw_retrace *r, const struct retrace_class *c, const struct retrace_member *m)
+{
+	bool moved = m->class_name.len && !tw_str_eq(m->class_name, c->orig);
+	struct tw_str source = moved ? source_of(r, m->class_name) : c->source;
+
 	return (struct tw_retraced){
-	        .class_name = m->class_name.len ? m->class_name : c->orig,
+	        .class_name = moved ? m->class_name : c->orig,
 	        .method = m->name,
 	        .args = m->args,
-	        .source = c->source,
-	        .moved = m->class_name.len && !tw_str_eq(m->class_name, c->orig),
-	        .synthesized = ((m->flags | c->flags) & RETRACE_SYNTHESIZED) != 0,
+	        .source = is_file(source) ? source : TW_STR(""),
+	        .kotlin = c->source.len > 3 &&
+	                  memcmp(c->source.ptr + c->source.len - 3, ".kt", 3) == 0,
+	        .synthesized = (m->flags & (RETRACE_SYNTHESIZED | RETRACE_OUTLINE)) != 0,
 	};
 }
 
@@ -248,6 +288,19 @@ size_t tw_retrace_add_different(
 	list[n] = *one;
 	list[n].alternative = (uint32_t)n;
 	return n + 1;
+}
+
+struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct retrace_class *c,
+        struct retrace_range range, uint32_t i)
+{
+	struct retrace_member m = retrace_member_at(r, i);
+	struct retrace_member inner = m;
+
+	if ((m.flags & RETRACE_SYNTHESIZED) && i > range.first) {
+		inner = retrace_member_at(r, i - 1);
+		m = inner.flags & RETRACE_INLINED ? inner : m;
+	}
+	return tw_retrace_told(r, c, &m);
 }
 
 /* How a member is told from others of its name, the best way first. */
@@ -278,7 +331,7 @@ size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, s
 	for (int how = descriptor.len ? BY_RESIDUAL : BY_NAME; n == 0 && how <= BY_NAME; how++)
 		for (uint32_t i = range.first; i < range.end; i++) {
 			struct retrace_member m = retrace_member_at(r, i);
-			struct tw_retraced one = tw_retrace_told(&c, &m);
+			struct tw_retraced one = tw_retrace_method_of(r, &c, range, i);
 
 			if (told(r, &m, descriptor, (enum telling)how))
 				n = tw_retrace_add_different(ret, n, cap, &one);

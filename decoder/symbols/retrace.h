@@ -22,9 +22,9 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 struct tw_retrace_writer;
 
@@ -48,7 +48,8 @@ struct tw_retrace { /* a view on an image; the bytes stay the owner's */
 	const uint8_t *data;
 	size_t len;
 	uint32_t classes, members;
-	const uint8_t *class_records, *member_records;
+	uint32_t sources; /* classes with a source file */
+	const uint8_t *class_records, *member_records, *source_records;
 	const char *text;
 	size_t text_len;
 };
@@ -63,10 +64,10 @@ bool tw_retrace_class(const struct tw_retrace *r, struct tw_str obf, struct tw_s
 struct tw_retraced {
 	struct tw_str class_name, method;
 	struct tw_str args;   /* as in Java, with commas; "" none or unknown */
-	struct tw_str source; /* file of the class it was found in, "" unknown */
+	struct tw_str source; /* source file of class_name, "" unknown */
 	uint32_t line;        /* 0 unknown */
 	uint32_t alternative; /* frames with the same number were inlined into each other */
-	bool moved;           /* class_name is another one than the class it was found in */
+	bool kotlin;          /* the class that contains the code has a Kotlin file */
 	bool synthesized;     /* made by the compiler */
 };
 
@@ -81,8 +82,9 @@ size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, s
 size_t tw_retrace_frame(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
         uint32_t line, struct tw_retraced *ret, size_t cap);
 
-struct tw_retrace_walk { /* down one stack; zero but for r */
+struct tw_retrace_walk { /* down one stack; zero except for r and thrown */
 	const struct tw_retrace *r;
+	struct tw_str thrown; /* obfuscated class of the exception whose stack it is, "" none */
 	struct tw_str outline_class, outline_method;
 	uint32_t outline_line; /* not 0: the frame above was this outline's */
 };
@@ -92,18 +94,23 @@ struct tw_retrace_at { /* a frame as the stack has it */
 	uint32_t line; /* 0 unknown */
 };
 
-/* The originals of the next frame of a stack, topmost first, like tw_retrace_frame; what the
- * compiler made is left out where something else is told, and where no member fits the class is
- * told with the method and its line as they were.  *ret_outline: the frame is code that
- * was taken out of the one below: leave it out, its line is carried there. */
+/* The originals of the next frame of a stack, topmost first, like tw_retrace_frame.  Frames made by
+ * the compiler are omitted; an outline's line is carried to the frame that called it.  Where no
+ * member fits, the class is original and method and line are those of the stack.  *ret_known: the
+ * mapping has the class; 0 frames then mean that the frame is the compiler's alone. */
 size_t tw_retrace_next(struct tw_retrace_walk *w, const struct tw_retrace_at *at,
-        struct tw_retraced *ret, size_t cap, bool *ret_outline);
+        struct tw_retraced *ret, size_t cap, bool *ret_known);
 
-/* The source file of a frame, in two pieces: as the mapping says, else by the name of the class. */
+/* Keeps one alternative when all name the same methods, without the lines in which they differ.
+ * Returns how many frames remain; *ret_one: they are one alternative. */
+size_t tw_retrace_settle(struct tw_retraced *f, size_t n, bool *ret_one);
+
+/* The source file of a frame, in two pieces: from the mapping, otherwise inferred from the class;
+ * `seen` is the file in the stack. */
 struct tw_retrace_file {
 	struct tw_str name, extension;
 };
-struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f);
+struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f, struct tw_str seen);
 
 /* "pkg.Class.method" as a flame graph shows it: alternatives as `A.foo | B.bar`.  Valid UTF-8, cut
  * to cap.  False when the mapping names neither class nor method: out is the name as it was. */

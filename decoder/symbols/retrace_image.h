@@ -2,7 +2,8 @@
  * retrace_image.h - the layout of a retrace image, for its writer and its reader.
  *
  * Header, 64 bytes: magic "TWRTR1\0\0", u32 classes, u32 members, u64 text bytes, u64 malformed
- * lines, then zeros.
+ * lines, u32 classes with a source file, then zeros.  After the members: the u32 numbers of the
+ * classes with a source file, sorted by original name.
  *
  * Class record, 32 bytes:
  *    0 u32 obfuscated   4 u32 its bytes   8 u32 original  12 u32 its bytes   (offsets in the text)
@@ -27,9 +28,11 @@ enum { RETRACE_HEADER = 64, RETRACE_CLASS = 32, RETRACE_MEMBER = 64 };
 enum {
 	RETRACE_SYNTHESIZED = 1,
 	RETRACE_OUTLINE = 2,
-	RETRACE_INLINED = 4,  /* the member after it was the one it was inlined into */
-	RETRACE_RANGE = 8,    /* the line has s:e */
-	RETRACE_CALLSITE = 16 /* comments behind the line say where an outline was called */
+	RETRACE_INLINED = 4,   /* the member after it was the one it was inlined into */
+	RETRACE_RANGE = 8,     /* the line has s:e */
+	RETRACE_CALLSITE = 16, /* comments after the line list where an outline was called */
+	RETRACE_LINES = 32,    /* the line has :os */
+	RETRACE_REWRITE = 64   /* comments after the line remove frames below some exceptions */
 };
 
 static const char retrace_magic[8] = "TWRTR1\0";

@@ -7,8 +7,8 @@
 #ifndef TW_RETRACE_READ_H
 #define TW_RETRACE_READ_H
 
-#include "symbols/retrace.h"
-#include "symbols/retrace_image.h"
+#include "decoder/symbols/retrace.h"
+#include "decoder/symbols/retrace_image.h"
 
 /* So many members of one name are looked at: compilers give a name to a few hundred at most, and a
  * mapping that has more must not make every look-up slow. */
@@ -62,6 +62,14 @@ static inline struct retrace_member retrace_member_at(const struct tw_retrace *r
 	};
 }
 
+/* The member and those after it that were inlined into each other: the end of their range. */
+static inline uint32_t retrace_group_end(const struct tw_retrace *r, uint32_t i, uint32_t end)
+{
+	while (i + 1 < end && (retrace_member_at(r, i).flags & RETRACE_INLINED))
+		i++;
+	return i + 1;
+}
+
 bool tw_retrace_find_class(
         const struct tw_retrace *r, struct tw_str obf, struct retrace_class *ret);
 /* All members of a class with this obfuscated name, however many. */
@@ -70,7 +78,11 @@ struct retrace_range tw_retrace_find_members(
 /* The first of them that are looked at. */
 struct retrace_range tw_retrace_clip(struct retrace_range members);
 
-struct tw_retraced tw_retrace_told(const struct retrace_class *c, const struct retrace_member *m);
+struct tw_retraced tw_retrace_told(
+        const struct tw_retrace *r, const struct retrace_class *c, const struct retrace_member *m);
+/* The method of member i: when the compiler made it around another one, that other one. */
+struct tw_retraced tw_retrace_method_of(const struct tw_retrace *r, const struct retrace_class *c,
+        struct retrace_range range, uint32_t i);
 /* Puts *one behind the n of the list unless it is there or cap is reached; the new n. */
 size_t tw_retrace_add_different(
         struct tw_retraced *list, size_t n, size_t cap, const struct tw_retraced *one);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "symbols/mapping_kind.h"
-#include "symbols/retrace.h"
-#include "symbols/retrace_image.h"
+#include "decoder/base/arena.h"
+#include "decoder/symbols/mapping_kind.h"
+#include "decoder/symbols/retrace.h"
+#include "decoder/symbols/retrace_image.h"
 
 /* No compiler makes longer lines, or lines with a NUL: binaries do. */
 enum { MAX_LINE = 64 << 10 };
@@ -71,9 +71,9 @@ enum tw_status tw_retrace_writer_push(
 	enum tw_status st = tw_buf_add(&w->text, p, n);
 
 	if (st == TW_TOO_LARGE)
-		return tw_fail(err, st, w->text.max, "the mapping is longer than %llu bytes",
+		return tw_fail_at(err, st, w->text.max, "the mapping is longer than %llu bytes",
 		        (unsigned long long)w->text.max);
-	return st == TW_OK ? TW_OK : tw_fail(err, st, TW_NO_OFFSET, "no memory for a mapping");
+	return st == TW_OK ? TW_OK : tw_fail(err, st, "no memory for a mapping");
 }
 
 /* --- lines --- */
@@ -156,6 +156,7 @@ static bool take_original_lines(struct tw_str s, struct member_line *m)
 	}
 	if (!take_char(&s, ':') || !take_number(&s, &m->os))
 		return false;
+	m->flags |= RETRACE_LINES;
 	m->oe = m->os;
 	if (s.len && (!take_char(&s, ':') || !take_number(&s, &m->oe)))
 		return false;
@@ -297,6 +298,8 @@ static void take_mark(uint32_t *flags, struct tw_str id)
 		*flags |= RETRACE_OUTLINE;
 	if (tw_str_eq(id, TW_STR("com.android.tools.r8.outlineCallsite")))
 		*flags |= RETRACE_CALLSITE;
+	if (tw_str_eq(id, TW_STR("com.android.tools.r8.rewriteFrame")))
+		*flags |= RETRACE_REWRITE;
 }
 
 /* What it says belongs to the class or the method above it. */
@@ -415,15 +418,45 @@ static void put_member(struct tw_buf *out, const struct member_line *m)
 	        out, (m->residual.len < most ? m->residual.len : 0) | m->flags << 24);
 }
 
-static void write_image(const struct tw_retrace_writer *w, struct tw_buf *out)
+static int by_original_class(const void *pa, const void *pb, void *writer)
 {
-	static const uint8_t zero[32];
+	const struct tw_retrace_writer *w = writer;
+	uint32_t a = tw_u32le(pa);
+	uint32_t b = tw_u32le(pb);
+	int c = compare(w->text.data, w->classes[a].orig, w->classes[b].orig);
+
+	return c ? c : a < b ? -1 : a > b;
+}
+
+static uint32_t put_sources(struct tw_retrace_writer *w, struct tw_buf *out)
+{
+	size_t first = out->len;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n_classes; i++)
+		if (w->classes[i].source.len) {
+			(void)tw_buf_add_u32le(out, i);
+			n++;
+		}
+	if (n && tw_buf_status(out) == TW_OK)
+		qsort_r(out->data + first, n, sizeof n, by_original_class, w);
+	return n;
+}
+
+static void write_image(struct tw_retrace_writer *w, struct tw_buf *out)
+{
+	static const uint8_t zero[28];
+	struct tw_buf sources;
+	uint32_t n_sources;
 
 	(void)tw_buf_add(out, retrace_magic, sizeof retrace_magic);
 	(void)tw_buf_add_u32le(out, w->n_classes);
 	(void)tw_buf_add_u32le(out, w->n_members);
 	(void)tw_buf_add_u64le(out, w->text.len);
 	(void)tw_buf_add_u64le(out, w->stats.malformed);
+	tw_buf_init(&sources, SIZE_MAX / 2);
+	n_sources = put_sources(w, &sources);
+	(void)tw_buf_add_u32le(out, n_sources);
 	(void)tw_buf_add(out, zero, sizeof zero);
 	for (uint32_t i = 0; i < w->n_classes; i++) {
 		const struct class_line *c = &w->classes[i];
@@ -438,6 +471,9 @@ static void write_image(const struct tw_retrace_writer *w, struct tw_buf *out)
 	}
 	for (uint32_t i = 0; i < w->n_members; i++)
 		put_member(out, &w->members[i]);
+	w->failed = w->failed || tw_buf_status(&sources) != TW_OK;
+	(void)tw_buf_add(out, sources.data, sources.len);
+	tw_buf_done(&sources);
 	(void)tw_buf_add(out, w->text.data, w->text.len);
 }
 
@@ -471,9 +507,9 @@ enum tw_status tw_retrace_writer_finish(struct tw_retrace_writer *w, struct tw_b
 {
 	parse(w);
 	if (w->failed)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a mapping");
+		return tw_oom(err);
 	if (w->n_classes == 0 || w->n_members == 0)
-		return tw_fail(err, TW_CORRUPT,
+		return tw_fail_at(err, TW_CORRUPT,
 		        w->stats.first_malformed == TW_NO_OFFSET ? 0 : w->stats.first_malformed,
 		        "no class with a method (`a.B -> c:`, `    void m() -> d`) is in it: %s",
 		        guess(w));
@@ -487,9 +523,10 @@ enum tw_status tw_retrace_writer_finish(struct tw_retrace_writer *w, struct tw_b
 	}
 	qsort_r(w->classes, w->n_classes, sizeof *w->classes, by_obf_class, w->text.data);
 	write_image(w, out);
+	if (w->failed)
+		return tw_oom(err);
 	if (tw_buf_status(out) != TW_OK)
-		return tw_fail(
-		        err, tw_buf_status(out), TW_NO_OFFSET, "the mapping's image is too large");
+		return tw_fail(err, tw_buf_status(out), "the mapping's image is too large");
 	*ret = w->stats;
 	return TW_OK;
 }
