@@ -1,8 +1,8 @@
-#include "formats/aside_sink.h"
+#include "decoder/formats/aside_sink.h"
 
 #include <string.h>
 
-#include "formats/null_sink.h"
+#include "decoder/formats/null_sink.h"
 
 /* A search from the end for each track: a dump has hundreds. */
 enum { MAX_THREADS = 4096 };

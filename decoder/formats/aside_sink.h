@@ -9,8 +9,8 @@
 #ifndef TW_ASIDE_SINK_H
 #define TW_ASIDE_SINK_H
 
-#include "base/arena.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
 
 /* NULL: no memory.  inner must outlive it. */
 struct tw_sink *tw_aside_sink_new(struct tw_arena *a, struct tw_sink *inner);

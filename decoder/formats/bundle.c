@@ -3,8 +3,8 @@
  * that an upload of one is accepted; taken apart by ../bundle.h, which knows the
  * other formats.
  */
-#include "base/unpack.h"
-#include "formats/format.h"
+#include "decoder/base/unpack.h"
+#include "decoder/formats/format.h"
 
 struct bundle {
 	uint64_t bytes;

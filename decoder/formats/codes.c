@@ -1,8 +1,8 @@
-#include "formats/codes.h"
+#include "decoder/formats/codes.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { FIRST_CAP = 256 };
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { TW_CODES_MAX = 1 << 17 };
 

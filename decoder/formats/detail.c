@@ -1,4 +1,4 @@
-#include "formats/detail.h"
+#include "decoder/formats/detail.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum { TW_DETAIL_BYTES = 2048 };
 

@@ -4,7 +4,7 @@
  * Sentences, as ART (monitor.cc, mutex.cc, heap.cc), the framework and btrace 2.0's
  * hooks write them; a name that only begins like one is left alone.
  */
-#include "formats/facts.h"
+#include "decoder/formats/facts.h"
 
 /* Cuts `prefix` off *s when s begins with it. */
 static bool skip(struct tw_str *s, struct tw_str prefix)

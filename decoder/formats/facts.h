@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "formats/detail.h"
-#include "formats/notes.h"
+#include "decoder/formats/detail.h"
+#include "decoder/formats/notes.h"
 
 struct tw_fact {
 	enum tw_note_kind kind;

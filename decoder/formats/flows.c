@@ -1,7 +1,7 @@
-#include "formats/flows.h"
+#include "decoder/formats/flows.h"
 
-#include "base/hash.h"
-#include "formats/detail.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/detail.h"
 
 enum { CHAINS = 1 << 14 };
 
@@ -63,7 +63,7 @@ static enum tw_status tell(struct tw_flows *f, const struct tw_flow *from, const
 	}
 	d.len = 0;
 	if (to->pid && to->pid != from->pid)
-		tw_detail_int(&d, "to_pid", to->pid);
+		tw_detail_int(&d, "to_pid", tw_pid_number(to->pid));
 	note.detail = tw_detail_text(&d);
 	return tw_marks_note(f->marks, &note, err);
 }
@@ -130,7 +130,7 @@ enum tw_status tw_flows_tell(struct tw_flows *f, const struct tw_flow_point *p,
 	enum tw_status st = TW_OK;
 
 	if (!prepare(f))
-		return tw_fail(err, TW_NOMEM, p->offset, "no memory for open flows");
+		return tw_oom(err);
 	point = point_of(f, p);
 	link = find(f, p->id);
 	f->marks->told++;

@@ -1,12 +1,12 @@
-#include "formats/format.h"
+#include "decoder/formats/format.h"
 
 #define FORMAT(name) extern const struct tw_format tw_format_##name;
-#include "formats/formats.def"
+#include "decoder/formats/formats.def"
 #undef FORMAT
 
 static const struct tw_format *const formats[] = {
 #define FORMAT(name) &tw_format_##name,
-#include "formats/formats.def"
+#include "decoder/formats/formats.def"
 #undef FORMAT
 };
 

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 enum { TW_PROBE_BYTES = 4096 };
 

@@ -1,4 +1,4 @@
-#include "formats/inflate.h"
+#include "decoder/formats/inflate.h"
 
 #include <zlib.h>
 
@@ -52,10 +52,10 @@ void tw_inflate_restart(struct tw_inflate *z)
 static enum tw_status within_limits(const struct tw_inflate *z, struct tw_err *err)
 {
 	if (z->made > z->max_bytes)
-		return tw_fail(err, TW_TOO_LARGE, z->made, "more than %llu decoded bytes",
+		return tw_fail_at(err, TW_TOO_LARGE, z->made, "more than %llu decoded bytes",
 		        (unsigned long long)z->max_bytes);
 	if (z->made > RATIO_FROM_BYTES && z->made / z->max_ratio > z->taken)
-		return tw_fail(err, TW_TOO_LARGE, z->made,
+		return tw_fail_at(err, TW_TOO_LARGE, z->made,
 		        "it decodes to more than %u times its size", z->max_ratio);
 	return TW_OK;
 }
@@ -77,7 +77,7 @@ static enum tw_status step(struct tw_inflate *z, bool *ret_idle, struct tw_err *
 	if (rc == Z_STREAM_END)
 		z->state = TW_INFLATE_DONE;
 	else if (rc == Z_MEM_ERROR)
-		return tw_fail(err, TW_NOMEM, z->made, "no memory to decompress");
+		return tw_oom(err);
 	else if (rc != Z_OK && rc != Z_BUF_ERROR)
 		z->state = TW_INFLATE_DAMAGED;
 	*ret_idle = z->z.avail_in == 0 && z->z.avail_out > 0;

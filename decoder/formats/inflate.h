@@ -9,10 +9,10 @@
 #ifndef TW_INFLATE_H
 #define TW_INFLATE_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/unzip.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/base/unzip.h"
+#include "decoder/limits.h"
 
 enum tw_inflate_state { TW_INFLATE_MORE, TW_INFLATE_DONE, TW_INFLATE_DAMAGED };
 

@@ -1,4 +1,4 @@
-#include "formats/lines.h"
+#include "decoder/formats/lines.h"
 
 #include <string.h>
 

@@ -15,10 +15,10 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/str.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "decoder/formats/sink.h"
 
 struct tw_line {
 	struct tw_str text; /* without its end, "\n" or "\r\n"; valid during the call */

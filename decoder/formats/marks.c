@@ -1,9 +1,9 @@
-#include "formats/marks.h"
+#include "decoder/formats/marks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/facts.h"
+#include "decoder/formats/facts.h"
 
 enum { FACT_TEXT_BYTES = 512, OPEN_FACTS_MAX = 2048, RENAMED_BYTES = 2048 };
 
@@ -162,6 +162,11 @@ static void see(struct tw_marks *m, const struct tw_mark *mark)
 		m->last_ns = mark->ts_ns;
 }
 
+uint32_t tw_marks_name(struct tw_marks *m, struct tw_str name)
+{
+	return m->sink->ops->name(m->sink, name.len ? name : TW_STR("[empty slice name]"));
+}
+
 enum tw_status tw_marks_begin(
         struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns, struct tw_err *err)
 {
@@ -174,7 +179,7 @@ enum tw_status tw_marks_begin(
 
 	see(m, mark);
 	ev.track = tw_tids_track(&m->tids, mark->by);
-	ev.sym = m->sink->ops->name(m->sink, name.len ? name : TW_STR("[empty slice name]"));
+	ev.sym = mark->sym ? mark->sym : tw_marks_name(m, name);
 	if (!ev.track || !ev.sym || mark->by->hidden) {
 		mark->by->hidden++;
 		return TW_OK;
@@ -223,7 +228,7 @@ static enum tw_status tell_span(
 	        .text = s->key.name};
 
 	d.len = 0;
-	if (s->key.pid)
+	if (tw_pid_number(s->key.pid))
 		tw_detail_int(&d, "pid", s->key.pid);
 	tw_detail_str(&d, "track", s->key.track);
 	note.detail = tw_detail_text(&d);
@@ -240,7 +245,7 @@ enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mar
 	at.sink_track = mark->by ? tw_tids_track(&m->tids, mark->by) : 0;
 	outcome = tw_spans_begin(&m->spans, key, &at);
 	if (outcome == TW_SPAN_NO_MEMORY)
-		return tw_fail(err, TW_NOMEM, mark->offset, "no memory for open spans");
+		return tw_oom(err);
 	if (outcome == TW_SPAN_FULL)
 		repair(m, TW_REPAIR_note_limit, mark->offset);
 	m->told++;
@@ -250,15 +255,14 @@ enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mar
 enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
         const struct tw_span_key *key, struct tw_err *err)
 {
-	bool more;
-	const struct tw_span *s = tw_spans_end(&m->spans, key, &more);
+	const struct tw_span *s = tw_spans_end(&m->spans, key);
 
 	see(m, mark);
 	if (!s) {
 		repair(m, TW_REPAIR_exit_without_enter, mark->offset);
 		return TW_OK;
 	}
-	return more ? TW_OK : tell_span(m, s, mark->ts_ns, err);
+	return tell_span(m, s, mark->ts_ns, err);
 }
 
 /* --- the grammar --- */

@@ -15,8 +15,8 @@
 #ifndef TW_MARKS_H
 #define TW_MARKS_H
 
-#include "formats/spans.h"
-#include "formats/tids.h"
+#include "decoder/formats/spans.h"
+#include "decoder/formats/tids.h"
 
 enum { TW_MARKS_BATCH = 256 };
 
@@ -41,6 +41,7 @@ struct tw_mark {
 	uint64_t offset;
 	struct tw_tid *by; /* the thread that wrote it; NULL, of spans only: not known */
 	struct tw_str text;
+	uint32_t sym; /* of a section: its name's, if that was asked for already; text may be "" */
 };
 
 /* False: no memory. */
@@ -58,6 +59,8 @@ enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mar
         const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
         const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
+/* The sink's symbol for the name of a section. */
+uint32_t tw_marks_name(struct tw_marks *m, struct tw_str name);
 /* A note; counts it. */
 enum tw_status tw_marks_note(
         struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;

@@ -1,13 +1,13 @@
 /* notes.c - names of notes and of sources. */
-#include "formats/notes.h"
+#include "decoder/formats/notes.h"
 
 #include <string.h>
 
-#include "formats/sink.h"
+#include "decoder/formats/sink.h"
 
 static const struct tw_note_info infos[TW_NOTE_COUNT] = {
 #define NOTE(name, value, text, meaning) {#name, value, text, meaning},
-#include "formats/notes.def"
+#include "decoder/formats/notes.def"
 #undef NOTE
 };
 

@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum tw_note_kind {
 #define NOTE(name, value, text, meaning) TW_NOTE_##name,
-#include "formats/notes.def"
+#include "decoder/formats/notes.def"
 #undef NOTE
 	TW_NOTE_COUNT
 };

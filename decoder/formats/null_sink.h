@@ -4,7 +4,7 @@
 #ifndef TW_NULL_SINK_H
 #define TW_NULL_SINK_H
 
-#include "formats/sink.h"
+#include "decoder/formats/sink.h"
 
 struct tw_sink tw_null_sink(void);
 

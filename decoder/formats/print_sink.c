@@ -1,11 +1,11 @@
-#include "formats/print_sink.h"
+#include "decoder/formats/print_sink.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "formats/codes.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/codes.h"
 
 enum { NAME_BYTES = 1024, LINE_BYTES = NAME_BYTES + 300, FIRST_CAP = 256 };
 
@@ -26,6 +26,7 @@ struct tw_print_sink {
 	tw_text_fn out;
 	tw_resolve_fn resolve;
 	void *arg;
+	struct tw_print_names names; /* functions NULL: as they are */
 	struct labels tracks, symbols;
 	struct tw_codes codes;
 	uint64_t counts[TW_REPAIR_COUNT], offsets[TW_REPAIR_COUNT];
@@ -41,6 +42,14 @@ static void put(struct tw_print_sink *p, const char *line, int n)
 {
 	if (p->status == TW_OK && n > 0)
 		p->status = p->out(p->arg, line, (size_t)n);
+}
+
+static struct tw_str original(struct tw_print_sink *p, struct tw_str name, char buf[NAME_BYTES])
+{
+	if (!p->names.name)
+		return name;
+	p->names.name(p->names.arg, name, buf, NAME_BYTES);
+	return tw_str_of(buf);
 }
 
 /* One line, one field. */
@@ -127,17 +136,19 @@ static uint32_t print_method(struct tw_sink *s, uint64_t id)
 static uint32_t print_name(struct tw_sink *s, struct tw_str name)
 {
 	char buf[NAME_BYTES];
+	char raw[NAME_BYTES];
 
-	clean(buf, name);
+	clean(buf, original(sink_of(s), name, raw));
 	return label_of(sink_of(s), &sink_of(s)->symbols, 0, buf);
 }
 
 static void print_method_name(struct tw_sink *s, uint64_t id, struct tw_str name)
 {
 	char buf[NAME_BYTES];
+	char raw[NAME_BYTES];
 	char line[LINE_BYTES];
 
-	clean(buf, name);
+	clean(buf, original(sink_of(s), name, raw));
 	put(sink_of(s), line,
 	        snprintf(line, sizeof line, "method\t%llu\t%s\n", (unsigned long long)id, buf));
 }
@@ -195,7 +206,7 @@ static enum tw_status print_events(
 	for (size_t i = 0; i < n && p->status == TW_OK; i++)
 		print_event(p, &ev[i]);
 	if (p->status != TW_OK)
-		return tw_fail(err, p->status, TW_NO_OFFSET, "the events could not be written");
+		return tw_fail(err, p->status, "the events could not be written");
 	return TW_OK;
 }
 
@@ -215,7 +226,8 @@ static void print_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
 	char line[LINE_BYTES];
 
 	put(sink_of(s), line,
-	        snprintf(line, sizeof line, "process\t%llu\t%u\n", (unsigned long long)tid, pid));
+	        snprintf(line, sizeof line, "process\t%llu\t%u\n", (unsigned long long)tid,
+	                tw_pid_number(pid)));
 }
 
 static void print_transaction(
@@ -279,7 +291,7 @@ static enum tw_status outcome(const struct tw_print_sink *p, struct tw_err *err)
 {
 	if (p->status == TW_OK)
 		return TW_OK;
-	return tw_fail(err, p->status, TW_NO_OFFSET, "the events could not be written");
+	return tw_fail(err, p->status, "the events could not be written");
 }
 
 static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, struct tw_err *err)
@@ -288,9 +300,10 @@ static enum tw_status print_note(struct tw_sink *s, const struct tw_note *n, str
 	char text[NAME_BYTES];
 	char detail[NAME_BYTES];
 	char line[LINE_BYTES + 2 * NAME_BYTES];
+	const struct tw_note note = p->names.note ? p->names.note(p->names.arg, n) : *n;
 
-	clean(text, n->text);
-	clean(detail, n->detail);
+	clean(text, note.text);
+	clean(detail, note.detail);
 	put(p, line,
 	        snprintf(line, sizeof line, "note\t%llu\t%lld\t%lld\t%s\t%lld\t%s\t%s\n",
 	                (unsigned long long)tid_of(p, n->track), (long long)n->ts_ns,
@@ -305,6 +318,8 @@ static enum tw_status print_document(
 	struct tw_print_sink *p = sink_of(s);
 	char line[LINE_BYTES];
 
+	if (p->names.document)
+		json = p->names.document(p->names.arg, kind, json);
 	put(p, line, snprintf(line, sizeof line, "document\t%s\t", kind));
 	put(p, json.ptr, (int)json.len);
 	put(p, "\n", 1);
@@ -327,6 +342,11 @@ static const struct tw_sink_ops ops = {
         .document = print_document,
         .repair = print_repair,
 };
+
+void tw_print_sink_names(struct tw_print_sink *p, const struct tw_print_names *names)
+{
+	p->names = *names;
+}
 
 struct tw_print_sink *tw_print_sink_new(
         struct tw_arena *a, tw_text_fn out, tw_resolve_fn resolve, void *arg)

@@ -15,8 +15,8 @@
 #ifndef TW_PRINT_SINK_H
 #define TW_PRINT_SINK_H
 
-#include "base/arena.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
 
 struct tw_print_sink;
 
@@ -27,6 +27,14 @@ typedef void (*tw_resolve_fn)(void *arg, uint64_t id, char *buf, size_t cap);
 /* resolve may be NULL. */
 struct tw_print_sink *tw_print_sink_new(
         struct tw_arena *a, tw_text_fn out, tw_resolve_fn resolve, void *arg);
+/* Prints original names; each function puts what is printed into buf, or returns it. */
+struct tw_print_names {
+	void *arg;
+	void (*name)(void *arg, struct tw_str name, char *buf, size_t cap);
+	struct tw_note (*note)(void *arg, const struct tw_note *note);
+	struct tw_str (*document)(void *arg, const char *kind, struct tw_str json);
+};
+void tw_print_sink_names(struct tw_print_sink *p, const struct tw_print_names *names);
 struct tw_sink *tw_print_sink_of(struct tw_print_sink *p);
 /* Writes the repairs; TW_NOMEM or what `out` failed with. */
 enum tw_status tw_print_sink_end(struct tw_print_sink *p);

@@ -1,4 +1,4 @@
-#include "formats/repairs.h"
+#include "decoder/formats/repairs.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static const struct tw_repair_info infos[TW_REPAIR_COUNT] = {
 #define REPAIR(name, kind, meaning) {#name, TW_REPAIR_##kind, WORD_##kind, meaning},
-#include "formats/repairs.def"
+#include "decoder/formats/repairs.def"
 #undef REPAIR
 };
 

@@ -19,7 +19,7 @@ enum tw_repair_kind { TW_REPAIR_NOTE, TW_REPAIR_REPAIR, TW_REPAIR_LOSS };
 
 enum tw_repair {
 #define REPAIR(name, kind, meaning) TW_REPAIR_##name,
-#include "formats/repairs.def"
+#include "decoder/formats/repairs.def"
 #undef REPAIR
 	TW_REPAIR_COUNT
 };

@@ -16,16 +16,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/str.h"
-#include "formats/notes.h"
-#include "formats/repairs.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "decoder/formats/notes.h"
+#include "decoder/formats/repairs.h"
 
 struct tw_sink;
 
 /* How a thread id was written.  LOW15, LOW16: only its low 15 (btrace 2.0) or 16 bits (ART) are
  * known; the builder finds the full one among the threads it hears of. */
 enum tw_tid_kind { TW_TID_FULL, TW_TID_LOW15, TW_TID_LOW16 };
+
+/* A process that its trace numbers 0, as some writers of Chrome's JSON do: elsewhere in this
+ * interface a pid of 0 means that the process is unknown.  tw_pid_number is the number to show. */
+enum { TW_PID_ZERO = 1 << 30 };
+
+static inline uint32_t tw_pid_number(uint32_t pid)
+{
+	return pid == TW_PID_ZERO ? 0 : pid;
+}
 
 enum tw_ev_kind {
 	TW_EV_SLICE, /* a finished call: ts_ns, dur_ns */
@@ -46,6 +55,9 @@ enum tw_source {
 	                      it */
 	TW_SOURCE_COUNTS   /* only how often: durations are numbers of calls */
 };
+
+/* The interval of samples that were taken once: their durations are nominal, not times. */
+enum { TW_INTERVAL_NONE = -1 };
 
 const char *tw_source_word(enum tw_source source);  /* "calls", "samples", "counts" */
 enum tw_source tw_source_of_word(const char *word); /* CALLS when unknown */
@@ -100,7 +112,8 @@ struct tw_sink_ops {
 	struct tw_str (*transaction_name)(
 	        struct tw_sink *s, struct tw_str interface, uint64_t code);
 	void (*clock)(struct tw_sink *s, const struct tw_clock *clock);
-	/* interval_ns: usual distance of samples, 0 unknown. A track not described has calls. */
+	/* interval_ns: usual distance of samples, 0 unknown, TW_INTERVAL_NONE.  The last word
+	 * counts. A track not described has calls. */
 	void (*source)(
 	        struct tw_sink *s, uint32_t track, enum tw_source source, int64_t interval_ns);
 	enum tw_status (*note)(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);

@@ -1,8 +1,8 @@
-#include "formats/spans.h"
+#include "decoder/formats/spans.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 /* Ten times as far as chance makes it: names and cookies that were chosen to meet in one place must
  * not make each look-up slow. */
@@ -22,11 +22,12 @@ static uint32_t *chain_of(const struct tw_spans *s, const struct tw_span_key *k)
 	return &s->chains[h & (CHAINS - 1)];
 }
 
-static bool same(const struct tw_span_key *a, const struct tw_span_key *b)
+static bool matches(const struct tw_span_key *open, const struct tw_span_key *sought)
 {
-	if (a->pid != b->pid || a->cookie != b->cookie || !tw_str_eq(a->track, b->track))
+	if (open->pid != sought->pid || open->cookie != sought->cookie ||
+	        !tw_str_eq(open->track, sought->track))
 		return false;
-	return a->track.len || tw_str_eq(a->name, b->name);
+	return (sought->track.len && !sought->by_name) || tw_str_eq(open->name, sought->name);
 }
 
 static bool prepare(struct tw_spans *s)
@@ -82,7 +83,7 @@ static uint32_t find(const struct tw_spans *s, const struct tw_span_key *key, ui
 	uint32_t at = *chain_of(s, key);
 	uint32_t others = 0;
 
-	for (; at && others < LONGEST_WALK && !same(&s->list[at - 1].key, key); others++)
+	for (; at && others < LONGEST_WALK && !matches(&s->list[at - 1].key, key); others++)
 		at = s->list[at - 1].next;
 	*ret_others = others;
 	return others < LONGEST_WALK ? at : 0;
@@ -100,10 +101,8 @@ enum tw_span_outcome tw_spans_begin(
 	if (!prepare(s))
 		return TW_SPAN_NO_MEMORY;
 	found = find(s, key, &others);
-	if (found && !key->track.len) {
-		s->list[found - 1].begins++;
+	if (found && !key->track.len)
 		return TW_SPAN_OK;
-	}
 	if (others >= LONGEST_CHAIN)
 		return TW_SPAN_FULL;
 	outcome = keep(s, &kept.name);
@@ -117,15 +116,13 @@ enum tw_span_outcome tw_spans_begin(
 	chain = chain_of(s, &kept);
 	s->list[found - 1] = *at;
 	s->list[found - 1].key = kept;
-	s->list[found - 1].begins = 1;
 	s->list[found - 1].open = true;
 	s->list[found - 1].next = *chain;
 	*chain = found;
 	return TW_SPAN_OK;
 }
 
-const struct tw_span *tw_spans_end(
-        struct tw_spans *s, const struct tw_span_key *key, bool *ret_more)
+const struct tw_span *tw_spans_end(struct tw_spans *s, const struct tw_span_key *key)
 {
 	uint32_t others;
 	uint32_t at = s->list ? find(s, key, &others) : 0;
@@ -134,9 +131,6 @@ const struct tw_span *tw_spans_end(
 
 	if (!span)
 		return NULL;
-	*ret_more = --span->begins > 0;
-	if (*ret_more)
-		return span;
 	link = chain_of(s, key);
 	while (*link != at)
 		link = &s->list[*link - 1].next;

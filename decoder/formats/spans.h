@@ -2,8 +2,9 @@
  * spans.h - asynchronous spans: begun and ended by key, on any thread.
  *
  * A key is process, track ("" when the span has none), name and cookie.  Spans
- * without a track do not nest: of a key that is begun twice the first time
- * counts, and as many ends are needed.  On a track the last begun ends first.
+ * without a track do not nest: a begin whose key is already open is ignored, and
+ * the first end closes the span, as in Perfetto.  On a track the innermost span
+ * ends first; by_name restricts that to spans of the key's name.
  * Memory: at most TW_SPANS_MAX open at a time, names kept once each.
  */
 #ifndef TW_SPANS_H
@@ -11,14 +12,15 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { TW_SPANS_MAX = 1 << 16, TW_SPAN_NAMES_MAX_BYTES = 16 << 20 };
 
 struct tw_span_key {
 	uint32_t pid;
-	struct tw_str track, name; /* when a track is given the name does not tell spans apart */
+	struct tw_str track, name;
 	int64_t cookie;
+	bool by_name; /* spans of a track are distinguished by name; always true without a track */
 };
 
 struct tw_span {
@@ -26,8 +28,7 @@ struct tw_span {
 	int64_t start_ns;
 	uint64_t offset;
 	uint32_t sink_track;
-	uint32_t begins; /* of which all but the first only count */
-	uint32_t next;   /* in its chain or the free list; 0 ends it */
+	uint32_t next; /* in its chain or the free list; 0 ends it */
 	bool open;
 };
 
@@ -47,10 +48,8 @@ enum tw_span_outcome { TW_SPAN_OK, TW_SPAN_FULL, TW_SPAN_NO_MEMORY };
 /* `at` gives start_ns, offset and sink_track. */
 enum tw_span_outcome tw_spans_begin(
         struct tw_spans *s, const struct tw_span_key *key, const struct tw_span *at);
-/* The span that ends, valid until the next begin; NULL when none is open.  *ret_more: it was begun
- * more often than ended and stays open. */
-const struct tw_span *tw_spans_end(
-        struct tw_spans *s, const struct tw_span_key *key, bool *ret_more);
+/* The span that ends, valid until the next begin; NULL when none is open. */
+const struct tw_span *tw_spans_end(struct tw_spans *s, const struct tw_span_key *key);
 /* An open span at or after index *at, which moves behind it; NULL when there are no more. */
 const struct tw_span *tw_spans_next_open(const struct tw_spans *s, uint32_t *at);
 

@@ -1,4 +1,4 @@
-#include "formats/stacks.h"
+#include "decoder/formats/stacks.h"
 
 #include <string.h>
 
@@ -24,6 +24,7 @@ struct tw_stacks {
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of the track; 0 free */
 	uint32_t n_slots;
+	bool followed; /* some sample came before a gap after the one before it */
 	struct tw_event batch[BATCH];
 	unsigned n_batch;
 };
@@ -63,7 +64,7 @@ static enum tw_status tell(struct tw_stacks *s, const struct tw_event *ev, struc
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the stacks of a trace");
+	return tw_oom(err);
 }
 
 static uint32_t *slot_of(const struct tw_stacks *s, uint32_t track)
@@ -216,7 +217,9 @@ enum tw_status tw_stacks_add(
 	n = within_depth(s, sample);
 	if (!reserve(s, k, n))
 		return no_memory(err);
-	if (!sample->went_on && after_gap(s, k, sample->ts_ns)) {
+	if (sample->went_on || !after_gap(s, k, sample->ts_ns)) {
+		s->followed |= sample->ts_ns > k->last_ns && k->last_ns != INT64_MIN;
+	} else {
 		s->sink->ops->repair(s->sink, TW_REPAIR_sample_gap, sample->offset, 1);
 		st = leave(s, k, 0, k->last_ns + s->interval_ns, sample->offset, err);
 	}
@@ -234,6 +237,9 @@ enum tw_status tw_stacks_finish(struct tw_stacks *s, struct tw_err *err)
 	for (uint32_t i = 0; st == TW_OK && i < s->n; i++) {
 		struct stack *k = &s->stacks[i];
 
+		if (!s->followed)
+			s->sink->ops->source(
+			        s->sink, k->track, TW_SOURCE_SAMPLES, TW_INTERVAL_NONE);
 		st = leave(s, k, 0, k->last_ns + s->interval_ns, TW_NO_OFFSET, err);
 	}
 	return st == TW_OK ? flush(s, err) : st;

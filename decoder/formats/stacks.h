@@ -7,16 +7,17 @@
  * (the rule of Android's own sampling tracer).  After a gap of several intervals
  * nothing went on: what was open ended an interval after its last sample.
  * The tracks are described to the sink as sampled, so that nobody takes counts
- * of slices for counts of calls.
+ * of slices for counts of calls.  If no sample of any track followed another before
+ * a gap, the samples are snapshots (TW_INTERVAL_NONE).
  */
 #ifndef TW_STACKS_H
 #define TW_STACKS_H
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 struct tw_stacks;
 

@@ -1,6 +1,6 @@
-#include "formats/tids.h"
+#include "decoder/formats/tids.h"
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 bool tw_tids_init(
         struct tw_tids *t, struct tw_arena *a, const struct tw_limits *limits, struct tw_sink *sink)

@@ -8,9 +8,9 @@
 #ifndef TW_TIDS_H
 #define TW_TIDS_H
 
-#include "base/arena.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 enum { TW_BLOCKED_IN_BYTES = 48 };
 

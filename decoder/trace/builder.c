@@ -7,11 +7,11 @@
  * them.  Writing adds 8 bytes a record for the largest track, 12 where it is
  * out of order.  What no longer fits is counted, and the trace keeps the rest.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
 /* Of the arena a quarter is for names alone, and the last bytes for the name of all that have none.
@@ -476,7 +476,7 @@ static enum tw_status sink_events(
 		else
 			take_event(b, &ev[i]);
 	if (b->status != TW_OK)
-		return tw_fail(err, b->status, TW_NO_OFFSET,
+		return tw_fail(err, b->status,
 		        "the trace needs more memory than "
 		        "a decode may use");
 	return TW_OK;
@@ -512,7 +512,7 @@ static void sink_source(
 	if (track == 0 || track > b->n_tracks)
 		return;
 	b->tracks[track - 1].source = source;
-	b->tracks[track - 1].interval_ns = interval_ns > 0 ? interval_ns : 0;
+	b->tracks[track - 1].interval_ns = interval_ns >= TW_INTERVAL_NONE ? interval_ns : 0;
 }
 
 static const struct tw_sink_ops ops = {

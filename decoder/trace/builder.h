@@ -15,9 +15,9 @@
 #ifndef TW_BUILDER_H
 #define TW_BUILDER_H
 
-#include "formats/format.h"
-#include "trace/calltree.h"
-#include "trace/columns.h"
+#include "decoder/formats/format.h"
+#include "decoder/trace/calltree.h"
+#include "decoder/trace/columns.h"
 
 struct tw_builder;
 

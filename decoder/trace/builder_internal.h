@@ -13,8 +13,8 @@
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
 
-#include "formats/codes.h"
-#include "trace/builder.h"
+#include "decoder/formats/codes.h"
+#include "decoder/trace/builder.h"
 
 /* A finished call as it is kept: 24 bytes. */
 struct record {

@@ -12,7 +12,7 @@
  * ends are merged to one, in which the usual nesting finds who holds whom.
  * Tracks of different sources (calls, samples) stay apart.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,11 +8,11 @@
  * below them included).  Parents are never shorter than their children, so what
  * is kept is always a forest, in the same pre-order and the same columns.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8, BITS = 63 };
 
@@ -52,7 +52,7 @@ enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err)
 	tw_buf_clear(c->payload);
 	st = tw_chunk_encode(c->open, c->info.open, c->batch, c->info.slices, c->payload);
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "no memory to write a chunk");
+		return tw_fail(err, st, "no memory to write a chunk");
 	st = c->out->ops->chunk(c->out, &c->info, c->payload->data, c->payload->len, err);
 	c->info.slices = 0;
 	return st;

@@ -13,7 +13,7 @@
  * pre-order.  Where the ends are not rising, or two records overlap without
  * nesting, the track is sorted by begin (outer first) and overlaps are cut.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,12 +5,12 @@
  * against the share of memory that names have; of what has no room there the rest
  * of the trace is kept.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { FIRST_TEXTS = 256, MAX_DOCUMENTS = 1024, DETAIL_MAX_BYTES = 64 << 10 };
 
@@ -72,8 +72,7 @@ static const char *keep_text(struct tw_builder *b, struct tw_str *text)
 static enum tw_status no_memory(struct tw_builder *b, struct tw_err *err)
 {
 	b->status = TW_NOMEM;
-	return tw_fail(
-	        err, TW_NOMEM, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
+	return tw_fail(err, TW_NOMEM, "the trace needs more memory than a decode may use");
 }
 
 static bool sane(const struct tw_builder *b, const struct tw_note *n)

@@ -10,7 +10,7 @@
  * and time without end: BEGINs past MAX_OPEN are counted alone, far deeper than
  * what a trace keeps; and the call of an END is looked for LOOK_BACK calls deep.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 enum { MAX_OPEN = 1 << 16, LOOK_BACK = 2048 };
 

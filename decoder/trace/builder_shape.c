@@ -7,8 +7,8 @@
  * out the next thread's order.  What comes out is told to the trace_out in that
  * thread, and is the same to the byte either way.
  */
-#include "base/relay.h"
-#include "trace/builder_internal.h"
+#include "decoder/base/relay.h"
+#include "decoder/trace/builder_internal.h"
 
 enum { BATCH = 4096, SLOTS = 32, WORTH_A_THREAD = 1 << 16 };
 
@@ -45,7 +45,7 @@ struct tw_shaper {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to write the trace");
+	return tw_oom(err);
 }
 
 /* --- shaping --- */

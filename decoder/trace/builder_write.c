@@ -5,12 +5,12 @@
  * falling count.  Then each thread is walked once in pre-order: the walk sums up
  * the methods' totals, and what it finds is shaped by builder_shape.c.
  */
-#include "trace/builder_internal.h"
+#include "decoder/trace/builder_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 /* A call that is open while a thread is walked. */
 struct frame {
@@ -36,7 +36,7 @@ struct writer {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to write the trace");
+	return tw_oom(err);
 }
 
 /* --- the order of threads --- */
@@ -195,7 +195,7 @@ static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err
 
 	if (st != TW_OK) {
 		tw_nest_close(&nest);
-		return tw_fail(err, st, TW_NO_OFFSET, "a thread's calls do not fit in memory");
+		return tw_fail(err, st, "a thread's calls do not fit in memory");
 	}
 	while (st == TW_OK && tw_nest_next(&nest, w->b, &s)) {
 		if (s.depth >= w->b->limits.max_depth) {
@@ -244,7 +244,7 @@ static enum tw_status write_thread(
 
 	w->thread = (struct tw_thread_info){
 	        .thread_id = thread_id,
-	        .pid = t->pid,
+	        .pid = tw_pid_number(t->pid),
 	        .tid = t->tid,
 	        .name = name_of(w->b, t),
 	        .is_main = is_main(t),
@@ -342,10 +342,9 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_builder_join_tracks(b);
 	if (st != TW_OK)
-		return tw_fail(
-		        err, st, TW_NO_OFFSET, "the trace needs more memory than a decode may use");
+		return tw_fail(err, st, "the trace needs more memory than a decode may use");
 	if (b->slices == 0 && b->n_notes == 0 && b->n_documents == 0)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "not one call could be read");
+		return tw_fail(err, TW_CORRUPT, "not one call could be read");
 	return TW_OK;
 }
 

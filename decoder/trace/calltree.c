@@ -7,12 +7,12 @@
  * pre-order.  A full tree takes no new nodes: a call that finds none is part of
  * its caller's self time, and is counted.  The stored form is in calltree_store.c.
  */
-#include "trace/calltree.h"
+#include "decoder/trace/calltree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 #define NODE_MAX (UINT32_MAX >> 1)
 

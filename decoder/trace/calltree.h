@@ -9,10 +9,10 @@
 #ifndef TW_CALLTREE_H
 #define TW_CALLTREE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "trace/columns.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/trace/columns.h"
 
 #define TW_NO_METHOD UINT32_MAX
 

@@ -6,7 +6,7 @@
  * missing to the sibling before (or, for a first child, to the parent), for
  * siblings fall; a single call's maximum is its total and takes no byte.
  */
-#include "trace/calltree.h"
+#include "decoder/trace/calltree.h"
 
 #include <string.h>
 
@@ -194,12 +194,13 @@ static enum tw_status read_header(
 	uint64_t left = len < HEADER ? 0 : len - HEADER;
 
 	if (len < HEADER || tw_u32le(p) != MAGIC || tw_u64le(p + 8) > INT64_MAX)
-		return tw_fail(err, TW_CORRUPT, 0, "not a call tree");
+		return tw_fail_at(err, TW_CORRUPT, 0, "not a call tree");
 	for (size_t c = 0; c < COLUMNS; c++) {
 		uint32_t bytes = tw_u32le(p + 16 + 4 * c);
 
 		if (bytes > left)
-			return tw_fail(err, TW_CORRUPT, 0, "a call tree's columns do not fit it");
+			return tw_fail_at(
+			        err, TW_CORRUPT, 0, "a call tree's columns do not fit it");
 		r->at[c] = at;
 		r->end[c] = at += bytes;
 		left -= bytes;
@@ -207,7 +208,8 @@ static enum tw_status read_header(
 	*ret_n = tw_u32le(p + 4);
 	r->cpu = r->end[COL_CPU] > r->at[COL_CPU];
 	if (*ret_n == 0 || *ret_n - 1 > (size_t)(r->end[COL_STEP] - r->at[COL_STEP]))
-		return tw_fail(err, TW_CORRUPT, 4, "a call tree's size does not fit its columns");
+		return tw_fail_at(
+		        err, TW_CORRUPT, 4, "a call tree's size does not fit its columns");
 	return TW_OK;
 }
 
@@ -221,7 +223,7 @@ static enum tw_status read_nodes(struct reader *r, uint32_t n, int64_t total_ns,
 	for (int c = 0; c < COLUMNS; c++)
 		r->bad = r->bad || r->at[c] != r->end[c];
 	if (r->bad)
-		return tw_fail(err, TW_CORRUPT, 0, "a call tree is damaged");
+		return tw_fail_at(err, TW_CORRUPT, 0, "a call tree is damaged");
 	close_nodes(r, 0, n);
 	return TW_OK;
 }
@@ -239,7 +241,7 @@ enum tw_status tw_tree_decode(
 	r.path =
 	        r.nodes ? tw_mem_alloc(n, sizeof *r.path) : NULL; /* touched as far as it is deep */
 	if (!r.path)
-		return tw_fail(err, TW_NOMEM, 0, "no memory for a call tree");
+		return tw_oom(err);
 	st = read_nodes(&r, n, (int64_t)tw_u64le(p + 8), err);
 	tw_mem_free(r.path);
 	if (st == TW_OK)

@@ -5,11 +5,11 @@
  * column grows in a place of its own size bound, so that no byte is checked
  * twice.  Decoding walks the same stack and trusts nothing.
  */
-#include "trace/columns.h"
+#include "decoder/trace/columns.h"
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum column { COL_OPEN, COL_STEP, COL_GAP, COL_LEAF, COL_TAIL, COL_METHOD, COL_CPU, COL_MERGED };
 enum { COLUMNS = 8, MAGIC = 0x31435754 /* "TWC1" */, FLAG_CPU = 1, FLAG_MERGED = 2 };
@@ -296,7 +296,7 @@ static enum tw_status read_header(
 	uint64_t left = len < TW_CHUNK_HEADER_BYTES ? 0 : len - TW_CHUNK_HEADER_BYTES;
 
 	if (len < TW_CHUNK_HEADER_BYTES || tw_u32le(p) != MAGIC)
-		return tw_fail(err, TW_CORRUPT, 0, "not a chunk of slices");
+		return tw_fail_at(err, TW_CORRUPT, 0, "not a chunk of slices");
 	c->n = tw_u32le(p + 4);
 	c->n_open = tw_u32le(p + 8);
 	d->flags = tw_u32le(p + 12);
@@ -304,7 +304,7 @@ static enum tw_status read_header(
 		uint32_t bytes = tw_u32le(p + 16 + 4 * i);
 
 		if (bytes > left)
-			return tw_fail(err, TW_CORRUPT, 0, "a chunk's columns do not fit it");
+			return tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns do not fit it");
 		d->at[i] = at;
 		d->end[i] = at += bytes;
 		left -= bytes;
@@ -313,7 +313,7 @@ static enum tw_status read_header(
 	if (c->n == 0 || c->n > TW_CHUNK_SLICES ||
 	        c->n_open > (size_t)(d->end[COL_OPEN] - d->at[COL_OPEN]) / 3 ||
 	        c->n > (size_t)(d->end[COL_GAP] - d->at[COL_GAP]))
-		return tw_fail(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
+		return tw_fail_at(err, TW_CORRUPT, 4, "a chunk's counts do not fit its columns");
 	return TW_OK;
 }
 
@@ -363,7 +363,7 @@ enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_
 	bool enough;
 
 	if (st == TW_OK && (start_ns < 0 || start_ns > TIME_MAX))
-		st = tw_fail(err, TW_CORRUPT, 0, "a chunk's start is out of range");
+		st = tw_fail_at(err, TW_CORRUPT, 0, "a chunk's start is out of range");
 	if (st != TW_OK) {
 		c->n = c->n_open = 0;
 		return st;
@@ -374,6 +374,6 @@ enum tw_status tw_chunk_decode(struct tw_chunk *c, const uint8_t *payload, size_
 	if (enough && !d.bad)
 		return TW_OK;
 	c->n = c->n_open = 0;
-	return enough ? tw_fail(err, TW_CORRUPT, 0, "a chunk's columns are damaged")
-	              : tw_fail(err, TW_NOMEM, 0, "no memory for a chunk");
+	return enough ? tw_fail_at(err, TW_CORRUPT, 0, "a chunk's columns are damaged")
+	              : tw_oom(err);
 }

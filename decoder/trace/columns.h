@@ -28,8 +28,8 @@
 #ifndef TW_COLUMNS_H
 #define TW_COLUMNS_H
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum { TW_CHUNK_SLICES = 65536, TW_CHUNK_HEADER_BYTES = 48 };
 

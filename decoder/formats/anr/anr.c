@@ -16,14 +16,14 @@
  * (anr_report.h): a document "anr", and each stack as a sample of its thread.
  * A cut dump keeps what it had.  Nothing here is time: a dump is one moment.
  */
-#include "formats/format.h"
+#include "decoder/formats/format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/anr_model.h"
-#include "formats/anr_report.h"
-#include "formats/lines.h"
+#include "decoder/formats/anr/anr_model.h"
+#include "decoder/formats/anr/anr_report.h"
+#include "decoder/formats/lines.h"
 
 enum { LINE_MAX_BYTES = 1 << 16, MAX_CHANNELS = 1 << 15, LOOK_BACK = 64 };
 
@@ -142,10 +142,18 @@ static void new_look(struct anr *s, struct tw_str name, int64_t at_ns, bool bare
 	s->bare = bare;
 }
 
+/* The end line of the process before is missing, and with it what stood in front of it. */
+static void end_process(struct anr *s, uint64_t offset)
+{
+	if (s->in_process)
+		s->model.sink->ops->repair(s->model.sink, TW_REPAIR_end_mark_missing, offset, 1);
+	s->in_process = true;
+}
+
 static void on_process(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	drop_placeholder(s);
-	s->in_process = true;
+	end_process(s, line->offset);
 	if (new_dump(s, l->pid, l->at_ns, line->offset))
 		s->model.dumps[s->model.n_dumps - 1].process = true;
 }
@@ -155,7 +163,7 @@ static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct
 	struct tw_anr *m = &s->model;
 
 	drop_placeholder(s);
-	s->in_process = true;
+	end_process(s, line->offset);
 	for (uint32_t i = 1; i <= m->n_dumps && i <= LOOK_BACK; i++)
 		if (m->dumps[m->n_dumps - i].pid == l->pid) {
 			s->channel_dump = m->n_dumps - i;
@@ -190,6 +198,17 @@ static bool room_for_channel(struct anr *s)
 	return true;
 }
 
+/* In the last dump; a thread may be listed again and again. */
+static bool has_sys_tid(const struct tw_anr *m, uint64_t sys_tid)
+{
+	const struct tw_anr_dump *d = &m->dumps[m->n_dumps - 1];
+
+	for (uint32_t i = 0; i < d->n_threads; i++)
+		if (m->threads[d->thread + i].sys_tid == sys_tid)
+			return true;
+	return false;
+}
+
 static void on_channel(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	struct tw_anr *m = &s->model;
@@ -200,7 +219,7 @@ static void on_channel(struct anr *s, const struct tw_anr_line *l, const struct 
 		m->sink->ops->repair(m->sink, TW_REPAIR_note_limit, line->offset, 1);
 		return;
 	}
-	if (s->channels_only && s->channel_dump == m->n_dumps - 1)
+	if (s->channels_only && s->channel_dump == m->n_dumps - 1 && !has_sys_tid(m, l->sys_tid))
 		(void)tw_anr_add_thread(
 		        m, &(struct tw_anr_line){.sys_tid = l->sys_tid}, line->offset);
 	s->channels[s->n_channels++] = (struct channel){
@@ -391,6 +410,19 @@ static void on_end(struct anr *s, const struct tw_anr_line *l, const struct tw_l
 	s->open = s->in_process = s->in_channels = false;
 }
 
+static void on_threads(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)line;
+	if (s->model.n_dumps && !s->lost)
+		s->model.dumps[s->model.n_dumps - 1].declared_threads = l->number;
+}
+
+static void on_failed(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
+{
+	(void)l;
+	s->model.sink->ops->repair(s->model.sink, TW_REPAIR_sample_failed, line->offset, 1);
+}
+
 static void on_dumping(struct anr *s, const struct tw_anr_line *l, const struct tw_line *line)
 {
 	(void)line;
@@ -422,6 +454,7 @@ static const handler heads[TW_ANR_KINDS] = {
         [TW_ANR_CHANNELS] = on_channels,
         [TW_ANR_END] = on_end,
         [TW_ANR_DUMPING] = on_dumping,
+        [TW_ANR_THREADS] = on_threads,
         [TW_ANR_FACT] = on_fact,
         [TW_ANR_LOAD] = on_load,
         [TW_ANR_THREAD] = on_thread,
@@ -443,6 +476,7 @@ static const handler stack_lines[TW_ANR_KINDS] = {
         [TW_ANR_KERNEL] = on_frame,
         [TW_ANR_LOCK] = on_lock,
         [TW_ANR_REPEATED] = on_repeated,
+        [TW_ANR_FAILED] = on_failed,
 };
 
 static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw_err *err)
@@ -457,7 +491,7 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 	else if (s->open && stack_lines[l.kind])
 		stack_lines[l.kind](s, &l, line);
 	if (s->model.no_memory)
-		return tw_fail(err, TW_NOMEM, line->offset, "no memory for the threads of a dump");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -506,6 +540,19 @@ static void join_channels(struct anr *s)
 		}
 }
 
+/* Threads that the head of a dump counts and nobody saw. */
+static void count_missing(const struct tw_anr *m)
+{
+	for (uint32_t i = 0; i < m->n_dumps; i++) {
+		const struct tw_anr_dump *d = &m->dumps[i];
+		uint64_t seen = (uint64_t)d->n_threads + d->threads_left_out;
+
+		if (seen < d->declared_threads)
+			m->sink->ops->repair(m->sink, TW_REPAIR_records_missing, d->offset,
+			        d->declared_threads - seen);
+	}
+}
+
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err)
 {
@@ -515,7 +562,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->log_ns = -1;
 	if (!tw_lines_init(&s->lines, a, LINE_MAX_BYTES, each_line, s) ||
 	        !tw_anr_init(&s->model, a, limits, sink))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to read a dump");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -536,9 +583,10 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return st;
 	drop_placeholder(s);
 	join_channels(s);
+	count_missing(m);
 	if (m->n_threads == 0 && s->n_channels == 0 && !m->facts[TW_ANR_FACT_subject] &&
 	        !m->facts[TW_ANR_FACT_reason] && !m->facts[TW_ANR_FACT_what])
-		return tw_fail(err, TW_CORRUPT, 0,
+		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "an ANR report without a thread, a waiting channel or a reason that can be "
 		        "read");
 	if (s->in_process && !cut)

@@ -1,7 +1,7 @@
-#include "formats/anr_again.h"
+#include "decoder/formats/anr/anr_again.h"
 
-#include "formats/anr_scan.h"
-#include "formats/json_text.h"
+#include "decoder/formats/anr/anr_scan.h"
+#include "decoder/formats/json/json_text.h"
 
 struct again {
 	struct tw_anr *m;

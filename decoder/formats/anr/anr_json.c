@@ -14,10 +14,10 @@
  */
 #include <stdio.h>
 
-#include "formats/anr_model.h"
-#include "formats/anr_report.h"
-#include "formats/format.h"
-#include "formats/json_text.h"
+#include "decoder/formats/anr/anr_model.h"
+#include "decoder/formats/anr/anr_report.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/json/json_text.h"
 
 enum { NAME_BYTES = 4096, PLACE_BYTES = 512 };
 
@@ -132,8 +132,7 @@ static enum tw_status read_document(void *state, json_t *doc, struct tw_err *err
 	for (size_t i = 0; i < json_array_size(doc); i++)
 		read_event(s, json_array_get(doc, i));
 	if (s->model.no_memory)
-		return tw_fail(
-		        err, TW_NOMEM, TW_NO_OFFSET, "no memory for the threads of an event");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -144,7 +143,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 
 	tw_json_text_init(&s->text, a, sink, "ANR event", 0);
 	if (!tw_anr_init(&s->model, a, limits, sink))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to read an ANR event");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -161,7 +160,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_json_text_each(&s->text, cut, read_document, s, err);
 
 	if (st == TW_OK && s->model.n_frames == 0)
-		return tw_fail(err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
+		return tw_fail_at(
+		        err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
 	return st == TW_OK ? tw_anr_tell(&s->model, err) : st;
 }
 

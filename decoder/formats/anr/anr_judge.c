@@ -1,9 +1,9 @@
-#include "formats/anr_judge.h"
+#include "decoder/formats/anr/anr_judge.h"
 
 #include <string.h>
 
-#include "formats/anr_scan.h"
-#include "formats/anr_words.h"
+#include "decoder/formats/anr/anr_scan.h"
+#include "decoder/formats/anr/anr_words.h"
 
 enum { NAME_BYTES = 160 };
 
@@ -475,24 +475,68 @@ static void read_reason(const struct tw_anr *m, struct tw_anr_summary *s)
 	s->waited_ms = waited_of(reason);
 }
 
-/* The dump that the report is about: of the process that was asked for, else the first with a
- * main thread, else the first with threads. */
+static bool is_of_name(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '.' || c == ':';
+}
+
+/* Does the text speak of a process of this name, and not of one whose name has it in it? */
+static bool mentions(struct tw_str text, struct tw_str name)
+{
+	for (size_t at = 0; name.len && at + name.len <= text.len; at++) {
+		size_t end = at + name.len;
+
+		if (memcmp(text.ptr + at, name.ptr, name.len) == 0 &&
+		        (at == 0 || !is_of_name(text.ptr[at - 1])) &&
+		        (end == text.len || !is_of_name(text.ptr[end])))
+			return true;
+	}
+	return false;
+}
+
+/* How surely the report is about the process of a dump. */
+static int blame_of(const struct tw_anr *m, const struct tw_anr_dump *d, bool has_main)
+{
+	static const enum tw_anr_fact names[] = {
+	        TW_ANR_FACT_what, TW_ANR_FACT_process, TW_ANR_FACT_package};
+	static const enum tw_anr_fact reasons[] = {TW_ANR_FACT_subject, TW_ANR_FACT_reason};
+	struct tw_str command = tw_anr_str(m, d->facts[TW_ANR_FACT_command]);
+	struct tw_str name = tw_anr_eat_word(&command);
+	struct tw_str reported_pid = tw_anr_str(m, m->facts[TW_ANR_FACT_pid]);
+	uint64_t pid;
+
+	if (!has_main)
+		return d->n_threads ? 1 : 0;
+	if (d->pid && d->pid == m->dumping_pid)
+		return 6;
+	if (d->pid && tw_anr_eat_number(&reported_pid, &pid) && pid == d->pid)
+		return 5;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (mentions(tw_anr_str(m, m->facts[names[i]]), name))
+			return 4;
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (mentions(tw_anr_str(m, m->facts[reasons[i]]), name))
+			return 3;
+	return 2;
+}
+
+/* The dump that the report is about: of the process that it says did not respond, else the first
+ * with a main thread, else the first with threads. */
 static uint32_t blamed(const struct tw_anr *m, const struct tw_anr_summary *s)
 {
-	uint32_t with_main = TW_ANR_NO_INDEX;
-	uint32_t with_threads = TW_ANR_NO_INDEX;
+	uint32_t best = TW_ANR_NO_INDEX;
+	int most = 0;
 
 	for (uint32_t i = 0; i < m->n_dumps; i++) {
-		bool has_main = s->findings[i].main != TW_ANR_NO_INDEX;
+		int blame = blame_of(m, &m->dumps[i], s->findings[i].main != TW_ANR_NO_INDEX);
 
-		if (m->dumping_pid && m->dumps[i].pid == m->dumping_pid && has_main)
-			return i;
-		if (has_main && with_main == TW_ANR_NO_INDEX)
-			with_main = i;
-		if (m->dumps[i].n_threads && with_threads == TW_ANR_NO_INDEX)
-			with_threads = i;
+		if (blame > most) {
+			most = blame;
+			best = i;
+		}
 	}
-	return with_main != TW_ANR_NO_INDEX ? with_main : with_threads;
+	return best;
 }
 
 static uint32_t look_frame(const struct tw_anr *m, const struct tw_anr_summary *s, uint32_t dump)

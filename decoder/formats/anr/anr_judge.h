@@ -9,7 +9,7 @@
 #ifndef TW_ANR_JUDGE_H
 #define TW_ANR_JUDGE_H
 
-#include "formats/anr_model.h"
+#include "decoder/formats/anr/anr_model.h"
 
 enum tw_anr_end { /* new ones come last: clusters are made of the numbers too */
 	TW_ANR_NO_STACK,

@@ -12,9 +12,9 @@
  * the end of it is taken.  Lines that came through logcat have its prefix, in any of its
  * usual forms.
  */
-#include "formats/anr_line.h"
+#include "decoder/formats/anr/anr_line.h"
 
-#include "formats/anr_scan.h"
+#include "decoder/formats/anr/anr_scan.h"
 
 static const struct {
 	const char *name, *prefix;
@@ -23,7 +23,7 @@ static const struct {
 #define FILE                      true
 #define DUMP                      false
 #define FACT(name, prefix, scope) {#name, prefix, scope},
-#include "formats/anr_facts.def"
+#include "decoder/formats/anr/anr_facts.def"
 #undef FACT
 #undef FILE
 #undef DUMP
@@ -272,7 +272,7 @@ static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 	size_t at;
 
 	if (!tw_anr_eat(&s, "#") || !tw_anr_eat_number(&s, &l->number))
-		return TW_ANR_REMARK;
+		return tw_anr_find(s, "nwind failed") < s.len ? TW_ANR_FAILED : TW_ANR_REMARK;
 	s = tw_anr_skip_blanks(s);
 	if (!tw_anr_eat(&s, "pc ") || !tw_anr_eat_hex(&s, &l->number))
 		return TW_ANR_REMARK;
@@ -513,8 +513,11 @@ static enum tw_anr_kind parse_words(struct tw_anr_line *l, struct tw_str s, bool
 
 	if (tw_anr_eat(&rest, "Caused by: "))
 		return parse_cause(l, rest);
-	if (tw_anr_eat(&rest, "DALVIK THREADS"))
+	if (tw_anr_eat(&rest, "DALVIK THREADS")) {
+		if (tw_anr_eat(&rest, " ("))
+			(void)tw_anr_eat_number(&rest, &l->number);
 		return TW_ANR_THREADS;
+	}
 	if (indented && parse_load(l, s) == TW_ANR_LOAD)
 		return TW_ANR_LOAD;
 	if (indented)
@@ -560,8 +563,9 @@ static enum tw_anr_kind parse(struct tw_anr_line *l, struct tw_str s, bool inden
 		return parse_dashes(l, s);
 	if (s.ptr[0] == '.')
 		return parse_dots(l, s);
-	if (s.ptr[0] == '(' || tw_anr_eat(&rest, "NOTE: ") ||
-	        tw_anr_eat(&rest, "DumpLatencyMs: ") || tw_anr_eat(&rest, "Not able to dump stack"))
+	if (tw_anr_eat(&rest, "Not able to dump stack"))
+		return TW_ANR_FAILED;
+	if (s.ptr[0] == '(' || tw_anr_eat(&rest, "NOTE: ") || tw_anr_eat(&rest, "DumpLatencyMs: "))
 		return TW_ANR_REMARK;
 	return parse_words(l, s, indented);
 }

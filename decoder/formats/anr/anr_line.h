@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
-#include "formats/anr_locks.h"
+#include "decoder/base/str.h"
+#include "decoder/formats/anr/anr_locks.h"
 
 enum tw_anr_fact {
 #define FACT(name, prefix, scope) TW_ANR_FACT_##name,
-#include "formats/anr_facts.def"
+#include "decoder/formats/anr/anr_facts.def"
 #undef FACT
 	TW_ANR_FACTS
 };
@@ -31,7 +31,7 @@ enum tw_anr_kind {
 	TW_ANR_CHANNELS, /* ----- Waiting Channels: pid 12 at DATE -----: pid, at_ns */
 	TW_ANR_END,      /* ----- end 12 ----- */
 	TW_ANR_DUMPING,  /* ----- dumping pid: 12 at 345 */
-	TW_ANR_THREADS,  /* DALVIK THREADS (12): */
+	TW_ANR_THREADS,  /* DALVIK THREADS (12): number; 0: not given */
 	TW_ANR_FACT,     /* fact, text */
 	TW_ANR_LOAD,     /* a process in the CPU usage list, or its TOTAL: text */
 	TW_ANR_THREAD, /* "name" prio=5 tid=1 Blocked: name, text is the state, tid, sys_tid, ... */
@@ -45,6 +45,7 @@ enum tw_anr_kind {
 	TW_ANR_LOCK,      /*   - locked <0x12> (a T) ...: how, object, holder, text is the type */
 	TW_ANR_NO_LOCK,   /*   - waiting to lock an unknown object */
 	TW_ANR_REPEATED,  /*   ... repeated 3 times: number */
+	TW_ANR_FAILED,    /* a stack, or its rest, could not be taken */
 	TW_ANR_REMARK,    /* a line in a thread that says nothing of its stack */
 	TW_ANR_CHANNEL,   /* sysTid=12   futex_wait: sys_tid, text */
 	TW_ANR_EXCEPTION, /* a.b.FooError: message: name, text */

@@ -7,7 +7,7 @@
  * Object.wait (also when it was woken up and wants it back).  A thread that seems
  * to wait for itself does not: its holder was read at another moment.
  */
-#include "formats/anr_locks.h"
+#include "decoder/formats/anr/anr_locks.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum tw_anr_how {
 	TW_ANR_LOCKED,    /* held in this frame */

@@ -1,9 +1,9 @@
-#include "formats/anr_model.h"
+#include "decoder/formats/anr/anr_model.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { FIRST_CAP = 64, NATIVE_NAME_BYTES = 300 };
 

@@ -11,11 +11,11 @@
 #ifndef TW_ANR_MODEL_H
 #define TW_ANR_MODEL_H
 
-#include "base/arena.h"
-#include "formats/anr_line.h"
-#include "formats/anr_locks.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/anr/anr_line.h"
+#include "decoder/formats/anr/anr_locks.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 enum {
 	TW_ANR_MAX_DUMPS = 1 << 12,
@@ -56,6 +56,7 @@ struct tw_anr_dump {
 	uint64_t offset;
 	uint32_t thread, n_threads; /* first */
 	uint32_t threads_left_out;
+	uint64_t declared_threads;    /* the count in its heading; 0: not given */
 	uint32_t facts[TW_ANR_FACTS]; /* texts */
 	bool process;                 /* begun by a "----- pid" line */
 };

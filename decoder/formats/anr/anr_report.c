@@ -5,8 +5,8 @@
  * the others while the share of text lasts; what is left out is counted where it is
  * missing.  Keys stand in the order in which a reader wants them.
  */
-#include "formats/anr_report.h"
-#include "formats/anr_words.h"
+#include "decoder/formats/anr/anr_report.h"
+#include "decoder/formats/anr/anr_words.h"
 
 #include <jansson.h>
 #include <stdio.h>

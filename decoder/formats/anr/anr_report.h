@@ -8,7 +8,7 @@
 #ifndef TW_ANR_REPORT_H
 #define TW_ANR_REPORT_H
 
-#include "formats/anr_judge.h"
+#include "decoder/formats/anr/anr_judge.h"
 
 /* A thread's id for the trace: its kernel id, else its ART id (the process for main), else one made
  * from its name. */

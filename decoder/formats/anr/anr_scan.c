@@ -1,4 +1,4 @@
-#include "formats/anr_scan.h"
+#include "decoder/formats/anr/anr_scan.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 bool tw_anr_eat(struct tw_str *s, const char *literal);
 bool tw_anr_eat_number(struct tw_str *s, uint64_t *ret); /* decimal */

@@ -2,8 +2,8 @@
  * anr_stack.c - what one stack of an ANR report says: whose frames they are, what the
  * thread does, and a hash that stays when lines and addresses move.
  */
-#include "formats/anr_judge.h"
-#include "formats/anr_scan.h"
+#include "decoder/formats/anr/anr_judge.h"
+#include "decoder/formats/anr/anr_scan.h"
 
 enum { HASHED_FRAMES = 5, LOOK_FRAMES = 8 };
 #define QUEUED_NS UINT64_C(1000000000) /* less of it is no reason */
@@ -48,10 +48,18 @@ static struct tw_str name_of(const struct tw_anr *m, uint32_t frame)
 	return tw_anr_str(m, m->frames[frame].name);
 }
 
+/* R8 calls classes that it makes so; with a mapping their frames are left out. */
+static bool is_compilers(struct tw_str name)
+{
+	return tw_str_find(name, TW_STR("$$ExternalSynthetic")) < name.len ||
+	       tw_str_find(name, TW_STR("$$InternalSynthetic")) < name.len;
+}
+
 uint32_t tw_anr_app_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
 {
 	for (uint32_t i = t->frame; i < t->frame + t->n_frames; i++)
-		if (m->frames[i].kind == TW_ANR_JAVA && !BEGINS(name_of(m, i), platform))
+		if (m->frames[i].kind == TW_ANR_JAVA && !BEGINS(name_of(m, i), platform) &&
+		        !is_compilers(name_of(m, i)))
 			return i;
 	return TW_ANR_NO_INDEX;
 }
@@ -62,6 +70,51 @@ static uint32_t top_java(const struct tw_anr *m, const struct tw_anr_thread *t)
 		if (m->frames[i].kind == TW_ANR_JAVA)
 			return i;
 	return TW_ANR_NO_INDEX;
+}
+
+/* C library wrappers of system calls that block: a thread with one of them at the top of its native
+ * stack waits.  Binder's frames are checked first, so an ioctl found here waits for a driver. */
+static const struct {
+	const char *name;
+	enum tw_anr_end end;
+} functions[] = {{"read", TW_ANR_IO}, {"pread", TW_ANR_IO}, {"pread64", TW_ANR_IO},
+        {"readv", TW_ANR_IO}, {"write", TW_ANR_IO}, {"pwrite", TW_ANR_IO}, {"pwrite64", TW_ANR_IO},
+        {"writev", TW_ANR_IO}, {"fsync", TW_ANR_IO}, {"fdatasync", TW_ANR_IO},
+        {"openat", TW_ANR_IO}, {"rename", TW_ANR_IO}, {"unlink", TW_ANR_IO},
+        {"recvfrom", TW_ANR_IO}, {"sendto", TW_ANR_IO}, {"connect", TW_ANR_IO},
+        {"epoll_pwait", TW_ANR_WAITS}, {"epoll_wait", TW_ANR_WAITS}, {"poll", TW_ANR_WAITS},
+        {"ppoll", TW_ANR_WAITS}, {"select", TW_ANR_WAITS}, {"pselect6", TW_ANR_WAITS},
+        {"futex", TW_ANR_WAITS}, {"futex_wait_ex", TW_ANR_WAITS}, {"wait4", TW_ANR_WAITS},
+        {"waitpid", TW_ANR_WAITS}, {"waitid", TW_ANR_WAITS}, {"ioctl", TW_ANR_WAITS},
+        {"pthread_cond_wait", TW_ANR_WAITS}, {"pthread_cond_timedwait", TW_ANR_WAITS},
+        {"pthread_mutex_lock", TW_ANR_WAITS}, {"pthread_join", TW_ANR_WAITS},
+        {"sem_wait", TW_ANR_WAITS}, {"sem_timedwait", TW_ANR_WAITS}, {"nanosleep", TW_ANR_SLEEPS},
+        {"clock_nanosleep", TW_ANR_SLEEPS}, {"usleep", TW_ANR_SLEEPS}, {"sleep", TW_ANR_SLEEPS}};
+
+static enum tw_anr_end function_end(struct tw_str name, enum tw_anr_end other)
+{
+	while (tw_anr_eat(&name, "_"))
+		continue;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (tw_str_eq(name, tw_str_of(functions[i].name)))
+			return functions[i].end;
+	return other;
+}
+
+/* Of native frames alone: the first that is not how a thread waits. */
+static uint32_t telling_native(const struct tw_anr *m, const struct tw_anr_thread *t)
+{
+	static const char *const how[] = {"android::IPCThreadState::", "android::BpBinder::",
+	        "android::Looper::poll", "art::ConditionVariable::", "std::", "syscall"};
+
+	for (uint32_t i = t->frame; i < t->frame + t->n_frames; i++) {
+		struct tw_str name = name_of(m, i);
+
+		if (m->frames[i].kind == TW_ANR_C && !BEGINS(name, how) &&
+		        function_end(name, TW_ANR_RUNS) == TW_ANR_RUNS)
+			return i;
+	}
+	return t->n_frames ? t->frame : TW_ANR_NO_INDEX;
 }
 
 uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread *t)
@@ -75,9 +128,7 @@ uint32_t tw_anr_telling_frame(const struct tw_anr *m, const struct tw_anr_thread
 		        !is_native_method(name))
 			return i;
 	}
-	if (top != TW_ANR_NO_INDEX)
-		return top;
-	return t->n_frames ? t->frame : TW_ANR_NO_INDEX;
+	return top != TW_ANR_NO_INDEX ? top : telling_native(m, t);
 }
 
 /* --- states --- */
@@ -189,7 +240,8 @@ static const struct {
 	const char *part;
 	enum tw_anr_end end;
 } kernel_words[] = {{"binder", TW_ANR_BINDER}, {"ep_poll", TW_ANR_IDLE}, {"epoll", TW_ANR_IDLE},
-        {"futex", TW_ANR_WAITS}, {"nanosleep", TW_ANR_SLEEPS}, {"io_schedule", TW_ANR_IO},
+        {"futex", TW_ANR_WAITS}, {"nanosleep", TW_ANR_SLEEPS}, {"ioctl", TW_ANR_WAITS},
+        {"poll_schedule", TW_ANR_WAITS}, {"do_wait", TW_ANR_WAITS}, {"io_schedule", TW_ANR_IO},
         {"wait_on_page", TW_ANR_IO}, {"wait_on_buffer", TW_ANR_IO}, {"folio_wait", TW_ANR_IO},
         {"lock_page", TW_ANR_IO}, {"submit_bio", TW_ANR_IO}, {"blk_", TW_ANR_IO},
         {"jbd2_", TW_ANR_IO}, {"f2fs_", TW_ANR_IO}, {"ext4_", TW_ANR_IO}, {"fuse_", TW_ANR_IO},
@@ -204,28 +256,19 @@ static enum tw_anr_end by_kernel(enum tw_anr_end end, struct tw_str where, bool 
 	return end;
 }
 
-/* By the function at the top of the native frames, as C libraries name what they ask of the kernel.
- */
+/* By the function at the top of the native frames. */
 static enum tw_anr_end by_function(
         const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end)
 {
-	static const char *const functions[] = {"read", "pread", "pread64", "readv", "write",
-	        "pwrite", "pwrite64", "writev", "fsync", "fdatasync", "openat", "rename", "unlink",
-	        "recvfrom", "sendto", "connect"};
 	uint32_t top = t->frame;
-	struct tw_str name;
 
-	while (top < t->frame + t->n_frames && m->frames[top].kind == TW_ANR_IN_KERNEL)
+	while (top < t->frame + t->n_frames &&
+	        (m->frames[top].kind == TW_ANR_IN_KERNEL ||
+	                tw_str_eq(name_of(m, top), TW_STR("syscall"))))
 		top++;
 	if (top == t->frame + t->n_frames || m->frames[top].kind != TW_ANR_C)
 		return end;
-	name = name_of(m, top);
-	while (tw_anr_eat(&name, "_"))
-		continue;
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-		if (tw_str_eq(name, tw_str_of(functions[i])))
-			return TW_ANR_IO;
-	return end;
+	return function_end(name_of(m, top), end);
 }
 
 /* Of one that could run: over its life it stood in line for longer than it ran. */
@@ -236,9 +279,9 @@ static bool lacks_processor(const struct tw_anr_thread *t)
 
 /* The kernel, and how long it stood in line, tell what its own frames and state do not. */
 static enum tw_anr_end by_system(
-        const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end, bool has_java)
+        const struct tw_anr *m, const struct tw_anr_thread *t, enum tw_anr_end end)
 {
-	if (end == TW_ANR_CALLS_NATIVE || (end == TW_ANR_RUNS && !has_java))
+	if (end == TW_ANR_CALLS_NATIVE || end == TW_ANR_RUNS)
 		end = by_function(m, t, end);
 	if (end == TW_ANR_CALLS_NATIVE)
 		end = by_kernel(end, tw_anr_str(m, t->channel), false);
@@ -260,9 +303,10 @@ enum tw_anr_end tw_anr_doing(
 		return TW_ANR_IDLE;
 	if (end == TW_ANR_LOCK_UNKNOWN || end == TW_ANR_GC)
 		return end;
-	if (calls(m, t, "BinderProxy.transact") || calls(m, t, "IPCThreadState::transact"))
+	if (calls(m, t, "BinderProxy.transact") || calls(m, t, "IPCThreadState::transact") ||
+	        calls(m, t, "IPCThreadState::talkWithDriver"))
 		return TW_ANR_BINDER;
-	return by_system(m, t, by_method(end, name), name.len > 0);
+	return by_system(m, t, by_method(end, name));
 }
 
 /* --- clusters --- */

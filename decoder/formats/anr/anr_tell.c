@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/anr_report.h"
-#include "formats/anr_words.h"
-#include "formats/stacks.h"
+#include "decoder/formats/anr/anr_report.h"
+#include "decoder/formats/anr/anr_words.h"
+#include "decoder/formats/frame_line.h"
+#include "decoder/formats/stacks.h"
 
 #define DAY_NS       INT64_C(86400000000000)
 #define NOMINAL_NS   INT64_C(1000000)
@@ -25,7 +26,7 @@ struct teller {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the report of a dump");
+	return tw_oom(err);
 }
 
 static uint32_t pid_of(const struct tw_anr_dump *d)
@@ -95,10 +96,18 @@ int64_t *tw_anr_times(
 
 /* --- samples --- */
 
-static uint32_t sym_of(struct teller *t, uint32_t text)
+static uint32_t sym_of(struct teller *t, const struct tw_anr_frame *f)
 {
 	struct tw_sink *sink = t->m->sink;
+	uint32_t text = f->name;
+	struct tw_str name = tw_anr_str(t->m, text);
+	char buf[TW_FRAME_NAME_BYTES];
+	struct tw_str placed = f->kind == TW_ANR_JAVA
+	                               ? tw_frame_name(buf, name, tw_anr_str(t->m, f->where))
+	                               : name;
 
+	if (placed.len > name.len)
+		return sink->ops->name(sink, placed);
 	if (!t->names[text])
 		t->names[text] =
 		        sink->ops->name(sink, text ? tw_anr_str(t->m, text) : TW_STR("(no name)"));
@@ -113,7 +122,7 @@ static enum tw_status tell_stack(
 	if (th->n_frames == 0)
 		return TW_OK;
 	for (uint32_t i = 0; i < th->n_frames; i++)
-		t->syms[i] = sym_of(t, t->m->frames[th->frame + th->n_frames - 1 - i].name);
+		t->syms[i] = sym_of(t, &t->m->frames[th->frame + th->n_frames - 1 - i]);
 	return tw_stacks_add(t->stacks,
 	        &(struct tw_sample){.track = track,
 	                .ts_ns = t->times_ns[dump],

@@ -1,4 +1,4 @@
-#include "formats/anr_words.h"
+#include "decoder/formats/anr/anr_words.h"
 
 #include <string.h>
 

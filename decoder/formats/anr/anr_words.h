@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/str.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/str.h"
 
 #define TW_ANR_MARK_METHOD "\x01" /* pkg.Class.method up to the end mark */
 #define TW_ANR_MARK_CLASS  "\x02" /* pkg.Class */

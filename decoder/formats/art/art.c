@@ -18,7 +18,7 @@
  * Records of a thread are in order; threads are not among each other.  Times begin at the header's
  * start, thread CPU time at the thread's first record.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 #include <string.h>
 
@@ -90,13 +90,13 @@ static enum tw_status lead_step(
 	if (n < TW_ART_HEADER)
 		return TW_OK;
 	if (memcmp(p, "SLOW", 4) != 0)
-		return tw_fail(
+		return tw_fail_at(
 		        err, TW_CORRUPT, s->offset, "the records of an ART trace begin with SLOW");
 	version = tw_u16le(p + 4);
 	s->streaming = version >> 4 == 0xF;
 	s->version = s->streaming ? version & 0xF : version;
 	if (version == 0xF1 || s->version == 0 || s->version > 6 || version == 6)
-		return tw_fail(err, TW_UNSUPPORTED, s->offset + 4,
+		return tw_fail_at(err, TW_UNSUPPORTED, s->offset + 4,
 		        "ART trace of version 0x%x; this server reads 1 to 5 and "
 		        "0xf2 to 0xf6",
 		        version);
@@ -289,18 +289,23 @@ static enum tw_status finish_held(struct tw_art *s, bool cut, struct tw_err *err
 		st = tw_art_packet_cut(s, s->hold, s->n_hold, err);
 	if (!cut && ends_early(s))
 		tw_art_repair(s, TW_REPAIR_input_truncated, s->offset);
+	else if (s->n_hold && s->state == TW_ART_RECORDS)
+		tw_art_repair(s, TW_REPAIR_trailing_data, s->offset);
+	if (s->records < s->declared_records)
+		s->sink->ops->repair(s->sink, TW_REPAIR_records_missing, s->offset,
+		        s->declared_records - s->records);
 	return st;
 }
 
 static enum tw_status nothing(const struct tw_art *s, struct tw_err *err)
 {
 	if (s->has_text && !s->text_ended)
-		return tw_fail(err, TW_CORRUPT, s->offset,
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the ART trace ends before *end, in its header text");
 	if (!s->has_lead && s->version != 6)
-		return tw_fail(err, TW_CORRUPT, s->offset,
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the ART header is %d bytes, here are %zu", TW_ART_HEADER, s->n_hold);
-	return tw_fail(err, TW_CORRUPT, s->offset, "no readable record");
+	return tw_fail_at(err, TW_CORRUPT, s->offset, "no readable record");
 }
 
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)

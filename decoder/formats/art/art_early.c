@@ -14,7 +14,7 @@
  * A block may have more than 2^16 records and bytes, of both of which only the low 16 bits are
  * written.  It ends where both agree and a packet can follow.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 enum { TIMES_AT = 9, SINGLE_HEAD = 17, DUAL_HEAD = 21, COUNTS_BYTES = 4 };
 /* Three numbers of at most ten bytes. */
@@ -55,6 +55,7 @@ static enum tw_status tell(struct tw_art *s, uint64_t offset, struct tw_err *err
 	        .cpu_ns = -1,
 	        .offset = offset};
 
+	s->records++;
 	if (s->version == 5)
 		call.cpu_ns = (int64_t)micros(e->cpu_us);
 	else if (s->clock == TW_ART_CLOCK_CPU)

@@ -11,7 +11,7 @@
 #ifndef TW_ART_INTERNAL_H
 #define TW_ART_INTERNAL_H
 
-#include "formats/format.h"
+#include "decoder/formats/format.h"
 
 enum {
 	TW_ART_BATCH = 512,  /* TW_ART_GAPS at least */
@@ -58,7 +58,8 @@ enum { TW_ART_ENTER, TW_ART_EXIT, TW_ART_UNROLL, TW_ART_NO_ACTION };
 
 struct tw_art_thread {
 	uint32_t tid, track;         /* track 0: not given yet */
-	bool seen;                   /* has an event */
+	bool seen, had_gap;          /* has an event; one later than the first */
+	uint32_t first_enters;       /* at its first time, as far as was looked */
 	uint32_t raw_wall, raw_cpu;  /* the last 32-bit readings, microseconds */
 	int64_t high_wall, high_cpu; /* what their wraps add */
 	int64_t last_ns, last_cpu_ns;
@@ -146,7 +147,10 @@ struct tw_art {
 	struct tw_art_method *cache[TW_ART_CACHE];
 
 	uint64_t events;
-	bool unrolled; /* no sampler tells of exceptions */
+	uint64_t records;          /* that were whole */
+	uint64_t declared_records; /* num-method-calls of the header; 0: not given */
+	uint32_t first_enters;     /* most of a thread's */
+	bool unrolled;             /* has exits by exception, which sampling does not record */
 	unsigned n_gaps, n_looked;
 	int64_t gaps[TW_ART_GAPS];
 	bool judged;         /* interval_ns is known: at the first flush */

@@ -23,7 +23,7 @@
  *
  * A block is held whole, at most TW_ART_BLOCK_MAX bytes.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 #include <string.h>
 
@@ -67,7 +67,7 @@ enum tw_status tw_art_packet_lead(struct tw_art *s, const uint8_t *p, struct tw_
 	s->form = TW_ART_FORM_C;
 	s->ticks_per_s = tw_u64le(p + 22);
 	if (s->ticks_per_s > TICKS_PER_S_MAX)
-		return tw_fail(err, TW_CORRUPT, s->offset + 22,
+		return tw_fail_at(err, TW_CORRUPT, s->offset + 22,
 		        "the clock of the ART trace would have %llu ticks a second",
 		        (unsigned long long)s->ticks_per_s);
 	return TW_OK;
@@ -208,6 +208,7 @@ static enum tw_status tell(struct tw_art *s, struct tw_art_thread *t, const stru
 	        .cpu_ns = s->version == 5 ? (int64_t)r->cpu_ns : -1,
 	        .offset = offset};
 
+	s->records++;
 	if (r->ns > TW_ART_TIME_MAX || r->cpu_ns > TW_ART_TIME_MAX) {
 		tw_art_repair(s, TW_REPAIR_impossible_time, offset);
 		return TW_OK;

@@ -14,7 +14,7 @@
  * 1 method {u16 len, line}, 2 thread {u16 id, u16 len, name}, 3 summary {u32 len, text}; the
  * summary is last.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 enum { SIZE_V1 = 9, SIZE_V2 = 10, SIZE_V3 = 14 };
 enum { OP_METHOD = 1, OP_THREAD = 2, OP_SUMMARY = 3 };
@@ -37,10 +37,10 @@ enum tw_status tw_art_record_lead(struct tw_art *s, const uint8_t *p, struct tw_
 
 	s->record_bytes = record_size(s, tw_u16le(p + 16));
 	if (first < TW_ART_HEADER)
-		return tw_fail(err, TW_CORRUPT, s->offset + 6,
+		return tw_fail_at(err, TW_CORRUPT, s->offset + 6,
 		        "the first ART record would be at byte %u of the header", first);
 	if (s->record_bytes < (s->version == 3 ? SIZE_V3 : s->version == 2 ? SIZE_V2 : SIZE_V1))
-		return tw_fail(err, TW_CORRUPT, s->offset + 16,
+		return tw_fail_at(err, TW_CORRUPT, s->offset + 16,
 		        "ART records of %zu bytes do not hold what version %u says",
 		        s->record_bytes, s->version);
 	if (start_us < TW_ART_TIME_MAX / 1000)
@@ -103,6 +103,7 @@ static enum tw_status read_record(
 	        .offset = offset};
 	struct tw_art_thread *t;
 
+	s->records++;
 	if (call.action == TW_ART_NO_ACTION) {
 		tw_art_repair(s, TW_REPAIR_record_malformed, offset);
 		return TW_OK;

@@ -7,23 +7,24 @@
  *
  * The sampling mode is not marked in the file: its writer turns differences of stacks into enters
  * and exits, so the times of a thread stand a sampling interval apart, and nothing is left by an
- * exception.  The shortest fifth of the first gaps tells (as Firefox' profiler does it).
+ * exception.  The shortest fifth of the first gaps tells (as Firefox' profiler does it).  In a
+ * trace that has few of them, its first sample must also have entered a whole stack at one time.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
-enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5 };
+enum { FIRST_SLOTS = 1024, GAPS_ENOUGH = 16, GAPS_FIFTH = 5, STACK_ENTERS = 4 };
 
 #define SAMPLED_FROM_NS 100000
 
 enum tw_status tw_art_no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the tables of an ART trace");
+	return tw_oom(err);
 }
 
 bool tw_art_table_init(struct tw_art *s)
@@ -179,14 +180,17 @@ static int rising(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Of samples; 0: every call was seen. */
+/* Of samples, TW_INTERVAL_NONE of one; 0: every call was seen. */
 static int64_t interval_of(struct tw_art *s)
 {
-	unsigned n = s->n_gaps / GAPS_FIFTH;
+	unsigned n = s->n_gaps < GAPS_FIFTH ? 1 : s->n_gaps / GAPS_FIFTH;
+	bool few = s->n_gaps < GAPS_ENOUGH;
 	int64_t sum = 0;
 
-	if (s->n_gaps < GAPS_ENOUGH || s->unrolled || s->form == TW_ART_FORM_COUNTS)
+	if (s->unrolled || s->form == TW_ART_FORM_COUNTS || (few && s->first_enters < STACK_ENTERS))
 		return 0;
+	if (s->n_gaps == 0)
+		return TW_INTERVAL_NONE;
 	qsort(s->gaps, s->n_gaps, sizeof *s->gaps, rising);
 	for (unsigned i = 0; i < n; i++)
 		sum += s->gaps[i] / n;
@@ -248,12 +252,17 @@ static struct tw_art_method *cached(struct tw_art *s, uint64_t id, uint64_t offs
 }
 
 static void look_for_interval(
-        struct tw_art *s, const struct tw_art_thread *t, const struct tw_art_call *call)
+        struct tw_art *s, struct tw_art_thread *t, const struct tw_art_call *call)
 {
 	s->unrolled |= call->action == TW_ART_UNROLL;
 	s->n_looked++;
-	if (t->seen && call->ts_ns > t->last_ns)
+	if (t->seen && call->ts_ns > t->last_ns) {
 		s->gaps[s->n_gaps++] = call->ts_ns - t->last_ns;
+		t->had_gap = true;
+	}
+	t->first_enters += !t->had_gap && call->action == TW_ART_ENTER;
+	if (t->first_enters > s->first_enters)
+		s->first_enters = t->first_enters;
 }
 
 /* Times of a thread do not fall. */

@@ -13,7 +13,7 @@
  * of one obfuscated name apart; file and line are left out.  Everything else the text says is kept
  * as a document.
  */
-#include "formats/art_internal.h"
+#include "decoder/formats/art/art_internal.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -189,6 +189,8 @@ static void key_line(struct tw_art *s, struct tw_str line, uint64_t offset)
 		s->clock_offset = offset;
 	} else if (tw_str_eq(key, TW_STR("pid")) && tw_str_u64(value, INT32_MAX, &pid)) {
 		s->pid = (uint32_t)pid;
+	} else if (tw_str_eq(key, TW_STR("num-method-calls"))) {
+		(void)tw_str_u64(value, UINT32_MAX, &s->declared_records);
 	} else if (tw_str_eq(key, TW_STR("data-file-overflow"))) {
 		s->overflow = tw_str_eq(value, TW_STR("true"));
 	}

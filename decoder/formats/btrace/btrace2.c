@@ -37,7 +37,7 @@
  * A lone record far ahead is believed when nothing follows it, so what is read
  * of a prefix may hold one last event that the whole does not.
  */
-#include "formats/format.h"
+#include "decoder/formats/format.h"
 
 #include <string.h>
 
@@ -130,7 +130,7 @@ static enum tw_status read_header(struct btrace2 *s, struct tw_err *err)
 	uint64_t session = tw_u64le(p + 24);
 
 	if (version != VERSION)
-		return tw_fail(err, TW_UNSUPPORTED, 0,
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "btrace 2.0 trace of version %u; this server reads version %d", version,
 		        VERSION);
 	s->pid = tw_u32le(p + 4);
@@ -390,7 +390,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!s->have_header)
-		return tw_fail(err, TW_CORRUPT, s->offset,
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the btrace 2.0 header is %u bytes, here are %u", (unsigned)HEADER,
 		        s->n_carry);
 	if (s->has_ahead) /* nothing contradicts it */
@@ -403,7 +403,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		return st;
 	report_end(s, cut);
 	if (s->records == 0)
-		return tw_fail(err, TW_CORRUPT, HEADER, "no readable record");
+		return tw_fail_at(err, TW_CORRUPT, HEADER, "no readable record");
 	return TW_OK;
 }
 

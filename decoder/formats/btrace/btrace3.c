@@ -26,10 +26,10 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "formats/btrace3_facts.h"
-#include "formats/format.h"
-#include "formats/samples.h"
+#include "decoder/base/buf.h"
+#include "decoder/formats/btrace/btrace3_facts.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/sampled/samples.h"
 
 enum {
 	HEADER = 28,
@@ -87,7 +87,7 @@ static void repair(struct btrace3 *s, enum tw_repair what, uint64_t offset)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for btrace 3.0 samples");
+	return tw_oom(err);
 }
 
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
@@ -127,14 +127,14 @@ static enum tw_status read_header(struct btrace3 *s, struct tw_err *err)
 
 	s->version = tw_u32le(s->carry + 8);
 	if (type != 0)
-		return tw_fail(err, TW_UNSUPPORTED, 4,
+		return tw_fail_at(err, TW_UNSUPPORTED, 4,
 		        "btrace 3.0 data of type %u; this server reads type 0, sampling", type);
 	if (s->version < VERSION_MIN || s->version > VERSION_MAX)
-		return tw_fail(err, TW_UNSUPPORTED, 8,
+		return tw_fail_at(err, TW_UNSUPPORTED, 8,
 		        "btrace 3.0 samples of version %u; this server reads versions %d to %d",
 		        s->version, VERSION_MIN, VERSION_MAX);
 	if (extra > MAX_EXTRA)
-		return tw_fail(err, TW_CORRUPT, 24, "a btrace 3.0 header of %u bytes", extra);
+		return tw_fail_at(err, TW_CORRUPT, 24, "a btrace 3.0 header of %u bytes", extra);
 	s->n_carry = 0;
 	if (extra)
 		expect(s, IN_EXTRA, extra);
@@ -371,12 +371,12 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st;
 
 	if (s->state == IN_HEADER || s->state == IN_EXTRA)
-		return tw_fail(err, TW_CORRUPT, s->offset,
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the file ends within the header of btrace 3.0 samples");
 	if (s->state != LOST && s->offset > s->record_offset && !cut)
 		repair(s, TW_REPAIR_input_truncated, s->record_offset);
 	if (tw_samples_count(s->samples) == 0)
-		return tw_fail(err, TW_CORRUPT, HEADER, "no readable sample");
+		return tw_fail_at(err, TW_CORRUPT, HEADER, "no readable sample");
 	s->sink->ops->clock(s->sink,
 	        &(struct tw_clock){.pid = s->pid, .mono_base_ns = -1, .boot_base_ns = s->first_ns});
 	tw_samples_move_zero(s->samples, s->first_ns);

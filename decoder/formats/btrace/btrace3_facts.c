@@ -1,4 +1,4 @@
-#include "formats/btrace3_facts.h"
+#include "decoder/formats/btrace/btrace3_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,7 @@ enum tw_status tw_btrace3_facts_keep(
 		struct tw_btrace3_fact *facts = tw_arena_alloc(s->arena, cap, sizeof *facts);
 
 		if (!facts)
-			return tw_fail(
-			        err, TW_NOMEM, TW_NO_OFFSET, "no memory for btrace 3.0 samples");
+			return tw_oom(err);
 		if (s->n)
 			memcpy(facts, s->list, s->n * sizeof *facts);
 		s->list = facts;

@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
 
 enum tw_btrace3_type {
 	TW_BTRACE3_BINDER = 2,

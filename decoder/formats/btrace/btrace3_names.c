@@ -9,8 +9,8 @@
  */
 #include <string.h>
 
-#include "base/buf.h"
-#include "formats/format.h"
+#include "decoder/base/buf.h"
+#include "decoder/formats/format.h"
 
 enum { HEADER = 16, METHOD = 10, THREAD = 3, CARRY = METHOD + UINT16_MAX, VERSION = 1, HEX = 18 };
 
@@ -121,7 +121,7 @@ static enum tw_status read_header(struct names *s, struct tw_err *err)
 	uint32_t version = tw_u32le(s->carry + 8);
 
 	if (version != VERSION)
-		return tw_fail(err, TW_UNSUPPORTED, 8,
+		return tw_fail_at(err, TW_UNSUPPORTED, 8,
 		        "btrace 3.0 names of version %u; this server reads version %d", version,
 		        VERSION);
 	s->left = tw_u32le(s->carry + 12);
@@ -179,7 +179,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (s->state != ENDED && !cut && (s->left || s->offset > s->record_offset))
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->record_offset, 1);
 	if (s->told == 0)
-		return tw_fail(err, TW_CORRUPT, s->record_offset,
+		return tw_fail_at(err, TW_CORRUPT, s->record_offset,
 		        "no name of a method or a thread in these btrace 3.0 names");
 	return TW_OK;
 }

@@ -1,4 +1,4 @@
-#include "formats/rhea.h"
+#include "decoder/formats/btrace/rhea.h"
 
 #include <string.h>
 
@@ -210,7 +210,7 @@ enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct
 	r->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
 	if (!tw_marks_init(&r->marks, a, limits, sink) ||
 	        !tw_lines_init(&r->lines, a, LINE_MAX_BYTES, read_line, r))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -219,7 +219,7 @@ enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err)
 	enum tw_status st = tw_lines_finish(&r->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && r->events == 0)
-		st = tw_fail(err, TW_CORRUPT, r->lines.offset, "not one line is a trace event");
+		st = tw_fail_at(err, TW_CORRUPT, r->lines.offset, "not one line is a trace event");
 	return st;
 }
 

@@ -12,8 +12,8 @@
 #ifndef TW_RHEA_H
 #define TW_RHEA_H
 
-#include "formats/lines.h"
-#include "formats/marks.h"
+#include "decoder/formats/lines.h"
+#include "decoder/formats/marks.h"
 
 struct tw_rhea;
 typedef enum tw_status (*tw_rhea_mark_fn)(

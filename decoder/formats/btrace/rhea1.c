@@ -9,9 +9,10 @@
  *
  * An exception leaves methods without a word, so calls are paired forward, per
  * thread, on a stack:
- *   E:m  ends the innermost open m; what is open inside it was left by an
- *        exception and ends there too (call_unwound).
- *   T:m  what is open inside m ends there.  m itself either catches its own
+ *   E:m  ends the innermost open m.  Calls open inside it were left by an exception
+ *        (call_unwound).  They end at the last event of their thread before this
+ *        one: m caught the exception, and its time after that is its own.
+ *   T:m  calls open inside m end as they do at E:m.  m itself either catches its own
  *        throw or is left; the time is kept and m stays open.  A later E:m says
  *        that it went on; the end of a call around it, that it ended at the throw.
  *        An E:m while the call directly around it is one of m too belongs to
@@ -21,8 +22,8 @@
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/rhea.h"
+#include "decoder/formats/btrace/rhea.h"
+#include "decoder/formats/format.h"
 
 enum { FIRST_CALLS = 16, MAX_CALLS = 1 << 16 };
 
@@ -37,6 +38,7 @@ struct stack {
 	struct call *calls;
 	uint32_t n, cap;
 	uint32_t hidden; /* open calls past MAX_CALLS */
+	int64_t last_ns; /* time of the thread's previous event */
 };
 
 struct rhea1 {
@@ -74,7 +76,7 @@ static enum tw_status close_top(
 	        err);
 }
 
-/* Calls from index `down_to` on were left without a word, or at their throw. */
+/* Closes the calls from index `down_to` on: at their throw, else at `end_ns`. */
 static enum tw_status unwind(struct rhea1 *s, struct tw_tid *by, uint32_t down_to, int64_t end_ns,
         enum tw_repair why, struct tw_err *err)
 {
@@ -127,7 +129,7 @@ static enum tw_status enter(
 	for (uint32_t i = k->n; i-- > 0 && k->calls[i].thrown_ns >= 0;)
 		if (k->calls[i].sym == sym)
 			again = i;
-	st = unwind(s, mark->by, again, mark->ts_ns, TW_REPAIR_call_unwound, err);
+	st = unwind(s, mark->by, again, k->last_ns, TW_REPAIR_call_unwound, err);
 	if (st != TW_OK)
 		return st;
 	if (k->hidden || k->n >= MAX_CALLS) {
@@ -136,7 +138,7 @@ static enum tw_status enter(
 		return TW_OK;
 	}
 	if (!reserve(s, k))
-		return tw_fail(err, TW_NOMEM, mark->offset, "no memory for open calls");
+		return tw_oom(err);
 	k->calls[k->n++] = (struct call){mark->ts_ns, -1, mark->offset, sym};
 	return TW_OK;
 }
@@ -158,7 +160,7 @@ static enum tw_status leave(
 	}
 	if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
 		at--;
-	st = unwind(s, mark->by, at + 1, mark->ts_ns, TW_REPAIR_call_unwound, err);
+	st = unwind(s, mark->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
 	return st == TW_OK ? close_top(s, mark->by, mark->ts_ns, err) : st;
 }
 
@@ -177,7 +179,7 @@ static enum tw_status thrown(
 	}
 	if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
 		at--; /* it left the inner one and now leaves the outer one */
-	st = unwind(s, mark->by, at + 1, mark->ts_ns, TW_REPAIR_call_unwound, err);
+	st = unwind(s, mark->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
 	k->calls[at].thrown_ns = mark->ts_ns;
 	return st;
 }
@@ -213,7 +215,7 @@ static void read_monotonic(struct rhea1 *s, const struct tw_mark *mark, struct t
 	s->rhea.marks.sink->ops->clock(s->rhea.marks.sink, clock);
 }
 
-static enum tw_status each(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
+static enum tw_status read_event(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
 {
 	static const struct tw_str clock_line = {"monotonic_time: ", sizeof "monotonic_time: " - 1};
 	struct rhea1 *s = (struct rhea1 *)(void *)r;
@@ -237,6 +239,14 @@ static enum tw_status each(struct tw_rhea *r, const struct tw_mark *mark, struct
 	return rest.ptr[0] == 'E' ? leave(s, mark, sym, err) : thrown(s, mark, sym, err);
 }
 
+static enum tw_status each(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
+{
+	enum tw_status st = read_event(r, mark, err);
+
+	stack_of((struct rhea1 *)(void *)r, mark->by)->last_ns = mark->ts_ns;
+	return st;
+}
+
 static int probe(const uint8_t *head, size_t len)
 {
 	return tw_rhea_probe(head, len, 6);
@@ -252,7 +262,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->rhea.each = each;
 	s->stacks = tw_arena_zalloc(a, limits->max_threads, sizeof *s->stacks);
 	if (!s->stacks)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return tw_rhea_start(&s->rhea, a, limits, sink, err);
 }
 

@@ -6,8 +6,8 @@
  * A method with parameter values stands here and not in the method trace.
  * Only B and E were kept on the phone; binder calls get names from binder.txt.
  */
-#include "formats/format.h"
-#include "formats/rhea.h"
+#include "decoder/formats/btrace/rhea.h"
+#include "decoder/formats/format.h"
 
 static int probe(const uint8_t *head, size_t len)
 {

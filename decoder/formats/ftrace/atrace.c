@@ -13,9 +13,9 @@
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/ftrace.h"
-#include "formats/inflate.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/ftrace/ftrace.h"
+#include "decoder/formats/inflate.h"
 
 enum { PREAMBLE_MAX_BYTES = TW_PROBE_BYTES, FILTER_BYTES = 4096, MAX_CRS = 4 };
 
@@ -107,7 +107,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->limits = *limits;
 	if (!tw_ftrace_init(&s->trace, a, limits, sink) ||
 	        !tw_lines_init(&s->lines, a, TW_FTRACE_LINE_MAX, read_line, s))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -165,7 +165,7 @@ static enum tw_status start_zlib(struct atrace *s, struct tw_err *err)
 	s->part = ZLIB;
 	s->zlib = tw_inflate_new(s->arena, &s->limits, inflated, s);
 	if (!s->zlib)
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decompress");
+		return tw_oom(err);
 	s->lines.offset = s->lines.start = 0;
 	return push_zlib(s, s->head, s->n_head, err);
 }
@@ -222,7 +222,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->trace.events == 0)
-		return tw_fail(err, TW_CORRUPT, s->lines.offset,
+		return tw_fail_at(err, TW_CORRUPT, s->lines.offset,
 		        "not one line is an event of a kernel trace");
 	if (s->zlib && tw_inflate_state(s->zlib) == TW_INFLATE_DAMAGED)
 		sink->ops->repair(sink, TW_REPAIR_input_corrupt, s->lines.offset, 1);

@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/lines.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/lines.h"
 
 enum { LINE_MAX_BYTES = 1024 };
 
@@ -119,7 +119,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	(void)limits;
 	s->sink = sink;
 	if (!tw_lines_init(&s->lines, a, LINE_MAX_BYTES, read_line, s))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -134,7 +134,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_lines_finish(&s->lines, cut ? TW_LINES_CUT : TW_LINES_OPEN, err);
 
 	if (st == TW_OK && s->interfaces == 0)
-		st = tw_fail(err, TW_CORRUPT, 0, "not one line names a binder interface");
+		st = tw_fail_at(err, TW_CORRUPT, 0, "not one line names a binder interface");
 	return st;
 }
 

@@ -1,10 +1,10 @@
 /* ftrace.c - event lines to markers, states and counters. */
-#include "formats/ftrace.h"
+#include "decoder/formats/ftrace/ftrace.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/detail.h"
+#include "decoder/formats/detail.h"
 
 enum { CPU_NAME_BYTES = 64 };
 

@@ -12,8 +12,8 @@
 #ifndef TW_FTRACE_H
 #define TW_FTRACE_H
 
-#include "formats/lines.h"
-#include "formats/sched.h"
+#include "decoder/formats/ftrace/sched.h"
+#include "decoder/formats/lines.h"
 
 enum { TW_FTRACE_LINE_MAX = 16 << 10 };
 

@@ -1,5 +1,5 @@
 /* ftrace_parse.c - one event line taken apart; the grammar is in ftrace.h. */
-#include "formats/ftrace.h"
+#include "decoder/formats/ftrace/ftrace.h"
 
 enum { FRACTION_DIGITS = 9 };
 

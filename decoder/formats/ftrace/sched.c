@@ -1,8 +1,8 @@
-#include "formats/sched.h"
+#include "decoder/formats/ftrace/sched.h"
 
 #include <string.h>
 
-#include "formats/detail.h"
+#include "decoder/formats/detail.h"
 
 static const char *const words[] = {[TW_RUN_UNKNOWN] = "",
         [TW_RUN_RUNNING] = "running",

@@ -9,7 +9,7 @@
 #ifndef TW_SCHED_H
 #define TW_SCHED_H
 
-#include "formats/marks.h"
+#include "decoder/formats/marks.h"
 
 struct tw_sched_event {
 	int64_t ts_ns;

@@ -14,9 +14,9 @@
  */
 #include <string.h>
 
-#include "formats/chrome_event.h"
-#include "formats/format.h"
-#include "formats/inflate.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/inflate.h"
+#include "decoder/formats/json/chrome_event.h"
 
 enum { TOKEN_BYTES = 512, SNIFF_BYTES = 4, PIECE_BYTES = 3072, PS_LONG = 10, PS_SHORT = 4 };
 
@@ -314,7 +314,7 @@ static enum tw_status flush_piece(struct systrace *s, struct tw_err *err)
 	s->n_piece = 0;
 	if (n >= 2 && !s->piece_known && !s->zipped && s->piece[0] == 0x1F && s->piece[1] == 0x8B &&
 	        !start_zip(s))
-		return tw_fail(err, TW_NOMEM, s->offset, "no memory to decompress");
+		return tw_oom(err);
 	st = s->zipped ? tw_inflate_push(s->zip, s->piece, n, err) : plain(s, s->piece, n, err);
 	if (st == TW_OK && s->zipped)
 		s->piece_known |= n > 0;
@@ -483,7 +483,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	if (!s->line || !tw_ftrace_init(&s->trace, a, limits, sink) ||
 	        !tw_chrome_init(&s->chrome, a, &s->trace) ||
 	        !tw_lines_init(&s->lines, a, TW_FTRACE_LINE_MAX, each_line, s))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -507,12 +507,13 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct systrace *s = state;
 	enum tw_status st = end_section(s, cut, err);
 
-	tw_chrome_finish(&s->chrome);
+	if (st == TW_OK)
+		st = tw_chrome_finish(&s->chrome, err);
 	if (st == TW_OK)
 		st = tw_ftrace_finish(&s->trace, err);
 	if (st != TW_OK || s->trace.events + s->chrome.events)
 		return st;
-	return tw_fail(err, TW_CORRUPT, s->offset,
+	return tw_fail_at(err, TW_CORRUPT, s->offset,
 	        "the page holds no event of a kernel trace or of Chrome");
 }
 

@@ -3,8 +3,8 @@
  *
  * What its events say: chrome_event.h; how the text is read: chrome_text.h.
  */
-#include "formats/chrome_event.h"
-#include "formats/format.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/json/chrome_event.h"
 
 struct chrome {
 	struct tw_ftrace trace;
@@ -18,7 +18,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 
 	if (!tw_ftrace_init(&s->trace, a, limits, sink) ||
 	        !tw_chrome_init(&s->events, a, &s->trace))
-		return tw_fail(err, TW_NOMEM, 0, "no memory to decode");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -32,11 +32,12 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct chrome *s = state;
 	enum tw_status st = tw_chrome_text_finish(&s->events.text, cut, err);
 
-	tw_chrome_finish(&s->events);
+	if (st == TW_OK)
+		st = tw_chrome_finish(&s->events, err);
 	if (st == TW_OK)
 		st = tw_ftrace_finish(&s->trace, err);
 	if (st == TW_OK && s->events.events + s->trace.events == 0)
-		return tw_fail(err, TW_CORRUPT, s->events.text.offset,
+		return tw_fail_at(err, TW_CORRUPT, s->events.text.offset,
 		        "not one event with a phase and a time in this Chrome trace");
 	return st;
 }

@@ -1,16 +1,18 @@
-#include "formats/chrome_event.h"
+#include "decoder/formats/json/chrome_event.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "formats/detail.h"
-#include "formats/json_text.h"
+#include "decoder/formats/detail.h"
+#include "decoder/formats/facts.h"
+#include "decoder/formats/json/json_text.h"
 
 /* Events are not in the order of their times: so long before the first may one be. */
 #define LEAD_NS ((int64_t)60 * 1000000000)
 #define MAX_US  ((int64_t)1 << 52)
 
-enum { NAME_BYTES = 1024, ID_BITS = 31 };
+enum { NAME_BYTES = 1024, ID_BITS = 31, FIRST_EDGES = 64 };
 
 struct event { /* one, read; strings lie in root */
 	const json_t *root;
@@ -103,7 +105,8 @@ static bool id_of(const json_t *v, int64_t *ret)
 	return true;
 }
 
-/* A process or thread: a number up to `max`; what is none gets one behind those of Linux. */
+/* A process or thread: a number up to `max`; anything else is hashed to a number above those of
+ * Linux. */
 static uint64_t thread_number(const json_t *v, uint64_t max)
 {
 	int64_t n;
@@ -113,6 +116,14 @@ static uint64_t thread_number(const json_t *v, uint64_t max)
 	if (!v || !id_of(v, &n))
 		return 0;
 	return ((uint64_t)n & (((uint64_t)1 << (ID_BITS - 1)) - 1)) | (uint64_t)1 << (ID_BITS - 1);
+}
+
+static uint32_t process_of(const json_t *root)
+{
+	const json_t *v = json_object_get(root, "pid");
+	int64_t n;
+
+	return tw_json_i64(v, &n) && n == 0 ? TW_PID_ZERO : (uint32_t)thread_number(v, INT32_MAX);
 }
 
 static struct tw_tid *thread_of(struct tw_chrome *c, struct event *e)
@@ -218,6 +229,101 @@ static int64_t cpu_of(const struct event *e, const char *key)
 	return micros(json_object_get(e->root, key), &ns) && ns >= 0 ? ns : -1;
 }
 
+struct tw_chrome_edge { /* B or E */
+	int64_t ts_ns, cpu_ns;
+	uint64_t offset;
+	struct tw_tid *by;
+	struct tw_str fact; /* its name, if that says something (facts.h) */
+	uint32_t sym, seq;  /* sym 0: E, or at a limit */
+	bool ends;
+};
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct tw_chrome_edge *a = pa;
+	const struct tw_chrome_edge *b = pb;
+
+	if (a->ts_ns != b->ts_ns)
+		return a->ts_ns < b->ts_ns ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* The n earliest. */
+static enum tw_status tell_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+	enum tw_status st = TW_OK;
+
+	if (c->n_edges == 0)
+		return TW_OK;
+	qsort(c->edges, c->n_edges, sizeof *c->edges, by_time);
+	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
+		const struct tw_chrome_edge *e = &c->edges[i];
+		const struct tw_mark mark = {.ts_ns = e->ts_ns,
+		        .offset = e->offset,
+		        .by = e->by,
+		        .text = e->fact,
+		        .sym = e->sym};
+
+		if (e->ends)
+			st = tw_marks_end(m, &mark, e->cpu_ns, err);
+		else if (e->sym)
+			st = tw_marks_begin(m, &mark, e->cpu_ns, err);
+		else
+			e->by->hidden++; /* a name at a limit: its end closes nothing */
+	}
+	c->n_edges -= n;
+	memmove(c->edges, c->edges + n, c->n_edges * sizeof *c->edges);
+	return st;
+}
+
+static bool room_for_edge(struct tw_chrome *c)
+{
+	uint32_t cap = c->cap_edges ? c->cap_edges * 2 : FIRST_EDGES;
+	struct tw_chrome_edge *edges;
+
+	if (c->n_edges < c->cap_edges)
+		return true;
+	edges = tw_arena_alloc(c->trace->marks.arena, cap, sizeof *edges);
+	if (!edges)
+		return false;
+	if (c->n_edges)
+		memcpy(edges, c->edges, c->n_edges * sizeof *edges);
+	c->edges = edges;
+	c->cap_edges = cap;
+	return true;
+}
+
+static enum tw_status read_edge(
+        struct tw_chrome *c, const struct event *e, bool ends, struct tw_err *err)
+{
+	struct tw_marks *m = &c->trace->marks;
+	struct tw_chrome_edge edge = {.ts_ns = e->mark.ts_ns,
+	        .cpu_ns = cpu_of(e, "tts"),
+	        .offset = e->mark.offset,
+	        .by = e->mark.by,
+	        .seq = c->seq++,
+	        .ends = ends};
+	struct tw_fact fact;
+	enum tw_status st = TW_OK;
+
+	if (!ends && tw_fact_of(e->mark.text, &fact)) {
+		edge.fact.ptr = tw_arena_str(m->arena, e->mark.text);
+		edge.fact.len = e->mark.text.len;
+	}
+	if (edge.fact.len && !edge.fact.ptr)
+		return tw_oom(err);
+	if (!ends)
+		edge.sym = tw_marks_name(m, e->mark.text);
+	if (c->n_edges == TW_CHROME_WINDOW)
+		st = tell_edges(c, TW_CHROME_WINDOW / 2, err);
+	if (st == TW_OK && !room_for_edge(c))
+		st = tw_oom(err);
+	if (st == TW_OK)
+		c->edges[c->n_edges++] = edge;
+	return st;
+}
+
 static enum tw_status read_call(struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
 	struct tw_marks *m = &c->trace->marks;
@@ -256,7 +362,7 @@ static enum tw_status tell_moment(
 	if (of_thread)
 		note.track = tw_tids_track(&c->trace->marks.tids, e->mark.by);
 	else if (scope.ptr[0] == 'p')
-		tw_detail_int(&d, "pid", e->pid);
+		tw_detail_int(&d, "pid", tw_pid_number(e->pid));
 	tw_detail_str(&d, "category", e->cat);
 	note.detail = tw_detail_text(&d);
 	return tw_marks_note(&c->trace->marks, &note, err);
@@ -276,8 +382,8 @@ static enum tw_status tell_counter(struct tw_chrome *c, const struct event *e, s
 	if (!tw_json_i64(value, &note.value))
 		return malformed(c, e->mark.offset);
 	d.len = 0;
-	if (e->pid)
-		tw_detail_int(&d, "pid", e->pid);
+	if (tw_pid_number(e->pid))
+		tw_detail_int(&d, "pid", tw_pid_number(e->pid));
 	if (json_is_real(value) && json_real_value(value) != (double)note.value) {
 		(void)snprintf(exact, sizeof exact, "%.9g", json_real_value(value));
 		tw_detail_str(&d, "exact", tw_str_of(exact));
@@ -322,7 +428,8 @@ static bool key_of(const struct event *e, char phase, struct tw_span_key *ret)
 	const json_t *global = json_object_get(id2, "global");
 	const json_t *id = json_object_get(id2, "local");
 
-	*ret = (struct tw_span_key){.pid = global ? 0 : e->pid, .name = e->mark.text};
+	*ret = (struct tw_span_key){
+	        .pid = global ? 0 : e->pid, .name = e->mark.text, .by_name = e->mark.text.len > 0};
 	if (phase == 'b' || phase == 'e')
 		ret->track = e->cat.len ? e->cat : TW_STR("async");
 	if (!id)
@@ -363,7 +470,7 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 	return tw_marks_note(m,
 	        &(struct tw_note){.kind = TW_NOTE_process,
 	                .dur_ns = -1,
-	                .value = e->pid,
+	                .value = tw_pid_number(e->pid),
 	                .offset = e->mark.offset,
 	                .text = name},
 	        err);
@@ -375,13 +482,11 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 static enum tw_status read_timed(
         struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
-
 	switch (phase) {
 	case 'B':
-		return tw_marks_begin(m, &e->mark, cpu_of(e, "tts"), err);
+		return read_edge(c, e, false, err);
 	case 'E':
-		return tw_marks_end(m, &e->mark, cpu_of(e, "tts"), err);
+		return read_edge(c, e, true, err);
 	case 'X':
 		return read_call(c, e, err);
 	case 'C':
@@ -410,7 +515,7 @@ static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw
 
 	if (ph.len == 1)
 		phase = ph.ptr[0];
-	e->pid = (uint32_t)thread_number(json_object_get(e->root, "pid"), INT32_MAX);
+	e->pid = process_of(e->root);
 	e->cat = tw_json_word(e->root, "cat");
 	e->mark.text = tw_json_word(e->root, "name");
 	if (phase && strchr("NODVvc(),", phase))
@@ -499,17 +604,19 @@ bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *t
 	       tw_lines_init(&c->kernel, a, TW_FTRACE_LINE_MAX, each_line, c);
 }
 
-void tw_chrome_finish(struct tw_chrome *c)
+enum tw_status tw_chrome_finish(struct tw_chrome *c, struct tw_err *err)
 {
 	struct tw_clock *clock = &c->trace->clock;
+	enum tw_status st = tell_edges(c, c->n_edges, err);
 
-	if (!c->own_zero)
-		return;
+	if (st != TW_OK || !c->own_zero)
+		return st;
 	clock->session_ns = c->first_ns;
 	if (c->monotonic)
 		clock->mono_base_ns = c->trace->zero_ns;
 	if (c->trace->events == 0 && !c->many_pids)
-		clock->pid = c->pid;
+		clock->pid = tw_pid_number(c->pid);
+	return TW_OK;
 }
 
 int tw_chrome_probe(const uint8_t *head, size_t len)

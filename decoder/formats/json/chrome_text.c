@@ -1,4 +1,4 @@
-#include "formats/chrome_text.h"
+#include "decoder/formats/json/chrome_text.h"
 
 #include <string.h>
 

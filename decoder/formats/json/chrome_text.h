@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
 
 enum { TW_CHROME_EVENT_MAX_BYTES = 1 << 20 };
 

@@ -1,4 +1,4 @@
-#include "formats/json_stacks.h"
+#include "decoder/formats/json/json_stacks.h"
 
 static enum tw_status read_one(struct tw_json_stack *ret, struct tw_samples *samples,
         const json_t *stack, const uint32_t *syms, size_t n_syms, struct tw_err *err)
@@ -32,7 +32,7 @@ enum tw_status tw_json_stacks_read(struct tw_json_stacks *ret, struct tw_arena *
 	ret->n = json_array_size(stacks);
 	ret->list = tw_arena_alloc(a, ret->n, sizeof *ret->list);
 	if (!ret->list)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a table of stacks");
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < ret->n; i++)
 		st = read_one(&ret->list[i], samples, json_array_get(stacks, i), syms, n_syms, err);
 	return st;

@@ -5,8 +5,8 @@
 #ifndef TW_JSON_STACKS_H
 #define TW_JSON_STACKS_H
 
-#include "formats/json_text.h"
-#include "formats/samples.h"
+#include "decoder/formats/json/json_text.h"
+#include "decoder/formats/sampled/samples.h"
 
 struct tw_json_stacks {
 	struct tw_json_stack {

@@ -1,4 +1,4 @@
-#include "formats/json_text.h"
+#include "decoder/formats/json/json_text.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ enum tw_status tw_json_text_push(
 	size_t cap = t->cap ? t->cap : FIRST_BYTES;
 
 	if (n > t->max_bytes - t->len)
-		return tw_fail(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
+		return tw_fail_at(err, TW_TOO_LARGE, t->max_bytes, "a %s of more than %zu bytes",
 		        t->what, t->max_bytes);
 	while (cap < t->len + n + DEPTH + 1) /* room to close what is open */
 		cap *= 2;
@@ -37,7 +37,7 @@ enum tw_status tw_json_text_push(
 		char *data = tw_arena_alloc(t->arena, cap, 1);
 
 		if (!data)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a %s", t->what);
+			return tw_fail(err, TW_NOMEM, "no memory for a %s", t->what);
 		if (t->len)
 			memcpy(data, t->data, t->len);
 		t->data = data;
@@ -229,7 +229,7 @@ static enum tw_status mend(
 	resync(t, begin + end);
 	if (*ret)
 		return TW_OK;
-	return tw_fail(err,
+	return tw_fail_at(err,
 	        json_error_code(why) == json_error_out_of_memory ? TW_NOMEM : TW_CORRUPT,
 	        begin + end, "a %s without one whole value: %s", t->what, why->text);
 }
@@ -261,7 +261,7 @@ static enum tw_status load(
 		end = end < rest ? end : rest;
 		scan_on(t->scan, p, from, end);
 		if (t->scan->values > TW_JSON_MAX_VALUES)
-			return tw_fail(err, TW_TOO_LARGE, t->at, "a %s of more than %d values",
+			return tw_fail_at(err, TW_TOO_LARGE, t->at, "a %s of more than %d values",
 			        t->what, TW_JSON_MAX_VALUES);
 		known = t->scan->closed || t->scan->too_deep || end == rest;
 		*ret = json_loadb(
@@ -280,7 +280,7 @@ static enum tw_status next(struct tw_json_text *t, bool cut, json_t **ret, struc
 	if (!t->scan)
 		t->scan = tw_arena_alloc(t->arena, 1, sizeof *t->scan);
 	if (!t->scan)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a %s", t->what);
+		return tw_fail(err, TW_NOMEM, "no memory for a %s", t->what);
 	if (!t->clean)
 		make_utf8(t);
 	skip_blanks(t);

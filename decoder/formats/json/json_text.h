@@ -16,8 +16,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
 
 enum { TW_JSON_MAX_BYTES = 64 << 20, TW_JSON_MAX_VALUES = 8 << 20 };
 

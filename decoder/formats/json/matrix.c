@@ -22,10 +22,11 @@
  */
 #include <string.h>
 
-#include "formats/anr_line.h"
-#include "formats/format.h"
-#include "formats/json_text.h"
-#include "formats/samples.h"
+#include "decoder/formats/anr/anr_line.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/frame_line.h"
+#include "decoder/formats/json/json_text.h"
+#include "decoder/formats/sampled/samples.h"
 
 enum { MAIN = 1, MAX_OPEN = 1024, DETAIL_BYTES = 60 << 10 };
 
@@ -54,6 +55,7 @@ struct matrix {
 	struct tw_samples *samples; /* of threadStack */
 	uint32_t track;
 	bool described, has_zero;
+	bool has_costs;  /* some stack line gave its call a duration */
 	int64_t zero_ms; /* wall time at which the first issue began */
 	int64_t end_ns;  /* of what was told so far */
 	uint64_t read;
@@ -165,6 +167,7 @@ static enum tw_status tell_call(
 	struct open_line line;
 
 	s->read++;
+	s->has_costs = true;
 	if (st == TW_OK && l->n == MAX_OPEN) {
 		repair(s, TW_REPAIR_depth_clipped);
 		return TW_OK;
@@ -218,7 +221,7 @@ static bool native_frame_of(struct tw_str line, struct tw_str *ret)
 }
 
 /* `at a.b.C.m(C.java:1)` or without the `at` */
-static bool frame_of(struct tw_str line, struct tw_str *ret)
+static bool frame_of(struct tw_str line, char buf[TW_FRAME_NAME_BYTES], struct tw_str *ret)
 {
 	line = tw_str_trim(line);
 	if (line.len && line.ptr[0] == '#')
@@ -226,7 +229,10 @@ static bool frame_of(struct tw_str line, struct tw_str *ret)
 	if (line.len > 3 && memcmp(line.ptr, "at ", 3) == 0)
 		line = (struct tw_str){line.ptr + 3, line.len - 3};
 	*ret = tw_str_trim(tw_str_split(&line, '('));
-	return ret->len && line.len && memchr(ret->ptr, '.', ret->len);
+	if (ret->len == 0 || line.len == 0 || !memchr(ret->ptr, '.', ret->len))
+		return false;
+	*ret = tw_frame_name(buf, *ret, tw_str_trim(line));
+	return true;
 }
 
 static enum tw_status add_frames(struct matrix *s, struct tw_str text, struct tw_err *err)
@@ -235,11 +241,12 @@ static enum tw_status add_frames(struct matrix *s, struct tw_str text, struct tw
 
 	while (st == TW_OK && text.len) { /* from the last line on: outermost first */
 		size_t at = text.len;
+		char buf[TW_FRAME_NAME_BYTES];
 		struct tw_str frame;
 
 		while (at && text.ptr[at - 1] != '\n')
 			at--;
-		if (frame_of((struct tw_str){text.ptr + at, text.len - at}, &frame))
+		if (frame_of((struct tw_str){text.ptr + at, text.len - at}, buf, &frame))
 			st = tw_samples_frame(
 			        s->samples, s->sink->ops->name(s->sink, frame), TW_NO_OFFSET, err);
 		text.len = at ? at - 1 : 0;
@@ -296,7 +303,7 @@ static enum tw_status note_issue(
 	enum tw_status st;
 
 	if (!rest)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+		return tw_oom(err);
 	(void)json_object_del(rest, "stack");
 	note.detail = (struct tw_str){
 	        s->detail, json_dumpb(rest, s->detail, DETAIL_BYTES,
@@ -422,8 +429,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->arena = a;
 	s->samples = tw_samples_new(a, limits, sink);
 	tw_json_text_init(&s->text, a, sink, "Matrix issue", 0);
-	return s->samples ? TW_OK
-	                  : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Matrix issue");
+	return s->samples ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_err *err)
@@ -451,8 +457,10 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 
 	if (st == TW_OK && tw_samples_count(s->samples))
 		st = tw_samples_tell(s->samples, INTERVAL_NS, err);
+	if (tw_samples_count(s->samples) && s->has_costs) /* its stacks may be snapshots */
+		s->sink->ops->source(s->sink, s->track, TW_SOURCE_SAMPLES, INTERVAL_NS);
 	if (st == TW_OK && s->read == 0)
-		return tw_fail(err, TW_CORRUPT, 0, "not one Matrix issue with a tag or a stack");
+		return tw_fail_at(err, TW_CORRUPT, 0, "not one Matrix issue with a tag or a stack");
 	return st;
 }
 

@@ -16,13 +16,15 @@
  * envelope adds transactions and measurements.
  *
  * Beside: transactions become spans, measurements counters (whole parts of their values).
- * Numbers may come as strings, `profile` as a string that holds JSON.  Lost: line numbers, inlined
- * frames of legacy methods, queues, device facts.  Learned from getsentry/vroom and sentry-java.
+ * Numbers may come as strings, `profile` as a string that holds JSON.  A line is kept where the
+ * file is not named after the class (frame_line.h).  Lost: other lines, inlined frames of legacy
+ * methods, queues, device facts.  Learned from getsentry/vroom and sentry-java.
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/json_stacks.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/frame_line.h"
+#include "decoder/formats/json/json_stacks.h"
 
 enum { NAME_BYTES = 2048, EVENTS = 256 };
 
@@ -98,10 +100,17 @@ static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 {
 	static const char *const instead[] = {"instruction_addr", "filename", "package"};
 	struct tw_str name = tw_json_word(frame, "function");
+	struct tw_str module = tw_json_word(frame, "module");
+	struct tw_str file = tw_json_word(frame, "filename");
 	char buf[NAME_BYTES];
+	char placed[TW_FRAME_NAME_BYTES];
+	int64_t line = 0;
 
 	if (name.len)
-		name = joined(buf, tw_json_word(frame, "module"), name);
+		name = joined(buf, module, name);
+	if (name.len && module.len && file.len &&
+	        tw_json_i64(json_object_get(frame, "lineno"), &line) && line > 0)
+		name = tw_frame_name_at(placed, name, file, (uint64_t)line);
 	for (size_t i = 0; name.len == 0 && i < sizeof instead / sizeof *instead; i++)
 		name = tw_json_word(frame, instead[i]);
 	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
@@ -109,7 +118,7 @@ static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a Sentry profile");
+	return tw_oom(err);
 }
 
 /* Thread ids are numbers that may be written as strings; other words get their hash. */
@@ -536,7 +545,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_samples_tell(s->samples, 0, err);
 	if (st == TW_OK && s->read == 0)
-		return tw_fail(err, TW_CORRUPT, 0,
+		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "not one sample with a time and a stack in this Sentry profile");
 	return st;
 }

@@ -11,19 +11,21 @@
  * A packet that is damaged costs itself.  After one that the recorder had to drop, the sequence's
  * packets that need what it told are left out until it clears its state.
  */
-#include "base/unzip.h"
-#include "formats/flows.h"
-#include "formats/format.h"
-#include "formats/perfetto_event.h"
-#include "formats/perfetto_frames.h"
-#include "formats/perfetto_ftrace.h"
-#include "formats/perfetto_packet.h"
-#include "formats/perfetto_packets.h"
-#include "formats/perfetto_sequences.h"
-#include "formats/perfetto_stacks.h"
-#include "formats/perfetto_stats.h"
+#include <stdio.h>
 
-enum { UNPACK_BYTES = 4 << 20 };
+#include "decoder/base/unzip.h"
+#include "decoder/formats/flows.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/perfetto/perfetto_event.h"
+#include "decoder/formats/perfetto/perfetto_frames.h"
+#include "decoder/formats/perfetto/perfetto_ftrace.h"
+#include "decoder/formats/perfetto/perfetto_packet.h"
+#include "decoder/formats/perfetto/perfetto_packets.h"
+#include "decoder/formats/perfetto/perfetto_sequences.h"
+#include "decoder/formats/perfetto/perfetto_stacks.h"
+#include "decoder/formats/perfetto/perfetto_stats.h"
+
+enum { UNPACK_BYTES = 4 << 20, ASYNC_TRACK_BYTES = 256 };
 
 struct perfetto {
 	struct tw_sink *sink;
@@ -53,7 +55,7 @@ static void repair(struct perfetto *s, enum tw_repair what, uint64_t offset)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a Perfetto trace");
+	return tw_oom(err);
 }
 
 static int probe(const uint8_t *head, size_t len)
@@ -195,14 +197,15 @@ static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequ
         const struct tw_perfetto_track_event *e, uint64_t offset, struct tw_perfetto_track **ret,
         struct tw_err *err)
 {
-	uint64_t uuid = e->has_track ? e->track : q->track;
-	bool of_thread = !e->has_track && !q->has_track && q->tid;
+	uint64_t uuid = e->has_track ? e->track : q->has_track ? q->track : 0;
+	/* uuid 0 stands for the thread of the sequence, unless an event of today says it itself */
+	bool of_thread = uuid == 0 && q->tid && (!e->has_track || !e->has_type);
 
 	if (e->legacy.tid) {
 		uuid = (uint64_t)(e->legacy.pid ? e->legacy.pid : q->pid) << 32 | e->legacy.tid;
 		of_thread = true;
-	} else if (!e->has_track && !q->has_track)
-		uuid = of_thread ? (uint64_t)q->pid << 32 | q->tid : 0;
+	} else if (of_thread)
+		uuid = (uint64_t)q->pid << 32 | q->tid;
 	return tw_perfetto_tracks_get(&s->tracks, uuid, of_thread, offset, ret, err);
 }
 
@@ -211,28 +214,51 @@ static int64_t span_ns(int64_t us)
 	return us >= 0 && us < INT64_MAX / 8000 ? us * 1000 : 0;
 }
 
-/* Spans that are on no track: begun and ended by an id. */
-static enum tw_status tell_async(struct perfetto *s, struct tw_perfetto_track *k,
-        const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
-        struct tw_err *err)
+/* Category and scope of a span of old, as Perfetto joins them. */
+static struct tw_str async_track(const struct perfetto *s, const struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_track_event *e, char text[ASYNC_TRACK_BYTES])
 {
+	struct tw_str scope = e->legacy.scope;
+	struct tw_str category = e->category;
+	uint64_t known;
+	int n;
+
+	if (category.len == 0 && e->category_iid &&
+	        tw_perfetto_intern_get(
+	                &s->texts, q->scope, TW_PERFETTO_CATEGORY, e->category_iid, &known))
+		category = tw_perfetto_intern_str(&s->texts, (uint32_t)known);
+	if (category.len == 0 || scope.len == 0)
+		return category.len ? category : scope.len ? scope : TW_STR("async");
+	n = snprintf(text, ASYNC_TRACK_BYTES, "%.*s:%.*s", (int)category.len, category.ptr,
+	        (int)scope.len, scope.ptr);
+	return (struct tw_str){
+	        text, n < ASYNC_TRACK_BYTES ? (size_t)n : (size_t)ASYNC_TRACK_BYTES - 1};
+}
+
+/* Spans that are on no track: begun and ended by an id and their name. */
+static enum tw_status tell_async(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        struct tw_perfetto_track *k, const struct tw_perfetto_track_event *e,
+        const struct tw_perfetto_event *ev, struct tw_err *err)
+{
+	char text[ASYNC_TRACK_BYTES];
 	const struct tw_perfetto_legacy *l = &e->legacy;
 	struct tw_mark mark = {.ts_ns = ev->ts_ns,
 	        .offset = ev->offset,
 	        .by = tw_perfetto_tracks_owner(&s->tracks, k)};
 	struct tw_span_key key = {.pid = l->local ? k->pid : 0,
 	        .name = tw_perfetto_intern_str(&s->texts, ev->name),
-	        .cookie = (int64_t)l->id};
+	        .cookie = (int64_t)l->id,
+	        .by_name = ev->name != 0};
 
 	if (l->nests)
-		key.track = l->scope.len ? l->scope : TW_STR("async");
+		key.track = async_track(s, q, e, text);
 	return e->type == TW_PERFETTO_ASYNC_BEGIN ? tw_marks_begin_span(&s->marks, &mark, &key, err)
 	                                          : tw_marks_end_span(&s->marks, &mark, &key, err);
 }
 
-static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k,
-        const struct tw_perfetto_track_event *e, const struct tw_perfetto_event *ev,
-        struct tw_err *err)
+static enum tw_status tell_event(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        struct tw_perfetto_track *k, const struct tw_perfetto_track_event *e,
+        const struct tw_perfetto_event *ev, struct tw_err *err)
 {
 	switch (e->type) {
 	case TW_PERFETTO_BEGIN:
@@ -248,7 +274,7 @@ static enum tw_status tell_event(struct perfetto *s, struct tw_perfetto_track *k
 		return tw_perfetto_tracks_span(&s->tracks, k, ev, span_ns(e->dur_us), err);
 	case TW_PERFETTO_ASYNC_BEGIN:
 	case TW_PERFETTO_ASYNC_END:
-		return tell_async(s, k, e, ev, err);
+		return tell_async(s, q, k, e, ev, err);
 	case TW_PERFETTO_FLOW:
 		break;
 	case TW_PERFETTO_NONE:
@@ -296,7 +322,7 @@ static enum tw_status take_track_event(struct perfetto *s, struct tw_perfetto_se
 		st = track_of(s, q, &e, p->offset, &k, err);
 	if (st != TW_OK || !k)
 		return st;
-	st = tell_event(s, k, &e, &ev, err);
+	st = tell_event(s, q, k, &e, &ev, err);
 	return st == TW_OK && e.n_flows ? tell_flows(s, k, &e, &ev, err) : st;
 }
 
@@ -363,7 +389,8 @@ static enum tw_status unpack(
 	enum tw_unzip_end end = TW_UNZIP_COMPLETE;
 	enum tw_status st;
 
-	limits.max_decoded_bytes -= s->unpacked;
+	limits.max_decoded_bytes -=
+	        s->unpacked < limits.max_decoded_bytes ? s->unpacked : limits.max_decoded_bytes;
 	if (a)
 		z = tw_unzip_new(a, &limits, push_inner, s);
 	s->inner_offset = p->offset;
@@ -376,7 +403,7 @@ static enum tw_status unpack(
 	if (st == TW_OK)
 		st = tw_perfetto_packets_finish(&s->inner, err);
 	if (z)
-		s->unpacked += tw_unzip_bytes(z);
+		s->unpacked += tw_unzip_made(z);
 	s->inside = false;
 	tw_unzip_free(z);
 	tw_arena_free(a);
@@ -539,7 +566,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->n_packets == 0)
-		return tw_fail(
+		return tw_fail_at(
 		        err, TW_CORRUPT, 0, "not one readable packet in this Perfetto trace");
 	if (s->clocks.have_zero)
 		tw_perfetto_clocks_tell(&s->clocks, s->tracks.many_pids ? 0 : s->tracks.pid);
@@ -552,7 +579,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		st = tw_marks_finish(&s->marks, err);
 	if (st == TW_OK && s->n_profiles && s->marks.told == 0 &&
 	        tw_samples_count(s->stacks.samples) == 0)
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		return tw_fail(err, TW_UNSUPPORTED,
 		        "this Perfetto trace holds a heap profile and nothing of time; profiles of "
 		        "memory are not read here, open it in the Perfetto UI");
 	return st == TW_OK ? tw_samples_tell(s->stacks.samples, s->stacks.interval_ns, err) : st;

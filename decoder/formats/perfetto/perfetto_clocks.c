@@ -1,4 +1,4 @@
-#include "formats/perfetto_clocks.h"
+#include "decoder/formats/perfetto/perfetto_clocks.h"
 
 #include <string.h>
 
@@ -217,7 +217,7 @@ enum tw_status tw_perfetto_clocks_snapshot(struct tw_perfetto_clocks *c, struct 
 		(void)tw_perfetto_clocks_event(c, moment_ns, TW_NO_OFFSET);
 	for (unsigned i = 0; i < n; i++)
 		if (!take_reading(c, &r[i], moment_ns, own))
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for clocks");
+			return tw_oom(err);
 	return TW_OK;
 }
 

@@ -10,9 +10,9 @@
 #ifndef TW_PERFETTO_CLOCKS_H
 #define TW_PERFETTO_CLOCKS_H
 
-#include "base/arena.h"
-#include "base/pbread.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/sink.h"
 
 enum {
 	TW_PERFETTO_REALTIME = 1,

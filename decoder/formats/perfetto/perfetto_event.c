@@ -1,8 +1,8 @@
-#include "formats/perfetto_event.h"
+#include "decoder/formats/perfetto/perfetto_event.h"
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 static enum tw_perfetto_event_type type_of(char phase)
 {
@@ -97,6 +97,17 @@ static void read_flows(const struct tw_pb_field *f, bool fixed, struct tw_perfet
 		add_flow(e, tw_u64le(f->bytes + i), ends);
 }
 
+/* One, or the first of several packed. */
+static uint64_t first_number(const struct tw_pb_field *f)
+{
+	struct tw_pb list = tw_pb_in(f);
+	uint64_t first = 0;
+
+	if (f->type != TW_PB_BYTES)
+		return f->value;
+	return tw_pb_number(&list, &first) ? first : 0;
+}
+
 static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_event *e)
 {
 	switch (f->number) {
@@ -104,7 +115,12 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 		e->delta_us = (int64_t)f->value;
 		e->has_delta = true;
 		break;
+	case 3:
+		if (e->category_iid == 0)
+			e->category_iid = first_number(f);
+		break;
 	case 9:
+		e->has_type = true;
 		e->type = f->value <= TW_PERFETTO_STATE ? (enum tw_perfetto_event_type)f->value
 		                                        : TW_PERFETTO_OTHER;
 		break;
@@ -118,6 +134,10 @@ static void read_field(const struct tw_pb_field *f, struct tw_perfetto_track_eve
 	case 16:
 		e->absolute_us = (int64_t)f->value;
 		e->has_absolute = true;
+		break;
+	case 22:
+		if (e->category.len == 0)
+			e->category = tw_pb_str(f);
 		break;
 	case 23:
 		e->name = tw_pb_str(f);

@@ -6,7 +6,7 @@
 #ifndef TW_PERFETTO_EVENT_H
 #define TW_PERFETTO_EVENT_H
 
-#include "base/pbread.h"
+#include "decoder/base/pbread.h"
 
 enum tw_perfetto_event_type {
 	TW_PERFETTO_NONE, /* it does not say */
@@ -27,15 +27,16 @@ enum { TW_PERFETTO_EVENT_FLOWS = 8 }; /* more of one event are left out */
 
 struct tw_perfetto_track_event {
 	enum tw_perfetto_event_type type;
+	bool has_type; /* it is not told by a letter alone */
 	bool has_track, has_delta, has_absolute;
-	uint64_t track, name_iid; /* iid 0: none */
-	struct tw_str name;       /* borrowed */
-	int64_t value;            /* COUNTER; a fraction is cut off */
+	uint64_t track, name_iid, category_iid; /* iid 0: none */
+	struct tw_str name, category;           /* borrowed; of several categories the first */
+	int64_t value;                          /* COUNTER; a fraction is cut off */
 	int64_t dur_us;
 	int64_t delta_us, absolute_us; /* times of old */
 	struct tw_perfetto_legacy {    /* of old */
 		char phase;            /* 0: none */
-		bool nests;            /* ASYNC: by id alone; else by name and id */
+		bool nests;            /* ASYNC: its category counts, too */
 		bool local;            /* the id is one of the process */
 		uint64_t id;
 		struct tw_str scope;

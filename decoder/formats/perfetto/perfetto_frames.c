@@ -4,12 +4,12 @@
  * Frames lie in a ring in the order in which they begin, and are found by cookie.  What is still
  * open when the ring comes round, or when its cookie begins again, is told as open.
  */
-#include "formats/perfetto_frames.h"
+#include "decoder/formats/perfetto/perfetto_frames.h"
 
 #include <stdio.h>
 
-#include "base/hash.h"
-#include "formats/detail.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/detail.h"
 
 enum { RING = 4096, FIELDS = 12, FRAME_END = 5 }; /* RING: power of two */
 
@@ -45,7 +45,7 @@ static const char *const JANKS[] = {"none", "compositor scheduling", "prediction
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the frames of the display");
+	return tw_oom(err);
 }
 
 static void repair(struct tw_perfetto_frames *s, enum tw_repair what, uint64_t offset)

@@ -8,9 +8,9 @@
 #ifndef TW_PERFETTO_FRAMES_H
 #define TW_PERFETTO_FRAMES_H
 
-#include "base/pbread.h"
-#include "formats/marks.h"
-#include "formats/perfetto_intern.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/marks.h"
+#include "decoder/formats/perfetto/perfetto_intern.h"
 
 struct tw_perfetto_frame;
 

@@ -1,4 +1,4 @@
-#include "formats/perfetto_ftrace.h"
+#include "decoder/formats/perfetto/perfetto_ftrace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct bundle {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the kernel's events");
+	return tw_oom(err);
 }
 
 static void repair(struct tw_perfetto_ftrace *t, enum tw_repair what, uint64_t offset)

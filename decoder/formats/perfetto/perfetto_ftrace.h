@@ -9,9 +9,9 @@
 #ifndef TW_PERFETTO_FTRACE_H
 #define TW_PERFETTO_FTRACE_H
 
-#include "formats/perfetto_clocks.h"
-#include "formats/perfetto_tracks.h"
-#include "formats/sched.h"
+#include "decoder/formats/ftrace/sched.h"
+#include "decoder/formats/perfetto/perfetto_clocks.h"
+#include "decoder/formats/perfetto/perfetto_tracks.h"
 
 enum { TW_PERFETTO_CPUS = 1024 };
 

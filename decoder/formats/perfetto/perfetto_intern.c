@@ -1,8 +1,8 @@
-#include "formats/perfetto_intern.h"
+#include "decoder/formats/perfetto/perfetto_intern.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { FIRST = 1024, MAX_NUMBERS = 8 << 20, MAX_TEXTS = 4 << 20, TEXT_SHARE = 8, KIND_BITS = 4 };
 

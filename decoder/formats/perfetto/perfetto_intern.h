@@ -11,12 +11,13 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 enum tw_perfetto_kind {
-	TW_PERFETTO_EVENT_NAME, /* a text's number, as of the next three */
+	TW_PERFETTO_EVENT_NAME, /* a text's number, as of the next four */
+	TW_PERFETTO_CATEGORY,
 	TW_PERFETTO_FUNCTION,
 	TW_PERFETTO_PATH,
 	TW_PERFETTO_MAPPING,

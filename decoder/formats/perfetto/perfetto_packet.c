@@ -1,4 +1,4 @@
-#include "formats/perfetto_packet.h"
+#include "decoder/formats/perfetto/perfetto_packet.h"
 
 static bool is_payload(uint32_t field)
 {

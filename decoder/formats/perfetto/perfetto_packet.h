@@ -4,7 +4,7 @@
 #ifndef TW_PERFETTO_PACKET_H
 #define TW_PERFETTO_PACKET_H
 
-#include "base/pbread.h"
+#include "decoder/base/pbread.h"
 
 /* In flags. */
 enum { TW_PERFETTO_STATE_CLEARED = 1, TW_PERFETTO_NEEDS_STATE = 2 };

@@ -11,11 +11,11 @@
  * packet that begins there and ends in what comes later is held, like any that is
  * cut, and by then the queue is used up and can take its place.
  */
-#include "formats/perfetto_packets.h"
+#include "decoder/formats/perfetto/perfetto_packets.h"
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum {
 	WINDOW_BYTES = 256 << 10,
@@ -44,7 +44,7 @@ static void repair(struct tw_perfetto_packets *s, enum tw_repair what, uint64_t 
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a packet");
+	return tw_oom(err);
 }
 
 /* --- what a packet looks like --- */

@@ -10,9 +10,9 @@
 #ifndef TW_PERFETTO_PACKETS_H
 #define TW_PERFETTO_PACKETS_H
 
-#include "base/arena.h"
-#include "base/pbread.h"
-#include "formats/sink.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/sink.h"
 
 /* Phones write packets below 512 KiB; a longer one is taken for damage and counted. */
 enum { TW_PERFETTO_PACKET_MAX = 8 << 20 };

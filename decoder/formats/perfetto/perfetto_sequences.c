@@ -1,8 +1,8 @@
-#include "formats/perfetto_sequences.h"
+#include "decoder/formats/perfetto/perfetto_sequences.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 enum { MAX_SEQUENCES = 1 << 16, FIRST_SEQUENCES = 64 };
 

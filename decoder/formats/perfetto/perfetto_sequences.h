@@ -4,8 +4,8 @@
 #ifndef TW_PERFETTO_SEQUENCES_H
 #define TW_PERFETTO_SEQUENCES_H
 
-#include "formats/perfetto_clocks.h"
-#include "formats/perfetto_intern.h"
+#include "decoder/formats/perfetto/perfetto_clocks.h"
+#include "decoder/formats/perfetto/perfetto_intern.h"
 
 struct tw_perfetto_sequence {
 	uint32_t id; /* 0: of packets that have none */

@@ -1,4 +1,4 @@
-#include "formats/perfetto_stacks.h"
+#include "decoder/formats/perfetto/perfetto_stacks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@ static const struct tw_perfetto_scope everywhere = {0, 0};
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the stacks of a trace");
+	return tw_oom(err);
 }
 
 static void repair(struct tw_perfetto_stacks *s, enum tw_repair what, uint64_t offset)
@@ -189,6 +189,9 @@ static enum tw_status take(struct tw_perfetto_stacks *s, const struct tw_pb_fiel
 	bool ok = true;
 
 	switch (f->number) {
+	case 1:
+		ok = set_text(s, scope, TW_PERFETTO_CATEGORY, &i, offset);
+		break;
 	case 2:
 		ok = set_text(s, scope, TW_PERFETTO_EVENT_NAME, &i, offset);
 		break;

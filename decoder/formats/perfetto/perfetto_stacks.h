@@ -8,9 +8,9 @@
 #ifndef TW_PERFETTO_STACKS_H
 #define TW_PERFETTO_STACKS_H
 
-#include "base/pbread.h"
-#include "formats/perfetto_tracks.h"
-#include "formats/samples.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/perfetto/perfetto_tracks.h"
+#include "decoder/formats/sampled/samples.h"
 
 struct tw_perfetto_stacks {
 	struct tw_sink *sink;

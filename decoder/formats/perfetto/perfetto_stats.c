@@ -1,6 +1,6 @@
-#include "formats/perfetto_stats.h"
+#include "decoder/formats/perfetto/perfetto_stats.h"
 
-#include "formats/detail.h"
+#include "decoder/formats/detail.h"
 
 static const struct {
 	uint32_t field; /* of ProcessStats.Process */

@@ -4,8 +4,8 @@
 #ifndef TW_PERFETTO_STATS_H
 #define TW_PERFETTO_STATS_H
 
-#include "base/pbread.h"
-#include "formats/marks.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/marks.h"
 
 /* A ProcessStats: counters of each process that it tells of, as far as they are there. */
 enum tw_status tw_perfetto_stats_tell(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,

@@ -1,10 +1,10 @@
-#include "formats/perfetto_tracks.h"
+#include "decoder/formats/perfetto/perfetto_tracks.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
-#include "formats/detail.h"
+#include "decoder/formats/detail.h"
 
 enum { MAX_TRACKS = 1 << 18, FIRST = 64, MAX_HOPS = 8 };
 
@@ -19,7 +19,7 @@ void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the tracks of a trace");
+	return tw_oom(err);
 }
 
 static void repair(struct tw_perfetto_tracks *t, enum tw_repair what, uint64_t offset)
@@ -99,7 +99,8 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 	*slot = ++t->n;
 	if (of_thread_id)
 		set_thread(t, k, (uint32_t)(uuid >> 32),
-		        tw_tids_get(&t->marks->tids, (uint32_t)uuid, offset));
+		        tw_tids_get_in(
+		                &t->marks->tids, (uint32_t)(uuid >> 32), (uint32_t)uuid, offset));
 	*ret = k;
 	return TW_OK;
 }
@@ -166,11 +167,9 @@ enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw
 			name = tw_pb_str(&f);
 	if (*ret_tid == 0 || *ret_pid == 0)
 		return TW_OK;
-	id = tw_tids_get(&t->marks->tids, *ret_tid, offset);
-	if (id) {
-		tw_tids_process(&t->marks->tids, id, *ret_pid);
+	id = tw_tids_get_in(&t->marks->tids, *ret_pid, *ret_tid, offset);
+	if (id)
 		tw_tids_name(&t->marks->tids, id, name);
-	}
 	return TW_OK;
 }
 
@@ -304,7 +303,7 @@ enum tw_status tw_perfetto_tracks_describe(
 	if (st == TW_OK && d.thread.number)
 		st = tw_perfetto_tracks_thread(t, tw_pb_in(&d.thread), offset, &pid, &tid, err);
 	if (tid)
-		set_thread(t, k, pid, tw_tids_get(&t->marks->tids, tid, offset));
+		set_thread(t, k, pid, tw_tids_get_in(&t->marks->tids, pid, tid, offset));
 	return st;
 }
 

@@ -9,9 +9,9 @@
 #ifndef TW_PERFETTO_TRACKS_H
 #define TW_PERFETTO_TRACKS_H
 
-#include "base/pbread.h"
-#include "formats/marks.h"
-#include "formats/perfetto_intern.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/marks.h"
+#include "decoder/formats/perfetto/perfetto_intern.h"
 
 struct tw_perfetto_open { /* a span that has begun */
 	int64_t start_ns;

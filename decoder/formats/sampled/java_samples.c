@@ -9,13 +9,15 @@
  * methodName; always the main thread, whose id the file does not know: 1.  Learned from
  * Knight-ZXW/BlockCanaryX.
  *
- * Frames are compared by class and method; line numbers and files are not kept.  Several documents
- * may follow each other; times before the first one's zero are impossible.
+ * Frames are compared by class and method, and by the line where the file is not named after the
+ * class (frame_line.h).  Several documents may follow each other; times before the first one's zero
+ * are impossible.
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/json_stacks.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/frame_line.h"
+#include "decoder/formats/json/json_stacks.h"
 
 enum { NAME_BYTES = 2048, MAIN = 1, KEY_BYTES = 24 };
 
@@ -54,12 +56,26 @@ static void malformed(struct java_samples *s)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for stacks of getStackTrace");
+	return tw_oom(err);
 }
 
-static uint32_t sym_of(struct java_samples *s, struct tw_str cls, struct tw_str method)
+static uint32_t sym_of(struct java_samples *s, struct tw_str name)
 {
+	return s->sink->ops->name(s->sink, name.len ? name : TW_STR("(unknown)"));
+}
+
+/* A frame's members, named so by its format. */
+struct members {
+	const char *class_name, *method, *file, *line;
+};
+
+static uint32_t sym_of_members(struct java_samples *s, const json_t *o, const struct members *of)
+{
+	struct tw_str cls = tw_json_word(o, of->class_name);
+	struct tw_str method = tw_json_word(o, of->method);
 	char buf[NAME_BYTES];
+	char placed[TW_FRAME_NAME_BYTES];
+	int64_t line = 0;
 	size_t n = cls.len < NAME_BYTES / 2 ? cls.len : NAME_BYTES / 2;
 	size_t m = method.len < NAME_BYTES / 2 - 1 ? method.len : NAME_BYTES / 2 - 1;
 
@@ -69,21 +85,24 @@ static uint32_t sym_of(struct java_samples *s, struct tw_str cls, struct tw_str 
 		buf[n++] = '.';
 	if (m)
 		memcpy(buf + n, method.ptr, m);
-	return s->sink->ops->name(
-	        s->sink, n + m ? (struct tw_str){buf, n + m} : TW_STR("(unknown)"));
+	if (!tw_json_i64(json_object_get(o, of->line), &line) || line < 0)
+		line = 0;
+	return sym_of(s, tw_frame_name_at(placed, (struct tw_str){buf, n + m},
+	                         tw_json_word(o, of->file), (uint64_t)line));
 }
 
 /* --- java-stacks/1 --- */
 
-/* "a.b.C.m(C.java:12)" or {"c":"a.b.C","m":"m"} */
+/* "a.b.C.m(C.java:12)" or {"c":"a.b.C","m":"m","f":"C.java","l":12} */
 static uint32_t frame_sym(struct java_samples *s, const json_t *frame)
 {
-	struct tw_str line;
+	static const struct members members = {"c", "m", "f", "l"};
+	char buf[TW_FRAME_NAME_BYTES];
 
 	if (!json_is_string(frame))
-		return sym_of(s, tw_json_word(frame, "c"), tw_json_word(frame, "m"));
-	line = (struct tw_str){json_string_value(frame), json_string_length(frame)};
-	return sym_of(s, TW_STR(""), tw_str_trim(tw_str_split(&line, '(')));
+		return sym_of_members(s, frame, &members);
+	return sym_of(s, tw_frame_name_of(buf, (struct tw_str){json_string_value(frame),
+	                                               json_string_length(frame)}));
 }
 
 /* What the file says of a thread, by the number or word it uses in samples. */
@@ -213,6 +232,8 @@ static bool since_zero(struct java_samples *s, const json_t *time, int64_t *ret_
 
 static enum tw_status add_elements(struct java_samples *s, const json_t *sample, struct tw_err *err)
 {
+	static const struct members members = {
+	        "declaringClass", "methodName", "fileName", "lineNumber"};
 	const json_t *elements = json_object_get(sample, "stackTraceElements");
 	size_t n = json_array_size(elements);
 	struct tw_sample_piece p = {.offset = TW_NO_OFFSET, .first = tw_samples_frames(s->samples)};
@@ -225,9 +246,8 @@ static enum tw_status add_elements(struct java_samples *s, const json_t *sample,
 	for (size_t i = n; st == TW_OK && i-- > 0;) {
 		const json_t *e = json_array_get(elements, i);
 
-		st = tw_samples_frame(s->samples,
-		        sym_of(s, tw_json_word(e, "declaringClass"), tw_json_word(e, "methodName")),
-		        TW_NO_OFFSET, err);
+		st = tw_samples_frame(
+		        s->samples, sym_of_members(s, e, &members), TW_NO_OFFSET, err);
 	}
 	p.n = tw_samples_frames(s->samples) - p.first;
 	p.track = s->sink->ops->track(s->sink, 0, MAIN, TW_TID_FULL);
@@ -275,7 +295,8 @@ static enum tw_status read_document(void *arg, json_t *root, struct tw_err *err)
 	if (json_is_array(json_object_get(root, "stackTraceSamples")))
 		return read_block(s, root, err);
 	if (version.len && !tw_str_eq(version, TW_STR(VERSION)))
-		return tw_fail(err, TW_UNSUPPORTED, 0, "stacks as %.*s; this server reads " VERSION,
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
+		        "stacks as %.*s; this server reads " VERSION,
 		        (int)(version.len < 40 ? version.len : 40), version.ptr);
 	return read_minimal(s, root, err);
 }
@@ -307,7 +328,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_samples_tell(s->samples, s->interval_ns, err);
 	if (st == TW_OK && tw_samples_count(s->samples) == 0)
-		return tw_fail(err, TW_CORRUPT, 0,
+		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "not one sample with a time and a stack in this file of Java stacks");
 	return st;
 }

@@ -21,9 +21,9 @@
  */
 #include <string.h>
 
-#include "formats/format.h"
-#include "formats/lines.h"
-#include "formats/profilo_hold.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/lines.h"
+#include "decoder/formats/sampled/profilo_hold.h"
 
 enum { LINE_MAX_BYTES = 64 << 10, RECENT = 1 << 13 /* power of two */, VERSION = 3, FIELDS = 6 };
 
@@ -80,7 +80,7 @@ static enum tw_status read_header(struct profilo *s, const struct tw_line *line,
 	if (line->text.len == 0)
 		s->in_entries = true;
 	else if (tw_str_eq(key, TW_STR("ver")) && !tw_str_eq(value, TW_STR("3")))
-		return tw_fail(err, TW_UNSUPPORTED, line->offset,
+		return tw_fail_at(err, TW_UNSUPPORTED, line->offset,
 		        "a Profilo log of version %.*s; this server reads version %d",
 		        (int)(value.len < 20 ? value.len : 20), value.ptr, VERSION);
 	else if (tw_str_eq(key, TW_STR("prec")) && tw_str_u64(value, 9, &n))
@@ -456,7 +456,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->precision = 6;
 	s->hold = tw_profilo_hold_new(a, limits, sink);
 	if (!s->hold || !tw_lines_init(&s->lines, a, LINE_MAX_BYTES, each_line, s))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a Profilo log");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -475,7 +475,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	if (s->entries == 0)
-		return tw_fail(err, TW_CORRUPT, s->lines.offset,
+		return tw_fail_at(err, TW_CORRUPT, s->lines.offset,
 		        "not one readable entry in this Profilo log");
 	return tw_profilo_hold_tell(s->hold, s->pid, s->last_ns, err);
 }

@@ -1,9 +1,9 @@
-#include "formats/profilo_hold.h"
+#include "decoder/formats/sampled/profilo_hold.h"
 
 #include <string.h>
 
-#include "base/hash.h"
-#include "formats/samples.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/sampled/samples.h"
 
 enum { MAX_MARKS = 4 << 20, FIRST = 256 };
 
@@ -42,7 +42,7 @@ struct tw_profilo_hold {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what a Profilo log holds");
+	return tw_oom(err);
 }
 
 /* Room for one more; NULL: no memory. */

@@ -10,10 +10,10 @@
 #ifndef TW_PROFILO_HOLD_H
 #define TW_PROFILO_HOLD_H
 
-#include "base/arena.h"
-#include "formats/notes.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/notes.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 struct tw_profilo_hold;
 

@@ -1,10 +1,10 @@
-#include "formats/samples.h"
+#include "decoder/formats/sampled/samples.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "formats/stacks.h"
+#include "decoder/base/hash.h"
+#include "decoder/formats/stacks.h"
 
 enum {
 	MAX_SAMPLES = 8 << 20,
@@ -51,7 +51,7 @@ struct tw_samples *tw_samples_new(
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the samples of a trace");
+	return tw_oom(err);
 }
 
 static bool grow(struct tw_samples *s, void **items, uint32_t n, uint32_t *cap, size_t size)

@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "formats/sink.h"
-#include "limits.h"
+#include "decoder/base/arena.h"
+#include "decoder/formats/sink.h"
+#include "decoder/limits.h"
 
 struct tw_samples;
 

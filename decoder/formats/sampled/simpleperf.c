@@ -19,10 +19,10 @@
  */
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/pbread.h"
-#include "formats/format.h"
-#include "formats/samples.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/pbread.h"
+#include "decoder/formats/format.h"
+#include "decoder/formats/sampled/samples.h"
 
 enum {
 	MAGIC_BYTES = 10,
@@ -84,7 +84,7 @@ static void repair(struct simpleperf *s, enum tw_repair what, uint64_t n)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for simpleperf samples");
+	return tw_oom(err);
 }
 
 static enum tw_status start(void *state, struct tw_arena *a, const struct tw_limits *limits,
@@ -430,13 +430,13 @@ static enum tw_status read_header(struct simpleperf *s, struct tw_err *err)
 	unsigned version = tw_u16le(s->head + MAGIC_BYTES);
 
 	if (memcmp(s->head, RAW_MAGIC, RAW_BYTES) == 0)
-		return tw_fail(err, TW_UNSUPPORTED, 0,
+		return tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "a perf.data of simpleperf or perf; what this server reads is made of "
 		        "it by simpleperf report-sample --protobuf --show-callchain");
 	if (memcmp(s->head, MAGIC, MAGIC_BYTES) != 0)
-		return tw_fail(err, TW_CORRUPT, 0, "no simpleperf samples");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no simpleperf samples");
 	if (version != VERSION)
-		return tw_fail(err, TW_UNSUPPORTED, MAGIC_BYTES,
+		return tw_fail_at(err, TW_UNSUPPORTED, MAGIC_BYTES,
 		        "simpleperf samples of version %u; this server reads version %d", version,
 		        VERSION);
 	expect_head(s, 0);
@@ -481,7 +481,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct simpleperf *s = state;
 
 	if (s->state == IN_HEADER)
-		return tw_fail(err, TW_CORRUPT, s->offset,
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
 		        "the file ends within the header of simpleperf samples");
 	if (s->state != ENDED && !s->searching && !cut)
 		repair(s,
@@ -489,7 +489,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		                                     : TW_REPAIR_end_mark_missing,
 		        1);
 	if (tw_samples_count(s->samples) == 0)
-		return tw_fail(err, TW_CORRUPT, HEADER, "no readable sample");
+		return tw_fail_at(err, TW_CORRUPT, HEADER, "no readable sample");
 	s->sink->ops->clock(s->sink, &(struct tw_clock){.pid = s->many_pids ? 0 : s->pid,
 	                                     .mono_base_ns = s->first_ns,
 	                                     .boot_base_ns = -1});

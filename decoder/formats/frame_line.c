@@ -1,0 +1,58 @@
+#include "decoder/formats/frame_line.h"
+
+#include <stdio.h>
+
+/* Is the file named after the class, as compilers do and R8 does not?  Some profilers give the
+ * class itself. */
+static bool is_own_file(struct tw_str name, struct tw_str file)
+{
+	size_t dot = tw_str_find_last(name, TW_STR("."));
+	struct tw_str class_name = {name.ptr, dot};
+	size_t package = tw_str_find_last(class_name, TW_STR("."));
+	struct tw_str outer = package < dot ? tw_str_from(class_name, package + 1) : class_name;
+	struct tw_str simple = tw_str_split(&outer, '$');
+	size_t end = tw_str_find_last(file, TW_STR("."));
+
+	if (tw_str_eq(file, class_name))
+		return true;
+	if (end == file.len || !tw_str_starts(simple, (struct tw_str){file.ptr, end}))
+		return false;
+	simple = tw_str_from(simple, end);
+	return simple.len == 0 || tw_str_eq(simple, TW_STR("Kt"));
+}
+
+struct tw_str tw_frame_name_at(
+        char buf[TW_FRAME_NAME_BYTES], struct tw_str name, struct tw_str file, uint64_t line)
+{
+	int len;
+
+	/* the number after "unavailable" is no line */
+	if (line == 0 || line > UINT32_MAX || tw_str_find(name, TW_STR(".")) == name.len ||
+	        tw_str_find(name, TW_STR("(")) < name.len ||
+	        tw_str_eq(file, TW_STR("unavailable")) || is_own_file(name, file))
+		return name;
+	len = snprintf(buf, TW_FRAME_NAME_BYTES, "%.*s(:%u)",
+	        (int)(name.len < TW_FRAME_NAME_BYTES / 2 ? name.len : TW_FRAME_NAME_BYTES / 2),
+	        name.ptr, (unsigned)line);
+	return (struct tw_str){buf, len > 0 ? (size_t)len : 0};
+}
+
+struct tw_str tw_frame_name(char buf[TW_FRAME_NAME_BYTES], struct tw_str name, struct tw_str where)
+{
+	size_t colon = tw_str_find_last(where, TW_STR(":"));
+	struct tw_str number = colon < where.len ? tw_str_from(where, colon + 1) : TW_STR("");
+	uint64_t line = 0;
+
+	if (number.len && number.ptr[number.len - 1] == ')')
+		number.len--;
+	(void)tw_str_u64(number, UINT32_MAX, &line);
+	return tw_frame_name_at(buf, name, (struct tw_str){where.ptr, colon}, line);
+}
+
+struct tw_str tw_frame_name_of(char buf[TW_FRAME_NAME_BYTES], struct tw_str text)
+{
+	struct tw_str where = text;
+	struct tw_str name = tw_str_trim(tw_str_split(&where, '('));
+
+	return tw_frame_name(buf, name, tw_str_trim(where));
+}
