@@ -1,10 +1,12 @@
 /* tracewell: one binary, subcommands by table (cli.def). */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli.h"
-#include "cli_near.h"
-#include "json_memory.h"
+#include "server/base/cli_near.h"
+#include "server/base/file/io.h"
+#include "server/base/text/json_memory.h"
+#include "server/cli/cli.h"
 
 typedef int (*command_fn)(int argc, char **argv);
 
@@ -14,7 +16,7 @@ static const struct {
 	const char *synopsis, *summary;
 } commands[] = {
 #define COMMAND(name, synopsis, summary) {#name, tw_cli_##name, synopsis, summary},
-#include "cli.def"
+#include "server/cli/cli.def"
 #undef COMMAND
 };
 
@@ -101,6 +103,7 @@ int main(int argc, char **argv)
 	command_fn command = command_of(name);
 
 	tw_json_watch();
+	tw_close_on_exec_from(STDERR_FILENO + 1); /* for every program that this one starts */
 	if (command)
 		return run(argc - 1, argv + 1, command);
 	if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0)

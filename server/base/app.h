@@ -8,11 +8,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "auth.h"
-#include "config.h"
+#include "server/base/caller.h"
+#include "server/base/config.h"
 
 struct tw_app {
 	const struct tw_config *config;
+	const struct tw_route *routes; /* http.h */
+	size_t n_routes;
 	struct tw_catalogue *catalogue;    /* catalogue.h */
 	struct tw_blobs *blobs;            /* blob.h */
 	struct tw_resumes *resumes;        /* resume.h: uploads that come in pieces */
@@ -22,8 +24,12 @@ struct tw_app {
 	char node[64];                     /* of this process; no other server has the same */
 	struct tw_judges *judges;          /* judge.h; NULL: uploads are not looked at early */
 	struct tw_jobs *jobs;              /* jobs.h */
+	struct tw_health *health;          /* health.h */
+	struct tw_http_waits *waits;       /* http_wait.h; NULL: no request waits for a job */
+	struct tw_periodic *waiters;       /* their thread: woken when a job ended */
 	bool storage_unproven; /* it did not answer at the start: storage_owner.h comes later */
 	struct tw_store_job *store_job; /* jobs_store.h; NULL: files are in the data folder */
+	struct tw_recorder *recorder;   /* trace_record.h; NULL: no records are written */
 	struct tw_leader *leader;       /* leader.h; NULL: there are no other servers */
 	struct tw_periodic *names;      /* jobs_names.h */
 	struct tw_periodic *rollup;     /* jobs_rollup.h */
@@ -38,11 +44,12 @@ struct tw_app {
 	struct tw_finder *finder;     /* found_fold.h: that job's */
 	struct tw_periodic *hooks;    /* jobs_hook.h */
 	struct tw_seal *seal;         /* of secrets of webhooks */
-	struct tw_hook_runner *hook_runner; /* that job's */
-	struct tw_periodic *retention;      /* jobs_retention.h */
-	struct tw_symbols *symbols;         /* symbols.h: open mappings by build */
-	struct tw_answers *answers;         /* answers.h; NULL: none is kept */
-	struct tw_metrics *metrics;         /* metrics.h */
+	struct tw_hook_runner *hook_runner;     /* that job's */
+	struct tw_periodic *retention;          /* jobs_retention.h */
+	struct tw_symbols *symbols;             /* symbols.h: open mappings by build */
+	struct tw_answers *answers;             /* answers.h; NULL: none is kept */
+	struct tw_answer_memory *answer_memory; /* answer_memory.h; NULL: nothing is counted */
+	struct tw_metrics *metrics;             /* metrics.h */
 	/* Held for reading from a blob's commit until its row is written, for writing while blobs
 	 * without a row are deleted: equal content has one file. */
 	pthread_rwlock_t blob_use;

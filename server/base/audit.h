@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
 struct tw_catalogue;
 

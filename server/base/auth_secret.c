@@ -1,4 +1,4 @@
-#include "auth_secret.h"
+#include "server/base/auth_secret.h"
 
 #include <errno.h>
 #include <gnutls/crypto.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base64url.h"
+#include "server/base/text/base64url.h"
 
 enum { RANDOM_BYTES = 32, MAX_PREFIX = 8 };
 
@@ -17,9 +17,9 @@ enum tw_status tw_secret_new(
 	char text[TW_BASE64URL_BYTES(RANDOM_BYTES)];
 
 	if (strlen(prefix) > MAX_PREFIX)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "prefix %s is too long", prefix);
+		return tw_fail(err, TW_BUG, "prefix %s is too long", prefix);
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random bytes: %s", strerror(errno));
+		return tw_fail_errno(err, TW_IO, "no random bytes");
 	tw_base64url_spell(random, sizeof random, text);
 	(void)snprintf(ret_secret, TW_SECRET_BYTES, "%s%s", prefix, text);
 	return TW_OK;

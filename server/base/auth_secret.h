@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_SECRET_BYTES = 64 }; /* room for "twi_", 43 characters of base64url and NUL */
 

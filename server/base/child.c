@@ -1,4 +1,4 @@
-#include "child.h"
+#include "server/base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "clock.h"
-#include "decoder.h"
-#include "json_memory.h"
-#include "log.h"
+#include "decoder/base/buf.h"
+#include "decoder/decoder.h"
+#include "server/base/clock.h"
+#include "server/base/config.h"
+#include "server/base/file/io.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
 
 enum {
 	ANSWER_MAX_BYTES = 1 << 20,
@@ -33,7 +35,7 @@ static enum tw_status fail_errno(const char *doing, struct tw_err *err)
 	int why = errno;
 
 	return tw_fail(err, why == EMFILE || why == ENFILE || why == EAGAIN ? TW_BUSY : TW_IO,
-	        TW_NO_OFFSET, "%s: %s", doing, strerror_r(why, text, sizeof text));
+	        "%s: %s", doing, strerror_r(why, text, sizeof text));
 }
 
 /* The task as a file at its beginning; -1 on failure. */
@@ -43,7 +45,7 @@ static int task_fd(const json_t *task)
 	int fd = text ? memfd_create("task", MFD_CLOEXEC) : -1;
 	size_t len = text ? strlen(text) : 0;
 
-	if (fd >= 0 && (write(fd, text, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET) != 0)) {
+	if (fd >= 0 && (!tw_write_all(fd, text, len) || lseek(fd, 0, SEEK_SET) != 0)) {
 		(void)close(fd);
 		fd = -1;
 	}
@@ -113,6 +115,9 @@ static int spawn_wired(const struct wires *w, pid_t *ret_pid)
 	(void)posix_spawn_file_actions_init(&actions);
 	for (size_t i = 0; i < w->n; i++)
 		(void)posix_spawn_file_actions_adddup2(&actions, w->fds[i], (int)i);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34) /* otherwise main.c's marks are all there is */
+	(void)posix_spawn_file_actions_addclosefrom_np(&actions, (int)w->n);
+#endif
 	(void)posix_spawnattr_init(&attr);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
 	(void)posix_spawnattr_setsigdefault(&attr, &defaults);
@@ -166,7 +171,7 @@ enum tw_status tw_child_start(
 	enum tw_status st;
 
 	if (task->n_inputs > TW_CHILD_INPUTS)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many inputs");
+		return tw_fail(err, TW_BUG, "too many inputs");
 	*c = (struct tw_child){.pid = -1, .pidfd = -1};
 	c->answer_fd = task_fd(task->task);
 	c->complaints_fd = memfd_create("complaints", MFD_CLOEXEC);
@@ -222,9 +227,7 @@ static enum tw_status read_answer(int fd, struct tw_buf *out)
 	uint8_t piece[4096];
 	ssize_t n;
 
-	while ((n = read(fd, piece, sizeof piece)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while ((n = tw_read_some(fd, piece, sizeof piece)) != 0) {
 		if (n < 0 || tw_buf_add(out, piece, (size_t)n) != TW_OK)
 			return TW_IO;
 	}
@@ -234,7 +237,7 @@ static enum tw_status read_answer(int fd, struct tw_buf *out)
 static void log_complaints(int fd)
 {
 	char text[COMPLAINTS_SHOWN + 1];
-	ssize_t n = pread(fd, text, COMPLAINTS_SHOWN, 0);
+	ssize_t n = tw_pread_full(fd, text, COMPLAINTS_SHOWN, 0);
 
 	if (n <= 0)
 		return;
@@ -269,25 +272,24 @@ static enum tw_status explain(const struct tw_child *c, int status, struct tw_er
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (c->killed)
-		return tw_fail(
-		        err, TW_DEADLINE, TW_NO_OFFSET, "decoding took too long and was stopped");
+		return tw_fail(err, TW_DEADLINE, "decoding took too long and was stopped");
 	if (sig == SIGXCPU)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "decoding used more CPU time than it may and was stopped (signal %d)", sig);
 	if (sig == SIGKILL)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "decoding used more CPU time or memory than it may and was stopped (signal "
 		        "%d)",
 		        sig);
 	if (sig == SIGSYS)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET,
-		        "the decoder tried what no decoder may do and was stopped");
+		return tw_fail(
+		        err, TW_BUG, "the decoder tried what no decoder may do and was stopped");
 	if (sig == SIGXFSZ)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
-		        "the decoded trace is larger than a trace file may be");
+		return tw_fail(
+		        err, TW_TOO_LARGE, "the decoded trace is larger than a trace file may be");
 	if (sig)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder crashed (signal %d)", sig);
-	return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder ended without an answer (exit %d)",
+		return tw_fail(err, TW_BUG, "the decoder crashed (signal %d)", sig);
+	return tw_fail(err, TW_BUG, "the decoder ended without an answer (exit %d)",
 	        WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
@@ -354,4 +356,26 @@ enum tw_status tw_child_collect(
 	close_all(c);
 	tw_buf_done(&answer);
 	return st;
+}
+
+json_t *tw_child_limits(const struct tw_config *c)
+{
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:b}", "memory_bytes",
+	        (json_int_t)c->worker_memory_bytes, "cpu_s", (json_int_t)c->worker_cpu_s,
+	        "file_bytes", (json_int_t)8 << 30, "decoded_bytes",
+	        (json_int_t)c->limits.max_decoded_bytes, "ratio", (json_int_t)c->limits.max_ratio,
+	        "slices", (json_int_t)c->limits.max_slices, "depth",
+	        (json_int_t)c->limits.max_depth, "threads", (json_int_t)c->limits.max_threads,
+	        "name_bytes", (json_int_t)c->limits.max_name_bytes, "jail", c->worker_jail);
+}
+
+void tw_child_error(const json_t *answer, struct tw_err *ret)
+{
+	const json_t *e = json_object_get(answer, "error");
+	const char *word = json_string_value(json_object_get(e, "status"));
+	const char *message = json_string_value(json_object_get(e, "message"));
+	json_int_t offset = json_integer_value(json_object_get(e, "offset"));
+
+	(void)tw_fail_at(ret, word ? tw_status_of_word(word) : TW_BUG,
+	        offset < 0 ? TW_NO_OFFSET : (uint64_t)offset, "%s", message ? message : "");
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_CHILD_INPUTS = 16 };
 
@@ -69,5 +69,11 @@ void tw_child_kill(struct tw_child *c);
  * in words.  *ret_end, also on failure, tells how it ended.  Frees everything of the child. */
 enum tw_status tw_child_collect(struct tw_child *c, json_t **ret, struct tw_child_end *ret_end,
         struct tw_err *err) TW_MUST_USE;
+
+struct tw_config;
+/* The limits of a decoder, as its task carries them; NULL: no memory. */
+json_t *tw_child_limits(const struct tw_config *c);
+/* The error that a child answered with. */
+void tw_child_error(const json_t *answer, struct tw_err *ret);
 
 #endif

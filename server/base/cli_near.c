@@ -1,4 +1,4 @@
-#include "cli_near.h"
+#include "server/base/cli_near.h"
 
 #include <string.h>
 

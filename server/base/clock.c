@@ -1,4 +1,4 @@
-#include "clock.h"
+#include "server/base/clock.h"
 
 #include <time.h>
 
@@ -18,4 +18,22 @@ int64_t tw_unix_ms(void)
 int64_t tw_monotonic_ms(void)
 {
 	return read_ms(CLOCK_MONOTONIC);
+}
+
+static _Thread_local struct tw_work_limit limit;
+
+void tw_work_limit_set(struct tw_work_limit l)
+{
+	limit = l;
+}
+
+struct tw_work_limit tw_work_limit(void)
+{
+	return limit;
+}
+
+bool tw_work_is_overdue(void)
+{
+	return (limit.abandoned && atomic_load(limit.abandoned)) ||
+	       (limit.until_ms && tw_monotonic_ms() > limit.until_ms);
 }

@@ -5,7 +5,7 @@
  * value is then judged the same way wherever it came from, and the sentence of
  * a refusal says where that was.
  */
-#include "config.h"
+#include "server/base/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,8 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli_near.h"
-#include "role.h"
+#include "server/base/cli_near.h"
+#include "server/base/file/io.h"
+#include "server/base/role.h"
 
 enum kind { STR, BOOL, COUNT, BYTES };
 
@@ -31,7 +32,7 @@ struct setting {
 static const struct setting settings[] = {
 #define SETTING(kind, field, flag, dflt, min, max, meaning)                                        \
 	{kind, offsetof(struct tw_config, field), flag, dflt, min, max, meaning},
-#include "config.def"
+#include "server/base/config.def"
 #undef SETTING
 };
 
@@ -93,7 +94,7 @@ static enum tw_status unknown(
 {
 	const char *meant = nearest(name);
 
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s%.*s%s%s%s%s", what,
+	return tw_fail(err, TW_BAD_REQUEST, "%s%.*s%s%s%s%s", what,
 	        (int)(name.len < 64 ? name.len : 64), name.ptr, meant ? "; did you mean " : "",
 	        meant ? before : "", meant ? meant : "", meant ? "?" : "");
 }
@@ -109,7 +110,7 @@ static enum tw_status read_flag(
 	size_t i;
 
 	if (name.len < 3 || strncmp(arg, "--", 2) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "unexpected argument %s", arg);
+		return tw_fail(err, TW_BAD_REQUEST, "unexpected argument %s", arg);
 	name = tw_str_of(arg + 2);
 	key = tw_str_split(&name, '=');
 	if (arg[2 + key.len] == '=')
@@ -122,7 +123,7 @@ static enum tw_status read_flag(
 	if (!value && *at + 1 < argc)
 		value = argv[++*at];
 	if (!value)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s needs a value", arg);
+		return tw_fail(err, TW_BAD_REQUEST, "%s needs a value", arg);
 	if (i == N_SETTINGS)
 		l->file = value;
 	else
@@ -148,31 +149,24 @@ static enum tw_status read_line(
 		return unknown(what, name, "", err);
 	l->lines[i].value = tw_arena_str(l->arena, value);
 	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u", l->file, number);
-	return l->lines[i].value && l->lines[i].place
-	               ? TW_OK
-	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return l->lines[i].value && l->lines[i].place ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status read_all(
         const char *path, char *out, size_t cap, size_t *ret, struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n = fd < 0 ? -1 : 1;
+	const ssize_t n = fd < 0 ? -1 : tw_read_full(fd, out, cap);
+	const size_t len = n > 0 ? (size_t)n : 0;
 
-	while (n > 0 && len < cap) {
-		n = read(fd, out + len, cap - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
 	if (n < 0)
-		tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", path, strerror(errno));
+		tw_fail_errno(err, TW_IO, "%s", path);
 	if (fd >= 0)
 		(void)close(fd);
 	if (n < 0)
 		return TW_IO;
 	if (len == cap)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
-		        "%s is too long for a configuration", path);
+		return tw_fail(err, TW_TOO_LARGE, "%s is too long for a configuration", path);
 	*ret = len;
 	return TW_OK;
 }
@@ -185,7 +179,7 @@ static enum tw_status read_file(struct loading *l, struct tw_err *err)
 	struct tw_str rest;
 
 	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	st = read_all(l->file, text, MAX_FILE, &len, err);
 	rest = (struct tw_str){text, len};
 	for (unsigned number = 1; st == TW_OK && rest.len; number++)
@@ -310,8 +304,8 @@ static enum tw_status settle(
 		from = (struct source){settings[i].dflt, "default"};
 	if (store(&settings[i], from.value, c))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s: %.60s is no value of %s (%s)",
-	        from.place, from.value, settings[i].flag, settings[i].meaning);
+	return tw_fail(err, TW_BAD_REQUEST, "%s: %.60s is no value of %s (%s)", from.place,
+	        from.value, settings[i].flag, settings[i].meaning);
 }
 
 bool tw_listen_split(const char *listen, char *host, size_t cap, uint16_t *ret_port)
@@ -346,14 +340,14 @@ static enum tw_status judge_proxies(struct tw_config *c, struct tw_err *err)
 
 	if (header[strspn(
 	            header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")])
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "proxy-user-header: %s is no header's name", header);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "proxy-user-header: %s is no header's name", header);
 	if (*header && !*c->trusted_proxies)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--proxy-user-header needs --trusted-proxies: anybody else could name "
 		        "anybody");
 	if (*header && c->oidc.create)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--oidc-create beside --proxy-user-header: whoever the provider knows "
 		        "could "
 		        "take a name that the proxy will vouch for; make accounts by hand");
@@ -369,7 +363,7 @@ static enum tw_status judge_roles(struct tw_config *c, struct tw_err *err)
 	enum tw_status st = tw_roles_parse(c->role, &c->roles, err);
 
 	if (st == TW_OK && c->roles != TW_ROLE_ALL && !c->several)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--role %s is for one of several servers: --several-servers is missing",
 		        c->role);
 	return st;
@@ -383,8 +377,8 @@ static enum tw_status judge_node(const struct tw_config *c, struct tw_err *err)
 
 	if (c->node[strspn(c->node, fine)] == '\0')
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "--node is letters, digits, . _ and -, not %s", c->node);
+	return tw_fail(
+	        err, TW_BAD_REQUEST, "--node is letters, digits, . _ and -, not %s", c->node);
 }
 
 static enum tw_status judge(struct tw_config *c, struct tw_err *err)
@@ -397,23 +391,23 @@ static enum tw_status judge(struct tw_config *c, struct tw_err *err)
 	enum tw_status st;
 
 	if (!tw_listen_split(c->listen, host, sizeof host, &port))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "listen: %s is not ADDRESS:PORT or [ADDRESS]:PORT", c->listen);
 	if (!*c->tls_cert != !*c->tls_key)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "TLS needs both --tls-cert and --tls-key, or neither");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "TLS needs both --tls-cert and --tls-key, or neither");
 	if (!is_loopback(host) && !c->behind_proxy && !*c->tls_cert)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%s is reached from other machines without TLS: give --tls-cert and "
 		        "--tls-key, or put a proxy in front and say --behind-proxy",
 		        c->listen);
 	if (!is_one_of(c->log_level, levels))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "log-level: %s is none of debug, info, "
 		        "warn, error",
 		        c->log_level);
 	if (!is_one_of(c->log_format, formats))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "log-format: %s is neither logfmt nor "
 		        "json",
 		        c->log_format);

@@ -10,11 +10,11 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "limits.h"
-#include "proxy.h"
-#include "storage.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/limits.h"
+#include "server/base/proxy.h"
+#include "server/base/storage.h"
 
 /* The provider by which people sign in; what each is says config.def.  Read and judged by oidc.c.
  */
@@ -65,9 +65,12 @@ struct tw_config {
 	const char *repositories; /* folder of clones, "": none */
 	bool worker_jail;         /* decoders may make no system call but those they need */
 	unsigned min_free_percent;
+	uint64_t reserve_bytes;
 	unsigned retention_every_s, audit_days;
+	bool adopt;         /* a data folder with traces that the catalogue does not know */
+	unsigned lost_days; /* of files in lost/ */
 	unsigned flame_nodes, query_deadline_ms;
-	uint64_t answer_memory_bytes;
+	uint64_t answer_memory_bytes, response_cache_bytes;
 	unsigned drain_s, shutdown_s;
 	const char *webhook_private; /* networks that webhooks may reach all the same */
 	const char *secret_key_file;

@@ -1,12 +1,12 @@
-#include "log.h"
+#include "server/base/log.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/str.h"
-#include "log_sink.h"
+#include "decoder/base/str.h"
+#include "server/base/log_sink.h"
 
 enum { MAX_LINE = TW_LOG_LINE_BYTES, MAX_VALUE = 1024 };
 

@@ -5,7 +5,7 @@
  * waited for without O_NONBLOCK on the descriptor that was inherited, which
  * whoever started the server, and all it started beside, would get too.
  */
-#include "log_sink.h"
+#include "server/base/log_sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

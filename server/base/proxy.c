@@ -1,9 +1,9 @@
-#include "proxy.h"
+#include "server/base/proxy.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum { MAPPED = 96 }; /* bits before the IPv4 address in an IPv6 one */
 
@@ -41,7 +41,7 @@ static enum tw_status parse_range(
 
 	if (!parse_address(address, ret->address, &four) ||
 	        (has_bits && !tw_str_u64(rest, four ? 32 : 128, &bits)))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "trusted-proxies: \"%.*s\" is neither an address nor a network like "
 		        "10.0.0.0/8",
 		        (int)(part.len < 60 ? part.len : 60), part.ptr);
@@ -61,8 +61,8 @@ enum tw_status tw_proxies_parse(const char *text, struct tw_proxies *ret, struct
 		if (part.len == 0)
 			continue;
 		if (p.n == TW_PROXIES_MAX)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "trusted-proxies: at most %d of them", TW_PROXIES_MAX);
+			return tw_fail(err, TW_BAD_REQUEST, "trusted-proxies: at most %d of them",
+			        TW_PROXIES_MAX);
 		st = parse_range(part, &p.ranges[p.n++], err);
 	}
 	if (st == TW_OK)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_PROXIES_MAX = 32 };
 

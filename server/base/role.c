@@ -1,9 +1,9 @@
-#include "role.h"
+#include "server/base/role.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 static const struct {
 	const char *name;
@@ -35,7 +35,7 @@ enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *er
 		name = tw_str_split(&rest, ',');
 		role = role_of(name);
 		if (!role)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "role: \"%.*s\" is none of ingest, decode, query and all",
 			        (int)(name.len < 32 ? name.len : 32), name.ptr);
 		found |= role;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum tw_role {
 	TW_ROLE_INGEST = 1, /* takes uploads and mappings, tells devices what to capture */

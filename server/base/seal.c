@@ -1,4 +1,4 @@
-#include "seal.h"
+#include "server/base/seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/io.h"
 
 #define KEY_BYTES   crypto_aead_xchacha20poly1305_ietf_KEYBYTES
 #define NONCE_BYTES crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
@@ -32,8 +33,7 @@ struct tw_seal {
 
 static enum tw_status no_file(const char *path, const char *what, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the key %.100s %s: %s", path, what,
-	        strerror(errno));
+	return tw_fail_errno(err, TW_BAD_REQUEST, "the key %.100s %s", path, what);
 }
 
 static enum tw_status read_key(
@@ -42,25 +42,25 @@ static enum tw_status read_key(
 	char hex[HEX_BYTES + 2] = "";
 	struct stat st;
 	size_t len = 0;
-	const ssize_t n = read(fd, hex, HEX_BYTES + 1);
+	const ssize_t n = tw_read_full(fd, hex, HEX_BYTES + 1);
 
 	if (n < 0 || fstat(fd, &st) != 0)
 		return no_file(path, "cannot be read", err);
 	if (st.st_mode & others)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the key %.100s can be read by others: chmod 600 it", path);
 	hex[strcspn(hex, "\r\n")] = '\0';
 	if (sodium_hex2bin(s->key, KEY_BYTES, hex, strlen(hex), NULL, &len, NULL) != 0 ||
 	        len != KEY_BYTES || strlen(hex) != HEX_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%.100s is no key: one line of %d hex digits", path, (int)HEX_BYTES);
+		return tw_fail(err, TW_BAD_REQUEST, "%.100s is no key: one line of %d hex digits",
+		        path, (int)HEX_BYTES);
 	explicit_bzero(hex, sizeof hex);
 	return TW_OK;
 }
 
 static bool write_all(int fd, const char *line)
 {
-	return write(fd, line, strlen(line)) == (ssize_t)strlen(line) && fsync(fd) == 0;
+	return tw_write_all(fd, line, strlen(line)) && fsync(fd) == 0;
 }
 
 /* Whole or not there, whatever happens meanwhile; of servers that begin at once one makes it. */
@@ -127,10 +127,10 @@ enum tw_status tw_seal_open(
 	enum tw_status st;
 
 	if (sodium_init() < 0)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "libsodium does not start");
+		return tw_fail(err, TW_BUG, "libsodium does not start");
 	s = tw_mem_zalloc(1, sizeof *s);
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = load(data_dir, file, make, s, err);
 	if (st == TW_OK)
 		*ret = s;
@@ -173,11 +173,11 @@ enum tw_status tw_seal_text(const struct tw_seal *s, const char *whose, const ch
 	unsigned long long n = 0;
 
 	if (s->lost)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "the key that seals secrets is lost: bring secret.key back into the data "
 		        "folder, or start once with --new-secret-key");
 	if (len > TW_SEAL_PLAIN_MAX)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "a secret is longer than %d bytes",
+		return tw_fail(err, TW_TOO_LARGE, "a secret is longer than %d bytes",
 		        (int)TW_SEAL_PLAIN_MAX);
 	randombytes_buf(sealed, NONCE_BYTES);
 	(void)crypto_aead_xchacha20poly1305_ietf_encrypt(sealed + NONCE_BYTES, &n,
@@ -209,7 +209,7 @@ enum tw_status tw_seal_read(const struct tw_seal *s, const char *whose, const ch
 	        crypto_aead_xchacha20poly1305_ietf_decrypt((unsigned char *)ret, &n, NULL,
 	                sealed + NONCE_BYTES, len - NONCE_BYTES, (const unsigned char *)whose,
 	                strlen(whose), sealed, s->key) != 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "its secret was sealed by a key that this server does not have "
 		        "(secret.key, --secret-key-file): give it another secret");
 	ret[n] = '\0';

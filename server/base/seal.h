@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_SEALED_BYTES = 512, TW_SEAL_PLAIN_MAX = 300, TW_SEAL_DERIVED = 32 };
 

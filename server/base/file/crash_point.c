@@ -1,4 +1,4 @@
-#include "crash_point.h"
+#include "server/base/file/crash_point.h"
 
 #if TW_TEST_FAULTS
 #include <signal.h>

@@ -1,9 +1,11 @@
-#include "digest.h"
+#include "server/base/file/digest.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "server/base/file/io.h"
 
 enum { PIECE_BYTES = 65536 };
 
@@ -29,12 +31,12 @@ enum tw_status tw_digest_begin(
 	if (gnutls_hash_init(ret, kind) == 0)
 		return TW_OK;
 	*ret = NULL;
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a hash");
+	return tw_oom(err);
 }
 
 static enum tw_status fail_read(const char *what, struct tw_err *err)
 {
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be read (errno %d)", what, errno);
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be read", what);
 }
 
 static enum tw_status hash_all(
@@ -44,9 +46,9 @@ static enum tw_status hash_all(
 	uint64_t bytes = 0;
 	ssize_t n;
 
-	while ((n = read(fd, piece, sizeof piece)) > 0) {
+	while ((n = tw_read_some(fd, piece, sizeof piece)) > 0) {
 		if (gnutls_hash(sha, piece, (size_t)n) != 0)
-			return tw_fail(err, TW_BUG, TW_NO_OFFSET, "SHA-256 failed");
+			return tw_fail(err, TW_BUG, "SHA-256 failed");
 		bytes += (uint64_t)n;
 	}
 	if (n < 0)

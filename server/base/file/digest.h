@@ -9,9 +9,10 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 
-#include "base/err.h"
-#include "base/str.h"
-#include "blob.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+
+enum { TW_SHA256_HEX = 65 }; /* 64 characters and NUL */
 
 /* A hash to be ended by gnutls_hash_deinit.  TW_NOMEM, with *ret NULL: what the library leaves
  * there without memory cannot be ended. */

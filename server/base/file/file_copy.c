@@ -1,4 +1,4 @@
-#include "file_copy.h"
+#include "server/base/file/file_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,29 +6,19 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 1 << 17 };
+#include "server/base/file/io.h"
 
 static enum tw_status fail_errno(const char *doing, const char *path, struct tw_err *err)
 {
-	bool full = errno == ENOSPC || errno == EDQUOT;
-
-	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "%.120s cannot be %s (errno %d)",
-	        path, doing, errno);
+	return tw_fail_errno(err, tw_disk_status(errno), "%.120s cannot be %s", path, doing);
 }
 
 static enum tw_status copy_all(int from, int to, const char *path, struct tw_err *err)
 {
-	uint8_t piece[PIECE_BYTES];
-	ssize_t n;
+	bool reading = false;
 
-	while ((n = read(from, piece, sizeof piece)) > 0)
-		for (ssize_t at = 0, put; at < n; at += put) {
-			put = write(to, piece + at, (size_t)(n - at));
-			if (put < 0)
-				return fail_errno("written", path, err);
-		}
-	if (n < 0)
-		return fail_errno("read", path, err);
+	if (!tw_copy_fd(from, to, NULL, &reading))
+		return fail_errno(reading ? "read" : "written", path, err);
 	return fsync(to) == 0 ? TW_OK : fail_errno("made durable", path, err);
 }
 
@@ -48,7 +38,7 @@ enum tw_status tw_file_copy(const char *from, const char *to, struct tw_err *err
 	enum tw_status st;
 
 	if (in < 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "it is not there");
+		return tw_fail(err, TW_NOT_FOUND, "it is not there");
 	st = tw_file_copy_from(in, to, err);
 	(void)close(in);
 	return st;

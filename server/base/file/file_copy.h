@@ -4,7 +4,7 @@
 #ifndef TW_FILE_COPY_H
 #define TW_FILE_COPY_H
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Into `to`, which is replaced, for its owner alone.  TW_NOT_FOUND when there is no `from`, or it
  * is a link. */

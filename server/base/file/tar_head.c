@@ -1,5 +1,5 @@
 /* tar_head.c - see the header. */
-#include "tar_head.h"
+#include "server/base/file/tar_head.h"
 
 #include <stdio.h>
 #include <string.h>

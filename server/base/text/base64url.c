@@ -1,4 +1,4 @@
-#include "base64url.h"
+#include "server/base/text/base64url.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* Characters of n bytes, and the NUL behind them. */
 #define TW_BASE64URL_BYTES(n) (((n)*4 + 2) / 3 + 1)

@@ -1,6 +1,6 @@
-#include "json_memory.h"
+#include "server/base/text/json_memory.h"
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 static _Thread_local bool lacked;
 

@@ -1,4 +1,4 @@
-#include "json_write.h"
+#include "server/base/text/json_write.h"
 
 #include <string.h>
 

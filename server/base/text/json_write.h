@@ -7,7 +7,7 @@
 #ifndef TW_JSON_WRITE_H
 #define TW_JSON_WRITE_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 struct tw_json {
 	struct tw_buf *out;

@@ -1,10 +1,10 @@
-#include "match.h"
+#include "server/base/text/match.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <strings.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { TEXT_MAX = 512, STEPS_MAX = 20000, HEAP_MAX_KIB = 1024 };
 
@@ -26,12 +26,12 @@ static enum tw_status compile(struct tw_match *m, struct tw_err *err)
 	        PCRE2_UTF | PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
 	if (!m->code) {
 		(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-		return tw_fail(err, TW_BAD_REQUEST, at, "not a regular expression: %s", why);
+		return tw_fail_at(err, TW_BAD_REQUEST, at, "not a regular expression: %s", why);
 	}
 	m->data = pcre2_match_data_create(1, NULL);
 	m->context = pcre2_match_context_create(NULL);
 	if (!m->data || !m->context)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)pcre2_set_match_limit(m->context, STEPS_MAX);
 	(void)pcre2_set_heap_limit(m->context, HEAP_MAX_KIB);
 	return TW_OK;
@@ -44,11 +44,11 @@ enum tw_status tw_match_new(const char *text, bool regex, struct tw_match **ret,
 	enum tw_status st = TW_OK;
 
 	if (len > TEXT_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TEXT_MAX,
+		return tw_fail_at(err, TW_BAD_REQUEST, TEXT_MAX,
 		        "the text to look for is longer than %d bytes", TEXT_MAX);
 	m = tw_mem_zalloc(1, sizeof *m);
 	if (!m)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	memcpy(m->text, text, len + 1);
 	m->len = len;
 	if (regex)
@@ -94,7 +94,7 @@ enum tw_status tw_match_judge(
 	said = pcre2_match(m->code, (PCRE2_SPTR)name.ptr, name.len, 0, 0, m->data, m->context);
 	if (said == PCRE2_ERROR_MATCHLIMIT || said == PCRE2_ERROR_HEAPLIMIT ||
 	        said == PCRE2_ERROR_DEPTHLIMIT)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the regular expression is too costly for names like %.60s: avoid "
 		        "repetitions inside repetitions",
 		        name.ptr);

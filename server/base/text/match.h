@@ -8,8 +8,8 @@
 #ifndef TW_MATCH_H
 #define TW_MATCH_H
 
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 struct tw_match;
 

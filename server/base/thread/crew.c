@@ -1,9 +1,12 @@
-#include "crew.h"
+#include "server/base/thread/crew.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
+
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
 
 enum { STACK_BYTES = 1 << 20 };
 
@@ -14,6 +17,8 @@ struct helper {
 	pthread_t thread;
 	tw_crew_fn work;
 	void *arg;
+	struct tw_mem_account *account; /* of the caller */
+	struct tw_work_limit limit;     /* likewise */
 };
 
 static unsigned count_cores(void)
@@ -51,6 +56,8 @@ static void *help(void *arg)
 {
 	const struct helper *h = arg;
 
+	(void)tw_mem_count_for(h->account);
+	tw_work_limit_set(h->limit);
 	h->work(h->arg);
 	return NULL;
 }
@@ -74,7 +81,10 @@ void tw_crew_run(unsigned hands, tw_crew_fn work, void *arg)
 	unsigned n = 0;
 
 	while (n < TW_CREW_MOST - 1 && n + 1 < hands && take_place()) {
-		helpers[n] = (struct helper){.work = work, .arg = arg};
+		helpers[n] = (struct helper){.work = work,
+		        .arg = arg,
+		        .account = tw_mem_counted_for(),
+		        .limit = tw_work_limit()};
 		if (!start_helper(&helpers[n])) {
 			(void)atomic_fetch_sub(&helping, 1);
 			break;

@@ -1,9 +1,9 @@
-#include "fair.h"
+#include "server/base/thread/fair.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "server/base/clock.h"
 
 /* Of a first estimate a good decoder needs less.  No decode is free: a claim and a process are not.
  * What is small tells what every decode costs, what is larger what a byte does, with

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ulid.h"
+#include "server/base/ulid.h"
 
 /* Accounts above the level, and decodes under way, that are known at a time.  Of more, the account
  * nearest to the level is forgotten, and a decode stays charged by its bytes. */

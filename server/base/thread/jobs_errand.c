@@ -1,4 +1,4 @@
-#include "jobs_errand.h"
+#include "server/base/thread/jobs_errand.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@ static void run(struct tw_pool_task *task, bool stopping)
 	uint64_t one = 1;
 
 	if (stopping)
-		e->status = tw_fail(&e->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+		e->status = tw_fail(&e->err, TW_BUSY, "the server is being stopped");
 	else
 		e->status = e->run(e->arg, &e->err);
 	atomic_store(&e->done, true); /* it may be gone from here on */

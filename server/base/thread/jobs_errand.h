@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "pool.h"
+#include "decoder/base/err.h"
+#include "server/base/thread/pool.h"
 
 struct tw_errand {
 	struct tw_pool_task task; /* first: the pool hands it back */

@@ -1,14 +1,28 @@
-#include "periodic.h"
+#include "server/base/thread/periodic.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
+
+enum { TASKS = 32 };
+
+struct counted {
+	const char *name;
+	_Atomic uint64_t runs;
+};
+
+static struct counted all_tasks[TASKS];
+static size_t n_tasks;
+static pthread_mutex_t tasks_lock = PTHREAD_MUTEX_INITIALIZER; /* of names and their number */
 
 struct tw_periodic {
-	void (*run)(struct tw_periodic *p, void *arg);
+	struct tw_periodic_task task;
+	struct counted *counted; /* NULL: more tasks than places */
 	void *arg;
-	unsigned every_s;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -30,7 +44,10 @@ static void wait_for_work(struct tw_periodic *p)
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += p->every_s;
+	until.tv_sec += p->task.every_ms / 1000;
+	until.tv_nsec += (long)(p->task.every_ms % 1000) * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
 	(void)pthread_mutex_lock(&p->lock);
 	while (!p->wanted && !p->stop)
 		if (pthread_cond_timedwait(&p->changed, &p->lock, &until) != 0)
@@ -44,7 +61,9 @@ static void *run_all(void *arg)
 	struct tw_periodic *p = arg;
 
 	while (!tw_periodic_stopping(p)) {
-		p->run(p, p->arg);
+		p->task.run(p, p->arg);
+		if (p->counted)
+			(void)atomic_fetch_add_explicit(&p->counted->runs, 1, memory_order_relaxed);
 		wait_for_work(p);
 	}
 	return NULL;
@@ -69,21 +88,36 @@ static struct tw_periodic *destroy(struct tw_periodic *p)
 	return NULL;
 }
 
-enum tw_status tw_periodic_start(void (*run)(struct tw_periodic *p, void *arg), void *arg,
-        unsigned every_s, struct tw_periodic **ret, struct tw_err *err)
+static struct counted *counted_of(const char *name)
+{
+	struct counted *found = NULL;
+
+	(void)pthread_mutex_lock(&tasks_lock);
+	for (size_t i = 0; !found && i < n_tasks; i++)
+		if (strcmp(all_tasks[i].name, name) == 0)
+			found = &all_tasks[i];
+	if (!found && n_tasks < TASKS) {
+		found = &all_tasks[n_tasks++];
+		found->name = name;
+	}
+	(void)pthread_mutex_unlock(&tasks_lock);
+	return found;
+}
+
+enum tw_status tw_periodic_start(const struct tw_periodic_task *task, void *arg,
+        struct tw_periodic **ret, struct tw_err *err)
 {
 	struct tw_periodic *p = tw_mem_zalloc(1, sizeof *p);
 
 	if (!p)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	p->run = run;
+		return tw_oom(err);
+	p->task = *task;
+	p->counted = counted_of(task->name);
 	p->arg = arg;
-	p->every_s = every_s;
 	init_locks(p);
 	if (pthread_create(&p->thread, NULL, run_all, p) != 0) {
 		(void)destroy(p);
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "a background thread could not be started");
+		return tw_fail(err, TW_IO, "a background thread could not be started");
 	}
 	*ret = p;
 	return TW_OK;
@@ -111,4 +145,15 @@ void tw_periodic_wake(struct tw_periodic *p)
 {
 	if (p)
 		tell(p, false);
+}
+
+void tw_periodic_metrics(struct tw_buf *out)
+{
+	tw_buf_printf(out, "# TYPE tracewell_background_runs_total counter\n");
+	(void)pthread_mutex_lock(&tasks_lock);
+	for (size_t i = 0; i < n_tasks; i++)
+		tw_buf_printf(out, "tracewell_background_runs_total{task=\"%s\"} %" PRIu64 "\n",
+		        all_tasks[i].name,
+		        atomic_load_explicit(&all_tasks[i].runs, memory_order_relaxed));
+	(void)pthread_mutex_unlock(&tasks_lock);
 }

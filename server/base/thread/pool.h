@@ -1,8 +1,15 @@
 /*
- * pool.h - threads for what would hold up others: queries, syncs of the disk.
+ * pool.h - threads for work that would block others: queries, syncs of the disk.
  *
- * Tasks run in the order they came.  After tw_pool_stop began, tasks that wait
- * are run with `stopping` true, so that each can give its request an end.
+ * Waiting tasks are taken in turns by owner (fair.h): of k owners with waiting tasks each gets a
+ * k-th of the threads' time, however many tasks another one has queued and however long they take.
+ * Tasks of one owner run in the order in which they were submitted.  Owners do not interrupt each
+ * other's running tasks, so a pool has one more thread than it was started with, which only runs a
+ * task of an owner that has none running: long tasks of one owner on all other threads do not
+ * delay another's first.  Tasks without an owner count as tasks of one.
+ *
+ * After tw_pool_stop began, waiting tasks are run with `stopping` true, so that each can complete
+ * its request.
  * Thread: any may submit.
  */
 #ifndef TW_POOL_H
@@ -10,15 +17,19 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_pool;
 
 struct tw_pool_task {
 	struct tw_pool_task *next;
+	/* A project's id or a client's address; its first TW_ID_BYTES - 1 bytes count.  Read by
+	 * tw_pool_submit alone.  NULL or "": none. */
+	const char *owner;
 	void (*run)(struct tw_pool_task *task, bool stopping);
 };
 
+/* `threads`: as many tasks of one owner run at once. */
 enum tw_status tw_pool_start(unsigned threads, struct tw_pool **ret, struct tw_err *err);
 /* The task is the caller's memory until run returns.  False once the pool is stopping. */
 bool tw_pool_submit(struct tw_pool *p, struct tw_pool_task *task);

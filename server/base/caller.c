@@ -1,0 +1,30 @@
+#include "server/base/caller.h"
+
+#include <string.h>
+
+static const char *const words[] = {"public", "ingest", "read", "write", "admin", "server"};
+
+const char *tw_scope_word(enum tw_scope scope)
+{
+	return (unsigned)scope < sizeof words / sizeof *words ? words[scope] : "public";
+}
+
+bool tw_scope_of_key(const char *word, enum tw_scope *ret)
+{
+	for (unsigned i = TW_SCOPE_INGEST; i <= TW_SCOPE_ADMIN; i++)
+		if (strcmp(word, words[i]) == 0) {
+			*ret = (enum tw_scope)i;
+			return true;
+		}
+	return false;
+}
+
+const char *tw_key_prefix(enum tw_scope scope)
+{
+	static const char *const prefixes[] = {[TW_SCOPE_INGEST] = "twi_",
+	        [TW_SCOPE_READ] = "twr_",
+	        [TW_SCOPE_WRITE] = "tww_",
+	        [TW_SCOPE_ADMIN] = "twa_"};
+
+	return scope >= TW_SCOPE_INGEST && scope <= TW_SCOPE_ADMIN ? prefixes[scope] : "";
+}

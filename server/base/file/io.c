@@ -1,0 +1,153 @@
+#include "server/base/file/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "decoder/base/str.h"
+
+enum { COPY_BYTES = 1 << 16 };
+/* <linux/close_range.h>, which older headers lack. */
+#define CLOEXEC_RANGE 4U
+
+ssize_t tw_read_some(int fd, void *p, size_t n)
+{
+	ssize_t k;
+
+	do
+		k = read(fd, p, n);
+	while (k < 0 && errno == EINTR);
+	return k;
+}
+
+ssize_t tw_read_full(int fd, void *p, size_t n)
+{
+	size_t done = 0;
+	ssize_t k = 1;
+
+	while (done < n && k > 0) {
+		k = tw_read_some(fd, (uint8_t *)p + done, n - done);
+		done += k > 0 ? (size_t)k : 0;
+	}
+	return k < 0 ? -1 : (ssize_t)done;
+}
+
+static ssize_t pread_some(int fd, void *p, size_t n, uint64_t at)
+{
+	ssize_t k;
+
+	do
+		k = pread(fd, p, n, (off_t)at);
+	while (k < 0 && errno == EINTR);
+	return k;
+}
+
+ssize_t tw_pread_full(int fd, void *p, size_t n, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t k = 1;
+
+	while (done < n && k > 0) {
+		k = pread_some(fd, (uint8_t *)p + done, n - done, at + done);
+		done += k > 0 ? (size_t)k : 0;
+	}
+	return k < 0 ? -1 : (ssize_t)done;
+}
+
+/* A count of 0 for more than that would be for ever. */
+static bool advance(ssize_t k, size_t *done)
+{
+	if (k > 0)
+		*done += (size_t)k;
+	else if (k == 0)
+		errno = EIO;
+	return k > 0 || (k < 0 && errno == EINTR);
+}
+
+bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done)
+{
+	*ret_done = 0;
+	while (*ret_done < n)
+		if (!advance(write(fd, (const uint8_t *)p + *ret_done, n - *ret_done), ret_done))
+			return false;
+	return true;
+}
+
+bool tw_write_all(int fd, const void *p, size_t n)
+{
+	size_t done;
+
+	return tw_write_counted(fd, p, n, &done);
+}
+
+bool tw_pwrite_all(int fd, const void *p, size_t n, uint64_t at)
+{
+	for (size_t done = 0; done < n;)
+		if (!advance(pwrite(fd, (const uint8_t *)p + done, n - done, (off_t)(at + done)),
+		            &done))
+			return false;
+	return true;
+}
+
+static bool copy(int from, const uint64_t *at, int to, uint64_t *ret_bytes, bool *ret_reading)
+{
+	uint8_t piece[COPY_BYTES];
+	uint64_t bytes = 0;
+	bool written = true;
+	ssize_t n;
+
+	do {
+		n = at ? pread_some(from, piece, sizeof piece, *at + bytes)
+		       : tw_read_some(from, piece, sizeof piece);
+		written = n <= 0 || tw_write_all(to, piece, (size_t)n);
+		bytes += n > 0 && written ? (uint64_t)n : 0;
+	} while (n > 0 && written);
+	if (ret_bytes)
+		*ret_bytes = bytes;
+	if (ret_reading)
+		*ret_reading = n < 0;
+	return n == 0;
+}
+
+bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading)
+{
+	return copy(from, NULL, to, ret_bytes, ret_reading);
+}
+
+bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading)
+{
+	return copy(from, &at, to, ret_bytes, ret_reading);
+}
+
+/* Kernels before 5.11 do not know close_range with that flag (ENOSYS, EINVAL), and a filter may
+ * refuse it (EPERM). */
+void tw_close_on_exec_from(int first)
+{
+	struct dirent *e;
+	DIR *d;
+
+	if (syscall(SYS_close_range, (unsigned)first, ~0U, CLOEXEC_RANGE) == 0)
+		return;
+	d = opendir("/proc/self/fd");
+	while (d && (e = readdir(d))) {
+		uint64_t fd;
+
+		if (tw_str_u64(tw_str_of(e->d_name), INT32_MAX, &fd) && (int)fd >= first)
+			(void)fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+bool tw_is_disk_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT;
+}
+
+enum tw_status tw_disk_status(int error)
+{
+	return tw_is_disk_full(error) ? TW_FULL : TW_IO;
+}

@@ -1,0 +1,35 @@
+#include "server/base/text/json_object.h"
+
+#include <string.h>
+
+enum tw_status tw_json_object_parse(
+        struct tw_str text, const char *what, json_t **ret, struct tw_err *err)
+{
+	json_error_t why;
+	json_t *json = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
+
+	if (!json)
+		return tw_fail_at(err, TW_BAD_REQUEST,
+		        why.position < 0 ? 0 : (uint64_t)why.position, "%s is not JSON: %s", what,
+		        why.text);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return tw_fail_at(err, TW_BAD_REQUEST, 0, "%s must be a JSON object", what);
+	}
+	*ret = json;
+	return TW_OK;
+}
+
+enum tw_status tw_check_text(const char *name, const char *value, struct tw_err *err)
+{
+	size_t len = strlen(value);
+
+	if (len > TW_MAX_TEXT)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "%s is longer than %d bytes", name, TW_MAX_TEXT);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)value[i] < ' ' || value[i] == 0x7f)
+			return tw_fail(err, TW_BAD_REQUEST,
+			        "%s holds a control character at byte %zu", name, i);
+	return TW_OK;
+}
