@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 struct tw_db_engine;
 

@@ -4,19 +4,19 @@
  * The server commits durably unless it is set up otherwise (synchronous_commit).  Waits end: for a
  * connection, for a lock, for an answer, and for a peer that is gone without a word.
  */
-#include "catalogue_postgres.h"
+#include "server/db/catalogue_postgres.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "catalogue_internal.h"
-#include "catalogue_postgres_dialect.h"
-#include "catalogue_postgres_int.h"
-#include "clock.h"
-#include "log.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/db/catalogue_postgres_dialect.h"
+#include "server/db/catalogue_postgres_int.h"
+#include "server/db/commit_gate.h"
 
 enum { SQL_BYTES = 1 << 20, LOG_EVERY_MS = 5000, HOLD_WAIT_MS = 15000, HOLD_LOOK_MS = 200 };
 
@@ -120,9 +120,8 @@ enum tw_status tw_postgres_fail(struct tw_db *db, struct tw_err *err)
 	const struct tw_postgres *p = (const struct tw_postgres *)db;
 
 	if (!p)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "catalogue: out of memory");
-	return tw_fail(err, p->failed == TW_OK ? TW_BUG : p->failed, TW_NO_OFFSET, "catalogue: %s",
-	        p->said);
+		return tw_fail(err, TW_NOMEM, "catalogue: out of memory");
+	return tw_fail(err, p->failed == TW_OK ? TW_BUG : p->failed, "catalogue: %s", p->said);
 }
 
 /* --- connections --- */
@@ -249,10 +248,10 @@ static enum tw_status no_password_in(const char *address, struct tw_err *err)
 	PQconninfoFree(all);
 	PQfreemem(why);
 	if (!read)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the catalogue's address is none: postgres://USER@HOST:PORT/DATABASE");
 	if (has)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the catalogue's address has a password, which others would see: put it "
 		        "into "
 		        "a file, as ?passfile=FILE or PGPASSFILE names it");
@@ -395,15 +394,14 @@ static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
 	enum tw_status st;
 
 	if (strcmp(sql, "COMMIT") == 0 && !tw_cat_gate_passes())
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "catalogue: files could not be made durable");
+		return tw_fail(err, TW_IO, "catalogue: files could not be made durable");
 	tw_buf_init(&text, SQL_BYTES);
 	st = tw_postgres_sql(tw_postgres_begin(sql), &text, &n);
 	if (st == TW_OK)
 		r = tw_postgres_run((struct tw_postgres *)db, (const char *)text.data, NULL, false);
 	tw_buf_done(&text);
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "catalogue: no memory for a statement");
+		return tw_fail(err, st, "catalogue: no memory for a statement");
 	if (!r)
 		return tw_postgres_fail(db, err);
 	PQclear(r);

@@ -1,6 +1,6 @@
 /*
  * catalogue_postgres.h - PostgreSQL as the catalogue's engine: catalogue_postgres.c has its
- * connections, catalogue_postgres_stmt.c statements, catalogue_postgres_schema.c migrations.
+ * connections, catalogue_postgres_stmt.c statements.
  *
  * A connection that was lost is made anew when it is used next outside of a transaction; within one
  * everything fails until it is ended.  Who writes locks one row first
@@ -10,7 +10,7 @@
 #ifndef TW_CATALOGUE_POSTGRES_H
 #define TW_CATALOGUE_POSTGRES_H
 
-#include "catalogue_db.h"
+#include "server/db/catalogue_db.h"
 
 /* Is it the address of a server, and no path? */
 bool tw_db_is_postgres(const char *address);
@@ -23,7 +23,5 @@ enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err
 /* How often a connection of this process was found dead, or could not be made. */
 uint64_t tw_postgres_times_lost(void);
 bool tw_postgres_hurries(void); /* this thread: tw_catalogue_hurry */
-/* Brings its schema forward; TW_UNSUPPORTED when it is of a later program. */
-enum tw_status tw_postgres_upgrade(struct tw_db *db, struct tw_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "catalogue_postgres_dialect.h"
+#include "server/db/catalogue_postgres_dialect.h"
 
 #include <ctype.h>
 #include <string.h>

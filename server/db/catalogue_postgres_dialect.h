@@ -17,7 +17,7 @@
 #ifndef TW_CATALOGUE_POSTGRES_DIALECT_H
 #define TW_CATALOGUE_POSTGRES_DIALECT_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 /* With a NUL behind it.  *ret_values: the highest place of a value. */
 enum tw_status tw_postgres_sql(const char *sql, struct tw_buf *out, int *ret_values);

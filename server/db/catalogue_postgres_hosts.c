@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/err.h"
-#include "catalogue_postgres_int.h"
-#include "log.h"
+#include "decoder/base/err.h"
+#include "server/base/log.h"
+#include "server/db/catalogue_postgres_int.h"
 
 enum { LIST_BYTES = 1024, TIMELINE_BYTES = 9, ASK_MS = 10000 };
 

@@ -6,7 +6,7 @@
 
 #include <libpq-fe.h>
 
-#include "catalogue_postgres.h"
+#include "server/db/catalogue_postgres.h"
 
 enum { TW_POSTGRES_PREPARED = 64, TW_POSTGRES_SAID = 300 };
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "catalogue_postgres_dialect.h"
-#include "catalogue_postgres_int.h"
+#include "decoder/base/arena.h"
+#include "server/db/catalogue_postgres_dialect.h"
+#include "server/db/catalogue_postgres_int.h"
 
 enum { SQL_BYTES = 1 << 16, VALUES_MAX = 64 };
 /* Numbers of types, as PostgreSQL's catalogue has them. */
@@ -55,8 +55,8 @@ enum tw_status tw_postgres_prepare(
 		if (s)
 			tw_mem_free(s->sql);
 		tw_mem_free(s);
-		return tw_fail(err, st == TW_OK ? TW_NOMEM : st, TW_NO_OFFSET,
-		        "catalogue: no memory for a statement");
+		return tw_fail(
+		        err, st == TW_OK ? TW_NOMEM : st, "catalogue: no memory for a statement");
 	}
 	s->stmt.db = db;
 	s->stays = stays;

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "catalogue.h"
-#include "catalogue_postgres_int.h"
-#include "clock.h"
+#include "server/base/clock.h"
+#include "server/db/catalogue_postgres_int.h"
+#include "server/db/commit_gate.h"
 
 /* ANSWER_MS is more than statement_timeout; a commit has nothing to compute, and who is in a hurry
  * asks for a row by its key. */

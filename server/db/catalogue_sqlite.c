@@ -4,11 +4,14 @@
  * WAL with synchronous=FULL: a committed transaction survives power loss, and
  * readers go on while one writes.
  */
-#include "catalogue_sqlite.h"
+#include "server/db/catalogue_sqlite.h"
 
-#include "base/arena.h"
-#include "catalogue_internal.h"
-#include "catalogue_sums.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/db/catalogue_sums.h"
+#include "server/db/commit_gate.h"
+
+enum { OPS_A_LOOK = 20000 }; /* of SQLite's virtual machine: about a millisecond */
 
 struct sqlite_db {
 	struct tw_db db;
@@ -44,9 +47,12 @@ static enum tw_status fail(struct tw_db *db, struct tw_err *err)
 		st = TW_BUSY;
 	else if (rc == SQLITE_NOMEM)
 		st = TW_NOMEM;
+	else if (rc == SQLITE_INTERRUPT)
+		return tw_fail(
+		        err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
 	else if (rc == SQLITE_MISUSE || rc == SQLITE_RANGE || rc == SQLITE_ERROR)
 		st = TW_BUG;
-	return tw_fail(err, st, TW_NO_OFFSET, "catalogue: %s", why);
+	return tw_fail(err, st, "catalogue: %s", why);
 }
 
 static enum tw_status run(struct tw_db *db, const char *sql, struct tw_err *err)
@@ -172,14 +178,17 @@ static const struct tw_db_engine engine = {"sqlite", false, close_db, run, in_tr
 
 /* --- connections --- */
 
-void tw_db_reserve_room(struct tw_db *db)
+/* Room for the sums at the end of each page (catalogue_sums.h), in a new catalogue and in a copy.
+ */
+static void reserve_room(struct tw_db *db)
 {
 	int room = TW_SUMS_BYTES;
 
 	(void)sqlite3_file_control(tw_db_sqlite(db), NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
 }
 
-int tw_db_room(struct tw_db *db)
+/* What its pages have; 0 before there are any. */
+static int room_of(struct tw_db *db)
 {
 	sqlite3 *s = tw_db_sqlite(db);
 	int room = -1;
@@ -187,6 +196,13 @@ int tw_db_room(struct tw_db *db)
 	(void)sqlite3_exec(s, "PRAGMA schema_version", NULL, NULL, NULL); /* reads the header */
 	(void)sqlite3_file_control(s, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
 	return room;
+}
+
+/* Ends the statement. */
+static int is_overdue(void *arg)
+{
+	(void)arg;
+	return tw_work_is_overdue();
 }
 
 static enum tw_status connect(
@@ -202,6 +218,7 @@ static enum tw_status connect(
 	if (sqlite3_open_v2(path, &s->of, all, how == TW_DB_LOOK ? NULL : TW_CAT_VFS) != SQLITE_OK)
 		return fail(&s->db, err);
 	(void)sqlite3_busy_timeout(s->of, TW_DB_WAIT_MS);
+	sqlite3_progress_handler(s->of, OPS_A_LOOK, is_overdue, NULL);
 	return TW_OK;
 }
 
@@ -212,8 +229,8 @@ void tw_db_sqlite_wait(struct tw_db *db, int ms)
 
 static enum tw_status settle(struct tw_db *db, int *ret_room, struct tw_err *err)
 {
-	*ret_room = tw_db_room(db);
-	tw_db_reserve_room(db);
+	*ret_room = room_of(db);
+	reserve_room(db);
 	return run(db,
 	        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
 	        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"

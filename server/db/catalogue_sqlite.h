@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-#include "catalogue_db.h"
+#include "server/db/catalogue_db.h"
 
 enum tw_db_open {
 	TW_DB_CREATE, /* and made where it is not there */
@@ -22,11 +22,5 @@ enum { TW_DB_WAIT_MS = 10000 };
 void tw_db_sqlite_wait(struct tw_db *db, int ms);
 /* The library's own connection. */
 sqlite3 *tw_db_sqlite(struct tw_db *db);
-
-/* Room for the sums at the end of each page (catalogue_sums.h), in what is new and in a copy; what
- * is there already gets it when it is rewritten.  A rewriting or copying forgets this. */
-void tw_db_reserve_room(struct tw_db *db);
-/* What its pages have, or are to have after tw_db_reserve_room; 0 where there are none yet. */
-int tw_db_room(struct tw_db *db);
 
 #endif

@@ -1,10 +1,10 @@
-#include "catalogue_sums.h"
+#include "server/db/catalogue_sums.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "server/base/log.h"
 
 enum { NOTES = 128, NAME_BYTES = 256 };
 

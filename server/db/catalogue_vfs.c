@@ -15,18 +15,23 @@
  * Everything else is left to SQLite's own layer, of which this is a thin shell
  * around files of two kinds.
  */
-#include "catalogue_internal.h"
-#include "catalogue_sqlite.h"
+#include "server/db/catalogue_sqlite.h"
+#include "server/db/commit_gate.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "catalogue_sums.h"
-#include "crash_point.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/reserve.h"
+#include "server/db/catalogue_sums.h"
 
 struct shell {
 	sqlite3_file base;  /* first */
 	sqlite3_file *real; /* behind this struct */
 	const char *name;   /* of the file with the pages; NULL: it is the log */
+	const char *path;   /* of either; SQLite's, until it is closed */
 	bool frames;        /* written since the last sync; a log begun anew has its head synced */
 	bool sums;          /* its pages have sums */
 };
@@ -79,6 +84,17 @@ static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
 	return rc;
 }
 
+/* A full disk: the reserve (reserve.h) is there for this. */
+static int write_real(struct shell *s, const void *from, int n, sqlite3_int64 at)
+{
+	int rc = s->real->pMethods->xWrite(s->real, from, n, at);
+
+	while (rc == SQLITE_FULL && (s->name ? tw_reserve_give(s->path) != 0
+	                                     : tw_reserve_give_to(s->path, (uint64_t)at)))
+		rc = s->real->pMethods->xWrite(s->real, from, n, at);
+	return rc;
+}
+
 static int shell_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
 	struct shell *s = shell_of(f);
@@ -87,10 +103,10 @@ static int shell_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 a
 	s->frames = s->frames || at > 0;
 	look_at_header(s, from, n, at);
 	if (!is_page(s, n, at))
-		return s->real->pMethods->xWrite(s->real, from, n, at);
+		return write_real(s, from, n, at);
 	memcpy(page, from, sizeof page);
 	tw_sums_put(page);
-	return s->real->pMethods->xWrite(s->real, page, n, at);
+	return write_real(s, page, n, at);
 }
 
 static int shell_truncate(sqlite3_file *f, sqlite3_int64 size)
@@ -150,9 +166,26 @@ static int shell_traits(sqlite3_file *f)
 	return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
 }
 
+/* SQLite writes one byte per page of the log's index, which allocates one block of it.  A write to
+ * another block of the page later would be SIGBUS on a full disk.  The whole page is allocated
+ * where memory that is mapped is written. */
+static void allocate_pages(void volatile *at, int bytes)
+{
+	for (int i = 0; i < bytes; i += TW_SUMS_PAGE)
+		(void)atomic_fetch_or((_Atomic uint32_t volatile *)((char volatile *)at + i), 0);
+}
+
 static int shell_map_shared(sqlite3_file *f, int region, int bytes, int extend, void volatile **ret)
 {
-	return real_of(f)->pMethods->xShmMap(real_of(f), region, bytes, extend, ret);
+	struct shell *s = shell_of(f);
+	int rc;
+
+	if (extend)
+		tw_reserve_ensure(s->path, 2 * (uint64_t)bytes);
+	rc = s->real->pMethods->xShmMap(s->real, region, bytes, extend, ret);
+	if (rc == SQLITE_OK && extend && *ret)
+		allocate_pages(*ret, bytes);
+	return rc;
 }
 
 static int shell_lock_shared(sqlite3_file *f, int from, int n, int flags)
@@ -208,9 +241,11 @@ static int open_file(
 	(void)vfs;
 	if (!(flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB)))
 		return below->xOpen(below, name, file, flags, ret_flags);
-	*s = (struct shell){.name = flags & SQLITE_OPEN_MAIN_DB ? name : NULL};
+	*s = (struct shell){.name = flags & SQLITE_OPEN_MAIN_DB ? name : NULL, .path = name};
 	s->real = (sqlite3_file *)(void *)(s + 1);
-	rc = below->xOpen(below, name, s->real, flags, ret_flags);
+	do
+		rc = below->xOpen(below, name, s->real, flags, ret_flags);
+	while (rc != SQLITE_OK && errno == ENOSPC && tw_reserve_give(name));
 	if (rc != SQLITE_OK)
 		return rc;
 	s->sums = s->name && is_empty(s->real);

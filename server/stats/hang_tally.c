@@ -4,12 +4,12 @@
  * its bound and how many hashes (bound 8 bytes, then a varint) and the hashes by size (8 bytes
  * each), how many monitors and each of them (length, bytes).
  */
-#include "hang_tally.h"
+#include "server/stats/hang_tally.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 enum { SLOTS_FIRST = 8, LISTED_FIRST = 64, NUMBERS = 10 };
 
@@ -419,10 +419,10 @@ enum tw_status tw_tally_merge(
 
 	while (r.at < r.end)
 		if (!read_part(&r, t))
-			return r.full ? tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+			return r.full ? tw_fail(err, TW_TOO_LARGE,
 			                        "this is too much for one answer; narrow the "
 			                        "filter or the time")
-			              : tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+			              : tw_fail(err, TW_CORRUPT,
 			                        "the sums of ANRs and locks are damaged");
 	return TW_OK;
 }

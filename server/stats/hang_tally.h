@@ -11,9 +11,9 @@
 #ifndef TW_HANG_TALLY_H
 #define TW_HANG_TALLY_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum { TW_TALLY_DISTINCT = 1024, TW_TALLY_MONITORS = 32, TW_TALLY_TEXT = 1024, TW_TALLY_ID = 26 };
 

@@ -6,20 +6,20 @@
  *          varints the trace, the thread and the longest call, again and again.
  *          threads: how many; for each whether it is the main one, and its name with its length.
  */
-#include "post.h"
+#include "server/stats/post.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static enum tw_status damaged(struct tw_err *err)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "the index for searches is damaged; `tracewell rollup --rebuild` makes it again");
 }
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for postings");
+	return tw_oom(err);
 }
 
 /* --- writing --- */

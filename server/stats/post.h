@@ -10,9 +10,9 @@
 #ifndef TW_POST_H
 #define TW_POST_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 enum { TW_POST_SLOTS = 16, TW_POST_HEAD = 16, TW_POST_ONE = 17, TW_POST_ROWS = 17 };
 enum { TW_POST_ID = 26, TW_POST_THREAD_BYTES = 64, TW_POST_THREADS_MAX = 1024 };

@@ -5,7 +5,7 @@
  * against the levels of each version by itself, so that a day on which many moved to a slower
  * version is no slower day.
  */
-#include "regress.h"
+#include "server/stats/regress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -144,7 +144,7 @@ enum tw_status tw_regress_add(
 		struct tw_regress_found *more = tw_arena_alloc(l->arena, cap, sizeof *more);
 
 		if (!more)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 		if (l->n)
 			memcpy(more, l->of, l->n * sizeof *more);
 		l->of = more;

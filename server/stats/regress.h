@@ -12,9 +12,9 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "shift.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/stats/shift.h"
 
 /* --- what is asked of a change --- */
 

@@ -4,12 +4,12 @@
  *            part:   for each method its number (8 bytes), the length of what follows (varint),
  *            the id of the worst trace, and the sketch; by rising numbers.
  */
-#include "rollup.h"
+#include "server/stats/rollup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 const char *const tw_rollup_words[TW_ROLLUP_METRICS + 1] = {
         "wall", "self", "cpu", "waiting", "calls", "call", NULL};
@@ -118,14 +118,14 @@ static bool read_fact(const uint8_t **p, const uint8_t *end, struct tw_rollup_fa
 
 static enum tw_status damaged(struct tw_err *err)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "the rollups are damaged; `tracewell rollup --rebuild` makes them again");
 }
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET,
-	        "so many rollups do not fit into one answer; narrow the filter");
+	return tw_fail(
+	        err, TW_NOMEM, "so many rollups do not fit into one answer; narrow the filter");
 }
 
 static int by_id(const void *pa, const void *pb)
@@ -343,7 +343,7 @@ enum tw_status tw_rollup_write_part(struct tw_rollup *r, enum tw_rollup_metric m
 	}
 	tw_sketch_clear(s);
 	if (st == TW_OK && (tw_buf_status(&one) != TW_OK || tw_buf_status(out) != TW_OK))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+		st = tw_oom(err);
 	tw_buf_done(&one);
 	return st;
 }

@@ -11,9 +11,9 @@
 #ifndef TW_ROLLUP_H
 #define TW_ROLLUP_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "sketch.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/stats/sketch.h"
 
 enum tw_rollup_metric {
 	TW_ROLLUP_WALL,    /* ns with a call of it open */

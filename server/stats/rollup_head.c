@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "rollup.h"
+#include "server/stats/rollup.h"
 
 void tw_rollup_head_init(struct tw_rollup_head *h)
 {
@@ -73,7 +73,7 @@ enum tw_status tw_rollup_head_merge(
 
 	if (n == 0 || (tw_sketch_merge(&h->lengths, &ids, p + n) && merge_ids(h, p, ids, p + n)))
 		return TW_OK;
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "the rollups are damaged; `tracewell rollup --rebuild` makes them again");
 }
 

@@ -1,10 +1,10 @@
-#include "rollup_tree.h"
+#include "server/stats/rollup_tree.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "rollup_cell.h"
-#include "sketch.h"
+#include "server/stats/rollup_id.h"
+#include "server/stats/sketch.h"
 
 enum { SLOTS_FIRST = 1024, SUMS_FIRST = 1024, THREADS_FIRST = 16, LEVELS = 64 };
 

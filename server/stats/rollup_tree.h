@@ -14,9 +14,9 @@
 #ifndef TW_ROLLUP_TREE_H
 #define TW_ROLLUP_TREE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
 
 /* A trace brings at most so many nodes, a cell keeps at most so many; calls deeper than that are
  * their callers'. */

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rollup_tree.h"
+#include "server/stats/rollup_tree.h"
 
 enum { LEVEL_MAX = 63, LEVELS = 64 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET,
-	        "so many call trees do not fit into one answer; narrow the filter");
+	return tw_fail(
+	        err, TW_NOMEM, "so many call trees do not fit into one answer; narrow the filter");
 }
 
 /* --- writing --- */
@@ -264,7 +264,7 @@ struct reading {
 
 static enum tw_status damaged(struct tw_err *err)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CORRUPT,
 	        "the merged call trees are damaged; `tracewell rollup --rebuild` makes them "
 	        "again");
 }

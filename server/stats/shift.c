@@ -7,7 +7,7 @@
  * left is judged once more against its neighbours, for a split that was found first may be put
  * right by those found later.
  */
-#include "shift.h"
+#include "server/stats/shift.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef TW_SHIFT_H
 #define TW_SHIFT_H
 
-#include "sketch.h"
+#include "server/stats/sketch.h"
 
 struct tw_shift_level { /* of a class of devices, over all days */
 	double at;      /* logarithm of the quantile; nanoseconds, or whatever is counted */

@@ -7,7 +7,7 @@
  * the counts: there a bucket costs an addition and not two varints, so that adding up sketches
  * of many numbers takes no longer than adding up those of few.
  */
-#include "sketch.h"
+#include "server/stats/sketch.h"
 
 #include <string.h>
 

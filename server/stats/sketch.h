@@ -10,8 +10,8 @@
 #ifndef TW_SKETCH_H
 #define TW_SKETCH_H
 
-#include "base/buf.h"
-#include "trace/buckets.h"
+#include "decoder/base/buf.h"
+#include "decoder/trace/buckets.h"
 
 /* What quantiles may be beside the truth, as a share of it. */
 #define TW_SKETCH_ERROR (1.0 / 64)

@@ -1,0 +1,54 @@
+#include "server/stats/rollup_id.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/auth_secret.h"
+#include "server/base/file/digest.h"
+
+enum { HASHED_BYTES = 12 * 1024 };
+enum { CUT_DIGITS = 32 };        /* of the hash behind a name that was cut */
+#define CUT_MARK "\xe2\x80\xa6#" /* an ellipsis, which no compiler puts into a name */
+
+uint64_t tw_rollup_number(const char *text)
+{
+	uint64_t n;
+
+	n = tw_secret_bits(text);
+	n &= INT64_MAX;
+	return n ? n : 1;
+}
+
+uint64_t tw_rollup_method_id(const struct tw_rollup_space *in, const char *raw)
+{
+	char text[HASHED_BYTES];
+
+	(void)snprintf(text, sizeof text, "%s\n%s\n%s\n%s", in->project_id, in->build_id,
+	        in->mapping_id, raw);
+	return tw_rollup_number(text);
+}
+
+/* --- names --- */
+
+bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES])
+{
+	const size_t head = TW_ROLLUP_NAME_BYTES - sizeof CUT_MARK - CUT_DIGITS;
+	char hex[TW_SHA256_HEX];
+	uint8_t hash[32];
+	size_t n = tw_utf8_clean(out, TW_ROLLUP_NAME_BYTES, name);
+
+	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* the longest character would have had room */
+		return false;
+	tw_digest_bytes(name, hash);
+	tw_digest_hex(hash, hex);
+	n = tw_utf8_clean(out, head + 1, name);
+	(void)snprintf(out + n, TW_ROLLUP_NAME_BYTES - n, "%s%.*s", CUT_MARK, CUT_DIGITS, hex);
+	return true;
+}
+
+bool tw_rollup_is_cut(const char *name)
+{
+	size_t len = strlen(name), tail = sizeof CUT_MARK - 1 + CUT_DIGITS;
+
+	return len > tail && memcmp(name + len - tail, CUT_MARK, sizeof CUT_MARK - 1) == 0;
+}
