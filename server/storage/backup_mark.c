@@ -1,4 +1,4 @@
-#include "backup_mark.h"
+#include "server/storage/backup_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ enum tw_status tw_backup_mark(const char *data_dir, struct tw_err *err)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	done = fd >= 0 && futimens(fd, NULL) == 0;
 	if (!done)
-		(void)tw_fail(err, TW_IO, TW_NO_OFFSET, "%.200s: %s", path, strerror(errno));
+		(void)tw_fail_errno(err, TW_IO, "%.200s", path);
 	if (fd >= 0)
 		(void)close(fd);
 	return done ? TW_OK : TW_IO;

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Copied now, by the clock of the file system. */
 enum tw_status tw_backup_mark(const char *data_dir, struct tw_err *err) TW_MUST_USE;

@@ -5,7 +5,7 @@
  * What makes them durable is the engine's business (store_*.c).  While files are kept elsewhere,
  * whoever puts one holds a claim on its key until the row is there (store_claims.h).
  */
-#include "blob.h"
+#include "server/storage/blob.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,17 +19,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "blob_int.h"
-#include "crash_point.h"
-#include "digest.h"
-#include "spool.h"
-#include "store_lock.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/base/file/reserve.h"
+#include "server/base/log.h"
+#include "server/storage/blob_int.h"
+#include "server/storage/spool.h"
+#include "server/storage/store_lock.h"
 
 enum {
 	PATH_BYTES = TW_BLOB_PATH,
 	PIECE_BYTES = 1 << 16,
 	CHECK_EVERY_BYTES = 16 << 20,
+	MISSING_PROBES = 20,       /* a deleted reserve may mean that the folder is being deleted */
 	LINGER_MS = 15 * 60 * 1000 /* what is put without a row must have one by then */
 };
 
@@ -38,10 +42,9 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 	int why = errno;
 	char text[96];
 
-	if (why == ENOSPC || why == EDQUOT)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%s %s: %s", doing, path,
-	        strerror_r(why, text, sizeof text));
+	if (tw_is_disk_full(why))
+		return tw_fail(err, TW_FULL, "no space left for uploads");
+	return tw_fail(err, TW_IO, "%s %s: %s", doing, path, strerror_r(why, text, sizeof text));
 }
 
 static enum tw_status sync_dir(const char *path, struct tw_err *err)
@@ -89,9 +92,39 @@ static enum tw_status open_engine(
 	if (st == TW_OK && b->engine->remote) {
 		b->claims = tw_key_claims_new();
 		st = b->claims ? tw_store_lock_open(b->dir, p->serves, &b->in_use, err)
-		               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		               : tw_oom(err);
 	}
 	return st == TW_OK ? b->engine->open(p, &b->store, err) : st;
+}
+
+enum tw_status tw_blobs_check_reserve(const struct tw_blobs *b, struct tw_err *err)
+{
+	return tw_reserve_check(b->dir, b->reserve_bytes, err);
+}
+
+enum tw_status tw_blobs_probe(struct tw_blobs *b, struct tw_err *err)
+{
+	if (!b->reserve_bytes)
+		return TW_OK;
+	if (tw_blobs_check_reserve(b, NULL) == TW_OK)
+		b->probes_missing = 0;
+	else if (tw_reserve_is_there(b->dir) || ++b->probes_missing % MISSING_PROBES == 0)
+		(void)tw_reserve_fill(b->dir, b->reserve_bytes, NULL);
+	return tw_reserve_probe(b->dir, err);
+}
+
+/* A start on a full disk works by what is given up here; one on a disk that never had the space is
+ * reported by /readyz. */
+static void open_reserve(struct tw_blobs *b, uint64_t bytes)
+{
+	struct tw_err err;
+
+	if (!bytes)
+		return;
+	b->reserve_bytes = tw_reserve_size(b->dir, bytes);
+	tw_reserve_ease(b->dir);
+	if (tw_reserve_fill(b->dir, b->reserve_bytes, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "reserve_missing", b->dir, &err);
 }
 
 enum tw_status tw_blobs_open_at(
@@ -102,17 +135,18 @@ enum tw_status tw_blobs_open_at(
 	enum tw_status st;
 
 	if (len == 0 || len > PATH_BYTES / 2)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "the data folder's path is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "the data folder's path is too long");
 	b = tw_mem_zalloc(1, sizeof *b + len + 1);
 	if (!b)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	memcpy(b->dir, p->data_dir, len + 1);
 	b->min_free_percent = p->min_free_percent;
 	b->in_use = -1;
 	(void)snprintf(b->spool, sizeof b->spool, "spool");
 	b->spool_lock = -1;
 	st = tw_folder_make(b->dir, err);
+	if (st == TW_OK)
+		open_reserve(b, p->reserve_bytes);
 	if (st == TW_OK)
 		st = make_sub(b, "spool", err);
 	if (st == TW_OK)
@@ -129,8 +163,10 @@ enum tw_status tw_blobs_open(
 {
 	const struct tw_storage folder = {.blobs = ""};
 
-	return tw_blobs_open_at(
-	        &(struct tw_store_place){data_dir, &folder, min_free_percent, false}, ret, err);
+	return tw_blobs_open_at(&(struct tw_store_place){.data_dir = data_dir,
+	                                .storage = &folder,
+	                                .min_free_percent = min_free_percent},
+	        ret, err);
 }
 
 struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
@@ -150,18 +186,21 @@ struct tw_blobs *tw_blobs_close(struct tw_blobs *b)
 
 static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
+	enum tw_status st = tw_blobs_check_reserve(b, err);
 	struct statvfs v;
 
+	if (st != TW_OK)
+		return st;
 	if (statvfs(b->dir, &v) != 0)
 		return fail_errno("statvfs", b->dir, err);
 	if ((uint64_t)v.f_bavail * 100 < (uint64_t)v.f_blocks * b->min_free_percent &&
 	        !(b->engine->yield && b->engine->yield(b->store)))
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET,
+		return tw_fail(err, TW_FULL,
 		        "less than %u %% of the disk is free: uploads are not accepted until there "
 		        "is room",
 		        b->min_free_percent);
 	if (bytes > (uint64_t)v.f_bavail * v.f_frsize)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
+		return tw_fail(err, TW_FULL, "no space left for uploads");
 	return TW_OK;
 }
 
@@ -232,7 +271,7 @@ enum tw_status tw_blob_begin(
 		return st;
 	w = tw_mem_zalloc(1, sizeof *w);
 	if (!w)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	w->blobs = b;
 	w->max_bytes = max_bytes;
 	w->next_check = CHECK_EVERY_BYTES;
@@ -250,17 +289,7 @@ enum tw_status tw_blob_begin(
 static enum tw_status write_all(
         struct tw_blob_writer *w, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	while (n > 0) {
-		ssize_t k = write(w->fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return fail_errno("write", w->path, err);
-		p += k;
-		n -= (size_t)k;
-	}
-	return TW_OK;
+	return tw_write_all(w->fd, p, n) ? TW_OK : fail_errno("write", w->path, err);
 }
 
 enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, struct tw_err *err)
@@ -270,7 +299,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 	if (n == 0)
 		return TW_OK;
 	if (n > w->max_bytes - w->bytes)
-		return tw_fail(err, TW_TOO_LARGE, w->max_bytes, "larger than %llu bytes",
+		return tw_fail_at(err, TW_TOO_LARGE, w->max_bytes, "larger than %llu bytes",
 		        (unsigned long long)w->max_bytes);
 	if (w->bytes + n > w->next_check) {
 		w->next_check = w->bytes + n + CHECK_EVERY_BYTES;
@@ -281,7 +310,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 	if (st != TW_OK)
 		return st;
 	if (gnutls_hash(w->sha, p, n) != 0)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "hashing failed");
+		return tw_fail(err, TW_BUG, "hashing failed");
 	w->bytes += n;
 	return TW_OK;
 }
@@ -293,7 +322,7 @@ enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err 
 	ssize_t n = 1;
 
 	while (st == TW_OK && n > 0) {
-		n = read(fd, piece, sizeof piece);
+		n = tw_read_some(fd, piece, sizeof piece);
 		if (n > 0)
 			st = tw_blob_write(w, piece, (size_t)n, err);
 	}
@@ -442,7 +471,7 @@ enum tw_status tw_blob_open_by(
 	char key[TW_STORE_KEY];
 
 	if (!tw_blob_key(sha256, key))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
+		return tw_fail(err, TW_NOT_FOUND, "no such content");
 	return b->engine->get(b->store, key, until_ms, ret_fd, err);
 }
 
@@ -454,7 +483,7 @@ enum tw_status tw_blob_look(
 	enum tw_status st;
 
 	if (!tw_blob_key(sha256, key))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such content");
+		return tw_fail(err, TW_NOT_FOUND, "no such content");
 	st = b->engine->look(b->store, key, &f, err);
 	*ret_bytes = f.bytes;
 	return st;
@@ -482,9 +511,8 @@ enum tw_status tw_blob_check(
 	st = tw_digest_fd(fd, found, &n, err);
 	(void)close(fd);
 	if (st == TW_OK && (n != bytes || strcmp(found, sha256) != 0))
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "the file is not the upload: %llu of %llu bytes", (unsigned long long)n,
-		        (unsigned long long)bytes);
+		st = tw_fail(err, TW_CORRUPT, "the file is not the upload: %llu of %llu bytes",
+		        (unsigned long long)n, (unsigned long long)bytes);
 	return st;
 }
 

@@ -15,9 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
+#include "server/base/file/digest.h"
 
-enum { TW_SHA256_HEX = 65 /* 64 characters and NUL */, TW_ID_CHARS = 26 };
+enum { TW_ID_CHARS = 26 };
 
 struct tw_blobs;
 struct tw_blob_writer;
@@ -131,8 +132,12 @@ enum tw_status tw_blobs_own_spool(
 /* Path of a file of that name in spool/, which the next start empties. */
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
 
-/* TW_FULL when the disk's floor is reached. */
+/* TW_FULL below the disk's floor, or while the reserve is not complete. */
 enum tw_status tw_blobs_check_room(const struct tw_blobs *b, struct tw_err *err);
+/* The second alone. */
+enum tw_status tw_blobs_check_reserve(const struct tw_blobs *b, struct tw_err *err);
+/* Can the data folder be written?  Also allocates the reserve again if there is space. */
+enum tw_status tw_blobs_probe(struct tw_blobs *b, struct tw_err *err);
 
 /* Makes a folder, and its name durable; one that is there is fine. */
 enum tw_status tw_folder_make(const char *path, struct tw_err *err) TW_MUST_USE;

@@ -9,14 +9,16 @@
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
 
-#include "blob.h"
-#include "blob_store.h"
-#include "store_claims.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
+#include "server/storage/store_claims.h"
 
 enum { TW_BLOB_SPOOL = 96, TW_BLOB_PATH = 1400 };
 
 struct tw_blobs {
 	unsigned min_free_percent;
+	uint64_t reserve_bytes;  /* reserve.h; 0: none */
+	unsigned probes_missing; /* probes that found no reserve */
 	const struct tw_store_engine *engine;
 	void *store;
 	struct tw_key_claims *claims; /* NULL unless the engine is remote */

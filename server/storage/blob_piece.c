@@ -1,4 +1,4 @@
-#include "blob_piece.h"
+#include "server/storage/blob_piece.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blob_int.h"
-#include "clock.h"
-#include "digest.h"
-#include "ulid.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/base/ulid.h"
+#include "server/storage/blob_int.h"
 
 /* Ids begin with their time: their last characters spread evenly. */
 static enum tw_status name(const char *upload_id, char out[TW_STORE_KEY], struct tw_err *err)
@@ -27,10 +28,9 @@ static enum tw_status put(struct tw_blobs *b, struct tw_blob_writer *w, struct t
 	enum tw_status st;
 
 	if (fdatasync(w->fd) != 0)
-		return errno == ENOSPC || errno == EDQUOT
-		               ? tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads")
-		               : tw_fail(err, TW_IO, TW_NO_OFFSET,
-		                         "a piece cannot be synced (errno %d)", errno);
+		return tw_is_disk_full(errno)
+		               ? tw_fail(err, TW_FULL, "no space left for uploads")
+		               : tw_fail_errno(err, TW_IO, "a piece cannot be synced");
 	w->placed = true;
 	w->put = (struct tw_store_put){.key = w->key,
 	        .sha256 = w->sha256,
@@ -71,7 +71,7 @@ enum tw_status tw_piece_open(
         struct tw_blobs *b, const char *object, int *ret_fd, struct tw_err *err)
 {
 	if (!is_piece(object))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such piece");
+		return tw_fail(err, TW_NOT_FOUND, "no such piece");
 	return b->engine->get(b->store, object, 0, ret_fd, err);
 }
 
@@ -89,7 +89,7 @@ enum tw_status tw_piece_scratch(struct tw_blobs *b, int *ret_fd, struct tw_err *
 		return st;
 	*ret_fd = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
 	if (*ret_fd < 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "no descriptor (errno %d)", errno);
+		st = tw_fail_errno(err, TW_IO, "no descriptor");
 	(void)tw_blob_discard(w);
 	return st;
 }

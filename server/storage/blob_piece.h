@@ -7,8 +7,8 @@
 #ifndef TW_BLOB_PIECE_H
 #define TW_BLOB_PIECE_H
 
-#include "blob.h"
-#include "blob_store.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
 
 /* Puts what was written, and says how it is called and what it is; durable when it is TW_OK.  Ends
  * the writer. */

@@ -1,4 +1,4 @@
-#include "blob_store.h"
+#include "server/storage/blob_store.h"
 
 #include <string.h>
 
@@ -19,6 +19,6 @@ enum tw_status tw_store_engine_of(
 			return TW_OK;
 		}
 	}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "--blobs is s3://BUCKET or s3://BUCKET/PREFIX, or empty for the data folder");
 }

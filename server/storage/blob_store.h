@@ -12,17 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "blob.h"
-#include "storage.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "server/base/storage.h"
+#include "server/storage/blob.h"
 
 enum { TW_STORE_KEY = 96 };
+_Static_assert(TW_STORE_KEY >= sizeof "blobs/ab/" + TW_SHA256_HEX, "the longest key fits");
+_Static_assert(TW_STORE_KEY >= sizeof "pieces/ab/" + 2 * TW_ID_CHARS + 1, "and that of a piece");
 
 struct tw_store_place {
 	const char *data_dir;
 	const struct tw_storage *storage;
 	unsigned min_free_percent;
+	uint64_t reserve_bytes; /* that the data folder sets aside (reserve.h); 0: nothing */
 	bool serves; /* a server: others use the folder beside it, and leave its cache alone */
 };
 
@@ -86,6 +89,10 @@ struct tw_store_engine {
 	/* Asks, so that ready knows; TW_DENIED when asking again is no use.  NULL: nothing to ask.
 	 */
 	enum tw_status (*probe)(void *s, struct tw_err *err);
+	/* Sends one request of at most two seconds, unless others were answered a moment ago.
+	 * TW_BUSY: the store has not answered for two seconds; after five, ready fails too.  NULL:
+	 * a store that is always there. */
+	enum tw_status (*ping)(void *s, struct tw_err *err);
 	/* ready says no with that sentence until hold says NULL.  NULL: nothing to hold. */
 	void (*hold)(void *s, const struct tw_err *why);
 	/* What was begun before that time and never ended goes.  NULL: nothing is. */

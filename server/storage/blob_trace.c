@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blob_int.h"
-#include "digest.h"
+#include "server/base/file/digest.h"
+#include "server/storage/blob_int.h"
 
 /* Ids begin with their time: their last characters spread evenly. */
 bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
@@ -24,7 +24,7 @@ bool tw_trace_key(const char *id, char out[TW_STORE_KEY])
 
 static enum tw_status no_trace(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+	return tw_fail(err, TW_NOT_FOUND, "no such trace");
 }
 
 enum tw_status tw_trace_path(
@@ -35,7 +35,7 @@ enum tw_status tw_trace_path(
 	if (!tw_trace_key(trace_id, key))
 		return no_trace(err);
 	if (snprintf(out, cap, "%s/%s", b->dir, key) >= (int)cap)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "a path is too long");
+		return tw_fail(err, TW_IO, "a path is too long");
 	return TW_OK;
 }
 
@@ -111,8 +111,7 @@ enum tw_status tw_trace_publish(
 	if (b->engine->remote) {
 		p.fd = open(tmp_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (p.fd < 0)
-			return tw_fail(err, TW_IO, TW_NO_OFFSET,
-			        "%.150s cannot be opened (errno %d)", tmp_path, errno);
+			return tw_fail_errno(err, TW_IO, "%.150s cannot be opened", tmp_path);
 	}
 	st = put_trace(b, &p, err);
 	if (p.fd >= 0)

@@ -7,8 +7,8 @@
 #ifndef TW_BLOB_USE_H
 #define TW_BLOB_USE_H
 
-#include "app.h"
-#include "blob.h"
+#include "server/base/app.h"
+#include "server/storage/blob.h"
 
 static inline void tw_blob_use_begin(struct tw_app *app)
 {

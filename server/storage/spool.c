@@ -1,4 +1,4 @@
-#include "spool.h"
+#include "server/storage/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ enum tw_status tw_spool_own(const char *path, int *ret_lock, struct tw_err *err)
 	int fd = -1;
 
 	if (!lock_of(path, lock))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	for (int i = 0; i < TRIES; i++) {
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
 			break;
@@ -41,8 +41,7 @@ enum tw_status tw_spool_own(const char *path, int *ret_lock, struct tw_err *err)
 		if (fd >= 0)
 			(void)close(fd);
 	}
-	return tw_fail(
-	        err, TW_IO, TW_NO_OFFSET, "%s cannot be made and locked (errno %d)", path, errno);
+	return tw_fail_errno(err, TW_IO, "%s cannot be made and locked", path);
 }
 
 bool tw_spool_is_dead(const char *path)

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Makes the folder and holds it as long as *ret_lock, whose close is owed, is open. */
 enum tw_status tw_spool_own(const char *path, int *ret_lock, struct tw_err *err) TW_MUST_USE;

@@ -1,4 +1,4 @@
-#include "store_cache.h"
+#include "server/storage/store_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "pool.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/io.h"
+#include "server/base/thread/pool.h"
 
 enum { PATH_BYTES = 1500, SLOTS = 1 << 14, SHARE_OF_FULL = 8, FETCHERS = 16 };
 
@@ -246,8 +247,7 @@ static enum tw_status remember(struct tw_cache *c, struct tw_err *err)
 
 	if (!d) {
 		tw_mem_free(all);
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
-		        "the folder of cached files cannot be read (errno %d)", errno);
+		return tw_fail_errno(err, TW_IO, "the folder of cached files cannot be read");
 	}
 	n = read_folder(d, all, TW_CACHE_FILES);
 	(void)closedir(d);
@@ -269,7 +269,7 @@ enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_f
 	enum tw_status st;
 
 	if (!c)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_condattr_init(&by_clock);
 	(void)pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
@@ -278,7 +278,7 @@ enum tw_status tw_cache_open(const char *dir, uint64_t max_bytes, unsigned min_f
 	c->max_bytes = max_bytes;
 	c->min_free_percent = min_free_percent;
 	if (snprintf(c->dir, sizeof c->dir, "%s", dir) >= (int)sizeof c->dir)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "a path is too long");
+		st = tw_fail(err, TW_BAD_REQUEST, "a path is too long");
 	else
 		st = remember(c, err);
 	if (st == TW_OK)
@@ -329,17 +329,14 @@ static enum tw_status fetch(struct flight *f, const char *path)
 	enum tw_status st;
 
 	if (fd < 0)
-		return tw_fail(&f->err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-		        TW_NO_OFFSET, "a file cannot be cached (errno %d)", errno);
+		return tw_fail_errno(&f->err, tw_disk_status(errno), "a file cannot be cached");
 	st = f->ask.fill(f->ask.arg, f->key, fd, &f->err);
 	if (st == TW_OK && fdatasync(fd) != 0)
-		st = tw_fail(
-		        &f->err, TW_IO, TW_NO_OFFSET, "a file cannot be cached (errno %d)", errno);
+		st = tw_fail_errno(&f->err, TW_IO, "a file cannot be cached");
 	f->fd = st == TW_OK ? open_again(fd) : -1;
 	(void)close(fd);
 	if (st == TW_OK && f->fd < 0)
-		st = tw_fail(&f->err, TW_IO, TW_NO_OFFSET,
-		        "a cached file cannot be opened (errno %d)", errno);
+		st = tw_fail_errno(&f->err, TW_IO, "a cached file cannot be opened");
 	return st;
 }
 
@@ -378,9 +375,8 @@ static void fly(struct tw_pool_task *task, bool stopping)
 	(void)make_room(c);
 	(void)pthread_mutex_unlock(&c->lock);
 	path_of(c, temporary, path);
-	f->status = stopping
-	                    ? tw_fail(&f->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped")
-	                    : fetch(f, path);
+	f->status = stopping ? tw_fail(&f->err, TW_BUSY, "the server is being stopped")
+	                     : fetch(f, path);
 	(void)pthread_mutex_lock(&c->lock);
 	if (f->status == TW_OK && !f->doomed)
 		keep(c, f->name, path, true);
@@ -410,7 +406,7 @@ static struct flight *take_off(struct tw_cache *c, const struct tw_cache_ask *as
 	if (tw_pool_submit(c->fetchers, &f->task))
 		return f;
 	f->holders++; /* who asks lets go of one */
-	f->status = tw_fail(&f->err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+	f->status = tw_fail(&f->err, TW_BUSY, "the server is being stopped");
 	land(c, f);
 	f->holders--;
 	return f;
@@ -438,15 +434,14 @@ static enum tw_status share(
 
 	f->holders++;
 	if (!await(c, f, until_ms))
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BUSY,
 		        "a file of this is on its way from the storage; ask again in a moment");
 	else if (f->status != TW_OK && err)
 		*err = f->err;
 	if (f->done && f->status == TW_OK) {
 		*ret_fd = open_again(f->fd);
 		if (*ret_fd < 0)
-			st = tw_fail(err, TW_IO, TW_NO_OFFSET,
-			        "a fetched file cannot be opened (errno %d)", errno);
+			st = tw_fail_errno(err, TW_IO, "a fetched file cannot be opened");
 	} else if (f->done) {
 		st = f->status;
 	}
@@ -487,8 +482,7 @@ enum tw_status tw_cache_get(
 		st = share(c, f, ask->until_ms, ret_fd, err);
 	} else if (f || !open_kept(c, ask->name, ret_fd)) {
 		f = take_off(c, ask);
-		st = f ? share(c, f, ask->until_ms, ret_fd, err)
-		       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = f ? share(c, f, ask->until_ms, ret_fd, err) : tw_oom(err);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 	return st;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_CACHE_NAME = 96, TW_CACHE_FILES = 1 << 17 };
 

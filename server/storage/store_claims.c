@@ -1,12 +1,12 @@
-#include "store_claims.h"
+#include "server/storage/store_claims.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "blob_store.h"
-#include "clock.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/storage/blob_store.h"
 
 struct claim {
 	struct claim *next;
@@ -97,7 +97,7 @@ enum tw_status tw_claim(struct tw_key_claims *c, const char *key, struct tw_err 
 		k->holders++;
 	}
 	(void)pthread_mutex_unlock(&c->lock);
-	return k ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return k ? TW_OK : tw_oom(err);
 }
 
 void tw_claim_end(struct tw_key_claims *c, const char *key, int64_t linger_ms)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_key_claims;
 

@@ -18,11 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "crash_point.h"
-#include "pool.h"
+#include "decoder/base/arena.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/io.h"
+#include "server/base/thread/pool.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
 
 enum { PATH_BYTES = 1400, BLOB_DIRS = 256, SYNC_THREADS = 16 };
 
@@ -53,10 +54,12 @@ static enum tw_status fail_errno(const char *doing, const char *path, struct tw_
 	int why = errno;
 	char text[96];
 
-	if (why == ENOSPC || why == EDQUOT)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "no space left for uploads");
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%s %s: %s", doing, path,
-	        strerror_r(why, text, sizeof text));
+	if (tw_is_disk_full(why))
+		return tw_fail(err, TW_FULL, "no space left for uploads");
+	if (why == EMFILE || why == ENFILE || why == ENOMEM)
+		return tw_fail(
+		        err, TW_BUSY, "%s %s: %s", doing, path, strerror_r(why, text, sizeof text));
+	return tw_fail(err, TW_IO, "%s %s: %s", doing, path, strerror_r(why, text, sizeof text));
 }
 
 static enum tw_status sync_dir(const char *path, struct tw_err *err)
@@ -105,7 +108,7 @@ static enum tw_status open_folder(const struct tw_store_place *p, void **ret, st
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)snprintf(s->dir, sizeof s->dir, "%s", p->data_dir);
 	st = make_sub(s, "blobs", err);
 	if (st == TW_OK)
@@ -299,7 +302,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 		return put_named(p, path, err);
 	w = tw_mem_zalloc(1, sizeof *w);
 	if (!w)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	w->folder = store;
 	w->dir_fd = -1;
 	(void)pthread_mutex_init(&w->lock, NULL);
@@ -320,7 +323,7 @@ static enum tw_status get(
 	path_of(store, key, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the content is not kept any more");
+		return tw_fail(err, TW_NOT_FOUND, "the content is not kept any more");
 	if (fd < 0)
 		return fail_errno("open", path, err);
 	*ret_fd = fd;
@@ -335,9 +338,9 @@ static enum tw_status look(
 
 	path_of(store, key, path);
 	if (stat(path, &s) != 0)
-		return errno == ENOENT ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		                                 "the content is not kept any more")
-		                       : fail_errno("stat", path, err);
+		return errno == ENOENT
+		               ? tw_fail(err, TW_NOT_FOUND, "the content is not kept any more")
+		               : fail_errno("stat", path, err);
 	*ret = (struct tw_store_file){.key = key,
 	        .bytes = (uint64_t)s.st_size,
 	        .modified_ms = (int64_t)s.st_mtim.tv_sec * 1000};
@@ -371,7 +374,9 @@ static enum tw_status walk(const struct walk *w, const char *key, int levels, st
 
 	path_of(w->store, key, path);
 	d = opendir(path);
-	while (d && st == TW_OK && (e = readdir(d))) {
+	if (!d)
+		return errno == ENOENT || errno == ENOTDIR ? TW_OK : fail_errno("list", path, err);
+	while (st == TW_OK && (errno = 0, e = readdir(d))) {
 		char below[TW_STORE_KEY + 256];
 		const struct tw_store_file f = {.key = below};
 
@@ -380,8 +385,9 @@ static enum tw_status walk(const struct walk *w, const char *key, int levels, st
 			continue;
 		st = levels ? walk(w, below, levels - 1, err) : w->each(w->arg, &f, err);
 	}
-	if (d)
-		(void)closedir(d);
+	if (st == TW_OK && errno)
+		st = fail_errno("list", path, err);
+	(void)closedir(d);
 	return st;
 }
 

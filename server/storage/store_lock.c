@@ -1,4 +1,4 @@
-#include "store_lock.h"
+#include "server/storage/store_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ enum tw_status tw_store_lock_open(
 	*ret_fd = fd;
 	if (fd >= 0 && (serves || flock(fd, LOCK_SH) == 0))
 		return TW_OK;
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be locked (errno %d)", path, errno);
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
 }
 
 bool tw_store_lock_try(int fd)

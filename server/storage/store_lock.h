@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Not of the server: held until *ret_fd is closed, and waited for while the server deletes one. */
 enum tw_status tw_store_lock_open(

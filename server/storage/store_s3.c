@@ -16,17 +16,20 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "s3.h"
-#include "store_cache.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
+#include "server/storage/s3/s3.h"
+#include "server/storage/store_cache.h"
 
 enum {
 	PATH_BYTES = 1400,
 	BUCKETS = 8,
+	QUIET_MS = 450,
+	SILENT_MS = 2000, /* of a store that does not answer: not ready */
+	AWAY_MS = 5000,   /* the same: requests are refused */
 	DOUBTS = 256,
 	DOUBT_MS = 16 * 60 * 1000 /* a signature is good for a quarter of an hour */
 };
@@ -50,7 +53,8 @@ struct store {
 	struct tw_cache *cache; /* NULL: a program beside the server */
 	struct counts counts;
 	_Atomic unsigned unanswered; /* requests in a row */
-	_Atomic bool away, held;
+	_Atomic bool held;
+	_Atomic bool refused; /* by the last probe: that it answers is not enough */
 	_Atomic uint64_t serial;
 	pthread_mutex_t lock; /* of doubts and why */
 	struct doubt doubts[DOUBTS];
@@ -78,22 +82,35 @@ static void count(void *arg, enum tw_s3_op op, enum tw_s3_outcome outcome, int64
 		(void)atomic_fetch_add(&s->unanswered, 1);
 }
 
+/* why NULL: it answers.  A program beside the server is not told to come back.  The client of the
+ * store has the state, so that operations and requests agree on it. */
+static void set_away(struct store *s, const struct tw_err *why)
+{
+	if (why) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->why = *why;
+		(void)pthread_mutex_unlock(&s->lock);
+	}
+	tw_s3_give_up(s->s3, why && s->cache);
+}
+
+static bool is_away(const struct store *s)
+{
+	return tw_s3_given_up(s->s3);
+}
+
 /* Its operations end in words that a server may answer with: what is refused now may not be later.
  */
 static enum tw_status learn(struct store *s, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK || st == TW_NOT_FOUND) {
-		atomic_store(&s->away, false);
+		set_away(s, NULL);
 		return st;
 	}
 	if (st != TW_BUSY && st != TW_DENIED)
 		return st;
-	if (atomic_load(&s->unanswered)) {
-		(void)pthread_mutex_lock(&s->lock);
-		s->why = *err;
-		(void)pthread_mutex_unlock(&s->lock);
-		atomic_store(&s->away, s->cache != NULL);
-	}
+	if (atomic_load(&s->unanswered))
+		set_away(s, err);
 	err->code = TW_BUSY;
 	return TW_BUSY;
 }
@@ -103,13 +120,12 @@ static enum tw_status ready(void *store, struct tw_err *err)
 	struct store *s = store;
 	struct tw_err why;
 
-	if (!atomic_load(&s->away) && !atomic_load(&s->held))
+	if (!is_away(s) && !atomic_load(&s->held))
 		return TW_OK;
 	(void)pthread_mutex_lock(&s->lock);
 	why = s->why;
 	(void)pthread_mutex_unlock(&s->lock);
-	return tw_fail(
-	        err, TW_BUSY, TW_NO_OFFSET, "the storage is away (%.150s); come back", why.msg);
+	return tw_fail(err, TW_BUSY, "the storage is away (%.150s); come back", why.msg);
 }
 
 /* Both differ: what asks again does not help is told apart. */
@@ -119,16 +135,37 @@ static enum tw_status probe(void *store, struct tw_err *err)
 	struct tw_err why = {.msg = ""};
 	enum tw_status st = tw_s3_probe(s->s3, &why);
 
+	atomic_store(&s->refused, st == TW_DENIED);
 	(void)learn(s, st, &(struct tw_err){why.code, why.offset, {0}});
 	if (st != TW_OK) {
-		(void)pthread_mutex_lock(&s->lock);
-		s->why = why;
-		(void)pthread_mutex_unlock(&s->lock);
-		atomic_store(&s->away, s->cache != NULL);
+		set_away(s, &why);
 		if (err)
 			*err = why;
 	}
 	return st;
+}
+
+/* A store that answered a moment ago, if only by taking bytes, is there: the line is slow, and 500
+ * and 503 may concern one request.  One request that times out is reported, but ends no other: a
+ * busy store may be late once. */
+static enum tw_status ping(void *store, struct tw_err *err)
+{
+	struct store *s = store;
+	struct tw_err why = {.msg = ""};
+	const bool away = is_away(s);
+	int64_t silent_ms = tw_monotonic_ms() - tw_s3_answered_ms(s->s3);
+
+	if (!away && silent_ms < QUIET_MS)
+		return TW_OK;
+	if (tw_s3_ping(s->s3, &why) == TW_OK) {
+		if (away && !atomic_load(&s->refused))
+			set_away(s, NULL);
+		return TW_OK;
+	}
+	silent_ms = tw_monotonic_ms() - tw_s3_answered_ms(s->s3);
+	if (silent_ms >= AWAY_MS)
+		set_away(s, &why);
+	return silent_ms >= SILENT_MS ? tw_fail(err, TW_BUSY, "%s", why.msg) : TW_OK;
 }
 
 static void hold(void *store, const struct tw_err *why)
@@ -172,11 +209,11 @@ static enum tw_status lock_cache(struct store *s, const char *data_dir, struct t
 	if (s->cache_lock >= 0 && flock(s->cache_lock, LOCK_EX | LOCK_NB) == 0)
 		return TW_OK;
 	if (errno == EWOULDBLOCK)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "another server has the data folder %.200s, and caches files in it: with "
 		        "--blobs in a store each server needs a --data of its own",
 		        data_dir);
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be locked (errno %d)", path, errno);
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be locked", path);
 }
 
 static enum tw_status open_cache(
@@ -201,7 +238,7 @@ static enum tw_status open_store(const struct tw_store_place *p, void **ret, str
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->cache_lock = -1;
 	(void)snprintf(s->spool, sizeof s->spool, "%s/spool", p->data_dir);
@@ -244,9 +281,10 @@ static bool is_content(const char *key)
 	return strncmp(key, "blobs/", 6) == 0;
 }
 
-static bool is_read_again(const char *key)
+/* Records (trace_record.h) are replaced under their key and read by a rebuild alone. */
+static bool is_cached(const char *key)
 {
-	return strncmp(key, "owner/", 6) != 0;
+	return strncmp(key, "owner/", 6) != 0 && strncmp(key, "records/", 8) != 0;
 }
 
 /* A deletion without an answer may be done later: until its signature is too old, what is put under
@@ -286,7 +324,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 	if (st != TW_OK)
 		return st;
 	if (is_doubted(s, p->key))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		return tw_fail(err, TW_BUSY,
 		        "the same content was deleted and the storage did not say that it is "
 		        "gone; come back in a few minutes");
 	st = learn(s, tw_s3_put(s->s3, &o, p->fd, &why), &why);
@@ -297,7 +335,7 @@ static enum tw_status put(void *store, struct tw_store_put *p, struct tw_err *er
 	}
 	(void)atomic_fetch_add(&s->counts.sent, p->bytes);
 	tw_crash_point("object_put");
-	if (s->cache && is_read_again(p->key) && fdatasync(p->fd) == 0)
+	if (s->cache && is_cached(p->key) && fdatasync(p->fd) == 0)
 		tw_cache_take(s->cache, name_of(p->key, name), p->path);
 	else if (p->path[0])
 		(void)unlink(p->path);
@@ -341,7 +379,7 @@ static enum tw_status fill(void *arg, const char *key, int fd, struct tw_err *er
 		return st;
 	st = learn(s, tw_s3_get(s->s3, key, fd, sha256, &bytes, &why), &why);
 	if (st == TW_OK && is_content(key) && strcmp(sha256, name_of(key, name)) != 0)
-		st = tw_fail(&why, TW_CORRUPT, TW_NO_OFFSET,
+		st = tw_fail(&why, TW_CORRUPT,
 		        "what the store keeps of it is damaged: %llu bytes of another SHA-256",
 		        (unsigned long long)bytes);
 	(void)atomic_fetch_add(&s->counts.received, bytes);
@@ -361,12 +399,11 @@ static enum tw_status get_once(struct store *s, const char *key, int *ret_fd, st
 	        (unsigned long long)atomic_fetch_add(&s->serial, 1));
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be made (errno %d)", path, errno);
+		return tw_fail_errno(err, TW_IO, "%.120s cannot be made", path);
 	(void)unlink(path);
 	st = fill(s, key, fd, err);
 	if (st == TW_OK && lseek(fd, 0, SEEK_SET) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "a file cannot be read");
+		st = tw_fail(err, TW_IO, "a file cannot be read");
 	if (st == TW_OK)
 		*ret_fd = fd;
 	else
@@ -380,7 +417,7 @@ static enum tw_status get(
 	struct store *s = store;
 	char name[TW_STORE_KEY];
 
-	return s->cache
+	return s->cache && is_cached(key)
 	               ? tw_cache_get(s->cache,
 	                         &(struct tw_cache_ask){name_of(key, name), key, fill, s, until_ms},
 	                         ret_fd, err)
@@ -549,7 +586,7 @@ static void metrics(void *store, struct tw_buf *out)
 	        of(&c->sent), out);
 	write_number("tracewell_storage_bytes_total", "", "{direction=\"received\"}",
 	        of(&c->received), out);
-	write_number("tracewell_storage_away", "gauge", "", s && atomic_load(&s->away), out);
+	write_number("tracewell_storage_away", "gauge", "", s && is_away(s), out);
 	write_number(
 	        "tracewell_cache_reads_total", "counter", "{outcome=\"hit\"}", cache.hits, out);
 	write_number("tracewell_cache_reads_total", "", "{outcome=\"miss\"}", cache.misses, out);
@@ -578,6 +615,7 @@ const struct tw_store_engine tw_store_s3 = {
         .list = list,
         .ready = ready,
         .probe = probe,
+        .ping = ping,
         .hold = hold,
         .tidy = tidy,
         .metrics = metrics,

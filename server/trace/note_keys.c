@@ -1,11 +1,11 @@
 /*
  * note_keys.c - keys of notes by number: a hash table whose content stands in an arena.
  */
-#include "note_keys.h"
+#include "server/trace/note_keys.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 static uint64_t hash_of(const struct tw_note_keys *t, const struct tw_note_key *k)
 {

@@ -5,7 +5,7 @@
  * or a newer mapping takes over: the pages live until the last release.  Beyond
  * keep_open the ones longest unused go.
  */
-#include "symbols.h"
+#include "server/trace/symbols.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -75,11 +75,10 @@ static enum tw_status map_file(int fd, struct tw_symbols_ref *r, struct tw_err *
 	void *data;
 
 	if (fstat(fd, &st) != 0 || st.st_size <= 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "mapping image %s is empty", r->sha256);
+		return tw_fail(err, TW_IO, "mapping image %s is empty", r->sha256);
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "cannot map %s: %s", r->sha256, strerror(errno));
+		return tw_fail_errno(err, TW_IO, "cannot map %s", r->sha256);
 	r->data = data;
 	r->len = (size_t)st.st_size;
 	r->is_retrace = tw_retrace_open(r->data, r->len, &r->retrace, NULL) == TW_OK;
@@ -94,7 +93,7 @@ static enum tw_status open_image(
 	enum tw_status st;
 
 	if (!r)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	memcpy(r->sha256, sha256, sizeof r->sha256);
 	st = map_file(fd, r, err);
 	if (st != TW_OK) {
@@ -158,7 +157,7 @@ enum tw_status tw_symbols_acquire(struct tw_symbols *s, const char *image_sha256
 	enum tw_status st = TW_OK;
 
 	if (*image_sha256 && strlen(image_sha256) != TW_SHA256_HEX - 1)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "%.80s is no content hash", image_sha256);
+		return tw_fail(err, TW_BUG, "%.80s is no content hash", image_sha256);
 	(void)pthread_mutex_lock(&s->lock);
 	if (*image_sha256) {
 		r = find(s, image_sha256);

@@ -9,8 +9,8 @@
 #ifndef TW_SYMBOLS_H
 #define TW_SYMBOLS_H
 
-#include "blob.h"
-#include "symbols/names.h"
+#include "decoder/symbols/names.h"
+#include "server/storage/blob.h"
 
 struct tw_symbols;
 struct tw_symbols_ref;

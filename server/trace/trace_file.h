@@ -11,7 +11,8 @@
 #ifndef TW_TRACE_FILE_H
 #define TW_TRACE_FILE_H
 
-#include "trace/builder.h"
+#include "decoder/symbols/names.h"
+#include "decoder/trace/builder.h"
 
 struct tw_trace_writer;
 
@@ -21,12 +22,31 @@ struct tw_trace_facts {
 	uint64_t input_bytes, decoded_bytes;
 	uint32_t decoder_version;
 };
-enum tw_status tw_trace_writer_new(
-        const char *path, struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
+
+struct tw_forest { /* call trees of one or more threads */
+	const struct tw_tree *trees;
+	uint32_t n;
+};
+
+/* The heaviest nodes of all threads' merged call trees: what a graph of the whole trace shows, made
+ * once and stored, so that such a graph costs what it shows and not what the trace holds. */
+struct tw_crown {
+	struct tw_tree tree; /* cpu_ns: how many nodes of the threads' trees a node stands for */
+	uint32_t rest;       /* method of nodes that stand for what was left out beside them */
+};
+
+enum { TW_CROWN_NODES = 20000 };
+
+/* Makes the crown: tw_query_crown. */
+typedef enum tw_status (*tw_crown_fn)(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
+        struct tw_arena *a, struct tw_crown *ret, struct tw_err *err);
+
+enum tw_status tw_trace_writer_new(const char *path, tw_crown_fn make_crown,
+        struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
 /* The same on a descriptor of an empty file, open for reading and writing, that stays the caller's
  * and is not removed. */
-enum tw_status tw_trace_writer_on(
-        int fd, struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_trace_writer_on(int fd, tw_crown_fn make_crown, struct tw_trace_writer **ret,
+        struct tw_err *err) TW_MUST_USE;
 struct tw_trace_out *tw_trace_writer_out(struct tw_trace_writer *w);
 enum tw_status tw_trace_writer_commit(struct tw_trace_writer *w, const struct tw_trace_facts *facts,
         struct tw_err *err) TW_MUST_USE;
@@ -60,10 +80,25 @@ enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st);
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f);
 const struct tw_trace_facts *tw_trace_file_facts(const struct tw_trace_file *f);
 const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f, uint32_t *ret_n);
+/* First begin to last end of its calls; -1 if none has a time: only counts, snapshots or notes. */
+int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n);
 /* Appends what tw_trace_writer_system was given.  TW_NOT_FOUND: nothing was. */
 enum tw_status tw_trace_file_system(
         struct tw_trace_file *f, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+/* Names and ids alone, a fifth of what the table below takes.  Loaded at the first call. */
+struct tw_method_ref {
+	const char *name; /* NULL: named by `id` and the build's mapping */
+	uint64_t id;      /* or the length of name */
+};
+enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct tw_method_ref **ret,
+        uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+static inline struct tw_named tw_method_named(const struct tw_method_ref *m)
+{
+	return (struct tw_named){.has_id = !m->name,
+	        .id = m->name ? 0 : m->id,
+	        .name = m->name ? (struct tw_str){m->name, (size_t)m->id} : TW_STR("")};
+}
 /* Loaded at the first call. */
 enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
         uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
@@ -125,8 +160,6 @@ struct tw_note_sum {
 typedef bool (*tw_note_block_fn)(void *arg, const struct tw_note_block *b);
 typedef bool (*tw_note_sum_fn)(void *arg, const struct tw_note_sum *sum);
 
-/* Does the file hold what the two below tell?  Files of schema 1 to 3 do not. */
-bool tw_trace_file_has_note_sums(const struct tw_trace_file *f);
 enum tw_status tw_trace_file_note_blocks(
         struct tw_trace_file *f, tw_note_block_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 /* Of the blocks whose first ids are first to last, block by block. */

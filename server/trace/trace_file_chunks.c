@@ -1,5 +1,5 @@
 /* trace_file_chunks.c - the directory of a trace file's chunks: see trace_file_internal.h. */
-#include "trace_file_internal.h"
+#include "server/trace/trace_file_internal.h"
 
 #include <stdlib.h>
 
@@ -50,10 +50,10 @@ static enum tw_status read_rows(
 		struct tw_chunk_row *r = next_row(d);
 
 		if (!r)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace");
+			return tw_oom(err);
 		if (!read_row(s, r))
-			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-			        "the trace file is damaged (chunk directory)");
+			return tw_fail(
+			        err, TW_CORRUPT, "the trace file is damaged (chunk directory)");
 	}
 	return rc == SQLITE_DONE ? TW_OK : tw_trace_sql_fail(db, "reading a trace file", err);
 }

@@ -5,30 +5,32 @@
  * A trace does without one as well, only slower: when it would be about as large
  * as the trees, or when there is not enough memory to make it, none is stored.
  */
-#include "trace_file_crown.h"
+#include "server/trace/trace_file_crown.h"
 
 #include <zstd.h>
 
-#include "query.h"
-#include "trace_file_internal.h"
+#include "server/trace/trace_file_internal.h"
 
 enum { ZSTD_LEVEL = 3 };
 /* 4.7 M nodes.  A thread's tree takes it when the thread's calls, which are larger, are gone. */
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
 
 struct tw_crown_maker {
+	tw_crown_fn make;
 	struct tw_arena *arena; /* NULL: given up */
 	struct tw_tree *trees;
 	uint32_t n, cap;
 	uint64_t nodes;
 };
 
-struct tw_crown_maker *tw_crown_maker_new(void)
+struct tw_crown_maker *tw_crown_maker_new(tw_crown_fn make)
 {
 	struct tw_crown_maker *m = tw_mem_zalloc(1, sizeof *m);
 
-	if (m)
-		m->arena = tw_arena_new(ARENA_MAX_BYTES);
+	if (!m)
+		return NULL;
+	m->make = make;
+	m->arena = tw_arena_new(ARENA_MAX_BYTES);
 	return m;
 }
 
@@ -110,7 +112,7 @@ static enum tw_status pack(const struct tw_tree *t, struct tw_buf *frame, struct
 		frame->len = ZSTD_compress2(z, frame->data, frame->cap, payload.data, payload.len);
 	}
 	if (st == TW_OK && ZSTD_isError(frame->len))
-		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(frame->len));
+		st = tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(frame->len));
 	tw_buf_done(&payload);
 	(void)ZSTD_freeCCtx(z);
 	return st;
@@ -127,7 +129,7 @@ enum tw_status tw_crown_maker_store(
 	if (!m->arena || m->nodes < UINT64_C(2) * TW_CROWN_NODES)
 		return TW_OK;
 	tw_buf_init(&frame, SIZE_MAX / 2);
-	st = tw_query_crown(&forest, TW_CROWN_NODES, methods, m->arena, &crown, err);
+	st = m->make(&forest, TW_CROWN_NODES, methods, m->arena, &crown, err);
 	if (st == TW_OK)
 		st = pack(&crown.tree, &frame, err);
 	if (st == TW_OK)

@@ -9,12 +9,13 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
+#include "server/trace/trace_file.h"
 
 struct tw_crown_maker;
 
 /* NULL: no memory. */
-struct tw_crown_maker *tw_crown_maker_new(void);
+struct tw_crown_maker *tw_crown_maker_new(tw_crown_fn make);
 struct tw_crown_maker *tw_crown_maker_free(struct tw_crown_maker *m);
 
 /* A thread's call tree as it is stored, not compressed. */

@@ -1,10 +1,10 @@
 /* trace_file_frames.c - payloads between two threads, in the slots of a relay (base/relay.h). */
-#include "trace_file_frames.h"
+#include "server/trace/trace_file_frames.h"
 
 #include <zstd.h>
 
-#include "base/arena.h"
-#include "base/relay.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/relay.h"
 
 enum { SLOTS = 4 };
 
@@ -29,10 +29,10 @@ static enum tw_status compress(struct tw_frames *f, const struct tw_buf *p, stru
 
 	tw_buf_clear(&f->frame);
 	if (tw_buf_reserve(&f->frame, bound) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
+		return tw_oom(err);
 	n = ZSTD_compress2(f->zstd, f->frame.data, bound, p->data, p->len);
 	if (ZSTD_isError(n))
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(n));
+		return tw_fail(err, TW_BUG, "zstd: %s", ZSTD_getErrorName(n));
 	f->frame.len = n;
 	return TW_OK;
 }
@@ -94,7 +94,7 @@ enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *in
 	tw_buf_clear(&s->payload);
 	(void)tw_buf_add(&s->payload, payload, len);
 	if (tw_buf_status(&s->payload) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
+		return tw_oom(err);
 	return tw_relay_pass(f->relay, err);
 }
 

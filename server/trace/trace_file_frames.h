@@ -9,7 +9,7 @@
 #ifndef TW_TRACE_FILE_FRAMES_H
 #define TW_TRACE_FILE_FRAMES_H
 
-#include "trace/builder.h"
+#include "decoder/trace/builder.h"
 
 struct tw_frame_info {
 	bool is_tree;

@@ -6,9 +6,9 @@
 
 #include <sqlite3.h>
 
-#include "trace_file.h"
+#include "server/trace/trace_file.h"
 
-enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 4 };
+enum { TW_TRACE_APPLICATION_ID = 0x54575452 /* "TWTR" */, TW_TRACE_SCHEMA_VERSION = 1 };
 /* A frame never decodes to more than this: a chunk of 65,536 slices with every column at its
  * longest, or a call tree of 64 M nodes. */
 enum { TW_CHUNK_MAX_BYTES = 8 << 20 };
@@ -28,10 +28,6 @@ struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
 bool tw_trace_text_lacked(void);
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f);
-/* Files of schema 1 have none. */
-bool tw_trace_file_has_notes(const struct tw_trace_file *f);
-/* Files of schema 1 and 2 do not tell whose notes they are. */
-bool tw_trace_file_has_system(const struct tw_trace_file *f);
 
 /* Where the chunks of all threads lie (trace_file_chunks.c).  Read at once, as the table has no
  * index by thread: asking for each of many threads would read it each time. */

@@ -1,11 +1,10 @@
 /*
- * trace_file_notes.c - notes and documents of a trace file.  Files of schema 1 have none, those of
- * schema 2 do not tell which of them the device said.
+ * trace_file_notes.c - notes and documents of a trace file.
  */
-#include "trace_file_internal.h"
+#include "server/trace/trace_file_internal.h"
 
-#define COLUMNS "SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail"
 #define TOUCHING                                                                                   \
+	"SELECT note_id, kind, thread_id, ts_ns, dur_ns, value, text, detail, system"              \
 	" FROM trace_note WHERE note_id>?1 AND ts_ns<?3 AND ts_ns+ifnull(dur_ns,0)>=?2"            \
 	" AND (?4 IS NULL OR kind=?4) AND (?5 IS NULL OR thread_id=?5) AND note_id<=?7"            \
 	" ORDER BY note_id LIMIT ?6"
@@ -21,7 +20,7 @@ static enum tw_status prepare(
 static enum tw_status ended(struct tw_trace_file *f, int rc, struct tw_err *err)
 {
 	if (tw_trace_text_lacked())
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read notes");
+		return tw_oom(err);
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return TW_OK;
 	return tw_trace_file_noted(f, tw_trace_sql_fail(tw_trace_file_db(f), "reading notes", err));
@@ -67,11 +66,7 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 	enum tw_status st;
 	int rc = SQLITE_DONE;
 
-	if (!tw_trace_file_has_notes(f))
-		return TW_OK;
-	st = prepare(f,
-	        tw_trace_file_has_system(f) ? COLUMNS ", system" TOUCHING : COLUMNS ", 0" TOUCHING,
-	        &s, err);
+	st = prepare(f, TOUCHING, &s, err);
 	if (st != TW_OK)
 		return st;
 	bind_query(s, q);
@@ -83,6 +78,8 @@ enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note
 	return st;
 }
 
+/* Counted here: GROUP BY would sort, and a sorter that outgrows its cache needs a temporary file,
+ * which trace_file_vfs.c refuses.  The sums hold one row per block, kind, thread and text. */
 enum tw_status tw_trace_file_note_counts(
         struct tw_trace_file *f, uint64_t ret[TW_NOTE_COUNT], struct tw_err *err)
 {
@@ -92,16 +89,14 @@ enum tw_status tw_trace_file_note_counts(
 
 	for (int i = 0; i < TW_NOTE_COUNT; i++)
 		ret[i] = 0;
-	if (!tw_trace_file_has_notes(f))
-		return TW_OK;
-	st = prepare(f, "SELECT kind, count(*) FROM trace_note GROUP BY kind", &s, err);
+	st = prepare(f, "SELECT kind, notes FROM trace_note_sum", &s, err);
 	if (st != TW_OK)
 		return st;
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		enum tw_note_kind kind = tw_note_of_name(tw_trace_text_at(s, 0).ptr);
 
 		if (kind != TW_NOTE_COUNT)
-			ret[kind] = (uint64_t)sqlite3_column_int64(s, 1);
+			ret[kind] += (uint64_t)sqlite3_column_int64(s, 1);
 	}
 	st = ended(f, rc, err);
 	(void)sqlite3_finalize(s);
@@ -115,8 +110,6 @@ enum tw_status tw_trace_file_documents(
 	enum tw_status st;
 	int rc;
 
-	if (!tw_trace_file_has_notes(f))
-		return TW_OK;
 	st = prepare(f, "SELECT kind, json FROM trace_document ORDER BY document_id", &s, err);
 	if (st != TW_OK)
 		return st;
@@ -147,9 +140,8 @@ enum tw_status tw_trace_file_system(struct tw_trace_file *f, struct tw_buf *out,
 	st = ended(f, rc, err);
 	(void)sqlite3_finalize(s);
 	if (st == TW_OK && tw_buf_status(out) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
+		st = tw_oom(err);
 	if (st == TW_OK && !found)
-		st = tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "nothing is kept of the device's trace");
+		st = tw_fail(err, TW_NOT_FOUND, "nothing is kept of the device's trace");
 	return st;
 }

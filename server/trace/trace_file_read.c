@@ -5,9 +5,10 @@
  * -wal beside it.  Its content may still be damaged; every number from it is
  * checked before it sizes or indexes anything, and frames carry checksums.
  */
-#include "trace_file_internal.h"
-#include "trace_file_unpack.h"
-#include "trace_file_vfs.h"
+#include "server/base/clock.h"
+#include "server/trace/trace_file_internal.h"
+#include "server/trace/trace_file_unpack.h"
+#include "server/trace/trace_file_vfs.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,6 @@ struct tw_trace_file {
 	sqlite3 *db;
 	sqlite3_stmt *chunk_data; /* one chunk's blob */
 	struct tw_unpacker *unpacker;
-	bool has_notes, has_system, has_note_sums;
 	bool damaged;
 	struct tw_arena *arena; /* strings and tables that live until close */
 	struct tw_trace_info info;
@@ -27,16 +27,19 @@ struct tw_trace_file {
 	uint32_t n_repairs;
 	struct tw_method_info *methods;
 	uint32_t n_methods, cap_methods;
+	struct tw_method_ref *refs;
+	uint32_t n_refs, cap_refs;
 	struct tw_chunk_directory directory;
 	int owned_fd; /* -1 none */
 };
 
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
+enum { OPS_A_LOOK = 20000 }; /* of SQLite's virtual machine: about a millisecond */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
+	return tw_oom(err);
 }
 
 enum tw_status tw_trace_file_noted(struct tw_trace_file *f, enum tw_status st)
@@ -53,7 +56,7 @@ bool tw_trace_file_is_damaged(const struct tw_trace_file *f)
 static enum tw_status damaged(struct tw_trace_file *f, const char *what, struct tw_err *err)
 {
 	return tw_trace_file_noted(
-	        f, tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (%s)", what));
+	        f, tw_fail(err, TW_CORRUPT, "the trace file is damaged (%s)", what));
 }
 
 static enum tw_status sql_fail(struct tw_trace_file *f, const char *doing, struct tw_err *err)
@@ -250,14 +253,11 @@ static enum tw_status check_kind(struct tw_trace_file *f, struct tw_err *err)
 	if (st == TW_OK)
 		st = one_number(f, "PRAGMA user_version", &version, err);
 	if (st == TW_OK && id != TW_TRACE_APPLICATION_ID)
-		st = tw_fail(err, TW_UNSUPPORTED, 0, "not a tracewell trace file");
+		st = tw_fail_at(err, TW_UNSUPPORTED, 0, "not a tracewell trace file");
 	if (st == TW_OK && (version < 1 || version > TW_TRACE_SCHEMA_VERSION))
-		st = tw_fail(err, TW_UNSUPPORTED, 0,
+		st = tw_fail_at(err, TW_UNSUPPORTED, 0,
 		        "trace file of schema %lld; this program reads up to %d",
 		        (long long)version, TW_TRACE_SCHEMA_VERSION);
-	f->has_notes = version >= 2;
-	f->has_system = version >= 3;
-	f->has_note_sums = version >= 4;
 	/* A view or a virtual table in place of a table could answer anything, for ever. */
 	if (st == TW_OK)
 		st = one_number(f,
@@ -292,6 +292,13 @@ static enum tw_status load(struct tw_trace_file *f, struct tw_err *err)
 	return st;
 }
 
+/* SQLite calls it within a statement, which it then ends. */
+static int is_overdue(void *arg)
+{
+	(void)arg;
+	return tw_work_is_overdue();
+}
+
 /* `uri` in SQLite's way of opening `vfs`; NULL is its usual one. */
 static enum tw_status open_db(
         struct tw_trace_file *f, const char *uri, const char *vfs, struct tw_err *err)
@@ -305,6 +312,7 @@ static enum tw_status open_db(
 	(void)sqlite3_exec(f->db,
 	        "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA cache_size=-512",
 	        NULL, NULL, NULL);
+	sqlite3_progress_handler(f->db, OPS_A_LOOK, is_overdue, NULL);
 	st = check_kind(f, err);
 	if (st != TW_OK)
 		return st;
@@ -382,24 +390,17 @@ struct tw_trace_file *tw_trace_file_close(struct tw_trace_file *f)
 	return NULL;
 }
 
+static enum tw_status check_time(struct tw_err *err)
+{
+	return tw_work_is_overdue()
+	               ? tw_fail(err, TW_DEADLINE,
+	                         "the answer takes longer than --query-deadline allows")
+	               : TW_OK;
+}
+
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f)
 {
 	return f->db;
-}
-
-bool tw_trace_file_has_notes(const struct tw_trace_file *f)
-{
-	return f->has_notes;
-}
-
-bool tw_trace_file_has_system(const struct tw_trace_file *f)
-{
-	return f->has_system;
-}
-
-bool tw_trace_file_has_note_sums(const struct tw_trace_file *f)
-{
-	return f->has_note_sums;
 }
 
 const struct tw_trace_info *tw_trace_file_info(const struct tw_trace_file *f)
@@ -418,10 +419,68 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
 	return f->threads;
 }
 
+static bool has_times(const struct tw_thread_info *t)
+{
+	return t->slices &&
+	       (t->source == TW_SOURCE_CALLS ||
+	               (t->source == TW_SOURCE_SAMPLES && t->interval_ns != TW_INTERVAL_NONE));
+}
+
+int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f)
+{
+	for (uint32_t i = 0; i < f->n_threads; i++)
+		if (has_times(&f->threads[i]))
+			return f->info.end_ns - f->info.start_ns;
+	return -1;
+}
+
 const struct tw_repair_count *tw_trace_file_repairs(const struct tw_trace_file *f, uint32_t *ret_n)
 {
 	*ret_n = f->n_repairs;
 	return f->repairs;
+}
+
+static bool ref_row(struct tw_trace_file *f, sqlite3_stmt *s)
+{
+	struct tw_method_ref *m = &f->refs[f->n_refs];
+	struct tw_str name;
+
+	if (f->n_refs == f->cap_refs)
+		return true;
+	f->n_refs++;
+	*m = (struct tw_method_ref){.id = (uint64_t)sqlite3_column_int64(s, 0)};
+	if (sqlite3_column_type(s, 0) != SQLITE_NULL)
+		return true;
+	if (!keep_text(f, s, 1, &name))
+		return false;
+	*m = (struct tw_method_ref){name.ptr, name.len};
+	return true;
+}
+
+enum tw_status tw_trace_file_method_refs(struct tw_trace_file *f, const struct tw_method_ref **ret,
+        uint32_t *ret_n, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (!f->refs) {
+		st = one_number(f, "SELECT count(*) FROM trace_method", &n, err);
+		if (st != TW_OK)
+			return st;
+		f->refs = tw_arena_alloc(f->arena, (size_t)n, sizeof *f->refs);
+		if (!f->refs)
+			return no_memory(err);
+		f->n_refs = 0;
+		f->cap_refs = (uint32_t)n;
+		st = each_row(f, "SELECT id, name FROM trace_method ORDER BY method", ref_row, err);
+	}
+	if (st != TW_OK) {
+		f->refs = NULL;
+		return st;
+	}
+	*ret = f->refs;
+	*ret_n = f->n_refs;
+	return TW_OK;
 }
 
 enum tw_status tw_trace_file_methods(struct tw_trace_file *f, const struct tw_method_info **ret,
@@ -481,7 +540,7 @@ static enum tw_status find_chunk(struct tw_trace_file *f, uint32_t chunk_id, str
 	if (rc == SQLITE_ROW)
 		return TW_OK;
 	if (rc == SQLITE_DONE)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such chunk");
+		return tw_fail(err, TW_NOT_FOUND, "no such chunk");
 	return sql_fail(f, "reading a trace file", err);
 }
 
@@ -503,8 +562,10 @@ enum tw_status tw_trace_file_chunk_raw(
 enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chunk_row *row,
         struct tw_chunk *c, struct tw_err *err)
 {
-	enum tw_status st = find_chunk(f, row->chunk_id, err);
+	enum tw_status st = check_time(err);
 
+	if (st == TW_OK)
+		st = find_chunk(f, row->chunk_id, err);
 	if (st == TW_OK)
 		st = tw_unpacker_chunk(f->unpacker, blob_at(f->chunk_data), row, c, err);
 	(void)sqlite3_reset(f->chunk_data);
@@ -516,17 +577,22 @@ enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, s
 {
 	sqlite3_stmt *s = prepare(f, "SELECT data FROM trace_tree WHERE thread_id=?");
 	struct tw_str payload = {NULL, 0};
-	enum tw_status st = TW_OK;
+	enum tw_status st;
 	int rc;
 
 	if (!s)
 		return sql_fail(f, "reading a trace file", err);
+	st = check_time(err);
+	if (st != TW_OK) {
+		(void)sqlite3_finalize(s);
+		return st;
+	}
 	(void)sqlite3_bind_int64(s, 1, thread_id);
 	rc = sqlite3_step(s);
 	if (rc == SQLITE_ROW)
 		st = tw_unpacker_frame(f->unpacker, blob_at(s), TW_TREE_MAX_BYTES, &payload, err);
 	else if (rc == SQLITE_DONE)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such thread");
+		st = tw_fail(err, TW_NOT_FOUND, "no such thread");
 	else
 		st = sql_fail(f, "reading a trace file", err);
 	(void)sqlite3_finalize(s);

@@ -1,11 +1,11 @@
 /*
  * trace_file_sums.c - sums of notes by blocks: made beside the notes, and read back.
  */
-#include "trace_file_sums.h"
+#include "server/trace/trace_file_sums.h"
 
-#include "base/sum.h"
-#include "note_keys.h"
-#include "trace_file_internal.h"
+#include "decoder/base/sum.h"
+#include "server/trace/note_keys.h"
+#include "server/trace/trace_file_internal.h"
 
 /* Keys and sums of one block: one of each for each note at most, and their texts. */
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
@@ -127,7 +127,7 @@ enum tw_status tw_sums_maker_add(
 	enum tw_note_found found = tw_note_keys_number(&m->keys, tw_note_key_of_sum(note), &at);
 
 	if (found != TW_NOTE_MET && found != TW_NOTE_ADDED)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up notes");
+		return tw_oom(err);
 	if (found == TW_NOTE_ADDED)
 		m->sums[at] = (struct sum){0, 0};
 	m->sums[at].notes++;
@@ -156,7 +156,7 @@ static enum tw_status read_rows(struct tw_trace_file *f, const char *sql, const 
 		if (!row(s, arg))
 			break;
 	if (tw_trace_text_lacked())
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read sums of notes");
+		st = tw_oom(err);
 	else if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		st = tw_trace_sql_fail(tw_trace_file_db(f), "reading sums of notes", err);
 	(void)sqlite3_finalize(s);

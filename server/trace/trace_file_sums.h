@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "trace/builder.h"
+#include "decoder/trace/builder.h"
 
 enum { TW_NOTE_BLOCK = 2048 };
 

@@ -1,8 +1,7 @@
-#include "trace_file_unpack.h"
+#include "server/trace/trace_file_unpack.h"
 
-#include <zstd.h>
-
-#include "trace_file_internal.h"
+#include "decoder/base/codec_memory.h"
+#include "server/trace/trace_file_internal.h"
 
 struct tw_unpacker {
 	ZSTD_DCtx *zstd;
@@ -16,7 +15,7 @@ struct tw_unpacker *tw_unpacker_new(void)
 	if (!u)
 		return NULL;
 	tw_buf_init(&u->payload, SIZE_MAX / 2);
-	u->zstd = ZSTD_createDCtx();
+	u->zstd = ZSTD_createDCtx_advanced(tw_zstd_memory());
 	return u->zstd ? u : tw_unpacker_free(u);
 }
 
@@ -32,7 +31,7 @@ struct tw_unpacker *tw_unpacker_free(struct tw_unpacker *u)
 
 static enum tw_status damaged(struct tw_err *err)
 {
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (frame)");
+	return tw_fail(err, TW_CORRUPT, "the trace file is damaged (frame)");
 }
 
 enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uint64_t max_bytes,
@@ -45,7 +44,7 @@ enum tw_status tw_unpacker_frame(struct tw_unpacker *u, struct tw_str frame, uin
 		return damaged(err);
 	tw_buf_clear(&u->payload);
 	if (tw_buf_reserve(&u->payload, (size_t)size) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace file");
+		return tw_oom(err);
 	n = ZSTD_decompressDCtx(u->zstd, u->payload.data, (size_t)size, frame.ptr, frame.len);
 	if (ZSTD_isError(n) || n != size)
 		return damaged(err);

@@ -7,7 +7,7 @@
 #ifndef TW_TRACE_FILE_UNPACK_H
 #define TW_TRACE_FILE_UNPACK_H
 
-#include "trace_file.h"
+#include "server/trace/trace_file.h"
 
 struct tw_unpacker;
 

@@ -1,7 +1,7 @@
 /*
  * trace_file_vfs.c - the few calls SQLite makes of a file nobody else has.
  */
-#include "trace_file_vfs.h"
+#include "server/trace/trace_file_vfs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
+#include "server/base/file/io.h"
 
 struct fd_file {
 	sqlite3_file base; /* first */
@@ -33,20 +34,11 @@ static int close_nothing(sqlite3_file *file)
 static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 {
 	size_t want = (size_t)amount;
-	size_t have = 0;
+	const ssize_t n = tw_pread_full(fd_of(file), to, want, (uint64_t)at);
+	const size_t have = n > 0 ? (size_t)n : 0;
 
-	while (have < want) {
-		ssize_t n =
-		        pread(fd_of(file), (char *)to + have, want - have, (off_t)at + (off_t)have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return SQLITE_IOERR_READ;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
+	if (n < 0)
+		return SQLITE_IOERR_READ;
 	if (have == want)
 		return SQLITE_OK;
 	memset((char *)to + have, 0, want - have);
@@ -55,21 +47,9 @@ static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 
 static int write_at(sqlite3_file *file, const void *from, int amount, sqlite3_int64 at)
 {
-	size_t want = (size_t)amount;
-	size_t done = 0;
-
-	while (done < want) {
-		ssize_t n = pwrite(fd_of(file), (const char *)from + done, want - done,
-		        (off_t)at + (off_t)done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL
-			                                          : SQLITE_IOERR_WRITE;
-		done += (size_t)n;
-	}
-	return SQLITE_OK;
+	if (tw_pwrite_all(fd_of(file), from, (size_t)amount, (uint64_t)at))
+		return SQLITE_OK;
+	return tw_is_disk_full(errno) ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 }
 
 static int truncate_to(sqlite3_file *file, sqlite3_int64 size)

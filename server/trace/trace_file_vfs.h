@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum { TW_TRACE_VFS_NAME_BYTES = 16 };
 

@@ -5,18 +5,19 @@
  * so no journal, no locks and no syncs while it grows, one transaction, and one
  * fsync at the end.
  */
-#include "trace_file_internal.h"
+#include "server/trace/trace_file_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "embedded.h"
-#include "trace_file_crown.h"
-#include "trace_file_frames.h"
-#include "trace_file_sums.h"
-#include "trace_file_vfs.h"
+#include "server/base/embedded.h"
+#include "server/base/file/io.h"
+#include "server/trace/trace_file_crown.h"
+#include "server/trace/trace_file_frames.h"
+#include "server/trace/trace_file_sums.h"
+#include "server/trace/trace_file_vfs.h"
 
 extern const struct tw_embedded tw_trace_schema[];
 
@@ -67,24 +68,27 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 	int rc = db ? sqlite3_errcode(db) & 0xFF : SQLITE_NOMEM;
 	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
 
+	if (rc == SQLITE_INTERRUPT)
+		return tw_fail(
+		        err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
 	if (rc == SQLITE_FULL)
-		return tw_fail(err, TW_FULL, TW_NO_OFFSET, "the disk is full (%s)", doing);
+		return tw_fail(err, TW_FULL, "the disk is full (%s)", doing);
 	if (rc == SQLITE_NOMEM)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory (%s)", doing);
+		return tw_fail(err, TW_NOMEM, "no memory (%s)", doing);
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "%s: %s", doing, why);
+		return tw_fail(err, TW_CORRUPT, "%s: %s", doing, why);
 	/* what the disk has nothing to do with would fail again */
 	if (rc == SQLITE_TOOBIG || rc == SQLITE_CONSTRAINT || rc == SQLITE_MISMATCH ||
 	        rc == SQLITE_MISUSE || rc == SQLITE_RANGE)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "%s: %s", doing, why);
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "%s: %s", doing, why);
+		return tw_fail(err, TW_BUG, "%s: %s", doing, why);
+	return tw_fail(err, TW_IO, "%s: %s", doing, why);
 }
 
 static enum tw_status fail_errno(int why, const char *what, struct tw_err *err)
 {
-	bool full = why == ENOSPC || why == EDQUOT;
+	bool full = tw_is_disk_full(why);
 
-	return tw_fail(err, full ? TW_FULL : TW_IO, TW_NO_OFFSET, "%s: a trace file %s (errno %d)",
+	return tw_fail(err, full ? TW_FULL : TW_IO, "%s: a trace file %s (errno %d)",
 	        full ? "the disk is full" : "the disk failed", what, why);
 }
 
@@ -178,7 +182,7 @@ static enum tw_status out_thread(
 		struct tw_thread_info *p = tw_mem_resize(w->threads, cap, sizeof *p);
 
 		if (!p)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the threads");
+			return tw_oom(err);
 		w->threads = p;
 		w->cap_threads = cap;
 	}
@@ -381,23 +385,24 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 	return TW_OK;
 }
 
-enum tw_status tw_trace_writer_on(int fd, struct tw_trace_writer **ret, struct tw_err *err)
+enum tw_status tw_trace_writer_on(
+        int fd, tw_crown_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
 {
 	struct tw_trace_writer *w = tw_mem_zalloc(1, sizeof *w);
 	enum tw_status st;
 
 	if (!w)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+		return tw_oom(err);
 	w->out.ops = &ops;
 	w->fd = fd;
 	tw_buf_init(&w->clean, SIZE_MAX / 2);
 	w->frames = tw_frames_new(ZSTD_LEVEL, insert_frame, w);
-	w->crown = tw_crown_maker_new();
+	w->crown = tw_crown_maker_new(make_crown);
 	w->sums = tw_sums_maker_new();
 	if (w->frames && w->crown && w->sums)
 		st = create(w, err);
 	else
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+		st = tw_oom(err);
 	if (st != TW_OK)
 		tw_trace_writer_free(w);
 	else
@@ -406,19 +411,18 @@ enum tw_status tw_trace_writer_on(int fd, struct tw_trace_writer **ret, struct t
 }
 
 enum tw_status tw_trace_writer_new(
-        const char *path, struct tw_trace_writer **ret, struct tw_err *err)
+        const char *path, tw_crown_fn make_crown, struct tw_trace_writer **ret, struct tw_err *err)
 {
 	char *own = tw_mem_alloc(strlen(path) + 1, 1);
 	int fd = own ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
 	enum tw_status st;
 
 	if (!own)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a trace file");
+		return tw_oom(err);
 	if (fd < 0)
-		st = tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-		        TW_NO_OFFSET, "a trace file cannot be created (errno %d)", errno);
+		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be created");
 	else
-		st = tw_trace_writer_on(fd, ret, err);
+		st = tw_trace_writer_on(fd, make_crown, ret, err);
 	if (st == TW_OK) {
 		memcpy(own, path, strlen(path) + 1);
 		(*ret)->path = own;

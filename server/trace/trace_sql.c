@@ -1,11 +1,11 @@
-#include "trace_sql_internal.h"
+#include "server/trace/trace_sql_internal.h"
 
 #include <string.h>
 
 static enum tw_status fail(struct tw_trace_sql *s, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.180s",
-	        s->db ? sqlite3_errmsg(s->db) : "out of memory");
+	return tw_fail(
+	        err, TW_BAD_REQUEST, "%.180s", s->db ? sqlite3_errmsg(s->db) : "out of memory");
 }
 
 int tw_sql_connect(sqlite3 *db, struct tw_trace_sql *s, const char *schema, sqlite3_vtab **ret)
@@ -65,7 +65,7 @@ enum tw_status tw_trace_sql_open(struct tw_trace_file *file, const struct tw_nam
 	enum tw_status st;
 
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	s->file = file;
 	s->names = names ? *names : (struct tw_names){NULL, NULL};
 	st = tw_trace_file_methods(file, &s->methods, &s->n_methods, err);
@@ -132,8 +132,7 @@ static enum tw_status step_all(
 	int rc;
 
 	if (n > COLUMNS_MAX)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "more than %d columns", COLUMNS_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "more than %d columns", COLUMNS_MAX);
 	for (int i = 0; i < n; i++)
 		names[i] = sqlite3_column_name(q, i);
 	st = out->head(out->arg, names, n);
@@ -144,7 +143,7 @@ static enum tw_status step_all(
 			read_value(q, i, &values[i]);
 		st = out->row(out->arg, values, n);
 	}
-	return st == TW_OK ? st : tw_fail(err, st, TW_NO_OFFSET, "the result cannot be written");
+	return st == TW_OK ? st : tw_fail(err, st, "the result cannot be written");
 }
 
 enum tw_status tw_trace_sql_run(
@@ -157,10 +156,10 @@ enum tw_status tw_trace_sql_run(
 	if (sqlite3_prepare_v2(s->db, sql, -1, &q, &rest) != SQLITE_OK)
 		return fail(s, err);
 	if (!q)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "there is no statement");
+		return tw_fail(err, TW_BAD_REQUEST, "there is no statement");
 	while (*rest == ' ' || *rest == '\n' || *rest == ';' || *rest == '\t')
 		rest++;
-	st = *rest ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "one statement at a time")
+	st = *rest ? tw_fail(err, TW_BAD_REQUEST, "one statement at a time")
 	           : step_all(s, q, out, err);
 	(void)sqlite3_finalize(q);
 	return st;

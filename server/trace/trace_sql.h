@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-#include "symbols/names.h"
-#include "trace_file.h"
+#include "decoder/symbols/names.h"
+#include "server/trace/trace_file.h"
 
 struct tw_trace_sql;
 

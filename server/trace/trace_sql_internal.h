@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "trace_sql.h"
+#include "server/trace/trace_sql.h"
 
 enum { TW_SQL_NAME_BYTES = 16384 };
 

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "trace_sql_internal.h"
+#include "server/trace/trace_sql_internal.h"
 
 enum { PLAN_THREAD = 1, PLAN_FROM = 2, PLAN_TO = 4, PLAN_PARENT = 8 };
 enum { COL_ID, COL_THREAD, COL_TS, COL_DUR, COL_CPU, COL_DEPTH, COL_PARENT, COL_NAME };

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "trace_sql_internal.h"
+#include "server/trace/trace_sql_internal.h"
 
 struct walk { /* a cursor over one table, threads after each other for call_tree */
 	sqlite3_vtab_cursor base; /* first */

@@ -1,4 +1,4 @@
-#include "trace_stored.h"
+#include "server/trace/trace_stored.h"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 #ifndef TW_TRACE_STORED_H
 #define TW_TRACE_STORED_H
 
-#include "blob.h"
-#include "trace_file.h"
+#include "server/storage/blob.h"
+#include "server/trace/trace_file.h"
 
 /* TW_NOT_FOUND when it is not there, TW_BUSY while the storage is away. */
 enum tw_status tw_trace_stored_open(struct tw_blobs *b, const char *trace_id,

@@ -1,12 +1,13 @@
-#include "s3.h"
+#include "server/storage/s3/s3.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "s3_xml.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/storage/s3/s3_xml.h"
 
 enum {
 	QUERY_BYTES = 1400,
@@ -14,6 +15,7 @@ enum {
 	PARTS_MAX = 10000,
 	PIECE_BYTES = 1 << 16,
 	PROBE_S = 5,
+	PING_S = 2,
 	ONCE_S = 5
 };
 
@@ -55,11 +57,10 @@ static enum tw_status hash_range(
 
 	while (st == TW_OK && bytes) {
 		size_t want = bytes < sizeof piece ? (size_t)bytes : sizeof piece;
-		ssize_t n = pread(fd, piece, want, (off_t)at);
+		ssize_t n = tw_pread_full(fd, piece, want, at);
 
 		if (n <= 0 || gnutls_hash(sha, piece, (size_t)n) != 0)
-			st = tw_fail(
-			        err, TW_IO, TW_NO_OFFSET, "a file that is sent cannot be read");
+			st = tw_fail(err, TW_IO, "a file that is sent cannot be read");
 		at += n > 0 ? (uint64_t)n : 0;
 		bytes -= n > 0 ? (uint64_t)n : 0;
 	}
@@ -86,7 +87,7 @@ static enum tw_status ask_what_lacks(struct tw_s3 *s, const char *key, struct tw
 	st = tw_s3_ask(s, &r, &a, err);
 	tw_s3_answer_done(&a);
 	return st == TW_OK
-	               ? tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	               ? tw_fail(err, TW_BUSY,
 	                         "the store says of %.90s that it is there and that it is not", key)
 	               : st;
 }
@@ -131,7 +132,7 @@ static enum tw_status verify(struct tw_s3 *s, const struct tw_s3_object *o, stru
 		return TW_OK;
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		return st;
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	return tw_fail(err, TW_BUSY,
 	        "the store took %.90s and keeps another, or %llu of its %llu bytes", o->key,
 	        (unsigned long long)kept.bytes, (unsigned long long)o->bytes);
 }
@@ -189,8 +190,7 @@ static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 		tw_buf_init(&escaped, sizeof p->id - 1);
 		tw_s3_escape(tw_str_of(id), false, &escaped);
 		if (!id[0] || tw_buf_status(&escaped) != TW_OK)
-			st = tw_fail(
-			        err, TW_BUSY, TW_NO_OFFSET, "the store begins no upload in parts");
+			st = tw_fail(err, TW_BUSY, "the store begins no upload in parts");
 		else
 			(void)snprintf(p->id, sizeof p->id, "%.*s", (int)escaped.len,
 			        (const char *)escaped.data);
@@ -224,7 +224,7 @@ static enum tw_status put_part(struct parts *p, unsigned number, uint64_t at, st
 	if (st == TW_OK &&
 	        tw_buf_printf(&p->done, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag></Part>",
 	                number, a.etag) != TW_OK)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a list of parts");
+		st = tw_oom(err);
 	tw_s3_answer_done(&a);
 	return st;
 }
@@ -240,7 +240,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 
 	(void)tw_buf_printf(&p->done, "</CompleteMultipartUpload>");
 	if (tw_buf_status(&p->done) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a list of parts");
+		return tw_oom(err);
 	r.op = TW_S3_PART;
 	r.method = "POST";
 	r.key = p->o->key;
@@ -258,7 +258,7 @@ static enum tw_status join_parts(struct parts *p, struct tw_err *err)
 		tw_xml_text((struct tw_str){(const char *)a.text.data, a.text.len}, "Code", code,
 		        sizeof code);
 		if (code[0])
-			st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+			st = tw_fail(err, TW_BUSY,
 			        "the store did not join the parts of %.90s: %.60s", p->o->key,
 			        code);
 	}
@@ -316,7 +316,7 @@ enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, 
 	        most && o->bytes > most ? put_parts(s, o, fd, err) : put_whole(s, o, fd, err);
 
 	if (st == TW_NOT_FOUND) /* the bucket, or an upload in parts that somebody ended */
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BUSY,
 		        "the store answered 404 for %.100s: is the bucket there?", o->key);
 	return st == TW_OK ? verify(s, o, err) : st;
 }
@@ -465,6 +465,23 @@ enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
 	struct listing l = {.s = s, .place = tw_s3_prefix(s), .timeout_s = PROBE_S};
 
 	return ask_page(&l, "", 1, err);
+}
+
+/* A HEAD costs a twelfth of a listing; nothing has that key. */
+enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
+{
+	struct tw_s3_request r = nothing_sent;
+	struct tw_s3_answer a;
+	enum tw_status st;
+
+	r.op = TW_S3_HEAD;
+	r.method = "HEAD";
+	r.key = "owner/ping";
+	r.once = true;
+	r.timeout_s = PING_S;
+	st = tw_s3_ask(s, &r, &a, err);
+	tw_s3_answer_done(&a);
+	return st == TW_NOT_FOUND || st == TW_DENIED ? TW_OK : st;
 }
 
 /* Those of keys that are ours below the prefix; what is left of more than a page goes next time. */

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "s3_http.h"
+#include "server/storage/s3/s3_http.h"
 
 struct tw_s3_object {
 	const char *key;
@@ -49,6 +49,8 @@ enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
         void *arg, struct tw_err *err) TW_MUST_USE;
 /* May the bucket be listed by this key? */
 enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err) TW_MUST_USE;
+/* Does the store answer anything?  One short request, whatever it is answered with below 500. */
+enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err) TW_MUST_USE;
 /* Uploads in parts below blobs/, traces/ and pieces/ that were begun before that time, and never
  * ended, go: those of the first page of the store's answer. */
 enum tw_status tw_s3_drop_parts(

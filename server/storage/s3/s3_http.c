@@ -1,4 +1,4 @@
-#include "s3_http.h"
+#include "server/storage/s3/s3_http.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -9,10 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "digest.h"
-#include "s3_int.h"
-#include "s3_xml.h"
+#include "server/base/clock.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/storage/s3/s3_int.h"
+#include "server/storage/s3/s3_xml.h"
 
 enum {
 	URL_BYTES = 2 * TW_S3_PATH,
@@ -25,7 +26,9 @@ enum {
 	BYTES_A_MS = 256, /* what a slow store is at least given time for */
 	TRY_LEAST_MS = 1000,
 	SAID_BYTES = 120,
-	WRONG_MOST = 3
+	WRONG_MOST = 3,
+	GIVE_UP_MS = 1000,
+	MOVING_MS = 1000
 };
 
 /* One try of a request. */
@@ -39,7 +42,10 @@ try {
 	gnutls_hash_hd_t sha; /* of what goes to a file */
 	uint64_t sent, got;
 	int64_t retry_after_ms;
-	bool no_room; /* for what comes */
+	bool no_room;     /* for what comes */
+	curl_off_t moved; /* bytes, both ways */
+	int64_t began_ms, moved_ms;
+	int64_t skew_ms; /* of the clock by which it was signed */
 };
 
 /* --- what libcurl asks --- */
@@ -58,7 +64,7 @@ static size_t give(char *out, size_t size, size_t n, void *arg)
 		t->sent += want;
 		return want;
 	}
-	got = pread(r->from_fd, out, want, (off_t)(r->from_at + t->sent));
+	got = tw_pread_full(r->from_fd, out, want, r->from_at + t->sent);
 	if (got < 0 || (got == 0 && want > 0))
 		return CURL_READFUNC_ABORT;
 	t->sent += (uint64_t)got;
@@ -78,14 +84,9 @@ static int seek(void *arg, curl_off_t at, int origin)
 
 static bool to_file(struct try *t, const char *p, size_t n)
 {
-	for (size_t done = 0; done < n;) {
-		ssize_t k = pwrite(t->r->to_fd, p + done, n - done, (off_t)(t->got + done));
-
-		if (k < 0) {
-			t->no_room = true;
-			return false;
-		}
-		done += (size_t)k;
+	if (!tw_pwrite_all(t->r->to_fd, p, n, t->got)) {
+		t->no_room = true;
+		return false;
 	}
 	t->got += n;
 	return gnutls_hash(t->sha, p, n) == 0;
@@ -159,12 +160,21 @@ static size_t hear_header(char *p, size_t size, size_t n, void *arg)
 
 static int keep_going(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
-	const struct try *t = arg;
+	struct try *t = arg;
+	const int64_t now = tw_monotonic_ms();
 
 	(void)a;
-	(void)b;
 	(void)c;
-	(void)d;
+	if (b + d != t->moved) {
+		t->moved = b + d;
+		t->moved_ms = now;
+		/* the first bytes may be in buffers alone, or those of an error: a store that drops
+		 * connections or fails would look alive with each try */
+		if (now - t->began_ms > MOVING_MS)
+			atomic_store(&t->s->answered_ms, now);
+	}
+	if (atomic_load(&t->s->given_up) && !t->r->timeout_s && now - t->moved_ms > GIVE_UP_MS)
+		return 1;
 	return atomic_load(&t->s->stopped);
 }
 
@@ -200,7 +210,7 @@ static enum tw_status sign_lines(struct try *t, struct tw_s3_signed *g, struct t
 	if (st == TW_OK && (!ok || tw_buf_status(&text) != TW_OK ||
 	                           !add_line(t, "authorization", (const char *)text.data) ||
 	                           !add_line(t, "expect", "")))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a request");
+		st = tw_oom(err);
 	tw_buf_done(&text);
 	return st;
 }
@@ -296,10 +306,10 @@ static enum tw_status begin(struct try *t, struct tw_err *err)
 	if (st == TW_OK && t->r->to_fd >= 0)
 		st = tw_digest_begin(GNUTLS_DIG_SHA256, &t->sha, err);
 	if (st == TW_OK && t->sha && ftruncate(t->r->to_fd, 0) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "a file cannot be emptied");
+		st = tw_fail(err, TW_IO, "a file cannot be emptied");
 	t->curl = st == TW_OK ? take_handle(t->s) : NULL;
 	if (st == TW_OK && !t->curl)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a request");
+		st = tw_oom(err);
 	if (st != TW_OK)
 		return st;
 	(void)snprintf(
@@ -361,7 +371,8 @@ static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
 		return TW_S3_MISSING;
 	if (status == 429 || status == 503)
 		return TW_S3_SLOW;
-	return status >= 500 ? TW_S3_FAILED : TW_S3_REFUSED;
+	/* 501: the store does not have the operation, and another attempt does not change that */
+	return status >= 500 && status != 501 ? TW_S3_FAILED : TW_S3_REFUSED;
 }
 
 /* --- what comes of it --- */
@@ -378,11 +389,11 @@ static enum tw_status tell_refusal(
 	tw_xml_text(text, "Code", code, sizeof code);
 	tw_xml_text(text, "Message", said, sizeof said);
 	if (strcmp(code, "NoSuchBucket") == 0)
-		return tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		return tw_fail(err, TW_DENIED,
 		        "the store answered %ld for %.100s: there is no bucket of that name",
 		        t->a->status, t->s->where);
-	return tw_fail(err, st, TW_NO_OFFSET, "the store answered %ld for %.90s%s%s %.60s",
-	        t->a->status, name, code[0] ? ": " : "", code, said);
+	return tw_fail(err, st, "the store answered %ld for %.90s%s%s %.60s", t->a->status, name,
+	        code[0] ? ": " : "", code, said);
 }
 
 static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw_err *err)
@@ -390,12 +401,11 @@ static enum tw_status tell_silence(const struct try *t, CURLcode code, struct tw
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 
 	if (t->no_room)
-		return tw_fail(
-		        err, TW_FULL, TW_NO_OFFSET, "no space left for what the store sends");
+		return tw_fail(err, TW_FULL, "no space left for what the store sends");
 	if (atomic_load(&t->s->stopped))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the store does not answer for %.90s: %.80s",
-	        name, curl_easy_strerror(code));
+		return tw_fail(err, TW_BUSY, "the server is being stopped");
+	return tw_fail(err, TW_BUSY, "the store does not answer for %.90s: %.80s", name,
+	        curl_easy_strerror(code));
 }
 
 /* The store's clock is another's: signed anew by its time it may agree. */
@@ -408,7 +418,7 @@ static bool learn_time(struct try *t, int64_t *ret_skew)
 	if (!says(t->a, "RequestTimeTooSkewed") && (t->a->text.len || llabs(ahead) < SKEW_MS))
 		return false;
 	*ret_skew = ahead;
-	return llabs(ahead - atomic_load(&t->s->skew_ms)) > 1000;
+	return llabs(ahead - t->skew_ms) > 1000; /* another request may have set it since */
 }
 
 static bool is_for_good(const struct try *t, CURLcode code, enum tw_s3_outcome outcome)
@@ -449,19 +459,22 @@ static bool wait_a_while(const struct asking *k, int64_t least_ms)
 	if (getrandom(&lot, sizeof lot, 0) != (ssize_t)sizeof lot)
 		lot = 0;
 	until = now + most / 2 + (int64_t)(lot % (uint32_t)(most / 2 + 1));
+	if (atomic_load(&k->s->given_up))
+		return false;
 	if (least_ms > BACKOFF_MOST_MS)
 		least_ms = BACKOFF_MOST_MS;
 	if (until < now + least_ms)
 		until = now + least_ms;
 	if (until >= k->until_ms)
 		return false;
-	while (!atomic_load(&k->s->stopped) && (now = tw_monotonic_ms()) < until) {
+	while (!atomic_load(&k->s->stopped) && !atomic_load(&k->s->given_up) &&
+	        (now = tw_monotonic_ms()) < until) {
 		const struct timespec nap = {
 		        .tv_nsec = (until - now < NAP_MS ? until - now : NAP_MS) * 1000000};
 
 		(void)nanosleep(&nap, NULL);
 	}
-	return !atomic_load(&k->s->stopped);
+	return !atomic_load(&k->s->stopped) && !atomic_load(&k->s->given_up);
 }
 
 /* What comes whole and the same each time, and is not what was put, is so in the store: on the way
@@ -495,17 +508,17 @@ static enum tw_status judge(
 		return tell_refusal(t, outcome, err);
 	}
 	if (outcome == TW_S3_BROKEN && code == CURLE_OK && is_damaged(k, t->a, t))
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CORRUPT,
 		        "the store keeps %.90s damaged: it is not what was put", t->r->key);
 	*ret_again =
 	        !k->r->once && !is_for_good(t, code, outcome) && wait_a_while(k, t->retry_after_ms);
 	if (outcome == TW_S3_SILENT)
 		return tell_silence(t, code, err);
 	if (outcome == TW_S3_BROKEN)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		return tw_fail(err, TW_BUSY,
 		        "the store sends %.90s cut short, or other than it was put", t->r->key);
 	if (outcome == TW_S3_MISSING)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "the store answered 404 for %.100s: it is not there", t->r->key);
 	return tell_refusal(t, outcome, err);
 }
@@ -513,8 +526,13 @@ static enum tw_status judge(
 static enum tw_status try_once(
         struct asking *k, struct tw_s3_answer *a, bool *ret_again, struct tw_err *err)
 {
-	struct try t = {.s = k->s, .r = k->r, .a = a};
-	int64_t began = tw_monotonic_ms();
+	const int64_t began = tw_monotonic_ms();
+	struct try t = {.s = k->s,
+	        .r = k->r,
+	        .a = a,
+	        .began_ms = began,
+	        .moved_ms = began,
+	        .skew_ms = atomic_load(&k->s->skew_ms)};
 	CURLcode code = CURLE_OK;
 	enum tw_status st;
 
@@ -533,6 +551,8 @@ static enum tw_status try_once(
 		return st;
 	if (t.r->to_fd >= 0 && a->status / 100 == 2 && a->length == 0)
 		a->length = t.got; /* not said: in chunks */
+	if (code == CURLE_OK && a->status && a->status < 500)
+		atomic_store(&k->s->answered_ms, tw_monotonic_ms());
 	if (k->s->count)
 		k->s->count(k->s->arg, k->r->op, outcome_of(&t, code), tw_monotonic_ms() - began);
 	return judge(k, &t, code, ret_again, err);
@@ -558,6 +578,21 @@ enum tw_status tw_s3_ask(struct tw_s3 *s, const struct tw_s3_request *r, struct 
 	if (st != TW_OK && err)
 		*err = why;
 	return st;
+}
+
+void tw_s3_give_up(struct tw_s3 *s, bool give_up)
+{
+	atomic_store(&s->given_up, give_up);
+}
+
+bool tw_s3_given_up(const struct tw_s3 *s)
+{
+	return atomic_load(&s->given_up);
+}
+
+int64_t tw_s3_answered_ms(const struct tw_s3 *s)
+{
+	return atomic_load(&s->answered_ms);
 }
 
 int64_t tw_s3_ahead_ms(const struct tw_s3 *s)

@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "blob.h"
-#include "s3_sign.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "server/storage/blob.h"
+#include "server/storage/s3/s3_sign.h"
 
 enum { TW_S3_HEADERS = 6, TW_S3_ETAG = 130, TW_S3_NAME = 600 };
 
@@ -55,6 +55,12 @@ bool tw_s3_is_same(const struct tw_s3_place *a, const struct tw_s3_place *b);
 struct tw_s3 *tw_s3_free(struct tw_s3 *s); /* NULL is fine; returns NULL */
 /* From now on nothing is waited for: what is under way ends soon, and badly. */
 void tw_s3_stop(struct tw_s3 *s);
+/* While the store is known not to answer, requests do not wait for it: those in progress end when
+ * nothing has moved for a moment, and none is repeated. */
+void tw_s3_give_up(struct tw_s3 *s, bool give_up);
+bool tw_s3_given_up(const struct tw_s3 *s);
+/* When the store answered last, below 500, or bytes moved (monotonic). */
+int64_t tw_s3_answered_ms(const struct tw_s3 *s);
 /* "s3://bucket/prefix", for sentences. */
 const char *tw_s3_where(const struct tw_s3 *s);
 const char *tw_s3_prefix(const struct tw_s3 *s); /* "prefix/" or "" */

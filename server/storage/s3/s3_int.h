@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "s3_http.h"
-#include "s3_key.h"
+#include "server/storage/s3/s3_http.h"
+#include "server/storage/s3/s3_key.h"
 
 enum { TW_S3_IDLE = 32, TW_S3_PLACE = 512, TW_S3_PATH = 2048 };
 
@@ -19,7 +19,8 @@ struct tw_s3 {
 	struct tw_s3_key key;
 	_Atomic int64_t skew_ms;  /* the store's clock before ours */
 	_Atomic int64_t ahead_ms; /* the same by its last answer; signing heeds it when it must */
-	_Atomic bool stopped;
+	_Atomic bool stopped, given_up;
+	_Atomic int64_t answered_ms; /* monotonic */
 	uint64_t part_bytes;
 	unsigned timeout_s;
 	void (*count)(void *, enum tw_s3_op, enum tw_s3_outcome, int64_t);

@@ -1,4 +1,4 @@
-#include "s3_key.h"
+#include "server/storage/s3/s3_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
+#include "server/base/file/io.h"
 
 enum { FILE_MAX = 16 << 10 };
 
@@ -29,12 +30,12 @@ static enum tw_status from_environment(struct tw_s3_key *key, struct tw_err *err
 	const char *token = getenv("AWS_SESSION_TOKEN");
 
 	if (!id || !*id || !secret || !*secret)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to those of the store");
 	if (!keep(tw_str_of(id), key->id, sizeof key->id) ||
 	        !keep(tw_str_of(secret), key->secret, sizeof key->secret) ||
 	        !keep(tw_str_of(token ? token : ""), key->token, sizeof key->token))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the store's secret is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "the store's secret is too long");
 	return TW_OK;
 }
 
@@ -62,7 +63,7 @@ static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw
 	}
 	if (fits && ret->id[0] && ret->secret[0])
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "the file of the store's key needs lines aws_access_key_id = and "
 	        "aws_secret_access_key =");
 }
@@ -70,18 +71,13 @@ static enum tw_status parse(struct tw_str text, struct tw_s3_key *ret, struct tw
 static enum tw_status read_file(const char *file, int fd, struct tw_s3_key *ret, struct tw_err *err)
 {
 	char text[FILE_MAX];
-	size_t len = 0;
-	ssize_t n = 1;
+	const ssize_t n = tw_read_full(fd, text, sizeof text);
 	enum tw_status st;
 
-	while (n > 0 && len < sizeof text) {
-		n = read(fd, text + len, sizeof text - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
 	if (n < 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be read", file);
+		st = tw_fail(err, TW_IO, "%.120s cannot be read", file);
 	else
-		st = parse((struct tw_str){text, len}, ret, err);
+		st = parse((struct tw_str){text, (size_t)n}, ret, err);
 	explicit_bzero(text, sizeof text);
 	return st;
 }
@@ -97,9 +93,8 @@ enum tw_status tw_s3_key_read(const char *file, struct tw_s3_key *key, struct tw
 		return key->id[0] ? TW_OK : from_environment(key, err);
 	fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &s) != 0)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the file of the store's key, %.100s, cannot be read (errno %d)", file,
-		        errno);
+		st = tw_fail_errno(err, TW_BAD_REQUEST,
+		        "the file of the store's key, %.100s, cannot be read", file);
 	else
 		fresh.read_ns =
 		        (int64_t)s.st_mtim.tv_sec * 1000000000 + (int64_t)s.st_mtim.tv_nsec + 1;

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 enum { TW_S3_KEY_ID = 160, TW_S3_SECRET = 257, TW_S3_TOKEN = 4096 };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arena.h"
-#include "clock.h"
-#include "s3_int.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/storage/s3/s3_int.h"
 
 static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -63,7 +63,7 @@ static enum tw_status set_endpoint(
 	n = strcspn(host, "/");
 	if (n == 0 || n > 250 || host[n + strspn(host + n, "/")] || memchr(host, '@', n) ||
 	        (host == endpoint && strstr(endpoint, "://")))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "the store's address is https://HOST or http://HOST:PORT, nothing behind "
 		        "it");
 	(void)snprintf(
@@ -78,13 +78,13 @@ static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_place *p, st
 	const char *endpoint = p->endpoint && *p->endpoint ? p->endpoint : amazon;
 
 	if (!split_place(p->where, bucket, prefix, sizeof bucket))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "say where to: s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and "
 		        "._-");
 	(void)snprintf(s->region, sizeof s->region, "%.79s",
 	        setting(p->region, "AWS_REGION", "us-east-1"));
 	if (!is_plain(s->region, "-_"))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the region is letters and -");
+		return tw_fail(err, TW_BAD_REQUEST, "the region is letters and -");
 	(void)snprintf(amazon, sizeof amazon, "https://s3.%s.amazonaws.com", s->region);
 	(void)snprintf(s->bucket_path, sizeof s->bucket_path, "/%s%s",
 	        p->virtual_host ? "" : bucket, p->virtual_host ? "" : "/");
@@ -152,7 +152,7 @@ enum tw_status tw_s3_new(const struct tw_s3_place *place, struct tw_s3 **ret, st
 
 	if (!s || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
 		tw_mem_free(s);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->part_bytes = place->part_bytes;

@@ -1,4 +1,4 @@
-#include "s3_sign.h"
+#include "server/storage/s3/s3_sign.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "digest.h"
+#include "server/base/file/digest.h"
 
 enum { DATE_CHARS = 8, HASH = 32, TEXT_MAX = 16 << 10, SECRET_MAX = 256, SCOPE_BYTES = 160 };
 
@@ -94,7 +94,7 @@ static enum tw_status sign(const struct tw_s3_signing *s, const char *query,
 	canonical(s, query, &whole);
 	if (tw_buf_status(&whole) != TW_OK) {
 		tw_buf_done(&whole);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to sign a request");
+		return tw_oom(err);
 	}
 	tw_digest_bytes((struct tw_str){(const char *)whole.data, whole.len}, hash);
 	tw_buf_done(&whole);
@@ -104,7 +104,7 @@ static enum tw_status sign(const struct tw_s3_signing *s, const char *query,
 	ok = signing_key(s, key) && mac(key, HASH, text, hash);
 	explicit_bzero(key, sizeof key);
 	if (!ok)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "signing failed");
+		return tw_fail(err, TW_BUG, "signing failed");
 	tw_digest_hex(hash, ret);
 	return TW_OK;
 }
@@ -121,9 +121,7 @@ enum tw_status tw_s3_authorize(
 	(void)tw_buf_printf(out, "%s Credential=%s/%s,SignedHeaders=", algorithm, s->key_id, scope);
 	name_headers(s, out);
 	(void)tw_buf_printf(out, ",Signature=%s", signature);
-	return tw_buf_status(out) == TW_OK
-	               ? TW_OK
-	               : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to sign a request");
+	return tw_buf_status(out) == TW_OK ? TW_OK : tw_oom(err);
 }
 
 /* All of the query but its signature, in the order in which it is signed. */
@@ -156,14 +154,13 @@ enum tw_status tw_s3_presign(
 	tw_buf_init(&query, TEXT_MAX);
 	presign_query(s, expires_s, &query);
 	(void)tw_buf_add_u8(&query, 0);
-	st = tw_buf_status(&query) == TW_OK
-	             ? sign(s, (const char *)query.data, signature, err)
-	             : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to sign an address");
+	st = tw_buf_status(&query) == TW_OK ? sign(s, (const char *)query.data, signature, err)
+	                                    : tw_oom(err);
 	if (st == TW_OK) {
 		(void)tw_buf_printf(
 		        out, "%s&X-Amz-Signature=%s", (const char *)query.data, signature);
 		if (tw_buf_status(out) != TW_OK)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to sign an address");
+			st = tw_oom(err);
 	}
 	tw_buf_done(&query);
 	return st;

@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 #define TW_S3_UNSIGNED "UNSIGNED-PAYLOAD"
 

@@ -1,4 +1,4 @@
-#include "s3_xml.h"
+#include "server/storage/s3/s3_xml.h"
 
 #include <stdio.h>
 #include <string.h>

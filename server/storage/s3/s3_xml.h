@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* What stands between the next <tag> and </tag>; *text is then what is behind it. */
 bool tw_xml_next(struct tw_str *text, const char *tag, struct tw_str *ret);
