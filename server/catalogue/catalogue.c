@@ -1,14 +1,14 @@
 /*
  * catalogue.c - opening, connections and transactions.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "catalogue_postgres.h"
-#include "catalogue_sqlite.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/db/catalogue_sqlite.h"
 
 enum { ROOM_WAIT_S = 10, ROOM_HURRY_S = 1, SOON_NS = 100000000 };
 
@@ -19,10 +19,12 @@ static enum tw_status open_writer(struct tw_catalogue *c, struct tw_err *err)
 
 	if (tw_db_is_postgres(c->path)) {
 		st = tw_db_postgres_open(c->path, &c->writer, err);
-		return st == TW_OK ? tw_postgres_upgrade(c->writer, err) : st;
+		return st == TW_OK
+		               ? tw_postgres_upgrade(c->writer, tw_catalogue_postgres_schema, err)
+		               : st;
 	}
 	st = tw_db_sqlite_open(c->path, TW_DB_CREATE, &c->writer, &room, err);
-	return st == TW_OK ? tw_cat_upgrade(c, room, err) : st;
+	return st == TW_OK ? tw_cat_upgrade(c, tw_catalogue_schema, room, err) : st;
 }
 
 enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, struct tw_err *err)
@@ -31,19 +33,21 @@ enum tw_status tw_catalogue_open(const char *path, struct tw_catalogue **ret, st
 	enum tw_status st;
 
 	if (!c)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
+		return tw_oom(err);
 	(void)pthread_mutex_init(&c->write_lock, NULL);
 	(void)pthread_mutex_init(&c->pool_lock, NULL);
 	(void)pthread_mutex_init(&c->locker_lock, NULL);
+	(void)pthread_mutex_init(&c->writes.lock, NULL);
 	(void)pthread_mutex_init(&c->arrivals.lock, NULL);
 	(void)pthread_cond_init(&c->arrivals.changed, NULL);
 	(void)pthread_cond_init(&c->given_back, NULL);
 	c->arrivals.last = &c->arrivals.first;
-	tw_fair_init(&c->fair);
+	for (int i = 0; i < TW_QUEUES; i++)
+		tw_fair_init(&c->turns[i].fair);
 	c->path = tw_mem_alloc(strlen(path) + 1, 1);
 	if (!c->path) {
 		tw_catalogue_close(c);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to open the catalogue");
+		return tw_oom(err);
 	}
 	memcpy(c->path, path, strlen(path) + 1);
 	st = open_writer(c, err);
@@ -66,12 +70,14 @@ struct tw_catalogue *tw_catalogue_close(struct tw_catalogue *c)
 	tw_db_close(c->renewer);
 	tw_db_close(c->locker);
 	(void)pthread_mutex_destroy(&c->locker_lock);
+	(void)pthread_mutex_destroy(&c->writes.lock);
 	(void)pthread_mutex_destroy(&c->write_lock);
 	(void)pthread_mutex_destroy(&c->pool_lock);
 	(void)pthread_mutex_destroy(&c->arrivals.lock);
 	(void)pthread_cond_destroy(&c->arrivals.changed);
 	(void)pthread_cond_destroy(&c->given_back);
-	tw_fair_done(&c->fair);
+	for (int i = 0; i < TW_QUEUES; i++)
+		tw_fair_done(&c->turns[i].fair);
 	tw_mem_free(c->path);
 	tw_mem_free(c);
 	return NULL;
@@ -83,24 +89,32 @@ static enum tw_status undo(struct tw_db *db, struct tw_err *err)
 	return db->engine->in_transaction(db) ? tw_db_run(db, "ROLLBACK", err) : TW_OK;
 }
 
-/* With write_lock held, which stays held when it is TW_OK. */
-static enum tw_status begin_locked(struct tw_catalogue *c, const char *sql, struct tw_err *err)
+/* With write_lock held, which remains held on success.  `patient`: a failure says something about
+ * the database, and not only that another transaction is in progress. */
+static enum tw_status begin_locked(
+        struct tw_catalogue *c, const char *sql, bool patient, struct tw_err *err)
 {
-	enum tw_status st = undo(c->writer, err);
+	struct tw_err why = {.msg = ""};
+	enum tw_status st;
 
+	tw_cat_write_begins(c);
+	st = undo(c->writer, &why);
 	if (st == TW_OK)
-		st = tw_db_run(c->writer, sql, err);
-	if (st != TW_OK) /* it may have begun all the same, and wait for nobody any more */
-		(void)undo(c->writer, NULL);
-	if (st != TW_OK)
-		(void)pthread_mutex_unlock(&c->write_lock);
+		st = tw_db_run(c->writer, sql, &why);
+	if (st == TW_OK)
+		return TW_OK;
+	(void)undo(c->writer, NULL); /* the server may have begun it although the reply was lost */
+	tw_cat_write_ended(c, st, patient, &why);
+	(void)pthread_mutex_unlock(&c->write_lock);
+	if (err)
+		*err = why;
 	return st;
 }
 
 enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct tw_err *err)
 {
 	(void)pthread_mutex_lock(&c->write_lock);
-	return begin_locked(c, sql, err);
+	return begin_locked(c, sql, true, err);
 }
 
 static bool lock_soon(struct tw_catalogue *c)
@@ -119,14 +133,14 @@ enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!lock_soon(c))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "catalogue: somebody writes");
+		return tw_fail(err, TW_BUSY, "catalogue: somebody writes");
 	if (tw_cat_is_sqlite(c))
 		tw_db_sqlite_wait(c->writer, SOON_NS / 1000000);
 	st = begin_locked(c,
 	        TW_EITHER("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
 	                                     " SET LOCAL lock_timeout='100ms'; SELECT writer FROM"
 	                                     " catalogue_writer FOR UPDATE"),
-	        err);
+	        false, err);
 	if (tw_cat_is_sqlite(c))
 		tw_db_sqlite_wait(c->writer, TW_DB_WAIT_MS);
 	return st;
@@ -144,23 +158,18 @@ void tw_catalogue_stop_record(struct tw_catalogue *c)
 
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err)
 {
-	if (st == TW_OK)
-		st = tw_db_run(c->writer, "COMMIT", err);
+	const bool commits = st == TW_OK;
+	struct tw_err why = {.msg = ""};
+
+	if (commits)
+		st = tw_db_run(c->writer, "COMMIT", &why);
 	if (st != TW_OK && undo(c->writer, NULL) != TW_OK)
 		(void)undo(c->writer, NULL);
+	tw_cat_write_ended(c, st, commits, commits ? &why : err);
 	(void)pthread_mutex_unlock(&c->write_lock);
+	if (commits && st != TW_OK && err)
+		*err = why;
 	return st;
-}
-
-enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err)
-{
-	enum tw_status st = tw_cat_begin(c, err);
-
-	if (st != TW_OK)
-		return st;
-	st = tw_cat_exec(
-	        c->writer, NULL, err, "UPDATE project SET name=name WHERE project_id=''", "");
-	return tw_cat_end(c, st, err);
 }
 
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
@@ -182,8 +191,8 @@ static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
 	until.tv_sec += tw_postgres_hurries() ? ROOM_HURRY_S : ROOM_WAIT_S;
 	while (!tw_cat_is_sqlite(c) && c->n_out >= TW_CATALOGUE_OUT)
 		if (pthread_cond_timedwait(&c->given_back, &c->pool_lock, &until) == ETIMEDOUT)
-			return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
-			        "catalogue: all %d connections are in use", TW_CATALOGUE_OUT);
+			return tw_fail(err, TW_BUSY, "catalogue: all %d connections are in use",
+			        TW_CATALOGUE_OUT);
 	return TW_OK;
 }
 
@@ -279,7 +288,9 @@ static enum tw_status referred(struct tw_db *db, const char *sha256, bool *ret, 
 	        " SELECT 1 FROM build WHERE source_sha256=?1 AND source_sha256<>'' UNION ALL"
 	        " SELECT 1 FROM build WHERE retrace_sha256=?1 AND retrace_sha256<>''"
 	        " UNION ALL SELECT 1 FROM build WHERE retrace_source_sha256=?1"
-	        " AND retrace_source_sha256<>'' LIMIT 1",
+	        " AND retrace_source_sha256<>'' UNION ALL"
+	        " SELECT 1 FROM mapping_job WHERE source_sha256=?1 AND source_sha256<>''"
+	        " LIMIT 1",
 	        "t", sha256);
 
 	if (st != TW_OK)
@@ -304,7 +315,7 @@ enum tw_status tw_cat_unused_blobs(struct tw_db *db, const char *const *sha256, 
 			unused[n_unused++] = sha256[i];
 	}
 	if (!unused)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	*ret = unused;
 	*ret_n = n_unused;
 	return TW_OK;

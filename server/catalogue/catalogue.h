@@ -17,9 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "auth.h"
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/caller.h"
+#include "server/db/commit_gate.h"
 
 struct tw_catalogue;
 
@@ -53,9 +54,6 @@ enum tw_status tw_catalogue_may_have_folder(struct tw_catalogue *c, const char *
  * nothing named before may be dropped by another server until then.  NULL: no more.  The commit
  * fails with TW_IO, and nothing is changed. */
 void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
-/* What this thread asks until it is no more in a hurry is a row by its key, and is failed after few
- * seconds: others wait for the thread. */
-void tw_catalogue_hurry(bool hurry);
 /* Is this owner the one of several servers that does `what`, for so long?  Of one it is. */
 enum tw_status tw_catalogue_lead(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
@@ -73,8 +71,26 @@ enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name,
 enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha256,
         enum tw_status (*drop)(void *arg, const char *sha256, struct tw_err *err), void *arg,
         struct tw_err *err) TW_MUST_USE;
-/* A write that changes nothing: is it there and writable (for /readyz). */
+/* A write transaction that changes nothing that is read.  In SQLite it writes a page and syncs it.
+ */
 enum tw_status tw_catalogue_ping(struct tw_catalogue *c, struct tw_err *err);
+
+/* --- its health (catalogue_health.c): health.h probes it, transactions report how they end --- */
+
+/* Reads one row, with a short time limit.  Writes nothing.  TW_BUSY also if the database can only
+ * be read, as a replica can. */
+enum tw_status tw_catalogue_probe(struct tw_catalogue *c, bool *ret_writable, struct tw_err *err);
+/* How the last write transactions ended.  Reads memory alone.  Not TW_OK: the last one failed for a
+ * reason that other transactions share (disk, connection), or one has been in progress for long. */
+enum tw_status tw_catalogue_writes(struct tw_catalogue *c, struct tw_err *err);
+/* Writes again after a failed write, so that the above notices the end of the cause if nothing else
+ * is written.  Does nothing after a write that succeeded, and in PostgreSQL, where every server
+ * writes all the time. */
+void tw_catalogue_write_again(struct tw_catalogue *c);
+/* SQLite's log begins again in the space that it has. */
+void tw_catalogue_checkpoint(struct tw_catalogue *c);
+/* Its close keeps that space, for the next start. */
+void tw_catalogue_keep_log(struct tw_catalogue *c);
 
 /* --- projects and keys (catalogue_project.c, catalogue_key.c); people: catalogue_user.h --- */
 
@@ -165,12 +181,17 @@ struct tw_part {
 struct tw_trace_summary { /* of a ready trace */
 	uint64_t slices, input_bytes, decoded_bytes, file_bytes;
 	uint32_t threads, methods, max_depth, losses, repairs; /* kinds counted, not cases */
-	int64_t duration_ns;
+	int64_t duration_ns;                                   /* -1: it has no times */
 	const char *format;
 	uint32_t decoder_version;
 	const char *file_sha256; /* of the trace file, "" not known */
 	const char *anr;         /* the group of its ANR, "" none */
 };
+
+static inline bool tw_trace_is_timed(const struct tw_trace_summary *s)
+{
+	return s->duration_ns >= 0;
+}
 
 /* Is it in the sums of many traces?  As column folded has it. */
 enum tw_counted { TW_COUNTED_LATER, TW_COUNTED, TW_COUNTED_NEVER, TW_COUNTED_PUT_OFF };
@@ -330,12 +351,31 @@ struct tw_blob_list { /* content hashes */
 	size_t n;
 };
 
+enum tw_mapping_kind { TW_MAPPING_METHODS, TW_MAPPING_RETRACE };
+enum tw_mapping_state { /* of a build's last upload of that kind */
+	TW_MAPPING_NONE,
+	TW_MAPPING_QUEUED,
+	TW_MAPPING_COMPILING,
+	TW_MAPPING_READY,
+	TW_MAPPING_FAILED
+};
+struct tw_mapping_upload {
+	enum tw_mapping_state state;
+	/* "" where it is ready or there is none; the status is a word (tw_status_word).  Of one
+	 * that is queued: why it was put off. */
+	const char *job_id, *error_status, *error_message;
+	int64_t error_offset; /* -1 none */
+	bool may_replace;     /* a mapping that is in use */
+};
+
 struct tw_build_retrace {
 	const char *sha256;        /* compiled image, "" none yet */
 	const char *source_sha256; /* text as uploaded */
 	const char *id;            /* pg_map_id, "" none */
 	uint64_t classes, methods, malformed;
-	int64_t updated_ms; /* 0 none yet */
+	int64_t first_malformed; /* its offset, -1 none */
+	int64_t updated_ms;      /* 0 none yet */
+	struct tw_mapping_upload upload;
 };
 
 struct tw_name_counts { /* of method ids; what a trace itself names is not counted */
@@ -355,22 +395,16 @@ struct tw_build_row {
 	const char *source_sha256; /* text as uploaded */
 	const char *map_version;   /* its first comment line */
 	uint64_t entries, malformed, duplicates;
-	int64_t updated_ms;             /* of the mapping, 0 none yet */
-	uint64_t traces;                /* that name this build */
-	const char *app, *version_name; /* of its latest trace */
-	const char *commit;             /* that it is made of, "" nobody said */
+	int64_t first_malformed;         /* its offset, -1 none */
+	int64_t updated_ms;              /* of the mapping, 0 none yet */
+	uint64_t traces;                 /* that name this build */
+	const char *app, *version_name;  /* of its latest trace */
+	const char *commit;              /* that it is made of, "" nobody said */
+	struct tw_mapping_upload upload; /* of the method mapping */
 	struct tw_build_retrace retrace;
 	struct tw_build_names names;
 };
-/* Set or replace the one mapping or the other (the row's other fields are not looked at); the blobs
- * that fell out of use come back as in trace_delete. */
-enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
-        struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_build_set_retrace(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
-        struct tw_err *err) TW_MUST_USE;
-/* TW_NOT_FOUND when no mapping was sent for it. */
+/* TW_NOT_FOUND: no trace names it, and no mapping was sent for it. */
 enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_build_row *ret,
         struct tw_err *err) TW_MUST_USE;
@@ -386,6 +420,41 @@ struct tw_release { /* "" where it is not known */
 enum tw_status tw_catalogue_build_of(struct tw_catalogue *c, const char *project_id,
         const struct tw_release *of, struct tw_arena *a, const char **ret,
         struct tw_err *err) TW_MUST_USE;
+
+/* --- mappings that were sent and are not in use (catalogue_mapping.c) --- */
+
+struct tw_job_row;
+struct tw_mapping_sent {
+	const char *project_id, *build_id;
+	enum tw_mapping_kind kind;
+	const char *source_sha256; /* the upload, stored as a blob */
+	uint64_t bytes;
+	bool may_replace;            /* a mapping of the build with other content */
+	const char *known_image;     /* compiled from the same upload and readable, "" none */
+	uint64_t waiting_bytes_most; /* of the project's mappings that wait, this one included */
+};
+/* Queues it, unless it is in use or queued already; ret_id is of its job, "" when it is in use.
+ * TW_DENIED when it may not replace another that is queued, TW_BUSY when too many are.  The blobs
+ * that fell out of use come back as in trace_delete. */
+enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_mapping_sent *sent,
+        struct tw_arena *a, char ret_id[TW_ID_BYTES], struct tw_blob_list *ret_unused,
+        struct tw_err *err) TW_MUST_USE;
+/* Deletes uploads that failed and were sent before then. */
+enum tw_status tw_catalogue_mapping_expire(
+        struct tw_catalogue *c, int64_t before_ms, struct tw_err *err) TW_MUST_USE;
+/* What was sent, of a job that was claimed (tw_catalogue_queue_claim). */
+enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_job_row *job,
+        struct tw_arena *a, struct tw_mapping_sent *ret, struct tw_err *err) TW_MUST_USE;
+/* Ends the job: the row's mapping of that kind is in use, for old traces too.  TW_CONFLICT and
+ * TW_NOT_FOUND as for traces' jobs; TW_DENIED when the build has another mapping that it may not
+ * replace: the job then has yet to be ended as failed. */
+enum tw_status tw_catalogue_mapping_done(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_mapping_sent *sent, const struct tw_build_row *row, struct tw_arena *a,
+        struct tw_blob_list *ret_unused, struct tw_err *err) TW_MUST_USE;
+/* Ends the job: it failed for good.  The mapping before it stays in use. */
+enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_mapping_sent *sent, const struct tw_err *why, struct tw_arena *a,
+        struct tw_blob_list *ret_unused, struct tw_err *err) TW_MUST_USE;
 
 /* --- what builds are made of (catalogue_commit.c) --- */
 
@@ -424,16 +493,28 @@ enum tw_status tw_catalogue_mappings(struct tw_catalogue *c, const struct tw_nam
 
 /* --- jobs (catalogue_job.c) --- */
 
+enum tw_queue { TW_QUEUE_TRACES, TW_QUEUE_MAPPINGS, TW_QUEUES };
+
 struct tw_job_row {
-	const char *project_id, *trace_id;
-	uint32_t tries;    /* this one included */
-	const char *owner; /* who claimed it */
+	const char *project_id, *trace_id; /* of a mapping: the job's id */
+	uint32_t tries;                    /* this one included */
+	const char *owner;                 /* who claimed it */
+	enum tw_queue queue;
 };
 /* Claims the oldest queued job of the project whose turn it is: the one that has had the least of
  * the decoders' time (fair.h), and of those the next after the one served last.  Before that one
  * whose lease ran out; TW_NOT_FOUND when there is none.  `owner` names this process, no other has
  * that name.  Of several servers each claims what no other is claiming. */
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
+        struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
+/* The same for either queue. */
+struct tw_claim {
+	enum tw_queue queue;
+	const char *owner;
+	int64_t lease_ms;
+	unsigned per_project; /* claims that the owner may have of one project, 0: any number */
+};
+enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err) TW_MUST_USE;
 /* Called by one thread at a time.  Their claimer has them for so long from now on; those that were
  * lost meanwhile stay lost, and whatever is not named here (a claim that it does not know to have
@@ -479,7 +560,8 @@ enum tw_status tw_catalogue_trace_requeue(struct tw_catalogue *c, const char *pr
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
 struct tw_queue_stats {
 	uint64_t queued, decoding;
-	int64_t oldest_ms; /* age of the oldest queued */
+	uint64_t mappings, compiling; /* queued ones, and those that are claimed */
+	int64_t oldest_ms;            /* age of the oldest queued */
 };
 enum tw_status tw_catalogue_queue_stats(
         struct tw_catalogue *c, struct tw_queue_stats *ret, struct tw_err *err) TW_MUST_USE;
@@ -557,9 +639,9 @@ enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *proj
 
 struct tw_stored_file {
 	const char *project_id, *id; /* a trace's, or of a build */
-	const char *what;            /* a part's name; "mapping", "retrace" and their "... image" */
-	const char *sha256;          /* "" not known */
-	uint64_t bytes;              /* 0 not known */
+	const char *what; /* a part's name; "mapping", "retrace", their "... image", "... upload" */
+	const char *sha256; /* "" not known */
+	uint64_t bytes;     /* 0 not known */
 };
 /* A page of files in a fixed order, from behind `after` (a row of the page before; NULL the first);
  * at most `limit`, none at the end. */

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "catalogue_internal.h"
-#include "catalogue_sqlite.h"
-#include "catalogue_sums.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_sqlite.h"
+#include "server/db/catalogue_sums.h"
 
 struct page {
 	struct tw_stored_file *rows;
@@ -18,7 +18,7 @@ struct page {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
@@ -76,14 +76,17 @@ enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
 	        after, limit, a, ret, ret_n, err);
 }
 
-/* The four files of a build row, those that there are. */
+enum { FILES_OF_BUILD = 6 };
+
+/* The files of a build row, those that there are: an image after its source. */
 static bool add_build(const struct tw_cat_query *q, struct tw_arena *a, struct page *p)
 {
-	static const char *const whats[] = {"mapping", "mapping image", "retrace", "retrace image"};
+	static const char *const whats[FILES_OF_BUILD] = {"mapping", "mapping image", "retrace",
+	        "retrace image", "mapping upload", "retrace upload"};
 	const char *project = tw_cat_text(q, 0, a);
 	const char *build = tw_cat_text(q, 1, a);
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < FILES_OF_BUILD; i++) {
 		const char *sha256 = tw_cat_text(q, 2 + i, a);
 
 		if (!sha256)
@@ -102,7 +105,7 @@ static enum tw_status read_builds(struct tw_cat_query *q, uint32_t limit, struct
 
 	if (!make_room(p, limit, a))
 		return tw_cat_close_after(q, no_memory(err), err);
-	while (st == TW_OK && p->n + 4 <= limit && tw_cat_row(q))
+	while (st == TW_OK && p->n + FILES_OF_BUILD <= limit && tw_cat_row(q))
 		if (!add_build(q, a, p))
 			st = no_memory(err);
 	return tw_cat_close_after(q, st, err);
@@ -120,10 +123,17 @@ enum tw_status tw_catalogue_stored_mappings(struct tw_catalogue *c,
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_query(&q, db, err, /* primary key; builds without a mapping have nothing */
-	        "SELECT project_id, build_id, source_sha256, map_sha256, retrace_source_sha256,"
-	        " retrace_sha256 FROM build WHERE (project_id, build_id) > (?1, ?2)"
-	        " AND source_sha256 || retrace_source_sha256 <> ''"
-	        " ORDER BY project_id, build_id",
+	        "SELECT build.project_id, build.build_id, build.source_sha256, map_sha256,"
+	        " retrace_source_sha256, retrace_sha256, coalesce(m.source_sha256,''),"
+	        " coalesce(r.source_sha256,'') FROM build"
+	        " LEFT JOIN mapping_job m ON m.project_id=build.project_id AND"
+	        " m.build_id=build.build_id AND m.kind=0"
+	        " LEFT JOIN mapping_job r ON r.project_id=build.project_id AND"
+	        " r.build_id=build.build_id AND r.kind=1"
+	        " WHERE (build.project_id, build.build_id) > (?1, ?2)"
+	        " AND build.source_sha256 || retrace_source_sha256 ||"
+	        " coalesce(m.source_sha256,'') || coalesce(r.source_sha256,'') <> ''"
+	        " ORDER BY build.project_id, build.build_id",
 	        "tt", after ? after->project_id : "", after ? after->id : "");
 	if (st == TW_OK)
 		st = read_builds(&q, limit, a, &p, err);
@@ -202,7 +212,7 @@ enum tw_status tw_catalogue_copy(struct tw_catalogue *c, const char *path, struc
 	enum tw_status st;
 
 	if (!tw_cat_is_sqlite(c))
-		return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+		return tw_fail(err, TW_UNSUPPORTED,
 		        "the catalogue is in PostgreSQL: back it up with pg_dump, and after that "
 		        "copy "
 		        "blobs/ and traces/ of the data folder");

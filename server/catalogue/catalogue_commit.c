@@ -1,7 +1,7 @@
 /*
  * catalogue_commit.c - which commit a build is made of.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *project_id,
         const char *build_id, const char *commit, struct tw_err *err)

@@ -1,4 +1,4 @@
-#include "catalogue_cursor.h"
+#include "server/catalogue/catalogue_cursor.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static enum tw_status open_page(struct tw_row_cursor *c, bool first, struct tw_e
 	write_select(c, first, &sql);
 	st = tw_buf_status(&sql);
 	if (st != TW_OK)
-		st = tw_fail(err, st, TW_NO_OFFSET, "no memory for a statement");
+		st = tw_fail(err, st, "no memory for a statement");
 	else
 		st = tw_cat_query(&c->q, c->db, err, (const char *)sql.data, "");
 	tw_buf_done(&sql);
@@ -174,13 +174,13 @@ static enum tw_status check_order(struct tw_row_cursor *c, struct tw_err *err)
 
 	if (c->rows > 1 && compare_cells(c, c->key, c->row, n) >= 0) {
 		tw_row_cursor_tell(c, key, sizeof key);
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "%s: a key is no UTF-8 text and cannot be written otherwise without being "
 		        "mistaken for another: %s",
 		        c->table->name, key);
 	}
 	if (!copy_key(c->row, n, c->key, c->keys[c->rows & 1]))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a row");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -196,7 +196,7 @@ enum tw_status tw_row_cursor_open(
 	c->keys[0] = tw_arena_new(KEY_BYTES);
 	c->keys[1] = tw_arena_new(KEY_BYTES);
 	if (!c->texts || !c->last || !c->keys[0] || !c->keys[1])
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a row");
+		return tw_oom(err);
 	return open_page(c, true, err);
 }
 
@@ -227,9 +227,7 @@ enum tw_status tw_row_cursor_next(struct tw_row_cursor *c, struct tw_err *err)
 		if (tw_cat_row(&c->q)) {
 			c->there = true;
 			c->rows++;
-			return read_row(c) ? check_order(c, err)
-			                   : tw_fail(err, TW_NOMEM, TW_NO_OFFSET,
-			                             "no memory for a row");
+			return read_row(c) ? check_order(c, err) : tw_oom(err);
 		}
 		st = end_page(c, err);
 		if (st == TW_OK && c->on_page == c->table->page)

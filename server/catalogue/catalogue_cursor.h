@@ -8,9 +8,9 @@
 #ifndef TW_CATALOGUE_CURSOR_H
 #define TW_CATALOGUE_CURSOR_H
 
-#include "base/buf.h"
-#include "catalogue_internal.h"
-#include "catalogue_tables.h"
+#include "decoder/base/buf.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
 
 struct tw_cell {
 	bool null;

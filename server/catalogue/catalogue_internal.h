@@ -13,11 +13,13 @@
 
 #include <pthread.h>
 
-#include "audit.h"
-#include "catalogue.h"
-#include "catalogue_db.h"
-#include "clock.h"
-#include "fair.h"
+#include "server/base/audit.h"
+#include "server/base/clock.h"
+#include "server/base/embedded.h"
+#include "server/base/thread/fair.h"
+#include "server/catalogue/catalogue.h"
+#include "server/db/catalogue_db.h"
+#include "server/db/commit_gate.h"
 
 enum { TW_CATALOGUE_READERS = 8, TW_CATALOGUE_OUT = 32, TW_CATALOGUE_PARTS = 16 };
 
@@ -44,8 +46,16 @@ struct tw_cat_queue {
 	struct tw_stmt *kept[TW_KEPT_N];
 };
 
+struct tw_cat_writes { /* how write transactions ended; catalogue_health.c */
+	pthread_mutex_t lock;
+	int64_t began_ms; /* monotonic, of the one in progress; 0: none is */
+	int64_t ended_ms; /* of the last one that says something about the database; 0: none yet */
+	struct tw_err last;
+};
+
 struct tw_catalogue {
 	char *path;
+	struct tw_cat_writes writes;
 	pthread_mutex_t write_lock;
 	struct tw_db *writer;
 	struct tw_db *renewer; /* NULL: none yet; of the thread that renews claims */
@@ -58,19 +68,36 @@ struct tw_catalogue {
 	struct tw_db *locker; /* catalogue_key_lock.c; NULL until it is used */
 	uint64_t locker_seed;
 	struct tw_cat_queue arrivals;
-	bool unrecorded;          /* a copy: what is put right in it nobody did */
-	char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */
-	struct tw_fair fair;      /* the decoders' time */
+	bool unrecorded; /* a copy: what is put right in it nobody did */
+	struct {
+		char served[TW_ID_BYTES]; /* the project of the last claim; under write_lock */
+		struct tw_fair fair;      /* the time of decoders, or of compilers */
+	} turns[TW_QUEUES];
 };
+
+/* A statement for either queue: SQL is a macro that takes the table's name and that of its id. */
+#define TW_OF_QUEUE(queue, SQL)                                                                    \
+	((queue) == TW_QUEUE_MAPPINGS ? SQL("mapping_job", "job_id") : SQL("job", "trace_id"))
 
 /* By what the engine says; TW_FULL, TW_BUSY, TW_NOMEM, TW_CORRUPT, TW_IO or TW_BUG. */
 enum tw_status tw_cat_fail(struct tw_db *db, struct tw_err *err);
 
 bool tw_cat_is_sqlite(const struct tw_catalogue *c);
 
-/* Brings the schema forward (catalogue_upgrade.c).  `room`: what the pages had for their sums when
- * the writer was opened. */
-enum tw_status tw_cat_upgrade(struct tw_catalogue *c, int room, struct tw_err *err);
+/* Migrations of the catalogue, from 1; each engine has as many (schema/). */
+extern const struct tw_embedded tw_catalogue_schema[], tw_catalogue_postgres_schema[];
+/* Number of the last migration of a list. */
+int tw_cat_last_schema(const struct tw_embedded *schema);
+/* Fails: `have` is a schema that the program does not know. */
+enum tw_status tw_cat_unknown_schema(
+        int have, const struct tw_embedded *schema, struct tw_err *err);
+/* Applies the migrations of `schema` that the catalogue lacks (catalogue_upgrade.c).  `room`: bytes
+ * that its pages had for their sums when the writer was opened. */
+enum tw_status tw_cat_upgrade(
+        struct tw_catalogue *c, const struct tw_embedded *schema, int room, struct tw_err *err);
+/* The same in PostgreSQL (catalogue_postgres_schema.c). */
+enum tw_status tw_postgres_upgrade(
+        struct tw_db *db, const struct tw_embedded *schema, struct tw_err *err);
 
 /* Locks, begins; commits when st is TW_OK, else rolls back; gives st or why the commit failed. */
 enum tw_status tw_cat_begin(struct tw_catalogue *c, struct tw_err *err);
@@ -80,18 +107,11 @@ enum tw_status tw_cat_begin_as(struct tw_catalogue *c, const char *sql, struct t
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_err *err);
 enum tw_status tw_cat_end(struct tw_catalogue *c, enum tw_status st, struct tw_err *err);
 
-/* The layer of files for every connection, made on first use (catalogue_vfs.c). */
-#define TW_CAT_VFS "tracewell"
-void tw_cat_need_vfs(void);
-/* While a thread has one, no commit of its is seen before durable said yes: it is called when the
- * log is synced, perhaps more than once, and false makes the commit fail. */
-struct tw_cat_gate {
-	bool (*durable)(void *arg);
-	void *arg;
-};
-void tw_cat_set_gate(struct tw_cat_gate *g); /* NULL: none */
-/* Asked before a commit by an engine that is not below. */
-bool tw_cat_gate_passes(void);
+/* With write_lock held: a write transaction begins; it has ended so, or could not be begun.
+ * `by_engine`: st is how its COMMIT or BEGIN ended, rather than a statement within. */
+void tw_cat_write_begins(struct tw_catalogue *c);
+void tw_cat_write_ended(
+        struct tw_catalogue *c, enum tw_status st, bool by_engine, const struct tw_err *err);
 
 /* What a change was, for the record (audit.h). */
 enum { TW_CHANGE_FACTS = 6, TW_NUMBER_BYTES = 24 };
@@ -133,6 +153,7 @@ enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, str
 /* Prepares and binds.  tw_cat_row steps: true for a row; false at the end or on failure, which
  * tw_cat_close tells. */
 struct tw_cat_query {
+	bool late; /* no row was read because the work is overdue */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
 	struct tw_stmt **kept; /* NULL: the statement goes when it is closed */
@@ -211,12 +232,33 @@ enum tw_status tw_cat_rename(
 enum tw_status tw_cat_is_named_by(struct tw_db *db, const struct tw_named_trace *of,
         const struct tw_mapping_ids *by, bool *ret, struct tw_err *err);
 
-/* The job to claim now, in the transaction that claims it (catalogue_turn.c).  Its project is
- * charged from here on: tw_fair_end is owed. */
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
-        struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
-/* Is there any? */
-enum tw_status tw_cat_any_due(struct tw_db *db, int64_t now, bool *ret, struct tw_err *err);
+/* The job to claim now, in the transaction that claims it (catalogue_turn.c), by that owner, of
+ * whose claims at most per_project may be of one project.  Its project is charged from here on:
+ * tw_fair_end must be called. */
+struct tw_cat_turn {
+	enum tw_queue queue;
+	const char *owner;
+	unsigned per_project; /* 0: any number */
+	int64_t now;
+};
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *t,
+        struct tw_arena *a, struct tw_job_row *ret, bool *ret_found, struct tw_err *err);
+/* Reports whether there may be such a job; writes nothing. */
+enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *t, struct tw_arena *a,
+        bool *ret, struct tw_err *err);
+/* Deletes the row of a claimed job.  TW_CONFLICT: another server has the job; TW_NOT_FOUND: it was
+ * deleted (catalogue_job.c). */
+enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err);
+
+/* A build with its mappings and uploads; *ret_found false when there is none (catalogue_build.c).
+ */
+enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
+        struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err);
+/* Sets or replaces its mapping of that kind (of the row nothing else is used); the blobs that fell
+ * out of use come back as in trace_delete. */
+enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *of,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err);
 
 /* TW_CONFLICT while a test of the hook waits (catalogue_outbox.c). */
 enum tw_status tw_cat_no_test(

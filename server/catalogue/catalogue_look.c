@@ -1,22 +1,10 @@
-#include "catalogue_look.h"
+#include "server/catalogue/catalogue_look.h"
 
 #include <stdio.h>
 
-#include "catalogue_internal.h"
-#include "catalogue_postgres.h"
-#include "catalogue_sqlite.h"
-#include "embedded.h"
-
-extern const struct tw_embedded tw_catalogue_schema[];
-
-static int known_schema(void)
-{
-	int known = 0;
-
-	while (tw_catalogue_schema[known].name)
-		known++;
-	return known;
-}
+#include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_postgres.h"
+#include "server/db/catalogue_sqlite.h"
 
 /* The first column of the first row into *ret, the second into text (may be NULL). */
 static enum tw_status ask(struct tw_db *db, const char *sql, int64_t arg, int64_t *ret, char *text,
@@ -86,7 +74,7 @@ static enum tw_status ask_all(
 enum tw_status tw_catalogue_look(
         const char *path, int64_t now_ms, struct tw_catalogue_facts *ret, struct tw_err *err)
 {
-	struct tw_catalogue_facts f = {.known_schema = known_schema()};
+	struct tw_catalogue_facts f = {.known_schema = tw_cat_last_schema(tw_catalogue_schema)};
 	struct tw_db *db = NULL;
 	int64_t schema = 0;
 	enum tw_status st = tw_db_is_postgres(path)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_catalogue_facts {
 	int schema, known_schema; /* of the file; of this program.  The rest is 0 unless equal */

@@ -4,14 +4,14 @@
  * What is too much goes first, tables that refer to others before those; then what lacks comes, in
  * the other order.  So no row ever refers to one that is not there.
  */
-#include "catalogue_migrate.h"
+#include "server/catalogue/catalogue_migrate.h"
 
 #include <stdio.h>
 
-#include "catalogue_cursor.h"
-#include "catalogue_migrate_int.h"
-#include "crash_point.h"
-#include "digest.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/digest.h"
+#include "server/catalogue/catalogue_cursor.h"
+#include "server/catalogue/catalogue_migrate_int.h"
 
 enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, TELL_EVERY = 1000, ROW_BYTES = 1 << 30 };
 
@@ -83,7 +83,7 @@ static enum tw_status prepare_change(struct walk *w, const struct tw_row_cursor 
 		write_change(&sql, row, kind);
 	st = tw_buf_status(&sql);
 	if (st != TW_OK)
-		st = tw_fail(err, st, TW_NO_OFFSET, "no memory for a statement");
+		st = tw_fail(err, st, "no memory for a statement");
 	else
 		st = tw_cat_query_kept(q, w->m->to->writer, &w->kept[kind], err,
 		        sql.data ? (const char *)sql.data : "", "");
@@ -126,7 +126,7 @@ static enum tw_status name_table(const struct walk *w, enum tw_status st, struct
 	if (!err)
 		return st;
 	why = *err;
-	return tw_fail(err, st, TW_NO_OFFSET, "table %s: %.120s", w->of->name, why.msg);
+	return tw_fail(err, st, "table %s: %.120s", w->of->name, why.msg);
 }
 
 static enum tw_status change(
@@ -180,7 +180,7 @@ static enum tw_status add_to_hash(
 	tw_buf_clear(&w->row);
 	st = tw_row_cursor_write(row, &w->row);
 	if (st != TW_OK)
-		return tw_fail(err, st, TW_NO_OFFSET, "no memory for a row");
+		return tw_fail(err, st, "no memory for a row");
 	(void)gnutls_hash(sha, w->row.data, w->row.len);
 	return TW_OK;
 }

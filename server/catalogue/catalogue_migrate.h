@@ -10,8 +10,8 @@
 #ifndef TW_CATALOGUE_MIGRATE_H
 #define TW_CATALOGUE_MIGRATE_H
 
-#include "blob.h"
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 enum { TW_SOURCE_ID = 64, TW_MIGRATE_FIRST = 120 };
 

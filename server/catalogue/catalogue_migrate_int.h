@@ -4,8 +4,8 @@
 #ifndef TW_CATALOGUE_MIGRATE_INT_H
 #define TW_CATALOGUE_MIGRATE_INT_H
 
-#include "catalogue_internal.h"
-#include "catalogue_migrate.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_migrate.h"
 
 /* A reader of each catalogue: of the source as it stands at one moment; of the target too when
  * `still`, else as it is while it is written. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_migrate_int.h"
-#include "catalogue_tables.h"
+#include "server/catalogue/catalogue_migrate_int.h"
+#include "server/catalogue/catalogue_tables.h"
 
 /* --- the mark --- */
 
@@ -75,7 +75,7 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 		(void)snprintf(sql, sizeof sql, "SELECT 1 FROM \"%s\" LIMIT 1", t[i].name);
 		st = tw_cat_first_int(db, &rows, err, sql, "");
 		if (st == TW_OK && rows)
-			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+			st = tw_fail(err, TW_CONFLICT,
 			        "the target has a catalogue in use (table %s has rows): what is in "
 			        "it would be lost, so name an empty one; or, if it is a copy that "
 			        "was done and nobody has used, delete it and begin anew",
@@ -112,7 +112,7 @@ enum tw_status tw_catalogue_mark_migrating(
 	if (st == TW_OK)
 		st = first_text(to, "SELECT source FROM catalogue_migration", had, sizeof had, err);
 	if (st == TW_OK && strcmp(had, source) != 0)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "the target has half a copy of another catalogue: name an empty one");
 	return st;
 }
@@ -266,7 +266,7 @@ enum tw_status tw_cat_compare_counters(
 		if (st == TW_OK)
 			st = tw_cat_first_int(s->to, &had, err, counters[i].get, "");
 		if (st == TW_OK && had < n)
-			st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+			st = tw_fail(err, TW_CORRUPT,
 			        "the target would give numbers of table %s a second time",
 			        counters[i].table);
 	}

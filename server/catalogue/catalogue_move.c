@@ -6,16 +6,16 @@
  * migrations go too; tables are named here, so that no secret goes because
  * nobody thought of it.
  */
-#include "catalogue_move.h"
+#include "server/catalogue/catalogue_move.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "auth_secret.h"
-#include "catalogue_internal.h"
-#include "catalogue_sqlite.h"
-#include "news.h"
+#include "server/base/auth_secret.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_news.h"
+#include "server/db/catalogue_sqlite.h"
 
 enum {
 	SQL_BYTES = 8192,
@@ -38,8 +38,7 @@ enum tw_status tw_catalogue_project_find(
 		if (tw_cat_row(&q))
 			(void)snprintf(ret_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 0));
 		else
-			st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-			        "there is no project \"%.100s\"", name);
+			st = tw_fail(err, TW_NOT_FOUND, "there is no project \"%.100s\"", name);
 		st = tw_cat_close_after(&q, st, err);
 	}
 	tw_cat_done(c, db);
@@ -181,7 +180,7 @@ static enum tw_status columns_of(
 	while (tw_cat_row(&q) && used < cap)
 		used += (size_t)snprintf(out + used, cap - used, ",%s", tw_cat_str(&q, 0));
 	if (used >= cap)
-		st = tw_fail(err, TW_BUG, TW_NO_OFFSET, "too many columns in %s", table);
+		st = tw_fail(err, TW_BUG, "too many columns in %s", table);
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -237,7 +236,7 @@ static enum tw_status settle_traces(
 #define MAPPING                                                                                    \
 	"map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"            \
 	"retrace_sha256,retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"         \
-	"retrace_malformed,retrace_ms"
+	"retrace_malformed,retrace_ms,first_malformed,retrace_first_malformed"
 
 /* A build that is there keeps its mapping, and gets the one that comes when it has none. */
 static enum tw_status move_builds(struct tw_db *db, const struct tw_project_move *m,
@@ -255,6 +254,13 @@ static enum tw_status move_builds(struct tw_db *db, const struct tw_project_move
 	if (st == TW_OK)
 		st = copy_rows(db, "build", false, m, err);
 	ret->builds = (uint64_t)(sqlite3_total_changes(tw_db_sqlite(db)) - before);
+	if (st == TW_OK) /* those not compiled yet are queued, and replace none */
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT OR IGNORE INTO main.mapping_job(project_id,job_id,build_id,kind,"
+		        "source_sha256,may_replace,due_ms,queued_ms,bytes) SELECT ?1,job_id,"
+		        "build_id,kind,source_sha256,0,?3,?3,bytes FROM src.mapping_job"
+		        " WHERE project_id=?2 AND claimed<2",
+		        "tti", m->to_id, m->from_id, tw_unix_ms());
 	if (st == TW_OK && ret->builds)
 		st = tw_cat_exec(db, NULL, err,
 		        "INSERT OR IGNORE INTO main.recount(project_id,build_id) SELECT ?1,build_id"
@@ -394,7 +400,7 @@ static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
 	                    " AS x FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
 	                    " ORDER BY type,name)",
 	                    a, &ours, err)
-	          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	          : tw_oom(err);
 
 	if (st == TW_OK)
 		st = text_of(db,
@@ -403,8 +409,7 @@ static enum tw_status judge_schema(struct tw_db *db, struct tw_err *err)
 		        " ORDER BY type,name)",
 		        a, &theirs, err);
 	if (st == TW_OK && (!ours || !theirs || strcmp(ours, theirs) != 0))
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "its catalogue is not one that tracewell wrote");
+		st = tw_fail(err, TW_CORRUPT, "its catalogue is not one that tracewell wrote");
 	tw_arena_free(a);
 	return st;
 }
@@ -494,12 +499,11 @@ static enum tw_status put_first(struct tw_catalogue *to, const struct tw_project
         struct turn *t, struct tw_err *err)
 {
 	struct placing p = {.arena = tw_arena_new(1 << 20)};
-	enum tw_status st = p.arena ? plan_first(to, m, t, &p, err)
-	                            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = p.arena ? plan_first(to, m, t, &p, err) : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < p.n; i++)
 		st = p.of[i].old && p.of[i].new ? m->decoded(m->arg, p.of[i].old, p.of[i].new, err)
-		                                : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		                                : tw_oom(err);
 	(void)tw_arena_free(p.arena);
 	return st;
 }
@@ -540,7 +544,7 @@ enum tw_status tw_catalogue_must_be_file(const struct tw_catalogue *c, struct tw
 {
 	if (tw_cat_is_sqlite(c))
 		return TW_OK;
-	return tw_fail(err, TW_UNSUPPORTED, TW_NO_OFFSET,
+	return tw_fail(err, TW_UNSUPPORTED,
 	        "projects are exported from and imported into a catalogue in the data folder; this "
 	        "one "
 	        "is in PostgreSQL");

@@ -9,7 +9,7 @@
 #ifndef TW_CATALOGUE_MOVE_H
 #define TW_CATALOGUE_MOVE_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 struct tw_project_move {
 	const char *path;                   /* of the catalogue that it is read from */

@@ -1,7 +1,8 @@
 /*
  * catalogue_query.c - statements: their values, rows and ends.
  */
-#include "catalogue_internal.h"
+#include "server/base/clock.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <sodium.h>
 #include <stdarg.h>
@@ -108,7 +109,8 @@ enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struc
 
 bool tw_cat_row(struct tw_cat_query *q)
 {
-	q->step = q->db->engine->step(q->stmt);
+	q->late = tw_work_is_overdue();
+	q->step = q->late ? TW_STEP_FAILED : q->db->engine->step(q->stmt);
 	return q->step == TW_STEP_ROW;
 }
 
@@ -122,7 +124,10 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (q->db->engine->lacked(q->stmt))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a value of the catalogue");
+		st = tw_oom(err);
+	else if (q->late)
+		st = tw_fail(
+		        err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
 	else if (q->step == TW_STEP_FAILED)
 		st = tw_cat_fail(q->db, err);
 	if (q->kept)
@@ -192,7 +197,7 @@ static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, s
 
 	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
 		if (!l->read(q, l->arena, (char *)l->rows + l->n++ * l->row_bytes))
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
 
@@ -207,7 +212,7 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	l->n = 0;
 	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
 	if (!l->rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

@@ -4,7 +4,7 @@
 #ifndef TW_CATALOGUE_ROW_H
 #define TW_CATALOGUE_ROW_H
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 /* Nothing of its ANR's group came before it. */
 #define TW_TRACE_IS_FIRST                                                                          \

@@ -1,9 +1,9 @@
 /*
  * catalogue_seal.c - secrets of webhooks that stand in the catalogue as they are, sealed.
  */
-#include "catalogue_hook.h"
-#include "catalogue_internal.h"
-#include "seal.h"
+#include "server/base/seal.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 enum { ROWS_MOST = 100000 };
 

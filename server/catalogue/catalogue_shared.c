@@ -3,8 +3,8 @@
  */
 #include <stdio.h>
 
-#include "catalogue_internal.h"
-#include "catalogue_postgres.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/db/catalogue_postgres.h"
 
 enum { LEAD_MOST_MS = 5 * 60 * 1000 }; /* more than any lease */
 
@@ -28,7 +28,7 @@ enum tw_status tw_catalogue_identity(
 
 static enum tw_status other_folder(struct tw_err *err)
 {
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "this catalogue's files are in another data folder, whose id its catalogue.url "
 	        "tells, or in another store: what is not found here would be decoded again or "
 	        "missed");
@@ -66,16 +66,16 @@ enum tw_status tw_catalogue_serve(struct tw_catalogue *c, bool several, struct t
 	enum tw_status st;
 
 	if (tw_cat_is_sqlite(c))
-		return several ? tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return several ? tw_fail(err, TW_BAD_REQUEST,
 		                         "--several-servers is for a catalogue in PostgreSQL")
 		               : TW_OK;
 	st = tw_postgres_hold(c->writer, !several, err);
 	if (st == TW_BUSY && !several)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		return tw_fail(err, TW_BUSY,
 		        "another server is at work in this catalogue, or it does not answer: end "
 		        "that, or start all of them with --several-servers");
 	if (st == TW_BUSY)
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		return tw_fail(err, TW_BUSY,
 		        "a server that was started without --several-servers is at work in this "
 		        "catalogue, or it does not answer");
 	c->shared = several && st == TW_OK;
@@ -173,8 +173,7 @@ enum tw_status tw_catalogue_unless_used(struct tw_catalogue *c, const char *sha2
 	struct tw_arena *a = tw_arena_new(1 << 12);
 	const char **unused = NULL;
 	size_t n = 0;
-	enum tw_status st =
-	        a ? tw_cat_begin(c, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_cat_begin(c, err) : tw_oom(err);
 
 	if (st == TW_OK) {
 		st = tw_cat_unused_blobs(c->writer, &sha256, 1, a, &unused, &n, err);

@@ -1,4 +1,4 @@
-#include "catalogue_tables.h"
+#include "server/catalogue/catalogue_tables.h"
 
 /* Rows at once: where they hold bytes that may be many, few. */
 enum { MANY = 1000, FEW = 32 };
@@ -21,7 +21,12 @@ static const struct tw_table tables[] = {
                 "version_name retrace_sha256 retrace_source_sha256 retrace_id "
                 "retrace_classes:i retrace_methods:i retrace_malformed:i retrace_ms:i "
                 "names_traces:i names_lacking:i names_ids:i names_resolved:i names_slices:i "
-                "names_resolved_slices:i commit_id commit_set:i"},
+                "names_resolved_slices:i commit_id commit_set:i first_malformed:i "
+                "retrace_first_malformed:i"},
+        {"mapping_job", 2, MANY,
+                "project_id job_id build_id kind:i source_sha256 may_replace:i claimed:i "
+                "due_ms:i tries:i owner queued_ms:i bytes:i error_status error_message "
+                "error_offset:i"},
         {"trace", 2, MANY,
                 "project_id trace_id key_id idempotency_key content state:i created_ms:i "
                 "ready_ms:i tries:i upload_bytes:i app version_name version_code build_id "

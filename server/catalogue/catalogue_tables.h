@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum { TW_COLUMNS_MAX = 64 };
 

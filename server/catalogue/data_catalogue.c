@@ -1,4 +1,4 @@
-#include "data_catalogue.h"
+#include "server/catalogue/data_catalogue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "catalogue_migrate.h"
-#include "catalogue_postgres.h"
-#include "clock.h"
-#include "ulid.h"
+#include "server/base/clock.h"
+#include "server/base/file/io.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_migrate.h"
+#include "server/db/catalogue_postgres.h"
 
 enum {
 	PATH_BYTES = 1500,
@@ -44,16 +45,15 @@ static enum tw_status read_told(const char *data, struct told *ret, struct tw_er
 
 	*ret = (struct told){.store = ""};
 	if (!path_of(data, "catalogue.url", path))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return TW_OK;
-	n = fd < 0 ? -1 : read(fd, text, sizeof text);
+	n = fd < 0 ? -1 : tw_read_full(fd, text, sizeof text);
 	if (fd >= 0)
 		(void)close(fd);
 	if (n < 0)
-		return tw_fail(
-		        err, TW_IO, TW_NO_OFFSET, "%s cannot be read (errno %d)", path, errno);
+		return tw_fail_errno(err, TW_IO, "%s cannot be read", path);
 	rest = (struct tw_str){text, (size_t)n};
 	take_line(&rest, ret->address, sizeof ret->address);
 	take_line(&rest, ret->identity, sizeof ret->identity);
@@ -76,8 +76,8 @@ static enum tw_status write_told(const char *data, const struct told *t, struct 
 		(void)close(fd);
 	if (fine && rename(made, path) == 0)
 		return TW_OK;
-	return tw_fail(err, TW_IO, TW_NO_OFFSET,
-	        "the catalogue's address cannot be written to the data folder (errno %d)", errno);
+	return tw_fail_errno(
+	        err, TW_IO, "the catalogue's address cannot be written to the data folder");
 }
 
 static enum tw_status judge(const char *data, const char *address, struct tw_err *err)
@@ -85,16 +85,15 @@ static enum tw_status judge(const char *data, const char *address, struct tw_err
 	char path[PATH_BYTES];
 
 	if (!tw_db_is_postgres(address))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--catalog is the address of a PostgreSQL database, like "
 		        "postgres://tracewell@db.example.com/tracewell");
 	if (strlen(address) >= ADDRESS_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--catalog is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "--catalog is too long");
 	if (path_of(data, "catalogue.db", path) && access(path, F_OK) == 0)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "this data folder has a catalogue of its own (catalogue.db), and what "
-		        "another "
-		        "does not name would be removed from it: begin with a new folder");
+		return tw_fail(err, TW_CONFLICT,
+		        "the data folder has a catalogue of its own (catalogue.db): use an empty "
+		        "folder with --catalog, or run `tracewell migrate`");
 	return TW_OK;
 }
 
@@ -122,10 +121,9 @@ static enum tw_status recognise(const char *data, const struct told *had, struct
 	if (st != TW_OK)
 		return st;
 	if (had->identity[0] && strcmp(had->identity, now->identity) != 0)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "this data folder belongs to another catalogue than the one at this "
-		        "address, "
-		        "and what that does not name would be removed from it");
+		return tw_fail(err, TW_CONFLICT,
+		        "the data folder belongs to another catalogue than the one at this "
+		        "address: its files would be moved to lost/");
 	st = tw_catalogue_may_have_folder(c, now->store, had->folder, err);
 	if (st == TW_OK)
 		st = keep_told(data, had, now, err);
@@ -168,7 +166,7 @@ static enum tw_status open_any(const char *data, const char *address, const char
 	if (address[0] || had.address[0])
 		return open_told(data, &had, address[0] ? address : had.address, ret, err);
 	if (!path_of(data, "catalogue.db", path))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "--data is too long");
+		return tw_fail(err, TW_BAD_REQUEST, "--data is too long");
 	return tw_catalogue_open(path, ret, err);
 }
 
@@ -188,7 +186,7 @@ enum tw_status tw_data_catalogue_open(const char *data, const char *address, con
 	if (st == TW_OK)
 		st = tw_catalogue_migrating(c, &migrating, err);
 	if (st == TW_OK && migrating)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "this catalogue is half a copy of another: `tracewell migrate` is to be "
 		        "run again until it says that it is done");
 	if (st == TW_OK)

@@ -10,7 +10,7 @@
 #ifndef TW_DATA_CATALOGUE_H
 #define TW_DATA_CATALOGUE_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 /* address "": what the folder tells, or its catalogue.db, which is made when it is not there; else
  * postgres://..., which the folder tells from here on.  store: where the files are (s3://...), so

@@ -1,10 +1,10 @@
-#include "capture.h"
+#include "server/catalogue/access/capture.h"
 
 #include <fnmatch.h>
 #include <string.h>
 
-#include "auth_secret.h"
-#include "base/str.h"
+#include "decoder/base/str.h"
+#include "server/base/auth_secret.h"
 
 enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };
 
@@ -18,7 +18,7 @@ static const char *const members[] = {
 
 static enum tw_status wrong(const char *rule, const char *what, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "capture rule %.64s: %s", rule, what);
+	return tw_fail(err, TW_BAD_REQUEST, "capture rule %.64s: %s", rule, what);
 }
 
 /* Names are part of addresses and counters: letters, digits and . _ - */
@@ -114,7 +114,7 @@ static enum tw_status check_members(const char *rule, const json_t *r, struct tw
 	json_object_foreach((json_t *)(uintptr_t)r, name, v)
 	{
 		if (!is_one_of(members, name))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "capture rule %.64s: %.64s is nothing that a rule has", rule, name);
 	}
 	return TW_OK;
@@ -127,7 +127,7 @@ static enum tw_status check_rule(const json_t *rules, size_t at, struct tw_err *
 	enum tw_status st;
 
 	if (!name || !is_name(name))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "capture rule %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
 	for (size_t i = 0; i < at; i++)
 		if (strcmp(json_string_value(json_object_get(json_array_get(rules, i), "name")),
@@ -149,12 +149,12 @@ enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (valid && (!json_is_integer(valid) || s < VALID_LEAST_S || s > VALID_MOST_S))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "valid_s is a whole number of seconds from %d to %d", VALID_LEAST_S,
 		        VALID_MOST_S);
 	if (!json_is_array(rules) || json_array_size(rules) > TW_CAPTURE_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "rules must be a list of at most %d rules", TW_CAPTURE_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "rules must be a list of at most %d rules",
+		        TW_CAPTURE_RULES_MAX);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(rules); i++)
 		st = check_rule(rules, i, err);
 	return st;

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 #define TW_SETTING_CAPTURE "capture"
 

@@ -1,7 +1,7 @@
 /*
  * catalogue_audit.c - the record of changes: written with each, read by admins, kept for a time.
  */
-#include "audit.h"
+#include "server/base/audit.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "catalogue_internal.h"
-#include "json_write.h"
+#include "decoder/base/buf.h"
+#include "server/base/text/json_write.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #define SUDO_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -110,7 +110,7 @@ enum tw_status tw_cat_audit(struct tw_db *db, const struct tw_change *ch, struct
 		        from->address, from->request_id, ch->action, ch->target,
 		        (const char *)facts.data);
 	else
-		st = tw_fail(err, st, TW_NO_OFFSET, "no memory to note a change");
+		st = tw_fail(err, st, "no memory to note a change");
 	tw_buf_done(&facts);
 	return st;
 }
@@ -176,10 +176,10 @@ static enum tw_status read_entries(struct tw_cat_query *q, struct tw_arena *a,
 	size_t n = 0;
 
 	if (!rows)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	while (st == TW_OK && rows && n < MAX_ENTRIES && tw_cat_row(q))
 		if (!read_entry(q, a, &rows[n++]))
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	st = tw_cat_close_after(q, st, err);
 	if (st == TW_OK) {
 		*ret = rows;

@@ -1,8 +1,8 @@
-#include "catalogue_capture.h"
+#include "server/catalogue/access/catalogue_capture.h"
 
-#include "auth_secret.h"
-#include "capture.h"
-#include "catalogue_internal.h"
+#include "server/base/auth_secret.h"
+#include "server/catalogue/access/capture.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { ROWS_MAX = (TW_CAPTURE_RULES_MAX + 1) * TW_CAPTURE_DAYS };
 

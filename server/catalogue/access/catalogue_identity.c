@@ -1,9 +1,9 @@
-#include "catalogue_identity.h"
+#include "server/catalogue/access/catalogue_identity.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 struct account {
 	char id[TW_ID_BYTES], name[TW_USER_NAME_BYTES];
@@ -176,7 +176,7 @@ static enum tw_status has_identity(
 static enum tw_status linked(enum tw_identity_end *ret_end, struct tw_err *err)
 {
 	return end_as(TW_IDENTITY_LINKED, ret_end,
-	        tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	        tw_fail(err, TW_CONFLICT,
 	                "the person is linked to another account here, or the account to another "
 	                "person"));
 }
@@ -195,7 +195,7 @@ static enum tw_status judge_asker(struct tw_db *db, const struct tw_identity *wh
 		        "hti", who->asked_by, who->user_id, tw_unix_ms());
 	if (st == TW_OK && !there)
 		return end_as(TW_IDENTITY_OVER, ret_end,
-		        tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        tw_fail(err, TW_DENIED,
 		                "the session in which the link was asked for is over"));
 	return st;
 }
@@ -210,7 +210,7 @@ static enum tw_status link_account(struct tw_db *db, const struct tw_identity *w
 
 	if (st == TW_OK && !there)
 		return end_as(TW_IDENTITY_UNKNOWN, ret_end,
-		        tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the account is gone"));
+		        tw_fail(err, TW_DENIED, "the account is gone"));
 	if (st == TW_OK)
 		st = judge_asker(db, who, ret_end, err);
 	if (st == TW_OK)
@@ -229,10 +229,10 @@ static enum tw_status make_account(struct tw_db *db, const struct tw_identity *w
 
 	if (!who->may_be_new)
 		return end_as(TW_IDENTITY_UNKNOWN, ret_end,
-		        tw_fail(err, TW_DENIED, TW_NO_OFFSET, "nobody here has an account for it"));
+		        tw_fail(err, TW_DENIED, "nobody here has an account for it"));
 	if (!*who->name)
 		return end_as(TW_IDENTITY_NO_NAME, ret_end,
-		        tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		        tw_fail(err, TW_DENIED,
 		                "the provider tells no name that an account may have"));
 	st = tw_cat_user_insert(db, who->name, "", false, ret->id, err);
 	if (st == TW_CONFLICT)
@@ -264,8 +264,7 @@ static enum tw_status find_account(struct tw_db *db, const struct tw_identity *w
 		st = make_account(db, who, ret, ret_end, err);
 	if (st == TW_OK && ret->is_disabled)
 		return end_as(TW_IDENTITY_DISABLED, ret_end,
-		        tw_fail(err, TW_DENIED, TW_NO_OFFSET, "the account %s is disabled",
-		                ret->name));
+		        tw_fail(err, TW_DENIED, "the account %s is disabled", ret->name));
 	return st;
 }
 
@@ -332,7 +331,7 @@ enum tw_status tw_catalogue_identity_set(struct tw_catalogue *c, const char *use
 		return st;
 	st = by_id(c->writer, user_id, &a, &there, err);
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such user");
+		st = tw_fail(err, TW_NOT_FOUND, "there is no such user");
 	if (st == TW_OK)
 		st = set(c->writer, &a, &to, err);
 	return tw_cat_end(c, st, err);
@@ -349,8 +348,7 @@ static enum tw_status drop(struct tw_catalogue *c, const char *user_id, struct t
 		st = tw_cat_exec(c->writer, &changed, err, "DELETE FROM identity WHERE user_id=?",
 		        "t", user_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "the account is linked to nobody at a provider");
+		st = tw_fail(err, TW_NOT_FOUND, "the account is linked to nobody at a provider");
 	if (st == TW_OK)
 		st = tw_cat_exec(
 		        c->writer, NULL, err, "DELETE FROM session WHERE user_id=?", "t", user_id);

@@ -8,8 +8,8 @@
 #ifndef TW_CATALOGUE_IDENTITY_H
 #define TW_CATALOGUE_IDENTITY_H
 
-#include "catalogue_user.h"
-#include "oidc_roles.h"
+#include "server/base/caller.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 struct tw_identity {
 	const char *issuer, *subject;

@@ -5,12 +5,12 @@
  * secrets are good, so that nothing in the field stops.  A key is looked up with
  * every request, so that whatever ends it holds at once.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "ulid.h"
+#include "server/base/ulid.h"
 
 enum { SEEN_EVERY_MS = 60000 };
 
@@ -64,8 +64,7 @@ static enum tw_status look_up(
 		return st;
 	if (!tw_cat_row(&q)) {
 		st = tw_cat_close(&q, err);
-		return st == TW_OK ? tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET, "the key is unknown")
-		                   : st;
+		return st == TW_OK ? tw_fail(err, TW_NO_TOKEN, "the key is unknown") : st;
 	}
 	ret->caller.scope = (enum tw_scope)tw_cat_int(&q, 0);
 	(void)snprintf(ret->caller.project_id, TW_ID_BYTES, "%s", tw_cat_str(&q, 1));
@@ -81,11 +80,11 @@ static enum tw_status look_up(
 static enum tw_status judge(const struct found *f, int64_t now, struct tw_err *err)
 {
 	if (f->revoked_ms)
-		return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+		return tw_fail(err, TW_NO_TOKEN,
 		        "the key was revoked; ask an admin of the project for another");
 	if (f->ends_ms == 0 || now < f->ends_ms)
 		return TW_OK;
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+	return tw_fail(err, TW_NO_TOKEN,
 	        f->old ? "the key was rotated and its old secret has ended; ask an admin of the "
 	                 "project for the new one"
 	               : "the key has expired; ask an admin of the project for another");
@@ -151,7 +150,7 @@ static enum tw_status read_key(const struct tw_cat_query *q, struct tw_arena *a,
 	        .old_until_ms = tw_cat_int(q, 10),
 	        .old_seen_ms = tw_cat_int(q, 11)};
 	if (!ret->id || !ret->project_id || !ret->name || !ret->seen_from)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -181,7 +180,7 @@ static enum tw_status read_keys(struct tw_db *db, const char *project_id, struct
 		return st;
 	rows = tw_arena_alloc(a, cap, sizeof *rows);
 	if (!rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_query(/* primary key */
 	        &q, db, err, "SELECT " KEY_COLUMNS " WHERE project_id=? ORDER BY key_id", "t",
 	        project_id);
@@ -209,7 +208,7 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
 
 static enum tw_status no_such_key(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such key in use");
+	return tw_fail(err, TW_NOT_FOUND, "no such key in use");
 }
 
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,

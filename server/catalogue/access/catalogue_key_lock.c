@@ -6,7 +6,7 @@
  * was lost has lost all of them, and the one after it may have had the same since, for another
  * thread: a lock is of the connection that it was had by.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { IDENTITY_BYTES = 80 };
 

@@ -1,17 +1,17 @@
 /*
  * catalogue_project.c - projects.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_sqlite.h"
-#include "ulid.h"
+#include "server/base/ulid.h"
+#include "server/db/catalogue_sqlite.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static enum tw_status find_project(

@@ -1,13 +1,13 @@
 /*
  * catalogue_retention.c - what a project uses, and what of it is oldest.
  */
-#include "catalogue_row.h"
+#include "server/catalogue/catalogue_row.h"
 
 enum { OLD_MAX = 4096 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static enum tw_status read_traces_use(
@@ -213,7 +213,7 @@ enum tw_status tw_catalogue_decoded_drop(
 	                                                                      */
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace changed meanwhile");
+		st = tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
 	return tw_cat_end_audited(
 	        c, st, &(struct tw_change){"decoded.delete", project_id, trace_id}, err);
 }
@@ -249,7 +249,7 @@ static enum tw_status drop_rows(
 	        "tt", project_id, trace_id);
 
 	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace changed meanwhile");
+		return tw_fail(err, TW_NOT_FOUND, "the trace changed meanwhile");
 	return st == TW_OK ? tw_cat_exec(db, NULL, err,
 	                             "DELETE FROM part WHERE project_id=? AND trace_id=?"
 	                             " AND part<>'system'",

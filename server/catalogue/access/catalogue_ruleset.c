@@ -1,9 +1,9 @@
 /*
  * catalogue_ruleset.c - rules of a project, all their versions.
  */
-#include "catalogue_ruleset.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { VERSIONS_KEPT = 200 };
 
@@ -31,7 +31,7 @@ enum tw_status tw_catalogue_ruleset(struct tw_catalogue *c, const char *project_
 	        "tti", project_id, kind, version);
 
 	if (st == TW_OK && list.n == 0 && version)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "there is no version %lld of the rules, or it is not kept any more",
 		        (long long)version);
 	if (st == TW_OK)
@@ -75,7 +75,7 @@ static enum tw_status check_last(int64_t last, int64_t after, struct tw_err *err
 {
 	if (after < 0 || after == last)
 		return TW_OK;
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "the rules were changed meanwhile: version %lld holds now, not %lld; look "
 	        "at them again and make the change there",
 	        (long long)last, (long long)after);

@@ -5,7 +5,7 @@
 #ifndef TW_CATALOGUE_RULESET_H
 #define TW_CATALOGUE_RULESET_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 /* What there are rules of: also the key of their entries in the audit record. */
 #define TW_RULESET_ANR       "anr_rules"

@@ -4,12 +4,12 @@
  * A session is looked up with every request of the page, so that whatever ends
  * it (time, sign-out, a role taken away, a key revoked) holds at once.
  */
-#include "catalogue_user.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { SEEN_EVERY_MS = 60000 };
 
@@ -21,8 +21,7 @@ struct found { /* a row of session with its person */
 
 static enum tw_status over(struct tw_err *err)
 {
-	return tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
-	        "not signed in, or the session is over; sign in again");
+	return tw_fail(err, TW_NO_TOKEN, "not signed in, or the session is over; sign in again");
 }
 
 static void copy_text(const struct tw_cat_query *q, int col, char *out, size_t cap)
@@ -150,7 +149,7 @@ enum tw_status tw_catalogue_link_use(struct tw_catalogue *c, const uint8_t link_
 	        "DELETE FROM signin_link WHERE hash=? AND expires_ms>?", "hi", link_hash,
 	        tw_unix_ms());
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NO_TOKEN, TW_NO_OFFSET,
+		st = tw_fail(err, TW_NO_TOKEN,
 		        "this sign-in link is unknown, was used already or has expired");
 	if (st == TW_OK)
 		st = tw_cat_session_add(c->writer, s, err);
@@ -222,7 +221,7 @@ static enum tw_status choose_project(struct tw_db *db, bool is_admin, const char
 	}
 	st = tw_cat_close(&q, err);
 	if (st == TW_OK && project[0] && !caller->project_id[0])
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such project");
+		st = tw_fail(err, TW_NOT_FOUND, "no such project");
 	return st;
 }
 
@@ -300,7 +299,7 @@ static enum tw_status read_person(
 		ret->is_admin = tw_cat_int(&q, 2) != 0;
 		ret->seen_ms = tw_cat_int(&q, 3);
 	} else {
-		st = tw_fail(err, TW_DENIED, TW_NO_OFFSET,
+		st = tw_fail(err, TW_DENIED,
 		        "you are signed in as %.64s, who has no account here, or a disabled one; "
 		        "ask an admin",
 		        name);

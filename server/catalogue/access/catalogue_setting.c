@@ -1,7 +1,7 @@
 /*
  * catalogue_setting.c - what a project's people chose.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_catalogue_setting_get(struct tw_catalogue *c, const char *project_id,
         const char *key, struct tw_arena *a, const char **ret, int64_t *ret_updated_ms,

@@ -1,6 +1,6 @@
-#include "catalogue_tries.h"
+#include "server/catalogue/access/catalogue_tries.h"
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 static enum tw_status empty_at(
         struct tw_db *db, const struct tw_throttle_bucket *b, int64_t *ret, struct tw_err *err)

@@ -5,9 +5,16 @@
 #ifndef TW_CATALOGUE_TRIES_H
 #define TW_CATALOGUE_TRIES_H
 
-#include "auth_throttle.h"
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
+struct tw_throttle_bucket {
+	uint64_t key; /* hash of whom it is of, and of what for */
+	int64_t cost_ms, most_ms;
+};
+struct tw_throttle_ask {
+	struct tw_throttle_bucket buckets[2];
+	size_t n;
+};
 enum { TW_TRIES_ROWS = 16384 }; /* of more the one that is empty first is forgotten */
 
 /* *ret_wait_ms until all have room, 0: they have, and with `count` it is taken. */

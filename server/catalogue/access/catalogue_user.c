@@ -1,14 +1,14 @@
 /*
  * catalogue_user.c - people and their roles in projects.
  */
-#include "catalogue_user.h"
+#include "server/catalogue/access/catalogue_user.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
-#include "ulid.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], struct tw_err *err)
 {
@@ -16,14 +16,14 @@ enum tw_status tw_user_name(const char *given, char ret[TW_USER_NAME_BYTES], str
 	char name[TW_USER_NAME_BYTES];
 
 	if (len == 0 || len >= sizeof name)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "a user's name has 1 to %d characters", TW_USER_NAME_BYTES - 1);
+		return tw_fail(err, TW_BAD_REQUEST, "a user's name has 1 to %d characters",
+		        TW_USER_NAME_BYTES - 1);
 	for (size_t i = 0; i <= len; i++) {
 		char c = given[i];
 
 		name[i] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 		if (c && !(c > 0 && isalnum(c)) && !strchr("._-+@", c))
-			return tw_fail(err, TW_BAD_REQUEST, i,
+			return tw_fail_at(err, TW_BAD_REQUEST, i,
 			        "a user's name is made of letters, digits and . _ - + @");
 	}
 	memcpy(ret, name, len + 1);
@@ -37,7 +37,7 @@ static enum tw_status name_is_free(struct tw_db *db, const char *name, struct tw
 	        db, &taken, err, "SELECT 1 FROM \"user\" WHERE name=?", "t", name);
 
 	if (st == TW_OK && taken)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is a user %s already", name);
+		st = tw_fail(err, TW_CONFLICT, "there is a user %s already", name);
 	return st;
 }
 
@@ -102,7 +102,7 @@ static enum tw_status read_user(
 	}
 	st = tw_cat_close(&q, err);
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no user of that name");
+		st = tw_fail(err, TW_NOT_FOUND, "there is no user of that name");
 	if (st == TW_OK)
 		*ret = u;
 	return st;
@@ -134,7 +134,7 @@ static enum tw_status name_of(
 	if (tw_cat_row(&q))
 		(void)snprintf(ret, TW_USER_NAME_BYTES, "%s", tw_cat_str(&q, 0));
 	else
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no such user");
+		st = tw_fail(err, TW_NOT_FOUND, "there is no such user");
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -204,8 +204,7 @@ static enum tw_status read_users(struct tw_cat_query *q, struct tw_arena *a,
 	size_t n = 0;
 
 	if (!rows)
-		return tw_cat_close_after(
-		        q, tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"), err);
+		return tw_cat_close_after(q, tw_oom(err), err);
 	while (st == TW_OK && n < TW_USERS_MAX && tw_cat_row(q)) {
 		rows[n] = (struct tw_user_row){.id = tw_cat_text(q, 0, a),
 		        .name = tw_cat_text(q, 1, a),
@@ -217,7 +216,7 @@ static enum tw_status read_users(struct tw_cat_query *q, struct tw_arena *a,
 		        .is_disabled = tw_cat_int(q, 7) != 0,
 		        .is_linked = tw_cat_int(q, 8) != 0};
 		if (!rows[n].id || !rows[n].name)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 		n++;
 	}
 	st = tw_cat_close_after(q, st, err);
@@ -286,7 +285,7 @@ enum tw_status tw_catalogue_member_set(struct tw_catalogue *c, const char *proje
 		        " ON CONFLICT(user_id,project_id) DO UPDATE SET scope=excluded.scope",
 		        "tti", user_id, project_id, (int64_t)scope);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		st = tw_fail(err, TW_NOT_FOUND,
 		        leaves ? "the user has no role in this project" : "no such project");
 	return tw_cat_end_audited(c, st,
 	        &(struct tw_change){leaves ? "member.remove" : "member.set", project_id, name,
@@ -304,7 +303,7 @@ static enum tw_status read_projects(struct tw_cat_query *q, struct tw_arena *a,
 		rows[n] = (struct tw_project_row){
 		        tw_cat_text(q, 0, a), tw_cat_text(q, 1, a), tw_cat_int(q, 2)};
 		if (!rows[n].id || !rows[n].name)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 		n++;
 	}
 	*ret_n = n;

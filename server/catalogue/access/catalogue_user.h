@@ -9,7 +9,7 @@
 #ifndef TW_CATALOGUE_USER_H
 #define TW_CATALOGUE_USER_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 enum { TW_PASSWORD_HASH_BYTES = 128, TW_USERS_MAX = 200 /* a page */ };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 #define SUMS_BYTES ((size_t)256 << 20)
@@ -16,7 +16,7 @@ enum { SLICES_MAX = 100, DAYS_MAX = 50000 };
 
 static enum tw_status no_room(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "this is too much for one answer; narrow the filter or the time");
 }
 
@@ -183,7 +183,7 @@ enum tw_status tw_catalogue_anr_sums(struct tw_catalogue *c, const char *project
 {
 	struct tw_tally_ask ask = {project_id, f, TW_TALLY_ANRS, "", false, TW_TALLY_BY_NAME};
 	struct tw_tallies all = {.arena = tw_arena_new(SUMS_BYTES)};
-	enum tw_status st = all.arena ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = all.arena ? TW_OK : tw_oom(err);
 
 	*ret = (struct tw_anr_sums){0};
 	if (st == TW_OK) /* first: what is keyed by then is in the sums */

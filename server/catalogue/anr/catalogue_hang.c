@@ -2,12 +2,12 @@
  * catalogue_hang.c - traces are looked at for ANRs and locks: what is to do, what came of it, its
  * age.
  */
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "auth_secret.h"
+#include "server/base/auth_secret.h"
 
 enum { EXPIRED_AT_ONCE = 256, RESET_AT_ONCE = 1000 };
 
@@ -257,8 +257,7 @@ enum tw_status tw_catalogue_hang_expire(
 	struct tw_arena *a = tw_arena_new(1 << 20);
 	struct tw_cat_list list = {a, EXPIRED_AT_ONCE, sizeof(struct old), read_old, NULL, 0};
 	bool days = false;
-	enum tw_status st = a ? tw_cat_tally_expire(c, day, a, &days, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a ? tw_cat_tally_expire(c, day, a, &days, err) : tw_oom(err);
 
 	if (st == TW_OK && !days) /* sums go first: nothing is taken out of them one by one */
 		st = tw_cat_list(c, &list, err, /* hang_by_age */

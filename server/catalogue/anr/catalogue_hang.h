@@ -9,9 +9,22 @@
 #ifndef TW_CATALOGUE_HANG_H
 #define TW_CATALOGUE_HANG_H
 
-#include "anr_cause.h"
-#include "catalogue.h"
-#include "catalogue_rollup.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+
+enum { TW_ANR_KEY_BYTES = 17 }; /* 16 hex digits and NUL */
+
+struct tw_anr_cause {                /* texts live in the arena */
+	char base[TW_ANR_KEY_BYTES]; /* before rules merge */
+	char key[TW_ANR_KEY_BYTES];
+	const char *kind;
+	const char *name;    /* that a rule gives, "" */
+	const char *title;   /* "Lock of Cart, held in OrderDao.insert" */
+	const char *verdict; /* the sentence of this report */
+	/* {"frames":[...],"locks":[{"class","wanted_in","taken_in"}],"binder":{"interface",
+	 * "method"},"consumer"} of whole names; what is not known is left out. */
+	const char *detail;
+};
 
 /* --- what is to be done (catalogue_hang.c) --- */
 

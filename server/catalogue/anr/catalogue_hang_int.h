@@ -4,8 +4,8 @@
 #ifndef TW_CATALOGUE_HANG_INT_H
 #define TW_CATALOGUE_HANG_INT_H
 
-#include "catalogue_hang.h"
-#include "catalogue_internal.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/catalogue_internal.h"
 
 /* Within a transaction. */
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,

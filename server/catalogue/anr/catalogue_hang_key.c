@@ -3,9 +3,9 @@
  * came, when rules changed.  A few at a time, so that no transaction grows with the number of
  * traces.
  */
-#include "catalogue_rollup_int.h"
-#include "catalogue_tally_int.h"
-#include "catalogue_tell.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
+#include "server/catalogue/notify/catalogue_tell.h"
 
 enum { MARKED_AT_ONCE = 256 };
 
@@ -88,7 +88,7 @@ enum tw_status tw_catalogue_hang_renames(struct tw_catalogue *c, bool *ret_more,
 	enum tw_status st = TW_OK;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_list(c, &first, err,
 	        "SELECT project_id, build_id, after_id FROM hang_rename LIMIT 1", "");
 	if (st == TW_OK && first.n)

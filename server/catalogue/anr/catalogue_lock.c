@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 /* Kinds of waits (catalogue_tally_feed.c). */
 enum { OF_CALLS = 1 | 2, OF_REPORTS = 4 | 8, OF_MAIN = 2 | 8, OF_ALL = 15 };
@@ -14,7 +14,7 @@ enum { DAY_BYTES = 32 };
 
 static enum tw_status no_room(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "this is too much for one answer; narrow the filter or the time");
 }
 

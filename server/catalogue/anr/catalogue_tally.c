@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 enum {
 	COUNTED_AT_ONCE = 256,
@@ -206,9 +206,7 @@ static enum tw_status store(
 	tw_buf_init(&out, SUM_BYTES);
 	if (st == TW_OK) {
 		tw_tally_write(c->sums.arena, t, &out);
-		st = tw_buf_status(&out) == TW_OK
-		             ? TW_OK
-		             : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_buf_status(&out) == TW_OK ? TW_OK : tw_oom(err);
 	}
 	if (st == TW_OK)
 		st = tw_cat_exec_kept(c->db, &c->store, err,
@@ -314,7 +312,7 @@ enum tw_status tw_catalogue_tally(
 		return st;
 	k.sums.arena = tw_arena_new(FOLD_BYTES);
 	if (!k.sums.arena)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_begin(c, err);
 	if (st == TW_OK) {
 		k.db = c->writer;

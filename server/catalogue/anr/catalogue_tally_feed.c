@@ -3,13 +3,13 @@
  */
 #include <string.h>
 
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 enum { KEY_COLUMN = 11, LOCK_COLUMN = 11, SCRATCH_BYTES = 4 << 20 };
 
 static enum tw_status too_much(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "this is too much for one answer; narrow the filter or the time");
 }
 

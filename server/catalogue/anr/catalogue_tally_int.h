@@ -5,8 +5,8 @@
 #ifndef TW_CATALOGUE_TALLY_INT_H
 #define TW_CATALOGUE_TALLY_INT_H
 
-#include "catalogue_hang_int.h"
-#include "hang_tally.h"
+#include "server/catalogue/anr/catalogue_hang_int.h"
+#include "server/stats/hang_tally.h"
 
 enum tw_tally_what { TW_TALLY_ANRS, TW_TALLY_LOCKS };
 

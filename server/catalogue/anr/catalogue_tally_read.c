@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_tally_int.h"
+#include "server/catalogue/anr/catalogue_tally_int.h"
 
 struct answer {
 	const struct tw_tally_ask *ask;
@@ -80,7 +80,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 		struct tw_tally *t = tally_at(to, &p);
 
 		st = t ? tw_tally_merge(to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
-		       : tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		       : tw_fail(err, TW_TOO_LARGE,
 		                 "this is too much for one answer; narrow the filter or the time");
 	}
 	return tw_cat_close_after(q, st, err);

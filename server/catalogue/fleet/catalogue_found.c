@@ -1,8 +1,8 @@
-#include "catalogue_found.h"
+#include "server/catalogue/fleet/catalogue_found.h"
 
 #include <string.h>
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { UNREADABLE = -1, PUT_OFF = -2 }; /* trace.detected */
 

@@ -9,8 +9,8 @@
 #ifndef TW_CATALOGUE_FOUND_H
 #define TW_CATALOGUE_FOUND_H
 
-#include "catalogue.h"
-#include "catalogue_rollup.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 
 /* Ready and folded traces of a project that rules of another number looked at, or none: those that
  * nobody looked at first, the newest of them before others.  number > 0. */

@@ -1,9 +1,9 @@
-#include "catalogue_post.h"
+#include "server/catalogue/fleet/catalogue_post.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum tw_status tw_cat_post_add(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_rollup_folding *f, int64_t cell_id, struct tw_err *err)
@@ -67,7 +67,7 @@ static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *o
 		        " pack=?",
 		        "tiii", of->project_id, of->cell_id, (int64_t)TW_POST_ONE, loose[i].pack);
 		if (st == TW_OK && tw_db_changed(db) == 0)
-			st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "they were packed meanwhile");
+			st = tw_fail(err, TW_CONFLICT, "they were packed meanwhile");
 	}
 	tw_stmt_drop(kept);
 	return st;
@@ -167,7 +167,7 @@ struct choosing {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for names");
+	return tw_oom(err);
 }
 
 /* A number whose name fits. */

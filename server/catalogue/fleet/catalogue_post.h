@@ -7,8 +7,8 @@
 #ifndef TW_CATALOGUE_POST_H
 #define TW_CATALOGUE_POST_H
 
-#include "catalogue_rollup.h"
-#include "post.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/stats/post.h"
 
 struct tw_post_row {
 	int64_t pack;

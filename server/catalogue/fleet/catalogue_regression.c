@@ -1,11 +1,11 @@
-#include "catalogue_regression.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
-#include "catalogue_tell.h"
-#include "ulid.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_tell.h"
 
 const char *const tw_regress_status_words[TW_REGRESS_STATUSES + 1] = {
         "open", "acknowledged", "fixed", "returned", NULL};
@@ -37,9 +37,7 @@ static enum tw_status read_known(
 		ret->fixed_day = tw_cat_int(q, 2);
 		ret->fixed_in = tw_cat_text(q, 3, a);
 	}
-	return tw_cat_close_after(q,
-	        id && ret->fixed_in ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory"),
-	        err);
+	return tw_cat_close_after(q, id && ret->fixed_in ? TW_OK : tw_oom(err), err);
 }
 
 static enum tw_status find_same(struct tw_db *db, const char *project_id,
@@ -280,7 +278,7 @@ enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *
 	if (n == 0)
 		return TW_OK;
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_begin(c, err);
 	if (st == TW_OK) {
 		st = tidy(c->writer, project_id, err);
@@ -373,7 +371,7 @@ enum tw_status tw_catalogue_regression_get(struct tw_catalogue *c, const char *p
 	        COLUMNS "AND regression_id=?2", "tt", project_id, id);
 
 	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
 		*ret = *(struct tw_regression *)l.rows;
 	return st;
@@ -391,9 +389,9 @@ enum tw_status tw_cat_regression_read(struct tw_db *db, const char *project_id, 
 		return st;
 	found = tw_cat_row(&q);
 	whole = !found || read_row(&q, a, ret);
-	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+	st = found ? TW_OK : tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (!whole)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -430,7 +428,7 @@ enum tw_status tw_catalogue_regression_say(struct tw_catalogue *c, const char *p
 		        "itttitt", (int64_t)what->status, what->fixed_in, what->owner, what->note,
 		        what->muted_until_ms, project_id, id);
 	if (st == TW_OK && !changed)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such regression");
+		st = tw_fail(err, TW_NOT_FOUND, "no such regression");
 	if (st == TW_OK)
 		st = note_said(c->writer, project_id, id, before, what, err);
 	return tw_cat_end_audited(c, st,

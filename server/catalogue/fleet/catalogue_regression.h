@@ -8,8 +8,8 @@
 #ifndef TW_CATALOGUE_REGRESSION_H
 #define TW_CATALOGUE_REGRESSION_H
 
-#include "catalogue.h"
-#include "regress.h"
+#include "server/catalogue/catalogue.h"
+#include "server/stats/regress.h"
 
 enum tw_regress_status { /* tw_regress_status_words */
 	TW_REGRESS_OPEN,

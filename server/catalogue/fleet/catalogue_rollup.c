@@ -1,9 +1,9 @@
 /*
  * catalogue_rollup.c - traces are folded: named, marked, and their deltas left.
  */
-#include "catalogue_rollup.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum kept {
 	KEPT_MARK,

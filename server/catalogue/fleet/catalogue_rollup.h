@@ -12,9 +12,9 @@
 #ifndef TW_CATALOGUE_ROLLUP_H
 #define TW_CATALOGUE_ROLLUP_H
 
-#include "catalogue.h"
-#include "rollup.h"
-#include "rollup_cell.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/fleet/rollup_cell.h"
+#include "server/stats/rollup.h"
 
 /* --- folding (catalogue_rollup.c) --- */
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { DELTAS_AT_ONCE = 512 };
 
@@ -56,7 +56,7 @@ static enum tw_status load(struct tw_db *db, const struct tw_rollup_due *of, str
 	if (tw_cat_row(&q))
 		st = tw_cat_cell_row(&q, a, ret, err);
 	else if (tw_cat_at_end(&q))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such cell");
+		st = tw_fail(err, TW_NOT_FOUND, "no such cell");
 	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
 		st = tw_cat_read_cell(&k, ret, err);
@@ -79,7 +79,7 @@ enum tw_status tw_catalogue_rollup_load(struct tw_catalogue *c, const struct tw_
 
 static enum tw_status meanwhile(struct tw_err *err)
 {
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the cell changed meanwhile");
+	return tw_fail(err, TW_CONFLICT, "the cell changed meanwhile");
 }
 
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,

@@ -4,7 +4,7 @@
  * A trace that is put off is marked folded = 3, so that nobody comes upon it, until
  * its time has come; a cell says itself when it is tried again.
  */
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { BACK_AT_ONCE = 64 };
 

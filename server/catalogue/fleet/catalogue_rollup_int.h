@@ -4,8 +4,8 @@
 #ifndef TW_CATALOGUE_ROLLUP_INT_H
 #define TW_CATALOGUE_ROLLUP_INT_H
 
-#include "catalogue_internal.h"
-#include "catalogue_rollup.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 
 /* SQL: milliseconds until something that failed so often is tried again: five seconds, doubled with
  * each try, at most six hours. */

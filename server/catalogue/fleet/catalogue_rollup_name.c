@@ -3,8 +3,8 @@
  *
  * What was counted stays as it is; only what the methods' numbers stand for changes.
  */
-#include "catalogue_internal.h"
-#include "catalogue_rollup.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 
 /* Whoever names methods by another mapping finds that this is not his generation any more, even
  * when he had not begun. */
@@ -33,9 +33,9 @@ static enum tw_status first_rename(struct tw_db *db, const struct tw_rollup_rena
 		*ret = (struct tw_rollup_rename){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
 		        tw_cat_int(&q, 2), tw_cat_int(&q, 3)};
 		if (!ret->project_id || !ret->build_id)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	} else if (tw_cat_at_end(&q)) {
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no mapping came");
+		st = tw_fail(err, TW_NOT_FOUND, "no mapping came");
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -73,7 +73,7 @@ static enum tw_status read_methods(struct tw_db *db, const struct tw_rollup_rena
 		return st;
 	while (st == TW_OK && *ret_n < limit && tw_cat_row(&q))
 		if (!read_method(&q, a, &methods[(*ret_n)++]))
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -87,7 +87,7 @@ enum tw_status tw_catalogue_rollup_renames(struct tw_catalogue *c,
 	enum tw_status st;
 
 	if (!methods)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 static enum tw_status too_much(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 

@@ -1,7 +1,7 @@
 /*
  * catalogue_rollup_reset.c - rollups that are too old go, and days are emptied to be counted again.
  */
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512 };
 
@@ -225,7 +225,7 @@ enum tw_status tw_catalogue_rollup_reset(struct tw_catalogue *c, const char *pro
 
 	*ret = (struct tw_rollup_reset){0};
 	if (!days)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st == TW_OK) {
 		st = read_days(db, project_id, days, &n, err);

@@ -1,8 +1,8 @@
-#include "catalogue_rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
 
 #include <string.h>
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 enum { DELTAS_AT_ONCE = 512 };
 
@@ -43,7 +43,7 @@ struct trees { /* on their way into an arena; statements stay prepared */
 
 static enum tw_status too_much(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many call trees for one answer; narrow the filter or the time");
 }
 
@@ -209,7 +209,7 @@ static enum tw_status forget_put_off(
 
 static enum tw_status meanwhile(struct tw_err *err)
 {
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the tree changed meanwhile");
+	return tw_fail(err, TW_CONFLICT, "the tree changed meanwhile");
 }
 
 static enum tw_status take_deltas(struct tw_db *db, const char *project_id,

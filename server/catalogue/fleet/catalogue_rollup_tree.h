@@ -9,8 +9,8 @@
 #ifndef TW_CATALOGUE_ROLLUP_TREE_H
 #define TW_CATALOGUE_ROLLUP_TREE_H
 
-#include "catalogue_rollup.h"
-#include "rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/stats/rollup_tree.h"
 
 struct tw_tree_delta {
 	const char *trace_id;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_rollup_int.h"
+#include "server/catalogue/fleet/catalogue_rollup_int.h"
 
 #define WIDE_KEY   "project_id,day,app,version_name,build_id,mapping_id"
 #define WIDE_TYPES "titttt"
@@ -17,7 +17,7 @@
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 

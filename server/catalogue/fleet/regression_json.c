@@ -1,6 +1,6 @@
-#include "regression_json.h"
+#include "server/catalogue/fleet/regression_json.h"
 
-#include "clock.h"
+#include "server/base/clock.h"
 
 static json_t *trace_or_null(const char *id)
 {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "catalogue_regression.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
 
 /* NULL: no memory; json_decref is owed. */
 json_t *tw_regression_json(const struct tw_regression *r);

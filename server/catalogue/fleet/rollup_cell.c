@@ -1,26 +1,12 @@
-#include "rollup_cell.h"
+#include "server/catalogue/fleet/rollup_cell.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "auth_secret.h"
-#include "digest.h"
-
 enum { LOW_BELOW_MB = 3072, MID_BELOW_MB = 6144, HASHED_BYTES = 12 * 1024 };
-enum { CUT_DIGITS = 32 };        /* of the hash behind a name that was cut */
-#define CUT_MARK "\xe2\x80\xa6#" /* an ellipsis, which no compiler puts into a name */
 
 /* --- numbers --- */
-
-static uint64_t number_of(const char *text)
-{
-	uint64_t n;
-
-	n = tw_secret_bits(text);
-	n &= INT64_MAX;
-	return n ? n : 1;
-}
 
 int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d)
 {
@@ -29,41 +15,7 @@ int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d)
 	(void)snprintf(text, sizeof text, "%lld\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s", (long long)d->day,
 	        d->app, d->version_name, d->build_id, d->mapping_id, d->scenario, d->device_class,
 	        d->os, d->label);
-	return (int64_t)number_of(text);
-}
-
-uint64_t tw_rollup_method_id(const struct tw_rollup_space *in, const char *raw)
-{
-	char text[HASHED_BYTES];
-
-	(void)snprintf(text, sizeof text, "%s\n%s\n%s\n%s", in->project_id, in->build_id,
-	        in->mapping_id, raw);
-	return number_of(text);
-}
-
-/* --- names --- */
-
-bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES])
-{
-	const size_t head = TW_ROLLUP_NAME_BYTES - sizeof CUT_MARK - CUT_DIGITS;
-	char hex[TW_SHA256_HEX];
-	uint8_t hash[32];
-	size_t n = tw_utf8_clean(out, TW_ROLLUP_NAME_BYTES, name);
-
-	if (n + 4 < TW_ROLLUP_NAME_BYTES) /* the longest character would have had room */
-		return false;
-	tw_digest_bytes(name, hash);
-	tw_digest_hex(hash, hex);
-	n = tw_utf8_clean(out, head + 1, name);
-	(void)snprintf(out + n, TW_ROLLUP_NAME_BYTES - n, "%s%.*s", CUT_MARK, CUT_DIGITS, hex);
-	return true;
-}
-
-bool tw_rollup_is_cut(const char *name)
-{
-	size_t len = strlen(name), tail = sizeof CUT_MARK - 1 + CUT_DIGITS;
-
-	return len > tail && memcmp(name + len - tail, CUT_MARK, sizeof CUT_MARK - 1) == 0;
+	return (int64_t)tw_rollup_number(text);
 }
 
 /* --- what a trace says of itself --- */
@@ -174,5 +126,5 @@ enum tw_status tw_rollup_cells(const struct tw_trace_row *row, const char *const
 		++*ret_n;
 	}
 	json_decref(said);
-	return fits ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return fits ? TW_OK : tw_oom(err);
 }

@@ -9,8 +9,9 @@
 #ifndef TW_ROLLUP_CELL_H
 #define TW_ROLLUP_CELL_H
 
-#include "catalogue.h"
-#include "clock.h" /* TW_DAY_MS */
+#include "server/base/clock.h" /* TW_DAY_MS */
+#include "server/catalogue/catalogue.h"
+#include "server/stats/rollup_id.h"
 
 enum { TW_ROLLUP_LABELS_MAX = 4, TW_ROLLUP_CELLS_MAX = 1 + TW_ROLLUP_LABELS_MAX };
 enum { TW_ROLLUP_VALUE_BYTES = 128 };
@@ -35,17 +36,4 @@ const char *tw_rollup_device_class(const char *labels);
 
 /* Never 0, never negative. */
 int64_t tw_rollup_cell_id(const struct tw_rollup_dims *d);
-/* A name as it is kept: clean, and when it is longer, its beginning and a hash of all of it, so
- * that long names stay apart.  True: it was cut. */
-enum { TW_ROLLUP_NAME_BYTES = 1024 };
-bool tw_rollup_bound_name(struct tw_str name, char out[TW_ROLLUP_NAME_BYTES]);
-/* Was this made of a longer one? */
-bool tw_rollup_is_cut(const char *name);
-
-/* `raw` is what the trace calls it: "#id", or its name there, bounded. */
-struct tw_rollup_space { /* whose numbers or names of methods mean one thing */
-	const char *project_id, *build_id, *mapping_id;
-};
-uint64_t tw_rollup_method_id(const struct tw_rollup_space *in, const char *raw);
-
 #endif

@@ -1,9 +1,9 @@
-#include "catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 #include <stdio.h>
 
-#include "catalogue_internal.h"
-#include "ulid.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_internal.h"
 
 enum { HOST_BYTES = 300 };
 
@@ -50,7 +50,7 @@ enum tw_status tw_catalogue_hooks(struct tw_catalogue *c, const char *project_id
 
 static enum tw_status no_hook(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
+	return tw_fail(err, TW_NOT_FOUND, "no such webhook");
 }
 
 enum tw_status tw_catalogue_hook_get(struct tw_catalogue *c, const char *project_id, const char *id,
@@ -73,7 +73,7 @@ static enum tw_status has_room(struct tw_db *db, const char *project_id, struct 
 	        "SELECT count(*) FROM webhook WHERE project_id=?", "t", project_id);
 
 	if (st == TW_OK && n >= TW_HOOKS_MAX)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "a project has at most %d webhooks; remove one first", TW_HOOKS_MAX);
 	return st;
 }

@@ -9,8 +9,8 @@
 #ifndef TW_CATALOGUE_HOOK_H
 #define TW_CATALOGUE_HOOK_H
 
-#include "catalogue.h"
-#include "hook.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/notify/hook.h"
 
 struct tw_db; /* catalogue_db.h */
 

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "catalogue_hook.h"
-#include "catalogue_internal.h"
-#include "json_memory.h"
-#include "news.h"
+#include "server/base/text/json_memory.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_news.h"
 
 enum { ID_BYTES = 64, KEPT_DAYS = 400 };
 
@@ -137,7 +137,7 @@ static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, 
         const struct tw_news_rules *to, struct tw_err *err)
 {
 	json_t *all = json_loads(facts, 0, NULL);
-	enum tw_status st = all ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = all ? TW_OK : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < to->n_mail; i++) {
 		char id[ID_BYTES];
@@ -148,7 +148,7 @@ static enum tw_status tell_mails(struct tw_db *db, const struct tw_news_of *of, 
 		text = tw_json_dumps(all, JSON_COMPACT);
 		st = text ? tw_cat_tell_mail(db, of->project_id,
 		                    &(struct tw_tell){TW_HOOK_DIGEST, id, text}, err)
-		          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		          : tw_oom(err);
 		free(text);
 	}
 	json_decref(all);

@@ -1,18 +1,15 @@
 /*
- * news.h - a project's digest: what is slow and new since the last one, and when the next is due.
+ * catalogue_news.h - what digests count, what a project wants of them, and which were made.
  *
  * Thread: any.
  */
-#ifndef TW_NEWS_H
-#define TW_NEWS_H
+#ifndef TW_CATALOGUE_NEWS_H
+#define TW_CATALOGUE_NEWS_H
 
-#include <jansson.h>
+#include "server/base/deadline.h"
+#include "server/catalogue/catalogue.h"
 
-#include "catalogue.h"
-#include "hook_mail.h"
-#include "query.h"
-
-/* --- what a project wants: TW_SETTING_DIGEST --- */
+enum { TW_MAILS_MAX = 20 }; /* addresses of a digest */
 
 #define TW_SETTING_DIGEST "digest"
 
@@ -24,35 +21,15 @@ struct tw_news_rules {
 	const char *mail[TW_MAILS_MAX];
 	size_t n_mail;
 };
-/* Texts point into doc.  TW_BAD_REQUEST in words. */
-enum tw_status tw_news_rules_read(
-        const json_t *doc, struct tw_news_rules *ret, struct tw_err *err) TW_MUST_USE;
-json_t *tw_news_rules_json(const struct tw_news_rules *r); /* NULL: no memory */
 
 struct tw_news_period {
 	int64_t since_ms, until_ms;
 };
-/* The last one that is over at now_ms; daily when `every` is off. */
-struct tw_news_period tw_news_period(const struct tw_news_rules *r, int64_t now_ms);
-
-/* --- the digest --- */
-
 struct tw_news_of {
 	const char *project_id, *project;
 	struct tw_news_period period;
 	struct tw_deadline deadline; /* asked between and within parts; what is left out is said */
 };
-/* A JSON object as schema/openapi.json says (Digest); lists are cut.  json_decref is owed.
- * It goes on where the last one ended, so that no day is told twice when the hour or the day of the
- * week is another since, and none is left out when the server was down for some. */
-enum tw_status tw_news_make(struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret,
-        struct tw_err *err) TW_MUST_USE;
-/* Likewise, of just that period. */
-enum tw_status tw_news_preview(struct tw_catalogue *c, const struct tw_news_of *of, json_t **ret,
-        struct tw_err *err) TW_MUST_USE;
-
-/* --- the catalogue's part (catalogue_news.c) --- */
-
 struct tw_news_ingest {
 	int64_t accepted, failed, expired;
 };

@@ -1,14 +1,14 @@
 /*
  * catalogue_outbox.c - what webhooks are to be told: written, taken when due, and what came of it.
  */
-#include "catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
-#include "ulid.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_internal.h"
 
 const char *const tw_outbox_words[] = {"waiting", "delivered", "given up", NULL};
 
@@ -65,7 +65,7 @@ enum tw_status tw_cat_no_test(
 	        "tt", project_id, hook_id);
 
 	if (st == TW_OK && there)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "a test of this webhook is still waiting or under way: see its deliveries");
 	return st;
 }
@@ -93,7 +93,7 @@ static enum tw_status tell_one(struct tw_catalogue *c, const char *project_id, c
 	        hook_id);
 
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "no such webhook");
 	if (st == TW_OK)
 		st = tw_cat_no_test(c->writer, project_id, hook_id, err);
 	if (st == TW_OK)
@@ -215,7 +215,7 @@ enum tw_status tw_catalogue_outbox_get(struct tw_catalogue *c, int64_t id, struc
 	        "i", id);
 
 	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery");
+		st = tw_fail(err, TW_NOT_FOUND, "no such delivery");
 	if (st == TW_OK)
 		*ret = *(struct tw_delivery *)l.rows;
 	return st;

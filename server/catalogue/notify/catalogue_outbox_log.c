@@ -1,11 +1,11 @@
 /*
  * catalogue_outbox_log.c - what was told to a hook, try by try, and telling it once more.
  */
-#include "catalogue_hook.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 #include <inttypes.h>
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 static bool read_logged(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -82,7 +82,7 @@ enum tw_status tw_catalogue_logged(struct tw_catalogue *c, const char *project_i
 	        LOGGED("body") " AND delivery_id=?3", "tti", project_id, hook_id, delivery_id);
 
 	if (st == TW_OK && l.n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
 	if (st == TW_OK)
 		st = read_tries(c, l.rows, a, err);
 	if (st == TW_OK)
@@ -100,7 +100,7 @@ static enum tw_status judge_again(struct tw_db *db, const char *project_id, cons
 	        "tti", project_id, hook_id, delivery_id);
 
 	if (st == TW_OK && event < 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such delivery to this webhook");
+		st = tw_fail(err, TW_NOT_FOUND, "no such delivery to this webhook");
 	if (st == TW_OK && event == TW_HOOK_TEST)
 		st = tw_cat_no_test(db, project_id, hook_id, err);
 	else if (st == TW_OK)
@@ -108,8 +108,7 @@ static enum tw_status judge_again(struct tw_db *db, const char *project_id, cons
 		        "SELECT paused_ms<>0 FROM webhook WHERE project_id=? AND hook_id=?", "tt",
 		        project_id, hook_id);
 	if (st == TW_OK && paused)
-		st = tw_fail(
-		        err, TW_CONFLICT, TW_NO_OFFSET, "this webhook is paused: resume it first");
+		st = tw_fail(err, TW_CONFLICT, "this webhook is paused: resume it first");
 	*ret_event = event;
 	return st;
 }

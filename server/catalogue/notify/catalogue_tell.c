@@ -1,19 +1,19 @@
-#include "catalogue_tell.h"
+#include "server/catalogue/notify/catalogue_tell.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
-#include "json_memory.h"
-#include "regression_json.h"
+#include "server/base/text/json_memory.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/fleet/regression_json.h"
 
 enum { NEWS_DAYS = 7, EVENT_ID_BYTES = 96, ARENA_BYTES = 1 << 20 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* Takes facts. */

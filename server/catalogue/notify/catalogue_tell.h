@@ -7,9 +7,9 @@
 #ifndef TW_CATALOGUE_TELL_H
 #define TW_CATALOGUE_TELL_H
 
-#include "catalogue_hang.h"
-#include "catalogue_hook.h"
-#include "catalogue_regression.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 struct tw_db; /* catalogue_db.h */
 

@@ -1,4 +1,4 @@
-#include "hook.h"
+#include "server/catalogue/notify/hook.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 const char *const tw_hook_event_words[TW_HOOK_EVENTS + 1] = {"regression.found",
         "regression.returned", "regression.fixed", "regression.status", "anr.new", "digest", "test",
@@ -45,7 +45,7 @@ enum tw_status tw_hook_sign(const char *secret, int64_t at_s, struct tw_str body
 
 	(void)snprintf(head, sizeof head, "%" PRId64 ".", at_s);
 	if (!mac_of(secret, head, body, mac))
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "a webhook could not be signed");
+		return tw_fail(err, TW_NOMEM, "a webhook could not be signed");
 	at = (size_t)snprintf(ret, TW_HOOK_SIGNATURE_BYTES, "t=%" PRId64 ",v1=", at_s);
 	for (size_t i = 0; i < MAC_BYTES; i++)
 		(void)snprintf(ret + at + 2 * i, 3, "%02x", mac[i]);
@@ -93,22 +93,21 @@ enum tw_status tw_hook_url(const char *url, struct tw_err *err)
 	const size_t host = strcspn(url + scheme, "/?#");
 
 	if (strlen(url) > TW_HOOK_URL_BYTES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "url is longer than %d bytes",
-		        TW_HOOK_URL_BYTES);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "url is longer than %d bytes", TW_HOOK_URL_BYTES);
 	for (const char *c = url; *c; c++)
 		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || *c == '\\')
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "url holds a character that belongs in no address: percent-encode "
 			        "it");
 	if (!scheme || host == 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "url must be http:// or https:// and a host");
+		return tw_fail(err, TW_BAD_REQUEST, "url must be http:// or https:// and a host");
 	if (memchr(url + scheme, '@', host))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "url holds a name or password: deliveries are signed instead");
 	if (!is_whole(url))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "url names no host and port that anybody could go to");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "url names no host and port that anybody could go to");
 	return TW_OK;
 }
 
@@ -187,7 +186,7 @@ enum tw_status tw_hook_url_public(
 	enum tw_status st = TW_OK;
 
 	if (host && tw_hook_is_private(address) && !tw_proxies_trust(allowed, address))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "%.100s is a private address: the server does not go there unless "
 		        "--webhook-private allows it",
 		        host);

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "auth.h"
-#include "base/err.h"
-#include "base/str.h"
-#include "proxy.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "server/base/caller.h"
+#include "server/base/proxy.h"
 
 enum tw_hook_event {      /* tw_hook_event_words; numbers are stored */
 	TW_HOOK_FOUND,    /* a regression was found */

@@ -1,4 +1,4 @@
-#include "storage_mark.h"
+#include "server/catalogue/storage/storage_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "blob.h"
-#include "config.h"
-#include "stored.h"
+#include "decoder/base/buf.h"
+#include "server/base/config.h"
+#include "server/base/file/io.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/storage/blob.h"
 
 enum { PATH_BYTES = 1500, TEXT_MAX = 16 << 10, LOOKED_AT = 5, LINE_BYTES = 1100 };
 
@@ -59,8 +60,7 @@ static enum tw_status read_blobs(const char *data_dir, char out[LINE_BYTES], str
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? TW_OK
-		                       : tw_fail(err, TW_IO, TW_NO_OFFSET,
-		                                 "%.150s cannot be read (errno %d)", path, errno);
+		                       : tw_fail_errno(err, TW_IO, "%.150s cannot be read", path);
 	while (fgets(out, LINE_BYTES, f)) {
 		out[strcspn(out, "\n")] = '\0';
 		if (strncmp(out, name, sizeof name - 1) == 0) {
@@ -81,7 +81,7 @@ enum tw_status tw_storage_agree(
 
 	if (st != TW_OK || !said[0] || strcmp(said, s->blobs) == 0)
 		return st;
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "the files of this data folder are in %.60s: say --blobs=%.60s, or bring them to "
 	        "another folder or store with `tracewell migrate`",
 	        said, said);
@@ -104,9 +104,8 @@ static enum tw_status look_for(
 		return st;
 	p->asked++;
 	p->found += st == TW_OK;
-	return p->found || p->asked == LOOKED_AT
-	               ? tw_fail(err, TW_PRECONDITION, TW_NO_OFFSET, "enough was seen")
-	               : TW_OK;
+	return p->found || p->asked == LOOKED_AT ? tw_fail(err, TW_PRECONDITION, "enough was seen")
+	                                         : TW_OK;
 }
 
 enum tw_status tw_storage_prove(
@@ -123,7 +122,7 @@ enum tw_status tw_storage_prove(
 	*ret_names = p.asked > 0;
 	if (p.found || !p.asked)
 		return TW_OK;
-	return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+	return tw_fail(err, TW_CONFLICT,
 	        "the catalogue names uploads and none of the first %u is in the store: another "
 	        "bucket or prefix, or copy the folders blobs and traces there first",
 	        p.asked);
@@ -146,11 +145,9 @@ static void write_text(const struct tw_storage *s, struct tw_buf *out)
 static enum tw_status write_file(const char *path, const struct tw_buf *text, struct tw_err *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	bool ok =
-	        fd >= 0 && write(fd, text->data, text->len) == (ssize_t)text->len && fsync(fd) == 0;
-	enum tw_status st = ok ? TW_OK
-	                       : tw_fail(err, TW_IO, TW_NO_OFFSET,
-	                                 "%.120s cannot be written (errno %d)", path, errno);
+	bool ok = fd >= 0 && tw_write_all(fd, text->data, text->len) && fsync(fd) == 0;
+	enum tw_status st =
+	        ok ? TW_OK : tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -171,11 +168,9 @@ enum tw_status tw_storage_keep(const char *data_dir, const struct tw_storage *s,
 	(void)snprintf(fresh, sizeof fresh, "%s.new", path);
 	tw_buf_init(&text, TEXT_MAX);
 	write_text(s, &text);
-	st = tw_buf_status(&text) == TW_OK ? write_file(fresh, &text, err)
-	                                   : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = tw_buf_status(&text) == TW_OK ? write_file(fresh, &text, err) : tw_oom(err);
 	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be renamed (errno %d)", fresh,
-		        errno);
+		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
 	tw_buf_done(&text);
 	return st;
 }

@@ -9,9 +9,9 @@
 #ifndef TW_STORAGE_MARK_H
 #define TW_STORAGE_MARK_H
 
-#include "base/arena.h"
-#include "catalogue.h"
-#include "storage.h"
+#include "decoder/base/arena.h"
+#include "server/base/storage.h"
+#include "server/catalogue/catalogue.h"
 
 struct tw_blobs;
 

@@ -1,4 +1,4 @@
-#include "storage_owner.h"
+#include "server/catalogue/storage/storage_owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,15 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "catalogue.h"
-#include "clock.h"
-#include "config.h"
-#include "digest.h"
-#include "storage_mark.h"
-#include "ulid.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/config.h"
+#include "server/base/file/digest.h"
+#include "server/base/file/io.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/storage_mark.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
 
 enum { PATH_BYTES = 1500, OTHERS_MOST = 16 };
 
@@ -32,7 +33,7 @@ struct owners {
 static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd >= 0 ? read(fd, out, TW_ID_BYTES - 1) : -1;
+	ssize_t n = fd >= 0 ? tw_read_full(fd, out, TW_ID_BYTES - 1) : -1;
 	int why = errno;
 
 	if (fd >= 0)
@@ -40,8 +41,7 @@ static enum tw_status read_id(const char *path, char out[TW_STORAGE_OWNER], stru
 	out[n > 0 ? n : 0] = '\0';
 	if (tw_ulid_valid(out) || (fd < 0 && why == ENOENT))
 		return TW_OK;
-	return tw_fail(
-	        err, TW_CONFLICT, TW_NO_OFFSET, "%.150s is damaged: put its copy back", path);
+	return tw_fail(err, TW_CONFLICT, "%.150s is damaged: put its copy back", path);
 }
 
 static enum tw_status write_id(const char *path, const char *id, int *ret_fd, struct tw_err *err)
@@ -50,10 +50,9 @@ static enum tw_status write_id(const char *path, const char *id, int *ret_fd, st
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	*ret_fd = fd;
-	if (fd >= 0 && write(fd, id, n) == (ssize_t)n && fsync(fd) == 0)
+	if (fd >= 0 && tw_write_all(fd, id, n) && fsync(fd) == 0)
 		return TW_OK;
-	return tw_fail(
-	        err, TW_IO, TW_NO_OFFSET, "%.120s cannot be written (errno %d)", path, errno);
+	return tw_fail_errno(err, TW_IO, "%.120s cannot be written", path);
 }
 
 static enum tw_status keep_id(const struct tw_storage_claim *c, const char *id, struct tw_err *err)
@@ -68,8 +67,7 @@ static enum tw_status keep_id(const struct tw_storage_claim *c, const char *id, 
 	if (fd >= 0)
 		(void)close(fd);
 	if (st == TW_OK && rename(fresh, path) != 0)
-		st = tw_fail(err, TW_IO, TW_NO_OFFSET, "%.120s cannot be renamed (errno %d)", fresh,
-		        errno);
+		st = tw_fail_errno(err, TW_IO, "%.120s cannot be renamed", fresh);
 	return st;
 }
 
@@ -103,7 +101,7 @@ static enum tw_status take_owner(void *arg, const struct tw_store_file *f, struc
 	else if (o->n_others < OTHERS_MOST)
 		(void)snprintf(o->others[o->n_others++], TW_STORE_KEY, "%s", f->key);
 	else
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "the prefix has too many owners");
+		return tw_fail(err, TW_CONFLICT, "the prefix has too many owners");
 	return TW_OK;
 }
 
@@ -111,7 +109,7 @@ static enum tw_status take_any(void *arg, const struct tw_store_file *f, struct 
 {
 	(void)f;
 	*(bool *)arg = true;
-	return tw_fail(err, TW_PRECONDITION, TW_NO_OFFSET, "enough was seen");
+	return tw_fail(err, TW_PRECONDITION, "enough was seen");
 }
 
 static enum tw_status has_files(
@@ -187,23 +185,25 @@ static enum tw_status judge(const struct tw_storage_claim *c, const struct owner
 	enum tw_status st = TW_OK;
 
 	if (has_never(c, o))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "%.100s is where the source has its files, by another name: a prefix is "
 		        "one catalogue's, so name another with --to-blobs",
 		        where);
 	if (c->storage->adopt)
 		return TW_OK;
 	if (o->n_others)
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CONFLICT,
 		        "%.60s is another catalogue's (%.40s): choose another prefix, or put its "
 		        "file data/storage_owner back, or say --s3-adopt once",
 		        where, o->others[0]);
 	if (!o->is_ours && !names_files)
 		st = has_files(e, store, &any, err);
 	if (st == TW_OK && any)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-		        "%.60s has files, and this catalogue names none: choose another prefix, or "
-		        "put its catalogue back, or say --s3-adopt once",
+		st = tw_fail(err, TW_CONFLICT,
+		        "%.50s has files, and this catalogue names none: restore its catalogue, "
+		        "run "
+		        "`tracewell check --rebuild`, choose another prefix, or set --s3-adopt "
+		        "once",
 		        where);
 	return st;
 }

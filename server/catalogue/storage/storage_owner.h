@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "storage.h"
+#include "decoder/base/err.h"
+#include "server/base/storage.h"
 
 struct tw_app;
 struct tw_blobs;

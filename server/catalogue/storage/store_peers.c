@@ -1,10 +1,10 @@
-#include "store_peers.h"
+#include "server/catalogue/storage/store_peers.h"
 
 #include <time.h>
 
-#include "blob.h"
-#include "catalogue.h"
-#include "clock.h"
+#include "server/base/clock.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 enum { LOOK_MS = 50, WAIT_MS = 20000 };
 
@@ -21,7 +21,7 @@ static enum tw_status hold(
 		st = tw_catalogue_key_lock(arg, key, alone, ret, err);
 	}
 	if (st == TW_OK && !*ret && !alone)
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BUSY,
 		        "another server deletes the same content from the store; come back");
 	return st;
 }
@@ -35,7 +35,7 @@ static enum tw_status let_go(
 	enum tw_status st = tw_catalogue_key_unlock(arg, key, alone, held_by, &held, err);
 
 	if (st == TW_OK && !held)
-		st = tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BUSY,
 		        "the catalogue was away while something was put into the store; come back");
 	return st;
 }
@@ -45,9 +45,9 @@ static enum tw_status still(void *arg, const char *key, uint64_t held_by, struct
 	bool held = false;
 	enum tw_status st = tw_catalogue_key_held(arg, key, held_by, &held, err);
 
-	return st == TW_OK && !held ? tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-	                                      "the catalogue was away: another may have it")
-	                            : st;
+	return st == TW_OK && !held
+	               ? tw_fail(err, TW_CONFLICT, "the catalogue was away: another may have it")
+	               : st;
 }
 
 void tw_store_peers_heed(struct tw_blobs *b, struct tw_catalogue *c)

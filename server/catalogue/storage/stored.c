@@ -1,4 +1,4 @@
-#include "stored.h"
+#include "server/catalogue/storage/stored.h"
 
 enum { PAGE = 256, PAGE_ARENA = 4 << 20 };
 
@@ -24,7 +24,7 @@ enum tw_status tw_stored_each(struct tw_catalogue *c, tw_stored_page_fn page, tw
 		struct tw_arena *next = tw_arena_new(PAGE_ARENA);
 
 		st = next ? page(c, n ? &rows[n - 1] : NULL, PAGE, next, &rows, &n, err)
-		          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		          : tw_oom(err);
 		tw_arena_free(a);
 		a = next;
 		if (st == TW_OK)

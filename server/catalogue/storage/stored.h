@@ -7,8 +7,8 @@
 #ifndef TW_STORED_H
 #define TW_STORED_H
 
-#include "base/err.h"
-#include "catalogue.h"
+#include "decoder/base/err.h"
+#include "server/catalogue/catalogue.h"
 
 /* `f` may be changed; it and what it points to live until the next page, `a` too.  In a page, a
  * row's predecessors lie before it. */

@@ -4,12 +4,12 @@
  * The trace's row counts its annotations, so that the limit and the list of
  * traces need not read them.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "ulid.h"
+#include "server/base/ulid.h"
 
 /* Also refuses a trace that is not there. */
 static enum tw_status count_one_more(
@@ -21,9 +21,9 @@ static enum tw_status count_one_more(
 	        "tt", project_id, trace_id);
 
 	if (st == TW_OK && have < 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	if (st == TW_OK && have >= TW_ANNOTATIONS_MAX)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "a trace has at most %d annotations; delete one that is done with",
 		        TW_ANNOTATIONS_MAX);
 	if (st == TW_OK)
@@ -95,9 +95,7 @@ static enum tw_status read_all(struct tw_db *db, const char *project_id, const c
 	if (st != TW_OK)
 		return st;
 	while (st == TW_OK && n < TW_ANNOTATIONS_MAX && tw_cat_row(&q))
-		st = read_row(&q, arena, &rows[n++])
-		             ? TW_OK
-		             : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = read_row(&q, arena, &rows[n++]) ? TW_OK : tw_oom(err);
 	*ret_n = n;
 	return tw_cat_close_after(&q, st, err);
 }
@@ -111,7 +109,7 @@ enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *proj
 	enum tw_status st;
 
 	if (!rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
@@ -124,7 +122,7 @@ enum tw_status tw_catalogue_annotations(struct tw_catalogue *c, const char *proj
 static enum tw_status must_have_changed(enum tw_status st, int changed, struct tw_err *err)
 {
 	if (st == TW_OK && changed == 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such annotation");
+		return tw_fail(err, TW_NOT_FOUND, "no such annotation");
 	return st;
 }
 

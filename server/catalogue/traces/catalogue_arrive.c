@@ -14,16 +14,16 @@
  * Transactions carry rising numbers, because the last one is what a power cut
  * can leave without its files.
  */
-#include "catalogue_hang_int.h"
-#include "catalogue_internal.h"
+#include "server/catalogue/anr/catalogue_hang_int.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "catalogue_capture.h"
-#include "crash_point.h"
-#include "ulid.h"
+#include "decoder/base/buf.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/access/catalogue_capture.h"
 
 enum { AT_ONCE_MAX = 256 };
 
@@ -53,7 +53,7 @@ static enum tw_status known_before(struct tw_cat_query *q, const char *content,
 	}
 	if (!same)
 		return tw_cat_close_after(q,
-		        tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		        tw_fail(err, TW_CONFLICT,
 		                "this Idempotency-Key was used for an upload with other content"),
 		        err);
 	return tw_cat_close(q, err);
@@ -344,12 +344,12 @@ enum tw_status tw_catalogue_trace_add(struct tw_catalogue *c, const struct tw_ar
 
 	up.of.key = text_or_empty(of->key);
 	if (of->n_parts == 0 || of->n_parts > TW_CATALOGUE_PARTS)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "a trace has 1 to %d parts",
-		        TW_CATALOGUE_PARTS);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "a trace has 1 to %d parts", TW_CATALOGUE_PARTS);
 	tw_buf_init(&content, 4096);
 	if (content_of(of->parts, of->n_parts, &content) != TW_OK) {
 		tw_buf_done(&content);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	}
 	up.content = (const char *)content.data;
 	queue_up(c, &up);
@@ -386,7 +386,7 @@ static enum tw_status read_unproven(struct tw_db *db, struct tw_arena *a, struct
 		*u = (struct tw_unproven){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
 		        tw_cat_text(&q, 2, a), (uint64_t)tw_cat_int(&q, 3)};
 		if (!u->project_id || !u->trace_id || !u->sha256)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -399,7 +399,7 @@ enum tw_status tw_catalogue_unproven(struct tw_catalogue *c, struct tw_arena *a,
 	enum tw_status st;
 
 	if (!all)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

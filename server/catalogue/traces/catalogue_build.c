@@ -1,22 +1,51 @@
 /*
  * catalogue_build.c - builds and the mappings that name their methods.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define BUILD_COLUMNS                                                                              \
-	"build_id,map_sha256,source_sha256,map_version,entries,malformed,duplicates,updated_ms,"   \
+	"build.build_id,map_sha256,build.source_sha256,map_version,entries,malformed,duplicates,"  \
+	"updated_ms,"                                                                              \
 	"traces,app,version_name,created_ms,retrace_sha256,retrace_source_sha256,retrace_id,"      \
 	"retrace_classes,retrace_methods,retrace_malformed,retrace_ms,names_traces,names_lacking," \
-	"names_ids,names_resolved,names_slices,names_resolved_slices,commit_id"
+	"names_ids,names_resolved,names_slices,names_resolved_slices,commit_id,"                   \
+	"first_malformed,retrace_first_malformed,m.job_id,m.claimed,m.error_status,"               \
+	"m.error_message,m.error_offset,m.may_replace,r.job_id,r.claimed,r.error_status,"          \
+	"r.error_message,r.error_offset,r.may_replace"
+#define SENT_OF(name, kind)                                                                        \
+	" LEFT JOIN mapping_job " name " ON " name ".project_id=build.project_id AND " name        \
+	".build_id=build.build_id AND " name ".kind=" kind
+#define BUILDS " FROM build" SENT_OF("m", "0") SENT_OF("r", "1")
 
 enum { LIMIT_MAX = 500 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
+}
+
+/* From column `at` on. */
+static bool read_upload(const struct tw_cat_query *q, int at, bool in_use, struct tw_arena *a,
+        struct tw_mapping_upload *ret)
+{
+	static const enum tw_mapping_state states[] = {
+	        TW_MAPPING_QUEUED, TW_MAPPING_COMPILING, TW_MAPPING_FAILED};
+	const int64_t claimed = tw_cat_int(q, at + 1);
+	const bool is_sent = tw_cat_str(q, at) != NULL;
+
+	*ret = (struct tw_mapping_upload){.job_id = tw_cat_text(q, at, a),
+	        .error_status = tw_cat_text(q, at + 2, a),
+	        .error_message = tw_cat_text(q, at + 3, a),
+	        .error_offset = is_sent ? tw_cat_int(q, at + 4) : -1,
+	        .may_replace = is_sent && tw_cat_int(q, at + 5)};
+	if (is_sent)
+		ret->state = states[claimed >= 0 && claimed <= 2 ? claimed : 2];
+	else
+		ret->state = in_use ? TW_MAPPING_READY : TW_MAPPING_NONE;
+	return ret->job_id && ret->error_status && ret->error_message;
 }
 
 static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw_build_row *r)
@@ -29,6 +58,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	        .entries = (uint64_t)tw_cat_int(q, 4),
 	        .malformed = (uint64_t)tw_cat_int(q, 5),
 	        .duplicates = (uint64_t)tw_cat_int(q, 6),
+	        .first_malformed = tw_cat_int(q, 26),
 	        .updated_ms = tw_cat_int(q, 7),
 	        .traces = (uint64_t)tw_cat_int(q, 8),
 	        .app = tw_cat_text(q, 9, a),
@@ -40,6 +70,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	                .classes = (uint64_t)tw_cat_int(q, 15),
 	                .methods = (uint64_t)tw_cat_int(q, 16),
 	                .malformed = (uint64_t)tw_cat_int(q, 17),
+	                .first_malformed = tw_cat_int(q, 27),
 	                .updated_ms = tw_cat_int(q, 18)},
 	        .names = {.traces = (uint64_t)tw_cat_int(q, 19),
 	                .lacking = (uint64_t)tw_cat_int(q, 20),
@@ -48,16 +79,17 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 	};
 	return r->build_id && r->map_sha256 && r->source_sha256 && r->map_version && r->app &&
 	       r->version_name && r->commit && r->retrace.sha256 && r->retrace.source_sha256 &&
-	       r->retrace.id;
+	       r->retrace.id && read_upload(q, 28, *r->map_sha256 != '\0', a, &r->upload) &&
+	       read_upload(q, 34, *r->retrace.sha256 != '\0', a, &r->retrace.upload);
 }
 
-static enum tw_status get(struct tw_db *db, const char *project_id, const char *build_id,
+enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
-	        "SELECT " BUILD_COLUMNS " FROM build WHERE project_id=? AND build_id=?", "tt",
-	        project_id, build_id);
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key; mapping_job_by_build, twice */
+	        "SELECT " BUILD_COLUMNS BUILDS " WHERE build.project_id=? AND build.build_id=?",
+	        "tt", project_id, build_id);
 
 	if (st != TW_OK)
 		return st;
@@ -74,14 +106,16 @@ static enum tw_status put(
 
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,map_sha256,source_sha256,"
-	        "map_version,entries,malformed,duplicates,updated_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
+	        "map_version,entries,malformed,duplicates,updated_ms,first_malformed)"
+	        " VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 	        " ON CONFLICT(project_id,build_id) DO UPDATE SET map_sha256=excluded.map_sha256,"
 	        " source_sha256=excluded.source_sha256, map_version=excluded.map_version,"
 	        " entries=excluded.entries, malformed=excluded.malformed,"
-	        " duplicates=excluded.duplicates, updated_ms=excluded.updated_ms",
-	        "ttitttiiii", project_id, r->build_id, now, r->map_sha256, r->source_sha256,
+	        " duplicates=excluded.duplicates, updated_ms=excluded.updated_ms,"
+	        " first_malformed=excluded.first_malformed",
+	        "ttitttiiiii", project_id, r->build_id, now, r->map_sha256, r->source_sha256,
 	        r->map_version, (int64_t)r->entries, (int64_t)r->malformed, (int64_t)r->duplicates,
-	        now);
+	        now, r->first_malformed);
 }
 
 static enum tw_status put_retrace(
@@ -93,80 +127,42 @@ static enum tw_status put_retrace(
 	return tw_cat_exec(db, NULL, err,
 	        "INSERT INTO build(project_id,build_id,created_ms,retrace_sha256,"
 	        "retrace_source_sha256,retrace_id,retrace_classes,retrace_methods,"
-	        "retrace_malformed,retrace_ms) VALUES(?,?,?,?,?,?,?,?,?,?)"
+	        "retrace_malformed,retrace_ms,retrace_first_malformed)"
+	        " VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 	        " ON CONFLICT(project_id,build_id) DO UPDATE SET "
 	        "retrace_sha256=excluded.retrace_sha256,"
 	        " retrace_source_sha256=excluded.retrace_source_sha256,"
 	        " retrace_id=excluded.retrace_id, retrace_classes=excluded.retrace_classes,"
 	        " retrace_methods=excluded.retrace_methods,"
-	        " retrace_malformed=excluded.retrace_malformed, retrace_ms=excluded.retrace_ms",
-	        "ttitttiiii", project_id, r->build_id, now, t->sha256, t->source_sha256, t->id,
-	        (int64_t)t->classes, (int64_t)t->methods, (int64_t)t->malformed, now);
+	        " retrace_malformed=excluded.retrace_malformed, retrace_ms=excluded.retrace_ms,"
+	        " retrace_first_malformed=excluded.retrace_first_malformed",
+	        "ttitttiiiii", project_id, r->build_id, now, t->sha256, t->source_sha256, t->id,
+	        (int64_t)t->classes, (int64_t)t->methods, (int64_t)t->malformed, now,
+	        t->first_malformed);
 }
 
-typedef enum tw_status (*put_fn)(
-        struct tw_db *db, const char *project_id, const struct tw_build_row *r, struct tw_err *err);
-
-struct change {
-	const char *project_id;
-	const struct tw_build_row *row;
-	put_fn put;
-	struct tw_arena *arena;
-	const char **unused; /* blobs that fell out of use */
-	size_t n_unused;
-};
-
-/* All four blobs of the row before are looked at: those still in use are not told. */
-static enum tw_status replace(struct tw_catalogue *c, struct change *ch, struct tw_err *err)
+/* All four blobs of the row before are looked up: those still in use are not returned. */
+enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *of,
+        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
+        struct tw_err *err)
 {
 	struct tw_build_row before = {.map_sha256 = "",
 	        .source_sha256 = "",
 	        .retrace = {.sha256 = "", .source_sha256 = ""}};
 	bool found = false;
-	const char *old[4];
-	enum tw_status st = tw_cat_begin(c, err);
-
-	if (st != TW_OK)
-		return st;
-	st = get(c->writer, ch->project_id, ch->row->build_id, ch->arena, &before, &found, err);
-	if (st == TW_OK)
-		st = ch->put(c->writer, ch->project_id, ch->row, err);
-	if (st == TW_OK)
-		st = tw_cat_recount(c->writer, ch->project_id, ch->row->build_id, err);
-	old[0] = before.map_sha256;
-	old[1] = before.source_sha256;
-	old[2] = before.retrace.sha256;
-	old[3] = before.retrace.source_sha256;
-	if (st == TW_OK)
-		st = tw_cat_unused_blobs(
-		        c->writer, old, 4, ch->arena, &ch->unused, &ch->n_unused, err);
-	return tw_cat_end_audited(c, st,
-	        &(struct tw_change){"mapping.set", ch->project_id, ch->row->build_id,
-	                .facts = {{"kind", ch->put == put ? "methods" : "retrace"}}},
-	        err);
-}
-
-enum tw_status tw_catalogue_build_set(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
-        struct tw_err *err)
-{
-	struct change ch = {project_id, row, put, a, NULL, 0};
-	enum tw_status st = replace(c, &ch, err);
+	enum tw_status st =
+	        tw_cat_build_get(db, of->project_id, row->build_id, a, &before, &found, err);
 
 	if (st == TW_OK)
-		*ret_unused = (struct tw_blob_list){ch.unused, ch.n_unused};
-	return st;
-}
-
-enum tw_status tw_catalogue_build_set_retrace(struct tw_catalogue *c, const char *project_id,
-        const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
-        struct tw_err *err)
-{
-	struct change ch = {project_id, row, put_retrace, a, NULL, 0};
-	enum tw_status st = replace(c, &ch, err);
-
+		st = (of->kind == TW_MAPPING_RETRACE ? put_retrace : put)(
+		        db, of->project_id, row, err);
 	if (st == TW_OK)
-		*ret_unused = (struct tw_blob_list){ch.unused, ch.n_unused};
+		st = tw_cat_recount(db, of->project_id, row->build_id, err);
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(db,
+		        (const char *const[]){before.map_sha256, before.source_sha256,
+		                before.retrace.sha256, before.retrace.source_sha256},
+		        4, a, &ret_unused->sha256, &ret_unused->n, err);
 	return st;
 }
 
@@ -180,11 +176,11 @@ enum tw_status tw_catalogue_build_get(struct tw_catalogue *c, const char *projec
 
 	if (st != TW_OK)
 		return st;
-	st = get(db, project_id, build_id, a, &row, &found, err);
+	st = tw_cat_build_get(db, project_id, build_id, a, &row, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK && !found)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no trace and no mapping was sent for this build");
+		return tw_fail(
+		        err, TW_NOT_FOUND, "no trace and no mapping was sent for this build");
 	if (st == TW_OK)
 		*ret = row;
 	return st;
@@ -203,8 +199,7 @@ static enum tw_status after_cursor(
 	if (!cursor[0])
 		return TW_OK;
 	if (!tw_str_u64(created, INT64_MAX, &number))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "cursor is not one that a list gave");
+		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
 	*ret_created = (int64_t)number;
 	*ret_id = rest.ptr; /* the rest of a NUL-terminated string */
 	return TW_OK;
@@ -227,9 +222,9 @@ static enum tw_status list(struct tw_db *db, const char *project_id, const char 
 
 	if (st == TW_OK)
 		st = tw_cat_query(&q, db, err, /* build_by_age */
-		        "SELECT " BUILD_COLUMNS " FROM build WHERE project_id=? AND"
-		        " (created_ms, build_id) < (?, ?) ORDER BY created_ms DESC, build_id DESC"
-		        " LIMIT ?",
+		        "SELECT " BUILD_COLUMNS BUILDS " WHERE build.project_id=? AND"
+		        " (created_ms, build.build_id) < (?, ?) ORDER BY created_ms DESC,"
+		        " build.build_id DESC LIMIT ?",
 		        "titi", project_id, created, id, (int64_t)p->limit + 1);
 	if (st != TW_OK)
 		return st;

@@ -1,7 +1,7 @@
 /*
  * catalogue_filter.c - lists of traces that people of a project keep by a name.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 static bool read_filter(const struct tw_cat_query *q, struct tw_arena *a, void *ret_row)
 {
@@ -38,7 +38,7 @@ static enum tw_status check_room(
 	        project_id, name);
 
 	if (st == TW_OK && others >= TW_FILTERS_MAX)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "a project keeps at most %d filters; delete one first", TW_FILTERS_MAX);
 	return st;
 }
@@ -75,7 +75,7 @@ enum tw_status tw_catalogue_filter_delete(
 	st = tw_cat_exec(c->writer, &changed, err,
 	        "DELETE FROM saved_filter WHERE project_id=? AND name=?", "tt", project_id, name);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no saved filter of that name");
+		st = tw_fail(err, TW_NOT_FOUND, "no saved filter of that name");
 	return tw_cat_end_audited(
 	        c, st, &(struct tw_change){"filter.delete", project_id, name}, err);
 }

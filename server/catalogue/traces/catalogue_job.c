@@ -1,13 +1,14 @@
 /*
- * catalogue_job.c - the durable queue: a row per trace that is not decoded yet.  Whose turn it is
- * is decided in catalogue_turn.c.
+ * catalogue_job.c - the durable queues: a row per trace that is not decoded yet (job), and one per
+ * mapping that is not compiled yet (mapping_job; catalogue_mapping.c adds them and ends them).  The
+ * order of claims is decided in catalogue_turn.c.
  *
  * A claim is a lease: when its time runs out (the claimer died) another claim
  * may take the job.  Ending a job checks that it is still its claimer's, because
- * the trace may have been deleted or taken over meanwhile.
+ * the job may have been deleted or taken over in the meantime.
  */
-#include "catalogue_internal.h"
-#include "catalogue_quarantine.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +16,14 @@
 enum { RETRY_AFTER_MS = 500, WAIT_LEAST_MS = 1000, WAIT_MOST_MS = 60000 };
 
 /* Of the claim that is to end, and no other. */
-#define OWN " AND claimed=1 AND owner=? AND job.tries=?"
+#define OWN(table) " AND claimed=1 AND owner=? AND " table ".tries=?"
 
+/* Of a mapping its job's row is the state. */
 static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
         enum tw_trace_state state, struct tw_err *err)
 {
+	if (job->queue == TW_QUEUE_MAPPINGS)
+		return TW_OK;
 	return tw_cat_exec(db, NULL, err,
 	        "UPDATE trace SET state=?, tries=? WHERE project_id=? AND trace_id=?", "iitt",
 	        (int64_t)state, (int64_t)job->tries, job->project_id, job->trace_id);
@@ -28,59 +32,67 @@ static enum tw_status set_state(struct tw_db *db, const struct tw_job_row *job,
 static enum tw_status take(struct tw_db *db, const struct tw_job_row *job, const char *owner,
         int64_t lease_end_ms, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err,
-	        "UPDATE job SET claimed=1, due_ms=?, tries=?, owner=?"
-	        " WHERE project_id=? AND trace_id=?",
-	        "iittt", lease_end_ms, (int64_t)job->tries, owner, job->project_id, job->trace_id);
+#define TAKE(table, id)                                                                            \
+	"UPDATE " table " SET claimed=1, due_ms=?, tries=?, owner=? WHERE project_id=? AND " id "=?"
+	enum tw_status st = tw_cat_exec(db, NULL, err, TW_OF_QUEUE(job->queue, TAKE), "iittt",
+	        lease_end_ms, (int64_t)job->tries, owner, job->project_id, job->trace_id);
 
 	return st == TW_OK ? set_state(db, job, TW_TRACE_DECODING, err) : st;
 }
 
-static enum tw_status claim(struct tw_catalogue *c, const struct tw_job_row *by, int64_t lease_ms,
+static enum tw_status claim(struct tw_catalogue *c, struct tw_cat_turn *by, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, bool *io_found, struct tw_err *err)
 {
-	int64_t now = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
 	if (st != TW_OK)
 		return st;
 	*io_found = false;
-	st = tw_cat_now(c->writer, &now, err);
+	st = tw_cat_now(c->writer, &by->now, err);
 	if (st == TW_OK)
-		st = tw_cat_next_job(c, now, a, ret, io_found, err);
+		st = tw_cat_next_job(c, by, a, ret, io_found, err);
 	ret->owner = by->owner;
 	if (st == TW_OK && *io_found)
-		st = take(c->writer, ret, by->owner, now + lease_ms, err);
+		st = take(c->writer, ret, by->owner, by->now + lease_ms, err);
 	st = tw_cat_end(c, st, err);
 	if (st != TW_OK && *io_found)
-		tw_fair_end(&c->fair, ret->trace_id);
+		tw_fair_end(&c->turns[by->queue].fair, ret->trace_id);
 	return st;
 }
 
 enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner, int64_t lease_ms,
         struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
 {
-	const struct tw_job_row by = {.owner = tw_arena_str(a, tw_str_of(owner))};
+	return tw_catalogue_queue_claim(
+	        c, &(struct tw_claim){.owner = owner, .lease_ms = lease_ms}, a, ret, err);
+}
+
+enum tw_status tw_catalogue_queue_claim(struct tw_catalogue *c, const struct tw_claim *of,
+        struct tw_arena *a, struct tw_job_row *ret, struct tw_err *err)
+{
+	struct tw_cat_turn by = {.queue = of->queue,
+	        .owner = tw_arena_str(a, tw_str_of(of->owner)),
+	        .per_project = of->per_project};
 	struct tw_job_row job;
 	bool found = false;
-	int64_t now = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_now(db, &now, err);
+	if (!by.owner)
+		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_cat_any_due(db, now, &found, err); /* a look that writes nothing */
+		st = tw_cat_now(db, &by.now, err);
+	if (st == TW_OK)
+		st = tw_cat_any_due(db, &by, a, &found, err);
 	tw_cat_done(c, db);
-	if (st == TW_OK && !by.owner)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
 	if (st == TW_OK && found)
-		st = claim(c, &by, lease_ms, a, &job, &found, err);
+		st = claim(c, &by, of->lease_ms, a, &job, &found, err);
 	if (st == TW_OK && !found)
-		tw_fair_idle(&c->fair);
+		tw_fair_idle(&c->turns[of->queue].fair);
 	if (st == TW_OK && !found)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "nothing is queued");
+		return tw_fail(err, TW_NOT_FOUND, "nothing is queued");
 	if (st == TW_OK)
 		*ret = job;
 	return st;
@@ -90,27 +102,30 @@ enum tw_status tw_catalogue_job_claim(struct tw_catalogue *c, const char *owner,
 static enum tw_status still_ours(
         struct tw_db *db, const struct tw_job_row *job, int changed, struct tw_err *err)
 {
+	const bool mapping = job->queue == TW_QUEUE_MAPPINGS;
 	int64_t there = 0;
 	enum tw_status st = TW_OK;
 
 	if (changed)
 		return TW_OK;
 	st = tw_cat_first_int(db, &there, err, /* primary key */
-	        "SELECT 1 FROM trace WHERE project_id=? AND trace_id=?", "tt", job->project_id,
-	        job->trace_id);
+	        mapping ? "SELECT 1 FROM mapping_job WHERE project_id=? AND job_id=?"
+	                : "SELECT 1 FROM trace WHERE project_id=? AND trace_id=?",
+	        "tt", job->project_id, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	return there ? tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
-	                       "the claim had run out, and another server has the trace")
-	             : tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "the trace was deleted meanwhile");
+	return there ? tw_fail(err, TW_CONFLICT, "the claim expired, and another server has the %s",
+	                       mapping ? "mapping" : "trace")
+	             : tw_fail(err, TW_NOT_FOUND, "the %s was deleted",
+	                       mapping ? "upload of the mapping" : "trace");
 }
 
-static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
+enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
+#define DROP(table, id) "DELETE FROM " table " WHERE project_id=? AND " id "=?" OWN(table)
 	int changed = 0;
-	enum tw_status st = tw_cat_exec(db, &changed, err,
-	        "DELETE FROM job WHERE project_id=? AND trace_id=?" OWN, "ttti", job->project_id,
-	        job->trace_id, job->owner, (int64_t)job->tries);
+	enum tw_status st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, DROP), "ttti",
+	        job->project_id, job->trace_id, job->owner, (int64_t)job->tries);
 
 	return st == TW_OK ? still_ours(db, job, changed, err) : st;
 }
@@ -118,13 +133,14 @@ static enum tw_status drop_job(struct tw_db *db, const struct tw_job_row *job, s
 static enum tw_status renew(struct tw_db *db, const struct tw_job_row *const *jobs, size_t n,
         int64_t lease_ms, struct tw_err *err)
 {
+#define RENEW(table, id) "UPDATE " table " SET due_ms=? WHERE project_id=? AND " id "=?" OWN(table)
 	int64_t now = 0;
 	enum tw_status st = tw_cat_now(db, &now, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_cat_exec(db, NULL, err, /* primary key */
-		        "UPDATE job SET due_ms=? WHERE project_id=? AND trace_id=?" OWN, "ittti",
-		        now + lease_ms, jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
+		        TW_OF_QUEUE(jobs[i]->queue, RENEW), "ittti", now + lease_ms,
+		        jobs[i]->project_id, jobs[i]->trace_id, jobs[i]->owner,
 		        (int64_t)jobs[i]->tries);
 	return st;
 }
@@ -148,6 +164,8 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job_row *job,
         int64_t for_ms, bool *ret, struct tw_err *err)
 {
+#define HELD(table, id)                                                                            \
+	"SELECT 1 FROM " table " WHERE project_id=? AND " id "=?" OWN(table) " AND due_ms>?"
 	int64_t held = 0, now = 0;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_reader(c, &db, err);
@@ -157,9 +175,8 @@ enum tw_status tw_catalogue_job_held(struct tw_catalogue *c, const struct tw_job
 	st = tw_cat_now(db, &now, err);
 	if (st == TW_OK)
 		st = tw_cat_first_int(db, &held, err, /* primary key */
-		        "SELECT 1 FROM job WHERE project_id=? AND trace_id=?" OWN " AND due_ms>?",
-		        "tttii", job->project_id, job->trace_id, job->owner, (int64_t)job->tries,
-		        now + for_ms);
+		        TW_OF_QUEUE(job->queue, HELD), "tttii", job->project_id, job->trace_id,
+		        job->owner, (int64_t)job->tries, now + for_ms);
 	tw_cat_done(c, db);
 	*ret = held != 0;
 	return st;
@@ -176,10 +193,10 @@ enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
-	tw_fair_end(&c->fair, job->trace_id);
+	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = drop_job(c->writer, job, err);
+	st = tw_cat_drop_job(c->writer, job, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE trace SET state=2, ready_ms=?, tries=?, format=?, "
@@ -209,10 +226,10 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 	int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
 	enum tw_status st = tw_cat_begin(c, err);
 
-	tw_fair_end(&c->fair, job->trace_id);
+	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
-	st = drop_job(c->writer, job, err);
+	st = tw_cat_drop_job(c->writer, job, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "UPDATE trace SET state=3, tries=?, error_status=?, error_message=?,"
@@ -229,20 +246,21 @@ enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_j
 enum tw_status tw_catalogue_job_retry(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err)
 {
+#define RETRY(table, id)                                                                           \
+	"UPDATE " table " SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND " id            \
+	"=?" OWN(table)
 	const int64_t later = (int64_t)RETRY_AFTER_MS << (job->tries < 6 ? job->tries : 6);
 	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_begin(c, err);
 
-	tw_fair_end(&c->fair, job->trace_id);
+	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
 	st = tw_cat_now(c->writer, &now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(c->writer, &changed, err,
-		        "UPDATE job SET claimed=0, due_ms=?, owner='' WHERE project_id=? AND "
-		        "trace_id=?" OWN,
-		        "ittti", now + later, job->project_id, job->trace_id, job->owner,
+		st = tw_cat_exec(c->writer, &changed, err, TW_OF_QUEUE(job->queue, RETRY), "ittti",
+		        now + later, job->project_id, job->trace_id, job->owner,
 		        (int64_t)job->tries);
 	if (st == TW_OK)
 		st = still_ours(c->writer, job, changed, err);
@@ -254,17 +272,18 @@ enum tw_status tw_catalogue_job_retry(
 /* The longer it has been there, the longer it waits: a quarter of its age, a minute at most. */
 static enum tw_status put_off(struct tw_db *db, const struct tw_job_row *job, struct tw_err *err)
 {
+#define PUT_OFF(table, id)                                                                         \
+	"UPDATE " table                                                                            \
+	" SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,?6),?5)"            \
+	" WHERE project_id=?2 AND " id "=?3 AND claimed=1 AND owner=?7 AND " table ".tries=?1+1"
 	int64_t now = 0;
 	int changed = 0;
 	enum tw_status st = tw_cat_now(db, &now, err);
 
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_exec(db, &changed, err,
-	        "UPDATE job SET claimed=0, owner='', tries=?, due_ms=?4+max(min((?4-queued_ms)/4,"
-	        "?6),?5) WHERE project_id=?2 AND trace_id=?3 AND claimed=1 AND owner=?7 AND"
-	        " job.tries=?1+1",
-	        "ittiiit", (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
+	st = tw_cat_exec(db, &changed, err, TW_OF_QUEUE(job->queue, PUT_OFF), "ittiiit",
+	        (int64_t)job->tries - 1, job->project_id, job->trace_id, now,
 	        (int64_t)WAIT_LEAST_MS, (int64_t)WAIT_MOST_MS, job->owner);
 
 	return st == TW_OK ? still_ours(db, job, changed, err) : st;
@@ -275,20 +294,28 @@ enum tw_status tw_catalogue_job_wait(struct tw_catalogue *c, const struct tw_job
 {
 	enum tw_status st = tw_cat_begin(c, err);
 
-	tw_fair_end(&c->fair, job->trace_id);
+	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
 	st = put_off(c->writer, job, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE trace SET state=0, tries=?, error_status=?, error_message=?,"
-		        " error_offset=-1 WHERE project_id=? AND trace_id=?",
+		        job->queue == TW_QUEUE_MAPPINGS
+		                ? "UPDATE mapping_job SET tries=?, error_status=?, error_message=?,"
+		                  " error_offset=-1 WHERE project_id=? AND job_id=?"
+		                : "UPDATE trace SET state=0, tries=?, error_status=?,"
+		                  " error_message=?, error_offset=-1 WHERE project_id=? AND"
+		                  " trace_id=?",
 		        "itttt", (int64_t)job->tries - 1, tw_status_word(why->code), why->msg,
 		        job->project_id, job->trace_id);
 	return tw_cat_end(c, st, err);
 }
 
-/* "": whoever's.  A try that the server's own end cut short does not count against the trace. */
+#define RELEASE(table, id)                                                                         \
+	"UPDATE " table " SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE"           \
+	" claimed=1 AND (?1='' OR owner=?1)"
+
+/* "": any owner's.  A try that the server's own end cut short does not count against the trace. */
 static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* those being decoded have a job */
@@ -296,11 +323,8 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 	        " (SELECT project_id, trace_id FROM job WHERE ?1='' OR owner=?1)",
 	        "t", owner);
 
-	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err,
-		        "UPDATE job SET claimed=0, due_ms=0, owner='', tries=max(tries-1,0) WHERE"
-		        " claimed=1 AND (?1='' OR owner=?1)",
-		        "t", owner);
+	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++)
+		st = tw_cat_exec(db, NULL, err, TW_OF_QUEUE(q, RELEASE), "t", owner);
 	return st;
 }
 
@@ -312,6 +336,8 @@ enum tw_status tw_catalogue_jobs_leave(
 	return st == TW_OK ? tw_cat_end(c, release(c->writer, owner, err), err) : st;
 }
 
+#define DUE_NOW(table, id) "UPDATE " table " SET due_ms=?1 WHERE claimed=0 AND due_ms>?1"
+
 enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_begin(c, err);
@@ -320,10 +346,8 @@ enum tw_status tw_catalogue_jobs_recover(struct tw_catalogue *c, struct tw_err *
 		return st;
 	if (!tw_catalogue_is_shared(c))
 		st = release(c->writer, "", err);
-	if (st == TW_OK) /* what was put off may have been mended meanwhile */
-		st = tw_cat_exec(c->writer, NULL, err,
-		        "UPDATE job SET due_ms=?1 WHERE claimed=0 AND due_ms>?1", "i",
-		        tw_unix_ms());
+	for (enum tw_queue q = 0; st == TW_OK && q < TW_QUEUES; q++) /* a cause may be gone */
+		st = tw_cat_exec(c->writer, NULL, err, TW_OF_QUEUE(q, DUE_NOW), "i", tw_unix_ms());
 	return tw_cat_end(c, st, err);
 }
 
@@ -343,8 +367,7 @@ enum tw_status tw_catalogue_trace_requeue(
 	        " WHERE project_id=? AND trace_id=? AND upload_kept=1",
 	        "tt", project_id, trace_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "the upload of this trace is not kept any more");
+		st = tw_fail(err, TW_NOT_FOUND, "the upload of this trace is not kept any more");
 	if (st == TW_OK)
 		st = tw_cat_exec(c->writer, NULL, err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
@@ -365,7 +388,8 @@ static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, s
 	int64_t oldest;
 	enum tw_status st = tw_cat_query(&q, db, err, /* a row per trace not yet decoded: small */
 	        "SELECT count(*)-sum(claimed), sum(claimed), min(CASE WHEN claimed=0 THEN queued_ms"
-	        " END) FROM job",
+	        " END), (SELECT count(*) FROM mapping_job WHERE claimed=0),"
+	        " (SELECT count(*) FROM mapping_job WHERE claimed=1) FROM job",
 	        "");
 
 	if (st != TW_OK)
@@ -374,6 +398,8 @@ static enum tw_status read_stats(struct tw_db *db, struct tw_queue_stats *ret, s
 	if (tw_cat_row(&q)) {
 		ret->queued = (uint64_t)tw_cat_int(&q, 0);
 		ret->decoding = (uint64_t)tw_cat_int(&q, 1);
+		ret->mappings = (uint64_t)tw_cat_int(&q, 3);
+		ret->compiling = (uint64_t)tw_cat_int(&q, 4);
 		oldest = tw_cat_int(&q, 2);
 		ret->oldest_ms = oldest ? tw_unix_ms() - oldest : 0;
 	}

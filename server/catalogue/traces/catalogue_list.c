@@ -4,14 +4,14 @@
  * A page ends with a cursor that holds the last row's sort value and id, so
  * that the next page begins right behind it however many rows came or went.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "catalogue_row.h"
-#include "ulid.h"
+#include "decoder/base/buf.h"
+#include "server/base/ulid.h"
+#include "server/catalogue/catalogue_row.h"
 
 enum { WHERE_MAX = 2048, LIMIT_MAX = 500, FACETS_MAX = 200, FILTER_TAGS = 8, BINDS_MAX = 24 };
 
@@ -74,8 +74,8 @@ static enum tw_status state_number(const char *word, int64_t *ret, struct tw_err
 			*ret = s;
 			return TW_OK;
 		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-	        "state is one of queued, decoding, ready, failed, archived");
+	return tw_fail(
+	        err, TW_BAD_REQUEST, "state is one of queued, decoding, ready, failed, archived");
 }
 
 /* Those that have every one of the tags. */
@@ -88,10 +88,10 @@ static enum tw_status and_tags(
 		const char *tag = tw_arena_str(a, tw_str_split(&rest, ','));
 
 		if (!tag)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 		if (n == FILTER_TAGS)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "tag names more than %d tags", FILTER_TAGS);
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "tag names more than %d tags", FILTER_TAGS);
 		and_text(w,
 		        "trace_id IN (SELECT trace_id FROM trace_tag t WHERE"
 		        " t.project_id=trace.project_id AND t.tag=?)",
@@ -129,7 +129,7 @@ static enum tw_status build_where(
 	if (st == TW_OK && f->text && f->text[0]) {
 		pattern = like_pattern(a, f->text);
 		if (!pattern)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 		and_text(w,
 		        "title||char(10)||app||char(10)||version_name||char(10)||device||char(10)||"
 		        "scenario"
@@ -150,10 +150,9 @@ static enum tw_status read_cursor(const char *cursor, struct tw_arena *a, int64_
 	const char *id = tw_arena_str(a, rest);
 
 	if (!id)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	if (!tw_str_u64(value, INT64_MAX, &number) || !tw_ulid_valid(id))
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "cursor is not one that a list gave");
+		return tw_fail(err, TW_BAD_REQUEST, "cursor is not one that a list gave");
 	*ret_value = (int64_t)number;
 	*ret_id = id;
 	return TW_OK;
@@ -216,9 +215,7 @@ static enum tw_status read_rows(
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && p->n <= p->limit && tw_cat_row(q))
-		st = tw_catalogue_read_row(q, a, &p->rows[p->n++])
-		             ? TW_OK
-		             : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_catalogue_read_row(q, a, &p->rows[p->n++]) ? TW_OK : tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
 
@@ -247,7 +244,7 @@ static enum tw_status read_page(struct tw_db *db, const char *project_id,
 		w->binds[w->n++].text = id;
 	}
 	if (tw_buf_status(&w->sql) != TW_OK)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	/* trace_by_created, _duration, _slices or _bytes: one per sort column */
 	(void)snprintf(sql, sizeof sql,
 	        "SELECT " TW_TRACE_COLUMNS " FROM trace WHERE project_id=?%s"
@@ -268,7 +265,7 @@ static enum tw_status end_page(
 	p->n = p->limit; /* the row past the page only told that there is one */
 	last = &p->rows[p->n - 1];
 	p->cursor = tw_arena_printf(a, "%lld.%s", (long long)sort_value(last, sort), last->id);
-	return p->cursor ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return p->cursor ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status list(struct tw_db *db, const char *project_id,
@@ -298,7 +295,7 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 
 	p.rows = tw_arena_alloc(a, p.limit + 1, sizeof *p.rows);
 	if (!p.rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
@@ -350,7 +347,7 @@ static enum tw_status read_facets(struct tw_cat_query *q, bool states, struct tw
 		                       : tw_cat_text(q, 0, a);
 		rows[n].count = (uint64_t)tw_cat_int(q, 1);
 		if (!rows[n++].value)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	*ret_n = n;
 	return tw_cat_close_after(q, st, err);
@@ -367,10 +364,9 @@ enum tw_status tw_catalogue_facets(struct tw_catalogue *c, const char *project_i
 	enum tw_status st;
 
 	if (!sql)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, TW_NO_OFFSET, "no list of values for this column");
+		return tw_fail(err, TW_BAD_REQUEST, "no list of values for this column");
 	if (!rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;

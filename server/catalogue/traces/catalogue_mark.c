@@ -1,7 +1,7 @@
 /*
  * catalogue_mark.c - the title, the pin and the tags that people give a trace.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static enum tw_status must_exist(
 	        project_id, id);
 
 	if (st == TW_OK && !there)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	return st;
 }
 

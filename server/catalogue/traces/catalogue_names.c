@@ -6,7 +6,7 @@
  * leaves a row in `recount`: its traces are marked a few at a time, so that no
  * transaction grows with the number of traces.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 
@@ -27,7 +27,7 @@ static enum tw_status read_counted(struct tw_db *db, const char *project_id, con
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT build_id, named, names_ids, names_resolved, names_slices,"
 	        " names_resolved_slices FROM trace WHERE project_id=? AND trace_id=?",
@@ -156,7 +156,7 @@ static enum tw_status first_recount(
 		ret->build_id = tw_cat_text(&q, 1, a);
 		ret->after_id = tw_cat_text(&q, 2, a);
 		if (!ret->project_id || !ret->build_id || !ret->after_id)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -180,7 +180,7 @@ static enum tw_status last_of_batch(struct tw_db *db, struct tw_arena *a, const 
 		return st;
 	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a) : "";
 	if (!*ret)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	return tw_cat_close_after(&q, st, err);
 }
 

@@ -1,6 +1,6 @@
-#include "catalogue_quarantine.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #define COLUMNS                                                                                    \
 	"SELECT q.trace_id, reason, q.format, error_message, app, build_id, signal,"               \
@@ -64,9 +64,9 @@ static enum tw_status read_all(struct tw_cat_query *q, struct tw_arena *a,
 
 	while (rows && st == TW_OK && n < TW_QUARANTINE_PAGE && tw_cat_row(q))
 		if (!read_one(q, a, &rows[n++]))
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	if (!rows)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	st = tw_cat_close_after(q, st, err);
 	if (st == TW_OK) {
 		*ret = rows;
@@ -110,7 +110,7 @@ enum tw_status tw_catalogue_quarantine_get(struct tw_catalogue *c, const char *p
 		st = read_all(&q, a, &rows, &n, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK && n == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace in quarantine");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace in quarantine");
 	if (st == TW_OK)
 		*ret = rows[0];
 	return st;

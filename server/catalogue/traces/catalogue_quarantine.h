@@ -8,7 +8,7 @@
 #ifndef TW_CATALOGUE_QUARANTINE_H
 #define TW_CATALOGUE_QUARANTINE_H
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 struct tw_db; /* catalogue_db.h */
 

@@ -1,10 +1,10 @@
-#include "catalogue_resumable.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #define OF_HOLD " WHERE project_id=? AND resumable_id=? AND owner=?"
 
@@ -91,7 +91,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, struct tw
 
 static enum tw_status not_found(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "no such upload: it was deleted, is too old, or never was; begin a new one");
 }
 
@@ -112,7 +112,7 @@ static enum tw_status get(struct tw_db *db, const char *project_id, const char *
 	if (!tw_cat_row(&q))
 		st = tw_cat_at_end(&q) ? not_found(err) : TW_OK;
 	else if (!read_row(&q, a, ret))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	return tw_cat_close_after(&q, st, err);
 }
 
@@ -220,12 +220,12 @@ static enum tw_status judge_limits(struct tw_db *db, const struct tw_resumable *
 	if (st != TW_OK)
 		return st;
 	if (count >= limits->count)
-		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		return tw_fail(err, TW_RATE,
 		        "%" PRIu64
 		        " uploads of this key are not finished; finish or delete one first",
 		        count);
 	if (u->bytes > limits->bytes || bytes > limits->bytes - u->bytes)
-		return tw_fail(err, TW_RATE, TW_NO_OFFSET,
+		return tw_fail(err, TW_RATE,
 		        "this key's unfinished uploads may have %" PRIu64
 		        " bytes together; finish or delete one first",
 		        limits->bytes);
@@ -286,7 +286,7 @@ static enum tw_status hold(struct tw_db *db, const struct tw_resumable_hold *h, 
 		st = get(db, h->project_id, h->id, a, ret, err);
 	/* nobody writes what is a trace: its pieces may be on their way out just now */
 	if (st == TW_OK && !changed && !ret->trace_id[0])
-		st = tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+		st = tw_fail(err, TW_LOCKED,
 		        "another request is writing this upload; ask again in a moment");
 	return st;
 }
@@ -345,7 +345,7 @@ enum tw_status tw_catalogue_resumables_renew(struct tw_catalogue *c,
 
 static enum tw_status lost(struct tw_err *err)
 {
-	return tw_fail(err, TW_LOCKED, TW_NO_OFFSET,
+	return tw_fail(err, TW_LOCKED,
 	        "another server went on with this upload; ask with HEAD how far it is");
 }
 
@@ -510,7 +510,7 @@ static enum tw_status take_unclean(struct tw_db *db, struct tw_resumable_hold *i
 		        " resumable_id=? AND until_ms<=? AND (state>0 OR expires_ms<=?)",
 		        "tittii", io->owner, now + lease_ms, io->project_id, io->id, now, now);
 	*ret_expired = expired > 0;
-	return st == TW_OK && !changed ? tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "none") : st;
+	return st == TW_OK && !changed ? tw_fail(err, TW_NOT_FOUND, "none") : st;
 }
 
 enum tw_status tw_catalogue_resumable_clean(struct tw_catalogue *c, struct tw_resumable_hold *io,

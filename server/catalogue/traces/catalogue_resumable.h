@@ -10,8 +10,8 @@
 #ifndef TW_CATALOGUE_RESUMABLE_H
 #define TW_CATALOGUE_RESUMABLE_H
 
-#include "base/arena.h"
-#include "catalogue.h"
+#include "decoder/base/arena.h"
+#include "server/catalogue/catalogue.h"
 
 enum { TW_RESUMABLE_KEY = 256, TW_RESUMABLE_OWNER = 96, TW_RESUMABLE_PIECES = 10000 };
 

@@ -1,12 +1,12 @@
 /*
  * catalogue_trace.c - traces: read, listed, deleted; how they come in is catalogue_arrive.c.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "catalogue_row.h"
+#include "server/catalogue/catalogue_row.h"
 
 static const char *const state_words[] = {"queued", "decoding", "ready", "failed", "archived"};
 
@@ -19,7 +19,7 @@ const char *tw_trace_state_word(enum tw_trace_state s)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* --- reading rows --- */
@@ -117,7 +117,7 @@ static enum tw_status get_trace(struct tw_db *db, const char *project_id, const 
 	if (tw_cat_row(&q))
 		st = tw_catalogue_read_row(&q, a, &row) ? TW_OK : no_memory(err);
 	else if (tw_cat_at_end(&q))
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	st = tw_cat_close_after(&q, st, err);
 	if (st == TW_OK)
 		*ret = row;
@@ -197,7 +197,7 @@ enum tw_status tw_catalogue_part_found(struct tw_catalogue *c, const char *proje
 	        "ttttti", project_id, trace_id, part->part, part->sha256, part->format,
 	        (int64_t)part->bytes);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	return tw_cat_end(c, st, err);
 }
 
@@ -253,7 +253,7 @@ static enum tw_status delete_rows(
 		        "DELETE FROM trace WHERE project_id=? AND trace_id=?", "tt", project_id,
 		        trace_id);
 	if (st == TW_OK && changed == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "no such trace");
+		st = tw_fail(err, TW_NOT_FOUND, "no such trace");
 	return st;
 }
 

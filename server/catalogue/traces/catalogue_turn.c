@@ -1,18 +1,19 @@
 /*
- * catalogue_turn.c - whose turn it is: the next job is of the project that has had the least of the
- * decoders' time (fair.h), and of several such of the one that comes after the project served last.
+ * catalogue_turn.c - whose turn it is, in either queue: the next job is of the project that has had
+ * the least of the decoders' or compilers' time (fair.h), and of several such of the one that comes
+ * after the project served last.
  *
  * So each project with something queued has its share of the decoders, however long the queue of
  * another is and however large its traces, and one that comes along waits for one decode to end.
  * Within a project the oldest is first.  Projects are found by skipping along job_by_project, a
  * look-up each; the search ends at the first that stands at the level, below which nobody does.
  */
-#include "catalogue_internal.h"
+#include "server/catalogue/catalogue_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What another server is claiming just now is passed over. */
+/* A job that another server is claiming is passed over. */
 #define UNCLAIMED TW_EITHER("", " FOR UPDATE SKIP LOCKED")
 
 struct turn {
@@ -23,37 +24,39 @@ struct turn {
 };
 
 /* A claimer that died: its job comes before all others.  There are as many claims as decoders. */
-static enum tw_status find_lapsed(
-        struct tw_db *db, int64_t now, struct tw_arena *a, struct turn *ret, struct tw_err *err)
+static enum tw_status find_lapsed(struct tw_db *db, const struct tw_cat_turn *of,
+        struct tw_arena *a, struct turn *ret, struct tw_err *err)
 {
+#define LAPSED(table, id)                                                                          \
+	"SELECT project_id, " id ", tries, bytes FROM " table " WHERE claimed=1 AND due_ms<=?"     \
+	" ORDER BY due_ms LIMIT 1" UNCLAIMED
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
-	        "SELECT project_id, trace_id, tries, bytes FROM job WHERE claimed=1 AND due_ms<=?"
-	        " ORDER BY due_ms LIMIT 1" UNCLAIMED,
-	        "i", now);
+	enum tw_status st = tw_cat_query(/* job_by_project */
+	        &q, db, err, TW_OF_QUEUE(of->queue, LAPSED), "i", of->now);
 
 	if (st != TW_OK)
 		return st;
 	ret->found = tw_cat_row(&q);
 	if (ret->found) {
 		ret->job = (struct tw_job_row){tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a),
-		        (uint32_t)tw_cat_int(&q, 2) + 1, ""};
+		        (uint32_t)tw_cat_int(&q, 2) + 1, "", of->queue};
 		ret->bytes = (uint64_t)tw_cat_int(&q, 3);
 		if (!ret->job.project_id || !ret->job.trace_id)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
 /* The first project behind `project` that has something queued; NULL at the end. */
-static enum tw_status next_project(struct tw_db *db, const char *project, struct tw_arena *a,
-        const char **ret, struct tw_err *err)
+static enum tw_status next_project(struct tw_db *db, enum tw_queue queue, const char *project,
+        struct tw_arena *a, const char **ret, struct tw_err *err)
 {
+#define NEXT(table, id)                                                                            \
+	"SELECT project_id FROM " table " WHERE claimed=0 AND project_id>? ORDER BY project_id"    \
+	" LIMIT 1"
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
-	        "SELECT project_id FROM job WHERE claimed=0 AND project_id>? ORDER BY project_id"
-	        " LIMIT 1",
-	        "t", project);
+	enum tw_status st = tw_cat_query(/* job_by_project */
+	        &q, db, err, TW_OF_QUEUE(queue, NEXT), "t", project);
 
 	if (st != TW_OK)
 		return st;
@@ -61,47 +64,67 @@ static enum tw_status next_project(struct tw_db *db, const char *project, struct
 	if (tw_cat_row(&q)) {
 		*ret = tw_cat_text(&q, 0, a);
 		if (!*ret)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status oldest_of(struct tw_db *db, const char *project, int64_t now,
+static enum tw_status oldest_of(struct tw_db *db, const struct tw_cat_turn *of, const char *project,
         struct tw_arena *a, struct turn *ret, struct tw_err *err)
 {
+#define OLDEST(table, id)                                                                          \
+	"SELECT " id ", tries, bytes FROM " table " WHERE claimed=0 AND project_id=? AND "         \
+	"due_ms<=? ORDER BY due_ms LIMIT 1" UNCLAIMED
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project */
-	        "SELECT trace_id, tries, bytes FROM job WHERE claimed=0 AND project_id=? AND "
-	        "due_ms<=?"
-	        " ORDER BY due_ms LIMIT 1" UNCLAIMED,
-	        "ti", project, now);
+	enum tw_status st = tw_cat_query(/* job_by_project */
+	        &q, db, err, TW_OF_QUEUE(of->queue, OLDEST), "ti", project, of->now);
 
 	if (st != TW_OK)
 		return st;
 	ret->found = tw_cat_row(&q);
 	if (ret->found) {
-		ret->job = (struct tw_job_row){
-		        project, tw_cat_text(&q, 0, a), (uint32_t)tw_cat_int(&q, 1) + 1, ""};
+		ret->job = (struct tw_job_row){project, tw_cat_text(&q, 0, a),
+		        (uint32_t)tw_cat_int(&q, 1) + 1, "", of->queue};
 		ret->bytes = (uint64_t)tw_cat_int(&q, 2);
 		if (!ret->job.trace_id)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
 
+/* Has the owner as many claims of the project as it may? */
+static enum tw_status has_enough(struct tw_db *db, const struct tw_cat_turn *of,
+        const char *project, bool *ret, struct tw_err *err)
+{
+#define CLAIMED(table, id)                                                                         \
+	"SELECT count(*) FROM " table " WHERE claimed=1 AND project_id=? AND owner=?"
+	int64_t n = 0;
+	enum tw_status st = TW_OK;
+
+	if (of->per_project)
+		st = tw_cat_first_int(/* job_by_project */
+		        db, &n, err, TW_OF_QUEUE(of->queue, CLAIMED), "tt", project, of->owner);
+	*ret = of->per_project && n >= of->per_project;
+	return st;
+}
+
 /* Takes the project's oldest job where the project stands lower than that of the best so far.
  * *ret_least: none can stand lower. */
-static enum tw_status consider(struct tw_catalogue *c, const char *project, int64_t now,
-        struct tw_arena *a, struct turn *best, bool *ret_least, struct tw_err *err)
+static enum tw_status consider(struct tw_catalogue *c, const struct tw_cat_turn *of,
+        const char *project, struct tw_arena *a, struct turn *best, bool *ret_least,
+        struct tw_err *err)
 {
 	struct turn t = {.found = false};
+	bool enough = false;
 	uint64_t level;
 	enum tw_status st;
 
-	t.stands_us = tw_fair_stands(&c->fair, project, &level);
+	t.stands_us = tw_fair_stands(&c->turns[of->queue].fair, project, &level);
 	if (best->found && t.stands_us >= best->stands_us)
 		return TW_OK;
-	st = oldest_of(c->writer, project, now, a, &t, err);
+	st = has_enough(c->writer, of, project, &enough, err);
+	if (st == TW_OK && !enough)
+		st = oldest_of(c->writer, of, project, a, &t, err);
 	if (st == TW_OK && t.found) {
 		*best = t;
 		*ret_least = t.stands_us == level;
@@ -110,16 +133,17 @@ static enum tw_status consider(struct tw_catalogue *c, const char *project, int6
 }
 
 /* Once around, from behind the project served last to that project itself. */
-static enum tw_status go_around(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
-        struct turn *best, struct tw_err *err)
+static enum tw_status go_around(struct tw_catalogue *c, const struct tw_cat_turn *of,
+        struct tw_arena *a, struct turn *best, struct tw_err *err)
 {
-	const char *project = c->served;
+	const char *const served = c->turns[of->queue].served;
+	const char *project = served;
 	bool wrapped = false;
 	bool least = false;
 	enum tw_status st;
 
 	while (!least) {
-		st = next_project(c->writer, project, a, &project, err);
+		st = next_project(c->writer, of->queue, project, a, &project, err);
 		if (st != TW_OK)
 			return st;
 		if (!project && wrapped)
@@ -129,25 +153,26 @@ static enum tw_status go_around(struct tw_catalogue *c, int64_t now, struct tw_a
 			project = "";
 			continue;
 		}
-		if (wrapped && strcmp(project, c->served) > 0)
+		if (wrapped && strcmp(project, served) > 0)
 			return TW_OK;
-		st = consider(c, project, now, a, best, &least, err);
+		st = consider(c, of, project, a, best, &least, err);
 		if (st != TW_OK)
 			return st;
 	}
 	return TW_OK;
 }
 
-enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_arena *a,
-        struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
+enum tw_status tw_cat_next_job(struct tw_catalogue *c, const struct tw_cat_turn *of,
+        struct tw_arena *a, struct tw_job_row *ret, bool *ret_found, struct tw_err *err)
 {
 	struct turn t = {.found = false};
-	enum tw_status st = find_lapsed(c->writer, now, a, &t, err);
+	enum tw_status st = find_lapsed(c->writer, of, a, &t, err);
 
 	if (st == TW_OK && !t.found) {
-		st = go_around(c, now, a, &t, err);
+		st = go_around(c, of, a, &t, err);
 		if (st == TW_OK && t.found)
-			(void)snprintf(c->served, sizeof c->served, "%s", t.job.project_id);
+			(void)snprintf(
+			        c->turns[of->queue].served, TW_ID_BYTES, "%s", t.job.project_id);
 	}
 	if (st != TW_OK)
 		return st;
@@ -155,22 +180,51 @@ enum tw_status tw_cat_next_job(struct tw_catalogue *c, int64_t now, struct tw_ar
 	if (!t.found)
 		return TW_OK;
 	*ret = t.job;
-	tw_fair_begin(&c->fair, t.job.project_id, t.job.trace_id, t.bytes);
+	tw_fair_begin(&c->turns[of->queue].fair, t.job.project_id, t.job.trace_id, t.bytes);
 	return TW_OK;
 }
 
-enum tw_status tw_cat_any_due(struct tw_db *db, int64_t now, bool *ret, struct tw_err *err)
+/* Has a project with a queued job fewer claims than the owner may have of one? */
+static enum tw_status any_project_below(struct tw_db *db, const struct tw_cat_turn *of,
+        struct tw_arena *a, bool *ret, struct tw_err *err)
 {
+	const char *project = "";
+	bool enough = true;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && enough) {
+		st = next_project(db, of->queue, project, a, &project, err);
+		if (st == TW_OK && !project)
+			break;
+		if (st == TW_OK)
+			st = has_enough(db, of, project, &enough, err);
+	}
+	*ret = !enough;
+	return st;
+}
+
+enum tw_status tw_cat_any_due(struct tw_db *db, const struct tw_cat_turn *of, struct tw_arena *a,
+        bool *ret, struct tw_err *err)
+{
+#define DUE(table, id)                                                                             \
+	"SELECT EXISTS(SELECT 1 FROM " table " WHERE claimed=0 AND due_ms<=?1),"                   \
+	" EXISTS(SELECT 1 FROM " table " WHERE claimed=1 AND due_ms<=?1)"
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query(&q, db, err, /* job_by_project, twice */
-	        "SELECT EXISTS(SELECT 1 FROM job WHERE claimed=0 AND due_ms<=?1)"
-	        " OR EXISTS(SELECT 1 FROM job WHERE claimed=1 AND due_ms<=?1)",
-	        "i", now);
+	bool queued = false;
+	enum tw_status st = tw_cat_query(/* job_by_project, twice */
+	        &q, db, err, TW_OF_QUEUE(of->queue, DUE), "i", of->now);
 
 	if (st != TW_OK)
 		return st;
-	*ret = tw_cat_row(&q) && tw_cat_int(&q, 0);
-	return tw_cat_close(&q, err);
+	*ret = false;
+	if (tw_cat_row(&q)) {
+		queued = tw_cat_int(&q, 0);
+		*ret = tw_cat_int(&q, 1);
+	}
+	st = tw_cat_close(&q, err);
+	if (st == TW_OK && queued && !*ret)
+		st = any_project_below(db, of, a, ret, err);
+	return st;
 }
 
 /* --- how much waits --- */
@@ -200,7 +254,7 @@ static enum tw_status read_waiting(struct tw_db *db, struct tw_arena *a, struct 
 			cap = cap ? 2 * cap : 16;
 		}
 		if (!all) {
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			st = tw_oom(err);
 			break;
 		}
 		(void)snprintf(

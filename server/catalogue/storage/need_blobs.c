@@ -1,0 +1,34 @@
+#include "server/catalogue/storage/need_blobs.h"
+
+#include <unistd.h>
+
+static bool are_there(void *arg)
+{
+	struct tw_needed_blobs *n = arg;
+
+	for (int i = 0; i < 2; i++) {
+		int fd = -1;
+
+		if (n->sha256[i] && tw_blob_open(n->blobs, n->sha256[i], &fd, NULL) != TW_OK)
+			n->lost = true;
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	return !n->lost;
+}
+
+void tw_need_blobs(struct tw_needed_blobs *n)
+{
+	/* of a store elsewhere nothing is dropped that was put a short while ago */
+	if (tw_catalogue_is_shared(n->catalogue) && !tw_blobs_remote(n->blobs))
+		tw_catalogue_only_while(are_there, n);
+}
+
+enum tw_status tw_end_need_blobs(struct tw_needed_blobs *n, enum tw_status st, struct tw_err *err)
+{
+	tw_catalogue_only_while(NULL, NULL);
+	if (!n->lost)
+		return st;
+	return tw_fail(err, TW_BUSY,
+	        "the same content was deleted at another server just now: send it again");
+}

@@ -1,0 +1,325 @@
+/*
+ * catalogue_mapping.c - mappings that were sent and are not in use: queued, being compiled, failed.
+ *
+ * A build has at most one of each kind; the last upload counts, and what it replaces is deleted,
+ * with its job.  Claims are catalogue_job.c's.
+ */
+#include "server/catalogue/catalogue_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "server/base/ulid.h"
+
+enum { QUEUED_MOST = 1000 }; /* of a project */
+
+static enum tw_status no_memory(struct tw_err *err)
+{
+	return tw_oom(err);
+}
+
+static const struct tw_mapping_upload *upload_of(
+        const struct tw_build_row *b, enum tw_mapping_kind kind)
+{
+	return kind == TW_MAPPING_RETRACE ? &b->retrace.upload : &b->upload;
+}
+
+static const char *image_of(const struct tw_build_row *b, enum tw_mapping_kind kind)
+{
+	return kind == TW_MAPPING_RETRACE ? b->retrace.sha256 : b->map_sha256;
+}
+
+static const char *source_of(const struct tw_build_row *b, enum tw_mapping_kind kind)
+{
+	return kind == TW_MAPPING_RETRACE ? b->retrace.source_sha256 : b->source_sha256;
+}
+
+static bool is_pending(const struct tw_mapping_upload *u)
+{
+	return u->state == TW_MAPPING_QUEUED || u->state == TW_MAPPING_COMPILING;
+}
+
+struct add {
+	const struct tw_mapping_sent *sent;
+	struct tw_arena *arena;
+	struct tw_build_row build; /* as it is, when found */
+	bool found, queued;
+	const char *dropped; /* the upload that was replaced, "" none */
+	const char *job_id;
+	struct tw_blob_list unused;
+};
+
+static enum tw_status pending_source(
+        struct tw_db *db, const struct add *a, const char **ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
+	        a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? tw_cat_text(&q, 0, a->arena) : "";
+	return tw_cat_close_after(&q, *ret ? TW_OK : no_memory(err), err);
+}
+
+static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct tw_err *err)
+{
+	return tw_cat_exec(db, NULL, err, /* mapping_job_by_build */
+	        "DELETE FROM mapping_job WHERE project_id=? AND build_id=? AND kind=?", "tti",
+	        a->sent->project_id, a->sent->build_id, (int64_t)a->sent->kind);
+}
+
+/* Without the upload that this one replaces. */
+static enum tw_status has_room(
+        struct tw_db *db, const struct tw_mapping_sent *sent, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	unsigned n = 0;
+	uint64_t bytes = 0;
+	enum tw_status st = tw_cat_query(&q, db, err, /* mapping_job_by_project, at most so many */
+	        "SELECT bytes FROM mapping_job WHERE claimed=0 AND project_id=?", "t",
+	        sent->project_id);
+
+	if (st != TW_OK)
+		return st;
+	for (; tw_cat_row(&q); n++)
+		bytes += (uint64_t)tw_cat_int(&q, 0);
+	st = tw_cat_close(&q, err);
+	if (st == TW_OK && (n >= QUEUED_MOST || bytes + sent->bytes > sent->waiting_bytes_most))
+		st = tw_fail(err, TW_BUSY,
+		        "%u mappings of this project (%llu bytes) wait to be compiled; retry later",
+		        n, (unsigned long long)bytes);
+	return st;
+}
+
+static enum tw_status insert(struct tw_db *db, struct add *a, struct tw_err *err)
+{
+	const struct tw_mapping_sent *s = a->sent;
+	const int64_t now = tw_unix_ms();
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "INSERT INTO build(project_id,build_id,created_ms) VALUES(?,?,?)"
+	        " ON CONFLICT DO NOTHING",
+	        "tti", s->project_id, s->build_id, now);
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO mapping_job(project_id,job_id,build_id,kind,source_sha256,"
+		        "may_replace,due_ms,queued_ms,bytes) VALUES(?,?,?,?,?,?," TW_CAT_BY_NOW(
+		                "?7") ",?7,?8)",
+		        "tttitiii", s->project_id, a->job_id, s->build_id, (int64_t)s->kind,
+		        s->source_sha256, (int64_t)s->may_replace, now, (int64_t)s->bytes);
+	a->queued = st == TW_OK;
+	return st;
+}
+
+/* *ret_done: nothing is to be queued. */
+static enum tw_status compare(struct tw_db *db, struct add *a, bool *ret_done, struct tw_err *err)
+{
+	const struct tw_mapping_sent *s = a->sent;
+	const struct tw_mapping_upload *there = upload_of(&a->build, s->kind);
+	const bool in_use = *s->known_image &&
+	                    strcmp(image_of(&a->build, s->kind), s->known_image) == 0 &&
+	                    strcmp(source_of(&a->build, s->kind), s->source_sha256) == 0;
+	enum tw_status st = TW_OK;
+
+	if (is_pending(there))
+		st = pending_source(db, a, &a->dropped, err);
+	if (st != TW_OK)
+		return st;
+	*ret_done = in_use;
+	if (in_use) {
+		a->job_id = "";
+		if (is_pending(there) && !s->may_replace)
+			a->dropped = "";
+		else
+			st = drop_earlier(db, a, err);
+		return st;
+	}
+	if (!is_pending(there))
+		return TW_OK;
+	*ret_done = strcmp(a->dropped, s->source_sha256) == 0;
+	if (*ret_done) {
+		a->job_id = there->job_id;
+		a->dropped = "";
+		return s->may_replace ? tw_cat_exec(db, NULL, err, /* primary key */
+		                                "UPDATE mapping_job SET may_replace=1 WHERE"
+		                                " project_id=? AND job_id=?",
+		                                "tt", s->project_id, there->job_id)
+		                      : TW_OK;
+	}
+	return s->may_replace ? TW_OK
+	                      : tw_fail(err, TW_DENIED,
+	                                "another mapping of build %s is being compiled: replacing "
+	                                "it requires a key of scope write",
+	                                s->build_id);
+}
+
+static enum tw_status add(struct tw_db *db, struct add *a, struct tw_err *err)
+{
+	const struct tw_mapping_sent *s = a->sent;
+	bool done = false;
+	enum tw_status st = tw_cat_build_get(
+	        db, s->project_id, s->build_id, a->arena, &a->build, &a->found, err);
+
+	if (st == TW_OK && a->found)
+		st = compare(db, a, &done, err);
+	if (st == TW_OK && !done && a->found)
+		st = drop_earlier(db, a, err);
+	if (st == TW_OK && !done)
+		st = has_room(db, s, err);
+	if (st == TW_OK && !done)
+		st = insert(db, a, err);
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(
+		        db, &a->dropped, 1, a->arena, &a->unused.sha256, &a->unused.n, err);
+	return st;
+}
+
+enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_mapping_sent *sent,
+        struct tw_arena *arena, char ret_id[TW_ID_BYTES], struct tw_blob_list *ret_unused,
+        struct tw_err *err)
+{
+	char id[TW_ID_BYTES];
+	struct add a = {.sent = sent, .arena = arena, .dropped = "", .job_id = id};
+	const struct tw_change change = {"mapping.set", sent->project_id, sent->build_id,
+	        .facts = {{"kind", sent->kind == TW_MAPPING_RETRACE ? "retrace" : "methods"}}};
+	enum tw_status st = tw_ulid_new(tw_unix_ms(), id, err);
+
+	if (st == TW_OK)
+		st = tw_cat_begin(c, err);
+	if (st != TW_OK)
+		return st;
+	st = add(c->writer, &a, err);
+	st = a.queued ? tw_cat_end_audited(c, st, &change, err) : tw_cat_end(c, st, err);
+	if (st != TW_OK)
+		return st;
+	(void)snprintf(ret_id, TW_ID_BYTES, "%s", a.job_id);
+	*ret_unused = a.unused;
+	return TW_OK;
+}
+
+enum tw_status tw_catalogue_mapping_expire(
+        struct tw_catalogue *c, int64_t before_ms, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st == TW_OK)
+		st = tw_cat_end(c,
+		        tw_cat_exec(c->writer, NULL, err, /* mapping_job_by_project */
+		                "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i",
+		                before_ms),
+		        err);
+	return st;
+}
+
+enum tw_status tw_catalogue_mapping_get(struct tw_catalogue *c, const struct tw_job_row *job,
+        struct tw_arena *a, struct tw_mapping_sent *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	struct tw_db *db;
+	bool found = false;
+	enum tw_status st = tw_cat_reader(c, &db, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, /* primary key */
+	        "SELECT build_id, kind, source_sha256, bytes, may_replace FROM mapping_job"
+	        " WHERE project_id=? AND job_id=?",
+	        "tt", job->project_id, job->trace_id);
+	if (st == TW_OK) {
+		found = tw_cat_row(&q);
+		if (found)
+			*ret = (struct tw_mapping_sent){.project_id = job->project_id,
+			        .build_id = tw_cat_text(&q, 0, a),
+			        .kind = tw_cat_int(&q, 1) ? TW_MAPPING_RETRACE : TW_MAPPING_METHODS,
+			        .source_sha256 = tw_cat_text(&q, 2, a),
+			        .bytes = (uint64_t)tw_cat_int(&q, 3),
+			        .may_replace = tw_cat_int(&q, 4) != 0,
+			        .known_image = ""};
+		if (found && (!ret->build_id || !ret->source_sha256))
+			st = no_memory(err);
+		st = tw_cat_close_after(&q, st, err);
+	}
+	tw_cat_done(c, db);
+	if (st == TW_OK && !found)
+		st = tw_fail(err, TW_NOT_FOUND, "the upload of the mapping was deleted");
+	return st;
+}
+
+/* By what the row says now: a key that may may have sent the same content again. */
+static enum tw_status may_replace(struct tw_db *db, const struct tw_job_row *job,
+        const struct tw_mapping_sent *sent, const struct tw_build_row *row, struct tw_arena *a,
+        struct tw_err *err)
+{
+	struct tw_build_row there;
+	int64_t may = 0;
+	bool found = false;
+	const char *image;
+	enum tw_status st = tw_cat_first_int(db, &may, err, /* primary key */
+	        "SELECT may_replace FROM mapping_job WHERE project_id=? AND job_id=?", "tt",
+	        job->project_id, job->trace_id);
+
+	if (st != TW_OK || may)
+		return st;
+	st = tw_cat_build_get(db, sent->project_id, sent->build_id, a, &there, &found, err);
+	if (st != TW_OK || !found)
+		return st;
+	image = image_of(&there, sent->kind);
+	if (!*image || strcmp(image, image_of(row, sent->kind)) == 0)
+		return TW_OK;
+	return tw_fail(err, TW_DENIED,
+	        "build %s has another mapping already: replacing it requires a key of scope write",
+	        sent->build_id);
+}
+
+enum tw_status tw_catalogue_mapping_done(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_mapping_sent *sent, const struct tw_build_row *row, struct tw_arena *a,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	struct tw_blob_list unused = {NULL, 0};
+	enum tw_status st = tw_cat_begin(c, err);
+
+	if (st != TW_OK)
+		return st;
+	st = may_replace(c->writer, job, sent, row, a, err);
+	if (st == TW_OK)
+		st = tw_cat_drop_job(c->writer, job, err);
+	if (st == TW_OK)
+		st = tw_cat_build_put(c->writer, sent, row, a, &unused, err);
+	st = tw_cat_end(c, st, err);
+	if (st == TW_OK)
+		*ret_unused = unused;
+	if (st != TW_DENIED)
+		tw_fair_end(&c->turns[TW_QUEUE_MAPPINGS].fair, job->trace_id);
+	return st;
+}
+
+enum tw_status tw_catalogue_mapping_failed(struct tw_catalogue *c, const struct tw_job_row *job,
+        const struct tw_mapping_sent *sent, const struct tw_err *why, struct tw_arena *a,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	const int64_t offset = why->offset == TW_NO_OFFSET ? -1 : (int64_t)why->offset;
+	struct tw_blob_list unused = {NULL, 0};
+	int changed = 0;
+	enum tw_status st = tw_cat_begin(c, err);
+
+	tw_fair_end(&c->turns[TW_QUEUE_MAPPINGS].fair, job->trace_id);
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(c->writer, &changed, err, /* primary key */
+	        "UPDATE mapping_job SET claimed=2, owner='', source_sha256='', error_status=?,"
+	        " error_message=?, error_offset=? WHERE project_id=? AND job_id=? AND claimed=1"
+	        " AND owner=? AND tries=?",
+	        "ttittti", tw_status_word(why->code), why->msg, offset, job->project_id,
+	        job->trace_id, job->owner, (int64_t)job->tries);
+	if (st == TW_OK && !changed)
+		st = tw_cat_drop_job(c->writer, job, err); /* says why nothing changed */
+	if (st == TW_OK)
+		st = tw_cat_unused_blobs(
+		        c->writer, &sent->source_sha256, 1, a, &unused.sha256, &unused.n, err);
+	st = tw_cat_end(c, st, err);
+	if (st == TW_OK)
+		*ret_unused = unused;
+	return st;
+}

@@ -1,0 +1,559 @@
+#include "server/catalogue/traces/catalogue_record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder/base/arena.h"
+#include "server/base/text/json_write.h"
+#include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
+
+enum { SQL_BYTES = 1 << 13, AT_ONCE = 500, NAME_BYTES = 64 };
+
+/* In the order in which rows refer to each other. */
+static const char *const tables_of_trace[] = {
+        "project", "trace", "part", "quarantine", "trace_tag", "annotation"};
+static const char *const tables_of_build[] = {"project", "build", "mapping_job"};
+
+enum {
+	N_NEW_TRACE = 3, /* nothing was added to it yet */
+	N_TRACE = sizeof tables_of_trace / sizeof *tables_of_trace,
+	N_BUILD = sizeof tables_of_build / sizeof *tables_of_build
+};
+
+/* Made again from the files, or a key that a rebuilt catalogue does not have. */
+static bool is_derived(struct tw_str column)
+{
+	static const char *const names[] = {"key_id", "tries", "named", "folded", "hung",
+	        "detected", "detect_ms", "kept_for", "traces"};
+
+	if (tw_str_starts(column, tw_str_of("names_")))
+		return true;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (tw_str_eq(column, tw_str_of(names[i])))
+			return true;
+	return false;
+}
+
+static const struct tw_table *table_of(const char *name)
+{
+	size_t n;
+	const struct tw_table *all = tw_tables(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(all[i].name, name) == 0)
+			return &all[i];
+	return NULL;
+}
+
+/* --- from rows --- */
+
+struct source {                    /* a table and how its rows are selected */
+	struct tw_columns columns; /* that go into a record */
+	const char *name;
+	char sql[2048];
+	bool by_project; /* by the project alone */
+	struct tw_stmt *kept;
+};
+
+struct tw_record_reader {
+	struct tw_catalogue *catalogue;
+	pthread_mutex_t lock; /* of the rest */
+	struct tw_db *db;     /* NULL: to be opened */
+	struct source trace[N_TRACE], build[N_BUILD];
+};
+
+static void make_source(struct source *s, const char *name, const char *id_column)
+{
+	struct tw_columns all;
+	size_t at;
+
+	tw_table_columns(table_of(name), &all);
+	s->name = name;
+	s->by_project = strcmp(name, "project") == 0;
+	at = (size_t)snprintf(s->sql, sizeof s->sql, "SELECT ");
+	for (unsigned i = 0; i < all.n; i++) {
+		if (is_derived(all.of[i].name))
+			continue;
+		at += (size_t)snprintf(s->sql + at, sizeof s->sql - at, "%s%.*s",
+		        s->columns.n ? "," : "", (int)all.of[i].name.len, all.of[i].name.ptr);
+		s->columns.of[s->columns.n++] = all.of[i];
+	}
+	(void)snprintf(s->sql + at, sizeof s->sql - at,
+	        s->by_project ? " FROM \"%s\" WHERE project_id=?1"
+	                      : " FROM \"%s\" WHERE project_id=?1 AND %s=?2",
+	        name, id_column);
+}
+
+enum tw_status tw_record_reader_new(
+        struct tw_catalogue *c, struct tw_record_reader **ret, struct tw_err *err)
+{
+	struct tw_record_reader *r = tw_mem_zalloc(1, sizeof *r);
+
+	if (!r)
+		return tw_oom(err);
+	r->catalogue = c;
+	(void)pthread_mutex_init(&r->lock, NULL);
+	for (int i = 0; i < N_TRACE; i++)
+		make_source(&r->trace[i], tables_of_trace[i], "trace_id");
+	for (int i = 0; i < N_BUILD; i++)
+		make_source(&r->build[i], tables_of_build[i], "build_id");
+	*ret = r;
+	return TW_OK;
+}
+
+static void disconnect(struct tw_record_reader *r)
+{
+	for (int i = 0; i < N_TRACE; i++) {
+		tw_stmt_drop(r->trace[i].kept);
+		r->trace[i].kept = NULL;
+	}
+	for (int i = 0; i < N_BUILD; i++) {
+		tw_stmt_drop(r->build[i].kept);
+		r->build[i].kept = NULL;
+	}
+	tw_db_close(r->db);
+	r->db = NULL;
+}
+
+struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r)
+{
+	if (!r)
+		return NULL;
+	disconnect(r);
+	(void)pthread_mutex_destroy(&r->lock);
+	tw_mem_free(r);
+	return NULL;
+}
+
+static void write_key(struct tw_json *j, struct tw_str name)
+{
+	char text[NAME_BYTES];
+
+	(void)snprintf(text, sizeof text, "%.*s", (int)name.len, name.ptr);
+	tw_json_key(j, text);
+}
+
+static void write_row(struct tw_json *j, const struct source *s, const struct tw_cat_query *q)
+{
+	tw_json_open(j, '{');
+	for (unsigned i = 0; i < s->columns.n; i++) {
+		write_key(j, s->columns.of[i].name);
+		if (s->columns.of[i].kind == TW_COLUMN_INT)
+			tw_json_int(j, tw_cat_int(q, (int)i));
+		else
+			tw_json_str(
+			        j, tw_str_of(tw_cat_str(q, (int)i) ? tw_cat_str(q, (int)i) : ""));
+	}
+	tw_json_close(j, '}');
+}
+
+static enum tw_status write_table(struct tw_record_reader *r, struct source *s,
+        const char *project_id, const char *id, struct tw_json *j, uint64_t *ret_rows,
+        struct tw_err *err)
+{
+	struct tw_cat_query q;
+	uint64_t n = 0;
+	enum tw_status st =
+	        s->by_project
+	                ? tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "t", project_id)
+	                : tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "tt", project_id, id);
+
+	if (st != TW_OK)
+		return st;
+	while (tw_cat_row(&q)) {
+		if (n++ == 0) {
+			tw_json_key(j, s->name);
+			tw_json_open(j, '[');
+		}
+		write_row(j, s, &q);
+	}
+	if (n)
+		tw_json_close(j, ']');
+	*ret_rows = n;
+	return tw_cat_close(&q, err);
+}
+
+/* The second table is that of the trace or build itself. */
+static enum tw_status write_record(struct tw_record_reader *r, struct source *all, int n,
+        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_json j = tw_json_to(out);
+	enum tw_status st = TW_OK;
+
+	tw_json_open(&j, '{');
+	tw_json_key_int(&j, "tracewell_record", 1);
+	for (int i = 0; st == TW_OK && i < n; i++) {
+		uint64_t rows = 0;
+
+		st = write_table(r, &all[i], project_id, id, &j, &rows, err);
+		if (st == TW_OK && i <= 1 && rows == 0)
+			st = tw_fail(err, TW_NOT_FOUND, "there is no such %s", all[1].name);
+	}
+	tw_json_close(&j, '}');
+	if (st == TW_OK && tw_buf_status(out) != TW_OK)
+		st = tw_fail(err, tw_buf_status(out), "no memory for a record");
+	return st;
+}
+
+static enum tw_status read_record(struct tw_record_reader *r, struct source *all, int n,
+        const char *project_id, const char *id, struct tw_buf *out, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	(void)pthread_mutex_lock(&r->lock);
+	if (!r->db)
+		st = tw_cat_reader_new(r->catalogue, &r->db, err);
+	if (st == TW_OK)
+		st = tw_db_run(r->db, "BEGIN", err); /* one state of all tables */
+	if (st == TW_OK) {
+		enum tw_status ended;
+
+		st = write_record(r, all, n, project_id, id, out, err);
+		ended = tw_db_run(r->db, "COMMIT", st == TW_OK ? err : NULL);
+		st = st == TW_OK ? ended : st;
+	}
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		disconnect(r);
+	(void)pthread_mutex_unlock(&r->lock);
+	return st;
+}
+
+enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *project_id,
+        const char *trace_id, bool is_new, struct tw_buf *out, struct tw_err *err)
+{
+	return read_record(
+	        r, r->trace, is_new ? N_NEW_TRACE : N_TRACE, project_id, trace_id, out, err);
+}
+
+enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
+        const char *build_id, struct tw_buf *out, struct tw_err *err)
+{
+	return read_record(r, r->build, N_BUILD, project_id, build_id, out, err);
+}
+
+/* --- which have one --- */
+
+static enum tw_status list_ids(struct tw_catalogue *c, const char *sql,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
+{
+	struct tw_stored_file *rows = tw_arena_alloc(a, limit, sizeof *rows);
+	struct tw_cat_query q;
+	struct tw_db *db;
+	size_t n = 0;
+	enum tw_status st = rows ? tw_cat_reader(c, &db, err) : tw_oom(err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_query(&q, db, err, sql, "tti", after ? after->project_id : "",
+	        after ? after->id : "", (int64_t)limit);
+	if (st == TW_OK) {
+		while (st == TW_OK && n < limit && tw_cat_row(&q)) {
+			rows[n] = (struct tw_stored_file){
+			        tw_cat_text(&q, 0, a), tw_cat_text(&q, 1, a), "record", "", 0};
+			if (!rows[n].project_id || !rows[n].id)
+				st = tw_oom(err);
+			n++;
+		}
+		st = tw_cat_close_after(&q, st, err);
+	}
+	tw_cat_done(c, db);
+	if (st != TW_OK)
+		return st;
+	*ret = rows;
+	*ret_n = n;
+	return TW_OK;
+}
+
+enum tw_status tw_catalogue_recorded_traces(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
+{
+	return list_ids(c, /* primary key */
+	        "SELECT project_id, trace_id FROM trace WHERE (project_id, trace_id) > (?1, ?2)"
+	        " ORDER BY project_id, trace_id LIMIT ?3",
+	        after, limit, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_recorded_builds(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
+{
+	return list_ids(c, /* primary key */
+	        "SELECT project_id, build_id FROM build WHERE (project_id, build_id) > (?1, ?2)"
+	        " AND (source_sha256 || retrace_source_sha256 || commit_id <> '' OR EXISTS(SELECT 1"
+	        " FROM mapping_job m WHERE m.project_id=build.project_id AND"
+	        " m.build_id=build.build_id))"
+	        " ORDER BY project_id, build_id LIMIT ?3",
+	        after, limit, a, ret, ret_n, err);
+}
+
+enum tw_status tw_catalogue_record_rows(struct tw_catalogue *c, uint64_t *ret, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_ask_int(
+	        c, &n, err, "SELECT (SELECT count(*) FROM trace)+(SELECT count(*) FROM build)", "");
+
+	*ret = (uint64_t)n;
+	return st;
+}
+
+enum tw_status tw_catalogue_trace_was_deleted(
+        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err)
+{
+	int64_t found = 0;
+	enum tw_status st = tw_cat_ask_int(c, &found, err,
+	        "SELECT 1 FROM audit WHERE action='trace.delete' AND target=? LIMIT 1", "t",
+	        trace_id);
+
+	*ret = found != 0;
+	return st;
+}
+
+/* --- to rows --- */
+
+json_t *tw_record_row(const json_t *record, const char *table)
+{
+	return json_array_get(json_object_get(record, table), 0);
+}
+
+const char *tw_record_text(const json_t *row, const char *column)
+{
+	const char *s = json_string_value(json_object_get(row, column));
+
+	return s ? s : "";
+}
+
+struct tw_record_adder {
+	struct tw_catalogue *catalogue;
+	unsigned open; /* records in the open transaction; 0: none is open */
+	uint64_t added;
+};
+
+enum tw_status tw_record_adder_new(
+        struct tw_catalogue *c, struct tw_record_adder **ret, struct tw_err *err)
+{
+	struct tw_record_adder *r;
+	int64_t rows = 0;
+	enum tw_status st = tw_cat_ask_int(c, &rows, err,
+	        "SELECT (SELECT count(*) FROM project)+(SELECT count(*) FROM \"user\")+"
+	        "(SELECT count(*) FROM build)+(SELECT count(*) FROM trace)",
+	        "");
+
+	if (st == TW_OK && rows)
+		st = tw_fail(err, TW_CONFLICT,
+		        "the catalogue is not empty: it has %lld projects, accounts, builds and "
+		        "traces; "
+		        "move it away first",
+		        (long long)rows);
+	if (st != TW_OK)
+		return st;
+	r = tw_mem_zalloc(1, sizeof *r);
+	if (!r)
+		return tw_oom(err);
+	r->catalogue = c;
+	*ret = r;
+	return TW_OK;
+}
+
+struct column_value {
+	struct tw_column column;
+	const json_t *value; /* NULL: the schema's default */
+};
+
+/* The columns of a row that this version knows.  A column that a record leaves out has the schema's
+ * default, but for those that have none. */
+static unsigned values_of(
+        const struct tw_table *t, const json_t *row, struct column_value out[TW_COLUMNS_MAX])
+{
+	struct tw_columns all;
+	unsigned n = 0;
+
+	tw_table_columns(t, &all);
+	for (unsigned i = 0; i < all.n; i++) {
+		const struct tw_str name = all.of[i].name;
+		char text[NAME_BYTES];
+		const json_t *v;
+
+		(void)snprintf(text, sizeof text, "%.*s", (int)name.len, name.ptr);
+		v = is_derived(name) ? NULL : json_object_get(row, text);
+		if (v || tw_str_eq(name, tw_str_of("key_id")))
+			out[n++] = (struct column_value){all.of[i], v};
+	}
+	return n;
+}
+
+static void write_insert(
+        struct tw_buf *sql, const struct tw_table *t, const struct column_value *values, unsigned n)
+{
+	(void)tw_buf_printf(sql, "INSERT INTO \"%s\"(", t->name);
+	for (unsigned i = 0; i < n; i++)
+		(void)tw_buf_printf(sql, "%s%.*s", i ? "," : "", (int)values[i].column.name.len,
+		        values[i].column.name.ptr);
+	for (unsigned i = 0; i < n; i++)
+		(void)tw_buf_printf(sql, "%s?%u", i ? "," : ") VALUES(", i + 1);
+	(void)tw_buf_printf(sql, ") ON CONFLICT DO NOTHING");
+	(void)tw_buf_add_u8(sql, 0);
+}
+
+static enum tw_status insert_row(
+        struct tw_db *db, const struct tw_table *t, const json_t *row, struct tw_err *err)
+{
+	struct column_value values[TW_COLUMNS_MAX];
+	const unsigned n = values_of(t, row, values);
+	struct tw_cat_query q;
+	struct tw_buf sql;
+	enum tw_status st;
+
+	tw_buf_init(&sql, SQL_BYTES);
+	write_insert(&sql, t, values, n);
+	st = tw_buf_status(&sql) == TW_OK ? tw_cat_query(&q, db, err, (const char *)sql.data, "")
+	                                  : tw_oom(err);
+	tw_buf_done(&sql);
+	if (st != TW_OK)
+		return st;
+	for (unsigned i = 0; i < n; i++) {
+		const char *s = json_string_value(values[i].value);
+
+		if (values[i].column.kind == TW_COLUMN_INT)
+			tw_cat_bind_int(&q, (int)i + 1, json_integer_value(values[i].value));
+		else
+			tw_cat_bind_text(&q, (int)i + 1, s ? s : "");
+	}
+	while (tw_cat_row(&q))
+		continue;
+	return tw_cat_close(&q, err);
+}
+
+static enum tw_status insert_rows(
+        struct tw_db *db, const char *table, const json_t *record, struct tw_err *err)
+{
+	const json_t *rows = json_object_get(record, table);
+	const struct tw_table *t = table_of(table);
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < json_array_size(rows); i++)
+		st = insert_row(db, t, json_array_get(rows, i), err);
+	return st;
+}
+
+static enum tw_status add_trace(
+        struct tw_db *db, const json_t *record, bool queue, struct tw_err *err)
+{
+	const json_t *trace = tw_record_row(record, "trace");
+	const char *project_id = tw_record_text(trace, "project_id");
+	const char *build_id = tw_record_text(trace, "build_id");
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < N_TRACE; i++)
+		st = insert_rows(db, tables_of_trace[i], record, err);
+	if (st == TW_OK && build_id[0])
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO build(project_id,build_id,created_ms) VALUES(?1,?2,?3) ON"
+		        " CONFLICT(project_id,build_id) DO UPDATE SET"
+		        " created_ms=min(build.created_ms,excluded.created_ms)",
+		        "tti", project_id, build_id,
+		        (int64_t)json_integer_value(json_object_get(trace, "created_ms")));
+	if (st == TW_OK && queue)
+		st = tw_cat_exec(db, NULL, err,
+		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,bytes)"
+		        " SELECT project_id, trace_id, " TW_CAT_BY_NOW(
+		                "?3") ", ?3, upload_bytes FROM trace"
+		                      " WHERE project_id=?1 AND trace_id=?2",
+		        "tti", project_id, tw_record_text(trace, "trace_id"), tw_unix_ms());
+	return st;
+}
+
+/* A build that a trace named before has only its time. */
+static enum tw_status add_build(struct tw_db *db, const json_t *record, struct tw_err *err)
+{
+	const json_t *build = tw_record_row(record, "build");
+	enum tw_status st = tw_cat_exec(db, NULL, err,
+	        "DELETE FROM build WHERE project_id=? AND build_id=?", "tt",
+	        tw_record_text(build, "project_id"), tw_record_text(build, "build_id"));
+
+	for (int i = 0; st == TW_OK && i < N_BUILD; i++)
+		st = insert_rows(db, tables_of_build[i], record, err);
+	return st;
+}
+
+static enum tw_status add_rows(
+        struct tw_db *db, const json_t *record, bool queue, struct tw_err *err)
+{
+	if (tw_record_row(record, "trace"))
+		return add_trace(db, record, queue, err);
+	return add_build(db, record, err);
+}
+
+static enum tw_status add_apart(
+        struct tw_db *db, const json_t *record, bool queue, struct tw_err *err)
+{
+	enum tw_status added, st = tw_db_run(db, "SAVEPOINT record", err);
+
+	if (st != TW_OK)
+		return st;
+	added = add_rows(db, record, queue, err);
+	if (added != TW_OK && tw_db_run(db, "ROLLBACK TO record", NULL) != TW_OK)
+		return added;
+	st = tw_db_run(db, "RELEASE record", added == TW_OK ? err : NULL);
+	return added == TW_OK ? st : added;
+}
+
+enum tw_status tw_record_add(
+        struct tw_record_adder *r, const json_t *record, bool queue, struct tw_err *err)
+{
+	enum tw_status st = r->open ? TW_OK : tw_cat_begin(r->catalogue, err);
+
+	if (st != TW_OK)
+		return st;
+	r->open++;
+	r->added++;
+	st = add_apart(r->catalogue->writer, record, queue, err);
+	if (r->open < AT_ONCE)
+		return st;
+	r->open = 0;
+	if (st != TW_OK) {
+		(void)tw_cat_end(r->catalogue, TW_OK, NULL);
+		return st;
+	}
+	return tw_cat_end(r->catalogue, TW_OK, err);
+}
+
+#define LATEST(column)                                                                             \
+	"(SELECT " column " FROM trace t WHERE t.project_id=build.project_id AND"                  \
+	" t.build_id=build.build_id ORDER BY created_ms DESC, trace_id DESC LIMIT 1)"
+
+static enum tw_status sum_up(struct tw_db *db, uint64_t records, struct tw_err *err)
+{
+	char number[TW_NUMBER_BYTES];
+	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
+	        "UPDATE build SET traces=(SELECT count(*) FROM trace t WHERE"
+	        " t.project_id=build.project_id AND t.build_id=build.build_id)",
+	        "");
+
+	if (st == TW_OK)
+		st = tw_cat_exec(db, NULL, err,
+		        "UPDATE build SET app=" LATEST("app") ", version_name=" LATEST(
+		                "version_name") " WHERE traces>0",
+		        "");
+	return st == TW_OK ? tw_cat_audit(db,
+	                             &(struct tw_change){"catalogue.rebuild", "", "",
+	                                     .facts = {{"records",
+	                                             tw_cat_number((int64_t)records, number)}}},
+	                             err)
+	                   : st;
+}
+
+enum tw_status tw_record_adder_end(struct tw_record_adder *r, enum tw_status st, struct tw_err *err)
+{
+	if (st == TW_OK && !r->open)
+		st = tw_cat_begin(r->catalogue, err);
+	if (st == TW_OK) {
+		st = tw_cat_end(r->catalogue, sum_up(r->catalogue->writer, r->added, err), err);
+	} else if (r->open) {
+		(void)tw_cat_end(r->catalogue, TW_OK, NULL);
+	}
+	tw_mem_free(r);
+	return st;
+}

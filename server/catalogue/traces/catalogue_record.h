@@ -1,0 +1,66 @@
+/*
+ * catalogue_record.h - the rows of one trace or build as a JSON document, and back.
+ *
+ * A record holds everything that the catalogue knows of a trace or build and that cannot be derived
+ * from its files: {"tracewell_record": 1, "project": [{...}], "trace": [{...}], "part": [...],
+ * ...}, an array of rows per table with the columns of catalogue_tables.h.  Columns with derived
+ * values (counted, named, indexed) and the keys of callers are left out, so a trace that is added
+ * from its record is counted and indexed again. Thread: any; an adder belongs to one.
+ */
+#ifndef TW_CATALOGUE_RECORD_H
+#define TW_CATALOGUE_RECORD_H
+
+#include <jansson.h>
+
+#include "decoder/base/buf.h"
+#include "server/catalogue/catalogue.h"
+
+enum { TW_RECORD_BYTES = 4 << 20 };
+
+/* Reads records over a connection of its own, with statements that stay prepared. */
+struct tw_record_reader;
+enum tw_status tw_record_reader_new(
+        struct tw_catalogue *c, struct tw_record_reader **ret, struct tw_err *err) TW_MUST_USE;
+struct tw_record_reader *tw_record_reader_free(struct tw_record_reader *r); /* NULL is fine */
+
+/* Appends the record to *out.  TW_NOT_FOUND: no such trace or build.  is_new: just uploaded, so
+ * nobody tagged or annotated it. */
+enum tw_status tw_record_of_trace(struct tw_record_reader *r, const char *project_id,
+        const char *trace_id, bool is_new, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_record_of_build(struct tw_record_reader *r, const char *project_id,
+        const char *build_id, struct tw_buf *out, struct tw_err *err) TW_MUST_USE;
+
+/* Pages of everything that has a record: all traces, and builds with a mapping, sent or in use, or
+ * a commit. */
+enum tw_status tw_catalogue_recorded_traces(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_recorded_builds(struct tw_catalogue *c,
+        const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
+        struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+
+/* Traces and builds in the catalogue. */
+enum tw_status tw_catalogue_record_rows(
+        struct tw_catalogue *c, uint64_t *ret, struct tw_err *err) TW_MUST_USE;
+/* Does the audit log have the deletion of the trace?  Reads all of the log. */
+enum tw_status tw_catalogue_trace_was_deleted(
+        struct tw_catalogue *c, const char *trace_id, bool *ret, struct tw_err *err) TW_MUST_USE;
+
+/* The first row of a table in a record, or NULL. */
+json_t *tw_record_row(const json_t *record, const char *table);
+const char *tw_record_text(const json_t *row, const char *column); /* "" if absent */
+
+/* Adds the rows of many records in few transactions. */
+struct tw_record_adder;
+/* TW_CONFLICT if the catalogue has a project, an account or a trace. */
+enum tw_status tw_record_adder_new(
+        struct tw_catalogue *c, struct tw_record_adder **ret, struct tw_err *err) TW_MUST_USE;
+/* `queue`: the trace is to be decoded.  On failure no row of this record is added, and others may
+ * still be. */
+enum tw_status tw_record_add(struct tw_record_adder *r, const json_t *record, bool queue,
+        struct tw_err *err) TW_MUST_USE;
+/* Sums up what builds count of their traces, and commits.  Frees in any case. */
+enum tw_status tw_record_adder_end(
+        struct tw_record_adder *r, enum tw_status st, struct tw_err *err) TW_MUST_USE;
+
+#endif
