@@ -6,7 +6,7 @@
  * for ends the process: its parent says so.  Landlock (kernel 5.13) denies
  * every path once more where the kernel has it; the filter does not need it.
  */
-#include "jail.h"
+#include "server/decode/jail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,7 +198,7 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 		seccomp_release(f);
 	if (rc == 0)
 		return TW_OK;
-	return tw_fail(err, TW_IO, TW_NO_OFFSET,
+	return tw_fail(err, TW_IO,
 	        "the decoder could not lock itself in: this kernel has no system call filter (%d); "
 	        "--worker-jail=false decodes without one",
 	        -rc);
@@ -207,16 +207,15 @@ static enum tw_status filter_calls(bool reading, struct tw_err *err)
 enum tw_status tw_jail_enter(const struct tw_jail *jail, struct tw_err *err)
 {
 	if (!limit(jail))
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "the decoder could not limit itself");
+		return tw_fail(err, TW_BUG, "the decoder could not limit itself");
 	if (!jail->filter || TW_JAIL_SANITIZED)
 		return TW_OK;
 	if (!forbid_paths(jail->folder))
 		return jail->folder
-		               ? tw_fail(err, TW_IO, TW_NO_OFFSET,
+		               ? tw_fail(err, TW_IO,
 		                         "clones are not read: this kernel has no Landlock, which "
 		                         "keeps who reads one from reading anything else; "
 		                         "--worker-jail=false reads without it")
-		               : tw_fail(err, TW_BUG, TW_NO_OFFSET,
-		                         "the decoder could not give up its paths");
+		               : tw_fail(err, TW_BUG, "the decoder could not give up its paths");
 	return filter_calls(jail->folder != 0, err);
 }

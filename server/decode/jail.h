@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 /* Sanitizers reserve terabytes of addresses and read /proc: under one the jail has neither a filter
  * nor a limit of memory. */

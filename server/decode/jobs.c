@@ -3,13 +3,15 @@
  *
  * One thread.  It polls the wake-up event and the pidfd of each running child;
  * when a child ends, its answer decides: ready (file renamed and synced, then
- * the row), failed (the input is bad), queued again (the child died, and there
- * are tries left), or put off: what the server itself lacks, space above all,
- * is no fault of the trace, so it costs no try, and nothing is started for a
- * while.  An end that cannot be written to the catalogue keeps its slot and is
- * written later.  Mappings are in jobs_map.c, data folder sweeping in jobs_sweep.c.
+ * the row), failed (the input is bad, or reached a deadline), queued again (the
+ * child died or the upload could not be read, and there are tries left), or put
+ * off: if the server lacks space, descriptors or storage, the try does not count
+ * and no job is started for a while.  An end that cannot be written to the
+ * catalogue keeps its slot and is written later.  Once a second the claims of
+ * running children are looked up; a child whose trace was deleted is killed.  Mappings are in
+ * jobs_map.c, data folder sweeping in jobs_sweep.c.
  */
-#include "jobs.h"
+#include "server/decode/jobs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,18 +23,23 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "blob.h"
-#include "child.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "jobs_internal.h"
-#include "jobs_names.h"
-#include "jobs_run.h"
-#include "log.h"
-#include "resume.h"
-#include "role.h"
+#include "server/base/child.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/base/role.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_run.h"
+#include "server/storage/blob.h"
 
-enum { POLL_MS = 1000 };
+enum {
+	POLL_MS = 1000,
+	CHECK_CLAIMS_MS = 1000,
+	STALL_MS = 30000,
+	PAUSED_MS = 4000,
+	EXPIRE_LOST_MS = 3600 * 1000
+};
 
 /* --- starting a job --- */
 
@@ -64,7 +71,7 @@ static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts
 		(void)json_array_append_new(list,
 		        json_pack("{s:s,s:s}", "part", parts[i].part, "format", parts[i].format));
 	return json_pack(
-	        "{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", tw_jobs_limits(c));
+	        "{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", tw_child_limits(c));
 }
 
 static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_err *err)
@@ -75,7 +82,7 @@ static enum tw_status start_on(struct tw_jobs *j, struct running *r, struct tw_e
 	enum tw_status st;
 
 	if (!task)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to start a decoder");
+		return tw_oom(err);
 	st = tw_jobs_open_output(r->out, &t.output, err);
 	if (st == TW_OK) {
 		st = tw_child_start(&r->child, &t, err);
@@ -121,7 +128,9 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 	/* a try that was given up does not touch what the next one writes */
 	(void)snprintf(name, sizeof name, "%s-%u", r->job.trace_id, r->job.tries);
 	tw_spool_path(app->blobs, name, r->out, sizeof r->out);
-	st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
+	st = tw_blobs_check_reserve(app->blobs, err); /* what is left is for deletes */
+	if (st == TW_OK)
+		st = tw_jobs_open_system(app, r->job.trace_id, &r->system_fd, err);
 	if (st == TW_OK)
 		st = start_on(j, r, err);
 	close_parts(r);
@@ -148,13 +157,13 @@ static void free_slot(struct running *r)
 }
 
 /* The child's work came to nothing, or could not be stored. */
-static void fall(struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child)
+static void fall(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
-	if (!tw_run_is_environment(why->code, told_by_child))
+	if (!tw_run_is_environment(why->code, fault))
 		j->pause_ms = 0;
 	r->step = STEP_CHILD;
 	tw_run_let_go(r);
-	if (tw_run_give_up(j, r, why, told_by_child))
+	if (tw_run_give_up(j, r, why, fault))
 		free_slot(r);
 	else
 		r->used = true; /* until it can be written down */
@@ -170,7 +179,7 @@ static void stored(struct tw_jobs *j, struct running *r)
 	if (st == TW_CONFLICT)
 		tw_run_lose(r);
 	else if (st != TW_OK) {
-		fall(j, r, &why, false);
+		fall(j, r, &why, FAULT_SERVER);
 		return;
 	}
 	j->pause_ms = 0;
@@ -183,10 +192,13 @@ static void fetched(struct tw_jobs *j, struct running *r)
 	enum tw_status st = r->errand.status;
 
 	r->step = STEP_CHILD;
-	if (st == TW_OK)
-		st = start_child(j, r, &why);
 	if (st != TW_OK) {
-		fall(j, r, &why, false);
+		fall(j, r, &why, tw_blobs_remote(j->app->blobs) ? FAULT_SERVER : FAULT_INPUT);
+		return;
+	}
+	st = start_child(j, r, &why);
+	if (st != TW_OK) {
+		fall(j, r, &why, FAULT_SERVER);
 		return;
 	}
 	tw_log(TW_LOG_INFO, "decoding", tw_log_text("trace", r->job.trace_id),
@@ -217,10 +229,17 @@ static void finish(struct tw_jobs *j, struct running *r)
 {
 	struct tw_err why = {0};
 	enum tw_status st = tw_child_collect(&r->child, &r->answer, &r->end, &why);
+	bool unreadable = st == TW_OK && json_is_true(json_object_get(r->answer, "input_failed"));
 
 	tw_crash_point("child_done");
+	if (r->abandoned) {
+		r->end.death = TW_DEATH_NONE;
+		if (tw_run_abandon(j, r))
+			free_slot(r);
+		return;
+	}
 	if (st == TW_OK && !json_is_true(json_object_get(r->answer, "ok"))) {
-		tw_jobs_child_error(r->answer, &why);
+		tw_child_error(r->answer, &why);
 		st = why.code;
 		r->end.death = st == TW_NOMEM ? TW_DEATH_MEMORY
 		               : st == TW_BUG ? TW_DEATH_BUG
@@ -229,7 +248,7 @@ static void finish(struct tw_jobs *j, struct running *r)
 	if (st == TW_OK)
 		begin_step(j, r, STEP_STORE);
 	else
-		fall(j, r, &why, true);
+		fall(j, r, &why, unreadable ? FAULT_INPUT : FAULT_CHILD);
 }
 
 /* --- the dispatcher --- */
@@ -240,6 +259,17 @@ static struct running *free_running(struct tw_jobs *j)
 		if (!j->slots[i].used)
 			return &j->slots[i];
 	return NULL;
+}
+
+/* The last free slot is for a project of which no trace is being decoded: decodes are not
+ * interrupted, and another project's may take minutes. */
+static unsigned per_project(const struct tw_jobs *j)
+{
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < j->n_slots; i++)
+		used += j->slots[i].used;
+	return used + 1 < j->n_slots ? 0 : 1;
 }
 
 /* Is that trace in another slot?  A store that is slow outlasts the lease. */
@@ -256,7 +286,8 @@ static bool is_running(const struct tw_jobs *j, const struct running *r)
 static bool start_one(struct tw_jobs *j)
 {
 	struct running *r = free_running(j);
-	const int64_t lease = tw_claims_lease_ms(j->app);
+	const struct tw_claim claim = {
+	        TW_QUEUE_TRACES, j->app->node, tw_claims_lease_ms(j->app), per_project(j)};
 	struct tw_err err;
 	enum tw_status st;
 
@@ -268,8 +299,7 @@ static bool start_one(struct tw_jobs *j)
 	        .system_fd = -1};
 	if (!r->arena)
 		return false;
-	st = tw_catalogue_job_claim(
-	        j->app->catalogue, j->app->node, lease, r->arena, &r->job, &err);
+	st = tw_catalogue_queue_claim(j->app->catalogue, &claim, r->arena, &r->job, &err);
 	if (st != TW_OK) {
 		if (st != TW_NOT_FOUND)
 			tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a job", &err);
@@ -286,7 +316,7 @@ static bool start_one(struct tw_jobs *j)
 	if (st == TW_OK)
 		begin_step(j, r, STEP_FETCH);
 	else
-		fall(j, r, &err, false);
+		fall(j, r, &err, FAULT_SERVER);
 	return tw_monotonic_ms() >= j->resume_ms; /* else the server lacks something */
 }
 
@@ -312,6 +342,31 @@ static void settle_late(struct tw_jobs *j)
 	}
 }
 
+static bool has_child(const struct running *r)
+{
+	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
+}
+
+/* The trace may be deleted, by any server, or by now be another server's. */
+static void check_claims(struct tw_jobs *j)
+{
+	if (tw_monotonic_ms() - j->claims_checked_ms < CHECK_CLAIMS_MS)
+		return;
+	for (unsigned i = 0; i < j->n_slots; i++) {
+		struct running *r = &j->slots[i];
+		bool held = true;
+
+		if (!has_child(r) || r->child.killed || r->abandoned ||
+		        tw_catalogue_job_held(
+		                j->app->catalogue, &r->job, -TW_DAY_MS, &held, NULL) != TW_OK ||
+		        held)
+			continue;
+		r->abandoned = true;
+		tw_child_kill(&r->child);
+	}
+	j->claims_checked_ms = tw_monotonic_ms();
+}
+
 static void check_deadlines(struct tw_jobs *j)
 {
 	int64_t now = tw_monotonic_ms();
@@ -319,8 +374,8 @@ static void check_deadlines(struct tw_jobs *j)
 	for (unsigned i = 0; i < j->n_slots; i++) {
 		struct running *r = &j->slots[i];
 
-		if (r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD &&
-		        !r->child.killed && now > r->child.deadline_ms) {
+		if (has_child(r) && !r->child.killed && !r->abandoned &&
+		        now > r->child.deadline_ms) {
 			r->child.killed = true;
 			tw_child_kill(&r->child);
 		}
@@ -354,6 +409,7 @@ static bool wait_and_finish(struct tw_jobs *j, int timeout_ms)
 	}
 	take_steps(j);
 	check_deadlines(j);
+	check_claims(j);
 	return n > 1 || storing;
 }
 
@@ -382,6 +438,8 @@ static void drain(struct tw_jobs *j)
 		(void)unlink(r->out);
 		free_slot(r); /* the next start finds the claim and queues it again */
 	}
+	j->compilers = tw_compilers_stop(j->compilers,
+	        tw_monotonic_ms() < until ? (unsigned)((until - tw_monotonic_ms()) / 1000) : 0);
 	j->claims = tw_claims_stop(j->claims);
 	tw_claims_leave(j->app); /* others need not wait for its end */
 }
@@ -390,27 +448,38 @@ static void *dispatch(void *arg)
 {
 	struct tw_jobs *j = arg;
 
+	int64_t expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
+
 	tw_jobs_sweep(j->app, &j->stop);
+	tw_records_complete(j->app->recorder);
 	while (!atomic_load(&j->stop)) {
+		atomic_store(&j->seen_ms, tw_monotonic_ms());
 		settle_late(j);
 		while (!atomic_load(&j->stop) && tw_monotonic_ms() >= j->resume_ms && start_one(j))
 			continue;
 		(void)wait_and_finish(j, POLL_MS);
-		if (j->app->resumes)
-			tw_resumes_expire(j->app->resumes);
+		if (j->each_poll)
+			j->each_poll(j->app);
+		if (tw_monotonic_ms() < expire_ms)
+			continue;
+		tw_jobs_expire_lost(j->app);
+		expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
 	}
 	drain(j);
 	return NULL;
 }
 
-static unsigned workers(const struct tw_config *c)
+/* The decodes at once of one project, and one more; without the role there are none, but the
+ * sweep. */
+static unsigned slots(const struct tw_config *c)
 {
-	unsigned n = c->roles & TW_ROLE_DECODE ? c->decode_workers : 0; /* it sweeps all the same */
+	unsigned n = c->roles & TW_ROLE_DECODE ? c->decode_workers + 1 : 0;
 
 	return n < TW_RUN_WORKERS ? n : TW_RUN_WORKERS;
 }
 
-enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw_err *err)
+enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app *),
+        struct tw_jobs **ret, struct tw_err *err)
 {
 	struct tw_jobs *j;
 	enum tw_status st = tw_catalogue_jobs_recover(app->catalogue, err);
@@ -424,24 +493,27 @@ enum tw_status tw_jobs_start(struct tw_app *app, struct tw_jobs **ret, struct tw
 		return st;
 	j = tw_mem_zalloc(1, sizeof *j);
 	if (!j)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_claims_start(app, &j->claims, err);
 	if (st != TW_OK) {
 		tw_mem_free(j);
 		return st;
 	}
 	j->app = app;
-	j->n_slots = workers(app->config);
+	j->each_poll = each_poll;
+	j->n_slots = slots(app->config);
 	j->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (tw_blobs_remote(app->blobs))
+	st = tw_compilers_start(app, j->claims, &j->compilers, err);
+	if (st == TW_OK && tw_blobs_remote(app->blobs))
 		st = tw_pool_start(2 * j->n_slots < 32 ? 2 * j->n_slots : 32, &j->errands, err);
 	if (st != TW_OK || j->wake_fd < 0 || pthread_create(&j->thread, NULL, dispatch, j) != 0) {
 		if (j->wake_fd >= 0)
 			(void)close(j->wake_fd);
 		(void)tw_pool_stop(j->errands);
+		(void)tw_compilers_stop(j->compilers, 0);
 		(void)tw_claims_stop(j->claims);
 		tw_mem_free(j);
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "the dispatcher could not be started");
+		return tw_fail(err, TW_IO, "the dispatcher could not be started");
 	}
 	*ret = j;
 	return TW_OK;
@@ -465,6 +537,28 @@ void tw_jobs_wake(struct tw_jobs *j)
 	uint64_t one = 1;
 
 	(void)!write(j->wake_fd, &one, sizeof one);
+}
+
+/* A single failed start causes a short pause only, and may be due to one trace. */
+enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
+{
+	const int64_t now = tw_monotonic_ms(), seen = atomic_load(&j->seen_ms);
+
+	if (!j->n_slots || !seen)
+		return TW_OK;
+	if (now - seen > STALL_MS)
+		return tw_fail(err, TW_BUSY, "the decode queue has not advanced for %lld seconds",
+		        (long long)((now - seen) / 1000));
+	if (atomic_load(&j->pause_ms) >= PAUSED_MS)
+		return tw_fail(err, TW_BUSY,
+		        "decoders failed to start several times in a row: see event=decoded in the "
+		        "log");
+	return TW_OK;
+}
+
+void tw_jobs_wake_compilers(struct tw_jobs *j)
+{
+	tw_compilers_wake(j->compilers);
 }
 
 struct tw_app *tw_jobs_app(const struct tw_jobs *j)

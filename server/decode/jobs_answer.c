@@ -1,8 +1,8 @@
 /*
  * jobs_answer.c - what a child answered, as the catalogue and the metrics want it.
  */
-#include "jobs_internal.h"
-#include "metrics.h"
+#include "server/decode/jobs_internal.h"
+#include "server/http/metrics.h"
 
 uint64_t tw_jobs_count_of(const json_t *o, const char *key)
 {
@@ -26,7 +26,7 @@ struct tw_trace_summary tw_jobs_summary_of(const json_t *o)
 	        .max_depth = (uint32_t)tw_jobs_count_of(o, "max_depth"),
 	        .losses = (uint32_t)tw_jobs_count_of(o, "losses"),
 	        .repairs = (uint32_t)tw_jobs_count_of(o, "repairs"),
-	        .duration_ns = (int64_t)tw_jobs_count_of(o, "duration_ns"),
+	        .duration_ns = json_integer_value(json_object_get(o, "duration_ns")),
 	        .format = format ? format : "",
 	        .anr = anr ? anr : "",
 	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),

@@ -10,18 +10,22 @@
 #include <string.h>
 #include <time.h>
 
-#include "blob.h"
-#include "catalogue.h"
-#include "clock.h"
-#include "jobs_internal.h"
-#include "log.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_run.h"
+#include "server/storage/blob.h"
 
-enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000, HELD = 64 };
+enum { SHARED_MS = 30000, RENEW_MS = 8000, AGAIN_MS = 1000, ALONE_SLACK_MS = 60000, HELD = 72 };
 enum { STORE_MS = 6 * 3600 * 1000 };
+_Static_assert(2 * RENEW_MS < SHARED_MS, "a claim outlives one renewal that fails");
+_Static_assert((int)HELD >= (int)TW_RUN_WORKERS, "every running job has a claim");
 
 struct claim { /* a copy: the renewing thread reads it while the dispatcher ends the job */
 	char project_id[TW_ID_BYTES], trace_id[TW_ID_BYTES];
 	uint32_t tries;
+	enum tw_queue queue;
 };
 
 struct tw_claims {
@@ -54,8 +58,8 @@ static bool renew(struct tw_app *app, const struct claim *held, size_t n)
 	struct tw_err err;
 
 	for (size_t i = 0; i < n; i++) {
-		rows[i] = (struct tw_job_row){
-		        held[i].project_id, held[i].trace_id, held[i].tries, app->node};
+		rows[i] = (struct tw_job_row){held[i].project_id, held[i].trace_id, held[i].tries,
+		        app->node, held[i].queue};
 		jobs[i] = &rows[i];
 	}
 	if (n == 0 || tw_catalogue_jobs_renew(app->catalogue, jobs, n, SHARED_MS, &err) == TW_OK)
@@ -110,7 +114,7 @@ enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struc
 		return TW_OK;
 	c = tw_mem_zalloc(1, sizeof *c);
 	if (!c)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	c->app = app;
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)pthread_condattr_init(&attr);
@@ -119,7 +123,7 @@ enum tw_status tw_claims_start(struct tw_app *app, struct tw_claims **ret, struc
 	(void)pthread_condattr_destroy(&attr);
 	if (pthread_create(&c->thread, NULL, keep_renewing, c) != 0) {
 		tw_mem_free(c);
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "claims could not be renewed: no thread");
+		return tw_fail(err, TW_IO, "claims could not be renewed: no thread");
 	}
 	*ret = c;
 	return TW_OK;
@@ -153,6 +157,7 @@ void tw_claims_add(struct tw_claims *c, const struct tw_job_row *job)
 		(void)snprintf(of->project_id, sizeof of->project_id, "%s", job->project_id);
 		(void)snprintf(of->trace_id, sizeof of->trace_id, "%s", job->trace_id);
 		of->tries = job->tries;
+		of->queue = job->queue;
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 }

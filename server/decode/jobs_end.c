@@ -4,18 +4,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "catalogue_quarantine.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "decoder.h"
-#include "digest.h"
-#include "jobs_internal.h"
-#include "jobs_run.h"
-#include "jobs_store.h"
-#include "log.h"
-#include "metrics.h"
-#include "periodic.h"
+#include "decoder/decoder.h"
+#include "server/base/app.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/digest.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_run.h"
+#include "server/decode/jobs_store.h"
+#include "server/http/metrics.h"
 
 enum { PAUSE_LEAST_MS = 1000, PAUSE_MOST_MS = 30000, PUT_MS = 10000 };
 
@@ -79,7 +80,7 @@ static enum tw_status is_held(const struct running *r, struct tw_err *err)
 	if (r->jobs->claims)
 		st = tw_catalogue_job_held(r->jobs->app->catalogue, &r->job, PUT_MS, &held, err);
 	if (st == TW_OK && !held)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "the claim had run out, and another server has the trace");
 	return st;
 }
@@ -125,6 +126,7 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 		return TW_OK;
 	}
 	if (st == TW_OK) {
+		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
 		tw_metrics_decode(j->app->metrics, s.format, "ready",
 		        (uint64_t)(tw_monotonic_ms() - r->started_ms) * 1000000);
 		tw_jobs_count_repairs(j->app, told);
@@ -133,16 +135,19 @@ enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err
 	return st;
 }
 
-/* Memory that a child may not have is the trace's doing; what the dispatcher itself lacks is not.
+/* A child's own limit of memory is the trace's fault, and an unreadable upload concerns no other.
  */
-bool tw_run_is_environment(enum tw_status st, bool told_by_child)
+bool tw_run_is_environment(enum tw_status st, enum fault fault)
 {
-	return st == TW_IO || st == TW_FULL || st == TW_BUSY || (st == TW_NOMEM && !told_by_child);
+	return st == TW_FULL || st == TW_BUSY || (st == TW_IO && fault != FAULT_INPUT) ||
+	       (st == TW_NOMEM && fault != FAULT_CHILD);
 }
 
-static bool worth_a_retry(enum tw_status st)
+/* A deadline would pass again.  What looks like one may be the kernel's, short of memory. */
+static bool worth_a_retry(const struct running *r, enum tw_status st, enum fault fault)
 {
-	return st == TW_NOMEM || st == TW_BUG || st == TW_DEADLINE;
+	return st == TW_NOMEM || st == TW_BUG || (st == TW_IO && fault == FAULT_INPUT) ||
+	       (st == TW_DEADLINE && r->end.death == TW_DEATH_MEMORY);
 }
 
 static void pause_starting(struct tw_jobs *j)
@@ -182,18 +187,31 @@ bool tw_run_settle(struct tw_jobs *j, struct running *r)
 		tw_run_lose(r);
 	else if (st != TW_OK)
 		tw_log_err(TW_LOG_ERROR, "job_not_ended", r->job.trace_id, &err);
+	else if (r->ending == ENDING_FAILED)
+		tw_record_trace(j->app->recorder, r->job.project_id, r->job.trace_id);
 	return st == TW_OK || st == TW_NOT_FOUND || st == TW_CONFLICT;
 }
 
+bool tw_run_abandon(struct tw_jobs *j, struct running *r)
+{
+	r->ending = ENDING_RETRY; /* of a claim that is there after all, nothing is lost */
+	tw_log(TW_LOG_INFO, "decoding_abandoned", tw_log_text("trace", r->job.trace_id),
+	        tw_log_number("try", r->job.tries),
+	        tw_log_number("ms", tw_monotonic_ms() - r->started_ms));
+	(void)unlink(r->out);
+	return tw_run_settle(j, r);
+}
+
 bool tw_run_give_up(
-        struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child)
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault)
 {
 	static const char *const outcomes[] = {"", "failed", "retry", "put_off"};
 
-	r->ending = tw_run_is_environment(why->code, told_by_child) ? ENDING_WAIT
-	            : worth_a_retry(why->code) && r->job.tries < j->app->config->worker_tries
-	                    ? ENDING_RETRY
-	                    : ENDING_FAILED;
+	r->ending =
+	        tw_run_is_environment(why->code, fault) ? ENDING_WAIT
+	        : worth_a_retry(r, why->code, fault) && r->job.tries < j->app->config->worker_tries
+	                ? ENDING_RETRY
+	                : ENDING_FAILED;
 	r->why = *why;
 	if (r->ending == ENDING_WAIT)
 		pause_starting(j);

@@ -7,15 +7,14 @@
 #include <jansson.h>
 #include <stdatomic.h>
 
-#include "app.h"
-#include "blob.h"
-#include "catalogue.h"
+#include "server/base/app.h"
+#include "server/base/child.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 struct tw_jobs;
 struct tw_app *tw_jobs_app(const struct tw_jobs *j);
 
-/* The limits of a child, as its task tells them; NULL without memory. */
-json_t *tw_jobs_limits(const struct tw_config *c);
 /* What a child is to write, made anew for it: it may open nothing itself. */
 enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *err) TW_MUST_USE;
 /* A file without a name, for the device's own trace that a child may find in an archive. */
@@ -25,9 +24,6 @@ enum tw_status tw_jobs_open_system(
  * deleted meanwhile. */
 enum tw_status tw_jobs_keep_system(
         struct tw_app *app, const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
-/* The error that a child answered with. */
-void tw_jobs_child_error(const json_t *answer, struct tw_err *ret);
-
 /* What a child's answer says (jobs_answer.c): a count, 0 when it says none; all of a trace. */
 uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 struct tw_trace_summary tw_jobs_summary_of(const json_t *o);
@@ -48,12 +44,22 @@ bool tw_claims_fresh(struct tw_claims *c);
 /* All are given back: the server ends. */
 void tw_claims_leave(struct tw_app *app);
 
+/* Threads that compile mappings (jobs_map.c); *ret NULL where the server decodes nothing. */
+struct tw_compilers;
+enum tw_status tw_compilers_start(struct tw_app *app, struct tw_claims *claims,
+        struct tw_compilers **ret, struct tw_err *err) TW_MUST_USE;
+/* Children have drain_s seconds to end.  NULL is fine; returns NULL. */
+struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s);
+void tw_compilers_wake(struct tw_compilers *cs); /* NULL is fine */
+
 /* Removes what a crash left in spool/. */
 enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err);
 
-/* Removes blobs and trace files that no row knows, and queues ready traces again whose file is
- * gone (I9).  Runs while the server serves; ends early when *stop becomes true. */
+/* Moves files that no row knows to lost/, and queues ready traces again whose file is gone (I9).
+ * Runs while the server serves; ends early when *stop becomes true. */
 void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop);
+/* Deletes files that were in lost/ for --lost-days. */
+void tw_jobs_expire_lost(struct tw_app *app);
 
 enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err);
 

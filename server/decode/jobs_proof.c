@@ -7,12 +7,13 @@
  * known: those of the last transaction of uploads.  Their files are read and
  * hashed before anything else looks at them.
  */
-#include "jobs_internal.h"
+#include "server/decode/jobs_internal.h"
 
 #include <string.h>
 
-#include "catalogue.h"
-#include "log.h"
+#include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/trace_record.h"
 
 enum { ARENA_BYTES = 16 << 20 };
 
@@ -21,7 +22,10 @@ static enum tw_status drop_trace(struct tw_app *app, const struct tw_unproven *u
 {
 	const char **unused;
 	size_t n = 0;
-	enum tw_status st = tw_catalogue_trace_delete(
+	enum tw_status st;
+
+	tw_record_drop(app->recorder, u->trace_id);
+	st = tw_catalogue_trace_delete(
 	        app->catalogue, u->project_id, u->trace_id, a, &unused, &n, err);
 
 	if (st == TW_NOT_FOUND) /* another part of its was checked before */
@@ -59,7 +63,7 @@ enum tw_status tw_jobs_prove_uploads(struct tw_app *app, struct tw_err *err)
 		return TW_OK;
 	}
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_catalogue_unproven(app->catalogue, a, &all, &n, err);
 	for (size_t i = 0; i < n && st == TW_OK; i++)
 		st = prove(app, &all[i], a, err);

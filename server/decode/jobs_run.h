@@ -9,11 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "blob.h"
-#include "catalogue.h"
-#include "child.h"
-#include "jobs.h"
-#include "jobs_errand.h"
+#include "server/base/child.h"
+#include "server/base/thread/jobs_errand.h"
+#include "server/catalogue/catalogue.h"
+#include "server/decode/jobs.h"
+#include "server/storage/blob.h"
 
 enum { TW_RUN_PATH = 1500, TW_RUN_WORKERS = 64 };
 
@@ -22,6 +22,12 @@ enum ending { /* what becomes of a job that did not end ready */
 	ENDING_FAILED,
 	ENDING_RETRY,
 	ENDING_WAIT
+};
+
+enum fault { /* the side on which an error arose */
+	FAULT_SERVER,
+	FAULT_CHILD, /* reported by the child, or its death */
+	FAULT_INPUT  /* a part of the upload cannot be read */
 };
 
 enum step { /* what a job that has not ended waits for */
@@ -48,23 +54,29 @@ struct running { /* a child and its job */
 	json_t *answer; /* of a child that ended well */
 	char sha256[TW_SHA256_HEX];
 	uint64_t file_bytes;
-	bool held;     /* the trace's file, until its row is written */
-	int system_fd; /* of the child's second output, -1 none */
+	bool held;      /* the trace's file, until its row is written */
+	bool abandoned; /* its child was killed because the claim is gone */
+	int system_fd;  /* of the child's second output, -1 none */
 	char out[TW_RUN_PATH];
 };
 
 struct tw_jobs {
 	struct tw_app *app;
+	void (*each_poll)(struct tw_app *);
 	pthread_t thread;
 	struct tw_pool *errands; /* NULL: storage is the disk */
 	int wake_fd;
 	_Atomic bool stop;
-	_Atomic uint64_t serial;     /* of map outputs */
-	int64_t pause_ms, resume_ms; /* the last pause; nothing is started before (monotonic) */
+	_Atomic uint64_t serial; /* of map outputs */
+	/* the last pause; nothing is started before (monotonic) */
+	_Atomic int64_t pause_ms, resume_ms;
+	int64_t claims_checked_ms; /* monotonic */
+	_Atomic int64_t seen_ms;   /* the dispatcher, last (monotonic); 0: not yet */
 	unsigned drain_s;
 	unsigned n_slots;
 	struct running slots[TW_RUN_WORKERS];
-	struct tw_claims *claims; /* jobs_internal.h; NULL: nobody else may take over */
+	struct tw_compilers *compilers; /* jobs_internal.h; NULL: none */
+	struct tw_claims *claims;       /* jobs_internal.h; NULL: nobody else may take over */
 };
 
 /* Lets go of the trace's file. */
@@ -75,12 +87,14 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err) TW_MUST_USE;
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err) TW_MUST_USE;
 /* Another server decodes it, or has. */
 void tw_run_lose(struct running *r);
-/* Does the server lack something, rather than the trace? */
-bool tw_run_is_environment(enum tw_status st, bool told_by_child);
+/* Does the error concern all jobs (space, descriptors, storage), not this one? */
+bool tw_run_is_environment(enum tw_status st, enum fault fault);
 /* Writes the ending.  False: it could not be written, and is to be tried again. */
 bool tw_run_settle(struct tw_jobs *j, struct running *r);
 /* Chooses the ending, and settles it. */
 bool tw_run_give_up(
-        struct tw_jobs *j, struct running *r, const struct tw_err *why, bool told_by_child);
+        struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
+/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_settle. */
+bool tw_run_abandon(struct tw_jobs *j, struct running *r);
 
 #endif

@@ -1,19 +1,20 @@
-#include "jobs_store.h"
+#include "server/decode/jobs_store.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "blob.h"
-#include "blob_store.h"
-#include "catalogue.h"
-#include "catalogue_resumable.h"
-#include "clock.h"
-#include "config.h"
-#include "log.h"
-#include "periodic.h"
-#include "storage_owner.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/config.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/storage_owner.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_store.h"
 
 enum {
 	LOOK_S = 1,
@@ -28,6 +29,7 @@ enum {
 	AGAIN_LEAST_MS = 1000,
 	AGAIN_MOST_MS = 5 * 60 * 1000
 };
+_Static_assert(2 * RENEW_MS < LEAD_MS, "the lease of the sweep outlives one renewal that fails");
 
 struct drop { /* a key to be deleted */
 	struct drop *next;
@@ -44,7 +46,8 @@ struct tw_store_job {
 	pthread_mutex_t lock; /* of the queue */
 	struct drop *first, **last;
 	size_t n;
-	bool told_away;
+	bool logged_away;
+	enum tw_status logged_why;           /* a store that answers again may be another one */
 	int64_t probe_ms, sweep_ms, lead_ms; /* next */
 	uint64_t swept, seen, unnamed;
 };
@@ -122,6 +125,8 @@ static enum tw_status is_known(struct tw_app *app, const char *key, bool *ret, s
 	(void)snprintf(id, sizeof id, "%.64s", name + 1);
 	if (strncmp(key, "blobs/", 6) == 0 && strlen(id) == TW_SHA256_HEX - 1)
 		return tw_catalogue_has_blob(app->catalogue, id, ret, err);
+	if (strncmp(key, "records/", 8) == 0)
+		return tw_record_known(app->catalogue, app->blobs, key, ret, err);
 	if (strncmp(key, "pieces/", 7) == 0)
 		return tw_catalogue_resumable_names(app->catalogue, key, ret, err);
 	if (strncmp(key, "traces/", 7) != 0 || strlen(id) != TW_ID_CHARS + 3)
@@ -146,7 +151,7 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 		return TW_OK;
 	st = j->engine->look(j->store, key, &f, err);
 	if (st == TW_OK && f.modified_ms > store_now(j) - YOUNG_MS)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "it was put a moment ago");
+		st = tw_fail(err, TW_CONFLICT, "it was put a moment ago");
 	return st;
 }
 
@@ -186,7 +191,7 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	enum tw_status st;
 
 	if (!tw_blobs_claim_alone(j->app->blobs, key))
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "it is being put");
+		return tw_fail(err, TW_CONFLICT, "it is being put");
 	st = is_settled(j, key, err);
 	if (st == TW_OK)
 		st = is_known(j->app, key, &known, err);
@@ -243,19 +248,24 @@ static void probe(struct tw_store_job *j)
 {
 	struct tw_err err = {.msg = ""};
 	bool away = j->engine->ready(j->store, NULL) != TW_OK;
+	enum tw_status st;
 
-	if (tw_monotonic_ms() < j->probe_ms && !(away && !j->told_away))
+	if (tw_monotonic_ms() < j->probe_ms && !(away && !j->logged_away))
 		return;
-	if (ask(j, &err) == TW_OK) {
-		if (j->told_away)
+	st = ask(j, &err);
+	if (st == TW_OK) {
+		if (j->logged_away) {
 			tw_log(TW_LOG_INFO, "storage", tw_log_text("state", "there again"));
-		j->told_away = false;
-	} else if (!j->told_away) {
+			tw_records_complete(j->app->recorder);
+		}
+		j->logged_away = false;
+	} else if (!j->logged_away || st != j->logged_why) {
 		tw_log(TW_LOG_ERROR, "storage", tw_log_text("state", "away"),
 		        tw_log_text("why", err.msg));
-		j->told_away = true;
+		j->logged_away = true;
+		j->logged_why = st;
 	}
-	j->probe_ms = tw_monotonic_ms() + (j->told_away ? PROBE_AWAY_MS : PROBE_MS);
+	j->probe_ms = tw_monotonic_ms() + (j->logged_away ? PROBE_AWAY_MS : PROBE_MS);
 }
 
 /* --- the sweep --- */
@@ -270,7 +280,7 @@ static enum tw_status lead(struct tw_store_job *j, int64_t for_ms, struct tw_err
 		return TW_OK;
 	st = tw_catalogue_lead(j->app->catalogue, "storage", j->app->node, for_ms, &mine, err);
 	if (st == TW_OK && !mine)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "another server sweeps");
+		st = tw_fail(err, TW_CONFLICT, "another server sweeps");
 	j->lead_ms = st == TW_OK ? tw_monotonic_ms() + RENEW_MS : 0;
 	return st;
 }
@@ -294,7 +304,7 @@ static enum tw_status count_one(void *arg, const struct tw_store_file *f, struct
 	struct tw_store_job *j = arg;
 
 	if (tw_periodic_stopping(j->thread))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+		return tw_fail(err, TW_BUSY, "the server is being stopped");
 	attend(j);
 	j->seen++;
 	j->unnamed += is_unnamed(j, f, err);
@@ -307,7 +317,7 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 	enum tw_status st;
 
 	if (tw_periodic_stopping(j->thread))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "the server is being stopped");
+		return tw_fail(err, TW_BUSY, "the server is being stopped");
 	attend(j);
 	st = lead(j, LEAD_MS, err);
 	if (st != TW_OK || !is_unnamed(j, f, err))
@@ -323,7 +333,7 @@ static enum tw_status sweep_one(void *arg, const struct tw_store_file *f, struct
 
 static enum tw_status over_all(struct tw_store_job *j, tw_store_each *each, struct tw_err *err)
 {
-	static const char *const folders[] = {"blobs", "traces", "incoming", "pieces"};
+	static const char *const folders[] = {"blobs", "traces", "records", "incoming", "pieces"};
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < sizeof folders / sizeof *folders; i++)
@@ -339,7 +349,7 @@ static enum tw_status sweep_all(struct tw_store_job *j, struct tw_err *err)
 	j->swept = j->seen = j->unnamed = 0;
 	st = over_all(j, count_one, err);
 	if (st == TW_OK && j->unnamed > SWEEP_FEW && j->unnamed > j->seen / SWEEP_SHARE)
-		st = tw_fail(err, TW_CONFLICT, TW_NO_OFFSET,
+		st = tw_fail(err, TW_CONFLICT,
 		        "%llu of %llu files have no row: nothing was deleted; is the catalogue an "
 		        "older one?",
 		        (unsigned long long)j->unnamed, (unsigned long long)j->seen);
@@ -393,14 +403,15 @@ enum tw_status tw_store_job_start(struct tw_app *app, struct tw_store_job **ret,
 		return TW_OK;
 	j = tw_mem_zalloc(1, sizeof *j);
 	if (!j)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	j->app = app;
 	j->engine = tw_blobs_engine(app->blobs, &j->store);
 	j->last = &j->first;
 	j->probe_ms = tw_monotonic_ms() + PROBE_MS;
 	j->sweep_ms = tw_monotonic_ms() + (int64_t)app->config->storage.sweep_s * 1000;
 	(void)pthread_mutex_init(&j->lock, NULL);
-	st = tw_periodic_start(look_after, j, LOOK_S, &thread, err);
+	st = tw_periodic_start(
+	        &(struct tw_periodic_task){"storage", look_after, LOOK_S * 1000}, j, &thread, err);
 	if (st != TW_OK) {
 		(void)pthread_mutex_destroy(&j->lock);
 		tw_mem_free(j);
@@ -479,6 +490,8 @@ void tw_store_drop_trace(struct tw_app *app, const char *trace_id)
 	} else if (len == TW_ID_CHARS) {
 		(void)snprintf(key, sizeof key, "traces/%.2s/%.2s/%.26s.db", trace_id + len - 2,
 		        trace_id + len - 4, trace_id);
+		note(app->store_job, key);
+		(void)snprintf(key, sizeof key, "records/%.1s/%.26s", trace_id + len - 1, trace_id);
 		note(app->store_job, key);
 	}
 }

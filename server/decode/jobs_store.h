@@ -11,7 +11,7 @@
 #ifndef TW_JOBS_STORE_H
 #define TW_JOBS_STORE_H
 
-#include "app.h"
+#include "server/base/app.h"
 
 /* Does nothing for a data folder: *ret NULL. */
 enum tw_status tw_store_job_start(

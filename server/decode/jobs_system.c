@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "blob.h"
-#include "blob_use.h"
-#include "catalogue.h"
-#include "jobs_internal.h"
-#include "jobs_store.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/need_blobs.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_store.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_use.h"
 
 enum { PATH_BYTES = 1500 };
 
@@ -39,8 +39,7 @@ enum tw_status tw_jobs_open_system(
 static enum tw_status copy(int fd, struct tw_blob_writer *w, struct tw_err *err)
 {
 	if (lseek(fd, 0, SEEK_SET) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
-		        "what was decoded cannot be read (errno %d)", errno);
+		return tw_fail_errno(err, TW_IO, "what was decoded cannot be read");
 	return tw_blob_write_fd(w, fd, err);
 }
 
@@ -63,10 +62,10 @@ static enum tw_status store(struct tw_app *app, const struct tw_job_row *job, in
 		tw_blob_discard(w);
 		return st;
 	}
-	needed = (struct tw_needed_blobs){app, {sha256, NULL}, false};
-	tw_api_need_blobs(&needed);
+	needed = (struct tw_needed_blobs){app->catalogue, app->blobs, {sha256, NULL}, false};
+	tw_need_blobs(&needed);
 	st = tw_catalogue_part_found(app->catalogue, job->project_id, job->trace_id, &part, err);
-	return tw_api_end_need(&needed, st, err);
+	return tw_end_need_blobs(&needed, st, err);
 }
 
 /* Its trace was deleted meanwhile: nobody may have it now. */

@@ -8,18 +8,18 @@
  * is one project's: what its memory still holds of a head can only be told to who sent it.  KEPT of
  * them stay for the next upload; the one that was idle longest makes room for another project's.
  */
-#include "judge.h"
+#include "server/decode/judge.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "clock.h"
-#include "judge_process.h"
-#include "log.h"
-#include "pool.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/thread/pool.h"
+#include "server/decode/judge_process.h"
 
 /* KEPT > AT_ONCE: one is always free.  ASKED_MS: the question, and one more of a fresh judge. */
 enum { AT_ONCE = 4, KEPT = 16, TAKE_MS = 2000, ASKED_MS = (TW_JUDGE_PATIENCE_S + 1) * 1000 };
@@ -213,11 +213,12 @@ enum tw_status tw_look_begin(struct tw_judges *js, const char *project_id,
 	l = tw_mem_zalloc(1, sizeof *l + head->n);
 	if (!l) {
 		unqueue(js);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to look at an upload");
+		return tw_oom(err);
 	}
 	l->task.run = run;
 	l->judges = js;
 	(void)snprintf(l->project_id, sizeof l->project_id, "%s", project_id);
+	l->task.owner = l->project_id;
 	memcpy(l->bytes, head->bytes, head->n);
 	l->head = *head;
 	l->head.bytes = l->bytes;

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config.h"
-#include "decoder.h"
-#include "formats/format.h"
+#include "decoder/decoder.h"
+#include "decoder/formats/format.h"
+#include "server/base/config.h"
 
 /* More than these are not looked at. */
 enum { TW_HEAD_BYTES = TW_DECODER_HEAD_BYTES };

@@ -1,4 +1,4 @@
-#include "judge_process.h"
+#include "server/decode/judge_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,11 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "jobs_internal.h"
-#include "judge_line.h"
-#include "log.h"
-#include "metrics.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/judge_line.h"
+#include "server/http/metrics.h"
 
 /* Memory: a zstd window of 128 MiB, the chain, and the program. */
 enum { QUESTIONS = 100, CPU_S = 60, MEMORY_BYTES = 512 << 20 };
@@ -41,7 +41,7 @@ void tw_judge_dismiss(struct tw_judge *j)
 
 static json_t *judge_task(const struct tw_config *c)
 {
-	json_t *limits = tw_jobs_limits(c);
+	json_t *limits = tw_child_limits(c);
 
 	if (limits) {
 		(void)json_object_set_new(limits, "memory_bytes", json_integer(MEMORY_BYTES));
@@ -58,10 +58,10 @@ static enum tw_status appoint(struct tw_judge *j, const struct tw_config *c, str
 	enum tw_status st;
 
 	if (!task)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a judge");
+		return tw_oom(err);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		json_decref(task);
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET, "no line to a judge (errno %d)", errno);
+		return tw_fail_errno(err, TW_BUSY, "no line to a judge");
 	}
 	t.output = ends[1];
 	st = tw_child_start(&j->child, &t, err);
@@ -202,5 +202,5 @@ enum tw_status tw_judge_ask(struct tw_judge *j, const struct tw_config *c,
 	j->silent = out == SILENT;
 	if (out != ANSWERED || a.status == TW_OK)
 		return TW_OK;
-	return tw_fail(err, (enum tw_status)a.status, a.offset, "%s", a.msg);
+	return tw_fail_at(err, (enum tw_status)a.status, a.offset, "%s", a.msg);
 }

@@ -8,9 +8,9 @@
 #ifndef TW_JUDGE_PROCESS_H
 #define TW_JUDGE_PROCESS_H
 
-#include "child.h"
-#include "judge.h"
-#include "ulid.h"
+#include "server/base/child.h"
+#include "server/base/ulid.h"
+#include "server/decode/judge.h"
 
 /* Seconds that one question may take. */
 enum { TW_JUDGE_PATIENCE_S = 5 };

@@ -1,4 +1,4 @@
-#include "local_trace.h"
+#include "server/decode/local_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/unzip.h"
-#include "bundle.h"
+#include "decoder/base/unzip.h"
+#include "decoder/bundle.h"
+#include "server/base/file/io.h"
+#include "server/query/query.h"
 
 enum {
 	READ_BYTES = 256 << 10,
@@ -22,7 +24,7 @@ static enum tw_status fail_errno(const char *path, struct tw_err *err)
 	char text[96];
 	int why = errno;
 
-	return tw_fail(err, why == ENOENT ? TW_NOT_FOUND : TW_IO, TW_NO_OFFSET, "%.120s: %s", path,
+	return tw_fail(err, why == ENOENT ? TW_NOT_FOUND : TW_IO, "%.120s: %s", path,
 	        strerror_r(why, text, sizeof text));
 }
 
@@ -37,10 +39,9 @@ enum tw_status tw_local_read(const char *path,
 
 	*ret_bytes = 0;
 	if (fd < 0 || !piece)
-		st = fd < 0 ? fail_errno(path, err)
-		            : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read");
+		st = fd < 0 ? fail_errno(path, err) : tw_oom(err);
 	while (st == TW_OK && n > 0) {
-		n = read(fd, piece, READ_BYTES);
+		n = tw_read_some(fd, piece, READ_BYTES);
 		if (n < 0)
 			st = fail_errno(path, err);
 		else if (n > 0)
@@ -64,8 +65,7 @@ static enum tw_status decode_file(const char *path, const char *part, struct tw_
 	struct tw_limits limits = tw_limits_default();
 	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, part, sink);
 	uint64_t bytes = 0;
-	enum tw_status st = d ? tw_local_read(path, push_decoder, d, &bytes, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+	enum tw_status st = d ? tw_local_read(path, push_decoder, d, &bytes, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = tw_decoder_finish(d, err);
@@ -131,7 +131,7 @@ static bool is_bundle(const char *path)
 	static uint8_t head[BUNDLE_HEAD];
 	struct tw_limits limits = tw_limits_default();
 	int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
+	ssize_t n = fd >= 0 ? tw_read_full(fd, head, sizeof head) : 0;
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -146,7 +146,7 @@ enum tw_status tw_local_decode(const char *path, const char *part, struct tw_sin
 	enum tw_status st;
 
 	if (!a)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+		st = tw_oom(err);
 	else if ((!part || strcmp(part, "trace") == 0) && is_bundle(path))
 		st = decode_bundle(&f, a, sink, ret, err);
 	else
@@ -178,8 +178,7 @@ static enum tw_status read_text(
 	struct tw_unzip *z = a && writer ? tw_unzip_new(a, &limits, push, writer) : NULL;
 	enum tw_unzip_end end;
 	uint64_t bytes = 0;
-	enum tw_status st = z ? tw_local_read(path, push_unzip, z, &bytes, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	enum tw_status st = z ? tw_local_read(path, push_unzip, z, &bytes, err) : tw_oom(err);
 
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
@@ -260,7 +259,7 @@ static enum tw_status write_trace(struct tw_builder *b, const char *path,
         const struct tw_trace_facts *facts, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_new(path, &w, err);
+	enum tw_status st = tw_trace_writer_new(path, tw_query_crown, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(b, tw_trace_writer_out(w), err);
@@ -279,7 +278,7 @@ static enum tw_status decode_to(
 	enum tw_status st = TW_OK;
 
 	if (!b)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+		return tw_oom(err);
 	if (threads)
 		st = tw_local_decode(threads, "threads", tw_builder_sink(b), b, &facts, err);
 	if (st == TW_OK)
@@ -294,7 +293,7 @@ static bool is_database(const char *path)
 {
 	char head[16] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
+	ssize_t n = fd >= 0 ? tw_read_full(fd, head, sizeof head) : 0;
 
 	if (fd >= 0)
 		(void)close(fd);

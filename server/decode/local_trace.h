@@ -5,10 +5,10 @@
 #ifndef TW_LOCAL_TRACE_H
 #define TW_LOCAL_TRACE_H
 
-#include "base/buf.h"
-#include "decoder.h"
-#include "symbols/names.h"
-#include "trace_file.h"
+#include "decoder/base/buf.h"
+#include "decoder/decoder.h"
+#include "decoder/symbols/names.h"
+#include "server/trace/trace_file.h"
 
 /* Pushes a file through `push` piece by piece; "-" is standard input. */
 enum tw_status tw_local_read(const char *path,

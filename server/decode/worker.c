@@ -4,7 +4,7 @@
  * Exits 0 with an answer whatever the input was like; any other end is a crash
  * or a limit, which the parent explains.
  */
-#include "worker.h"
+#include "server/decode/worker.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -16,21 +16,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/unzip.h"
-#include "bundle.h"
-#include "crash_point.h"
-#include "decoder.h"
-#include "export_system_facts.h"
-#include "export_system_report.h"
-#include "formats/aside_sink.h"
-#include "jail.h"
-#include "json_memory.h"
-#include "trace_file.h"
-#include "worker_fault.h"
-#include "worker_internal.h"
+#include "decoder/base/unzip.h"
+#include "decoder/bundle.h"
+#include "decoder/decoder.h"
+#include "decoder/formats/aside_sink.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/io.h"
+#include "server/base/text/json_memory.h"
+#include "server/decode/jail.h"
+#include "server/decode/worker_fault.h"
+#include "server/decode/worker_internal.h"
+#include "server/export/perfetto/system/export_system_facts.h"
+#include "server/export/perfetto/system/export_system_report.h"
+#include "server/query/query.h"
+#include "server/trace/trace_file.h"
 
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
+
+static bool input_failed; /* the answer reports it */
 enum {
 	PARTS_MAX = 16,
 	BUNDLE_HEAD = TW_DECODER_HEAD_BYTES,
@@ -100,12 +104,12 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes,
 	ssize_t n;
 
 	*ret_bytes = 0;
-	while (st == TW_OK && (n = read(fd, piece, sizeof piece)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return tw_fail(err, TW_IO, *ret_bytes,
-			        "an input could not be read (errno %d)", errno);
+	while (st == TW_OK && (n = tw_read_some(fd, piece, sizeof piece)) != 0) {
+		if (n < 0) {
+			input_failed = true;
+			return tw_fail_at(err, TW_IO, *ret_bytes,
+			        "the upload cannot be read from storage: %s", strerror(errno));
+		}
 		*ret_bytes += (uint64_t)n;
 		st = push(arg, piece, (size_t)n, err);
 	}
@@ -114,19 +118,9 @@ enum tw_status tw_worker_read(int fd, uint64_t *ret_bytes,
 
 enum tw_status tw_worker_write(int fd, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	while (n) {
-		ssize_t took = write(fd, p, n);
-
-		if (took < 0 && errno == EINTR)
-			continue;
-		if (took < 0)
-			return tw_fail(err, errno == ENOSPC || errno == EDQUOT ? TW_FULL : TW_IO,
-			        TW_NO_OFFSET, "what was read could not be written (errno %d)",
-			        errno);
-		p += took;
-		n -= (size_t)took;
-	}
-	return TW_OK;
+	if (tw_write_all(fd, p, n))
+		return TW_OK;
+	return tw_fail_errno(err, tw_disk_status(errno), "what was read could not be written");
 }
 
 /* The first line of the answer, before the decoder can die of what it is given. */
@@ -137,7 +131,7 @@ static void tell_format(void *arg, const struct tw_format *format)
 
 	(void)arg;
 	if (n > 0 && n < (int)sizeof line)
-		(void)!write(ANSWER_FD, line, (size_t)n);
+		(void)tw_write_all(ANSWER_FD, line, (size_t)n);
 }
 
 static enum tw_status push_decoder(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
@@ -168,7 +162,7 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 		sink = tw_aside_sink_new(j->arena, sink);
 	d = sink ? tw_decoder_new(j->arena, &j->limits, format, name, sink) : NULL;
 	if (!d)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+		return tw_oom(err);
 	if (strcmp(name, "trace") == 0)
 		tw_decoder_on_format(d, tell_format, NULL);
 	tw_decoder_read_ahead(d);
@@ -215,7 +209,7 @@ static enum tw_status feed_bundle(void *arg, tw_bytes_fn push, void *to, struct 
 	struct bundle_input *in = arg;
 
 	if (lseek(in->fd, 0, SEEK_SET) != 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "an input cannot be read again");
+		return tw_fail(err, TW_IO, "an input cannot be read again");
 	return tw_worker_read(in->fd, &in->bytes, push, to, err);
 }
 
@@ -255,7 +249,7 @@ static enum tw_status decode_bundle(struct job *j, int fd, bool without_system, 
 static bool is_bundle(const struct job *j, int fd)
 {
 	static uint8_t head[BUNDLE_HEAD];
-	ssize_t n = pread(fd, head, sizeof head, 0);
+	ssize_t n = tw_pread_full(fd, head, sizeof head, 0);
 
 	return n > 0 && tw_bundle_is(head, (size_t)n, &j->limits);
 }
@@ -363,7 +357,7 @@ static enum tw_status write_system(
 static enum tw_status write_trace(struct job *j, struct tw_err *err)
 {
 	struct tw_trace_writer *w = NULL;
-	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, &w, err);
+	enum tw_status st = tw_trace_writer_on(TW_WORKER_OUTPUT, tw_query_crown, &w, err);
 
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(w), err);
@@ -437,20 +431,20 @@ static enum tw_status summarise(const struct job *j, json_t **ret, struct tw_err
 	*ret = json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:o}", "slices",
 	        (json_int_t)i->slices, "threads", (json_int_t)i->threads, "methods",
 	        (json_int_t)i->methods, "max_depth", (json_int_t)i->max_depth, "duration_ns",
-	        (json_int_t)(i->end_ns - i->start_ns), "input_bytes",
+	        (json_int_t)tw_trace_file_duration_ns(f), "input_bytes",
 	        (json_int_t)j->facts.input_bytes, "decoded_bytes",
 	        (json_int_t)j->facts.decoded_bytes, "file_bytes", (json_int_t)file.st_size,
 	        "losses", (json_int_t)losses, "repairs", (json_int_t)repairs, "decoder_version",
 	        (json_int_t)TW_DECODER_VERSION, "system_bytes", (json_int_t)j->system_bytes,
 	        "format", j->facts.format, "anr", anr, "repairs_by_name", repairs_json(f));
 	tw_trace_file_close(f);
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_worker_salt(struct tw_limits *l, struct tw_err *err)
 {
 	if (getrandom(&l->hash_salt, sizeof l->hash_salt, 0) != (ssize_t)sizeof l->hash_salt)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "no random number (errno %d)", errno);
+		return tw_fail_errno(err, TW_IO, "no random number");
 	return TW_OK;
 }
 
@@ -466,7 +460,7 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 	j.arena = tw_arena_new(j.limits.max_memory_bytes);
 	j.builder = j.arena ? tw_builder_new(&j.limits) : NULL;
 	if (!j.builder)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to decode");
+		st = tw_oom(err);
 	else
 		st = decode_parts(&j, json_object_get(task, "parts"), err);
 	tw_crash_point("child_decoded");
@@ -484,13 +478,14 @@ static enum tw_status run_trace(const json_t *task, json_t **ret, struct tw_err 
 static bool answer(enum tw_status st, json_t *summary, const struct tw_err *why)
 {
 	json_t *o = st == TW_OK ? json_pack("{s:b,s:o}", "ok", 1, "summary", summary)
-	                        : json_pack("{s:b,s:{s:s,s:s,s:I}}", "ok", 0, "error", "status",
+	                        : json_pack("{s:b,s:b,s:{s:s,s:s,s:I}}", "ok", 0, "input_failed",
+	                                  input_failed && st == TW_IO, "error", "status",
 	                                  tw_status_word(st), "message", why->msg, "offset",
 	                                  why->offset == TW_NO_OFFSET ? (json_int_t)-1
 	                                                              : (json_int_t)why->offset);
 	char *s = tw_json_dumps(o, JSON_COMPACT);
 	size_t len = s ? strlen(s) : 0;
-	bool told = len && write(ANSWER_FD, s, len) == (ssize_t)len;
+	bool told = len && tw_write_all(ANSWER_FD, s, len);
 
 	free(s);
 	json_decref(o);
@@ -504,7 +499,7 @@ void tw_worker_tell_line(const json_t *o)
 
 	if (len) {
 		s[len] = '\n'; /* in place of its end: one write, whole or not at all */
-		(void)!write(ANSWER_FD, s, len + 1);
+		(void)tw_write_all(ANSWER_FD, s, len + 1);
 	}
 	free(s);
 }

@@ -1,4 +1,4 @@
-#include "worker_fault.h"
+#include "server/decode/worker_fault.h"
 
 #if TW_TEST_FAULTS
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "decoder/base/arena.h"
 
 enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 {
@@ -21,14 +21,14 @@ enum tw_status tw_worker_fault(const char *variable, struct tw_err *err)
 	if (strcmp(how, "tire") == 0 && ++asked > 1) /* as if its time were used up */
 		(void)raise(SIGXCPU);
 	if (strcmp(how, "unlocked") == 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET, "it could not be locked in");
+		return tw_fail(err, TW_IO, "it could not be locked in");
 	while (strcmp(how, "loop") == 0)
 		spin++;
 	while (strcmp(how, "eat") == 0) {
 		void *p = tw_mem_alloc(1 << 20, 1);
 
 		if (!p)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to misbehave");
+			return tw_oom(err);
 		memset(p, 1, 1 << 20);
 	}
 	if (strcmp(how, "sleep") == 0)

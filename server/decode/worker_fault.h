@@ -9,7 +9,7 @@
 #ifndef TW_WORKER_FAULT_H
 #define TW_WORKER_FAULT_H
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 #if TW_TEST_FAULTS
 /* `variable` says how. */

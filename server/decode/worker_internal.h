@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "limits.h"
-#include "worker.h"
+#include "decoder/base/err.h"
+#include "decoder/limits.h"
+#include "server/decode/worker.h"
 
 /* Descriptors; inputs follow the first one. */
 enum { TW_WORKER_OUTPUT = 4, TW_WORKER_INPUT = 6 };

@@ -7,30 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decoder.h"
-#include "judge.h"
-#include "judge_line.h"
-#include "worker_fault.h"
-#include "worker_internal.h"
+#include "decoder/decoder.h"
+#include "server/base/file/io.h"
+#include "server/decode/judge.h"
+#include "server/decode/judge_line.h"
+#include "server/decode/worker_fault.h"
+#include "server/decode/worker_internal.h"
 
 enum { LINE_FD = TW_WORKER_OUTPUT };
 
 /* False: nobody asks any more, or it is no question. */
 static bool read_exactly(void *to, size_t n)
 {
-	uint8_t *p = to;
-
-	while (n) {
-		ssize_t k = read(LINE_FD, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		p += k;
-		n -= (size_t)k;
-	}
-	return true;
+	return tw_read_full(LINE_FD, to, n) == (ssize_t)n;
 }
 
 static struct tw_judge_answer look(

@@ -1,11 +1,11 @@
 /*
  * worker_map.c - the child compiles a mapping to the image that answers look names up in.
  */
-#include "worker_internal.h"
+#include "server/decode/worker_internal.h"
 
-#include "base/unzip.h"
-#include "symbols/method_map.h"
-#include "symbols/retrace.h"
+#include "decoder/base/unzip.h"
+#include "decoder/symbols/method_map.h"
+#include "decoder/symbols/retrace.h"
 
 static enum tw_status push_map(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -32,14 +32,14 @@ static enum tw_status read_map(
 	enum tw_status st;
 
 	if (!z)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+		st = tw_oom(err);
 	else
 		st = tw_worker_read(TW_WORKER_INPUT, &bytes, push_unzip, z, err);
 	if (st == TW_OK)
 		st = tw_unzip_finish(z, &end, err);
 	/* Half a mapping would name some methods and not others: refuse, it can be sent again. */
 	if (st == TW_OK && end != TW_UNZIP_COMPLETE)
-		st = tw_fail(err, TW_CORRUPT, tw_unzip_bytes(z),
+		st = tw_fail_at(err, TW_CORRUPT, tw_unzip_bytes(z),
 		        "the mapping's compressed data is damaged or cut");
 	tw_unzip_free(z);
 	tw_arena_free(a);
@@ -65,8 +65,7 @@ enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *er
 	enum tw_status st;
 
 	tw_buf_init(&image, limits.max_decoded_bytes);
-	st = w ? read_map(push_map, w, &limits, err)
-	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	st = w ? read_map(push_map, w, &limits, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_map_writer_finish(w, &image, &stats, err);
 	if (st == TW_OK)
@@ -74,7 +73,7 @@ enum tw_status tw_worker_map(const json_t *task, json_t **ret, struct tw_err *er
 	if (st == TW_OK) {
 		*ret = map_answer(&stats);
 		if (!*ret)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+			st = tw_oom(err);
 	}
 	tw_map_writer_free(w);
 	tw_buf_done(&image);
@@ -99,8 +98,7 @@ enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err
 	enum tw_status st;
 
 	tw_buf_init(&image, limits.max_memory_bytes);
-	st = w ? read_map(push_retrace, w, &limits, err)
-	       : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a mapping");
+	st = w ? read_map(push_retrace, w, &limits, err) : tw_oom(err);
 	if (st == TW_OK)
 		st = tw_retrace_writer_finish(w, &image, &stats, err);
 	if (st == TW_OK)
@@ -108,7 +106,7 @@ enum tw_status tw_worker_retrace(const json_t *task, json_t **ret, struct tw_err
 	if (st == TW_OK) {
 		*ret = retrace_answer(&stats);
 		if (!*ret)
-			st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+			st = tw_oom(err);
 	}
 	tw_retrace_writer_free(w);
 	tw_buf_done(&image);

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "source_git.h"
-#include "source_owners.h"
-#include "worker_fault.h"
-#include "worker_internal.h"
+#include "server/base/clock.h"
+#include "server/decode/worker_fault.h"
+#include "server/decode/worker_internal.h"
+#include "server/source/source_git.h"
+#include "server/source/source_owners.h"
 
 enum { ARENA_BYTES = 512 << 20, OWNERS_SHOWN = 20, OWNER_BYTES = 200, DAY_S = 86400 };
 
@@ -31,7 +31,7 @@ enum tw_status tw_worker_source_begin(struct tw_err *err)
 	tw_source_git_begin();
 	if (fchdir(TW_WORKER_INPUT) == 0)
 		return TW_OK;
-	return tw_fail(err, TW_IO, TW_NO_OFFSET, "the folder of the clone cannot be entered");
+	return tw_fail(err, TW_IO, "the folder of the clone cannot be entered");
 }
 
 static const char *word(const struct job *j, const char *key)
@@ -149,8 +149,7 @@ static enum tw_status find(
 	enum tw_status st;
 
 	if (git_commit_tree(&tree, head) != 0)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "the clone cannot be read: a commit has no files");
+		return tw_fail(err, TW_CORRUPT, "the clone cannot be read: a commit has no files");
 	st = tw_source_git_find(&j->git, tree, &want, ret, err);
 	git_tree_free(tree);
 	if (st != TW_OK)
@@ -189,8 +188,8 @@ static enum tw_status tell_log(
 	enum tw_status st = TW_OK;
 
 	if (!f->place.is_method)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "%s declares no method %.100s in that version", f->path, j->name.method);
+		return tw_fail(err, TW_NOT_FOUND, "%s declares no method %.100s in that version",
+		        f->path, j->name.method);
 	if (json_is_null(names) || json_array_size(names))
 		st = tw_source_git_commit(&j->git, names, &base, err);
 	if (st == TW_OK && base)
@@ -241,8 +240,7 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 	struct tw_arena *a = tw_arena_new(ARENA_BYTES);
 	int64_t ms = json_integer_value(json_object_get(task, "ms"));
 	struct tw_err why = {0};
-	enum tw_status st =
-	        a && j.answer ? TW_OK : tw_fail(&why, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st = a && j.answer ? TW_OK : tw_oom(&why);
 
 	if (st == TW_OK)
 		st = tw_source_name_read(word(&j, "method"), a, &j.name, &why);
@@ -259,5 +257,5 @@ enum tw_status tw_worker_source(const json_t *task, json_t **ret, struct tw_err 
 	tw_source_git_close(&j.git);
 	(void)tw_arena_free(a);
 	*ret = j.answer;
-	return j.answer ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to answer");
+	return j.answer ? TW_OK : tw_oom(err);
 }

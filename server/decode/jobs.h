@@ -1,0 +1,49 @@
+/*
+ * jobs.h - the running side of the queues of traces and mappings: claim, child, result, retry.
+ *
+ * A dispatcher thread claims queued rows and starts one limited child process
+ * per job, at most config.decode_workers at once.  A child that crashes, loops
+ * or eats memory costs its own trace: it is killed at its limits.  After a crash,
+ * a lack of memory or an upload that cannot be read from storage the job is
+ * tried up to config.worker_tries times, then the trace is failed with the
+ * reason (I7).  Bad input and a deadline of time or CPU fail immediately.  If the
+ * server lacks space, descriptors or storage, no try counts: the trace stays
+ * queued, reports why, and is tried again within a minute of the cause's end.
+ * Mappings have compilers of their own (jobs_map.c), under the same rules.
+ * Thread: start and stop by the owner; the rest by any.
+ */
+#ifndef TW_JOBS_H
+#define TW_JOBS_H
+
+#include "server/base/app.h"
+
+#include "decoder/base/err.h"
+
+struct tw_jobs;
+struct tw_blobs;
+
+/* Before a catalogue is made: TW_CONFLICT if the data folder has files. */
+enum tw_status tw_jobs_refuse_without_catalogue(
+        struct tw_blobs *b, const char *data, struct tw_err *err) TW_MUST_USE;
+/* Before anything is changed: TW_CONFLICT if the data folder has many traces that the catalogue
+ * does not know, because it is an older or another one.  Reads the names of all traces. */
+enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err *err) TW_MUST_USE;
+
+/* Recovers what a dead server left, sweeps data/ (I9), then starts dispatching.  Its thread calls
+ * each_poll (NULL: nothing) now and then. */
+enum tw_status tw_jobs_start(struct tw_app *app, void (*each_poll)(struct tw_app *),
+        struct tw_jobs **ret, struct tw_err *err) TW_MUST_USE;
+/* Stops claiming, waits for running children up to the drain time, then kills them; their jobs are
+ * queued again. */
+struct tw_jobs *tw_jobs_stop(struct tw_jobs *j, unsigned drain_s);
+void tw_jobs_wake(struct tw_jobs *j); /* a row was queued */
+/* Can traces be decoded?  Reads memory alone.  TW_OK also where the role is another server's. */
+enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err);
+
+void tw_jobs_wake_compilers(struct tw_jobs *j); /* a mapping was queued */
+
+/* Deletes those blobs that no row names any more. */
+struct tw_blob_list;
+void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs);
+
+#endif

@@ -1,0 +1,557 @@
+/*
+ * jobs_map.c - the compilers: threads that claim queued mappings, each with one limited child at a
+ * time, and the limits that every job passes to its child.
+ *
+ * What ends a job is as for traces (jobs.h): ready, failed with its reason, tried again after a
+ * crash, put off while the server lacks something.  A compiler holds no lock while its child runs.
+ * It looks its claim up once a second: a job that was deleted or replaced ends its child.  Of two
+ * compilers one at most works for the same project.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/base/child.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/file/io.h"
+#include "server/base/log.h"
+#include "server/base/role.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/storage/need_blobs.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs.h"
+#include "server/decode/jobs_internal.h"
+#include "server/decode/jobs_run.h"
+#include "server/decode/jobs_store.h"
+#include "server/http/metrics.h"
+#include "server/storage/blob.h"
+#include "server/storage/blob_use.h"
+
+enum {
+	PATH_BYTES = 1500,
+	COMPILERS = 2,
+	PER_PROJECT = 1,
+	ARENA_BYTES = 1 << 20,
+	LOOK_MS = 1000, /* for queued mappings that other servers took in, and for lost claims */
+	POLL_MS = 200,
+	PAUSE_LEAST_MS = 1000,
+	PAUSE_MOST_MS = 30000
+};
+
+struct compiler { /* a thread's */
+	struct tw_compilers *of;
+	pthread_t thread;
+	struct tw_arena *arena; /* of its job */
+	struct tw_job_row job;
+	struct tw_mapping_sent sent;
+	int64_t started_ms, pause_ms;
+	char out[PATH_BYTES];
+};
+
+struct tw_compilers {
+	struct tw_app *app;
+	struct tw_claims *claims; /* the dispatcher's */
+	pthread_mutex_t lock;     /* of what follows */
+	pthread_cond_t wake;
+	bool stop, woken;
+	int64_t stop_by_ms; /* monotonic; children still running then are killed */
+	unsigned n;
+	struct compiler each[COMPILERS];
+};
+
+enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *err)
+{
+	int fd;
+
+	(void)unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		bool full = tw_is_disk_full(errno);
+
+		return tw_fail_errno(err, full ? TW_FULL : TW_IO,
+		        "%s: a place for what is decoded cannot be made",
+		        full ? "the disk is full" : "the disk failed");
+	}
+	*ret = fd;
+	return TW_OK;
+}
+
+/* --- one mapping --- */
+
+static bool is_stopping(struct tw_compilers *cs, int64_t *ret_by_ms)
+{
+	bool stop;
+
+	(void)pthread_mutex_lock(&cs->lock);
+	stop = cs->stop;
+	*ret_by_ms = cs->stop_by_ms;
+	(void)pthread_mutex_unlock(&cs->lock);
+	return stop;
+}
+
+static bool is_lost(const struct compiler *c)
+{
+	bool held = true;
+
+	return tw_catalogue_job_held(c->of->app->catalogue, &c->job, -TW_DAY_MS, &held, NULL) ==
+	               TW_OK &&
+	       !held;
+}
+
+enum watched { ENDED, LOST, STOPPED };
+
+/* Until the child has ended, by itself or because it was killed. */
+static enum watched watch(struct compiler *c, struct tw_child *child)
+{
+	struct pollfd p = {.fd = child->pidfd, .events = POLLIN};
+	int64_t look_ms = tw_monotonic_ms() + LOOK_MS;
+	enum watched how = ENDED;
+	int64_t by_ms;
+
+	while (how == ENDED && !child->killed && poll(&p, 1, POLL_MS) <= 0) {
+		const int64_t now = tw_monotonic_ms();
+
+		if (is_stopping(c->of, &by_ms) && now >= by_ms)
+			how = STOPPED;
+		else if (now >= look_ms && is_lost(c))
+			how = LOST;
+		else if (now > child->deadline_ms)
+			child->killed = true;
+		if (now >= look_ms)
+			look_ms = now + LOOK_MS;
+	}
+	if (how != ENDED || child->killed)
+		tw_child_kill(child);
+	return how;
+}
+
+static enum tw_status start_child(
+        struct compiler *c, int input, struct tw_child *child, struct tw_err *err)
+{
+	const struct tw_config *config = c->of->app->config;
+	json_t *limits = tw_child_limits(config);
+	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s};
+	json_t *task;
+	enum tw_status st;
+
+	if (limits)
+		(void)json_object_set_new(limits, "decoded_bytes",
+		        json_integer((json_int_t)config->max_mapping_bytes));
+	t.task = task = json_pack("{s:s,s:o}", "kind",
+	        c->sent.kind == TW_MAPPING_RETRACE ? "retrace" : "map", "limits", limits);
+	if (!task)
+		return tw_oom(err);
+	st = tw_blobs_check_reserve(c->of->app->blobs, err); /* what is left is for deletes */
+	if (st == TW_OK)
+		st = tw_jobs_open_output(c->out, &t.output, err);
+	if (st == TW_OK) {
+		st = tw_child_start(child, &t, err);
+		(void)close(t.output);
+	}
+	json_decref(task);
+	return st;
+}
+
+struct outcome {
+	enum watched how;
+	enum fault fault;
+	struct tw_child_end end;
+	json_t *answer; /* owned; of a child that ended well */
+};
+
+static enum tw_status run_child(
+        struct compiler *c, int input, struct outcome *ret, struct tw_err *err)
+{
+	struct tw_child child;
+	json_t *answer = NULL;
+	enum tw_status st = start_child(c, input, &child, err);
+
+	if (st != TW_OK)
+		return st;
+	ret->fault = FAULT_CHILD;
+	ret->how = watch(c, &child);
+	st = tw_child_collect(&child, &answer, &ret->end, err);
+	tw_crash_point("mapping_compiled");
+	if (st != TW_OK)
+		return st;
+	if (json_is_true(json_object_get(answer, "ok"))) {
+		ret->answer = answer;
+		return TW_OK;
+	}
+	if (json_is_true(json_object_get(answer, "input_failed")))
+		ret->fault = FAULT_INPUT;
+	tw_child_error(answer, err);
+	json_decref(answer);
+	return err->code;
+}
+
+static enum tw_status compile(struct compiler *c, struct outcome *ret, struct tw_err *err)
+{
+	struct tw_app *app = c->of->app;
+	int input = -1;
+	enum tw_status st;
+
+	*ret = (struct outcome){.fault = tw_blobs_remote(app->blobs) ? FAULT_SERVER : FAULT_INPUT};
+	st = tw_blob_open(app->blobs, c->sent.source_sha256, &input, err);
+	if (st != TW_OK)
+		return st;
+	ret->fault = FAULT_SERVER;
+	st = run_child(c, input, ret, err);
+	(void)close(input);
+	return st;
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* The row of the mapping that a child compiled, by its summary. */
+static struct tw_build_row row_of(
+        const struct compiler *c, const json_t *summary, const char *image)
+{
+	const char *source = c->sent.source_sha256;
+	const json_int_t at = json_integer_value(json_object_get(summary, "first_malformed"));
+
+	return (struct tw_build_row){
+	        .build_id = c->sent.build_id,
+	        .map_sha256 = image,
+	        .source_sha256 = source,
+	        .map_version = text_of(summary, "version"),
+	        .entries = tw_jobs_count_of(summary, "entries"),
+	        .malformed = tw_jobs_count_of(summary, "malformed"),
+	        .duplicates = tw_jobs_count_of(summary, "duplicates"),
+	        .first_malformed = at,
+	        .app = "",
+	        .version_name = "",
+	        .retrace = {.sha256 = image,
+	                .source_sha256 = source,
+	                .id = text_of(summary, "id"),
+	                .classes = tw_jobs_count_of(summary, "classes"),
+	                .methods = tw_jobs_count_of(summary, "methods"),
+	                .malformed = tw_jobs_count_of(summary, "malformed"),
+	                .first_malformed = at},
+	};
+}
+
+/* Called with blob_use held for reading. */
+static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const json_t *summary,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	struct tw_app *app = c->of->app;
+	char image[TW_SHA256_HEX];
+	struct tw_needed_blobs needed = {
+	        app->catalogue, app->blobs, {c->sent.source_sha256, image}, false};
+	struct tw_build_row row;
+	enum tw_status st = tw_blob_commit(w, image, err);
+
+	if (st != TW_OK) {
+		tw_blob_discard(w);
+		return st;
+	}
+	row = row_of(c, summary, image);
+	tw_crash_point("mapping_stored");
+	tw_need_blobs(&needed);
+	st = tw_catalogue_mapping_done(
+	        app->catalogue, &c->job, &c->sent, &row, c->arena, ret_unused, err);
+	st = tw_end_need_blobs(&needed, st, err);
+	if (st == TW_OK)
+		return st;
+	/* the image has no row, unless another build has the same */
+	ret_unused->sha256 = tw_arena_alloc(c->arena, 1, sizeof *ret_unused->sha256);
+	if (ret_unused->sha256)
+		*ret_unused->sha256 = tw_arena_str(c->arena, tw_str_of(image));
+	ret_unused->n = ret_unused->sha256 && *ret_unused->sha256;
+	return st;
+}
+
+static enum tw_status publish(struct compiler *c, const json_t *summary,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	struct tw_app *app = c->of->app;
+	struct tw_blob_writer *w = NULL;
+	enum tw_status st = tw_blob_begin(app->blobs, UINT64_MAX, &w, err);
+
+	if (st == TW_OK)
+		st = tw_jobs_copy_file(c->out, w, err);
+	if (st != TW_OK) {
+		tw_blob_discard(w);
+		return st;
+	}
+	tw_blob_use_begin(app);
+	st = commit(c, w, summary, ret_unused, err);
+	tw_blob_use_end(app);
+	return st;
+}
+
+void tw_jobs_drop_unused(struct tw_app *app, const struct tw_blob_list *blobs)
+{
+	if (!blobs->n)
+		return;
+	tw_blob_drop_begin(app);
+	for (size_t i = 0; i < blobs->n; i++) {
+		const char *sha256 = blobs->sha256[i];
+		bool used = true; /* another upload may have come with the same content */
+
+		if (tw_catalogue_has_blob(app->catalogue, sha256, &used, NULL) == TW_OK && !used)
+			tw_store_drop_blobs(app, &sha256, 1);
+	}
+	tw_blob_drop_end(app);
+}
+
+/* --- its end --- */
+
+static void log_end(const struct compiler *c, const char *outcome, const struct tw_err *why)
+{
+	tw_metrics_mapping(c->of->app->metrics, outcome);
+	tw_log(why ? TW_LOG_WARN : TW_LOG_INFO, "mapping_compiled",
+	        tw_log_text("build", c->sent.build_id),
+	        tw_log_text("kind", c->sent.kind == TW_MAPPING_RETRACE ? "retrace" : "methods"),
+	        tw_log_text("outcome", outcome), tw_log_number("try", c->job.tries),
+	        tw_log_number("ms", tw_monotonic_ms() - c->started_ms),
+	        tw_log_text("why", why ? why->msg : ""));
+}
+
+static bool worth_a_retry(const struct outcome *o, enum tw_status st)
+{
+	return st == TW_NOMEM || st == TW_BUG || (st == TW_IO && o->fault == FAULT_INPUT) ||
+	       (st == TW_DEADLINE && o->end.death == TW_DEATH_MEMORY);
+}
+
+static enum tw_status write_end(struct compiler *c, const struct outcome *o,
+        const struct tw_err *why, struct tw_blob_list *ret_unused, struct tw_err *err)
+{
+	struct tw_catalogue *catalogue = c->of->app->catalogue;
+	struct tw_err reported = *why;
+
+	if (why->code == TW_DEADLINE) /* clients repeat what a deadline ended */
+		reported.code = TW_TOO_LARGE;
+	if (o->how == STOPPED) /* the claim is given back with all others */
+		return TW_OK;
+	if (o->how == LOST) /* finds that the job is gone */
+		return tw_catalogue_job_retry(catalogue, &c->job, err);
+	if (tw_run_is_environment(why->code, o->fault))
+		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
+	if (worth_a_retry(o, why->code) && c->job.tries < c->of->app->config->worker_tries)
+		return tw_catalogue_job_retry(catalogue, &c->job, err);
+	return tw_catalogue_mapping_failed(
+	        catalogue, &c->job, &c->sent, &reported, c->arena, ret_unused, err);
+}
+
+static const char *word_of(
+        const struct compiler *c, const struct outcome *o, const struct tw_err *why)
+{
+	if (o->how != ENDED)
+		return o->how == LOST ? "abandoned" : "stopped";
+	if (tw_run_is_environment(why->code, o->fault))
+		return "put_off";
+	return worth_a_retry(o, why->code) && c->job.tries < c->of->app->config->worker_tries
+	               ? "retry"
+	               : "failed";
+}
+
+static void wait_ms(struct tw_compilers *cs, int64_t ms);
+
+/* An end that cannot be written is written later; a restart finds the claim. */
+static void give_up(struct compiler *c, const struct outcome *o, const struct tw_err *why)
+{
+	const bool all = o->how == ENDED && tw_run_is_environment(why->code, o->fault);
+	struct tw_blob_list unused = {NULL, 0};
+	struct tw_err err;
+	int64_t by_ms;
+	enum tw_status st = write_end(c, o, why, &unused, &err);
+
+	while (st != TW_OK && st != TW_NOT_FOUND && st != TW_CONFLICT &&
+	        !is_stopping(c->of, &by_ms)) {
+		tw_log_err(TW_LOG_ERROR, "job_not_ended", c->job.trace_id, &err);
+		wait_ms(c->of, LOOK_MS);
+		st = write_end(c, o, why, &unused, &err);
+	}
+	tw_record_build(c->of->app->recorder, c->job.project_id, c->sent.build_id);
+	log_end(c, st == TW_NOT_FOUND || st == TW_CONFLICT ? "abandoned" : word_of(c, o, why), why);
+	tw_jobs_drop_unused(c->of->app, &unused);
+	c->pause_ms = !all ? 0 : c->pause_ms ? 2 * c->pause_ms : PAUSE_LEAST_MS;
+	if (c->pause_ms > PAUSE_MOST_MS)
+		c->pause_ms = PAUSE_MOST_MS;
+}
+
+static void now_in_use(struct compiler *c, const struct tw_blob_list *unused)
+{
+	struct tw_app *app = c->of->app;
+
+	c->pause_ms = 0;
+	tw_record_build(c->of->app->recorder, c->job.project_id, c->sent.build_id);
+	log_end(c, "ready", NULL);
+	tw_periodic_wake(app->names);
+	tw_periodic_wake(app->rollup);
+	tw_periodic_wake(app->hangs);
+	tw_periodic_wake(app->findings);
+	tw_jobs_drop_unused(app, unused);
+}
+
+static void work(struct compiler *c)
+{
+	struct tw_app *app = c->of->app;
+	struct tw_blob_list unused = {NULL, 0};
+	struct outcome o = {.fault = FAULT_SERVER};
+	struct tw_err why = {.msg = ""}; /* a child may end well just before it is killed */
+	char name[64];
+	enum tw_status st =
+	        tw_catalogue_mapping_get(app->catalogue, &c->job, c->arena, &c->sent, &why);
+
+	(void)snprintf(name, sizeof name, "map-%s-%u", c->job.trace_id, c->job.tries);
+	tw_spool_path(app->blobs, name, c->out, sizeof c->out);
+	if (st == TW_OK)
+		st = compile(c, &o, &why);
+	if (st == TW_OK && o.how == ENDED) {
+		o.fault = FAULT_SERVER;
+		st = publish(c, json_object_get(o.answer, "summary"), &unused, &why);
+	}
+	(void)unlink(c->out);
+	json_decref(o.answer);
+	if (st == TW_OK && o.how == ENDED)
+		now_in_use(c, &unused);
+	else {
+		give_up(c, &o, &why);
+		tw_jobs_drop_unused(app, &unused);
+	}
+	tw_periodic_wake(app->waiters);
+}
+
+/* --- the threads --- */
+
+static void wait_ms(struct tw_compilers *cs, int64_t ms)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (until.tv_nsec / 1000000 + ms) / 1000;
+	until.tv_nsec = (until.tv_nsec / 1000000 + ms) % 1000 * 1000000;
+	(void)pthread_mutex_lock(&cs->lock);
+	if (!cs->stop && !cs->woken)
+		(void)pthread_cond_timedwait(&cs->wake, &cs->lock, &until);
+	cs->woken = false;
+	(void)pthread_mutex_unlock(&cs->lock);
+}
+
+static bool claim(struct compiler *c)
+{
+	struct tw_app *app = c->of->app;
+	const struct tw_claim of = {
+	        TW_QUEUE_MAPPINGS, app->node, tw_claims_lease_ms(app), PER_PROJECT};
+	struct tw_err err;
+	enum tw_status st;
+
+	if (!tw_claims_fresh(c->of->claims))
+		return false;
+	st = tw_catalogue_queue_claim(app->catalogue, &of, c->arena, &c->job, &err);
+	if (st != TW_OK && st != TW_NOT_FOUND)
+		tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a mapping", &err);
+	if (st != TW_OK)
+		return false;
+	tw_claims_add(c->of->claims, &c->job);
+	c->started_ms = tw_monotonic_ms();
+	c->sent = (struct tw_mapping_sent){.build_id = "", .source_sha256 = ""};
+	tw_crash_point("mapping_claimed");
+	return true;
+}
+
+static void *run(void *arg)
+{
+	struct compiler *c = arg;
+	int64_t by_ms;
+
+	while (!is_stopping(c->of, &by_ms)) {
+		tw_arena_reset(c->arena);
+		if (claim(c)) {
+			work(c);
+			tw_claims_remove(c->of->claims, &c->job);
+		} else {
+			wait_ms(c->of, LOOK_MS);
+		}
+		if (c->pause_ms)
+			wait_ms(c->of, c->pause_ms);
+	}
+	return NULL;
+}
+
+static enum tw_status start_thread(struct tw_compilers *cs, struct tw_err *err)
+{
+	struct compiler *c = &cs->each[cs->n];
+
+	c->of = cs;
+	c->arena = tw_arena_new(ARENA_BYTES);
+	if (!c->arena || pthread_create(&c->thread, NULL, run, c) != 0) {
+		(void)tw_arena_free(c->arena);
+		return tw_fail(err, TW_IO, "the compilers could not be started");
+	}
+	cs->n++;
+	return TW_OK;
+}
+
+enum tw_status tw_compilers_start(
+        struct tw_app *app, struct tw_claims *claims, struct tw_compilers **ret, struct tw_err *err)
+{
+	struct tw_compilers *cs;
+	pthread_condattr_t attr;
+	enum tw_status st = TW_OK;
+
+	*ret = NULL;
+	if (!(app->config->roles & TW_ROLE_DECODE))
+		return TW_OK;
+	cs = tw_mem_zalloc(1, sizeof *cs);
+	if (!cs)
+		return tw_oom(err);
+	cs->app = app;
+	cs->claims = claims;
+	(void)pthread_mutex_init(&cs->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&cs->wake, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	while (st == TW_OK && cs->n < COMPILERS)
+		st = start_thread(cs, err);
+	if (st == TW_OK)
+		*ret = cs;
+	else
+		(void)tw_compilers_stop(cs, 0);
+	return st;
+}
+
+struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s)
+{
+	if (!cs)
+		return NULL;
+	(void)pthread_mutex_lock(&cs->lock);
+	cs->stop = true;
+	cs->stop_by_ms = tw_monotonic_ms() + (int64_t)drain_s * 1000;
+	(void)pthread_cond_broadcast(&cs->wake);
+	(void)pthread_mutex_unlock(&cs->lock);
+	for (unsigned i = 0; i < cs->n; i++) {
+		(void)pthread_join(cs->each[i].thread, NULL);
+		(void)tw_arena_free(cs->each[i].arena);
+	}
+	(void)pthread_cond_destroy(&cs->wake);
+	(void)pthread_mutex_destroy(&cs->lock);
+	tw_mem_free(cs);
+	return NULL;
+}
+
+void tw_compilers_wake(struct tw_compilers *cs)
+{
+	if (!cs)
+		return;
+	(void)pthread_mutex_lock(&cs->lock);
+	cs->woken = true;
+	(void)pthread_cond_broadcast(&cs->wake);
+	(void)pthread_mutex_unlock(&cs->lock);
+}

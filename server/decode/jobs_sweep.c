@@ -1,0 +1,584 @@
+/*
+ * jobs_sweep.c - makes the data folder and the catalogue agree after a crash.
+ *
+ * A file without a row was never accepted, or its deletion was interrupted.  It is moved to lost/
+ * (lost.h), because an older or another catalogue would look the same.  Where the catalogue lacks
+ * more than crashes leave, the server refuses to start.  A record (trace_record.h) is written after
+ * its row was committed and removed before the row, so one without a row is never left by a crash
+ * of the server: unknown records that outnumber the rows of the catalogue, or more than
+ * UNKNOWN_FEW, show that the catalogue was lost or replaced.  In folders that have no records yet,
+ * decoded traces are counted instead; an interrupted import leaves at most UNKNOWN_FEW of them.
+ * Uploads continue during the sweep; blob_use is held for writing around each move, because an
+ * upload's blob exists for a moment before its row does.  Where servers share the folder, only
+ * files that are a day old are moved.
+ */
+#include "server/decode/jobs_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/catalogue_move.h"
+#include "server/catalogue/storage/stored.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/catalogue/traces/catalogue_record.h"
+#include "server/catalogue/traces/catalogue_resumable.h"
+#include "server/decode/jobs.h"
+#include "server/decode/jobs_store.h"
+#include "server/storage/blob_store.h"
+#include "server/storage/blob_use.h"
+#include "server/storage/lost.h"
+#include "server/storage/spool.h"
+
+enum { PATH_BYTES = 1500, PAGE = 500, DAY_S = 86400, UNKNOWN_FEW = TW_MOVE_AT_ONCE };
+
+/* Names with a dot are of backups, exports and imports beside a server: theirs until nothing was
+ * written for a day. */
+static bool is_forgotten(int dir, const char *name)
+{
+	struct stat s;
+
+	return fstatat(dir, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode) &&
+	       tw_unix_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
+}
+
+/* Which files: all but those with a dot, or only what is forgotten. */
+static enum tw_status clear(const char *path, bool all, struct tw_err *err)
+{
+	struct dirent *e;
+	DIR *d = opendir(path);
+
+	if (!d)
+		return tw_fail_errno(err, TW_IO, "spool/ cannot be read");
+	while ((e = readdir(d)))
+		if ((all && e->d_name[0] != '.') || is_forgotten(dirfd(d), e->d_name))
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	(void)closedir(d);
+	return TW_OK;
+}
+
+/* Servers that share a data folder have a folder each in spool/, which goes when they are dead. */
+static enum tw_status clear_shared(struct tw_blobs *b, struct tw_err *err)
+{
+	char path[PATH_BYTES], below[PATH_BYTES];
+	enum tw_status st = TW_OK;
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(path, sizeof path, "%s/spool", tw_blobs_dir(b));
+	st = clear(path, false, err);
+	d = st == TW_OK ? opendir(path) : NULL;
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
+		        snprintf(below, sizeof below, "%s/%s", path, e->d_name) <
+		                (int)sizeof below &&
+		        tw_spool_is_dead(below) && clear(below, true, NULL) == TW_OK)
+			(void)rmdir(below);
+	if (d)
+		(void)closedir(d);
+	return st;
+}
+
+enum tw_status tw_jobs_clear_spool(struct tw_app *app, struct tw_err *err)
+{
+	char path[PATH_BYTES];
+
+	if (tw_catalogue_is_shared(app->catalogue))
+		return clear_shared(app->blobs, err);
+	tw_spool_path(app->blobs, ".", path, sizeof path);
+	return clear(path, true, err);
+}
+
+enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st;
+
+	if (fd < 0)
+		return tw_fail_errno(err, TW_IO, "%s cannot be read", path);
+	st = tw_blob_write_fd(w, fd, err);
+	(void)close(fd);
+	return st;
+}
+
+/* --- what the catalogue knows --- */
+
+static const char *name_of(const char *key)
+{
+	return strrchr(key, '/') + 1;
+}
+
+static enum tw_status blob_known(struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+{
+	return tw_catalogue_has_blob(app->catalogue, name_of(key), ret, err);
+}
+
+/* false: not the name of a trace file */
+static bool trace_id_of(const char *key, char ret[TW_ID_CHARS + 1])
+{
+	const char *name = name_of(key);
+
+	(void)snprintf(ret, TW_ID_CHARS + 1, "%s", name);
+	return strlen(name) == TW_ID_CHARS + 3 && strcmp(name + TW_ID_CHARS, ".db") == 0;
+}
+
+static enum tw_status trace_known(
+        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+{
+	char id[TW_ID_CHARS + 1];
+
+	*ret = false;
+	return trace_id_of(key, id) ? tw_catalogue_has_decoded(app->catalogue, id, ret, err)
+	                            : TW_OK;
+}
+
+static enum tw_status piece_known(
+        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+{
+	const char *name = name_of(key);
+	char object[TW_STORE_KEY];
+	size_t len = strlen(name);
+
+	*ret = true; /* a file of another kind is left alone */
+	if (len != 2 * TW_ID_CHARS + 1)
+		return TW_OK;
+	(void)snprintf(object, sizeof object, "pieces/%.2s/%s", name + TW_ID_CHARS - 2, name);
+	return tw_catalogue_resumable_names(app->catalogue, object, ret, err);
+}
+
+static enum tw_status record_known(
+        struct tw_app *app, const char *key, bool *ret, struct tw_err *err)
+{
+	return tw_record_known(app->catalogue, app->blobs, key, ret, err);
+}
+
+/* --- unknown files go to lost/ --- */
+
+typedef enum tw_status known_fn(struct tw_app *, const char *key, bool *ret, struct tw_err *);
+
+struct sweep {
+	struct tw_app *app;
+	const _Atomic bool *stop;
+	known_fn *known;
+	uint64_t taken;
+};
+
+struct taking {
+	struct sweep *sweep;
+	const char *key;
+};
+
+static enum tw_status take(struct sweep *s, const char *key, struct tw_err *err)
+{
+	enum tw_status st = tw_lost_take(tw_blobs_dir(s->app->blobs), key, err);
+
+	s->taken += st == TW_OK;
+	return st;
+}
+
+static enum tw_status take_unused(void *arg, const char *sha256, struct tw_err *err)
+{
+	const struct taking *t = arg;
+
+	(void)sha256;
+	return take(t->sweep, t->key, err);
+}
+
+/* A younger file may belong to an upload in progress at another server, or to a trace that was just
+ * decoded. */
+static enum tw_status sweep_shared(
+        struct sweep *s, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct taking t = {s, f->key};
+	struct tw_store_file now;
+	bool known = true;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(s->app->blobs, &store);
+	enum tw_status st = engine->look(store, f->key, &now, err); /* lists have no times */
+
+	if (st != TW_OK)
+		return st == TW_NOT_FOUND ? TW_OK : st;
+	if (tw_unix_ms() - now.modified_ms <= TW_DAY_MS)
+		return TW_OK;
+	if (s->known == blob_known)
+		return tw_catalogue_unless_used(
+		        s->app->catalogue, name_of(f->key), take_unused, &t, err);
+	st = s->known(s->app, f->key, &known, err);
+	return st == TW_OK && !known ? take(s, f->key, err) : st;
+}
+
+static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, struct tw_err *err)
+{
+	bool known = true;
+	enum tw_status st;
+
+	tw_blob_drop_begin(s->app);
+	st = s->known(s->app, f->key, &known, err); /* its row may have come since */
+	if (st == TW_OK && !known)
+		st = take(s, f->key, err);
+	tw_blob_drop_end(s->app);
+	return st;
+}
+
+static enum tw_status sweep_file(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct sweep *s = arg;
+	bool known = true;
+	struct tw_err why;
+	enum tw_status st;
+
+	if (atomic_load(s->stop))
+		return tw_fail(err, TW_BUSY, "the server is being stopped");
+	st = s->known(s->app, f->key, &known, &why);
+	if (st == TW_OK && !known)
+		st = tw_catalogue_is_shared(s->app->catalogue) ? sweep_shared(s, f, &why)
+		                                               : sweep_own(s, f, &why);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "sweep", name_of(f->key), &why);
+	return TW_OK;
+}
+
+static const struct {
+	const char *folder;
+	known_fn *known;
+} folders[] = {{"blobs", blob_known}, {"traces", trace_known}, {"records", record_known},
+        {"pieces", piece_known}};
+
+enum { FOLDERS = sizeof folders / sizeof *folders };
+
+static void take_all(struct tw_app *app, const _Atomic bool *stop)
+{
+	uint64_t taken[FOLDERS] = {0}, all = 0;
+	struct tw_err err;
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(app->blobs, &store);
+
+	for (int i = 0; i < FOLDERS; i++) {
+		struct sweep s = {app, stop, folders[i].known, 0};
+
+		if (engine->list(store, folders[i].folder, sweep_file, &s, &err) != TW_OK)
+			tw_log_err(TW_LOG_WARN, "sweep_incomplete", folders[i].folder, &err);
+		taken[i] = s.taken;
+		all += s.taken;
+	}
+	if (all)
+		tw_log(TW_LOG_WARN, "swept", tw_log_number("blobs", (int64_t)taken[0]),
+		        tw_log_number("traces", (int64_t)taken[1]),
+		        tw_log_number("records", (int64_t)taken[2]),
+		        tw_log_number("pieces", (int64_t)taken[3]), tw_log_text("to", "lost"));
+}
+
+/* --- and back --- */
+
+static enum tw_status return_known(void *arg, const struct tw_lost_file *f, struct tw_err *err)
+{
+	struct sweep *s = arg;
+	enum tw_status st = TW_OK;
+	bool known = false;
+	struct tw_err why;
+
+	if (atomic_load(s->stop))
+		return tw_fail(err, TW_BUSY, "the server is being stopped");
+	for (int i = 0; i < FOLDERS; i++) {
+		const size_t len = strlen(folders[i].folder);
+
+		if (strncmp(f->key, folders[i].folder, len) == 0 && f->key[len] == '/' &&
+		        folders[i].known != piece_known &&
+		        (folders[i].known != record_known || tw_record_is_of_trace(f->key)))
+			st = folders[i].known(s->app, f->key, &known, &why);
+	}
+	if (st == TW_OK && known)
+		st = tw_lost_return(tw_blobs_dir(s->app->blobs), f, &why);
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "sweep", f->key, &why);
+	s->taken += st == TW_OK && known;
+	return TW_OK;
+}
+
+/* A newer copy of the catalogue was restored: it knows files that an older one did not. */
+static void return_all(struct tw_app *app, const _Atomic bool *stop)
+{
+	struct sweep s = {app, stop, NULL, 0};
+
+	struct tw_err err;
+
+	if (tw_lost_each(tw_blobs_dir(app->blobs), return_known, &s, &err) != TW_OK &&
+	        !atomic_load(stop))
+		tw_log_err(TW_LOG_WARN, "sweep", "lost", &err);
+	if (s.taken)
+		tw_log(TW_LOG_INFO, "lost_returned", tw_log_number("files", (int64_t)s.taken));
+}
+
+void tw_jobs_expire_lost(struct tw_app *app)
+{
+	struct tw_err err;
+	uint64_t files = 0;
+
+	if (tw_lost_expire(tw_blobs_dir(app->blobs), app->config->lost_days, tw_unix_ms(), &files,
+	            &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "lost_not_expired", "lost", &err);
+	if (files)
+		tw_log(TW_LOG_INFO, "lost_expired", tw_log_number("files", (int64_t)files));
+}
+
+/* --- is it the catalogue of this folder? --- */
+
+struct census {
+	struct tw_app *app; /* NULL: there is no catalogue */
+	struct tw_blobs *blobs;
+	uint64_t records, traces, blobs_n;        /* files */
+	uint64_t unknown_records, unknown_traces; /* without a row */
+	struct tw_buf ids; /* of all traces of the catalogue, sorted, TW_ID_CHARS each */
+};
+
+static enum tw_status add_id(
+        void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
+{
+	(void)a;
+	return strlen(f->id) == TW_ID_CHARS && tw_buf_add(arg, f->id, TW_ID_CHARS) == TW_OK
+	               ? TW_OK
+	               : tw_oom(err);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return memcmp(a, b, TW_ID_CHARS);
+}
+
+/* All at once: a query per file would take 5 seconds of CPU per 100,000 traces at each start.
+ * Without memory each file is looked up. */
+static void read_ids(struct census *c)
+{
+	if (tw_stored_each(c->app->catalogue, tw_catalogue_recorded_traces, add_id, &c->ids,
+	            NULL) != TW_OK)
+		c->ids.len = 0;
+	if (c->ids.len)
+		qsort(c->ids.data, c->ids.len / TW_ID_CHARS, TW_ID_CHARS, compare_ids);
+}
+
+/* Another server may have added it since. */
+static enum tw_status has_trace(
+        const struct census *c, const char *id, bool *ret, struct tw_err *err)
+{
+	*ret = c->ids.len &&
+	       bsearch(id, c->ids.data, c->ids.len / TW_ID_CHARS, TW_ID_CHARS, compare_ids);
+	return *ret ? TW_OK : tw_catalogue_has_trace(c->app->catalogue, id, ret, err);
+}
+
+/* Another server may have deleted the trace since it was listed. */
+static bool is_there(const struct census *c, const char *key)
+{
+	struct tw_store_file f;
+	void *store;
+
+	return tw_blobs_engine(c->blobs, &store)->look(store, key, &f, NULL) != TW_NOT_FOUND;
+}
+
+/* A power failure may undo the removal of a record, but not the later deletion of its row. */
+static enum tw_status was_deleted(struct census *c, const char *key, bool *ret, struct tw_err *err)
+{
+	*ret = false;
+	return tw_record_is_of_trace(key) && c->unknown_records <= UNKNOWN_FEW
+	               ? tw_catalogue_trace_was_deleted(c->app->catalogue, name_of(key), ret, err)
+	               : TW_OK;
+}
+
+static enum tw_status count_record(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct census *c = arg;
+	bool known = false;
+	enum tw_status st = TW_OK;
+
+	c->records++;
+	if (c->app)
+		st = tw_record_is_of_trace(f->key) ? has_trace(c, name_of(f->key), &known, err)
+		                                   : record_known(c->app, f->key, &known, err);
+	if (st == TW_OK && !known && c->app)
+		st = was_deleted(c, f->key, &known, err);
+	c->unknown_records += st == TW_OK && !known && is_there(c, f->key);
+	return st;
+}
+
+static enum tw_status count_trace(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct census *c = arg;
+	char id[TW_ID_CHARS + 1];
+	bool known = false;
+	enum tw_status st = TW_OK;
+
+	if (!trace_id_of(f->key, id))
+		return TW_OK;
+	c->traces++;
+	if (c->app)
+		st = has_trace(c, id, &known, err);
+	c->unknown_traces += st == TW_OK && !known && is_there(c, f->key);
+	return st;
+}
+
+static enum tw_status count_blob(void *arg, const struct tw_store_file *f, struct tw_err *err)
+{
+	struct census *c = arg;
+
+	(void)f;
+	(void)err;
+	c->blobs_n++;
+	return TW_OK;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static enum tw_status list_all(struct census *c, struct tw_err *err)
+{
+	void *store;
+	const struct tw_store_engine *engine = tw_blobs_engine(c->blobs, &store);
+	enum tw_status st = engine->list(store, "records", count_record, c, err);
+
+	if (st == TW_OK)
+		st = engine->list(store, "traces", count_trace, c, err);
+	if (st == TW_OK && !c->app)
+		st = engine->list(store, "blobs", count_blob, c, err);
+	return st;
+}
+
+enum tw_status tw_jobs_refuse_without_catalogue(
+        struct tw_blobs *b, const char *data, struct tw_err *err)
+{
+	struct census c = {.blobs = b};
+	enum tw_status st = tw_blobs_remote(b) ? TW_OK : list_all(&c, err);
+
+	if (st != TW_OK || c.records + c.traces + c.blobs_n == 0)
+		return st;
+	return tw_fail(err, TW_CONFLICT,
+	        "%.40s has %llu uploads and %llu decoded traces, but no catalogue: restore it, or "
+	        "run "
+	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
+	        data, (unsigned long long)c.blobs_n, (unsigned long long)c.traces);
+}
+
+enum tw_status tw_jobs_refuse_other_catalogue(struct tw_app *app, struct tw_err *err)
+{
+	struct census c = {.app = app, .blobs = app->blobs};
+	enum tw_status st = TW_OK;
+	uint64_t unknown, rows = 0;
+
+	if (!tw_blobs_remote(app->blobs)) {
+		tw_buf_init(&c.ids, (size_t)1 << 30);
+		read_ids(&c);
+		st = list_all(&c, err);
+		tw_buf_done(&c.ids);
+	}
+	unknown = most(c.unknown_records, c.unknown_traces);
+	if (st == TW_OK && unknown)
+		st = tw_catalogue_record_rows(app->catalogue, &rows, err);
+	if (st != TW_OK || (unknown <= UNKNOWN_FEW && c.unknown_records <= rows))
+		return st;
+	return tw_fail(err, TW_CONFLICT,
+	        "the catalogue lacks %llu of %llu traces in %.40s: restore it, or move it away and "
+	        "run "
+	        "`tracewell check --rebuild`, or start once with --adopt (moves them to lost/)",
+	        (unsigned long long)unknown, (unsigned long long)most(c.records, c.traces),
+	        app->config->data_dir);
+}
+
+/* --- rows without a file --- */
+
+static void requeue_missing(
+        struct tw_app *app, const char *project_id, const struct tw_trace_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct tw_err err;
+		uint64_t bytes;
+
+		if (tw_trace_look(app->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
+			continue;
+		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
+		        tw_log_text("then", "decoding it again"));
+		if (tw_catalogue_trace_requeue(app->catalogue, project_id, rows[i].id, &err) !=
+		        TW_OK)
+			tw_log_err(TW_LOG_ERROR, "requeue", rows[i].id, &err);
+	}
+}
+
+static enum tw_status check_page(struct tw_app *app, const char *project_id, char cursor[128],
+        uint64_t *io_checked, struct tw_err *err)
+{
+	const struct tw_trace_filter f = {.state = "ready", .limit = PAGE, .cursor = cursor};
+	struct tw_arena *a = tw_arena_new((size_t)64 << 20);
+	struct tw_trace_row *rows = NULL;
+	const char *next = "";
+	uint64_t total;
+	size_t n = 0;
+	enum tw_status st = a ? tw_catalogue_traces(app->catalogue, project_id, &f, a, &rows, &n,
+	                                &next, &total, err)
+	                      : tw_oom(err);
+
+	if (st == TW_OK) {
+		requeue_missing(app, project_id, rows, n);
+		*io_checked += n;
+		(void)snprintf(cursor, 128, "%s", n ? next : "");
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+static enum tw_status check_project(struct tw_app *app, const char *project_id,
+        const _Atomic bool *stop, uint64_t *io_checked, struct tw_err *err)
+{
+	char cursor[128] = "";
+	enum tw_status st;
+
+	do
+		st = check_page(app, project_id, cursor, io_checked, err);
+	while (st == TW_OK && cursor[0] && !atomic_load(stop));
+	return st;
+}
+
+static enum tw_status check_projects(
+        struct tw_app *app, const _Atomic bool *stop, uint64_t *io_checked, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
+	struct tw_project_row *projects = NULL;
+	size_t n = 0;
+	enum tw_status st =
+	        a ? tw_catalogue_projects(app->catalogue, a, &projects, &n, err) : tw_oom(err);
+
+	for (size_t i = 0; st == TW_OK && i < n && !atomic_load(stop); i++)
+		st = check_project(app, projects[i].id, stop, io_checked, err);
+	tw_arena_free(a);
+	return st;
+}
+
+/* Its end is logged, so that a check that did not look at every trace is noticed. */
+static void check_trace_files(struct tw_app *app, const _Atomic bool *stop)
+{
+	struct tw_err err = {.msg = ""};
+	uint64_t checked = 0;
+	enum tw_status st = check_projects(app, stop, &checked, &err);
+
+	if (st == TW_OK && atomic_load(stop))
+		st = tw_fail(&err, TW_BUSY, "the server is being stopped");
+	tw_log(st == TW_OK ? TW_LOG_INFO : TW_LOG_WARN, "start_check",
+	        tw_log_text("state", st == TW_OK ? "complete" : "incomplete"),
+	        tw_log_number("traces", (int64_t)checked), tw_log_text("why", err.msg));
+}
+
+void tw_jobs_sweep(struct tw_app *app, const _Atomic bool *stop)
+{
+	if (tw_blobs_remote(app->blobs))
+		return; /* jobs_store.c does that, in its own time */
+	return_all(app, stop);
+	take_all(app, stop);
+	tw_jobs_expire_lost(app);
+	check_trace_files(app, stop);
+}
