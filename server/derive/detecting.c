@@ -1,15 +1,15 @@
 /*
  * detecting.c - detectors look through a trace: what its names are, what they find.
  */
-#include "detecting.h"
+#include "server/derive/detecting.h"
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "decoder/base/hash.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");
+	return tw_oom(err);
 }
 
 /* --- what a trace's names are --- */

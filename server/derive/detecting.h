@@ -5,12 +5,12 @@
 #ifndef TW_DETECTING_H
 #define TW_DETECTING_H
 
-#include "detect_frames.h"
-#include "detect_rules.h"
-#include "detect_start.h"
-#include "frame_rules.h"
-#include "json_write.h"
-#include "view.h"
+#include "server/base/text/json_write.h"
+#include "server/query/detect/detect_frames.h"
+#include "server/query/detect/detect_rules.h"
+#include "server/query/detect/detect_start.h"
+#include "server/query/detect/frame_rules.h"
+#include "server/query/view.h"
 
 /* What names were judged to be, of traces that were looked through before: most of a small trace's
  * cost is its names, which its build's other traces have too. */

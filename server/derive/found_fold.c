@@ -1,17 +1,17 @@
-#include "found_fold.h"
+#include "server/derive/found_fold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/sum.h"
-#include "clock.h"
-#include "detecting.h"
-#include "found.h"
-#include "log.h"
-#include "rollup_fold_int.h"
-#include "trace_stored.h"
+#include "decoder/base/sum.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/derive/detecting.h"
+#include "server/derive/rollup/rollup_fold_int.h"
+#include "server/fleet/found.h"
+#include "server/trace/trace_stored.h"
 
 #define WORK_BYTES ((size_t)256 << 20)
 
@@ -28,7 +28,7 @@ struct tw_finder {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what detectors find");
+	return tw_oom(err);
 }
 
 struct tw_finder *tw_finder_new(const struct tw_folder_parts *parts)
@@ -106,10 +106,9 @@ static bool number_of(struct look *l, uint32_t method, uint64_t *ret)
 	const struct tw_trace_row *row = &l->d.v.row;
 	const struct tw_rollup_space in = {
 	        row->project_id, row->meta.build_id, row->meta.mapping_id};
-	const struct tw_method_info *info = &l->d.v.methods[method];
+	const struct tw_named what = tw_method_named(&l->d.v.methods[method]);
 	struct tw_rollup_naming *m = &l->callers[l->n_callers];
-	const struct tw_named what = {info->has_id, info->id, info->name};
-	const char *raw = tw_folder_raw(l->folder, info);
+	const char *raw = tw_folder_raw(l->folder, &what);
 
 	if (!raw)
 		return false;
@@ -223,7 +222,7 @@ static enum tw_status open_file(struct look *l, struct tw_err *err)
 	enum tw_status st = tw_trace_stored_open(l->folder->parts.blobs, v->row.id, &v->file, err);
 
 	if (st == TW_OK)
-		st = tw_trace_file_methods(v->file, &v->methods, &v->n_methods, err);
+		st = tw_trace_file_method_refs(v->file, &v->methods, &v->n_methods, err);
 	if (st != TW_OK)
 		return st;
 	v->names = l->namer.names;

@@ -7,9 +7,9 @@
 #ifndef TW_FOUND_FOLD_H
 #define TW_FOUND_FOLD_H
 
-#include "catalogue_found.h"
-#include "detect_rules.h"
-#include "rollup_fold.h"
+#include "server/catalogue/fleet/catalogue_found.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/query/detect/detect_rules.h"
 
 struct tw_finder;
 

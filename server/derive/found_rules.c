@@ -3,17 +3,17 @@
  */
 #include <stdlib.h>
 
-#include "auth_secret.h"
-#include "catalogue_ruleset.h"
-#include "found_fold.h"
-#include "frame_rules.h"
+#include "server/base/auth_secret.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/derive/found_fold.h"
+#include "server/query/detect/frame_rules.h"
 
 /* Rises with what the code itself finds, so that traces are looked at again. */
 enum { FINDS_VERSION = 1 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the rules of detectors");
+	return tw_oom(err);
 }
 
 /* By what the rules are, not by which version of them: those that come with the server change, too.

@@ -4,22 +4,23 @@
  * Keys are made apart from looking, so that a new trace, a late mapping and changed
  * rules all go one way, and none of them needs the trace's file.
  */
-#include "hang_fold.h"
+#include "server/derive/hang_fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "anr_brief.h"
-#include "anr_names.h"
-#include "auth_secret.h"
-#include "catalogue_ruleset.h"
-#include "clock.h"
-#include "hang_lock.h"
-#include "json_memory.h"
-#include "log.h"
-#include "trace_file.h"
-#include "trace_stored.h"
+#include "server/base/auth_secret.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
+#include "server/catalogue/access/catalogue_ruleset.h"
+#include "server/fleet/anr/anr_brief.h"
+#include "server/fleet/anr/anr_cause.h"
+#include "server/fleet/anr/anr_names.h"
+#include "server/fleet/anr/hang_lock.h"
+#include "server/trace/trace_file.h"
+#include "server/trace/trace_stored.h"
 
 enum { LOOKED_AT_ONCE = 16, KEYED_AT_ONCE = 64, PATH_BYTES = 1500, NAME_BYTES = 16384 };
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* when a report does not say */
@@ -34,7 +35,7 @@ struct tw_hanger {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 struct tw_hanger *tw_hanger_new(const struct tw_folder_parts *parts)
@@ -104,10 +105,8 @@ static bool take_anr_note(void *arg, uint64_t id, const struct tw_note_row *n)
 /* Calls beside a report, or a trace that only says that it is of an ANR, tell what main did. */
 static enum tw_status find_path(struct look *l, struct tw_err *err)
 {
-	const struct tw_trace_facts *facts = tw_trace_file_facts(l->file);
-
-	if (l->doc && strncmp(facts->format, "anr", 3) == 0)
-		return TW_OK; /* its samples are the report */
+	if (tw_trace_file_duration_ns(l->file) < 0)
+		return TW_OK; /* its samples, if any, are the report */
 	return tw_anr_path_of_calls(l->file, l->end_ns, l->waited_ns, l->arena, &l->path, err);
 }
 

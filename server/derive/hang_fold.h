@@ -7,8 +7,8 @@
 #ifndef TW_HANG_FOLD_H
 #define TW_HANG_FOLD_H
 
-#include "catalogue_hang.h"
-#include "rollup_fold.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 struct tw_hanger;
 

@@ -1,17 +1,17 @@
-#include "jobs_digest.h"
+#include "server/derive/jobs_digest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "json_memory.h"
-#include "words.h"
+#include "server/base/clock.h"
+#include "server/base/text/json_memory.h"
+#include "server/notify/words.h"
 
 enum { TEXT_BYTES = 256 << 10 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+	return tw_oom(err);
 }
 
 /* json_decref(*ret_doc) is owed, as rules point into it; NULL: the project has none. */
@@ -141,7 +141,7 @@ static enum tw_status name_receivers(
 	ret->to = to;
 	json_decref(doc);
 	if (st == TW_OK && ret->n_to == 0)
-		st = tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		st = tw_fail(err, TW_NOT_FOUND,
 		        only ? "the address is not named any more"
 		             : "nobody is named any more whom the digest is mailed to");
 	return st;
@@ -200,8 +200,8 @@ enum tw_status tw_digest_mail(
 
 	*ret = (struct tw_mail){.by = m->by};
 	if (!*m->by->url)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "the server was given no --smtp-url to mail by");
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "the server was given no --smtp-url to mail by");
 	facts = json_loads(m->of->facts, 0, NULL);
 	st = facts ? name_receivers(m, json_string_value(json_object_get(facts, "to")), ret, err)
 	           : no_memory(err);

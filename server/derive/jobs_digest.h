@@ -6,10 +6,10 @@
 #ifndef TW_JOBS_DIGEST_H
 #define TW_JOBS_DIGEST_H
 
-#include "catalogue_hook.h"
-#include "hook_send.h"
-#include "news.h"
-#include "periodic.h"
+#include "server/base/thread/periodic.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/notify/hook_send.h"
+#include "server/notify/news.h"
 
 enum {
 	TW_DIGEST_LOOK_S = 20, /* how often it is looked whether one is due */

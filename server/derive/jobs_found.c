@@ -1,12 +1,12 @@
-#include "jobs_found.h"
+#include "server/derive/jobs_found.h"
 
 #include <inttypes.h>
 #include <time.h>
 
-#include "clock.h"
-#include "found_fold.h"
-#include "leader.h"
-#include "log.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/derive/found_fold.h"
+#include "server/derive/leader.h"
 
 enum { LOOK_AGAIN_S = 60, REST_MOST_MS = 2000, STEP_MS = 50 };
 
@@ -43,9 +43,10 @@ enum tw_status tw_found_job_start(struct tw_app *app, struct tw_periodic **ret, 
 
 	app->finder = tw_finder_new(&parts);
 	if (!app->finder)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(
-	        look_at_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
+		return tw_oom(err);
+	return tw_periodic_start(&(struct tw_periodic_task){"findings", look_at_all,
+	                                 tw_leader_look_s(app->leader, LOOK_AGAIN_S) * 1000},
+	        app, ret, err);
 }
 
 void tw_found_job_metrics(const struct tw_app *app, struct tw_buf *out)

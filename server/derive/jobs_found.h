@@ -5,9 +5,9 @@
 #ifndef TW_JOBS_FOUND_H
 #define TW_JOBS_FOUND_H
 
-#include "app.h"
-#include "base/buf.h"
-#include "periodic.h"
+#include "decoder/base/buf.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
 
 enum tw_status tw_found_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err) TW_MUST_USE;

@@ -1,9 +1,9 @@
-#include "jobs_hang.h"
+#include "server/derive/jobs_hang.h"
 
-#include "clock.h"
-#include "hang_fold.h"
-#include "leader.h"
-#include "log.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/derive/hang_fold.h"
+#include "server/derive/leader.h"
 
 enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400 };
 
@@ -42,7 +42,8 @@ enum tw_status tw_hang_job_start(struct tw_app *app, struct tw_periodic **ret, s
 
 	app->hanger = tw_hanger_new(&parts);
 	if (!app->hanger)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(
-	        look_at_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
+		return tw_oom(err);
+	return tw_periodic_start(&(struct tw_periodic_task){"anrs", look_at_all,
+	                                 tw_leader_look_s(app->leader, LOOK_AGAIN_S) * 1000},
+	        app, ret, err);
 }

@@ -8,9 +8,9 @@
 #ifndef TW_JOBS_HANG_H
 #define TW_JOBS_HANG_H
 
-#include "app.h"
-#include "base/err.h"
-#include "periodic.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
 
 /* Makes app->hanger.  tw_periodic_stop, and then tw_hanger_free, are owed; wake it when a trace is
  * ready, a mapping came or rules changed. */

@@ -1,4 +1,4 @@
-#include "jobs_hook.h"
+#include "server/derive/jobs_hook.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -8,16 +8,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "catalogue_hook.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "hook_body.h"
-#include "hook_send.h"
-#include "jobs_digest.h"
-#include "log.h"
-#include "seal.h"
-#include "smtp_settings.h"
-#include "words.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/base/seal.h"
+#include "server/catalogue/notify/catalogue_hook.h"
+#include "server/derive/jobs_digest.h"
+#include "server/notify/hook_body.h"
+#include "server/notify/hook_send.h"
+#include "server/notify/smtp_settings.h"
+#include "server/notify/words.h"
 
 enum {
 	FLIGHTS = 8,
@@ -185,7 +185,7 @@ static enum tw_status end_body(struct flight *f, struct tw_err *err)
 {
 	(void)tw_buf_add_u8(&f->body, 0);
 	if (tw_buf_status(&f->body) != TW_OK)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET, "the body is too large");
+		return tw_fail(err, TW_TOO_LARGE, "the body is too large");
 	f->body.len--;
 	return TW_OK;
 }
@@ -309,7 +309,7 @@ static enum tw_status start_one(
 	size_t n = 0, i;
 	enum tw_status st =
 	        a ? tw_catalogue_outbox_due(c, project_id, tw_unix_ms(), a, &due, &n, err)
-	          : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	          : tw_oom(err);
 
 	*ret = false;
 	for (i = 0; st == TW_OK && !f && i < n; i++)
@@ -455,7 +455,7 @@ static enum tw_status judge(struct tw_hook_runner *h, const struct tw_config *c,
 	        c->smtp_url, c->smtp_user, c->smtp_password_file, c->smtp_ca_file, c->mail_from};
 
 	if (tw_proxies_parse(c->webhook_private, &h->allowed, NULL) != TW_OK)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "webhook-private: \"%.100s\" is no list of addresses and networks like "
 		        "10.0.0.0/8",
 		        c->webhook_private);
@@ -468,15 +468,20 @@ enum tw_status tw_hook_job_start(struct tw_app *app, struct tw_periodic **ret, s
 	enum tw_status st;
 
 	if (!h)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	h->app = app;
 	app->hook_runner = h;
 	st = judge(h, app->config, err);
 	if (st == TW_OK)
 		st = tw_sender_new(&h->allowed, &h->sender, err);
 	if (st == TW_OK)
-		st = tw_periodic_start(deliver, app, LOOK_AGAIN_S, ret, err);
-	return st == TW_OK ? tw_periodic_start(digest, h, TW_DIGEST_LOOK_S, &h->digests, err) : st;
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"deliveries", deliver, LOOK_AGAIN_S * 1000}, app,
+		        ret, err);
+	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"digests", digest,
+	                                               TW_DIGEST_LOOK_S * 1000},
+	                             h, &h->digests, err)
+	                   : st;
 }
 
 struct tw_hook_runner *tw_hook_runner_free(struct tw_hook_runner *h)

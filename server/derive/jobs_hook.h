@@ -9,9 +9,9 @@
 #ifndef TW_JOBS_HOOK_H
 #define TW_JOBS_HOOK_H
 
-#include "app.h"
-#include "base/buf.h"
-#include "periodic.h"
+#include "decoder/base/buf.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
 
 struct tw_hook_runner;
 /* Judges the settings, too: TW_BAD_REQUEST in words. */

@@ -1,12 +1,12 @@
-#include "jobs_names.h"
+#include "server/derive/jobs_names.h"
 
-#include "blob.h"
-#include "catalogue.h"
-#include "leader.h"
-#include "log.h"
-#include "symbols.h"
-#include "trace_file.h"
-#include "trace_stored.h"
+#include "server/base/log.h"
+#include "server/catalogue/catalogue.h"
+#include "server/derive/leader.h"
+#include "server/storage/blob.h"
+#include "server/trace/symbols.h"
+#include "server/trace/trace_file.h"
+#include "server/trace/trace_stored.h"
 
 enum { AT_ONCE = 16, PATH_BYTES = 1500, LOOK_AGAIN_S = 60 };
 
@@ -111,6 +111,7 @@ static void count_all(struct tw_periodic *p, void *arg)
 
 enum tw_status tw_names_job_start(struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	return tw_periodic_start(
-	        count_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
+	return tw_periodic_start(&(struct tw_periodic_task){"names", count_all,
+	                                 tw_leader_look_s(app->leader, LOOK_AGAIN_S) * 1000},
+	        app, ret, err);
 }

@@ -9,9 +9,9 @@
 #ifndef TW_JOBS_NAMES_H
 #define TW_JOBS_NAMES_H
 
-#include "app.h"
-#include "base/err.h"
-#include "periodic.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
 
 /* tw_periodic_stop is owed; wake it when a trace is ready or a mapping came. */
 enum tw_status tw_names_job_start(

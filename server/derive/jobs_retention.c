@@ -1,16 +1,16 @@
-#include "jobs_retention.h"
+#include "server/derive/jobs_retention.h"
 
-#include "audit.h"
-#include "catalogue.h"
-#include "catalogue_capture.h"
-#include "clock.h"
-#include "leader.h"
-#include "log.h"
-#include "metrics.h"
-#include "retention.h"
-#include "retire.h"
+#include "server/base/audit.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/access/catalogue_capture.h"
+#include "server/catalogue/catalogue.h"
+#include "server/derive/leader.h"
+#include "server/derive/retention.h"
+#include "server/derive/retire.h"
+#include "server/http/metrics.h"
 
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 64, FAILED_MAPPING_DAYS = 30 };
 
 /* What was deleted, pinned or queued meanwhile is no failure. */
 static enum tw_status expire(struct tw_app *app, const char *project_id, const struct tw_expiry *e,
@@ -43,7 +43,7 @@ static enum tw_status some(struct tw_app *app, const char *project_id,
 	size_t n = 0;
 	enum tw_status st = a ? tw_retention_due(app->catalogue, project_id, rules, tw_unix_ms(),
 	                                AT_ONCE, a, &due, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	                      : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = expire(app, project_id, &due[i], a, err);
@@ -90,6 +90,15 @@ static void forget_devices(struct tw_app *app)
 		tw_log_err(TW_LOG_WARN, "retention", "capture", &err);
 }
 
+static void forget_failed_mappings(struct tw_app *app)
+{
+	struct tw_err err;
+
+	if (tw_catalogue_mapping_expire(
+	            app->catalogue, tw_unix_ms() - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
+		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
+}
+
 static void keep_all(struct tw_periodic *p, void *arg)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
@@ -109,12 +118,15 @@ static void keep_all(struct tw_periodic *p, void *arg)
 			keep_project(p, app, projects[i].id, a);
 	keep_audit(p, app);
 	forget_devices(app);
+	forget_failed_mappings(app);
 	tw_arena_free(a);
 }
 
 enum tw_status tw_retention_job_start(
         struct tw_app *app, struct tw_periodic **ret, struct tw_err *err)
 {
-	return tw_periodic_start(keep_all, app,
-	        tw_leader_look_s(app->leader, app->config->retention_every_s), ret, err);
+	return tw_periodic_start(
+	        &(struct tw_periodic_task){"retention", keep_all,
+	                tw_leader_look_s(app->leader, app->config->retention_every_s) * 1000},
+	        app, ret, err);
 }

@@ -6,9 +6,9 @@
 #ifndef TW_JOBS_RETENTION_H
 #define TW_JOBS_RETENTION_H
 
-#include "app.h"
-#include "base/err.h"
-#include "periodic.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
 
 /* tw_periodic_stop is owed. */
 enum tw_status tw_retention_job_start(

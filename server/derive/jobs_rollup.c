@@ -1,16 +1,16 @@
-#include "jobs_rollup.h"
+#include "server/derive/jobs_rollup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "catalogue_rollup_tree.h"
-#include "clock.h"
-#include "crash_point.h"
-#include "leader.h"
-#include "log.h"
-#include "rollup_fold.h"
+#include "server/base/clock.h"
+#include "server/base/file/crash_point.h"
+#include "server/base/log.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/derive/leader.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 enum { LOOK_AGAIN_S = 60, KEEP_DAYS = 400, REGRESS_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
 
@@ -56,7 +56,7 @@ enum tw_status tw_rollup_job_look(struct tw_app *app, const struct tw_regress_ta
 	enum tw_status st;
 
 	if (atomic_exchange(&app->looking, true))
-		return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+		return tw_fail(err, TW_BUSY,
 		        "the server looks for what got slower already; ask again in a moment");
 	st = tw_regress_look(app->catalogue, of, ret, err);
 	atomic_store(&app->looking, false);
@@ -99,8 +99,8 @@ static enum tw_status next_project(struct tw_app *app, char ret[TW_ID_BYTES], st
 	struct tw_arena *a = tw_arena_new((size_t)4 << 20);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_projects(app->catalogue, a, &projects, &n, err)
-	                      : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	enum tw_status st =
+	        a ? tw_catalogue_projects(app->catalogue, a, &projects, &n, err) : tw_oom(err);
 
 	ret[0] = '\0';
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -161,9 +161,10 @@ enum tw_status tw_rollup_job_start(struct tw_app *app, struct tw_periodic **ret,
 
 	app->folder = tw_folder_new(&parts);
 	if (!app->folder)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
-	return tw_periodic_start(
-	        fold_all, app, tw_leader_look_s(app->leader, LOOK_AGAIN_S), ret, err);
+		return tw_oom(err);
+	return tw_periodic_start(&(struct tw_periodic_task){"rollup", fold_all,
+	                                 tw_leader_look_s(app->leader, LOOK_AGAIN_S) * 1000},
+	        app, ret, err);
 }
 
 enum tw_status tw_rollup_job_metrics(

@@ -9,11 +9,11 @@
 #ifndef TW_JOBS_ROLLUP_H
 #define TW_JOBS_ROLLUP_H
 
-#include "app.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "periodic.h"
-#include "regress_look.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
+#include "server/base/thread/periodic.h"
+#include "server/fleet/regress/regress_look.h"
 
 /* Makes app->folder.  tw_periodic_stop, and then tw_folder_free, are owed; wake it when a trace is
  * ready or a mapping came. */

@@ -1,12 +1,12 @@
-#include "leader.h"
+#include "server/derive/leader.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "base/arena.h"
-#include "clock.h"
-#include "log.h"
-#include "periodic.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/thread/periodic.h"
 
 enum {
 	LEASE_MS = 15000,
@@ -14,6 +14,8 @@ enum {
 	RENEW_S = 3,
 	LOOK_S = 2
 };
+_Static_assert(
+        2 * RENEW_S * 1000 < LEASE_MS - EARLY_MS, "the lease outlives one renewal that fails");
 
 struct tw_leader {
 	struct tw_catalogue *catalogue;
@@ -59,11 +61,12 @@ enum tw_status tw_leader_start(struct tw_catalogue *c, struct tw_blobs *b, const
 	enum tw_status st;
 
 	if (!l)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	l->catalogue = c;
 	l->blobs = b;
 	l->node = node;
-	st = tw_periodic_start(renew, l, RENEW_S, &l->thread, err);
+	st = tw_periodic_start(
+	        &(struct tw_periodic_task){"lease", renew, RENEW_S * 1000}, l, &l->thread, err);
 	if (st == TW_OK)
 		*ret = l;
 	else

@@ -14,8 +14,8 @@
 
 #include <stdbool.h>
 
-#include "blob.h"
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
+#include "server/storage/blob.h"
 
 struct tw_leader;
 

@@ -1,9 +1,9 @@
-#include "retention.h"
+#include "server/derive/retention.h"
 
 #include <string.h>
 
-#include "catalogue_quarantine.h"
-#include "clock.h"
+#include "server/base/clock.h"
+#include "server/catalogue/traces/catalogue_quarantine.h"
 
 /* A thousand years, and what fits a file system. */
 enum { MAX_DAYS = 365000 };
@@ -63,14 +63,14 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 	json_t *value;
 
 	if (!json_is_object(json))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the rules must be an object");
+		return tw_fail(err, TW_BAD_REQUEST, "the rules must be an object");
 	json_object_foreach((json_t *)(uintptr_t)json, name, value)
 	{
 		const struct member *m = member_of(name);
 		int64_t v = (int64_t)json_integer_value(value);
 
 		if (!m)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "there is no rule \"%.30s\"; there are max_age_days, max_traces, "
 			        "max_bytes, uploads_, decoded_ and anr_max_age_days, "
 			        "keep_annotated, "
@@ -80,13 +80,13 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 			continue;
 		if (is_flag(m)) {
 			if (!json_is_boolean(value))
-				return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-				        "%s must be true or false", name);
+				return tw_fail(
+				        err, TW_BAD_REQUEST, "%s must be true or false", name);
 			*place(&rules, m) = json_is_true(value);
 			continue;
 		}
 		if (!json_is_integer(value) || v < 1 || v > m->max)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "%s must be a whole number from 1 to %lld, or null for %s", name,
 			        (long long)m->max,
 			        strncmp(name, "quarantine_", 11) == 0 ? "the default" : "no limit");
@@ -375,7 +375,7 @@ enum tw_status tw_retention_due(struct tw_catalogue *c, const char *project_id,
 	enum tw_status st;
 
 	if (!d.rows)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = tw_catalogue_use(c, project_id, &use, err);
 	if (st != TW_OK)
 		return st;

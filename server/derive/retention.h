@@ -16,8 +16,8 @@
 
 #include <jansson.h>
 
-#include "catalogue.h"
-#include "metrics.h"
+#include "server/catalogue/catalogue.h"
+#include "server/http/metrics.h"
 
 #define TW_SETTING_RETENTION "retention"
 

@@ -1,8 +1,9 @@
-#include "retire.h"
+#include "server/derive/retire.h"
 
-#include "blob_use.h"
-#include "catalogue.h"
-#include "jobs_store.h"
+#include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/trace_record.h"
+#include "server/decode/jobs_store.h"
+#include "server/storage/blob_use.h"
 
 enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,
         struct tw_arena *a, struct tw_err *err)
@@ -11,13 +12,18 @@ enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const
 	size_t n = 0;
 	enum tw_status st;
 
+	tw_record_drop(app->recorder, trace_id); /* before its row, or it would prove a lost one */
 	tw_blob_drop_begin(app);
 	st = tw_catalogue_trace_delete(app->catalogue, project_id, trace_id, a, &blobs, &n, err);
 	if (st == TW_OK)
 		tw_store_drop_blobs(app, blobs, n);
 	tw_blob_drop_end(app);
-	if (st == TW_OK)
+	if (st == TW_OK) {
 		tw_store_drop_trace(app, trace_id);
+		tw_record_drop(app->recorder, trace_id); /* a decoder may have written it again */
+	} else if (st != TW_NOT_FOUND) {
+		tw_record_trace(app->recorder, project_id, trace_id);
+	}
 	return st;
 }
 

@@ -8,9 +8,9 @@
 #ifndef TW_RETIRE_H
 #define TW_RETIRE_H
 
-#include "app.h"
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
 
 /* TW_NOT_FOUND when there is no such trace. */
 enum tw_status tw_retire_trace(struct tw_app *app, const char *project_id, const char *trace_id,

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
-#include "rollup_fold_int.h"
+#include "server/base/log.h"
+#include "server/derive/rollup/rollup_fold_int.h"
 
 enum { PART_BYTES = 256 << 20, ADDED_AT_ONCE = 32 };
 
@@ -22,7 +22,7 @@ static enum tw_status settle(
 		memcpy(copy, out->data, out->len);
 	*ret = (struct tw_str){copy, out->len};
 	tw_buf_done(out);
-	return copy ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+	return copy ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status add_head(const struct tw_rollup_cell *cell, struct tw_rollup_head *h,
@@ -66,7 +66,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
 	enum tw_status st;
 
 	if (!h)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+		return tw_oom(err);
 	st = add_head(cell, h, a, ret_head, err);
 	if (st == TW_OK)
 		st = collect(cell, &r, err);
@@ -152,7 +152,7 @@ enum tw_status tw_folder_add(
 
 	*ret_more = false;
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+		return tw_oom(err);
 	tw_arena_reset(f->arena);
 	st = next_due(f, &when, &due, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
@@ -189,5 +189,5 @@ enum tw_status tw_rollup_labels(struct tw_catalogue *c, const char *project_id, 
 		fits = fits && ret[(*ret_n)++];
 	}
 	json_decref(said);
-	return fits ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return fits ? TW_OK : tw_oom(err);
 }

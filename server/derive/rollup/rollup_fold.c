@@ -5,23 +5,23 @@
  * that were written before are remembered, by a set of their numbers, so that a
  * trace of a known build writes none.
  */
-#include "rollup_fold_int.h"
+#include "server/derive/rollup/rollup_fold_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
-#include "rollup_trace.h"
-#include "trace_file.h"
-#include "trace_stored.h"
+#include "server/base/log.h"
+#include "server/derive/rollup/rollup_trace.h"
+#include "server/trace/trace_file.h"
+#include "server/trace/trace_stored.h"
 
 enum { FOLDED_AT_ONCE = 16 };
 enum { PATH_BYTES = 1500, KNOWN_SLOTS = 1 << 18, FACTS_BYTES = 1 << 20, TREE_BYTES = 256 << 20 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 struct tw_folder *tw_folder_new(const struct tw_folder_parts *parts)
@@ -99,7 +99,7 @@ struct reading { /* a trace on its way into its cells */
 	bool is_first; /* of its round: all of the memory is its own */
 };
 
-const char *tw_folder_raw(struct tw_folder *f, const struct tw_method_info *m)
+const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m)
 {
 	char name[TW_ROLLUP_NAME_BYTES];
 
@@ -121,7 +121,8 @@ static enum tw_status take_facts(struct tw_folder *f, struct reading *r,
 		return no_memory(err);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_method_info *m = &infos[i];
-		const char *raw = m->count ? tw_folder_raw(f, m) : "";
+		const struct tw_named what = {m->has_id, m->id, m->name};
+		const char *raw = m->count ? tw_folder_raw(f, &what) : "";
 
 		if (!raw)
 			return no_memory(err);
@@ -188,7 +189,7 @@ static bool name_method_of(struct tw_folder *f, struct reading *r, const struct 
 	*m = (struct tw_rollup_naming){.id = id,
 	        .build_id = r->row.meta.build_id,
 	        .mapping_id = r->row.meta.mapping_id,
-	        .raw = tw_folder_raw(f, info)};
+	        .raw = tw_folder_raw(f, &what)};
 	tw_folder_remember(f, m->id);
 	return m->raw && tw_namer_name(f, names, &what, m);
 }
@@ -258,19 +259,13 @@ static enum tw_status read_file(struct tw_folder *f, struct reading *r, struct t
 	return st;
 }
 
-/* A report of an ANR is a moment: its stacks took no time that could be added up. */
-static bool is_moment(const struct tw_trace_row *row)
-{
-	return strncmp(row->summary.format, "anr", 3) == 0;
-}
-
 static enum tw_status find_cells(struct tw_folder *f, struct reading *r, struct tw_err *err)
 {
 	const char *labels[TW_ROLLUP_LABELS_MAX];
 	size_t n = 0;
 	enum tw_status st;
 
-	if (is_moment(&r->row))
+	if (!tw_trace_is_timed(&r->row.summary)) /* nothing of it could be added up */
 		return TW_OK;
 	st = tw_rollup_labels(f->parts.catalogue, r->row.project_id, f->arena, labels, &n, err);
 	return st == TW_OK

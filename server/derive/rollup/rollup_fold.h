@@ -8,9 +8,9 @@
 #ifndef TW_ROLLUP_FOLD_H
 #define TW_ROLLUP_FOLD_H
 
-#include "blob.h"
-#include "catalogue_rollup.h"
-#include "symbols.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/storage/blob.h"
+#include "server/trace/symbols.h"
 
 struct tw_folder;
 

@@ -6,8 +6,8 @@
 
 #include <stdatomic.h>
 
-#include "rollup_fold.h"
-#include "trace_file.h"
+#include "server/derive/rollup/rollup_fold.h"
+#include "server/trace/trace_file.h"
 
 enum { TW_FOLD_BYTES = 512 << 20, TW_FOLD_NAME_BYTES = 16384, TW_FOLD_BUILD_BYTES = 512 };
 
@@ -28,7 +28,7 @@ struct tw_folder {
 /* --- methods (rollup_fold.c) --- */
 
 /* What a trace calls a method, as numbers are made of it; NULL: no memory. */
-const char *tw_folder_raw(struct tw_folder *f, const struct tw_method_info *m);
+const char *tw_folder_raw(struct tw_folder *f, const struct tw_named *m);
 /* Is its name written already?  Each day's are written once: tw_folder_begin_day forgets them. */
 bool tw_folder_knows(struct tw_folder *f, uint64_t id);
 void tw_folder_remember(struct tw_folder *f, uint64_t id);

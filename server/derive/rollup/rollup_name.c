@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log.h"
-#include "rollup_fold_int.h"
+#include "server/base/log.h"
+#include "server/derive/rollup/rollup_fold_int.h"
 
 enum { DESCRIPTOR_BYTES = 512 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 /* *ret NULL when it is unreadable; TW_BUSY when it may be had later. */

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_post.h"
-#include "rollup_fold_int.h"
+#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/derive/rollup/rollup_fold_int.h"
 
 enum { POST_BYTES = 8 << 20, PACKED_AT_ONCE = 256, PACK_FROM = 8 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for postings");
+	return tw_oom(err);
 }
 
 struct posting { /* a trace's */

@@ -4,7 +4,7 @@
  * While it is merged all is of level 0; the level is that of a node's whole time
  * in the trace, which is known at the end.
  */
-#include "rollup_trace.h"
+#include "server/derive/rollup/rollup_trace.h"
 
 #include <string.h>
 
@@ -18,8 +18,7 @@ struct merging {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET,
-	        "the call trees of the trace are too large to be merged");
+	return tw_fail(err, TW_NOMEM, "the call trees of the trace are too large to be merged");
 }
 
 /* Remembers which method a node is of. */

@@ -6,8 +6,8 @@
 #ifndef TW_ROLLUP_TRACE_H
 #define TW_ROLLUP_TRACE_H
 
-#include "rollup_tree.h"
-#include "trace_file.h"
+#include "server/stats/rollup_tree.h"
+#include "server/trace/trace_file.h"
 
 /* ids: numbers of the file's methods by index, 0 for those that are not called; n of them.  The
  * tree is bound to TW_ROLLUP_TRACE_NODES.  *ret_used: a byte for each method, 1 when a node that is

@@ -1,10 +1,10 @@
 /* rollup_tree_add.c - deltas of cells go into their merged call trees, some cells at a time. */
 #include <string.h>
 
-#include "catalogue_rollup_tree.h"
-#include "clock.h"
-#include "log.h"
-#include "rollup_tree.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/stats/rollup_tree.h"
 
 enum { ADDED_AT_ONCE = 32, TREE_BYTES = 64 << 20, ARENA_BYTES = 512 << 20 };
 
@@ -74,7 +74,7 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 		return st;
 	if (cell->n_deltas == 0 &&
 	        !cell->unrough) /* taken meanwhile, or lost: not asked for again at once */
-		return tw_fail(err, TW_CONFLICT, TW_NO_OFFSET, "there is nothing to add");
+		return tw_fail(err, TW_CONFLICT, "there is nothing to add");
 	init(&made);
 	st = merge_all(cell, &t, err);
 	if (st == TW_OK)
@@ -112,7 +112,7 @@ enum tw_status tw_rollup_trees_add(
 	size_t n = 0;
 	enum tw_status st = a && list ? tw_catalogue_trees_due(c, deltas, day, tw_unix_ms(),
 	                                        ADDED_AT_ONCE, list, &due, &n, err)
-	                              : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	                              : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		tw_arena_reset(a);

@@ -4,15 +4,15 @@
  */
 #include <string.h>
 
-#include "log.h"
-#include "rollup_fold.h"
+#include "server/base/log.h"
+#include "server/derive/rollup/rollup_fold.h"
 
 enum { MADE_AT_ONCE = 16, PART_BYTES = 256 << 20 };
 #define WORK_BYTES ((size_t)512 << 20)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to add up rollups");
+	return tw_oom(err);
 }
 
 /* One metric after the other: each needs no more memory than the parts that were read. */
