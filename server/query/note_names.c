@@ -1,4 +1,4 @@
-#include "note_names.h"
+#include "server/query/note_names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,26 +62,29 @@ static bool name_method(
 	struct tw_retrace_at at = {.line = 0};
 	struct tw_str line = word(o, source_key);
 	char out[NAME_BYTES];
-	bool outline;
+	struct tw_str file;
+	bool known;
+	bool one = false;
 	uint64_t number;
 	size_t n;
 
 	if (!split(word(o, method_key), &at))
 		return true;
-	(void)tw_str_split(&line, ':');
+	file = tw_str_split(&line, ':');
 	if (tw_str_u64(line, UINT32_MAX, &number))
 		at.line = (uint32_t)number;
-	n = at.line ? tw_retrace_next(&walk, &at, found, ORIGINALS, &outline) : 0;
-	if (n && found[0].alternative == found[n - 1].alternative) {
+	n = at.line ? tw_retrace_next(&walk, &at, found, ORIGINALS, &known) : 0;
+	n = tw_retrace_settle(found, n, &one);
+	if (one) {
 		const struct tw_retraced *f = &found[n - 1];
-		struct tw_retrace_file file = tw_retrace_file(f);
+		struct tw_retrace_file of = tw_retrace_file(f, file);
 
 		(void)snprintf(out, sizeof out, "%.*s.%.*s", (int)f->class_name.len,
 		        f->class_name.ptr, (int)f->method.len, f->method.ptr);
 		if (!set(o, method_key, out))
 			return false;
-		(void)snprintf(out, sizeof out, "%.*s%.*s:%u", (int)file.name.len, file.name.ptr,
-		        (int)file.extension.len, file.extension.ptr, f->line);
+		(void)snprintf(out, sizeof out, "%.*s%.*s:%u", (int)of.name.len, of.name.ptr,
+		        (int)of.extension.len, of.extension.ptr, f->line);
 		return set(o, source_key, out);
 	}
 	return !tw_retrace_display(

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "formats/notes.h"
-#include "symbols/retrace.h"
+#include "decoder/formats/notes.h"
+#include "decoder/symbols/retrace.h"
 
 /* The text of a note: of those that tell a class its original, else as it is. */
 struct tw_str tw_note_text(

@@ -1,7 +1,7 @@
 /*
  * note_pass.c - one pass over the notes of a selection.
  */
-#include "note_pass.h"
+#include "server/query/note_pass.h"
 
 enum { LOOK_EVERY = 1024 };
 
@@ -13,7 +13,7 @@ enum tw_status tw_note_pass_begin(struct tw_note_pass *p, const struct tw_trace_
 	bool *wanted = tw_arena_zalloc(p->a, (size_t)n + 1, sizeof *wanted);
 
 	if (!wanted)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for threads");
+		return tw_oom(err);
 	wanted[0] = sel->all_threads;
 	for (uint32_t i = 0; i < n; i++)
 		wanted[i + 1] = tw_selection_has(sel, &t[i]);
@@ -37,6 +37,6 @@ bool tw_note_pass_goes_on(struct tw_note_pass *p)
 enum tw_status tw_note_pass_end(const struct tw_note_pass *p, enum tw_status st, struct tw_err *err)
 {
 	if (st == TW_OK && p->no_memory)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for notes");
+		return tw_oom(err);
 	return st;
 }

@@ -6,7 +6,7 @@
 #ifndef TW_NOTE_PASS_H
 #define TW_NOTE_PASS_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 struct tw_note_pass { /* a and deadline are set before it begins */
 	struct tw_arena *a;

@@ -9,7 +9,8 @@
 #ifndef TW_QUERY_H
 #define TW_QUERY_H
 
-#include "trace_file.h"
+#include "server/base/deadline.h"
+#include "server/trace/trace_file.h"
 
 struct tw_selection {
 	bool all_threads;
@@ -17,22 +18,6 @@ struct tw_selection {
 	size_t n_tids;
 	bool ranged; /* only [from_ns, to_ns) of trace time */
 	int64_t from_ns, to_ns;
-};
-
-/* Asked now and then, by any of the threads that work on a query; true: time is up. */
-struct tw_deadline {
-	bool (*passed)(void *arg);
-	void *arg;
-};
-
-static inline bool tw_deadline_passed(const struct tw_deadline *d)
-{
-	return d && d->passed && d->passed(d->arg);
-}
-
-struct tw_forest { /* call trees of one or more threads */
-	const struct tw_tree *trees;
-	uint32_t n;
 };
 
 /* The call trees of the selection's threads, unmerged: as they are stored, or of a range.  In a
@@ -119,15 +104,6 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
         struct tw_flame *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- the crown (query_crown.c; schema/columns.md) --- */
-
-/* The heaviest nodes of all threads' merged call trees: what a graph of the whole trace shows, made
- * once and stored, so that such a graph costs what it shows and not what the trace holds. */
-struct tw_crown {
-	struct tw_tree tree; /* cpu_ns: how many nodes of the threads' trees a node stands for */
-	uint32_t rest;       /* method of nodes that stand for what was left out beside them */
-};
-
-enum { TW_CROWN_NODES = 20000 };
 
 /* With at most max_nodes nodes that are no rest. */
 enum tw_status tw_query_crown(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,

@@ -5,7 +5,7 @@
  * them with small gaps between, which a cell cannot show anyway; the finest level
  * with few enough slices in the range is read.
  */
-#include "query_notes.h"
+#include "server/query/query_notes.h"
 
 enum { SLICES_FEW = 1 << 17 };
 

@@ -6,8 +6,8 @@
  * The whole inverted tree can be far larger than the call trees are, so it is
  * only known as far as it is grown.
  */
-#include "query_grow.h"
-#include "query_weight.h"
+#include "server/query/query_grow.h"
+#include "server/query/query_weight.h"
 
 /* One step towards the callers, in place; members at the top of their stack stay as self. */
 static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
@@ -86,7 +86,7 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 		most += f->trees[k].n;
 	all = most < UINT32_MAX ? tw_arena_alloc(a, most, sizeof *all) : NULL;
 	if (!all)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+		return tw_oom(err);
 	for (uint32_t k = 0; k < f->n; k++)
 		/* those without time of their own were called all the same */
 		for (uint32_t i = 0; i < f->trees[k].n; i++)

@@ -6,7 +6,7 @@
  * path.  A pair weighs what a trace of its heavier side spends in it, which is
  * never more than its parent weighs, so those kept are a tree whatever the cut.
  */
-#include "query_compare.h"
+#include "server/query/query_compare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +39,12 @@ struct both {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a comparison");
+	return tw_oom(err);
 }
 
 enum tw_status tw_compare_late(struct tw_err *err)
 {
-	return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+	return tw_fail(err, TW_DEADLINE,
 	        "the time for this comparison ran out; compare one thread, or fewer traces");
 }
 
@@ -186,8 +186,7 @@ static enum tw_status pair_up(struct both *b, const struct tw_compare_query *q,
 	for (int s = 0; s < TW_SIDES; s++)
 		root.at[s] = find(&b->tree[s], q->root, q->n_root);
 	if (root.at[TW_SIDE_A] == NOWHERE && root.at[TW_SIDE_B] == NOWHERE)
-		return tw_fail(
-		        err, TW_NOT_FOUND, TW_NO_OFFSET, "neither side has a call with this path");
+		return tw_fail(err, TW_NOT_FOUND, "neither side has a call with this path");
 	b->pairs = tw_arena_alloc(a, most, sizeof *b->pairs);
 	b->gathered = tw_arena_alloc(a, most, sizeof *b->gathered);
 	if (!b->pairs || !b->gathered)
@@ -369,7 +368,7 @@ static enum tw_status add_trace(
 		if (tw_deadline_passed(s->deadline))
 			return tw_compare_late(err);
 		if (!tw_query_methods_add(&f->trees[i], s->n_methods, s->rows, s->active))
-			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
+			return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	}
 	for (uint32_t i = 0; i < s->n_methods; i++) {
 		struct tw_compared *of = &s->all[i].of[side];

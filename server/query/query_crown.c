@@ -8,12 +8,12 @@
  */
 #include <string.h>
 
-#include "query.h"
-#include "query_reshape.h"
+#include "server/query/query.h"
+#include "server/query/query_reshape.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+	return tw_oom(err);
 }
 
 /* As a call tree, but for the order of siblings: a rest stands last and may be the heaviest. */
@@ -89,12 +89,12 @@ static enum tw_status from_crown(struct tw_trace_file *f, const struct tw_flame_
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)
 {
-	const struct tw_method_info *methods;
+	const struct tw_method_ref *methods;
 	struct tw_crown c = {.rest = 0};
 	enum tw_status st = TW_NOT_FOUND;
 
 	if (q->max_nodes <= TW_CROWN_NODES && q->view == TW_TOP_DOWN)
-		st = tw_trace_file_methods(f, &methods, &c.rest, err);
+		st = tw_trace_file_method_refs(f, &methods, &c.rest, err);
 	if (st == TW_OK)
 		st = tw_trace_file_tree(f, TW_CROWN_THREAD_ID, a, &c.tree, err);
 	if (st == TW_OK && !tw_crown_answers(&c, q))

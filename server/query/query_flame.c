@@ -3,8 +3,10 @@
  */
 #include <string.h>
 
-#include "query_grow.h"
-#include "query_weight.h"
+#include "server/query/query_grow.h"
+#include "server/query/query_weight.h"
+
+enum { LOOK_EVERY = 4096 };
 
 /* What nodes are taken for. */
 struct taken {
@@ -49,30 +51,47 @@ static struct tw_member member_of(
 	};
 }
 
+/* Counted first: a node may have a million children, and room for twice as many would be the
+ * largest piece of memory of the whole answer. */
+static uint32_t count_callees(
+        const struct tw_forest *f, const struct tw_member *members, uint32_t n)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_tree_node *nodes = f->trees[members[i].tree].nodes;
+		uint32_t end = members[i].at + nodes[members[i].at].subtree;
+
+		for (uint32_t child = members[i].at + 1; child < end; child += nodes[child].subtree)
+			k++;
+	}
+	return k;
+}
+
 /* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
 static bool callees(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
 /* NOLINTEND(readability-non-const-parameter) */
 {
+	uint32_t most = count_callees(g->forest, members, n);
+	struct tw_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
 	(void)ret_self;
+	if (!found)
+		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tw_tree *t = &g->forest->trees[members[i].tree];
 		uint32_t end = members[i].at + t->nodes[members[i].at].subtree;
 
 		for (uint32_t child = members[i].at + 1; child < end;
 		        child += t->nodes[child].subtree) {
-			if (!tw_grow_room(g, k))
+			if (k % LOOK_EVERY == 0 && tw_grow_is_late(g, k))
 				return false;
-			g->gathered[k++] = member_of(g->forest, g->arg, members[i].tree, child);
+			found[k++] = member_of(g->forest, g->arg, members[i].tree, child);
 		}
 	}
-	*ret = tw_arena_alloc(g->arena, k ? k : 1, sizeof **ret);
-	if (!*ret)
-		return false;
-	if (k)
-		memcpy(*ret, g->gathered, k * sizeof **ret);
+	*ret = found;
 	*ret_n = k;
 	return true;
 }
@@ -93,7 +112,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct taken *w,
 	if (st != TW_OK)
 		return st;
 	if (!roots)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < f->n; i++)
 		roots[i] = member_of(f, w, i, 0);
 	return tw_grow(&g, q, roots, f->n, ret, err);
@@ -117,7 +136,7 @@ enum tw_status tw_query_flame_of_crown(const struct tw_crown *c, const struct tw
 	struct tw_forest one = {t, 1};
 
 	if (!w.stands)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < t->n; i++)
 		w.stands[i] = t->nodes[i].cpu_ns > 0 ? (uint64_t)t->nodes[i].cpu_ns : 0;
 	for (uint32_t i = t->n; i-- > 1;)

@@ -1,9 +1,9 @@
-#include "query_grow.h"
+#include "server/query/query_grow.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000 };
+enum { SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 
 struct tw_grown {
 	struct tw_flame_node node;
@@ -26,7 +26,12 @@ struct tw_group { /* members [first, first + n) of one method */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+	return tw_oom(err);
+}
+
+static enum tw_status too_late(struct tw_err *err)
+{
+	return tw_fail(err, TW_DEADLINE, "the answer takes longer than --query-deadline allows");
 }
 
 static int by_method(const void *pa, const void *pb)
@@ -58,23 +63,6 @@ static bool reserve_scratch(struct tw_grower *g, uint32_t n)
 	g->scratch = tw_arena_alloc(g->arena, n, sizeof *g->scratch);
 	g->cap_scratch = g->scratch ? n : 0;
 	return g->scratch != NULL;
-}
-
-bool tw_grow_room(struct tw_grower *g, uint32_t n)
-{
-	uint32_t cap = n < 32 ? 64 : 2 * n;
-	struct tw_member *more;
-
-	if (n < g->cap_gathered)
-		return true;
-	more = n < UINT32_MAX / 4 ? tw_arena_alloc(g->arena, cap, sizeof *more) : NULL;
-	if (!more)
-		return false;
-	if (n)
-		memcpy(more, g->gathered, n * sizeof *more);
-	g->gathered = more;
-	g->cap_gathered = cap;
-	return true;
 }
 
 /* A few, as nearly always: their places are sorted, and each is moved once. */
@@ -191,10 +179,11 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 
 	if (g->n + more < g->n || g->n + more > UINT32_MAX / 4)
 		return false;
-	while (cap < g->n + more)
-		cap *= 2;
-	if (cap == g->cap)
+	if (g->n + more <= g->cap)
 		return true;
+	/* doubled, but for what comes at once in such numbers that it will not come again */
+	if (cap < g->n + more)
+		cap = more > cap ? g->n + more + more / 8 : 2 * cap;
 	nodes = tw_arena_alloc(g->arena, cap, sizeof *nodes);
 	heap = tw_arena_alloc(g->arena, cap, sizeof *heap);
 	if (!nodes || !heap)
@@ -227,8 +216,10 @@ static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, ui
 	uint32_t k = 0;
 
 	if (n > g->cap_groups) {
-		g->groups = tw_arena_alloc(g->arena, 2 * (size_t)n, sizeof *g->groups);
-		g->cap_groups = g->groups ? 2 * n : 0;
+		uint32_t cap = n < MANY ? 2 * n : n;
+
+		g->groups = tw_arena_alloc(g->arena, cap, sizeof *g->groups);
+		g->cap_groups = g->groups ? cap : 0;
 	}
 	if (n && !g->groups)
 		return false;
@@ -257,13 +248,20 @@ static void add_child(
 		add_member(k, &m[from->first + i]);
 }
 
+bool tw_grow_is_late(struct tw_grower *g, uint32_t n)
+{
+	g->late = g->late || (n >= MANY && tw_deadline_passed(g->deadline));
+	return g->late;
+}
+
 /* Members become children of `parent`, one per method, heaviest first. */
 static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member *m, uint32_t n)
 {
 	uint32_t distinct = 0;
 	uint32_t first = g->n;
 
-	if (!sort_by_method(g, m, n) || !group(g, m, n, &distinct) || !reserve(g, distinct))
+	if (!sort_by_method(g, m, n) || tw_grow_is_late(g, n) || !group(g, m, n, &distinct) ||
+	        tw_grow_is_late(g, n) || !reserve(g, distinct))
 		return false;
 	for (uint32_t i = 0; i < distinct; i++)
 		add_child(g, parent, &g->groups[i], m);
@@ -284,8 +282,10 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 
 	if (!g->expand(g, g->nodes[node].members, g->nodes[node].n_members, &next, &n, &self))
 		return false;
+	if (!add_children(g, node, next, n))
+		return false;
 	g->nodes[node].node.self += self;
-	return add_children(g, node, next, n);
+	return true;
 }
 
 /* Room for about what will be needed at once: memory that is not touched costs nothing, copies do.
@@ -326,12 +326,11 @@ static enum tw_status go_to_root(
 		while (child < end && g->nodes[child].node.method != q->root[i])
 			child++;
 		if (child == end)
-			return tw_fail(
-			        err, TW_NOT_FOUND, TW_NO_OFFSET, "root: the view has no such path");
+			return tw_fail(err, TW_NOT_FOUND, "root: the view has no such path");
 		g->n_heap = 0;
 		at = child;
 		if (!open_node(g, at))
-			return no_memory(err);
+			return g->late ? too_late(err) : no_memory(err);
 	}
 	*ret = at;
 	return TW_OK;
@@ -367,8 +366,7 @@ static enum tw_status skip_children(
 	if (skip == 0)
 		return TW_OK;
 	if (skip >= r->n_children)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "skip: the root has %u children",
-		        r->n_children);
+		return tw_fail(err, TW_NOT_FOUND, "skip: the root has %u children", r->n_children);
 	r->first_child += skip;
 	r->n_children -= skip;
 	r->node = rest_of(g, r->first_child, r->first_child + r->n_children);
@@ -388,9 +386,11 @@ static enum tw_status grow(
 			*ret_partial = true;
 			return TW_OK;
 		}
+		if (!open_node(g, heap_pop(g))) {
+			*ret_partial = g->late;
+			return g->late ? TW_OK : no_memory(err);
+		}
 		g->shown++;
-		if (!open_node(g, heap_pop(g)))
-			return no_memory(err);
 	}
 	return TW_OK;
 }
@@ -496,7 +496,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	enum tw_status st;
 
 	if (!start(g, members, n, q->max_nodes))
-		return no_memory(err);
+		return g->late ? too_late(err) : no_memory(err);
 	st = go_to_root(g, q, &root, err);
 	if (st == TW_OK)
 		st = skip_children(g, root, q->skip, err);

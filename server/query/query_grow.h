@@ -11,7 +11,7 @@
 #ifndef TW_QUERY_GROW_H
 #define TW_QUERY_GROW_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 struct tw_member { /* a call-tree node that a node of the graph stands for */
 	uint32_t tree, at;
@@ -27,7 +27,7 @@ struct tw_member { /* a call-tree node that a node of the graph stands for */
 struct tw_grower;
 
 /* The members next to those of an opened node; *ret may be those of the node, changed.  What
- * has no neighbour any more is added to *ret_self.  False: no memory. */
+ * has no neighbour any more is added to *ret_self.  False: no memory, or late. */
 typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_member *members, uint32_t n,
         struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self);
 
@@ -35,6 +35,7 @@ struct tw_grower {
 	const struct tw_forest *forest;
 	struct tw_arena *arena;
 	const struct tw_deadline *deadline;
+	bool late; /* it passed while a node was opened, which stays closed */
 	tw_expand_fn expand;
 	void *arg;        /* of expand */
 	bool knows_total; /* members tell all that is hidden */
@@ -42,16 +43,14 @@ struct tw_grower {
 	uint32_t n, cap, shown;
 	struct tw_heap_entry *heap; /* unopened nodes, heaviest on top */
 	uint32_t n_heap;
-	struct tw_member *gathered; /* for expand: the members found so far */
-	uint32_t cap_gathered;
 	struct tw_member *scratch; /* for sorting */
 	uint32_t cap_scratch;
 	struct tw_group *groups; /* children to be */
 	uint32_t cap_groups;
 };
 
-/* Makes room for one more than n gathered members.  False: no memory. */
-bool tw_grow_room(struct tw_grower *g, uint32_t n);
+/* True once the deadline has passed while n members, and not just a few, are worked on. */
+bool tw_grow_is_late(struct tw_grower *g, uint32_t n);
 
 /* Answers q from the members of the graph's first node. */
 enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,

@@ -1,11 +1,11 @@
 /*
  * query_methods.c - totals per method of a selection.
  */
-#include "query.h"
+#include "server/query/query.h"
 
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 /* Adds one thread's calls; `active` are the methods that are open at a node, none at the end. */
 bool tw_query_methods_add(
@@ -47,10 +47,10 @@ enum tw_status tw_query_methods(const struct tw_forest *f, uint32_t n_methods, s
 	uint32_t *active = tw_arena_zalloc(a, n_methods, sizeof *active);
 
 	if (!rows || !active)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a table of methods");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < f->n; i++)
 		if (!tw_query_methods_add(&f->trees[i], n_methods, rows, active))
-			return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
+			return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	*ret = rows;
 	return TW_OK;
 }

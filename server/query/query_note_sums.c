@@ -1,18 +1,17 @@
 /*
  * query_note_sums.c - how many notes of each kind there are, and how long they took.
  *
- * The trace file holds sums of blocks of notes.  Blocks that lie within the range
- * give theirs; the notes of those at its ends, which may also be those that a
- * long note reaches out of, are gone through one by one, as all are in files that
- * were written before there were such sums.
+ * The trace file has sums of blocks of notes.  Blocks within the range are counted by their sums.
+ * Notes of blocks at its ends, or of blocks that a long note extends beyond, are counted one by
+ * one.
  */
-#include "query_notes.h"
+#include "server/query/query_notes.h"
 
 #include <string.h>
 
-#include "base/sum.h"
-#include "note_keys.h"
-#include "note_pass.h"
+#include "decoder/base/sum.h"
+#include "server/query/note_pass.h"
+#include "server/trace/note_keys.h"
 
 struct sums {
 	struct tw_note_pass pass;
@@ -160,7 +159,7 @@ enum tw_status tw_query_note_sums(struct tw_trace_file *f, const struct tw_selec
 
 	if (st != TW_OK)
 		return st;
-	st = tw_trace_file_has_note_sums(f) ? add_blocks(&s, err) : add_notes(&s, 1, 0, err);
+	st = add_blocks(&s, err);
 	st = tw_note_pass_end(&s.pass, st, err);
 	if (st == TW_OK)
 		*ret = (struct tw_note_sums){s.sums, s.keys.n, s.pass.partial};

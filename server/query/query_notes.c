@@ -6,12 +6,12 @@
  * still grow: a note shorter than a cell joins it when it begins in the same cell,
  * anything else closes it.
  */
-#include "query_notes.h"
+#include "server/query/query_notes.h"
 
 #include <string.h>
 
-#include "note_keys.h"
-#include "note_pass.h"
+#include "server/query/note_pass.h"
+#include "server/trace/note_keys.h"
 
 enum { PARTS = 8 };
 
@@ -204,7 +204,7 @@ static enum tw_status lanes_done(struct lanes *l, struct tw_lanes *ret, struct t
 	struct tw_str *texts = tw_arena_alloc(l->pass.a, l->texts.n + 1, sizeof *texts);
 
 	if (!texts)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for notes");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < l->texts.n; i++)
 		texts[i] = l->texts.keys[i].text;
 	for (uint32_t i = 0; i < l->keys.n && !l->pass.no_memory; i++)
@@ -234,7 +234,7 @@ enum tw_status tw_query_lanes(struct tw_trace_file *f, const struct tw_lanes_que
 	l.lanes = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.lanes);
 	l.opens = tw_arena_alloc(a, TW_LANES_MAX, sizeof *l.opens);
 	if (!l.lanes || !l.opens)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for notes");
+		return tw_oom(err);
 	st = tw_note_pass_end(&l.pass, tw_trace_file_notes(f, &rows, add_note, &l, err), err);
 	return st == TW_OK ? lanes_done(&l, ret, err) : st;
 }

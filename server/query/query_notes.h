@@ -11,7 +11,7 @@
 #ifndef TW_QUERY_NOTES_H
 #define TW_QUERY_NOTES_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 enum { TW_LANE_CELLS_MAX = 4096, TW_LANES_MAX = 1024, TW_LANE_RUNS_MAX = 1 << 18 };
 

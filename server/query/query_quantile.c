@@ -5,11 +5,11 @@
  * method of few calls keeps them as a list, one of many as a histogram, which
  * then is the smaller of both.
  */
-#include "query.h"
+#include "server/query/query.h"
 
 #include <string.h>
 
-#include "trace/buckets.h"
+#include "decoder/trace/buckets.h"
 
 enum { LIST_MAX = TW_BUCKETS * (sizeof(uint32_t) / sizeof(uint16_t)) };
 
@@ -77,7 +77,7 @@ static enum tw_status make_room(struct spreading *g, struct tw_arena *a, struct 
 		full = !m->histogram && !m->list;
 	}
 	if (!g->methods || full)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the spread of calls");
+		return tw_oom(err);
 	return TW_OK;
 }
 
@@ -138,7 +138,7 @@ enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_select
 	enum tw_status st;
 
 	if (!out)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the spread of calls");
+		return tw_oom(err);
 	st = make_room(&g, a, err);
 	if (st == TW_OK)
 		st = walk_threads(f, &g, err);

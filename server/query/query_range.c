@@ -17,15 +17,15 @@
  * The file and the arena belong to one thread at a time, so they are used under a
  * lock: to read a chunk's stored bytes and to get room for a finished tree.
  */
-#include "query_slices.h"
+#include "server/query/query_slices.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew.h"
-#include "trace_file_unpack.h"
+#include "server/base/thread/crew.h"
+#include "server/trace/trace_file_unpack.h"
 
 struct lane {
 	const struct tw_chunk_row *rows;
@@ -68,7 +68,7 @@ struct hand {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the call trees of a range");
+	return tw_oom(err);
 }
 
 /* --- one part --- */
@@ -179,7 +179,7 @@ static enum tw_status scan_chunk(struct hand *h, const struct part *p, uint32_t 
 	if (grown == TW_NOMEM)
 		return no_memory(err);
 	if (grown != TW_OK)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the trace file is damaged (slices)");
+		return tw_fail(err, TW_CORRUPT, "the trace file is damaged (slices)");
 	return account(h->scan, tw_tree_builder_nodes(p->tree) - before, err);
 }
 

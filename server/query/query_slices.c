@@ -1,7 +1,7 @@
 /*
  * query_slices.c - slices of a time range, and the call trees of a selection.
  */
-#include "query_slices.h"
+#include "server/query/query_slices.h"
 
 bool tw_selection_has(const struct tw_selection *sel, const struct tw_thread_info *t)
 {
@@ -29,8 +29,8 @@ enum tw_status tw_selection_check(
 {
 	for (size_t i = 0; !sel->all_threads && i < sel->n_tids; i++)
 		if (!has_thread(f, sel->tids[i]))
-			return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-			        "the trace has no thread %llu", (unsigned long long)sel->tids[i]);
+			return tw_fail(err, TW_NOT_FOUND, "the trace has no thread %llu",
+			        (unsigned long long)sel->tids[i]);
 	return TW_OK;
 }
 
@@ -142,7 +142,7 @@ static enum tw_status empty_tree(struct tw_arena *a, struct tw_tree *ret, struct
 	struct tw_tree_node *root = tw_arena_alloc(a, 1, sizeof *root);
 
 	if (!root)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a call tree");
+		return tw_oom(err);
 	*root = (struct tw_tree_node){.method = TW_NO_METHOD, .subtree = 1, .cpu_ns = -1};
 	*ret = (struct tw_tree){root, 1};
 	return TW_OK;
@@ -176,7 +176,7 @@ static enum tw_status stored_trees(struct tw_trace_file *f, const struct tw_sele
 	uint32_t k = 0;
 
 	if (!trees)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for call trees");
+		return tw_oom(err);
 	for (uint32_t i = 0; st == TW_OK && i < n; i++)
 		if (t[i].slices && tw_selection_has(sel, &t[i]))
 			st = tw_trace_file_tree(f, t[i].thread_id, a, &trees[k++], err);

@@ -8,7 +8,7 @@
 #ifndef TW_QUERY_SLICES_H
 #define TW_QUERY_SLICES_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 /* Calls without length that begin where the range does are in it, unless what called them ended
  * there. */

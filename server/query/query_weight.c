@@ -5,7 +5,7 @@
  * when theirs is taken away.  Both clocks are read at slightly different
  * moments, so a difference may come out below nothing: then it is nothing.
  */
-#include "query_weight.h"
+#include "server/query/query_weight.h"
 
 static int64_t at_least_0(int64_t v)
 {
@@ -59,13 +59,13 @@ enum tw_status tw_weigh(const struct tw_forest *f, enum tw_flame_metric metric, 
 		w.own = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.own);
 		w.all = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *w.all);
 		if (!w.own || !w.all)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+			return tw_oom(err);
 	}
 	for (uint32_t k = 0; w.own && k < f->n; k++) {
 		w.own[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.own);
 		w.all[k] = tw_arena_alloc(a, f->trees[k].n, sizeof **w.all);
 		if (!w.own[k] || !w.all[k])
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a flame graph");
+			return tw_oom(err);
 		weigh_tree(&f->trees[k], metric, w.own[k], w.all[k]);
 	}
 	*ret = w;

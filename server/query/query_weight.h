@@ -6,7 +6,7 @@
 #ifndef TW_QUERY_WEIGHT_H
 #define TW_QUERY_WEIGHT_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 struct tw_weights {
 	int64_t **own; /* per tree and node: the node's own; NULL: wall time counts */

@@ -1,8 +1,8 @@
-#include "detect_frames.h"
+#include "server/query/detect/detect_frames.h"
 
 #include <stdlib.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 enum { ROWS_A_LOOK = 256, DISPLAY_BYTES = 300 };
 
@@ -132,11 +132,11 @@ static enum tw_status add_notes(struct frames *x, struct tw_trace_file *f, struc
 	enum tw_status st;
 
 	if (!text)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+		return tw_oom(err);
 	x->pid = tw_str_of(text);
 	st = tw_trace_file_notes(f, &q, add_note, x, err);
 	if (st == TW_OK && x->no_memory)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+		st = tw_oom(err);
 	return st;
 }
 
@@ -150,7 +150,7 @@ enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detecte
 	*ret = (struct tw_frames){
 	        .list = tw_arena_alloc(a, (size_t)2 * TW_FRAMES_LISTED, sizeof *ret->list)};
 	if (!ret->list)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for frames");
+		return tw_oom(err);
 	add_calls(&x, d);
 	if (ret->from == TW_FRAMES_NOWHERE)
 		st = add_notes(&x, f, err);

@@ -6,7 +6,7 @@
 #ifndef TW_DETECT_FRAMES_H
 #define TW_DETECT_FRAMES_H
 
-#include "query_detect.h"
+#include "server/query/detect/query_detect.h"
 
 enum { TW_FRAMES_LISTED = 50, TW_FRAMES_MAX = 1 << 18 };
 

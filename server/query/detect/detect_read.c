@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "detect_rules.h"
+#include "decoder/base/arena.h"
+#include "server/query/detect/detect_rules.h"
 
 const char *const tw_detect_kinds[] = {"json", "io", "database", "bitmap", "binder", "inflation",
         "reflection", "class_loading", "lock", "sleep", "own", NULL};
@@ -42,8 +42,8 @@ static enum tw_status wrong(
 {
 	const char *id = json_string_value(json_object_get(r->o, "id"));
 
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "rule %zu%s%.40s%s: %s: %s", r->at + 1,
-	        id ? " (" : "", id ? id : "", id ? ")" : "", member, what);
+	return tw_fail(err, TW_BAD_REQUEST, "rule %zu%s%.40s%s: %s: %s", r->at + 1, id ? " (" : "",
+	        id ? id : "", id ? ")" : "", member, what);
 }
 
 static enum tw_status check_members(const struct reading *r, struct tw_err *err)
@@ -53,8 +53,7 @@ static enum tw_status check_members(const struct reading *r, struct tw_err *err)
 	unsigned at;
 
 	if (!json_is_object(r->o))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "rule %zu: a rule is an object",
-		        r->at + 1);
+		return tw_fail(err, TW_BAD_REQUEST, "rule %zu: a rule is an object", r->at + 1);
 	json_object_foreach((json_t *)(uintptr_t)r->o, name, v)
 	{
 		char member[41];
@@ -227,7 +226,7 @@ static enum tw_status read_methods(
 		return wrong(r, "methods", "say which methods, or which notes", err);
 	rule->patterns = tw_mem_zalloc(n + 1, sizeof *rule->patterns);
 	if (!rule->patterns)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = read_pattern(r, rule, json_array_get(list, i), err);
 	return st;
@@ -264,7 +263,7 @@ static enum tw_status check_ids(const struct tw_detect_rules *d, struct tw_err *
 	for (size_t i = 0; i < d->n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(d->rules[i].id, d->rules[k].id) == 0)
-				return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+				return tw_fail(err, TW_BAD_REQUEST,
 				        "rule %zu: id: rule %zu is called %s, too", i + 1, k + 1,
 				        d->rules[i].id);
 	return TW_OK;
@@ -279,8 +278,8 @@ static enum tw_status read_ms(
 	double said = v ? json_number_value(v) : (double)ms;
 
 	if ((v && !json_is_number(v)) || said < 1 || said > FRAME_MS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "frames: %s: a number of milliseconds, 1 to %d", name, FRAME_MS_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "frames: %s: a number of milliseconds, 1 to %d",
+		        name, FRAME_MS_MAX);
 	*ret_ns = llround(said * 1e6);
 	return TW_OK;
 }
@@ -293,13 +292,12 @@ static enum tw_status read_frames(
 	json_t *v;
 
 	if (frames && !json_is_object(frames))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "frames: an object with slow_ms and frozen_ms");
+		st = tw_fail(err, TW_BAD_REQUEST, "frames: an object with slow_ms and frozen_ms");
 	json_object_foreach((json_t *)(uintptr_t)frames, name, v)
 	{
 		(void)v;
 		if (strcmp(name, "slow_ms") != 0 && strcmp(name, "frozen_ms") != 0)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "frames: there are slow_ms and frozen_ms, and no %.40s", name);
 	}
 	if (st == TW_OK)
@@ -307,7 +305,7 @@ static enum tw_status read_frames(
 	if (st == TW_OK)
 		st = read_ms(frames, "frozen_ms", 700, &d->frozen_ns, err);
 	if (st == TW_OK && d->slow_ns > d->frozen_ns)
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "frames: slow_ms: a frame is slow before it is frozen");
 	return st;
 }
@@ -340,11 +338,11 @@ enum tw_status tw_detect_rules_new(
 	enum tw_status st;
 
 	if (!json_is_array(list) || n > TW_DETECT_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "rules must be a list of at most %d rules", TW_DETECT_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "rules must be a list of at most %d rules",
+		        TW_DETECT_RULES_MAX);
 	d = tw_mem_zalloc(1, sizeof *d + n * sizeof *d->rules);
 	if (!d)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	st = read_all(d, doc, err);
 	if (st == TW_OK)
 		*ret = d;

@@ -1,7 +1,7 @@
 /*
  * detect_rules.c - the detectors that come with the server, and which of them fit what.
  */
-#include "detect_rules.h"
+#include "server/query/detect/detect_rules.h"
 
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static const struct {
 } defaults[] = {
 #define DETECTOR(id, kind, threshold_ms, title, methods, notes, says)                              \
 	{id, kind, title, methods, notes, says, threshold_ms},
-#include "detect_rules.def"
+#include "server/query/detect/detect_rules.def"
 #undef DETECTOR
 };
 

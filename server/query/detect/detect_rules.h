@@ -15,8 +15,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "name_pattern.h"
-#include "trace/builder.h"
+#include "decoder/trace/builder.h"
+#include "server/query/detect/name_pattern.h"
 
 enum {
 	TW_DETECT_RULES_MAX = 64, /* a bit for each */

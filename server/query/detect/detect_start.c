@@ -1,14 +1,14 @@
-#include "detect_start.h"
+#include "server/query/detect/detect_start.h"
 
-#include "base/sum.h"
-#include "name_pattern.h"
+#include "decoder/base/sum.h"
+#include "server/query/detect/name_pattern.h"
 
 static const struct {
 	const char *id, *title;
 } phases[] = {
 #define PHASE(id, title) {#id, title},
 #define PHASE_MARK(id, names)
-#include "start_phases.def"
+#include "server/query/detect/start_phases.def"
 #undef PHASE
 #undef PHASE_MARK
 };
@@ -19,7 +19,7 @@ static const struct {
 } marks[] = {
 #define PHASE(id, title)
 #define PHASE_MARK(id, names) {TW_PHASE_##id, names},
-#include "start_phases.def"
+#include "server/query/detect/start_phases.def"
 #undef PHASE
 #undef PHASE_MARK
 };

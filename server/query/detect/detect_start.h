@@ -5,12 +5,12 @@
 #ifndef TW_DETECT_START_H
 #define TW_DETECT_START_H
 
-#include "query_detect.h"
+#include "server/query/detect/query_detect.h"
 
 enum tw_phase {
 #define PHASE(id, title) TW_PHASE_##id,
 #define PHASE_MARK(id, names)
-#include "start_phases.def"
+#include "server/query/detect/start_phases.def"
 #undef PHASE
 #undef PHASE_MARK
 	TW_PHASES

@@ -1,14 +1,14 @@
-#include "frame_rules.h"
+#include "server/query/detect/frame_rules.h"
 
 #include <string.h>
 
-#include "catalogue.h"
+#include "server/catalogue/catalogue.h"
 
 static const struct {
 	const char *id, *title, *prefixes;
 } presets[] = {
 #define FRAME_PRESET(id, title, prefixes) {#id, title, prefixes},
-#include "frame_rules.def"
+#include "server/query/detect/frame_rules.def"
 #undef FRAME_PRESET
 };
 
@@ -75,16 +75,16 @@ static enum tw_status check_list(const json_t *project, const char *member, stru
 	size_t i;
 
 	if (list && !json_is_array(list))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s must be a list", member);
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a list", member);
 	if (json_array_size(list) > TW_FRAME_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s may have %d beginnings of names", member, TW_FRAME_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "%s may have %d beginnings of names", member,
+		        TW_FRAME_RULES_MAX);
 	json_array_foreach(list, i, text)
 	{
 		size_t len = json_string_length(text);
 
 		if (!json_is_string(text) || len == 0 || len > TW_FRAME_RULE_BYTES)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "%s: number %zu is no text of 1 to %d bytes", member, i + 1,
 			        TW_FRAME_RULE_BYTES);
 	}
@@ -101,7 +101,7 @@ static enum tw_status check(const json_t *project, struct tw_err *err)
 	{
 		if (strcmp(key, "off") != 0 && strcmp(key, "framework") != 0 &&
 		        strcmp(key, "app") != 0)
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "frame rules are off, framework and app; %.40s is not known", key);
 	}
 	st = check_list(project, "off", err);
@@ -137,11 +137,11 @@ enum tw_status tw_frame_rules_new(const json_t *project, struct tw_arena *a,
 		return st;
 	r = tw_arena_zalloc(a, 1, sizeof *r);
 	if (!r)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	/* what a project says wins over a preset of the same length */
 	for (size_t i = 2; i-- > 0;)
 		if (!add_list(r, json_object_get(project, lists[i]), i == 1, a))
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 	add_presets(r, project);
 	*ret = r;
 	return TW_OK;
@@ -156,7 +156,7 @@ enum tw_status tw_frame_rules_of(struct tw_catalogue *c, const char *project_id,
 	json_t *project = st == TW_OK && text ? json_loads(text, 0, NULL) : NULL;
 
 	if (st == TW_OK && text && !project)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for the rules of frames");
+		return tw_oom(err);
 	if (st == TW_OK)
 		st = tw_frame_rules_new(project, a, ret, err);
 	json_decref(project);

@@ -12,9 +12,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
 
 enum { TW_FRAME_RULES_MAX = 1000, TW_FRAME_RULE_BYTES = 200 };
 

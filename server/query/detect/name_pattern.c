@@ -1,6 +1,6 @@
-#include "name_pattern.h"
+#include "server/query/detect/name_pattern.h"
 
-#include "frame_rules.h"
+#include "server/query/detect/frame_rules.h"
 
 bool tw_name_pattern_is_expression(struct tw_str text)
 {
@@ -22,7 +22,7 @@ enum tw_status tw_name_pattern_init(
 
 	*p = (struct tw_name_pattern){.text = text};
 	if (text.len == 0 || text.len > TW_NAME_PATTERN_BYTES || !is_plain(text))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "a pattern has 1 to %d bytes and no control characters",
 		        TW_NAME_PATTERN_BYTES);
 	if (!tw_name_pattern_is_expression(text)) {

@@ -10,9 +10,9 @@
 #ifndef TW_NAME_PATTERN_H
 #define TW_NAME_PATTERN_H
 
-#include "base/err.h"
-#include "base/str.h"
-#include "match.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "server/base/text/match.h"
 
 enum { TW_NAME_PATTERN_BYTES = 200 };
 

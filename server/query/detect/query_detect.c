@@ -4,13 +4,13 @@
  * Slices come in pre-order.  What a rule fits stays on a stack until it ends, and is counted then:
  * what turns out to lie around the thread's main loop is dropped.
  */
-#include "query_detect.h"
+#include "server/query/detect/query_detect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
-#include "query_detect_int.h"
+#include "decoder/base/sum.h"
+#include "server/query/detect/query_detect_int.h"
 
 enum { GROW_FROM = 256 };
 
@@ -353,7 +353,7 @@ enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_a
 	if (st == TW_OK && !d.no_memory && !(ret->cut & TW_CUT_TIME))
 		st = tw_detect_notes(&d, err);
 	if (st == TW_OK && d.no_memory)
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for what rules find");
+		st = tw_oom(err);
 	if (st == TW_OK && ret->n_marked)
 		qsort(ret->marked, ret->n_marked, sizeof *ret->marked, by_begin);
 	return st;

@@ -11,7 +11,7 @@
 #ifndef TW_QUERY_DETECT_H
 #define TW_QUERY_DETECT_H
 
-#include "query.h"
+#include "server/query/query.h"
 
 enum {
 	TW_DETECT_KEEP_MAX = 500,

@@ -4,7 +4,7 @@
 #ifndef TW_QUERY_DETECT_INT_H
 #define TW_QUERY_DETECT_INT_H
 
-#include "query_detect.h"
+#include "server/query/detect/query_detect.h"
 
 struct tw_cover { /* a call that a rule counted, whose notes are the same once more */
 	uint32_t thread_id, group;

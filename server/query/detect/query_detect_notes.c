@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "base/sum.h"
-#include "query_detect_int.h"
+#include "decoder/base/sum.h"
+#include "server/query/detect/query_detect_int.h"
 
 enum { NOTES_A_LOOK = 1024 };
 

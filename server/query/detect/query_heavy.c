@@ -1,9 +1,9 @@
 /*
  * query_heavy.c - the path of calls on which most of a stretch of a thread's time went.
  */
-#include "base/sum.h"
-#include "query_detect.h"
-#include "query_slices.h"
+#include "decoder/base/sum.h"
+#include "server/query/detect/query_detect.h"
+#include "server/query/query_slices.h"
 
 /* Nodes are in pre-order; a child begins behind its parent, the next one behind its subtree. */
 static uint32_t heaviest_child(const struct tw_tree *t, uint32_t at)
