@@ -1,22 +1,29 @@
 /*
  * export.c - opening an export, names, and the bytes that leave: as they are, or through gzip.
  */
-#include "export.h"
+#include "server/export/export.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "export_format.h"
+#include "decoder/base/codec_memory.h"
+#include "server/export/export_format.h"
 
-enum { NAME_MAX_BYTES = 16384, GZIP_LEVEL = 4, GZIP_WINDOW = 15 + 16, MARK_BYTES = 80 };
+enum {
+	NAME_MAX_BYTES = 16384,
+	GZIP_LEVEL = 4,
+	GZIP_WINDOW = 15 + 16,
+	MARK_BYTES = 80,
+	KNOWN_MAX = 16384
+};
 #define OUT_MAX_BYTES   ((size_t)96 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
-#define NAMES_MAX_BYTES ((size_t)32 << 20) /* kept; beyond that they are looked up again */
+#define NAMES_MAX_BYTES ((size_t)4 << 20) /* then names are put together again */
 
 static const struct tw_export_format *const formats[] = {
 #define EXPORT(name) &tw_export_##name,
-#include "exports.def"
+#include "server/export/exports.def"
 #undef EXPORT
 };
 
@@ -37,37 +44,39 @@ const struct tw_export_kind *tw_export_kind(const char *name)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 /* --- what formats ask for --- */
 
 static struct tw_str display(struct tw_export *x, uint32_t method)
 {
-	const struct tw_method_info *m = &x->methods[method];
+	const struct tw_named what = tw_method_named(&x->methods[method]);
 
-	(void)tw_names_display(
-	        &x->names, &(struct tw_named){m->has_id, m->id, m->name}, x->name, NAME_MAX_BYTES);
+	(void)tw_names_display(&x->names, &what, x->name, NAME_MAX_BYTES);
 	return tw_str_of(x->name);
 }
 
 struct tw_str tw_export_name(struct tw_export *x, uint32_t method)
 {
+	struct tw_export_known *known = &x->known[method & x->known_mask];
 	struct tw_str name;
 	char *copy;
 
 	if (method >= x->n_methods)
 		return TW_STR("?");
-	if (x->name_cache[method].ptr)
-		return x->name_cache[method];
+	if (known->name.ptr && known->method == method)
+		return known->name;
 	name = display(x, method);
-	if (x->name_bytes + name.len > NAMES_MAX_BYTES)
-		return name;
-	copy = tw_arena_str(x->arena, name);
+	if (tw_arena_bytes(x->name_arena) > NAMES_MAX_BYTES) {
+		memset(x->known, 0, ((size_t)x->known_mask + 1) * sizeof *x->known);
+		tw_arena_reset(x->name_arena);
+	}
+	copy = tw_arena_str(x->name_arena, name);
 	if (!copy)
 		return name;
-	x->name_bytes += name.len + 1;
-	return x->name_cache[method] = (struct tw_str){copy, name.len};
+	*known = (struct tw_export_known){{copy, name.len}, method};
+	return known->name;
 }
 
 uint32_t tw_export_number(struct tw_export *x, uint32_t method)
@@ -225,13 +234,17 @@ static bool copy_query(struct tw_export *x, const struct tw_export_query *q)
 static bool make_tables(struct tw_export *x)
 {
 	size_t n = (size_t)x->n_methods + 1;
+	uint32_t slots = 64;
 
+	while (slots < x->n_methods && slots < KNOWN_MAX)
+		slots *= 2;
+	x->known_mask = slots - 1;
+	x->known = tw_arena_zalloc(x->arena, slots, sizeof *x->known);
 	x->numbers = tw_arena_zalloc(x->arena, n, sizeof *x->numbers);
 	x->used = tw_arena_alloc(x->arena, n, sizeof *x->used);
-	x->name_cache = tw_arena_zalloc(x->arena, n, sizeof *x->name_cache);
 	x->name = tw_arena_alloc(x->arena, NAME_MAX_BYTES, 1);
 	x->state = tw_arena_zalloc(x->arena, 1, x->format->state_bytes + 1);
-	return x->numbers && x->used && x->name_cache && x->name && x->state;
+	return x->numbers && x->used && x->known && x->name && x->state;
 }
 
 static bool place_flame(struct tw_export *x)
@@ -275,14 +288,16 @@ static enum tw_status start(
 	x->j = tw_json_to(&x->out);
 	x->arena = tw_arena_new(ARENA_MAX_BYTES);
 	x->thread_arena = tw_arena_new(ARENA_MAX_BYTES);
-	if (!x->arena || !x->thread_arena)
+	x->name_arena = tw_arena_new(ARENA_MAX_BYTES);
+	if (!x->arena || !x->thread_arena || !x->name_arena)
 		return no_memory(err);
-	st = tw_trace_file_methods(x->file, &x->methods, &x->n_methods, err);
+	st = tw_trace_file_method_refs(x->file, &x->methods, &x->n_methods, err);
 	if (st != TW_OK)
 		return st;
 	if (!copy_query(x, &x->q) || !copy_facts(x, facts) || !make_tables(x))
 		return no_memory(err);
 	if (x->format->gzip) {
+		tw_zlib_memory(&x->z);
 		if (deflateInit2(&x->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
 		            Z_DEFAULT_STRATEGY) != Z_OK)
 			return no_memory(err);
@@ -311,8 +326,8 @@ enum tw_status tw_export_open(struct tw_trace_file *file, const struct tw_names 
 	if (st != TW_OK)
 		return st;
 	if (!(format->metrics >> q->metric & 1))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s does not have this metric",
-		        format->kind.name);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "%s does not have this metric", format->kind.name);
 	x = tw_mem_zalloc(1, sizeof *x);
 	if (!x)
 		return no_memory(err);
@@ -402,6 +417,7 @@ struct tw_export *tw_export_close(struct tw_export *x)
 	tw_buf_done(&x->packed);
 	tw_arena_free(x->arena);
 	tw_arena_free(x->thread_arena);
+	tw_arena_free(x->name_arena);
 	tw_mem_free(x);
 	return NULL;
 }

@@ -11,8 +11,8 @@
 #ifndef TW_EXPORT_H
 #define TW_EXPORT_H
 
-#include "query.h"
-#include "symbols/names.h"
+#include "decoder/symbols/names.h"
+#include "server/query/query.h"
 
 struct tw_export;
 
@@ -56,5 +56,8 @@ enum tw_status tw_export_read(struct tw_export *x, uint8_t *out, size_t cap, siz
         struct tw_err *err) TW_MUST_USE;
 /* NULL is fine, returns NULL. */
 struct tw_export *tw_export_close(struct tw_export *x);
+
+/* Appends one quoted CSV field that no spreadsheet evaluates as a formula. */
+void tw_csv_text(struct tw_buf *out, struct tw_str s);
 
 #endif

@@ -7,7 +7,7 @@
  * matches by it.  Times are microseconds with all nine
  * digits of a nanosecond clock.
  */
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 struct process {
 	int64_t pid;
@@ -68,7 +68,7 @@ static void thread(struct tw_export *x, uint32_t i)
 	const char *process = x->facts.process[0] ? x->facts.process : x->facts.app;
 
 	(void)i;
-	if (process[0] && p->pid != pid_of(x)) {
+	if (process[0] && p->pid != pid_of(x) && pid_of(x) == x->info->pid) {
 		begin_meta(x, "process_name");
 		tw_json_key_str(&x->j, "name", tw_str_of(process));
 		end_meta(x);

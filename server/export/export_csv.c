@@ -1,13 +1,13 @@
 /*
  * export_csv.c - totals per method as CSV (RFC 4180), the longest self time first.
  *
- * The columns are those of the API's table of methods.  A name that a spreadsheet
- * would take for a formula gets an apostrophe in front: names are data from an
- * uploaded file.
+ * The columns are those of the API's table of methods.  Names are data from an uploaded file, so a
+ * name that a spreadsheet would evaluate as a formula is prefixed with an apostrophe.  Leading
+ * white space counts too: spreadsheets skip it.
  */
 #include <string.h>
 
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 static void head(struct tw_export *x, uint32_t i)
 {
@@ -16,10 +16,10 @@ static void head(struct tw_export *x, uint32_t i)
 	        TW_STR("name,count,self_ns,total_ns,sum_ns,max_ns,mean_ns,cpu_ns,source\r\n"));
 }
 
-static void put_text(struct tw_buf *out, struct tw_str s)
+void tw_csv_text(struct tw_buf *out, struct tw_str s)
 {
 	(void)tw_buf_add(out, "\"", 1);
-	if (s.len && strchr("=+-@\t\r", s.ptr[0]))
+	if (s.len && memchr("=+-@\t\r\n", s.ptr[0], 7))
 		(void)tw_buf_add(out, "'", 1);
 	while (s.len) {
 		size_t quote = tw_str_find(s, TW_STR("\""));
@@ -43,7 +43,7 @@ static void row(struct tw_export *x, uint32_t i)
 	const int64_t numbers[] = {(int64_t)m->count, m->self_ns, m->total_ns, m->sum_ns, m->max_ns,
 	        m->sum_ns / (int64_t)m->count};
 
-	put_text(&x->out, tw_export_name(x, method));
+	tw_csv_text(&x->out, tw_export_name(x, method));
 	for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
 		(void)tw_buf_add(&x->out, ",", 1);
 		tw_export_decimal(&x->out, numbers[k], 0);

@@ -4,7 +4,7 @@
  * A node is {name, value, self, count, children}; `value` takes in the children.
  * What is cut off stands as `(other)`, so that every sum holds.
  */
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 static void close_to(struct tw_export *x, uint32_t from, uint32_t depth)
 {

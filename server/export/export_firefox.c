@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 enum { GECKO_VERSION = 36, FORMAT_VERSION = 70, MS_DIGITS = 6 /* of a nanosecond */ };
 

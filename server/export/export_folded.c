@@ -5,7 +5,7 @@
  * or calls; lines of nothing are left out.  The form has no escapes: `;` in a name
  * becomes `:`, control characters become blanks, and an empty name `?`.
  */
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 static void add_frame(struct tw_buf *out, struct tw_str name)
 {

@@ -20,9 +20,9 @@
 
 #include <zlib.h>
 
-#include "export.h"
-#include "export_cursor.h"
-#include "json_write.h"
+#include "server/base/text/json_write.h"
+#include "server/export/export.h"
+#include "server/export/perfetto/export_cursor.h"
 
 enum tw_walk {
 	TW_WALK_END,
@@ -64,13 +64,18 @@ struct tw_export_totals {
 	uint32_t *active;
 };
 
+struct tw_export_known { /* a name that was put together before */
+	struct tw_str name;
+	uint32_t method;
+};
+
 struct tw_export {
 	const struct tw_export_format *format;
 	struct tw_export_query q;
 	struct tw_export_facts facts; /* texts never NULL, valid UTF-8 */
 	struct tw_trace_file *file;
 	const struct tw_trace_info *info;
-	const struct tw_method_info *methods;
+	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	void *state; /* the format's */
 
@@ -92,10 +97,10 @@ struct tw_export {
 
 	/* the rest is the walk's own */
 	struct tw_names names;
-	struct tw_str *name_cache; /* by method */
-	size_t name_bytes;
+	struct tw_export_known *known; /* names, by the method's lowest bits */
+	uint32_t known_mask;
 	char *name; /* NAME_MAX_BYTES */
-	struct tw_arena *arena, *thread_arena;
+	struct tw_arena *arena, *thread_arena, *name_arena;
 	struct tw_cursor cursor;
 	bool cursor_open, has_tree, begun, ended;
 	uint32_t pc, loop, item;
@@ -139,7 +144,7 @@ void tw_export_walk_done(struct tw_export *x);
 enum { TW_EXPORT_PIECE = 128 << 10 };
 
 #define EXPORT(name) extern const struct tw_export_format tw_export_##name;
-#include "exports.def"
+#include "server/export/exports.def"
 #undef EXPORT
 
 #endif

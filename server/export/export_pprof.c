@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 enum { /* fields of Profile, all of them messages, strings or varints */
 	SAMPLE_TYPE = 1,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
 
 struct tw_pull {
 	/* Fills up to cap bytes (cap ≥ 1); *ret_n 0: that was all. */

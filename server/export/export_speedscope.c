@@ -5,7 +5,7 @@
  * profiles, when it is known which methods were called.  The schema is public:
  * https://www.speedscope.app/file-format-schema.json
  */
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 static void head(struct tw_export *x, uint32_t i)
 {

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "export_format.h"
+#include "server/export/export_format.h"
 
 enum { ROW = 18, TOP = 48, HUES = 8, TEXT_MAX_BYTES = 400 };
 static const double text_from_share = 0.003; /* narrower boxes have no room for a letter */

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "export_format.h"
+#include "decoder/base/hash.h"
+#include "server/export/export_format.h"
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 static bool is_full(const struct tw_export *x)
@@ -243,7 +243,7 @@ static enum tw_status add_totals(struct tw_export *x, struct tw_err *err)
 	if (!t->rows && !make_totals(x))
 		return no_memory(err);
 	if (!tw_query_methods_add(&x->tree, x->n_methods, t->rows, t->active))
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "a call tree is damaged");
+		return tw_fail(err, TW_CORRUPT, "a call tree is damaged");
 	for (uint32_t i = 1; i < x->tree.n; i++)
 		t->sources[x->tree.nodes[i].method] |= (uint8_t)(1u << x->thread->source);
 	x->pc++;
@@ -318,7 +318,7 @@ static enum tw_status walk_some(struct tw_export *x, struct tw_err *err)
 	case TW_WALK_STACKS:
 		return walk_edges(x, step, err);
 	}
-	return tw_fail(err, TW_BUG, TW_NO_OFFSET, "no such walk");
+	return tw_fail(err, TW_BUG, "no such walk");
 }
 
 enum tw_status tw_export_walk(struct tw_export *x, struct tw_err *err)

@@ -1,16 +1,15 @@
 /* export_anchor.c - see the header. */
-#include "export_anchor.h"
+#include "server/export/perfetto/export_anchor.h"
 
 #include <string.h>
 
-#include "export_cursor.h"
+#include "server/export/perfetto/export_cursor.h"
 
-static bool is_named(const struct tw_ours *o, const struct tw_method_info *m, const char *name)
+static bool is_named(const struct tw_ours *o, struct tw_named what, const char *name)
 {
 	char shown[4096];
 
-	(void)tw_names_display(
-	        &o->names, &(struct tw_named){m->has_id, m->id, m->name}, shown, sizeof shown);
+	(void)tw_names_display(&o->names, &what, shown, sizeof shown);
 	return strcmp(shown, name) == 0;
 }
 
@@ -36,21 +35,21 @@ static enum tw_status first_on(const struct tw_ours *o, const struct tw_thread_i
 enum tw_status tw_anchor_first(
         const struct tw_ours *o, const char *name, int64_t *ret_ns, struct tw_err *err)
 {
-	const struct tw_method_info *methods;
+	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	uint32_t n;
 	const struct tw_thread_info *t = tw_trace_file_threads(o->file, &n);
 	int64_t first = INT64_MAX;
-	enum tw_status st = tw_trace_file_methods(o->file, &methods, &n_methods, err);
+	enum tw_status st = tw_trace_file_method_refs(o->file, &methods, &n_methods, err);
 	bool *wanted = st == TW_OK ? tw_mem_zalloc((size_t)n_methods + 1, 1) : NULL;
 	bool any = false;
 
 	if (st != TW_OK)
 		return st;
 	if (!wanted)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < n_methods; i++) {
-		wanted[i] = is_named(o, &methods[i], name);
+		wanted[i] = is_named(o, tw_method_named(&methods[i]), name);
 		any = any || wanted[i];
 	}
 	for (uint32_t i = 0; any && st == TW_OK && i < n; i++)
@@ -58,8 +57,8 @@ enum tw_status tw_anchor_first(
 			st = first_on(o, &t[i], wanted, n_methods, &first, err);
 	tw_mem_free(wanted);
 	if (st == TW_OK && first == INT64_MAX)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "no call of %.100s is in trace %.40s", name, o->facts.trace_id);
+		return tw_fail(err, TW_NOT_FOUND, "no call of %.100s is in trace %.40s", name,
+		        o->facts.trace_id);
 	*ret_ns = first;
 	return st;
 }
@@ -73,7 +72,10 @@ bool tw_anchor_is_certain(const struct tw_ours *o, const char *name)
 	        tw_trace_file_methods(o->file, &methods, &n, NULL) != TW_OK)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (methods[i].count && is_named(o, &methods[i], name))
+		if (methods[i].count && is_named(o,
+		                                (struct tw_named){methods[i].has_id, methods[i].id,
+		                                        methods[i].name},
+		                                name))
 			return true;
 	return false;
 }

@@ -4,7 +4,7 @@
 #ifndef TW_EXPORT_ANCHOR_H
 #define TW_EXPORT_ANCHOR_H
 
-#include "export_ours.h"
+#include "server/export/perfetto/export_ours.h"
 
 /* It is known without looking at calls that the selection has a call of this name. */
 bool tw_anchor_is_certain(const struct tw_ours *o, const char *name);

@@ -5,13 +5,13 @@
  * are made up so that each call's difference is its own: a call begins where the clock stands and
  * sets it on to its begin plus its time, or further when its callees already did.
  */
-#include "export_calls.h"
+#include "server/export/perfetto/export_calls.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "export_cursor.h"
-#include "export_packet.h"
+#include "server/export/perfetto/export_cursor.h"
+#include "server/export/perfetto/export_packet.h"
 
 enum { RUN_EVENTS = 4096, NAME_MAX_BYTES = 16384 };
 
@@ -33,7 +33,7 @@ struct lane { /* one thread on its way out */
 
 struct tw_calls {
 	struct tw_ours *ours;
-	const struct tw_method_info *methods;
+	const struct tw_method_ref *methods;
 	uint32_t n_methods;
 	struct lane *lanes;
 	uint32_t n_lanes, n_merged; /* the first n_merged are merged by time, the rest follows */
@@ -45,7 +45,7 @@ struct tw_calls {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 /* --- a thread's first packets --- */
@@ -109,10 +109,9 @@ static enum tw_status introduce(struct tw_calls *c, struct lane *l, struct tw_bu
 
 static struct tw_str name_of(struct tw_calls *c, uint32_t method)
 {
-	const struct tw_method_info *m = &c->methods[method];
+	const struct tw_named what = tw_method_named(&c->methods[method]);
 
-	(void)tw_names_display(&c->ours->names, &(struct tw_named){m->has_id, m->id, m->name},
-	        c->name, NAME_MAX_BYTES);
+	(void)tw_names_display(&c->ours->names, &what, c->name, NAME_MAX_BYTES);
 	return tw_str_of(c->name);
 }
 
@@ -371,7 +370,7 @@ enum tw_status tw_calls_new(struct tw_ours *o, uint64_t merge_bytes, struct tw_c
 	if (!c)
 		return no_memory(err);
 	c->ours = o;
-	st = tw_trace_file_methods(o->file, &c->methods, &c->n_methods, err);
+	st = tw_trace_file_method_refs(o->file, &c->methods, &c->n_methods, err);
 	if (st == TW_OK && !make_lanes(c, merge_bytes))
 		st = no_memory(err);
 	if (st != TW_OK) {

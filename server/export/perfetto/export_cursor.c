@@ -1,4 +1,4 @@
-#include "export_cursor.h"
+#include "server/export/perfetto/export_cursor.h"
 
 /* Loads chunks until one has a slice at c->at.  What was open where the first begins comes first.
  */
@@ -96,7 +96,7 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	c->ends = tw_mem_alloc(max_depth, sizeof *c->ends);
 	c->methods = tw_mem_alloc(max_depth, sizeof *c->methods);
 	if (!c->ends || !c->methods)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+		return tw_oom(err);
 	st = tw_trace_file_chunks(f, thread_id, &c->rows, &n, err);
 	if (st != TW_OK)
 		return st;

@@ -9,7 +9,7 @@
 #ifndef TW_EXPORT_CURSOR_H
 #define TW_EXPORT_CURSOR_H
 
-#include "trace_file.h"
+#include "server/trace/trace_file.h"
 
 struct tw_edge {
 	int64_t ts_ns;

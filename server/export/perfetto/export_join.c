@@ -7,15 +7,15 @@
  * such packet.  As its times are on the device's trace's clock already, it needs none of the clock
  * snapshots behind it.
  */
-#include "export_join.h"
+#include "server/export/perfetto/export_join.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "export_calls.h"
-#include "export_side.h"
-#include "export_squeeze.h"
-#include "export_system_copy.h"
+#include "server/export/perfetto/export_calls.h"
+#include "server/export/perfetto/export_squeeze.h"
+#include "server/export/perfetto/system/export_side.h"
+#include "server/export/perfetto/system/export_system_copy.h"
 
 enum { PIECE_BYTES = 256 << 10, FACTS = 256, SQUEEZE_BYTES = 320 << 10 };
 #define MERGE_MAX_BYTES ((uint64_t)192 << 20)
@@ -42,7 +42,7 @@ struct join {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 /* --- the device's trace --- */

@@ -4,8 +4,8 @@
 #ifndef TW_EXPORT_JOIN_H
 #define TW_EXPORT_JOIN_H
 
-#include "export_plan.h"
-#include "export_pull.h"
+#include "server/export/export_pull.h"
+#include "server/export/perfetto/export_plan.h"
 
 /* plan must outlive it.  with_system false leaves the device's trace out, though ours stands where
  * it does beside it.  ret->free is owed. */

@@ -5,9 +5,9 @@
 #ifndef TW_EXPORT_OURS_H
 #define TW_EXPORT_OURS_H
 
-#include "export_perfetto.h"
-#include "export_place.h"
-#include "export_track.h"
+#include "server/export/perfetto/export_perfetto.h"
+#include "server/export/perfetto/export_place.h"
+#include "server/export/perfetto/export_track.h"
 
 struct tw_ours {
 	struct tw_trace_file *file;

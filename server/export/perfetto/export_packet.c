@@ -1,4 +1,4 @@
-#include "export_packet.h"
+#include "server/export/perfetto/export_packet.h"
 
 static unsigned varint_bytes(uint64_t v)
 {

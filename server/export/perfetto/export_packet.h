@@ -15,7 +15,7 @@
 #ifndef TW_EXPORT_PACKET_H
 #define TW_EXPORT_PACKET_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 /* A begin without its name takes at most this, an end too. */
 enum { TW_PACKET_MAX_BYTES = 48 };

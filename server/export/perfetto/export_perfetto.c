@@ -1,10 +1,10 @@
 /* export_perfetto.c - see the header: a plan, what makes bytes from it, what makes them fewer. */
-#include "export_perfetto.h"
+#include "server/export/perfetto/export_perfetto.h"
 
-#include "export_join.h"
-#include "export_plan.h"
-#include "export_squeeze.h"
-#include "export_tar.h"
+#include "server/export/perfetto/export_join.h"
+#include "server/export/perfetto/export_plan.h"
+#include "server/export/perfetto/export_squeeze.h"
+#include "server/export/perfetto/export_tar.h"
 
 struct tw_perfetto {
 	struct tw_plan *plan;
@@ -18,7 +18,7 @@ enum tw_status tw_perfetto_open(const struct tw_perfetto_source *sources, size_t
 	enum tw_status st;
 
 	if (!x)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+		return tw_oom(err);
 	st = tw_plan_new(sources, n, options, &x->plan, err);
 	if (st == TW_OK && options->form == TW_PERFETTO_TAR)
 		st = tw_tar_open(x->plan, &x->pull, err);

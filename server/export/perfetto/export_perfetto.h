@@ -11,8 +11,8 @@
 #ifndef TW_EXPORT_PERFETTO_H
 #define TW_EXPORT_PERFETTO_H
 
-#include "query.h"
-#include "symbols/names.h"
+#include "decoder/symbols/names.h"
+#include "server/query/query.h"
 
 struct tw_perfetto;
 

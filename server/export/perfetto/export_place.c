@@ -7,7 +7,7 @@
  * begin and the snapshot that follows it, or they are of different devices or boots: BOOTTIME
  * minus MONOTONIC is all time ever slept, and never shrinks.
  */
-#include "export_place.h"
+#include "server/export/perfetto/export_place.h"
 
 #define TOLERANCE_NS ((int64_t)10000000)
 /* Recorders take the first and last snapshot a little outside of what they record. */
@@ -27,7 +27,7 @@ enum tw_status tw_place_at(enum tw_place_choice choice, uint32_t clock, int64_t 
 	struct tw_place_step *step = tw_arena_alloc(a, 1, sizeof *step);
 
 	if (!step)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+		return tw_oom(err);
 	*step = (struct tw_place_step){INT64_MIN, to_ns - at_ns};
 	*ret = (struct tw_place){choice, clock, step, 1, INT64_MIN};
 	return TW_OK;
@@ -59,7 +59,7 @@ static enum tw_status by_clock(const struct tw_system *s, uint32_t id, int64_t b
 		return tw_place_at(choice, id, 0, base_ns, a, ret, err);
 	steps = tw_arena_alloc(a, (size_t)k->n + 1, sizeof *steps);
 	if (!steps)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+		return tw_oom(err);
 	for (uint32_t i = 0; i < k->n; i++) {
 		const struct tw_perfetto_pair *p = &k->pairs[i];
 

@@ -11,8 +11,8 @@
 #ifndef TW_EXPORT_PLACE_H
 #define TW_EXPORT_PLACE_H
 
-#include "export_system.h"
-#include "trace_file.h"
+#include "server/export/perfetto/system/export_system.h"
+#include "server/trace/trace_file.h"
 
 enum tw_place_choice {
 	TW_PLACE_ALONE,     /* nothing to be put beside */

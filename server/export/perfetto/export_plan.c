@@ -4,22 +4,22 @@
  * Processes of one device and session are on one timeline by their clocks.  Others stand beside
  * the first with ids moved by PID_STEP, which no kernel reaches, and names that say whose they are.
  */
-#include "export_plan.h"
+#include "server/export/perfetto/export_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "export_anchor.h"
-#include "export_calls.h"
-#include "export_system_facts.h"
+#include "server/export/perfetto/export_anchor.h"
+#include "server/export/perfetto/export_calls.h"
+#include "server/export/perfetto/system/export_system_facts.h"
 
 enum { ARENA_BYTES = 256 << 20, PID_STEP = 10000000, KEY_BYTES = 64, SUFFIX_BYTES = 16 };
 #define MAX_TIME_NS ((int64_t)1 << 61)
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 /* --- the traces --- */

@@ -8,7 +8,7 @@
 #ifndef TW_EXPORT_PLAN_H
 #define TW_EXPORT_PLAN_H
 
-#include "export_ours.h"
+#include "server/export/perfetto/export_ours.h"
 
 struct tw_plan {
 	struct tw_arena *arena;

@@ -1,9 +1,9 @@
 /* export_squeeze.c - see the header. */
-#include "export_squeeze.h"
+#include "server/export/perfetto/export_squeeze.h"
 
 #include <string.h>
-#include <zlib.h>
-#include <zstd.h>
+
+#include "decoder/base/codec_memory.h"
 
 enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 7, GZIP_WRAP = 15 + 16 };
 /* Perfetto wants compressed packets to stay below 512 KB. */
@@ -11,7 +11,7 @@ enum { FOLD_BYTES = 384 << 10, FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to compress");
+	return tw_oom(err);
 }
 
 /* --- packets --- */
@@ -175,10 +175,11 @@ static void free_squeeze(void *arg)
 static bool start(struct squeeze *z, enum tw_perfetto_squeeze how)
 {
 	if (how == TW_PERFETTO_ZSTD) {
-		z->zstd = ZSTD_createCCtx();
+		z->zstd = ZSTD_createCCtx_advanced(tw_zstd_memory());
 		return z->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(
 		                          z->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
 	}
+	tw_zlib_memory(&z->gzip);
 	z->have_gzip = deflateInit2(&z->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WRAP, 8,
 	                       Z_DEFAULT_STRATEGY) == Z_OK;
 	return z->have_gzip;

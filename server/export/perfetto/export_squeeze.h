@@ -4,9 +4,9 @@
 #ifndef TW_EXPORT_SQUEEZE_H
 #define TW_EXPORT_SQUEEZE_H
 
-#include "base/buf.h"
-#include "export_perfetto.h"
-#include "export_pull.h"
+#include "decoder/base/buf.h"
+#include "server/export/export_pull.h"
+#include "server/export/perfetto/export_perfetto.h"
 
 /* Takes whole packets off the front of *loose, as many as recorders put together, and appends one
  * packet that holds them, compressed by zlib or zstd.  What stays in *loose is moved up. */

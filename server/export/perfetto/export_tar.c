@@ -1,14 +1,15 @@
 /* export_tar.c - see the header. */
-#include "export_tar.h"
+#include "server/export/perfetto/export_tar.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "export_join.h"
-#include "json_write.h"
-#include "tar_head.h"
+#include "server/base/file/io.h"
+#include "server/base/file/tar_head.h"
+#include "server/base/text/json_write.h"
+#include "server/export/perfetto/export_join.h"
 
 enum { MANIFEST_BYTES = 64 << 10, COUNT_BYTES = 256 << 10 };
 
@@ -31,7 +32,7 @@ struct tar {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 /* --- headers --- */
@@ -42,7 +43,7 @@ static enum tw_status put_header(
 	uint8_t h[TW_TAR_BLOCK];
 
 	if (!tw_tar_head(h, name, 0644, bytes))
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "a member of more than 8 GiB does not go into a tar; ask for "
 		        "format=perfetto");
 	if (tw_buf_add(&t->piece, h, sizeof h) != TW_OK)
@@ -139,15 +140,11 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 static enum tw_status read_system(
         struct tar *t, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
-	ssize_t n;
+	const ssize_t n = tw_pread_full(
+	        t->plan->system_fd, out, cap < t->left ? cap : (size_t)t->left, t->at);
 
-	do
-		n = pread(t->plan->system_fd, out, cap < t->left ? cap : (size_t)t->left,
-		        (off_t)t->at);
-	while (n < 0 && errno == EINTR);
 	if (n <= 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
-		        "the device's Perfetto trace cannot be read (errno %d)", errno);
+		return tw_fail_errno(err, TW_IO, "the device's Perfetto trace cannot be read");
 	t->at += (uint64_t)n;
 	*ret_n = (size_t)n;
 	return TW_OK;
@@ -194,7 +191,7 @@ static enum tw_status read_ours(
 	enum tw_status st = t->ours.read(t->ours.arg, out, most, ret_n, err);
 
 	if (st == TW_OK && *ret_n == 0)
-		return tw_fail(err, TW_BUG, TW_NO_OFFSET, "an export differed when made twice");
+		return tw_fail(err, TW_BUG, "an export differed when made twice");
 	return st;
 }
 

@@ -7,8 +7,8 @@
 #ifndef TW_EXPORT_TAR_H
 #define TW_EXPORT_TAR_H
 
-#include "export_plan.h"
-#include "export_pull.h"
+#include "server/export/export_pull.h"
+#include "server/export/perfetto/export_plan.h"
 
 /* plan must outlive it.  ret->free is owed. */
 enum tw_status tw_tar_open(

@@ -1,4 +1,4 @@
-#include "export_track.h"
+#include "server/export/perfetto/export_track.h"
 
 #define PREFIX ((uint64_t)0xFFFF << 48)
 

@@ -8,8 +8,8 @@
 #ifndef TW_EXPORT_TRACK_H
 #define TW_EXPORT_TRACK_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/buf.h"
 #include "perfetto_subset.pb-c.h"
 
 enum tw_track_kind {

@@ -6,11 +6,13 @@
  * Those that do not go onto a further track of the same name; what finds none of LEVELS free is
  * cut to the span around it, and counted.
  */
-#include "export_side.h"
+#include "server/export/perfetto/system/export_side.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "server/trace/trace_processes.h"
 
 enum { BATCH = 512, LEVELS = 4, DEPTH = 16, MAX_COUNTERS = 4096, TEXT_BYTES = 1024 };
 
@@ -76,7 +78,7 @@ struct tw_side {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 static const struct tw_thread_info *thread_of(const struct tw_side *s, uint32_t thread_id)
@@ -456,11 +458,9 @@ static bool each_note(void *arg, uint64_t id, const struct tw_note_row *n)
 
 /* --- the process, the scenario --- */
 
-static enum tw_status put_process(struct tw_side *s)
+static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *name)
 {
 	const struct tw_ours *o = s->ours;
-	const char *name = o->facts.process[0] ? o->facts.process : o->facts.app;
-	uint32_t pid = tw_ours_pid(o, NULL);
 	uint64_t uuid = tw_ours_process_uuid(o, pid);
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	uint32_t place = 0;
@@ -472,6 +472,29 @@ static enum tw_status put_process(struct tw_side *s)
 		return TW_OK; /* the device's trace describes it */
 	return tw_track_put_process(s->out, o->side_seq, tw_ours_time(o, &place, i->start_ns), uuid,
 	        (int32_t)(pid + o->pid_shift), full);
+}
+
+/* The trace's own by its facts, others by the names that the trace has for them. */
+static enum tw_status put_processes(struct tw_side *s)
+{
+	const struct tw_ours *o = s->ours;
+	uint32_t own = tw_ours_pid(o, NULL);
+	struct tw_trace_process *list;
+	struct tw_err err;
+	uint32_t n;
+	enum tw_status st = tw_trace_processes(o->file, o->arena, &list, &n, &err);
+
+	if (st == TW_OK)
+		st = put_process(s, own, o->facts.process[0] ? o->facts.process : o->facts.app);
+	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
+		char *name = tw_track_text(o->arena, list[i].name);
+
+		if (!name)
+			return TW_NOMEM;
+		if (list[i].pid != own)
+			st = put_process(s, list[i].pid, name);
+	}
+	return st;
 }
 
 static enum tw_status put_scenario(struct tw_side *s)
@@ -496,7 +519,7 @@ static enum tw_status begin(struct tw_side *s)
 
 	s->begun = true;
 	if (st == TW_OK)
-		st = put_process(s);
+		st = put_processes(s);
 	return st == TW_OK ? put_scenario(s) : st;
 }
 

@@ -10,7 +10,7 @@
 #ifndef TW_EXPORT_SIDE_H
 #define TW_EXPORT_SIDE_H
 
-#include "export_ours.h"
+#include "server/export/perfetto/export_ours.h"
 
 struct tw_side;
 

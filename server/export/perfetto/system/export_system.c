@@ -1,5 +1,5 @@
 /* export_system.c - see the header. */
-#include "export_system.h"
+#include "server/export/perfetto/system/export_system.h"
 
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ struct scan {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a trace");
+	return tw_oom(err);
 }
 
 /* --- tracks --- */

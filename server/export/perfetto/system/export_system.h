@@ -10,7 +10,7 @@
 #ifndef TW_EXPORT_SYSTEM_H
 #define TW_EXPORT_SYSTEM_H
 
-#include "export_system_reader.h"
+#include "server/export/perfetto/system/export_system_reader.h"
 
 enum {
 	TW_SYSTEM_SEQUENCES = 1 << 16, /* ids below are told apart */

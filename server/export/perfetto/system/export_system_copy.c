@@ -1,5 +1,5 @@
 /* export_system_copy.c - see the header. */
-#include "export_system_copy.h"
+#include "server/export/perfetto/system/export_system_copy.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct tw_system_copy {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to export");
+	return tw_oom(err);
 }
 
 static enum tw_status put(struct tw_system_copy *c, const uint8_t *p, size_t n, struct tw_err *err)

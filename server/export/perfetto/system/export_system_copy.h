@@ -10,8 +10,8 @@
 #ifndef TW_EXPORT_SYSTEM_COPY_H
 #define TW_EXPORT_SYSTEM_COPY_H
 
-#include "base/buf.h"
-#include "export_system.h"
+#include "decoder/base/buf.h"
+#include "server/export/perfetto/system/export_system.h"
 
 struct tw_system_copy;
 

@@ -8,7 +8,7 @@
  *   threads: pid, tid, uuid
  * A decoder wrote it, which may have been taken over: nothing in it is believed to be in order.
  */
-#include "export_system_facts.h"
+#include "server/export/perfetto/system/export_system_facts.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -19,7 +19,7 @@ enum { IS_CUT = 1, IS_FLUSHED = 2, HAS_ZLIB = 4, HAS_ZSTD = 8 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to keep what a trace says");
+	return tw_oom(err);
 }
 
 /* --- to bytes --- */
@@ -223,8 +223,7 @@ static enum tw_status read_facts(struct facts *f, struct tw_system *s, struct tw
 	if (!take_clocks(f, s) || !take_threads(f, s))
 		return no_memory(err);
 	if (f->bad || f->p != f->end)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "what is kept of the device's trace is damaged");
+		return tw_fail(err, TW_CORRUPT, "what is kept of the device's trace is damaged");
 	return TW_OK;
 }
 

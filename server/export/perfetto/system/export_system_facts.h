@@ -8,8 +8,8 @@
 #ifndef TW_EXPORT_SYSTEM_FACTS_H
 #define TW_EXPORT_SYSTEM_FACTS_H
 
-#include "base/buf.h"
-#include "export_system.h"
+#include "decoder/base/buf.h"
+#include "server/export/perfetto/system/export_system.h"
 
 /* They unfold to no more; what says more of its clocks and threads is looked through again. */
 enum {

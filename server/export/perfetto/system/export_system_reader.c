@@ -4,7 +4,8 @@
  * The times of a bundle of kernel events are those of its events: the packet around them often has
  * none, or that of its writing.
  */
-#include "export_system_reader.h"
+#include "server/export/perfetto/system/export_system_reader.h"
+#include "server/base/file/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,8 +15,7 @@ enum { STEP_BYTES = 64 << 10, ARENA_BYTES = 256 << 20, UNPACK_BYTES = 4 << 20 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(
-	        err, TW_NOMEM, TW_NO_OFFSET, "no memory to read the device's Perfetto trace");
+	return tw_oom(err);
 }
 
 static void count_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
@@ -95,7 +95,7 @@ static enum tw_status push_packets(void *arg, const uint8_t *p, size_t n, struct
 	r->step_bytes += n;
 	if (r->step_bytes > TW_SYSTEM_PUSH_MAX_BYTES) {
 		r->too_large = true;
-		return tw_fail(err, TW_TOO_LARGE, r->at,
+		return tw_fail_at(err, TW_TOO_LARGE, r->at,
 		        "the device's Perfetto trace unfolds to too much");
 	}
 	return tw_perfetto_packets_push(&r->packets, p, n, err);
@@ -136,13 +136,10 @@ static enum tw_status finish(struct tw_system_reader *r, struct tw_err *err)
 
 enum tw_status tw_system_reader_step(struct tw_system_reader *r, struct tw_err *err)
 {
-	ssize_t n = pread(r->fd, r->piece, STEP_BYTES, (off_t)r->at);
+	ssize_t n = tw_pread_full(r->fd, r->piece, STEP_BYTES, r->at);
 
-	if (n < 0 && errno == EINTR)
-		return TW_OK;
 	if (n < 0)
-		return tw_fail(err, TW_IO, TW_NO_OFFSET,
-		        "the device's Perfetto trace cannot be read (errno %d)", errno);
+		return tw_fail_errno(err, TW_IO, "the device's Perfetto trace cannot be read");
 	r->step_bytes = 0;
 	if (n == 0)
 		return finish(r, err);

@@ -8,10 +8,10 @@
 #ifndef TW_EXPORT_SYSTEM_READER_H
 #define TW_EXPORT_SYSTEM_READER_H
 
-#include "base/unzip.h"
-#include "formats/perfetto_packet.h"
-#include "formats/perfetto_packets.h"
-#include "formats/perfetto_sequences.h"
+#include "decoder/base/unzip.h"
+#include "decoder/formats/perfetto/perfetto_packet.h"
+#include "decoder/formats/perfetto/perfetto_packets.h"
+#include "decoder/formats/perfetto/perfetto_sequences.h"
 
 enum { TW_SYSTEM_PUSH_MAX_BYTES = 32 << 20 }; /* that one piece of the file may unfold to */
 

@@ -1,8 +1,8 @@
 /* export_system_report.c - see the header. */
-#include "export_system_report.h"
+#include "server/export/perfetto/system/export_system_report.h"
 
-#include "export_place.h"
-#include "json_write.h"
+#include "server/base/text/json_write.h"
+#include "server/export/perfetto/export_place.h"
 
 enum { ARENA_BYTES = 64 << 20 };
 
@@ -65,7 +65,7 @@ enum tw_status tw_system_report(const struct tw_system *s, const struct tw_trace
 	enum tw_status st;
 
 	if (!a)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a report");
+		return tw_oom(err);
 	st = put_report(s, trace, a, out, err);
 	tw_arena_free(a);
 	return st;

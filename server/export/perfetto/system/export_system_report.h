@@ -4,9 +4,9 @@
 #ifndef TW_EXPORT_SYSTEM_REPORT_H
 #define TW_EXPORT_SYSTEM_REPORT_H
 
-#include "base/buf.h"
-#include "export_system.h"
-#include "trace/builder.h"
+#include "decoder/base/buf.h"
+#include "decoder/trace/builder.h"
+#include "server/export/perfetto/system/export_system.h"
 
 /* Appends a JSON object: whether the two go together and why not, by which clock and with what
  * offset.  It is what an export would decide. */
