@@ -1,4 +1,4 @@
-#include "fleet.h"
+#include "server/fleet/fleet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { DAY_BYTES = 32 };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 

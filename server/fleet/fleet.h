@@ -8,7 +8,7 @@
 #ifndef TW_FLEET_H
 #define TW_FLEET_H
 
-#include "catalogue_rollup.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
 
 enum { TW_FLEET_QUANTILES = 4 };
 extern const unsigned tw_fleet_percents[TW_FLEET_QUANTILES]; /* 50, 75, 95, 99 */

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet_compare.h"
+#include "server/fleet/fleet_compare.h"
 
 enum { FEW = 12, BELOW = 12, ABOVE = 487 }; /* of 500, sorted: 2.5 % lie beside each */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 

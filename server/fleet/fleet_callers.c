@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet_tree.h"
+#include "server/fleet/fleet_tree.h"
 
 enum { INSIDE = 1, COUNTED = 2 }; /* a call of the method is open; one that it called is */
 
@@ -16,7 +16,7 @@ struct adding {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many call trees for one answer; narrow the filter or the time");
 }
 

@@ -1,4 +1,4 @@
-#include "fleet_compare.h"
+#include "server/fleet/fleet_compare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ const char *const tw_compare_stat_words[TW_COMPARE_STATS + 1] = {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many rollups for one answer; narrow the filter or the time");
 }
 

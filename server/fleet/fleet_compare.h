@@ -10,8 +10,8 @@
 #ifndef TW_FLEET_COMPARE_H
 #define TW_FLEET_COMPARE_H
 
-#include "fleet.h"
-#include "query_compare.h"
+#include "server/fleet/fleet.h"
+#include "server/query/query_compare.h"
 
 enum {
 	TW_MIX_KNOWN = 3,

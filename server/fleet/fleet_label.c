@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet.h"
+#include "server/fleet/fleet.h"
 
 struct value {
 	const char *text;
@@ -59,7 +59,7 @@ enum tw_status tw_fleet_label_values(struct tw_rollup_cell *cells, size_t n, siz
 	size_t n_values;
 
 	if (!values)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(err, TW_TOO_LARGE,
 		        "these are too many rollups for one answer; narrow the filter or the time");
 	for (size_t i = 0; i < n; i++)
 		cells[i].dims.label = value_of(cells[i].dims.label);

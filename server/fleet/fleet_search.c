@@ -1,4 +1,4 @@
-#include "fleet_search.h"
+#include "server/fleet/fleet_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct tw_search_pack { /* what a cell's rows tell of traces and threads */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "the index of these traces does not fit into memory; narrow the filter or the "
 	        "time");
 }
@@ -153,7 +153,7 @@ enum tw_status tw_search_row(
 	}
 	s->pack = find_pack(s, row->pack);
 	if (!s->pack)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CORRUPT,
 		        "the index for searches is damaged; `tracewell rollup --rebuild` makes it "
 		        "again");
 	return tw_post_scan(&scan, row->data, false, &s->pack->head, err);

@@ -10,8 +10,8 @@
 #ifndef TW_FLEET_SEARCH_H
 #define TW_FLEET_SEARCH_H
 
-#include "catalogue_post.h"
-#include "query.h"
+#include "server/catalogue/fleet/catalogue_post.h"
+#include "server/query/query.h"
 
 enum { TW_SEARCH_KEPT = 2000 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet_search.h"
+#include "server/fleet/fleet_search.h"
 
 enum { ARENA_BYTES = 256 << 20 };
 
@@ -63,7 +63,7 @@ static bool same_space(const struct tw_rollup_naming *a, const struct tw_rollup_
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a search");
+	return tw_oom(err);
 }
 
 /* False: no memory. */

@@ -1,11 +1,11 @@
-#include "fleet_tree.h"
+#include "server/fleet/fleet_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+	return tw_fail(err, TW_TOO_LARGE,
 	        "these are too many call trees for one answer; narrow the filter or the time");
 }
 

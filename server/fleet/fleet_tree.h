@@ -9,10 +9,10 @@
 #ifndef TW_FLEET_TREE_H
 #define TW_FLEET_TREE_H
 
-#include "catalogue_rollup_tree.h"
-#include "fleet.h"
-#include "query_compare.h"
-#include "rollup_tree.h"
+#include "server/catalogue/fleet/catalogue_rollup_tree.h"
+#include "server/fleet/fleet.h"
+#include "server/query/query_compare.h"
+#include "server/stats/rollup_tree.h"
 
 /* Adds all that the cells hold to t, which has an arena. */
 enum tw_status tw_fleet_trees(const struct tw_tree_cell *cells, size_t n, struct tw_rollup_tree *t,

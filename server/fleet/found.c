@@ -1,8 +1,8 @@
-#include "found.h"
+#include "server/fleet/found.h"
 
 #include <string.h>
 
-#include "base/sum.h"
+#include "decoder/base/sum.h"
 
 /* --- one trace --- */
 
@@ -93,7 +93,7 @@ enum tw_status tw_found_read(const uint8_t *p, size_t n, struct tw_found *ret, s
 	while (!b.bad && b.p < b.end && ret->n < TW_DETECT_RULES_MAX)
 		read_rule(&b, &ret->rules[ret->n++]);
 	if (b.bad || b.p < b.end)
-		return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
+		return tw_fail(err, TW_CORRUPT,
 		        "what detectors found in a trace is damaged in the catalogue");
 	return TW_OK;
 }
@@ -220,7 +220,7 @@ enum tw_status tw_found_add(
 	s->partial += f->partial;
 	for (uint32_t i = 0; i < f->n; i++)
 		if (!add_rule(s, trace_id, &f->rules[i]))
-			return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
+			return tw_fail(err, TW_TOO_LARGE,
 			        "these are too many findings for one answer; narrow the filter or "
 			        "the time");
 	return TW_OK;

@@ -8,10 +8,10 @@
 #ifndef TW_FOUND_H
 #define TW_FOUND_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "detect_rules.h"
-#include "rollup.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/query/detect/detect_rules.h"
+#include "server/stats/rollup.h"
 
 enum { TW_FOUND_CALLERS = 8 /* of a rule in a trace, those with most time */ };
 

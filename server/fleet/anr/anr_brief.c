@@ -1,11 +1,11 @@
-#include "anr_brief.h"
+#include "server/fleet/anr/anr_brief.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-#include "anr_cause_int.h"
-#include "json_memory.h"
+#include "server/base/text/json_memory.h"
+#include "server/fleet/anr/anr_cause_int.h"
 
 enum {
 	THREADS_MAX = 48,
@@ -272,7 +272,7 @@ enum tw_status tw_anr_path_of_calls(struct tw_trace_file *f, int64_t end_ns, int
 		const uint32_t *best = heaviest_children(&tree, a);
 
 		if (!best)
-			return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+			return tw_oom(err);
 		*ret = walk(&tree, best, methods, n, sel.to_ns - sel.from_ns);
 	}
 	return st;

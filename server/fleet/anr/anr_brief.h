@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "query.h"
+#include "server/query/query.h"
 
 /* Compressed, in the arena; ptr NULL: no memory.  doc and path may be NULL. */
 struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_arena *a);

@@ -1,13 +1,13 @@
-#include "anr_cause.h"
+#include "server/fleet/anr/anr_cause.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "anr_cause_int.h"
-#include "anr_frame.h"
-#include "auth_secret.h"
-#include "formats/anr_words.h"
-#include "json_memory.h"
+#include "decoder/formats/anr/anr_words.h"
+#include "server/base/auth_secret.h"
+#include "server/base/text/json_memory.h"
+#include "server/fleet/anr/anr_cause_int.h"
+#include "server/fleet/anr/anr_frame.h"
 
 enum { HASHED_BYTES = 256 << 10, PLAIN_BYTES = 1024, RING_MAX = 64 };
 
@@ -439,5 +439,5 @@ enum tw_status tw_anr_cause_of(const json_t *doc, const struct tw_anr_blame *by,
 	told = f.lock_list && tell(&f, doc, find(&f, doc), ret);
 	tw_buf_done(&f.hashed);
 	json_decref(f.lock_list);
-	return told ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for an ANR's cause");
+	return told ? TW_OK : tw_oom(err);
 }

@@ -13,9 +13,10 @@
 #ifndef TW_ANR_CAUSE_H
 #define TW_ANR_CAUSE_H
 
-#include "anr_rules.h"
-#include "base/arena.h"
-#include "frame_rules.h"
+#include "decoder/base/arena.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/fleet/anr/anr_rules.h"
+#include "server/query/detect/frame_rules.h"
 
 struct tw_anr_blame { /* borrowed */
 	const struct tw_anr_rules *rules;
@@ -23,18 +24,6 @@ struct tw_anr_blame { /* borrowed */
 	/* {"frames":[names, the deepest first],"ns","window_ns","by":"calls"}: what main did while
 	 * nothing moved, where calls tell it; NULL: they do not. */
 	const json_t *path;
-};
-
-struct tw_anr_cause {                /* texts live in the arena */
-	char base[TW_ANR_KEY_BYTES]; /* before rules merge */
-	char key[TW_ANR_KEY_BYTES];
-	const char *kind;
-	const char *name;    /* that a rule gives, "" */
-	const char *title;   /* "Lock of Cart, held in OrderDao.insert" */
-	const char *verdict; /* the sentence of this report */
-	/* {"frames":[...],"locks":[{"class","wanted_in","taken_in"}],"binder":{"interface",
-	 * "method"},"consumer"} of whole names; what is not known is left out. */
-	const char *detail;
 };
 
 /* TW_NOMEM. */

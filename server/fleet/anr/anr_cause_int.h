@@ -5,8 +5,8 @@
 #ifndef TW_ANR_CAUSE_INT_H
 #define TW_ANR_CAUSE_INT_H
 
-#include "anr_cause.h"
-#include "base/buf.h"
+#include "decoder/base/buf.h"
+#include "server/fleet/anr/anr_cause.h"
 
 enum { TW_ANR_PATH_FRAMES = 3, TW_ANR_NAMES_MAX = 64, TW_ANR_LOOKS_MAX = 256 };
 

@@ -2,7 +2,7 @@
  * anr_frame.c - a name is read in pieces between dots and dollar signs; the last dot ends the
  * class.
  */
-#include "anr_frame.h"
+#include "server/fleet/anr/anr_frame.h"
 
 static bool has(struct tw_str s, const char *what)
 {

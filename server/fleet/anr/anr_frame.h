@@ -8,7 +8,7 @@
 #ifndef TW_ANR_FRAME_H
 #define TW_ANR_FRAME_H
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 /* Writes the name without numbers and marks, valid UTF-8 and ended by NUL, cut to cap (> 0). */
 size_t tw_anr_frame_plain(struct tw_str name, char *out, size_t cap);

@@ -3,8 +3,8 @@
  */
 #include <stdlib.h>
 
-#include "anr_cause_int.h"
-#include "anr_frame.h"
+#include "server/fleet/anr/anr_cause_int.h"
+#include "server/fleet/anr/anr_frame.h"
 
 enum { PLAIN_BYTES = 1024, ALL_TAKEN_PERCENT = 90 };
 

@@ -1,11 +1,11 @@
-#include "anr_names.h"
+#include "server/fleet/anr/anr_names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/anr_again.h"
-#include "formats/anr_report.h"
-#include "formats/null_sink.h"
+#include "decoder/formats/anr/anr_again.h"
+#include "decoder/formats/anr/anr_report.h"
+#include "decoder/formats/null_sink.h"
 
 enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 
@@ -77,14 +77,16 @@ static bool split(struct tw_str name, struct tw_retrace_at *ret)
 	return true;
 }
 
-/* Of "SourceFile:12"; 0 unknown.  The number behind "unavailable" is no line. */
-static uint32_t line_of(struct tw_str where)
+/* Of "SourceFile:12", whose file may contain colons; 0 unknown.  The number after "unavailable" is
+ * not a line. */
+static uint32_t line_of(struct tw_str where, struct tw_str *ret_file)
 {
-	struct tw_str rest = where;
-	struct tw_str file = tw_str_split(&rest, ':');
-	uint64_t line;
+	size_t colon = tw_str_find_last(where, TW_STR(":"));
+	uint64_t line = 0;
 
-	if (tw_str_eq(file, TW_STR("unavailable")) || !tw_str_u64(rest, UINT32_MAX, &line))
+	*ret_file = (struct tw_str){where.ptr, colon};
+	if (colon == where.len || !tw_str_u64(tw_str_from(where, colon + 1), UINT32_MAX, &line) ||
+	        tw_str_eq(*ret_file, TW_STR("unavailable")))
 		return 0;
 	return (uint32_t)line;
 }
@@ -99,9 +101,9 @@ static struct text name_of(const struct tw_retraced *f)
 	return t;
 }
 
-static struct text place_of(const struct tw_retraced *f)
+static struct text place_of(const struct tw_retraced *f, struct tw_str seen)
 {
-	struct tw_retrace_file file = tw_retrace_file(f);
+	struct tw_retrace_file file = tw_retrace_file(f, seen);
 	struct text t = {.len = 0};
 	char line[16];
 	int len = snprintf(line, sizeof line, ":%u", f->line);
@@ -144,55 +146,38 @@ static void add_joined(struct tw_anr *m, const struct tw_retraced *f, size_t n, 
 	tw_anr_again_frame(m, str_of(&name), where, false);
 }
 
-static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n)
+static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n, struct tw_str seen)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct text name = name_of(&f[i]);
-		struct text where = place_of(&f[i]);
+		struct text where = place_of(&f[i], seen);
 
 		tw_anr_again_frame(m, str_of(&name), str_of(&where), i + 1 < n);
 	}
-}
-
-/* Without a line nothing tells what was inlined. */
-static void name_without_line(
-        struct namer *n, struct tw_anr *m, const struct tw_retrace_at *at, struct tw_str where)
-{
-	struct tw_retraced found[ORIGINALS];
-	size_t count = tw_retrace_method(
-	        n->retrace, at->class_name, at->method, TW_STR(""), found, ORIGINALS);
-
-	n->walk.outline_line = 0;
-	if (count == 0) {
-		found[0] = (struct tw_retraced){.class_name = at->class_name, .method = at->method};
-		(void)tw_retrace_class(n->retrace, at->class_name, &found[0].class_name);
-		count = 1;
-	}
-	add_joined(m, found, count, where);
 }
 
 static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where)
 {
 	struct namer *n = arg;
 	struct tw_retraced found[ORIGINALS];
-	struct tw_retrace_at at = {.line = line_of(where)};
-	bool outline = false;
+	struct tw_retrace_at at = {.line = 0};
+	struct tw_str file;
+	bool known = false;
+	bool one = false;
 	size_t count;
 
 	if (!split(name, &at)) {
 		tw_anr_again_frame(m, name, where, false);
 		return;
 	}
-	if (at.line == 0) {
-		name_without_line(n, m, &at, where);
-		return;
-	}
-	count = tw_retrace_next(&n->walk, &at, found, ORIGINALS, &outline);
-	if (count && found[0].alternative == found[count - 1].alternative)
-		add_inlined(m, found, count);
+	at.line = line_of(where, &file);
+	count = tw_retrace_next(&n->walk, &at, found, ORIGINALS, &known);
+	count = tw_retrace_settle(found, count, &one);
+	if (one)
+		add_inlined(m, found, count, file);
 	else if (count)
 		add_joined(m, found, count, where);
-	else if (!outline)
+	else if (!known)
 		tw_anr_again_frame(m, name, where, false);
 }
 

@@ -10,8 +10,8 @@
 #ifndef TW_ANR_NAMES_H
 #define TW_ANR_NAMES_H
 
-#include "base/arena.h"
-#include "symbols/retrace.h"
+#include "decoder/base/arena.h"
+#include "decoder/symbols/retrace.h"
 
 /* The JSON text of a document with its names, in the arena; the text itself when it is no JSON
  * object.  retrace NULL: names stay, and the report is judged again.  ptr NULL: no memory. */

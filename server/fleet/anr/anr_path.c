@@ -2,7 +2,7 @@
  * anr_path.c - what many looks at a main thread have in common: from its outermost frame inwards as
  * long as half of all looks go the same way.
  */
-#include "anr_cause_int.h"
+#include "server/fleet/anr/anr_cause_int.h"
 
 struct look {
 	const json_t *frames; /* the innermost first */

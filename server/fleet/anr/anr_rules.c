@@ -1,9 +1,9 @@
-#include "anr_rules.h"
+#include "server/fleet/anr/anr_rules.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "match.h"
+#include "decoder/base/arena.h"
+#include "server/base/text/match.h"
 
 enum act { SKIP, MERGE, NAME, ACTS };
 static const char *const acts[ACTS + 1] = {"skip", "merge", "name", NULL};
@@ -26,7 +26,7 @@ struct tw_anr_rules {
 
 static enum tw_status wrong(size_t at, const char *what, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "rule %zu: %s", at + 1, what);
+	return tw_fail(err, TW_BAD_REQUEST, "rule %zu: %s", at + 1, what);
 }
 
 static bool is_in(const char *const *words, const char *word)
@@ -46,7 +46,7 @@ static enum tw_status check_members(const json_t *o, size_t at, struct tw_err *e
 	json_object_foreach((json_t *)(uintptr_t)o, name, v)
 	{
 		if (!is_in(members, name))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "rule %zu: %.40s is nothing that a rule has; there are do, name, "
 			        "frame, lock, kind, groups and on",
 			        at + 1, name);
@@ -81,14 +81,14 @@ static enum tw_status read_pattern(
 	if (!v)
 		return TW_OK;
 	if (len == 0 || len > TW_ANR_RULE_PATTERN_BYTES || !is_plain(text) || strlen(text) != len)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "rule %zu: %s has 1 to %d bytes and no control characters", at + 1, key,
 		        TW_ANR_RULE_PATTERN_BYTES);
 	memcpy(inner, text + regex, len - 2 * (size_t)regex);
 	inner[len - 2 * (size_t)regex] = '\0';
 	st = tw_match_new(inner, regex, ret, &why);
 	if (st == TW_BAD_REQUEST)
-		return tw_fail(err, st, TW_NO_OFFSET, "rule %zu: %s: %.120s", at + 1, key, why.msg);
+		return tw_fail(err, st, "rule %zu: %s: %.120s", at + 1, key, why.msg);
 	if (st != TW_OK)
 		*err = why;
 	return st;
@@ -131,7 +131,7 @@ static enum tw_status read_words(struct rule *r, const json_t *o, size_t at, str
 	r->kind = json_string_value(json_object_get(o, "kind"));
 	r->name = json_string_value(name);
 	if (r->kind && !is_in(tw_anr_kinds, r->kind))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "rule %zu: there is no kind %.40s; there are deadlock, lock, path, io, "
 		        "binder, no_cpu, gc, sleep, wait, run, idle and unknown",
 		        at + 1, r->kind);
@@ -174,11 +174,11 @@ enum tw_status tw_anr_rules_new(const json_t *doc, struct tw_anr_rules **ret, st
 	enum tw_status st = TW_OK;
 
 	if (doc && (!json_is_array(list) || n > TW_ANR_RULES_MAX))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "rules must be a list of at most %d rules", TW_ANR_RULES_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "rules must be a list of at most %d rules",
+		        TW_ANR_RULES_MAX);
 	r = tw_mem_zalloc(1, sizeof *r + n * sizeof *r->rules);
 	if (!r)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		r->n++;
 		st = read_rule(&r->rules[i], json_array_get(list, i), i, err);

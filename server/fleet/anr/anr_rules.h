@@ -17,15 +17,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "server/catalogue/anr/catalogue_hang.h"
 
 enum {
 	TW_ANR_RULES_MAX = 100,
 	TW_ANR_RULE_NAME_BYTES = 100,
 	TW_ANR_RULE_PATTERN_BYTES = 200,
-	TW_ANR_RULE_GROUPS_MAX = 50,
-	TW_ANR_KEY_BYTES = 17 /* 16 hex digits and NUL */
+	TW_ANR_RULE_GROUPS_MAX = 50
 };
 
 /* What kinds of causes there are (anr_cause.c); ended by NULL. */

@@ -1,18 +1,18 @@
-#include "hang_lock.h"
+#include "server/fleet/anr/hang_lock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "anr_cause_int.h"
-#include "base/hash.h"
-#include "base/sum.h"
-#include "note_names.h"
+#include "decoder/base/hash.h"
+#include "decoder/base/sum.h"
+#include "server/fleet/anr/anr_cause_int.h"
+#include "server/query/note_names.h"
 
 enum { DISTINCT_MAX = 4096, SLOTS = 2 * DISTINCT_MAX };
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static struct tw_lock_wait *push(struct tw_lock_list *l, struct tw_arena *a)

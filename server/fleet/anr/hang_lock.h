@@ -7,9 +7,11 @@
 #ifndef TW_HANG_LOCK_H
 #define TW_HANG_LOCK_H
 
-#include "catalogue_hang.h"
-#include "symbols/retrace.h"
-#include "trace_file.h"
+#include <jansson.h>
+
+#include "decoder/symbols/retrace.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/trace/trace_file.h"
 
 struct tw_lock_list { /* in an arena */
 	struct tw_lock_wait *at;

@@ -4,13 +4,13 @@
  * The versions of a scenario are those with most traces, in the order of their first day; which is
  * what "the version before" means where names are not numbers.
  */
-#include "regress_look.h"
+#include "server/fleet/regress/regress_look.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_regression.h"
-#include "fleet.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/fleet/fleet.h"
 
 #define ARENA_MAX ((size_t)512 << 20)
 
@@ -56,14 +56,13 @@ struct look {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 static enum tw_status in_time(const struct look *l, struct tw_err *err)
 {
 	return tw_deadline_passed(l->deadline)
-	               ? tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
-	                         "not all scenarios could be looked at in time")
+	               ? tw_fail(err, TW_DEADLINE, "not all scenarios could be looked at in time")
 	               : TW_OK;
 }
 

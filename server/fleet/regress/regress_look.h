@@ -9,9 +9,9 @@
 #ifndef TW_REGRESS_LOOK_H
 #define TW_REGRESS_LOOK_H
 
-#include "catalogue_rollup.h"
-#include "query.h"
-#include "regress.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/query/query.h"
+#include "server/stats/regress.h"
 
 struct tw_regress_looked {
 	uint64_t series, found; /* looked at; slower */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "regress.h"
+#include "server/stats/regress.h"
 
 enum { HALF = 2 };
 static const double sure = 1.96, fixed_errors = 2.33; /* as in regress.c */
@@ -233,7 +233,7 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	one.fixed_in = fixed_in(s, of, h, mean, shift->least_traces);
 	one.fixed_from = first_day_of(s, of, one.fixed_in);
 	if (one.after_ns < 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	return tw_regress_add(io, &one, err);
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "regress.h"
+#include "server/stats/regress.h"
 
 const struct tw_regress_rules tw_regress_defaults = {{0.1, 4, 30, 2}, 28, 0.01};
 
@@ -57,8 +57,8 @@ static enum tw_status read_number(
 		*ret = v;
 		return TW_OK;
 	}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%s is %s: %s from %g to %g", n->name,
-	        n->what, n->whole ? "a whole number" : "a number", n->least, n->most);
+	return tw_fail(err, TW_BAD_REQUEST, "%s is %s: %s from %g to %g", n->name, n->what,
+	        n->whole ? "a whole number" : "a number", n->least, n->most);
 }
 
 static const struct number *find(const char *name, size_t *ret_at)
@@ -88,7 +88,7 @@ static enum tw_status read_all(json_t *doc, double v[NUMBERS], struct tw_err *er
 		const struct number *n = find(name, &i);
 
 		st = n ? read_number(n, at, &v[i], err)
-		       : tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		       : tw_fail(err, TW_BAD_REQUEST,
 		                 "there is no rule %.40s; there are least_change, certainty, "
 		                 "least_traces, least_days, window_days and least_share",
 		                 name);
@@ -106,13 +106,12 @@ enum tw_status tw_regress_rules_read(
 	double v[NUMBERS];
 
 	if (!json_is_object(doc))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "the rules are a JSON object");
+		return tw_fail(err, TW_BAD_REQUEST, "the rules are a JSON object");
 	take(io, v);
-	st = copy ? read_all(copy, v, err) : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	st = copy ? read_all(copy, v, err) : tw_oom(err);
 	json_decref(copy);
 	if (st == TW_OK && v[4] < 2 * v[3])
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "window_days must be at least twice least_days");
+		st = tw_fail(err, TW_BAD_REQUEST, "window_days must be at least twice least_days");
 	if (st == TW_OK)
 		put(v, io);
 	return st;

@@ -1,10 +1,10 @@
-#include "regress_trend.h"
+#include "server/fleet/regress/regress_trend.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet.h"
+#include "server/fleet/fleet.h"
 
 const unsigned tw_trend_percents[TW_TREND_QUANTILES] = {50, 95};
 
@@ -23,7 +23,7 @@ struct work { /* cells of one line */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return tw_oom(err);
 }
 
 struct tw_trend_quantile tw_trend_quantile_of(const struct tw_sketch *s, unsigned percent)

@@ -9,9 +9,9 @@
 #ifndef TW_REGRESS_TREND_H
 #define TW_REGRESS_TREND_H
 
-#include "catalogue_rollup.h"
-#include "query.h"
-#include "regress.h"
+#include "server/catalogue/fleet/catalogue_rollup.h"
+#include "server/query/query.h"
+#include "server/stats/regress.h"
 
 enum { TW_TREND_BEFORE = 30, TW_TREND_AFTER = 60 /* days */ };
 enum { TW_TREND_LINES = 3, TW_TREND_MARKS = 12, TW_TREND_QUANTILES = 2 };
