@@ -1,17 +1,17 @@
-#include "hook_body.h"
+#include "server/notify/hook_body.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_memory.h"
-#include "words.h"
+#include "server/base/text/json_memory.h"
+#include "server/notify/words.h"
 
 enum { TEAMS_BYTES = 20 << 10 }; /* they refuse more than 28 KB in all */
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a webhook's body");
+	return tw_oom(err);
 }
 
 /* --- the text --- */
@@ -123,7 +123,7 @@ enum tw_status tw_hook_body(
 	enum tw_status st = text ? tw_buf_add_str(out, tw_str_of(text)) : no_memory(err);
 
 	if (text && st != TW_OK)
-		st = tw_fail(err, st, TW_NO_OFFSET, "the webhook's body is too large");
+		st = tw_fail(err, st, "the webhook's body is too large");
 	free(text);
 	json_decref(body);
 	json_decref(facts);

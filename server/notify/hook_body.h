@@ -6,8 +6,8 @@
 #ifndef TW_HOOK_BODY_H
 #define TW_HOOK_BODY_H
 
-#include "base/buf.h"
-#include "catalogue_hook.h"
+#include "decoder/base/buf.h"
+#include "server/catalogue/notify/catalogue_hook.h"
 
 enum { TW_HOOK_BODY_BYTES = 256 << 10 };
 

@@ -1,4 +1,4 @@
-#include "hook_mail.h"
+#include "server/notify/hook_mail.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
-enum { TW_MAIL_ADDRESS_BYTES = 254, TW_MAILS_MAX = 20 };
+enum { TW_MAIL_ADDRESS_BYTES = 254 };
 
 /* Is it an address that mail may go to: one @, nothing that ends a line or begins another? */
 bool tw_mail_address(const char *address);

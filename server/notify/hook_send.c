@@ -1,4 +1,4 @@
-#include "hook_send.h"
+#include "server/notify/hook_send.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/arena.h"
-#include "clock.h"
-#include "hook.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
+#include "server/catalogue/notify/hook.h"
 
 struct sending {
 	CURL *curl;
@@ -40,15 +40,15 @@ enum tw_status tw_sender_new(
 	struct tw_sender *s;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "libcurl does not start");
+		return tw_fail(err, TW_NOMEM, "libcurl does not start");
 	s = tw_mem_zalloc(1, sizeof *s);
 	if (!s)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	s->allowed = allowed;
 	s->multi = curl_multi_init();
 	if (!s->multi) {
 		tw_mem_free(s);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	/* a connection is for one delivery: the next may go to another address of the name */
 	(void)curl_multi_setopt(s->multi, CURLMOPT_MAXCONNECTS, 1L);
@@ -159,7 +159,7 @@ static enum tw_status begin(
 		one->curl = curl_easy_init();
 	if (!one || !one->curl) {
 		tw_mem_free(one);
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+		return tw_oom(err);
 	}
 	one->arg = arg;
 	one->allowed = s->allowed;
@@ -187,7 +187,7 @@ static enum tw_status go(struct tw_sender *s, struct sending *one, bool whole, s
 		return TW_OK;
 	}
 	end(s, one);
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "out of memory");
+	return tw_oom(err);
 }
 
 static bool add_line(struct curl_slist **io, const char *name, const char *value)

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
-#include "base/str.h"
-#include "proxy.h"
+#include "decoder/base/err.h"
+#include "decoder/base/str.h"
+#include "server/base/proxy.h"
 
 enum {
 	TW_SEND_CONNECT_S = 5,

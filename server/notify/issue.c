@@ -1,4 +1,4 @@
-#include "issue.h"
+#include "server/notify/issue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -224,7 +224,7 @@ static enum tw_status is_tracker(const char *word, struct tw_err *err)
 	for (size_t i = 0; i < TW_TRACKERS; i++)
 		if (word && strcmp(word, tw_tracker_words[i]) == 0)
 			return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "for must be github, gitlab or jira");
+	return tw_fail(err, TW_BAD_REQUEST, "for must be github, gitlab or jira");
 }
 
 enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
@@ -233,14 +233,13 @@ enum tw_status tw_issue_template(const json_t *doc, struct tw_err *err)
 	enum tw_status st;
 
 	if (json_object_size(doc) != 2 || !template)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "a tracker has for and template, nothing else");
+		return tw_fail(err, TW_BAD_REQUEST, "a tracker has for and template, nothing else");
 	st = is_tracker(json_string_value(json_object_get(doc, "for")), err);
 	if (st != TW_OK || !*template)
 		return st;
 	st = tw_hook_url(template, err);
 	if (st == TW_OK && !strstr(template, "{title}"))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		st = tw_fail(err, TW_BAD_REQUEST,
 		        "template must hold {title}, and {body} where the tracker takes it");
 	return st;
 }

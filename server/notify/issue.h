@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "words.h"
+#include "server/notify/words.h"
 
 enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_TRACKERS };
 extern const char *const tw_tracker_words[TW_TRACKERS + 1]; /* ended by NULL */

@@ -1,14 +1,14 @@
-#include "news.h"
+#include "server/notify/news.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalogue_hang.h"
-#include "catalogue_regression.h"
-#include "clock.h"
-#include "fleet.h"
-#include "hook.h"
-#include "regression_json.h"
+#include "server/base/clock.h"
+#include "server/catalogue/anr/catalogue_hang.h"
+#include "server/catalogue/fleet/catalogue_regression.h"
+#include "server/catalogue/fleet/regression_json.h"
+#include "server/catalogue/notify/hook.h"
+#include "server/fleet/fleet.h"
 
 enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10 };
 #define ARENA_MAX ((size_t)512 << 20)
@@ -28,7 +28,7 @@ static enum tw_status read_every(const json_t *doc, unsigned *ret, struct tw_err
 			*ret = i;
 			return TW_OK;
 		}
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "every must be off, daily or weekly");
+	return tw_fail(err, TW_BAD_REQUEST, "every must be off, daily or weekly");
 }
 
 static enum tw_status read_number(const json_t *doc, const char *key, unsigned most, unsigned dflt,
@@ -38,8 +38,8 @@ static enum tw_status read_number(const json_t *doc, const char *key, unsigned m
 	const json_int_t v = at ? json_integer_value(at) : (json_int_t)dflt;
 
 	if ((at && !json_is_integer(at)) || v < 0 || v > (json_int_t)most)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "%s must be a whole number from 0 to %u", key, most);
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "%s must be a whole number from 0 to %u", key, most);
 	*ret = (unsigned)v;
 	return TW_OK;
 }
@@ -51,14 +51,14 @@ static enum tw_status read_mail(const json_t *doc, struct tw_news_rules *ret, st
 	size_t i;
 
 	if (list && (!json_is_array(list) || json_array_size(list) > TW_MAILS_MAX))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "mail must be a list of at most %d addresses", TW_MAILS_MAX);
+		return tw_fail(err, TW_BAD_REQUEST, "mail must be a list of at most %d addresses",
+		        TW_MAILS_MAX);
 	json_array_foreach(list, i, one)
 	{
 		const char *address = json_string_value(one);
 
 		if (!address || !tw_mail_address(address))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "mail: \"%.80s\" is no address like ann@example.com",
 			        address ? address : "");
 		ret->mail[ret->n_mail++] = address;
@@ -75,7 +75,7 @@ static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
 		n += json_object_get(doc, known[i]) != NULL;
 	if (n == json_object_size(doc))
 		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "a digest has every, hour, weekday, webhook and mail, nothing else");
 }
 
@@ -87,7 +87,7 @@ enum tw_status tw_news_rules_read(const json_t *doc, struct tw_news_rules *ret, 
 	enum tw_status st = refuse_unknown(doc, err);
 
 	if (st == TW_OK && webhook && !json_is_boolean(webhook))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "webhook must be true or false");
+		st = tw_fail(err, TW_BAD_REQUEST, "webhook must be true or false");
 	if (st == TW_OK)
 		st = read_every(doc, &every, err);
 	if (st == TW_OK)
@@ -138,7 +138,7 @@ struct making {
 
 static enum tw_status no_memory(struct tw_err *err)
 {
-	return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a digest");
+	return tw_oom(err);
 }
 
 static enum tw_status put(struct making *m, const char *key, json_t *part, struct tw_err *err)
@@ -149,7 +149,7 @@ static enum tw_status put(struct making *m, const char *key, json_t *part, struc
 static enum tw_status late(const struct making *m, struct tw_err *err)
 {
 	return tw_deadline_passed(&m->of->deadline)
-	               ? tw_fail(err, TW_DEADLINE, TW_NO_OFFSET, "the digest took too long")
+	               ? tw_fail(err, TW_DEADLINE, "the digest took too long")
 	               : TW_OK;
 }
 

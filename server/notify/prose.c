@@ -1,4 +1,4 @@
-#include "prose.h"
+#include "server/notify/prose.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #ifndef TW_PROSE_H
 #define TW_PROSE_H
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum tw_markup {
 	TW_MARKUP_PLAIN,

@@ -1,24 +1,25 @@
-#include "smtp_settings.h"
+#include "server/notify/smtp_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hook_mail.h"
+#include "server/base/file/io.h"
+#include "server/notify/hook_mail.h"
 
 static enum tw_status read_password(
         const char *path, char ret[TW_SMTP_PASSWORD_BYTES], struct tw_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, ret, TW_SMTP_PASSWORD_BYTES - 1) : -1;
+	ssize_t n = fd >= 0 ? tw_read_full(fd, ret, TW_SMTP_PASSWORD_BYTES - 1) : -1;
 	const int why = errno;
 
 	if (fd >= 0)
 		(void)close(fd);
 	if (n < 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-password-file: %.100s: %s",
-		        path, strerror(why));
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "smtp-password-file: %.100s: %s", path, strerror(why));
 	ret[n] = '\0';
 	ret[strcspn(ret, "\r\n")] = '\0';
 	return TW_OK;
@@ -27,21 +28,18 @@ static enum tw_status read_password(
 static enum tw_status judge(const struct tw_smtp_settings *c, struct tw_err *err)
 {
 	if (*c->url && strncmp(c->url, "smtp://", 7) != 0 && strncmp(c->url, "smtps://", 8) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "smtp-url is neither smtp:// nor smtps://");
+		return tw_fail(err, TW_BAD_REQUEST, "smtp-url is neither smtp:// nor smtps://");
 	if (strchr(c->url, '@')) /* it would be sent where there is no TLS, too */
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "smtp-url holds a name or password: give them by --smtp-user and "
 		        "--smtp-password-file");
 	if (*c->url && !tw_mail_address(c->from))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "--smtp-url needs --mail-from: the address that mails come from");
 	if (*c->ca_file && access(c->ca_file, R_OK) != 0)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "smtp-ca-file: %.100s: %s",
-		        c->ca_file, strerror(errno));
+		return tw_fail_errno(err, TW_BAD_REQUEST, "smtp-ca-file: %.100s", c->ca_file);
 	if (*c->user && !*c->password_file)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "--smtp-user needs --smtp-password-file");
+		return tw_fail(err, TW_BAD_REQUEST, "--smtp-user needs --smtp-password-file");
 	return TW_OK;
 }
 

@@ -7,7 +7,7 @@
 #ifndef TW_SMTP_SETTINGS_H
 #define TW_SMTP_SETTINGS_H
 
-#include "hook_send.h"
+#include "server/notify/hook_send.h"
 
 enum { TW_SMTP_PASSWORD_BYTES = 512 };
 

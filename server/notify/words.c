@@ -1,4 +1,4 @@
-#include "words.h"
+#include "server/notify/words.h"
 
 #include <stdio.h>
 #include <string.h>

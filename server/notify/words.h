@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "hook.h"
-#include "prose.h"
+#include "server/catalogue/notify/hook.h"
+#include "server/notify/prose.h"
 
 struct tw_words {
 	struct tw_prose p;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "words.h"
+#include "server/notify/words.h"
 
 static int64_t number(const json_t *j, const char *key)
 {

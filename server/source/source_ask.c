@@ -1,4 +1,4 @@
-#include "source_ask.h"
+#include "server/source/source_ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "clock.h"
-#include "jobs_internal.h"
-#include "json_memory.h"
-#include "log.h"
-#include "source_turn.h"
+#include "server/base/child.h"
+#include "server/base/clock.h"
+#include "server/base/log.h"
+#include "server/base/text/json_memory.h"
+#include "server/source/source_turn.h"
 
 enum {
 	WAIT_MS = 3000,
@@ -91,13 +90,12 @@ bool tw_sources_is_folder(const char *name)
 static enum tw_status no_clone(const char *project, const char *clone, int why, struct tw_err *err)
 {
 	if (why == EXDEV || why == ELOOP)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "the clone %.60s is a link that leads out of the server's --repositories",
 		        clone);
 	if (why == EACCES)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
-		        "the server may not read the clone %.60s", clone);
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND, "the server may not read the clone %.60s", clone);
+	return tw_fail(err, TW_NOT_FOUND,
 	        "there is no clone %.60s/%.60s in the server's --repositories: ask whoever runs it",
 	        project, clone);
 }
@@ -113,7 +111,7 @@ enum tw_status tw_sources_open(
 	int why;
 
 	if (below < 0)
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        *dir ? "the server's --repositories cannot be read: ask whoever runs it"
 		             : "the server has no clones: whoever runs it gives it --repositories");
 	if (!tw_sources_is_folder(project) || !tw_sources_is_folder(clone)) {
@@ -225,20 +223,19 @@ static enum tw_status died(const struct tw_child_end *end, const char *clone,
 	tw_log(TW_LOG_WARN, "source_not_read", tw_log_text("clone", clone),
 	        tw_log_text("reason", tw_death_word(end->death)));
 	if (end->death == TW_DEATH_LOOP || end->death == TW_DEATH_MEMORY)
-		return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+		return tw_fail(err, TW_DEADLINE,
 		        "the clone %.60s is too large: reading it took more time or memory than it "
 		        "may",
 		        clone);
 	if (end->death == TW_DEATH_NONE)
-		return tw_fail(err, why->code, TW_NO_OFFSET, "%s", why->msg);
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-	        "reading the clone %.60s failed (%s): run git fsck on it", clone,
-	        tw_death_word(end->death));
+		return tw_fail(err, why->code, "%s", why->msg);
+	return tw_fail(err, TW_CORRUPT, "reading the clone %.60s failed (%s): run git fsck on it",
+	        clone, tw_death_word(end->death));
 }
 
 static json_t *limits_of(const struct tw_config *c)
 {
-	json_t *limits = tw_jobs_limits(c);
+	json_t *limits = tw_child_limits(c);
 
 	if (limits) {
 		(void)json_object_set_new(limits, "memory_bytes", json_integer(MEMORY_BYTES));
@@ -259,11 +256,10 @@ static enum tw_status unwrap(json_t *all, json_t **ret, struct tw_err *err)
 		json_decref(all);
 		return TW_OK;
 	}
-	tw_jobs_child_error(all, &why);
+	tw_child_error(all, &why);
 	json_decref(all);
 	/* it could not lock itself in, or enter the folder: the rest of the answer is good */
-	return tw_fail(
-	        err, why.code == TW_IO ? TW_NOT_FOUND : why.code, TW_NO_OFFSET, "%s", why.msg);
+	return tw_fail(err, why.code == TW_IO ? TW_NOT_FOUND : why.code, "%s", why.msg);
 }
 
 /* What it told before it died, and why there is no more. */
@@ -377,7 +373,7 @@ enum tw_status tw_sources_ask(
 	*ret = NULL;
 	if (st == TW_OK && (!task || asprintf(&question, "%s/%s %llu %s", q->project, q->clone,
 	                                     (unsigned long long)stamp(clone), task) < 0))
-		st = tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		st = tw_oom(err);
 	if (st == TW_OK && question)
 		st = ask_in_turn(
 		        &(struct asked){s, q, question, clone, tw_monotonic_ms() + (int64_t)q->ms},

@@ -10,9 +10,9 @@
 
 #include <jansson.h>
 
-#include "app.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "decoder/base/buf.h"
+#include "decoder/base/err.h"
+#include "server/base/app.h"
 
 struct tw_sources;
 

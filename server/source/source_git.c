@@ -1,8 +1,8 @@
-#include "source_git.h"
+#include "server/source/source_git.h"
 
 #include <string.h>
 
-#include "clock.h"
+#include "server/base/clock.h"
 
 enum {
 	CUT_ID = 7,
@@ -36,7 +36,7 @@ static enum tw_status broken(const char *doing, struct tw_err *err)
 {
 	const git_error *e = git_error_last();
 
-	return tw_fail(err, TW_CORRUPT, TW_NO_OFFSET, "the clone cannot be read: %s: %.100s", doing,
+	return tw_fail(err, TW_CORRUPT, "the clone cannot be read: %s: %.100s", doing,
 	        e && e->message ? e->message : "no reason given");
 }
 
@@ -46,7 +46,7 @@ enum tw_status tw_source_git_open(
 	*g = (struct tw_source_git){.a = a, .deadline_ms = deadline_ms};
 	if (git_repository_open_ext(&g->repo, ".", GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0)
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "the folder of the clone is no git repository that can be read (a clone that "
 	        "borrows from a folder beside it cannot)");
 }
@@ -61,7 +61,7 @@ enum tw_status tw_source_git_late(const struct tw_source_git *g, struct tw_err *
 {
 	if (tw_monotonic_ms() < g->deadline_ms)
 		return TW_OK;
-	return tw_fail(err, TW_DEADLINE, TW_NO_OFFSET,
+	return tw_fail(err, TW_DEADLINE,
 	        "the repository is too large to answer in time: ask for versions that are closer");
 }
 
@@ -119,7 +119,7 @@ enum tw_status tw_source_git_commit(
 	const char *first = json_string_value(json_array_get(names, 0));
 
 	if (json_is_null(names))
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+		return tw_fail(err, TW_NOT_FOUND,
 		        "no tag or branch can be called as that version or build is: say how "
 		        "versions are named");
 	if (!first)
@@ -130,7 +130,7 @@ enum tw_status tw_source_git_commit(
 		if (name && commit_of_name(g, name, ret))
 			return TW_OK;
 	}
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "the clone has no tag, branch or commit %.80s%s: fetch it, or say how versions "
 	        "are named",
 	        first, json_array_size(names) > 1 ? " (nor what else it could be called)" : "");
@@ -240,8 +240,8 @@ static enum tw_status read_blob(const struct tw_source_git *g, const git_tree_en
 		rc = git_odb_read_header(&len, &type, odb, id);
 	git_odb_free(odb);
 	if (rc == 0 && len > TW_SOURCE_FILE_BYTES)
-		return tw_fail(err, TW_TOO_LARGE, TW_NO_OFFSET,
-		        "%.120s is larger than 2 MiB and is not read", path);
+		return tw_fail(
+		        err, TW_TOO_LARGE, "%.120s is larger than 2 MiB and is not read", path);
 	if (rc == 0)
 		rc = git_blob_lookup(&blob, g->repo, id);
 	if (rc != 0)
@@ -251,7 +251,7 @@ static enum tw_status read_blob(const struct tw_source_git *g, const git_tree_en
 	ret->ptr = copy;
 	ret->len = (size_t)git_blob_rawsize(blob);
 	git_blob_free(blob);
-	return copy ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory for a source file");
+	return copy ? TW_OK : tw_oom(err);
 }
 
 enum tw_status tw_source_git_text(const struct tw_source_git *g, const git_tree *tree,
@@ -263,7 +263,7 @@ enum tw_status tw_source_git_text(const struct tw_source_git *g, const git_tree 
 	if (git_tree_entry_bypath(&entry, tree, path) != 0 ||
 	        git_tree_entry_type(entry) != GIT_OBJECT_BLOB) {
 		git_tree_entry_free(entry);
-		return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET, "there is no file %.120s", path);
+		return tw_fail(err, TW_NOT_FOUND, "there is no file %.120s", path);
 	}
 	st = read_blob(g, entry, path, a, ret, err);
 	git_tree_entry_free(entry);

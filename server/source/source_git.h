@@ -12,9 +12,9 @@
 #include <git2.h>
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "source_name.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/source/source_name.h"
 
 enum {
 	TW_SOURCE_FILE_BYTES = 2 << 20, /* of one source file */

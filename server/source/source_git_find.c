@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "source_git.h"
-#include "source_owners.h"
+#include "server/source/source_git.h"
+#include "server/source/source_owners.h"
 
 enum { BESIDE_MAX = 300, ELSEWHERE_MAX = 64, SCAN_BYTES = 192 << 20 };
 
@@ -73,7 +73,7 @@ static const char *joined(struct seek *s, const char *a, const char *b)
 	const char *path = tw_arena_printf(s->g->a, "%s%s%s", a, *a && *b ? "/" : "", b);
 
 	if (!path)
-		s->st = tw_fail(s->err, TW_NOMEM, TW_NO_OFFSET, "no memory to look for a file");
+		s->st = tw_oom(s->err);
 	return path ? path : "";
 }
 
@@ -180,7 +180,7 @@ static int visit(const char *root, const git_tree_entry *entry, void *arg)
 	const char *path;
 
 	if (++s->entries > TW_SOURCE_ENTRIES)
-		s->st = tw_fail(s->err, TW_TOO_LARGE, TW_NO_OFFSET,
+		s->st = tw_fail(s->err, TW_TOO_LARGE,
 		        "the repository has more than %d files: say in which folders sources lie",
 		        TW_SOURCE_ENTRIES);
 	else if (s->entries % 256 == 0)
@@ -243,7 +243,7 @@ static bool says_package(struct seek *s, const char *path)
 static void look_everywhere(struct seek *s)
 {
 	if (git_tree_walk(s->tree, GIT_TREEWALK_PRE, visit, s) != 0 && s->st == TW_OK)
-		s->st = tw_fail(s->err, TW_CORRUPT, TW_NO_OFFSET,
+		s->st = tw_fail(s->err, TW_CORRUPT,
 		        "the clone cannot be read: a folder of that commit is missing or broken");
 	for (size_t i = 0; i < s->n_folders; i++)
 		look_by_name(s, s->folders[i]);
@@ -262,7 +262,7 @@ enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree 
 	*ret = (struct tw_source_found){0};
 	s.scratch = tw_arena_new(SCAN_BYTES);
 	if (!s.scratch)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to look for a file");
+		return tw_oom(err);
 	look_in_roots(&s);
 	if (s.st == TW_OK && !ret->place.n)
 		look_everywhere(&s);
@@ -271,7 +271,7 @@ enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree 
 		return s.st;
 	if (ret->place.n)
 		return TW_OK;
-	return tw_fail(err, TW_NOT_FOUND, TW_NO_OFFSET,
+	return tw_fail(err, TW_NOT_FOUND,
 	        "no file of that commit declares %.60s%s%.80s in the folders of sources",
 	        want->name->package, *want->name->package ? "." : "", want->name->outer);
 }

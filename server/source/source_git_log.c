@@ -11,7 +11,7 @@
 
 #include <git2/sys/hashsig.h>
 
-#include "source_git.h"
+#include "server/source/source_git.h"
 
 enum {
 	PENDING_MAX = 4096,
@@ -138,7 +138,7 @@ static enum tw_status wait_for(struct history *h, const struct lines *l)
 	while (i < h->n && !git_oid_equal(&h->pending[i].commit, &l->commit))
 		i++;
 	if (i == PENDING_MAX)
-		return tw_fail(h->err, TW_TOO_LARGE, TW_NO_OFFSET,
+		return tw_fail(h->err, TW_TOO_LARGE,
 		        "the history branches too often to follow these lines");
 	if (i == h->n) {
 		h->pending[h->n++] = *l;
@@ -349,7 +349,7 @@ static enum tw_status compare(struct history *h, const git_oid *old, const git_o
 	git_blob_free(b);
 	if (rc == 0)
 		return TW_OK;
-	return tw_fail(h->err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(h->err, TW_CORRUPT,
 	        "the history of the file cannot be followed: a version of it is broken or too "
 	        "large");
 }
@@ -410,7 +410,7 @@ static enum tw_status ends_here(const struct history *h)
 {
 	const bool shallow = git_repository_is_shallow(h->g->repo) == 1;
 
-	return tw_fail(h->err, TW_CORRUPT, TW_NO_OFFSET,
+	return tw_fail(h->err, TW_CORRUPT,
 	        shallow ? "the clone is shallow, older commits are not in it: git fetch "
 	                  "--unshallow it"
 	                : "the clone is broken, older commits cannot be read: run git fsck on it");
@@ -488,7 +488,7 @@ static enum tw_status walk(struct history *h, git_revwalk *w)
 		if (rc != 0)
 			return ends_here(h);
 		if (i == TW_SOURCE_COMMITS)
-			return tw_fail(h->err, TW_TOO_LARGE, TW_NO_OFFSET,
+			return tw_fail(h->err, TW_TOO_LARGE,
 			        "there are more than %d commits between these versions",
 			        TW_SOURCE_COMMITS);
 		st = tw_source_git_late(h->g, h->err);
@@ -507,7 +507,7 @@ static enum tw_status begin(
 	h->hunks = tw_arena_alloc(h->g->a, HUNKS_MAX, sizeof *h->hunks);
 	h->told = json_array();
 	if (!h->pending || !h->hunks || !h->told)
-		return tw_fail(h->err, TW_NOMEM, TW_NO_OFFSET, "no memory to follow lines");
+		return tw_oom(h->err);
 	memcpy(l.at, of->place.at, sizeof l.at);
 	git_oid_cpy(&l.commit, git_commit_id(head));
 	return wait_for(h, &l);
@@ -530,8 +530,7 @@ enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit
 	if (rc == 0 && base)
 		rc = git_revwalk_hide(w, git_commit_id(base));
 	if (st == TW_OK && rc != 0)
-		st = tw_fail(err, TW_CORRUPT, TW_NO_OFFSET,
-		        "the clone cannot be read: its history is broken");
+		st = tw_fail(err, TW_CORRUPT, "the clone cannot be read: its history is broken");
 	if (st == TW_OK)
 		st = walk(&h, w);
 	git_revwalk_free(w);

@@ -1,4 +1,4 @@
-#include "source_jvm.h"
+#include "server/source/source_jvm.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef TW_SOURCE_JVM_H
 #define TW_SOURCE_JVM_H
 
-#include "source_lex.h"
+#include "server/source/source_lex.h"
 
 enum { TW_JVM_NAMES = 2 }; /* of a declaration: of a property's get and set */
 

@@ -1,4 +1,4 @@
-#include "source_lex.h"
+#include "server/source/source_lex.h"
 
 enum { TEMPLATES_MAX = 32 };
 

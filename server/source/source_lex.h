@@ -7,7 +7,7 @@
 #ifndef TW_SOURCE_LEX_H
 #define TW_SOURCE_LEX_H
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum tw_token_kind { TW_TOKEN_END, TW_TOKEN_WORD, TW_TOKEN_SIGN, TW_TOKEN_TEXT };
 

@@ -1,8 +1,8 @@
-#include "source_link.h"
+#include "server/source/source_link.h"
 
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "decoder/base/buf.h"
 
 enum { LINK_BYTES = 8192 };
 
@@ -73,7 +73,7 @@ static bool find_places(const char *text, unsigned *ret)
 
 static enum tw_status refuse(const char *what, const char *why, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "%.90s %s", what, why);
+	return tw_fail(err, TW_BAD_REQUEST, "%.90s %s", what, why);
 }
 
 enum tw_status tw_link_check(

@@ -11,8 +11,8 @@
 #ifndef TW_SOURCE_LINK_H
 #define TW_SOURCE_LINK_H
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
 
 enum { TW_LINK_TEMPLATE_BYTES = 512 };
 

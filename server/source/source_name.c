@@ -1,4 +1,4 @@
-#include "source_name.h"
+#include "server/source/source_name.h"
 
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static bool is_number(const char *s)
 
 static enum tw_status no_name(struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+	return tw_fail(err, TW_BAD_REQUEST,
 	        "method is the name of a Java or Kotlin method, like com.example.Feed.load");
 }
 
@@ -164,7 +164,7 @@ enum tw_status tw_source_name_read(
 	pkg = pkg < dot ? pkg + 1 : 0;
 	read_class(a, &n, (struct tw_str){name.ptr + pkg, dot - pkg});
 	if (!folder || !n.outer || !n.file || !n.method)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	for (char *p = folder; *p; p++)
 		if (*p == '.')
 			*p = '/';

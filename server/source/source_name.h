@@ -9,7 +9,7 @@
 #ifndef TW_SOURCE_NAME_H
 #define TW_SOURCE_NAME_H
 
-#include "source_scan.h"
+#include "server/source/source_scan.h"
 
 enum { TW_NAME_BYTES = 2048, TW_NAME_PIECES = 12, TW_PLACE_RANGES = 16 };
 

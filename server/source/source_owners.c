@@ -2,7 +2,7 @@
  * source_owners.c - patterns are compared segment by segment; of stars only the last one met is
  * tried again, so that no pattern takes longer than its length times the path's.
  */
-#include "source_owners.h"
+#include "server/source/source_owners.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -9,7 +9,7 @@
 #ifndef TW_SOURCE_OWNERS_H
 #define TW_SOURCE_OWNERS_H
 
-#include "base/str.h"
+#include "decoder/base/str.h"
 
 enum { TW_OWNERS_SECTIONS = 16, TW_OWNERS_FILE_BYTES = 1 << 20, TW_OWNERS_PATH_BYTES = 1024 };
 

@@ -1,9 +1,9 @@
-#include "source_rules.h"
+#include "server/source/source_rules.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "source_link.h"
+#include "server/source/source_link.h"
 
 enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
 
@@ -21,7 +21,7 @@ const char *tw_source_text(const json_t *repository, const char *key)
 
 static enum tw_status wrong(const char *repository, const char *what, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET, "repository %.64s: %s", repository, what);
+	return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s", repository, what);
 }
 
 /* Letters, digits and . _ -, no dot in front: a name that is a folder and nothing else. */
@@ -101,14 +101,14 @@ static enum tw_status check_list(
 	size_t i;
 
 	if (list && (!json_is_array(list) || json_array_size(list) > TW_SOURCE_LIST))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "repository %.64s: %s is a list of at most %d texts", name, rule->key,
 		        TW_SOURCE_LIST);
 	json_array_foreach((json_t *)(uintptr_t)list, i, v)
 	{
 		if (!json_is_string(v) || !rule->fits(json_string_value(v)))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "repository %.64s: %s: %s", name, rule->key, rule->why);
+			return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s: %s", name,
+			        rule->key, rule->why);
 	}
 	return TW_OK;
 }
@@ -182,12 +182,12 @@ static enum tw_status check_members(const char *repository, const json_t *r, str
 		while (members[i] && strcmp(members[i], name) != 0)
 			i++;
 		if (!members[i])
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+			return tw_fail(err, TW_BAD_REQUEST,
 			        "repository %.64s: %.64s is nothing that a repository has",
 			        repository, name);
 		if ((i == 6 || i == 7) && !json_is_string(v))
-			return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-			        "repository %.64s: %s is a text", repository, name);
+			return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s is a text",
+			        repository, name);
 	}
 	return TW_OK;
 }
@@ -199,7 +199,7 @@ static enum tw_status check_one(const json_t *all, size_t at, struct tw_err *err
 	enum tw_status st;
 
 	if (!is_name(name))
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
+		return tw_fail(err, TW_BAD_REQUEST,
 		        "repository %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
 	for (size_t i = 0; i < at; i++)
 		if (strcmp(tw_source_text(json_array_get(all, i), "name"), name) == 0)
@@ -216,8 +216,8 @@ enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (!json_is_array(all) || json_array_size(all) > TW_SOURCE_REPOSITORIES)
-		return tw_fail(err, TW_BAD_REQUEST, TW_NO_OFFSET,
-		        "repositories must be a list of at most %d", TW_SOURCE_REPOSITORIES);
+		return tw_fail(err, TW_BAD_REQUEST, "repositories must be a list of at most %d",
+		        TW_SOURCE_REPOSITORIES);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(all); i++)
 		st = check_one(all, i, err);
 	return st;

@@ -15,9 +15,9 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "source_name.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/source/source_name.h"
 
 #define TW_SETTING_SOURCE "source"
 

@@ -5,9 +5,9 @@
  * declares nothing.  Kotlin ends statements by lines, so a declaration without a brace stays
  * pending until a line begins that cannot go on with it.
  */
-#include "source_scan.h"
+#include "server/source/source_scan.h"
 
-#include "source_lex.h"
+#include "server/source/source_lex.h"
 
 enum { SCOPES_MAX = 512, CLASSES_MAX = 32, NAME_SHOWN = 200 };
 #define NO_DECL UINT32_MAX
@@ -584,7 +584,7 @@ enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *
 	found.at = tw_arena_alloc(a, found.cap, sizeof *found.at);
 	s.scopes = tw_arena_zalloc(a, SCOPES_MAX, sizeof *s.scopes);
 	if (!found.at || !s.scopes)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a source file");
+		return tw_oom(err);
 	s.scopes[0] = (struct scope){.path = "", .decl = NO_DECL, .bodyless = NO_DECL};
 	tw_lexer_begin(&s.lexer, text, kotlin);
 	while ((t = tw_lexer_next(&s.lexer)).kind != TW_TOKEN_END && !s.failed)
@@ -592,7 +592,7 @@ enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *
 	while (s.n > 1 && !s.failed) /* braces that nobody closed */
 		close_brace(&s, s.prev.line);
 	if (s.failed)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory to read a source file");
+		return tw_oom(err);
 	end_pending(&s);
 	found.facade = s.jvm.file;
 	*ret = found;

@@ -10,9 +10,9 @@
 #ifndef TW_SOURCE_SCAN_H
 #define TW_SOURCE_SCAN_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "source_jvm.h"
+#include "decoder/base/arena.h"
+#include "decoder/base/err.h"
+#include "server/source/source_jvm.h"
 
 enum { TW_SCAN_DECLS = 20000 };
 

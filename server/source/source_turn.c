@@ -1,4 +1,4 @@
-#include "source_turn.h"
+#include "server/source/source_turn.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "clock.h"
+#include "decoder/base/arena.h"
+#include "server/base/clock.h"
 
 enum { TRIES_MOST = 32 };
 
@@ -159,7 +159,7 @@ static void begin_next(struct tw_turns *t)
 static enum tw_status busy(struct tw_turns *t, struct tw_err *err)
 {
 	t->counts.refused++;
-	return tw_fail(err, TW_BUSY, TW_NO_OFFSET,
+	return tw_fail(err, TW_BUSY,
 	        "other questions about source code are being answered: ask again in a moment");
 }
 
@@ -207,9 +207,9 @@ static void lead(struct tw_turns *t, struct flight *f, const struct tw_turn *of)
 static enum tw_status take(const struct flight *f, json_t **ret, struct tw_err *err)
 {
 	if (f->st != TW_OK)
-		return tw_fail(err, f->st, f->err.offset, "%s", f->err.msg);
+		return tw_fail_at(err, f->st, f->err.offset, "%s", f->err.msg);
 	*ret = json_deep_copy(f->answer);
-	return *ret ? TW_OK : tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+	return *ret ? TW_OK : tw_oom(err);
 }
 
 static bool is_full(const struct tw_turns *t, const char *project, bool shares)
@@ -234,7 +234,7 @@ static enum tw_status ask_once(struct tw_turns *t, const struct tw_turn *of, boo
 		return busy(t, err);
 	f = f ? f : add(t, of);
 	if (!f)
-		return tw_fail(err, TW_NOMEM, TW_NO_OFFSET, "no memory");
+		return tw_oom(err);
 	f->askers++;
 	if (!shares)
 		lead(t, f, of);

@@ -14,14 +14,15 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "decoder/base/err.h"
+#include "server/http/http.h"
 
 enum {
 	TW_TURN_CHILDREN = 3,
 	TW_TURN_CHILDREN_OF_PROJECT = 2,
 	TW_TURN_QUESTIONS = 32, /* that are answered or wait, whoever shares them */
 	TW_TURN_QUESTIONS_OF_PROJECT = 16,
-	TW_TURN_ASKERS = 64, /* with who shares: each holds a thread */
+	TW_TURN_ASKERS = TW_CHILD_ASKERS, /* with who shares: each holds a thread */
 	TW_TURN_ASKERS_OF_PROJECT = 32
 };
 
